@@ -1,0 +1,17 @@
+// Package spinneret is a map: the library lives in its sub-packages, called rooms. Each room does
+// one job of a web crawler, imports none of the others, and is useful alone.
+//
+//   - scheduler hands out URLs so that no host and no address is visited too often.
+//   - dedupe puts URLs into one canonical form and tells whether one was met before.
+//   - robots reads what a site asks of crawlers (RFC 9309).
+//   - fetch gets one URL within limits, and finds the links on it.
+//   - archive keeps what was fetched as WARC 1.1 files.
+//
+// Plain types cross the borders: string, []byte, [net/netip.Addr], [time.Time]. So any room can be
+// put into an existing crawler, and any room can be replaced by something else.
+//
+// The program examples/fullcrawler wires all of them; run it without arguments to watch a polite
+// crawl of a small web that it serves itself on the loopback interface:
+//
+//	go run ./examples/fullcrawler
+package spinneret

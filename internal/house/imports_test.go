@@ -1,0 +1,137 @@
+package house
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// allowed lists what each room may import beyond the standard library and internal/, with the
+// argument for it. A room that is not listed may import nothing else.
+var allowed = map[string]map[string]string{
+	"dedupe": {
+		"github.com/bits-and-blooms/bloom/v3":          "the Bloom filter",
+		"github.com/hashicorp/golang-lru/v2/simplelru": "the LRU in front of it, under our own locks",
+		"golang.org/x/net/publicsuffix":                "registrable domains",
+	},
+	"robots": {
+		"github.com/temoto/robotstxt": "decides groups of literal rules",
+	},
+	"fetch": {
+		"github.com/klauspost/compress/gzip": "twice the speed of the standard one, and resettable",
+		"golang.org/x/net/html":              "the tokenizer of the HTML standard",
+	},
+	"archive": {
+		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
+	},
+}
+
+// allowedInternal is the same for the packages below internal/: they serve rooms, so what they
+// import ends up in an embedder's build too.
+var allowedInternal = map[string]map[string]string{
+	"internal/weburl": {
+		"golang.org/x/net/idna": "international host names",
+	},
+}
+
+// testOnly may be imported by tests of any package.
+var testOnly = []string{
+	"github.com/stretchr/testify/require",
+	"github.com/klauspost/compress/zstd",
+}
+
+// importFindings tells which imports break the walls between the rooms.
+func importFindings(s source) (found []string) {
+	for _, d := range s {
+		for _, f := range d.files {
+			for _, spec := range f.ast.Imports {
+				path, err := strconv.Unquote(spec.Path.Value)
+				if err != nil || mayImport(d.path, path, f.isTest()) {
+					continue
+				}
+				found = append(found, fmt.Sprintf("%s: %s may not import %s", f.at(spec.Pos()), d.path, path))
+			}
+		}
+	}
+	return found
+}
+
+func mayImport(dir, path string, test bool) bool {
+	own, inModule := strings.CutPrefix(path, module+"/")
+	room := roomOf(dir)
+	switch {
+	case strings.HasPrefix(dir, "examples/"):
+		return true
+	case inModule && roomOf(own) != "":
+		return room == roomOf(own) // a sub-package of the same room
+	case inModule && strings.HasPrefix(own, "examples/"):
+		return false
+	case inModule && (own == "internal/vweb" || own == "internal/memnet"):
+		return test || strings.HasPrefix(dir, "internal/vweb/")
+	case inModule:
+		return strings.HasPrefix(own, "internal/")
+	case !strings.Contains(strings.Split(path, "/")[0], "."):
+		return test || path != "testing"
+	case test && slices.Contains(testOnly, path):
+		return true
+	case room != "":
+		return allowed[room][path] != ""
+	default:
+		return allowedInternal[dir][path] != ""
+	}
+}
+
+func TestRoomsAreIndependent(t *testing.T) {
+	report(t, importFindings(load(t)))
+
+	for name, text := range map[string]string{
+		"another room":          `package robots; import _ "` + module + `/fetch"`,
+		"an example":            `package robots; import _ "` + module + `/examples/internal/stage"`,
+		"an unlisted module":    `package robots; import _ "github.com/gocolly/colly"`,
+		"another room's module": `package robots; import _ "golang.org/x/net/html"`,
+		"a test helper":         `package robots; import _ "` + module + `/internal/vweb"`,
+		"testing":               `package robots; import _ "testing"`,
+	} {
+		require.Len(t, importFindings(planted(t, "robots/robots.go", text)), 1, name)
+	}
+}
+
+// TestBuildsStaySmall asks the go command what an embedder of one room really links: a module that
+// slips in through internal/ or through a dependency is found here and nowhere else.
+func TestBuildsStaySmall(t *testing.T) {
+	modules := map[string][]string{
+		"dedupe": {
+			"github.com/bits-and-blooms", "github.com/hashicorp/golang-lru",
+			"golang.org/x/net", "golang.org/x/text",
+		},
+		"robots":  {"github.com/temoto/robotstxt"},
+		"fetch":   {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
+		"archive": {"github.com/klauspost/compress"},
+	}
+	for _, d := range load(t).rooms() {
+		deps := goList(t, "-deps", "-f", "{{.Standard}} {{.ImportPath}}", module+"/"+d.path)
+		for _, dep := range deps {
+			standard, path, _ := strings.Cut(dep, " ")
+			fits := slices.ContainsFunc(modules[roomOf(d.path)], func(m string) bool {
+				return strings.HasPrefix(path, m)
+			})
+			own := path == module+"/"+d.path || strings.HasPrefix(path, module+"/internal/") ||
+				strings.HasPrefix(path, module+"/"+roomOf(d.path))
+			if path == "testing" || standard == "false" && !fits && !own {
+				t.Errorf("a program that imports %s links %s", d.path, path)
+			}
+		}
+	}
+}
+
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).Output()
+	require.NoError(t, err, "go list %v", args)
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}

@@ -1,0 +1,158 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/spinneret-go/spinneret"
+
+// A file is one parsed source file.
+type file struct {
+	name string // relative to the module's root, with slashes
+	text string
+	fset *token.FileSet
+	ast  *ast.File
+}
+
+func (f *file) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
+
+// at renders a position as file:line, which terminals and editors turn into a link.
+func (f *file) at(p token.Pos) string {
+	return fmt.Sprintf("%s:%d", f.name, f.fset.Position(p).Line)
+}
+
+// lines returns how many lines the node takes.
+func (f *file) lines(n ast.Node) int {
+	return f.fset.Position(n.End()).Line - f.fset.Position(n.Pos()).Line + 1
+}
+
+// A folder is one directory with Go files.
+type folder struct {
+	path  string // relative to the module's root, "." for the root
+	files []*file
+}
+
+func (d *folder) code() []*file {
+	return slices.DeleteFunc(slices.Clone(d.files), (*file).isTest)
+}
+
+// A source is what a rule looks at: a module's folders in order of their paths.
+type source []*folder
+
+// files returns every file of the source that is no test.
+func (s source) code() (all []*file) {
+	for _, d := range s {
+		all = append(all, d.code()...)
+	}
+	return all
+}
+
+// rooms returns the folders that make up the library's public packages.
+func (s source) rooms() (rooms source) {
+	for _, d := range s {
+		if roomOf(d.path) != "" {
+			rooms = append(rooms, d)
+		}
+	}
+	return rooms
+}
+
+// roomOf returns the room that a folder belongs to, "" for the folders of the rest of the house.
+func roomOf(path string) string {
+	first, _, _ := strings.Cut(path, "/")
+	if first == "." || first == "internal" || first == "examples" {
+		return ""
+	}
+	return first
+}
+
+// parse turns a text into a file; the rules' own tests plant breaches with it.
+func parse(name, text string) (*file, error) {
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	return &file{name: name, text: text, fset: fset, ast: tree}, nil
+}
+
+// planted makes a source of one file.
+func planted(t *testing.T, name, text string) source {
+	t.Helper()
+	f, err := parse(name, text)
+	require.NoError(t, err)
+	return source{{path: filepath.ToSlash(filepath.Dir(name)), files: []*file{f}}}
+}
+
+// load parses the whole module.
+func load(t *testing.T) source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	folders := map[string]*folder{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() {
+			if path != root && (strings.HasPrefix(name, ".") || name == "testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		return addFile(folders, root, path)
+	})
+	require.NoError(t, err)
+	var all source
+	for _, d := range folders {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
+	require.NotEmpty(t, all)
+	return all
+}
+
+// addFile reads one file into the folder that it lies in.
+func addFile(folders map[string]*folder, root, path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	name, err := filepath.Rel(root, path)
+	if err != nil {
+		return err
+	}
+	name = filepath.ToSlash(name)
+	f, err := parse(name, string(text))
+	if err != nil {
+		return err
+	}
+	dir := filepath.ToSlash(filepath.Dir(name))
+	if folders[dir] == nil {
+		folders[dir] = &folder{path: dir}
+	}
+	folders[dir].files = append(folders[dir].files, f)
+	return nil
+}
+
+// report fails the test with one line per finding.
+func report(t *testing.T, findings []string) {
+	t.Helper()
+	for _, f := range findings {
+		t.Error(f)
+	}
+}

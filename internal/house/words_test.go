@@ -1,0 +1,50 @@
+package house
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// promises are the marks of work that somebody meant to do later.
+var promises = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|not imple` + `mented)\b`)
+
+// brokenPromises tells which lines put off what they should do.
+func brokenPromises(s source) (found []string) {
+	for _, d := range s {
+		for _, f := range d.files {
+			for i, line := range strings.Split(f.text, "\n") {
+				if m := promises.FindString(line); m != "" {
+					found = append(found, fmt.Sprintf("%s:%d: %s", f.name, i+1, m))
+				}
+			}
+		}
+	}
+	return found
+}
+
+func TestNothingIsPutOff(t *testing.T) {
+	report(t, brokenPromises(load(t)))
+	require.Len(t, brokenPromises(planted(t, "p/p.go", "package p // TO"+"DO: think")), 1)
+}
+
+// misnamedTests tells which files import testing although their names do not end in _test.go: the
+// library would drag the testing package into every program.
+func misnamedTests(s source) (found []string) {
+	for _, f := range s.code() {
+		for _, spec := range f.ast.Imports {
+			if spec.Path.Value == `"testing"` {
+				found = append(found, f.name+" imports testing but is no test file")
+			}
+		}
+	}
+	return found
+}
+
+func TestTestFilesAreNamedSo(t *testing.T) {
+	report(t, misnamedTests(load(t)))
+	require.Len(t, misnamedTests(planted(t, "p/x_test_1.go", `package p; import _ "testing"`)), 1)
+}
