@@ -1,0 +1,217 @@
+package dedupe_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+func TestCanonical(t *testing.T) {
+	for _, tt := range []struct{ name, input, want string }{
+		{"canonical already", "https://a.test:8080/b/c?d=e&f", "https://a.test:8080/b/c?d=e&f"},
+		{"fragment", "https://a.test/b#c", "https://a.test/b"},
+		{"empty fragment", "https://a.test/b#", "https://a.test/b"},
+		{"user name and password", "https://u:p@a.test/", "https://a.test/"},
+		{"user name only", "https://u@a.test/", "https://a.test/"},
+		{"case of scheme and host", "HTTPS://A.Test/B", "https://a.test/B"},
+		{"default port", "https://a.test:443/", "https://a.test/"},
+		{"default port of the other scheme", "https://a.test:80/", "https://a.test:80/"},
+		{"empty path", "https://a.test", "https://a.test/"},
+		{"empty path and a query", "https://a.test?b", "https://a.test/?b"},
+		{"empty query stays", "https://a.test/?", "https://a.test/?"},
+		{"order of the query stays", "https://a.test/?b&a", "https://a.test/?b&a"},
+		{"escapes stay", "https://a.test/%7e%7E~", "https://a.test/%7e%7E~"},
+		{"dot segments", "https://a.test/b/./../c", "https://a.test/c"},
+		{"spaces and line breaks", " https://a.test/b\r\n c ", "https://a.test/b%20c"},
+		{"international", "https://Bücher.test/ü", "https://xn--bcher-kva.test/%C3%BC"},
+		{"address", "http://0x7f.1:0080/", "http://127.0.0.1/"},
+		{"same length, not the same", "http:\\\\a.test/b", "http://a.test/b"},
+		{"as long as may be", longURL(dedupe.MaxLength), longURL(dedupe.MaxLength)},
+		{"short without its fragment", longURL(dedupe.MaxLength) + "#x", longURL(dedupe.MaxLength)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := dedupe.Canonical(tt.input)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func longURL(length int) string {
+	const start = "https://a.test/"
+	return start + strings.Repeat("x", length-len(start))
+}
+
+func TestCanonicalRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name, input string
+		want        error
+	}{
+		{"nothing", "", dedupe.ErrInvalid},
+		{"relative", "/a", dedupe.ErrInvalid},
+		{"bad host", "https://a b/", dedupe.ErrInvalid},
+		{"bad port", "https://a:x/", dedupe.ErrInvalid},
+		{"mail address", "mailto:a@b.test", dedupe.ErrScheme},
+		{"script", "javascript:void(0)", dedupe.ErrScheme},
+		{"file", "file:///etc/passwd", dedupe.ErrScheme},
+		{"ftp", "ftp://a.test/", dedupe.ErrScheme},
+		{"too long", longURL(dedupe.MaxLength + 1), dedupe.ErrTooLong},
+		{"too long once encoded", longURL(dedupe.MaxLength-1) + "ü", dedupe.ErrTooLong},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := dedupe.Canonical(tt.input)
+			require.ErrorIs(t, err, tt.want)
+			require.Empty(t, got)
+			require.True(t, strings.HasPrefix(err.Error(), "dedupe: "), err)
+		})
+	}
+}
+
+func TestCanonicalURLCostsNoAllocation(t *testing.T) {
+	for _, url := range []string{
+		canonicalURL,
+		"http://192.0.2.1:8080/?",
+		"https://[2001:db8::1]/.well-known/x",
+		longURL(dedupe.MaxLength),
+	} {
+		require.Zero(t, testing.AllocsPerRun(10, func() {
+			if got, err := dedupe.Canonical(url); got != url || err != nil {
+				t.Errorf("Canonical(%q) = %q, %v", url, got, err)
+			}
+		}), url)
+	}
+}
+
+// TestWebPlatformTests runs the cases of the URL Standard's test suite that are absolute, and
+// the results of the relative ones.
+func TestWebPlatformTests(t *testing.T) {
+	checked := 0
+	for _, c := range readWPT(t) {
+		if c.Failure {
+			if c.Base == "" {
+				_, err := dedupe.Canonical(c.Input)
+				require.ErrorIs(t, err, dedupe.ErrInvalid, "%q", c.Input)
+			}
+			continue
+		}
+		inputs := []string{c.Href}
+		if c.Base == "" {
+			inputs = append(inputs, c.Input)
+		}
+		for _, input := range inputs {
+			got, err := dedupe.Canonical(input)
+			if c.Protocol != "http:" && c.Protocol != "https:" {
+				require.ErrorIs(t, err, dedupe.ErrScheme, "%q", input)
+				continue
+			}
+			require.NoError(t, err, "%q", input)
+			require.Equal(t, c.canonical(), got, "%q", input)
+			require.Equal(t, strings.Trim(c.Hostname, "[]"), dedupe.Host(got))
+			checked++
+		}
+	}
+	require.Greater(t, checked, 300)
+}
+
+// wptCase is one entry of web-platform-tests' urltestdata.json.
+type wptCase struct {
+	Input, Base, Href, Protocol, Host, Hostname, Pathname, Search string
+	Failure                                                       bool
+}
+
+// canonical is the wanted form, made of the parts that the suite gives.
+func (c wptCase) canonical() string {
+	search := c.Search
+	if beforeFragment, _, _ := strings.Cut(c.Href, "#"); strings.HasSuffix(beforeFragment, "?") {
+		search = "?" // an empty query, which the suite shows in href only
+	}
+	return c.Protocol + "//" + c.Host + c.Pathname + search
+}
+
+func readWPT(t *testing.T) []wptCase {
+	t.Helper()
+	var entries []json.RawMessage
+	require.NoError(t, json.Unmarshal(readData(t, "suites/wpt-url/urltestdata.json"), &entries))
+	var cases []wptCase
+	for _, entry := range entries {
+		if entry[0] == '"' {
+			continue // a comment
+		}
+		var c wptCase
+		require.NoError(t, json.Unmarshal(entry, &c))
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func readData(t *testing.T, name string) []byte {
+	t.Helper()
+	dir := os.Getenv("SPINNERET_DATA")
+	if dir == "" {
+		dir = "../../shared/data"
+	}
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if os.IsNotExist(err) {
+		t.Skipf("no %s: set SPINNERET_DATA to the directory with the test data", name)
+	}
+	require.NoError(t, err)
+	return data
+}
+
+func FuzzCanonicalIsIdempotent(f *testing.F) {
+	f.Add("HTTP://u:p@Example.COM:80/a/../b?x=1#f")
+	f.Add("https:\\\\[::FFFF:1.2.3.4]:0444//%2e/\xff?'")
+	f.Add("http://é%41.1.%e3%80%82/?")
+	f.Add("https://a.test/" + strings.Repeat("ü", 40))
+	f.Fuzz(func(t *testing.T, in string) {
+		_, _ = dedupe.Host(in), dedupe.Site(in) // any answer will do, but a panic will not
+		once, err := dedupe.Canonical(in)
+		if err != nil {
+			t.Skip()
+		}
+		if twice, err := dedupe.Canonical(once); err != nil || twice != once {
+			t.Errorf("Canonical(%q) = %q, then %q, %v", in, once, twice, err)
+		}
+		if len(once) > dedupe.MaxLength {
+			t.Errorf("Canonical(%q) has %d bytes", in, len(once))
+		}
+		u, err := weburl.Parse(once, nil)
+		if err != nil || u.String() != once || u.Username+u.Password != "" || u.HasFragment {
+			t.Errorf("Canonical(%q) = %q, which parses to %+v, %v", in, once, u, err)
+		}
+		if host := dedupe.Host(once); host == "" || host != strings.Trim(u.Host, "[]") {
+			t.Errorf("Host(%q) = %q, want %q", once, host, u.Host)
+		}
+		if site := dedupe.Site(once); !strings.HasSuffix(strings.TrimSuffix(u.Host, "."), site) &&
+			u.Host != "["+site+"]" {
+			t.Errorf("Site(%q) = %q", once, site)
+		}
+	})
+}
+
+const canonicalURL = "https://www.example.test/articles/2026/11/index.html?id=12345&page=2"
+
+func BenchmarkCanonical(b *testing.B) {
+	for _, bb := range []struct{ name, url string }{
+		{"canonical", canonicalURL},
+		{"fragment", canonicalURL + "#top"},
+		{"messy", " HTTPS://u@WWW.Example.test:443/articles/./x/../2026/Ü ber.html?id='1'#top "},
+		{"international", "https://www.bücher.test/2026/index.html"},
+		{"relative", "/articles/2026/11/index.html"},
+	} {
+		b.Run("url="+bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = dedupe.Canonical(bb.url)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "urls/s")
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package dedupe_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+)
+
+func TestHostAndSite(t *testing.T) {
+	for _, tt := range []struct{ name, url, host, site string }{
+		{"domain", "https://www.example.com/a", "www.example.com", "example.com"},
+		{"port", "https://www.example.com:8443/a", "www.example.com", "example.com"},
+		{"no path", "https://example.com", "example.com", "example.com"},
+		{"query before any slash", "https://example.com?a/b:c", "example.com", "example.com"},
+		{"colon in the path", "https://example.com/a:b", "example.com", "example.com"},
+		{"second-level suffix", "https://a.b.example.co.uk/", "a.b.example.co.uk", "example.co.uk"},
+		{"private suffix", "https://a.b.github.io/", "a.b.github.io", "b.github.io"},
+		{"public suffix itself", "https://co.uk/", "co.uk", "co.uk"},
+		{"root dot", "https://www.example.com./", "www.example.com.", "example.com"},
+		{"empty label", "https://a..com/", "a..com", "a..com"},
+		{"single label", "http://localhost:80/", "localhost", "localhost"},
+		{"unlisted", "http://www.host.invalid/", "www.host.invalid", "host.invalid"},
+		{"IPv4", "http://192.0.2.1:80/", "192.0.2.1", "192.0.2.1"},
+		{"IPv6", "http://[2001:db8::1]:80/", "2001:db8::1", "2001:db8::1"},
+		{"IPv6 without a port", "http://[::]/", "::", "::"},
+		{"no URL", "example.com", "", ""},
+		{"nothing", "", "", ""},
+		{"unclosed bracket", "http://[::1", "::1", "::1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.host, dedupe.Host(tt.url))
+			require.Equal(t, tt.site, dedupe.Site(tt.url))
+		})
+	}
+}
+
+// TestPublicSuffixVectors runs the vectors of publicsuffix.org, which name the registrable
+// domain of a host, or null.
+func TestPublicSuffixVectors(t *testing.T) {
+	checked := 0
+	for line := range strings.Lines(string(readData(t, "suites/publicsuffix/tests.txt"))) {
+		fields := strings.Fields(line)
+		if len(fields) != 2 || strings.HasPrefix(line, "//") || fields[0] == "null" {
+			continue
+		}
+		url, err := dedupe.Canonical("http://" + fields[0] + "/")
+		require.NoError(t, err)
+		want := dedupe.Host("http://" + fields[1] + "/")
+		if fields[1] == "null" {
+			want = dedupe.Host(url)
+		} else if canonical, err := dedupe.Canonical("http://" + fields[1] + "/"); err == nil {
+			want = dedupe.Host(canonical) // some vectors are not in punycode
+		}
+		require.Equal(t, want, dedupe.Site(url), line)
+		checked++
+	}
+	require.Greater(t, checked, 50)
+}

@@ -1,0 +1,93 @@
+package weburl
+
+import "unicode/utf8"
+
+// class is a set of properties of a byte: the percent-encode sets that it is in, and what else
+// the scanning loops ask for.
+type class uint16
+
+const (
+	inControl class = 1 << iota
+	inFragment
+	inQuery
+	inSpecialQuery
+	inPath
+	inUserinfo
+	inOpaqueHost // forbidden in any host
+	inDomain     // forbidden in a domain, or in need of mapping
+	isSlash
+	isBackslash
+	startsDot // may be the first byte of a dot segment
+)
+
+// classOf turns the questions of the inner loops into one look-up. The sets are built up as the
+// standard builds them, from the smallest to the largest.
+var classOf = func() (table [256]class) {
+	add := func(chars string, set class) {
+		for i := range len(chars) {
+			table[chars[i]] |= set
+		}
+	}
+	for c := range table {
+		if c < ' ' || c > '~' {
+			table[c] = inControl | inFragment | inQuery | inSpecialQuery | inPath | inUserinfo |
+				inDomain
+		}
+	}
+	add(" \"<>", inFragment|inQuery|inSpecialQuery|inPath|inUserinfo)
+	add("`", inFragment|inPath|inUserinfo)
+	add("#", inQuery|inSpecialQuery|inPath|inUserinfo)
+	add("'", inSpecialQuery)
+	add("?^{}", inPath|inUserinfo)
+	add("/:;=@[\\]|", inUserinfo)
+	add("\x00\t\n\r #/:<>?@[\\]^|", inOpaqueHost|inDomain)
+	add("%ABCDEFGHIJKLMNOPQRSTUVWXYZ", inDomain)
+	add("/", isSlash)
+	add("\\", isBackslash)
+	add(".%", startsDot)
+	return table
+}()
+
+// has reports whether a byte of s is in one of the sets. Bytes will do instead of code points, as
+// all of UTF-8 beyond ASCII is in the same sets.
+func has(s string, set class) bool {
+	for i := range len(s) {
+		if classOf[s[i]]&set != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// encode returns s with the bytes of set percent-encoded: s itself if there are none. Percent
+// signs stay, so what was encoded before is not encoded twice.
+func encode(s string, set class) string {
+	if !has(s, set) {
+		return s
+	}
+	return string(appendEncoded(make([]byte, 0, len(s)+len(s)/2), s, set))
+}
+
+// appendEncoded appends s with the bytes of set percent-encoded. It requires that set contains all
+// bytes beyond ASCII, as all encode sets do.
+func appendEncoded(dst []byte, s string, set class) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if classOf[c]&set == 0 {
+				dst = append(dst, c)
+			} else {
+				dst = append(dst, '%', hex[c>>4], hex[c&15])
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+		var bytes [utf8.UTFMax]byte // not s[i:], which may be no UTF-8
+		for _, c := range bytes[:utf8.EncodeRune(bytes[:], r)] {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return dst
+}

@@ -1,0 +1,206 @@
+package weburl
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// maxUnicodeHost bounds, in bytes, the names that are given to idna: punycode takes quadratic
+// time. No name that can be resolved is cut off. It has 255 bytes of punycode at most, in which
+// each character beyond ASCII takes a byte or more, but four at most in UTF-8.
+const maxUnicodeHost = 1 << 10
+
+// toASCII maps names as the standard asks: non-transitional processing, and only those checks
+// that browsers make.
+var toASCII = idna.New(
+	idna.MapForLookup(),
+	idna.Transitional(false),
+	idna.StrictDomainName(false),
+	idna.CheckHyphens(false),
+	idna.CheckJoiners(true),
+	idna.BidiRule(),
+	idna.VerifyDNSLength(false),
+).ToASCII
+
+// parseHost returns the serialized host. Only special schemes know domains and IPv4 addresses;
+// what other schemes call a host means something to their programs alone, and is kept as it is.
+func parseHost(in string, special bool) (string, error) {
+	switch {
+	case strings.HasPrefix(in, "["):
+		return parseIPv6(in)
+	case !special && has(in, inOpaqueHost):
+		return "", ParseError{ErrHost, "forbidden character"}
+	case !special:
+		return encode(in, inControl), nil
+	}
+	if has(in, inDomain) {
+		var err error
+		if in, err = mapDomain(in); err != nil {
+			return "", err
+		}
+	}
+	if endsInNumber(in) {
+		return parseIPv4(in)
+	}
+	return in, nil
+}
+
+// mapDomain decodes and maps a domain that is not plain lower-case ASCII. The escapes of a domain
+// are undone first, since "%C3%BC.test" and "ü.test" are the same name.
+func mapDomain(in string) (string, error) {
+	name := decode(in)
+	if isASCII(name) {
+		// Most names are ASCII, and for them the standard asks for nothing else: not even
+		// whether the punycode in them is valid. Some names in use are not.
+		name = strings.ToLower(name)
+	} else {
+		if len(name) > maxUnicodeHost {
+			return "", ParseError{ErrHost, "too long"}
+		}
+		var err error
+		if name, err = toASCII(strings.ToValidUTF8(name, "\uFFFD")); err != nil {
+			return "", ParseError{ErrHost, "no internationalized name"}
+		}
+	}
+	// Decoding and mapping can give anything: nothing (from a soft hyphen alone), or a slash.
+	switch {
+	case name == "":
+		return "", ParseError{ErrHost, "empty"}
+	case has(name, inDomain):
+		return "", ParseError{ErrHost, "forbidden character"}
+	}
+	return name, nil
+}
+
+// decode undoes the percent-encoding. What is no valid escape stays, other than in net/url; a
+// percent sign that is left over makes the host invalid later.
+func decode(in string) string {
+	if !strings.Contains(in, "%") {
+		return in
+	}
+	out := make([]byte, 0, len(in))
+	for i := 0; i < len(in); i++ {
+		c := in[i]
+		if c == '%' && i+2 < len(in) && isHex(in[i+1]) && isHex(in[i+2]) {
+			c = unhex(in[i+1])<<4 | unhex(in[i+2])
+			i += 2
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func unhex(c byte) byte {
+	if isDigit(c) {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// endsInNumber reports whether the last label of a domain is a number, which makes the whole of
+// it an IPv4 address or nothing: no top-level domain is a number, and what looks like an address
+// to some programs must not be a name to others.
+func endsInNumber(domain string) bool {
+	domain = strings.TrimSuffix(domain, ".")
+	last := domain[strings.LastIndexByte(domain, '.')+1:]
+	if last == "" || !isDigit(last[0]) {
+		return false
+	}
+	if strings.Trim(last, "0123456789") == "" {
+		return true
+	}
+	return strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
+}
+
+// parseIPv4 reads the forms that inet_aton of BSD Unix knew: one to four numbers, the last of
+// which fills what is left of the 32 bits, each decimal, octal or hexadecimal. A crawler's guard
+// against private addresses relies on it that 0x7f.1 is recognized here and not by the resolver.
+func parseIPv4(domain string) (string, error) {
+	rest, address := strings.TrimSuffix(domain, "."), uint64(0)
+	for bits, more := 32, true; more; {
+		if bits == 0 {
+			return "", ParseError{ErrHost, "IPv4 address with more than four parts"}
+		}
+		var part string
+		part, rest, more = strings.Cut(rest, ".")
+		width := 8
+		if !more {
+			width = bits
+		}
+		bits -= width
+		number, ok := parseIPv4Number(part, width)
+		if !ok {
+			return "", ParseError{ErrHost, "bad number in an IPv4 address"}
+		}
+		address = address<<width | number
+	}
+	var ip [4]byte
+	binary.BigEndian.PutUint32(ip[:], uint32(address))
+	var buf [len("255.255.255.255")]byte
+	return reuse(domain, netip.AddrFrom4(ip).AppendTo(buf[:0])), nil
+}
+
+// parseIPv4Number requires a lower-case part. Numbers beyond bits are no numbers.
+func parseIPv4Number(part string, bits int) (number uint64, ok bool) {
+	base := 10
+	switch {
+	case part == "":
+		return 0, false
+	case strings.HasPrefix(part, "0x"):
+		part, base = part[2:], 16
+	case len(part) > 1 && part[0] == '0':
+		part, base = part[1:], 8
+	}
+	if part == "" {
+		return 0, true // "0x" alone is zero, as in the C library
+	}
+	number, err := strconv.ParseUint(part, base, bits)
+	return number, err == nil
+}
+
+// parseIPv6 returns the address in brackets and in its shortest form. Package netip accepts what
+// the standard does, and zones besides, which mean nothing beyond one machine.
+func parseIPv6(in string) (string, error) {
+	if !strings.HasSuffix(in, "]") {
+		return "", ParseError{ErrHost, "unclosed bracket"}
+	}
+	ip, err := netip.ParseAddr(in[1 : len(in)-1])
+	if err != nil || !ip.Is6() || ip.Zone() != "" {
+		return "", ParseError{ErrHost, "bad IPv6 address"}
+	}
+	var buf [64]byte
+	out := append(buf[:0], '[')
+	if v4 := ip.Unmap(); v4.Is4() {
+		// Package netip would write the last four bytes in decimal, the standard does not.
+		b := v4.As4()
+		out = append(out, "::ffff:"...)
+		out = strconv.AppendUint(out, uint64(b[0])<<8|uint64(b[1]), 16)
+		out = strconv.AppendUint(append(out, ':'), uint64(b[2])<<8|uint64(b[3]), 16)
+	} else {
+		out = ip.AppendTo(out)
+	}
+	return reuse(in, append(out, ']')), nil
+}
+
+// reuse returns normal as a string, without an allocation if it is the input itself.
+func reuse(in string, normal []byte) string {
+	if string(normal) == in {
+		return in
+	}
+	return string(normal)
+}

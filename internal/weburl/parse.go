@@ -1,0 +1,227 @@
+package weburl
+
+import "strings"
+
+// Parse parses raw, which may be relative if base is not nil. It only reads base. All errors are
+// of type [ParseError].
+//
+// The standard gives a state machine that looks at one code point after the other. The same
+// language is parsed here by cutting, which copies nothing as long as nothing must change: the
+// first "#" starts the fragment in every state, the first "?" before it the query, and what is
+// left before them is the head. The comments below name the states that a function stands for.
+func Parse(raw string, base *URL) (URL, error) {
+	p := parser{base: base}
+	head := p.cutTail(trim(raw))
+	if err := p.parseHead(head); err != nil {
+		return URL{}, err
+	}
+	return p.url, nil
+}
+
+// parser is one run of Parse: the URL as far as it is known.
+type parser struct {
+	url     URL
+	base    *URL
+	special bool   // the scheme of url is special
+	query   string // as it was written
+}
+
+// cutTail takes the fragment and the raw query off. The query waits for the scheme, on which
+// its encoding depends.
+func (p *parser) cutTail(in string) (head string) {
+	head, fragment, found := strings.Cut(in, "#")
+	p.url.HasFragment = found
+	p.url.Fragment = encode(fragment, inFragment)
+	head, p.query, p.url.HasQuery = strings.Cut(head, "?")
+	return head
+}
+
+// parseHead stands for the scheme state: the scheme decides how the rest is read.
+func (p *parser) parseHead(head string) error {
+	scheme, rest, found := cutScheme(head)
+	if !found {
+		return p.parseSchemeless(head)
+	}
+	p.setScheme(scheme)
+	switch {
+	case scheme == "file":
+		return p.parseFile(rest)
+	case p.special && p.base != nil && p.base.Scheme == scheme:
+		// "http:page" is relative to another http URL, as it was in the web's first years.
+		return p.parseRelative(rest)
+	case p.special:
+		// Any number of slashes will do, none included: there is always a host.
+		return p.parseAuthority(p.skipSlashes(rest))
+	case strings.HasPrefix(rest, "//"):
+		return p.parseAuthority(rest[len("//"):])
+	case strings.HasPrefix(rest, "/"):
+		p.setPath("", rest[len("/"):])
+	default:
+		p.setOpaque(rest)
+	}
+	return nil
+}
+
+// parseSchemeless stands for the no scheme state.
+func (p *parser) parseSchemeless(head string) error {
+	switch {
+	case p.base == nil:
+		return ParseError{ErrNoBase, "no scheme"}
+	case p.base.Opaque:
+		// Nothing can be resolved against mailto:a@b.test but another fragment.
+		if head != "" || p.url.HasQuery || !p.url.HasFragment {
+			return ParseError{ErrNoBase, "the base has an opaque path"}
+		}
+		p.setScheme(p.base.Scheme)
+		p.url.Opaque = true
+		p.inheritPath()
+		return nil
+	}
+	p.setScheme(p.base.Scheme)
+	if p.base.Scheme == "file" {
+		return p.parseFile(head)
+	}
+	return p.parseRelative(head)
+}
+
+// setScheme also encodes the query: in special URLs an apostrophe is encoded, because old pages
+// put such URLs between apostrophes in scripts.
+func (p *parser) setScheme(scheme string) {
+	p.url.Scheme = scheme
+	p.special = isSpecial(scheme)
+	set := inQuery
+	if p.special {
+		set = inSpecialQuery
+	}
+	p.url.Query = encode(p.query, set)
+}
+
+// parseRelative parses a head that shares its scheme with the base. It stands for the relative,
+// relative slash and special relative or authority states. The more slashes the head begins
+// with, the less it takes from the base: none, the path; one, the host; two, the scheme alone.
+func (p *parser) parseRelative(head string) error {
+	if p.slashAt(head, 0) && p.slashAt(head, 1) {
+		if p.special {
+			head = p.skipSlashes(head)
+		} else {
+			head = head[len("//"):]
+		}
+		return p.parseAuthority(head)
+	}
+	p.inheritAuthority()
+	switch {
+	case head == "":
+		p.inheritPath()
+	case p.slashAt(head, 0):
+		p.setPath("", head[len("/"):])
+	default:
+		// The base's last segment is the page that the link stands on.
+		p.setPath(parent(p.base.Path, false), head)
+	}
+	return nil
+}
+
+// parseFile parses the head of a file URL. Such URLs have rules of their own, which keep a
+// Windows drive letter in the path's first place: neither can dots remove it, nor is it lost when
+// a path that begins with a slash is resolved. It stands for the file and file slash states.
+//
+// A file URL has always a host, which may be empty.
+func (p *parser) parseFile(head string) error {
+	p.url.HasHost = true
+	fileBase := p.base != nil && p.base.Scheme == "file"
+	switch {
+	case p.slashAt(head, 0) && p.slashAt(head, 1):
+		return p.parseFileHost(head[len("//"):])
+	case p.slashAt(head, 0):
+		head = head[len("/"):]
+		prefix := ""
+		if fileBase {
+			p.url.Host = p.base.Host
+			if !startsWithDrive(head) {
+				prefix = drive(p.base.Path)
+			}
+		}
+		p.setPath(prefix, head)
+	case !fileBase:
+		p.setPath("", head)
+	case head == "":
+		p.url.Host = p.base.Host
+		p.inheritPath()
+	default:
+		p.url.Host = p.base.Host
+		prefix := ""
+		if !startsWithDrive(head) {
+			prefix = parent(p.base.Path, true)
+		}
+		p.setPath(prefix, head)
+	}
+	return nil
+}
+
+// parseFileHost stands for the file host state: no credentials, no port.
+func (p *parser) parseFileHost(rest string) error {
+	host, path := p.cutAtSlash(rest)
+	if isDrive(host) {
+		// In file://C:/ somebody forgot a slash: the drive is meant.
+		p.setPath("", rest)
+		return nil
+	}
+	if host != "" {
+		name, err := parseHost(host, true)
+		if err != nil {
+			return err
+		}
+		if name != "localhost" {
+			p.url.Host = name
+		}
+	}
+	p.setPathAfterHost(path)
+	return nil
+}
+
+// parseAuthority parses what follows the two slashes: credentials, host, port and path. It stands
+// for the authority, host and port states.
+//
+// The credentials end at the last "@", so that "http://good.test@evil.test" goes to evil.test;
+// earlier ones are encoded as part of them.
+func (p *parser) parseAuthority(rest string) error {
+	authority, path := p.cutAtSlash(rest)
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		name, password, _ := strings.Cut(authority[:at], ":")
+		p.url.Username = encode(name, inUserinfo)
+		p.url.Password = encode(password, inUserinfo)
+		authority = authority[at+1:]
+		if authority == "" {
+			return ParseError{ErrHost, "credentials without a host"}
+		}
+	}
+	host, port, hasPort := cutPort(authority)
+	// Other schemes may leave the host empty, as in x:///path, but a port wants a host.
+	if host == "" && (p.special || hasPort) {
+		return ParseError{ErrHost, "empty"}
+	}
+	name, err := parseHost(host, p.special)
+	if err != nil {
+		return err
+	}
+	p.url.Host, p.url.HasHost = name, true
+	if p.url.Port, err = parsePort(port, p.url.Scheme); err != nil {
+		return err
+	}
+	p.setPathAfterHost(path)
+	return nil
+}
+
+// inheritAuthority takes all that stands between the scheme and the path from the base.
+func (p *parser) inheritAuthority() {
+	p.url.Username, p.url.Password = p.base.Username, p.base.Password
+	p.url.Host, p.url.Port, p.url.HasHost = p.base.Host, p.base.Port, p.base.HasHost
+}
+
+// inheritPath takes the base's path, and its query unless there is a new one.
+func (p *parser) inheritPath() {
+	p.url.Path = p.base.Path
+	if !p.url.HasQuery {
+		p.url.Query, p.url.HasQuery = p.base.Query, p.base.HasQuery
+	}
+}

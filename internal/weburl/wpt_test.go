@@ -1,0 +1,145 @@
+package weburl_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/idna"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// wptCase is one entry of web-platform-tests' urltestdata.json.
+type wptCase struct {
+	Input, Base, Href, Protocol, Username, Password string
+	Host, Hostname, Port, Pathname, Search, Hash    string
+	Failure                                         bool
+}
+
+// readWPT reads a file of the test suite. The comments between the cases are strings.
+func readWPT[T any](t *testing.T, name string) []T {
+	t.Helper()
+	dir := os.Getenv("SPINNERET_DATA")
+	if dir == "" {
+		dir = "../../../shared/data"
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "suites", "wpt-url", name))
+	if os.IsNotExist(err) {
+		t.Skipf("no %s: set SPINNERET_DATA to the directory with the test data", name)
+	}
+	require.NoError(t, err)
+	var entries []json.RawMessage
+	require.NoError(t, json.Unmarshal(data, &entries))
+	var cases []T
+	for _, entry := range entries {
+		if entry[0] == '"' {
+			continue
+		}
+		var c T
+		require.NoError(t, json.Unmarshal(entry, &c))
+		cases = append(cases, c)
+	}
+	require.NotEmpty(t, cases)
+	return cases
+}
+
+func TestWebPlatformTests(t *testing.T) {
+	for _, name := range []string{
+		"urltestdata.json", "urltestdata-javascript-only.json",
+		"ada_extra_urltestdata.json", "ada_long_urltestdata.json",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range readWPT[wptCase](t, name) {
+				checkWPT(t, c)
+			}
+		})
+	}
+}
+
+func checkWPT(t *testing.T, c wptCase) {
+	t.Helper()
+	u, err := parseWith(c.Input, c.Base)
+	if (err != nil) != c.Failure {
+		t.Errorf("Parse(%q, %q): error %v, want failure %v", c.Input, c.Base, err, c.Failure)
+	}
+	if err != nil || c.Failure {
+		return
+	}
+	host := u.Host
+	if u.Port != "" {
+		host += ":" + u.Port
+	}
+	got := wptCase{
+		Input: c.Input, Base: c.Base, Href: u.String(), Protocol: u.Scheme + ":",
+		Username: u.Username, Password: u.Password, Host: host, Hostname: u.Host, Port: u.Port,
+		Pathname: u.Path, Search: prefixed("?", u.Query), Hash: prefixed("#", u.Fragment),
+	}
+	if got != c {
+		t.Errorf("\n got %+v\nwant %+v", got, c)
+	}
+}
+
+// prefixed is how the standard's API shows a query or a fragment.
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+func parseWith(input, base string) (weburl.URL, error) {
+	if base == "" {
+		return weburl.Parse(input, nil)
+	}
+	b, err := weburl.Parse(base, nil)
+	if err != nil {
+		return weburl.URL{}, err
+	}
+	return weburl.Parse(input, &b)
+}
+
+func TestInternationalNames(t *testing.T) {
+	type nameCase struct {
+		Input  string
+		Output *string
+	}
+	for _, name := range []string{"toascii.json", "IdnaTestV2.json", "IdnaTestV2-removed.json"} {
+		t.Run(name, func(t *testing.T) {
+			var agreed, accepted int
+			for _, c := range readWPT[nameCase](t, name) {
+				if c.Input == "" {
+					continue // cannot be written as the host of a URL
+				}
+				u, err := weburl.Parse("https://"+c.Input+"/x", nil)
+				if c.Output == nil {
+					require.ErrorIs(t, err, weburl.ErrHost, "%+q gave %q", c.Input, u.Host)
+					continue
+				}
+				accepted++
+				if err == nil && u.Host == *c.Output {
+					agreed++
+				} else if idna.UnicodeVersion >= "16" {
+					t.Errorf("Parse(%+q) = %q, %v, want %q", c.Input, u.Host, err, *c.Output)
+				}
+			}
+			// The suite follows Unicode 16, which maps some capital letters anew.
+			require.GreaterOrEqual(t, float64(agreed), 0.85*float64(accepted))
+		})
+	}
+}
+
+func TestPercentEncodingOfQueries(t *testing.T) {
+	type encodingCase struct {
+		Input  string
+		Output map[string]string
+	}
+	for _, c := range readWPT[encodingCase](t, "percent-encoding.json") {
+		u, err := weburl.Parse("https://a.test/?"+c.Input+"#"+c.Input, nil)
+		require.NoError(t, err)
+		require.Equal(t, c.Output["utf-8"], u.Query, "%+q", c.Input)
+		require.Equal(t, c.Output["utf-8"], u.Fragment, "%+q", c.Input)
+	}
+}
