@@ -1,0 +1,41 @@
+package scheduler
+
+// chunkLen entries are allocated at a time: few enough for a scheduler of three hosts, many enough
+// for one of millions. It is a power of two, so that finding an entry takes a shift and a mask.
+const chunkLen = 256
+
+// A slab holds entries under small numbers. Links between entries are such numbers, half as big as
+// pointers and of no interest to the garbage collector. Entries do not move. Entry 0 is never
+// handed out and stands for none.
+type slab[E any] struct {
+	chunks []*[chunkLen]E
+	used   uint32 // entries handed out at least once, with the 0th
+	free   []uint32
+}
+
+// alloc returns the number of a zero entry.
+func (s *slab[E]) alloc() uint32 {
+	if n := len(s.free); n > 0 {
+		i := s.free[n-1]
+		s.free = s.free[:n-1]
+		return i
+	}
+	s.used = max(s.used, 1)
+	if int(s.used/chunkLen) == len(s.chunks) {
+		s.chunks = append(s.chunks, new([chunkLen]E))
+	}
+	s.used++
+	return s.used - 1
+}
+
+// at returns an entry that is in use. The pointer is good until the entry is released.
+func (s *slab[E]) at(i uint32) *E {
+	return &s.chunks[i/chunkLen][i%chunkLen]
+}
+
+// release takes an entry back. It is zeroed at once, so that it keeps nothing alive.
+func (s *slab[E]) release(i uint32) {
+	var zero E
+	*s.at(i) = zero
+	s.free = append(s.free, i)
+}

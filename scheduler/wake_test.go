@@ -1,0 +1,214 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/stretchr/testify/require"
+)
+
+func add(t *testing.T, s *scheduler.Scheduler[string], tasks ...scheduler.Task[string]) {
+	t.Helper()
+	for _, task := range tasks {
+		require.NoError(t, s.Add(task))
+	}
+}
+
+func next(t *testing.T, s *scheduler.Scheduler[string]) *scheduler.Lease[string] {
+	t.Helper()
+	lease, err := s.Next(t.Context())
+	require.NoError(t, err)
+	return lease
+}
+
+// TestNextWakes has a Next that sleeps until a1 or nothing at all, and something that happens after
+// one second.
+func TestNextWakes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		queued []scheduler.Task[string]
+		happen func(t *testing.T, s *scheduler.Scheduler[string], out *scheduler.Lease[string])
+		want   result
+	}{
+		"when a task is added": {
+			nil,
+			func(t *testing.T, s *scheduler.Scheduler[string], _ *scheduler.Lease[string]) {
+				add(t, s, tasks(there, "b1")...)
+			},
+			result{item: "b1", after: time.Second},
+		},
+		"at the time of a task that was added": {
+			tasks(here, "a1"),
+			func(t *testing.T, s *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
+				task := tasks(there, "b1")[0]
+				task.NotBefore = time.Now().Add(time.Millisecond)
+				add(t, s, task)
+				out.Done(scheduler.Outcome{})
+			},
+			result{item: "b1", after: 1001 * time.Millisecond},
+		},
+		"when a lease comes back that left a host without delay": {
+			tasks(here, "a1"),
+			func(_ *testing.T, _ *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
+				out.Done(scheduler.Outcome{Skipped: true})
+			},
+			result{item: "a1", after: time.Second},
+		},
+		"after the delay of a lease that comes back": {
+			tasks(here, "a1"),
+			func(_ *testing.T, _ *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
+				out.Done(scheduler.Outcome{})
+			},
+			result{item: "a1", after: 5 * time.Second},
+		},
+		"when the last lease comes back": {
+			nil,
+			func(_ *testing.T, _ *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
+				out.Done(scheduler.Outcome{})
+			},
+			result{err: scheduler.ErrDrained, after: time.Second},
+		},
+		"when a delay is taken back": {
+			tasks(here, "a1"),
+			func(_ *testing.T, s *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
+				s.SetDelay("a", time.Hour)
+				out.Done(scheduler.Outcome{})
+				time.Sleep(10 * time.Second)
+				s.SetDelay("a", 0)
+			},
+			result{item: "a1", after: 11 * time.Second},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := scheduler.New[string](scheduler.Options{})
+				add(t, s, tasks(here, "a0")...)
+				add(t, s, tt.queued...)
+				out := next(t, s)
+				results := background(t.Context(), s)
+				time.Sleep(time.Second)
+				tt.happen(t, s, out)
+				require.Equal(t, tt.want, <-results)
+			})
+		})
+	}
+}
+
+func TestProducerHoldsOffDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		first, second := s.Producer(), s.Producer()
+		one, other := background(t.Context(), s), background(t.Context(), s)
+		time.Sleep(time.Minute)
+		first()
+		first()
+		time.Sleep(time.Minute)
+		require.Empty(t, one, "the second producer is not done")
+		second()
+		want := result{err: scheduler.ErrDrained, after: 2 * time.Minute}
+		require.Equal(t, want, <-one)
+		require.Equal(t, want, <-other)
+
+		_, err := s.Next(t.Context())
+		require.ErrorIs(t, err, scheduler.ErrDrained)
+	})
+}
+
+func TestSchedulerGoesOnAfterDrained(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{HostDelay: -1})
+	for range 3 {
+		_, err := s.Next(t.Context())
+		require.ErrorIs(t, err, scheduler.ErrDrained)
+		add(t, s, tasks(here, "a1")...)
+		next(t, s).Done(scheduler.Outcome{})
+	}
+}
+
+func TestContextEndsNext(t *testing.T) {
+	for name, cancelled := range map[string]int{
+		"the one that sleeps":            0,
+		"one that waits for the sleeper": 1,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := scheduler.New[string](scheduler.Options{})
+				add(t, s, tasks(here, "a0", "a1")...)
+				next(t, s).Done(scheduler.Outcome{})
+
+				var results [2]<-chan result
+				var cancel [2]context.CancelFunc
+				for i := range results {
+					var ctx context.Context
+					ctx, cancel[i] = context.WithCancel(t.Context())
+					results[i] = background(ctx, s)
+				}
+				time.Sleep(time.Second)
+				cancel[cancelled]()
+				want := result{err: context.Canceled, after: time.Second}
+				require.Equal(t, want, <-results[cancelled])
+				// The other one still gets the lease, and gets it in time.
+				want = result{item: "a1", after: 5 * time.Second}
+				require.Equal(t, want, <-results[1-cancelled])
+				cancel[1-cancelled]()
+			})
+		})
+	}
+}
+
+func TestContextOfNextHasEndedBefore(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, tasks(here, "a1")...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Next(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, s.Stats().Queued, "the task is still there")
+}
+
+func TestStatsOfWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		add(t, s, tasks(here, "a0", "a1")...)
+		next(t, s).Done(scheduler.Outcome{}) // at once
+		next(t, s)                           // after 5 s, and never given back
+		one, other := background(t.Context(), s), background(t.Context(), s)
+
+		// These 20 s count for nothing, as nothing is queued.
+		time.Sleep(20 * time.Second)
+		got := s.Stats()
+		require.EqualValues(t, 1, got.Waits)
+		require.Equal(t, 5*time.Second, got.Waited)
+
+		// Two callers wait, for c1 and then for b1: that is one wait of 7 s.
+		for i, task := range tasks(anywhere, "c1", "b1") {
+			task.NotBefore = time.Now().Add(time.Duration(8-i) * time.Second)
+			add(t, s, task)
+			synctest.Wait()
+		}
+		require.Equal(t, "b1", (<-one).item)
+		got = s.Stats()
+		require.EqualValues(t, 2, got.Waits)
+		require.Equal(t, 12*time.Second, got.Waited)
+		require.EqualValues(t, 3, got.Given)
+		require.Equal(t, "c1", (<-other).item)
+	})
+}
+
+func TestStatsOfWaitingInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		add(t, s, tasks(here, "a0", "a1")...)
+		next(t, s).Done(scheduler.Outcome{})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		require.ErrorIs(t, (<-background(ctx, s)).err, context.DeadlineExceeded)
+
+		time.Sleep(time.Second) // without anybody who waits
+		next(t, s)
+		got := s.Stats()
+		require.EqualValues(t, 2, got.Waits)
+		require.Equal(t, 4*time.Second, got.Waited, "3 s in vain, and the last 1 s of the delay")
+	})
+}

@@ -1,0 +1,156 @@
+package scheduler
+
+import (
+	"math"
+	"math/bits"
+)
+
+const (
+	levelBits = 6
+	slotCount = 1 << levelBits                   // per level, so that a word has a bit for each
+	levels    = (64 + levelBits - 1) / levelBits // enough for every time there is
+)
+
+// A timer is what a wheel keeps in each of its entries.
+type timer struct {
+	due        int64
+	prev, next uint32 // in the list of the slot
+}
+
+// A wheel holds entries until they are due. It is a hierarchical timing wheel (Varghese and Lauck
+// 1987) with ticks of one nanosecond, so that nothing fires early or late.
+//
+// An entry lies on the level of the highest digit, to the base 64, in which its due time differs
+// from the present, in the slot of that digit. With two digits, and at 3.17:
+//
+//	due at 3.20, 3.63    level 0, slots 20 and 63
+//	due at 4.00, 4.63    level 1, slot 4
+//	due at 5.17          level 1, slot 5
+//
+// So the first slot in use on the lowest level in use holds what is due first. When time enters a
+// slot, its entries move to lower levels, as those of slot 4 do at 4.00. That happens to an entry
+// at most once per level, whence the constant cost; one that time has passed meanwhile fires
+// without moving further down.
+type wheel struct {
+	at func(uint32) *timer
+
+	// fire is called with each entry that is due, after it has left the wheel. It may insert, but
+	// not remove: the entry might be on the list that is just being walked along.
+	fire func(uint32)
+
+	present uint64         // position of a time since which nothing was due
+	inUse   uint16         // a bit for each level in use
+	used    [levels]uint64 // a bit for each slot in use
+	slots   [levels][slotCount]slot
+}
+
+// A slot is a list in the order of insertion.
+type slot struct {
+	head, tail uint32
+	min        int64 // no entry is due before it; exact unless something was removed
+}
+
+// position maps times to numbers in the same order.
+func position(t int64) uint64 { return uint64(t) ^ 1<<63 }
+
+// place returns the level and the slot of a due time, which stay the same until time enters that
+// slot.
+func (w *wheel) place(due int64) (level, digit int) {
+	p := position(due)
+	if diff := p ^ w.present; diff != 0 {
+		level = (bits.Len64(diff) - 1) / levelBits
+	}
+	return level, int(p >> (level * levelBits) % slotCount)
+}
+
+// insert requires that entry i is not in the wheel, and that due is not before the time of the last
+// advance.
+func (w *wheel) insert(i uint32, due int64) {
+	level, digit := w.place(due)
+	s, t := &w.slots[level][digit], w.at(i)
+	*t = timer{due: due, prev: s.tail}
+	if s.tail == 0 {
+		s.head, s.min = i, due
+		w.used[level] |= 1 << digit
+		w.inUse |= 1 << level
+	} else {
+		w.at(s.tail).next = i
+		s.min = min(s.min, due)
+	}
+	s.tail = i
+}
+
+// remove requires that entry i is in the wheel.
+func (w *wheel) remove(i uint32) {
+	t := w.at(i)
+	level, digit := w.place(t.due)
+	s := &w.slots[level][digit]
+	if t.prev == 0 {
+		s.head = t.next
+	} else {
+		w.at(t.prev).next = t.next
+	}
+	if t.next == 0 {
+		s.tail = t.prev
+	} else {
+		w.at(t.next).prev = t.prev
+	}
+	if s.head == 0 {
+		w.vacate(level, digit)
+	}
+}
+
+// vacate empties a slot and returns the first entry of the list that was in it.
+func (w *wheel) vacate(level, digit int) (head uint32) {
+	head = w.slots[level][digit].head
+	w.slots[level][digit] = slot{}
+	w.used[level] &^= 1 << digit
+	if w.used[level] == 0 {
+		w.inUse &^= 1 << level
+	}
+	return head
+}
+
+// first returns the slot that holds what is due first. It requires that the wheel is not
+// empty.
+func (w *wheel) first() (level, digit int) {
+	level = bits.TrailingZeros16(w.inUse)
+	return level, bits.TrailingZeros64(w.used[level])
+}
+
+// soonest returns when the next entry is due. After a removal it may be earlier than that. Of an
+// empty wheel it is the end of all time.
+func (w *wheel) soonest() int64 {
+	if w.inUse == 0 {
+		return math.MaxInt64
+	}
+	level, digit := w.first()
+	return w.slots[level][digit].min
+}
+
+// advance fires all entries that are due at now.
+func (w *wheel) advance(now int64) {
+	for w.inUse != 0 && w.soonest() <= now {
+		level, digit := w.first()
+		i := w.vacate(level, digit)
+		w.enter(level, digit, now)
+		for i != 0 {
+			t := *w.at(i) // a copy: fire may put the entry to other use
+			if t.due <= now {
+				w.fire(i)
+			} else {
+				w.insert(i, t.due)
+			}
+			i = t.next
+		}
+	}
+}
+
+// enter sets the present to now, or to the last moment of the slot if that is earlier: the places
+// of entries in other slots are the same for all presents within this one.
+func (w *wheel) enter(level, digit int, now int64) {
+	width := level * levelBits
+	slot := w.present>>width&^(slotCount-1) | uint64(digit)
+	end := slot<<width | (1<<width - 1)
+	w.present = min(end, position(now))
+}

@@ -1,0 +1,180 @@
+package scheduler
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wheelTest is a wheel, and the map that it should be equal to.
+type wheelTest struct {
+	t      *testing.T
+	wheel  wheel
+	timers []timer
+	want   map[uint32]int64 // due times of what is in the wheel
+	fired  []uint32
+}
+
+func newWheelTest(t *testing.T, entries int) *wheelTest {
+	w := &wheelTest{t: t, timers: make([]timer, entries+1), want: make(map[uint32]int64)}
+	w.wheel.at = func(i uint32) *timer { return &w.timers[i] }
+	w.wheel.fire = func(i uint32) { w.fired = append(w.fired, i) }
+	return w
+}
+
+func (w *wheelTest) insert(i uint32, due int64) {
+	w.wheel.insert(i, due)
+	w.want[i] = due
+}
+
+func (w *wheelTest) advance(now int64) {
+	var due []uint32
+	for i, at := range w.want {
+		if at <= now {
+			due = append(due, i)
+			delete(w.want, i)
+		}
+	}
+	w.fired = nil
+	w.wheel.advance(now)
+	slices.Sort(due)
+	slices.Sort(w.fired)
+	if !slices.Equal(due, w.fired) {
+		w.t.Fatalf("at %d these fire: %v, want %v", now, w.fired, due)
+	}
+}
+
+func (w *wheelTest) soonest() int64 {
+	soonest := int64(math.MaxInt64)
+	for _, at := range w.want {
+		soonest = min(soonest, at)
+	}
+	return soonest
+}
+
+// TestWheelAgainstMap lets delays of all magnitudes pass in steps of all magnitudes.
+func TestWheelAgainstMap(t *testing.T) {
+	const entries = 50
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		magnitude := func() int64 { return rng.Int64N(1 << (1 + rng.IntN(50))) }
+		w, now, removed := newWheelTest(t, entries), rng.Int64()-rng.Int64(), false
+		w.advance(now)
+		for range 2000 {
+			i := 1 + rng.Uint32N(entries)
+			_, in := w.want[i]
+			switch {
+			case !in:
+				w.insert(i, now+magnitude())
+			case rng.IntN(8) == 0:
+				w.wheel.remove(i)
+				delete(w.want, i)
+				removed = true
+			default:
+				now += magnitude()
+				w.advance(now)
+			}
+			got, want := w.wheel.soonest(), w.soonest()
+			if got > want || !removed && got < want {
+				t.Fatalf("seed %d: soonest is %d, want %d", seed, got, want)
+			}
+		}
+		w.advance(math.MaxInt64)
+		require.Zero(t, w.wheel.inUse)
+		require.Equal(t, [levels]uint64{}, w.wheel.used)
+	}
+}
+
+func TestWheelFiresAtTheEdgesOfTime(t *testing.T) {
+	times := []int64{
+		math.MinInt64, math.MinInt64 + 1, -1, 0, 1, 63, 64, math.MaxInt64 - 1, math.MaxInt64,
+	}
+	for _, due := range times {
+		w := newWheelTest(t, 1)
+		w.insert(1, due)
+		for _, now := range times {
+			w.advance(now)
+		}
+		require.Empty(t, w.want)
+	}
+}
+
+// TestWheelFiresInOrder holds for entries that are inserted in the order of their due times, as all
+// are that have the same delay.
+func TestWheelFiresInOrder(t *testing.T) {
+	const entries = 500
+	w, due := newWheelTest(t, entries), int64(0)
+	var want []uint32
+	for i := range uint32(entries) {
+		due += rand.Int64N(1 << 24)
+		w.wheel.insert(i+1, due)
+		want = append(want, i+1)
+	}
+	for now := int64(0); now <= due; now += 1 << 28 {
+		w.wheel.advance(now)
+	}
+	w.wheel.advance(due)
+	require.Equal(t, want, w.fired)
+}
+
+// TestWheelMovesEntriesRarely holds the promise of a constant cost: an entry is moved at most once
+// per level, even if time passes a nanosecond at a time.
+func TestWheelMovesEntriesRarely(t *testing.T) {
+	w := newWheelTest(t, 1)
+	visits := 0
+	at := w.wheel.at
+	w.wheel.at = func(i uint32) *timer { visits++; return at(i) }
+	const due = 1 << 20
+	w.wheel.insert(1, due)
+	for now := range int64(due + 1) {
+		w.wheel.advance(now)
+	}
+	require.Equal(t, []uint32{1}, w.fired)
+	require.LessOrEqual(t, visits, 2*levels)
+}
+
+func TestRingAgainstSlice(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	var r ring
+	var want []turn
+	r.head--
+	r.tail-- // so that the counts soon wrap around
+	for i := range uint32(5000) {
+		if rng.IntN(100) < 52 {
+			r.push(turn{id: i, host: i%2 == 0})
+			want = append(want, turn{id: i, host: i%2 == 0})
+		} else if len(want) > 0 {
+			require.Equal(t, want[0], r.pop())
+			want = want[1:]
+		}
+		require.Equal(t, len(want), r.len())
+	}
+}
+
+func TestSlab(t *testing.T) {
+	var s slab[*int]
+	used := make(map[uint32]*int)
+	var ids []uint32
+	for n := range 3 * chunkLen {
+		i := s.alloc()
+		require.NotZero(t, i)
+		require.NotContains(t, used, i)
+		require.Nil(t, *s.at(i), "a new entry is zero")
+		used[i] = &n
+		*s.at(i) = &n
+		ids = append(ids, i)
+		if n%3 == 0 {
+			back := ids[len(ids)/2]
+			ids = slices.Delete(ids, len(ids)/2, len(ids)/2+1)
+			delete(used, back)
+			s.release(back)
+		}
+	}
+	for i, want := range used {
+		require.Same(t, want, *s.at(i), "entry %d", i)
+	}
+	require.Len(t, s.chunks, 3, "released entries are used again")
+}
