@@ -41,6 +41,7 @@ var allowedInternal = map[string]map[string]string{
 
 // testOnly may be imported by tests of any package.
 var testOnly = []string{
+	"github.com/stretchr/testify/assert",
 	"github.com/stretchr/testify/require",
 	"github.com/klauspost/compress/zstd",
 }

@@ -1,0 +1,100 @@
+// Command vweb serves a virtual web on loopback until it is interrupted.
+//
+//	vweb -hosts 20 -pages 100 -port 8080
+//	http_proxy=127.16.0.1:8080 wget -r http://h00000.vweb.test/
+//
+// With -static it serves real pages instead: every directory DIR/HOST is a host of that name.
+// Foreign programs find the hosts through a proxy setting, as above, or through -hosts-file.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spinneret-go/spinneret/internal/vweb"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	var o vweb.Options
+	flags := flag.NewFlagSet("vweb", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.Uint64Var(&o.Seed, "seed", 1, "another seed is another web")
+	flags.IntVar(&o.Hosts, "hosts", 0, "generated hosts (0: 100, or none with -static)")
+	flags.IntVar(&o.Addrs, "addrs", 0, "addresses they share (0: one each, at most 250)")
+	flags.IntVar(&o.Pages, "pages", 0, "pages per host (0: 50)")
+	flags.IntVar(&o.Size, "size", 0, "median bytes of a page (0: 4096)")
+	flags.IntVar(&o.Port, "port", 8080, "port to bind on every address")
+	flags.StringVar(&o.Static, "static", "", "serve `DIR`/HOST/PATH")
+	logFile := flags.String("log", "", "write a line per request to `FILE`")
+	hostsFile := flags.String("hosts-file", "", "write all hosts to `FILE`, as in /etc/hosts")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.Port == 0 {
+		return errors.New("vweb: -port 0 would be a port that nobody knows")
+	}
+	o.NoLog = true // the file has them; memory must not grow with the crawl
+	if *logFile != "" {
+		f, err := os.Create(*logFile)
+		if err != nil {
+			return fmt.Errorf("vweb: create log: %w", err)
+		}
+		defer f.Close()
+		o.LogTSV = f
+	}
+	web, err := vweb.Start(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, web.Close()) }()
+	if *hostsFile != "" {
+		if err := writeHosts(*hostsFile, web); err != nil {
+			return err
+		}
+	}
+	first := announce(out, web)
+	fmt.Fprintf(out, "vweb: http://%s/ is at %s:%d\n", first.Name, first.Addr, o.Port)
+	<-ctx.Done()
+	return nil
+}
+
+// announce says how large the web is, and returns its first host.
+func announce(out io.Writer, web *vweb.Web) (first vweb.Host) {
+	n := 0
+	for h := range web.Hosts() {
+		if n == 0 {
+			first = h
+		}
+		n++
+	}
+	fmt.Fprintf(out, "vweb: serving %d hosts\n", n)
+	return first
+}
+
+// writeHosts includes hosts that refuse: a program that finds no name would report another error.
+func writeHosts(name string, web *vweb.Web) error {
+	var b []byte
+	for h := range web.Hosts() {
+		b = fmt.Appendf(b, "%s\t%s\n", h.Addr, h.Name)
+	}
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		return fmt.Errorf("vweb: write hosts: %w", err)
+	}
+	return nil
+}
