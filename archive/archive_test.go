@@ -1,0 +1,357 @@
+package archive
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// openMemory opens an archive in memory, with one compressor and nothing compressed unless the
+// test asks for it: a compressor is a large thing to make for each of thousands of archives.
+func openMemory(t testing.TB, opts Options) (*Archive, *memory) {
+	t.Helper()
+	if opts.Level == 0 {
+		opts.Level = -1
+	}
+	if opts.Compressors == 0 {
+		opts.Compressors = 1
+	}
+	m := newMemory()
+	a, err := open(m, opts)
+	require.NoError(t, err)
+	return a, m
+}
+
+// at returns the record at a location, read as a stranger would: by offset and length alone.
+func at(t testing.TB, contents map[string][]byte, loc Location) stored {
+	t.Helper()
+	data, found := contents[loc.File]
+	if !found {
+		data, found = contents[loc.File+unfinished]
+	}
+	require.True(t, found, "no file of %+v", loc)
+	records, err := readFile(data[loc.Offset : loc.Offset+loc.Length])
+	require.NoError(t, err, "%+v", loc)
+	require.Len(t, records, 1, "%+v", loc)
+	return records[0]
+}
+
+func TestAppendWritesAllThatIsKnown(t *testing.T) {
+	a, m := openMemory(t, Options{Level: 6})
+	c := page("http://a.test/x?y=%20", "the body")
+	c.Truncated = "length"
+	loc, err := a.Append(c)
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+
+	records, err := readFile(m.contents()[loc.File])
+	require.NoError(t, err)
+	require.Len(t, records, 3)
+	info, request, response := records[0], records[1], records[2]
+
+	require.Equal(t, "warcinfo", info.kind())
+	require.Equal(t, loc.File, info.fields["WARC-Filename"])
+	require.Equal(t, "application/warc-fields", info.fields["Content-Type"])
+	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Filename",
+		"WARC-Block-Digest", "Content-Type", "Content-Length"}, info.names)
+
+	require.Equal(t, string(c.Request), string(request.block))
+	require.Equal(t, "application/http;msgtype=request", request.fields["Content-Type"])
+	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Target-URI",
+		"WARC-IP-Address", "WARC-Concurrent-To", "WARC-Block-Digest", "Content-Type",
+		"Content-Length"}, request.names)
+	require.NoError(t, samePair(&request, &response))
+
+	require.Equal(t, string(c.Head)+"the body", string(response.block))
+	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Target-URI",
+		"WARC-IP-Address", "WARC-Concurrent-To", "WARC-Block-Digest", "WARC-Payload-Digest",
+		"WARC-Truncated", "Content-Type", "Content-Length"}, response.names)
+	require.Equal(t, "2026-11-03T03:05:06.007008Z", response.fields["WARC-Date"])
+	require.Equal(t, "http://a.test/x?y=%20", response.fields["WARC-Target-URI"])
+	require.Equal(t, "192.0.2.1", response.fields["WARC-IP-Address"])
+	require.Equal(t, "length", response.fields["WARC-Truncated"])
+	require.Equal(t, "application/http;msgtype=response", response.fields["Content-Type"])
+	require.Equal(t, digest(c.Body), response.fields["WARC-Payload-Digest"])
+
+	require.Equal(t, Location{loc.File, response.offset, response.length}, loc)
+	ids := []string{info.fields["WARC-Record-ID"], request.fields["WARC-Record-ID"],
+		response.fields["WARC-Record-ID"]}
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(ids))), 3)
+}
+
+func TestBlockOfResponse(t *testing.T) {
+	const ok, chunks = "HTTP/1.1 200 OK\r\n", "Transfer-Encoding: chunked\r\n\r\n"
+	tests := []struct {
+		name, request, head, body string
+		want                      string // what follows the head in the block
+	}{
+		{"a body stays as it is", "", ok + "\r\n", "body", "body"},
+		{"an empty body", "", ok + "Content-Length: 0\r\n\r\n", "", ""},
+		{"a compressed body", "", ok + "Content-Encoding: gzip\r\n\r\n", "\x1f\x8b\x00", "\x1f\x8b\x00"},
+		{"a truncated body keeps the length that was promised", "",
+			ok + "Content-Length: 999\r\n\r\n", "abc", "abc"},
+		{"chunks become one chunk", "", ok + chunks, "some body of 27 bytes here!",
+			"1b\r\nsome body of 27 bytes here!\r\n0\r\n\r\n"},
+		{"no chunk is a last chunk", "", ok + chunks, "", "0\r\n\r\n"},
+		{"304 has no body", "", "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n", "", ""},
+		{"304 has no body though it speaks of chunks", "",
+			"HTTP/1.1 304 Not Modified\r\n" + chunks, "", ""},
+		{"the answer to HEAD has no body", "HEAD / HTTP/1.1\r\n\r\n", ok + chunks, "", ""},
+		{"a body that looks like the end of a record", "", ok + "\r\n",
+			"\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\n\r\n",
+			"\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\n\r\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a, m := openMemory(t, Options{})
+			c := page("http://a.test/", tt.body)
+			c.Request, c.Head = []byte(tt.request), []byte(tt.head)
+			loc, err := a.Append(c)
+			require.NoError(t, err)
+			record := at(t, m.contents(), loc)
+			require.Equal(t, tt.head+tt.want, string(record.block))
+			require.Equal(t, digest([]byte(tt.body)), record.fields["WARC-Payload-Digest"])
+			_, err = readCaptures(m.contents()[loc.File+unfinished])
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestLargeBodies(t *testing.T) {
+	random := make([]byte, 10<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	zeros := make([]byte, 5<<20)
+	a, m := openMemory(t, Options{Level: 1})
+	for _, body := range [][]byte{zeros, random, random[:100], random[:maxBuffered-200]} {
+		c := page("http://a.test/", "")
+		c.Body = body
+		loc, err := a.Append(c)
+		require.NoError(t, err)
+		require.True(t, bytes.HasSuffix(at(t, m.contents(), loc).block, body))
+	}
+	e := <-a.encoders
+	require.Less(t, cap(e.buf), 3*maxBuffered/2, "what a compressor keeps is bounded")
+}
+
+func TestLevels(t *testing.T) {
+	body := strings.Repeat("the quick brown fox jumps over the lazy dog, ", 200)
+	length := func(level int) int64 {
+		a, err := open(newMemory(), Options{Level: level, Compressors: 1})
+		require.NoError(t, err)
+		loc, err := a.Append(page("http://a.test/", body))
+		require.NoError(t, err)
+		return loc.Length
+	}
+	require.Greater(t, length(-1), int64(len(body)))
+	require.Less(t, length(1), int64(len(body)/4))
+	// The random ID takes more or less room.
+	require.InDelta(t, length(6), length(0), 20)
+	require.Less(t, length(9), int64(len(body)/4))
+}
+
+func TestFilesRollOver(t *testing.T) {
+	for _, max := range []int64{1, 2000, 5000} {
+		t.Run(fmt.Sprintf("max=%d", max), func(t *testing.T) {
+			a, m := openMemory(t, Options{MaxFile: max, Prefix: "my_crawl"})
+			want := map[string]Location{}
+			for i := range 30 {
+				url := fmt.Sprintf("http://a.test/%d", i)
+				loc, err := a.Append(page(url, strings.Repeat("x", i*50)))
+				require.NoError(t, err)
+				want[url] = loc
+			}
+			require.NoError(t, a.Close())
+
+			files, err := a.Files()
+			require.NoError(t, err)
+			got := map[string]Location{}
+			for i, name := range files {
+				data := m.contents()[name]
+				captures, err := readCaptures(data)
+				require.NoError(t, err)
+				for _, c := range captures {
+					got[c.fields["WARC-Target-URI"]] = Location{name, c.offset, c.length}
+				}
+				last := captures[len(captures)-1]
+				require.Less(t, last.offset-1000, max, "%s was full before", name)
+				if i < len(files)-1 {
+					require.GreaterOrEqual(t, int64(len(data)), max, "%s is not full", name)
+				}
+			}
+			require.Equal(t, want, got)
+			require.EqualValues(t, len(files), a.Stats().Files)
+		})
+	}
+}
+
+func TestNegativeMaxFileMeansOneFile(t *testing.T) {
+	a, _ := openMemory(t, Options{MaxFile: -1})
+	for range 5 {
+		_, err := a.Append(page("http://a.test/", "x"))
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 1, a.Stats().Files)
+}
+
+func TestFileNames(t *testing.T) {
+	m := newMemory()
+	m.files["README"] = &memFile{dir: m}
+	m.files["old.warc.gz"] = &memFile{dir: m}
+	a, err := open(m, Options{MaxFile: 1})
+	require.NoError(t, err)
+	require.Len(t, m.contents(), 2, "Open makes no file and leaves none")
+	for range 3 {
+		_, err := a.Append(page("http://a.test/", "x"))
+		require.NoError(t, err)
+	}
+
+	files, err := a.Files()
+	require.NoError(t, err)
+	require.Len(t, files, 4)
+	require.Equal(t, "old.warc.gz", files[0])
+	for i, name := range files[1:] {
+		pattern := fmt.Sprintf(`^spinneret-\d{17}-%05d-[0-9a-f]{8}\.warc\.gz$`, i)
+		if i == 2 {
+			pattern = strings.Replace(pattern, "$", `\.open$`, 1)
+		}
+		require.Regexp(t, regexp.MustCompile(pattern), name)
+	}
+	require.NoError(t, a.Close())
+	files, err = a.Files()
+	require.NoError(t, err)
+	require.NotContains(t, files[3], unfinished)
+}
+
+func TestArchiveWithoutCapturesLeavesNoFile(t *testing.T) {
+	a, m := openMemory(t, Options{})
+	_, err := a.Append(Capture{})
+	require.ErrorIs(t, err, ErrInvalid)
+	require.NoError(t, a.Close())
+	require.Empty(t, m.contents())
+	require.Zero(t, a.Stats())
+}
+
+func TestClosedArchive(t *testing.T) {
+	a, m := openMemory(t, Options{})
+	_, err := a.Append(page("http://a.test/", "x"))
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	before := m.contents()
+	require.NoError(t, a.Close(), "a second time")
+	_, err = a.Append(page("http://a.test/", "x"))
+	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, a.Sync(), ErrClosed)
+	require.Equal(t, before, m.contents())
+	require.EqualValues(t, 1, a.Stats().Captures, "Stats outlives Close")
+}
+
+func TestStats(t *testing.T) {
+	a, m := openMemory(t, Options{})
+	c := page("http://a.test/", "x")
+	_, err := a.Append(c)
+	require.NoError(t, err)
+	c.Request = nil
+	_, err = a.Append(c)
+	require.NoError(t, err)
+
+	stats := a.Stats()
+	var raw, packed int64
+	for _, data := range m.contents() {
+		records, err := readFile(data)
+		require.NoError(t, err)
+		for _, record := range records[1:] {
+			gz, err := gzip.NewReader(bytes.NewReader(data[record.offset:][:record.length]))
+			require.NoError(t, err)
+			n, err := io.Copy(io.Discard, gz)
+			require.NoError(t, err)
+			raw += n
+			packed += record.length
+		}
+	}
+	require.Equal(t, Stats{Files: 1, Captures: 2, Records: 3, RawBytes: raw, Bytes: packed}, stats)
+}
+
+func TestConcurrentAppends(t *testing.T) {
+	const goroutines, each = 8, 40
+	a, m := openMemory(t, Options{Compressors: 3, MaxFile: 20_000, SyncEvery: 5000, Level: 1})
+	a.buffered = 3000 // some go straight into the file
+	var mu sync.Mutex
+	want := map[string]Location{}
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range each {
+				url := fmt.Sprintf("http://a.test/%d/%d", g, i)
+				loc, err := a.Append(page(url, strings.Repeat(url, i*6)))
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				want[url] = loc
+				mu.Unlock()
+				if i%10 == 0 { // the other methods may be called meanwhile
+					files, err := a.Files()
+					if err != nil || len(files) == 0 || a.Stats().Captures == 0 || a.Sync() != nil {
+						t.Error("no files, no captures or no sync")
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, a.Close())
+
+	got := map[string]Location{}
+	for name, data := range m.contents() {
+		captures, err := readCaptures(data)
+		require.NoError(t, err)
+		for _, c := range captures {
+			url := c.fields["WARC-Target-URI"]
+			got[url] = Location{name, c.offset, c.length}
+			require.Zero(t, len(bytes.ReplaceAll(c.block[len(page("", "").Head):], []byte(url), nil)))
+		}
+	}
+	require.Equal(t, want, got)
+	require.EqualValues(t, goroutines*each, a.Stats().Captures)
+}
+
+// A compressor that is slow or stuck must not keep Close from closing, nor the capture from being
+// refused afterwards.
+func TestCloseDuringAppend(t *testing.T) {
+	a, m := openMemory(t, Options{})
+	e := <-a.encoders // Append cannot go on
+	done := make(chan error)
+	go func() {
+		_, err := a.Append(page("http://a.test/", "x"))
+		done <- err
+	}()
+	require.NoError(t, a.Close())
+	a.encoders <- e
+	require.ErrorIs(t, <-done, ErrClosed)
+	require.Empty(t, m.contents())
+}
+
+func TestAppendAllocatesLittle(t *testing.T) {
+	m := newMemory()
+	a, err := open(m, Options{Compressors: 1})
+	require.NoError(t, err)
+	c := page("http://a.test/", strings.Repeat("some text of a page, ", 1000))
+	c.Head = []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+	_, err = a.Append(c) // begins the file, grows the buffers
+	require.NoError(t, err)
+	for _, f := range m.files {
+		f.data = slices.Grow(f.data, 1<<20)
+	}
+	allocs := testing.AllocsPerRun(50, func() { _, err = a.Append(c) })
+	require.NoError(t, err)
+	require.LessOrEqual(t, allocs, 5.0)
+}

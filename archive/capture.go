@@ -1,0 +1,177 @@
+package archive
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxURL bounds the one header line whose length a stranger chooses; readers have limits too.
+const maxURL = 64 << 10
+
+// Capture is the answer to one HTTP request, and what is known about it. The slices are only read,
+// and only until Append returns.
+type Capture struct {
+	// URL is what was asked for: absolute, without spaces and control characters.
+	URL string
+
+	// Time is when the request was sent. It is kept to the microsecond: finer dates, though
+	// allowed, make widely used readers fail.
+	Time time.Time
+
+	// Addr is the server's address. The zero Addr leaves it out.
+	Addr netip.Addr
+
+	// Request is the request as sent: its head with the blank line, and its body if it had one.
+	// If it is empty no request record is written.
+	Request []byte
+
+	// Head is the status line and the header fields of the response with the blank line after
+	// them, all as received.
+	Head []byte
+
+	// Body is the response body with its content coding kept and its transfer coding removed.
+	// When Head says that it came in chunks it is stored as one single chunk: then the record is
+	// a valid HTTP message although Head was not touched. A transfer coding below the chunks,
+	// which no one uses, must still be on Body.
+	Body []byte
+
+	// Truncated says why Body is not the whole body: "length" or "time" when a limit of the
+	// crawler was reached, "disconnect" when the connection broke, "unspecified". It is "" for
+	// a whole body.
+	Truncated string
+}
+
+// truncations are the reasons that WARC 1.1 knows, section 5.13.
+var truncations = []string{"", "length", "time", "disconnect", "unspecified"}
+
+// check reports what would make the records unreadable, or say something else than was meant. It is
+// the only place that does: behind it all values are taken to be fit for a header line.
+func (c *Capture) check() error {
+	if reason := urlFault(c.URL); reason != "" {
+		return fmt.Errorf("%w: URL %.200q %s", ErrInvalid, c.URL, reason)
+	}
+	if year := c.Time.UTC().Year(); c.Time.IsZero() || year < 0 || year > 9999 {
+		return fmt.Errorf("%w: Time %v is not set or needs no four digits", ErrInvalid, c.Time)
+	}
+	if !bytes.HasPrefix(c.Head, []byte("HTTP/")) || headLen(c.Head) != len(c.Head) {
+		return fmt.Errorf("%w: Head of %d bytes is not a status line, fields and one blank line",
+			ErrInvalid, len(c.Head))
+	}
+	if len(c.Request) > 0 && headLen(c.Request) < 0 {
+		return fmt.Errorf("%w: Request of %d bytes has no blank line", ErrInvalid, len(c.Request))
+	}
+	if !slices.Contains(truncations, c.Truncated) {
+		return fmt.Errorf("%w: Truncated is %.50q", ErrInvalid, c.Truncated)
+	}
+	return nil
+}
+
+// size is the number of bytes that will go through the compressor, but for the record headers. It
+// also bounds what comes out: gzip adds a few bytes to what it cannot shrink.
+func (c *Capture) size() int { return len(c.Request) + len(c.Head) + len(c.Body) }
+
+// urlFault tells why a URL cannot stand in a header line, or "" if it can. Characters outside of
+// ASCII can: browsers send them, and losing the page would be worse than being lenient.
+func urlFault(url string) string {
+	scheme, _, found := strings.Cut(url, ":")
+	switch {
+	case len(url) > maxURL:
+		return "is too long"
+	case !found || !isScheme(scheme):
+		return "is not absolute"
+	case !utf8.ValidString(url):
+		return "is not UTF-8"
+	case strings.ContainsFunc(url, breaksLine):
+		return "has a space or a control character"
+	}
+	return ""
+}
+
+// isScheme tells whether s is a scheme by RFC 3986, section 3.1.
+func isScheme(s string) bool {
+	return s != "" && !strings.Contains("0123456789+-.", s[:1]) &&
+		strings.Trim(s, alphanumeric+"+-.") == ""
+}
+
+// breaksLine finds the characters at which one reader or another ends a line or a value. That is
+// more than CR and LF: some split lines at U+0085 or U+2028.
+func breaksLine(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+// headLen returns the length of the head of an HTTP message with its blank line, or -1 if there is
+// none. A line may end in a bare LF (RFC 9112, section 2.2): servers do that.
+func headLen(message []byte) int {
+	for at := 0; ; {
+		n := bytes.IndexByte(message[at:], '\n')
+		if n < 0 {
+			return -1
+		}
+		line := message[at : at+n]
+		at += n + 1
+		if len(line) == 0 || string(line) == "\r" {
+			return at
+		}
+	}
+}
+
+// chunked tells whether a reader of the response will look for chunks after the head.
+func (c *Capture) chunked() bool {
+	status, fields, _ := bytes.Cut(c.Head, []byte("\n"))
+	return hasTransferCoding(status) && !bytes.HasPrefix(c.Request, []byte("HEAD ")) &&
+		endsInChunked(fields)
+}
+
+// hasTransferCoding tells by its status line whether Transfer-Encoding means anything in a
+// response. HTTP/1.0 did not have it (RFC 9112, section 6.1), nor has HTTP/2. 1xx, 204 and 304 have
+// no body in any case (section 6.3), though a 304 may repeat the field of the answer it stands for.
+func hasTransferCoding(status []byte) bool {
+	version, code, _ := bytes.Cut(status, []byte(" "))
+	if !bytes.HasPrefix(version, []byte("HTTP/1.")) || string(version) == "HTTP/1.0" {
+		return false
+	}
+	code = bytes.TrimLeft(code, " ")
+	return !bytes.HasPrefix(code, []byte("1")) && !bytes.HasPrefix(code, []byte("204")) &&
+		!bytes.HasPrefix(code, []byte("304"))
+}
+
+// endsInChunked tells whether the last of all transfer codings is chunked, the only place where it
+// may stand. A field may have several lines, and there may be several such fields; together they
+// are one list (RFC 9110, section 5.3).
+func endsInChunked(fields []byte) bool {
+	var last []byte
+	for len(fields) > 0 {
+		n := fieldLen(fields)
+		name, value, _ := bytes.Cut(fields[:n], []byte(":"))
+		fields = fields[n:]
+		if !bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+			continue
+		}
+		// An element of a list may be empty and then does not count (section 5.6.1).
+		if value = bytes.Trim(value, ", \t\r\n"); len(value) > 0 {
+			last = value
+		}
+	}
+	coding := last[bytes.LastIndexByte(last, ',')+1:]
+	return bytes.EqualFold(bytes.TrimLeft(coding, " \t\r\n"), []byte("chunked"))
+}
+
+// fieldLen returns the length of the first field. A line that begins with white space belongs to
+// the field before it: senders must not do that any more, but readers still understand it
+// (RFC 9112, section 5.2).
+func fieldLen(fields []byte) int {
+	for n := 0; ; {
+		i := bytes.IndexByte(fields[n:], '\n')
+		if i < 0 {
+			return len(fields)
+		}
+		n += i + 1
+		if n == len(fields) || fields[n] != ' ' && fields[n] != '\t' {
+			return n
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package archive
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// directory is all that an archive needs of a file system. Tests put failing disks behind it.
+type directory interface {
+	create(name string) (file, error) // for writing; an error if the name is taken
+	rename(from, to string) error
+	remove(name string) error
+	list() ([]string, error) // the names of the regular files, sorted
+	sync() error             // forces the names themselves to disk
+}
+
+// file is an open file of a [directory]. It is written at offsets, so that nothing depends on where
+// a failed write left the position.
+type file interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+}
+
+// osDir is a directory of the operating system, as an absolute path.
+type osDir string
+
+// makeDir makes dir and the directories above it that are missing. The path is made absolute
+// because the process may change its working directory between two files.
+func makeDir(dir string) (osDir, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return osDir(abs), mkdirs(abs)
+}
+
+// mkdirs is os.MkdirAll, but the new names survive a power cut.
+func mkdirs(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && !info.IsDir():
+		return &os.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+	case err == nil || !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := mkdirs(parent); err != nil {
+		return err
+	}
+	// Another process may have been faster.
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return osDir(parent).sync()
+}
+
+// path requires a plain file name; those of an archive come from newName.
+func (d osDir) path(name string) string { return filepath.Join(string(d), name) }
+
+// create fails if the name is taken (O_EXCL), so that no file is ever overwritten or appended to.
+func (d osDir) create(name string) (file, error) {
+	return os.OpenFile(d.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// rename would replace a file. The random part of the names keeps that from happening.
+func (d osDir) rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
+
+func (d osDir) remove(name string) error { return os.Remove(d.path(name)) }
+
+// list leaves out directories and links: what is read and moved about should be a file of its own.
+func (d osDir) list() ([]string, error) {
+	entries, err := os.ReadDir(string(d))
+	var names []string
+	for _, entry := range entries {
+		if entry.Type().IsRegular() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, err
+}
+
+// sync makes new and changed names survive a power cut. It takes that for done where a directory
+// cannot be synced: Windows refuses to, and so do some network file systems, and nothing else could
+// be done there.
+func (d osDir) sync() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(string(d))
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,149 @@
+package archive
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+	"syscall"
+)
+
+// memory is a directory that can fail. Its methods are safe for concurrent use.
+type memory struct {
+	mu    sync.Mutex
+	files map[string]*memFile
+	room  int              // bytes that can still be written; negative: no limit
+	fail  map[string]error // by operation, as in log
+	log   []string         // operations done, without repetition
+}
+
+func newMemory() *memory {
+	return &memory{files: map[string]*memFile{}, room: -1, fail: map[string]error{}}
+}
+
+// step notes an operation and tells whether it fails. It requires that m.mu is held.
+func (m *memory) step(op string) error {
+	if len(m.log) == 0 || m.log[len(m.log)-1] != op {
+		m.log = append(m.log, op)
+	}
+	return m.fail[op]
+}
+
+func (m *memory) create(name string) (file, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.step("create"); err != nil {
+		return nil, err
+	}
+	if _, taken := m.files[name]; taken {
+		return nil, fs.ErrExist
+	}
+	f := &memFile{dir: m}
+	m.files[name] = f
+	return f, nil
+}
+
+func (m *memory) rename(from, to string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.step("rename"); err != nil {
+		return err
+	}
+	if _, taken := m.files[to]; taken || m.files[from] == nil {
+		return errors.New("rename over a file, or of none")
+	}
+	m.files[to] = m.files[from]
+	delete(m.files, from)
+	return nil
+}
+
+func (m *memory) remove(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.step("remove"); err != nil {
+		return err
+	}
+	delete(m.files, name)
+	return nil
+}
+
+func (m *memory) list() ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.files)), m.step("list")
+}
+
+func (m *memory) sync() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.step("sync names")
+}
+
+// set changes what fails from now on.
+func (m *memory) set(room int, fail map[string]error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.room, m.fail = room, fail
+}
+
+// contents returns the bytes of all files.
+func (m *memory) contents() map[string][]byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	contents := map[string][]byte{}
+	for name, f := range m.files {
+		contents[name] = slices.Clone(f.data)
+	}
+	return contents
+}
+
+type memFile struct {
+	dir    *memory
+	data   []byte
+	closed bool
+}
+
+// WriteAt writes as much as there is room for, as a real disk does before it says that it is full.
+func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
+	f.dir.mu.Lock()
+	defer f.dir.mu.Unlock()
+	if f.closed {
+		return 0, fs.ErrClosed
+	}
+	n, err := len(p), f.dir.step("write")
+	if room := f.dir.room; room >= 0 && n > room {
+		n, err = room, syscall.ENOSPC
+	}
+	if f.dir.room >= 0 {
+		f.dir.room -= n
+	}
+	if grow := int(off) + n - len(f.data); grow > 0 {
+		f.data = append(f.data, make([]byte, grow)...)
+	}
+	copy(f.data[off:], p[:n])
+	return n, err
+}
+
+func (f *memFile) Truncate(size int64) error {
+	f.dir.mu.Lock()
+	defer f.dir.mu.Unlock()
+	if err := f.dir.step("truncate"); err != nil {
+		return err
+	}
+	f.data = f.data[:size]
+	return nil
+}
+
+func (f *memFile) Sync() error {
+	f.dir.mu.Lock()
+	defer f.dir.mu.Unlock()
+	return f.dir.step("sync")
+}
+
+func (f *memFile) Close() error {
+	f.dir.mu.Lock()
+	defer f.dir.mu.Unlock()
+	f.closed = true
+	return f.dir.step("close")
+}

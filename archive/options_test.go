@@ -1,0 +1,85 @@
+package archive
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOpenRefusesOptions(t *testing.T) {
+	tests := []struct {
+		name string
+		opts Options
+		says string
+	}{
+		{"a level beyond gzip's", Options{Level: 10}, "Level 10"},
+		{"a prefix in another directory", Options{Prefix: "../a"}, "Prefix"},
+		{"a prefix that hides the file", Options{Prefix: ".a"}, "Prefix"},
+		{"a prefix with a line break", Options{Prefix: "a\nb"}, "Prefix"},
+		{"a prefix longer than a name", Options{Prefix: strings.Repeat("a", 200)}, "Prefix"},
+		{"a field without name", Options{Info: map[string]string{"": "x"}}, "Info field"},
+		{"a name with a colon", Options{Info: map[string]string{"a: b": "x"}}, "Info field"},
+		{"a name with a line break", Options{Info: map[string]string{"a\r\nb": "x"}}, "Info field"},
+		{"a value with CR LF", Options{Info: map[string]string{"a": "x\r\ny: z"}}, "control"},
+		{"a value with a bare CR", Options{Info: map[string]string{"a": "x\ry"}}, "control"},
+		{"a value with a tab", Options{Info: map[string]string{"a": "x\ty"}}, "control"},
+		{"a value that is not UTF-8", Options{Info: map[string]string{"a": "\xff"}}, "UTF-8"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMemory()
+			_, err := open(m, tt.opts)
+			require.ErrorContains(t, err, "archive: open: ")
+			require.ErrorContains(t, err, tt.says)
+			require.Empty(t, m.log, "nothing was touched")
+		})
+	}
+}
+
+func TestInfoBlock(t *testing.T) {
+	const conforms = "conformsTo: http://iipc.github.io/warc-specifications/" +
+		"specifications/warc-format/warc-1.1/\r\n"
+	tests := []struct {
+		name string
+		info map[string]string
+		want string
+	}{
+		{"nil means the defaults alone", nil, conforms + "format: WARC File Format 1.1\r\n" +
+			"software: spinneret (https://github.com/spinneret-go/spinneret)\r\n"},
+		{"a default can be replaced or left out, others are added",
+			map[string]string{"software": "crawler/1.2 (spinneret)", "robots": "obey", "format": "",
+				"operator": "Zoë Ä, +49 30 1234"},
+			conforms + "operator: Zoë Ä, +49 30 1234\r\nrobots: obey\r\n" +
+				"software: crawler/1.2 (spinneret)\r\n"},
+		{"all can be left out",
+			map[string]string{"software": "", "format": "", "conformsTo": ""}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a, m := openMemory(t, Options{Info: tt.info})
+			clear(tt.info) // the archive has no use for it any more
+			loc, err := a.Append(page("http://a.test/", ""))
+			require.NoError(t, err)
+			records, err := readFile(m.contents()[loc.File+unfinished])
+			require.NoError(t, err)
+			require.Equal(t, tt.want, string(records[0].block))
+		})
+	}
+}
+
+func TestZeroOptions(t *testing.T) {
+	a, err := open(newMemory(), Options{})
+	require.NoError(t, err)
+	require.EqualValues(t, 1<<30, a.out.maxFile)
+	require.EqualValues(t, 64<<20, a.out.syncEvery)
+	require.Equal(t, "spinneret", a.out.prefix)
+	require.Positive(t, len(a.encoders))
+
+	b, err := open(newMemory(), Options{Compressors: -1})
+	require.NoError(t, err)
+	require.Len(t, b.encoders, len(a.encoders))
+	c, err := open(newMemory(), Options{Compressors: 3})
+	require.NoError(t, err)
+	require.Len(t, c.encoders, 3)
+}

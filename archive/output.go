@@ -1,0 +1,196 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// unfinished ends the name of a file that is being written, or whose writer died. Without it a
+// file is whole and final: whoever copies or indexes files need not ask the writer.
+const (
+	finished   = ".warc.gz"
+	unfinished = ".open"
+)
+
+// output is the sequence of files, of which at most one is open. It is not safe for concurrent use.
+type output struct {
+	dir       directory
+	prefix    string
+	maxFile   int64 // negative: no limit
+	syncEvery int64 // negative: only at the end
+	info      []byte
+	encoder   *encoder // of the warcinfo records
+
+	serial   int
+	file     file   // nil if none is open
+	name     string // of file, as it will be called when finished
+	captures int64  // in file
+	whole    int64  // where its last whole capture ends
+	end      int64  // where the last write ended
+	synced   int64  // what is known to be on disk
+	lost     error  // why captures may not be on disk, until checkpoint has told
+}
+
+// begin makes sure that a file is open and takes one more capture. A new file is begun here and
+// not when the last one got full, since an archive that stops then should not leave an empty one.
+// An error while the full file is finished does not hurt what is in it, but has to reach somebody:
+// the one who appends next. After it no file is open, and the next attempt begins one.
+func (o *output) begin() error {
+	if o.file != nil && o.maxFile >= 0 && o.whole >= o.maxFile {
+		if err := o.finish(); err != nil {
+			return err
+		}
+	}
+	if o.file != nil {
+		return nil
+	}
+	return o.create()
+}
+
+// create begins a new file with its warcinfo record. Its name is forced to disk at once, since
+// syncing a file is of no use if the file cannot be found.
+func (o *output) create() error {
+	now := time.Now()
+	name := o.newName(now)
+	f, err := o.dir.create(name + unfinished)
+	if err != nil {
+		return err
+	}
+	o.serial++
+	o.file, o.name, o.captures, o.whole, o.end, o.synced = f, name, 0, 0, 0, 0
+	o.encoder.begin(o)
+	o.encoder.h = header{kind: "warcinfo", id: newID(), date: now, filename: name,
+		contentType: "application/warc-fields"}
+	err = o.encoder.record(o.info)
+	if err == nil {
+		err = o.dir.sync()
+	}
+	if err != nil {
+		o.abandon()
+		return err
+	}
+	o.whole = o.end
+	return nil
+}
+
+// newName makes a name of the prefix, the time, the number of the file and a random part. It sorts
+// by time, and no other archive will make it: two may have the same prefix, directory and
+// millisecond, and files of several machines get mixed.
+func (o *output) newName(now time.Time) string {
+	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
+	return fmt.Sprintf("%s-%s-%05d-%08x%s", o.prefix, stamp, o.serial, rand.Uint32(), finished)
+}
+
+// Write appends to the file. It requires that begin was called.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.file.WriteAt(p, o.end)
+	o.end += int64(n)
+	return n, err
+}
+
+// transact writes one capture, c or what e has in its buffer, and makes it part of the file. If it
+// returns an error, it has left nothing behind. It requires that begin was called.
+func (o *output) transact(e *encoder, c *Capture) error {
+	var err error
+	if c != nil {
+		err = e.capture(c, o)
+	} else {
+		_, err = o.Write(e.buf)
+	}
+	if err != nil {
+		return o.drop(err)
+	}
+	if o.syncEvery >= 0 && o.end-o.synced >= o.syncEvery {
+		if err := o.sync(); err != nil {
+			return err
+		}
+	}
+	o.captures++
+	o.whole = o.end
+	return nil
+}
+
+// drop cuts off what a failed write left. If even that fails the file is given up, and the next
+// capture begins a new one: behind a tear no reader would find it.
+func (o *output) drop(cause error) error {
+	o.end = o.whole
+	if err := o.file.Truncate(o.whole); err != nil {
+		o.abandon()
+		return fmt.Errorf("%w; then %w", cause, err)
+	}
+	return cause
+}
+
+// sync forces the file to disk. After a failure the system may have thrown away what it could not
+// write, and would call the next attempt a success: so the file is given up, and never gets the
+// name that says it is whole.
+func (o *output) sync() error {
+	if o.synced == o.end {
+		return nil
+	}
+	if err := o.file.Sync(); err != nil {
+		if o.captures > 0 {
+			o.lost = err
+		}
+		_ = o.file.Truncate(o.whole) // the capture being written is not acknowledged
+		o.abandon()
+		return err
+	}
+	o.synced = o.end
+	return nil
+}
+
+// checkpoint forces to disk what is not yet there. It also fails if an earlier sync did, whose
+// error went to an Append or was taken for one that concerned a single capture.
+func (o *output) checkpoint() error {
+	if o.file != nil {
+		_ = o.sync() // sets o.lost
+	}
+	err := o.lost
+	o.lost = nil
+	return err
+}
+
+// finish closes the file and gives it its final name, unless it holds no capture. The order
+// matters: a power cut between two steps must not leave the final name on a file that is not whole.
+func (o *output) finish() error {
+	if o.captures == 0 {
+		o.abandon()
+		return nil
+	}
+	if err := o.sync(); err != nil {
+		return err
+	}
+	f := o.file
+	o.file = nil
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := o.dir.rename(o.name+unfinished, o.name); err != nil {
+		return err
+	}
+	return o.dir.sync()
+}
+
+// abandon closes the file under its unfinished name, or removes it if it holds no capture. Errors
+// are left out: there is a more telling one already, or nothing was lost.
+func (o *output) abandon() {
+	_ = o.file.Close()
+	o.file = nil
+	if o.captures == 0 {
+		_ = o.dir.remove(o.name + unfinished)
+	}
+}
+
+// probe finds out whether files can be made, before a crawl has fetched anything.
+func (o *output) probe() error {
+	name := o.newName(time.Now()) + ".probe"
+	f, err := o.dir.create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), o.dir.remove(name))
+}
