@@ -1,0 +1,231 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
+)
+
+// A config is what the command line asks for.
+type config struct {
+	seeds    []string // canonical
+	badSeeds int      // that were no URLs
+	demo     bool     // no seeds: crawl the built-in web
+
+	agent, contact string
+	out            string
+	delay          time.Duration
+	reach          stage.Reach
+	filter         stage.Filter
+	resources      bool
+
+	pages       int64
+	hostPages   int
+	queue       int64
+	concurrency int
+	timeout     time.Duration
+	maxBody     int64
+
+	bounds fetch.Reach
+	hosts  map[string]netip.Addr
+}
+
+// demoDelay makes the built-in crawl worth watching: its web has no owner to annoy.
+const (
+	demoDelay      = 500 * time.Millisecond
+	demoCrawlDelay = time.Second
+)
+
+const usage = `fullcrawler crawls websites politely and keeps what it gets as WARC files.
+
+	fullcrawler                                     a small web that it serves itself
+	fullcrawler [flags] URL ...                     real ones
+	fullcrawler -contact https://you.example/bot https://www.example.org/
+
+Robots.txt is obeyed, a host is visited by one request at a time, and the pause between two requests
+to a host or an address is the longest of -delay, the site's Crawl-delay, and five times what the
+last answer took. Ctrl-C ends the crawl; what was fetched is in the archive.
+
+Flags:
+`
+
+// parseFlags reads the command line. Lines of a seed file that are no URLs are reported on log.
+func parseFlags(args []string, log io.Writer) (config, error) {
+	var (
+		c                  config
+		scope, deny, hosts string
+		seedFile           string
+		private            bool
+		include, exclude   patterns
+		fs                 = flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
+	)
+	fs.SetOutput(log)
+	fs.Usage = func() { fmt.Fprint(log, usage); fs.PrintDefaults() }
+	fs.StringVar(&c.agent, "agent", "spinneret", "`name` of the crawler: in User-Agent, and as robots.txt calls it")
+	fs.StringVar(&c.contact, "contact", "", "`URL` or address where site owners reach you; required beyond loopback")
+	fs.StringVar(&c.out, "out", "crawl", "`directory` for the archive")
+	fs.DurationVar(&c.delay, "delay", 0, "least pause between requests to a host or address (default 5s, or 0.5s without seeds)")
+	fs.StringVar(&scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
+	fs.Var(&include, "include", "follow only links that match this `regexp` (repeatable)")
+	fs.Var(&exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
+	fs.StringVar(&deny, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch")
+	fs.IntVar(&c.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
+	fs.BoolVar(&c.resources, "resources", false, "fetch images, styles and scripts too")
+	fs.Int64Var(&c.pages, "pages", 0, "stop after this many pages; 0: no limit")
+	fs.IntVar(&c.hostPages, "host-pages", 10_000, "most URLs of one host; 0: no limit")
+	fs.Int64Var(&c.queue, "queue", 1_000_000, "most URLs waiting at one time")
+	fs.IntVar(&c.concurrency, "concurrency", 64, "requests under way at one time, each to another host")
+	fs.DurationVar(&c.timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
+	fs.Int64Var(&c.maxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
+	fs.BoolVar(&private, "private", false, "allow private and loopback addresses")
+	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
+	fs.StringVar(&seedFile, "seeds", "", "`file` of seed URLs, one a line")
+	if err := fs.Parse(args); err != nil {
+		return c, err
+	}
+
+	c.filter.Include, c.filter.Exclude = include, exclude
+	steps := []func() error{
+		func() error { return c.readScope(scope) },
+		func() error { return c.readDeny(deny) },
+		func() error { return c.readHosts(hosts) },
+		func() error { return c.readSeeds(fs.Args(), seedFile, log) },
+		func() error { return c.check(private) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+func (c *config) readScope(scope string) (err error) {
+	c.reach, err = stage.ParseReach(scope)
+	return err
+}
+
+func (c *config) readDeny(name string) error {
+	return readFile(name, func(f io.Reader) (err error) {
+		c.filter.Deny, err = stage.ReadDenyList(f, name)
+		return err
+	})
+}
+
+func (c *config) readHosts(name string) error {
+	return readFile(name, func(f io.Reader) (err error) {
+		c.hosts, err = stage.ReadHosts(f, name)
+		return err
+	})
+}
+
+// readSeeds takes seeds from the command line and from a file. What is no URL is reported on log,
+// counted, and does not keep the others from being crawled.
+func (c *config) readSeeds(args []string, name string, log io.Writer) error {
+	reject := func(where string, err error) {
+		c.badSeeds++
+		fmt.Fprintf(log, "%s: skipped: %v\n", where, err)
+	}
+	for _, arg := range args {
+		url, err := stage.Seed(arg)
+		if err != nil {
+			reject("command line", err)
+			continue
+		}
+		c.seeds = append(c.seeds, url)
+	}
+	c.demo = len(args) == 0 && name == ""
+	return readFile(name, func(f io.Reader) error {
+		urls, err := stage.Seeds(f, func(line int, err error) {
+			reject(fmt.Sprintf("%s:%d", name, line), err)
+		})
+		c.seeds = append(c.seeds, urls...)
+		return err
+	})
+}
+
+// readFile opens the file for read; no name is no file.
+func readFile(name string, read func(io.Reader) error) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return read(f)
+}
+
+// check settles what depends on several flags.
+func (c *config) check(private bool) error {
+	if c.delay == 0 {
+		c.delay = 5 * time.Second
+		if c.demo {
+			c.delay = demoDelay
+		}
+	}
+	local := c.demo || c.loopbackOnly()
+	switch {
+	case len(c.seeds) == 0 && !c.demo:
+		return errors.New("none of the seeds is a URL")
+	case c.concurrency < 1:
+		return errors.New("-concurrency must be at least 1")
+	case !local && c.contact == "":
+		return errors.New("-contact is missing: give a URL or an e-mail address where the owners of the " +
+			"sites can reach you (not needed when every seed is a loopback address)")
+	case private:
+		c.bounds = fetch.Anywhere
+	case local:
+		c.bounds = fetch.Loopback
+	}
+	c.filter.Local = c.bounds != fetch.Public
+	return nil
+}
+
+// loopbackOnly says whether every seed is known to lie on this machine.
+func (c *config) loopbackOnly() bool {
+	for _, seed := range c.seeds {
+		host := dedupe.Host(seed)
+		addr, ok := stage.Literal(host)
+		if !ok {
+			addr, ok = c.hosts[host]
+		}
+		if host != "localhost" && !(ok && addr.IsLoopback()) {
+			return false
+		}
+	}
+	return len(c.seeds) > 0
+}
+
+// userAgent names the crawler and whom to ask about it.
+func (c *config) userAgent() string {
+	if c.contact == "" {
+		return ""
+	}
+	return c.agent + "/0.1 (+" + c.contact + ")"
+}
+
+// patterns is a flag that may be given more than once.
+type patterns []*regexp.Regexp
+
+// String is what the flag package shows as the default.
+func (p *patterns) String() string { return "" }
+
+// Set adds one pattern.
+func (p *patterns) Set(text string) error {
+	pattern, err := regexp.Compile(text)
+	if err == nil {
+		*p = append(*p, pattern)
+	}
+	return err
+}

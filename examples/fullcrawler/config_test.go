@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch"
+)
+
+// write makes a file and returns its name.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
+}
+
+func TestFlagsDecideHowFarACrawlMayGo(t *testing.T) {
+	hosts := write(t, "127.0.0.2 a.test\n10.0.0.1 b.test")
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		bounds fetch.Reach
+		delay  time.Duration
+		local  bool
+	}{
+		{"no seeds", nil, fetch.Loopback, demoDelay, true},
+		{"a public site", []string{"-contact", "https://me.example", "www.example.org"},
+			fetch.Public, 5 * time.Second, false},
+		{"loopback needs no contact", []string{"http://127.0.0.1:8080/", "localhost"},
+			fetch.Loopback, 5 * time.Second, true},
+		{"names on loopback", []string{"-hosts", hosts, "http://a.test/"}, fetch.Loopback, 5 * time.Second, true},
+		{"private addresses on demand", []string{"-private", "-contact", "me@example.org", "-hosts", hosts, "b.test"},
+			fetch.Anywhere, 5 * time.Second, true},
+		{"a delay of one's own", []string{"-delay", "1m", "http://127.0.0.1/"}, fetch.Loopback, time.Minute, true},
+	} {
+		cfg, err := parseFlags(tt.args, io.Discard)
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.bounds, cfg.bounds, tt.name)
+		require.Equal(t, tt.delay, cfg.delay, tt.name)
+		require.Equal(t, tt.local, cfg.filter.Local, tt.name)
+		require.Equal(t, len(tt.args) == 0, cfg.demo, tt.name)
+	}
+}
+
+func TestFlagsThatMakeNoSense(t *testing.T) {
+	empty := write(t, "# nothing\n")
+	for want, args := range map[string][]string{
+		"-contact is missing":        {"www.example.org"},
+		"none of the seeds is a URL": {"http://"},
+		"want page, prefix":          {"-scope", "galaxy"},
+		"at least 1":                 {"-concurrency", "0"},
+		"no such file":               {"-seeds", "/no/such/file"},
+		"is no host name":            {"-deny", write(t, "a b")},
+		"hosts file":                 {"-hosts", write(t, "a.test 127.0.0.1")},
+		"missing closing":            {"-include", "("},
+		"flag provided but not":      {"-no-such-flag"},
+		"none of the seeds":          {"-seeds", empty},
+	} {
+		var log bytes.Buffer
+		require.Equal(t, 2, command(t.Context(), args, io.Discard, &log), "%q", args)
+		require.Contains(t, log.String(), want, "%q", args)
+	}
+}
+
+func TestSeedsThatAreNoneAreNamedAndCounted(t *testing.T) {
+	var log bytes.Buffer
+	seeds := write(t, "http://127.0.0.1/\nmailto:me@example.org\n")
+	cfg, err := parseFlags([]string{"-seeds", seeds, "http://127.0.0.2/", "http://[/"}, &log)
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://127.0.0.2/", "http://127.0.0.1/"}, cfg.seeds)
+	require.Equal(t, 2, cfg.badSeeds)
+	require.Contains(t, log.String(), seeds+":2: skipped: ")
+	require.Contains(t, log.String(), "command line: skipped: ")
+}
+
+func TestHelp(t *testing.T) {
+	var log bytes.Buffer
+	require.Zero(t, command(t.Context(), []string{"-help"}, io.Discard, &log))
+	require.Contains(t, log.String(), "-contact URL")
+}
+
+func TestUserAgentNamesTheContact(t *testing.T) {
+	cfg, err := parseFlags([]string{"-agent", "mybot", "-contact", "https://me.example/bot", "a.example"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "mybot/0.1 (+https://me.example/bot)", cfg.userAgent())
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// maxRedirects is how many redirects in a row lead to a page; browsers give up after twenty.
+const maxRedirects = 10
+
+// seenURLs is for how many URLs the duplicate check keeps its promise, at 1.8 bytes each.
+const seenURLs = 10_000_000
+
+// grace is how long requests under way may go on once the crawl was told to end.
+const grace = 3 * time.Second
+
+// A crawler is one crawl: the rooms, and what flows between them.
+//
+// An item goes round like this: admit (canonical form, filter, duplicates) → route (robots.txt) →
+// enqueue (scheduler) → visit (fetch, archive, links) → admit. An item whose server's robots.txt is
+// not known waits in the robots table while an item of its own fetches the file, through the same
+// queue: so that request keeps the host's and the address's delay like any other.
+type crawler struct {
+	cfg      config
+	seen     *dedupe.Filter
+	robots   *stage.Robots
+	resolver *stage.Resolver
+	queue    *scheduler.Scheduler[stage.Item]
+	client   *fetch.Client
+	store    *archive.Archive
+	filter   stage.Filter
+	tally    *tally
+
+	pages atomic.Int64 // page fetches begun, against cfg.pages
+	stop  context.CancelCauseFunc
+}
+
+// Why a crawl ends before its queue is empty.
+var (
+	errPageLimit = errors.New("page limit reached")
+	errStopped   = errors.New("interrupted")
+)
+
+// A network is where requests go. The zero network is the machine's own.
+type network struct {
+	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// newCrawler puts the rooms together.
+func newCrawler(cfg config, web network) (*crawler, error) {
+	c := &crawler{
+		cfg:      cfg,
+		seen:     dedupe.New(dedupe.Options{Capacity: seenURLs}),
+		robots:   stage.NewRobots(cfg.agent),
+		resolver: stage.NewResolver(web.resolve),
+		filter:   cfg.filter,
+		tally:    newTally(),
+	}
+	politeness := scheduler.Options{
+		HostDelay: cfg.delay,
+		MaxQueue:  -1, // the tally bounds all open items, those that wait for a robots.txt too
+	}
+	if cfg.delay < 0 {
+		politeness.LatencyFactor = -1
+	}
+	c.queue = scheduler.New[stage.Item](politeness)
+	c.filter.Scope = stage.NewScope(cfg.reach)
+	var err error
+	c.client, err = fetch.New(fetch.Options{
+		UserAgent: cfg.userAgent(),
+		Reach:     cfg.bounds,
+		Timeout:   cfg.timeout,
+		MaxBody:   cfg.maxBody,
+		Resolve:   c.resolver.Resolve,
+		Dial:      web.dial,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.store, err = archive.Open(cfg.out, archive.Options{Info: map[string]string{
+		"software": "spinneret fullcrawler",
+		"operator": cfg.contact,
+		"robots":   "obey",
+	}})
+	return c, err
+}
+
+// run crawls until nothing is left, a limit is reached, ctx ends or the archive fails. It returns
+// why the crawl ended early, nil if it did not. The archive is complete when it returns.
+func (c *crawler) run(ctx context.Context) error {
+	user := ctx
+	ctx, c.stop = context.WithCancelCause(context.WithoutCancel(user))
+	defer c.stop(nil)
+	unhook := context.AfterFunc(user, func() { c.stop(errStopped) })
+	defer unhook()
+	fetching, abort := context.WithCancel(context.WithoutCancel(user))
+	defer abort()
+	context.AfterFunc(ctx, func() { time.AfterFunc(grace, abort) })
+
+	seeding := c.queue.Producer()
+	var workers sync.WaitGroup
+	for range c.cfg.concurrency {
+		workers.Go(func() { c.work(ctx, fetching) })
+	}
+	for range c.cfg.badSeeds {
+		c.tally.skip(stage.NotURL)
+	}
+	for _, seed := range c.cfg.seeds {
+		c.filter.Scope.Add(seed)
+		c.admit(seed, stage.Item{})
+	}
+	seeding()
+	workers.Wait()
+	c.client.CloseIdle()
+
+	return errors.Join(context.Cause(ctx), c.store.Close())
+}
+
+// work visits what the scheduler hands out until the crawl ends.
+func (c *crawler) work(ctx, fetching context.Context) {
+	for ctx.Err() == nil {
+		lease, err := c.queue.Next(ctx)
+		if err != nil {
+			return
+		}
+		lease.Done(c.visit(fetching, lease.Task()))
+	}
+}
+
+// admit takes in one URL. Every URL that comes past the duplicate check ends with one fate.
+func (c *crawler) admit(raw string, it stage.Item) {
+	var err error
+	if it.URL, err = dedupe.Canonical(raw); err != nil {
+		c.tally.skip(stage.Malformed(err))
+		return
+	}
+	if why := c.filter.Check(it); why != "" {
+		c.tally.skip(why)
+		return
+	}
+	if !c.seen.Add(it.URL) {
+		c.tally.skip(stage.Duplicate)
+		return
+	}
+	if fate := c.tally.open(dedupe.Host(it.URL), c.cfg.hostPages, c.cfg.queue); fate != "" {
+		c.tally.end(fate)
+		return
+	}
+	c.route(it)
+}
+
+// route sends an item on by what its server's robots.txt says.
+func (c *crawler) route(it stage.Item) {
+	if c.rule(it) {
+		c.enqueue(it)
+	}
+}
+
+// rule asks the robots table whether the item may be fetched, and sees to it if not.
+func (c *crawler) rule(it stage.Item) (allowed bool) {
+	ruling := c.robots.Rule(it, time.Now())
+	switch ruling.Step {
+	case stage.Stop:
+		c.tally.end(ruling.Fate)
+	case stage.Ask:
+		c.enqueue(stage.Item{URL: ruling.File, Robots: ruling.File})
+	}
+	return ruling.Step == stage.Go
+}
+
+// enqueue hands an item to the scheduler. A host whose address is not known yet is looked up by
+// the worker that gets the item, which then puts it back with the address.
+func (c *crawler) enqueue(it stage.Item) {
+	host := dedupe.Host(it.URL)
+	addr, _ := c.resolver.Cached(host)
+	task := scheduler.Task[stage.Item]{Host: host, Addr: addr, Item: it}
+	if err := c.queue.Add(task); err != nil {
+		c.giveUp(it, stage.QueueFull)
+	}
+}
+
+// visit does one task and reports when and how long it occupied the host.
+func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) scheduler.Outcome {
+	skipped := scheduler.Outcome{Skipped: true}
+	it := task.Item
+	addr, err := c.resolver.Addr(ctx, task.Host)
+	if err != nil {
+		c.giveUp(it, stage.Judge(nil, err))
+		return skipped
+	}
+	if addr != task.Addr {
+		c.enqueue(it) // the delay of its address, new or changed, has to be kept as well
+		return skipped
+	}
+	if it.Robots != "" {
+		return c.visitRobots(ctx, it)
+	}
+	if !c.rule(it) { // once more just before the request (paper Q §5.2.4)
+		return skipped
+	}
+	if n := c.pages.Add(1); c.cfg.pages > 0 && n > c.cfg.pages {
+		c.stop(errPageLimit)
+		return skipped
+	}
+	return c.visitPage(ctx, it)
+}
+
+// visitPage fetches a page, keeps it and admits its links.
+func (c *crawler) visitPage(ctx context.Context, it stage.Item) scheduler.Outcome {
+	resp, err := c.client.Get(ctx, it.URL, fetch.Validators{})
+	if err != nil {
+		c.giveUp(it, stage.Judge(nil, err))
+		return failure(err)
+	}
+	if !c.keep(resp) {
+		c.tally.end(stage.Unstored)
+		return outcome(resp)
+	}
+	fate := stage.Judge(resp, nil)
+	switch {
+	case fate == stage.Redirected && it.Hops >= maxRedirects:
+		fate = stage.TooManyRedirects
+	case fate == stage.Redirected:
+		c.redirect(it, resp.Location)
+	case fate.Page():
+		stage.Extract(resp, c.cfg.agent, c.cfg.resources, func(url string, why stage.Reason) {
+			if why != "" {
+				c.tally.skip(why)
+				return
+			}
+			c.admit(url, stage.Item{Depth: it.Depth + 1})
+		})
+	}
+	c.tally.end(fate)
+	return outcome(resp)
+}
+
+// redirect admits where a redirect leads. What a seed redirects to is a seed too: who asks for
+// http://example.org wants https://www.example.org.
+func (c *crawler) redirect(it stage.Item, location string) {
+	if url, err := dedupe.Canonical(location); err == nil && it.Seeded() {
+		c.filter.Scope.Add(url)
+	}
+	c.admit(location, stage.Item{Depth: it.Depth, Hops: it.Hops + 1})
+}
+
+// visitRobots fetches a robots.txt and lets go the items that wait for it.
+func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outcome {
+	resp, err := c.client.Get(ctx, it.URL, fetch.Validators{})
+	if err != nil {
+		c.giveUp(it, stage.Judge(nil, err))
+		return failure(err)
+	}
+	c.tally.robots()
+	c.keep(resp)
+	next, err := dedupe.Canonical(resp.Location)
+	if resp.Location != "" && err == nil && it.MayFollow() {
+		c.enqueue(stage.Item{URL: next, Robots: it.Robots, Hops: it.Hops + 1})
+		return outcome(resp)
+	}
+	status := resp.Status
+	if resp.Truncated == fetch.CutDisconnect || resp.Truncated == fetch.CutTime {
+		status = http.StatusBadGateway // half a file may lack the half that forbids
+	}
+	released, delay := c.robots.Settle(it.Robots, status, resp.Body, time.Now())
+	if delay > 0 {
+		c.queue.SetDelay(dedupe.Host(it.Robots), delay)
+	}
+	for _, waiting := range released {
+		c.route(waiting)
+	}
+	return outcome(resp)
+}
+
+// giveUp ends an item without an answer. If it was to bring a robots.txt, all that waited for that
+// ends with it.
+func (c *crawler) giveUp(it stage.Item, why stage.Fate) {
+	if it.Robots == "" {
+		c.tally.end(why)
+		return
+	}
+	for range c.robots.Unreachable(it.Robots, why, time.Now()) {
+		c.tally.end(why)
+	}
+}
+
+// keep puts a response into the archive. An archive that fails ends the crawl: what cannot be kept
+// should not be asked for. One answer that no record can hold does not.
+func (c *crawler) keep(resp *fetch.Response) (kept bool) {
+	_, err := c.store.Append(stage.Capture(resp))
+	switch {
+	case errors.Is(err, archive.ErrInvalid):
+		return false
+	case err != nil:
+		c.stop(err)
+		return false
+	}
+	c.tally.kept(resp.Addr.Addr(), len(resp.Raw))
+	return true
+}
+
+// outcome counts the delays from the first byte of the answer: by then the server has seen the
+// request, so that no two requests can arrive closer than the delay.
+func outcome(resp *fetch.Response) scheduler.Outcome {
+	t := resp.Timing
+	return scheduler.Outcome{Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest)}
+}
+
+// failure counts them from now, unless nothing was sent.
+func failure(err error) scheduler.Outcome {
+	if errors.Is(err, fetch.Blocked) || errors.Is(err, fetch.BadURL) || errors.Is(err, fetch.Resolve) {
+		return scheduler.Outcome{Skipped: true}
+	}
+	return scheduler.Outcome{Start: time.Now()}
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/vweb"
+)
+
+// serve starts a web that ends with the test.
+func serve(t *testing.T, o vweb.Options) *vweb.Web {
+	t.Helper()
+	web, err := vweb.Start(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { web.Close() })
+	return web
+}
+
+// testConfig is a crawl of a virtual web from the root of its first host.
+func testConfig(t *testing.T, web *vweb.Web) config {
+	t.Helper()
+	cfg := config{
+		agent:       "spinneret",
+		out:         t.TempDir(),
+		delay:       20 * time.Millisecond,
+		reach:       stage.Any,
+		queue:       1_000_000,
+		concurrency: 16,
+		timeout:     10 * time.Second,
+		maxBody:     1 << 20,
+		bounds:      fetch.Loopback,
+	}
+	cfg.filter.MaxDepth, cfg.filter.Local = -1, true
+	for host := range web.Hosts() {
+		cfg.seeds = append(cfg.seeds, host.URL())
+		break
+	}
+	return cfg
+}
+
+// crawlWeb runs a crawl to its end.
+func crawlWeb(t *testing.T, web *vweb.Web, cfg config) *crawler {
+	t.Helper()
+	c, err := newCrawler(cfg, network{resolve: web.Resolve, dial: web.Dial})
+	require.NoError(t, err)
+	require.NoError(t, c.run(t.Context()))
+	return c
+}
+
+// requested counts how often the server was asked for each URL, robots.txt aside.
+func requested(web *vweb.Web) map[string]int {
+	counts := map[string]int{}
+	for _, r := range web.Log() {
+		if !strings.Contains(r.Path, "robots") {
+			counts[r.URL()]++
+		}
+	}
+	return counts
+}
+
+// motley gives each host one of many characters, none of them endless.
+func motley(host int) vweb.Traits {
+	modes := []vweb.RobotsMode{
+		vweb.RobotsRules, vweb.RobotsMissing, vweb.RobotsForbidden, vweb.RobotsError, vweb.RobotsRedirect,
+		vweb.RobotsRedirectHost, vweb.RobotsLoop, vweb.RobotsHuge, vweb.RobotsEmpty,
+	}
+	return vweb.Traits{
+		Robots: vweb.Robots{
+			Mode:       modes[host%len(modes)],
+			CrawlDelay: time.Duration(host%2) * 100 * time.Millisecond,
+		},
+		Latency:   vweb.Latency{Median: time.Millisecond, Sigma: 1},
+		Gzip:      host%3 == 0,
+		Redirects: 0.2,
+		Refuse:    host == 10,
+	}
+}
+
+func TestCrawlGetsEveryPageOnceAndNothingForbidden(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 1, Hosts: 36, Addrs: 15, Pages: 8, Traits: motley})
+	cfg := testConfig(t, web)
+	c := crawlWeb(t, web, cfg)
+
+	want := web.Reachable()
+	require.NotEmpty(t, want)
+	got := requested(web)
+	for url, n := range got {
+		require.Equal(t, 1, n, "requests for %s", url)
+	}
+	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
+	require.Equal(t, want, slices.Sorted(maps.Keys(got)))
+
+	s := c.tally.sum()
+	require.EqualValues(t, len(want), s.fates[stage.Fetched])
+	require.EqualValues(t, len(want), s.pages)
+	require.Zero(t, s.waiting)
+	require.Positive(t, s.fates[stage.Redirected])
+	require.Positive(t, s.fates[stage.Disallowed])
+	require.Positive(t, s.fates[stage.RobotsUnreachable])
+	require.Positive(t, s.fates[stage.Refused])
+}
+
+// TestCrawlIsPolite proves the delays from the server's log. They hold exactly, with no slack for
+// scheduling: the crawler counts them from the first byte of an answer.
+func TestCrawlIsPolite(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 2, Hosts: 24, Addrs: 9, Pages: 6, Traits: motley})
+	cfg := testConfig(t, web)
+	crawlWeb(t, web, cfg)
+
+	crawlDelay := map[string]time.Duration{}
+	for host := range web.Hosts() {
+		traits := motley(host.Index)
+		if traits.Robots.Mode == vweb.RobotsRules {
+			crawlDelay[host.Name] = traits.Robots.CrawlDelay
+		}
+	}
+	log := web.Log()
+	require.NotEmpty(t, log)
+	require.Empty(t, vweb.Violations(log,
+		func(host string) time.Duration { return max(cfg.delay, crawlDelay[host]) },
+		func(netip.Addr) time.Duration { return cfg.delay },
+	))
+	agents := map[string]bool{}
+	for _, r := range log {
+		agents[r.UserAgent] = true
+	}
+	require.Len(t, agents, 1)
+}
+
+func TestCrawlKeepsEveryAnswer(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 3, Hosts: 6, Pages: 5, Traits: motley})
+	cfg := testConfig(t, web)
+	crawlWeb(t, web, cfg)
+
+	want := map[string]int{}
+	for _, r := range web.Log() {
+		want[r.URL()]++
+	}
+	got := map[string]int{}
+	client := &http.Client{Transport: &http.Transport{DialContext: web.Dial, DisableCompression: true}}
+	for _, rec := range readArchive(t, cfg.out) {
+		if rec.kind != "response" {
+			continue
+		}
+		got[rec.url]++
+		if web.IsPage(rec.url) {
+			require.Equal(t, served(t, client, rec.url), rec.page(t), rec.url)
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+func TestCrawlSurvivesHostileHosts(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 5, Traits: func(host int) vweb.Traits {
+		switch host {
+		case 0:
+			return vweb.Traits{Traps: vweb.TrapAll &^ vweb.TrapSession}
+		case 1:
+			return vweb.Traits{Traps: vweb.TrapSession}
+		}
+		return vweb.Traits{}
+	}})
+	cfg := testConfig(t, web)
+	cfg.delay = time.Millisecond
+	cfg.timeout = 2 * time.Second
+	cfg.maxBody = 200_000
+	cfg.filter.MaxDepth = 12
+	cfg.hostPages = 150
+	c := crawlWeb(t, web, cfg)
+
+	s := c.tally.sum()
+	require.Zero(t, s.waiting, "every URL has a fate")
+	for fate, least := range map[stage.Fate]int64{
+		stage.Cut:              4, // huge, endless, bomb, short
+		stage.TimedOut:         1, // never answers
+		stage.NotHTTP:          1,
+		stage.Oversized:        1, // endless header
+		stage.ClientError:      1, // 429
+		stage.ServerError:      1, // 503
+		stage.OddStatus:        1, // redirect without a Location
+		stage.TooManyRedirects: 1,
+		stage.HostFull:         1, // sessions without end
+	} {
+		require.GreaterOrEqual(t, s.fates[fate], least, "%s in %v", fate, s.fates)
+	}
+	require.Positive(t, s.skipped[stage.TooDeep], "the calendar ends at the depth limit")
+	require.Subset(t, slices.Collect(maps.Keys(requested(web))), web.Reachable(), "the good pages are there")
+	readArchive(t, cfg.out)
+}
+
+func TestCrawlStopsAtThePageLimit(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 5, Hosts: 10, Pages: 10})
+	cfg := testConfig(t, web)
+	cfg.pages = 17
+	c, err := newCrawler(cfg, network{resolve: web.Resolve, dial: web.Dial})
+	require.NoError(t, err)
+	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+
+	s := c.tally.sum()
+	require.EqualValues(t, 17, s.pages)
+	require.Equal(t, s.waiting, s.fates[stage.LeftOver])
+	require.Positive(t, s.waiting)
+}
+
+// TestCrawlEndsCleanly interrupts a crawl in full swing: what the archive holds is whole, and all
+// that the crawl counted as fetched is in it.
+func TestCrawlEndsCleanly(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 6, Hosts: 20, Pages: 20})
+	cfg := testConfig(t, web)
+	cfg.delay = time.Millisecond
+	ctx, interrupt := context.WithCancel(t.Context())
+	var dials atomic.Int64
+	c, err := newCrawler(cfg, network{resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+		if dials.Add(1) == 10 {
+			interrupt()
+		}
+		return web.Resolve(ctx, host)
+	}, dial: web.Dial})
+	require.NoError(t, err)
+	require.ErrorIs(t, c.run(ctx), errStopped)
+
+	s, pages := c.tally.sum(), int64(0)
+	for _, rec := range readArchive(t, cfg.out) {
+		if rec.kind == "response" && web.IsPage(rec.url) {
+			pages++
+		}
+	}
+	require.Equal(t, s.pages, pages)
+	require.Positive(t, s.fates[stage.LeftOver])
+}
+
+func TestSeedsThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 7, Hosts: 2, Pages: 2, Traits: func(host int) vweb.Traits {
+		return vweb.Traits{Refuse: host == 1}
+	}})
+	cfg := testConfig(t, web)
+	cfg.badSeeds = 3
+	for host := range web.Hosts() {
+		if host.Index == 1 {
+			cfg.seeds = append(cfg.seeds, host.URL(), host.URL()+"other")
+		}
+	}
+	cfg.seeds = append(cfg.seeds, "http://no-such-host.test/", "http://8.8.8.8/")
+	s := crawlWeb(t, web, cfg).tally.sum()
+	require.EqualValues(t, 3, s.skipped[stage.NotURL])
+	require.GreaterOrEqual(t, s.fates[stage.Refused], int64(2))
+	require.EqualValues(t, 1, s.fates[stage.UnknownHost])
+	require.EqualValues(t, 1, s.fates[stage.BlockedAddress])
+	require.Positive(t, s.fates[stage.Fetched])
+}
+
+func TestARedirectedSeedWidensTheScope(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 8, Hosts: 3, Pages: 4, Traits: func(host int) vweb.Traits {
+		return vweb.Traits{Traps: vweb.TrapAway}
+	}})
+	cfg := testConfig(t, web)
+	cfg.reach = stage.Host
+	cfg.seeds = []string{cfg.seeds[0] + "trap/away"} // leads to the next host
+	crawlWeb(t, web, cfg)
+	hosts := map[string]bool{}
+	for _, r := range web.Log() {
+		hosts[r.Host] = true
+	}
+	require.Len(t, hosts, 2, "the redirect of a page, other than that of a seed, opens no further host")
+}

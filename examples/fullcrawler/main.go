@@ -1,0 +1,98 @@
+// Command fullcrawler crawls websites politely and keeps what it gets as WARC files. Without
+// arguments it crawls a small virtual web that it serves itself on the loopback interface.
+//
+// It is also the example of how the rooms of this library fit together: crawler in crawl.go is the
+// whole wiring.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/internal/vweb"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second Ctrl-C ends the program the hard way.
+	context.AfterFunc(ctx, stop)
+	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// command runs the program and returns its exit status: 0 also when a limit or the user ended the
+// crawl, 1 when it failed, 2 when the command line makes no sense.
+func command(ctx context.Context, args []string, out, log io.Writer) int {
+	cfg, err := parseFlags(args, log)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(log, "fullcrawler:", err)
+		return 2
+	}
+	if err := crawl(ctx, cfg, out, log); err != nil {
+		fmt.Fprintln(log, "fullcrawler:", err)
+		return 1
+	}
+	return 0
+}
+
+// crawl runs one crawl and reports on it.
+func crawl(ctx context.Context, cfg config, out, log io.Writer) error {
+	var web network
+	switch {
+	case cfg.demo:
+		served, err := vweb.Start(demoWeb)
+		if err != nil {
+			return fmt.Errorf("serve the built-in web: %w", err)
+		}
+		defer served.Close()
+		web = network{resolve: served.Resolve, dial: served.Dial}
+		for host := range served.Hosts() {
+			cfg.seeds = append(cfg.seeds, host.URL())
+		}
+		fmt.Fprintf(log, "No seeds given: crawling a virtual web of %d hosts on %d loopback addresses.\n"+
+			"To crawl a real site: fullcrawler -contact https://you.example/bot https://www.example.org/\n\n",
+			demoWeb.Hosts, demoWeb.Addrs)
+	case cfg.hosts != nil:
+		web.resolve = stage.LookupIn(cfg.hosts)
+	}
+	c, err := newCrawler(cfg, web)
+	if err != nil {
+		return err
+	}
+	done := c.showProgress(log)
+	err = c.run(ctx)
+	done()
+	return c.conclude(out, err)
+}
+
+// demoWeb is a web of some hundred pages with a bit of everything a crawler meets.
+var demoWeb = vweb.Options{
+	Seed:  2026,
+	Hosts: 40,
+	Addrs: 25,
+	Pages: 10,
+	Traits: func(host int) vweb.Traits {
+		switch host {
+		case 3:
+			return vweb.Traits{Robots: vweb.Robots{CrawlDelay: demoCrawlDelay}}
+		case 5:
+			return vweb.Traits{Robots: vweb.Robots{Mode: vweb.RobotsMissing}, Gzip: true}
+		case 7:
+			return vweb.Traits{Robots: vweb.Robots{Mode: vweb.RobotsError}}
+		case 11:
+			return vweb.Traits{Traps: vweb.TrapLoop | vweb.TrapBroken | vweb.TrapBomb | vweb.TrapShort}
+		case 13:
+			return vweb.Traits{Refuse: true}
+		}
+		return vweb.Traits{Gzip: host%2 == 0, Redirects: 0.1}
+	},
+}

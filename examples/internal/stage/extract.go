@@ -1,0 +1,79 @@
+package stage
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/fetch"
+)
+
+// Extract passes the links of a page on to yield, each with the reason not to follow it, if it is
+// the page that asks for that. With resources, what a page needs to be shown counts as links too.
+// agent is whose directives in the page are heeded, besides those for all.
+func Extract(resp *fetch.Response, agent string, resources bool, yield func(url string, why Reason)) {
+	if !isHTML(resp) {
+		return
+	}
+	var nofollow Reason
+	for link, err := range fetch.Links(resp.Body, resp.URL) {
+		switch {
+		case err != nil:
+			return // the page has more links than anybody writes; those so far were good
+		case link.Kind == fetch.Directive:
+			if forAgent(link.Name, agent) && forbidsLinks(link.Text) {
+				nofollow = NoFollow
+			}
+		case link.Kind == fetch.Resource && !resources:
+		case link.Kind == fetch.Related && !leadsToPage(link.Rel):
+		default:
+			yield(link.URL, nofollow)
+		}
+	}
+}
+
+// leadsToPage says whether a link element's rel names another page, by the HTML standard or by the
+// habit of generated manuals; the rest are hints to browsers.
+func leadsToPage(rel string) bool {
+	for word := range strings.FieldsSeq(rel) {
+		switch word {
+		case "author", "help", "license", "search", "privacy-policy", "terms-of-service",
+			"index", "contents", "start", "top", "up", "first", "last":
+			return true
+		}
+	}
+	return false
+}
+
+// forAgent says whether a meta element of that name speaks to the crawler.
+func forAgent(name, agent string) bool {
+	return name == "robots" || strings.EqualFold(name, agent)
+}
+
+// forbidsLinks reads the content of a robots meta element.
+func forbidsLinks(content string) bool {
+	for word := range strings.SplitSeq(content, ",") {
+		switch strings.ToLower(strings.TrimSpace(word)) {
+		case "nofollow", "none":
+			return true
+		}
+	}
+	return false
+}
+
+// isHTML goes by what the server declares, and by the look of the page where it declares nothing.
+func isHTML(resp *fetch.Response) bool {
+	declared := resp.Header.Get("Content-Type")
+	if declared == "" {
+		declared = http.DetectContentType(resp.Body)
+	}
+	kind, _, err := mime.ParseMediaType(declared)
+	if err != nil {
+		kind, _, _ = strings.Cut(declared, ";")
+	}
+	switch strings.ToLower(strings.TrimSpace(kind)) {
+	case "text/html", "application/xhtml+xml":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,201 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+)
+
+func TestFormat(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		url  string
+		want Reason
+	}{
+		{"a plain page", "http://example.com/a/b", ""},
+		{"an address needs no suffix", "http://192.0.2.7/", ""},
+		{"nor does one of version 6", "http://[2001:db8::1]/", ""},
+		{"a name under a private suffix", "https://me.github.io/", ""},
+		{"a name under no suffix", "http://intranet.corp/", UnknownSuffix},
+		{"a single label", "http://printer/", UnknownSuffix},
+		{"a segment three times", "http://example.com/a/b/a/b/a/b", ""},
+		{"a segment four times", "http://example.com/a/b/a/b/a/b/a", Trap},
+		{"twenty segments", "http://example.com" + segments(20), ""},
+		{"twenty-one segments", "http://example.com" + segments(21), Trap},
+		{"segments in the query do not count", "http://example.com/?p=/a/a/a/a/a", ""},
+	} {
+		require.Equal(t, tt.want, Format(tt.url, false), "%s: Format(%q)", tt.name, tt.url)
+	}
+	require.Empty(t, Format("http://intranet.corp/", true), "local names are taken on demand")
+}
+
+func segments(n int) (path string) {
+	for i := range n {
+		path += fmt.Sprintf("/s%d", i)
+	}
+	return path
+}
+
+func TestFilterCheck(t *testing.T) {
+	deny, err := ReadDenyList(strings.NewReader("bad.example.com"), "list")
+	require.NoError(t, err)
+	scope := NewScope(Domain)
+	scope.Add("http://example.com/")
+	f := Filter{
+		Scope:    scope,
+		Include:  []*regexp.Regexp{regexp.MustCompile(`/docs/`)},
+		Exclude:  []*regexp.Regexp{regexp.MustCompile(`\.pdf$`)},
+		Deny:     deny,
+		MaxDepth: 2,
+	}
+	for _, tt := range []struct {
+		name string
+		it   Item
+		want Reason
+	}{
+		{"a seed need not match the include pattern", Item{URL: "http://example.com/"}, ""},
+		{"a link has to", Item{URL: "http://example.com/blog", Depth: 1}, NotIncluded},
+		{"and this one does", Item{URL: "http://example.com/docs/a", Depth: 1}, ""},
+		{"excluded though included", Item{URL: "http://example.com/docs/a.pdf", Depth: 1}, Excluded},
+		{"at the last depth", Item{URL: "http://example.com/docs/", Depth: 2}, ""},
+		{"beyond it", Item{URL: "http://example.com/docs/", Depth: 3}, TooDeep},
+		{"another domain", Item{URL: "http://example.org/docs/", Depth: 1}, OutOfScope},
+		{"denied", Item{URL: "http://a.bad.example.com/docs/", Depth: 1}, Denied},
+	} {
+		require.Equal(t, tt.want, f.Check(tt.it), "%s: Check(%+v)", tt.name, tt.it)
+	}
+	require.Empty(t, (&Filter{}).Check(Item{URL: "http://example.com/"}), "the zero Filter")
+}
+
+func TestMalformed(t *testing.T) {
+	for raw, want := range map[string]Reason{
+		"mailto:a@example.com": OtherScheme,
+		"http://":              NotURL,
+		"http://a.test/" + strings.Repeat("x", 20_000): TooLong,
+	} {
+		_, err := dedupe.Canonical(raw)
+		require.Equal(t, want, Malformed(err), "%.30s: %v", raw, err)
+	}
+	require.Equal(t, NotURL, Malformed(errors.New("any other")))
+}
+
+func TestScope(t *testing.T) {
+	const seed = "https://www.example.co.uk/docs/intro.html?x=1"
+	for _, tt := range []struct {
+		reach Reach
+		in    []string
+		out   []string
+	}{
+		{Page, []string{seed}, []string{"https://www.example.co.uk/docs/"}},
+		{
+			Prefix,
+			[]string{"https://www.example.co.uk/docs/", "https://www.example.co.uk/docs/a/b?c=/"},
+			[]string{
+				"https://www.example.co.uk/", "https://www.example.co.uk/docs",
+				"https://www.example.co.uk/other?x=/docs/", "https://other.example.co.uk/docs/",
+			},
+		},
+		{
+			Host,
+			[]string{"https://www.example.co.uk/", "http://www.example.co.uk/any"},
+			[]string{"https://example.co.uk/", "https://www.example.co.uk:8443/"},
+		},
+		{
+			Domain,
+			[]string{"https://example.co.uk/", "http://a.b.example.co.uk/"},
+			[]string{"https://other.co.uk/", "https://example.com/"},
+		},
+		{Any, []string{"http://anything.example/"}, nil},
+	} {
+		s := NewScope(tt.reach)
+		if tt.reach != Any {
+			require.False(t, s.Holds(seed), "%s: empty scope", tt.reach)
+		}
+		s.Add(seed)
+		for _, url := range append(tt.in, seed) {
+			require.True(t, s.Holds(url), "%s holds %s", tt.reach, url)
+		}
+		for _, url := range tt.out {
+			require.False(t, s.Holds(url), "%s holds %s", tt.reach, url)
+		}
+	}
+}
+
+func TestParseReach(t *testing.T) {
+	for _, r := range []Reach{Page, Prefix, Host, Domain, Any} {
+		got, err := ParseReach(string(r))
+		require.NoError(t, err)
+		require.Equal(t, r, got)
+	}
+	_, err := ParseReach("everything")
+	require.ErrorContains(t, err, "want page, prefix, host, domain or any")
+}
+
+func TestDenyList(t *testing.T) {
+	list, err := ReadDenyList(strings.NewReader(`
+# a comment
+ads.example.com
+HTTP://Example.org:80/private/
+/[?&]session=/
+`), "deny.txt")
+	require.NoError(t, err)
+	for url, want := range map[string]bool{
+		"http://ads.example.com/":              true,
+		"https://x.ads.example.com/page":       true,
+		"http://badads.example.com/":           false,
+		"http://example.com/":                  false,
+		"http://example.org/private/a":         true,
+		"http://example.org/privately":         false,
+		"https://example.org/private/a":        false,
+		"http://any.example/a?b=1&session=abc": true,
+		"http://any.example/session=abc":       false,
+	} {
+		require.Equal(t, want, list.Holds(url), url)
+	}
+	require.False(t, (*DenyList)(nil).Holds("http://a.example/"))
+}
+
+func TestDenyListNamesTheBadLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"a.example\n/[/":     "deny.txt:2: ",
+		"\nftp://a.example/": "deny.txt:2: ",
+		"two words":          "deny.txt:1: ",
+		"a.example/path":     "no host name",
+	} {
+		_, err := ReadDenyList(strings.NewReader(text), "deny.txt")
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestSeed(t *testing.T) {
+	for text, want := range map[string]string{
+		"www.example.org":          "https://www.example.org/",
+		" HTTP://Example.ORG/a#b ": "http://example.org/a",
+		"localhost:8080/x":         "http://localhost:8080/x",
+		"127.0.0.1":                "http://127.0.0.1/",
+		"[::1]:8080":               "http://[::1]:8080/",
+	} {
+		got, err := Seed(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "http://", "ftp://a.example/", "two words.example", "mailto:me@a.example", ":"} {
+		_, err := Seed(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestSeedsSkipsWhatIsNone(t *testing.T) {
+	var bad []int
+	urls, err := Seeds(strings.NewReader("# list\na.example\n\nhttp://\nb.example/x\n"),
+		func(line int, err error) { bad = append(bad, line) })
+	require.NoError(t, err)
+	require.Equal(t, []string{"https://a.example/", "https://b.example/x"}, urls)
+	require.Equal(t, []int{4}, bad)
+}

@@ -1,0 +1,42 @@
+package stage
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// ReadHosts reads a table of addresses in the format of /etc/hosts. Name is what errors call it.
+func ReadHosts(r io.Reader, name string) (map[string]netip.Addr, error) {
+	table := map[string]netip.Addr{}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		addr, err := netip.ParseAddr(fields[0])
+		if err != nil {
+			return nil, fmt.Errorf("hosts file %s:%d: %w", name, n, err)
+		}
+		for _, host := range fields[1:] {
+			table[strings.ToLower(host)] = addr
+		}
+	}
+	return table, lines.Err()
+}
+
+// LookupIn resolves the hosts of a table; others it passes on to the system's resolver.
+func LookupIn(table map[string]netip.Addr) func(context.Context, string) ([]netip.Addr, error) {
+	return func(ctx context.Context, host string) ([]netip.Addr, error) {
+		if addr, ok := table[host]; ok {
+			return []netip.Addr{addr}, nil
+		}
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
+}

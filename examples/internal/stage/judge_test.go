@@ -1,0 +1,107 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch"
+)
+
+func TestJudgeResponses(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		resp fetch.Response
+		want Fate
+		page bool
+	}{
+		{"a page", fetch.Response{Status: 200}, Fetched, true},
+		{"a page over the limit", fetch.Response{Status: 200, Truncated: fetch.CutLength}, Cut, true},
+		{"a page that broke off", fetch.Response{Status: 200, RawCut: fetch.CutDisconnect}, Cut, true},
+		{"a redirect", fetch.Response{Status: 301, Location: "http://a.example/"}, Redirected, false},
+		{"a redirect to nowhere", fetch.Response{Status: 302}, OddStatus, false},
+		{"no content", fetch.Response{Status: 204}, OddStatus, false},
+		{"not found", fetch.Response{Status: 404}, ClientError, false},
+		{"too many requests", fetch.Response{Status: 429}, ClientError, false},
+		{"unavailable", fetch.Response{Status: 503}, ServerError, false},
+	} {
+		got := Judge(&tt.resp, nil)
+		require.Equal(t, tt.want, got, tt.name)
+		require.Equal(t, tt.page, got.Page(), tt.name)
+	}
+}
+
+func TestJudgeKnowsEveryKindOfError(t *testing.T) {
+	for kind := fetch.BadURL; kind <= fetch.Canceled; kind++ {
+		fate, ok := fates[kind]
+		require.True(t, ok, "no fate for %q", kind)
+		require.Equal(t, fate, Judge(nil, &fetch.Error{Kind: kind}), "%q", kind)
+	}
+	require.Equal(t, Interrupted, Judge(nil, context.Canceled))
+	require.Equal(t, UnknownHost, Judge(nil, errors.New("resolve a.example: no such host")))
+}
+
+// extracted lists what Extract yields of a page, a refused link with a minus before it.
+func extracted(contentType, body string, resources bool) (urls []string) {
+	resp := &fetch.Response{URL: "http://a.example/d/", Body: []byte(body), Header: http.Header{}}
+	if contentType != "" {
+		resp.Header.Set("Content-Type", contentType)
+	}
+	Extract(resp, "spider", resources, func(url string, why Reason) {
+		if why == NoFollow {
+			url = "-" + url
+		}
+		urls = append(urls, url)
+	})
+	return urls
+}
+
+func TestExtract(t *testing.T) {
+	const body = `<!doctype html><link rel=stylesheet href=s.css><a href="x">x</a><img src=i.png>`
+	const x = "http://a.example/d/x"
+	for _, tt := range []struct {
+		name, contentType, body string
+		resources               bool
+		want                    []string
+	}{
+		{"links of a page", "text/html; charset=utf-8", body, false, []string{x}},
+		{"what it needs to be shown", "text/html", body, true,
+			[]string{"http://a.example/d/s.css", x, "http://a.example/d/i.png"}},
+		{"pages of the manual around it", "text/html", `<link rel="search help" href=x><link rel=icon href=y>`,
+			false, []string{x}},
+		{"XHTML", "application/xhtml+xml", body, false, []string{x}},
+		{"no type, but HTML by its looks", "", body, false, []string{x}},
+		{"no type, and not HTML", "", "%PDF-1.4 <a href=x>", false, nil},
+		{"a type that cannot be parsed", "text/html; =", body, false, []string{x}},
+		{"plain text", "text/plain", body, false, nil},
+		{"nofollow for all", "text/html", `<meta name=robots content="noindex, NoFollow">` + body, false,
+			[]string{"-" + x}},
+		{"none", "text/html", `<meta name=ROBOTS content=none>` + body, false, []string{"-" + x}},
+		{"nofollow for this crawler", "text/html", `<meta name=Spider content=nofollow>` + body, false,
+			[]string{"-" + x}},
+		{"nofollow for another one", "text/html", `<meta name=googlebot content=nofollow>` + body, false,
+			[]string{x}},
+		{"rel=nofollow is a hint to rankers", "text/html", `<a rel=nofollow href=x>`, false, []string{x}},
+	} {
+		require.Equal(t, tt.want, extracted(tt.contentType, tt.body, tt.resources), tt.name)
+	}
+}
+
+func TestCapture(t *testing.T) {
+	resp := &fetch.Response{
+		URL: "http://a.example/", RequestHead: []byte("GET"), Head: []byte("HTTP/1.1 200"),
+		Raw: []byte("raw"), Body: []byte("body"),
+	}
+	c := Capture(resp)
+	require.Equal(t, "http://a.example/", c.URL)
+	require.Equal(t, "raw", string(c.Body), "the archive gets the bytes of the wire")
+	require.Empty(t, c.Truncated)
+
+	resp.Truncated = fetch.CutRatio
+	require.Empty(t, Capture(resp).Truncated, "all that was sent is there")
+	resp.RawCut = fetch.CutDisconnect
+	require.Equal(t, "disconnect", Capture(resp).Truncated)
+}
