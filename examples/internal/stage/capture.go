@@ -5,18 +5,28 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
+// truncated maps why a body ended to what WARC-Truncated can say.
+var truncated = map[fetch.Truncation]string{
+	fetch.Whole:         "",
+	fetch.CutLength:     "length",
+	fetch.CutTime:       "time",
+	fetch.CutSlow:       "time",
+	fetch.CutDisconnect: "disconnect",
+}
+
 // Capture turns what was fetched into what the archive keeps: the bytes as they were sent.
 func Capture(resp *fetch.Response) archive.Capture {
-	c := archive.Capture{
-		URL:     resp.URL,
-		Time:    resp.Timing.Start,
-		Addr:    resp.Addr.Addr(),
-		Request: resp.RequestHead,
-		Head:    resp.Head,
-		Body:    resp.Raw,
+	why, known := truncated[resp.RawCut]
+	if !known {
+		why = "unspecified"
 	}
-	if resp.RawCut != fetch.Whole {
-		c.Truncated = resp.RawCut.String()
+	return archive.Capture{
+		URL:       resp.URL,
+		Time:      resp.Timing.Start,
+		Addr:      resp.Addr.Addr(),
+		Request:   resp.RequestHead,
+		Head:      resp.Head,
+		Body:      resp.Raw,
+		Truncated: why,
 	}
-	return c
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
@@ -104,4 +106,18 @@ func TestCapture(t *testing.T) {
 	require.Empty(t, Capture(resp).Truncated, "all that was sent is there")
 	resp.RawCut = fetch.CutDisconnect
 	require.Equal(t, "disconnect", Capture(resp).Truncated)
+}
+
+func TestTheArchiveTakesEveryTruncation(t *testing.T) {
+	store, err := archive.Open(t.TempDir(), archive.Options{})
+	require.NoError(t, err)
+	for cut := fetch.Whole; cut <= fetch.CutCoding+1; cut++ {
+		resp := &fetch.Response{
+			URL: "http://a.example/", Head: []byte("HTTP/1.1 200 OK\r\n\r\n"), RawCut: cut,
+			Timing: fetch.Timing{Start: time.Now()},
+		}
+		_, err := store.Append(Capture(resp))
+		require.NoError(t, err, "%v", cut)
+	}
+	require.NoError(t, store.Close())
 }

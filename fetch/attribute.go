@@ -1,0 +1,190 @@
+package fetch
+
+import (
+	"bytes"
+	"iter"
+	"strings"
+)
+
+// whitespace is ASCII whitespace in the sense of the HTML standard: without the vertical tab.
+const whitespace = " \t\n\f\r"
+
+func isSpace(c byte) bool { return strings.IndexByte(whitespace, c) >= 0 }
+
+func trimmed(b []byte) []byte { return bytes.Trim(b, whitespace) }
+
+// equalFold reports whether b, trimmed, is the lower-case ASCII word.
+func equalFold(b []byte, word string) bool {
+	b = trimmed(b)
+	return len(b) == len(word) && strings.EqualFold(string(b), word)
+}
+
+// lowered returns b trimmed and in lower case. The usual values cost no allocation.
+func lowered(b []byte) string {
+	b = trimmed(b)
+	switch string(b) {
+	case "":
+		return ""
+	case "nofollow":
+		return "nofollow"
+	case "noopener":
+		return "noopener"
+	case "stylesheet":
+		return "stylesheet"
+	case "robots":
+		return "robots"
+	}
+	return strings.ToLower(string(b))
+}
+
+// hasToken reports whether list, in lower case, names the token between white space.
+func hasToken(list, token string) bool {
+	// Most links have no rel, and most others one word.
+	if len(list) < len(token) || list == token {
+		return list == token
+	}
+	for field := range strings.FieldsSeq(list) {
+		if field == token {
+			return true
+		}
+	}
+	return false
+}
+
+// relKind returns what a link element is for, by its rel in lower case; 0 for one that is no link
+// or names nothing but a host to connect to. Of several words the one that comes first here
+// decides, not the one that comes first in rel, whose order has no meaning.
+func relKind(rel string) LinkKind {
+	switch {
+	case hasToken(rel, "stylesheet"): // also "alternate stylesheet"
+		return Resource
+	case hasToken(rel, "canonical"):
+		return Canonical
+	case hasToken(rel, "next"):
+		return Next
+	case hasToken(rel, "prev"), hasToken(rel, "previous"):
+		return Prev
+	case hasToken(rel, "alternate"):
+		return Alternate
+	}
+	for _, word := range []string{"icon", "apple-touch-icon", "apple-touch-icon-precomposed",
+		"mask-icon", "manifest", "preload", "modulepreload", "prefetch"} {
+		if hasToken(rel, word) {
+			return Resource
+		}
+	}
+	if rel == "" || hasToken(rel, "dns-prefetch") || hasToken(rel, "preconnect") {
+		return 0
+	}
+	return Related
+}
+
+// isDirective reports whether some part of content is a word for crawlers. It tells
+// <meta name=examplebot content=noindex> from <meta name=author content=...>.
+func isDirective(content []byte) bool {
+	// One word is enough: crawlers skip what they do not know, and so may a site's author.
+	for part := range bytes.SplitSeq(content, []byte(",")) {
+		word, _, _ := bytes.Cut(part, []byte(":"))
+		word = trimmed(word)
+		if len(word) > maxDirective {
+			continue
+		}
+		switch strings.ToLower(string(word)) {
+		case "all", "index", "follow", "none", "noindex", "nofollow", "noarchive", "nocache",
+			"nosnippet", "noimageindex", "notranslate", "noodp", "noydir", "unavailable_after",
+			"max-snippet", "max-image-preview", "max-video-preview", "indexifembedded",
+			"noai", "noimageai":
+			return true
+		}
+	}
+	return false
+}
+
+// maxDirective is longer than any word for crawlers; descriptions are not looked at.
+const maxDirective = 20
+
+// srcsetURLs walks over the URLs of a srcset attribute, by the HTML standard's "parse a srcset
+// attribute" without what it does with the descriptors.
+func srcsetURLs(s []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for {
+			s = bytes.TrimLeft(s, whitespace+",")
+			if len(s) == 0 {
+				return
+			}
+			end := bytes.IndexAny(s, whitespace)
+			if end < 0 {
+				end = len(s)
+			}
+			url := s[:end]
+			s = s[end:]
+			// A comma belongs to the URL unless it ends it; then there are no descriptors.
+			if bare := bytes.TrimRight(url, ","); len(bare) < len(url) {
+				url = bare
+			} else {
+				s = s[descriptors(s):]
+			}
+			if !yield(url) {
+				return
+			}
+		}
+	}
+}
+
+// descriptors returns the length of the descriptors that s begins with: up to a comma that is not
+// in parentheses.
+func descriptors(s []byte) int {
+	inside := false
+	for i, c := range s {
+		switch {
+		case c == '(':
+			inside = true
+		case c == ')':
+			inside = false
+		case c == ',' && !inside:
+			return i
+		}
+	}
+	return len(s)
+}
+
+// refreshURL returns the URL in the content of a meta refresh, by the HTML standard's "shared
+// declarative refresh steps"; nil if it has none, which means this page again.
+func refreshURL(s []byte) []byte {
+	s = bytes.TrimLeft(s, whitespace)
+	rest := bytes.TrimLeft(s, "0123456789")
+	// The time may be missing only if a fraction begins.
+	if len(rest) == len(s) && (len(s) == 0 || s[0] != '.') {
+		return nil
+	}
+	rest = bytes.TrimLeft(rest, "0123456789.")
+	if len(rest) == 0 || rest[0] != ';' && rest[0] != ',' && !isSpace(rest[0]) {
+		return nil
+	}
+	rest = bytes.TrimLeft(rest, whitespace)
+	if len(rest) > 0 && (rest[0] == ';' || rest[0] == ',') {
+		rest = bytes.TrimLeft(rest[1:], whitespace)
+	}
+	// The quote may follow "url=" or take its place.
+	rest = afterURLEquals(rest)
+	if len(rest) > 0 && (rest[0] == '\'' || rest[0] == '"') {
+		quote := rest[0]
+		rest = rest[1:]
+		if end := bytes.IndexByte(rest, quote); end >= 0 {
+			rest = rest[:end]
+		}
+	}
+	return trimmed(rest)
+}
+
+// afterURLEquals skips "url =", in any case. What does not have both is a URL as it stands.
+func afterURLEquals(s []byte) []byte {
+	if len(s) < 3 || !equalFold(s[:3], "url") {
+		return s
+	}
+	rest := bytes.TrimLeft(s[3:], whitespace)
+	if len(rest) == 0 || rest[0] != '=' {
+		return s
+	}
+	return bytes.TrimLeft(rest[1:], whitespace)
+}

@@ -1,0 +1,167 @@
+package fetch_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+// zipped is made by compress/gzip, which is not the decoder under test.
+func zipped(t testing.TB, text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+// noise is text that does not compress well.
+func noise(n int) string {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return string(b)
+}
+
+func TestContentCodings(t *testing.T) {
+	text := strings.Repeat("to be or not to be, ", 1000)
+	plain := noise(30_000)
+	z, zplain := zipped(t, text), zipped(t, plain)
+	bomb := zipped(t, strings.Repeat("\x00", 5_000_000)) // about 5,000 bytes
+	flipped := z[:len(z)-5] + string(z[len(z)-5]^1) + z[len(z)-4:]
+	tests := []struct {
+		name, coding string
+		raw          string
+		opts         fetch.Options
+		want         string
+		cut          fetch.Truncation
+	}{
+		{"none", "", text, fetch.Options{}, text, fetch.Whole},
+		{"identity", "identity", text, fetch.Options{}, text, fetch.Whole},
+		{"gzip", "gzip", z, fetch.Options{}, text, fetch.Whole},
+		{"x-gzip in capitals", " X-GZip ", z, fetch.Options{}, text, fetch.Whole},
+		{"gzip and identity", "identity, gzip", z, fetch.Options{}, text, fetch.Whole},
+		{"gzip that grows", "gzip", zplain, fetch.Options{}, plain, fetch.Whole},
+		{"an empty body", "gzip", "", fetch.Options{}, "", fetch.Whole},
+		{"an empty page", "gzip", zipped(t, ""), fetch.Options{}, "", fetch.Whole},
+		{"several members", "gzip", z + zipped(t, "") + zplain, fetch.Options{}, text + plain,
+			fetch.Whole},
+		{"bytes behind the last member", "gzip", z + "\x00\x00padding", fetch.Options{}, text,
+			fetch.Whole},
+
+		{"an unknown coding", "br", z, fetch.Options{}, z, fetch.CutCoding},
+		{"gzip twice", "gzip, gzip", zipped(t, z), fetch.Options{}, zipped(t, z), fetch.CutCoding},
+		{"no gzip at all", "gzip", text, fetch.Options{}, text, fetch.CutCoding},
+		{"a wrong checksum", "gzip", flipped, fetch.Options{}, text, fetch.CutCoding},
+		{"a broken second member", "gzip", z + "\x1f\x8b\xff", fetch.Options{}, text, fetch.CutCoding},
+		{"a broken header", "gzip", "\x1f\x8b\xff", fetch.Options{}, "", fetch.CutCoding},
+
+		{"exactly MaxBody", "", text, fetch.Options{MaxBody: int64(len(text))}, text, fetch.Whole},
+		{"one more than MaxBody", "", text, fetch.Options{MaxBody: int64(len(text)) - 1},
+			text[:len(text)-1], fetch.CutLength},
+		{"exactly MaxBody decoded", "gzip", z, fetch.Options{MaxBody: int64(len(text))}, text,
+			fetch.Whole},
+		{"one more than MaxBody decoded", "gzip", z, fetch.Options{MaxBody: int64(len(text)) - 1},
+			text[:len(text)-1], fetch.CutLength},
+		{"no limits", "gzip", bomb, fetch.Options{MaxBody: -1, MaxRatio: -1},
+			strings.Repeat("\x00", 5_000_000), fetch.Whole},
+		{"a bomb", "gzip", bomb, fetch.Options{}, strings.Repeat("\x00", 64<<10+100*len(bomb)),
+			fetch.CutRatio},
+		{"a bomb beyond MaxBody first", "gzip", bomb, fetch.Options{MaxBody: 70_000},
+			strings.Repeat("\x00", 70_000), fetch.CutLength},
+		{"a bomb at another ratio", "gzip", bomb, fetch.Options{MaxRatio: 3},
+			strings.Repeat("\x00", 64<<10+3*len(bomb)), fetch.CutRatio},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			base := listen(t, says(fmt.Sprintf("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s",
+				ok, tt.coding, len(tt.raw), tt.raw)))
+			r := get(t, newClient(t, tt.opts), base)
+			require.Equal(t, tt.cut, r.Truncated)
+			// Not require.Equal, which would print megabytes.
+			require.Len(t, r.Body, len(tt.want))
+			require.True(t, tt.want == string(r.Body))
+			require.Equal(t, sha256.Sum256([]byte(tt.want)), r.Hash)
+			if tt.opts.MaxBody == 0 {
+				require.Equal(t, fetch.Whole, r.RawCut)
+				require.True(t, tt.raw == string(r.Raw), "Raw keeps the coding")
+			}
+		})
+	}
+}
+
+// A body that breaks off is kept as far as it came, and so is what can be decoded of it.
+func TestBodiesThatBreakOff(t *testing.T) {
+	text := noise(50_000)
+	z := zipped(t, text)
+	tests := []struct {
+		name, head, body string
+		want             string // a prefix of Body, which is no longer than text
+	}{
+		{"shorter than promised", "Content-Length: 1000\r\n\r\n", "short", "short"},
+		{"in a chunk", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\nff\r\nshort", "helloshort"},
+		{"between chunks", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n", "hello"},
+		{"into no chunk", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\nxyz\r\n", "hello"},
+		{"in gzip", fmt.Sprintf("Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", len(z)),
+			z[:len(z)/2], text[:len(text)/4]},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := get(t, newClient(t, fetch.Options{}), listen(t, says(ok+tt.head+tt.body)))
+			require.Equal(t, fetch.CutDisconnect, r.RawCut)
+			require.Equal(t, fetch.CutDisconnect, r.Truncated)
+			require.True(t, strings.HasPrefix(string(r.Body), tt.want))
+			require.Less(t, len(r.Body), len(text))
+		})
+	}
+}
+
+// Decoders are used again; nothing of one page may come out with the next.
+func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
+	pages := []string{zipped(t, "one"), "\x1f\x8bbroken", zipped(t, "two")[:15], zipped(t, "three")}
+	base := listen(t, func(s *session) {
+		for n := 0; s.request() != ""; n++ {
+			page := pages[n%len(pages)]
+			s.say(fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s",
+				ok, len(page), page))
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	for range 3 {
+		require.Equal(t, "one", string(get(t, c, base).Body))
+		require.Equal(t, fetch.CutCoding, get(t, c, base).Truncated)
+		require.Equal(t, fetch.CutCoding, get(t, c, base).Truncated)
+		require.Equal(t, "three", string(get(t, c, base).Body))
+	}
+}
+
+// The law: a body within the limits decodes to what was encoded, whatever the pieces it was
+// encoded in.
+func FuzzGzipRoundTrip(f *testing.F) {
+	f.Add([]byte("some text"), uint16(3), []byte("rest"))
+	f.Add([]byte{}, uint16(0), []byte{0x1f, 0x8b})
+	f.Fuzz(func(t *testing.T, text []byte, at uint16, tail []byte) {
+		cut := min(int(at), len(text))
+		raw := zipped(t, string(text[:cut])) + zipped(t, string(text[cut:]))
+		body, truncated := fetch.Decode([]byte(raw), "gzip", fetch.Options{})
+		if truncated != fetch.Whole || !bytes.Equal(body, text) {
+			t.Errorf("two members of %q, cut at %d: %q, %v", text, cut, body, truncated)
+		}
+		// Any bytes at all decode to no more than the limit.
+		raw = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00" + string(tail)
+		body, _ = fetch.Decode([]byte(raw), "gzip", fetch.Options{MaxBody: 1000})
+		if len(body) > 1000 {
+			t.Errorf("%q: %d bytes", raw, len(body))
+		}
+	})
+}

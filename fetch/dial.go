@@ -1,0 +1,167 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// maxAddrs limits how many addresses of one host are tried: a name can have hundreds.
+const maxAddrs = 4
+
+// peer is a connection that knows which address was dialled, also where the caller's Dial returns
+// something without a network address.
+type peer struct {
+	net.Conn
+	addr netip.AddrPort
+}
+
+// dialPlain is the transport's DialContext. HTTP/1.x runs over what it returns.
+func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.Conn, error) {
+	p, err := c.connect(ctx, network, hostport)
+	if err != nil {
+		return nil, err
+	}
+	return newWire(p.Conn, p.addr), nil
+}
+
+// dialTLS is the transport's DialTLSContext. The handshake is done here, and not by the transport,
+// so that the recorder can sit on top of it and see plain text. HTTP/2 has no bytes worth
+// recording, and the transport finds out that it was negotiated only on a bare *tls.Conn.
+func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Conn, error) {
+	p, err := c.connect(ctx, network, hostport)
+	if err != nil {
+		return nil, err
+	}
+	enter(ctx, TLSTimeout, p.addr)
+	// Each handshake has a server name of its own, and the configuration is shared.
+	config := c.tlsConfig.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(hostport)
+	}
+	conn := tls.Client(p, config)
+	ctx, cancel := limited(ctx, c.opts.TLSTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		p.Close()
+		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: err}
+	}
+	if conn.ConnectionState().NegotiatedProtocol == "h2" {
+		return conn, nil
+	}
+	return newWire(conn, p.addr), nil
+}
+
+// connect resolves the host and dials its addresses one after the other.
+func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, error) {
+	host, portText, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return nil, &Error{Kind: BadURL, Err: err}
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, &Error{Kind: BadURL, Err: err}
+	}
+	addrs, err := c.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
+	defer cancel()
+	var first error
+	for i, a := range addrs {
+		addr := netip.AddrPortFrom(a, uint16(port))
+		conn, err := c.dialAddr(ctx, network, addr, len(addrs)-i)
+		if err == nil {
+			return &peer{Conn: conn, addr: addr}, nil
+		}
+		// The first address is the one that the resolver thought best, so its failure tells most.
+		if first == nil {
+			first = err
+		}
+		// With the time over, further addresses would fail only because of that.
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, first
+}
+
+// dialAddr dials one address. While others are left, it may take its share of the time only, so
+// that one dead address does not use it up.
+func (c *Client) dialAddr(
+	ctx context.Context, network string, addr netip.AddrPort, left int,
+) (net.Conn, error) {
+	enter(ctx, ConnectTimeout, addr)
+	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		defer cancel()
+	}
+	conn, err := c.opts.Dial(ctx, network, addr.String())
+	if err != nil {
+		return nil, &Error{Kind: pick(err, Connect, ConnectTimeout), Addr: addr, Err: err}
+	}
+	return conn, nil
+}
+
+// lookup returns the addresses of host that may be dialled, at most maxAddrs. A name that has
+// allowed and other addresses keeps the allowed ones.
+//
+// This is the only place where a name becomes an address, and what is dialled is the address. A
+// check before, on a look-up of its own, could be answered otherwise than the look-up for the dial.
+func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return c.allowed([]netip.Addr{addr})
+	}
+	enter(ctx, ResolveTimeout, netip.AddrPort{})
+	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
+	defer cancel()
+	addrs, err := c.opts.Resolve(ctx, host)
+	if err != nil {
+		return nil, &Error{Kind: pick(err, Resolve, ResolveTimeout), Err: err}
+	}
+	if len(addrs) == 0 {
+		return nil, &Error{Kind: Resolve, Err: errNoAddress}
+	}
+	return c.allowed(addrs)
+}
+
+var errNoAddress = errors.New("no address")
+
+func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {
+	var ok []netip.Addr
+	for _, a := range addrs {
+		if len(ok) < maxAddrs && c.opts.Reach.Allows(a) {
+			// Unmapped it is the address that was judged, whatever the kernel makes of the
+			// other form.
+			ok = append(ok, a.Unmap())
+		}
+	}
+	if len(ok) == 0 {
+		err := fmt.Errorf("%v is no %v address", addrs[0], c.opts.Reach)
+		return nil, &Error{Kind: Blocked, Err: err}
+	}
+	return ok, nil
+}
+
+// limited is context.WithTimeout in which a negative d is no limit.
+func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d < 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// pick returns late if err is about time, else kind.
+func pick(err error, kind, late Kind) Kind {
+	if timedOut(err) {
+		return late
+	}
+	return kind
+}

@@ -1,0 +1,27 @@
+// Package fetch gets one URL within limits, and finds the links on a page.
+//
+// A [Client] does one hop: a redirect is a result, not something it follows, so that the caller can
+// ask the scheduler and robots.txt about the next URL first. [Links] walks over the links of a page
+// without building a tree.
+//
+// # Limits
+//
+// Whatever a server does, one Get costs a bounded number of bytes, seconds and bytes of memory. The
+// guards are on by default: only public addresses are dialled (checked on the address itself, after
+// resolving), and time, speed, header, body and decompression ratio are limited. A limit that is
+// reached before the head of the response is complete is an [Error]; one that is reached in the
+// body leaves a [Response] with what had come, and its Truncated field says why there is no more.
+//
+// # Requests on the wire
+//
+// One Get is one request, with one exception: when a kept-alive connection turns out to be dead
+// before a byte of the response has come, net/http sends the request again on another one, and up
+// to seven times, further and further apart, where an HTTP/2 server asks for it. Response.Attempts
+// counts. No proxy is used, no cookie is kept and no credentials of a URL are sent.
+//
+// # What it does not do
+//
+// It does not retry, wait, read robots.txt, follow redirects or convert character sets. It undoes
+// the gzip content coding only. When a server sends bytes that nobody asked for, net/http says so
+// in the standard logger.
+package fetch

@@ -1,0 +1,172 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Kind says what kept a Get from having a response. It is an error itself, so that
+// errors.Is(err, fetch.Blocked) asks for it.
+type Kind uint8
+
+// The kinds, in the order in which a Get can meet them.
+const (
+	BadURL         Kind = iota + 1 // no absolute http or https URL, or longer than MaxURL
+	Resolve                        // the name has no address, or the look-up failed
+	ResolveTimeout                 // the look-up took too long
+	Blocked                        // Reach allows none of the host's addresses
+	Connect                        // refused, unreachable or the like
+	ConnectTimeout                 // no connection in time
+	TLS                            // the handshake failed; certificates are part of it
+	TLSTimeout                     // the handshake took too long
+	HeadTimeout                    // the head of the response was not complete in time
+	Disconnected                   // the connection ended before the head was complete
+	Protocol                       // what came is not HTTP
+	HeaderTooLarge                 // the head is larger than MaxHeader
+	Canceled                       // the caller's context ended, during whatever it was
+)
+
+var kindNames = [...]string{
+	BadURL:         "bad URL",
+	Resolve:        "resolve",
+	ResolveTimeout: "resolve timeout",
+	Blocked:        "blocked",
+	Connect:        "connect",
+	ConnectTimeout: "connect timeout",
+	TLS:            "tls",
+	TLSTimeout:     "tls timeout",
+	HeadTimeout:    "head timeout",
+	Disconnected:   "disconnected",
+	Protocol:       "protocol",
+	HeaderTooLarge: "header too large",
+	Canceled:       "canceled",
+}
+
+// String returns the kind in words, such as "connect timeout".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "kind " + strconv.Itoa(int(k))
+}
+
+// Error returns the kind in words, with the prefix that errors of this package have.
+func (k Kind) Error() string { return "fetch: " + k.String() }
+
+// Error says why a Get has no response. Its methods are safe for concurrent use.
+type Error struct {
+	Kind Kind
+	URL  string         // as passed to Get
+	Addr netip.AddrPort // of the server; the zero AddrPort if none was dialled
+	Err  error          // the cause; nil if Kind says it all
+}
+
+// Error returns one line, such as "fetch: http://a.test/: resolve: no such host".
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("fetch: ")
+	b.WriteString(printable(e.URL))
+	b.WriteString(": ")
+	b.WriteString(e.Kind.String())
+	if e.Addr.IsValid() {
+		b.WriteString(" ")
+		b.WriteString(e.Addr.String())
+	}
+	if e.Err != nil && !e.Timeout() {
+		b.WriteString(": ")
+		b.WriteString(innermost(e.Err))
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is e's Kind.
+func (e *Error) Is(target error) bool { return target == e.Kind }
+
+// Timeout reports whether one of the Client's time limits was reached.
+func (e *Error) Timeout() bool {
+	switch e.Kind {
+	case ResolveTimeout, ConnectTimeout, TLSTimeout, HeadTimeout:
+		return true
+	}
+	return false
+}
+
+// Temporary reports whether the same Get may succeed another time, without a change to the URL, the
+// Options or what the site's owner has set up.
+func (e *Error) Temporary() bool {
+	switch e.Kind {
+	case BadURL, Blocked, Protocol, HeaderTooLarge:
+		return false
+	case Resolve:
+		var dns *net.DNSError
+		return !errors.As(e.Err, &dns) || !dns.IsNotFound
+	case TLS:
+		// A bad certificate stays; a handshake that was cut off says nothing.
+		return disconnected(e.Err)
+	}
+	return true
+}
+
+// maxPrintedURL keeps one log line from being as long as a hostile URL.
+const maxPrintedURL = 256
+
+// printable makes a URL fit for a log: short and without control characters.
+func printable(url string) string {
+	if len(url) > maxPrintedURL {
+		url = url[:maxPrintedURL] + "..."
+	}
+	if quoted := strconv.Quote(url); quoted[1:len(quoted)-1] != url {
+		return quoted
+	}
+	return url
+}
+
+// innermost leaves out the layers of err that repeat what Error has already said: the operation,
+// the network, the address.
+func innermost(err error) string {
+	var (
+		op  *net.OpError
+		sys *os.SyscallError
+		dns *net.DNSError
+	)
+	switch {
+	case errors.As(err, &dns):
+		return dns.Err
+	case errors.As(err, &sys):
+		return sys.Err.Error()
+	case errors.As(err, &op):
+		return op.Err.Error()
+	}
+	return strings.TrimPrefix(err.Error(), "net/http: ")
+}
+
+// disconnected reports whether err is the end of a connection rather than something that came
+// over it.
+func disconnected(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed,
+		syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	// Neither of the two is exported by net/http.
+	text := err.Error()
+	return strings.Contains(text, "server closed idle connection") ||
+		strings.Contains(text, "http2: client connection lost")
+}
+
+// timedOut reports whether err says that a time limit was reached, whoever set it.
+func timedOut(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+}

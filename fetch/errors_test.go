@@ -1,0 +1,163 @@
+package fetch_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+func TestErrorReadsWell(t *testing.T) {
+	addr := netip.MustParseAddrPort("192.0.2.1:80")
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	unknown := &net.DNSError{Err: "no such host", Name: "a.test", Server: "127.0.0.53:53",
+		IsNotFound: true}
+	tests := []struct {
+		err       fetch.Error
+		want      string
+		temporary bool
+	}{
+		{fetch.Error{Kind: fetch.Resolve, Err: unknown}, "resolve: no such host", false},
+		{fetch.Error{Kind: fetch.Resolve, Err: &net.DNSError{Err: "server misbehaving"}},
+			"resolve: server misbehaving", true},
+		{fetch.Error{Kind: fetch.ResolveTimeout, Err: context.DeadlineExceeded},
+			"resolve timeout", true},
+		{fetch.Error{Kind: fetch.Connect, Addr: addr, Err: refused},
+			"connect 192.0.2.1:80: connection refused", true},
+		{fetch.Error{Kind: fetch.ConnectTimeout, Addr: addr, Err: refused},
+			"connect timeout 192.0.2.1:80", true},
+		{fetch.Error{Kind: fetch.TLS, Addr: addr, Err: tls.AlertError(40)},
+			"tls 192.0.2.1:80: tls: handshake failure", false},
+		{fetch.Error{Kind: fetch.TLS, Addr: addr, Err: io.EOF}, "tls 192.0.2.1:80: EOF", true},
+		{fetch.Error{Kind: fetch.Blocked}, "blocked", false},
+		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled}, "canceled: context canceled", true},
+		{fetch.Error{Kind: 99}, "kind 99", true},
+	}
+	for _, tt := range tests {
+		tt.err.URL = "http://a.test/"
+		require.EqualError(t, &tt.err, "fetch: http://a.test/: "+tt.want)
+		require.Equal(t, tt.temporary, tt.err.Temporary(), "%v", &tt.err)
+	}
+	e := fetch.Error{Kind: fetch.BadURL, URL: "http://\n" + strings.Repeat("x", 10_000)}
+	require.NotContains(t, e.Error(), "\n", "a URL cannot forge a line of a log")
+	require.Less(t, len(e.Error()), 300)
+	require.EqualError(t, fetch.Blocked, "fetch: blocked")
+	require.NotErrorIs(t, &e, fetch.Blocked)
+}
+
+func TestGetFails(t *testing.T) {
+	tests := []struct {
+		name      string
+		serve     server
+		kind      fetch.Kind
+		temporary bool
+	}{
+		{"closed without a word", func(s *session) { s.request() }, fetch.Disconnected, true},
+		{"closed in the head", says(ok + "X: y\r\n"), fetch.Disconnected, true},
+		{"closed after an interim response", says("HTTP/1.1 100 Continue\r\n\r\n"),
+			fetch.Disconnected, true},
+		{"another protocol", says("SSH-2.0-OpenSSH_9.9\r\n"), fetch.Protocol, false},
+		{"no status", says("HTTP/1.1 abc\r\n\r\n"), fetch.Protocol, false},
+		{"a field without colon", says(ok + "nonsense\r\n\r\n"), fetch.Protocol, false},
+		{"two lengths", says(ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
+			fetch.Protocol, false},
+		{"a switch of protocols", says("HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
+			fetch.Protocol, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			base := listen(t, tt.serve)
+			e := fails(t, newClient(t, fetch.Options{}), base)
+			require.Equal(t, tt.kind, e.Kind, "%v", e)
+			require.Equal(t, tt.temporary, e.Temporary())
+			require.False(t, e.Timeout())
+			require.Equal(t, strings.TrimPrefix(base, "http://"), e.Addr.String())
+		})
+	}
+}
+
+func TestGetFailsToConnect(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	e := fails(t, newClient(t, fetch.Options{}), "http://"+l.Addr().String())
+	require.Equal(t, fetch.Connect, e.Kind)
+	require.ErrorIs(t, e, syscall.ECONNREFUSED)
+	require.True(t, e.Temporary())
+
+	e = fails(t, newClient(t, fetch.Options{Resolve: resolveTo()}), "http://a.test/")
+	require.Equal(t, fetch.Resolve, e.Kind)
+	require.EqualError(t, e, "fetch: http://a.test/: resolve: no address")
+}
+
+// The caller's context ends a Get at once, wherever it is, and whatever had come is dropped: the
+// caller has said that it does not want it.
+func TestCallersContext(t *testing.T) {
+	why := errors.New("shutting down")
+	tests := []struct {
+		name  string
+		serve server
+	}{
+		{"before the head", silent},
+		{"in the head", drip(ok + "X: ")},
+		{"in the body", drip(ok + "\r\nx")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, stop := inMemory(t, fetch.Options{}, tt.serve)
+				defer stop()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(3500*time.Millisecond, func() { cancel(why) })
+				start := time.Now()
+				r, err := c.Get(ctx, "http://a.test/", fetch.Validators{})
+				require.Nil(t, r)
+				require.ErrorIs(t, err, fetch.Canceled)
+				require.ErrorIs(t, err, why)
+				require.Equal(t, 3500*time.Millisecond, time.Since(start))
+
+				ctx, late := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+				defer late()
+				_, err = c.Get(ctx, "http://a.test/", fetch.Validators{})
+				require.ErrorIs(t, err, fetch.Canceled, "a deadline of the caller's, too")
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			})
+		})
+	}
+}
+
+// In a bubble every goroutine must have ended when the test does, so this fails if CloseIdle
+// leaves one.
+func TestCloseIdleLeavesNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keep := func(s *session) {
+			for s.request() != "" {
+				s.say(ok + "Content-Length: 2\r\n\r\nok")
+			}
+		}
+		c, stop := inMemory(t, fetch.Options{IdleTimeout: -1}, keep)
+		require.False(t, get(t, c, "http://a.test/").Reused)
+		time.Sleep(time.Hour)
+		require.True(t, get(t, c, "http://a.test/").Reused, "IdleTimeout is off")
+		c.CloseIdle()
+		require.False(t, get(t, c, "http://a.test/").Reused)
+		stop()
+
+		// IdleTimeout does the same by itself.
+		c, stop = inMemory(t, fetch.Options{}, keep)
+		get(t, c, "http://a.test/")
+		time.Sleep(fetch.DefaultIdleTimeout + time.Second)
+		require.False(t, get(t, c, "http://a.test/").Reused)
+		stop()
+	})
+}

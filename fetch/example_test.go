@@ -1,0 +1,96 @@
+package fetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+
+	"github.com/spinneret-go/spinneret/fetch"
+)
+
+func Example() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<a href="/next">next</a> <a rel=nofollow href="ad">ad</a> <img src=i.png>`)
+	}))
+	defer site.Close()
+	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.CloseIdle()
+	page, err := client.Get(context.Background(), site.URL, fetch.Validators{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(page.Status, len(page.Body), "bytes")
+	for link, err := range fetch.Links(page.Body, page.URL) {
+		if err == nil && link.Kind == fetch.Anchor && !link.NoFollow {
+			fmt.Println(link.URL[len(site.URL):])
+		}
+	}
+	// Output:
+	// 200 73 bytes
+	// /next
+}
+
+func ExampleLinks() {
+	page := []byte(`<base href="/docs/">
+		<meta name="robots" content="noarchive">
+		<link rel="canonical" href="https://a.test/docs/intro">
+		<a href="intro#top">Intro</a>`)
+	for link, err := range fetch.Links(page, "http://a.test/index.html") {
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case link.Kind == fetch.Directive:
+			fmt.Println(link.Name, "says", link.Text)
+		case link.Kind == fetch.Canonical:
+			fmt.Println("better known as", link.URL)
+		default:
+			fmt.Println(link.URL)
+		}
+	}
+	// Output:
+	// robots says noarchive
+	// better known as https://a.test/docs/intro
+	// http://a.test/docs/intro
+}
+
+func ExampleError() {
+	client, err := fetch.New(fetch.Options{
+		UserAgent: "examplebot/1.0 (+https://a.test/bot)",
+		Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("169.254.169.254")}, nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Get(context.Background(), "http://a.test/", fetch.Validators{})
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, fetch.Blocked))
+	var failure *fetch.Error
+	if errors.As(err, &failure) {
+		fmt.Println("worth another try:", failure.Temporary())
+	}
+	// Output:
+	// fetch: http://a.test/: blocked: 169.254.169.254 is no public address
+	// true
+	// worth another try: false
+}
+
+func ExampleReach_Allows() {
+	for _, a := range []string{"1.1.1.1", "10.0.0.1", "::ffff:127.0.0.1"} {
+		fmt.Println(a, fetch.Public.Allows(netip.MustParseAddr(a)))
+	}
+	// Output:
+	// 1.1.1.1 true
+	// 10.0.0.1 false
+	// ::ffff:127.0.0.1 false
+}

@@ -1,0 +1,55 @@
+package fetch
+
+import "slices"
+
+// Decode is a Client's decoder without a connection, for fuzzing.
+func Decode(raw []byte, coding string, opts Options) ([]byte, Truncation) {
+	c := &Client{opts: opts.withDefaults()}
+	return c.decode(raw, Whole, []string{coding})
+}
+
+// SrcsetURLs is srcsetURLs for strings.
+func SrcsetURLs(s string) (urls []string) {
+	for url := range srcsetURLs([]byte(s)) {
+		urls = append(urls, string(url))
+	}
+	return slices.Clip(urls)
+}
+
+// RefreshURL is refreshURL for strings.
+func RefreshURL(s string) string { return string(refreshURL([]byte(s))) }
+
+// RetryAfter is retryAfter.
+var RetryAfter = retryAfter
+
+// CodingOf is codingOf.
+var CodingOf = codingOf
+
+// RequestURI returns what a Get of raw puts on the wire as the request's target.
+func RequestURI(raw string) (string, error) {
+	t, err := parseTarget(raw)
+	if err != nil {
+		return "", err
+	}
+	return t.wire.RequestURI(), nil
+}
+
+// Record passes the pieces through a recorder and returns the head that it finds.
+func Record(pieces ...[]byte) (head []byte, done bool) {
+	var w wire
+	w.begin()
+	for _, p := range pieces {
+		w.record(p)
+	}
+	done = w.done
+	_, head, _ = w.heads(0)
+	return head, done
+}
+
+// Trusted reports whether a recorder that read b takes it for the head of a response with status.
+func Trusted(status int, b string) bool {
+	var w wire
+	w.record([]byte(b))
+	_, _, ok := w.heads(status)
+	return ok
+}

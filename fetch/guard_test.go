@@ -1,0 +1,170 @@
+package fetch_test
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+const ok = "HTTP/1.1 200 OK\r\n"
+
+// The guards that count bytes. What a server got rid of is bounded by the limit and what lies in
+// buffers on the way: two of bufio's in memory.
+func TestEndlessServersCostBoundedBytes(t *testing.T) {
+	limits := fetch.Options{MaxBody: 100_000, MaxHeader: 20_000, Timeout: time.Hour}
+	const slack = 2 * 4096
+	tests := []struct {
+		name, head, text string
+		kind             fetch.Kind // of the error
+		cut              fetch.Truncation
+		cost             int64
+	}{
+		{"endless body", ok + "\r\n", strings.Repeat("x", 1000), 0, fetch.CutLength, 100_000},
+		{"endless chunks", ok + "Transfer-Encoding: chunked\r\n\r\n",
+			"3e8\r\n" + strings.Repeat("x", 1000) + "\r\n", 0, fetch.CutLength, 101_000},
+		{"endless promised body", ok + "Content-Length: 999999999999\r\n\r\n",
+			strings.Repeat("x", 1000), 0, fetch.CutLength, 100_000},
+		{"endless fields", ok, "X: y\r\n", fetch.HeaderTooLarge, 0, 20_000},
+		{"endless field", ok + "X: ", "yyyyyyyyyy", fetch.HeaderTooLarge, 0, 20_000},
+		{"endless status line", "HTTP/1.1 200 ", "OK", fetch.HeaderTooLarge, 0, 20_000},
+		{"endless interim responses", "", "HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n",
+			fetch.HeaderTooLarge, 0, 20_000},
+		{"endless garbage", "", "garbage instead of HTTP\r\n", fetch.Protocol, 0, 4096},
+		{"endless garbage without a line", "", "garbage", fetch.HeaderTooLarge, 0, 20_000},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sent int64
+				c, stop := inMemory(t, limits, repeats(tt.head, tt.text, &sent))
+				if tt.kind != 0 {
+					e := fails(t, c, "http://a.test/")
+					require.Equal(t, tt.kind, e.Kind, "%v", e)
+					require.False(t, e.Temporary())
+					require.Equal(t, "127.0.0.1:80", e.Addr.String())
+				} else {
+					r := get(t, c, "http://a.test/")
+					require.Equal(t, tt.cut, r.Truncated)
+					require.Equal(t, tt.cut, r.RawCut)
+					require.Len(t, r.Body, int(limits.MaxBody))
+				}
+				stop()
+				require.LessOrEqual(t, sent, tt.cost+slack)
+			})
+		})
+	}
+}
+
+// drip answers with start and then one byte a second, for ever.
+func drip(start string) server {
+	return func(s *session) {
+		s.request()
+		for ok := s.say(start); ok; ok = s.say("x") {
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func silent(s *session) {
+	s.request()
+	_, _ = s.br.ReadByte() // until the client goes
+}
+
+// The guards that count time, each to the nanosecond. At the end of its bubble synctest fails if a
+// goroutine is left.
+func TestSlowServersCostBoundedTime(t *testing.T) {
+	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	neverDial := func(ctx context.Context, _, _ string) (net.Conn, error) { return nil, never(ctx) }
+	neverResolve := func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		return nil, never(ctx)
+	}
+	tests := []struct {
+		name  string
+		opts  fetch.Options
+		serve server
+		url   string
+		after time.Duration
+		kind  fetch.Kind // of the error
+		cut   fetch.Truncation
+		body  int // bytes kept
+	}{
+		{"no answer", fetch.Options{}, silent, "http://a.test/", 20 * time.Second,
+			fetch.HeadTimeout, 0, 0},
+		{"no answer before the whole time is over", fetch.Options{HeadTimeout: -1}, silent,
+			"http://a.test/", 30 * time.Second, fetch.HeadTimeout, 0, 0},
+		{"a head byte by byte", fetch.Options{}, drip(ok + "X: "), "http://a.test/",
+			20 * time.Second, fetch.HeadTimeout, 0, 0},
+		{"one interim response after the other", fetch.Options{}, func(s *session) {
+			s.request()
+			for s.say("HTTP/1.1 103 Early Hints\r\n\r\n") {
+				time.Sleep(time.Second)
+			}
+		}, "http://a.test/", 20 * time.Second, fetch.HeadTimeout, 0, 0},
+		{"a request that is not read", fetch.Options{}, func(*session) { time.Sleep(time.Hour) },
+			"http://a.test/", 30 * time.Second, fetch.HeadTimeout, 0, 0},
+		{"no handshake", fetch.Options{}, func(s *session) { _, _ = s.br.WriteTo(discard{}) },
+			"https://a.test/", 10 * time.Second, fetch.TLSTimeout, 0, 0},
+		{"no connection", fetch.Options{Dial: neverDial}, silent, "http://a.test/",
+			10 * time.Second, fetch.ConnectTimeout, 0, 0},
+		{"no connection to any of many addresses", fetch.Options{Dial: neverDial,
+			Resolve: resolveTo("127.0.0.1", "127.0.0.2", "127.0.0.3")}, silent, "http://a.test/",
+			10 * time.Second, fetch.ConnectTimeout, 0, 0},
+		{"no answer of the resolver", fetch.Options{Resolve: neverResolve}, silent,
+			"http://a.test/", 10 * time.Second, fetch.ResolveTimeout, 0, 0},
+		{"the whole time is over while resolving", fetch.Options{Resolve: neverResolve,
+			Timeout: 3 * time.Second}, silent, "http://a.test/", 3 * time.Second,
+			fetch.ResolveTimeout, 0, 0},
+		{"the whole time is over while dialling", fetch.Options{Dial: neverDial,
+			Timeout: 3 * time.Second}, silent, "http://a.test/", 3 * time.Second,
+			fetch.ConnectTimeout, 0, 0},
+		{"the whole time is over in the handshake", fetch.Options{Timeout: 3 * time.Second},
+			func(s *session) { _, _ = s.br.WriteTo(discard{}) }, "https://a.test/",
+			3 * time.Second, fetch.TLSTimeout, 0, 0},
+
+		// The first byte comes at once, the eleventh after 10 s, when 10 s and 11 bytes' worth
+		// of time are due.
+		{"a body byte by byte", fetch.Options{}, drip(ok + "\r\nx"), "http://a.test/",
+			10*time.Second + 11*time.Second/1024, 0, fetch.CutSlow, 11},
+		{"a body at just the speed", fetch.Options{MinRate: 1, Timeout: 30500 * time.Millisecond},
+			drip(ok + "\r\nx"), "http://a.test/", 30500 * time.Millisecond, 0, fetch.CutTime, 31},
+		{"a body that stops", fetch.Options{}, func(s *session) {
+			s.request()
+			s.say(ok + "\r\n" + strings.Repeat("x", 2048))
+			silent(s)
+		}, "http://a.test/", 12 * time.Second, 0, fetch.CutSlow, 2048},
+		{"a slow body is let go on", fetch.Options{MinRate: -1, Timeout: 30500 * time.Millisecond},
+			drip(ok + "\r\nx"), "http://a.test/", 30500 * time.Millisecond, 0, fetch.CutTime, 31},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, stop := inMemory(t, tt.opts, tt.serve)
+				defer stop()
+				start := time.Now()
+				if tt.kind != 0 {
+					e := fails(t, c, tt.url)
+					require.Equal(t, tt.after, time.Since(start))
+					require.Equal(t, tt.kind, e.Kind, "%v", e)
+					require.True(t, e.Timeout() && e.Temporary())
+					return
+				}
+				r := get(t, c, tt.url)
+				require.Equal(t, tt.after, r.Timing.Done.Sub(start))
+				require.Equal(t, tt.cut, r.Truncated)
+				require.Equal(t, tt.cut, r.RawCut)
+				require.Len(t, r.Body, tt.body)
+			})
+		})
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

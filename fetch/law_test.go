@@ -1,0 +1,213 @@
+package fetch_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/weburl"
+	"github.com/stretchr/testify/require"
+)
+
+// finalHead returns the head of the final response in b as net/http consumes it, by asking
+// net/http; nil if it finds none.
+func finalHead(b []byte) []byte {
+	src := bytes.NewReader(b)
+	br := bufio.NewReaderSize(src, 16)
+	for {
+		start := len(b) - src.Len() - br.Buffered()
+		resp, err := http.ReadResponse(br, &http.Request{Method: http.MethodGet})
+		if err != nil {
+			return nil
+		}
+		end := len(b) - src.Len() - br.Buffered()
+		if resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == 101 {
+			return b[start:end]
+		}
+	}
+}
+
+// The law: where net/http finds a response, the recorder finds the same head, in whatever pieces
+// it comes.
+func FuzzRecorder(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody"), uint16(5))
+	f.Add([]byte("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.0 404\nA: b\n c\n\n\n"), uint16(40))
+	f.Add([]byte("HTTP/1.1  100 \n\nHTTP/1.1 101 Go\r\n\r\n"), uint16(1))
+	f.Fuzz(func(t *testing.T, in []byte, at uint16) {
+		want := finalHead(in)
+		if want == nil {
+			return
+		}
+		cut := min(int(at), len(in))
+		bytewise := make([][]byte, len(in))
+		for i := range in {
+			bytewise[i] = in[i : i+1]
+		}
+		for _, pieces := range [][][]byte{{in}, {in[:cut], in[cut:]}, bytewise} {
+			if got, done := fetch.Record(pieces...); !done || !bytes.Equal(got, want) {
+				t.Errorf("Record(%q) = %q, %t, want %q", pieces, got, done, want)
+			}
+		}
+	})
+}
+
+// A server that speaks out of turn can make the recorder and net/http see different heads. Then the
+// recorded one must not pass for that of the response.
+func TestRecordedHeadsMustFitTheResponse(t *testing.T) {
+	require.True(t, fetch.Trusted(200, "HTTP/1.1 200 OK\r\n\r\nbody"))
+	require.True(t, fetch.Trusted(404, "HTTP/1.1 100 \r\n\r\nHTTP/1.1 404\n\n"))
+	require.False(t, fetch.Trusted(200, "HTTP/1.1 404 No\r\n\r\n"), "another status")
+	require.False(t, fetch.Trusted(200, "HTTP/1.1 200 OK\r\nX: y\r\n"), "not complete")
+	require.False(t, fetch.Trusted(200, "the rest of a body\r\n\r\n"), "no head")
+	require.False(t, fetch.Trusted(200, ""), "nothing")
+}
+
+// The law: what stands on the wire is the path and query of the URL, byte for byte, alone or behind
+// the scheme and host that make it absolute.
+func FuzzRequestURI(f *testing.F) {
+	f.Add("http://a.test//x/%zz?y?#z")
+	f.Add("https://u:p@[::1]:8080?")
+	f.Add("http://a.test/%2e%2E//;a=b&%")
+	f.Fuzz(func(t *testing.T, raw string) {
+		got, err := fetch.RequestURI(raw)
+		if err != nil {
+			return
+		}
+		u, err := weburl.Parse(raw, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := u.Path
+		if u.HasQuery {
+			want += "?" + u.Query
+		}
+		host := u.Host
+		if u.Port != "" {
+			host += ":" + u.Port
+		}
+		if got != want && got != u.Scheme+"://"+host+want {
+			t.Errorf("RequestURI(%q) = %q, want %q", raw, got, want)
+		}
+	})
+}
+
+// The law: never negative, never longer than a year, and a number of seconds is that number.
+func FuzzRetryAfter(f *testing.F) {
+	f.Add("120")
+	f.Add("Fri, 31 Dec 1999 23:59:59 GMT")
+	now := time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, value string) {
+		d := fetch.RetryAfter(value, now)
+		if d < 0 || d > 365*24*time.Hour {
+			t.Errorf("RetryAfter(%q) = %v", value, d)
+		}
+		n, err := time.ParseDuration(value + "s")
+		digits := value != "" && strings.Trim(value, "0123456789") == ""
+		if digits && err == nil && d != min(n, 365*24*time.Hour) {
+			t.Errorf("RetryAfter(%q) = %v, want %v", value, d, n)
+		}
+	})
+}
+
+func TestRetryAfterDates(t *testing.T) {
+	now := time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)
+	// The three forms of a date that RFC 9110, 5.6.7, wants understood.
+	for _, value := range []string{
+		"Fri, 31 Dec 1999 23:59:59 GMT",
+		"Friday, 31-Dec-99 23:59:59 GMT",
+		"Fri Dec 31 23:59:59 1999",
+	} {
+		require.Equal(t, 59*time.Minute+59*time.Second, fetch.RetryAfter(value, now), value)
+		require.Zero(t, fetch.RetryAfter(value, now.Add(time.Hour)), "%s has passed", value)
+	}
+}
+
+func TestCodingOf(t *testing.T) {
+	tests := []struct {
+		name   string
+		fields []string
+		want   string
+	}{
+		{"no field", nil, ""},
+		{"an empty field", []string{""}, ""},
+		{"identity", []string{"identity"}, ""},
+		{"gzip", []string{"GZip"}, "gzip"},
+		{"the old name", []string{"x-gzip"}, "gzip"},
+		{"commas and spaces", []string{" , gzip ,, "}, "gzip"},
+		{"another", []string{"br"}, "br"},
+		{"two in one field", []string{"gzip, br"}, "several"},
+		{"two in two fields", []string{"gzip", "gzip"}, "several"},
+		{"identity adds nothing", []string{"identity", "gzip, identity"}, "gzip"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.want, fetch.CodingOf(tt.fields), "CodingOf(%q)", tt.fields)
+		})
+	}
+}
+
+func TestTruncationsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for cut := fetch.Whole; cut <= fetch.CutCoding; cut++ {
+		name := cut.String()
+		require.Regexp(t, `^[a-z]+$`, name)
+		require.False(t, seen[name], name)
+		seen[name] = true
+	}
+	// These words are WARC 1.1's; an archive may write them as they are.
+	require.Equal(t, "length time disconnect",
+		fetch.CutLength.String()+" "+fetch.CutTime.String()+" "+fetch.CutDisconnect.String())
+	require.Equal(t, "truncation 200", fetch.Truncation(200).String())
+}
+
+// The inputs of the html5lib tokenizer suite are the oddest markup there is. They say nothing on
+// links, so they are held to the law of FuzzLinks, between two links that must come out unless the
+// input has swallowed the second one.
+func TestLinksOfHTML5LibInputs(t *testing.T) {
+	data := cmp.Or(os.Getenv("SPINNERET_DATA"), filepath.Join("..", "shared", "data"))
+	if !filepath.IsAbs(data) {
+		data = filepath.Join("..", data) // it is given as seen from the module's root
+	}
+	files, err := filepath.Glob(filepath.Join(data, "suites", "html5lib", "tokenizer", "*.test"))
+	require.NoError(t, err)
+	if len(files) == 0 {
+		t.Skip("no html5lib suite; SPINNERET_DATA says where the data is")
+	}
+	inputs, both := 0, 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var suite struct{ Tests []struct{ Input string } }
+		require.NoError(t, json.Unmarshal(text, &suite), file)
+		for _, test := range suite.Tests {
+			inputs++
+			first, last := 0, 0
+			page := "<a href=first>" + test.Input + `<a href="/last">`
+			for l, err := range fetch.Links([]byte(page), pageURL) {
+				require.NoError(t, err, "%q", page)
+				if l.Kind == fetch.Directive {
+					continue
+				}
+				require.NoError(t, lawful(l.URL), "%q yields %q", page, l.URL)
+				switch l.URL {
+				case "http://a.test/dir/first":
+					first++
+				case "http://a.test/last":
+					last++
+				}
+			}
+			require.Equal(t, 1, first, "%q", page)
+			both += min(last, 1)
+		}
+	}
+	require.Greater(t, inputs, 1000)
+	require.Greater(t, both, inputs/2, "most inputs swallow nothing")
+}

@@ -1,0 +1,309 @@
+package fetch_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/weburl"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+)
+
+const pageURL = "http://a.test/dir/page.html"
+
+// collect returns what Links yields, one string for each link, and the error that ended it.
+func collect(page, base string) (found []string, err error) {
+	for l, e := range fetch.Links([]byte(page), base) {
+		if e != nil {
+			return found, e
+		}
+		found = append(found, show(l))
+	}
+	return found, nil
+}
+
+var kindNames = map[fetch.LinkKind]string{
+	fetch.Anchor: "anchor", fetch.Frame: "frame", fetch.Resource: "resource",
+	fetch.Redirect: "redirect", fetch.Canonical: "canonical", fetch.Alternate: "alternate",
+	fetch.Next: "next", fetch.Prev: "prev", fetch.Related: "related",
+	fetch.Directive: "directive",
+}
+
+func show(l fetch.Link) string {
+	parts := []string{kindNames[l.Kind]}
+	if l.URL != "" {
+		parts = append(parts, l.URL)
+	}
+	if l.Rel != "" {
+		parts = append(parts, "rel="+l.Rel)
+	}
+	if l.NoFollow {
+		parts = append(parts, "nofollow")
+	}
+	if l.Name != "" {
+		parts = append(parts, l.Name+"="+l.Text)
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestLinks(t *testing.T) {
+	tests := []struct {
+		name string
+		page string
+		want string // lines
+	}{
+		{"nothing", ``, ``},
+		{"a relative link", `<a href="next.html">`, `anchor http://a.test/dir/next.html`},
+		{"an absolute link", `<A HREF='https://B.test:443/x/../y'>`, `anchor https://b.test/y`},
+		{"an unquoted link", `<a href=/x?q=1>`, `anchor http://a.test/x?q=1`},
+		{"a link relative to the scheme", `<a href=//b.test>`, `anchor http://b.test/`},
+		{"an area", `<map><area href=x></map>`, `anchor http://a.test/dir/x`},
+		{"white space is trimmed and taken out", "<a href=' \n x\ny\t'>", `anchor http://a.test/dir/xy`},
+		{"an empty link is this page", `<a href="">`, `anchor http://a.test/dir/page.html`},
+		{"an anchor without href is none", `<a name=x><a>`, ``},
+		{"a place on this page is no link", `<a href="#top"><a href=" # ">`, ``},
+		{"the fragment is dropped", `<a href="x#y">`, `anchor http://a.test/dir/x`},
+		{"credentials are dropped", `<a href="http://u:p@b.test/">`, `anchor http://b.test/`},
+		{"character references", `<a href="x?a=1&amp;b=2&copy=3&#38;d">`,
+			`anchor http://a.test/dir/x?a=1&b=2&copy=3&d`},
+		{"other schemes are left out", `<a href="mailto:x@y"><a href=javascript:void(0)>
+			<a href=data:,x><a href=ftp://a.test/><a href=file:///etc/passwd><a href=tel:1>`, ``},
+		{"a bad link does not end the walk", `<a href="http://[/"><a href="http://a b/"><a href=x>`,
+			`anchor http://a.test/dir/x`},
+		{"the first of two equal attributes counts", `<a href=x href=y>`, `anchor http://a.test/dir/x`},
+		{"rel", `<a rel=" NoFollow UGC " href=x><a rel=nofollow href=y><a rel=nofollowing href=z>`,
+			"anchor http://a.test/dir/x rel=nofollow ugc nofollow\n" +
+				"anchor http://a.test/dir/y rel=nofollow nofollow\n" +
+				`anchor http://a.test/dir/z rel=nofollowing`},
+		{"a form is no link", `<form action=x><button formaction=y>`, ``},
+		{"a cut tag is no link", `<a href="x`, ``},
+
+		{"what a page is made of", `<img src=i><script src=s></script><embed src=e><object data=o>
+			<audio src=a></audio><video src=v poster=p><source src=r><track src=t></video>
+			<input type=IMAGE src=b><input type=text src=no>`,
+			"resource http://a.test/dir/i\nresource http://a.test/dir/s\n" +
+				"resource http://a.test/dir/e\nresource http://a.test/dir/o\n" +
+				"resource http://a.test/dir/a\nresource http://a.test/dir/v\n" +
+				"resource http://a.test/dir/p\nresource http://a.test/dir/r\n" +
+				"resource http://a.test/dir/t\nresource http://a.test/dir/b"},
+		{"an empty resource is none", `<img src="" srcset=" , "><script src=" "></script>`, ``},
+		{"frames", `<frameset><frame src=f></frameset><iframe src=i><a href=no></iframe>`,
+			"frame http://a.test/dir/f\nframe http://a.test/dir/i"},
+		{"srcset", `<img src=a srcset="b 1x, c 2x"><source srcset="d,e 3w">`,
+			"resource http://a.test/dir/a\nresource http://a.test/dir/b\n" +
+				"resource http://a.test/dir/c\nresource http://a.test/dir/d,e"},
+		{"SVG", `<svg><a xlink:href=x></a><a href=y xlink:href=no></a><image href=z /></svg>`,
+			"anchor http://a.test/dir/x\nanchor http://a.test/dir/y\nresource http://a.test/dir/z"},
+
+		{"link elements", `<link rel=stylesheet href=s><link rel="shortcut icon" href=i>
+			<link rel=canonical href=c><link rel="alternate stylesheet" href=t>
+			<link rel=Alternate hreflang=de href=d><link rel=next href=n><link rel=prev href=p>
+			<link rel=previous href=q><link rel=author href=a>`,
+			"resource http://a.test/dir/s rel=stylesheet\n" +
+				"resource http://a.test/dir/i rel=shortcut icon\n" +
+				"canonical http://a.test/dir/c rel=canonical\n" +
+				"resource http://a.test/dir/t rel=alternate stylesheet\n" +
+				"alternate http://a.test/dir/d rel=alternate\n" +
+				"next http://a.test/dir/n rel=next\nprev http://a.test/dir/p rel=prev\n" +
+				"prev http://a.test/dir/q rel=previous\nrelated http://a.test/dir/a rel=author"},
+		{"link elements that are no links", `<link href=x><link rel=preconnect href=//b.test>
+			<link rel=dns-prefetch href=//b.test><link rel=canonical><link rel=next href=" ">`, ``},
+		{"a preloaded image", `<link rel=preload as=image imagesrcset="a 1x,b 2x">`,
+			"resource http://a.test/dir/a\nresource http://a.test/dir/b"},
+
+		{"meta refresh", `<meta http-equiv=Refresh content="5; URL='x'">`,
+			`redirect http://a.test/dir/x`},
+		{"a reload is no link", `<meta http-equiv=refresh content=5>`, ``},
+		{"meta robots", `<meta name=" ROBOTS " content=" noindex, NoFollow ">`,
+			`directive robots=noindex, NoFollow`},
+		{"meta for one crawler", `<meta name=ExampleBot content="max-snippet:-1">`,
+			`directive examplebot=max-snippet:-1`},
+		{"other meta", `<meta name=viewport content="width=device-width">
+			<meta content=noindex><meta charset=utf-8><meta name=author content="A. Nonymous">`, ``},
+
+		{"base", `<a href=x><base href="/other/"><a href=x><base href=/third/><a href=x>`,
+			"anchor http://a.test/dir/x\nanchor http://a.test/other/x\nanchor http://a.test/other/x"},
+		{"base without href does not count", `<base target=_top><base href=//b.test><a href=x>`,
+			`anchor http://b.test/x`},
+		{"an unusable base leaves the page's own", `<base href=javascript:0><base href=/n/><a href=x>`,
+			`anchor http://a.test/dir/x`},
+		{"with a base a fragment leads elsewhere", `<base href=/b><a href=#top>`,
+			`anchor http://a.test/b`},
+
+		{"noscript is looked into", `<noscript><img src=x><a href=y></noscript>`,
+			"resource http://a.test/dir/x\nanchor http://a.test/dir/y"},
+		{"noframes is looked into", `<noframes><body><a href=y></noframes>`,
+			`anchor http://a.test/dir/y`},
+		{"comments, scripts and texts are not", `<!-- <a href=1> --><script>"<a href=2>"</script>
+			<style><a href=3></style><textarea><a href=4></textarea><title><a href=5></title>`, ``},
+
+		{"UTF-8", "<a href=/é?ü>", `anchor http://a.test/%C3%A9?%C3%BC`},
+		{"bytes that are no UTF-8", "<a href=/\xe9><a href=x>",
+			"anchor http://a.test/%EF%BF%BD\nanchor http://a.test/dir/x"},
+		{"a NUL", "<a\x00 href=no><a href=x\x00y>", `anchor http://a.test/dir/x%EF%BF%BDy`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := collect(tt.page, pageURL)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, strings.Join(got, "\n"), "Links(%q)", tt.page)
+		})
+	}
+}
+
+func TestLinksEndsWithOneError(t *testing.T) {
+	many := strings.Repeat("<a href=x>", fetch.MaxLinks)
+	tests := []struct {
+		name  string
+		page  string
+		base  string
+		links int
+		want  error // nil: any
+	}{
+		{"no base", "<a href=x>", "", 0, weburl.ErrNoBase},
+		{"a relative base", "<a href=x>", "/dir/", 0, weburl.ErrNoBase},
+		{"a long base", "<a href=x>", "http://a.test/" + strings.Repeat("x", fetch.MaxURL), 0, nil},
+		{"too many links", many + "<a href=x>", pageURL, fetch.MaxLinks, fetch.ErrTooManyLinks},
+		{"too many useless links", strings.Repeat("<a href=tel:1>", fetch.MaxLinks+1), pageURL, 0,
+			fetch.ErrTooManyLinks},
+		{"too many in one srcset", "<img srcset='" + strings.Repeat("x 1x,", fetch.MaxLinks+1) + "'>",
+			pageURL, fetch.MaxLinks, fetch.ErrTooManyLinks},
+		{"few long links", "<base href=/" + strings.Repeat("x", 8000) + "/>" + many, pageURL,
+			fetch.MaxLinkBytes / len("http://a.test/"+strings.Repeat("x", 8000)+"/x"),
+			fetch.ErrTooManyLinks},
+		{"a long token", "<a href=x><!--" + strings.Repeat("-", fetch.MaxToken), pageURL, 1,
+			html.ErrBufferExceeded},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			links, errs := 0, 0
+			for l, err := range fetch.Links([]byte(tt.page), tt.base) {
+				require.Zero(t, errs, "something follows the error")
+				if err == nil {
+					links++
+					continue
+				}
+				errs++
+				require.Equal(t, fetch.Link{}, l)
+				if tt.want != nil {
+					require.ErrorIs(t, err, tt.want)
+				}
+			}
+			require.Equal(t, 1, errs)
+			require.Equal(t, tt.links, links)
+		})
+	}
+	got, err := collect(many, pageURL)
+	require.NoError(t, err, "MaxLinks links are not too many")
+	require.Len(t, got, fetch.MaxLinks)
+}
+
+func TestLinksLeavesOutLongURLs(t *testing.T) {
+	fits := strings.Repeat("x", fetch.MaxURL-len("http://a.test/"))
+	got, err := collect("<a href=/"+fits+"><a href=/"+fits+"y><a href=z>", pageURL)
+	require.NoError(t, err)
+	require.Equal(t, []string{"anchor http://a.test/" + fits, "anchor http://a.test/dir/z"}, got)
+
+	// A base just short enough may not lend its length to many short links.
+	page := "<base href=/" + strings.Repeat("x", fetch.MaxURL) + "/><a href=y>"
+	got, err = collect(page, pageURL)
+	require.NoError(t, err)
+	require.Equal(t, []string{"anchor http://a.test/dir/y"}, got)
+}
+
+func TestLinksCanBeLeftAndWalkedAgain(t *testing.T) {
+	page := []byte("<a href=1><img srcset='2,x 1x, 3 2x'><meta name=robots content=none><a href=4>")
+	links := fetch.Links(page, pageURL)
+	for stop := 1; stop <= 5; stop++ {
+		n := 0
+		for _, err := range links {
+			require.NoError(t, err)
+			if n++; n == stop {
+				break
+			}
+		}
+		require.Equal(t, stop, n)
+	}
+	require.Equal(t, "<a href=1>", string(page[:10]), "the page is untouched")
+}
+
+// What Links keeps of a page would keep all of it in memory, so that nothing may alias it.
+func TestLinksDoesNotKeepThePage(t *testing.T) {
+	page := []byte("<a href=http://a.test/one rel=me><meta name=robots content=noindex>")
+	var got []fetch.Link
+	for l, err := range fetch.Links(page, pageURL) {
+		require.NoError(t, err)
+		got = append(got, l)
+	}
+	clear(page)
+	require.Equal(t, []fetch.Link{
+		{URL: "http://a.test/one", Kind: fetch.Anchor, Rel: "me"},
+		{Kind: fetch.Directive, Name: "robots", Text: "noindex"},
+	}, got)
+}
+
+func FuzzLinks(f *testing.F) {
+	f.Add([]byte(`<base href="//b.test/x/"><a href="y#z" rel=nofollow><img srcset="a 1x,b">`), pageURL)
+	f.Add([]byte(`<meta http-equiv=refresh content="0;url='/x'"><a href=?>`), "http://[::1]/")
+	f.Add([]byte("<a href=\xff\x00&amp;><svg><a xlink:href=//u:p@\xc3\xa9/>"), "http://a.test/?a#b")
+	f.Fuzz(func(t *testing.T, page []byte, base string) {
+		errs := 0
+		for l, err := range fetch.Links(page, base) {
+			if errs > 0 {
+				t.Fatalf("Links(%q, %q) goes on after its error", page, base)
+			}
+			if err != nil {
+				errs++
+				continue
+			}
+			if l.Kind == fetch.Directive {
+				if l.URL != "" || l.Name == "" {
+					t.Errorf("Links(%q, %q) yields the directive %+v", page, base, l)
+				}
+				continue
+			}
+			if err := lawful(l.URL); err != nil {
+				t.Errorf("Links(%q, %q) yields %q: %v", page, base, l.URL, err)
+			}
+		}
+	})
+}
+
+// lawful says what keeps a URL from being one that Links may yield.
+func lawful(url string) error {
+	u, err := weburl.Parse(url, nil)
+	switch {
+	case err != nil:
+		return err
+	case u.String() != url:
+		return fmt.Errorf("parses to %q", u.String())
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("scheme %q", u.Scheme)
+	case u.HasFragment || u.Username != "" || u.Password != "":
+		return fmt.Errorf("fragment or credentials")
+	case len(url) > fetch.MaxURL:
+		return fmt.Errorf("%d bytes", len(url))
+	}
+	return nil
+}
+
+func BenchmarkLinks(b *testing.B) {
+	for _, links := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("links=%d", links), func(b *testing.B) {
+			page := []byte("<!doctype html><title>x</title>" + strings.Repeat(
+				`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, links))
+			b.ReportAllocs()
+			b.SetBytes(int64(len(page)))
+			for b.Loop() {
+				for _, err := range fetch.Links(page, pageURL) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(links)*float64(b.N)/b.Elapsed().Seconds(), "links/s")
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// What New says about a User-Agent that would leave site owners with nobody to ask.
+var (
+	ErrNoAgent   = errors.New("fetch: no User-Agent")
+	ErrNoContact = errors.New("fetch: User-Agent names no URL or e-mail address")
+)
+
+// The limits that a zero Options stands for.
+const (
+	// A crawler has other pages to get meanwhile, so it can wait longer than a person would, but
+	// each wait holds a connection and a goroutine.
+	DefaultTimeout = 30 * time.Second
+
+	// Ten seconds leave room for two lost packets in a row, in each of the steps before the
+	// request is sent.
+	DefaultConnectTimeout = 10 * time.Second
+	DefaultTLSTimeout     = 10 * time.Second
+
+	// Pages that are made on demand take their time to begin.
+	DefaultHeadTimeout = 20 * time.Second
+
+	// Hardly any page is larger than 1 MiB; what is larger than ten is no page.
+	DefaultMaxBody = 10 << 20
+
+	// Servers themselves refuse heads of more than 8 to 64 KiB.
+	DefaultMaxHeader = 256 << 10
+
+	// Markup shrinks by a factor of 5 to 20, a bomb by up to 1,032.
+	DefaultMaxRatio = 100
+
+	// Slower than any modem of the web's time, so that only a server which means to is cut.
+	DefaultMinRate = 1 << 10
+	DefaultGrace   = 10 * time.Second
+
+	// A polite crawler has one request at a time on a host, so a second idle connection is of no
+	// use to it; it visits many hosts, and each connection costs both sides a file descriptor.
+	DefaultMaxIdle        = 512
+	DefaultMaxIdlePerHost = 1
+
+	// Longer than the usual delay between two requests to a host, and shorter than the time after
+	// which most servers hang up, which would cost an attempt.
+	DefaultIdleTimeout = 30 * time.Second
+)
+
+// Options says who asks, whom it may ask and how much an answer may cost.
+type Options struct {
+	// UserAgent is sent with each request and must name a contact, an http(s) URL or an e-mail
+	// address. "" means a default under Loopback and is refused otherwise.
+	UserAgent string
+	// From is sent as the From field, an e-mail address; "" means no such field.
+	From string
+	// Reach says which addresses may be dialled; 0 means Public.
+	Reach Reach
+
+	// Timeout limits a whole Get, from resolving to the last byte of the body; 0 means
+	// DefaultTimeout, negative means no limit.
+	Timeout time.Duration
+	// ConnectTimeout limits the name look-up, and again the TCP connection; 0 means
+	// DefaultConnectTimeout, negative means no limit of its own.
+	ConnectTimeout time.Duration
+	// TLSTimeout limits the TLS handshake; 0 means DefaultTLSTimeout, negative means no limit of
+	// its own.
+	TLSTimeout time.Duration
+	// HeadTimeout limits the wait from the end of the request to the end of the response's head;
+	// 0 means DefaultHeadTimeout, negative means no limit of its own.
+	HeadTimeout time.Duration
+
+	// MaxBody limits the bytes of the body, those on the wire and those decoded; 0 means
+	// DefaultMaxBody, negative means no limit.
+	MaxBody int64
+	// MaxHeader limits the bytes of a response's head, interim responses included; 0 means
+	// DefaultMaxHeader, and so does a negative one: there is always a limit.
+	MaxHeader int64
+	// MaxRatio limits the decoded bytes per byte of a compressed body, above a free allowance of
+	// 64 KiB; 0 means DefaultMaxRatio, negative means no limit.
+	MaxRatio int
+	// MinRate is the speed in bytes per second that a body must keep up: n bytes may take Grace
+	// plus n/MinRate. 0 means DefaultMinRate, negative means no limit.
+	MinRate int64
+	// Grace is the part of the time for a body that does not depend on its size; 0 means
+	// DefaultGrace.
+	Grace time.Duration
+
+	// Resolve looks up the addresses of a host name; nil means net.DefaultResolver. It is called
+	// without any lock held, under the time limits of the Get that needs it.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Dial opens a connection to addr, which is an IP address with a port that Reach allows; nil
+	// means a net.Dialer.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// TLSConfig is the base of each TLS connection's configuration; nil means the defaults of
+	// crypto/tls. Where it lists NextProtos, they decide on HTTP/2.
+	TLSConfig *tls.Config
+
+	// MaxIdle limits the connections kept for a next request; 0 means DefaultMaxIdle, negative
+	// means that none is kept.
+	MaxIdle int
+	// MaxIdlePerHost limits them per host; 0 means DefaultMaxIdlePerHost, negative means that none
+	// is kept.
+	MaxIdlePerHost int
+	// IdleTimeout is how long one is kept; 0 means DefaultIdleTimeout, negative means no limit.
+	IdleTimeout time.Duration
+}
+
+// loopbackAgent serves demonstrations and tests on this machine, where nobody needs a contact.
+const loopbackAgent = "spinneret (loopback)"
+
+// contact is generous: it is there to remind an operator, not to judge addresses.
+var contact = regexp.MustCompile(`https?://[\pL\pN\[]|[^\s@<>()]+@[^\s@<>()]+`)
+
+// check refuses what would make every request fail or leave nobody to complain to.
+func (o Options) check() error {
+	if o.Reach > Anywhere {
+		return fmt.Errorf("fetch: unknown reach %d", o.Reach)
+	}
+	for _, value := range []string{o.UserAgent, o.From} {
+		if !isFieldValue(value) {
+			return fmt.Errorf("fetch: control character in %q", value)
+		}
+	}
+	if o.Reach == Loopback {
+		return nil
+	}
+	if strings.TrimSpace(o.UserAgent) == "" {
+		return ErrNoAgent
+	}
+	if !contact.MatchString(o.UserAgent) {
+		return ErrNoContact
+	}
+	return nil
+}
+
+// withDefaults requires that check has passed.
+func (o Options) withDefaults() Options {
+	if o.UserAgent == "" {
+		o.UserAgent = loopbackAgent
+	}
+	if o.Resolve == nil {
+		o.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	if o.Dial == nil {
+		o.Dial = new(net.Dialer).DialContext
+	}
+	fill(&o.Timeout, DefaultTimeout)
+	fill(&o.ConnectTimeout, DefaultConnectTimeout)
+	fill(&o.TLSTimeout, DefaultTLSTimeout)
+	fill(&o.HeadTimeout, DefaultHeadTimeout)
+	fill(&o.MaxBody, DefaultMaxBody)
+	fill(&o.MaxHeader, DefaultMaxHeader)
+	fill(&o.MaxRatio, DefaultMaxRatio)
+	fill(&o.MinRate, DefaultMinRate)
+	fill(&o.Grace, DefaultGrace)
+	fill(&o.MaxIdle, DefaultMaxIdle)
+	fill(&o.MaxIdlePerHost, DefaultMaxIdlePerHost)
+	fill(&o.IdleTimeout, DefaultIdleTimeout)
+	if o.MaxBody < 0 {
+		// One is left to tell a body that ends at the limit from one that goes on.
+		o.MaxBody = math.MaxInt64 - 1
+	}
+	if o.MaxHeader < 0 {
+		o.MaxHeader = DefaultMaxHeader
+	}
+	o.Grace = min(max(o.Grace, 0), math.MaxInt64/4)
+	return o
+}
+
+// fill sets what was left zero.
+func fill[T int | int64 | time.Duration](option *T, value T) {
+	if *option == 0 {
+		*option = value
+	}
+}

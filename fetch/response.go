@@ -1,0 +1,136 @@
+package fetch
+
+import (
+	"bytes"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Validators are what a server gave with an earlier version of a page. With them Get asks for the
+// page only if it changed since. The zero Validators ask for it in any case.
+type Validators struct{ ETag, LastModified string }
+
+// Response is what one request brought. Its methods are safe for concurrent use.
+type Response struct {
+	URL      string      // that was requested: normalised, without fragment and credentials
+	Status   int         // such as 200
+	Proto    string      // such as "HTTP/1.1"
+	Header   http.Header // of the response
+	Location string      // of a redirect: as URL, but of any scheme; else ""
+
+	RequestHead []byte // request line, fields and blank line
+	Head        []byte // status line, fields and blank line; interim (1xx) responses left out
+	HeadExact   bool   // the two are the bytes of the wire (HTTP/1.x), not made up (HTTP/2)
+
+	Raw       []byte     // body with its content coding, without its transfer coding
+	RawCut    Truncation // why Raw is not the whole body
+	Body      []byte     // body without its content coding; shares memory with Raw if it had none
+	Truncated Truncation // why Body is not the whole page; CutCoding if it could not be decoded
+	Hash      [32]byte   // SHA-256 of Body
+
+	RetryAfter time.Duration  // that the server asks for, from Timing.FirstByte on; else 0
+	Addr       netip.AddrPort // of the server
+	Attempts   int            // requests begun: more than 1 after a dead kept-alive connection
+	Reused     bool           // whether the connection had served an earlier request
+	Timing     Timing
+}
+
+// Timing holds the instants of an exchange. A zero time is one that was not seen.
+type Timing struct {
+	Start        time.Time // Get was called
+	Connected    time.Time // a connection was there, new or kept alive
+	WroteRequest time.Time // the request was handed to the connection
+	FirstByte    time.Time // the response began
+	Done         time.Time // the last byte that Raw holds was there
+}
+
+// NotModified reports whether the server answered that the page is as it was (304).
+func (r *Response) NotModified() bool { return r.Status == http.StatusNotModified }
+
+// Validators returns what to pass to the next Get of the same URL.
+func (r *Response) Validators() Validators {
+	return Validators{ETag: r.Header.Get("Etag"), LastModified: r.Header.Get("Last-Modified")}
+}
+
+// Truncation says why a body is not whole. The zero Truncation is Whole.
+type Truncation uint8
+
+// Why a body ended where it did.
+const (
+	Whole         Truncation = iota // it is complete
+	CutLength                       // at MaxBody
+	CutTime                         // at Timeout
+	CutSlow                         // it came more slowly than MinRate
+	CutRatio                        // it grew by more than MaxRatio while it was decoded
+	CutDisconnect                   // the connection ended or broke off before the body's end
+	CutCoding                       // its content coding is unknown or corrupt
+)
+
+var truncationNames = [...]string{
+	Whole:         "whole",
+	CutLength:     "length",
+	CutTime:       "time",
+	CutSlow:       "slow",
+	CutRatio:      "ratio",
+	CutDisconnect: "disconnect",
+	CutCoding:     "coding",
+}
+
+// String returns one word. "length", "time" and "disconnect" mean the same in WARC-Truncated.
+func (t Truncation) String() string {
+	if int(t) < len(truncationNames) {
+		return truncationNames[t]
+	}
+	return "truncation " + strconv.Itoa(int(t))
+}
+
+// setHeads takes the heads off the wire or, where that cannot be, makes them up.
+func (r *Response) setHeads(w *wire, req *http.Request, resp *http.Response) {
+	// One that is exact beside one that is made up would need two flags and help nobody.
+	if w != nil {
+		r.RequestHead, r.Head, r.HeadExact = w.heads(resp.StatusCode)
+		if r.HeadExact {
+			return
+		}
+	}
+	// HTTP/2 has the fields of a request line, and net/http the rest of the absolute form.
+	path := strings.TrimPrefix(req.URL.RequestURI(), req.URL.Scheme+"://"+req.Host)
+	line := req.Method + " " + path + " " + resp.Proto + "\r\nHost: " + req.Host
+	r.RequestHead = head(line, req.Header)
+	r.Head = head(resp.Proto+" "+resp.Status, resp.Header)
+}
+
+func head(line string, h http.Header) []byte {
+	var b bytes.Buffer
+	b.WriteString(strings.TrimRight(line, " ") + "\r\n")
+	_ = h.Write(&b) // a Buffer takes all
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// maxRetryAfter keeps a count of seconds within what a Duration can hold.
+const maxRetryAfter = 365 * 24 * time.Hour
+
+// retryAfter reads a number of seconds or a date (RFC 9110, 10.2.3). What is neither, or lies in
+// the past, is 0; what is longer than a year is a year.
+func retryAfter(value string, now time.Time) time.Duration {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return 0
+	}
+	if strings.Trim(value, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}

@@ -1,0 +1,63 @@
+package fetch
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// MaxURL is the length in bytes beyond which Get refuses a URL and Links leaves it out. RFC 9110
+// asks for at least 8,000.
+const MaxURL = 8 << 10
+
+var (
+	errScheme = errors.New("scheme is neither http nor https")
+	errLong   = errors.New("longer than MaxURL")
+)
+
+// target is a URL in the three forms in which a Get needs it.
+type target struct {
+	url    string     // without fragment and credentials
+	parsed weburl.URL // the base of a Location
+	wire   url.URL    // for net/http, which writes it as it is
+}
+
+func parseTarget(raw string) (target, error) {
+	if len(raw) > MaxURL {
+		return target{}, errLong
+	}
+	u, err := weburl.Parse(raw, nil)
+	if err != nil {
+		return target{}, err
+	}
+	if !isWeb(&u) {
+		return target{}, errScheme
+	}
+	// Credentials found in a link are not ours to use, and with them gone the URLs that differ in
+	// nothing else are the same page.
+	u.Username, u.Password = "", ""
+	return target{url: string(u.Append(nil, false)), parsed: u, wire: wireURL(&u)}, nil
+}
+
+// wireURL returns u as a net/url value that puts the very bytes of u on the wire. net/url refuses
+// paths that browsers send ("/%zz") and would escape others anew, so that the path and query go
+// into Opaque, which is left alone.
+func wireURL(u *weburl.URL) url.URL {
+	w := url.URL{Scheme: u.Scheme, Host: u.Host}
+	if u.Port != "" {
+		w.Host += ":" + u.Port
+	}
+	w.Opaque = u.Path
+	if u.HasQuery {
+		w.Opaque += "?" + u.Query
+	}
+	if strings.HasPrefix(u.Path, "//") {
+		// Opaque may not begin with two slashes, unless a host follows. That writes the absolute
+		// form of a request's target, which every server must accept (RFC 9112, 3.2.2), and which
+		// net/http turns back into a path for HTTP/2.
+		w.Opaque = "//" + w.Host + w.Opaque
+	}
+	return w
+}

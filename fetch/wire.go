@@ -1,0 +1,135 @@
+package fetch
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// wire is a connection that speaks HTTP/1.x and keeps the heads that pass over it: net/http parses
+// them into maps and so loses order, spelling and spacing, which an archive must keep.
+//
+// The transport reads and writes in goroutines of its own, hence the lock.
+type wire struct {
+	net.Conn
+	addr netip.AddrPort
+
+	mu   sync.Mutex
+	used bool   // some exchange has begun on it
+	sent []byte // the request as written
+	got  []byte // what was read since the exchange began, up to the end of the head
+	from int    // where in got the present head starts; interim ones lie before it
+	line int    // where in got the present line starts
+	seen int    // how much of got was looked at
+	done bool   // the head is complete: what comes is body
+}
+
+func newWire(conn net.Conn, addr netip.AddrPort) *wire {
+	return &wire{Conn: conn, addr: addr}
+}
+
+// begin makes w ready for the next exchange. What a fresh connection said before it was asked is
+// kept: to net/http it is the response.
+func (w *wire) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.used {
+		w.sent, w.got, w.from, w.line, w.seen, w.done = nil, nil, 0, 0, 0, false
+	}
+	w.used = true
+}
+
+// Read reads from the connection and keeps what belongs to a head. How much that can be is limited
+// by the transport, which stops reading at MaxHeader bytes without a complete head.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.record(p[:n])
+	}
+	return n, err
+}
+
+// Write writes to the connection and keeps the bytes. A GET has no body, so all of them are head.
+func (w *wire) Write(p []byte) (int, error) {
+	// Before it is sent: the answer may be there before Write returns.
+	w.mu.Lock()
+	w.sent = append(w.sent, p...)
+	w.mu.Unlock()
+	return w.Conn.Write(p)
+}
+
+// record looks for the blank line that ends a head. Like net/http it takes a bare LF for the end of
+// a line.
+func (w *wire) record(b []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done {
+		return
+	}
+	// The search goes on where it stopped: a head that comes byte by byte must not cost its
+	// length squared.
+	w.got = append(w.got, b...)
+	for {
+		i := bytes.IndexByte(w.got[w.seen:], '\n')
+		if i < 0 {
+			w.seen = len(w.got)
+			return
+		}
+		end := w.seen + i
+		blank := end == w.line || end == w.line+1 && w.got[w.line] == '\r'
+		w.line, w.seen = end+1, end+1
+		if !blank {
+			continue
+		}
+		if isInterim(statusOf(w.got[w.from:])) {
+			w.from = w.line
+			continue
+		}
+		w.got, w.done = w.got[w.from:w.line], true
+		return
+	}
+}
+
+// heads gives away the heads of the exchange, the response's only if it is complete and has the
+// given status. It has not if the server spoke out of turn on a kept-alive connection.
+func (w *wire) heads(status int) (request, response []byte, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	request, response = w.sent, w.got
+	ok = w.done && statusOf(response) == status
+	// The caller owns them now, and what still comes is body.
+	w.sent, w.got, w.done = nil, nil, true
+	return request, response, ok
+}
+
+// pending returns how many bytes came without completing a head.
+func (w *wire) pending() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done {
+		return 0
+	}
+	return len(w.got)
+}
+
+// isInterim reports whether a final response follows. 101 is final: the protocol changes.
+func isInterim(status int) bool { return 100 <= status && status < 200 && status != 101 }
+
+// statusOf returns the status of a head, as net/http reads it, or 0.
+func statusOf(head []byte) int {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	_, rest, _ := bytes.Cut(line, []byte(" "))
+	rest = bytes.TrimLeft(rest, " ")
+	if len(rest) < 3 {
+		return 0
+	}
+	status := 0
+	for _, digit := range rest[:3] {
+		if digit < '0' || digit > '9' {
+			return 0
+		}
+		status = status*10 + int(digit-'0')
+	}
+	return status
+}
