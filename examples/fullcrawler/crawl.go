@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -305,7 +306,7 @@ func (c *crawler) keep(resp *fetch.Response) (kept bool) {
 	case errors.Is(err, archive.ErrInvalid):
 		return false
 	case err != nil:
-		c.stop(err)
+		c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)", err))
 		return false
 	}
 	c.tally.kept(resp.Addr.Addr(), len(resp.Raw))
