@@ -69,7 +69,7 @@ func TestResolverTrustsAnAnswerForAWhile(t *testing.T) {
 		time.Sleep(addrTTL - 1)
 		require.NoError(t, ask("a.example"))
 		require.Equal(t, 1, dns.asked)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.NoError(t, ask("a.example"))
 		require.Equal(t, 2, dns.asked)
 
