@@ -293,6 +293,10 @@ func (c *crawler) giveUp(it stage.Item, why stage.Fate) {
 		c.tally.end(why)
 		return
 	}
+	switch why {
+	case stage.TimedOut, stage.NotHTTP, stage.Oversized:
+		why = stage.RobotsUnreachable // the pages themselves were never asked for
+	}
 	for range c.robots.Unreachable(it.Robots, why, time.Now()) {
 		c.tally.end(why)
 	}

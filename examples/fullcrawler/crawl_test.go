@@ -267,6 +267,18 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 	require.Positive(t, s.fates[stage.Fetched])
 }
 
+func TestWithoutAnswerForRobotsNothingIsAskedFor(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 9, Hosts: 1, Traits: func(int) vweb.Traits {
+		return vweb.Traits{Robots: vweb.Robots{Mode: vweb.RobotsTimeout}}
+	}})
+	cfg := testConfig(t, web)
+	cfg.timeout = 100 * time.Millisecond
+	s := crawlWeb(t, web, cfg).tally.sum()
+	require.Equal(t, map[stage.Fate]int64{stage.RobotsUnreachable: 1}, s.fates)
+	require.Len(t, web.Log(), 1)
+}
+
 func TestARedirectedSeedWidensTheScope(t *testing.T) {
 	t.Parallel()
 	web := serve(t, vweb.Options{Seed: 8, Hosts: 3, Pages: 4, Traits: func(host int) vweb.Traits {
