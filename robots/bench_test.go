@@ -60,33 +60,57 @@ var typicalURLs = []string{
 }
 
 // hostileFile is the most wildcard rules that a body can usefully hold.
-func hostileFile() []byte {
+func hostileFile() []byte { return wildFile("disallow:/*a%d*b$\n") }
+
+func wildFile(format string) []byte {
 	var b strings.Builder
 	b.WriteString("user-agent:*\n")
 	for i := 0; b.Len() < MaxSize; i++ {
-		fmt.Fprintf(&b, "disallow:/*a%d*b$\n", i)
+		fmt.Fprintf(&b, format, i)
+	}
+	return []byte(b.String())
+}
+
+// shopFile has 124 rules, 30 of them with wildcards, as big shops do.
+func shopFile() []byte {
+	var b strings.Builder
+	b.WriteString("User-agent: *\n")
+	for i := range 94 {
+		fmt.Fprintf(&b, "Disallow: /shop/%c%c/department-%d/\n", 'a'+i%26, 'a'+i%7, i)
+	}
+	for i := range 10 {
+		fmt.Fprintf(&b, "Disallow: /*/part-%d/*.html\n", i)
+		fmt.Fprintf(&b, "Disallow: /*?page%d=\n", i)
+		fmt.Fprintf(&b, "Allow: /shop/*/item-%d$\n", i)
 	}
 	return []byte(b.String())
 }
 
 func BenchmarkMatch(b *testing.B) {
-	rules := Parse([]byte(typicalFile)).Rules("examplebot")
-	b.Run("file=typical/engine=own", func(b *testing.B) {
-		benchmarkChecks(b, func(url string) bool { return rules.Match(url).Allowed })
-	})
-	b.Run("file=typical/engine=temoto", func(b *testing.B) {
-		data, err := robotstxt.FromString(typicalFile)
-		if err != nil {
-			b.Fatal(err)
-		}
-		group := data.FindGroup("examplebot")
-		benchmarkChecks(b, func(url string) bool {
-			return group.Test(strings.TrimPrefix(url, "https://www.example.com"))
+	for _, file := range []struct {
+		name string
+		body []byte
+	}{
+		{"typical", []byte(typicalFile)},
+		{"shop", shopFile()},
+		{"hostile", hostileFile()},
+		{"hostile-open", wildFile("disallow:/*a%d*b\n")},
+	} {
+		b.Run("file="+file.name+"/engine=own", func(b *testing.B) {
+			rules := Parse(file.body).Rules("examplebot")
+			benchmarkChecks(b, func(url string) bool { return rules.Match(url).Allowed })
 		})
-	})
-	b.Run("file=hostile/engine=own", func(b *testing.B) {
-		benchmarkChecks(b, Parse(hostileFile()).Rules("examplebot").Allowed)
-	})
+		b.Run("file="+file.name+"/engine=temoto", func(b *testing.B) {
+			data, err := robotstxt.FromBytes(file.body)
+			if err != nil {
+				b.Fatal(err)
+			}
+			group := data.FindGroup("examplebot")
+			benchmarkChecks(b, func(url string) bool {
+				return group.Test(strings.TrimPrefix(url, "https://www.example.com"))
+			})
+		})
+	}
 }
 
 // BenchmarkEngines compares the two on groups that either may decide.
@@ -98,7 +122,7 @@ func BenchmarkEngines(b *testing.B) {
 			fmt.Fprintf(&body, "disallow: /section-%d/private/\n", i)
 		}
 		set := Parse([]byte(body.String())).Rules("examplebot").set
-		second := secondEngine(set.prefixes.sorted)
+		second := secondEngine(set.prefixes.sorted, set.text)
 		b.Run(fmt.Sprintf("rules=%d/engine=own", rules), func(b *testing.B) {
 			benchmarkChecks(b, func(url string) bool { return set.own(target(url)).Allowed })
 		})
@@ -135,6 +159,8 @@ func BenchmarkParse(b *testing.B) {
 			for b.Loop() {
 				sink = Parse(file.body).Rules("examplebot").Allowed("/")
 			}
+			live := liveHeap(5, func() *File { return compiledFile(file.body) })
+			b.ReportMetric(float64(live), "live-B/file")
 		})
 		b.Run("file="+file.name+"/engine=temoto", func(b *testing.B) {
 			b.ReportAllocs()
@@ -144,6 +170,44 @@ func BenchmarkParse(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			live := liveHeap(5, func() *robotstxt.RobotsData {
+				data, _ := robotstxt.FromBytes(file.body)
+				return data
+			})
+			b.ReportMetric(float64(live), "live-B/file")
 		})
 	}
+}
+
+// BenchmarkLookup finds the rules of one of many hosts, which each check of a crawler begins with.
+func BenchmarkLookup(b *testing.B) {
+	for _, hosts := range []int{1e2, 1e4} {
+		b.Run(fmt.Sprintf("hosts=%d", hosts), func(b *testing.B) {
+			c := NewCache(Options{MaxBytes: -1})
+			urls := make([]string, hosts)
+			for i := range urls {
+				urls[i] = fmt.Sprintf("https://www.host%d.test/some/page.html", i)
+				answer, _ := c.Lookup(urls[i], noon)
+				_, _ = c.Store(answer.Request, Response{200, nil, []byte(noAs)}, noon)
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				answer, _ := c.Lookup(urls[i*7919%hosts], noon)
+				sink = answer.Rules.Allowed(urls[i%hosts])
+				i++
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "lookups/s")
+		})
+	}
+}
+
+func BenchmarkFromHeader(b *testing.B) {
+	h := fields("X-Robots-Tag", "noarchive, max-snippet:20, examplebot: nofollow",
+		"X-Robots-Tag", "unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT")
+	b.ReportAllocs()
+	for b.Loop() {
+		sink = FromHeader(h, "examplebot").NoFollow
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "headers/s")
 }

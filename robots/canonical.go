@@ -132,7 +132,7 @@ func appendEscape(out []byte, octet byte) []byte {
 
 func hexDigit(c byte) (value byte, ok bool) {
 	switch {
-	case '0' <= c && c <= '9':
+	case isDigit(c):
 		return c - '0', true
 	case 'a' <= c|0x20 && c|0x20 <= 'f':
 		return c | 0x20 - 'a' + 10, true

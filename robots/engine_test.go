@@ -53,38 +53,6 @@ func requireEnginesAgree(t *testing.T, rules Rules, url string) (asked bool) {
 	return true
 }
 
-// causes are the 20 ways in which temoto alone gave wrong verdicts. Each must stay cured, whether
-// the engine or what is fed to it is the cure.
-var causes = []check{
-	{"1 rule outside of a group", "disallow: /x\nuser-agent: *\ndisallow: /a\n", "foo", "/a",
-		false},
-	{"2 bad crawl-delay", "user-agent: *\ncrawl-delay: soon\ndisallow: /a\n", "foo", "/a", false},
-	{"3 comment without blank", "user-agent: *\ndisallow: /a#b\n", "foo", "/ac", false},
-	{"4 blank before the colon", "user-agent : *\ndisallow : /a b\n", "foo", "/a b", false},
-	{"5 misspelt key", "user-agent: *\ndisalow: /a\n", "foo", "/a", false},
-	{"6 crawl-delay between agents", "user-agent: foo\ncrawl-delay: 1\nuser-agent: bar\n" +
-		"disallow: /a\n", "foo", "/a", false},
-	{"7 version in the token", "user-agent: foo/1.0 x\ndisallow: /a\n", "foo", "/a", false},
-	{"8 prefix of the agent", "user-agent: foo\ndisallow: /a\n", "foobar", "/a", true},
-	{"9 group without rules", "user-agent: *\ndisallow: /a\nuser-agent: foo", "foo", "/a", true},
-	{"10 escapes", "user-agent: *\ndisallow: /%7ea/\u00e9\n", "foo", "/~a/%c3%a9", false},
-	{"11 no slash in front", "user-agent: *\ndisallow: a\n", "foo", "/a", true},
-	{"12 only a star", "user-agent: *\ndisallow: *\n", "foo", "/a", false},
-	{"12 length of a last star", "user-agent: *\nallow: /a\ndisallow: /a*\n", "foo", "/a", false},
-	{"13 wildcard within the path", "user-agent: *\ndisallow: /a*b\n", "foo", "/x/a/b", true},
-	{"14 dollar within", "user-agent: *\ndisallow: /a$b\n", "foo", "/a$b", false},
-	{"15 equal length", "user-agent: *\ndisallow: /a\nallow: /a\n", "foo", "/a", true},
-	{"16 length of expressions", "user-agent: *\nallow: /abcdef\ndisallow: /*.c\n", "foo",
-		"/abcdef.c", true},
-	{"17 index page", "user-agent: *\nallow: /index.html\ndisallow: /\n", "foo", "/", true},
-	{"18 NUL", "user-agent: *\ndisallow: /a\x00b\n", "foo", "/a", false},
-	{"19 the file itself", "user-agent: *\ndisallow: /\n", "foo", "/robots.txt", true},
-	{"20 UTF-16", "\xFF\xFEu\x00s\x00e\x00r\x00-\x00a\x00g\x00e\x00n\x00t\x00:\x00*\x00\n\x00" +
-		"d\x00i\x00s\x00a\x00l\x00l\x00o\x00w\x00:\x00/\x00", "foo", "/a", false},
-}
-
-func TestRootCauses(t *testing.T) { runChecks(t, causes) }
-
 // A canonical URL costs no allocation, whichever engine decides.
 func TestChecksDoNotAllocate(t *testing.T) {
 	for _, body := range []string{typicalFile, "user-agent: *\ndisallow: /a/\nallow: /a/b\n"} {

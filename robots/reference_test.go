@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,11 +23,12 @@ var (
 	refAllowKey = regexp.MustCompile("^(?i:allow)")
 	refRuleKey  = regexp.MustCompile(
 		"^(?i:allow|disallow|dissallow|dissalow|disalow|diasllow|disallaw)")
-	refGlobal = regexp.MustCompile(`^\*([ \t\v\f]|$)`)
-	refToken  = regexp.MustCompile(`^[A-Za-z_-]*`)
-	refFull   = regexp.MustCompile(`^[A-Za-z0-9_.-]*`)
-	refHalf   = regexp.MustCompile(`%[0-9A-Fa-f]{1,2}$`)
-	refEscape = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
+	refFileKey = regexp.MustCompile("^(?i:sitemap|site-map|host$|clean-param$|license$)")
+	refGlobal  = regexp.MustCompile(`^\*([ \t\v\f]|$)`)
+	refToken   = regexp.MustCompile(`^[A-Za-z_-]*`)
+	refFull    = regexp.MustCompile(`^[A-Za-z0-9_.-]*`)
+	refHalf    = regexp.MustCompile(`%[0-9A-Fa-f]{1,2}$`)
+	refEscape  = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
 )
 
 const (
@@ -41,16 +43,10 @@ func refVerdict(body, agent, path string) Verdict {
 	if path == "/robots.txt" {
 		return Verdict{Allowed: true}
 	}
-	for _, mark := range []string{"\xEF\xBB\xBF", "\xEF\xBB", "\xEF"} {
-		if rest, found := strings.CutPrefix(body, mark); found {
-			body = rest
-			break
-		}
-	}
 	token := productToken(agent)
 	var own, global []refRule
 	ownSeen, inOwn, inGlobal, inRules := false, false, false, false
-	for n, line := range refLineEnd.Split(body, -1) {
+	for n, line := range refLines(body) {
 		key, value := refSplit(line)
 		switch {
 		case refAgentKey.MatchString(key):
@@ -77,6 +73,60 @@ func refVerdict(body, agent, path string) Verdict {
 		return refDecide(own, path)
 	}
 	return refDecide(global, path)
+}
+
+func refLines(body string) []string {
+	for _, mark := range []string{"\xEF\xBB\xBF", "\xEF\xBB", "\xEF"} {
+		if rest, found := strings.CutPrefix(body, mark); found {
+			body = rest
+			break
+		}
+	}
+	return refLineEnd.Split(body, -1)
+}
+
+// refRecords reads the records that are neither names nor rules: all of them for an empty agent,
+// and else those of its groups, or of the groups for * if it has none.
+func refRecords(body, agent string) []Record {
+	var all []Record
+	names := make(map[int][]string)
+	group, inRules := 0, true
+	for n, line := range refLines(body) {
+		key, value := refSplit(line)
+		switch {
+		case key == "":
+		case refAgentKey.MatchString(key):
+			if inRules {
+				group++
+			}
+			inRules = false
+			names[group] = append(names[group], value)
+		case refRuleKey.MatchString(key):
+			inRules = true
+		default:
+			all = append(all, Record{group, n + 1, key, value})
+		}
+	}
+	if agent == "" {
+		return all
+	}
+	token := productToken(agent)
+	in := func(of func(string) bool) (list []Record, found bool) {
+		for _, values := range names {
+			found = found || slices.ContainsFunc(values, of)
+		}
+		for _, r := range all {
+			if slices.ContainsFunc(names[r.Group], of) && !refFileKey.MatchString(r.Key) {
+				list = append(list, r)
+			}
+		}
+		return list, found
+	}
+	own, found := in(func(value string) bool { return refNames(value, token) })
+	if !found {
+		own, _ = in(refGlobal.MatchString)
+	}
+	return own
 }
 
 type refRule struct {
@@ -210,6 +260,7 @@ func TestModel(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		body := randomFile(rnd)
 		file := Parse([]byte(body))
+		require.Equal(t, refRecords(body, ""), slices.Collect(file.Records()), "seed %d:\n%s", seed, body)
 		for range 25 {
 			agent := pick(rnd, "foo", "bar", "foo7", "Mozilla/5.0 (compatible; bar/1)", "none")
 			path := "/" + randomText(rnd, 8, "a", "b", "/", "%41", "%2f", "é", "?", "index.html")
@@ -218,6 +269,8 @@ func TestModel(t *testing.T) {
 			require.Equal(t, want, rules.Match("http://h.test"+path),
 				"seed %d, Match(%q) for %q of:\n%s", seed, path, agent, body)
 			require.Equal(t, want.Allowed, rules.Allowed(path), "seed %d, %q", seed, path)
+			require.Equal(t, refRecords(body, agent), slices.Collect(rules.Records()),
+				"seed %d, records for %q of:\n%s", seed, agent, body)
 		}
 	}
 }
@@ -235,7 +288,8 @@ func randomFile(rnd *rand.Rand) string {
 		case 0, 1:
 			body.WriteString("User-agent: " + pick(rnd, "*", "foo", "foo7/2", "BAR x", "", "* y"))
 		case 2:
-			body.WriteString(pick(rnd, "Crawl-delay: 1", "Other: x", "#", "Sitemap: y", "nonsense"))
+			body.WriteString(pick(rnd, "Crawl-delay: 1", "Other: x", "#", "Sitemap: y", "nonsense",
+				"Host : a", "two words"))
 		case 3, 4:
 			body.WriteString("Allow: " + pick(rnd, "/", "*", "") + randomText(rnd, 5, alphabet...))
 		default:

@@ -1,7 +1,6 @@
 package robots
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
@@ -16,18 +15,21 @@ const (
 )
 
 // File is a parsed robots.txt. Its methods are safe for concurrent use.
+//
+// It keeps the records, without comments and lines that have no key, in at most about five bytes
+// for each byte of the body. Rules that were asked for come on top, once per token that the file
+// names.
 type File struct {
-	denyAll  bool // nobody may fetch anything, because the file could not be had
-	skipped  int
-	sitemaps []string
-	rules    []rule  // of all groups, in the order of the file
-	groups   []group // each owns the rules from its first to the next group's first
-
-	// agents lists the groups of each product token in lower case, and of "*".
-	agents map[string][]int32
+	denyAll bool // nobody may fetch anything, because the file could not be had
+	skipped int
+	text    string   // what the fields below point into
+	rules   []rule   // of all groups, in the order of the file
+	notes   []note   // the records that are neither rules nor names, in the order of the file
+	groups  []group  // each owns what follows its begin in text, rules and notes
+	agents  []naming // by token, then group; the token for all others is "*"
 
 	mu   sync.Mutex
-	sets map[string]*ruleset // compiled on demand; at most one per key of agents
+	sets map[int]*ruleset // compiled on demand, by the first place of their token in agents
 }
 
 // Parse reads the body of a robots.txt. It never fails: lines that make no sense are skipped,
@@ -40,15 +42,13 @@ type File struct {
 //
 // Who limits the body must let through more than MaxSize bytes, or the cut will not be noticed.
 func Parse(body []byte) *File {
-	p := parser{file: &File{
-		skipped: max(0, len(body)-MaxSize),
-		agents:  make(map[string][]int32),
-		sets:    make(map[string]*ruleset),
-	}}
+	p := newParser(min(len(body), MaxSize))
 	for rec := range records(decode(body)) {
 		p.add(rec)
 	}
-	return p.file
+	f := p.file()
+	f.skipped = max(0, len(body)-MaxSize)
+	return f
 }
 
 // FromResponse turns the response to a request for a robots.txt into a File. Redirects are the
@@ -74,9 +74,7 @@ func FromResponse(status int, body []byte) *File {
 	case status >= 300 && status < 500 && status != 429:
 		return Parse(nil)
 	}
-	f := Parse(nil)
-	f.denyAll = true
-	return f
+	return &File{denyAll: true}
 }
 
 // Rules returns what the file asks of one crawler: all groups that name its product token,
@@ -93,50 +91,33 @@ func (f *File) Rules(agent string) Rules {
 	if f.denyAll {
 		return Rules{set: nothing}
 	}
-	token := productToken(agent)
-	groups, found := f.agents[token]
+	first, found := f.find(productToken(agent))
 	if !found {
-		token = anyAgent
-		groups = f.agents[token]
+		first, found = f.find(anyAgent)
 	}
-	if len(groups) == 0 {
+	if !found {
 		return Rules{}
 	}
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	set := f.sets[token]
+	set := f.sets[first]
 	if set == nil {
-		set = f.compile(groups)
-		f.sets[token] = set
+		set = f.compile(f.naming(first))
+		if f.sets == nil {
+			f.sets = make(map[int]*ruleset)
+		}
+		f.sets[first] = set
 	}
 	return Rules{set: set}
 }
 
-// Sitemaps returns the sitemaps that the file names, each once, as written, in its order. They
-// hold for all agents, and nothing says that they lie on the same host or are valid URLs.
-func (f *File) Sitemaps() []string { return slices.Clone(f.sitemaps) }
-
 // Skipped returns how many bytes of the body were not read because they lie beyond [MaxSize].
 func (f *File) Skipped() int { return f.skipped }
 
-// compile merges groups into the form that checks need. It is done on demand, because a file
-// may hold thousands of groups and a crawler asks for one.
-func (f *File) compile(groups []int32) *ruleset {
-	set := &ruleset{}
-	var list []pattern
-	for _, g := range groups {
-		end := len(f.rules)
-		if int(g)+1 < len(f.groups) {
-			end = int(f.groups[g+1].first)
-		}
-		rules := f.rules[f.groups[g].first:end]
-		list = slices.Grow(list, len(rules))
-		for i := range rules {
-			list = appendPatterns(list, &rules[i])
-		}
-		set.askDelay(f.groups[g].delay)
-	}
-	set.setPatterns(list)
-	return set
+// cost returns about how many bytes of memory the file takes, with the rules of one agent.
+func (f *File) cost() int {
+	const fixed = 1024 // the File, a ruleset, and what the allocator adds
+	return fixed + 2*len(f.text) + 32*len(f.rules) + 24*len(f.notes) +
+		12*len(f.groups) + 12*len(f.agents)
 }

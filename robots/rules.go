@@ -1,17 +1,13 @@
 package robots
 
-import (
-	"slices"
-	"time"
-
-	"github.com/temoto/robotstxt"
-)
+import "time"
 
 // ownPath is always allowed (RFC 9309, 2.2.2): nobody could learn the rules otherwise.
 const ownPath = "/robots.txt"
 
 // Rules is what a file asks of one crawler. It is a small immutable value, safe for concurrent
-// use and for keeping. The zero Rules allows everything and asks for no delay.
+// use and for keeping: it keeps no more of its File than the text of the crawler's groups, or at
+// most twice as much. The zero Rules allows everything and asks for no delay.
 type Rules struct {
 	set *ruleset
 }
@@ -57,52 +53,6 @@ func (r Rules) Delay() (delay time.Duration, ok bool) {
 	return r.set.delay, r.set.delayed
 }
 
-// ruleset is the compiled form of Rules. It does not change once a caller can see it.
-type ruleset struct {
-	denyAll  bool
-	delayed  bool
-	delay    time.Duration
-	prefixes prefixes         // patterns without wildcards
-	wild     []pattern        // the others, in the order of before
-	second   *robotstxt.Group // decides instead of us where not nil
-}
-
-// nothing is the ruleset of a file that could not be had.
-var nothing = &ruleset{denyAll: true}
-
-// askDelay adds a group's delay. The longest is the one that breaks none of the requests.
-func (s *ruleset) askDelay(delay time.Duration) {
-	if delay == noDelay {
-		return
-	}
-	s.delayed = true
-	s.delay = max(s.delay, delay)
-}
-
-// setPatterns takes the patterns in the order of the file.
-func (s *ruleset) setPatterns(list []pattern) {
-	var literal []pattern
-	var wild []uint64
-	for i := range list {
-		if list[i].literal() {
-			literal = append(literal, list[i])
-		} else {
-			wild = append(wild, list[i].sortKey(i))
-		}
-	}
-	s.prefixes = newPrefixes(literal)
-	if len(wild) == 0 && len(s.prefixes.sorted) <= maxSecond {
-		s.second = secondEngine(s.prefixes.sorted)
-	}
-
-	// Numbers sort several times as fast as what they stand for.
-	slices.Sort(wild)
-	s.wild = make([]pattern, len(wild))
-	for i, key := range wild {
-		s.wild[i] = list[uint32(key)]
-	}
-}
-
 // allows is match without the reason, which the second engine could not give.
 func (s *ruleset) allows(path string) bool {
 	if s.second != nil {
@@ -126,22 +76,29 @@ func (s *ruleset) match(path string) Verdict {
 
 // own is the verdict of our own engine, which can judge any group.
 func (s *ruleset) own(path string) Verdict {
-	p := s.decider(path)
-	if p == nil {
+	r := s.decider(path)
+	if r == nil {
 		return Verdict{Allowed: true}
 	}
-	return Verdict{Allowed: p.rule.allow, Pattern: p.rule.written, Line: int(p.rule.line)}
+	return Verdict{Allowed: r.allow(), Pattern: r.written(s.text), Line: int(r.line())}
 }
 
-// decider returns the first pattern in the order of before that matches, or nil.
-func (s *ruleset) decider(path string) *pattern {
-	best := s.prefixes.longest(path)
-	for i := range s.wild {
+// decider returns the first rule in the order of before that matches, or nil.
+func (s *ruleset) decider(path string) *rule {
+	best := s.prefixes.longest(s.text, path)
+	if len(s.wild) == 0 {
+		return best
+	}
+	has := octetsIn(path)
+	for i, needs := range s.needs {
+		if needs&^has != 0 {
+			continue // the cheapest of all comparisons, which fails for most rules
+		}
 		w := &s.wild[i]
-		if best != nil && !before(w, best) {
+		if best != nil && !w.before(best) {
 			break // so are all that follow
 		}
-		if w.matches(path) {
+		if w.matches(s.text, path) {
 			return w
 		}
 	}

@@ -19,16 +19,16 @@ const maxSecond = 64
 // comments, no two alike, because of equals temoto takes the first and not the Allow.
 //
 // It returns nil, and leaves the group to us, if temoto refuses the text all the same.
-func secondEngine(list []pattern) *robotstxt.Group {
+func secondEngine(list []rule, source string) *robotstxt.Group {
 	var text strings.Builder
 	text.WriteString("User-agent: *\n")
 	for i := range list {
-		if list[i].rule.allow {
+		if list[i].allow() {
 			text.WriteString("Allow: ")
 		} else {
 			text.WriteString("Disallow: ")
 		}
-		text.WriteString(list[i].text)
+		text.WriteString(list[i].pattern(source))
 		text.WriteByte('\n')
 	}
 	data, err := robotstxt.FromString(text.String())

@@ -25,7 +25,7 @@ type record struct {
 // readArchive reads every record of every file in a directory, and fails where one is not whole.
 func readArchive(t *testing.T, dir string) (records []record) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.warc.gz*"))
 	require.NoError(t, err)
 	for _, name := range names {
 		require.True(t, strings.HasSuffix(name, ".warc.gz"), "%s is not finished", name)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -41,6 +41,7 @@ type crawler struct {
 	queue    *scheduler.Scheduler[stage.Item]
 	client   *fetch.Client
 	store    *archive.Archive
+	ledger   *ledger
 	filter   stage.Filter
 	tally    *tally
 
@@ -96,6 +97,10 @@ func newCrawler(cfg config, web network) (*crawler, error) {
 		"operator": cfg.contact,
 		"robots":   "obey",
 	}})
+	if err != nil {
+		return nil, err
+	}
+	c.ledger, err = openLedger(cfg.out)
 	return c, err
 }
 
@@ -127,7 +132,7 @@ func (c *crawler) run(ctx context.Context) error {
 	workers.Wait()
 	c.client.CloseIdle()
 
-	return errors.Join(context.Cause(ctx), c.store.Close())
+	return errors.Join(context.Cause(ctx), c.store.Close(), c.ledger.close())
 }
 
 // work visits what the scheduler hands out until the crawl ends.
@@ -157,7 +162,7 @@ func (c *crawler) admit(raw string, it stage.Item) {
 		return
 	}
 	if fate := c.tally.open(dedupe.Host(it.URL), c.cfg.hostPages, c.cfg.queue); fate != "" {
-		c.tally.end(fate)
+		c.end(it, fate, "")
 		return
 	}
 	c.route(it)
@@ -175,11 +180,21 @@ func (c *crawler) rule(it stage.Item) (allowed bool) {
 	ruling := c.robots.Rule(it, time.Now())
 	switch ruling.Step {
 	case stage.Stop:
-		c.tally.end(ruling.Fate)
+		c.end(it, ruling.Fate, ruling.Why)
 	case stage.Ask:
-		c.enqueue(stage.Item{URL: ruling.File, Robots: ruling.File})
+		c.enqueueRobots(ruling.Request)
 	}
 	return ruling.Step == stage.Go
+}
+
+// enqueueRobots makes an item of a request for a robots.txt.
+func (c *crawler) enqueueRobots(req robots.Request) {
+	url, err := dedupe.Canonical(req.URL)
+	if err != nil { // a redirect to what is no URL
+		c.silent(req, stage.RobotsUnreachable, err.Error())
+		return
+	}
+	c.enqueue(stage.Item{URL: url, Robots: &req})
 }
 
 // enqueue hands an item to the scheduler. A host whose address is not known yet is looked up by
@@ -189,7 +204,7 @@ func (c *crawler) enqueue(it stage.Item) {
 	addr, _ := c.resolver.Cached(host)
 	task := scheduler.Task[stage.Item]{Host: host, Addr: addr, Item: it}
 	if err := c.queue.Add(task); err != nil {
-		c.giveUp(it, stage.QueueFull)
+		c.giveUp(it, stage.QueueFull, err)
 	}
 }
 
@@ -199,14 +214,14 @@ func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) sc
 	it := task.Item
 	addr, err := c.resolver.Addr(ctx, task.Host)
 	if err != nil {
-		c.giveUp(it, stage.Judge(nil, err))
+		c.giveUp(it, stage.Judge(nil, err), err)
 		return skipped
 	}
 	if addr != task.Addr {
 		c.enqueue(it) // the delay of its address, new or changed, has to be kept as well
 		return skipped
 	}
-	if it.Robots != "" {
+	if it.Robots != nil {
 		return c.visitRobots(ctx, it)
 	}
 	if !c.rule(it) { // once more just before the request (paper Q §5.2.4)
@@ -223,11 +238,11 @@ func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) sc
 func (c *crawler) visitPage(ctx context.Context, it stage.Item) scheduler.Outcome {
 	resp, err := c.client.Get(ctx, it.URL, fetch.Validators{})
 	if err != nil {
-		c.giveUp(it, stage.Judge(nil, err))
+		c.giveUp(it, stage.Judge(nil, err), err)
 		return failure(err)
 	}
-	if !c.keep(resp) {
-		c.tally.end(stage.Unstored)
+	if err := c.keep(resp); err != nil {
+		c.end(it, stage.Unstored, err.Error())
 		return outcome(resp)
 	}
 	fate := stage.Judge(resp, nil)
@@ -245,7 +260,7 @@ func (c *crawler) visitPage(ctx context.Context, it stage.Item) scheduler.Outcom
 			c.admit(url, stage.Item{Depth: it.Depth + 1})
 		})
 	}
-	c.tally.end(fate)
+	c.end(it, fate, stage.Detail(resp))
 	return outcome(resp)
 }
 
@@ -260,25 +275,25 @@ func (c *crawler) redirect(it stage.Item, location string) {
 
 // visitRobots fetches a robots.txt and lets go the items that wait for it.
 func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outcome {
-	resp, err := c.client.Get(ctx, it.URL, fetch.Validators{})
+	req := *it.Robots
+	resp, err := c.client.Get(ctx, it.URL, fetch.Validators{ETag: req.ETag, LastModified: req.LastModified})
 	if err != nil {
-		c.giveUp(it, stage.Judge(nil, err))
+		c.giveUp(it, stage.Judge(nil, err), err)
 		return failure(err)
 	}
 	c.tally.robots()
-	c.keep(resp)
-	next, err := dedupe.Canonical(resp.Location)
-	if resp.Location != "" && err == nil && it.MayFollow() {
-		c.enqueue(stage.Item{URL: next, Robots: it.Robots, Hops: it.Hops + 1})
+	_ = c.keep(resp) // an archive that fails has ended the crawl; the rules hold all the same
+	answer := robots.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}
+	if resp.Truncated == fetch.CutDisconnect || resp.Truncated == fetch.CutTime || resp.Truncated == fetch.CutSlow {
+		answer = robots.Response{} // half a file may lack the half that forbids
+	}
+	released, delay, next, more := c.robots.Settle(req, answer, time.Now())
+	if more {
+		c.enqueueRobots(next)
 		return outcome(resp)
 	}
-	status := resp.Status
-	if resp.Truncated == fetch.CutDisconnect || resp.Truncated == fetch.CutTime {
-		status = http.StatusBadGateway // half a file may lack the half that forbids
-	}
-	released, delay := c.robots.Settle(it.Robots, status, resp.Body, time.Now())
 	if delay > 0 {
-		c.queue.SetDelay(dedupe.Host(it.Robots), delay)
+		c.queue.SetDelay(dedupe.Host(req.For), delay)
 	}
 	for _, waiting := range released {
 		c.route(waiting)
@@ -288,33 +303,45 @@ func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outc
 
 // giveUp ends an item without an answer. If it was to bring a robots.txt, all that waited for that
 // ends with it.
-func (c *crawler) giveUp(it stage.Item, why stage.Fate) {
-	if it.Robots == "" {
-		c.tally.end(why)
+func (c *crawler) giveUp(it stage.Item, fate stage.Fate, why error) {
+	if it.Robots == nil {
+		c.end(it, fate, why.Error())
 		return
 	}
-	switch why {
+	switch fate {
 	case stage.TimedOut, stage.NotHTTP, stage.Oversized:
-		why = stage.RobotsUnreachable // the pages themselves were never asked for
+		fate = stage.RobotsUnreachable // the pages themselves were never asked for
 	}
-	for range c.robots.Unreachable(it.Robots, why, time.Now()) {
-		c.tally.end(why)
+	c.silent(*it.Robots, fate, why.Error())
+}
+
+// silent ends all items that wait for a robots.txt that cannot be had.
+func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
+	for _, waiting := range c.robots.Silent(req, fate, why, time.Now()) {
+		c.end(waiting, fate, why)
+	}
+}
+
+// end gives an item its fate, in the counts and in the ledger.
+func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
+	c.tally.end(fate)
+	if err := c.ledger.write(it.URL, fate, why); err != nil {
+		c.stop(err)
 	}
 }
 
 // keep puts a response into the archive. An archive that fails ends the crawl: what cannot be kept
 // should not be asked for. One answer that no record can hold does not.
-func (c *crawler) keep(resp *fetch.Response) (kept bool) {
+func (c *crawler) keep(resp *fetch.Response) error {
 	_, err := c.store.Append(stage.Capture(resp))
-	switch {
-	case errors.Is(err, archive.ErrInvalid):
-		return false
-	case err != nil:
-		c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)", err))
-		return false
+	if err != nil {
+		if !errors.Is(err, archive.ErrInvalid) {
+			c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)", err))
+		}
+		return err
 	}
 	c.tally.kept(resp.Addr.Addr(), len(resp.Raw))
-	return true
+	return nil
 }
 
 // outcome counts the delays from the first byte of the answer: by then the server has seen the

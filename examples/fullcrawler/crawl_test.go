@@ -5,6 +5,8 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -110,6 +112,32 @@ func TestCrawlGetsEveryPageOnceAndNothingForbidden(t *testing.T) {
 	require.Positive(t, s.fates[stage.Disallowed])
 	require.Positive(t, s.fates[stage.RobotsUnreachable])
 	require.Positive(t, s.fates[stage.Refused])
+	requireLedger(t, cfg.out, s.fates)
+}
+
+// requireLedger compares the ledger with the counts.
+func requireLedger(t *testing.T, dir string, want map[stage.Fate]int64) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, ledgerName))
+	require.NoError(t, err)
+	got, urls := map[stage.Fate]int64{}, map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		require.Len(t, fields, 4, line)
+		fate, url, why := stage.Fate(fields[1]), fields[2], fields[3]
+		require.False(t, urls[url], "%s has two fates", url)
+		urls[url] = true
+		got[fate]++
+		switch fate {
+		case stage.Disallowed:
+			require.Regexp(t, `^line \d+ of http://[^/]+/robots.txt: /`, why)
+		case stage.Refused:
+			require.Contains(t, why, "connection refused")
+		case stage.Redirected:
+			require.Contains(t, why, "http://")
+		}
+	}
+	require.Equal(t, want, got)
 }
 
 // TestCrawlIsPolite proves the delays from the server's log. They hold exactly, with no slack for

@@ -84,6 +84,8 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 	}
 	line("archive", "%s", strings.Join(files, "\n"+strings.Repeat(" ", 22)))
 
+	line("fates", "%s", filepath.Join(c.cfg.out, ledgerName))
+
 	fmt.Fprintf(w, "\nwhat became of %d URLs\n", total(s.fates))
 	table(w, s.fates)
 	fmt.Fprintf(w, "\nlinks not followed\n")

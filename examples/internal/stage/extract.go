@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/robots"
 )
 
 // Extract passes the links of a page on to yield, each with the reason not to follow it, if it is
@@ -15,19 +16,19 @@ func Extract(resp *fetch.Response, agent string, resources bool, yield func(url 
 	if !isHTML(resp) {
 		return
 	}
-	var nofollow Reason
+	tag := robots.FromHeader(resp.Header, agent)
 	for link, err := range fetch.Links(resp.Body, resp.URL) {
 		switch {
 		case err != nil:
 			return // the page has more links than anybody writes; those so far were good
 		case link.Kind == fetch.Directive:
-			if forAgent(link.Name, agent) && forbidsLinks(link.Text) {
-				nofollow = NoFollow
-			}
+			tag = tag.Merge(robots.FromMeta(link.Name, link.Text, agent))
 		case link.Kind == fetch.Resource && !resources:
 		case link.Kind == fetch.Related && !leadsToPage(link.Rel):
+		case tag.NoFollow:
+			yield(link.URL, NoFollow)
 		default:
-			yield(link.URL, nofollow)
+			yield(link.URL, "")
 		}
 	}
 }
@@ -39,22 +40,6 @@ func leadsToPage(rel string) bool {
 		switch word {
 		case "author", "help", "license", "search", "privacy-policy", "terms-of-service",
 			"index", "contents", "start", "top", "up", "first", "last":
-			return true
-		}
-	}
-	return false
-}
-
-// forAgent says whether a meta element of that name speaks to the crawler.
-func forAgent(name, agent string) bool {
-	return name == "robots" || strings.EqualFold(name, agent)
-}
-
-// forbidsLinks reads the content of a robots meta element.
-func forbidsLinks(content string) bool {
-	for word := range strings.SplitSeq(content, ",") {
-		switch strings.ToLower(strings.TrimSpace(word)) {
-		case "nofollow", "none":
 			return true
 		}
 	}

@@ -57,3 +57,16 @@ func judgeError(err error) Fate {
 	}
 	return UnknownHost
 }
+
+// Detail says in a few words what a fate leaves open: where a redirect leads, which status came.
+func Detail(resp *fetch.Response) string {
+	switch {
+	case resp.Location != "":
+		return resp.Location
+	case resp.Status != http.StatusOK:
+		return http.StatusText(resp.Status)
+	case resp.Truncated != fetch.Whole:
+		return resp.Truncated.String()
+	}
+	return ""
+}

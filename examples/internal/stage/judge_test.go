@@ -92,6 +92,17 @@ func TestExtract(t *testing.T) {
 	}
 }
 
+func TestExtractHeedsTheHeader(t *testing.T) {
+	resp := &fetch.Response{URL: "http://a.example/", Body: []byte("<a href=x>"), Header: http.Header{}}
+	resp.Header.Set("Content-Type", "text/html")
+	for field, want := range map[string]Reason{
+		"nofollow": NoFollow, "spider: none": NoFollow, "otherbot: nofollow": "", "noindex": "",
+	} {
+		resp.Header.Set("X-Robots-Tag", field)
+		Extract(resp, "spider", false, func(_ string, why Reason) { require.Equal(t, want, why, field) })
+	}
+}
+
 func TestCapture(t *testing.T) {
 	resp := &fetch.Response{
 		URL: "http://a.example/", RequestHead: []byte("GET"), Head: []byte("HTTP/1.1 200"),

@@ -1,25 +1,12 @@
 package stage
 
 import (
-	"net/http"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/robots"
 )
-
-// robotsTTL is how long a robots.txt is believed (RFC 9309 §2.4).
-const robotsTTL = 24 * time.Hour
-
-// unreachableTTL is how long a server is left alone whose robots.txt could not be had.
-const unreachableTTL = time.Hour
-
-// maxRobotsHops is how many redirects of a robots.txt are followed (RFC 9309 §2.3.1.2).
-const maxRobotsHops = 5
-
-// maxRobots bounds how many servers' rules are kept; those of further ones are asked for again when
-// they are needed again.
-const maxRobots = 100_000
 
 // A Step is what to do with an item next.
 type Step int
@@ -29,105 +16,120 @@ const (
 	Go   Step = iota // fetch it
 	Stop             // it ends here
 	Wait             // its server's rules are on their way; Settle gives it back
-	Ask              // as Wait, and the caller has to fetch the rules
+	Ask              // as Wait, and the caller has to make a request for the rules
 )
 
 // A Ruling is what robots.txt says of an item.
 type Ruling struct {
-	Step Step
-	Fate Fate   // of an item that ends
-	File string // to be fetched, if Step is Ask
+	Step    Step
+	Fate    Fate           // of an item that ends
+	Why     string         // it ends: the deciding line, or what went wrong
+	Request robots.Request // to be made, if Step is Ask
 }
 
 // Robots knows the rules of the servers of a crawl, and keeps the items whose server's rules are
 // not there yet. Its methods are safe for concurrent use.
 type Robots struct {
-	agent string
+	rules *robots.Cache
 
-	mu      sync.Mutex
-	servers map[string]*server
+	// mu is held from a look-up to the parking that follows from it, and Settle takes what is
+	// parked after it has stored the answer: so no item is parked for an answer that has come.
+	mu     sync.Mutex
+	parked map[string][]Item  // by the URL of the robots.txt
+	silent map[string]failure // servers that gave no answer at all
 }
 
-// A server is what is known of one scheme, host and port.
-type server struct {
-	asked  bool // the file is being fetched
-	closed Fate // of every item, if the file could not be had
-	rules  robots.Rules
-	until  time.Time
-	parked []Item
+// A failure is why a server gave no answer.
+type failure struct {
+	fate Fate
+	why  string
 }
+
+// maxSilent bounds how many failures are remembered in detail; of others it is only known that
+// there was one.
+const maxSilent = 100_000
 
 // NewRobots returns an empty table for a crawler of that name.
 func NewRobots(agent string) *Robots {
-	return &Robots{agent: agent, servers: map[string]*server{}}
+	return &Robots{
+		// A request waits in the queue like any other. However long that takes, it is not lost.
+		rules:  robots.NewCache(robots.Options{Agent: agent, Patience: -1}),
+		parked: map[string][]Item{},
+		silent: map[string]failure{},
+	}
 }
 
 // Rule tells whether the item may be fetched now.
 func (r *Robots) Rule(it Item, now time.Time) Ruling {
 	file, err := robots.Locate(it.URL)
 	if err != nil {
-		return Ruling{Step: Stop, Fate: Disallowed}
+		return Ruling{Step: Stop, Fate: Disallowed, Why: err.Error()}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.server(file)
-	if !s.asked && now.Before(s.until) {
-		return s.rule(it.URL)
+	answer, err := r.rules.Lookup(it.URL, now)
+	switch {
+	case err != nil:
+		return Ruling{Step: Stop, Fate: Disallowed, Why: err.Error()}
+	case answer.State == robots.Fresh:
+		return r.judge(file, it.URL, answer)
 	}
-	s.parked = append(s.parked, it)
-	if s.asked {
+	r.parked[file] = append(r.parked[file], it)
+	if answer.State == robots.InFlight {
 		return Ruling{Step: Wait}
 	}
-	s.asked = true
-	return Ruling{Step: Ask, File: file}
+	return Ruling{Step: Ask, Request: answer.Request}
 }
 
-// server finds or makes the entry of a file. It requires that r.mu is held.
-func (r *Robots) server(file string) *server {
-	s := r.servers[file]
-	if s == nil {
-		makeRoom(r.servers, maxRobots, func(s *server) bool { return !s.asked })
-		s = &server{}
-		r.servers[file] = s
-	}
-	return s
-}
-
-func (s *server) rule(url string) Ruling {
+// judge turns rules that hold into a ruling. It requires that r.mu is held.
+func (r *Robots) judge(file, url string, answer robots.Answer) Ruling {
+	verdict := answer.Rules.Match(url)
 	switch {
-	case s.closed != "":
-		return Ruling{Step: Stop, Fate: s.closed}
-	case s.rules.Allowed(url):
+	case verdict.Allowed:
 		return Ruling{Step: Go}
+	case verdict.Line > 0:
+		why := fmt.Sprintf("line %d of %s: %s", verdict.Line, file, verdict.Pattern)
+		return Ruling{Step: Stop, Fate: Disallowed, Why: why}
 	}
-	return Ruling{Step: Stop, Fate: Disallowed}
+	if f, known := r.silent[file]; known {
+		return Ruling{Step: Stop, Fate: f.fate, Why: f.why}
+	}
+	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file}
 }
 
-// Settle notes the robots.txt that was fetched. It returns the items that waited for it, and the
+// Settle takes the answer to a request for a robots.txt. If it is a redirect to be followed, more
+// says so and next is the request to make. Otherwise it returns the items that waited, and the
 // delay that the site asks for, 0 if none.
-func (r *Robots) Settle(file string, status int, body []byte, now time.Time) ([]Item, time.Duration) {
-	found := server{rules: robots.FromResponse(status, body).Rules(r.agent), until: now.Add(robotsTTL)}
-	if status == http.StatusTooManyRequests || status >= 500 {
-		found.closed = RobotsUnreachable
+func (r *Robots) Settle(req robots.Request, resp robots.Response, now time.Time) (
+	released []Item, delay time.Duration, next robots.Request, more bool,
+) {
+	answer, err := r.rules.Store(req, resp, now)
+	if err == nil && answer.State == robots.Needed {
+		return nil, 0, answer.Request, true
 	}
-	delay, _ := found.rules.Delay()
-	return r.settle(file, found), delay
+	if err == nil && answer.State == robots.InFlight {
+		return nil, 0, next, false // an answer that nobody waits for any more
+	}
+	delay, _ = answer.Rules.Delay()
+	return r.release(req.For, func() { delete(r.silent, req.For) }), delay, next, false
 }
 
-// Unreachable notes that a robots.txt could not be had: then nothing may be asked of its server
-// (RFC 9309 §2.3.1.4). It returns the items that waited for it.
-func (r *Robots) Unreachable(file string, why Fate, now time.Time) []Item {
-	return r.settle(file, server{closed: why, until: now.Add(unreachableTTL)})
+// Silent notes that no answer came to a request for a robots.txt: then nothing may be asked of its
+// server for a while (RFC 9309 §2.3.1.4), and items end with that fate. It returns those that waited.
+func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time) []Item {
+	_, _ = r.rules.Store(req, robots.Response{}, now) // its URL was located when it was asked for
+	return r.release(req.For, func() {
+		makeRoom(r.silent, maxSilent, func(failure) bool { return true })
+		r.silent[req.For] = failure{fate, why}
+	})
 }
 
-func (r *Robots) settle(file string, found server) []Item {
+// release takes what is parked, after a change under the same lock.
+func (r *Robots) release(file string, change func()) []Item {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.server(file)
-	released := s.parked
-	*s = found
+	change()
+	released := r.parked[file]
+	delete(r.parked, file)
 	return released
 }
-
-// MayFollow says whether one more redirect of a robots.txt is to be followed.
-func (it Item) MayFollow() bool { return it.Hops < maxRobotsHops }

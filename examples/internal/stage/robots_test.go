@@ -1,77 +1,96 @@
 package stage
 
 import (
+	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/robots"
 )
 
 const robotsFile = "http://a.example/robots.txt"
 
 func page(path string) Item { return Item{URL: "http://a.example" + path} }
 
+// asked parks an item and returns the request that it leads to.
+func asked(t *testing.T, r *Robots, it Item, now time.Time) robots.Request {
+	t.Helper()
+	ruling := r.Rule(it, now)
+	require.Equal(t, Ask, ruling.Step)
+	return ruling.Request
+}
+
+func reply(status int, body string) robots.Response {
+	return robots.Response{Status: status, Header: http.Header{}, Body: []byte(body)}
+}
+
 func TestRobotsParksUntilTheRulesAreThere(t *testing.T) {
 	r, now := NewRobots("spider"), time.Now()
-	require.Equal(t, Ruling{Step: Ask, File: robotsFile}, r.Rule(page("/1"), now))
-	require.Equal(t, Ruling{Step: Wait}, r.Rule(page("/2"), now))
+	req := asked(t, r, page("/1"), now)
+	require.Equal(t, robotsFile, req.URL)
+	require.Equal(t, Ruling{Step: Wait}, r.Rule(page("/2"), now.Add(48*time.Hour)), "however long it takes")
 	require.Equal(t, Ask, r.Rule(Item{URL: "https://a.example/"}, now).Step, "another scheme is another server")
 
-	released, delay := r.Settle(robotsFile, 200,
-		[]byte("User-agent: spider\nDisallow: /2\nCrawl-delay: 7"), now)
+	released, delay, _, more := r.Settle(req,
+		reply(200, "User-agent: spider\nDisallow: /2\nCrawl-delay: 7"), now)
+	require.False(t, more)
 	require.Equal(t, []Item{page("/1"), page("/2")}, released)
 	require.Equal(t, 7*time.Second, delay)
 	require.Equal(t, Ruling{Step: Go}, r.Rule(page("/1"), now))
-	require.Equal(t, Ruling{Step: Stop, Fate: Disallowed}, r.Rule(page("/2"), now))
+	require.Equal(t, Ruling{
+		Step: Stop, Fate: Disallowed, Why: "line 2 of http://a.example/robots.txt: /2",
+	}, r.Rule(page("/2"), now))
+}
+
+func TestRobotsFollowsRedirects(t *testing.T) {
+	r, now := NewRobots("spider"), time.Now()
+	req := asked(t, r, page("/1"), now)
+	moved := reply(301, "")
+	moved.Header.Set("Location", "http://b.example/r.txt")
+	released, _, next, more := r.Settle(req, moved, now)
+	require.True(t, more)
+	require.Empty(t, released)
+	require.Equal(t, "http://b.example/r.txt", next.URL)
+	released, _, _, more = r.Settle(next, reply(200, "User-agent: *\nDisallow: /1"), now)
+	require.False(t, more)
+	require.Len(t, released, 1)
+	require.Equal(t, Disallowed, r.Rule(page("/1"), now).Fate)
 }
 
 func TestRobotsAsksAgainAfterADay(t *testing.T) {
 	r, now := NewRobots("spider"), time.Now()
-	r.Rule(page("/1"), now)
-	r.Settle(robotsFile, 404, nil, now)
-	require.Equal(t, Go, r.Rule(page("/1"), now.Add(robotsTTL-1)).Step)
-	require.Equal(t, Ask, r.Rule(page("/1"), now.Add(robotsTTL)).Step)
-	require.Equal(t, Wait, r.Rule(page("/2"), now.Add(robotsTTL)).Step)
-	released, _ := r.Settle(robotsFile, 200, []byte("User-agent: *\nDisallow: /"), now.Add(robotsTTL))
+	r.Settle(asked(t, r, page("/1"), now), reply(404, ""), now)
+	require.Equal(t, Go, r.Rule(page("/1"), now.Add(24*time.Hour-1)).Step)
+	req := asked(t, r, page("/1"), now.Add(24*time.Hour))
+	require.Equal(t, Wait, r.Rule(page("/2"), now.Add(24*time.Hour)).Step)
+	released, _, _, _ := r.Settle(req, reply(200, "User-agent: *\nDisallow: /"), now.Add(24*time.Hour))
 	require.Len(t, released, 2)
-	require.Equal(t, Disallowed, r.Rule(page("/1"), now.Add(robotsTTL)).Fate)
+	require.Equal(t, Disallowed, r.Rule(page("/1"), now.Add(24*time.Hour)).Fate)
 }
 
 func TestRobotsByStatus(t *testing.T) {
-	for status, want := range map[int]Ruling{
-		200: {Step: Stop, Fate: Disallowed},
-		301: {Step: Go}, // more redirects than are followed
-		403: {Step: Go},
-		404: {Step: Go},
-		429: {Step: Stop, Fate: RobotsUnreachable},
-		500: {Step: Stop, Fate: RobotsUnreachable},
-		503: {Step: Stop, Fate: RobotsUnreachable},
+	for status, want := range map[int]Fate{
+		200: Disallowed, 403: "", 404: "",
+		429: RobotsUnreachable, 500: RobotsUnreachable, 503: RobotsUnreachable,
 	} {
 		r, now := NewRobots("spider"), time.Now()
-		r.Rule(page("/"), now)
-		r.Settle(robotsFile, status, []byte("User-agent: *\nDisallow: /"), now)
-		require.Equal(t, want, r.Rule(page("/"), now), "status %d", status)
+		r.Settle(asked(t, r, page("/"), now), reply(status, "User-agent: *\nDisallow: /"), now)
+		require.Equal(t, want, r.Rule(page("/"), now).Fate, "status %d", status)
 	}
 }
 
-func TestRobotsUnreachableClosesTheServerForAWhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := NewRobots("spider")
-		r.Rule(page("/1"), time.Now())
-		require.Equal(t, []Item{page("/1")}, r.Unreachable(robotsFile, Refused, time.Now()))
-		require.Equal(t, Ruling{Step: Stop, Fate: Refused}, r.Rule(page("/2"), time.Now()))
-		time.Sleep(unreachableTTL)
-		require.Equal(t, Ask, r.Rule(page("/3"), time.Now()).Step)
-	})
+func TestASilentServerIsLeftAloneForAWhile(t *testing.T) {
+	r, now := NewRobots("spider"), time.Now()
+	released := r.Silent(asked(t, r, page("/1"), now), Refused, "connection refused", now)
+	require.Equal(t, []Item{page("/1")}, released)
+	require.Equal(t, Ruling{Step: Stop, Fate: Refused, Why: "connection refused"}, r.Rule(page("/2"), now))
+	later := now.Add(time.Hour)
+	r.Settle(asked(t, r, page("/3"), later), reply(500, ""), later)
+	require.Equal(t, RobotsUnreachable, r.Rule(page("/2"), later).Fate, "it did answer this time")
 }
 
 func TestRobotsWithoutAFileAllowNothing(t *testing.T) {
-	ruling := NewRobots("spider").Rule(Item{URL: "gopher://a.example/"}, time.Now())
-	require.Equal(t, Stop, ruling.Step)
-}
-
-func TestMayFollow(t *testing.T) {
-	require.True(t, Item{Hops: 4}.MayFollow())
-	require.False(t, Item{Hops: 5}.MayFollow())
+	require.Equal(t, Stop, NewRobots("spider").Rule(Item{URL: "gopher://a.example/"}, time.Now()).Step)
 }

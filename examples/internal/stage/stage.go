@@ -14,14 +14,20 @@
 //	data store (l)          Capture
 package stage
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/spinneret-go/spinneret/robots"
+)
 
 // An Item is what travels between the stages: one URL to be fetched, and how it was come by.
 type Item struct {
-	URL    string // in canonical form
-	Depth  int    // links between the nearest seed and this URL
-	Hops   int    // redirects since the last link
-	Robots string // the robots.txt that this fetch is for, in the form of its own URL; "" for pages
+	URL   string // in canonical form
+	Depth int    // links between the nearest seed and this URL
+	Hops  int    // redirects since the last link
+
+	// Robots is the request for a robots.txt that this item stands for; nil for pages.
+	Robots *robots.Request
 }
 
 // Seeded says whether the item is a seed, or what a seed redirects to.
