@@ -33,10 +33,14 @@ var (
 //  5. Refuse what is now longer than [MaxLength] with [ErrTooLong].
 //
 // Nothing else changes: the order of the query, "/?" or "/", %7E or ~, and the case of the path
-// may all matter to a server.
+// may all matter to a server. [Steps] has further steps for those who know that they do not.
 //
 // A URL that is canonical already is returned as it is, without an allocation.
-func Canonical(rawURL string) (string, error) {
+func Canonical(rawURL string) (string, error) { return Steps{}.Canonical(rawURL) }
+
+// Canonical does what the function [Canonical] does, and the steps that are switched on before its
+// last one. It is idempotent for each choice of steps.
+func (s Steps) Canonical(rawURL string) (string, error) {
 	u, err := weburl.Parse(rawURL, nil)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -44,6 +48,7 @@ func Canonical(rawURL string) (string, error) {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return "", ErrScheme
 	}
+	s.apply(&u)
 	parts := [...]string{u.Scheme, "://", u.Host, "", u.Port, u.Path, "", u.Query}
 	if u.Port != "" {
 		parts[3] = ":"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe"
@@ -151,7 +152,7 @@ func readWPT(t *testing.T) []wptCase {
 	return cases
 }
 
-func readData(t *testing.T, name string) []byte {
+func readData(t testing.TB, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("SPINNERET_DATA")
 	if dir == "" {
@@ -163,6 +164,37 @@ func readData(t *testing.T, name string) []byte {
 	}
 	require.NoError(t, err)
 	return data
+}
+
+func readZstd(t testing.TB, name string) []byte {
+	t.Helper()
+	decoder, err := zstd.NewReader(nil)
+	require.NoError(t, err)
+	defer decoder.Close()
+	data, err := decoder.DecodeAll(readData(t, name), nil)
+	require.NoError(t, err)
+	return data
+}
+
+// TestRealURLs runs the laws of Canonical and Steps over URLs from the web.
+func TestRealURLs(t *testing.T) {
+	changed := 0
+	for i, url := range realURLs(t) {
+		if i%8 != 0 {
+			continue
+		}
+		if again, err := dedupe.Canonical(url); err != nil || again != url {
+			t.Errorf("Canonical(%q) = %q, %v", url, again, err)
+		}
+		clean, err := allSteps.Canonical(url)
+		if twice, again := allSteps.Canonical(clean); err != nil || again != nil || twice != clean {
+			t.Errorf("%q becomes %q, %v, and then %q, %v", url, clean, err, twice, again)
+		}
+		if clean != url {
+			changed++
+		}
+	}
+	require.Greater(t, changed, 30)
 }
 
 func FuzzCanonicalIsIdempotent(f *testing.F) {

@@ -9,19 +9,24 @@
 //		// first sight: fetch it
 //	}
 //
+// Beside it, package exact is for those who may lose no URL at all, package urlfilter says which
+// URLs are better left alone, and package simhash whether a page has really changed.
+//
 // # Invariants
 //
 // Canonical(Canonical(x)) == Canonical(x), and the result is ASCII, http or https, and at most
-// [MaxLength] bytes long.
+// [MaxLength] bytes long. The same holds for each choice of [Steps].
 //
-// A Filter never forgets: once Add was called with a URL, it is never reported as new again. It
-// may rarely take a new URL for an old one, with a probability of at most Options.Rate until
-// Options.Capacity URLs are in it. No site can choose its URLs so that those of another one are
-// hit, since each Filter has a hash seed of its own; it can only fill the Filter up.
+// A Filter never forgets, unless it is told to by Options.Generations: once Add was called with a
+// URL, it is never reported as new again, also after the Filter was written and loaded. It may
+// rarely take a new URL for an old one, with a probability of at most Options.Rate, however many
+// URLs are in it, as it grows in layers; only where Options.MaxBytes keeps it from growing, the
+// error grows instead, and [Filter.Stats] says what it is. No site can choose its URLs so that
+// those of another one are hit, since each Filter has a secret hash key of its own; it can only
+// fill the Filter up.
 //
 // # What it does not do
 //
-// A Filter lives in memory and ends with the process. Past its capacity it goes on without
-// growing, so its error grows; [Filter.Stats] says what the error is now. Two URLs that differ in
-// form but lead to the same page, such as those with session ids, stay two URLs.
+// Two URLs that differ in form but lead to the same page stay two URLs, unless one of the [Steps]
+// makes them one.
 package dedupe

@@ -1,7 +1,9 @@
 package dedupe_test
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe"
 )
@@ -36,22 +38,55 @@ func Example() {
 func ExampleFilter() {
 	const planned = 20_000
 	seen := dedupe.New(dedupe.Options{Capacity: planned, Rate: 0.01, Recent: 1000})
-	for i := range planned {
-		seen.Add(fmt.Sprintf("https://example.com/%d", i))
+	for _, host := range []string{"a", "b", "c"} {
+		for i := range planned {
+			seen.Add(fmt.Sprintf("https://%s.example/%d", host, i))
+		}
+		s := seen.Stats()
+		fmt.Printf("%d of the latest URLs, %d layers with %.1f bits for each planned one\n",
+			s.Recent, s.Layers, float64(s.Bits)/float64(s.Capacity))
+		fmt.Println("error within the bound:", s.Error <= 0.01)
 	}
-	s := seen.Stats()
-	fmt.Printf("%d of the latest URLs, %.1f bits for each older one\n",
-		s.Recent, float64(s.Bits)/float64(s.Capacity))
-	fmt.Println("error within the plan:", s.Error <= 0.01)
-
-	for i := range planned {
-		seen.Add(fmt.Sprintf("https://example.net/%d", i))
-	}
-	fmt.Println("error within the plan:", seen.Stats().Error <= 0.01)
 	// Output:
-	// 1000 of the latest URLs, 9.6 bits for each older one
-	// error within the plan: true
-	// error within the plan: false
+	// 1000 of the latest URLs, 1 layers with 9.7 bits for each planned one
+	// error within the bound: true
+	// 1000 of the latest URLs, 2 layers with 27.0 bits for each planned one
+	// error within the bound: true
+	// 1000 of the latest URLs, 3 layers with 64.4 bits for each planned one
+	// error within the bound: true
+}
+
+func ExampleFilter_AddBatch() {
+	seen := dedupe.New(dedupe.Options{})
+	links := []string{"https://example.com/", "https://example.com/a", "https://example.com/"}
+	fmt.Println(seen.AddBatch(nil, links))
+	fmt.Println(seen.AddBatch(nil, links))
+	// Output:
+	// [true true false]
+	// [false false false]
+}
+
+func ExampleLoad() {
+	seen := dedupe.New(dedupe.Options{})
+	seen.Add("https://example.com/")
+
+	var file bytes.Buffer
+	if _, err := seen.WriteTo(&file); err != nil {
+		fmt.Println(err)
+		return
+	}
+	again, err := dedupe.Load(&file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(again.Add("https://example.com/"), again.Add("https://example.com/new"))
+
+	_, err = dedupe.Load(strings.NewReader("SPNFILT1 and something else"))
+	fmt.Println(err)
+	// Output:
+	// false true
+	// dedupe: stored filter: byte 8: ends too early
 }
 
 func ExampleSite() {

@@ -1,60 +1,25 @@
 package dedupe
 
 import (
-	"hash/maphash"
 	"math/bits"
+
+	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 )
-
-// The values that zero fields of [Options] stand for.
-const (
-	DefaultCapacity = 1_000_000
-	DefaultRate     = 0.001
-	DefaultRecent   = 1 << 16
-)
-
-// Options sizes a [Filter]. The zero Options holds a million URLs in about 10 MB.
-type Options struct {
-	// Capacity is the number of URLs for which Rate is promised. 0 means DefaultCapacity, and so
-	// does a negative number. At a Rate of 0.001, each takes 14.4 bits from the start.
-	Capacity int
-
-	// Rate is the probability that a new URL is taken for an old one when Capacity is reached. 0
-	// means DefaultRate, and so does all else that does not lie between 0 and 1.
-	Rate float64
-
-	// Recent is how many of the latest URLs, roughly, are kept in a list of their own. 0 means
-	// DefaultRecent, a negative number none. It buys speed: pages link to the same few URLs over
-	// and over. Each takes about 120 bytes.
-	Recent int
-}
-
-func (o Options) withDefaults() Options {
-	if o.Capacity <= 0 {
-		o.Capacity = DefaultCapacity
-	}
-	if !(o.Rate > 0 && o.Rate < 1) { // also NaN
-		o.Rate = DefaultRate
-	}
-	if o.Recent == 0 {
-		o.Recent = DefaultRecent
-	}
-	return o
-}
 
 // A Filter remembers URLs. The latest ones are in a list in the order of their last use, and what
 // falls out of the list goes into a Bloom filter (Ueda et al., "A parallel distributed crawler of
-// producer-consumer modules", section 5.2.2). Its methods are safe for concurrent use.
+// producer-consumer modules", section 5.2.2, Algorithm 3). Its methods are safe for concurrent use.
 //
-// Both tiers know a URL by a 64-bit hash with a random seed. Two URLs with the same hash are one
-// to the Filter, so the second is taken for an old one. With n URLs in the Filter that happens to
-// a new one with a probability of n/2^64, which vanishes in Rate. Package maphash is no
-// cryptographic hash, but as neither the seed nor a hash ever leaves the Filter, a site has
-// nothing to search for such URLs with.
+// Both tiers know a URL by a 64-bit hash. Two URLs with the same hash are one to the Filter, so
+// the second is taken for an old one. With n URLs in the Filter that happens to a new one with a
+// probability of n/2^64, which vanishes in Rate. The hash is SipHash with a random key, so that no
+// site can make URLs that collide.
 type Filter struct {
-	seed     maphash.Seed
-	capacity int
-	shards   []shard // a power of two
-	shift    int     // of a hash, leaves the number of its shard
+	key    siphash.Key
+	plan   Options
+	shards []shard // a power of two
+	shift  int     // of a hash, leaves the number of its shard
+	growth growth
 }
 
 const (
@@ -65,19 +30,29 @@ const (
 	minShardCapacity = 1 << 14
 )
 
-// New returns an empty filter. It takes all the memory for its Capacity at once.
+// New returns an empty filter. It takes all the memory for its Capacity at once, or for the first
+// of its Generations.
 func New(o Options) *Filter {
 	o = o.withDefaults()
 	logShards := min(bits.Len(uint(o.Capacity/minShardCapacity)), bits.Len(maxShards)) - 1
-	logShards = max(logShards, 0)
-	f := &Filter{
-		seed:     maphash.MakeSeed(),
-		capacity: o.Capacity,
-		shards:   make([]shard, 1<<logShards),
-		shift:    64 - logShards,
-	}
+	f := newFilter(o, siphash.NewKey(), 1<<max(logShards, 0))
 	for i := range f.shards {
-		f.shards[i].init(o, len(f.shards))
+		f.shards[i].catchUp()
+	}
+	return f
+}
+
+// newFilter returns a filter whose shards have no layers yet. It requires a power of two.
+func newFilter(o Options, key siphash.Key, shards int) *Filter {
+	f := &Filter{
+		key:    key,
+		plan:   o,
+		shards: make([]shard, shards),
+		shift:  64 - bits.Len(uint(shards)-1),
+	}
+	f.growth.init(o, shards)
+	for i := range f.shards {
+		f.shards[i].init(o, &f.growth)
 	}
 	return f
 }
@@ -86,7 +61,7 @@ func New(o Options) *Filter {
 // the same time, one of them is told so. The url is taken byte by byte: pass it through
 // [Canonical] first.
 func (f *Filter) Add(url string) (added bool) {
-	hash := maphash.String(f.seed, url)
+	hash := f.key.Sum64(url)
 	return f.shards[hash>>f.shift].add(hash)
 }
 
@@ -102,23 +77,37 @@ func (f *Filter) Len() int {
 // Stats describes a [Filter] at one moment. If URLs are added meanwhile, some are counted and
 // some are not.
 type Stats struct {
-	URLs     int     // reported as new so far
-	Capacity int     // URLs for which the rate is promised
-	Recent   int     // URLs in the list of the latest
-	Bits     uint64  // of the Bloom filter
-	Bytes    uint64  // of memory, estimated
-	Error    float64 // probability that the next new URL is taken for an old one
+	URLs     int    // reported as new so far
+	Capacity int    // URLs that were planned for
+	Recent   int    // URLs in the list of the latest
+	Bits     uint64 // of the Bloom filter
+	Bytes    uint64 // of memory, estimated
+
+	// Layers is how many Bloom filters there are in a row. The first is for Capacity URLs, and
+	// each further one doubles the total. With i counted from 0, layer i has a share of the rate:
+	// 15/16 of it for i = 0, and 1/20 of it, halved i times, for the others. The sum is below
+	// Rate. A URL takes 1.44*log2(1/share) bits, which at 0.001 is 14.5, and for the others
+	// 22.1 + 1.44*(i-1). So a plan that was right costs 1 % more than a Bloom filter that cannot
+	// grow, and one that was half, a quarter or an eighth of the truth 27, 45 or 59 % more.
+	Layers int
+
+	// Error is the probability that the next new URL is taken for an old one.
+	Error float64
+
+	// Saturated says that the Filter is full and must not grow: Error is above Rate, or soon is.
+	Saturated bool
 }
 
 // Stats returns the filter's sizes and what its error is now.
 func (f *Filter) Stats() Stats {
-	total := Stats{Capacity: f.capacity}
+	total := Stats{Capacity: f.plan.Capacity, Saturated: f.growth.saturated.Load()}
 	for i := range f.shards {
 		s := f.shards[i].stats()
 		total.URLs += s.URLs
 		total.Recent += s.Recent
 		total.Bits += s.Bits
 		total.Bytes += s.Bytes
+		total.Layers = max(total.Layers, s.Layers)
 		total.Error += s.Error / float64(len(f.shards)) // a new URL may meet any shard
 	}
 	return total

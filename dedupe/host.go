@@ -34,3 +34,52 @@ func Site(url string) string {
 	}
 	return site
 }
+
+// SURT returns the key that sorts a canonical URL next to the others of its host and domain: the
+// labels of the host in reverse order, the port if there is one, and the path and query, as in
+// "com,example,www:8080)/a?b". Both http and https have the same key, as in the indexes of web
+// archives, and an address stays as it is. Other than in those indexes, no "www." is dropped and
+// no letter is lowered, since two pages may differ in them.
+func SURT(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	host := Host(url)
+	start := strings.Index(rest, host)
+	end := start + len(host)
+	if strings.HasPrefix(rest[end:], "]") {
+		start, end = start-1, end+1
+	}
+	var b strings.Builder
+	b.Grow(len(rest) + 1)
+	appendReversed(&b, rest[start:end])
+	tail := strings.IndexAny(rest[end:], "/?#")
+	if tail < 0 {
+		tail = len(rest) - end
+	}
+	b.WriteString(rest[end : end+tail]) // the port
+	b.WriteByte(')')
+	b.WriteString(rest[end+tail:])
+	return b.String()
+}
+
+// appendReversed writes the labels of a host from the last to the first. A root dot is no label.
+func appendReversed(b *strings.Builder, host string) {
+	if strings.HasPrefix(host, "[") || isIPv4(host) {
+		b.WriteString(host)
+		return
+	}
+	host = strings.TrimSuffix(host, ".")
+	for {
+		dot := strings.LastIndexByte(host, '.')
+		b.WriteString(host[dot+1:])
+		if dot < 0 {
+			return
+		}
+		b.WriteByte(',')
+		host = host[:dot]
+	}
+}
+
+// isIPv4 reports whether the host of a canonical URL is an address: no name ends in a digit alone.
+func isIPv4(host string) bool {
+	return strings.Trim(host, "0123456789.") == "" && strings.Count(host, ".") == 3
+}

@@ -37,6 +37,52 @@ func TestHostAndSite(t *testing.T) {
 	}
 }
 
+func TestSURT(t *testing.T) {
+	for _, tt := range []struct{ name, url, want string }{
+		{"domain", "https://www.example.com/a?b=C", "com,example,www)/a?b=C"},
+		{"port", "http://example.com:8080/", "com,example:8080)/"},
+		{"single label", "http://localhost/", "localhost)/"},
+		{"root dot", "http://example.com./a", "com,example)/a"},
+		{"digits in a name", "http://1.2.3.a/", "a,3,2,1)/"},
+		{"IPv4", "http://192.0.2.1:81/a.b", "192.0.2.1:81)/a.b"},
+		{"IPv6", "http://[2001:db8::1]:81/", "[2001:db8::1]:81)/"},
+		{"the host again in the path", "http://a.b/a.b", "b,a)/a.b"},
+		{"no path", "http://a.b", "b,a)"},
+		{"nothing", "", ")"},
+		{"unclosed bracket", "http://[::1", "::1)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, dedupe.SURT(tt.url)) })
+	}
+}
+
+// TestSURTTellsURLsApart gives each canonical URL of one scheme a key of its own.
+func TestSURTTellsURLsApart(t *testing.T) {
+	urls := map[string]string{}
+	for _, url := range realURLs(t) {
+		if !strings.HasPrefix(url, "http:") {
+			continue
+		}
+		key := dedupe.SURT(url)
+		if other, found := urls[key]; found && other != url {
+			t.Errorf("%q and %q have the same key", other, url)
+		}
+		urls[key] = url
+		require.Len(t, key, len(url)-len("http://")+len(")"))
+	}
+	require.Greater(t, len(urls), 3000)
+}
+
+// realURLs returns the canonical ones of a collection of URLs from the web.
+func realURLs(t testing.TB) (urls []string) {
+	t.Helper()
+	for line := range strings.Lines(string(readZstd(t, "urls-scoop.txt.zst"))) {
+		if url, err := dedupe.Canonical(line); err == nil {
+			urls = append(urls, url)
+		}
+	}
+	return urls
+}
+
 // TestPublicSuffixVectors runs the vectors of publicsuffix.org, which name the registrable
 // domain of a host, or null.
 func TestPublicSuffixVectors(t *testing.T) {

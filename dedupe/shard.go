@@ -1,107 +1,124 @@
 package dedupe
 
 import (
-	"encoding/binary"
-	"math"
 	"sync"
 
-	"github.com/bits-and-blooms/bloom/v3"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 )
 
 // A shard is a filter for those hashes that begin with its number, so that goroutines seldom wait
 // for each other.
 type shard struct {
-	mu      sync.Mutex
-	recent  *simplelru.LRU[uint64, bool] // true: in the Bloom filter, too; nil if switched off
-	bloom   *bloom.BloomFilter
-	added   int // hashes that were reported as new
-	settled int // of those, the ones that went into the Bloom filter
+	mu       sync.Mutex
+	growth   *growth
+	recent   *simplelru.LRU[uint64, uint32] // the layer that has the hash, or 0; nil if off
+	layers   []*layers.Layer                // the oldest first
+	latest   int64                          // number of the last of layers
+	added    int                            // hashes that were reported as new
+	settled  int                            // hashes that went into a layer
+	reported int                            // of settled, those that growth knows of
 }
 
 // recentBytes is what one entry of the list takes, as measured: the entry, and its place in the
 // list's map.
 const recentBytes = 120
 
-// init sizes one of count shards.
-func (s *shard) init(o Options, count int) {
-	share := float64(o.Capacity) / float64(count)
-	if count > 1 {
-		// The URLs do not spread evenly: shares scatter by the root of their mean.
-		share += 2 * math.Sqrt(share)
-	}
-	s.bloom = bloom.New(bloomSize(share, o.Rate))
+func (s *shard) init(o Options, g *growth) {
+	s.growth = g
 	if o.Recent > 0 {
-		size := (o.Recent + count - 1) / count
+		size := (o.Recent + g.shards - 1) / g.shards
 		s.recent, _ = simplelru.NewLRU(size, s.evicted) // fails for sizes below 1 only
 	}
 }
 
-// bloomSize returns the bits and the number of hash functions with which a Bloom filter of n keys
-// has the error rate, or a little less. EstimateParameters of the bloom package takes the bits
-// that would do if the number of functions could be a fraction, and misses the rate by some
-// percent.
-func bloomSize(n, rate float64) (bits, functions uint) {
-	k := max(1, math.Round(-math.Log2(rate)))
-	return uint(math.Ceil(k * n / loadAt(math.Pow(rate, 1/k), k))), uint(k)
-}
-
-// loadAt returns how many hashes, as a share of the bits, a Bloom filter with k functions has
-// taken when the share p of its bits is set. The textbook's p = 1 - exp(-load) holds for any keys;
-// these ones were all new to the filter, so each met a clear bit and set k(1-p)/(1-p^k) bits on
-// average. Integrated, that is load = p + p^2/2 + ... + p^k/k: much the same in a filter that is
-// at most full, but not beyond.
-func loadAt(p, k float64) float64 {
-	load, power := 0.0, 1.0
-	for j := 1.0; j <= k; j++ {
-		power *= p
-		load += power / j
-	}
-	return load
-}
-
-// add looks into the Bloom filter for what is not in the list, and moves what it finds there into
-// the list. That makes the pages that everybody links to cheap, and costs nothing when they fall
-// out again: the list knows of each hash whether the Bloom filter has it.
+// add is Algorithm 3 of the paper: the hash enters the list, what it pushes out enters the Bloom
+// filter, and only then the filter is asked for the hash. The order also is the fast one. Setting
+// bits waits for nothing, so that the memory fetches them while the list is being looked after
+// and while the first bits of the hash are on their way.
+//
+// A hash that is found goes into the list, too. That makes the pages that everybody links to
+// cheap, and costs nothing when they fall out again: the list knows which layer has a hash.
 func (s *shard) add(hash uint64) (added bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recent != nil {
-		if _, found := s.recent.Get(hash); found {
-			return false
-		}
+	s.catchUp()
+	if s.recent == nil {
+		return s.addSettled(hash)
 	}
-	key := bloomKey(hash)
-	settled := s.bloom.Test(key[:])
-	if !settled {
+	if _, found := s.recent.Get(hash); found {
+		return false
+	}
+	s.recent.Add(hash, 0)
+	layer := s.find(hash)
+	if layer == 0 {
+		s.added++
+		return true
+	}
+	s.recent.Add(hash, uint32(layer))
+	return false
+}
+
+// addSettled adds a hash past the list.
+func (s *shard) addSettled(hash uint64) (added bool) {
+	layer := s.find(hash)
+	if layer == 0 {
 		s.added++
 	}
-	switch {
-	case s.recent != nil:
-		s.recent.Add(hash, settled)
-	case !settled:
-		s.settle(hash)
-	}
-	return !settled
+	s.settle(hash, layer)
+	return layer == 0
 }
 
 // evicted is called by the list, from within add, with what falls out of it.
-func (s *shard) evicted(hash uint64, settled bool) {
-	if !settled {
-		s.settle(hash)
+func (s *shard) evicted(hash uint64, layer uint32) { s.settle(hash, int64(layer)) }
+
+// find returns the number of the newest layer that has the hash, or 0.
+func (s *shard) find(hash uint64) int64 {
+	for i := len(s.layers) - 1; i >= 0; i-- {
+		if s.layers[i].Test(hash) {
+			return s.latest - int64(len(s.layers)-1-i)
+		}
+	}
+	return 0
+}
+
+// settle puts a hash that layer has, or none if it is 0, where it stays. A Filter that forgets
+// brings a hash that was met again into its latest layer; others leave it where it is.
+func (s *shard) settle(hash uint64, layer int64) {
+	if layer == s.latest || layer > 0 && s.growth.plan.Generations == 0 {
+		return
+	}
+	s.layers[len(s.layers)-1].Add(hash)
+	s.settled++
+	if s.settled-s.reported >= s.growth.step {
+		s.reportSettled()
 	}
 }
 
-// settle requires that s.mu is held.
-func (s *shard) settle(hash uint64) {
-	key := bloomKey(hash)
-	s.bloom.Add(key[:])
-	s.settled++
+// reportSettled requires that s.mu is held.
+func (s *shard) reportSettled() {
+	s.growth.report(s.settled - s.reported)
+	s.reported = s.settled
 }
 
-func bloomKey(hash uint64) (key [8]byte) {
-	binary.LittleEndian.PutUint64(key[:], hash)
-	return key
+// report tells growth at once what it would hear of later.
+func (s *shard) report() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportSettled()
+}
+
+// catchUp begins the layers that growth has begun meanwhile. Shards do it when they are used, so
+// that no goroutine has to lock them all.
+func (s *shard) catchUp() {
+	for latest := s.growth.latest.Load(); s.latest < latest; {
+		s.latest++
+		if n := s.growth.plan.Generations; n > 0 && len(s.layers) > n {
+			s.layers = append(s.layers[:0], s.layers[1:]...)
+		}
+		s.layers = append(s.layers, s.growth.newLayer(s.latest))
+	}
 }
 
 func (s *shard) len() int {
@@ -113,26 +130,17 @@ func (s *shard) len() int {
 func (s *shard) stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := Stats{URLs: s.added, Bits: uint64(s.bloom.Cap())}
+	stats := Stats{URLs: s.added, Layers: len(s.layers)}
+	right := 1.0 // probability that a new hash is told as such
+	for _, l := range s.layers {
+		stats.Bits += l.Bits()
+		stats.Bytes += uint64(len(l.Words())) * 8
+		right *= 1 - l.Error()
+	}
+	stats.Error = 1 - right
 	if s.recent != nil {
 		stats.Recent = s.recent.Len()
 	}
-	stats.Bytes = (stats.Bits+63)/64*8 + recentBytes*uint64(stats.Recent)
-	k := float64(s.bloom.K())
-	stats.Error = math.Pow(shareSet(k*float64(s.settled)/float64(stats.Bits), k), k)
+	stats.Bytes += recentBytes * uint64(stats.Recent)
 	return stats
-}
-
-// shareSet returns the share of the bits that are set at a load. It inverts loadAt, which grows
-// with p, by bisection.
-func shareSet(load, k float64) float64 {
-	low, high := 0.0, 1.0
-	for range 50 {
-		if p := (low + high) / 2; loadAt(p, k) < load {
-			low = p
-		} else {
-			high = p
-		}
-	}
-	return low
 }

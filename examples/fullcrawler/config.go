@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 )
@@ -77,7 +78,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	fs.StringVar(&scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
 	fs.Var(&include, "include", "follow only links that match this `regexp` (repeatable)")
 	fs.Var(&exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
-	fs.StringVar(&deny, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch")
+	fs.StringVar(&deny, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; + before one takes it out")
 	fs.IntVar(&c.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
 	fs.BoolVar(&c.resources, "resources", false, "fetch images, styles and scripts too")
 	fs.Int64Var(&c.pages, "pages", 0, "stop after this many pages; 0: no limit")
@@ -116,7 +117,7 @@ func (c *config) readScope(scope string) (err error) {
 
 func (c *config) readDeny(name string) error {
 	return readFile(name, func(f io.Reader) (err error) {
-		c.filter.Deny, err = stage.ReadDenyList(f, name)
+		c.filter.Deny, err = urlfilter.Parse(f, name)
 		return err
 	})
 }
@@ -188,7 +189,7 @@ func (c *config) check(private bool) error {
 	case local:
 		c.bounds = fetch.Loopback
 	}
-	c.filter.Local = c.bounds != fetch.Public
+	c.filter.Format.AnySuffix = c.bounds != fetch.Public
 	return nil
 }
 

@@ -44,7 +44,7 @@ func TestFlagsDecideHowFarACrawlMayGo(t *testing.T) {
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.bounds, cfg.bounds, tt.name)
 		require.Equal(t, tt.delay, cfg.delay, tt.name)
-		require.Equal(t, tt.local, cfg.filter.Local, tt.name)
+		require.Equal(t, tt.local, cfg.filter.Format.AnySuffix, tt.name)
 		require.Equal(t, len(tt.args) == 0, cfg.demo, tt.name)
 	}
 }
@@ -57,7 +57,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"want page, prefix":          {"-scope", "galaxy"},
 		"at least 1":                 {"-concurrency", "0"},
 		"no such file":               {"-seeds", "/no/such/file"},
-		"is no host name":            {"-deny", write(t, "a b")},
+		"is neither a host":          {"-deny", write(t, "a b")},
 		"hosts file":                 {"-hosts", write(t, "a.test 127.0.0.1")},
 		"missing closing":            {"-include", "("},
 		"flag provided but not":      {"-no-such-flag"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
@@ -21,7 +22,7 @@ import (
 // maxRedirects is how many redirects in a row lead to a page; browsers give up after twenty.
 const maxRedirects = 10
 
-// seenURLs is for how many URLs the duplicate check keeps its promise, at 1.8 bytes each.
+// seenURLs is for how many URLs the duplicate check is planned, at 1.8 bytes each. It grows past it.
 const seenURLs = 10_000_000
 
 // grace is how long requests under way may go on once the crawl was told to end.
@@ -122,7 +123,7 @@ func (c *crawler) run(ctx context.Context) error {
 		workers.Go(func() { c.work(ctx, fetching) })
 	}
 	for range c.cfg.badSeeds {
-		c.tally.skip(stage.NotURL)
+		c.tally.skip(urlfilter.NotURL)
 	}
 	for _, seed := range c.cfg.seeds {
 		c.filter.Scope.Add(seed)
@@ -150,7 +151,7 @@ func (c *crawler) work(ctx, fetching context.Context) {
 func (c *crawler) admit(raw string, it stage.Item) {
 	var err error
 	if it.URL, err = dedupe.Canonical(raw); err != nil {
-		c.tally.skip(stage.Malformed(err))
+		c.tally.skip(urlfilter.Malformed(err))
 		return
 	}
 	if why := c.filter.Check(it); why != "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/vweb"
@@ -43,7 +44,7 @@ func testConfig(t *testing.T, web *vweb.Web) config {
 		maxBody:     1 << 20,
 		bounds:      fetch.Loopback,
 	}
-	cfg.filter.MaxDepth, cfg.filter.Local = -1, true
+	cfg.filter.MaxDepth, cfg.filter.Format.AnySuffix = -1, true
 	for host := range web.Hosts() {
 		cfg.seeds = append(cfg.seeds, host.URL())
 		break
@@ -226,7 +227,7 @@ func TestCrawlSurvivesHostileHosts(t *testing.T) {
 	} {
 		require.GreaterOrEqual(t, s.fates[fate], least, "%s in %v", fate, s.fates)
 	}
-	require.Positive(t, s.skipped[stage.TooDeep], "the calendar ends at the depth limit")
+	require.Positive(t, s.skipped[stage.TooManyLinks]+s.skipped[urlfilter.Calendar], "the calendar ends")
 	require.Subset(t, slices.Collect(maps.Keys(requested(web))), web.Reachable(), "the good pages are there")
 	readArchive(t, cfg.out)
 }
@@ -288,7 +289,7 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 	}
 	cfg.seeds = append(cfg.seeds, "http://no-such-host.test/", "http://8.8.8.8/")
 	s := crawlWeb(t, web, cfg).tally.sum()
-	require.EqualValues(t, 3, s.skipped[stage.NotURL])
+	require.EqualValues(t, 3, s.skipped[urlfilter.NotURL])
 	require.GreaterOrEqual(t, s.fates[stage.Refused], int64(2))
 	require.EqualValues(t, 1, s.fates[stage.UnknownHost])
 	require.EqualValues(t, 1, s.fates[stage.BlockedAddress])

@@ -1,49 +1,17 @@
 package stage
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
 
-func TestFormat(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		url  string
-		want Reason
-	}{
-		{"a plain page", "http://example.com/a/b", ""},
-		{"an address needs no suffix", "http://192.0.2.7/", ""},
-		{"nor does one of version 6", "http://[2001:db8::1]/", ""},
-		{"a name under a private suffix", "https://me.github.io/", ""},
-		{"a name under no suffix", "http://intranet.corp/", UnknownSuffix},
-		{"a single label", "http://printer/", UnknownSuffix},
-		{"a segment three times", "http://example.com/a/b/a/b/a/b", ""},
-		{"a segment four times", "http://example.com/a/b/a/b/a/b/a", Trap},
-		{"twenty segments", "http://example.com" + segments(20), ""},
-		{"twenty-one segments", "http://example.com" + segments(21), Trap},
-		{"segments in the query do not count", "http://example.com/?p=/a/a/a/a/a", ""},
-	} {
-		require.Equal(t, tt.want, Format(tt.url, false), "%s: Format(%q)", tt.name, tt.url)
-	}
-	require.Empty(t, Format("http://intranet.corp/", true), "local names are taken on demand")
-}
-
-func segments(n int) (path string) {
-	for i := range n {
-		path += fmt.Sprintf("/s%d", i)
-	}
-	return path
-}
-
 func TestFilterCheck(t *testing.T) {
-	deny, err := ReadDenyList(strings.NewReader("bad.example.com"), "list")
+	deny, err := urlfilter.Parse(strings.NewReader("bad.example.com"), "list")
 	require.NoError(t, err)
 	scope := NewScope(Domain)
 	scope.Add("http://example.com/")
@@ -64,25 +32,15 @@ func TestFilterCheck(t *testing.T) {
 		{"and this one does", Item{URL: "http://example.com/docs/a", Depth: 1}, ""},
 		{"excluded though included", Item{URL: "http://example.com/docs/a.pdf", Depth: 1}, Excluded},
 		{"at the last depth", Item{URL: "http://example.com/docs/", Depth: 2}, ""},
-		{"beyond it", Item{URL: "http://example.com/docs/", Depth: 3}, TooDeep},
+		{"beyond it", Item{URL: "http://example.com/docs/", Depth: 3}, TooManyLinks},
+		{"a trap", Item{URL: "http://example.com/docs/a/a/a/a", Depth: 1}, urlfilter.Repeating},
+		{"a host that the public DNS does not know", Item{URL: "http://intranet.corp/"}, urlfilter.UnknownSuffix},
 		{"another domain", Item{URL: "http://example.org/docs/", Depth: 1}, OutOfScope},
 		{"denied", Item{URL: "http://a.bad.example.com/docs/", Depth: 1}, Denied},
 	} {
 		require.Equal(t, tt.want, f.Check(tt.it), "%s: Check(%+v)", tt.name, tt.it)
 	}
 	require.Empty(t, (&Filter{}).Check(Item{URL: "http://example.com/"}), "the zero Filter")
-}
-
-func TestMalformed(t *testing.T) {
-	for raw, want := range map[string]Reason{
-		"mailto:a@example.com": OtherScheme,
-		"http://":              NotURL,
-		"http://a.test/" + strings.Repeat("x", 20_000): TooLong,
-	} {
-		_, err := dedupe.Canonical(raw)
-		require.Equal(t, want, Malformed(err), "%.30s: %v", raw, err)
-	}
-	require.Equal(t, NotURL, Malformed(errors.New("any other")))
 }
 
 func TestScope(t *testing.T) {
@@ -135,42 +93,6 @@ func TestParseReach(t *testing.T) {
 	}
 	_, err := ParseReach("everything")
 	require.ErrorContains(t, err, "want page, prefix, host, domain or any")
-}
-
-func TestDenyList(t *testing.T) {
-	list, err := ReadDenyList(strings.NewReader(`
-# a comment
-ads.example.com
-HTTP://Example.org:80/private/
-/[?&]session=/
-`), "deny.txt")
-	require.NoError(t, err)
-	for url, want := range map[string]bool{
-		"http://ads.example.com/":              true,
-		"https://x.ads.example.com/page":       true,
-		"http://badads.example.com/":           false,
-		"http://example.com/":                  false,
-		"http://example.org/private/a":         true,
-		"http://example.org/privately":         false,
-		"https://example.org/private/a":        false,
-		"http://any.example/a?b=1&session=abc": true,
-		"http://any.example/session=abc":       false,
-	} {
-		require.Equal(t, want, list.Holds(url), url)
-	}
-	require.False(t, (*DenyList)(nil).Holds("http://a.example/"))
-}
-
-func TestDenyListNamesTheBadLine(t *testing.T) {
-	for text, want := range map[string]string{
-		"a.example\n/[/":     "deny.txt:2: ",
-		"\nftp://a.example/": "deny.txt:2: ",
-		"two words":          "deny.txt:1: ",
-		"a.example/path":     "no host name",
-	} {
-		_, err := ReadDenyList(strings.NewReader(text), "deny.txt")
-		require.ErrorContains(t, err, want, text)
-	}
 }
 
 func TestSeed(t *testing.T) {

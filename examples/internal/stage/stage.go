@@ -3,8 +3,8 @@
 // them; a stage knows nothing of the others.
 //
 //	seeder (m)              Seeds
-//	URL format filter (f)   Format
-//	explicit filter (g)     Filter, with Scope and DenyList
+//	URL format filter (f)   urlfilter.Format, in Filter
+//	explicit filter (g)     urlfilter.List, in Filter with Scope and patterns
 //	duplicate check (h)     dedupe.Filter
 //	resolver (i)(j)         Resolver
 //	robots.txt (c)(k)       Robots

@@ -1,0 +1,137 @@
+package dedupe
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bits-and-blooms/bloom/v3"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
+)
+
+// halfSet returns random words: the bits of a Bloom filter that is as full as planned.
+func halfSet(words []uint64) []uint64 {
+	random := rand.New(rand.NewPCG(1, 0))
+	for i := range words {
+		words[i] = random.Uint64()
+	}
+	return words
+}
+
+// fullFilter looks like one with as many URLs as planned, without the time to add them.
+func fullFilter(keys int) *Filter {
+	f := New(Options{Capacity: keys})
+	for i := range f.shards {
+		l := f.shards[i].layers[0]
+		f.shards[i].layers[0] = layers.Of(halfSet(l.Words()), l.Bits(), l.Functions(), l.Keys())
+	}
+	return f
+}
+
+// bare is what Filter is compared with: its two libraries side by side, for one goroutine.
+type bare struct {
+	list  *simplelru.LRU[string, struct{}]
+	bloom *bloom.BloomFilter
+}
+
+func newBare(keys int) *bare {
+	list, _ := simplelru.NewLRU[string, struct{}](DefaultRecent, nil)
+	m, k := bloom.EstimateParameters(uint(keys), DefaultRate)
+	words := halfSet(make([]uint64, (m+63)/64))
+	return &bare{list, bloom.FromWithM(words, m, k)}
+}
+
+func (b *bare) Add(url string) bool {
+	b.list.Add(url, struct{}{})
+	return !b.bloom.TestAndAddString(url)
+}
+
+// benchURLs returns n URLs of the usual length.
+func benchURLs(n int) []string {
+	urls := make([]string, n)
+	for i := range urls {
+		urls[i] = fmt.Sprintf("https://www.example.test/articles/2026/11/some-title/index.html?id=%d", i)
+	}
+	return urls
+}
+
+// benchSizes are the numbers of URLs in the filters. The bits of the smaller one lie in the
+// processor's cache, those of the larger one do not.
+func benchSizes(b *testing.B) []int {
+	if testing.Short() {
+		return []int{1e6}
+	}
+	b.Helper()
+	return []int{1e6, 1e8}
+}
+
+// BenchmarkAdd adds URLs of three kinds: new ones, ones in the list of the latest, and ones that
+// only the Bloom filter has. The bare libraries are measured in the same run.
+func BenchmarkAdd(b *testing.B) {
+	urls := benchURLs(1 << 22)
+	for _, keys := range benchSizes(b) {
+		f, reference := fullFilter(keys), newBare(keys)
+		next := 0
+		run := func(name string, cycle int, add func(string) bool) {
+			b.Run(fmt.Sprintf("keys=%d/url=%s", keys, name), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					add(urls[next%cycle])
+					next++
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "urls/s")
+			})
+		}
+		run("new/bare", len(urls), reference.Add)
+		run("new", len(urls), f.Add)
+		for _, url := range urls[:1<<20] {
+			f.Add(url)
+		}
+		run("old", 1<<20, f.Add)
+		run("recent", 1<<12, f.Add)
+	}
+}
+
+func BenchmarkAddParallel(b *testing.B) {
+	urls := benchURLs(1 << 20)
+	for _, keys := range benchSizes(b) {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			f := fullFilter(keys)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for next := rand.IntN(len(urls)); pb.Next(); next++ {
+					f.Add(urls[next%len(urls)])
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "urls/s")
+		})
+	}
+}
+
+func BenchmarkAddBatch(b *testing.B) {
+	const size = 10_000
+	urls := benchURLs(size * 400)
+	for _, keys := range benchSizes(b) {
+		for _, kind := range []struct {
+			name  string
+			cycle int // of the batches
+		}{{"new", 400}, {"old", 50}} {
+			b.Run(fmt.Sprintf("keys=%d/urls=%s", keys, kind.name), func(b *testing.B) {
+				f := fullFilter(keys)
+				var added []bool
+				next := 0
+				b.ReportAllocs()
+				for b.Loop() {
+					start := next % kind.cycle * size
+					added = f.AddBatch(added[:0], urls[start:start+size])
+					next++
+				}
+				perURL := b.Elapsed().Seconds() / float64(b.N) / size
+				b.ReportMetric(perURL*1e9, "ns/url")
+				b.ReportMetric(1/perURL, "urls/s")
+			})
+		}
+	}
+}

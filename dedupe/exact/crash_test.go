@@ -1,0 +1,208 @@
+package exact
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// history is what a crawler does: rounds of sightings, each ended by a merge.
+func history(seed uint64, rounds int) [][]string {
+	random := rand.New(rand.NewPCG(seed, 0))
+	all := make([][]string, rounds)
+	for i := range all {
+		for range random.IntN(40) {
+			all[i] = append(all[i], fmt.Sprint("https://a.test/", random.IntN(30*rounds)))
+		}
+	}
+	return all
+}
+
+// firstSights returns the URLs of the rounds in the order of their first sight.
+func firstSights(rounds [][]string) (urls []string) {
+	met := map[string]bool{}
+	for _, round := range rounds {
+		for _, url := range round {
+			if !met[url] {
+				met[url] = true
+				urls = append(urls, url)
+			}
+		}
+	}
+	return urls
+}
+
+// entriesOf returns the URLs of all entries, which must be numbered from 0.
+func entriesOf(t testing.TB, s *Set) (urls []string) {
+	t.Helper()
+	for entry, err := range s.Entries(0) {
+		require.NoError(t, err)
+		require.EqualValues(t, len(urls), entry.Seq)
+		require.Equal(t, "data of "+entry.URL, string(entry.Data))
+		urls = append(urls, entry.URL)
+	}
+	return urls
+}
+
+// play adds rounds until one cannot be merged, and returns how many could.
+func play(s *Set, rounds [][]string) int {
+	for i, round := range rounds {
+		for _, url := range round {
+			if s.Add(url, []byte("data of "+url)) != nil {
+				return i
+			}
+		}
+		if s.Merge() != nil {
+			return i
+		}
+	}
+	return len(rounds)
+}
+
+// TestPowerFailure takes the power away before each step of a history in turn. What is found must
+// be the state after the last merge that was acknowledged, or after the next one, and the history
+// can go on from there to the same end.
+func TestPowerFailure(t *testing.T) {
+	for seed := range uint64(3) {
+		rounds := history(seed, 12)
+		whole := newMemDisk()
+		s, err := open(whole, Options{Memory: 1, Wide: seed == 1})
+		require.NoError(t, err)
+		require.Equal(t, len(rounds), play(s, rounds))
+		for step := 1; step <= whole.steps; step++ {
+			d := newMemDisk()
+			d.failAt, d.failure = step, errPower
+			merged := 0
+			if s, err := open(d, Options{Memory: 1, Wide: seed == 1}); err == nil {
+				merged = play(s, rounds)
+			}
+			random := rand.New(rand.NewPCG(seed, uint64(step)))
+			s, err := open(d.crash(random), Options{Memory: 1, Wide: seed == 1})
+			require.NoError(t, err, "seed %d, step %d", seed, step)
+			got := entriesOf(t, s)
+			want := firstSights(rounds[:merged])
+			if merged < len(rounds) && len(got) != len(want) {
+				want = firstSights(rounds[:merged+1])
+			}
+			require.Equal(t, want, got, "seed %d, step %d", seed, step)
+			require.Equal(t, len(rounds)-merged, play(s, rounds[merged:]))
+			require.Equal(t, firstSights(rounds), entriesOf(t, s), "seed %d, step %d", seed, step)
+		}
+	}
+}
+
+// TestFailedStepsAreMadeGood lets each step of a history fail once, as a full disk does, and tries
+// the merge again. Closing and opening must show the same, whatever the failure left on disk.
+func TestFailedStepsAreMadeGood(t *testing.T) {
+	broken := errors.New("disk full")
+	rounds := history(7, 12)
+	for step := 3; ; step++ { // the first steps make the Set
+		d := newMemDisk()
+		d.failAt, d.failure = step, broken
+		s, err := open(d, Options{Memory: 1})
+		if err != nil {
+			require.ErrorIs(t, err, broken)
+			continue
+		}
+		for _, round := range rounds {
+			for _, url := range round {
+				require.NoError(t, s.Add(url, []byte("data of "+url)))
+			}
+			if err := s.Merge(); err != nil {
+				require.ErrorIs(t, err, broken)
+				require.NoError(t, s.Merge())
+			}
+		}
+		require.Equal(t, firstSights(rounds), entriesOf(t, s), "step %d", step)
+		require.NoError(t, s.Close())
+		s, err = open(d, Options{Memory: 1})
+		require.NoError(t, err)
+		require.Equal(t, firstSights(rounds), entriesOf(t, s), "step %d", step)
+		require.Equal(t, len(rounds), play(s, rounds))
+		require.Equal(t, firstSights(rounds), entriesOf(t, s), "step %d", step)
+		if step > d.steps {
+			return
+		}
+	}
+}
+
+// childEnv names the directory for the process that TestKill kills.
+const childEnv = "SPINNERET_EXACT_CHILD"
+
+// killedRounds is more than the child has time for.
+func killedRounds() [][]string { return history(99, 400) }
+
+// TestMain is the child, if there is a directory for it.
+func TestMain(m *testing.M) {
+	dir := os.Getenv(childEnv)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		fmt.Println("cannot open:", err)
+		os.Exit(1)
+	}
+	// Old rounds are met again, which changes nothing.
+	for i, round := range killedRounds() {
+		if play(s, [][]string{round}) != 1 {
+			os.Exit(1)
+		}
+		fmt.Println(i + 1)
+	}
+}
+
+// TestKill kills a process, again and again, that adds and merges. What it acknowledged on its
+// output must be there, once, in order.
+func TestKill(t *testing.T) {
+	dir := t.TempDir()
+	rounds := killedRounds()
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	best := 0
+	for range 4 {
+		best = max(best, killOnce(t, dir, 1+random.IntN(25)))
+		s, err := Open(dir, Options{})
+		require.NoError(t, err)
+		got := entriesOf(t, s)
+		require.NoError(t, s.Close())
+		known := best
+		for known < len(rounds) && len(firstSights(rounds[:known])) < len(got) {
+			known++
+		}
+		require.LessOrEqual(t, known-best, 1, "%d rounds were acknowledged", best)
+		require.Equal(t, firstSights(rounds[:known]), got)
+		best = known
+	}
+}
+
+// killOnce lets the child acknowledge so many rounds, kills it at the next chance, and returns how
+// many it has acknowledged by then.
+func killOnce(t *testing.T, dir string, rounds int) (acknowledged int) {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childEnv+"="+dir)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	killed := false
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		acknowledged, err = strconv.Atoi(strings.TrimSpace(lines.Text()))
+		require.NoError(t, err, lines.Text())
+		if acknowledged >= rounds && !killed {
+			killed = true
+			require.NoError(t, child.Process.Kill())
+		}
+	}
+	require.Error(t, child.Wait())
+	return acknowledged
+}

@@ -1,0 +1,357 @@
+package exact
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"sync"
+
+	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
+	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+)
+
+// What the methods of a Set refuse.
+var (
+	ErrClosed   = errors.New("exact: set is closed")
+	ErrTooLarge = errors.New("exact: URL and data are larger than MaxEntry")
+	ErrTrimmed  = errors.New("exact: entries were trimmed")
+	ErrOptions  = errors.New("exact: fingerprints have another width")
+)
+
+// MaxEntry bounds the bytes of a URL and its data.
+const MaxEntry = 1 << 16
+
+// DefaultMemory is what a zero Memory stands for, and MinMemory what less is raised to.
+const (
+	DefaultMemory = 64 << 20
+	MinMemory     = 1 << 20
+)
+
+// Options are what a [Set] may use. The zero Options is fine for tens of millions of URLs.
+type Options struct {
+	// Memory bounds the memory in bytes: a quarter for the Bloom filter, an eighth for the list
+	// of the latest URLs, and the rest for sightings that wait. 0 means DefaultMemory. The time for
+	// a URL grows with the ratio of what is on disk to it. A twentieth of the URLs' bytes is fine.
+	// The buffers of a merge come on top, 0.3 MB for each run, and 0.1 % of the bytes on disk.
+	Memory int64
+
+	// Wide makes fingerprints of 128 bits. false means 64 bits. It counts when a Set is created,
+	// and has to be the same later.
+	Wide bool
+
+	// NoSync leaves it to the operating system when to write. A crash of the machine may then
+	// cost the Set, which is found when it is opened; a crash of the process costs nothing. false
+	// means that a merge waits for the disk.
+	NoSync bool
+}
+
+// A Set remembers URLs on disk. Its methods are safe for concurrent use.
+type Set struct {
+	disk    disk
+	options Options
+
+	mu     sync.Mutex
+	disked *manifest
+	runs   []*run // the longest first, as in disked
+	batch  batch
+	recent recent        // in the batch, or on disk
+	filter *layers.Layer // of all in the batch and on disk
+	file   uint64        // number of the latest file
+	broken bool          // the last merge failed
+	closed bool
+	stats  Stats
+
+	segmentSize int64 // from which the next segment begins
+}
+
+// Stats counts what a [Set] did since it was opened.
+type Stats struct {
+	URLs     uint64 // known, on disk; also since before it was opened
+	Waiting  int    // sightings that the next merge decides about
+	Added    int64  // calls of Add
+	Recent   int64  // of Added, those that the list of the latest caught
+	New      int64  // of the others, those that the Bloom filter knew to be new
+	Merges   int64
+	Runs     int
+	Read     int64 // bytes from disk by merges
+	Written  int64 // bytes to disk by merges
+	DiskSize int64 // bytes of fingerprints and of entries that are not trimmed
+}
+
+// filterRate is the share of new URLs that must be looked up on disk, as long as the filter is
+// large enough. To look them up costs little, as most of the others are.
+const filterRate = 0.01
+
+// Open opens the Set in a directory, which it makes if there is none. It reads all fingerprints,
+// which takes about a second for a gigabyte, and refuses what is damaged with a [CorruptError].
+func Open(dir string, o Options) (*Set, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("exact: make directory: %w", err)
+	}
+	return open(directory(dir), o)
+}
+
+func open(d disk, o Options) (*Set, error) {
+	if o.Memory <= 0 {
+		o.Memory = DefaultMemory
+	}
+	o.Memory = max(o.Memory, MinMemory)
+	s := &Set{disk: d, options: o, segmentSize: maxSegment}
+	s.batch.init(o.Memory - o.Memory/4 - o.Memory/8)
+	s.recent = newRecent(o.Memory / 8)
+	oneKey, _ := layers.Size(1e6, filterRate)
+	s.filter = layers.New(float64(o.Memory/4)*8*1e6/float64(oneKey), filterRate)
+	if err := s.load(); err != nil {
+		_ = s.closeRuns() // the first error says more
+		return nil, err
+	}
+	return s, nil
+}
+
+func (o Options) width() int {
+	if o.Wide {
+		return 16
+	}
+	return 8
+}
+
+// load brings s to what is on disk, and removes what does not count.
+func (s *Set) load() error {
+	names, err := s.disk.list()
+	if err != nil {
+		return fmt.Errorf("exact: list directory: %w", err)
+	}
+	if s.disked, err = readManifest(s.disk, names); err != nil {
+		return err
+	}
+	if s.disked == nil {
+		return s.create(names)
+	}
+	if s.disked.width != s.options.width() {
+		return ErrOptions
+	}
+	count := s.disked.names()
+	for _, name := range names {
+		if isOurs(name) && !count[name] {
+			if err := s.disk.remove(name); err != nil {
+				return fmt.Errorf("exact: remove leftover: %w", err)
+			}
+		}
+	}
+	return s.loadFiles()
+}
+
+// create makes an empty Set. Files without a manifest are the rest of something that was lost.
+func (s *Set) create(names []string) error {
+	for _, name := range names {
+		if isOurs(name) && name != manifestTemp {
+			return &CorruptError{name, 0, "there is no MANIFEST beside it"}
+		}
+	}
+	s.disked = &manifest{key: siphash.NewKey(), width: s.options.width()}
+	return s.disked.write(s.disk, !s.options.NoSync)
+}
+
+func (s *Set) loadFiles() error {
+	for _, size := range s.disked.runs {
+		r, err := openRun(s.disk, size.number, s.disked.width, func(f fingerprint) {
+			s.filter.Add(f[0])
+		})
+		if err != nil {
+			return err
+		}
+		s.runs = append(s.runs, r)
+		if r.count != size.count {
+			return &CorruptError{r.name(), 0, "another number of fingerprints than in the MANIFEST"}
+		}
+		s.file = max(s.file, size.number)
+	}
+	for _, segment := range s.disked.segments {
+		r, err := openSegment(s.disk, segment)
+		if err != nil {
+			return err
+		}
+		size, err := r.file.size()
+		if err == nil && size < segment.size {
+			err = &CorruptError{segment.name(), size, "the file ends too early"}
+		}
+		if closed := r.file.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			return err
+		}
+		s.file = max(s.file, segment.number)
+	}
+	return nil
+}
+
+// Add takes notice that url was met. If the Set does not know it at the next merge, it becomes an
+// entry with data, of which Add makes a copy. When the memory for sightings is full, Add merges. It
+// may then fail for reasons of the disk, and has not taken notice of the URL.
+func (s *Set) Add(url string, data []byte) error {
+	if len(url)+len(data) > MaxEntry-maxUvarint {
+		return ErrTooLarge
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	print := s.fingerprint(url)
+	if s.recent.meet(print) {
+		s.stats.Added++
+		s.stats.Recent++
+		return nil
+	}
+	if !s.batch.fits(len(url) + len(data)) {
+		if err := s.merge(); err != nil {
+			s.recent.forget(print)
+			return err
+		}
+	}
+	s.stats.Added++
+	isNew := !s.filter.Test(print[0])
+	if isNew {
+		s.stats.New++
+		s.filter.Add(print[0])
+	}
+	s.batch.add(print, isNew, url, data)
+	return nil
+}
+
+// fingerprint never returns the zero fingerprint, which stands for none.
+func (s *Set) fingerprint(url string) (f fingerprint) {
+	if s.options.Wide {
+		f[0], f[1] = s.disked.key.Sum128(url)
+	} else {
+		f[0] = s.disked.key.Sum64(url)
+	}
+	if f == (fingerprint{}) {
+		f[0] = 1
+	}
+	return f
+}
+
+// Merge decides about all URLs that were added. After an error it is open whether it did, but
+// nothing is lost as long as the process lives: the next Merge decides again.
+func (s *Set) Merge() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	return s.merge()
+}
+
+// Entries returns an iterator over the entries with a number of from and above, in order. It shows
+// the merges that were done when it began. An error is yielded once, with a zero Entry, and ends
+// the walk; it is [ErrTrimmed] if from was trimmed. Each Entry is the caller's to keep.
+func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		s.mu.Lock()
+		disked, closed := s.disked, s.closed // no manifest is changed once it is in use
+		s.mu.Unlock()
+		switch {
+		case closed:
+			yield(Entry{}, ErrClosed)
+			return
+		case from < disked.trimmed:
+			yield(Entry{}, ErrTrimmed)
+			return
+		}
+		for i, segment := range disked.segments {
+			if i+1 < len(disked.segments) && disked.segments[i+1].first <= from {
+				continue
+			}
+			if !walk(s.disk, segment, from, yield) {
+				return
+			}
+		}
+	}
+}
+
+// walk yields the entries of one segment and reports whether to go on.
+func walk(d disk, s segment, from uint64, yield func(Entry, error) bool) bool {
+	r, err := openSegment(d, s)
+	if err != nil {
+		yield(Entry{}, err)
+		return false
+	}
+	defer r.file.Close()
+	for r.more() {
+		entry, err := r.next(from)
+		if err != nil {
+			yield(Entry{}, err)
+			return false
+		}
+		if entry.Seq >= from && !yield(entry, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// Trim says that entries below the number are not needed any more, which are then no longer shown.
+// Their room on disk is given back as whole files. The URLs stay known.
+func (s *Set) Trim(below uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	next := s.disked.clone()
+	below = min(below, next.next)
+	if below <= next.trimmed {
+		return nil
+	}
+	next.trimmed = below
+	for len(next.segments) > 1 && next.segments[1].first <= below {
+		next.segments = next.segments[1:]
+	}
+	if below == next.next {
+		next.segments = nil
+	}
+	return s.commit(next)
+}
+
+// Stats returns what the Set did so far.
+func (s *Set) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	stats.Waiting = len(s.batch.sightings)
+	stats.Runs = len(s.runs)
+	for _, r := range s.runs {
+		stats.URLs += uint64(r.count)
+		stats.DiskSize += r.fileSize()
+	}
+	for _, segment := range s.disked.segments {
+		stats.DiskSize += segment.size
+	}
+	return stats
+}
+
+// Close merges and closes the files. The Set cannot be used afterwards, even if there is an error;
+// then it is as after a crash.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	err := s.merge()
+	s.closed = true
+	if closed := s.closeRuns(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (s *Set) closeRuns() (err error) {
+	for _, r := range s.runs {
+		err = errors.Join(err, r.file.Close())
+	}
+	return err
+}

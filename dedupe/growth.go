@@ -1,0 +1,126 @@
+package dedupe
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
+)
+
+// growth decides for all shards when the next layer begins. Shards fill up unevenly, so one alone
+// would begin it too early or too late.
+//
+// Layers are numbered from 1. A Filter that grows keeps all of them, one that rotates the latest.
+// After Almeida et al., "Scalable Bloom filters" (2007), but with unequal shares of the error: the
+// first layer gets nearly all of it, as most filters never need another.
+type growth struct {
+	plan    Options
+	shards  int
+	step    int          // hashes that a shard settles before it says so
+	latest  atomic.Int64 // layer; shards follow when they are used next
+	settled atomic.Int64 // hashes in layers, in all shards, give or take a step for each
+	limit   atomic.Int64 // of settled, where the next layer begins
+
+	mu        sync.Mutex // held to begin a layer
+	bytes     int64      // of all layers so far
+	saturated atomic.Bool
+}
+
+// init sets g to its first layer.
+func (g *growth) init(o Options, shards int) {
+	g.plan, g.shards = o, shards
+	g.step = max(o.Capacity/max(o.Generations, 1)/shards/2048, 1)
+	g.begin(1)
+}
+
+// begin requires that g.mu is held, or that nobody shares g yet.
+func (g *growth) begin(layer int64) {
+	g.bytes += g.sizeOf(layer)
+	g.limit.Store(g.settled.Load() + g.keysOf(layer))
+	g.latest.Store(layer)
+}
+
+// resume sets g to where shards that were read from a file are.
+func (g *growth) resume(shards []shard) {
+	latest, settled, inLatest := int64(1), 0, 0
+	for i := range shards {
+		latest = max(latest, shards[i].latest)
+	}
+	for i := range shards {
+		s := &shards[i]
+		settled += s.settled
+		if s.latest == latest {
+			inLatest += s.layers[len(s.layers)-1].Keys()
+		}
+	}
+	// A Filter that rotates may have begun billions of layers, of which the last few count.
+	for layer := max(latest-maxLayers, 0) + 1; layer <= latest; layer++ {
+		g.begin(layer)
+	}
+	g.limit.Add(int64(settled - inLatest))
+	g.report(settled)
+}
+
+// keysOf returns for how many hashes a layer is made.
+func (g *growth) keysOf(layer int64) int64 {
+	capacity := int64(g.plan.Capacity)
+	switch {
+	case g.plan.Generations > 0:
+		n := int64(g.plan.Generations)
+		return (capacity + n - 1) / n
+	case layer <= 2:
+		return capacity
+	case layer-2 >= int64(62-math.Ilogb(float64(capacity))):
+		return math.MaxInt64 / 4 // beyond all memory
+	}
+	return capacity << (layer - 2)
+}
+
+// rateOf returns the layer's share of the error. The shares of all layers that exist at the same
+// time sum up to the plan's rate at most.
+func (g *growth) rateOf(layer int64) float64 {
+	const first, others = 15.0 / 16, 1.0 / 20 // the rest is for layers that begin late
+	switch {
+	case g.plan.Generations > 0:
+		return g.plan.Rate / float64(g.plan.Generations+1)
+	case layer == 1:
+		return g.plan.Rate * first
+	}
+	return g.plan.Rate * others / math.Pow(2, float64(layer-1))
+}
+
+// newLayer returns one shard's part of a layer.
+func (g *growth) newLayer(layer int64) *layers.Layer {
+	return layers.New(float64(g.keysOf(layer))/float64(g.shards), g.rateOf(layer))
+}
+
+func (g *growth) sizeOf(layer int64) int64 {
+	bits, _ := layers.Size(float64(g.keysOf(layer)), g.rateOf(layer))
+	return int64(bits / 8)
+}
+
+// report takes notice that a shard has settled n more hashes.
+func (g *growth) report(n int) {
+	if g.settled.Add(int64(n)) < g.limit.Load() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.settled.Load() < g.limit.Load() {
+		return // another shard came first
+	}
+	next := g.latest.Load() + 1
+	if g.plan.Generations == 0 && g.exceeds(g.sizeOf(next)) {
+		g.saturated.Store(true)
+		g.limit.Store(math.MaxInt64)
+		return
+	}
+	g.begin(next)
+}
+
+// exceeds reports whether more bytes are too many.
+func (g *growth) exceeds(more int64) bool {
+	bound := g.plan.MaxBytes
+	return bound < 0 || bound > 0 && g.bytes+more > bound
+}

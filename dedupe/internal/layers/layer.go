@@ -1,0 +1,149 @@
+// Package layers keeps 64-bit hashes in Bloom filters of exactly known error.
+//
+// A [Layer] is one Bloom filter with a number of keys that it is made for. Several of them, asked
+// one after the other, make a filter that grows: a new key is taken for an old one with a
+// probability of at most the sum of theirs.
+package layers
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/bits-and-blooms/bloom/v3"
+)
+
+// A Layer is a Bloom filter of hashes. They must come from a keyed hash function, as the layer
+// derives all its bit positions from them. It is not safe for concurrent use.
+type Layer struct {
+	filter    *bloom.BloomFilter
+	words     []uint64 // the filter's bits
+	size      uint64   // number of bits
+	functions uint64
+	keys      int // that were added
+}
+
+// New returns an empty layer whose error reaches rate with the given number of keys.
+func New(keys, rate float64) *Layer {
+	size, functions := Size(keys, rate)
+	return Of(make([]uint64, (size+63)/64), size, functions, 0)
+}
+
+// Of returns a layer on bits that exist already, such as those read from a file. The caller must
+// give words for all bits, and leaves words to the layer.
+func Of(words []uint64, size, functions uint64, keys int) *Layer {
+	filter := bloom.FromWithM(words, uint(size), uint(functions))
+	return &Layer{filter, words, size, functions, keys}
+}
+
+// Words returns the bits for storing them. They are the layer's own.
+func (l *Layer) Words() []uint64 { return l.words }
+
+// Bits returns the number of bits.
+func (l *Layer) Bits() uint64 { return l.size }
+
+// Functions returns the number of hash functions.
+func (l *Layer) Functions() uint64 { return l.functions }
+
+// Keys returns how often Add was called.
+func (l *Layer) Keys() int { return l.keys }
+
+// Add sets the bits of a hash that Test denies.
+func (l *Layer) Add(hash uint64) {
+	set := l.filter.BitSet()
+	start, step := positions(hash)
+	for range l.functions {
+		set.Set(uint(l.at(start)))
+		start = start*multiplier + step
+	}
+	l.keys++
+}
+
+// Test reports whether the hash was added, or looks so.
+func (l *Layer) Test(hash uint64) bool {
+	set := l.filter.BitSet()
+	start, step := positions(hash)
+	for range l.functions {
+		if !set.Test(uint(l.at(start))) {
+			return false
+		}
+		start = start*multiplier + step
+	}
+	return true
+}
+
+// Touch reads the words of the hashes' bits, so that they are in the cache when Test and Add need
+// them. It takes no decisions, so the processor waits for many words at once instead of for one
+// after the other. The result means nothing, and only keeps the reads from being optimized away.
+func (l *Layer) Touch(hashes []uint64) (sum uint64) {
+	for _, hash := range hashes {
+		start, step := positions(hash)
+		for range l.functions {
+			sum += l.words[l.at(start)/64]
+			start = start*multiplier + step
+		}
+	}
+	return sum
+}
+
+// positions returns the start of a hash's walk through the bits, as a fraction of 2^64 of the layer,
+// and its step. The next position is the multiplied position and the step. Callers share hashes out
+// by their highest bits; multiplying brings the others up to where at looks.
+//
+// Steps alone, which is the double hashing of Kirsch and Mitzenmacher (2006), would be a little
+// faster. But two hashes whose starts and steps are close then meet in nearly all of their bits,
+// which in small layers happens once in a million, too often for the smallest error rates.
+func positions(hash uint64) (start, step uint64) {
+	return hash * 0x9e3779b97f4a7c15, (hash ^ hash>>32) * 0xd6e8feb86659fd93
+}
+
+// multiplier is that of Knuth's MMIX generator.
+const multiplier = 6364136223846793005
+
+// at scales a fraction of 2^64 to a bit. It costs a multiplication, where a remainder would cost a
+// division.
+func (l *Layer) at(fraction uint64) uint64 {
+	bit, _ := bits.Mul64(fraction, l.size)
+	return bit
+}
+
+// Error returns the probability that a key that was never added looks as if it was.
+func (l *Layer) Error() float64 {
+	k := float64(l.functions)
+	return math.Pow(shareSet(k*float64(l.keys)/float64(l.size), k), k)
+}
+
+// Size returns the bits and the number of hash functions with which a layer of n keys has the
+// error rate, or a little less. EstimateParameters of the bloom package takes the bits that would
+// do if the number of functions could be a fraction, and misses the rate by some percent.
+func Size(n, rate float64) (size, functions uint64) {
+	k := max(1, math.Round(-math.Log2(rate)))
+	return uint64(max(1, math.Ceil(k*n/loadAt(math.Pow(rate, 1/k), k)))), uint64(k)
+}
+
+// loadAt returns how many hashes, as a share of the bits, a Bloom filter with k functions has
+// taken when the share p of its bits is set. The textbook's p = 1 - exp(-load) holds for any keys;
+// these ones were all new to the filter, so each met a clear bit and set k(1-p)/(1-p^k) bits on
+// average. Integrated, that is load = p + p^2/2 + ... + p^k/k: much the same in a filter that is
+// at most full, but not beyond.
+func loadAt(p, k float64) float64 {
+	load, power := 0.0, 1.0
+	for j := 1.0; j <= k; j++ {
+		power *= p
+		load += power / j
+	}
+	return load
+}
+
+// shareSet returns the share of the bits that are set at a load. It inverts loadAt, which grows
+// with p, by bisection.
+func shareSet(load, k float64) float64 {
+	low, high := 0.0, 1.0
+	for range 50 {
+		if p := (low + high) / 2; loadAt(p, k) < load {
+			low = p
+		} else {
+			high = p
+		}
+	}
+	return low
+}

@@ -1,0 +1,114 @@
+// Package siphash computes SipHash-2-4 of strings, with 64 or 128 bits.
+//
+// SipHash (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) is a keyed function
+// that nobody without the key can tell from a random one. That is what a crawler's memory of URLs
+// needs: whoever writes the links of a page chooses what is hashed, and with a hash that he can
+// compute he could make URLs that collide, so that pages of others are taken for known. Unlike
+// hash/maphash, the key can be stored, and with it what the hashes were used for.
+package siphash
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"math/bits"
+)
+
+// A Key is what makes the hashes of one filter its own. It is to be kept secret.
+type Key [2]uint64
+
+// KeySize is the size of a stored key in bytes.
+const KeySize = 16
+
+// NewKey returns a random key.
+func NewKey() Key {
+	var b [KeySize]byte
+	_, _ = rand.Read(b[:]) // never fails, by the documentation of crypto/rand
+	return KeyOf(b)
+}
+
+// KeyOf reads a key, as the authors of SipHash do: two words, little endian.
+func KeyOf(b [KeySize]byte) Key {
+	return Key{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
+}
+
+// Bytes undoes KeyOf.
+func (k Key) Bytes() (b [KeySize]byte) {
+	binary.LittleEndian.PutUint64(b[:8], k[0])
+	binary.LittleEndian.PutUint64(b[8:], k[1])
+	return b
+}
+
+// Sum64 returns the hash with 64 bits.
+func (k Key) Sum64(s string) uint64 {
+	v := k.start()
+	v.absorb(s)
+	v.v2 ^= 0xff
+	v.finish()
+	return v.v0 ^ v.v1 ^ v.v2 ^ v.v3
+}
+
+// Sum128 returns the hash with 128 bits, which is another one than Sum64's. The first word
+// corresponds to the first eight bytes, little endian, of the authors' function.
+func (k Key) Sum128(s string) (first, second uint64) {
+	v := k.start()
+	v.v1 ^= 0xee
+	v.absorb(s)
+	v.v2 ^= 0xee
+	v.finish()
+	first = v.v0 ^ v.v1 ^ v.v2 ^ v.v3
+	v.v1 ^= 0xdd
+	v.finish()
+	return first, v.v0 ^ v.v1 ^ v.v2 ^ v.v3
+}
+
+// state is what the paper calls the internal state.
+type state struct{ v0, v1, v2, v3 uint64 }
+
+func (k Key) start() state {
+	return state{
+		k[0] ^ 0x736f6d6570736575,
+		k[1] ^ 0x646f72616e646f6d,
+		k[0] ^ 0x6c7967656e657261,
+		k[1] ^ 0x7465646279746573,
+	}
+}
+
+// absorb takes the string in, word by word. The last word holds what is left and the length.
+func (v *state) absorb(s string) {
+	v0, v1, v2, v3 := v.v0, v.v1, v.v2, v.v3 // in registers for the length of the loop
+	last := uint64(len(s)) << 56
+	for ; len(s) >= 8; s = s[8:] {
+		m := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		v3 ^= m
+		v0, v1, v2, v3 = round(v0, v1, v2, v3)
+		v0, v1, v2, v3 = round(v0, v1, v2, v3)
+		v0 ^= m
+	}
+	for i := range len(s) {
+		last |= uint64(s[i]) << (8 * i)
+	}
+	v3 ^= last
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v.v0, v.v1, v.v2, v.v3 = v0^last, v1, v2, v3
+}
+
+func (v *state) finish() {
+	for range 4 {
+		v.v0, v.v1, v.v2, v.v3 = round(v.v0, v.v1, v.v2, v.v3)
+	}
+}
+
+// round is the paper's SipRound. The compiler inlines it.
+func round(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
+	v0 += v1
+	v2 += v3
+	v1 = bits.RotateLeft64(v1, 13) ^ v0
+	v3 = bits.RotateLeft64(v3, 16) ^ v2
+	v0 = bits.RotateLeft64(v0, 32) + v3
+	v2 += v1
+	v1 = bits.RotateLeft64(v1, 17) ^ v2
+	v3 = bits.RotateLeft64(v3, 21) ^ v0
+	return v0, v1, bits.RotateLeft64(v2, 32), v3
+}

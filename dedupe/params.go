@@ -1,0 +1,133 @@
+package dedupe
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// trackingNames are the parameters of DropTracking by the service that adds them. Parameters that
+// also mean something to many sites (ref, source, cid) are left out.
+var trackingNames = map[string][]string{
+	"Adobe":      {"s_cid", "s_kwcid", "ef_id", "sc_cid"},
+	"Branch":     {"_branch_match_id", "_branch_referrer"},
+	"Drip":       {"__s"},
+	"Facebook":   {"fbclid", "fb_action_ids", "fb_action_types", "fb_comment_id", "fb_source"},
+	"Google":     {"gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", "srsltid"},
+	"Google Ads": {"gad_source", "gad_campaignid"},
+	"HubSpot":    {"_hsenc", "_hsmi", "__hssc", "__hstc", "__hsfp", "hsctatracking"},
+	"Impact":     {"irclickid", "irgwc"},
+	"Instagram":  {"igshid", "igsh"},
+	"Klaviyo":    {"_kx", "_ke"},
+	"LinkedIn":   {"li_fat_id"},
+	"Mailchimp":  {"mc_cid", "mc_eid", "mc_tc"},
+	"MailerLite": {"ml_subscriber", "ml_subscriber_hash"},
+	"Marketo":    {"mkt_tok"},
+	"Matomo": {
+		"pk_campaign", "pk_kwd", "pk_keyword", "pk_source", "pk_medium", "pk_content", "pk_cid",
+		"piwik_campaign", "piwik_kwd", "piwik_keyword", "matomo_campaign",
+	},
+	"Microsoft":    {"msclkid"},
+	"Omeda":        {"oly_anon_id", "oly_enc_id"},
+	"OpenStat":     {"_openstat"},
+	"Pinterest":    {"epik"},
+	"Reddit":       {"rdt_cid"},
+	"ResponseTap":  {"rtid"},
+	"Snapchat":     {"sccid"},
+	"TikTok":       {"ttclid"},
+	"Twitter":      {"twclid"},
+	"Vero":         {"vero_conv", "vero_id"},
+	"WickedReport": {"wickedid"},
+	"Yandex":       {"yclid", "ysclid", "ymclid"},
+	"Zanox":        {"zanpid"},
+}
+
+// trackingPrefixes begin names of which services invent more and more: Google Analytics, Matomo and
+// HubSpot's ads.
+var trackingPrefixes = []string{"utm_", "mtm_", "hsa_"}
+
+// sessionNames are parameters that hold session ids and nothing else: Java, PHP, ASP, ColdFusion,
+// phpBB, osCommerce, Zend. maybeSessionNames hold one if the value looks like it.
+var (
+	sessionNames = []string{
+		"jsessionid", "phpsessid", "aspsessionid", "asp.net_sessionid", "cfid", "cftoken",
+		"oscsid", "zenid", "xtcsid",
+	}
+	maybeSessionNames = []string{"sid", "session", "sessid", "sessionid", "session_id"}
+)
+
+// minSessionID is the length from which a random value is worth the name.
+const minSessionID = 16
+
+// indexNames and indexExtensions make up the names of index files.
+var (
+	indexNames      = []string{"index", "default"}
+	indexExtensions = []string{
+		"html", "htm", "shtml", "xhtml", "php", "php3", "php5", "asp", "aspx", "jsp", "cgi", "cfm",
+	}
+)
+
+// maxTrackingName is the length of the longest of trackingNames.
+const maxTrackingName = len("ml_subscriber_hash")
+
+// isTrackingName has the names of trackingNames.
+var isTrackingName = func() map[string]bool {
+	set := make(map[string]bool)
+	for _, names := range trackingNames {
+		for _, name := range names {
+			set[name] = true
+		}
+	}
+	return set
+}()
+
+// Tracking returns the names of the parameters that DropTracking of [Steps] drops, in lower case
+// and in order. A name that ends in a star stands for all names that begin so.
+func Tracking() iter.Seq[string] {
+	names := slices.Collect(maps.Keys(isTrackingName))
+	for _, prefix := range trackingPrefixes {
+		names = append(names, prefix+"*")
+	}
+	slices.Sort(names)
+	return slices.Values(names)
+}
+
+func isTracking(name string) bool {
+	var lower [maxTrackingName]byte // on the stack, other than what strings.ToLower returns
+	n := copy(lower[:], name)
+	for i, c := range lower[:n] {
+		if isUpper(c) {
+			lower[i] = c | 0x20
+		}
+	}
+	for _, prefix := range trackingPrefixes {
+		if strings.HasPrefix(string(lower[:n]), prefix) {
+			return true
+		}
+	}
+	return len(name) == n && isTrackingName[string(lower[:n])]
+}
+
+func isSession(name, value string) bool {
+	is := func(other string) bool { return strings.EqualFold(name, other) }
+	return slices.ContainsFunc(sessionNames, is) ||
+		slices.ContainsFunc(maybeSessionNames, is) && looksRandom(value)
+}
+
+// looksRandom reports whether a value can be a session id: long, of letters and digits alone, and
+// with both. A word or a number is something that somebody looks for.
+func looksRandom(value string) bool {
+	letters, digits := 0, 0
+	for i := range len(value) {
+		switch c := value[i]; {
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
+			letters++
+		case '0' <= c && c <= '9':
+			digits++
+		default:
+			return false
+		}
+	}
+	return len(value) >= minSessionID && letters > 0 && digits > 2
+}

@@ -1,0 +1,50 @@
+package dedupe_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/stretchr/testify/require"
+)
+
+// BenchmarkRecent measures which share of the sightings in a real crawl a list of the latest URLs
+// catches. The sightings are the links of all pages, in document order and page after page.
+func BenchmarkRecent(b *testing.B) {
+	for _, graph := range []string{"uci-ics", "debian-docs"} {
+		edges := strings.TrimSpace(string(readZstd(b, "graphs/"+graph+"/"+graph+".edges.tsv.zst")))
+		for _, size := range []int{1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20} {
+			b.Run(fmt.Sprintf("graph=%s/recent=%d", graph, size), func(b *testing.B) {
+				for b.Loop() {
+					old, found, total := recentHits(b, edges, size)
+					b.ReportMetric(100*float64(found)/float64(total), "%hits")
+					b.ReportMetric(100*float64(found)/float64(old), "%hits-of-old")
+				}
+			})
+		}
+	}
+}
+
+// recentHits returns how many of all sightings were of a URL met before, and how many were of one
+// in the list.
+func recentHits(b *testing.B, edges string, size int) (old, found, total int) {
+	list, err := simplelru.NewLRU[string, struct{}](size, nil)
+	require.NoError(b, err)
+	met := make(map[string]struct{})
+	for edge := range strings.SplitSeq(edges, "\n") {
+		_, target, _ := strings.Cut(edge, "\t")
+		total++
+		if _, ok := met[target]; ok {
+			old++
+		}
+		met[target] = struct{}{}
+		if _, ok := list.Get(target); ok {
+			found++
+			continue
+		}
+		list.Add(target, struct{}{})
+	}
+	return old, found, total
+}

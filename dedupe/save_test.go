@@ -1,0 +1,205 @@
+package dedupe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// optionSets are filters of all kinds: with and without a list, grown, rotated, saturated.
+var optionSets = map[string]Options{
+	"default":   {Capacity: 20_000},
+	"no list":   {Capacity: 1000, Recent: -1},
+	"grows":     {Capacity: 300, Rate: 0.01, Recent: 50},
+	"shards":    {Capacity: 70_000, Rate: 0.05, Recent: 100},
+	"rotates":   {Capacity: 400, Recent: 20, Generations: 4},
+	"saturated": {Capacity: 500, Rate: 0.1, Recent: 10, MaxBytes: -1},
+}
+
+func filled(o Options, urls int) *Filter {
+	f := New(o)
+	for i := range urls {
+		f.Add(fmt.Sprint("https://a.test/", i))
+	}
+	return f
+}
+
+func saved(t testing.TB, f *Filter) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	n, err := f.WriteTo(&out)
+	require.NoError(t, err)
+	require.EqualValues(t, out.Len(), n)
+	return out.Bytes()
+}
+
+func TestLoadedFilterIsTheSame(t *testing.T) {
+	for name, opts := range optionSets {
+		t.Run(name, func(t *testing.T) {
+			f := filled(opts, 2000)
+			stored := saved(t, f)
+			trailing := bytes.NewReader(append(bytes.Clone(stored), "more"...))
+			g, err := Load(iotest.OneByteReader(trailing))
+			require.NoError(t, err)
+			require.Equal(t, len("more"), trailing.Len())
+
+			require.Equal(t, f.Stats(), g.Stats())
+			require.Equal(t, f.Len(), g.Len())
+			require.True(t, bytes.Equal(stored, saved(t, g)))
+			for i := range 5000 { // old ones, then new ones
+				url := fmt.Sprint("https://a.test/", i)
+				require.Equal(t, f.Add(url), g.Add(url), url)
+			}
+			require.Equal(t, f.Stats(), g.Stats())
+			require.True(t, bytes.Equal(saved(t, f), saved(t, g)))
+		})
+	}
+}
+
+// TestEveryDamageIsFound changes each byte of a stored filter in turn, and cuts it off there.
+func TestEveryDamageIsFound(t *testing.T) {
+	stored := saved(t, filled(Options{Capacity: 60, Rate: 0.1, Recent: 5}, 100))
+	require.Less(t, len(stored), 1000)
+	for i := range stored {
+		damaged := bytes.Clone(stored)
+		damaged[i] ^= 0x10
+		requireCorrupt(t, damaged, i)
+		requireCorrupt(t, stored[:i], i)
+	}
+}
+
+func requireCorrupt(t *testing.T, stored []byte, at int) {
+	t.Helper()
+	f, err := Load(bytes.NewReader(stored))
+	require.Nil(t, f)
+	require.ErrorIs(t, err, ErrCorrupt)
+	var corrupt *CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	require.LessOrEqual(t, corrupt.Offset, int64(at), err)
+	require.Contains(t, err.Error(), fmt.Sprintf("byte %d: ", corrupt.Offset))
+}
+
+func TestChunksCannotChangePlaces(t *testing.T) {
+	var out bytes.Buffer
+	w := &chunkWriter{to: &out}
+	w.words([]uint64{1})
+	w.words([]uint64{2})
+	const size = 4 + 8 + 4
+	require.Equal(t, 2*size, out.Len())
+	r := &chunkReader{from: bytes.NewReader(append(out.Bytes()[size:], out.Bytes()[:size]...))}
+	r.words(1)
+	require.ErrorIs(t, r.err, ErrCorrupt)
+}
+
+func TestErrorsOfTheDiskAreNoCorruption(t *testing.T) {
+	broken := errors.New("broken")
+	_, err := Load(iotest.ErrReader(broken))
+	require.ErrorIs(t, err, broken)
+	require.NotErrorIs(t, err, ErrCorrupt)
+
+	n, err := filled(Options{}, 10).WriteTo(&fullDisk{space: 1000, err: broken})
+	require.ErrorIs(t, err, broken)
+	require.EqualValues(t, 1000, n)
+}
+
+// A fullDisk takes so many bytes and then fails.
+type fullDisk struct {
+	space int
+	err   error
+}
+
+func (d *fullDisk) Write(b []byte) (int, error) {
+	n := min(len(b), d.space)
+	d.space -= n
+	if n < len(b) {
+		return n, d.err
+	}
+	return n, nil
+}
+
+// resum makes the checksums fit the chunks, so that what stands in them is looked at.
+func resum(stored []byte) []byte {
+	stored = bytes.Clone(stored)
+	sum := uint32(0)
+	for at := len(magic); at+8 <= len(stored); {
+		size := int(binary.LittleEndian.Uint32(stored[at:]))
+		if size > len(stored)-at-8 {
+			break
+		}
+		sum = crc32.Update(sum, castagnoli, stored[at:at+4+size])
+		binary.LittleEndian.PutUint32(stored[at+4+size:], sum)
+		at += 4 + size + 4
+	}
+	return stored
+}
+
+// TestImpossibleContentsAreRefused changes each byte and mends the checksums. Most changes are
+// still a filter, if not the same one; the others must not do harm.
+func TestImpossibleContentsAreRefused(t *testing.T) {
+	for _, generations := range []int{0, 3} {
+		stored := saved(t, filled(Options{
+			Capacity: 60, Rate: 0.1, Recent: 4, Generations: generations,
+		}, 100))
+		for i := range stored {
+			for _, bit := range []byte{1, 0x80} {
+				damaged := bytes.Clone(stored)
+				damaged[i] ^= bit
+				checkLoad(t, resum(damaged))
+			}
+		}
+	}
+}
+
+// checkLoad asserts what holds for any bytes: what can be loaded can be used, and is written as
+// something that loads to the same again.
+func checkLoad(t *testing.T, stored []byte) {
+	t.Helper()
+	f, err := Load(bytes.NewReader(stored))
+	if err != nil {
+		require.ErrorIs(t, err, ErrCorrupt)
+		return
+	}
+	f.Add("https://a.test/")
+	require.False(t, f.Add("https://a.test/"))
+	once := saved(t, f)
+	g, err := Load(bytes.NewReader(once))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(once, saved(t, g)))
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(saved(f, filled(Options{Capacity: 60, Rate: 0.1, Recent: 4}, 100)))
+	f.Add(saved(f, filled(Options{Capacity: 60, Rate: 0.1, Recent: -1, Generations: 2}, 100)))
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		checkLoad(t, stored)
+		checkLoad(t, resum(stored))
+	})
+}
+
+func BenchmarkSave(b *testing.B) {
+	f := fullFilter(1e7)
+	var stored bytes.Buffer
+	_, err := f.WriteTo(&stored)
+	require.NoError(b, err)
+	b.Run("WriteTo", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(stored.Len()))
+		for b.Loop() {
+			_, _ = f.WriteTo(io.Discard)
+		}
+	})
+	b.Run("Load", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(stored.Len()))
+		for b.Loop() {
+			_, _ = Load(bytes.NewReader(stored.Bytes()))
+		}
+	})
+}

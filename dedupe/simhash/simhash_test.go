@@ -1,0 +1,157 @@
+package simhash
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func of(text string) Print { return Of([]byte(text)) }
+
+// prose returns n words of a made-up language.
+func prose(random *rand.Rand, n int) []string {
+	words := make([]string, n)
+	for i := range words {
+		for range 1 + random.IntN(3) {
+			words[i] += string("bcdfglmnprstv"[random.IntN(13)]) + string("aeiou"[random.IntN(5)])
+		}
+	}
+	return words
+}
+
+func TestCompareIgnoresWhatChangesByItself(t *testing.T) {
+	for _, tt := range []struct{ name, before, after string }{
+		{"counter", "You are visitor 1234 of this page", "You are visitor 1235 of this page"},
+		{"counter with marks", "Seen 1,234.5 times already", "Seen 99 times already"},
+		{"date", "News of Monday, 3 May 2026: rain", "News of Tuesday, 24 June 2026: rain"},
+		{"time", "Made at 10:31 am in 0.02 s here", "Made at 9:05 pm in 1.7 s here"},
+		{"relative time", "Posted 5 minutes ago by me", "Posted yesterday by me"},
+		{"session id", "link a1b2c3d4 here", "link 9f8e7d6c here"},
+		{"case", "Some Title", "SOME TITLE"},
+		{"marks", "one, two; three", "one two - three."},
+		{"Japanese date", "最終更新日 2026年11月21日", "最終更新日 2025年3月1日"},
+		{"Arabic digits", "صفحة ١٢٣", "صفحة ٤"},
+		{"nothing", "", " 12 "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, Same, of(tt.before).Compare(of(tt.after)))
+			require.Zero(t, of(tt.before).Distance(of(tt.after)))
+		})
+	}
+}
+
+func TestCompareSeesWords(t *testing.T) {
+	for _, tt := range []struct{ name, before, after string }{
+		{"other words", "The cat sat on the mat", "A dog ran through our garden"},
+		{"one word", "sold", "free"},
+		{"two words", "now open", "now closed"},
+		{"order of two words", "dog man", "man dog"},
+		{"something out of nothing", "", "text"},
+		{"Japanese", "明日は雨が降るでしょう", "昨日は雪が積もりました"},
+		{"accent", "papa", "papá"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, Real, of(tt.before).Compare(of(tt.after)))
+		})
+	}
+	require.NotEqual(t, Same, of("ab c").Compare(of("a bc")))
+	require.Equal(t, Same, of("日 本").Compare(of("日本")))
+	require.Equal(t, "same minor real", fmt.Sprint(Same, Minor, Real))
+}
+
+// TestDistanceGrowsWithTheChange replaces more and more words of a text of a thousand, and takes
+// the mean of many texts.
+func TestDistanceGrowsWithTheChange(t *testing.T) {
+	const texts, words = 40, 1000
+	last := 0.0
+	for _, replaced := range []int{0, 1, 10, 50, 200, 1000} {
+		total, minor := 0, 0
+		for seed := range uint64(texts) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			before := prose(random, words)
+			after := append([]string(nil), before...)
+			for _, i := range random.Perm(words)[:replaced] {
+				after[i] = prose(random, 1)[0] + "x"
+			}
+			p, q := of(strings.Join(before, " ")), of(strings.Join(after, " "))
+			total += p.Distance(q)
+			if p.Compare(q) == Minor {
+				minor++
+			}
+		}
+		mean := float64(total) / texts
+		switch replaced {
+		case 0:
+			require.Zero(t, mean)
+		case 1:
+			require.Greater(t, minor, texts*9/10)
+			require.Less(t, mean, 2.5)
+		case 200, 1000:
+			require.Zero(t, minor)
+		}
+		if replaced > 0 {
+			require.Greater(t, mean, last)
+		}
+		last = mean
+	}
+	require.InDelta(t, 32, last, 3)
+}
+
+// TestCountsAgreeWithASimpleSum counts the bits of many hashes one by one.
+func TestCountsAgreeWithASimpleSum(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	var s sum
+	var want [64]int32
+	for range 1000 {
+		hash := random.Uint64()
+		s.count(hash)
+		for i := range want {
+			want[i] += int32(mix(hash) >> i & 1)
+		}
+	}
+	for range 600 {
+		s.count(42)
+		for i := range want {
+			want[i] += int32(mix(42) >> i & 1)
+		}
+	}
+	s.flush()
+	require.Equal(t, want, s.counts)
+}
+
+func TestOfAllocatesNothing(t *testing.T) {
+	text := []byte(strings.Join(prose(rand.New(rand.NewPCG(1, 0)), 100), " ") + " 日本 ÄÖ 12")
+	require.Zero(t, testing.AllocsPerRun(10, func() { Of(text) }))
+}
+
+// FuzzOf asserts that what is ignored can stand anywhere between words.
+func FuzzOf(f *testing.F) {
+	f.Add([]byte("Some text, of May 2026"), []byte("日本語 x"))
+	f.Add([]byte("\xff\xe6\x97"), []byte("\xa5"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		join := func(separator string) Print {
+			return Of([]byte(string(a) + separator + string(b)))
+		}
+		plain := join(" ")
+		for _, separator := range []string{", ", " 12:30 ", " -- MONDAY -- ", "\n\n"} {
+			if got := join(separator); got != plain {
+				t.Errorf("%q and %q: %+v with %q, but %+v", a, b, got, separator, plain)
+			}
+		}
+		if plain.Compare(plain) != Same {
+			t.Errorf("%q differs from itself", a)
+		}
+	})
+}
+
+func BenchmarkOf(b *testing.B) {
+	text := []byte(strings.Join(prose(rand.New(rand.NewPCG(1, 0)), 3000), " "))
+	b.ReportAllocs()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		Of(text)
+	}
+}

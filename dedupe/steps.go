@@ -1,0 +1,187 @@
+package dedupe
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// Steps are changes to a URL that usually lead to the same page, but by no rule. The zero Steps
+// makes none of them. They are made in the order of the fields.
+//
+// A parameter of the query is what stands between two "&", and its name what stands before its
+// first "=". Names are compared as they are written, but for the case of ASCII letters. If the
+// last parameter goes, the question mark goes, too.
+type Steps struct {
+	// DropTracking drops the parameters that advertisers and mailing services add to know where
+	// a visitor came from, such as utm_source and gclid. Tracking lists them. false means that
+	// they stay.
+	DropTracking bool
+
+	// DropSessions drops session ids: the parameters that are never anything else (PHPSESSID,
+	// jsessionid, …), those that sometimes are (sid, …) if their value is random by the looks of
+	// it, and in the path ";jsessionid=…" and ASP.NET's "(S(…))". false means that they stay.
+	DropSessions bool
+
+	// DropParams are names of further parameters to drop. nil means none.
+	DropParams []string
+
+	// SortParams sorts the parameters by name. Those of one name keep their order, as a list
+	// that was chosen from has an order. false means that the order stays.
+	SortParams bool
+
+	// DropIndex drops the name of an index file at the end of the path, such as index.html or
+	// default.aspx: servers show these files for the bare directory. false means that it stays.
+	DropIndex bool
+}
+
+// apply makes the steps on a parsed http or https URL.
+func (s Steps) apply(u *weburl.URL) {
+	if u.Query != "" && (s.DropTracking || s.DropSessions || len(s.DropParams) > 0) {
+		u.Query, u.HasQuery = s.keptParams(u.Query)
+	}
+	if u.Query != "" && s.SortParams {
+		u.Query = sortedParams(u.Query)
+	}
+	if s.DropSessions {
+		u.Path = withoutSessions(u.Path)
+	}
+	if s.DropIndex {
+		u.Path = withoutIndex(u.Path)
+	}
+}
+
+// keptParams returns a query without the parameters to drop, and whether any is left. It returns
+// the query itself if all are.
+func (s Steps) keptParams(query string) (kept string, some bool) {
+	dropped := 0
+	for param := range strings.SplitSeq(query, "&") {
+		if s.drops(param) {
+			dropped++
+		}
+	}
+	if dropped == 0 {
+		return query, true
+	}
+	var b strings.Builder
+	for param := range strings.SplitSeq(query, "&") {
+		if s.drops(param) {
+			continue
+		}
+		if some {
+			b.WriteByte('&')
+		}
+		b.WriteString(param)
+		some = true
+	}
+	return b.String(), some
+}
+
+func (s Steps) drops(param string) bool {
+	name, value, _ := strings.Cut(param, "=")
+	return s.DropTracking && isTracking(name) || s.DropSessions && isSession(name, value) ||
+		slices.ContainsFunc(s.DropParams, func(p string) bool { return strings.EqualFold(p, name) })
+}
+
+// sortedParams returns the query itself if it is sorted already.
+func sortedParams(query string) string {
+	byName := func(a, b string) int {
+		a, _, _ = strings.Cut(a, "=")
+		b, _, _ = strings.Cut(b, "=")
+		return strings.Compare(a, b)
+	}
+	sorted, last := true, ""
+	for param := range strings.SplitSeq(query, "&") {
+		sorted = sorted && byName(last, param) <= 0
+		last = param
+	}
+	if sorted {
+		return query
+	}
+	params := strings.Split(query, "&")
+	slices.SortStableFunc(params, byName)
+	return strings.Join(params, "&")
+}
+
+// withoutSessions drops session ids from a path. Taking something out of a segment could leave a
+// dot segment, which the next parser would resolve; such paths are nobody's session and stay.
+func withoutSessions(path string) string {
+	if !strings.ContainsAny(path, ";(") {
+		return path
+	}
+	var b strings.Builder
+	for segment := range strings.SplitSeq(path[1:], "/") {
+		if isASPSession(segment) {
+			continue
+		}
+		b.WriteByte('/')
+		b.WriteString(withoutPathSession(segment))
+	}
+	if isASPSession(path[strings.LastIndexByte(path, '/')+1:]) {
+		b.WriteByte('/')
+	}
+	return b.String()
+}
+
+// withoutPathSession drops ";jsessionid=…" from a segment, up to the next semicolon.
+func withoutPathSession(segment string) string {
+	file, params, found := strings.Cut(segment, ";")
+	if !found || isDots(file) {
+		return segment
+	}
+	kept := file
+	for param := range strings.SplitSeq(params, ";") {
+		if name, _, found := strings.Cut(param, "="); !found || !strings.EqualFold(name, "jsessionid") {
+			kept += ";" + param
+		}
+	}
+	return kept
+}
+
+// isDots reports whether a segment is one that dot segments are removed for.
+func isDots(segment string) bool {
+	plain := strings.ReplaceAll(strings.ReplaceAll(segment, "%2e", "."), "%2E", ".")
+	return plain == "." || plain == ".."
+}
+
+// isASPSession reports whether a segment is what ASP.NET puts into paths instead of a cookie:
+// letters with 24 characters in parentheses, as in (S(lit3py55t21z5v55vlm25s55)) or (A(…)F(…)).
+func isASPSession(segment string) bool {
+	rest, found := strings.CutPrefix(segment, "(")
+	if !found {
+		return false
+	}
+	rest, found = strings.CutSuffix(rest, ")")
+	if !found || rest == "" {
+		return false
+	}
+	for rest != "" {
+		if !isUpper(rest[0]) || !strings.HasPrefix(rest[1:], "(") {
+			return false
+		}
+		id, after, found := strings.Cut(rest[2:], ")")
+		if !found || len(id) < minSessionID {
+			return false
+		}
+		rest = after
+	}
+	return true
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// withoutIndex cuts the name of an index file off a path.
+func withoutIndex(path string) string {
+	slash := strings.LastIndexByte(path, '/')
+	name, extension, found := strings.Cut(path[slash+1:], ".")
+	if !found || !slices.Contains(indexExtensions, strings.ToLower(extension)) {
+		return path
+	}
+	for _, index := range indexNames {
+		if strings.EqualFold(name, index) {
+			return path[:slash+1]
+		}
+	}
+	return path
+}

@@ -1,0 +1,181 @@
+package dedupe_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+)
+
+var allSteps = dedupe.Steps{
+	DropTracking: true, DropSessions: true, DropParams: []string{"lang"}, SortParams: true,
+	DropIndex: true,
+}
+
+func TestSteps(t *testing.T) {
+	tracking := dedupe.Steps{DropTracking: true}
+	sessions := dedupe.Steps{DropSessions: true}
+	params := dedupe.Steps{DropParams: []string{"Lang", "x"}}
+	sorted := dedupe.Steps{SortParams: true}
+	index := dedupe.Steps{DropIndex: true}
+	for _, tt := range []struct {
+		name        string
+		steps       dedupe.Steps
+		input, want string
+	}{
+		{"none", dedupe.Steps{}, "/index.html?utm_source=a&b;jsessionid=1",
+			"/index.html?utm_source=a&b;jsessionid=1"},
+		{"tracking in the middle", tracking, "/?a=1&utm_source=x&b=2", "/?a=1&b=2"},
+		{"tracking at the ends", tracking, "/?gclid=x&a=1&fbclid=y", "/?a=1"},
+		{"tracking alone takes the question mark", tracking, "/?utm_id=x&_ga=2", "/"},
+		{"an empty query is not tracking", tracking, "/?", "/?"},
+		{"empty parameters stay", tracking, "/?&a&&utm_id=x&", "/?&a&&"},
+		{"only an empty parameter is left", tracking, "/?utm_id=x&", "/?"},
+		{"tracking in capitals", tracking, "/?UTM_Source=x&FBCLID=y&a", "/?a"},
+		{"tracking without a value", tracking, "/?gclid&a", "/?a"},
+		{"tracking as a value", tracking, "/?a=gclid", "/?a=gclid"},
+		{"longer than any name", tracking, "/?ml_subscriber_hash_=x", "/?ml_subscriber_hash_=x"},
+		{"longest name", tracking, "/?ml_subscriber_hash=x", "/"},
+		{"prefix of a name", tracking, "/?gcli=x", "/?gcli=x"},
+		{"escaped name", tracking, "/?%67clid=x", "/?%67clid=x"},
+		{"sessions stay with tracking", tracking, "/a;jsessionid=1?PHPSESSID=2",
+			"/a;jsessionid=1?PHPSESSID=2"},
+
+		{"session in the query", sessions, "/?PHPSESSID=a&b=1&JSESSIONID=c", "/?b=1"},
+		{"random sid", sessions, "/?sid=0123456789abcdef0123456789ABCDEF&a", "/?a"},
+		{"short sid", sessions, "/?sid=12ab", "/?sid=12ab"},
+		{"number as a sid", sessions, "/?sid=12345678901234567890", "/?sid=12345678901234567890"},
+		{"word as a session", sessions, "/?session=internationalization1",
+			"/?session=internationalization1"},
+		{"sid with other characters", sessions, "/?sid=0123456789abcdef-123",
+			"/?sid=0123456789abcdef-123"},
+		{"session in the path", sessions, "/a/b.jsp;jsessionid=1F?c", "/a/b.jsp?c"},
+		{"session between other path parameters", sessions, "/a;b=1;JSESSIONID=2;c/d", "/a;b=1;c/d"},
+		{"session in a directory", sessions, "/a;jsessionid=1/b", "/a/b"},
+		{"session without a value", sessions, "/a;jsessionid", "/a;jsessionid"},
+		{"session after dots", sessions, "/a/..;jsessionid=1/b", "/a/..;jsessionid=1/b"},
+		{"session after escaped dots", sessions, "/a/.%2E;jsessionid=1", "/a/.%2E;jsessionid=1"},
+		{"ASP.NET", sessions, "/(S(lit3py55t21z5v55vlm25s55))/a.aspx", "/a.aspx"},
+		{"ASP.NET with two ids", sessions, "/a/(A(0123456789abcdefgh)F(0123456789abcdefgh))/b", "/a/b"},
+		{"ASP.NET at the end", sessions, "/a/(S(lit3py55t21z5v55vlm25s55))", "/a/"},
+		{"ASP.NET alone", sessions, "/(S(lit3py55t21z5v55vlm25s55))", "/"},
+		{"other parentheses", sessions, "/a_(b)/(S(short))/(x)/()", "/a_(b)/(S(short))/(x)/()"},
+
+		{"own parameters", params, "/?a&lang=de&LANG&X=1&xy", "/?a&xy"},
+
+		{"sorted", sorted, "/?b=1&a=2&c", "/?a=2&b=1&c"},
+		{"values keep their order", sorted, "/?b=2&a=2&b=1&a=1", "/?a=2&a=1&b=2&b=1"},
+		{"names are compared, not parameters", sorted, "/?a-b=1&a=2", "/?a=2&a-b=1"},
+		{"empty parameters come first", sorted, "/?a&&", "/?&&a"},
+
+		{"index", index, "/a/index.html", "/a/"},
+		{"index at the root", index, "/index.php?a=1", "/?a=1"},
+		{"index in capitals", index, "/Default.ASPX", "/"},
+		{"index of another kind", index, "/index.txt", "/index.txt"},
+		{"index as a directory", index, "/index.html/", "/index.html/"},
+		{"index in a longer name", index, "/myindex.html", "/myindex.html"},
+		{"no extension", index, "/index", "/index"},
+		{"two extensions", index, "/index.html.en", "/index.html.en"},
+
+		{"all", allSteps, "/index.jsp;jsessionid=1?z&lang=x&utm_id=1&sid=ab&a", "/?a&sid=ab&z"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.steps.Canonical("https://a.test" + tt.input)
+			require.NoError(t, err)
+			require.Equal(t, "https://a.test"+tt.want, got)
+			again, err := tt.steps.Canonical(got)
+			require.NoError(t, err)
+			require.Equal(t, got, again)
+		})
+	}
+}
+
+func TestStepsAreMadeBeforeTheLengthIsMeasured(t *testing.T) {
+	url := longURL(dedupe.MaxLength) + "?utm_source=x"
+	_, err := dedupe.Canonical(url)
+	require.ErrorIs(t, err, dedupe.ErrTooLong)
+	got, err := dedupe.Steps{DropTracking: true}.Canonical(url)
+	require.NoError(t, err)
+	require.Equal(t, longURL(dedupe.MaxLength), got)
+}
+
+func TestStepsOnACleanURLCostNoAllocation(t *testing.T) {
+	const url = "https://a.test/b/c(d);e?a=1&b=2&sid=3"
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		steps := allSteps
+		steps.DropSessions = false // a path with parameters or parentheses is built anew
+		if got, err := steps.Canonical(url); got != url || err != nil {
+			t.Errorf("Canonical(%q) = %q, %v", url, got, err)
+		}
+	}))
+	const plain = "https://a.test/b/c?a=1&b=2&sid=3"
+	require.Zero(t, testing.AllocsPerRun(10, func() { _, _ = allSteps.Canonical(plain) }))
+}
+
+func TestTracking(t *testing.T) {
+	names := slices.Collect(dedupe.Tracking())
+	require.True(t, slices.IsSorted(names))
+	require.Subset(t, names, []string{"utm_*", "gclid", "fbclid", "msclkid"})
+	for _, name := range names {
+		require.Equal(t, strings.ToLower(name), name)
+		url, err := allSteps.Canonical("https://a.test/?" + strings.ReplaceAll(name, "*", "x") + "=1")
+		require.NoError(t, err)
+		require.Equal(t, "https://a.test/", url, name)
+	}
+}
+
+// FuzzStepsAreIdempotent tries all choices of steps. Whether the plain canonical form is made
+// first must not matter.
+func FuzzStepsAreIdempotent(f *testing.F) {
+	f.Add("https://a.test/;jsessionid=1;b/..;jsessionid=/(S(0123456789abcdef))//index.html?b&a&utm_x",
+		uint8(31))
+	f.Add("http://a.test/%2e;jsessionid=1/(S(0123456789abcdef))?&&sid=0123456789abcdef&", uint8(2))
+	f.Fuzz(func(t *testing.T, in string, choice uint8) {
+		steps := dedupe.Steps{
+			DropTracking: choice&1 != 0,
+			DropSessions: choice&2 != 0,
+			SortParams:   choice&4 != 0,
+			DropIndex:    choice&8 != 0,
+		}
+		if choice&16 != 0 {
+			steps.DropParams = []string{"a"}
+		}
+		once, err := steps.Canonical(in)
+		if err != nil {
+			t.Skip()
+		}
+		if twice, err := steps.Canonical(once); err != nil || twice != once {
+			t.Errorf("%+v: %q becomes %q, then %q, %v", steps, in, once, twice, err)
+		}
+		plain, err := dedupe.Canonical(in)
+		if err != nil {
+			t.Skip() // too long without the steps
+		}
+		if twice, err := steps.Canonical(plain); err != nil || twice != once {
+			t.Errorf("%+v: %q becomes %q, but %q becomes %q, %v", steps, in, once, plain, twice, err)
+		}
+		if len(once) > len(plain) {
+			t.Errorf("%+v: %q grows to %q", steps, plain, once)
+		}
+		if plainAgain, err := dedupe.Canonical(once); err != nil || plainAgain != once {
+			t.Errorf("%+v: %q becomes %q, which is not canonical: %q", steps, in, once, plainAgain)
+		}
+	})
+}
+
+func BenchmarkSteps(b *testing.B) {
+	for _, bb := range []struct{ name, url string }{
+		{"clean", canonicalURL},
+		{"tracked", canonicalURL + "&utm_source=newsletter&utm_medium=email&fbclid=IwAR0123456789"},
+	} {
+		b.Run("url="+bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = allSteps.Canonical(bb.url)
+			}
+		})
+	}
+}

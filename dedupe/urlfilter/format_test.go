@@ -1,0 +1,169 @@
+package urlfilter_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+)
+
+func TestFormat(t *testing.T) {
+	deep := func(n int) string { return "https://a.example.com" + segments(n) }
+	params := func(n int) string {
+		query := "https://example.com/?p0"
+		for i := range n - 1 {
+			query += fmt.Sprintf("&p%d", i+1)
+		}
+		return query
+	}
+	for _, tt := range []struct {
+		name string
+		url  string
+		want urlfilter.Reason
+	}{
+		{"page", "https://www.example.com/a/b?c=1", urlfilter.Fine},
+		{"home page", "https://example.com/", urlfilter.Fine},
+		{"address", "http://192.0.2.1:8080/", urlfilter.Fine},
+		{"IPv6 address", "http://[2001:db8::1]/", urlfilter.Fine},
+		{"private suffix", "https://someone.github.io/", urlfilter.Fine},
+		{"root dot", "https://example.com./", urlfilter.Fine},
+		{"single label", "http://intranet/", urlfilter.UnknownSuffix},
+		{"unlisted top-level domain", "http://a.invalid/", urlfilter.UnknownSuffix},
+		{"as long as may be", "https://example.com/" + strings.Repeat("x", 2063), urlfilter.Fine},
+		{"too long", "https://example.com/" + strings.Repeat("x", 2064), urlfilter.TooLong},
+		{"deep", deep(20), urlfilter.Fine},
+		{"too deep", deep(21), urlfilter.TooDeep},
+		{"segment thrice", "https://example.com/a/a/b/a", urlfilter.Fine},
+		{"segment four times", "https://example.com/a/b/a/b/a/b/a", urlfilter.Repeating},
+		{"segment four times with a query", "https://example.com/a/a/a/a?b", urlfilter.Repeating},
+		{"many slashes", "https://example.com/a/////", urlfilter.Fine},
+		{"many slashes in the middle", "https://example.com/a/////b", urlfilter.Repeating},
+		{"many parameters", params(30), urlfilter.Fine},
+		{"too many parameters", params(31), urlfilter.ManyParams},
+		{"parameter with other values", "https://example.com/?a=1&a=2&a=3&a=4&a=5", urlfilter.Fine},
+		{"parameter with the same value", "https://example.com/?a=1&a=1&a=1&a=1", urlfilter.Repeating},
+
+		{"news", "https://example.com/2026/11/21/title", urlfilter.Fine},
+		{"soon", "https://example.com/2028/12", urlfilter.Fine},
+		{"far month", "https://example.com/2029/01", urlfilter.Calendar},
+		{"far day", "https://example.com/events/2031-05-31/", urlfilter.Calendar},
+		{"maybe a day, maybe a number", "https://example.com/events/20310531", urlfilter.Fine},
+		{"farther than any calendar", "https://example.com/3000/12", urlfilter.Fine},
+		{"long ago", "https://example.com/1926/5", urlfilter.Calendar},
+		{"a hundred years less one", "https://example.com/1927/5", urlfilter.Fine},
+		{"a number", "https://example.com/9000/items", urlfilter.Fine},
+		{"a number before another", "https://example.com/9000/99", urlfilter.Fine},
+		{"a longer number", "https://example.com/90001", urlfilter.Fine},
+		{"a much longer number", "https://example.com/203105311", urlfilter.Fine},
+		{"no month 13", "https://example.com/2031-13", urlfilter.Fine},
+		{"no month 0", "https://example.com/2031/0", urlfilter.Fine},
+		{"a year and a name", "https://example.com/2031-in-review", urlfilter.Fine},
+		{"a year alone", "https://example.com/2031/", urlfilter.Fine},
+		{"far date as a value", "https://example.com/?a&date=2031-05", urlfilter.Calendar},
+		{"year and month", "https://example.com/?month=5&year=2031", urlfilter.Calendar},
+		{"year and no month", "https://example.com/?year=2031", urlfilter.Fine},
+		{"near year and month", "https://example.com/?y=2026&m=5", urlfilter.Fine},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // in which it is the year 2000 for ever
+				url := shiftYears(tt.url)
+				require.Equal(t, tt.want, urlfilter.Format{}.Check(url), url)
+			})
+		})
+	}
+}
+
+// shiftYears brings the years of the table, which was written for 2026, to the year 2000.
+func shiftYears(url string) string {
+	return strings.NewReplacer(
+		"2031", "2005", "2029", "2003", "2028", "2002", "2026", "2000", "1927", "1901", "1926", "1900",
+	).Replace(url)
+}
+
+func segments(n int) (path string) {
+	for i := range n {
+		path += fmt.Sprintf("/%d", i)
+	}
+	return path
+}
+
+func TestFormatOptions(t *testing.T) {
+	off := urlfilter.Format{
+		AnySuffix: true, MaxLength: -1, MaxSegments: -1, MaxRepeats: -1, MaxParams: -1, Years: -1,
+	}
+	for _, url := range []string{
+		"http://intranet/",
+		"https://example.com/" + strings.Repeat("x", 7000),
+		"https://example.com" + segments(50),
+		"https://example.com" + strings.Repeat("/a", 50),
+		"https://example.com/?" + strings.Repeat("&a", 50),
+		fmt.Sprintf("https://example.com/%d/12", time.Now().Year()+10),
+	} {
+		require.NotEqual(t, urlfilter.Fine, urlfilter.Format{}.Check(url), url)
+		require.Equal(t, urlfilter.Fine, off.Check(url), url)
+	}
+	require.Equal(t, urlfilter.TooDeep, off.Check("https://example.com"+segments(65)))
+	require.Equal(t, urlfilter.ManyParams, off.Check("https://example.com/?"+strings.Repeat("&a", 64)))
+
+	strict := urlfilter.Format{MaxLength: 30, MaxSegments: 2, MaxRepeats: 1, MaxParams: 1}
+	require.Equal(t, urlfilter.TooLong, strict.Check("https://example.com/123456789012"))
+	require.Equal(t, urlfilter.TooDeep, strict.Check("https://example.com/a/b/c"))
+	require.Equal(t, urlfilter.Repeating, strict.Check("https://example.com/a/a"))
+	require.Equal(t, urlfilter.ManyParams, strict.Check("https://example.com/?a&b"))
+}
+
+func TestMalformed(t *testing.T) {
+	for url, want := range map[string]urlfilter.Reason{
+		"https://example.com/": urlfilter.Fine,
+		"nonsense":             urlfilter.NotURL,
+		"mailto:a@example.com": urlfilter.OtherScheme,
+		"https://example.com/" + strings.Repeat("x", 10000): urlfilter.TooLong,
+	} {
+		_, err := dedupe.Canonical(url)
+		require.Equal(t, want, urlfilter.Malformed(err), url)
+	}
+}
+
+// TestCheckAllocatesHardly allows for the one error value that publicsuffix makes and drops when it
+// asks whether a host is an address.
+func TestCheckAllocatesHardly(t *testing.T) {
+	const url = "https://www.example.com/a/b/2026/11/21/title.html?id=12&date=2026-11&page=3"
+	check := func() { urlfilter.Format{}.Check(url) }
+	require.LessOrEqual(t, testing.AllocsPerRun(10, check), 1.0)
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add("https://example.com/2031-05/a/a/a/a?year=2031&m=1")
+	f.Add("http:///\x00[::1")
+	f.Fuzz(func(t *testing.T, in string) {
+		urlfilter.Format{}.Check(in) // any bytes must not panic
+		url, err := dedupe.Canonical(in)
+		if err != nil {
+			t.Skip()
+		}
+		if (urlfilter.Format{MaxLength: len(url)}).Check(url) == urlfilter.TooLong {
+			t.Errorf("%q is longer than itself", url)
+		}
+		// What is fine stays fine when a bound is widened, and no bound at all is the widest.
+		wide := urlfilter.Format{MaxLength: 8000, MaxSegments: 30, MaxRepeats: 9, MaxParams: 60}
+		if why := wide.Check(url); why != urlfilter.Fine &&
+			(urlfilter.Format{}).Check(url) == urlfilter.Fine {
+			t.Errorf("%q is fine, but by wider bounds: %s", url, why)
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	const url = "https://www.example.com/a/b/2026/11/21/title.html?id=12&date=2026-11&page=3"
+	b.ReportAllocs()
+	for b.Loop() {
+		urlfilter.Format{}.Check(url)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "urls/s")
+}

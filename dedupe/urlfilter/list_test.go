@@ -1,0 +1,226 @@
+package urlfilter_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+)
+
+const operatorsList = `
+# hosts
+example.com
++ good.example.com
+BÜCHER.example
+192.0.2.1
+[2001:db8::1]
+
+# prefixes
+https://a.example/dir/
+https://a.example/dir/sub/page
+https://b.example
++https://a.example/dir/good
+
+=https://c.example/page?a
+/[?&]sort=/
++=http://d.example/?sort=1
+`
+
+func parse(t testing.TB, text string) *urlfilter.List {
+	t.Helper()
+	list, err := urlfilter.Parse(strings.NewReader(text), "list")
+	require.NoError(t, err)
+	return list
+}
+
+func TestList(t *testing.T) {
+	list := parse(t, operatorsList)
+	for _, tt := range []struct {
+		name, url string
+		allowed   bool
+		entry     string
+	}{
+		{"unnamed", "https://other.example/", true, ""},
+		{"host", "https://example.com/x", false, "example.com"},
+		{"host with a port", "http://example.com:81/", false, "example.com"},
+		{"host with a root dot", "http://example.com./", false, "example.com"},
+		{"host below", "https://www.example.com/", false, "example.com"},
+		{"host that only ends so", "https://myexample.com/", true, ""},
+		{"host above", "https://com/", true, ""},
+		{"allowed host", "https://good.example.com/", true, "+ good.example.com"},
+		{"host below the allowed one", "https://a.good.example.com/", true, "+ good.example.com"},
+		{"international host", "https://xn--bcher-kva.example/", false, "BÜCHER.example"},
+		{"address", "http://192.0.2.1/", false, "192.0.2.1"},
+		{"host that ends like an address", "http://a.192.0.2.1.example/", true, ""},
+		{"IPv6 address", "http://[2001:db8::1]/", false, "[2001:db8::1]"},
+		{"prefix", "https://a.example/dir/x", false, "https://a.example/dir/"},
+		{"prefix itself", "https://a.example/dir/", false, "https://a.example/dir/"},
+		{"prefix of the prefix", "https://a.example/dir", true, ""},
+		{"prefix below a prefix", "https://a.example/dir/sub/page2", false, "https://a.example/dir/"},
+		{"prefix of another scheme", "http://a.example/dir/x", true, ""},
+		{"allowed prefix", "https://a.example/dir/good/x", true, "+https://a.example/dir/good"},
+		{"prefix of a host", "https://b.example/x", false, "https://b.example"},
+		{"host that begins like the prefix", "https://b.example.org/x", true, ""},
+		{"exact", "https://c.example/page?a", false, "=https://c.example/page?a"},
+		{"more than exact", "https://c.example/page?a&b", true, ""},
+		{"pattern", "http://e.example/?a&sort=1", false, "/[?&]sort=/"},
+		{"allowed exactly", "http://d.example/?sort=1", true, "+=http://d.example/?sort=1"},
+		{"no URL", "", true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := list.Match(tt.url)
+			require.Equal(t, tt.allowed, got.Allowed)
+			require.Equal(t, tt.entry, got.Entry)
+			if tt.entry == "" {
+				require.Zero(t, got.Line)
+			} else {
+				require.Equal(t, tt.entry, strings.Split(operatorsList, "\n")[got.Line-1])
+			}
+		})
+	}
+}
+
+func TestStarMakesAListOfWhatIsAllowed(t *testing.T) {
+	list := parse(t, "*\n+example.com\n")
+	require.True(t, list.Match("https://www.example.com/").Allowed)
+	require.Equal(t, urlfilter.Verdict{Entry: "*", Line: 1}, list.Match("https://a.example/"))
+	require.True(t, parse(t, "").Match("https://a.example/").Allowed)
+	require.True(t, (*urlfilter.List)(nil).Match("https://a.example/").Allowed)
+}
+
+func TestBadEntriesAreNamed(t *testing.T) {
+	for text, reason := range map[string]string{
+		"a b":                   "is neither a host",
+		"example.com/path":      "is neither a host",
+		"example.com:80":        "",
+		"example.com:81":        "is neither a host",
+		"/(/":                   "is no regular expression",
+		"//":                    "is neither a host",
+		"ftp://example.com/":    "is no http(s) URL",
+		"=example.com":          "is no http(s) URL after the equals sign",
+		"+":                     "is neither a host",
+		"user@example.com":      "",
+		"https://exa mple.com/": "is no http(s) URL",
+	} {
+		_, err := urlfilter.Parse(strings.NewReader("# first\n\n"+text+"\n"), "deny.txt")
+		if reason == "" {
+			require.NoError(t, err, text)
+			continue
+		}
+		require.ErrorIs(t, err, urlfilter.ErrSyntax, text)
+		var syntax *urlfilter.SyntaxError
+		require.ErrorAs(t, err, &syntax)
+		require.Equal(t, 3, syntax.Line)
+		require.Equal(t, text, syntax.Entry)
+		require.Contains(t, syntax.Reason, reason)
+		require.Contains(t, err.Error(), "urlfilter: deny.txt:3: ")
+	}
+	broken := errors.New("broken")
+	_, err := urlfilter.Parse(iotest.ErrReader(broken), "deny.txt")
+	require.ErrorIs(t, err, broken)
+}
+
+// TestPrefixesAgreeWithASimpleSearch compares the look-up with trying all prefixes in turn.
+func TestPrefixesAgreeWithASimpleSearch(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		path := func() string {
+			b := make([]byte, random.IntN(5))
+			for i := range b {
+				b[i] = "ab/"[random.IntN(3)]
+			}
+			return "https://a.example/" + string(b)
+		}
+		var prefixes []string
+		for range random.IntN(12) {
+			prefixes = append(prefixes, path())
+		}
+		list := parse(t, strings.Join(prefixes, "\n"))
+		for range 100 {
+			url := path() + path()[len("https://a.example/"):]
+			want := true
+			for _, prefix := range prefixes {
+				want = want && !strings.HasPrefix(url, prefix)
+			}
+			require.Equal(t, want, list.Match(url).Allowed, "%q in %q", url, prefixes)
+		}
+	}
+}
+
+func TestReloadKeepsTheOldListOnErrors(t *testing.T) {
+	var live urlfilter.Live
+	require.True(t, live.Match("https://a.example/").Allowed)
+	require.NoError(t, live.Reload(strings.NewReader("a.example"), "list"))
+	require.False(t, live.Match("https://a.example/").Allowed)
+	require.ErrorIs(t, live.Reload(strings.NewReader("a b"), "list"), urlfilter.ErrSyntax)
+	require.False(t, live.Match("https://a.example/").Allowed)
+	live.Store(nil)
+	require.True(t, live.Match("https://a.example/").Allowed)
+}
+
+// TestReloadIsAtomic swaps two lists while others ask: each answer is one list's, whole.
+func TestReloadIsAtomic(t *testing.T) {
+	var live urlfilter.Live
+	lists := []*urlfilter.List{parse(t, "a.example"), parse(t, "\nexample")}
+	live.Store(lists[0])
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 2000 {
+				got := live.Match("https://a.example/")
+				if fmt.Sprint(got) != "{false a.example 1}" && fmt.Sprint(got) != "{false example 2}" {
+					t.Errorf("%+v", got)
+					return
+				}
+			}
+		})
+	}
+	for i := range 2000 {
+		live.Store(lists[i%2])
+	}
+	wg.Wait()
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(operatorsList, "https://a.example/dir/x")
+	f.Fuzz(func(t *testing.T, text, url string) {
+		list, err := urlfilter.Parse(strings.NewReader(text), "list")
+		if err != nil {
+			if !errors.Is(err, urlfilter.ErrSyntax) && len(text) < 60_000 {
+				t.Errorf("Parse(%q): %v", text, err)
+			}
+			return
+		}
+		got := list.Match(url)
+		if got.Line == 0 {
+			if !got.Allowed || got.Entry != "" {
+				t.Errorf("%q: %+v", url, got)
+			}
+			return
+		}
+		// The entry alone must decide the same way, if it denies.
+		if again := parse(t, got.Entry).Match(url); !got.Allowed && again.Allowed {
+			t.Errorf("%q: %+v, but its entry says %+v", url, got, again)
+		}
+	})
+}
+
+func BenchmarkMatch(b *testing.B) {
+	var text strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&text, "host%d.example\nhttps://other%d.example/dir/\n", i, i)
+	}
+	list := parse(b, text.String())
+	b.ReportAllocs()
+	for b.Loop() {
+		list.Match("https://www.host7.example.net/page")
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "urls/s")
+}
