@@ -3,13 +3,20 @@ package scheduler_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/spinneret-go/spinneret/scheduler"
 )
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // ip returns the n-th of many addresses.
 func ip(n int) netip.Addr {
@@ -29,37 +36,151 @@ func crowd(hosts int) []scheduler.Task[int] {
 	return tasks
 }
 
-// BenchmarkCycle gives a lease, gives it back and adds the next task of the host, while time runs
-// so that hosts get ready as fast as they are leased.
+// A treadmill gives a lease, gives it back and adds the next task of the host, while time runs so
+// that hosts get ready as fast as they are leased.
+type treadmill struct {
+	s     *scheduler.Scheduler[int]
+	tasks []scheduler.Task[int]
+	now   time.Time
+	step  time.Duration
+}
+
+// newTreadmill returns one that runs smoothly: with leases that are spread over the delay.
+func newTreadmill(tasks []scheduler.Task[int]) *treadmill {
+	m := &treadmill{
+		s:     scheduler.New[int](scheduler.Options{MaxQueue: -1}),
+		tasks: tasks, now: start, step: scheduler.DefaultHostDelay / time.Duration(len(tasks)),
+	}
+	for _, t := range tasks {
+		_ = m.s.Add(t)
+	}
+	for range 2 * len(tasks) {
+		m.cycle()
+	}
+	return m
+}
+
+func (m *treadmill) cycle() {
+	for {
+		lease, wait := m.s.TryNext(m.now)
+		if lease != nil {
+			lease.Done(scheduler.Outcome{})
+			_ = m.s.Add(m.tasks[lease.Item()])
+			m.now = m.now.Add(m.step)
+			return
+		}
+		m.now = m.now.Add(wait)
+	}
+}
+
+// BenchmarkCycle has the hosts in the order in which they were added, which the caches like, or in
+// none, which is what a crawl is like.
 func BenchmarkCycle(b *testing.B) {
-	for _, hosts := range []int{1e3, 1e5, 1e6} {
-		b.Run(fmt.Sprintf("hosts=%d", hosts), func(b *testing.B) {
-			tasks := crowd(hosts)
-			s := scheduler.New[int](scheduler.Options{})
-			for _, t := range tasks {
-				_ = s.Add(t)
-			}
-			now, step := start, scheduler.DefaultHostDelay/time.Duration(hosts)
-			cycle := func() {
-				lease, wait := s.TryNext(now)
-				for lease == nil {
-					now = now.Add(wait)
-					lease, wait = s.TryNext(now)
+	for _, order := range []string{"added", "random"} {
+		for _, hosts := range []int{1e3, 1e5, 1e6, 1e7} {
+			b.Run(fmt.Sprintf("order=%s/hosts=%d", order, hosts), func(b *testing.B) {
+				if hosts > 1e6 && testing.Short() {
+					b.Skip("4 GB; not with -short")
 				}
-				lease.Done(scheduler.Outcome{})
-				_ = s.Add(tasks[lease.Item()])
-				now = now.Add(step)
-			}
-			for range 2 * hosts { // until leases are spread over the delay
-				cycle()
-			}
+				tasks := crowd(hosts)
+				m := newTreadmill(tasks)
+				if order == "random" {
+					// Each host comes back after a delay of its own, and so the order is lost.
+					shuffle(m)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					m.cycle()
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "leases/s")
+			})
+		}
+	}
+}
+
+// shuffle leases every host once more, with the next visit at a random time.
+func shuffle(m *treadmill) {
+	var leases []*scheduler.Lease[int]
+	m.now = m.now.Add(scheduler.DefaultHostDelay)
+	for range m.tasks {
+		lease, _ := m.s.TryNext(m.now)
+		leases = append(leases, lease)
+	}
+	rand.Shuffle(len(leases), func(i, j int) { leases[i], leases[j] = leases[j], leases[i] })
+	for i, lease := range leases {
+		lease.Done(scheduler.Outcome{Start: m.now.Add(time.Duration(i) * m.step)})
+		_ = m.s.Add(m.tasks[lease.Item()])
+	}
+	m.now = m.now.Add(scheduler.DefaultHostDelay)
+}
+
+// BenchmarkBatch is a cycle of a hundred leases at a time.
+func BenchmarkBatch(b *testing.B) {
+	m := newTreadmill(crowd(1e6))
+	leases, again := make([]scheduler.Lease[int], 100), make([]scheduler.Task[int], 100)
+	b.ReportAllocs()
+	cycles := 0
+	for b.Loop() {
+		n, wait := m.s.TryNextBatch(m.now, leases)
+		for i := range n {
+			leases[i].Done(scheduler.Outcome{})
+			again[i] = m.tasks[leases[i].Item()]
+		}
+		_, _ = m.s.AddBatch(again[:n])
+		cycles += n
+		m.now = m.now.Add(wait + time.Duration(len(leases))*m.step)
+	}
+	b.ReportMetric(float64(cycles)/b.Elapsed().Seconds(), "leases/s")
+}
+
+// BenchmarkGoroutines has callers of Next, Done and Add without a delay, so that the lock is all
+// that they wait for.
+func BenchmarkGoroutines(b *testing.B) {
+	for _, goroutines := range []int{1, 2, 8} {
+		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
+			tasks := crowd(1e5)
+			s := scheduler.New[int](scheduler.Options{HostDelay: -1})
+			_, _ = s.AddBatch(append([]scheduler.Task[int](nil), tasks...))
 			b.ReportAllocs()
-			for b.Loop() {
-				cycle()
+			b.ResetTimer()
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var wg sync.WaitGroup
+			for range goroutines {
+				wg.Go(func() {
+					for left.Add(-1) >= 0 {
+						lease, err := s.Next(b.Context())
+						if err != nil {
+							return
+						}
+						lease.Done(scheduler.Outcome{})
+						_ = s.Add(tasks[lease.Item()])
+					}
+				})
 			}
+			wg.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "leases/s")
 		})
 	}
+}
+
+// BenchmarkOneHost adds ten million tasks for one host and takes some.
+func BenchmarkOneHost(b *testing.B) {
+	if testing.Short() {
+		b.Skip("400 MB; not with -short")
+	}
+	const tasks = 10_000_000
+	for b.Loop() {
+		s := scheduler.New[int](scheduler.Options{HostDelay: -1, MaxQueue: -1})
+		for i := range tasks {
+			_ = s.Add(scheduler.Task[int]{Host: "a", Addr: ip(1), Item: i})
+		}
+		for range tasks / 10 {
+			lease, _ := s.TryNext(start)
+			lease.Done(scheduler.Outcome{})
+		}
+	}
+	b.ReportMetric(1.1*tasks*float64(b.N)/b.Elapsed().Seconds(), "operations/s")
 }
 
 // heap returns the bytes that are in use.
@@ -70,32 +191,116 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// BenchmarkMemory reports what a host costs of which the delay runs and nothing is queued, with its
-// name and its address, and what a queued task costs, with its item of 8 bytes.
+// BenchmarkMemory reports what a host costs of which the delay runs and nothing is queued, without
+// its name and without its address; what such an address costs; and what a queued task costs,
+// without its item.
 func BenchmarkMemory(b *testing.B) {
-	const hosts, tasksPerHost = 100_000, 10
+	const hosts, tasksPerHost, item = 1_000_000, 10, 8
 	tasks := crowd(hosts)
-	var idle, queued float64
-	for b.Loop() {
-		s := scheduler.New[int](scheduler.Options{})
+	run := func(addr bool) (idle, queued float64) {
+		s := scheduler.New[int](scheduler.Options{MaxQueue: -1})
 		empty := heap()
+		visit := func(t scheduler.Task[int]) scheduler.Task[int] {
+			if !addr {
+				t.Addr = netip.Addr{}
+			}
+			return t
+		}
 		for _, t := range tasks {
-			_ = s.Add(t)
+			_ = s.Add(visit(t))
 			lease, _ := s.TryNext(start)
 			lease.Done(scheduler.Outcome{})
 		}
 		idle = heap() - empty
 		for range tasksPerHost {
 			for _, t := range tasks {
-				_ = s.Add(t)
+				_ = s.Add(visit(t))
 			}
 		}
 		queued = heap() - empty - idle
 		runtime.KeepAlive(s)
+		return idle, queued
+	}
+	name := float64(len(tasks[0].Host))
+	for b.Loop() {
+		alone, _ := run(false)
+		both, queued := run(true)
+		b.ReportMetric(alone/hosts-name, "B/host")
+		b.ReportMetric((both-alone)/hosts, "B/addr")
+		b.ReportMetric(queued/hosts/tasksPerHost-item, "B/task")
 	}
 	runtime.KeepAlive(tasks)
-	b.ReportMetric(idle/hosts, "B/host")
-	b.ReportMetric(queued/hosts/tasksPerHost, "B/task")
 }
 
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// BenchmarkCollector has the garbage collector look at a million hosts and ten million tasks, with
+// nothing else in the heap to speak of, and reports the processor time that it takes to mark them.
+func BenchmarkCollector(b *testing.B) {
+	if testing.Short() {
+		b.Skip("500 MB; not with -short")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	s := scheduler.New[int](scheduler.Options{MaxQueue: -1})
+	for i := range int(1e7) {
+		n := i % 1e6
+		_ = s.Add(scheduler.Task[int]{Host: fmt.Sprintf("www.host-%07d.example", n), Addr: ip(n)})
+	}
+	runtime.GC()
+	before := markSeconds()
+	for b.Loop() {
+		runtime.GC()
+	}
+	b.ReportMetric((markSeconds()-before)/float64(b.N)*1e3, "ms/mark")
+	runtime.KeepAlive(s)
+}
+
+// markSeconds returns the processor time that marking has taken so far.
+func markSeconds() (sum float64) {
+	samples := []metrics.Sample{
+		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
+		{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"},
+		{Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
+	}
+	metrics.Read(samples)
+	for _, s := range samples {
+		sum += s.Value.Float64()
+	}
+	return sum
+}
+
+// BenchmarkState writes the state of a million hosts of which one in a hundred is unusual.
+func BenchmarkState(b *testing.B) {
+	m := newTreadmill(crowd(1e6))
+	for i := range m.tasks {
+		if i%100 == 0 {
+			m.s.SetDelay(m.tasks[i].Host, time.Minute)
+		}
+	}
+	var state []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		state = m.s.AppendState(state[:0], m.now)
+	}
+	b.ReportMetric(float64(len(state)), "B/state")
+}
+
+// BenchmarkStepped visits one URL of each address per step, with lists that take them all.
+func BenchmarkStepped(b *testing.B) {
+	const addrs = 1 << 10
+	s := scheduler.NewStepped[int](scheduler.SteppedOptions{})
+	now := time.Now()
+	for i := range addrs {
+		s.Add(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 0, i)
+	}
+	b.ReportAllocs()
+	cycles := 0
+	for cycles < b.N {
+		items, wait := s.Next(now)
+		now = now.Add(max(wait, 0))
+		for _, i := range items {
+			s.Add(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 0, i)
+			s.Done(now)
+			cycles++
+		}
+	}
+	b.ReportMetric(float64(cycles)/b.Elapsed().Seconds(), "cycles/s")
+}

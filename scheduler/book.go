@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"math"
-	"net/netip"
 	"time"
 )
 
@@ -12,210 +11,197 @@ const (
 	never   = math.MaxInt64 // after every time
 )
 
-// A book knows when each host and each address may be visited. It is the part of a Scheduler that
-// does not depend on the type of items, and it never asks what time it is. It requires that the
-// mutex of the Scheduler is held.
+// A book knows when each host, address and group may be visited. It is the part of a Scheduler
+// that does not depend on the type of items, and it never asks what time it is. It requires that
+// the mutex of the Scheduler is held.
 type book struct {
-	hostDelay, addrDelay int64
-	latencyFactor        float64
+	delay         [kinds]int64
+	most          [kinds]uint16 // leases at once
+	latencyFactor float64
+	maxDelay      int64 // 0 if there is none
+	backoff       int64 // of a host, after its first failure
+	maxBackoff    int64
 
-	now int64 // the latest time seen
+	now    int64  // the latest time seen
+	first  int64  // the first time seen
+	serial uint64 // of the last lease
 
-	hostIDs map[string]uint32
-	hosts   slab[host]
-	inState [stateCount]int // hosts, for Stats
-	addrIDs map[netip.Addr]uint32
-	addrs   slab[addr]
-	task    func(uint32) *task
+	directory
+	manners slab[manner]
+	tasks   slab[task]
+	visits  slab[visit]
+	inState [states]int // hosts, for Stats
 
-	// What only waits to be forgotten has wheels of its own: nobody has to wake up for it.
-	waitingHosts, waitingAddrs wheel
-	coolingHosts, coolingAddrs wheel
+	// Every host that waits for its time, and every gate that hosts wait for, is in the wheel, by
+	// its number in the directory. Nothing else is: nobody has to wake up for what is idle.
+	timers slab[timer]
+	wheel  wheel
 
-	// Each turn in the ring is good for one lease, so the next one is found without a search.
-	ready ring
+	// Each turn in the rings is good for one lease, so the next one is found without a search.
+	rings rings
+
+	// Until then nothing may be visited of which nothing is known, since LoadState; longAgo without.
+	restarted [kinds]int64
+
+	waitedFor [rules]int64 // leases
+	lateness  [lateBuckets]int64
 }
 
-// A task is the part of an entry of the queue that the book works with.
-type task struct {
-	notBefore int64
-	addr      uint32 // 0 if unknown
-	next      uint32 // task of the same host
+// A visit is a lease that is out.
+type visit struct {
+	serial            uint64 // tells it from those that had its number before
+	at                int64
+	host, addr, group uint32 // the gates that count, or 0
 }
 
-// A state says where a host or an address is to be found:
-//
-//	waiting ──► ready ──► leased
-//	   ▲          ▲          │
-//	   └──────────┴──────────┤  something to do there
-//	                         │
-//	cooling ◄────────────────┤  nothing to do, but the delay runs
-//	parked  ◄────────────────┘  nor does a delay run, but something refers to it
-//
-// From cooling and parked, work leads back to waiting or ready. What would be parked, but nothing
-// refers to it, is forgotten. What a host has to do is its queue, what an address has to do is its
-// line of hosts. Only settleHost and settleAddr choose between these states, and next leases.
-type state uint8
-
-const (
-	// A parked host has a delay of its own to remember. A parked address is that of a task whose
-	// host is not ready yet, or that is not the first of its queue.
-	parked state = iota
-
-	// What is cooling is in a wheel, to be forgotten when its delay has passed.
-	cooling
-
-	// What is waiting is in a wheel, and is wanted when its time has come.
-	waiting
-
-	// A ready address is in the ring. A ready host is in the line of its address, which need not be
-	// ready; if its address is unknown, the host itself is in the ring.
-	ready
-
-	leased
-
-	stateCount
-)
-
-// init makes b empty. The tasks that it works with are the caller's, by number.
-func (b *book) init(opts Options, tasks func(uint32) *task) {
-	b.hostDelay, b.addrDelay = int64(opts.HostDelay), int64(opts.AddrDelay)
+// init makes b empty.
+func (b *book) init(opts Options) {
+	addr, group := int64(opts.AddrDelay), int64(opts.GroupDelay)
+	b.delay = [kinds]int64{
+		aHost: int64(opts.HostDelay), anIPv4: addr, anIPv6: addr, aGroup: group,
+	}
+	perAddr := uint16(opts.MaxPerAddr)
+	b.most = [kinds]uint16{
+		aHost: uint16(opts.MaxPerHost), anIPv4: perAddr, anIPv6: perAddr,
+		aGroup: uint16(opts.MaxPerGroup),
+	}
 	b.latencyFactor = opts.LatencyFactor
+	b.maxDelay = int64(opts.MaxDelay)
+	b.backoff, b.maxBackoff = int64(opts.Backoff), int64(opts.MaxBackoff)
 	b.now = longAgo
-	b.hostIDs = make(map[string]uint32)
-	b.addrIDs = make(map[netip.Addr]uint32)
-	b.task = tasks
-	hostTimer := func(i uint32) *timer { return &b.hosts.at(i).timer }
-	addrTimer := func(i uint32) *timer { return &b.addrs.at(i).timer }
-	b.waitingHosts = wheel{at: hostTimer, fire: b.settleHost}
-	b.coolingHosts = wheel{at: hostTimer, fire: b.settleHost}
-	b.waitingAddrs = wheel{at: addrTimer, fire: b.settleAddr}
-	b.coolingAddrs = wheel{at: addrTimer, fire: b.settleAddr}
+	b.restarted = [kinds]int64{longAgo, longAgo, longAgo, longAgo}
+	b.directory.init()
+	b.wheel = wheel{timers: &b.timers, fire: b.fire}
 }
 
-// add puts task t at the end of the queue of a host.
-func (b *book) add(name string, ip netip.Addr, notBefore int64, t uint32) {
-	*b.task(t) = task{notBefore: notBefore, addr: b.addrID(ip)}
-	i := b.hostID(name)
-	h := b.hosts.at(i)
-	if h.head != 0 {
-		b.task(h.tail).next = t
-		h.tail = t
-		return
-	}
-	h.head, h.tail = t, t
-	b.resettleHost(i)
-}
-
-// next leases a host that is ready at now, and the address of its first task. It returns 0 if no
-// host is ready.
-func (b *book) next(now int64) uint32 {
+// next leases a host that is ready at now, and its gates, and returns the number of the visit and
+// that of the task. It returns 0 if no host is ready.
+func (b *book) next(now int64) (v, t uint32) {
 	b.advance(now)
-	for b.ready.len() > 0 {
-		t := b.ready.pop()
-		i := t.id
-		if !t.host {
-			i = b.nextInLine(t.id)
-		} else if b.tooEarly(i) {
-			i = 0
-		}
-		if i != 0 {
-			b.setState(i, leased)
-			return i
+	for b.rings.turns > 0 {
+		turn := b.rings.pop()
+		if host := b.check(turn); host != 0 {
+			b.note(turn)
+			return b.lease(host)
 		}
 	}
-	return 0
+	return 0, 0
 }
 
-// pop takes the first task from the queue of a leased host.
-func (b *book) pop(i uint32) uint32 {
-	h := b.hosts.at(i)
-	t := h.head
-	h.head = b.task(t).next
-	return t
-}
-
-// charge starts the delays of a leased host and address.
-func (b *book) charge(hostID, addrID uint32, start int64, took time.Duration) {
-	h := b.hosts.at(hostID)
-	h.start, h.slow = start, times(b.latencyFactor, took)
-	if addrID != 0 {
-		b.addrs.at(addrID).due = later(start, b.addrDelay)
+// note counts what the lease of a turn had waited for.
+func (b *book) note(t turn) {
+	b.waitedFor[t.rule]++
+	if t.since != longAgo {
+		b.lateness[lateBucket(b.now-t.since)]++
 	}
 }
 
-// release ends the lease on a host and an address. The address comes first: its other hosts have
-// waited longer than this one.
-func (b *book) release(hostID, addrID uint32) {
-	if addrID != 0 {
-		b.addrs.at(addrID).refs--
-		b.settleAddr(addrID)
+// lease takes the first task of a host that is nowhere, and whose gates are open.
+func (b *book) lease(host uint32) (v, t uint32) {
+	t = b.dequeue(host)
+	task := b.task(t)
+	b.serial++
+	v = b.visits.alloc()
+	addr, group := b.gates(task)
+	if known := task.addrID(); known != addr {
+		b.places.at(known).count-- // as it does not count, the visit does not refer to it
 	}
-	b.settleHost(hostID)
+	*b.visits.at(v) = visit{serial: b.serial, at: b.now, host: host, addr: addr, group: group}
+	b.hold(host)
+	b.hold(addr)
+	b.hold(group)
+	b.settleHost(host, turn{since: longAgo})
+	b.resettleGate(addr)
+	b.resettleGate(group)
+	return v, t
 }
 
-// setDelay remembers the delay that a host asked for.
-func (b *book) setDelay(name string, d int64) {
-	// A host that asks for nothing unusual need not be remembered for it.
-	if d <= b.hostDelay {
-		d = 0
-	}
-	i, known := b.hostIDs[name]
-	if !known && d == 0 {
+// hold counts a lease. Where several may be out, their delays count from here on already: when the
+// first is given back it may be too late.
+func (b *book) hold(i uint32) {
+	if i == 0 {
 		return
 	}
-	if !known {
-		i = b.hostID(name)
+	p := b.places.at(i)
+	p.out++
+	if b.most[p.kind] > 1 {
+		b.start(i, b.now)
 	}
-	b.hosts.at(i).asked = d
-	b.resettleHost(i)
 }
 
-// advance brings everything to the states of time now. Hosts come first, since a host that gets
-// ready may be what an address waits for.
+// release ends a visit. The gates come first: their other hosts have waited longer than this one.
+func (b *book) release(v uint32, o report) {
+	visit := *b.visits.at(v)
+	b.visits.release(v)
+	for _, gate := range [...]uint32{visit.addr, visit.group} {
+		if gate == 0 {
+			continue
+		}
+		p := b.places.at(gate)
+		p.count--
+		p.out--
+		b.charge(gate, visit, o)
+		b.resettleGate(gate)
+	}
+	b.places.at(visit.host).out--
+	b.charge(visit.host, visit, o)
+	b.resettleHost(visit.host)
+	b.sweep()
+}
+
+// advance brings everything to the states of time now.
 func (b *book) advance(now int64) {
 	// Now is later than longAgo, so that a visit at any time differs from no visit.
+	if b.now == longAgo {
+		b.first = max(now, longAgo+1)
+	}
 	b.now = max(b.now, now, longAgo+1)
-	b.waitingHosts.advance(b.now)
-	b.coolingHosts.advance(b.now)
-	b.waitingAddrs.advance(b.now)
-	b.coolingAddrs.advance(b.now)
+	b.wheel.advance(b.now)
+}
+
+// fire settles what has left the wheel.
+func (b *book) fire(i uint32) {
+	t := turn{since: b.timers.at(i).due, id: i}
+	if b.places.at(i).kind == aHost {
+		t.rule = b.hostRule(i)
+		b.settleHost(i, t)
+		return
+	}
+	t.rule = b.delayRule(b.places.at(i))
+	b.setState(i, idle)
+	b.settleGate(i, t)
 }
 
 // soonest returns the earliest time at which some host may be ready.
 func (b *book) soonest() int64 {
-	if b.ready.len() > 0 {
+	if b.rings.turns > 0 {
 		return b.now
 	}
-	return min(b.waitingHosts.soonest(), b.waitingAddrs.soonest())
+	return b.wheel.soonest()
 }
 
 // wait returns how long it is until soonest.
-func (b *book) wait() time.Duration {
-	t := b.soonest()
-	// The second case is that of a difference that no Duration can hold.
-	if t == never || b.now < 0 && t > never+b.now {
-		return Forever
+func (b *book) wait() time.Duration { return between(b.now, b.soonest()) }
+
+// sweptAtOnce is how many places are looked at whenever a lease comes back. It leaves at most one
+// host and two gates idle, so that the hand gains on those who leave.
+const sweptAtOnce = 4
+
+// sweep forgets what is idle and whose delay has passed, among the next few places.
+func (b *book) sweep() {
+	for range min(sweptAtOnce, b.places.used) {
+		if b.hand++; b.hand >= b.places.used {
+			b.hand = 1
+		}
+		p := b.places.at(b.hand)
+		if p.state == idle && p.count == 0 && b.expire(b.hand) && p.manner == 0 {
+			b.setState(b.hand, vacant)
+			b.leave(b.hand)
+		}
 	}
-	return time.Duration(t - b.now)
 }
 
-// names returns what the numbers of a host and an address stand for.
-func (b *book) names(hostID, addrID uint32) (string, netip.Addr) {
-	name := b.hosts.at(hostID).name
-	if addrID == 0 {
-		return name, netip.Addr{}
-	}
-	return name, b.addrs.at(addrID).ip
-}
-
-// count fills in the figures of hosts.
-func (b *book) count(st *Stats) {
-	st.Hosts = len(b.hostIDs)
-	st.Idle = b.inState[parked] + b.inState[cooling]
-	st.Waiting = b.inState[waiting] + b.inState[ready] - st.Ready
-	st.Leased = b.inState[leased]
-}
+func (b *book) task(t uint32) *task { return b.tasks.at(t) }
 
 // later returns t plus d, but not more than the end of all time. It requires that d is not
 // negative.
@@ -224,6 +210,15 @@ func later(t, d int64) int64 {
 		return never
 	}
 	return t + d
+}
+
+// between returns how long it is from one time to a later one.
+func between(from, to int64) time.Duration {
+	// The second case is that of a difference that no Duration can hold.
+	if to == never || from < 0 && to > never+from {
+		return Forever
+	}
+	return time.Duration(to - from)
 }
 
 // times returns factor times d, within 0 and the end of all time.

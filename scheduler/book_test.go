@@ -22,24 +22,36 @@ func TestMemoryIsThatOfTheMostHeldAtOnce(t *testing.T) {
 		lease.Done(Outcome{})
 		now = now.Add(DefaultHostDelay)
 	}
-	require.Len(t, s.tasks.chunks, 1)
-	require.Len(t, s.book.hosts.chunks, 1)
-	require.Len(t, s.book.addrs.chunks, 1)
-	require.Len(t, s.book.ready.buf, 16)
+	require.Len(t, s.book.tasks.chunks, 1)
+	require.Len(t, s.items.chunks, 1)
+	require.Len(t, s.book.places.chunks, 1)
+	require.Len(t, s.book.timers.chunks, 1)
+	require.Len(t, s.book.visits.chunks, 1)
+	require.LessOrEqual(t, len(s.book.names.texts), 2)
+	require.Len(t, s.book.rings.of[0].buf, 16)
 }
 
-func TestLeaseIsTheOnlyAllocation(t *testing.T) {
-	s := New[int](Options{HostDelay: time.Nanosecond})
-	s.SetDelay("a", 2*time.Nanosecond) // so that the host is not forgotten
-	now := time.Now()
-	addr := netip.AddrFrom4([4]byte{10})
-	allocs := testing.AllocsPerRun(100, func() {
-		require.NoError(t, s.Add(Task[int]{Host: "a", Addr: addr}))
-		now = now.Add(time.Second)
-		lease, _ := s.TryNext(now)
-		lease.Done(Outcome{})
-	})
-	require.EqualValues(t, 1, allocs)
+func TestNothingIsAllocated(t *testing.T) {
+	v4, v6 := netip.AddrFrom4([4]byte{10}), netip.MustParseAddr("2001:db8::1")
+	for name, task := range map[string]Task[int]{
+		"host":         {Host: "a"},
+		"IPv4 address": {Host: "a", Addr: v4},
+		"IPv6 address": {Host: "a", Addr: v6},
+		"group":        {Host: "a", Addr: v4, Group: "g"},
+		"back-off":     {Host: "b", Addr: v4},
+	} {
+		s := New[int](Options{})
+		now := time.Now()
+		o := Outcome{Failed: name == "back-off"}
+		allocs := testing.AllocsPerRun(2000, func() {
+			require.NoError(t, s.Add(task))
+			now = now.Add(4 * time.Second)
+			if lease, _ := s.TryNext(now); lease != nil {
+				lease.Done(o)
+			}
+		})
+		require.Zero(t, allocs, name)
+	}
 }
 
 func TestLaterStopsAtTheEndOfTime(t *testing.T) {

@@ -82,3 +82,73 @@ func ExampleLease_Done() {
 	fmt.Println(lease.Item())
 	// Output: allowed
 }
+
+// The answer of a server slows its host and its address down.
+func ExampleOutcome() {
+	s := scheduler.New[int](scheduler.Options{})
+	for i := range 2 {
+		_ = s.Add(scheduler.Task[int]{Host: "busy.test", Item: i})
+	}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	lease, _ := s.TryNext(now)
+	lease.Done(scheduler.Outcome{Status: 429, RetryAfter: now.Add(2 * time.Minute)})
+	_, wait := s.TryNext(now)
+	fmt.Println(wait)
+	// Output: 2m0s
+}
+
+func ExampleScheduler_Explain() {
+	s := scheduler.New[int](scheduler.Options{})
+	s.SetDelay("slow.test", time.Minute)
+	for i := range 2 {
+		_ = s.Add(scheduler.Task[int]{Host: "slow.test", Item: i})
+	}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	lease, _ := s.TryNext(now)
+	lease.Done(scheduler.Outcome{})
+	s.TryNext(now)
+	fmt.Println("slow.test", s.Explain("slow.test"))
+	// Output: slow.test waits for its Crawl-delay until 2026-01-01 00:01:00.000, 1 tasks queued
+}
+
+// A crawler that is killed and started again is as polite as if it had gone on.
+func ExampleScheduler_LoadState() {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := scheduler.New[int](scheduler.Options{})
+	s.SetDelay("slow.test", time.Minute)
+	state := s.AppendState(nil, now) // to be written to a file, each second
+
+	s = scheduler.New[int](scheduler.Options{})
+	if err := s.LoadState(state, now.Add(time.Hour)); err != nil {
+		fmt.Println(err)
+	}
+	_ = s.Add(scheduler.Task[int]{Host: "slow.test"})
+	_, wait := s.TryNext(now.Add(time.Hour))
+	fmt.Println(wait)
+	// Output: 1m0s
+}
+
+// The algorithm of the paper releases whole lists.
+func ExampleStepped() {
+	s := scheduler.NewStepped[string](scheduler.SteppedOptions{})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	start := now
+	shared := netip.MustParseAddr("192.0.2.1")
+	s.Add(shared, 0, "http://a.test/1")
+	s.Add(shared, 0, "http://b.test/1")
+	s.Add(netip.MustParseAddr("192.0.2.2"), 0, "http://c.test/1")
+	for s.Stats().Queued > 0 {
+		urls, wait := s.Next(now)
+		if urls == nil {
+			now = now.Add(wait)
+			continue
+		}
+		fmt.Println(now.Sub(start), urls)
+		for range urls {
+			s.Done(now) // each visit ends
+		}
+	}
+	// Output:
+	// 5s [http://a.test/1 http://c.test/1]
+	// 10s [http://b.test/1]
+}

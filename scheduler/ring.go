@@ -1,9 +1,12 @@
 package scheduler
 
-// A turn is an address, or a host without an address, that is ready.
+import "math/bits"
+
+// A turn is a gate with a line, or a host that needs no gate, that is ready.
 type turn struct {
-	id   uint32
-	host bool // id is a host
+	since int64 // the time that it waited for; longAgo if it did not wait for a time
+	id    uint32
+	rule  Rule // which made it wait
 }
 
 // A ring is a first-in first-out queue of turns. The zero ring is empty.
@@ -39,4 +42,28 @@ func (r *ring) grow() {
 	for i := range n {
 		r.buf[i] = old.pop()
 	}
+}
+
+// rings has a ring for each priority. There are so few that a word has a bit for each.
+type rings struct {
+	of    [priorities]ring
+	inUse uint8
+	turns int
+}
+
+func (r *rings) push(priority uint8, t turn) {
+	r.of[priority].push(t)
+	r.inUse |= 1 << priority
+	r.turns++
+}
+
+// pop takes the first turn of the highest priority. It requires that there is a turn.
+func (r *rings) pop() turn {
+	top := bits.Len8(r.inUse) - 1
+	t := r.of[top].pop()
+	if r.of[top].len() == 0 {
+		r.inUse &^= 1 << top
+	}
+	r.turns--
+	return t
 }

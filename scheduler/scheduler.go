@@ -3,52 +3,39 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/netip"
 	"sync"
 	"time"
 )
 
-// Defaults that the zero [Options] stands for.
 const (
-	DefaultHostDelay     = 5 * time.Second
-	DefaultLatencyFactor = 5
-	DefaultMaxQueue      = 1_000_000
-)
+	// Forever is the wait that [Scheduler.TryNext] reports when no passing of time can make a task
+	// ready, only another call.
+	Forever = time.Duration(math.MaxInt64)
 
-// Forever is the wait that [Scheduler.TryNext] reports when no passing of time can make a task
-// ready, only another call.
-const Forever = time.Duration(math.MaxInt64)
+	// MaxPriority is the highest priority of a task.
+	MaxPriority = priorities - 1
+)
 
 var (
 	// ErrFull is returned by Add when as many tasks are queued as Options.MaxQueue allows.
 	ErrFull = errors.New("scheduler: queue is full")
 
+	// ErrHostFull is the ErrFull of a single host, by Options.MaxHostQueue.
+	ErrHostFull = fmt.Errorf("%w for this host", ErrFull)
+
 	// ErrDrained is returned by Next when nothing is queued, nothing is leased and no producer is
 	// registered, so that waiting would be in vain.
 	ErrDrained = errors.New("scheduler: drained")
+
+	// ErrClosed is returned by Add and Next after Close.
+	ErrClosed = errors.New("scheduler: closed")
+
+	// ErrCorrupt is what the errors of LoadState about its data unwrap to.
+	ErrCorrupt = errors.New("scheduler: corrupt state")
 )
-
-// Options sets how polite a [Scheduler] is and how much it holds. The zero Options suits a crawler
-// that visits servers it knows nothing about.
-type Options struct {
-	// HostDelay is the least time between the starts of two leases on a host.
-	// 0 means DefaultHostDelay, negative means none.
-	HostDelay time.Duration
-
-	// AddrDelay is the same for an address, whichever hosts live there.
-	// 0 means as long as HostDelay, negative means none.
-	AddrDelay time.Duration
-
-	// LatencyFactor times the latency of a host's last lease is the least delay before its next
-	// one, so that a server that struggles is left in peace.
-	// 0 means DefaultLatencyFactor, negative means that latency does not count.
-	LatencyFactor float64
-
-	// MaxQueue bounds the tasks that are queued; leased ones do not count.
-	// 0 means DefaultMaxQueue, negative means as many as can be numbered, about 2e9.
-	MaxQueue int
-}
 
 // Task is one thing to do at a host.
 type Task[T any] struct {
@@ -59,8 +46,21 @@ type Task[T any] struct {
 	// The invalid address stands for an unknown one: then only the host's delay holds.
 	Addr netip.Addr
 
-	// NotBefore is the earliest time of the lease; zero means at once. As tasks of a host keep
-	// their order, it holds up those behind it too.
+	// Shared says that so many hosts live at Addr that it should not be held against this one, as
+	// with a content delivery network: then the address's delay does not hold for this task.
+	Shared bool
+
+	// Group names what else should not be visited too often, such as a domain, a network or a
+	// customer; "" means none.
+	Group string
+
+	// Priority of the task, up to MaxPriority. A host's tasks of higher priority come first; those
+	// of the same keep their order. Of hosts that are ready those come first whose next task has
+	// the higher priority, but hosts at one address or in one group take turns.
+	Priority uint8
+
+	// NotBefore is the earliest time of the lease; zero means at once. It holds up those behind it
+	// too.
 	NotBefore time.Time
 
 	// Item is the caller's own.
@@ -70,16 +70,17 @@ type Task[T any] struct {
 // Scheduler hands out tasks so that no host and no address is visited too often. Its methods are
 // safe for concurrent use.
 type Scheduler[T any] struct {
-	epoch time.Time // times are kept as nanoseconds since then
-	limit int       // tasks queued at most
+	epoch     time.Time // times are kept as nanoseconds since then
+	limit     int       // tasks queued at most
+	hostLimit uint32    // and for one host
 
 	mu        sync.Mutex
 	book      book
-	tasks     slab[entry[T]]
+	items     slab[T] // by the numbers of their tasks in the book
 	queued    int
 	leased    int
 	producers int
-	given     int64
+	closed    bool
 	sleep     sleep
 
 	// baton is in the channel or with the one Next that sleeps until the next due time. The others
@@ -87,49 +88,19 @@ type Scheduler[T any] struct {
 	baton chan struct{}
 }
 
-// entry is a queued task: what the book needs to know about it, and what the caller put in.
-type entry[T any] struct {
-	task
-	item T
-}
-
 // New returns a Scheduler that holds nothing.
 func New[T any](opts Options) *Scheduler[T] {
 	opts = opts.normal()
 	s := &Scheduler[T]{
-		epoch: time.Now(),
-		limit: opts.MaxQueue,
-		sleep: sleep{kick: make(chan struct{}, 1)},
-		baton: make(chan struct{}, 1),
+		epoch:     time.Now(),
+		limit:     opts.MaxQueue,
+		hostLimit: uint32(opts.MaxHostQueue),
+		sleep:     sleep{kick: make(chan struct{}, 1)},
+		baton:     make(chan struct{}, 1),
 	}
 	s.baton <- struct{}{}
-	s.book.init(opts, func(i uint32) *task { return &s.tasks.at(i).task })
+	s.book.init(opts)
 	return s
-}
-
-// normal returns o with defaults in place of zeros and zeros in place of what is off.
-func (o Options) normal() Options {
-	if o.HostDelay == 0 {
-		o.HostDelay = DefaultHostDelay
-	}
-	if o.AddrDelay == 0 {
-		o.AddrDelay = o.HostDelay
-	}
-	if o.LatencyFactor == 0 {
-		o.LatencyFactor = DefaultLatencyFactor
-	}
-	if o.MaxQueue == 0 {
-		o.MaxQueue = DefaultMaxQueue
-	}
-	// Tasks have numbers of 32 bits.
-	if o.MaxQueue < 0 {
-		o.MaxQueue = math.MaxInt32
-	}
-	o.HostDelay = max(o.HostDelay, 0)
-	o.AddrDelay = max(o.AddrDelay, 0)
-	o.LatencyFactor = max(o.LatencyFactor, 0)
-	o.MaxQueue = min(o.MaxQueue, math.MaxInt32)
-	return o
 }
 
 // Add queues t behind the other tasks of its host. It returns [ErrFull], and leaves everything as
@@ -137,45 +108,74 @@ func (o Options) normal() Options {
 func (s *Scheduler[T]) Add(t Task[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.queued >= s.limit {
-		return ErrFull
+	if err := s.refusal(&t); err != nil {
+		return err
 	}
-	s.queued++
-	i := s.tasks.alloc()
-	s.tasks.at(i).item = t.Item
-	s.book.add(t.Host, t.Addr, s.instant(t.NotBefore), i)
+	s.put(&t)
 	s.alert()
 	return nil
 }
 
+// AddBatch is Add for each of the tasks, with less overhead. If some are refused it returns the
+// error of the first of them, and all of them in their order, in the front part of tasks, which it
+// overwrites for that.
+func (s *Scheduler[T]) AddBatch(tasks []Task[T]) (refused []Task[T], err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	refused = tasks[:0]
+	for i := range tasks {
+		switch e := s.refusal(&tasks[i]); {
+		case e == nil:
+			s.put(&tasks[i])
+		case err == nil:
+			err = e
+			fallthrough
+		default:
+			refused = append(refused, tasks[i])
+		}
+	}
+	s.alert()
+	return refused, err
+}
+
+// refusal returns why a task cannot be added, if it cannot. It requires that s.mu is held.
+func (s *Scheduler[T]) refusal(t *Task[T]) error {
+	switch {
+	case s.closed:
+		return ErrClosed
+	case s.queued >= s.limit || s.book.full():
+		return ErrFull
+	}
+	if s.hostLimit < math.MaxInt32 {
+		host := s.book.lookup(aHost, t.Host)
+		if host != 0 && s.book.places.at(host).count >= s.hostLimit {
+			return ErrHostFull
+		}
+	}
+	return nil
+}
+
+// put queues a task that is not refused. It requires that s.mu is held.
+func (s *Scheduler[T]) put(t *Task[T]) {
+	s.queued++
+	i := s.book.add(order{
+		host: t.Host, addr: t.Addr, exempt: t.Shared, group: t.Group,
+		priority: min(t.Priority, MaxPriority), notBefore: s.instant(t.NotBefore),
+	})
+	for s.items.used <= i {
+		s.items.alloc()
+	}
+	*s.items.at(i) = t.Item
+}
+
 // Next waits until some host is ready and returns the lease on it. Meanwhile tasks may be added
-// and leases given back by others. It returns [ErrDrained] when there is nothing to wait for, and
-// ctx's error when ctx ends first.
+// and leases given back by others. It returns [ErrDrained] when there is nothing to wait for,
+// [ErrClosed] after Close, and ctx's error when ctx ends first.
 //
-// Any number of goroutines may wait in Next. A task that gets ready wakes one of them.
+// Any number of goroutines may wait in Next. A task that gets ready wakes one of them. A lease that
+// does not leave the function that called Next costs no allocation.
 func (s *Scheduler[T]) Next(ctx context.Context) (*Lease[T], error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if lease, err := s.poll(time.Now()); lease != nil || err != nil {
-		return lease, err
-	}
-	select {
-	case <-s.baton:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { s.baton <- struct{}{} }()
-	for {
-		lease, wait, err := s.pollOrSleep(time.Now())
-		if lease != nil || err != nil {
-			return lease, err
-		}
-		if err := s.sleep.wait(ctx, wait); err != nil {
-			s.giveUp(time.Now())
-			return nil, err
-		}
-	}
+	return s.next(ctx, new(Lease[T])) // inlined, so that the Lease may be a local of the caller
 }
 
 // TryNext returns the lease on a host that is ready at now, if there is one. Otherwise it returns
@@ -186,9 +186,46 @@ func (s *Scheduler[T]) Next(ctx context.Context) (*Lease[T], error) {
 // must come from one clock, and lie within 290 years of New. A now earlier than the latest one seen
 // counts as that one.
 func (s *Scheduler[T]) TryNext(now time.Time) (*Lease[T], time.Duration) {
+	return s.tryNext(now, new(Lease[T])) // inlined, as in Next
+}
+
+// NextBatch waits like Next and then fills leases with as many as there are without waiting, one at
+// least. It returns how many. The places of leases may be used again after Done.
+func (s *Scheduler[T]) NextBatch(ctx context.Context, leases []Lease[T]) (n int, err error) {
+	if len(leases) == 0 {
+		return 0, nil
+	}
+	if _, err := s.next(ctx, &leases[0]); err != nil {
+		return 0, err
+	}
+	n, _ = s.TryNextBatch(time.Now(), leases[1:])
+	return n + 1, nil
+}
+
+// TryNextBatch fills leases with as many as are ready at now, and returns how many. If none is it
+// returns how long to wait, as TryNext does.
+func (s *Scheduler[T]) TryNextBatch(now time.Time, leases []Lease[T]) (n int, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.take(now)
+	for ; n < len(leases); n++ {
+		if wait = s.take(now, &leases[n]); wait != 0 {
+			break
+		}
+	}
+	if n > 0 {
+		wait = 0
+	}
+	return n, wait
+}
+
+// tryNext is TryNext, with room for the lease.
+func (s *Scheduler[T]) tryNext(now time.Time, lease *Lease[T]) (*Lease[T], time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if wait := s.take(now, lease); wait != 0 {
+		return nil, wait
+	}
+	return lease, 0
 }
 
 // Producer announces that tasks are still to come: until done is called, Next does not return
@@ -209,7 +246,8 @@ func (s *Scheduler[T]) Producer() (done func()) {
 // SetDelay makes d the least delay of one host, counted from its last lease if that is not yet
 // forgotten; a robots.txt may ask for it. It replaces the d of an earlier call and slows no other
 // host, not even on the same address. It never makes the delay shorter than Options say: a d up to
-// HostDelay just undoes earlier calls. A host with a longer d is remembered until then.
+// HostDelay just undoes earlier calls, and Options.MaxDelay bounds it. A host with a longer d is
+// remembered until it is undone.
 func (s *Scheduler[T]) SetDelay(host string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,71 +255,91 @@ func (s *Scheduler[T]) SetDelay(host string, d time.Duration) {
 	s.alert()
 }
 
-// Stats is what a [Scheduler] holds and has done, as of the latest time it was told. Hosts is the
-// sum of Idle, Waiting, Ready and Leased.
-type Stats struct {
-	Queued int // tasks that were added and not yet leased
-	Hosts  int // that are known: busy ones, those whose delay runs, those with a delay of their own
-	Addrs  int // that are known: those of tasks and leases, and those whose delay runs
-
-	Idle    int // hosts with nothing queued
-	Waiting int // hosts with tasks that wait for their time, or for their address
-	Ready   int // hosts that could be leased at once; one that SetDelay puts off may count a while
-	Leased  int // hosts that are leased
-
-	Given int64 // leases given so far
-
-	// How often some Next had to wait although tasks were queued, and how long in all: the price of
-	// politeness. Callers who wait at the same time count once.
-	Waits  int64
-	Waited time.Duration
-}
-
-// Stats returns the present figures in constant time.
-func (s *Scheduler[T]) Stats() Stats {
+// Drain takes all queued tasks of a host back, in their order, so that another scheduler can have
+// them. Its leases and its delays stay.
+func (s *Scheduler[T]) Drain(host string) []Task[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Stats{
-		Queued: s.queued,
-		Addrs:  len(s.book.addrIDs),
-		Ready:  s.book.ready.len(),
-		Given:  s.given,
-		Waits:  s.sleep.waits,
-		Waited: time.Duration(s.sleep.waited),
-	}
-	s.book.count(&st)
-	return st
-}
-
-// take is TryNext. The lease gets a copy of all it needs, so that the places of the task, and later
-// those of the host and the address, can be used again. It requires that s.mu is held.
-func (s *Scheduler[T]) take(now time.Time) (*Lease[T], time.Duration) {
-	h := s.book.next(s.instant(now))
+	h := s.book.lookup(aHost, host)
 	if h == 0 {
-		return nil, s.book.wait()
+		return nil
 	}
-	i := s.book.pop(h)
-	e := s.tasks.at(i)
-	lease := &Lease[T]{s: s, host: h, addr: e.addr, at: s.book.now}
-	lease.task.Host, lease.task.Addr = s.book.names(h, e.addr)
-	lease.task.NotBefore, lease.task.Item = s.time(e.notBefore), e.item
-	s.tasks.release(i)
-	s.queued--
-	s.leased++
-	s.given++
-	return lease, 0
+	tasks := make([]Task[T], s.book.places.at(h).count)
+	for i := range tasks {
+		tasks[i] = s.remove(h, s.book.discard(h))
+	}
+	s.book.resettleHost(h)
+	s.book.sweep()
+	s.alert()
+	return tasks
 }
 
-// drained tells whether no event is left that could make a task ready. A lease is one, as who holds
-// it may add what it finds. It requires that s.mu is held.
-func (s *Scheduler[T]) drained() bool {
-	return s.queued == 0 && s.leased == 0 && s.producers == 0
+// Close ends all waiting: from now on Add and Next return [ErrClosed], and TryNext finds nothing.
+// What is queued stays, for Drain. Leases that are out can be given back and are charged, so that
+// AppendState knows of them. A second Close does nothing.
+func (s *Scheduler[T]) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.alert()
+}
+
+// take is TryNext, with 0 for a lease. The lease gets a copy of all it needs, so that the places of
+// the task, and later those of the host and the address, can be used again. It requires that s.mu
+// is held.
+func (s *Scheduler[T]) take(now time.Time, lease *Lease[T]) (wait time.Duration) {
+	if s.closed {
+		return Forever
+	}
+	v, t := s.book.next(s.instant(now))
+	if v == 0 {
+		return s.book.wait()
+	}
+	visit := s.book.visits.at(v)
+	lease.s, lease.visit, lease.serial = s, v, visit.serial
+	lease.task = s.remove(visit.host, t)
+	s.leased++
+	return 0
+}
+
+// remove returns a task that has left the queue and makes its place free. It requires that s.mu is
+// held.
+func (s *Scheduler[T]) remove(host, t uint32) Task[T] {
+	e, item := s.book.task(t), s.items.at(t)
+	task := Task[T]{
+		Host: s.book.name(host), Addr: s.book.ip(e.addrID()), Shared: e.exempt(),
+		Group: s.book.name(e.group), Priority: e.priority(),
+		NotBefore: s.time(e.notBefore), Item: *item,
+	}
+	var zero T
+	*item = zero // so that it keeps nothing alive
+	s.book.tasks.release(t)
+	s.queued--
+	return task
+}
+
+// ended returns why nobody should wait in Next, if so: no event is left that could make a task
+// ready. A lease is one, as who holds it may add what it finds. It requires that s.mu is held.
+func (s *Scheduler[T]) ended() error {
+	switch {
+	case s.closed:
+		return ErrClosed
+	case s.queued == 0 && s.leased == 0 && s.producers == 0:
+		return ErrDrained
+	default:
+		return nil
+	}
 }
 
 // instant returns t as the book counts time. Sub stops at the longest Duration, which makes longAgo
 // of the zero time. Where both times carry a monotonic reading, as those of time.Now do, setting
 // the clock of the machine changes nothing.
-func (s *Scheduler[T]) instant(t time.Time) int64 { return int64(t.Sub(s.epoch)) }
+func (s *Scheduler[T]) instant(t time.Time) int64 {
+	if t.IsZero() {
+		return longAgo // as Sub would say, but at once
+	}
+	return int64(t.Sub(s.epoch))
+}
 
 // time is the inverse of instant.
 func (s *Scheduler[T]) time(at int64) time.Time {

@@ -1,12 +1,13 @@
 package scheduler
 
-// chunkLen entries are allocated at a time: few enough for a scheduler of three hosts, many enough
-// for one of millions. It is a power of two, so that finding an entry takes a shift and a mask.
-const chunkLen = 256
+// chunkLen entries are allocated at a time: few enough for a scheduler of three hosts, and so many
+// that the collector has few chunks to look at. It is a power of two, so that finding an entry
+// takes a shift and a mask.
+const chunkLen = 1024
 
 // A slab holds entries under small numbers. Links between entries are such numbers, half as big as
 // pointers and of no interest to the garbage collector. Entries do not move. Entry 0 is never
-// handed out and stands for none.
+// handed out and stands for none. What is released is used again, never given back.
 type slab[E any] struct {
 	chunks []*[chunkLen]E
 	used   uint32 // entries handed out at least once, with the 0th

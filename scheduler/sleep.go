@@ -62,33 +62,65 @@ func (z *sleep) note(now int64, blocked bool) {
 	z.blocked, z.since = blocked, now
 }
 
+// next is Next, with room for the lease.
+func (s *Scheduler[T]) next(ctx context.Context, lease *Lease[T]) (*Lease[T], error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if found, err := s.poll(time.Now(), lease); found {
+		return lease, nil
+	} else if err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.baton:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { s.baton <- struct{}{} }()
+	for {
+		wait, err := s.pollOrSleep(time.Now(), lease)
+		if err != nil {
+			return nil, err
+		}
+		if wait == 0 {
+			return lease, nil
+		}
+		if err := s.sleep.wait(ctx, wait); err != nil {
+			s.giveUp(time.Now())
+			return nil, err
+		}
+	}
+}
+
 // poll is a look at time now by a Next without the baton.
-func (s *Scheduler[T]) poll(now time.Time) (*Lease[T], error) {
+func (s *Scheduler[T]) poll(now time.Time, lease *Lease[T]) (found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lease, _ := s.take(now)
-	if lease == nil && s.drained() {
-		return nil, ErrDrained
+	if s.take(now, lease) == 0 {
+		return true, nil
 	}
-	return lease, nil
+	return false, s.ended()
 }
 
 // pollOrSleep is a look by the holder of the baton. If it finds nothing, the holder counts as
 // asleep from here on, under the same lock as the look: what happens next kicks it.
-func (s *Scheduler[T]) pollOrSleep(now time.Time) (*Lease[T], time.Duration, error) {
+func (s *Scheduler[T]) pollOrSleep(
+	now time.Time, lease *Lease[T],
+) (wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lease, wait := s.take(now)
+	wait = s.take(now, lease)
 	s.sleep.asleep = false
-	s.sleep.note(s.book.now, lease == nil && s.queued > 0)
-	if lease != nil {
-		return lease, 0, nil
+	s.sleep.note(s.book.now, wait != 0 && s.queued > 0)
+	if wait == 0 {
+		return 0, nil
 	}
-	if s.drained() {
-		return nil, 0, ErrDrained
+	if err := s.ended(); err != nil {
+		return wait, err
 	}
 	s.sleep.asleep, s.sleep.until = true, later(s.book.now, int64(wait))
-	return nil, wait, nil
+	return wait, nil
 }
 
 // giveUp ends the sleep of a holder whose context has ended.
@@ -103,7 +135,7 @@ func (s *Scheduler[T]) giveUp(now time.Time) {
 // ready, or leave nothing to wait for, ends with it. It requires that s.mu is held.
 func (s *Scheduler[T]) alert() {
 	z := &s.sleep
-	if !z.asleep || s.book.soonest() >= z.until && !s.drained() {
+	if !z.asleep || s.book.soonest() >= z.until && s.ended() == nil {
 		return
 	}
 	z.asleep = false

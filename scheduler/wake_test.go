@@ -188,11 +188,11 @@ func TestStatsOfWaiting(t *testing.T) {
 			synctest.Wait()
 		}
 		require.Equal(t, "b1", (<-one).item)
-		got = s.Stats()
-		require.EqualValues(t, 2, got.Waits)
-		require.Equal(t, 12*time.Second, got.Waited)
-		require.EqualValues(t, 3, got.Given)
 		require.Equal(t, "c1", (<-other).item)
+		got = s.Stats()
+		require.EqualValues(t, 3, got.Waits, "the other one has waited alone for another second")
+		require.Equal(t, 13*time.Second, got.Waited)
+		require.EqualValues(t, 4, got.Given)
 	})
 }
 

@@ -11,10 +11,11 @@ const (
 	levels    = (64 + levelBits - 1) / levelBits // enough for every time there is
 )
 
-// A timer is what a wheel keeps in each of its entries.
+// A timer is what a wheel keeps of each of its entries. A host that has left the wheel and stands
+// in line uses it for that: due is the number of the gate then.
 type timer struct {
 	due        int64
-	prev, next uint32 // in the list of the slot
+	prev, next uint32 // in the list of the slot, or in the line
 }
 
 // A wheel holds entries until they are due. It is a hierarchical timing wheel (Varghese and Lauck
@@ -32,7 +33,7 @@ type timer struct {
 // at most once per level, whence the constant cost; one that time has passed meanwhile fires
 // without moving further down.
 type wheel struct {
-	at func(uint32) *timer
+	timers *slab[timer] // by the numbers of the entries; apart from them, so that they lie close
 
 	// fire is called with each entry that is due, after it has left the wheel. It may insert, but
 	// not remove: the entry might be on the list that is just being walked along.
@@ -53,9 +54,9 @@ type slot struct {
 // position maps times to numbers in the same order.
 func position(t int64) uint64 { return uint64(t) ^ 1<<63 }
 
-// place returns the level and the slot of a due time, which stay the same until time enters that
+// locate returns the level and the slot of a due time, which stay the same until time enters that
 // slot.
-func (w *wheel) place(due int64) (level, digit int) {
+func (w *wheel) locate(due int64) (level, digit int) {
 	p := position(due)
 	if diff := p ^ w.present; diff != 0 {
 		level = (bits.Len64(diff) - 1) / levelBits
@@ -66,15 +67,15 @@ func (w *wheel) place(due int64) (level, digit int) {
 // insert requires that entry i is not in the wheel, and that due is not before the time of the last
 // advance.
 func (w *wheel) insert(i uint32, due int64) {
-	level, digit := w.place(due)
-	s, t := &w.slots[level][digit], w.at(i)
+	level, digit := w.locate(due)
+	s, t := &w.slots[level][digit], w.timers.at(i)
 	*t = timer{due: due, prev: s.tail}
 	if s.tail == 0 {
 		s.head, s.min = i, due
 		w.used[level] |= 1 << digit
 		w.inUse |= 1 << level
 	} else {
-		w.at(s.tail).next = i
+		w.timers.at(s.tail).next = i
 		s.min = min(s.min, due)
 	}
 	s.tail = i
@@ -82,18 +83,18 @@ func (w *wheel) insert(i uint32, due int64) {
 
 // remove requires that entry i is in the wheel.
 func (w *wheel) remove(i uint32) {
-	t := w.at(i)
-	level, digit := w.place(t.due)
+	t := w.timers.at(i)
+	level, digit := w.locate(t.due)
 	s := &w.slots[level][digit]
 	if t.prev == 0 {
 		s.head = t.next
 	} else {
-		w.at(t.prev).next = t.next
+		w.timers.at(t.prev).next = t.next
 	}
 	if t.next == 0 {
 		s.tail = t.prev
 	} else {
-		w.at(t.next).prev = t.prev
+		w.timers.at(t.next).prev = t.prev
 	}
 	if s.head == 0 {
 		w.vacate(level, digit)
@@ -135,7 +136,7 @@ func (w *wheel) advance(now int64) {
 		i := w.vacate(level, digit)
 		w.enter(level, digit, now)
 		for i != 0 {
-			t := *w.at(i) // a copy: fire may put the entry to other use
+			t := *w.timers.at(i) // a copy: fire may put the entry to other use
 			if t.due <= now {
 				w.fire(i)
 			} else {

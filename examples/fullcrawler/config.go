@@ -25,6 +25,7 @@ type config struct {
 	agent, contact string
 	out            string
 	delay          time.Duration
+	backoff        time.Duration // after a first failure; 0 is the scheduler's default
 	reach          stage.Reach
 	filter         stage.Filter
 	resources      bool

@@ -74,10 +74,11 @@ func newCrawler(cfg config, web network) (*crawler, error) {
 	}
 	politeness := scheduler.Options{
 		HostDelay: cfg.delay,
+		Backoff:   cfg.backoff,
 		MaxQueue:  -1, // the tally bounds all open items, those that wait for a robots.txt too
 	}
 	if cfg.delay < 0 {
-		politeness.LatencyFactor = -1
+		politeness.LatencyFactor, politeness.Backoff = -1, -1
 	}
 	c.queue = scheduler.New[stage.Item](politeness)
 	c.filter.Scope = stage.NewScope(cfg.reach)
@@ -345,17 +346,25 @@ func (c *crawler) keep(resp *fetch.Response) error {
 	return nil
 }
 
+// maxRetryAfter is how long a server is believed that sends the crawler away.
+const maxRetryAfter = 24 * time.Hour
+
 // outcome counts the delays from the first byte of the answer: by then the server has seen the
 // request, so that no two requests can arrive closer than the delay.
 func outcome(resp *fetch.Response) scheduler.Outcome {
 	t := resp.Timing
-	return scheduler.Outcome{Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest)}
+	o := scheduler.Outcome{Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest), Status: resp.Status}
+	if resp.RetryAfter > 0 {
+		o.RetryAfter = t.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
+	}
+	return o
 }
 
-// failure counts them from now, unless nothing was sent.
+// failure counts them from now, unless nothing was sent. A server in trouble is left alone for
+// longer from failure to failure.
 func failure(err error) scheduler.Outcome {
 	if errors.Is(err, fetch.Blocked) || errors.Is(err, fetch.BadURL) || errors.Is(err, fetch.Resolve) {
 		return scheduler.Outcome{Skipped: true}
 	}
-	return scheduler.Outcome{Start: time.Now()}
+	return scheduler.Outcome{Start: time.Now(), Failed: !errors.Is(err, fetch.Canceled)}
 }

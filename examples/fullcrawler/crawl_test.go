@@ -37,6 +37,7 @@ func testConfig(t *testing.T, web *vweb.Web) config {
 		agent:       "spinneret",
 		out:         t.TempDir(),
 		delay:       20 * time.Millisecond,
+		backoff:     40 * time.Millisecond,
 		reach:       stage.Any,
 		queue:       1_000_000,
 		concurrency: 16,
@@ -198,14 +199,16 @@ func TestCrawlSurvivesHostileHosts(t *testing.T) {
 	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 5, Traits: func(host int) vweb.Traits {
 		switch host {
 		case 0:
-			return vweb.Traits{Traps: vweb.TrapAll &^ vweb.TrapSession}
+			// Those that send the crawler away for minutes have a test of their own.
+			away := vweb.TrapTooMany | vweb.TrapUnavailable
+			return vweb.Traits{Traps: vweb.TrapAll &^ vweb.TrapSession &^ away}
 		case 1:
 			return vweb.Traits{Traps: vweb.TrapSession}
 		}
 		return vweb.Traits{}
 	}})
 	cfg := testConfig(t, web)
-	cfg.delay = time.Millisecond
+	cfg.delay, cfg.backoff = time.Millisecond, time.Millisecond
 	cfg.timeout = 2 * time.Second
 	cfg.maxBody = 200_000
 	cfg.filter.MaxDepth = 12
@@ -219,8 +222,6 @@ func TestCrawlSurvivesHostileHosts(t *testing.T) {
 		stage.TimedOut:         1, // never answers
 		stage.NotHTTP:          1,
 		stage.Oversized:        1, // endless header
-		stage.ClientError:      1, // 429
-		stage.ServerError:      1, // 503
 		stage.OddStatus:        1, // redirect without a Location
 		stage.TooManyRedirects: 1,
 		stage.HostFull:         1, // sessions without end
@@ -230,6 +231,32 @@ func TestCrawlSurvivesHostileHosts(t *testing.T) {
 	require.Positive(t, s.skipped[stage.TooManyLinks]+s.skipped[urlfilter.Calendar], "the calendar ends")
 	require.Subset(t, slices.Collect(maps.Keys(requested(web))), web.Reachable(), "the good pages are there")
 	readArchive(t, cfg.out)
+}
+
+// TestServersThatSendTheCrawlerAway proves from the server's log that a Retry-After is kept.
+func TestServersThatSendTheCrawlerAway(t *testing.T) {
+	t.Parallel()
+	const retry = time.Second
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		web := serve(t, vweb.Options{Seed: 10, Hosts: 2, Pages: 8, Traits: func(host int) vweb.Traits {
+			if host == 1 {
+				return vweb.Traits{}
+			}
+			return vweb.Traits{Throttle: vweb.Throttle{Every: 4, Status: status, RetryAfter: retry}}
+		}})
+		cfg := testConfig(t, web)
+		cfg.delay, cfg.backoff = time.Millisecond, time.Millisecond
+		crawlWeb(t, web, cfg)
+		last, sentAway := map[string]vweb.Request{}, 0
+		for _, r := range web.Log() {
+			if before := last[r.Host]; before.Status == status {
+				sentAway++
+				require.GreaterOrEqual(t, r.Time.Sub(before.Time), retry, "%s after %s", r.URL(), before.URL())
+			}
+			last[r.Host] = r
+		}
+		require.Positive(t, sentAway, "status %d", status)
+	}
 }
 
 func TestCrawlStopsAtThePageLimit(t *testing.T) {

@@ -1,0 +1,430 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/stretchr/testify/require"
+)
+
+// ranked makes tasks of one host, of items such as "a7": a name and a priority.
+func ranked(items ...string) (tasks []scheduler.Task[string]) {
+	for _, item := range items {
+		tasks = append(tasks, scheduler.Task[string]{
+			Host: item[:1], Priority: item[1] - '0', Item: item,
+		})
+	}
+	return tasks
+}
+
+// with changes all tasks.
+func with(
+	tasks []scheduler.Task[string], change func(*scheduler.Task[string]),
+) []scheduler.Task[string] {
+	for i := range tasks {
+		change(&tasks[i])
+	}
+	return tasks
+}
+
+func grouped(group string, tasks []scheduler.Task[string]) []scheduler.Task[string] {
+	return with(tasks, func(t *scheduler.Task[string]) { t.Group = group })
+}
+
+func shared(tasks []scheduler.Task[string]) []scheduler.Task[string] {
+	return with(tasks, func(t *scheduler.Task[string]) { t.Shared = true })
+}
+
+func TestRules(t *testing.T) {
+	second := scheduler.Options{HostDelay: time.Second}
+	for name, tt := range map[string]struct {
+		script
+		want []string
+	}{
+		"tasks of higher priority come first, ties keep their order": {
+			script{opts: second, tasks: ranked("a0", "a3", "a0x", "a7", "a3x", "a7x")},
+			[]string{"0s a7", "1s a7x", "2s a3", "3s a3x", "4s a0", "5s a0x"},
+		},
+		"so do hosts that are ready": {
+			script{opts: second, tasks: ranked("a0", "b0", "c2", "d1", "e2")},
+			[]string{"0s c2", "0s e2", "0s d1", "0s a0", "0s b0"},
+		},
+		"more than the highest priority is the highest": {
+			script{opts: second, tasks: with(ranked("a7", "a7x"),
+				func(t *scheduler.Task[string]) { t.Priority = 100 + 8*uint8(len(t.Item)) })},
+			[]string{"0s a7", "1s a7x"},
+		},
+		"hosts of one group take turns, whatever their addresses": {
+			script{opts: scheduler.Options{GroupDelay: 2 * time.Second}, tasks: append(
+				grouped("g", append(tasks(here, "a1", "a2"), tasks(there, "b1")...)),
+				tasks(anywhere, "c1")...)},
+			[]string{"0s a1", "0s c1", "2s b1", "5s a2"},
+		},
+		"a group has the delay of a host by default": {
+			script{tasks: grouped("g", tasks(anywhere, "a1", "b1"))},
+			[]string{"0s a1", "5s b1"},
+		},
+		"a group may have none": {
+			script{
+				opts:  scheduler.Options{GroupDelay: -1},
+				tasks: grouped("g", tasks(anywhere, "a1", "b1")),
+			},
+			[]string{"0s a1", "0s b1"},
+		},
+		"a group of the name of a host is another thing": {
+			script{tasks: append(grouped("b", tasks(anywhere, "a1")), tasks(anywhere, "b1")...)},
+			[]string{"0s a1", "0s b1"},
+		},
+		"a host that waits for its group does not hold up its address": {
+			script{opts: scheduler.Options{GroupDelay: 9 * time.Second, AddrDelay: time.Second},
+				tasks: append(grouped("g", tasks(here, "a1", "b1")), tasks(here, "c1")...)},
+			[]string{"0s a1", "1s c1", "9s b1"},
+		},
+		"a host that waits for its address does not hold up its group": {
+			script{opts: scheduler.Options{AddrDelay: 9 * time.Second, GroupDelay: time.Second},
+				tasks: grouped("g", append(tasks(here, "a1", "b1"), tasks(there, "c1")...))},
+			[]string{"0s a1", "1s c1", "9s b1"},
+		},
+		"a shared address does not count": {
+			script{tasks: append(shared(tasks(here, "a1", "b1")), tasks(here, "c1", "d1")...)},
+			[]string{"0s a1", "0s b1", "0s c1", "5s d1"},
+		},
+		"a longest delay caps what latency makes of it": {
+			script{
+				opts: scheduler.Options{MaxDelay: 8 * time.Second}, tasks: tasks(here, "a1", "a2"),
+				visit: func(string) scheduler.Outcome { return scheduler.Outcome{Took: time.Hour} },
+			},
+			[]string{"0s a1", "8s a2"},
+		},
+		"and what a robots.txt asks for, even if it is a year": {
+			script{
+				opts: scheduler.Options{MaxDelay: 8 * time.Second}, tasks: tasks(here, "a1", "a2"),
+				prepare: func(s *scheduler.Scheduler[string], _ time.Time) {
+					s.SetDelay("a", 365*24*time.Hour)
+				},
+			},
+			[]string{"0s a1", "8s a2"},
+		},
+		"but never the usual delay": {
+			script{opts: scheduler.Options{MaxDelay: 1}, tasks: tasks(here, "a1", "a2")},
+			[]string{"0s a1", "5s a2"},
+		},
+		"without it a year is a year, for that host": {
+			script{tasks: tasks(here, "a1", "a2", "b1"),
+				prepare: func(s *scheduler.Scheduler[string], _ time.Time) {
+					s.SetDelay("a", 365*24*time.Hour)
+				}},
+			[]string{"0s a1", "5s b1", "8760h0m0s a2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.want, tt.run(t))
+		})
+	}
+}
+
+// TestPriorityOvertakesAHostInLine adds an urgent task for another address to a host that stands in
+// line: it goes to the other line at once.
+func TestPriorityOvertakesAHostInLine(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, tasks(here, "a1", "b1")...)
+	s.TryNext(start)
+	urgent := at(there, tasks(anywhere, "b2")[0])
+	urgent.Priority = 1
+	add(t, s, urgent)
+	lease, _ := s.TryNext(start)
+	require.Equal(t, "b2", lease.Item())
+}
+
+// TestSeveralAtOnce gives out all leases that it can, each second, and gives none back.
+func TestSeveralAtOnce(t *testing.T) {
+	opts := scheduler.Options{HostDelay: 2 * time.Second, AddrDelay: -1, GroupDelay: -1}
+	for name, tt := range map[string]struct {
+		host, addr, group int
+		want              string
+	}{
+		"one by default":            {0, 9, 9, "0s a1, 0s b1"},
+		"two of a host":             {2, 9, 9, "0s a1, 0s b1, 2s a2, 2s b2"},
+		"one of an address":         {9, 0, 9, "0s a1"},
+		"three of an address":       {9, 3, 9, "0s a1, 0s b1, 2s a2"},
+		"one of a group":            {9, 9, 0, "0s a1"},
+		"as many as can be counted": {-1, -1, -1, "0s a1, 0s b1, 2s a2, 2s b2, 4s a3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := opts
+			opts.MaxPerHost, opts.MaxPerAddr, opts.MaxPerGroup = tt.host, tt.addr, tt.group
+			s := scheduler.New[string](opts)
+			add(t, s, grouped("g", tasks(here, "a1", "b1", "a2", "b2", "a3"))...)
+			got := ""
+			for now := time.Duration(0); now < 10*time.Second; now += time.Second {
+				for lease, _ := s.TryNext(start.Add(now)); lease != nil; {
+					got += fmt.Sprint(", ", now, " ", lease.Item())
+					lease, _ = s.TryNext(start.Add(now))
+				}
+			}
+			require.Equal(t, ", "+tt.want, got)
+		})
+	}
+}
+
+func TestFailuresSlowTheirHost(t *testing.T) {
+	var answers string // of each visit: a failure or not
+	opts := scheduler.Options{AddrDelay: -1, Backoff: 10 * time.Second, MaxBackoff: time.Minute}
+	for _, tt := range []struct{ answers, gaps string }{
+		{"ffffff.", "[10s 20s 40s 1m0s 1m0s 1m0s]"},
+		{"ffff....", "[10s 20s 40s 1m0s 20s 10s 5s]"}, // four failures, two, one, none
+		{"f.f.ff..", "[10s 5s 10s 5s 10s 20s 10s]"},
+	} {
+		answers = tt.answers
+		s := scheduler.New[string](opts)
+		var gaps []time.Duration
+		now, last := start, start
+		for i := range answers {
+			add(t, s, tasks(here, "a0")...)
+			lease, wait := s.TryNext(now)
+			if lease == nil {
+				now = now.Add(wait)
+				lease, _ = s.TryNext(now)
+			}
+			if i > 0 {
+				gaps = append(gaps, now.Sub(last))
+			}
+			last = now
+			if i < len(answers)-1 { // so that the host is never idle
+				add(t, s, tasks(here, "a0")...)
+			}
+			lease.Done(scheduler.Outcome{Failed: answers[i] == 'f'})
+			s.Drain("b")
+		}
+		require.Equal(t, tt.gaps, fmt.Sprint(gaps), tt.answers)
+	}
+}
+
+// TestIllHostDoesNotStopItsAddress has one host that is always ill among twenty that are well.
+func TestIllHostDoesNotStopItsAddress(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
+	for host := range 20 {
+		for range 1000 {
+			add(t, s, scheduler.Task[string]{Host: fmt.Sprint(host), Addr: here})
+		}
+	}
+	visits := 0
+	for now := start; now.Before(start.Add(1000 * time.Second)); {
+		lease, wait := s.TryNext(now)
+		if lease == nil {
+			now = now.Add(wait)
+			continue
+		}
+		visits++
+		lease.Done(scheduler.Outcome{Failed: lease.Host() == "0"})
+	}
+	require.Greater(t, visits, 980, "the address loses a few visits of a thousand")
+}
+
+// TestFailuresAtOnceCountOnce has several leases out on an address when it breaks down.
+func TestFailuresAtOnceCountOnce(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{
+		HostDelay: -1, AddrDelay: time.Second, MaxPerAddr: 10, Backoff: 1, MaxBackoff: time.Hour,
+	})
+	add(t, s, tasks(here, "a", "b", "c", "d", "e")...)
+	var out []*scheduler.Lease[string]
+	for i := range 4 {
+		lease, _ := s.TryNext(start.Add(time.Duration(i) * time.Second))
+		out = append(out, lease)
+	}
+	for _, lease := range out {
+		lease.Done(scheduler.Outcome{Failed: true})
+	}
+	_, wait := s.TryNext(start.Add(3 * time.Second))
+	require.Equal(t, 2*time.Second, wait, "the delay is doubled once")
+}
+
+func TestRetryAfterIsKeptToTheNanosecond(t *testing.T) {
+	for name, tt := range map[string]struct {
+		outcome scheduler.Outcome
+		shared  bool
+		want    []string
+	}{
+		"for the host and its address": {
+			scheduler.Outcome{Status: 429, RetryAfter: start.Add(time.Hour + 1)}, false,
+			[]string{"1h0m0.000000001s b1", "1h0m5.000000001s a2"},
+		},
+		"with any status": {
+			scheduler.Outcome{Status: 200, RetryAfter: start.Add(7 * time.Second)}, false,
+			[]string{"7s b1", "12s a2"},
+		},
+		"if it is longer than the back-off": {
+			scheduler.Outcome{Status: 503, RetryAfter: start.Add(7 * time.Second)}, false,
+			[]string{"10s b1", "30s a2"},
+		},
+		"not for an address that is shared": {
+			scheduler.Outcome{RetryAfter: start.Add(time.Hour)}, true,
+			[]string{"0s b1", "1h0m0s a2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler.New[string](scheduler.Options{})
+			queue := tasks(here, "a1", "a2", "b1")
+			if tt.shared {
+				shared(queue)
+			}
+			add(t, s, queue...)
+			lease, _ := s.TryNext(start)
+			lease.Done(tt.outcome)
+			var got []string
+			for now := start; s.Stats().Queued > 0; {
+				lease, wait := s.TryNext(now)
+				if lease == nil {
+					now = now.Add(wait)
+					continue
+				}
+				got = append(got, fmt.Sprint(now.Sub(start), " ", lease.Item()))
+				lease.Done(scheduler.Outcome{})
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+// TestGroupsAndAddressesAreBothKept has the group and the address of every task compete.
+func TestGroupsAndAddressesAreBothKept(t *testing.T) {
+	const visits = 300
+	s := scheduler.New[int](scheduler.Options{
+		HostDelay: -1, AddrDelay: 3 * time.Second, GroupDelay: 2 * time.Second,
+	})
+	for i := range visits {
+		require.NoError(t, s.Add(scheduler.Task[int]{
+			Host: fmt.Sprint(i % 37), Addr: ip(i % 3), Group: fmt.Sprint(i % 4),
+		}))
+	}
+	last := make(map[any]time.Time)
+	now := start
+	for given := 0; given < visits; {
+		lease, wait := s.TryNext(now)
+		if lease == nil {
+			now = now.Add(wait)
+			continue
+		}
+		given++
+		task := lease.Task()
+		for key, delay := range map[any]time.Duration{
+			task.Addr: 3 * time.Second, task.Group: 2 * time.Second,
+		} {
+			if at, ok := last[key]; ok {
+				require.GreaterOrEqual(t, now.Sub(at), delay)
+			}
+			last[key] = now
+		}
+		lease.Done(scheduler.Outcome{})
+	}
+	require.Less(t, now.Sub(start), 320*time.Second, "three addresses, 100 visits each, one in 3 s")
+}
+
+// TestBadInput does what nobody should do. Nothing panics, and what is promised holds.
+func TestBadInput(t *testing.T) {
+	year := 365 * 24 * time.Hour
+	for name, do := range map[string]func(t *testing.T, s *scheduler.Scheduler[string]){
+		"a host without a name is a host": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			add(t, s, scheduler.Task[string]{}, scheduler.Task[string]{})
+			lease, _ := s.TryNext(start)
+			lease.Done(scheduler.Outcome{})
+			_, wait := s.TryNext(start)
+			require.Equal(t, 5*time.Second, wait)
+		},
+		"a delay of zero or less is none": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			s.SetDelay("a", -year)
+			s.SetDelay("a", 0)
+			require.Zero(t, s.Stats().Hosts)
+		},
+		"the longest Crawl-delay there is": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			s.SetDelay("a", 1<<63-1)
+			add(t, s, tasks(here, "a1", "a2", "b1")...)
+			lease, _ := s.TryNext(start)
+			lease.Done(scheduler.Outcome{})
+			lease, _ = s.TryNext(start.Add(5 * time.Second))
+			require.Equal(t, "b1", lease.Item())
+			lease.Done(scheduler.Outcome{})
+			_, wait := s.TryNext(start.Add(100 * year))
+			require.Greater(t, wait, 100*year)
+		},
+		"Done after Close": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			add(t, s, tasks(here, "a1")...)
+			lease, _ := s.TryNext(start)
+			s.Close()
+			lease.Done(scheduler.Outcome{})
+			lease.Done(scheduler.Outcome{})
+			require.Zero(t, s.Stats().Out)
+		},
+		"a lease that is copied": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			add(t, s, tasks(here, "a1", "a2", "a3")...)
+			lease, _ := s.TryNext(start)
+			second := *lease
+			lease.Done(scheduler.Outcome{})
+			other, _ := s.TryNext(start.Add(5 * time.Second))
+			second.Done(scheduler.Outcome{})
+			require.Equal(t, "a2", other.Item())
+			require.Equal(t, 1, s.Stats().Out)
+		},
+		"the clock jumps ahead by a year": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			add(t, s, tasks(here, "a1", "a2")...)
+			lease, _ := s.TryNext(start)
+			lease.Done(scheduler.Outcome{})
+			lease, _ = s.TryNext(start.Add(year))
+			require.Equal(t, "a2", lease.Item())
+		},
+		"the clock jumps back by a year": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			add(t, s, tasks(here, "a1", "a2")...)
+			lease, _ := s.TryNext(start)
+			lease.Done(scheduler.Outcome{})
+			_, wait := s.TryNext(start.Add(-year))
+			require.Equal(t, 5*time.Second, wait, "the latest time counts")
+		},
+		"an address that is none": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			add(t, s, shared(tasks(netip.Addr{}, "a1", "b1"))...)
+			require.Equal(t, 2, s.Stats().Ready)
+		},
+		"a Retry-After of 300 years": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			add(t, s, tasks(here, "a1", "b1")...)
+			lease, _ := s.TryNext(start)
+			lease.Done(scheduler.Outcome{RetryAfter: start.AddDate(400, 0, 0)})
+			_, wait := s.TryNext(start.Add(year))
+			require.Equal(t, scheduler.Forever, wait)
+		},
+		"a lease that is none": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			var lease scheduler.Lease[string]
+			lease.Done(scheduler.Outcome{})
+			require.Zero(t, lease.Task())
+		},
+		"no room for a batch": func(t *testing.T, s *scheduler.Scheduler[string]) {
+			n, err := s.NextBatch(t.Context(), nil)
+			require.Zero(t, n)
+			require.NoError(t, err)
+			refused, err := s.AddBatch(nil)
+			require.Empty(t, refused)
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { do(t, scheduler.New[string](scheduler.Options{})) })
+	}
+}
+
+// TestManyTasksOfOneHost is the small sister of BenchmarkOneHost.
+func TestManyTasksOfOneHost(t *testing.T) {
+	const n = 100_000
+	s := scheduler.New[int32](scheduler.Options{MaxQueue: -1})
+	for i := range int32(n) {
+		_ = s.Add(scheduler.Task[int32]{Host: "a", Item: i, Priority: uint8(i % 8)})
+	}
+	_ = s.Add(scheduler.Task[int32]{Host: "b", Item: -1})
+	first, _ := s.TryNext(start)
+	second, _ := s.TryNext(start)
+	require.EqualValues(t, 7, first.Item())
+	require.EqualValues(t, -1, second.Item(), "the other host is not starved")
+	tasks := s.Drain("a")
+	require.Len(t, tasks, n-1)
+	require.EqualValues(t, n-8, tasks[n-2].Item)
+	require.Zero(t, s.Stats().Queued)
+}

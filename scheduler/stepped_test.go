@@ -1,0 +1,143 @@
+package scheduler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var steppedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func ip(n byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, n}) }
+
+// release waits for the next list and returns it with the seconds since the start.
+func release(t *testing.T, s *Stepped[string], now *time.Time) string {
+	t.Helper()
+	items, wait := s.Next(*now)
+	if items == nil && wait != Forever {
+		*now = now.Add(wait)
+		items, wait = s.Next(*now)
+	}
+	require.Zero(t, wait)
+	return fmt.Sprintf("%v %v", now.Sub(steppedStart), items)
+}
+
+// finish ends the visits of a whole list.
+func finish(s *Stepped[string], now time.Time) {
+	for s.Stats().Out > 0 {
+		s.Done(now)
+	}
+}
+
+func TestSteppedPutsEachAddressIntoAListOnce(t *testing.T) {
+	s, now := NewStepped[string](SteppedOptions{}), steppedStart
+	for _, item := range []string{"a1", "a2", "b1", "a3", "b2"} {
+		require.True(t, s.Add(ip(item[0]), 0, item))
+	}
+	for _, want := range []string{"5s [a1 b1]", "10s [a2 b2]", "15s [a3]"} {
+		require.Equal(t, want, release(t, s, &now))
+		finish(s, now)
+	}
+	_, wait := s.Next(now)
+	require.Equal(t, Forever, wait)
+}
+
+func TestSteppedWaitsForTheSlowestPage(t *testing.T) {
+	s, now := NewStepped[string](SteppedOptions{}), steppedStart
+	for _, item := range []string{"a1", "b1", "a2"} {
+		s.Add(ip(item[0]), 0, item)
+	}
+	require.Equal(t, "5s [a1 b1]", release(t, s, &now))
+	s.Done(now.Add(time.Second))
+	_, wait := s.Next(now.Add(time.Minute))
+	require.Equal(t, Forever, wait, "b1 is still out")
+	s.Done(now.Add(40 * time.Second))
+	require.Equal(t, "50s [a2]", release(t, s, &now), "45 s and a step")
+}
+
+func TestSteppedKeepsCrawlDelaysByEmptyLists(t *testing.T) {
+	s, now := NewStepped[string](SteppedOptions{}), steppedStart
+	s.Add(ip(1), 12*time.Second, "a1")
+	s.Add(ip(1), 12*time.Second, "a2")
+	s.Add(ip(2), 0, "b1")
+	require.Equal(t, "5s [a1 b1]", release(t, s, &now))
+	finish(s, now)
+	require.Equal(t, "20s [a2]", release(t, s, &now), "two lists are skipped, each with its wait")
+	require.EqualValues(t, 4, s.Stats().Steps)
+}
+
+func TestSteppedDropsWhatNoListCanTake(t *testing.T) {
+	s := NewStepped[string](SteppedOptions{Lists: 3})
+	for i := range 5 {
+		// The paper's lists are numbered from 0, and the one before the first counts as visited.
+		require.Equal(t, i < 2, s.Add(ip(1), 0, "a"), i)
+	}
+	require.True(t, s.Add(ip(2), 0, "b"), "another address has lists of its own")
+	require.False(t, s.Add(ip(3), time.Hour, "c") && s.Add(ip(3), time.Hour, "c"))
+	require.EqualValues(t, 4, s.Stats().Dropped)
+}
+
+func TestSteppedKeepsTheDistanceWhileItIsIdle(t *testing.T) {
+	s, now := NewStepped[string](SteppedOptions{}), steppedStart
+	s.Add(ip(1), time.Minute, "a1")
+	require.Equal(t, "5s [a1]", release(t, s, &now))
+	finish(s, now)
+	s.Add(ip(1), time.Minute, "a2")
+	require.Equal(t, "1m5s [a2]", release(t, s, &now))
+}
+
+func TestSteppedMisuse(t *testing.T) {
+	s := NewStepped[string](SteppedOptions{Lists: -1, Counters: -1, Step: -1})
+	s.Done(steppedStart)
+	require.True(t, s.Add(netip.Addr{}, -time.Hour, "no address, negative delay"))
+	require.True(t, s.Add(netip.MustParseAddr("2001:db8::1"), 0, "version 6"))
+	s.Done(steppedStart)
+	require.Equal(t, SteppedStats{Queued: 2}, s.Stats())
+	require.Len(t, s.lists, DefaultLists)
+	require.Len(t, NewStepped[string](SteppedOptions{Lists: 1}).lists, 2)
+}
+
+// TestSteppedLaws runs random crawls and checks what the paper promises: no address is visited
+// before its delay since the end of its last visit has passed, and what was not dropped is visited.
+func TestSteppedLaws(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := NewStepped[byte](SteppedOptions{Lists: 2 + r.IntN(40), Counters: 1 + r.IntN(100)})
+		now := steppedStart
+		ended, delays := map[byte]time.Time{}, map[byte]time.Duration{}
+		for a := range byte(20) {
+			delays[a] = time.Duration(r.IntN(30)) * time.Second
+		}
+		added, visited := 0, 0
+		for added < 500 || s.Stats().Queued > 0 {
+			for added < 500 && r.IntN(3) > 0 {
+				added++
+				a := byte(r.IntN(20))
+				s.Add(ip(a), delays[a], a)
+			}
+			items, wait := s.Next(now)
+			if wait > 0 && wait != Forever {
+				now = now.Add(wait)
+			}
+			met := map[byte]bool{}
+			for _, a := range items {
+				require.False(t, met[a], "seed %d: address %d twice in a list", seed, a)
+				met[a] = true
+				if last, ok := ended[a]; ok {
+					require.GreaterOrEqual(t, now.Sub(last), max(DefaultStep, delays[a]), "seed %d", seed)
+				}
+				visited++
+			}
+			for _, a := range items {
+				now = now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)
+				ended[a] = now
+				s.Done(now)
+			}
+		}
+		require.EqualValues(t, 500, int64(visited)+s.Stats().Dropped, "seed %d", seed)
+	}
+}
