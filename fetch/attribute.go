@@ -4,14 +4,23 @@ import (
 	"bytes"
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // whitespace is ASCII whitespace in the sense of the HTML standard: without the vertical tab.
 const whitespace = " \t\n\f\r"
 
-func isSpace(c byte) bool { return strings.IndexByte(whitespace, c) >= 0 }
+func isSpace(c byte) bool { return marks[c]&isBlank != 0 }
 
-func trimmed(b []byte) []byte { return bytes.Trim(b, whitespace) }
+func trimmed(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[0]) {
+		b = b[1:]
+	}
+	for len(b) > 0 && isSpace(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
 
 // equalFold reports whether b, trimmed, is the lower-case ASCII word.
 func equalFold(b []byte, word string) bool {
@@ -19,8 +28,8 @@ func equalFold(b []byte, word string) bool {
 	return len(b) == len(word) && strings.EqualFold(string(b), word)
 }
 
-// lowered returns b trimmed and in lower case. The usual values cost no allocation.
-func lowered(b []byte) string {
+// lowered returns b trimmed and in lower case. The usual values cost nothing.
+func (w *walker) lowered(b []byte) string {
 	b = trimmed(b)
 	switch string(b) {
 	case "":
@@ -33,8 +42,15 @@ func lowered(b []byte) string {
 		return "stylesheet"
 	case "robots":
 		return "robots"
+	case "text/css":
+		return "text/css"
 	}
-	return strings.ToLower(string(b))
+	for _, c := range b {
+		if 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
+			return strings.ToLower(string(b))
+		}
+	}
+	return w.strings.add(b)
 }
 
 // hasToken reports whether list, in lower case, names the token between white space.

@@ -3,12 +3,9 @@ package fetch
 import (
 	"context"
 	"io"
-	"math"
-	"math/bits"
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 )
 
 // The first buffer for a body. A server may promise any length and send nothing, so a promise is
@@ -19,23 +16,20 @@ const (
 )
 
 // readBody reads the body up to MaxBody bytes, while its pace is watched. ctx is that of the
-// request and cancel ends it.
-func (c *Client) readBody(
-	ctx context.Context, resp *http.Response, cancel context.CancelCauseFunc,
-) ([]byte, Truncation) {
-	// An exchange without a body needs neither a buffer nor a timer; with conditional requests
-	// it is the common case.
+// request.
+func (c *Client) readBody(ctx context.Context, resp *http.Response, w *watch) ([]byte, Truncation) {
+	// An exchange without a body needs no buffer; with conditional requests it is the common case.
 	if resp.Body == http.NoBody {
 		return nil, Whole
 	}
-	p := newPace(c.opts.MinRate, c.opts.Grace, cancel)
-	defer p.stop()
+	w.answered()
 	// One more byte than promised, so that the end is seen without growing.
 	first := min(resp.ContentLength+1, maxFirstBuffer)
 	if resp.ContentLength < 0 {
 		first = minFirstBuffer
 	}
-	raw, over, err := readUpTo(resp.Body, int(first), c.opts.MaxBody, p.add)
+	buf := c.buffers.get(int(first))
+	raw, over, err := readUpTo(buf, resp.Body, c.opts.MaxBody, w.add)
 	switch {
 	case over:
 		return raw, CutLength
@@ -49,12 +43,12 @@ func (c *Client) readBody(
 	return raw, CutDisconnect
 }
 
-// readUpTo reads r to its end or to limit bytes, and reports whether there was more than that. It
-// tells progress, if not nil, of each piece. What was read is returned with an error, too.
+// readUpTo reads r to its end or to limit bytes into buf, which grows, and reports whether there
+// was more than that. It tells progress, if not nil, of each piece. What was read is returned with
+// an error, too.
 func readUpTo(
-	r io.Reader, first int, limit int64, progress func(n int),
-) (buf []byte, over bool, err error) {
-	buf = make([]byte, 0, first)
+	buf []byte, r io.Reader, limit int64, progress func(n int),
+) (read []byte, over bool, err error) {
 	for {
 		// Doubling, where append would grow a large buffer by a quarter and copy it more often.
 		if len(buf) == cap(buf) {
@@ -82,62 +76,23 @@ func readUpTo(
 	}
 }
 
-// pace exists beside Timeout because the latter must be generous enough for a large page, and a
-// server that sends a byte a second would hold each connection for all of it.
-//
-// It ends a request whose body comes too slowly: n bytes may take grace plus n/rate. That is a
-// deadline which each byte moves, so a timer that is set again when it fires too early is enough.
-type pace struct {
-	start  time.Time
-	rate   int64
-	grace  time.Duration
-	cancel context.CancelCauseFunc
+// maxKeptBuffer keeps one large page from lending its size to the memory of many small ones.
+const maxKeptBuffer = 1 << 20
 
-	mu    sync.Mutex
-	n     int64
-	timer *time.Timer
-}
+// buffers are bodies that were released. Its methods are safe for concurrent use.
+type buffers struct{ pool sync.Pool } // of *[]byte
 
-// newPace starts to watch, unless rate is negative.
-func newPace(rate int64, grace time.Duration, cancel context.CancelCauseFunc) *pace {
-	p := &pace{start: time.Now(), rate: rate, grace: grace, cancel: cancel}
-	if rate > 0 {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.timer = time.AfterFunc(grace, p.check)
+// get returns an empty buffer for at least size bytes.
+func (b *buffers) get(size int) []byte {
+	// One that is too small is dropped, so that the pool grows to what the pages need.
+	if p, ok := b.pool.Get().(*[]byte); ok && cap(*p) >= size {
+		return *p
 	}
-	return p
+	return make([]byte, 0, size)
 }
 
-func (p *pace) add(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.n += int64(n)
-}
-
-func (p *pace) check() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if left := p.grace + p.earned() - time.Since(p.start); left > 0 {
-		p.timer.Reset(left)
-		return
-	}
-	p.cancel(errSlow)
-}
-
-// earned returns n/rate as a time. It requires that p.mu is held.
-func (p *pace) earned() time.Duration {
-	const most = math.MaxInt64 / 4
-	hi, lo := bits.Mul64(uint64(p.n), uint64(time.Second))
-	if hi >= uint64(p.rate) {
-		return most
-	}
-	ns, _ := bits.Div64(hi, lo, uint64(p.rate))
-	return time.Duration(min(ns, most))
-}
-
-func (p *pace) stop() {
-	if p.timer != nil {
-		p.timer.Stop()
+func (b *buffers) put(buf []byte) {
+	if buf = buf[:0]; cap(buf) > 0 && cap(buf) <= maxKeptBuffer {
+		b.pool.Put(&buf)
 	}
 }

@@ -3,7 +3,10 @@ package fetch_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/cookiejar"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -123,6 +126,13 @@ func TestTiming(t *testing.T) {
 			require.Equal(t, n > 0, r.Reused)
 			require.Equal(t, start, at.Start)
 			require.Equal(t, resolve, at.Connected.Sub(start))
+			require.Equal(t, n > 0, at.Resolved.IsZero() && at.Dialled.IsZero())
+			require.Equal(t, resolve, at.Resolve())
+			require.Zero(t, at.Dial())
+			require.Zero(t, at.Handshake())
+			require.Equal(t, 2*time.Second, at.Wait())
+			require.Equal(t, 7*time.Second, at.Transfer())
+			require.Equal(t, resolve+9*time.Second, at.Total())
 			require.Equal(t, resolve, at.WroteRequest.Sub(start))
 			require.Equal(t, resolve+2*time.Second, at.FirstByte.Sub(start))
 			require.Equal(t, resolve+9*time.Second, at.Done.Sub(start))
@@ -131,7 +141,134 @@ func TestTiming(t *testing.T) {
 	})
 }
 
+// A dial that takes its time, with a handshake that does: each is told apart.
+func TestTimingOfTLS(t *testing.T) {
+	base, opts := tlsServer(t, false)
+	opts.Reach = fetch.Loopback
+	r := get(t, newClient(t, opts), base+"/x")
+	at := r.Timing
+	steps := []time.Time{at.Start, at.Resolved, at.Dialled, at.Secured, at.Connected,
+		at.WroteRequest, at.Done}
+	require.True(t, slices.IsSortedFunc(steps, time.Time.Compare), "%+v", at)
+	require.Positive(t, at.Handshake())
+	require.Zero(t, fetch.Timing{}.Total(), "what was not seen is no span")
+}
+
+func TestCookiesAreKeptInAJarOnly(t *testing.T) {
+	var asked []string
+	base := listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			asked = append(asked, head)
+			s.say(ok + "Set-Cookie: a=b; Path=/in\r\nContent-Length: 2\r\n\r\nok")
+		}
+	})
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	for _, opts := range []fetch.Options{{}, {Jar: jar}} {
+		c := newClient(t, opts)
+		for _, path := range []string{"/in/x", "/in/y", "/out", "/in/%zz"} {
+			get(t, c, base+path)
+		}
+		c.CloseIdle()
+	}
+	require.Len(t, asked, 8)
+	for n, head := range asked {
+		require.Equal(t, n == 5, strings.Contains(head, "\r\nCookie: a=b\r\n"), "%d: %s", n, head)
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	base := listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			if strings.Contains(head, "If-None-Match") {
+				s.say("HTTP/1.1 304 Not Modified\r\n\r\n")
+				continue
+			}
+			s.say(ok + "Content-Length: 2\r\n\r\nok")
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	first := get(t, c, base)
+	require.True(t, first.Unchanged(first.Hash()))
+	require.True(t, get(t, c, base).Unchanged(first.Hash()), "another answer with the same body")
+	require.False(t, first.Unchanged([32]byte{}))
+	r, err := c.Get(t.Context(), base, fetch.Validators{ETag: `"x"`})
+	require.NoError(t, err)
+	require.True(t, r.Unchanged([32]byte{}), "the server says so")
+}
+
 var midnight2000 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A body gets no time in advance without Grace, and what comes before the body is not its affair.
+func TestNoGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := fetch.Options{Grace: -1, MinRate: 1, Timeout: -1, HeadTimeout: -1}
+		c, stop := inMemory(t, opts, func(s *session) {
+			s.request()
+			time.Sleep(time.Minute)
+			s.say(ok + "\r\n1234")
+			time.Sleep(3 * time.Second)
+			s.say("5678")
+			time.Sleep(6 * time.Second)
+		})
+		defer stop()
+		start := time.Now()
+		r := get(t, c, "http://a.test/")
+		require.Equal(t, fetch.CutSlow, r.Truncated)
+		require.Equal(t, "12345678", string(r.Body))
+		require.Equal(t, time.Minute+8*time.Second, r.Timing.Done.Sub(start))
+	})
+}
+
+// A layer of the caller sees what is sent, and can add to it.
+func TestWrap(t *testing.T) {
+	base := listen(t, says(ok+"\r\n"))
+	var asked string
+	c := newClient(t, fetch.Options{Wrap: func(next http.RoundTripper) http.RoundTripper {
+		return tripper(func(req *http.Request) (*http.Response, error) {
+			asked = req.Method + " " + req.Host
+			signed := *req
+			signed.Header = req.Header.Clone()
+			signed.Header.Set("Signature", "x")
+			return next.RoundTrip(&signed)
+		})
+	}})
+	r := get(t, c, base)
+	require.Equal(t, "GET "+strings.TrimPrefix(base, "http://"), asked)
+	require.Contains(t, string(r.RequestHead), "\r\nSignature: x\r\n")
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// What is released is used again, and is no part of what comes after.
+func TestRelease(t *testing.T) {
+	base := listen(t, func(s *session) {
+		for n := 0; s.request() != ""; n++ {
+			body := zipped(t, strings.Repeat(fmt.Sprint(n%10), 1000+n))
+			if n%3 == 0 {
+				s.say(fmt.Sprintf("%sContent-Length: 4\r\n\r\nbare", ok))
+				continue
+			}
+			s.say(fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s",
+				ok, len(body), body))
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	for n := range 30 {
+		r := get(t, c, base)
+		want := strings.Repeat(fmt.Sprint(n%10), 1000+n)
+		if n%3 == 0 {
+			want = "bare"
+		}
+		require.Equal(t, want, string(r.Body), "%d", n)
+		c.Release(r)
+		require.Nil(t, r.Raw)
+		require.Nil(t, r.Body)
+		c.Release(r) // a second time does no harm
+	}
+}
 
 // What Options.Dial and Options.Resolve see.
 func TestHooks(t *testing.T) {

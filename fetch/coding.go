@@ -2,17 +2,66 @@ package fetch
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
+	"sync"
 )
 
 // ratioAllowance is what a compressed body may hold whatever MaxRatio says: a small page of
 // repeated lines is no bomb.
 const ratioAllowance = 64 << 10
+
+// Decoder undoes one content coding. It is not safe for concurrent use.
+//
+// A Client uses each Decoder again and again, for one body after the other. What a Decoder takes in
+// memory is its own affair, but no more of its output is asked for than the limits allow.
+type Decoder interface {
+	io.Reader
+	// Reset makes it ready to decode what is read from r, which is a [*bytes.Reader].
+	Reset(r io.Reader) error
+}
+
+// codec is a content coding that a Client can undo.
+type codec struct {
+	fits func(raw []byte) bool // whether raw can be of this coding at all
+	pool sync.Pool             // of *unpacker
+}
+
+// unpacker is a Decoder with its input.
+type unpacker struct {
+	src bytes.Reader
+	dec Decoder
+}
+
+// newCodecs returns the codecs by the names of their codings, with those of the caller. accept is
+// the value of Accept-Encoding for them.
+func newCodecs(more map[string]func() Decoder) (codecs map[string]*codec, accept string) {
+	codecs = make(map[string]*codec)
+	add := func(name string, fits func([]byte) bool, construct func() Decoder) {
+		c := &codec{fits: fits}
+		c.pool.New = func() any { return &unpacker{dec: construct()} }
+		codecs[name] = c
+	}
+	add("gzip", isGzip, newGunzip)
+	add("deflate", isAnything, newInflate)
+	add("zstd", isZstd, newUnzstd)
+	for name, construct := range more {
+		add(strings.ToLower(name), isAnything, construct)
+	}
+	// Servers tend to take the first one that they know, so this is the order of preference.
+	names := []string{"gzip", "zstd", "deflate"}
+	for _, name := range slices.Sorted(maps.Keys(codecs)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return codecs, strings.Join(names, ", ")
+}
+
+func isAnything([]byte) bool { return true }
 
 // decode undoes the content coding of raw, within the limits. What cannot be decoded at all is
 // returned as it is.
@@ -23,7 +72,8 @@ func (c *Client) decode(raw []byte, cut Truncation, codings []string) ([]byte, T
 	}
 	// Servers call plain pages gzip now and then. The page as it is helps a caller more than
 	// nothing, and Truncated says that something is wrong.
-	if coding != "gzip" || !isGzip(raw) {
+	known := c.codecs[coding]
+	if known == nil || !known.fits(raw) {
 		return raw, CutCoding
 	}
 	// All of raw is there, so the ratio is a limit that is known beforehand, and a bomb costs no
@@ -32,12 +82,9 @@ func (c *Client) decode(raw []byte, cut Truncation, codings []string) ([]byte, T
 	if byRatio := c.ratioLimit(len(raw)); byRatio < limit {
 		limit, why = byRatio, CutRatio
 	}
-	g, ok := c.gunzips.Get().(*gunzip)
-	if !ok {
-		g = new(gunzip)
-	}
-	body, over, err := g.decode(raw, limit)
-	c.gunzips.Put(g)
+	u := known.pool.Get().(*unpacker)
+	body, over, err := u.unpack(c.buffers.get(firstGuess(coding, raw, limit)), raw, limit)
+	known.pool.Put(u)
 	switch {
 	case over:
 		return body, why
@@ -58,9 +105,26 @@ func (c *Client) ratioLimit(n int) int64 {
 	return ratioAllowance + int64(n)*int64(min(c.opts.MaxRatio, math.MaxInt32))
 }
 
+// unpack decodes at most limit bytes into buf, which grows, and says whether there are more. On an
+// error it returns what came before it.
+func (u *unpacker) unpack(
+	buf, raw []byte, limit int64,
+) (body []byte, over bool, err error) {
+	u.src.Reset(raw)
+	// The decoder outlives the page in a pool and must not keep it.
+	defer u.src.Reset(nil)
+	if err := u.dec.Reset(&u.src); err != nil {
+		return nil, false, err
+	}
+	return readUpTo(buf, u.dec, limit, nil)
+}
+
 // codingOf returns the content coding that the fields name, "" for none. Several codings on top of
 // each other have a name that nothing knows.
 func codingOf(fields []string) string {
+	if len(fields) == 0 {
+		return ""
+	}
 	var coding string
 	for name := range strings.SplitSeq(strings.ToLower(strings.Join(fields, ",")), ",") {
 		name = strings.TrimSpace(name)
@@ -78,67 +142,12 @@ func codingOf(fields []string) string {
 	return coding
 }
 
-func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
-
-// gunzip is a decoder that can be used again. It walks from member to member itself, because
-// servers pad the last one with bytes that are none, and browsers do not mind.
-type gunzip struct {
-	src bytes.Reader
-	zr  gzip.Reader
-}
-
-// decode returns at most limit bytes and whether there are more. On an error it returns what came
-// before it.
-func (g *gunzip) decode(raw []byte, limit int64) (body []byte, over bool, err error) {
-	g.src.Reset(raw)
-	// The decoder outlives the page in a pool and must not keep it.
-	defer g.src.Reset(nil)
-	if err := g.next(); err != nil {
-		return nil, false, err
+// firstGuess returns the size of the first buffer for a decoded body. Markup shrinks to a fifth or
+// less; gzip says how long its last member is, which is believed if it is near that.
+func firstGuess(coding string, raw []byte, limit int64) int {
+	guess := int64(len(raw)) * 5
+	if coding == "gzip" && len(raw) >= 4 {
+		guess = min(gzipSize(raw), int64(len(raw))*8)
 	}
-	return readUpTo(g, firstGuess(raw, limit), limit, nil)
-}
-
-func (g *gunzip) next() error {
-	if err := g.zr.Reset(&g.src); err != nil {
-		return err
-	}
-	g.zr.Multistream(false)
-	return nil
-}
-
-// Read implements io.Reader over all members.
-func (g *gunzip) Read(p []byte) (int, error) {
-	for {
-		n, err := g.zr.Read(p)
-		if n > 0 || err != io.EOF {
-			if err == io.EOF {
-				err = nil // the next Read returns it again
-			}
-			return n, err
-		}
-		if !g.more() {
-			return 0, io.EOF
-		}
-		if err := g.next(); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// more reports whether another member follows.
-func (g *gunzip) more() bool {
-	var magic [2]byte
-	n, _ := g.src.ReadAt(magic[:], g.src.Size()-int64(g.src.Len()))
-	return isGzip(magic[:n])
-}
-
-// firstGuess returns the size of the first buffer: what the last member's trailer says, if that is
-// not far from what text becomes.
-func firstGuess(raw []byte, limit int64) int {
-	guess := int64(0)
-	if len(raw) >= 4 {
-		guess = int64(binary.LittleEndian.Uint32(raw[len(raw)-4:]))
-	}
-	return int(min(max(guess, 512), int64(len(raw))*8, limit) + 1)
+	return int(min(max(guess, 512), limit) + 1)
 }

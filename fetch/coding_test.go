@@ -2,13 +2,17 @@ package fetch_test
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"compress/zlib"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/stretchr/testify/require"
 )
@@ -21,6 +25,31 @@ func zipped(t testing.TB, text string) string {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return b.String()
+}
+
+func deflated(t testing.TB, text string) string {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, 6)
+	require.NoError(t, err)
+	_, err = w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+func zlibbed(t testing.TB, text string) string {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+func zstded(t testing.TB, text string) string {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	require.NoError(t, err)
+	return string(w.EncodeAll([]byte(text), nil))
 }
 
 // noise is text that does not compress well.
@@ -37,7 +66,9 @@ func TestContentCodings(t *testing.T) {
 	text := strings.Repeat("to be or not to be, ", 1000)
 	plain := noise(30_000)
 	z, zplain := zipped(t, text), zipped(t, plain)
-	bomb := zipped(t, strings.Repeat("\x00", 5_000_000)) // about 5,000 bytes
+	zeros := strings.Repeat("\x00", 5_000_000)
+	bomb := zipped(t, zeros) // about 5,000 bytes
+	flate, zlib, zstd := deflated(t, text), zlibbed(t, text), zstded(t, text)
 	flipped := z[:len(z)-5] + string(z[len(z)-5]^1) + z[len(z)-4:]
 	tests := []struct {
 		name, coding string
@@ -59,6 +90,25 @@ func TestContentCodings(t *testing.T) {
 		{"bytes behind the last member", "gzip", z + "\x00\x00padding", fetch.Options{}, text,
 			fetch.Whole},
 
+		{"deflate", "deflate", zlib, fetch.Options{}, text, fetch.Whole},
+		{"deflate as some servers think it is", "Deflate", flate, fetch.Options{}, text, fetch.Whole},
+		{"deflate with a wrong checksum", "deflate", zlib[:len(zlib)-1] + "x", fetch.Options{}, text,
+			fetch.CutCoding},
+		{"no deflate at all", "deflate", "\xff\xff\xff", fetch.Options{}, "", fetch.CutCoding},
+		{"a byte of deflate", "deflate", "x", fetch.Options{}, "", fetch.CutCoding},
+		{"a bomb of deflate", "deflate", deflated(t, zeros), fetch.Options{},
+			zeros[:64<<10+100*len(deflated(t, zeros))], fetch.CutRatio},
+		{"zstd", "zstd", zstd, fetch.Options{}, text, fetch.Whole},
+		{"several frames of zstd", "zstd", zstd + "\x50\x2a\x4d\x18\x01\x00\x00\x00x" + zstd,
+			fetch.Options{}, text + text, fetch.Whole},
+		{"no zstd at all", "zstd", text, fetch.Options{}, text, fetch.CutCoding},
+		{"zstd cut in its only block", "zstd", zstd[:len(zstd)-3], fetch.Options{}, "",
+			fetch.CutCoding},
+		{"a bomb of zstd", "zstd", zstded(t, zeros), fetch.Options{},
+			zeros[:64<<10+100*len(zstded(t, zeros))], fetch.CutRatio},
+		{"zstd that wants a large window", "zstd", "\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00",
+			fetch.Options{}, "", fetch.CutCoding},
+
 		{"an unknown coding", "br", z, fetch.Options{}, z, fetch.CutCoding},
 		{"gzip twice", "gzip, gzip", zipped(t, z), fetch.Options{}, zipped(t, z), fetch.CutCoding},
 		{"no gzip at all", "gzip", text, fetch.Options{}, text, fetch.CutCoding},
@@ -74,7 +124,7 @@ func TestContentCodings(t *testing.T) {
 		{"one more than MaxBody decoded", "gzip", z, fetch.Options{MaxBody: int64(len(text)) - 1},
 			text[:len(text)-1], fetch.CutLength},
 		{"no limits", "gzip", bomb, fetch.Options{MaxBody: -1, MaxRatio: -1},
-			strings.Repeat("\x00", 5_000_000), fetch.Whole},
+			zeros, fetch.Whole},
 		{"a bomb", "gzip", bomb, fetch.Options{}, strings.Repeat("\x00", 64<<10+100*len(bomb)),
 			fetch.CutRatio},
 		{"a bomb beyond MaxBody first", "gzip", bomb, fetch.Options{MaxBody: 70_000},
@@ -91,13 +141,44 @@ func TestContentCodings(t *testing.T) {
 			// Not require.Equal, which would print megabytes.
 			require.Len(t, r.Body, len(tt.want))
 			require.True(t, tt.want == string(r.Body))
-			require.Equal(t, sha256.Sum256([]byte(tt.want)), r.Hash)
+			require.Equal(t, sha256.Sum256([]byte(tt.want)), r.Hash())
+			require.Equal(t, sha256.Sum256(r.Raw), r.RawHash())
 			if tt.opts.MaxBody == 0 {
 				require.Equal(t, fetch.Whole, r.RawCut)
 				require.True(t, tt.raw == string(r.Raw), "Raw keeps the coding")
 			}
 		})
 	}
+}
+
+// swapped is a content coding of a caller: it exchanges the cases.
+type swapped struct{ r io.Reader }
+
+func newSwapped() fetch.Decoder { return new(swapped) }
+
+func (s *swapped) Reset(r io.Reader) error { s.r = r; return nil }
+
+func (s *swapped) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	for i, c := range p[:n] {
+		p[i] = c ^ 0x20
+	}
+	return n, err
+}
+
+func TestDecodersOfTheCaller(t *testing.T) {
+	made := 0
+	c := newClient(t, fetch.Options{MaxBody: 10, Decoders: map[string]func() fetch.Decoder{
+		"X-Swapped": func() fetch.Decoder { made++; return newSwapped() },
+	}})
+	for _, text := range []string{"HELLO", "ABCDEFGHIJKLM"} {
+		base := listen(t, says(ok+"Content-Encoding: x-swapped\r\n\r\n"+text))
+		r := get(t, c, base)
+		require.Equal(t, strings.ToLower(text[:min(len(text), 10)]), string(r.Body))
+		require.Equal(t, len(text) > 10, r.Truncated == fetch.CutLength)
+		require.Contains(t, string(r.RequestHead), "Accept-Encoding: gzip, zstd, deflate, x-swapped\r\n")
+	}
+	require.Positive(t, made)
 }
 
 // A body that breaks off is kept as far as it came, and so is what can be decoded of it.
@@ -162,6 +243,30 @@ func FuzzGzipRoundTrip(f *testing.F) {
 		body, _ = fetch.Decode([]byte(raw), "gzip", fetch.Options{MaxBody: 1000})
 		if len(body) > 1000 {
 			t.Errorf("%q: %d bytes", raw, len(body))
+		}
+	})
+}
+
+// The law: a body decodes to what was encoded, and any bytes at all to no more than the limit.
+func FuzzDeflateAndZstd(f *testing.F) {
+	f.Add([]byte("some text"), []byte("rest"))
+	f.Add([]byte{}, []byte("\x28\xb5\x2f\xfd\x04\x00"))
+	f.Fuzz(func(t *testing.T, text, tail []byte) {
+		codings := map[string][]func(testing.TB, string) string{
+			"deflate": {deflated, zlibbed}, "zstd": {zstded},
+		}
+		for coding, encoders := range codings {
+			for _, encode := range encoders {
+				raw := encode(t, string(text))
+				body, cut := fetch.Decode([]byte(raw), coding, fetch.Options{MaxRatio: -1})
+				if cut != fetch.Whole || !bytes.Equal(body, text) {
+					t.Errorf("%s of %q: %q, %v", coding, text, body, cut)
+				}
+				raw = raw[:len(raw)/2] + string(tail)
+				if body, _ = fetch.Decode([]byte(raw), coding, fetch.Options{MaxBody: 1000}); len(body) > 1000 {
+					t.Errorf("%s: %q: %d bytes", coding, raw, len(body))
+				}
+			}
 		}
 	})
 }

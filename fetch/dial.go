@@ -51,10 +51,14 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 		p.Close()
 		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: err}
 	}
-	if conn.ConnectionState().NegotiatedProtocol == "h2" {
+	reached(ctx, secured)
+	state := conn.ConnectionState()
+	if state.NegotiatedProtocol == "h2" {
 		return conn, nil
 	}
-	return newWire(conn, p.addr), nil
+	w := newWire(conn, p.addr)
+	w.tls = &state
+	return w, nil
 }
 
 // connect resolves the host and dials its addresses one after the other.
@@ -71,6 +75,7 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 	if err != nil {
 		return nil, err
 	}
+	reached(ctx, resolved)
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
 	var first error
@@ -78,6 +83,7 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 		addr := netip.AddrPortFrom(a, uint16(port))
 		conn, err := c.dialAddr(ctx, network, addr, len(addrs)-i)
 		if err == nil {
+			reached(ctx, dialled)
 			return &peer{Conn: conn, addr: addr}, nil
 		}
 		// The first address is the one that the resolver thought best, so its failure tells most.

@@ -2,11 +2,12 @@
 //
 // A [Client] does one hop: a redirect is a result, not something it follows, so that the caller can
 // ask the scheduler and robots.txt about the next URL first. [Links] walks over the links of a page
-// without building a tree.
+// without building a tree, [Scan] over its texts as well, [HeaderLinks] over those of a header,
+// [Styles] over those of a style sheet and [Sitemap] over what a sitemap or feed lists.
 //
 // # Limits
 //
-// Whatever a server does, one Get costs a bounded number of bytes, seconds and bytes of memory. The
+// Whatever a server does, one Get costs a bounded number of bytes and seconds, and memory. The
 // guards are on by default: only public addresses are dialled (checked on the address itself, after
 // resolving), and time, speed, header, body and decompression ratio are limited. A limit that is
 // reached before the head of the response is complete is an [Error]; one that is reached in the
@@ -17,11 +18,13 @@
 // One Get is one request, with one exception: when a kept-alive connection turns out to be dead
 // before a byte of the response has come, net/http sends the request again on another one, and up
 // to seven times, further and further apart, where an HTTP/2 server asks for it. Response.Attempts
-// counts. No proxy is used, no cookie is kept and no credentials of a URL are sent.
+// counts. No proxy is used, no credentials of a URL are sent, and cookies are kept only in a jar
+// that Options names.
 //
 // # What it does not do
 //
-// It does not retry, wait, read robots.txt, follow redirects or convert character sets. It undoes
-// the gzip content coding only. When a server sends bytes that nobody asked for, net/http says so
-// in the standard logger.
+// It does not retry, wait, read robots.txt or follow redirects. Character sets are converted by the
+// sub-package charset, requests are signed by botauth, and content codings beyond gzip, deflate and
+// zstd are left to the decoders that Options names. When a server sends bytes that nobody asked
+// for, net/http says so in the standard logger.
 package fetch

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
 )
@@ -36,6 +37,54 @@ func Example() {
 	// Output:
 	// 200 73 bytes
 	// /next
+}
+
+func ExampleSitemap() {
+	doc := `<urlset><url><loc>/intro</loc><lastmod>2005-01-01</lastmod></url></urlset>`
+	for entry, err := range fetch.Sitemap(strings.NewReader(doc), "http://a.test/sitemap.xml") {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(entry.URL, "changed in", entry.LastMod.Year())
+	}
+	// Output:
+	// http://a.test/intro changed in 2005
+}
+
+func ExampleScan() {
+	page := []byte(`<title>Intro</title><p>Some <a href="more">text</a>.`)
+	opts := fetch.ScanOptions{
+		Title: true,
+		Text:  func(piece []byte) { fmt.Printf("%q\n", piece) },
+	}
+	for link, err := range fetch.Scan(page, "http://a.test/", opts) {
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case link.Kind == fetch.Title:
+			fmt.Println("about", link.Text)
+		default:
+			fmt.Println(link.URL)
+		}
+	}
+	// Output:
+	// about Intro
+	// "Some "
+	// http://a.test/more
+	// "text"
+	// "."
+}
+
+func ExampleHeaderLinks() {
+	header := http.Header{"Link": {`</de>; rel=alternate; hreflang=de`}}
+	for link, err := range fetch.HeaderLinks(header, "http://a.test/") {
+		if err == nil {
+			fmt.Println(link.URL, link.Lang)
+		}
+	}
+	// Output:
+	// http://a.test/de de
 }
 
 func ExampleLinks() {

@@ -27,6 +27,10 @@ type exchange struct {
 	attempts int
 	reused   bool
 	timing   Timing
+	tls      *tls.ConnectionState
+
+	watch watch
+	trace httptrace.ClientTrace
 }
 
 type exchangeKey struct{}
@@ -45,15 +49,38 @@ func enter(ctx context.Context, late Kind, addr netip.AddrPort) {
 	}
 }
 
+// reached notes an instant on the way to a connection, under the same condition. at picks it from
+// the timing.
+func reached(ctx context.Context, at func(*Timing) *time.Time) {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.attempts == 0 {
+		*at(&x.timing) = time.Now()
+	}
+}
+
+func resolved(t *Timing) *time.Time { return &t.Resolved }
+func dialled(t *Timing) *time.Time  { return &t.Dialled }
+func secured(t *Timing) *time.Time  { return &t.Secured }
+
 // attach returns a context through which dialling and net/http report to x.
 func (x *exchange) attach(ctx context.Context) context.Context {
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:              x.gotConn,
-		WroteRequest:         func(httptrace.WroteRequestInfo) { x.stamp(&x.timing.WroteRequest) },
-		GotFirstResponseByte: func() { x.stamp(&x.timing.FirstByte) },
-	})
+	x.trace.GotConn, x.trace.WroteRequest = x.gotConn, x.wroteRequest
+	x.trace.GotFirstResponseByte = x.gotFirstByte
+	return httptrace.WithClientTrace(ctx, &x.trace)
 }
+
+func (x *exchange) wroteRequest(httptrace.WroteRequestInfo) {
+	x.watch.written()
+	x.stamp(&x.timing.WroteRequest)
+}
+
+func (x *exchange) gotFirstByte() { x.stamp(&x.timing.FirstByte) }
 
 func (x *exchange) stamp(at *time.Time) {
 	x.mu.Lock()
@@ -65,14 +92,20 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	// This is called once for each attempt, so that the last connection is the one that counts.
-	x.late, x.wire, x.reused = HeadTimeout, nil, info.Reused
+	x.late, x.wire, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
 	x.attempts++
+	// A dial may have begun for this exchange and lost to a connection that came free.
+	if info.Reused {
+		x.timing.Resolved, x.timing.Dialled, x.timing.Secured = time.Time{}, time.Time{}, time.Time{}
+	}
 	x.timing.Connected = time.Now()
 	switch conn := info.Conn.(type) {
 	case *wire:
-		x.wire, x.addr = conn, conn.addr
+		x.wire, x.addr, x.tls = conn, conn.addr, conn.tls
 		conn.begin()
 	case *tls.Conn:
+		state := conn.ConnectionState()
+		x.tls = &state
 		if p, ok := conn.NetConn().(*peer); ok {
 			x.addr = p.addr
 		}
@@ -83,7 +116,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 func (x *exchange) describe(r *Response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r.Addr, r.Attempts, r.Reused, r.Timing = x.addr, x.attempts, x.reused, x.timing
+	r.Addr, r.Attempts, r.Reused, r.Timing, r.TLS = x.addr, x.attempts, x.reused, x.timing, x.tls
 }
 
 // failure turns the error of a round trip into the one that Get returns. ctx is that of the round

@@ -1,10 +1,14 @@
 package fetch
 
-import "slices"
+import (
+	"io"
+	"slices"
+)
 
 // Decode is a Client's decoder without a connection, for fuzzing.
 func Decode(raw []byte, coding string, opts Options) ([]byte, Truncation) {
 	c := &Client{opts: opts.withDefaults()}
+	c.codecs, _ = newCodecs(opts.Decoders)
 	return c.decode(raw, Whole, []string{coding})
 }
 
@@ -53,3 +57,12 @@ func Trusted(status int, b string) bool {
 	_, _, ok := w.heads(status)
 	return ok
 }
+
+// SitemapWithin walks over a sitemap of which no more than total bytes may be read.
+func SitemapWithin(r io.Reader, base string, total int) error {
+	l := lister{yield: func(Entry, error) bool { return true }, left: MaxSitemapEntries, total: total}
+	return l.walk(r, base)
+}
+
+// ParseDate is parseDate.
+var ParseDate = parseDate

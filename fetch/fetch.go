@@ -2,12 +2,11 @@ package fetch
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
@@ -21,7 +20,10 @@ type Client struct {
 	opts      Options // with its defaults filled in
 	tlsConfig *tls.Config
 	transport *http.Transport
-	gunzips   sync.Pool // of *gunzip
+	tripper   http.RoundTripper // the transport, or what the caller has put around it
+	codecs    map[string]*codec
+	header    http.Header // of each request; shared by all, and so never changed
+	buffers   buffers
 }
 
 // New returns a Client, or an error that says which option cannot be.
@@ -38,6 +40,8 @@ func New(opts Options) (*Client, error) {
 	if c.tlsConfig.NextProtos == nil {
 		c.tlsConfig.NextProtos = []string{"h2", "http/1.1"}
 	}
+	codecs, codings := newCodecs(opts.Decoders)
+	c.codecs, c.header = codecs, opts.header(codings)
 	// What is left out matters, too. Proxy: a proxy would do the dialling, and Reach would check
 	// the proxy's address. MaxConnsPerHost: how many requests a host gets is for the scheduler to
 	// say, and a queue in here would let a Get's time run out unseen.
@@ -49,7 +53,6 @@ func New(opts Options) (*Client, error) {
 		MaxIdleConns:           max(opts.MaxIdle, 0),
 		MaxIdleConnsPerHost:    opts.MaxIdlePerHost,
 		IdleConnTimeout:        max(opts.IdleTimeout, 0),
-		ResponseHeaderTimeout:  max(opts.HeadTimeout, 0),
 		MaxResponseHeaderBytes: opts.MaxHeader,
 		Protocols:              new(http.Protocols),
 		// Without this a server may push 4 MiB into a stream that nobody reads.
@@ -57,6 +60,9 @@ func New(opts Options) (*Client, error) {
 	}
 	c.transport.Protocols.SetHTTP1(true)
 	c.transport.Protocols.SetHTTP2(true)
+	if c.tripper = c.transport; opts.Wrap != nil {
+		c.tripper = opts.Wrap(c.transport)
+	}
 	return c, nil
 }
 
@@ -71,12 +77,12 @@ func (c *Client) Get(ctx context.Context, url string, v Validators) (*Response, 
 	parent := ctx
 	ctx, cancel := context.WithCancelCause(x.attach(parent))
 	defer cancel(nil)
-	if c.opts.Timeout > 0 {
-		defer time.AfterFunc(c.opts.Timeout, func() { cancel(errTime) }).Stop()
-	}
+	x.watch.begin(&c.opts, x.timing.Start, cancel)
+	defer x.watch.end()
 	// The transport and not an http.Client: that one follows redirects, keeps cookies and sends
 	// the credentials of a URL.
-	req := c.request(ctx, t, v)
+	req := c.request(ctx, &t, v)
+	c.addCookies(req, t.url)
 	resp, err := c.roundTrip(req)
 	if err != nil {
 		e := x.failure(ctx, parent, err, c.opts.MaxHeader)
@@ -84,11 +90,12 @@ func (c *Client) Get(ctx context.Context, url string, v Validators) (*Response, 
 		return nil, e
 	}
 	defer resp.Body.Close()
+	c.keepCookies(resp, t.url)
 	r := &Response{URL: t.url, Status: resp.StatusCode, Proto: resp.Proto, Header: resp.Header}
 	// The heads are taken before the body: when the body ends, the connection is free, and the
 	// next exchange may begin on it before this one goes on.
 	r.setHeads(x.wire, req, resp)
-	r.Raw, r.RawCut = c.readBody(ctx, resp, cancel)
+	r.Raw, r.RawCut = c.readBody(ctx, resp, &x.watch)
 	// Half a page is of use when the server is to blame. A caller who leaves wants none of it,
 	// and must not take it for the server's doing.
 	if parent.Err() != nil && r.RawCut != Whole {
@@ -97,10 +104,20 @@ func (c *Client) Get(ctx context.Context, url string, v Validators) (*Response, 
 	x.stamp(&x.timing.Done)
 	x.describe(r)
 	r.Body, r.Truncated = c.decode(r.Raw, r.RawCut, resp.Header.Values("Content-Encoding"))
-	r.Hash = sha256.Sum256(r.Body)
 	r.Location = location(resp, &t.parsed)
 	r.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), r.Timing.FirstByte)
 	return r, nil
+}
+
+// Release gives the memory of r's bodies to the Gets that follow, and takes them from r: neither
+// Raw nor Body, nor a part of one of them, may be used afterwards. Nobody needs to call it, but a
+// crawler that does saves its collector the work for them.
+func (c *Client) Release(r *Response) {
+	if len(r.Raw) > 0 && (len(r.Body) == 0 || &r.Raw[0] != &r.Body[0]) {
+		c.buffers.put(r.Body)
+	}
+	c.buffers.put(r.Raw)
+	r.Raw, r.Body = nil, nil
 }
 
 // CloseIdle closes the connections that no Get uses at the moment.
@@ -109,7 +126,7 @@ func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
 var errSwitched = errors.New("server switched protocols unasked")
 
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := c.transport.RoundTrip(req)
+	resp, err := c.tripper.RoundTrip(req)
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
 		// The body would be the naked connection, without an end.
 		resp.Body.Close()
@@ -118,14 +135,11 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// request builds the request for t. The header is a fresh map, but its common values are shared.
-func (c *Client) request(ctx context.Context, t target, v Validators) *http.Request {
-	header := make(http.Header, 6)
-	header["User-Agent"] = []string{c.opts.UserAgent}
-	header["Accept"] = accept
-	header["Accept-Encoding"] = acceptEncoding
-	if c.opts.From != "" {
-		header["From"] = []string{c.opts.From}
+// request builds the request for t. Its header is the shared one where that will do.
+func (c *Client) request(ctx context.Context, t *target, v Validators) *http.Request {
+	header := c.header
+	if v != (Validators{}) || c.opts.Jar != nil {
+		header = maps.Clone(header)
 	}
 	// A server's own bytes come back here, so they are checked like any input.
 	if v.ETag != "" && isFieldValue(v.ETag) {
@@ -146,14 +160,22 @@ func (c *Client) request(ctx context.Context, t target, v Validators) *http.Requ
 	return req.WithContext(ctx)
 }
 
-// The Accept field says what a browser's says, in short: some servers answer 406 without one, or
-// send something that is no page.
-var (
-	accept = []string{
-		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+// accept says what a browser's says, in short: some servers answer 406 without one, or send
+// something that is no page.
+const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+// header returns the fields that all requests have.
+func (o Options) header(codings string) http.Header {
+	header := http.Header{
+		"User-Agent":      {o.UserAgent},
+		"Accept":          {accept},
+		"Accept-Encoding": {codings},
 	}
-	acceptEncoding = []string{"gzip"}
-)
+	if o.From != "" {
+		header["From"] = []string{o.From}
+	}
+	return header
+}
 
 // location returns where a redirect leads, or "" if resp is none or does not say.
 func location(resp *http.Response, base *weburl.URL) string {

@@ -42,6 +42,9 @@ func TestNew(t *testing.T) {
 		{UserAgent: "bot http://a.test/\r\nX-Evil: 1"},
 		{UserAgent: "bot http://a.test/", From: "a@b.test\x00"},
 		{UserAgent: "bot http://a.test/", Reach: fetch.Anywhere + 1},
+		{Reach: fetch.Loopback, Decoders: map[string]func() fetch.Decoder{"b r": newSwapped}},
+		{Reach: fetch.Loopback, Decoders: map[string]func() fetch.Decoder{"": newSwapped}},
+		{Reach: fetch.Loopback, Decoders: map[string]func() fetch.Decoder{"br": nil}},
 	} {
 		_, err := fetch.New(opts)
 		require.Error(t, err, "New(%+v)", opts)
@@ -67,11 +70,11 @@ func TestGetTellsAllAboutAnExchange(t *testing.T) {
 	require.Equal(t, "GET /a%20b?c HTTP/1.1\r\nHost: "+host+
 		"\r\nUser-Agent: testbot (+http://a.test/bot)\r\n"+
 		"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n"+
-		"Accept-Encoding: gzip\r\nFrom: bot@a.test\r\n\r\n", string(r.RequestHead))
+		"Accept-Encoding: gzip, zstd, deflate\r\nFrom: bot@a.test\r\n\r\n", string(r.RequestHead))
 	require.True(t, r.HeadExact)
 	require.Equal(t, "hello", string(r.Body))
 	require.Same(t, &r.Raw[0], &r.Body[0], "without coding the two share memory")
-	require.Equal(t, sha256.Sum256([]byte("hello")), r.Hash)
+	require.Equal(t, sha256.Sum256([]byte("hello")), r.Hash())
 	require.Equal(t, fetch.Whole, r.Truncated)
 	require.Equal(t, fetch.Whole, r.RawCut)
 	require.Equal(t, netip.MustParseAddrPort(host), r.Addr)
@@ -216,25 +219,4 @@ func TestGetSendsNoCredentials(t *testing.T) {
 	r := get(t, newClient(t, fetch.Options{}), strings.Replace(base, "//", "//user:secret@", 1))
 	require.NotContains(t, string(r.RequestHead), "Authorization")
 	require.Equal(t, base+"/", r.URL)
-}
-
-func BenchmarkGet(b *testing.B) {
-	page := strings.Repeat("twenty kilobytes of a page. ", 20<<10/28)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, page)
-	}))
-	defer srv.Close()
-	c, err := fetch.New(fetch.Options{Reach: fetch.Loopback})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.CloseIdle()
-	b.ReportAllocs()
-	b.SetBytes(int64(len(page)))
-	for b.Loop() {
-		if _, err := c.Get(b.Context(), srv.URL, fetch.Validators{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
 }

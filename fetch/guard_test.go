@@ -108,7 +108,7 @@ func TestSlowServersCostBoundedTime(t *testing.T) {
 			}
 		}, "http://a.test/", 20 * time.Second, fetch.HeadTimeout, 0, 0},
 		{"a request that is not read", fetch.Options{}, func(*session) { time.Sleep(time.Hour) },
-			"http://a.test/", 30 * time.Second, fetch.HeadTimeout, 0, 0},
+			"http://a.test/", 20 * time.Second, fetch.HeadTimeout, 0, 0},
 		{"no handshake", fetch.Options{}, func(s *session) { _, _ = s.br.WriteTo(discard{}) },
 			"https://a.test/", 10 * time.Second, fetch.TLSTimeout, 0, 0},
 		{"no connection", fetch.Options{Dial: neverDial}, silent, "http://a.test/",

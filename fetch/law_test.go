@@ -191,6 +191,7 @@ func TestLinksOfHTML5LibInputs(t *testing.T) {
 			inputs++
 			first, last := 0, 0
 			page := "<a href=first>" + test.Input + `<a href="/last">`
+			same(t, []byte(page), pageURL, test.Input)
 			for l, err := range fetch.Links([]byte(page), pageURL) {
 				require.NoError(t, err, "%q", page)
 				if l.Kind == fetch.Directive {

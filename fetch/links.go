@@ -1,22 +1,20 @@
 package fetch
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
 	"golang.org/x/net/html"
 )
 
-// The limits of Links, besides MaxURL. They keep a hostile page from making much work, or a large
-// buffer, out of few bytes.
+// The limits of Links, besides MaxURL. They keep a hostile page from making much work out of few
+// bytes.
 const (
 	MaxLinks     = 50_000  // per page
 	MaxLinkBytes = 8 << 20 // of all of a page's URLs together: a base can make short links long
-	MaxToken     = 4 << 20 // bytes of one tag, comment, script or run of text
 )
 
 // ErrTooManyLinks ends the walk over a page beyond MaxLinks or MaxLinkBytes.
@@ -37,16 +35,20 @@ const (
 	Prev                          // link rel=prev
 	Related                       // link with any other rel
 	Directive                     // meta robots and its like: no URL, but Name and Text
+	Form                          // where a form is sent; only if Scan is asked for it
+	Title                         // the page's title: no URL, but Text; only if Scan is asked for it
 )
 
 // Link is one link of a page, or one directive for crawlers.
 type Link struct {
-	URL      string // absolute, http or https, without fragment and credentials; "" for a Directive
+	URL      string // absolute, http or https, without fragment and credentials; "" if Kind has none
 	Kind     LinkKind
-	Rel      string // the rel attribute in lower case; "" if none
+	Rel      string // the rel attribute in lower case, such as "ugc sponsored"; "" if none
 	NoFollow bool   // rel says nofollow
+	Lang     string // the hreflang attribute in lower case; "" if none
+	Type     string // the type attribute of a link element in lower case, such as that of a feed
 	Name     string // of a Directive: the meta element's name in lower case, such as "robots"
-	Text     string // of a Directive: the meta element's content
+	Text     string // of a Directive: the meta element's content; of a Title: its text
 }
 
 // Links returns an iterator over the links of an HTML page, in document order. base is the page's
@@ -56,17 +58,40 @@ type Link struct {
 // Left out are links that lead nowhere else ("#top", while there is no base element), that are
 // longer than [MaxURL], that do not parse, and that are neither http nor https. They count towards
 // [MaxLinks] all the same. An error is yielded once, with a zero Link, last: base is no absolute
-// URL, the page has too many links ([ErrTooManyLinks]) or a token of more than MaxToken bytes.
-// Links neither changes nor keeps page, and the iterator can be used again.
+// URL, or the page has too many links ([ErrTooManyLinks]). Links neither changes nor keeps page,
+// which must not change during the walk, and the iterator can be used again.
+//
+// The strings of neighbouring links share blocks of memory of up to 16 KiB. Whoever keeps few of
+// them for long should keep copies made by [strings.Clone].
 //
 // A directive is a meta element named robots, or of any name with a content that is made of words
 // for crawlers; which names to heed is up to the caller.
 func Links(page []byte, base string) iter.Seq2[Link, error] {
+	return Scan(page, base, ScanOptions{})
+}
+
+// ScanOptions says what Scan yields beside the links that Links does.
+type ScanOptions struct {
+	// Forms asks for where forms are sent; false means that they are left out. To follow one is to
+	// press a button, and some buttons do something.
+	Forms bool
+	// Styles asks for the URLs in style elements; false means that they are left out.
+	Styles bool
+	// Title asks for the page's title; false means that it is left out.
+	Title bool
+	// Text is called with each piece of text between two tags, as it is written: character
+	// references are not undone. The piece is a part of the page. nil means that texts are skipped,
+	// which is faster.
+	Text func(piece []byte)
+}
+
+// Scan is [Links] with more to find in the same pass.
+func Scan(page []byte, base string, opts ScanOptions) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
-		w := walker{yield: yield, left: MaxLinks, room: MaxLinkBytes}
-		if err := w.walk(page, base); err != nil && err != errStop {
-			yield(Link{}, err)
-		}
+		w := newWalker(yield)
+		w.opts = opts
+		w.scan.text = opts.Text
+		w.end(w.walk(page, base))
 	}
 }
 
@@ -75,97 +100,153 @@ var errStop = errors.New("stop")
 
 // walker is one walk over one page.
 type walker struct {
-	yield func(Link, error) bool
-	base  weburl.URL
-	based bool // a base element was met
-	left  int  // URLs until MaxLinks
-	room  int  // bytes until MaxLinkBytes
-	tag   tag
-	buf   []byte // for one URL
+	yield   func(Link, error) bool
+	opts    ScanOptions
+	scan    scanner
+	refs    weburl.Resolver
+	based   bool   // a base element was met
+	titled  bool   // the title was met; those that follow are in SVG
+	left    int    // URLs until MaxLinks
+	room    int    // bytes until MaxLinkBytes
+	buf     []byte // for one URL
+	strings arena
 }
 
-func (w *walker) walk(page []byte, base string) (err error) {
-	if len(base) > MaxURL {
-		return fmt.Errorf("fetch: parse base: %w", errLong)
-	}
-	if w.base, err = weburl.Parse(base, nil); err != nil {
-		return fmt.Errorf("fetch: parse base: %w", err)
-	}
-	z := html.NewTokenizer(bytes.NewReader(page))
-	// The tokenizer copies each token into a buffer of its own.
-	z.SetMaxBuf(MaxToken)
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			if err := z.Err(); err != io.EOF {
-				return fmt.Errorf("fetch: read page: %w", err)
-			}
-			return nil
-		case html.StartTagToken, html.SelfClosingTagToken:
-			if !w.tag.read(z) {
-				continue
-			}
-			if err := w.element(); err != nil {
-				return err
-			}
-		}
+func newWalker(yield func(Link, error) bool) *walker {
+	return &walker{yield: yield, left: MaxLinks, room: MaxLinkBytes, buf: make([]byte, 0, 256)}
+}
+
+// end yields the error that ended the walk, if it is one for the caller.
+func (w *walker) end(err error) {
+	if err != nil && err != errStop {
+		w.yield(Link{}, err)
 	}
 }
 
-// element yields the links of the tag that was read.
-func (w *walker) element() error {
-	switch t := &w.tag; t.element {
-	case elemAnchor:
-		return w.hyperlink(Anchor)
-	case elemFrame:
-		return w.resource(Frame, attrSrc)
-	case elemMedia:
-		// The order is that of the attributes' importance, not of their place in the tag.
-		for _, a := range []attr{attrSrc, attrData, attrPoster} {
-			if err := w.resource(Resource, a); err != nil {
-				return err
-			}
+func (w *walker) walk(page []byte, base string) error {
+	if err := w.begin(base); err != nil {
+		return err
+	}
+	w.scan.page = page
+	for w.scan.next() {
+		if err := w.element(&w.scan.tag); err != nil {
+			return err
 		}
-		return w.srcset(attrSrcset)
-	case elemSVGImage:
-		return w.resource(Resource, t.hrefAttr())
-	case elemInput:
-		if !equalFold(t.value[attrType], "image") {
-			return nil
-		}
-		return w.resource(Resource, attrSrc)
-	case elemLink:
-		return w.link()
-	case elemMeta:
-		return w.meta()
-	case elemBase:
-		w.rebase()
 	}
 	return nil
 }
 
+func (w *walker) begin(base string) error {
+	if len(base) > MaxURL {
+		return fmt.Errorf("fetch: parse base: %w", errLong)
+	}
+	u, err := weburl.Parse(base, nil)
+	if err != nil {
+		return fmt.Errorf("fetch: parse base: %w", err)
+	}
+	w.refs.Reset(u)
+	return nil
+}
+
+// element yields the links of the tag that was read.
+func (w *walker) element(t *tag) error {
+	switch t.element {
+	case elemAnchor:
+		return w.hyperlink(t, Anchor)
+	case elemFrame:
+		return w.resource(Frame, t.value[attrSrc])
+	case elemMedia:
+		// The order is that of the attributes' importance, not of their place in the tag.
+		for _, a := range []attr{attrSrc, attrData, attrPoster} {
+			if err := w.resource(Resource, t.value[a]); err != nil {
+				return err
+			}
+		}
+		return w.srcset(t.value[attrSrcset])
+	case elemSVGImage:
+		return w.resource(Resource, t.value[t.hrefAttr()])
+	case elemInput:
+		return w.input(t)
+	case elemLink:
+		return w.link(t)
+	case elemMeta:
+		return w.meta(t)
+	case elemBase:
+		w.rebase(t)
+	case elemForm, elemTitle, elemStyle:
+		return w.asked(t)
+	}
+	return nil
+}
+
+// asked yields what Links leaves out.
+func (w *walker) asked(t *tag) error {
+	switch {
+	case t.element == elemForm && w.opts.Forms:
+		if err := w.resource(Form, t.value[attrAction]); err != nil {
+			return err
+		}
+		return w.resource(Form, t.value[attrFormaction])
+	case t.element == elemTitle && w.opts.Title && !w.titled:
+		w.titled = true
+		return w.pass(Link{Kind: Title, Text: titleText(w.scan.content)})
+	case t.element == elemStyle && w.opts.Styles:
+		return w.styles(w.scan.content)
+	}
+	return nil
+}
+
+// maxTitle is longer than any title that somebody reads.
+const maxTitle = 1 << 10
+
+// titleText returns a title as browsers show it: with its references undone, on one line.
+func titleText(content []byte) string {
+	content = content[:min(len(content), maxTitle)]
+	text := html.UnescapeString(strings.ToValidUTF8(string(content), ""))
+	return strings.Join(strings.Fields(text), " ")
+}
+
 // hyperlink yields the tag's href, also an empty one, which means this page.
-func (w *walker) hyperlink(kind LinkKind) error {
-	t := &w.tag
+func (w *walker) hyperlink(t *tag, kind LinkKind) error {
 	href := t.hrefAttr()
 	if !t.has(href) {
 		return nil
 	}
-	rel := lowered(t.value[attrRel])
+	rel := w.lowered(t.value[attrRel])
 	l := Link{Kind: kind, Rel: rel, NoFollow: hasToken(rel, "nofollow")}
+	l.Lang = w.lowered(t.value[attrHreflang])
+	// Of an anchor it says nothing that a crawler could rely on.
+	if t.element == elemLink {
+		l.Type = w.lowered(t.value[attrType])
+	}
 	return w.emit(l, t.value[href])
 }
 
-// resource yields the URL in a, unless it is empty: nothing is loaded then.
-func (w *walker) resource(kind LinkKind, a attr) error {
-	if v := trimmed(w.tag.value[a]); len(v) > 0 {
-		return w.emit(Link{Kind: kind}, v)
+func (w *walker) input(t *tag) error {
+	if equalFold(t.value[attrType], "image") {
+		if err := w.resource(Resource, t.value[attrSrc]); err != nil {
+			return err
+		}
+	}
+	if w.opts.Forms {
+		return w.resource(Form, t.value[attrFormaction])
 	}
 	return nil
 }
 
-func (w *walker) srcset(a attr) error {
-	for url := range srcsetURLs(w.tag.value[a]) {
+// resource yields the URL in value, unless it is empty: nothing is loaded then.
+func (w *walker) resource(kind LinkKind, value []byte) error {
+	if value = trimmed(value); len(value) > 0 {
+		return w.emit(Link{Kind: kind}, value)
+	}
+	return nil
+}
+
+func (w *walker) srcset(value []byte) error {
+	if len(value) == 0 {
+		return nil
+	}
+	for url := range srcsetURLs(value) {
 		if err := w.emit(Link{Kind: Resource}, url); err != nil {
 			return err
 		}
@@ -173,22 +254,20 @@ func (w *walker) srcset(a attr) error {
 	return nil
 }
 
-func (w *walker) link() error {
-	t := &w.tag
-	kind := relKind(lowered(t.value[attrRel]))
+func (w *walker) link(t *tag) error {
+	kind := relKind(w.lowered(t.value[attrRel]))
 	if kind == 0 {
 		return nil
 	}
 	if len(trimmed(t.value[attrHref])) > 0 {
-		if err := w.hyperlink(kind); err != nil {
+		if err := w.hyperlink(t, kind); err != nil {
 			return err
 		}
 	}
-	return w.srcset(attrImagesrcset)
+	return w.srcset(t.value[attrImagesrcset])
 }
 
-func (w *walker) meta() error {
-	t := &w.tag
+func (w *walker) meta(t *tag) error {
 	content := t.value[attrContent]
 	if equalFold(t.value[attrHTTPEquiv], "refresh") {
 		if url := refreshURL(content); len(url) > 0 {
@@ -200,14 +279,13 @@ func (w *walker) meta() error {
 	if len(name) == 0 || !equalFold(name, "robots") && !isDirective(content) {
 		return nil
 	}
-	l := Link{Kind: Directive, Name: lowered(name), Text: string(trimmed(content))}
+	l := Link{Kind: Directive, Name: w.lowered(name), Text: w.strings.add(trimmed(content))}
 	return w.pass(l)
 }
 
 // rebase heeds a base element. The first one with an href is the last one that counts, even if its
 // href is unusable.
-func (w *walker) rebase() {
-	t := &w.tag
+func (w *walker) rebase(t *tag) {
 	if w.based || !t.has(attrHref) {
 		return
 	}
@@ -218,11 +296,14 @@ func (w *walker) rebase() {
 	}
 	// A base of another scheme would leave every link of the page out; browsers ignore
 	// javascript: and data: here as well.
-	u, err := weburl.Parse(string(href), &w.base)
-	if err != nil || !isWeb(&u) || w.tooLong(&u) {
+	base := w.refs.Base()
+	u, err := weburl.Parse(string(href), &base)
+	if err != nil || !weburl.IsWeb(&u) {
 		return
 	}
-	w.base = u
+	if w.buf = u.Append(w.buf[:0], false); len(w.buf) <= MaxURL {
+		w.refs.Reset(u)
+	}
 }
 
 // emit makes raw absolute and yields l with it.
@@ -238,29 +319,15 @@ func (w *walker) emit(l Link, raw []byte) error {
 	if len(raw) > MaxURL {
 		return nil
 	}
-	text := string(raw)
-	u, err := weburl.Parse(text, &w.base)
-	if err != nil || !isWeb(&u) {
-		return nil
-	}
-	u.Username, u.Password = "", ""
-	if w.tooLong(&u) {
+	var ok bool
+	if w.buf, ok = w.refs.Append(w.buf[:0], raw); !ok || len(w.buf) > MaxURL {
 		return nil
 	}
 	if w.room -= len(w.buf); w.room < 0 {
 		return ErrTooManyLinks
 	}
-	// A link that is in normal form already needs no second string.
-	if l.URL = text; string(w.buf) != text {
-		l.URL = string(w.buf)
-	}
+	l.URL = w.strings.add(w.buf)
 	return w.pass(l)
-}
-
-// tooLong leaves u, without its fragment, in w.buf.
-func (w *walker) tooLong(u *weburl.URL) bool {
-	w.buf = u.Append(w.buf[:0], false)
-	return len(w.buf) > MaxURL
 }
 
 func (w *walker) pass(l Link) error {
@@ -269,5 +336,3 @@ func (w *walker) pass(l Link) error {
 	}
 	return nil
 }
-
-func isWeb(u *weburl.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }

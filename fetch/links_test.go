@@ -8,7 +8,6 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/html"
 )
 
 const pageURL = "http://a.test/dir/page.html"
@@ -28,7 +27,7 @@ var kindNames = map[fetch.LinkKind]string{
 	fetch.Anchor: "anchor", fetch.Frame: "frame", fetch.Resource: "resource",
 	fetch.Redirect: "redirect", fetch.Canonical: "canonical", fetch.Alternate: "alternate",
 	fetch.Next: "next", fetch.Prev: "prev", fetch.Related: "related",
-	fetch.Directive: "directive",
+	fetch.Directive: "directive", fetch.Form: "form",
 }
 
 func show(l fetch.Link) string {
@@ -173,8 +172,6 @@ func TestLinksEndsWithOneError(t *testing.T) {
 		{"few long links", "<base href=/" + strings.Repeat("x", 8000) + "/>" + many, pageURL,
 			fetch.MaxLinkBytes / len("http://a.test/"+strings.Repeat("x", 8000)+"/x"),
 			fetch.ErrTooManyLinks},
-		{"a long token", "<a href=x><!--" + strings.Repeat("-", fetch.MaxToken), pageURL, 1,
-			html.ErrBufferExceeded},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -287,23 +284,4 @@ func lawful(url string) error {
 		return fmt.Errorf("%d bytes", len(url))
 	}
 	return nil
-}
-
-func BenchmarkLinks(b *testing.B) {
-	for _, links := range []int{10, 100, 1000} {
-		b.Run(fmt.Sprintf("links=%d", links), func(b *testing.B) {
-			page := []byte("<!doctype html><title>x</title>" + strings.Repeat(
-				`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, links))
-			b.ReportAllocs()
-			b.SetBytes(int64(len(page)))
-			for b.Loop() {
-				for _, err := range fetch.Links(page, pageURL) {
-					if err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
-			b.ReportMetric(float64(links)*float64(b.N)/b.Elapsed().Seconds(), "links/s")
-		})
-	}
 }

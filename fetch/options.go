@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/http"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -75,8 +76,8 @@ type Options struct {
 	// TLSTimeout limits the TLS handshake; 0 means DefaultTLSTimeout, negative means no limit of
 	// its own.
 	TLSTimeout time.Duration
-	// HeadTimeout limits the wait from the end of the request to the end of the response's head;
-	// 0 means DefaultHeadTimeout, negative means no limit of its own.
+	// HeadTimeout limits the wait from the request, when it is handed to the connection, to the end
+	// of the response's head; 0 means DefaultHeadTimeout, negative means no limit of its own.
 	HeadTimeout time.Duration
 
 	// MaxBody limits the bytes of the body, those on the wire and those decoded; 0 means
@@ -105,6 +106,15 @@ type Options struct {
 	// crypto/tls. Where it lists NextProtos, they decide on HTTP/2.
 	TLSConfig *tls.Config
 
+	// Decoders makes decoders of further content codings, by the codings' names, such as "br"; nil
+	// means that gzip, deflate and zstd are all.
+	Decoders map[string]func() Decoder
+	// Wrap puts a layer around what sends the requests, such as one that signs them; nil means none.
+	// The guards lie below it. It must not change a request that it is given.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// Jar keeps cookies; nil means that none are kept or sent. Its methods are called by each Get.
+	Jar http.CookieJar
+
 	// MaxIdle limits the connections kept for a next request; 0 means DefaultMaxIdle, negative
 	// means that none is kept.
 	MaxIdle int
@@ -131,6 +141,11 @@ func (o Options) check() error {
 			return fmt.Errorf("fetch: control character in %q", value)
 		}
 	}
+	for name, construct := range o.Decoders {
+		if !isToken(name) || construct == nil {
+			return fmt.Errorf("fetch: content coding %q has a bad name or no decoder", name)
+		}
+	}
 	if o.Reach == Loopback {
 		return nil
 	}
@@ -141,6 +156,14 @@ func (o Options) check() error {
 		return ErrNoContact
 	}
 	return nil
+}
+
+// isToken reports whether s may stand in a list without quotes (RFC 9110, 5.6.2).
+func isToken(s string) bool {
+	other := func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	}
+	return s != "" && !strings.ContainsFunc(s, other)
 }
 
 // withDefaults requires that check has passed.

@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -29,26 +31,29 @@ type Response struct {
 	RawCut    Truncation // why Raw is not the whole body
 	Body      []byte     // body without its content coding; shares memory with Raw if it had none
 	Truncated Truncation // why Body is not the whole page; CutCoding if it could not be decoded
-	Hash      [32]byte   // SHA-256 of Body
 
 	RetryAfter time.Duration  // that the server asks for, from Timing.FirstByte on; else 0
 	Addr       netip.AddrPort // of the server
-	Attempts   int            // requests begun: more than 1 after a dead kept-alive connection
-	Reused     bool           // whether the connection had served an earlier request
-	Timing     Timing
-}
-
-// Timing holds the instants of an exchange. A zero time is one that was not seen.
-type Timing struct {
-	Start        time.Time // Get was called
-	Connected    time.Time // a connection was there, new or kept alive
-	WroteRequest time.Time // the request was handed to the connection
-	FirstByte    time.Time // the response began
-	Done         time.Time // the last byte that Raw holds was there
+	// TLS is what was negotiated; nil without TLS. All responses of a connection share it.
+	TLS      *tls.ConnectionState
+	Attempts int  // requests begun: more than 1 after a dead kept-alive connection
+	Reused   bool // whether the connection had served an earlier request
+	Timing   Timing
 }
 
 // NotModified reports whether the server answered that the page is as it was (304).
 func (r *Response) NotModified() bool { return r.Status == http.StatusNotModified }
+
+// Hash returns the SHA-256 of Body. Each call computes it, so that callers who want none do not pay
+// for it; it is a good part of the work that a small page makes.
+func (r *Response) Hash() [32]byte { return sha256.Sum256(r.Body) }
+
+// RawHash returns the SHA-256 of Raw. Each call computes it.
+func (r *Response) RawHash() [32]byte { return sha256.Sum256(r.Raw) }
+
+// Unchanged reports whether the page is the one whose Hash was hash: the server says so (304), or
+// its body is the same to the byte. A body that was cut is compared as far as it came.
+func (r *Response) Unchanged(hash [32]byte) bool { return r.NotModified() || r.Hash() == hash }
 
 // Validators returns what to pass to the next Get of the same URL.
 func (r *Response) Validators() Validators {

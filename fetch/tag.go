@@ -1,8 +1,10 @@
 package fetch
 
-import "golang.org/x/net/html"
+import "strings"
 
-// element is what a tag means to a walker. Elements with the same attributes share one.
+// element is what a tag means to a walker. Elements whose links are in the same attributes share
+// one, even if one of them has no such attribute: nobody writes <img data=...>, and if somebody
+// does it leads to something all the same.
 type element uint8
 
 const (
@@ -15,34 +17,75 @@ const (
 	elemLink
 	elemMeta
 	elemBase
-	elemFallback // what browsers with scripts, frames or plug-ins do not show
+	elemForm // form, button
+	elemTitle
+	elemStyle
 )
 
-func elementOf(name []byte) element {
-	switch string(name) {
-	case "a", "area":
-		return elemAnchor
-	case "iframe", "frame":
-		return elemFrame
-	case "img", "script", "source", "video", "audio", "track", "embed", "object":
-		return elemMedia
-	case "image":
-		return elemSVGImage
-	case "input":
-		return elemInput
-	case "link":
-		return elemLink
-	case "meta":
-		return elemMeta
-	case "base":
-		return elemBase
-	case "noscript", "noframes", "noembed":
-		return elemFallback
+// elementOf returns what the element name is, in any case, and whether its content is text whatever
+// it looks like. The content of noscript, noframes and noembed would be text to a browser with
+// scripts, frames and plug-ins; a crawler has none.
+func elementOf(name []byte) (e element, raw bool) {
+	const longest = len("plaintext")
+	if len(name) > longest || lengths[name[0]|0x20]&(1<<len(name)) == 0 {
+		return elemNone, false
 	}
-	return elemNone
+	var lower [longest]byte
+	for i, c := range name {
+		lower[i] = lowerByte(c)
+	}
+	switch string(lower[:len(name)]) {
+	case "a", "area":
+		return elemAnchor, false
+	case "frame":
+		return elemFrame, false
+	case "iframe":
+		return elemFrame, true
+	case "img", "source", "video", "audio", "track", "embed", "object":
+		return elemMedia, false
+	case "script":
+		return elemMedia, true
+	case "image":
+		return elemSVGImage, false
+	case "input":
+		return elemInput, false
+	case "link":
+		return elemLink, false
+	case "meta":
+		return elemMeta, false
+	case "base":
+		return elemBase, false
+	case "form", "button":
+		return elemForm, false
+	case "title":
+		return elemTitle, true
+	case "style":
+		return elemStyle, true
+	case "textarea", "xmp", "plaintext":
+		return elemNone, true
+	}
+	return elemNone, false
 }
 
-// attr is an attribute that some element of a walker has.
+// lengths holds, for the first letter of a name, a bit for each length that names of interest with
+// this letter have. It spares most tags the closer look: span, div, p, td, li.
+var lengths = func() (table [256]uint16) {
+	for name := range strings.FieldsSeq(`a area frame iframe img source video audio track embed
+		object script image input link meta base form button style title textarea xmp plaintext`) {
+		table[name[0]] |= 1 << len(name)
+	}
+	return table
+}()
+
+func lowerByte(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+// attr is an attribute that some element of a walker has. All others are skipped unread, also on
+// the elements of interest.
 type attr uint8
 
 const (
@@ -54,15 +97,27 @@ const (
 	attrData
 	attrPoster
 	attrRel
+	attrHreflang
 	attrType
 	attrName
 	attrContent
+	attrAction
+	attrFormaction
 	attrHTTPEquiv
 	attrCount
 )
 
+// attrOf returns which attribute key is, in any case, or attrCount.
 func attrOf(key []byte) attr {
-	switch string(key) {
+	const longest = len("imagesrcset")
+	if len(key) > longest {
+		return attrCount
+	}
+	var lower [longest]byte
+	for i, c := range key {
+		lower[i] = lowerByte(c)
+	}
+	switch string(lower[:len(key)]) {
 	case "href":
 		return attrHref
 	case "xlink:href":
@@ -79,19 +134,25 @@ func attrOf(key []byte) attr {
 		return attrPoster
 	case "rel":
 		return attrRel
+	case "hreflang":
+		return attrHreflang
 	case "type":
 		return attrType
 	case "name":
 		return attrName
 	case "content":
 		return attrContent
+	case "action":
+		return attrAction
+	case "formaction":
+		return attrFormaction
 	case "http-equiv":
 		return attrHTTPEquiv
 	}
 	return attrCount
 }
 
-// tag is a start tag. Its values are good until the tokenizer moves on.
+// tag is a start tag. Its values are good until the next one is read.
 type tag struct {
 	element element
 	value   [attrCount][]byte
@@ -107,51 +168,4 @@ func (t *tag) hrefAttr() attr {
 		return attrXlinkHref
 	}
 	return attrHref
-}
-
-// read takes the tokenizer's present tag, and reports whether it can have links. The tokenizer
-// copies each name and value that it is asked for, so that the name is looked up in the raw bytes
-// first: most tags of a page are of no interest.
-func (t *tag) read(z *html.Tokenizer) bool {
-	var lower [16]byte
-	t.element = elementOf(lowerName(&lower, z.Raw()))
-	switch t.element {
-	case elemNone:
-		return false
-	case elemFallback:
-		// The tokenizer takes the content for text, as a browser does that runs scripts.
-		z.NextIsNotRawText()
-		return false
-	}
-	t.value, t.present = [attrCount][]byte{}, 0
-	for more := true; more; {
-		var key, value []byte
-		key, value, more = z.TagAttr()
-		if a := attrOf(key); a < attrCount {
-			t.value[a] = value
-			t.present |= 1 << a
-		}
-	}
-	return true
-}
-
-// lowerName returns the name of the tag raw in lower case, cut at the buffer's length, which is
-// longer than any name of interest.
-func lowerName(buf *[16]byte, raw []byte) []byte {
-	n := 0
-	for _, c := range raw[1:] {
-		switch c {
-		case ' ', '\n', '\r', '\t', '\f', '/', '>':
-			return buf[:n]
-		}
-		if n == len(buf) {
-			break
-		}
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		buf[n] = c
-		n++
-	}
-	return buf[:n]
 }

@@ -32,13 +32,17 @@ func parseTarget(raw string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	if !isWeb(&u) {
+	if !weburl.IsWeb(&u) {
 		return target{}, errScheme
 	}
 	// Credentials found in a link are not ours to use, and with them gone the URLs that differ in
 	// nothing else are the same page.
 	u.Username, u.Password = "", ""
-	return target{url: string(u.Append(nil, false)), parsed: u, wire: wireURL(&u)}, nil
+	text := u.Append(make([]byte, 0, len(raw)+8), false)
+	if string(text) != raw {
+		raw = string(text)
+	}
+	return target{url: raw, parsed: u, wire: wireURL(&u)}, nil
 }
 
 // wireURL returns u as a net/url value that puts the very bytes of u on the wire. net/url refuses

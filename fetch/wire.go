@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"crypto/tls"
 	"net"
 	"net/netip"
 	"sync"
@@ -14,6 +15,7 @@ import (
 type wire struct {
 	net.Conn
 	addr netip.AddrPort
+	tls  *tls.ConnectionState // nil without TLS
 
 	mu   sync.Mutex
 	used bool   // some exchange has begun on it
@@ -59,14 +61,42 @@ func (w *wire) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// record looks for the blank line that ends a head. Like net/http it takes a bare LF for the end of
-// a line.
+// record keeps b up to the blank line that ends a head.
 func (w *wire) record(b []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.done {
 		return
 	}
+	if len(w.got) == 0 {
+		// Nearly always the whole head comes at once, with much of the body behind it that need
+		// not be copied.
+		if end := headEnd(b); end > 0 && !isInterim(statusOf(b)) {
+			w.got, w.done = bytes.Clone(b[:end]), true
+			return
+		}
+	}
+	w.search(b)
+}
+
+// headEnd returns the length of the head that b begins with, 0 if it is not complete. Like net/http
+// it takes a bare LF for the end of a line.
+func headEnd(b []byte) int {
+	for line := 0; ; {
+		i := bytes.IndexByte(b[line:], '\n')
+		if i < 0 {
+			return 0
+		}
+		if i == 0 || i == 1 && b[line] == '\r' {
+			return line + i + 1
+		}
+		line += i + 1
+	}
+}
+
+// search keeps b, too, and looks for the blank line in all that was kept. It requires that w.mu is
+// held.
+func (w *wire) search(b []byte) {
 	// The search goes on where it stopped: a head that comes byte by byte must not cost its
 	// length squared.
 	w.got = append(w.got, b...)

@@ -124,6 +124,8 @@ func TestHeadOverTLS(t *testing.T) {
 		require.Equal(t, "over HTTP/1.1", string(r.Body))
 		require.True(t, r.HeadExact)
 		require.Contains(t, string(r.Head), "HTTP/1.1 200 OK\r\n")
+		require.Equal(t, uint16(tls.VersionTLS13), r.TLS.Version)
+		require.NotEmpty(t, r.TLS.PeerCertificates)
 		require.Contains(t, string(r.RequestHead), "GET /x HTTP/1.1\r\n")
 		require.Equal(t, strings.TrimPrefix(base, "https://"), r.Addr.String())
 		require.Equal(t, n > 0, r.Reused)
@@ -138,6 +140,7 @@ func TestHeadOverHTTP2IsMadeUp(t *testing.T) {
 		require.Equal(t, "over HTTP/2.0", string(r.Body))
 		require.False(t, r.HeadExact)
 		require.Equal(t, "HTTP/2.0", r.Proto)
+		require.Equal(t, "h2", r.TLS.NegotiatedProtocol)
 		require.True(t, strings.HasPrefix(string(r.Head), "HTTP/2.0 200 OK\r\n"), "%q", r.Head)
 		require.True(t, strings.HasSuffix(string(r.Head), "X-Path: //x\r\n\r\n"), "%q", r.Head)
 		require.True(t, strings.HasPrefix(string(r.RequestHead), "GET //x?y HTTP/2.0\r\nHost: "),

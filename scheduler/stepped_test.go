@@ -77,7 +77,8 @@ func TestSteppedDropsWhatNoListCanTake(t *testing.T) {
 		require.Equal(t, i < 2, s.Add(ip(1), 0, "a"), i)
 	}
 	require.True(t, s.Add(ip(2), 0, "b"), "another address has lists of its own")
-	require.False(t, s.Add(ip(3), time.Hour, "c") && s.Add(ip(3), time.Hour, "c"))
+	require.True(t, s.Add(ip(3), time.Hour, "c"), "nothing was visited there yet")
+	require.False(t, s.Add(ip(3), time.Hour, "c"), "an hour is more than three lists")
 	require.EqualValues(t, 4, s.Stats().Dropped)
 }
 

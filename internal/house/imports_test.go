@@ -23,8 +23,12 @@ var allowed = map[string]map[string]string{
 		"github.com/temoto/robotstxt": "decides groups of literal rules",
 	},
 	"fetch": {
-		"github.com/klauspost/compress/gzip": "twice the speed of the standard one, and resettable",
-		"golang.org/x/net/html":              "the tokenizer of the HTML standard",
+		"github.com/klauspost/compress/flate": "the content coding deflate, resettable",
+		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one, and resettable",
+		"github.com/klauspost/compress/zlib":  "the content coding deflate, as the RFC has it",
+		"github.com/klauspost/compress/zstd":  "a content coding that the standard library lacks",
+		"golang.org/x/net/html":               "entities, and the tokenizer to compare with",
+		"golang.org/x/net/html/charset":       "the encoding standard; in fetch/charset only",
 	},
 	"archive": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",

@@ -1,0 +1,32 @@
+package fetch
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// addCookies puts what the jar has for page on req.
+func (c *Client) addCookies(req *http.Request, page string) {
+	if c.opts.Jar == nil {
+		return
+	}
+	// A jar looks at the path, which req's URL has in a form of its own. A URL that net/url does
+	// not take goes without.
+	u, err := url.Parse(page)
+	if err != nil {
+		return
+	}
+	for _, cookie := range c.opts.Jar.Cookies(u) {
+		req.AddCookie(cookie)
+	}
+}
+
+// keepCookies gives the jar what the response for page sets.
+func (c *Client) keepCookies(resp *http.Response, page string) {
+	if c.opts.Jar == nil || len(resp.Header["Set-Cookie"]) == 0 {
+		return
+	}
+	if u, err := url.Parse(page); err == nil {
+		c.opts.Jar.SetCookies(u, resp.Cookies())
+	}
+}

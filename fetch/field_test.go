@@ -1,0 +1,197 @@
+package fetch_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+func TestHeaderLinks(t *testing.T) {
+	tests := []struct {
+		name   string
+		header http.Header
+		want   string // lines
+	}{
+		{"none", http.Header{}, ""},
+		{"the example of RFC 8288, 3.5", http.Header{"Link": {
+			`<http://example.com/TheBook/chapter2>; rel="previous"; title="previous chapter"`,
+			`</>; rel="http://example.net/foo"`,
+			`</TheBook/chapter2>; rel="previous"; title*=UTF-8'de'letztes%20Kapitel, ` +
+				`</TheBook/chapter4>; rel="next"; title*=UTF-8'de'n%c3%a4chstes%20Kapitel`}},
+			"prev http://example.com/TheBook/chapter2 rel=previous\n" +
+				"related http://a.test/ rel=http://example.net/foo\n" +
+				"prev http://a.test/TheBook/chapter2 rel=previous\n" +
+				"next http://a.test/TheBook/chapter4 rel=next"},
+		{"canonical", http.Header{"Link": {`<https://a.test/x>; rel=Canonical`}},
+			"canonical https://a.test/x rel=canonical"},
+		{"alternate", http.Header{"Link": {
+			`<de>; rel="alternate nofollow"; hreflang=DE; type="text/html"`}},
+			"alternate http://a.test/dir/de rel=alternate nofollow nofollow de text/html"},
+		{"commas and semicolons in quotes", http.Header{"Link": {
+			`<x>; title="a,b;c\"d"; rel=next,<y>;rel=prev`}},
+			"next http://a.test/dir/x rel=next\nprev http://a.test/dir/y rel=prev"},
+		{"commas and spaces in the URL", http.Header{"Link": {`<x,y> ; rel=next`}},
+			"next http://a.test/dir/x,y rel=next"},
+		{"the first of two equal parameters", http.Header{"Link": {`<x>; rel=next; rel=prev`}},
+			"next http://a.test/dir/x rel=next"},
+		{"spaces and empty parameters", http.Header{"Link": {
+			` , < x > ;; rel = "next" ; ; x , , <y>; rel=prev;`}},
+			"next http://a.test/dir/x rel=next\nprev http://a.test/dir/y rel=prev"},
+		{"no rel, another anchor, no URL", http.Header{"Link": {
+			`<x>`, `<x>; rel=next; anchor="/y"`, `<mailto:x>; rel=next`, `rel=next, <z>; rel=next`}},
+			"next http://a.test/dir/z rel=next"},
+		{"broken", http.Header{"Link": {`<x; rel=next`, `<`, `<x>; rel="next`, `x`, ``}},
+			"next http://a.test/dir/x rel=next"},
+		{"refresh", http.Header{"Refresh": {"0; url=/x"}}, "redirect http://a.test/x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for l, err := range fetch.HeaderLinks(tt.header, pageURL) {
+				require.NoError(t, err)
+				got = append(got, strings.TrimSpace(show(l)+" "+l.Lang+" "+l.Type))
+			}
+			require.Equal(t, tt.want, strings.ReplaceAll(strings.Join(got, "\n"), "  ", " "))
+		})
+	}
+}
+
+func TestHeaderLinksEndsWithOneError(t *testing.T) {
+	header := http.Header{"Link": {strings.Repeat("<x>;rel=next,", fetch.MaxLinks+1)}}
+	links := 0
+	for _, err := range fetch.HeaderLinks(header, pageURL) {
+		if links++; links > fetch.MaxLinks {
+			require.ErrorIs(t, err, fetch.ErrTooManyLinks)
+		}
+	}
+	require.Equal(t, fetch.MaxLinks+1, links)
+	for _, err := range fetch.HeaderLinks(nil, "no base") {
+		require.Error(t, err)
+	}
+}
+
+// The law: each link is lawful, and a link that is written down in the plainest way comes out
+// whatever stands before it on another line.
+func FuzzHeaderLinks(f *testing.F) {
+	f.Add(`<x>; rel="next"; hreflang=de, <y>`, "0;url=x")
+	f.Add(`<;,="\`, "")
+	f.Fuzz(func(t *testing.T, value, refresh string) {
+		header := http.Header{"Link": {value, "</last>; rel=next"}, "Refresh": {refresh}}
+		last := 0
+		for l, err := range fetch.HeaderLinks(header, pageURL) {
+			if errors.Is(err, fetch.ErrTooManyLinks) {
+				return
+			}
+			if err := lawful(l.URL); err != nil {
+				t.Errorf("%q yields %q: %v", header, l.URL, err)
+			}
+			if l.URL == "http://a.test/last" {
+				last++
+			}
+		}
+		if last == 0 {
+			t.Errorf("%q swallows the next field", value)
+		}
+	})
+}
+
+func TestStyles(t *testing.T) {
+	tests := []struct{ name, css, want string }{
+		{"nothing", "", ""},
+		{"without quotes", "a { b: url(x.png) }", "x.png"},
+		{"with quotes", `a { b: url("x.png"), URL( 'y.png' ) }`, "x.png y.png"},
+		{"imports", `@import "a.css"; @IMPORT 'b.css' screen; @import url(c.css); @import url("d.css");`,
+			"a.css b.css c.css d.css"},
+		{"an import without space", `@import"a.css"`, "a.css"},
+		{"a comment between", `@import/**/"a.css"`, "a.css"},
+		{"comments", `/* url(no) */ url(x) /* "*/ url(y) /* open url(no)`, "x y"},
+		{"strings", `a { content: "url(no) \" url(no)" } url(x)`, "x"},
+		{"an open string ends with its line", "a { b: \"x\nc: url(y) }", "y"},
+		{"another function", `a { b: my-url(no); c: image(x) }`, ""},
+		{"escapes", `url(a\)b) url("a\22 b") url(\41\42 C) url(a\` + "\n" + `b) url(\110000x)`,
+			"a)b a%22b ABC ab %EF%BF%BDx"},
+		{"an escaped quote", `\" url(x)`, "x"},
+		{"empty", `url() url("") @import "";`, ""},
+		{"white space", "url(\n x \t)", "x"},
+		{"open", `url(x`, "x"},
+		{"open at once", `url(`, ""},
+		{"a namespace is no import", `@namespace "http://b.test/"; @import x "no"`, ""},
+		{"data", `url(data:image/png;base64,xyz)`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for l, err := range fetch.Styles([]byte(tt.css), "http://a.test/") {
+				require.NoError(t, err)
+				require.Equal(t, fetch.Resource, l.Kind)
+				got = append(got, strings.TrimPrefix(l.URL, "http://a.test/"))
+			}
+			require.Equal(t, tt.want, strings.Join(got, " "), "Styles(%q)", tt.css)
+		})
+	}
+}
+
+// The law: each URL is lawful, and what follows a comment that nothing can hide comes out.
+func FuzzStyles(f *testing.F) {
+	f.Add(`@import "x"; a { b: url(y\29) /* url(no) */ }`)
+	f.Add("url('\\\n')\"")
+	f.Fuzz(func(t *testing.T, css string) {
+		last := false
+		// The end of whatever may be open: a comment, a string in parentheses, the parentheses.
+		css += " */ \n\n ) \n url(/last)"
+		for l, err := range fetch.Styles([]byte(css), pageURL) {
+			if err != nil {
+				return
+			}
+			if err := lawful(l.URL); err != nil {
+				t.Errorf("Styles(%q) yields %q: %v", css, l.URL, err)
+			}
+			last = l.URL == "http://a.test/last"
+		}
+		if !last {
+			t.Errorf("Styles(%q) misses the last URL", css)
+		}
+	})
+}
+
+func TestScanFindsWhatItIsAskedFor(t *testing.T) {
+	const page = `<title> One &amp;
+		two </title><style>a { b: url(s.png) }</style><p>some<b> </b>text &lt; more</p>
+		<form action="/send"><input type=submit formaction=/other><button formaction=third></form>
+		<svg><title>no</title></svg><script>no text</script><!-- no text --> end`
+	tests := []struct {
+		name string
+		opts fetch.ScanOptions
+		want string // lines
+	}{
+		{"nothing", fetch.ScanOptions{}, ""},
+		{"forms", fetch.ScanOptions{Forms: true},
+			"form http://a.test/send\nform http://a.test/other\nform http://a.test/dir/third"},
+		{"styles", fetch.ScanOptions{Styles: true}, "resource http://a.test/dir/s.png"},
+		{"the title", fetch.ScanOptions{Title: true}, "title One & two"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for l, err := range fetch.Scan([]byte(page), pageURL, tt.opts) {
+				require.NoError(t, err)
+				if l.Kind == fetch.Title {
+					got = append(got, "title "+l.Text)
+					continue
+				}
+				got = append(got, show(l))
+			}
+			require.Equal(t, tt.want, strings.Join(got, "\n"))
+		})
+	}
+	var pieces []string
+	opts := fetch.ScanOptions{Text: func(piece []byte) { pieces = append(pieces, string(piece)) }}
+	for _, err := range fetch.Scan([]byte(page), pageURL, opts) {
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"some", "text &lt; more", " end"}, pieces)
+}

@@ -1,0 +1,88 @@
+package fetch_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/stretchr/testify/require"
+)
+
+// counted is a connection that says when it is closed.
+type counted struct {
+	net.Conn
+	open *atomic.Int64
+	once atomic.Bool
+}
+
+func (c *counted) Close() error {
+	if !c.once.Swap(true) {
+		c.open.Add(-1)
+	}
+	return c.Conn.Close()
+}
+
+// Whatever goes wrong, no connection stays open behind it, and no goroutine: a bubble does not end
+// before all of its goroutines have.
+func TestFailuresLeaveNothing(t *testing.T) {
+	rounds := 10_000
+	if testing.Short() {
+		rounds = 500
+	}
+	faults := []server{
+		func(*session) {},
+		func(s *session) { s.say("garbage\r\n\r\n") },
+		says("HTTP/1.1 200"),
+		says(ok + "X: " + strings.Repeat("x", 10_000)),
+		says(ok + "Content-Length: 10\r\n\r\nshort"),
+		says(ok + "Content-Length: 999999\r\n\r\n" + strings.Repeat("x", 10_000)),
+		says("HTTP/1.1 101 Switching Protocols\r\n\r\n"),
+		says(ok + "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\xff\xff"),
+		silent,
+		drip(ok + "X: "),
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var open, dials, round atomic.Int64
+		network := memnet.New()
+		l, err := network.Listen("a.test")
+		require.NoError(t, err)
+		wait := accept(l, func(s *session) { faults[int(round.Load())%len(faults)](s) })
+		c, err := fetch.New(fetch.Options{
+			Reach: fetch.Loopback, MaxHeader: 5000, MaxBody: 5000, Resolve: resolveTo("127.0.0.1"),
+			Dial: func(ctx context.Context, proto, _ string) (net.Conn, error) {
+				if dials.Add(1)%7 == 0 {
+					return nil, errors.New("refused")
+				}
+				conn, err := network.Dial(ctx, proto, "a.test")
+				if err != nil {
+					return nil, err
+				}
+				open.Add(1)
+				return &counted{Conn: conn, open: &open}, nil
+			},
+		})
+		require.NoError(t, err)
+		for n := range rounds {
+			round.Store(int64(n))
+			url := "http://a.test/"
+			if n%11 == 0 {
+				url = "https://a.test/"
+			}
+			r, err := c.Get(t.Context(), url, fetch.Validators{})
+			if err == nil {
+				require.NotEqual(t, fetch.Whole, r.Truncated, "all of them fail")
+			}
+		}
+		c.CloseIdle()
+		l.Close()
+		wait()
+		synctest.Wait()
+		require.Zero(t, open.Load(), "connections are left open")
+	})
+}

@@ -1,0 +1,202 @@
+package fetch_test
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+// same fails unless Links and the tokenizer find the same links on the page, and says how many.
+func same(t *testing.T, page []byte, base, name string) (links int) {
+	next, stop := iter.Pull2(fetch.TokenizerLinks(page, base))
+	defer stop()
+	for got, gotErr := range fetch.Links(page, base) {
+		want, wantErr, more := next()
+		if !more || got != want || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+			t.Fatalf("%s: link %d is %+v, %v; want %+v, %v", name, links, got, gotErr, want, wantErr)
+		}
+		links++
+	}
+	if want, _, more := next(); more {
+		t.Fatalf("%s: after %d links there should be %+v", name, links, want)
+	}
+	return links
+}
+
+// sitePages walks over real pages: the HTML files below the folder that SPINNERET_SITES names. It
+// takes every nth.
+func sitePages(tb testing.TB, nth int) iter.Seq2[string, []byte] {
+	dir := os.Getenv("SPINNERET_SITES")
+	if dir == "" {
+		tb.Skip("no real pages; SPINNERET_SITES names a folder of them")
+	}
+	return func(yield func(string, []byte) bool) {
+		n, left := 0, false
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			page := strings.HasPrefix(filepath.Ext(path), ".htm") && !d.IsDir()
+			if err != nil || left || !page {
+				return err
+			}
+			if n++; n%nth != 0 {
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			left = err == nil && !yield(path, text)
+			return err
+		})
+		require.NoError(tb, err)
+	}
+}
+
+func TestLinksOfRealPagesAreTheTokenizers(t *testing.T) {
+	nth := 1
+	if testing.Short() {
+		nth = 20
+	}
+	pages, links := 0, 0
+	for name, page := range sitePages(t, nth) {
+		pages++
+		links += same(t, page, "http://a.test/dir/page.html", name)
+		// What a page's cut does to it is worse than what most authors do.
+		cut := rand.New(rand.NewPCG(uint64(pages), 0)).IntN(len(page) + 1)
+		same(t, page[cut:], pageURL, name)
+		same(t, page[:cut], pageURL, name)
+	}
+	t.Logf("%d pages, %d links", pages, links)
+	require.Greater(t, links, pages, "real pages have links")
+}
+
+// markup is what the scanner has a state for. Strung together at random, it makes the pages that
+// nobody would write down as a test.
+var markup = strings.Split("<|>|/|=|'|\"|!|--|-|?| |\n|\r|\r\n|\t|\f|\x00|x|a|]]>|<!--|"+
+	"-->|--!>|<!|<?|</|/>|"+
+	"<a |<a\n|<A/|href=|HREF |src=|<img src=i|<a href=x>|<a href='y'>|<a href=\"z\">|</a>|</|<b>|"+
+	"<script>|</script>|</SCRIPT |<script|</script|<style>|</style>|<title>|</title|</title>|<xmp>|"+
+	"</xmp>|<textarea>|</textarea>|<noscript>|</noscript>|<iframe src=f>|</iframe>|<noembed>|"+
+	"<plaintext>|<svg>|<![CDATA[|&amp;|&copy|&copy;|&not|&notit;|&#65;|&#x41|&#|&|&fjlig;|&semi;|"+
+	"<base href=/b/>|<meta name=robots content=none>|<!doctype html>|é|\xff|rel=nofollow ", "|")
+
+func TestScannerIsTheTokenizer(t *testing.T) {
+	rounds := 8_000
+	if testing.Short() {
+		rounds = 2_000
+	}
+	links := 0
+	for seed := range uint64(rounds) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var page strings.Builder
+		for range 1 + r.IntN(25) {
+			page.WriteString(markup[r.IntN(len(markup))])
+		}
+		// What is left open at the end shows in what becomes of these.
+		page.WriteString("<a href=1><!----></script><a href=2>'><a href=3>\"><a href=4>")
+		name := fmt.Sprintf("seed %d: %q", seed, page.String())
+		links += same(t, []byte(page.String()), pageURL, name)
+	}
+	require.Greater(t, links, rounds)
+}
+
+func TestScriptsInComments(t *testing.T) {
+	tests := []struct{ name, script string }{
+		{"an end tag", `</script>`},
+		{"an end tag in capitals with attributes", `</SCRIPT x='>'>`},
+		{"an end tag that is none", `</scripts>`},
+		{"a comment", `<!-- <a href=no> </script>`},
+		{"a comment that ends at once", `<!--> <script> </script>`},
+		{"a script in a comment", `<!-- <script> </script> <a href=no> --> </script>`},
+		{"a script in a comment that ends before", `<!-- <script> --> </script>`},
+		{"two scripts in a comment", `<!-- <script></script> <script/ </script > --> </script>`},
+		{"dashes", `<!-- - -- --- ----> <script> </script>`},
+		{"an open comment", `<!-- <script> </script> <a href=no>`},
+		{"a tag in a comment", `<!-- <b> < <script> </script>`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			page := "<script src=s>" + tt.script + "<a href=x></script><a href=y>"
+			same(t, []byte(page), pageURL, page)
+		})
+	}
+}
+
+// What the references of attributes are is known by the tokenizer's package; Links asks it for
+// those in texts, whose rules are others.
+func TestReferencesInLinks(t *testing.T) {
+	for name := range strings.FieldsSeq(`amp copy not notit notin lt gt quot semi fjlig NotEqualTilde
+		Zopf nvlt bne acE hearts sect reg AMP COPY ampx x #65 #x41 #X4a #0 #128 #x9f #55296 #1114112
+		#99999999999999999999 # #x #xg CounterClockwiseContourIntegral nbsp apos thinsp`) {
+		for _, after := range []string{"", ";", "=", "=1", ";=", "x", ";;", "&", "&amp;", "-", "\x00"} {
+			page := "<a href='/?" + "&" + name + after + "'>"
+			same(t, []byte(page), pageURL, page)
+		}
+	}
+}
+
+func TestScannerHasNoLimitOnTokens(t *testing.T) {
+	long := strings.Repeat("- ", 5<<20)
+	for _, page := range []string{"<!--" + long + "-->", "<style>" + long + "</style>",
+		"<p title='" + long + "'>", "<a title='" + long + "'>", long} {
+		got, err := collect("<a href=x>"+page+"<a href=y>", pageURL)
+		require.NoError(t, err)
+		require.Len(t, got, 2)
+	}
+}
+
+// The law: the tokenizer finds the same.
+func FuzzScanner(f *testing.F) {
+	f.Add([]byte("<a href=x&copy><script><!--<script></script>--></script><a/href/=y/>"))
+	f.Add([]byte("<!--><a href='x\r\n&#13;\x00'><style></style ><noscript><a href=z></noscript>"))
+	f.Fuzz(func(t *testing.T, page []byte) { same(t, page, pageURL, fmt.Sprintf("%q", page)) })
+}
+
+// A page that is all links has nothing that the scanner could skip; real ones have little else.
+func BenchmarkLinks(b *testing.B) {
+	for _, links := range []int{10, 100, 1000} {
+		page := "<!doctype html><title>x</title>" + strings.Repeat(
+			`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, links)
+		benchmarkEngines(b, fmt.Sprintf("links=%d", links), [][]byte{[]byte(page)})
+	}
+	if os.Getenv("SPINNERET_SITES") != "" {
+		var real [][]byte
+		for _, page := range sitePages(b, 97) {
+			real = append(real, page)
+		}
+		benchmarkEngines(b, "pages=real", real)
+	}
+}
+
+func benchmarkEngines(b *testing.B, name string, pages [][]byte) {
+	engines := map[string]func(page []byte) int{
+		"scanner": func(page []byte) (links int) {
+			for range fetch.Links(page, pageURL) {
+				links++
+			}
+			return links
+		},
+		"tokenizer-loop": fetch.TokenizerLoop,
+	}
+	size := 0
+	for _, page := range pages {
+		size += len(page)
+	}
+	for engine, run := range engines {
+		b.Run(name+"/engine="+engine, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				for _, page := range pages {
+					run(page)
+				}
+			}
+			b.ReportMetric(float64(b.N*len(pages))/b.Elapsed().Seconds(), "pages/s")
+		})
+	}
+	b.Logf("%s: %d pages, %d bytes", name, len(pages), size)
+}

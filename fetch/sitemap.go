@@ -1,0 +1,205 @@
+package fetch
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// The limits of Sitemap, besides MaxURL. The first two are those of the sitemap protocol.
+const (
+	MaxSitemapEntries = 50_000
+	MaxSitemapBytes   = 50 << 20 // after decompression
+	MaxSitemapToken   = 1 << 20  // bytes of one tag, comment or run of text
+)
+
+// What ends a walk over a sitemap early.
+var (
+	ErrNoSitemap       = errors.New("fetch: not a sitemap or feed")
+	ErrSitemapTooLarge = errors.New("fetch: sitemap too large")
+)
+
+// EntryKind says what an Entry leads to.
+type EntryKind uint8
+
+// The kinds of entries.
+const (
+	PageEntry    EntryKind = iota + 1 // a page of the site
+	SitemapEntry                      // another sitemap, from a sitemap index
+	FeedEntry                         // an item of an RSS or Atom feed
+)
+
+// Entry is one entry of a sitemap or feed. All but the URL are hints of the site's owner, and many
+// of them are set once and never kept up.
+type Entry struct {
+	URL        string // absolute, http or https, without fragment and credentials
+	Kind       EntryKind
+	LastMod    time.Time // when the page changed last; zero if not said
+	ChangeFreq string    // "always", "hourly", ... "yearly", "never"; "" if not said
+	Priority   float64   // among the site's own pages, from 0 to 1; 0.5 if not said
+}
+
+// Sitemap returns a single-use iterator over what a sitemap lists: sitemap.xml, a sitemap index, a
+// list of URLs as text, RSS 0.9 to 2.0 or Atom, each of them gzipped or not. base is the URL that
+// it was got from.
+//
+// It reads no more of r than it must, and never more than MaxSitemapBytes. Entities that a document
+// declares are not resolved, neither its own nor external ones. Entries without a usable URL are
+// left out. Whether a URL may be listed there (the protocol wants the same host) is up to the
+// caller. An error is yielded once, with a zero Entry, last; the entries before it are good.
+func Sitemap(r io.Reader, base string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		l := lister{yield: yield, left: MaxSitemapEntries, total: MaxSitemapBytes}
+		if err := l.walk(r, base); err != nil && err != errStop {
+			yield(Entry{}, fmt.Errorf("fetch: read sitemap: %w", err))
+		}
+	}
+}
+
+// lister is one walk over one sitemap.
+type lister struct {
+	yield func(Entry, error) bool
+	src   *meter
+	refs  weburl.Resolver
+	left  int // entries until MaxSitemapEntries
+	total int // bytes that may be read
+	buf   []byte
+}
+
+func (l *lister) walk(r io.Reader, base string) error {
+	u, err := weburl.Parse(base, nil)
+	if err != nil {
+		return err
+	}
+	l.refs.Reset(u)
+	if l.src, err = openSitemap(r, l.total); err != nil {
+		return err
+	}
+	if l.src.startsWith('<') {
+		return l.document()
+	}
+	return l.lines()
+}
+
+// openSitemap undoes gzip, which for sitemaps is a format and not only a content coding, and skips
+// what may stand before a document.
+func openSitemap(r io.Reader, total int) (*meter, error) {
+	br := bufio.NewReader(r)
+	if magic, _ := br.Peek(2); isGzip(magic) {
+		zr, err := gzip.NewReader(br)
+		if err != nil {
+			return nil, err
+		}
+		br = bufio.NewReader(zr)
+	}
+	if mark, _ := br.Peek(3); string(mark) == "\xef\xbb\xbf" {
+		_, _ = br.Discard(len(mark))
+	}
+	return &meter{Reader: br, total: total, token: MaxSitemapToken}, nil
+}
+
+// lines yields the URLs of a sitemap in text, one a line.
+func (l *lister) lines() error {
+	text, urls := false, false
+	for {
+		l.src.token = MaxSitemapToken
+		line, err := l.src.line()
+		if err != nil && err != io.EOF {
+			return err
+		}
+		// Only a whole URL counts: what is no sitemap would be full of relative ones.
+		if u, bad := weburl.Parse(string(trimmed(line)), nil); bad == nil && weburl.IsWeb(&u) {
+			urls = true
+			if err := l.emit(Entry{Kind: PageEntry, Priority: 0.5}, line); err != nil {
+				return err
+			}
+		}
+		text = text || len(line) > 0
+		switch {
+		case err == io.EOF && text && !urls:
+			return ErrNoSitemap
+		case err == io.EOF:
+			return nil
+		}
+	}
+}
+
+// emit makes raw absolute and yields e with it.
+func (l *lister) emit(e Entry, raw []byte) error {
+	if l.left--; l.left < 0 {
+		return ErrSitemapTooLarge
+	}
+	raw = trimmed(raw)
+	if len(raw) == 0 || len(raw) > MaxURL {
+		return nil
+	}
+	var ok bool
+	if l.buf, ok = l.refs.Append(l.buf[:0], raw); !ok || len(l.buf) > MaxURL {
+		return nil
+	}
+	e.URL = string(l.buf)
+	if !l.yield(e, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// meter counts what is read, for the document and for the token at hand.
+type meter struct {
+	*bufio.Reader
+	total, token int
+}
+
+// ReadByte implements io.ByteReader, through which package xml reads.
+func (m *meter) ReadByte() (byte, error) {
+	c, err := m.Reader.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	if m.total--; m.total < 0 {
+		return 0, ErrSitemapTooLarge
+	}
+	if m.token--; m.token < 0 {
+		return 0, ErrSitemapTooLarge
+	}
+	return c, nil
+}
+
+// startsWith reports whether c is the first byte that is no white space, and skips up to it.
+func (m *meter) startsWith(c byte) bool {
+	for m.total > 0 {
+		next, err := m.Peek(1)
+		if err != nil || !isSpace(next[0]) {
+			return err == nil && next[0] == c
+		}
+		_, _ = m.ReadByte()
+	}
+	return false
+}
+
+// line returns the next line, good until the next call. Of one that is too long for a URL it
+// returns nothing.
+func (m *meter) line() (line []byte, err error) {
+	tooLong := false
+	for {
+		line, err = m.ReadSlice('\n')
+		if m.total -= len(line); m.total < 0 {
+			return nil, ErrSitemapTooLarge
+		}
+		if err != bufio.ErrBufferFull {
+			break
+		}
+		tooLong = true
+	}
+	if tooLong {
+		line = nil
+	}
+	return bytes.TrimSuffix(line, []byte("\n")), err
+}

@@ -1,0 +1,314 @@
+package fetch_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/weburl"
+	"github.com/stretchr/testify/require"
+)
+
+const sitemapURL = "https://a.test/maps/sitemap.xml"
+
+// entries returns what Sitemap yields, one string for each entry, and the error that ended it.
+func entries(r io.Reader) (found []string, err error) {
+	for e, err := range fetch.Sitemap(r, sitemapURL) {
+		if err != nil {
+			return found, err
+		}
+		kind := map[fetch.EntryKind]string{
+			fetch.PageEntry: "page", fetch.SitemapEntry: "sitemap", fetch.FeedEntry: "feed",
+		}[e.Kind]
+		text := kind + " " + e.URL
+		if !e.LastMod.IsZero() {
+			text += " " + e.LastMod.UTC().Format("2006-01-02T15:04:05Z")
+		}
+		if e.ChangeFreq != "" {
+			text += " " + e.ChangeFreq
+		}
+		if e.Priority != 0.5 {
+			text += fmt.Sprint(" ", e.Priority)
+		}
+		found = append(found, text)
+	}
+	return found, nil
+}
+
+func TestSitemap(t *testing.T) {
+	const ns = ` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"`
+	tests := []struct {
+		name, doc string
+		want      string // lines
+	}{
+		{"an empty one", `<urlset` + ns + `></urlset>`, ``},
+		{"all fields", `<?xml version="1.0" encoding="UTF-8"?>
+			<urlset` + ns + `><url><loc>https://a.test/?a=1&amp;b=2</loc>
+			<lastmod>2005-01-01</lastmod><changefreq>Monthly</changefreq><priority>0.8</priority>
+			</url></urlset>`, `page https://a.test/?a=1&b=2 2005-01-01T00:00:00Z monthly 0.8`},
+		{"fields in another order", `<urlset><url><priority>1.0</priority><loc> x </loc></url></urlset>`,
+			`page https://a.test/maps/x 1`},
+		{"fields that make no sense", `<urlset><url><loc>x</loc><priority>high</priority>
+			<lastmod>yesterday</lastmod><changefreq>often</changefreq></url><url><loc>y</loc>
+			<priority>7</priority></url></urlset>`,
+			"page https://a.test/maps/x\npage https://a.test/maps/y"},
+		{"an entry without URL", `<urlset><url><lastmod>2005</lastmod></url><url><loc>x</loc></url>
+			</urlset>`,
+			`page https://a.test/maps/x`},
+		{"URLs that are of no use", `<urlset><url><loc>ftp://a.test/</loc></url><url><loc>http://[/</loc>
+			</url><url><loc>http://u:p@b.test/#f</loc></url></urlset>`, `page http://b.test/`},
+		{"CDATA", `<urlset><url><loc><![CDATA[https://a.test/?a&b]]></loc></url></urlset>`,
+			`page https://a.test/?a&b`},
+		{"extensions", `<urlset xmlns:image="i"><url><loc>x</loc><image:image><image:loc>i.png</image:loc>
+			</image:image><xhtml:link rel="alternate" href="de"/><loc>no</loc></url></urlset>`,
+			`page https://a.test/maps/x`},
+		{"a prefix for everything", `<s:urlset xmlns:s="x"><s:url><s:loc>x</s:loc><loc>no</loc></s:url>
+			</s:urlset>`, `page https://a.test/maps/x`},
+		{"an index", `<sitemapindex` + ns + `><sitemap><loc>one.xml.gz</loc><lastmod>
+			2004-10-01T18:23:17+00:00</lastmod></sitemap></sitemapindex>`,
+			`sitemap https://a.test/maps/one.xml.gz 2004-10-01T18:23:17Z`},
+		{"a byte order mark and white space", "\xef\xbb\xbf \n<urlset><url><loc>x</loc></url></urlset>",
+			`page https://a.test/maps/x`},
+		{"Latin-1", "<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>\xe9</loc></url>" +
+			"</urlset>",
+			`page https://a.test/maps/%C3%A9`},
+		{"cut between entries", `<urlset><url><loc>x</loc></url><url>`, `page https://a.test/maps/x`},
+		{"too many end tags", `<urlset><url><loc>x</loc></url></a></b></c></d><url><loc>y</loc></url>`,
+			"page https://a.test/maps/x\npage https://a.test/maps/y"},
+
+		{"RSS 2.0", `<rss version="2.0"><channel><title>t</title><link>https://a.test/</link>
+			<atom:link href="self" rel="self"/><image><link>no</link></image><item><title>one</title>
+			<link>/1</link><guid>https://a.test/no</guid><pubDate>Sat, 07 Sep 2002 00:00:01 GMT</pubDate>
+			<source><link>no</link></source></item><item><guid>https://a.test/2</guid>
+			<pubDate>Sun, 8 Sep 02 00:00:01 +0100</pubDate></item><item><guid isPermaLink="false">7</guid>
+			</item></channel></rss>`,
+			"feed https://a.test/1 2002-09-07T00:00:01Z\nfeed https://a.test/2 2002-09-07T23:00:01Z"},
+		{"RSS 1.0", `<rdf:RDF xmlns="http://purl.org/rss/1.0/"><channel rdf:about="x"><link>no</link>
+			</channel><item rdf:about="1"><link>1</link><dc:date>2003-12-13</dc:date></item></rdf:RDF>`,
+			`feed https://a.test/maps/1 2003-12-13T00:00:00Z`},
+		{"Atom", `<feed xmlns="http://www.w3.org/2005/Atom"><link href="/"/><updated>2003-12-13T18:30:02Z
+			</updated><entry><title>x</title><link rel="edit" href="no"/><link href="/1"/><link
+			rel="alternate" href="no"/><published>2003-01-01T00:00:00Z</published><updated>
+			2003-12-13T18:30:02.25Z</updated><source><updated>2009-01-01</updated></source></entry><entry>
+			<link rel="alternate" href="/2"/><updated>2004-01-01</updated><published>2003-01-01</published>
+			</entry></feed>`,
+			"feed https://a.test/1 2003-12-13T18:30:02Z\nfeed https://a.test/2 2004-01-01T00:00:00Z"},
+
+		{"text", "https://a.test/1\r\n\nnot a URL\n  https://a.test/2  \nhttps://a.test/3",
+			"page https://a.test/1\npage https://a.test/2\npage https://a.test/3"},
+		{"text with a line that is too long", "https://a.test/1\nhttps://a.test/" +
+			strings.Repeat("x", 2*fetch.MaxURL) + "\nhttps://a.test/3",
+			"page https://a.test/1\npage https://a.test/3"},
+		{"no text", "", ""},
+	}
+	for _, tt := range tests {
+		for name, read := range map[string]io.Reader{
+			"plain":    strings.NewReader(tt.doc),
+			"gzip":     strings.NewReader(zipped(t, tt.doc)),
+			"bytewise": iotest.OneByteReader(strings.NewReader(tt.doc)),
+		} {
+			t.Run(tt.name+"/"+name, func(t *testing.T) {
+				got, err := entries(read)
+				require.NoError(t, err)
+				require.Equal(t, tt.want, strings.Join(got, "\n"))
+			})
+		}
+	}
+}
+
+func TestDatesOfSitemaps(t *testing.T) {
+	at := func(y int, m time.Month, d, h, min int) time.Time {
+		return time.Date(y, m, d, h, min, 0, 0, time.UTC)
+	}
+	tests := []struct {
+		in   string
+		want time.Time
+	}{
+		{"1997", at(1997, 1, 1, 0, 0)}, // these six are those of the W3C's note
+		{"1997-07", at(1997, 7, 1, 0, 0)},
+		{"1997-07-16", at(1997, 7, 16, 0, 0)},
+		{"1997-07-16T19:20+01:00", at(1997, 7, 16, 18, 20)},
+		{"1997-07-16T19:20:00+01:00", at(1997, 7, 16, 18, 20)},
+		{"1997-07-16T19:20:00.00+01:00", at(1997, 7, 16, 18, 20)},
+		{"1997-07-16T19:20:00", at(1997, 7, 16, 19, 20)},
+		{"1997-07-16 19:20:00", at(1997, 7, 16, 19, 20)},
+		{"1997-07-16T19:20:00+0100", at(1997, 7, 16, 18, 20)},
+		{"Wed, 16 Jul 1997 19:20:00 +0100", at(1997, 7, 16, 18, 20)},
+		{"16 Jul 97 19:20 GMT", at(1997, 7, 16, 19, 20)},
+		{"", time.Time{}},
+		{"now", time.Time{}},
+		{"1997-13-01", time.Time{}},
+		{strings.Repeat("1", 100), time.Time{}},
+	}
+	for _, tt := range tests {
+		require.True(t, tt.want.Equal(fetch.ParseDate(tt.in)), "ParseDate(%q)", tt.in)
+	}
+}
+
+// hostile is a document that goes on for ever: head, and then text again and again. It counts what
+// was read of it.
+type hostile struct {
+	head, text string
+	read       int
+	rest       string
+}
+
+func (h *hostile) Read(p []byte) (n int, err error) {
+	if h.read == 0 {
+		h.rest = h.head
+		h.text = strings.Repeat(h.text, 1+len(p)/len(h.text))
+	}
+	for n < len(p) {
+		if h.rest == "" {
+			h.rest = h.text
+		}
+		k := copy(p[n:], h.rest)
+		h.rest = h.rest[k:]
+		n += k
+	}
+	h.read += n
+	return n, nil
+}
+
+func TestSitemapLimits(t *testing.T) {
+	const buffer = 8192
+	url := "<url><loc>x</loc></url>"
+	tests := []struct {
+		name, head, text string
+		read             int // at most
+		entries          int
+		want             error
+	}{
+		{"too many entries", "<urlset>", url, 50_001 * len(url), 50_000, fetch.ErrSitemapTooLarge},
+		{"too many lines", "http://a.test/", "\nhttp://a.test/", 50_001 * 15, 50_000,
+			fetch.ErrSitemapTooLarge},
+		{"an endless tag", "<urlset ", "many-attributes=x ", fetch.MaxSitemapToken, 0,
+			fetch.ErrSitemapTooLarge},
+		{"an endless text", "<urlset><url><loc>", "x", fetch.MaxSitemapToken, 0,
+			fetch.ErrSitemapTooLarge},
+		{"an endless comment", "<urlset><!--", "- ", fetch.MaxSitemapToken, 0, fetch.ErrSitemapTooLarge},
+		{"an endless line", "http://a.test/", strings.Repeat("x", 4096), fetch.MaxSitemapBytes, 0,
+			fetch.ErrSitemapTooLarge},
+		{"a page", "<!doctype html><html>", "<p>", buffer, 0, fetch.ErrNoSitemap},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := &hostile{head: tt.head, text: tt.text}
+			got, err := entries(h)
+			require.ErrorIs(t, err, tt.want)
+			require.Len(t, got, tt.entries)
+			require.LessOrEqual(t, h.read, tt.read+buffer)
+		})
+	}
+}
+
+// The limit on a whole document, lowered, because package xml takes its time for 50 MiB.
+func TestSitemapOfManyBytes(t *testing.T) {
+	for _, h := range []*hostile{
+		{head: "<urlset>", text: "<a>"},
+		{head: "<urlset>", text: "<url><loc>x</loc>"},
+		{head: " ", text: " "},
+		{head: "http://a.test/", text: strings.Repeat("\n", 4096)},
+	} {
+		require.ErrorIs(t, fetch.SitemapWithin(h, sitemapURL, 100_000), fetch.ErrSitemapTooLarge)
+		require.LessOrEqual(t, h.read, 100_000+8192, "%+v", h)
+	}
+}
+
+func TestSitemapErrors(t *testing.T) {
+	broken := errors.New("broken")
+	tests := []struct {
+		name    string
+		in      io.Reader
+		entries int
+		want    error // nil: any
+	}{
+		{"no sitemap", strings.NewReader("just text\n"), 0, fetch.ErrNoSitemap},
+		{"another document", strings.NewReader("<svg/>"), 0, fetch.ErrNoSitemap},
+		{"a document without elements", strings.NewReader("<!-- -->"), 0, fetch.ErrNoSitemap},
+		{"no XML after all", strings.NewReader("<urlset><url><loc>x</loc></url><<"), 1, nil},
+		{"an unknown encoding", strings.NewReader("<?xml version='1.0' encoding='klingon'?><urlset/>"),
+			0, nil},
+		{"bad gzip", strings.NewReader("\x1f\x8bxxxxxxxxxxxxxxxxxxxxx"), 0, nil},
+		{"gzip cut short", strings.NewReader(zipped(t, "http://a.test/\n"+noise(9000))[:5000]), 1,
+			io.ErrUnexpectedEOF},
+		{"a reader that fails", io.MultiReader(strings.NewReader("<urlset><url><loc>x</loc></url>"),
+			iotest.ErrReader(broken)), 1, broken},
+		{"a reader that fails at once", iotest.ErrReader(broken), 0, broken},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := entries(tt.in)
+			require.Error(t, err)
+			require.Len(t, got, tt.entries)
+			if tt.want != nil {
+				require.ErrorIs(t, err, tt.want)
+			}
+		})
+	}
+	for _, err := range fetch.Sitemap(strings.NewReader("http://a.test/"), "no base") {
+		require.ErrorIs(t, err, weburl.ErrNoBase)
+	}
+}
+
+// Entities could read files, call other hosts, or grow without bound; none of that may happen.
+func TestSitemapResolvesNoEntities(t *testing.T) {
+	doc := `<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/hostname"><!ENTITY a "aaaaaaaaaa">
+		<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><urlset><url><loc>/&x;</loc></url>
+		<url><loc>/&b;</loc></url></urlset>`
+	got, err := entries(strings.NewReader(doc))
+	require.NoError(t, err)
+	require.Equal(t, []string{"page https://a.test/&x;", "page https://a.test/&b;"}, got)
+}
+
+func TestSitemapCanBeLeft(t *testing.T) {
+	h := &hostile{head: "<urlset>", text: "<url><loc>x</loc></url>"}
+	for _, err := range fetch.Sitemap(h, sitemapURL) {
+		require.NoError(t, err)
+		break
+	}
+	require.Less(t, h.read, 20_000)
+}
+
+// The law: each entry is lawful, there are no more than may be, and an error is the last thing.
+func FuzzSitemap(f *testing.F) {
+	f.Add([]byte(`<urlset><url><loc>http://a.test/</loc><lastmod>2005</lastmod></url></urlset>`))
+	f.Add([]byte(`<feed><entry><link href="x"/><updated>2003-12-13</updated></entry></feed>`))
+	f.Add([]byte("<?xml version='1.0' encoding='latin1'?><rss><item><guid>\xe9</guid></item></rss>"))
+	f.Add([]byte("http://a.test/\nhttp://b.test/"))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		errs := 0
+		for e, err := range fetch.Sitemap(strings.NewReader(string(doc)), sitemapURL) {
+			if errs > 0 {
+				t.Fatalf("%q: goes on after its error", doc)
+			}
+			if err != nil {
+				errs++
+				continue
+			}
+			if err := lawful(e.URL); err != nil || e.Priority < 0 || e.Priority > 1 || e.Kind == 0 {
+				t.Errorf("%q: %+v, %v", doc, e, err)
+			}
+		}
+	})
+}
+
+func BenchmarkSitemap(b *testing.B) {
+	doc := "<urlset>" + strings.Repeat("<url>\n  <loc>https://a.test/dir/page.html?id=1</loc>\n"+
+		"  <lastmod>2005-01-01</lastmod>\n  <priority>0.8</priority>\n</url>\n", 1000) + "</urlset>"
+	b.ReportAllocs()
+	b.SetBytes(int64(len(doc)))
+	for b.Loop() {
+		for _, err := range fetch.Sitemap(strings.NewReader(doc), sitemapURL) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(1000*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+}

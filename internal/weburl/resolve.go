@@ -1,0 +1,181 @@
+package weburl
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Resolver makes the references of one page absolute, as far as they lead to http or https. It is
+// not safe for concurrent use.
+//
+// It gives what [Parse] and [URL.Append] give. But nearly all references in pages are in normal
+// form as they stand, up to the directory that they start from, and for those it only copies bytes:
+// no string, no second look.
+type Resolver struct {
+	base URL
+	web  bool   // the base is http or https; what else it may be has rules of its own
+	page []byte // base without query, fragment and credentials
+	root int    // where in page the path begins
+	dir  int    // where in page the last segment of the path begins
+}
+
+// Reset makes base the one that the next references are relative to.
+func (r *Resolver) Reset(base URL) {
+	base.Username, base.Password = "", ""
+	r.base, r.web = base, IsWeb(&base)
+	base.HasQuery = false
+	size := len(base.Host) + len(base.Path) + len("https://:65535")
+	r.page = base.Append(slices.Grow(r.page[:0], size), false)
+	r.root = len(r.page) - len(base.Path)
+	r.dir = bytes.LastIndexByte(r.page, '/') + 1
+}
+
+// Base returns the URL that references are relative to, without credentials.
+func (r *Resolver) Base() URL { return r.base }
+
+// Append appends the URL that ref leads to, without fragment and credentials, to dst. It returns
+// dst as it was and false if that is no URL or neither http nor https.
+func (r *Resolver) Append(dst, ref []byte) ([]byte, bool) {
+	if out, ok := r.copied(dst, ref); ok {
+		return out, true
+	}
+	if isForeign(ref) {
+		return dst, false
+	}
+	u, err := Parse(string(ref), &r.base)
+	if err != nil || !IsWeb(&u) {
+		return dst, false
+	}
+	u.Username, u.Password = "", ""
+	return u.Append(dst, false), true
+}
+
+// IsWeb reports whether the scheme is http or https.
+func IsWeb(u *URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+
+// isForeign reports whether ref has a scheme other than the two: such a URL need not be parsed to
+// see that it is of no use, and data: URLs are long.
+func isForeign(ref []byte) bool {
+	for i, c := range ref {
+		switch {
+		case c == ':' && i > 0:
+			return !bytes.EqualFold(ref[:i], []byte("http")) &&
+				!bytes.EqualFold(ref[:i], []byte("https"))
+		case isAlpha(c):
+		case i > 0 && (isDigit(c) || c == '+' || c == '-' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// copied does what Append does where the bytes of ref can stand as they are. It says false where
+// Parse must look.
+func (r *Resolver) copied(dst, ref []byte) ([]byte, bool) {
+	head, query, ok := cutPlain(ref)
+	if !ok || !r.web {
+		return dst, false
+	}
+	out := dst
+	switch {
+	case len(head) == 0:
+		out = append(out, r.page...)
+		if query == nil && r.base.HasQuery {
+			out = append(append(out, '?'), r.base.Query...)
+		}
+	case head[0] != '/':
+		out, ok = r.relative(out, head)
+	case len(head) > 1 && head[1] == '/':
+		out = append(append(out, r.base.Scheme...), ':')
+		out, ok = appendAbsolute(out, head)
+	case hasDots(head):
+		return dst, false
+	default:
+		out = append(append(out, r.page[:r.root]...), head...)
+	}
+	if !ok {
+		return dst, false
+	}
+	return append(out, query...), true
+}
+
+// relative appends the URL of a head that does not begin with a slash.
+func (r *Resolver) relative(dst, head []byte) ([]byte, bool) {
+	if colon := bytes.IndexByte(head, ':'); colon >= 0 {
+		scheme := string(head[:colon])
+		if scheme != "http" && scheme != "https" {
+			return dst, false
+		}
+		return appendAbsolute(append(dst, head[:colon+1]...), head[colon+1:])
+	}
+	dir := r.dir
+	for bytes.HasPrefix(head, []byte("../")) {
+		head = head[len("../"):]
+		// The root is its own parent.
+		if dir > r.root+1 {
+			dir = bytes.LastIndexByte(r.page[:dir-1], '/') + 1
+		}
+	}
+	if len(head) == 0 || head[0] == '/' || hasDots(head) {
+		return dst, false
+	}
+	return append(append(dst, r.page[:dir]...), head...), true
+}
+
+// appendAbsolute appends "//", a host and perhaps a path.
+func appendAbsolute(dst, rest []byte) ([]byte, bool) {
+	if len(rest) < len("//h") || rest[0] != '/' || rest[1] != '/' {
+		return dst, false
+	}
+	end, label := 2, 2 // of the host, and where its last label begins
+	for ; end < len(rest) && rest[end] != '/'; end++ {
+		// Colons and what needs mapping are in this class.
+		if classOf[rest[end]]&inDomain != 0 {
+			return dst, false
+		}
+		if rest[end] == '.' && end+1 < len(rest) && rest[end+1] != '/' {
+			label = end + 1
+		}
+	}
+	// A host whose last label begins with a digit may be an address, in one of many forms.
+	if end == 2 || isDigit(rest[label]) || hasDots(rest[end:]) {
+		return dst, false
+	}
+	dst = append(dst, rest...)
+	if end == len(rest) {
+		dst = append(dst, '/')
+	}
+	return dst, true
+}
+
+// cutPlain cuts ref into what stands before the query, and the query with its question mark; the
+// fragment is dropped. It says false if a byte before the fragment cannot stay as it is.
+func cutPlain(ref []byte) (head, query []byte, ok bool) {
+	i := 0
+	for i < len(ref) && classOf[ref[i]]&(inPath|isBackslash) == 0 {
+		i++
+	}
+	head = ref[:i]
+	if i < len(ref) && ref[i] == '?' {
+		for i < len(ref) && classOf[ref[i]]&inSpecialQuery == 0 {
+			i++
+		}
+		query = ref[len(head):i]
+	}
+	return head, query, i == len(ref) || ref[i] == '#'
+}
+
+// hasDots reports whether a segment of path begins like a dot segment. Few do that are none, so
+// that the others may take the long way, too.
+func hasDots(path []byte) bool {
+	start := true
+	for _, c := range path {
+		set := classOf[c]
+		if start && set&startsDot != 0 {
+			return true
+		}
+		start = set&isSlash != 0
+	}
+	return false
+}
