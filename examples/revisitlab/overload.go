@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// An order is what a crowded server's visits are given to.
+type order struct {
+	name string
+	next chooser
+	// stretch makes all intervals longer by one factor, so that they fit: section 5.2.
+	stretch bool
+	// rank, if any, puts the pages that are due into order; without it they come by their time.
+	rank func(t *track, today float64) float64
+	// eager takes pages that are not due yet when no other is.
+	eager bool
+}
+
+// orders are those that are compared. The first one sets the demand that servers cannot meet.
+func orders() []order {
+	mle, bayes := revisit.MLE{}, revisit.Bayes{}
+	byMLE, byBayes := plain("", mle).next, plain("", bayes).next
+	worth := func(t *track, today float64) float64 {
+		return bayes.Worth(t.history, time.Duration((today-t.last)*float64(day)))
+	}
+	return []order{
+		{name: "MLE.mix, first come", next: byMLE},
+		{name: "MLE.mix, stretched", next: byMLE, stretch: true},
+		{name: "Bayes, first come", next: byBayes},
+		{name: "Bayes, stretched", next: byBayes, stretch: true},
+		{name: "Bayes, most worthy of the due", next: byBayes, rank: worth},
+		{name: "Bayes, most worthy of all", next: byBayes, rank: worth, eager: true},
+	}
+}
+
+// A crowd is one server with its pages, and how many visits a day it admits.
+type crowd struct {
+	tracks  []track
+	load    revisit.Load
+	booked  []time.Duration // what each page adds to the load
+	admits  float64
+	savings float64 // visits admitted and not made, at most one day's or one
+	unused  float64
+}
+
+// servers deals the pages out to servers with 1 to 1,093 pages, each three times as large as the
+// one before and then from 1 again.
+func servers(pages []page) (groups [][]page) {
+	const largest = 1093
+	for size := 1; len(pages) > 0; size = size%largest*3 + 1 {
+		n := min(size, len(pages))
+		groups = append(groups, pages[:n])
+		pages = pages[n:]
+	}
+	return groups
+}
+
+// demand returns the visits per day that the pages get where nothing holds them up.
+func (l lab) demand(pages []page, next chooser) float64 {
+	sum := 0
+	for _, t := range l.simulate(pages, &strategy{next: next}) {
+		sum += t.visits + 1
+	}
+	return float64(sum) / year
+}
+
+// overload returns what each order reaches when each server admits a share of what MLE.mix asks
+// for, and which share of the visits admitted went unused.
+func (l lab) overload(
+	pages []page, share float64, orders []order,
+) (scores []score, unused []float64) {
+	scores, unused = make([]score, len(orders)), make([]float64, len(orders))
+	for _, group := range servers(pages) {
+		admits := share * l.demand(group, orders[0].next)
+		for i, o := range orders {
+			c := crowd{
+				tracks: make([]track, len(group)), booked: make([]time.Duration, len(group)), admits: admits,
+			}
+			for n := range group {
+				c.tracks[n].page = &group[n]
+			}
+			for today := range year {
+				l.serve(&c, o, float64(today))
+			}
+			for n := range c.tracks {
+				scores[i].addTrack(&c.tracks[n])
+			}
+			unused[i] += c.unused / (admits * year)
+		}
+	}
+	for i := range unused {
+		unused[i] /= float64(len(servers(pages)))
+	}
+	return scores, unused
+}
+
+// serve makes one day's visits to one server.
+func (l lab) serve(c *crowd, o order, today float64) {
+	c.savings += c.admits
+	queue := c.queue(o, today)
+	for c.savings >= 1 && len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		c.savings--
+		t := &c.tracks[n]
+		t.due = today
+		l.visit(t, false)
+		wait := max(o.next(t), l.step)
+		if c.booked[n] > 0 {
+			c.load.Cancel(c.booked[n])
+		}
+		c.booked[n] = duration(wait)
+		c.load.Book(c.booked[n])
+		if o.stretch {
+			wait = min(wait*c.load.Stretch(c.admits), max(wait, year/2))
+		}
+		t.due = today + wait
+	}
+	// A server does not remember for long what it was spared.
+	if most := max(c.admits, 1); c.savings > most {
+		c.unused += c.savings - most
+		c.savings = most
+	}
+}
+
+// queue returns the pages that may be visited today, the first one first.
+func (c *crowd) queue(o order, today float64) (queue []int) {
+	rank := make([]float64, len(c.tracks))
+	for n := range c.tracks {
+		t := &c.tracks[n]
+		due := t.due <= today
+		if !due && (!o.eager || today-t.last < 1) {
+			continue
+		}
+		queue = append(queue, n)
+		switch {
+		case t.history == (revisit.History{}):
+			rank[n] = math.Inf(1) // in all orders, so that the same pages are known
+		case o.rank == nil:
+			rank[n] = -t.due
+		default:
+			rank[n] = o.rank(t, today)
+		}
+	}
+	slices.SortStableFunc(queue, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
+	return queue
+}
+
+// printOverload prints what the orders reach when servers admit three quarters and half of the
+// demand.
+func (r *result) printOverload(out *printer, l lab) {
+	all := orders()
+	for _, share := range []float64{0.75, 0.5} {
+		out.printf("\nservers admit %.0f %% of what MLE.mix(0.1-10) asks for\n", share*100)
+		scores, unused := l.overload(r.pages, share, all)
+		out.table(func(row func(string, ...any)) {
+			row("order\tvisits\tall versions\tcoverage\tunused")
+			for i, o := range all {
+				s := &scores[i]
+				row("%s\t%.1f\t%.3f\t%.3f\t%.1f %%", o.name, s.perPage(), s.micro(), s.macro(), unused[i]*100)
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+const day = 24 * time.Hour
+
+// plain makes a strategy of a policy of the library.
+func plain(name string, p revisit.Policy) strategy {
+	return strategy{name: name, next: func(t *track) float64 { return inDays(p.Next(t.history)) }}
+}
+
+func inDays(d time.Duration) float64 { return d.Seconds() / daySeconds }
+
+// pooled is a Bayes that learns its prior from the other pages of the window while it goes on, from
+// nothing but what the visits showed.
+func pooled(name string, b revisit.Bayes) strategy {
+	const sample = 500
+	s := plain(name, b)
+	s.learn = func(seen []track) chooser {
+		var histories []revisit.History
+		for i := 0; i < len(seen); i += max(1, len(seen)/sample) {
+			histories = append(histories, seen[i].history)
+		}
+		c := b
+		c.Prior = revisit.Fit(histories, b.Prior)
+		return plain(name, c).next
+	}
+	return s
+}
+
+// exact is MLE without its approximation: equation 2 over all gaps, and the bounds of equation 5.
+func exact(p revisit.MLE) strategy {
+	next := func(t *track) float64 {
+		n := len(t.gaps)
+		if n == 0 {
+			return inDays(p.Next(t.history))
+		}
+		rate := revisit.Rate(t.gaps)
+		if rate == 0 || math.IsInf(rate, 1) {
+			return inDays(p.Next(t.history))
+		}
+		return math.Min(1/rate, inDays(revisit.DefaultMax))
+	}
+	return strategy{name: "MLE.full", next: next, gaps: true}
+}
+
+// oracle knows the true yearly rate of each page, and nothing else.
+func oracle(price float64) strategy {
+	// The same rule as that of Bayes: a visit is due when x changes are expected.
+	low, high := 0.0, 40.0
+	for range 60 {
+		if x := (low + high) / 2; 1-(1+x)*math.Exp(-x) < price {
+			low = x
+		} else {
+			high = x
+		}
+	}
+	next := func(t *track) float64 { return min(low*t.page.gap(), year) }
+	return strategy{name: fmt.Sprintf("oracle(%v)", price), next: next}
+}
+
+// paperPolicies are those of Figure 5, with the rules of other crawlers and our own.
+func paperPolicies() []strategy {
+	return []strategy{
+		plain("MLE.mix(0.1-10)", revisit.MLE{}),
+		plain("MLE.mix(0.1-10) x0.5", revisit.MLE{Alpha: 0.5}),
+		plain("MLE.min(0.1-10)", revisit.MLE{Rep: revisit.Min}),
+		plain("MLE.avg(0.1-10)", revisit.MLE{Rep: revisit.Avg}),
+		plain("MLE.mix(0.1-10, 15d)", revisit.MLE{Second: 15 * day}),
+		plain("MLE.mix(0.5-2)", revisit.MLE{Low: 0.5, High: 2}),
+		plain("MLE.mix(0.5-2) x0.5", revisit.MLE{Low: 0.5, High: 2, Alpha: 0.5}),
+		plain("AIMD(1, 0.5)", revisit.AIMD{}),
+		plain("AIMD(1/2, 0.5)", revisit.AIMD{Patience: 2}),
+		plain("CGM", revisit.CGM{}),
+		plain("Nutch", revisit.Nutch()),
+		plain("StormCrawler", revisit.StormCrawler()),
+		plain("every 7 days", revisit.Every(7*day)),
+		plain("Bayes", revisit.Bayes{}),
+		pooled("Bayes.pool", revisit.Bayes{}),
+	}
+}
+
+// A family is one policy with its cost parameter swept.
+type family struct {
+	name       string
+	strategies []strategy
+}
+
+func sweep(name string, knobs []float64, of func(knob float64) strategy) family {
+	f := family{name: name}
+	for _, k := range knobs {
+		f.strategies = append(f.strategies, of(k))
+	}
+	return f
+}
+
+// Indices into families that the tables speak of.
+const (
+	ofMLE    = 0
+	ofBayes  = 6
+	ofPool   = 7
+	ofOracle = 8
+)
+
+// families are the curves at equal cost. The first one is what the others are measured against.
+func families() []family {
+	prices := []float64{.98, .95, .9, .8, .7, .6, .5, .4, .3, .2, .13, .08, .05, .03, .015}
+	// Slow pages count more than 1, so prices may exceed it.
+	fairPrices := []float64{
+		5, 4, 3, 2.4, 2, 1.6, 1.3, 1.1, .95, .8, .6, .4, .25, .15, .08, .04, .02,
+	}
+	alphas := []float64{8, 4, 2, 1, .5, .3, .15}
+	days := func(k float64) time.Duration { return time.Duration(k * float64(day)) }
+	return []family{
+		sweep("MLE.mix(0.1-10)", alphas, func(k float64) strategy {
+			return plain("", revisit.MLE{Alpha: k})
+		}),
+		sweep("MLE.mix(0.5-2)", alphas, func(k float64) strategy {
+			return plain("", revisit.MLE{Alpha: k, Low: 0.5, High: 2})
+		}),
+		sweep("AIMD", []float64{60, 30, 14, 7, 3, 1.5, .75, .3}, func(k float64) strategy {
+			return plain("", revisit.AIMD{Add: days(k)})
+		}),
+		sweep("Nutch", []float64{8, 4, 2.5, 1.8, 1.4, 1.2, 1.1, 1.05}, func(k float64) strategy {
+			return plain("", revisit.Scale{Grow: k, Shrink: 0.8})
+		}),
+		sweep("StormCrawler", []float64{8, 4, 2.5, 1.8, 1.4, 1.2, 1.1}, func(k float64) strategy {
+			return plain("", revisit.Scale{Grow: k, Shrink: 0.5})
+		}),
+		sweep("every", []float64{360, 180, 90, 60, 40, 25, 14, 7, 3, 1}, func(k float64) strategy {
+			return plain("", revisit.Every(days(k)))
+		}),
+		sweep("Bayes", fairPrices, func(k float64) strategy {
+			return plain("", revisit.Bayes{Price: k})
+		}),
+		sweep("Bayes.pool", fairPrices, func(k float64) strategy {
+			return pooled("", revisit.Bayes{Price: k})
+		}),
+		sweep("rate oracle", prices, oracle),
+		sweep("Bayes, Fair off", prices, func(k float64) strategy {
+			return plain("", revisit.Bayes{Price: k, Fair: -1})
+		}),
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"math"
+	"time"
+
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// A strategy is a policy as the laboratory runs it: with a name, and with what a policy cannot see.
+type strategy struct {
+	name string
+	next chooser
+	// learn, if there is one, is shown all pages of a window now and then, and returns what
+	// chooses from then on.
+	learn func(seen []track) chooser
+	gaps  bool // next looks at the gaps
+}
+
+// A chooser returns the days from the last visit to the next one.
+type chooser func(t *track) float64
+
+// A track is one page on its way through the year.
+type track struct {
+	page     *page
+	history  revisit.History
+	gaps     []revisit.Gap
+	due      float64 // day of the next visit
+	last     float64 // day of the last one
+	seen     int     // changes up to the last visit
+	visits   int     // after the first one, as the paper counts them
+	captured int     // versions
+	months   [months]int16
+}
+
+const months = 12
+
+// learnDays are the days on which strategies that learn do so.
+var learnDays = []float64{30, 60, 120, 240}
+
+// A lab is what all simulations share.
+type lab struct {
+	step     float64 // least days between two visits to a page
+	modified bool    // servers say when a page changed
+}
+
+// at returns a day as a time. Which year it is does not matter.
+func at(days float64) time.Time {
+	return time.Unix(1_000_000_000, 0).Add(duration(days))
+}
+
+// duration returns whole seconds, as a History keeps them.
+func duration(days float64) time.Duration {
+	return time.Duration(math.Round(days*daySeconds)) * time.Second
+}
+
+// simulate sends the pages of one window through the year.
+func (l lab) simulate(pages []page, s *strategy) []track {
+	tracks := make([]track, len(pages))
+	for i := range pages {
+		tracks[i].page = &pages[i]
+	}
+	next := s.next
+	if s.learn != nil {
+		for _, day := range learnDays {
+			l.run(tracks, s, next, day)
+			next = s.learn(tracks)
+		}
+	}
+	l.run(tracks, s, next, year)
+	return tracks
+}
+
+// run makes all visits that are due before the given day.
+func (l lab) run(tracks []track, s *strategy, next chooser, until float64) {
+	for i := range tracks {
+		t := &tracks[i]
+		for t.due < until {
+			l.visit(t, s.gaps)
+			// The pages of a log change at whole steps; visits keep their fractions, so that an
+			// interval of a day and a half is one.
+			t.due += max(next(t), l.step)
+		}
+	}
+}
+
+// visit makes the visit that is due. It catches the newest version; those between it and the one
+// caught last are lost.
+func (l lab) visit(t *track, gaps bool) {
+	const rounding = 1e-6
+	changes, seen := t.page.changes, t.seen
+	for seen < len(changes) && changes[seen] <= t.due+rounding {
+		seen++
+	}
+	v := revisit.Visit{At: at(t.due), Changed: seen > t.seen}
+	if l.modified && v.Changed {
+		v.LastModified = at(changes[seen-1])
+	}
+	first := t.history == revisit.History{}
+	t.history = t.history.Observe(v)
+	if !first {
+		t.visits++
+		if v.Changed {
+			t.captured++
+			t.months[monthOf(changes[seen-1])]++
+		}
+		if gaps {
+			t.gaps = append(t.gaps, revisit.Gap{Length: duration(t.due - t.last), Changed: v.Changed})
+		}
+	}
+	t.seen, t.last = seen, t.due
+}
+
+func monthOf(day float64) int { return min(int(day*months/year), months-1) }

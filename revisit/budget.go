@@ -1,0 +1,242 @@
+package revisit
+
+import (
+	"math"
+	"time"
+)
+
+// A Load is what the pages of one host ask for, all together. It costs constant time per visit: the
+// old interval of a page is cancelled, the new one booked. The zero Load is empty and ready to use,
+// by one goroutine at a time.
+type Load struct {
+	visits uint64 // per day, in units of 2^-32; whole numbers, so that cancelling leaves no dust
+}
+
+// visitsOf returns the visits per day that an interval makes, in units of a Load.
+func visitsOf(interval time.Duration) uint64 {
+	s := max(interval.Seconds(), 1)
+	return uint64(day / s * (1 << 32))
+}
+
+// Book adds a page that is visited at the interval, which counts as a second if it is shorter.
+func (l *Load) Book(interval time.Duration) { l.visits += visitsOf(interval) }
+
+// Cancel takes back what Book added for the same interval.
+func (l *Load) Cancel(interval time.Duration) { l.visits -= min(visitsOf(interval), l.visits) }
+
+// PerDay returns how many visits a day the booked intervals make.
+func (l *Load) PerDay() float64 { return float64(l.visits) / (1 << 32) }
+
+// Stretch returns the factor, at least 1, by which all intervals of the host have to grow so that
+// perDay visits a day suffice: section 5.2 of the paper. One factor for all pages is the best there
+// is if their intervals follow their rates. Book intervals as they were before stretching.
+//
+// It is infinite if perDay is not positive, so whoever stretches bounds the result. To leave no
+// visit unused while some pages are late, take those with the greatest [Bayes.Worth] first.
+func (l *Load) Stretch(perDay float64) float64 {
+	switch demand := l.PerDay(); {
+	case demand == 0:
+		return 1
+	case !(perDay > 0):
+		return math.Inf(1)
+	default:
+		return max(1, demand/perDay)
+	}
+}
+
+// Steer returns the price of [Bayes] that brings a demand of visits per day closer to what there
+// is. Called now and then, say once an hour, it replaces a solution over all pages. It moves in
+// small steps, since demand may react strongly: where prices are low, each call closes about an
+// eighth of the gap.
+func Steer(price, demand, perDay float64) float64 {
+	const least, most = 1e-4, 100
+	price = min(max(orElse(price, DefaultPrice), least), most)
+	if !(demand > 0 && perDay > 0) {
+		return price
+	}
+	ratio := min(max(demand/perDay, 1.0/16), 16)
+	return min(max(price*math.Sqrt(math.Sqrt(ratio)), least), most)
+}
+
+// A Page is one whose rate of change is known, for [Allocate].
+type Page struct {
+	Rate   float64 // changes per day
+	Weight float64 // worth of one version, or of being fresh; 0 means 1
+	Host   int     // index into the bounds of the hosts
+}
+
+// A Budget is how many visits a day there are.
+type Budget struct {
+	Visits float64   // for all pages
+	Hosts  []float64 // for the pages of each host; nil means no bounds, as does a host beyond
+}
+
+// Allocate returns the visits per day for each page with which an archive catches the most
+// versions, and the price at which it does: every page is visited until one more visit per day
+// would add less than the price. A page of no worth gets none.
+//
+// It is a water-filling: with equal weights, all intervals are one multiple of the pages' mean
+// intervals. It takes some 100 passes over the pages.
+func Allocate(pages []Page, b Budget) (perDay []float64, price float64) {
+	return fill(pages, b, weightOf)
+}
+
+// Freshen does the same for the pages' freshness: the expected share of time for which the copy is
+// the current version, as Cho and Garcia-Molina (2003) define it. It abandons pages that change too
+// fast to be kept fresh.
+func Freshen(pages []Page, b Budget) (perDay []float64, price float64) {
+	// Visits at a rate of r keep a page fresh for r/l(1-exp(-l/r)) of the time: that is the
+	// versions caught, over l.
+	return fill(pages, b, func(p Page) float64 { return weightOf(p) / p.Rate })
+}
+
+func weightOf(p Page) float64 { return orElse(p.Weight, 1) }
+
+// leastPrice, times the most that a version is worth, is where the search for a price ends.
+const leastPrice = 1e-12
+
+// A pool is the water-filling of one set of pages.
+type pool struct {
+	pages  []Page
+	worth  []float64 // of one version
+	budget Budget
+	hosts  []float64 // visits per day of bounded hosts, at the price being tried
+	perDay []float64
+}
+
+func fill(pages []Page, b Budget, worth func(Page) float64) (perDay []float64, price float64) {
+	f := pool{
+		pages: pages, budget: b,
+		worth: make([]float64, len(pages)), perDay: make([]float64, len(pages)),
+		hosts: make([]float64, len(b.Hosts)),
+	}
+	most := 0.0
+	for i, p := range pages {
+		if w := worth(p); p.Rate > 0 && w > 0 && !math.IsInf(p.Rate+w, 1) {
+			f.worth[i] = w
+			most = max(most, w)
+		}
+	}
+	if !(b.Visits > 0) || most == 0 {
+		return f.perDay, most
+	}
+	// The demand grows without bound as the price falls, unless all hosts are bounded.
+	price = bisect(leastPrice*most, most, func(price float64) bool {
+		return f.demand(price) > b.Visits
+	})
+	f.share(price)
+	return f.perDay, price
+}
+
+// demand returns the visits per day that are worth more than the price, within the hosts' bounds.
+func (f *pool) demand(price float64) (sum float64) {
+	clear(f.hosts)
+	for i, p := range f.pages {
+		v := f.visits(i, price)
+		if p.Host >= 0 && p.Host < len(f.hosts) {
+			f.hosts[p.Host] += v
+		} else {
+			sum += v
+		}
+	}
+	for h, v := range f.hosts {
+		sum += min(v, max(f.budget.Hosts[h], 0))
+	}
+	return sum
+}
+
+// visits returns the visits per day at which one more for page i is worth the price.
+func (f *pool) visits(i int, price float64) float64 {
+	if f.worth[i] <= price {
+		return 0
+	}
+	return f.pages[i].Rate / gainInverse(price/f.worth[i])
+}
+
+// share sets the visits at a price, and at a higher one for the hosts that would exceed their
+// bounds.
+func (f *pool) share(price float64) {
+	f.demand(price) // the bisection may have tried another one last
+	var free []int
+	bounded, left := make([][]int, len(f.hosts)), f.budget.Visits
+	for i, p := range f.pages {
+		if h := p.Host; h >= 0 && h < len(f.hosts) && f.hosts[h] > f.budget.Hosts[h] {
+			bounded[h] = append(bounded[h], i)
+		} else {
+			free = append(free, i)
+		}
+	}
+	for h, members := range bounded {
+		if len(members) > 0 {
+			left -= f.shareHost(members, f.budget.Hosts[h])
+		}
+	}
+	f.set(free, price, left)
+}
+
+// shareHost shares the bound of one host between its pages, and returns what it used.
+func (f *pool) shareHost(members []int, bound float64) (used float64) {
+	if !(bound > 0) {
+		return 0
+	}
+	most := 0.0
+	for _, i := range members {
+		most = max(most, f.worth[i])
+	}
+	f.set(members, bisect(leastPrice*most, most, func(price float64) bool {
+		sum := 0.0
+		for _, i := range members {
+			sum += f.visits(i, price)
+		}
+		return sum > bound
+	}), bound)
+	return bound
+}
+
+// set gives the members their visits at a price, but not more than bound in all. The price is the
+// highest one at which they want more.
+//
+// Where visits are so few that each finds a new version, worth and price are equal to the last
+// digit, and the visits to a page jump from none to one in about 40 mean intervals. Pages at that
+// edge get what is left when the others have theirs.
+func (f *pool) set(members []int, price, bound float64) {
+	const edge = 1 + 1e-12
+	sum, edged := 0.0, 0.0
+	for _, i := range members {
+		f.perDay[i] = f.visits(i, price)
+		sum += f.perDay[i]
+		if f.worth[i] <= price*edge {
+			edged += f.perDay[i]
+		}
+	}
+	if sum <= bound {
+		return
+	}
+	cut := sum - max(bound, 0)
+	for _, i := range members {
+		switch {
+		case edged < cut: // no edge, only rounding
+			f.perDay[i] *= 1 - cut/sum
+		case f.worth[i] <= price*edge:
+			f.perDay[i] *= 1 - cut/edged
+		}
+	}
+}
+
+// gainInverse returns the x at which gain(x) is y, for y between 0 and 1.
+func gainInverse(y float64) float64 {
+	// Newton's method from sqrt(2y), which lies below: gain rises with slope x*exp(-x). Above its
+	// turning point at 1 the steps are bounded by the function's tail.
+	x := math.Sqrt(2 * y)
+	if x == 0 {
+		return math.SmallestNonzeroFloat32
+	}
+	for range 100 {
+		step := (y - gain(x)) / (x * math.Exp(-x))
+		x += min(max(step, -x/2), 1)
+		if math.Abs(step) < 1e-12*x {
+			break
+		}
+	}
+	return x
+}

@@ -1,0 +1,84 @@
+package revisit
+
+import (
+	"math"
+	"time"
+)
+
+// A Representative is what stands for all intervals that ended with a change in equation 4.
+type Representative uint8
+
+// The paper's three representatives. Mix, the geometric mean of the other two, is its choice.
+const (
+	Mix Representative = iota
+	Min                // the shortest interval: more visits, fewer versions missed
+	Avg                // the mean interval
+)
+
+// String returns the paper's name.
+func (r Representative) String() string {
+	switch r {
+	case Min:
+		return "min"
+	case Avg:
+		return "avg"
+	default:
+		return "mix"
+	}
+}
+
+// Defaults of [MLE].
+const (
+	DefaultLow  = 0.1
+	DefaultHigh = 10
+)
+
+// MLE waits for a share of the page's mean interval between changes, estimated by maximum
+// likelihood: equations 4 and 5 of Tamura and Kitsuregawa, "Evaluation of Scheduling Methods of an
+// Incremental Crawler for Large Scale Web Archives" (2008). With T the time since the first visit,
+// U the part of it in intervals without a change and tc the representative of those with one, the
+// estimate is tc / ln(T/U). It never forgets, so a page that wakes up is noticed late.
+type MLE struct {
+	Rep    Representative // the zero value is Mix
+	Low    float64        // least factor on tc; 0 means DefaultLow
+	High   float64        // largest, also on the interval before any change; 0 means DefaultHigh
+	Alpha  float64        // share of the mean interval to wait; 0 means 1
+	Second time.Duration  // from the first visit to the second; 0 means DefaultSecond
+	Min    time.Duration  // least interval; 0 means DefaultMin, negative means one second
+	Max    time.Duration  // longest interval; 0 means DefaultMax, negative means a century
+}
+
+// Next follows equation 5 to the letter; only Min and Max are added. Alpha does not touch the
+// intervals before the first change.
+func (p MLE) Next(h History) time.Duration {
+	switch {
+	case h.last == 0:
+		return 0
+	case h.visits == 0:
+		return within(orElse(p.Second, DefaultSecond).Seconds(), p.Min, p.Max)
+	case h.changes == 0:
+		return within(orElse(p.High, DefaultHigh)*h.interval.long(), p.Min, p.Max)
+	}
+	mu := p.factor(float64(h.total) / float64(h.quiet))
+	return within(orElse(p.Alpha, 1)*mu*p.Rep.of(h), p.Min, p.Max)
+}
+
+// factor returns mu = 1/ln(T/U) within its bounds. Where U is 0 so is mu; where U is T it is
+// infinite.
+func (p MLE) factor(ratio float64) float64 {
+	mu := 1 / math.Log(ratio)
+	return max(orElse(p.Low, DefaultLow), min(mu, orElse(p.High, DefaultHigh)))
+}
+
+// of returns the representative in seconds. It requires that a change was seen.
+func (r Representative) of(h History) float64 {
+	avg := float64(h.total-h.quiet) / float64(h.changes)
+	switch r {
+	case Min:
+		return h.shortest.long()
+	case Avg:
+		return avg
+	default:
+		return math.Sqrt(h.shortest.long() * avg)
+	}
+}

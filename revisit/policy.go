@@ -1,0 +1,59 @@
+package revisit
+
+import "time"
+
+// A Policy says how long to wait after the last visit before the next one. The policies of this
+// package are plain values without state; all may be shared between goroutines.
+type Policy interface {
+	// Next returns the time from the last visit to the next one, 0 for a page never visited.
+	Next(h History) time.Duration
+}
+
+// The values that zero fields of the policies stand for.
+const (
+	DefaultSecond = 7 * 24 * time.Hour
+	DefaultMin    = 24 * time.Hour
+	DefaultMax    = 365 * 24 * time.Hour
+)
+
+// century is what stands for no upper bound: longer than any history.
+const century = 100 * 365 * 24 * time.Hour
+
+// Every is the policy that visits all pages at the same interval.
+type Every time.Duration
+
+// Next returns e, whatever the history.
+func (e Every) Next(h History) time.Duration {
+	if h.last == 0 {
+		return 0
+	}
+	return max(time.Duration(e), 0)
+}
+
+// bounds returns the bounds that Min and Max stand for, the lower one first.
+func bounds(low, high time.Duration) (lo, hi time.Duration) {
+	lo, hi = orElse(low, DefaultMin), orElse(high, DefaultMax)
+	if high < 0 {
+		hi = century
+	}
+	lo = max(lo, time.Second)
+	return lo, max(lo, hi)
+}
+
+// within returns s as a duration between the bounds.
+func within(s float64, low, high time.Duration) time.Duration {
+	lo, hi := bounds(low, high)
+	// The comparison is one of floats, since s may be too long for a duration, infinite or no number.
+	if !(s < hi.Seconds()) {
+		return hi
+	}
+	return max(seconds(s), lo)
+}
+
+// orElse returns v, or what its zero stands for.
+func orElse[T time.Duration | float64](v, byDefault T) T {
+	if v == 0 {
+		return byDefault
+	}
+	return v
+}

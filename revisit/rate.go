@@ -1,0 +1,89 @@
+package revisit
+
+import (
+	"math"
+	"time"
+)
+
+// CGM waits for a share of the mean interval between changes as Cho and Garcia-Molina, "Estimating
+// frequency of change" (2003), estimate it: rate = -ln((X+0.5)/(n+0.5)) / I, with X of n visits
+// finding no change and I the interval. The two halves take out most of the bias of the plain
+// estimator and keep it finite. They assume equal intervals; for others this takes the mean.
+type CGM struct {
+	Alpha  float64       // share of the mean interval to wait; 0 means 1
+	Second time.Duration // from the first visit to the second; 0 means DefaultSecond
+	Min    time.Duration // least interval; 0 means DefaultMin, negative means one second
+	Max    time.Duration // longest interval; 0 means DefaultMax, negative means a century
+}
+
+// Next returns Alpha over the estimated rate, and the longest interval if no change was seen yet
+// and the estimate is therefore 0.
+func (p CGM) Next(h History) time.Duration {
+	switch {
+	case h.last == 0:
+		return 0
+	case h.visits == 0:
+		return within(orElse(p.Second, DefaultSecond).Seconds(), p.Min, p.Max)
+	}
+	n, unchanged := float64(h.visits), float64(h.visits-h.changes)
+	mean := float64(h.total) / n
+	return within(orElse(p.Alpha, 1)*mean/math.Log((n+0.5)/(unchanged+0.5)), p.Min, p.Max)
+}
+
+// A Gap is the time between two visits, and whether the second one found a change.
+type Gap struct {
+	Length  time.Duration
+	Changed bool
+}
+
+// Rate returns the changes per day that explain the gaps best if changes come at random at a
+// constant rate: the root of equation 2 of the paper. It is the yardstick for the estimators that
+// do with a History. It is 0 if no gap has a change, and infinite if all have. Gaps that are not
+// positive say nothing.
+func Rate(gaps []Gap) float64 {
+	quiet, changed := 0.0, 0.0
+	for _, g := range gaps {
+		switch length := g.Length.Hours() / 24; {
+		case length <= 0:
+		case g.Changed:
+			changed++
+		default:
+			quiet += length
+		}
+	}
+	switch {
+	case changed == 0:
+		return 0
+	case quiet == 0:
+		return math.Inf(1)
+	}
+	// 1/(exp(x)-1) < 1/x, so the sum of equation 2 is at most changed/rate, and the root lies below
+	// changed/quiet.
+	return bisect(0, changed/quiet, func(rate float64) bool { return excess(gaps, rate) > quiet })
+}
+
+// excess returns the left side of equation 2.
+func excess(gaps []Gap, rate float64) (sum float64) {
+	for _, g := range gaps {
+		if t := g.Length.Hours() / 24; g.Changed && t > 0 {
+			sum += t / math.Expm1(rate*t)
+		}
+	}
+	return sum
+}
+
+// bisect returns the last number between low and high for which below holds, to the precision of a
+// float64; low if it holds nowhere.
+func bisect(low, high float64, below func(float64) bool) float64 {
+	for {
+		mid := low + (high-low)/2
+		if mid <= low || mid >= high {
+			return low
+		}
+		if below(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+}
