@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,19 +59,18 @@ var (
 
 // A network is where requests go. The zero network is the machine's own.
 type network struct {
-	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	resolve stage.Lookup
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // newCrawler puts the rooms together.
 func newCrawler(cfg config, web network) (*crawler, error) {
 	c := &crawler{
-		cfg:      cfg,
-		seen:     dedupe.New(dedupe.Options{Capacity: seenURLs}),
-		robots:   stage.NewRobots(cfg.agent),
-		resolver: stage.NewResolver(web.resolve),
-		filter:   cfg.filter,
-		tally:    newTally(),
+		cfg:    cfg,
+		seen:   dedupe.New(dedupe.Options{Capacity: seenURLs}),
+		robots: stage.NewRobots(cfg.agent),
+		filter: cfg.filter,
+		tally:  newTally(),
 	}
 	politeness := scheduler.Options{
 		HostDelay: cfg.delay,
@@ -83,6 +83,9 @@ func newCrawler(cfg config, web network) (*crawler, error) {
 	c.queue = scheduler.New[stage.Item](politeness)
 	c.filter.Scope = stage.NewScope(cfg.reach)
 	var err error
+	if c.resolver, err = stage.NewResolver(web.resolve, c.hostsFile()); err != nil {
+		return nil, err
+	}
 	c.client, err = fetch.New(fetch.Options{
 		UserAgent: cfg.userAgent(),
 		Reach:     cfg.bounds,
@@ -134,8 +137,12 @@ func (c *crawler) run(ctx context.Context) error {
 	workers.Wait()
 	c.client.CloseIdle()
 
-	return errors.Join(context.Cause(ctx), c.store.Close(), c.ledger.close())
+	return errors.Join(context.Cause(ctx), c.store.Close(), c.ledger.close(),
+		c.resolver.Save(c.hostsFile()))
 }
+
+// hostsFile is where the addresses of hosts are kept for the next crawl into the same directory.
+func (c *crawler) hostsFile() string { return filepath.Join(c.cfg.out, "hosts.cache") }
 
 // work visits what the scheduler hands out until the crawl ends.
 func (c *crawler) work(ctx, fetching context.Context) {
@@ -163,6 +170,7 @@ func (c *crawler) admit(raw string, it stage.Item) {
 		c.tally.skip(stage.Duplicate)
 		return
 	}
+	it.URL = strings.Clone(it.URL) // the links of a page are parts of one text
 	if fate := c.tally.open(dedupe.Host(it.URL), c.cfg.hostPages, c.cfg.queue); fate != "" {
 		c.end(it, fate, "")
 		return
@@ -243,6 +251,7 @@ func (c *crawler) visitPage(ctx context.Context, it stage.Item) scheduler.Outcom
 		c.giveUp(it, stage.Judge(nil, err), err)
 		return failure(err)
 	}
+	defer c.client.Release(resp)
 	if err := c.keep(resp); err != nil {
 		c.end(it, stage.Unstored, err.Error())
 		return outcome(resp)
@@ -283,6 +292,7 @@ func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outc
 		c.giveUp(it, stage.Judge(nil, err), err)
 		return failure(err)
 	}
+	defer c.client.Release(resp)
 	c.tally.robots()
 	_ = c.keep(resp) // an archive that fails has ended the crawl; the rules hold all the same
 	answer := robots.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}

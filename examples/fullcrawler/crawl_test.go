@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -56,7 +57,7 @@ func testConfig(t *testing.T, web *vweb.Web) config {
 // crawlWeb runs a crawl to its end.
 func crawlWeb(t *testing.T, web *vweb.Web, cfg config) *crawler {
 	t.Helper()
-	c, err := newCrawler(cfg, network{resolve: web.Resolve, dial: web.Dial})
+	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.run(t.Context()))
 	return c
@@ -264,7 +265,7 @@ func TestCrawlStopsAtThePageLimit(t *testing.T) {
 	web := serve(t, vweb.Options{Seed: 5, Hosts: 10, Pages: 10})
 	cfg := testConfig(t, web)
 	cfg.pages = 17
-	c, err := newCrawler(cfg, network{resolve: web.Resolve, dial: web.Dial})
+	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
 
@@ -283,12 +284,15 @@ func TestCrawlEndsCleanly(t *testing.T) {
 	cfg.delay = time.Millisecond
 	ctx, interrupt := context.WithCancel(t.Context())
 	var dials atomic.Int64
-	c, err := newCrawler(cfg, network{resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+	under := on(web)
+	dial := under.dial
+	under.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if dials.Add(1) == 10 {
 			interrupt()
 		}
-		return web.Resolve(ctx, host)
-	}, dial: web.Dial})
+		return dial(ctx, network, addr)
+	}
+	c, err := newCrawler(cfg, under)
 	require.NoError(t, err)
 	require.ErrorIs(t, c.run(ctx), errStopped)
 
@@ -300,6 +304,15 @@ func TestCrawlEndsCleanly(t *testing.T) {
 	}
 	require.Equal(t, s.pages, pages)
 	require.Positive(t, s.fates[stage.LeftOver])
+}
+
+func TestASecondCrawlNeedNotAskForNames(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 11, Hosts: 12, Pages: 3})
+	cfg := testConfig(t, web)
+	cfg.delay = time.Millisecond
+	require.EqualValues(t, 12, crawlWeb(t, web, cfg).resolver.Asked(), "one question for each host")
+	require.Zero(t, crawlWeb(t, web, cfg).resolver.Asked())
 }
 
 func TestSeedsThatLeadNowhere(t *testing.T) {

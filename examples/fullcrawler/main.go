@@ -11,9 +11,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/internal/vweb"
@@ -54,7 +56,7 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) error {
 			return fmt.Errorf("serve the built-in web: %w", err)
 		}
 		defer served.Close()
-		web = network{resolve: served.Resolve, dial: served.Dial}
+		web = on(served)
 		for host := range served.Hosts() {
 			cfg.seeds = append(cfg.seeds, host.URL())
 		}
@@ -72,6 +74,17 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) error {
 	err = c.run(ctx)
 	done()
 	return c.conclude(out, err)
+}
+
+// on leads all requests to a virtual web.
+func on(web *vweb.Web) network {
+	return network{
+		resolve: func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+			addrs, err := web.Resolve(ctx, host)
+			return addrs, 0, err
+		},
+		dial: web.Dial,
+	}
 }
 
 // demoWeb is a web of some hundred pages with a bit of everything a crawler meets.

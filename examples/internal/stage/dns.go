@@ -3,7 +3,6 @@ package stage
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -49,20 +48,8 @@ func (d DNS) Lookup(ctx context.Context, host string) ([]netip.Addr, time.Durati
 	for i, a := range addrs {
 		addrs[i] = a.Unmap()
 	}
-	return addrs, heard.ttl(), passing(err)
+	return addrs, heard.ttl(), err
 }
-
-// passing marks failures that say nothing of the name: a server that does not answer now may know
-// the name in a minute.
-func passing(err error) error {
-	var dns *net.DNSError
-	if errors.As(err, &dns) && !dns.IsNotFound {
-		return errors.Join(errPassing, err)
-	}
-	return err
-}
-
-var errPassing = errors.New("name servers did not answer")
 
 // A hearing listens to the answers of name servers as they come in.
 type hearing struct {
@@ -136,7 +123,7 @@ func (h *hearing) ttl() time.Duration {
 }
 
 // messageTTL returns how long an answer holds: as long as its shortest-lived record, or, if it says
-// that there is no answer, as long as the zone's SOA record says (RFC 2308 §5).
+// that there is none, as long as the zone's SOA record says (RFC 2308 §5).
 func messageTTL(message []byte) (ttl time.Duration, ok bool) {
 	var m dnsmessage.Message
 	if err := m.Unpack(message); err != nil || !m.Response {

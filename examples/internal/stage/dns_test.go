@@ -59,12 +59,7 @@ func (z zone) answer(t *testing.T, question []byte, truncate bool) []byte {
 
 // serveDNS answers over UDP and TCP on one port until the test ends.
 func (z zone) serveDNS(t *testing.T, truncateUDP bool) (addr string) {
-	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { udp.Close() })
-	tcp, err := net.Listen("tcp4", udp.LocalAddr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() { tcp.Close() })
+	udp, tcp := listenBoth(t)
 	go func() {
 		buf := make([]byte, 4096)
 		for {
@@ -85,6 +80,22 @@ func (z zone) serveDNS(t *testing.T, truncateUDP bool) (addr string) {
 		}
 	}()
 	return udp.LocalAddr().String()
+}
+
+// listenBoth finds a port that is free for both protocols.
+func listenBoth(t *testing.T) (net.PacketConn, net.Listener) {
+	t.Helper()
+	for {
+		tcp, err := net.Listen("tcp4", "127.0.0.1:0")
+		require.NoError(t, err)
+		udp, err := net.ListenPacket("udp4", tcp.Addr().String())
+		if err != nil {
+			tcp.Close() // the port is another program's
+			continue
+		}
+		t.Cleanup(func() { udp.Close(); tcp.Close() })
+		return udp, tcp
+	}
 }
 
 func (z zone) serveConn(t *testing.T, conn net.Conn) {
@@ -125,7 +136,6 @@ func TestDNSTellsHowLongAnAnswerHolds(t *testing.T) {
 		} {
 			got, ttl, err := dns.Lookup(t.Context(), tt.host)
 			require.Equal(t, tt.addrs == nil, err != nil, "%s: %v", tt.name, err)
-			require.NotErrorIs(t, err, errPassing, tt.name)
 			require.Equal(t, tt.addrs, got, tt.name)
 			require.Equal(t, tt.ttl, ttl, "%s, over TCP: %v", tt.name, truncate)
 		}
@@ -137,7 +147,9 @@ func TestDNSThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, err)
 	closed.Close()
 	_, ttl, err := DNS{Server: closed.LocalAddr().String()}.Lookup(t.Context(), "any.test.")
-	require.ErrorIs(t, err, errPassing)
+	var failed *net.DNSError
+	require.ErrorAs(t, err, &failed)
+	require.False(t, failed.IsNotFound, "it may exist")
 	require.Zero(t, ttl)
 }
 

@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // ReadHosts reads a table of addresses in the format of /etc/hosts. Name is what errors call it.
@@ -31,12 +31,12 @@ func ReadHosts(r io.Reader, name string) (map[string]netip.Addr, error) {
 	return table, lines.Err()
 }
 
-// LookupIn resolves the hosts of a table; others it passes on to the system's resolver.
-func LookupIn(table map[string]netip.Addr) func(context.Context, string) ([]netip.Addr, error) {
-	return func(ctx context.Context, host string) ([]netip.Addr, error) {
+// LookupIn resolves the hosts of a table; others it passes on to the system's name servers.
+func LookupIn(table map[string]netip.Addr) Lookup {
+	return func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 		if addr, ok := table[host]; ok {
-			return []netip.Addr{addr}, nil
+			return []netip.Addr{addr}, 0, nil
 		}
-		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		return DNS{}.Lookup(ctx, host)
 	}
 }

@@ -4,80 +4,119 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/spinneret-go/spinneret/hostcache"
 )
 
-// How long a resolver trusts what it was told. DNS has its own times to live, which the system's
-// resolver does not pass on.
-const (
-	addrTTL    = 30 * time.Minute
-	failureTTL = 5 * time.Minute
-)
+// defaultTTL is how long an answer holds of which nobody said so.
+const defaultTTL = 30 * time.Minute
 
-// maxCachedHosts bounds a resolver's memory, at roughly 150 bytes each.
-const maxCachedHosts = 200_000
+// maxHostAddrs is how many addresses of a host are kept.
+const maxHostAddrs = 4
+
+// hostAddrs is what the cache keeps of a host: no pointers, so that millions of hosts cost the
+// garbage collector nothing. IPv4 addresses are mapped into IPv6.
+type hostAddrs struct {
+	n     uint8
+	addrs [maxHostAddrs][16]byte
+}
+
+// A Lookup finds the addresses of a host and how long they hold, 0 if that is not known. An error
+// holds as long as it says, too, if it is about the name and not about the servers.
+type Lookup func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
 
 // A Resolver gives each host exactly one address, so that the address for which the scheduler
 // counts the delay is the one that is dialled. Its methods are safe for concurrent use.
 type Resolver struct {
-	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-
-	mu    sync.Mutex
-	known map[string]answer
+	lookup Lookup
+	cache  *hostcache.Cache[hostAddrs]
+	asked  atomic.Int64
 }
 
-type answer struct {
-	addr    netip.Addr
-	err     error
-	expires time.Time
-}
-
-// NewResolver returns a resolver over lookup; nil is the system's resolver.
-func NewResolver(lookup func(context.Context, string) ([]netip.Addr, error)) *Resolver {
+// NewResolver returns a resolver over lookup; nil is the system's. It begins with what an earlier
+// one saved to the file, if there is such a file.
+func NewResolver(lookup Lookup, file string) (*Resolver, error) {
 	if lookup == nil {
-		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		}
+		lookup = DNS{}.Lookup
 	}
-	return &Resolver{lookup: lookup, known: map[string]answer{}}
+	options := hostcache.Options{TTL: defaultTTL}
+	cache, err := hostcache.Open(file, hostcache.Codec[hostAddrs]{}, options)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		cache = hostcache.New[hostAddrs](options)
+	case err != nil:
+		return nil, fmt.Errorf("%w: remove %s; its hosts are then looked up anew", err, file)
+	}
+	return &Resolver{lookup: lookup, cache: cache}, nil
 }
 
-// Cached returns the host's address if it is known and not too old.
+// Save writes what is known to a file, for the next crawl.
+func (r *Resolver) Save(file string) error {
+	return r.cache.Save(file, hostcache.Codec[hostAddrs]{})
+}
+
+// Asked returns how many names were looked up; all others were known.
+func (r *Resolver) Asked() int64 { return r.asked.Load() }
+
+// Cached returns the host's address if it is known and still holds.
 func (r *Resolver) Cached(host string) (netip.Addr, bool) {
 	if addr, ok := Literal(host); ok {
 		return addr, true
 	}
-	a, ok := r.recall(host)
-	return a.addr, ok && a.err == nil
+	known, ok := r.cache.Get(host)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	return known.first(), true
 }
 
-// Addr returns the host's address, asking for it if need be.
+// Addr returns the host's address, asking for it if need be. However many ask at once, one question
+// goes out.
 func (r *Resolver) Addr(ctx context.Context, host string) (netip.Addr, error) {
 	if addr, ok := Literal(host); ok {
 		return addr, nil
 	}
-	if a, ok := r.recall(host); ok {
-		return a.addr, a.err
-	}
-	addrs, err := r.lookup(ctx, host)
-	if ctx.Err() != nil {
-		return netip.Addr{}, context.Cause(ctx)
-	}
-	if err == nil && len(addrs) == 0 {
-		err = errors.New("no address")
-	}
+	known, err := r.cache.Load(ctx, host, r.load)
 	if err != nil {
-		err = fmt.Errorf("resolve %s: %w", host, err)
-		r.remember(host, answer{err: err, expires: time.Now().Add(failureTTL)})
-		return netip.Addr{}, err
+		return netip.Addr{}, fmt.Errorf("resolve %s: %w", host, err)
 	}
-	addr := pick(addrs)
-	r.remember(host, answer{addr: addr, expires: time.Now().Add(addrTTL)})
-	return addr, nil
+	return known.first(), nil
 }
+
+// load is the cache's loader. That a name does not exist is kept; that nobody answered is not.
+func (r *Resolver) load(ctx context.Context, host string) (found hostAddrs, ttl time.Duration, err error) {
+	r.asked.Add(1)
+	addrs, ttl, err := r.lookup(ctx, host)
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound, err == nil && len(addrs) == 0:
+		return found, ttl, fmt.Errorf("no such host: %w", hostcache.ErrNegative)
+	case err != nil:
+		return found, 0, err
+	}
+	return packed(addrs), ttl, nil
+}
+
+// packed keeps the first addresses, those of version 4 before the others: nearly every server has
+// one, and not every crawler's network has version 6.
+func packed(addrs []netip.Addr) (h hostAddrs) {
+	for _, v4 := range []bool{true, false} {
+		for _, a := range addrs {
+			if a.Unmap().Is4() == v4 && h.n < maxHostAddrs {
+				h.addrs[h.n] = a.As16()
+				h.n++
+			}
+		}
+	}
+	return h
+}
+
+func (h hostAddrs) first() netip.Addr { return netip.AddrFrom16(h.addrs[0]).Unmap() }
 
 // Resolve is Addr in the form that fetch.Options wants.
 func (r *Resolver) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -88,17 +127,7 @@ func (r *Resolver) Resolve(ctx context.Context, host string) ([]netip.Addr, erro
 	return []netip.Addr{addr}, nil
 }
 
-// pick prefers IPv4: nearly every server has it, and not every crawler's network has IPv6.
-func pick(addrs []netip.Addr) netip.Addr {
-	for _, a := range addrs {
-		if a.Unmap().Is4() {
-			return a.Unmap()
-		}
-	}
-	return addrs[0]
-}
-
-// Literal reads host names that are addresses, IPv6 in brackets.
+// Literal reads host names that are addresses, IPv6 in brackets or not.
 func Literal(host string) (netip.Addr, bool) {
 	if n := len(host); n > 2 && host[0] == '[' && host[n-1] == ']' {
 		host = host[1 : n-1]
@@ -107,30 +136,14 @@ func Literal(host string) (netip.Addr, bool) {
 	return addr, err == nil
 }
 
-func (r *Resolver) recall(host string) (answer, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a, ok := r.known[host]
-	return a, ok && time.Now().Before(a.expires)
-}
-
-func (r *Resolver) remember(host string, a answer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	makeRoom(r.known, maxCachedHosts, func(answer) bool { return true })
-	r.known[host] = a
-}
-
-// makeRoom drops some entry that may go from a table that is full. Which one does not matter: what
-// is dropped can be asked for again.
-func makeRoom[V any](table map[string]V, limit int, mayGo func(V) bool) {
+// makeRoom drops some entry from a table that is full. Which one does not matter: what is dropped
+// can be learned again.
+func makeRoom[V any](table map[string]V, limit int) {
 	if len(table) < limit {
 		return
 	}
-	for key, value := range table {
-		if mayGo(value) {
-			delete(table, key)
-			return
-		}
+	for key := range table {
+		delete(table, key)
+		return
 	}
 }

@@ -3,9 +3,12 @@ package stage
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
-	"strconv"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,18 +16,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeDNS answers from a table and counts the questions.
+// fakeDNS answers from a table.
 type fakeDNS struct {
 	table map[string][]netip.Addr
-	asked int
+	ttl   time.Duration
+	down  bool
 }
 
-func (d *fakeDNS) lookup(_ context.Context, host string) ([]netip.Addr, error) {
-	d.asked++
-	if addrs, ok := d.table[host]; ok {
-		return addrs, nil
+func (d *fakeDNS) lookup(_ context.Context, host string) ([]netip.Addr, time.Duration, error) {
+	if d.down {
+		return nil, 0, errors.New("server failure")
 	}
-	return nil, errors.New("no such host")
+	if addrs, ok := d.table[host]; ok {
+		return addrs, d.ttl, nil
+	}
+	return nil, d.ttl, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+func newResolver(t *testing.T, lookup Lookup) *Resolver {
+	t.Helper()
+	r, err := NewResolver(lookup, filepath.Join(t.TempDir(), "hosts"))
+	require.NoError(t, err)
+	return r
 }
 
 func addrs(texts ...string) (all []netip.Addr) {
@@ -44,19 +57,22 @@ func TestResolverTakesOneAddress(t *testing.T) {
 		{"version 4 before version 6", addrs("2001:db8::1", "192.0.2.2"), "192.0.2.2"},
 		{"version 6 where there is no other", addrs("2001:db8::1"), "2001:db8::1"},
 		{"a mapped one as what it stands for", addrs("::ffff:192.0.2.3"), "192.0.2.3"},
+		{"more than are kept", addrs("2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8::4",
+			"2001:db8::5", "192.0.2.4"), "192.0.2.4"},
 	} {
 		dns := &fakeDNS{table: map[string][]netip.Addr{"a.example": tt.addrs}}
-		r := NewResolver(dns.lookup)
-		got, err := r.Resolve(t.Context(), "a.example")
+		got, err := newResolver(t, dns.lookup).Resolve(t.Context(), "a.example")
 		require.NoError(t, err, tt.name)
 		require.Equal(t, addrs(tt.want), got, tt.name)
 	}
 }
 
-func TestResolverTrustsAnAnswerForAWhile(t *testing.T) {
+func TestResolverTrustsAnAnswerAsLongAsItHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dns := &fakeDNS{table: map[string][]netip.Addr{"a.example": addrs("192.0.2.1")}}
-		r := NewResolver(dns.lookup)
+		dns := &fakeDNS{
+			table: map[string][]netip.Addr{"a.example": addrs("192.0.2.1")}, ttl: 10 * time.Minute,
+		}
+		r := newResolver(t, dns.lookup)
 		ask := func(host string) error {
 			_, err := r.Addr(t.Context(), host)
 			return err
@@ -66,55 +82,81 @@ func TestResolverTrustsAnAnswerForAWhile(t *testing.T) {
 		require.NoError(t, ask("a.example"))
 		_, known = r.Cached("a.example")
 		require.True(t, known)
-		time.Sleep(addrTTL - 1)
+		time.Sleep(dns.ttl - time.Millisecond)
 		require.NoError(t, ask("a.example"))
-		require.Equal(t, 1, dns.asked)
-		time.Sleep(time.Nanosecond)
+		require.EqualValues(t, 1, r.Asked())
+		time.Sleep(2 * time.Millisecond)
 		require.NoError(t, ask("a.example"))
-		require.Equal(t, 2, dns.asked)
+		require.EqualValues(t, 2, r.Asked())
 
 		require.ErrorContains(t, ask("b.example"), "resolve b.example: no such host")
 		require.Error(t, ask("b.example"))
-		require.Equal(t, 3, dns.asked, "failures are remembered too")
+		require.EqualValues(t, 3, r.Asked(), "that a name does not exist is remembered too")
 		_, known = r.Cached("b.example")
 		require.False(t, known)
-		time.Sleep(failureTTL)
+		time.Sleep(dns.ttl + time.Millisecond)
 		require.Error(t, ask("b.example"))
-		require.Equal(t, 4, dns.asked)
+		require.EqualValues(t, 4, r.Asked())
+
+		dns.down = true
+		require.ErrorContains(t, ask("c.example"), "server failure")
+		require.Error(t, ask("c.example"))
+		require.EqualValues(t, 6, r.Asked(), "that nobody answered is not")
 	})
+}
+
+func TestResolverAsksOnceForAll(t *testing.T) {
+	release := make(chan struct{})
+	r := newResolver(t, func(context.Context, string) ([]netip.Addr, time.Duration, error) {
+		<-release
+		return addrs("192.0.2.1"), 0, nil
+	})
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() { _, _ = r.Addr(t.Context(), "a.example") })
+	}
+	close(release)
+	all.Wait()
+	require.EqualValues(t, 1, r.Asked())
+}
+
+func TestResolverRemembersAcrossRuns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	dns := &fakeDNS{table: map[string][]netip.Addr{"a.example": addrs("192.0.2.1")}}
+	first, err := NewResolver(dns.lookup, file)
+	require.NoError(t, err)
+	_, err = first.Addr(t.Context(), "a.example")
+	require.NoError(t, err)
+	_, err = first.Addr(t.Context(), "b.example")
+	require.Error(t, err)
+	require.NoError(t, first.Save(file))
+
+	second, err := NewResolver(dns.lookup, file)
+	require.NoError(t, err)
+	got, err := second.Addr(t.Context(), "a.example")
+	require.NoError(t, err)
+	require.Equal(t, addrs("192.0.2.1")[0], got)
+	_, err = second.Addr(t.Context(), "b.example")
+	require.Error(t, err)
+	require.Zero(t, second.Asked())
+
+	require.NoError(t, os.WriteFile(file, []byte("torn"), 0o600))
+	_, err = NewResolver(dns.lookup, file)
+	require.ErrorContains(t, err, "remove "+file)
 }
 
 func TestResolverReadsLiterals(t *testing.T) {
-	r := NewResolver(func(context.Context, string) ([]netip.Addr, error) {
-		t.Error("asked for an address")
-		return nil, nil
-	})
-	for host, want := range map[string]string{"192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::1"} {
+	r := newResolver(t, (&fakeDNS{down: true}).lookup)
+	for host, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::1", "[2001:db8::1]": "2001:db8::1",
+	} {
 		got, err := r.Addr(t.Context(), host)
 		require.NoError(t, err)
 		require.Equal(t, want, got.String())
+		got, known := r.Cached(host)
+		require.True(t, known)
+		require.Equal(t, want, got.String())
 	}
-}
-
-func TestResolverForgetsNoQuestionOfAnotherCaller(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	r := NewResolver(func(ctx context.Context, _ string) ([]netip.Addr, error) {
-		cancel()
-		return nil, ctx.Err()
-	})
-	_, err := r.Addr(ctx, "a.example")
-	require.ErrorIs(t, err, context.Canceled)
-	require.Empty(t, r.known, "a question that was called off says nothing about the host")
-}
-
-func TestMakeRoom(t *testing.T) {
-	table := map[string]int{}
-	for i := range 100 {
-		makeRoom(table, 10, func(v int) bool { return v != 0 })
-		table[strconv.Itoa(i)] = i
-	}
-	require.Len(t, table, 10)
-	require.Contains(t, table, "0", "what must stay stays")
 }
 
 func TestReadHosts(t *testing.T) {
@@ -124,7 +166,7 @@ func TestReadHosts(t *testing.T) {
 	for host, want := range map[string]string{
 		"a.example": "127.0.1.1", "b.example": "127.0.1.1", "c.example": "::1",
 	} {
-		got, err := LookupIn(table)(t.Context(), host)
+		got, _, err := LookupIn(table)(t.Context(), host)
 		require.NoError(t, err)
 		require.Equal(t, addrs(want), got)
 	}

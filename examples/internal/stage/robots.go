@@ -119,7 +119,7 @@ func (r *Robots) Settle(req robots.Request, resp robots.Response, now time.Time)
 func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time) []Item {
 	_, _ = r.rules.Store(req, robots.Response{}, now) // its URL was located when it was asked for
 	return r.release(req.For, func() {
-		makeRoom(r.silent, maxSilent, func(failure) bool { return true })
+		makeRoom(r.silent, maxSilent)
 		r.silent[req.For] = failure{fate, why}
 	})
 }

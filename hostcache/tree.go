@@ -1,0 +1,223 @@
+package hostcache
+
+import (
+	"bytes"
+	"hash/maphash"
+)
+
+// A ref says where a node or a leaf is. That of a node is the number of its block. That of a leaf
+// has the numbers of both its blocks, and its level, which tells where in them everything is: so a
+// reader can ask for both at once, and does not have to wait for the one to find the other. The ref
+// 0 stands for nothing.
+type ref uint64
+
+const (
+	leafBit    ref = 1 << 63
+	levelShift     = 60
+	bodyShift      = addrBits
+)
+
+func leafRef(head, body uint32, level int) ref {
+	return leafBit | ref(level)<<levelShift | ref(body)<<bodyShift | ref(head)
+}
+
+func (r ref) isLeaf() bool { return r&leafBit != 0 }
+func (r ref) addr() uint32 { return uint32(r) & (1<<addrBits - 1) }
+func (r ref) body() uint32 { return uint32(r>>bodyShift) & (1<<addrBits - 1) }
+func (r ref) level() int   { return int(r >> levelShift & maxLevel) }
+
+const refSize = 8
+
+func getRef(slot []byte) ref    { return ref(le.Uint64(slot)) }
+func setRef(slot []byte, r ref) { le.PutUint64(slot, uint64(r)) }
+
+// A tree is the HAT-trie (Askitis and Sinha 2007) that everything here is made of. Its inner nodes
+// branch on one byte, after a prefix that all keys below share. Its leaves are hash tables of
+// some hundred keys, of which they hold what the path from the root does not say. A leaf that gets
+// too big bursts into a node with a leaf for each first byte. The leaves are the paper's "pure"
+// ones: a key below a node's byte does not repeat that byte, which saves one byte for each key.
+//
+// A value is so many bytes of a block, to be read and written by the caller. It does not say
+// anything to the tree. The slice is good until the next put or del.
+type tree struct {
+	nodes  arena // and the heads of leaves
+	bodies arena // of leaves
+
+	root  [refSize]byte
+	width int // of a value
+	count int
+	seed  maphash.Seed
+	longs longs
+}
+
+func newTree(width int) tree {
+	return tree{width: width, seed: maphash.MakeSeed()}
+}
+
+// get returns the value of a key, nil if there is none.
+func (t *tree) get(key []byte) []byte {
+	r := getRef(t.root[:])
+	for r != 0 && !r.isLeaf() {
+		n := t.node(r)
+		if p := n.prefixLen(); p != 0 {
+			if len(key) < p || string(n.prefix()) != string(key[:p]) {
+				return nil
+			}
+			key = key[p:]
+		}
+		if len(key) == 0 {
+			return n.value()
+		}
+		r = n.child(key[0])
+		key = key[1:]
+	}
+	if r == 0 {
+		return nil
+	}
+	l := t.leaf(r)
+	if rec := t.find(l, key); rec != 0 {
+		return l.value(rec)
+	}
+	return nil
+}
+
+// put returns the value of a key, which it adds if it is not there yet. The value of an added one
+// has to be written by the caller, all of it.
+func (t *tree) put(key []byte) (value []byte, added bool) {
+	slot := t.root[:]
+	for {
+		r := getRef(slot)
+		switch {
+		case r == 0:
+			first, _ := t.newLeaf(0, t.recordSize(key))
+			setRef(slot, first)
+		case r.isLeaf():
+			l := t.leaf(r)
+			if rec := t.find(l, key); rec != 0 {
+				return l.value(rec), false
+			}
+			if value = t.push(slot, l, key); value != nil {
+				t.count++
+				return value, true
+			}
+			t.burst(slot, l)
+			continue
+		default:
+			n := t.node(r)
+			common := commonPrefix(n.prefix(), key)
+			if common < n.prefixLen() {
+				t.splitPrefix(slot, n, common)
+				continue
+			}
+			key = key[common:]
+			if len(key) == 0 {
+				added = n.addValue()
+				t.count += b2i(added)
+				return n.value(), added
+			}
+			slot = t.childSlot(slot, n, key[0])
+			key = key[1:]
+		}
+	}
+}
+
+// del removes a key.
+func (t *tree) del(key []byte) (deleted bool) {
+	deleted = t.delBelow(t.root[:], key)
+	t.count -= b2i(deleted)
+	return deleted
+}
+
+// delBelow removes a key from what slot refers to, and empties the slot if nothing is left.
+func (t *tree) delBelow(slot, key []byte) bool {
+	r := getRef(slot)
+	if r == 0 {
+		return false
+	}
+	if r.isLeaf() {
+		l := t.leaf(r)
+		rec := t.find(l, key)
+		if rec != 0 {
+			t.remove(slot, l, rec)
+		}
+		return rec != 0
+	}
+	n := t.node(r)
+	if !bytes.HasPrefix(key, n.prefix()) {
+		return false
+	}
+	key = key[n.prefixLen():]
+	if len(key) == 0 {
+		if n.value() == nil {
+			return false
+		}
+		n.dropValue()
+		t.tidy(slot, n)
+		return true
+	}
+	child := n.childSlot(key[0])
+	if child == nil || !t.delBelow(child, key[1:]) {
+		return false
+	}
+	if getRef(child) == 0 {
+		n.dropChild(key[0])
+		t.tidy(slot, n)
+	}
+	return true
+}
+
+// longest returns the value of the longest key that key begins with, and the length of that.
+func (t *tree) longest(key []byte) (value []byte, length int) {
+	rest := key
+	r := getRef(t.root[:])
+	for r != 0 && !r.isLeaf() {
+		n := t.node(r)
+		if !bytes.HasPrefix(rest, n.prefix()) {
+			return value, length
+		}
+		rest = rest[n.prefixLen():]
+		if v := n.value(); v != nil {
+			value, length = v, len(key)-len(rest)
+		}
+		if len(rest) == 0 {
+			return value, length
+		}
+		r = n.child(rest[0])
+		rest = rest[1:]
+	}
+	if r == 0 {
+		return value, length
+	}
+	l := t.leaf(r)
+	best := -1
+	for rec := firstRecord; rec < l.end(); rec += l.recSize(rec) {
+		if k := t.key(l, rec); len(k) > best && bytes.HasPrefix(rest, k) {
+			best = len(k)
+			value, length = l.value(rec), len(key)-len(rest)+best
+		}
+	}
+	return value, length
+}
+
+// bytes returns how much memory the entries take.
+func (t *tree) bytes() int { return t.nodes.used + t.bodies.used + t.longs.bytes }
+
+// reserved returns how much memory is held for entries.
+func (t *tree) reserved() int { return t.nodes.reserved + t.bodies.reserved + t.longs.bytes }
+
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
