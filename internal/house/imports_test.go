@@ -27,11 +27,18 @@ var allowed = map[string]map[string]string{
 		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one, and resettable",
 		"github.com/klauspost/compress/zlib":  "the content coding deflate, as the RFC has it",
 		"github.com/klauspost/compress/zstd":  "a content coding that the standard library lacks",
+		"github.com/andybalholm/brotli":       "a content coding; in fetch/brotli only",
 		"golang.org/x/net/html":               "entities, and the tokenizer to compare with",
 		"golang.org/x/net/html/charset":       "the encoding standard; in fetch/charset only",
 	},
 	"archive": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
+		"github.com/klauspost/compress/zstd": "the other compression of WARC files",
+		"go.etcd.io/bbolt":                   "the B-tree of the index",
+	},
+	"satstore": {
+		"github.com/klauspost/compress/s2":   "blocks where the disk is slow",
+		"github.com/klauspost/compress/zstd": "blocks where the disk is slower still",
 	},
 }
 
@@ -114,9 +121,13 @@ func TestBuildsStaySmall(t *testing.T) {
 			"github.com/bits-and-blooms", "github.com/hashicorp/golang-lru",
 			"golang.org/x/net", "golang.org/x/text",
 		},
-		"robots":  {"github.com/temoto/robotstxt"},
-		"fetch":   {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
-		"archive": {"github.com/klauspost/compress"},
+		"robots": {"github.com/temoto/robotstxt"},
+		"fetch": {
+			"github.com/klauspost/compress", "github.com/andybalholm/brotli",
+			"golang.org/x/net", "golang.org/x/text",
+		},
+		"archive":  {"github.com/klauspost/compress", "go.etcd.io/bbolt", "golang.org/x/sys"},
+		"satstore": {"github.com/klauspost/compress"},
 	}
 	for _, d := range load(t).rooms() {
 		deps := goList(t, "-deps", "-f", "{{.Standard}} {{.ImportPath}}", module+"/"+d.path)
