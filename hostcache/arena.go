@@ -9,9 +9,9 @@ const (
 	// unit is what a block is a multiple of: half a cache line.
 	unit = 32
 
-	// A chunk has 1 MiB, so that a collector that marks chunks has little to do. The first ones are
-	// smaller, for the sake of small tries.
-	chunkShift = 15
+	// A chunk has 8 MiB, so that a collector that marks chunks has little to do, and most of it can be
+	// in big pages. The first ones are smaller, for the sake of small tries.
+	chunkShift = 18
 	addrBits   = 30 // of the number of a block: an arena has 32 GiB at most
 	chunkUnits = 1 << chunkShift
 	minChunk   = 4096 / unit
@@ -40,6 +40,7 @@ type arena struct {
 	spare    uint32   // a chunk that is wholly free, 0 if there is none
 	reserved int      // bytes in chunks
 	used     int      // bytes in blocks
+	end      uintptr  // where the latest chunk ends, a hint for adviseHuge
 
 	bins  [classes]uint32             // lists of free blocks
 	inUse [(classes + 63) / 64]uint64 // a bit for each list that is not empty
@@ -137,6 +138,7 @@ func (a *arena) grow(n uint32) {
 		a.chunks = append(a.chunks, nil)
 	}
 	a.chunks[number] = make([]byte, want*unit)
+	a.end = adviseHuge(a.chunks[number], a.end)
 	a.reserved += int(want) * unit
 	first := number << chunkShift
 	a.setHeader(first+want-1, 1<<2) // a block that is never free ends the chunk

@@ -99,8 +99,17 @@ func TestLeavesKeepTheirRecords(t *testing.T) {
 		if !r.isLeaf() {
 			n := tree.node(r)
 			total += b2i(n.value() != nil)
-			for i := range n.children() {
-				visit(getRef(n.slot(i)))
+			require.Zero(t, n.next(0), "the first child begins at 0")
+			for c, i := 0, 0; c < 256; c, i = n.next(c+1), i+1 {
+				r := getRef(n.slot(i))
+				require.Equal(t, i, n.index(byte(c)))
+				require.Equal(t, c, n.begin(byte(n.next(c+1)-1)))
+				if r.isNode() {
+					require.Equal(t, c+1, n.next(c+1), "a node has one byte")
+				}
+				if r != 0 {
+					visit(r)
+				}
 			}
 			return
 		}
@@ -112,9 +121,18 @@ func TestLeavesKeepTheirRecords(t *testing.T) {
 		require.Equal(t, firstRecord, l.bound(0))
 		for bucket := range l.buckets() {
 			for rec := l.bound(bucket); rec < l.bound(bucket+1); rec += l.recSize(rec) {
-				require.Equal(t, bucket, bucketOf(tree.hash(tree.key(l, rec)), l.level))
+				hash := tree.hash(tree.key(l, rec))
+				require.Equal(t, bucket, bucketOf(hash, l.level))
+				require.Zero(t, bitsOf(hash)&^l.filter(bucket), "the filter misses a record")
 			}
 		}
+		rec := l.tailBegin()
+		for i := range l.tail() {
+			require.Equal(t, rec, l.place(i))
+			require.Equal(t, tagOf(tree.hash(tree.key(l, rec))), l.head[leafTags+i])
+			rec += l.recSize(rec)
+		}
+		require.Equal(t, l.end(), rec)
 		total += l.count()
 	}
 	visit(getRef(tree.root[:]))

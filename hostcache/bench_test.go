@@ -2,10 +2,8 @@ package hostcache_test
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"math/rand/v2"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,153 +14,72 @@ import (
 
 type value [16]byte
 
-// benchHosts is how many names the benchmarks use: a million, or what SPINNERET_HOSTS says.
-func benchHosts(b *testing.B) int {
-	if n, err := strconv.Atoi(os.Getenv("SPINNERET_HOSTS")); err == nil {
-		return n
+// benchHosts returns host names with reversed labels, in random order. The comparison with other
+// structures, on real names and by the million, is in internal/bench/hostcache.
+func benchHosts(n int) []string {
+	syllables := strings.Fields("ba co du fe gi ho ju ka lo mi nu pa re si to vu wa xe yo zi shop web")
+	zones := strings.Fields("com. com. com. com. net. org. de. ru. cn. info. io. com.blogspot. uk.co.")
+	r := rand.New(rand.NewPCG(5, 6))
+	hosts := make([]string, n)
+	for i := range hosts {
+		name := ""
+		for range 2 + r.IntN(4) {
+			name += syllables[r.IntN(len(syllables))]
+		}
+		hosts[i] = zones[r.IntN(len(zones))] + name + strconv.Itoa(i)
 	}
+	r.Shuffle(n, func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	return hosts
+}
+
+// BenchmarkTrie reports the time per host, and for op=put the memory that an entry takes.
+func BenchmarkTrie(b *testing.B) {
+	n := 1_000_000
 	if testing.Short() {
-		return 20_000
+		n = 20_000
 	}
-	return 1_000_000
-}
-
-// A bench is a structure that is measured.
-type bench struct {
-	name   string
-	put    func(key string)
-	get    func(key string) bool
-	prefix func(prefix string) int // nil if it has no order
-}
-
-// structures make the things to compare. The map owns its keys, as it does in a crawler that got
-// them out of a page.
-var structures = []func() bench{
-	func() bench {
-		m := map[string]value{}
-		return bench{
-			name: "map",
-			put:  func(key string) { m[strings.Clone(key)] = value{} },
-			get:  func(key string) bool { _, found := m[key]; return found },
-		}
-	},
-	func() bench {
-		t := hostcache.NewTrie[value]()
-		return bench{
-			name:   "trie",
-			put:    func(key string) { t.Set(key, value{}) },
-			get:    func(key string) bool { _, found := t.Get(key); return found },
-			prefix: func(prefix string) int { return count(t.Prefix(prefix)) },
-		}
-	},
-	func() bench {
-		s := hostcache.NewSharded[value]()
-		return bench{
-			name:   "sharded",
-			put:    func(key string) { s.Set(key, value{}) },
-			get:    func(key string) bool { _, found := s.Get(key); return found },
-			prefix: func(prefix string) int { return count(s.Prefix(prefix)) },
-		}
-	},
-	func() bench {
-		c := hostcache.New[value](hostcache.Options{MaxBytes: -1})
-		return bench{
-			name: "cache",
-			put:  func(key string) { c.Set(key, value{}, 0) },
-			get:  func(key string) bool { _, found := c.Get(key); return found },
-		}
-	},
-}
-
-func count(seq func(func(string, value) bool)) (n int) {
-	for range seq {
-		n++
+	hosts, raw := benchHosts(n), 0
+	for _, host := range hosts {
+		raw += len(host) + len(value{})
 	}
-	return n
-}
-
-// BenchmarkHosts puts names with reversed labels and values of 16 bytes into each structure, in
-// random order, and asks for them in another one. B/host is all that the structure keeps alive, and
-// gc-ms what a collection takes longer because of it.
-func BenchmarkHosts(b *testing.B) {
-	n := benchHosts(b)
-	keys := hostNames(b, n).mapped(permutation(n, 1), reversed)
-	present := keys.mapped(permutation(n, 2), strings.Clone)
-	absent := keys.mapped(permutation(n, 3), func(key string) string { return key[:len(key)-1] + "~" })
-	b.Logf("%.2f bytes of key and value", float64(len(keys.text))/float64(n)+16)
-	for _, make := range structures {
-		var s bench
-		b.Run(fmt.Sprintf("op=put/hosts=%d/structure=%s", n, make().name), func(b *testing.B) {
-			s = fill(b, make, keys)
-		})
-		if s.put == nil {
-			continue // not chosen by -bench
-		}
-		for i, probes := range []nameList{present, absent} {
-			op, want := []string{"hit", "miss"}[i], []int{n, 0}[i]
-			b.Run(fmt.Sprintf("op=%s/hosts=%d/structure=%s", op, n, s.name), func(b *testing.B) {
-				found := 0
-				for b.Loop() {
-					found = 0
-					for i := range n {
-						if s.get(probes.at(i)) {
-							found++
-						}
+	t := hostcache.NewTrie[value]()
+	for _, bb := range []struct {
+		op  string
+		run func(host string) bool
+	}{
+		{"put", func(host string) bool { return t.Set(host, value{}) }},
+		{"hit", func(host string) bool { _, found := t.Get(host); return found }},
+		{"miss", func(host string) bool { _, found := t.Get(host[1:]); return !found }},
+	} {
+		b.Run("op="+bb.op, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if bb.op == "put" {
+					t = hostcache.NewTrie[value]()
+				}
+				for _, host := range hosts {
+					if !bb.run(host) {
+						b.Fatalf("%s of %s", bb.op, host)
 					}
 				}
-				if found != want {
-					b.Fatalf("%d were found, want %d", found, want)
-				}
-				perHost(b, n)
-			})
-		}
-		if s.prefix == nil {
-			continue
-		}
-		b.Run(fmt.Sprintf("op=prefix/hosts=%d/structure=%s", n, s.name), func(b *testing.B) {
-			hosts := 0
-			for b.Loop() {
-				hosts += s.prefix("com.")
 			}
-			b.ReportMetric(float64(hosts)/b.Elapsed().Seconds(), "hosts/s")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/host")
+			b.ReportMetric(0, "ns/op")
+			if bb.op == "put" {
+				b.ReportMetric(float64(t.Size().Bytes)/float64(n), "B/host")
+				b.ReportMetric(float64(t.Size().Bytes)/float64(raw), "of-raw")
+			}
 		})
 	}
-}
-
-func fill(b *testing.B, make func() bench, keys nameList) (s bench) {
-	bytesBefore, gcBefore := live()
-	for b.Loop() {
-		s = make()
-		for i := range keys.len() {
-			s.put(keys.at(i))
+	b.Run("op=prefix", func(b *testing.B) {
+		shown := 0
+		for b.Loop() {
+			for range t.Prefix("com.") {
+				shown++
+			}
 		}
-	}
-	perHost(b, keys.len())
-	bytes, gc := live()
-	n := float64(keys.len())
-	b.ReportMetric((bytes-bytesBefore)/n, "B/host")
-	b.ReportMetric((gc-gcBefore).Seconds()*1000, "gc-ms")
-	runtime.KeepAlive(s)
-	return s
-}
-
-// perHost reports the time per host when each round goes through n of them.
-func perHost(b *testing.B, n int) {
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/host")
-	b.ReportMetric(0, "ns/op")
-}
-
-// live returns the bytes in use, and how long a collection takes at least.
-func live() (bytes float64, gc time.Duration) {
-	gc = time.Hour
-	for range 4 {
-		start := time.Now()
-		runtime.GC()
-		gc = min(gc, time.Since(start))
-	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc), gc
+		b.ReportMetric(float64(shown)/b.Elapsed().Seconds(), "hosts/s")
+	})
 }
 
 // BenchmarkFullCache sets new hosts in a cache that has to evict one for each.
@@ -205,9 +122,9 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkSnapshot saves and opens a cache of 100,000 hosts.
 func BenchmarkSnapshot(b *testing.B) {
 	const n = 100_000
-	c, keys := hostcache.New[value](hostcache.Options{}), hostNames(b, n)
+	c, hosts := hostcache.New[value](hostcache.Options{}), benchHosts(n)
 	for i := range n {
-		c.Set(keys.at(i), value{}, 0)
+		c.Set(hosts[i], value{}, 0)
 	}
 	file := filepath.Join(b.TempDir(), "hosts")
 	for _, bb := range []struct {

@@ -96,8 +96,13 @@ func TestWritingDropsWhatHasExpired(t *testing.T) {
 			c.Set(fmt.Sprintf("new-%d.test", i), i, 0)
 			most = max(most, c.Len())
 		}
-		require.LessOrEqual(t, c.Len(), 20_100, "hardly any old one is left")
-		require.EqualValues(t, 40_000, c.Stats().Expired+uint64(c.Len()))
+		require.Less(t, c.Len(), 20_100, "hardly any old one is left")
+		// A leaf that is rewritten while the broom is in it may hide some until the next round.
+		for i := range 20_000 {
+			c.Set(fmt.Sprintf("new-%d.test", i), i, 0)
+		}
+		require.Equal(t, 20_000, c.Len())
+		require.EqualValues(t, 20_000, c.Stats().Expired)
 		require.Less(t, most, 30_000, "the old ones go much faster than the new ones come")
 	})
 }

@@ -69,8 +69,9 @@ func (c *Cache[V]) deadline(ttl time.Duration) uint64 {
 // A hand goes round the entries of a tree in the order of the keys, a bucket at a time. It is the
 // hand of a clock (Corbató 1969) whose entries carry a credit instead of one bit: each pass takes
 // one off, a use restores it, and what has none left when it has to make room is evicted. So what
-// is used stays, what was dear to get stays longer, and what is new stays for a round. No list links the entries: the place of the hand is a key. That the order is that of
-// the keys does no harm, as all entries wait a full round between two passes.
+// is used stays, what was dear to get stays longer, and what is new stays for a round. No list links
+// the entries: the place of the hand is a key. That the order is that of the keys does no harm, as
+// all entries wait a full round between two passes.
 //
 // Each pass pays for one unit of credit, and each unit was paid for by a write or a use; so
 // eviction takes constant time, amortised.
@@ -79,6 +80,7 @@ type hand struct {
 	place int    // in that leaf: the part of the hashes that it has passed, of allHashes
 	skip  int    // records of the bucket behind that, which it has passed too
 	walk  walk
+	start []byte // scratch
 
 	now   uint64
 	need  int      // bytes to be freed
@@ -105,8 +107,9 @@ func (h *hand) goTo(from []byte) {
 }
 
 func (h *hand) atLeaf(w *walk, l leaf, from []byte) bool {
-	if len(from) == 0 && !bytes.Equal(h.from, w.path) {
-		h.goTo(w.path)
+	h.start = w.start(h.start[:0])
+	if bytes.Compare(h.from, h.start) < 0 {
+		h.goTo(h.start)
 	}
 	share := allHashes >> l.level
 	for h.place < allHashes {

@@ -20,9 +20,12 @@ import (
 //
 // Packed buckets waste nothing, but a record can only be put into one by moving half of the table;
 // so new records wait in the tail, which is small, until there is no more room. Then the leaf is
-// written anew, with the records of the tail in their buckets. And heads take a byte per record, so
-// that the heads and nodes of millions of records stay in the processor's cache, and a search has
-// to wait for the memory once, for the bucket.
+// written anew, with the records of the tail in their buckets.
+//
+// A search in many millions of records is waiting for memory, and little else. Heads take two bytes
+// per record, so those of millions are in the processor's cache, and a search waits once, for the
+// bucket. A filter has two bits for each record of its bucket, so that a search for a key that is
+// not there, and so the adding of a new one, mostly does without the body.
 type leaf struct {
 	head, body []byte
 	level      int // there are 1<<level buckets
@@ -62,9 +65,14 @@ const (
 // can be read as words.
 func tailPlaces(level int) int { return max(8, maxTail>>(maxLevel-level)) }
 
-func tableAt(level int) int { return leafTags + tailPlaces(level) }
+func placesAt(level int) int { return leafTags + tailPlaces(level) }
 
-func headSize(level int) int { return tableAt(level) + 2*(1<<level+1) }
+func tableAt(level int) int { return leafTags + 3*tailPlaces(level) }
+
+// bucketSize is what a bucket takes in the table.
+const bucketSize = 4
+
+func headSize(level int) int { return tableAt(level) + bucketSize<<level + 2 }
 
 // levelFor returns the level for so many records.
 func levelFor(records int) int {
@@ -72,7 +80,7 @@ func levelFor(records int) int {
 }
 
 func (t *tree) leaf(r ref) leaf {
-	return leaf{t.nodes.at(r.addr()), t.bodies.at(r.body()), r.level(), t.width}
+	return leaf{t.heads.at(r.addr()), t.bodies.at(r.body()), r.level(), t.width}
 }
 
 func (l leaf) count() int     { return int(le.Uint16(l.head[leafCount:])) }
@@ -82,9 +90,21 @@ func (l leaf) buckets() int   { return 1 << l.level }
 func (l leaf) tailBegin() int { return l.bound(l.buckets()) }
 
 // bound returns where bucket i begins, and where the one before it ends.
-func (l leaf) bound(i int) int { return int(le.Uint16(l.head[tableAt(l.level)+2*i:])) }
+func (l leaf) bound(i int) int { return int(le.Uint16(l.head[l.bucketAt(i):])) }
 
-func (l leaf) setBound(i, at int) { le.PutUint16(l.head[tableAt(l.level)+2*i:], uint16(at)) }
+func (l leaf) setBound(i, at int) { le.PutUint16(l.head[l.bucketAt(i):], uint16(at)) }
+
+func (l leaf) bucketAt(i int) int { return tableAt(l.level) + bucketSize*i }
+
+// filter returns the bits of the records that are or were in a bucket since it was built.
+func (l leaf) filter(i int) uint16 { return le.Uint16(l.head[l.bucketAt(i)+2:]) }
+
+func (l leaf) setFilter(i int, f uint16) { le.PutUint16(l.head[l.bucketAt(i)+2:], f) }
+
+// place returns where a record of the tail begins.
+func (l leaf) place(i int) int { return int(le.Uint16(l.head[placesAt(l.level)+2*i:])) }
+
+func (l leaf) setPlace(i, at int) { le.PutUint16(l.head[placesAt(l.level)+2*i:], uint16(at)) }
 
 // room returns the size of the body. That is also in the body, but there it is far away.
 func (l leaf) room() int { return int(le.Uint16(l.head[leafRoom:])) * unit }
@@ -138,20 +158,21 @@ func (l leaf) long(rec int) (number, skip uint32) {
 // uses the processor's AES instructions.
 func (t *tree) hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
 
-// bucketOf takes the upper bits of a hash, tagOf the lower ones.
+// bucketOf takes the upper bits of a hash, tagOf the lowest ones, bitsOf, which is for the filter,
+// those above them.
 func bucketOf(hash uint64, level int) int { return int(hash >> 1 >> (63 - level)) }
 func tagOf(hash uint64) byte              { return byte(hash) }
+func bitsOf(hash uint64) uint16           { return 1<<(hash>>8&15) | 1<<(hash>>12&15) }
 
-// find returns the record of a key, 0 if there is none.
-func (t *tree) find(l leaf, key []byte) int {
-	hash := t.hash(key)
-	// One load fetches both ends of the bucket.
-	span := le.Uint32(l.head[tableAt(l.level)+2*bucketOf(hash, l.level):])
-	if rec := t.findBetween(l, key, int(span&0xffff), int(span>>16)); rec != 0 {
-		return rec
-	}
-	if l.tail() == 0 {
-		return 0
+// find returns the record of a key with a hash, 0 if there is none.
+func (t *tree) find(l leaf, key []byte, hash uint64) int {
+	// One load fetches both ends of the bucket and its filter.
+	at := l.bucketAt(bucketOf(hash, l.level))
+	begin, end := le.Uint32(l.head[at:]), le.Uint16(l.head[at+bucketSize:])
+	if want := bitsOf(hash); uint16(begin>>16)&want == want {
+		if rec := t.findBetween(l, key, int(begin&0xffff), int(end)); rec != 0 {
+			return rec
+		}
 	}
 	return t.findInTail(l, key, tagOf(hash))
 }
@@ -174,10 +195,10 @@ func (t *tree) findBetween(l leaf, key []byte, rec, end int) int {
 	return 0
 }
 
-// findInTail compares eight tags at a time, and walks along the records only if one fits.
+// findInTail compares eight tags at a time, and looks at a record only if its tag fits.
 func (t *tree) findInTail(l leaf, key []byte, tag byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	tail, passed, rec := l.tail(), 0, l.tailBegin()
+	tail := l.tail()
 	for i := 0; i < tail; i += 8 {
 		x := le.Uint64(l.head[leafTags+i:]) ^ ones*uint64(tag)
 		for zeros := (x - ones) &^ x & tops; zeros != 0; zeros &= zeros - 1 {
@@ -185,9 +206,7 @@ func (t *tree) findInTail(l leaf, key []byte, tag byte) int {
 			if place >= tail {
 				return 0
 			}
-			for ; passed < place; passed++ {
-				rec += l.recSize(rec)
-			}
+			rec := l.place(place)
 			if found := t.findBetween(l, key, rec, rec+1); found != 0 {
 				return found
 			}
@@ -198,27 +217,29 @@ func (t *tree) findInTail(l leaf, key []byte, tag byte) int {
 
 // newLeaf returns an empty leaf with room for so many bytes of records.
 func (t *tree) newLeaf(level, room int) (ref, leaf) {
-	r := leafRef(t.nodes.alloc(headSize(level)), t.bodies.alloc(firstRecord+room), level)
+	r := leafRef(t.heads.alloc(headSize(level)), t.bodies.alloc(firstRecord+room), level)
 	l := t.leaf(r)
 	l.setCount(0, 0, firstRecord)
 	l.setRoom()
-	for i := range l.buckets() + 1 {
+	for i := range l.buckets() {
 		l.setBound(i, firstRecord)
+		l.setFilter(i, 0)
 	}
+	l.setBound(l.buckets(), firstRecord)
 	return r, l
 }
 
 func (t *tree) freeLeaf(r ref) {
 	t.bodies.free(r.body())
-	t.nodes.free(r.addr())
+	t.heads.free(r.addr())
 }
 
 // recordSize returns what a record with a key takes.
 func (t *tree) recordSize(key []byte) int { return 1 + stored(len(key)) + t.width }
 
-// push adds a key that is not there yet to the leaf that slot refers to, and returns its value. It
-// returns nil if the leaf has to burst first.
-func (t *tree) push(slot []byte, l leaf, key []byte) (value []byte) {
+// push adds a key with a hash that is not there yet to the leaf that slot refers to, and returns its
+// value. It returns nil if the leaf has to burst first.
+func (t *tree) push(slot []byte, l leaf, key []byte, hash uint64) (value []byte) {
 	need := t.recordSize(key)
 	if l.count() >= maxEntries || l.end()+need > maxLeaf && l.count() > 1 {
 		return nil
@@ -227,7 +248,8 @@ func (t *tree) push(slot []byte, l leaf, key []byte) (value []byte) {
 		l = t.rewrite(slot, l, l.count()+1, need)
 	}
 	tail, rec := l.tail(), l.end()
-	l.head[leafTags+tail] = tagOf(t.hash(key))
+	l.head[leafTags+tail] = tagOf(hash)
+	l.setPlace(tail, rec)
 	l.setCount(l.count()+1, tail+1, rec+need)
 	if len(key) < longKey {
 		l.body[rec] = byte(len(key))
@@ -256,22 +278,38 @@ func (t *tree) remove(slot []byte, l leaf, rec int) {
 		return
 	}
 	gap := l.recSize(rec)
-	if begin := l.tailBegin(); rec >= begin {
-		place := 0
-		for at := begin; at < rec; at += l.recSize(at) {
-			place++
-		}
-		copy(l.head[leafTags+place:leafTags+tail], l.head[leafTags+place+1:leafTags+tail])
+	if rec >= l.tailBegin() {
+		l.dropPlace(rec, gap)
 		tail--
 	} else {
 		for i := l.buckets(); l.bound(i) > rec; i-- {
 			l.setBound(i, l.bound(i)-gap)
+		}
+		for i := range tail {
+			l.setPlace(i, l.place(i)-gap)
 		}
 	}
 	copy(l.body[rec:end-gap], l.body[rec+gap:end])
 	l.setCount(count, tail, end-gap)
 	if spare := l.room() - (end - gap); spare > 4*unit && spare > l.room()/4 {
 		t.rewrite(slot, l, count, 0)
+	}
+}
+
+// dropPlace takes a record out of what the head says of the tail. Those behind it move up.
+func (l leaf) dropPlace(rec, gap int) {
+	tail, kept := l.tail(), 0
+	for i := range tail {
+		at := l.place(i)
+		if at == rec {
+			continue
+		}
+		if at > rec {
+			at -= gap
+		}
+		l.head[leafTags+kept] = l.head[leafTags+i]
+		l.setPlace(kept, at)
+		kept++
 	}
 }
 

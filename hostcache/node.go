@@ -1,6 +1,9 @@
 package hostcache
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // A node is the block of an inner node of a tree:
 //
@@ -8,9 +11,14 @@ import "math/bits"
 //	 4  length of the prefix
 //	 5  1 if a key ends here, so that there is a value
 //	 6  number of children, two bytes
-//	 8  how many of them are below 0, 64, 128 and 192
-//	12  a bit for each byte that has a child
-//	44  value, prefix, children in the order of their bytes
+//	 8  how many of them begin below 0, 64, 128 and 192
+//	12  a bit for each byte at which a child begins
+//	44  prefix, value, children in the order of their bytes
+//
+// A child has the keys that go on with some byte from the one it begins at up to where the next
+// child begins. The first one begins at 0, so each byte has a child; but that may be empty. A child
+// that is a node has one byte only, which is not a part of what is below it. The keys in a leaf
+// begin with that byte.
 //
 // A bitmap is slower than 256 children in a row, but takes 36 bytes where those take 2,048: the
 // nodes of a big tree stay in the cache.
@@ -25,7 +33,7 @@ const (
 	nodeChildren  = 6
 	nodeRanks     = 8
 	nodeBits      = 12
-	nodeValue     = 44
+	nodePrefix    = 44
 
 	maxPrefix = 255
 )
@@ -34,17 +42,15 @@ func (t *tree) node(r ref) node { return node{t.nodes.at(r.addr()), t.width} }
 
 func (n node) prefixLen() int { return int(n.block[nodePrefixLen]) }
 
-func (n node) prefix() []byte {
-	at := nodeValue + n.width
-	return n.block[at : at+n.prefixLen()]
-}
+func (n node) prefix() []byte { return n.block[nodePrefix : nodePrefix+n.prefixLen()] }
 
 // value returns nil if no key ends here.
 func (n node) value() []byte {
 	if n.block[nodeHasValue] == 0 {
 		return nil
 	}
-	return n.block[nodeValue : nodeValue+n.width : nodeValue+n.width]
+	at := nodePrefix + n.prefixLen()
+	return n.block[at : at+n.width : at+n.width]
 }
 
 func (n node) addValue() (added bool) {
@@ -62,51 +68,25 @@ func (n node) slots() int { return nodeSize(n.width, n.prefixLen(), 0) }
 
 // nodeSize aligns the children, so that none lies on two cache lines.
 func nodeSize(width, prefix, children int) int {
-	return (nodeValue+width+prefix+refSize-1)/refSize*refSize + children*refSize
+	return (nodePrefix+width+prefix+refSize-1)/refSize*refSize + children*refSize
 }
 
-// rank returns how many bytes below c have a child, and whether c has one.
-func (n node) rank(c byte) (rank int, present bool) {
+// index returns the number of the child that has a byte.
+func (n node) index(c byte) int {
 	word := int(c >> 6)
 	set := le.Uint64(n.block[nodeBits+8*word:])
-	bit := uint64(1) << (c & 63)
-	return int(n.block[nodeRanks+word]) + bits.OnesCount64(set&(bit-1)), set&bit != 0
+	upTo := uint64(2)<<(c&63) - 1
+	return int(n.block[nodeRanks+word]) + bits.OnesCount64(set&upTo) - 1
 }
 
-// flip notes that c has got or lost its child.
-func (n node) flip(c byte, by int) {
-	word := int(c >> 6)
-	at := nodeBits + 8*word
-	le.PutUint64(n.block[at:], le.Uint64(n.block[at:])^1<<(c&63))
-	le.PutUint16(n.block[nodeChildren:], uint16(n.children()+by))
-	for above := word + 1; above < 4; above++ {
-		n.block[nodeRanks+above] += byte(by)
-	}
-}
-
-func (n node) child(c byte) ref {
-	rank, present := n.rank(c)
-	if !present {
-		return 0
-	}
-	return getRef(n.block[n.slots()+rank*refSize:])
-}
-
-// childSlot returns nil if c has no child.
-func (n node) childSlot(c byte) []byte {
-	rank, present := n.rank(c)
-	if !present {
-		return nil
-	}
-	return n.slot(rank)
-}
+func (n node) child(c byte) ref { return getRef(n.block[n.slots()+n.index(c)*refSize:]) }
 
 func (n node) slot(i int) []byte {
 	at := n.slots() + i*refSize
 	return n.block[at : at+refSize]
 }
 
-// next returns the first byte from c on that has a child, 256 if there is none.
+// next returns the first byte from c on at which a child begins, 256 if there is none.
 func (n node) next(c int) int {
 	for c < 256 {
 		set := le.Uint64(n.block[nodeBits+8*(c>>6):]) >> (c & 63)
@@ -118,24 +98,44 @@ func (n node) next(c int) int {
 	return 256
 }
 
-// open makes an empty slot for a child that is not there yet. It requires that the block has room.
-func (n node) open(c byte) []byte {
-	rank, _ := n.rank(c)
-	k := n.children()
-	at := n.slots()
-	copy(n.block[at+(rank+1)*refSize:], n.block[at+rank*refSize:at+k*refSize])
-	n.flip(c, 1)
-	slot := n.slot(rank)
-	setRef(slot, 0)
-	return slot
+// begin returns the byte at which the child that has c begins.
+func (n node) begin(c byte) int {
+	word, upTo := int(c>>6), uint64(2)<<(c&63)-1
+	for {
+		if set := le.Uint64(n.block[nodeBits+8*word:]) & upTo; set != 0 {
+			return word*64 + bits.Len64(set) - 1
+		}
+		word, upTo = word-1, math.MaxUint64
+	}
 }
 
-// dropChild removes the child of c from the node.
-func (n node) dropChild(c byte) {
-	rank, _ := n.rank(c)
-	k := n.children()
+// flip notes that a child begins at c, or does not any more.
+func (n node) flip(c byte, by int) {
+	word := int(c >> 6)
+	at := nodeBits + 8*word
+	le.PutUint64(n.block[at:], le.Uint64(n.block[at:])^1<<(c&63))
+	le.PutUint16(n.block[nodeChildren:], uint16(n.children()+by))
+	for above := word + 1; above < 4; above++ {
+		n.block[nodeRanks+above] += byte(by)
+	}
+}
+
+// open has an empty child begin at c, where none does so far. It requires that the block has room.
+func (n node) open(c byte) {
+	i, k := 0, n.children()
+	if k > 0 {
+		i = n.index(c) + 1
+	}
 	at := n.slots()
-	copy(n.block[at+rank*refSize:], n.block[at+(rank+1)*refSize:at+k*refSize])
+	copy(n.block[at+(i+1)*refSize:], n.block[at+i*refSize:at+k*refSize])
+	n.flip(c, 1)
+	setRef(n.slot(i), 0)
+}
+
+// shut forgets the child that begins at c. Its bytes go to the one before.
+func (n node) shut(c byte) {
+	i, k, at := n.index(c), n.children(), n.slots()
+	copy(n.block[at+i*refSize:], n.block[at+(i+1)*refSize:at+k*refSize])
 	n.flip(c, -1)
 }
 
@@ -143,9 +143,9 @@ func (n node) dropChild(c byte) {
 func (t *tree) newNode(prefix []byte, children int) (ref, node) {
 	addr := t.nodes.alloc(nodeSize(t.width, len(prefix), children))
 	n := node{t.nodes.at(addr), t.width}
-	clear(n.block[nodePrefixLen:nodeValue])
+	clear(n.block[nodePrefixLen:nodePrefix])
 	n.block[nodePrefixLen] = byte(len(prefix))
-	copy(n.block[nodeValue+t.width:], prefix)
+	copy(n.block[nodePrefix:], prefix)
 	return ref(addr), n
 }
 
@@ -153,7 +153,8 @@ func (t *tree) newNode(prefix []byte, children int) (ref, node) {
 // so many children.
 func (t *tree) moveNode(slot []byte, n node, prefix []byte, children int) node {
 	r, moved := t.newNode(prefix, children)
-	copy(moved.block[nodeHasValue:nodeValue+t.width], n.block[nodeHasValue:])
+	copy(moved.block[nodeHasValue:nodePrefix], n.block[nodeHasValue:])
+	copy(moved.value(), n.value())
 	k := n.children()
 	copy(moved.block[moved.slots():], n.block[n.slots():n.slots()+k*refSize])
 	t.nodes.free(getRef(slot).addr())
@@ -161,93 +162,41 @@ func (t *tree) moveNode(slot []byte, n node, prefix []byte, children int) node {
 	return moved
 }
 
-// childSlot returns the slot of a child of the node that slot refers to. It is empty if the child
-// is new.
-func (t *tree) childSlot(slot []byte, n node, c byte) []byte {
-	if s := n.childSlot(c); s != nil {
-		return s
+// roomFor returns the node that slot refers to, with room for so many children more.
+func (t *tree) roomFor(slot []byte, more int) node {
+	n := t.node(getRef(slot))
+	children := n.children() + more
+	if nodeSize(t.width, n.prefixLen(), children) > size(n.block) {
+		n = t.moveNode(slot, n, n.prefix(), children)
 	}
-	k := n.children()
-	if nodeSize(t.width, n.prefixLen(), k+1) > size(n.block) {
-		n = t.moveNode(slot, n, n.prefix(), k+1)
+	return n
+}
+
+// isolate returns the slot of a child that has no byte but c, of the node that slot refers to. What
+// the child has had so far is up to the caller.
+func (t *tree) isolate(slot []byte, c byte) []byte {
+	n := t.roomFor(slot, 2)
+	begin, end := n.begin(c), n.next(int(c)+1)
+	setRef(n.slot(n.index(c)), 0)
+	if begin < int(c) {
+		n.open(c)
 	}
-	return n.open(c)
+	if int(c)+1 < end {
+		n.open(c + 1)
+	}
+	return n.slot(n.index(c))
 }
 
 // splitPrefix puts a node above the node that slot refers to, which takes the first bytes of its
 // prefix.
 func (t *tree) splitPrefix(slot []byte, n node, at int) {
 	prefix := n.prefix()
-	above, a := t.newNode(prefix[:at], 2)
-	s := a.open(prefix[at])
+	var above [refSize]byte
+	r, a := t.newNode(prefix[:at], 3)
+	a.open(0)
+	setRef(above[:], r)
+	s := t.isolate(above[:], prefix[at])
 	setRef(s, getRef(slot))
 	t.moveNode(s, n, prefix[at+1:], n.children())
-	setRef(slot, above)
-}
-
-// tidy is called when something was removed from the node that slot refers to. It removes nodes
-// that have nothing left, and makes a leaf of what fits into a small one, so that a tree that
-// shrinks does not keep the nodes of its great days.
-func (t *tree) tidy(slot []byte, n node) {
-	k := n.children()
-	if k == 0 && n.value() == nil {
-		t.nodes.free(getRef(slot).addr())
-		setRef(slot, 0)
-		return
-	}
-	if total := b2i(n.value() != nil); k <= maxJoined && t.joinable(n, total) {
-		t.join(slot, n)
-	}
-}
-
-// maxJoined bounds the children that tidy looks at, and maxEntries/joinShare the entries, so that
-// leaves do not burst and join by turns.
-const (
-	maxJoined = 8
-	joinShare = 4
-)
-
-// joinable says whether the children of a node are leaves with few entries.
-func (t *tree) joinable(n node, total int) bool {
-	bytes := 0
-	for i := range n.children() {
-		r := getRef(n.slot(i))
-		if !r.isLeaf() {
-			return false
-		}
-		l := t.leaf(r)
-		total += l.count()
-		// Each key gets longer by the prefix and a byte.
-		bytes += l.end() + l.count()*(n.prefixLen()+1)
-	}
-	return total <= maxEntries/joinShare && bytes <= maxLeaf/joinShare
-}
-
-// join replaces a node and its leaves by one leaf.
-func (t *tree) join(slot []byte, n node) {
-	var joined [refSize]byte
-	key := append([]byte(nil), n.prefix()...)
-	add := func(value []byte) {
-		if getRef(joined[:]) == 0 {
-			first, _ := t.newLeaf(0, t.recordSize(key))
-			setRef(joined[:], first)
-		}
-		copy(t.push(joined[:], t.leaf(getRef(joined[:])), key), value)
-	}
-	if v := n.value(); v != nil {
-		add(v)
-	}
-	for c := n.next(0); c < 256; c = n.next(c + 1) {
-		r := n.child(byte(c))
-		l := t.leaf(r)
-		for rec := firstRecord; rec < l.end(); rec += l.recSize(rec) {
-			key = append(append(key[:n.prefixLen()], byte(c)), t.key(l, rec)...)
-			add(l.value(rec))
-			t.dropLong(l, rec)
-		}
-		t.freeLeaf(r)
-		key = key[:n.prefixLen()]
-	}
-	t.nodes.free(getRef(slot).addr())
-	setRef(slot, getRef(joined[:]))
+	copy(slot, above[:])
 }

@@ -42,7 +42,9 @@ func (t *tree) merge(slot []byte, l leaf, need int) leaf {
 	var tail [maxTail]uint32
 	waiting := tail[:0]
 	for rec := begin; rec < end; rec += l.recSize(rec) {
-		bucket := bucketOf(t.hash(t.key(l, rec)), l.level)
+		hash := t.hash(t.key(l, rec))
+		bucket := bucketOf(hash, l.level)
+		l.setFilter(bucket, l.filter(bucket)|bitsOf(hash))
 		waiting = append(waiting, uint32(bucket)<<16|uint32(rec))
 	}
 	slices.Sort(waiting)
@@ -84,16 +86,19 @@ func (l leaf) moveBounds(first, last, by int) int {
 func (t *tree) build(from leaf, records []uint16, strip, need int) ref {
 	level := levelFor(len(records) + b2i(need > 0))
 	var bucket [maxEntries]uint8
+	var filter [1 << maxLevel]uint16
 	var bound [1<<maxLevel + 1]int
 	bytes := 0
 	for i, rec := range records {
 		key := t.key(from, int(rec))[strip:]
-		b := bucketOf(t.hash(key), level)
+		hash := t.hash(key)
+		b := bucketOf(hash, level)
 		n := from.recSize(int(rec))
 		if from.body[rec] != longKey {
 			n -= strip
 		}
 		bucket[i] = uint8(b)
+		filter[b] |= bitsOf(hash)
 		bound[b+1] += n
 		bytes += n
 	}
@@ -103,6 +108,7 @@ func (t *tree) build(from leaf, records []uint16, strip, need int) ref {
 	for i := range l.buckets() {
 		bound[i+1] += bound[i]
 		l.setBound(i+1, bound[i+1])
+		l.setFilter(i, filter[i])
 	}
 	for i, rec := range records {
 		to := &bound[bucket[i]]
@@ -126,58 +132,110 @@ func (t *tree) copyRecord(l leaf, to int, from leaf, rec, strip int) int {
 	return l.recSize(to)
 }
 
-// burst replaces the leaf that slot refers to by a node with a leaf for each first byte of its
-// keys. What all keys begin with becomes the prefix of the node, so that long common prefixes
-// cost nothing twice.
-func (t *tree) burst(slot []byte, l leaf) {
-	var space, sorted [maxEntries]uint16
+// burst makes two of the leaf that slot refers to, or puts a node in its place. The leaf is a child
+// of the node that parent refers to; if that is nil, it is the root.
+func (t *tree) burst(parent, slot []byte, l leaf) {
+	var space [maxEntries]uint16
 	all := l.records(space[:0])
-	prefix := t.commonPrefixOf(l, all)
-
-	var begin [257]int // of the records with each byte behind the prefix, after they are sorted
-	ends := 0          // the record that has no such byte
-	for _, rec := range all {
-		if key := t.key(l, int(rec)); len(key) == len(prefix) {
-			ends = int(rec)
-		} else {
-			begin[int(key[len(prefix)])+1]++
+	if parent != nil {
+		if c := t.middle(l, all, 0); c > 0 {
+			t.halve(parent, l, all, c)
+			return
 		}
 	}
-	children := 0
-	for c := range 256 {
-		children += b2i(begin[c+1] > 0)
-		begin[c+1] += begin[c]
-	}
-	place := begin
-	for _, rec := range all {
-		if key := t.key(l, int(rec)); len(key) > len(prefix) {
-			c := key[len(prefix)]
-			sorted[place[c]] = rec
-			place[c]++
-		}
-	}
-
-	r, n := t.newNode(prefix, children)
-	for c := range 256 {
-		if group := sorted[begin[c]:begin[c+1]]; len(group) > 0 {
-			setRef(n.open(byte(c)), t.build(l, group, len(prefix)+1, 0))
-		}
-	}
-	if ends != 0 {
-		n.addValue()
-		copy(n.value(), l.value(ends))
-		t.dropLong(l, ends)
-	}
-	t.freeLeaf(getRef(slot))
-	setRef(slot, r)
+	t.deepen(parent, slot, l, all)
 }
 
-// commonPrefixOf returns what all keys of a leaf begin with, as far as it fits into a node.
-func (t *tree) commonPrefixOf(l leaf, records []uint16) []byte {
-	prefix := t.key(l, int(records[0]))
+// middle returns the byte that best halves some records of a leaf by what their keys have at a
+// place: those with bytes below it, and the others. It returns 0 if they all have the same byte.
+func (t *tree) middle(l leaf, records []uint16, at int) byte {
+	var with [256]int
+	for _, rec := range records {
+		with[t.key(l, int(rec))[at]]++
+	}
+	best, most, below := 0, len(records), 0
+	for c := 1; c < 256; c++ {
+		below += with[c-1]
+		if larger := max(below, len(records)-below); larger < most {
+			best, most = c, larger
+		}
+	}
+	return byte(best)
+}
+
+// parted moves the records whose keys have a byte below c at a place before the others.
+func (t *tree) parted(l leaf, records []uint16, at int, c byte) (below, others []uint16) {
+	k := 0
+	for i, rec := range records {
+		if t.key(l, int(rec))[at] < c {
+			records[i], records[k] = records[k], rec
+			k++
+		}
+	}
+	return records[:k], records[k:]
+}
+
+// halve gives the records from byte c on to a new child of the node that parent refers to.
+func (t *tree) halve(parent []byte, l leaf, records []uint16, c byte) {
+	below, others := t.parted(l, records, 0, c)
+	n := t.roomFor(parent, 1)
+	n.open(c)
+	slot := n.slot(n.index(c - 1))
+	old := getRef(slot)
+	setRef(slot, t.build(l, below, 0, 0))
+	setRef(n.slot(n.index(c)), t.build(l, others, 0, 0))
+	t.freeLeaf(old)
+}
+
+// deepen replaces a leaf by a node. What all keys begin with becomes the prefix of the node, so
+// that long common prefixes cost nothing twice.
+func (t *tree) deepen(parent, slot []byte, l leaf, records []uint16) {
+	old := getRef(slot)
+	lead := b2i(parent != nil)
+	prefix := t.commonPrefixOf(l, records, lead)
+	strip := lead + len(prefix)
+	r, n := t.newNode(prefix, 2)
+	records = t.keepEnd(n, l, records, strip)
+
+	n.open(0)
+	c := t.middle(l, records, strip)
+	below, others := t.parted(l, records, strip, c)
+	if c > 0 {
+		n.open(c)
+		setRef(n.slot(0), t.build(l, below, strip, 0))
+	}
+	setRef(n.slot(n.index(c)), t.build(l, others, strip, 0))
+
+	if parent != nil {
+		slot = t.isolate(parent, t.key(l, int(others[0]))[0])
+	}
+	setRef(slot, r)
+	t.freeLeaf(old)
+}
+
+// keepEnd gives a node the value of the record whose key ends there, after so many bytes. It
+// returns the other ones.
+func (t *tree) keepEnd(n node, l leaf, records []uint16, length int) (others []uint16) {
+	for i, rec := range records {
+		if len(t.key(l, int(rec))) == length {
+			n.addValue()
+			copy(n.value(), l.value(int(rec)))
+			t.dropLong(l, int(rec))
+			last := len(records) - 1
+			records[i] = records[last]
+			return records[:last]
+		}
+	}
+	return records
+}
+
+// commonPrefixOf returns what all keys of some records have behind their first skip bytes, as far
+// as it fits into a node.
+func (t *tree) commonPrefixOf(l leaf, records []uint16, skip int) []byte {
+	prefix := t.key(l, int(records[0]))[skip:]
 	prefix = prefix[:min(len(prefix), maxPrefix)]
 	for _, rec := range records[1:] {
-		prefix = prefix[:commonPrefix(prefix, t.key(l, int(rec)))]
+		prefix = prefix[:commonPrefix(prefix, t.key(l, int(rec))[skip:])]
 	}
 	return prefix
 }

@@ -112,6 +112,8 @@ type walk struct {
 	prefix  []byte // keys without it are of no interest
 	path    []byte // what the nodes above say of the key
 	ended   bool   // at the value of a node
+	first   int    // the byte at which the leaf begins, as a child of the node above
+	limit   int    // the byte at which the next child begins, 256 if there is none
 }
 
 type visitor interface {
@@ -121,17 +123,17 @@ type visitor interface {
 
 // to walks to the first place not before a key, and reports whether there is one.
 func (w *walk) to(t *tree, prefix, from []byte, v visitor) bool {
-	*w = walk{tree: t, visitor: v, prefix: prefix, path: w.path[:0]}
+	*w = walk{tree: t, visitor: v, prefix: prefix, path: w.path[:0], limit: 256}
 	r := getRef(t.root[:])
+	if r.isLeaf() {
+		return v.atLeaf(w, t.leaf(r), from)
+	}
 	return r != 0 && w.below(r, from)
 }
 
-// below visits what r refers to. Only keys not before from matter, which is to be compared with
-// what follows the path.
+// below visits the node that r refers to. Only keys not before from matter, which is to be compared
+// with what follows the path.
 func (w *walk) below(r ref, from []byte) (taken bool) {
-	if r.isLeaf() {
-		return w.visitor.atLeaf(w, w.tree.leaf(r), from)
-	}
 	n := w.tree.node(r)
 	prefix := n.prefix()
 	common := commonPrefix(prefix, from)
@@ -145,7 +147,7 @@ func (w *walk) below(r ref, from []byte) (taken bool) {
 	}
 	above := len(w.path)
 	w.path = append(w.path, prefix...)
-	if w.children(n, from) {
+	if w.mayMatch() && w.children(n, from) {
 		return true
 	}
 	w.path = w.path[:above]
@@ -157,23 +159,33 @@ func (w *walk) children(n node, from []byte) bool {
 		w.ended = true
 		return true
 	}
-	first := 0
+	first := byte(0)
 	if len(from) > 0 {
-		first = int(from[0])
+		first = from[0]
 	}
-	above := len(w.path)
-	for c := n.next(first); c < 256; c = n.next(c + 1) {
-		w.path = append(w.path[:above], byte(c))
-		if !w.mayMatch() {
-			continue
-		}
-		var rest []byte
-		if len(from) > 0 && c == first {
-			rest = from[1:]
-		}
-		if w.below(n.child(byte(c)), rest) {
+	limit, i := 0, n.index(first)
+	for c := n.begin(first); c < 256; c = limit {
+		limit = n.next(c + 1)
+		r := getRef(n.slot(i))
+		if r != 0 && w.overlaps(c, limit) && w.child(r, c, limit, from) {
 			return true
 		}
+		from = nil
+		i++
+	}
+	return false
+}
+
+// child visits the child that begins at byte c.
+func (w *walk) child(r ref, c, limit int, from []byte) (taken bool) {
+	if r.isLeaf() {
+		w.first, w.limit = c, limit
+		return w.visitor.atLeaf(w, w.tree.leaf(r), from)
+	}
+	above := len(w.path)
+	w.path = append(w.path, byte(c))
+	if w.below(r, from[min(1, len(from)):]) {
+		return true
 	}
 	w.path = w.path[:above]
 	return false
@@ -185,13 +197,35 @@ func (w *walk) mayMatch() bool {
 	return string(w.path[:n]) == string(w.prefix[:n])
 }
 
+// overlaps says whether, behind the path, keys with the prefix can go on with a byte in a range.
+func (w *walk) overlaps(begin, end int) bool {
+	if len(w.path) >= len(w.prefix) {
+		return true
+	}
+	c := int(w.prefix[len(w.path)])
+	return begin <= c && c < end
+}
+
+// start returns the first key that belongs into the leaf at which the walk has stopped.
+func (w *walk) start(to []byte) []byte {
+	to = append(to, w.path...)
+	if w.first > 0 {
+		to = append(to, byte(w.first))
+	}
+	return to
+}
+
 // next writes the first key that can come after what the walk has stopped at. It is over if there
 // is none.
 func (w *walk) next(to []byte) (from []byte, over bool) {
-	if w.ended {
-		return append(append(to, w.path...), 0), false
+	to = append(to, w.path...)
+	switch {
+	case w.ended:
+		return append(to, 0), false
+	case w.limit < 256:
+		return append(to, byte(w.limit)), false
 	}
-	return after(append(to, w.path...))
+	return after(to)
 }
 
 // after turns a prefix into the first key that comes after all keys with it, in place. It is over

@@ -1,16 +1,13 @@
-package hostcache_test
+package main
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -64,30 +61,24 @@ func reversed(name string) string {
 	return strings.Join(labels, ".")
 }
 
-// hostNames returns n different host names in no particular order: real ones, and beyond those ones
-// that are made up from them, half of one name's first label and half of another's.
-func hostNames(tb testing.TB, n int) nameList {
-	tb.Helper()
-	known := realNames(tb, n)
-	if len(known) == 0 {
-		tb.Log("no hosts.txt.zst, so the names are made up: set SPINNERET_DATA to its directory")
-		known = plausibleNames(min(n, 100_000))
+// hostNames returns n different host names in no particular order: those of the file, and beyond
+// those ones that are made up from them, half of one name's first label and half of another's.
+func hostNames(file string, n int) (nameList, error) {
+	known, err := readNames(file, n)
+	if err != nil {
+		return nameList{}, err
 	}
 	met := make([]uint64, n) // a bit for each hash: some names are taken for old ones and left out
-	seed := fnv.New64a()
-	isNew := func(name []byte) bool {
-		seed.Reset()
-		seed.Write(name)
-		bit := seed.Sum64() % uint64(64*n)
-		old := met[bit/64] >> (bit % 64) & 1
-		met[bit/64] |= 1 << (bit % 64)
-		return old == 0
-	}
+	hash := fnv.New64a()
 	var text strings.Builder
 	text.Grow(n * 22)
 	ends := make([]uint32, 0, n)
 	take := func(name []byte) {
-		if isNew(name) {
+		hash.Reset()
+		hash.Write(name)
+		bit := hash.Sum64() % uint64(64*n)
+		if met[bit/64]>>(bit%64)&1 == 0 {
+			met[bit/64] |= 1 << (bit % 64)
 			text.Write(name)
 			ends = append(ends, uint32(text.Len()))
 		}
@@ -105,45 +96,27 @@ func hostNames(tb testing.TB, n int) nameList {
 		name = append(name, labelB[len(labelB)/2:]...)
 		take(append(append(name, '.'), rest...))
 	}
-	return nameList{text.String(), ends}
+	return nameList{text.String(), ends}, nil
 }
 
-// realNames returns at most n names of the list, evenly spread over it; none if it is not there.
-func realNames(tb testing.TB, n int) []string {
-	dir := cmp.Or(os.Getenv("SPINNERET_DATA"), filepath.Join("..", "..", "shared", "data"))
-	f, err := os.Open(filepath.Join(dir, "hosts.txt.zst"))
-	if os.IsNotExist(err) {
-		return nil
-	}
+// readNames returns at most n names of a file that has one a line, evenly spread over it.
+func readNames(file string, n int) ([]string, error) {
+	f, err := os.Open(file)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, fmt.Errorf("host names: %w (give the file with -hosts)", err)
 	}
 	defer f.Close()
 	z, err := zstd.NewReader(f)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
 	defer z.Close()
 	var all []string
-	for lines := bufio.NewScanner(z); lines.Scan(); {
+	lines := bufio.NewScanner(z)
+	for lines.Scan() {
 		all = append(all, lines.Text())
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all[:min(n, len(all))]
-}
-
-func plausibleNames(n int) []string {
-	syllables := strings.Fields("ba co du fe gi ho ju ka lo mi nu pa re si to vu wa xe yo zi shop web")
-	zones := strings.Fields("com com com com net org de ru cn info io blogspot.com co.uk")
-	r := rand.New(rand.NewPCG(5, 6))
-	all := make([]string, n)
-	for i := range all {
-		label := ""
-		for range 2 + r.IntN(4) {
-			label += syllables[r.IntN(len(syllables))]
-		}
-		all[i] = fmt.Sprintf("%s%d.%s", label, i, zones[r.IntN(len(zones))])
-	}
-	return all
+	return all[:min(n, len(all))], lines.Err()
 }

@@ -1,0 +1,154 @@
+// Command hostcache measures package hostcache beside Go's map and trees, with values of 16 bytes:
+// the memory of an entry, the time to put and to get it, a scan, and what a collection costs.
+//
+// Each round makes every structure anew, one after the other, so that all of them see the same
+// noise; the table has the medians of the rounds.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	hosts := flag.Int("n", 1_000_000, "how many host names")
+	rounds := flag.Int("rounds", 5, "rounds, of which the medians count")
+	chosen := flag.String("structures", "map,sharded map,btree,radix,trie,sharded,cache", "what to measure")
+	file := flag.String("hosts", "../../../shared/data/hosts.txt.zst", "a file of host names, one a line, zstd")
+	plain := flag.Bool("plain", false, "put the names in as they are, not with reversed labels")
+	flag.Parse()
+	if err := run(*hosts, *rounds, strings.Split(*chosen, ","), *file, *plain); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(n, rounds int, chosen []string, file string, plain bool) error {
+	names, err := hostNames(file, n)
+	if err != nil {
+		return err
+	}
+	spell := reversed
+	if plain {
+		spell = strings.Clone
+	}
+	keys := names.mapped(permutation(n, 1), spell)
+	w := workload{
+		keys:    keys,
+		present: keys.mapped(permutation(n, 2), strings.Clone),
+		absent: keys.mapped(permutation(n, 3), func(key string) string {
+			return key[:len(key)-1] + "~"
+		}),
+	}
+	raw := float64(len(keys.text))/float64(n) + 16
+	fmt.Printf("%d hosts, %.2f bytes of key and value\n", n, raw)
+	seen := map[string][]figures{}
+	for round := range rounds {
+		for _, name := range chosen {
+			if makers[name] == nil {
+				return fmt.Errorf("there is no structure %q", name)
+			}
+			seen[name] = append(seen[name], w.measure(makers[name]))
+			fmt.Fprintf(os.Stderr, "round %d of %d: %s: %.1f\n", round+1, rounds, name, seen[name][round])
+		}
+	}
+	return report(chosen, seen, raw)
+}
+
+// figures are what is measured, in the order of columns. A missing one is negative.
+type figures [len(columns)]float64
+
+var columns = [...]string{
+	"B/entry", "own count", "put ns", "hit ns", "miss ns", "scan M/s", "gc ms",
+}
+
+func report(chosen []string, seen map[string][]figures, raw float64) error {
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(out, "structure\t%s\tof raw\t\n", strings.Join(columns[:], "\t"))
+	for _, name := range chosen {
+		fmt.Fprintf(out, "%s\t", name)
+		var first float64
+		for c := range columns {
+			var all []float64
+			for _, f := range seen[name] {
+				all = append(all, f[c])
+			}
+			slices.Sort(all)
+			median := all[len(all)/2]
+			if c == 0 {
+				first = median
+			}
+			if median < 0 {
+				fmt.Fprint(out, "–\t")
+			} else {
+				fmt.Fprintf(out, "%.4g\t", median)
+			}
+		}
+		fmt.Fprintf(out, "%.2f\t\n", first/raw)
+	}
+	return out.Flush()
+}
+
+type workload struct{ keys, present, absent nameList }
+
+func (w workload) measure(make func() structure) (f figures) {
+	n := w.keys.len()
+	bytesBefore, gcBefore := live()
+	s := make()
+	f[2] = timed(n, func(i int) { s.put(w.keys.at(i)) })
+	bytes, gc := live()
+	f[0] = (bytes - bytesBefore) / float64(n)
+	f[1], f[5] = -1, -1
+	if s.reports != nil {
+		f[1] = float64(s.reports()) / float64(n)
+	}
+	found := 0
+	f[3] = timed(n, func(i int) { found += b2i(s.get(w.present.at(i))) })
+	f[4] = timed(n, func(i int) { found += b2i(s.get(w.absent.at(i))) })
+	if found != n {
+		panic(fmt.Sprintf("%d of %d names were found", found, n))
+	}
+	if s.prefix != nil {
+		start := time.Now()
+		hosts := s.prefix("com.")
+		f[5] = float64(hosts) / time.Since(start).Seconds() / 1e6
+	}
+	f[6] = max(0, (gc-gcBefore).Seconds()*1000)
+	runtime.KeepAlive(s)
+	return f
+}
+
+// timed returns the nanoseconds that each of n calls takes.
+func timed(n int, f func(i int)) float64 {
+	start := time.Now()
+	for i := range n {
+		f(i)
+	}
+	return float64(time.Since(start).Nanoseconds()) / float64(n)
+}
+
+// live returns the bytes in use, and how long a collection takes at least.
+func live() (bytes float64, gc time.Duration) {
+	gc = time.Hour
+	for range 4 {
+		start := time.Now()
+		runtime.GC()
+		gc = min(gc, time.Since(start))
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc), gc
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
