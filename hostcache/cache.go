@@ -71,6 +71,7 @@ type shard[V any] struct {
 	store   store[V]
 	clock   hand
 	broom   hand
+	writes  uint
 	budget  int // bytes, negative if there is none
 	flights map[string]*flight[V]
 	counts  Stats // without the sizes

@@ -84,6 +84,7 @@ type hand struct {
 
 	now   uint64
 	need  int      // bytes to be freed
+	left  int      // buckets to be passed
 	drops []byte   // keys that are to be dropped, one behind the other
 	ends  []uint32 // of those
 }
@@ -92,13 +93,25 @@ type hand struct {
 // place keeps its meaning when a leaf is rewritten with more or fewer buckets.
 const allHashes = 1 << maxLevel
 
-// step passes over what is left of a bucket, or goes back to the beginning if it has come to the
-// end. If there are bytes to be freed, it stops when it has found as many. It leaves in drops what
-// has expired, and of what has no credit left as much as is needed.
+// stride is how many buckets a hand passes at a time, since the way to the first of them is longer
+// than that from one to the next.
+const stride = 8
+
+// step passes over some buckets, or fewer if it comes to the end, from where it goes back to the
+// beginning: nothing is passed twice before it is dropped. If there are bytes to be freed, it stops
+// when it has found as many. It leaves in drops what has expired, and of what has no credit left as
+// much as is needed.
 func (h *hand) step(t *tree, now uint64, need int) {
 	h.drops, h.ends, h.now, h.need = h.drops[:0], h.ends[:0], now, need
-	if !h.walk.to(t, nil, h.from, h) {
-		h.goTo(nil)
+	for h.left = stride; h.left > 0; h.left-- {
+		if !h.walk.to(t, nil, h.from, h) {
+			h.goTo(nil)
+			return
+		}
+		begun := len(h.from) > 0 || h.place > 0 || h.skip > 0
+		if !begun || need > 0 && h.need <= 0 {
+			return
+		}
 	}
 }
 
@@ -120,7 +133,7 @@ func (h *hand) atLeaf(w *walk, l leaf, from []byte) bool {
 				return true
 			}
 			h.place = (bucket + 1) * share
-			if begin < end {
+			if h.left -= b2i(begin < end); h.left <= 0 {
 				return true
 			}
 		} else {
@@ -183,11 +196,14 @@ func (h *hand) visit(path, rest, value []byte) (drop bool) {
 	return false
 }
 
-// sweep has one hand look for what has expired, in one bucket, and another one make room, as long as
-// the shard is over its budget. If one hand did both, it would pass over entries for either reason
-// that it spares for the other one. It requires that s.mu is held.
+// sweep is called for each write. It has one hand look for what has expired, in one bucket for each
+// write, and another one make room, as long as the shard is over its budget. If one hand did both,
+// it would pass over entries for either reason that it spares for the other one. It requires that
+// s.mu is held.
 func (s *shard[V]) sweep(now uint64) {
-	s.pass(&s.broom, now, 0)
+	if s.writes++; s.writes%stride == 0 {
+		s.pass(&s.broom, now, 0)
+	}
 	for excess := s.excess(); excess > 0 && s.tree.count > 0; excess = s.excess() {
 		s.pass(&s.clock, now, excess)
 	}
