@@ -1,0 +1,62 @@
+// Command threerooms is a polite crawler of one site, out of three rooms: scheduler says when,
+// robots says whether, and fetch gets the page and finds its links. It is to be read, and to be
+// taken as a beginning:
+//
+//	go run ./examples/threerooms -contact https://you.example/bot https://www.example.org/
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+func main() {
+	contact := flag.String("contact", "", "URL or e-mail address at which site owners reach you")
+	pages := flag.Int("pages", 20, "how many pages to show")
+	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "pause between two requests")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, flag.Arg(0), *contact, *pages, *delay); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+const agent = "threerooms"
+
+func run(ctx context.Context, seed, contact string, pages int, delay time.Duration) error {
+	u, err := url.Parse(seed)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("%q is no URL to begin with, such as https://www.example.org/", seed)
+	}
+	client, err := fetch.New(fetch.Options{UserAgent: fmt.Sprintf("%s/1.0 (+%s)", agent, contact)})
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdle()
+	c := newCrawler(client, u.Host, delay)
+	c.add(seed)
+	return c.run(ctx, pages, func(page *fetch.Response) {
+		fmt.Println(page.Status, page.URL, len(page.Body))
+	})
+}
+
+func newCrawler(client *fetch.Client, site string, delay time.Duration) *crawler {
+	return &crawler{
+		client: client,
+		rules:  robots.NewCache(robots.Options{Agent: agent}),
+		queue:  scheduler.New[string](scheduler.Options{HostDelay: delay}),
+		seen:   map[string]bool{},
+		site:   site,
+	}
+}
