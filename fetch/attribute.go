@@ -105,7 +105,11 @@ func isDirective(content []byte) bool {
 		if len(word) > maxDirective {
 			continue
 		}
-		switch strings.ToLower(string(word)) {
+		var lower [maxDirective]byte
+		for i, c := range word {
+			lower[i] = lowerByte(c)
+		}
+		switch string(lower[:len(word)]) {
 		case "all", "index", "follow", "none", "noindex", "nofollow", "noarchive", "nocache",
 			"nosnippet", "noimageindex", "notranslate", "noodp", "noydir", "unavailable_after",
 			"max-snippet", "max-image-preview", "max-video-preview", "indexifembedded",

@@ -2,7 +2,9 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -15,12 +17,14 @@ const (
 	maxFirstBuffer = 256 << 10
 )
 
-// readBody reads the body up to MaxBody bytes, while its pace is watched. ctx is that of the
-// request.
-func (c *Client) readBody(ctx context.Context, resp *http.Response, w *watch) ([]byte, Truncation) {
+// readBody reads the body up to MaxBody bytes, while its pace is watched, into memory and, if there
+// is a Spool, from SpoolAbove bytes on into a file. ctx is that of the request.
+func (c *Client) readBody(
+	ctx context.Context, resp *http.Response, w *watch,
+) (raw []byte, rest *spool, cut Truncation) {
 	// An exchange without a body needs no buffer; with conditional requests it is the common case.
 	if resp.Body == http.NoBody {
-		return nil, Whole
+		return nil, nil, Whole
 	}
 	w.answered()
 	// One more byte than promised, so that the end is seen without growing.
@@ -28,19 +32,40 @@ func (c *Client) readBody(ctx context.Context, resp *http.Response, w *watch) ([
 	if resp.ContentLength < 0 {
 		first = minFirstBuffer
 	}
-	buf := c.buffers.get(int(first))
-	raw, over, err := readUpTo(buf, resp.Body, c.opts.MaxBody, w.add)
+	limit := min(c.opts.MaxBody, c.opts.inMemory())
+	raw, over, err := readUpTo(c.buffers.get(int(first)), resp.Body, limit, w.add)
+	if !over || limit == c.opts.MaxBody {
+		return raw, nil, cutBy(ctx, over, err)
+	}
+	// The byte that told of more lies behind the others.
+	next := raw[limit : limit+1]
+	rest, cut = c.spoolRest(ctx, raw, next, resp.Body, c.opts.MaxBody-limit, w.add)
+	return raw, rest, cut
+}
+
+// inMemory returns how many bytes of a body Raw and Body may have, besides MaxBody.
+func (o *Options) inMemory() int64 {
+	if o.Spool == "" {
+		return math.MaxInt64
+	}
+	return o.SpoolAbove
+}
+
+// cutBy says why a body ended where it did.
+func cutBy(ctx context.Context, over bool, err error) Truncation {
 	switch {
 	case over:
-		return raw, CutLength
+		return CutLength
 	case err == nil:
-		return raw, Whole
+		return Whole
+	case errors.Is(err, errDisk):
+		return CutDisk
 	case context.Cause(ctx) == errTime:
-		return raw, CutTime
+		return CutTime
 	case context.Cause(ctx) == errSlow:
-		return raw, CutSlow
+		return CutSlow
 	}
-	return raw, CutDisconnect
+	return CutDisconnect
 }
 
 // readUpTo reads r to its end or to limit bytes into buf, which grows, and reports whether there

@@ -73,6 +73,36 @@ func TestMaxHeaderToTheByte(t *testing.T) {
 	}
 }
 
+// So is that on the number of fields, in whatever pieces they come.
+func TestMaxFieldsToTheField(t *testing.T) {
+	const interim = "HTTP/1.1 103 Early Hints\r\nX: y\r\nX: y\r\n\r\n"
+	for _, tt := range []struct {
+		before string
+		fields int // including the last one
+		fits   bool
+	}{{"", 10, true}, {"", 11, false}, {interim, 8, true}, {interim, 9, false}} {
+		head := ok + strings.Repeat("X: y\r\n", tt.fields-1) + "Content-Length: 2\r\n\r\n"
+		for _, piece := range []int{1, 7, len(tt.before + head)} {
+			base := listen(t, func(s *session) {
+				s.request()
+				for piece := range slices.Chunk([]byte(tt.before+head+"ok"), piece) {
+					s.say(string(piece))
+				}
+			})
+			c := newClient(t, fetch.Options{MaxFields: 10})
+			if !tt.fits {
+				e := fails(t, c, base)
+				require.Equal(t, fetch.HeaderTooLarge, e.Kind, "%v", e)
+				require.False(t, e.Temporary())
+				continue
+			}
+			require.Equal(t, "ok", string(get(t, c, base).Body))
+		}
+	}
+	base := listen(t, says(ok+strings.Repeat("X: y\r\n", 5000)+"\r\nok"))
+	require.Equal(t, "ok", string(get(t, newClient(t, fetch.Options{MaxFields: -1}), base).Body))
+}
+
 // A negative limit switches it off, where that makes sense.
 func TestNegativeOptionsAreOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -294,4 +324,18 @@ func TestHooks(t *testing.T) {
 		require.Equal(t, tt.host, host, tt.url)
 		require.Equal(t, []string{tt.addr}, dialled, tt.url)
 	}
+}
+
+// A proxy would do the dialling, and Reach would judge its address and not the server's.
+func TestNoProxyOfTheEnvironment(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
+		t.Setenv(name, "http://2.2.2.2:3128")
+	}
+	var dialled []string
+	c := newClient(t, fetch.Options{
+		UserAgent: "testbot (bot@a.test)", Resolve: resolveTo("1.1.1.1"), Dial: recordDial(&dialled),
+	})
+	require.ErrorIs(t, fails(t, c, "http://a.test/"), errDialled)
+	require.ErrorIs(t, fails(t, c, "https://a.test/"), errDialled)
+	require.Equal(t, []string{"1.1.1.1:80", "1.1.1.1:443"}, dialled)
 }

@@ -79,6 +79,9 @@ func (c *Client) decode(raw []byte, cut Truncation, codings []string) ([]byte, T
 	// All of raw is there, so the ratio is a limit that is known beforehand, and a bomb costs no
 	// more than that: there is no need to watch the two counts grow.
 	limit, why := c.opts.MaxBody, CutLength
+	if most := c.opts.inMemory(); most < limit {
+		limit, why = most, CutSpool
+	}
 	if byRatio := c.ratioLimit(len(raw)); byRatio < limit {
 		limit, why = byRatio, CutRatio
 	}

@@ -67,6 +67,7 @@ func (s *cssScanner) next() (url []byte, ok bool) {
 	case c == '@' || isIdent(c):
 		word := s.word()
 		s.imported = equalFold(word, "@import")
+		// A blank before the parenthesis would make it a word and a block.
 		if equalFold(word, "url") && s.pos < len(s.css) && s.css[s.pos] == '(' {
 			return s.url(), true
 		}
@@ -109,6 +110,7 @@ func (s *cssScanner) text() []byte {
 	for ; s.pos < len(s.css); s.pos++ {
 		switch s.css[s.pos] {
 		case quote, '\n':
+			// Either is left behind: the next quote begins a text, and does not end this one.
 			s.pos++
 			return unescapeCSS(s.css[start : s.pos-1])
 		case '\\':

@@ -90,6 +90,9 @@ func (d *inflate) Reset(r io.Reader) (err error) {
 	if !ok {
 		return errInput
 	}
+	// zlib begins with its method, 8, and with a check: the first two bytes are a multiple of 31
+	// (RFC 1950, 2.2). A bare stream would have to begin with a stored block whose padding is not
+	// zero, which no encoder writes.
 	if b := peek(src); len(b) < 2 || b[0]&0x0f != 8 || binary.BigEndian.Uint16(b)%31 != 0 {
 		d.Reader = d.bare
 		return d.bare.(flate.Resetter).Reset(src, nil)

@@ -27,7 +27,7 @@ func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.C
 	if err != nil {
 		return nil, err
 	}
-	return newWire(p.Conn, p.addr), nil
+	return newWire(p.Conn, p.addr, c.opts.MaxFields), nil
 }
 
 // dialTLS is the transport's DialTLSContext. The handshake is done here, and not by the transport,
@@ -56,7 +56,7 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 	if state.NegotiatedProtocol == "h2" {
 		return conn, nil
 	}
-	w := newWire(conn, p.addr)
+	w := newWire(conn, p.addr, c.opts.MaxFields)
 	w.tls = &state
 	return w, nil
 }

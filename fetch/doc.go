@@ -12,6 +12,7 @@
 // resolving), and time, speed, header, body and decompression ratio are limited. A limit that is
 // reached before the head of the response is complete is an [Error]; one that is reached in the
 // body leaves a [Response] with what had come, and its Truncated field says why there is no more.
+// Bodies are held in memory, or from some size on in files, if Options.Spool names a directory.
 //
 // # Requests on the wire
 //
@@ -24,7 +25,7 @@
 // # What it does not do
 //
 // It does not retry, wait, read robots.txt or follow redirects. Character sets are converted by the
-// sub-package charset, requests are signed by botauth, and content codings beyond gzip, deflate and
-// zstd are left to the decoders that Options names. When a server sends bytes that nobody asked
-// for, net/http says so in the standard logger.
+// sub-package charset and requests are signed by botauth. Content codings beyond gzip, deflate and
+// zstd are left to the decoders that Options names, such as that of the sub-package brotli. When a
+// server sends bytes that nobody asked for, net/http says so in the standard logger.
 package fetch

@@ -29,7 +29,7 @@ const (
 	HeadTimeout                    // the head of the response was not complete in time
 	Disconnected                   // the connection ended before the head was complete
 	Protocol                       // what came is not HTTP
-	HeaderTooLarge                 // the head is larger than MaxHeader
+	HeaderTooLarge                 // the head is larger than MaxHeader or MaxFields
 	Canceled                       // the caller's context ended, during whatever it was
 )
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
@@ -142,4 +144,30 @@ func ExampleReach_Allows() {
 	// 1.1.1.1 true
 	// 10.0.0.1 false
 	// ::ffff:127.0.0.1 false
+}
+
+// What is too large for memory goes to a file, for an archive.
+func ExampleResponse_RawReader() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("a large file. ", 1000))
+	}))
+	defer site.Close()
+	client, err := fetch.New(fetch.Options{
+		Reach: fetch.Loopback, Spool: os.TempDir(), SpoolAbove: 1000, MaxBody: 1 << 30,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.CloseIdle()
+	page, err := client.Get(context.Background(), site.URL, fetch.Validators{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Release(page)
+	n, err := io.Copy(io.Discard, page.RawReader())
+	fmt.Println(len(page.Body), "bytes in memory of", n, "in all:", page.Truncated, err)
+	// Output:
+	// 1000 bytes in memory of 14000 in all: spool <nil>
 }

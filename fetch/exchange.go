@@ -151,8 +151,9 @@ func (x *exchange) failure(ctx, parent context.Context, err error, maxHeader int
 // headerTooLarge requires that x.mu is held.
 func (x *exchange) headerTooLarge(err error, limit int64) bool {
 	if x.wire != nil {
-		return int64(x.wire.pending()) >= limit
+		// net/http may say of a head that was cut off in a line only that it makes no sense.
+		return x.wire.overflows(limit)
 	}
 	// HTTP/2 keeps its limits to itself; the text is all that comes out.
-	return strings.Contains(err.Error(), "header list larger than")
+	return errors.Is(err, errFields) || strings.Contains(err.Error(), "header list larger than")
 }

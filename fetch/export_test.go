@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"io"
+	"math"
+	"net/netip"
 	"slices"
 )
 
@@ -40,7 +42,7 @@ func RequestURI(raw string) (string, error) {
 
 // Record passes the pieces through a recorder and returns the head that it finds.
 func Record(pieces ...[]byte) (head []byte, done bool) {
-	var w wire
+	w := newWire(nil, netip.AddrPort{}, math.MaxInt)
 	w.begin()
 	for _, p := range pieces {
 		w.record(p)
@@ -52,7 +54,7 @@ func Record(pieces ...[]byte) (head []byte, done bool) {
 
 // Trusted reports whether a recorder that read b takes it for the head of a response with status.
 func Trusted(status int, b string) bool {
-	var w wire
+	w := newWire(nil, netip.AddrPort{}, math.MaxInt)
 	w.record([]byte(b))
 	_, _, ok := w.heads(status)
 	return ok

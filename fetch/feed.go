@@ -98,6 +98,7 @@ func (d *document) start(e xml.StartElement) error {
 		}
 		return nil
 	}
+	// Elements with another prefix are extensions: images and videos of a sitemap have a loc, too.
 	own := e.Name.Space == d.prefix
 	switch {
 	case d.open == 0 && own && e.Name.Local == d.item:
@@ -108,6 +109,7 @@ func (d *document) start(e xml.StartElement) error {
 	case own:
 		d.field, d.text = e.Name.Local, d.text[:0]
 		d.attributes(e)
+	// RSS 1.0 has no date of its own, and this extension is what all of its feeds use.
 	case e.Name.Space == "dc" && e.Name.Local == "date":
 		d.field, d.text = "date", d.text[:0]
 	}
@@ -124,11 +126,14 @@ func (d *document) attributes(e xml.StartElement) {
 		case "rel":
 			rel = a.Value
 		case "isPermaLink":
+			// Then the guid is a name, and happens to look like a URL at times.
 			if a.Value == "false" {
 				d.field = ""
 			}
 		}
 	}
+	// Of an Atom entry's links this one leads to the page; others to the entry itself, to comments
+	// or to a file.
 	if d.field == "link" && href != "" && (rel == "" || rel == "alternate") && len(d.url) == 0 {
 		d.url = append(d.url, href...)
 	}
@@ -162,6 +167,7 @@ func (d *document) set() {
 	case "guid":
 		d.guid = append(d.guid[:0], text...)
 	case "lastmod", "updated", "pubDate", "date":
+		// A date that makes no sense does not undo one that did.
 		if at := parseDate(string(text)); !at.IsZero() {
 			d.entry.LastMod = at
 		}

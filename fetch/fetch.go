@@ -95,24 +95,31 @@ func (c *Client) Get(ctx context.Context, url string, v Validators) (*Response, 
 	// The heads are taken before the body: when the body ends, the connection is free, and the
 	// next exchange may begin on it before this one goes on.
 	r.setHeads(x.wire, req, resp)
-	r.Raw, r.RawCut = c.readBody(ctx, resp, &x.watch)
+	r.Raw, r.spool, r.RawCut = c.readBody(ctx, resp, &x.watch)
 	// Half a page is of use when the server is to blame. A caller who leaves wants none of it,
 	// and must not take it for the server's doing.
 	if parent.Err() != nil && r.RawCut != Whole {
+		r.spool.close()
 		return nil, &Error{Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(parent)}
 	}
 	x.stamp(&x.timing.Done)
 	x.describe(r)
-	r.Body, r.Truncated = c.decode(r.Raw, r.RawCut, resp.Header.Values("Content-Encoding"))
+	cut := r.RawCut
+	if r.spool != nil {
+		cut = CutSpool
+	}
+	r.Body, r.Truncated = c.decode(r.Raw, cut, resp.Header.Values("Content-Encoding"))
 	r.Location = location(resp, &t.parsed)
 	r.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), r.Timing.FirstByte)
 	return r, nil
 }
 
 // Release gives the memory of r's bodies to the Gets that follow, and takes them from r: neither
-// Raw nor Body, nor a part of one of them, may be used afterwards. Nobody needs to call it, but a
-// crawler that does saves its collector the work for them.
+// Raw nor Body, nor a part of one of them, nor what was spooled may be used afterwards. Nobody needs
+// to call it, but a crawler that does saves its collector the work for them.
 func (c *Client) Release(r *Response) {
+	r.spool.close()
+	r.spool = nil
 	if len(r.Raw) > 0 && (len(r.Body) == 0 || &r.Raw[0] != &r.Body[0]) {
 		c.buffers.put(r.Body)
 	}
@@ -127,12 +134,29 @@ var errSwitched = errors.New("server switched protocols unasked")
 
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := c.tripper.RoundTrip(req)
-	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
-		// The body would be the naked connection, without an end.
-		resp.Body.Close()
-		return nil, errSwitched
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// The body would be the naked connection, without an end.
+		err = errSwitched
+	} else if countFields(resp.Header) > c.opts.MaxFields {
+		// Those of HTTP/2 come over no wire of ours. net/http counts 32 bytes more for each
+		// against MaxHeader, so that there cannot be too many to be counted here.
+		err = errFields
+	}
+	if err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+func countFields(header http.Header) (n int) {
+	for _, values := range header {
+		n += len(values)
+	}
+	return n
 }
 
 // request builds the request for t. Its header is the shared one where that will do.

@@ -31,6 +31,7 @@ func (w *walker) header(header http.Header) error {
 			}
 		}
 	}
+	// No standard has this field; all browsers heed it, as they do the meta element.
 	if url := refreshURL([]byte(header.Get("Refresh"))); len(url) > 0 {
 		return w.emit(Link{Kind: Redirect}, url)
 	}
@@ -40,6 +41,7 @@ func (w *walker) header(header http.Header) error {
 // field yields one link of a Link field.
 func (w *walker) field(url string, params map[string]string) error {
 	l := Link{Rel: strings.ToLower(params["rel"])}
+	// With an anchor it is another page that has this link.
 	if l.Kind = relKind(l.Rel); l.Kind == 0 || params["anchor"] != "" {
 		return nil
 	}
@@ -59,6 +61,7 @@ func linkValues(s string) iter.Seq2[string, map[string]string] {
 				_, s, _ = strings.Cut(s, ",")
 				continue
 			}
+			// A comma in the URL separates nothing, so that this bracket must be found first.
 			url, rest, ok := strings.Cut(s[1:], ">")
 			if !ok {
 				return

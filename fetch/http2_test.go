@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,4 +114,28 @@ func TestGuardsOverHTTP2(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What an endless server got rid of is bounded by MaxBody and by what may lie in a stream unread.
+func TestEndlessBodyCostsBoundedBytesOverHTTP2(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	cert := srv.TLS.Certificates[0]
+	srv.Close()
+	synctest.Test(t, func(t *testing.T) {
+		leaf, err := x509.ParseCertificate(cert.Certificate[0])
+		require.NoError(t, err)
+		time.Sleep(time.Until(leaf.NotBefore.Add(time.Hour)))
+		var sent atomic.Int64
+		c, stop := inMemory2(t, fetch.Options{MaxBody: 100_000}, cert,
+			func(w http.ResponseWriter, r *http.Request) {
+				for line := []byte(strings.Repeat("x", 1000)); r.Context().Err() == nil; {
+					n, _ := w.Write(line)
+					sent.Add(int64(n))
+				}
+			})
+		r := get(t, c, "https://example.com/")
+		stop()
+		require.Equal(t, fetch.CutLength, r.RawCut)
+		require.LessOrEqual(t, sent.Load(), int64(100_000+1<<20+64<<10))
+	})
 }

@@ -31,6 +31,7 @@ func (c *counted) Close() error {
 // Whatever goes wrong, no connection stays open behind it, and no goroutine: a bubble does not end
 // before all of its goroutines have.
 func TestFailuresLeaveNothing(t *testing.T) {
+	t.Parallel()
 	rounds := 10_000
 	if testing.Short() {
 		rounds = 500

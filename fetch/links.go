@@ -110,10 +110,13 @@ type walker struct {
 	room    int    // bytes until MaxLinkBytes
 	buf     []byte // for one URL
 	strings arena
+	short   [256]byte // buf, as long as that is enough
 }
 
 func newWalker(yield func(Link, error) bool) *walker {
-	return &walker{yield: yield, left: MaxLinks, room: MaxLinkBytes, buf: make([]byte, 0, 256)}
+	w := &walker{yield: yield, left: MaxLinks, room: MaxLinkBytes}
+	w.buf = w.short[:0]
+	return w
 }
 
 // end yields the error that ended the walk, if it is one for the caller.
@@ -128,6 +131,7 @@ func (w *walker) walk(page []byte, base string) error {
 		return err
 	}
 	w.scan.page = page
+	w.strings.expect(len(page))
 	for w.scan.next() {
 		if err := w.element(&w.scan.tag); err != nil {
 			return err
@@ -222,6 +226,7 @@ func (w *walker) hyperlink(t *tag, kind LinkKind) error {
 	return w.emit(l, t.value[href])
 }
 
+// input yields the picture of a button, and where the button sends its form.
 func (w *walker) input(t *tag) error {
 	if equalFold(t.value[attrType], "image") {
 		if err := w.resource(Resource, t.value[attrSrc]); err != nil {
@@ -242,6 +247,8 @@ func (w *walker) resource(kind LinkKind, value []byte) error {
 	return nil
 }
 
+// srcset yields the URLs in value. A browser would load one of them; which one depends on its
+// screen, so that an archive needs all.
 func (w *walker) srcset(value []byte) error {
 	if len(value) == 0 {
 		return nil
@@ -254,6 +261,8 @@ func (w *walker) srcset(value []byte) error {
 	return nil
 }
 
+// link yields where a link element leads. One that preloads a picture may have its URLs in
+// imagesrcset alone.
 func (w *walker) link(t *tag) error {
 	kind := relKind(w.lowered(t.value[attrRel]))
 	if kind == 0 {
@@ -267,6 +276,8 @@ func (w *walker) link(t *tag) error {
 	return w.srcset(t.value[attrImagesrcset])
 }
 
+// meta yields a redirect or a directive; all other meta elements are for browsers and search
+// engines.
 func (w *walker) meta(t *tag) error {
 	content := t.value[attrContent]
 	if equalFold(t.value[attrHTTPEquiv], "refresh") {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -15,12 +16,14 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/brotli"
 	"github.com/stretchr/testify/require"
 )
 
 // nginxConf serves files on two sockets of its folder, so that no port can be taken. HTTP/2 is
 // asked for in the old form, of which new versions only warn; the new one is unknown to old ones.
 const nginxConf = `
+%s
 daemon off;
 master_process off;
 pid nginx.pid;
@@ -32,6 +35,7 @@ http {
 	uwsgi_temp_path tmp; scgi_temp_path tmp;
 	types { text/html html; }
 	gzip on; gzip_min_length 100; gzip_http_version 1.0;
+	%s
 	server {
 		listen unix:plain.sock;
 		root files;
@@ -45,6 +49,18 @@ http {
 	}
 }
 `
+
+// nginxBrotli is where Debian puts the module for br, which then takes precedence over gzip.
+const nginxBrotli = "/usr/lib/nginx/modules/ngx_http_brotli_filter_module.so"
+
+// configured returns nginxConf, and whether the server speaks br.
+func configured() (conf string, br bool) {
+	if _, err := os.Stat(nginxBrotli); err != nil {
+		return fmt.Sprintf(nginxConf, "", ""), false
+	}
+	return fmt.Sprintf(nginxConf, "load_module "+nginxBrotli+";",
+		"brotli on; brotli_min_length 100;"), true
+}
 
 // writeCert writes the certificate of httptest, which is for example.com, and returns who signed
 // it.
@@ -64,8 +80,8 @@ func writeCert(t *testing.T, dir string) *x509.CertPool {
 	return pool
 }
 
-// nginx starts a server with one page, and returns a client for it.
-func nginx(t *testing.T, page string) *fetch.Client {
+// nginx starts a server with one page, and returns how to reach it and whether it speaks br.
+func nginx(t *testing.T, page string) (opts fetch.Options, br bool) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {
 		t.Skip("no nginx on this machine")
@@ -77,7 +93,8 @@ func nginx(t *testing.T, page string) *fetch.Client {
 	require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
 	changed := time.Date(2005, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, os.Chtimes(file, changed, changed))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(nginxConf), 0o644))
+	conf, br := configured()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(conf), 0o644))
 	cmd := exec.Command(path, "-p", dir, "-c", "nginx.conf", "-e", "error.log")
 	cmd.Dir = dir
 	require.NoError(t, cmd.Start())
@@ -107,45 +124,61 @@ func nginx(t *testing.T, page string) *fetch.Client {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return newClient(t, fetch.Options{
+	return fetch.Options{
 		Dial: dial, Resolve: resolveTo("127.0.0.1"), TLSConfig: &tls.Config{RootCAs: roots},
-	})
+	}, br
+}
+
+// visitNginx asks for the page under all conditions.
+func visitNginx(t *testing.T, c *fetch.Client, url, proto, coding, page string) {
+	first := get(t, c, url)
+	require.Equal(t, 200, first.Status)
+	require.Equal(t, proto, first.Proto)
+	require.Equal(t, page, string(first.Body))
+	require.Equal(t, coding, first.Header.Get("Content-Encoding"))
+	require.Less(t, len(first.Raw), len(first.Body)/10)
+	require.Equal(t, proto == "HTTP/1.1", first.HeadExact)
+	require.Contains(t, string(first.Head), "nginx")
+	require.Equal(t, proto == "HTTP/2.0", first.TLS != nil)
+
+	v := first.Validators()
+	require.Equal(t, "Sat, 01 Jan 2005 00:00:00 GMT", v.LastModified)
+	require.NotEmpty(t, v.ETag)
+	for _, v := range []fetch.Validators{v, {ETag: v.ETag}, {LastModified: v.LastModified}} {
+		again, err := c.Get(t.Context(), url, v)
+		require.NoError(t, err)
+		require.True(t, again.NotModified(), "%+v", v)
+		require.True(t, again.Unchanged(first.Hash()))
+		require.True(t, again.Reused)
+		require.Empty(t, again.Raw)
+	}
+	changed, err := c.Get(t.Context(), url, fetch.Validators{ETag: `"another"`})
+	require.NoError(t, err)
+	require.Equal(t, 200, changed.Status)
+	require.True(t, changed.Unchanged(first.Hash()))
+	require.Equal(t, 404, get(t, c, url+"x").Status)
 }
 
 // What a server of everyday use does, over HTTP/1.1 and HTTP/2.
 func TestNginx(t *testing.T) {
 	page := strings.Repeat("<p>to be or not to be</p>", 500)
-	c := nginx(t, page)
-	for _, tt := range []struct{ url, proto string }{
-		{"http://example.com/page.html", "HTTP/1.1"}, {"https://example.com/page.html", "HTTP/2.0"},
+	opts, br := nginx(t, page)
+	c := newClient(t, opts)
+	opts.Decoders = map[string]func() fetch.Decoder{"br": brotli.New}
+	for _, tt := range []struct {
+		name, url, proto, coding string
+		c                        *fetch.Client
+	}{
+		{"HTTP/1.1", "http://example.com/page.html", "HTTP/1.1", "gzip", c},
+		{"HTTP/2", "https://example.com/page.html", "HTTP/2.0", "gzip", c},
+		{"br over HTTP/1.1", "http://example.com/page.html", "HTTP/1.1", "br", newClient(t, opts)},
+		{"br over HTTP/2", "https://example.com/page.html", "HTTP/2.0", "br", newClient(t, opts)},
 	} {
-		t.Run(tt.proto, func(t *testing.T) {
-			first := get(t, c, tt.url)
-			require.Equal(t, 200, first.Status)
-			require.Equal(t, tt.proto, first.Proto)
-			require.Equal(t, page, string(first.Body))
-			require.Equal(t, "gzip", first.Header.Get("Content-Encoding"))
-			require.Less(t, len(first.Raw), len(first.Body)/10)
-			require.Equal(t, tt.proto == "HTTP/1.1", first.HeadExact)
-			require.Contains(t, string(first.Head), "nginx")
-			require.Equal(t, tt.proto == "HTTP/2.0", first.TLS != nil)
-
-			v := first.Validators()
-			require.Equal(t, "Sat, 01 Jan 2005 00:00:00 GMT", v.LastModified)
-			require.NotEmpty(t, v.ETag)
-			for _, v := range []fetch.Validators{v, {ETag: v.ETag}, {LastModified: v.LastModified}} {
-				again, err := c.Get(t.Context(), tt.url, v)
-				require.NoError(t, err)
-				require.True(t, again.NotModified(), "%+v", v)
-				require.True(t, again.Unchanged(first.Hash()))
-				require.True(t, again.Reused)
-				require.Empty(t, again.Raw)
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.coding == "br" && !br {
+				t.Skip("no " + nginxBrotli + " on this machine")
 			}
-			changed, err := c.Get(t.Context(), tt.url, fetch.Validators{ETag: `"another"`})
-			require.NoError(t, err)
-			require.Equal(t, 200, changed.Status)
-			require.True(t, changed.Unchanged(first.Hash()))
-			require.Equal(t, 404, get(t, c, tt.url+"x").Status)
+			visitNginx(t, tt.c, tt.url, tt.proto, tt.coding, page)
 		})
 	}
 	moved := get(t, c, "http://example.com/moved")

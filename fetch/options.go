@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -39,6 +40,12 @@ const (
 
 	// Servers themselves refuse heads of more than 8 to 64 KiB.
 	DefaultMaxHeader = 256 << 10
+
+	// Sites send a few dozen. Each takes some 150 bytes of memory, however short it is on the wire.
+	DefaultMaxFields = 1000
+
+	// More than nearly any page has; what is larger is meant to be kept and not to be read.
+	DefaultSpoolAbove = 2 << 20
 
 	// Markup shrinks by a factor of 5 to 20, a bomb by up to 1,032.
 	DefaultMaxRatio = 100
@@ -83,9 +90,18 @@ type Options struct {
 	// MaxBody limits the bytes of the body, those on the wire and those decoded; 0 means
 	// DefaultMaxBody, negative means no limit.
 	MaxBody int64
+	// Spool is a directory for files with what a body has beyond its first SpoolAbove bytes, so that
+	// MaxBody may be as large as the disk allows; "" means that all of it is kept in memory.
+	Spool string
+	// SpoolAbove limits what Response.Raw and Response.Body hold, if there is a Spool; 0 means
+	// DefaultSpoolAbove, and so does a negative one.
+	SpoolAbove int64
 	// MaxHeader limits the bytes of a response's head, interim responses included; 0 means
 	// DefaultMaxHeader, and so does a negative one: there is always a limit.
 	MaxHeader int64
+	// MaxFields limits the fields in a response's head, interim responses included; 0 means
+	// DefaultMaxFields, negative means no limit but MaxHeader.
+	MaxFields int
 	// MaxRatio limits the decoded bytes per byte of a compressed body, above a free allowance of
 	// 64 KiB; 0 means DefaultMaxRatio, negative means no limit.
 	MaxRatio int
@@ -100,14 +116,16 @@ type Options struct {
 	// without any lock held, under the time limits of the Get that needs it.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Dial opens a connection to addr, which is an IP address with a port that Reach allows; nil
-	// means a net.Dialer.
+	// means a net.Dialer. It may go through a proxy: that is the one way to use one, since an
+	// HTTP proxy that is given names would dial what Reach never sees.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLSConfig is the base of each TLS connection's configuration; nil means the defaults of
 	// crypto/tls. Where it lists NextProtos, they decide on HTTP/2.
 	TLSConfig *tls.Config
 
-	// Decoders makes decoders of further content codings, by the codings' names, such as "br"; nil
-	// means that gzip, deflate and zstd are all.
+	// Decoders makes decoders of further content codings, by the codings' names, such as "br" with
+	// the sub-package brotli; nil means that gzip, deflate and zstd are all. What can be decoded is
+	// asked for.
 	Decoders map[string]func() Decoder
 	// Wrap puts a layer around what sends the requests, such as one that signs them; nil means none.
 	// The guards lie below it. It must not change a request that it is given.
@@ -144,6 +162,11 @@ func (o Options) check() error {
 	for name, construct := range o.Decoders {
 		if !isToken(name) || construct == nil {
 			return fmt.Errorf("fetch: content coding %q has a bad name or no decoder", name)
+		}
+	}
+	if o.Spool != "" {
+		if info, err := os.Stat(o.Spool); err != nil || !info.IsDir() {
+			return fmt.Errorf("fetch: spool %q is no directory", o.Spool)
 		}
 	}
 	if o.Reach == Loopback {
@@ -185,6 +208,7 @@ func (o Options) withDefaults() Options {
 	fill(&o.HeadTimeout, DefaultHeadTimeout)
 	fill(&o.MaxBody, DefaultMaxBody)
 	fill(&o.MaxHeader, DefaultMaxHeader)
+	fill(&o.MaxFields, DefaultMaxFields)
 	fill(&o.MaxRatio, DefaultMaxRatio)
 	fill(&o.MinRate, DefaultMinRate)
 	fill(&o.Grace, DefaultGrace)
@@ -195,8 +219,14 @@ func (o Options) withDefaults() Options {
 		// One is left to tell a body that ends at the limit from one that goes on.
 		o.MaxBody = math.MaxInt64 - 1
 	}
+	if o.SpoolAbove <= 0 {
+		o.SpoolAbove = DefaultSpoolAbove
+	}
 	if o.MaxHeader < 0 {
 		o.MaxHeader = DefaultMaxHeader
+	}
+	if o.MaxFields < 0 {
+		o.MaxFields = math.MaxInt
 	}
 	o.Grace = min(max(o.Grace, 0), math.MaxInt64/4)
 	return o

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
+	"io"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -27,10 +28,13 @@ type Response struct {
 	Head        []byte // status line, fields and blank line; interim (1xx) responses left out
 	HeadExact   bool   // the two are the bytes of the wire (HTTP/1.x), not made up (HTTP/2)
 
-	Raw       []byte     // body with its content coding, without its transfer coding
-	RawCut    Truncation // why Raw is not the whole body
-	Body      []byte     // body without its content coding; shares memory with Raw if it had none
+	// Raw is the body with its content coding, without its transfer coding; only the beginning of
+	// it, if the rest was spooled.
+	Raw       []byte
+	RawCut    Truncation // why Raw, with what was spooled, is not the whole body
+	Body      []byte     // Raw without its content coding; shares memory with Raw if it had none
 	Truncated Truncation // why Body is not the whole page; CutCoding if it could not be decoded
+	spool     *spool     // nil if nothing was spooled
 
 	RetryAfter time.Duration  // that the server asks for, from Timing.FirstByte on; else 0
 	Addr       netip.AddrPort // of the server
@@ -48,8 +52,20 @@ func (r *Response) NotModified() bool { return r.Status == http.StatusNotModifie
 // for it; it is a good part of the work that a small page makes.
 func (r *Response) Hash() [32]byte { return sha256.Sum256(r.Body) }
 
-// RawHash returns the SHA-256 of Raw. Each call computes it.
-func (r *Response) RawHash() [32]byte { return sha256.Sum256(r.Raw) }
+// RawHash returns the SHA-256 of the raw body, with what was spooled. Each call computes it.
+func (r *Response) RawHash() [32]byte {
+	if r.spool != nil {
+		return r.spool.hash
+	}
+	return sha256.Sum256(r.Raw)
+}
+
+// RawReader returns a reader of the raw body, with what was spooled. It is good until r is
+// released; each reader has a position of its own.
+func (r *Response) RawReader() *io.SectionReader {
+	body := rawBody{r.Raw, r.spool}
+	return io.NewSectionReader(body, 0, body.size())
+}
 
 // Unchanged reports whether the page is the one whose Hash was hash: the server says so (304), or
 // its body is the same to the byte. A body that was cut is compared as far as it came.
@@ -72,6 +88,8 @@ const (
 	CutRatio                        // it grew by more than MaxRatio while it was decoded
 	CutDisconnect                   // the connection ended or broke off before the body's end
 	CutCoding                       // its content coding is unknown or corrupt
+	CutSpool                        // at SpoolAbove: the rest is only in what was spooled
+	CutDisk                         // the directory Spool takes no more
 )
 
 var truncationNames = [...]string{
@@ -82,6 +100,8 @@ var truncationNames = [...]string{
 	CutRatio:      "ratio",
 	CutDisconnect: "disconnect",
 	CutCoding:     "coding",
+	CutSpool:      "spool",
+	CutDisk:       "disk",
 }
 
 // String returns one word. "length", "time" and "disconnect" mean the same in WARC-Truncated.

@@ -27,6 +27,7 @@ func (s *scanner) next() bool {
 			return false
 		}
 		s.pos += i + 1
+		// A bracket that begins none of these is text, such as that of "1 < 2".
 		switch c := s.page[s.pos]; {
 		case isAlpha(c):
 			if found, ok := s.startTag(); found || !ok {
@@ -41,6 +42,8 @@ func (s *scanner) next() bool {
 				return false
 			}
 		case c == '?':
+			// What XML and PHP put there is a comment to HTML. It has no quotes that could hide
+			// its end.
 			if !s.skipPast('>') {
 				return false
 			}
@@ -78,6 +81,7 @@ func (s *scanner) startTag() (found, ok bool) {
 	} else {
 		ok = s.skipAttributes()
 	}
+	// A slash at the end of the tag changes nothing: in HTML <script/> is not closed.
 	if ok && raw {
 		s.rawText(name)
 	}
@@ -199,10 +203,12 @@ func (s *scanner) beforeValue() bool {
 	}
 	switch s.page[s.pos] {
 	case '/':
+		// It separates attributes like white space, wherever it stands.
 		s.pos++
 	case '=':
 		s.pos++
 		s.skipSpace()
+		// In "href=>" the bracket ends the tag. A slash is the first byte of a value.
 		return s.pos < len(s.page) && s.page[s.pos] != '>'
 	}
 	return false
@@ -219,6 +225,8 @@ func (s *scanner) value() []byte {
 		return s.page[start:s.pos]
 	}
 	s.pos++
+	// A quote that was forgotten takes the page with it, up to the next one of its kind. What
+	// browsers show then is no better.
 	if !s.skipPast(quote) {
 		s.pos = len(s.page)
 		return nil

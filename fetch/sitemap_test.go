@@ -176,6 +176,7 @@ func (h *hostile) Read(p []byte) (n int, err error) {
 }
 
 func TestSitemapLimits(t *testing.T) {
+	t.Parallel()
 	const buffer = 8192
 	url := "<url><loc>x</loc></url>"
 	tests := []struct {

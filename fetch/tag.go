@@ -40,6 +40,7 @@ func elementOf(name []byte) (e element, raw bool) {
 	case "frame":
 		return elemFrame, false
 	case "iframe":
+		// What stands in it is for browsers that know no frames: there are none left.
 		return elemFrame, true
 	case "img", "source", "video", "audio", "track", "embed", "object":
 		return elemMedia, false

@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -16,19 +17,21 @@ type wire struct {
 	net.Conn
 	addr netip.AddrPort
 	tls  *tls.ConnectionState // nil without TLS
+	most int                  // fields in the heads of one exchange
 
-	mu   sync.Mutex
-	used bool   // some exchange has begun on it
-	sent []byte // the request as written
-	got  []byte // what was read since the exchange began, up to the end of the head
-	from int    // where in got the present head starts; interim ones lie before it
-	line int    // where in got the present line starts
-	seen int    // how much of got was looked at
-	done bool   // the head is complete: what comes is body
+	mu     sync.Mutex
+	used   bool   // some exchange has begun on it
+	sent   []byte // the request as written
+	got    []byte // what was read since the exchange began, up to the end of the head
+	from   int    // where in got the present head starts; interim ones lie before it
+	line   int    // where in got the present line starts
+	seen   int    // how much of got was looked at
+	fields int    // of the heads so far
+	done   bool   // the head is complete: what comes is body
 }
 
-func newWire(conn net.Conn, addr netip.AddrPort) *wire {
-	return &wire{Conn: conn, addr: addr}
+func newWire(conn net.Conn, addr netip.AddrPort, most int) *wire {
+	return &wire{Conn: conn, addr: addr, most: most}
 }
 
 // begin makes w ready for the next exchange. What a fresh connection said before it was asked is
@@ -37,17 +40,21 @@ func (w *wire) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.used {
-		w.sent, w.got, w.from, w.line, w.seen, w.done = nil, nil, 0, 0, 0, false
+		w.sent, w.got, w.done = nil, nil, false
+		w.from, w.line, w.seen, w.fields = 0, 0, 0, 0
 	}
 	w.used = true
 }
 
-// Read reads from the connection and keeps what belongs to a head. How much that can be is limited
-// by the transport, which stops reading at MaxHeader bytes without a complete head.
+var errFields = errors.New("too many header fields")
+
+// Read reads from the connection and keeps what belongs to a head. How many bytes that can be is
+// limited by the transport, which stops reading at MaxHeader bytes without a complete head. How
+// many fields it is limited here, before the transport makes something larger of them.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
-	if n > 0 {
-		w.record(p[:n])
+	if n > 0 && !w.record(p[:n]) {
+		return 0, errFields
 	}
 	return n, err
 }
@@ -61,34 +68,36 @@ func (w *wire) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// record keeps b up to the blank line that ends a head.
-func (w *wire) record(b []byte) {
+// record keeps b up to the blank line that ends a head, and reports whether it has no more fields
+// than it may.
+func (w *wire) record(b []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.done {
-		return
+		return true
 	}
 	if len(w.got) == 0 {
 		// Nearly always the whole head comes at once, with much of the body behind it that need
 		// not be copied.
-		if end := headEnd(b); end > 0 && !isInterim(statusOf(b)) {
-			w.got, w.done = bytes.Clone(b[:end]), true
-			return
+		if end, lines := headEnd(b); end > 0 && !isInterim(statusOf(b)) {
+			w.got, w.fields, w.done = bytes.Clone(b[:end]), lines-1, true
+			return w.fields <= w.most
 		}
 	}
 	w.search(b)
+	return w.fields <= w.most
 }
 
-// headEnd returns the length of the head that b begins with, 0 if it is not complete. Like net/http
-// it takes a bare LF for the end of a line.
-func headEnd(b []byte) int {
-	for line := 0; ; {
+// headEnd returns the length of the head that b begins with, 0 if it is not complete, and how many
+// lines it has without the blank one. Like net/http it takes a bare LF for the end of a line.
+func headEnd(b []byte) (end, lines int) {
+	for line := 0; ; lines++ {
 		i := bytes.IndexByte(b[line:], '\n')
 		if i < 0 {
-			return 0
+			return 0, lines
 		}
 		if i == 0 || i == 1 && b[line] == '\r' {
-			return line + i + 1
+			return line + i + 1, lines
 		}
 		line += i + 1
 	}
@@ -108,8 +117,12 @@ func (w *wire) search(b []byte) {
 		}
 		end := w.seen + i
 		blank := end == w.line || end == w.line+1 && w.got[w.line] == '\r'
+		first := w.line == w.from
 		w.line, w.seen = end+1, end+1
 		if !blank {
+			if !first {
+				w.fields++
+			}
 			continue
 		}
 		if isInterim(statusOf(w.got[w.from:])) {
@@ -133,14 +146,11 @@ func (w *wire) heads(status int) (request, response []byte, ok bool) {
 	return request, response, ok
 }
 
-// pending returns how many bytes came without completing a head.
-func (w *wire) pending() int {
+// overflows reports whether a head came that has too many fields, or limit bytes without an end.
+func (w *wire) overflows(limit int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.done {
-		return 0
-	}
-	return len(w.got)
+	return w.fields > w.most || !w.done && int64(len(w.got)) >= limit
 }
 
 // isInterim reports whether a final response follows. 101 is final: the protocol changes.

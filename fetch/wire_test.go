@@ -157,6 +157,12 @@ func TestHeaderTooLargeOverHTTP2(t *testing.T) {
 	e := fails(t, c, base+"/many")
 	require.Equal(t, fetch.HeaderTooLarge, e.Kind, "%v", e)
 	require.Equal(t, 200, get(t, c, base+"/x").Status)
+
+	opts.MaxHeader, opts.MaxFields = 0, 50
+	c = newClient(t, opts)
+	e = fails(t, c, base+"/many")
+	require.Equal(t, fetch.HeaderTooLarge, e.Kind, "%v", e)
+	require.Equal(t, 200, get(t, c, base+"/x").Status)
 }
 
 func TestTLSFailures(t *testing.T) {

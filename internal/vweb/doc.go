@@ -23,7 +23,8 @@
 // listener behind it. Where the system has all of 127.0.0.0/8, the listener sits on that very
 // address on some free port; elsewhere each address becomes a port of 127.0.0.1. With
 // Options.Port the web is really there, so that foreign programs find it. It also answers as an
-// HTTP proxy.
+// HTTP proxy. With Options.Network there are no sockets at all, so that a testing/synctest bubble
+// can hold the web and the crawler.
 //
 // # What it does not do
 //

@@ -131,6 +131,9 @@ func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	if !ok || port != "80" && port != strconv.Itoa(int(behind.Port())) {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
+	if w.network != nil {
+		return w.network.Dial(ctx, network, behind.String())
+	}
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp4", behind.String())
 }

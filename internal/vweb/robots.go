@@ -53,6 +53,9 @@ func (x *exchange) rules(size int) int {
 		seconds := strconv.FormatFloat(rb.CrawlDelay.Seconds(), 'f', -1, 64)
 		b = append(b, "Crawl-delay: "+seconds+"\n"...)
 	}
+	if host := &x.web.hosts[x.host]; host.traits.Sitemap.Orphans > 0 {
+		b = append(b, "Sitemap: http://"+host.Name+sitemapPath+"\n"...)
+	}
 	for i := 0; len(b) < size; i++ {
 		b = append(appendInt(append(b, "Disallow: /ghost/rule-"...), i), '\n')
 	}

@@ -105,11 +105,13 @@ func (x *exchange) answer() int {
 	case strings.HasPrefix(path, goDir):
 		return x.goTo(path[len(goDir):])
 	}
-	page, ok := x.web.findPage(x.host, x.target)
-	if !ok {
-		return x.fail(http.StatusNotFound)
+	if page, ok := x.web.findPage(x.host, x.target); ok {
+		return x.page(page)
 	}
-	return x.page(page)
+	if answer, ok := x.findSitemap(path); ok {
+		return answer()
+	}
+	return x.fail(http.StatusNotFound)
 }
 
 // begin logs the status and then sends the header. What a client has seen is in the log: tests

@@ -7,6 +7,7 @@ import "time"
 type Traits struct {
 	Pages     int      // pages of this host; 0 means Options.Pages
 	Robots    Robots   // what /robots.txt answers
+	Sitemap   Sitemap  // what /robots.txt names
 	Latency   Latency  // wait before every answer
 	Change    Change   // how pages change over time
 	Throttle  Throttle // some requests are turned away

@@ -46,6 +46,10 @@ type Options struct {
 	// Now tells the time by which pages change; the first call is the start. nil means time.Now.
 	Now func() time.Time
 
+	// Network carries the connections, such as a memnet.Network, which a testing/synctest bubble
+	// needs: then waits take no time. Only Dial reaches such a web. nil means sockets.
+	Network Network
+
 	NoLog  bool      // keep no requests in memory; false means that Log has them all
 	LogTSV io.Writer // gets a line for every answered request, flushed by Close; nil means none
 
@@ -103,6 +107,7 @@ type Web struct {
 	virtual   map[netip.AddrPort]netip.Addr // and back
 	ctx       context.Context               // ends with the web
 	cancel    context.CancelFunc
+	network   Network // nil means sockets
 	closeOnce sync.Once
 	closeErr  error
 	serving   sync.WaitGroup // accept loops
@@ -146,7 +151,13 @@ func (w *Web) bind(o Options, static []string) ([]net.Listener, error) {
 			"out of range", n, o.Pages, addrs, o.Port)
 	}
 	w.addHosts(o, static, addrs)
-	all, err := listen(addrs, o.Port, o.shared)
+	var all []net.Listener
+	var err error
+	if w.network = o.Network; w.network != nil {
+		all, err = listenIn(w.network, addrs)
+	} else {
+		all, err = listen(addrs, o.Port, o.shared)
+	}
 	if err != nil {
 		return nil, err
 	}

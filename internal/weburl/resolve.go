@@ -110,14 +110,21 @@ func (r *Resolver) relative(dst, head []byte) ([]byte, bool) {
 		return appendAbsolute(append(dst, head[:colon+1]...), head[colon+1:])
 	}
 	dir := r.dir
-	for bytes.HasPrefix(head, []byte("../")) {
+	for len(head) > 1 && head[0] == '.' {
+		if head[1] == '/' {
+			head = head[len("./"):]
+			continue
+		}
+		if !bytes.HasPrefix(head, []byte("../")) {
+			break
+		}
 		head = head[len("../"):]
 		// The root is its own parent.
 		if dir > r.root+1 {
 			dir = bytes.LastIndexByte(r.page[:dir-1], '/') + 1
 		}
 	}
-	if len(head) == 0 || head[0] == '/' || hasDots(head) {
+	if len(head) > 0 && head[0] == '/' || hasDots(head) {
 		return dst, false
 	}
 	return append(append(dst, r.page[:dir]...), head...), true

@@ -1,0 +1,274 @@
+package brotli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/spinneret-go/spinneret/fetch"
+	br "github.com/spinneret-go/spinneret/fetch/brotli"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/stretchr/testify/require"
+)
+
+// packed returns text in the coding.
+func packed(t testing.TB, text string) string { return packedWithin(t, text, 0) }
+
+// packedWithin is packed for a window of 2^bits bytes; 0 leaves it to the encoder.
+func packedWithin(t testing.TB, text string, bits int) string {
+	var b bytes.Buffer
+	w := brotli.NewWriterOptions(&b, brotli.WriterOptions{Quality: 5, LGWin: bits})
+	_, err := io.WriteString(w, text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+// noise is text that does not compress.
+func noise(n int) string {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return string(b)
+}
+
+// answers returns a client whose next responses are answers, one after the other.
+func answers(t testing.TB, opts fetch.Options, answers ...string) *fetch.Client {
+	network := memnet.New()
+	l, err := network.Listen("a.test")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for _, answer := range answers {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			br := bufio.NewReader(conn)
+			for line := ""; line != "\r\n"; {
+				if line, err = br.ReadString('\n'); err != nil {
+					break
+				}
+			}
+			_, _ = io.WriteString(conn, answer)
+			conn.Close()
+		}
+	}()
+	opts.Reach = fetch.Loopback
+	opts.Decoders = map[string]func() fetch.Decoder{"br": br.New}
+	opts.Resolve = func(context.Context, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	opts.Dial = func(ctx context.Context, proto, _ string) (net.Conn, error) {
+		return network.Dial(ctx, proto, "a.test")
+	}
+	c, err := fetch.New(opts)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// answer is a response with body in the coding, of which a length is promised.
+func answer(body string, promised int) string {
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: br\r\n"+
+		"Content-Length: %d\r\n\r\n%s", promised, body)
+}
+
+func TestBodies(t *testing.T) {
+	text := strings.Repeat("to be or not to be, ", 1000)
+	plain := noise(30_000)
+	z := packed(t, text)
+	zeros := strings.Repeat("\x00", 5_000_000)
+	bomb := packed(t, zeros) // some 20 bytes
+	tests := []struct {
+		name, raw string
+		opts      fetch.Options
+		want      string
+		cut       fetch.Truncation
+	}{
+		{"a page", z, fetch.Options{}, text, fetch.Whole},
+		{"a page that grows", packed(t, plain), fetch.Options{}, plain, fetch.Whole},
+		{"an empty body", "", fetch.Options{}, "", fetch.Whole},
+		{"an empty page", packed(t, ""), fetch.Options{}, "", fetch.Whole},
+		{"a page with a window of 16 MiB", packedWithin(t, text, 24), fetch.Options{}, text,
+			fetch.Whole},
+		{"bytes behind the end", z + "\x00\x00padding", fetch.Options{}, text, fetch.Whole},
+		{"more than a buffer behind the end", z + plain + plain, fetch.Options{}, text, fetch.Whole},
+		{"a large window, which RFC 7932 has not", "\x11" + z, fetch.Options{}, "",
+			fetch.CutCoding},
+		{"no such coding at all", "<!doctype html>", fetch.Options{}, "", fetch.CutCoding},
+		{"nothing but the first byte", z[:1], fetch.Options{}, "", fetch.CutCoding},
+		{"exactly MaxBody decoded", z, fetch.Options{MaxBody: int64(len(text))}, text, fetch.Whole},
+		{"one more than MaxBody decoded", z, fetch.Options{MaxBody: int64(len(text)) - 1},
+			text[:len(text)-1], fetch.CutLength},
+		{"no limits", bomb, fetch.Options{MaxBody: -1, MaxRatio: -1}, zeros, fetch.Whole},
+		{"a bomb", bomb, fetch.Options{}, zeros[:64<<10+100*len(bomb)], fetch.CutRatio},
+		{"a bomb beyond MaxBody first", bomb, fetch.Options{MaxBody: 60_000}, zeros[:60_000],
+			fetch.CutLength},
+		{"a bomb at another ratio", bomb, fetch.Options{MaxRatio: 3},
+			zeros[:64<<10+3*len(bomb)], fetch.CutRatio},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := answers(t, tt.opts, answer(tt.raw, len(tt.raw)))
+			r, err := c.Get(t.Context(), "http://a.test/", fetch.Validators{})
+			require.NoError(t, err)
+			require.Equal(t, tt.cut, r.Truncated)
+			// Not require.Equal, which would print megabytes.
+			require.Len(t, r.Body, len(tt.want))
+			require.True(t, tt.want == string(r.Body))
+			require.True(t, tt.raw == string(r.Raw), "Raw keeps the coding")
+			require.Contains(t, string(r.RequestHead), "Accept-Encoding: gzip, zstd, deflate, br\r\n")
+		})
+	}
+}
+
+// A body that the server cuts anywhere is typed by that, and is as much of the page as came.
+func TestBodiesThatBreakOff(t *testing.T) {
+	text := noise(2000) + strings.Repeat("to be or not to be, ", 100) + noise(2000)
+	z := packed(t, text)
+	for at := 0; at < len(z); at += 97 {
+		c := answers(t, fetch.Options{}, answer(z[:at], len(z)), answer(z[:at], at))
+		r, err := c.Get(t.Context(), "http://a.test/", fetch.Validators{})
+		require.NoError(t, err)
+		require.Equal(t, fetch.CutDisconnect, r.RawCut)
+		require.Equal(t, fetch.CutDisconnect, r.Truncated)
+		require.True(t, strings.HasPrefix(text, string(r.Body)), "cut at %d", at)
+
+		// The same bytes, but the server thinks that they are the page.
+		r, err = c.Get(t.Context(), "http://a.test/", fetch.Validators{})
+		require.NoError(t, err)
+		require.Equal(t, fetch.Whole, r.RawCut)
+		require.True(t, strings.HasPrefix(text, string(r.Body)), "cut at %d", at)
+		if at > 0 {
+			require.Equal(t, fetch.CutCoding, r.Truncated)
+		}
+	}
+}
+
+// Decoders are used again; nothing of one page may come out with the next.
+func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
+	one, three := packed(t, "one"), packedWithin(t, strings.Repeat("three", 10_000), 24)
+	d := br.New()
+	for range 3 {
+		for _, tt := range []struct{ raw, want string }{
+			{one, "one"}, {"broken", ""}, {three[:9], ""}, {three, strings.Repeat("three", 10_000)},
+		} {
+			require.NoError(t, d.Reset(bytes.NewReader([]byte(tt.raw))))
+			got, err := io.ReadAll(d)
+			require.Equal(t, tt.want == "", err != nil)
+			require.True(t, strings.HasPrefix(tt.want, string(got)))
+			require.True(t, err != nil || string(got) == tt.want)
+		}
+	}
+	require.Error(t, d.Reset(strings.NewReader(one)))
+}
+
+// greedy are heads of streams with a window of 2^24 and of 2^22 bytes, whose one block says that it
+// is as long and uncompressed: for a few bytes the decoder takes the memory of all of it.
+var greedy = map[int]string{24: "\xcf\xff\xff\xff", 22: "\xcb\xff\xff\x9f"}
+
+// held returns how much memory lives as long as the decoder that make returns.
+func held(makes func() fetch.Decoder) int64 {
+	var with, without runtime.MemStats
+	d := makes()
+	runtime.GC()
+	runtime.ReadMemStats(&with)
+	runtime.KeepAlive(d)
+	runtime.GC()
+	runtime.ReadMemStats(&without)
+	return int64(with.HeapAlloc) - int64(without.HeapAlloc)
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	const tables = 4 << 20
+	small, text := packed(t, "small"), noise(1000)
+	after := func(streams ...string) int64 {
+		return held(func() fetch.Decoder {
+			d := br.New()
+			for _, raw := range streams {
+				require.NoError(t, d.Reset(bytes.NewReader([]byte(raw))))
+				_, _ = io.Copy(io.Discard, d)
+			}
+			return d
+		})
+	}
+	wide, narrow := after(greedy[24]+text), after(greedy[22]+text)
+	require.Greater(t, wide, int64(16<<20), "the stream is as greedy as it should be")
+	require.Less(t, wide, int64(16<<20+tables))
+	require.Greater(t, narrow, int64(4<<20))
+	require.Less(t, narrow, int64(4<<20+tables))
+	require.Less(t, after(greedy[24]+text, small), int64(4<<20), "a wide window is given back")
+}
+
+// The law: a body decodes to what was encoded, whatever follows it, and any bytes at all to no more
+// than the limit.
+func FuzzRoundTrip(f *testing.F) {
+	f.Add([]byte("some text"), []byte("rest"), uint8(22))
+	f.Add([]byte{}, []byte(greedy[24]), uint8(24))
+	d := br.New()
+	f.Fuzz(func(t *testing.T, text, tail []byte, bits uint8) {
+		raw := packedWithin(t, string(text), 10+int(bits)%15)
+		for _, rest := range []string{"", string(tail)} {
+			if err := d.Reset(bytes.NewReader([]byte(raw + rest))); err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(d)
+			if err != nil || !bytes.Equal(body, text) {
+				t.Errorf("%q and %q: %q, %v", text, rest, body, err)
+			}
+		}
+		for _, head := range []string{"", raw[:len(raw)/2]} {
+			if err := d.Reset(bytes.NewReader([]byte(head + string(tail)))); err != nil {
+				t.Fatal(err)
+			}
+			// Half of a stream has part of its text; what comes after must at least end.
+			if n, err := io.Copy(io.Discard, io.LimitReader(d, 1<<20)); n > 1<<20 {
+				t.Errorf("%q: %d bytes, %v", head, n, err)
+			}
+		}
+	})
+}
+
+// The floor of a page's cost: gzip is what a server sends instead.
+func BenchmarkDecode(b *testing.B) {
+	page := strings.Repeat("<li><a href=/to/be>to be</a> or <b>not</b> to be, ", 100) + noise(1000)
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	_, err := io.WriteString(w, page)
+	require.NoError(b, err)
+	require.NoError(b, w.Close())
+	for _, coding := range []struct {
+		name, raw string
+		dec       fetch.Decoder
+	}{{"br", packed(b, page), br.New()}, {"gzip", z.String(), new(gzip.Reader)}} {
+		b.Run("coding="+coding.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(page)))
+			raw, src := []byte(coding.raw), new(bytes.Reader)
+			for b.Loop() {
+				src.Reset(raw)
+				if err := coding.dec.Reset(src); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, coding.dec); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(raw)), "wire-B/page")
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+)
+
+// get fetches the same page over kept-alive connections. The floors are net/http with a loop that
+// reads the body, and a socket of which the answer is read without being understood.
+func get(rounds, pages, conns, size int) error {
+	addr, stop, err := startServer(size)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	engines := []struct {
+		name string
+		make func(addr string, conns, size int) (getter, error)
+	}{{"net/http", bareHTTP}, {"fetch", ours}, {"raw TCP", rawTCP}}
+	r := results{columns: []string{"CPU ms/page", "pages/s"}, yardstick: "net/http"}
+	for round := range rounds + 1 {
+		for _, e := range engines {
+			g, err := e.make(addr, conns, size)
+			if err != nil {
+				return err
+			}
+			cpu, took, err := run(g, pages, conns)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name, err)
+			}
+			if round > 0 { // the first one is for warming up
+				r.add(e.name, cpu.Seconds()*1000/float64(pages), float64(pages)/took.Seconds())
+			}
+		}
+	}
+	fmt.Printf("%d pages of %d bytes over %d connections; CPU of the client alone\n", pages, size, conns)
+	return r.print()
+}
+
+// A getter returns what gets a page, for one worker, and ends what it holds.
+type getter struct {
+	worker func() (get func() error, err error)
+	close  func()
+}
+
+// run lets workers get the pages.
+func run(g getter, pages, workers int) (cpu, took time.Duration, err error) {
+	var (
+		left  atomic.Int64
+		group sync.WaitGroup
+		first = make(chan error, workers)
+	)
+	left.Store(int64(pages))
+	before, start := cpuTime(), time.Now()
+	for range workers {
+		group.Go(func() {
+			get, err := g.worker()
+			for err == nil && left.Add(-1) >= 0 {
+				err = get()
+			}
+			if err != nil {
+				first <- err
+			}
+		})
+	}
+	group.Wait()
+	cpu, took = cpuTime()-before, time.Since(start)
+	g.close()
+	select {
+	case err = <-first:
+	default:
+	}
+	return cpu, took, err
+}
+
+func cpuTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func ours(addr string, conns, size int) (getter, error) {
+	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback, MaxIdlePerHost: conns, MaxIdle: conns})
+	if err != nil {
+		return getter{}, err
+	}
+	url := "http://" + addr + "/page.html"
+	get := func() error {
+		resp, err := client.Get(context.Background(), url, fetch.Validators{})
+		if err != nil {
+			return err
+		}
+		defer client.Release(resp)
+		return whole(len(resp.Body), size)
+	}
+	return getter{func() (func() error, error) { return get, nil }, client.CloseIdle}, nil
+}
+
+func whole(got, want int) error {
+	if got != want {
+		return fmt.Errorf("%d of %d bytes", got, want)
+	}
+	return nil
+}
+
+func bareHTTP(addr string, conns, size int) (getter, error) {
+	transport := &http.Transport{
+		MaxIdleConnsPerHost: conns, MaxIdleConns: conns, DisableCompression: true,
+	}
+	client := &http.Client{Transport: transport}
+	url := "http://" + addr + "/page.html"
+	get := func() error {
+		resp, err := client.Get(url)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		n, err := io.Copy(io.Discard, resp.Body)
+		if err != nil {
+			return err
+		}
+		return whole(int(n), size)
+	}
+	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}, nil
+}
+
+func rawTCP(addr string, _, size int) (getter, error) {
+	request := []byte("GET /page.html HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
+	worker := func() (func() error, error) {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			return nil, err
+		}
+		br := bufio.NewReader(conn)
+		return func() error {
+			if _, err := conn.Write(request); err != nil {
+				return err
+			}
+			for {
+				line, err := br.ReadSlice('\n')
+				if err != nil {
+					return err
+				}
+				if len(line) == len("\r\n") {
+					break
+				}
+			}
+			_, err := br.Discard(size)
+			return err
+		}, nil
+	}
+	return getter{worker, func() {}}, nil
+}

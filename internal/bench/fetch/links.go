@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/spinneret-go/spinneret/fetch"
+	"golang.org/x/net/html"
+)
+
+const base = "http://www.example.com/docs/page.html"
+
+// linkEngines find the links of a page, each in its usual way, and make them absolute, but for the
+// floors: tokens alone, and a tree alone.
+var linkEngines = []struct {
+	name string
+	find func(page []byte) int
+}{
+	{"tokenizer loop", tokenize},
+	{"fetch.Links", func(page []byte) (n int) {
+		for range fetch.Links(page, base) {
+			n++
+		}
+		return n
+	}},
+	{"tree", func(page []byte) int {
+		_, _ = html.Parse(bytes.NewReader(page))
+		return 0
+	}},
+	{"goquery", query},
+	{"regexp", search},
+}
+
+// links compares what finds the links of pages, by the CPU time of the program with its collector.
+// The yardstick is a loop over the tokens of golang.org/x/net/html that does nothing with them.
+func links(rounds int, sites string, every int) error {
+	pages, err := readPages(sites, every)
+	if err != nil {
+		return err
+	}
+	size := 0
+	for _, page := range pages {
+		size += len(page)
+	}
+	r := results{columns: []string{"MB/CPU-s", "allocs/page", "bytes/page"}, yardstick: "tokenizer loop"}
+	found := map[string]int{}
+	for round := range rounds + 1 {
+		for _, e := range linkEngines {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			start, n := cpuTime(), 0
+			for _, page := range pages {
+				n += e.find(page)
+			}
+			took := cpuTime() - start
+			runtime.ReadMemStats(&after)
+			found[e.name] = n
+			if round > 0 { // the first one is for warming up
+				r.add(e.name, float64(size)/1e6/took.Seconds(),
+					float64(after.Mallocs-before.Mallocs)/float64(len(pages)),
+					float64(after.TotalAlloc-before.TotalAlloc)/float64(len(pages)))
+			}
+		}
+	}
+	fmt.Printf("%d pages, %.1f MB; links found: %v\n", len(pages), float64(size)/1e6, found)
+	return r.print()
+}
+
+func readPages(dir string, every int) (pages [][]byte, err error) {
+	if dir == "" {
+		for n := range 100 {
+			pages = append(pages, []byte("<!doctype html><title>x</title>"+strings.Repeat(
+				`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, 10*n)))
+		}
+		return pages, nil
+	}
+	seen := 0
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.Contains(filepath.Base(name), ".htm") {
+			return err
+		}
+		if seen++; seen%every != 0 {
+			return nil
+		}
+		page, err := os.ReadFile(name)
+		pages = append(pages, page)
+		return err
+	})
+	if err == nil && len(pages) == 0 {
+		err = fmt.Errorf("no pages below %s", dir)
+	}
+	return pages, err
+}
+
+func tokenize(page []byte) (attrs int) {
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return attrs
+		case html.StartTagToken, html.SelfClosingTagToken:
+			_, more := z.TagName()
+			for more {
+				_, _, more = z.TagAttr()
+				attrs++
+			}
+		}
+	}
+}
+
+var from, _ = url.Parse(base)
+
+func resolved(ref string) bool {
+	u, err := from.Parse(strings.TrimSpace(ref))
+	return err == nil && u.String() != "" && strings.HasPrefix(u.Scheme, "http")
+}
+
+func query(page []byte) (n int) {
+	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(page))
+	if err != nil {
+		return 0
+	}
+	doc.Find("a[href], area[href], link[href], img[src], script[src], iframe[src]").Each(
+		func(_ int, s *goquery.Selection) {
+			ref, ok := s.Attr("href")
+			if !ok {
+				ref, _ = s.Attr("src")
+			}
+			if resolved(ref) {
+				n++
+			}
+		})
+	return n
+}
+
+var attribute = regexp.MustCompile(`(?i)<[a-z][^>]*\s(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))`)
+
+func search(page []byte) (n int) {
+	for _, m := range attribute.FindAllSubmatch(page, -1) {
+		if resolved(html.UnescapeString(string(m[1]) + string(m[2]) + string(m[3]))) {
+			n++
+		}
+	}
+	return n
+}

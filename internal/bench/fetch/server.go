@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// halfPath is a page of which only half is sent; then the connection rests until the client goes.
+const halfPath = "/half"
+
+// serve says its address on the standard output and answers until the standard input ends. It looks
+// at no more of a request than it must, since it shares the machine with what is measured.
+func serve(size int) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	page := strings.Repeat("some twenty bytes..\n", size/20+1)[:size]
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: " +
+		strconv.Itoa(size) + "\r\n\r\n" + page)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go converse(conn, answer, size)
+		}
+	}()
+	fmt.Println(l.Addr())
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func converse(conn net.Conn, answer []byte, size int) {
+	defer conn.Close()
+	br := bufio.NewReader(conn)
+	for {
+		half := false
+		for {
+			line, err := br.ReadSlice('\n')
+			if err != nil {
+				return
+			}
+			half = half || bytes.Contains(line, []byte(" "+halfPath+" "))
+			if len(line) == len("\r\n") {
+				break
+			}
+		}
+		if half {
+			_, _ = conn.Write(answer[:len(answer)-size/2])
+			_, _ = br.ReadByte()
+			return
+		}
+		if _, err := conn.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+// startServer runs serve in a process of its own and returns its address.
+func startServer(size int) (addr string, stop func(), err error) {
+	cmd := exec.Command(os.Args[0], "-size", strconv.Itoa(size), serverArg)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() {
+		in.Close()
+		_ = cmd.Wait()
+	}
+	addr, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		stop()
+		return "", nil, err
+	}
+	return strings.TrimSpace(addr), stop, nil
+}
