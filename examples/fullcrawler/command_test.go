@@ -25,6 +25,7 @@ func TestCommandCrawlsItsOwnWeb(t *testing.T) {
 	for _, want := range []string{
 		"nothing left to fetch", "pages ", "bytes ", "hosts  ", "40 on 25 addresses", "politeness",
 		filepath.Join(dir, "spinneret-"), string(stage.Disallowed), string(stage.Duplicate),
+		string(stage.Listed),
 	} {
 		require.Contains(t, out.String(), want)
 	}

@@ -29,6 +29,7 @@ type config struct {
 	reach          stage.Reach
 	filter         stage.Filter
 	resources      bool
+	sitemaps       bool
 
 	pages       int64
 	hostPages   int
@@ -53,9 +54,10 @@ const usage = `fullcrawler crawls websites politely and keeps what it gets as WA
 	fullcrawler [flags] URL ...                     real ones
 	fullcrawler -contact https://you.example/bot https://www.example.org/
 
-Robots.txt is obeyed, a host is visited by one request at a time, and the pause between two requests
-to a host or an address is the longest of -delay, the site's Crawl-delay, and five times what the
-last answer took. Ctrl-C ends the crawl; what was fetched is in the archive.
+Robots.txt is obeyed, and the sitemaps that it names are read. A host is visited by one request at a
+time, and the pause between two requests to a host or an address is the longest of -delay, the site's
+Crawl-delay, and five times what the last answer took. Ctrl-C ends the crawl; what was fetched is in
+the archive.
 
 Flags:
 `
@@ -82,6 +84,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	fs.StringVar(&deny, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; + before one takes it out")
 	fs.IntVar(&c.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
 	fs.BoolVar(&c.resources, "resources", false, "fetch images, styles and scripts too")
+	fs.BoolVar(&c.sitemaps, "sitemaps", true, "read the sitemaps that robots.txt names, and follow what they list")
 	fs.Int64Var(&c.pages, "pages", 0, "stop after this many pages; 0: no limit")
 	fs.IntVar(&c.hostPages, "host-pages", 10_000, "most URLs of one host; 0: no limit")
 	fs.Int64Var(&c.queue, "queue", 1_000_000, "most URLs waiting at one time")

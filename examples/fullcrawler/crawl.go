@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/brotli"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -34,11 +36,13 @@ const grace = 3 * time.Second
 // An item goes round like this: admit (canonical form, filter, duplicates) → route (robots.txt) →
 // enqueue (scheduler) → visit (fetch, archive, links) → admit. An item whose server's robots.txt is
 // not known waits in the robots table while an item of its own fetches the file, through the same
-// queue: so that request keeps the host's and the address's delay like any other.
+// queue: so that request keeps the host's and the address's delay like any other. The sitemaps that
+// the file names are items like pages, and what they list are links.
 type crawler struct {
 	cfg      config
 	seen     *dedupe.Filter
 	robots   *stage.Robots
+	ports    stage.Ports
 	resolver *stage.Resolver
 	queue    *scheduler.Scheduler[stage.Item]
 	client   *fetch.Client
@@ -86,6 +90,9 @@ func newCrawler(cfg config, web network) (*crawler, error) {
 	if c.resolver, err = stage.NewResolver(web.resolve, c.hostsFile()); err != nil {
 		return nil, err
 	}
+	if err = c.robots.Open(c.rulesFile()); err != nil {
+		return nil, err
+	}
 	c.client, err = fetch.New(fetch.Options{
 		UserAgent: cfg.userAgent(),
 		Reach:     cfg.bounds,
@@ -93,6 +100,7 @@ func newCrawler(cfg config, web network) (*crawler, error) {
 		MaxBody:   cfg.maxBody,
 		Resolve:   c.resolver.Resolve,
 		Dial:      web.dial,
+		Decoders:  map[string]func() fetch.Decoder{"br": brotli.New},
 	})
 	if err != nil {
 		return nil, err
@@ -138,11 +146,14 @@ func (c *crawler) run(ctx context.Context) error {
 	c.client.CloseIdle()
 
 	return errors.Join(context.Cause(ctx), c.store.Close(), c.ledger.close(),
-		c.resolver.Save(c.hostsFile()))
+		c.resolver.Save(c.hostsFile()), c.robots.Save(c.rulesFile()))
 }
 
 // hostsFile is where the addresses of hosts are kept for the next crawl into the same directory.
 func (c *crawler) hostsFile() string { return filepath.Join(c.cfg.out, "hosts.cache") }
+
+// rulesFile is where the rules of servers are kept likewise.
+func (c *crawler) rulesFile() string { return filepath.Join(c.cfg.out, "robots.cache") }
 
 // work visits what the scheduler hands out until the crawl ends.
 func (c *crawler) work(ctx, fetching context.Context) {
@@ -188,6 +199,9 @@ func (c *crawler) route(it stage.Item) {
 // rule asks the robots table whether the item may be fetched, and sees to it if not.
 func (c *crawler) rule(it stage.Item) (allowed bool) {
 	ruling := c.robots.Rule(it, time.Now())
+	if ruling.News != nil {
+		c.learn(it.URL, *ruling.News, it.Depth)
+	}
 	switch ruling.Step {
 	case stage.Stop:
 		c.end(it, ruling.Fate, ruling.Why)
@@ -237,42 +251,87 @@ func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) sc
 	if !c.rule(it) { // once more just before the request (paper Q §5.2.4)
 		return skipped
 	}
-	if n := c.pages.Add(1); c.cfg.pages > 0 && n > c.cfg.pages {
+	if it.Sitemap == nil && c.cfg.pages > 0 && c.pages.Add(1) > c.cfg.pages {
 		c.stop(errPageLimit)
 		return skipped
 	}
 	return c.visitPage(ctx, it)
 }
 
-// visitPage fetches a page, keeps it and admits its links.
+// visitPage fetches a page or a sitemap, keeps it and admits its links.
 func (c *crawler) visitPage(ctx context.Context, it stage.Item) scheduler.Outcome {
-	resp, err := c.client.Get(ctx, it.URL, fetch.Validators{})
+	resp, err := c.get(ctx, it.URL, fetch.Validators{})
 	if err != nil {
 		c.giveUp(it, stage.Judge(nil, err), err)
-		return failure(err)
+		return c.failure(it.URL, err)
 	}
 	defer c.client.Release(resp)
 	if err := c.keep(resp); err != nil {
 		c.end(it, stage.Unstored, err.Error())
 		return outcome(resp)
 	}
-	fate := stage.Judge(resp, nil)
+	fate, why := stage.Judge(resp, nil), stage.Detail(resp)
 	switch {
 	case fate == stage.Redirected && it.Hops >= maxRedirects:
 		fate = stage.TooManyRedirects
 	case fate == stage.Redirected:
 		c.redirect(it, resp.Location)
+	case fate.Page() && it.Sitemap != nil:
+		fate, why = c.list(it, resp)
 	case fate.Page():
 		stage.Extract(resp, c.cfg.agent, c.cfg.resources, func(url string, why stage.Reason) {
-			if why != "" {
-				c.tally.skip(why)
-				return
-			}
-			c.admit(url, stage.Item{Depth: it.Depth + 1})
+			c.follow(stage.Item{URL: url, Depth: it.Depth + 1}, why)
 		})
 	}
-	c.end(it, fate, stage.Detail(resp))
+	c.end(it, fate, why)
 	return outcome(resp)
+}
+
+// follow admits what a link leads to, unless there is a reason not to.
+func (c *crawler) follow(it stage.Item, why stage.Reason) {
+	if why != "" {
+		c.tally.skip(why)
+		return
+	}
+	c.admit(it.URL, it)
+}
+
+// list admits what a sitemap lists and returns what became of the sitemap.
+func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string) {
+	entries := 0
+	err := stage.List(resp, it, func(entry stage.Item, why stage.Reason) {
+		entries++
+		c.follow(entry, why)
+	})
+	switch {
+	case err != nil && entries == 0:
+		return stage.NoSitemap, err.Error()
+	case err != nil:
+		return stage.Listed, err.Error()
+	}
+	return stage.Listed, stage.Detail(resp)
+}
+
+// maxSitemaps is how many sitemaps a robots.txt may name. Each may be an index of 50,000.
+const maxSitemaps = 100
+
+// learn takes in what the rules of a URL's server say beside what they forbid: the delay that it
+// asks for, and its sitemaps. Those lie where the nearest of the pages lies that need the rules.
+func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
+	if rules.Delay > 0 {
+		c.queue.SetDelay(dedupe.Host(url), rules.Delay)
+	}
+	if !c.cfg.sitemaps || c.cfg.reach == stage.Page || nearest == math.MaxInt {
+		return
+	}
+	it := stage.Item{Depth: nearest, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
+	for n, sitemap := range rules.Sitemaps {
+		if n < maxSitemaps {
+			c.admit(sitemap, it)
+		} else {
+			c.tally.skip(stage.ManySitemaps)
+		}
+	}
 }
 
 // redirect admits where a redirect leads. What a seed redirects to is a seed too: who asks for
@@ -281,16 +340,17 @@ func (c *crawler) redirect(it stage.Item, location string) {
 	if url, err := dedupe.Canonical(location); err == nil && it.Seeded() {
 		c.filter.Scope.Add(url)
 	}
-	c.admit(location, stage.Item{Depth: it.Depth, Hops: it.Hops + 1})
+	it.Hops++
+	c.admit(location, it)
 }
 
 // visitRobots fetches a robots.txt and lets go the items that wait for it.
 func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outcome {
 	req := *it.Robots
-	resp, err := c.client.Get(ctx, it.URL, fetch.Validators{ETag: req.ETag, LastModified: req.LastModified})
+	resp, err := c.get(ctx, it.URL, fetch.Validators{ETag: req.ETag, LastModified: req.LastModified})
 	if err != nil {
 		c.giveUp(it, stage.Judge(nil, err), err)
-		return failure(err)
+		return c.failure(it.URL, err)
 	}
 	defer c.client.Release(resp)
 	c.tally.robots()
@@ -299,18 +359,27 @@ func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outc
 	if resp.Truncated == fetch.CutDisconnect || resp.Truncated == fetch.CutTime || resp.Truncated == fetch.CutSlow {
 		answer = robots.Response{} // half a file may lack the half that forbids
 	}
-	released, delay, next, more := c.robots.Settle(req, answer, time.Now())
-	if more {
-		c.enqueueRobots(next)
+	settled := c.robots.Settle(req, answer, time.Now())
+	if settled.More {
+		c.enqueueRobots(settled.Next)
 		return outcome(resp)
 	}
-	if delay > 0 {
-		c.queue.SetDelay(dedupe.Host(req.For), delay)
-	}
-	for _, waiting := range released {
+	nearest := math.MaxInt
+	for _, waiting := range settled.Released {
+		nearest = min(nearest, waiting.Depth)
 		c.route(waiting)
 	}
+	c.learn(req.For, settled, nearest)
 	return outcome(resp)
+}
+
+// get fetches a URL, and notes that its port answers.
+func (c *crawler) get(ctx context.Context, url string, v fetch.Validators) (*fetch.Response, error) {
+	resp, err := c.client.Get(ctx, url, v)
+	if err == nil {
+		c.ports.Answered(url)
+	}
+	return resp, err
 }
 
 // giveUp ends an item without an answer. If it was to bring a robots.txt, all that waited for that
@@ -370,11 +439,23 @@ func outcome(resp *fetch.Response) scheduler.Outcome {
 	return o
 }
 
+// spareEvery is how often a closed port is not held against its host.
+const spareEvery = 30 * time.Second
+
 // failure counts them from now, unless nothing was sent. A server in trouble is left alone for
-// longer from failure to failure.
-func failure(err error) scheduler.Outcome {
-	if errors.Is(err, fetch.Blocked) || errors.Is(err, fetch.BadURL) || errors.Is(err, fetch.Resolve) {
+// longer from failure to failure. A port where nobody listens is no server: it says nothing about
+// the pages of another port, and neither success nor failure would be right. So the visit did not
+// take place, but not so often that it were a scan.
+func (c *crawler) failure(url string, err error) scheduler.Outcome {
+	for _, unsent := range []fetch.Kind{fetch.Blocked, fetch.BadURL, fetch.Resolve} {
+		if errors.Is(err, unsent) {
+			return scheduler.Outcome{Skipped: true}
+		}
+	}
+	now := time.Now()
+	closed := errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout)
+	if closed && c.ports.Refused(url, now, spareEvery) {
 		return scheduler.Outcome{Skipped: true}
 	}
-	return scheduler.Outcome{Start: time.Now(), Failed: !errors.Is(err, fetch.Canceled)}
+	return scheduler.Outcome{Start: now, Failed: !errors.Is(err, fetch.Canceled)}
 }

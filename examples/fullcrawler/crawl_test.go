@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +20,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/memnet"
 	"github.com/spinneret-go/spinneret/internal/vweb"
 )
 
@@ -40,6 +42,7 @@ func testConfig(t *testing.T, web *vweb.Web) config {
 		delay:       20 * time.Millisecond,
 		backoff:     40 * time.Millisecond,
 		reach:       stage.Any,
+		sitemaps:    true,
 		queue:       1_000_000,
 		concurrency: 16,
 		timeout:     10 * time.Second,
@@ -143,32 +146,41 @@ func requireLedger(t *testing.T, dir string, want map[stage.Fate]int64) {
 	require.Equal(t, want, got)
 }
 
-// TestCrawlIsPolite proves the delays from the server's log. They hold exactly, with no slack for
-// scheduling: the crawler counts them from the first byte of an answer.
+// TestCrawlIsPolite proves the delays from the server's log, in fake time with those that the
+// command has by default. They hold exactly: the crawler counts them from the first byte of an
+// answer.
 func TestCrawlIsPolite(t *testing.T) {
-	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 2, Hosts: 24, Addrs: 9, Pages: 6, Traits: motley})
-	cfg := testConfig(t, web)
-	crawlWeb(t, web, cfg)
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, vweb.Options{
+			Seed: 2, Hosts: 24, Addrs: 9, Pages: 6, Network: memnet.New(),
+			Traits: func(host int) vweb.Traits {
+				traits := motley(host)
+				traits.Robots.CrawlDelay *= 100 // to 10 s
+				return traits
+			},
+		})
+		cfg := politeConfig(t, web)
+		crawlWeb(t, web, cfg)
 
-	crawlDelay := map[string]time.Duration{}
-	for host := range web.Hosts() {
-		traits := motley(host.Index)
-		if traits.Robots.Mode == vweb.RobotsRules {
-			crawlDelay[host.Name] = traits.Robots.CrawlDelay
+		crawlDelay := map[string]time.Duration{}
+		for host := range web.Hosts() {
+			traits := motley(host.Index)
+			if traits.Robots.Mode == vweb.RobotsRules {
+				crawlDelay[host.Name] = 100 * traits.Robots.CrawlDelay
+			}
 		}
-	}
-	log := web.Log()
-	require.NotEmpty(t, log)
-	require.Empty(t, vweb.Violations(log,
-		func(host string) time.Duration { return max(cfg.delay, crawlDelay[host]) },
-		func(netip.Addr) time.Duration { return cfg.delay },
-	))
-	agents := map[string]bool{}
-	for _, r := range log {
-		agents[r.UserAgent] = true
-	}
-	require.Len(t, agents, 1)
+		log := web.Log()
+		require.NotEmpty(t, log)
+		require.Empty(t, vweb.Violations(log,
+			func(host string) time.Duration { return max(cfg.delay, crawlDelay[host]) },
+			func(netip.Addr) time.Duration { return cfg.delay },
+		))
+		agents := map[string]bool{}
+		for _, r := range log {
+			agents[r.UserAgent] = true
+		}
+		require.Len(t, agents, 1)
+	})
 }
 
 func TestCrawlKeepsEveryAnswer(t *testing.T) {
@@ -196,8 +208,11 @@ func TestCrawlKeepsEveryAnswer(t *testing.T) {
 }
 
 func TestCrawlSurvivesHostileHosts(t *testing.T) {
-	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 5, Traits: func(host int) vweb.Traits {
+	synctest.Test(t, surviveHostileHosts)
+}
+
+func surviveHostileHosts(t *testing.T) {
+	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 5, Network: memnet.New(), Traits: func(host int) vweb.Traits {
 		switch host {
 		case 0:
 			// Those that send the crawler away for minutes have a test of their own.
@@ -208,9 +223,7 @@ func TestCrawlSurvivesHostileHosts(t *testing.T) {
 		}
 		return vweb.Traits{}
 	}})
-	cfg := testConfig(t, web)
-	cfg.delay, cfg.backoff = time.Millisecond, time.Millisecond
-	cfg.timeout = 2 * time.Second
+	cfg := politeConfig(t, web)
 	cfg.maxBody = 200_000
 	cfg.filter.MaxDepth = 12
 	cfg.hostPages = 150
@@ -236,28 +249,31 @@ func TestCrawlSurvivesHostileHosts(t *testing.T) {
 
 // TestServersThatSendTheCrawlerAway proves from the server's log that a Retry-After is kept.
 func TestServersThatSendTheCrawlerAway(t *testing.T) {
-	t.Parallel()
-	const retry = time.Second
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-		web := serve(t, vweb.Options{Seed: 10, Hosts: 2, Pages: 8, Traits: func(host int) vweb.Traits {
-			if host == 1 {
-				return vweb.Traits{}
-			}
-			return vweb.Traits{Throttle: vweb.Throttle{Every: 4, Status: status, RetryAfter: retry}}
-		}})
-		cfg := testConfig(t, web)
-		cfg.delay, cfg.backoff = time.Millisecond, time.Millisecond
-		crawlWeb(t, web, cfg)
-		last, sentAway := map[string]vweb.Request{}, 0
-		for _, r := range web.Log() {
-			if before := last[r.Host]; before.Status == status {
-				sentAway++
-				require.GreaterOrEqual(t, r.Time.Sub(before.Time), retry, "%s after %s", r.URL(), before.URL())
-			}
-			last[r.Host] = r
-		}
-		require.Positive(t, sentAway, "status %d", status)
+		synctest.Test(t, func(t *testing.T) { sendAway(t, status, 20*time.Minute) })
 	}
+}
+
+func sendAway(t *testing.T, status int, retry time.Duration) {
+	traits := func(host int) vweb.Traits {
+		if host == 1 {
+			return vweb.Traits{}
+		}
+		return vweb.Traits{Throttle: vweb.Throttle{Every: 4, Status: status, RetryAfter: retry}}
+	}
+	web := serve(t, vweb.Options{
+		Seed: 10, Hosts: 2, Pages: 8, Traits: traits, Network: memnet.New(),
+	})
+	crawlWeb(t, web, politeConfig(t, web))
+	last, sentAway := map[string]vweb.Request{}, 0
+	for _, r := range web.Log() {
+		if before := last[r.Host]; before.Status == status {
+			sentAway++
+			require.GreaterOrEqual(t, r.Time.Sub(before.Time), retry, "%s after %s", r.URL(), before.URL())
+		}
+		last[r.Host] = r
+	}
+	require.Positive(t, sentAway, "status %d", status)
 }
 
 func TestCrawlStopsAtThePageLimit(t *testing.T) {
@@ -313,6 +329,30 @@ func TestASecondCrawlNeedNotAskForNames(t *testing.T) {
 	cfg.delay = time.Millisecond
 	require.EqualValues(t, 12, crawlWeb(t, web, cfg).resolver.Asked(), "one question for each host")
 	require.Zero(t, crawlWeb(t, web, cfg).resolver.Asked())
+}
+
+// TestASecondCrawlKnowsTheRules holds that what is known of robots.txt is kept: what it forbids, and
+// where the sitemaps are.
+func TestASecondCrawlKnowsTheRules(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 11, Hosts: 6, Pages: 4, Traits: func(int) vweb.Traits {
+		return vweb.Traits{Sitemap: vweb.Sitemap{Orphans: 2}}
+	}})
+	cfg := testConfig(t, web)
+	cfg.delay, cfg.sitemaps = time.Millisecond, true
+	rules := func() (n int) {
+		for _, r := range web.Log() {
+			if r.Path == "/robots.txt" {
+				n++
+			}
+		}
+		return n
+	}
+	first := crawlWeb(t, web, cfg).tally.sum().fates
+	require.Equal(t, 6, rules())
+	require.Positive(t, first[stage.Listed])
+	require.Equal(t, first, crawlWeb(t, web, cfg).tally.sum().fates)
+	require.Equal(t, 6, rules(), "nobody was asked again")
 }
 
 func TestSeedsThatLeadNowhere(t *testing.T) {

@@ -95,6 +95,8 @@ var demoWeb = vweb.Options{
 	Pages: 10,
 	Traits: func(host int) vweb.Traits {
 		switch host {
+		case 2:
+			return vweb.Traits{Sitemap: vweb.Sitemap{Orphans: 5, Index: true}}
 		case 3:
 			return vweb.Traits{Robots: vweb.Robots{CrawlDelay: demoCrawlDelay}}
 		case 5:

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"iter"
 	"mime"
 	"net/http"
 	"strings"
@@ -9,26 +10,48 @@ import (
 	"github.com/spinneret-go/spinneret/robots"
 )
 
-// Extract passes the links of a page on to yield, each with the reason not to follow it, if it is
-// the page that asks for that. With resources, what a page needs to be shown counts as links too.
-// agent is whose directives in the page are heeded, besides those for all.
+// Extract passes the links of a page and of its header on to yield, each with the reason not to
+// follow it, if it is the page that asks for that. With resources, what a page needs to be shown
+// counts as links too, and so does what a style sheet needs. agent is whose directives in the page
+// are heeded, besides those for all.
 func Extract(resp *fetch.Response, agent string, resources bool, yield func(url string, why Reason)) {
-	if !isHTML(resp) {
-		return
+	x := extraction{
+		agent: agent, resources: resources, yield: yield,
+		tag: robots.FromHeader(resp.Header, agent),
 	}
-	tag := robots.FromHeader(resp.Header, agent)
-	for link, err := range fetch.Links(resp.Body, resp.URL) {
+	// Few responses have one of the two fields, and to look at the others for them costs something.
+	if resp.Header["Link"] != nil || resp.Header["Refresh"] != nil {
+		x.pass(fetch.HeaderLinks(resp.Header, resp.URL))
+	}
+	switch kind := mediaType(resp); {
+	case kind == "text/html", kind == "application/xhtml+xml":
+		x.pass(fetch.Scan(resp.Body, resp.URL, fetch.ScanOptions{Styles: resources}))
+	case kind == "text/css" && resources:
+		x.pass(fetch.Styles(resp.Body, resp.URL))
+	}
+}
+
+// An extraction is one call of Extract.
+type extraction struct {
+	agent     string
+	resources bool
+	yield     func(url string, why Reason)
+	tag       robots.Tag // so far
+}
+
+func (x *extraction) pass(links iter.Seq2[fetch.Link, error]) {
+	for link, err := range links {
 		switch {
 		case err != nil:
 			return // the page has more links than anybody writes; those so far were good
 		case link.Kind == fetch.Directive:
-			tag = tag.Merge(robots.FromMeta(link.Name, link.Text, agent))
-		case link.Kind == fetch.Resource && !resources:
+			x.tag = x.tag.Merge(robots.FromMeta(link.Name, link.Text, x.agent))
+		case link.Kind == fetch.Resource && !x.resources:
 		case link.Kind == fetch.Related && !leadsToPage(link.Rel):
-		case tag.NoFollow:
-			yield(link.URL, NoFollow)
+		case x.tag.NoFollow:
+			x.yield(link.URL, NoFollow)
 		default:
-			yield(link.URL, "")
+			x.yield(link.URL, "")
 		}
 	}
 }
@@ -46,8 +69,8 @@ func leadsToPage(rel string) bool {
 	return false
 }
 
-// isHTML goes by what the server declares, and by the look of the page where it declares nothing.
-func isHTML(resp *fetch.Response) bool {
+// mediaType goes by what the server declares, and by the look of the page where it declares nothing.
+func mediaType(resp *fetch.Response) string {
 	declared := resp.Header.Get("Content-Type")
 	if declared == "" {
 		declared = http.DetectContentType(resp.Body)
@@ -56,9 +79,5 @@ func isHTML(resp *fetch.Response) bool {
 	if err != nil {
 		kind, _, _ = strings.Cut(declared, ";")
 	}
-	switch strings.ToLower(strings.TrimSpace(kind)) {
-	case "text/html", "application/xhtml+xml":
-		return true
-	}
-	return false
+	return strings.ToLower(strings.TrimSpace(kind))
 }

@@ -12,6 +12,8 @@ const (
 	ClientError      Fate = "HTTP 4xx"
 	ServerError      Fate = "HTTP 5xx"
 	OddStatus        Fate = "HTTP status without a page"
+	Listed           Fate = "sitemap read"
+	NoSitemap        Fate = "named as a sitemap, but is none"
 
 	UnknownHost    Fate = "unknown host"
 	BlockedAddress Fate = "address out of bounds (private, loopback or reserved)"

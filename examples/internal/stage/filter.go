@@ -18,6 +18,9 @@ const (
 	NotIncluded  Reason = "matches no include pattern"
 	Denied       Reason = "on the deny list"
 	NoFollow     Reason = "page asks for its links not to be followed"
+	OtherServer  Reason = "in the sitemap of another server"
+	IndexInIndex Reason = "sitemap index in a sitemap index"
+	ManySitemaps Reason = "too many sitemaps of one server"
 	Duplicate    Reason = "seen before"
 )
 
@@ -45,14 +48,17 @@ func (f *Filter) Check(it Item) Reason {
 	if reason := f.Format.Check(it.URL); reason != urlfilter.Fine {
 		return reason
 	}
+	// A sitemap is no page, and serves those of its server that the filter lets pass.
+	page := it.Sitemap == nil
+	own := !page && Authority(it.URL) == it.Sitemap.Server
 	switch {
 	case f.MaxDepth >= 0 && it.Depth > f.MaxDepth:
 		return TooManyLinks
-	case f.Scope != nil && !f.Scope.Holds(it.URL):
+	case f.Scope != nil && !own && !f.Scope.Holds(it.URL):
 		return OutOfScope
 	case matchesAny(f.Exclude, it.URL):
 		return Excluded
-	case len(f.Include) > 0 && !it.Seeded() && !matchesAny(f.Include, it.URL):
+	case len(f.Include) > 0 && page && !it.Seeded() && !matchesAny(f.Include, it.URL):
 		return NotIncluded
 	case !f.Deny.Match(it.URL).Allowed:
 		return Denied

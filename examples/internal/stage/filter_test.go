@@ -36,6 +36,14 @@ func TestFilterCheck(t *testing.T) {
 		{"a trap", Item{URL: "http://example.com/docs/a/a/a/a", Depth: 1}, urlfilter.Repeating},
 		{"a host that the public DNS does not know", Item{URL: "http://intranet.corp/"}, urlfilter.UnknownSuffix},
 		{"another domain", Item{URL: "http://example.org/docs/", Depth: 1}, OutOfScope},
+		{"a sitemap need not match the include pattern",
+			Item{URL: "http://example.com/s.xml", Depth: 1, Sitemap: &Sitemap{Server: "example.com"}}, ""},
+		{"nor lie in the scope, if its server does", Item{
+			URL: "http://example.org/s.xml", Depth: 1, Sitemap: &Sitemap{Server: "example.org"}}, ""},
+		{"a sitemap elsewhere", Item{
+			URL: "http://example.org/s.xml", Depth: 1, Sitemap: &Sitemap{Server: "example.com"}}, OutOfScope},
+		{"an excluded sitemap", Item{
+			URL: "http://example.com/s.pdf", Sitemap: &Sitemap{Server: "example.com"}}, Excluded},
 		{"denied", Item{URL: "http://a.bad.example.com/docs/", Depth: 1}, Denied},
 	} {
 		require.Equal(t, tt.want, f.Check(tt.it), "%s: Check(%+v)", tt.name, tt.it)

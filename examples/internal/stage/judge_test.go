@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,11 @@ func TestExtract(t *testing.T) {
 			[]string{"-" + x}},
 		{"nofollow for another one", "text/html", `<meta name=googlebot content=nofollow>` + body, false,
 			[]string{x}},
+		{"a style sheet", "text/css", `@import "b.css"; a{background:url(i.png)}`, false, nil},
+		{"what a style sheet needs", "Text/CSS; charset=utf-8", `@import "b.css"; a{background:url(i.png)}`,
+			true, []string{"http://a.example/d/b.css", "http://a.example/d/i.png"}},
+		{"what a style element needs", "text/html", `<style>a{background:url(i.png)}</style>`, true,
+			[]string{"http://a.example/d/i.png"}},
 		{"rel=nofollow is a hint to rankers", "text/html", `<a rel=nofollow href=x>`, false, []string{x}},
 	} {
 		require.Equal(t, tt.want, extracted(tt.contentType, tt.body, tt.resources), tt.name)
@@ -100,6 +106,35 @@ func TestExtractHeedsTheHeader(t *testing.T) {
 	} {
 		resp.Header.Set("X-Robots-Tag", field)
 		Extract(resp, "spider", false, func(_ string, why Reason) { require.Equal(t, want, why, field) })
+	}
+}
+
+// The links of a header are those of any document, and heed the same directives.
+func TestExtractReadsTheLinkField(t *testing.T) {
+	const links = `<x>; rel=canonical, <y>; rel="alternate next", <s.css>; rel=stylesheet,` +
+		` <z>; rel=pingback, <t>; rel=license`
+	for _, tt := range []struct {
+		contentType, tag string
+		resources        bool
+		want             []string
+	}{
+		{"text/html", "", false, []string{"x", "y", "t", "a"}},
+		{"text/html", "", true, []string{"x", "y", "s.css", "t", "a"}},
+		{"application/pdf", "", false, []string{"x", "y", "t"}},
+		{"text/html", "nofollow", false, []string{"-x", "-y", "-t", "-a"}},
+	} {
+		resp := &fetch.Response{URL: "http://a.example/", Body: []byte("<a href=a>"), Header: http.Header{
+			"Content-Type": {tt.contentType}, "Link": {links}, "X-Robots-Tag": {tt.tag},
+		}}
+		var got []string
+		Extract(resp, "spider", tt.resources, func(url string, why Reason) {
+			name := strings.TrimPrefix(url, "http://a.example/")
+			if why == NoFollow {
+				name = "-" + name
+			}
+			got = append(got, name)
+		})
+		require.Equal(t, tt.want, got, "%+v", tt)
 	}
 }
 

@@ -25,6 +25,10 @@ type Ruling struct {
 	Fate    Fate           // of an item that ends
 	Why     string         // it ends: the deciding line, or what went wrong
 	Request robots.Request // to be made, if Step is Ask
+
+	// News is what rules of an earlier crawl lead to, the first time that they are asked in this
+	// one; else nil.
+	News *Settled
 }
 
 // Robots knows the rules of the servers of a crawl, and keeps the items whose server's rules are
@@ -35,8 +39,9 @@ type Robots struct {
 	// mu is held from a look-up to the parking that follows from it, and Settle takes what is
 	// parked after it has stored the answer: so no item is parked for an answer that has come.
 	mu     sync.Mutex
-	parked map[string][]Item  // by the URL of the robots.txt
-	silent map[string]failure // servers that gave no answer at all
+	parked map[string][]Item   // by the URL of the robots.txt
+	silent map[string]failure  // servers that gave no answer at all
+	unused map[string]struct{} // servers whose rules are from a file and were not asked yet
 }
 
 // A failure is why a server gave no answer.
@@ -56,6 +61,7 @@ func NewRobots(agent string) *Robots {
 		rules:  robots.NewCache(robots.Options{Agent: agent, Patience: -1}),
 		parked: map[string][]Item{},
 		silent: map[string]failure{},
+		unused: map[string]struct{}{},
 	}
 }
 
@@ -72,7 +78,13 @@ func (r *Robots) Rule(it Item, now time.Time) Ruling {
 	case err != nil:
 		return Ruling{Step: Stop, Fate: Disallowed, Why: err.Error()}
 	case answer.State == robots.Fresh:
-		return r.judge(file, it.URL, answer)
+		ruling := r.judge(file, it.URL, answer)
+		if _, unused := r.unused[file]; unused {
+			delete(r.unused, file)
+			news := settled(file, answer)
+			ruling.News = &news
+		}
+		return ruling
 	}
 	r.parked[file] = append(r.parked[file], it)
 	if answer.State == robots.InFlight {
@@ -97,21 +109,39 @@ func (r *Robots) judge(file, url string, answer robots.Answer) Ruling {
 	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file}
 }
 
-// Settle takes the answer to a request for a robots.txt. If it is a redirect to be followed, more
-// says so and next is the request to make. Otherwise it returns the items that waited, and the
-// delay that the site asks for, 0 if none.
-func (r *Robots) Settle(req robots.Request, resp robots.Response, now time.Time) (
-	released []Item, delay time.Duration, next robots.Request, more bool,
-) {
+// Settled is what an answer for a robots.txt leads to.
+type Settled struct {
+	More     bool           // nothing yet: it is a redirect, to be followed by the request Next
+	Next     robots.Request // to be made, if More
+	Released []Item         // that waited
+	Delay    time.Duration  // that the site asks for; 0 if it does not
+	Sitemaps []string       // that it names, as absolute URLs
+}
+
+// Settle takes the answer to a request for a robots.txt.
+func (r *Robots) Settle(req robots.Request, resp robots.Response, now time.Time) (s Settled) {
 	answer, err := r.rules.Store(req, resp, now)
-	if err == nil && answer.State == robots.Needed {
-		return nil, 0, answer.Request, true
+	switch {
+	case err == nil && answer.State == robots.Needed:
+		return Settled{More: true, Next: answer.Request}
+	case err == nil && answer.State == robots.InFlight:
+		return Settled{} // an answer that nobody waits for any more
 	}
-	if err == nil && answer.State == robots.InFlight {
-		return nil, 0, next, false // an answer that nobody waits for any more
+	s = settled(req.URL, answer)
+	s.Released = r.release(req.For, func() {
+		delete(r.silent, req.For)
+		delete(r.unused, req.For)
+	})
+	return s
+}
+
+// settled returns what rules say beside what they forbid. url is where they come from.
+func settled(url string, answer robots.Answer) (s Settled) {
+	if answer.File != nil {
+		s.Sitemaps = answer.File.SitemapURLs(url)
 	}
-	delay, _ = answer.Rules.Delay()
-	return r.release(req.For, func() { delete(r.silent, req.For) }), delay, next, false
+	s.Delay, _ = answer.Rules.Delay()
+	return s
 }
 
 // Silent notes that no answer came to a request for a robots.txt: then nothing may be asked of its

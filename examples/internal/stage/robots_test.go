@@ -33,11 +33,11 @@ func TestRobotsParksUntilTheRulesAreThere(t *testing.T) {
 	require.Equal(t, Ruling{Step: Wait}, r.Rule(page("/2"), now.Add(48*time.Hour)), "however long it takes")
 	require.Equal(t, Ask, r.Rule(Item{URL: "https://a.example/"}, now).Step, "another scheme is another server")
 
-	released, delay, _, more := r.Settle(req,
-		reply(200, "User-agent: spider\nDisallow: /2\nCrawl-delay: 7"), now)
-	require.False(t, more)
-	require.Equal(t, []Item{page("/1"), page("/2")}, released)
-	require.Equal(t, 7*time.Second, delay)
+	require.Equal(t, Settled{
+		Released: []Item{page("/1"), page("/2")}, Delay: 7 * time.Second,
+		Sitemaps: []string{"http://b.example/s.xml", "http://a.example/t.xml"},
+	}, r.Settle(req, reply(200, "User-agent: spider\nDisallow: /2\nCrawl-delay: 7\n"+
+		"Sitemap: http://b.example/s.xml\nSitemap: /t.xml"), now))
 	require.Equal(t, Ruling{Step: Go}, r.Rule(page("/1"), now))
 	require.Equal(t, Ruling{
 		Step: Stop, Fate: Disallowed, Why: "line 2 of http://a.example/robots.txt: /2",
@@ -49,13 +49,13 @@ func TestRobotsFollowsRedirects(t *testing.T) {
 	req := asked(t, r, page("/1"), now)
 	moved := reply(301, "")
 	moved.Header.Set("Location", "http://b.example/r.txt")
-	released, _, next, more := r.Settle(req, moved, now)
-	require.True(t, more)
-	require.Empty(t, released)
-	require.Equal(t, "http://b.example/r.txt", next.URL)
-	released, _, _, more = r.Settle(next, reply(200, "User-agent: *\nDisallow: /1"), now)
-	require.False(t, more)
-	require.Len(t, released, 1)
+	s := r.Settle(req, moved, now)
+	require.True(t, s.More)
+	require.Empty(t, s.Released)
+	require.Equal(t, "http://b.example/r.txt", s.Next.URL)
+	s = r.Settle(s.Next, reply(200, "User-agent: *\nDisallow: /1"), now)
+	require.False(t, s.More)
+	require.Len(t, s.Released, 1)
 	require.Equal(t, Disallowed, r.Rule(page("/1"), now).Fate)
 }
 
@@ -65,8 +65,8 @@ func TestRobotsAsksAgainAfterADay(t *testing.T) {
 	require.Equal(t, Go, r.Rule(page("/1"), now.Add(24*time.Hour-1)).Step)
 	req := asked(t, r, page("/1"), now.Add(24*time.Hour))
 	require.Equal(t, Wait, r.Rule(page("/2"), now.Add(24*time.Hour)).Step)
-	released, _, _, _ := r.Settle(req, reply(200, "User-agent: *\nDisallow: /"), now.Add(24*time.Hour))
-	require.Len(t, released, 2)
+	s := r.Settle(req, reply(200, "User-agent: *\nDisallow: /"), now.Add(24*time.Hour))
+	require.Len(t, s.Released, 2)
 	require.Equal(t, Disallowed, r.Rule(page("/1"), now.Add(24*time.Hour)).Fate)
 }
 

@@ -10,7 +10,7 @@
 //	robots.txt (c)(k)       Robots
 //	scheduler (a)(b)        scheduler.Scheduler
 //	downloader (d)          fetch.Client, and Judge for what came of it
-//	HTML parser (e)         Extract
+//	HTML parser (e)         Extract, and List for sitemaps
 //	data store (l)          Capture
 package stage
 
@@ -26,12 +26,16 @@ type Item struct {
 	Depth int    // links between the nearest seed and this URL
 	Hops  int    // redirects since the last link
 
-	// Robots is the request for a robots.txt that this item stands for; nil for pages.
-	Robots *robots.Request
+	// LastMod is when the page changed last, by a sitemap, in Unix time; 0 if none says so.
+	LastMod int64
+
+	// What the item stands for, if it is no page; nil if it is not that.
+	Robots  *robots.Request // a request for a robots.txt
+	Sitemap *Sitemap
 }
 
 // Seeded says whether the item is a seed, or what a seed redirects to.
-func (it Item) Seeded() bool { return it.Depth == 0 }
+func (it Item) Seeded() bool { return it.Depth == 0 && it.Sitemap == nil }
 
 // Authority returns the part of an absolute URL that names the server: host, and port if it is not
 // the scheme's own.

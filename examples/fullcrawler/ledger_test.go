@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// lines returns what the ledger's file holds.
+func lines(t *testing.T, dir string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, ledgerName))
+	require.NoError(t, err)
+	return strings.SplitAfter(string(text), "\n")
+}
+
+func TestLinesReachTheFileInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		l, err := openLedger(dir)
+		require.NoError(t, err)
+		for n := range 3 { // also after a break
+			require.NoError(t, l.write("http://a.test/", stage.Fetched, ""))
+			time.Sleep(maxUnwritten / 2)
+			require.NoError(t, l.write("http://b.test/", stage.Fetched, "a\tb\r\nc"))
+			require.Len(t, lines(t, dir), 2*n+1, "lines wait for others")
+			time.Sleep(maxUnwritten / 2)
+			synctest.Wait()
+			require.Len(t, lines(t, dir), 2*n+3)
+			time.Sleep(time.Hour)
+		}
+		require.Equal(t, "2000-01-01T00:00:00Z\tfetched\thttp://b.test/\ta b  c\n", lines(t, dir)[1])
+		require.NoError(t, l.write("http://c.test/", stage.Fetched, ""))
+		require.NoError(t, l.close())
+		require.Len(t, lines(t, dir), 8)
+		time.Sleep(time.Hour) // nothing is left that could go off
+	})
+}
+
+func TestAHalfLineIsEnded(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ledgerName), []byte("whole\nhal"), 0o666))
+	for range 2 {
+		l, err := openLedger(dir)
+		require.NoError(t, err)
+		require.NoError(t, l.close())
+	}
+	require.Equal(t, []string{"whole\n", "hal\n", ""}, lines(t, dir))
+}
+
+// TestAKilledCrawlLeavesItsLedger kills a crawl of which a few lines are all that will come for an
+// hour: none of them would fill a buffer.
+func TestAKilledCrawlLeavesItsLedger(t *testing.T) {
+	if dir := os.Getenv("CRAWL_TO_BE_KILLED"); dir != "" {
+		os.Exit(command(t.Context(), []string{"-delay", "1h", "-out", dir}, os.Stdout, os.Stderr))
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAKilledCrawlLeavesItsLedger$")
+	child.Env = append(os.Environ(), "CRAWL_TO_BE_KILLED="+dir)
+	var out bytes.Buffer
+	child.Stdout, child.Stderr = &out, &out
+	require.NoError(t, child.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for {
+		text, _ := os.ReadFile(filepath.Join(dir, ledgerName))
+		if bytes.Contains(text, []byte(stage.Refused)) {
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the crawl ended by itself: %v: %s", err, &out)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	require.NoError(t, child.Process.Kill())
+	<-ended
+	all := lines(t, dir)
+	for _, line := range all[:len(all)-1] {
+		require.Len(t, strings.Split(line, "\t"), 4, line)
+	}
+	require.Empty(t, all[len(all)-1], "the last line is whole")
+}

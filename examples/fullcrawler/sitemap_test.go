@@ -1,0 +1,170 @@
+package main
+
+import (
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/internal/vweb"
+)
+
+// mapped gives every second host a sitemap, and every fourth an index of sitemaps.
+func mapped(host int) vweb.Traits {
+	if host%2 == 1 {
+		return vweb.Traits{}
+	}
+	return vweb.Traits{Sitemap: vweb.Sitemap{Orphans: 5, Index: host%4 == 0}}
+}
+
+// politeConfig is a crawl with the delays that the command has by default. Only a bubble's time
+// makes it bearable.
+func politeConfig(t *testing.T, web *vweb.Web) config {
+	cfg := testConfig(t, web)
+	cfg.delay, cfg.backoff = 5*time.Second, 0
+	return cfg
+}
+
+// TestSitemapsLeadToTheirPages crawls in fake time: all that sitemaps list of their own host is
+// fetched, exactly once and with the usual delays, and nothing that they list of another host.
+func TestSitemapsLeadToTheirPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, vweb.Options{
+			Seed: 12, Hosts: 8, Addrs: 3, Pages: 12, Traits: mapped, Network: memnet.New(),
+		})
+		cfg := politeConfig(t, web)
+		c := crawlWeb(t, web, cfg)
+
+		seeds, sitemaps := slices.Clone(cfg.seeds), 0
+		var orphans []string
+		for host := range web.Hosts() {
+			orphans = slices.AppendSeq(orphans, host.Orphans())
+			if s := mapped(host.Index).Sitemap; s.Orphans > 0 {
+				seeds = slices.AppendSeq(seeds, host.Pages())
+				sitemaps++
+				if s.Index {
+					sitemaps += 2
+				}
+			}
+		}
+		want := append(web.Reachable(seeds...), orphans...)
+		require.Len(t, orphans, 4*5)
+		require.Greater(t, len(want), len(web.Reachable()), "some pages are found no other way")
+		got := requested(web)
+		for url, n := range got {
+			require.Equal(t, 1, n, "requests for %s", url)
+		}
+		maps.DeleteFunc(got, func(url string, _ int) bool { return strings.Contains(url, "/sitemap") })
+		require.ElementsMatch(t, want, slices.Collect(maps.Keys(got)))
+		require.Empty(t, vweb.Violations(web.Log(),
+			func(string) time.Duration { return cfg.delay },
+			func(netip.Addr) time.Duration { return cfg.delay }))
+
+		s := c.tally.sum()
+		require.EqualValues(t, sitemaps, s.fates[stage.Listed])
+		require.EqualValues(t, len(want), s.fates[stage.Fetched])
+		require.EqualValues(t, 4, s.skipped[stage.OtherServer], "each lists one page of another host")
+		requireLedger(t, cfg.out, s.fates)
+	})
+}
+
+// What reaches a sitemap, and what is made of it, for crawls of one host.
+func TestSitemapsWithinLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*config)
+		listed int64
+		orphan bool // at least one is fetched
+	}{
+		{"as usual", func(*config) {}, 3, true},
+		{"a flag is off", func(c *config) { c.sitemaps = false }, 0, false},
+		{"only the seeds", func(c *config) { c.reach = stage.Page }, 0, false},
+		{"only what is linked by the seeds", func(c *config) { c.filter.MaxDepth = 1 }, 3, true},
+		{"only a directory", func(c *config) {
+			c.reach, c.seeds = stage.Prefix, []string{c.seeds[0] + "orphan/0.html"}
+		}, 3, true},
+		{"only the seeds' depth", func(c *config) { c.filter.MaxDepth = 0 }, 3, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := serve(t, vweb.Options{
+					Seed: 12, Hosts: 2, Pages: 5, Traits: mapped, Network: memnet.New(),
+				})
+				cfg := politeConfig(t, web)
+				cfg.reach = stage.Host
+				tt.change(&cfg)
+				s := crawlWeb(t, web, cfg).tally.sum()
+				require.Equal(t, tt.listed, s.fates[stage.Listed], "%v", s.fates)
+				orphan := false
+				for url := range requested(web) {
+					require.True(t, strings.HasPrefix(url, "http://h00000."), url)
+					orphan = orphan || strings.Contains(url, "/orphan/")
+				}
+				require.Equal(t, tt.orphan, orphan)
+				require.Zero(t, s.waiting)
+			})
+		})
+	}
+}
+
+// site lays files out as the host a.test, and crawls it from its root.
+func site(t *testing.T, files map[string]string, change func(*config)) (*crawler, map[string]int) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a.test"), 0o777))
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "a.test", name), []byte(text), 0o666))
+	}
+	web := serve(t, vweb.Options{Static: dir, Network: memnet.New()})
+	cfg := politeConfig(t, web)
+	change(&cfg)
+	return crawlWeb(t, web, cfg), requested(web)
+}
+
+func TestSitemapsThatAreNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, got := site(t, map[string]string{
+			"robots.txt": "User-agent: *\nDisallow: /closed\nSitemap: /other.html\nSitemap: /none.xml\n" +
+				"Sitemap: http://a.test/closed.xml\nSitemap: http://b.test/elsewhere.xml\nSitemap: /half.xml\n",
+			"index.html": "<a href=other.html>", "other.html": "<!doctype html><a href=no.html>",
+			"half.xml": "<urlset><url><loc>http://a.test/last.html</loc></url><url",
+		}, func(cfg *config) { cfg.reach = stage.Host })
+		s := c.tally.sum()
+		require.Equal(t, map[stage.Fate]int64{
+			stage.Fetched: 1, stage.NoSitemap: 1, stage.Listed: 1, stage.Disallowed: 1, stage.ClientError: 2,
+		}, s.fates)
+		require.EqualValues(t, 1, s.skipped[stage.OutOfScope])
+		require.Equal(t, map[string]int{
+			"http://a.test/": 1, "http://a.test/other.html": 1, "http://a.test/none.xml": 1,
+			"http://a.test/half.xml": 1, "http://a.test/last.html": 1,
+		}, got)
+	})
+}
+
+// A style sheet is a page of which the resources are the links.
+func TestResourcesOfStyleSheets(t *testing.T) {
+	files := map[string]string{
+		"index.html": "<link rel=stylesheet href=s.css><style>b{background:url(b.png)}</style>",
+		"s.css":      "@import 't.css'; a{background:url(a.png)}", "t.css": "", "a.png": "", "b.png": "",
+	}
+	for _, resources := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			_, got := site(t, files, func(cfg *config) { cfg.resources = resources })
+			want := map[string]int{"http://a.test/": 1}
+			for name := range files {
+				if resources && name != "index.html" {
+					want["http://a.test/"+name] = 1
+				}
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}

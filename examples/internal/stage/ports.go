@@ -1,0 +1,84 @@
+package stage
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+)
+
+// maxPortHosts bounds how many hosts Ports remembers.
+const maxPortHosts = 100_000
+
+// Ports remembers which ports of a host let a crawler in. A closed port says nothing about the
+// pages of another one, so a host whose one port is closed need not be left alone. The zero Ports
+// is ready to use; its methods are safe for concurrent use.
+type Ports struct {
+	mu    sync.Mutex
+	hosts map[string]portsOf
+}
+
+// portsOf is what is known of one host.
+type portsOf struct {
+	open, closed portSet
+	spared       time.Time // when a closed port was last not held against the host
+}
+
+// A portSet is a set of ports: those of the two schemes, and all others as one.
+type portSet uint8
+
+func portOf(url string) portSet {
+	authority := Authority(url)
+	switch {
+	case strings.LastIndexByte(authority, ':') > strings.LastIndexByte(authority, ']'):
+		return 4
+	case strings.HasPrefix(url, "https:"):
+		return 2
+	}
+	return 1
+}
+
+// Answered notes that the URL's port let the crawler in.
+func (p *Ports) Answered(url string) {
+	port := portOf(url)
+	p.change(url, func(h *portsOf) {
+		h.open |= port
+		h.closed &^= port
+	})
+}
+
+// Refused notes that the URL's port did not, and reports whether that is the port's own affair: the
+// others have not refused as well, and it does not look as if the host was there before and is gone
+// now. That is said once in a while; who goes on knocking at a closed port is a burden to the host.
+func (p *Ports) Refused(url string, now time.Time, while time.Duration) (own bool) {
+	port := portOf(url)
+	p.change(url, func(h *portsOf) {
+		h.closed |= port
+		gone := h.open == port
+		own = h.closed == port && !gone && (h.spared.IsZero() || now.Sub(h.spared) >= while)
+		if own {
+			h.spared = now
+		}
+	})
+	return own
+}
+
+func (p *Ports) change(url string, change func(*portsOf)) {
+	host := dedupe.Host(url)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hosts == nil {
+		p.hosts = map[string]portsOf{}
+	}
+	known, ok := p.hosts[host]
+	before := known
+	if change(&known); known == before {
+		return
+	}
+	if !ok {
+		makeRoom(p.hosts, maxPortHosts)
+		host = strings.Clone(host) // a part of a URL, of which there is one per page
+	}
+	p.hosts[host] = known
+}

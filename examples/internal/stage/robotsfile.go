@@ -1,0 +1,57 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/spinneret-go/spinneret/hostcache"
+	"github.com/spinneret-go/spinneret/robots"
+)
+
+// keptRules is how long rules are kept from one crawl to another. Those that have expired serve as
+// the last copy of a server that is out of reach (RFC 9309 §2.3.1.4), and save a transfer where
+// the server says that they have not changed.
+const keptRules = 30 * 24 * time.Hour
+
+// entryCodec writes what is known of a server's rules in the form that package robots gives it.
+var entryCodec = hostcache.Codec[*robots.Entry]{
+	Append: func(to []byte, e *robots.Entry) []byte {
+		to, _ = e.AppendBinary(to) // its error is always nil
+		return to
+	},
+	Decode: func(b []byte) (*robots.Entry, error) {
+		e := new(robots.Entry)
+		return e, e.UnmarshalBinary(b)
+	},
+}
+
+// Open takes over the rules that an earlier crawl saved to a file, if there is such a file.
+func (r *Robots) Open(file string) error {
+	saved, err := hostcache.Open(file, entryCodec, hostcache.Options{MaxBytes: -1})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: remove %s; its rules are then asked for anew", err, file)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range saved.All() {
+		if err := r.rules.Restore(*e); err != nil {
+			return fmt.Errorf("restore rules from %s: %w", file, err)
+		}
+		r.unused[e.URL] = struct{}{}
+	}
+	return nil
+}
+
+// Save writes all rules to a file, for the next crawl.
+func (r *Robots) Save(file string) error {
+	known := hostcache.New[*robots.Entry](hostcache.Options{MaxBytes: -1})
+	for e := range r.rules.Entries() {
+		known.Set(e.URL, &e, keptRules)
+	}
+	return known.Save(file, entryCodec)
+}
