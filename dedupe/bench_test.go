@@ -3,6 +3,7 @@ package dedupe
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/bits-and-blooms/bloom/v3"
@@ -134,4 +135,34 @@ func BenchmarkAddBatch(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkListCost measures what the list of the latest URLs costs beside time: the bytes of an
+// entry, and how long a whole collection takes because of the pointers in it.
+func BenchmarkListCost(b *testing.B) {
+	for _, entries := range []int{1 << 16, 1 << 20} {
+		b.Run(fmt.Sprintf("recent=%d", entries), func(b *testing.B) {
+			f := New(Options{Capacity: 2 * entries, Recent: entries})
+			before := heap()
+			for i := range uint64(entries) {
+				hash := i * 0x9e3779b97f4a7c15
+				f.shards[hash>>f.shift].add(hash)
+			}
+			entry := float64(heap()-before) / float64(f.Stats().Recent)
+			for b.Loop() {
+				runtime.GC()
+			}
+			b.ReportMetric(entry, "B/entry")
+			b.ReportMetric(b.Elapsed().Seconds()*1e3/float64(b.N), "ms/collection")
+			runtime.KeepAlive(f)
+		})
+	}
+}
+
+// heap returns the bytes that are in use.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }

@@ -1,7 +1,6 @@
 package dedupe_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,68 +87,6 @@ func TestCanonicalURLCostsNoAllocation(t *testing.T) {
 			}
 		}), url)
 	}
-}
-
-// TestWebPlatformTests runs the cases of the URL Standard's test suite that are absolute, and
-// the results of the relative ones.
-func TestWebPlatformTests(t *testing.T) {
-	checked := 0
-	for _, c := range readWPT(t) {
-		if c.Failure {
-			if c.Base == "" {
-				_, err := dedupe.Canonical(c.Input)
-				require.ErrorIs(t, err, dedupe.ErrInvalid, "%q", c.Input)
-			}
-			continue
-		}
-		inputs := []string{c.Href}
-		if c.Base == "" {
-			inputs = append(inputs, c.Input)
-		}
-		for _, input := range inputs {
-			got, err := dedupe.Canonical(input)
-			if c.Protocol != "http:" && c.Protocol != "https:" {
-				require.ErrorIs(t, err, dedupe.ErrScheme, "%q", input)
-				continue
-			}
-			require.NoError(t, err, "%q", input)
-			require.Equal(t, c.canonical(), got, "%q", input)
-			require.Equal(t, strings.Trim(c.Hostname, "[]"), dedupe.Host(got))
-			checked++
-		}
-	}
-	require.Greater(t, checked, 300)
-}
-
-// wptCase is one entry of web-platform-tests' urltestdata.json.
-type wptCase struct {
-	Input, Base, Href, Protocol, Host, Hostname, Pathname, Search string
-	Failure                                                       bool
-}
-
-// canonical is the wanted form, made of the parts that the suite gives.
-func (c wptCase) canonical() string {
-	search := c.Search
-	if beforeFragment, _, _ := strings.Cut(c.Href, "#"); strings.HasSuffix(beforeFragment, "?") {
-		search = "?" // an empty query, which the suite shows in href only
-	}
-	return c.Protocol + "//" + c.Host + c.Pathname + search
-}
-
-func readWPT(t *testing.T) []wptCase {
-	t.Helper()
-	var entries []json.RawMessage
-	require.NoError(t, json.Unmarshal(readData(t, "suites/wpt-url/urltestdata.json"), &entries))
-	var cases []wptCase
-	for _, entry := range entries {
-		if entry[0] == '"' {
-			continue // a comment
-		}
-		var c wptCase
-		require.NoError(t, json.Unmarshal(entry, &c))
-		cases = append(cases, c)
-	}
-	return cases
 }
 
 func readData(t testing.TB, name string) []byte {

@@ -38,8 +38,9 @@ func Site(url string) string {
 // SURT returns the key that sorts a canonical URL next to the others of its host and domain: the
 // labels of the host in reverse order, the port if there is one, and the path and query, as in
 // "com,example,www:8080)/a?b". Both http and https have the same key, as in the indexes of web
-// archives, and an address stays as it is. Other than in those indexes, no "www." is dropped and
-// no letter is lowered, since two pages may differ in them.
+// archives, and an address stays as it is. Other than in those indexes, no "www." is dropped, no
+// letter lowered and no query sorted, since two pages may differ in them. A comma or parenthesis
+// in a name, which browsers take but no registry does, makes keys ambiguous.
 func SURT(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	host := Host(url)

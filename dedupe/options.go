@@ -20,8 +20,9 @@ type Options struct {
 
 	// Recent is how many of the latest URLs, roughly, are kept in a list of their own. 0 means
 	// DefaultRecent, a negative number none. It buys speed and exactness: pages link to the same
-	// few URLs over and over. Each takes about 120 bytes. The package's README.md says how many of
-	// the sightings in real crawls a list catches.
+	// few URLs over and over. Each takes about 120 bytes, and has pointers that the collector
+	// follows: 7 ms in a whole collection for DefaultRecent, 130 ms and more for a million. The
+	// package's README.md says how many of the sightings in real crawls a list catches.
 	Recent int
 
 	// MaxBytes bounds the memory to which the Filter grows beyond its plan. 0 means no bound, a

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/iotest"
 
@@ -183,23 +185,47 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+// BenchmarkSave stores and loads a filter of ten million URLs, in memory and through a file, where
+// the disk has its say.
 func BenchmarkSave(b *testing.B) {
 	f := fullFilter(1e7)
 	var stored bytes.Buffer
 	_, err := f.WriteTo(&stored)
 	require.NoError(b, err)
-	b.Run("WriteTo", func(b *testing.B) {
-		b.ReportAllocs()
-		b.SetBytes(int64(stored.Len()))
-		for b.Loop() {
-			_, _ = f.WriteTo(io.Discard)
-		}
-	})
-	b.Run("Load", func(b *testing.B) {
-		b.ReportAllocs()
-		b.SetBytes(int64(stored.Len()))
-		for b.Loop() {
-			_, _ = Load(bytes.NewReader(stored.Bytes()))
-		}
-	})
+	name := filepath.Join(b.TempDir(), "filter")
+	for _, bb := range []struct {
+		name string
+		run  func() error
+	}{
+		{"WriteTo/memory", func() error { _, err := f.WriteTo(io.Discard); return err }},
+		{"Load/memory", func() error { _, err := Load(bytes.NewReader(stored.Bytes())); return err }},
+		{"WriteTo/file", func() error { return writeFile(name, f) }},
+		{"Load/file", func() error { return loadFile(name) }},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(stored.Len()))
+			for b.Loop() {
+				require.NoError(b, bb.run())
+			}
+		})
+	}
+}
+
+func writeFile(name string, f *Filter) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteTo(file)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+func loadFile(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	_, err = Load(file)
+	return errors.Join(err, file.Close())
 }

@@ -10,7 +10,8 @@ import (
 
 // BenchmarkSet adds sightings of URLs that are drawn evenly, ten for each URL: no list of the latest
 // helps, so nearly all of them have to be confirmed on disk. The memory is a twentieth of the bytes
-// of the URLs.
+// of the URLs, if that is not too little. The module internal/bench has a program that does the same
+// at any size, and beside key-value stores.
 func BenchmarkSet(b *testing.B) {
 	sizes := []int{1e5, 1e6}
 	if testing.Short() {

@@ -19,6 +19,7 @@ type disk interface {
 	sync() error // makes creations, renamings and removals last
 }
 
+// A file is read and written at places, so that walks and merges need not share a position.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
@@ -54,6 +55,7 @@ func (d directory) list() (names []string, err error) {
 	return names, err
 }
 
+// sync syncs the directory itself. To sync its files is not enough: they could lose their names.
 func (d directory) sync() error {
 	f, err := os.Open(string(d))
 	if err != nil {
@@ -81,10 +83,12 @@ type writer struct {
 	err error
 }
 
+// writeSize is where larger writes are no faster any more.
 const writeSize = 256 << 10
 
 func newWriter(to file, at int64) *writer { return &writer{to: to, at: at} }
 
+// write takes a copy of b. Whether it can be written, finish tells.
 func (w *writer) write(b []byte) {
 	if len(w.buf)+len(b) > writeSize {
 		w.flush()
@@ -94,19 +98,17 @@ func (w *writer) write(b []byte) {
 
 func (w *writer) flush() {
 	if w.err == nil {
-		_, w.err = w.to.WriteAt(w.buf, w.at)
-		w.at += int64(len(w.buf))
-		w.n += int64(len(w.buf))
+		var n int
+		n, w.err = w.to.WriteAt(w.buf, w.at)
+		w.at += int64(n)
+		w.n += int64(n)
 	}
 	w.buf = w.buf[:0]
 }
 
-// finish writes what is left and makes the file last.
-func (w *writer) finish(sync bool) error {
+// finish writes what is left and returns the first error.
+func (w *writer) finish() error {
 	w.flush()
-	if w.err == nil && sync {
-		w.err = w.to.Sync()
-	}
 	return w.err
 }
 

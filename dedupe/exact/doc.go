@@ -1,7 +1,7 @@
 // Package exact remembers on disk which URLs were met, and never errs.
 //
 // A Bloom filter takes a few new URLs for old ones, whose pages are then lost. A [Set] does not. It
-// gathers sightings in bounded memory and decides about all of them in one pass over what is known:
+// gathers sightings and decides about all of them in one pass over what is known:
 //
 //	set, err := exact.Open(dir, exact.Options{})
 //	err = set.Add(link, nil) // for each link
@@ -10,12 +10,13 @@
 //		next = entry.Seq + 1 // store it with what becomes of entry.URL
 //	}
 //
-// The idea is DRUM's (Lee et al., "IRLbot: scaling to 6 billion pages and beyond", 2009). Its
-// sightings wait on disk, in buckets that fit into memory. Here they wait in memory, as one batch,
-// behind a list of the latest URLs and a Bloom filter that knows which ones are surely new.
+// The idea is DRUM's (Lee et al., "IRLbot: scaling to 6 billion pages and beyond", 2009). For answers
+// at once, put a Filter of package dedupe in front, as the example of Set does.
 //
 // # Shape
 //
+// Of a URL that waits, the fingerprint is in memory and the rest may be in a file. A list of the
+// latest URLs keeps repetitions from waiting, and a Bloom filter tells which ones are surely new.
 // Known URLs are sorted runs of fingerprints; each is twice as long as the next, or more. New URLs
 // are numbered in the order of their first sight and written to a log, with the caller's bytes.
 //
@@ -26,7 +27,7 @@
 //
 // # Concurrency
 //
-// One process at a time may open a directory. A merge keeps other calls waiting.
+// One process at a time may open a directory. A merge keeps other calls waiting; walks go on.
 //
 // # Limits
 //
@@ -36,5 +37,5 @@
 //
 // # Format
 //
-// FORMAT.md describes the files. All are checksummed.
+// FORMAT.md describes the files. Those that last are checksummed.
 package exact

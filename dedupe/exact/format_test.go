@@ -19,8 +19,9 @@ func TestFormatPage(t *testing.T) {
 	page, err := os.ReadFile("FORMAT.md")
 	require.NoError(t, err)
 	d := newMemDisk()
-	s := mustOpen(t, d, Options{})
-	s.disked.key = siphash.Key{1, 2}
+	s := mustOpen(t, d, Options{Memory: small})
+	s.key = siphash.Key{1, 2}
+	s.disked.key = s.key
 	require.NoError(t, s.Add("https://a.test/", []byte("seed")))
 	require.NoError(t, s.Add("https://a.test/b", nil))
 	require.NoError(t, s.Close())
@@ -42,7 +43,7 @@ func TestFormatPage(t *testing.T) {
 	}
 
 	// What the page shows must be readable for ever.
-	s = mustOpen(t, old, Options{})
+	s = mustOpen(t, old, Options{Memory: small})
 	require.NoError(t, s.Add("https://a.test/b", nil))
 	require.NoError(t, s.Add("https://a.test/c", nil))
 	require.NoError(t, s.Merge())

@@ -28,6 +28,8 @@ type manifest struct {
 	segments []segment // the oldest first
 }
 
+// A runSize names a run, and says how many fingerprints must be in it: one that was cut off between
+// two merges would else pass for whole.
 type runSize struct {
 	number uint64
 	count  int64
@@ -99,6 +101,15 @@ func (m *manifest) clone() *manifest {
 	return &c
 }
 
+// end returns where entries that were written after m begin in the last segment of the next manifest.
+func (m *manifest) end(next *manifest) mark {
+	last := next.segments[len(next.segments)-1]
+	if n := len(m.segments); n > 0 && m.segments[n-1].number == last.number {
+		return mark{m.next, m.segments[n-1].size}
+	}
+	return mark{m.next, segmentHeader}
+}
+
 // names returns the files that count.
 func (m *manifest) names() map[string]bool {
 	names := map[string]bool{manifestName: true}
@@ -113,7 +124,8 @@ func (m *manifest) names() map[string]bool {
 
 // isOurs reports whether a file of this name is a Set's, which may remove it if it does not count.
 func isOurs(name string) bool {
-	return name == manifestTemp || strings.HasPrefix(name, "run-") || strings.HasPrefix(name, "new-")
+	return name == manifestTemp || name == pileName ||
+		strings.HasPrefix(name, "run-") || strings.HasPrefix(name, "new-")
 }
 
 // readManifest returns nil if there is none.
@@ -137,20 +149,24 @@ func readManifest(d disk, names []string) (*manifest, error) {
 	return decodeManifest(b)
 }
 
-// write replaces the manifest on disk. After an error the old one or the new one is there.
-func (m *manifest) write(d disk, sync bool) error {
+// write replaces the manifest on disk, after it has made sure that the files last that were written
+// for it. After an error the old one or the new one is there.
+//
+// All is written before anything is synced, which may be one step for the file system then: whatever
+// is synced first takes the names and sizes of the others along.
+func (m *manifest) write(d disk, sync bool, written ...file) error {
 	f, err := d.create(manifestTemp)
 	if err != nil {
 		return fmt.Errorf("exact: create manifest: %w", err)
 	}
 	w := newWriter(f, 0)
 	w.write(m.encode())
-	err = w.finish(sync)
+	err = w.finish()
+	if err == nil && sync {
+		err = syncAll(d, append(written, f))
+	}
 	if closed := f.Close(); err == nil {
 		err = closed
-	}
-	if err == nil && sync {
-		err = d.sync() // the files that it names come first
 	}
 	if err == nil {
 		err = d.rename(manifestTemp, manifestName)
@@ -162,4 +178,14 @@ func (m *manifest) write(d disk, sync bool) error {
 		return fmt.Errorf("exact: write manifest: %w", err)
 	}
 	return nil
+}
+
+// syncAll makes files last, and their names.
+func syncAll(d disk, files []file) error {
+	for _, f := range files {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return d.sync()
 }

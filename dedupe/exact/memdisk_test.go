@@ -22,6 +22,8 @@ type memDisk struct {
 	steps   int
 	failAt  int   // step that fails; 0 for none
 	failure error // of that step, and if it is errPower, of all later ones
+	reads   int
+	badRead int // read that fails with failure; 0 for none
 }
 
 type memFile struct {
@@ -53,9 +55,13 @@ func (d *memDisk) step() error {
 func (d *memDisk) crash(random *rand.Rand) *memDisk {
 	found := newMemDisk()
 	names := maps.Clone(d.durable)
-	// Directories are journaled: changes last in their order, but not all of them.
-	for _, change := range d.changes[:random.IntN(len(d.changes)+1)] {
-		change(names)
+	// Most directories are journaled: changes last in their order, but not all of them. No standard
+	// demands the order, and so here it is kept in every other crash.
+	kept, ordered := random.IntN(len(d.changes)+1), random.IntN(2) == 0
+	for i, change := range d.changes {
+		if ordered && i < kept || !ordered && random.IntN(2) == 0 {
+			change(names)
+		}
 	}
 	for name, f := range names {
 		data := slices.Clone(f.durable)
@@ -115,8 +121,10 @@ func (d *memDisk) rename(from, to string) error {
 		return err
 	}
 	d.change(func(names map[string]*memFile) {
-		names[to] = names[from]
-		delete(names, from)
+		if f, found := names[from]; found {
+			names[to] = f
+			delete(names, from)
+		}
 	})
 	return nil
 }
@@ -150,6 +158,9 @@ func (d *memDisk) sync() error {
 func (f *memFile) ReadAt(b []byte, at int64) (int, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
+	if f.disk.reads++; f.disk.reads == f.disk.badRead {
+		return 0, f.disk.failure
+	}
 	if at >= int64(len(f.data)) {
 		return 0, io.EOF
 	}

@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
+	"math/bits"
 	"slices"
-	"sort"
 )
 
 // A fingerprint stands for a URL. Narrow ones leave the second word 0.
@@ -17,6 +18,11 @@ func (f fingerprint) compare(g fingerprint) int {
 		return c
 	}
 	return cmp.Compare(f[1], g[1])
+}
+
+// less is compare below zero, in little code that can be inlined.
+func (f fingerprint) less(g fingerprint) bool {
+	return f[0] < g[0] || f[0] == g[0] && f[1] < g[1]
 }
 
 // These constants are on disk. Do not change them; add a version.
@@ -35,7 +41,7 @@ type run struct {
 	count  int64
 	width  int // bytes of a fingerprint on disk, 8 or 16
 	file   file
-	firsts []fingerprint // of each block
+	firsts []fingerprint // of each block, to leave out those in which nothing is looked for
 }
 
 func runName(number uint64) string { return fmt.Sprintf("run-%08d", number) }
@@ -118,6 +124,7 @@ func (r *runReader) block(n int64) ([]byte, error) {
 	return b, nil
 }
 
+// load reads a block and those behind it, as many as are to be read at once.
 func (r *runReader) load(n int64) error {
 	last := min(n+r.ahead, r.blocks()) - 1
 	size := r.offset(last) + int64(r.blockBytes(last)) + blockChecksum - r.offset(n)
@@ -144,6 +151,8 @@ func openRun(d disk, number uint64, width int, visit func(fingerprint)) (*run, e
 	return r, nil
 }
 
+// readAll checks all there is to a run, and not only its checksums: a run that was forged, or written
+// by a program with an error, must not make merges lose URLs.
 func (r *run) readAll(visit func(fingerprint)) error {
 	head := make([]byte, runHeader)
 	if err := readFull(r.file, r.name(), head, 0); err != nil {
@@ -199,6 +208,7 @@ type runWriter struct {
 	written int64
 }
 
+// createRun makes room for nothing yet: a disk that is too full for the run is found by finish.
 func createRun(d disk, number uint64, width int, count int64) (*runWriter, error) {
 	r := &run{number: number, width: width, count: count}
 	var err error
@@ -210,6 +220,7 @@ func createRun(d disk, number uint64, width int, count int64) (*runWriter, error
 	return w, nil
 }
 
+// add takes fingerprints in ascending order.
 func (w *runWriter) add(f fingerprint) {
 	if len(w.block) == 0 {
 		w.firsts = append(w.firsts, f)
@@ -231,52 +242,82 @@ func (w *runWriter) endBlock() {
 	w.written++
 }
 
-func (w *runWriter) finish(sync bool) error {
+func (w *runWriter) finish() error {
 	if len(w.block) > 0 {
 		w.endBlock()
 	}
-	if err := w.to.finish(sync); err != nil {
+	if err := w.to.finish(); err != nil {
 		return fmt.Errorf("exact: write %s: %w", w.name(), err)
 	}
 	return nil
 }
 
-// dropKnown returns the sightings that are not in the run. Those that are surely new are not looked
-// for. It requires that they are sorted.
-func (r *run) dropKnown(all []sighting, bytes *int64) ([]sighting, error) {
+// dropKnown returns the sightings that are not in the run. Those that are new for sure are not
+// looked for. It requires that they are sorted by fingerprint, and moves them within all.
+func (r *run) dropKnown(all []sighting, bytes *int64) (unknown []sighting, err error) {
 	uncertain := int64(0)
 	for i := range all {
-		if !all[i].isNew {
+		if !all[i].isNew() {
 			uncertain++
 		}
 	}
 	// Blocks are read ahead if most of them will be needed.
 	reader := newRunReader(r, 2*uncertain*maxAhead/(r.blocks()+1), bytes)
-	kept := all[:0]
-	for block := int64(0); len(all) > 0; all = all[1:] {
-		known := false
-		if s := all[0]; !s.isNew {
-			for block+1 < int64(len(r.firsts)) && r.firsts[block+1].compare(s.print) <= 0 {
-				block++
-			}
-			b, err := reader.block(block)
-			if err != nil {
+	unknown = all[:0]
+	var b []byte // what is left of the block
+	block, end := int64(-1), fingerprint{}
+	for _, s := range all {
+		if s.isNew() {
+			unknown = append(unknown, s)
+			continue
+		}
+		print := s.print()
+		if block < 0 || !print.less(end) {
+			block, end = r.find(print, block)
+			if b, err = reader.block(block); err != nil {
 				return nil, err
 			}
-			known = r.holds(b, s.print)
 		}
-		if !known {
-			kept = append(kept, all[0])
+		b = r.skip(b, print)
+		if len(b) == 0 || r.decode(b, 0) != print {
+			unknown = append(unknown, s)
 		}
 	}
-	return kept, nil
+	return unknown, nil
 }
 
-// holds searches a block.
-func (r *run) holds(b []byte, f fingerprint) bool {
-	n := len(b) / r.width
-	i := sort.Search(n, func(i int) bool { return r.decode(b, i).compare(f) >= 0 })
-	return i < n && r.decode(b, i) == f
+// find returns the block in which f must be, if it is in the run, and where the next one begins. It
+// looks from a block on that does not lie behind it.
+func (r *run) find(f fingerprint, from int64) (block int64, end fingerprint) {
+	last := int64(len(r.firsts)) - 1
+	for block = max(from, 0); block < last; block++ {
+		if end = r.firsts[block+1]; f.less(end) {
+			return block, end
+		}
+	}
+	return last, fingerprint{math.MaxUint64, math.MaxUint64}
+}
+
+// skip drops the fingerprints below f from the start of a block. There are some ten of them if a
+// batch is as large as it should be, so that nothing is won by searching. Counting how many of a few
+// are below f takes no decisions, which the processor could only guess.
+func (r *run) skip(b []byte, f fingerprint) []byte {
+	const few = 8
+	for leap := few * r.width; len(b) >= leap; {
+		below := uint64(0)
+		for at := 0; at < leap; at += r.width {
+			_, borrow := bits.Sub64(binary.BigEndian.Uint64(b[at:]), f[0], 0)
+			below += borrow
+		}
+		b = b[int(below)*r.width:]
+		if below < few {
+			break
+		}
+	}
+	for len(b) > 0 && r.decode(b, 0).less(f) {
+		b = b[r.width:]
+	}
+	return b
 }
 
 // A cursor walks through a run.
@@ -318,15 +359,15 @@ func (w *runWriter) mergeRuns(runs []*run, news []sighting, bytes *int64) error 
 	for {
 		var least *cursor
 		for _, c := range cursors {
-			if !c.done && (least == nil || c.print.compare(least.print) < 0) {
+			if !c.done && (least == nil || c.print.less(least.print)) {
 				least = c
 			}
 		}
 		switch {
 		case least == nil && len(news) == 0:
 			return nil
-		case least == nil || len(news) > 0 && news[0].print.compare(least.print) < 0:
-			w.add(news[0].print)
+		case least == nil || len(news) > 0 && news[0].print().less(least.print):
+			w.add(news[0].print())
 			news = news[1:]
 		default:
 			w.add(least.print)

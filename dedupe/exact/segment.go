@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"sort"
 )
 
 // An Entry is a URL at its first sight.
@@ -19,6 +20,9 @@ const (
 	segmentHeader = 8 + 8 + 4 // magic, first number, checksum
 	recordFrame   = 4 + 4     // size before, checksum after
 )
+
+// maxUvarint is the bytes of a length below MaxEntry.
+const maxUvarint = 3
 
 // maxSegment is where the next batch begins a segment of its own.
 const maxSegment = 64 << 20
@@ -39,13 +43,11 @@ func (s segment) header() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// appendRecord appends an entry as it is stored: its size, its contents as a sighting has them, and
-// a checksum that includes the number, so that no entry can be taken for another.
-func appendRecord(dst []byte, seq uint64, contents []byte) []byte {
-	start := len(dst)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(contents)))
-	dst = append(dst, contents...)
-	return binary.LittleEndian.AppendUint32(dst, recordChecksum(seq, dst[start:]))
+// appendRecord appends an entry as it is stored: its size and its contents, which are an item of the
+// pile, and a checksum that includes the number, so that no entry can be taken for another.
+func appendRecord(dst []byte, seq uint64, item []byte) []byte {
+	dst = append(dst, item...)
+	return binary.LittleEndian.AppendUint32(dst, recordChecksum(seq, item))
 }
 
 func recordChecksum(seq uint64, b []byte) uint32 {
@@ -61,9 +63,11 @@ func appendContents(dst []byte, url string, data []byte) []byte {
 	return append(dst, data...)
 }
 
+// parseContents undoes appendContents. It takes no length that is written with more bytes than it
+// needs.
 func parseContents(b []byte) (url string, data []byte, ok bool) {
 	n, width := binary.Uvarint(b)
-	if width <= 0 || n > uint64(len(b)-width) {
+	if width <= 0 || width > 1 && b[width-1] == 0 || n > uint64(len(b)-width) {
 		return "", nil, false
 	}
 	b = b[width:]
@@ -71,6 +75,50 @@ func parseContents(b []byte) (url string, data []byte, ok bool) {
 		data = b[n:]
 	}
 	return string(b[:n]), data, true
+}
+
+// A mark says where in a segment an entry begins.
+type mark struct {
+	seq uint64
+	at  int64
+}
+
+// marks are where the batches of one segment begin. A caller who asks after each merge for what is
+// new finds it by them, without a walk through all that came before. They are kept in memory alone,
+// and only for the last segment.
+type marks struct {
+	segment uint64 // its number
+	all     []mark
+}
+
+// maxMarks bounds them. Half of more are as good, at twice the way to the entry.
+const maxMarks = 1024
+
+// add takes a mark behind all others of its segment.
+func (m *marks) add(segment uint64, added mark) {
+	if segment != m.segment {
+		m.segment, m.all = segment, nil
+	}
+	if len(m.all) == maxMarks {
+		for i := range maxMarks / 2 {
+			m.all[i] = m.all[2*i]
+		}
+		m.all = m.all[:maxMarks/2]
+	}
+	m.all = append(m.all, added)
+}
+
+// before returns the last mark of a segment that does not lie behind an entry.
+func (m *marks) before(s segment, seq uint64) mark {
+	start := mark{s.first, segmentHeader}
+	if s.number != m.segment {
+		return start
+	}
+	i := sort.Search(len(m.all), func(i int) bool { return m.all[i].seq > seq })
+	if i == 0 {
+		return start
+	}
+	return m.all[i-1]
 }
 
 // A segmentReader reads the entries of a segment in order.
@@ -83,13 +131,14 @@ type segmentReader struct {
 	seq   uint64
 }
 
+// openSegment checks the header. What lies behind s.size is not looked at.
 func openSegment(d disk, s segment) (*segmentReader, error) {
 	f, err := d.open(s.name())
 	if err != nil {
 		return nil, fmt.Errorf("exact: open segment: %w", err)
 	}
-	r := &segmentReader{segment: s, file: f, seq: s.first}
-	head, err := r.peek(segmentHeader)
+	head := make([]byte, segmentHeader)
+	err = readFull(f, s.name(), head, 0)
 	if err == nil && string(head) != string(s.header()) {
 		err = &CorruptError{s.name(), 0, "wrong header"}
 	}
@@ -97,9 +146,11 @@ func openSegment(d disk, s segment) (*segmentReader, error) {
 		_ = f.Close() // the first error says more
 		return nil, err
 	}
-	r.start += segmentHeader
-	return r, nil
+	return &segmentReader{segment: s, file: f, at: segmentHeader, seq: s.first}, nil
 }
+
+// skip goes to a mark of the segment before anything is read.
+func (r *segmentReader) skip(to mark) { r.at, r.seq = to.at, to.seq }
 
 // offset returns where the next record begins.
 func (r *segmentReader) offset() int64 { return r.at + int64(r.start) }

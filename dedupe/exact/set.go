@@ -1,13 +1,15 @@
 package exact
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
-	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 )
 
@@ -22,18 +24,24 @@ var (
 // MaxEntry bounds the bytes of a URL and its data.
 const MaxEntry = 1 << 16
 
+// maxPile bounds the bytes of what waits, as a multiple of Memory. It allows for URLs of 350 bytes,
+// and less can then wait if they are longer.
+const maxPile = 8
+
 // DefaultMemory is what a zero Memory stands for, and MinMemory what less is raised to.
 const (
 	DefaultMemory = 64 << 20
-	MinMemory     = 1 << 20
+	MinMemory     = 2 << 20
 )
 
 // Options are what a [Set] may use. The zero Options is fine for tens of millions of URLs.
 type Options struct {
-	// Memory bounds the memory in bytes: a quarter for the Bloom filter, an eighth for the list
-	// of the latest URLs, and the rest for sightings that wait. 0 means DefaultMemory. The time for
-	// a URL grows with the ratio of what is on disk to it. A twentieth of the URLs' bytes is fine.
-	// The buffers of a merge come on top, 0.3 MB for each run, and 0.1 % of the bytes on disk.
+	// Memory bounds the memory in bytes: a quarter is for the Bloom filter, a sixteenth for the
+	// list of the latest URLs, another one for URLs that wait, and the rest for the fingerprints
+	// of those. 0 means DefaultMemory. The time for a URL grows with the ratio of what is on disk
+	// to it; a twentieth of the URLs' bytes is fine. The buffers of a merge come on top, 0.3 MB
+	// for each run, and 0.1 % of the bytes on disk. URLs that wait and find no room in memory go
+	// to a file, of up to eight times Memory.
 	Memory int64
 
 	// Wide makes fingerprints of 128 bits. false means 64 bits. It counts when a Set is created,
@@ -51,16 +59,19 @@ type Set struct {
 	disk    disk
 	options Options
 
-	mu     sync.Mutex
-	disked *manifest
-	runs   []*run // the longest first, as in disked
-	batch  batch
-	recent recent        // in the batch, or on disk
-	filter *layers.Layer // of all in the batch and on disk
-	file   uint64        // number of the latest file
-	broken bool          // the last merge failed
-	closed bool
-	stats  Stats
+	mu      sync.Mutex
+	disked  *manifest
+	runs    []*run // the longest first, as in disked
+	key     siphash.Key
+	waiting []sighting // the capacity is fixed
+	pile    pile       // their URLs
+	recent  recent     // waiting, or on disk
+	filter  filter     // of all on disk
+	file    uint64     // number of the latest file
+	marks   marks      // in the last segment
+	broken  bool       // the last merge failed
+	closed  bool
+	stats   Stats
 
 	segmentSize int64 // from which the next segment begins
 }
@@ -71,17 +82,13 @@ type Stats struct {
 	Waiting  int    // sightings that the next merge decides about
 	Added    int64  // calls of Add
 	Recent   int64  // of Added, those that the list of the latest caught
-	New      int64  // of the others, those that the Bloom filter knew to be new
+	New      int64  // URLs that the Bloom filter alone knew to be new
 	Merges   int64
 	Runs     int
 	Read     int64 // bytes from disk by merges
-	Written  int64 // bytes to disk by merges
+	Written  int64 // bytes to disk by merges, and of what waits
 	DiskSize int64 // bytes of fingerprints and of entries that are not trimmed
 }
-
-// filterRate is the share of new URLs that must be looked up on disk, as long as the filter is
-// large enough. To look them up costs little, as most of the others are.
-const filterRate = 0.01
 
 // Open opens the Set in a directory, which it makes if there is none. It reads all fingerprints,
 // which takes about a second for a gigabyte, and refuses what is damaged with a [CorruptError].
@@ -89,19 +96,23 @@ func Open(dir string, o Options) (*Set, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("exact: make directory: %w", err)
 	}
-	return open(directory(dir), o)
-}
-
-func open(d disk, o Options) (*Set, error) {
 	if o.Memory <= 0 {
 		o.Memory = DefaultMemory
 	}
 	o.Memory = max(o.Memory, MinMemory)
-	s := &Set{disk: d, options: o, segmentSize: maxSegment}
-	s.batch.init(o.Memory - o.Memory/4 - o.Memory/8)
-	s.recent = newRecent(o.Memory / 8)
-	oneKey, _ := layers.Size(1e6, filterRate)
-	s.filter = layers.New(float64(o.Memory/4)*8*1e6/float64(oneKey), filterRate)
+	return open(directory(dir), o)
+}
+
+// open is Open for any disk, and for any memory above 0.
+func open(d disk, o Options) (*Set, error) {
+	s := &Set{
+		disk: d, options: o, segmentSize: maxSegment,
+		waiting: make([]sighting, 0, max(o.Memory*5/8/sightingBytes, 1)),
+		recent:  newRecent(o.Memory / 16),
+		filter:  newFilter(o.Memory / 4),
+	}
+	latest := make([]byte, 0, max(o.Memory/16, maxItem))
+	s.pile = pile{disk: d, latest: latest, written: &s.stats.Written}
 	if err := s.load(); err != nil {
 		_ = s.closeRuns() // the first error says more
 		return nil, err
@@ -131,6 +142,12 @@ func (s *Set) load() error {
 	if s.disked.width != s.options.width() {
 		return ErrOptions
 	}
+	s.key = s.disked.key
+	if !s.options.NoSync {
+		if err := s.settle(); err != nil {
+			return err
+		}
+	}
 	count := s.disked.names()
 	for _, name := range names {
 		if isOurs(name) && !count[name] {
@@ -145,18 +162,39 @@ func (s *Set) load() error {
 // create makes an empty Set. Files without a manifest are the rest of something that was lost.
 func (s *Set) create(names []string) error {
 	for _, name := range names {
-		if isOurs(name) && name != manifestTemp {
+		if isOurs(name) && name != manifestTemp && name != pileName {
 			return &CorruptError{name, 0, "there is no MANIFEST beside it"}
 		}
 	}
-	s.disked = &manifest{key: siphash.NewKey(), width: s.options.width()}
+	s.key = siphash.NewKey()
+	s.disked = &manifest{key: s.key, width: s.options.width()}
 	return s.disked.write(s.disk, !s.options.NoSync)
 }
 
+// settle makes what was found last. A process that was killed, or that did not sync, may have left
+// the disk behind. A merge that has nothing to write would then promise what is not there.
+func (s *Set) settle() error {
+	for _, name := range slices.Sorted(maps.Keys(s.disked.names())) {
+		f, err := s.disk.open(name)
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("exact: sync %s: %w", name, err)
+		}
+	}
+	if err := s.disk.sync(); err != nil {
+		return fmt.Errorf("exact: sync directory: %w", err)
+	}
+	return nil
+}
+
+// loadFiles opens the runs and checks them, and checks of the segments that they are long enough:
+// their entries are checked by those who walk through them.
 func (s *Set) loadFiles() error {
 	for _, size := range s.disked.runs {
 		r, err := openRun(s.disk, size.number, s.disked.width, func(f fingerprint) {
-			s.filter.Add(f[0])
+			s.filter.addNew(f)
 		})
 		if err != nil {
 			return err
@@ -194,39 +232,47 @@ func (s *Set) Add(url string, data []byte) error {
 	if len(url)+len(data) > MaxEntry-maxUvarint {
 		return ErrTooLarge
 	}
+	print := s.fingerprint(url) // takes the longest, and needs no lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
-	print := s.fingerprint(url)
 	if s.recent.meet(print) {
 		s.stats.Added++
 		s.stats.Recent++
 		return nil
 	}
-	if !s.batch.fits(len(url) + len(data)) {
+	if err := s.await(print, url, data); err != nil {
+		s.recent.forget(print) // or the caller's next try would pass for a repetition
+		return err
+	}
+	s.stats.Added++
+	return nil
+}
+
+// await adds a sighting to those that wait, after a merge if there is no room for it.
+func (s *Set) await(print fingerprint, url string, data []byte) error {
+	full := len(s.waiting) == cap(s.waiting)
+	if full || s.pile.size()+itemSize(url, data) > maxPile*s.options.Memory {
 		if err := s.merge(); err != nil {
-			s.recent.forget(print)
 			return err
 		}
 	}
-	s.stats.Added++
-	isNew := !s.filter.Test(print[0])
-	if isNew {
-		s.stats.New++
-		s.filter.Add(print[0])
+	place, err := s.pile.add(url, data)
+	if err != nil {
+		return err
 	}
-	s.batch.add(print, isNew, url, data)
+	s.waiting = append(s.waiting, newSighting(print, place))
 	return nil
 }
 
 // fingerprint never returns the zero fingerprint, which stands for none.
 func (s *Set) fingerprint(url string) (f fingerprint) {
 	if s.options.Wide {
-		f[0], f[1] = s.disked.key.Sum128(url)
+		f[0], f[1] = s.key.Sum128(url)
 	} else {
-		f[0] = s.disked.key.Sum64(url)
+		f[0] = s.key.Sum64(url)
 	}
 	if f == (fingerprint{}) {
 		f[0] = 1
@@ -247,11 +293,16 @@ func (s *Set) Merge() error {
 
 // Entries returns an iterator over the entries with a number of from and above, in order. It shows
 // the merges that were done when it began. An error is yielded once, with a zero Entry, and ends
-// the walk; it is [ErrTrimmed] if from was trimmed. Each Entry is the caller's to keep.
+// the walk; it is [ErrTrimmed] if from was trimmed. Each Entry is the caller's to keep. To ask for
+// what is new after each merge takes no walk through what is old.
 func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s.mu.Lock()
 		disked, closed := s.disked, s.closed // no manifest is changed once it is in use
+		var start mark
+		if n := len(disked.segments); n > 0 {
+			start = s.marks.before(disked.segments[n-1], from)
+		}
 		s.mu.Unlock()
 		switch {
 		case closed:
@@ -262,24 +313,30 @@ func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
 			return
 		}
 		for i, segment := range disked.segments {
-			if i+1 < len(disked.segments) && disked.segments[i+1].first <= from {
+			first := mark{segment.first, segmentHeader}
+			switch {
+			case i+1 == len(disked.segments):
+				first = start
+			case disked.segments[i+1].first <= from:
 				continue
 			}
-			if !walk(s.disk, segment, from, yield) {
+			if !walk(s.disk, segment, first, from, yield) {
 				return
 			}
 		}
 	}
 }
 
-// walk yields the entries of one segment and reports whether to go on.
-func walk(d disk, s segment, from uint64, yield func(Entry, error) bool) bool {
+// walk yields the entries of one segment, from a number and not before a mark, and reports whether
+// to go on.
+func walk(d disk, s segment, start mark, from uint64, yield func(Entry, error) bool) bool {
 	r, err := openSegment(d, s)
 	if err != nil {
 		yield(Entry{}, err)
 		return false
 	}
 	defer r.file.Close()
+	r.skip(start)
 	for r.more() {
 		entry, err := r.next(from)
 		if err != nil {
@@ -321,7 +378,7 @@ func (s *Set) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := s.stats
-	stats.Waiting = len(s.batch.sightings)
+	stats.Waiting = len(s.waiting)
 	stats.Runs = len(s.runs)
 	for _, r := range s.runs {
 		stats.URLs += uint64(r.count)
@@ -343,10 +400,7 @@ func (s *Set) Close() error {
 	}
 	err := s.merge()
 	s.closed = true
-	if closed := s.closeRuns(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, s.closeRuns(), s.pile.remove())
 }
 
 func (s *Set) closeRuns() (err error) {

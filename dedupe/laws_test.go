@@ -1,0 +1,205 @@
+package dedupe_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+)
+
+// spellings are ways to write a canonical URL differently without making it another one, by the URL
+// Standard. Each takes the scheme, the host with its port, and the rest.
+var spellings = []struct {
+	name  string
+	spell func(scheme, host, rest string) (string, string, string)
+}{
+	{"upper case", func(scheme, host, rest string) (string, string, string) {
+		return strings.ToUpper(scheme), strings.ToUpper(host), rest
+	}},
+	{"default port", func(scheme, host, rest string) (string, string, string) {
+		port := map[string]string{"http": ":80", "https": ":443"}[strings.ToLower(scheme)]
+		if hasPort(host) {
+			port = ""
+		}
+		return scheme, host + port, rest
+	}},
+	{"zeros before the port", func(scheme, host, rest string) (string, string, string) {
+		if hasPort(host) {
+			colon := strings.LastIndexByte(host, ':')
+			host = host[:colon] + ":00" + host[colon+1:]
+		}
+		return scheme, host, rest
+	}},
+	{"an escape in the name", func(scheme, host, rest string) (string, string, string) {
+		if c := host[0]; 'a' <= c && c <= 'z' {
+			host = "%" + string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]) + host[1:]
+		}
+		return scheme, host, rest
+	}},
+	{"user name and password", func(scheme, host, rest string) (string, string, string) {
+		return scheme, "u:p@:@" + host, rest
+	}},
+	{"more slashes", func(scheme, host, rest string) (string, string, string) {
+		return scheme, "//" + host, rest
+	}},
+	{"backslashes", func(scheme, host, rest string) (string, string, string) {
+		path, query, found := strings.Cut(rest, "?")
+		path = strings.ReplaceAll(path, "/", `\`)
+		if found {
+			path += "?" + query
+		}
+		return scheme, `\` + host, path
+	}},
+	{"dot segments", func(scheme, host, rest string) (string, string, string) {
+		return scheme, host, "/./x/%2E." + rest
+	}},
+	{"fragment", func(scheme, host, rest string) (string, string, string) {
+		return scheme, host, rest + "#a?b#c"
+	}},
+	{"spaces around", func(scheme, host, rest string) (string, string, string) {
+		return " \x00\n" + scheme, host, rest + "\r \x1f"
+	}},
+	{"line breaks within", func(scheme, host, rest string) (string, string, string) {
+		middle := len(rest) / 2
+		return scheme[:1] + "\n" + scheme[1:], "\t" + host, rest[:middle] + "\r\n\t" + rest[middle:]
+	}},
+}
+
+func hasPort(host string) bool {
+	return strings.LastIndexByte(host, ':') > strings.LastIndexByte(host, ']')
+}
+
+// respelled applies the spellings whose bits are set, one after the other.
+func respelled(url string, choice uint16) string {
+	scheme, rest, _ := strings.Cut(url, "://")
+	end := strings.IndexByte(rest, '/')
+	host, rest := rest[:end], rest[end:]
+	for i, s := range spellings {
+		if choice>>i&1 != 0 {
+			scheme, host, rest = s.spell(scheme, host, rest)
+		}
+	}
+	return scheme + "://" + host + rest
+}
+
+func TestSpellingsOfOneURL(t *testing.T) {
+	for _, url := range []string{
+		"https://www.example.test/a/b?c=d&e",
+		"http://192.0.2.1:8080/?",
+		"https://[2001:db8::1]/%7E/~",
+		"http://xn--bcher-kva.test:81/%C3%BC",
+		"http://a/",
+	} {
+		for i, s := range spellings {
+			got, err := dedupe.Canonical(respelled(url, 1<<i))
+			require.NoError(t, err, s.name)
+			require.Equal(t, url, got, s.name)
+		}
+	}
+}
+
+// FuzzSpellings writes any URL in any combination of ways.
+func FuzzSpellings(f *testing.F) {
+	f.Add("https://www.example.test/a/b?c=d&e", uint16(0x7ff))
+	f.Add("http://[::1]:8080/..?/../", uint16(0x155))
+	f.Add("http://1.2.3:80/a|b?c|d#e|f", uint16(0x2aa))
+	f.Fuzz(func(t *testing.T, in string, choice uint16) {
+		url, err := dedupe.Canonical(in)
+		if err != nil {
+			t.Skip()
+		}
+		spelled := respelled(url, choice)
+		if got, err := dedupe.Canonical(spelled); err != nil || got != url {
+			t.Errorf("%q is canonical, but %q becomes %q, %v", url, spelled, got, err)
+		}
+	})
+}
+
+// FuzzParamsThatGo puts parameters that the steps drop anywhere into a query. That must change
+// nothing, and neither must the order of parameters if it is made to.
+func FuzzParamsThatGo(f *testing.F) {
+	f.Add("https://a.test/?b=1&a=2&a=1", uint8(1))
+	f.Add("https://a.test/x", uint8(0))
+	f.Add("https://a.test/?&&=&PHPSESSID", uint8(2))
+	dropped := []string{"utm_source=x", "GCLID=1", "phpsessid=1", "sid=0123456789abcdef", "mine", "mtm_="}
+	steps := dedupe.Steps{DropTracking: true, DropSessions: true, DropParams: []string{"Mine"}}
+	f.Fuzz(func(t *testing.T, in string, at uint8) {
+		url, err := dedupe.Canonical(in)
+		path, query, found := strings.Cut(url, "?")
+		if err != nil || found && query == "" || len(url)+50 > dedupe.MaxLength {
+			t.Skip() // a query that is empty stays, but one that has become empty goes
+		}
+		var params []string
+		if found {
+			params = strings.Split(query, "&")
+		}
+		place := int(at) % (len(params) + 1)
+		more := slices.Insert(slices.Clone(params), place, dropped[int(at)%len(dropped)])
+		want, err1 := steps.Canonical(url)
+		got, err2 := steps.Canonical(path + "?" + strings.Join(more, "&"))
+		if err1 != nil || err2 != nil || got != want {
+			t.Errorf("%q becomes %q, but with %q %q: %v, %v", url, want, more, got, err1, err2)
+		}
+
+		// Parameters of one name must keep their order, so only whole names change places.
+		slices.SortStableFunc(params, func(a, b string) int { return -compareNames(a, b) })
+		sorted := steps
+		sorted.SortParams = true
+		want, err1 = sorted.Canonical(url)
+		got, err2 = sorted.Canonical(path + "?" + strings.Join(params, "&"))
+		if found && (err1 != nil || err2 != nil || got != want) {
+			t.Errorf("%q becomes %q, but as %q %q: %v, %v", url, want, params, got, err1, err2)
+		}
+	})
+}
+
+func compareNames(a, b string) int {
+	a, _, _ = strings.Cut(a, "=")
+	b, _, _ = strings.Cut(b, "=")
+	return strings.Compare(a, b)
+}
+
+// FuzzPartsAgree compares what Host, Site and SURT say about one URL.
+func FuzzPartsAgree(f *testing.F) {
+	f.Add("https://www.news.example.co.uk:8443/today?a)b,c")
+	f.Add("http://[2001:db8::1]:81/")
+	f.Add("http://example.com./")
+	f.Add("http://192.0.2.1/")
+	f.Add("http://a..b/")
+	f.Fuzz(func(t *testing.T, in string) {
+		url, err := dedupe.Canonical(in)
+		if err != nil {
+			t.Skip()
+		}
+		host, site, key := dedupe.Host(url), dedupe.Site(url), dedupe.SURT(url)
+		if strings.ContainsAny(host, ",)") {
+			t.Skip() // no name that is in use
+		}
+		bare := strings.TrimSuffix(host, ".")
+		if bare != site && !strings.HasSuffix(bare, "."+site) {
+			t.Errorf("%q has host %q and site %q", url, host, site)
+		}
+		_, rest, _ := strings.Cut(url, "://")
+		path := rest[strings.IndexByte(rest, '/'):]
+		reversed, found := strings.CutSuffix(key, ")"+path)
+		name, _, _ := strings.Cut(reversed, ":")
+		labels := strings.Split(name, ",")
+		slices.Reverse(labels)
+		isName := !strings.Contains(host, ":") && strings.Join(labels, ".") == bare
+		isAddress := strings.HasPrefix(reversed, host) || strings.HasPrefix(reversed, "["+host+"]")
+		if !found || !isName && !isAddress {
+			t.Errorf("%q has host %q and key %q", url, host, key)
+		}
+		other := "http" + strings.TrimPrefix(strings.TrimPrefix(url, "http"), "s")
+		if again := dedupe.SURT(other); again != key {
+			t.Errorf("%q has key %q, but %q has %q", url, key, other, again)
+		}
+		siteKey := strings.TrimSuffix(dedupe.SURT("http://"+site+"./"), ")/")
+		if len(labels) > 1 && !strings.HasPrefix(key, siteKey) {
+			t.Errorf("%q has key %q, its site %q", url, key, siteKey)
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package dedupe_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// wptClasses part the cases of the URL Standard's suite by how much of each applies to Canonical,
+// and say why. The numbers are those of the suite that the test data has, and none is left over.
+var wptClasses = []struct {
+	reason string
+	in     func(wptCase) bool
+	check  func(*testing.T, wptCase)
+	want   int
+}{
+	{
+		"all of it: absolute, http or https",
+		func(c wptCase) bool { return !c.Failure && c.isWeb() && c.Base == "" },
+		func(t *testing.T, c wptCase) { c.requireCanonical(t, c.Input, c.Href) }, 133,
+	},
+	{
+		"all of it: absolute and no URL",
+		func(c wptCase) bool { return c.Failure && c.Base == "" && c.RelativeTo == "" },
+		func(t *testing.T, c wptCase) { c.requireInvalid(t) }, 188,
+	},
+	{
+		"that it is refused: no crawler fetches the scheme",
+		func(c wptCase) bool { return !c.Failure && !c.isWeb() },
+		func(t *testing.T, c wptCase) {
+			_, err := dedupe.Canonical(c.Href)
+			require.ErrorIs(t, err, dedupe.ErrScheme, "%q", c.Href)
+		}, 377,
+	},
+	{
+		"the result: Canonical takes no base, so the input is resolved before",
+		func(c wptCase) bool { return !c.Failure && c.isWeb() && c.Base != "" },
+		func(t *testing.T, c wptCase) { c.requireCanonical(t, c.resolved(t), c.Href) }, 114,
+	},
+	{
+		"that it is refused: without its base, too, it is no http or https URL",
+		func(c wptCase) bool { return c.Failure && (c.Base != "" || c.RelativeTo != "") },
+		func(t *testing.T, c wptCase) {
+			got, err := dedupe.Canonical(c.Input)
+			require.Error(t, err, "%q gave %q", c.Input, got)
+		}, 79,
+	},
+}
+
+// wptFilesLeftOut are the suite's other files, with the reason.
+var wptFilesLeftOut = []struct{ reason, names string }{
+	{
+		"a canonical URL is a string that nobody sets parts of",
+		"setters_tests.json ada_extra_setters_tests.json",
+	},
+	{
+		"run by the tests of internal/weburl, as they are about host names and other encodings",
+		"toascii.json IdnaTestV2.json IdnaTestV2-removed.json percent-encoding.json",
+	},
+	{"a check that the URL Standard leaves out", "verifydnslength_tests.json"},
+	{
+		"another standard, URL Pattern",
+		"urlpatterntestdata.json urlpattern-compare-test-data.json urlpattern-generate-test-data.json",
+	},
+}
+
+// TestWebPlatformTests runs each case as far as it applies.
+func TestWebPlatformTests(t *testing.T) {
+	counts := make([]int, len(wptClasses))
+	for _, c := range readWPT(t, "urltestdata.json") {
+		classes := 0
+		for i, class := range wptClasses {
+			if class.in(c) {
+				classes++
+				counts[i]++
+				class.check(t, c)
+			}
+		}
+		require.Equal(t, 1, classes, "%+v", c)
+	}
+	for i, class := range wptClasses {
+		t.Logf("%3d cases: %s", counts[i], class.reason)
+		assert.Equal(t, class.want, counts[i], class.reason)
+	}
+	for _, left := range wptFilesLeftOut {
+		t.Logf("left out: %s: %s", left.reason, left.names)
+		for name := range strings.FieldsSeq(left.names) {
+			readData(t, "suites/wpt-url/"+name) // or the list is out of date
+		}
+	}
+}
+
+// TestMoreURLTests runs the files of the same format. What fails for its base alone is left out.
+func TestMoreURLTests(t *testing.T) {
+	for name, want := range map[string]int{
+		"ada_extra_urltestdata.json":       27,
+		"ada_long_urltestdata.json":        1,
+		"urltestdata-javascript-only.json": 1,
+	} {
+		checked := 0
+		for _, c := range readWPT(t, name) {
+			if _, err := weburl.Parse(c.Base, nil); c.Base != "" && err != nil {
+				continue
+			}
+			for _, class := range wptClasses {
+				if class.in(c) {
+					class.check(t, c)
+					checked++
+				}
+			}
+		}
+		assert.Equal(t, want, checked, name)
+	}
+}
+
+// wptCase is one entry of web-platform-tests' urltestdata.json.
+type wptCase struct {
+	Input, Base, RelativeTo                          string
+	Href, Protocol, Host, Hostname, Pathname, Search string
+	Failure                                          bool
+}
+
+func (c wptCase) isWeb() bool { return c.Protocol == "http:" || c.Protocol == "https:" }
+
+// canonical is the wanted form, made of the parts that the suite gives.
+func (c wptCase) canonical() string {
+	search := c.Search
+	if beforeFragment, _, _ := strings.Cut(c.Href, "#"); strings.HasSuffix(beforeFragment, "?") {
+		search = "?" // an empty query, which the suite shows in href only
+	}
+	return c.Protocol + "//" + c.Host + c.Pathname + search
+}
+
+func (c wptCase) requireCanonical(t *testing.T, inputs ...string) {
+	t.Helper()
+	for _, input := range inputs {
+		got, err := dedupe.Canonical(input)
+		require.NoError(t, err, "%q", input)
+		require.Equal(t, c.canonical(), got, "%q", input)
+		require.Equal(t, strings.Trim(c.Hostname, "[]"), dedupe.Host(got))
+	}
+}
+
+func (c wptCase) requireInvalid(t *testing.T) {
+	t.Helper()
+	_, err := dedupe.Canonical(c.Input)
+	require.ErrorIs(t, err, dedupe.ErrInvalid, "%q", c.Input)
+}
+
+// resolved is what a scanner of links makes of the input.
+func (c wptCase) resolved(t *testing.T) string {
+	t.Helper()
+	base, err := weburl.Parse(c.Base, nil)
+	require.NoError(t, err)
+	u, err := weburl.Parse(c.Input, &base)
+	require.NoError(t, err)
+	return u.String()
+}
+
+func readWPT(t *testing.T, name string) []wptCase {
+	t.Helper()
+	var entries []json.RawMessage
+	require.NoError(t, json.Unmarshal(readData(t, "suites/wpt-url/"+name), &entries))
+	var cases []wptCase
+	for _, entry := range entries {
+		if entry[0] == '"' {
+			continue // a comment
+		}
+		var c wptCase
+		require.NoError(t, json.Unmarshal(entry, &c))
+		cases = append(cases, c)
+	}
+	return cases
+}

@@ -1,0 +1,23 @@
+package main
+
+import "github.com/spinneret-go/spinneret/dedupe/exact"
+
+// exactStore is the Set as it comes.
+type exactStore struct{ set *exact.Set }
+
+func openExact(dir string, o options) (store, error) {
+	set, err := exact.Open(dir, exact.Options{Memory: o.memory, Wide: o.wide})
+	return exactStore{set}, err
+}
+
+func (s exactStore) add(url string) error { return s.set.Add(url, nil) }
+
+func (s exactStore) finish() (found uint64, err error) {
+	if err := s.set.Merge(); err != nil {
+		return 0, err
+	}
+	found = s.set.Stats().URLs
+	return found, s.set.Close()
+}
+
+func (exactStore) unmap() error { return nil }

@@ -1,0 +1,188 @@
+// Command dedupe compares a Set of package dedupe/exact with two key-value stores that answer the
+// same question, "which of these URLs were not met before?", about the same stream of URLs:
+//
+//	go run ./dedupe -urls 1e6 -sightings 1e7 -rounds 5
+//
+// The stream is the worst one for all of them. URLs are drawn evenly, so that no list of the latest
+// ones helps, and most sightings are of known URLs, which only the disk can confirm. Each store may
+// use 1/20 of the bytes of the URLs, waits for the disk at the end of each batch, and keeps the new
+// URLs in the order of their first sight. The page cache of the system would be memory beyond that,
+// so their files are dropped from it after each tenth of the number of URLs; -bounded=false leaves
+// them there.
+//
+// The stores take turns, round after round, and what is printed at the end are medians.
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// A store finds out which URLs are new.
+type store interface {
+	add(url string) error
+	finish() (found uint64, err error) // decides about what waits, and closes the store
+	unmap() error                      // makes files that are mapped into memory leave it
+}
+
+// A subject is a kind of store that is measured.
+type subject struct {
+	name string
+	open func(dir string, o options) (store, error)
+}
+
+var subjects = []subject{{"exact", openExact}, {"bbolt", openBolt}, {"pebble", openPebble}}
+
+type options struct {
+	urls, sightings int
+	memory          int64
+	wide, bounded   bool
+}
+
+func main() {
+	log.SetFlags(0)
+	urls := flag.Float64("urls", 1e5, "different `URLs`")
+	sightings := flag.Float64("sightings", 1e6, "`times` that one of them is met")
+	share := flag.Float64("share", 20, "memory is the bytes of the URLs, divided by `this`")
+	wide := flag.Bool("wide", false, "use 128 bits for a URL in package exact")
+	bounded := flag.Bool("bounded", true, "keep files out of the page cache")
+	rounds := flag.Int("rounds", 1, "`times` that each store is measured")
+	names := flag.String("stores", "exact,bbolt,pebble", "`names` of what is measured")
+	profile := flag.String("cpuprofile", "", "`file` for a profile of all rounds")
+	dir := flag.String("dir", "", "`directory` for the files; empty for that of the system")
+	flag.Parse()
+	o := options{urls: int(*urls), sightings: int(*sightings), wide: *wide, bounded: *bounded}
+	o.memory = int64(float64(o.urls*meanURL) / *share)
+	var chosen []subject
+	for _, s := range subjects {
+		if slices.Contains(strings.Split(*names, ","), s.name) {
+			chosen = append(chosen, s)
+		}
+	}
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			log.Fatal(err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	if err := compare(os.Stdout, *dir, chosen, o, *rounds); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// compare prints each round as it is measured, and then the medians and ratios.
+func compare(out io.Writer, dir string, chosen []subject, o options, rounds int) error {
+	fmt.Fprintf(out, "%d sightings of %d URLs, %.1f MB\n", o.sightings, o.urls, float64(o.memory)/1e6)
+	fmt.Fprintf(out, "%-8s %12s %10s %10s %10s %9s %10s\n", "store", "URLs/s", "ns/URL",
+		"CPU ns/URL", "read B", "written B", "peak MB")
+	all := make([][]measurement, len(chosen))
+	for range rounds {
+		for i, s := range chosen {
+			m, err := measure(s, dir, o)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			all[i] = append(all[i], m)
+			m.print(out, s.name, float64(o.sightings))
+		}
+	}
+	fmt.Fprintln(out, "medians by time, and how many times as long as the first")
+	for i, s := range chosen {
+		m := median(all[i])
+		m.print(out, s.name, float64(o.sightings))
+		first := median(all[0])
+		fmt.Fprintf(out, "%-8s %6.1f x, in CPU time %6.1f x\n", "",
+			m.took.Seconds()/first.took.Seconds(), m.cpu.Seconds()/first.cpu.Seconds())
+	}
+	return nil
+}
+
+// A measurement is what a store took for the whole stream.
+type measurement struct {
+	took, cpu     time.Duration
+	read, written int64 // bytes, by system calls; what is mapped into memory does not show
+	peak          int64 // bytes of resident memory
+	found         uint64
+}
+
+func (m measurement) print(out io.Writer, name string, n float64) {
+	fmt.Fprintf(out, "%-8s %12.0f %10.0f %10.0f %10.1f %9.1f %10.1f\n", name, n/m.took.Seconds(),
+		float64(m.took)/n, float64(m.cpu)/n, float64(m.read)/n, float64(m.written)/n,
+		float64(m.peak)/1e6)
+}
+
+func median(all []measurement) measurement {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b measurement) int {
+		return cmp.Compare(a.took, b.took)
+	})
+	return sorted[len(sorted)/2]
+}
+
+func measure(s subject, parent string, o options) (m measurement, err error) {
+	dir, err := os.MkdirTemp(parent, s.name)
+	if err != nil {
+		return m, err
+	}
+	defer os.RemoveAll(dir)
+	before, err := usage()
+	if err != nil {
+		return m, err
+	}
+	start := time.Now()
+	if m.found, err = run(s, dir, o); err != nil {
+		return m, err
+	}
+	m.took = time.Since(start)
+	after, err := usage()
+	m.cpu = after.cpu - before.cpu
+	m.read, m.written = after.read-before.read, after.written-before.written
+	m.peak = after.peak
+	return m, err
+}
+
+// meanURL is the length of the URLs of the stream, which is a usual one.
+const meanURL = len(urlStart) + 10
+
+const urlStart = "https://www.example.test/articles/2026/11/21/some-title-of-the-usual-length/"
+
+// run gives the stream to a store. It is the same stream each time. A URL is gone after the call,
+// so that the collector's work for it does not count.
+func run(s subject, dir string, o options) (found uint64, err error) {
+	st, err := s.open(dir, o)
+	if err != nil {
+		return 0, err
+	}
+	random := rand.New(rand.NewPCG(1, 0))
+	url := []byte(urlStart + "0000000000")
+	for i := range o.sightings {
+		if o.bounded && i%max(o.urls/10, 1) == 0 {
+			if err := errors.Join(st.unmap(), dropPages(dir)); err != nil {
+				return 0, err
+			}
+		}
+		n := random.IntN(o.urls)
+		for i := len(url) - 1; i >= len(urlStart); i-- {
+			url[i] = '0' + byte(n%10)
+			n /= 10
+		}
+		if err := st.add(unsafe.String(&url[0], len(url))); err != nil {
+			return 0, err
+		}
+	}
+	return st.finish()
+}
