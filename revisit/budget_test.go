@@ -75,7 +75,7 @@ func TestSteerBringsDemandToTheBudget(t *testing.T) {
 		}
 		return perDay
 	}
-	for _, budget := range []float64{2, 10, 30, 60} {
+	for _, budget := range []float64{5, 10, 30, 60} {
 		price := DefaultPrice
 		for range 100 {
 			price = Steer(price, demand(price), budget)
@@ -86,6 +86,22 @@ func TestSteerBringsDemandToTheBudget(t *testing.T) {
 	require.Equal(t, 0.3, Steer(0.3, 5, 0), "nothing can be done")
 	require.Equal(t, 100.0, Steer(1e9, 5, 5))
 	require.Equal(t, DefaultPrice, Steer(0, 5, 5))
+}
+
+func TestSteerTakesSmallSteps(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		price, demand float64
+		want          float64
+	}{
+		{"twice the demand, low price", 0.1, 20, 0.1 * math.Pow(2, 1.0/4)},
+		{"half of it", 0.1, 5, 0.1 * math.Pow(0.5, 1.0/4)},
+		{"no step is longer than for 16 times", 0.1, 1e9, 0.2},
+		{"nearly a whole version", 0.9, 20, 0.9 * math.Pow(2, 1.0/16)},
+		{"as it should be", 0.3, 10, 0.3},
+	} {
+		require.InEpsilon(t, tt.want, Steer(tt.price, tt.demand, 10), 1e-9, tt.name)
+	}
 }
 
 // caught is what Allocate maximizes, fresh what Freshen does.

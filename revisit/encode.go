@@ -18,6 +18,7 @@ func (h History) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint32(b, h.last)
 	b = binary.LittleEndian.AppendUint32(b, h.total)
 	b = binary.LittleEndian.AppendUint32(b, h.quiet)
+	// Two counters of 12 bits and one of 8 make a word; of 16 bits each they would cost a cell.
 	counts := uint32(h.visits) | uint32(h.changes)<<12 | uint32(h.streak)<<24
 	b = binary.LittleEndian.AppendUint32(b, counts)
 	b = binary.LittleEndian.AppendUint16(b, uint16(h.shortest))
@@ -46,6 +47,7 @@ func (h *History) UnmarshalBinary(b []byte) error {
 		interval: short(binary.LittleEndian.Uint16(b[18:])),
 		belief:   belief(b[20:]),
 	}
+	// A history from a damaged file would not crash a policy, but mislead it for years.
 	if fault := read.fault(); fault != "" {
 		return fmt.Errorf("%w: %s", ErrCorrupt, fault)
 	}

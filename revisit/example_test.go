@@ -20,11 +20,11 @@ func Example() {
 		now = now.Add(wait)
 	}
 	// Output:
-	// 2026-11-01 changed: false again in days: 11
-	// 2026-11-12 changed: true again in days: 4
-	// 2026-11-16 changed: true again in days: 2
-	// 2026-11-19 changed: true again in days: 1
-	// 2026-11-20 changed: false again in days: 2
+	// 2026-11-01 changed: false again in days: 13
+	// 2026-11-14 changed: true again in days: 7
+	// 2026-11-21 changed: true again in days: 4
+	// 2026-11-26 changed: true again in days: 3
+	// 2026-11-29 changed: false again in days: 5
 }
 
 func ExampleMLE() {

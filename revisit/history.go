@@ -55,7 +55,8 @@ func (h History) Observe(v Visit) History {
 	if v.Changed {
 		tail = quietTail(h.last, at, v.LastModified)
 	}
-	h.belief = h.belief.after(float64(gap), float64(tail), v.Changed)
+	// The belief is kept for all policies: a crawler that tries another one has it at once.
+	h.belief = h.belief.after(gap, tail, v.Changed)
 	h.count(gap, tail, v.Changed)
 	h.interval = shorten(gap)
 	h.last = at
@@ -86,7 +87,8 @@ func (h *History) count(gap, tail uint32, changed bool) {
 	}
 }
 
-// freshShare is the share of an interval within which a LastModified counts as made up.
+// freshShare is the share of an interval within which a LastModified counts as made up. A page that
+// really changed so late loses little: its whole interval counts as one with a change.
 const freshShare = 64
 
 // quietTail returns for how many seconds before at the page has stood still, going by its server;

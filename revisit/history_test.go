@@ -281,3 +281,67 @@ func FuzzUnmarshalIsTheInverse(f *testing.F) {
 		}
 	})
 }
+
+// diary is a history as one would keep it without thinking of memory.
+type diary []Visit
+
+// read returns the sums that a History keeps, from all visits of the diary.
+func (d diary) read() (total, quiet uint32, changes, streak int, shortest float64) {
+	for i, v := range d[1:] {
+		gap := uint32(v.At.Sub(d[i].At) / time.Second)
+		total += gap
+		if !v.Changed {
+			quiet += gap
+			streak++
+			continue
+		}
+		changes, streak = changes+1, 0
+		tail := uint32(0)
+		// Believed from the visit before to a little before this one.
+		still, m := v.At.Sub(v.LastModified), v.LastModified
+		if !m.IsZero() && m.After(d[i].At) && still > v.At.Sub(d[i].At)/freshShare {
+			tail = uint32(still / time.Second)
+		}
+		quiet += tail
+		if moved := float64(gap - tail); shortest == 0 || moved < shortest {
+			shortest = moved
+		}
+	}
+	return total, quiet, changes, streak, shortest
+}
+
+func TestObserveAgreesWithADiary(t *testing.T) {
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		at, h, d := start, History{}, diary{}
+		for range 2 + random.IntN(60) {
+			v := Visit{At: at, Changed: random.IntN(3) == 0}
+			if random.IntN(2) == 0 {
+				// Whole seconds, before, after and beside the interval.
+				ago := time.Duration(random.IntN(40*24*3600)-10*24*3600) * time.Second
+				v.LastModified = at.Add(-ago)
+			}
+			h, d = h.Observe(v), append(d, v)
+			at = at.Add(time.Duration(1+random.IntN(20*24*3600)) * time.Second)
+		}
+		total, quiet, changes, streak, shortest := d.read()
+		require.Equal(t, total, h.total, "seed %d", seed)
+		require.Equal(t, quiet, h.quiet, "seed %d", seed)
+		require.EqualValues(t, len(d)-1, h.visits, "seed %d", seed)
+		require.EqualValues(t, changes, h.changes, "seed %d", seed)
+		require.EqualValues(t, streak, h.streak, "seed %d", seed)
+		require.InEpsilon(t, shortest+1, h.shortest.long()+1, 3e-4, "seed %d", seed)
+	}
+}
+
+func TestTheStreakStopsAtItsByte(t *testing.T) {
+	h := walk()
+	for n := range 300 {
+		h = h.Observe(Visit{At: start.Add(time.Duration(n+1) * time.Hour)})
+	}
+	require.EqualValues(t, 255, h.streak)
+	last := h.Interval()
+	require.Equal(t, last+dayLong, AIMD{Min: time.Hour}.Next(h))
+	require.Equal(t, last, AIMD{Patience: 2, Min: time.Hour}.Next(h))
+	require.Equal(t, last+dayLong, AIMD{Patience: 3, Min: time.Hour}.Next(h), "3 divides 255")
+}

@@ -16,13 +16,15 @@ const (
 	DefaultMax    = 365 * 24 * time.Hour
 )
 
-// century is what stands for no upper bound: longer than any history.
+// century is what stands for no upper bound: longer than any history, and short enough for a
+// Duration.
 const century = 100 * 365 * 24 * time.Hour
 
 // Every is the policy that visits all pages at the same interval.
 type Every time.Duration
 
-// Next returns e, whatever the history.
+// Next returns e, whatever the history. Where all pages of a host are alike, nothing is better:
+// each reaction to what one visit saw makes intervals uneven, and uneven ones catch less.
 func (e Every) Next(h History) time.Duration {
 	if h.last == 0 {
 		return 0
@@ -40,14 +42,15 @@ func bounds(low, high time.Duration) (lo, hi time.Duration) {
 	return lo, max(lo, hi)
 }
 
-// within returns s as a duration between the bounds.
+// within returns s seconds as a duration between the bounds.
 func within(s float64, low, high time.Duration) time.Duration {
 	lo, hi := bounds(low, high)
+	ns := s * float64(time.Second)
 	// The comparison is one of floats, since s may be too long for a duration, infinite or no number.
-	if !(s < hi.Seconds()) {
+	if !(ns < float64(hi)) {
 		return hi
 	}
-	return max(seconds(s), lo)
+	return max(time.Duration(ns), lo)
 }
 
 // orElse returns v, or what its zero stands for.

@@ -62,7 +62,8 @@ func Rate(gaps []Gap) float64 {
 	return bisect(0, changed/quiet, func(rate float64) bool { return excess(gaps, rate) > quiet })
 }
 
-// excess returns the left side of equation 2.
+// excess returns the left side of equation 2. Each term falls as the rate rises, so that the
+// equation has one root.
 func excess(gaps []Gap, rate float64) (sum float64) {
 	for _, g := range gaps {
 		if t := g.Length.Hours() / 24; g.Changed && t > 0 {
@@ -72,8 +73,9 @@ func excess(gaps []Gap, rate float64) (sum float64) {
 	return sum
 }
 
-// bisect returns the last number between low and high for which below holds, to the precision of a
-// float64; low if it holds nowhere.
+// bisect returns the last number between low and high for which below holds; low if it holds
+// nowhere. It asks until no float lies between, which takes some 60 steps and no tolerance that
+// would be wrong for somebody's units.
 func bisect(low, high float64, below func(float64) bool) float64 {
 	for {
 		mid := low + (high-low)/2

@@ -30,6 +30,8 @@ func (p AIMD) Next(h History) time.Duration {
 		next = orElse(p.Second, DefaultSecond).Seconds()
 	case h.streak == 0:
 		next *= orElse(p.Mul, DefaultMul)
+	// The streak stops counting at 255, from where on a patience of 1 adds at each visit, and one that
+	// does not divide 255 never: by then the interval is long.
 	case int(h.streak)%max(p.Patience, 1) == 0:
 		next += orElse(p.Add, DefaultAdd).Seconds()
 	}
@@ -47,7 +49,8 @@ type Scale struct {
 }
 
 // Nutch returns the rule of Apache Nutch's AdaptiveFetchSchedule with its default rates and bounds,
-// without its shift towards the time of the last change.
+// without its shift towards the time of the last change: that one keeps it from ever catching more
+// than some 0.8 of the versions, whatever the rates.
 func Nutch() Scale {
 	return Scale{Grow: 1.4, Shrink: 0.8, Second: 30 * 24 * time.Hour, Min: time.Minute}
 }
@@ -61,7 +64,8 @@ func StormCrawler() Scale {
 	}
 }
 
-// Next multiplies the last interval.
+// Next multiplies the last interval. It needs no more memory than that, and so it never settles: a
+// page of a steady rate is visited at intervals that differ by the factor from one to the next.
 func (p Scale) Next(h History) time.Duration {
 	next := h.interval.long()
 	switch {

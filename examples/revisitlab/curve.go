@@ -30,24 +30,67 @@ func (l lab) curves(pages []page, families []family, done func(float64)) []curve
 	return out
 }
 
-// at returns what the curve reaches at so many visits per page, straight between its points on a
-// logarithmic axis of cost; NaN outside of them.
+// at returns what the curve reaches at so many visits per page; NaN beyond its ends.
 func (c curve) at(visits float64, of func(*sums) float64) float64 {
+	left, right, share := c.around(visits)
+	if right == nil {
+		return math.NaN()
+	}
+	return of(&left.sums) + share*(of(&right.sums)-of(&left.sums))
+}
+
+// around returns the points on both sides of so many visits, and how far from the left one they
+// are, on a logarithmic axis of cost; nil beyond the ends.
+func (c curve) around(visits float64) (left, right *score, share float64) {
 	for i := range c.points {
-		right := &c.points[i].sums
+		right = &c.points[i]
 		switch {
 		case right.perPage() < visits:
 		case right.perPage() == visits:
-			return of(right)
+			return right, right, 0
 		case i == 0:
-			return math.NaN()
+			return nil, nil, 0
 		default:
-			left := &c.points[i-1].sums
-			share := math.Log(visits/left.perPage()) / math.Log(right.perPage()/left.perPage())
-			return of(left) + share*(of(right)-of(left))
+			left = &c.points[i-1]
+			share = math.Log(visits/left.perPage()) / math.Log(right.perPage()/left.perPage())
+			return left, right, share
 		}
 	}
-	return math.NaN()
+	return nil, nil, 0
+}
+
+// lead returns by how much more of all versions c catches than the base at one cost, and half the
+// width of the 95 % confidence interval of that. Both have visited the same pages, so that the
+// interval is one over the pages' differences; pages that change together make it too narrow.
+func (c curve) lead(base curve, visits float64, pages []page) (lead, margin float64) {
+	own, other := c.perPage(visits), base.perPage(visits)
+	if own == nil || other == nil {
+		return math.NaN(), math.NaN()
+	}
+	sum, versions := 0.0, 0.0
+	for i := range pages {
+		sum += own(i) - other(i)
+		versions += float64(len(pages[i].changes))
+	}
+	lead = sum / versions
+	squares := 0.0
+	for i := range pages {
+		d := own(i) - other(i) - lead*float64(len(pages[i].changes))
+		squares += d * d
+	}
+	return lead, 1.96 * math.Sqrt(squares) / versions
+}
+
+// perPage returns how many versions of each page are caught at one cost, or nil.
+func (c curve) perPage(visits float64) func(page int) float64 {
+	left, right, share := c.around(visits)
+	if right == nil {
+		return nil
+	}
+	return func(i int) float64 {
+		l, r := float64(left.caught[i]), float64(right.caught[i])
+		return l + share*(r-l)
+	}
 }
 
 // gapClosed returns the share of the way from the base to the oracle that c goes, at one cost.

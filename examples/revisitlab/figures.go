@@ -23,8 +23,10 @@ func (r *result) figures() map[string]plot {
 	nine := plot{title: "Coverage month by month (Fig. 9)", xName: "month", yName: "coverage"}
 	for i, name := range r.names {
 		s := &r.scores[i]
-		five.lines = append(five.lines, line{name, []float64{s.macro()}, []float64{s.useful()}, true})
-		l := line{name: name}
+		five.lines = append(five.lines, line{
+			name: name, x: []float64{s.macro()}, y: []float64{s.useful()}, points: true, bold: own(name),
+		})
+		l := line{name: name, bold: own(name)}
 		for m := range months {
 			l.x = append(l.x, float64(m+1))
 			l.y = append(l.y, float64(s.months[m])/float64(s.versionM[m]))
@@ -34,6 +36,9 @@ func (r *result) figures() map[string]plot {
 	all["fig5-policies"], all["fig9-months"] = five, nine
 	return all
 }
+
+// own tells whether a policy is the library's recommendation.
+func own(name string) bool { return name == "Bayes" }
 
 // intervals is the histogram of the gaps between versions and of the pages' mean ones.
 func (r *result) intervals() plot {
@@ -60,7 +65,7 @@ func (r *result) intervals() plot {
 func (r *result) byInterval(title, name string, of func(*sums) float64) plot {
 	p := plot{title: title, xName: "true mean interval, days", yName: name, logX: true}
 	for i, policy := range r.names {
-		l := line{name: policy}
+		l := line{name: policy, bold: own(policy)}
 		for b := range bins {
 			if s := &r.scores[i].bins[b]; s.pages > 0 {
 				l.x, l.y = append(l.x, binDays(b)), append(l.y, of(s))
@@ -88,7 +93,7 @@ func (r *result) missed() plot {
 func (r *result) curvePlot(title string, of func(*sums) float64) plot {
 	p := plot{title: title, xName: "visits per page and year", yName: "coverage", logX: true}
 	for _, c := range r.curves {
-		l := line{name: c.name}
+		l := line{name: c.name, bold: own(c.name)}
 		for i := range c.points {
 			l.x = append(l.x, c.points[i].perPage())
 			l.y = append(l.y, of(&c.points[i].sums))

@@ -174,7 +174,7 @@ func TestLearningSeesThePast(t *testing.T) {
 }
 
 func TestScoresDoNotDependOnTheOrderOfWork(t *testing.T) {
-	pages := synthesize(300, 2, 1, 9)
+	pages := synthesize(100, 2, 1, 9)
 	policies := paperPolicies()
 	once := lab{step: 1}.simulateAll(pages, policies, func(float64) {})
 	again := lab{step: 1}.simulateAll(pages, policies, func(float64) {})
@@ -225,7 +225,7 @@ func TestCurvesAreReadAtEqualCost(t *testing.T) {
 }
 
 func TestTheOracleIsHardToBeat(t *testing.T) {
-	pages := synthesize(80, 2, 1, 11)
+	pages := synthesize(50, 2, 1, 11)
 	curves := lab{step: 1}.curves(pages, families(), func(float64) {})
 	require.Equal(t, "Bayes", curves[ofBayes].name)
 	require.Equal(t, "rate oracle", curves[ofOracle].name)
@@ -237,6 +237,15 @@ func TestTheOracleIsHardToBeat(t *testing.T) {
 				require.Less(t, of, curves[ofOracle].at(visits, (*sums).micro)+0.01, c.name)
 			}
 		}
+	}
+}
+
+func TestThePacedOracleVisitsEachPageOncePerInterval(t *testing.T) {
+	s := paced()
+	for _, tr := range (lab{step: 1}).simulate(synthesize(100, 2, 1, 12), &s) {
+		n := len(tr.page.changes)
+		require.InDelta(t, n, tr.visits, 1.01, "%d versions", n)
+		require.LessOrEqual(t, tr.captured, n)
 	}
 }
 
@@ -256,9 +265,9 @@ func TestNoOrderExceedsWhatServersAdmit(t *testing.T) {
 	l := lab{step: 1}
 	admitted := 0.0
 	for _, s := range servers(pages) {
-		admitted += 0.5*l.demand(s, orders()[0].next)*year + 1
+		admitted += 0.5*l.demand(s, orders(1)[0].next)*year + 1
 	}
-	all := orders()
+	all := orders(0.3)
 	scores, unused := l.overload(pages, 0.5, all)
 	for i := range scores {
 		// The first visits are not in the count.
@@ -266,10 +275,20 @@ func TestNoOrderExceedsWhatServersAdmit(t *testing.T) {
 		require.Positive(t, scores[i].captured)
 		require.GreaterOrEqual(t, unused[i], 0.0)
 	}
+	require.Equal(t, "Bayes, first come", all[ofCome].name)
+	require.Equal(t, "Bayes, most worthy of all", all[5].name)
 	stretched, worthy := scores[3], scores[5]
 	require.Greater(t, unused[3], unused[5], "one factor for all leaves visits unused")
 	require.Less(t, unused[5], 0.01)
 	require.Greater(t, worthy.micro(), stretched.micro())
+}
+
+func TestBayesIsPricedToAskForAsMuch(t *testing.T) {
+	pages := synthesize(120, 2, 1, 6)
+	l := lab{step: 1}
+	price := l.priceFor(pages)
+	asked := l.demand(pages, plain("", revisit.MLE{}).next)
+	require.InEpsilon(t, asked, l.demand(pages, plain("", revisit.Bayes{Price: price}).next), 0.03)
 }
 
 func TestClaimsAreJudged(t *testing.T) {
@@ -333,6 +352,20 @@ func TestTicksAreRound(t *testing.T) {
 	require.Equal(t, []float64{1, 2, 5, 10, 20, 50, 100}, axis{1, 100, true}.ticks())
 	want := []float64{0, .1, .2, .3, .4, .5, .6, .7, .8, .9}
 	require.InDeltaSlice(t, want, axis{0, .95, false}.ticks(), 1e-9)
+	require.InDeltaSlice(t, []float64{0, .2, .4, .6, .8, 1}, axis{0, 1, false}.ticks(), 1e-9)
+	require.InDeltaSlice(t, []float64{0, 5, 10, 15, 20, 25, 30}, axis{0, 30, false}.ticks(), 1e-9)
+}
+
+func TestSeriesAreToldApart(t *testing.T) {
+	seen := map[pen]bool{}
+	for n := range 2 * len(colours) {
+		p := penOf(n, line{})
+		require.False(t, seen[p], "series %d looks like an earlier one", n)
+		seen[p] = true
+		require.Greater(t, penOf(n, line{bold: true}).width, p.width)
+	}
+	require.LessOrEqual(t, len(paperPolicies()), 2*len(colours))
+	require.LessOrEqual(t, len(families()), 2*len(colours))
 }
 
 func TestRunWritesEverything(t *testing.T) {
@@ -372,9 +405,19 @@ func TestRunWritesEverything(t *testing.T) {
 	}
 }
 
+func TestRunTakesSomePolicies(t *testing.T) {
+	var out bytes.Buffer
+	args := []string{"-synthetic", "20", "-curves=false", "-policies", "^(Bayes|CGM)$"}
+	require.NoError(t, run(args, &out, io.Discard))
+	require.Contains(t, out.String(), "CGM")
+	require.NotContains(t, out.String(), "MLE")
+	require.NotContains(t, out.String(), "claim")
+}
+
 func TestRunRefusesNonsense(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"-no-such-flag"}, {"-resolution", "0s", "x"}, {"-resolution", "9999h", "x"},
+		{"-policies", "(", "x"}, {"-synthetic", "9", "-policies", "no such"},
 		{filepath.Join(t.TempDir(), "none")},
 	} {
 		require.Error(t, run(args, io.Discard, io.Discard), "%v", args)

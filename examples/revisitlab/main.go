@@ -18,6 +18,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +47,7 @@ type settings struct {
 	exact      bool
 	curves     bool
 	overload   bool
+	policies   *regexp.Regexp // nil means all
 	logs       []string
 }
 
@@ -59,11 +62,17 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags.BoolVar(&s.modified, "modified", false, "servers say when a page was modified")
 	flags.BoolVar(&s.exact, "exact", false, "also run the numerical estimator (slow)")
 	flags.BoolVar(&s.curves, "curves", true, "sweep each policy's cost")
+	only := flags.String("policies", "", "run only the policies whose names match this expression")
 	flags.BoolVar(&s.overload, "overload", false, "also let servers admit less than is asked for")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	s.logs = flags.Args()
+	if *only != "" {
+		if s.policies, err = regexp.Compile(*only); err != nil {
+			return s, fmt.Errorf("-policies: %w", err)
+		}
+	}
 	switch {
 	case len(s.logs) == 0 && s.synthetic <= 0:
 		return s, errors.New("no change log given; see -help")
@@ -79,9 +88,10 @@ func run(args []string, out, errs io.Writer) error {
 		return err
 	}
 	step := inDays(s.resolution)
+	var all []summary
 	if s.synthetic > 0 {
 		pages := synthesize(s.synthetic, s.least, step, 1)
-		if err := s.experiment("synthetic", pages, out, errs); err != nil {
+		if err := s.experiment("synthetic", pages, &all, out, errs); err != nil {
 			return err
 		}
 	}
@@ -96,11 +106,16 @@ func run(args []string, out, errs io.Writer) error {
 			fmt.Fprintf(errs, "%s: no page lived a whole year with %d changes\n", name, s.least)
 			continue
 		}
-		if err := s.experiment(short, pages, out, errs); err != nil {
+		if err := s.experiment(short, pages, &all, out, errs); err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(all) == 0 {
+		return nil
+	}
+	p := &printer{w: out}
+	printSummaries(p, all)
+	return p.err
 }
 
 // thin takes about so many pages, evenly.
@@ -115,12 +130,22 @@ func thin(pages []page, most int) []page {
 	return some
 }
 
-// experiment runs all policies over the pages and reports.
-func (s settings) experiment(name string, pages []page, out, errs io.Writer) error {
+// experiment runs all policies over the pages and reports. It adds to all what the curves say.
+func (s settings) experiment(
+	name string, pages []page, all *[]summary, out, errs io.Writer,
+) error {
 	l := lab{step: inDays(s.resolution), modified: s.modified}
 	policies := paperPolicies()
 	if s.exact {
 		policies = append(policies, exact(revisit.MLE{}))
+	}
+	if s.policies != nil {
+		policies = slices.DeleteFunc(policies, func(p strategy) bool {
+			return !s.policies.MatchString(p.name)
+		})
+		if len(policies) == 0 {
+			return fmt.Errorf("no policy's name matches %s", s.policies)
+		}
 	}
 	r := result{name: name, pages: pages}
 	for _, p := range policies {
@@ -129,6 +154,7 @@ func (s settings) experiment(name string, pages []page, out, errs io.Writer) err
 	r.scores = l.simulateAll(pages, policies, progress(errs, name+": policies"))
 	if s.curves {
 		r.curves = l.curves(pages, families(), progress(errs, name+": curves"))
+		*all = append(*all, r.summarize())
 	}
 	if err := r.print(out); err != nil {
 		return err

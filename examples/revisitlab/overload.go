@@ -21,13 +21,15 @@ type order struct {
 	eager bool
 }
 
-// orders are those that are compared. The first one sets the demand that servers cannot meet.
-func orders() []order {
-	mle, bayes := revisit.MLE{}, revisit.Bayes{}
-	byMLE, byBayes := plain("", mle).next, plain("", bayes).next
+// orders are those that are compared. The first one sets the demand that servers cannot meet; price
+// is the one at which Bayes would ask for as much.
+func orders(price float64) []order {
+	bayes := revisit.Bayes{Price: price}
+	byMLE, byBayes := plain("", revisit.MLE{}).next, plain("", bayes).next
 	worth := func(t *track, today float64) float64 {
 		return bayes.Worth(t.history, time.Duration((today-t.last)*float64(day)))
 	}
+	known := func(t *track, today float64) float64 { return gain((today - t.last) / t.page.gap()) }
 	return []order{
 		{name: "MLE.mix, first come", next: byMLE},
 		{name: "MLE.mix, stretched", next: byMLE, stretch: true},
@@ -35,7 +37,26 @@ func orders() []order {
 		{name: "Bayes, stretched", next: byBayes, stretch: true},
 		{name: "Bayes, most worthy of the due", next: byBayes, rank: worth},
 		{name: "Bayes, most worthy of all", next: byBayes, rank: worth, eager: true},
+		{name: "rate oracle, most worthy of all", next: byBayes, rank: known, eager: true},
 	}
+}
+
+// ofCome is the index into orders of what the others are measured against.
+const ofCome = 2
+
+// priceFor returns the price at which Bayes asks for as many visits as MLE.mix does.
+func (l lab) priceFor(pages []page) float64 {
+	asked := l.demand(pages, plain("", revisit.MLE{}).next)
+	low, high := math.Log(1e-3), math.Log(10.0)
+	for range 12 {
+		mid := (low + high) / 2
+		if l.demand(pages, plain("", revisit.Bayes{Price: math.Exp(mid)}).next) > asked {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return math.Exp(low)
 }
 
 // A crowd is one server with its pages, and how many visits a day it admits.
@@ -154,15 +175,16 @@ func (c *crowd) queue(o order, today float64) (queue []int) {
 // printOverload prints what the orders reach when servers admit three quarters and half of the
 // demand.
 func (r *result) printOverload(out *printer, l lab) {
-	all := orders()
+	all := orders(l.priceFor(r.pages))
 	for _, share := range []float64{0.75, 0.5} {
 		out.printf("\nservers admit %.0f %% of what MLE.mix(0.1-10) asks for\n", share*100)
 		scores, unused := l.overload(r.pages, share, all)
 		out.table(func(row func(string, ...any)) {
-			row("order\tvisits\tall versions\tcoverage\tunused")
+			row("order\tvisits\tall versions\tof first come\tcoverage\tunused")
 			for i, o := range all {
 				s := &scores[i]
-				row("%s\t%.1f\t%.3f\t%.3f\t%.1f %%", o.name, s.perPage(), s.micro(), s.macro(), unused[i]*100)
+				row("%s\t%.1f\t%.3f\t%.2f\t%.3f\t%.1f %%", o.name, s.perPage(), s.micro(),
+					s.micro()/scores[ofCome].micro(), s.macro(), unused[i]*100)
 			}
 		})
 	}

@@ -50,12 +50,15 @@ func exact(p revisit.MLE) strategy {
 	return strategy{name: "MLE.full", next: next, gaps: true}
 }
 
+// gain is what a visit is worth, in versions at the margin, when x changes are expected.
+func gain(x float64) float64 { return 1 - (1+x)*math.Exp(-x) }
+
 // oracle knows the true yearly rate of each page, and nothing else.
 func oracle(price float64) strategy {
 	// The same rule as that of Bayes: a visit is due when x changes are expected.
 	low, high := 0.0, 40.0
 	for range 60 {
-		if x := (low + high) / 2; 1-(1+x)*math.Exp(-x) < price {
+		if x := (low + high) / 2; gain(x) < price {
 			low = x
 		} else {
 			high = x
@@ -65,7 +68,15 @@ func oracle(price float64) strategy {
 	return strategy{name: fmt.Sprintf("oracle(%v)", price), next: next}
 }
 
-// paperPolicies are those of Figure 5, with the rules of other crawlers and our own.
+// paced is the oracle that visits each page once in its true mean interval. It shows in the figures
+// how far the others are from knowing the rates, by interval and month by month.
+func paced() strategy {
+	s := oracle(gain(1))
+	s.name = "rate oracle"
+	return s
+}
+
+// paperPolicies are those of Figure 5, with the rules of other crawlers, our own and an oracle.
 func paperPolicies() []strategy {
 	return []strategy{
 		plain("MLE.mix(0.1-10)", revisit.MLE{}),
@@ -83,6 +94,7 @@ func paperPolicies() []strategy {
 		plain("every 7 days", revisit.Every(7*day)),
 		plain("Bayes", revisit.Bayes{}),
 		pooled("Bayes.pool", revisit.Bayes{}),
+		paced(),
 	}
 }
 
@@ -106,22 +118,38 @@ const (
 	ofBayes  = 6
 	ofPool   = 7
 	ofOracle = 8
+	ofFair   = 10
 )
+
+// mleAlphas are the costs of MLE.
+var mleAlphas = []float64{8, 4, 2, 1, .5, .3, .15}
+
+// everyDays are the fixed intervals, from a day to a year. They lie close together, since those
+// that divide the year catch what changed last, and those that do not lose it: a visit on day 360
+// and none after day 250 are one and the same interval but for luck.
+func everyDays() (days []float64) {
+	for d := float64(year); d > 1; d /= 1.15 {
+		days = append(days, d)
+	}
+	return append(days, 1)
+}
 
 // families are the curves at equal cost. The first one is what the others are measured against.
 func families() []family {
 	prices := []float64{.98, .95, .9, .8, .7, .6, .5, .4, .3, .2, .13, .08, .05, .03, .015}
 	// Slow pages count more than 1, so prices may exceed it.
 	fairPrices := []float64{
-		5, 4, 3, 2.4, 2, 1.6, 1.3, 1.1, .95, .8, .6, .4, .25, .15, .08, .04, .02,
+		1.9, 1.7, 1.5, 1.4, 1.3, 1.2, 1.1, 1, .9, .8, .7, .6, .5, .4, .3, .2, .13, .08, .05, .03, .015,
 	}
-	alphas := []float64{8, 4, 2, 1, .5, .3, .15}
+	fairestPrices := []float64{
+		16, 13, 11, 9, 7.5, 6, 5, 4, 3.2, 2.5, 2, 1.6, 1.3, 1, .8, .6, .4, .25, .15, .08, .04, .015,
+	}
 	days := func(k float64) time.Duration { return time.Duration(k * float64(day)) }
 	return []family{
-		sweep("MLE.mix(0.1-10)", alphas, func(k float64) strategy {
+		sweep("MLE.mix(0.1-10)", mleAlphas, func(k float64) strategy {
 			return plain("", revisit.MLE{Alpha: k})
 		}),
-		sweep("MLE.mix(0.5-2)", alphas, func(k float64) strategy {
+		sweep("MLE.mix(0.5-2)", mleAlphas, func(k float64) strategy {
 			return plain("", revisit.MLE{Alpha: k, Low: 0.5, High: 2})
 		}),
 		sweep("AIMD", []float64{60, 30, 14, 7, 3, 1.5, .75, .3}, func(k float64) strategy {
@@ -133,7 +161,7 @@ func families() []family {
 		sweep("StormCrawler", []float64{8, 4, 2.5, 1.8, 1.4, 1.2, 1.1}, func(k float64) strategy {
 			return plain("", revisit.Scale{Grow: k, Shrink: 0.5})
 		}),
-		sweep("every", []float64{360, 180, 90, 60, 40, 25, 14, 7, 3, 1}, func(k float64) strategy {
+		sweep("every", everyDays(), func(k float64) strategy {
 			return plain("", revisit.Every(days(k)))
 		}),
 		sweep("Bayes", fairPrices, func(k float64) strategy {
@@ -145,6 +173,9 @@ func families() []family {
 		sweep("rate oracle", prices, oracle),
 		sweep("Bayes, Fair off", prices, func(k float64) strategy {
 			return plain("", revisit.Bayes{Price: k, Fair: -1})
+		}),
+		sweep("Bayes, Fair 0.5", fairestPrices, func(k float64) strategy {
+			return plain("", revisit.Bayes{Price: k, Fair: 0.5})
 		}),
 	}
 }

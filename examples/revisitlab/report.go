@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 )
@@ -118,9 +119,15 @@ func (r *result) printClaims(out *printer) {
 	for i, name := range r.names {
 		byName[name] = &r.scores[i]
 	}
+	if slices.ContainsFunc(paperPolicies(), func(p strategy) bool { return byName[p.name] == nil }) {
+		return // claims compare policies, and some were left out
+	}
 	out.table(func(row func(string, ...any)) {
 		row("the paper's claim\there\tseen")
 		for _, c := range claims(byName) {
+			if c.void {
+				c.seen = "-"
+			}
 			row("%s\t%s\t%s", c.text, c.verdict(), c.seen)
 		}
 	})

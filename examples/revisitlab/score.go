@@ -12,6 +12,7 @@ type score struct {
 	months   [months]int // versions caught that were published in this month
 	versionM [months]int // all versions of this month
 	bins     [bins]sums  // by true mean interval
+	caught   []uint32    // versions by page, so that strategies can be compared page by page
 }
 
 // sums are the four numbers that everything is computed from, and the sums over pages of the two
@@ -122,6 +123,7 @@ const chunk = 4096
 // A job is a part of the work that needs nothing of the others.
 type job struct {
 	strategy int
+	from     int // index of the first page
 	pages    []page
 }
 
@@ -137,7 +139,7 @@ func jobs(pages []page, strategies []strategy) (all []job) {
 			for n < min(len(rest), most) && rest[n].window == rest[0].window {
 				n++
 			}
-			all = append(all, job{i, rest[:n]})
+			all = append(all, job{i, len(pages) - len(rest), rest[:n]})
 			rest = rest[n:]
 		}
 	}
@@ -149,6 +151,9 @@ func jobs(pages []page, strategies []strategy) (all []job) {
 func (l lab) simulateAll(pages []page, strategies []strategy, done func(float64)) []score {
 	all := jobs(pages, strategies)
 	scores := make([]score, len(strategies))
+	for i := range scores {
+		scores[i].caught = make([]uint32, len(pages))
+	}
 	queue := make(chan job)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -160,6 +165,7 @@ func (l lab) simulateAll(pages []page, strategies []strategy, done func(float64)
 				tracks := l.simulate(j.pages, &strategies[j.strategy])
 				for i := range tracks {
 					sum.addTrack(&tracks[i])
+					scores[j.strategy].caught[j.from+i] = uint32(tracks[i].captured) // no other job's place
 				}
 				mu.Lock()
 				scores[j.strategy].merge(&sum)

@@ -12,6 +12,7 @@ type line struct {
 	name   string
 	x, y   []float64
 	points bool // draw points instead of a line
+	bold   bool // the one to look at
 }
 
 // A plot is a chart with two axes.
@@ -27,6 +28,7 @@ const (
 	plotLeft, plotRight       = 70.0, 600.0
 	plotTop, plotBottom       = 40.0, 460.0
 	legendLeft, legendSpacing = 615.0, 18.0
+	nameLeft                  = 16.0
 )
 
 // colours are told apart by most eyes; after the last one they begin again, with dashes.
@@ -82,8 +84,11 @@ func (a axis) ticks() (values []float64) {
 		return values
 	}
 	step := math.Pow(10, math.Floor(math.Log10(a.high-a.low)))
-	for (a.high-a.low)/step < 5 {
-		step /= 2
+	for _, m := range []float64{0.5, 0.2, 0.1} {
+		if (a.high-a.low)/step >= 5 {
+			break
+		}
+		step = m * math.Pow(10, math.Floor(math.Log10(a.high-a.low)))
 	}
 	for n := math.Ceil(a.low / step); n*step <= a.high; n++ {
 		values = append(values, n*step)
@@ -101,16 +106,21 @@ func (p plot) writeTo(w io.Writer) error {
 	out.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" `+
 		`font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
 	out.printf(`<rect width="100%%" height="100%%" fill="white"/>` + "\n")
-	out.text(plotLeft, 24, "start", p.title)
+	out.printf(`<g font-size="15" font-weight="bold">`)
+	out.text(plotLeft, plotTop-16, "start", p.title)
+	out.printf("</g>\n")
 	out.text((plotLeft+plotRight)/2, plotBottom+42, "middle", p.xName)
-	out.text(plotLeft, plotTop-4, "middle", p.yName)
+	const middle = (plotTop + plotBottom) / 2
+	out.printf(`<g transform="rotate(-90 %g %g)">`, nameLeft, middle)
+	out.text(nameLeft, middle, "middle", p.yName)
+	out.printf("</g>\n")
 	for _, v := range xs.ticks() {
 		out.rule(x(v), plotTop, x(v), plotBottom)
-		out.text(x(v), plotBottom+18, "middle", fmt.Sprintf("%.4g", v))
+		out.text(x(v), plotBottom+18, "middle", fmt.Sprintf("%.6g", v))
 	}
 	for _, v := range ys.ticks() {
 		out.rule(plotLeft, y(v), plotRight, y(v))
-		out.text(plotLeft-6, y(v)+4, "end", fmt.Sprintf("%.4g", v))
+		out.text(plotLeft-6, y(v)+4, "end", fmt.Sprintf("%.6g", v))
 	}
 	for i, l := range p.lines {
 		p.draw(out, i, l, x, y)
@@ -135,28 +145,48 @@ func (p plot) drawable(x, y float64) bool {
 	return finite && !(p.logX && x <= 0) && !(p.logY && y <= 0)
 }
 
-func (p plot) draw(out *printer, n int, l line, x, y func(float64) float64) {
-	colour, dash := colours[n%len(colours)], ""
+// A pen is how one series looks.
+type pen struct {
+	colour, dash, fill string
+	width              float64
+}
+
+// penOf returns the pen of the nth series. When the colours are used up, lines get dashes, and
+// points become rings.
+func penOf(n int, l line) pen {
+	p := pen{colour: colours[n%len(colours)], width: 1.5}
+	p.fill = p.colour
 	if n >= len(colours) {
-		dash = ` stroke-dasharray="5 3"`
+		p.dash, p.fill = ` stroke-dasharray="5 3"`, "white"
 	}
-	path := ""
+	if l.bold {
+		p.width = 3
+	}
+	return p
+}
+
+func (p plot) draw(out *printer, n int, l line, x, y func(float64) float64) {
+	pen, path := penOf(n, l), ""
 	for i := range l.x {
 		if !p.drawable(l.x[i], l.y[i]) {
 			continue
 		}
 		path += fmt.Sprintf("%.1f,%.1f ", x(l.x[i]), y(l.y[i]))
 		if l.points {
-			out.printf(`<circle cx="%.1f" cy="%.1f" r="5" fill="%s"/>`+"\n", x(l.x[i]), y(l.y[i]), colour)
+			out.point(x(l.x[i]), y(l.y[i]), pen)
 		}
 	}
 	if !l.points {
-		out.printf(`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n",
-			path, colour, dash)
+		out.printf(`<polyline points="%s" fill="none" stroke="%s" stroke-width="%g"%s/>`+"\n",
+			path, pen.colour, pen.width, pen.dash)
 	}
 	at := plotTop + legendSpacing*float64(n)
-	out.printf(`<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="%s" stroke-width="3"%s/>`+"\n",
-		legendLeft, at, legendLeft+20, at, colour, dash)
+	if l.points {
+		out.point(legendLeft+10, at, pen)
+	} else {
+		out.printf(`<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="%s" stroke-width="%g"%s/>`+"\n",
+			legendLeft, at, legendLeft+20, at, pen.colour, pen.width, pen.dash)
+	}
 	out.text(legendLeft+26, at+4, "start", l.name)
 }
 
@@ -175,6 +205,11 @@ func (p *printer) printf(format string, args ...any) {
 func (p *printer) text(x, y float64, anchor, text string) {
 	p.printf(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", x, y, anchor,
 		html.EscapeString(text))
+}
+
+func (p *printer) point(x, y float64, pen pen) {
+	p.printf(`<circle cx="%.1f" cy="%.1f" r="%g" fill="%s" stroke="%s" stroke-width="2"/>`+"\n",
+		x, y, 3.5+pen.width/2, pen.fill, pen.colour)
 }
 
 func (p *printer) rule(x1, y1, x2, y2 float64) {

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// A summary is what one log says of Bayes, at the costs of MLE.mix with these alphas.
+type summary struct {
+	name  string
+	costs []summaryCost
+	// won counts, for each rival and each match, the costs above the lowest at which ours catches at
+	// least as much, and all of them.
+	won [len(matches)]map[string]*tally
+}
+
+// summaryAlphas are the values of alpha that are looked at: a quarter to three times the visits of
+// the paper's own setting.
+var summaryAlphas = []float64{2, 1, 0.5, 0.3}
+
+// A summaryCost is Bayes at one cost.
+type summaryCost struct {
+	visits       float64
+	lead, margin float64 // over MLE.mix, of all versions
+	mean         float64 // lead by the mean over pages
+	oracle       float64 // lead of the rate oracle, of all versions
+}
+
+type tally struct{ won, of int }
+
+// matches are the ways to compare policies: by what, and which of ours. No setting is best by both
+// measures, since busy pages hold the versions, and slow ones are most of the pages.
+var matches = [...]struct {
+	name string
+	own  int
+	of   func(*sums) float64
+}{
+	{"of all versions", ofBayes, (*sums).micro},
+	{"mean over pages", ofBayes, (*sums).macro},
+	{"mean over pages, Fair 0.5", ofFair, (*sums).macro},
+}
+
+// summarize reads the curves. It requires that they were made.
+func (r *result) summarize() (s summary) {
+	s.name = r.name
+	base, own := r.curves[ofMLE], r.curves[ofBayes]
+	for i := range s.won {
+		s.won[i] = map[string]*tally{}
+	}
+	// Curves are sorted by visits, and alphas fall as they rise.
+	skip := 0
+	for skip < len(mleAlphas) && mleAlphas[skip] != summaryAlphas[0] {
+		skip++
+	}
+	for i := range summaryAlphas {
+		visits := base.points[skip+i].perPage()
+		c := summaryCost{visits: visits}
+		c.lead, c.margin = own.lead(base, visits, r.pages)
+		c.mean = own.at(visits, (*sums).macro) - base.at(visits, (*sums).macro)
+		c.oracle = r.curves[ofOracle].at(visits, (*sums).micro) - base.at(visits, (*sums).micro)
+		s.costs = append(s.costs, c)
+		if i > 0 {
+			s.count(r.curves, visits)
+		}
+	}
+	return s
+}
+
+// count compares ours with the rivals, which come before it, at one cost.
+func (s *summary) count(curves []curve, visits float64) {
+	for i, m := range matches {
+		ours := curves[m.own].at(visits, m.of)
+		for _, c := range curves[:ofBayes] {
+			theirs := c.at(visits, m.of)
+			if math.IsNaN(theirs + ours) {
+				continue // the rule does not go as far
+			}
+			t := s.won[i][c.name]
+			if t == nil {
+				t = &tally{}
+				s.won[i][c.name] = t
+			}
+			t.of++
+			if ours >= theirs {
+				t.won++
+			}
+		}
+	}
+}
+
+// closed returns the share of the gap between MLE.mix and the rate oracle that Bayes closes, over
+// all costs together: where the gap is nearly nothing, its share says nothing.
+func (s *summary) closed() float64 {
+	lead, gap := 0.0, 0.0
+	for _, c := range s.costs {
+		if !math.IsNaN(c.lead + c.oracle) {
+			lead += c.lead
+			gap += c.oracle
+		}
+	}
+	if gap <= 0 {
+		return math.NaN()
+	}
+	return lead / gap
+}
+
+// printSummaries prints what all logs say together.
+func printSummaries(out *printer, all []summary) {
+	out.printf("\n# Bayes less MLE.mix(0.1-10) at equal visits, at alpha")
+	for _, a := range summaryAlphas {
+		out.printf(" %v", a)
+	}
+	out.printf("\n\n")
+	out.table(func(row func(string, ...any)) {
+		row("log\tvisits\tof all versions, 95 %%\tmean over pages\tgap to the rate oracle closed")
+		for i := range all {
+			s := &all[i]
+			visits, leads, means := "", "", ""
+			for _, c := range s.costs {
+				visits += fmt.Sprintf("%.3g ", c.visits)
+				if math.IsNaN(c.lead) {
+					leads, means = leads+"- ", means+"- " // Bayes's curve does not go as far
+					continue
+				}
+				leads += fmt.Sprintf("%+.3f±%.3f ", c.lead, c.margin)
+				means += fmt.Sprintf("%+.3f ", c.mean)
+			}
+			row("%s\t%s\t%s\t%s\t%s", s.name, visits, leads, means, share(s.closed()))
+		}
+	})
+	mean, least, closed := overall(all)
+	if !math.IsNaN(mean) {
+		out.printf("over all logs and costs: mean %+.3f, least %+.3f, gap closed %s\n", mean, least,
+			share(closed))
+	}
+	printWon(out, all)
+}
+
+// overall returns the mean and the least lead, and the mean share of the gap that is closed.
+func overall(all []summary) (mean, least, closed float64) {
+	least = math.Inf(1)
+	leads, logs := 0.0, 0.0
+	for i := range all {
+		for _, c := range all[i].costs {
+			if !math.IsNaN(c.lead) {
+				leads++
+				mean += c.lead
+				least = min(least, c.lead)
+			}
+		}
+		if share := all[i].closed(); !math.IsNaN(share) {
+			logs++
+			closed += share
+		}
+	}
+	return mean / leads, least, closed / logs
+}
+
+// printWon prints how often Bayes is ahead of each rival.
+func printWon(out *printer, all []summary) {
+	out.printf("\nBayes catches as much or more, of all costs above the lowest\n")
+	out.table(func(row func(string, ...any)) {
+		head := "than"
+		for _, m := range matches {
+			head += "\t" + m.name
+		}
+		row("%s", head)
+		for _, f := range families()[:ofBayes] {
+			text := f.name
+			for m := range matches {
+				sum := tally{}
+				for i := range all {
+					if t := all[i].won[m][f.name]; t != nil {
+						sum.won += t.won
+						sum.of += t.of
+					}
+				}
+				text += fmt.Sprintf("\t%d of %d", sum.won, sum.of)
+			}
+			row("%s", text)
+		}
+	})
+}
