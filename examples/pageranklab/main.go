@@ -1,0 +1,148 @@
+// Command pageranklab tries crawl strategies on web graphs.
+//
+//	pageranklab [flags] GRAPH...
+//	pageranklab -generate 1000000
+//
+// A GRAPH is a list of links (two page numbers or two URLs to a line), or LAW's ASCII form (the
+// number of pages, then a line of successors for each); it may be packed by gzip or zstd. A list
+// of pages beside it (id, perhaps 1 or 0 for fetched or not, and URL) gives hosts and ties. The
+// lab crawls what can be reached from a seed with each strategy, the experiment of Yamada et al.
+// (2004), section 4. It prints tables and, with -out, writes their Figures 4 to 10 as SVG, and the
+// numbers as CSV.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+func main() {
+	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "pageranklab:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are the flags.
+type settings struct {
+	out      string
+	pages    string
+	seeds    string
+	crawls   int
+	generate int
+	rounds   int
+	workers  int
+	graphs   []string
+}
+
+func parse(args []string, errs io.Writer) (s settings, err error) {
+	flags := flag.NewFlagSet("pageranklab", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.StringVar(&s.out, "out", "", "write SVG and CSV files below this folder")
+	flags.StringVar(&s.pages, "pages", "", "list of pages, for one graph; default: looked for beside it")
+	flags.StringVar(&s.seeds, "seeds", "", "start one crawl from these ids or URLs, with commas between")
+	flags.IntVar(&s.crawls, "crawls", 4, "crawl from so many seeds, chosen by how much they reach")
+	flags.IntVar(&s.generate, "generate", 0, "also make a graph of so many pages")
+	flags.IntVar(&s.rounds, "rounds", 5, "measure speed so often; 0 means not at all")
+	flags.IntVar(&s.workers, "workers", runtime.GOMAXPROCS(0), "crawl with so many strategies at once")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	s.graphs = flags.Args()
+	switch {
+	case len(s.graphs) == 0 && s.generate <= 0:
+		return s, errors.New("no graph given; see -help")
+	case s.crawls < 1 || s.workers < 1:
+		return s, errors.New("-crawls and -workers must be at least 1")
+	case s.pages != "" && len(s.graphs) != 1:
+		return s, errors.New("-pages goes with one graph")
+	case s.generate > maxID:
+		return s, fmt.Errorf("-generate: at most %d", maxID)
+	}
+	return s, nil
+}
+
+func run(args []string, out, errs io.Writer) error {
+	s, err := parse(args, errs)
+	if err != nil {
+		return err
+	}
+	if s.generate > 0 {
+		if err := s.experiment(generate(s.generate, 1), out, errs); err != nil {
+			return err
+		}
+	}
+	for _, name := range s.graphs {
+		w, err := readWeb(name, s.pages)
+		if err != nil {
+			return err
+		}
+		if err := s.experiment(w, out, errs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// experiment crawls with all strategies and reports.
+func (s settings) experiment(w *web, out, errs io.Writer) error {
+	r := &result{web: w}
+	if s.seeds != "" {
+		ids, err := w.find(strings.Split(s.seeds, ","))
+		if err != nil {
+			return err
+		}
+		r.starts = []start{w.start(ids)}
+	} else {
+		r.starts = w.starts(s.crawls)
+	}
+	if len(r.starts) == 0 {
+		return fmt.Errorf("%s: no page to start from has links", w.name)
+	}
+	tell := progress(errs, w.name+": PageRank")
+	for i := range r.starts {
+		r.starts[i].truth = newTruth(r.starts[i].graph, s.workers)
+		tell(float64(i+1) / float64(len(r.starts)))
+	}
+	r.crawlAll(s.workers, progress(errs, w.name+": crawls"))
+	r.bound = checkBound(r.starts[0], s.workers)
+	if s.rounds > 0 {
+		r.paces = paces(r.starts[0], s.rounds, progress(errs, w.name+": speed"))
+		r.growth = growth(r.starts[0], s.rounds)
+	}
+	if err := r.print(out); err != nil || s.out == "" {
+		return err
+	}
+	return r.save(filepath.Join(s.out, w.name))
+}
+
+// progress returns a function that shows the share done on one line of a terminal.
+func progress(w io.Writer, what string) func(share float64) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return func(float64) {}
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func(float64) {}
+	}
+	const width = 40
+	return func(share float64) {
+		done := int(math.Round(share * width))
+		bar := strings.Repeat("=", done) + strings.Repeat(" ", width-done)
+		fmt.Fprintf(f, "\r%s [%s] %3.0f %%", what, bar, share*100)
+		if share >= 1 {
+			fmt.Fprintln(f)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+)
+
+// A result is all that is known about one graph.
+type result struct {
+	web     *web
+	starts  []start
+	names   []string // of contenders, in order
+	scores  map[string]*score
+	updates map[string]float64 // shares given for each page; 0 where not known
+	bytes   map[string]float64 // of memory for each page; 0 where not known
+	paces   []pace
+	growth  [10]float64
+	bound   bound
+}
+
+// print writes the tables.
+func (r *result) print(w io.Writer) error {
+	out := &printer{w: w}
+	first := r.starts[0].graph
+	out.printf("\n# %s: %d pages, %d links; %d crawls, the first of %d pages and %d links\n\n",
+		r.web.name, r.web.graph.Len(), r.web.graph.Size(), len(r.starts), first.Len(), first.Size())
+	out.printf("areas under the curves of A and B, and the order error C (less is better)\n")
+	out.table(func(row func(string, ...any)) {
+		row("strategy\tA 0.1 %%\tA 1 %%\tA 10 %%\tB\tC\tupdates/page\tbytes/page")
+		for _, name := range r.names {
+			s := r.scores[name]
+			row("%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s\t%s", name, s.top[0], s.top[1], s.top[2], s.sum,
+				s.error, known("%.1f", r.updates[name]), known("%.1f", r.bytes[name]))
+		}
+	})
+	r.printSpeed(out)
+	for _, part := range []struct {
+		head   string
+		claims []claim
+	}{{"the paper's claim", r.paperClaims()}, {"our claim", r.ownClaims()}} {
+		out.printf("\n")
+		out.table(func(row func(string, ...any)) {
+			row("%s\there\tseen", part.head)
+			for _, c := range part.claims {
+				row("%s\t%s\t%s", c.text, c.verdict(), c.seen)
+			}
+		})
+	}
+	return out.err
+}
+
+func (r *result) printSpeed(out *printer) {
+	if len(r.paces) == 0 {
+		return
+	}
+	out.printf("\none core, links given as dense ids (Fig. 10)\n")
+	out.table(func(row func(string, ...any)) {
+		row("strategy\tpages/s\tscoring alone\tbytes/page, heap")
+		for _, p := range r.paces {
+			row("%s\t%.3g\t%.3g\t%.1f", p.name, p.pages, p.scoring, p.bytes)
+		}
+	})
+}
+
+// known formats a number that may not be known.
+func known(format string, v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return fmt.Sprintf(format, v)
+}
+
+// table prints rows of cells that are separated by tabs.
+func (p *printer) table(rows func(row func(format string, args ...any))) {
+	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
+	rows(func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) })
+	if err := t.Flush(); p.err == nil {
+		p.err = err
+	}
+}
+
+// save writes figures and numbers into a folder.
+func (r *result) save(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	files := r.figures()
+	files["scores.csv"] = r.scoresCSV
+	files["curves.csv"] = r.curvesCSV
+	files["speed.csv"] = r.speedCSV
+	for name, write := range files {
+		if err := saveFile(filepath.Join(dir, name), write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saveFile(name string, write func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := write(file); err != nil {
+		file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+func float(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+func (r *result) scoresCSV(w io.Writer) error {
+	rows := [][]string{{"strategy", "A0.1", "A1", "A10", "B", "C", "updates", "bytes"}}
+	for _, name := range r.names {
+		s := r.scores[name]
+		rows = append(rows, []string{
+			name, float(s.top[0]), float(s.top[1]), float(s.top[2]), float(s.sum), float(s.error),
+			float(r.updates[name]), float(r.bytes[name]),
+		})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+func (r *result) curvesCSV(w io.Writer) error {
+	rows := [][]string{{"strategy", "crawled", "A0.1", "A1", "A10", "B"}}
+	for _, name := range r.names {
+		c := &r.scores[name].curves
+		for p := range curvePoints {
+			rows = append(rows, []string{
+				name, float(crawled(p)), float(c[0][p]), float(c[1][p]), float(c[2][p]), float(c[3][p]),
+			})
+		}
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+func (r *result) speedCSV(w io.Writer) error {
+	rows := [][]string{{"strategy", "pages_per_second", "scoring_per_second", "bytes_per_page"}}
+	for _, p := range r.paces {
+		rows = append(rows, []string{p.name, float(p.pages), float(p.scoring), float(p.bytes)})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"sync"
+
+	"github.com/spinneret-go/spinneret/pagerank"
+)
+
+// crawlAll lets each contender crawl from each seed, and takes means.
+func (r *result) crawlAll(workers int, tell func(share float64)) {
+	all := contenders(r.web.hosts != nil)
+	r.scores = map[string]*score{}
+	r.updates, r.bytes = map[string]float64{}, map[string]float64{}
+	jobs := make(chan contender)
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	done := 0
+	for range workers {
+		group.Go(func() {
+			for c := range jobs {
+				mean, stats, pages := r.crawls(c)
+				mu.Lock()
+				done++
+				r.scores[c.name] = mean
+				r.updates[c.name] = float64(stats.Updates) / float64(pages)
+				r.bytes[c.name] = float64(stats.Bytes) / float64(pages)
+				tell(float64(done) / float64(len(all)))
+				mu.Unlock()
+			}
+		})
+	}
+	for _, c := range all {
+		r.names = append(r.names, c.name)
+		jobs <- c
+	}
+	close(jobs)
+	group.Wait()
+}
+
+// crawls returns the mean score of a contender, and sums of what it says about itself.
+func (r *result) crawls(c contender) (mean *score, sum pagerank.Stats, pages int) {
+	mean = &score{}
+	for _, s := range r.starts {
+		strategy := c.make(s)
+		order := crawl(s.graph, s.seeds, strategy)
+		mean.add(s.truth.judge(order))
+		pages += len(order)
+		if stats, ok := statsOf(strategy); ok {
+			sum.Updates += stats.Updates
+			sum.Bytes += stats.Bytes
+		}
+	}
+	mean.divide(float64(len(r.starts)))
+	return mean, sum, pages
+}
+
+// crawl fetches all that s hands out, and returns it in that order.
+func crawl(g *pagerank.Graph, seeds []uint32, s pagerank.Strategy) (order []uint32) {
+	order = make([]uint32, 0, g.Len())
+	for _, id := range seeds {
+		s.Discover(id)
+	}
+	for {
+		id, ok := s.Next()
+		if !ok {
+			return order
+		}
+		order = append(order, id)
+		s.Fetched(id, g.Links(id))
+	}
+}
+
+// An oracle takes the best of the discovered pages by the truth: what no strategy can beat by much
+// without knowing pages that nobody has told it of.
+type oracle struct {
+	truth *truth
+	known []bool
+	heap  []uint32 // places in the true order
+	ids   []uint32 // by place
+}
+
+func newOracle(t *truth) *oracle {
+	o := &oracle{truth: t, known: make([]bool, len(t.order)), ids: make([]uint32, len(t.order))}
+	for id, place := range t.order {
+		o.ids[place] = uint32(id)
+	}
+	return o
+}
+
+func (o *oracle) Discover(id uint32) {
+	if o.known[id] {
+		return
+	}
+	o.known[id] = true
+	o.heap = append(o.heap, o.truth.order[id])
+	for i := len(o.heap) - 1; i > 0 && o.heap[i] < o.heap[(i-1)/2]; i = (i - 1) / 2 {
+		o.heap[i], o.heap[(i-1)/2] = o.heap[(i-1)/2], o.heap[i]
+	}
+}
+
+func (o *oracle) Fetched(_ uint32, links []uint32) {
+	for _, to := range links {
+		o.Discover(to)
+	}
+}
+
+func (o *oracle) Next() (id uint32, ok bool) {
+	h := o.heap
+	if len(h) == 0 {
+		return 0, false
+	}
+	best := h[0]
+	h[0] = h[len(h)-1]
+	h = h[:len(h)-1]
+	for i := 0; 2*i+1 < len(h); {
+		c := 2*i + 1
+		if c+1 < len(h) && h[c+1] < h[c] {
+			c++
+		}
+		if h[i] <= h[c] {
+			break
+		}
+		h[i], h[c] = h[c], h[i]
+		i = c
+	}
+	o.heap = h
+	return o.ids[best], true
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/spinneret-go/spinneret/pagerank"
+)
+
+// A pace is how fast a strategy is, and how large.
+type pace struct {
+	name    string
+	pages   float64 // a second, all in all
+	scoring float64 // a second, if keeping the links were free
+	bytes   float64 // of memory for each page at the end, as the collector counts them
+}
+
+// paces measures all strategies on one core, in turns, so that what else the machine does hits all
+// alike, and takes medians. Keeping links is what DL1 with links takes longer than DL1 without.
+func paces(s start, rounds int, tell func(share float64)) (all []pace) {
+	var fast []contender
+	for _, c := range contenders(s.hosts != nil) {
+		if c.fast {
+			fast = append(fast, c)
+		}
+	}
+	keeper := contender{"keeper", func(s start) pagerank.Strategy {
+		return pagerank.New(pagerank.Options{Cutoff: pagerank.DL1, KeepLinks: true, Host: s.host()})
+	}, true, true}
+	runs := append(fast, keeper)
+	times := make([][]float64, len(runs))
+	bytes := make([]float64, len(runs))
+	for round := range rounds {
+		for i, c := range runs {
+			took, size := timed(s, c)
+			times[i] = append(times[i], took)
+			bytes[i] = size
+			tell(float64(round*len(runs)+i+1) / float64(rounds*len(runs)))
+		}
+	}
+	median := func(name string) float64 {
+		i := slices.IndexFunc(runs, func(c contender) bool { return c.name == name })
+		slices.Sort(times[i])
+		return times[i][len(times[i])/2]
+	}
+	keeping := max(0, median(keeper.name)-median(nameDL1))
+	n := float64(s.graph.Len())
+	for i, c := range fast {
+		took := median(c.name)
+		p := pace{name: c.name, pages: n / took, scoring: n / took, bytes: bytes[i] / n}
+		if c.keeps {
+			p.scoring = n / max(took-keeping, took/100)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// timed crawls once and returns the seconds and the bytes that the strategy holds at the end.
+func timed(s start, c contender) (took, bytes float64) {
+	before := heap()
+	strategy := c.make(s)
+	begin := time.Now()
+	for _, id := range s.seeds {
+		strategy.Discover(id)
+	}
+	for id, ok := strategy.Next(); ok; id, ok = strategy.Next() {
+		strategy.Fetched(id, s.graph.Links(id))
+	}
+	took = time.Since(begin).Seconds()
+	bytes = heap() - before
+	runtime.KeepAlive(strategy)
+	return took, max(bytes, 0)
+}
+
+func heap() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// growth is how the time that DL1 takes for a link changes in the course of a crawl: the median of
+// each tenth, in nanoseconds. It should grow by cache misses only.
+func growth(s start, rounds int) (tenths [10]float64) {
+	var all [10][]float64
+	for range rounds {
+		f := pagerank.New(pagerank.Options{Cutoff: pagerank.DL1, Host: s.host()})
+		for _, id := range s.seeds {
+			f.Discover(id)
+		}
+		n := s.graph.Len()
+		for t := range all {
+			begin, before := time.Now(), f.Stats().Updates
+			for range (t+1)*n/10 - t*n/10 {
+				if id, ok := f.Next(); ok {
+					f.Fetched(id, s.graph.Links(id))
+				}
+			}
+			if links := f.Stats().Updates - before; links > 0 {
+				all[t] = append(all[t], float64(time.Since(begin).Nanoseconds())/float64(links))
+			}
+		}
+	}
+	for t, times := range all {
+		if slices.Sort(times); len(times) > 0 {
+			tenths[t] = times[len(times)/2]
+		}
+	}
+	return tenths
+}

@@ -1,0 +1,164 @@
+package pagerank
+
+import (
+	"math"
+	"runtime"
+	"sync"
+)
+
+// DefaultDamping is the damping factor that PageRank is nearly always computed with.
+const DefaultDamping = 0.85
+
+// ExactOptions says which PageRank [Exact] computes. The zero ExactOptions is the usual one.
+type ExactOptions struct {
+	// Damping is the share of a page's score that its links pass on, below 1.
+	// 0 means DefaultDamping.
+	Damping float64
+
+	// Damp multiplies Damping for the links of a page, from 0 to 1.
+	// nil means 1 for all pages.
+	Damp func(id uint32) float64
+
+	// Teleport is how likely each page is to be where a reader starts, up to a factor.
+	// nil means that all pages are as likely.
+	Teleport []float64
+
+	// Tolerance bounds the sum of the errors of all pages.
+	// 0 means 1e-10.
+	Tolerance float64
+
+	// Workers is how many goroutines share the work. The result does not depend on it.
+	// 0 means GOMAXPROCS.
+	Workers int
+}
+
+// Exact computes the PageRank of all pages by power iteration; it sums up to 1. A reader on a page
+// without links starts again, as one does who stops following links.
+//
+// The scores solve x = v + d Pᵀx and are scaled at the end. That is the same vector as with the
+// links of such pages spread over v, and needs no second sum.
+func Exact(g *Graph, opts ExactOptions) []float64 {
+	if g.Len() == 0 {
+		return nil
+	}
+	if !(opts.Damping > 0 && opts.Damping < 1) {
+		opts.Damping = DefaultDamping
+	}
+	if !(opts.Tolerance > 0) {
+		opts.Tolerance = 1e-10
+	}
+	if opts.Workers <= 0 {
+		opts.Workers = runtime.GOMAXPROCS(0)
+	}
+	p := newPower(g, opts)
+	for p.step() > opts.Tolerance {
+	}
+	return p.scaled()
+}
+
+// A power is the state of a power iteration. Each block of pages is computed by one worker from the
+// links that lead to them, so nobody writes what another one reads.
+type power struct {
+	in       *Graph // reversed
+	rate     []float64
+	teleport []float64
+	now, was []float64
+	given    []float64 // what each link of a page passes on
+	sums     []sum     // one for each block
+	damping  float64
+	workers  int
+}
+
+type sum struct{ total, change float64 }
+
+// blockPages is fixed, so that sums are formed in the same order whoever forms them.
+const blockPages = 1 << 12
+
+func newPower(g *Graph, opts ExactOptions) *power {
+	n := g.Len()
+	p := &power{
+		in: g.reversed(), teleport: opts.Teleport, damping: opts.Damping, workers: opts.Workers,
+		now: make([]float64, n), was: make([]float64, n), given: make([]float64, n),
+		rate: make([]float64, n), sums: make([]sum, (n+blockPages-1)/blockPages),
+	}
+	if len(p.teleport) != n {
+		p.teleport = make([]float64, n)
+		for i := range p.teleport {
+			p.teleport[i] = 1
+		}
+	}
+	for i := range n {
+		links := len(g.Links(uint32(i)))
+		if links == 0 {
+			continue
+		}
+		p.rate[i] = opts.Damping / float64(links)
+		if opts.Damp != nil {
+			p.rate[i] *= opts.Damp(uint32(i))
+		}
+	}
+	copy(p.now, p.teleport)
+	return p
+}
+
+// step iterates once and returns a bound on the sum of errors, relative to the sum of scores: what
+// is still to come from the last change is a geometric series.
+func (p *power) step() float64 {
+	p.now, p.was = p.was, p.now
+	p.parallel(func(_, from, to int) {
+		for i := from; i < to; i++ {
+			p.given[i] = p.was[i] * p.rate[i]
+		}
+	})
+	p.parallel(p.pull)
+	var all sum
+	for _, s := range p.sums {
+		all.total += s.total
+		all.change += s.change
+	}
+	if all.total == 0 {
+		return 0
+	}
+	return 2 * all.change / all.total * p.damping / (1 - p.damping)
+}
+
+// pull computes a block from the links that lead to it.
+func (p *power) pull(block, from, to int) {
+	var s sum
+	for i := from; i < to; i++ {
+		x := p.teleport[i]
+		for _, source := range p.in.Links(uint32(i)) {
+			x += p.given[source]
+		}
+		s.change += math.Abs(x - p.was[i])
+		s.total += x
+		p.now[i] = x
+	}
+	p.sums[block] = s
+}
+
+// parallel lets the workers do all blocks, in turns: blocks differ in the links they have.
+func (p *power) parallel(do func(block, from, to int)) {
+	var group sync.WaitGroup
+	for w := range p.workers {
+		group.Go(func() {
+			for b := w; b < len(p.sums); b += p.workers {
+				do(b, b*blockPages, min((b+1)*blockPages, len(p.now)))
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (p *power) scaled() []float64 {
+	total := 0.0
+	for _, s := range p.sums {
+		total += s.total
+	}
+	if total > 0 {
+		for i := range p.now {
+			p.now[i] /= total
+		}
+	}
+	return p.now
+}

@@ -1,0 +1,201 @@
+package pagerank
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// graphOf makes a graph from lists of links.
+func graphOf(links ...[]uint32) *Graph {
+	return NewGraph(len(links), func(yield func(a, b uint32) bool) {
+		for from, list := range links {
+			for _, to := range list {
+				if !yield(uint32(from), to) {
+					return
+				}
+			}
+		}
+	})
+}
+
+func TestGraphLeavesOutWhatDoesNotCount(t *testing.T) {
+	g := graphOf([]uint32{2, 0, 1, 2, 9}, nil, []uint32{0, 0, 2})
+	require.Equal(t, 3, g.Len())
+	require.Equal(t, 3, g.Size())
+	require.Equal(t, []uint32{2, 1}, g.Links(0), "in order, without itself, once, and within bounds")
+	require.Empty(t, g.Links(1))
+	require.Equal(t, []uint32{0}, g.Links(2))
+	back := g.reversed()
+	require.Equal(t, [][]uint32{{2}, {0}, {0}}, [][]uint32{back.Links(0), back.Links(1), back.Links(2)})
+	require.Zero(t, (*Graph)(nil).Len()+(*Graph)(nil).Size())
+}
+
+func TestExactWorkedByHand(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		g    *Graph
+		opts ExactOptions
+		want []float64
+	}{
+		{"nothing", graphOf(), ExactOptions{}, nil},
+		{"one page", graphOf(nil), ExactOptions{}, []float64{1}},
+		{"a cycle", graphOf([]uint32{1}, []uint32{2}, []uint32{0}), ExactOptions{},
+			[]float64{1. / 3, 1. / 3, 1. / 3}},
+		// x0 = 1, x1 = 1 + x0/2 before scaling.
+		{"a link", graphOf([]uint32{1}, nil), ExactOptions{Damping: .5}, []float64{.4, .6}},
+		{"a link, damped", graphOf([]uint32{1}, nil),
+			ExactOptions{Damping: .5, Damp: func(uint32) float64 { return .5 }}, []float64{4. / 9, 5. / 9}},
+		{"readers start on the second page", graphOf([]uint32{1}, []uint32{0}),
+			ExactOptions{Damping: .5, Teleport: []float64{0, 7}}, []float64{1. / 3, 2. / 3}},
+		{"nobody starts anywhere", graphOf([]uint32{1}, nil),
+			ExactOptions{Teleport: []float64{0, 0}}, []float64{0, 0}},
+	} {
+		require.InDeltaSlice(t, tt.want, Exact(tt.g, tt.opts), 1e-10, tt.name)
+	}
+}
+
+// TestExactSolvesTheEquation checks the definition: x = d(Pᵀx + v·(what ends)) + (1-d)v.
+func TestExactSolvesTheEquation(t *testing.T) {
+	for seed := range uint64(1) {
+		const n, d = 5000, .85 // two blocks
+		g := testWeb(n, seed)
+		x := Exact(g, ExactOptions{Workers: 3})
+		require.Equal(t, x, Exact(g, ExactOptions{Workers: 1}), "workers do not matter")
+		want, ends, sum := make([]float64, n), 0.0, 0.0
+		for id, rank := range x {
+			links := g.Links(uint32(id))
+			if sum += rank; len(links) == 0 {
+				ends += rank
+			}
+			for _, to := range links {
+				want[to] += d * rank / float64(len(links))
+			}
+		}
+		require.InDelta(t, 1, sum, 1e-12)
+		off := 0.0
+		for id, rank := range x {
+			off += math.Abs(rank - want[id] - (d*ends+1-d)/n)
+		}
+		require.Less(t, off, 1e-10)
+	}
+}
+
+func TestStrategiesFetchEveryPageOnce(t *testing.T) {
+	g := testWeb(2000, 3)
+	want := slices.Sorted(slices.Values(crawl(&BreadthFirst{}, g, 0, 5)))
+	for name, s := range map[string]Strategy{
+		"BackLinks": &BackLinks{}, "BackLinks by tie": &BackLinks{Tie: func(id uint32) uint32 { return id % 9 }},
+		"Batch": &Batch{Every: 100}, "OPIC": &OPIC{}, "Push": New(Options{}), "PL": New(Options{Cutoff: PL}),
+	} {
+		order := crawl(s, g, 0, 5)
+		require.Equal(t, want, slices.Sorted(slices.Values(order)), name)
+		s.Discover(order[0])
+		_, ok := s.Next()
+		require.False(t, ok, "a page comes once")
+	}
+}
+
+// TestBackLinksIsThatOfASimpleOne compares with a search through all counts.
+func TestBackLinksIsThatOfASimpleOne(t *testing.T) {
+	for seed := range uint64(3) {
+		g := testWeb(400, seed)
+		tie := func(id uint32) uint32 { return id % 5 }
+		counts, found := make([]int, g.Len()), []uint32{0}
+		var want []uint32
+		for len(found) > 0 {
+			best := 0
+			for i, id := range found {
+				b := found[best]
+				if counts[id] > counts[b] || counts[id] == counts[b] && tie(id) < tie(b) {
+					best = i
+				}
+			}
+			id := found[best]
+			found = slices.Delete(found, best, best+1)
+			want = append(want, id)
+			for _, to := range g.Links(id) {
+				if counts[to]++; counts[to] == 1 && to != 0 {
+					found = append(found, to)
+				}
+			}
+		}
+		require.Equal(t, want, crawl(&BackLinks{Tie: tie}, g, 0), "seed %d", seed)
+	}
+}
+
+func TestBatchIterates(t *testing.T) {
+	b := &Batch{Every: 2, Damping: .5}
+	b.Discover(0)
+	for _, p := range []page{{0, []uint32{1, 2, 3}}, {1, []uint32{3}}} {
+		id, ok := b.Next()
+		require.True(t, ok)
+		require.Equal(t, p.id, id)
+		b.Fetched(id, p.links)
+	}
+	// 0 and 1 had .15 at the start: 3 gets .5 (.15/3 + .15) beside its own .5, and 2 less.
+	require.InDelta(t, .5+.5*(.05+.15), b.reg.nodes[3].score, 1e-12)
+	require.InDelta(t, .5+.5*.05, b.reg.nodes[2].score, 1e-12)
+	id, _ := b.Next()
+	require.Equal(t, uint32(3), id)
+}
+
+func TestOPICHandsItsCashOn(t *testing.T) {
+	var o OPIC
+	_, ok := o.Next()
+	require.False(t, ok)
+	o.Discover(0)
+	id, _ := o.Next()
+	o.Fetched(id, []uint32{1, 2})
+	id, _ = o.Next()
+	o.Fetched(id, []uint32{2, 3})
+	require.InDelta(t, .75, o.cash.Score(2), 1e-12)
+	require.InDelta(t, .25, o.cash.Score(3), 1e-12)
+	id, _ = o.Next()
+	require.Equal(t, uint32(2), id)
+	o.Discover(2)
+	require.InDelta(t, .75, o.cash.Score(2), 1e-12, "a page that failed gets nothing for coming back")
+	id, _ = o.Next()
+	require.Equal(t, uint32(2), id)
+}
+
+func TestRankMassGivesAGuarantee(t *testing.T) {
+	g := testWeb(500, 4)
+	f := RankMass(Options{Threshold: .01})
+	f.Trust(0, 1)
+	teleport := make([]float64, g.Len())
+	teleport[0] = 1
+	truth := Exact(g, ExactOptions{Teleport: teleport})
+	held, before := 0.0, 0.0
+	for range 300 {
+		id, ok := f.Next()
+		require.True(t, ok)
+		f.Fetched(id, g.Links(id))
+		held += truth[id]
+		mass := f.Stats().Mass
+		require.LessOrEqual(t, mass, held+1e-9)
+		before = max(before, mass)
+	}
+	require.Greater(t, before, .75, "a guarantee that says something")
+}
+
+func TestRandomLinksDoNotBreakStrategies(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 13))
+	for _, s := range []Strategy{&BreadthFirst{}, &BackLinks{}, &Batch{Every: 7}, &OPIC{}} {
+		seen := map[uint32]bool{}
+		for range 300 {
+			id := r.Uint32N(60)
+			s.Discover(id)
+			next, ok := s.Next()
+			if ok {
+				require.False(t, seen[next])
+				seen[next] = true
+				s.Fetched(next, randomLinks(r, next, 60))
+			}
+		}
+		require.Len(t, seen, 60)
+	}
+}

@@ -1,0 +1,125 @@
+package pagerank_test
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/pagerank"
+)
+
+// web is what pages link to: two of them to 5.
+var web = [][]uint32{{1, 2, 3}, {4}, {5}, {5}, {0}, {0}}
+
+func Example() {
+	f := pagerank.New(pagerank.Options{})
+	f.Discover(0)
+	for id, ok := f.Next(); ok; id, ok = f.Next() {
+		fmt.Printf("page %d, score %.2f\n", id, f.Score(id))
+		f.Fetched(id, web[id])
+	}
+	stats := f.Stats()
+	fmt.Printf("%d pages, scores within %.2f of PageRank\n", stats.Fetched, stats.Error)
+	// Output:
+	// page 0, score 0.00
+	// page 1, score 0.28
+	// page 4, score 1.09
+	// page 2, score 0.79
+	// page 5, score 1.52
+	// page 3, score 0.79
+	// 6 pages, scores within 1.18 of PageRank
+}
+
+func ExampleFrontier_NextReady() {
+	f := pagerank.New(pagerank.Options{
+		Cutoff: pagerank.DL1,
+		Host:   func(id uint32) uint32 { return id / 10 },
+	})
+	f.Fetched(0, []uint32{11, 12, 21}) // 11 and 12 are on host 1, 21 on host 2
+	busy := map[uint32]bool{1: true}
+	ready := func(host uint32) bool { return !busy[host] }
+	fmt.Println(f.NextReady(ready))
+	fmt.Println(f.NextReady(ready))
+
+	busy[1] = false
+	f.Release(1)
+	fmt.Println(f.NextReady(ready))
+	// Output:
+	// 21 true
+	// 0 false
+	// 11 true
+}
+
+func ExampleFrontier_Trust() {
+	f := pagerank.New(pagerank.Options{Trusted: true, Threshold: 0.01})
+	f.Trust(0, 1)
+	f.Discover(4) // known, not trusted
+	for id, ok := f.Next(); ok && f.Stats().Mass < 0.5; id, ok = f.Next() {
+		f.Fetched(id, web[id])
+		fmt.Printf("%d pages hold at least %.0f %%\n", f.Stats().Fetched, 100*f.Stats().Mass)
+	}
+	// Output:
+	// 1 pages hold at least 15 %
+	// 2 pages hold at least 19 %
+	// 3 pages hold at least 24 %
+	// 4 pages hold at least 28 %
+	// 5 pages hold at least 59 %
+}
+
+func ExampleLoad() {
+	f := pagerank.New(pagerank.Options{})
+	f.Fetched(0, web[0])
+	var file bytes.Buffer
+	if _, err := f.WriteTo(&file); err != nil {
+		fmt.Println(err)
+	}
+	f, err := pagerank.Load(&file, pagerank.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(f.Next())
+	// Output:
+	// 1 true
+}
+
+func ExampleExact() {
+	g := pagerank.NewGraph(len(web), func(yield func(from, to uint32) bool) {
+		for from, links := range web {
+			for _, to := range links {
+				if !yield(uint32(from), to) {
+					return
+				}
+			}
+		}
+	})
+	for id, rank := range pagerank.Exact(g, pagerank.ExactOptions{}) {
+		fmt.Printf("page %d: %.3f\n", id, rank)
+	}
+	// Output:
+	// page 0: 0.315
+	// page 1: 0.114
+	// page 2: 0.114
+	// page 3: 0.114
+	// page 4: 0.122
+	// page 5: 0.219
+}
+
+func ExampleBreadthFirst() {
+	strategies := []pagerank.Strategy{
+		&pagerank.BreadthFirst{}, &pagerank.BackLinks{}, &pagerank.Batch{Every: 2}, &pagerank.OPIC{},
+	}
+	for _, s := range strategies {
+		s.Discover(0)
+		var order []uint32
+		for id, ok := s.Next(); ok; id, ok = s.Next() {
+			order = append(order, id)
+			s.Fetched(id, web[id])
+		}
+		fmt.Printf("%T %v\n", s, order)
+	}
+	// Output:
+	// *pagerank.BreadthFirst [0 1 2 3 4 5]
+	// *pagerank.BackLinks [0 1 2 3 5 4]
+	// *pagerank.Batch [0 1 4 2 5 3]
+	// *pagerank.OPIC [0 1 2 3 5 4]
+}

@@ -1,0 +1,98 @@
+package pagerank
+
+import (
+	"iter"
+	"slices"
+)
+
+// A Graph is a fixed web graph, for [Exact] and for simulations. A nil Graph is empty. Its methods
+// are safe for concurrent use.
+type Graph struct {
+	offsets []uint64
+	links   []uint32
+}
+
+// NewGraph returns the graph of ids below n with the given links, which it walks twice. Links of a
+// page to itself, and all but the first of those with the same target, are left out, as are ids
+// from n on. The links of a page stay in order.
+func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
+	g := &Graph{offsets: make([]uint64, n+1)}
+	ok := func(from, to uint32) bool { return from != to && int(from) < n && int(to) < n }
+	for from, to := range edges {
+		if ok(from, to) {
+			g.offsets[from+1]++
+		}
+	}
+	for i := range n {
+		g.offsets[i+1] += g.offsets[i]
+	}
+	g.links = make([]uint32, g.offsets[n])
+	next := slices.Clone(g.offsets[:n])
+	for from, to := range edges {
+		if ok(from, to) {
+			g.links[next[from]] = to
+			next[from]++
+		}
+	}
+	g.compact()
+	return g
+}
+
+// compact leaves out links that were there before.
+func (g *Graph) compact() {
+	seen := make([]uint32, g.Len()) // the last page that linked here, plus one
+	end := uint64(0)
+	for from := range g.Len() {
+		start := end
+		for _, to := range g.Links(uint32(from)) {
+			if seen[to] != uint32(from)+1 {
+				seen[to] = uint32(from) + 1
+				g.links[end] = to
+				end++
+			}
+		}
+		g.offsets[from] = start
+	}
+	g.offsets[g.Len()] = end
+	g.links = g.links[:end]
+}
+
+// Len returns the number of pages.
+func (g *Graph) Len() int {
+	if g == nil {
+		return 0
+	}
+	return len(g.offsets) - 1
+}
+
+// Size returns the number of links.
+func (g *Graph) Size() int {
+	if g == nil {
+		return 0
+	}
+	return len(g.links)
+}
+
+// Links returns the targets of a page's links. They are not to be changed.
+func (g *Graph) Links(id uint32) []uint32 {
+	return g.links[g.offsets[id]:g.offsets[id+1]]
+}
+
+// reversed returns the graph with all links turned round.
+func (g *Graph) reversed() *Graph {
+	r := &Graph{offsets: make([]uint64, g.Len()+1), links: make([]uint32, len(g.links))}
+	for _, to := range g.links {
+		r.offsets[to+1]++
+	}
+	for i := range g.Len() {
+		r.offsets[i+1] += r.offsets[i]
+	}
+	next := slices.Clone(r.offsets[:g.Len()])
+	for from := range g.Len() {
+		for _, to := range g.Links(uint32(from)) {
+			r.links[next[to]] = uint32(from)
+			next[to]++
+		}
+	}
+	return r
+}

@@ -1,0 +1,178 @@
+package pagerank
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func tenPerHost(id uint32) uint32 { return id / 10 }
+
+func TestNextReadySetsBusyHostsAside(t *testing.T) {
+	f := New(Options{Cutoff: DL1, Host: tenPerHost})
+	f.Fetched(90, []uint32{11, 12, 13, 14, 21})
+	f.Fetched(91, []uint32{11, 12, 13})
+	f.Fetched(92, []uint32{11, 12})
+	busy := map[uint32]bool{1: true}
+	asked := map[uint32]int{}
+	ready := func(host uint32) bool {
+		asked[host]++
+		return !busy[host]
+	}
+	id, ok := f.NextReady(ready)
+	require.True(t, ok)
+	require.Equal(t, uint32(21), id, "11 to 14 are worth more, or came first, but their host is busy")
+	require.Equal(t, map[uint32]int{1: 1, 2: 1}, asked, "a busy host is asked once")
+	require.Equal(t, 4, f.Stats().Aside)
+	_, ok = f.NextReady(ready)
+	require.False(t, ok)
+	require.Equal(t, 4, f.Len())
+
+	// Score rises while it waits: 14 comes to the top, and finds its host busy still.
+	f.Fetched(93, []uint32{14})
+	_, ok = f.NextReady(ready)
+	require.False(t, ok)
+	require.Equal(t, 1, asked[1])
+	requireLaw(t, f)
+
+	busy[1] = false
+	for _, want := range []uint32{14, 11, 12, 13} {
+		_, ok = f.NextReady(ready)
+		require.False(t, ok, "one id for each Release")
+		f.Release(1)
+		id, ok = f.NextReady(ready)
+		require.True(t, ok)
+		require.Equal(t, want, id)
+	}
+	f.Release(1)
+	f.Release(77)
+	require.Zero(t, f.Len())
+	require.Empty(t, f.hosts.lots)
+}
+
+func TestFetchingOrDiscoveringWhatIsSetAside(t *testing.T) {
+	f := New(Options{Cutoff: DL1, Host: tenPerHost})
+	for _, id := range []uint32{11, 12, 13} {
+		f.Discover(id)
+	}
+	never := func(uint32) bool { return false }
+	f.NextReady(never)
+	f.Discover(12)
+	require.Equal(t, 3, f.Stats().Aside, "it is waiting already")
+	f.Fetched(12, nil)
+	require.Equal(t, 2, f.Stats().Aside)
+	requireLaw(t, f)
+	f.Release(1)
+	id, _ := f.Next()
+	require.Equal(t, uint32(11), id)
+	f.Release(1)
+	id, _ = f.Next()
+	require.Equal(t, uint32(13), id)
+}
+
+// TestBusyHostsCostNothing counts how often ids are looked at: once each, not once for each Next.
+func TestBusyHostsCostNothing(t *testing.T) {
+	const ids = 10_000
+	f := New(Options{Cutoff: DL1, Host: func(id uint32) uint32 { return id & 1 }})
+	links := make([]uint32, 0, ids)
+	for id := range uint32(ids) {
+		links = append(links, id)
+	}
+	f.Fetched(ids+1, links) // on host 1, so that the ids of host 0 come first
+	asked := 0
+	ready := func(host uint32) bool { asked++; return host == 1 }
+	for range ids / 2 {
+		_, ok := f.NextReady(ready)
+		require.True(t, ok)
+	}
+	require.Equal(t, ids/2+1, asked)
+	require.Equal(t, ids/2, f.Stats().Aside)
+	for range ids / 2 {
+		f.Release(0)
+		_, ok := f.NextReady(func(uint32) bool { return true })
+		require.True(t, ok)
+	}
+	require.Zero(t, f.Len())
+}
+
+// TestEveryIdIsHandedOutOnce crawls with hosts that are busy for a while after each fetch.
+func TestEveryIdIsHandedOutOnce(t *testing.T) {
+	for seed := range uint64(10) {
+		g := testWeb(500, seed)
+		r := rand.New(rand.NewPCG(seed, 8))
+		f := New(Options{Host: func(id uint32) uint32 { return id % 13 }})
+		f.Discover(0)
+		until := map[uint32]int{}
+		seen := map[uint32]bool{}
+		for now := 0; f.Len() > 0; now++ {
+			for host, end := range until {
+				if end == now {
+					delete(until, host)
+					f.Release(host)
+				}
+			}
+			id, ok := f.NextReady(func(host uint32) bool { return until[host] == 0 })
+			if !ok {
+				continue
+			}
+			require.False(t, seen[id])
+			require.Zero(t, until[id%13], "its host is busy")
+			seen[id] = true
+			until[id%13] = now + 1 + r.IntN(20)
+			f.Fetched(id, g.Links(id))
+		}
+		require.Len(t, seen, len(crawl(&BreadthFirst{}, g, 0)), "seed %d", seed)
+		requireLaw(t, f)
+	}
+}
+
+func TestPushKnowsTrapsByTheirHosts(t *testing.T) {
+	// Host 1 makes pages without end, each of which links to five more; host 2 has three pages at the
+	// end of a chain of pages that also link elsewhere.
+	const trap, good = 1000, 900
+	links := func(id uint32) (out []uint32) {
+		switch {
+		case id == 0:
+			return []uint32{trap, 1}
+		case id < 5:
+			out = []uint32{id + 1}
+			for i := range uint32(9) {
+				out = append(out, 100+id*9+i)
+			}
+			return out
+		case id == 5:
+			return []uint32{good, good + 1, good + 2}
+		case id >= trap:
+			for i := range uint32(5) {
+				out = append(out, trap+((id-trap)*5+i+1)%100_000, trap)
+			}
+		}
+		return out
+	}
+	host := func(id uint32) uint32 {
+		switch {
+		case id >= trap:
+			return 1
+		case id >= good:
+			return 2
+		}
+		return 10 + id
+	}
+	when := func(opts Options) (fetches int) {
+		f := New(opts)
+		f.Discover(0)
+		for found := 0; found < 3 && fetches < 5000; fetches++ {
+			id, ok := f.Next()
+			require.True(t, ok)
+			if id >= good && id < trap {
+				found++
+			}
+			f.Fetched(id, links(id))
+		}
+		return fetches
+	}
+	plain, known := when(Options{}), when(Options{Host: host})
+	require.Less(t, known, plain)
+	require.Less(t, known, 200)
+}

@@ -1,0 +1,135 @@
+package pagerank
+
+import (
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// randomList makes a sorted list without repetitions; now and then a very long one.
+func randomList(r *rand.Rand) []uint32 {
+	n := 1 + r.IntN(30)
+	if r.IntN(40) == 0 {
+		n = 20_000
+	}
+	list := make([]uint32, n)
+	for i := range list {
+		list[i] = r.Uint32() >> r.IntN(28)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func TestLinksAreReadAsTheyWereKept(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "links"))
+	require.NoError(t, err)
+	defer file.Close()
+	for name, spill := range map[string]Spill{"memory": nil, "file": file} {
+		r := rand.New(rand.NewPCG(1, 15))
+		s := linkStore{spill: spill}
+		var places []place
+		var lists [][]uint32
+		size := 0
+		for range 200 {
+			list := randomList(r)
+			places, lists = append(places, s.put(list)), append(lists, list)
+			size += len(list)
+		}
+		require.Greater(t, len(s.slabs), 1, "some lists lie in two slabs")
+		for i, list := range lists {
+			require.Equal(t, list, s.read(places[i], nil), name)
+		}
+		require.Equal(t, size, s.size)
+		require.NoError(t, s.err)
+		if spill != nil {
+			require.Less(t, s.bytes(), 3*slabBytes, "one slab is in memory, whatever was kept")
+		}
+	}
+	require.Empty(t, new(linkStore).read(0, nil))
+}
+
+func TestNeighboursTakeAByte(t *testing.T) {
+	var s linkStore
+	list := make([]uint32, 1000)
+	for i := range list {
+		list[i] = 1_000_000 + uint32(i)*100
+	}
+	s.put(list)
+	require.Less(t, s.end, uint64(1020))
+}
+
+func TestReplacedLinksAreFreed(t *testing.T) {
+	f := New(Options{Cutoff: DL1, KeepLinks: true})
+	r := rand.New(rand.NewPCG(1, 16))
+	for range 600 {
+		f.Fetched(r.Uint32N(20), rising(r, 200))
+	}
+	require.LessOrEqual(t, f.links.bytes(), 4*slabBytes, "200 links each, 20 pages")
+	for id := range uint32(20) {
+		require.NotZero(t, f.places[id])
+		require.True(t, slices.IsSorted(f.links.read(f.places[id], nil)))
+	}
+	requireLaw(t, f)
+}
+
+// A brokenSpill fails after some writes or reads.
+type brokenSpill struct{ writes, reads int }
+
+var errBroken = errors.New("broken")
+
+func (b *brokenSpill) WriteAt(p []byte, _ int64) (int, error) {
+	if b.writes--; b.writes < 0 {
+		return 0, errBroken
+	}
+	return len(p), nil
+}
+
+func (b *brokenSpill) ReadAt(p []byte, _ int64) (int, error) {
+	if b.reads--; b.reads < 0 {
+		return 0, errBroken
+	}
+	return len(p), nil
+}
+
+func TestABrokenSpillIsToldAndTheCrawlGoesOn(t *testing.T) {
+	for _, spill := range []*brokenSpill{{0, 0}, {1, 0}, {100, 0}} {
+		f := New(Options{Cutoff: DL1, KeepLinks: true, Spill: spill})
+		r := rand.New(rand.NewPCG(1, 17))
+		for range 1200 {
+			f.Fetched(r.Uint32N(1000), rising(r, 150))
+		}
+		require.ErrorIs(t, f.Stats().Err, errBroken)
+		require.Positive(t, f.Len())
+		require.False(t, math.IsNaN(f.Stats().Total))
+		if spill.writes > 0 {
+			_, err := f.WriteTo(io.Discard)
+			require.ErrorIs(t, err, errBroken, "links that were kept cannot be read")
+		}
+	}
+}
+
+// rising makes n links that are sorted already.
+func rising(r *rand.Rand, n int) []uint32 {
+	links := make([]uint32, n)
+	for i := range links {
+		links[i] = uint32(i*33 + r.IntN(33))
+	}
+	return links
+}
+
+func TestScoresDoNotDependOnTheSpill(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "links"))
+	require.NoError(t, err)
+	defer file.Close()
+	g := testWeb(15_000, 7)
+	inMemory, onDisk := New(Options{}), New(Options{Spill: file})
+	require.Equal(t, crawl(inMemory, g, 0), crawl(onDisk, g, 0))
+	require.NoError(t, onDisk.Stats().Err)
+}

@@ -1,0 +1,161 @@
+package pagerank
+
+import (
+	"bufio"
+	"encoding/binary"
+	"hash"
+	"hash/crc32"
+	"io"
+	"maps"
+	"math"
+	"slices"
+)
+
+// These constants are on disk, see FORMAT.md. Do not change them; add a version.
+const (
+	magic   = "SPRF"
+	version = 1
+
+	flagLinks   = 1 << 0 // links are kept
+	flagCash    = 1 << 1 // Push knows hosts
+	flagTrusted = 1 << 2
+
+	savedStates = known | queued | fetched | linked | kept | aside
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// flags tells which of the optional fields a file has.
+func (f *Frontier) flags() (b byte) {
+	if f.opts.KeepLinks {
+		b |= flagLinks
+	}
+	if f.hosts.weights != nil {
+		b |= flagCash
+	}
+	if f.opts.Trusted {
+		b |= flagTrusted
+	}
+	return b
+}
+
+// An encoder writes and sums up.
+type encoder struct {
+	out   *bufio.Writer
+	sum   hash.Hash32
+	row   []byte
+	count int64
+	err   error
+}
+
+// flush writes the row. After an error it does nothing.
+func (e *encoder) flush() {
+	if e.err == nil {
+		e.sum.Write(e.row)
+		var n int
+		n, e.err = e.out.Write(e.row)
+		e.count += int64(n)
+	}
+	e.row = e.row[:0]
+}
+
+func (e *encoder) uvarint(n uint64)      { e.row = binary.AppendUvarint(e.row, n) }
+func (e *encoder) float(v float64)       { e.row = append64(e.row, math.Float64bits(v)) }
+func (e *encoder) byte(b byte)           { e.row = append(e.row, b) }
+func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
+
+// WriteTo saves the frontier: all scores, the order of the queue, what is set aside, and the links,
+// with a checksum. FORMAT.md describes it.
+func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
+	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
+	e.row = append(e.row, magic...)
+	e.row = append(e.row, version, f.flags())
+	e.float(f.opts.Damping)
+	e.float(f.sums.put)
+	e.float(f.sums.skew)
+	e.uvarint(uint64(f.sums.updates))
+	e.uvarint(uint64(len(f.nodes)))
+	e.flush()
+	for id := range f.nodes {
+		f.writeNode(e, uint32(id))
+		e.flush()
+	}
+	f.writeQueue(e)
+	f.writeLots(e)
+	e.row = binary.LittleEndian.AppendUint32(e.row, e.sum.Sum32())
+	e.flush()
+	if e.err == nil {
+		e.err = e.out.Flush()
+	}
+	return e.count, e.err
+}
+
+func (f *Frontier) writeNode(e *encoder, id uint32) {
+	n := &f.nodes[id]
+	e.byte(n.state & savedStates)
+	if n.state&known == 0 {
+		return
+	}
+	e.float(n.score)
+	if n.state&(queued|aside) != 0 {
+		e.row = binary.LittleEndian.AppendUint16(e.row, n.bucket)
+	}
+	if f.hosts.weights != nil {
+		e.row = binary.LittleEndian.AppendUint32(e.row, math.Float32bits(f.hosts.cash[id]))
+	}
+	if f.opts.KeepLinks && n.state&linked != 0 {
+		e.float(f.passed[id])
+	}
+	if n.state&kept != 0 {
+		f.targets = f.links.read(f.places[id], f.targets[:0])
+		if len(f.targets) == 0 && e.err == nil {
+			e.err = f.links.err
+		}
+		e.row = appendList(e.row, f.targets)
+	}
+}
+
+// writeQueue writes the ids in the queue, from the lowest bucket on, in order.
+func (f *Frontier) writeQueue(e *encoder) {
+	f.queue.sweep(f.nodes)
+	e.uvarint(uint64(f.queue.live))
+	for b := range f.queue.lines {
+		l := f.queue.lines[b]
+		for c, i := l.head, l.from; c != 0; {
+			end := uint32(chunkIDs)
+			if c == l.tail {
+				end = l.to
+			}
+			for ; i < end; i++ {
+				e.uvarint(uint64(f.queue.store.at(c).ids[i]))
+			}
+			if c == l.tail {
+				break
+			}
+			c, i = f.queue.store.at(c).next, 0
+		}
+		e.flush()
+	}
+}
+
+// writeLots writes the hosts that are not ready, and what waits for them.
+func (f *Frontier) writeLots(e *encoder) {
+	lots := maps.Clone(f.hosts.lots)
+	maps.DeleteFunc(lots, func(_ uint32, l *lot) bool { return l.n == 0 && !l.busy })
+	e.uvarint(uint64(len(lots)))
+	for _, host := range slices.Sorted(maps.Keys(lots)) {
+		l := lots[host]
+		e.uvarint(uint64(host))
+		e.byte(0)
+		if l.busy {
+			e.row[len(e.row)-1] = 1
+		}
+		e.uvarint(uint64(l.n))
+		for id, left := l.first, l.n; left > 0; left-- {
+			e.uvarint(uint64(id))
+			id = f.hosts.chain[id].after
+		}
+		e.flush()
+	}
+	e.flush()
+}

@@ -1,0 +1,178 @@
+package pagerank
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func saved(t *testing.T, f *Frontier) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	n, err := f.WriteTo(&b)
+	require.NoError(t, err)
+	require.Equal(t, int64(b.Len()), n)
+	return b.Bytes()
+}
+
+func TestLoadedFrontierGoesOnAsIfNothingHadHappened(t *testing.T) {
+	for name, opts := range keepers {
+		for seed := range uint64(2) {
+			r := rand.New(rand.NewPCG(seed, 10))
+			f := New(opts)
+			for range 80 {
+				edit(r, f, map[uint32][]uint32{})
+			}
+			file := saved(t, f)
+			got, err := Load(bytes.NewReader(file), opts)
+			require.NoError(t, err, name)
+			requireLaw(t, got)
+			require.Equal(t, file, saved(t, got), name)
+			a, b := rand.New(rand.NewPCG(seed, 11)), rand.New(rand.NewPCG(seed, 11))
+			for range 80 {
+				did := edit(a, f, map[uint32][]uint32{})
+				require.Equal(t, did, edit(b, got, map[uint32][]uint32{}), name)
+			}
+			require.InDelta(t, f.Stats().Error, got.Stats().Error, 1e-9)
+			require.InDelta(t, f.Stats().Mass, got.Stats().Mass, 1e-9)
+			requireLaw(t, got)
+		}
+	}
+}
+
+func TestLoadedDL1KnowsItsBounds(t *testing.T) {
+	g, opts := testWeb(300, 2), Options{Cutoff: DL1, Damping: .85}
+	f := New(opts)
+	f.Discover(0)
+	for range 100 {
+		id, _ := f.Next()
+		f.Fetched(id, g.Links(id))
+	}
+	got, err := Load(bytes.NewReader(saved(t, f)), opts)
+	require.NoError(t, err)
+	require.InDelta(t, f.Stats().Error, got.Stats().Error, 1e-9)
+	require.InDelta(t, f.Stats().Mass, got.Stats().Mass, 1e-9)
+	require.Equal(t, crawl(f, g), crawl(got, g))
+}
+
+func TestLoadWantsTheSameOptions(t *testing.T) {
+	file := saved(t, New(Options{}))
+	for _, opts := range []Options{
+		{Damping: .5}, {Trusted: true}, {Cutoff: DL1, Damping: .85},
+		{Host: func(uint32) uint32 { return 0 }},
+	} {
+		_, err := Load(bytes.NewReader(file), opts)
+		require.ErrorIs(t, err, ErrOptions)
+	}
+	_, err := Load(bytes.NewReader(file), Options{Cutoff: AR, Damping: .85})
+	require.NoError(t, err, "the cutoff may change, for AR and Push need the same")
+}
+
+// example is the frontier of FORMAT.md's dump.
+func example() *Frontier {
+	f := New(Options{Cutoff: AR, Host: tenPerHost})
+	f.Discover(2)
+	f.Fetched(0, []uint32{1, 12})
+	f.NextReady(func(host uint32) bool { return host != 1 })
+	f.Discover(1)
+	return f
+}
+
+func TestFormatIsThatOfThePage(t *testing.T) {
+	text, err := os.ReadFile("FORMAT.md")
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(text), "```hexdump example\n")
+	require.True(t, ok)
+	want, _, _ := strings.Cut(rest, "```")
+	require.Equal(t, want, hex.Dump(saved(t, example())))
+}
+
+func TestOldFilesAreRead(t *testing.T) {
+	for _, name := range []string{"v1.frontier"} {
+		file, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		f, err := Load(bytes.NewReader(file), Options{Cutoff: AR, Host: tenPerHost})
+		require.NoError(t, err)
+		require.Equal(t, fetchAll(example(), nil), fetchAll(f, nil))
+	}
+}
+
+func TestBrokenFilesAreRefused(t *testing.T) {
+	f := example()
+	file := saved(t, f)
+	for cut := range file {
+		_, err := Load(bytes.NewReader(file[:cut]), f.opts)
+		require.ErrorIs(t, err, ErrCorrupt, "cut at %d", cut)
+	}
+	for at := range file {
+		for bit := range 3 {
+			broken := bytes.Clone(file)
+			broken[at] ^= 1 << (bit * 3)
+			_, err := Load(bytes.NewReader(broken), f.opts)
+			require.Error(t, err, "bit %d of byte %d", 3*bit, at)
+		}
+	}
+	disk := errors.New("disk")
+	_, err := Load(io.MultiReader(bytes.NewReader(file[:20]), failing{disk}), f.opts)
+	require.ErrorIs(t, err, disk)
+	_, err = f.WriteTo(failing{disk})
+	require.ErrorIs(t, err, disk)
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error)  { return 0, f.err }
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// summed appends the right checksum.
+func summed(body []byte) []byte {
+	return binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, castagnoli))
+}
+
+// FuzzLoad feeds bodies with right checksums: what loads has to obey the law, to work, and to save
+// as something that loads and saves alike.
+func FuzzLoad(f *testing.F) {
+	seeds := []*Frontier{example(), New(Options{Cutoff: AR, Host: tenPerHost})}
+	r := rand.New(rand.NewPCG(1, 12))
+	many := New(seeds[0].opts)
+	for range 40 {
+		edit(r, many, map[uint32][]uint32{})
+	}
+	for _, s := range append(seeds, many) {
+		var b bytes.Buffer
+		if _, err := s.WriteTo(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes()[:b.Len()-4])
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		opts := Options{Cutoff: AR, Host: tenPerHost, Limit: 1 << 20}
+		got, err := Load(bytes.NewReader(summed(body)), opts)
+		if err != nil {
+			t.Skip()
+		}
+		once := saved(t, got)
+		again, err := Load(bytes.NewReader(once), opts)
+		require.NoError(t, err)
+		require.Equal(t, once, saved(t, again))
+		for id, ok := got.Next(); ok; id, ok = got.Next() {
+			other, _ := again.Next()
+			require.Equal(t, id, other)
+			got.Fetched(id, []uint32{0, 1, id + 1})
+			again.Fetched(id, []uint32{0, 1, id + 1})
+			if id > 1000 {
+				break // each page has led to the next
+			}
+		}
+	})
+}
