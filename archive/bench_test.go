@@ -2,19 +2,28 @@ package archive
 
 import (
 	"bytes"
+	"compress/flate"
+	"crypto/sha1"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+
+	"github.com/spinneret-go/spinneret/archive/scan"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // benchPage is 20 KB of markup and words of which some come often and most hardly ever. It shrinks
 // to about a third, as pages do.
-func benchPage() Capture {
-	r := rand.New(rand.NewPCG(1, 2))
+func benchPage(seed uint64) Capture {
+	r := rand.New(rand.NewPCG(seed, 2))
 	words := make([]string, 4000)
 	for i := range words {
 		word := make([]byte, 2+r.IntN(9))
@@ -32,26 +41,60 @@ func benchPage() Capture {
 			body.WriteString(words[zipf.Uint64()] + " ")
 		}
 	}
-	return page("http://www.example.org/a/page.html", body.String())
+	return page(fmt.Sprintf("http://www.example.org/a/page-%d.html", seed), body.String())
+}
+
+// compressors are those that an archive may use, and the bare ones.
+var compressors = []struct {
+	name string
+	opts Options
+	bare func(b *testing.B) interface {
+		io.WriteCloser
+		Reset(io.Writer)
+	}
+}{
+	{"gzip-1", Options{Level: 1}, bareGzip(flate.BestSpeed)},
+	{"gzip-6", Options{}, bareGzip(6)},
+	{"zstd-1", Options{Compression: warc.Zstd}, bareZstd(zstd.SpeedFastest)},
+}
+
+type resetter = interface {
+	io.WriteCloser
+	Reset(io.Writer)
+}
+
+func bareGzip(level int) func(b *testing.B) resetter {
+	return func(b *testing.B) resetter {
+		gz, err := gzip.NewWriterLevel(nil, level)
+		require.NoError(b, err)
+		return gz
+	}
+}
+
+func bareZstd(level zstd.EncoderLevel) func(b *testing.B) resetter {
+	return func(b *testing.B) resetter {
+		zs, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1))
+		require.NoError(b, err)
+		return zs
+	}
 }
 
 // BenchmarkAppend compares with the compressor alone, which is the floor.
 func BenchmarkAppend(b *testing.B) {
-	c := benchPage()
-	for _, level := range []int{1, 6} {
-		b.Run(fmt.Sprintf("what=bare-gzip/level=%d", level), func(b *testing.B) {
-			gz, err := gzip.NewWriterLevel(nil, level)
-			require.NoError(b, err)
+	c := benchPage(1)
+	for _, compressor := range compressors {
+		b.Run("what=bare/with="+compressor.name, func(b *testing.B) {
+			w := compressor.bare(b)
 			b.SetBytes(int64(len(c.Body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				gz.Reset(io.Discard)
-				_, _ = gz.Write(c.Body)
-				_ = gz.Close()
+				w.Reset(io.Discard)
+				_, _ = w.Write(c.Body)
+				_ = w.Close()
 			}
 		})
-		b.Run(fmt.Sprintf("what=append/level=%d", level), func(b *testing.B) {
-			a := benchArchive(b, level)
+		b.Run("what=append/with="+compressor.name, func(b *testing.B) {
+			a := benchFiles(b, compressor.opts)
 			b.SetBytes(int64(len(c.Body)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -60,24 +103,26 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "captures/s")
 		})
-	}
-	b.Run("what=append-parallel/level=6", func(b *testing.B) {
-		a := benchArchive(b, 6)
-		b.SetBytes(int64(len(c.Body)))
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if _, err := a.Append(c); err != nil {
-					b.Error(err)
+		b.Run("what=append-parallel/with="+compressor.name, func(b *testing.B) {
+			opts := compressor.opts
+			opts.Writers = 2
+			a := benchFiles(b, opts)
+			b.SetBytes(int64(len(c.Body)))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := a.Append(c); err != nil {
+						b.Error(err)
+					}
 				}
-			}
+			})
 		})
-	})
+	}
 }
 
-// benchArchive writes to nowhere: what is measured is this package, not the disk.
-func benchArchive(b *testing.B, level int) *Archive {
-	a, err := open(nowhere{}, Options{Level: level, MaxFile: -1})
+// benchFiles writes to nowhere: what is measured is this package, not the disk.
+func benchFiles(b *testing.B, opts Options) *store {
+	opts.MaxFile = -1
+	a, err := open(nowhere{}, opts)
 	require.NoError(b, err)
 	return a
 }
@@ -93,3 +138,254 @@ func (nowhere) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 func (nowhere) Truncate(int64) error                   { return nil }
 func (nowhere) Sync() error                            { return nil }
 func (nowhere) Close() error                           { return nil }
+
+// benchArchive is a real one, with one version of each of n pages.
+func benchArchive(b *testing.B, n int, opts Options) *Archive {
+	a := openDir(b, b.TempDir(), opts)
+	b.Cleanup(func() { require.NoError(b, a.Close()) })
+	var pages []Capture
+	for i := range min(n, 50) {
+		pages = append(pages, benchPage(uint64(i)))
+	}
+	for i := range n {
+		c := pages[i%len(pages)]
+		c.URL = fmt.Sprintf("http://%d.example.org/%d.html", i*7919%1000, i)
+		_, err := a.Append(c)
+		require.NoError(b, err)
+	}
+	require.NoError(b, a.Sync())
+	return a
+}
+
+// BenchmarkStore is appending with everything: the index, the search for repeats, and the disk.
+func BenchmarkStore(b *testing.B) {
+	c := benchPage(1)
+	for _, compressor := range compressors {
+		b.Run("with="+compressor.name, func(b *testing.B) {
+			a := openDir(b, b.TempDir(), compressor.opts)
+			b.SetBytes(int64(len(c.Body)))
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				c.URL = fmt.Sprintf("http://www.example.org/a/page-%d.html", i)
+				i++
+				_, err := a.Append(c)
+				require.NoError(b, err)
+			}
+			require.NoError(b, a.Close())
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "captures/s")
+		})
+	}
+}
+
+// benchEntries fills an index with n entries of random URLs, four for each, and returns the keys.
+func benchEntries(b *testing.B, x *index, n int) []string {
+	keys := make([]string, n/4)
+	for i := range keys {
+		keys[i], _ = urlKey(fmt.Sprintf("http://www.host-%d.example.org/some/path/of-usual-length/%x.html",
+			i%5000, rand.Uint64()))
+	}
+	e := someEntry()
+	for i := range n {
+		e.time, e.offset = int64(i), int64(i)
+		x.add("f.warc.gz", keys[rand.IntN(len(keys))], &e, int64(i))
+		if x.full() {
+			require.NoError(b, x.commit())
+		}
+	}
+	require.NoError(b, x.commit())
+	return keys
+}
+
+// BenchmarkIndexAdd makes an index of a million entries in each round, in random order.
+func BenchmarkIndexAdd(b *testing.B) {
+	const n = 1_000_000
+	for b.Loop() {
+		path := filepath.Join(b.TempDir(), indexName)
+		x, err := openIndex(path, lockWait)
+		require.NoError(b, err)
+		benchEntries(b, x, n)
+		require.NoError(b, x.read(func(c *bbolt.Cursor) error {
+			b.ReportMetric(float64(c.Bucket().Tx().Size())/n, "B/entry")
+			return nil
+		}))
+		require.NoError(b, x.close())
+	}
+	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+}
+
+func BenchmarkAt(b *testing.B) {
+	const n = 400_000
+	a := openDir(b, b.TempDir(), Options{})
+	keys := benchEntries(b, a.index, n)
+	urls := make([]string, len(keys))
+	for i := range keys {
+		urls[i] = keyURL(keys[i])
+	}
+	b.Run("what=bbolt", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			key := appendTime(append([]byte(keys[rand.IntN(len(keys))]), 0), n/2)
+			require.NoError(b, a.index.db.View(func(tx *bbolt.Tx) error {
+				c := tx.Bucket(entriesBucket).Cursor()
+				c.Seek(key)
+				c.Prev()
+				return nil
+			}))
+		}
+	})
+	b.Run("what=at", func(b *testing.B) { benchAt(b, a, urls, n) })
+	require.NoError(b, a.Close())
+}
+
+func benchAt(b *testing.B, a *Archive, urls []string, n int64) {
+	found := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		v, err := a.At(urls[rand.IntN(len(urls))], time.UnixMicro(n/2))
+		if err == nil && v.Kind == Changed {
+			found++
+		}
+	}
+	require.Positive(b, found)
+}
+
+// BenchmarkRead compares reading with digests with the same done bare.
+func BenchmarkRead(b *testing.B) {
+	const n = 400
+	for _, compressor := range compressors[1:] {
+		m := newMemory()
+		a, err := open(m, Options{Compression: compressor.opts.Compression, MaxFile: -1})
+		require.NoError(b, err)
+		size := int64(0)
+		var bounds []Location
+		for i := range n {
+			c := benchPage(uint64(i % 50))
+			loc, err := a.Append(c)
+			require.NoError(b, err)
+			bounds = append(bounds, loc)
+			size += int64(len(c.Body))
+		}
+		var data []byte
+		for _, data = range m.contents() {
+		}
+		b.Run("what=bare/with="+compressor.name, func(b *testing.B) {
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				readBare(b, data, bounds, compressor.opts.Compression)
+			}
+		})
+		b.Run("what=reader/with="+compressor.name, func(b *testing.B) {
+			r := warc.NewReader(nil, warc.ReaderOptions{Verify: true})
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Reset(bytes.NewReader(data))
+				for _, err := range r.Records() {
+					require.NoError(b, err)
+				}
+			}
+		})
+	}
+}
+
+// readBare decompresses the members at known places, and hashes what is in them. Requests, which
+// the reader has to read too, are left out.
+func readBare(b *testing.B, data []byte, bounds []Location, compression warc.Compression) {
+	sum, buf := sha1.New(), make([]byte, 32<<10)
+	gz := new(gzip.Reader)
+	zs, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	require.NoError(b, err)
+	defer zs.Close()
+	for _, loc := range bounds {
+		member := bytes.NewReader(data[loc.Offset:][:loc.Length])
+		var r io.Reader = gz
+		if compression == warc.Zstd {
+			r, err = zs, zs.Reset(member)
+		} else {
+			err = gz.Reset(member)
+		}
+		require.NoError(b, err)
+		sum.Reset()
+		_, err = io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{r}, buf)
+		require.NoError(b, err)
+	}
+}
+
+// BenchmarkSnapshot reads all documents of a snapshot, and the same files from end to end, and the
+// documents one by one in the order of the index.
+func BenchmarkSnapshot(b *testing.B) {
+	const n = 5000
+	a := benchArchive(b, n, Options{Compression: warc.Zstd, MaxFile: 16 << 20})
+	size := a.Stats().Bytes
+	b.Run("what=snapshot", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			s, err := a.Snapshot(Query{})
+			require.NoError(b, err)
+			for _, err := range s.Documents() {
+				require.NoError(b, err)
+			}
+			require.NoError(b, s.Close())
+		}
+		b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "documents/s")
+	})
+	b.Run("what=sequential", func(b *testing.B) {
+		names, err := a.Files()
+		require.NoError(b, err)
+		buf := make([]byte, readAhead)
+		b.SetBytes(size)
+		for b.Loop() {
+			for _, name := range names {
+				f, err := a.OpenFile(name)
+				require.NoError(b, err)
+				_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, buf)
+				require.NoError(b, err)
+				require.NoError(b, f.Close())
+			}
+		}
+	})
+	b.Run("what=by-pointer", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			for v, err := range a.All() {
+				require.NoError(b, err)
+				r := &sequential{archive: a}
+				_, _, err = r.read(v.Content)
+				require.NoError(b, err)
+				r.close()
+			}
+		}
+	})
+}
+
+// BenchmarkScan counts words in a snapshot, by the ways to give documents to workers.
+func BenchmarkScan(b *testing.B) {
+	a := benchArchive(b, 2000, Options{Compression: warc.Zstd})
+	work := scan.Func(func(doc *scan.Document) ([]byte, error) {
+		var text []byte
+		var err error
+		for range 10 { // the analysis costs more than bringing the document
+			if text, err = read(doc.Data); err != nil {
+				return nil, err
+			}
+		}
+		return fmt.Append(nil, len(bytes.Fields(text))), nil
+	})
+	for _, depth := range []int{1, 2, 4} {
+		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
+			var stats scan.Stats
+			o := scan.Options{Depth: depth, Progress: func(s scan.Stats) { stats = s }}
+			for b.Loop() {
+				s, err := a.Snapshot(Query{})
+				require.NoError(b, err)
+				for _, err := range s.Scan(b.Context(), work, o) {
+					require.NoError(b, err)
+				}
+				require.NoError(b, s.Close())
+			}
+			b.ReportMetric(stats.Busy.Seconds()/(stats.Busy+stats.Idle).Seconds(), "busy")
+		})
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var someTime = time.Date(2026, 11, 3, 4, 5, 6, 7_008_999, time.FixedZone("", 3600))
+
 // page returns a valid capture.
 func page(url, body string) Capture {
 	return Capture{

@@ -18,7 +18,8 @@ func TestOpenMakesDirectories(t *testing.T) {
 	}
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	require.Empty(t, entries)
+	require.Len(t, entries, 1)
+	require.Equal(t, indexName, entries[0].Name())
 }
 
 func TestOpenWhereNoDirectoryCanBe(t *testing.T) {

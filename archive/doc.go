@@ -1,40 +1,40 @@
-// Package archive keeps what was fetched, as WARC 1.1 files.
+// Package archive keeps every version of every page, and finds it by URL and time.
 //
-// An [Archive] is a directory. [Archive.Append] adds one [Capture], the answer to one request, and
-// tells where it went. Any tool that reads WARC can read the files, while they grow as well.
+// An [Archive] is a directory of WARC files, which any tool that knows WARC can read, and an index.
+// [Archive.Append] adds a [Capture], the answer to one request. [Archive.At] finds the [Version] of
+// a URL that was valid at a time, [Archive.Versions] all of them. [Archive.Snapshot] finds those of
+// a whole site or of everything, and reads them as fast as the disk can; [Snapshot.Scan] has them
+// analysed by many workers. After the paper of Tamura and Kitsuregawa on mining a web archive.
 //
 // # Shape
 //
-// A capture becomes a response record and, if the request is known, a request record before it;
-// each names the other. Records are compressed one by one, so that a reader can start at any
-// [Location]. Each file opens with a warcinfo record. A file that is being written is called
-// NAME.open; it is renamed to NAME when it is finished, and never touched again.
+// A capture becomes a response record and, if the request is known, a request record before it. A
+// body that is as it was becomes a revisit record. Records are compressed one by one. A file that
+// is being written is called NAME.open. The index is a B-tree from the SURT of the URL and the time
+// to the address of the record; a version is valid until the next one of its URL.
 //
 // # Durability
 //
-// A capture is in the file with all its records or not at all. Once Append returns nil it survives
-// the death of the process, kill -9 included. A power cut loses at most what was appended since
-// the last sync, see [Options.SyncEvery] and [Archive.Sync]; a finished file is safe. When the disk
-// is full or fails, the file is cut back to its last whole capture and Append says so; it can be
-// called again, and goes on as soon as the disk does.
-//
-// A file that still ends in .open after its process died, or its disk failed, holds every capture
-// that was acknowledged and after them perhaps some or all of one more. It is never appended to,
-// nor is any other old file.
+// A capture is in its file with all its records, and in the index, or not at all. Once Append
+// returns nil it survives the death of the process: what the index lacks then is read from the ends
+// of the files by [Open], which cuts off a capture that is not whole and finishes the files of the
+// dead. A power cut loses at most what came after the last sync, see [Options.SyncEvery]. When the
+// disk is full the file is cut back to its last whole capture. [Repair] makes a lost index anew.
 //
 // # Concurrency
 //
-// Several goroutines may append; they compress at the same time and write in turn. There is no
-// background goroutine. Several archives, of several processes too, may share one directory.
+// One process may open an archive at a time. Its goroutines may append, which compresses at the
+// same time and writes in turn, and query meanwhile. There is no goroutine in the background.
 //
 // # Limits
 //
-// The caller's Body is never copied. Each of [Options.Compressors] holds up to 7 MiB: its tables,
-// and the compressed form of one capture of up to 4 MiB. A larger one is compressed straight into
-// the file, and the other goroutines wait for it. URLs may have 64 KiB.
+// A capture's body is never copied. Each of [Options.Compressors] holds up to 7 MiB: its tables, and
+// the compressed form of one capture of up to 4 MiB; a larger one goes straight into the file. Up to
+// 65,536 entries wait in memory for the index, some 20 MB. URLs may have 64 KiB.
 //
 // # Format
 //
-// WARC 1.1 (ISO 28500:2017), one gzip member per record, SHA-1 digests in base 32, dates to the
-// microsecond. It does not read, index, deduplicate or repair files.
+// WARC 1.1 (ISO 28500:2017), see FORMAT.md, which describes the index too. Package
+// archive/warc reads and writes the records, archive/scan runs workers, archive/export writes CDXJ
+// and WACZ.
 package archive

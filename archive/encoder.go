@@ -2,12 +2,11 @@ package archive
 
 import (
 	"crypto/sha1"
-	"hash"
 	"io"
 	"strconv"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // maxBuffered is the size up to which a capture is compressed into memory, outside of the lock.
@@ -16,13 +15,12 @@ import (
 const maxBuffered = 4 << 20
 
 var (
-	recordEnd = []byte("\r\n\r\n")
 	lastChunk = []byte("0\r\n\r\n")
 	chunkEnd  = []byte("\r\n0\r\n\r\n") // of a chunk with bytes in it, and the last chunk
 )
 
-// encoder turns captures into gzip members. It is kept and used again, since a compressor is too
-// large to be made for each record. It is not safe for concurrent use.
+// encoder turns captures into members. It is kept and used again, since a compressor is too large
+// to be made for each record. It is not safe for concurrent use.
 type encoder struct {
 	out     io.Writer // where the members go; nil means buf
 	buf     []byte
@@ -31,18 +29,16 @@ type encoder struct {
 	records int64 // the number of members
 	last    int64 // where the last one begins
 
-	gz      *gzip.Writer
-	sha     hash.Hash
-	h       header // here and not on the stack, where the hash would make it escape
-	scratch []byte // the encoded header
-	chunk   []byte // the size line of the only chunk
+	warc  *warc.Encoder
+	h     warc.Head       // here and not on the stack, where the hash would make it escape
+	sum   [sha1.Size]byte // of the body
+	chunk []byte          // the size line of the only chunk
 }
 
-// newEncoder requires a level that gzip knows. The tables of the compressor are made when they are
-// first needed, so that a spare encoder costs next to nothing.
-func newEncoder(level int) *encoder {
-	e := &encoder{sha: sha1.New()}
-	e.gz, _ = gzip.NewWriterLevel(e, level)
+// newEncoder requires options that are valid.
+func newEncoder(o warc.EncoderOptions) *encoder {
+	e := &encoder{}
+	e.warc, _ = warc.NewEncoder(o)
 	return e
 }
 
@@ -62,26 +58,50 @@ func (e *encoder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// capture encodes the records of c, the response last.
+// original is the version that an unchanged one repeats. The zero original stands for none.
+type original struct {
+	profile string
+	time    time.Time
+	digest  Digest
+}
+
+// capture encodes the records of c, the response last; e.sum is the digest of its body already.
 //
 // The request comes first: what a crash in between leaves is then a request without a response,
 // which says nothing about the page, and not a response that was never acknowledged. Each names the
 // other, so that whoever has found one need not guess where the other is.
-func (e *encoder) capture(c *Capture, out io.Writer) error {
+func (e *encoder) capture(c *Capture, of original, out io.Writer) error {
 	e.begin(out)
-	request, response := recordID{}, newID()
+	request, response := warc.ID{}, warc.NewID()
 	if len(c.Request) > 0 {
-		request = newID()
-		e.h = header{kind: "request", id: request, concurrent: response, date: c.Time,
-			target: c.URL, addr: c.Addr, contentType: "application/http;msgtype=request"}
+		request = warc.NewID()
+		e.h = warc.Head{Type: "request", ID: request, ConcurrentTo: response, Date: c.Time,
+			TargetURI: c.URL, Addr: c.Addr, ContentType: "application/http;msgtype=request"}
 		if err := e.record(c.Request); err != nil {
 			return err
 		}
 	}
-	e.h = header{kind: "response", id: response, concurrent: request, date: c.Time,
-		target: c.URL, addr: c.Addr, truncated: c.Truncated,
-		contentType: "application/http;msgtype=response"}
+	e.h = warc.Head{Type: "response", ID: response, ConcurrentTo: request, Date: c.Time,
+		TargetURI: c.URL, Addr: c.Addr, Payload: &e.sum, Truncated: c.Truncated,
+		ContentType: "application/http;msgtype=response"}
+	if of.profile != "" {
+		return e.revisit(c, of)
+	}
 	return e.response(c)
+}
+
+// revisit encodes a revisit record: the head of the response alone, and where the body is. The
+// digest is that of the body that the record stands for.
+func (e *encoder) revisit(c *Capture, of original) error {
+	e.h.Type, e.h.Profile = "revisit", of.profile
+	e.h.RefersToURI, e.h.RefersToDate = c.URL, of.time
+	if of.profile == warc.ProfileNotModified {
+		e.h.Payload = nil
+		if of.digest != "" {
+			e.h.Extra = []warc.Field{{Name: "WARC-Payload-Digest", Value: of.digest.String()}}
+		}
+	}
+	return e.record(c.Head)
 }
 
 // response encodes the response record.
@@ -90,8 +110,6 @@ func (e *encoder) capture(c *Capture, out io.Writer) error {
 // server said is evidence. The payload is the body alone: it stays the same however the server cuts
 // it into chunks, so that equal bodies have equal digests.
 func (e *encoder) response(c *Capture) error {
-	e.h.hasPayload = true
-	e.sum(&e.h.payload, c.Body)
 	switch {
 	case !c.chunked():
 		return e.record(c.Head, c.Body)
@@ -103,42 +121,11 @@ func (e *encoder) response(c *Capture) error {
 	return e.record(c.Head, e.chunk, c.Body, chunkEnd)
 }
 
-// record encodes one record with e.h before the block, which is the parts one after the other. The
-// parts are read twice, as their digest stands before them.
+// record encodes one record with e.h before the block, which is the parts one after the other.
 func (e *encoder) record(parts ...[]byte) error {
 	e.last = e.n
 	e.records++
-	e.h.length = e.sum(&e.h.block, parts...)
-	e.scratch = appendHeader(e.scratch[:0], &e.h)
-	e.gz.Reset(e)                  // a member of its own, where a reader can start
-	e.gz.ModTime = time.Unix(0, 0) // "no time": the zero Time comes out as one in 2042
-	if err := e.write(e.scratch); err != nil {
-		return err
-	}
-	for _, part := range parts {
-		if err := e.write(part); err != nil {
-			return err
-		}
-	}
-	if err := e.write(recordEnd); err != nil {
-		return err
-	}
-	return e.gz.Close()
-}
-
-func (e *encoder) write(p []byte) error {
-	e.raw += int64(len(p))
-	_, err := e.gz.Write(p)
+	raw, _, err := e.warc.Encode(e, &e.h, parts...)
+	e.raw += raw
 	return err
-}
-
-// sum sets sum to the SHA-1 of the parts and returns their length.
-func (e *encoder) sum(sum *[sha1.Size]byte, parts ...[]byte) (length int64) {
-	e.sha.Reset()
-	for _, part := range parts {
-		_, _ = e.sha.Write(part) // documented never to fail
-		length += int64(len(part))
-	}
-	e.sha.Sum(sum[:0])
-	return length
 }

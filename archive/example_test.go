@@ -1,18 +1,32 @@
 package archive_test
 
 import (
-	"bufio"
-	"compress/gzip"
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/scan"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
+
+var monday = time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
+
+// visited returns what a crawler has after a visit.
+func visited(url string, at time.Time, body string) archive.Capture {
+	return archive.Capture{
+		URL:     url,
+		Time:    at,
+		Request: []byte("GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n"),
+		Head:    []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"),
+		Body:    []byte(body),
+	}
+}
 
 func Example() {
 	dir, _ := os.MkdirTemp("", "archive")
@@ -23,58 +37,79 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = a.Append(archive.Capture{
-		URL:     "https://www.example.org/",
-		Time:    time.Now(),
-		Request: []byte("GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n"),
-		Head:    []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"),
-		Body:    []byte("hello"),
-	})
-	fmt.Println(err, a.Stats().Captures, a.Stats().Records)
-	fmt.Println(a.Close())
+	const url = "https://www.example.org/"
+	for day, text := range []string{"hello", "hello", "goodbye"} {
+		_, err = a.Append(visited(url, monday.AddDate(0, 0, day), text))
+	}
+	v, _ := a.At(url, monday.AddDate(0, 0, 1).Add(12*time.Hour)) // on Tuesday evening
+	rec, _ := a.Read(v.Content)
+	message, _ := rec.HTTP()
+	text, _ := io.ReadAll(message.Body)
+	fmt.Println(err, v.Kind, v.Time.Weekday(), "until", v.Until.Weekday(), string(text))
+	fmt.Println(rec.Close(), a.Close())
 	// Output:
-	// <nil> 1 2
-	// <nil>
+	// <nil> unchanged Tuesday until Wednesday hello
+	// <nil> <nil>
 }
 
-// A location is enough to read one response, here with nothing but the standard library.
-func ExampleLocation() {
+func ExampleArchive_Versions() {
 	dir, _ := os.MkdirTemp("", "archive")
 	defer os.RemoveAll(dir)
 	a, _ := archive.Open(dir, archive.Options{})
-	loc, _ := a.Append(archive.Capture{
-		URL: "https://www.example.org/", Time: time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC),
-		Head: []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
-		Body: []byte("hello"),
-	})
-	_ = a.Close()
-
-	f, _ := os.Open(filepath.Join(dir, loc.File))
-	defer f.Close()
-	member, _ := gzip.NewReader(io.NewSectionReader(f, loc.Offset, loc.Length))
-	record := bufio.NewReader(member)
-	for {
-		line, _, err := record.ReadLine()
-		if err != nil || len(line) == 0 { // the end of the record's header
-			break
-		}
+	defer a.Close()
+	for day, text := range []string{"one", "one", "two"} {
+		_, _ = a.Append(visited("https://www.example.org/", monday.AddDate(0, 0, day), text))
 	}
-	resp, _ := http.ReadResponse(record, nil)
-	body, err := io.ReadAll(resp.Body)
-	fmt.Println(resp.Status, string(body), err)
-	// Output: 200 OK hello <nil>
+	versions, err := a.Versions("https://www.example.org/")
+	for _, v := range versions {
+		fmt.Println(v.Time.Format(time.DateOnly), v.Kind, v.Status, v.Media)
+	}
+	fmt.Println(err)
+	// Output:
+	// 2026-11-02 changed 200 text/plain
+	// 2026-11-03 unchanged 200 text/plain
+	// 2026-11-04 changed 200 text/plain
+	// <nil>
+}
+
+// A snapshot is a site as it was. Here functions of this process analyse it; scan.Command would
+// have child processes do so.
+func ExampleSnapshot_Scan() {
+	dir, _ := os.MkdirTemp("", "archive")
+	defer os.RemoveAll(dir)
+	a, _ := archive.Open(dir, archive.Options{})
+	defer a.Close()
+	for day, text := range []string{"some words", "some more words"} {
+		_, _ = a.Append(visited("https://www.example.org/a", monday.AddDate(0, 0, day), text))
+		_, _ = a.Append(visited("https://www.example.net/", monday.AddDate(0, 0, day), text))
+	}
+	s, _ := a.Snapshot(archive.Query{Site: "example.org", To: monday.AddDate(0, 0, 1)})
+	defer s.Close()
+	count := scan.Func(func(doc *scan.Document) ([]byte, error) {
+		rec, err := warc.NewReader(bytes.NewReader(doc.Data), warc.ReaderOptions{}).Next()
+		if err != nil {
+			return nil, err
+		}
+		message, err := rec.HTTP()
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(message.Body)
+		return fmt.Appendf(nil, "%d words", len(bytes.Fields(text))), err
+	})
+	for result, err := range s.Scan(context.Background(), count, scan.Options{}) {
+		fmt.Println(result.Value.(archive.Version).URL, string(result.Out), result.Err, err)
+	}
+	// Output: https://www.example.org/a 2 words <nil> <nil>
 }
 
 // An archive fills files up to a size. Those that are finished are never touched again.
 func ExampleArchive_Files() {
 	dir, _ := os.MkdirTemp("", "archive")
 	defer os.RemoveAll(dir)
-	a, _ := archive.Open(dir, archive.Options{Prefix: "daily", MaxFile: 1000})
-	for range 3 {
-		_, _ = a.Append(archive.Capture{
-			URL: "https://www.example.org/", Time: time.Now(),
-			Head: []byte("HTTP/1.1 404 Not Found\r\n\r\n"),
-		})
+	a, _ := archive.Open(dir, archive.Options{Prefix: "daily", MaxFile: 1})
+	for day := range 2 {
+		_, _ = a.Append(visited("https://www.example.org/", monday.AddDate(0, 0, day), "hello"))
 	}
 	files, _ := a.Files()
 	for _, name := range files {

@@ -1,13 +1,56 @@
 package archive
 
 import (
+	"crypto/sha1"
 	"errors"
 	"io/fs"
 	"maps"
 	"slices"
 	"sync"
 	"syscall"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
+
+// store is the WARC side of an archive, without an index.
+type store struct{ *files }
+
+func open(dir directory, opts Options) (*store, error) {
+	s, err := opts.settle()
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFiles(dir, s)
+	return &store{f}, err
+}
+
+func (s *store) Append(c Capture) (Location, error) {
+	if err := c.check(); err != nil {
+		return Location{}, err
+	}
+	return s.append(&c, func(*[sha1.Size]byte) (original, error) {
+		return original{}, nil
+	})
+}
+
+func (s *store) Sync() error              { return s.sync(nil) }
+func (s *store) Files() ([]string, error) { return s.list() }
+func (s *store) Close() error             { return s.close() }
+
+func (s *store) Stats() (stats Stats) {
+	s.count(func(s *Stats) { stats = *s })
+	return stats
+}
+
+// out returns the only output, which is at rest.
+func (s *store) out() *output {
+	o := <-s.outputs
+	s.outputs <- o
+	return o
+}
+
+// testEncoder compresses with gzip at a level as in Options.
+func testEncoder(level int) *encoder { return newEncoder(warc.EncoderOptions{Level: level}) }
 
 // memory is a directory that can fail. Its methods are safe for concurrent use.
 type memory struct {

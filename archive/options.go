@@ -1,13 +1,15 @@
 package archive
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/klauspost/compress/gzip"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // maxPrefix leaves room for the rest of the name in the 255 bytes of usual file systems.
@@ -19,18 +21,95 @@ const (
 	specURL      = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 )
 
-// gzipLevel turns Options.Level into what gzip takes: there 0 is no compression, which cannot be
-// the recommendation.
-func gzipLevel(level int) (int, error) {
-	switch {
-	case level < 0:
-		return gzip.NoCompression, nil
-	case level == 0:
-		return DefaultLevel, nil
-	case level > gzip.BestCompression:
-		return 0, fmt.Errorf("archive: open: Level %d is above %d", level, gzip.BestCompression)
+// What zero means in [Options].
+const (
+	DefaultMaxFile   = 1 << 30
+	DefaultPrefix    = "spinneret"
+	DefaultLevel     = warc.DefaultLevel
+	DefaultSyncEvery = 64 << 20
+)
+
+// Options says how an [Archive] writes. The zero Options is the recommendation.
+type Options struct {
+	// MaxFile is the size in bytes from which on a file takes no more captures; a record is
+	// never split. 0 means 1 GiB, which the standard recommends, and which is small enough to
+	// copy or repair one at a time and large enough that a year of crawling is a short list.
+	// Negative means one file without limit.
+	MaxFile int64
+
+	// Prefix begins the file names: letters, digits, dots, hyphens and underscores.
+	// "" means "spinneret".
+	Prefix string
+
+	// Compression is what records are compressed with. 0 means warc.Gzip, which every tool reads;
+	// warc.Zstd is faster.
+	Compression warc.Compression
+
+	// Level is the effort of the compressor: from 1 to 9 of gzip, from 1 to 4 of zstd. 0 means 6
+	// of gzip and 1 of zstd. Negative means no compression, still as gzip.
+	Level int
+
+	// Dict is a dictionary for warc.Zstd. Each file begins with it. nil means none.
+	Dict []byte
+
+	// Info holds named fields for the warcinfo record of each file, such as operator, robots,
+	// description or http-header-user-agent. nil means software, format and conformsTo alone;
+	// these are there in any case, unless Info has another value, or "" to leave one out.
+	Info map[string]string
+
+	// SyncEvery is the number of bytes in a file after which they are forced to disk: more than
+	// that is not lost in a power cut. It counts bytes and not seconds, since a system left alone
+	// writes out what is half a minute old. 1 makes every single Append wait for the disk.
+	// 0 means 64 MiB, which is about a second of a disk's time. Negative means only when a file
+	// is finished, when the index is written, and when Sync is called.
+	SyncEvery int64
+
+	// Writers is the number of files that are written at the same time. More than one helps where
+	// many large bodies come in, which are compressed straight into a file. 0 means 1, and so does
+	// a negative number.
+	Writers int
+
+	// Compressors is how many captures may be compressed at one time; more callers wait. It bounds
+	// the memory of the archive, see Limits in the package comment. 0 means one for each core
+	// that Go may use, and so does a negative number.
+	Compressors int
+
+	// KeepRepeats writes a body again that is the same as that of the version before. false means
+	// that such a capture becomes a revisit record, which says so and takes little room.
+	KeepRepeats bool
+}
+
+// settings are options that were looked at.
+type settings struct {
+	prefix      string
+	info        []byte
+	encoder     warc.EncoderOptions
+	maxFile     int64
+	syncEvery   int64
+	writers     int
+	compressors int
+}
+
+// settle refuses what cannot work, before the disk is touched.
+func (o Options) settle() (s settings, err error) {
+	s = settings{
+		prefix:    cmp.Or(o.Prefix, DefaultPrefix),
+		encoder:   warc.EncoderOptions{Compression: o.Compression, Level: o.Level, Dict: o.Dict},
+		maxFile:   cmp.Or(o.MaxFile, DefaultMaxFile),
+		syncEvery: cmp.Or(o.SyncEvery, DefaultSyncEvery),
+		writers:   max(o.Writers, 1), compressors: o.Compressors,
 	}
-	return level, nil
+	if s.compressors <= 0 {
+		s.compressors = runtime.GOMAXPROCS(0)
+	}
+	if _, err := warc.NewEncoder(s.encoder); err != nil {
+		return s, fmt.Errorf("archive: open: Compression, Level %d or Dict: %w", o.Level, err)
+	}
+	if !isFileName(s.prefix) {
+		return s, fmt.Errorf("archive: open: Prefix %.100q cannot begin a file name", s.prefix)
+	}
+	s.info, err = infoBlock(o.Info)
+	return s, err
 }
 
 // isFileName tells whether a prefix can begin a file name on every system, and not a hidden one.
@@ -48,14 +127,14 @@ func infoBlock(info map[string]string) ([]byte, error) {
 		"conformsTo": specURL,
 	}
 	maps.Copy(fields, info)
-	var block []byte
+	var list []warc.Field
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if fault := fieldFault(name, fields[name]); fault != "" {
 			return nil, fmt.Errorf("archive: open: Info field %.100q %s", name, fault)
 		}
-		block = appendField(block, name, fields[name])
+		list = append(list, warc.Field{Name: name, Value: fields[name]})
 	}
-	return block, nil
+	return warc.Info(list...), nil
 }
 
 // fieldFault keeps a value from becoming a second field. It tells why a field cannot stand on a

@@ -71,9 +71,9 @@ func TestInfoBlock(t *testing.T) {
 func TestZeroOptions(t *testing.T) {
 	a, err := open(newMemory(), Options{})
 	require.NoError(t, err)
-	require.EqualValues(t, 1<<30, a.out.maxFile)
-	require.EqualValues(t, 64<<20, a.out.syncEvery)
-	require.Equal(t, "spinneret", a.out.prefix)
+	require.EqualValues(t, 1<<30, a.out().maxFile)
+	require.EqualValues(t, 64<<20, a.out().syncEvery)
+	require.Equal(t, "spinneret", a.out().prefix)
 	require.Positive(t, len(a.encoders))
 
 	b, err := open(newMemory(), Options{Compressors: -1})

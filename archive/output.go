@@ -6,25 +6,27 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // unfinished ends the name of a file that is being written, or whose writer died. Without it a
 // file is whole and final: whoever copies or indexes files need not ask the writer.
-const (
-	finished   = ".warc.gz"
-	unfinished = ".open"
-)
+const unfinished = ".open"
 
-// output is the sequence of files, of which at most one is open. It is not safe for concurrent use.
+// output is a sequence of files, of which at most one is open. It is not safe for concurrent use.
 type output struct {
 	dir       directory
 	prefix    string
-	maxFile   int64 // negative: no limit
-	syncEvery int64 // negative: only at the end
+	finished  string // what names end in
+	maxFile   int64  // negative: no limit
+	syncEvery int64  // negative: only at the end
 	info      []byte
 	encoder   *encoder // of the warcinfo records
 
-	serial   int
+	serial   int    // of the next file, unlike those of other outputs of the archive
+	step     int    // to the serial after it
+	begun    int64  // files, since takeBegun
 	file     file   // nil if none is open
 	name     string // of file, as it will be called when finished
 	captures int64  // in file
@@ -59,12 +61,18 @@ func (o *output) create() error {
 	if err != nil {
 		return err
 	}
-	o.serial++
+	o.serial += max(o.step, 1)
+	o.begun++
 	o.file, o.name, o.captures, o.whole, o.end, o.synced = f, name, 0, 0, 0, 0
 	o.encoder.begin(o)
-	o.encoder.h = header{kind: "warcinfo", id: newID(), date: now, filename: name,
-		contentType: "application/warc-fields"}
-	err = o.encoder.record(o.info)
+	o.encoder.h = warc.Head{Type: "warcinfo", Date: now, Filename: name,
+		ContentType: "application/warc-fields"}
+	if preface := o.encoder.warc.Preface(); len(preface) > 0 {
+		_, err = o.Write(preface)
+	}
+	if err == nil {
+		err = o.encoder.record(o.info)
+	}
 	if err == nil {
 		err = o.dir.sync()
 	}
@@ -81,7 +89,7 @@ func (o *output) create() error {
 // millisecond, and files of several machines get mixed.
 func (o *output) newName(now time.Time) string {
 	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
-	return fmt.Sprintf("%s-%s-%05d-%08x%s", o.prefix, stamp, o.serial, rand.Uint32(), finished)
+	return fmt.Sprintf("%s-%s-%05d-%08x%s", o.prefix, stamp, o.serial, rand.Uint32(), o.finished)
 }
 
 // Write appends to the file. It requires that begin was called.
@@ -91,16 +99,17 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// transact writes one capture, c or what e has in its buffer, and makes it part of the file. If it
-// returns an error, it has left nothing behind. It requires that begin was called.
-func (o *output) transact(e *encoder, c *Capture) error {
-	var err error
-	if c != nil {
-		err = e.capture(c, o)
-	} else {
-		_, err = o.Write(e.buf)
-	}
-	if err != nil {
+// takeBegun returns how many files were begun since it was called last.
+func (o *output) takeBegun() int64 {
+	n := o.begun
+	o.begun = 0
+	return n
+}
+
+// transact makes what write writes a part of the file. If it returns an error, it has left nothing
+// behind. It requires that begin was called.
+func (o *output) transact(write func() error) error {
+	if err := write(); err != nil {
 		return o.drop(err)
 	}
 	if o.syncEvery >= 0 && o.end-o.synced >= o.syncEvery {
@@ -143,13 +152,18 @@ func (o *output) sync() error {
 	return nil
 }
 
-// checkpoint forces to disk what is not yet there. It also fails if an earlier sync did, whose
-// error went to an Append or was taken for one that concerned a single capture.
-func (o *output) checkpoint() error {
+// flush forces to disk what is not yet there. It fails as long as checkpoint would.
+func (o *output) flush() error {
 	if o.file != nil {
 		_ = o.sync() // sets o.lost
 	}
-	err := o.lost
+	return o.lost
+}
+
+// checkpoint forces to disk what is not yet there. It also fails if an earlier sync did, whose
+// error went to an Append or was taken for one that concerned a single capture.
+func (o *output) checkpoint() error {
+	err := o.flush()
 	o.lost = nil
 	return err
 }

@@ -35,6 +35,7 @@ var allowed = map[string]map[string]string{
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
 		"github.com/klauspost/compress/zstd": "the other compression of WARC files",
 		"go.etcd.io/bbolt":                   "the B-tree of the index",
+		"go.etcd.io/bbolt/errors":            "its errors",
 	},
 	"satstore": {
 		"github.com/klauspost/compress/s2":   "blocks where the disk is slow",

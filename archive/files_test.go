@@ -17,7 +17,7 @@ import (
 
 // openMemory opens an archive in memory, with one compressor and nothing compressed unless the
 // test asks for it: a compressor is a large thing to make for each of thousands of archives.
-func openMemory(t testing.TB, opts Options) (*Archive, *memory) {
+func openMemory(t testing.TB, opts Options) (*store, *memory) {
 	t.Helper()
 	if opts.Level == 0 {
 		opts.Level = -1
@@ -80,7 +80,7 @@ func TestAppendWritesAllThatIsKnown(t *testing.T) {
 	require.Equal(t, "192.0.2.1", response.fields["WARC-IP-Address"])
 	require.Equal(t, "length", response.fields["WARC-Truncated"])
 	require.Equal(t, "application/http;msgtype=response", response.fields["Content-Type"])
-	require.Equal(t, digest(c.Body), response.fields["WARC-Payload-Digest"])
+	require.Equal(t, sha1Of(c.Body), response.fields["WARC-Payload-Digest"])
 
 	require.Equal(t, Location{loc.File, response.offset, response.length}, loc)
 	ids := []string{info.fields["WARC-Record-ID"], request.fields["WARC-Record-ID"],
@@ -119,7 +119,7 @@ func TestBlockOfResponse(t *testing.T) {
 			require.NoError(t, err)
 			record := at(t, m.contents(), loc)
 			require.Equal(t, tt.head+tt.want, string(record.block))
-			require.Equal(t, digest([]byte(tt.body)), record.fields["WARC-Payload-Digest"])
+			require.Equal(t, sha1Of([]byte(tt.body)), record.fields["WARC-Payload-Digest"])
 			_, err = readCaptures(m.contents()[loc.File+unfinished])
 			require.NoError(t, err)
 		})

@@ -1,8 +1,7 @@
-package archive
+package warc
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +10,8 @@ import (
 )
 
 var (
-	someID    = recordID{0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b, 0x42, 0xd3, 0xa4, 0x56, 1, 2, 3, 4, 5, 6}
-	otherID   = recordID{15: 0xff}
+	someID    = ID{0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b, 0x42, 0xd3, 0xa4, 0x56, 1, 2, 3, 4, 5, 6}
+	otherID   = ID{15: 0xff}
 	someTime  = time.Date(2026, 11, 3, 4, 5, 6, 7_008_999, time.FixedZone("", 3600))
 	emptySHA1 = [20]byte{
 		0xda, 0x39, 0xa3, 0xee, 0x5e, 0x6b, 0x4b, 0x0d, 0x32, 0x55,
@@ -21,15 +20,17 @@ var (
 )
 
 func TestHeaderBytes(t *testing.T) {
-	full := header{
-		kind: "response", id: someID, concurrent: otherID, date: someTime,
-		filename: "f.warc.gz", target: "http://a.test/?q=ä", addr: netip.MustParseAddr("2001:db8::1"),
-		block: emptySHA1, payload: emptySHA1, hasPayload: true, truncated: "time",
-		contentType: "application/http;msgtype=response", length: 1 << 40,
+	full := Head{
+		Type: "response", ID: someID, ConcurrentTo: otherID, Date: someTime, RefersTo: otherID,
+		RefersToURI: "http://b.test/", RefersToDate: someTime, Profile: ProfileIdentical,
+		Filename: "f.warc.gz", TargetURI: "http://a.test/?q=ä",
+		Addr: netip.MustParseAddr("2001:db8::1"), Payload: &emptySHA1, Truncated: "time",
+		ContentType: "application/http;msgtype=response", Extra: []Field{{"A", "b"}},
+		block: emptySHA1, length: 1 << 40,
 	}
 	tests := []struct {
 		name string
-		h    header
+		h    Head
 		want string
 	}{
 		{"every field is there once and in this order", full, "WARC/1.1\n" +
@@ -40,13 +41,18 @@ func TestHeaderBytes(t *testing.T) {
 			"WARC-Target-URI: http://a.test/?q=ä\n" +
 			"WARC-IP-Address: 2001:db8::1\n" +
 			"WARC-Concurrent-To: <urn:uuid:00000000-0000-0000-0000-0000000000ff>\n" +
+			"WARC-Profile: " + ProfileIdentical + "\n" +
+			"WARC-Refers-To: <urn:uuid:00000000-0000-0000-0000-0000000000ff>\n" +
+			"WARC-Refers-To-Target-URI: http://b.test/\n" +
+			"WARC-Refers-To-Date: 2026-11-03T03:05:06.007008Z\n" +
 			"WARC-Block-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\n" +
 			"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\n" +
 			"WARC-Truncated: time\n" +
 			"Content-Type: application/http;msgtype=response\n" +
+			"A: b\n" +
 			"Content-Length: 1099511627776\n\n"},
 		{"what is not known is left out",
-			header{kind: "warcinfo", id: someID, date: time.Unix(0, 0), block: emptySHA1},
+			Head{Type: "warcinfo", ID: someID, Date: time.Unix(0, 0), block: emptySHA1},
 			"WARC/1.1\n" +
 				"WARC-Type: warcinfo\n" +
 				"WARC-Record-ID: <urn:uuid:123e4567-e89b-42d3-a456-010203040506>\n" +
@@ -56,7 +62,7 @@ func TestHeaderBytes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := string(appendHeader([]byte("before"), &tt.h))
+			got := string(tt.h.append([]byte("before")))
 			require.Equal(t, "before"+strings.ReplaceAll(tt.want, "\n", "\r\n"), got)
 		})
 	}
@@ -83,16 +89,16 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestIDsAreRandomUUIDs(t *testing.T) {
-	seen := map[recordID]bool{}
+	seen := map[ID]bool{}
 	for range 1000 {
-		id := newID()
+		id := NewID()
 		require.EqualValues(t, 4, id[6]>>4, "version of %x", id)
 		require.EqualValues(t, 2, id[8]>>6, "variant of %x", id)
 		require.False(t, seen[id], "%x twice", id)
 		seen[id] = true
 	}
 	// Every bit that is not fixed takes both values.
-	var ones, zeros recordID
+	var ones, zeros ID
 	for id := range seen {
 		for i, b := range id {
 			ones[i] |= b
@@ -101,24 +107,4 @@ func TestIDsAreRandomUUIDs(t *testing.T) {
 	}
 	require.Equal(t, 16-2, strings.Count(string(ones[:]), "\xff"), "%x", ones)
 	require.Equal(t, 16-2, strings.Count(string(zeros[:]), "\xff"), "%x", zeros)
-}
-
-func TestFormatOfARecord(t *testing.T) {
-	e := newEncoder(DefaultLevel)
-	e.begin(nil)
-	e.h = header{kind: "metadata", id: someID, date: someTime}
-	require.NoError(t, e.record([]byte("one "), nil, []byte("two")))
-	first := slices.Clone(e.buf)
-	e.h = header{kind: "metadata", id: someID, date: someTime}
-	require.NoError(t, e.record([]byte("one two")))
-
-	require.EqualValues(t, len(first), e.last)
-	require.Equal(t, first, e.buf[e.last:], "parts leave no trace, nor does the record before")
-	require.EqualValues(t, len(e.buf), e.n)
-	records, err := readFile(e.buf)
-	require.NoError(t, err)
-	require.Len(t, records, 2)
-	require.Equal(t, "one two", string(records[1].block))
-	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Block-Digest",
-		"Content-Length"}, records[1].names)
 }

@@ -87,18 +87,18 @@ func readRecord(plain []byte) (stored, error) {
 		return s, fmt.Errorf("Content-Length %d of %d: %w", length, len(rest), err)
 	}
 	s.block = rest[:length]
-	if want := digest(s.block); s.fields["WARC-Block-Digest"] != want {
+	if want := sha1Of(s.block); s.fields["WARC-Block-Digest"] != want {
 		return s, fmt.Errorf("digest of block is %s: %v", want, s.fields)
 	}
 	return s, nil
 }
 
-func digest(p []byte) string {
+func sha1Of(p []byte) string {
 	sum := sha1.Sum(p)
 	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 }
 
-// readCaptures returns the responses of a file, and holds that requests come in front of theirs
+// readCaptures returns the responses of a file, revisits among them, and holds that requests come in front of theirs
 // and both know of each other. A request at the very end, torn from its response, is left out.
 func readCaptures(data []byte) ([]stored, error) {
 	records, fault := readFile(data)
@@ -113,7 +113,7 @@ func readCaptures(data []byte) ([]stored, error) {
 				return nil, fmt.Errorf("record %d: two requests in a row", i)
 			}
 			request = &records[i]
-		case record.kind() == "response":
+		case record.kind() == "response" || record.kind() == "revisit":
 			if err := samePair(request, &record); err != nil {
 				return nil, fmt.Errorf("record %d: %w", i, err)
 			}

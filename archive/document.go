@@ -1,0 +1,152 @@
+package archive
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// MaxRaw is the size up to which a [Document] holds its record. Larger ones have to be read from
+// their file.
+const MaxRaw = 64 << 20
+
+// Document is a version of a [Snapshot] with its content, still compressed. It is not safe for
+// concurrent use.
+type Document struct {
+	Version
+
+	// Raw is the gzip member or zstd frame with the record at Content. It is nil if that is larger
+	// than MaxRaw. It is only valid until the next document.
+	Raw []byte
+
+	archive *Archive
+	dict    []byte
+}
+
+// Dict returns the dictionary that is needed to read Raw, if it is zstd, or nil if there is none.
+func (d *Document) Dict() []byte { return d.dict }
+
+// Record opens the record with the content. Close it when it was read.
+func (d *Document) Record() (*Record, error) {
+	if d.Raw == nil {
+		return d.archive.Read(d.Content)
+	}
+	r := d.archive.readerWith(d.dict)
+	at := d.Content.Offset
+	r.readAt(shifted{bytes.NewReader(d.Raw), at}, d.Content.File, at, int64(len(d.Raw)))
+	rec, err := r.warc.Next()
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	return &Record{rec, r}, nil
+}
+
+// shifted is a part of a file that is read by its offsets in the whole.
+type shifted struct {
+	part  io.ReaderAt
+	start int64
+}
+
+// ReadAt reads from the part.
+func (s shifted) ReadAt(p []byte, off int64) (int, error) { return s.part.ReadAt(p, off-s.start) }
+
+// Documents returns the versions with their contents, in the order of the addresses of these: every
+// file is read from its beginning to its end. A content that several versions share is read once.
+//
+// An error with a document whose Raw is nil means that its content cannot be read, as the file is
+// missing or ends too early; the walk goes on. An error without a URL ends it.
+func (s *Snapshot) Documents() iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) {
+		r := &sequential{archive: s.archive}
+		defer r.close()
+		doc := &Document{archive: s.archive}
+		for v, err := range s.Versions() {
+			if err != nil {
+				yield(&Document{}, err)
+				return
+			}
+			same := err == nil && doc.Content == v.Content && doc.Raw != nil
+			doc.Version = v
+			if !same {
+				doc.Raw, doc.dict, err = r.read(v.Content)
+			}
+			if !yield(doc, err) {
+				return
+			}
+		}
+	}
+}
+
+// readAhead is what is read from a file at once: large enough for disks, which like it long.
+const readAhead = 2 << 20
+
+// sequential reads parts of files whose addresses only go up. It is not safe for concurrent use.
+type sequential struct {
+	archive *Archive
+	name    string
+	file    *os.File
+	dict    []byte
+	failed  error // to open the file
+
+	window []byte // what was read
+	start  int64  // where in the file
+}
+
+func (s *sequential) close() {
+	if s.file != nil {
+		_ = s.file.Close()
+		s.file = nil
+	}
+}
+
+// read returns a part, valid until the next call. It is nil if it is too large.
+func (s *sequential) read(loc Location) (raw, dict []byte, err error) {
+	if loc.File != s.name || s.file == nil && s.failed == nil {
+		s.open(loc.File)
+	}
+	if s.failed != nil || loc.Length > MaxRaw {
+		return nil, s.dict, s.failed
+	}
+	if loc.Offset < s.start || loc.Offset+loc.Length > s.start+int64(len(s.window)) {
+		if err := s.fill(loc); err != nil {
+			return nil, s.dict, err
+		}
+	}
+	from := loc.Offset - s.start
+	return s.window[from : from+loc.Length : from+loc.Length], s.dict, nil
+}
+
+func (s *sequential) open(name string) {
+	s.close()
+	s.name, s.window, s.start = name, s.window[:0], 0
+	if s.dict, s.failed = s.archive.dict(name); s.failed == nil {
+		s.file, s.failed = s.archive.openFile(name)
+	}
+}
+
+// fill makes the window begin at the part. What the window has of it is kept.
+func (s *sequential) fill(loc Location) error {
+	have := 0
+	if from := loc.Offset - s.start; from >= 0 && from < int64(len(s.window)) {
+		have = copy(s.window, s.window[from:])
+	}
+	size := max(int(loc.Length), readAhead)
+	if cap(s.window) < size {
+		s.window = append(make([]byte, 0, size), s.window[:have]...)
+	}
+	s.window, s.start = s.window[:size], loc.Offset
+	n, err := s.file.ReadAt(s.window[have:], loc.Offset+int64(have))
+	s.window = s.window[:have+n]
+	if int64(len(s.window)) >= loc.Length {
+		return nil
+	}
+	if err == io.EOF {
+		return &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "the file is too short"}
+	}
+	return fmt.Errorf("archive: read: %w", err)
+}

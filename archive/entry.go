@@ -1,0 +1,243 @@
+package archive
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// Kind says what a visit found.
+type Kind uint8
+
+// The kinds. They are on disk: do not change them.
+const (
+	Failed    Kind = iota // an error response: a status of 400 or more, or none
+	Unchanged             // the same content as a version before, which holds it
+	Changed               // content that was not there before
+)
+
+// String returns the name of the kind in lower case.
+func (k Kind) String() string {
+	switch k {
+	case Failed:
+		return "failed"
+	case Unchanged:
+		return "unchanged"
+	}
+	return "changed"
+}
+
+// entry is what the index knows of a version, besides its URL.
+type entry struct {
+	time   int64 // in microseconds since 1970
+	file   uint32
+	offset int64
+
+	length    int64
+	kind      Kind
+	truncated bool
+	status    int
+	digest    Digest
+	media     string
+	url       string // where it cannot be had from the key
+}
+
+// Digest is that of a body, or "" if it is not known. Equal bodies have equal digests, if the same
+// algorithm was used. [Digest.String] returns it as it stands in WARC-Payload-Digest.
+type Digest string // the number of the algorithm and the sum, as on disk
+
+// sums are the algorithms by number. They are on disk: do not change them, add some.
+var sums = []struct {
+	name string
+	size int
+}{1: {"sha1", sha1.Size}, 2: {"sha256", sha256.Size}, 3: {"md5", md5.Size}, 4: {"sha512", sha512.Size}}
+
+// parseDigest returns an empty digest for what is not understood.
+func parseDigest(labelled string) Digest {
+	algorithm, sum, ok := warc.ParseDigest(labelled)
+	if !ok {
+		return ""
+	}
+	for i := range sums {
+		if sums[i].name == algorithm {
+			return Digest(append([]byte{byte(i)}, sum...))
+		}
+	}
+	return ""
+}
+
+func sha1Digest(sum *[sha1.Size]byte) Digest { return Digest(append([]byte{1}, sum[:]...)) }
+
+// is tells whether d is that SHA-1, without making a string of it.
+func (d Digest) is(sum *[sha1.Size]byte) bool {
+	return len(d) == 1+sha1.Size && d[0] == 1 && string(d[1:]) == string(sum[:])
+}
+
+// String returns the digest as it stands in a WARC header.
+func (d Digest) String() string {
+	if d == "" {
+		return ""
+	}
+	return sums[d[0]].name + ":" + base32.StdEncoding.EncodeToString([]byte(d[1:]))
+}
+
+// The tail of a key, behind the key of the URL and a NUL: time, file and offset, big endian, so
+// that keys sort by time. File and offset keep two versions of one microsecond apart, and make
+// indexing a record twice do nothing.
+const (
+	timeSize   = 8
+	fileSize   = 4
+	offsetSize = 6
+	tailSize   = timeSize + fileSize + offsetSize
+)
+
+// maxOffset is what an offset may be at most.
+const maxOffset = 1<<(8*offsetSize) - 1
+
+func appendKey(dst []byte, url string, e *entry) []byte {
+	dst = append(dst, url...)
+	dst = append(dst, 0)
+	dst = appendTime(dst, e.time)
+	dst = binary.BigEndian.AppendUint32(dst, e.file)
+	var offset [8]byte
+	binary.BigEndian.PutUint64(offset[:], uint64(e.offset))
+	return append(dst, offset[8-offsetSize:]...)
+}
+
+// appendTime turns the sign bit so that times before 1970 sort before those after it.
+func appendTime(dst []byte, t int64) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(t)^1<<63)
+}
+
+var errEntry = errors.New("archive: broken entry in the index")
+
+// cutKey returns the key of the URL and sets what else is in a key.
+func (e *entry) cutKey(key []byte) (url []byte, err error) {
+	n := len(key) - tailSize - 1
+	if n < 0 || key[n] != 0 {
+		return nil, errEntry
+	}
+	tail := key[n+1:]
+	e.time = int64(binary.BigEndian.Uint64(tail) ^ 1<<63)
+	e.file = binary.BigEndian.Uint32(tail[timeSize:])
+	e.offset = int64(binary.BigEndian.Uint16(tail[timeSize+fileSize:]))<<32 |
+		int64(binary.BigEndian.Uint32(tail[timeSize+fileSize+2:]))
+	return key[:n], nil
+}
+
+// Bits of the first byte of a value, beside the kind.
+const (
+	kindMask     = 3
+	bitTruncated = 4
+	bitURL       = 8
+	allBits      = kindMask | bitTruncated | bitURL
+)
+
+func (e *entry) appendValue(dst []byte) []byte {
+	bits := byte(e.kind)
+	if e.truncated {
+		bits |= bitTruncated
+	}
+	if e.url != "" {
+		bits |= bitURL
+	}
+	dst = append(dst, bits)
+	dst = binary.AppendUvarint(dst, uint64(e.length))
+	dst = binary.AppendUvarint(dst, uint64(e.status))
+	dst = append(dst, byte(len(e.digest)))
+	dst = append(dst, e.digest...)
+	dst = append(dst, byte(len(e.media)))
+	dst = append(dst, e.media...)
+	return append(dst, e.url...)
+}
+
+// cutValue sets what is in a value. It refuses what appendValue would not have written.
+func (e *entry) cutValue(value []byte) error {
+	c := cutter{value, true}
+	bits := c.next()
+	e.kind, e.truncated = Kind(bits&kindMask), bits&bitTruncated != 0
+	e.length, e.status = int64(c.uvarint()), int(c.uvarint())
+	e.digest = Digest(c.bytes())
+	e.media = intern(c.bytes())
+	e.url = ""
+	if bits&bitURL != 0 {
+		e.url = string(c.rest)
+	} else {
+		c.ok = c.ok && len(c.rest) == 0
+	}
+	known := e.digest == "" || e.digest[0] > 0 && int(e.digest[0]) < len(sums) &&
+		len(e.digest) == 1+sums[e.digest[0]].size
+	if !c.ok || !known || e.kind > Changed || bits > allBits || bits&bitURL != 0 && e.url == "" ||
+		e.length < 0 || e.status < 0 {
+		return errEntry
+	}
+	return nil
+}
+
+// mediaTypes are those of nearly all pages, which need no memory of their own.
+var mediaTypes = map[string]string{}
+
+func init() {
+	for _, media := range []string{"text/html", "text/plain", "text/css", "text/xml", "image/jpeg",
+		"image/png", "image/gif", "image/webp", "image/svg+xml", "application/javascript",
+		"text/javascript", "application/json", "application/pdf", "application/xml",
+		"application/xhtml+xml", "application/rss+xml", "application/octet-stream"} {
+		mediaTypes[media] = media
+	}
+}
+
+func intern(media []byte) string {
+	if known, ok := mediaTypes[string(media)]; ok { // does not allocate
+		return known
+	}
+	return string(media)
+}
+
+// cutter takes one field after the other. It is not ok any more once one was missing.
+type cutter struct {
+	rest []byte
+	ok   bool
+}
+
+func (c *cutter) next() byte {
+	if len(c.rest) == 0 {
+		c.ok = false
+		return 0
+	}
+	b := c.rest[0]
+	c.rest = c.rest[1:]
+	return b
+}
+
+// uvarint refuses the longer ways to write a number.
+func (c *cutter) uvarint() uint64 {
+	v, n := binary.Uvarint(c.rest)
+	if n <= 0 || n > 1 && c.rest[n-1] == 0 {
+		c.ok = false
+		return 0
+	}
+	c.rest = c.rest[n:]
+	return v
+}
+
+func (c *cutter) bytes() []byte {
+	n := int(c.next())
+	if n > len(c.rest) {
+		c.ok = false
+		return nil
+	}
+	b := c.rest[:n]
+	c.rest = c.rest[n:]
+	return b
+}
+
+func microseconds(t time.Time) int64 { return t.UnixMicro() }
+
+func fromMicroseconds(t int64) time.Time { return time.UnixMicro(t).UTC() }

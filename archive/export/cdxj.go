@@ -1,0 +1,121 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/internal/extsort"
+)
+
+// sortMemory is what sorting may hold in memory.
+const sortMemory = 64 << 20
+
+// line is the JSON of a line, with the names that pywb gives to its fields.
+type line struct {
+	URL      string `json:"url"`
+	Mime     string `json:"mime,omitempty"`
+	Status   string `json:"status,omitempty"`
+	Digest   string `json:"digest,omitempty"`
+	Length   string `json:"length"`
+	Offset   string `json:"offset"`
+	Filename string `json:"filename"`
+}
+
+// CDXJ writes a line for each version: its key, its time and JSON, sorted by bytes. Keys are those
+// of the Wayback machines, which are coarser than the archive's own: all in lower case, without
+// "www." and with the query in alphabetical order.
+func CDXJ(w io.Writer, a *archive.Archive) error {
+	sorter := extsort.New(sortMemory)
+	defer sorter.Close()
+	for v, err := range a.All() {
+		if err == nil {
+			err = sorter.Add(appendLine(nil, &v))
+		}
+		if err != nil {
+			return fmt.Errorf("export: index: %w", err)
+		}
+	}
+	if err := sorter.Sort(); err != nil {
+		return fmt.Errorf("export: index: %w", err)
+	}
+	out := bufio.NewWriter(w)
+	for text, err := range sorter.Items() {
+		if err != nil {
+			return fmt.Errorf("export: index: %w", err)
+		}
+		_, _ = out.Write(text) // Flush tells
+		_ = out.WriteByte('\n')
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("export: index: %w", err)
+	}
+	return nil
+}
+
+func appendLine(dst []byte, v *archive.Version) []byte {
+	_, sum, _ := strings.Cut(v.Digest.String(), ":")
+	l := line{URL: v.URL, Mime: v.Media, Digest: sum, Length: strconv.FormatInt(v.Location.Length, 10),
+		Offset: strconv.FormatInt(v.Location.Offset, 10), Filename: v.Location.File}
+	if v.Status != 0 {
+		l.Status = strconv.Itoa(v.Status)
+	}
+	if v.Kind == archive.Unchanged {
+		l.Mime = "warc/revisit"
+	}
+	b := bytes.NewBuffer(append(dst, waybackKey(v.URL)...))
+	b.WriteByte(' ')
+	b.Write(v.Time.AppendFormat(b.AvailableBuffer(), "20060102150405"))
+	b.WriteByte(' ')
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(l) // strings alone never fail
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// waybackKey returns the key of a URL in the indexes of Wayback machines, or the URL itself if it
+// has none.
+func waybackKey(raw string) string {
+	u, err := url.Parse(strings.ToLower(raw))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return raw
+	}
+	host := stripWWW(u.Host)
+	host, port, found := strings.Cut(host, ":")
+	if strings.HasPrefix(host, "[") {
+		host, port, found = u.Host, "", false
+	}
+	labels := strings.Split(host, ".")
+	slices.Reverse(labels)
+	key := strings.Join(labels, ",")
+	if found {
+		key += ":" + port
+	}
+	key += ")" + u.EscapedPath()
+	if u.RawQuery == "" {
+		return key
+	}
+	query := strings.Split(u.RawQuery, "&")
+	slices.Sort(query)
+	return key + "?" + strings.Join(query, "&")
+}
+
+// stripWWW cuts off "www." and "www" with a number.
+func stripWWW(host string) string {
+	rest, found := strings.CutPrefix(host, "www")
+	if !found {
+		return host
+	}
+	rest = strings.TrimLeft(rest, "0123456789")
+	if rest, found = strings.CutPrefix(rest, "."); !found {
+		return host
+	}
+	return rest
+}

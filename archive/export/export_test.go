@@ -1,0 +1,229 @@
+package export_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/export"
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+var began = time.Date(2026, 11, 3, 4, 5, 6, 0, time.UTC)
+
+// urls are some whose keys are not plain.
+var urls = []string{
+	"http://www.Example.org/A/b?z=1&A=2", "https://example.org/", "http://www2.example.org:8080/x",
+	"http://wwwx.example.org/", "http://example.org?b&a", "http://example.org/?", "http://192.0.2.1/a",
+	"http://[2001:db8::1]:81/a", "https://example.org/%C3%A4", "http://a.b.c.example.org/d?e=http://f/",
+}
+
+// filled makes an archive of some URLs, each with a change, a repeat and an error.
+func filled(t testing.TB, opts archive.Options) (*archive.Archive, string) {
+	dir := t.TempDir()
+	a, err := archive.Open(dir, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	for i, url := range urls {
+		for j, status := range []int{200, 200, 404} {
+			_, err := a.Append(archive.Capture{
+				URL: url, Time: began.Add(time.Duration(i*60+j) * time.Second),
+				Head: fmt.Appendf(nil, "HTTP/1.1 %d X\r\nContent-Type: text/html; charset=x\r\n\r\n", status),
+				Body: []byte("body of " + url),
+			})
+			require.NoError(t, err)
+		}
+	}
+	return a, dir
+}
+
+func cdxj(t testing.TB, a *archive.Archive) []string {
+	var out bytes.Buffer
+	require.NoError(t, export.CDXJ(&out, a))
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+func TestCDXJ(t *testing.T) {
+	a, dir := filled(t, archive.Options{MaxFile: 3000})
+	lines := cdxj(t, a)
+	require.Len(t, lines, 3*len(urls))
+	require.True(t, slices.IsSorted(lines))
+	mimes := map[string]int{}
+	for _, text := range lines {
+		key, rest, _ := strings.Cut(text, " ")
+		stamp, text, _ := strings.Cut(rest, " ")
+		require.NotContains(t, key, "www.")
+		require.Len(t, stamp, 14)
+		var fields map[string]string
+		require.NoError(t, json.Unmarshal([]byte(text), &fields))
+		mimes[fields["mime"]+" "+fields["status"]]++
+		requireRecordAt(t, dir, fields)
+	}
+	n := len(urls)
+	require.Equal(t, map[string]int{"text/html 200": n, "warc/revisit 200": n, "text/html 404": n}, mimes)
+}
+
+// requireRecordAt reads what a line points to, as a stranger would.
+func requireRecordAt(t *testing.T, dir string, fields map[string]string) {
+	path := filepath.Join(dir, fields["filename"])
+	if _, err := os.Stat(path); err != nil {
+		path += ".open"
+	}
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	var offset, length int64
+	_, err = fmt.Sscan(fields["offset"], &offset)
+	require.NoError(t, err)
+	_, err = fmt.Sscan(fields["length"], &length)
+	require.NoError(t, err)
+	r := warc.NewReader(nil, warc.ReaderOptions{Verify: true})
+	r.ResetAt(f, offset, length)
+	rec, err := r.Next()
+	require.NoError(t, err)
+	require.Equal(t, "sha1:"+fields["digest"], rec.Get("WARC-Payload-Digest"))
+	_, err = r.Next()
+	require.Equal(t, io.EOF, err)
+}
+
+// An independent program makes the same index of the same files. It keeps the case of nothing, as
+// we do, but lists URLs as they stand in the records.
+func TestCDXJIsThatOfWarcio(t *testing.T) {
+	wio := os.Getenv("SPINNERET_WARCIO")
+	cli := filepath.Join(wio, "node_modules", "warcio", "dist", "cli.js")
+	if _, err := os.Stat(cli); wio == "" || err != nil || testing.Short() {
+		t.Skip("set SPINNERET_WARCIO to a directory after: npm install warcio")
+	}
+	a, dir := filled(t, archive.Options{MaxFile: 3000})
+	require.NoError(t, a.Sync())
+	names, err := a.Files()
+	require.NoError(t, err)
+	args := []string{cli, "cdx-index"}
+	for _, name := range names {
+		args = append(args, filepath.Join(dir, name))
+	}
+	out, err := exec.CommandContext(t.Context(), "node", args...).Output()
+	require.NoError(t, err)
+	want := strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.ElementsMatch(t, essence(t, want), essence(t, cdxj(t, a)))
+}
+
+// essence keeps of each line what both programs say in the same way.
+func essence(t *testing.T, lines []string) (short []string) {
+	for _, text := range lines {
+		parts := strings.SplitN(text, " ", 3)
+		var f map[string]string
+		require.NoError(t, json.Unmarshal([]byte(parts[2]), &f), text)
+		short = append(short, strings.Join([]string{parts[0], parts[1], f["mime"], f["status"],
+			f["digest"], f["length"], f["offset"], strings.TrimSuffix(f["filename"], ".open")}, " "))
+	}
+	return short
+}
+
+func TestWACZ(t *testing.T) {
+	for _, compression := range []warc.Compression{warc.Gzip, warc.Zstd} {
+		a, dir := filled(t, archive.Options{MaxFile: 3000, Compression: compression})
+		var out bytes.Buffer
+		require.NoError(t, export.WACZ(&out, a, export.Options{Title: "Example", Created: began}))
+		z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+		require.NoError(t, err)
+		parts := map[string][]byte{}
+		for _, f := range z.File {
+			r, err := f.Open()
+			require.NoError(t, err)
+			parts[f.Name], err = io.ReadAll(r)
+			require.NoError(t, err)
+			stored := strings.HasPrefix(f.Name, "archive/")
+			require.Equal(t, stored, f.Method == zip.Store, f.Name)
+		}
+		require.Equal(t, strings.Join(cdxj(t, a), "\n")+"\n", string(parts["indexes/index.cdxj"]))
+		pages := strings.Split(strings.TrimSpace(string(parts["pages/pages.jsonl"])), "\n")
+		require.Len(t, pages, 1+len(urls))
+		require.Contains(t, pages[0], "json-pages-1.0")
+
+		var list struct {
+			Profile   string
+			Title     string
+			Resources []struct {
+				Path, Hash string
+				Bytes      int
+			}
+		}
+		require.NoError(t, json.Unmarshal(parts["datapackage.json"], &list))
+		require.Equal(t, "data-package", list.Profile)
+		require.Equal(t, "Example", list.Title)
+		require.Len(t, list.Resources, len(parts)-2)
+		for _, r := range list.Resources {
+			require.Equal(t, len(parts[r.Path]), r.Bytes)
+			require.Equal(t, hash(parts[r.Path]), r.Hash)
+		}
+		var digest map[string]string
+		require.NoError(t, json.Unmarshal(parts["datapackage-digest.json"], &digest))
+		require.Equal(t, hash(parts["datapackage.json"]), digest["hash"])
+
+		names, err := filepath.Glob(filepath.Join(dir, "*.warc*"))
+		require.NoError(t, err)
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			require.NoError(t, err)
+			base := strings.TrimSuffix(filepath.Base(name), ".open")
+			require.True(t, bytes.Equal(data, parts["archive/"+base]), base)
+		}
+	}
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func TestEmptyArchive(t *testing.T) {
+	a, err := archive.Open(t.TempDir(), archive.Options{})
+	require.NoError(t, err)
+	var index, packed bytes.Buffer
+	require.NoError(t, export.CDXJ(&index, a))
+	require.Zero(t, index.Len())
+	require.NoError(t, export.WACZ(&packed, a, export.Options{}))
+	require.NoError(t, a.Close())
+}
+
+// broken is a place to write to that has no room.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, os.ErrPermission }
+
+func TestFailuresAreTold(t *testing.T) {
+	a, _ := filled(t, archive.Options{})
+	require.ErrorIs(t, export.CDXJ(broken{}, a), os.ErrPermission)
+	require.ErrorIs(t, export.WACZ(broken{}, a, export.Options{}), os.ErrPermission)
+}
+
+func Example() {
+	dir, _ := os.MkdirTemp("", "export")
+	defer os.RemoveAll(dir)
+	a, _ := archive.Open(dir, archive.Options{})
+	defer a.Close()
+	_, _ = a.Append(archive.Capture{
+		URL: "https://www.example.org/a?b=c", Time: began,
+		Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"), Body: []byte("hello"),
+	})
+	var index bytes.Buffer
+	err := export.CDXJ(&index, a)
+	key, _, _ := strings.Cut(index.String(), "{")
+	fmt.Println(key, err)
+	// Output: org,example)/a?b=c 20261103040506  <nil>
+}

@@ -1,0 +1,214 @@
+package archive
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// files is the WARC side of an archive: a directory of files that grows. Its methods are safe for
+// concurrent use.
+type files struct {
+	encoders chan *encoder // those at rest, out of as many as may work
+	outputs  chan *output  // those at rest; who has taken one has it alone
+	buffered int           // up to which size a capture is compressed before an output is taken
+	dir      directory
+
+	// written is called with the output taken: c repeats of, its body has the digest sum, and the
+	// file is whole up to end. It may be nil.
+	written func(c *Capture, of original, sum *[sha1.Size]byte, loc Location, end int64)
+
+	all sync.Mutex // held by who takes all outputs, which only one may try
+
+	mu     sync.Mutex // guards what follows
+	stats  Stats
+	closed bool
+}
+
+// newFiles makes as many compressors and outputs as s says, and finds out whether files can be
+// made.
+func newFiles(dir directory, s settings) (*files, error) {
+	f := &files{encoders: make(chan *encoder, s.compressors), buffered: maxBuffered, dir: dir,
+		outputs: make(chan *output, s.writers)}
+	for i := range s.writers {
+		f.outputs <- &output{dir: dir, prefix: s.prefix, info: s.info, serial: i, step: s.writers,
+			encoder: newEncoder(s.encoder), maxFile: s.maxFile, syncEvery: s.syncEvery,
+			finished: s.encoder.Compression.Extension()}
+	}
+	o := <-f.outputs
+	defer func() { f.outputs <- o }()
+	if err := o.probe(); err != nil {
+		return nil, openError(err)
+	}
+	for range s.compressors {
+		f.encoders <- newEncoder(s.encoder) // small until it is used
+	}
+	return f, nil
+}
+
+// repeater tells by the digest of a body whether a capture repeats another one.
+type repeater func(body *[sha1.Size]byte) (original, error)
+
+// append writes the records of one capture, which was checked, and returns where its response is.
+func (f *files) append(c *Capture, repeats repeater) (Location, error) {
+	// Waiting here is what bounds memory: each goroutine that got past holds a compressor.
+	e := <-f.encoders
+	defer func() { f.encoders <- e }()
+	e.sum = sha1.Sum(c.Body)
+	of, err := repeats(&e.sum)
+	if err != nil {
+		return Location{}, err
+	}
+	if c.size() > f.buffered {
+		return f.write(e, c, of, true)
+	}
+	if err := e.capture(c, of, nil); err != nil {
+		return Location{}, fmt.Errorf("archive: compress: %w", err)
+	}
+	return f.write(e, c, of, false)
+}
+
+// write brings a capture into a file: c itself, or what e has made of it. Only here captures get
+// their order, and not by their times.
+func (f *files) write(e *encoder, c *Capture, of original, direct bool) (Location, error) {
+	o := <-f.outputs
+	defer func() { f.outputs <- o }()
+	if f.isClosed() {
+		return Location{}, ErrClosed
+	}
+	err := o.begin()
+	start := o.whole
+	if err == nil {
+		err = o.transact(func() error {
+			if direct {
+				return e.capture(c, of, o)
+			}
+			_, err := o.Write(e.buf)
+			return err
+		})
+	}
+	if err != nil {
+		f.count(func(s *Stats) { s.Failed++ })
+		return Location{}, fmt.Errorf(
+			"archive: append: %w: not kept; mend the cause and append it again", err)
+	}
+	f.count(func(s *Stats) {
+		s.Captures++
+		s.Records += e.records
+		s.RawBytes += e.raw
+		s.Bytes += e.n
+		s.Files += o.takeBegun()
+		if of.profile != "" {
+			s.Revisits++
+		}
+	})
+	loc := Location{File: o.name, Offset: start + e.last, Length: e.n - e.last}
+	if f.written != nil {
+		f.written(c, of, &e.sum, loc, o.whole)
+	}
+	return loc, nil
+}
+
+func (f *files) isClosed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.closed
+}
+
+func (f *files) count(change func(*Stats)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.stats)
+}
+
+// halt calls do with all outputs, while nobody can append.
+func (f *files) halt(do func([]*output) error) error {
+	f.all.Lock()
+	defer f.all.Unlock()
+	var taken []*output
+	for range cap(f.outputs) {
+		taken = append(taken, <-f.outputs)
+	}
+	defer func() {
+		for _, o := range taken {
+			f.outputs <- o
+		}
+	}()
+	return do(taken)
+}
+
+// sync forces to disk what was appended, and calls then while nobody can append, if that succeeded.
+func (f *files) sync(then func() error) error {
+	return f.settle(func(o *output) error {
+		if err := o.checkpoint(); err != nil {
+			return fmt.Errorf("archive: sync: %w: append again what came after the last sync", err)
+		}
+		return nil
+	}, then)
+}
+
+// flush is sync for who is not asked to: what fails is still told by the next sync.
+func (f *files) flush(then func() error) error { return f.settle((*output).flush, then) }
+
+func (f *files) settle(force func(*output) error, then func() error) error {
+	if f.isClosed() {
+		return ErrClosed
+	}
+	return f.halt(func(outputs []*output) (first error) {
+		for _, o := range outputs {
+			if err := force(o); err != nil && first == nil {
+				first = err
+			}
+		}
+		if first == nil && then != nil {
+			first = then()
+		}
+		return first
+	})
+}
+
+// list returns the sorted names of all WARC files in the directory.
+func (f *files) list() (names []string, err error) {
+	err = f.halt(func([]*output) (err error) { // no file is renamed meanwhile, and none missed
+		names, err = f.dir.list()
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("archive: list files: %w", err)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !isWARC(name) }), nil
+}
+
+// isWARC tells by its name whether a file is a WARC file, also one that is not finished.
+func isWARC(name string) bool {
+	name = strings.TrimSuffix(name, unfinished)
+	for _, c := range []warc.Compression{warc.Gzip, warc.Zstd, warc.None} {
+		if strings.HasSuffix(name, c.Extension()) {
+			return true
+		}
+	}
+	return false
+}
+
+// close finishes the current files, and returns the first error.
+func (f *files) close() error {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	return f.halt(func(outputs []*output) (first error) {
+		for _, o := range outputs {
+			if o.file == nil {
+				continue
+			}
+			if err := o.finish(); err != nil && first == nil {
+				first = fmt.Errorf(
+					"archive: close: %w: the last file may not be safe from a power cut", err)
+			}
+		}
+		return first
+	})
+}

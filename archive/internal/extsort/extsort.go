@@ -1,0 +1,215 @@
+package extsort
+
+import (
+	"bufio"
+	"bytes"
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+)
+
+// Sorter sorts byte strings by their bytes. Equal strings are all kept. It is not safe for
+// concurrent use.
+type Sorter struct {
+	memory int
+	count  int
+
+	buf   []byte // strings, one after the other
+	ends  []int  // of the strings in buf
+	spill *os.File
+	runs  []run
+}
+
+// run is a part of the temporary file.
+type run struct {
+	start, end int64
+	count      int
+}
+
+// perString is what a string costs in memory beside its bytes.
+const perString = 40
+
+// New makes a sorter that holds about so many bytes in memory.
+func New(memory int) *Sorter { return &Sorter{memory: memory} }
+
+// Len returns the number of strings.
+func (s *Sorter) Len() int { return s.count }
+
+// Add copies one string.
+func (s *Sorter) Add(item []byte) error {
+	if len(s.buf)+len(item)+perString*(len(s.ends)+1) > s.memory && len(s.ends) > 0 {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+	s.buf = append(s.buf, item...)
+	s.ends = append(s.ends, len(s.buf))
+	s.count++
+	return nil
+}
+
+// order returns the strings in memory in their order.
+func (s *Sorter) order() [][]byte {
+	items := make([][]byte, len(s.ends))
+	start := 0
+	for i, end := range s.ends {
+		items[i] = s.buf[start:end:end]
+		start = end
+	}
+	slices.SortFunc(items, bytes.Compare)
+	return items
+}
+
+// flush writes what is in memory as one run.
+func (s *Sorter) flush() (err error) {
+	if s.spill == nil {
+		if s.spill, err = os.CreateTemp("", "spinneret-sort-*"); err != nil {
+			return fmt.Errorf("extsort: %w", err)
+		}
+		_ = os.Remove(s.spill.Name()) // where that is possible, nothing is left behind by a crash
+	}
+	start, err := s.spill.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("extsort: %w", err)
+	}
+	w := bufio.NewWriterSize(s.spill, 1<<18)
+	var size [binary.MaxVarintLen64]byte
+	end := start
+	for _, item := range s.order() {
+		n := binary.PutUvarint(size[:], uint64(len(item)))
+		_, _ = w.Write(size[:n]) // Flush tells
+		_, _ = w.Write(item)
+		end += int64(n + len(item))
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("extsort: %w", err)
+	}
+	s.runs = append(s.runs, run{start, end, len(s.ends)})
+	s.buf, s.ends = s.buf[:0], s.ends[:0]
+	return nil
+}
+
+// Sort ends the adding. If all is in memory it stays there.
+func (s *Sorter) Sort() error {
+	if len(s.runs) == 0 {
+		return nil
+	}
+	if len(s.ends) > 0 {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+	s.buf, s.ends = nil, nil
+	return nil
+}
+
+// Items returns all strings in their order, each valid until the next. It can be called again.
+func (s *Sorter) Items() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if len(s.runs) == 0 {
+			for _, item := range s.order() {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			return
+		}
+		if err := s.merge(func(item []byte) bool { return yield(item, nil) }); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// merge calls yield with the strings of all runs in their order, until it returns false.
+func (s *Sorter) merge(yield func([]byte) bool) error {
+	var h cursors
+	for _, r := range s.runs {
+		size := max(s.memory/len(s.runs), 4096)
+		src := bufio.NewReaderSize(io.NewSectionReader(s.spill, r.start, r.end-r.start),
+			min(size, 1<<18))
+		c := &cursor{src: src, left: r.count}
+		if err := c.next(); err != nil {
+			return err
+		}
+		h = append(h, c)
+	}
+	heap.Init(&h)
+	for len(h) > 0 {
+		c := h[0]
+		if !yield(c.item) {
+			return nil
+		}
+		switch err := c.next(); err {
+		case nil:
+			heap.Fix(&h, 0)
+		case io.EOF:
+			heap.Pop(&h)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// Close removes the temporary file.
+func (s *Sorter) Close() error {
+	if s.spill == nil {
+		return nil
+	}
+	name := s.spill.Name()
+	err := s.spill.Close()
+	s.spill, s.runs, s.count = nil, nil, 0
+	if removed := os.Remove(name); err == nil && !errors.Is(removed, os.ErrNotExist) {
+		err = removed
+	}
+	return err
+}
+
+// cursor reads one run.
+type cursor struct {
+	src  *bufio.Reader
+	left int // strings
+	item []byte
+}
+
+// next is io.EOF behind the last string.
+func (c *cursor) next() error {
+	if c.left == 0 {
+		return io.EOF
+	}
+	c.left--
+	size, err := binary.ReadUvarint(c.src)
+	if err == nil {
+		c.item = slices.Grow(c.item[:0], int(size))[:size]
+		_, err = io.ReadFull(c.src, c.item)
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("extsort: %w", err)
+	}
+	return nil
+}
+
+// cursors is a heap by the current string.
+type cursors []*cursor
+
+func (h cursors) Len() int           { return len(h) }
+func (h cursors) Less(i, j int) bool { return bytes.Compare(h[i].item, h[j].item) < 0 }
+func (h cursors) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push appends a cursor.
+func (h *cursors) Push(c any) { *h = append(*h, c.(*cursor)) }
+
+// Pop removes the last cursor.
+func (h *cursors) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

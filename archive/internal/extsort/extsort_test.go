@@ -1,0 +1,64 @@
+package extsort
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSorter(t *testing.T) {
+	for _, memory := range []int{1, 100, 5000, 1 << 20} {
+		r := rand.New(rand.NewPCG(uint64(memory), 0))
+		s := New(memory)
+		var want []string
+		for range 2000 {
+			item := make([]byte, r.IntN(12))
+			for i := range item {
+				item[i] = byte(r.IntN(3))
+			}
+			require.NoError(t, s.Add(item))
+			want = append(want, string(item))
+		}
+		require.NoError(t, s.Sort())
+		slices.Sort(want)
+		for range 2 {
+			var got []string
+			for item, err := range s.Items() {
+				require.NoError(t, err)
+				got = append(got, string(item))
+			}
+			require.Equal(t, want, got)
+		}
+		require.NoError(t, s.Close())
+		require.NoError(t, s.Close())
+	}
+}
+
+// What fails on disk is told, and not taken for the end.
+func TestALostTemporaryFile(t *testing.T) {
+	s := New(1)
+	for range 100 {
+		require.NoError(t, s.Add([]byte("item")))
+	}
+	require.NoError(t, s.Sort())
+	require.NoError(t, s.spill.Truncate(30))
+	var failure error
+	for _, err := range s.Items() {
+		failure = errors.Join(failure, err)
+	}
+	require.ErrorContains(t, failure, "extsort: ")
+	require.NoError(t, s.spill.Close())
+	require.ErrorIs(t, s.Close(), os.ErrClosed)
+}
+
+func TestNoPlaceForATemporaryFile(t *testing.T) {
+	t.Setenv("TMPDIR", "/no/such/directory")
+	s := New(1)
+	require.NoError(t, s.Add([]byte("fits")))
+	require.ErrorIs(t, s.Add([]byte("does not")), os.ErrNotExist)
+	require.NoError(t, s.Close())
+}

@@ -1,0 +1,171 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// longKey is the length in bytes up to which a URL stands in its key as it is. It leaves room for
+// eight keys on a page of the B-tree's usual size, nearly all URLs are far shorter, and bbolt takes
+// no more than 32 KiB.
+const longKey = 480
+
+// urlKey returns the key under which the versions of a URL are found: its SURT, the labels of the
+// host in reverse order and then the rest, so that what lies together in the web lies together in
+// the index; then a NUL, and the scheme. The SURT is the one that package dedupe has: no "www." is
+// dropped and no letter of a path is lowered. What no server sees or what changes nothing is left
+// out: fragment, user name, a default port, upper case in scheme and host.
+//
+// The tail of a long URL is replaced by its SHA-256, and exact is false: then the URL cannot be
+// had back from the key.
+func urlKey(url string) (key string, exact bool) {
+	url, _, _ = strings.Cut(url, "#")
+	scheme, rest, found := strings.Cut(url, "://")
+	if !found || !isScheme(scheme) {
+		return shorten(url)
+	}
+	scheme = strings.ToLower(scheme)
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority, tail := rest[:end], rest[end:]
+	if !strings.HasPrefix(tail, "/") {
+		tail = "/" + tail
+	}
+	authority = authority[strings.LastIndexByte(authority, '@')+1:]
+	if !isAuthority(authority) {
+		return shorten(url)
+	}
+	host, port := cutPort(strings.ToLower(authority))
+	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
+		port = ""
+	}
+	b := make([]byte, 0, len(rest)+len(scheme)+3)
+	b = appendHost(b, host, ".", ",")
+	b = append(b, port...)
+	b = append(b, ')')
+	b = append(b, tail...)
+	exact = len(b) <= longKey
+	if !exact {
+		surt, _ := shorten(string(b))
+		b = append(b[:0], surt...)
+	}
+	b = append(b, 0)
+	return string(append(b, scheme...)), exact
+}
+
+// isAuthority refuses what SURTs are cut by, and brackets that hold no address.
+func isAuthority(s string) bool {
+	if rest, found := strings.CutPrefix(s, "["); found {
+		address, port, closed := strings.Cut(rest, "]")
+		if !closed || port != "" && port[0] != ':' {
+			return false
+		}
+		s = address + port
+	}
+	return !strings.ContainsAny(s, "),[]")
+}
+
+func shorten(key string) (short string, exact bool) {
+	if len(key) <= longKey {
+		return key, true
+	}
+	sum := sha256.Sum256([]byte(key))
+	return key[:longKey-2*sha256.Size-1] + "\x01" + hex.EncodeToString(sum[:]), false
+}
+
+// keyURL is the inverse of urlKey, for an exact key.
+func keyURL(key string) string {
+	surt, scheme, found := strings.Cut(key, "\x00")
+	if !found {
+		return key
+	}
+	authority, tail, _ := strings.Cut(surt, ")")
+	host, port := cutPort(authority)
+	b := make([]byte, 0, len(key)+len("://"))
+	b = append(append(b, scheme...), "://"...)
+	b = appendHost(b, host, ",", ".")
+	b = append(b, port...)
+	return string(append(b, tail...))
+}
+
+// cutPort cuts before the colon of the port, which is none of those in an IPv6 address. What has
+// several colons otherwise is no authority, and is left alone.
+func cutPort(authority string) (host, port string) {
+	name := authority[strings.LastIndexByte(authority, ']')+1:]
+	colon := strings.IndexByte(name, ':')
+	if colon < 0 || strings.IndexByte(name[colon+1:], ':') >= 0 {
+		return authority, ""
+	}
+	return authority[:len(authority)-len(name)+colon], name[colon:]
+}
+
+// reverseHost returns the labels of a host from the last to the first.
+func reverseHost(host string) string {
+	return string(appendHost(nil, strings.ToLower(host), ".", ","))
+}
+
+// appendHost appends the labels of a host from the last to the first, with another separator. Root
+// dots are no labels, and an address stays as it is.
+func appendHost(dst []byte, host, separator, with string) []byte {
+	host = strings.TrimRight(host, ".")
+	if isAddress(host) {
+		return append(dst, host...)
+	}
+	for {
+		at := strings.LastIndex(host, separator)
+		dst = append(dst, host[at+1:]...)
+		if at < 0 {
+			return dst
+		}
+		dst = append(dst, with...)
+		host = host[:at]
+	}
+}
+
+// isAddress tells whether a host in lower case is an IP address: no name ends in a digit alone.
+func isAddress(host string) bool {
+	return strings.HasPrefix(host, "[") ||
+		strings.Trim(host, "0123456789.") == "" && strings.Count(host, ".") == 3
+}
+
+// span is a range of keys: those from low on and below high.
+type span struct{ low, high string }
+
+// everything is the range of all keys.
+var everything = []span{{"", "\xff"}}
+
+// siteSpans covers a host and the hosts below it, on all ports.
+func siteSpans(host string) []span {
+	surt := reverseHost(host)
+	return []span{after(surt + ")"), after(surt + ","), after(surt + ":")}
+}
+
+// hostSpans covers a host on all ports.
+func hostSpans(host string) []span {
+	surt := reverseHost(host)
+	return []span{after(surt + ")"), after(surt + ":")}
+}
+
+// prefixSpans covers the URLs that begin like this one, with any scheme. Where the tails of long
+// URLs are hashed, a prefix beyond the hash finds none of them.
+func prefixSpans(url string) []span {
+	key, _ := urlKey(url)
+	surt, _, _ := strings.Cut(key, "\x00")
+	return []span{after(surt)}
+}
+
+// after is the range of the keys that begin with prefix.
+func after(prefix string) span {
+	end := []byte(prefix)
+	for len(end) > 0 && end[len(end)-1] == 0xff {
+		end = end[:len(end)-1]
+	}
+	if len(end) == 0 {
+		return everything[0]
+	}
+	end[len(end)-1]++
+	return span{prefix, string(end)}
+}

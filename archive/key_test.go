@@ -1,0 +1,109 @@
+package archive
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestURLKey(t *testing.T) {
+	for _, tt := range []struct{ name, url, surt string }{
+		{"domain", "https://www.example.com/a?b=C", "com,example,www)/a?b=C"},
+		{"port", "http://example.com:8080/", "com,example:8080)/"},
+		{"a default port", "https://example.com:443/", "com,example)/"},
+		{"the other's default port", "http://example.com:443/", "com,example:443)/"},
+		{"an empty port", "http://example.com:/", "com,example)/"},
+		{"single label", "http://localhost/", "localhost)/"},
+		{"root dot", "http://example.com./a", "com,example)/a"},
+		{"digits in a name", "http://1.2.3.a/", "a,3,2,1)/"},
+		{"IPv4", "http://192.0.2.1:81/a.b", "192.0.2.1:81)/a.b"},
+		{"IPv6", "http://[2001:db8::1]:81/", "[2001:db8::1]:81)/"},
+		{"IPv6 without a port", "http://[2001:db8::1]/", "[2001:db8::1])/"},
+		{"the host again in the path", "http://a.b/a.b", "b,a)/a.b"},
+		{"no path", "http://a.b", "b,a)/"},
+		{"a query and no path", "http://a.b?c", "b,a)/?c"},
+		{"upper case", "HTTP://A.b/C", "b,a)/C"},
+		{"user and fragment", "http://u:p@a.b/c#d", "b,a)/c"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			key, exact := urlKey(tt.url)
+			scheme, _, _ := strings.Cut(strings.ToLower(tt.url), ":")
+			require.Equal(t, tt.surt+"\x00"+scheme, key)
+			require.True(t, exact)
+		})
+	}
+	key, exact := urlKey("dns:example.com")
+	require.Equal(t, "dns:example.com", key)
+	require.True(t, exact)
+}
+
+func TestLongURLsHaveShortKeys(t *testing.T) {
+	long := "http://a.test/" + strings.Repeat("x", 5000)
+	one, exact := urlKey(long + "1")
+	require.False(t, exact)
+	two, _ := urlKey(long + "2")
+	require.NotEqual(t, one, two)
+	require.Less(t, len(one), longKey+10)
+	require.True(t, strings.HasPrefix(one, "test,a)/xxx"))
+}
+
+// A key leads back to a URL that has the same key, and nothing that begins like the URL of a key
+// is beyond the range of its prefix.
+func FuzzURLKey(f *testing.F) {
+	for _, url := range []string{"http://a.b:80/c?d#e", "https://[::1]:8/", "dns:a.b", "http://1.2.3.4",
+		"x://@/", "http://a.b.:x/", "x://0::", "http://a:80:80", "x://)0", "x://0..#", "x://...0.", "x://.["} {
+		f.Add(url)
+	}
+	f.Fuzz(func(t *testing.T, url string) {
+		if urlFault(url) != "" {
+			t.Skip()
+		}
+		key, exact := urlKey(url)
+		require.LessOrEqual(t, len(key), longKey+len(url)/2+2)
+		require.True(t, inSpans(key, everything))
+		if !exact {
+			return
+		}
+		again, exact := urlKey(keyURL(key))
+		require.True(t, exact)
+		require.Equal(t, key, again, "%q", keyURL(key))
+		require.True(t, inSpans(key, prefixSpans(url)))
+	})
+}
+
+func inSpans(key string, spans []span) bool {
+	for _, s := range spans {
+		if key >= s.low && key < s.high {
+			return true
+		}
+	}
+	return false
+}
+
+func TestSpans(t *testing.T) {
+	urls := []string{"http://a.test/", "https://a.test/b/c", "http://b.a.test/", "http://a.test:81/b",
+		"http://aa.test/", "http://a.tes/", "http://c.b.a.test:82/x", "http://a.test/b"}
+	for _, tt := range []struct {
+		name  string
+		spans []span
+		want  []string
+	}{
+		{"a host", hostSpans("A.test"), []string{urls[0], urls[1], urls[3], urls[7]}},
+		{"a site", siteSpans("a.test"),
+			[]string{urls[0], urls[1], urls[2], urls[3], urls[6], urls[7]}},
+		{"a directory", prefixSpans("http://a.test/b/"), []string{urls[1]}},
+		{"a prefix", prefixSpans("http://a.test/b"), []string{urls[1], urls[7]}},
+		{"everything", everything, urls},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, url := range urls {
+				if key, _ := urlKey(url); inSpans(key, tt.spans) {
+					got = append(got, url)
+				}
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+}

@@ -1,0 +1,233 @@
+package archive
+
+import (
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// ours matches the names that newName makes.
+var ours = regexp.MustCompile(`-\d{17}-\d{5,}-[0-9a-f]{8}\.warc(\.gz|\.zst)?$`)
+
+// recover brings the index up to date with the files of a directory that no process writes to.
+// Files of dead writers are cut back to their last whole capture, if need be, and finished.
+func (a *Archive) recover(d osDir) error {
+	names, err := d.list()
+	if err != nil {
+		return fmt.Errorf("archive: open: list files: %w", err)
+	}
+	for _, name := range names {
+		if !isWARC(name) {
+			continue
+		}
+		if err := a.recoverFile(d, name); err != nil {
+			return fmt.Errorf("archive: open: %w", err)
+		}
+	}
+	return a.index.commit()
+}
+
+func (a *Archive) recoverFile(d osDir, onDisk string) error {
+	name := strings.TrimSuffix(onDisk, unfinished)
+	f, err := os.Open(d.path(onDisk))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	_, end := a.index.file(name)
+	if info.Size() < end {
+		// The disk has lost what it had promised to keep. What is left is indexed.
+		if err := a.index.drop(name); err != nil {
+			return err
+		}
+		end = 0
+	}
+	report, err := a.indexFile(f, name, end, info.Size())
+	a.found.Files++
+	a.found.Versions += report.versions
+	a.found.Damage += report.damage
+	a.found.Unnamed += report.unnamed
+	if err != nil || name == onDisk || !ours.MatchString(name) {
+		return err
+	}
+	return finishDead(d, name, report, info.Size())
+}
+
+// finishDead ends the file of a dead writer at its last whole capture, and gives it its name.
+func finishDead(d osDir, name string, r tail, size int64) error {
+	onDisk := d.path(name + unfinished)
+	switch {
+	case r.whole == 0 && r.damage == 0:
+		return errors.Join(os.Remove(onDisk), d.sync()) // nothing but a warcinfo record, if that
+	case r.whole == 0:
+		return nil // nothing in it can be read: it is left for somebody to look at
+	case r.torn && r.whole < size:
+		if err := os.Truncate(onDisk, r.whole); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(onDisk, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close(), d.rename(name+unfinished, name)); err != nil {
+		return err
+	}
+	return d.sync()
+}
+
+// tail is what was found by indexing a file from some offset on.
+type tail struct {
+	versions int
+	whole    int64 // where the last version ends, or where indexing began
+	damage   int   // places
+	torn     bool  // behind whole there is nothing but what a crash may have left
+	unnamed  int   // versions that no address leads to, as they share a member with others
+}
+
+// indexFile adds the versions between two offsets of a file to the index.
+func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, err error) {
+	t = tail{whole: from, torn: true}
+	if from == to {
+		return t, nil
+	}
+	r, err := a.reader(name)
+	if err != nil {
+		return t, err
+	}
+	defer r.close()
+	r.readAt(f, name, from, to-from)
+	for rec, err := range r.warc.Records() {
+		if errors.Is(err, warc.ErrDamaged) {
+			t.damage++
+			continue
+		}
+		if err != nil {
+			return t, err
+		}
+		// Whatever follows damage shows that it was not the end.
+		t.torn = t.torn && t.damage == 0
+		if err := a.indexRecord(rec, name, &t); err != nil && !errors.Is(err, warc.ErrDamaged) {
+			return t, err
+		} else if err != nil {
+			t.damage++
+		}
+		if a.index.full() {
+			if err := a.index.commit(); err != nil {
+				return t, err
+			}
+		}
+	}
+	end := to
+	if t.torn && ours.MatchString(name) {
+		end = t.whole
+	}
+	a.index.add(name, "", nil, end)
+	return t, nil
+}
+
+// indexRecord adds one record, if it is a version of something.
+func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
+	e, url, ok, err := entryOf(rec, nil)
+	if err != nil || !ok {
+		return err
+	}
+	if err := rec.Close(); err != nil {
+		return err
+	}
+	if rec.Length == 0 || rec.Offset > maxOffset {
+		t.unnamed++
+		return nil
+	}
+	e.length = rec.Length
+	key, exact := urlKey(url)
+	if !exact {
+		e.url = url
+	}
+	t.versions++
+	t.whole = rec.Offset + rec.Length
+	a.index.add(name, key, &e, t.whole)
+	return nil
+}
+
+// entryOf returns what the index keeps of a record. Requests, metadata and conversions are no
+// versions of their URL, and neither is what has no URL or no date. The body is written to payload
+// if that is not nil.
+func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool, err error) {
+	kind, fields := rec.Type(), rec.Fields()
+	date, dated := fields.Date()
+	url = fields.URI("WARC-Target-URI")
+	if kind != "response" && kind != "revisit" && kind != "resource" || !dated || url == "" ||
+		len(url) > maxURL || strings.IndexByte(url, 0) >= 0 || strings.IndexByte(url, 0xff) >= 0 {
+		return e, "", false, nil
+	}
+	e = entry{time: microseconds(date), offset: rec.Offset, digest: parseDigest(
+		fields.Get("WARC-Payload-Digest")), truncated: fields.Get("WARC-Truncated") != ""}
+	contentType := fields.Get("Content-Type")
+	var body io.Reader = rec
+	if strings.HasPrefix(strings.ToLower(contentType), "application/http") {
+		h, err := rec.HTTP()
+		if err != nil {
+			return e, "", false, err
+		}
+		e.status, e.media, body = h.Status(), mediaType(h.Get("Content-Type")), h.Body
+	} else if e.media = mediaType(contentType); kind != "revisit" {
+		e.status = 200 // a file, or an answer of a protocol without codes
+	}
+	e.kind = kindOf(e.status, kind == "revisit")
+	if e.kind == Unchanged && e.digest.is(&noBody) {
+		e.digest = "" // of the 304 itself, and not of what it stands for
+	}
+	if e.digest != "" || e.kind != Changed {
+		if payload != nil {
+			_, err = io.Copy(payload, body)
+		}
+		return e, url, true, err
+	}
+	sum := sha1.New() // the digest that the record lacks
+	if payload != nil {
+		body = io.TeeReader(body, payload)
+	}
+	_, err = io.Copy(sum, body)
+	e.digest = sha1Digest((*[sha1.Size]byte)(sum.Sum(nil)))
+	return e, url, true, err
+}
+
+// noBody is the digest of nothing.
+var noBody = sha1.Sum(nil)
+
+// kindOf tells what a visit found.
+func kindOf(status int, revisit bool) Kind {
+	switch {
+	case revisit || status == 304:
+		return Unchanged
+	case status >= 400 || status < 100:
+		return Failed
+	}
+	return Changed
+}
+
+// maxMedia bounds a media type; real ones have half of it.
+const maxMedia = 127
+
+// mediaType returns a Content-Type in lower case and without parameters, or "" for what is none.
+func mediaType(contentType string) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	if len(media) > maxMedia || strings.ContainsFunc(media, func(r rune) bool {
+		return r <= ' ' || r > '~' || r == '"' || r == '\\'
+	}) {
+		return ""
+	}
+	return media
+}

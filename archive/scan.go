@@ -1,0 +1,57 @@
+package archive
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive/scan"
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// Meta is what a worker of [Snapshot.Scan] is told of a document, as JSON.
+type Meta struct {
+	URL    string    `json:"url"`
+	Time   time.Time `json:"time"`
+	Status int       `json:"status"`
+	Media  string    `json:"media,omitempty"`
+	Digest string    `json:"digest,omitempty"`
+	File   string    `json:"file"`
+	Offset int64     `json:"offset"`
+}
+
+// Scan sends the documents of the snapshot to workers, and returns their results as [scan.Run] does.
+// Documents stay compressed: a worker gets a WARC file of one record, and its [Meta]. To a function,
+// [scan.Document.Value] is the [Version]; so it is in the results.
+//
+// A document that cannot be read, or is larger than [MaxRaw], is not sent: its result has an error.
+func (s *Snapshot) Scan(ctx context.Context, start scan.Starter, opts scan.Options) iter.Seq2[
+	scan.Result, error] {
+	return scan.Run(ctx, s.work, start, opts)
+}
+
+// work yields what is sent to workers.
+func (s *Snapshot) work(yield func(scan.Document, error) bool) {
+	var data []byte
+	for doc, err := range s.Documents() {
+		if err != nil && doc.URL == "" {
+			yield(scan.Document{}, err)
+			return
+		}
+		if err == nil && doc.Raw == nil {
+			err = fmt.Errorf("archive: record of %d bytes is too large to be sent", doc.Content.Length)
+		}
+		send := scan.Document{Value: doc.Version, Data: doc.Raw, Err: err}
+		if dict := doc.Dict(); len(dict) > 0 {
+			data = append(warc.AppendDict(data[:0], dict), doc.Raw...)
+			send.Data = data
+		}
+		send.Meta, err = json.Marshal(Meta{doc.URL, doc.Time, doc.Status, doc.Media, doc.Digest.String(),
+			doc.Content.File, doc.Content.Offset})
+		if !yield(send, err) {
+			return
+		}
+	}
+}

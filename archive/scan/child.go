@@ -1,0 +1,174 @@
+package scan
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// Command starts child processes that speak the protocol of the package comment. Their standard
+// error is that of this process.
+func Command(name string, args ...string) Starter {
+	return Process(func() *exec.Cmd {
+		cmd := exec.Command(name, args...)
+		cmd.Stderr = os.Stderr
+		return cmd
+	})
+}
+
+// Process is Command for who wants to set more than arguments, such as the environment, or a
+// program that limits memory. Standard input and output have to be left alone.
+func Process(command func() *exec.Cmd) Starter {
+	return func(o Options) (Worker, error) {
+		cmd := command()
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			_ = in.Close()
+			return nil, err
+		}
+		return &child{cmd: cmd, in: in, w: bufio.NewWriter(in), r: bufio.NewReader(out),
+			maxReply: o.MaxReply}, nil
+	}
+}
+
+// child is a process. Its methods are safe as [Worker] demands.
+type child struct {
+	cmd      *exec.Cmd
+	in       io.Closer
+	w        *bufio.Writer
+	r        *bufio.Reader
+	maxReply int
+}
+
+// Send writes the document into the pipe.
+func (c *child) Send(number int64, doc *Document) error {
+	return writeDocument(c.w, number, doc.Meta, doc.Data)
+}
+
+// Finish closes the pipe.
+func (c *child) Finish() error { return c.in.Close() }
+
+// Receive reads a reply from the pipe.
+func (c *child) Receive(number int64) ([]byte, error) { return readReply(c.r, number, c.maxReply) }
+
+// Kill ends the process without asking it.
+func (c *child) Kill() {
+	_ = c.cmd.Process.Kill()
+	_ = c.in.Close() // a Send that waits for room in the pipe fails
+}
+
+// Wait waits for the process, and lets go of the pipes.
+func (c *child) Wait() error { return c.cmd.Wait() }
+
+func writeDocument(w *bufio.Writer, number int64, meta, data []byte) error {
+	_, _ = fmt.Fprintf(w, "DOC %d %d %d\n", number, len(meta), len(data)) // Flush tells
+	_, _ = w.Write(meta)
+	_, _ = w.Write(data)
+	return w.Flush()
+}
+
+// maxLine bounds the first line of a document or a reply.
+const maxLine = 128
+
+// readLine reads a line of words and numbers.
+func readLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	for len(line) < maxLine {
+		b, err := r.ReadByte()
+		if err == io.EOF && len(line) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return "", err
+		}
+		if b == '\n' {
+			return string(line), nil
+		}
+		line = append(line, b)
+	}
+	return "", fmt.Errorf("not the protocol: %.60q", line)
+}
+
+// readReply does not believe a word: the child may have gone mad, or print something of its own.
+func readReply(r *bufio.Reader, number int64, maxReply int) ([]byte, error) {
+	line, err := readLine(r)
+	if err == io.EOF {
+		return nil, errors.New("the worker has ended")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var word string
+	var id int64
+	var size int
+	if n, err := fmt.Sscanf(line, "%s %d %d", &word, &id, &size); n != 3 || err != nil ||
+		line != fmt.Sprintf("%s %d %d", word, id, size) || word != "OK" && word != "FAIL" {
+		return nil, fmt.Errorf("not the protocol: %.60q", line)
+	}
+	if id != number {
+		return nil, fmt.Errorf("a reply to document %d in place of %d", id, number)
+	}
+	if size < 0 || size > maxReply {
+		return nil, fmt.Errorf("a reply of %d bytes", size)
+	}
+	var reply bytes.Buffer // grows with what comes, not with what is announced
+	if _, err := io.CopyN(&reply, r, int64(size)); err != nil {
+		return nil, fmt.Errorf("the worker has ended in the middle of a reply: %w", err)
+	}
+	if word == "FAIL" {
+		return nil, fmt.Errorf("%w: %s", ErrFailed, reply.Bytes())
+	}
+	return reply.Bytes(), nil
+}
+
+// Serve is the side of the child: it calls work with each document that comes from r, until the
+// end of r, and writes the replies to w. The slices are only valid until work returns. Standard
+// output must not be used for anything else.
+func Serve(r io.Reader, w io.Writer, work func(meta, data []byte) ([]byte, error)) error {
+	in, out := bufio.NewReader(r), bufio.NewWriter(w)
+	var meta, data bytes.Buffer
+	for {
+		line, err := readLine(in)
+		if err == io.EOF {
+			return nil
+		}
+		var id, metaSize, dataSize int64
+		if err == nil {
+			_, err = fmt.Sscanf(line, "DOC %d %d %d", &id, &metaSize, &dataSize)
+		}
+		if err == nil && (metaSize < 0 || dataSize < 0) {
+			err = errors.New("negative length")
+		}
+		meta.Reset()
+		data.Reset()
+		if err == nil {
+			_, err = io.CopyN(&meta, in, metaSize)
+		}
+		if err == nil {
+			_, err = io.CopyN(&data, in, dataSize)
+		}
+		if err != nil {
+			return fmt.Errorf("scan: serve: read document: %w", err)
+		}
+		word, reply := "OK", []byte(nil)
+		if reply, err = work(meta.Bytes(), data.Bytes()); err != nil {
+			word, reply = "FAIL", []byte(err.Error())
+		}
+		_, _ = fmt.Fprintf(out, "%s %d %d\n", word, id, len(reply)) // Flush tells
+		_, _ = out.Write(reply)
+		if err := out.Flush(); err != nil {
+			return fmt.Errorf("scan: serve: write reply: %w", err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// errKilled is what the calls of a worker return that was killed.
+var errKilled = errors.New("the worker was killed")
+
+// Func starts workers that call work in a goroutine of this process. The slices of the document and
+// the result must not be shared with another call.
+func Func(work func(*Document) ([]byte, error)) Starter {
+	return func(o Options) (Worker, error) {
+		w := &funcWorker{work: work, docs: make(chan *Document, o.Depth),
+			replies: make(chan funcReply, o.Depth), killed: make(chan struct{}),
+			ended: make(chan struct{})}
+		go w.run()
+		return w, nil
+	}
+}
+
+// funcWorker is a goroutine. Its methods are safe as [Worker] demands.
+type funcWorker struct {
+	work    func(*Document) ([]byte, error)
+	docs    chan *Document
+	replies chan funcReply
+	killed  chan struct{}
+	ended   chan struct{}
+	once    sync.Once
+}
+
+type funcReply struct {
+	out []byte
+	err error
+}
+
+func (w *funcWorker) run() {
+	defer close(w.ended)
+	for {
+		select {
+		case doc, ok := <-w.docs:
+			if !ok {
+				return
+			}
+			out, err := w.call(doc)
+			w.replies <- funcReply{out, err} // has room for all that can be out
+			if err != nil && !errors.Is(err, ErrFailed) {
+				return
+			}
+		case <-w.killed:
+			return
+		}
+	}
+}
+
+// call turns a panic into a death.
+func (w *funcWorker) call(doc *Document) (out []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if out, err = w.work(doc); err != nil {
+		err = fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	return out, err
+}
+
+// Send passes the document on.
+func (w *funcWorker) Send(_ int64, doc *Document) error {
+	select {
+	case w.docs <- doc:
+		return nil
+	case <-w.killed:
+		return errKilled
+	}
+}
+
+// Finish ends the goroutine after its last document.
+func (w *funcWorker) Finish() error {
+	close(w.docs)
+	return nil
+}
+
+// Receive waits for a reply.
+func (w *funcWorker) Receive(int64) ([]byte, error) {
+	select {
+	case reply := <-w.replies:
+		return reply.out, reply.err
+	case <-w.killed:
+		return nil, errKilled
+	}
+}
+
+// Kill gives the goroutine up.
+func (w *funcWorker) Kill() { w.once.Do(func() { close(w.killed) }) }
+
+// Wait does not wait for a goroutine that was given up: it may hang for ever.
+func (w *funcWorker) Wait() error {
+	select {
+	case <-w.ended:
+	case <-w.killed:
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Worker is one that documents are sent to. Send and Receive are called from two goroutines, each
+// in turn, and Kill from any.
+type Worker interface {
+	// Send gives it a document. It may return before the document was looked at.
+	Send(number int64, doc *Document) error
+
+	// Finish tells it that there will be no more, so that it ends after its last reply.
+	Finish() error
+
+	// Receive waits for the reply to the first document that it has not replied to yet. An error
+	// that does not wrap [ErrFailed] means that it is dead.
+	Receive(number int64) ([]byte, error)
+
+	// Kill ends it at once, and has Send and Receive fail.
+	Kill()
+
+	// Wait waits for its end, once it was told to finish or was killed.
+	Wait() error
+}
+
+// Starter starts a worker, see [Func] and [Command].
+type Starter func(o Options) (Worker, error)
+
+// work runs one worker after the other until there is nothing left to do.
+func (r *run) work() {
+	for more := true; more && r.ctx.Err() == nil; {
+		// A worker is only started for a job that is there.
+		began := time.Now()
+		first := r.next(r.ctx)
+		r.count(func(s *Stats) { s.Idle += time.Since(began) })
+		if first == nil {
+			return
+		}
+		w, err := r.start(r.opts)
+		if err != nil {
+			r.stop(fmt.Errorf("scan: start worker: %w", err))
+			r.close()
+			return
+		}
+		more = r.employ(w, first)
+	}
+}
+
+// grace is how long a worker that has replied to all may take to end.
+const grace = 10 * time.Second
+
+// employ sends jobs to one worker until it dies or has had enough of them, and tells whether there
+// may be more.
+func (r *run) employ(w Worker, first *job) (more bool) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	context.AfterFunc(ctx, w.Kill)
+	out := make(chan *job, r.opts.Depth)
+	room := make(chan struct{}, r.opts.Depth)
+	go func() {
+		defer close(out)
+		more = r.send(ctx, w, first, out, room)
+	}()
+	dead := r.receive(w, out, room)
+	if dead != nil {
+		cancel() // ends the sender, and the worker
+		for j := range out {
+			r.again <- j // it has not looked at them
+		}
+		_ = w.Wait()
+		return true
+	}
+	timer := time.AfterFunc(grace, w.Kill)
+	defer timer.Stop()
+	_ = w.Wait() // how it ends does not matter: all its documents are done
+	if more {
+		r.count(func(s *Stats) { s.Restarts++ })
+	}
+	return more
+}
+
+// send gives the worker jobs as long as it has room for them, and tells whether it ended because
+// the worker has had enough. Before a job is sent it is in out: so it is held, whatever happens.
+func (r *run) send(ctx context.Context, w Worker, j *job, out chan<- *job,
+	room chan<- struct{}) (enough bool) {
+	for n := 1; ; n++ {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			if j != nil {
+				out <- j
+			}
+			return false
+		}
+		if j == nil {
+			if j = r.next(ctx); j == nil {
+				break
+			}
+		}
+		out <- j
+		if err := w.Send(j.number, &j.doc); err != nil {
+			w.Kill() // and Receive tells
+			return false
+		}
+		j = nil
+		if n == r.opts.RestartAfter {
+			_ = w.Finish()
+			return true
+		}
+	}
+	_ = w.Finish()
+	return false
+}
+
+// receive takes the replies of a worker. It returns why the worker is dead, or nil if it has
+// replied to all.
+func (r *run) receive(w Worker, out <-chan *job, room <-chan struct{}) error {
+	for {
+		began := time.Now()
+		j, ok := <-out
+		idle := time.Since(began)
+		if !ok {
+			r.count(func(s *Stats) { s.Idle += idle })
+			return nil
+		}
+		began = time.Now()
+		reply, err := r.reply(w, j)
+		r.count(func(s *Stats) {
+			s.Idle += idle
+			s.Busy += time.Since(began)
+		})
+		if err != nil && !errors.Is(err, ErrFailed) {
+			r.died(err) // before its document has a result
+			r.blame(j, err)
+			return err
+		}
+		r.replied()
+		r.finish(j, reply, err)
+		<-room
+	}
+}
+
+// reply waits for one reply, as long as it may take.
+func (r *run) reply(w Worker, j *job) ([]byte, error) {
+	if r.opts.Timeout > 0 {
+		timer := time.AfterFunc(r.opts.Timeout, w.Kill)
+		defer timer.Stop()
+	}
+	return w.Receive(j.number)
+}
+
+// blame decides about the document that a worker died of: it may have been chance, once.
+func (r *run) blame(j *job, why error) {
+	if j.deaths++; j.deaths < 2 && r.ctx.Err() == nil {
+		r.again <- j
+		return
+	}
+	r.finish(j, nil, fmt.Errorf("%w: it killed its worker twice: %w", ErrSkipped, why))
+}

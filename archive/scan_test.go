@@ -1,0 +1,110 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/scan"
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// scanChild, in the environment, makes the test binary a worker.
+const scanChild = "SPINNERET_ARCHIVE_SCAN"
+
+// read is what workers do: it returns the body of the only record.
+func read(data []byte) ([]byte, error) {
+	r := warc.NewReader(bytes.NewReader(data), warc.ReaderOptions{Verify: true})
+	defer r.Close()
+	rec, err := r.Next()
+	if err != nil {
+		return nil, err
+	}
+	h, err := rec.HTTP()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(h.Body)
+}
+
+func serveScan() {
+	_ = scan.Serve(os.Stdin, os.Stdout, func(meta, data []byte) ([]byte, error) {
+		var m Meta
+		if err := json.Unmarshal(meta, &m); err != nil {
+			return nil, err
+		}
+		text, err := read(data)
+		return fmt.Appendf(nil, "%s %d %s", m.URL, m.Time.UnixMicro(), text), err
+	})
+}
+
+// Workers of both kinds get every document of a snapshot, under all compressions.
+func TestScanIsTheSnapshot(t *testing.T) {
+	starters := map[string]scan.Starter{
+		"function": scan.Func(func(doc *scan.Document) ([]byte, error) {
+			v := doc.Value.(Version)
+			text, err := read(doc.Data)
+			return fmt.Appendf(nil, "%s %d %s", v.URL, v.Time.UnixMicro(), text), err
+		}),
+		"process": scan.Process(func() *exec.Cmd {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), scanChild+"=1")
+			return cmd
+		}),
+	}
+	dict := encoderDict(t)
+	for i, opts := range []Options{{MaxFile: 6000}, {Compression: warc.Zstd, Dict: dict}} {
+		a, m := randomArchive(t, uint64(i), 80, opts)
+		for name, start := range starters {
+			if testing.Short() && name == "process" {
+				continue
+			}
+			s, err := a.Snapshot(Query{Relations: Found})
+			require.NoError(t, err)
+			var got []string
+			for result, err := range s.Scan(t.Context(), start, scan.Options{Workers: 2}) {
+				require.NoError(t, err)
+				require.NoError(t, result.Err)
+				got = append(got, string(result.Out))
+			}
+			slices.Sort(got)
+			want := naive(m, Query{Relations: Found}, func(string) bool { return true })
+			require.Equal(t, want, got, name)
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+// A document that cannot be read is a result with an error.
+func TestScanOfLostFiles(t *testing.T) {
+	a, _ := randomArchive(t, 3, 60, Options{MaxFile: 3000})
+	s, err := a.Snapshot(Query{Relations: Found})
+	require.NoError(t, err)
+	names, err := a.Files()
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(a.dir, names[0])))
+	lost, n := 0, 0
+	work := scan.Func(func(doc *scan.Document) ([]byte, error) { return read(doc.Data) })
+	for result, err := range s.Scan(t.Context(), work, scan.Options{}) {
+		require.NoError(t, err)
+		n++
+		if v := result.Value.(Version); v.Content.File == names[0] {
+			require.True(t, errors.Is(result.Err, os.ErrNotExist))
+			lost++
+		} else {
+			require.NoError(t, result.Err)
+		}
+	}
+	require.Equal(t, s.Len(), n)
+	require.Positive(t, lost)
+	require.NoError(t, s.Close())
+}

@@ -1,0 +1,291 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// relations are the thirteen, by name.
+var relations = map[string]Relations{
+	"before": Before, "meets": Meets, "overlaps": Overlaps, "starts": Starts, "during": During,
+	"finishes": Finishes, "equal": Equal, "finished by": FinishedBy, "contains": Contains,
+	"started by": StartedBy, "overlapped by": OverlappedBy, "met by": MetBy, "after": After,
+}
+
+// allen says in Allen's words, one definition each, whether [a,b) is in a relation to [c,d).
+func allen(name string, a, b, c, d int64) bool {
+	switch name {
+	case "before":
+		return b < c
+	case "meets":
+		return b == c
+	case "overlaps":
+		return a < c && b > c && b < d
+	case "starts":
+		return a == c && b < d
+	case "during":
+		return a > c && b < d
+	case "finishes":
+		return a > c && a < d && b == d
+	case "equal":
+		return a == c && b == d
+	case "finished by":
+		return a < c && b == d
+	case "contains":
+		return a < c && b > d
+	case "started by":
+		return a == c && b > d
+	case "overlapped by":
+		return a > c && a < d && b > d
+	case "met by":
+		return a == d
+	}
+	return a > d
+}
+
+func TestTheThirteenRelations(t *testing.T) {
+	require.Len(t, relations, 13)
+	for a := range int64(7) {
+		for b := a + 1; b < 8; b++ {
+			for c := range int64(7) {
+				for d := c + 1; d < 8; d++ {
+					for name, want := range relations {
+						got := relation(a, b, c, d)
+						require.Equal(t, allen(name, a, b, c, d), got == want, "%s [%d,%d) [%d,%d)", name, a, b, c, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// naive returns what a snapshot should hold, as "URL time body", from the definitions.
+func naive(m model, q Query, inScope func(url string) bool) (want []string) {
+	low, high := int64(-never), int64(never)
+	if !q.From.IsZero() {
+		low = microseconds(q.From)
+	}
+	if !q.To.IsZero() {
+		high = microseconds(q.To)
+	}
+	seen := map[string]bool{}
+	for _, v := range m {
+		if seen[v.url] || !inScope(v.url) {
+			continue
+		}
+		seen[v.url] = true
+		list := m.of(v.url)
+		for i, v := range list {
+			end := int64(never)
+			if i+1 < len(list) {
+				end = microseconds(list[i+1].at)
+			}
+			text, known := v.body, v.status == 200 || q.Failed
+			if v.status == 304 {
+				text, known = content(list, i)
+			}
+			selected := false
+			for name, r := range relations {
+				selected = selected || q.Relations&r != 0 &&
+					allen(name, microseconds(v.at), end, low, high)
+			}
+			if selected && known {
+				want = append(want, fmt.Sprintf("%s %d %s", v.url, v.at.UnixMicro(), text))
+			}
+		}
+	}
+	slices.Sort(want)
+	return want
+}
+
+// documents returns what a snapshot holds in the same form, and holds that addresses only go up.
+func documents(t testing.TB, s *Snapshot) (got []string) {
+	t.Helper()
+	var last Location
+	for doc, err := range s.Documents() {
+		require.NoError(t, err)
+		if doc.Content.File == last.File {
+			require.GreaterOrEqual(t, doc.Content.Offset, last.Offset)
+		}
+		last = doc.Content
+		rec, err := doc.Record()
+		require.NoError(t, err)
+		require.Equal(t, doc.Content.Offset, rec.Offset)
+		h, err := rec.HTTP()
+		require.NoError(t, err)
+		text, err := io.ReadAll(h.Body)
+		require.NoError(t, err)
+		require.NoError(t, rec.Close())
+		got = append(got, fmt.Sprintf("%s %d %s", doc.URL, doc.Time.UnixMicro(), text))
+	}
+	require.Equal(t, s.Len(), len(got))
+	slices.Sort(got)
+	return got
+}
+
+// randomArchive appends a random history.
+func randomArchive(t testing.TB, seed uint64, n int, opts Options) (*Archive, model) {
+	r := rand.New(rand.NewPCG(seed, 5))
+	m := randomVisits(r, n)
+	a := openDir(t, t.TempDir(), opts)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	for _, v := range m {
+		_, err := a.Append(v.capture())
+		require.NoError(t, err)
+	}
+	return a, m
+}
+
+// Snapshots of random histories by each of the relations, by sets of them and by scope.
+func TestSnapshotsAreThoseOfTheModel(t *testing.T) {
+	scopes := map[string]struct {
+		set func(*Query)
+		in  func(url string) bool
+	}{
+		"all":    {func(*Query) {}, func(string) bool { return true }},
+		"host":   {func(q *Query) { q.Host = "a.test" }, func(url string) bool { return strings.Contains(url, "/a.test") }},
+		"site":   {func(q *Query) { q.Site = "a.test" }, func(url string) bool { return strings.Contains(url, "a.test") }},
+		"prefix": {func(q *Query) { q.Prefix = "http://b.test/d/" }, func(url string) bool { return strings.HasPrefix(url, "http://b.test/d/") }},
+	}
+	sets := map[string]Relations{"latest": Latest, "found": Found, "valid": Valid, "any": 1<<13 - 1}
+	for name, r := range relations {
+		sets[name] = r
+	}
+	for seed := range uint64(3) {
+		opts := []Options{{MaxFile: 6000}, {Compression: warc.Zstd, MaxFile: 3000}, {KeepRepeats: true}}
+		a, m := randomArchive(t, seed, 100, opts[seed])
+		first, last := m[10].at, m[len(m)-20].at
+		for interval, q := range map[string]Query{
+			"whole": {}, "from": {From: first}, "to": {To: last}, "between": {From: first, To: last},
+			"instant": {From: last, To: last.Add(time.Microsecond)},
+		} {
+			for set, relations := range sets {
+				for scope, s := range scopes {
+					if seed > 0 && scope != "all" {
+						continue
+					}
+					q := q
+					q.Relations, q.Failed, q.Memory = relations, seed == 1, 1+int(seed)*1000
+					s.set(&q)
+					snapshot, err := a.Snapshot(q)
+					require.NoError(t, err)
+					want := naive(m, q, s.in)
+					require.Equal(t, want, documents(t, snapshot), "%s %s %s", interval, set, scope)
+					require.NoError(t, snapshot.Close())
+				}
+			}
+		}
+	}
+}
+
+func TestPredicatesComeBeforeBodies(t *testing.T) {
+	a, m := randomArchive(t, 7, 60, Options{})
+	read := 0
+	s, err := a.Snapshot(Query{Relations: Found, Keep: func(v *Version) bool {
+		read++
+		require.NotEqual(t, Location{}, v.Content)
+		require.Equal(t, "text/html", v.Media)
+		return v.Kind == Changed && strings.Contains(v.URL, "b.test")
+	}})
+	require.NoError(t, err)
+	all := naive(m, Query{Relations: Found}, func(string) bool { return true })
+	require.Len(t, all, read)
+	for doc, err := range s.Documents() {
+		require.NoError(t, err)
+		require.Equal(t, Changed, doc.Kind)
+		require.Contains(t, doc.URL, "b.test")
+	}
+	require.NoError(t, s.Close())
+}
+
+func TestQueriesThatMakeNoSense(t *testing.T) {
+	a, _ := randomArchive(t, 7, 3, Options{})
+	_, err := a.Snapshot(Query{Host: "a.test", Prefix: "http://a.test/d"})
+	require.ErrorContains(t, err, "more than one")
+	s, err := a.Snapshot(Query{From: time.Unix(9, 0), To: time.Unix(3, 0)})
+	require.NoError(t, err)
+	require.Zero(t, s.Len())
+	require.NoError(t, s.Close())
+}
+
+// A walk of more entries than fit into a transaction goes on where it was.
+func TestLongWalks(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	const urls, each = 70, 320
+	for i := range urls {
+		key, _ := urlKey(fmt.Sprintf("http://a.test/%d", i))
+		for j := range each {
+			e := entry{time: int64(j), offset: int64(i*each + j), length: 1, kind: Changed}
+			a.index.add("f.warc.gz", key, &e, 1)
+		}
+	}
+	require.Greater(t, urls*each, 2*walkBatch)
+	require.NoError(t, a.index.commit())
+	for relations, want := range map[Relations]int{Latest: urls, Found: urls * each} {
+		s, err := a.Snapshot(Query{Relations: relations, Memory: 100_000})
+		require.NoError(t, err)
+		require.Equal(t, want, s.Len())
+		n, last := 0, int64(-1)
+		for v, err := range s.Versions() {
+			require.NoError(t, err)
+			require.Greater(t, v.Content.Offset, last)
+			last = v.Content.Offset
+			n++
+		}
+		require.Equal(t, want, n)
+		require.NoError(t, s.Close())
+	}
+	require.NoError(t, a.Close())
+}
+
+// Files that were lost or cut cost their documents and no others.
+func TestDocumentsOfLostFiles(t *testing.T) {
+	a, _ := randomArchive(t, 3, 60, Options{MaxFile: 3000, KeepRepeats: true})
+	s, err := a.Snapshot(Query{Relations: Found, Failed: true})
+	require.NoError(t, err)
+	names, err := a.Files()
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(a.dir, names[0])))
+	require.NoError(t, os.Truncate(filepath.Join(a.dir, names[1]), 700))
+	bad := map[string]int{}
+	total := 0
+	for doc, err := range s.Documents() {
+		total++
+		switch {
+		case err == nil:
+			require.NotNil(t, doc.Raw)
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, warc.ErrDamaged):
+			require.Nil(t, doc.Raw)
+			bad[doc.Content.File]++
+		default:
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, s.Len(), total)
+	require.Len(t, bad, 2)
+	require.NoError(t, s.Close())
+}
+
+func TestSnapshotOfAClosedArchive(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	require.NoError(t, a.Close())
+	_, err := a.Snapshot(Query{})
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = a.At("http://a.test/", time.Time{})
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = a.Append(page("http://a.test/", "x"))
+	require.ErrorIs(t, err, ErrClosed)
+	require.NoError(t, a.Close(), "again")
+}

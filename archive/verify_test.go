@@ -1,0 +1,289 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// verify returns what Verify finds.
+func verify(t testing.TB, a *Archive) (faults []Fault, checked Checked) {
+	t.Helper()
+	checked, err := a.Verify(t.Context(), func(f Fault) { faults = append(faults, f) })
+	require.NoError(t, err)
+	require.Len(t, faults, int(checked.Faults))
+	return faults, checked
+}
+
+// closedArchive fills a directory and leaves it.
+func closedArchive(t testing.TB, seed uint64, n int, opts Options) (string, model) {
+	dir := t.TempDir()
+	m := randomVisits(rand.New(rand.NewPCG(seed, 9)), n)
+	a := openDir(t, dir, opts)
+	for _, v := range m {
+		_, err := a.Append(v.capture())
+		require.NoError(t, err)
+	}
+	require.NoError(t, a.Close())
+	return dir, m
+}
+
+func warcNames(t testing.TB, dir string) []string {
+	names, err := filepath.Glob(filepath.Join(dir, "*.warc*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	return names
+}
+
+func TestVerifyFindsNothingWhereNothingIsWrong(t *testing.T) {
+	for _, opts := range []Options{{MaxFile: 5000}, {Compression: warc.Zstd}, {Compression: warc.None}} {
+		a, m := randomArchive(t, 1, 60, opts)
+		for range 2 { // with a file that is being written, and after more was
+			faults, checked := verify(t, a)
+			require.Empty(t, faults)
+			require.EqualValues(t, len(m), checked.Entries)
+			require.GreaterOrEqual(t, checked.Records, 2*checked.Entries)
+			v := visit{"http://later.test/", someTime, 200, "x"}
+			_, err := a.Append(v.capture())
+			require.NoError(t, err)
+			m = append(m, v)
+		}
+	}
+}
+
+// One byte that changes is found, wherever it is, at the place of its record.
+func TestVerifyFindsAChangedByte(t *testing.T) {
+	dir, _ := closedArchive(t, 2, 6, Options{})
+	name := warcNames(t, dir)[0]
+	whole, err := os.ReadFile(name)
+	require.NoError(t, err)
+	records, err := readFile(whole)
+	require.NoError(t, err)
+	for at := 10; at < len(whole); at += 1 + len(whole)/40 {
+		broken := append([]byte(nil), whole...)
+		broken[at] ^= 0x55
+		require.NoError(t, os.WriteFile(name, broken, 0o644))
+		a := openDir(t, dir, Options{})
+		faults, _ := verify(t, a)
+		require.NoError(t, a.Close())
+		hit := records[0]
+		for _, r := range records {
+			if r.offset <= int64(at) {
+				hit = r
+			}
+		}
+		if int64(at)-hit.offset < 10 && len(faults) == 0 {
+			continue // the time or the system in the header of gzip
+		}
+		require.NotEmpty(t, faults, "byte %d", at)
+		require.Equal(t, filepath.Base(name), faults[0].File)
+		require.Equal(t, hit.offset, faults[0].Offset)
+		require.ErrorIs(t, faults[0].Err, warc.ErrDamaged)
+	}
+}
+
+// The index and the files may come to differ by what somebody does to either of them.
+func TestVerifyComparesIndexAndFiles(t *testing.T) {
+	dir, m := closedArchive(t, 3, 30, Options{MaxFile: 4000})
+	x, err := openIndex(filepath.Join(dir, indexName), lockWait)
+	require.NoError(t, err)
+	require.NoError(t, x.db.Update(func(tx *bbolt.Tx) error {
+		entries := tx.Bucket(entriesBucket)
+		var first, last []byte // of the first file
+		if err := entries.ForEach(func(key, _ []byte) error {
+			var e entry
+			_, err := e.cutKey(key)
+			if e.file == 0 && first == nil {
+				first = bytes.Clone(key)
+			} else if e.file == 0 {
+				last = bytes.Clone(key)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		stray := append([]byte("stray,a)/"), first[bytes.IndexByte(first, 0):]...)
+		if err := entries.Put(stray, bytes.Clone(entries.Get(first))); err != nil {
+			return err
+		}
+		return entries.Delete(last)
+	}))
+	require.NoError(t, x.close())
+	names := warcNames(t, dir)
+	require.NoError(t, os.Remove(names[2]))
+
+	a := openDir(t, dir, Options{})
+	faults, _ := verify(t, a)
+	require.NoError(t, a.Close())
+	kinds := map[string]int{}
+	for _, f := range faults {
+		switch {
+		case errors.Is(f.Err, os.ErrNotExist):
+			kinds["lost"]++
+		case errors.Is(f.Err, errNoEntry):
+			kinds["no entry"]++
+		case strings.Contains(f.Err.Error(), "something else"):
+			require.Contains(t, f.URL, "stray")
+			kinds["stray"]++
+		}
+	}
+	require.Equal(t, 1, kinds["no entry"])
+	require.Equal(t, 1, kinds["stray"])
+	require.Greater(t, kinds["lost"], 1, "the file, and what was in it")
+
+	repaired, err := Repair(dir)
+	require.NoError(t, err)
+	require.Equal(t, len(names)-1, repaired.Files)
+	require.Less(t, repaired.Versions, len(m))
+	a = openDir(t, dir, Options{})
+	faults, checked := verify(t, a)
+	require.Empty(t, faults)
+	require.EqualValues(t, repaired.Versions, checked.Entries)
+	require.NoError(t, a.Close())
+	require.FileExists(t, filepath.Join(dir, indexName+".old"))
+}
+
+func TestVerifyCanBeEnded(t *testing.T) {
+	a, _ := randomArchive(t, 1, 10, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := a.Verify(ctx, func(Fault) {})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestRepairOfAnOpenArchive(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	_, err := Repair(dir)
+	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, a.Close())
+}
+
+// A broken index is refused or found out, and can be repaired; it is never a panic.
+func TestABrokenIndexIsRepaired(t *testing.T) {
+	dir, m := closedArchive(t, 4, 40, Options{})
+	path := filepath.Join(dir, indexName)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	breaks := map[string]func([]byte) []byte{
+		"empty":   func([]byte) []byte { return nil },
+		"garbage": func(b []byte) []byte { return []byte(strings.Repeat("garbage", len(b)/7)) },
+		"zeros":   func(b []byte) []byte { return make([]byte, len(b)) },
+	}
+	for i := range 5 {
+		breaks[fmt.Sprintf("cut-%d", i)] = func(b []byte) []byte { return b[:len(b)*i/5] }
+		breaks[fmt.Sprintf("page-%d", i)] = func(b []byte) []byte {
+			b = append([]byte(nil), b...)
+			for at := i * 4096; at < min((i+1)*4096, len(b)); at += 7 {
+				b[at] ^= 0xa5
+			}
+			return b
+		}
+	}
+	for name, breakIt := range breaks {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, breakIt(whole), 0o644))
+			if a, err := Open(dir, Options{Compressors: 1}); err == nil {
+				for _, v := range m {
+					_, _ = a.Versions(v.url)
+				}
+				_, _ = a.Verify(t.Context(), func(Fault) {})
+				_ = a.Close()
+			}
+			repaired, err := Repair(dir)
+			require.NoError(t, err)
+			require.Equal(t, len(m), repaired.Versions)
+			a := openDir(t, dir, Options{})
+			requireModel(t, a, m)
+			require.NoError(t, a.Close())
+		})
+	}
+}
+
+// Whatever a power cut leaves of the last file, the archive opens with what is whole in it, and goes
+// on.
+func TestAFileCutAtEveryByte(t *testing.T) {
+	dir, m := closedArchive(t, 5, 5, Options{})
+	name := warcNames(t, dir)[0]
+	whole, err := os.ReadFile(name)
+	require.NoError(t, err)
+	index, err := os.ReadFile(filepath.Join(dir, indexName))
+	require.NoError(t, err)
+	captures, err := readCaptures(whole)
+	require.NoError(t, err)
+	require.Len(t, captures, len(m))
+	for at := 0; at <= len(whole); at += 1 + len(whole)/60 {
+		for _, indexed := range []bool{false, true} { // the index is older, or newer than it may be
+			dir := t.TempDir()
+			open := filepath.Join(dir, filepath.Base(name)+unfinished)
+			require.NoError(t, os.WriteFile(open, whole[:at], 0o644))
+			if indexed {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, indexName), index, 0o644))
+			}
+			want := 0
+			for _, c := range captures {
+				if c.offset+c.length <= int64(at) {
+					want++
+				}
+			}
+			a := openDir(t, dir, Options{})
+			faults, checked := verify(t, a)
+			if want > 0 {
+				require.Empty(t, faults, "cut at %d", at)
+			}
+			require.EqualValues(t, want, checked.Entries, "cut at %d", at)
+			_, err := a.Append(page("http://next.test/", "x"))
+			require.NoError(t, err)
+			require.NoError(t, a.Close())
+		}
+	}
+}
+
+// Files that other programs wrote are indexed where they are.
+func TestForeignFilesInTheDirectory(t *testing.T) {
+	root := os.Getenv("SPINNERET_DATA")
+	if root == "" {
+		root = filepath.Join("..", "..", "shared", "data")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"warcio/example.warc", "warcio/example-iana.org-chunked.warc",
+		"warcio/example-bad.warc.gz.bad", "slyrz+warc/test.warc",
+		"internetarchive+gowarc/corrupted-mid-record.warc.gz.open",
+		"internetarchive+gowarc/good.warc.gz.open", "warcio/example-trunc.warc"} {
+		data, err := os.ReadFile(filepath.Join(root, "suites", "warc", name))
+		if err != nil {
+			t.Skipf("no data (set SPINNERET_DATA): %v", err)
+		}
+		base := strings.TrimSuffix(filepath.Base(name), ".bad")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, base), data, 0o644))
+	}
+	before := readDir(t, dir)
+	a := openDir(t, dir, Options{})
+	v, err := a.At("http://www.iana.org/", time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, 200, v.Status)
+	require.Contains(t, body(t, a, v), "Internet Assigned Numbers Authority")
+	versions, err := a.Versions("http://example.com/")
+	require.NoError(t, err)
+	require.Len(t, versions, 2, "a response, and a revisit of it; those in one member have no address")
+	require.Equal(t, versions[0].Content, versions[1].Content)
+	require.Equal(t, 3, a.found.Versions)
+	require.Equal(t, 2, a.found.Damage)
+	require.Positive(t, a.found.Unnamed)
+	require.NoError(t, a.Close())
+	for name, data := range before {
+		require.Equal(t, data, readDir(t, dir)[name], "not touched")
+	}
+}

@@ -1,0 +1,316 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// Version is a page as it was found at one time. It is valid until it was found the next time.
+type Version struct {
+	// URL is in the form in which the index keeps it: without fragment and default port.
+	URL string
+
+	// Time is when it was found, to the microsecond, and Until when the next version of the URL
+	// was. Until is zero for the last one.
+	Time, Until time.Time
+
+	// Kind is what the visit found.
+	Kind Kind
+
+	// Status is the status code, and Media the type in lower case without parameters.
+	Status int
+	Media  string
+
+	// Digest is that of the body. It is "" if it is not known.
+	Digest Digest
+
+	// Truncated tells that the body is not whole.
+	Truncated bool
+
+	// Location is where the record is, and Content where the record with the body is: the same,
+	// unless the version is unchanged. Then it is that of the version that holds the content, or
+	// zero if the archive does not have it.
+	Location, Content Location
+}
+
+// At returns the version of a URL that was valid at a time, or [ErrNotFound] if it had not been found
+// by then. The zero Time means the last version.
+func (a *Archive) At(url string, t time.Time) (Version, error) {
+	key, _ := urlKey(url)
+	at := microseconds(t)
+	if t.IsZero() || at > never-1 {
+		at = never - 1
+	}
+	v, found, err := a.version(key, at)
+	if err != nil {
+		return Version{}, err
+	}
+	if !found {
+		return Version{}, ErrNotFound
+	}
+	return a.elsewhere(v)
+}
+
+// version returns the version of a key that is the last one not later than t. The content of an
+// unchanged one is that of the changed one before it. Where a digest is known it has to be the
+// same: captures may have come in out of order.
+func (a *Archive) version(key string, t int64) (v Version, found bool, err error) {
+	var e, content entry
+	var has bool
+	until, err := a.index.back(key, t, func(seen *entry) bool {
+		if !found {
+			e, found = *seen, true
+			content, has = e, e.kind != Unchanged
+			return !has
+		}
+		has = repeats(&e, seen)
+		content = *seen
+		return !has
+	})
+	if err != nil || !found {
+		return v, false, err
+	}
+	v = a.describe(key, &e, until)
+	if has {
+		v.Content = a.location(&content)
+		v.from(&content)
+	}
+	return v, true, nil
+}
+
+// repeats tells whether an unchanged version has the content of one before it.
+func repeats(e, before *entry) bool {
+	return before.kind == Changed && (e.digest == "" || e.digest == before.digest)
+}
+
+// from takes over what a version without a body cannot say of itself.
+func (v *Version) from(content *entry) {
+	if v.Kind != Unchanged {
+		return
+	}
+	v.Media, v.Digest = content.media, content.digest
+	v.Truncated = content.truncated
+}
+
+// elsewhere follows a revisit record to another URL, where nothing under its own has its content.
+func (a *Archive) elsewhere(v Version) (Version, error) {
+	if v.Kind != Unchanged || v.Content != (Location{}) {
+		return v, nil
+	}
+	rec, err := a.Read(v.Location)
+	if err != nil {
+		return v, err
+	}
+	defer rec.Close()
+	url := rec.Fields().URI("WARC-Refers-To-Target-URI")
+	date, ok := warc.ParseDate(rec.Get("WARC-Refers-To-Date"))
+	if url == "" || !ok {
+		return v, nil
+	}
+	key, _ := urlKey(url)
+	// Without fractions in the date, the version that is meant may be later in that second.
+	other, found, err := a.version(key, microseconds(date.Add(time.Second))-1)
+	if err != nil || !found || other.Kind == Unchanged && other.Content == (Location{}) {
+		return v, err
+	}
+	v.Content, v.Media = other.Content, other.Media
+	return v, nil
+}
+
+// Versions returns all versions of a URL, from the first to the last.
+func (a *Archive) Versions(url string) ([]Version, error) {
+	key, _ := urlKey(url)
+	var entries []entry
+	_, err := a.index.back(key, never, func(e *entry) bool {
+		entries = append(entries, *e)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(entries)
+	versions := make([]Version, len(entries))
+	for i := range entries {
+		until := int64(never)
+		if i+1 < len(entries) {
+			until = entries[i+1].time
+		}
+		versions[i] = a.resolve(key, entries[:i], &entries[i], until)
+	}
+	return versions, nil
+}
+
+// resolve describes a version with the entries before it in the order of time.
+func (a *Archive) resolve(key string, before []entry, e *entry, until int64) Version {
+	v := a.describe(key, e, until)
+	if e.kind != Unchanged {
+		v.Content = v.Location
+		return v
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		if repeats(e, &before[i]) {
+			v.Content = a.location(&before[i])
+			v.from(&before[i])
+			break
+		}
+	}
+	return v
+}
+
+func (a *Archive) describe(key string, e *entry, until int64) Version {
+	v := Version{URL: e.url, Time: fromMicroseconds(e.time), Kind: e.kind, Status: e.status,
+		Media: e.media, Digest: e.digest, Truncated: e.truncated, Location: a.location(e)}
+	if v.URL == "" {
+		v.URL = keyURL(key)
+	}
+	if until != never {
+		v.Until = fromMicroseconds(until)
+	}
+	return v
+}
+
+func (a *Archive) location(e *entry) Location {
+	return Location{File: a.index.name(e.file), Offset: e.offset, Length: e.length}
+}
+
+// reader is a decompressor and the file that it reads.
+type reader struct {
+	warc *warc.Reader
+	file *os.File
+	pool *sync.Pool // where the decompressor is from; nil if it has a dictionary
+}
+
+// close may be called again.
+func (r *reader) close() {
+	if r.warc != nil && r.pool != nil {
+		r.pool.Put(r.warc)
+	} else if r.warc != nil {
+		r.warc.Close()
+	}
+	if r.file != nil {
+		_ = r.file.Close()
+	}
+	r.warc, r.file = nil, nil
+}
+
+// readAt makes the reader read a part of a file, and name it in errors.
+func (r *reader) readAt(f io.ReaderAt, name string, offset, length int64) {
+	r.warc.ResetAt(named{f, name}, offset, length)
+}
+
+// named is a file with the name that it has in the archive.
+type named struct {
+	io.ReaderAt
+	name string
+}
+
+// Name returns the name.
+func (n named) Name() string { return n.name }
+
+// reader returns one for a file that is opened elsewhere.
+func (a *Archive) reader(name string) (*reader, error) {
+	dict, err := a.dict(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.readerWith(dict), nil
+}
+
+func (a *Archive) readerWith(dict []byte) *reader {
+	if dict != nil {
+		return &reader{warc: warc.NewReader(nil, warc.ReaderOptions{Verify: true, Dict: dict})}
+	}
+	if r, ok := a.pool.Get().(*warc.Reader); ok {
+		return &reader{warc: r, pool: &a.pool}
+	}
+	return &reader{warc: warc.NewReader(nil, warc.ReaderOptions{Verify: true}), pool: &a.pool}
+}
+
+// dict returns the dictionary that a file of zstd frames begins with, if it does.
+func (a *Archive) dict(name string) ([]byte, error) {
+	if filepath.Ext(name) != ".zst" {
+		return nil, nil
+	}
+	if known, ok := a.dicts.Load(name); ok {
+		return known.([]byte), nil
+	}
+	f, err := a.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dict, err := warc.ReadDict(f)
+	if err == nil {
+		a.dicts.Store(name, dict)
+	}
+	return dict, err
+}
+
+// openFile opens a file that may still be written, and renamed at this moment.
+func (a *Archive) openFile(name string) (f *os.File, err error) {
+	path := filepath.Join(a.dir, name)
+	for _, path := range [...]string{path, path + unfinished, path} {
+		if f, err = os.Open(path); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("archive: read: %w", err)
+	}
+	return f, nil
+}
+
+// Record is a record of the archive. Close it when it was read. It is not safe for concurrent use.
+type Record struct {
+	*warc.Record
+	reader *reader
+}
+
+// Read opens the record at a location. With [Version.Content] that is the one that has the body:
+//
+//	rec, err := a.Read(version.Content)
+//	message, err := rec.HTTP()
+//	body, err := io.ReadAll(message.Body)
+//
+// Reading it to its end tells whether it is what was written, by a [warc.DamageError] if not.
+func (a *Archive) Read(loc Location) (*Record, error) {
+	if loc.Length <= 0 {
+		return nil, ErrNotFound
+	}
+	r, err := a.reader(loc.File)
+	if err != nil {
+		return nil, err
+	}
+	if r.file, err = a.openFile(loc.File); err != nil {
+		r.close()
+		return nil, err
+	}
+	r.readAt(r.file, loc.File, loc.Offset, loc.Length)
+	rec, err := r.warc.Next()
+	if err == io.EOF {
+		err = &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "there is no record"}
+	}
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	return &Record{rec, r}, nil
+}
+
+// Close lets go of the file. It tells damage that no Read has told. Closing again does nothing.
+func (rec *Record) Close() error {
+	if rec.reader.warc == nil {
+		return nil
+	}
+	err := rec.Record.Close()
+	rec.reader.close()
+	return err
+}

@@ -1,0 +1,76 @@
+package warc
+
+import (
+	"bytes"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base32"
+	"encoding/hex"
+	"hash"
+	"strings"
+)
+
+// algorithms are the ones in use, by their label in lower case.
+var algorithms = map[string]func() hash.Hash{
+	"sha1": sha1.New, "sha-1": sha1.New, "md5": md5.New,
+	"sha256": sha256.New, "sha-256": sha256.New, "sha512": sha512.New, "sha-512": sha512.New,
+}
+
+// ParseDigest cuts a labelled digest into the algorithm, in lower case and without hyphen, and the
+// sum. Sums are in base 32 or hexadecimal, of any case. It is false for an unknown algorithm and for
+// a sum that is none.
+func ParseDigest(labelled string) (algorithm string, sum []byte, ok bool) {
+	label, value, _ := strings.Cut(labelled, ":")
+	label = strings.ToLower(label)
+	make, known := algorithms[label]
+	if !known {
+		return "", nil, false
+	}
+	size := make().Size()
+	sum, err := hex.DecodeString(value)
+	if err != nil || len(sum) != size {
+		value = strings.ToUpper(strings.TrimRight(value, "="))
+		sum, err = base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(value)
+	}
+	if err != nil || len(sum) != size {
+		return "", nil, false
+	}
+	return strings.ReplaceAll(label, "-", ""), sum, true
+}
+
+// check compares a block with its digest. It is kept and used again.
+type check struct {
+	hashes map[string]hash.Hash
+	hash   hash.Hash // nil if the block is not checked
+	want   []byte
+}
+
+// begin gets ready for a block. A digest that cannot be understood is no reason to doubt the block.
+func (c *check) begin(labelled string) {
+	c.hash = nil
+	algorithm, sum, ok := ParseDigest(labelled)
+	if !ok {
+		return
+	}
+	if c.hashes == nil {
+		c.hashes = map[string]hash.Hash{}
+	}
+	if c.hash = c.hashes[algorithm]; c.hash == nil {
+		c.hash = algorithms[algorithm]()
+		c.hashes[algorithm] = c.hash
+	}
+	c.hash.Reset()
+	c.want = sum
+}
+
+func (c *check) write(p []byte) {
+	if c.hash != nil {
+		_, _ = c.hash.Write(p) // documented never to fail
+	}
+}
+
+func (c *check) holds() bool {
+	return c.hash == nil || bytes.Equal(c.hash.Sum(nil), c.want)
+}

@@ -1,0 +1,246 @@
+package warc
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compression is what records are compressed with, one by one.
+type Compression int
+
+// The compressions. Every tool reads [Gzip]; [Zstd] is faster both ways and known to fewer.
+const (
+	Gzip Compression = iota
+	Zstd
+	None
+)
+
+// Extension returns what the name of a file of such records ends in.
+func (c Compression) Extension() string {
+	switch c {
+	case Gzip:
+		return ".warc.gz"
+	case Zstd:
+		return ".warc.zst"
+	}
+	return ".warc"
+}
+
+// DefaultLevel is what a zero Level stands for with [Gzip].
+const DefaultLevel = 6
+
+// EncoderOptions say how records are compressed. The zero EncoderOptions is gzip at its usual
+// level.
+type EncoderOptions struct {
+	// Compression is one of the constants. 0 means Gzip.
+	Compression Compression
+
+	// Level is the effort: 1 to 9 with Gzip, 1 to 4 with Zstd. 0 means 6 with Gzip and 1 with
+	// Zstd. Negative means no compression, still as gzip, and the same as 1 with Zstd.
+	Level int
+
+	// Dict is a dictionary in zstd's format for [Zstd]; it helps with small pages of one kind.
+	// The file has to begin with [Encoder.Preface] then. nil means none.
+	Dict []byte
+}
+
+// window bounds how far back zstd looks, and with it the memory of a compressor. Few pages have
+// more.
+const window = 1 << 20
+
+var recordEnd = []byte("\r\n\r\n")
+
+// Encoder turns records into members that stand for themselves. It is kept and used again, since a
+// compressor is too large to be made for each record. It is not safe for concurrent use.
+type Encoder struct {
+	compression Compression
+	preface     []byte
+	gz          *gzip.Writer
+	zs          *zstd.Encoder
+	out         counter
+	sha         hash.Hash
+	scratch     []byte // the encoded header
+}
+
+// counter counts what goes through it: that gives the length of a member.
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+// Write passes on.
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// NewEncoder refuses options out of range. The tables of the compressor are made when they are
+// first needed, so that a spare encoder costs next to nothing.
+func NewEncoder(o EncoderOptions) (*Encoder, error) {
+	e := &Encoder{compression: o.Compression, sha: sha1.New()}
+	if len(o.Dict) > 0 && o.Compression != Zstd {
+		return nil, errors.New("warc: new encoder: only zstd has dictionaries")
+	}
+	var err error
+	switch o.Compression {
+	case Gzip:
+		e.gz, err = gzip.NewWriterLevel(nil, gzipLevel(o.Level))
+	case Zstd:
+		err = e.initZstd(o)
+	case None:
+	default:
+		err = fmt.Errorf("no compression has the number %d", o.Compression)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("warc: new encoder: %w", err)
+	}
+	return e, nil
+}
+
+// gzipLevel turns Level into what gzip takes: there 0 is no compression, which cannot be the
+// recommendation. Levels that do not exist are left for gzip to refuse.
+func gzipLevel(level int) int {
+	switch {
+	case level < 0:
+		return gzip.NoCompression
+	case level == 0:
+		return DefaultLevel
+	}
+	return level
+}
+
+func (e *Encoder) initZstd(o EncoderOptions) (err error) {
+	level := max(o.Level, 1)
+	if level > int(zstd.SpeedBestCompression) {
+		return fmt.Errorf("level %d is above %d", level, int(zstd.SpeedBestCompression))
+	}
+	opts := []zstd.EOption{zstd.WithEncoderLevel(zstd.EncoderLevel(level)),
+		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true)}
+	if len(o.Dict) > 0 {
+		opts = append(opts, zstd.WithEncoderDict(o.Dict))
+		e.preface = AppendDict(nil, o.Dict)
+	}
+	e.zs, err = zstd.NewWriter(nil, opts...)
+	return err
+}
+
+// Preface returns what a file has to begin with so that a reader can understand the records: the
+// dictionary in a frame of its own. Without a dictionary it is empty.
+func (e *Encoder) Preface() []byte { return e.preface }
+
+// Encode writes one record to dst, with the parts one after the other as its block, and returns the
+// number of bytes before and after compression. A zero ID in h is replaced by a new one. The parts
+// are read twice, as their digest stands before them.
+func (e *Encoder) Encode(dst io.Writer, h *Head, parts ...[]byte) (raw, packed int64, err error) {
+	if err := h.check(); err != nil {
+		return 0, 0, err
+	}
+	h.length = 0
+	e.sha.Reset()
+	for _, part := range parts {
+		_, _ = e.sha.Write(part) // documented never to fail
+		h.length += int64(len(part))
+	}
+	w := e.begin(dst, h)
+	_, err = w.Write(e.scratch)
+	for _, part := range parts {
+		if err == nil {
+			_, err = w.Write(part)
+		}
+	}
+	return e.finish(w, h, err)
+}
+
+// EncodeFrom is Encode for a block that should not be held in memory. It reads block from where it
+// stands to its end, twice.
+func (e *Encoder) EncodeFrom(dst io.Writer, h *Head, block io.ReadSeeker) (
+	raw, packed int64, err error) {
+	if err := h.check(); err != nil {
+		return 0, 0, err
+	}
+	start, err := block.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, 0, fmt.Errorf("warc: read block: %w", err)
+	}
+	e.sha.Reset()
+	if h.length, err = io.Copy(e.sha, block); err == nil {
+		_, err = block.Seek(start, io.SeekStart)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("warc: read block: %w", err)
+	}
+	w := e.begin(dst, h)
+	if _, err = w.Write(e.scratch); err == nil {
+		var n int64
+		n, err = io.Copy(w, io.LimitReader(block, h.length))
+		if err == nil && n < h.length {
+			err = fmt.Errorf("%w: the block shrank while it was read", ErrInvalid)
+		}
+	}
+	return e.finish(w, h, err)
+}
+
+// begin encodes the header, of which the digest is now known, and returns where it goes.
+func (e *Encoder) begin(dst io.Writer, h *Head) io.Writer {
+	if h.ID == (ID{}) {
+		h.ID = NewID()
+	}
+	e.sha.Sum(h.block[:0])
+	e.scratch = h.append(e.scratch[:0])
+	e.out = counter{to: dst}
+	switch e.compression {
+	case Gzip:
+		e.gz.Reset(&e.out)
+		e.gz.ModTime = time.Unix(0, 0) // "no time": the zero Time comes out as one in 2042
+		return e.gz
+	case Zstd:
+		e.zs.ResetContentSize(&e.out, int64(len(e.scratch)+len(recordEnd))+h.length)
+		return e.zs
+	}
+	return &e.out
+}
+
+// finish ends the member, also after an error, so that the compressor lets go of dst.
+func (e *Encoder) finish(w io.Writer, h *Head, err error) (raw, packed int64, _ error) {
+	if err == nil {
+		_, err = w.Write(recordEnd)
+	}
+	if closer, ok := w.(io.Closer); ok {
+		if closed := closer.Close(); err == nil {
+			err = closed
+		}
+	}
+	raw = int64(len(e.scratch)+len(recordEnd)) + h.length
+	e.out.to = nil
+	return raw, e.out.n, err
+}
+
+// dictMagic begins the skippable frame that holds the dictionary of a file, by the IIPC's
+// description of zstd in WARC files.
+const dictMagic = "\x5d\x2a\x4d\x18"
+
+// AppendDict appends the frame with which a file begins whose records need a dictionary.
+func AppendDict(dst, dict []byte) []byte {
+	n := len(dict)
+	dst = append(dst, dictMagic...)
+	dst = append(dst, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+	return append(dst, dict...)
+}
+
+// Info encodes the block of a warcinfo or metadata record, of type application/warc-fields.
+func Info(fields ...Field) []byte {
+	var b bytes.Buffer
+	for _, f := range fields {
+		b.Write(appendField(nil, f.Name, f.Value))
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,226 @@
+package warc
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+)
+
+// codings are all ways to write a file.
+func codings() map[string]EncoderOptions {
+	return map[string]EncoderOptions{
+		"gzip": {}, "gzip-1": {Level: 1}, "gzip-stored": {Level: -1}, "plain": {Compression: None},
+		"zstd": {Compression: Zstd}, "zstd-2": {Compression: Zstd, Level: 2},
+		"zstd-dict": {Compression: Zstd, Dict: someDict()},
+	}
+}
+
+// someDict is made of text like that of the records.
+var someDict = sync.OnceValue(func() []byte {
+	var samples [][]byte
+	for i := range 64 {
+		samples = append(samples, sample(i).block)
+	}
+	dict, err := zstd.BuildDict(zstd.BuildDictOptions{
+		ID: 77, Contents: samples, History: bytes.Join(samples[:8], nil),
+	})
+	if err != nil {
+		panic(err)
+	}
+	return dict
+})
+
+// entry is a record to write.
+type entry struct {
+	head  Head
+	block []byte
+}
+
+// kinds are the types of records, in an order in which they may stand in a file.
+var kinds = []string{"warcinfo", "request", "response", "revisit", "metadata", "resource",
+	"conversion", "continuation"}
+
+func sample(i int) entry {
+	r := rand.New(rand.NewPCG(uint64(i), 1))
+	e := entry{head: Head{Type: kinds[i%len(kinds)], ID: ID{15: byte(i + 1)}, Date: someTime,
+		TargetURI: fmt.Sprintf("http://a.test/%d", i), ContentType: "application/octet-stream"}}
+	for range r.IntN(40) {
+		e.block = fmt.Appendf(e.block, "some word %d and\r\n\r\nWARC/1.1 %s\n", r.IntN(1000), kinds[i%8])
+	}
+	return e
+}
+
+// written is a file and where its records are in it.
+type written struct {
+	data    []byte
+	entries []entry
+	offsets []int64 // and the end of the last
+}
+
+func write(t testing.TB, o EncoderOptions, n int) *written {
+	e, err := NewEncoder(o)
+	require.NoError(t, err)
+	w := &written{}
+	buf := bytes.NewBuffer(bytes.Clone(e.Preface()))
+	for i := range n {
+		entry := sample(i)
+		w.offsets = append(w.offsets, int64(buf.Len()))
+		half := len(entry.block) / 2
+		raw, packed, err := e.Encode(buf, &entry.head, entry.block[:half], entry.block[half:])
+		require.NoError(t, err)
+		require.EqualValues(t, buf.Len(), w.offsets[i]+packed)
+		require.Greater(t, raw, int64(len(entry.block)))
+		w.entries = append(w.entries, entry)
+	}
+	w.offsets = append(w.offsets, int64(buf.Len()))
+	w.data = buf.Bytes()
+	return w
+}
+
+func TestEncodeFromIsEncode(t *testing.T) {
+	for name, o := range codings() {
+		t.Run(name, func(t *testing.T) {
+			e, err := NewEncoder(o)
+			require.NoError(t, err)
+			var one, two bytes.Buffer
+			entry := sample(3)
+			raw1, packed1, err := e.Encode(&one, &entry.head, entry.block)
+			require.NoError(t, err)
+			block := bytes.NewReader(append([]byte("before"), entry.block...))
+			_, err = block.Seek(int64(len("before")), io.SeekStart)
+			require.NoError(t, err)
+			raw2, packed2, err := e.EncodeFrom(&two, &entry.head, block)
+			require.NoError(t, err)
+			require.Equal(t, raw1, raw2)
+			require.Equal(t, []int64{int64(one.Len()), int64(two.Len())}, []int64{packed1, packed2})
+			want := requireRecords(t, NewReader(&one, ReaderOptions{Dict: o.Dict, Verify: true}), 1)
+			got := requireRecords(t, NewReader(&two, ReaderOptions{Dict: o.Dict, Verify: true}), 1)
+			require.Equal(t, want[0].fields, got[0].fields)
+			require.Equal(t, want[0].block, got[0].block)
+		})
+	}
+}
+
+// A member must be readable by the programs that everybody has, which this stands for.
+func TestMembersAreWhatTheyShouldBe(t *testing.T) {
+	gz, err := gzip.NewReader(bytes.NewReader(write(t, EncoderOptions{}, 5).data))
+	require.NoError(t, err)
+	plain, err := io.ReadAll(gz)
+	require.NoError(t, err)
+	require.Equal(t, write(t, EncoderOptions{Compression: None}, 5).data, plain)
+
+	zs, err := zstd.NewReader(bytes.NewReader(write(t, EncoderOptions{Compression: Zstd}, 5).data))
+	require.NoError(t, err)
+	defer zs.Close()
+	frames, err := io.ReadAll(zs)
+	require.NoError(t, err)
+	require.Equal(t, plain, frames)
+}
+
+func TestADictionaryMakesSmallRecordsSmaller(t *testing.T) {
+	all := codings()
+	with, without := write(t, all["zstd-dict"], 60), write(t, all["zstd"], 60)
+	require.Less(t, len(with.data[with.offsets[0]:]), len(without.data))
+}
+
+func TestNewEncoderRefuses(t *testing.T) {
+	for name, o := range map[string]EncoderOptions{
+		"level 10 of gzip":         {Level: 10},
+		"level 5 of zstd":          {Compression: Zstd, Level: 5},
+		"a third compression":      {Compression: 3},
+		"a dictionary for gzip":    {Dict: []byte("x")},
+		"a dictionary that is not": {Compression: Zstd, Dict: []byte("no dictionary")},
+	} {
+		_, err := NewEncoder(o)
+		require.ErrorContains(t, err, "warc: new encoder: ", name)
+	}
+}
+
+func TestEncodeRefusesLineBreaks(t *testing.T) {
+	e, err := NewEncoder(EncoderOptions{Compression: None})
+	require.NoError(t, err)
+	for name, h := range map[string]Head{
+		"in a value":         {TargetURI: "http://a/\r\nX: y"},
+		"in an extra value":  {Extra: []Field{{"A", "b\nc"}}},
+		"in an extra name":   {Extra: []Field{{"A\r\nB", "c"}}},
+		"a name with colon":  {Extra: []Field{{"A:B", "c"}}},
+		"a name of no bytes": {Extra: []Field{{"", "c"}}},
+	} {
+		var out bytes.Buffer
+		_, _, err := e.Encode(&out, &h)
+		require.ErrorIs(t, err, ErrInvalid, name)
+		_, _, err = e.EncodeFrom(&out, &h, strings.NewReader("x"))
+		require.ErrorIs(t, err, ErrInvalid, name)
+		require.Zero(t, out.Len())
+	}
+}
+
+// failing is a destination, and a block, that breaks.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error)      { return 0, f.err }
+func (f failing) Read([]byte) (int, error)       { return 0, f.err }
+func (f failing) Seek(int64, int) (int64, error) { return 0, nil }
+
+func TestEncodeTellsWhatFailed(t *testing.T) {
+	fire := errors.New("disk on fire")
+	for name, o := range codings() {
+		e, err := NewEncoder(o)
+		require.NoError(t, err)
+		_, _, err = e.Encode(failing{fire}, &Head{Type: "metadata"}, []byte("x"))
+		require.ErrorIs(t, err, fire, name)
+		_, _, err = e.EncodeFrom(io.Discard, &Head{Type: "metadata"}, failing{fire})
+		require.ErrorIs(t, err, fire, name)
+
+		var out bytes.Buffer // and works again afterwards
+		_, _, err = e.Encode(&out, &Head{Type: "metadata"}, []byte("x"))
+		require.NoError(t, err)
+		requireRecords(t, NewReader(&out, ReaderOptions{Verify: true, Dict: o.Dict}), 1)
+	}
+}
+
+// shrinking is a block that has less when it is read again.
+type shrinking struct{ reads int }
+
+func (s *shrinking) Seek(int64, int) (int64, error) { return 0, nil }
+func (s *shrinking) Read(p []byte) (int, error) {
+	if s.reads++; s.reads > 1 {
+		return 0, io.EOF
+	}
+	return copy(p, "block"), nil
+}
+
+func TestABlockThatShrinksIsRefused(t *testing.T) {
+	e, err := NewEncoder(EncoderOptions{})
+	require.NoError(t, err)
+	_, _, err = e.EncodeFrom(io.Discard, &Head{Type: "resource"}, &shrinking{})
+	require.ErrorIs(t, err, ErrInvalid)
+}
+
+func TestExtensions(t *testing.T) {
+	require.Equal(t, ".warc.gz .warc.zst .warc",
+		Gzip.Extension()+" "+Zstd.Extension()+" "+None.Extension())
+}
+
+func TestEncodeAllocatesLittle(t *testing.T) {
+	for name, o := range codings() {
+		e, err := NewEncoder(o)
+		require.NoError(t, err)
+		block := bytes.Repeat([]byte("some text of a page, "), 1000)
+		h := Head{Type: "response", Date: someTime, TargetURI: "http://a.test/"}
+		allocs := testing.AllocsPerRun(20, func() {
+			_, _, err = e.Encode(io.Discard, &h, block)
+		})
+		require.NoError(t, err)
+		require.LessOrEqual(t, allocs, 5.0, name)
+	}
+}

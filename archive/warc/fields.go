@@ -1,0 +1,117 @@
+package warc
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Field is one named field of a record's header.
+type Field struct{ Name, Value string }
+
+// Fields are the named fields of a record in the order in which they stand in the file.
+type Fields []Field
+
+// Get returns the value of the first field of that name, whatever the case of its letters, or "".
+func (f Fields) Get(name string) string {
+	for i := range f {
+		if len(f[i].Name) == len(name) && strings.EqualFold(f[i].Name, name) {
+			return f[i].Value
+		}
+	}
+	return ""
+}
+
+// Type returns WARC-Type in lower case: response, revisit and so on.
+func (f Fields) Type() string { return strings.ToLower(f.Get("WARC-Type")) }
+
+// URI returns a field that holds a URI without the angle brackets, in which WARC 1.0 puts all of
+// them and WARC 1.1 only some.
+func (f Fields) URI(name string) string {
+	value := f.Get(name)
+	if inner, found := strings.CutPrefix(value, "<"); found {
+		return strings.TrimSuffix(inner, ">")
+	}
+	return value
+}
+
+// Date returns WARC-Date. Fractions of seconds, which WARC 1.1 allows, are kept. It is false if
+// there is none that can be understood.
+func (f Fields) Date() (time.Time, bool) { return ParseDate(f.Get("WARC-Date")) }
+
+// dateLayouts are those that WARC 1.1 permits, section 5.4; less precise ones mean the beginning.
+var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z", "2006-01-02", "2006-01", "2006"}
+
+// ParseDate reads a date as it stands in WARC-Date and WARC-Refers-To-Date.
+func ParseDate(value string) (time.Time, bool) {
+	for _, layout := range dateLayouts {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// errLength says that a header leaves open where the block ends.
+var errLength = errors.New("no usable Content-Length")
+
+// length returns Content-Length. Two that differ are as bad as none: either may be believed by
+// another reader.
+func (f Fields) length() (int64, error) {
+	length := int64(-1)
+	for i := range f {
+		if !strings.EqualFold(f[i].Name, "Content-Length") {
+			continue
+		}
+		n, err := strconv.ParseUint(f[i].Value, 10, 62)
+		if err != nil || length >= 0 && length != int64(n) {
+			return 0, errLength
+		}
+		length = int64(n)
+	}
+	if length < 0 {
+		return 0, errLength
+	}
+	return length, nil
+}
+
+// parseHeader cuts a header, without the blank line at its end, into the version and the fields,
+// which it appends to fields.
+func parseHeader(header []byte, fields Fields) (version string, _ Fields, err error) {
+	text := string(header)
+	line, rest := cutLine(text)
+	version = strings.TrimRight(line, " \t")
+	if !isVersion(version) {
+		return "", fields, errors.New("no version line")
+	}
+	for rest != "" {
+		line, rest = cutLine(rest)
+		if continued := strings.TrimLeft(line, " \t"); len(continued) < len(line) {
+			if len(fields) == 0 {
+				return "", fields, errors.New("the first field continues nothing")
+			}
+			last := &fields[len(fields)-1]
+			last.Value = strings.Trim(last.Value+" "+continued, " \t")
+			continue
+		}
+		name, value, found := strings.Cut(line, ":")
+		if !found {
+			return "", fields, errors.New("a line of the header is no field")
+		}
+		fields = append(fields, Field{strings.TrimRight(name, " \t"), strings.Trim(value, " \t")})
+	}
+	return version, fields, nil
+}
+
+// isVersion asks for "WARC/" and a digit: what a later version changes, its fields will tell.
+func isVersion(line string) bool {
+	digit, found := strings.CutPrefix(line, "WARC/")
+	return found && digit != "" && digit[0] >= '0' && digit[0] <= '9'
+}
+
+// cutLine cuts after the first LF, and drops it and a CR before it.
+func cutLine(text string) (line, rest string) {
+	line, rest, _ = strings.Cut(text, "\n")
+	return strings.TrimSuffix(line, "\r"), rest
+}

@@ -1,0 +1,185 @@
+package warc
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// foreign opens a file that another program has written.
+func foreign(t *testing.T, name string) *os.File {
+	t.Helper()
+	root := os.Getenv("SPINNERET_DATA")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	f, err := os.Open(filepath.Join(root, "suites", "warc", name))
+	if err != nil {
+		t.Skipf("no data (set SPINNERET_DATA): %v", err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// Counts of records are those of zcat and grep, or of a look at the file.
+func TestForeignFiles(t *testing.T) {
+	tests := []struct {
+		name            string
+		records, damage int
+		at              int64
+		says            string
+	}{
+		{"internetarchive+gowarc/good.warc.gz.open", 50, 0, 0, ""},
+		{"internetarchive+gowarc/single-record.warc.gz.open", 1, 0, 0, ""},
+		{"internetarchive+gowarc/empty.warc.gz.open", 0, 0, 0, ""},
+		{"internetarchive+gowarc/corrupted-mid-record.warc.gz.open", 12, 1, 1219, "neither"},
+		{"internetarchive+gowarc/corrupted-trailing-bytes.warc.gz.open", 30, 1, 2362, "neither"},
+		{"slyrz+warc/test.warc", 10, 0, 0, ""},
+		{"warcio/example.warc", 6, 0, 0, ""},
+		{"warcio/example-trunc.warc", 3, 1, 1197, "digest"},
+		{"warcio/example-bad.warc.gz.bad", 6, 0, 0, ""},
+		{"warcio/example-digest.warc", 4, 0, 0, ""},
+		{"warcio/example-iana.org-chunked.warc", 3, 0, 0, ""},
+		{"warcio/example.arc", 0, 1, 0, "ARC"},
+		{"warcio/example.arc.gz", 0, 1, 0, ""},
+		{"warcio/bad.arc", 0, 1, 0, "ARC"},
+	}
+	for _, tt := range tests {
+		t.Run(filepath.Base(tt.name), func(t *testing.T) {
+			f := foreign(t, tt.name)
+			records, damage, err := readAll(t, NewReader(f, ReaderOptions{Verify: true}))
+			require.NoError(t, err)
+			require.Equal(t, tt.records, len(records))
+			require.Equal(t, tt.damage, len(damage))
+			for _, d := range damage {
+				require.Equal(t, f.Name(), d.File)
+				require.Equal(t, tt.at, d.Offset)
+				require.ErrorContains(t, d, tt.says)
+			}
+		})
+	}
+}
+
+// checker prints offset, type, URI and the SHA-1 of the block, in hexadecimal, of each record.
+const checker = `
+import { WARCParser } from 'warcio';
+import fs from 'fs'; import crypto from 'crypto';
+const parser = new WARCParser(fs.createReadStream(process.argv[2]), {parseHttp: false});
+for await (const rec of parser) {
+	const sum = crypto.createHash('sha1');
+	for await (const chunk of rec) sum.update(chunk);
+	console.log(parser.offset, rec.warcType, rec.warcTargetURI, sum.digest('hex'));
+}`
+
+// warcio returns a directory in which node finds the module of that name.
+func warcio(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts node")
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("no node")
+	}
+	dir := os.Getenv("SPINNERET_WARCIO")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "warcio")); dir == "" || err != nil {
+		t.Skip("set SPINNERET_WARCIO to a directory after: npm install warcio")
+	}
+	return dir
+}
+
+// An independent reader finds the same records, at the same offsets. It takes a corrupt member for
+// the end of the file, so that the number of records has to be compared, and knows no zstd.
+func TestWarcioReadsWhatIsWritten(t *testing.T) {
+	dir := warcio(t)
+	script := filepath.Join(dir, fmt.Sprintf("check-%d.mjs", os.Getpid()))
+	require.NoError(t, os.WriteFile(script, []byte(checker), 0o644))
+	t.Cleanup(func() { _ = os.Remove(script) })
+	for name, o := range codings() {
+		if o.Compression == Zstd {
+			continue
+		}
+		w := write(t, o, 24)
+		var want []string
+		for i, e := range w.entries {
+			want = append(want, fmt.Sprintf("%d %s %s %x", w.offsets[i], e.head.Type, e.head.TargetURI,
+				sha1.Sum(e.block)))
+		}
+		file := filepath.Join(t.TempDir(), "x"+o.Compression.Extension())
+		require.NoError(t, os.WriteFile(file, w.data, 0o644))
+		out, err := exec.CommandContext(t.Context(), "node", script, file).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Equal(t, want, strings.Split(strings.TrimSpace(string(out)), "\n"), name)
+	}
+}
+
+// The programs that everybody has find the members whole, and the right text in them.
+func TestGzipAndZstdReadWhatIsWritten(t *testing.T) {
+	plain := write(t, EncoderOptions{Compression: None}, 12).data
+	for tool, o := range map[string]EncoderOptions{"gzip": {}, "zstd": {Compression: Zstd}} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("no " + tool)
+		}
+		cmd := exec.CommandContext(t.Context(), tool, "-dc")
+		cmd.Stdin = bytes.NewReader(write(t, o, 12).data)
+		out, err := cmd.Output()
+		require.NoError(t, err, tool)
+		require.True(t, bytes.Equal(plain, out), tool)
+	}
+}
+
+// An independent writer of WARC 1.0 is understood. The block digest of its revisit records is known
+// not to be that of the block, and so digests are left out.
+func TestWhatWgetWrites(t *testing.T) {
+	if _, err := exec.LookPath("wget"); err != nil || testing.Short() {
+		t.Skip("no wget")
+	}
+	body := strings.Repeat("<p>some text\n", 500)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, body)
+		w.(http.Flusher).Flush() // makes chunks
+		_, _ = io.WriteString(w, r.URL.Path)
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	for _, compress := range []string{"--no-warc-compression", "--warc-max-size=1G"} {
+		cmd := exec.CommandContext(t.Context(), "wget", "-q", compress, "--warc-file", "x", "-O", "out",
+			server.URL+"/a", server.URL+"/b")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*.warc*"))
+	require.NoError(t, err)
+	responses := map[string]int{}
+	for _, name := range names {
+		f, err := os.Open(name)
+		require.NoError(t, err)
+		for rec, err := range NewReader(f, ReaderOptions{}).Records() {
+			require.NoError(t, err)
+			if rec.Type() != "response" {
+				continue
+			}
+			h, err := rec.HTTP()
+			require.NoError(t, err)
+			got, err := io.ReadAll(h.Body)
+			require.NoError(t, err)
+			path := strings.TrimPrefix(rec.Fields().URI("WARC-Target-URI"), server.URL)
+			require.Equal(t, body+path, string(got))
+			require.Equal(t, 200, h.Status())
+			responses[path]++
+		}
+		require.NoError(t, f.Close())
+	}
+	require.Equal(t, map[string]int{"/a": 2, "/b": 2}, responses)
+}

@@ -1,0 +1,121 @@
+package warc
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// frame passes on exactly one zstd frame (RFC 8878, section 3.1.1). The decompressor itself would
+// read on: only who walks the blocks knows where a frame ends, and so where the next record begins.
+type frame struct {
+	src      *source
+	stage    int
+	left     int64 // bytes to pass on before the next step
+	checksum bool
+}
+
+// The stages of a frame: what comes when left is used up.
+const (
+	frameBlock = iota // a block header
+	frameSum          // the checksum, if there is one
+	frameEnd
+)
+
+var errFrame = errors.New("broken zstd frame")
+
+// begin looks at the header, which it leaves to be read.
+func (f *frame) begin(src *source) error {
+	*f = frame{src: src, stage: frameBlock}
+	buf, err := src.Peek(5)
+	if err != nil {
+		return errors.Join(errFrame, io.ErrUnexpectedEOF)
+	}
+	descriptor := buf[4]
+	n := 5 + [4]int{0, 1, 2, 4}[descriptor&3] + [4]int{0, 2, 4, 8}[descriptor>>6]
+	if descriptor&0x20 == 0 {
+		n++ // window descriptor
+	} else if descriptor>>6 == 0 {
+		n++ // a single segment has at least one byte of content size
+	}
+	f.checksum = descriptor&4 != 0
+	f.left = int64(n)
+	return nil
+}
+
+// Read passes on what belongs to the frame, then io.EOF.
+func (f *frame) Read(p []byte) (int, error) {
+	for f.left == 0 {
+		if err := f.step(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := f.src.Read(p[:min(int64(len(p)), f.left)])
+	f.left -= int64(n)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// step finds out how many bytes come next.
+func (f *frame) step() error {
+	switch f.stage {
+	case frameBlock:
+		return f.block()
+	case frameSum:
+		f.stage = frameEnd
+		if f.checksum {
+			f.left = 4
+		}
+		return nil
+	}
+	return io.EOF
+}
+
+func (f *frame) block() error {
+	buf, err := f.src.Peek(3)
+	if err != nil {
+		return io.ErrUnexpectedEOF
+	}
+	header := uint32(buf[0]) | uint32(buf[1])<<8 | uint32(buf[2])<<16
+	size := int64(header >> 3)
+	switch header >> 1 & 3 {
+	case 1: // one byte, repeated
+		size = 1
+	case 3:
+		return errFrame
+	}
+	if header&1 != 0 {
+		f.stage = frameSum
+	}
+	f.left = 3 + size
+	return nil
+}
+
+// maxDict bounds the dictionary of a file. They have tens to hundreds of kilobytes.
+const maxDict = 16 << 20
+
+// isSkippable tells whether a frame begins that is no content: magic numbers 0x184d2a50 to 5f.
+func isSkippable(magic []byte) bool {
+	return len(magic) >= 4 && magic[0]&0xf0 == 0x50 && string(magic[1:4]) == dictMagic[1:]
+}
+
+// skippable reads such a frame. If it is a dictionary, that is returned.
+func (s *source) skippable() (dict []byte, err error) {
+	var head [8]byte
+	if _, err := io.ReadFull(s, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(binary.LittleEndian.Uint32(head[4:]))
+	if string(head[:4]) != dictMagic {
+		_, err := io.CopyN(io.Discard, s, size)
+		return nil, err
+	}
+	if size > maxDict {
+		return nil, errors.New("dictionary is too large")
+	}
+	dict = make([]byte, size)
+	_, err = io.ReadFull(s, dict)
+	return dict, err
+}

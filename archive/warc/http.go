@@ -1,0 +1,157 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// maxHead bounds the head of an HTTP message in a block.
+const maxHead = 1 << 20
+
+// HTTP is the message in the block of a request, a response or a revisit. It is not safe for
+// concurrent use.
+type HTTP struct {
+	// Head is the first line and the fields with the blank line, all as they were received.
+	Head []byte
+
+	// Body is what follows, without chunks, with its content coding. It reads from the record.
+	Body io.Reader
+}
+
+// Status returns the status code of a response, or 0 if there is none.
+func (h *HTTP) Status() int {
+	line, _, _ := bytes.Cut(h.Head, []byte("\n"))
+	version, rest, _ := strings.Cut(string(line), " ")
+	code, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+	status, err := strconv.ParseUint(strings.TrimRight(code, "\r"), 10, 16)
+	if err != nil || status > 999 || !strings.HasPrefix(version, "HTTP/") {
+		return 0
+	}
+	return int(status)
+}
+
+// Get returns the value of the first field of that name, whatever the case of its letters, or "".
+func (h *HTTP) Get(name string) string {
+	_, fields, _ := bytes.Cut(h.Head, []byte("\n"))
+	for len(fields) > 0 {
+		var line []byte
+		line, fields, _ = bytes.Cut(fields, []byte("\n"))
+		key, value, found := bytes.Cut(line, []byte(":"))
+		if found && len(key) == len(name) && strings.EqualFold(string(key), name) {
+			return string(bytes.Trim(value, " \t\r"))
+		}
+	}
+	return ""
+}
+
+// HTTP cuts the block into the head and the body of an HTTP message. A body whose head says that it
+// came in chunks, but that does not begin with the size of one, is taken to be without: some
+// writers remove the chunks and leave the head.
+func (rec *Record) HTTP() (*HTTP, error) {
+	body := bufio.NewReader(rec)
+	head, err := readHead(body)
+	if err == errHead {
+		err = rec.r.damage(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := &HTTP{Head: head, Body: body}
+	if h.mayBeChunked() && beginsChunk(body) {
+		h.Body = &chunks{r: body}
+	}
+	return h, nil
+}
+
+// mayBeChunked tells by the head whether a body came in chunks. HTTP/1.0 did not have them
+// (RFC 9112, section 6.1).
+func (h *HTTP) mayBeChunked() bool {
+	return bytes.HasPrefix(h.Head, []byte("HTTP/1.")) && !bytes.HasPrefix(h.Head, []byte("HTTP/1.0")) &&
+		strings.HasSuffix(strings.ToLower(h.Get("Transfer-Encoding")), "chunked")
+}
+
+var errHead = errors.New("the head of the HTTP message is too long")
+
+// readHead reads up to and with the blank line, or to the end: a head alone, as revisits have it,
+// may lack the line.
+func readHead(r *bufio.Reader) (head []byte, err error) {
+	for {
+		line, err := r.ReadSlice('\n')
+		atStart := len(head) > 0 && head[len(head)-1] == '\n'
+		head = append(head, line...)
+		switch {
+		case err == io.EOF || err == nil && atStart && isBlank(line):
+			return head, nil
+		case err != nil && err != bufio.ErrBufferFull:
+			return nil, err
+		case len(head) > maxHead:
+			return nil, errHead
+		}
+	}
+}
+
+// isBlank tells whether a line ends a head. A line may end in a bare LF (RFC 9112, section 2.2):
+// servers do that, and some writers of WARC.
+func isBlank(line []byte) bool {
+	return len(line) == 1 || len(line) == 2 && line[0] == '\r'
+}
+
+// maxSizeLine bounds the line before a chunk, with extensions that nobody uses.
+const maxSizeLine = 256
+
+// beginsChunk tells whether a line with a hexadecimal number comes next.
+func beginsChunk(r *bufio.Reader) bool {
+	buf, _ := r.Peek(maxSizeLine)
+	line, _, found := bytes.Cut(buf, []byte("\n"))
+	if !found {
+		return false
+	}
+	_, ok := chunkSize(line)
+	return ok
+}
+
+func chunkSize(line []byte) (int64, bool) {
+	digits, _, _ := bytes.Cut(line, []byte(";"))
+	size, err := strconv.ParseUint(string(bytes.Trim(digits, " \t\r\n")), 16, 62)
+	return int64(size), err == nil
+}
+
+// chunks reads a body without its chunks. Where they do not go on as they should, the body ends:
+// it was cut, or the server did not know better, and the rest is in the block for who wants it.
+type chunks struct {
+	r    *bufio.Reader
+	left int64
+	done bool
+}
+
+// Read reads from the body.
+func (c *chunks) Read(p []byte) (int, error) {
+	for c.left == 0 {
+		if c.done {
+			return 0, io.EOF
+		}
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := c.r.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	if c.left == 0 {
+		_ = skipBlank(c.r) // an error will come again
+	}
+	return n, err
+}
+
+func (c *chunks) next() error {
+	line, err := c.r.ReadSlice('\n')
+	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+		return err
+	}
+	size, ok := chunkSize(line)
+	c.left, c.done = size, !ok || size == 0
+	return nil
+}

@@ -1,0 +1,365 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// DefaultMaxHeader is what a zero MaxHeader stands for.
+const DefaultMaxHeader = 1 << 20
+
+// ReaderOptions say how a [Reader] reads. The zero ReaderOptions is fine for most files.
+type ReaderOptions struct {
+	// Name is what errors call the file. "" means what the source calls itself, if it has a
+	// method Name as *os.File does.
+	Name string
+
+	// Verify makes a block that does not have its WARC-Block-Digest a [DamageError], once it has
+	// been read to its end or passed over. false means that digests are not looked at.
+	Verify bool
+
+	// MaxHeader bounds the bytes of a record's header. 0 means 1 MiB.
+	MaxHeader int
+
+	// Dict is the dictionary of zstd frames. nil means the one that the file begins with, if any;
+	// it has to be given where reading does not begin there.
+	Dict []byte
+}
+
+// maxWindow bounds how far back zstd frames may refer, and so the memory that a frame can demand.
+// RFC 8878 recommends to support 8 MiB; only the highest levels of zstd go beyond this one.
+const maxWindow = 32 << 20
+
+// bodyBuffer is what a decompressor is asked for at once.
+const bodyBuffer = 32 << 10
+
+// Reader reads the records of a file one after the other. It is not safe for concurrent use.
+type Reader struct {
+	opts  ReaderOptions
+	name  string
+	dict  []byte // for zstd
+	found bool   // the dictionary is that of the file
+	src   *source
+	body  *bufio.Reader // decompressed; src.Reader itself where nothing is compressed
+	inner *bufio.Reader // what body is while something is compressed
+	gz    *gzip.Reader
+	zs    *zstd.Decoder
+	frame frame
+	check check
+
+	start  int64    // of the member, or of the plain record
+	inside bool     // of a member
+	lost   bool     // a place to go on from has to be searched for, behind start
+	kind   [][]byte // of magics: what it is searched by
+	header []byte
+	copied []byte // where blocks are passed over
+	rec    Record
+}
+
+// NewReader reads from where r stands, and takes that for offset 0. To find records inside of
+// damage, r has to be an [io.Seeker].
+func NewReader(r io.Reader, opts ReaderOptions) *Reader {
+	if opts.MaxHeader <= 0 {
+		opts.MaxHeader = DefaultMaxHeader
+	}
+	reader := &Reader{opts: opts, dict: opts.Dict, src: newSource(r),
+		inner: bufio.NewReaderSize(nil, bodyBuffer)}
+	reader.Reset(r)
+	return reader
+}
+
+// Reset makes the reader read another source, as if it were new, with the same options. What it
+// has allocated is used again.
+func (r *Reader) Reset(src io.Reader) {
+	if r.found {
+		r.dict, r.found = r.opts.Dict, false
+		r.Close()
+	}
+	r.src.reset(src)
+	r.nameOf(src)
+	r.inside, r.lost, r.start, r.kind = false, false, 0, unknown
+	r.rec = Record{fields: r.rec.fields[:0], ended: true}
+}
+
+// ResetAt is Reset for the part of a file that begins at offset. It makes one record readable by
+// nothing but its address; offsets in records and errors are those in the file.
+func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
+	r.Reset(io.NewSectionReader(f, offset, length))
+	r.src.under.n = offset
+	r.nameOf(f)
+}
+
+func (r *Reader) nameOf(src any) {
+	r.name = r.opts.Name
+	if named, ok := src.(interface{ Name() string }); ok && r.name == "" {
+		r.name = named.Name()
+	}
+}
+
+// Close lets go of the decompressors. It does not close the source.
+func (r *Reader) Close() {
+	if r.zs != nil {
+		r.zs.Close()
+		r.zs = nil
+	}
+}
+
+// Records returns a single-use iterator over the remaining records. A record is only valid until
+// the next step. A [DamageError] comes with a nil record and does not end the walk; any other error
+// does. The end of the file is no error.
+func (r *Reader) Records() iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		for {
+			rec, err := r.Next()
+			if err == io.EOF {
+				return
+			}
+			if !yield(rec, err) || err != nil && !errors.Is(err, ErrDamaged) {
+				return
+			}
+		}
+	}
+}
+
+// Next returns the next record, which is only valid until the next call, or io.EOF. After a
+// [DamageError] it can be called again and goes on behind the damage. What is left of the record
+// before is passed over; if that shows damage that no Read has told, Next tells it.
+func (r *Reader) Next() (*Record, error) {
+	if err := r.rec.Close(); err != nil {
+		return nil, err
+	}
+	for {
+		searching := r.lost
+		if searching {
+			if err := r.search(); err != nil {
+				return nil, err
+			}
+		}
+		err := r.begin()
+		switch {
+		case err == nil:
+			return &r.rec, nil
+		case err == io.EOF:
+			return nil, io.EOF
+		case r.src.under.err != nil:
+			return nil, fmt.Errorf("warc: read %s: %w", r.name, r.src.under.err)
+		}
+		r.lost, r.inside = true, false
+		// A place that only looked like a record belongs to the damage that has been told.
+		if !searching {
+			return nil, r.damage(err)
+		}
+	}
+}
+
+// search goes to the next place behind start that may be a record.
+func (r *Reader) search() error {
+	if !r.src.seek(r.start+1) && r.src.pos() == r.start {
+		_, _ = r.src.Discard(1)
+	}
+	err := r.src.find(r.kind)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("warc: read %s: %w", r.name, err)
+	}
+	return err
+}
+
+func (r *Reader) damage(err error) error {
+	reason := err.Error()
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		reason = "the file ends in the middle of a record"
+	}
+	return &DamageError{r.name, r.start, reason}
+}
+
+// begin reads the header of the next record. It is io.EOF at the end of the file and nowhere else.
+func (r *Reader) begin() error {
+	first := !r.inside
+	if first {
+		if err := r.open(); err != nil {
+			return err
+		}
+	}
+	err := r.readHeader()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
+	}
+	version, fields, err := parseHeader(r.header, r.rec.fields[:0])
+	if err != nil {
+		return err
+	}
+	n, err := fields.length()
+	if err != nil {
+		return err
+	}
+	r.rec = Record{Version: version, Offset: r.start, Size: n, fields: fields, left: n, r: r,
+		first: first}
+	r.check.hash = nil
+	if r.opts.Verify {
+		r.check.begin(fields.Get("WARC-Block-Digest"))
+	}
+	r.lost = false
+	return nil
+}
+
+// open goes to the next member that is not empty, or to the next plain record. Some writers make an
+// empty member when they close a file.
+func (r *Reader) open() error {
+	for {
+		err := skipBlank(r.src.Reader)
+		if err != nil {
+			return err
+		}
+		r.start = r.src.pos()
+		if r.body, err = r.decompress(); err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return err
+		}
+		if r.body == nil {
+			continue
+		}
+		r.inside = r.body == r.inner
+		if _, err = r.body.Peek(1); err != io.EOF {
+			return err
+		}
+	}
+}
+
+// decompress finds out what begins at the next byte, and returns what to read it from: nil if it
+// held no records.
+func (r *Reader) decompress() (*bufio.Reader, error) {
+	magic, err := r.src.Peek(longest)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(magic, magics[0]):
+		r.kind = magics[:1]
+		return r.inner, r.openGzip()
+	case bytes.HasPrefix(magic, magics[1]):
+		r.kind = magics[1:2]
+		return r.inner, r.openZstd()
+	case bytes.HasPrefix(magic, magics[2]):
+		r.kind = magics[2:]
+		return r.src.Reader, nil
+	case isSkippable(magic):
+		return nil, r.skip()
+	case string(magic) == "filed":
+		return nil, errors.New("an ARC file, which is not read")
+	}
+	return nil, errors.New("neither a record nor gzip nor zstd")
+}
+
+func (r *Reader) openGzip() (err error) {
+	if r.gz == nil {
+		r.gz, err = gzip.NewReader(r.src.Reader)
+	} else {
+		err = r.gz.Reset(r.src.Reader)
+	}
+	if err != nil {
+		return err
+	}
+	r.gz.Multistream(false)
+	r.inner.Reset(r.gz)
+	return nil
+}
+
+func (r *Reader) openZstd() error {
+	if err := r.frame.begin(r.src); err != nil {
+		return err
+	}
+	if r.zs == nil {
+		opts := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow)}
+		if len(r.dict) > 0 {
+			opts = append(opts, zstd.WithDecoderDicts(r.dict))
+		}
+		zs, err := zstd.NewReader(nil, opts...)
+		if err != nil {
+			return err
+		}
+		r.zs = zs
+	}
+	if err := r.zs.Reset(&r.frame); err != nil {
+		return err
+	}
+	r.inner.Reset(r.zs)
+	return nil
+}
+
+// skip reads a frame without content, and takes over a dictionary.
+func (r *Reader) skip() error {
+	dict, err := r.src.skippable()
+	if err != nil || len(dict) == 0 || r.dict != nil {
+		return err
+	}
+	r.Close() // the decoder has to be made with the dictionary
+	r.dict, err = unpackDict(dict)
+	r.found = true
+	return err
+}
+
+// unpackDict undoes the compression that a dictionary itself may have.
+func unpackDict(dict []byte) ([]byte, error) {
+	if !bytes.HasPrefix(dict, magics[1]) {
+		return dict, nil
+	}
+	zs, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxDict))
+	if err != nil {
+		return nil, err
+	}
+	defer zs.Close()
+	return zs.DecodeAll(dict, nil)
+}
+
+// readHeader reads up to and with the blank line, and keeps all before it in r.header.
+func (r *Reader) readHeader() error {
+	r.header = r.header[:0]
+	for {
+		line, err := r.body.ReadSlice('\n')
+		if err != nil && err != bufio.ErrBufferFull {
+			return err
+		}
+		if len(r.header)+len(line) > r.opts.MaxHeader {
+			return errors.New("the header is too long")
+		}
+		atStart := len(r.header) == 0 || r.header[len(r.header)-1] == '\n'
+		if err == nil && atStart && isBlank(line) {
+			return nil
+		}
+		r.header = append(r.header, line...)
+		if len(r.header) >= longest && !bytes.HasPrefix(r.header, magics[2]) {
+			return errors.New("no version line")
+		}
+	}
+}
+
+// ReadDict returns the dictionary that a file begins with, for who reads it from elsewhere on. It
+// is nil if there is none.
+func ReadDict(f io.ReaderAt) ([]byte, error) {
+	src := newSource(io.NewSectionReader(f, 0, 1<<62))
+	magic, err := src.Peek(4)
+	if err != nil || string(magic) != dictMagic {
+		if err == io.EOF {
+			err = nil
+		}
+		return nil, err
+	}
+	dict, err := src.skippable()
+	if err != nil {
+		return nil, fmt.Errorf("warc: read dictionary: %w", err)
+	}
+	return unpackDict(dict)
+}

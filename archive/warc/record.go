@@ -1,0 +1,177 @@
+package warc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Record is a header and a block, which is what Read reads. It is only valid until its [Reader] goes
+// on. It is not safe for concurrent use.
+type Record struct {
+	// Version is the first line of the header, such as "WARC/1.1".
+	Version string
+
+	// Offset is where the gzip member or zstd frame with the record begins, or the record itself
+	// where nothing is compressed.
+	Offset int64
+
+	// Length is the size in the file from Offset on. It is known once the record is closed, and
+	// stays 0 for a record that shares its member with others: it cannot be read alone.
+	Length int64
+
+	// Size is the size of the block.
+	Size int64
+
+	fields  Fields
+	left    int64 // of the block
+	r       *Reader
+	first   bool  // in its member, or not in one
+	checked bool  // the block was compared with its digest
+	ended   bool  // Close has nothing left to do
+	told    error // to the caller, by Read
+}
+
+// Fields returns the named fields. The slice is reused for the next record; its strings are not.
+func (rec *Record) Fields() Fields { return rec.fields }
+
+// Get returns the value of the field of that name, or "".
+func (rec *Record) Get(name string) string { return rec.fields.Get(name) }
+
+// Type returns WARC-Type in lower case.
+func (rec *Record) Type() string { return rec.fields.Type() }
+
+// Read reads from the block. If that is shorter than its Content-Length, or does not have its
+// digest, the last call returns a [DamageError] in place of io.EOF.
+func (rec *Record) Read(p []byte) (int, error) {
+	if rec.told != nil {
+		return 0, rec.told
+	}
+	if rec.left == 0 {
+		return 0, rec.verify()
+	}
+	n, err := rec.r.body.Read(p[:min(int64(len(p)), rec.left)])
+	rec.left -= int64(n)
+	rec.r.check.write(p[:n])
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return n, rec.fail(err)
+	}
+	return n, nil
+}
+
+// verify compares the block with its digest, once. It returns what stands for its end.
+func (rec *Record) verify() error {
+	if !rec.checked && !rec.r.check.holds() {
+		rec.told = rec.r.damage(errors.New("the block does not have its digest"))
+		return rec.told
+	}
+	rec.checked = true
+	return io.EOF
+}
+
+// WriteTo writes what is left of the block without copying it first.
+func (rec *Record) WriteTo(w io.Writer) (total int64, err error) {
+	if rec.r.copied == nil {
+		rec.r.copied = make([]byte, bodyBuffer)
+	}
+	buf := rec.r.copied
+	for {
+		n, err := rec.Read(buf)
+		if n > 0 {
+			written, werr := w.Write(buf[:n])
+			total += int64(written)
+			if werr != nil {
+				return total, werr
+			}
+		}
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// Close passes over what is left of the record, after which Length is known. It tells damage that
+// no Read has told. [Reader.Next] calls it; calling it again does nothing.
+func (rec *Record) Close() error {
+	if rec.ended {
+		return nil
+	}
+	rec.ended = true
+	told := rec.told != nil
+	if !told {
+		if _, err := rec.WriteTo(io.Discard); err != nil && rec.left > 0 {
+			return err
+		}
+	}
+	if rec.left > 0 {
+		return nil // the damage was told, and the reader has to search
+	}
+	if err := rec.end(); err != nil {
+		_ = rec.fail(err)
+	}
+	if told {
+		return nil
+	}
+	return rec.told
+}
+
+// end reads what follows the block, and makes sure that it is what may follow.
+func (rec *Record) end() error {
+	r := rec.r
+	if !r.inside {
+		return rec.endPlain()
+	}
+	switch err := skipBlank(r.body); err {
+	case io.EOF: // and the checksum was right
+		r.inside = false
+		if rec.first {
+			rec.Length = r.src.pos() - rec.Offset
+		}
+		return nil
+	case nil:
+		buf, _ := r.body.Peek(longest)
+		if string(buf) != string(magics[2]) {
+			return errors.New("the block is followed by something else than a record")
+		}
+		return nil
+	default:
+		return err
+	}
+}
+
+// endPlain asks for two line breaks or for something that can begin a record, since without
+// compression nothing else shows that Content-Length was right.
+func (rec *Record) endPlain() error {
+	r := rec.r
+	if buf, _ := r.body.Peek(len(recordEnd)); string(buf) == string(recordEnd) {
+		_, err := r.body.Discard(len(recordEnd))
+		rec.Length = r.src.pos() - rec.Offset
+		return err
+	}
+	rec.Length = r.src.pos() - rec.Offset
+	if err := skipBlank(r.body); err != nil && err != io.EOF {
+		return err
+	}
+	if buf, _ := r.body.Peek(longest); len(buf) > 0 && firstMagic(buf, magics) != 0 {
+		return errors.New("the block is followed by something else than a record")
+	}
+	return nil
+}
+
+// fail notes and returns that the record cannot be read on. A failure of the source is no damage.
+func (rec *Record) fail(err error) error {
+	r := rec.r
+	r.lost, r.inside = true, false
+	if r.src.under.err != nil {
+		rec.told = fmt.Errorf("warc: read %s: %w", r.name, r.src.under.err)
+	} else {
+		rec.told = r.damage(err)
+	}
+	return rec.told
+}

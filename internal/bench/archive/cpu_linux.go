@@ -1,0 +1,30 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cpuTime returns how long a process has computed, to the hundredth of a second.
+func cpuTime(cmd *exec.Cmd) (time.Duration, error) {
+	if cmd.Process == nil {
+		return 0, nil
+	}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, found := strings.Cut(string(data), ") ") // behind the name of the program
+	fields := strings.Fields(rest)
+	if !found || len(fields) < 13 || fields[0] == "Z" {
+		return 0, errors.New("no statistics")
+	}
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err1, err2)
+}

@@ -1,0 +1,155 @@
+// Command archive measures package archive beside the bare work that it consists of:
+//
+//	go run ./archive -pages 20000 -rounds 5 write read snapshot
+//	go run ./archive -workers 2 -rounds 3 scan
+//
+// write is appending pages of 20 KB to a disk, beside their compressor alone. read is reading and
+// checking their records, beside decompressing and hashing them. snapshot is reading the documents of
+// a snapshot from a disk whose cache was emptied, beside reading the files from end to end, and beside
+// following the pointers in the order of the index. scan is an analysis by child processes that are
+// assigned their documents before, one by one, or one ahead, as in Figure 2 of Tamura and
+// Kitsuregawa's paper: it prints the share of the workers' time in which they computed, until 98 % of
+// the documents were done and until the end, and draws it over time.
+//
+// What is compared takes turns, round after round, and medians are printed.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// options are those of the command.
+type options struct {
+	dir     string
+	pages   int
+	rounds  int
+	workers int
+}
+
+// A contest is what is compared, by name. Each returns how many bytes it went through.
+type contest []subject
+
+type subject struct {
+	name string
+	run  func() (int64, error)
+}
+
+func main() {
+	if os.Getenv(childEnv) != "" {
+		serve()
+		return
+	}
+	log.SetFlags(0)
+	var o options
+	flag.StringVar(&o.dir, "dir", os.TempDir(), "`directory` on the disk to measure")
+	flag.IntVar(&o.pages, "pages", 5000, "`number` of pages")
+	flag.IntVar(&o.rounds, "rounds", 5, "`times` that each is measured")
+	flag.IntVar(&o.workers, "workers", 2, "`number` of workers of a scan")
+	flag.Parse()
+	for _, what := range flag.Args() {
+		measure, ok := map[string]func(options) error{
+			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll}[what]
+		if !ok {
+			log.Fatalf("archive: nothing is called %q", what)
+		}
+		if err := measure(o); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// hold lets the subjects take turns, and prints the medians and their ratio to the first.
+func (c contest) hold(what string, rounds int) error {
+	speeds := make([][]float64, len(c))
+	for range rounds {
+		for i, s := range c {
+			began := time.Now()
+			n, err := s.run()
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", what, s.name, err)
+			}
+			speeds[i] = append(speeds[i], float64(n)/1e6/time.Since(began).Seconds())
+		}
+	}
+	first := median(speeds[0])
+	for i, s := range c {
+		m := median(speeds[i])
+		fmt.Printf("%-10s %-24s %8.1f MB/s %6.2f\n", what, s.name, m, m/first)
+	}
+	return nil
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// sample is how many different pages there are; more would only fill memory.
+const sample = 500
+
+// pages are captures of 20 KB that shrink to about a third. They are made once, and not while
+// anything is measured.
+var pages = sync.OnceValue(makePages)
+
+func makePages() []archive.Capture {
+	r := rand.New(rand.NewPCG(1, 2))
+	words := make([]string, 4000)
+	for i := range words {
+		word := make([]byte, 2+r.IntN(9))
+		for j := range word {
+			word[j] = byte('a' + r.IntN(26))
+		}
+		words[i] = string(word)
+	}
+	zipf := rand.NewZipf(r, 1.2, 4, uint64(len(words)-1))
+	list := make([]archive.Capture, sample)
+	for i := range list {
+		var body bytes.Buffer
+		for body.Len() < 20_000 {
+			fmt.Fprintf(&body, "<p class=\"text\"><a href=\"/%s/%x.html\">%s</a>",
+				words[zipf.Uint64()], r.Uint32(), words[zipf.Uint64()])
+			for range 20 {
+				body.WriteString(words[zipf.Uint64()] + " ")
+			}
+		}
+		list[i] = archive.Capture{
+			Time: time.Unix(1.8e9, int64(i)*1000), Body: body.Bytes(),
+			Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+		}
+	}
+	return list
+}
+
+// fill makes an archive of n pages.
+func fill(dir string, n int, o archive.Options) (*archive.Archive, error) {
+	a, err := archive.Open(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	list := pages()
+	for i := range n {
+		c := list[i%sample]
+		c.URL = fmt.Sprintf("http://%d.example.org/%d.html", i*7919%1000, i)
+		if _, err := a.Append(c); err != nil {
+			return nil, err
+		}
+	}
+	return a, a.Sync()
+}
+
+// compressions are those that are measured.
+var compressions = []struct {
+	name string
+	warc.Compression
+}{{"gzip", warc.Gzip}, {"zstd", warc.Zstd}}
