@@ -234,3 +234,33 @@ func TestOneProcessAtATime(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
 }
+
+// TestAWriterThatDiesEarly cuts a file with one capture wherever a kill may have cut it: what is not
+// whole goes, and nothing is left that waits for anybody.
+func TestAWriterThatDiesEarly(t *testing.T) {
+	dir := t.TempDir()
+	a, err := Open(dir, Options{})
+	require.NoError(t, err)
+	loc, err := a.Append(page("http://a.test/", strings.Repeat("text ", 200)))
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	whole, err := os.ReadFile(filepath.Join(dir, loc.File))
+	require.NoError(t, err)
+
+	for cut := 0; cut <= len(whole); cut += 7 {
+		dir := t.TempDir()
+		name := filepath.Join(dir, loc.File)
+		require.NoError(t, os.WriteFile(name+unfinished, whole[:cut], 0o644))
+		a, err := Open(dir, Options{})
+		require.NoError(t, err)
+		names, err := a.Files()
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
+		if int64(cut) < loc.Offset+loc.Length {
+			require.NotContains(t, names, loc.File+unfinished, "cut at %d", cut)
+			require.NoFileExists(t, name, "cut at %d", cut)
+		} else {
+			require.FileExists(t, name)
+		}
+	}
+}

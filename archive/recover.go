@@ -67,8 +67,9 @@ func (a *Archive) recoverFile(d osDir, onDisk string) error {
 func finishDead(d osDir, name string, r tail, size int64) error {
 	onDisk := d.path(name + unfinished)
 	switch {
-	case r.whole == 0 && r.damage == 0:
-		return errors.Join(os.Remove(onDisk), d.sync()) // nothing but a warcinfo record, if that
+	case r.whole == 0 && r.torn && (r.begun || size < maxPreface):
+		// Its writer died before the first capture was whole.
+		return errors.Join(os.Remove(onDisk), d.sync())
 	case r.whole == 0:
 		return nil // nothing in it can be read: it is left for somebody to look at
 	case r.torn && r.whole < size:
@@ -86,11 +87,15 @@ func finishDead(d osDir, name string, r tail, size int64) error {
 	return d.sync()
 }
 
+// maxPreface is more than a warcinfo record takes.
+const maxPreface = 64 << 10
+
 // tail is what was found by indexing a file from some offset on.
 type tail struct {
 	versions int
 	whole    int64 // where the last version ends, or where indexing began
 	damage   int   // places
+	begun    bool  // there is a record, if only the warcinfo
 	torn     bool  // behind whole there is nothing but what a crash may have left
 	unnamed  int   // versions that no address leads to, as they share a member with others
 }
@@ -115,6 +120,7 @@ func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, er
 		if err != nil {
 			return t, err
 		}
+		t.begun = true
 		// Whatever follows damage shows that it was not the end.
 		t.torn = t.torn && t.damage == 0
 		if err := a.indexRecord(rec, name, &t); err != nil && !errors.Is(err, warc.ErrDamaged) {

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"runtime/pprof"
+	"slices"
+	"time"
+)
+
+// An engine keeps the records.
+type engine interface {
+	load() error
+	// unit visits the records of one slot. Engines without slots need to be told which.
+	unit(slot int64, due []int32) (records int, err error)
+	close() error
+}
+
+var engines = map[string]func(config, *workload) (engine, error){
+	"sat": openSAT, "sat-paper": openSAT, "sat-s2": openSAT, "sat-zstd": openSAT,
+	"basic": openSAT, "basic-paper": openSAT, "naive": openSAT,
+	"bolt": openBolt, "bolt-nosync": openBolt,
+	"pebble-id": openPebbleID, "pebble-time": openPebbleTime,
+	"flat": openFlat,
+}
+
+func engineNames() []string { return slices.Sorted(maps.Keys(engines)) }
+
+// firstSlot is the current one when records are loaded. It is not 0, which satstore takes for none.
+const firstSlot = 1
+
+// A result is what a run measured.
+type result struct {
+	Config   config
+	Load     float64   // µs per record
+	Micros   float64   // per record, over all slots
+	Trace    []float64 // µs per record, by slot
+	Visits   int       // records in all slots
+	Read     float64   // bytes from the disk, per record
+	Written  float64
+	Disk     float64 // its sequential rate in MB/s, written and read
+	Size     int64   // bytes on disk
+	Bytes    float64 // of a record
+	Recovery float64 // seconds to open the store after its process was gone
+}
+
+// Rate returns the MB/s at which records were read and written, as the paper has it.
+func (r result) Rate() float64 { return 2 * r.Bytes / r.Micros }
+
+func (r result) String() string {
+	return fmt.Sprintf("%s, %d records, %d B, %d h, buffer %g MiB, page %d KiB: %.3f µs, "+
+		"%.0f MB/s (%.2f of the disk's %.0f), read %.0f, written %.0f, load %.2f µs",
+		r.Config.Engine, r.Config.Records, r.Config.Fixed, r.Config.Hours,
+		float64(r.Config.Buffer)/(1<<20), r.Config.Page>>10,
+		r.Micros, r.Rate(), r.Rate()/r.Disk, r.Disk, r.Read, r.Written, r.Load)
+}
+
+// median takes each figure's own.
+func median(all []result) result {
+	m := all[len(all)/2]
+	of := func(figure func(result) float64) float64 {
+		x := make([]float64, len(all))
+		for i := range all {
+			x[i] = figure(all[i])
+		}
+		slices.Sort(x)
+		return x[len(x)/2]
+	}
+	m.Load = of(func(r result) float64 { return r.Load })
+	m.Micros = of(func(r result) float64 { return r.Micros })
+	m.Read = of(func(r result) float64 { return r.Read })
+	m.Written = of(func(r result) float64 { return r.Written })
+	m.Recovery = of(func(r result) float64 { return r.Recovery })
+	m.Disk = of(func(r result) float64 { return r.Disk })
+	for i := range m.Trace {
+		m.Trace[i] = of(func(r result) float64 { return r.Trace[i] })
+	}
+	return m
+}
+
+func runChild(c config) error {
+	w := newWorkload(c.Records, c.Fixed, c.Hours)
+	open := engines[c.Engine]
+	if open == nil {
+		return fmt.Errorf("no engine %q", c.Engine)
+	}
+	r := result{Config: c, Bytes: w.meanBytes()}
+	began := time.Now()
+	e, err := open(c, w)
+	if err != nil {
+		return err
+	}
+	if c.Reopen {
+		r.Recovery = time.Since(began).Seconds()
+		return errors.Join(e.close(), json.NewEncoder(os.Stdout).Encode(r))
+	}
+	began = time.Now()
+	if err := e.load(); err != nil {
+		return err
+	}
+	r.Load = micros(time.Since(began), c.Records)
+	due := w.dues(c.Units)
+	debug.FreeOSMemory()
+	if err := dropPages(c.Dir); err != nil {
+		return err
+	}
+	if err := measure(&r, e, due); err != nil {
+		return err
+	}
+	if !c.Recover {
+		if err := e.close(); err != nil {
+			return err
+		}
+	}
+	if r.Size, err = diskUse(c.Dir); err != nil {
+		return err
+	}
+	if r.Disk, err = sequentialRate(filepath.Join(c.Dir, "sequential")); err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// measure runs the slots.
+func measure(r *result, e engine, due [][]int32) error {
+	if r.Config.Profile != "" {
+		f, err := os.Create(r.Config.Profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	var total time.Duration
+	before, err := usage()
+	if err != nil {
+		return err
+	}
+	for i := range due {
+		began := time.Now()
+		n, err := e.unit(int64(firstSlot+1+i), due[i])
+		if err != nil {
+			return err
+		}
+		if n != len(due[i]) {
+			return fmt.Errorf("slot %d had %d records and not %d", i+1, n, len(due[i]))
+		}
+		took := time.Since(began)
+		total += took
+		r.Visits += n
+		r.Trace = append(r.Trace, micros(took, cmp.Or(n, 1)))
+		if !r.Config.Grouped && r.Config.Memory > 0 {
+			if err := dropPages(r.Config.Dir); err != nil {
+				return err
+			}
+		}
+	}
+	after, err := usage()
+	if err != nil {
+		return err
+	}
+	visits := float64(max(r.Visits, 1))
+	r.Micros = micros(total, r.Visits)
+	r.Read = float64(after.read-before.read) / visits
+	r.Written = float64(after.written-before.written) / visits
+	return nil
+}
+
+func micros(d time.Duration, n int) float64 { return float64(d.Nanoseconds()) / 1e3 / float64(n) }

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// dropPages takes the clean pages of the files in a directory out of the page cache.
+func dropPages(dir string) error {
+	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil // it may have been removed meanwhile
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	})
+}
+
+// diskUse returns the room that a directory takes.
+func diskUse(dir string) (n int64, err error) {
+	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		var s unix.Stat_t
+		if err == nil && !entry.IsDir() {
+			err = unix.Stat(name, &s)
+			n += s.Blocks * 512
+		}
+		return err
+	})
+	return n, err
+}
+
+// A reading is what went to and from the disk for this process.
+type reading struct{ read, written int64 }
+
+// usage leaves out what was to be written and was removed before.
+func usage() (r reading, err error) {
+	b, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return r, err
+	}
+	var cancelled int64
+	for line := range bytes.Lines(b) {
+		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(": "))
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil {
+			return r, err
+		}
+		switch string(name) {
+		case "read_bytes":
+			r.read = n
+		case "write_bytes":
+			r.written = n
+		case "cancelled_write_bytes":
+			cancelled = n
+		}
+	}
+	r.written -= cancelled
+	return r, nil
+}
+
+// sequentialRate writes and reads a file of 512 MiB.
+func sequentialRate(name string) (float64, error) {
+	const size, step = 512 << 20, 4 << 20
+	f, err := os.Create(name)
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(name)
+	defer f.Close()
+	b := bytes.Repeat([]byte("sequential"), step/10+1)[:step]
+	began := time.Now()
+	for range size / step {
+		if _, err := f.Write(b); err != nil {
+			return 0, err
+		}
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		return 0, err
+	}
+	began = time.Now()
+	for at := int64(0); ; at += step {
+		if _, err := f.ReadAt(b, at); err == io.EOF {
+			break
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	took += time.Since(began)
+	return 2 * size / 1e6 / took.Seconds(), nil
+}
+
+// A group is a control group that limits memory, page cache included.
+type group struct{ dir, procs string }
+
+func newGroup(memory int64) (*group, error) {
+	if memory <= 0 {
+		return nil, errors.New("no limit is wanted")
+	}
+	var errs []error
+	for root, file := range map[string]string{
+		"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max",
+	} {
+		g := &group{dir: filepath.Join(root, fmt.Sprint("satstore-bench-", os.Getpid()))}
+		g.procs = filepath.Join(g.dir, "cgroup.procs")
+		err := os.Mkdir(g.dir, 0o755)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(g.dir, file), strconv.AppendInt(nil, memory, 10), 0)
+			if err == nil {
+				return g, nil
+			}
+			g.remove()
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// enter lets a command begin inside the group.
+func (g *group) enter(cmd *exec.Cmd) {
+	script := `echo $$ > "$0" && exec "$@"`
+	cmd.Args = append([]string{"sh", "-c", script, g.procs}, cmd.Args...)
+	cmd.Path = "/bin/sh"
+}
+
+func (g *group) remove() { _ = os.Remove(g.dir) } // it may still have pages

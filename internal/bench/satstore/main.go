@@ -1,0 +1,197 @@
+// Command satstore compares the modes of package satstore with a B+ tree (bbolt), a log-structured
+// tree (pebble) and a flat file that do the same work: visit the records that are due in a slot,
+// each of which is due again after its own interval.
+//
+//	go run ./satstore -records 1e6 -engines sat,basic,bolt,pebble-time -rounds 5
+//	go run ./satstore -records 17.5e6 -engines sat,basic,naive -buffer 0.5,2,8,32,128 -page 4,64
+//	go run ./satstore -records 17.5e6 -fixed 50,100,200,400 -hours 1
+//
+// Each run is a process of its own, whose memory, page cache included, is limited by a control
+// group if this process may make one (as root; version 1 or 2); else files are dropped from the
+// page cache after each slot. The output says which. GOMEMLIMIT is three quarters of it. Engines
+// take turns, round after round; the table has medians. The lists of -records, -fixed, -buffer and
+// -page are combined; the plots (time by slot as in the paper's Figure 6, and one by each flag with
+// several values as in Figures 5 and 7 to 10) go to the directory -out.
+//
+// The disk's sequential rate is measured by each run, after the slots: a file is written, synced,
+// dropped from the page cache and read. With -recover a run leaves without closing the store, as if
+// it had been killed, and another process measures how long it takes to open it.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A config is what one run does.
+type config struct {
+	Engine  string
+	Records int
+	Fixed   int // bytes
+	Hours   int64
+	Units   int
+	Buffer  int64 // bytes
+	Page    int   // bytes
+	Radix   int
+	Commit  time.Duration
+	Readers int
+	Memory  int64 // bytes
+	Grouped bool  // a control group limits the memory
+	Recover bool  // leave without closing the store, and measure how long it takes to open
+	Reopen  bool  // only open the store, and close it
+	Dir     string
+	Profile string
+}
+
+func main() {
+	log.SetFlags(0)
+	c := config{}
+	flag.StringVar(&c.Engine, "engines", "sat,basic,naive,bolt,pebble-id,pebble-time",
+		"a `list` of "+strings.Join(engineNames(), ", "))
+	records := flag.String("records", "1e5", "`list` of how many records there are")
+	fixed := flag.String("fixed", "100", "`list` of bytes of a record beside its URL")
+	buffer := flag.String("buffer", "64", "`list` of MiB of buffers or caches")
+	page := flag.String("page", "4", "`list` of KiB by which buffers grow")
+	flag.Int64Var(&c.Hours, "hours", 1, "`hours` of a slot")
+	flag.IntVar(&c.Units, "units", 36, "`slots` that are measured")
+	flag.IntVar(&c.Radix, "radix", 0, "satstore.Options.Radix")
+	flag.DurationVar(&c.Commit, "commit", 0, "satstore.Options.Commit")
+	flag.IntVar(&c.Readers, "readers", 1, "parallel `readers` of bolt and pebble-id")
+	memory := flag.Float64("memory", 512, "`MiB` that a run may use, 0 for any")
+	flag.StringVar(&c.Dir, "dir", os.TempDir(), "`directory` on the disk to measure")
+	out := flag.String("out", "", "`directory` for plots")
+	flag.BoolVar(&c.Recover, "recover", false, "also measure opening after a kill")
+	rounds := flag.Int("rounds", 1, "`times` that each run is made")
+	flag.StringVar(&c.Profile, "cpuprofile", "", "`file` for the profile of one run's slots")
+	child := flag.String("child", "", "what a parent tells its child, as JSON")
+	flag.Parse()
+	if *child != "" {
+		check(json.Unmarshal([]byte(*child), &c))
+		check(runChild(c))
+		return
+	}
+	c.Memory = int64(*memory * (1 << 20))
+	configs, err := combine(c, *records, *fixed, *buffer, *page)
+	check(err)
+	results, err := runAll(configs, *rounds)
+	check(err)
+	printTable(os.Stdout, results)
+	if *out != "" {
+		check(os.MkdirAll(*out, 0o755))
+		check(plotAll(*out, results))
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// combine makes a config for each combination of the lists.
+func combine(c config, records, fixed, buffer, page string) (all []config, err error) {
+	lists := [][]float64{}
+	for _, text := range []string{records, fixed, buffer, page} {
+		var list []float64
+		for _, word := range strings.Split(text, ",") {
+			x, err := strconv.ParseFloat(word, 64)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, x)
+		}
+		lists = append(lists, list)
+	}
+	for _, n := range lists[0] {
+		for _, fixed := range lists[1] {
+			for _, buffer := range lists[2] {
+				for _, page := range lists[3] {
+					for _, engine := range strings.Split(c.Engine, ",") {
+						c := c
+						c.Engine, c.Records, c.Fixed = engine, int(n), int(fixed)
+						c.Buffer, c.Page = int64(buffer*(1<<20)), int(page*(1<<10))
+						all = append(all, c)
+					}
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// runAll runs each config so many times, in turn.
+func runAll(configs []config, rounds int) ([]result, error) {
+	group, err := newGroup(configs[0].Memory)
+	if err != nil {
+		log.Printf("no control group (%v): pages are dropped after each slot", err)
+	} else {
+		log.Printf("memory is limited by the control group %s", group.dir)
+		defer group.remove()
+	}
+	all := make([][]result, len(configs))
+	for round := range rounds {
+		for i, c := range configs {
+			c.Grouped = group != nil
+			r, err := runOne(c, group)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Engine, err)
+			}
+			log.Printf("round %d: %s", round+1, r)
+			all[i] = append(all[i], r)
+		}
+	}
+	medians := make([]result, len(configs))
+	for i := range all {
+		medians[i] = median(all[i])
+	}
+	return medians, nil
+}
+
+// runOne makes a child do it, in a directory that is removed afterwards.
+func runOne(c config, group *group) (r result, err error) {
+	if c.Dir, err = os.MkdirTemp(c.Dir, "satstore-bench-"); err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(c.Dir)
+	if c.Profile != "" {
+		if c.Profile, err = filepath.Abs(c.Profile); err != nil {
+			return r, err
+		}
+	}
+	if r, err = startChild(c, group); err != nil || !c.Recover {
+		return r, err
+	}
+	c.Reopen = true
+	again, err := startChild(c, group)
+	r.Recovery = again.Recovery
+	return r, err
+}
+
+func startChild(c config, group *group) (r result, err error) {
+	order, err := json.Marshal(c)
+	if err != nil {
+		return r, err
+	}
+	cmd := exec.Command(os.Args[0], "-child", string(order))
+	cmd.Stderr = os.Stderr
+	cmd.Env = os.Environ()
+	if c.Memory > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprint("GOMEMLIMIT=", c.Memory*3/4))
+	}
+	if group != nil {
+		group.enter(cmd)
+	}
+	b, err := cmd.Output()
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(b, &r)
+}

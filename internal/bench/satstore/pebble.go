@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+// pebbleEngine keeps records in a log-structured tree: by fingerprint, or by slot and fingerprint,
+// so that a slot is one range, which is deleted at once when its records have been written to
+// others.
+type pebbleEngine struct {
+	db      *pebble.DB
+	cache   *pebble.Cache
+	w       *workload
+	byTime  bool
+	readers int
+}
+
+func openPebbleID(c config, w *workload) (engine, error) { return openPebble(c, w, false) }
+
+func openPebbleTime(c config, w *workload) (engine, error) { return openPebble(c, w, true) }
+
+// openPebble gives half of the buffers to the cache and half to tables in memory.
+func openPebble(c config, w *workload, byTime bool) (engine, error) {
+	cache := pebble.NewCache(c.Buffer / 2)
+	options := &pebble.Options{
+		Cache: cache, MemTableSize: uint64(max(c.Buffer/4, 1<<20)), MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold: 4, L0StopWritesThreshold: 24, LBaseMaxBytes: 256 << 20,
+		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
+		BytesPerSync:               1 << 20, WALBytesPerSync: 1 << 20, Logger: silent{},
+	}
+	for i := range options.Levels {
+		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		options.Levels[i].BlockSize = max(c.Page, 4<<10)
+	}
+	db, err := pebble.Open(filepath.Join(c.Dir, "pebble"), options)
+	return &pebbleEngine{db, cache, w, byTime, c.Readers}, err
+}
+
+func timeKey(slot int64, k [16]byte) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(slot)), k[:]...)
+}
+
+// pebbleBatch is how many records are written at once.
+const pebbleBatch = 10_000
+
+func (e *pebbleEngine) load() error {
+	b := e.db.NewBatch()
+	for i := range e.w.records {
+		interval, first := e.w.plan(i)
+		k := key(int32(i))
+		id := k[:]
+		if e.byTime {
+			id = timeKey(firstSlot+first, k)
+		}
+		value := e.w.url(e.w.data(nil, i, interval), i)
+		if err := b.Set(id, value, nil); err != nil {
+			return err
+		}
+		if b.Count() == pebbleBatch || i+1 == e.w.records {
+			if err := b.Commit(pebble.NoSync); err != nil {
+				return err
+			}
+			b = e.db.NewBatch()
+		}
+	}
+	return e.db.Flush()
+}
+
+func (e *pebbleEngine) unit(slot int64, due []int32) (int, error) {
+	if e.byTime {
+		return e.unitByTime(slot)
+	}
+	keys := sortedKeys(due)
+	values := make([][]byte, len(keys))
+	if err := e.read(keys, values); err != nil {
+		return 0, err
+	}
+	b := e.db.NewBatch()
+	for i, k := range keys {
+		visit(values[i], slot)
+		if err := b.Set(k.key[:], values[i], nil); err != nil {
+			return i, err
+		}
+		if b.Count() == pebbleBatch {
+			if err := b.Commit(pebble.NoSync); err != nil {
+				return i, err
+			}
+			b = e.db.NewBatch()
+		}
+	}
+	return len(keys), b.Commit(pebble.Sync)
+}
+
+// read gets the values by one or several goroutines.
+func (e *pebbleEngine) read(keys []keyOf, values [][]byte) error {
+	var wait sync.WaitGroup
+	errs := make([]error, e.readers)
+	for i := range e.readers {
+		from, to := i*len(keys)/e.readers, (i+1)*len(keys)/e.readers
+		wait.Go(func() {
+			for j := from; j < to && errs[i] == nil; j++ {
+				value, closer, err := e.db.Get(keys[j].key[:])
+				if err != nil {
+					errs[i] = fmt.Errorf("record %d: %w", keys[j].record, err)
+					return
+				}
+				values[j] = append([]byte(nil), value...)
+				errs[i] = closer.Close()
+			}
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+func (e *pebbleEngine) unitByTime(slot int64) (records int, err error) {
+	from, to := timeKey(slot, [16]byte{}), timeKey(slot+1, [16]byte{})
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return 0, err
+	}
+	b := e.db.NewBatch()
+	var value []byte
+	for more := it.First(); more; more = it.Next() {
+		value = append(value[:0], it.Value()...)
+		next := visit(value, slot)
+		if err := b.Set(timeKey(next, [16]byte(it.Key()[8:])), value, nil); err != nil {
+			return records, errors.Join(err, it.Close())
+		}
+		records++
+		if b.Count() == pebbleBatch {
+			if err := b.Commit(pebble.NoSync); err != nil {
+				return records, errors.Join(err, it.Close())
+			}
+			b = e.db.NewBatch()
+		}
+	}
+	if err := it.Close(); err != nil {
+		return records, err
+	}
+	if err := b.DeleteRange(from, to, nil); err != nil {
+		return records, err
+	}
+	return records, b.Commit(pebble.Sync)
+}
+
+func (e *pebbleEngine) close() error {
+	err := e.db.Close()
+	e.cache.Unref()
+	return err
+}
+
+// silent logs nothing.
+type silent struct{}
+
+func (silent) Infof(string, ...any)  {}
+func (silent) Errorf(string, ...any) {}
+func (silent) Fatalf(f string, a ...any) {
+	panic(fmt.Sprintf(f, a...))
+}

@@ -1,0 +1,14 @@
+//go:build !windows && (!unix || solaris || aix || illumos)
+
+package vfs
+
+import (
+	"io"
+	"os"
+)
+
+// Lock makes the file if there is none. These systems have no lock that ends with the process, so
+// nothing keeps two of them apart.
+func (d OS) Lock(name string) (io.Closer, error) {
+	return os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE, 0o600)
+}

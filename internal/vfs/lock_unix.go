@@ -1,0 +1,26 @@
+//go:build unix && !solaris && !aix && !illumos
+
+package vfs
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+)
+
+// Lock makes the file if there is none, and leaves it there.
+func (d OS) Lock(name string) (io.Closer, error) {
+	f, err := os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	return nil, errors.Join(err, f.Close())
+}

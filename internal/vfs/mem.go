@@ -1,0 +1,326 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"syscall"
+)
+
+// ErrPower is what every call returns once the power of a [Mem] is gone.
+var ErrPower = errors.New("vfs: the power is gone")
+
+// A Mem is a directory in memory whose hardware fails on request. The zero Mem is not ready; use
+// [NewMem]. Its methods are safe for concurrent use.
+type Mem struct {
+	mu      sync.Mutex
+	names   map[string]*memFile
+	durable map[string]*memFile // as of the last Sync
+	changes []func(map[string]*memFile)
+	locks   map[string]bool
+	steps   int
+	failAt  int
+	failure error // of step failAt; if it is ErrPower, of all later ones too
+	space   int64 // bytes that all files may have; -1 for any
+}
+
+type memFile struct {
+	mem     *Mem
+	data    []byte
+	durable []byte // as of the last Sync
+	writes  []memWrite
+}
+
+type memWrite struct {
+	at   int64
+	data []byte
+}
+
+var _ FS = (*Mem)(nil)
+
+// NewMem returns an empty Mem in good order.
+func NewMem() *Mem {
+	return &Mem{
+		names: map[string]*memFile{}, durable: map[string]*memFile{}, locks: map[string]bool{},
+		space: -1,
+	}
+}
+
+// Steps returns how often something was changed or synced so far.
+func (m *Mem) Steps() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.steps
+}
+
+// FailAt lets the n-th step from the beginning fail, before it has any effect; a write that fails
+// so may still turn up after a crash, as it was under way. With [ErrPower] all later steps fail
+// too.
+func (m *Mem) FailAt(n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failAt, m.failure = n, err
+}
+
+// SetSpace bounds the bytes of all files. A write beyond fails with ENOSPC after the bytes that had
+// room, as system calls do. A negative n takes the bound away.
+func (m *Mem) SetSpace(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.space = n
+}
+
+// Used returns the bytes of all files.
+func (m *Mem) Used() (n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used()
+}
+
+func (m *Mem) used() (n int64) {
+	for _, f := range m.names {
+		n += int64(len(f.data))
+	}
+	return n
+}
+
+// Data returns a copy of a file's bytes, or nil if there is no such file.
+func (m *Mem) Data(name string) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.names[name]; f != nil {
+		return append([]byte{}, f.data...)
+	}
+	return nil
+}
+
+// Put makes a file of these bytes, as if it had been there always.
+func (m *Mem) Put(name string, data []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := &memFile{mem: m, data: slices.Clone(data), durable: slices.Clone(data)}
+	m.names[name], m.durable[name] = f, f
+}
+
+// Flip inverts one bit of a file, the lowest of a byte being bit 0, as a failing disk may.
+func (m *Mem) Flip(name string, at int64, bit int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names[name].data[at] ^= 1 << bit
+}
+
+// Clone returns a copy of what a reader sees now, in good order and with all of it durable.
+func (m *Mem) Clone() *Mem {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := NewMem()
+	for name, f := range m.names {
+		c.names[name] = &memFile{mem: c, data: slices.Clone(f.data), durable: slices.Clone(f.data)}
+	}
+	c.durable = maps.Clone(c.names)
+	return c
+}
+
+// Crash returns the directory as it is found when the power is back. Names are journaled: changes
+// last in their order, up to a random one. Each write since its file's last Sync is kept, torn or
+// lost at random.
+func (m *Mem) Crash(random *rand.Rand) *Mem {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := NewMem()
+	names := maps.Clone(m.durable)
+	for _, change := range m.changes[:random.IntN(len(m.changes)+1)] {
+		change(names)
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) { // one seed, one outcome
+		f := names[name]
+		data := slices.Clone(f.durable)
+		for _, w := range f.writes {
+			switch random.IntN(3) {
+			case 0: // lost
+			case 1:
+				data = apply(data, w)
+			case 2:
+				w.data = w.data[:random.IntN(len(w.data)+1)]
+				data = apply(data, w)
+			}
+		}
+		found.names[name] = &memFile{mem: found, data: data, durable: slices.Clone(data)}
+	}
+	found.durable = maps.Clone(found.names)
+	return found
+}
+
+func apply(data []byte, w memWrite) []byte {
+	if end := int(w.at) + len(w.data); end > len(data) {
+		data = append(data, make([]byte, end-len(data))...)
+	}
+	copy(data[w.at:], w.data)
+	return data
+}
+
+// step counts what changes the directory. It requires that m.mu is held.
+func (m *Mem) step() error {
+	m.steps++
+	if m.failAt > 0 && (m.steps == m.failAt || m.steps > m.failAt && m.failure == ErrPower) {
+		return m.failure
+	}
+	return nil
+}
+
+// change applies a change of names, which may yet be undone by a crash.
+func (m *Mem) change(apply func(map[string]*memFile)) error {
+	if err := m.step(); err != nil {
+		return err
+	}
+	apply(m.names)
+	m.changes = append(m.changes, apply)
+	return nil
+}
+
+// Create makes an empty file.
+func (m *Mem) Create(name string) (File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := &memFile{mem: m}
+	if err := m.change(func(names map[string]*memFile) { names[name] = f }); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Open opens a file that exists.
+func (m *Mem) Open(name string) (File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f, found := m.names[name]; found {
+		return f, nil
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Rename takes the place of a file that is there.
+func (m *Mem) Rename(from, to string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names[from] == nil {
+		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
+	}
+	return m.change(func(names map[string]*memFile) {
+		names[to] = names[from]
+		delete(names, from)
+	})
+}
+
+// Remove removes a file.
+func (m *Mem) Remove(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names[name] == nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
+	}
+	return m.change(func(names map[string]*memFile) { delete(names, name) })
+}
+
+// List returns the names of all files, in order.
+func (m *Mem) List() ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.names)), nil
+}
+
+// Sync makes creations, renamings and removals last.
+func (m *Mem) Sync() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.step(); err != nil {
+		return err
+	}
+	m.durable, m.changes = maps.Clone(m.names), nil
+	return nil
+}
+
+// Lock makes no file.
+func (m *Mem) Lock(name string) (io.Closer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locks[name] {
+		return nil, ErrLocked
+	}
+	m.locks[name] = true
+	return unlocker(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.locks, name)
+	}), nil
+}
+
+type unlocker func()
+
+func (u unlocker) Close() error {
+	u()
+	return nil
+}
+
+func (f *memFile) ReadAt(b []byte, at int64) (int, error) {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	if at >= int64(len(f.data)) {
+		return 0, io.EOF
+	}
+	n := copy(b, f.data[at:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *memFile) WriteAt(b []byte, at int64) (int, error) {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	w := memWrite{at, slices.Clone(b)}
+	if err := f.mem.step(); err != nil {
+		f.writes = append(f.writes, w)
+		return 0, err
+	}
+	if grows := at + int64(len(b)) - int64(len(f.data)); f.mem.space >= 0 && grows > 0 {
+		if room := f.mem.space - f.mem.used(); grows > room {
+			w.data = w.data[:max(0, int64(len(b))-grows+max(room, 0))]
+			f.write(w)
+			return len(w.data), syscall.ENOSPC
+		}
+	}
+	f.write(w)
+	return len(b), nil
+}
+
+func (f *memFile) write(w memWrite) {
+	if len(w.data) > 0 {
+		f.writes = append(f.writes, w)
+		f.data = apply(f.data, w)
+	}
+}
+
+func (f *memFile) Sync() error {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	if err := f.mem.step(); err != nil {
+		return err
+	}
+	f.durable, f.writes = slices.Clone(f.data), nil
+	return nil
+}
+
+func (f *memFile) Size() (int64, error) {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	return int64(len(f.data)), nil
+}
+
+func (f *memFile) Start(int64, int64) {}
+func (f *memFile) Random()            {}
+func (f *memFile) Close() error       { return nil }

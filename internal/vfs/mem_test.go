@@ -1,0 +1,157 @@
+package vfs
+
+import (
+	"errors"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// written makes a file, writes to it and closes it.
+func written(t testing.TB, m *Mem, name, data string, at int64) {
+	t.Helper()
+	f, err := m.Open(name)
+	if err != nil {
+		f, err = m.Create(name)
+	}
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte(data), at)
+	require.NoError(t, err)
+}
+
+// outcomes returns what many crashes leave of a file.
+func outcomes(m *Mem, name string) map[string]int {
+	seen := map[string]int{}
+	for seed := range uint64(400) {
+		data := m.Crash(random(seed)).Data(name)
+		if data == nil {
+			seen["none"]++
+		} else {
+			seen["="+string(data)]++
+		}
+	}
+	return seen
+}
+
+func keys(seen map[string]int) (all []string) {
+	for key := range seen {
+		all = append(all, key)
+	}
+	return all
+}
+
+func TestCrashKeepsTearsAndLosesWrites(t *testing.T) {
+	m := NewMem()
+	written(t, m, "a", "xy", 0)
+	want := []string{"none", "=", "=x", "=xy"}
+	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "neither name nor data were synced")
+
+	require.NoError(t, m.Sync())
+	want = []string{"=", "=x", "=xy"}
+	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "the data were not synced")
+
+	f, err := m.Open("a")
+	require.NoError(t, err)
+	require.NoError(t, f.Sync())
+	require.ElementsMatch(t, []string{"=xy"}, keys(outcomes(m, "a")))
+
+	written(t, m, "a", "Z", 1)
+	written(t, m, "a", "!", 2)
+	want = []string{"=xy", "=xZ", "=xZ!", "=xy!"}
+	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "writes are lost each on its own")
+	require.Equal(t, "xZ!", string(m.Data("a")), "a crash leaves the original alone")
+}
+
+func TestNamesLastInTheirOrder(t *testing.T) {
+	m := NewMem()
+	m.Put("a", []byte("1"))
+	written(t, m, "b", "2", 0)
+	require.NoError(t, m.Rename("b", "a"))
+	require.NoError(t, m.Remove("a"))
+	seen := map[string]bool{}
+	for seed := range uint64(100) {
+		c := m.Crash(random(seed))
+		names, err := c.List()
+		require.NoError(t, err)
+		state := ""
+		for _, name := range names {
+			state += name
+		}
+		if state == "a" && string(c.Data("a")) != "1" {
+			state = "renamed"
+		}
+		seen[state] = true
+	}
+	require.Equal(t, map[string]bool{"a": true, "ab": true, "renamed": true, "": true}, seen)
+	require.NoError(t, m.Sync())
+	names, err := m.Crash(random(1)).List()
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+func TestFailAt(t *testing.T) {
+	m := NewMem()
+	f, err := m.Create("a")
+	require.NoError(t, err)
+	broken := errors.New("broken")
+	m.FailAt(m.Steps()+2, broken)
+	require.NoError(t, f.Sync())
+	_, err = f.WriteAt([]byte("x"), 0)
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, []byte{}, m.Data("a"), "it had no effect")
+	require.Contains(t, keys(outcomes(m, "a")), "=x", "but it was under way")
+	_, err = f.WriteAt([]byte("x"), 0)
+	require.NoError(t, err, "it fails once")
+
+	m.FailAt(m.Steps()+1, ErrPower)
+	for range 2 {
+		require.ErrorIs(t, f.Sync(), ErrPower)
+		require.ErrorIs(t, m.Sync(), ErrPower)
+		require.ErrorIs(t, m.Rename("a", "b"), ErrPower)
+		require.ErrorIs(t, m.Remove("a"), ErrPower)
+		_, err = m.Create("b")
+		require.ErrorIs(t, err, ErrPower)
+	}
+	names, err := m.List()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, names)
+}
+
+func TestSpace(t *testing.T) {
+	m := NewMem()
+	f, err := m.Create("a")
+	require.NoError(t, err)
+	m.SetSpace(4)
+	n, err := f.WriteAt([]byte("123456"), 0)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Equal(t, 4, n)
+	require.Equal(t, "1234", string(m.Data("a")), "what had room was written")
+	_, err = f.WriteAt([]byte("xxxx"), 0)
+	require.NoError(t, err, "writing over needs no room")
+	n, err = f.WriteAt([]byte("yyy"), 2)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Equal(t, 2, n)
+	n, err = f.WriteAt([]byte("z"), 9)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Zero(t, n)
+	require.EqualValues(t, 4, m.Used())
+	m.SetSpace(-1)
+	_, err = f.WriteAt([]byte("z"), 9)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, m.Used())
+}
+
+func TestFlipAndClone(t *testing.T) {
+	m := NewMem()
+	m.Put("a", []byte("abc"))
+	c := m.Clone()
+	m.Flip("a", 1, 0)
+	require.Equal(t, "acc", string(m.Data("a")))
+	require.Equal(t, "abc", string(c.Data("a")))
+	require.Equal(t, "abc", string(c.Crash(random(1)).Data("a")), "a clone is durable")
+	require.Nil(t, m.Data("none"))
+}

@@ -1,0 +1,70 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// OS is the directory of that name.
+type OS string
+
+var _ FS = OS("")
+
+// Open opens a file that exists, for reading and writing.
+func (d OS) Open(name string) (File, error) {
+	return wrap(os.OpenFile(d.path(name), os.O_RDWR, 0))
+}
+
+// Create makes an empty file, which nobody but the owner may read.
+func (d OS) Create(name string) (File, error) {
+	return wrap(os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600))
+}
+
+// Rename takes the place of a file that is there.
+func (d OS) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
+
+// Remove removes a file.
+func (d OS) Remove(name string) error { return os.Remove(d.path(name)) }
+
+// List returns the names of all files, in order.
+func (d OS) List() ([]string, error) {
+	entries, err := os.ReadDir(string(d))
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// Sync makes creations, renamings and removals last.
+func (d OS) Sync() error {
+	f, err := os.Open(string(d))
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncDirectory(f), f.Close())
+}
+
+func (d OS) path(name string) string { return filepath.Join(string(d), name) }
+
+type osFile struct{ *os.File }
+
+// wrap keeps a nil *os.File from becoming a File that is not nil.
+func wrap(f *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("vfs: size: %w", err)
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,83 @@
+package vfs
+
+import (
+	"io"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOSAndMemAgree does the same to both and compares.
+func TestOSAndMemAgree(t *testing.T) {
+	for name, d := range map[string]FS{"OS": OS(t.TempDir()), "Mem": NewMem()} {
+		t.Run(name, func(t *testing.T) {
+			_, err := d.Open("a")
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			require.ErrorIs(t, d.Rename("a", "b"), fs.ErrNotExist)
+			require.ErrorIs(t, d.Remove("a"), fs.ErrNotExist)
+
+			f, err := d.Create("a")
+			require.NoError(t, err)
+			n, err := f.WriteAt([]byte("hello"), 3)
+			require.NoError(t, err)
+			require.Equal(t, 5, n)
+			_, err = f.WriteAt([]byte("J"), 3)
+			require.NoError(t, err)
+			size, err := f.Size()
+			require.NoError(t, err)
+			require.EqualValues(t, 8, size)
+			f.Start(0, 8)
+			f.Random()
+			require.NoError(t, f.Sync())
+			require.NoError(t, f.Close())
+
+			require.NoError(t, d.Rename("a", "b"))
+			_, err = d.Create("c")
+			require.NoError(t, err)
+			require.NoError(t, d.Sync())
+			names, err := d.List()
+			require.NoError(t, err)
+			require.Equal(t, []string{"b", "c"}, names)
+
+			f, err = d.Open("b")
+			require.NoError(t, err)
+			b := make([]byte, 9)
+			n, err = f.ReadAt(b, 0)
+			require.Equal(t, 8, n)
+			require.ErrorIs(t, err, io.EOF)
+			require.Equal(t, "\x00\x00\x00Jello\x00", string(b))
+			_, err = f.ReadAt(b, 8)
+			require.ErrorIs(t, err, io.EOF)
+			require.NoError(t, f.Close())
+
+			f, err = d.Create("b")
+			require.NoError(t, err)
+			size, err = f.Size()
+			require.NoError(t, err)
+			require.Zero(t, size)
+			require.NoError(t, f.Close())
+			require.NoError(t, d.Remove("b"))
+
+			lock, err := d.Lock("lock")
+			require.NoError(t, err)
+			_, err = d.Lock("lock")
+			require.ErrorIs(t, err, ErrLocked)
+			require.NoError(t, lock.Close())
+			lock, err = d.Lock("lock")
+			require.NoError(t, err)
+			require.NoError(t, lock.Close())
+		})
+	}
+}
+
+func TestOSOfNoDirectory(t *testing.T) {
+	d := OS(t.TempDir() + "/none")
+	_, err := d.Create("a")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = d.List()
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = d.Lock("a")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, d.Sync(), fs.ErrNotExist)
+}

@@ -1,0 +1,133 @@
+package satstore
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// AddBatch adds records, but for those whose id is known or was met earlier in the batch, and
+// returns how many it added. In a basic store it adds all. After an error the first ones, in the
+// order of items, have been added.
+func (s *Store) AddBatch(items []Item) (added int, err error) {
+	for _, item := range items {
+		if len(item.ID) == 0 || len(item.ID) > MaxID || len(item.Data) > MaxData {
+			return 0, ErrSize
+		}
+	}
+	s.idsMu.Lock()
+	defer s.idsMu.Unlock()
+	var fresh []fingerprint
+	if s.o.indexed() {
+		if fresh, err = s.sift(items); err != nil {
+			return 0, err
+		}
+	}
+	for i, item := range items {
+		if fresh != nil && fresh[i] == (fingerprint{}) {
+			continue
+		}
+		if err := s.begin(true); err != nil {
+			return added, err
+		}
+		h := change{kind: changeAdd, id: []byte(item.ID), data: item.Data}
+		h.slot = min(max(item.Slot, s.calendar.now), maxSlot)
+		s.note(&h, nil)
+		err := s.add(&h)
+		if err == nil && fresh != nil {
+			s.ids.set(fresh[i], s.nextSeq-1)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return added, err
+		}
+		added++
+	}
+	return added, nil
+}
+
+// sift returns the fingerprints of the items that are new; that of the others is zero. It looks ids
+// up in their order, so that each block of the index is read at most once.
+func (s *Store) sift(items []Item) ([]fingerprint, error) {
+	prints := make([]fingerprint, len(items))
+	order := make([]int, len(items))
+	for i := range items {
+		prints[i], order[i] = fingerprintOf([]byte(items[i].ID)), i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(bytes.Compare(prints[i][:], prints[j][:]), i-j)
+	})
+	var last fingerprint
+	for _, i := range order {
+		print := prints[i]
+		_, known, err := s.ids.seq(print)
+		if err != nil {
+			return nil, err
+		}
+		if known || print == last {
+			prints[i] = fingerprint{}
+		}
+		last = print
+	}
+	return prints, nil
+}
+
+// add makes a new record of a changeAdd.
+func (s *Store) add(h *change) error {
+	if err := s.place(s.target(h.slot), entry{s.nextSeq, h.slot, h.id, h.data}); err != nil {
+		s.broken = true // the log is ahead of the buffers
+		return s.fail(err)
+	}
+	s.nextSeq++
+	s.records++
+	s.stats.Added++
+	s.stats.UserBytes += int64(len(h.id) + len(h.data))
+	return nil
+}
+
+// Update leaves a message for the record of an id. [Options.Merge] applies it when the record is
+// next due; messages for one record are applied in their order. One that comes while the record is
+// out waits for the time after.
+func (s *Store) Update(id string, payload []byte) error {
+	return s.send(id, message{messageUpdate, payload})
+}
+
+// Delete lets the id be unknown from now on. The record itself goes when it would be due next; one
+// that is out can still be given back, and goes then.
+func (s *Store) Delete(id string) error {
+	return s.send(id, message{messageDelete, nil})
+}
+
+func (s *Store) send(id string, m message) error {
+	switch {
+	case len(m.payload) > MaxData:
+		return ErrSize
+	case !s.o.indexed():
+		return ErrNoIndex
+	}
+	s.idsMu.Lock()
+	defer s.idsMu.Unlock()
+	print := fingerprintOf([]byte(id))
+	seq, found, err := s.ids.seq(print)
+	if err != nil {
+		return err
+	}
+	if err := s.begin(true); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if !found {
+		return ErrUnknown
+	}
+	if m.kind == messageDelete {
+		s.forget(print, seq)
+	}
+	s.stats.Messages++
+	return s.forward(seq, []message{m})
+}
+
+// forget lets an id be unknown. It requires that s.idsMu and s.mu are held.
+func (s *Store) forget(print fingerprint, seq uint64) {
+	s.note(&change{kind: changeForget, print: print, seq: seq}, nil)
+	s.ids.set(print, seq|deletedBit)
+}

@@ -1,0 +1,366 @@
+package satstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+)
+
+// These constants are on disk. Do not change them; add a version.
+const (
+	checkpointMagic = "SATCHK1\n"
+	checkpointHead  = 8 + 8 + checkSize // magic, length of the body, checksum of all that follows
+)
+
+// checkpointName is the file that says what the others mean. It is replaced as a whole.
+const (
+	checkpointName = "CHECKPOINT"
+	checkpointTemp = "CHECKPOINT.tmp"
+)
+
+// A manifest is what a checkpoint says.
+type manifest struct {
+	options    Options // those that count at creation
+	generation uint32
+	log        uint64 // number of the log that follows; 0 if none
+	now        int64
+	nextBucket uint64
+	nextSeq    uint64
+	records    int64
+	ends       []int64 // of the calendar's levels
+	runs       []uint64
+	file       uint64 // number of the latest run
+	places     savedPlaces
+	due        int // so many of the buckets are due, the first ones
+	split      *split
+	buckets    []*bucket // those that are due, the one that is split, and the calendar's
+}
+
+// encode appends the body of a checkpoint.
+func (m *manifest) encode(b []byte) []byte {
+	b = binary.AppendVarint(b, int64(m.options.Unit))
+	b = binary.AppendVarint(b, m.options.Horizon)
+	b = binary.AppendVarint(b, int64(m.options.Radix))
+	b = binary.AppendUvarint(b, uint64(m.options.Mode))
+	b = binary.AppendUvarint(b, uint64(m.generation))
+	b = binary.AppendUvarint(b, m.log)
+	b = binary.AppendVarint(b, m.now)
+	b = binary.AppendUvarint(b, m.nextBucket)
+	b = binary.AppendUvarint(b, m.nextSeq)
+	b = binary.AppendUvarint(b, uint64(m.records))
+	b = binary.AppendUvarint(b, uint64(len(m.ends)))
+	for _, end := range m.ends {
+		b = binary.AppendVarint(b, end)
+	}
+	b = binary.AppendUvarint(b, m.file)
+	b = binary.AppendUvarint(b, uint64(len(m.runs)))
+	for _, n := range m.runs {
+		b = binary.AppendUvarint(b, n)
+	}
+	b = binary.AppendUvarint(b, m.places.number)
+	b = binary.AppendUvarint(b, uint64(m.places.generation))
+	b = binary.AppendUvarint(b, uint64(m.due))
+	if m.split == nil {
+		b = append(b, 0)
+	} else {
+		b = append(b, 1)
+		if m.split.together {
+			b[len(b)-1] = 2
+		}
+		b = binary.AppendUvarint(b, m.split.moved)
+		b = binary.AppendUvarint(b, m.split.forwarded)
+	}
+	b = binary.AppendUvarint(b, uint64(len(m.buckets)))
+	for i, bucket := range m.buckets {
+		b = bucket.encode(b)
+		if i < m.due {
+			b = bucket.encodeDone(b)
+		}
+	}
+	return b
+}
+
+func (b *bucket) encode(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, b.id)
+	dst = binary.AppendUvarint(dst, uint64(b.number))
+	dst = binary.AppendVarint(dst, b.start)
+	dst = binary.AppendUvarint(dst, uint64(b.width))
+	return b.messages.encode(b.records.encode(dst))
+}
+
+func (p *part) encode(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, p.disk)
+	dst = binary.AppendUvarint(dst, uint64(len(p.extents)))
+	next := uint64(0)
+	for _, e := range p.extents {
+		dst = binary.AppendUvarint(dst, uint64(e.at))
+		dst = binary.AppendUvarint(dst, uint64(e.size))
+		dst = binary.AppendUvarint(dst, e.first-next)
+		dst = binary.AppendUvarint(dst, uint64(e.count))
+		dst = binary.AppendUvarint(dst, uint64(e.generation))
+		next = e.first + uint64(e.count)
+	}
+	return dst
+}
+
+func (b *bucket) encodeDone(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(b.done)))
+	for _, word := range b.done {
+		dst = binary.LittleEndian.AppendUint64(dst, word)
+	}
+	return dst
+}
+
+// decodeManifest undoes encode. It returns nil for what encode would not have written.
+func decodeManifest(b []byte) *manifest {
+	d := decoder{b: b}
+	m := &manifest{}
+	m.options.Unit = durationOf(d.varint())
+	m.options.Horizon = d.varint()
+	m.options.Radix = int(d.varint())
+	m.options.Mode = Mode(d.length(int(Naive)))
+	m.generation = uint32(d.length(1<<32 - 1))
+	m.log = d.uvarint()
+	m.now = d.varint()
+	m.nextBucket, m.nextSeq = d.uvarint(), d.uvarint()
+	m.records = int64(d.uvarint())
+	for range d.length(len(d.b)) {
+		m.ends = append(m.ends, d.varint())
+	}
+	m.file = d.uvarint()
+	for range d.length(len(d.b)) {
+		m.runs = append(m.runs, d.uvarint())
+	}
+	m.places = savedPlaces{number: d.uvarint(), generation: uint32(d.length(1<<32 - 1))}
+	m.due = d.length(maxBuckets)
+	switch kind := d.byte(); kind {
+	case 1, 2:
+		m.split = &split{together: kind == 2, moved: d.uvarint(), forwarded: d.uvarint()}
+	}
+	for n := d.length(maxBuckets); len(m.buckets) < n && !d.bad; {
+		m.buckets = append(m.buckets, d.bucket(len(m.buckets) < m.due))
+	}
+	if d.bad || len(d.b) > 0 || !m.sound() {
+		return nil
+	}
+	return m
+}
+
+func (d *decoder) bucket(due bool) *bucket {
+	b := &bucket{id: d.uvarint(), number: uint16(d.length(1<<16 - 1))}
+	b.start, b.width = d.varint(), int64(d.uvarint())
+	d.part(&b.records)
+	d.part(&b.messages)
+	if due {
+		done := make([]uint64, 0, 16)
+		for range d.length(len(d.b) / 8) {
+			done = append(done, d.uint64())
+		}
+		b.setAllDone(done)
+	}
+	return b
+}
+
+func (d *decoder) part(p *part) {
+	p.disk = d.uvarint()
+	next := uint64(0)
+	for n := d.length(len(d.b)); len(p.extents) < n && !d.bad; {
+		e := extent{at: uint32(d.length(1<<32 - 1)), size: uint32(d.length(1 << 31))}
+		e.first = next + d.uvarint()
+		e.count = uint32(d.length(1<<32 - 1))
+		e.generation = uint32(d.length(1<<32 - 1))
+		next = e.first + uint64(e.count)
+		p.extents = append(p.extents, e)
+	}
+	d.bad = d.bad || next > p.disk
+}
+
+// sound checks what the rest of the package relies on.
+func (m *manifest) sound() bool {
+	o := m.options
+	fits := o.Unit > 0 && o.Horizon > 0 && o.Horizon <= maxSlot && o.Radix != 0 &&
+		m.due <= min(len(m.buckets), maxDue) && m.now <= maxSlot && m.now >= -maxSlot &&
+		(m.split == nil || m.due < len(m.buckets)) && m.records >= 0
+	numbers := map[uint16]bool{0: true}
+	for i, b := range m.buckets {
+		fits = fits && !numbers[b.number] && b.width >= 0 && b.id < m.nextBucket
+		fits = fits && (i >= m.due || b.width == 1 && uint64(len(b.done)) <= b.records.disk/64+1)
+		numbers[b.number] = true
+	}
+	return fits
+}
+
+// seal makes the file of a manifest: the same twice, so that Repair has a second one.
+func (m *manifest) seal() []byte {
+	b := make([]byte, checkpointHead, 4096)
+	b = m.encode(b)
+	copy(b, checkpointMagic)
+	binary.LittleEndian.PutUint64(b[8:], uint64(len(b)-checkpointHead))
+	sum := crc32.Checksum(b[:16], castagnoli)
+	binary.LittleEndian.PutUint32(b[16:], crc32.Update(sum, castagnoli, b[checkpointHead:]))
+	return append(b, b...)
+}
+
+// unseal reads one of the two copies in a file.
+func unseal(b []byte, copy int) (*manifest, error) {
+	at := int64(len(b) / 2 * copy)
+	fail := func(reason string) (*manifest, error) {
+		return nil, &CorruptError{checkpointName, at, reason}
+	}
+	b = b[at:]
+	if copy == 0 {
+		b = b[:len(b)/2]
+	}
+	if len(b) < checkpointHead || string(b[:8]) != checkpointMagic {
+		return fail("no checkpoint, or of another version")
+	}
+	body := b[checkpointHead:]
+	sum := crc32.Update(crc32.Checksum(b[:16], castagnoli), castagnoli, body)
+	if binary.LittleEndian.Uint64(b[8:]) != uint64(len(body)) ||
+		sum != binary.LittleEndian.Uint32(b[16:]) {
+		return fail("wrong checksum")
+	}
+	m := decodeManifest(body)
+	if m == nil {
+		return fail("impossible contents")
+	}
+	return m, nil
+}
+
+// writeManifest replaces the checkpoint. It reports whether the new one may be in effect although
+// there was an error.
+func (s *Store) writeManifest(m *manifest) (inEffect bool, err error) {
+	f, err := s.fs.Create(checkpointTemp)
+	if err != nil {
+		return false, fmt.Errorf("satstore: create checkpoint: %w", err)
+	}
+	_, err = f.WriteAt(m.seal(), 0)
+	if err == nil && !s.o.NoSync {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil && !s.o.NoSync {
+		err = s.fs.Sync() // the files that it names come first
+	}
+	if err == nil {
+		inEffect = true
+		err = s.fs.Rename(checkpointTemp, checkpointName)
+	}
+	if err == nil && !s.o.NoSync {
+		err = s.fs.Sync()
+	}
+	if err != nil {
+		err = fmt.Errorf("satstore: write checkpoint: %w", err)
+	}
+	return inEffect, err
+}
+
+// checkpoint brings everything to disk, so that a log can begin anew and what was released can be
+// used again. It requires all locks but dueMu. After an error the old checkpoint and its log still
+// hold everything, unless the store is broken.
+func (s *Store) checkpoint() error {
+	if err := s.flushMoreThan(0); err != nil {
+		return err
+	}
+	for _, b := range s.due {
+		s.trim(b)
+	}
+	runs, err := s.ids.flush()
+	if err != nil {
+		return err
+	}
+	saved, err := s.savePlaces()
+	if err == nil && !s.o.NoSync {
+		if err = s.data.Sync(); err != nil {
+			s.broken = true // what is on disk nobody knows, and asking again would not tell
+			err = fmt.Errorf("satstore: sync %s: %w", dataName, err)
+		}
+	}
+	var log *updateLog
+	if err == nil && !s.o.NoLog {
+		log, err = createLog(s.fs, s.logNumber()+1, !s.o.NoSync)
+	}
+	if err == nil {
+		s.broken, err = s.writeManifest(s.manifest(log, runs, saved))
+	}
+	if err != nil {
+		if !s.broken {
+			s.discard(log, runs, saved)
+		}
+		return err
+	}
+	s.broken = false
+	s.adopt(log, runs, saved)
+	return nil
+}
+
+func (s *Store) logNumber() uint64 {
+	if s.log == nil {
+		return s.oldLog
+	}
+	return s.log.number
+}
+
+// manifest describes the store as it is. Buffers have to be empty.
+func (s *Store) manifest(log *updateLog, runs []*run, saved savedPlaces) *manifest {
+	m := &manifest{
+		options: s.o, generation: s.generation + 1, now: s.calendar.now,
+		nextBucket: s.nextBucket, nextSeq: s.nextSeq, records: s.records,
+		file: s.ids.file, places: saved, due: len(s.due), split: s.split,
+	}
+	if log != nil {
+		m.log = log.number
+	}
+	for _, l := range s.calendar.levels {
+		m.ends = append(m.ends, l.end)
+	}
+	for _, r := range runs {
+		m.runs = append(m.runs, r.number)
+	}
+	s.eachBucket(func(b *bucket) { m.buckets = append(m.buckets, b) })
+	return m
+}
+
+// adopt goes on from a checkpoint that is on disk. What it made superfluous may stay behind if it
+// cannot be removed: the next Open tries again.
+func (s *Store) adopt(log *updateLog, runs []*run, saved savedPlaces) {
+	old := s.ids.adopt(runs)
+	if s.saved.number != saved.number && s.saved.number != 0 {
+		old = append(old, placesName(s.saved.number))
+	}
+	if n := s.logNumber(); n != 0 {
+		old = append(old, logName(n))
+	}
+	if s.log != nil {
+		_ = s.log.file.Close() // nothing in it is needed
+	}
+	for _, name := range old {
+		_ = s.fs.Remove(name)
+	}
+	s.log, s.oldLog, s.logEnd, s.saved = log, 0, logHeader, saved
+	s.generation++
+	s.pool.limit = int(s.o.Buffer / int64(s.o.Page)) // a replay may have needed more
+	s.space.settle()
+	s.stats.Checkpoints++
+}
+
+// discard removes what a checkpoint that failed has made.
+func (s *Store) discard(log *updateLog, runs []*run, saved savedPlaces) {
+	if log != nil {
+		_ = log.file.Close()
+		_ = s.fs.Remove(logName(log.number))
+	}
+	for _, r := range runs {
+		if !slices.Contains(s.ids.runs, r) {
+			_ = r.file.Close()
+			_ = s.fs.Remove(r.name())
+		}
+	}
+	if saved.number != s.saved.number {
+		_ = s.fs.Remove(placesName(saved.number))
+	}
+	_ = s.fs.Remove(checkpointTemp)
+}

@@ -1,0 +1,112 @@
+package satstore
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// recovered finds the state that a store went back to. It must be one since the last Sync.
+func (p *player) recovered() {
+	p.t.Helper()
+	now, got := p.s.Now(), contents(p.t, p.s)
+	for _, m := range slices.Backward(p.past) {
+		if m.now == now && reflect.DeepEqual(m.contents(), got) {
+			p.m, p.out = m, map[string]*held{}
+			p.synced()
+			return
+		}
+	}
+	p.t.Errorf("none of %d states has slot %d and these records", len(p.past), now)
+	require.Equal(p.t, p.past[0].contents(), got)
+	require.Equal(p.t, p.m.contents(), got)
+}
+
+// TestPowerFailure takes the power away in the midst of random histories, again and again. What is
+// found must be the state at some moment since the last Sync, with no record lost, twice or mixed.
+func TestPowerFailure(t *testing.T) {
+	for name, o := range optionSets {
+		for seed := range *rounds {
+			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
+				p := newPlayer(t, o, seed)
+				for range 3 {
+					p.fs.FailAt(p.fs.Steps()+1+p.random.IntN(400), vfs.ErrPower)
+					var err error
+					for i := 0; err == nil && i < 300; i++ {
+						err = p.play()
+					}
+					p.catchUp()
+					p.crash()
+				}
+			})
+		}
+	}
+}
+
+// crash takes the power away and opens what is left, with more failures while it is opened.
+func (p *player) crash() {
+	for tries := 0; ; tries++ {
+		p.fs = p.fs.Crash(rand.New(rand.NewPCG(p.random.Uint64(), 0)))
+		if tries < 3 {
+			p.fs.FailAt(1+p.random.IntN(30), vfs.ErrPower)
+		}
+		s, err := open(p.fs, p.o)
+		if err == nil && s.broken {
+			err = vfs.ErrPower
+		}
+		if err == nil {
+			p.s = s
+			break
+		}
+		require.ErrorIs(p.t, err, vfs.ErrPower)
+	}
+	p.fs.FailAt(0, nil)
+	require.NoError(p.t, p.s.Sync())
+	p.recovered()
+}
+
+// TestFailedSteps lets single steps of random histories fail, as a bad disk does. A Sync that works
+// afterwards acknowledges everything; if none does, what was acknowledged before is found again.
+func TestFailedSteps(t *testing.T) {
+	bad := errors.New("bad disk")
+	resumed, broken, ran := 0, 0, 0
+	for _, name := range []string{"full", "nolog", "naive", "basic", "large"} {
+		for seed := range *rounds {
+			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
+				p := newPlayer(t, optionSets[name], seed)
+				ran++
+				for range 10 {
+					p.fs.FailAt(p.fs.Steps()+1+p.random.IntN(60), bad)
+					var err error
+					for i := 0; err == nil && i < 100; i++ {
+						err = p.play()
+					}
+					p.catchUp()
+					if err != nil {
+						require.ErrorIs(t, err, bad)
+						if err = p.s.Sync(); err == nil {
+							resumed++
+							p.synced()
+							p.check()
+						} else {
+							broken++
+							require.ErrorIs(t, err, ErrReadOnly)
+						}
+					}
+					p.crash()
+				}
+			})
+		}
+	}
+	if ran > 1 { // and not one of them by its name
+		require.NotZero(t, resumed)
+		require.NotZero(t, broken)
+	}
+}

@@ -1,0 +1,99 @@
+package satstore
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// The log holds what a visit changed of a record, not the record: a fifth of the bytes. A diff is
+// the new length and then, if the length is the same, by turns how many bytes stay and which ones
+// replace those that follow; else how many bytes stay at the beginning and at the end, and what is
+// between them.
+
+// appendDiff appends to dst what makes new out of old.
+func appendDiff(dst, old, new []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(new)))
+	if len(old) != len(new) {
+		n := min(len(old), len(new))
+		head := equalBytes(old[:n], new[:n])
+		tail := 0
+		for tail < n-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
+			tail++
+		}
+		dst = binary.AppendUvarint(dst, uint64(head))
+		dst = binary.AppendUvarint(dst, uint64(tail))
+		return append(dst, new[head:len(new)-tail]...)
+	}
+	for len(new) > 0 {
+		n := equalBytes(old, new)
+		dst = binary.AppendUvarint(dst, uint64(n))
+		old, new = old[n:], new[n:]
+		if len(new) == 0 {
+			break
+		}
+		n = unequalBytes(old, new)
+		dst = binary.AppendUvarint(dst, uint64(n))
+		dst = append(dst, new[:n]...)
+		old, new = old[n:], new[n:]
+	}
+	return dst
+}
+
+// equalBytes returns how many bytes two slices of one length have in common from the beginning.
+func equalBytes(a, b []byte) int {
+	i := 0
+	for ; len(a)-i >= 8; i += 8 {
+		x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:])
+		if x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// unequalBytes returns how many bytes are to be replaced: up to four that stay, as fewer do not
+// pay.
+func unequalBytes(a, b []byte) int {
+	same := 0
+	for i := range a {
+		if a[i] != b[i] {
+			same = 0
+		} else if same++; same == 4 {
+			return i - 3
+		}
+	}
+	return len(a) - same
+}
+
+// applyDiff undoes appendDiff and returns what follows the diff.
+func applyDiff(old, diff []byte) (new, rest []byte, ok bool) {
+	d := decoder{b: diff}
+	size := d.length(MaxData)
+	if d.bad {
+		return nil, nil, false
+	}
+	if size != len(old) {
+		head, tail := d.length(min(size, len(old))), d.length(min(size, len(old)))
+		if d.bad || head+tail > min(size, len(old)) {
+			return nil, nil, false
+		}
+		middle := d.bytes(size - head - tail)
+		new = append(append(make([]byte, 0, size), old[:head]...), middle...)
+		return append(new, old[len(old)-tail:]...), d.b, !d.bad
+	}
+	new = append(make([]byte, 0, size), old...)
+	for at := 0; at < size && !d.bad; {
+		at += d.length(size - at)
+		if at < size {
+			n := d.length(size - at)
+			at += copy(new[at:], d.bytes(n))
+		}
+		if d.bad {
+			return nil, nil, false
+		}
+	}
+	return new, d.b, !d.bad
+}

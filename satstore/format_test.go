@@ -1,0 +1,119 @@
+package satstore
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+var (
+	dumps   = regexp.MustCompile("(?s)```hexdump (\\S+)\n(.*?)```")
+	rewrite = flag.Bool("rewrite", false, "put what is written now into FORMAT.md")
+)
+
+// formatFiles returns the files that FORMAT.md shows: a store with two records and a message in its
+// buckets, and a visit in its log.
+func formatFiles(t *testing.T) *vfs.Mem {
+	fs := vfs.NewMem()
+	s := mustOpen(t, fs, formatOptions())
+	_, err := s.AddBatch([]Item{
+		{"https://a.test/", 100, []byte("old data")},
+		{"https://a.test/b", 170, []byte("more")},
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.Update("https://a.test/b", []byte("hint")))
+	s.saved.due = true
+	require.NoError(t, s.checkpointNow())
+	for r, err := range s.Due(t.Context()) {
+		require.NoError(t, err)
+		require.NoError(t, r.Reschedule(105, []byte("new data")))
+	}
+	require.NoError(t, s.Advance())
+	require.NoError(t, s.Sync())
+	return fs
+}
+
+func formatOptions() Options { return Options{Start: 100, Commit: -1} }
+
+// TestFormatPage compares the dumps of FORMAT.md with what is written, and opens them.
+func TestFormatPage(t *testing.T) {
+	page, err := os.ReadFile("FORMAT.md")
+	require.NoError(t, err)
+	fs := formatFiles(t)
+	if *rewrite {
+		page = dumps.ReplaceAllFunc(page, func(old []byte) []byte {
+			name, _, _ := bytes.Cut(bytes.TrimPrefix(old, []byte("```hexdump ")), []byte("\n"))
+			return []byte("```hexdump " + string(name) + "\n" + dump(fs.Data(string(name))) + "```")
+		})
+		require.NoError(t, os.WriteFile("FORMAT.md", page, 0o600))
+	}
+	old := vfs.NewMem()
+	for _, found := range dumps.FindAllStringSubmatch(string(page), -1) {
+		require.Equal(t, dump(fs.Data(found[1])), found[2], found[1])
+		old.Put(found[1], undump(t, found[2]))
+	}
+	names, err := fs.List()
+	require.NoError(t, err)
+	shown, err := old.List()
+	require.NoError(t, err)
+	require.Equal(t, names, shown)
+
+	// What the page shows must be readable for ever.
+	s := mustOpen(t, old, formatOptions())
+	want := map[string]string{"https://a.test/": "105 new data", "https://a.test/b": "170 hint"}
+	require.Equal(t, want, contents(t, s))
+	require.NoError(t, s.Check())
+}
+
+// dump shows bytes as hex.Dump does, with one line of dots for lines of zeros.
+func dump(b []byte) string {
+	var out strings.Builder
+	zeros := false
+	for line := range strings.Lines(hex.Dump(b)) {
+		if len(line) > 58 && strings.Count(line[10:58], "00") == 16 {
+			if !zeros {
+				out.WriteString("*\n")
+			}
+			zeros = true
+			continue
+		}
+		zeros = false
+		out.WriteString(line)
+	}
+	if zeros { // how long the file is
+		out.WriteString(hexLine(len(b)))
+	}
+	return out.String()
+}
+
+func hexLine(n int) string {
+	return hex.EncodeToString([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + "\n"
+}
+
+// undump undoes dump.
+func undump(t *testing.T, text string) (b []byte) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if line == "*\n" {
+			continue
+		}
+		at, err := hex.DecodeString(line[:8])
+		require.NoError(t, err)
+		n := int(at[0])<<24 | int(at[1])<<16 | int(at[2])<<8 | int(at[3])
+		b = append(b, make([]byte, n-len(b))...)
+		_, line, _ = strings.Cut(line, "  ")
+		digits, _, _ := strings.Cut(line, "  |")
+		row, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(digits), " ", ""))
+		require.NoError(t, err)
+		b = append(b, row...)
+	}
+	return b
+}

@@ -1,0 +1,151 @@
+package satstore
+
+import "time"
+
+// What zero Options stand for, and what bounds them.
+const (
+	DefaultUnit    = time.Hour
+	DefaultHorizon = 9600 // slots: 400 days of hours
+	DefaultRadix   = 64
+	DefaultBuffer  = 64 << 20
+	DefaultPage    = 4 << 10
+	DefaultCommit  = 10 * time.Millisecond
+
+	MaxID      = 64 << 10 // bytes of an id
+	MaxData    = 1 << 20  // bytes of a record's data, or of a message
+	maxBuckets = 60_000   // so that 16 bits number them, those of passed slots included
+	maxHorizon = 1 << 40  // slots
+)
+
+// A Mode says how much a store keeps beside the records.
+type Mode int
+
+// Full keeps an index of ids. Basic and Naive are for those who do without it, and for comparison.
+const (
+	Full  Mode = iota // ids are unique; Update, Get and Delete work (SAT in the paper)
+	Basic             // no index: every Add adds, nothing is found by id (SAT/Basic)
+	Naive             // Full, with a buffer of one page for each bucket (SAT/Naive)
+)
+
+// A Flush says which buffers are written when memory is full.
+type Flush int
+
+// FlushAll writes every buffer in one sequential pass, which is a checkpoint as well. FlushLarge
+// writes those of more than 16 pages, else of more than 4, else of more than 1, as the paper does.
+const (
+	FlushAll Flush = iota
+	FlushLarge
+)
+
+// A Compression is applied to blocks of 64 KiB.
+type Compression int
+
+// None is the fastest unless the disk is slower than about 500 MB/s.
+const (
+	None Compression = iota
+	S2
+	Zstd
+)
+
+// Options size a [Store]. The zero Options keep slots of an hour for 400 days in 64 MiB of buffers.
+// Unit, Horizon, Radix, Mode and Start count when a store is created. Later, Unit, Horizon, Radix
+// and Mode have to be the same.
+type Options struct {
+	Unit    time.Duration // of a slot; 0 means DefaultUnit
+	Horizon int64         // slots ahead that have buckets; 0 means DefaultHorizon
+
+	// Radix is how many buckets a bucket of coarser slots is split into when it comes near, up to
+	// 512. 0 means DefaultRadix, negative means that each slot has a bucket, for a Horizon of up to
+	// 50,000.
+	Radix int
+
+	Start int64 // the first slot; 0 means the one of the time at creation
+	Mode  Mode  // 0 means Full
+
+	// Merge returns a record's data after a message that [Store.Update] left for it. It may change
+	// data in place, must not keep either slice, and runs under no lock, when the record is due or
+	// looked at. nil means that the message becomes the data.
+	Merge func(id, data, message []byte) []byte
+
+	Buffer int64 // bytes of memory for records on their way to the disk; 0 means DefaultBuffer
+	Page   int   // bytes by which a buffer grows; 0 means DefaultPage
+	Flush  Flush // 0 means FlushAll
+
+	// Commit is how long a change may wait for others before it is written to the log and synced.
+	// 0 means DefaultCommit, negative means that only Sync and Close do so.
+	Commit time.Duration
+
+	// NoLog writes no log. A crash then takes the store back to the last flush of all buffers,
+	// Sync or Close. false means that a log is written.
+	NoLog bool
+
+	// NoSync leaves it to the operating system when to write. A power failure may then cost the
+	// store; a crash of the process costs nothing. false means that files are synced.
+	NoSync bool
+
+	Compression Compression // of records and messages; 0 means None
+
+	writers int // of extents, at once; 0 means defaultWriters
+}
+
+func (o Options) withDefaults() Options {
+	if o.Unit <= 0 {
+		o.Unit = DefaultUnit
+	}
+	if o.Horizon <= 0 {
+		o.Horizon = DefaultHorizon
+	}
+	o.Horizon = min(o.Horizon, maxHorizon)
+	switch {
+	case o.Radix == 0:
+		o.Radix = DefaultRadix
+	case o.Radix < 0:
+		o.Radix = -1
+	default:
+		o.Radix = min(max(o.Radix, 2), maxFlat)
+	}
+	if o.Merge == nil {
+		o.Merge = func(_, _, message []byte) []byte { return message }
+	}
+	if o.Buffer <= 0 {
+		o.Buffer = DefaultBuffer
+	}
+	if o.Page <= 0 {
+		o.Page = DefaultPage
+	}
+	o.Page = min(max(o.Page, 512), 1<<20)
+	o.Buffer = max(o.Buffer, 8*int64(o.Page)) // or nothing would be worth writing
+	if o.Commit == 0 {
+		o.Commit = DefaultCommit
+	}
+	if o.Start == 0 {
+		o.Start = slotOf(time.Now(), o.Unit)
+	}
+	return o
+}
+
+// agree reports whether what counts at creation is the same.
+func (o Options) agree(with Options) bool {
+	return o.Unit == with.Unit && o.Horizon == with.Horizon && o.Radix == with.Radix &&
+		o.Mode == with.Mode
+}
+
+// indexed reports whether ids are indexed.
+func (o Options) indexed() bool { return o.Mode != Basic }
+
+// slotOf numbers units from 1970 on; earlier times have negative slots.
+func slotOf(t time.Time, unit time.Duration) int64 {
+	seconds, nanos := t.Unix(), int64(t.Nanosecond())
+	if unit%time.Second == 0 {
+		return floorDiv(seconds, int64(unit/time.Second))
+	}
+	return floorDiv(seconds*1e9+nanos, int64(unit))
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

@@ -1,0 +1,139 @@
+package satstore
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// A Record is one that is due, in the caller's hands until it is given back by [Record.Reschedule]
+// or [Record.Delete]. It is not safe for concurrent use. Several records can be used at once.
+//
+// Until it is given back it keeps the block in memory that it was read from, 128 KiB with a copy;
+// see [Record.Detach].
+type Record struct {
+	// ID and Data may be changed in place, and are gone once the record is given back.
+	ID, Data []byte
+
+	// Slot is when the record was due. If over 64 slots are being worked off at once, it may be an
+	// earlier one.
+	Slot int64
+
+	chunk    *chunk
+	record   uint64
+	seq      uint64
+	id, data []byte // as they are in the bucket
+	detached bool   // and in memory of its own, without what the bucket has
+	returned bool
+}
+
+// Reschedule gives the record back, with new data, which may be r.Data, to be due in a later slot.
+// A slot that is not later than the current one means the next one.
+func (r *Record) Reschedule(slot int64, data []byte) error {
+	if len(data) > MaxData {
+		return ErrSize
+	}
+	s, b := r.chunk.store, r.chunk.bucket
+	if err := s.begin(false); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if r.returned {
+		return ErrDone
+	}
+	slot = min(max(slot, s.calendar.now+1), maxSlot)
+	h := change{kind: changeDiff, bucket: b.id, record: r.record, slot: slot, data: data}
+	if r.detached {
+		h.kind = changeWhole
+	}
+	later := b.takeLater(r.seq)
+	s.note(&h, r.data)
+	if err := s.move(b, r.record, entry{r.seq, slot, r.id, data}); err != nil {
+		s.broken = true // the log is ahead of the buffers
+		return s.fail(err)
+	}
+	r.leave()
+	s.stats.Rescheduled++
+	s.stats.UserBytes += int64(len(r.id) + len(data))
+	return s.forward(r.seq, later)
+}
+
+// Delete gives the record back for good. Its id is then unknown and may be added again.
+func (r *Record) Delete() error {
+	s, b := r.chunk.store, r.chunk.bucket
+	s.idsMu.Lock()
+	defer s.idsMu.Unlock()
+	var print fingerprint
+	known := false
+	if s.o.indexed() && !r.returned {
+		print = fingerprintOf(r.id)
+		seq, found, err := s.ids.seq(print)
+		if err != nil {
+			return err
+		}
+		known = found && seq == r.seq // it may have been deleted, and added again
+	}
+	if err := s.begin(true); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if r.returned {
+		return ErrDone
+	}
+	if known {
+		s.forget(print, r.seq)
+	}
+	s.note(&change{kind: changeDrop, bucket: b.id, record: r.record}, nil)
+	s.drop(b, r.record, r.seq)
+	r.leave()
+	return nil
+}
+
+// leave says that the caller has the record no longer.
+func (r *Record) leave() {
+	r.returned = true
+	s := r.chunk.store
+	s.out--
+	if !r.detached {
+		r.chunk.let(1)
+	}
+}
+
+// Detach copies ID and Data, so that the record no longer keeps the block in memory. It is for
+// those that stay out for long. The log then gets all of the data, not only what changed.
+func (r *Record) Detach() {
+	s := r.chunk.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.returned || r.detached {
+		return
+	}
+	r.detached = true
+	r.id, r.ID = slices.Clone(r.id), slices.Clone(r.ID)
+	r.Data, r.data = slices.Clone(r.Data), nil
+	r.chunk.let(1)
+}
+
+// takeLater removes and returns the messages that came after the record was handed out.
+func (b *bucket) takeLater(seq uint64) []message {
+	m := b.table[seq]
+	if m == nil {
+		return nil
+	}
+	delete(b.table, seq)
+	return m.messages[m.taken:]
+}
+
+// forward sends messages after a record that has moved.
+func (s *Store) forward(seq uint64, later []message) error {
+	for _, m := range later {
+		s.note(&change{kind: changeMessage, seq: seq, message: m}, nil)
+		if err := s.deliver(seq, m); err != nil {
+			s.broken = true // the log is ahead of the buffers
+			return s.fail(err)
+		}
+	}
+	return nil
+}
+
+// uvarintSize returns how many bytes a length takes.
+func uvarintSize(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }

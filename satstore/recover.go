@@ -1,0 +1,286 @@
+package satstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+)
+
+// recover brings the store to what is on disk, or makes a new one.
+func (s *Store) recover() error {
+	names, err := s.fs.List()
+	if err != nil {
+		return fmt.Errorf("satstore: list directory: %w", err)
+	}
+	b, err := s.readFile(checkpointName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.create(names)
+	}
+	if err != nil {
+		return err
+	}
+	m, err := unseal(b, 0)
+	if err != nil {
+		return err
+	}
+	if err := s.adoptManifest(m); err != nil {
+		return err
+	}
+	s.removeLeftovers(names, m)
+	if err := s.openFiles(m); err != nil {
+		return err
+	}
+	if s.o.indexed() {
+		if err := s.rebuildPlaces(); err != nil {
+			return err
+		}
+	}
+	return s.replayAll(m)
+}
+
+func (s *Store) readFile(name string) ([]byte, error) {
+	f, err := s.fs.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("satstore: open %s: %w", name, err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, fmt.Errorf("satstore: read %s: %w", name, err)
+	}
+	b := make([]byte, size)
+	return b, readFull(f, name, b, 0)
+}
+
+// create makes a new store. Files of one without a checkpoint are what a crash at its creation
+// left, unless they hold something.
+func (s *Store) create(names []string) error {
+	for _, name := range names {
+		limit := int64(-1)
+		switch {
+		case name == dataName:
+			limit = grain
+		case strings.HasPrefix(name, "log-"):
+			limit = logHeader
+		case !isOurs(name) || name == checkpointTemp:
+			continue
+		}
+		b, err := s.readFile(name)
+		if err != nil {
+			return err
+		}
+		if int64(len(b)) > limit {
+			return &CorruptError{name, 0, "there is no CHECKPOINT beside it"}
+		}
+	}
+	if s.o.Radix < 0 && s.o.Horizon > maxFlatHorizon {
+		return ErrOptions
+	}
+	var err error
+	if s.data, err = s.fs.Create(dataName); err != nil {
+		return fmt.Errorf("satstore: create %s: %w", dataName, err)
+	}
+	if _, err := s.data.WriteAt(dataHead(), 0); err != nil {
+		return fmt.Errorf("satstore: write %s: %w", dataName, err)
+	}
+	s.data.Random() // extents are read whole
+	s.calendar = newCalendar(s.o, s.o.Start)
+	s.calendar.create = s.newBucket
+	s.live = true
+	return s.checkpoint()
+}
+
+// adoptManifest takes over what a checkpoint says.
+func (s *Store) adoptManifest(m *manifest) error {
+	if !m.options.agree(s.o) {
+		return ErrOptions
+	}
+	s.generation, s.oldLog = m.generation, m.log
+	s.nextBucket, s.nextSeq, s.records = m.nextBucket, m.nextSeq, m.records
+	s.saved, s.ids.file = m.places, m.file
+	s.calendar = newCalendar(s.o, m.now)
+	s.calendar.create = s.newBucket
+	fits := len(m.ends) == len(s.calendar.levels)
+	for i := 0; fits && i < len(m.ends); i++ {
+		l := &s.calendar.levels[i]
+		fits = m.ends[i] > m.now && m.ends[i] <= l.end && m.ends[i]%l.width == 0
+		l.end = m.ends[i]
+	}
+	s.split = m.split
+	for i, b := range m.buckets {
+		switch {
+		case i < m.due:
+			s.due = append(s.due, b)
+		case m.split != nil && i == m.due:
+			s.split.bucket = b
+		default:
+			fits = fits && s.calendar.put(b)
+		}
+		s.number(b)
+	}
+	for i := range s.numbers {
+		if i > 0 && s.numbers[i] == nil {
+			s.spare = append(s.spare, uint16(i))
+		}
+	}
+	if !fits {
+		return &CorruptError{checkpointName, 0, "a bucket has no place"}
+	}
+	return s.findSpace(m)
+}
+
+func (s *Store) number(b *bucket) {
+	for len(s.numbers) <= int(b.number) {
+		s.numbers = append(s.numbers, nil)
+	}
+	s.numbers[b.number] = b
+}
+
+func (s *Store) findSpace(m *manifest) error {
+	var used []span
+	for _, b := range m.buckets {
+		for _, p := range []*part{&b.records, &b.messages} {
+			for _, e := range p.extents {
+				used = append(used, e.span())
+				if e.generation > s.saved.generation {
+					s.saved.written += int64(e.size)
+				}
+			}
+		}
+	}
+	space, overlap := newSpace(used)
+	if overlap >= 0 {
+		return &CorruptError{checkpointName, 0, "two buckets have the same place on disk"}
+	}
+	s.space = space
+	return nil
+}
+
+// isOurs reports whether a file of this name is a store's.
+func isOurs(name string) bool {
+	for _, prefix := range []string{"log-", "ids-", "places-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return name == dataName || name == checkpointName || name == checkpointTemp
+}
+
+// removeLeftovers removes what no checkpoint names. What cannot be removed does no harm.
+func (s *Store) removeLeftovers(names []string, m *manifest) {
+	counts := map[string]bool{
+		dataName: true, checkpointName: true,
+		logName(m.log): m.log > 0, placesName(m.places.number): m.places.number > 0,
+	}
+	for _, n := range m.runs {
+		counts[runName(n)] = true
+	}
+	for _, name := range names {
+		if isOurs(name) && !counts[name] {
+			_ = s.fs.Remove(name)
+		}
+	}
+}
+
+func (s *Store) openFiles(m *manifest) error {
+	var err error
+	if s.data, err = s.fs.Open(dataName); err != nil {
+		return fmt.Errorf("satstore: open %s: %w", dataName, err)
+	}
+	s.data.Random() // extents are read whole
+	head := make([]byte, len(dataHead()))
+	if err := readFull(s.data, dataName, head, 0); err != nil {
+		return err
+	}
+	if !slices.Equal(head, dataHead()) {
+		return &CorruptError{dataName, 0, "no buckets, or of another version"}
+	}
+	for _, n := range m.runs {
+		r, err := openRun(s.fs, n)
+		if err != nil {
+			return err
+		}
+		s.ids.runs = append(s.ids.runs, r)
+	}
+	return nil
+}
+
+// dataHead is what the data file begins with. It is on disk: do not change it, add a version.
+func dataHead() []byte { return []byte("SATBKT1\n") }
+
+func durationOf(n int64) time.Duration { return time.Duration(n) }
+
+// rebuildPlaces makes the bucket index of the one that was saved, if there is one, and of all
+// records that were written since.
+func (s *Store) rebuildPlaces() error {
+	if s.saved.number > 0 {
+		f, err := s.fs.Open(placesName(s.saved.number))
+		if err != nil {
+			return fmt.Errorf("satstore: open places: %w", err)
+		}
+		err = s.places.read(f, s.saved.number)
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	type later struct {
+		b *bucket
+		e extent
+	}
+	var all []later
+	s.eachBucket(func(b *bucket) {
+		for _, e := range b.records.extents {
+			if e.generation > s.saved.generation {
+				all = append(all, later{b, e})
+			}
+		}
+	})
+	// The newest last: a record that was split off a bucket is in two, until the split is done.
+	slices.SortStableFunc(all, func(x, y later) int {
+		return cmp.Compare(x.e.generation, y.e.generation)
+	})
+	var c cursor
+	for _, l := range all {
+		if c.bucket != l.b {
+			c = cursor{s: s, bucket: l.b, raw: c.raw, data: c.data}
+		}
+		if err := s.placeExtent(&c, l.e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placeExtent notes the places of the records in an extent that are still there.
+func (s *Store) placeExtent(c *cursor, e extent) error {
+	b := c.bucket
+	for at := e.first; at < e.first+uint64(e.count); {
+		found, err := c.next(&b.records, at)
+		if err != nil {
+			return err
+		}
+		d := decoder{b: found.raw}
+		for range found.count {
+			entry := b.takeEntry(&d, true)
+			if d.bad || entry.seq >= s.nextSeq {
+				return s.badEntry(b, &b.records, at)
+			}
+			gone := b.isDone(at)
+			if s.split != nil && s.split.bucket == b {
+				gone = at < s.split.moved
+			}
+			if !gone {
+				s.places.set(entry.seq, b.number)
+			}
+			at++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package satstore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+)
+
+// replayAll repeats what the log says and writes a checkpoint of the outcome, so that no log is
+// ever continued behind a torn end. If the disk is full, the store can be read, and Sync tries
+// again.
+func (s *Store) replayAll(m *manifest) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	if m.log > 0 {
+		if err := s.replay(m.log); err != nil {
+			return err
+		}
+	}
+	s.live = true
+	if err := s.checkpoint(); err != nil {
+		if s.broken {
+			return err
+		}
+		s.failed = err
+	}
+	return nil
+}
+
+// replay repeats the changes of a log.
+func (s *Store) replay(number uint64) error {
+	log, err := openLog(s.fs, number)
+	if err != nil {
+		return err
+	}
+	var c coder
+	r := replayer{s: s, log: log, blocks: map[uint64][]*oldBlock{}}
+	for {
+		changes, err := log.next()
+		if changes == nil || err != nil {
+			s.stats.Cut = int64(len(log.b) - log.at)
+			return err
+		}
+		d := decoder{b: changes}
+		for len(d.b) > 0 {
+			h := c.take(&d, s.calendar.now)
+			if d.bad {
+				return r.bad("a change that cannot be decoded")
+			}
+			if s.pool.full() {
+				if err := s.relieve(); err != nil {
+					return err
+				}
+			}
+			if err := r.repeat(&h, &d); err != nil {
+				return err
+			}
+			s.stats.Replayed++
+		}
+	}
+}
+
+// A replayer repeats changes. What a diff starts from is still where it was, or in a buffer: a
+// bucket's extents are used again only after the next checkpoint.
+type replayer struct {
+	s      *Store
+	log    *logReader
+	c      cursor
+	blocks map[uint64][]*oldBlock // by bucket, in order
+	kept   int
+}
+
+// An oldBlock is a block of a bucket that was due, with the places of its entries.
+type oldBlock struct {
+	first uint64
+	raw   []byte
+	ends  []uint32
+}
+
+// maxOldBlocks bounds the memory of a replay: 64 MiB.
+const maxOldBlocks = 1 << 10
+
+func (r *replayer) bad(reason string) error {
+	return &CorruptError{r.log.name, int64(r.log.at), "before this: " + reason}
+}
+
+func (r *replayer) repeat(h *change, d *decoder) error {
+	s := r.s
+	switch h.kind {
+	case changeAdd:
+		if s.o.indexed() {
+			s.ids.set(fingerprintOf(h.id), s.nextSeq)
+		}
+		return s.add(h)
+	case changeMessage:
+		return s.deliver(h.seq, h.message)
+	case changeForget:
+		s.ids.set(h.print, h.seq|deletedBit)
+		return nil
+	case changeAdvance:
+		s.advance()
+		return s.settle()
+	}
+	b := r.bucket(h)
+	if b == nil {
+		return r.bad(fmt.Sprintf("record %d of bucket %d is not due", h.record, h.bucket))
+	}
+	e, err := r.entry(b, h.record)
+	if err != nil {
+		return err
+	}
+	switch h.kind {
+	case changeDrop:
+		s.drop(b, h.record, e.seq)
+		return nil
+	case changeDiff:
+		var ok bool
+		if h.data, d.b, ok = applyDiff(e.data, h.data); !ok {
+			return r.bad("a diff that does not fit")
+		}
+	}
+	return s.move(b, h.record, entry{e.seq, h.slot, e.id, h.data})
+}
+
+// bucket returns the bucket that a change is about, or nil if the record is not in it.
+func (r *replayer) bucket(h *change) *bucket {
+	for _, b := range r.s.due {
+		if b.id == h.bucket && h.record < b.records.count() && !b.isDone(h.record) {
+			return b
+		}
+	}
+	return nil
+}
+
+// entry returns a record of a bucket. Records come mostly in order, so blocks are kept.
+func (r *replayer) entry(b *bucket, record uint64) (entry, error) {
+	old := r.cached(b, record)
+	if old == nil {
+		var err error
+		if old, err = r.load(b, record); err != nil {
+			return entry{}, err
+		}
+	}
+	i := record - old.first
+	if i >= uint64(len(old.ends)) {
+		return entry{}, r.bad("a record that is gone")
+	}
+	d := decoder{b: old.raw}
+	if i > 0 {
+		d.b = old.raw[old.ends[i-1]:]
+	}
+	return b.takeEntry(&d, r.s.o.indexed()), nil
+}
+
+// cached returns the block with a record, if it was read before. A block in memory may have grown
+// since.
+func (r *replayer) cached(b *bucket, record uint64) *oldBlock {
+	blocks := r.blocks[b.id]
+	i := sort.Search(len(blocks), func(i int) bool { return blocks[i].first > record }) - 1
+	if i >= 0 && record < blocks[i].first+uint64(len(blocks[i].ends)) {
+		return blocks[i]
+	}
+	return nil
+}
+
+func (r *replayer) load(b *bucket, record uint64) (*oldBlock, error) {
+	if r.c.bucket != b {
+		r.c = cursor{s: r.s, bucket: b, raw: r.c.raw, data: r.c.data}
+	}
+	found, err := r.c.next(&b.records, record)
+	if err != nil {
+		return nil, err
+	}
+	old := &oldBlock{first: found.first, raw: append([]byte(nil), found.raw...)}
+	d := decoder{b: found.raw}
+	for i := range uint64(found.count) {
+		if b.takeEntry(&d, r.s.o.indexed()); d.bad {
+			return nil, r.s.badEntry(b, &b.records, found.first+i)
+		}
+		old.ends = append(old.ends, uint32(len(found.raw)-len(d.b)))
+	}
+	if r.kept++; r.kept > maxOldBlocks {
+		clear(r.blocks)
+		r.kept = 1
+	}
+	blocks := r.blocks[b.id]
+	i, same := slices.BinarySearchFunc(blocks, old.first, func(o *oldBlock, first uint64) int {
+		return cmp.Compare(o.first, first)
+	})
+	if same {
+		blocks[i] = old
+	} else {
+		blocks = slices.Insert(blocks, i, old)
+	}
+	r.blocks[b.id] = blocks
+	return old, nil
+}

@@ -1,0 +1,301 @@
+package satstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// A Store keeps records in the order of their slots. Its methods are safe for concurrent use.
+type Store struct {
+	fs   *meter
+	o    Options
+	lock io.Closer
+	data vfs.File
+
+	// These are locked in this order, if several are.
+	dueMu    sync.Mutex // held by the one Due that runs
+	idsMu    sync.Mutex // guards ids
+	commitMu sync.Mutex // guards the log as far as updateLog says so
+	mu       sync.Mutex // guards everything below
+
+	ids        ids
+	log        *updateLog
+	oldLog     uint64 // number of a log that was replayed and is not replaced yet
+	logEnd     int64  // log.end
+	calendar   *calendar
+	due        []*bucket // of slots up to now, the oldest first
+	split      *split    // under way, or nil
+	places     places
+	numbers    []*bucket // by bucket.number
+	spare      []uint16  // numbers that are not in use
+	nextBucket uint64
+	nextSeq    uint64
+	records    int64
+	out        int64
+	space      *space
+	pool       *pagePool
+	codec      codec
+	scratch    []byte      // for one entry
+	raw        []byte      // for one block
+	images     chan []byte // for extents that are being written
+	generation uint32
+	saved      savedPlaces
+	live       bool // not replaying
+	failed     error
+	broken     bool // for good: it is not known what is on disk
+	closed     bool
+	chunks     sync.Pool
+	stats      Stats
+	pace       pace
+
+	wake    chan struct{} // the committer has something to do
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// lockName is the file that keeps a second process out, and dataName the one with the buckets.
+const (
+	lockName = "lock"
+	dataName = "buckets"
+)
+
+// Open opens the store in a directory, which it makes if there is none.
+func Open(dir string, o Options) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("satstore: make directory: %w", err)
+	}
+	return open(vfs.OS(dir), o)
+}
+
+func open(fs vfs.FS, o Options) (*Store, error) {
+	s, err := load(fs, o)
+	if err != nil {
+		return nil, err
+	}
+	if !s.o.NoLog && s.o.Commit > 0 {
+		s.stopped.Go(s.commitLoop)
+	}
+	return s, nil
+}
+
+// load brings a store to the state before the crash or the Close.
+func load(fs vfs.FS, o Options) (*Store, error) {
+	o = o.withDefaults()
+	lock, err := fs.Lock(lockName)
+	if errors.Is(err, vfs.ErrLocked) {
+		return nil, ErrLocked
+	}
+	if err != nil {
+		return nil, fmt.Errorf("satstore: lock: %w", err)
+	}
+	s := newStore(fs, o, lock)
+	if err := s.recover(); err != nil {
+		return nil, errors.Join(err, s.closeFiles())
+	}
+	return s, nil
+}
+
+// newStore makes a store that nothing has been read for.
+func newStore(fs vfs.FS, o Options, lock io.Closer) *Store {
+	s := &Store{fs: &meter{FS: fs}, o: o, lock: lock, space: &space{end: 1}}
+	s.pool = newPagePool(o)
+	s.codec.kind = o.Compression
+	s.numbers = make([]*bucket, 1) // number 0 stands for none
+	s.ids = ids{fs: s.fs, noSync: o.NoSync}
+	s.wake, s.stop = make(chan struct{}, 1), make(chan struct{})
+	return s
+}
+
+// Now returns the current slot.
+func (s *Store) Now() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calendar.now
+}
+
+// Slot returns the slot that a time falls into.
+func (s *Store) Slot(t time.Time) int64 { return slotOf(t, s.o.Unit) }
+
+// Start returns when a slot begins.
+func (s *Store) Start(slot int64) time.Time {
+	seconds := int64(s.o.Unit / time.Second)
+	return time.Unix(slot*seconds, 0).Add(time.Duration(slot) * (s.o.Unit % time.Second))
+}
+
+// maxSlot bounds slots, so that sums of them do not overflow.
+const maxSlot = 1 << 60
+
+// begin locks s.mu for one change, once there is room for it. The caller may hold s.idsMu.
+func (s *Store) begin(holdsIDs bool) error {
+	for {
+		s.mu.Lock()
+		if err := s.refusal(); err != nil {
+			s.mu.Unlock()
+			return err
+		}
+		if !s.crowded() {
+			return nil
+		}
+		s.mu.Unlock()
+		if err := s.makeRoom(holdsIDs); err != nil {
+			return err
+		}
+	}
+}
+
+// maxPending bounds the changes that wait to be written.
+const maxPending = 1 << 20
+
+func (s *Store) crowded() bool {
+	return s.pool.full() || s.split != nil || s.log != nil && len(s.log.pending) > maxPending
+}
+
+// refusal tells why nothing can be changed. It requires that s.mu is held.
+func (s *Store) refusal() error {
+	switch {
+	case s.closed:
+		return ErrClosed
+	case s.failed != nil:
+		return fmt.Errorf("%w: %w", ErrReadOnly, s.failed)
+	}
+	return nil
+}
+
+// makeRoom writes buffers or changes, whichever are too many.
+func (s *Store) makeRoom(holdsIDs bool) error {
+	if !holdsIDs {
+		s.idsMu.Lock()
+		defer s.idsMu.Unlock()
+	}
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refusal(); err != nil {
+		return err
+	}
+	if s.pool.full() {
+		if err := s.relieve(); err != nil {
+			return s.fail(err)
+		}
+	}
+	if s.split != nil { // which failed in Advance
+		if err := s.settle(); err != nil {
+			return s.fail(err)
+		}
+	}
+	if s.log != nil && len(s.log.pending) > maxPending {
+		if err := s.commitLocked(false); err != nil {
+			return s.fail(err)
+		}
+	}
+	return nil
+}
+
+// fail makes the store read-only until a Sync succeeds. It requires that s.mu is held.
+func (s *Store) fail(err error) error {
+	s.failed = err
+	return s.refusal()
+}
+
+// note writes a change to the log. It requires that s.mu is held.
+func (s *Store) note(h *change, old []byte) {
+	if s.log == nil || !s.live {
+		return
+	}
+	l := s.log
+	if len(l.pending) == 0 {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+	l.pending = l.coder.append(l.pending, h, s.calendar.now, old)
+}
+
+// An Item is a record to be added.
+type Item struct {
+	ID   string
+	Slot int64 // when it is due; a passed one means at once
+	Data []byte
+}
+
+// Add adds one record, unless its id is known. [Store.AddBatch] is faster for many.
+func (s *Store) Add(id string, slot int64, data []byte) (added bool, err error) {
+	n, err := s.AddBatch([]Item{{id, slot, data}})
+	return n == 1, err
+}
+
+// Advance begins the next slot. Records of passed slots stay due, before those of later ones. If
+// there is an error, [Store.Now] tells whether the slot has begun.
+func (s *Store) Advance() error {
+	s.idsMu.Lock()
+	defer s.idsMu.Unlock()
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refusal(); err != nil {
+		return err
+	}
+	if err := s.settle(); err != nil {
+		return s.fail(err)
+	}
+	s.pace.advance(s)
+	s.note(&change{kind: changeAdvance}, nil)
+	s.advance()
+	if s.pool.full() || s.logIsLong() {
+		if err := s.relieve(); err != nil {
+			return s.fail(err)
+		}
+	}
+	if err := s.settle(); err != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
+// Close writes everything and closes the files. The store cannot be used afterwards, even if there
+// is an error; then it is as after a crash.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.closed = true
+	s.mu.Unlock()
+	close(s.stop)
+	s.stopped.Wait()
+
+	s.idsMu.Lock()
+	defer s.idsMu.Unlock()
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if !s.broken {
+		s.saved.due = true
+		if err = s.checkpoint(); err != nil && s.log != nil {
+			err = errors.Join(err, s.commitLocked(!s.o.NoSync))
+		}
+	}
+	return errors.Join(err, s.closeFiles())
+}
+
+func (s *Store) closeFiles() (err error) {
+	if s.log != nil {
+		err = errors.Join(err, s.log.file.Close())
+	}
+	if s.data != nil {
+		err = errors.Join(err, s.data.Close())
+	}
+	return errors.Join(err, s.ids.close(), s.lock.Close())
+}
