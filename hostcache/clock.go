@@ -91,7 +91,7 @@ type hand struct {
 
 // allHashes is the number of buckets in the biggest leaf. As buckets share the hashes evenly, a
 // place keeps its meaning when a leaf is rewritten with more or fewer buckets.
-const allHashes = 1 << maxLevel
+const allHashes = 2 << maxLevel
 
 // stride is how many buckets a hand passes at a time, since the way to the first of them is longer
 // than that from one to the next.
@@ -124,7 +124,7 @@ func (h *hand) atLeaf(w *walk, l leaf, from []byte) bool {
 	if bytes.Compare(h.from, h.start) < 0 {
 		h.goTo(h.start)
 	}
-	share := allHashes >> l.level
+	share := allHashes >> (l.level + 1)
 	for h.place < allHashes {
 		bucket := (h.place + share - 1) / share
 		if bucket < l.buckets() {

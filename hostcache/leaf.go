@@ -28,7 +28,7 @@ import (
 // not there, and so the adding of a new one, mostly does without the body.
 type leaf struct {
 	head, body []byte
-	level      int // there are 1<<level buckets
+	level      int // there are 2<<level buckets
 	width      int
 }
 
@@ -45,11 +45,11 @@ const (
 	// A leaf bursts beyond either of these. More records to a leaf save memory, as there are fewer
 	// nodes and each one has taken more bytes off the keys, and make puts slower. Places in a block
 	// are numbers of 16 bits.
-	maxEntries = 512
-	maxLeaf    = 48 << 10
+	maxEntries = 1024
+	maxLeaf    = 60 << 10
 
 	// bucketLoad bounds the records per bucket when a leaf is written.
-	bucketLoad = 3
+	bucketLoad = 4
 	maxLevel   = 7
 
 	maxTail = 32
@@ -72,7 +72,7 @@ func tableAt(level int) int { return leafTags + 3*tailPlaces(level) }
 // bucketSize is what a bucket takes in the table.
 const bucketSize = 4
 
-func headSize(level int) int { return tableAt(level) + bucketSize<<level + 2 }
+func headSize(level int) int { return tableAt(level) + bucketSize<<(level+1) + 2 }
 
 // levelFor returns the level for so many records.
 func levelFor(records int) int {
@@ -86,7 +86,7 @@ func (t *tree) leaf(r ref) leaf {
 func (l leaf) count() int     { return int(le.Uint16(l.head[leafCount:])) }
 func (l leaf) end() int       { return int(le.Uint16(l.head[leafEnd:])) }
 func (l leaf) tail() int      { return int(l.head[leafTail]) }
-func (l leaf) buckets() int   { return 1 << l.level }
+func (l leaf) buckets() int   { return 2 << l.level }
 func (l leaf) tailBegin() int { return l.bound(l.buckets()) }
 
 // bound returns where bucket i begins, and where the one before it ends.
@@ -160,7 +160,7 @@ func (t *tree) hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
 
 // bucketOf takes the upper bits of a hash, tagOf the lowest ones, bitsOf, which is for the filter,
 // those above them.
-func bucketOf(hash uint64, level int) int { return int(hash >> 1 >> (63 - level)) }
+func bucketOf(hash uint64, level int) int { return int(hash >> (63 - level)) }
 func tagOf(hash uint64) byte              { return byte(hash) }
 func bitsOf(hash uint64) uint16           { return 1<<(hash>>8&15) | 1<<(hash>>12&15) }
 

@@ -86,8 +86,8 @@ func (l leaf) moveBounds(first, last, by int) int {
 func (t *tree) build(from leaf, records []uint16, strip, need int) ref {
 	level := levelFor(len(records) + b2i(need > 0))
 	var bucket [maxEntries]uint8
-	var filter [1 << maxLevel]uint16
-	var bound [1<<maxLevel + 1]int
+	var filter [2 << maxLevel]uint16
+	var bound [2<<maxLevel + 1]int
 	bytes := 0
 	for i, rec := range records {
 		key := t.key(from, int(rec))[strip:]
