@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 // crawled is the share of pages fetched at a point of a curve.
@@ -14,54 +16,54 @@ func (r *result) figures() map[string]func(io.Writer) error {
 	shown := []string{nameOracle, namePush, nameDL1, namePR, nameBLC, nameBF, nameOPIC}
 	for k, what := range []string{"top 0.1 %", "top 1 %", "top 10 %"} {
 		p := r.curves(fmt.Sprintf("Figure %d: %s collected", 4+k, what), shown, k)
-		files[fmt.Sprintf("figure%d.svg", 4+k)] = p.writeTo
+		files[fmt.Sprintf("figure%d.svg", 4+k)] = p.Draw
 	}
-	files["figure7.svg"] = r.curves("Figure 7: PageRank collected", shown, nTops).writeTo
-	errors := chart{title: r.web.name + ": Figure 8, error of the order", first: "less is better"}
+	files["figure7.svg"] = r.curves("Figure 7: PageRank collected", shown, nTops).Draw
+	errors := report.Chart{Title: r.web.name + ": Figure 8, error of the order", First: "less is better"}
 	for _, name := range r.names {
-		errors.bars = append(errors.bars, bar{name: name, value: r.scores[name].error})
+		errors.Bars = append(errors.Bars, report.Bar{Name: name, Value: r.scores[name].error})
 	}
-	files["figure8.svg"] = errors.writeTo
-	files["figure9.svg"] = r.cutoffs().writeTo
-	speed := chart{
-		title: r.web.name + ": Figure 10, pages a second on one core",
-		first: "all in all", second: "scoring alone",
+	files["figure8.svg"] = errors.Draw
+	files["figure9.svg"] = r.cutoffs().Draw
+	speed := report.Chart{
+		Title: r.web.name + ": Figure 10, pages a second on one core",
+		First: "all in all", Second: "scoring alone",
 	}
 	for _, p := range r.paces {
-		speed.bars = append(speed.bars, bar{p.name, p.pages, p.scoring})
+		speed.Bars = append(speed.Bars, report.Bar{Name: p.name, Value: p.pages, Second: p.scoring})
 	}
 	if len(r.paces) > 0 {
-		files["figure10.svg"] = speed.writeTo
+		files["figure10.svg"] = speed.Draw
 	}
 	return files
 }
 
 // curves plots one criterion.
-func (r *result) curves(title string, names []string, k int) plot {
-	p := plot{title: r.web.name + ": " + title, xName: "share of pages fetched"}
+func (r *result) curves(title string, names []string, k int) report.Plot {
+	p := report.Plot{Title: r.web.name + ": " + title, XName: "share of pages fetched"}
 	for _, name := range names {
-		l := line{name: name}
+		l := report.Line{Name: name}
 		for i, v := range r.scores[name].curves[k] {
-			l.x, l.y = append(l.x, crawled(i)), append(l.y, v)
+			l.X, l.Y = append(l.X, crawled(i)), append(l.Y, v)
 		}
-		p.lines = append(p.lines, l)
+		p.Lines = append(p.Lines, l)
 	}
 	return p
 }
 
 // cutoffs plots what the cutoffs collect more than DL1.
-func (r *result) cutoffs() plot {
-	p := plot{
-		title: r.web.name + ": Figure 9: PageRank collected, less that of DL1",
-		xName: "share of pages fetched",
+func (r *result) cutoffs() report.Plot {
+	p := report.Plot{
+		Title: r.web.name + ": Figure 9: PageRank collected, less that of DL1",
+		XName: "share of pages fetched",
 	}
 	base := &r.scores[nameDL1].curves[nTops]
 	for _, name := range []string{namePL, nameVR, nameAR, "AR 1/2, d=.85", namePush} {
-		l := line{name: name}
+		l := report.Line{Name: name}
 		for i, v := range r.scores[name].curves[nTops] {
-			l.x, l.y = append(l.x, crawled(i)), append(l.y, v-base[i])
+			l.X, l.Y = append(l.X, crawled(i)), append(l.Y, v-base[i])
 		}
-		p.lines = append(p.lines, l)
+		p.Lines = append(p.Lines, l)
 	}
 	return p
 }

@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"text/tabwriter"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 // A result is all that is known about one graph.
@@ -25,12 +26,12 @@ type result struct {
 
 // print writes the tables.
 func (r *result) print(w io.Writer) error {
-	out := &printer{w: w}
+	out := report.NewPrinter(w)
 	first := r.starts[0].graph
-	out.printf("\n# %s: %d pages, %d links; %d crawls, the first of %d pages and %d links\n\n",
+	out.Printf("\n# %s: %d pages, %d links; %d crawls, the first of %d pages and %d links\n\n",
 		r.web.name, r.web.graph.Len(), r.web.graph.Size(), len(r.starts), first.Len(), first.Size())
-	out.printf("areas under the curves of A and B, and the order error C (less is better)\n")
-	out.table(func(row func(string, ...any)) {
+	out.Printf("areas under the curves of A and B, and the order error C (less is better)\n")
+	out.Table(func(row func(string, ...any)) {
 		row("strategy\tA 0.1 %%\tA 1 %%\tA 10 %%\tB\tC\tupdates/page\tbytes/page")
 		for _, name := range r.names {
 			s := r.scores[name]
@@ -43,23 +44,23 @@ func (r *result) print(w io.Writer) error {
 		head   string
 		claims []claim
 	}{{"the paper's claim", r.paperClaims()}, {"our claim", r.ownClaims()}} {
-		out.printf("\n")
-		out.table(func(row func(string, ...any)) {
+		out.Printf("\n")
+		out.Table(func(row func(string, ...any)) {
 			row("%s\there\tseen", part.head)
 			for _, c := range part.claims {
 				row("%s\t%s\t%s", c.text, c.verdict(), c.seen)
 			}
 		})
 	}
-	return out.err
+	return out.Err()
 }
 
-func (r *result) printSpeed(out *printer) {
+func (r *result) printSpeed(out *report.Printer) {
 	if len(r.paces) == 0 {
 		return
 	}
-	out.printf("\none core, links given as dense ids (Fig. 10)\n")
-	out.table(func(row func(string, ...any)) {
+	out.Printf("\none core, links given as dense ids (Fig. 10)\n")
+	out.Table(func(row func(string, ...any)) {
 		row("strategy\tpages/s\tscoring alone\tbytes/page, heap")
 		for _, p := range r.paces {
 			row("%s\t%.3g\t%.3g\t%.1f", p.name, p.pages, p.scoring, p.bytes)
@@ -73,15 +74,6 @@ func known(format string, v float64) string {
 		return "-"
 	}
 	return fmt.Sprintf(format, v)
-}
-
-// table prints rows of cells that are separated by tabs.
-func (p *printer) table(rows func(row func(format string, args ...any))) {
-	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
-	rows(func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) })
-	if err := t.Flush(); p.err == nil {
-		p.err = err
-	}
 }
 
 // save writes figures and numbers into a folder.

@@ -5,11 +5,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 // figures returns the paper's Figures 4 to 9 and the curves at equal cost, by file name.
-func (r *result) figures() map[string]plot {
-	all := map[string]plot{
+func (r *result) figures() map[string]report.Plot {
+	all := map[string]report.Plot{
 		"fig4-intervals": r.intervals(),
 		"fig6-coverage": r.byInterval("Version coverage by true mean interval (Fig. 6)", "coverage",
 			(*sums).macro),
@@ -19,19 +21,19 @@ func (r *result) figures() map[string]plot {
 		"curve-micro": r.curvePlot("Versions caught at equal cost", (*sums).micro),
 		"curve-macro": r.curvePlot("Mean coverage of a page at equal cost", (*sums).macro),
 	}
-	five := plot{title: "Coverage and efficiency (Fig. 5)", xName: "coverage", yName: "efficiency"}
-	nine := plot{title: "Coverage month by month (Fig. 9)", xName: "month", yName: "coverage"}
+	five := report.Plot{Title: "Coverage and efficiency (Fig. 5)", XName: "coverage", YName: "efficiency"}
+	nine := report.Plot{Title: "Coverage month by month (Fig. 9)", XName: "month", YName: "coverage"}
 	for i, name := range r.names {
 		s := &r.scores[i]
-		five.lines = append(five.lines, line{
-			name: name, x: []float64{s.macro()}, y: []float64{s.useful()}, points: true, bold: own(name),
+		five.Lines = append(five.Lines, report.Line{
+			Name: name, X: []float64{s.macro()}, Y: []float64{s.useful()}, Points: true, Bold: own(name),
 		})
-		l := line{name: name, bold: own(name)}
+		l := report.Line{Name: name, Bold: own(name)}
 		for m := range months {
-			l.x = append(l.x, float64(m+1))
-			l.y = append(l.y, float64(s.months[m])/float64(s.versionM[m]))
+			l.X = append(l.X, float64(m+1))
+			l.Y = append(l.Y, float64(s.months[m])/float64(s.versionM[m]))
 		}
-		nine.lines = append(nine.lines, l)
+		nine.Lines = append(nine.Lines, l)
 	}
 	all["fig5-policies"], all["fig9-months"] = five, nine
 	return all
@@ -41,7 +43,7 @@ func (r *result) figures() map[string]plot {
 func own(name string) bool { return name == "Bayes" }
 
 // intervals is the histogram of the gaps between versions and of the pages' mean ones.
-func (r *result) intervals() plot {
+func (r *result) intervals() report.Plot {
 	gaps, means := make([]float64, year+1), make([]float64, year+1)
 	for i := range r.pages {
 		p := &r.pages[i]
@@ -56,49 +58,49 @@ func (r *result) intervals() plot {
 	for d := range days {
 		days[d] = float64(d)
 	}
-	return plot{
-		title: "Change intervals (Fig. 4)", xName: "days", yName: "count", logX: true, logY: true,
-		lines: []line{{name: "each version", x: days, y: gaps}, {name: "per page", x: days, y: means}},
+	return report.Plot{
+		Title: "Change intervals (Fig. 4)", XName: "days", YName: "count", LogX: true, LogY: true,
+		Lines: []report.Line{{Name: "each version", X: days, Y: gaps}, {Name: "per page", X: days, Y: means}},
 	}
 }
 
-func (r *result) byInterval(title, name string, of func(*sums) float64) plot {
-	p := plot{title: title, xName: "true mean interval, days", yName: name, logX: true}
+func (r *result) byInterval(title, name string, of func(*sums) float64) report.Plot {
+	p := report.Plot{Title: title, XName: "true mean interval, days", YName: name, LogX: true}
 	for i, policy := range r.names {
-		l := line{name: policy, bold: own(policy)}
+		l := report.Line{Name: policy, Bold: own(policy)}
 		for b := range bins {
 			if s := &r.scores[i].bins[b]; s.pages > 0 {
-				l.x, l.y = append(l.x, binDays(b)), append(l.y, of(s))
+				l.X, l.Y = append(l.X, binDays(b)), append(l.Y, of(s))
 			}
 		}
-		p.lines = append(p.lines, l)
+		p.Lines = append(p.Lines, l)
 	}
 	return p
 }
 
-func (r *result) missed() plot {
+func (r *result) missed() report.Plot {
 	p := r.byInterval("Versions missed by true mean interval (Fig. 8)", "versions",
 		func(s *sums) float64 { return float64(s.versions - s.captured) })
-	p.logY = true
-	all := line{name: "all versions"}
+	p.LogY = true
+	all := report.Line{Name: "all versions"}
 	for b := range bins {
 		if s := &r.scores[0].bins[b]; s.pages > 0 {
-			all.x, all.y = append(all.x, binDays(b)), append(all.y, float64(s.versions))
+			all.X, all.Y = append(all.X, binDays(b)), append(all.Y, float64(s.versions))
 		}
 	}
-	p.lines = append(p.lines, all)
+	p.Lines = append(p.Lines, all)
 	return p
 }
 
-func (r *result) curvePlot(title string, of func(*sums) float64) plot {
-	p := plot{title: title, xName: "visits per page and year", yName: "coverage", logX: true}
+func (r *result) curvePlot(title string, of func(*sums) float64) report.Plot {
+	p := report.Plot{Title: title, XName: "visits per page and year", YName: "coverage", LogX: true}
 	for _, c := range r.curves {
-		l := line{name: c.name, bold: own(c.name)}
+		l := report.Line{Name: c.name, Bold: own(c.name)}
 		for i := range c.points {
-			l.x = append(l.x, c.points[i].perPage())
-			l.y = append(l.y, of(&c.points[i].sums))
+			l.X = append(l.X, c.points[i].perPage())
+			l.Y = append(l.Y, of(&c.points[i].sums))
 		}
-		p.lines = append(p.lines, l)
+		p.Lines = append(p.Lines, l)
 	}
 	return p
 }
@@ -109,7 +111,7 @@ func (r *result) save(dir string) error {
 		return err
 	}
 	for name, p := range r.figures() {
-		if err := writeFile(filepath.Join(dir, name+".svg"), p.writeTo); err != nil {
+		if err := writeFile(filepath.Join(dir, name+".svg"), p.Draw); err != nil {
 			return err
 		}
 	}

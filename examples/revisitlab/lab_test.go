@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/revisit"
@@ -316,56 +316,10 @@ func TestClaimsAreJudged(t *testing.T) {
 	}
 }
 
-// well checks that a plot is an XML document with one line for each series.
-func well(t *testing.T, name string, p plot) {
-	t.Helper()
-	var out bytes.Buffer
-	require.NoError(t, p.writeTo(&out), name)
-	require.NotContains(t, out.String(), "NaN", name)
-	require.NotContains(t, out.String(), "Inf", name)
-	shapes := 0
-	for d := xml.NewDecoder(&out); ; {
-		token, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		require.NoError(t, err, name)
-		e, ok := token.(xml.StartElement)
-		if ok && (e.Name.Local == "polyline" || e.Name.Local == "circle") {
-			shapes++
-		}
-	}
-	require.GreaterOrEqual(t, shapes, len(p.lines), name)
-}
-
-func TestPlotsAreSound(t *testing.T) {
-	well(t, "empty", plot{title: "a < b & c"})
-	one := line{name: "x", x: []float64{1}, y: []float64{1}, points: true}
-	well(t, "one point", plot{lines: []line{one}})
-	well(t, "holes", plot{logX: true, logY: true, lines: []line{
-		{name: "x", x: []float64{0, 1, math.NaN(), 100}, y: []float64{1, 0, 2, math.Inf(1)}},
-		{name: "y", x: []float64{1, 10}, y: []float64{5, 50}},
-	}})
-}
-
-func TestTicksAreRound(t *testing.T) {
-	require.Equal(t, []float64{1, 2, 5, 10, 20, 50, 100}, axis{1, 100, true}.ticks())
-	want := []float64{0, .1, .2, .3, .4, .5, .6, .7, .8, .9}
-	require.InDeltaSlice(t, want, axis{0, .95, false}.ticks(), 1e-9)
-	require.InDeltaSlice(t, []float64{0, .2, .4, .6, .8, 1}, axis{0, 1, false}.ticks(), 1e-9)
-	require.InDeltaSlice(t, []float64{0, 5, 10, 15, 20, 25, 30}, axis{0, 30, false}.ticks(), 1e-9)
-}
-
+// TestSeriesAreToldApart holds that there are no more policies than a plot tells apart.
 func TestSeriesAreToldApart(t *testing.T) {
-	seen := map[pen]bool{}
-	for n := range 2 * len(colours) {
-		p := penOf(n, line{})
-		require.False(t, seen[p], "series %d looks like an earlier one", n)
-		seen[p] = true
-		require.Greater(t, penOf(n, line{bold: true}).width, p.width)
-	}
-	require.LessOrEqual(t, len(paperPolicies()), 2*len(colours))
-	require.LessOrEqual(t, len(families()), 2*len(colours))
+	require.LessOrEqual(t, len(paperPolicies()), report.Series)
+	require.LessOrEqual(t, len(families()), report.Series)
 }
 
 func TestRunWritesEverything(t *testing.T) {

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/revisit"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 func main() {
@@ -113,9 +115,9 @@ func run(args []string, out, errs io.Writer) error {
 	if len(all) == 0 {
 		return nil
 	}
-	p := &printer{w: out}
+	p := report.NewPrinter(out)
 	printSummaries(p, all)
-	return p.err
+	return p.Err()
 }
 
 // thin takes about so many pages, evenly.
@@ -160,10 +162,10 @@ func (s settings) experiment(
 		return err
 	}
 	if s.overload {
-		p := &printer{w: out}
+		p := report.NewPrinter(out)
 		r.printOverload(p, l)
-		if p.err != nil {
-			return p.err
+		if p.Err() != nil {
+			return p.Err()
 		}
 	}
 	if s.out == "" {

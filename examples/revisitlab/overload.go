@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/revisit"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 // An order is what a crowded server's visits are given to.
@@ -174,12 +176,12 @@ func (c *crowd) queue(o order, today float64) (queue []int) {
 
 // printOverload prints what the orders reach when servers admit three quarters and half of the
 // demand.
-func (r *result) printOverload(out *printer, l lab) {
+func (r *result) printOverload(out *report.Printer, l lab) {
 	all := orders(l.priceFor(r.pages))
 	for _, share := range []float64{0.75, 0.5} {
-		out.printf("\nservers admit %.0f %% of what MLE.mix(0.1-10) asks for\n", share*100)
+		out.Printf("\nservers admit %.0f %% of what MLE.mix(0.1-10) asks for\n", share*100)
 		scores, unused := l.overload(r.pages, share, all)
-		out.table(func(row func(string, ...any)) {
+		out.Table(func(row func(string, ...any)) {
 			row("order\tvisits\tall versions\tof first come\tcoverage\tunused")
 			for i, o := range all {
 				s := &scores[i]

@@ -7,7 +7,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"text/tabwriter"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 // A result is all that is known about one log.
@@ -25,35 +26,26 @@ func (r *result) print(w io.Writer) error {
 	for i := range r.pages {
 		versions += len(r.pages[i].changes)
 	}
-	out := &printer{w: w}
-	out.printf("\n# %s: %d pages and years, %.1f versions each\n\n", r.name, len(r.pages),
+	out := report.NewPrinter(w)
+	out.Printf("\n# %s: %d pages and years, %.1f versions each\n\n", r.name, len(r.pages),
 		float64(versions)/float64(len(r.pages)))
 	r.printPolicies(out)
 	if len(r.curves) > 0 {
 		r.printAllCurves(out)
 	}
 	r.printClaims(out)
-	return out.err
+	return out.Err()
 }
 
-func (r *result) printAllCurves(out *printer) {
+func (r *result) printAllCurves(out *report.Printer) {
 	r.printCurves(out, "share of all versions caught, at equal visits (less that of "+
 		r.curves[ofMLE].name+")", (*sums).micro)
 	r.printCurves(out, "mean over pages of the share caught, at equal visits (less that of "+
 		r.curves[ofMLE].name+")", (*sums).macro)
 }
 
-// table prints rows of cells that are separated by tabs.
-func (p *printer) table(rows func(row func(format string, args ...any))) {
-	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
-	rows(func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) })
-	if err := t.Flush(); p.err == nil {
-		p.err = err
-	}
-}
-
-func (r *result) printPolicies(out *printer) {
-	out.table(func(row func(string, ...any)) {
+func (r *result) printPolicies(out *report.Printer) {
+	out.Table(func(row func(string, ...any)) {
 		row("policy\tvisits\tcoverage\t95 %%\tefficiency\tall versions\tversions/visit")
 		for i, name := range r.names {
 			s := &r.scores[i]
@@ -61,7 +53,7 @@ func (r *result) printPolicies(out *printer) {
 				s.useful(), s.micro(), float64(s.captured)/float64(max(s.visits, 1)))
 		}
 	})
-	out.printf("\n")
+	out.Printf("\n")
 }
 
 // costs are the visits per page at which curves are compared: those of the base's own points.
@@ -72,10 +64,10 @@ func (r *result) costs() (visits []float64) {
 	return visits
 }
 
-func (r *result) printCurves(out *printer, title string, of func(*sums) float64) {
+func (r *result) printCurves(out *report.Printer, title string, of func(*sums) float64) {
 	base, costs := r.curves[ofMLE], r.costs()
-	out.printf("%s\n", title)
-	out.table(func(row func(string, ...any)) {
+	out.Printf("%s\n", title)
+	out.Table(func(row func(string, ...any)) {
 		head := "visits"
 		for _, v := range costs {
 			head += fmt.Sprintf("\t%.1f", v)
@@ -96,7 +88,7 @@ func (r *result) printCurves(out *printer, title string, of func(*sums) float64)
 			row("%s", text)
 		}
 	})
-	out.printf("\n")
+	out.Printf("\n")
 }
 
 func cell(v, base float64) string {
@@ -114,7 +106,7 @@ func share(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-func (r *result) printClaims(out *printer) {
+func (r *result) printClaims(out *report.Printer) {
 	byName := map[string]*score{}
 	for i, name := range r.names {
 		byName[name] = &r.scores[i]
@@ -122,7 +114,7 @@ func (r *result) printClaims(out *printer) {
 	if slices.ContainsFunc(paperPolicies(), func(p strategy) bool { return byName[p.name] == nil }) {
 		return // claims compare policies, and some were left out
 	}
-	out.table(func(row func(string, ...any)) {
+	out.Table(func(row func(string, ...any)) {
 		row("the paper's claim\there\tseen")
 		for _, c := range claims(byName) {
 			if c.void {

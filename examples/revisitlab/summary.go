@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 // A summary is what one log says of Bayes, at the costs of MLE.mix with these alphas.
@@ -105,13 +107,13 @@ func (s *summary) closed() float64 {
 }
 
 // printSummaries prints what all logs say together.
-func printSummaries(out *printer, all []summary) {
-	out.printf("\n# Bayes less MLE.mix(0.1-10) at equal visits, at alpha")
+func printSummaries(out *report.Printer, all []summary) {
+	out.Printf("\n# Bayes less MLE.mix(0.1-10) at equal visits, at alpha")
 	for _, a := range summaryAlphas {
-		out.printf(" %v", a)
+		out.Printf(" %v", a)
 	}
-	out.printf("\n\n")
-	out.table(func(row func(string, ...any)) {
+	out.Printf("\n\n")
+	out.Table(func(row func(string, ...any)) {
 		row("log\tvisits\tof all versions, 95 %%\tmean over pages\tgap to the rate oracle closed")
 		for i := range all {
 			s := &all[i]
@@ -130,7 +132,7 @@ func printSummaries(out *printer, all []summary) {
 	})
 	mean, least, closed := overall(all)
 	if !math.IsNaN(mean) {
-		out.printf("over all logs and costs: mean %+.3f, least %+.3f, gap closed %s\n", mean, least,
+		out.Printf("over all logs and costs: mean %+.3f, least %+.3f, gap closed %s\n", mean, least,
 			share(closed))
 	}
 	printWon(out, all)
@@ -157,9 +159,9 @@ func overall(all []summary) (mean, least, closed float64) {
 }
 
 // printWon prints how often Bayes is ahead of each rival.
-func printWon(out *printer, all []summary) {
-	out.printf("\nBayes catches as much or more, of all costs above the lowest\n")
-	out.table(func(row func(string, ...any)) {
+func printWon(out *report.Printer, all []summary) {
+	out.Printf("\nBayes catches as much or more, of all costs above the lowest\n")
+	out.Table(func(row func(string, ...any)) {
 		head := "than"
 		for _, m := range matches {
 			head += "\t" + m.name

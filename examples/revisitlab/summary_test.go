@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 // curveOf makes a curve whose points caught so many versions of each page at so many visits to it.
@@ -129,14 +131,14 @@ func TestTheSummaryReadsTheCurves(t *testing.T) {
 	require.Equal(t, len(summaryAlphas)-1, won.of, "the lowest cost is left out")
 
 	var out bytes.Buffer
-	printSummaries(&printer{w: &out}, []summary{s})
+	printSummaries(report.NewPrinter(&out), []summary{s})
 	require.Contains(t, out.String(), "made")
 	require.Contains(t, out.String(), "over all logs and costs")
 	require.NotContains(t, out.String(), "NaN")
 
 	out.Reset()
 	nan := math.NaN()
-	printSummaries(&printer{w: &out}, []summary{{
+	printSummaries(report.NewPrinter(&out), []summary{{
 		name: "short", costs: []summaryCost{{visits: 9, lead: nan, margin: nan, mean: nan, oracle: nan}},
 	}})
 	require.Contains(t, out.String(), "short")

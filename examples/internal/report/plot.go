@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -7,19 +7,19 @@ import (
 	"math"
 )
 
-// A line is one series of a plot.
-type line struct {
-	name   string
-	x, y   []float64
-	points bool // draw points instead of a line
-	bold   bool // the one to look at
+// A Line is one series of a Plot.
+type Line struct {
+	Name   string
+	X, Y   []float64 // as many of both
+	Points bool      // draw points instead of a line
+	Bold   bool      // the one to look at
 }
 
-// A plot is a chart with two axes.
-type plot struct {
-	title, xName, yName string
-	logX, logY          bool
-	lines               []line
+// A Plot is a drawing with two axes. What has no place on a logarithmic axis is left out.
+type Plot struct {
+	Title, XName, YName string
+	LogX, LogY          bool
+	Lines               []Line
 }
 
 // The canvas.
@@ -35,6 +35,9 @@ const (
 var colours = []string{
 	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f3c8d",
 }
+
+// Series is how many lines of a Plot can be told apart.
+const Series = 16
 
 // An axis maps values to the canvas.
 type axis struct {
@@ -96,24 +99,19 @@ func (a axis) ticks() (values []float64) {
 	return values
 }
 
-// writeTo writes the plot as SVG.
-func (p plot) writeTo(w io.Writer) error {
-	out := &printer{w: w}
-	xs := axisOf(p.logX, func(yield func(float64)) { p.each(func(x, _ float64) { yield(x) }) })
-	ys := axisOf(p.logY, func(yield func(float64)) { p.each(func(_, y float64) { yield(y) }) })
+// Draw writes the plot as SVG.
+func (p Plot) Draw(w io.Writer) error {
+	out := NewPrinter(w)
+	xs := axisOf(p.LogX, func(yield func(float64)) { p.each(func(x, _ float64) { yield(x) }) })
+	ys := axisOf(p.LogY, func(yield func(float64)) { p.each(func(_, y float64) { yield(y) }) })
 	x := func(v float64) float64 { return plotLeft + xs.share(v)*(plotRight-plotLeft) }
 	y := func(v float64) float64 { return plotBottom - ys.share(v)*(plotBottom-plotTop) }
-	out.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" `+
-		`font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
-	out.printf(`<rect width="100%%" height="100%%" fill="white"/>` + "\n")
-	out.printf(`<g font-size="15" font-weight="bold">`)
-	out.text(plotLeft, plotTop-16, "start", p.title)
-	out.printf("</g>\n")
-	out.text((plotLeft+plotRight)/2, plotBottom+42, "middle", p.xName)
+	out.open(plotHeight, p.Title)
+	out.text((plotLeft+plotRight)/2, plotBottom+42, "middle", p.XName)
 	const middle = (plotTop + plotBottom) / 2
-	out.printf(`<g transform="rotate(-90 %g %g)">`, nameLeft, middle)
-	out.text(nameLeft, middle, "middle", p.yName)
-	out.printf("</g>\n")
+	out.Printf(`<g transform="rotate(-90 %g %g)">`, nameLeft, middle)
+	out.text(nameLeft, middle, "middle", p.YName)
+	out.Printf("</g>\n")
 	for _, v := range xs.ticks() {
 		out.rule(x(v), plotTop, x(v), plotBottom)
 		out.text(x(v), plotBottom+18, "middle", fmt.Sprintf("%.6g", v))
@@ -122,27 +120,27 @@ func (p plot) writeTo(w io.Writer) error {
 		out.rule(plotLeft, y(v), plotRight, y(v))
 		out.text(plotLeft-6, y(v)+4, "end", fmt.Sprintf("%.6g", v))
 	}
-	for i, l := range p.lines {
+	for i, l := range p.Lines {
 		p.draw(out, i, l, x, y)
 	}
-	out.printf("</svg>\n")
-	return out.err
+	out.Printf("</svg>\n")
+	return out.Err()
 }
 
 // each visits all points that can be drawn.
-func (p plot) each(visit func(x, y float64)) {
-	for _, l := range p.lines {
-		for i := range l.x {
-			if p.drawable(l.x[i], l.y[i]) {
-				visit(l.x[i], l.y[i])
+func (p Plot) each(visit func(x, y float64)) {
+	for _, l := range p.Lines {
+		for i := range l.X {
+			if p.drawable(l.X[i], l.Y[i]) {
+				visit(l.X[i], l.Y[i])
 			}
 		}
 	}
 }
 
-func (p plot) drawable(x, y float64) bool {
+func (p Plot) drawable(x, y float64) bool {
 	finite := !math.IsNaN(x+y) && !math.IsInf(x+y, 0)
-	return finite && !(p.logX && x <= 0) && !(p.logY && y <= 0)
+	return finite && !(p.LogX && x <= 0) && !(p.LogY && y <= 0)
 }
 
 // A pen is how one series looks.
@@ -153,65 +151,63 @@ type pen struct {
 
 // penOf returns the pen of the nth series. When the colours are used up, lines get dashes, and
 // points become rings.
-func penOf(n int, l line) pen {
+func penOf(n int, l Line) pen {
 	p := pen{colour: colours[n%len(colours)], width: 1.5}
 	p.fill = p.colour
 	if n >= len(colours) {
 		p.dash, p.fill = ` stroke-dasharray="5 3"`, "white"
 	}
-	if l.bold {
+	if l.Bold {
 		p.width = 3
 	}
 	return p
 }
 
-func (p plot) draw(out *printer, n int, l line, x, y func(float64) float64) {
+func (p Plot) draw(out *Printer, n int, l Line, x, y func(float64) float64) {
 	pen, path := penOf(n, l), ""
-	for i := range l.x {
-		if !p.drawable(l.x[i], l.y[i]) {
+	for i := range l.X {
+		if !p.drawable(l.X[i], l.Y[i]) {
 			continue
 		}
-		path += fmt.Sprintf("%.1f,%.1f ", x(l.x[i]), y(l.y[i]))
-		if l.points {
-			out.point(x(l.x[i]), y(l.y[i]), pen)
+		path += fmt.Sprintf("%.1f,%.1f ", x(l.X[i]), y(l.Y[i]))
+		if l.Points {
+			out.point(x(l.X[i]), y(l.Y[i]), pen)
 		}
 	}
-	if !l.points {
-		out.printf(`<polyline points="%s" fill="none" stroke="%s" stroke-width="%g"%s/>`+"\n",
+	if !l.Points {
+		out.Printf(`<polyline points="%s" fill="none" stroke="%s" stroke-width="%g"%s/>`+"\n",
 			path, pen.colour, pen.width, pen.dash)
 	}
 	at := plotTop + legendSpacing*float64(n)
-	if l.points {
+	if l.Points {
 		out.point(legendLeft+10, at, pen)
 	} else {
-		out.printf(`<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="%s" stroke-width="%g"%s/>`+"\n",
+		out.Printf(`<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="%s" stroke-width="%g"%s/>`+"\n",
 			legendLeft, at, legendLeft+20, at, pen.colour, pen.width, pen.dash)
 	}
-	out.text(legendLeft+26, at+4, "start", l.name)
+	out.text(legendLeft+26, at+4, "start", l.Name)
 }
 
-// A printer keeps the first error.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) printf(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
-	}
-}
-
-func (p *printer) text(x, y float64, anchor, text string) {
-	p.printf(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", x, y, anchor,
+func (p *Printer) text(x, y float64, anchor, text string) {
+	p.Printf(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", x, y, anchor,
 		html.EscapeString(text))
 }
 
-func (p *printer) point(x, y float64, pen pen) {
-	p.printf(`<circle cx="%.1f" cy="%.1f" r="%g" fill="%s" stroke="%s" stroke-width="2"/>`+"\n",
+// open begins a drawing.
+func (p *Printer) open(height float64, title string) {
+	p.Printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" `+
+		`font-family="sans-serif" font-size="12">`+"\n", plotWidth, height)
+	p.Printf(`<rect width="100%%" height="100%%" fill="white"/>` + "\n")
+	p.Printf(`<g font-size="15" font-weight="bold">`)
+	p.text(plotLeft, plotTop-16, "start", title)
+	p.Printf("</g>\n")
+}
+
+func (p *Printer) point(x, y float64, pen pen) {
+	p.Printf(`<circle cx="%.1f" cy="%.1f" r="%g" fill="%s" stroke="%s" stroke-width="2"/>`+"\n",
 		x, y, 3.5+pen.width/2, pen.fill, pen.colour)
 }
 
-func (p *printer) rule(x1, y1, x2, y2 float64) {
-	p.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#ddd"/>`+"\n", x1, y1, x2, y2)
+func (p *Printer) rule(x1, y1, x2, y2 float64) {
+	p.Printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#ddd"/>`+"\n", x1, y1, x2, y2)
 }
