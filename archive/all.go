@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -46,8 +47,10 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 	}
 }
 
-// OpenFile opens a WARC file of the archive for reading, as far as it holds whole captures now.
+// OpenFile opens a WARC file of the archive for reading, as far as it holds whole captures now. The
+// name is one of [Archive.Files] or that of a [Location].
 func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
+	name = strings.TrimSuffix(name, unfinished)
 	end, known := a.index.end(name)
 	if !known {
 		return nil, fmt.Errorf("archive: open %s: %w", name, os.ErrNotExist)

@@ -316,7 +316,10 @@ func readBare(b *testing.B, data []byte, bounds []Location, compression warc.Com
 // BenchmarkSnapshot reads all documents of a snapshot, and the same files from end to end, and the
 // documents one by one in the order of the index.
 func BenchmarkSnapshot(b *testing.B) {
-	const n = 5000
+	n := 5000
+	if testing.Short() {
+		n = 500
+	}
 	a := benchArchive(b, n, Options{Compression: warc.Zstd, MaxFile: 16 << 20})
 	size := a.Stats().Bytes
 	b.Run("what=snapshot", func(b *testing.B) {

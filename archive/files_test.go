@@ -355,3 +355,28 @@ func TestAppendAllocatesLittle(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, allocs, 5.0)
 }
+
+// TestFilesCanBeOpened holds that what Files names can be read, the file that grows too.
+func TestFilesCanBeOpened(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{MaxFile: 1 << 10})
+	for i := range 4 {
+		_, err := a.Append(page(fmt.Sprintf("http://a.test/%d", i), strings.Repeat(fmt.Sprint(i), 3000)))
+		require.NoError(t, err)
+	}
+	names, err := a.Files()
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(names[len(names)-1], unfinished), "one is being written: %q", names)
+	captures := 0
+	for _, name := range names {
+		f, err := a.OpenFile(name)
+		require.NoError(t, err)
+		data, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		found, err := readCaptures(data)
+		require.NoError(t, err)
+		captures += len(found)
+	}
+	require.Equal(t, 4, captures)
+	require.NoError(t, a.Close())
+}
