@@ -30,6 +30,7 @@ type config struct {
 	filter         stage.Filter
 	resources      bool
 	sitemaps       bool
+	byRank         bool // not in the order in which pages are found
 
 	pages       int64
 	hostPages   int
@@ -67,7 +68,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	var (
 		c                  config
 		scope, deny, hosts string
-		seedFile           string
+		seedFile, order    string
 		private            bool
 		include, exclude   patterns
 		fs                 = flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
@@ -82,6 +83,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	fs.Var(&include, "include", "follow only links that match this `regexp` (repeatable)")
 	fs.Var(&exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
 	fs.StringVar(&deny, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; + before one takes it out")
+	fs.StringVar(&order, "order", "found", "which page comes first: found, as they are found, or rank, by PageRank so far")
 	fs.IntVar(&c.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
 	fs.BoolVar(&c.resources, "resources", false, "fetch images, styles and scripts too")
 	fs.BoolVar(&c.sitemaps, "sitemaps", true, "read the sitemaps that robots.txt names, and follow what they list")
@@ -101,6 +103,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	c.filter.Include, c.filter.Exclude = include, exclude
 	steps := []func() error{
 		func() error { return c.readScope(scope) },
+		func() error { return c.readOrder(order) },
 		func() error { return c.readDeny(deny) },
 		func() error { return c.readHosts(hosts) },
 		func() error { return c.readSeeds(fs.Args(), seedFile, log) },
@@ -117,6 +120,14 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 func (c *config) readScope(scope string) (err error) {
 	c.reach, err = stage.ParseReach(scope)
 	return err
+}
+
+func (c *config) readOrder(order string) error {
+	c.byRank = order == "rank"
+	if order != "rank" && order != "found" {
+		return fmt.Errorf("unknown order %q: say found or rank", order)
+	}
+	return nil
 }
 
 func (c *config) readDeny(name string) error {

@@ -42,6 +42,7 @@ type crawler struct {
 	cfg      config
 	seen     *dedupe.Filter
 	robots   *stage.Robots
+	order    *stage.Order // nil if items are taken in the order in which they are found
 	ports    stage.Ports
 	resolver *stage.Resolver
 	queue    *scheduler.Scheduler[stage.Item]
@@ -75,6 +76,9 @@ func newCrawler(cfg config, web network) (*crawler, error) {
 		robots: stage.NewRobots(cfg.agent),
 		filter: cfg.filter,
 		tally:  newTally(),
+	}
+	if cfg.byRank {
+		c.order = stage.NewOrder()
 	}
 	politeness := scheduler.Options{
 		HostDelay: cfg.delay,
@@ -141,6 +145,7 @@ func (c *crawler) run(ctx context.Context) error {
 		c.filter.Scope.Add(seed)
 		c.admit(seed, stage.Item{})
 	}
+	c.advance()
 	seeding()
 	workers.Wait()
 	c.client.CloseIdle()
@@ -162,31 +167,50 @@ func (c *crawler) work(ctx, fetching context.Context) {
 		if err != nil {
 			return
 		}
-		lease.Done(c.visit(fetching, lease.Task()))
+		outcome := c.visit(fetching, lease.Task())
+		c.advance() // before the lease ends, lest nothing seems to be left
+		lease.Done(outcome)
 	}
 }
 
-// admit takes in one URL. Every URL that comes past the duplicate check ends with one fate.
-func (c *crawler) admit(raw string, it stage.Item) {
+// admit takes in one URL. Every URL that comes past the duplicate check ends with one fate. It
+// returns the canonical form, or "" if the URL is none that is crawled.
+func (c *crawler) admit(raw string, it stage.Item) (canonical string) {
 	var err error
 	if it.URL, err = dedupe.Canonical(raw); err != nil {
 		c.tally.skip(urlfilter.Malformed(err))
-		return
+		return ""
 	}
 	if why := c.filter.Check(it); why != "" {
 		c.tally.skip(why)
-		return
+		return ""
 	}
 	if !c.seen.Add(it.URL) {
 		c.tally.skip(stage.Duplicate)
-		return
+		return it.URL
 	}
 	it.URL = strings.Clone(it.URL) // the links of a page are parts of one text
 	if fate := c.tally.open(dedupe.Host(it.URL), c.cfg.hostPages, c.cfg.queue); fate != "" {
 		c.end(it, fate, "")
-		return
+		return it.URL
 	}
-	c.route(it)
+	if c.order != nil {
+		c.order.Add(it)
+	} else {
+		c.route(it)
+	}
+	return it.URL
+}
+
+// advance routes what is next by its rank, as far as there is room for it.
+func (c *crawler) advance() {
+	for c.order != nil {
+		it, ok := c.order.Next()
+		if !ok {
+			return
+		}
+		c.route(it)
+	}
 }
 
 // route sends an item on by what its server's robots.txt says.
@@ -279,21 +303,38 @@ func (c *crawler) visitPage(ctx context.Context, it stage.Item) scheduler.Outcom
 	case fate.Page() && it.Sitemap != nil:
 		fate, why = c.list(it, resp)
 	case fate.Page():
-		stage.Extract(resp, c.cfg.agent, c.cfg.resources, func(url string, why stage.Reason) {
-			c.follow(stage.Item{URL: url, Depth: it.Depth + 1}, why)
-		})
+		c.extract(it, resp)
 	}
 	c.end(it, fate, why)
 	return outcome(resp)
 }
 
+// extract admits what a page links to.
+func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
+	var links []string
+	stage.Extract(resp, c.cfg.agent, c.cfg.resources, func(url string, why stage.Reason) {
+		to := c.follow(stage.Item{URL: url, Depth: it.Depth + 1}, why)
+		if c.order != nil && to != "" {
+			links = append(links, to)
+		}
+	})
+	c.rank(it.URL, links...)
+}
+
+// rank tells the order of items, if it asks, where a page leads.
+func (c *crawler) rank(url string, links ...string) {
+	if c.order != nil {
+		c.order.Fetched(url, links)
+	}
+}
+
 // follow admits what a link leads to, unless there is a reason not to.
-func (c *crawler) follow(it stage.Item, why stage.Reason) {
+func (c *crawler) follow(it stage.Item, why stage.Reason) (canonical string) {
 	if why != "" {
 		c.tally.skip(why)
-		return
+		return ""
 	}
-	c.admit(it.URL, it)
+	return c.admit(it.URL, it)
 }
 
 // list admits what a sitemap lists and returns what became of the sitemap.
@@ -340,8 +381,9 @@ func (c *crawler) redirect(it stage.Item, location string) {
 	if url, err := dedupe.Canonical(location); err == nil && it.Seeded() {
 		c.filter.Scope.Add(url)
 	}
+	from := it.URL
 	it.Hops++
-	c.admit(location, it)
+	c.rank(from, c.admit(location, it))
 }
 
 // visitRobots fetches a robots.txt and lets go the items that wait for it.
@@ -406,6 +448,9 @@ func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
 // end gives an item its fate, in the counts and in the ledger.
 func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	c.tally.end(fate)
+	if c.order != nil {
+		c.order.Done(it.URL)
+	}
 	if err := c.ledger.write(it.URL, fate, why); err != nil {
 		c.stop(err)
 	}

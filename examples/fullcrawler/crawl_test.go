@@ -331,6 +331,24 @@ func TestASecondCrawlNeedNotAskForNames(t *testing.T) {
 	require.Zero(t, crawlWeb(t, web, cfg).resolver.Asked())
 }
 
+// TestOrderByRankFetchesTheSame holds that the order changes nothing but the order, whatever the
+// hosts are like.
+func TestOrderByRankFetchesTheSame(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 5, Hosts: 10, Pages: 12, Traits: func(host int) vweb.Traits {
+		return vweb.Traits{Redirects: 0.2, Sitemap: vweb.Sitemap{Orphans: host % 3}, Refuse: host == 7}
+	}})
+	cfg := testConfig(t, web)
+	cfg.delay, cfg.sitemaps = time.Millisecond, true
+	found := crawlWeb(t, web, cfg).tally.sum().fates
+	cfg.out, cfg.byRank = t.TempDir(), true
+	c := crawlWeb(t, web, cfg)
+	require.Equal(t, found, c.tally.sum().fates)
+	require.Greater(t, found[stage.Fetched], int64(90))
+	_, left := c.order.Next()
+	require.False(t, left)
+}
+
 // TestASecondCrawlKnowsTheRules holds that what is known of robots.txt is kept: what it forbids, and
 // where the sitemaps are.
 func TestASecondCrawlKnowsTheRules(t *testing.T) {
