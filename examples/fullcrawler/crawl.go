@@ -469,38 +469,3 @@ func (c *crawler) keep(resp *fetch.Response) error {
 	c.tally.kept(resp.Addr.Addr(), len(resp.Raw))
 	return nil
 }
-
-// maxRetryAfter is how long a server is believed that sends the crawler away.
-const maxRetryAfter = 24 * time.Hour
-
-// outcome counts the delays from the first byte of the answer: by then the server has seen the
-// request, so that no two requests can arrive closer than the delay.
-func outcome(resp *fetch.Response) scheduler.Outcome {
-	t := resp.Timing
-	o := scheduler.Outcome{Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest), Status: resp.Status}
-	if resp.RetryAfter > 0 {
-		o.RetryAfter = t.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
-	}
-	return o
-}
-
-// spareEvery is how often a closed port is not held against its host.
-const spareEvery = 30 * time.Second
-
-// failure counts them from now, unless nothing was sent. A server in trouble is left alone for
-// longer from failure to failure. A port where nobody listens is no server: it says nothing about
-// the pages of another port, and neither success nor failure would be right. So the visit did not
-// take place, but not so often that it were a scan.
-func (c *crawler) failure(url string, err error) scheduler.Outcome {
-	for _, unsent := range []fetch.Kind{fetch.Blocked, fetch.BadURL, fetch.Resolve} {
-		if errors.Is(err, unsent) {
-			return scheduler.Outcome{Skipped: true}
-		}
-	}
-	now := time.Now()
-	closed := errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout)
-	if closed && c.ports.Refused(url, now, spareEvery) {
-		return scheduler.Outcome{Skipped: true}
-	}
-	return scheduler.Outcome{Start: now, Failed: !errors.Is(err, fetch.Canceled)}
-}
