@@ -24,7 +24,7 @@ var ErrNegative = errors.New("hostcache: host has no value")
 type Options struct {
 	// MaxBytes bounds the memory of the entries, without what their values point to. Some entries
 	// are evicted for each new one when it is reached. What lies between the blocks of memory
-	// comes on top, about a twentieth. 0 means DefaultMaxBytes, negative means that nothing is
+	// comes on top, mostly less than a fifth. 0 means DefaultMaxBytes, negative means that nothing is
 	// evicted.
 	MaxBytes int
 

@@ -67,12 +67,12 @@ func (t *tree) joinAround(n node, c byte) {
 }
 
 // join makes one leaf of the child that begins at c and the one before it, if they are small ones.
-func (t *tree) join(n node, c byte) (joined bool) {
+func (t *tree) join(n node, c byte) {
 	i := n.index(c)
 	into, from := n.slot(i-1), getRef(n.slot(i))
 	a, b := t.weigh(getRef(into), 0), t.weigh(from, 0)
 	if !a.plus(b).joinable() {
-		return false
+		return
 	}
 	switch {
 	case getRef(into) == 0:
@@ -81,7 +81,6 @@ func (t *tree) join(n node, c byte) (joined bool) {
 		t.move(into, from, nil)
 	}
 	n.shut(c)
-	return true
 }
 
 // collapse replaces a node that has one child left by what that has.
