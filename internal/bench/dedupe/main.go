@@ -18,6 +18,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/spinneret-go/spinneret/internal/bench/pages"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -171,7 +172,7 @@ func run(s subject, dir string, o options) (found uint64, err error) {
 	url := []byte(urlStart + "0000000000")
 	for i := range o.sightings {
 		if o.bounded && i%max(o.urls/10, 1) == 0 {
-			if err := errors.Join(st.unmap(), dropPages(dir)); err != nil {
+			if err := errors.Join(st.unmap(), pages.Drop(dir)); err != nil {
 				return 0, err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/spinneret-go/spinneret/internal/bench/pages"
 	"maps"
 	"os"
 	"path/filepath"
@@ -107,7 +108,7 @@ func runChild(c config) error {
 	r.Load = micros(time.Since(began), c.Records)
 	due := w.dues(c.Units)
 	debug.FreeOSMemory()
-	if err := dropPages(c.Dir); err != nil {
+	if err := pages.Drop(c.Dir); err != nil {
 		return err
 	}
 	if err := measure(&r, e, due); err != nil {
@@ -159,7 +160,7 @@ func measure(r *result, e engine, due [][]int32) error {
 		r.Visits += n
 		r.Trace = append(r.Trace, micros(took, cmp.Or(n, 1)))
 		if !r.Config.Grouped && r.Config.Memory > 0 {
-			if err := dropPages(r.Config.Dir); err != nil {
+			if err := pages.Drop(r.Config.Dir); err != nil {
 				return err
 			}
 		}

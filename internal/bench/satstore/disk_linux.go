@@ -15,21 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropPages takes the clean pages of the files in a directory out of the page cache.
-func dropPages(dir string) error {
-	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return nil // it may have been removed meanwhile
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return nil
-		}
-		defer f.Close()
-		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
-	})
-}
-
 // diskUse returns the room that a directory takes.
 func diskUse(dir string) (n int64, err error) {
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
