@@ -17,7 +17,8 @@ import (
 )
 
 // get fetches the same page over kept-alive connections. The floors are net/http with a loop that
-// reads the body, and a socket of which the answer is read without being understood.
+// reads the body, and a socket of which the answer is read without being understood; the peers are
+// what others crawl with.
 func get(rounds, pages, conns, size int) error {
 	addr, stop, err := startServer(size)
 	if err != nil {
@@ -27,8 +28,12 @@ func get(rounds, pages, conns, size int) error {
 	engines := []struct {
 		name string
 		make func(addr string, conns, size int) (getter, error)
-	}{{"net/http", bareHTTP}, {"fetch", ours}, {"raw TCP", rawTCP}}
-	r := results{columns: []string{"CPU ms/page", "pages/s"}, yardstick: "net/http"}
+	}{
+		{"net/http", bareHTTP}, {"fetch", ours}, {"raw TCP", rawTCP},
+		{"colly", bareColly}, {"resty", restyClient}, {"fasthttp", fastHTTP},
+		{"fetch and Links", withLinks}, {"colly and OnHTML", collyWithLinks},
+	}
+	r := results{columns: []string{"CPU s/1,000 pages", "pages/s"}, yardstick: "net/http"}
 	for round := range rounds + 1 {
 		for _, e := range engines {
 			g, err := e.make(addr, conns, size)
@@ -40,7 +45,7 @@ func get(rounds, pages, conns, size int) error {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
 			if round > 0 { // the first one is for warming up
-				r.add(e.name, cpu.Seconds()*1000/float64(pages), float64(pages)/took.Seconds())
+				r.add(e.name, cpu.Seconds()/float64(pages)*1000, float64(pages)/took.Seconds())
 			}
 		}
 	}
@@ -93,7 +98,7 @@ func cpuTime() time.Duration {
 }
 
 func ours(addr string, conns, size int) (getter, error) {
-	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback, MaxIdlePerHost: conns, MaxIdle: conns})
+	client, err := ourClient(conns)
 	if err != nil {
 		return getter{}, err
 	}
@@ -109,9 +114,14 @@ func ours(addr string, conns, size int) (getter, error) {
 	return getter{func() (func() error, error) { return get, nil }, client.CloseIdle}, nil
 }
 
+func ourClient(conns int) (*fetch.Client, error) {
+	return fetch.New(fetch.Options{Reach: fetch.Loopback, MaxIdlePerHost: conns, MaxIdle: conns})
+}
+
+// whole says whether all bytes of the page were seen, or all of its links.
 func whole(got, want int) error {
 	if got != want {
-		return fmt.Errorf("%d of %d bytes", got, want)
+		return fmt.Errorf("saw %d of %d", got, want)
 	}
 	return nil
 }

@@ -15,6 +15,13 @@ import (
 // halfPath is a page of which only half is sent; then the connection rests until the client goes.
 const halfPath = "/half"
 
+// paragraph is what the pages are made of: a link for every 320 bytes.
+var paragraph = `<p class="x y">` + strings.Repeat("some twenty bytes.. ", 13) +
+	`<a href="/some/page.html?id=1">text</a></p>` + "\n\n"
+
+// linksOf returns how many links a page of that size has.
+func linksOf(size int) int { return size / len(paragraph) }
+
 // serve says its address on the standard output and answers until the standard input ends. It looks
 // at no more of a request than it must, since it shares the machine with what is measured.
 func serve(size int) error {
@@ -22,7 +29,8 @@ func serve(size int) error {
 	if err != nil {
 		return err
 	}
-	page := strings.Repeat("some twenty bytes..\n", size/20+1)[:size]
+	page := strings.Repeat(paragraph, size/len(paragraph)) +
+		strings.Repeat(" ", size%len(paragraph))
 	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: " +
 		strconv.Itoa(size) + "\r\n\r\n" + page)
 	go func() {

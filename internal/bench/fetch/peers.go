@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-resty/resty/v2"
+	"github.com/gocolly/colly/v2"
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/valyala/fasthttp"
+)
+
+// withLinks gets a page and looks at each of its links, as a crawler does.
+func withLinks(addr string, conns, size int) (getter, error) {
+	client, err := ourClient(conns)
+	if err != nil {
+		return getter{}, err
+	}
+	url := "http://" + addr + "/page.html"
+	get := func() error {
+		resp, err := client.Get(context.Background(), url, fetch.Validators{})
+		if err != nil {
+			return err
+		}
+		defer client.Release(resp)
+		links := 0
+		for range fetch.Links(resp.Body, url) {
+			links++
+		}
+		return whole(links, linksOf(size))
+	}
+	return getter{func() (func() error, error) { return get, nil }, client.CloseIdle}, nil
+}
+
+// collector is colly as its documentation shows it, on a transport that keeps as many connections
+// as the others' do. Its workers take turns at one collector.
+func collector(conns int) (*colly.Collector, *http.Transport) {
+	transport := &http.Transport{MaxIdleConnsPerHost: conns, MaxIdleConns: conns}
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	c.WithTransport(transport)
+	return c, transport
+}
+
+// bytesKey is where the callbacks leave what they saw of a page.
+const bytesKey, linksKey = "bytes", "links"
+
+func bareColly(addr string, conns, size int) (getter, error) {
+	c, transport := collector(conns)
+	c.OnResponse(func(r *colly.Response) { r.Ctx.Put(bytesKey, len(r.Body)) })
+	return visits(c, transport, addr, bytesKey, size), nil
+}
+
+func collyWithLinks(addr string, conns, size int) (getter, error) {
+	c, transport := collector(conns)
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+		links, _ := e.Request.Ctx.GetAny(linksKey).(int)
+		if e.Request.AbsoluteURL(e.Attr("href")) != "" {
+			links++
+		}
+		e.Request.Ctx.Put(linksKey, links)
+	})
+	return visits(c, transport, addr, linksKey, linksOf(size)), nil
+}
+
+// visits lets the workers visit the page and compares what a callback left under the key.
+func visits(
+	c *colly.Collector, transport *http.Transport, addr, key string, want int,
+) getter {
+	url := "http://" + addr + "/page.html"
+	get := func() error {
+		ctx := colly.NewContext()
+		if err := c.Request(http.MethodGet, url, nil, ctx, nil); err != nil {
+			return err
+		}
+		got, _ := ctx.GetAny(key).(int)
+		return whole(got, want)
+	}
+	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}
+}
+
+func restyClient(addr string, conns, size int) (getter, error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: conns, MaxIdleConns: conns}
+	client := resty.New().SetTransport(transport)
+	url := "http://" + addr + "/page.html"
+	get := func() error {
+		resp, err := client.R().Get(url)
+		if err != nil {
+			return err
+		}
+		return whole(len(resp.Body()), size)
+	}
+	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}, nil
+}
+
+// fastHTTP is a client of its own, not on net/http: HTTP/1.1 alone, no guards, no decoding.
+func fastHTTP(addr string, conns, size int) (getter, error) {
+	client := &fasthttp.HostClient{
+		Addr: addr, MaxConns: conns,
+		Dial: func(addr string) (net.Conn, error) { return net.DialTimeout("tcp", addr, time.Second) },
+	}
+	url := "http://" + addr + "/page.html"
+	get := func() error {
+		req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+		defer fasthttp.ReleaseRequest(req)
+		defer fasthttp.ReleaseResponse(resp)
+		req.SetRequestURI(url)
+		if err := client.Do(req, resp); err != nil {
+			return err
+		}
+		if code := resp.StatusCode(); code != http.StatusOK {
+			return fmt.Errorf("status %d", code)
+		}
+		return whole(len(resp.Body()), size)
+	}
+	return getter{func() (func() error, error) { return get, nil }, client.CloseIdleConnections}, nil
+}
