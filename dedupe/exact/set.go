@@ -79,6 +79,7 @@ type Set struct {
 // Stats counts what a [Set] did since it was opened.
 type Stats struct {
 	URLs     uint64 // known, on disk; also since before it was opened
+	Trimmed  uint64 // number of the first entry that is not trimmed
 	Waiting  int    // sightings that the next merge decides about
 	Added    int64  // calls of Add
 	Recent   int64  // of Added, those that the list of the latest caught
@@ -380,6 +381,7 @@ func (s *Set) Stats() Stats {
 	stats := s.stats
 	stats.Waiting = len(s.waiting)
 	stats.Runs = len(s.runs)
+	stats.Trimmed = s.disked.trimmed
 	for _, r := range s.runs {
 		stats.URLs += uint64(r.count)
 		stats.DiskSize += r.fileSize()

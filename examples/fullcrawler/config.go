@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe"
@@ -32,9 +31,18 @@ type config struct {
 	sitemaps       bool
 	byRank         bool // not in the order in which pages are found
 
+	policy  policy  // nil is Bayes as it is by default
+	pace    float64 // of the pages' clock; 0 counts as 1
+	forever bool
+	fresh   bool // forget the pages of earlier crawls
+
 	pages       int64
+	bytes       int64
+	duration    time.Duration
+	minFree     int64
+	memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
 	hostPages   int
-	queue       int64
+	queue       int // pages in hand
 	concurrency int
 	timeout     time.Duration
 	maxBody     int64
@@ -57,8 +65,11 @@ const usage = `fullcrawler crawls websites politely and keeps what it gets as WA
 
 Robots.txt is obeyed, and the sitemaps that it names are read. A host is visited by one request at a
 time, and the pause between two requests to a host or an address is the longest of -delay, the site's
-Crawl-delay, and five times what the last answer took. Ctrl-C ends the crawl; what was fetched is in
-the archive.
+Crawl-delay, and five times what the last answer took.
+
+Whatever ends the crawl, Ctrl-C, a limit, a full disk or a power failure, the same command goes on
+from there. Pages are visited again when it is likely enough that they have changed: in a later run,
+or, with -forever, in the same one.
 
 Flags:
 `
@@ -69,7 +80,10 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 		c                  config
 		scope, deny, hosts string
 		seedFile, order    string
+		configFile         string
 		private            bool
+		revisiting         revisiting
+		sizes              sizes
 		include, exclude   patterns
 		fs                 = flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
 	)
@@ -87,23 +101,38 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	fs.IntVar(&c.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
 	fs.BoolVar(&c.resources, "resources", false, "fetch images, styles and scripts too")
 	fs.BoolVar(&c.sitemaps, "sitemaps", true, "read the sitemaps that robots.txt names, and follow what they list")
+	fs.BoolVar(&c.forever, "forever", false, "go on when nothing is due, and wait for what will be")
+	fs.BoolVar(&c.fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
+	revisiting.flags(fs)
+	fs.Float64Var(&c.pace, "pace", 1, "how much `faster` than real time pages come due, to watch months in minutes")
 	fs.Int64Var(&c.pages, "pages", 0, "stop after this many pages; 0: no limit")
+	fs.Var(&sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
+	fs.DurationVar(&c.duration, "time", 0, "stop after this time; 0: no limit")
+	fs.Var(&sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
+	fs.Var(&sizes.memory, "memory", "most `bytes` of memory, roughly; a quarter is for buffers of the pages")
 	fs.IntVar(&c.hostPages, "host-pages", 10_000, "most URLs of one host; 0: no limit")
-	fs.Int64Var(&c.queue, "queue", 1_000_000, "most URLs waiting at one time")
+	fs.IntVar(&c.queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
 	fs.IntVar(&c.concurrency, "concurrency", 64, "requests under way at one time, each to another host")
 	fs.DurationVar(&c.timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
 	fs.Int64Var(&c.maxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
 	fs.BoolVar(&private, "private", false, "allow private and loopback addresses")
 	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
+	fs.StringVar(&configFile, "config", "", "`file` of flags, one a line: a name, a space and a value")
 	fs.StringVar(&seedFile, "seeds", "", "`file` of seed URLs, one a line")
+	sizes.minFree, sizes.memory = 1<<30, 512<<20
 	if err := fs.Parse(args); err != nil {
 		return c, err
 	}
+	if err := readFile(configFile, func(f io.Reader) error { return readFlags(fs, f, configFile) }); err != nil {
+		return c, err
+	}
+	c.bytes, c.minFree, c.memory = int64(sizes.bytes), int64(sizes.minFree), int64(sizes.memory)
 
 	c.filter.Include, c.filter.Exclude = include, exclude
 	steps := []func() error{
 		func() error { return c.readScope(scope) },
 		func() error { return c.readOrder(order) },
+		func() (err error) { c.policy, err = revisiting.policy(); return err },
 		func() error { return c.readDeny(deny) },
 		func() error { return c.readHosts(hosts) },
 		func() error { return c.readSeeds(fs.Args(), seedFile, log) },
@@ -196,6 +225,10 @@ func (c *config) check(private bool) error {
 		return errors.New("none of the seeds is a URL")
 	case c.concurrency < 1:
 		return errors.New("-concurrency must be at least 1")
+	case c.queue < 1:
+		return errors.New("-queue must be at least 1")
+	case c.pace <= 0:
+		return errors.New("-pace must be positive")
 	case !local && c.contact == "":
 		return errors.New("-contact is missing: give a URL or an e-mail address where the owners of the " +
 			"sites can reach you (not needed when every seed is a loopback address)")
@@ -221,27 +254,4 @@ func (c *config) loopbackOnly() bool {
 		}
 	}
 	return len(c.seeds) > 0
-}
-
-// userAgent names the crawler and whom to ask about it.
-func (c *config) userAgent() string {
-	if c.contact == "" {
-		return ""
-	}
-	return c.agent + "/0.1 (+" + c.contact + ")"
-}
-
-// patterns is a flag that may be given more than once.
-type patterns []*regexp.Regexp
-
-// String is what the flag package shows as the default.
-func (p *patterns) String() string { return "" }
-
-// Set adds one pattern.
-func (p *patterns) Set(text string) error {
-	pattern, err := regexp.Compile(text)
-	if err == nil {
-		*p = append(*p, pattern)
-	}
-	return err
 }

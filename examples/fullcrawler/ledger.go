@@ -2,11 +2,10 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,21 +13,29 @@ import (
 )
 
 // ledgerName is the file, beside the archive, that says what became of each URL.
-const ledgerName = "fates.tsv"
+const ledgerName = "fates.jsonl"
 
 // maxUnwritten is how long a line may wait for others before it is written to the file. Whatever
 // kills the program, lines older than that are there; whatever kills the machine is another matter.
 const maxUnwritten = time.Second
 
-// A ledger has a line for each URL with a fate: time, fate, URL, and what else there is to say,
-// with tabs between them. A crawl in a directory that has a ledger goes on with it. Its methods are
-// safe for concurrent use.
+// A ledger has a line of JSON for each visit of a URL and for each one that was not made: see line.
+// A crawl in a directory that has a ledger goes on with it. Its methods are safe for concurrent use.
 type ledger struct {
 	mu     sync.Mutex
 	f      *os.File
 	buf    *bufio.Writer // keeps its first error for the calls that follow
 	timer  *time.Timer   // calls flush; nil until there is something to flush
 	timing bool          // the timer runs
+}
+
+// A line is what the ledger says of one visit.
+type line struct {
+	Time time.Time  `json:"time"`
+	URL  string     `json:"url"`
+	Fate stage.Fate `json:"fate"`
+	Why  string     `json:"why,omitempty"`
+	Next time.Time  `json:"next,omitzero"` // when it is due again, as the pages' clock shows it
 }
 
 func openLedger(dir string) (*ledger, error) {
@@ -57,10 +64,13 @@ func endLine(f *os.File) error {
 	return err
 }
 
-// unbroken keeps what servers say from beginning a line or a field of its own.
-var unbroken = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
-
-func (l *ledger) write(url string, fate stage.Fate, why string) error {
+func (l *ledger) write(url string, fate stage.Fate, why string, next time.Time) error {
+	text, err := json.Marshal(line{
+		Time: time.Now().UTC().Truncate(time.Millisecond), URL: url, Fate: fate, Why: why, Next: next,
+	})
+	if err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -70,8 +80,7 @@ func (l *ledger) write(url string, fate stage.Fate, why string) error {
 		l.timer.Reset(maxUnwritten)
 	}
 	l.timing = true
-	at := time.Now().UTC().Format(time.RFC3339)
-	_, err := fmt.Fprintf(l.buf, "%s\t%s\t%s\t%s\n", at, fate, url, unbroken.Replace(why))
+	_, err = l.buf.Write(append(text, '\n'))
 	return err
 }
 

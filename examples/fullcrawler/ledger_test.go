@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,17 +30,18 @@ func TestLinesReachTheFileInTime(t *testing.T) {
 		l, err := openLedger(dir)
 		require.NoError(t, err)
 		for n := range 3 { // also after a break
-			require.NoError(t, l.write("http://a.test/", stage.Fetched, ""))
+			require.NoError(t, l.write("http://a.test/", stage.Fetched, "", time.Time{}))
 			time.Sleep(maxUnwritten / 2)
-			require.NoError(t, l.write("http://b.test/", stage.Fetched, "a\tb\r\nc"))
+			require.NoError(t, l.write("http://b.test/", stage.Fetched, "a\tb\r\nc", time.Now().Add(time.Hour)))
 			require.Len(t, lines(t, dir), 2*n+1, "lines wait for others")
 			time.Sleep(maxUnwritten / 2)
 			synctest.Wait()
 			require.Len(t, lines(t, dir), 2*n+3)
 			time.Sleep(time.Hour)
 		}
-		require.Equal(t, "2000-01-01T00:00:00Z\tfetched\thttp://b.test/\ta b  c\n", lines(t, dir)[1])
-		require.NoError(t, l.write("http://c.test/", stage.Fetched, ""))
+		require.JSONEq(t, `{"time": "2000-01-01T00:00:00.5Z", "fate": "fetched", "url": "http://b.test/",
+			"why": "a\tb\r\nc", "next": "2000-01-01T01:00:00.5Z"}`, lines(t, dir)[1])
+		require.NoError(t, l.write("http://c.test/", stage.Fetched, "", time.Time{}))
 		require.NoError(t, l.close())
 		require.Len(t, lines(t, dir), 8)
 		time.Sleep(time.Hour) // nothing is left that could go off
@@ -87,7 +89,7 @@ func TestAKilledCrawlLeavesItsLedger(t *testing.T) {
 	<-ended
 	all := lines(t, dir)
 	for _, line := range all[:len(all)-1] {
-		require.Len(t, strings.Split(line, "\t"), 4, line)
+		require.True(t, json.Valid([]byte(line)), line)
 	}
 	require.Empty(t, all[len(all)-1], "the last line is whole")
 }

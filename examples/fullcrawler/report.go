@@ -57,8 +57,10 @@ func isTerminal(w io.Writer) bool {
 // progress is the state of the crawl in one line.
 func (c *crawler) progress() string {
 	s, queue := c.tally.sum(), c.queue.Stats()
-	return fmt.Sprintf("%s  %d pages  %s  %.1f pages/s  %d hosts  %d waiting (%d hosts for their delay)",
-		s.took.Round(time.Second), s.pages, size(s.bytes), s.rate(), s.hosts, s.waiting, queue.Waiting)
+	store, _ := c.pages.Stats()
+	return fmt.Sprintf("%s  %d pages  %s  %.1f pages/s  %d hosts  %d due (%d hosts wait for their delay)  %d known",
+		s.took.Round(time.Second), s.pages, size(s.bytes), s.rate(), c.hosts.count(), store.Due, queue.Waiting,
+		store.Records)
 }
 
 // rate returns the pages per second so far.
@@ -76,7 +78,7 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 	line("ended", "%s", reason(ended))
 	line("pages", "%d in %s, %.1f per second", s.pages, s.took.Round(time.Millisecond), s.rate())
 	line("bytes", "%s of bodies as sent", size(s.bytes))
-	line("hosts", "%d on %d addresses, %d robots.txt", s.hosts, s.addrs, s.robots)
+	line("hosts", "%d on %d addresses, %d robots.txt", c.hosts.count(), s.addrs, s.robots)
 	line("names", "%d looked up", c.resolver.Asked())
 	line("politeness", "%d waits, %s in all", queue.Waits, queue.Waited.Round(time.Millisecond))
 	files, err := c.store.Files()
@@ -86,13 +88,17 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 	line("archive", "%s", strings.Join(files, "\n"+strings.Repeat(" ", 22)))
 
 	line("fates", "%s", filepath.Join(c.cfg.out, ledgerName))
+	line("known", "%d pages, of which %d are due now", c.known.Records, c.known.Due)
 
-	fmt.Fprintf(w, "\nwhat became of %d URLs\n", total(s.fates))
+	fmt.Fprintf(w, "\nwhat became of %d visits\n", total(s.fates))
 	table(w, s.fates)
 	fmt.Fprintf(w, "\nlinks not followed\n")
+	if again := s.sights - c.known.Added; again > 0 {
+		s.skipped[stage.Duplicate] = again
+	}
 	table(w, s.skipped)
 
-	if errors.Is(ended, errStopped) || errors.Is(ended, errPageLimit) {
+	if paused(ended) {
 		return err
 	}
 	return errors.Join(ended, err)
@@ -102,9 +108,9 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 func reason(err error) string {
 	switch {
 	case err == nil:
-		return "nothing left to fetch"
-	case errors.Is(err, errStopped), errors.Is(err, errPageLimit):
-		return err.Error() + "; what was fetched is in the archive"
+		return "nothing left to fetch for now"
+	case paused(err):
+		return err.Error() + "; the same command goes on from here"
 	}
 	return "failed; what was fetched before is in the archive"
 }

@@ -13,11 +13,11 @@ type tally struct {
 	start time.Time
 
 	mu      sync.Mutex
-	opened  int64 // items admitted
+	sights  int64 // of links and seeds
+	opened  int64 // pages taken in hand
 	ended   int64 // of them, those with a fate
 	fates   map[stage.Fate]int64
-	skipped map[stage.Reason]int64 // links that were not admitted
-	byHost  map[string]int         // items admitted of each host
+	skipped map[stage.Reason]int64 // links that were not followed
 	addrs   map[netip.Addr]struct{}
 	files   int64 // robots.txt answers
 	bytes   int64 // of bodies, as sent
@@ -28,34 +28,32 @@ func newTally() *tally {
 		start:   time.Now(),
 		fates:   map[stage.Fate]int64{},
 		skipped: map[stage.Reason]int64{},
-		byHost:  map[string]int{},
 		addrs:   map[netip.Addr]struct{}{},
 	}
 }
 
-// skip counts a link that was not admitted.
+// skip counts a link that was not followed.
 func (t *tally) skip(why stage.Reason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.skipped[why]++
 }
 
-// open admits an item of a host. If there is no room for it, it returns the fate to end it with.
-func (t *tally) open(host string, perHost int, limit int64) stage.Fate {
+// sighted counts a link or a seed that passed the filters.
+func (t *tally) sighted() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sights++
+}
+
+// open counts a page that was taken in hand.
+func (t *tally) open() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opened++
-	switch {
-	case perHost > 0 && t.byHost[host] >= perHost:
-		return stage.HostFull
-	case t.opened-t.ended > limit:
-		return stage.QueueFull
-	}
-	t.byHost[host]++
-	return ""
 }
 
-// end gives an admitted item its fate.
+// end counts the fate of a page in hand.
 func (t *tally) end(fate stage.Fate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +82,8 @@ type summary struct {
 	fates          map[stage.Fate]int64
 	skipped        map[stage.Reason]int64
 	pages, waiting int64
-	hosts, addrs   int
+	addrs          int
+	sights         int64
 	robots, bytes  int64
 }
 
@@ -97,8 +96,8 @@ func (t *tally) sum() summary {
 		fates:   map[stage.Fate]int64{},
 		skipped: map[stage.Reason]int64{},
 		waiting: t.opened - t.ended,
-		hosts:   len(t.byHost),
 		addrs:   len(t.addrs),
+		sights:  t.sights,
 		robots:  t.files,
 		bytes:   t.bytes,
 	}

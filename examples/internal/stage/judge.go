@@ -14,6 +14,8 @@ func Judge(resp *fetch.Response, err error) Fate {
 		return judgeError(err)
 	}
 	switch {
+	case resp.NotModified():
+		return Unchanged
 	case resp.Location != "":
 		return Redirected
 	case resp.Status >= 500:

@@ -38,10 +38,16 @@ func NewOrder() *Order {
 	return o
 }
 
-// Add takes in an item with a URL that was not met before.
-func (o *Order) Add(it Item) {
+// MaxOrdered is how many pages an Order takes, so that its memory has a bound.
+const MaxOrdered = 2_000_000
+
+// Add takes in an item with a URL that was not met before. It returns false if there is no room.
+func (o *Order) Add(it Item) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if _, met := o.ids[it.URL]; met || len(o.pages) >= MaxOrdered {
+		return false
+	}
 	name := dedupe.Host(it.URL)
 	host, known := o.hosts[name]
 	if !known {
@@ -53,6 +59,7 @@ func (o *Order) Add(it Item) {
 	o.ids[it.URL] = id
 	o.pages = append(o.pages, orderedPage{item: it, host: host})
 	o.frontier.Discover(id)
+	return true
 }
 
 // Fetched says where the links of a page lead. Those to URLs that were never added do not count.

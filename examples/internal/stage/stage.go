@@ -5,13 +5,15 @@
 //	seeder (m)              Seeds
 //	URL format filter (f)   urlfilter.Format, in Filter
 //	explicit filter (g)     urlfilter.List, in Filter with Scope and patterns
-//	duplicate check (h)     dedupe.Filter
+//	duplicate check (h)     exact.Set, in Pages
 //	resolver (i)(j)         Resolver
 //	robots.txt (c)(k)       Robots
 //	scheduler (a)(b)        scheduler.Scheduler
 //	downloader (d)          fetch.Client, and Judge for what came of it
 //	HTML parser (e)         Extract, and List for sitemaps
 //	data store (l)          Capture
+//
+// and the long-term queue of Tamura and Kitsuregawa's incremental crawler: Pages.
 package stage
 
 import (
@@ -32,6 +34,9 @@ type Item struct {
 	// What the item stands for, if it is no page; nil if it is not that.
 	Robots  *robots.Request // a request for a robots.txt
 	Sitemap *Sitemap
+
+	// Visit is the page's, out of Pages; nil for what is not kept there, as a robots.txt.
+	Visit *Visit
 }
 
 // Seeded says whether the item is a seed, or what a seed redirects to.

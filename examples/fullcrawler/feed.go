@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// slotUnit is the time within which the order of pages does not matter.
+const slotUnit = time.Minute
+
+// openPages opens the pages and recalls what else was known, by one walk through them.
+func (c *crawler) openPages() (err error) {
+	if c.cfg.fresh {
+		if err := stage.ForgetPages(c.cfg.out); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(c.cfg.out, 0o777); err != nil {
+		return err
+	}
+	if c.clock, err = openClock(c.file(beganName), c.cfg.pace); err != nil {
+		return err
+	}
+	pace := max(c.cfg.pace, 1)
+	c.hosts = newHostBook(time.Duration(float64(c.cfg.delay) * pace))
+	c.pages, err = stage.OpenPages(c.cfg.out, stage.PagesOptions{
+		Memory: c.cfg.memory / 4,
+		Unit:   max(slotUnit, time.Duration(pace)*100*time.Millisecond).Truncate(time.Second),
+		Start:  c.clock.now(),
+	})
+	if err != nil {
+		return err
+	}
+	for page, err := range c.pages.All() {
+		if err != nil {
+			return err
+		}
+		if page.Item.Seeded() {
+			c.filter.Scope.Add(page.Item.URL)
+		}
+		if page.State != (stage.State{}) {
+			putOff := int64(0)
+			if !page.State.Visited() {
+				putOff = page.State.Due
+			}
+			c.hosts.recall(dedupe.Host(page.Item.URL), seconds(page.State.Booked), putOff)
+		}
+	}
+	return nil
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// wake wakes who waits for it, or who will look next.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// feed takes in hand what is due, as far as there is room, until nothing is left or ctx ends. Where
+// the crawl is to go on for ever, something is left.
+func (c *crawler) feed(ctx context.Context) {
+	for ctx.Err() == nil {
+		taken, err := c.takeDue(ctx)
+		if err == nil && taken == 0 {
+			var left bool
+			if left, err = c.await(ctx); err == nil && !left {
+				return
+			}
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				c.stop(err)
+			}
+			return
+		}
+	}
+}
+
+// takeDue takes in hand what is due now.
+func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
+	ready := c.ranking.ready()
+	defer func() { c.rankAll(ready) }()
+	for it, err := range c.pages.Due(ctx) {
+		if err != nil {
+			return taken, err
+		}
+		taken++
+		select {
+		case c.room <- struct{}{}:
+			c.take(it)
+		case <-ctx.Done():
+			return taken, ctx.Err()
+		}
+	}
+	return taken, nil
+}
+
+// await waits until something may be due. It returns false if nothing will be.
+func (c *crawler) await(ctx context.Context) (left bool, err error) {
+	if advanced, err := c.pages.Advance(c.clock.now()); advanced || err != nil {
+		return true, err
+	}
+	if len(c.room) == 0 {
+		found, err := c.settle()
+		if found > 0 || err != nil {
+			return true, err
+		}
+		if !c.cfg.forever && !c.hosts.pending(c.clock.now()) {
+			return false, nil
+		}
+	}
+	slot := time.NewTimer(max(c.clock.until(c.pages.NextSlot()), time.Millisecond))
+	defer slot.Stop()
+	select {
+	case <-c.settled:
+	case <-slot.C:
+	case <-ctx.Done():
+	}
+	return true, nil
+}
+
+// take begins with a page that is due.
+func (c *crawler) take(it stage.Item) {
+	host, state := dedupe.Host(it.URL), &it.Visit.State
+	if why := c.filter.Check(it); why != "" { // the lists may have changed since it was sighted
+		c.hosts.enter(host)
+		c.tally.open()
+		c.end(it, stage.Unwanted, string(why))
+		return
+	}
+	a := c.hosts.take(host, *state == stage.State{}, c.cfg.hostPages, c.clock.now())
+	if a.putOff > 0 {
+		state.Due = a.putOff
+		c.giveBack(it)
+		return
+	}
+	c.tally.open()
+	switch {
+	case a.full:
+		c.end(it, stage.HostFull, "")
+	case c.order != nil && !state.Visited() && c.order.Add(it):
+		c.advance()
+	default:
+		c.route(it)
+	}
+}
+
+// giveBack returns a page to the pages, and with it its room.
+func (c *crawler) giveBack(it stage.Item) {
+	c.pages.GiveBack(it.Visit)
+	<-c.room
+	wake(c.changed)
+}
+
+// end gives an item its fate, in the counts and in the ledger, and a time to come back.
+func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
+	c.tally.end(fate)
+	host := dedupe.Host(it.URL)
+	if c.order != nil {
+		c.order.Done(it.URL)
+	}
+	c.hosts.leave(host)
+	next := time.Time{}
+	if fate != stage.Interrupted { // such a page is due as before when the crawl goes on
+		next = c.reschedule(it, host, fate)
+	}
+	if err := c.ledger.write(it.URL, fate, why, next); err != nil {
+		c.stop(err)
+	}
+	if next.IsZero() {
+		<-c.room
+		wake(c.changed)
+		return
+	}
+	c.giveBack(it)
+}
+
+// reschedule says when the page is due again, by what became of it.
+func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.Time {
+	s, now := &it.Visit.State, c.clock.now()
+	before, interval, wait := seconds(s.Booked), time.Duration(0), time.Duration(0)
+	switch after := fate.Retry(); {
+	case after == 0:
+		interval = c.policy.Next(s.History).Truncate(time.Second)
+		s.Booked = int64(interval / time.Second)
+		wait = time.Duration(float64(interval) * c.hosts.book(host, before, interval))
+	default:
+		wait = after << min(s.Failures, 6)
+		s.Failures++
+		s.Booked = 0
+		c.hosts.book(host, before, 0)
+	}
+	next := now.Add(min(max(wait, time.Second), longest))
+	s.Due = next.Unix()
+	return next
+}
+
+// longest bounds how long a page is left alone.
+const longest = 400 * 24 * time.Hour
+
+// settleEvery is the shortest time between two settlements, and so about how much of the work done
+// is done again after a crash.
+const settleEvery = 50 * time.Millisecond
+
+// settleLoop puts on record what happens until ctx ends.
+func (c *crawler) settleLoop(ctx context.Context) {
+	pause := time.Duration(settleEvery)
+	for {
+		select {
+		case <-c.changed:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		start := time.Now()
+		if _, err := c.settle(); err != nil {
+			c.stop(fmt.Errorf("put pages on record: %w", err))
+			return
+		}
+		// A settlement looks at all that is known. It is not to take more than a part of the time.
+		pause = max(settleEvery, 4*time.Since(start))
+		wake(c.settled)
+	}
+}
+
+// settle puts on record what was sighted and given back, and returns how many pages are new.
+func (c *crawler) settle() (found int, err error) {
+	batch := c.ranking.take()
+	if found, err = c.pages.Settle(); err == nil {
+		c.ranking.settled(batch)
+	}
+	return found, err
+}
+
+// rankAll tells the order of links whose pages were taken in hand.
+func (c *crawler) rankAll(ready []linked) {
+	for _, l := range ready {
+		c.order.Fetched(l.url, l.links)
+	}
+}
+
+// A ranking holds links until the pages that they lead to have come to the order, by way of the
+// files. The zero ranking is empty. Its methods are safe for concurrent use.
+type ranking struct {
+	mu         sync.Mutex
+	open, done []linked
+}
+
+type linked struct {
+	url   string
+	links []string
+}
+
+func (r *ranking) add(url string, links []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open = append(r.open, linked{url, links})
+}
+
+// take returns the links that were sighted by now.
+func (r *ranking) take() []linked {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.open
+	r.open = nil
+	return taken
+}
+
+// settled takes links back that are on record now.
+func (r *ranking) settled(batch []linked) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = append(r.done, batch...)
+}
+
+// ready returns the links on record: a walk that begins now meets what they lead to.
+func (r *ranking) ready() []linked {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	done := r.done
+	r.done = nil
+	return done
+}

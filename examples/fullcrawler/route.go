@@ -1,0 +1,87 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// sight takes notice of one URL. It returns the canonical form, or "" if the URL is none that is
+// crawled.
+func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
+	var err error
+	if it.URL, err = dedupe.Canonical(raw); err != nil {
+		c.tally.skip(urlfilter.Malformed(err))
+		return ""
+	}
+	if why := c.filter.Check(it); why != "" {
+		c.tally.skip(why)
+		return ""
+	}
+	if err := c.pages.Sight(it); err != nil {
+		c.stop(err)
+		return ""
+	}
+	c.tally.sighted()
+	wake(c.changed)
+	return it.URL
+}
+
+// advance routes what is next by its rank, as far as there is room for it.
+func (c *crawler) advance() {
+	for c.order != nil {
+		it, ok := c.order.Next()
+		if !ok {
+			return
+		}
+		c.route(it)
+	}
+}
+
+// route sends an item on by what its server's robots.txt says.
+func (c *crawler) route(it stage.Item) {
+	if c.rule(it) {
+		c.enqueue(it)
+	}
+}
+
+// rule asks the robots table whether the item may be fetched, and sees to it if not.
+func (c *crawler) rule(it stage.Item) (allowed bool) {
+	ruling := c.robots.Rule(it, time.Now())
+	if ruling.News != nil {
+		c.learn(it.URL, *ruling.News, it.Depth)
+	}
+	switch ruling.Step {
+	case stage.Stop:
+		c.end(it, ruling.Fate, ruling.Why)
+	case stage.Ask:
+		c.enqueueRobots(ruling.Request)
+	}
+	return ruling.Step == stage.Go
+}
+
+// enqueueRobots makes an item of a request for a robots.txt.
+func (c *crawler) enqueueRobots(req robots.Request) {
+	url, err := dedupe.Canonical(req.URL)
+	if err != nil { // a redirect to what is no URL
+		c.silent(req, stage.RobotsUnreachable, err.Error())
+		return
+	}
+	c.enqueue(stage.Item{URL: url, Robots: &req})
+}
+
+// enqueue hands an item to the scheduler. A host whose address is not known yet is looked up by
+// the worker that gets the item, which then puts it back with the address.
+func (c *crawler) enqueue(it stage.Item) {
+	host := dedupe.Host(it.URL)
+	addr, _ := c.resolver.Cached(host)
+	task := scheduler.Task[stage.Item]{Host: host, Addr: addr, Item: it}
+	if err := c.queue.Add(task); err != nil {
+		c.giveUp(it, stage.QueueFull, err)
+	}
+}
+

@@ -1,0 +1,262 @@
+package stage
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe/exact"
+	"github.com/spinneret-go/spinneret/satstore"
+)
+
+// Pages knows all pages of a crawl, and gives each out when it is due: the long-term queue of Tamura
+// and Kitsuregawa's crawler. What it has acknowledged survives the death of the process.
+//
+// Sightings of links go into an exact set. Settle asks it which of them are new, puts those into a
+// store that is laid out by time, to be due at once, and only then takes note of the visits that
+// found them. So a page whose visit is on record has all its links on record, too; of the visits
+// since the last Settle, a crash leaves no trace, and their pages are due again.
+//
+// Its methods are safe for concurrent use, but only one walk of Due can run at a time.
+type Pages struct {
+	store *satstore.Store
+	set   *exact.Set
+
+	mu      sync.Mutex
+	visits  []*Visit // since the last Settle
+	settled chan struct{}
+
+	settling sync.Mutex // held by Settle; guards the rest
+	next     uint64     // number of the first entry of set that is not in store
+	kept     int        // entries of set that are in store and not trimmed
+	fresh    []satstore.Item
+}
+
+// A Visit is a page in the crawler's hands, with what was known of it. It has to be given back.
+type Visit struct {
+	State  State
+	record *satstore.Record
+	item   Item
+}
+
+// PagesOptions say how large the files' share of memory is, and how time goes.
+type PagesOptions struct {
+	Memory int64         // bytes for buffers and filters; 0 means DefaultPagesMemory
+	Unit   time.Duration // of the slots; 0 means a minute
+	Start  time.Time     // what the clock shows when the crawl is begun; the zero Time means now
+}
+
+// DefaultPagesMemory is PagesOptions.Memory if that is 0.
+const DefaultPagesMemory = 96 << 20
+
+// maxWait is the longest time after which a page is due again. Longer ones count as this.
+const maxWait = 400 * 24 * time.Hour
+
+// trimAfter is how many entries the set may keep that the store has.
+const trimAfter = 100_000
+
+// The directories of the store and of the set.
+const pagesDir, urlsDir = "pages", "urls"
+
+// ForgetPages removes the pages of a crawl.
+func ForgetPages(dir string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(dir, pagesDir)), os.RemoveAll(filepath.Join(dir, urlsDir)))
+}
+
+// OpenPages opens the pages of a crawl, or begins an empty one, in a directory.
+func OpenPages(dir string, o PagesOptions) (*Pages, error) {
+	if o.Memory == 0 {
+		o.Memory = DefaultPagesMemory
+	}
+	if o.Unit == 0 {
+		o.Unit = time.Minute
+	}
+	if o.Start.IsZero() {
+		o.Start = time.Now()
+	}
+	options := satstore.Options{
+		Unit:    o.Unit,
+		Horizon: int64(maxWait/o.Unit) + 1,
+		Start:   o.Start.Unix() / int64(max(o.Unit/time.Second, 1)),
+		Buffer:  o.Memory / 2,
+	}
+	store, err := satstore.Open(filepath.Join(dir, pagesDir), options)
+	if err != nil {
+		return nil, fmt.Errorf("open the pages: %w", err)
+	}
+	set, err := exact.Open(filepath.Join(dir, urlsDir), exact.Options{Memory: o.Memory / 2})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the set of URLs: %w", err), store.Close())
+	}
+	p := &Pages{store: store, set: set, next: set.Stats().Trimmed}
+	return p, nil
+}
+
+// Sight notes that there is a link to an item. If nobody saw its URL before, it is due at once,
+// from the next Settle on.
+func (p *Pages) Sight(it Item) error {
+	return p.set.Add(it.URL, AppendRecord(nil, it, State{}))
+}
+
+// Due returns an iterator over the items that are due, as the store's Due: it ends when none is left
+// for now. Each has a Visit, which has to be given back, or else is due again when the pages are
+// opened the next time.
+func (p *Pages) Due(ctx context.Context) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for record, err := range p.store.Due(ctx) {
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			it, state, err := ReadRecord(string(record.ID), record.Data)
+			if err != nil {
+				yield(Item{}, fmt.Errorf("%w: %q", err, record.ID))
+				return
+			}
+			record.Detach() // or one that waits for its host would keep its whole block in memory
+			visit := &Visit{State: state, record: record}
+			it.Visit, visit.item = visit, it
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
+}
+
+// GiveBack returns a visit. Its state is on record after the next Settle, and the page is due at
+// State.Due.
+func (p *Pages) GiveBack(v *Visit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.visits = append(p.visits, v)
+}
+
+// Settle puts on record what was sighted and given back. It returns how many pages are new.
+func (p *Pages) Settle() (found int, err error) {
+	p.settling.Lock()
+	defer p.settling.Unlock()
+	p.mu.Lock()
+	visits := p.visits
+	p.visits = nil
+	p.mu.Unlock()
+
+	// What was sighted before a visit was given back is in this merge.
+	if err := p.set.Merge(); err != nil {
+		return 0, err
+	}
+	if found, err = p.enter(); err != nil {
+		return found, err
+	}
+	var data []byte
+	for _, v := range visits {
+		data = AppendRecord(data[:0], v.item, v.State)
+		slot := p.store.Slot(time.Unix(v.State.Due, 0))
+		if err := v.record.Reschedule(slot, data); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// enter puts the new URLs into the store. They are not trimmed from the set before the store has
+// them for good: entries that come twice do no harm there.
+func (p *Pages) enter() (found int, err error) {
+	const batch = 4096
+	flush := func() error {
+		n, err := p.store.AddBatch(p.fresh)
+		p.fresh = p.fresh[:0]
+		found += n
+		return err
+	}
+	p.fresh = p.fresh[:0]
+	next := p.next
+	for entry, err := range p.set.Entries(next) {
+		if err != nil {
+			return found, err
+		}
+		p.fresh = append(p.fresh, satstore.Item{ID: entry.URL, Data: entry.Data})
+		next = entry.Seq + 1
+		if len(p.fresh) == batch {
+			if err := flush(); err != nil {
+				return found, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return found, err
+	}
+	p.kept += int(next - p.next)
+	p.next = next
+	if p.kept < trimAfter {
+		return found, nil
+	}
+	p.kept = 0
+	if err := p.store.Sync(); err != nil {
+		return found, err
+	}
+	return found, p.set.Trim(next)
+}
+
+// Advance begins the slots up to the one that now lies in, and reports whether there was one.
+func (p *Pages) Advance(now time.Time) (advanced bool, err error) {
+	for slot := p.store.Slot(now); p.store.Now() < slot; advanced = true {
+		if err := p.store.Advance(); err != nil {
+			return advanced, err
+		}
+	}
+	return advanced, nil
+}
+
+// NextSlot returns when the slot after the current one begins.
+func (p *Pages) NextSlot() time.Time { return p.store.Start(p.store.Now() + 1) }
+
+// All returns an iterator over all pages, in no order, with what is on record of them.
+func (p *Pages) All() iter.Seq2[Known, error] {
+	return func(yield func(Known, error) bool) {
+		for record, err := range p.store.Scan() {
+			var page Known
+			if err == nil {
+				page.Item, page.State, err = ReadRecord(record.ID, record.Data)
+			}
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// A Known is a page that is on record: an item with its state.
+type Known struct {
+	Item  Item
+	State State
+}
+
+// Find returns what is on record of a URL. The error wraps satstore.ErrUnknown if nothing is.
+func (p *Pages) Find(url string) (Known, error) {
+	record, err := p.store.Get(url)
+	if err != nil {
+		return Known{}, err
+	}
+	it, state, err := ReadRecord(url, record.Data)
+	return Known{it, state}, err
+}
+
+// Stats returns the figures of the store and of the set.
+func (p *Pages) Stats() (satstore.Stats, exact.Stats) { return p.store.Stats(), p.set.Stats() }
+
+// Check compares all that is in the files.
+func (p *Pages) Check() error { return p.store.Check() }
+
+// Close settles and closes the files. Visits that were not given back are as if they had not been.
+func (p *Pages) Close() error {
+	_, err := p.Settle()
+	return errors.Join(err, p.set.Close(), p.store.Close())
+}
+
+func textHash(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }

@@ -1,0 +1,184 @@
+package stage
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// A State is what is known of a page between its visits. Its zero value is that of a page that was
+// never visited.
+type State struct {
+	History    revisit.History
+	Hash       [HashSize]byte   // of the content at the last visit that brought one
+	Validators fetch.Validators // that came with it
+	Failures   int              // visits in a row that brought nothing
+	Due        int64            // when to visit it next, in Unix time; 0 is at once
+
+	// Booked is the interval that the page takes of its host's time, in seconds; 0 if it takes none.
+	Booked int64
+}
+
+// HashSize is the length of what is kept of a content's SHA-256. Nobody gains by making two versions
+// of his own page look the same, and by chance that never happens.
+const HashSize = 16
+
+// Visited says whether the page was ever asked for.
+func (s State) Visited() bool { return !s.History.Last().IsZero() || s.Failures > 0 }
+
+// maxValidator bounds a validator that is kept. Longer ones are rare, and make a visit dearer only.
+const maxValidator = 256
+
+// The first byte of a record tells its form, and what is in it.
+const (
+	recordForm = 0x10 // of this version, in the upper half
+	isSitemap  = 0x01
+	isNested   = 0x02
+	wasVisited = 0x04
+)
+
+// ErrRecord is returned for bytes that are no record of a page.
+var ErrRecord = errors.New("stage: no record of a page")
+
+// AppendRecord appends an item and the state of its page to b, without the URL. A page that was
+// never visited takes some bytes, others about a hundred.
+func AppendRecord(b []byte, it Item, s State) []byte {
+	flags := byte(recordForm)
+	if it.Sitemap != nil {
+		flags |= isSitemap
+		if it.Sitemap.Nested {
+			flags |= isNested
+		}
+	}
+	visited := s != State{}
+	if visited {
+		flags |= wasVisited
+	}
+	b = append(b, flags)
+	b = binary.AppendUvarint(b, uint64(it.Depth))
+	b = binary.AppendUvarint(b, uint64(it.Hops))
+	b = binary.AppendVarint(b, it.LastMod)
+	if it.Sitemap != nil {
+		b = appendText(b, it.Sitemap.Server)
+	}
+	if !visited {
+		return b
+	}
+	b, _ = s.History.AppendBinary(b) // it never fails
+	b = append(b, s.Hash[:]...)
+	b = binary.AppendUvarint(b, uint64(s.Failures))
+	b = binary.AppendVarint(b, s.Due)
+	b = binary.AppendVarint(b, s.Booked)
+	b = appendText(b, short(s.Validators.ETag))
+	return appendText(b, short(s.Validators.LastModified))
+}
+
+func short(validator string) string {
+	if len(validator) > maxValidator {
+		return ""
+	}
+	return validator
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// ReadRecord is the inverse of AppendRecord. The error is [ErrRecord].
+func ReadRecord(url string, b []byte) (it Item, s State, err error) {
+	r := recordReader{b: b}
+	flags := r.bytes(1)[0]
+	it.URL = url
+	it.Depth, it.Hops = int(r.uvarint(1<<31)), int(r.uvarint(1<<31))
+	it.LastMod = r.varint()
+	if flags&isSitemap != 0 {
+		it.Sitemap = &Sitemap{Server: r.text(), Nested: flags&isNested != 0}
+	}
+	if flags&wasVisited != 0 {
+		if s.History.UnmarshalBinary(r.bytes(revisit.Size)) != nil {
+			r.bad = true
+		}
+		copy(s.Hash[:], r.bytes(HashSize))
+		s.Failures = int(r.uvarint(1 << 31))
+		s.Due, s.Booked = r.varint(), r.varint()
+		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
+	}
+	if r.bad || flags&0xf0 != recordForm || len(r.b) > 0 {
+		return Item{}, State{}, ErrRecord
+	}
+	return it, s, nil
+}
+
+// A recordReader takes fields off the front of b. Once it is bad, all that it returns is zero.
+type recordReader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *recordReader) bytes(n uint64) []byte {
+	if r.bad || n > uint64(len(r.b)) {
+		r.bad = true
+		return make([]byte, min(n, revisit.Size))
+	}
+	taken := r.b[:n]
+	r.b = r.b[n:]
+	return taken
+}
+
+func (r *recordReader) uvarint(limit uint64) uint64 {
+	v, n := binary.Uvarint(r.b)
+	if r.bad || n <= 0 || v > limit {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *recordReader) varint() int64 {
+	v, n := binary.Varint(r.b)
+	if r.bad || n <= 0 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *recordReader) text() string {
+	taken := r.bytes(r.uvarint(1 << 20))
+	if r.bad {
+		return ""
+	}
+	return string(taken)
+}
+
+// Observe notes a visit at a time, as the pages' clock shows it. With a response that brought
+// content or said that it is as it was, it returns whether that differs from the visit before.
+func (s *State) Observe(resp *fetch.Response, at, modified time.Time) (changed bool) {
+	first := s.History.Last().IsZero()
+	switch {
+	case resp.NotModified():
+	default:
+		hash := contentHash(resp)
+		changed = hash != s.Hash
+		s.Hash = hash
+		s.Validators = resp.Validators()
+	}
+	s.History = s.History.Observe(revisit.Visit{At: at, Changed: changed, LastModified: modified})
+	s.Failures = 0
+	return changed || first
+}
+
+// contentHash is that of the page, or of where it redirects to: the text around that says nothing.
+func contentHash(resp *fetch.Response) (hash [HashSize]byte) {
+	full := resp.Hash()
+	if resp.Location != "" {
+		full = textHash(resp.Location)
+	}
+	copy(hash[:], full[:])
+	return hash
+}
