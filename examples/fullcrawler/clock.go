@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -13,12 +15,12 @@ import (
 // crawl of weeks can be watched in minutes; the pauses that servers are owed stay as they are.
 type clock struct {
 	began time.Time
-	pace  float64 // 0 counts as 1
+	pace  float64
 }
 
 // at returns what the clock shows at a time of the world.
 func (c clock) at(t time.Time) time.Time {
-	if c.pace == 0 || c.pace == 1 || t.IsZero() {
+	if c.pace == 1 || t.IsZero() {
 		return t
 	}
 	return c.began.Add(time.Duration(float64(t.Sub(c.began)) * c.pace))
@@ -28,27 +30,32 @@ func (c clock) now() time.Time { return c.at(time.Now()) }
 
 // until returns how long it takes until the clock shows t.
 func (c clock) until(t time.Time) time.Duration {
-	d := t.Sub(c.now())
-	if c.pace > 0 {
-		d = time.Duration(float64(d) / c.pace)
-	}
-	return d
+	return time.Duration(float64(t.Sub(c.now())) / c.pace)
 }
 
-// openClock makes a clock that goes on from where it was, if the file says when it began.
+// openClock makes a clock that goes on from where it was, if the file tells of one. A pace of 0 is
+// the one that it had; another one than it had is refused, since times are on record.
 func openClock(file string, pace float64) (clock, error) {
 	text, err := os.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		began := time.Now().Truncate(time.Second)
-		return clock{began, pace}, os.WriteFile(file, []byte(began.Format(time.RFC3339)+"\n"), 0o666)
-	case err != nil:
+	if errors.Is(err, fs.ErrNotExist) {
+		c := clock{time.Now().Truncate(time.Second), cmp.Or(pace, 1)}
+		return c, os.WriteFile(file, fmt.Appendf(nil, "%s %g\n", c.began.Format(time.RFC3339), c.pace), 0o666)
+	}
+	if err != nil {
 		return clock{}, err
 	}
-	began, err := time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
-	if err != nil {
-		return clock{}, fmt.Errorf("%s says no time (delete it, if pages may be due at other times): %w",
-			file, err)
+	var had clock
+	began, rest, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	had.began, err = time.Parse(time.RFC3339, began)
+	if err == nil {
+		had.pace, err = strconv.ParseFloat(rest, 64)
 	}
-	return clock{began, pace}, nil
+	switch {
+	case err != nil:
+		return clock{}, fmt.Errorf("%s should hold a time and a pace: %w", file, err)
+	case pace != 0 && pace != had.pace:
+		return clock{}, fmt.Errorf("the crawl was begun with -pace %g; say so again, or -fresh, which "+
+			"forgets its pages", had.pace)
+	}
+	return had, nil
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,29 +17,49 @@ import (
 // slotUnit is the time within which the order of pages does not matter.
 const slotUnit = time.Minute
 
+// openPages opens the pages of a crawl, and the clock that they go by.
+func openPages(cfg config) (*stage.Pages, clock, error) {
+	clock, err := openClock(filepath.Join(cfg.out, beganName), cfg.pace)
+	if err != nil {
+		return nil, clock, err
+	}
+	pages, err := stage.OpenPages(cfg.out, stage.PagesOptions{
+		Memory: cfg.memory / 4,
+		Unit:   unitFor(clock.pace),
+		Start:  clock.now(),
+	})
+	return pages, clock, err
+}
+
+// forget removes what is known of pages.
+func forget(dir string) error {
+	err := os.Remove(filepath.Join(dir, beganName))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, stage.ForgetPages(dir))
+}
+
+// unitFor returns the unit of the slots: a tenth of a second goes by before one ends.
+func unitFor(pace float64) time.Duration {
+	unit := time.Duration(pace * float64(time.Second/10))
+	return max(slotUnit, unit.Truncate(time.Second))
+}
+
 // openPages opens the pages and recalls what else was known, by one walk through them.
 func (c *crawler) openPages() (err error) {
 	if c.cfg.fresh {
-		if err := stage.ForgetPages(c.cfg.out); err != nil {
+		if err := forget(c.cfg.out); err != nil {
 			return err
 		}
 	}
 	if err := os.MkdirAll(c.cfg.out, 0o777); err != nil {
 		return err
 	}
-	if c.clock, err = openClock(c.file(beganName), c.cfg.pace); err != nil {
+	if c.pages, c.clock, err = openPages(c.cfg); err != nil {
 		return err
 	}
-	pace := max(c.cfg.pace, 1)
-	c.hosts = newHostBook(time.Duration(float64(c.cfg.delay) * pace))
-	c.pages, err = stage.OpenPages(c.cfg.out, stage.PagesOptions{
-		Memory: c.cfg.memory / 4,
-		Unit:   max(slotUnit, time.Duration(pace)*100*time.Millisecond).Truncate(time.Second),
-		Start:  c.clock.now(),
-	})
-	if err != nil {
-		return err
-	}
+	c.hosts = newHostBook(time.Duration(float64(c.cfg.delay) * c.clock.pace))
 	for page, err := range c.pages.All() {
 		if err != nil {
 			return err

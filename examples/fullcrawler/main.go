@@ -29,8 +29,14 @@ func main() {
 }
 
 // command runs the program and returns its exit status: 0 also when a limit or the user ended the
-// crawl, 1 when it failed, 2 when the command line makes no sense.
+// crawl, 1 when it failed, 2 when the command line makes no sense. It is that of a crawl, or begins
+// with the name of a subcommand.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
+	if len(args) > 0 {
+		if s, known := subcommands()[args[0]]; known {
+			return runSubcommand(ctx, args[0], s, args[1:], out, log)
+		}
+	}
 	cfg, err := parseFlags(args, log)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
