@@ -22,10 +22,15 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signalContext(context.Background())
 	// A second Ctrl-C ends the program the hard way.
 	context.AfterFunc(ctx, stop)
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// signalContext ends with Ctrl-C and the like.
+func signalContext(parent context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 }
 
 // command runs the program and returns its exit status: 0 also when a limit or the user ended the
