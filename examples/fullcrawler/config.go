@@ -40,6 +40,7 @@ type config struct {
 	bytes       int64
 	duration    time.Duration
 	minFree     int64
+	listen      string // address of the live page; "" is none
 	memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
 	hostPages   int
 	queue       int // pages in hand
@@ -117,6 +118,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	fs.Int64Var(&c.maxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
 	fs.BoolVar(&private, "private", false, "allow private and loopback addresses")
 	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
+	fs.StringVar(&c.listen, "listen", "", "show a live page at this `address`, such as 127.0.0.1:8080")
 	fs.StringVar(&configFile, "config", "", "`file` of flags, one a line: a name, a space and a value")
 	fs.StringVar(&seedFile, "seeds", "", "`file` of seed URLs, one a line")
 	sizes.minFree, sizes.memory = 1<<30, 512<<20
@@ -134,6 +136,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 		func() error { return c.readOrder(order) },
 		func() (err error) { c.policy, err = revisiting.policy(); return err },
 		func() error { return c.readDeny(deny) },
+		func() error { return checkListen(c.listen) },
 		func() error { return c.readHosts(hosts) },
 		func() error { return c.readSeeds(fs.Args(), seedFile, log) },
 		func() error { return c.check(private) },

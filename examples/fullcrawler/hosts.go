@@ -124,6 +124,17 @@ func (b *hostBook) pending(now time.Time) bool {
 	return b.until >= now.Unix()
 }
 
+// of returns how many pages of a host were taken in hand at some time, and how many visits a day
+// they ask for.
+func (b *hostBook) of(host string) (pages int, perDay float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.hosts[host]; e != nil {
+		return int(e.pages), e.load.PerDay()
+	}
+	return 0, 0
+}
+
 // count returns how many hosts there are.
 func (b *hostBook) count() int {
 	b.mu.Lock()

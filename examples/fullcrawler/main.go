@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -62,7 +63,7 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) error {
 	var web network
 	switch {
 	case cfg.demo:
-		served, err := vweb.Start(demoWeb)
+		served, err := serveDemo(cfg)
 		if err != nil {
 			return fmt.Errorf("serve the built-in web: %w", err)
 		}
@@ -81,10 +82,38 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if cfg.listen != "" {
+		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		at, err := c.listen(watching, cfg.listen)
+		if err != nil {
+			return errors.Join(err, c.close())
+		}
+		fmt.Fprintln(log, "live page:", at)
+	}
 	done := c.showProgress(log)
 	err = c.run(ctx)
 	done()
 	return c.conclude(out, err)
+}
+
+// serveDemo starts the built-in web, whose pages change as fast as they come due.
+func serveDemo(cfg config) (*vweb.Web, error) {
+	if err := os.MkdirAll(cfg.out, 0o777); err != nil {
+		return nil, err
+	}
+	if cfg.fresh {
+		if err := forget(cfg.out); err != nil {
+			return nil, err
+		}
+	}
+	clock, err := openClock(filepath.Join(cfg.out, beganName), cfg.pace)
+	if err != nil {
+		return nil, err
+	}
+	web := demoWeb
+	web.Now = clock.now
+	return vweb.Start(web)
 }
 
 // on leads all requests to a virtual web.
@@ -119,6 +148,8 @@ var demoWeb = vweb.Options{
 		case 13:
 			return vweb.Traits{Refuse: true}
 		}
-		return vweb.Traits{Gzip: host%2 == 0, Redirects: 0.1}
+		return vweb.Traits{
+			Gzip: host%2 == 0, Redirects: 0.1, Change: vweb.Change{Mean: 5 * 24 * time.Hour, Sigma: 1},
+		}
 	},
 }

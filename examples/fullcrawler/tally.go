@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,10 @@ type tally struct {
 	addrs   map[netip.Addr]struct{}
 	files   int64 // robots.txt answers
 	bytes   int64 // of bodies, as sent
+
+	seconds  perSecond
+	failures ring[failure]
+	latency  latencies
 }
 
 func newTally() *tally {
@@ -53,12 +58,43 @@ func (t *tally) open() {
 	t.opened++
 }
 
+// keptFailures is how many failures are kept to be shown.
+const keptFailures = 50
+
 // end counts the fate of a page in hand.
-func (t *tally) end(fate stage.Fate) {
+func (t *tally) end(url string, fate stage.Fate, why string) {
+	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended++
 	t.fates[fate]++
+	t.seconds.turn(now)
+	switch {
+	case fate.Page():
+		t.seconds.now[0]++
+	case fate == stage.Unchanged:
+		t.seconds.now[1]++
+	case fate.Retry() > 0:
+		t.failures.add(failure{now, url, fate, why}, keptFailures)
+	}
+}
+
+// rates returns the pages of each of the last seconds, without the current one: new or changed
+// ones, and unchanged ones.
+func (t *tally) rates() [][2]float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seconds.turn(time.Now())
+	return t.seconds.past.all()
+}
+
+// recent returns the latest failures, the latest first.
+func (t *tally) recent() []failure {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.failures.all()
+	slices.Reverse(all)
+	return all
 }
 
 // robots counts an answer to a request for robots.txt.
@@ -69,7 +105,8 @@ func (t *tally) robots() {
 }
 
 // kept counts an answer that is in the archive.
-func (t *tally) kept(addr netip.Addr, bytes int) {
+func (t *tally) kept(addr netip.Addr, bytes int, latency time.Duration) {
+	t.latency.add(latency)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bytes += int64(bytes)

@@ -234,6 +234,6 @@ func (c *crawler) keep(resp *fetch.Response) error {
 		}
 		return err
 	}
-	c.tally.kept(resp.Addr.Addr(), len(resp.Raw))
+	c.tally.kept(resp.Addr.Addr(), len(resp.Raw), resp.Timing.FirstByte.Sub(resp.Timing.WroteRequest))
 	return nil
 }

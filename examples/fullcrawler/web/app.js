@@ -72,10 +72,11 @@ const time = text => new Date(text).toLocaleTimeString();
 
 function draw(s) {
   fill($("tiles"), [
-    tile("pages per second", s.rate.toFixed(1), "last 10 s"),
+    tile("pages per second", s.rate.toFixed(1), "in the last 10 s"),
     tile("new or changed", number(s.pages)), tile("unchanged", number(s.unchanged)),
     tile("bodies", bytes(s.bytes)),
-    tile("first byte", s.latency.toFixed(2), "s, median"),
+    tile("first byte", s.latency < 1 ? (1000 * s.latency).toFixed(1) + " ms" : s.latency.toFixed(2) + " s",
+      "median, lately"),
     tile("hosts", number(s.hosts)), tile("addresses", number(s.addresses)),
     tile("archive", bytes(s.archive.Bytes), number(s.archive.Captures) + " captures"),
     tile("memory", bytes(s.memory), number(s.goroutines) + " goroutines"),

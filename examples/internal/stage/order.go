@@ -1,6 +1,8 @@
 package stage
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/dedupe"
@@ -24,6 +26,7 @@ type Order struct {
 }
 
 type orderedPage struct {
+	url  string
 	item Item // until it is given out
 	host uint32
 	out  bool
@@ -57,7 +60,7 @@ func (o *Order) Add(it Item) bool {
 	}
 	id := uint32(len(o.pages))
 	o.ids[it.URL] = id
-	o.pages = append(o.pages, orderedPage{item: it, host: host})
+	o.pages = append(o.pages, orderedPage{url: it.URL, item: it, host: host})
 	o.frontier.Discover(id)
 	return true
 }
@@ -106,4 +109,28 @@ func (o *Order) Done(url string) {
 	p.out = false
 	o.out[p.host]--
 	o.frontier.Release(p.host)
+}
+
+// A Ranked is a page with its score.
+type Ranked struct {
+	URL   string  `json:"url"`
+	Score float64 `json:"score"`
+}
+
+// Top returns the n pages with the highest scores, in O(pages).
+func (o *Order) Top(n int) []Ranked {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	top := make([]Ranked, 0, n+1)
+	for id, score := range o.frontier.All() {
+		if len(top) == n && score <= top[n-1].Score {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, score, func(r Ranked, score float64) int {
+			return cmp.Compare(score, r.Score)
+		})
+		top = slices.Insert(top, at, Ranked{o.pages[id].url, score})
+		top = top[:min(len(top), n)]
+	}
+	return top
 }

@@ -93,6 +93,30 @@ func (r *Robots) Rule(it Item, now time.Time) Ruling {
 	return Ruling{Step: Ask, Request: answer.Request}
 }
 
+// Explain says in words what is known of the rules for a URL, without asking for them.
+func (r *Robots) Explain(url string, now time.Time) string {
+	file, err := robots.Locate(url)
+	if err != nil {
+		return err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	answer, err := r.rules.Lookup(url, now)
+	switch {
+	case err != nil:
+		return err.Error()
+	case answer.State == robots.Needed:
+		r.rules.Abandon(answer.Request)
+		return "not asked for yet: " + file
+	case answer.State == robots.InFlight:
+		return "being asked for: " + file
+	}
+	if ruling := r.judge(file, url, answer); ruling.Step == Stop {
+		return string(ruling.Fate) + ": " + ruling.Why
+	}
+	return "allows it: " + file
+}
+
 // judge turns rules that hold into a ruling. It requires that r.mu is held.
 func (r *Robots) judge(file, url string, answer robots.Answer) Ruling {
 	verdict := answer.Rules.Match(url)

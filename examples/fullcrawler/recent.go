@@ -1,0 +1,87 @@
+package main
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// A failure is a visit that brought nothing.
+type failure struct {
+	Time time.Time  `json:"time"`
+	URL  string     `json:"url"`
+	Fate stage.Fate `json:"fate"`
+	Why  string     `json:"why"`
+}
+
+// A ring keeps the latest values. The zero ring is empty. It is not safe for concurrent use.
+type ring[T any] struct {
+	values []T
+	next   int
+}
+
+func (r *ring[T]) add(v T, most int) {
+	if len(r.values) < most {
+		r.values = append(r.values, v)
+		return
+	}
+	r.values[r.next] = v
+	r.next = (r.next + 1) % most
+}
+
+// all returns a copy, the oldest first.
+func (r *ring[T]) all() []T {
+	return append(slices.Clone(r.values[r.next:]), r.values[:r.next]...)
+}
+
+// perSecond counts pages by the second. The zero perSecond is empty. It is not safe for concurrent
+// use.
+type perSecond struct {
+	past ring[[2]float64]
+	now  [2]float64
+	at   int64
+}
+
+// keptSeconds is how far back rates go.
+const keptSeconds = 300
+
+// turn closes the seconds before now.
+func (p *perSecond) turn(now time.Time) {
+	second := now.Unix()
+	if p.at == 0 {
+		p.at = second
+	}
+	for skipped := 0; p.at < second && skipped < keptSeconds; skipped++ {
+		p.past.add(p.now, keptSeconds)
+		p.now = [2]float64{}
+		p.at++
+	}
+	p.at = second
+}
+
+// latencies keeps how long servers took lately. The zero latencies is empty. Its methods are safe
+// for concurrent use.
+type latencies struct {
+	mu     sync.Mutex
+	latest ring[time.Duration]
+}
+
+func (l *latencies) add(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.latest.add(d, 1000)
+}
+
+// median returns that of the latest in seconds, 0 if there are none.
+func (l *latencies) median() float64 {
+	l.mu.Lock()
+	all := l.latest.all()
+	l.mu.Unlock()
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2].Seconds()
+}

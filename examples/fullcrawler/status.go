@@ -1,0 +1,270 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+//go:embed web
+var webFiles embed.FS
+
+// listen serves the live page until ctx ends.
+func (c *crawler) listen(ctx context.Context, addr string) (at string, err error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{Handler: c.statusHandler(addr), ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go func() { _ = server.Serve(l) }()
+	return "http://" + l.Addr().String() + "/", nil
+}
+
+// statusHandler answers for the live page. It only tells, and changes nothing.
+func (c *crawler) statusHandler(addr string) http.Handler {
+	files, _ := fs.Sub(webFiles, "web") // it is there, or the program would not have been built
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(files))
+	mux.HandleFunc("GET /api/status", func(w http.ResponseWriter, _ *http.Request) {
+		answerJSON(w, c.status())
+	})
+	mux.HandleFunc("GET /api/explain", func(w http.ResponseWriter, r *http.Request) {
+		answerJSON(w, c.explain(r.FormValue("q")))
+	})
+	mux.HandleFunc("GET /metrics", c.metrics)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	return guarded(mux, addr)
+}
+
+// guarded refuses requests that a page of another origin could have a browser make under a name
+// that it has led here, and keeps our page from loading anything from elsewhere.
+func guarded(next http.Handler, addr string) http.Handler {
+	own, _, _ := net.SplitHostPort(addr)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		_, notAddr := netip.ParseAddr(host)
+		if notAddr != nil && host != "localhost" && host != own {
+			http.Error(w, "ask for this page by its address, not as "+host, http.StatusForbidden)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		next.ServeHTTP(w, r)
+	})
+}
+
+func answerJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(v) // who went away need not be told
+}
+
+// A status is all that the live page shows.
+type status struct {
+	State      string               `json:"state"`
+	Rate       float64              `json:"rate"`  // of the last ten seconds
+	Rates      [][2]float64         `json:"rates"` // of each second: new or changed, and unchanged
+	Pages      int64                `json:"pages"`
+	Unchanged  int64                `json:"unchanged"`
+	Bytes      int64                `json:"bytes"`
+	Latency    float64              `json:"latency"` // seconds to the first byte, median
+	Hosts      int                  `json:"hosts"`
+	Addresses  int                  `json:"addresses"`
+	Archive    archive.Stats        `json:"archive"`
+	Memory     uint64               `json:"memory"`
+	Goroutines int                  `json:"goroutines"`
+	Flow       []flowStep           `json:"flow"`
+	Fates      map[stage.Fate]int64 `json:"fates"`
+	HostTable  []hostRow            `json:"hostTable"`
+	Top        []stage.Ranked       `json:"top"`
+	Failures   []failure            `json:"failures"`
+}
+
+type flowStep struct {
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
+}
+
+type hostRow struct {
+	Host     string  `json:"host"`
+	Queued   int     `json:"queued"`
+	Pages    int     `json:"pages"`
+	Load     float64 `json:"load"`
+	Failures int     `json:"failures"`
+	Why      string  `json:"why"`
+}
+
+// mostHosts is how many hosts the live page shows, and mostTop how many pages.
+const mostHosts, mostTop = 200, 20
+
+func (c *crawler) status() status {
+	s, queue := c.tally.sum(), c.queue.Stats()
+	store, set := c.pages.Stats()
+	rates := c.tally.rates()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	st := status{
+		State: fmt.Sprintf("crawling for %s; the clock of the pages shows %s",
+			s.took.Round(time.Second), moment(c.clock.now())),
+		Rates: rates, Rate: latest(rates, 10), Pages: s.pages, Unchanged: s.fates[stage.Unchanged],
+		Bytes: s.bytes, Latency: c.tally.latency.median(), Hosts: c.hosts.count(), Addresses: s.addrs,
+		Archive: c.store.Stats(), Memory: memory.Sys - memory.HeapReleased,
+		Goroutines: runtime.NumGoroutine(), Fates: s.fates, Failures: c.tally.recent(),
+		Flow: []flowStep{
+			{"links to look up", int64(set.Waiting)},
+			{"pages known", store.Records},
+			{"due", store.Due},
+			{"in hand", int64(len(c.room))},
+			{"in the scheduler", int64(queue.Queued)},
+			{"hosts that wait for their delay", int64(queue.Waiting)},
+			{"requests under way", int64(queue.Out)},
+		},
+		HostTable: c.hostTable(),
+	}
+	delete(st.Fates, stage.LeftOver)
+	if store.Lag > 0 {
+		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.clock.pace)})
+	}
+	if c.order != nil {
+		st.Top = c.order.Top(mostTop)
+	}
+	return st
+}
+
+// latest returns the mean of the last n seconds.
+func latest(rates [][2]float64, n int) (mean float64) {
+	rates = rates[max(0, len(rates)-n):]
+	for _, r := range rates {
+		mean += (r[0] + r[1]) / float64(len(rates))
+	}
+	return mean
+}
+
+// hostTable returns the hosts with the most in the queue.
+func (c *crawler) hostTable() []hostRow {
+	rows := []hostRow{}
+	more := func(a, b hostRow) int { return cmp.Or(b.Queued-a.Queued, cmp.Compare(a.Host, b.Host)) }
+	for host, reason := range c.queue.Hosts() {
+		if reason.Queued == 0 && reason.Leased == 0 && reason.Failures == 0 {
+			continue
+		}
+		rows = append(rows, hostRow{Host: host, Queued: reason.Queued, Failures: reason.Failures, Why: reason.String()})
+		if len(rows) == 10*mostHosts {
+			slices.SortFunc(rows, more)
+			rows = rows[:mostHosts]
+		}
+	}
+	slices.SortFunc(rows, more)
+	rows = rows[:min(len(rows), mostHosts)]
+	for i := range rows {
+		rows[i].Pages, rows[i].Load = c.hosts.of(rows[i].Host)
+	}
+	return rows
+}
+
+// explain tells what is known of a host or a URL.
+func (c *crawler) explain(q string) []fact {
+	url, err := stage.Seed(q)
+	if err != nil {
+		return []fact{{"error", err.Error()}}
+	}
+	if _, err := c.pages.Find(url); err != nil && !strings.Contains(q, "://") {
+		url = strings.Replace(url, "https:", "http:", 1)
+	}
+	host := dedupe.Host(url)
+	pages, load := c.hosts.of(host)
+	facts := []fact{
+		{"host", host},
+		{"now", host + " " + c.queue.Explain(host).String()},
+		{"pages", fmt.Sprintf("%d, which ask for %.1f visits a day", pages, load)},
+	}
+	if addr, known := c.resolver.Cached(host); known {
+		facts = append(facts, fact{"address", addr.String()})
+	}
+	facts = append(facts, c.aboutFilters(url)...)
+	facts = append(facts, aboutPage(c.pages, c.clock, url)...)
+	return append(facts, aboutVersions(c.store, url)...)
+}
+
+// aboutFilters tells what would keep a URL from being fetched.
+func (c *crawler) aboutFilters(url string) (facts []fact) {
+	if why := c.filter.Check(stage.Item{URL: url}); why != "" {
+		facts = append(facts, fact{"filters", string(why)})
+	}
+	return append(facts, fact{"robots.txt", c.robots.Explain(url, time.Now())})
+}
+
+// metrics answers in the text format of Prometheus.
+func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
+	s, queue := c.tally.sum(), c.queue.Stats()
+	store, set := c.pages.Stats()
+	kept := c.store.Stats()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	metric := func(kind, name, help string, value float64) {
+		fmt.Fprintf(w, "# HELP spinneret_%s %s\n# TYPE spinneret_%[1]s %[3]s\nspinneret_%[1]s %[4]g\n",
+			name, help, kind, value)
+	}
+	fmt.Fprint(w, "# HELP spinneret_visits_total Visits by what became of them.\n# TYPE spinneret_visits_total counter\n")
+	for _, fate := range slices.Sorted(maps.Keys(s.fates)) {
+		if fate != stage.LeftOver {
+			fmt.Fprintf(w, "spinneret_visits_total{fate=%q} %d\n", string(fate), s.fates[fate])
+		}
+	}
+	metric("counter", "body_bytes_total", "Bytes of bodies, as sent.", float64(s.bytes))
+	metric("counter", "links_total", "Links that passed the filters.", float64(s.sights))
+	metric("counter", "archive_captures_total", "Captures in the archive, of this run.", float64(kept.Captures))
+	metric("counter", "archive_bytes_total", "Bytes written to the archive, of this run.", float64(kept.Bytes))
+	metric("counter", "store_read_bytes_total", "Bytes that the store of pages read.", float64(store.BytesRead))
+	metric("counter", "store_written_bytes_total", "Bytes that the store of pages wrote.", float64(store.BytesWritten))
+	metric("gauge", "pages_known", "Pages that are known.", float64(store.Records))
+	metric("gauge", "pages_due", "Pages that are due.", float64(store.Due))
+	metric("gauge", "pages_in_hand", "Pages between the store and their fate.", float64(len(c.room)))
+	metric("gauge", "links_waiting", "Links that the next settlement looks up.", float64(set.Waiting))
+	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.hosts.count()))
+	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
+	metric("gauge", "requests_under_way", "Requests under way.", float64(queue.Out))
+	metric("gauge", "first_byte_seconds", "Median time to the first byte, lately.", c.tally.latency.median())
+	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.clock.pace)
+	metric("gauge", "goroutines", "Goroutines.", float64(runtime.NumGoroutine()))
+}
+
+// checkListen refuses addresses that others can reach, unless they were asked for in so many words.
+func checkListen(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	switch {
+	case err != nil:
+		return fmt.Errorf("-listen %q: %w", addr, err)
+	case host == "":
+		return errors.New("-listen needs an address, such as 127.0.0.1:8080; what it shows has no password")
+	}
+	return nil
+}
