@@ -23,6 +23,7 @@ type config struct {
 
 	agent, contact string
 	out            string
+	archive        string // how it is compressed; "" is gzip
 	delay          time.Duration
 	backoff        time.Duration // after a first failure; 0 is the scheduler's default
 	reach          stage.Reach
@@ -51,6 +52,9 @@ type config struct {
 	bounds fetch.Reach
 	hosts  map[string]netip.Addr
 }
+
+// noArchive is a config.archive that keeps nothing.
+const noArchive = "none"
 
 // demoDelay makes the built-in crawl worth watching: its web has no owner to annoy.
 const (
@@ -93,6 +97,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	fs.StringVar(&c.agent, "agent", "spinneret", "`name` of the crawler: in User-Agent, and as robots.txt calls it")
 	fs.StringVar(&c.contact, "contact", "", "`URL` or address where site owners reach you; required beyond loopback")
 	fs.StringVar(&c.out, "out", "crawl", "`directory` for the archive")
+	fs.StringVar(&c.archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
 	fs.DurationVar(&c.delay, "delay", 0, "least pause between requests to a host or address (default 5s, or 0.5s without seeds)")
 	fs.StringVar(&scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
 	fs.Var(&include, "include", "follow only links that match this `regexp` (repeatable)")
@@ -226,6 +231,8 @@ func (c *config) check(private bool) error {
 	switch {
 	case len(c.seeds) == 0 && !c.demo:
 		return errors.New("none of the seeds is a URL")
+	case c.archive != "gzip" && c.archive != "zstd" && c.archive != noArchive:
+		return fmt.Errorf("-archive %q: want gzip, zstd or none", c.archive)
 	case c.concurrency < 1:
 		return errors.New("-concurrency must be at least 1")
 	case c.queue < 1:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -45,7 +46,7 @@ type crawler struct {
 	resolver *stage.Resolver
 	queue    *scheduler.Scheduler[stage.Item]
 	client   *fetch.Client
-	store    *archive.Archive
+	store    *archive.Archive // nil if nothing is kept
 	ledger   *ledger
 	filter   stage.Filter
 	tally    *tally
@@ -156,17 +157,25 @@ func (c *crawler) openNetwork(web network) (err error) {
 }
 
 func (c *crawler) openArchive() (err error) {
-	c.store, err = archive.Open(c.cfg.out, archive.Options{Info: map[string]string{
-		"software": "spinneret fullcrawler",
-		"operator": c.cfg.contact,
-		"robots":   "obey",
-	}})
+	if c.cfg.archive != noArchive {
+		c.store, err = archive.Open(c.cfg.out, archive.Options{
+			Compression: compressions[c.cfg.archive],
+			Info: map[string]string{
+				"software": "spinneret fullcrawler",
+				"operator": c.cfg.contact,
+				"robots":   "obey",
+			},
+		})
+	}
 	if err != nil {
 		return err
 	}
 	c.ledger, err = openLedger(c.cfg.out)
 	return err
 }
+
+// compressions are those of an archive by name.
+var compressions = map[string]warc.Compression{"gzip": warc.Gzip, "zstd": warc.Zstd}
 
 // run crawls until nothing is left, a limit is reached, ctx ends or the archive fails. It returns
 // why the crawl ended early, nil if it did not. The archive is complete when it returns.

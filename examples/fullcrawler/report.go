@@ -81,12 +81,8 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 	line("hosts", "%d on %d addresses, %d robots.txt", c.hosts.count(), s.addrs, s.robots)
 	line("names", "%d looked up", c.resolver.Asked())
 	line("politeness", "%d waits, %s in all", queue.Waits, queue.Waited.Round(time.Millisecond))
-	files, err := c.store.Files()
-	for i, name := range files {
-		files[i] = filepath.Join(c.cfg.out, name)
-	}
+	files, err := c.files()
 	line("archive", "%s", strings.Join(files, "\n"+strings.Repeat(" ", 22)))
-
 	line("fates", "%s", filepath.Join(c.cfg.out, ledgerName))
 	line("known", "%d pages, of which %d are due now", c.known.Records, c.known.Due)
 
@@ -102,6 +98,18 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 		return err
 	}
 	return errors.Join(ended, err)
+}
+
+// files returns the names of the archive's files.
+func (c *crawler) files() (files []string, err error) {
+	if c.store == nil {
+		return []string{"none"}, nil
+	}
+	files, err = c.store.Files()
+	for i, name := range files {
+		files[i] = filepath.Join(c.cfg.out, name)
+	}
+	return files, err
 }
 
 // reason says in words why a crawl ended.

@@ -134,7 +134,7 @@ func (c *crawler) status() status {
 			s.took.Round(time.Second), moment(c.clock.now())),
 		Rates: rates, Rate: latest(rates, 10), Pages: s.pages, Unchanged: s.fates[stage.Unchanged],
 		Bytes: s.bytes, Latency: c.tally.latency.median(), Hosts: c.hosts.count(), Addresses: s.addrs,
-		Archive: c.store.Stats(), Memory: memory.Sys - memory.HeapReleased,
+		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
 		Goroutines: runtime.NumGoroutine(), Fates: s.fates, Failures: c.tally.recent(),
 		Flow: []flowStep{
 			{"links to look up", int64(set.Waiting)},
@@ -209,7 +209,18 @@ func (c *crawler) explain(q string) []fact {
 	}
 	facts = append(facts, c.aboutFilters(url)...)
 	facts = append(facts, aboutPage(c.pages, c.clock, url)...)
+	if c.store == nil {
+		return facts
+	}
 	return append(facts, aboutVersions(c.store, url)...)
+}
+
+// kept returns what the archive got, in this run.
+func (c *crawler) kept() archive.Stats {
+	if c.store == nil {
+		return archive.Stats{}
+	}
+	return c.store.Stats()
 }
 
 // aboutFilters tells what would keep a URL from being fetched.
@@ -224,7 +235,7 @@ func (c *crawler) aboutFilters(url string) (facts []fact) {
 func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
 	s, queue := c.tally.sum(), c.queue.Stats()
 	store, set := c.pages.Stats()
-	kept := c.store.Stats()
+	kept := c.kept()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	metric := func(kind, name, help string, value float64) {
 		fmt.Fprintf(w, "# HELP spinneret_%s %s\n# TYPE spinneret_%[1]s %[3]s\nspinneret_%[1]s %[4]g\n",

@@ -104,8 +104,8 @@ func (t *tally) robots() {
 	t.files++
 }
 
-// kept counts an answer that is in the archive.
-func (t *tally) kept(addr netip.Addr, bytes int, latency time.Duration) {
+// got counts an answer that is in the archive, if there is one.
+func (t *tally) got(addr netip.Addr, bytes int, latency time.Duration) {
 	t.latency.add(latency)
 	t.mu.Lock()
 	defer t.mu.Unlock()

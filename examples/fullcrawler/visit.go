@@ -227,13 +227,20 @@ func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
 // keep puts a response into the archive. An archive that fails ends the crawl: what cannot be kept
 // should not be asked for. One answer that no record can hold does not.
 func (c *crawler) keep(resp *fetch.Response) error {
-	_, err := c.store.Append(stage.Capture(resp))
-	if err != nil {
+	if err := c.append(resp); err != nil {
 		if !errors.Is(err, archive.ErrInvalid) {
 			c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)", err))
 		}
 		return err
 	}
-	c.tally.kept(resp.Addr.Addr(), len(resp.Raw), resp.Timing.FirstByte.Sub(resp.Timing.WroteRequest))
+	c.tally.got(resp.Addr.Addr(), len(resp.Raw), resp.Timing.FirstByte.Sub(resp.Timing.WroteRequest))
 	return nil
+}
+
+func (c *crawler) append(resp *fetch.Response) error {
+	if c.store == nil {
+		return nil
+	}
+	_, err := c.store.Append(stage.Capture(resp))
+	return err
 }
