@@ -42,6 +42,10 @@ type config struct {
 	duration    time.Duration
 	minFree     int64
 	listen      string // address of the live page; "" is none
+	logFile     string // "" is none
+	denyFile    string // "" is none
+	seedFile    string // "" is none
+	dryRun      bool
 	memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
 	hostPages   int
 	queue       int // pages in hand
@@ -79,79 +83,99 @@ or, with -forever, in the same one.
 Flags:
 `
 
+// A commandLine is what flags say before it is checked and read.
+type commandLine struct {
+	config
+	scope, order, hosts, seedList string
+	configFile                    string
+	private                       bool
+	revisiting                    revisiting
+	sizes                         sizes
+	include, exclude              patterns
+}
+
 // parseFlags reads the command line. Lines of a seed file that are no URLs are reported on log.
 func parseFlags(args []string, log io.Writer) (config, error) {
-	var (
-		c                  config
-		scope, deny, hosts string
-		seedFile, order    string
-		configFile         string
-		private            bool
-		revisiting         revisiting
-		sizes              sizes
-		include, exclude   patterns
-		fs                 = flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
-	)
+	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20}}
+	l.filter.Deny = new(stage.DenyList)
+	fs := flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
 	fs.SetOutput(log)
 	fs.Usage = func() { fmt.Fprint(log, usage); fs.PrintDefaults() }
-	fs.StringVar(&c.agent, "agent", "spinneret", "`name` of the crawler: in User-Agent, and as robots.txt calls it")
-	fs.StringVar(&c.contact, "contact", "", "`URL` or address where site owners reach you; required beyond loopback")
-	fs.StringVar(&c.out, "out", "crawl", "`directory` for the archive")
-	fs.StringVar(&c.archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
-	fs.DurationVar(&c.delay, "delay", 0, "least pause between requests to a host or address (default 5s, or 0.5s without seeds)")
-	fs.StringVar(&scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
-	fs.Var(&include, "include", "follow only links that match this `regexp` (repeatable)")
-	fs.Var(&exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
-	fs.StringVar(&deny, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; + before one takes it out")
-	fs.StringVar(&order, "order", "found", "which page comes first: found, as they are found, or rank, by PageRank so far")
-	fs.IntVar(&c.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
-	fs.BoolVar(&c.resources, "resources", false, "fetch images, styles and scripts too")
-	fs.BoolVar(&c.sitemaps, "sitemaps", true, "read the sitemaps that robots.txt names, and follow what they list")
-	fs.BoolVar(&c.forever, "forever", false, "go on when nothing is due, and wait for what will be")
-	fs.BoolVar(&c.fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
-	revisiting.flags(fs)
-	fs.Float64Var(&c.pace, "pace", 1, "how much `faster` than real time pages come due, to watch months in minutes")
-	fs.Int64Var(&c.pages, "pages", 0, "stop after this many pages; 0: no limit")
-	fs.Var(&sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
-	fs.DurationVar(&c.duration, "time", 0, "stop after this time; 0: no limit")
-	fs.Var(&sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
-	fs.Var(&sizes.memory, "memory", "most `bytes` of memory, roughly; a quarter is for buffers of the pages")
-	fs.IntVar(&c.hostPages, "host-pages", 10_000, "most URLs of one host; 0: no limit")
-	fs.IntVar(&c.queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
-	fs.IntVar(&c.concurrency, "concurrency", 64, "requests under way at one time, each to another host")
-	fs.DurationVar(&c.timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
-	fs.Int64Var(&c.maxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
-	fs.BoolVar(&private, "private", false, "allow private and loopback addresses")
-	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
-	fs.StringVar(&c.listen, "listen", "", "show a live page at this `address`, such as 127.0.0.1:8080")
-	fs.StringVar(&configFile, "config", "", "`file` of flags, one a line: a name, a space and a value")
-	fs.StringVar(&seedFile, "seeds", "", "`file` of seed URLs, one a line")
-	sizes.minFree, sizes.memory = 1<<30, 512<<20
+	l.mainFlags(fs)
+	l.choiceFlags(fs)
+	l.limitFlags(fs)
 	if err := fs.Parse(args); err != nil {
-		return c, err
+		return l.config, err
 	}
-	if err := readFile(configFile, func(f io.Reader) error { return readFlags(fs, f, configFile) }); err != nil {
-		return c, err
-	}
-	c.bytes, c.minFree, c.memory = int64(sizes.bytes), int64(sizes.minFree), int64(sizes.memory)
-
-	c.filter.Include, c.filter.Exclude = include, exclude
+	c := &l.config
 	steps := []func() error{
-		func() error { return c.readScope(scope) },
-		func() error { return c.readOrder(order) },
-		func() (err error) { c.policy, err = revisiting.policy(); return err },
-		func() error { return c.readDeny(deny) },
+		func() error {
+			return readFile(l.configFile, func(f io.Reader) error { return readFlags(fs, f, l.configFile) })
+		},
+		func() error { return c.readScope(l.scope) },
+		func() error { return c.readOrder(l.order) },
+		func() (err error) { c.policy, err = l.revisiting.policy(); return err },
+		c.readDeny,
 		func() error { return checkListen(c.listen) },
-		func() error { return c.readHosts(hosts) },
-		func() error { return c.readSeeds(fs.Args(), seedFile, log) },
-		func() error { return c.check(private) },
+		func() error { return c.readHosts(l.hosts) },
+		func() error { return c.readSeeds(fs.Args(), l.seedList, log) },
+		func() error { return c.check(l.private) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return c, err
+			return *c, err
 		}
 	}
-	return c, nil
+	c.filter.Include, c.filter.Exclude = l.include, l.exclude
+	c.bytes, c.minFree, c.memory = int64(l.sizes.bytes), int64(l.sizes.minFree), int64(l.sizes.memory)
+	return *c, nil
+}
+
+// mainFlags say who crawls, into what, and how it can be watched.
+func (l *commandLine) mainFlags(fs *flag.FlagSet) {
+	fs.StringVar(&l.agent, "agent", "spinneret", "`name` of the crawler: in User-Agent, and as robots.txt calls it")
+	fs.StringVar(&l.contact, "contact", "", "`URL` or address where site owners reach you; required beyond loopback")
+	fs.StringVar(&l.out, "out", "crawl", "`directory` for the archive and all else")
+	fs.StringVar(&l.archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
+	fs.StringVar(&l.seedList, "seeds", "", "`file` of seed URLs, one a line; SIGHUP reads it again")
+	fs.StringVar(&l.configFile, "config", "", "`file` of flags, one a line: a name, a space and a value")
+	fs.BoolVar(&l.forever, "forever", false, "go on when nothing is due, and wait for what will be")
+	fs.BoolVar(&l.fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
+	fs.BoolVar(&l.dryRun, "dry-run", false, "print what would be done, and do nothing")
+	fs.StringVar(&l.listen, "listen", "", "show a live page at this `address`, such as 127.0.0.1:8080")
+	fs.StringVar(&l.logFile, "log", "", "`file` to append a structured log to, as lines of JSON")
+	fs.BoolVar(&l.private, "private", false, "allow private and loopback addresses")
+	fs.StringVar(&l.hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
+}
+
+// choiceFlags say what is visited, in which order, and when again.
+func (l *commandLine) choiceFlags(fs *flag.FlagSet) {
+	fs.StringVar(&l.scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
+	fs.Var(&l.include, "include", "follow only links that match this `regexp` (repeatable)")
+	fs.Var(&l.exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
+	fs.StringVar(&l.denyFile, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; + before "+
+		"one takes it out; SIGHUP reads it again")
+	fs.StringVar(&l.order, "order", "found", "which page comes first: found, as they are found, or rank, by PageRank so far")
+	fs.IntVar(&l.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
+	fs.BoolVar(&l.resources, "resources", false, "fetch images, styles and scripts too")
+	fs.BoolVar(&l.sitemaps, "sitemaps", true, "read the sitemaps that robots.txt names, and follow what they list")
+	l.revisiting.flags(fs)
+	fs.Float64Var(&l.pace, "pace", 1, "how much `faster` than real time pages come due, to watch months in minutes")
+}
+
+// limitFlags say what it may cost, here and elsewhere.
+func (l *commandLine) limitFlags(fs *flag.FlagSet) {
+	fs.DurationVar(&l.delay, "delay", 0, "least pause between requests to a host or address (default 5s, or 0.5s without seeds)")
+	fs.Int64Var(&l.pages, "pages", 0, "stop after this many pages; 0: no limit")
+	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
+	fs.DurationVar(&l.duration, "time", 0, "stop after this time; 0: no limit")
+	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
+	fs.Var(&l.sizes.memory, "memory", "most `bytes` of memory, roughly; a quarter is for buffers of the pages")
+	fs.IntVar(&l.hostPages, "host-pages", 10_000, "most URLs of one host; 0: no limit")
+	fs.IntVar(&l.queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
+	fs.IntVar(&l.concurrency, "concurrency", 64, "requests under way at one time, each to another host")
+	fs.DurationVar(&l.timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
+	fs.Int64Var(&l.maxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
 }
 
 func (c *config) readScope(scope string) (err error) {
@@ -167,9 +191,13 @@ func (c *config) readOrder(order string) error {
 	return nil
 }
 
-func (c *config) readDeny(name string) error {
-	return readFile(name, func(f io.Reader) (err error) {
-		c.filter.Deny, err = urlfilter.Parse(f, name)
+// readDeny reads the list of what is never fetched. While a crawl runs, too.
+func (c *config) readDeny() error {
+	return readFile(c.denyFile, func(f io.Reader) error {
+		list, err := urlfilter.Parse(f, c.denyFile)
+		if err == nil {
+			c.filter.Deny.Set(list)
+		}
 		return err
 	})
 }
@@ -184,6 +212,7 @@ func (c *config) readHosts(name string) error {
 // readSeeds takes seeds from the command line and from a file. What is no URL is reported on log,
 // counted, and does not keep the others from being crawled.
 func (c *config) readSeeds(args []string, name string, log io.Writer) error {
+	c.seedFile = name
 	reject := func(where string, err error) {
 		c.badSeeds++
 		fmt.Fprintf(log, "%s: skipped: %v\n", where, err)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"sync"
@@ -51,6 +52,7 @@ type crawler struct {
 	filter   stage.Filter
 	tally    *tally
 	policy   policy
+	log      *slog.Logger
 
 	room    chan struct{} // has an element for each page in hand
 	settled chan struct{} // something may be due that was not
@@ -97,6 +99,7 @@ func newCrawler(cfg config, web network) (c *crawler, err error) {
 		filter:  cfg.filter,
 		tally:   newTally(),
 		policy:  cfg.policy,
+		log:     slog.New(slog.DiscardHandler),
 		room:    make(chan struct{}, cfg.queue),
 		settled: make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
@@ -198,6 +201,7 @@ func (c *crawler) run(ctx context.Context) error {
 	keepers.Go(func() { c.settleLoop(watching) })
 	keepers.Go(func() { c.manners.keep(watching, c) })
 	keepers.Go(func() { c.watchLimits(watching) })
+	keepers.Go(func() { c.reloadOnHangup(watching) })
 	c.seed()
 	c.feed(ctx)
 	feeding()

@@ -187,6 +187,9 @@ func (c *crawler) giveBack(it stage.Item) {
 // end gives an item its fate, in the counts and in the ledger, and a time to come back.
 func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	c.tally.end(it.URL, fate, why)
+	if fate.Retry() > 0 {
+		c.log.Warn("no page", "url", it.URL, "fate", string(fate), "why", why)
+	}
 	host := dedupe.Host(it.URL)
 	if c.order != nil {
 		c.order.Done(it.URL)

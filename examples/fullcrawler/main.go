@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -51,7 +52,11 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, "fullcrawler:", err)
 		return 2
 	}
-	if err := crawl(ctx, cfg, out, log); err != nil {
+	run := func() error { return crawl(ctx, cfg, out, log) }
+	if cfg.dryRun {
+		run = func() error { return dryRun(cfg, out) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(log, "fullcrawler:", err)
 		return 1
 	}
@@ -59,7 +64,8 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 }
 
 // crawl runs one crawl and reports on it.
-func crawl(ctx context.Context, cfg config, out, log io.Writer) error {
+func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
+	debug.SetMemoryLimit(cfg.memory) // the buffers that grow with the crawl are shares of it
 	var web network
 	switch {
 	case cfg.demo:
@@ -82,6 +88,12 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	logger, file, err := openLog(cfg.logFile)
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	c.log = logger
 	if cfg.listen != "" {
 		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
@@ -92,8 +104,10 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) error {
 		fmt.Fprintln(log, "live page:", at)
 	}
 	done := c.showProgress(log)
+	c.log.Info("begun", "out", cfg.out, "seeds", len(cfg.seeds), "hosts", c.hosts.count())
 	err = c.run(ctx)
 	done()
+	c.log.Info("ended", "why", reason(err), "pages", c.tally.sum().pages, "error", fmt.Sprint(err))
 	return c.conclude(out, err)
 }
 

@@ -140,6 +140,7 @@ func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 	if rules.Delay > 0 {
 		c.queue.SetDelay(dedupe.Host(url), rules.Delay)
 		c.manners.changed()
+		c.log.Info("Crawl-delay", "host", dedupe.Host(url), "delay", rules.Delay.String())
 	}
 	if !c.cfg.sitemaps || c.cfg.reach == stage.Page || nearest == math.MaxInt {
 		return

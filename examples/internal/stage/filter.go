@@ -3,6 +3,7 @@ package stage
 import (
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
@@ -39,8 +40,19 @@ type Filter struct {
 	Scope    *Scope           // nil lets any host pass
 	Include  []*regexp.Regexp // of which a URL must match one, unless it is a seed; empty for all
 	Exclude  []*regexp.Regexp // of which it must match none
-	Deny     *urlfilter.List  // nil denies nothing
+	Deny     *DenyList        // nil denies nothing
 	MaxDepth int              // links from a seed; negative is without bound
+}
+
+// A DenyList is a list of URLs that can be replaced while it is in use. The zero DenyList denies
+// nothing. Its methods are safe for concurrent use.
+type DenyList struct{ list atomic.Pointer[urlfilter.List] }
+
+// Set replaces the list.
+func (d *DenyList) Set(list *urlfilter.List) { d.list.Store(list) }
+
+func (d *DenyList) denies(url string) bool {
+	return d != nil && !d.list.Load().Match(url).Allowed
 }
 
 // Check tells why the item is not to be fetched, or "".
@@ -60,7 +72,7 @@ func (f *Filter) Check(it Item) Reason {
 		return Excluded
 	case len(f.Include) > 0 && page && !it.Seeded() && !matchesAny(f.Include, it.URL):
 		return NotIncluded
-	case !f.Deny.Match(it.URL).Allowed:
+	case f.Deny.denies(it.URL):
 		return Denied
 	}
 	return ""

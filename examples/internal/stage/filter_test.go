@@ -15,11 +15,13 @@ func TestFilterCheck(t *testing.T) {
 	require.NoError(t, err)
 	scope := NewScope(Domain)
 	scope.Add("http://example.com/")
+	denying := new(DenyList)
+	denying.Set(deny)
 	f := Filter{
 		Scope:    scope,
 		Include:  []*regexp.Regexp{regexp.MustCompile(`/docs/`)},
 		Exclude:  []*regexp.Regexp{regexp.MustCompile(`\.pdf$`)},
-		Deny:     deny,
+		Deny:     denying,
 		MaxDepth: 2,
 	}
 	for _, tt := range []struct {

@@ -23,14 +23,13 @@ import (
 // found them. So a page whose visit is on record has all its links on record, too; of the visits
 // since the last Settle, a crash leaves no trace, and their pages are due again.
 //
-// Its methods are safe for concurrent use, but only one walk of Due can run at a time.
+// Its methods are safe for concurrent use. Only one walk of Due can run at a time.
 type Pages struct {
 	store *satstore.Store
 	set   *exact.Set
 
-	mu      sync.Mutex
-	visits  []*Visit // since the last Settle
-	settled chan struct{}
+	mu     sync.Mutex
+	visits []*Visit // since the last Settle
 
 	settling sync.Mutex // held by Settle; guards the rest
 	next     uint64     // number of the first entry of set that is not in store
@@ -49,7 +48,7 @@ type Visit struct {
 type PagesOptions struct {
 	Memory int64         // bytes for buffers and filters; 0 means DefaultPagesMemory
 	Unit   time.Duration // of the slots; 0 means a minute
-	Start  time.Time     // what the clock shows when the crawl is begun; the zero Time means now
+	Start  time.Time     // what the clock shows when a crawl is begun; the zero Time means now, so 0 means that too
 }
 
 // DefaultPagesMemory is PagesOptions.Memory if that is 0.

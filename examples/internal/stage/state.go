@@ -10,7 +10,7 @@ import (
 )
 
 // A State is what is known of a page between its visits. Its zero value is that of a page that was
-// never visited.
+// never visited. It is not safe for concurrent use.
 type State struct {
 	History    revisit.History
 	Hash       [HashSize]byte   // of the content at the last visit that brought one
