@@ -58,6 +58,7 @@ type crawler struct {
 	settled chan struct{} // something may be due that was not
 	changed chan struct{} // something was sighted or given back
 	ranking ranking
+	hints   hints
 
 	visited atomic.Int64 // page fetches begun, against cfg.pages
 	stop    context.CancelCauseFunc
@@ -201,7 +202,6 @@ func (c *crawler) run(ctx context.Context) error {
 	keepers.Go(func() { c.settleLoop(watching) })
 	keepers.Go(func() { c.manners.keep(watching, c) })
 	keepers.Go(func() { c.watchLimits(watching) })
-	keepers.Go(func() { c.reloadOnHangup(watching) })
 	c.seed()
 	c.feed(ctx)
 	feeding()

@@ -154,6 +154,10 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 // take begins with a page that is due.
 func (c *crawler) take(it stage.Item) {
 	host, state := dedupe.Host(it.URL), &it.Visit.State
+	if time.Unix(state.Due, 0).After(c.soon()) { // it was visited before its time
+		c.giveBack(it)
+		return
+	}
 	if why := c.filter.Check(it); why != "" { // the lists may have changed since it was sighted
 		c.hosts.enter(host)
 		c.tally.open()
@@ -195,6 +199,10 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 		c.order.Done(it.URL)
 	}
 	c.hosts.leave(host)
+	if it.Visit.Early() {
+		c.hosts.hinted(host, fate.Page())
+		c.hints.end(it.URL)
+	}
 	next := time.Time{}
 	if fate != stage.Interrupted { // such a page is due as before when the crawl goes on
 		next = c.reschedule(it, host, fate)

@@ -57,7 +57,7 @@ func (b *byteCount) Set(text string) error {
 			continue
 		}
 		value, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || value < 0 || value*unit.bytes > 1<<60 {
+		if err != nil || !(value >= 0) || value*unit.bytes > 1<<60 {
 			break
 		}
 		*b = byteCount(value * unit.bytes)

@@ -30,6 +30,8 @@ type hostEntry struct {
 	inHand int32        // of them, now
 	until  int64        // when the last page that was put off is due, in Unix time
 	load   revisit.Load // what its known pages ask for
+	hints  int32        // visits that it was said to be worth
+	right  int32        // of them, those that found a change
 }
 
 func newHostBook(delay time.Duration) *hostBook {
@@ -115,6 +117,25 @@ func (b *hostBook) book(host string, before, after time.Duration) (stretch float
 		e.load.Book(after)
 	}
 	return e.load.Stretch(hostShare * float64(24*time.Hour) / float64(b.delay))
+}
+
+// trust returns the share of a host's hints that were right, beginning at one half.
+func (b *hostBook) trust(host string) float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(host)
+	return float64(e.right+1) / float64(e.hints+2)
+}
+
+// hinted notes whether a hint was right.
+func (b *hostBook) hinted(host string, right bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(host)
+	e.hints++
+	if right {
+		e.right++
+	}
 }
 
 // pending says whether some page that was put off is not due yet.

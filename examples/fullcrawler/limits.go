@@ -15,8 +15,10 @@ func (c *crawler) watchLimits(ctx context.Context) {
 	if c.cfg.duration > 0 {
 		end = time.After(c.cfg.duration)
 	}
-	ticks := time.NewTicker(limitsEvery)
-	defer ticks.Stop()
+	var ticks <-chan time.Time
+	if c.cfg.bytes > 0 || c.cfg.minFree > 0 {
+		ticks = time.Tick(limitsEvery)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -24,7 +26,7 @@ func (c *crawler) watchLimits(ctx context.Context) {
 		case <-end:
 			c.stop(errTimeLimit)
 			return
-		case <-ticks.C:
+		case <-ticks:
 		}
 		if err := c.overLimit(); err != nil {
 			c.stop(err)

@@ -94,9 +94,10 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	c.log = logger
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go c.reloadOnHangup(watching)
 	if cfg.listen != "" {
-		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-		defer stop()
 		at, err := c.listen(watching, cfg.listen)
 		if err != nil {
 			return errors.Join(err, c.close())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,7 @@ const (
 type manners struct {
 	opened bool
 	news   chan struct{}
+	given  atomic.Int64 // visits that were begun when the file was written
 }
 
 // open brings the scheduler to what it knew. Even if that is nothing, every host counts as visited
@@ -46,6 +48,7 @@ func (m *manners) changed() { wake(m.news) }
 
 // save replaces the file.
 func (m *manners) save(c *crawler) error {
+	m.given.Store(c.queue.Stats().Given)
 	return replaceFile(c.file(stateName), c.queue.AppendState(nil, time.Now()))
 }
 
@@ -63,7 +66,9 @@ func (m *manners) keep(ctx context.Context, c *crawler) {
 		case <-m.news:
 			err = m.save(c)
 		case <-ticks.C:
-			err = m.save(c)
+			if c.queue.Stats().Given != m.given.Load() {
+				err = m.save(c)
+			}
 		case <-caches.C:
 			err = c.saveCaches()
 		}

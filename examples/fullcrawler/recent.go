@@ -31,9 +31,9 @@ func (r *ring[T]) add(v T, most int) {
 	r.next = (r.next + 1) % most
 }
 
-// all returns a copy, the oldest first.
+// all returns a copy that is not nil, the oldest first.
 func (r *ring[T]) all() []T {
-	return append(slices.Clone(r.values[r.next:]), r.values[:r.next]...)
+	return append(append(make([]T, 0, len(r.values)), r.values[r.next:]...), r.values[:r.next]...)
 }
 
 // perSecond counts pages by the second. The zero perSecond is empty. It is not safe for concurrent

@@ -84,4 +84,3 @@ func (c *crawler) enqueue(it stage.Item) {
 		c.giveUp(it, stage.QueueFull, err)
 	}
 }
-

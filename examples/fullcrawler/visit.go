@@ -118,9 +118,13 @@ func (c *crawler) follow(it stage.Item, why stage.Reason) (canonical string) {
 // list sights what a sitemap lists and returns what became of the sitemap.
 func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string) {
 	entries := 0
+	last := it.Visit.Before
 	err := stage.List(resp, it, func(entry stage.Item, why stage.Reason) {
 		entries++
-		c.follow(entry, why)
+		url := c.follow(entry, why)
+		if modified := time.Unix(entry.LastMod, 0); url != "" && !last.IsZero() && c.clock.at(modified).After(last) {
+			c.hint(url, c.clock.at(modified))
+		}
 	})
 	switch {
 	case err != nil && entries == 0:

@@ -46,7 +46,9 @@ type Filter struct {
 
 // A DenyList is a list of URLs that can be replaced while it is in use. The zero DenyList denies
 // nothing. Its methods are safe for concurrent use.
-type DenyList struct{ list atomic.Pointer[urlfilter.List] }
+type DenyList struct {
+	list atomic.Pointer[urlfilter.List]
+}
 
 // Set replaces the list.
 func (d *DenyList) Set(list *urlfilter.List) { d.list.Store(list) }

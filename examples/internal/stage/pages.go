@@ -40,9 +40,13 @@ type Pages struct {
 // A Visit is a page in the crawler's hands, with what was known of it. It has to be given back.
 type Visit struct {
 	State  State
-	record *satstore.Record
+	Before time.Time        // of the visit before this one; zero if there was none
+	record *satstore.Record // nil if the page was asked for before it was due
 	item   Item
 }
+
+// Early says that the page was not given out because it was due.
+func (v *Visit) Early() bool { return v.record == nil }
 
 // PagesOptions say how large the files' share of memory is, and how time goes.
 type PagesOptions struct {
@@ -119,8 +123,9 @@ func (p *Pages) Due(ctx context.Context) iter.Seq2[Item, error] {
 				return
 			}
 			record.Detach() // or one that waits for its host would keep its whole block in memory
-			visit := &Visit{State: state, record: record}
-			it.Visit, visit.item = visit, it
+			visit := &Visit{State: state, Before: state.History.Last(), record: record}
+			visit.item = it
+			it.Visit = visit
 			if !yield(it, nil) {
 				return
 			}
@@ -155,12 +160,36 @@ func (p *Pages) Settle() (found int, err error) {
 	var data []byte
 	for _, v := range visits {
 		data = AppendRecord(data[:0], v.item, v.State)
-		slot := p.store.Slot(time.Unix(v.State.Due, 0))
-		if err := v.record.Reschedule(slot, data); err != nil {
+		if err := p.put(v, data); err != nil {
 			return found, err
 		}
 	}
 	return found, nil
+}
+
+// put puts a visit on record. What a visit before its time has changed reaches the record as a
+// message, when it is due by its old time; then it is found to be due later.
+func (p *Pages) put(v *Visit, data []byte) error {
+	if v.Early() {
+		return p.store.Update(v.item.URL, data)
+	}
+	return v.record.Reschedule(p.store.Slot(time.Unix(v.State.Due, 0)), data)
+}
+
+// Early returns the item of a page that is known, was visited, and is not due before a time: for a
+// visit that somebody's hint is worth. It costs a random read.
+func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
+	known, err := p.Find(url)
+	if errors.Is(err, satstore.ErrUnknown) {
+		return Item{}, false, nil
+	}
+	s := known.State
+	if err != nil || !s.Visited() || s.Failures > 0 || s.Due <= due.Unix() {
+		return Item{}, false, err
+	}
+	it = known.Item
+	it.Visit = &Visit{State: s, Before: s.History.Last(), item: it}
+	return it, true, nil
 }
 
 // enter puts the new URLs into the store. They are not trimmed from the set before the store has

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+func TestByteCounts(t *testing.T) {
+	for text, want := range map[string]byteCount{
+		"0": 0, "12": 12, "12B": 12, "3KB": 3000, "3kb": 3000, "1.5 GB": 15e8, "512MiB": 512 << 20, "2TiB": 2 << 40,
+	} {
+		var b byteCount
+		require.NoError(t, b.Set(text), text)
+		require.Equal(t, want, b, text)
+	}
+	for _, text := range []string{"", "GB", "-1", "1e30", "12 parsecs", "NaN"} {
+		var b byteCount
+		require.ErrorContains(t, b.Set(text), "no number of bytes", text)
+	}
+}
+
+func TestFlagsFromAFile(t *testing.T) {
+	file := write(t, "# how we crawl\n\nagent filebot\n-delay 7s\nforever true\ncontact https://me.example/ and more\n")
+	cfg, err := parseFlags([]string{"-config", file, "-delay", "9s", "www.example.org"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "filebot", cfg.agent)
+	require.Equal(t, "https://me.example/ and more", cfg.contact)
+	require.True(t, cfg.forever)
+	require.Equal(t, 9*time.Second, cfg.delay, "the command line wins")
+
+	bad := write(t, "agent filebot\nno-such-flag 1\n")
+	_, err = parseFlags([]string{"-config", bad}, io.Discard)
+	require.ErrorContains(t, err, bad+":2: ")
+}
+
+func TestPolicies(t *testing.T) {
+	for name, want := range map[string]policy{
+		"bayes": revisit.Bayes{Price: 2, Min: time.Hour, Max: time.Minute},
+		"mle":   revisit.MLE{Alpha: 2, Min: time.Hour, Max: time.Minute},
+		"aimd":  revisit.AIMD{Min: time.Hour, Max: time.Minute},
+		"36h":   revisit.Every(36 * time.Hour),
+	} {
+		got, err := parsePolicy(name, 2, time.Hour, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, name := range []string{"", "sometimes", "-3h"} {
+		_, err := parsePolicy(name, 0, 0, 0)
+		require.ErrorContains(t, err, "want bayes", name)
+	}
+}
+
+func TestClock(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "began")
+	c, err := openClock(file, 10)
+	require.NoError(t, err)
+	require.Equal(t, c.began.Add(50*time.Second), c.at(c.began.Add(5*time.Second)))
+	require.True(t, c.at(time.Time{}).IsZero())
+	require.InDelta(t, 6, c.until(c.now().Add(time.Minute)).Seconds(), 1)
+	for _, pace := range []float64{10, 0} {
+		again, err := openClock(file, pace)
+		require.NoError(t, err)
+		require.True(t, c.began.Equal(again.began))
+		require.EqualValues(t, 10, again.pace)
+	}
+	_, err = openClock(file, 11)
+	require.ErrorContains(t, err, "-pace 10")
+	require.NoError(t, os.WriteFile(file, []byte("yesterday"), 0o600))
+	_, err = openClock(file, 1)
+	require.ErrorContains(t, err, file)
+	real := clock{pace: 1}
+	require.Equal(t, c.began, real.at(c.began))
+}
+
+func TestHostBook(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	b := newHostBook(10 * time.Second)
+	for n := range hostRoom {
+		require.Zero(t, b.take("a", true, 0, now).putOff, n)
+	}
+	first, second := b.take("a", true, 0, now).putOff, b.take("a", true, 0, now).putOff
+	require.Equal(t, now.Unix()+10*hostRoom+10, first, "when the host is through with what is in hand")
+	require.Equal(t, first+10, second, "and one delay later")
+	require.True(t, b.pending(now))
+	require.False(t, b.pending(time.Unix(second+1, 0)))
+	b.leave("a")
+	require.Zero(t, b.take("a", false, 0, now).putOff)
+
+	require.False(t, b.take("b", true, 2, now).full)
+	require.False(t, b.take("b", true, 2, now).full)
+	require.True(t, b.take("b", true, 2, now).full)
+	require.False(t, b.take("b", false, 2, now).full, "what was visited before stays")
+	require.Equal(t, 2, b.count())
+
+	require.InDelta(t, 1, b.book("c", 0, time.Hour), 0)
+	require.InDelta(t, 1/hostShare, b.book("c", time.Hour, 10*time.Second), 0.01,
+		"more visits than the host's time has room for")
+	require.InDelta(t, 1, b.book("c", 10*time.Second, 0), 0)
+	b.recall("d", 10*time.Second, now.Unix()+5)
+	pages, load := b.of("d")
+	require.Equal(t, 1, pages)
+	require.InDelta(t, 8640, load, 1)
+
+	require.InDelta(t, 0.5, b.trust("e"), 0)
+	for range 8 {
+		b.hinted("e", true)
+	}
+	require.InDelta(t, 0.9, b.trust("e"), 0)
+}
+
+func TestDryRunFetchesNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "crawl")
+	var out, log bytes.Buffer
+	args := []string{"-dry-run", "-out", dir, "-delay", "2s", "http://127.0.0.1:9/", "http://127.0.0.2:9/x"}
+	require.Zero(t, command(t.Context(), args, &out, &log), log.String())
+	require.Contains(t, out.String(), "2 hosts, 0 pages known")
+	require.Contains(t, out.String(), "at most 43200 a day")
+	require.NoDirExists(t, dir)
+
+	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 6})
+	cfg := testConfig(t, web)
+	cfg.pages = 4
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+	asked := len(web.Log())
+	out.Reset()
+	require.NoError(t, dryRun(cfg, &out))
+	require.Regexp(t, `3 hosts, \d\d pages known, \d+ never visited, \d+ due now`, out.String())
+	require.Len(t, web.Log(), asked)
+}
+
+func TestListsAreReadAgain(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 6})
+	cfg := testConfig(t, web)
+	cfg.filter.Deny = new(stage.DenyList)
+	cfg.denyFile, cfg.seedFile = write(t, ""), write(t, "")
+	cfg.reach = stage.Host
+	require.NoError(t, cfg.readDeny())
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	defer c.close()
+	var log bytes.Buffer
+	c.log, _, err = openLog(filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, err)
+	_ = log
+	const url = "http://h00002.vweb.test/"
+	require.Equal(t, stage.OutOfScope, c.filter.Check(stage.Item{URL: url}))
+	require.NoError(t, os.WriteFile(cfg.seedFile, []byte(url+"\nmailto:x\n"), 0o600))
+	c.reload()
+	require.Empty(t, c.filter.Check(stage.Item{URL: url}))
+	found, err := c.pages.Settle()
+	require.NoError(t, err)
+	require.Equal(t, 1, found, "the new seed")
+	require.NoError(t, os.WriteFile(cfg.denyFile, []byte("h00002.vweb.test\n"), 0o600))
+	c.reload()
+	require.Equal(t, stage.Denied, c.filter.Check(stage.Item{URL: url}))
+	require.NoError(t, os.WriteFile(cfg.denyFile, []byte("a b c\n"), 0o600))
+	c.reload()
+	require.Equal(t, stage.Denied, c.filter.Check(stage.Item{URL: url}), "a bad list changes nothing")
+}
+
+func TestSubcommands(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 6})
+	cfg := testConfig(t, web)
+	crawlWeb(t, web, cfg)
+	run := func(args ...string) (out string, status int) {
+		var o, log bytes.Buffer
+		args = append(args[:1:1], append([]string{"-out", cfg.out}, args[1:]...)...)
+		status = command(t.Context(), args, &o, &log)
+		return o.String() + log.String(), status
+	}
+	out, status := run("check")
+	require.Zero(t, status, out)
+	require.Contains(t, out, "0 faults")
+	out, status = run("explain", cfg.seeds[0])
+	require.Zero(t, status, out)
+	require.Contains(t, out, "last visit")
+	out, status = run("snapshot", "-host", "h00000.vweb.test")
+	require.Zero(t, status, out)
+	n := 0
+	for text := range strings.Lines(out) {
+		var l listing
+		require.NoError(t, json.Unmarshal([]byte(text), &l))
+		require.Contains(t, l.URL, "h00000.vweb.test/")
+		n++
+	}
+	require.Greater(t, n, 5)
+	out, status = run("snapshot", "-at", "1999-12-31")
+	require.Zero(t, status)
+	require.Empty(t, out, "nothing was there yet")
+	_, status = run("snapshot", "-at", "yesterday")
+	require.Equal(t, 2, status)
+
+	file := filepath.Join(t.TempDir(), "out")
+	for _, form := range []string{"cdxj", "wacz"} {
+		out, status = run("export", form, file)
+		require.Zero(t, status, out)
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Greater(t, info.Size(), int64(1000))
+	}
+	_, status = run("export", "pdf", file)
+	require.Equal(t, 2, status)
+	out, status = run("scan", "-workers", "1", "false")
+	require.Equal(t, 1, status, "a program that ends at once reads nothing")
+	require.Contains(t, out, "killed its worker")
+
+	victim, err := filepath.Glob(filepath.Join(cfg.out, "*.warc.gz"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(victim[0])
+	require.NoError(t, err)
+	text[len(text)/2] ^= 0x40
+	require.NoError(t, os.WriteFile(victim[0], text, 0o600))
+	out, status = run("check")
+	require.Equal(t, 1, status, out)
+	require.Contains(t, out, filepath.Base(victim[0]))
+
+	var log bytes.Buffer
+	require.Equal(t, 1, command(t.Context(), []string{"check", "-out", filepath.Join(cfg.out, "none")}, io.Discard, &log))
+	require.Contains(t, log.String(), "no crawl")
+	require.Equal(t, 2, command(t.Context(), []string{"check", "-nonsense"}, io.Discard, &log))
+	require.Zero(t, command(t.Context(), []string{"scan", "-h"}, io.Discard, &log))
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// TestManyRunsAreOneCrawl stops a crawl again and again in fake time: all runs together fetch what
+// one would have, each page once, and keep every pause across the stops.
+func TestManyRunsAreOneCrawl(t *testing.T) {
+	for name, change := range map[string]func(cfg *config){
+		"in the order in which pages are found": func(*config) {},
+		"by rank":                               func(cfg *config) { cfg.byRank = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { crawlInParts(t, change) })
+		})
+	}
+}
+
+func crawlInParts(t *testing.T, change func(cfg *config)) {
+	retry := 10 * time.Minute
+	web := serve(t, vweb.Options{
+		Seed: 3, Hosts: 6, Addrs: 3, Pages: 12, Network: memnet.New(), Traits: func(host int) vweb.Traits {
+			switch host {
+			case 1:
+				return vweb.Traits{Robots: vweb.Robots{CrawlDelay: time.Minute}}
+			case 2:
+				return vweb.Traits{Throttle: vweb.Throttle{Every: 5, Status: 429, RetryAfter: retry}}
+			}
+			return vweb.Traits{Redirects: 0.2}
+		},
+	})
+	cfg := politeConfig(t, web)
+	change(&cfg)
+	runs := 0
+	for err := errors.New("begin"); err != nil; runs++ {
+		cfg.pages = int64(3 + runs%7)
+		c, opening := newCrawler(cfg, on(web))
+		require.NoError(t, opening)
+		if err = c.run(t.Context()); err != nil {
+			require.ErrorIs(t, err, errPageLimit)
+		}
+		require.Less(t, runs, 100, "it never ends")
+	}
+	require.Greater(t, runs, 5)
+	got := requested(web)
+	sentAway := map[string]int{}
+	last := map[string]vweb.Request{}
+	for _, r := range web.Log() {
+		if r.Status == 429 {
+			sentAway[r.URL()]++
+		}
+		host, _ := web.Host(r.Host)
+		least := 5 * time.Second
+		switch before := last[r.Host]; {
+		case host.Index == 1:
+			least = time.Minute
+		case before.Status == 429:
+			least = retry
+		}
+		if before, ok := last[r.Host]; ok && !strings.Contains(before.Path, "robots") {
+			require.GreaterOrEqual(t, r.Time.Sub(before.Time), least, "%s after %s", r.URL(), before.URL())
+		}
+		last[r.Host] = r
+	}
+	for url, n := range got {
+		require.Equal(t, 1, n, "requests for %s", url)
+	}
+	require.NotEmpty(t, sentAway)
+	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
+	for _, url := range web.Reachable() {
+		delete(got, url)
+	}
+	require.Empty(t, got)
+}
+
+// TestVisitsComeWhenTheyShould crawls for twelve hours of fake time, in four runs.
+func TestVisitsComeWhenTheyShould(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, vweb.Options{Seed: 9, Hosts: 4, Pages: 8, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		cfg.forever, cfg.sitemaps, cfg.policy = true, false, revisit.Every(time.Hour)
+		start := time.Now()
+		for range 4 {
+			cfg.duration = 3 * time.Hour
+			c, err := newCrawler(cfg, on(web))
+			require.NoError(t, err)
+			require.ErrorIs(t, c.run(t.Context()), errTimeLimit)
+		}
+		visits := visitsOf(web)
+		require.Len(t, visits, len(web.Reachable()))
+		for url, times := range visits {
+			require.InDelta(t, time.Since(start).Hours(), len(times), 2, url)
+			for i := 1; i < len(times); i++ {
+				require.InDelta(t, 60, times[i].Sub(times[i-1]).Minutes(), 6, url)
+			}
+		}
+		requirePauses(t, web.Log(), cfg.delay)
+	})
+}
+
+// TestHintsBringVisitsForward has sitemaps tell of changes: pages are visited before their time,
+// and nearly always find one.
+func TestHintsBringVisitsForward(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		month := clock{time.Now(), 10_000} // in four minutes
+		web := serve(t, vweb.Options{
+			Seed: 21, Hosts: 10, Pages: 10, Network: memnet.New(), Now: month.now, Traits: func(int) vweb.Traits {
+				return vweb.Traits{
+					Change:  vweb.Change{Mean: 5 * 24 * time.Hour},
+					Sitemap: vweb.Sitemap{Orphans: 4},
+				}
+			},
+		})
+		cfg := testConfig(t, web)
+		cfg.pace, cfg.forever, cfg.duration = month.pace, true, 4*time.Minute
+		cfg.policy = sitemapsDaily{}
+		c, err := newCrawler(cfg, on(web))
+		require.NoError(t, err)
+		require.ErrorIs(t, c.run(t.Context()), errTimeLimit)
+		var said, right int32
+		for host := range web.Hosts() {
+			e := c.hosts.entry(host.Name)
+			said, right = said+e.hints, right+e.right
+		}
+		require.Greater(t, said, int32(20))
+		require.Greater(t, float64(right), 0.8*float64(said))
+		s := c.tally.sum()
+		require.EqualValues(t, s.waiting, s.fates[stage.LeftOver])
+	})
+}
+
+// sitemapsDaily visits everything daily at first, and what did not change then every 100 days: that
+// is, sitemaps daily, whose pages change somewhere nearly every day.
+type sitemapsDaily struct{}
+
+func (sitemapsDaily) Next(h revisit.History) time.Duration {
+	if visits, changes := h.Visits(); visits > 0 && changes == 0 {
+		return 100 * 24 * time.Hour
+	}
+	return 24 * time.Hour
+}
+
+// TestAFullDiskIsNoLoss goes on after a disk was full: nothing is missing in the end.
+func TestAFullDiskIsNoLoss(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 5, Hosts: 10, Pages: 10})
+	cfg := testConfig(t, web)
+	cfg.delay, cfg.minFree = time.Millisecond, 1<<62
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	require.ErrorIs(t, c.overLimit(), errDiskLimit)
+	cfg.minFree = 0
+	c.stop = func(error) {}
+	require.NoError(t, c.close())
+
+	crawlWeb(t, web, cfg)
+	got := requested(web)
+	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
+	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(got)))
+	_, err = newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	_, err = newCrawler(cfg, on(web))
+	require.Error(t, err, "two crawlers in one directory")
+	require.NotErrorIs(t, err, syscall.ENOSPC)
+}

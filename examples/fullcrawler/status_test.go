@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vweb"
+)
+
+// crawledByRank is a crawl that has ended, whose files are open again.
+func crawledByRank(t *testing.T) *crawler {
+	web := serve(t, vweb.Options{Seed: 4, Hosts: 5, Pages: 6, Traits: func(host int) vweb.Traits {
+		return vweb.Traits{Refuse: host == 3}
+	}})
+	cfg := testConfig(t, web)
+	cfg.byRank = true
+	crawlWeb(t, web, cfg)
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.close()) })
+	return c
+}
+
+func ask(t *testing.T, c *crawler, target, host string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	r.Host = host
+	w := httptest.NewRecorder()
+	c.statusHandler("127.0.0.1:8080").ServeHTTP(w, r)
+	return w
+}
+
+func TestLivePageTells(t *testing.T) {
+	t.Parallel()
+	c := crawledByRank(t)
+	const here = "127.0.0.1:8080"
+	page := ask(t, c, "/", here)
+	require.Equal(t, 200, page.Code)
+	require.Contains(t, page.Body.String(), `id="explain"`)
+	require.Contains(t, page.Header().Get("Content-Security-Policy"), "default-src 'self'")
+	for _, file := range []string{"/app.js", "/style.css", "/debug/pprof/"} {
+		require.Equal(t, 200, ask(t, c, file, here).Code, file)
+	}
+	require.NotEqual(t, 200, ask(t, c, "/../main.go", here).Code)
+	require.Equal(t, 404, ask(t, c, "/main.go", here).Code)
+
+	var s status
+	require.NoError(t, json.Unmarshal(ask(t, c, "/api/status", here).Body.Bytes(), &s))
+	require.Equal(t, 5, s.Hosts)
+	require.Equal(t, "pages known", s.Flow[1].Name)
+	require.Greater(t, s.Flow[1].Count, int64(20))
+
+	var facts []fact
+	answer := ask(t, c, "/api/explain?q="+c.cfg.seeds[0], here).Body.Bytes()
+	require.NoError(t, json.Unmarshal(answer, &facts))
+	text := string(answer)
+	for _, want := range []string{"last visit", "due", "allows it", "127.16.0.1", "changed"} {
+		require.Contains(t, text, want)
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(c.cfg.seeds[0], "http://"), "/")
+	require.Contains(t, ask(t, c, "/api/explain?q="+name, here).Body.String(), "last visit",
+		"a name alone is looked for with http, too")
+	require.Contains(t, ask(t, c, "/api/explain?q=mailto:me", here).Body.String(), "error")
+
+	metrics := ask(t, c, "/metrics", here).Body.String()
+	require.Contains(t, metrics, "\nspinneret_hosts_known 5\n")
+	for line := range strings.Lines(metrics) {
+		require.Regexp(t, `^(# (HELP|TYPE) spinneret_\w+ .+|spinneret_\w+(\{fate=".+"\})? [\d.e+-]+)\n$`, line)
+	}
+}
+
+func TestLivePageIsForWhoAsksByAddress(t *testing.T) {
+	t.Parallel()
+	c := crawledByRank(t)
+	for host, want := range map[string]int{
+		"127.0.0.1:8080": 200, "localhost:8080": 200, "[::1]:8080": 200, "127.0.0.1": 200,
+		"evil.example": 403, "evil.example:8080": 403, "localhost.evil.example": 403,
+	} {
+		require.Equal(t, want, ask(t, c, "/api/status", host).Code, host)
+	}
+	require.ErrorContains(t, checkListen(":8080"), "address")
+	require.ErrorContains(t, checkListen("8080"), "8080")
+	require.NoError(t, checkListen("127.0.0.1:0"))
+	require.NoError(t, checkListen(""))
+}
+
+// TestLivePageInABrowser looks at the page with headless Chromium, where there is one: it shows what
+// the crawler tells, and says nothing on the console.
+func TestLivePageInABrowser(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium here: apt-get install chromium")
+	}
+	t.Parallel()
+	c := crawledByRank(t)
+	at, err := c.listen(t.Context(), "127.0.0.1:0")
+	require.NoError(t, err)
+	look := func(args ...string) (dom, console string) {
+		args = append(args, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+			"--disable-background-networking", "--disable-component-update", "--disable-sync",
+			"--user-data-dir="+t.TempDir(), "--virtual-time-budget=3000", "--enable-logging=stderr", at)
+		cmd := exec.CommandContext(t.Context(), browser, args...)
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		require.NoError(t, cmd.Run(), &errs)
+		for line := range strings.Lines(errs.String()) {
+			if strings.Contains(line, "CONSOLE") {
+				console += line
+			}
+		}
+		return out.String(), console
+	}
+	dom, console := look("--dump-dom")
+	require.Empty(t, console)
+	require.Contains(t, dom, "crawling for")
+	require.Contains(t, dom, "pages known")
+	for _, size := range []string{"1200,1400", "380,1400"} {
+		picture := filepath.Join(t.TempDir(), "page.png")
+		_, console := look("--window-size="+size, "--screenshot="+picture)
+		require.Empty(t, console)
+		f, err := os.Open(picture)
+		require.NoError(t, err)
+		n, err := io.Copy(io.Discard, f)
+		require.NoError(t, errors.Join(err, f.Close()))
+		require.Greater(t, n, int64(10_000))
+	}
+}

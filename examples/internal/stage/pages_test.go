@@ -1,0 +1,288 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+var pagesBegin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func openPages(t *testing.T, dir string) *Pages {
+	t.Helper()
+	p, err := OpenPages(dir, PagesOptions{Memory: 8 << 20, Start: pagesBegin})
+	require.NoError(t, err)
+	return p
+}
+
+// due takes what is due.
+func due(t *testing.T, p *Pages) (items []Item) {
+	t.Helper()
+	for it, err := range p.Due(t.Context()) {
+		require.NoError(t, err)
+		items = append(items, it)
+	}
+	return items
+}
+
+func urlsOf(items []Item) (urls []string) {
+	for _, it := range items {
+		urls = append(urls, it.URL)
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+func TestASightingIsDueOnceAfterItIsSettled(t *testing.T) {
+	p := openPages(t, t.TempDir())
+	defer p.Close()
+	for range 3 {
+		require.NoError(t, p.Sight(Item{URL: "http://a/", Depth: 2}))
+	}
+	require.Empty(t, due(t, p), "nothing is on record yet")
+	found, err := p.Settle()
+	require.NoError(t, err)
+	require.Equal(t, 1, found)
+	items := due(t, p)
+	require.Equal(t, []string{"http://a/"}, urlsOf(items))
+	require.Equal(t, 2, items[0].Depth)
+	require.NoError(t, p.Sight(Item{URL: "http://a/"}))
+	found, err = p.Settle()
+	require.NoError(t, err)
+	require.Zero(t, found)
+	require.Empty(t, due(t, p), "it is in hand")
+}
+
+func TestWhatIsNotGivenBackIsDueAgain(t *testing.T) {
+	dir := t.TempDir()
+	p := openPages(t, dir)
+	for _, url := range []string{"http://a/", "http://b/", "http://c/"} {
+		require.NoError(t, p.Sight(Item{URL: url}))
+	}
+	_, err := p.Settle()
+	require.NoError(t, err)
+	items := due(t, p)
+	require.Len(t, items, 3)
+	back := items[1]
+	back.Visit.State.Due = pagesBegin.Add(time.Hour).Unix()
+	p.GiveBack(back.Visit)
+	require.NoError(t, p.Close())
+
+	p = openPages(t, dir)
+	defer p.Close()
+	want := slices.DeleteFunc(urlsOf(items), func(url string) bool { return url == back.URL })
+	require.Equal(t, want, urlsOf(due(t, p)))
+	_, err = p.Advance(pagesBegin.Add(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, []string{back.URL}, urlsOf(due(t, p)))
+}
+
+func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
+	p := openPages(t, t.TempDir())
+	defer p.Close()
+	require.NoError(t, p.Sight(Item{URL: "http://a/"}))
+	_, err := p.Settle()
+	require.NoError(t, err)
+	_, ok, err := p.Early("http://a/", pagesBegin)
+	require.NoError(t, err)
+	require.False(t, ok, "it was never visited, and is due anyway")
+	_, ok, err = p.Early("http://unknown/", pagesBegin)
+	require.NoError(t, err)
+	require.False(t, ok)
+
+	first := due(t, p)[0]
+	first.Visit.State.History = revisit.History{}.Observe(revisit.Visit{At: pagesBegin})
+	first.Visit.State.Due = pagesBegin.Add(time.Hour).Unix()
+	require.False(t, first.Visit.Early())
+	p.GiveBack(first.Visit)
+	_, err = p.Settle()
+	require.NoError(t, err)
+
+	it, ok, err := p.Early("http://a/", pagesBegin)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.True(t, it.Visit.Early())
+	require.Equal(t, pagesBegin, it.Visit.Before.UTC())
+	it.Visit.State.Due = pagesBegin.Add(3 * time.Hour).Unix()
+	p.GiveBack(it.Visit)
+	_, err = p.Settle()
+	require.NoError(t, err)
+	known, err := p.Find("http://a/")
+	require.NoError(t, err)
+	require.Equal(t, it.Visit.State, known.State)
+
+	_, err = p.Advance(pagesBegin.Add(time.Hour))
+	require.NoError(t, err)
+	again := due(t, p)
+	require.Len(t, again, 1, "the store's slot is the old one")
+	require.Equal(t, it.Visit.State, again[0].Visit.State, "and what is known is the new")
+}
+
+func TestDueEndsWithItsContext(t *testing.T) {
+	p := openPages(t, t.TempDir())
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range p.Due(ctx) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.NoError(t, p.Check())
+}
+
+// TestPagesAgainstAMap compares random histories, with reopening, with what a map says.
+func TestPagesAgainstAMap(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			m := model{
+				t: t, dir: t.TempDir(), r: rand.New(rand.NewPCG(seed, 0)), now: pagesBegin,
+				due: map[string]int64{}, slot: map[string]int64{}, hand: map[string]Item{},
+			}
+			m.p = openPages(t, m.dir)
+			for range 400 {
+				m.step()
+			}
+			m.compare()
+			require.NoError(t, m.p.Close())
+		})
+	}
+}
+
+// A model is what Pages should hold.
+type model struct {
+	t    *testing.T
+	r    *rand.Rand
+	dir  string
+	p    *Pages
+	now  time.Time
+	due  map[string]int64 // of all pages on record, those in hand included
+	slot map[string]int64 // when they are given out: a page comes back in the next slot at the earliest
+	hand map[string]Item
+
+	sighted []string
+	back    []Item
+}
+
+func (m *model) step() {
+	switch n := m.r.IntN(20); {
+	case n < 8:
+		url := fmt.Sprintf("http://h/%d", m.r.IntN(300))
+		require.NoError(m.t, m.p.Sight(Item{URL: url, Depth: len(url)}))
+		m.sighted = append(m.sighted, url)
+	case n < 12:
+		for url, it := range m.hand {
+			it.Visit.State.Due = m.now.Unix() + 60*int64(1+m.r.IntN(100))
+			m.p.GiveBack(it.Visit)
+			m.back = append(m.back, it)
+			delete(m.hand, url)
+			break
+		}
+	case n < 15:
+		m.settle()
+	case n < 17:
+		m.take()
+	case n < 19:
+		m.now = m.now.Add(time.Duration(m.r.IntN(30)) * time.Minute)
+		_, err := m.p.Advance(m.now)
+		require.NoError(m.t, err)
+	default:
+		m.reopen()
+	}
+}
+
+func (m *model) settle() {
+	_, err := m.p.Settle()
+	require.NoError(m.t, err)
+	m.settled()
+}
+
+func (m *model) settled() {
+	for _, url := range m.sighted {
+		if _, known := m.due[url]; !known {
+			m.due[url] = 0
+		}
+	}
+	for _, it := range m.back {
+		m.due[it.URL] = it.Visit.State.Due
+		m.slot[it.URL] = max(it.Visit.State.Due, m.now.Unix()+60)
+	}
+	m.sighted, m.back = nil, nil
+}
+
+// take takes what is due, which is what the map says that is not in hand.
+func (m *model) take() {
+	out := maps.Clone(m.hand)
+	for _, it := range m.back {
+		out[it.URL] = it // given back, but not on record
+	}
+	var want []string
+	for url := range m.due {
+		if _, inHand := out[url]; !inHand && m.slot[url] <= m.now.Unix() {
+			want = append(want, url)
+		}
+	}
+	slices.Sort(want)
+	got := due(m.t, m.p)
+	require.Equal(m.t, want, urlsOf(got))
+	for _, it := range got {
+		require.Equal(m.t, len(it.URL), it.Depth)
+		m.hand[it.URL] = it
+	}
+}
+
+// reopen is what an interrupted crawl does: what was in hand is due as before.
+func (m *model) reopen() {
+	require.NoError(m.t, m.p.Close())
+	m.settled()
+	clear(m.hand)
+	m.p = openPages(m.t, m.dir)
+	_, err := m.p.Advance(m.now)
+	require.NoError(m.t, err)
+}
+
+func (m *model) compare() {
+	m.settle()
+	got := map[string]int64{}
+	for known, err := range m.p.All() {
+		require.NoError(m.t, err)
+		got[known.Item.URL] = known.State.Due
+	}
+	require.Equal(m.t, m.due, got)
+	require.NoError(m.t, m.p.Check())
+}
+
+func BenchmarkPages(b *testing.B) {
+	p, err := OpenPages(b.TempDir(), PagesOptions{Start: pagesBegin})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		if err := p.Sight(Item{URL: fmt.Sprintf("http://h%d.example.org/some/path/%d", n%1000, n)}); err != nil {
+			b.Fatal(err)
+		}
+		if n++; n%10_000 != 0 {
+			continue
+		}
+		if _, err := p.Settle(); err != nil {
+			b.Fatal(err)
+		}
+		for it, err := range p.Due(b.Context()) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			it.Visit.State.Due = pagesBegin.Add(time.Duration(1+n%1000) * time.Minute).Unix()
+			p.GiveBack(it.Visit)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package stage
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// visitedState is a state with something in each field.
+func visitedState() State {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	h := revisit.History{}.Observe(revisit.Visit{At: at})
+	return State{
+		History:    h.Observe(revisit.Visit{At: at.Add(time.Hour), Changed: true}),
+		Hash:       [HashSize]byte{1, 2, 3},
+		Validators: fetch.Validators{ETag: `"x"`, LastModified: "Fri, 02 Jan 2026 03:04:05 GMT"},
+		Failures:   3, Due: at.Unix() + 7200, Booked: 3600,
+	}
+}
+
+func TestRecordsComeBack(t *testing.T) {
+	const url = "http://example.org/"
+	for name, tt := range map[string]struct {
+		it    Item
+		state State
+		most  int // bytes
+	}{
+		"a page that was only sighted takes little": {it: Item{Depth: 3}, most: 4},
+		"a redirect's target":                       {it: Item{Depth: 3, Hops: 2, LastMod: 1e9}, most: 9},
+		"a time before 1970":                        {it: Item{LastMod: -5}, most: 4},
+		"a sitemap":                                 {it: Item{Sitemap: &Sitemap{Server: "example.org"}}, most: 16},
+		"a sitemap that an index named":             {it: Item{Sitemap: &Sitemap{Server: "example.org", Nested: true}}, most: 16},
+		"a visited page":                            {it: Item{Depth: 1}, state: visitedState(), most: 105},
+		"a page that was put off":                   {state: State{Due: 5}, most: 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.it.URL = url
+			b := AppendRecord([]byte("before"), tt.it, tt.state)[len("before"):]
+			require.LessOrEqual(t, len(b), tt.most)
+			it, state, err := ReadRecord(url, b)
+			require.NoError(t, err)
+			require.Equal(t, tt.it, it)
+			require.Equal(t, tt.state, state)
+			for n := range b {
+				_, _, err := ReadRecord(url, b[:n])
+				require.ErrorIs(t, err, ErrRecord, "the first %d bytes", n)
+			}
+			_, _, err = ReadRecord(url, append(b, 0))
+			require.ErrorIs(t, err, ErrRecord, "with a byte more")
+		})
+	}
+}
+
+func TestLongValidatorsAreDropped(t *testing.T) {
+	s := visitedState()
+	s.Validators.ETag = strings.Repeat("x", maxValidator+1)
+	_, got, err := ReadRecord("", AppendRecord(nil, Item{}, s))
+	require.NoError(t, err)
+	require.Empty(t, got.Validators.ETag)
+	require.Equal(t, s.Validators.LastModified, got.Validators.LastModified)
+}
+
+func FuzzReadRecord(f *testing.F) {
+	f.Add(AppendRecord(nil, Item{Depth: 5}, State{}))
+	f.Add(AppendRecord(nil, Item{Sitemap: &Sitemap{Server: "a", Nested: true}}, visitedState()))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		it, s, err := ReadRecord("http://a/", b)
+		if err != nil {
+			return
+		}
+		// Numbers may be written in more ways than one, but mean the same once more.
+		again, state, err := ReadRecord("http://a/", AppendRecord(nil, it, s))
+		require.NoError(t, err)
+		require.Equal(t, it, again)
+		s.Validators = fetch.Validators{ETag: short(s.Validators.ETag), LastModified: short(s.Validators.LastModified)}
+		require.Equal(t, s, state)
+	})
+}
+
+func TestObserve(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	page := func(status int, body, etag string) *fetch.Response {
+		return &fetch.Response{Status: status, Body: []byte(body), Header: http.Header{"Etag": {etag}}}
+	}
+	away := page(302, "some text with the time of day", "")
+	away.Location = "http://example.org/there"
+	var s State
+	s.Failures = 2
+	for i, step := range []struct {
+		name    string
+		resp    *fetch.Response
+		changed bool
+		etag    string
+	}{
+		{"the first visit always brings something new", page(200, "one", "a"), true, "a"},
+		{"the same bytes are no change", page(200, "one", "b"), false, "b"},
+		{"other bytes are", page(200, "two", "c"), true, "c"},
+		{"a 304 is no change, and keeps the validators", page(304, "", ""), false, "c"},
+		{"what was there before a 304 is still known", page(200, "two", "d"), false, "d"},
+		{"a page that now redirects has changed", away, true, ""},
+	} {
+		changed := s.Observe(step.resp, at.Add(time.Duration(i)*time.Hour), time.Time{})
+		require.Equal(t, step.changed, changed, step.name)
+		require.Equal(t, step.etag, s.Validators.ETag, step.name)
+		require.Zero(t, s.Failures, step.name)
+	}
+	away.Body = []byte("another text")
+	require.False(t, s.Observe(away, at.Add(9*time.Hour), time.Time{}), "of a redirect only the target counts")
+	visits, changes := s.History.Visits()
+	require.Equal(t, []int{6, 2}, []int{visits, changes})
+	require.True(t, s.Visited())
+	require.False(t, State{Due: 1}.Visited())
+}
