@@ -12,7 +12,8 @@ import (
 )
 
 // A clock shows the time by which pages become due. It may go faster than the world's, so that a
-// crawl of weeks can be watched in minutes; the pauses that servers are owed stay as they are.
+// crawl of weeks can be watched in minutes; the pauses that servers are owed stay as they are. What
+// servers say of times is taken as by this clock: only a web that goes by it is of use then.
 type clock struct {
 	began time.Time
 	pace  float64

@@ -77,7 +77,7 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 		return fate, why
 	}
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
-	changed := it.Visit.State.Observe(resp, c.clock.at(resp.Timing.Start), c.clock.at(modified))
+	changed := it.Visit.State.Observe(resp, c.clock.at(resp.Timing.Start), modified)
 	switch {
 	case !changed:
 		return stage.Unchanged, ""
@@ -122,8 +122,8 @@ func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string)
 	err := stage.List(resp, it, func(entry stage.Item, why stage.Reason) {
 		entries++
 		url := c.follow(entry, why)
-		if modified := time.Unix(entry.LastMod, 0); url != "" && !last.IsZero() && c.clock.at(modified).After(last) {
-			c.hint(url, c.clock.at(modified))
+		if modified := time.Unix(entry.LastMod, 0); url != "" && !last.IsZero() && modified.After(last) {
+			c.hint(url, modified)
 		}
 	})
 	switch {
