@@ -35,6 +35,7 @@ type config struct {
 	policy  policy  // nil is Bayes as it is by default
 	pace    float64 // of the pages' clock; 0 counts as 1
 	forever bool
+	texts   bool // a page of which little changes counts as unchanged
 	fresh   bool // forget the pages of earlier crawls
 
 	pages       int64
@@ -159,6 +160,7 @@ func (l *commandLine) choiceFlags(fs *flag.FlagSet) {
 	fs.IntVar(&l.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
 	fs.BoolVar(&l.resources, "resources", false, "fetch images, styles and scripts too")
 	fs.BoolVar(&l.sitemaps, "sitemaps", true, "read the sitemaps that robots.txt names, and follow what they list")
+	fs.BoolVar(&l.texts, "texts", false, "compare texts: a new date, counter or word or two is no change")
 	l.revisiting.flags(fs)
 	fs.Float64Var(&l.pace, "pace", 1, "how much `faster` than real time pages come due, to watch months in minutes")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
@@ -77,10 +78,12 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 		return fate, why
 	}
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
-	changed := it.Visit.State.Observe(resp, c.clock.at(resp.Timing.Start), modified)
+	change := it.Visit.State.Observe(resp, c.clock.at(resp.Timing.Start), modified, c.cfg.texts)
 	switch {
-	case !changed:
+	case change == simhash.Same:
 		return stage.Unchanged, ""
+	case change == simhash.Minor && fate == stage.Fetched:
+		return stage.HardlyChanged, ""
 	case fate == stage.Redirected && it.Hops >= maxRedirects:
 		return stage.TooManyRedirects, why
 	}

@@ -9,6 +9,7 @@ type Fate string
 const (
 	Fetched          Fate = "fetched"
 	Unchanged        Fate = "unchanged since the last visit"
+	HardlyChanged    Fate = "hardly changed since the last visit"
 	Cut              Fate = "fetched in part (over a limit, or the connection broke)"
 	Redirected       Fate = "redirected"
 	TooManyRedirects Fate = "redirected too often"
@@ -37,7 +38,7 @@ const (
 )
 
 // Page says whether the archive got a page.
-func (f Fate) Page() bool { return f == Fetched || f == Cut }
+func (f Fate) Page() bool { return f == Fetched || f == HardlyChanged || f == Cut }
 
 // retries are after how long a page is tried again that brought nothing, the first time.
 var retries = map[Fate]time.Duration{

@@ -37,7 +37,8 @@ type Pages struct {
 	fresh    []satstore.Item
 }
 
-// A Visit is a page in the crawler's hands, with what was known of it. It has to be given back.
+// A Visit is a page in the crawler's hands, with what was known of it. It has to be given back. It is
+// not safe for concurrent use.
 type Visit struct {
 	State  State
 	Before time.Time        // of the visit before this one; zero if there was none

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -259,30 +260,37 @@ func (m *model) compare() {
 	require.NoError(m.t, m.p.Check())
 }
 
+// BenchmarkPages sights new URLs and visits each once. With -benchtime 10000000x it tells what so
+// many pages take: memory and disk.
 func BenchmarkPages(b *testing.B) {
-	p, err := OpenPages(b.TempDir(), PagesOptions{Start: pagesBegin})
-	if err != nil {
-		b.Fatal(err)
-	}
+	dir := b.TempDir()
+	p, err := OpenPages(dir, PagesOptions{Start: pagesBegin})
+	require.NoError(b, err)
 	defer p.Close()
 	b.ReportAllocs()
 	n := 0
-	for b.Loop() {
-		if err := p.Sight(Item{URL: fmt.Sprintf("http://h%d.example.org/some/path/%d", n%1000, n)}); err != nil {
-			b.Fatal(err)
-		}
-		if n++; n%10_000 != 0 {
-			continue
-		}
-		if _, err := p.Settle(); err != nil {
-			b.Fatal(err)
-		}
+	visit := func() {
+		_, err := p.Settle()
+		require.NoError(b, err)
 		for it, err := range p.Due(b.Context()) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			it.Visit.State.Due = pagesBegin.Add(time.Duration(1+n%1000) * time.Minute).Unix()
+			require.NoError(b, err)
+			it.Visit.State.History = revisit.History{}.Observe(revisit.Visit{At: pagesBegin})
+			it.Visit.State.Due = pagesBegin.Add(time.Duration(1+n%10_000) * time.Minute).Unix()
 			p.GiveBack(it.Visit)
 		}
 	}
+	for b.Loop() {
+		url := fmt.Sprintf("http://h%d.example.org/some/path/%d", n%1000, n)
+		require.NoError(b, p.Sight(Item{URL: url}))
+		if n++; n%10_000 == 0 {
+			visit()
+		}
+	}
+	visit()
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	store, set := p.Stats()
+	b.ReportMetric(float64(memory.HeapAlloc)/float64(n), "B-memory/page")
+	b.ReportMetric(float64(store.DiskSize+int64(set.DiskSize))/float64(n), "B-disk/page")
 }

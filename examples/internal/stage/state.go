@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/revisit"
 )
@@ -14,6 +15,7 @@ import (
 type State struct {
 	History    revisit.History
 	Hash       [HashSize]byte   // of the content at the last visit that brought one
+	Text       simhash.Print    // of the text then; zero if nobody asks for it
 	Validators fetch.Validators // that came with it
 	Failures   int              // visits in a row that brought nothing
 	Due        int64            // when to visit it next, in Unix time; 0 is at once
@@ -38,6 +40,7 @@ const (
 	isSitemap  = 0x01
 	isNested   = 0x02
 	wasVisited = 0x04
+	hasText    = 0x08
 )
 
 // ErrRecord is returned for bytes that are no record of a page.
@@ -57,6 +60,9 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	if visited {
 		flags |= wasVisited
 	}
+	if s.Text != (simhash.Print{}) {
+		flags |= hasText
+	}
 	b = append(b, flags)
 	b = binary.AppendUvarint(b, uint64(it.Depth))
 	b = binary.AppendUvarint(b, uint64(it.Hops))
@@ -69,6 +75,10 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	}
 	b, _ = s.History.AppendBinary(b) // it never fails
 	b = append(b, s.Hash[:]...)
+	if flags&hasText != 0 {
+		b = binary.LittleEndian.AppendUint64(b, s.Text.Words)
+		b = binary.LittleEndian.AppendUint64(b, s.Text.Near)
+	}
 	b = binary.AppendUvarint(b, uint64(s.Failures))
 	b = binary.AppendVarint(b, s.Due)
 	b = binary.AppendVarint(b, s.Booked)
@@ -102,6 +112,10 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 			r.bad = true
 		}
 		copy(s.Hash[:], r.bytes(HashSize))
+		if flags&hasText != 0 {
+			s.Text.Words = binary.LittleEndian.Uint64(r.bytes(8))
+			s.Text.Near = binary.LittleEndian.Uint64(r.bytes(8))
+		}
 		s.Failures = int(r.uvarint(1 << 31))
 		s.Due, s.Booked = r.varint(), r.varint()
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
@@ -156,21 +170,45 @@ func (r *recordReader) text() string {
 	return string(taken)
 }
 
-// Observe notes a visit at a time, as the pages' clock shows it. With a response that brought
-// content or said that it is as it was, it returns whether that differs from the visit before.
-func (s *State) Observe(resp *fetch.Response, at, modified time.Time) (changed bool) {
+// Observe notes a visit at a time, with a response that brought content or said that it is as it
+// was. It returns how that differs from the visit before. If texts are compared, then a page of
+// which only a date, a counter or a few words have changed is one that has hardly changed.
+func (s *State) Observe(resp *fetch.Response, at, modified time.Time, texts bool) (change simhash.Change) {
 	first := s.History.Last().IsZero()
-	switch {
-	case resp.NotModified():
-	default:
-		hash := contentHash(resp)
-		changed = hash != s.Hash
-		s.Hash = hash
+	if !resp.NotModified() {
+		if hash := contentHash(resp); hash != s.Hash {
+			s.Hash, change = hash, simhash.Real
+		}
 		s.Validators = resp.Validators()
 	}
-	s.History = s.History.Observe(revisit.Visit{At: at, Changed: changed, LastModified: modified})
+	if texts && change == simhash.Real && resp.Location == "" && mediaType(resp) == "text/html" {
+		text := simhash.Of(textOf(resp))
+		if s.Text != (simhash.Print{}) && s.Text.Compare(text) != simhash.Real {
+			change = simhash.Minor
+		}
+		s.Text = text
+	}
+	s.History = s.History.Observe(revisit.Visit{
+		At: at, Changed: change == simhash.Real, LastModified: modified,
+	})
 	s.Failures = 0
-	return changed || first
+	if first {
+		return simhash.Real
+	}
+	return change
+}
+
+// textOf returns the text of a page, a blank between any two pieces.
+func textOf(resp *fetch.Response) (text []byte) {
+	collect := fetch.ScanOptions{Text: func(piece []byte) {
+		text = append(append(text, piece...), ' ')
+	}}
+	for _, err := range fetch.Scan(resp.Body, resp.URL, collect) {
+		if err != nil {
+			break // too many links: the text so far has to do
+		}
+	}
+	return text
 }
 
 // contentHash is that of the page, or of where it redirects to: the text around that says nothing.

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/revisit"
 )
@@ -20,6 +22,7 @@ func visitedState() State {
 		History:    h.Observe(revisit.Visit{At: at.Add(time.Hour), Changed: true}),
 		Hash:       [HashSize]byte{1, 2, 3},
 		Validators: fetch.Validators{ETag: `"x"`, LastModified: "Fri, 02 Jan 2026 03:04:05 GMT"},
+		Text:       simhash.Print{Words: 1, Near: 2},
 		Failures:   3, Due: at.Unix() + 7200, Booked: 3600,
 	}
 }
@@ -36,7 +39,7 @@ func TestRecordsComeBack(t *testing.T) {
 		"a time before 1970":                        {it: Item{LastMod: -5}, most: 4},
 		"a sitemap":                                 {it: Item{Sitemap: &Sitemap{Server: "example.org"}}, most: 16},
 		"a sitemap that an index named":             {it: Item{Sitemap: &Sitemap{Server: "example.org", Nested: true}}, most: 16},
-		"a visited page":                            {it: Item{Depth: 1}, state: visitedState(), most: 105},
+		"a visited page":                            {it: Item{Depth: 1}, state: visitedState(), most: 121},
 		"a page that was put off":                   {state: State{Due: 5}, most: 60},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,25 +98,51 @@ func TestObserve(t *testing.T) {
 	for i, step := range []struct {
 		name    string
 		resp    *fetch.Response
-		changed bool
+		changed simhash.Change
 		etag    string
 	}{
-		{"the first visit always brings something new", page(200, "one", "a"), true, "a"},
-		{"the same bytes are no change", page(200, "one", "b"), false, "b"},
-		{"other bytes are", page(200, "two", "c"), true, "c"},
-		{"a 304 is no change, and keeps the validators", page(304, "", ""), false, "c"},
-		{"what was there before a 304 is still known", page(200, "two", "d"), false, "d"},
-		{"a page that now redirects has changed", away, true, ""},
+		{"the first visit always brings something new", page(200, "one", "a"), simhash.Real, "a"},
+		{"the same bytes are no change", page(200, "one", "b"), simhash.Same, "b"},
+		{"other bytes are", page(200, "two", "c"), simhash.Real, "c"},
+		{"a 304 is no change, and keeps the validators", page(304, "", ""), simhash.Same, "c"},
+		{"what was there before a 304 is still known", page(200, "two", "d"), simhash.Same, "d"},
+		{"a page that now redirects has changed", away, simhash.Real, ""},
 	} {
-		changed := s.Observe(step.resp, at.Add(time.Duration(i)*time.Hour), time.Time{})
+		changed := s.Observe(step.resp, at.Add(time.Duration(i)*time.Hour), time.Time{}, false)
 		require.Equal(t, step.changed, changed, step.name)
 		require.Equal(t, step.etag, s.Validators.ETag, step.name)
 		require.Zero(t, s.Failures, step.name)
 	}
 	away.Body = []byte("another text")
-	require.False(t, s.Observe(away, at.Add(9*time.Hour), time.Time{}), "of a redirect only the target counts")
+	require.Equal(t, simhash.Same, s.Observe(away, at.Add(9*time.Hour), time.Time{}, false),
+		"of a redirect only the target counts")
 	visits, changes := s.History.Visits()
 	require.Equal(t, []int{6, 2}, []int{visits, changes})
 	require.True(t, s.Visited())
 	require.False(t, State{Due: 1}.Visited())
+}
+
+func TestObserveTexts(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	page := func(text string) *fetch.Response {
+		return &fetch.Response{
+			URL: "http://a/", Status: 200, Header: http.Header{"Content-Type": {"text/html"}},
+			Body: []byte("<title>t</title><p class=" + fmt.Sprint(len(text)) + ">" + text + "</p>"),
+		}
+	}
+	var s State
+	for i, step := range []struct {
+		name string
+		text string
+		want simhash.Change
+	}{
+		{"the first visit", "You are visitor 12345 of this page about spiders and their webs", simhash.Real},
+		{"another number", "You are visitor 99 of this page about spiders and their webs", simhash.Minor},
+		{"other words", "This page has moved; ask the owner for the text that you came here for", simhash.Real},
+	} {
+		got := s.Observe(page(step.text), at.Add(time.Duration(i)*time.Hour), time.Time{}, true)
+		require.Equal(t, step.want, got, step.name)
+	}
+	visits, changes := s.History.Visits()
+	require.Equal(t, []int{2, 1}, []int{visits, changes})
 }

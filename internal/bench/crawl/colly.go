@@ -1,0 +1,33 @@
+package main
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/gocolly/colly/v2"
+)
+
+// crawlWithColly follows all links from a page, as colly's documentation shows it, with 200 requests
+// at a time.
+func crawlWithColly(through, first string) error {
+	proxy, err := url.Parse(through)
+	if err != nil {
+		return err
+	}
+	c := colly.NewCollector(colly.Async())
+	c.WithTransport(&http.Transport{
+		Proxy: http.ProxyURL(proxy), MaxIdleConnsPerHost: 200, MaxIdleConns: 200,
+	})
+	c.IgnoreRobotsTxt = false
+	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 200}); err != nil {
+		return err
+	}
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+		_ = e.Request.Visit(e.Attr("href")) // it tells of each link that was seen before
+	})
+	if err := c.Visit(first); err != nil {
+		return err
+	}
+	c.Wait()
+	return nil
+}

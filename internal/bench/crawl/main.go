@@ -1,0 +1,237 @@
+// Command crawl measures whole crawlers on one virtual web: CPU time and pages per second, without
+// politeness, as far as each can do without.
+//
+//	go run ./crawl
+//
+// The web is a process of its own, and so is each crawler, which has one core for itself. Each round
+// runs every crawler, one after the other; the table has the medians. What was asked for is counted
+// from the web's log. wget, wget2 and httrack take part if they are installed.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	var b bench
+	rounds := flag.Int("rounds", 3, "rounds, of which the medians count")
+	flag.IntVar(&b.hosts, "hosts", 100, "hosts of the web")
+	flag.IntVar(&b.pages, "pages", 100, "pages of each")
+	flag.IntVar(&b.size, "size", 20<<10, "median bytes of a page")
+	only := flag.String("only", "", "crawlers to run, with commas between them; all if empty")
+	child := flag.Bool("colly", false, "crawl with colly: what the program runs itself for")
+	flag.Parse()
+	var err error
+	if *child {
+		err = crawlWithColly(flag.Arg(0), flag.Arg(1))
+	} else {
+		err = b.run(*rounds, *only)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "crawl:", err)
+		os.Exit(1)
+	}
+}
+
+// A bench is the web, and where things are.
+type bench struct {
+	hosts, pages, size int
+	dir                string
+}
+
+// A figure is what one run took.
+type figure struct {
+	cpu, wall time.Duration
+	memory    int64 // bytes, the most
+	pages     int   // distinct ones that were served
+	again     int   // requests for a page beyond the first
+}
+
+func (b *bench) run(rounds int, only string) (err error) {
+	if b.dir, err = os.MkdirTemp("", "crawl"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	for name, from := range map[string]string{
+		"fullcrawler": "../../examples/fullcrawler", "vweb": "../../internal/vweb/cmd/vweb",
+	} {
+		build := exec.Command("go", "build", "-C", from, "-o", b.path(name), ".")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build %s: %w", name, err)
+		}
+	}
+	engines := b.engines()
+	figures := map[string][]figure{}
+	for range rounds {
+		for _, e := range engines {
+			if only != "" && !slices.Contains(strings.Split(only, ","), e.name) {
+				continue
+			}
+			f, err := b.measure(e)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name, err)
+			}
+			figures[e.name] = append(figures[e.name], f)
+			fmt.Fprintf(os.Stderr, "%s: %+v\n", e.name, f)
+		}
+	}
+	return print(engines, figures)
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+
+// An engine is a crawler: its command for a web whose first page and hosts file are given.
+type engine struct {
+	name    string
+	command []string
+	proxy   bool // it finds the hosts through a proxy setting
+}
+
+const first, proxy = "http://h00000.vweb.test/", "http://127.16.0.1:80"
+
+// engines returns those that are there.
+func (b *bench) engines() []engine {
+	ours := func(archive string) []string {
+		return []string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"), "-delay", "-1ns",
+			"-scope", "any", "-host-pages", "0", "-depth", "-1", "-concurrency", "200", "-archive", archive,
+			"-sitemaps=false", first}
+	}
+	self, _ := os.Executable()
+	all := []engine{
+		{"fullcrawler, no archive", ours("none"), false},
+		{"fullcrawler, gzip", ours("gzip"), false},
+		{"fullcrawler, zstd", ours("zstd"), false},
+		{"colly", []string{self, "-colly", proxy, first}, false},
+		{"wget", []string{"wget", "-q", "-r", "-l", "inf", "-H", "--no-verbose", "-P", b.path("out"), first}, true},
+		{"wget2", []string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "-P", b.path("out"), first}, true},
+		{"httrack", []string{"httrack", first, "-O", b.path("out"), "-e", "-c200", "-%c1000", "-A0", "-s0", "-q",
+			"-P", "127.16.0.1:80", "--disable-security-limits"}, false},
+	}
+	return slices.DeleteFunc(all, func(e engine) bool {
+		_, err := exec.LookPath(e.command[0])
+		return err != nil && !strings.HasPrefix(e.command[0], b.dir)
+	})
+}
+
+// measure runs a crawler against a web of its own.
+func (b *bench) measure(e engine) (f figure, err error) {
+	if err := os.RemoveAll(b.path("out")); err != nil {
+		return f, err
+	}
+	stop, err := b.serve()
+	if err != nil {
+		return f, err
+	}
+	name, args := e.command[0], e.command[1:]
+	if path, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
+		name, args = path, append([]string{"-c", "0"}, e.command...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = b.dir
+	if e.proxy {
+		cmd.Env = append(os.Environ(), "http_proxy="+proxy)
+	}
+	start := time.Now()
+	out, failed := cmd.CombinedOutput()
+	f.wall = time.Since(start)
+	f.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	f.memory = peak(cmd.ProcessState)
+	if err := stop(); err != nil {
+		return f, err
+	}
+	if err := b.count(&f); err != nil || f.pages == 0 {
+		return f, fmt.Errorf("%w: %w: %s", errors.New("nothing was fetched"), errors.Join(err, failed), out)
+	}
+	return f, nil // some exit with an error for a single page that was not there
+}
+
+// serve starts the web, on the other core if there is one.
+func (b *bench) serve() (stop func() error, err error) {
+	args := []string{b.path("vweb"), "-hosts", fmt.Sprint(b.hosts), "-pages", fmt.Sprint(b.pages), "-size",
+		fmt.Sprint(b.size), "-port", "80", "-hosts-file", b.path("hosts"), "-log", b.path("log")}
+	if path, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
+		args = append([]string{path, "-c", "1"}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(log)
+	for lines.Scan() && !strings.Contains(lines.Text(), " is at ") {
+	}
+	return func() error {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			return err
+		}
+		return cmd.Wait()
+	}, nil
+}
+
+// count reads the web's log.
+func (b *bench) count(f *figure) error {
+	log, err := os.Open(b.path("log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		// time, host, address, method, URL, status, user agent
+		fields := strings.Split(lines.Text(), "\t")
+		if len(fields) < 6 || fields[5] != "200" || strings.HasSuffix(fields[4], "/robots.txt") {
+			continue
+		}
+		if seen[fields[4]] {
+			f.again++
+		}
+		seen[fields[4]] = true
+	}
+	f.pages = len(seen)
+	return lines.Err()
+}
+
+func print(engines []engine, figures map[string][]figure) error {
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(out, "crawler\tCPU s/1,000 pages\tpages/s\tpages\tagain\tMB\t\n")
+	for _, e := range engines {
+		all := figures[e.name]
+		if len(all) == 0 {
+			continue
+		}
+		middle := func(of func(figure) float64) float64 {
+			var values []float64
+			for _, f := range all {
+				values = append(values, of(f))
+			}
+			slices.Sort(values)
+			return values[len(values)/2]
+		}
+		fmt.Fprintf(out, "%s\t%.3f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", e.name,
+			middle(func(f figure) float64 { return f.cpu.Seconds() * 1000 / float64(f.pages) }),
+			middle(func(f figure) float64 { return float64(f.pages) / f.wall.Seconds() }),
+			middle(func(f figure) float64 { return float64(f.pages) }),
+			middle(func(f figure) float64 { return float64(f.again) }),
+			middle(func(f figure) float64 { return float64(f.memory) / 1e6 }))
+	}
+	return out.Flush()
+}
