@@ -103,10 +103,10 @@ func TestVisitsComeWhenTheyShould(t *testing.T) {
 		}
 		visits := visitsOf(web)
 		require.Len(t, visits, len(web.Reachable()))
-		for url, times := range visits {
-			require.InDelta(t, time.Since(start).Hours(), len(times), 2, url)
-			for i := 1; i < len(times); i++ {
-				require.InDelta(t, 60, times[i].Sub(times[i-1]).Minutes(), 6, url)
+		for url, all := range visits {
+			require.InDelta(t, time.Since(start).Hours(), len(all), 2, url)
+			for i := 1; i < len(all); i++ {
+				require.InDelta(t, 60, all[i].at.Sub(all[i-1].at).Minutes(), 6, url)
 			}
 		}
 		requirePauses(t, web.Log(), cfg.delay)

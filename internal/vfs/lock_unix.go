@@ -17,10 +17,19 @@ func (d OS) Lock(name string) (io.Closer, error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
-		return f, nil
+		return flock{f}, nil
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		err = ErrLocked
 	}
 	return nil, errors.Join(err, f.Close())
+}
+
+// A flock is a file that is locked. A child that was forked and has not yet become its program has
+// the file open, too: to close it alone would leave the lock to that child.
+type flock struct{ *os.File }
+
+// Close gives the lock back.
+func (f flock) Close() error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.File.Close())
 }
