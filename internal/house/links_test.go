@@ -1,0 +1,190 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mdLink matches where a link in Markdown leads.
+var mdLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// deadLinks returns the links of a document, in a directory of the module, that lead to no file.
+func deadLinks(root, dir, document string) (found []string) {
+	for _, m := range mdLink.FindAllStringSubmatch(document, -1) {
+		target, _, _ := strings.Cut(m[1], "#")
+		if target == "" || strings.Contains(target, "://") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(root, dir, filepath.FromSlash(target))); err != nil {
+			found = append(found, "leads nowhere: "+m[1])
+		}
+	}
+	return found
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	root := filepath.Join("..", "..")
+	documents := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == ".git") {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) != ".md" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		documents++
+		for _, dead := range deadLinks("", filepath.Dir(path), string(text)) {
+			t.Errorf("%s: %s", path, dead)
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.Greater(t, documents, 10)
+	require.Len(t, deadLinks(root, ".", "[a](README.md) [b](docs/none.md) [c](https://a.example/) [d](#e)"), 1)
+}
+
+// docLink matches a link to a name in a doc comment: in this package, or one of ours.
+var docLink = regexp.MustCompile(`\[(\*?(?:[a-z]+\.)?[A-Z]\w*(?:\.[A-Z]\w*)?)\]`)
+
+// namesOf returns the exported names of a folder, with methods and fields as Type.Name.
+func namesOf(d *folder) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range d.code() {
+		for _, decl := range f.ast.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				names[receiverDot(decl)+decl.Name.Name] = true
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					addSpec(names, spec)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiverDot returns "T." for a method of T, else "".
+func receiverDot(decl *ast.FuncDecl) string {
+	if decl.Recv == nil {
+		return ""
+	}
+	expr := decl.Recv.List[0].Type
+	for {
+		switch e := expr.(type) {
+		case *ast.StarExpr:
+			expr = e.X
+		case *ast.IndexExpr:
+			expr = e.X
+		case *ast.IndexListExpr:
+			expr = e.X
+		case *ast.Ident:
+			return e.Name + "."
+		default:
+			return ""
+		}
+	}
+}
+
+func addSpec(names map[string]bool, spec ast.Spec) {
+	switch spec := spec.(type) {
+	case *ast.ValueSpec:
+		for _, name := range spec.Names {
+			names[name.Name] = true
+		}
+	case *ast.TypeSpec:
+		names[spec.Name.Name] = true
+		fields := &ast.FieldList{}
+		switch t := spec.Type.(type) {
+		case *ast.StructType:
+			fields = t.Fields
+		case *ast.InterfaceType:
+			fields = t.Methods
+		}
+		for _, field := range fields.List {
+			for _, name := range field.Names {
+				names[spec.Name.Name+"."+name.Name] = true
+			}
+		}
+	}
+}
+
+// brokenDocLinks returns the links in doc comments that lead to no name. Packages are known by the
+// last part of their path; those of others are not looked at.
+func brokenDocLinks(s source) (found []string) {
+	packages := map[string]map[string]bool{}
+	for _, d := range s {
+		packages[filepath.Base(d.path)] = namesOf(d)
+	}
+	for _, d := range s {
+		own := namesOf(d)
+		for _, f := range d.code() {
+			for _, group := range f.ast.Comments {
+				for _, m := range docLink.FindAllStringSubmatch(group.Text(), -1) {
+					name, names := strings.TrimPrefix(m[1], "*"), own
+					if pkg, rest, qualified := strings.Cut(name, "."); qualified && pkg == strings.ToLower(pkg) {
+						name, names = rest, packages[pkg]
+					}
+					if names != nil && !names[name] {
+						found = append(found, fmt.Sprintf("%s: [%s] leads nowhere", f.at(group.Pos()), m[1]))
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+func TestDocLinksLeadSomewhere(t *testing.T) {
+	report(t, brokenDocLinks(load(t)))
+	text := "// Package p has [T], [T.M], [T.F], [C] and not [U], [T.N] or [Q].\npackage p\n" +
+		"type T struct{ F int }\nfunc (t *T) M() {}\nconst C = 1\n"
+	require.Len(t, brokenDocLinks(planted(t, "p/p.go", text)), 3)
+}
+
+// idleExamples returns the examples that have no output to compare, and so are never run.
+func idleExamples(s source) (found []string) {
+	for _, d := range s {
+		for _, f := range d.files {
+			for _, decl := range f.ast.Decls {
+				fn, ok := decl.(*ast.FuncDecl)
+				if !ok || !f.isTest() || !strings.HasPrefix(fn.Name.Name, "Example") {
+					continue
+				}
+				if !hasOutput(f, fn) {
+					found = append(found, f.at(fn.Pos())+": "+fn.Name.Name+" has no output, so it is not run")
+				}
+			}
+		}
+	}
+	return found
+}
+
+func hasOutput(f *file, fn *ast.FuncDecl) bool {
+	for _, group := range f.ast.Comments {
+		text := strings.ToLower(strings.TrimSpace(group.Text()))
+		if fn.Pos() < group.Pos() && group.End() < fn.End() &&
+			(strings.HasPrefix(text, "output:") || strings.HasPrefix(text, "unordered output:")) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestExamplesAreRun(t *testing.T) {
+	report(t, idleExamples(load(t)))
+	text := "package p\nfunc ExampleA() {\n\t// Output: a\n}\nfunc ExampleB() {}\n"
+	require.Len(t, idleExamples(planted(t, "p/p_test.go", text)), 1)
+}
