@@ -1,0 +1,125 @@
+// Command rooms proves that each room can be used from outside, alone: it makes a module elsewhere
+// that imports one room, builds it, and counts what came with it.
+//
+//	go run ./rooms
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+)
+
+const module = "github.com/spinneret-go/spinneret"
+
+var rooms = []string{
+	"scheduler", "robots", "fetch", "fetch/charset", "fetch/brotli", "fetch/botauth", "dedupe", "dedupe/exact",
+	"dedupe/simhash", "dedupe/urlfilter", "hostcache", "revisit", "satstore", "pagerank", "archive",
+	"archive/warc", "archive/scan",
+}
+
+func main() {
+	root := flag.String("root", "../..", "the repository")
+	flag.Parse()
+	if err := run(*root); err != nil {
+		fmt.Fprintln(os.Stderr, "rooms:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root string) (err error) {
+	if root, err = filepath.Abs(root); err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "room\tmodules beside it\tpackages beside the standard library\tadds to a program that calls nothing of it")
+	base, _, err := build(root, "")
+	if err != nil {
+		return err
+	}
+	for _, room := range rooms {
+		size, packages, err := build(root, room)
+		if err != nil {
+			return fmt.Errorf("%s: %w", room, err)
+		}
+		modules, foreign := count(packages)
+		fmt.Fprintf(out, "%s\t%s\t%d\t%.1f MB\n", room, modules, foreign, float64(size-base)/1e6)
+	}
+	return out.Flush()
+}
+
+// build makes a program of a module of its own that imports a room, or none, and returns its size
+// and the packages that are in it.
+func build(root, room string) (size int64, packages []string, err error) {
+	dir, err := os.MkdirTemp("", "outside")
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	text, require := "package main\n\nfunc main() {}\n", ""
+	if room != "" {
+		text = fmt.Sprintf("package main\n\nimport _ %q\n\nfunc main() {}\n", module+"/"+room)
+		require = fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, root)
+	}
+	for name, text := range map[string]string{
+		"main.go": text, "go.mod": "module outside.example\n\ngo 1.26\n" + require,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return 0, nil, err
+		}
+	}
+	if _, err := command(dir, "mod", "tidy"); err != nil {
+		return 0, nil, err
+	}
+	if _, err := command(dir, "build", "-ldflags=-s -w", "-o", "program", "."); err != nil {
+		return 0, nil, err
+	}
+	listed, err := command(dir, "list", "-deps", "-f",
+		"{{if not .Standard}}{{.ImportPath}}{{with .Module}} {{.Path}}{{end}}{{end}}", ".")
+	if err != nil {
+		return 0, nil, err
+	}
+	info, err := os.Stat(filepath.Join(dir, "program"))
+	if err != nil {
+		return 0, nil, err
+	}
+	return info.Size(), strings.Split(strings.TrimSpace(listed), "\n"), nil
+}
+
+func command(dir string, args ...string) (string, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("go %s: %w: %s", args[0], err, exit.Stderr)
+	}
+	return string(out), err
+}
+
+// count returns the modules that are not ours, and how many packages are not the program's own.
+func count(packages []string) (modules string, foreign int) {
+	seen := map[string]bool{}
+	var names []string
+	for _, line := range packages {
+		path, from, _ := strings.Cut(line, " ")
+		if from == "outside.example" || path == "" {
+			continue
+		}
+		foreign++
+		if from != module && !seen[from] {
+			seen[from] = true
+			names = append(names, strings.TrimPrefix(from, "github.com/"))
+		}
+	}
+	if names == nil {
+		return "none", foreign
+	}
+	return strings.Join(names, ", "), foreign
+}
