@@ -59,7 +59,7 @@ func (c *crawler) openPages() (err error) {
 	if c.pages, c.clock, err = openPages(c.cfg); err != nil {
 		return err
 	}
-	c.hosts = newHostBook(time.Duration(float64(c.cfg.delay) * c.clock.pace))
+	c.hosts = newHostBook(time.Duration(float64(c.cfg.delay)*c.clock.pace), unitFor(c.clock.pace))
 	for page, err := range c.pages.All() {
 		if err != nil {
 			return err

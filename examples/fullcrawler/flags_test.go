@@ -86,12 +86,13 @@ func TestClock(t *testing.T) {
 
 func TestHostBook(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	b := newHostBook(10 * time.Second)
-	for n := range hostRoom {
+	b := newHostBook(10*time.Second, time.Minute)
+	for n := range minHostRoom {
 		require.Zero(t, b.take("a", true, 0, now).putOff, n)
 	}
+	require.EqualValues(t, 30_000, newHostBook(10*time.Millisecond, time.Minute).room)
 	first, second := b.take("a", true, 0, now).putOff, b.take("a", true, 0, now).putOff
-	require.Equal(t, now.Unix()+10*hostRoom+10, first, "when the host is through with what is in hand")
+	require.Equal(t, now.Unix()+10*minHostRoom+10, first, "when the host is through with what is in hand")
 	require.Equal(t, first+10, second, "and one delay later")
 	require.True(t, b.pending(now))
 	require.False(t, b.pending(time.Unix(second+1, 0)))

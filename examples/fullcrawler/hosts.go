@@ -7,9 +7,11 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// hostRoom is how many pages of a host are in hand at one time. The scheduler needs only the next
-// one; the others would keep pages of other hosts from their turn. What is more waits in the files.
-const hostRoom = 1000
+// minHostRoom is how many pages of a host are in hand at one time, at least. The scheduler needs only
+// the next one; the others would keep pages of other hosts from their turn. What is more waits in the
+// files. Where the delay is so short that these are through before some slots are over, there are
+// more, lest the host waits for its pages.
+const minHostRoom, slotsInHand = 1000, 5
 
 // hostShare is the part of a host's time, as its delay makes it, that known pages may ask for. The
 // rest is for pages that are new.
@@ -19,6 +21,7 @@ const hostShare = 0.8
 // for concurrent use.
 type hostBook struct {
 	delay time.Duration // between two visits, on the pages' clock
+	room  int32         // for pages of a host in hand
 
 	mu    sync.Mutex
 	hosts map[string]*hostEntry
@@ -34,8 +37,13 @@ type hostEntry struct {
 	right  int32        // of them, those that found a change
 }
 
-func newHostBook(delay time.Duration) *hostBook {
-	return &hostBook{delay: max(delay, time.Millisecond), hosts: map[string]*hostEntry{}}
+func newHostBook(delay, unit time.Duration) *hostBook {
+	delay = max(delay, time.Millisecond)
+	return &hostBook{
+		delay: delay,
+		room:  max(minHostRoom, int32(min(slotsInHand*unit/delay, 1e6))),
+		hosts: map[string]*hostEntry{},
+	}
 }
 
 // entry requires that b.mu is held.
@@ -80,8 +88,8 @@ func (b *hostBook) take(host string, first bool, limit int, now time.Time) admis
 			return admission{full: true}
 		}
 	}
-	if e.inHand >= hostRoom {
-		free := now.Unix() + int64(b.delay.Seconds()*hostRoom)
+	if e.inHand >= b.room {
+		free := now.Unix() + int64(b.delay.Seconds()*float64(b.room))
 		e.until = max(e.until, free) + int64(max(b.delay.Seconds(), 1))
 		b.until = max(b.until, e.until)
 		return admission{putOff: e.until}
