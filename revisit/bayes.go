@@ -6,11 +6,11 @@ import (
 )
 
 // Defaults of [Bayes]. At this price and fairness, a page that is known to change daily is visited
-// every 1.7 days, one that changes every three weeks every four, and one that changes once a year
-// once a year.
+// every 1.7 days, one that changes every three weeks every five, and one that changes once a year
+// three times a year.
 const (
 	DefaultPrice = 0.5
-	DefaultFair  = 0.1
+	DefaultFair  = 30 * 24 * time.Hour
 )
 
 // Bayes visits a page as soon as a visit is worth its price. The worth is the expected number of
@@ -23,15 +23,16 @@ const (
 // change in bursts.
 type Bayes struct {
 	// Price is the one dial between cost and coverage: what a visit costs, in versions of a page
-	// that changes daily. 0 means DefaultPrice; what makes sense lies between 0.01 and 3.
+	// that changes daily. 0 means DefaultPrice; what makes sense lies between 0.01 and 5.
 	Price float64
 
-	// Fair is by how much slow pages count more: a version counts as the page's mean interval in
-	// days, to this power. 0 means DefaultFair, negative means that all versions count alike; with
-	// 1, all pages do. A little costs hardly a version, since slow pages are those of which too
-	// little is known. 0.5 suits hosts whose pages are slow, alike and published in bulk, such as
-	// documentation: it makes the intervals more even.
-	Fair float64
+	// Fair is the mean interval beyond which pages count alike: if a page changes less often than
+	// once in this time, its versions count for more, so that those of a year count together as if it
+	// changed that often. 0 means DefaultFair, negative means that all versions count alike; with a
+	// day, nearly all pages do. It is for pages of which little is known: one that was quiet in its
+	// first 100 days is left alone for 70 more, and would be for 140 without. Where visits are scarce
+	// and most pages never change, negative is better.
+	Fair time.Duration
 
 	Prior Prior         // what is known before the first visit; its zero value is the usual
 	Min   time.Duration // least interval; 0 means DefaultMin, negative means one second

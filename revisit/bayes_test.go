@@ -52,9 +52,9 @@ func TestADearerVisitComesLater(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 0))
 	for range 200 {
 		h := poisson(random, math.Exp2(-8*random.Float64()), 1+20*random.Float64(), random.IntN(20))
-		for _, fair := range []float64{-1, 0, 0.5, 1} {
+		for _, fair := range []time.Duration{-1, 0, dayLong, 10 * dayLong} {
 			last := time.Duration(0)
-			for price := 0.01; price < 1; price += 0.03 {
+			for price := 0.01; price < 3; price *= 1.3 {
 				next := Bayes{Price: price, Fair: fair, Min: time.Hour}.Next(h)
 				require.GreaterOrEqual(t, next, last, "price %v of %+v", price, h)
 				last = next
@@ -95,9 +95,45 @@ func TestHintsMakeVisitsWorthMore(t *testing.T) {
 func TestFairCountsSlowPagesMore(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 0))
 	slow, fast := poisson(random, 0.01, 30, 60), poisson(random, 1, 1, 60)
-	require.Less(t, Bayes{Fair: 1}.Next(slow), Bayes{}.Next(slow))
+	all := Bayes{Fair: dayLong}
+	require.Less(t, all.Next(slow), Bayes{}.Next(slow))
+	require.Less(t, Bayes{}.Next(slow), Bayes{Fair: -1}.Next(slow))
 	require.Greater(t, Bayes{}.Worth(fast, dayLong), Bayes{}.Worth(slow, dayLong))
-	require.Less(t, Bayes{Fair: 1}.Worth(fast, 30*dayLong), Bayes{Fair: 1}.Worth(slow, 30*dayLong))
+	require.Less(t, all.Worth(fast, 30*dayLong), all.Worth(slow, 30*dayLong))
+}
+
+func TestFairLooksAfterQuietPages(t *testing.T) {
+	quiet := walk(quietFor(16, 30, 60)...)
+	require.InDelta(t, 70, inDays(Bayes{}, quiet), 5)
+	require.InDelta(t, 140, inDays(Bayes{Fair: -1}, quiet), 5)
+	random := rand.New(rand.NewPCG(8, 0))
+	for range 100 {
+		h := poisson(random, math.Exp2(-10*random.Float64()), 1+20*random.Float64(), random.IntN(40))
+		last := time.Duration(0)
+		for _, fair := range []time.Duration{dayLong, 10 * dayLong, 30 * dayLong, 300 * dayLong, -1} {
+			next := Bayes{Fair: fair, Min: time.Hour}.Next(h)
+			require.GreaterOrEqual(t, next, last, "the more pages count alike, the sooner: %+v", h)
+			last = next
+		}
+	}
+}
+
+// A busy page has the same interval with any Fair that it is faster than.
+func TestFairLeavesBusyPagesAlone(t *testing.T) {
+	var steps []step
+	for n := range 200 {
+		steps = append(steps, step{1, n%2 == 0})
+	}
+	busy := walk(steps...)
+	require.InEpsilon(t, inDays(Bayes{Fair: -1}, busy), inDays(Bayes{}, busy), 0.02)
+}
+
+// What the documentation says of pages whose rates are known, to a twentieth.
+func TestTheDefaultsVisitAsOftenAsTheyClaim(t *testing.T) {
+	for _, tt := range []struct{ mean, want float64 }{{1, 1.7}, {21, 35}, {365, 113}} {
+		counts := max(1, tt.mean/(DefaultFair.Hours()/24))
+		require.InEpsilon(t, tt.want, tt.mean*gainInverse(DefaultPrice/counts), 0.05)
+	}
 }
 
 func TestThePriceOfEachEnd(t *testing.T) {

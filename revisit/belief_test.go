@@ -95,7 +95,8 @@ func FuzzBeliefStaysWithinItsTables(f *testing.F) {
 	f.Fuzz(func(t *testing.T, gap, tail uint32, changed bool, cellsBefore []byte) {
 		var b belief
 		copy(b[:], cellsBefore)
-		after := b.after(max(gap, 1), min(tail, gap), changed)
+		after := b
+		after.observe(max(gap, 1), min(tail, gap), changed)
 		if after[after.best()] != 0 {
 			t.Fatalf("%v after %d s, tail %d, changed %v: %v has no best rate", b, gap, tail, changed, after)
 		}

@@ -20,11 +20,11 @@ func Example() {
 		now = now.Add(wait)
 	}
 	// Output:
-	// 2026-11-01 changed: false again in days: 13
-	// 2026-11-14 changed: true again in days: 7
-	// 2026-11-21 changed: true again in days: 4
-	// 2026-11-26 changed: true again in days: 3
-	// 2026-11-29 changed: false again in days: 5
+	// 2026-11-01 changed: false again in days: 16
+	// 2026-11-17 changed: true again in days: 9
+	// 2026-11-26 changed: true again in days: 5
+	// 2026-12-02 changed: true again in days: 3
+	// 2026-12-06 changed: false again in days: 7
 }
 
 func ExampleMLE() {

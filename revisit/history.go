@@ -56,7 +56,7 @@ func (h History) Observe(v Visit) History {
 		tail = quietTail(h.last, at, v.LastModified)
 	}
 	// The belief is kept for all policies: a crawler that tries another one has it at once.
-	h.belief = h.belief.after(gap, tail, v.Changed)
+	h.belief.observe(gap, tail, v.Changed)
 	h.count(gap, tail, v.Changed)
 	h.interval = shorten(gap)
 	h.last = at

@@ -132,7 +132,7 @@ func policies() map[string]Policy {
 		"Scale":    Scale{Min: low, Max: high},
 		"CGM":      CGM{Min: low, Max: high},
 		"Bayes":    Bayes{Min: low, Max: high},
-		"Bayes.9":  Bayes{Price: 0.9, Fair: 1, Min: low, Max: high},
+		"Bayes.9":  Bayes{Price: 0.9, Fair: dayLong, Min: low, Max: high},
 		"Bayes.nn": Bayes{Price: math.NaN(), Min: low, Max: high},
 		"Every":    Every(dayLong),
 	}
@@ -205,6 +205,19 @@ func TestPoliciesDoNotAllocate(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			p.Next(h.Observe(Visit{At: at, Changed: true, LastModified: at.Add(-50 * dayLong)}))
 		}), name)
+	}
+}
+
+func TestLnIsTheLogarithm(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 0))
+	for range 100_000 {
+		near, far := 1+math.Exp2(-31*random.Float64()), math.Exp2(32*random.Float64())
+		for _, x := range []float64{near, far} {
+			require.InEpsilon(t, math.Log(x), ln(x), 1e-9, "%v", x)
+		}
+	}
+	for octave := range 33 {
+		require.InDelta(t, float64(octave)*math.Ln2, ln(math.Exp2(float64(octave))), 1e-13)
 	}
 }
 

@@ -10,6 +10,7 @@ type claim struct {
 	text  string
 	holds bool
 	seen  string // the figures that decided
+	brief string // the same for a narrow table; "" if yes or no will do
 	void  bool   // the log has no pages of the kind
 }
 
@@ -51,24 +52,28 @@ func claims(scores map[string]*score) []claim {
 		claim{
 			text:  "MLE(0.1-10) keeps an efficiency of 0.2 to 0.4 on slow pages (Fig. 7)",
 			holds: slowMix >= 0.2 && slowMix <= 0.4, seen: fmt.Sprintf("%.2f above 100 days", slowMix),
-			void: math.IsNaN(slowMix),
+			brief: fmt.Sprintf("%.2f", slowMix),
+			void:  math.IsNaN(slowMix),
 		},
 		claim{
 			text:  "AIMD and MLE(0.5-2) fall below 0.1 there",
 			holds: slowAIMD < 0.1 && slowNarrow < 0.1,
 			seen:  fmt.Sprintf("AIMD %.2f, MLE(0.5-2) %.2f", slowAIMD, slowNarrow),
+			brief: fmt.Sprintf("%.2f, %.2f", slowAIMD, slowNarrow),
 			void:  math.IsNaN(slowAIMD),
 		},
 		claim{
 			text:  "AIMD misses more versions of daily pages (Fig. 8)",
 			holds: fastMissed(aimd) > fastMissed(mix),
 			seen:  fmt.Sprintf("missed: AIMD %d, MLE.mix %d", fastMissed(aimd), fastMissed(mix)),
+			brief: fmt.Sprintf("%d : %d", fastMissed(aimd), fastMissed(mix)),
 			void:  aimd.bins[1].pages == 0,
 		},
 		claim{
 			text:  "MLE's coverage rises over the months, AIMD's falls (Fig. 9)",
 			holds: mixRise > 0 && aimdRise < 0,
 			seen:  fmt.Sprintf("last quarter less first: MLE %+.3f, AIMD %+.3f", mixRise, aimdRise),
+			brief: signed(mixRise) + ", " + signed(aimdRise),
 		},
 	)
 }

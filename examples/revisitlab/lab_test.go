@@ -91,6 +91,9 @@ func TestCut(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			for i := range tt.want {
+				tt.want[i].half = halfOf("a")
+			}
 			require.Equal(t, tt.want, cut(append(tt.events, end), 1, 1))
 		})
 	}
@@ -101,7 +104,7 @@ func TestCutAtFinerSteps(t *testing.T) {
 		{"a", 0, 'A'}, {"a", stamp(40.1), 'M'}, {"a", stamp(40.6), 'M'}, {"z", stamp(365), 'M'},
 	}
 	pages := cut(events, 0.25, 1)
-	require.Equal(t, []page{{changes: []float64{40, 40.5}}}, pages)
+	require.Equal(t, []page{{changes: []float64{40, 40.5}, half: halfOf("a")}}, pages)
 }
 
 func TestVisitsCatchTheNewestVersionOnly(t *testing.T) {
@@ -284,7 +287,7 @@ func TestNoOrderExceedsWhatServersAdmit(t *testing.T) {
 }
 
 func TestBayesIsPricedToAskForAsMuch(t *testing.T) {
-	pages := synthesize(120, 2, 1, 6)
+	pages := synthesize(60, 2, 1, 6)
 	l := lab{step: 1}
 	price := l.priceFor(pages)
 	asked := l.demand(pages, plain("", revisit.MLE{}).next)
@@ -344,6 +347,10 @@ func TestRunWritesEverything(t *testing.T) {
 	} {
 		require.Contains(t, out.String(), word)
 	}
+	tables, err := os.ReadFile(filepath.Join(dir, "tables.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(tables), "| log | visits |")
+	require.Contains(t, string(tables), "theory, known rates")
 	for _, log := range []string{"synthetic", "small"} {
 		figures, err := filepath.Glob(filepath.Join(dir, log, "*.svg"))
 		require.NoError(t, err)
@@ -371,6 +378,7 @@ func TestRunTakesSomePolicies(t *testing.T) {
 func TestRunRefusesNonsense(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"-no-such-flag"}, {"-resolution", "0s", "x"}, {"-resolution", "9999h", "x"},
+		{"-half", "3", "x"}, {"-half", "-1", "x"}, {"-choose", "-half", "1", "x"},
 		{"-policies", "(", "x"}, {"-synthetic", "9", "-policies", "no such"},
 		{filepath.Join(t.TempDir(), "none")},
 	} {

@@ -7,7 +7,8 @@
 // and A (added), M (modified) or D (deleted). It may be compressed with zstd. The lab cuts the log
 // into years, lets each policy visit the pages as if it were then, and counts the versions caught:
 // the experiment of Tamura and Kitsuregawa (2008), section 5. It prints tables and, with -out,
-// writes the paper's Figures 4 to 9 and curves at equal cost as SVG, and the numbers as CSV.
+// writes the paper's Figures 4 to 9 and curves at equal cost as SVG, the numbers as CSV, and the
+// tables of its README.md as tables.md.
 package main
 
 import (
@@ -50,6 +51,8 @@ type settings struct {
 	curves     bool
 	overload   bool
 	policies   *regexp.Regexp // nil means all
+	half       int
+	choose     bool
 	logs       []string
 }
 
@@ -66,6 +69,9 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags.BoolVar(&s.curves, "curves", true, "sweep each policy's cost")
 	only := flags.String("policies", "", "run only the policies whose names match this expression")
 	flags.BoolVar(&s.overload, "overload", false, "also let servers admit less than is asked for")
+	flags.IntVar(&s.half, "half", 0, "take only this half of the pages, 1 or 2; 0 means both")
+	flags.BoolVar(&s.choose, "choose", false,
+		"choose the numbers of Bayes on each half of all logs, and judge them on the other (slow)")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -80,6 +86,10 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 		return s, errors.New("no change log given; see -help")
 	case s.resolution < time.Second || s.resolution > 30*day:
 		return s, errors.New("-resolution must lie between a second and 30 days")
+	case s.half < 0 || s.half > 2:
+		return s, errors.New("-half must be 1 or 2")
+	case s.choose && s.half != 0:
+		return s, errors.New("-choose needs both halves")
 	}
 	return s, nil
 }
@@ -89,35 +99,61 @@ func run(args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	step := inDays(s.resolution)
-	var all []summary
-	if s.synthetic > 0 {
-		pages := synthesize(s.synthetic, s.least, step, 1)
-		if err := s.experiment("synthetic", pages, &all, out, errs); err != nil {
+	sets, err := s.read(errs)
+	if err != nil || len(sets) == 0 {
+		return err
+	}
+	if s.choose {
+		return s.chooseAndJudge(sets, out, errs)
+	}
+	var all []outcome
+	for _, set := range sets {
+		pages := thin(ofHalf(set.pages, s.half), s.most)
+		if len(pages) == 0 {
+			fmt.Fprintf(errs, "%s: no page in half %d\n", set.name, s.half)
+			continue
+		}
+		o, err := s.experiment(set.name, pages, out, errs)
+		if err != nil {
 			return err
 		}
+		all = append(all, o)
+	}
+	if some := summaries(all); len(some) > 0 {
+		p := report.NewPrinter(out)
+		printSummaries(p, some)
+		if p.Err() != nil {
+			return p.Err()
+		}
+	}
+	if s.out == "" {
+		return nil
+	}
+	return writeFile(filepath.Join(s.out, "tables.md"), func(w io.Writer) error {
+		return printTables(w, all)
+	})
+}
+
+// read makes the synthetic log, if asked for, and reads the others. It says which have no pages.
+func (s settings) read(errs io.Writer) (sets []set, err error) {
+	step := inDays(s.resolution)
+	if s.synthetic > 0 {
+		sets = append(sets, set{"synthetic", synthesize(s.synthetic, s.least, step, 1)})
 	}
 	for _, name := range s.logs {
 		events, err := readLog(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		short, _, _ := strings.Cut(filepath.Base(name), ".")
-		pages := thin(cut(events, step, s.least), s.most)
+		pages := cut(events, step, s.least)
 		if len(pages) == 0 {
 			fmt.Fprintf(errs, "%s: no page lived a whole year with %d changes\n", name, s.least)
 			continue
 		}
-		if err := s.experiment(short, pages, &all, out, errs); err != nil {
-			return err
-		}
+		short, _, _ := strings.Cut(filepath.Base(name), ".")
+		sets = append(sets, set{short, pages})
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	p := report.NewPrinter(out)
-	printSummaries(p, all)
-	return p.Err()
+	return sets, nil
 }
 
 // thin takes about so many pages, evenly.
@@ -132,10 +168,10 @@ func thin(pages []page, most int) []page {
 	return some
 }
 
-// experiment runs all policies over the pages and reports. It adds to all what the curves say.
+// experiment runs all policies over the pages and reports.
 func (s settings) experiment(
-	name string, pages []page, all *[]summary, out, errs io.Writer,
-) error {
+	name string, pages []page, out, errs io.Writer,
+) (o outcome, err error) {
 	l := lab{step: inDays(s.resolution), modified: s.modified}
 	policies := paperPolicies()
 	if s.exact {
@@ -146,7 +182,7 @@ func (s settings) experiment(
 			return !s.policies.MatchString(p.name)
 		})
 		if len(policies) == 0 {
-			return fmt.Errorf("no policy's name matches %s", s.policies)
+			return o, fmt.Errorf("no policy's name matches %s", s.policies)
 		}
 	}
 	r := result{name: name, pages: pages}
@@ -156,22 +192,24 @@ func (s settings) experiment(
 	r.scores = l.simulateAll(pages, policies, progress(errs, name+": policies"))
 	if s.curves {
 		r.curves = l.curves(pages, families(), progress(errs, name+": curves"))
-		*all = append(*all, r.summarize())
+		leads := r.summarize()
+		o.summary = &leads
 	}
+	o.name, o.claims = name, r.claims()
 	if err := r.print(out); err != nil {
-		return err
+		return o, err
 	}
 	if s.overload {
 		p := report.NewPrinter(out)
-		r.printOverload(p, l)
+		o.crowds = r.printOverload(p, l)
 		if p.Err() != nil {
-			return p.Err()
+			return o, p.Err()
 		}
 	}
 	if s.out == "" {
-		return nil
+		return o, nil
 	}
-	return r.save(filepath.Join(s.out, name))
+	return o, r.save(filepath.Join(s.out, name))
 }
 
 // progress returns a function that shows the share done on one line of a terminal.

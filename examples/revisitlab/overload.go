@@ -43,8 +43,13 @@ func orders(price float64) []order {
 	}
 }
 
-// ofCome is the index into orders of what the others are measured against.
-const ofCome = 2
+// Indices into orders that the tables speak of. ofCome is what the others are measured against.
+const (
+	ofPaper  = 0
+	ofCome   = 2
+	ofWorthy = 5
+	ofKnown  = 6
+)
 
 // priceFor returns the price at which Bayes asks for as many visits as MLE.mix does.
 func (l lab) priceFor(pages []page) float64 {
@@ -175,11 +180,13 @@ func (c *crowd) queue(o order, today float64) (queue []int) {
 }
 
 // printOverload prints what the orders reach when servers admit three quarters and half of the
-// demand.
-func (r *result) printOverload(out *report.Printer, l lab) {
+// demand, and returns it in short.
+func (r *result) printOverload(out *report.Printer, l lab) (crowds []crowding) {
 	all := orders(l.priceFor(r.pages))
 	for _, share := range []float64{0.75, 0.5} {
-		out.Printf("\nservers admit %.0f %% of what MLE.mix(0.1-10) asks for\n", share*100)
+		theory := l.orderGain(r.pages, share)
+		out.Printf("\nservers admit %.0f %% of what MLE.mix(0.1-10) asks for; with known rates, "+
+			"the best order catches %.3f of first come\n", share*100, theory)
 		scores, unused := l.overload(r.pages, share, all)
 		out.Table(func(row func(string, ...any)) {
 			row("order\tvisits\tall versions\tof first come\tcoverage\tunused")
@@ -189,5 +196,14 @@ func (r *result) printOverload(out *report.Printer, l lab) {
 					s.micro()/scores[ofCome].micro(), s.macro(), unused[i]*100)
 			}
 		})
+		come := scores[ofCome].micro()
+		crowds = append(crowds, crowding{
+			own:    scores[ofWorthy].micro() / come,
+			paper:  scores[ofWorthy].micro() / scores[ofPaper].micro(),
+			oracle: scores[ofKnown].micro() / come,
+			theory: theory,
+			unused: unused[ofCome], unusedPaper: unused[ofPaper],
+		})
 	}
+	return crowds
 }

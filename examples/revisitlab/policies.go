@@ -53,9 +53,8 @@ func exact(p revisit.MLE) strategy {
 // gain is what a visit is worth, in versions at the margin, when x changes are expected.
 func gain(x float64) float64 { return 1 - (1+x)*math.Exp(-x) }
 
-// oracle knows the true yearly rate of each page, and nothing else.
-func oracle(price float64) strategy {
-	// The same rule as that of Bayes: a visit is due when x changes are expected.
+// worthWaiting returns how many changes are expected when a visit is worth the price.
+func worthWaiting(price float64) float64 {
 	low, high := 0.0, 40.0
 	for range 60 {
 		if x := (low + high) / 2; gain(x) < price {
@@ -64,8 +63,25 @@ func oracle(price float64) strategy {
 			high = x
 		}
 	}
-	next := func(t *track) float64 { return min(low*t.page.gap(), year) }
+	return low
+}
+
+// oracle knows the true yearly rate of each page, and nothing else. Its rule is that of Bayes.
+func oracle(price float64) strategy {
+	x := worthWaiting(price)
+	next := func(t *track) float64 { return min(x*t.page.gap(), year) }
 	return strategy{name: fmt.Sprintf("oracle(%v)", price), next: next}
+}
+
+// fairOracle is one for which pages count alike if they change less often than once in so many
+// days.
+// It shows what no choice of Fair can reach, however well the rates are known.
+func fairOracle(price, fair float64) strategy {
+	next := func(t *track) float64 {
+		counts := max(1, t.page.gap()/fair)
+		return min(worthWaiting(price/counts)*t.page.gap(), year)
+	}
+	return strategy{name: fmt.Sprintf("oracle(%v, %v)", price, fair), next: next}
 }
 
 // paced is the oracle that visits each page once in its true mean interval. It shows in the figures
@@ -118,7 +134,8 @@ const (
 	ofBayes  = 6
 	ofPool   = 7
 	ofOracle = 8
-	ofFair   = 10
+	ofEven   = 10
+	ofKnower = 11
 )
 
 // mleAlphas are the costs of MLE.
@@ -137,12 +154,14 @@ func everyDays() (days []float64) {
 // families are the curves at equal cost. The first one is what the others are measured against.
 func families() []family {
 	prices := []float64{.98, .95, .9, .8, .7, .6, .5, .4, .3, .2, .13, .08, .05, .03, .015}
-	// Slow pages count more than 1, so prices may exceed it.
+	// Slow pages count more than 1, so prices may exceed it. At 1, busy pages drop out.
 	fairPrices := []float64{
-		1.9, 1.7, 1.5, 1.4, 1.3, 1.2, 1.1, 1, .9, .8, .7, .6, .5, .4, .3, .2, .13, .08, .05, .03, .015,
+		6, 4.5, 3.5, 2.8, 2.2, 1.8, 1.5, 1.3, 1.2, 1.1, 1, .95, .9, .85, .8, .7, .6, .5, .4, .3, .2, .13,
+		.08, .05, .03, .015,
 	}
-	fairestPrices := []float64{
-		16, 13, 11, 9, 7.5, 6, 5, 4, 3.2, 2.5, 2, 1.6, 1.3, 1, .8, .6, .4, .25, .15, .08, .04, .015,
+	evenPrices := []float64{
+		30, 22, 16, 12, 9, 7, 5.5, 4.4, 3.5, 2.8, 2.2, 1.8, 1.5, 1.3, 1.1, .95, .8, .65, .5, .4, .3, .2,
+		.13, .08, .05, .03, .015,
 	}
 	days := func(k float64) time.Duration { return time.Duration(k * float64(day)) }
 	return []family{
@@ -174,8 +193,11 @@ func families() []family {
 		sweep("Bayes, Fair off", prices, func(k float64) strategy {
 			return plain("", revisit.Bayes{Price: k, Fair: -1})
 		}),
-		sweep("Bayes, Fair 0.5", fairestPrices, func(k float64) strategy {
-			return plain("", revisit.Bayes{Price: k, Fair: 0.5})
+		sweep("Bayes, Fair 7 days", evenPrices, func(k float64) strategy {
+			return plain("", revisit.Bayes{Price: k, Fair: 7 * day})
+		}),
+		sweep("rate oracle, Fair 14 days", evenPrices, func(k float64) strategy {
+			return fairOracle(k, 14)
 		}),
 	}
 }

@@ -107,22 +107,31 @@ func share(v float64) string {
 }
 
 func (r *result) printClaims(out *report.Printer) {
-	byName := map[string]*score{}
-	for i, name := range r.names {
-		byName[name] = &r.scores[i]
-	}
-	if slices.ContainsFunc(paperPolicies(), func(p strategy) bool { return byName[p.name] == nil }) {
-		return // claims compare policies, and some were left out
+	all := r.claims()
+	if len(all) == 0 {
+		return
 	}
 	out.Table(func(row func(string, ...any)) {
 		row("the paper's claim\there\tseen")
-		for _, c := range claims(byName) {
+		for _, c := range all {
 			if c.void {
 				c.seen = "-"
 			}
 			row("%s\t%s\t%s", c.text, c.verdict(), c.seen)
 		}
 	})
+}
+
+// claims judges the paper's claims; none if policies that they compare were left out.
+func (r *result) claims() []claim {
+	byName := map[string]*score{}
+	for i, name := range r.names {
+		byName[name] = &r.scores[i]
+	}
+	if slices.ContainsFunc(paperPolicies(), func(p strategy) bool { return byName[p.name] == nil }) {
+		return nil
+	}
+	return claims(byName)
 }
 
 func (r *result) policiesCSV(w io.Writer) error {

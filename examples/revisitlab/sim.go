@@ -25,6 +25,7 @@ type track struct {
 	page     *page
 	history  revisit.History
 	gaps     []revisit.Gap
+	belief   *belief // of strategies that keep their own
 	due      float64 // day of the next visit
 	last     float64 // day of the last one
 	seen     int     // changes up to the last visit

@@ -23,6 +23,7 @@ func synthesize(n, least int, step float64, seed uint64) []page {
 			gap = math.Pow(1+random.Float64()*(high-1), 1/(1-exponent))
 		}
 		if p := poissonPage(random, gap, step); len(p.changes) >= least {
+			p.half = 1 + len(pages)%2
 			pages = append(pages, p)
 		}
 	}

@@ -15,6 +15,7 @@ const daySeconds = 24 * 60 * 60
 type page struct {
 	changes []float64 // days from the start of the window, ascending
 	window  int       // windows are numbered from the latest one back
+	half    int       // 1 or 2: see halfOf
 }
 
 // gap returns the page's true mean interval in days.
@@ -47,8 +48,12 @@ func cut(events []event, step float64, least int) []page {
 		if n < 0 {
 			n = len(rest)
 		}
+		half := halfOf(rest[0].page)
 		for _, life := range lives(rest[:n], end) {
-			pages = append(pages, life.windows(end, step, least)...)
+			for _, p := range life.windows(end, step, least) {
+				p.half = half
+				pages = append(pages, p)
+			}
 		}
 		rest = rest[n:]
 	}

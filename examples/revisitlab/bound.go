@@ -1,0 +1,68 @@
+package main
+
+import (
+	"math"
+
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// orderGain returns by how much more versions the best order of visits catches than first come, by
+// theory: each page changes at random at its true yearly rate, which is known, and servers admit a
+// share of what MLE.mix asks for. It says what an order can gain at all, whatever it learns from.
+func (l lab) orderGain(pages []page, share float64) float64 {
+	first, best := 0.0, 0.0
+	next := plain("", revisit.MLE{}).next
+	for _, group := range servers(pages) {
+		f, b := crowded(rates(group), l.demand(group, next), share)
+		first += f
+		best += b
+	}
+	return best / first
+}
+
+// rates returns the changes per day of pages that changed.
+func rates(pages []page) (perDay []float64) {
+	for i := range pages {
+		if n := len(pages[i].changes); n > 0 {
+			perDay = append(perDay, float64(n)/year)
+		}
+	}
+	return perDay
+}
+
+// crowded returns the versions a day that a server's pages yield under first come and under the
+// best order, if they ask for so many visits a day at intervals in proportion to their mean ones.
+//
+// Under first come the backlog grows until each page waits so long beyond its interval, all of them
+// alike, that what they ask for fits. The best order makes all intervals longer by one factor.
+func crowded(rates []float64, asked, share float64) (first, best float64) {
+	sum := 0.0
+	for _, r := range rates {
+		sum += r
+	}
+	if sum == 0 || asked == 0 {
+		return 0, 0
+	}
+	wait := sum / asked // in mean intervals
+	low, high := 0.0, float64(len(rates))/(share*asked)
+	for range 60 {
+		late, visits := (low+high)/2, 0.0
+		for _, r := range rates {
+			visits += 1 / (wait/r + late)
+		}
+		if visits > share*asked {
+			low = late
+		} else {
+			high = late
+		}
+	}
+	for _, r := range rates {
+		first += perDay(r, wait/r+low)
+		best += perDay(r, wait/r/share)
+	}
+	return first, best
+}
+
+// perDay returns the versions a day that visits at an interval catch of a page that changes at
+// random.
+func perDay(rate, interval float64) float64 { return -math.Expm1(-rate*interval) / interval }

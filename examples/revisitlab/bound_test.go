@@ -1,0 +1,87 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+func TestCrowdedPagesThatAreAlikeGainNothing(t *testing.T) {
+	alike := []float64{0.1, 0.1, 0.1}
+	first, best := crowded(alike, 0.3, 0.5)
+	require.InEpsilon(t, best, first, 1e-9)
+	require.InEpsilon(t, 3*perDay(0.1, 20), best, 1e-9, "visits in ten days become visits in twenty")
+	first, best = crowded(nil, 1, 0.5)
+	require.Zero(t, first+best)
+}
+
+func TestAServerWithRoomIsNotCrowded(t *testing.T) {
+	mixed := []float64{0.01, 0.1, 1}
+	first, best := crowded(mixed, 1, 1)
+	require.InEpsilon(t, best, first, 1e-6)
+}
+
+// The best order is the water-filling of the library at the same number of visits.
+func TestTheBestOrderIsTheBestAllocation(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	for range 20 {
+		var rates []float64
+		var pages []revisit.Page
+		for range 2 + random.IntN(20) {
+			r := math.Exp2(-8 * random.Float64())
+			rates = append(rates, r)
+			pages = append(pages, revisit.Page{Rate: r})
+		}
+		asked, share := 0.3+random.Float64(), 0.3+0.6*random.Float64()
+		first, best := crowded(rates, asked, share)
+		shares, _ := revisit.Allocate(pages, revisit.Budget{Visits: asked * share})
+		want := 0.0
+		for i, visits := range shares {
+			want += perDay(rates[i], 1/visits)
+		}
+		require.InEpsilon(t, want, best, 1e-6)
+		require.GreaterOrEqual(t, best, first*(1-1e-9))
+	}
+}
+
+// First come in steady state, visit by visit: each page is due again an interval after its visit,
+// and the server takes the one that has been due for longest.
+func TestFirstComeMakesAllPagesLateAlike(t *testing.T) {
+	rates := []float64{0.02, 0.05, 0.1, 0.3, 0.8}
+	const asked, share, days = 0.9, 0.5, 200_000.0
+	sum := 0.0
+	for _, r := range rates {
+		sum += r
+	}
+	var due, last, caught [5]float64
+	for now := 0.0; now < days; now += 1 / (asked * share) {
+		n := 0
+		for i := range due {
+			if due[i] < due[n] {
+				n = i
+			}
+		}
+		caught[n] += -math.Expm1(-rates[n] * (now - last[n]))
+		last[n], due[n] = now, now+sum/asked/rates[n]
+	}
+	total := 0.0
+	for _, c := range caught {
+		total += c / days
+	}
+	first, best := crowded(rates, asked, share)
+	require.InEpsilon(t, first, total, 0.02)
+	require.Greater(t, best, first)
+}
+
+func TestOrderGainsLittleWhateverIsKnown(t *testing.T) {
+	pages := synthesize(400, 2, 1, 5)
+	l := lab{step: 1}
+	mild, hard := l.orderGain(pages, 0.75), l.orderGain(pages, 0.5)
+	require.Greater(t, mild, 1.0)
+	require.Greater(t, hard, mild)
+	require.Less(t, hard, 1.1, "less than the target")
+}

@@ -1,0 +1,171 @@
+package main
+
+import "math"
+
+// Numbers are what no theory gives Bayes. The library has them as constants; here they can be
+// varied, to see what they are worth and to choose them on some pages and judge them on others.
+type numbers struct {
+	fair   float64 // days: pages that change less often than once in these count alike
+	trust  float64 // share of the evidence that counts
+	wake   float64 // chance per day that a page turns into another one
+	steady float64 // share of the evidence in the sums, which never forget
+}
+
+// chosen are the numbers of the library.
+var chosen = numbers{fair: 30, trust: 0.7, wake: 0.001, steady: 0.5}
+
+// The model's rates lie two thirds of an octave apart, like the finest ones of the library, and
+// times a twelfth of one, so that the product of both is always an entry of one table.
+const (
+	modelRates     = 23
+	modelSlowest   = 1.0 / 1024 // changes per day
+	ratesPerOctave = 1.5
+	marksPerOctave = 12
+	marksPerRate   = 8
+
+	firstMark  = -10 * marksPerOctave // a minute and a half
+	lastMark   = 9 * marksPerOctave   // 512 days
+	modelMarks = lastMark - firstMark + (modelRates-1)*marksPerRate + 1
+)
+
+// usualWeights is the prior of the library, a weight for every second rate.
+var usualWeights = [...]float64{.02, .05, .3, 1, 1, 1, 1, 1, .1, .02, .01, .01}
+
+var (
+	modelRate  [modelRates]float64 // changes per day
+	modelPrior [modelRates]float64
+	modelGains [modelMarks]float64
+)
+
+func init() {
+	for i := range modelRate {
+		modelRate[i] = modelSlowest * math.Exp2(float64(i)/ratesPerOctave)
+		// Weights between the rates of the library are means.
+		modelPrior[i] = (usualWeights[i/2] + usualWeights[(i+1)/2]) / 2
+	}
+	for i := range modelGains {
+		modelGains[i] = gain(modelSlowest * math.Exp2(float64(firstMark+i)/marksPerOctave))
+	}
+}
+
+// A belief is what the model remembers of a page: that of the library without its bytes, its tables
+// of costs and its shortcuts. It costs ten times as much, and has no constants that are on disk.
+type belief struct {
+	bits         [modelRates]float64 // by which each rate explains the visits worse than the best one
+	total, quiet float64             // days
+	changes      float64
+}
+
+// modelled is Bayes in plain numbers, with the numbers given.
+func modelled(n numbers, price float64) strategy {
+	next := func(t *track) float64 {
+		if t.belief == nil {
+			t.belief = new(belief)
+		} else {
+			gap := t.gaps[len(t.gaps)-1]
+			t.belief.observe(inDays(gap.Length), gap.Changed, n.wake)
+			t.gaps = t.gaps[:0]
+		}
+		return t.belief.wait(n, price)
+	}
+	return strategy{name: "Bayes in plain numbers", next: next, gaps: true}
+}
+
+// observe adds a visit. Fading comes first: the page may have become another one before it changed
+// or did not.
+func (b *belief) observe(gap float64, changed bool, wake float64) {
+	woke := wake * gap / (1 + wake*gap)
+	best := math.Inf(1)
+	for i, rate := range modelRate {
+		x := rate * gap
+		cost := x * math.Log2E
+		if changed {
+			cost = -math.Log2(-math.Expm1(-x))
+		}
+		b.bits[i] = cost - math.Log2(math.Exp2(-b.bits[i])+woke)
+		best = min(best, b.bits[i])
+	}
+	for i := range b.bits {
+		b.bits[i] -= best
+	}
+	b.total += gap
+	if changed {
+		b.changes++
+	} else {
+		b.quiet += gap
+	}
+}
+
+// wait returns the days after which a visit is worth the price.
+func (b *belief) wait(n numbers, price float64) float64 {
+	worths := b.weigh(n)
+	sum := 0.0
+	for i, w := range worths {
+		sum += w
+		worths[i] *= max(1, 1/(modelRate[i]*n.fair))
+	}
+	price *= sum
+	low, high := 0, lastMark-firstMark
+	for low < high {
+		if mid := (low + high) / 2; worthAt(&worths, mid) < price {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	days := markDays(low)
+	if above, below := worthAt(&worths, low), worthAt(&worths, max(low-1, 0)); above > below {
+		days -= min(max((above-price)/(above-below), 0), 1) * (days - markDays(max(low-1, 0)))
+	}
+	return min(max(days, 1), year)
+}
+
+// markDays returns the time of a mark in days.
+func markDays(mark int) float64 { return math.Exp2(float64(firstMark+mark) / marksPerOctave) }
+
+// worthAt returns what a visit at a mark is worth.
+func worthAt(worths *[modelRates]float64, mark int) (sum float64) {
+	for i, w := range worths {
+		sum += w * modelGains[mark+i*marksPerRate]
+	}
+	return sum
+}
+
+// weigh returns the weight of each rate: prior times likelihood, with what the sums say. Both count
+// for less than if changes came at random.
+func (b *belief) weigh(n numbers) (weights [modelRates]float64) {
+	const from = 3 // changes from which on the sums say anything
+	var drops [modelRates]float64
+	if b.changes >= from && n.steady > 0 {
+		drops = b.drops(n.steady)
+	}
+	for i := range weights {
+		weights[i] = modelPrior[i] * math.Exp2(-n.trust*(b.bits[i]+drops[i]))
+	}
+	return weights
+}
+
+// drops returns the bits that the sums speak against each rate: 4 at most, and 4 against those that
+// are far from the rate that the last visits speak for, since those saw what the page does now.
+func (b *belief) drops(steady float64) (drops [modelRates]float64) {
+	const most, near = 4, 4 // bits, and rates on both sides
+	now := 0
+	for i := range b.bits {
+		if b.bits[i] < b.bits[now] {
+			now = i
+		}
+	}
+	first, last := max(now-near, 0), min(now+near, modelRates-1)
+	mean, best := (b.total-b.quiet)/b.changes, math.Inf(1)
+	for i := first; i <= last; i++ {
+		missed := -b.changes * math.Log2(-math.Expm1(-modelRate[i]*mean))
+		drops[i] = steady * (missed + modelRate[i]*b.quiet*math.Log2E)
+		best = min(best, drops[i])
+	}
+	for i := range drops {
+		if drops[i] -= best; i < first || i > last || drops[i] > most {
+			drops[i] = most
+		}
+	}
+	return drops
+}
