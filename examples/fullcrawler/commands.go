@@ -32,10 +32,12 @@ type subcommand struct {
 func subcommands() map[string]subcommand {
 	var q querying
 	var s scanning
+	var v serving
 	return map[string]subcommand{
 		"check":    {summary: "compare all files with their checksums and with each other", run: check},
 		"explain":  {summary: "tell what is known of URLs", args: "URL ...", run: explain},
 		"export":   {summary: "write the archive as CDXJ or WACZ to a file", args: "cdxj|wacz FILE", run: exportTo},
+		"serve":    {summary: "show the archive to web browsers, as of any time", flags: v.flags, run: v.run},
 		"snapshot": {summary: "list the versions of a time as lines of JSON", flags: q.flags, run: q.list},
 		"scan": {
 			summary: "let a program read every version of a time: see package archive/scan for how",

@@ -72,6 +72,8 @@ const usage = `fullcrawler crawls websites politely and keeps what it gets as WA
 	fullcrawler                                     a small web that it serves itself
 	fullcrawler [flags] URL ...                     real ones
 	fullcrawler -contact https://you.example/bot https://www.example.org/
+	fullcrawler serve                               browse what was kept
+	fullcrawler check|explain|export|scan|snapshot  other uses of it; -h tells how
 
 Robots.txt is obeyed, and the sitemaps that it names are read. A host is visited by one request at a
 time, and the pause between two requests to a host or an address is the longest of -delay, the site's

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -237,4 +240,29 @@ func TestSubcommands(t *testing.T) {
 	require.Contains(t, log.String(), "no crawl")
 	require.Equal(t, 2, command(t.Context(), []string{"check", "-nonsense"}, io.Discard, &log))
 	require.Zero(t, command(t.Context(), []string{"scan", "-h"}, io.Discard, &log))
+}
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 4, Hosts: 2, Pages: 4})
+	cfg := testConfig(t, web)
+	crawlWeb(t, web, cfg)
+	ctx, stop := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- command(ctx, []string{"serve", "-out", cfg.out, "-listen", "127.0.0.1:0"}, w, io.Discard)
+	}()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	_, at, found := strings.Cut(strings.TrimSpace(line), ": ")
+	require.True(t, found)
+	resp, err := http.Get(at)
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Contains(t, string(text), "h00000.vweb.test")
+	stop()
+	require.Zero(t, <-ended)
 }

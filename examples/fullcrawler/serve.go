@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/examples/internal/viewer"
+)
+
+// serving are the flags of serve.
+type serving struct {
+	listen, names string
+	scripts       bool
+}
+
+func (s *serving) flags(fs *flag.FlagSet) {
+	fs.StringVar(&s.listen, "listen", "127.0.0.1:8077", "`address` to serve at")
+	fs.StringVar(&s.names, "names", "", "`hosts` under which browsers may ask for it, with commas; the computer's own always may")
+	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, shut in")
+}
+
+// run shows the archive to browsers until ctx ends.
+func (s *serving) run(ctx context.Context, dir string, _ *flag.FlagSet, out, _ io.Writer) error {
+	return withArchive(dir, func(a *archive.Archive) error {
+		l, err := net.Listen("tcp", s.listen)
+		if err != nil {
+			return err
+		}
+		var hosts []string
+		if s.names != "" {
+			hosts = strings.Split(s.names, ",")
+		}
+		server := &http.Server{
+			Handler:           viewer.New(a, viewer.Options{Scripts: s.scripts, Hosts: hosts}),
+			ReadHeaderTimeout: 10 * time.Second,
+		}
+		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+		defer stop()
+		fmt.Fprintf(out, "the archive of %s: http://%s/\n", dir, l.Addr())
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+}
