@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,6 +22,8 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 			yield(Version{}, err)
 			return
 		}
+		// A version is only known to be valid until the next one when that was met: each is held
+		// back for one step.
 		var before *Version
 		for l, err := range a.index.forward() {
 			if err != nil {
@@ -50,7 +53,9 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 // OpenFile opens a WARC file of the archive for reading, as far as it holds whole captures now. The
 // name is one of [Archive.Files] or that of a [Location].
 func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
-	name = strings.TrimSuffix(name, unfinished)
+	if !filepath.IsAbs(name) {
+		name = strings.TrimSuffix(name, unfinished)
+	}
 	end, known := a.index.end(name)
 	if !known {
 		return nil, fmt.Errorf("archive: open %s: %w", name, os.ErrNotExist)

@@ -1,14 +1,11 @@
 package archive
 
 import (
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // What callers may want to tell apart.
@@ -42,6 +39,7 @@ type Archive struct {
 	keepRepeats bool
 	found       Repaired // by Open
 	closing     sync.Once
+	imports     imports
 	pool        sync.Pool // of *warc.Reader
 	dicts       sync.Map  // dictionaries by the name of the file
 }
@@ -49,7 +47,7 @@ type Archive struct {
 // Location tells where the response record of a capture lies.
 type Location struct {
 	// File is the name of the file in the directory. As long as the file is being written the name
-	// on disk has ".open" after it.
+	// on disk has ".open" after it. Of an imported file it is the absolute path.
 	File string
 
 	// Offset and Length delimit one gzip member or zstd frame, which holds the record and nothing
@@ -93,7 +91,6 @@ func Open(dir string, opts Options) (*Archive, error) {
 		_ = x.close() // the first error says more
 		return nil, err
 	}
-	a.files.written = a.written
 	return a, nil
 }
 
@@ -117,54 +114,13 @@ func (a *Archive) Append(c Capture) (Location, error) {
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
-	loc, err := a.files.append(&c, func(sum *[sha1.Size]byte) (original, error) {
-		return a.repeats(&c, sum)
-	})
+	n := a.note(c)
+	loc, err := a.files.append(&n.capture, n)
 	if err == nil && a.index.full() {
 		// The capture is safe: what fails here is told by the next Sync, and tried again.
 		_ = a.files.flush(a.index.commit)
 	}
 	return loc, err
-}
-
-// repeats looks for the version that a capture, whose body has the digest sum, only repeats. Bodies
-// of redirects and errors are often the same and say little: their heads matter.
-func (a *Archive) repeats(c *Capture, sum *[sha1.Size]byte) (of original, err error) {
-	status := (&warc.HTTP{Head: c.Head}).Status()
-	if status != 304 && (status != 200 || len(c.Body) == 0 || a.keepRepeats || c.Truncated != "") {
-		return of, nil
-	}
-	key, _ := urlKey(c.URL)
-	_, err = a.index.back(key, microseconds(c.Time), func(e *entry) bool {
-		if e.kind != Changed {
-			return true
-		}
-		if status == 304 {
-			of = original{warc.ProfileNotModified, fromMicroseconds(e.time), e.digest}
-		} else if e.digest.is(sum) && e.status == 200 && !e.truncated {
-			of = original{warc.ProfileIdentical, fromMicroseconds(e.time), e.digest}
-		}
-		return false
-	})
-	return of, err
-}
-
-// written notes a capture in the index. The output is taken, so that the ends of a file are noted
-// in order.
-func (a *Archive) written(c *Capture, of original, sum *[sha1.Size]byte, loc Location, end int64) {
-	head := &warc.HTTP{Head: c.Head}
-	key, exact := urlKey(c.URL)
-	e := entry{time: microseconds(c.Time), offset: loc.Offset, length: loc.Length,
-		status: head.Status(), truncated: c.Truncated != "", digest: sha1Digest(sum),
-		media: mediaType(head.Get("Content-Type"))}
-	e.kind = kindOf(e.status, of.profile != "")
-	if e.kind == Unchanged {
-		e.digest = of.digest
-	}
-	if !exact {
-		e.url = c.URL
-	}
-	a.index.add(loc.File, key, &e, end)
 }
 
 // Sync forces to disk what was appended, and the index, for a caller who is about to note elsewhere
@@ -182,8 +138,15 @@ func (a *Archive) Stats() (stats Stats) {
 
 // Files returns the sorted names of all WARC files in the directory, whoever wrote them, as they
 // are on disk now: the current file and those of failed disks end in ".open". Files of one prefix
-// sort by the time at which they were begun.
-func (a *Archive) Files() ([]string, error) { return a.files.list() }
+// sort by the time at which they were begun. The absolute paths of imported files come last,
+// whether they are there or not.
+func (a *Archive) Files() ([]string, error) {
+	names, err := a.files.list()
+	if err != nil {
+		return nil, err
+	}
+	return append(names, a.imports.list()...), nil
+}
 
 // Close finishes the current files and writes the index. Even if it fails the files are closed and
 // hold every capture that was acknowledged, but one may keep the name that ends in ".open". Closing

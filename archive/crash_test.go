@@ -19,16 +19,21 @@ import (
 // crashDir, in the environment, makes the test binary a crawler that appends until it is killed.
 const crashDir = "SPINNERET_ARCHIVE_CRASH_DIR"
 
+// crashImports makes that process import the files of a directory in place of appending.
+const crashImports = "SPINNERET_ARCHIVE_CRASH_IMPORTS"
+
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(crashDir); dir != "" {
+	if dir := os.Getenv(crashDir); dir != "" && os.Getenv(crashImports) != "" {
+		importForEver(dir)
+	} else if dir != "" {
 		appendForEver(dir)
 	}
 	if os.Getenv(scanChild) != "" {
 		serveScan()
 		return
 	}
-	// Where there is a file system in memory, hundreds of archives are not synced to a disk: nothing
-	// here takes the power away.
+	// Where there is a file system in memory, hundreds of archives are not synced to a disk:
+	// nothing here takes the power away.
 	if os.Getenv("TMPDIR") == "" {
 		if f, err := os.CreateTemp("/dev/shm", "spinneret-*"); err == nil {
 			_ = errors.Join(f.Close(), os.Remove(f.Name()), os.Setenv("TMPDIR", "/dev/shm"))
@@ -235,8 +240,8 @@ func TestOneProcessAtATime(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// TestAWriterThatDiesEarly cuts a file with one capture wherever a kill may have cut it: what is not
-// whole goes, and nothing is left that waits for anybody.
+// TestAWriterThatDiesEarly cuts a file with one capture wherever a kill may have cut it: what is
+// not whole goes, and nothing is left that waits for anybody.
 func TestAWriterThatDiesEarly(t *testing.T) {
 	dir := t.TempDir()
 	a, err := Open(dir, Options{})

@@ -71,7 +71,26 @@ func (d osDir) create(name string) (file, error) {
 // rename would replace a file. The random part of the names keeps that from happening.
 func (d osDir) rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
 
+// remove is for files that hold nothing, and for the probe.
 func (d osDir) remove(name string) error { return os.Remove(d.path(name)) }
+
+// replace writes a small file as a whole: whatever happens, the old one or the new one is there.
+func (d osDir) replace(name string, data []byte) (err error) {
+	f, err := os.CreateTemp(string(d), name+".*.tmp")
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), d.path(name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return d.sync()
+}
 
 // list leaves out directories and links: what is read and moved about should be a file of its own.
 func (d osDir) list() ([]string, error) {

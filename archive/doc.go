@@ -4,7 +4,8 @@
 // [Archive.Append] adds a [Capture], the answer to one request. [Archive.At] finds the [Version] of
 // a URL that was valid at a time, [Archive.Versions] all of them. [Archive.Snapshot] finds those of
 // a whole site or of everything, and reads them as fast as the disk can; [Snapshot.Scan] has them
-// analysed by many workers. After the paper of Tamura and Kitsuregawa on mining a web archive.
+// analysed by many workers. [Archive.FS] is a site as it was, as files. [Archive.Import] takes in
+// WARC files of others. After the paper of Tamura and Kitsuregawa on mining a web archive.
 //
 // # Shape
 //
@@ -28,13 +29,12 @@
 //
 // # Limits
 //
-// A capture's body is never copied. Each of [Options.Compressors] holds up to 7 MiB: its tables, and
-// the compressed form of one capture of up to 4 MiB; a larger one goes straight into the file. Up to
-// 65,536 entries wait in memory for the index, some 20 MB. URLs may have 64 KiB.
+// A capture's body is never copied. Each of [Options.Compressors] holds up to 7 MiB: its tables,
+// and the compressed form of one capture of up to 4 MiB; a larger one goes straight into the file.
+// Up to 131,072 entries wait in memory for the index, some 40 MB. URLs may have 64 KiB.
 //
 // # Format
 //
 // WARC 1.1 (ISO 28500:2017), see FORMAT.md, which describes the index too. Package
-// archive/warc reads and writes the records, archive/scan runs workers, archive/export writes CDXJ
-// and WACZ.
+// archive/warc has the records, archive/scan runs workers, archive/export writes CDXJ and WACZ.
 package archive

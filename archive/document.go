@@ -82,8 +82,12 @@ func (s *Snapshot) Documents() iter.Seq2[*Document, error] {
 	}
 }
 
-// readAhead is what is read from a file at once: large enough for disks, which like it long.
-const readAhead = 2 << 20
+// What is read from a file at once. The most is large enough for disks, which like it long; the
+// least is about what the time to get there is worth, where documents lie far apart.
+const (
+	readAhead = 2 << 20
+	leastRead = 64 << 10
+)
 
 // sequential reads parts of files whose addresses only go up. It is not safe for concurrent use.
 type sequential struct {
@@ -95,8 +99,11 @@ type sequential struct {
 
 	window []byte // what was read
 	start  int64  // where in the file
+	used   int64  // bytes of the window that were asked for
+	ahead  int    // what to read at once
 }
 
+// close may be called again, and so may read after it.
 func (s *sequential) close() {
 	if s.file != nil {
 		_ = s.file.Close()
@@ -117,10 +124,13 @@ func (s *sequential) read(loc Location) (raw, dict []byte, err error) {
 			return nil, s.dict, err
 		}
 	}
+	s.used += loc.Length
 	from := loc.Offset - s.start
 	return s.window[from : from+loc.Length : from+loc.Length], s.dict, nil
 }
 
+// open goes to another file. Its failure is kept and told for each part of the file: a snapshot
+// goes on with the next file, and does not try to open a missing one for each of its documents.
 func (s *sequential) open(name string) {
 	s.close()
 	s.name, s.window, s.start = name, s.window[:0], 0
@@ -131,11 +141,20 @@ func (s *sequential) open(name string) {
 
 // fill makes the window begin at the part. What the window has of it is kept.
 func (s *sequential) fill(loc Location) error {
+	// Parts come in the order of their addresses, but may overlap what was read ahead.
 	have := 0
 	if from := loc.Offset - s.start; from >= 0 && from < int64(len(s.window)) {
 		have = copy(s.window, s.window[from:])
 	}
-	size := max(int(loc.Length), readAhead)
+	// A snapshot of a site in a large archive should not read the archive: where most of what was
+	// read was not asked for, less is read the next time.
+	if s.used*4 < int64(len(s.window)) {
+		s.ahead = max(s.ahead/2, leastRead)
+	} else {
+		s.ahead = min(max(2*s.ahead, leastRead), readAhead)
+	}
+	s.used = 0
+	size := max(int(loc.Length), s.ahead)
 	if cap(s.window) < size {
 		s.window = append(make([]byte, 0, size), s.window[:have]...)
 	}

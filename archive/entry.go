@@ -73,7 +73,14 @@ func parseDigest(labelled string) Digest {
 	return ""
 }
 
-func sha1Digest(sum *[sha1.Size]byte) Digest { return Digest(append([]byte{1}, sum[:]...)) }
+// sha1Digest makes the digest of a body that was just hashed. It is called for each capture, and
+// allocates the string alone.
+func sha1Digest(sum *[sha1.Size]byte) Digest {
+	var d [1 + sha1.Size]byte
+	d[0] = 1
+	copy(d[1:], sum[:])
+	return Digest(d[:])
+}
 
 // is tells whether d is that SHA-1, without making a string of it.
 func (d Digest) is(sum *[sha1.Size]byte) bool {
@@ -101,6 +108,8 @@ const (
 // maxOffset is what an offset may be at most.
 const maxOffset = 1<<(8*offsetSize) - 1
 
+// appendKey appends the key of an entry. A NUL separates the URL from what follows, as no URL has
+// one: so the versions of a URL lie together, and no other URL lies between them.
 func appendKey(dst []byte, url string, e *entry) []byte {
 	dst = append(dst, url...)
 	dst = append(dst, 0)
@@ -140,6 +149,8 @@ const (
 	allBits      = kindMask | bitTruncated | bitURL
 )
 
+// appendValue appends the value of an entry: numbers as short as they can be, since there is a
+// value for each visit that was ever made.
 func (e *entry) appendValue(dst []byte) []byte {
 	bits := byte(e.kind)
 	if e.truncated {
@@ -193,6 +204,8 @@ func init() {
 	}
 }
 
+// intern returns a string that may be shared. Walking an index would otherwise allocate the same
+// few words for every entry.
 func intern(media []byte) string {
 	if known, ok := mediaTypes[string(media)]; ok { // does not allocate
 		return known
@@ -206,6 +219,7 @@ type cutter struct {
 	ok   bool
 }
 
+// next takes one byte.
 func (c *cutter) next() byte {
 	if len(c.rest) == 0 {
 		c.ok = false
@@ -227,6 +241,8 @@ func (c *cutter) uvarint() uint64 {
 	return v
 }
 
+// bytes takes a field with its length before it, which is one byte: digests and media types are
+// short.
 func (c *cutter) bytes() []byte {
 	n := int(c.next())
 	if n > len(c.rest) {
@@ -238,6 +254,9 @@ func (c *cutter) bytes() []byte {
 	return b
 }
 
+// microseconds is the resolution of dates in WARC files that other readers bear, and so of the
+// index.
 func microseconds(t time.Time) int64 { return t.UnixMicro() }
 
+// fromMicroseconds returns UTC, as equal times should be equal values.
 func fromMicroseconds(t int64) time.Time { return time.UnixMicro(t).UTC() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -70,6 +71,58 @@ func ExampleArchive_Versions() {
 	// 2026-11-03 unchanged 200 text/plain
 	// 2026-11-04 changed 200 text/plain
 	// <nil>
+}
+
+// A site as it was on Monday is read like a directory.
+func ExampleArchive_FS() {
+	dir, _ := os.MkdirTemp("", "archive")
+	defer os.RemoveAll(dir)
+	a, _ := archive.Open(dir, archive.Options{})
+	defer a.Close()
+	const site = "https://www.example.org"
+	_, _ = a.Append(visited(site+"/", monday, "home"))
+	_, _ = a.Append(visited(site+"/news/", monday, "old news"))
+	_, _ = a.Append(visited(site+"/news/?page=2", monday, "older news"))
+	_, _ = a.Append(visited(site+"/news/", monday.AddDate(0, 0, 1), "new news"))
+	fsys := a.FS("example.org", monday)
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(fsys, name)
+		fmt.Printf("%s: %s\n", name, text)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// www.example.org/index.html: home
+	// www.example.org/news/#3Fpage=2: older news
+	// www.example.org/news/index.html: old news
+	// <nil>
+}
+
+// Files of other crawlers are found by URL and time as well, and stay where they are.
+func ExampleArchive_Import() {
+	dir, _ := os.MkdirTemp("", "archive")
+	defer os.RemoveAll(dir)
+	foreign := filepath.Join(dir, "other-crawler.warc.gz")
+	out, _ := os.Create(foreign)
+	enc, _ := warc.NewEncoder(warc.EncoderOptions{})
+	_, _, _ = enc.Encode(out, &warc.Head{Type: "resource", Date: monday, ContentType: "text/plain",
+		TargetURI: "https://www.example.org/"}, []byte("hello"))
+	_ = out.Close()
+
+	a, _ := archive.Open(filepath.Join(dir, "archive"), archive.Options{})
+	found, err := a.Import(foreign)
+	fmt.Println(found.Versions, err)
+	v, err := a.At("https://www.example.org/", monday)
+	fmt.Println(v.Media, filepath.Base(v.Location.File), err)
+	_ = os.Remove(foreign)
+	fmt.Println(len(a.Missing()), a.Close())
+	// Output:
+	// 1 <nil>
+	// text/plain other-crawler.warc.gz <nil>
+	// 1 <nil>
 }
 
 // A snapshot is a site as it was. Here functions of this process analyse it; scan.Command would

@@ -18,10 +18,6 @@ type files struct {
 	buffered int           // up to which size a capture is compressed before an output is taken
 	dir      directory
 
-	// written is called with the output taken: c repeats of, its body has the digest sum, and the
-	// file is whole up to end. It may be nil.
-	written func(c *Capture, of original, sum *[sha1.Size]byte, loc Location, end int64)
-
 	all sync.Mutex // held by who takes all outputs, which only one may try
 
 	mu     sync.Mutex // guards what follows
@@ -50,38 +46,45 @@ func newFiles(dir directory, s settings) (*files, error) {
 	return f, nil
 }
 
-// repeater tells by the digest of a body whether a capture repeats another one.
-type repeater func(body *[sha1.Size]byte) (original, error)
+// ledger knows by the digest of its body whether a capture repeats another one, and is told when it
+// has been written and the file is whole up to end; the output is taken then.
+type ledger interface {
+	repeats(body *[sha1.Size]byte) (original, error)
+	written(of original, body *[sha1.Size]byte, loc Location, end int64)
+}
 
 // append writes the records of one capture, which was checked, and returns where its response is.
-func (f *files) append(c *Capture, repeats repeater) (Location, error) {
+func (f *files) append(c *Capture, l ledger) (Location, error) {
 	// Waiting here is what bounds memory: each goroutine that got past holds a compressor.
 	e := <-f.encoders
 	defer func() { f.encoders <- e }()
+	// The digest comes first, as it decides what is written: a repeat is not compressed at all.
 	e.sum = sha1.Sum(c.Body)
-	of, err := repeats(&e.sum)
+	of, err := l.repeats(&e.sum)
 	if err != nil {
 		return Location{}, err
 	}
+	// What is large is not gathered in memory, but keeps the output for as long as it takes.
 	if c.size() > f.buffered {
-		return f.write(e, c, of, true)
+		return f.write(e, c, of, l, true)
 	}
 	if err := e.capture(c, of, nil); err != nil {
 		return Location{}, fmt.Errorf("archive: compress: %w", err)
 	}
-	return f.write(e, c, of, false)
+	return f.write(e, c, of, l, false)
 }
 
 // write brings a capture into a file: c itself, or what e has made of it. Only here captures get
 // their order, and not by their times.
-func (f *files) write(e *encoder, c *Capture, of original, direct bool) (Location, error) {
+func (f *files) write(e *encoder, c *Capture, of original, l ledger, direct bool) (
+	Location, error) {
 	o := <-f.outputs
 	defer func() { f.outputs <- o }()
 	if f.isClosed() {
 		return Location{}, ErrClosed
 	}
 	err := o.begin()
-	start := o.whole
+	start := o.whole // where this capture begins, as nothing else is written meanwhile
 	if err == nil {
 		err = o.transact(func() error {
 			if direct {
@@ -107,18 +110,20 @@ func (f *files) write(e *encoder, c *Capture, of original, direct bool) (Locatio
 		}
 	})
 	loc := Location{File: o.name, Offset: start + e.last, Length: e.n - e.last}
-	if f.written != nil {
-		f.written(c, of, &e.sum, loc, o.whole)
-	}
+	l.written(of, &e.sum, loc, o.whole)
 	return loc, nil
 }
 
+// isClosed is asked with an output taken: whoever closes has to take it, too, and so waits for a
+// write that was not told in time.
 func (f *files) isClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.closed
 }
 
+// count changes or reads the statistics. They have a lock of their own, since Stats must not wait
+// for a disk.
 func (f *files) count(change func(*Stats)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,6 +159,8 @@ func (f *files) sync(then func() error) error {
 // flush is sync for who is not asked to: what fails is still told by the next sync.
 func (f *files) flush(then func() error) error { return f.settle((*output).flush, then) }
 
+// settle forces all outputs to disk, also those after one that failed, and returns the first error.
+// The index is only written if all succeeded: an entry must not be safer than its record.
 func (f *files) settle(force func(*output) error, then func() error) error {
 	if f.isClosed() {
 		return ErrClosed

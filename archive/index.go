@@ -32,8 +32,10 @@ var (
 const indexName = "index.bolt"
 
 // maxPending is the number of entries that wait in memory for the next commit. A commit rewrites
-// every page that it touches, so that many at once, in the order of the keys, cost little.
-const maxPending = 1 << 16
+// every page that it touches, so that many at once, in the order of the keys, cost little: with
+// half as many, a third more time goes into writing the same pages again. With more, those who ask
+// or append meanwhile would have to wait for seconds.
+const maxPending = 1 << 17
 
 // index finds versions by URL and time. Entries are gathered in memory and committed many at once;
 // those that a crash takes are in the WARC files, and are indexed again when the archive is opened.
@@ -48,6 +50,8 @@ type index struct {
 	count   int                // of them
 	files   map[string]*indexed
 
+	idle txPool // transactions at rest, which are used and ended with mu held
+
 	naming sync.RWMutex // never held while bbolt is asked for something
 	names  []string     // of WARC files, by number
 }
@@ -61,13 +65,14 @@ type indexed struct {
 
 // openIndex opens or creates the file, and reads the names of the WARC files.
 func openIndex(path string, wait time.Duration) (*index, error) {
+	// bbolt does not always close the file when it fails, and a lock that stays keeps Repair out.
 	var f *os.File
 	open := func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
 		f, err = os.OpenFile(name, flag, mode)
 		return f, err
 	}
 	x, err := tryIndex(path, &bbolt.Options{Timeout: wait, OpenFile: open,
-		FreelistType: bbolt.FreelistMapType})
+		FreelistType: bbolt.FreelistMapType, NoStatistics: true})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		err = ErrLocked
 	}
@@ -78,10 +83,12 @@ func openIndex(path string, wait time.Duration) (*index, error) {
 	return x, err
 }
 
-// tryIndex leaves the list of free pages on disk: without one bbolt panics in a goroutine of its
-// own where it meets a broken page.
+// tryIndex does without statistics, which nobody reads and for which readers wait for one another.
+// It leaves the list of free pages on disk: without one bbolt panics in a goroutine of its own
+// where it meets a broken page.
 func tryIndex(path string, o *bbolt.Options) (x *index, err error) {
-	defer guard(&err)()
+	before := guard()
+	defer func() { mended(before, recover(), &err) }()
 	db, err := bbolt.Open(path, 0o644, o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIndex, err)
@@ -95,18 +102,27 @@ func tryIndex(path string, o *bbolt.Options) (x *index, err error) {
 	return x, nil
 }
 
-// guard turns what bbolt does about broken pages into an error: it panics, or follows a pointer out
+// guard is what a function begins with that uses the B-tree, and its deferred part ends with
+// mended:
+//
+//	before := guard()
+//	defer func() { mended(before, recover(), &err) }()
+//
+// They turn what bbolt does about broken pages into an error: it panics, or follows a pointer out
 // of its file.
-func guard(err *error) func() {
-	before := debug.SetPanicOnFault(true)
-	return func() {
-		debug.SetPanicOnFault(before)
-		if r := recover(); r != nil {
-			*err = fmt.Errorf("%w: %v", ErrIndex, r)
-		}
+func guard() (before bool) { return debug.SetPanicOnFault(true) }
+
+// mended is the end of guard. It takes what recover has returned, as that only works in the
+// deferred function itself.
+func mended(before bool, panicked any, err *error) {
+	debug.SetPanicOnFault(before)
+	if panicked != nil {
+		*err = fmt.Errorf("%w: %v", ErrIndex, panicked)
 	}
 }
 
+// load makes what is missing in a new file, and refuses one of another version: a later version may
+// mean something else by the same bytes. Repair can always make one of this version.
 func (x *index) load(path string) error {
 	if err := x.whole(path); err != nil {
 		return err
@@ -157,6 +173,9 @@ func (x *index) loadFile(key, value []byte) error {
 // close waits for who reads.
 func (x *index) close() error {
 	x.closed.Store(true)
+	x.mu.Lock()
+	x.idle.end()
+	x.mu.Unlock()
 	return x.db.Close()
 }
 
@@ -214,7 +233,7 @@ func (x *index) add(file, url string, e *entry, end int64) {
 	e.file = f.number
 	list := x.pending[url]
 	at, found := slices.BinarySearchFunc(list, *e, compareEntries)
-	if found {
+	if found { // a record that is indexed again, after a crash, has the same key
 		list[at] = *e
 		return
 	}
@@ -244,12 +263,15 @@ func (x *index) commit() (err error) {
 	if !x.dirty() {
 		return nil
 	}
-	defer guard(&err)()
+	before := guard()
+	defer func() { mended(before, recover(), &err) }()
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.idle.end()
 	if err := x.db.Update(x.write); err != nil {
 		return fmt.Errorf("%w: commit: %w", ErrIndex, err)
 	}
+	// Only now: until the transaction was committed, who asks has to find them here.
 	clear(x.pending)
 	x.count = 0
 	for _, f := range x.files {
@@ -258,6 +280,8 @@ func (x *index) commit() (err error) {
 	return nil
 }
 
+// write puts what waits into the B-tree in the order of the keys: neighbours then change the same
+// page, which is written once. It requires that x.mu is held.
 func (x *index) write(tx *bbolt.Tx) error {
 	entries := tx.Bucket(entriesBucket)
 	var key, values []byte
@@ -285,12 +309,40 @@ func (x *index) write(tx *bbolt.Tx) error {
 	return nil
 }
 
-// view reads the B-tree and what waits, none of which changes meanwhile. In read, no other method of
-// the index may be called but name: who commits may wait for read, and others for who commits.
+// view reads the B-tree and what waits, none of which changes meanwhile. In read, no other method
+// of the index may be called but name: who commits may wait for read, and others for who commits.
 func (x *index) view(read func(c *bbolt.Cursor) error) (err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.read(read)
+	if x.closed.Load() {
+		return ErrClosed
+	}
+	before := guard()
+	defer func() { mended(before, recover(), &err) }()
+	t, err := x.idle.take(x.db)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrIndex, err)
+	}
+	sound := false // unless read panics
+	defer func() { x.idle.put(t, sound) }()
+	err = read(t.cursor)
+	sound = true
+	return err
+}
+
+// seekURL returns the first URL at or behind a key among those that are committed, or "".
+func (x *index) seekURL(at string) (url string, err error) {
+	err = x.view(func(c *bbolt.Cursor) error {
+		key, _ := c.Seek([]byte(at))
+		if key == nil {
+			return nil
+		}
+		var e entry
+		found, err := e.cutKey(key)
+		url = string(found)
+		return err
+	})
+	return url, err
 }
 
 // back visits the entries of a URL from the last one that is not later than t on backwards, until
@@ -308,8 +360,8 @@ func (x *index) back(url string, t int64, visit func(*entry) bool) (until int64,
 		if at < len(waiting) {
 			until = waiting[at].time
 		}
-		prefix := append(make([]byte, 0, len(url)+1+timeSize), url...)
-		prefix = append(prefix, 0)
+		var buf [longKey + 32]byte // has room for nearly all keys, and for the time behind them
+		prefix := append(append(buf[:0], url...), 0)
 		next := seekBehind(c, prefix, t)
 		if time, ok := timeOf(prefix, next); ok {
 			until = min(until, time)
@@ -330,7 +382,7 @@ func seekBehind(c *bbolt.Cursor, prefix []byte, t int64) (key []byte) {
 		at := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, tailSize+1)...)
 		key, _ = c.Seek(at)
 	} else {
-		key, _ = c.Seek(appendTime(prefix, t+1)) // prefix has room, and stays as it is
+		key, _ = c.Seek(appendTime(prefix, t+1)) // behind prefix, which stays as it is
 	}
 	return key
 }
@@ -402,14 +454,16 @@ func (x *index) dirty() bool {
 
 // drop removes the entries of a file, so that it can be indexed from its beginning.
 func (x *index) drop(name string) (err error) {
-	defer guard(&err)()
+	before := guard()
+	defer func() { mended(before, recover(), &err) }()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.fileLocked(name)
 	f.end, f.dirty = 0, true
+	x.idle.end()
 	return x.db.Update(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(entriesBucket).Cursor()
-		var stale [][]byte
+		var stale [][]byte // deleted afterwards: a cursor may not go on behind what it has deleted
 		for key, _ := c.First(); key != nil; key, _ = c.Next() {
 			var e entry
 			if _, err := e.cutKey(key); err != nil {
@@ -433,6 +487,7 @@ func (x *index) read(read func(c *bbolt.Cursor) error) (err error) {
 	if x.closed.Load() {
 		return ErrClosed
 	}
-	defer guard(&err)()
+	before := guard()
+	defer func() { mended(before, recover(), &err) }()
 	return x.db.View(func(tx *bbolt.Tx) error { return read(tx.Bucket(entriesBucket).Cursor()) })
 }

@@ -42,7 +42,8 @@ func urlKey(url string) (key string, exact bool) {
 	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
 		port = ""
 	}
-	b := make([]byte, 0, len(rest)+len(scheme)+3)
+	var buf [longKey]byte // nearly all keys fit, and only the string is allocated then
+	b := buf[:0]
 	b = appendHost(b, host, ".", ",")
 	b = append(b, port...)
 	b = append(b, ')')
@@ -68,12 +69,20 @@ func isAuthority(s string) bool {
 	return !strings.ContainsAny(s, "),[]")
 }
 
+// shorten keeps the beginning, so that a long URL still lies with those of its directory, and
+// within a page of the B-tree. Two URLs that share a key would be taken for one, hence a hash that
+// nobody can find a second text for: what is in it is chosen by strangers.
 func shorten(key string) (short string, exact bool) {
 	if len(key) <= longKey {
 		return key, true
 	}
 	sum := sha256.Sum256([]byte(key))
 	return key[:longKey-2*sha256.Size-1] + "\x01" + hex.EncodeToString(sum[:]), false
+}
+
+// isShortened tells whether the tail of a SURT was replaced by its hash.
+func isShortened(surt string) bool {
+	return len(surt) == longKey && surt[longKey-2*sha256.Size-1] == '\x01'
 }
 
 // keyURL is the inverse of urlKey, for an exact key.

@@ -74,6 +74,12 @@ type Options struct {
 	// that Go may use, and so does a negative number.
 	Compressors int
 
+	// NoBlockDigest leaves out WARC-Block-Digest. A page is hashed for it a second time, since the
+	// head of the response belongs to the block and not to the payload; that takes a tenth of the
+	// time of compressing it. The checksums of gzip and zstd tell the same damage. false means that
+	// each record has one.
+	NoBlockDigest bool
+
 	// KeepRepeats writes a body again that is the same as that of the version before. false means
 	// that such a capture becomes a revisit record, which says so and takes little room.
 	KeepRepeats bool
@@ -93,8 +99,9 @@ type settings struct {
 // settle refuses what cannot work, before the disk is touched.
 func (o Options) settle() (s settings, err error) {
 	s = settings{
-		prefix:    cmp.Or(o.Prefix, DefaultPrefix),
-		encoder:   warc.EncoderOptions{Compression: o.Compression, Level: o.Level, Dict: o.Dict},
+		prefix: cmp.Or(o.Prefix, DefaultPrefix),
+		encoder: warc.EncoderOptions{Compression: o.Compression, Level: o.Level, Dict: o.Dict,
+			NoBlockDigest: o.NoBlockDigest},
 		maxFile:   cmp.Or(o.MaxFile, DefaultMaxFile),
 		syncEvery: cmp.Or(o.SyncEvery, DefaultSyncEvery),
 		writers:   max(o.Writers, 1), compressors: o.Compressors,

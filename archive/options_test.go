@@ -1,10 +1,14 @@
 package archive
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 func TestOpenRefusesOptions(t *testing.T) {
@@ -65,6 +69,32 @@ func TestInfoBlock(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tt.want, string(records[0].block))
 		})
+	}
+}
+
+// Without the digests of blocks everything else is as before, and damage is found all the same.
+func TestNoBlockDigest(t *testing.T) {
+	for _, compression := range []warc.Compression{warc.Gzip, warc.Zstd} {
+		dir := t.TempDir()
+		a := openDir(t, dir, Options{NoBlockDigest: true, Compression: compression})
+		loc, err := a.Append(page("http://a.test/", strings.Repeat("text ", 100)))
+		require.NoError(t, err)
+		rec, err := a.Read(loc)
+		require.NoError(t, err)
+		require.Empty(t, rec.Get("WARC-Block-Digest"))
+		require.NotEmpty(t, rec.Get("WARC-Payload-Digest"))
+		require.NoError(t, rec.Close())
+		require.NoError(t, a.Close())
+		name := filepath.Join(dir, loc.File)
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		data[loc.Offset+loc.Length/2] ^= 1
+		require.NoError(t, os.WriteFile(name, data, 0o644))
+		a = openDir(t, dir, Options{})
+		faults, _ := verify(t, a)
+		require.NotEmpty(t, faults)
+		require.Equal(t, loc.Offset, faults[0].Offset)
+		require.NoError(t, a.Close())
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 // addressSize is the size of the address: file and offset, big endian.
 const addressSize = fileSize + 8
 
+// packItem appends a pointer. All of it is there, and not only the address, since looking the
+// version up again would be a random access to the index for each document, which is what sorting
+// avoids.
 func packItem(dst, url []byte, f *found, content *entry) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, content.file)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(content.offset))
@@ -19,11 +22,13 @@ func packItem(dst, url []byte, f *found, content *entry) []byte {
 	return appendKey(dst, string(url), &f.entry)
 }
 
+// appendBlock puts the length before a value, of which there are two in a row.
 func appendBlock(dst, block []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(block)))
 	return append(dst, block...)
 }
 
+// cutBlock is the inverse of appendBlock. The file of pointers lies on a disk, and is not believed.
 func cutBlock(src []byte) (block, rest []byte, ok bool) {
 	n, size := binary.Uvarint(src)
 	if size <= 0 || n > uint64(len(src)-size) {

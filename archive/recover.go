@@ -30,9 +30,15 @@ func (a *Archive) recover(d osDir) error {
 			return fmt.Errorf("archive: open: %w", err)
 		}
 	}
+	if err := a.recoverImports(d); err != nil {
+		return fmt.Errorf("archive: open: %w", err)
+	}
 	return a.index.commit()
 }
 
+// recoverFile indexes what is new in one file. A file that ends in ".open" is one that a process
+// has died over, since no other writes here now. Only names of our own making are trusted to follow
+// our rules: other crawlers use the same ending, and their files are not ours to cut.
 func (a *Archive) recoverFile(d osDir, onDisk string) error {
 	name := strings.TrimSuffix(onDisk, unfinished)
 	f, err := os.Open(d.path(onDisk))
@@ -44,19 +50,8 @@ func (a *Archive) recoverFile(d osDir, onDisk string) error {
 	if err != nil {
 		return err
 	}
-	_, end := a.index.file(name)
-	if info.Size() < end {
-		// The disk has lost what it had promised to keep. What is left is indexed.
-		if err := a.index.drop(name); err != nil {
-			return err
-		}
-		end = 0
-	}
-	report, err := a.indexFile(f, name, end, info.Size())
-	a.found.Files++
-	a.found.Versions += report.versions
-	a.found.Damage += report.damage
-	a.found.Unnamed += report.unnamed
+	report, err := a.update(f, name, info.Size())
+	a.found.count(&report)
 	if err != nil || name == onDisk || !ours.MatchString(name) {
 		return err
 	}
@@ -129,11 +124,13 @@ func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, er
 			t.damage++
 		}
 		if a.index.full() {
-			if err := a.index.commit(); err != nil {
+			if err := a.commit(); err != nil {
 				return t, err
 			}
 		}
 	}
+	// In a file of ours all behind the last whole capture will be cut off, and is not indexed. In
+	// one of others, nothing comes back to what could not be read.
 	end := to
 	if t.torn && ours.MatchString(name) {
 		end = t.whole
@@ -181,7 +178,7 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 		fields.Get("WARC-Payload-Digest")), truncated: fields.Get("WARC-Truncated") != ""}
 	contentType := fields.Get("Content-Type")
 	var body io.Reader = rec
-	if strings.HasPrefix(strings.ToLower(contentType), "application/http") {
+	if isHTTP(contentType) {
 		h, err := rec.HTTP()
 		if err != nil {
 			return e, "", false, err
@@ -200,13 +197,19 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 		}
 		return e, url, true, err
 	}
-	sum := sha1.New() // the digest that the record lacks
+	// Without a digest no later version could be found to be the same.
+	sum := sha1.New()
 	if payload != nil {
 		body = io.TeeReader(body, payload)
 	}
 	_, err = io.Copy(sum, body)
 	e.digest = sha1Digest((*[sha1.Size]byte)(sum.Sum(nil)))
 	return e, url, true, err
+}
+
+// isHTTP tells by its Content-Type whether the block of a record is an HTTP message.
+func isHTTP(contentType string) bool {
+	return strings.HasPrefix(strings.ToLower(contentType), "application/http")
 }
 
 // noBody is the digest of nothing.

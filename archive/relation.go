@@ -58,6 +58,7 @@ var inner = [3][3]Relations{
 	{During, Finishes, OverlappedBy},
 }
 
+// order is -1, 0 or 1, as an index into inner asks for.
 func order(a, b int64) int {
 	switch {
 	case a < b:

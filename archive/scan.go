@@ -22,9 +22,9 @@ type Meta struct {
 	Offset int64     `json:"offset"`
 }
 
-// Scan sends the documents of the snapshot to workers, and returns their results as [scan.Run] does.
-// Documents stay compressed: a worker gets a WARC file of one record, and its [Meta]. To a function,
-// [scan.Document.Value] is the [Version]; so it is in the results.
+// Scan sends the documents of the snapshot to workers, and returns their results as [scan.Run]
+// does. Documents stay compressed: a worker gets a WARC file of one record, and its [Meta]. To a
+// function, [scan.Document.Value] is the [Version]; so it is in the results.
 //
 // A document that cannot be read, or is larger than [MaxRaw], is not sent: its result has an error.
 func (s *Snapshot) Scan(ctx context.Context, start scan.Starter, opts scan.Options) iter.Seq2[

@@ -158,6 +158,7 @@ type found struct {
 	until int64
 }
 
+// newWalk takes open ends for times that no version has, so that they are compared like all others.
 func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
 	w := &walk{archive: a, query: q, low: -never, high: never, out: out}
 	if !q.From.IsZero() {
@@ -216,6 +217,7 @@ func (p *pairs) back(c *bbolt.Cursor, low string, at []byte) (next []byte) {
 	return nil
 }
 
+// all returns the pairs in the order in which they were read: backwards.
 func (p *pairs) all() iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		start := 0
@@ -241,6 +243,8 @@ func (w *walk) visit(key, value []byte) error {
 		}
 		w.url, w.until = append(w.url[:0], url...), never
 	}
+	// Backwards, the version after this one has been met already: it tells until when this one is
+	// valid.
 	start, end := e.time, w.until
 	w.until = start
 	selected := w.query.Relations&relation(start, end, w.low, w.high) != 0

@@ -165,7 +165,7 @@ func TestSnapshotsAreThoseOfTheModel(t *testing.T) {
 	}
 	for seed := range uint64(3) {
 		opts := []Options{{MaxFile: 6000}, {Compression: warc.Zstd, MaxFile: 3000}, {KeepRepeats: true}}
-		a, m := randomArchive(t, seed, 100, opts[seed])
+		a, m := randomArchive(t, seed, 60, opts[seed])
 		first, last := m[10].at, m[len(m)-20].at
 		for interval, q := range map[string]Query{
 			"whole": {}, "from": {From: first}, "to": {To: last}, "between": {From: first, To: last},

@@ -98,8 +98,9 @@ func sha1Of(p []byte) string {
 	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 }
 
-// readCaptures returns the responses of a file, revisits among them, and holds that requests come in front of theirs
-// and both know of each other. A request at the very end, torn from its response, is left out.
+// readCaptures returns the responses of a file, revisits among them, and holds that requests come
+// in front of theirs and both know of each other. A request at the very end, torn from its
+// response, is left out.
 func readCaptures(data []byte) ([]stored, error) {
 	records, fault := readFile(data)
 	var responses []stored

@@ -46,7 +46,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Checked, erro
 		return Checked{}, err
 	}
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{}, ends: map[string]int64{}}
-	for name, end := range a.index.indexedFiles() {
+	for name, end := range a.known() {
 		if ctx.Err() != nil {
 			return v.checked, ctx.Err()
 		}
@@ -66,6 +66,7 @@ type verifier struct {
 	ends     map[string]int64
 }
 
+// fault tells the caller at once: a check of a large archive takes hours, and may be ended before.
 func (v *verifier) fault(file string, offset int64, url string, err error) {
 	v.checked.Faults++
 	v.report(Fault{file, offset, url, err})
@@ -86,7 +87,7 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		return nil
 	}
 	defer r.close()
-	number, _ := v.archive.index.file(name)
+	number, _ := v.archive.index.file(name) // an import that was never indexed gets one now
 	r.readAt(f, name, 0, end)
 	for rec, err := range r.warc.Records() {
 		var damage *warc.DamageError
@@ -106,7 +107,10 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	return nil
 }
 
+// record compares a record with its own payload digest, and with the entry that would be made of it
+// now. An error is one of reading; what is merely wrong is a fault.
 func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
+	// The body is hashed even where the record brings a digest: the two are compared.
 	sum := sha1.New()
 	e, url, ok, err := entryOf(rec, sum)
 	if err != nil || !ok {
@@ -154,6 +158,9 @@ func (v *verifier) entries(ctx context.Context) error {
 	return nil
 }
 
+// follow reads what the entries lead to, of the files whose numbers of entries and versions differ.
+// Which entry is one too many cannot be told otherwise. This is random access, and hence not done
+// for all.
 func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
 	for l, err := range v.archive.index.forward() {
 		if err != nil || ctx.Err() != nil {
@@ -193,14 +200,29 @@ type Repaired struct {
 	Versions int
 	Damage   int // places that could not be read
 	Unnamed  int // versions that share a member with others, so that no address leads to them
+
+	// Missing are the files that were imported, or that the old index knew, and that are gone.
+	// Their versions are not in the new index.
+	Missing []string
 }
 
-// Repair makes a new index from the WARC files in a directory, which no one may have open. The old
-// one is kept beside it as index.bolt.old. The files themselves are not touched, but for the ends of
-// those whose writer has died: see [Open].
+// count adds one file.
+func (r *Repaired) count(t *tail) {
+	r.Files++
+	r.Versions += t.versions
+	r.Damage += t.damage
+	r.Unnamed += t.unnamed
+}
+
+// Repair makes a new index from the WARC files in a directory and those that were imported. No one
+// may have the archive open. The old one is kept beside it as index.bolt.old. The files themselves
+// are not touched, but for the ends of those whose writer has died: see [Open].
 func Repair(dir string) (Repaired, error) {
 	path := filepath.Join(dir, indexName)
+	// What the old index knew is only used to tell what is gone. It may be what is broken.
+	known := map[string]int64{}
 	if x, err := openIndex(path, lockWait); err == nil {
+		known = x.indexedFiles()
 		err = x.close()
 		if err != nil {
 			return Repaired{}, fmt.Errorf("archive: repair: %w", err)
@@ -215,6 +237,14 @@ func Repair(dir string) (Repaired, error) {
 	if err != nil {
 		return Repaired{}, err
 	}
+	a.found.Missing = a.Missing()
+	now := a.known()
+	for name := range known {
+		if _, found := now[name]; !found {
+			a.found.Missing = append(a.found.Missing, name)
+		}
+	}
+	slices.Sort(a.found.Missing)
 	return a.found, a.Close()
 }
 

@@ -212,8 +212,8 @@ func TestABrokenIndexIsRepaired(t *testing.T) {
 	}
 }
 
-// Whatever a power cut leaves of the last file, the archive opens with what is whole in it, and goes
-// on.
+// Whatever a power cut leaves of the last file, the archive opens with what is whole in it, and
+// goes on.
 func TestAFileCutAtEveryByte(t *testing.T) {
 	dir, m := closedArchive(t, 5, 5, Options{})
 	name := warcNames(t, dir)[0]

@@ -41,15 +41,11 @@ type Version struct {
 	Location, Content Location
 }
 
-// At returns the version of a URL that was valid at a time, or [ErrNotFound] if it had not been found
-// by then. The zero Time means the last version.
+// At returns the version of a URL that was valid at a time, or [ErrNotFound] if it had not been
+// found by then. The zero Time means the last version.
 func (a *Archive) At(url string, t time.Time) (Version, error) {
 	key, _ := urlKey(url)
-	at := microseconds(t)
-	if t.IsZero() || at > never-1 {
-		at = never - 1
-	}
-	v, found, err := a.version(key, at)
+	v, found, err := a.version(key, instant(t))
 	if err != nil {
 		return Version{}, err
 	}
@@ -59,31 +55,55 @@ func (a *Archive) At(url string, t time.Time) (Version, error) {
 	return a.elsewhere(v)
 }
 
-// version returns the version of a key that is the last one not later than t. The content of an
-// unchanged one is that of the changed one before it. Where a digest is known it has to be the
-// same: captures may have come in out of order.
+// instant returns a time as it stands in keys. The zero Time is later than all.
+func instant(t time.Time) int64 {
+	if t.IsZero() {
+		return never - 1
+	}
+	return min(microseconds(t), never-1)
+}
+
+// version returns the version of a key that is the last one not later than t.
 func (a *Archive) version(key string, t int64) (v Version, found bool, err error) {
-	var e, content entry
-	var has bool
-	until, err := a.index.back(key, t, func(seen *entry) bool {
-		if !found {
-			e, found = *seen, true
-			content, has = e, e.kind != Unchanged
-			return !has
-		}
-		has = repeats(&e, seen)
-		content = *seen
-		return !has
-	})
+	r, found, err := a.lookUp(key, t)
 	if err != nil || !found {
 		return v, false, err
 	}
-	v = a.describe(key, &e, until)
-	if has {
-		v.Content = a.location(&content)
-		v.from(&content)
+	return a.describeResolved(key, &r), true, nil
+}
+
+// resolved is an entry, and the one that holds its content.
+type resolved struct {
+	entry, content entry
+	has            bool // content
+	until          int64
+}
+
+// lookUp returns the last entry of a key that is not later than t. The content of an unchanged one
+// is that of the changed one before it. Where a digest is known it has to be the same: captures may
+// have come in out of order.
+func (a *Archive) lookUp(key string, t int64) (r resolved, found bool, err error) {
+	r.until, err = a.index.back(key, t, func(seen *entry) bool {
+		if !found {
+			found = true
+			r.entry, r.content, r.has = *seen, *seen, seen.kind != Unchanged
+			return !r.has
+		}
+		r.has = repeats(&r.entry, seen)
+		r.content = *seen
+		return !r.has
+	})
+	return r, found, err
+}
+
+// describeResolved describes a version with its content.
+func (a *Archive) describeResolved(key string, r *resolved) Version {
+	v := a.describe(key, &r.entry, r.until)
+	if r.has {
+		v.Content = a.location(&r.content)
+		v.from(&r.content)
 	}
-	return v, true, nil
+	return v
 }
 
 // repeats tells whether an unchanged version has the content of one before it.
@@ -165,6 +185,7 @@ func (a *Archive) resolve(key string, before []entry, e *entry, until int64) Ver
 	return v
 }
 
+// describe says what an entry alone tells. The content of an unchanged version is not in it.
 func (a *Archive) describe(key string, e *entry, until int64) Version {
 	v := Version{URL: e.url, Time: fromMicroseconds(e.time), Kind: e.kind, Status: e.status,
 		Media: e.media, Digest: e.digest, Truncated: e.truncated, Location: a.location(e)}
@@ -177,6 +198,8 @@ func (a *Archive) describe(key string, e *entry, until int64) Version {
 	return v
 }
 
+// location names the file, which entries only know by its number: names are long, and the same for
+// many thousands of entries.
 func (a *Archive) location(e *entry) Location {
 	return Location{File: a.index.name(e.file), Offset: e.offset, Length: e.length}
 }
@@ -224,6 +247,8 @@ func (a *Archive) reader(name string) (*reader, error) {
 	return a.readerWith(dict), nil
 }
 
+// readerWith takes a decompressor out of the pool, unless it would have to forget a dictionary:
+// those are made for one file, and are not kept.
 func (a *Archive) readerWith(dict []byte) *reader {
 	if dict != nil {
 		return &reader{warc: warc.NewReader(nil, warc.ReaderOptions{Verify: true, Dict: dict})}
@@ -256,8 +281,12 @@ func (a *Archive) dict(name string) ([]byte, error) {
 
 // openFile opens a file that may still be written, and renamed at this moment.
 func (a *Archive) openFile(name string) (f *os.File, err error) {
-	path := filepath.Join(a.dir, name)
-	for _, path := range [...]string{path, path + unfinished, path} {
+	paths := []string{name} // of an imported one
+	if !filepath.IsAbs(name) {
+		path := filepath.Join(a.dir, name)
+		paths = []string{path, path + unfinished, path}
+	}
+	for _, path := range paths {
 		if f, err = os.Open(path); !errors.Is(err, os.ErrNotExist) {
 			break
 		}

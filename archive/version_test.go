@@ -47,17 +47,22 @@ func body(t testing.TB, a *Archive, v Version) string {
 
 // encoderDict is made of what the tests' histories hold.
 func encoderDict(t testing.TB) []byte {
+	dict, err := builtDict()
+	require.NoError(t, err)
+	return dict
+}
+
+// builtDict is made once, as that takes long.
+var builtDict = sync.OnceValues(func() ([]byte, error) {
 	var samples [][]byte
 	for _, v := range randomVisits(rand.New(rand.NewPCG(0, 0)), 100) {
 		c := v.capture()
 		samples = append(samples, slices.Concat(c.Request, c.Head, c.Body))
 	}
-	dict, err := zstd.BuildDict(zstd.BuildDictOptions{
+	return zstd.BuildDict(zstd.BuildDictOptions{
 		ID: 99, Contents: samples, History: slices.Concat(samples[:20]...),
 	})
-	require.NoError(t, err)
-	return dict
-}
+})
 
 // visit is one capture in a history, as the model knows it.
 type visit struct {

@@ -10,7 +10,8 @@ type BackLinks struct {
 	// order of discovery.
 	Tie func(id uint32) uint32
 
-	reg    register
+	reg register
+	// Counts only rise, so an id moves up in place: a lazy queue would keep an entry for each link.
 	places []uint32 // in the heap, from 1 on
 	ties   []uint64 // Tie, then the order of discovery
 	heap   []uint32
@@ -68,6 +69,7 @@ func (b *BackLinks) Next() (id uint32, ok bool) {
 	}
 	id = b.heap[0]
 	b.places[id] = 0
+	// The last one takes the place of the first, and sinks to where it belongs.
 	last := len(b.heap) - 1
 	end := b.heap[last]
 	b.heap = b.heap[:last]

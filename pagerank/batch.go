@@ -4,8 +4,8 @@ import "slices"
 
 // Batch takes the id with the highest PageRank, which it computes anew after every so many pages:
 // one iteration over all links of fetched pages, starting from the values of the last time (Cho,
-// Garcia-Molina and Page, 1998, as Yamada et al. have it). Pages found since are worth what a page without links to it is. The
-// zero Batch is empty and ready to use, by one goroutine at a time.
+// Garcia-Molina and Page, 1998, as Yamada et al. have it). Pages found since are worth what a page
+// without links to it is. The zero Batch is empty and ready to use, by one goroutine at a time.
 type Batch struct {
 	Every   int                    // pages between iterations; 0 means 165,000, as in the paper
 	Damping float64                // 0 means DefaultDamping
@@ -35,7 +35,7 @@ func (b *Batch) Discover(id uint32) {
 func (b *Batch) know(id uint32) {
 	if b.reg.know(id) {
 		b.reg.nodes[id].score = fresh
-		b.queue.add(b.reg.nodes, bucketOf(fresh), id)
+		b.queue.add(b.reg.nodes, levelOf(fresh), id)
 	}
 }
 
@@ -50,7 +50,7 @@ func (b *Batch) Fetched(id uint32, links []uint32) {
 		b.pages = append(b.pages, id)
 		b.targets = append(b.targets[:0], b.reg.clean...)
 		slices.Sort(b.targets)
-		b.places = append(b.places, b.links.put(b.targets))
+		b.places = append(b.places, b.links.put(id, b.targets))
 	}
 	b.fetched++
 	every := b.Every
@@ -71,8 +71,9 @@ func (b *Batch) iterate() {
 	nodes := b.reg.nodes
 	b.next = append(b.next[:0], make([]float64, len(nodes))...)
 	for i, at := range b.places {
-		b.targets = b.links.read(at, b.targets[:0])
-		share := damping * nodes[b.pages[i]].score / float64(len(b.targets))
+		id := b.pages[i]
+		b.targets = b.links.read(at, id, b.targets[:0])
+		share := damping * nodes[id].score / float64(len(b.targets))
 		for _, to := range b.targets {
 			b.next[to] += share
 		}
@@ -82,7 +83,7 @@ func (b *Batch) iterate() {
 		n := &nodes[id]
 		n.score = 1 - damping + got
 		if n.state&queued != 0 {
-			b.queue.add(nodes, bucketOf(float32(n.score)), uint32(id))
+			b.queue.add(nodes, levelOf(n.score), uint32(id))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package pagerank
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"testing"
 )
 
@@ -54,4 +55,28 @@ func BenchmarkSave(b *testing.B) {
 		}
 		b.SetBytes(int64(file.Len()))
 	})
+}
+
+// BenchmarkTop is what a status page costs each time that it is drawn.
+func BenchmarkTop(b *testing.B) {
+	n := 1_000_000
+	if testing.Short() {
+		n = 2000
+	}
+	f := New(Options{Cutoff: DL1, Capacity: n})
+	crawl(f, testWeb(n, 1), 0)
+	for id := range uint32(n / 10) {
+		f.Discover(uint32(n) + id*7%uint32(n))
+	}
+	for name, list := range map[string]func(n int) iter.Seq2[uint32, float64]{
+		"Top": f.Top, "Ahead": f.Ahead,
+	} {
+		b.Run(fmt.Sprintf("list=%s/pages=%d", name, n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for range list(50) {
+				}
+			}
+		})
+	}
 }

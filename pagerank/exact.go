@@ -97,6 +97,7 @@ func newPower(g *Graph, opts ExactOptions) *power {
 			p.rate[i] *= opts.Damp(uint32(i))
 		}
 	}
+	// The first term of the series is what all start with; from there on no score is ever too high.
 	copy(p.now, p.teleport)
 	return p
 }

@@ -143,6 +143,72 @@ func TestBatchIterates(t *testing.T) {
 	require.Equal(t, uint32(3), id)
 }
 
+// TestBatchIsExactInTheEnd iterates again and again on a graph that is all fetched.
+func TestBatchIsExactInTheEnd(t *testing.T) {
+	g := testWeb(400, 8)
+	b := &Batch{Every: 1000}
+	order := crawl(b, g, 0)
+	for range 200 {
+		b.iterate()
+	}
+	in := map[uint32]bool{}
+	for _, id := range order {
+		in[id] = true
+	}
+	teleport := make([]float64, g.Len())
+	for id := range in {
+		teleport[id] = 1
+	}
+	total := 0.0
+	for id := range in {
+		total += b.reg.nodes[id].score
+	}
+	for id, rank := range Exact(g, ExactOptions{Teleport: teleport}) {
+		if in[uint32(id)] {
+			require.InDelta(t, rank, b.reg.nodes[id].score/total, 1e-9)
+		}
+	}
+}
+
+func TestBatchPutsPagesInOrderOfTheLastIteration(t *testing.T) {
+	b := &Batch{Every: 3}
+	for id := range uint32(4) {
+		b.Discover(id)
+	}
+	for want := range uint32(4) {
+		id, _ := b.Next()
+		require.Equal(t, want, id)
+	}
+	for id := range uint32(3) {
+		b.Fetched(id, []uint32{20, 10 + id})
+	}
+	b.Fetched(3, []uint32{30, 31, 10})
+	var got []uint32
+	for id, ok := b.Next(); ok; id, ok = b.Next() {
+		got = append(got, id)
+	}
+	require.Equal(t, []uint32{20, 10, 11, 12, 30, 31}, got, "20 has most, 30 and 31 are new")
+}
+
+func TestBreadthFirstFollowsDistance(t *testing.T) {
+	g := testWeb(800, 9)
+	far := map[uint32]int{0: 0}
+	last := 0
+	b := &BreadthFirst{}
+	b.Discover(0)
+	for id, ok := b.Next(); ok; id, ok = b.Next() {
+		require.GreaterOrEqual(t, far[id], last, "never back to what is nearer")
+		last = far[id]
+		b.Fetched(id, g.Links(id))
+		for _, to := range g.Links(id) {
+			if _, met := far[to]; !met {
+				far[to] = far[id] + 1
+			}
+		}
+	}
+	require.Greater(t, last, 2)
+}
+
 func TestOPICHandsItsCashOn(t *testing.T) {
 	var o OPIC
 	_, ok := o.Next()

@@ -49,6 +49,66 @@ func ExampleFrontier_NextReady() {
 	// 11 true
 }
 
+func ExampleFrontier_Top() {
+	f := pagerank.New(pagerank.Options{})
+	for _, id := range []uint32{0, 1, 4} {
+		f.Fetched(id, web[id])
+	}
+	stats := f.Stats()
+	for id, score := range f.Top(2) {
+		fmt.Printf("page %d has %.0f %%, give or take %.0f\n", id, 100*score/stats.Total, 50*stats.Error)
+	}
+	for id, score := range f.Ahead(1) {
+		fmt.Printf("page %d is next, with %.0f %%\n", id, 100*score/stats.Total)
+	}
+	fmt.Printf("%d pages hold %.0f %%, at least %.0f\n",
+		stats.Fetched, 100*stats.Held/stats.Total, 100*stats.Mass)
+	// Output:
+	// page 0 has 34 %, give or take 26
+	// page 4 has 25 %, give or take 26
+	// page 2 is next, with 10 %
+	// 3 pages hold 81 %, at least 33
+}
+
+func ExampleFrontier_Ahead() {
+	f := pagerank.New(pagerank.Options{Cutoff: pagerank.DL1})
+	f.Fetched(0, []uint32{10, 11})
+	f.Fetched(1, []uint32{11, 12, 13})
+	for id, score := range f.Ahead(2) {
+		fmt.Printf("page %d, score %.2f\n", id, score)
+	}
+	fmt.Println(f.Next())
+	// Output:
+	// page 11, score 0.83
+	// page 10, score 0.50
+	// 11 true
+}
+
+func ExampleFrontier_Refine() {
+	f := pagerank.New(pagerank.Options{})
+	for id, links := range web {
+		f.Fetched(uint32(id), links)
+	}
+	fmt.Printf("within %.2f, at least %.2f of the mass\n", f.Stats().Error, f.Stats().Mass)
+	fmt.Println(f.Refine(0.01))
+	fmt.Printf("at least %.2f\n", f.Stats().Mass)
+	// Output:
+	// within 1.19, at least 0.40 of the mass
+	// true
+	// at least 1.00
+}
+
+func ExampleRankMass() {
+	f := pagerank.RankMass(pagerank.Options{Threshold: 0.01})
+	f.Trust(0, 1)
+	for id, ok := f.Next(); ok && f.Stats().Mass < 0.5; id, ok = f.Next() {
+		f.Fetched(id, web[id])
+	}
+	fmt.Println(f.Stats().Fetched, "pages are half of all, for readers who start on page 0")
+	// Output:
+	// 5 pages are half of all, for readers who start on page 0
+}
+
 func ExampleFrontier_Trust() {
 	f := pagerank.New(pagerank.Options{Trusted: true, Threshold: 0.01})
 	f.Trust(0, 1)

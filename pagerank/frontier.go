@@ -3,7 +3,6 @@ package pagerank
 import (
 	"iter"
 	"math"
-	"slices"
 )
 
 // A Frontier ranks the ids that were discovered and not yet fetched by a PageRank that it keeps up
@@ -24,6 +23,9 @@ type Frontier struct {
 	step    float32 // weight of a key now, see age
 	sums    sums
 
+	newcomers []uint32 // found and not let in yet
+	stretch   int      // pages between two times that they are
+
 	targets []uint32  // scratch: links that were read back
 	wave    []gain    // pages that are to pass on something
 	before  []float64 // scratch of VR: what the targets had
@@ -32,7 +34,7 @@ type Frontier struct {
 // New returns an empty Frontier.
 func New(opts Options) *Frontier {
 	opts = opts.normal()
-	f := &Frontier{opts: opts, step: 1, register: register{limit: opts.Limit, host: opts.Host}}
+	f := &Frontier{opts: opts, step: 1, stretch: 1, register: register{limit: opts.Limit, host: opts.Host}}
 	f.links.spill = opts.Spill
 	f.thrifty = opts.Cutoff == AR || opts.Cutoff == Push
 	if opts.Cutoff == Push && opts.Host != nil {
@@ -46,10 +48,13 @@ func New(opts Options) *Frontier {
 // reserve makes room for n ids.
 func (f *Frontier) reserve(n int) {
 	n = min(n, f.limit)
-	f.nodes = slices.Grow(f.nodes, max(0, n-len(f.nodes)))
+	f.nodes = grown(f.nodes, n)
 	if f.opts.KeepLinks {
-		f.passed = slices.Grow(f.passed, max(0, n-len(f.passed)))
-		f.places = slices.Grow(f.places, max(0, n-len(f.places)))
+		f.passed = grown(f.passed, n)
+		f.places = grown(f.places, n)
+	}
+	if f.hosts.weights != nil {
+		f.hosts.cash = grown(f.hosts.cash, n)
 	}
 }
 
@@ -58,9 +63,9 @@ func (f *Frontier) follow() {
 	if f.hosts.weights != nil {
 		f.hosts.follow(len(f.nodes))
 	}
-	if n := len(f.nodes); f.opts.KeepLinks && n > len(f.places) {
-		f.passed = append(f.passed, make([]float64, n-len(f.passed))...)
-		f.places = append(f.places, make([]place, n-len(f.places))...)
+	if f.opts.KeepLinks && len(f.passed) < len(f.nodes) {
+		f.passed = lengthened(f.passed, len(f.nodes))
+		f.places = lengthened(f.places, len(f.nodes))
 	}
 }
 
@@ -86,7 +91,7 @@ func (f *Frontier) Discover(id uint32) {
 	}
 	n := &f.nodes[id]
 	if n.state&(queued|aside|fetched) == 0 {
-		f.queue.add(f.nodes, f.bucket(id), id)
+		f.queue.add(f.nodes, f.level(id), id)
 	}
 }
 
@@ -106,7 +111,7 @@ func (f *Frontier) Trust(id uint32, weight float64) {
 // Next takes the id with the highest score out of the queue; ok is false if the queue is empty.
 // Ids that NextReady has set aside are not in the queue.
 func (f *Frontier) Next() (id uint32, ok bool) {
-	return f.queue.pop(f.nodes)
+	return f.pop()
 }
 
 // Fetched says that a page was fetched and which ids its links lead to. The page gets its 1, unless
@@ -128,7 +133,7 @@ func (f *Frontier) Fetched(id uint32, links []uint32) {
 	f.follow()
 	f.meet(id)
 	if f.nodes[id].state&fetched != 0 {
-		f.again(id)
+		f.again(id) // what it has passed on has to be known before it passes on more
 		return
 	}
 	f.enter(id)
@@ -151,6 +156,7 @@ func (f *Frontier) enter(id uint32) {
 		f.hosts.unpark(f.nodes, id)
 	}
 	n.state = n.state&^queued | fetched
+	n.next = always
 	if !f.opts.Trusted {
 		n.score++
 		f.sums.put++
@@ -159,6 +165,9 @@ func (f *Frontier) enter(id uint32) {
 	f.fetched++
 	if f.opts.Cutoff == Push {
 		f.step = age(f.fetched)
+		if f.stretch = stretch(f.fetched); f.fetched%f.stretch == 0 {
+			f.letIn()
+		}
 		f.hosts.enter(n.host)
 	}
 }

@@ -16,7 +16,7 @@ type Graph struct {
 // page to itself, and all but the first of those with the same target, are left out, as are ids
 // from n on. The links of a page stay in order.
 func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
-	g := &Graph{offsets: make([]uint64, n+1)}
+	g := &Graph{offsets: lengthened[uint64](nil, n+1)}
 	ok := func(from, to uint32) bool { return from != to && int(from) < n && int(to) < n }
 	for from, to := range edges {
 		if ok(from, to) {
@@ -26,7 +26,8 @@ func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
 	for i := range n {
 		g.offsets[i+1] += g.offsets[i]
 	}
-	g.links = make([]uint32, g.offsets[n])
+	g.links = lengthened[uint32](nil, int(g.offsets[n]))
+	// Counting first puts each link where it belongs at once, so that edges in any order need no sort.
 	next := slices.Clone(g.offsets[:n])
 	for from, to := range edges {
 		if ok(from, to) {
@@ -40,6 +41,7 @@ func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
 
 // compact leaves out links that were there before.
 func (g *Graph) compact() {
+	// Links move towards the front only, so that what is read was not written over.
 	seen := make([]uint32, g.Len()) // the last page that linked here, plus one
 	end := uint64(0)
 	for from := range g.Len() {
@@ -80,7 +82,9 @@ func (g *Graph) Links(id uint32) []uint32 {
 
 // reversed returns the graph with all links turned round.
 func (g *Graph) reversed() *Graph {
-	r := &Graph{offsets: make([]uint64, g.Len()+1), links: make([]uint32, len(g.links))}
+	r := &Graph{
+		offsets: lengthened[uint64](nil, g.Len()+1), links: lengthened[uint32](nil, len(g.links)),
+	}
 	for _, to := range g.links {
 		r.offsets[to+1]++
 	}

@@ -1,9 +1,6 @@
 package pagerank
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // hosts is what a frontier knows of hosts: how much of each is fetched, and which ids wait for it.
 //
@@ -44,9 +41,7 @@ func (h *hosts) cover(host uint32) {
 
 // follow makes room for n ids.
 func (h *hosts) follow(n int) {
-	if n > len(h.cash) {
-		h.cash = append(h.cash, make([]float32, n-len(h.cash))...)
-	}
+	h.cash = lengthened(h.cash, n)
 }
 
 // enter counts a page of a host.
@@ -76,13 +71,14 @@ func (h *hosts) pay(id uint32, links []uint32) {
 	}
 }
 
-// The constants of Push were set by looking at four real graphs and a generated one. A discount
-// without end lets a large host's good pages wait for ever; more weight for cash than a sixteenth
-// is better where there are traps and worse elsewhere; without patience, small crawls lose.
+// The constants of Push: README.md of examples/pageranklab says on which graphs they were chosen,
+// and on which they were judged. A discount without end lets a large host's good pages wait
+// for ever; more weight for cash than a sixteenth is better where there are traps and worse
+// elsewhere; without patience, small crawls lose.
 const (
 	mostDiscounted = 100
 	cashWeight     = 16
-	patience       = 10_000
+	patience       = 1000
 )
 
 // blend returns the key of an id: its score to the power of 15/16, times its cash to that of 1/16.
@@ -106,12 +102,13 @@ func age(fetched int) float32 {
 // Options.Host says which host an id is on.
 func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) {
 	for {
-		id, ok = f.queue.pop(f.nodes)
+		id, ok = f.pop()
 		if !ok {
 			return 0, false
 		}
 		host := f.nodes[id].host
 		l := f.hosts.lots[host]
+		// A lot that is not busy has ids that wait for a Release that has come for one of them only.
 		if l == nil || !l.busy {
 			if ready(host) {
 				return id, true
@@ -136,7 +133,7 @@ func (f *Frontier) Release(host uint32) {
 	}
 	id := l.first
 	f.hosts.unpark(f.nodes, id)
-	f.queue.add(f.nodes, f.bucket(id), id)
+	f.queue.add(f.nodes, f.level(id), id)
 }
 
 // close notes that a host is not ready.
@@ -157,8 +154,8 @@ func (h *hosts) close(host uint32) *lot {
 // unless its score has risen above the first one's since it was in the lot before.
 func (h *hosts) park(nodes []node, l *lot, id uint32) {
 	nodes[id].state |= aside
-	if l.n > 0 && nodes[id].bucket > nodes[l.first].bucket {
-		h.chain = slices.Grow(h.chain, max(0, len(nodes)-len(h.chain)))[:len(nodes)]
+	if l.n > 0 && nodes[id].next > nodes[l.first].next {
+		h.chain = lengthened(h.chain, len(nodes))
 		h.chain[l.first].before, h.chain[id].after = id, l.first
 		l.first = id
 		l.n++
@@ -170,7 +167,7 @@ func (h *hosts) park(nodes []node, l *lot, id uint32) {
 
 // append puts an id that is set aside at the end of a lot.
 func (h *hosts) append(nodes []node, l *lot, id uint32) {
-	h.chain = slices.Grow(h.chain, max(0, len(nodes)-len(h.chain)))[:len(nodes)]
+	h.chain = lengthened(h.chain, len(nodes))
 	if l.n == 0 {
 		l.first = id
 	} else {
@@ -197,5 +194,5 @@ func (h *hosts) unpark(nodes []node, id uint32) {
 		h.chain[c.after].before = c.before
 	}
 	l.n--
-	h.parked--
+	h.parked-- // a lot without ids stays until Release, for it says that the host is busy
 }

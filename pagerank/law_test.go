@@ -38,6 +38,8 @@ func requireLaw(t *testing.T, f *Frontier) {
 		}
 		pages++
 		held += n.score
+		f.calm(uint32(i))
+		require.Equal(t, f.nodes[i].next, n.next, "when page %d needs attention", i)
 		switch {
 		case n.state&linked == 0:
 			dangling += n.score

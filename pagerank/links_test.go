@@ -35,16 +35,19 @@ func TestLinksAreReadAsTheyWereKept(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 15))
 		s := linkStore{spill: spill}
 		var places []place
+		var pages []uint32
 		var lists [][]uint32
 		size := 0
 		for range 200 {
 			list := randomList(r)
-			places, lists = append(places, s.put(list)), append(lists, list)
+			page := r.Uint32()
+			pages = append(pages, page)
+			places, lists = append(places, s.put(page, list)), append(lists, list)
 			size += len(list)
 		}
 		require.Greater(t, len(s.slabs), 1, "some lists lie in two slabs")
 		for i, list := range lists {
-			require.Equal(t, list, s.read(places[i], nil), name)
+			require.Equal(t, list, s.read(places[i], pages[i], nil), name)
 		}
 		require.Equal(t, size, s.size)
 		require.NoError(t, s.err)
@@ -52,7 +55,7 @@ func TestLinksAreReadAsTheyWereKept(t *testing.T) {
 			require.Less(t, s.bytes(), 3*slabBytes, "one slab is in memory, whatever was kept")
 		}
 	}
-	require.Empty(t, new(linkStore).read(0, nil))
+	require.Empty(t, new(linkStore).read(0, 7, nil))
 }
 
 func TestNeighboursTakeAByte(t *testing.T) {
@@ -61,8 +64,8 @@ func TestNeighboursTakeAByte(t *testing.T) {
 	for i := range list {
 		list[i] = 1_000_000 + uint32(i)*100
 	}
-	s.put(list)
-	require.Less(t, s.end, uint64(1020))
+	s.put(1_000_050, list)
+	require.Equal(t, uint64(2+1+999+0), s.end&^1, "the length, the first one, and a byte for each other")
 }
 
 func TestReplacedLinksAreFreed(t *testing.T) {
@@ -74,7 +77,7 @@ func TestReplacedLinksAreFreed(t *testing.T) {
 	require.LessOrEqual(t, f.links.bytes(), 4*slabBytes, "200 links each, 20 pages")
 	for id := range uint32(20) {
 		require.NotZero(t, f.places[id])
-		require.True(t, slices.IsSorted(f.links.read(f.places[id], nil)))
+		require.True(t, slices.IsSorted(f.links.read(f.places[id], id, nil)))
 	}
 	requireLaw(t, f)
 }

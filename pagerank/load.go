@@ -24,6 +24,8 @@ var (
 // Load reads what WriteTo has written. Options.Host is asked for the host of each id again, and
 // Options.Spill is written anew. Memory is bounded by what is read, whatever the file says.
 func Load(r io.Reader, opts Options) (*Frontier, error) {
+	// The sum is checked last, so that a file need not be read twice; until then nothing in it is
+	// believed. Whatever is wrong, the decoder goes on with zeros, and all loops ask for its error.
 	f := New(opts)
 	d := &decoder{in: bufio.NewReaderSize(r, 1<<16), sum: crc32.New(castagnoli)}
 	n := f.readHead(d)
@@ -134,6 +136,7 @@ func (f *Frontier) readHead(d *decoder) (n uint64) {
 // readNode appends a node.
 func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	state := d.byte()
+	// One by one, not all at once: the number of nodes in a broken file may be anything.
 	f.cover(id)
 	f.follow()
 	n := &f.nodes[id]
@@ -146,13 +149,14 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	}
 	n.score = d.float()
 	if state&(queued|aside) != 0 {
-		n.bucket = binary.LittleEndian.Uint16(d.bytes(2))
+		b := binary.LittleEndian.Uint16(d.bytes(2))
+		if b >= buckets {
+			d.fail("node %d is in bucket %d", id, b)
+			return
+		}
+		n.next = lowest + b + 1
 	}
-	if n.bucket >= buckets {
-		d.fail("node %d is in bucket %d", id, n.bucket)
-		return
-	}
-	f.meet(id)
+	f.meet(id) // asks for the host, which is not in the file: numbers of hosts are the caller's
 	n.state = state
 	if f.hosts.weights != nil {
 		cash := math.Float32frombits(binary.LittleEndian.Uint32(d.bytes(4)))
@@ -202,7 +206,7 @@ func (f *Frontier) readLinks(d *decoder, id uint32, all uint64) {
 		d.fail("node %d has no links", id)
 		return
 	}
-	f.places[id] = f.links.put(f.targets)
+	f.places[id] = f.links.put(id, f.targets)
 }
 
 // claim reads an id that has to be in a state, and to be met once.
@@ -212,7 +216,7 @@ func (f *Frontier) claim(d *decoder, state uint8) (id uint32) {
 		d.fail("id %d is not where it should be", id)
 		return 0
 	}
-	f.nodes[id].state |= marked
+	f.nodes[id].state |= marked // until requireClaimed
 	return id
 }
 
@@ -223,12 +227,13 @@ func (f *Frontier) readQueue(d *decoder) {
 		if d.err != nil {
 			return
 		}
-		if b := f.nodes[id].bucket; b < bucket {
+		// Only in order of the buckets will another WriteTo give the same file.
+		if b := f.nodes[id].bucket(); b < bucket {
 			d.fail("the queue is out of order at id %d", id)
 		} else {
 			bucket = b
 		}
-		f.queue.add(f.nodes, bucket, id)
+		f.queue.add(f.nodes, lowest+bucket, id)
 	}
 }
 
@@ -278,6 +283,8 @@ func (f *Frontier) requireClaimed(d *decoder) {
 
 // tally works out what the file does not say.
 func (f *Frontier) tally() {
+	// Sums that were kept up to date and those that are formed anew differ by rounding, as little as
+	// one crawl from another on another machine.
 	all := 0.0
 	for id := range f.nodes {
 		n := &f.nodes[id]
@@ -297,6 +304,7 @@ func (f *Frontier) tally() {
 		}
 		f.rate(n.host)
 	}
+	f.calmAll()
 	f.sums.total = all - f.sums.put
 	if !f.opts.KeepLinks && f.sums.damping > 0 {
 		// All fetched pages with links have put in what they had: what was passed on is known.
@@ -304,5 +312,6 @@ func (f *Frontier) tally() {
 	}
 	if f.opts.Cutoff == Push {
 		f.step = age(f.fetched)
+		f.stretch = stretch(f.fetched)
 	}
 }

@@ -8,7 +8,8 @@ type Cutoff uint8
 const (
 	// Push is our own. It keeps book of what each page has received and not passed on, and passes
 	// it on when that is more than Threshold of the page's score; the order of the queue also heeds
-	// how long ago a page was found and how much of its host is fetched already.
+	// how long ago a page was found and how much of its host is fetched already, and pages just
+	// found wait until the crawl has grown by a percent.
 	Push Cutoff = iota
 
 	// DL1, depth limit 1: only the pages that a fetched page links to get a share. No links are

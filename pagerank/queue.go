@@ -1,6 +1,7 @@
 package pagerank
 
 import (
+	"iter"
 	"math"
 	"math/bits"
 )
@@ -14,23 +15,28 @@ type queue struct {
 	words   [buckets / 64]uint64 // which lines are not empty
 	summary uint32               // which words are not zero
 	store   chunkStore
-	entries int      // stale ones too
-	live    int      // ids whose entry is valid
-	kept    []uint32 // scratch
+	entries int // stale ones too
+	live    int // ids whose entry is valid
 }
 
 const (
 	perOctave = 16
 	octaves   = 96 // from 2^-48 to 2^48; what is beyond shares the first and the last bucket
 	buckets   = perOctave * octaves
-	lowest    = (127 - octaves/2) * perOctave
-	mantissa  = 19 // bits of a float32 that a bucket does not see
+	lowest    = (1023 - octaves/2) * perOctave
+	mantissa  = 48 // bits of a float64 that a bucket does not see
 )
 
-// bucketOf returns the bucket of a key; zero and negative keys are in bucket 0.
-func bucketOf(key float32) uint16 {
-	b := int(int32(math.Float32bits(key))>>mantissa) - lowest
-	return uint16(min(max(b, 0), buckets-1))
+// levelOf returns the level of a key, of which there are perOctave to an octave. The first bits of
+// a number, exponent and mantissa, are its logarithm in all but curvature, and cost a shift. Keys
+// of zero and below are on level 0.
+func levelOf(key float64) uint16 {
+	return uint16(max(int64(math.Float64bits(key)), 0) >> mantissa)
+}
+
+// bucketAt returns the bucket for a level.
+func bucketAt(level uint16) uint16 {
+	return uint16(min(max(int(level)-lowest, 0), buckets-1))
 }
 
 // A line is a first-in-first-out list of ids in chunks.
@@ -59,6 +65,7 @@ func (q *queue) push(b uint16, id uint32) {
 
 // top returns the highest bucket that has an entry.
 func (q *queue) top() (b uint16, ok bool) {
+	// Two levels of bits find it in two steps. 24 words fit into the 32 bits of the summary.
 	if q.summary == 0 {
 		return 0, false
 	}
@@ -68,6 +75,7 @@ func (q *queue) top() (b uint16, ok bool) {
 
 // shift takes the first entry of bucket b, which has one.
 func (q *queue) shift(b uint16) (id uint32) {
+	// A line never keeps a chunk that it does not need, or 1536 lines could hold as many.
 	l := &q.lines[b]
 	c := q.store.at(l.head)
 	id = c.ids[l.from]
@@ -75,11 +83,7 @@ func (q *queue) shift(b uint16) (id uint32) {
 	q.entries--
 	switch {
 	case l.head == l.tail && l.from == l.to:
-		q.store.give(l.head)
-		*l = line{}
-		if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
-			q.summary &^= 1 << (b / 64)
-		}
+		q.drop(b)
 	case l.from == chunkIDs:
 		next := c.next
 		q.store.give(l.head)
@@ -96,7 +100,7 @@ func (q *queue) pop(nodes []node) (id uint32, ok bool) {
 			return 0, false
 		}
 		id := q.shift(b)
-		if n := &nodes[id]; n.state&queued != 0 && n.bucket == b {
+		if n := &nodes[id]; n.isIn(b) {
 			n.state &^= queued
 			q.live--
 			return id, true
@@ -104,57 +108,117 @@ func (q *queue) pop(nodes []node) (id uint32, ok bool) {
 	}
 }
 
-// add puts id, which is not queued, into bucket b.
-func (q *queue) add(nodes []node, b uint16, id uint32) {
+// add puts id, which is not queued, into the bucket for a level.
+func (q *queue) add(nodes []node, level uint16, id uint32) {
 	n := &nodes[id]
-	n.bucket = b
+	n.next = level + 1
 	n.state |= queued
 	q.live++
-	q.push(b, id)
+	q.push(bucketAt(level), id)
 }
 
-// crowded tells whether two of three entries are stale.
-func (q *queue) crowded() bool { return q.entries > 3*q.live+1024 }
+// move puts id, which is queued, into the bucket for another level. Beyond the range of buckets it
+// may get there twice, which pop does not mind.
+func (q *queue) move(n *node, level uint16, id uint32) {
+	n.next = level + 1
+	q.push(bucketAt(level), id)
+}
+
+// crowded tells whether there are more entries than ids, and two of three of them are stale.
+func (q *queue) crowded(ids int) bool { return q.entries > max(3*q.live, ids)+1024 }
 
 // sweep drops stale entries and keeps the order of the others. Since crowded asks for twice as many
-// stale entries as there are live ones, it costs each push a constant time.
+// stale entries as there are live ones, it costs each push a constant time. Of an id that left its
+// bucket and came back two entries may stay; the second is stale when the first was popped.
 func (q *queue) sweep(nodes []node) {
 	for b := range uint16(buckets) {
-		if q.lines[b].head == 0 {
-			continue
-		}
-		q.kept = q.kept[:0]
-		for n := q.count(q.lines[b]); n > 0; n-- {
-			id := q.shift(b)
-			// An id that left the bucket and came back has two entries that look valid.
-			if t := &nodes[id]; t.state&(queued|marked) == queued && t.bucket == b {
-				t.state |= marked
-				q.kept = append(q.kept, id)
-			}
-		}
-		for _, id := range q.kept {
-			nodes[id].state &^= marked
-			q.push(b, id)
+		if q.lines[b].head != 0 {
+			q.sweepLine(nodes, b)
 		}
 	}
 }
 
-// count returns how many entries a line has.
-func (q *queue) count(l line) (n int) {
-	for c := l.head; c != l.tail; c = q.store.at(c).next {
-		n += chunkIDs
+// sweepLine moves the valid entries of bucket b to the front of its chunks.
+func (q *queue) sweepLine(nodes []node, b uint16) {
+	l := &q.lines[b]
+	last, at := l.head, l.from // where the next valid one goes: never beyond where one is read
+	for c, i := l.head, l.from; c != 0; c, i = q.store.at(c).next, 0 {
+		end := uint32(chunkIDs)
+		if c == l.tail {
+			end = l.to
+		}
+		for _, id := range q.store.at(c).ids[i:end] {
+			if at == chunkIDs {
+				last, at = q.store.at(last).next, 0
+			}
+			// No jump waits for memory that is slow to come, so that the next is asked for meanwhile.
+			q.store.at(last).ids[at] = id
+			valid := uint32(0)
+			if nodes[id].isIn(b) {
+				valid = 1
+			}
+			at += valid
+			q.entries -= int(1 - valid)
+		}
+		if c == l.tail {
+			break
+		}
 	}
-	return n + int(l.to) - int(l.from)
+	q.cut(b, last, at)
+}
+
+// cut lets the line of bucket b end in a chunk before a place.
+func (q *queue) cut(b uint16, last, at uint32) {
+	l := &q.lines[b]
+	if last == l.head && at == l.from {
+		q.drop(b)
+		return
+	}
+	if last != l.tail {
+		q.store.giveAll(q.store.at(last).next, l.tail)
+	}
+	l.tail, l.to = last, at
+}
+
+// drop empties bucket b.
+func (q *queue) drop(b uint16) {
+	l := &q.lines[b]
+	q.store.giveAll(l.head, l.tail)
+	*l = line{}
+	if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
+		q.summary &^= 1 << (b / 64)
+	}
+}
+
+// entriesOf yields the entries of bucket b, stale ones too, in order.
+func (q *queue) entriesOf(b uint16) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		l := q.lines[b]
+		for c, i := l.head, l.from; c != 0; c, i = q.store.at(c).next, 0 {
+			end := uint32(chunkIDs)
+			if c == l.tail {
+				end = l.to
+			}
+			for ; i < end; i++ {
+				if !yield(q.store.at(c).ids[i]) {
+					return
+				}
+			}
+			if c == l.tail {
+				return
+			}
+		}
+	}
 }
 
 // reset drops all entries; the nodes' states are the caller's to mend.
 func (q *queue) reset() {
 	for b := range uint16(buckets) {
-		for q.lines[b].head != 0 {
-			q.shift(b)
+		if q.lines[b].head != 0 {
+			q.drop(b)
 		}
 	}
-	q.live = 0
+	q.entries, q.live = 0, 0
 }
 
 // chunkIDs makes a chunk two cache lines.
@@ -180,6 +244,7 @@ func (s *chunkStore) at(c uint32) *chunk {
 }
 
 func (s *chunkStore) take() uint32 {
+	// What was given back last is taken first: the cache still has it.
 	if c := s.free; c != 0 {
 		s.free = s.at(c).next
 		return c
@@ -194,6 +259,18 @@ func (s *chunkStore) take() uint32 {
 func (s *chunkStore) give(c uint32) {
 	s.at(c).next = s.free
 	s.free = c
+}
+
+// giveAll gives back the chunks from c to last.
+func (s *chunkStore) giveAll(c, last uint32) {
+	for {
+		next := s.at(c).next
+		s.give(c)
+		if c == last {
+			return
+		}
+		c = next
+	}
 }
 
 func (s *chunkStore) bytes() int { return len(s.blocks) * blockChunks * (chunkIDs + 1) * 4 }

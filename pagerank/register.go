@@ -1,6 +1,10 @@
 package pagerank
 
-import "math"
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
 
 // A register holds the nodes, and makes lists of links fit to be counted.
 type register struct {
@@ -11,14 +15,25 @@ type register struct {
 	clean []uint32 // the links that count of the page in hand; perhaps the caller's slice
 
 	buffer, own []uint32 // scratch
+	sieve       sieve
 }
 
 // A node is what is known of an id; 16 bytes, so that a link touches one cache line.
 type node struct {
-	score  float64
-	host   uint32
-	bucket uint16
-	state  uint8
+	score float64
+	host  uint32
+	next  uint16 // the level from which on a gain needs more than an addition
+	state uint8
+}
+
+// bucket returns the bucket of a node that is queued or set aside: the level below next is the one
+// that its key had when it got there.
+func (n *node) bucket() uint16 { return bucketAt(n.next - 1) }
+
+// isIn tells whether an entry in bucket b for the node is valid.
+func (n *node) isIn(b uint16) bool {
+	// The first comparison is right for all levels in the range of the buckets, and saves the second.
+	return n.state&queued != 0 && (n.next == lowest+b+1 || n.bucket() == b)
 }
 
 // States of a node. One that is known and neither queued, aside nor fetched was handed out.
@@ -59,8 +74,8 @@ func (r *register) know(id uint32) (added bool) {
 
 // cover makes room for ids up to id. The new nodes are not known yet.
 func (r *register) cover(id uint32) {
-	if n := int(id) + 1; n > len(r.nodes) {
-		r.nodes = append(r.nodes, make([]node, n-len(r.nodes))...)
+	if int(id) >= len(r.nodes) { // seldom, and asking costs less than a call
+		r.nodes = lengthened(r.nodes, int(id)+1)
 	}
 }
 
@@ -83,7 +98,7 @@ func (r *register) tidy(id uint32, links []uint32) {
 func (r *register) rising(id uint32, links []uint32) bool {
 	next := uint64(0)
 	for _, to := range links {
-		if uint64(to) < next || to == id {
+		if uint64(to) < next || to == id { // next is beyond 32 bits after the highest id
 			return false
 		}
 		next = uint64(to) + 1
@@ -99,27 +114,60 @@ func (r *register) rising(id uint32, links []uint32) bool {
 
 // sift copies the links that count to r.clean.
 func (r *register) sift(id uint32, links []uint32) {
-	clean, nodes := r.buffer[:0], r.nodes
-	nodes[id].state |= marked
+	r.buffer = slices.Grow(r.buffer[:0], len(links))
+	clean, most := r.buffer, uint32(0)
+	r.sieve.start(len(links) + 1)
+	r.sieve.add(id)
 	for _, to := range links {
-		if int(to) >= len(nodes) {
-			if int(to) >= r.limit {
-				continue
-			}
-			r.cover(to)
-			nodes = r.nodes
-		}
-		n := &nodes[to]
-		if n.state&marked == 0 {
-			n.state |= marked
+		if int(to) < r.limit && r.sieve.add(to) {
 			clean = append(clean, to)
+			most = max(most, to)
 		}
 	}
-	nodes[id].state &^= marked
-	for _, to := range clean {
-		nodes[to].state &^= marked
+	if len(clean) > 0 {
+		r.cover(most)
 	}
 	r.buffer, r.clean = clean, clean
+}
+
+// A sieve tells ids that it has met from others. It is small enough for the fastest memory, where
+// marks on the nodes themselves would have to wait for each node before the next link is looked at.
+type sieve struct {
+	slots []uint64 // a round and an id; those of other rounds are free
+	round uint64   // in the upper half
+	shift uint8    // of a hash, to get a slot
+}
+
+const longList = 1 << 8 // ids
+
+// start forgets all ids, and makes room for n.
+func (s *sieve) start(n int) {
+	// At most a quarter of the slots is taken, so that an id is nearly always where it belongs; of
+	// long lists a half, for memory.
+	width := bits.Len(uint(n-1)) + 2
+	if n > longList {
+		width--
+	}
+	width = min(max(width, 6), 31)
+	s.shift = uint8(32 - width)
+	s.round += 1 << 32
+	if len(s.slots) < 1<<width || s.round == 0 {
+		s.slots, s.round = make([]uint64, max(1<<width, len(s.slots))), 1<<32
+	}
+}
+
+// add tells whether id is new.
+func (s *sieve) add(id uint32) bool {
+	mask := uint32(1)<<(32-s.shift) - 1
+	for at := id * 0x9e3779b1 >> s.shift; ; at = (at + 1) & mask {
+		switch slot := &s.slots[at]; {
+		case *slot>>32 != s.round>>32:
+			*slot = s.round | uint64(id)
+			return true
+		case uint32(*slot) == id:
+			return false
+		}
+	}
 }
 
 // othersFirst reorders r.clean.
@@ -133,6 +181,7 @@ func (r *register) othersFirst(id uint32) {
 			others = append(others, to)
 		}
 	}
+	// Both parts keep their order, which is that of the page.
 	r.buffer = append(others, r.own...)
 	r.clean = r.buffer
 }

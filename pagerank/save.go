@@ -39,6 +39,18 @@ func (f *Frontier) flags() (b byte) {
 	return b
 }
 
+// appendList appends the number of ids, the first of them, and how far each is behind the one
+// before, less one.
+func appendList(b []byte, ids []uint32) []byte {
+	b = binary.AppendUvarint(b, uint64(len(ids)))
+	next := uint32(0)
+	for _, id := range ids {
+		b = binary.AppendUvarint(b, uint64(id-next))
+		next = id + 1
+	}
+	return b
+}
+
 // An encoder writes and sums up.
 type encoder struct {
 	out   *bufio.Writer
@@ -50,6 +62,7 @@ type encoder struct {
 
 // flush writes the row. After an error it does nothing.
 func (e *encoder) flush() {
+	// Rows are as long as one node, so that memory does not grow with the file.
 	if e.err == nil {
 		e.sum.Write(e.row)
 		var n int
@@ -65,8 +78,9 @@ func (e *encoder) byte(b byte)           { e.row = append(e.row, b) }
 func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
 
 // WriteTo saves the frontier: all scores, the order of the queue, what is set aside, and the links,
-// with a checksum. FORMAT.md describes it.
+// with a checksum. FORMAT.md describes it. What Push lets wait is let in before.
 func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
+	f.letIn()
 	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
 	e.row = append(e.row, magic...)
 	e.row = append(e.row, version, f.flags())
@@ -98,7 +112,8 @@ func (f *Frontier) writeNode(e *encoder, id uint32) {
 	}
 	e.float(n.score)
 	if n.state&(queued|aside) != 0 {
-		e.row = binary.LittleEndian.AppendUint16(e.row, n.bucket)
+		// The key of that time is not known any more, for scores and weights have changed since.
+		e.row = binary.LittleEndian.AppendUint16(e.row, n.bucket())
 	}
 	if f.hosts.weights != nil {
 		e.row = binary.LittleEndian.AppendUint32(e.row, math.Float32bits(f.hosts.cash[id]))
@@ -107,7 +122,7 @@ func (f *Frontier) writeNode(e *encoder, id uint32) {
 		e.float(f.passed[id])
 	}
 	if n.state&kept != 0 {
-		f.targets = f.links.read(f.places[id], f.targets[:0])
+		f.targets = f.links.read(f.places[id], id, f.targets[:0])
 		if len(f.targets) == 0 && e.err == nil {
 			e.err = f.links.err
 		}
@@ -117,29 +132,24 @@ func (f *Frontier) writeNode(e *encoder, id uint32) {
 
 // writeQueue writes the ids in the queue, from the lowest bucket on, in order.
 func (f *Frontier) writeQueue(e *encoder) {
-	f.queue.sweep(f.nodes)
 	e.uvarint(uint64(f.queue.live))
-	for b := range f.queue.lines {
-		l := f.queue.lines[b]
-		for c, i := l.head, l.from; c != 0; {
-			end := uint32(chunkIDs)
-			if c == l.tail {
-				end = l.to
+	for b := range uint16(buckets) {
+		for id := range f.queue.entriesOf(b) {
+			if n := &f.nodes[id]; n.state&marked == 0 && n.isIn(b) {
+				n.state |= marked // it left the bucket and came back: there are two entries
+				e.uvarint(uint64(id))
 			}
-			for ; i < end; i++ {
-				e.uvarint(uint64(f.queue.store.at(c).ids[i]))
-			}
-			if c == l.tail {
-				break
-			}
-			c, i = f.queue.store.at(c).next, 0
 		}
 		e.flush()
+	}
+	for id := range f.nodes {
+		f.nodes[id].state &^= marked
 	}
 }
 
 // writeLots writes the hosts that are not ready, and what waits for them.
 func (f *Frontier) writeLots(e *encoder) {
+	// A map has no order, and the same frontier is to give the same file.
 	lots := maps.Clone(f.hosts.lots)
 	maps.DeleteFunc(lots, func(_ uint32, l *lot) bool { return l.n == 0 && !l.busy })
 	e.uvarint(uint64(len(lots)))

@@ -42,7 +42,7 @@ func (f *Frontier) keep(id uint32) {
 		slices.Sort(f.targets)
 		list = f.targets
 	}
-	f.places[id] = f.links.put(list)
+	f.places[id] = f.links.put(id, list)
 	if f.places[id] != 0 {
 		f.nodes[id].state |= kept
 	}
@@ -55,14 +55,11 @@ func (f *Frontier) passOn(id uint32) {
 	share := n.score * f.rate(n.host) / float64(len(f.clean))
 	if f.opts.KeepLinks {
 		f.passed[id] = n.score
+		f.calm(id)
 	}
 	f.hosts.pay(id, f.clean)
 	if f.opts.Cutoff == VR {
 		f.giveAndTell(share)
-		return
-	}
-	if !f.opts.KeepLinks {
-		f.giveAll(f.clean, share)
 		return
 	}
 	f.give(f.clean, share)
@@ -88,48 +85,36 @@ func (f *Frontier) giveAndTell(share float64) {
 	}
 }
 
-// give adds a share to the score of each of ids. This is where a crawl spends its time.
+// give adds a share to the score of each of ids.
+//
+// This is where a crawl spends its time, and most of that goes into waiting for memory. So a node,
+// which is all that most links touch, says from which level on something has to be done: a queued
+// id below it stays in its bucket, and a fetched page below it has nothing to pass on yet.
 func (f *Frontier) give(ids []uint32, share float64) {
-	f.sums.updates += len(ids)
-	f.sums.total += share * float64(len(ids))
-	nodes, step, plain := f.nodes, f.step, f.hosts.weights == nil
-	for _, id := range ids {
-		n := &nodes[id]
-		n.score += share
-		if n.state&(queued|fetched) != queued {
-			f.received(id, share)
-			continue
-		}
-		key := float32(n.score) * step
-		if !plain {
-			key = f.hosts.blend(key, n.host, id)
-		}
-		if b := bucketOf(key); b != n.bucket {
-			n.bucket = b
-			f.queue.push(b, id)
-		}
-	}
-}
-
-// giveAll is give for a DL1 that keeps no links, where fetched pages need no more than be counted.
-func (f *Frontier) giveAll(ids []uint32, share float64) {
+	nodes, weight, blended := f.nodes, float64(f.step), f.hosts.weights != nil
+	back := !(share >= 0) // less may become of a page than it has passed on
 	ends, passers := 0, 0
-	nodes := f.nodes
 	for _, id := range ids {
 		n := &nodes[id]
 		n.score += share
 		switch n.state & (queued | fetched | linked) {
 		case queued:
-			if b := bucketOf(float32(n.score)); b != n.bucket {
-				n.bucket = b
-				f.queue.push(b, id)
+			key := n.score * weight
+			if blended {
+				key = float64(f.hosts.blend(float32(key), n.host, id))
+			}
+			if level := levelOf(key); level >= n.next || back && level+1 < n.next {
+				f.queue.move(n, level, id)
 			}
 		case fetched:
 			ends++
 		case fetched | linked:
 			passers++
+			if levelOf(n.score) >= n.next || back {
+				f.owe(id, share)
+			}
 		default:
-			f.received(id, share)
+			f.notice(id)
 		}
 	}
 	f.sums.updates += len(ids)
@@ -139,47 +124,61 @@ func (f *Frontier) giveAll(ids []uint32, share float64) {
 	f.sums.open += share * float64(passers)
 }
 
-// bucket returns the bucket of an id now; give has it written out.
-func (f *Frontier) bucket(id uint32) uint16 {
-	n := &f.nodes[id]
-	key := float32(n.score) * f.step
-	if f.hosts.weights != nil {
-		key = f.hosts.blend(key, n.host, id)
-	}
-	return bucketOf(key)
-}
-
-// received does what follows when a page that is not in the queue has got something.
-func (f *Frontier) received(id uint32, amount float64) {
+// notice does what follows when an id has got something that is neither queued nor fetched.
+func (f *Frontier) notice(id uint32) {
 	n := &f.nodes[id]
 	switch {
-	case n.state&fetched != 0:
-		f.sums.held += amount
-		f.owe(id, amount)
 	case n.state&known == 0:
 		f.meet(id)
-		f.queue.add(f.nodes, f.bucket(id), id)
+		f.found(id)
 	case n.state&aside != 0:
-		if b := f.bucket(id); b > n.bucket {
+		if level := f.level(id); level >= n.next {
 			f.hosts.unpark(f.nodes, id)
-			f.queue.add(f.nodes, b, id)
+			f.queue.add(f.nodes, level, id)
 		}
 	}
 }
 
-// owe books an amount that a fetched page has got and not passed on, and lets AR and Push decide.
-func (f *Frontier) owe(id uint32, amount float64) {
+// level returns the level of the key of an id that is not fetched; give has it written out.
+func (f *Frontier) level(id uint32) uint16 {
 	n := &f.nodes[id]
-	switch {
-	case n.state&linked == 0:
-		f.sums.dangling += amount
-		return
-	case !f.opts.KeepLinks:
-		f.sums.open += amount
+	if f.hosts.weights != nil {
+		return levelOf(float64(f.hosts.blend(float32(n.score)*f.step, n.host, id)))
+	}
+	return levelOf(n.score * float64(f.step))
+}
+
+// always is a level that no score reaches.
+const always = math.MaxUint16
+
+// calm works out up to which level of its score a fetched page needs no attention when it gets
+// something: there, what it has not passed on stays positive and, with AR and Push, below the
+// threshold. s-p > Threshold*s is s > p/(1-Threshold). On the level that this is on, it is looked at.
+func (f *Frontier) calm(id uint32) {
+	n := &f.nodes[id]
+	n.next = always
+	if n.state&linked == 0 || !f.opts.KeepLinks {
 		return
 	}
-	rest := n.score - f.passed[id]
+	passed := f.passed[id]
+	switch {
+	case n.score < passed:
+		n.next = 0
+	case f.thrifty && f.opts.Threshold < 1:
+		n.next = levelOf(passed / (1 - f.opts.Threshold))
+	}
+}
+
+// owe books that a fetched page with links has got an amount, which give counts among what is open,
+// and lets AR and Push decide.
+func (f *Frontier) owe(id uint32, amount float64) {
+	if !f.opts.KeepLinks {
+		return
+	}
+	rest := f.nodes[id].score - f.passed[id]
 	f.sums.book(rest-amount, rest)
+	f.sums.open -= amount
+	f.calm(id) // it may have come into debt, or out of it
 	if f.thrifty {
 		f.consider(id)
 	}

@@ -88,5 +88,5 @@ func (f *Frontier) bytes() int {
 	return cap(f.nodes)*int(unsafe.Sizeof(node{})) + cap(f.passed)*8 + cap(f.places)*4 +
 		int(unsafe.Sizeof(*f)) + f.queue.store.bytes() + f.links.bytes() +
 		(cap(h.cash)+cap(h.weights))*4 + cap(h.fetched)*4 + cap(h.chain)*8 +
-		cap(f.wave)*16 + (cap(f.buffer)+cap(f.own)+cap(f.targets))*4 + cap(f.before)*8
+		cap(f.wave)*16 + (cap(f.buffer)+cap(f.own)+cap(f.targets)+cap(f.newcomers))*4 + cap(f.sieve.slots)*8 + cap(f.before)*8
 }

@@ -35,13 +35,15 @@ func (f *Frontier) settle() {
 		} else {
 			f.spread(g.id, f.nodes[g.id].score-f.passed[g.id])
 		}
+		// A wave that goes on for long would keep all that was ever in it. To cut when half is done
+		// moves each gain once at most.
 		if done >= longWave && done >= len(f.wave)/2 {
 			f.wave = append(f.wave[:0], f.wave[done+1:]...)
 			done = -1
 		}
 	}
 	f.wave = f.wave[:0]
-	if f.queue.crowded() {
+	if f.queue.crowded(len(f.nodes)) {
 		f.queue.sweep(f.nodes)
 	}
 }
@@ -54,18 +56,33 @@ func (f *Frontier) Refine(within float64) (ok bool) {
 	if f.sums.damping >= 1 || !f.opts.KeepLinks {
 		return f.sums.distance() <= within
 	}
+	// AR with a threshold that is halved again and again: large rests go first, and what they bring
+	// to others is passed on together with what those had.
 	opts, thrifty := f.opts, f.thrifty
-	defer func() { f.opts, f.thrifty = opts, thrifty }()
+	defer func() {
+		f.opts, f.thrifty = opts, thrifty
+		f.calmAll()
+	}()
 	f.opts.Cutoff, f.thrifty = AR, true
 	const finest = 1e-15 // float64 ends here
 	for part := 0.5; f.sums.distance() > within && part > finest; part /= 2 {
 		f.opts.Threshold = part
+		f.calmAll()
 		for id := range f.nodes {
 			f.consider(uint32(id))
 		}
 		f.settle()
 	}
 	return f.sums.distance() <= within
+}
+
+// calmAll works out anew when fetched pages need attention, for the threshold has changed.
+func (f *Frontier) calmAll() {
+	for id := range f.nodes {
+		if f.nodes[id].state&fetched != 0 {
+			f.calm(uint32(id))
+		}
+	}
 }
 
 // consider lets a page join the wave of AR and Push if it has enough to pass on.
@@ -85,13 +102,14 @@ const longWave = 1 << 16
 
 // spread passes an amount on over all links of a page.
 func (f *Frontier) spread(id uint32, amount float64) {
-	f.targets = f.links.read(f.places[id], f.targets[:0])
+	f.targets = f.links.read(f.places[id], id, f.targets[:0])
 	if len(f.targets) == 0 {
-		return
+		return // the spill is broken: the rest stays open, and the stated error says so
 	}
 	n := &f.nodes[id]
 	rest := n.score - f.passed[id]
 	f.passed[id] += amount
+	f.calm(id)
 	f.sums.book(rest, n.score-f.passed[id])
 	share := amount * f.rate(n.host) / float64(len(f.targets))
 	f.give(f.targets, share)
@@ -115,7 +133,7 @@ func (f *Frontier) enqueue(ids []uint32, share float64) {
 
 // spreadWhereItMatters is spread with VR's rule. What a target ignores stays with the page.
 func (f *Frontier) spreadWhereItMatters(id uint32, amount float64) {
-	f.targets = f.links.read(f.places[id], f.targets[:0])
+	f.targets = f.links.read(f.places[id], id, f.targets[:0])
 	n := &f.nodes[id]
 	share := amount * f.rate(n.host) / float64(len(f.targets))
 	taken := 0
@@ -131,9 +149,11 @@ func (f *Frontier) spreadWhereItMatters(id uint32, amount float64) {
 		taken++
 	}
 	if taken > 0 {
+		// The page has passed on a part, as if to all; how far off that is for each is the skew.
 		rest := n.score - f.passed[id]
 		part := float64(taken) / float64(len(f.targets))
 		f.passed[id] += amount * part
+		f.calm(id)
 		f.sums.book(rest, n.score-f.passed[id])
 		f.sums.skew += 2 * amount * f.rate(n.host) * part * (1 - part)
 	}

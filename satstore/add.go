@@ -27,49 +27,63 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 		if fresh != nil && fresh[i] == (fingerprint{}) {
 			continue
 		}
-		if err := s.begin(true); err != nil {
+		if err := s.begin(true, len(item.ID)+len(item.Data)); err != nil {
 			return added, err
 		}
 		h := change{kind: changeAdd, id: []byte(item.ID), data: item.Data}
 		h.slot = min(max(item.Slot, s.calendar.now), maxSlot)
 		s.note(&h, nil)
 		err := s.add(&h)
+		if err == nil {
+			added++
+		}
 		if err == nil && fresh != nil {
 			s.ids.set(fresh[i], s.nextSeq-1)
 		}
-		s.mu.Unlock()
-		if err != nil {
+		if err = s.end(true, err); err != nil {
 			return added, err
 		}
-		added++
 	}
 	return added, nil
 }
 
-// sift returns the fingerprints of the items that are new; that of the others is zero. It looks ids
-// up in their order, so that each block of the index is read at most once.
+// sift returns the fingerprints of the items that are new; that of the others is zero.
 func (s *Store) sift(items []Item) ([]fingerprint, error) {
 	prints := make([]fingerprint, len(items))
-	order := make([]int, len(items))
 	for i := range items {
-		prints[i], order[i] = fingerprintOf([]byte(items[i].ID)), i
+		prints[i] = fingerprintOf([]byte(items[i].ID))
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(bytes.Compare(prints[i][:], prints[j][:]), i-j)
-	})
 	var last fingerprint
-	for _, i := range order {
+	err := s.lookUp(prints, func(i int, _ uint64, known bool) {
 		print := prints[i]
-		_, known, err := s.ids.seq(print)
-		if err != nil {
-			return nil, err
-		}
 		if known || print == last {
 			prints[i] = fingerprint{}
 		}
 		last = print
+	})
+	return prints, err
+}
+
+// lookUp visits fingerprints with what the index of ids says of them. It does so in their order, so
+// that each block of the index is read at most once. It requires that s.idsMu is held.
+func (s *Store) lookUp(
+	prints []fingerprint, visit func(i int, seq uint64, known bool),
+) error {
+	order := make([]int, len(prints))
+	for i := range order {
+		order[i] = i
 	}
-	return prints, nil
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(bytes.Compare(prints[i][:], prints[j][:]), i-j)
+	})
+	for _, i := range order {
+		seq, known, err := s.ids.seq(prints[i])
+		if err != nil {
+			return err
+		}
+		visit(i, seq, known)
+	}
+	return nil
 }
 
 // add makes a new record of a changeAdd.
@@ -92,6 +106,54 @@ func (s *Store) Update(id string, payload []byte) error {
 	return s.send(id, message{messageUpdate, payload})
 }
 
+// A Message is what [Store.UpdateBatch] leaves for a record.
+type Message struct {
+	ID      string
+	Payload []byte
+}
+
+// UpdateBatch leaves several messages as Update does, and is faster: each block of the index of ids
+// is read once. It passes over ids that no record has, and returns how many messages it left. After
+// an error the first ones, in the order of the batch, have been left.
+func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
+	if !s.o.indexed() {
+		return 0, ErrNoIndex
+	}
+	prints := make([]fingerprint, len(batch))
+	for i := range batch {
+		if len(batch[i].Payload) > MaxData {
+			return 0, ErrSize
+		}
+		prints[i] = fingerprintOf([]byte(batch[i].ID))
+	}
+	s.idsMu.Lock()
+	defer s.idsMu.Unlock()
+	seqs := make([]uint64, len(batch)) // one more than the sequence number; 0 for none
+	err = s.lookUp(prints, func(i int, seq uint64, known bool) {
+		if known {
+			seqs[i] = seq + 1
+		}
+	})
+	for i := 0; i < len(batch) && err == nil; i++ {
+		if seqs[i] == 0 {
+			continue
+		}
+		if err = s.leaveMessage(seqs[i]-1, message{messageUpdate, batch[i].Payload}); err == nil {
+			left++
+		}
+	}
+	return left, err
+}
+
+// leaveMessage requires that s.idsMu is held.
+func (s *Store) leaveMessage(seq uint64, m message) error {
+	if err := s.begin(true, len(m.payload)); err != nil {
+		return err
+	}
+	s.stats.Messages++
+	return s.end(true, s.forward(seq, []message{m}))
+}
+
 // Delete lets the id be unknown from now on. The record itself goes when it would be due next; one
 // that is out can still be given back, and goes then.
 func (s *Store) Delete(id string) error {
@@ -112,18 +174,17 @@ func (s *Store) send(id string, m message) error {
 	if err != nil {
 		return err
 	}
-	if err := s.begin(true); err != nil {
+	if err := s.begin(true, len(m.payload)); err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
 	if !found {
-		return ErrUnknown
+		return s.end(true, ErrUnknown)
 	}
 	if m.kind == messageDelete {
 		s.forget(print, seq)
 	}
 	s.stats.Messages++
-	return s.forward(seq, []message{m})
+	return s.end(true, s.forward(seq, []message{m}))
 }
 
 // forget lets an id be unknown. It requires that s.idsMu and s.mu are held.

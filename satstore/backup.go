@@ -63,12 +63,8 @@ func (s *Store) backup(to vfs.FS) error {
 
 // prepareCopy writes a checkpoint and pins down what it names.
 func (s *Store) prepareCopy() (*copyJob, error) {
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lockAll()
+	defer s.unlockAll()
 	if err := s.refusal(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package satstore
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
@@ -34,30 +35,37 @@ type codec struct {
 	kind    Compression
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
+	small   []byte // for entries that are compressed
 }
 
-// encode appends a block to dst. What does not get smaller is stored as it is.
+// encode appends a block to dst.
 func (c *codec) encode(dst []byte, b block) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, blockHeader)...)
-	kind := c.kind
+	return c.seal(append(dst, b.raw...), start, b)
+}
+
+// seal makes a block of the entries that dst has behind room for a header, from start on. What does
+// not get smaller is stored as it is.
+func (c *codec) seal(dst []byte, start int, b block) []byte {
+	raw, kind := dst[start+blockHeader:], c.kind
 	switch kind {
 	case S2:
-		at := len(dst)
-		dst = append(dst, make([]byte, s2.MaxEncodedLen(len(b.raw)))...)
-		dst = dst[:at+len(s2.Encode(dst[at:], b.raw))]
+		c.small = slices.Grow(c.small[:0], s2.MaxEncodedLen(len(raw)))
+		c.small = s2.Encode(c.small[:cap(c.small)], raw)
 	case Zstd:
-		dst = c.zstdEncoder().EncodeAll(b.raw, dst)
+		c.small = c.zstdEncoder().EncodeAll(raw, c.small[:0])
 	}
-	stored := len(dst) - start - blockHeader
-	if kind == None || stored >= len(b.raw) {
-		dst = append(dst[:start+blockHeader], b.raw...)
-		stored, kind = len(b.raw), None
+	size := len(raw)
+	if kind != None && len(c.small) < size {
+		dst = append(dst[:start+blockHeader], c.small...)
+	} else {
+		kind = None
 	}
 	h := dst[start:]
 	binary.LittleEndian.PutUint32(h[4:], b.magic)
-	binary.LittleEndian.PutUint32(h[8:], uint32(stored))
-	binary.LittleEndian.PutUint32(h[12:], uint32(len(b.raw)))
+	binary.LittleEndian.PutUint32(h[8:], uint32(len(h)-blockHeader))
+	binary.LittleEndian.PutUint32(h[12:], uint32(size))
 	binary.LittleEndian.PutUint32(h[16:], b.count)
 	binary.LittleEndian.PutUint32(h[20:], uint32(kind))
 	binary.LittleEndian.PutUint64(h[24:], b.bucket)

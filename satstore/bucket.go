@@ -27,14 +27,26 @@ type bucket struct {
 	next   uint64 // record to read next, in this pass
 }
 
-// A part is a sequence of entries: the older ones in the data file, the newer ones in a buffer.
+// A part is a sequence of entries: the oldest ones in the data file, then those that are being
+// written there, the newest ones in a buffer.
 type part struct {
 	extents []extent
 	disk    uint64 // entries in extents
+	frozen  buffer // the flush that is under way has it
 	buffer  buffer
 }
 
-func (p *part) count() uint64 { return p.disk + uint64(p.buffer.count) }
+func (p *part) count() uint64 {
+	return p.disk + uint64(p.frozen.count) + uint64(p.buffer.count)
+}
+
+// inMemory returns the buffer that holds an entry, or would, and the entries before it.
+func (p *part) inMemory(entry uint64) (b *buffer, first uint64) {
+	if second := p.disk + uint64(p.frozen.count); entry >= second {
+		return &p.buffer, second
+	}
+	return &p.frozen, p.disk
+}
 
 // An extent is some blocks of one part, next to each other in the data file.
 type extent struct {

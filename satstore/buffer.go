@@ -1,5 +1,7 @@
 package satstore
 
+import "slices"
+
 // blockSize is how many bytes of entries make a block: large enough that its header and checksum
 // cost nothing, small enough that a record which is out for long does not keep much memory.
 const blockSize = 64 << 10
@@ -9,7 +11,7 @@ type pagePool struct {
 	size  int // of a page
 	limit int // pages; a little more may be used, by the last entry before a flush
 	used  int
-	free  [][]byte
+	free  [][]byte // those of the last slab and those that were given back
 }
 
 func newPagePool(o Options) *pagePool {
@@ -78,6 +80,15 @@ func (b *buffer) block(p *pagePool, i int, dst []byte) ([]byte, int) {
 		at += to - from
 	}
 	return dst, count
+}
+
+// clone copies a buffer with its pages.
+func (b *buffer) clone() buffer {
+	c := buffer{bytes: b.bytes, count: b.count, cuts: slices.Clone(b.cuts)}
+	for _, page := range b.pages {
+		c.pages = append(c.pages, slices.Clone(page))
+	}
+	return c
 }
 
 // clear gives all pages back.

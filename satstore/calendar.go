@@ -85,8 +85,11 @@ func (c *calendar) at(slot int64) *bucket {
 }
 
 func (l *level) index(n int64) int {
-	size := int64(len(l.ring))
-	return int((n%size + size) % size)
+	i := int(n % int64(len(l.ring)))
+	if i < 0 {
+		i += len(l.ring)
+	}
+	return i
 }
 
 // take removes the bucket that begins at a slot from its level, and returns nil if there is none.
@@ -101,6 +104,15 @@ func (l *level) take(start int64) *bucket {
 func (c *calendar) advance() *bucket {
 	c.now++
 	return c.levels[0].take(c.now)
+}
+
+// next returns the bucket of the next slot, or nil.
+func (c *calendar) next() *bucket {
+	l := &c.levels[0]
+	if c.now+1 >= l.end {
+		return nil
+	}
+	return l.ring[l.index(floorDiv(c.now+1, l.width))]
 }
 
 // settle moves the ends of the levels on by one step, if they are due to move, and returns the
@@ -125,20 +137,20 @@ func (c *calendar) settle() (split *bucket, more bool) {
 	return nil, false
 }
 
-// all calls visit for each bucket that has records, in the order of their slots.
-func (c *calendar) all(visit func(*bucket)) {
+// all yields each bucket that has records, in the order of their slots.
+func (c *calendar) all(yield func(*bucket) bool) {
 	start := c.now + 1
 	for i := range c.levels {
 		l := &c.levels[i]
 		for n := floorDiv(start, l.width); n*l.width < l.end; n++ {
-			if b := l.ring[l.index(n)]; b != nil {
-				visit(b)
+			if b := l.ring[l.index(n)]; b != nil && !yield(b) {
+				return
 			}
 		}
 		start = l.end
 	}
 	if c.overflow != nil {
-		visit(c.overflow)
+		yield(c.overflow)
 	}
 }
 

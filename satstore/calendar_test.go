@@ -66,12 +66,12 @@ func walkCalendar(t *testing.T, o Options, start int64) {
 		require.LessOrEqual(t, len(records), 1300)
 	}
 	seen, last := 0, c.now
-	c.all(func(b *bucket) {
+	for b := range c.all {
 		require.Contains(t, records, b)
 		require.Greater(t, b.start, last)
 		last = b.start
 		seen++
-	})
+	}
 	require.Len(t, records, seen)
 	if o.Radix > 0 && o.Horizon > maxFlat {
 		require.NotZero(t, splits)

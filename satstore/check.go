@@ -14,12 +14,8 @@ const maxFindings = 100
 // the index of ids. It returns nil, or the findings joined; each [CorruptError] says where. Other
 // calls wait meanwhile.
 func (s *Store) Check() error {
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lockAll()
+	defer s.unlockAll()
 	if s.closed {
 		return ErrClosed
 	}

@@ -120,7 +120,7 @@ func decodeManifest(b []byte) *manifest {
 	m.options.Horizon = d.varint()
 	m.options.Radix = int(d.varint())
 	m.options.Mode = Mode(d.length(int(Naive)))
-	m.generation = uint32(d.length(1<<32 - 1))
+	m.generation = uint32(d.number(1<<32 - 1))
 	m.log = d.uvarint()
 	m.now = d.varint()
 	m.nextBucket, m.nextSeq = d.uvarint(), d.uvarint()
@@ -132,7 +132,7 @@ func decodeManifest(b []byte) *manifest {
 	for range d.length(len(d.b)) {
 		m.runs = append(m.runs, d.uvarint())
 	}
-	m.places = savedPlaces{number: d.uvarint(), generation: uint32(d.length(1<<32 - 1))}
+	m.places = savedPlaces{number: d.uvarint(), generation: uint32(d.number(1<<32 - 1))}
 	m.due = d.length(maxBuckets)
 	switch kind := d.byte(); kind {
 	case 1, 2:
@@ -166,10 +166,10 @@ func (d *decoder) part(p *part) {
 	p.disk = d.uvarint()
 	next := uint64(0)
 	for n := d.length(len(d.b)); len(p.extents) < n && !d.bad; {
-		e := extent{at: uint32(d.length(1<<32 - 1)), size: uint32(d.length(1 << 31))}
+		e := extent{at: uint32(d.number(1<<32 - 1)), size: uint32(d.number(1 << 31))}
 		e.first = next + d.uvarint()
-		e.count = uint32(d.length(1<<32 - 1))
-		e.generation = uint32(d.length(1<<32 - 1))
+		e.count = uint32(d.number(1<<32 - 1))
+		e.generation = uint32(d.number(1<<32 - 1))
 		next = e.first + uint64(e.count)
 		p.extents = append(p.extents, e)
 	}
@@ -262,7 +262,7 @@ func (s *Store) writeManifest(m *manifest) (inEffect bool, err error) {
 // used again. It requires all locks but dueMu. After an error the old checkpoint and its log still
 // hold everything, unless the store is broken.
 func (s *Store) checkpoint() error {
-	if err := s.flushMoreThan(0); err != nil {
+	if err := s.flushAll(); err != nil {
 		return err
 	}
 	for _, b := range s.due {
@@ -280,6 +280,9 @@ func (s *Store) checkpoint() error {
 		}
 	}
 	var log *updateLog
+	if err == nil && !s.o.NoLog {
+		err = s.mapPending()
+	}
 	if err == nil && !s.o.NoLog {
 		log, err = createLog(s.fs, s.logNumber()+1, !s.o.NoSync)
 	}
@@ -341,6 +344,10 @@ func (s *Store) adopt(log *updateLog, runs []*run, saved savedPlaces) {
 		_ = s.fs.Remove(name)
 	}
 	s.log, s.oldLog, s.logEnd, s.saved = log, 0, logHeader, saved
+	if log != nil {
+		log.attach(s.pending)
+	}
+	s.flushed = 0
 	s.generation++
 	s.pool.limit = int(s.o.Buffer / int64(s.o.Page)) // a replay may have needed more
 	s.space.settle()

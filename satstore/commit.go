@@ -5,16 +5,12 @@ import (
 	"time"
 )
 
-// Sync returns once everything that was done before is on disk: neither a crash nor, unless NoSync
-// is set, a power failure can take it back. If the store became read-only, Sync tries again what
-// had failed, and it can be written to once that works.
+// Sync returns once everything that was done before is on disk: unless NoSync is set, not even a
+// power failure can take it back. If the store became read-only, Sync tries again what had failed,
+// and it can be written to once that works.
 func (s *Store) Sync() error {
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lockAll()
+	defer s.unlockAll()
 	if s.closed {
 		return ErrClosed
 	}
@@ -67,40 +63,49 @@ func (s *Store) commitLoop() {
 // s.mu are held, and lets go of s.mu while it waits for the disk.
 func (s *Store) commitLocked(sync bool) error {
 	l := s.log
-	changes := l.pending
-	l.pending, l.spare = l.spare[:0], nil
-	s.mu.Unlock()
-	err := s.writeGroup(l, changes)
-	if err == nil && sync && l.synced < l.end {
-		if err = l.file.Sync(); err == nil {
-			l.synced = l.end
-		}
+	err := l.writeGroup(l.unwritten)
+	if err != nil {
+		return err
 	}
-	s.mu.Lock()
-	l.spare = changes[:0]
+	l.unwritten = nil
+	if len(l.pending) > 0 {
+		err = s.commitPending(l)
+	}
+	if err == nil && sync && l.synced < l.end {
+		s.mu.Unlock()
+		err = l.file.Sync()
+		s.mu.Lock()
+		if err != nil {
+			// What a failed sync left behind nobody knows, and asking again would not tell.
+			s.broken = true
+			return fmt.Errorf("satstore: sync log: %w", err)
+		}
+		l.synced = l.end
+	}
 	s.logEnd = l.end
-	if err != nil && len(l.unwritten) == 0 {
-		// What a failed sync left behind nobody knows, and asking again would not tell.
-		s.broken = true
-		return fmt.Errorf("satstore: sync log: %w", err)
+	return err
+}
+
+// commitPending writes the changes that are pending, and others come meanwhile.
+func (s *Store) commitPending(l *updateLog) error {
+	spilled := l.spilled()
+	changes := l.swap()
+	if !spilled { // else those that come meanwhile would outlive these
+		s.mu.Unlock()
+		defer s.mu.Lock()
+	}
+	err := l.writeGroup(changes)
+	if err != nil {
+		l.unwritten = changes
 	}
 	return err
 }
 
-// writeGroup writes changes behind those that could not be written before.
-func (s *Store) writeGroup(l *updateLog, changes []byte) error {
-	if len(l.unwritten) > 0 {
-		l.unwritten = append(l.unwritten, changes...)
-		changes = l.unwritten
-	}
+// writeGroup writes changes as one group, if there are any.
+func (l *updateLog) writeGroup(changes []byte) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	l.group = l.frame(l.group[:0], changes)
-	if err := l.write(l.group); err != nil {
-		l.unwritten = append(l.unwritten[:0], changes...)
-		return err
-	}
-	l.unwritten = l.unwritten[:0]
-	return nil
+	return l.write(l.group)
 }

@@ -2,6 +2,7 @@ package satstore
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 )
@@ -10,7 +11,8 @@ import (
 type cursor struct {
 	s      *Store
 	bucket *bucket
-	lock   sync.Locker // s.mu, if it is not held; then the cursor also reads ahead
+	lock   sync.Locker // s.mu, if it is not held
+	async  bool        // it reads ahead, and has to be closed unless it is Due's
 	codec  codec
 	raw    []byte // for the next block
 	spare  []byte // for a copy of it
@@ -20,24 +22,34 @@ type cursor struct {
 	at     int    // of the next block in data
 	first  uint64 // of the entries in that block
 
-	ahead  extent
-	result chan fetched
+	following []extent // of those that come next, as many as are worth reading ahead
+	ahead     []*fetch // in their order
+	free      [][]byte // memory for others
 }
 
-type fetched struct {
-	data []byte
-	err  error
+// A fetch is an extent on its way from the disk.
+type fetch struct {
+	extent extent
+	data   []byte
+	err    error
+	done   chan struct{} // closed when there is one or the other
 }
+
+// readAhead is how many extents are read at once, and aheadBytes when they are enough.
+const (
+	readAhead  = 4
+	aheadBytes = 2 * extentSize
+)
 
 // next returns the block that holds an entry, or the one after if that entry is gone together with
 // others. The block is valid until the next call; its count is 0 at the end of the part.
 func (c *cursor) next(p *part, entry uint64) (block, error) {
-	e, following, found := c.locate(p, entry)
+	e, found := c.locate(p, entry)
 	if found.count > 0 || e.size == 0 {
 		return found, nil
 	}
 	if e != c.extent {
-		if err := c.fetch(e, following); err != nil {
+		if err := c.fetch(e); err != nil {
 			return block{}, err
 		}
 	} else if entry < c.first {
@@ -69,38 +81,46 @@ func (p *part) magic(b *bucket) uint32 {
 	return recordsMagic
 }
 
-// locate returns the extent that holds an entry, and the one after it, or else the block in memory.
-func (c *cursor) locate(p *part, entry uint64) (e, following extent, found block) {
+// locate returns the extent that holds an entry, or else the block in memory. It notes which
+// extents follow.
+func (c *cursor) locate(p *part, entry uint64) (e extent, found block) {
 	if c.lock != nil {
 		c.lock.Lock()
 		defer c.lock.Unlock()
 	}
 	if c.bucket.dead {
-		return e, following, found
+		return e, found
 	}
 	if entry < p.disk {
-		i := p.find(entry)
-		if i < len(p.extents) {
-			e = p.extents[i]
-			if i+1 < len(p.extents) {
-				following = p.extents[i+1]
-			}
-			return e, following, found
+		if i := p.find(entry); i < len(p.extents) {
+			c.follow(p.extents[i+1:])
+			return p.extents[i], found
 		}
 	}
-	n := max(entry, p.disk) - p.disk
-	b := &p.buffer
+	b, first := p.inMemory(max(entry, p.disk))
+	n := max(entry, p.disk) - first
 	if n >= uint64(b.count) {
-		return e, following, found
+		return e, found
 	}
 	i := sort.Search(len(b.cuts), func(i int) bool { return uint64(b.cuts[i].first) > n }) - 1
 	raw, count := b.block(c.s.pool, i, c.raw[:0])
 	c.raw = raw
 	found = block{
 		magic: p.magic(c.bucket), bucket: c.bucket.id,
-		first: p.disk + uint64(b.cuts[i].first), count: uint32(count), raw: raw,
+		first: first + uint64(b.cuts[i].first), count: uint32(count), raw: raw,
 	}
-	return e, following, found
+	return e, found
+}
+
+// follow notes which extents follow. After the last of a slot, those of the next one do: else each
+// slot would begin with waiting for the disk.
+func (c *cursor) follow(rest []extent) {
+	c.following = append(c.following[:0], rest[:min(readAhead-1, len(rest))]...)
+	if next := c.s.calendar.next(); c.lock != nil && next != nil {
+		rest = next.records.extents
+		n := min(readAhead-1-len(c.following), len(rest))
+		c.following = append(c.following, rest[:n]...)
+	}
 }
 
 // find returns the first extent that ends after an entry.
@@ -110,44 +130,83 @@ func (p *part) find(entry uint64) int {
 	})
 }
 
-// fetch makes data those of an extent, and begins to read the following one.
-func (c *cursor) fetch(e, following extent) error {
-	got, spare := fetched{}, c.data
+// fetch makes data those of an extent, and begins to read those that follow.
+func (c *cursor) fetch(e extent) error {
+	if c.data != nil {
+		c.free = append(c.free, c.data)
+	}
 	c.extent, c.data = extent{}, nil
-	if c.result != nil {
-		got = <-c.result
-		c.result = nil
+	for len(c.ahead) > 0 && c.ahead[0].extent != e {
+		c.drop() // it has gone meanwhile
 	}
-	if got.data == nil || c.ahead != e {
-		got.data, got.err = c.s.readExtent(spare, e)
-		spare = nil
+	if len(c.ahead) == 0 {
+		c.begin(e)
 	}
-	if got.err != nil {
-		return got.err
+	c.readOn()
+	f := c.ahead[0]
+	c.ahead = c.ahead[1:]
+	if <-f.done; f.err != nil {
+		return f.err
 	}
-	c.data, c.extent, c.at, c.first = got.data, e, 0, e.first
-	if c.lock != nil && following.size > 0 {
-		c.ahead, c.result = following, make(chan fetched, 1)
-		go func(result chan<- fetched) {
-			data, err := c.s.readExtent(spare, following)
-			result <- fetched{data, err}
-		}(c.result)
-	}
+	c.data, c.extent, c.at, c.first = f.data, e, 0, e.first
 	return nil
+}
+
+// readOn begins to read what follows.
+func (c *cursor) readOn() {
+	size := 0
+	for _, f := range c.ahead {
+		size += int(f.extent.size)
+	}
+	for _, e := range c.following {
+		if !c.async || size >= aheadBytes {
+			return
+		}
+		if !slices.ContainsFunc(c.ahead, func(f *fetch) bool { return f.extent == e }) {
+			c.begin(e)
+			size += int(e.size)
+		}
+	}
+}
+
+// begin begins to read an extent.
+func (c *cursor) begin(e extent) {
+	f := &fetch{extent: e, done: make(chan struct{})}
+	if n := len(c.free); n > 0 {
+		f.data, c.free = c.free[n-1], c.free[:n-1]
+	}
+	c.ahead = append(c.ahead, f)
+	read := func() {
+		f.data, f.err = c.s.readExtent(f.data, e)
+		close(f.done)
+	}
+	if !c.async {
+		read()
+	} else {
+		go read()
+	}
+}
+
+// drop waits for the first of those that are being read, and forgets it.
+func (c *cursor) drop() {
+	f := c.ahead[0]
+	c.ahead = c.ahead[1:]
+	if <-f.done; f.data != nil {
+		c.free = append(c.free, f.data)
+	}
 }
 
 // close waits for what is being read ahead.
 func (c *cursor) close() {
-	if c.result != nil {
-		<-c.result
-		c.result = nil
+	for len(c.ahead) > 0 {
+		c.drop()
 	}
 }
 
 // readExtent reads all of an extent, into b if that is large enough.
 func (s *Store) readExtent(b []byte, e extent) ([]byte, error) {
 	if cap(b) < int(e.size) {
-		b = make([]byte, e.size)
+		b = make([]byte, (int(e.size)+blockSize-1)&^(blockSize-1)) // the next may be larger
 	}
 	b = b[:e.size]
 	if err := readFull(s.data, dataName, b, e.offset()); err != nil {

@@ -24,13 +24,16 @@ func (d *decoder) varint() int64 {
 }
 
 // length takes a number of at most limit.
-func (d *decoder) length(limit int) int {
+func (d *decoder) length(limit int) int { return int(d.number(uint64(limit))) }
+
+// number returns a number up to the limit, which need not fit into an int.
+func (d *decoder) number(limit uint64) uint64 {
 	v := d.uvarint()
-	if v > uint64(limit) {
+	if v > limit {
 		d.bad, d.b = true, nil
 		return 0
 	}
-	return int(v)
+	return v
 }
 
 func (d *decoder) bytes(n int) []byte {

@@ -15,15 +15,16 @@
 //
 // # Shape
 //
-// One file holds all buckets. Far ones are coarse and are split when they come near. An index from
-// ids to numbers and one from numbers to buckets let [Store.Add] tell what is known, and
-// [Store.Update] leave messages that are merged when a record is next due.
+// One file holds all buckets. Far ones are coarse and are split when they come near. Two indexes
+// let [Store.Add] tell what is known, and [Store.Update] leave messages for when a record is due.
 //
 // # Durability
 //
-// What was done before a [Store.Sync] that returned nil survives a crash of the process and of the
-// machine; without calling it, so does what is older than Options.Commit. A crash leaves a prefix
-// of the changes, with each record there once. What is damaged is found and is a [CorruptError].
+// A change whose method returned nil survives a crash of the process, kill -9 included. What was
+// done before a [Store.Sync] that returned nil, or is older than Options.Commit, survives a crash
+// of the machine, too; where files cannot be mapped (Plan 9, JavaScript), both crashes are alike. A
+// crash leaves a prefix of the changes, with each record there once. Damage is found, and is a
+// [CorruptError]. A full disk makes the store read-only, with all of that intact: [ErrReadOnly].
 //
 // # Concurrency
 //
@@ -32,7 +33,7 @@
 //
 // # Limits
 //
-// Memory is Options.Buffer, 3.3 bytes for each record ever added (2 for the bucket index, the rest
+// Memory is Options.Buffer, 4 MiB for the log, 3.3 bytes for each record ever added (2 for the bucket index, the rest
 // for filters of ids), and 100 for each one added since a checkpoint. Opening after a crash replays
 // a log of about the size of the buffers, and reads as much or 32 bytes for each record.
 package satstore

@@ -14,7 +14,7 @@ import (
 //
 // Each record has to be given back: [Record.Reschedule] or [Record.Delete], in any order, by any
 // goroutine, also slots later. After a crash, records that were not are due again. Only one Due can
-// run at a time; it reads ahead in a goroutine that ends with it.
+// run at a time; it reads ahead in goroutines, some MiB and at its end those of the next slot.
 func (s *Store) Due(ctx context.Context) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		if !s.dueMu.TryLock() {
@@ -22,10 +22,11 @@ func (s *Store) Due(ctx context.Context) iter.Seq2[*Record, error] {
 			return
 		}
 		defer s.dueMu.Unlock()
-		r := reader{s: s, c: cursor{s: s, lock: &s.mu}}
-		defer r.c.close()
+		if s.reader == nil {
+			s.reader = &reader{s: s, c: cursor{s: s, lock: &s.mu, async: true}}
+		}
 		for {
-			c, err := r.next(ctx)
+			c, err := s.reader.next(ctx)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -87,7 +88,8 @@ func (c *chunk) handed(n int) {
 	c.let(1)
 }
 
-// A reader goes through the buckets that are due.
+// A reader goes through the buckets that are due. Between one Due and the next it keeps what it has
+// read ahead.
 type reader struct {
 	s *Store
 	c cursor
@@ -104,7 +106,6 @@ func (r *reader) next(ctx context.Context) (*chunk, error) {
 			return nil, err
 		}
 		if b != r.c.bucket {
-			r.c.close()
 			r.c.bucket, r.c.extent = b, extent{}
 		}
 		if r.c.raw == nil {
@@ -150,7 +151,7 @@ func (r *reader) bucket() (*bucket, error) {
 		case err != nil:
 			return nil, err
 		case unsettled: // what failed in Advance may work by now
-			err = s.makeRoom(false)
+			err = s.makeRoom(false, 0)
 		case ready:
 			return b, nil
 		default:
@@ -178,32 +179,13 @@ func (s *Store) fill(b *bucket, found block, work []byte) (*chunk, error) {
 	}
 	c := &chunk{store: s, bucket: b, raw: found.raw, end: found.first + uint64(found.count)}
 	c.work = append(work[:0], found.raw...)
-	c.records = make([]Record, 0, found.count)
-	d := decoder{b: c.raw}
-	for record := found.first; record < c.end && !b.dead; record++ { // drop may give b up
-		e := b.takeEntry(&d, s.o.indexed())
-		if d.bad {
-			return nil, s.badEntry(b, &b.records, record)
-		}
-		if record < b.next || b.isDone(record) || b.passes > 1 && b.passOf(e.seq) != b.pass {
-			continue
-		}
-		// This also brings the place into the cache, where Reschedule will need it.
-		if s.o.indexed() && s.places.get(e.seq) != b.number {
-			return nil, s.badEntry(b, &b.records, record)
-		}
-		if b.table[e.seq] != nil && !s.collect(c, b.table[e.seq]) {
-			s.note(&change{kind: changeDrop, bucket: b.id, record: record}, nil)
-			s.drop(b, record, e.seq)
-			continue
-		}
-		r := Record{Slot: e.slot, chunk: c, record: record, seq: e.seq, id: e.id, data: e.data}
-		end := len(c.raw) - len(d.b)
-		r.Data = c.work[end-len(e.data) : end : end]
-		end -= len(e.data) + uvarintSize(len(e.data))
-		r.ID = c.work[end-len(e.id) : end : end]
-		c.records = append(c.records, r)
+	if err := c.read(found); err != nil {
+		return nil, err
 	}
+	if s.o.indexed() && !s.claim(c) {
+		return nil, s.badEntry(b, &b.records, found.first)
+	}
+	s.keep(nil)
 	if len(c.records) == 0 {
 		b.next = c.end
 		return nil, nil
@@ -213,9 +195,66 @@ func (s *Store) fill(b *bucket, found block, work []byte) (*chunk, error) {
 	return c, nil
 }
 
-// collect puts the messages for the next record into the chunk. It returns false if the last word
+// read makes records of those entries that are to be handed out.
+func (c *chunk) read(found block) error {
+	s, b := c.store, c.bucket
+	c.records = make([]Record, 0, found.count)
+	d := decoder{b: c.raw}
+	for record := found.first; record < c.end; record++ {
+		e := b.takeEntry(&d, s.o.indexed())
+		if d.bad {
+			return s.badEntry(b, &b.records, record)
+		}
+		if record < b.next || b.isDone(record) || b.passes > 1 && b.passOf(e.seq) != b.pass {
+			continue
+		}
+		c.records = append(c.records, Record{Slot: e.slot, chunk: c, record: record, seq: e.seq,
+			idSize: uint32(len(e.id)), dataSize: uint32(len(e.data))})
+		r := &c.records[len(c.records)-1]
+		end := len(c.raw) - len(d.b)
+		r.Data = c.work[end-len(e.data) : end : end]
+		end -= len(e.data) + uvarintSize(len(e.data))
+		r.at = uint32(end - len(e.id))
+		r.ID = c.work[r.at:end:end]
+	}
+	return nil
+}
+
+// claim checks that the bucket index has the records of a chunk where they are, and drops those
+// that were deleted. The index is much larger than a cache, and records come in any order: a loop
+// that does nothing else has many of them on their way from memory at once, and Reschedule will
+// find them there.
+func (s *Store) claim(c *chunk) bool {
+	b, strays := c.bucket, 0
+	for i := range c.records {
+		if s.places.get(c.records[i].seq) != b.number {
+			strays++
+		}
+	}
+	if strays > 0 {
+		return false
+	}
+	if len(b.table) == 0 {
+		return true
+	}
+	kept := c.records[:0]
+	for _, r := range c.records {
+		if m := b.table[r.seq]; m != nil && !s.collect(c, len(kept), m) {
+			s.note(&change{kind: changeDrop, bucket: b.id, record: r.record}, nil)
+			if s.drop(b, r.record, r.seq); b.dead {
+				break // there was nothing left in it
+			}
+			continue
+		}
+		kept = append(kept, r)
+	}
+	c.records = kept
+	return true
+}
+
+// collect puts the messages for the i-th record into the chunk. It returns false if the last word
 // is that the record goes.
-func (s *Store) collect(c *chunk, m *mail) bool {
+func (s *Store) collect(c *chunk, i int, m *mail) bool {
 	m.taken = len(m.messages)
 	for _, message := range m.messages {
 		if message.kind == messageDelete {
@@ -225,7 +264,7 @@ func (s *Store) collect(c *chunk, m *mail) bool {
 	if c.mail == nil {
 		c.mail = map[int][]message{}
 	}
-	c.mail[len(c.records)] = slices.Clone(m.messages)
+	c.mail[i] = slices.Clone(m.messages)
 	s.stats.Merged += int64(len(m.messages))
 	return true
 }
@@ -240,7 +279,7 @@ func (s *Store) loadMail(b *bucket) error {
 		return nil
 	}
 	if !b.loaded {
-		size := int64(b.messages.buffer.bytes)
+		size := int64(b.messages.frozen.bytes + b.messages.buffer.bytes)
 		for _, e := range b.messages.extents {
 			size += int64(e.size)
 		}

@@ -6,7 +6,9 @@ import (
 	"io"
 )
 
-// What callers may want to tell apart.
+// What callers may want to tell apart. ErrReadOnly comes with what was the matter, such as ENOSPC,
+// until a Sync succeeds. What was done before is safe; the change that met it first may turn out to
+// have been made, if it was too large to wait for others.
 var (
 	ErrClosed   = errors.New("satstore: store is closed")
 	ErrLocked   = errors.New("satstore: another process has opened the store")

@@ -1,85 +1,116 @@
 package satstore
 
-import (
-	"cmp"
-	"fmt"
-	"sync"
-)
+// Buffers are written behind the back of those who go on filling others. The memory is a quarter for
+// slots so near that their records are best kept until they are due, as every other visit may be to
+// one of them, and three eighths each for what is being written and for what comes meanwhile. Only a
+// checkpoint makes everybody wait, and comes much more rarely.
 
-// extentSize bounds the bytes of an extent, which is what is read at once.
-const extentSize = 1 << 20
+// behind reports whether buffers are written in the background.
+func (s *Store) behind() bool {
+	return s.live && s.o.Flush == FlushAll && s.o.Mode != Naive
+}
+
+// wantsRelief reports whether it is time to call relieve.
+func (s *Store) wantsRelief() bool {
+	return s.pool.full() || s.flushing == nil && s.pool.used >= s.pool.limit*5/8 && s.behind()
+}
 
 // relieve empties buffers as Options.Flush says. It requires all locks but dueMu.
 func (s *Store) relieve() error {
-	if !s.live {
+	switch {
+	case !s.live:
 		s.relieveReplay()
 		return nil
-	}
-	all := s.o.Flush == FlushAll && s.o.Mode != Naive
-	switch {
-	case all, s.logIsLong():
+	case s.logIsLong():
 		return s.checkpoint()
+	case s.behind():
+		if err := s.finishFlush(); err != nil {
+			return err
+		}
+		s.startFlush(s.far())
+		return nil
 	case s.o.Mode == Naive:
 		return s.flushOne()
 	}
 	for _, pages := range []int{16, 4, 1} {
 		used := s.pool.used
-		if err := s.flushMoreThan(pages); err != nil || s.pool.used < used {
+		err := s.flushSome(func(b *bucket) bool { return b.pages() > pages })
+		if err != nil || s.pool.used < used {
 			return err
 		}
 	}
 	return s.flushOne()
 }
 
+// far wants all buckets but the nearest, as far as those have a quarter of the memory.
+func (s *Store) far() (wanted func(*bucket) bool) {
+	room := s.pool.limit / 4
+	return func(b *bucket) bool {
+		if room -= b.pages(); room < 0 {
+			room = 0 // however little the others have
+			return true
+		}
+		return room == 0
+	}
+}
+
 // relieveReplay empties all buffers without a checkpoint, which cannot be in the midst of a log. If
 // that fails, as on a full disk, the buffers grow: a log is not much longer than they are.
 func (s *Store) relieveReplay() {
-	if s.flushMoreThan(0) != nil {
+	if s.flushAll() != nil {
 		s.pool.limit *= 2
 	}
 }
 
-// logIsLong tells when a replay would take longer than the buffers are worth.
+// unloggedFlushes is how many times the buffers are written before a store without a log writes a
+// checkpoint.
+const unloggedFlushes = 4
+
+// logIsLong tells when a replay would take longer than the buffers are worth, or what a crash would
+// cost a store without a log has become too much.
 func (s *Store) logIsLong() bool {
-	return s.live && s.log != nil &&
-		s.logEnd+int64(len(s.log.pending)) > max(s.o.Buffer, 1<<20)
+	switch {
+	case !s.live:
+		return false
+	case s.o.NoLog:
+		return s.flushed > unloggedFlushes*s.o.Buffer
+	}
+	return s.log != nil && s.logEnd+int64(len(s.log.pending)) > max(s.o.Buffer, 1<<20)
+}
+
+// buckets yields all buckets, in the order of their slots.
+func (s *Store) buckets(yield func(*bucket) bool) {
+	for _, b := range s.due {
+		if !yield(b) {
+			return
+		}
+	}
+	if s.split == nil || yield(s.split.bucket) {
+		s.calendar.all(yield)
+	}
 }
 
 // eachBucket visits all buckets, in the order of their slots.
 func (s *Store) eachBucket(visit func(*bucket)) {
-	for _, b := range s.due {
+	for b := range s.buckets {
 		visit(b)
 	}
-	if s.split != nil {
-		visit(s.split.bucket)
-	}
-	s.calendar.all(visit)
 }
 
 // pages returns how many pages a bucket has in memory.
 func (b *bucket) pages() int { return len(b.records.buffer.pages) + len(b.messages.buffer.pages) }
 
-// flushMoreThan writes each buffer of more than so many pages, in the order of the slots.
-func (s *Store) flushMoreThan(pages int) error {
-	f := s.newFlush()
-	s.eachBucket(func(b *bucket) {
-		if b.pages() > pages {
-			f.part(b, &b.records)
-			f.part(b, &b.messages)
-		}
-	})
-	return f.finish()
-}
+// flushAll writes all buffers.
+func (s *Store) flushAll() error { return s.flushSome(func(*bucket) bool { return true }) }
 
 // flushOne writes one buffer, whichever comes first.
-func (s *Store) flushOne() (err error) {
-	done := false
-	s.eachBucket(func(b *bucket) {
-		if b.pages() > 0 && !done {
-			done, err = true, s.flushBucket(b)
+func (s *Store) flushOne() error {
+	for b := range s.buckets {
+		if b.pages() > 0 {
+			return s.flushBucket(b)
 		}
-	})
-	return err
+	}
+	return s.finishFlush()
 }
 
 // fitPage flushes the buffer of a naive store's bucket before it would need a second page.
@@ -91,108 +122,24 @@ func (s *Store) fitPage(b *bucket, p *part, size int) error {
 	return s.flushBucket(b)
 }
 
+// flushBucket writes the buffers of one bucket, after those that are being written.
 func (s *Store) flushBucket(b *bucket) error {
-	f := s.newFlush()
-	f.part(b, &b.records)
-	f.part(b, &b.messages)
-	return f.finish()
-}
-
-// A flush appends what is in some buffers to the data file. It prepares extents while others are
-// being written. Unless all could be written, everything stays in memory.
-type flush struct {
-	s      *Store
-	parts  []flushedPart
-	images chan []byte // for extents: as many as may be written at once, and none that is
-	errs   chan error  // the first
-	wait   sync.WaitGroup
-}
-
-type flushedPart struct {
-	part    *part
-	extents []extent
-}
-
-// defaultWriters is how many extents are written at once.
-const defaultWriters = 3
-
-func (s *Store) newFlush() *flush {
-	if s.images == nil {
-		writers := cmp.Or(s.o.writers, defaultWriters)
-		s.images = make(chan []byte, writers)
-		for range writers {
-			s.images <- nil
-		}
-	}
-	return &flush{s: s, images: s.images, errs: make(chan error, 1)}
-}
-
-// part begins to write what is in memory of a bucket's part.
-func (f *flush) part(b *bucket, p *part) {
-	s, done, first := f.s, flushedPart{part: p}, p.disk
-	for i := 0; i < len(p.buffer.cuts); {
-		image := (<-f.images)[:0]
-		e := extent{first: first, generation: s.generation + 1}
-		for i < len(p.buffer.cuts) && (e.count == 0 || len(image)+blockSize < extentSize) {
-			raw, count := p.buffer.block(s.pool, i, s.raw[:0])
-			s.raw = raw
-			image = s.codec.encode(image, block{
-				magic: p.magic(b), bucket: b.id, first: first, count: uint32(count), raw: raw,
-			})
-			first += uint64(count)
-			e.count += uint32(count)
-			i++
-		}
-		e.size = uint32(len(image))
-		n := grains(len(image))
-		e.at = s.space.take(n)
-		done.extents = append(done.extents, e)
-		f.write(e, append(image, make([]byte, int(n)*grain-len(image))...))
-	}
-	if len(done.extents) > 0 {
-		f.parts = append(f.parts, done)
-	}
-}
-
-// write writes an extent, in a goroutine that ends before finish does.
-func (f *flush) write(e extent, image []byte) {
-	f.wait.Go(func() {
-		if _, err := f.s.data.WriteAt(image, e.offset()); err != nil {
-			select {
-			case f.errs <- fmt.Errorf("satstore: write %s: %w", dataName, err):
-			default:
-			}
-		}
-		f.s.data.Start(e.offset(), int64(len(image)))
-		f.images <- image
-	})
-}
-
-// finish waits, and empties the buffers if all went well.
-func (f *flush) finish() error {
-	s := f.s
-	f.wait.Wait()
-	select {
-	case err := <-f.errs:
-		for _, done := range f.parts {
-			for _, e := range done.extents {
-				s.space.giveBack(e.span())
-			}
-		}
+	if err := s.finishFlush(); err != nil {
 		return err
-	default:
 	}
-	for _, done := range f.parts {
-		p := done.part
-		p.extents = append(p.extents, done.extents...)
-		p.disk = p.count()
-		p.buffer.clear(s.pool)
-		s.stats.Flushes += int64(len(done.extents))
-		for _, e := range done.extents {
-			s.saved.written += int64(e.size)
-		}
+	f := s.newFlush()
+	f.take(b)
+	f.start()
+	return s.finishFlush()
+}
+
+// flushSome writes the buffers that are wanted, after those that are being written.
+func (s *Store) flushSome(wanted func(*bucket) bool) error {
+	if err := s.finishFlush(); err != nil {
+		return err
 	}
-	return nil
+	s.startFlush(wanted)
+	return s.finishFlush()
 }
 
 // trim releases the extents of a bucket that is due and whose records are all elsewhere. A record

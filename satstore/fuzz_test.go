@@ -159,6 +159,34 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
+// FuzzPending: whatever the file holds, only changes whose checksum fits are taken from it, and
+// writing them again leads to the same.
+func FuzzPending(f *testing.F) {
+	fs := vfs.NewMem()
+	m, err := fs.Map(pendingName, 1<<10)
+	require.NoError(f, err)
+	h := halves(m)
+	changes := append(h[0].begin(7, 20), "some changes"...)
+	h[0].publish(changes)
+	h[1].publish(append(h[1].begin(7, 99), "more"...))
+	f.Add(fs.Data(pendingName), uint64(7), int64(20))
+	f.Add(fs.Data(pendingName), uint64(7), int64(99))
+	f.Fuzz(func(t *testing.T, in []byte, number uint64, end int64) {
+		changes := pendingAfter(in, number, end)
+		if changes == nil {
+			return
+		}
+		fs := vfs.NewMem()
+		m, err := fs.Map(pendingName, max(len(in)&^15, 512))
+		require.NoError(t, err)
+		h := halves(m)
+		h[1].publish(append(h[1].begin(number, end), changes...))
+		require.Equal(t, changes, pendingAfter(fs.Data(pendingName), number, end))
+		require.Nil(t, pendingAfter(fs.Data(pendingName), number+1, end))
+		require.Nil(t, pendingAfter(fs.Data(pendingName), number, end+1))
+	})
+}
+
 // FuzzRun: a file of ids is refused, or can be searched and walked through, in order or with an
 // error.
 func FuzzRun(f *testing.F) {

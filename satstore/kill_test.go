@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,88 +18,175 @@ import (
 )
 
 const (
-	// childEnv names the directory for the process that TestKill kills.
+	// childEnv names the directory for a process that a test starts, and roleEnv what it has to do
+	// there.
 	childEnv = "SPINNERET_SATSTORE_CHILD"
-	// killsEnv says how often it does. A few times show that the test works; hundreds, that the
-	// store does.
+	roleEnv  = "SPINNERET_SATSTORE_ROLE"
+	// killsEnv says how often TestKill kills. A few times show that the test works; hundreds, that
+	// the store does.
 	killsEnv = "SPINNERET_SATSTORE_KILLS"
 )
 
-// TestMain is the child, if there is a directory for it.
+// roles are what a process can be started for. Each runs until it fails or is killed.
+var roles = map[string]func(dir string) error{
+	"work": func(dir string) error {
+		w := &worker{random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
+		return w.run(dir)
+	},
+}
+
+// TestMain plays a role, if there is one to play.
 func TestMain(m *testing.M) {
-	dir := os.Getenv(childEnv)
-	if dir == "" {
+	role := roles[os.Getenv(roleEnv)]
+	if role == nil {
 		os.Exit(m.Run())
 	}
-	fmt.Println("error", work(dir))
-	os.Exit(1)
+	if err := role(os.Getenv(childEnv)); err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
-func childOptions() Options {
+// startRole starts this test's program again.
+func startRole(role, dir string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"="+role, childEnv+"="+dir)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// killOptions are small, so that a kill meets flushes, splits and checkpoints. A message is added
+// to the number that the data are.
+func killOptions() Options {
 	return Options{
 		Start: 1000, Buffer: 128 << 10, Page: 1 << 10, Radix: 8, Horizon: 5000,
-		Commit: time.Millisecond,
+		Commit: time.Millisecond, pending: 64 << 10,
+		Merge: func(_, data, message []byte) []byte {
+			n, _ := strconv.Atoi(string(data))
+			more, _ := strconv.Atoi(string(message))
+			return strconv.AppendInt(nil, int64(n+more), 10)
+		},
 	}
 }
 
-// work adds, visits and deletes until it is killed. The data of a record is how often it was
-// visited. It says what it does, and after each Sync that all of it is acknowledged.
-func work(dir string) error {
-	s, err := Open(dir, childOptions())
+// A worker adds, visits, changes and deletes. It says what it is going to do, which takes a system
+// call, and once it is done, which takes another.
+type worker struct {
+	random *rand.Rand
+	s      *Store
+	values map[string]int // by id
+	late   []*Record      // that are out
+}
+
+func (w *worker) run(dir string) (err error) {
+	if w.s, err = Open(dir, killOptions()); err != nil {
+		return err
+	}
+	defer w.s.Close()
+	w.values = map[string]int{}
+	for item, err := range w.s.Scan() {
+		if err != nil {
+			return err
+		}
+		w.values[item.ID], _ = strconv.Atoi(string(item.Data))
+	}
+	for err == nil {
+		err = w.slot()
+	}
+	return err
+}
+
+// do lets the value of an id be another, or none if it is negative.
+func (w *worker) do(id string, value int, change func() error) error {
+	fmt.Fprintf(os.Stdout, "will %s %d\n", id, value)
+	if err := change(); err != nil {
+		return err
+	}
+	if value < 0 {
+		delete(w.values, id)
+	} else {
+		w.values[id] = value
+	}
+	_, err := fmt.Fprintf(os.Stdout, "done %s %d\n", id, value)
+	return err
+}
+
+func (w *worker) slot() error {
+	for range min(30, 2000-len(w.values)) { // or a test of hundreds of kills would take hours
+		if err := w.add(); err != nil {
+			return err
+		}
+	}
+	for r, err := range w.s.Due(context.Background()) {
+		if err != nil {
+			return err
+		}
+		w.late = append(w.late, r)
+		for len(w.late) > 20 {
+			if err := w.visit(w.random.IntN(len(w.late))); err != nil {
+				return err
+			}
+		}
+		if w.random.IntN(10) == 0 {
+			if err := w.message(); err != nil {
+				return err
+			}
+		}
+	}
+	if w.random.IntN(4) == 0 {
+		if err := w.s.Sync(); err != nil {
+			return err
+		}
+	}
+	return w.s.Advance()
+}
+
+func (w *worker) add() error {
+	id := fmt.Sprint("https://a.test/", w.random.Uint64())
+	return w.do(id, 0, func() error {
+		_, err := w.s.Add(id, w.s.Now()+int64(w.random.IntN(200)), []byte("0"))
+		return err
+	})
+}
+
+// visit gives a record back.
+func (w *worker) visit(i int) error {
+	r := w.late[i]
+	w.late = slices.Delete(w.late, i, i+1)
+	id := string(r.ID)
+	n, err := strconv.Atoi(string(r.Data))
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	out := bufio.NewWriter(os.Stdout)
-	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	for round := 0; ; round++ {
-		for range 50 {
-			id := fmt.Sprint("https://a.test/", random.Uint32())
-			if _, err := s.Add(id, s.Now()+int64(random.IntN(200)), []byte("0")); err != nil {
-				return err
-			}
-			fmt.Fprintln(out, "set", id, 0)
-		}
-		for r, err := range s.Due(context.Background()) {
-			if err != nil {
-				return err
-			}
-			visits, err := strconv.Atoi(string(r.Data))
-			if err != nil {
-				return err
-			}
-			id := string(r.ID)
-			if random.IntN(50) == 0 {
-				fmt.Fprintln(out, "gone", id)
-				out.Flush() // for what is gone must have been said to go
-				err = r.Delete()
-			} else {
-				next := s.Now() + 1 + int64(random.IntN(1000))
-				err = r.Reschedule(next, strconv.AppendInt(nil, int64(visits+1), 10))
-				fmt.Fprintln(out, "set", id, visits+1)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if err := s.Advance(); err != nil {
-			return err
-		}
-		if random.IntN(4) == 0 {
-			out.Flush()
-			if err := s.Sync(); err != nil {
-				return err
-			}
-			fmt.Fprintln(out, "ack")
-			out.Flush()
-		}
+	if _, known := w.values[id]; !known {
+		return r.Delete() // its id was deleted when it was about to be handed out
 	}
+	if w.random.IntN(40) == 0 {
+		return w.do(id, -1, r.Delete)
+	}
+	return w.do(id, w.values[id]+1, func() error {
+		next := w.s.Now() + 1 + int64(w.random.IntN(1000))
+		return r.Reschedule(next, strconv.AppendInt(nil, int64(n+1), 10))
+	})
 }
 
-// TestKill kills a process under load again and again. Each record that it acknowledged must be
-// there once, as it was acknowledged or later.
+// message changes or deletes a record, whether it is out or not, by its id.
+func (w *worker) message() error {
+	for id, value := range w.values { // any one
+		out := slices.ContainsFunc(w.late, func(r *Record) bool { return string(r.ID) == id })
+		if !out && w.random.IntN(4) == 0 {
+			return w.do(id, -1, func() error { return w.s.Delete(id) })
+		}
+		return w.do(id, value+100, func() error { return w.s.Update(id, []byte("100")) })
+	}
+	return nil
+}
+
+// TestKill kills a process under load again and again. All that it had done is found, each record
+// once and as it was last. Of what it was about to do, it may be found or not.
 func TestKill(t *testing.T) {
-	kills := 2
+	kills := 3
 	if text := os.Getenv(killsEnv); text != "" {
 		var err error
 		kills, err = strconv.Atoi(text)
@@ -105,69 +194,84 @@ func TestKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	acknowledged := map[string]int{} // visits, or -1 if it is gone
+	values := map[string]int{}
 	for range kills {
-		later := killOnce(t, dir, 1+random.IntN(8), acknowledged)
-		s, err := Open(dir, childOptions())
+		id, value := killOnce(t, dir, 1+random.IntN(6_000), values)
+		s, err := Open(dir, killOptions())
 		require.NoError(t, err)
 		require.NoError(t, s.Check())
-		got := contents(t, s)
-		for id, visits := range acknowledged {
-			_, text, found := strings.Cut(got[id], " ")
-			if !found {
-				require.True(t, visits < 0 || later[id] < 0, "%s with %d is lost", id, visits)
-				continue
-			}
-			n, err := strconv.Atoi(text)
-			require.NoError(t, err)
-			require.True(t, n >= visits && visits >= 0, "%s: %d, and not %d", id, n, visits)
-			acknowledged[id] = n
-		}
-		clear(acknowledged)
-		for id, text := range got {
+		got := map[string]int{}
+		for id, text := range contents(t, s) {
 			_, text, _ := strings.Cut(text, " ")
-			acknowledged[id], err = strconv.Atoi(text)
+			got[id], err = strconv.Atoi(text)
 			require.NoError(t, err)
 		}
-		require.NoError(t, s.Sync())
-		require.NoError(t, s.Close())
+		if n, found := got[id]; found && n == value || !found && value < 0 {
+			setValue(values, id, value)
+		}
+		for id, value := range values {
+			if n, found := got[id]; !found || n != value {
+				t.Errorf("%s is %d (%v), and not %d", id, n, found, value)
+			}
+		}
+		require.True(t, maps.Equal(values, got), "%d and %d records", len(values), len(got))
+		if random.IntN(2) == 0 {
+			require.NoError(t, s.Close())
+		} else {
+			abandon(s) // so that the next process finds what this one has made of a crash
+		}
 	}
 }
 
-// killOnce lets the child acknowledge so many times, kills it at the next chance, and adds what it
-// acknowledged by then. What it did later it returns.
+func setValue(values map[string]int, id string, value int) {
+	if value < 0 {
+		delete(values, id)
+	} else if id != "" {
+		values[id] = value
+	}
+}
+
+// killOnce lets the worker do so many things, kills it while it does more, and notes all that it
+// said it had done. What it was about to do it returns.
 func killOnce(
-	t *testing.T, dir string, acks int, acknowledged map[string]int,
-) (later map[string]int) {
+	t *testing.T, dir string, things int, values map[string]int,
+) (id string, value int) {
 	t.Helper()
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childEnv+"="+dir)
+	child := startRole("work", dir)
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, child.Start())
-	later = map[string]int{}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		word := strings.Fields(lines.Text())
-		switch {
-		case len(word) == 1 && word[0] == "ack":
-			for id, visits := range later {
-				acknowledged[id] = visits
-			}
-			clear(later)
-			if acks--; acks == 0 {
-				require.NoError(t, child.Process.Kill())
-			}
-		case len(word) == 2 && word[0] == "gone":
-			later[word[1]] = -1
-		case len(word) == 3 && word[0] == "set":
-			visits, err := strconv.Atoi(word[2])
-			require.NoError(t, err)
-			later[word[1]] = visits
-		default:
-			require.LessOrEqual(t, acks, 0, lines.Text()) // else the kill has cut the line
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			break // of a line that was cut short nothing had been done
+		}
+		word := strings.Fields(line)
+		require.Len(t, word, 3, line)
+		n, err := strconv.Atoi(word[2])
+		require.NoError(t, err, line)
+		if id, value = word[1], n; word[0] == "done" {
+			setValue(values, id, value)
+			id = ""
+		}
+		if things--; things == 0 {
+			require.NoError(t, child.Process.Kill())
 		}
 	}
 	require.Error(t, child.Wait())
-	return later
+	return id, value
+}
+
+// abandon leaves a store as a killed process would, but for what the kernel does then.
+func abandon(s *Store) {
+	close(s.stop)
+	s.stopped.Wait()
+	s.lockAll()
+	defer s.unlockAll()
+	s.closed = true
+	if s.flushing != nil {
+		<-s.flushing.done
+	}
+	_ = s.lock.Close()
 }

@@ -27,12 +27,15 @@ type updateLog struct {
 	number    uint64
 	end       int64  // of what was written
 	synced    int64  // what a Sync has returned for
-	unwritten []byte // changes that could not be written and come before others
+	unwritten []byte // changes of the other half that could not be written and come before others
 	group     []byte // for the next group
 
-	pending []byte // changes that no group has yet
-	spare   []byte // for the next pending
-	coder   coder
+	pending   []byte // changes that no group has yet; in a half unless they were too many for it
+	kept      int    // bytes of them; the others may yet be undone
+	halves    [2]half
+	active    int // the half that takes changes
+	coder     coder
+	keptCoder coder
 }
 
 // A coder shortens changes by what the last one was about. It begins anew with each log.
@@ -57,6 +60,60 @@ func createLog(fs vfs.FS, number uint64, sync bool) (*updateLog, error) {
 		return nil, fmt.Errorf("satstore: write log: %w", err)
 	}
 	return l, nil
+}
+
+// attach lets changes go through a file that is mapped, or through memory if there is none.
+func (l *updateLog) attach(m *vfs.Map) {
+	l.halves = halves(m)
+	l.pending = l.halves[0].begin(l.number, l.end)
+	if m != nil {
+		l.halves[1].begin(l.number, -1) // what is there is of another log
+	}
+}
+
+// note appends a change, which counts once it is kept.
+func (l *updateLog) note(h *change, now int64, old []byte) {
+	l.pending = l.coder.append(l.pending, h, now, old)
+}
+
+// keep lets the changes that were noted outlive the process, all of them or none.
+func (l *updateLog) keep() {
+	l.kept, l.keptCoder = len(l.pending), l.coder
+	if !l.spilled() {
+		l.halves[l.active].publish(l.pending)
+	}
+}
+
+// undo forgets the changes that were noted and not kept.
+func (l *updateLog) undo() {
+	h := &l.halves[l.active]
+	if l.spilled() && l.kept == h.published {
+		l.pending = h.memory
+	}
+	l.pending, l.coder = l.pending[:l.kept], l.keptCoder
+}
+
+// spilled reports whether there are changes that would not outlive the process before they are
+// written, as they were too many. Then whoever made them has to write them.
+func (l *updateLog) spilled() bool {
+	h := &l.halves[l.active]
+	return h.file != nil && cap(l.pending) > cap(h.memory)
+}
+
+// crowded reports whether what is pending should be written before there are so many bytes more.
+func (l *updateLog) crowded(more int) bool {
+	size := cap(l.halves[l.active].memory)
+	return len(l.pending) > 0 && len(l.pending) > min(size*3/4, size-more)
+}
+
+// swap lets the other half take changes and returns those of this one, which have to be written
+// next.
+func (l *updateLog) swap() []byte {
+	changes := l.pending
+	l.active = 1 - l.active
+	l.kept = 0
+	l.pending = l.halves[l.active].begin(l.number, l.end+groupHeader+int64(len(changes)))
+	return changes
 }
 
 func logHead(number uint64) []byte {

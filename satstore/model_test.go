@@ -39,7 +39,11 @@ func small(o Options) Options {
 	if o.Buffer == 0 {
 		o.Buffer = 4 << 10
 	}
-	o.Page, o.writers = 512, 1 // so that a seed always leads to the same steps
+	o.Page = 512
+	if o.pending == 0 {
+		o.pending = 32 << 10
+	}
+	o.writers, o.inline = 1, true // so that a seed always leads to the same steps
 	o.Merge = func(_, data, m []byte) []byte { return fmt.Appendf(data, "+%s", m) }
 	return o
 }
@@ -322,6 +326,20 @@ func (p *player) check() {
 	}
 }
 
+// kill opens what a kill of the process would leave behind. All that was done must be there, synced
+// or not.
+func (p *player) kill() {
+	p.t.Helper()
+	if p.o.NoLog {
+		return
+	}
+	s := mustOpen(p.t, p.fs.Clone(), p.o)
+	require.Equal(p.t, p.m.now, s.Now())
+	require.Equal(p.t, p.m.contents(), contents(p.t, s))
+	require.NoError(p.t, s.Check())
+	require.NoError(p.t, s.Close())
+}
+
 // reopen closes and opens the store. Records that were out are due again.
 func (p *player) reopen() {
 	require.NoError(p.t, p.s.Close())
@@ -331,7 +349,9 @@ func (p *player) reopen() {
 }
 
 func TestModel(t *testing.T) {
-	for name, o := range optionSets {
+	sets := maps.Clone(optionSets)
+	sets["tight"] = Options{pending: 1 << 10} // so that changes have to be written at once
+	for name, o := range sets {
 		for seed := range *rounds {
 			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
 				p := newPlayer(t, o, seed)
@@ -339,6 +359,9 @@ func TestModel(t *testing.T) {
 					require.NoError(t, p.play(), "step %d", i)
 					if i%10 == 0 {
 						p.check()
+					}
+					if i%30 == 0 {
+						p.kill()
 					}
 					if i%97 == 0 {
 						p.reopen()

@@ -30,8 +30,9 @@ const (
 // A Flush says which buffers are written when memory is full.
 type Flush int
 
-// FlushAll writes every buffer in one sequential pass, which is a checkpoint as well. FlushLarge
-// writes those of more than 16 pages, else of more than 4, else of more than 1, as the paper does.
+// FlushAll writes all buffers but those of the nearest slots in one sequential pass, while others are
+// filled. FlushLarge writes those of more than 16 pages, else of more than 4, else of more than 1, as
+// the paper does, and lets everybody wait.
 const (
 	FlushAll Flush = iota
 	FlushLarge
@@ -71,12 +72,12 @@ type Options struct {
 	Page   int   // bytes by which a buffer grows; 0 means DefaultPage
 	Flush  Flush // 0 means FlushAll
 
-	// Commit is how long a change may wait for others before it is written to the log and synced.
-	// 0 means DefaultCommit, negative means that only Sync and Close do so.
+	// Commit is how long a change may wait for others before the log is synced: what a power
+	// failure may cost. 0 means DefaultCommit, negative means that only Sync and Close do so.
 	Commit time.Duration
 
-	// NoLog writes no log. A crash then takes the store back to the last flush of all buffers,
-	// Sync or Close. false means that a log is written.
+	// NoLog writes no log. Any crash then takes the store back to the last checkpoint: Sync, Close,
+	// or when four times Buffer had been written. false means that a log is written.
 	NoLog bool
 
 	// NoSync leaves it to the operating system when to write. A power failure may then cost the
@@ -85,7 +86,10 @@ type Options struct {
 
 	Compression Compression // of records and messages; 0 means None
 
-	writers int // of extents, at once; 0 means defaultWriters
+	// These are for tests.
+	writers int  // of extents, at once; 0 means defaultWriters
+	pending int  // bytes of the file of that name; 0 means pendingSize
+	inline  bool // buffers are written while the caller waits; false means in the background
 }
 
 func (o Options) withDefaults() Options {
@@ -117,6 +121,9 @@ func (o Options) withDefaults() Options {
 	o.Buffer = max(o.Buffer, 8*int64(o.Page)) // or nothing would be worth writing
 	if o.Commit == 0 {
 		o.Commit = DefaultCommit
+	}
+	if o.pending == 0 {
+		o.pending = pendingSize
 	}
 	if o.Start == 0 {
 		o.Start = slotOf(time.Now(), o.Unit)

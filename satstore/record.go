@@ -21,10 +21,21 @@ type Record struct {
 	chunk    *chunk
 	record   uint64
 	seq      uint64
-	id, data []byte // as they are in the bucket
-	detached bool   // and in memory of its own, without what the bucket has
+	at       uint32 // of the id, in the chunk
+	idSize   uint32
+	dataSize uint32
+	detached bool // in a chunk of its own, with the id only
 	returned bool
 }
+
+// id returns the id as it is in the bucket.
+func (r *Record) id() []byte { return r.chunk.raw[r.at:][:r.idSize] }
+
+// dataAt returns where the data begin in the chunk, behind the id and their length.
+func (r *Record) dataAt() uint32 { return r.at + r.idSize + uint32(uvarintSize(int(r.dataSize))) }
+
+// data returns the data as they are in the bucket.
+func (r *Record) data() []byte { return r.chunk.raw[r.dataAt():][:r.dataSize] }
 
 // Reschedule gives the record back, with new data, which may be r.Data, to be due in a later slot.
 // A slot that is not later than the current one means the next one.
@@ -32,28 +43,34 @@ func (r *Record) Reschedule(slot int64, data []byte) error {
 	if len(data) > MaxData {
 		return ErrSize
 	}
-	s, b := r.chunk.store, r.chunk.bucket
-	if err := s.begin(false); err != nil {
+	s := r.chunk.store
+	if err := s.begin(false, 2*len(data)); err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
+	return s.end(false, r.reschedule(slot, data))
+}
+
+// reschedule requires that s.mu is held.
+func (r *Record) reschedule(slot int64, data []byte) error {
 	if r.returned {
 		return ErrDone
 	}
+	s, b := r.chunk.store, r.chunk.bucket
 	slot = min(max(slot, s.calendar.now+1), maxSlot)
-	h := change{kind: changeDiff, bucket: b.id, record: r.record, slot: slot, data: data}
-	if r.detached {
-		h.kind = changeWhole
+	h := change{kind: changeWhole, bucket: b.id, record: r.record, slot: slot, data: data}
+	var old []byte
+	if !r.detached {
+		h.kind, old = changeDiff, r.data()
 	}
 	later := b.takeLater(r.seq)
-	s.note(&h, r.data)
-	if err := s.move(b, r.record, entry{r.seq, slot, r.id, data}); err != nil {
+	s.note(&h, old)
+	if err := s.move(b, r.record, entry{r.seq, slot, r.id(), data}); err != nil {
 		s.broken = true // the log is ahead of the buffers
 		return s.fail(err)
 	}
 	r.leave()
 	s.stats.Rescheduled++
-	s.stats.UserBytes += int64(len(r.id) + len(data))
+	s.stats.UserBytes += int64(r.idSize) + int64(len(data))
 	return s.forward(r.seq, later)
 }
 
@@ -65,19 +82,18 @@ func (r *Record) Delete() error {
 	var print fingerprint
 	known := false
 	if s.o.indexed() && !r.returned {
-		print = fingerprintOf(r.id)
+		print = fingerprintOf(r.id())
 		seq, found, err := s.ids.seq(print)
 		if err != nil {
 			return err
 		}
 		known = found && seq == r.seq // it may have been deleted, and added again
 	}
-	if err := s.begin(true); err != nil {
+	if err := s.begin(true, 0); err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
 	if r.returned {
-		return ErrDone
+		return s.end(true, ErrDone)
 	}
 	if known {
 		s.forget(print, r.seq)
@@ -85,7 +101,7 @@ func (r *Record) Delete() error {
 	s.note(&change{kind: changeDrop, bucket: b.id, record: r.record}, nil)
 	s.drop(b, r.record, r.seq)
 	r.leave()
-	return nil
+	return s.end(true, nil)
 }
 
 // leave says that the caller has the record no longer.
@@ -107,10 +123,11 @@ func (r *Record) Detach() {
 	if r.returned || r.detached {
 		return
 	}
-	r.detached = true
-	r.id, r.ID = slices.Clone(r.id), slices.Clone(r.ID)
-	r.Data, r.data = slices.Clone(r.Data), nil
-	r.chunk.let(1)
+	old := r.chunk
+	r.chunk = &chunk{store: s, bucket: old.bucket, raw: slices.Clone(r.id())}
+	r.at, r.detached = 0, true
+	r.ID, r.Data = slices.Clone(r.ID), slices.Clone(r.Data)
+	old.let(1)
 }
 
 // takeLater removes and returns the messages that came after the record was handed out.

@@ -66,6 +66,8 @@ func (s *Store) create(names []string) error {
 			limit = grain
 		case strings.HasPrefix(name, "log-"):
 			limit = logHeader
+		case name == pendingName: // where nothing counts that belongs to no log
+			continue
 		case !isOurs(name) || name == checkpointTemp:
 			continue
 		}
@@ -167,13 +169,14 @@ func isOurs(name string) bool {
 			return true
 		}
 	}
-	return name == dataName || name == checkpointName || name == checkpointTemp
+	return name == dataName || name == checkpointName || name == checkpointTemp ||
+		name == pendingName
 }
 
 // removeLeftovers removes what no checkpoint names. What cannot be removed does no harm.
 func (s *Store) removeLeftovers(names []string, m *manifest) {
 	counts := map[string]bool{
-		dataName: true, checkpointName: true,
+		dataName: true, checkpointName: true, pendingName: m.log > 0,
 		logName(m.log): m.log > 0, placesName(m.places.number): m.places.number > 0,
 	}
 	for _, n := range m.runs {

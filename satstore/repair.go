@@ -56,6 +56,7 @@ type salvage struct {
 	old, fresh *Store
 	ids        map[uint64]string // of a bucket's records that messages wait for
 	doomed     map[uint64]bool   // of them, those that are to go
+	codec      codec
 	done       Repaired
 	err        error // of the fresh store, which ends everything
 }
@@ -192,11 +193,15 @@ func (v *salvage) entries(b *bucket, p *part, visit func(uint64, *decoder)) {
 		}
 		v.blocks(b, p, e, data, visit)
 	}
-	for i := range p.buffer.cuts {
-		raw, count := p.buffer.block(v.old.pool, i, nil)
-		d := decoder{b: raw}
-		for j := range count {
-			visit(p.disk+uint64(p.buffer.cuts[i].first+j), &d)
+	for at := p.disk; at < p.count(); {
+		found, err := (&cursor{s: v.old, bucket: b}).next(p, at)
+		if err != nil {
+			v.report(err)
+			return
+		}
+		d := decoder{b: found.raw}
+		for ; at < found.first+uint64(found.count); at++ {
+			visit(at, &d)
 		}
 	}
 }
@@ -206,7 +211,7 @@ func (v *salvage) blocks(b *bucket, p *part, e extent, data []byte, visit func(u
 	next := e.first
 	magic := binary.LittleEndian.AppendUint32(nil, p.magic(b))
 	for at := 0; at < len(data); {
-		found, size, reason := v.old.codec.decode(nil, data[at:])
+		found, size, reason := v.codec.decode(nil, data[at:])
 		whole := reason == "" && found.bucket == b.id && found.magic == p.magic(b)
 		if whole && found.first >= next {
 			v.lose(p, b, found.first-next)

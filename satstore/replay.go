@@ -2,7 +2,9 @@ package satstore
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sort"
 )
@@ -35,30 +37,60 @@ func (s *Store) replay(number uint64) error {
 	if err != nil {
 		return err
 	}
-	var c coder
+	pending, err := s.readFile(pendingName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	r := replayer{s: s, log: log, blocks: map[uint64][]*oldBlock{}}
 	for {
 		changes, err := log.next()
-		if changes == nil || err != nil {
-			s.stats.Cut = int64(len(log.b) - log.at)
+		if err != nil {
 			return err
 		}
-		d := decoder{b: changes}
-		for len(d.b) > 0 {
-			h := c.take(&d, s.calendar.now)
-			if d.bad {
-				return r.bad("a change that cannot be decoded")
-			}
-			if s.pool.full() {
-				if err := s.relieve(); err != nil {
-					return err
-				}
-			}
-			if err := r.repeat(&h, &d); err != nil {
+		if changes == nil {
+			return r.rest(pending)
+		}
+		if err := r.group(changes); err != nil {
+			return err
+		}
+	}
+}
+
+// group repeats changes that were committed together.
+func (r *replayer) group(changes []byte) error {
+	s, d := r.s, decoder{b: changes}
+	for len(d.b) > 0 {
+		h := r.coder.take(&d, s.calendar.now)
+		if d.bad {
+			return r.bad("a change that cannot be decoded")
+		}
+		if s.wantsRelief() {
+			if err := s.relieve(); err != nil {
 				return err
 			}
-			s.stats.Replayed++
 		}
+		if err := r.repeat(&h, &d); err != nil {
+			return err
+		}
+		s.stats.Replayed++
+	}
+	return nil
+}
+
+// rest repeats what the log does not have: the changes of one half of the file that is mapped, and
+// those of the other if it goes on from there.
+func (r *replayer) rest(pending []byte) error {
+	r.s.stats.Cut = int64(len(r.log.b) - r.log.at)
+	for end := int64(r.log.at); ; {
+		changes := pendingAfter(pending, r.log.number, end)
+		if changes == nil {
+			return nil
+		}
+		r.s.stats.Cut = 0 // it was being written, and is here
+		if err := r.group(changes); err != nil {
+			return err
+		}
+		end += groupHeader + int64(len(changes))
 	}
 }
 
@@ -67,6 +99,7 @@ func (s *Store) replay(number uint64) error {
 type replayer struct {
 	s      *Store
 	log    *logReader
+	coder  coder
 	c      cursor
 	blocks map[uint64][]*oldBlock // by bucket, in order
 	kept   int

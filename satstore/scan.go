@@ -107,13 +107,10 @@ func (s *Store) freeze(want func(*bucket) bool) (*view, error) {
 
 // clone copies a part, with what is in memory.
 func (p *part) clone() part {
-	c := part{extents: append([]extent(nil), p.extents...), disk: p.disk, buffer: p.buffer}
-	c.buffer.cuts = append([]cut(nil), p.buffer.cuts...)
-	c.buffer.pages = nil
-	for _, page := range p.buffer.pages {
-		c.buffer.pages = append(c.buffer.pages, append([]byte(nil), page...))
+	return part{
+		extents: slices.Clone(p.extents), disk: p.disk,
+		frozen: p.frozen.clone(), buffer: p.buffer.clone(),
 	}
-	return c
 }
 
 func (v *view) thaw() {

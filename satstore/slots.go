@@ -25,7 +25,7 @@ func (s *Store) kill(b *bucket) {
 			s.space.release(e.span())
 		}
 		p.buffer.clear(s.pool)
-		*p = part{}
+		*p = part{} // a flush that has some of it finds the bucket dead
 	}
 	s.numbers[b.number] = nil
 	s.spare = append(s.spare, b.number)
@@ -172,7 +172,8 @@ func (s *Store) settle() error {
 // where each one has to go. So it needs no memory, and a replay leads to the same places.
 func (s *Store) doSplit() error {
 	p := s.split
-	c := cursor{s: s, bucket: p.bucket}
+	c := cursor{s: s, bucket: p.bucket, async: true}
+	defer c.close()
 	for p.moved < p.bucket.records.count() {
 		found, err := c.next(&p.bucket.records, p.moved)
 		if err != nil {
@@ -206,7 +207,7 @@ func (s *Store) splitBlock(p *split, found block) error {
 		if found.first+i < p.moved {
 			continue
 		}
-		if s.pool.full() {
+		if s.wantsRelief() {
 			if err := s.relieve(); err != nil {
 				return err
 			}
@@ -234,7 +235,7 @@ func (s *Store) forwardBlock(p *split, found block) error {
 		if found.first+i < p.forwarded {
 			continue
 		}
-		if s.pool.full() {
+		if s.wantsRelief() {
 			if err := s.relieve(); err != nil {
 				return err
 			}

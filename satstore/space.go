@@ -3,6 +3,7 @@ package satstore
 import (
 	"cmp"
 	"slices"
+	"sync"
 )
 
 // grain is the unit of room in the data file.
@@ -19,16 +20,23 @@ func (s span) compare(with span) int { return cmp.Compare(s.at, with.at) }
 
 // A space knows which parts of the data file are free. What is released may be what a crash would
 // go back to, so it becomes free only with the next checkpoint, and not while somebody reads it.
+//
+// Its methods may be called while a flush takes room. What is released and pinned is guarded by
+// Store.mu.
 type space struct {
-	free     []span // in order, none next to another
-	end      uint32 // of the file
-	next     int    // where to look first, so that one flush is written in one direction
 	released []span
 	pins     int
+
+	mu   sync.Mutex
+	free []span // in order, none next to another
+	end  uint32 // of the file
+	next int    // where to look first, so that one flush is written in one direction
 }
 
 // take returns where n grains are free.
 func (s *space) take(n uint32) uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i := range s.free {
 		i = (s.next + i) % len(s.free)
 		if f := &s.free[i]; f.n >= n {
@@ -47,6 +55,13 @@ func (s *space) take(n uint32) uint32 {
 	return at
 }
 
+// size returns how many grains the file has.
+func (s *space) size() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end
+}
+
 // release gives a span back with the next checkpoint.
 func (s *space) release(f span) { s.released = append(s.released, f) }
 
@@ -55,6 +70,8 @@ func (s *space) settle() {
 	if s.pins > 0 || len(s.released) == 0 {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	all := append(s.free, s.released...)
 	slices.SortFunc(all, span.compare)
 	s.free = join(all)
@@ -98,6 +115,8 @@ func newSpace(used []span) (s *space, overlap int64) {
 
 // giveBack frees a span that nothing ever referred to.
 func (s *space) giveBack(f span) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(s.free, f, span.compare)
 	s.free = join(slices.Insert(s.free, i, f))
 	s.next = 0

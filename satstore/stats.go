@@ -66,7 +66,7 @@ func (s *Store) Stats() Stats {
 		t.Due += int64(b.left())
 	}
 	t.BytesRead, t.BytesWritten = s.fs.read.Load(), s.fs.written.Load()
-	t.DiskSize = int64(s.space.end) * grain
+	t.DiskSize = int64(s.space.size()) * grain
 	if s.log != nil {
 		t.LogSize = s.logEnd + int64(len(s.log.pending))
 	}

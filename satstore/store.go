@@ -26,8 +26,9 @@ type Store struct {
 
 	ids        ids
 	log        *updateLog
-	oldLog     uint64 // number of a log that was replayed and is not replaced yet
-	logEnd     int64  // log.end
+	pending    *vfs.Map // for the log; nil if there is no log, or no such thing
+	oldLog     uint64   // number of a log that was replayed and is not replaced yet
+	logEnd     int64    // log.end
 	calendar   *calendar
 	due        []*bucket // of slots up to now, the oldest first
 	split      *split    // under way, or nil
@@ -40,10 +41,10 @@ type Store struct {
 	out        int64
 	space      *space
 	pool       *pagePool
-	codec      codec
 	scratch    []byte      // for one entry
-	raw        []byte      // for one block
 	images     chan []byte // for extents that are being written
+	flushing   *flush      // buffers that are being written, or could not be; nil if none are
+	flushed    int64       // bytes, since the last checkpoint
 	generation uint32
 	saved      savedPlaces
 	live       bool // not replaying
@@ -51,6 +52,7 @@ type Store struct {
 	broken     bool // for good: it is not known what is on disk
 	closed     bool
 	chunks     sync.Pool
+	reader     *reader // of Due; guarded by dueMu
 	stats      Stats
 	pace       pace
 
@@ -105,7 +107,6 @@ func load(fs vfs.FS, o Options) (*Store, error) {
 func newStore(fs vfs.FS, o Options, lock io.Closer) *Store {
 	s := &Store{fs: &meter{FS: fs}, o: o, lock: lock, space: &space{end: 1}}
 	s.pool = newPagePool(o)
-	s.codec.kind = o.Compression
 	s.numbers = make([]*bucket, 1) // number 0 stands for none
 	s.ids = ids{fs: s.fs, noSync: o.NoSync}
 	s.wake, s.stop = make(chan struct{}, 1), make(chan struct{})
@@ -131,94 +132,6 @@ func (s *Store) Start(slot int64) time.Time {
 // maxSlot bounds slots, so that sums of them do not overflow.
 const maxSlot = 1 << 60
 
-// begin locks s.mu for one change, once there is room for it. The caller may hold s.idsMu.
-func (s *Store) begin(holdsIDs bool) error {
-	for {
-		s.mu.Lock()
-		if err := s.refusal(); err != nil {
-			s.mu.Unlock()
-			return err
-		}
-		if !s.crowded() {
-			return nil
-		}
-		s.mu.Unlock()
-		if err := s.makeRoom(holdsIDs); err != nil {
-			return err
-		}
-	}
-}
-
-// maxPending bounds the changes that wait to be written.
-const maxPending = 1 << 20
-
-func (s *Store) crowded() bool {
-	return s.pool.full() || s.split != nil || s.log != nil && len(s.log.pending) > maxPending
-}
-
-// refusal tells why nothing can be changed. It requires that s.mu is held.
-func (s *Store) refusal() error {
-	switch {
-	case s.closed:
-		return ErrClosed
-	case s.failed != nil:
-		return fmt.Errorf("%w: %w", ErrReadOnly, s.failed)
-	}
-	return nil
-}
-
-// makeRoom writes buffers or changes, whichever are too many.
-func (s *Store) makeRoom(holdsIDs bool) error {
-	if !holdsIDs {
-		s.idsMu.Lock()
-		defer s.idsMu.Unlock()
-	}
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.refusal(); err != nil {
-		return err
-	}
-	if s.pool.full() {
-		if err := s.relieve(); err != nil {
-			return s.fail(err)
-		}
-	}
-	if s.split != nil { // which failed in Advance
-		if err := s.settle(); err != nil {
-			return s.fail(err)
-		}
-	}
-	if s.log != nil && len(s.log.pending) > maxPending {
-		if err := s.commitLocked(false); err != nil {
-			return s.fail(err)
-		}
-	}
-	return nil
-}
-
-// fail makes the store read-only until a Sync succeeds. It requires that s.mu is held.
-func (s *Store) fail(err error) error {
-	s.failed = err
-	return s.refusal()
-}
-
-// note writes a change to the log. It requires that s.mu is held.
-func (s *Store) note(h *change, old []byte) {
-	if s.log == nil || !s.live {
-		return
-	}
-	l := s.log
-	if len(l.pending) == 0 {
-		select {
-		case s.wake <- struct{}{}:
-		default:
-		}
-	}
-	l.pending = l.coder.append(l.pending, h, s.calendar.now, old)
-}
-
 // An Item is a record to be added.
 type Item struct {
 	ID   string
@@ -235,12 +148,8 @@ func (s *Store) Add(id string, slot int64, data []byte) (added bool, err error) 
 // Advance begins the next slot. Records of passed slots stay due, before those of later ones. If
 // there is an error, [Store.Now] tells whether the slot has begun.
 func (s *Store) Advance() error {
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lockAll()
+	defer s.unlockAll()
 	if err := s.refusal(); err != nil {
 		return err
 	}
@@ -250,7 +159,8 @@ func (s *Store) Advance() error {
 	s.pace.advance(s)
 	s.note(&change{kind: changeAdvance}, nil)
 	s.advance()
-	if s.pool.full() || s.logIsLong() {
+	s.keep(nil)
+	if s.wantsRelief() || s.logIsLong() {
 		if err := s.relieve(); err != nil {
 			return s.fail(err)
 		}
@@ -274,12 +184,8 @@ func (s *Store) Close() error {
 	close(s.stop)
 	s.stopped.Wait()
 
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lockAll()
+	defer s.unlockAll()
 	var err error
 	if !s.broken {
 		s.saved.due = true
@@ -293,6 +199,12 @@ func (s *Store) Close() error {
 func (s *Store) closeFiles() (err error) {
 	if s.log != nil {
 		err = errors.Join(err, s.log.file.Close())
+	}
+	if s.flushing != nil {
+		<-s.flushing.done
+	}
+	if s.pending != nil {
+		err = errors.Join(err, s.pending.Close())
 	}
 	if s.data != nil {
 		err = errors.Join(err, s.data.Close())

@@ -31,13 +31,18 @@ type line struct {
 
 // CDXJ writes a line for each version: its key, its time and JSON, sorted by bytes. Keys are those
 // of the Wayback machines, which are coarser than the archive's own: all in lower case, without
-// "www." and with the query in alphabetical order.
+// "www." and with the query in alphabetical order. Imported files are named by their paths.
 func CDXJ(w io.Writer, a *archive.Archive) error {
+	return writeCDXJ(w, a, func(file string) string { return file })
+}
+
+// writeCDXJ gives files other names.
+func writeCDXJ(w io.Writer, a *archive.Archive, rename func(file string) string) error {
 	sorter := extsort.New(sortMemory)
 	defer sorter.Close()
 	for v, err := range a.All() {
 		if err == nil {
-			err = sorter.Add(appendLine(nil, &v))
+			err = sorter.Add(appendLine(nil, &v, rename(v.Location.File)))
 		}
 		if err != nil {
 			return fmt.Errorf("export: index: %w", err)
@@ -60,10 +65,14 @@ func CDXJ(w io.Writer, a *archive.Archive) error {
 	return nil
 }
 
-func appendLine(dst []byte, v *archive.Version) []byte {
+// appendLine appends the line of a version without the line break. What is not known is left out,
+// as other indexers do; a revisit is told by its type, since its status is that of the page.
+// Characters are not escaped for HTML, which would only make lines longer and differ from those of
+// others.
+func appendLine(dst []byte, v *archive.Version, file string) []byte {
 	_, sum, _ := strings.Cut(v.Digest.String(), ":")
 	l := line{URL: v.URL, Mime: v.Media, Digest: sum, Length: strconv.FormatInt(v.Location.Length, 10),
-		Offset: strconv.FormatInt(v.Location.Offset, 10), Filename: v.Location.File}
+		Offset: strconv.FormatInt(v.Location.Offset, 10), Filename: file}
 	if v.Status != 0 {
 		l.Status = strconv.Itoa(v.Status)
 	}
@@ -87,6 +96,8 @@ func waybackKey(raw string) string {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return raw
 	}
+	// The order of these steps matters: "www." counts in front of the host alone, and a port is
+	// none of its labels.
 	host := stripWWW(u.Host)
 	host, port, found := strings.Cut(host, ":")
 	if strings.HasPrefix(host, "[") {
@@ -98,7 +109,7 @@ func waybackKey(raw string) string {
 	if found {
 		key += ":" + port
 	}
-	key += ")" + u.EscapedPath()
+	key += ")" + strings.ToLower(u.EscapedPath()) // also what had to be escaped first
 	if u.RawQuery == "" {
 		return key
 	}

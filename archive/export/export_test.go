@@ -3,6 +3,7 @@ package export_test
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -184,6 +185,54 @@ func TestWACZ(t *testing.T) {
 			require.True(t, bytes.Equal(data, parts["archive/"+base]), base)
 		}
 	}
+}
+
+// Imported files go into the package under names of their own, by which the index finds them.
+func TestWACZWithImports(t *testing.T) {
+	a, _ := filled(t, archive.Options{})
+	var paths []string
+	for i := range 3 { // two are called alike, and the third as the second will be
+		name := []string{"x.warc.gz", "x.warc.gz", "2-x.warc.gz"}[i]
+		var file bytes.Buffer
+		enc, err := warc.NewEncoder(warc.EncoderOptions{})
+		require.NoError(t, err)
+		sum := sha1.Sum([]byte{byte(i)})
+		_, _, err = enc.Encode(&file, &warc.Head{Type: "resource", Date: began, Payload: &sum,
+			TargetURI: fmt.Sprintf("http://foreign.test/%d", i)}, []byte{byte(i)})
+		require.NoError(t, err)
+		paths = append(paths, filepath.Join(t.TempDir(), name))
+		require.NoError(t, os.WriteFile(paths[i], file.Bytes(), 0o644))
+	}
+	_, err := a.Import(paths...)
+	require.NoError(t, err)
+	for i, text := range slices.DeleteFunc(cdxj(t, a), func(line string) bool {
+		return !strings.HasPrefix(line, "test,foreign)")
+	}) {
+		require.Contains(t, text, paths[i], "an index alone names the file where it is")
+	}
+
+	var out bytes.Buffer
+	require.NoError(t, export.WACZ(&out, a, export.Options{}))
+	z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, z))
+	index, err := os.ReadFile(filepath.Join(dir, "indexes", "index.cdxj"))
+	require.NoError(t, err)
+	files := map[string]bool{}
+	for text := range strings.Lines(string(index)) {
+		var fields map[string]string
+		require.NoError(t, json.Unmarshal([]byte(strings.SplitN(text, " ", 3)[2]), &fields))
+		requireRecordAt(t, filepath.Join(dir, "archive"), fields)
+		files[fields["filename"]] = true
+	}
+	require.Len(t, files, 4)
+	require.NotContains(t, string(index), filepath.Dir(paths[0]), "no path of this machine")
+
+	require.NoError(t, os.Remove(paths[1]))
+	err = export.WACZ(io.Discard, a, export.Options{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, paths[1])
 }
 
 func hash(data []byte) string {

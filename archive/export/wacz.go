@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -63,6 +64,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if o.Created.IsZero() {
 		o.Created = time.Now()
 	}
+	// What is in the index that is exported has to be in the files that are copied.
 	if err := a.Sync(); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -71,15 +73,18 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	p := &packer{zip: zip.NewWriter(w), created: o.Created}
-	err = p.add(indexPath, zip.Deflate, func(w io.Writer) error { return CDXJ(w, a) })
+	short := shortNames(names)
+	err = p.add(indexPath, zip.Deflate, func(w io.Writer) error {
+		return writeCDXJ(w, a, func(file string) string { return short[file] })
+	})
 	if err == nil {
 		err = p.add(pagesPath, zip.Deflate, func(w io.Writer) error { return writePages(w, a) })
 	}
 	for _, name := range names {
 		if err == nil {
-			name = strings.TrimSuffix(name, ".open")
+			name = location(name)
 			// What is compressed already is stored, so that a viewer can read at any offset.
-			err = p.add("archive/"+name, zip.Store, func(w io.Writer) error {
+			err = p.add("archive/"+short[name], zip.Store, func(w io.Writer) error {
 				return copyFile(w, a, name)
 			})
 		}
@@ -93,6 +98,30 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	return nil
 }
 
+// location returns the name by which versions and OpenFile call a file that Files lists.
+func location(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return strings.TrimSuffix(name, ".open")
+}
+
+// shortNames gives each file a name for the folder of WARC files in the package. Imported files may
+// be called alike in different directories; the later ones get a number.
+func shortNames(names []string) map[string]string {
+	short, taken := map[string]string{}, map[string]bool{}
+	for _, name := range names {
+		name = location(name)
+		base := filepath.Base(name)
+		for n := 2; taken[base]; n++ {
+			base = fmt.Sprintf("%d-%s", n, filepath.Base(name))
+		}
+		short[name], taken[base] = base, true
+	}
+	return short
+}
+
+// copyFile ends where the archive says that the last whole capture does. The file may be growing.
 func copyFile(w io.Writer, a *archive.Archive, name string) error {
 	f, err := a.OpenFile(name)
 	if err != nil {
@@ -110,6 +139,8 @@ type packer struct {
 	resources []resource
 }
 
+// add writes a part, which is hashed on its way: an archive may be larger than any memory, and is
+// read once.
 func (p *packer) add(name string, method uint16, write func(io.Writer) error) error {
 	w, err := p.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: p.created})
 	if err != nil {
@@ -147,6 +178,7 @@ func (p *packer) finish(o Options) error {
 	return p.zip.Close()
 }
 
+// write is for the parts that are small enough to be held.
 func write(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)

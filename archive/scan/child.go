@@ -71,6 +71,8 @@ func (c *child) Kill() {
 // Wait waits for the process, and lets go of the pipes.
 func (c *child) Wait() error { return c.cmd.Wait() }
 
+// writeDocument leaves nothing in the buffer: the child works on what it has while the next
+// document is still being found.
 func writeDocument(w *bufio.Writer, number int64, meta, data []byte) error {
 	_, _ = fmt.Fprintf(w, "DOC %d %d %d\n", number, len(meta), len(data)) // Flush tells
 	_, _ = w.Write(meta)

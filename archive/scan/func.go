@@ -36,9 +36,16 @@ type funcReply struct {
 	err error
 }
 
+// run works until there are no more documents, the function panics, or the worker is given up. A
+// function that hangs cannot be stopped; should it come back, run ends then.
 func (w *funcWorker) run() {
 	defer close(w.ended)
 	for {
+		select {
+		case <-w.killed: // and not one of the documents, which others have been sent by now
+			return
+		default:
+		}
 		select {
 		case doc, ok := <-w.docs:
 			if !ok {

@@ -256,6 +256,8 @@ func (r *run) deliver(yield func(Result, error) bool) bool {
 	return true
 }
 
+// hand gives one result to the caller, and makes room in the window for one more document: by that,
+// who does not take results keeps documents from being read.
 func (r *run) hand(result Result, yield func(Result, error) bool) bool {
 	<-r.window
 	if !yield(result, nil) {
@@ -276,6 +278,7 @@ func (r *run) hand(result Result, yield func(Result, error) bool) bool {
 	return true
 }
 
+// count changes the statistics, and returns them as they are then.
 func (r *run) count(change func(*Stats)) Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,6 +296,7 @@ func (r *run) died(why error) {
 	}
 }
 
+// replied notes that at least one worker is of use, whatever the documents do to the others.
 func (r *run) replied() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,8 +19,8 @@ var algorithms = map[string]func() hash.Hash{
 }
 
 // ParseDigest cuts a labelled digest into the algorithm, in lower case and without hyphen, and the
-// sum. Sums are in base 32 or hexadecimal, of any case. It is false for an unknown algorithm and for
-// a sum that is none.
+// sum. Sums are in base 32 or hexadecimal, of any case. It is false for an unknown algorithm and
+// for a sum that is none.
 func ParseDigest(labelled string) (algorithm string, sum []byte, ok bool) {
 	label, value, _ := strings.Cut(labelled, ":")
 	label = strings.ToLower(label)
@@ -65,12 +65,15 @@ func (c *check) begin(labelled string) {
 	c.want = sum
 }
 
+// write adds to the block, where it is checked at all.
 func (c *check) write(p []byte) {
 	if c.hash != nil {
 		_, _ = c.hash.Write(p) // documented never to fail
 	}
 }
 
+// holds tells whether the block, now that it is whole, has its digest. One that is not checked
+// does.
 func (c *check) holds() bool {
 	return c.hash == nil || bytes.Equal(c.hash.Sum(nil), c.want)
 }

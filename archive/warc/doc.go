@@ -20,10 +20,11 @@
 // one member (they have no address of their own then); an unknown digest algorithm.
 //
 // As a [DamageError], after which the walk goes on at the next thing that can be read as the
-// beginning of a record, compressed as the last one was: broken compression and checksums, a header without end or without a
-// usable Content-Length, a block that ends too early or is followed by anything but a record, and
-// with Verify a block that does not have its digest. To find records that begin inside of the
-// damage the source has to be an [io.Seeker]; otherwise the search starts where reading has come.
+// beginning of a record, compressed as the last one was: broken compression and checksums, a header
+// without end or without a usable Content-Length, a block that ends too early or is followed by
+// anything but a record, and with Verify a block that does not have its digest. To find records
+// that begin inside of the damage the source has to be an [io.Seeker]; otherwise the search starts
+// where reading has come.
 //
 // ARC, the format before WARC, is damage from its first byte on. A failure to read the source is
 // no damage and ends the walk.

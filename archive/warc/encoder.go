@@ -50,6 +50,10 @@ type EncoderOptions struct {
 	// Dict is a dictionary in zstd's format for [Zstd]; it helps with small pages of one kind.
 	// The file has to begin with [Encoder.Preface] then. nil means none.
 	Dict []byte
+
+	// NoBlockDigest leaves out WARC-Block-Digest, for which blocks are hashed. Gzip and Zstd have a
+	// checksum of their own, which tells the same damage. false means that each record has one.
+	NoBlockDigest bool
 }
 
 // window bounds how far back zstd looks, and with it the memory of a compressor. Few pages have
@@ -62,6 +66,7 @@ var recordEnd = []byte("\r\n\r\n")
 // compressor is too large to be made for each record. It is not safe for concurrent use.
 type Encoder struct {
 	compression Compression
+	unhashed    bool
 	preface     []byte
 	gz          *gzip.Writer
 	zs          *zstd.Encoder
@@ -86,7 +91,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // NewEncoder refuses options out of range. The tables of the compressor are made when they are
 // first needed, so that a spare encoder costs next to nothing.
 func NewEncoder(o EncoderOptions) (*Encoder, error) {
-	e := &Encoder{compression: o.Compression, sha: sha1.New()}
+	e := &Encoder{compression: o.Compression, unhashed: o.NoBlockDigest, sha: sha1.New()}
 	if len(o.Dict) > 0 && o.Compression != Zstd {
 		return nil, errors.New("warc: new encoder: only zstd has dictionaries")
 	}
@@ -118,6 +123,8 @@ func gzipLevel(level int) int {
 	return level
 }
 
+// initZstd asks for one goroutine, as records are compressed by callers at the same time already,
+// and for the checksum, which is what finds damage before the digest does.
 func (e *Encoder) initZstd(o EncoderOptions) (err error) {
 	level := max(o.Level, 1)
 	if level > int(zstd.SpeedBestCompression) {
@@ -147,8 +154,10 @@ func (e *Encoder) Encode(dst io.Writer, h *Head, parts ...[]byte) (raw, packed i
 	h.length = 0
 	e.sha.Reset()
 	for _, part := range parts {
-		_, _ = e.sha.Write(part) // documented never to fail
 		h.length += int64(len(part))
+		if !e.unhashed {
+			_, _ = e.sha.Write(part) // documented never to fail
+		}
 	}
 	w := e.begin(dst, h)
 	_, err = w.Write(e.scratch)
@@ -172,7 +181,11 @@ func (e *Encoder) EncodeFrom(dst io.Writer, h *Head, block io.ReadSeeker) (
 		return 0, 0, fmt.Errorf("warc: read block: %w", err)
 	}
 	e.sha.Reset()
-	if h.length, err = io.Copy(e.sha, block); err == nil {
+	var sum io.Writer = e.sha
+	if e.unhashed {
+		sum = io.Discard
+	}
+	if h.length, err = io.Copy(sum, block); err == nil {
 		_, err = block.Seek(start, io.SeekStart)
 	}
 	if err != nil {
@@ -194,7 +207,9 @@ func (e *Encoder) begin(dst io.Writer, h *Head) io.Writer {
 	if h.ID == (ID{}) {
 		h.ID = NewID()
 	}
-	e.sha.Sum(h.block[:0])
+	if h.unhashed = e.unhashed; !h.unhashed {
+		e.sha.Sum(h.block[:0])
+	}
 	e.scratch = h.append(e.scratch[:0])
 	e.out = counter{to: dst}
 	switch e.compression {

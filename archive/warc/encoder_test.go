@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,7 @@ func codings() map[string]EncoderOptions {
 	return map[string]EncoderOptions{
 		"gzip": {}, "gzip-1": {Level: 1}, "gzip-stored": {Level: -1}, "plain": {Compression: None},
 		"zstd": {Compression: Zstd}, "zstd-2": {Compression: Zstd, Level: 2},
-		"zstd-dict": {Compression: Zstd, Dict: someDict()},
+		"zstd-dict": {Compression: Zstd, Dict: someDict()}, "unhashed": {NoBlockDigest: true},
 	}
 }
 
@@ -130,6 +131,25 @@ func TestADictionaryMakesSmallRecordsSmaller(t *testing.T) {
 	all := codings()
 	with, without := write(t, all["zstd-dict"], 60), write(t, all["zstd"], 60)
 	require.Less(t, len(with.data[with.offsets[0]:]), len(without.data))
+}
+
+// Without digests, a record is the same but for that line.
+func TestNoBlockDigest(t *testing.T) {
+	entry := sample(3)
+	var lines [2][]string
+	for i, o := range []EncoderOptions{{Compression: None}, {Compression: None, NoBlockDigest: true}} {
+		e, err := NewEncoder(o)
+		require.NoError(t, err)
+		var out bytes.Buffer
+		_, _, err = e.Encode(&out, &entry.head, entry.block)
+		require.NoError(t, err)
+		lines[i] = strings.SplitAfter(out.String(), "\n")
+	}
+	with := lines[0]
+	at := slices.IndexFunc(with, func(s string) bool {
+		return strings.HasPrefix(s, "WARC-Block-Digest: sha1:")
+	})
+	require.Equal(t, slices.Delete(slices.Clone(with), at, at+1), lines[1])
 }
 
 func TestNewEncoderRefuses(t *testing.T) {

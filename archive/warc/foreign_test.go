@@ -122,6 +122,70 @@ func TestWarcioReadsWhatIsWritten(t *testing.T) {
 	}
 }
 
+// writer writes a WARC file with a record of each kind, and prints type, URI and the SHA-1 of the
+// payload of each.
+const writer = `
+import { WARCRecord, WARCSerializer } from 'warcio';
+import fs from 'fs'; import crypto from 'crypto';
+const out = fs.openSync(process.argv[2], 'w'), gzip = process.argv[3] === 'gzip';
+const date = '2026-11-03T04:05:06Z', warcVersion = process.argv[4];
+async function add(options, text) {
+	async function* content() { yield new TextEncoder().encode(text); }
+	const record = await WARCRecord.create({date, warcVersion, ...options}, content());
+	fs.writeSync(out, await WARCSerializer.serialize(record, {gzip}));
+	const sum = crypto.createHash('sha1').update(text).digest('hex');
+	console.log(options.type, options.url || '', sum);
+}
+const url = 'http://a.test/', statusline = 'HTTP/1.1 200 OK';
+const info = await WARCRecord.createWARCInfo({filename: 'x', warcVersion}, {software: 'test'});
+fs.writeSync(out, await WARCSerializer.serialize(info, {gzip}));
+await add({type: 'response', url, statusline, httpHeaders: {'Content-Type': 'text/html'}}, 'one');
+await add({type: 'request', url, statusline: 'GET / HTTP/1.1', httpHeaders: {Host: 'a.test'}}, '');
+await add({type: 'response', url: url + 'long', statusline, httpHeaders: {}}, 'x'.repeat(200000));
+await add({type: 'resource', url: url + 'r', warcHeaders: {'Content-Type': 'text/plain'}}, 'two');
+await add({type: 'metadata', url, warcHeaders: {'Content-Type': 'application/json'}}, '{}');
+`
+
+// An independent writer is understood, and its digests hold.
+func TestWhatWarcioWrites(t *testing.T) {
+	dir := warcio(t)
+	script := filepath.Join(dir, fmt.Sprintf("write-%d.mjs", os.Getpid()))
+	require.NoError(t, os.WriteFile(script, []byte(writer), 0o644))
+	t.Cleanup(func() { _ = os.Remove(script) })
+	for _, compression := range []string{"gzip", "plain"} {
+		for _, version := range []string{"WARC/1.0", "WARC/1.1"} {
+			file := filepath.Join(t.TempDir(), "x.warc")
+			out, err := exec.CommandContext(t.Context(), "node", script, file, compression,
+				version).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			want := strings.Split(strings.TrimSpace(string(out)), "\n")
+			f, err := os.Open(file)
+			require.NoError(t, err)
+			var got []string
+			for rec, err := range NewReader(f, ReaderOptions{Verify: true}).Records() {
+				require.NoError(t, err)
+				require.Equal(t, version, rec.Version)
+				if rec.Type() == "warcinfo" {
+					continue
+				}
+				require.NotEmpty(t, rec.Get("WARC-Block-Digest"), "so that something was verified")
+				var body io.Reader = rec
+				if strings.HasPrefix(rec.Get("Content-Type"), "application/http") {
+					h, err := rec.HTTP()
+					require.NoError(t, err)
+					body = h.Body
+				}
+				text, err := io.ReadAll(body)
+				require.NoError(t, err)
+				got = append(got, fmt.Sprintf("%s %s %x", rec.Type(),
+					rec.Fields().URI("WARC-Target-URI"), sha1.Sum(text)))
+			}
+			require.NoError(t, f.Close())
+			require.Equal(t, want, got, compression+" "+version)
+		}
+	}
+}
+
 // The programs that everybody has find the members whole, and the right text in them.
 func TestGzipAndZstdReadWhatIsWritten(t *testing.T) {
 	plain := write(t, EncoderOptions{Compression: None}, 12).data

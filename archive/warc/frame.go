@@ -31,6 +31,8 @@ func (f *frame) begin(src *source) error {
 	if err != nil {
 		return errors.Join(errFrame, io.ErrUnexpectedEOF)
 	}
+	// The descriptor tells how many bytes of the header follow: of the dictionary's number, of the
+	// content size, and of the window.
 	descriptor := buf[4]
 	n := 5 + [4]int{0, 1, 2, 4}[descriptor&3] + [4]int{0, 2, 4, 8}[descriptor>>6]
 	if descriptor&0x20 == 0 {
@@ -73,6 +75,10 @@ func (f *frame) step() error {
 	return io.EOF
 }
 
+// block reads the header of a block, RFC 8878 section 3.1.1.2: a bit for the last one, two for the
+// kind, and 21 for the size. For a block of one repeated byte that is its size when it is
+// decompressed, and what it takes in the file is that byte. The header itself is left to be passed
+// on.
 func (f *frame) block() error {
 	buf, err := f.src.Peek(3)
 	if err != nil {
@@ -86,6 +92,7 @@ func (f *frame) block() error {
 	case 3:
 		return errFrame
 	}
+	// Behind the last block there is a checksum, or nothing.
 	if header&1 != 0 {
 		f.stage = frameSum
 	}

@@ -55,6 +55,7 @@ type Head struct {
 	ContentType  string           // Content-Type
 	Extra        []Field          // further fields, after the others
 	block        [sha1.Size]byte  // WARC-Block-Digest
+	unhashed     bool             // the block: it has no digest
 	length       int64            // Content-Length
 }
 
@@ -89,7 +90,9 @@ func (h *Head) append(dst []byte) []byte {
 	dst = appendID(dst, "WARC-Refers-To", h.RefersTo)
 	dst = appendField(dst, "WARC-Refers-To-Target-URI", h.RefersToURI)
 	dst = appendDate(dst, "WARC-Refers-To-Date", h.RefersToDate)
-	dst = appendDigest(dst, "WARC-Block-Digest", &h.block)
+	if !h.unhashed {
+		dst = appendDigest(dst, "WARC-Block-Digest", &h.block)
+	}
 	if h.Payload != nil {
 		dst = appendDigest(dst, "WARC-Payload-Digest", h.Payload)
 	}

@@ -20,19 +20,35 @@ type HTTP struct {
 
 	// Body is what follows, without chunks, with its content coding. It reads from the record.
 	Body io.Reader
+
+	// Size is the length of Body, or -1 where it came in chunks: only reading tells then.
+	Size int64
 }
 
 // Status returns the status code of a response, or 0 if there is none.
 func (h *HTTP) Status() int {
 	line, _, _ := bytes.Cut(h.Head, []byte("\n"))
-	version, rest, _ := strings.Cut(string(line), " ")
-	code, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
-	status, err := strconv.ParseUint(strings.TrimRight(code, "\r"), 10, 16)
-	if err != nil || status > 999 || !strings.HasPrefix(version, "HTTP/") {
+	version, rest, _ := bytes.Cut(line, []byte(" "))
+	code, _, _ := bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
+	code = bytes.TrimRight(code, "\r")
+	if !bytes.HasPrefix(version, []byte("HTTP/")) || len(code) == 0 || len(code) > maxCode {
 		return 0
 	}
-	return int(status)
+	status := 0
+	for _, c := range code {
+		if c < '0' || c > '9' {
+			return 0
+		}
+		status = status*10 + int(c-'0')
+	}
+	if status > 999 {
+		return 0
+	}
+	return status
 }
+
+// maxCode is how long a status code may be with zeros before it.
+const maxCode = 8
 
 // Get returns the value of the first field of that name, whatever the case of its letters, or "".
 func (h *HTTP) Get(name string) string {
@@ -52,7 +68,7 @@ func (h *HTTP) Get(name string) string {
 // came in chunks, but that does not begin with the size of one, is taken to be without: some
 // writers remove the chunks and leave the head.
 func (rec *Record) HTTP() (*HTTP, error) {
-	body := bufio.NewReader(rec)
+	body, size := bufio.NewReader(rec), rec.left
 	head, err := readHead(body)
 	if err == errHead {
 		err = rec.r.damage(err)
@@ -60,9 +76,9 @@ func (rec *Record) HTTP() (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &HTTP{Head: head, Body: body}
+	h := &HTTP{Head: head, Body: body, Size: size - int64(len(head))}
 	if h.mayBeChunked() && beginsChunk(body) {
-		h.Body = &chunks{r: body}
+		h.Body, h.Size = &chunks{r: body}, -1
 	}
 	return h, nil
 }
@@ -114,10 +130,15 @@ func beginsChunk(r *bufio.Reader) bool {
 	return ok
 }
 
+// chunkSize reads the line before a chunk: a number in hexadecimal, and extensions that mean
+// nothing to a reader (RFC 9112, section 7.1.1). Spaces are none of it, but servers write them.
 func chunkSize(line []byte) (int64, bool) {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	size, err := strconv.ParseUint(string(bytes.Trim(digits, " \t\r\n")), 16, 62)
-	return int64(size), err == nil
+	if err != nil {
+		return 0, false // and not the largest number, which it has for one that is too large
+	}
+	return int64(size), true
 }
 
 // chunks reads a body without its chunks. Where they do not go on as they should, the body ends:
@@ -146,6 +167,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// next goes to the next chunk, or to the end. A trailer is left where it is: it belongs to no body.
 func (c *chunks) next() error {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {

@@ -59,7 +59,6 @@ type Reader struct {
 	lost   bool     // a place to go on from has to be searched for, behind start
 	kind   [][]byte // of magics: what it is searched by
 	header []byte
-	copied []byte // where blocks are passed over
 	rec    Record
 }
 
@@ -96,6 +95,8 @@ func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
 	r.nameOf(f)
 }
 
+// nameOf finds out what errors call the source. An *os.File knows its own name, and the caller need
+// not repeat it.
 func (r *Reader) nameOf(src any) {
 	r.name = r.opts.Name
 	if named, ok := src.(interface{ Name() string }); ok && r.name == "" {
@@ -171,6 +172,8 @@ func (r *Reader) search() error {
 	return err
 }
 
+// damage says where err was met. The ends of files have many names in the libraries below, none of
+// which tells a user that something was cut off.
 func (r *Reader) damage(err error) error {
 	reason := err.Error()
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -202,6 +205,8 @@ func (r *Reader) begin() error {
 	if err != nil {
 		return err
 	}
+	// The record is used again, and with it the slice of its fields: a walk over many records that
+	// looks at few of them should not fill memory.
 	r.rec = Record{Version: version, Offset: r.start, Size: n, fields: fields, left: n, r: r,
 		first: first}
 	r.check.hash = nil
@@ -262,6 +267,8 @@ func (r *Reader) decompress() (*bufio.Reader, error) {
 	return nil, errors.New("neither a record nor gzip nor zstd")
 }
 
+// openGzip begins one member and stops behind it. Left to itself the decompressor would take the
+// next member for more of this one, and nobody could tell at what offset a record begins.
 func (r *Reader) openGzip() (err error) {
 	if r.gz == nil {
 		r.gz, err = gzip.NewReader(r.src.Reader)
@@ -276,6 +283,9 @@ func (r *Reader) openGzip() (err error) {
 	return nil
 }
 
+// openZstd begins one frame. The decoder is made when the first one is met, and with the dictionary
+// that has been found by then; it runs in this goroutine, since a reader must leave nothing
+// running.
 func (r *Reader) openZstd() error {
 	if err := r.frame.begin(r.src); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Record is a header and a block, which is what Read reads. It is only valid until its [Reader] goes
-// on. It is not safe for concurrent use.
+// Record is a header and a block, which is what Read reads. It is only valid until its [Reader]
+// goes on. It is not safe for concurrent use.
 type Record struct {
 	// Version is the first line of the header, such as "WARC/1.1".
 	Version string
@@ -72,28 +72,45 @@ func (rec *Record) verify() error {
 	return io.EOF
 }
 
-// WriteTo writes what is left of the block without copying it first.
+// WriteTo writes what is left of the block, from where it was decompressed to: most blocks are
+// passed over or hashed by it, and copying them would be felt.
 func (rec *Record) WriteTo(w io.Writer) (total int64, err error) {
-	if rec.r.copied == nil {
-		rec.r.copied = make([]byte, bodyBuffer)
-	}
-	buf := rec.r.copied
-	for {
-		n, err := rec.Read(buf)
-		if n > 0 {
-			written, werr := w.Write(buf[:n])
-			total += int64(written)
-			if werr != nil {
-				return total, werr
-			}
+	for rec.told == nil && rec.left > 0 {
+		part, err := rec.peek()
+		if err != nil {
+			return total, rec.fail(err)
 		}
-		if err == io.EOF {
-			return total, nil
+		n, err := w.Write(part)
+		rec.r.check.write(part[:n])
+		_, _ = rec.r.body.Discard(n) // it is there
+		rec.left -= int64(n)
+		total += int64(n)
+		if err == nil && n < len(part) {
+			err = io.ErrShortWrite
 		}
 		if err != nil {
 			return total, err
 		}
 	}
+	if rec.told != nil {
+		return total, rec.told
+	}
+	if err := rec.verify(); err != io.EOF {
+		return total, err
+	}
+	return total, nil
+}
+
+// peek returns some bytes of the block, of which there are some left.
+func (rec *Record) peek() ([]byte, error) {
+	body := rec.r.body
+	if _, err := body.Peek(1); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return body.Peek(int(min(int64(body.Buffered()), rec.left)))
 }
 
 // Close passes over what is left of the record, after which Length is known. It tells damage that

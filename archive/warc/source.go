@@ -39,11 +39,13 @@ func newSource(r io.Reader) *source {
 	return &source{bufio.NewReaderSize(under, sourceBuffer), under}
 }
 
+// reset keeps the buffer: one is needed for each record that is read by its address.
 func (s *source) reset(r io.Reader) {
 	*s.under = tally{r: r}
 	s.Reader.Reset(s.under)
 }
 
+// pos is where the next byte comes from, which is behind what the file was asked for.
 func (s *source) pos() int64 { return s.under.n - int64(s.Buffered()) }
 
 // seek goes to a position if the source can, and tells whether it did.
@@ -93,6 +95,9 @@ func (s *source) find(magics [][]byte) error {
 	}
 }
 
+// firstMagic returns where the first of the magics is, or -1. Once one was found, the others are
+// only looked for before it: otherwise a file in which one of them is rare would be searched to the
+// end of the buffer for each that is common.
 func firstMagic(buf []byte, magics [][]byte) int {
 	first := -1
 	for _, magic := range magics {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,8 +45,8 @@ func TestCommandSaysWhenItCannotWrite(t *testing.T) {
 // disk that fills up in the middle of a write.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv("CRAWL_ON_FULL_DISK"); dir != "" {
-		limitFileSize(t, 100_000)
-		os.Exit(command(t.Context(), []string{"-delay", "1ms", "-out", dir}, os.Stdout, os.Stderr))
+		crawlOnFullDisk(t, dir)
+		return
 	}
 	t.Parallel()
 	dir := t.TempDir()
@@ -61,6 +62,20 @@ func TestFullDisk(t *testing.T) {
 
 	records := readArchive(t, dir)
 	require.Greater(t, len(records), 10, "what was fetched before is there")
+}
+
+// crawlOnFullDisk is what the child does. The limit comes when the store has its files.
+func crawlOnFullDisk(t *testing.T, dir string) {
+	web := serve(t, vweb.Options{Seed: 1, Hosts: 20, Pages: 20})
+	cfg := testConfig(t, web)
+	cfg.out, cfg.delay = dir, time.Millisecond
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	limitFileSize(t, 100_000)
+	if err := c.conclude(os.Stdout, c.run(t.Context())); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 }
 
 func TestProgressAndSizes(t *testing.T) {

@@ -77,6 +77,14 @@ func (t *truth) judge(crawled []uint32) *score {
 	return s
 }
 
+// all is what constants are chosen by: the mean of A, plus B, less C.
+func (s *score) all() (sum float64) {
+	for _, area := range s.top {
+		sum += area / float64(nTops)
+	}
+	return sum + s.sum - s.error
+}
+
 // orderError is criterion C: how far pages are from where they should have come, which matters more
 // for early ones, as a share of what the reverse order would have.
 func (t *truth) orderError(crawled []uint32) float64 {

@@ -14,7 +14,11 @@ import (
 // what hosts do; it is not the web.
 func generate(n int, seed uint64) *web {
 	random := rand.New(rand.NewPCG(seed, 7))
-	w := &web{name: fmt.Sprintf("generated-%d", n), hosts: make([]uint32, n), ties: make([]uint32, n)}
+	name := fmt.Sprintf("generated-%d", n)
+	if seed != 1 {
+		name += fmt.Sprintf("-%d", seed)
+	}
+	w := &web{name: name, hosts: make([]uint32, n), ties: make([]uint32, n)}
 	var from, to, popular []uint32
 	link := func(a, b uint32) { from, to = append(from, a), append(to, b) }
 	hostNumber := uint32(0)

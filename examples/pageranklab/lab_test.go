@@ -26,6 +26,8 @@ func TestCriteriaWorkedByHand(t *testing.T) {
 	worst := four.judge([]uint32{3, 2, 1, 0})
 	require.InDelta(t, .25, worst.top[0], 1e-12)
 	require.InDelta(t, 1, worst.error, 1e-12)
+	require.InDelta(t, .25+worst.sum-1, worst.all(), 1e-12)
+	require.InDelta(t, 1+best.sum, best.all(), 1e-12)
 
 	swapped := four.judge([]uint32{0, 2, 1, 3})
 	require.Greater(t, swapped.error, 0.0)
@@ -86,6 +88,10 @@ func TestTheGeneratorMakesHosts(t *testing.T) {
 	require.Greater(t, len(hosts), 50)
 	require.InDelta(t, .85, float64(same)/float64(w.graph.Size()), .1)
 	require.Equal(t, w.graph.Links(17), generate(5000, 1).graph.Links(17), "the same each time")
+	require.Equal(t, "generated-5000", w.name)
+	other := generate(5000, 2)
+	require.Equal(t, "generated-5000-2", other.name)
+	require.NotEqual(t, w.graph.Size(), other.graph.Size())
 }
 
 func TestTheLabReportsAll(t *testing.T) {

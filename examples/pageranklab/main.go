@@ -40,6 +40,7 @@ type settings struct {
 	seeds    string
 	crawls   int
 	generate int
+	variant  uint64
 	rounds   int
 	workers  int
 	graphs   []string
@@ -53,6 +54,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags.StringVar(&s.seeds, "seeds", "", "start one crawl from these ids or URLs, with commas between")
 	flags.IntVar(&s.crawls, "crawls", 4, "crawl from so many seeds, chosen by how much they reach")
 	flags.IntVar(&s.generate, "generate", 0, "also make a graph of so many pages")
+	flags.Uint64Var(&s.variant, "variant", 1, "which generated graph: each number makes another")
 	flags.IntVar(&s.rounds, "rounds", 5, "measure speed so often; 0 means not at all")
 	flags.IntVar(&s.workers, "workers", runtime.GOMAXPROCS(0), "crawl with so many strategies at once")
 	if err := flags.Parse(args); err != nil {
@@ -78,7 +80,7 @@ func run(args []string, out, errs io.Writer) error {
 		return err
 	}
 	if s.generate > 0 {
-		if err := s.experiment(generate(s.generate, 1), out, errs); err != nil {
+		if err := s.experiment(generate(s.generate, s.variant), out, errs); err != nil {
 			return err
 		}
 	}

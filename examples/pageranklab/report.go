@@ -32,11 +32,11 @@ func (r *result) print(w io.Writer) error {
 		r.web.name, r.web.graph.Len(), r.web.graph.Size(), len(r.starts), first.Len(), first.Size())
 	out.Printf("areas under the curves of A and B, and the order error C (less is better)\n")
 	out.Table(func(row func(string, ...any)) {
-		row("strategy\tA 0.1 %%\tA 1 %%\tA 10 %%\tB\tC\tupdates/page\tbytes/page")
+		row("strategy\tA 0.1 %%\tA 1 %%\tA 10 %%\tB\tC\tA+B-C\tupdates/page\tbytes/page")
 		for _, name := range r.names {
 			s := r.scores[name]
-			row("%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s\t%s", name, s.top[0], s.top[1], s.top[2], s.sum,
-				s.error, known("%.1f", r.updates[name]), known("%.1f", r.bytes[name]))
+			row("%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s\t%s", name, s.top[0], s.top[1], s.top[2],
+				s.sum, s.error, s.all(), known("%.1f", r.updates[name]), known("%.1f", r.bytes[name]))
 		}
 	})
 	r.printSpeed(out)

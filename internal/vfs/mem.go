@@ -33,6 +33,7 @@ type memFile struct {
 	data    []byte
 	durable []byte // as of the last Sync
 	writes  []memWrite
+	mapped  bool // data may change at any time
 }
 
 type memWrite struct {
@@ -139,6 +140,9 @@ func (m *Mem) Crash(random *rand.Rand) *Mem {
 	for _, name := range slices.Sorted(maps.Keys(names)) { // one seed, one outcome
 		f := names[name]
 		data := slices.Clone(f.durable)
+		if f.mapped {
+			data = f.sectors(random)
+		}
 		for _, w := range f.writes {
 			switch random.IntN(3) {
 			case 0: // lost
@@ -153,6 +157,23 @@ func (m *Mem) Crash(random *rand.Rand) *Mem {
 	}
 	found.durable = maps.Clone(found.names)
 	return found
+}
+
+// sector is what a disk writes as a whole.
+const sector = 512
+
+// sectors returns what a power failure may leave of a file that is mapped: of each sector what was
+// there first, or what is there now.
+func (f *memFile) sectors(random *rand.Rand) []byte {
+	data := make([]byte, len(f.data))
+	copy(data, f.durable)
+	for at := 0; at < len(data); at += sector {
+		if random.IntN(2) == 0 {
+			end := min(at+sector, len(data))
+			copy(data[at:end], f.data[at:end])
+		}
+	}
+	return data
 }
 
 func apply(data []byte, w memWrite) []byte {
@@ -201,6 +222,24 @@ func (m *Mem) Open(name string) (File, error) {
 		return f, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Map opens or makes a file that is memory as well. The size must not change while it is.
+func (m *Mem) Map(name string, size int) (*Map, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.names[name]
+	if f == nil || len(f.data) < leastMap {
+		if m.space >= 0 && int64(size) > m.space-m.used() {
+			return nil, syscall.ENOSPC
+		}
+		f = &memFile{mem: m, data: make([]byte, size)}
+		if err := m.change(func(names map[string]*memFile) { names[name] = f }); err != nil {
+			return nil, err
+		}
+	}
+	f.mapped = true
+	return &Map{f.data, func() error { return nil }}, nil
 }
 
 // Rename takes the place of a file that is there.

@@ -155,3 +155,31 @@ func TestFlipAndClone(t *testing.T) {
 	require.Equal(t, "abc", string(c.Crash(random(1)).Data("a")), "a clone is durable")
 	require.Nil(t, m.Data("none"))
 }
+
+// TestMapMeetsNoFullDisk: its room is taken when it is made, or it is not made.
+func TestMapMeetsNoFullDisk(t *testing.T) {
+	m := NewMem()
+	m.SetSpace(1000)
+	_, err := m.Map("a", 1024)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Nil(t, m.Data("a"))
+	_, err = m.Map("a", 1000)
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, m.Used())
+}
+
+// TestCrashOfAMap keeps or loses sectors, each as a whole, whatever their order.
+func TestCrashOfAMap(t *testing.T) {
+	m := NewMem()
+	mapped, err := m.Map("a", 2*sector)
+	require.NoError(t, err)
+	require.NoError(t, m.Sync())
+	mapped.Bytes[0], mapped.Bytes[1], mapped.Bytes[sector] = 1, 2, 3
+	seen := map[[3]byte]bool{}
+	for seed := range uint64(50) {
+		data := m.Crash(random(seed)).Data("a")
+		require.Len(t, data, 2*sector)
+		seen[[3]byte{data[0], data[1], data[sector]}] = true
+	}
+	require.Equal(t, map[[3]byte]bool{{}: true, {1, 2}: true, {0, 0, 3}: true, {1, 2, 3}: true}, seen)
+}

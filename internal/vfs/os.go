@@ -68,3 +68,17 @@ func (f osFile) Size() (int64, error) {
 	}
 	return info.Size(), nil
 }
+
+// takeRoom makes a file as long as it should be, unless it was made before, and returns its size.
+// It writes, as a file that is only said to be long may meet a full disk whenever it is used.
+func takeRoom(f *os.File, size int) (int, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("vfs: size: %w", err)
+	}
+	if info.Size() >= leastMap {
+		return int(info.Size()), nil
+	}
+	_, err = f.WriteAt(make([]byte, size), 0)
+	return size, err
+}

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"testing"
@@ -67,6 +68,40 @@ func TestOSAndMemAgree(t *testing.T) {
 			lock, err = d.Lock("lock")
 			require.NoError(t, err)
 			require.NoError(t, lock.Close())
+		})
+	}
+}
+
+// TestMapIsTheFile: what is written to the memory is in the file, and the other way round, and
+// stays there; the size counts when the file is made.
+func TestMapIsTheFile(t *testing.T) {
+	for name, d := range map[string]FS{"OS": OS(t.TempDir()), "Mem": NewMem()} {
+		t.Run(name, func(t *testing.T) {
+			m, err := d.Map("a", 4096)
+			if errors.Is(err, errors.ErrUnsupported) {
+				t.Skip(err)
+			}
+			require.NoError(t, err)
+			require.Equal(t, make([]byte, 4096), m.Bytes)
+			copy(m.Bytes[100:], "hello")
+			m.Store(8, 0x0102030405060708)
+			f, err := d.Open("a")
+			require.NoError(t, err)
+			b := make([]byte, 4096)
+			_, err = f.ReadAt(b, 0)
+			require.NoError(t, err)
+			require.Equal(t, "hello", string(b[100:105]))
+			require.Equal(t, []byte{8, 7, 6, 5, 4, 3, 2, 1}, b[8:16])
+			_, err = f.WriteAt([]byte("J"), 100)
+			require.NoError(t, err)
+			require.Equal(t, "Jello", string(m.Bytes[100:105]))
+			require.NoError(t, f.Close())
+			require.NoError(t, m.Close())
+			m, err = d.Map("a", 8192)
+			require.NoError(t, err)
+			require.Len(t, m.Bytes, 4096)
+			require.Equal(t, "Jello", string(m.Bytes[100:105]))
+			require.NoError(t, m.Close())
 		})
 	}
 }

@@ -11,8 +11,11 @@
 package vfs
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
+	"sync/atomic"
+	"unsafe"
 )
 
 // ErrLocked says that another process, or another part of this one, holds the lock.
@@ -28,6 +31,10 @@ type FS interface {
 	Remove(name string) error
 	// List returns the names of all files, in order.
 	List() ([]string, error)
+	// Map opens a file that is memory as well. If there is none, it makes one of that size, with all
+	// of its room taken, so that no write to the memory can find the disk full. An error that is
+	// errors.ErrUnsupported says that the system has no such thing.
+	Map(name string, size int) (*Map, error)
 	// Sync makes creations, renamings and removals last.
 	Sync() error
 	// Lock returns ErrLocked if the file of that name is locked. The end of the process unlocks it.
@@ -48,3 +55,29 @@ type File interface {
 	// Random hints that each read is as long as what is wanted, so that more should not be read.
 	Random()
 }
+
+// A Map is a file that is memory as well. What is written to it is in the file at once as far as
+// other processes are concerned, those after a crash of this one included; when it gets to the
+// disk, and in which order, is up to the system. It is not safe for concurrent use.
+type Map struct {
+	Bytes []byte // of the whole file
+	close func() error
+}
+
+// Store writes an integer of 8 bytes, little endian, at a multiple of 8. Whoever reads it after a
+// crash of the process, as it was or as it is now, also finds what was written to Bytes before.
+func (m *Map) Store(at int, v uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	word := (*uint64)(unsafe.Pointer(&m.Bytes[at : at+8][0]))
+	atomic.StoreUint64(word, binary.NativeEndian.Uint64(b[:]))
+}
+
+// Close makes Bytes unusable, and leaves the file.
+func (m *Map) Close() error {
+	m.Bytes = nil
+	return m.close()
+}
+
+// leastMap is the size below which a file is one whose making was cut short.
+const leastMap = 512

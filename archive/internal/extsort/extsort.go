@@ -99,6 +99,7 @@ func (s *Sorter) Sort() error {
 	if len(s.runs) == 0 {
 		return nil
 	}
+	// With some runs on disk the rest becomes one, too, so that merging has one kind of source.
 	if len(s.ends) > 0 {
 		if err := s.flush(); err != nil {
 			return err
@@ -127,6 +128,8 @@ func (s *Sorter) Items() iter.Seq2[[]byte, error] {
 
 // merge calls yield with the strings of all runs in their order, until it returns false.
 func (s *Sorter) merge(yield func([]byte) bool) error {
+	// The memory that strings were gathered in is shared by the runs now. Each gets enough for the
+	// disk to read ahead, even if that is more in all.
 	var h cursors
 	for _, r := range s.runs {
 		size := max(s.memory/len(s.runs), 4096)
@@ -139,6 +142,8 @@ func (s *Sorter) merge(yield func([]byte) bool) error {
 		h = append(h, c)
 	}
 	heap.Init(&h)
+	// The run with the least string is at the top. Mending the heap there is cheaper than taking
+	// the run out and putting it back.
 	for len(h) > 0 {
 		c := h[0]
 		if !yield(c.item) {

@@ -1,17 +1,23 @@
 // Command archive measures package archive beside the bare work that it consists of:
 //
-//	go run ./archive -pages 20000 -rounds 5 write read snapshot
-//	go run ./archive -workers 2 -rounds 3 scan
+//	go run ./archive -pages 20000 -rounds 5 write
+//	go run ./archive -pages 20000 -rounds 5 read
+//	go run ./archive -pages 1000000 -rounds 3 snapshot
+//	go run ./archive -entries 10000000 at
+//	go run ./archive -workers 2 -rounds 3 -svg figure2.svg scan
 //
-// write is appending pages of 20 KB to a disk, beside their compressor alone. read is reading and
-// checking their records, beside decompressing and hashing them. snapshot is reading the documents of
-// a snapshot from a disk whose cache was emptied, beside reading the files from end to end, and beside
-// following the pointers in the order of the index. scan is an analysis by child processes that are
-// assigned their documents before, one by one, or one ahead, as in Figure 2 of Tamura and
-// Kitsuregawa's paper: it prints the share of the workers' time in which they computed, until 98 % of
-// the documents were done and until the end, and draws it over time.
+// write is appending pages of 20 KB to a disk, by one and by two writers, beside compressing and
+// writing the same records with and without hashing them. read is reading and checking records,
+// beside decompressing and hashing them. snapshot is reading the documents of a snapshot from a
+// disk whose cache was emptied, beside reading the very same bytes from one file, reading all files
+// from end to end, and following the pointers in the order of the index. at is finding versions in
+// an index of many entries, cold and warm. scan is an analysis by child processes and by goroutines
+// that are assigned their documents before, one by one, or one ahead, as in Figure 2 of Tamura and
+// Kitsuregawa's paper: it prints the share of the workers' time in which they computed, until 98 %
+// of the documents were done and until the end, and draws it over time.
 //
-// What is compared takes turns, round after round, and medians are printed.
+// What is compared takes turns, round after round and each round in another order, and medians are
+// printed.
 package main
 
 import (
@@ -35,15 +41,21 @@ type options struct {
 	pages   int
 	rounds  int
 	workers int
+	entries int
+	svg     string
 }
 
 // A contest is what is compared, by name. Each returns how many bytes it went through.
 type contest []subject
 
 type subject struct {
-	name string
-	run  func() (int64, error)
+	name    string
+	run     func() (int64, error)
+	prepare func() error // before it, and not measured; may be nil
 }
+
+// speeds are what was measured of a subject, in MB of a second and of a second of all cores.
+type speeds struct{ wall, cpu []float64 }
 
 func main() {
 	if os.Getenv(childEnv) != "" {
@@ -56,10 +68,12 @@ func main() {
 	flag.IntVar(&o.pages, "pages", 5000, "`number` of pages")
 	flag.IntVar(&o.rounds, "rounds", 5, "`times` that each is measured")
 	flag.IntVar(&o.workers, "workers", 2, "`number` of workers of a scan")
+	flag.IntVar(&o.entries, "entries", 1_000_000, "`number` of entries in the index")
+	flag.StringVar(&o.svg, "svg", "", "`file` to draw the workers of a scan in")
 	flag.Parse()
 	for _, what := range flag.Args() {
 		measure, ok := map[string]func(options) error{
-			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll}[what]
+			"write": write, "read": read, "snapshot": snapshot, "at": at, "scan": scanAll}[what]
 		if !ok {
 			log.Fatalf("archive: nothing is called %q", what)
 		}
@@ -69,23 +83,32 @@ func main() {
 	}
 }
 
-// hold lets the subjects take turns, and prints the medians and their ratio to the first.
+// hold lets the subjects take turns, and prints the medians and their ratio to the first. Each
+// round begins with another subject: a disk may remember what the one before has read.
 func (c contest) hold(what string, rounds int) error {
-	speeds := make([][]float64, len(c))
-	for range rounds {
-		for i, s := range c {
-			began := time.Now()
-			n, err := s.run()
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", what, s.name, err)
+	all := make([]speeds, len(c))
+	for round := range rounds {
+		for turn := range c {
+			i := (round + turn) % len(c)
+			if c[i].prepare != nil {
+				if err := c[i].prepare(); err != nil {
+					return fmt.Errorf("%s: %s: %w", what, c[i].name, err)
+				}
 			}
-			speeds[i] = append(speeds[i], float64(n)/1e6/time.Since(began).Seconds())
+			began, computed := time.Now(), cpuUsed()
+			n, err := c[i].run()
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", what, c[i].name, err)
+			}
+			all[i].wall = append(all[i].wall, float64(n)/1e6/time.Since(began).Seconds())
+			all[i].cpu = append(all[i].cpu, float64(n)/1e6/(cpuUsed()-computed).Seconds())
 		}
 	}
-	first := median(speeds[0])
+	wall, cpu := median(all[0].wall), median(all[0].cpu)
 	for i, s := range c {
-		m := median(speeds[i])
-		fmt.Printf("%-10s %-24s %8.1f MB/s %6.2f\n", what, s.name, m, m/first)
+		w, p := median(all[i].wall), median(all[i].cpu)
+		fmt.Printf("%-9s %-30s %8.1f MB/s %5.2f  %8.1f MB/CPU-s %5.2f\n", what, s.name, w, w/wall,
+			p, p/cpu)
 	}
 	return nil
 }
@@ -137,15 +160,20 @@ func fill(dir string, n int, o archive.Options) (*archive.Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := pages()
 	for i := range n {
-		c := list[i%sample]
-		c.URL = fmt.Sprintf("http://%d.example.org/%d.html", i*7919%1000, i)
+		c := capture(i)
 		if _, err := a.Append(c); err != nil {
 			return nil, err
 		}
 	}
 	return a, a.Sync()
+}
+
+// capture returns page i, with a URL of its own, of one of a thousand hosts.
+func capture(i int) archive.Capture {
+	c := pages()[i%sample]
+	c.URL = fmt.Sprintf("http://%d.example.org/%d.html", i*7919%1000, i)
+	return c
 }
 
 // compressions are those that are measured.

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/scan"
@@ -20,37 +18,56 @@ import (
 // childEnv makes this program a worker.
 const childEnv = "SPINNERET_BENCH_CHILD"
 
-// serve is an analysis that takes 20 to 40 times as long as decompressing, for some documents much
-// longer.
+// serve is the worker.
 func serve() {
-	_ = scan.Serve(os.Stdin, os.Stdout, func(_, data []byte) ([]byte, error) {
-		rec, err := warc.NewReader(bytes.NewReader(data), warc.ReaderOptions{}).Next()
-		if err != nil {
-			return nil, err
-		}
-		text, err := io.ReadAll(rec)
-		sum := sha256.Sum256(text)
-		rounds := 60
-		if sum[0] < 16 {
-			rounds = 600
-		}
-		for range rounds {
-			sum = sha256.Sum256(append(text, sum[:]...))
-		}
-		return sum[:], err
-	})
+	_ = scan.Serve(os.Stdin, os.Stdout, func(_, data []byte) ([]byte, error) { return analyse(data) })
 }
 
-// An assignment is a way to give documents to workers. It calls progress after each result.
+// analyse takes 20 to 40 times as long as decompressing, for some documents much longer.
+func analyse(data []byte) ([]byte, error) {
+	r := warc.NewReader(bytes.NewReader(data), warc.ReaderOptions{})
+	defer r.Close()
+	rec, err := r.Next()
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(rec)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	rounds := 60
+	if sum[0] < 16 {
+		rounds = 600
+	}
+	for range rounds {
+		sum = sha256.Sum256(append(text, sum[:]...))
+	}
+	return sum[:], nil
+}
+
+// workers are the kinds that are compared. Each starts workers that a trace watches.
+var workers = []struct {
+	name  string
+	start func(*trace) scan.Starter
+}{
+	{"processes", func(t *trace) scan.Starter { return scan.Process(t.command) }},
+	{"goroutines", func(t *trace) scan.Starter {
+		return scan.Func(func(doc *scan.Document) ([]byte, error) {
+			defer t.working()()
+			return analyse(doc.Data)
+		})
+	}},
+}
+
+// An assignment is a way to give documents to workers. It tells the trace of each result.
 type assignment struct {
 	name string
-	run  func(s *archive.Snapshot, o options, t *trace) error
+	run  func(s *archive.Snapshot, start scan.Starter, o options, t *trace) error
 }
 
 var assignments = []assignment{
-	{"static", static},
-	{"synchronous", func(s *archive.Snapshot, o options, t *trace) error { return dynamic(s, o, t, 1) }},
-	{"pipelined", func(s *archive.Snapshot, o options, t *trace) error { return dynamic(s, o, t, 2) }},
+	{"static", static}, {"synchronous", dynamic(1)}, {"pipelined", dynamic(2)},
 }
 
 func scanAll(o options) error {
@@ -64,41 +81,58 @@ func scanAll(o options) error {
 		return err
 	}
 	defer a.Close()
-	for range o.rounds {
-		for _, as := range assignments {
-			s, err := a.Snapshot(archive.Query{})
-			if err != nil {
-				return err
-			}
-			t := newTrace(o.workers)
-			err = as.run(s, o, t)
-			t.finish()
-			if err != nil {
-				return err
-			}
-			fmt.Printf("scan       %-12s %6.2f s  busy %.3f until 98 %%, %.3f in all\n%s\n",
-				as.name, t.took.Seconds(), t.share(t.almost), t.share(t.took), t.draw())
-			if err := s.Close(); err != nil {
-				return err
+	var drawn []panel
+	for _, kind := range workers {
+		for round := range o.rounds {
+			for _, as := range assignments {
+				t, err := scanOnce(a, kind.start, as, o)
+				if err != nil {
+					return err
+				}
+				name := kind.name + ", " + as.name
+				fmt.Printf("scan      %-24s %6.2f s  busy %.3f until 98 %%, %.3f in all\n%s\n", name,
+					t.took.Seconds(), t.share(t.almost), t.share(t.took), t.draw())
+				if round == o.rounds-1 {
+					drawn = append(drawn, panel{name, t})
+				}
 			}
 		}
 	}
-	return nil
+	if o.svg == "" {
+		return nil
+	}
+	return os.WriteFile(o.svg, drawFigure(drawn), 0o644)
 }
 
-func dynamic(s *archive.Snapshot, o options, t *trace, depth int) error {
-	opts := scan.Options{Workers: o.workers, Depth: depth}
-	for _, err := range s.Scan(context.Background(), scan.Process(t.command), opts) {
-		if err != nil {
-			return err
-		}
-		t.result(s.Len())
+func scanOnce(a *archive.Archive, start func(*trace) scan.Starter, as assignment, o options) (
+	*trace, error) {
+	s, err := a.Snapshot(archive.Query{})
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	defer s.Close()
+	t := newTrace(o.workers)
+	err = as.run(s, start(t), o, t)
+	t.finish()
+	return t, err
+}
+
+// dynamic gives a worker its next document when it has fewer than depth.
+func dynamic(depth int) func(*archive.Snapshot, scan.Starter, options, *trace) error {
+	return func(s *archive.Snapshot, start scan.Starter, o options, t *trace) error {
+		opts := scan.Options{Workers: o.workers, Depth: depth}
+		for result, err := range s.Scan(context.Background(), start, opts) {
+			if err := errors.Join(err, result.Err); err != nil {
+				return err
+			}
+			t.result(s.Len())
+		}
+		return nil
+	}
 }
 
 // static gives each worker a part of equal size beforehand.
-func static(s *archive.Snapshot, o options, t *trace) error {
+func static(s *archive.Snapshot, start scan.Starter, o options, t *trace) error {
 	parts := make([][]scan.Document, o.workers)
 	i := 0
 	for doc, err := range s.Documents() {
@@ -120,130 +154,11 @@ func static(s *archive.Snapshot, o options, t *trace) error {
 					}
 				}
 			}
-			opts := scan.Options{Workers: 1}
-			for range scan.Run(context.Background(), docs, scan.Process(t.command), opts) {
+			for range scan.Run(context.Background(), docs, start, scan.Options{Workers: 1}) {
 				t.result(s.Len())
 			}
 		})
 	}
 	all.Wait()
 	return nil
-}
-
-// trace samples how much the workers compute.
-type trace struct {
-	workers int
-	stop    chan struct{}
-	ended   sync.WaitGroup
-
-	mu      sync.Mutex // guards what follows
-	cmds    []*exec.Cmd
-	began   time.Time
-	results int
-	almost  time.Duration // when 98 % of the results were there
-	took    time.Duration // when all were
-	samples []point
-}
-
-// point is the time that workers have computed in all by some moment.
-type point struct{ at, computed time.Duration }
-
-func newTrace(workers int) *trace {
-	t := &trace{workers: workers, stop: make(chan struct{}), began: time.Now()}
-	t.ended.Go(func() {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				t.sample()
-			case <-t.stop:
-				return
-			}
-		}
-	})
-	return t
-}
-
-func (t *trace) command() *exec.Cmd {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"=1", "GOMAXPROCS=1")
-	cmd.Stderr = os.Stderr
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cmds = append(t.cmds, cmd)
-	return cmd
-}
-
-func (t *trace) restart() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.began = time.Now()
-}
-
-func (t *trace) result(of int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.results++
-	if t.took = time.Since(t.began); t.results <= of*98/100 {
-		t.almost = t.took
-	}
-}
-
-func (t *trace) finish() {
-	close(t.stop)
-	t.ended.Wait()
-}
-
-func (t *trace) sample() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := point{at: time.Since(t.began)}
-	for _, cmd := range t.cmds {
-		computed, err := cpuTime(cmd)
-		if err != nil {
-			return // it has ended
-		}
-		p.computed += computed
-	}
-	t.samples = append(t.samples, p)
-}
-
-// share returns the part of the workers' time up to a moment in which they computed.
-func (t *trace) share(until time.Duration) float64 {
-	var first, last point
-	for _, p := range t.samples {
-		if p.computed == 0 || p.at > until {
-			continue // they have not started, or that is not asked for
-		}
-		if first.at == 0 {
-			first = p
-		}
-		last = p
-	}
-	return float64(last.computed-first.computed) / float64(last.at-first.at) / float64(t.workers)
-}
-
-// draw draws the share over time.
-func (t *trace) draw() string {
-	const columns = 60
-	bars := []rune(" ▁▂▃▄▅▆▇█")
-	var b strings.Builder
-	var before point
-	for i := range columns {
-		at := t.took * time.Duration(i+1) / columns
-		var p point
-		for _, s := range t.samples {
-			if s.at <= at {
-				p = s
-			}
-		}
-		share := 0.0
-		if p.at > before.at {
-			share = float64(p.computed-before.computed) / float64(p.at-before.at) / float64(t.workers)
-		}
-		b.WriteRune(bars[min(len(bars)-1, max(0, int(share*float64(len(bars)-1)+0.5)))])
-		before = p
-	}
-	return b.String()
 }

@@ -3,10 +3,11 @@ package main
 import (
 	"bytes"
 	"crypto/sha1"
-	"fmt"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -29,43 +30,164 @@ func bare(c warc.Compression) (resetter, error) {
 		zstd.WithEncoderConcurrency(1))
 }
 
-func write(o options) error {
-	list := pages()
-	for _, c := range compressions {
-		w, err := bare(c.Compression)
+// record is what the writers of a contest put into one member: a header, and the parts of a block.
+type record struct {
+	raw  []byte // all of it
+	head int    // up to where it is header, which is not hashed
+	body int    // from where on it is the body, which is hashed twice
+	tail int    // what follows the block
+}
+
+// records are those of all sample pages, as an archive writes them.
+func records() ([]record, error) {
+	enc, err := warc.NewEncoder(warc.EncoderOptions{Compression: warc.None})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]record, sample)
+	for i := range list {
+		c, out := capture(i), bytes.Buffer{}
+		sum := sha1.Sum(c.Body)
+		_, _, err := enc.Encode(&out, &warc.Head{Type: "response", Date: c.Time, TargetURI: c.URL,
+			Payload: &sum, ContentType: "application/http;msgtype=response"}, c.Head, c.Body)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		alone := func() (total int64, err error) {
-			for i := range o.pages {
-				w.Reset(io.Discard)
-				n, _ := w.Write(list[i%sample].Body)
-				total += int64(n)
-				err = w.Close()
-			}
-			return total, err
+		raw := out.Bytes()
+		body := len(raw) - len("\r\n\r\n") - len(c.Body)
+		list[i] = record{raw: raw, head: body - len(c.Head), body: body, tail: len(raw) - len("\r\n\r\n")}
+	}
+	return list, nil
+}
+
+func write(o options) error {
+	list, err := records()
+	if err != nil {
+		return err
+	}
+	for _, c := range compressions {
+		row := func(name string, run func(dir string) error) subject {
+			return subject{name: name + " " + c.name, run: func() (int64, error) {
+				dir, err := os.MkdirTemp(o.dir, "bench-archive-*")
+				if err != nil {
+					return 0, err
+				}
+				defer os.RemoveAll(dir)
+				return bodies(o.pages), run(dir)
+			}}
 		}
-		appending := func() (total int64, err error) {
-			dir, err := os.MkdirTemp(o.dir, "bench-archive-*")
-			if err != nil {
-				return 0, err
-			}
-			defer os.RemoveAll(dir)
-			a, err := fill(dir, o.pages, archive.Options{Compression: c.Compression, Compressors: 1})
-			if err != nil {
-				return 0, err
-			}
-			for i := range o.pages {
-				total += int64(len(list[i%sample].Body))
-			}
-			return total, a.Close()
+		appending := func(goroutines int, opts archive.Options) func(string) error {
+			opts.Compression, opts.Compressors = c.Compression, goroutines
+			return func(dir string) error { return appendAll(dir, o.pages, goroutines, opts) }
 		}
-		err = contest{{"bare " + c.name, alone}, {"append " + c.name, appending}}.hold("write", o.rounds)
+		err := contest{
+			row("bare", func(dir string) error { return writeBare(dir, list, o.pages, c.Compression, 0) }),
+			row("bare, one digest", func(dir string) error {
+				return writeBare(dir, list, o.pages, c.Compression, 1)
+			}),
+			row("bare, two digests", func(dir string) error {
+				return writeBare(dir, list, o.pages, c.Compression, 2)
+			}),
+			row("append, no block digest", appending(1, archive.Options{NoBlockDigest: true})),
+			row("append", appending(1, archive.Options{})),
+			row("append by two, one writer", appending(2, archive.Options{})),
+			row("append by two, two writers", appending(2, archive.Options{Writers: 2})),
+		}.hold("write", o.rounds)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bodies returns the bytes of the bodies of n pages.
+func bodies(n int) (total int64) {
+	list := pages()
+	for i := range n {
+		total += int64(len(list[i%sample].Body))
+	}
+	return total
+}
+
+// appendAll appends n pages by some goroutines.
+func appendAll(dir string, n, goroutines int, opts archive.Options) error {
+	a, err := archive.Open(dir, opts)
+	if err != nil {
+		return err
+	}
+	var all errgroup
+	for g := range goroutines {
+		all.do(func() error {
+			for i := g; i < n; i += goroutines {
+				c := capture(i)
+				if _, err := a.Append(c); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.wait(); err != nil {
+		return err
+	}
+	return a.Close()
+}
+
+// errgroup runs functions at once and keeps their errors.
+type errgroup struct {
+	wg   sync.WaitGroup
+	mu   sync.Mutex
+	errs []error
+}
+
+func (g *errgroup) do(f func() error) {
+	g.wg.Go(func() {
+		err := f()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.errs = append(g.errs, err)
+	})
+}
+
+func (g *errgroup) wait() error {
+	g.wg.Wait()
+	return errors.Join(g.errs...)
+}
+
+// writeBare writes each record as one member to a file, and forces it to disk as an archive does.
+// It hashes the body and the block, as many of the two as are asked for.
+func writeBare(dir string, list []record, n int, c warc.Compression, digests int) error {
+	w, err := bare(c)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, "bare"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var member bytes.Buffer
+	for i := range n {
+		r := &list[i%sample]
+		if digests > 0 {
+			sha1.Sum(r.raw[r.body:r.tail])
+		}
+		if digests > 1 {
+			sha1.Sum(r.raw[r.head:r.tail])
+		}
+		member.Reset()
+		w.Reset(&member)
+		if _, err := w.Write(r.raw); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+		if _, err := f.Write(member.Bytes()); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
 }
 
 func read(o options) error {
@@ -105,7 +227,7 @@ func read(o options) error {
 			}
 			return total, nil
 		}
-		err = contest{{"bare " + c.name, byBare}, {"reader " + c.name, byReader}}.hold("read", o.rounds)
+		err = contest{{name: "bare " + c.name, run: byBare}, {name: "reader " + c.name, run: byReader}}.hold("read", o.rounds)
 		if err != nil {
 			return err
 		}
@@ -138,103 +260,6 @@ func readBare(data []byte, places []archive.Version, c warc.Compression) (total 
 			return 0, err
 		}
 		total += n
-	}
-	return total, nil
-}
-
-func snapshot(o options) error {
-	dir, err := os.MkdirTemp(o.dir, "bench-archive-*")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	a, err := fill(dir, o.pages, archive.Options{Compression: warc.Zstd, MaxFile: 256 << 20})
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	names, err := filepath.Glob(filepath.Join(dir, "*.warc.*"))
-	if err != nil {
-		return err
-	}
-	cold := func(run func() (int64, error)) func() (int64, error) {
-		return func() (int64, error) {
-			for _, name := range names {
-				if err := forget(name); err != nil {
-					return 0, err
-				}
-			}
-			return run()
-		}
-	}
-	return contest{
-		{"sequential", cold(func() (int64, error) { return endToEnd(names) })},
-		{"snapshot", cold(func() (int64, error) { return documents(a) })},
-		{"by pointer", cold(func() (int64, error) { return byPointer(a, dir) })},
-	}.hold("snapshot", o.rounds)
-}
-
-func endToEnd(names []string) (total int64, err error) {
-	buf := make([]byte, 2<<20)
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			return 0, err
-		}
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, buf)
-		total += n
-		if err != nil {
-			return 0, err
-		}
-		if err := f.Close(); err != nil {
-			return 0, err
-		}
-	}
-	return total, nil
-}
-
-func documents(a *archive.Archive) (total int64, err error) {
-	s, err := a.Snapshot(archive.Query{})
-	if err != nil {
-		return 0, err
-	}
-	for doc, err := range s.Documents() {
-		if err != nil {
-			return 0, err
-		}
-		total += int64(len(doc.Raw))
-	}
-	return total, s.Close()
-}
-
-func openNamed(dir, name string) (*os.File, error) {
-	f, err := os.Open(filepath.Join(dir, name))
-	if os.IsNotExist(err) {
-		f, err = os.Open(filepath.Join(dir, name+".open"))
-	}
-	return f, err
-}
-
-func byPointer(a *archive.Archive, dir string) (total int64, err error) {
-	files := map[string]*os.File{}
-	buf := make([]byte, 1<<20)
-	for v, err := range a.All() {
-		if err != nil {
-			return 0, err
-		}
-		f := files[v.Content.File]
-		if f == nil {
-			if f, err = openNamed(dir, v.Content.File); err != nil {
-				return 0, err
-			}
-			defer f.Close()
-			files[v.Content.File] = f
-		}
-		n, err := f.ReadAt(buf[:v.Content.Length], v.Content.Offset)
-		if err != nil {
-			return 0, fmt.Errorf("read: %w", err)
-		}
-		total += int64(n)
 	}
 	return total, nil
 }

@@ -3,7 +3,7 @@
 // Package pagerank measures the crawl strategies of the room of that name:
 //
 //	go test ./pagerank -bench Crawl -count 5
-//	SPINNERET_NODES=10000000 go test ./pagerank -bench 'Crawl/graph=generated' -benchtime 1x -count 5
+//	go test ./pagerank -bench Stream -benchtime 1x
 package pagerank
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// nodes is how many pages the generated graph has.
-func nodes(b *testing.B) int {
+// nodes is how many pages a generated graph has.
+func nodes(b *testing.B, usual int) int {
 	text := os.Getenv("SPINNERET_NODES")
 	if text == "" {
-		return 1_000_000
+		return usual
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -62,7 +62,7 @@ func frontier(opts pagerank.Options) func(s sample) pagerank.Strategy {
 
 func BenchmarkCrawl(b *testing.B) {
 	b.Run("graph=cnr-2000", func(b *testing.B) { benchmarkAll(b, mustCNR(b)) })
-	b.Run("graph=generated", func(b *testing.B) { benchmarkAll(b, generated(nodes(b))) })
+	b.Run("graph=generated", func(b *testing.B) { benchmarkAll(b, generated(nodes(b, 1_000_000))) })
 }
 
 func benchmarkAll(b *testing.B, s sample) {
@@ -116,7 +116,7 @@ func BenchmarkSpill(b *testing.B) {
 
 // BenchmarkMemory reports bytes for each known page, and for each link that is kept.
 func BenchmarkMemory(b *testing.B) {
-	for name, s := range map[string]sample{"cnr-2000": mustCNR(b), "generated": generated(nodes(b))} {
+	for name, s := range map[string]sample{"cnr-2000": mustCNR(b), "generated": generated(nodes(b, 1_000_000))} {
 		b.Run("graph="+name, func(b *testing.B) {
 			for b.Loop() {
 				n := s.graph.Len()
@@ -129,6 +129,11 @@ func BenchmarkMemory(b *testing.B) {
 				b.ReportMetric(float64(l.Bytes)/float64(l.Known), "B/page-DL1")
 				b.ReportMetric(float64(f.Bytes)/float64(f.Known), "B/page-AR")
 				b.ReportMetric(float64(links)/float64(f.Links), "B/link")
+				var e entropy
+				for id := range uint32(n) {
+					e.add(id, s.graph.Links(id))
+				}
+				b.ReportMetric(e.bytes(), "B/link-best")
 			}
 		})
 	}

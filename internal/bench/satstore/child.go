@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/spinneret-go/spinneret/internal/bench/pages"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"runtime/pprof"
 	"slices"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/bench/pages"
 )
 
 // An engine keeps the records.
@@ -41,6 +42,7 @@ type result struct {
 	Config   config
 	Load     float64   // µs per record
 	Micros   float64   // per record, over all slots
+	CPU      float64   // µs per record of all of the process's threads
 	Trace    []float64 // µs per record, by slot
 	Visits   int       // records in all slots
 	Read     float64   // bytes from the disk, per record
@@ -56,10 +58,12 @@ func (r result) Rate() float64 { return 2 * r.Bytes / r.Micros }
 
 func (r result) String() string {
 	return fmt.Sprintf("%s, %d records, %d B, %d h, buffer %g MiB, page %d KiB: %.3f µs, "+
-		"%.0f MB/s (%.2f of the disk's %.0f), read %.0f, written %.0f, load %.2f µs",
+		"CPU %.3f µs, %.0f MB/s (%.2f of the disk's %.0f), read %.0f B, written %.0f B, "+
+		"%d slots, load %.2f µs",
 		r.Config.Engine, r.Config.Records, r.Config.Fixed, r.Config.Hours,
 		float64(r.Config.Buffer)/(1<<20), r.Config.Page>>10,
-		r.Micros, r.Rate(), r.Rate()/r.Disk, r.Disk, r.Read, r.Written, r.Load)
+		r.Micros, r.CPU, r.Rate(), r.Rate()/r.Disk, r.Disk, r.Read, r.Written,
+		len(r.Trace), r.Load)
 }
 
 // median takes each figure's own.
@@ -75,10 +79,14 @@ func median(all []result) result {
 	}
 	m.Load = of(func(r result) float64 { return r.Load })
 	m.Micros = of(func(r result) float64 { return r.Micros })
+	m.CPU = of(func(r result) float64 { return r.CPU })
 	m.Read = of(func(r result) float64 { return r.Read })
 	m.Written = of(func(r result) float64 { return r.Written })
 	m.Recovery = of(func(r result) float64 { return r.Recovery })
 	m.Disk = of(func(r result) float64 { return r.Disk })
+	for _, r := range all { // a slow round may have had fewer slots
+		m.Trace = m.Trace[:min(len(m.Trace), len(r.Trace))]
+	}
 	for i := range m.Trace {
 		m.Trace[i] = of(func(r result) float64 { return r.Trace[i] })
 	}
@@ -146,7 +154,7 @@ func measure(r *result, e engine, due [][]int32) error {
 	if err != nil {
 		return err
 	}
-	for i := range due {
+	for i := 0; i < len(due) && total < r.Config.Limit; i++ {
 		began := time.Now()
 		n, err := e.unit(int64(firstSlot+1+i), due[i])
 		if err != nil {
@@ -171,6 +179,7 @@ func measure(r *result, e engine, due [][]int32) error {
 	}
 	visits := float64(max(r.Visits, 1))
 	r.Micros = micros(total, r.Visits)
+	r.CPU = micros(after.cpu-before.cpu, r.Visits)
 	r.Read = float64(after.read-before.read) / visits
 	r.Written = float64(after.written-before.written) / visits
 	return nil

@@ -28,8 +28,11 @@ func diskUse(dir string) (n int64, err error) {
 	return n, err
 }
 
-// A reading is what went to and from the disk for this process.
-type reading struct{ read, written int64 }
+// A reading is what this process has cost.
+type reading struct {
+	read, written int64 // from and to the disk
+	cpu           time.Duration
+}
 
 // usage leaves out what was to be written and was removed before.
 func usage() (r reading, err error) {
@@ -54,7 +57,10 @@ func usage() (r reading, err error) {
 		}
 	}
 	r.written -= cancelled
-	return r, nil
+	var t unix.Rusage
+	err = unix.Getrusage(unix.RUSAGE_SELF, &t)
+	r.cpu = time.Duration(t.Utime.Nano() + t.Stime.Nano())
+	return r, err
 }
 
 // sequentialRate writes and reads a file of 512 MiB.
@@ -107,7 +113,7 @@ func newGroup(memory int64) (*group, error) {
 		g.procs = filepath.Join(g.dir, "cgroup.procs")
 		err := os.Mkdir(g.dir, 0o755)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(g.dir, file), strconv.AppendInt(nil, memory, 10), 0)
+			err = setLimit(filepath.Join(g.dir, file), memory)
 			if err == nil {
 				return g, nil
 			}
@@ -116,6 +122,17 @@ func newGroup(memory int64) (*group, error) {
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
+}
+
+// setLimit writes to a file that the kernel has made. Where it has not, the directory is a common
+// one, and writing would make a file that limits nothing.
+func setLimit(name string, memory int64) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strconv.FormatInt(memory, 10))
+	return errors.Join(err, f.Close())
 }
 
 // enter lets a command begin inside the group.

@@ -10,8 +10,10 @@ import (
 
 // satEngine is our own.
 type satEngine struct {
-	s *satstore.Store
-	w *workload
+	dir string
+	o   satstore.Options
+	s   *satstore.Store
+	w   *workload
 }
 
 func openSAT(c config, w *workload) (engine, error) {
@@ -35,7 +37,7 @@ func openSAT(c config, w *workload) (engine, error) {
 		o.Compression = satstore.Zstd
 	}
 	s, err := satstore.Open(c.Dir, o)
-	return &satEngine{s, w}, err
+	return &satEngine{c.Dir, o, s, w}, err
 }
 
 func (e *satEngine) load() error {
@@ -57,7 +59,13 @@ func (e *satEngine) load() error {
 			items = items[:0]
 		}
 	}
-	return e.s.Sync()
+	// What loading left to be done is no cost of the slots, as with the others.
+	if err := e.s.Close(); err != nil {
+		return err
+	}
+	var err error
+	e.s, err = satstore.Open(e.dir, e.o)
+	return err
 }
 
 func (e *satEngine) unit(slot int64, _ []int32) (records int, err error) {

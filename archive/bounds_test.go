@@ -1,0 +1,119 @@
+package archive
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Times at the edges of what can be said: each version is found from its own instant on, up to the
+// next one's.
+func TestTimesAtTheEdges(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{KeepRepeats: true})
+	times := []time.Time{
+		time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(1969, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
+		time.Unix(0, 0).UTC(),
+		time.Unix(0, 1000).UTC(),
+		time.Date(2026, 2, 28, 23, 59, 60, 0, time.UTC), // a leap second is the next one
+		time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
+	}
+	for i, at := range times {
+		_, err := a.Append(visit{"http://a.test/", at, 200, fmt.Sprint(i)}.capture())
+		require.NoError(t, err)
+	}
+	for committed := range 2 {
+		_, err := a.At("http://a.test/", times[0].Add(-time.Microsecond))
+		require.ErrorIs(t, err, ErrNotFound)
+		for i, at := range times {
+			for _, asked := range []time.Time{at, at.Add(999), at.In(time.FixedZone("", 3600))} {
+				v, err := a.At("http://a.test/", asked)
+				require.NoError(t, err)
+				require.Equal(t, at, v.Time, "%d %v", committed, asked)
+				require.Equal(t, fmt.Sprint(i), body(t, a, v))
+			}
+			if i > 0 {
+				v, err := a.At("http://a.test/", at.Add(-time.Microsecond))
+				require.NoError(t, err)
+				require.Equal(t, times[i-1], v.Time)
+				require.Equal(t, at, v.Until)
+			}
+		}
+		v, err := a.At("http://a.test/", time.Unix(math.MaxInt32<<20, 0))
+		require.NoError(t, err)
+		require.Equal(t, times[5], v.Time, "the far future")
+		require.NoError(t, a.flush())
+	}
+	require.NoError(t, a.Close())
+}
+
+// URLs that are one page to a server, and ones that are nearly the same but are not.
+func TestURLsThatAreOnePage(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	const url = "http://www.a.test/b?c=D"
+	_, err := a.Append(visit{url, someTime, 200, "one"}.capture())
+	require.NoError(t, err)
+	for _, same := range []string{url, url + "#fragment", "HTTP://WWW.A.TEST/b?c=D",
+		"http://www.a.test:80/b?c=D", "http://www.a.test./b?c=D", "http://user:pass@www.a.test/b?c=D"} {
+		v, err := a.At(same, time.Time{})
+		require.NoError(t, err, same)
+		require.Equal(t, url, v.URL, "in the form of the index")
+	}
+	for _, other := range []string{"https://www.a.test/b?c=D", "http://a.test/b?c=D",
+		"http://www.a.test/B?c=D", "http://www.a.test/b?c=d", "http://www.a.test/b", "http://www.a.test/b?",
+		"http://www.a.test:81/b?c=D", "http://www.a.test/b/?c=D", "http://www.a.test/b?c=D&", "", "x",
+		"http://", strings.Repeat("x", 3*longKey)} {
+		_, err := a.At(other, time.Time{})
+		require.ErrorIs(t, err, ErrNotFound, other)
+		versions, err := a.Versions(other)
+		require.NoError(t, err)
+		require.Empty(t, versions, other)
+	}
+	require.NoError(t, a.Close())
+}
+
+// Scopes of queries, by what belongs to them and what only looks as if it did.
+func TestScopesOfQueries(t *testing.T) {
+	urls := []string{"http://a.test/", "https://a.test/d", "http://a.test/d/", "http://a.test/d/e?f",
+		"http://a.test/dx", "http://a.test:81/d/", "http://b.a.test/d/", "http://ba.test/", "http://a.testx/",
+		"http://192.0.2.1/", "http://192.0.2.10/", "http://a.test/D/"}
+	a := siteOf(t, urls...)
+	for _, tt := range []struct {
+		name string
+		q    Query
+		want []int
+	}{
+		{"everything", Query{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+		{"a host, on all ports and by all schemes", Query{Host: "a.test"}, []int{0, 1, 2, 3, 4, 5, 11}},
+		{"a host in capitals", Query{Host: "A.TEST"}, []int{0, 1, 2, 3, 4, 5, 11}},
+		{"a host below another", Query{Host: "b.a.test"}, []int{6}},
+		{"a site", Query{Site: "a.test"}, []int{0, 1, 2, 3, 4, 5, 6, 11}},
+		{"a whole domain", Query{Site: "test"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 11}},
+		{"an address", Query{Host: "192.0.2.1"}, []int{9}},
+		{"a directory", Query{Prefix: "http://a.test/d/"}, []int{2, 3}},
+		{"a directory, by the other scheme", Query{Prefix: "https://a.test/d/"}, []int{2, 3}},
+		{"what begins alike", Query{Prefix: "http://a.test/d"}, []int{1, 2, 3, 4}},
+		{"a directory on another port", Query{Prefix: "http://a.test:81/"}, []int{5}},
+		{"a host that is not there", Query{Host: "c.test"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := a.Snapshot(tt.q)
+			require.NoError(t, err)
+			found := map[string]bool{}
+			for v, err := range s.Versions() {
+				require.NoError(t, err)
+				found[v.URL] = true
+			}
+			want := map[string]bool{}
+			for _, i := range tt.want {
+				want[urls[i]] = true
+			}
+			require.Equal(t, want, found)
+			require.NoError(t, s.Close())
+		})
+	}
+}

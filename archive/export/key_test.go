@@ -1,0 +1,102 @@
+package export
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// All that CDXJ says of its keys, by example.
+func TestWaybackKeys(t *testing.T) {
+	for _, tt := range []struct{ name, url, want string }{
+		{"a host", "http://example.com/", "com,example)/"},
+		{"www", "https://www.example.com/", "com,example)/"},
+		{"www with a number", "https://www12.example.com/", "com,example)/"},
+		{"www as the beginning of a label", "https://wwwx.example.com/", "com,example,wwwx)/"},
+		{"www below another label", "https://a.www.example.com/", "com,example,www,a)/"},
+		{"upper case everywhere", "http://Example.COM/A?B=C", "com,example)/a?b=c"},
+		{"a query out of order", "http://example.com/?b=2&a=1&a=0", "com,example)/?a=0&a=1&b=2"},
+		{"an empty query", "http://example.com/?", "com,example)/"},
+		{"a port", "http://www.example.com:8080/x", "com,example:8080)/x"},
+		{"an address", "http://192.0.2.1/x", "1,2,0,192)/x"},
+		{"an address of version 6", "http://[2001:db8::1]:81/x", "[2001:db8::1]:81)/x"},
+		{"escapes stay", "http://example.com/%C3%A4", "com,example)/%c3%a4"},
+		{"no scheme of the web", "dns:example.com", "dns:example.com"},
+		{"no URL at all", "http://[", "http://["},
+	} {
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, waybackKey(tt.url)) })
+	}
+}
+
+func TestLines(t *testing.T) {
+	at := time.Date(2026, 11, 3, 4, 5, 6, 7_000, time.UTC)
+	loc := archive.Location{File: "f.warc.gz", Offset: 12, Length: 34}
+	for _, tt := range []struct {
+		name string
+		v    archive.Version
+		want string
+	}{
+		{"all that is known", archive.Version{URL: "http://a.test/b", Time: at, Kind: archive.Changed,
+			Status: 200, Media: "text/html", Location: loc},
+			`test,a)/b 20261103040506 {"url":"http://a.test/b","mime":"text/html","status":"200",` +
+				`"length":"34","offset":"12","filename":"x"}`},
+		{"a revisit", archive.Version{URL: "http://a.test/b", Time: at, Kind: archive.Unchanged,
+			Status: 304, Media: "text/html", Location: loc},
+			`test,a)/b 20261103040506 {"url":"http://a.test/b","mime":"warc/revisit","status":"304",` +
+				`"length":"34","offset":"12","filename":"x"}`},
+		{"no status and no type", archive.Version{URL: "http://a.test/b", Time: at, Location: loc},
+			`test,a)/b 20261103040506 {"url":"http://a.test/b",` +
+				`"length":"34","offset":"12","filename":"x"}`},
+		{"what JSON would escape for HTML", archive.Version{URL: `http://a.test/<&"`, Time: at},
+			`test,a)/%3c&%22 20261103040506 {"url":"http://a.test/<&\"",` +
+				`"length":"0","offset":"0","filename":"x"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.want, string(appendLine([]byte("before "), &tt.v, "x")[len("before "):]))
+		})
+	}
+}
+
+// Whatever a URL holds, it takes one line whose key has no space, and the JSON has the URL.
+func FuzzLine(f *testing.F) {
+	f.Add("http://a.test/b c\n")
+	f.Add("dns:x y")
+	f.Add("http://www.:a@/?&&=")
+	f.Fuzz(func(t *testing.T, url string) {
+		if strings.ContainsAny(url, " \n") || strings.ToValidUTF8(url, "") != url {
+			t.Skip() // no version has such a URL
+		}
+		text := string(appendLine(nil, &archive.Version{URL: url, Time: time.Unix(1.8e9, 0)}, "f"))
+		require.NotContains(t, text, "\n")
+		parts := strings.SplitN(text, " ", 3)
+		require.Len(t, parts, 3)
+		require.Equal(t, "20270115080000", parts[1])
+		var fields line
+		require.NoError(t, json.Unmarshal([]byte(parts[2]), &fields))
+		require.Equal(t, url, fields.URL)
+	})
+}
+
+func TestShortNames(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		names []string
+		want  map[string]string
+	}{
+		{"those of the archive stay", []string{"a.warc.gz", "b.warc.gz.open"},
+			map[string]string{"a.warc.gz": "a.warc.gz", "b.warc.gz": "b.warc.gz"}},
+		{"imports lose their directories", []string{"/x/a.warc.gz", "/y/b.warc.gz.open"},
+			map[string]string{"/x/a.warc.gz": "a.warc.gz", "/y/b.warc.gz.open": "b.warc.gz.open"}},
+		{"the later one of the same name gets a number", []string{"a", "/x/a", "/y/a"},
+			map[string]string{"a": "a", "/x/a": "2-a", "/y/a": "3-a"}},
+		{"unless that is taken", []string{"2-a", "a", "/x/a"},
+			map[string]string{"2-a": "2-a", "a": "a", "/x/a": "3-a"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, shortNames(tt.names)) })
+	}
+}

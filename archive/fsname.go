@@ -1,0 +1,140 @@
+package archive
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// The names of files in an [FS] are parts of URLs. Whatever is not fit for a name is escaped, and
+// nothing else is, so that each name stands for one URL and can be turned back into it.
+const (
+	// indexPage is the name of the page of a directory itself: the URL ends in a slash, a file
+	// cannot. Servers of static files look for it.
+	indexPage = "index.html"
+
+	// escapeMark begins an escaped byte, and two hexadecimal digits follow. It is not the percent
+	// sign, which means something in a URL already. This one ends a URL: none has it in its path.
+	escapeMark = '#'
+
+	// emptyName is the name of a part that has no characters, as in "//": a file system would drop
+	// it. No escaped byte looks like that.
+	emptyName = string(escapeMark)
+)
+
+const upperHex = "0123456789ABCDEF"
+
+// escapeName returns a part of a URL as the name of a file.
+func escapeName(part string) string {
+	switch part {
+	case "":
+		return emptyName
+	case ".", "..": // which mean a directory
+		return strings.ReplaceAll(part, ".", "#2E")
+	}
+	plain := true
+	for i := 0; i < len(part) && plain; i++ {
+		plain = part[i] < utf8.RuneSelf && !needsEscape(part[i])
+	}
+	if plain {
+		return part
+	}
+	b := make([]byte, 0, len(part)+len(part)/2)
+	for i := 0; i < len(part); {
+		r, size := utf8.DecodeRuneInString(part[i:])
+		if r == utf8.RuneError && size == 1 || size == 1 && needsEscape(part[i]) {
+			b = append(b, escapeMark, upperHex[part[i]>>4], upperHex[part[i]&15])
+		} else {
+			b = append(b, part[i:i+size]...)
+		}
+		i += size
+	}
+	return string(b)
+}
+
+// needsEscape finds what ends a part, what begins a query, what some systems take for a separator,
+// what cannot be shown, and the mark itself.
+func needsEscape(c byte) bool {
+	return c < ' ' || c == 0x7f || c == '/' || c == '?' || c == '\\' || c == escapeMark
+}
+
+// unescapeName is the inverse of escapeName. It is false for what that does not make: a file must
+// not be found under two names.
+func unescapeName(name string) (part string, ok bool) {
+	if name == emptyName {
+		return "", true
+	}
+	b := make([]byte, 0, len(name))
+	for i := 0; i < len(name); i++ {
+		if name[i] != escapeMark {
+			b = append(b, name[i])
+			continue
+		}
+		if i+2 >= len(name) {
+			return "", false
+		}
+		high := strings.IndexByte(upperHex, name[i+1])
+		low := strings.IndexByte(upperHex, name[i+2])
+		if high < 0 || low < 0 {
+			return "", false
+		}
+		b = append(b, byte(high<<4|low))
+		i += 2
+	}
+	part = string(b)
+	return part, escapeName(part) == name
+}
+
+// dirName returns the name of a directory. One that is called like the page of a directory steps
+// aside, which happens in no real URL: otherwise that page would need a third name.
+func dirName(part string) string {
+	if part == indexPage {
+		return "#69ndex.html"
+	}
+	return escapeName(part)
+}
+
+// cutDirName is the inverse of dirName.
+func cutDirName(name string) (part string, ok bool) {
+	if name == dirName(indexPage) {
+		return indexPage, true
+	}
+	part, ok = unescapeName(name)
+	return part, ok && part != indexPage && !strings.ContainsAny(part, "/?")
+}
+
+// pageName returns the name of a page by the last part of its path with the query. Where the plain
+// name is taken by a directory, or by the page of the directory that it is in, a mark follows.
+func pageName(part string, taken bool) string {
+	if part == "" {
+		return indexPage
+	}
+	name := escapeName(part)
+	if taken {
+		name += string(escapeMark)
+	}
+	return name
+}
+
+// cutPageName is the inverse of pageName, but for the page of a directory.
+func cutPageName(name string) (part string, taken, ok bool) {
+	name, taken = strings.CutSuffix(name, string(escapeMark))
+	part, ok = unescapeName(name)
+	path, _, _ := strings.Cut(part, "?")
+	return part, taken, ok && part != "" && !strings.Contains(path, "/")
+}
+
+// hostName returns the name of the directory of a host by its authority as it stands in keys.
+func hostName(authority string) string {
+	host, port := cutPort(authority)
+	b := appendHost(make([]byte, 0, len(authority)), host, ",", ".")
+	return escapeName(string(append(b, port...)))
+}
+
+// cutHostName is the inverse of hostName.
+func cutHostName(name string) (authority string, ok bool) {
+	part, ok := unescapeName(name)
+	host, port := cutPort(part)
+	b := appendHost(make([]byte, 0, len(part)), host, ".", ",")
+	authority = string(append(b, port...))
+	return authority, ok && hostName(authority) == name
+}

@@ -1,0 +1,265 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// importsName is the name of the list of imported files. It lies beside the index and not in it,
+// since the index may have to be made anew from the files alone.
+const importsName = "imports.txt"
+
+// Imported counts what [Archive.Import] has found.
+type Imported struct {
+	Files    int
+	Versions int
+	Damage   int // places that could not be read
+	Unnamed  int // versions that share a member with others, so that no address leads to them
+}
+
+// Import indexes WARC files that other programs wrote, where they are: nothing is copied, and they
+// are never written to. From then on they belong to the archive, by their absolute paths, until
+// they are struck out of imports.txt in its directory and the index is made anew with [Repair].
+// What has been appended to such a file is found by the next [Open], and by importing it again.
+//
+// A file that is gone later costs its versions and no others: reading one fails, [Archive.Missing]
+// and [Archive.Verify] tell, and so does Repair. Damage in a file is passed over and counted. A
+// file in which nothing can be read is refused, with the place of the first damage.
+//
+// An error ends the call; the files before the one that it names have been imported.
+func (a *Archive) Import(paths ...string) (found Imported, err error) {
+	a.imports.adding.Lock()
+	defer a.imports.adding.Unlock()
+	for _, path := range paths {
+		abs, err := filepath.Abs(path)
+		if err == nil {
+			err = a.importFile(abs, &found)
+		}
+		if err != nil {
+			return found, fmt.Errorf("archive: import %s: %w", path, err)
+		}
+	}
+	return found, a.commit()
+}
+
+// commit writes the index while nobody appends, or at once where nobody can yet.
+func (a *Archive) commit() error {
+	if a.files == nil {
+		return a.index.commit()
+	}
+	return a.files.flush(a.index.commit)
+}
+
+// importFile has a file listed before it is indexed, and read before it is listed. What is no WARC
+// file must not stay on the list, where it would be tried again whenever the archive is opened.
+func (a *Archive) importFile(path string, found *Imported) error {
+	switch {
+	case a.files.isClosed():
+		return ErrClosed
+	case filepath.Dir(path) == a.dir:
+		return errors.New("it lies in the directory of the archive, and belongs to it already")
+	case strings.ContainsAny(path, "\r\n"):
+		return errors.New("a line break in a path cannot stand in " + importsName)
+	}
+	f, size, err := openRegular(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !a.imports.has(path) {
+		if err := a.readable(f, path, size); err != nil {
+			return err
+		}
+		// The list comes first: what is in the index has to be in it, also after a crash.
+		if err := a.imports.add(osDir(a.dir), path); err != nil {
+			return err
+		}
+	}
+	t, err := a.update(f, path, size)
+	found.Files++
+	found.Versions += t.versions
+	found.Damage += t.damage
+	found.Unnamed += t.unnamed
+	return err
+}
+
+// openRegular refuses what has no end or cannot be read at an offset.
+func openRegular(path string) (f *os.File, size int64, err error) {
+	f, err = os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		_ = f.Close() // it was not written to
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// readable makes sure that there is a record in a file, or nothing at all. Otherwise it returns why
+// the beginning cannot be read.
+func (a *Archive) readable(f *os.File, path string, size int64) error {
+	r, err := a.reader(path)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	r.readAt(f, path, 0, size)
+	var first error
+	for {
+		_, err := r.warc.Next()
+		switch {
+		case err == io.EOF:
+			return first
+		case err == nil || !errors.Is(err, warc.ErrDamaged):
+			return err
+		case first == nil:
+			first = err
+		}
+	}
+}
+
+// update indexes what the index does not know of a file.
+func (a *Archive) update(f *os.File, name string, size int64) (tail, error) {
+	_, end := a.index.file(name)
+	if size < end {
+		// The disk has lost what it had promised to keep, or somebody has put another file there.
+		// What is left is indexed.
+		if err := a.index.drop(name); err != nil {
+			return tail{}, err
+		}
+		end = 0
+	}
+	return a.indexFile(f, name, end, size)
+}
+
+// recoverImports brings the index up to date with the imported files. One that cannot be opened is
+// passed over: the archive is of use without it, and Missing tells.
+func (a *Archive) recoverImports(d osDir) error {
+	if err := a.imports.load(d); err != nil {
+		return err
+	}
+	for _, path := range a.imports.list() {
+		f, size, err := openRegular(path)
+		if err != nil {
+			continue
+		}
+		t, err := a.update(f, path, size)
+		a.found.count(&t)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Missing returns the sorted names of the files that the archive should have and that cannot be
+// opened now: those of its directory that the index knows, and those that were imported.
+func (a *Archive) Missing() (missing []string) {
+	for name := range a.known() {
+		f, err := a.openFile(name)
+		if err != nil {
+			missing = append(missing, name)
+			continue
+		}
+		_ = f.Close() // it was not written to
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// known returns up to where each file that belongs to the archive is indexed. An import that was
+// missing when the index was made is not indexed at all.
+func (a *Archive) known() map[string]int64 {
+	ends := a.index.indexedFiles()
+	for _, path := range a.imports.list() {
+		if _, ok := ends[path]; !ok {
+			ends[path] = 0
+		}
+	}
+	return ends
+}
+
+// imports is the list of imported files. Its methods are safe for concurrent use.
+type imports struct {
+	adding sync.Mutex // held by who imports, which only one may at a time
+
+	mu    sync.Mutex // guards what follows
+	paths []string   // sorted
+}
+
+// list returns a copy, as files are imported while others ask.
+func (i *imports) list() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.paths)
+}
+
+// has tells whether a path is on the list, in the form in which it was put there.
+func (i *imports) has(path string) bool {
+	_, found := slices.BinarySearch(i.list(), path)
+	return found
+}
+
+// load reads the list, if there is one.
+func (i *imports) load(d osDir) error {
+	data, err := os.ReadFile(d.path(importsName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	paths, err := parseImports(string(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.path(importsName), err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.paths = paths
+	return nil
+}
+
+// add puts a path on the list, on disk first.
+func (i *imports) add(d osDir, path string) error {
+	paths := append(i.list(), path)
+	slices.Sort(paths)
+	if err := d.replace(importsName, []byte(strings.Join(paths, "\n")+"\n")); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.paths = paths
+	return nil
+}
+
+// parseImports reads a list that people may have edited: the order does not matter, nor do blank
+// lines and how lines end.
+func parseImports(text string) (paths []string, err error) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		path := strings.TrimRight(line, "\r\n")
+		if path == "" {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			return nil, fmt.Errorf("line %d: %.200q is no absolute path", n, path)
+		}
+		paths = append(paths, filepath.Clean(path))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}

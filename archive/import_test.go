@@ -1,0 +1,427 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// foreignFile writes a WARC file as another program might, with one response for each body, and
+// returns its path. URLs are http://foreign.test/0 and so on.
+func foreignFile(t testing.TB, name string, o warc.EncoderOptions, bodies ...string) string {
+	t.Helper()
+	enc, err := warc.NewEncoder(o)
+	require.NoError(t, err)
+	out := bytes.NewBuffer(bytes.Clone(enc.Preface()))
+	for i, body := range bodies {
+		_, _, err := enc.Encode(out, &warc.Head{Type: "response", Date: someTime,
+			TargetURI: fmt.Sprintf("http://foreign.test/%d", i), ContentType: "application/http"},
+			[]byte("HTTP/1.1 200 OK\r\n\r\n"), []byte(body))
+		require.NoError(t, err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o644))
+	return path
+}
+
+// requireForeign holds that the pages of foreignFile are found, each with its body.
+func requireForeign(t testing.TB, a *Archive, path string, bodies ...string) {
+	t.Helper()
+	for i, want := range bodies {
+		v, err := a.At(fmt.Sprintf("http://foreign.test/%d", i), time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, path, v.Location.File)
+		require.Equal(t, want, body(t, a, v))
+	}
+}
+
+func TestImportIndexesInPlace(t *testing.T) {
+	for name, o := range map[string]warc.EncoderOptions{
+		"x.warc.gz": {}, "x.warc": {Compression: warc.None}, "x.warc.zst": {Compression: warc.Zstd},
+		"dict.warc.zst": {Compression: warc.Zstd, Dict: encoderDict(t)}, "no extension": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := foreignFile(t, name, o, "one", "two", "")
+			before, err := os.ReadFile(path)
+			require.NoError(t, err)
+			dir := t.TempDir()
+			a := openDir(t, dir, Options{})
+			_, err = a.Append(page("http://own.test/", "own"))
+			require.NoError(t, err)
+			found, err := a.Import(path)
+			require.NoError(t, err)
+			require.Equal(t, Imported{Files: 1, Versions: 3}, found)
+			for range 2 { // at once, and with an index made anew
+				requireForeign(t, a, path, "one", "two", "")
+				requireWholeView(t, a, path)
+				require.NoError(t, a.Close())
+				repaired, err := Repair(dir)
+				require.NoError(t, err)
+				require.Equal(t, 4, repaired.Versions)
+				require.Empty(t, repaired.Missing)
+				a = openDir(t, dir, Options{})
+			}
+			require.NoError(t, a.Close())
+			after, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(before, after), "it is never written to")
+		})
+	}
+}
+
+// requireWholeView holds that every other way to look at the archive has the imported file, too.
+func requireWholeView(t testing.TB, a *Archive, path string) {
+	t.Helper()
+	names, err := a.Files()
+	require.NoError(t, err)
+	require.Equal(t, path, names[len(names)-1])
+	s, err := a.Snapshot(Query{Host: "foreign.test"})
+	require.NoError(t, err)
+	require.Len(t, documents(t, s), 3)
+	require.NoError(t, s.Close())
+	require.Len(t, tree(t, a.FS("foreign.test", time.Time{})), 3)
+	faults, checked := verify(t, a)
+	require.Empty(t, faults)
+	require.EqualValues(t, 4, checked.Entries)
+	require.Equal(t, len(names), checked.Files)
+	require.Empty(t, a.Missing())
+	part, err := a.OpenFile(path)
+	require.NoError(t, err)
+	require.NoError(t, part.Close())
+}
+
+// A file that is gone is told by all who could have noticed, and comes back when it does.
+func TestAnImportThatIsGone(t *testing.T) {
+	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", "two")
+	away := path + ".away"
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	_, err := a.Append(page("http://own.test/", "own"))
+	require.NoError(t, err)
+	_, err = a.Import(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(path, away))
+	for range 2 { // while the archive is open, and after it was opened without the file
+		require.Equal(t, []string{path}, a.Missing())
+		v, err := a.At("http://foreign.test/0", time.Time{})
+		require.NoError(t, err, "the index knows it")
+		_, err = a.Read(v.Content)
+		require.ErrorIs(t, err, os.ErrNotExist)
+		require.ErrorContains(t, err, path)
+		faults, _ := verify(t, a)
+		require.Equal(t, path, faults[0].File)
+		require.EqualValues(t, -1, faults[0].Offset)
+		require.ErrorIs(t, faults[0].Err, os.ErrNotExist)
+		require.Len(t, faults, 3, "the file, and the two versions in it")
+		v, err = a.At("http://own.test/", time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, "own", body(t, a, v))
+		require.NoError(t, a.Close())
+		a = openDir(t, dir, Options{})
+	}
+	require.NoError(t, a.Close())
+
+	repaired, err := Repair(dir)
+	require.NoError(t, err)
+	require.Equal(t, Repaired{Files: 1, Versions: 1, Missing: []string{path}}, repaired)
+	a = openDir(t, dir, Options{})
+	require.Equal(t, []string{path}, a.Missing(), "though the new index does not know it")
+	faults, _ := verify(t, a)
+	require.Len(t, faults, 1)
+	_, err = a.At("http://foreign.test/0", time.Time{})
+	require.ErrorIs(t, err, ErrNotFound)
+	require.NoError(t, a.Close())
+
+	require.NoError(t, os.Rename(away, path))
+	a = openDir(t, dir, Options{})
+	require.Empty(t, a.Missing())
+	requireForeign(t, a, path, "one", "two")
+	require.NoError(t, a.Close())
+}
+
+// A file of the archive itself that is gone is told by Missing and Repair as well.
+func TestAnOwnFileThatIsGone(t *testing.T) {
+	dir, _ := closedArchive(t, 3, 30, Options{MaxFile: 4000})
+	lost := warcNames(t, dir)[1]
+	require.NoError(t, os.Remove(lost))
+	a := openDir(t, dir, Options{})
+	require.Equal(t, []string{filepath.Base(lost)}, a.Missing())
+	require.NoError(t, a.Close())
+	repaired, err := Repair(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Base(lost)}, repaired.Missing)
+	a = openDir(t, dir, Options{})
+	require.Empty(t, a.Missing(), "nobody asks for it any more")
+	require.NoError(t, a.Close())
+}
+
+// A file may have become longer, or another one.
+func TestAnImportThatHasChanged(t *testing.T) {
+	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", "two")
+	first, err := os.ReadFile(path)
+	require.NoError(t, err)
+	longer, err := os.ReadFile(foreignFile(t, "y", warc.EncoderOptions{}, "one", "two", "three"))
+	require.NoError(t, err)
+	other, err := os.ReadFile(foreignFile(t, "z", warc.EncoderOptions{}, "other"))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	for _, tt := range []struct {
+		name     string
+		data     []byte
+		versions int
+		want     []string
+	}{
+		{"the first time", first, 2, []string{"one", "two"}},
+		{"again, as it is", first, 0, []string{"one", "two"}},
+		{"after more was appended", slices.Concat(first, other), 1, []string{"other", "two"}},
+		{"after another was put there", other, 1, []string{"other"}},
+		{"after it became empty", nil, 0, nil},
+		{"after all that", longer, 3, []string{"one", "two", "three"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, tt.data, 0o644))
+			found, err := a.Import(path)
+			require.NoError(t, err)
+			require.Equal(t, Imported{Files: 1, Versions: tt.versions}, found)
+			requireForeign(t, a, path, tt.want...)
+			faults, _ := verify(t, a)
+			require.Empty(t, faults)
+		})
+	}
+	require.NoError(t, a.Close())
+}
+
+func TestImportsThatAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	_, err := a.Append(page("http://own.test/", "own"))
+	require.NoError(t, err)
+	own := warcNames(t, dir)[0]
+	text := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("no WARC\n", 20_000)), 0o644))
+	good := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one")
+	for _, tt := range []struct {
+		name, path, says string
+		is               error
+	}{
+		{"one of the archive's own", own, "belongs to it already", nil},
+		{"no file", filepath.Join(dir, "sub", "lost"), "lost", fs.ErrNotExist},
+		{"a directory", t.TempDir(), "not a regular file", nil},
+		{"a line break", filepath.Join(dir, "sub", "a\nb"), "line break", nil},
+		{"another format", text, "byte 0: ", warc.ErrDamaged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			found, err := a.Import(good, tt.path)
+			require.ErrorContains(t, err, "archive: import "+tt.path+": ")
+			require.ErrorContains(t, err, tt.says)
+			if tt.is != nil {
+				require.ErrorIs(t, err, tt.is)
+			}
+			require.Equal(t, 1, found.Files, "the one before it")
+			require.Equal(t, []string{good}, a.imports.list())
+		})
+	}
+	require.NoError(t, a.Close())
+	_, err = a.Import(good)
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+// Damage costs what is damaged, and is counted.
+func TestImportOfABrokenFile(t *testing.T) {
+	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", strings.Repeat("two ", 99), "three")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	second := bytes.Index(data[1:], []byte("\x1f\x8b\x08")) + 1
+	for name, tt := range map[string]struct {
+		data []byte
+		want Imported
+	}{
+		"at its beginning":  {slices.Concat([]byte("garbage"), data), Imported{1, 3, 1, 0}},
+		"in the middle":     {slices.Concat(data[:second], []byte("xxxx"), data[second+4:]), Imported{1, 2, 1, 0}},
+		"at its end":        {data[:len(data)-5], Imported{1, 2, 1, 0}},
+		"an empty file":     {nil, Imported{1, 0, 0, 0}},
+		"records in common": {joined(t, data), Imported{1, 0, 0, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, tt.data, 0o644))
+			dir := t.TempDir()
+			a := openDir(t, dir, Options{})
+			found, err := a.Import(path)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, found)
+			faults, checked := verify(t, a)
+			require.Len(t, faults, tt.want.Damage)
+			require.EqualValues(t, tt.want.Versions, checked.Entries)
+			require.NoError(t, a.Close())
+			repaired, err := Repair(dir)
+			require.NoError(t, err)
+			require.Equal(t, Repaired{Files: 1, Versions: tt.want.Versions, Damage: tt.want.Damage,
+				Unnamed: tt.want.Unnamed}, repaired)
+		})
+	}
+}
+
+// joined packs the records of a file into one member, in which none has an address of its own.
+func joined(t testing.TB, data []byte) []byte {
+	records, err := readFile(data)
+	require.NoError(t, err)
+	require.Len(t, records, 3)
+	gz, err := gzip.NewReader(bytes.NewReader(data))
+	require.NoError(t, err)
+	text, err := io.ReadAll(gz)
+	require.NoError(t, err)
+	return packed(t, "gzip", string(text))
+}
+
+func TestTheListOfImports(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+		says       string
+	}{
+		{"nothing", "", nil, ""},
+		{"two", "/a\n/b c\n", []string{"/a", "/b c"}, ""},
+		{"out of order, and one twice", "/b\n/a\n/b\n", []string{"/a", "/b"}, ""},
+		{"lines as Windows ends them, and blank ones", "/a\r\n\r\n\n/b", []string{"/a", "/b"}, ""},
+		{"a path that is not clean", "/a/../b//c\n", []string{"/b/c"}, ""},
+		{"a relative path", "/a\nb\n", nil, `line 2: "b" is no absolute path`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, importsName), []byte(tt.text), 0o644))
+			a, err := Open(dir, Options{})
+			if tt.says != "" {
+				require.ErrorContains(t, err, tt.says)
+				require.ErrorContains(t, err, importsName)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, a.imports.list())
+			require.Equal(t, tt.want, a.Missing())
+			require.NoError(t, a.Close())
+		})
+	}
+}
+
+// What is struck out of the list is forgotten with the next Repair.
+func TestAnImportThatIsStruckOut(t *testing.T) {
+	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one")
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	_, err := a.Import(path)
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, importsName)))
+	repaired, err := Repair(dir)
+	require.NoError(t, err)
+	require.Equal(t, Repaired{Missing: []string{path}}, repaired, "it is told once more")
+	a = openDir(t, dir, Options{})
+	require.Empty(t, a.Missing())
+	require.NoError(t, a.Close())
+}
+
+// Others append and ask while a file is imported in many transactions.
+func TestImportWhileOthersAppend(t *testing.T) {
+	var bodies []string
+	for i := range 300 {
+		bodies = append(bodies, fmt.Sprint("body ", i))
+	}
+	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{Level: 1}, bodies...)
+	a := openDir(t, t.TempDir(), Options{})
+	a.index.limit = 20
+	done := make(chan error)
+	go func() {
+		for i := range 100 {
+			if _, err := a.Append(page(fmt.Sprintf("http://own.test/%d", i), "x")); err != nil {
+				done <- err
+				return
+			}
+			if _, err := a.At("http://foreign.test/7", time.Time{}); err != nil &&
+				!errors.Is(err, ErrNotFound) {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	found, err := a.Import(path)
+	require.NoError(t, errors.Join(err, <-done))
+	require.Equal(t, 300, found.Versions)
+	requireForeign(t, a, path, bodies...)
+	faults, checked := verify(t, a)
+	require.Empty(t, faults)
+	require.EqualValues(t, 400, checked.Entries)
+	require.NoError(t, a.Close())
+}
+
+// A disk that is full leaves the old list, and no others.
+func TestReplaceIsAllOrNothing(t *testing.T) {
+	d := osDir(t.TempDir())
+	require.NoError(t, d.replace("list", []byte("one")))
+	require.NoError(t, d.replace("list", []byte("two")))
+	require.NoError(t, os.Mkdir(d.path("taken"), 0o755))
+	require.Error(t, d.replace("taken", []byte("x")), "a directory is there")
+	names, err := d.list()
+	require.NoError(t, err)
+	require.Equal(t, []string{"list"}, names)
+	data, err := os.ReadFile(d.path("list"))
+	require.NoError(t, err)
+	require.Equal(t, "two", string(data))
+}
+
+// All files that other tools wrote, some of them broken on purpose: each is imported or refused
+// with an offset, and never in silence; what is in the index afterwards can be read.
+func TestImportOfAllForeignFiles(t *testing.T) {
+	root := os.Getenv("SPINNERET_DATA")
+	if root == "" {
+		root = filepath.Join("..", "..", "shared", "data")
+	}
+	var paths []string
+	_ = filepath.WalkDir(filepath.Join(root, "suites", "warc"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.Contains(path, "arc") {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if len(paths) == 0 {
+		t.Skip("no data (set SPINNERET_DATA)")
+	}
+	a := openDir(t, t.TempDir(), Options{})
+	versions, refused := 0, 0
+	for _, path := range paths {
+		found, err := a.Import(path)
+		versions += found.Versions
+		var damage *warc.DamageError
+		if err != nil {
+			require.ErrorAs(t, err, &damage, path)
+			refused++
+		}
+	}
+	require.Positive(t, versions)
+	require.Positive(t, refused)
+	s, err := a.Snapshot(Query{Relations: Found, Failed: true})
+	require.NoError(t, err)
+	for doc, err := range s.Documents() {
+		require.NoError(t, err, "%+v", doc.Version)
+	}
+	require.NoError(t, s.Close())
+	_, err = a.Verify(t.Context(), func(f Fault) {
+		require.True(t, errors.Is(f.Err, warc.ErrDamaged), "%+v", f)
+	})
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+}

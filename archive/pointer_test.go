@@ -1,0 +1,126 @@
+package archive
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// Pointers sort by the address of the content, whatever else is in them.
+func TestPointersSortByAddress(t *testing.T) {
+	var items []string
+	for _, file := range []uint32{0, 1, 255, 256, 1 << 31} {
+		for _, offset := range []int64{0, 1, 255, 256, 1 << 40, maxOffset} {
+			f := found{entry: someEntry(), until: rand.Int64()}
+			f.entry.time = rand.Int64()
+			content := entry{file: file, offset: offset, length: rand.Int64N(1000), kind: Changed}
+			items = append(items, string(packItem(nil, []byte("url\x00http"), &f, &content)))
+		}
+	}
+	require.True(t, slices.IsSorted(items))
+}
+
+// What is packed is unpacked as it was, and what is broken is refused.
+func FuzzPointer(f *testing.F) {
+	e, content := someEntry(), someEntry()
+	content.kind, content.digest, content.url = Changed, "", "http://a.test/"
+	f.Add(packItem(nil, []byte("test,a)/\x00http"), &found{e, never}, &content))
+	e.kind = Unchanged
+	f.Add(packItem(nil, []byte("x"), &found{e, 5}, &content))
+	f.Fuzz(func(t *testing.T, item []byte) {
+		a := &Archive{index: &index{names: []string{"f"}}}
+		v, err := a.unpack(item)
+		if err != nil {
+			require.ErrorIs(t, err, errEntry)
+			return
+		}
+		require.False(t, v.Time.IsZero() && v.Until.IsZero() && v.URL == "")
+		require.GreaterOrEqual(t, v.Content.Length, int64(0))
+		for cut := range len(item) { // no beginning of it is a pointer
+			if _, err := a.unpack(item[:cut]); err == nil {
+				require.Greater(t, cut, addressSize+timeSize+tailSize)
+			}
+		}
+	})
+}
+
+// Of a file where documents lie far apart little else is read, and where they lie close much at
+// once.
+func TestReadingAheadByUse(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	const size, part = 60 << 20, 5000
+	f, err := os.Create(filepath.Join(a.dir, "a.warc"))
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(size)) // takes no room
+	require.NoError(t, f.Close())
+	for _, tt := range []struct {
+		name string
+		gap  int64
+		want int // read at once, in the end
+	}{
+		{"close together", 0, readAhead}, {"with every second one left out", part, readAhead},
+		{"far apart", 200 << 10, leastRead},
+	} {
+		s := &sequential{archive: a}
+		for at := int64(0); at+part < size; at += part + tt.gap {
+			_, _, err := s.read(Location{"a.warc", at, part})
+			require.NoError(t, err)
+		}
+		require.Equal(t, tt.want, s.ahead, tt.name)
+		s.close()
+	}
+	require.NoError(t, a.Close())
+}
+
+// Parts of files are read in order, each as it is in the file, whatever the sizes and gaps.
+func TestSequentialReading(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	r := rand.New(rand.NewPCG(1, 1))
+	contents := map[string][]byte{}
+	for _, name := range []string{"a.warc", "b.warc"} {
+		data := make([]byte, 3*readAhead+r.IntN(1000))
+		for i := 0; i < len(data); i += 1 + i%251 { // unlike anywhere else, and made fast
+			data[i] = byte(r.Uint32())
+		}
+		contents[name] = data
+		require.NoError(t, os.WriteFile(filepath.Join(a.dir, name), data, 0o644))
+	}
+	s := &sequential{archive: a}
+	for _, name := range []string{"a.warc", "b.warc"} {
+		data := contents[name]
+		for at := 0; at < len(data); {
+			size := 1 + r.IntN([]int{10, 5000, readAhead / 2, readAhead * 2}[r.IntN(4)])
+			size = min(size, len(data)-at)
+			raw, _, err := s.read(Location{name, int64(at), int64(size)})
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(data[at:at+size], raw), "%s %d %d", name, at, size)
+			again, _, err := s.read(Location{name, int64(at), int64(size)})
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(raw, again), "the same part once more")
+			at += size
+			if r.IntN(3) == 0 {
+				at += r.IntN(readAhead) // a gap
+			}
+		}
+	}
+	end := int64(len(contents["b.warc"]))
+	_, _, err := s.read(Location{"b.warc", end - 5, 10})
+	require.ErrorIs(t, err, warc.ErrDamaged)
+	require.ErrorContains(t, err, "too short")
+	_, _, err = s.read(Location{"c.warc", 0, 10})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, _, err = s.read(Location{"c.warc", 10, 10})
+	require.ErrorIs(t, err, os.ErrNotExist, "and it is still missing")
+	raw, _, err := s.read(Location{"a.warc", 0, MaxRaw + 1})
+	require.NoError(t, err)
+	require.Nil(t, raw, "too large to be held")
+	s.close()
+	require.NoError(t, a.Close())
+}

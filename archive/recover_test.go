@@ -1,0 +1,169 @@
+package archive
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// deadFile returns the bytes of a file of three captures, where each of them ends, and a name that
+// a writer of ours could have given it.
+func deadFile(t *testing.T) (name string, data []byte, ends []int64) {
+	t.Helper()
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	for i := range 3 {
+		loc, err := a.Append(page(fmt.Sprintf("http://a.test/%d", i), strings.Repeat("x", 300)))
+		require.NoError(t, err)
+		name = loc.File
+		ends = append(ends, loc.Offset+loc.Length)
+	}
+	require.NoError(t, a.Close())
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	require.NoError(t, err)
+	return name, data, ends
+}
+
+// What becomes of a file whose writer has died, by how it ends.
+func TestFilesOfTheDead(t *testing.T) {
+	name, data, ends := deadFile(t)
+	garbage := bytes.Repeat([]byte("\x00"), 3000)
+	for _, tt := range []struct {
+		name     string
+		data     []byte
+		versions int
+		left     int64 // of the file; negative: it is gone
+	}{
+		{"nothing was lost", data, 3, ends[2]},
+		{"in the middle of a response", data[:ends[2]-20], 2, ends[1]},
+		{"behind a request", data[:ends[1]+(ends[2]-ends[1])/2], 2, ends[1]},
+		{"in the middle of the first capture", data[:ends[0]-1], 0, -1},
+		{"behind the warcinfo record", data[:bytes.Index(data[1:], []byte("\x1f\x8b\x08"))+1], 0, -1},
+		{"an empty file", nil, 0, -1},
+		{"zeros at the end, as some systems leave", slices.Concat(data, garbage), 3, ends[2]},
+		{"nothing but zeros", garbage, 0, -1},
+		{"damage in a request before the end", slices.Concat(data[:ends[0]+9], data[ends[0]+40:]), 3,
+			ends[2] - 31},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(path+unfinished, tt.data, 0o644))
+			a := openDir(t, dir, Options{})
+			require.Equal(t, tt.versions, a.found.Versions)
+			require.NoFileExists(t, path+unfinished)
+			if tt.left < 0 {
+				require.NoFileExists(t, path)
+			} else {
+				info, err := os.Stat(path)
+				require.NoError(t, err)
+				require.Equal(t, tt.left, info.Size())
+			}
+			require.NoError(t, a.Close())
+
+			a = openDir(t, dir, Options{}) // and there is nothing left to do
+			require.Zero(t, a.found.Versions)
+			require.NoError(t, a.Close())
+		})
+	}
+}
+
+// Files of others are never cut or renamed, however they end and whatever they are called.
+func TestFilesOfOthersAreLeftAlone(t *testing.T) {
+	_, data, _ := deadFile(t)
+	for _, name := range []string{"other.warc.gz", "other.warc.gz" + unfinished, "x-20261103-00000.warc.gz.open",
+		"spinneret-20261103030506007-00000-XXXXXXXX.warc.gz.open"} {
+		dir := t.TempDir()
+		torn := data[:len(data)-15]
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), torn, 0o644))
+		a := openDir(t, dir, Options{})
+		require.Equal(t, 2, a.found.Versions, name)
+		require.NoError(t, a.Close())
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(torn, got), name)
+	}
+}
+
+// What is no WARC file by its name is not even opened.
+func TestOtherFilesInTheDirectory(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"notes.txt", "warc", "a.warc.gz.bak", "index.bolt.old", ".warc.gz.swp"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("anything"), 0o644))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "directory.warc.gz"), 0o755))
+	a := openDir(t, dir, Options{})
+	require.Equal(t, Repaired{}, a.found)
+	names, err := a.Files()
+	require.NoError(t, err)
+	require.Empty(t, names)
+	require.NoError(t, a.Close())
+}
+
+// Names of our own are known again, and no others.
+func TestOurNames(t *testing.T) {
+	o := &output{prefix: "a-b", finished: warc.Zstd.Extension()}
+	for i := range 20 {
+		o.serial = i * 7919
+		require.Regexp(t, ours, o.newName(time.Now()))
+	}
+	for _, name := range []string{"a.warc.gz", "a-20261103030506007-00000-1a2b3c4.warc.gz",
+		"a-2026110303050600-00000-1a2b3c4d.warc.gz", "a-20261103030506007-0000-1a2b3c4d.warc.gz",
+		"a-20261103030506007-00000-1A2B3C4D.warc.gz", "a-20261103030506007-00000-1a2b3c4d.warc.bz2"} {
+		require.NotRegexp(t, ours, name)
+	}
+}
+
+// Several walk through views of one archive while it grows and is committed.
+func TestViewsWhileTheArchiveGrows(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{MaxFile: 20_000})
+	a.index.limit = 15
+	add := func(i int, at time.Time) error {
+		_, err := a.Append(visit{fmt.Sprintf("http://%d.a.test/d/%d", i%3, i), at, 200, fmt.Sprint(i)}.capture())
+		return err
+	}
+	for i := range 40 {
+		require.NoError(t, add(i, someTime))
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			for range 2 {
+				n := 0
+				err := fs.WalkDir(a.FS("a.test", someTime), ".", func(name string, d fs.DirEntry, err error) error {
+					if err == nil && !d.IsDir() {
+						n++
+						_, err = fs.ReadFile(a.FS("a.test", someTime), name)
+					}
+					return err
+				})
+				if err != nil || n != 40 {
+					t.Error(n, err)
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for i := range 120 {
+			if err := add(40+i, someTime.Add(time.Hour)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	all.Wait()
+	require.NoError(t, fstest.TestFS(a.FS("a.test", time.Time{}), "0.a.test/d/159"))
+	require.Len(t, tree(t, a.FS("", time.Time{})), 160)
+	require.NoError(t, a.Close())
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package pagerank
+
+import "unsafe"
+
+// adviseHuge is for Linux.
+func adviseHuge(unsafe.Pointer, uintptr) {}

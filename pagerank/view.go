@@ -1,0 +1,96 @@
+package pagerank
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// Top yields the n fetched pages with the highest scores, the best first, of equals the lower id;
+// fewer if fewer are fetched. It looks at each known id once, some milliseconds for a million,
+// and holds 2n of them. A page's share of all PageRank is Score/Stats.Total, and off by at most
+// half of Stats.Error. The frontier must not be changed meanwhile.
+func (f *Frontier) Top(n int) iter.Seq2[uint32, float64] {
+	return func(yield func(uint32, float64) bool) {
+		for _, p := range f.best(min(n, f.fetched)) {
+			if !yield(p.id, p.score) {
+				return
+			}
+		}
+	}
+}
+
+// A scored is an id with its score.
+type scored struct {
+	id    uint32
+	score float64
+}
+
+// best returns the n best of the fetched pages, of which there are as many. It collects twice as
+// many before it sorts and drops the worse half, so that sorting costs log n for each that gets in,
+// and most do not: those that come after the first few have to be better than n others.
+func (f *Frontier) best(n int) []scored {
+	if n <= 0 {
+		return nil
+	}
+	found := make([]scored, 0, min(2*n, f.fetched))
+	full := false
+	least := 0.0 // if full: the score to beat
+	for i := range f.nodes {
+		p := &f.nodes[i]
+		if p.state&fetched == 0 || full && p.score <= least {
+			continue
+		}
+		if found = append(found, scored{uint32(i), p.score}); len(found) == 2*n {
+			sortScored(found)
+			found, full, least = found[:n], true, found[n-1].score
+		}
+	}
+	sortScored(found)
+	return found[:n]
+}
+
+func sortScored(list []scored) {
+	slices.SortFunc(list, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
+	})
+}
+
+// Ahead yields the n ids that Next would hand out, in that order, if nothing were fetched
+// meanwhile, with their scores. The order is that of the queue, which with Push is not quite that
+// of the scores. It looks at the head of the queue only: about as many entries as it yields, at
+// worst all. Ids that are set aside are not among them. The frontier must not be changed meanwhile.
+func (f *Frontier) Ahead(n int) iter.Seq2[uint32, float64] {
+	return func(yield func(uint32, float64) bool) {
+		list := f.queue.ahead(f.nodes, n)
+		if len(list) < n && len(f.newcomers) > 0 {
+			list = append(list, f.lineUp()...)
+		}
+		for _, id := range list[:max(0, min(n, len(list)))] {
+			if !yield(id, f.nodes[id].score) {
+				return
+			}
+		}
+	}
+}
+
+// ahead returns the first n ids of the queue.
+func (q *queue) ahead(nodes []node, n int) (ids []uint32) {
+	n = min(n, q.live)
+	for b := buckets - 1; b >= 0 && len(ids) < n; b-- {
+		for id := range q.entriesOf(uint16(b)) {
+			if len(ids) == n {
+				break
+			}
+			// An id that left the bucket and came back has two entries that look valid.
+			if t := &nodes[id]; t.state&marked == 0 && t.isIn(uint16(b)) {
+				t.state |= marked
+				ids = append(ids, id)
+			}
+		}
+	}
+	for _, id := range ids {
+		nodes[id].state &^= marked
+	}
+	return ids
+}

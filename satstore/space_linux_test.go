@@ -1,0 +1,170 @@
+package satstore
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func init() {
+	roles["mounted"] = fillMounted
+	roles["limited"] = fillLimited
+}
+
+// errCannot says that this process may not make a small disk.
+var errCannot = errors.New("may not")
+
+const smallDisk = 12 << 20
+
+// TestSmallDisk fills a disk that is full in earnest: a tmpfs of 12 MiB, in a mount namespace of a
+// process of its own. Where that is not allowed, a limit of what files may be as large as stands
+// for it.
+func TestSmallDisk(t *testing.T) {
+	mounted := startRole("mounted", t.TempDir())
+	mounted.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if os.Getuid() != 0 {
+		mounted.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		mounted.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		mounted.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	said, err := output(mounted)
+	if err == nil {
+		t.Log(said)
+		return
+	}
+	require.Contains(t, said, errCannot.Error(), "it may mount, and failed")
+	t.Log("no tmpfs may be mounted:", said)
+	said, err = output(startRole("limited", t.TempDir()))
+	if strings.Contains(said, errCannot.Error()) {
+		t.Skip("neither may a tmpfs be mounted nor files be limited:", said)
+	}
+	require.NoError(t, err, said)
+}
+
+// output returns what a process says. One that cannot be started may not.
+func output(cmd *exec.Cmd) (string, error) {
+	b, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return fmt.Sprint(errCannot, ": ", err), err
+	}
+	return string(b), err
+}
+
+func fillMounted(dir string) error {
+	// What is mounted here must not be seen elsewhere.
+	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	if err == nil {
+		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprint("size=", smallDisk))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCannot, err)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, smallDisk/4), 0o600); err != nil {
+		return err
+	}
+	return fill(filepath.Join(dir, "store"), syscall.ENOSPC, func() error {
+		return os.Remove(ballast)
+	})
+}
+
+func fillLimited(dir string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit)
+	if err == nil {
+		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE,
+			&syscall.Rlimit{Cur: smallDisk / 2, Max: limit.Max})
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCannot, err)
+	}
+	return fill(dir, syscall.EFBIG, func() error {
+		return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
+	})
+}
+
+// fill adds until the disk is full, opens what it then finds as after a kill, twice, makes room, and
+// goes on. Each time all must be there that was acknowledged, and perhaps what was refused.
+func fill(dir string, full error, makeRoom func() error) error {
+	o := Options{Start: 1000, Buffer: 256 << 10, pending: 64 << 10}
+	s, err := Open(dir, o)
+	if err != nil {
+		return err
+	}
+	want, err := fillUp(s)
+	if !errors.Is(err, full) || !errors.Is(err, ErrReadOnly) {
+		return fmt.Errorf("%d records were added, then: %w", len(want), err)
+	}
+	fmt.Println(len(want), "records:", err)
+	for range 2 {
+		if err := holds(s, want); err != nil {
+			return err
+		}
+		if _, err := s.Add("https://a.test/more", 1000, nil); !errors.Is(err, ErrReadOnly) {
+			return fmt.Errorf("a full disk takes a record: %w", err)
+		}
+		abandon(s)
+		if s, err = Open(dir, o); err != nil {
+			return fmt.Errorf("open on a full disk: %w", err)
+		}
+		if s.failed == nil {
+			break // the log that was replayed made room
+		}
+	}
+	if err := makeRoom(); err != nil {
+		return err
+	}
+	if err := s.Sync(); err != nil {
+		return fmt.Errorf("sync with room again: %w", err)
+	}
+	if _, err := s.Add("https://a.test/more", 1000, []byte("more")); err != nil {
+		return err
+	}
+	want["https://a.test/more"] = "1000 more"
+	return errors.Join(holds(s, want), s.Check(), s.Close())
+}
+
+// fillUp returns the records that could be added, and the error that ended it.
+func fillUp(s *Store) (map[string]string, error) {
+	added := map[string]string{}
+	for i := range 1_000_000 {
+		id := fmt.Sprint("https://a.test/", i)
+		data := strings.Repeat(fmt.Sprint(i, " "), 40)
+		if _, err := s.Add(id, int64(1000+i%700), []byte(data)); err != nil {
+			return added, err
+		}
+		added[id] = fmt.Sprint(1000+i%700, " ", data)
+	}
+	return added, nil
+}
+
+// holds compares a store with what it should hold. A record may be more that was refused as it was
+// added.
+func holds(s *Store, want map[string]string) error {
+	got := map[string]string{}
+	for item, err := range s.Scan() {
+		if err != nil {
+			return err
+		}
+		got[item.ID] = fmt.Sprint(item.Slot, " ", string(item.Data))
+	}
+	refused := fmt.Sprint("https://a.test/", len(want))
+	if _, found := want[refused]; !found {
+		delete(got, refused)
+	}
+	if !maps.Equal(want, got) {
+		return fmt.Errorf("%d records were acknowledged, and %d are there", len(want), len(got))
+	}
+	return nil
+}
