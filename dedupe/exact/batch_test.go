@@ -70,7 +70,7 @@ func TestSightingKeepsItsParts(t *testing.T) {
 	s.setNew()
 	require.True(t, s.isNew())
 	require.Equal(t, fingerprint{1, 2}, s.print())
-	require.EqualValues(t, 1<<61, s.place())
+	require.EqualValues(t, int64(1)<<61, s.place())
 }
 
 // TestPileReturnsItsItems reads all items, or a few, in order. Some lie in the file, some in memory.

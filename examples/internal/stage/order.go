@@ -1,8 +1,6 @@
 package stage
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/dedupe"
@@ -117,20 +115,12 @@ type Ranked struct {
 	Score float64 `json:"score"`
 }
 
-// Top returns the n pages with the highest scores, in O(pages).
-func (o *Order) Top(n int) []Ranked {
+// Top returns the n fetched pages with the highest scores.
+func (o *Order) Top(n int) (top []Ranked) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	top := make([]Ranked, 0, n+1)
-	for id, score := range o.frontier.All() {
-		if len(top) == n && score <= top[n-1].Score {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(top, score, func(r Ranked, score float64) int {
-			return cmp.Compare(score, r.Score)
-		})
-		top = slices.Insert(top, at, Ranked{o.pages[id].url, score})
-		top = top[:min(len(top), n)]
+	for id, score := range o.frontier.Top(n) {
+		top = append(top, Ranked{o.pages[id].url, score})
 	}
 	return top
 }
