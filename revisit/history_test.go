@@ -170,7 +170,7 @@ func TestShortKeepsOrderAndPrecision(t *testing.T) {
 		require.LessOrEqual(t, shorten(a), shorten(b), "%d %d", a, b)
 		require.InDelta(t, float64(a), shorten(a).long(), float64(a)/4096, "%d", a)
 	}
-	require.InEpsilon(t, math.MaxUint32, shorten(math.MaxUint32).long(), 1.0/4096)
+	require.InEpsilon(t, float64(math.MaxUint32), shorten(math.MaxUint32).long(), 1.0/4096)
 }
 
 // The hexdump in FORMAT.md is what the code writes.

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+)
+
+var measurements = []verb{
+	{"messages", "how many messages a second go through the broker into states", benchMessages},
+	{"spread", "how evenly URLs and hosts fall to processes", benchSpread},
+	{"scaling", "pages a second with 1, 2, 4 and 8 processes", benchScaling},
+}
+
+// benchmark measures. Figures are for a machine that does nothing else.
+func benchmark(*flag.FlagSet) action {
+	return func(ctx context.Context, args []string, out, log io.Writer) error {
+		var names []string
+		for _, m := range measurements {
+			names = append(names, m.name)
+			if len(args) == 0 || args[0] != m.name {
+				continue
+			}
+			fs := flag.NewFlagSet("cluster bench "+m.name, flag.ContinueOnError)
+			fs.SetOutput(log)
+			do := m.set(fs)
+			if err := fs.Parse(args[1:]); err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			return do(ctx, fs.Args(), out, log)
+		}
+		return fmt.Errorf("%w: say what to measure: %s", errUsage, strings.Join(names, ", "))
+	}
+}
+
+// servers starts one broker or three, each a process of its own, with their files in a directory
+// that goes when stop is called.
+func servers(ctx context.Context, n int, log io.Writer) (urls string, stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp("", "cluster-bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var commands []*exec.Cmd
+	stop = func() {
+		cancel()
+		for _, c := range commands {
+			_ = c.Wait() // it was told to end
+		}
+		_ = os.RemoveAll(dir)
+	}
+	t := trio{self: self, dir: dir, port: 18222, log: log}
+	if n == 1 {
+		urls, command, err := lonely(ctx, self, filepath.Join(dir, "n1"), log)
+		if err != nil {
+			stop()
+			return "", nil, err
+		}
+		commands = append(commands, command)
+		return urls, stop, nil
+	}
+	for i := range brokers {
+		command := program(ctx, self, log, t.args(i)...)
+		if err := command.Start(); err != nil {
+			stop()
+			return "", nil, err
+		}
+		commands = append(commands, command)
+	}
+	if err := t.ready(ctx); err != nil {
+		stop()
+		return "", nil, err
+	}
+	return t.urls(), stop, nil
+}
+
+// program returns this program with other arguments, to be ended with ctx in good order.
+func program(ctx context.Context, self string, log io.Writer, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, self, args...)
+	c.Stderr = log
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = 10 * time.Second
+	return c
+}
+
+// lonely starts one broker and reads where it is.
+func lonely(
+	ctx context.Context, self, dir string, log io.Writer,
+) (urls string, c *exec.Cmd, err error) {
+	c = program(ctx, self, log, "broker", "-port", "0", "-dir", dir)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := c.Start(); err != nil {
+		return "", nil, err
+	}
+	urls, err = bufio.NewReader(out).ReadString('\n')
+	return strings.TrimSpace(urls), c, err
+}
+
+// reach connects to servers that were started for a measurement.
+func reach(ctx context.Context, urls string, n int, maxBytes int64) (*jet.Bus, error) {
+	return jet.Connect(ctx, jet.Options{URL: urls, Replicas: n, MaxBytes: maxBytes, Name: "bench"})
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// A load is what the message path is measured with.
+type load struct {
+	brokers, parts, messages, size, batch int
+}
+
+// benchMessages measures the path that every URL takes: batched by a pipe, kept by the broker,
+// read in order, applied to a state that is checkpointed each second. The broker is a process of
+// its own, writers and readers are in this one, with a connection each.
+func benchMessages(fs *flag.FlagSet) action {
+	var l load
+	fs.IntVar(&l.brokers, "brokers", 1, "1, or 3 with as many replicas")
+	fs.IntVar(&l.parts, "parts", 16, "partitions, each a stream")
+	fs.IntVar(&l.messages, "messages", 2_000_000, "to send in all")
+	fs.IntVar(&l.size, "size", 500, "bytes of a message")
+	fs.IntVar(&l.batch, "batch", 64, "messages in one of the broker's")
+	rounds := fs.Int("rounds", 3, "how often to measure")
+	return func(ctx context.Context, _ []string, out, log io.Writer) error {
+		fmt.Fprintln(out, "brokers  partitions  bytes  batch  messages  seconds  messages/s   MB/s")
+		for range *rounds {
+			took, err := l.run(ctx, log)
+			if err != nil {
+				return err
+			}
+			rate := float64(l.messages) / took.Seconds()
+			fmt.Fprintf(out, "%7d  %10d  %5d  %5d  %8d  %7.2f  %10.0f  %5.0f\n", l.brokers, l.parts,
+				l.size, l.batch, l.messages, took.Seconds(), rate, rate*float64(l.size)/1e6)
+		}
+		return nil
+	}
+}
+
+// run sends all messages and waits until the last one is part of a checkpoint.
+func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
+	urls, stop, err := servers(ctx, l.brokers, log)
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	bus, err := reach(ctx, urls, l.brokers, 1<<30)
+	if err != nil {
+		return 0, err
+	}
+	defer bus.Close()
+	if err := bus.CreateStreams(ctx, message.Dedupe, l.parts); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	defer running.Wait()
+	reading, err := reach(ctx, urls, l.brokers, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer reading.Close()
+	states, err := reading.Table(ctx, "states")
+	if err != nil {
+		return 0, err
+	}
+	quit := make(chan struct{})
+	fold := engine.Fold(engine.FoldOptions{
+		Bus: reading, States: states,
+		New: func(int) engine.State { return &tally{counts: map[string]int64{}} },
+	})
+	for part := range l.parts {
+		running.Go(func() {
+			c := engine.Claim{
+				Module: message.Dedupe, Part: part, Epoch: 1, Quit: quit,
+				Guard: func() error { return nil },
+			}
+			if err := fold(ctx, c); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	defer close(quit)
+	began := time.Now()
+	if err := l.send(ctx, bus); err != nil {
+		return 0, err
+	}
+	err = l.arrived(ctx, states)
+	return time.Since(began), err
+}
+
+// send fills the pipes from one goroutine each.
+func (l load) send(ctx context.Context, bus *jet.Bus) error {
+	it := message.Item{Kind: message.Page, URL: strings.Repeat("u", max(l.size-4, 1))}
+	var writing sync.WaitGroup
+	errs := make(chan error, l.parts)
+	for part := range l.parts {
+		writing.Go(func() {
+			from := message.Source{Module: message.Seeder}
+			p := bus.NewPipe(message.Dedupe, part, from, 0, 1, func() error { return nil })
+			defer p.Close()
+			for left := l.share(part); left > 0; left -= l.batch {
+				n := min(left, l.batch)
+				items := make([]byte, 0, n*(l.size+8))
+				for range n {
+					items = it.Append(items)
+				}
+				if err := p.Send(ctx, n, items); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- p.Flush(ctx)
+		})
+	}
+	writing.Wait()
+	for range l.parts {
+		if err := <-errs; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// share is how many messages one partition gets.
+func (l load) share(part int) int {
+	return l.messages*(part+1)/l.parts - l.messages*part/l.parts
+}
+
+// arrived waits until the states have all messages.
+func (l load) arrived(ctx context.Context, states *jet.Table) error {
+	for part := 0; part < l.parts; {
+		root, err := engine.ReadRoot(ctx, states, message.Dedupe, part)
+		switch {
+		case err != nil:
+			return err
+		case root.Counts[arrivedCount] == int64(l.share(part)):
+			part++
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+const arrivedCount = "messages"
+
+// A tally is a state that counts what it gets.
+type tally struct{ counts map[string]int64 }
+
+// Apply counts a message.
+func (s *tally) Apply(message.Item, time.Time, engine.Emit) { s.counts[arrivedCount]++ }
+
+// Wants returns nothing.
+func (s *tally) Wants() []string { return nil }
+
+// Open returns 0.
+func (s *tally) Open() int { return 0 }
+
+// Counts returns how many messages have come.
+func (s *tally) Counts() map[string]int64 { return s.counts }
+
+// Changes returns a chunk of eight bytes, so that a checkpoint has all of its steps.
+func (s *tally) Changes(bool, int) [][]byte {
+	return [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(s.counts[arrivedCount]))}
+}
+
+// Load does nothing: the count is kept with the root.
+func (s *tally) Load([]byte) error { return nil }

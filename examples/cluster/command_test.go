@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// do runs the program in this process.
+func do(t *testing.T, args ...string) (status int, out, log string) {
+	t.Helper()
+	var o, l lockedBuffer
+	status = command(t.Context(), args, &o, &l)
+	return status, o.String(), l.String()
+}
+
+// A lockedBuffer takes what several processes say, as a terminal does.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func TestCommandLinesThatMakeNoSense(t *testing.T) {
+	for line, says := range map[string]string{
+		"":                                     "cluster status",
+		"fly":                                  "cluster status",
+		"run -modules fetch,sleep":             `module "sleep"`,
+		"run -modules seeder":                  `module "seeder"`,
+		"run -no-such-flag":                    "no-such-flag",
+		"create -loopback":                     "no seeds",
+		"create http://example.org/":           "-contact is missing",
+		"create -loopback mailto:a@b":          "seed",
+		"bench":                                "messages, spread, scaling",
+		"bench sleep":                          "messages, spread, scaling",
+		"bench messages -x":                    "-x",
+		"bench spread":                         "name files",
+		"bench scaling -processes 1,two":       "-processes",
+		"bench scaling -processes 0 -hosts 10": "-processes",
+	} {
+		status, _, log := do(t, strings.Fields(line)...)
+		require.Equal(t, 2, status, "cluster %s: %s", line, log)
+		require.Contains(t, log, says, "cluster %s", line)
+	}
+	status, _, log := do(t, "run", "-h")
+	require.Zero(t, status)
+	require.Contains(t, log, "-workers")
+}
+
+func TestWhatFailsSaysSo(t *testing.T) {
+	for line, says := range map[string]string{
+		"run -hosts /no/such/file":                   "no such file",
+		"create -loopback -seeds /no/such/file":      "no such file",
+		"bench spread /no/such/file":                 "no such file",
+		"broker":                                     "directory",
+		"status -crawl a.b -nats nats://127.0.0.1:1": "crawl name",
+	} {
+		status, _, log := do(t, strings.Fields(line)...)
+		require.Equal(t, 1, status, "cluster %s: %s", line, log)
+		require.Contains(t, log, says, "cluster %s", line)
+	}
+}
+
+func TestSeedsComeFromTheCommandLineAndFromAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "seeds")
+	require.NoError(t, os.WriteFile(file, []byte("# seeds\nexample.org\n\nnot a url:\n"), 0o666))
+	var log bytes.Buffer
+	seeds, err := readSeeds([]string{"http://Example.COM"}, file, &log)
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://example.com/", "https://example.org/"}, seeds)
+	require.Contains(t, log.String(), ":4: skipped")
+}
+
+func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
+	part := func(m message.Module, seq, last uint64, fetched int64) crawl.Part {
+		return crawl.Part{
+			Module: m, Part: 3, Owner: "a-1", Epoch: 4,
+			Level: jet.Level{Last: last, Share: 0.125},
+			Root:  engine.Root{Seq: seq, Open: 7, Counts: map[string]int64{"fetched": fetched}},
+		}
+	}
+	last := look{at: at.Add(-10 * time.Second), parts: []crawl.Part{part(message.Fetch, 100, 120, 1)}}
+	now := look{
+		at:    at,
+		parts: []crawl.Part{part(message.Fetch, 150, 170, 30), part(message.Hosts, 5, 5, 12)},
+		members: []crawl.Member{{
+			ID: "a-1", Report: crawl.Report{Owned: 2, Visits: 42, Rate: 4.2, Started: at.Add(-time.Minute)},
+		}},
+	}
+	var out bytes.Buffer
+	now.show(&out, last)
+	lines := map[string][]string{}
+	for line := range strings.Lines(out.String()) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			lines[fields[0]] = fields
+		}
+	}
+	require.Equal(t, []string{"fetch.3", "4", "170", "20", "7", "12.5", "%", "5", "a-1"}, lines["fetch.3"])
+	require.Equal(t, []string{"hosts.3", "4", "5", "0", "7", "12.5", "%", "-", "a-1"}, lines["hosts.3"])
+	require.Equal(t, []string{"a-1", "2", "42", "4.2", "1m0s"}, lines["a-1"])
+	require.Equal(t, []string{"42", "fetched"}, lines["42"])
+}
+
+func TestSpreadCountsWhatFallsToEachProcess(t *testing.T) {
+	s := newSpread(4)
+	for i := range 100 {
+		s.add(fmt.Sprintf("http://one.test/%d", i))
+		s.add(fmt.Sprintf("http://one.test/%d", i))
+		s.add(fmt.Sprintf("h%d.test", i))
+	}
+	s.add("http://[/")
+	require.Equal(t, 100, total(s.urls))
+	require.Equal(t, 101, total(s.hosts))
+	one := make([]int, 4)
+	one[message.Part("one.test", 4)] = 100
+	require.Equal(t, one, s.sites, "all URLs of a host are with one process")
+
+	require.Equal(t, " 0.00 % (0.00 %)", deviation([]int{5, 5, 5, 5}, 2))
+	require.Equal(t, "50.00 % (50.00 %)", deviation([]int{1, 2, 3, 6}, 2))
+	require.Equal(t, "100.00 % (62.36 %)", deviation([]int{1, 2, 3, 6}, 4))
+}
+
+// TestACrawlByCommands goes through all verbs, each as a process of its own.
+func TestACrawlByCommands(t *testing.T) {
+	t.Parallel()
+	_, urls := lone(t, t.TempDir(), 0)
+	status, _, log := do(t, "status", "-nats", urls)
+	require.Equal(t, 1, status)
+	require.Contains(t, log, "not created yet")
+	tr := begin(t, urls, 1)
+	// One process has the states, another one fetches.
+	start(t, nil, "run", "-nats", urls, "-modules", "dedupe,hosts", "-name", "states", "-hosts", tr.hosts)
+	start(t, nil, "run", "-nats", urls, "-modules", "fetch", "-name", "fetch", "-hosts", tr.hosts,
+		"-workers", strconv.Itoa(fetchers), "-dir", t.TempDir(), "-web-port", strconv.Itoa(tr.port))
+	tr.seed(t, "states", "fetch")
+	status, _, log = do(t, "wait", "-nats", urls, "-every", "50ms")
+	require.Zero(t, status, log)
+	tr.finish(t)
+	status, out, log := do(t, "status", "-nats", urls)
+	require.Zero(t, status, log)
+	require.Regexp(t, `hosts\.1 .* states-`, out)
+	require.Regexp(t, `fetch\.3 .* fetch-`, out)
+	answers := len(tr.web.Reachable()) + len(slices.Collect(tr.web.Hosts())) // with each robots.txt
+	require.Contains(t, out, fmt.Sprintf("%10d  fetched\n", answers))
+
+	c := start(t, nil, "status", "-nats", urls, "-listen", "127.0.0.1:0")
+	page, _, ok := strings.Cut(c.line(t), " and ")
+	require.True(t, ok)
+	resp, err := http.Get(page + "metrics")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	metrics, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(metrics), "\ncluster_partition_lag_messages{module=\"hosts\",part=\"1\"} 0\n")
+	require.Contains(t, string(metrics),
+		fmt.Sprintf("\ncluster_outcomes_total{what=\"fetched\"} %d\n", answers))
+	require.Regexp(t, `\ncluster_answers_total\{process="fetch-[0-9a-f]+"\} [1-9]`, string(metrics))
+}
+
+func TestUpStartsThreeBrokers(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	c := start(t, nil, "up", "-dir", t.TempDir(), "-port", strconv.Itoa(port))
+	require.Equal(t, "three brokers are up; clients connect to", c.line(t))
+	require.Contains(t, c.line(t), fmt.Sprintf("-nats nats://127.0.0.1:%d,nats://", port))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	bus, err := jet.Connect(ctx, jet.Options{URL: fmt.Sprintf("nats://127.0.0.1:%d", port+1), Replicas: 3})
+	require.NoError(t, err)
+	defer bus.Close()
+	require.NoError(t, bus.CreateStreams(ctx, message.Dedupe, 1))
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Wait())
+}
+
+func TestBenchmarksRun(t *testing.T) {
+	t.Setenv(asProgram, unwatched) // for the processes that they start
+	for line, says := range map[string]string{
+		"bench messages -messages 2000 -parts 2 -rounds 1":                   "1           2    500     64      2000",
+		"bench scaling -hosts 4 -pages 3 -processes 2 -latency 1ms -parts 2": "2     10      0",
+		"bench spread testdata/urls.txt":                                     "3 URLs, 2 hosts, 16 partitions",
+	} {
+		status, out, log := do(t, strings.Fields(line)...)
+		require.Zero(t, status, "cluster %s: %s", line, log)
+		require.Contains(t, out, says, "cluster %s", line)
+	}
+}

@@ -1,0 +1,206 @@
+// Package crawl holds the modules of a crawl that is spread over many processes, those of Ueda et
+// al., "A parallel distributed crawler of producer-consumer modules" (§5), over JetStream.
+//
+//	seeder (m) ─► dedupe (h) ─► hosts (i)(j)(k) ─► fetch (a)(b)(c)(d)(e)(f)(g)(l) ─┐
+//	                ▲              ▲   └─ names to look up ─► lookup ─┐            │
+//	                │              └──────────────────────────────────┘            │
+//	                │              ▲                                               │
+//	                │              └──── answers for robots.txt ◄──────────────────┤
+//	                └──────────── links and redirects ◄────────────────────────────┘
+//
+// A switcher looks at an item's kind to choose where it goes next. Modules are used at several
+// places of the flow: fetch gets pages and robots.txt; dedupe is behind the seeder, behind the
+// parser and behind redirects.
+//
+// # Who has what
+//
+//	dedupe   by h(URL)      the set of URLs that have passed
+//	hosts    by h(host)     addresses, rules of robots.txt, and the URLs that wait for either
+//	fetch    by h(address)  what waits for the delays of its host and its address
+//
+// # Why fetch is one module
+//
+// The paper has a scheduler, a downloader, a parser, two filters and a store. Here they are one
+// module, which runs in the process that owns the address. A lease of the scheduler that travels to
+// another process must be given up when that process seems dead, which is when it may be slow; then
+// an address is visited twice at a time. In one process the lease ends with the ownership. And a
+// page never travels: it is parsed where it arrives and written to that process's own archive, so
+// that the broker carries some dozens of URLs for a page instead of its bytes. A robots.txt travels
+// once, to the partition that needs its rules.
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// Options is what all processes of a crawl must agree on. It is kept by the broker.
+type Options struct {
+	// How many partitions the modules have, which cannot be changed later. 0 means DefaultParts.
+	DedupeParts, HostsParts, FetchParts int
+
+	Agent   string        // of robots.txt and User-Agent; "" means "spinneret"
+	Contact string        // where site owners reach the operator; "" means nobody, on loopback only
+	Delay   time.Duration // between two requests to a host or address; 0 means 5 s
+	Timeout time.Duration // of a request; 0 means that of package fetch
+	MaxBody int64         // of a page; 0 means that of package fetch
+
+	Scope     string // how far from the seeds to go; "" means "any"
+	MaxDepth  int    // links from a seed; 0 means 20, negative means any number
+	HostPages int    // of one host; 0 means 10,000
+
+	Loopback bool // only addresses of this machine may be visited; false means only public ones
+
+	// Seeds span the scope; nil means none, which is enough for the scope "any".
+	Seeds []string
+}
+
+// DefaultParts is how many partitions a module has. A module can be spread over as many processes.
+const DefaultParts = 16
+
+func (o Options) withDefaults() Options {
+	for _, parts := range []*int{&o.DedupeParts, &o.HostsParts, &o.FetchParts} {
+		if *parts == 0 {
+			*parts = DefaultParts
+		}
+	}
+	if o.Agent == "" {
+		o.Agent = "spinneret"
+	}
+	if o.Delay == 0 {
+		o.Delay = 5 * time.Second
+	}
+	if o.Scope == "" {
+		o.Scope = string(stage.Any)
+	}
+	if o.MaxDepth == 0 {
+		o.MaxDepth = 20
+	}
+	if o.HostPages == 0 {
+		o.HostPages = 10_000
+	}
+	return o
+}
+
+// Parts returns how many partitions each module has.
+func (o Options) Parts() map[message.Module]int {
+	return map[message.Module]int{
+		message.Dedupe: o.DedupeParts, message.Hosts: o.HostsParts, message.Fetch: o.FetchParts,
+	}
+}
+
+// userAgent names the crawler and whom to ask about it.
+func (o Options) userAgent() string {
+	if o.Contact == "" {
+		return ""
+	}
+	return o.Agent + "/0.1 (+" + o.Contact + ")"
+}
+
+// filter returns the operator's word on what is crawled.
+func (o Options) filter() (*stage.Filter, error) {
+	reach, err := stage.ParseReach(o.Scope)
+	if err != nil {
+		return nil, err
+	}
+	f := &stage.Filter{MaxDepth: o.MaxDepth, Scope: stage.NewScope(reach)}
+	f.Format.AnySuffix = o.Loopback
+	for _, seed := range o.Seeds {
+		f.Scope.Add(seed)
+	}
+	return f, nil
+}
+
+// Crawl is a crawl's options and tables at the broker. Its methods are safe for concurrent use.
+type Crawl struct {
+	Options
+	Bus    *jet.Bus
+	Leases *jet.Table
+	States *jet.Table
+
+	seedWaits atomic.Int64 // times that seeds had no room
+}
+
+// ErrNone says that the broker knows no such crawl.
+var ErrNone = errors.New("crawl: not created yet")
+
+const optionsKey = "options"
+
+// Create makes a crawl, or takes up one that is there, whatever its options.
+func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
+	o = o.withDefaults()
+	if _, err := o.filter(); err != nil {
+		return nil, err
+	}
+	for m, parts := range o.Parts() {
+		if parts < 1 || parts > 4096 {
+			return nil, fmt.Errorf("crawl: %d partitions of %s: want 1 to 4096", parts, m)
+		}
+	}
+	c, err := open(ctx, bus)
+	if err != nil {
+		return nil, err
+	}
+	cell, present, err := c.States.Cell(ctx, optionsKey)
+	if err != nil {
+		return nil, err
+	}
+	if present == nil {
+		for m, parts := range o.Parts() {
+			if err := bus.CreateStreams(ctx, m, parts); err != nil {
+				return nil, err
+			}
+		}
+		value, err := json.Marshal(o)
+		if err != nil {
+			return nil, fmt.Errorf("crawl: encode options: %w", err)
+		}
+		if err := cell.Store(ctx, value); err != nil && !errors.Is(err, jet.ErrFenced) {
+			return nil, err
+		}
+	}
+	return Open(ctx, bus)
+}
+
+// Open takes up a crawl. It fails with [ErrNone] if there is none.
+func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
+	c, err := open(ctx, bus)
+	if err != nil {
+		return nil, err
+	}
+	value, err := c.States.Get(ctx, optionsKey)
+	switch {
+	case err != nil:
+		return nil, err
+	case value == nil:
+		return nil, ErrNone
+	}
+	if err := json.Unmarshal(value, &c.Options); err != nil {
+		return nil, fmt.Errorf("crawl: options: %w", err)
+	}
+	return c, nil
+}
+
+func open(ctx context.Context, bus *jet.Bus) (c *Crawl, err error) {
+	c = &Crawl{Bus: bus}
+	if c.States, err = bus.Table(ctx, "states"); err == nil {
+		c.Leases, err = bus.Table(ctx, "leases")
+	}
+	return c, err
+}
+
+// urlPart and hostPart choose partitions.
+func (o *Options) urlPart(url string) int   { return message.Part(url, o.DedupeParts) }
+func (o *Options) hostPart(host string) int { return message.Part(host, o.HostsParts) }
+
+// partOfHost returns the partition of hosts for a URL.
+func (o *Options) partOfHost(url string) int { return o.hostPart(dedupe.Host(url)) }

@@ -1,0 +1,323 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/internal/vweb"
+)
+
+// serve starts a web that ends with the test.
+func serve(t *testing.T, o vweb.Options) *vweb.Web {
+	t.Helper()
+	web, err := vweb.Start(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { web.Close() })
+	return web
+}
+
+// startBroker starts a broker that ends with the test.
+func startBroker(t *testing.T) *jet.Server {
+	t.Helper()
+	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func connect(t *testing.T, url string) *jet.Bus {
+	t.Helper()
+	bus, err := jet.Connect(t.Context(), jet.Options{URL: url, MaxBytes: 64 << 20})
+	require.NoError(t, err)
+	t.Cleanup(bus.Close)
+	return bus
+}
+
+// testOptions is a crawl of a virtual web.
+func testOptions() Options {
+	return Options{
+		DedupeParts: 4, HostsParts: 4, FetchParts: 4,
+		Delay: 20 * time.Millisecond, Loopback: true, MaxDepth: -1, Timeout: 10 * time.Second,
+	}
+}
+
+// process is one worker with a connection of its own, as in a process of its own.
+func process(t *testing.T, url string, web *vweb.Web, name string) *Worker {
+	t.Helper()
+	c, err := Open(t.Context(), connect(t, url))
+	require.NoError(t, err)
+	w, err := c.NewWorker(WorkerOptions{
+		// A process that a busy machine holds up must not be taken for dead here: then pages are
+		// fetched again, as they should.
+		Name: name, Workers: 4, TTL: time.Minute, Every: 100 * time.Millisecond,
+		Dir:    filepath.Join(t.TempDir(), name),
+		Dial:   web.Dial,
+		Lookup: lookupIn(web),
+	})
+	require.NoError(t, err)
+	return w
+}
+
+// run lets a worker run until the returned function is called, which returns when it has ended.
+func run(t *testing.T, w *Worker) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := w.Run(ctx); err != nil {
+			t.Errorf("worker: %v", err)
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
+	t.Cleanup(stop)
+	return stop
+}
+
+// seed starts a crawl from the first host's root.
+func seed(t *testing.T, c *Crawl, web *vweb.Web) {
+	t.Helper()
+	for host := range web.Hosts() {
+		require.NoError(t, c.Seed(t.Context(), []string{host.URL()}))
+		return
+	}
+}
+
+// requested counts how often the server was asked for each URL.
+func requested(web *vweb.Web) map[string]int {
+	counts := map[string]int{}
+	for _, r := range web.Log() {
+		counts[r.URL()]++
+	}
+	return counts
+}
+
+// requireAllOnce compares what was requested with what can be reached.
+func requireAllOnce(t *testing.T, web *vweb.Web) {
+	t.Helper()
+	got := requested(web)
+	for url, n := range got {
+		if !strings.Contains(url, "robots") { // some are redirected to those of another host
+			require.Equal(t, 1, n, "requests for %s", url)
+		}
+	}
+	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
+	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(got)))
+}
+
+// requirePolite proves the delays of a motley web from the server's log. They hold exactly: the
+// crawler counts them from the first byte of an answer.
+func requirePolite(t *testing.T, web *vweb.Web, delay time.Duration) {
+	t.Helper()
+	asked := map[string]time.Duration{}
+	for host := range web.Hosts() {
+		if robots := motley(host.Index).Robots; robots.Mode == vweb.RobotsRules {
+			asked[host.Name] = robots.CrawlDelay
+		}
+	}
+	require.Empty(t, vweb.Violations(web.Log(),
+		func(host string) time.Duration { return max(delay, asked[host]) },
+		func(netip.Addr) time.Duration { return delay },
+	))
+}
+
+func TestAnyNumberOfProcessesFetchEachPageOnce(t *testing.T) {
+	for _, processes := range []int{1, 2, 4} {
+		t.Run(fmt.Sprintf("processes=%d", processes), func(t *testing.T) {
+			t.Parallel()
+			web := serve(t, vweb.Options{Seed: 1, Hosts: 30, Addrs: 12, Pages: 8, Traits: motley})
+			url := startBroker(t).URL()
+			c, err := Create(t.Context(), connect(t, url), testOptions())
+			require.NoError(t, err)
+			seed(t, c, web)
+			for i := range processes {
+				run(t, process(t, url, web, fmt.Sprintf("p%d", i)))
+			}
+			require.NoError(t, c.Wait(t.Context(), 50*time.Millisecond))
+			requireAllOnce(t, web)
+			requirePolite(t, web, c.Delay)
+		})
+	}
+}
+
+// TestASlowCrawlMakesTheSeederWait brings more seeds than the broker and the processes may hold
+// while nobody fetches. The seeder waits, nothing outgrows its bound, and when somebody does fetch,
+// each seed is there once.
+func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
+	t.Parallel()
+	web := serve(t, vweb.Options{Seed: 2, Hosts: 10, Pages: 1})
+	url := startBroker(t).URL()
+	const maxBytes, window, seeds = 60_000, 100, 6000
+	bus, err := jet.Connect(t.Context(), jet.Options{URL: url, MaxBytes: maxBytes})
+	require.NoError(t, err)
+	t.Cleanup(bus.Close)
+	o := testOptions()
+	o.Delay, o.DedupeParts, o.HostsParts, o.FetchParts = -1, 1, 2, 2
+	c, err := Create(t.Context(), bus, o)
+	require.NoError(t, err)
+
+	worker := func(name string, modules ...message.Module) *Worker {
+		c, err := Open(t.Context(), connect(t, url))
+		require.NoError(t, err)
+		w, err := c.NewWorker(WorkerOptions{
+			Name: name, Modules: modules, Workers: 8, Window: window, TTL: time.Minute,
+			Every: 50 * time.Millisecond, Dir: filepath.Join(t.TempDir(), name), Dial: web.Dial,
+			Lookup: lookupIn(web),
+		})
+		require.NoError(t, err)
+		return w
+	}
+	run(t, worker("states", message.Dedupe, message.Hosts))
+	var urls []string
+	for i := range seeds {
+		urls = append(urls, fmt.Sprintf("http://h%05d.vweb.test/none/%d", i%7, i))
+	}
+	seeded := make(chan error, 1)
+	go func() { seeded <- c.Seed(t.Context(), urls) }()
+	for c.seedWaits.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	run(t, worker("fetch", message.Fetch))
+	for done := false; !done; {
+		select {
+		case err := <-seeded:
+			require.NoError(t, err)
+			done = true
+		default:
+		}
+		parts, err := c.Look(t.Context())
+		require.NoError(t, err)
+		for _, p := range parts {
+			require.LessOrEqual(t, p.Level.Bytes, uint64(maxBytes), "%s %d", p.Module, p.Part)
+			if p.Module == message.Fetch {
+				require.LessOrEqual(t, p.Root.Open, window+maxGathered)
+			}
+		}
+	}
+	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
+	got := requested(web)
+	for _, url := range urls {
+		require.Equal(t, 1, got[url], url)
+	}
+}
+
+// lookupIn resolves the hosts of a web.
+func lookupIn(web *vweb.Web) stage.Lookup {
+	return func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+		addrs, err := web.Resolve(ctx, host)
+		return addrs, 0, err
+	}
+}
+
+// TestSeedsMayBeBroughtAgain holds that a list that was cut short is not taken twice.
+func TestSeedsMayBeBroughtAgain(t *testing.T) {
+	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 4})
+	url := startBroker(t).URL()
+	c, err := Create(t.Context(), connect(t, url), testOptions())
+	require.NoError(t, err)
+	seed(t, c, web)
+	seed(t, c, web)
+	stop := run(t, process(t, url, web, "p"))
+	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
+	seed(t, c, web)
+	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
+	requireAllOnce(t, web)
+
+	members, err := c.Members(t.Context())
+	require.NoError(t, err)
+	require.Len(t, members, 1)
+	require.True(t, strings.HasPrefix(members[0].ID, "p-"), members[0].ID)
+	stop()
+	members, err = c.Members(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, members, "it has said goodbye")
+	parts, err := c.Look(t.Context())
+	require.NoError(t, err)
+	for _, p := range parts {
+		require.Empty(t, p.Owner)
+		require.EqualValues(t, 1, p.Epoch, "nobody had to take over")
+		require.Zero(t, p.Lag())
+	}
+}
+
+// TestTheArchiveHasEveryAnswer holds that each answer is in the archive of the process that got it.
+func TestTheArchiveHasEveryAnswer(t *testing.T) {
+	web := serve(t, vweb.Options{Seed: 5, Hosts: 6, Pages: 5})
+	url := startBroker(t).URL()
+	c, err := Create(t.Context(), connect(t, url), testOptions())
+	require.NoError(t, err)
+	workers := []*Worker{process(t, url, web, "a"), process(t, url, web, "b")}
+	var stops []func()
+	for _, w := range workers {
+		stops = append(stops, run(t, w))
+	}
+	seed(t, c, web)
+	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
+	got := map[string]int{}
+	for i, w := range workers {
+		stops[i]()
+		a, err := archive.Open(w.opts.Dir, archive.Options{})
+		require.NoError(t, err)
+		for url := range requested(web) {
+			versions, err := a.Versions(url)
+			require.NoError(t, err)
+			if len(versions) > 0 {
+				got[url] += len(versions)
+			}
+		}
+		require.NoError(t, a.Close())
+	}
+	require.Equal(t, requested(web), got)
+}
+
+func TestACrawlIsCreatedOnce(t *testing.T) {
+	url := startBroker(t).URL()
+	bus := connect(t, url)
+	_, err := Open(t.Context(), bus)
+	require.ErrorIs(t, err, ErrNone)
+	_, err = Create(t.Context(), bus, Options{Scope: "moon"})
+	require.Error(t, err)
+	_, err = Create(t.Context(), bus, Options{FetchParts: -1})
+	require.Error(t, err)
+	o := testOptions()
+	o.Seeds = []string{"http://a.test/"}
+	first, err := Create(t.Context(), bus, o)
+	require.NoError(t, err)
+	second, err := Create(t.Context(), bus, Options{Delay: time.Hour})
+	require.NoError(t, err)
+	require.Equal(t, first.Options, second.Options, "the first word holds")
+	_, err = first.NewWorker(WorkerOptions{})
+	require.ErrorContains(t, err, "directory")
+}
+
+// motley gives each host one of many characters, none of them endless.
+func motley(host int) vweb.Traits {
+	modes := []vweb.RobotsMode{
+		vweb.RobotsRules, vweb.RobotsMissing, vweb.RobotsForbidden, vweb.RobotsError,
+		vweb.RobotsRedirect, vweb.RobotsRedirectHost, vweb.RobotsLoop, vweb.RobotsHuge,
+		vweb.RobotsEmpty,
+	}
+	return vweb.Traits{
+		Robots: vweb.Robots{
+			Mode:       modes[host%len(modes)],
+			CrawlDelay: time.Duration(host%2) * 100 * time.Millisecond,
+		},
+		Latency:   vweb.Latency{Median: time.Millisecond, Sigma: 1},
+		Gzip:      host%3 == 0,
+		Redirects: 0.2,
+		Refuse:    host == 10,
+	}
+}

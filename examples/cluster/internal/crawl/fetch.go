@@ -1,0 +1,323 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// What the workers wait for before they send links that fill no message: others may add to it.
+const linger = 5 * time.Millisecond
+
+// A fetcher is one partition of fetch while this process owns it.
+//
+// Its reader takes messages from the stream as long as there is room for their items, and hands
+// them to the scheduler. A worker gets a lease, fetches, stores and parses, and then waits until
+// the links are with the broker and the item is noted as done, before it takes the next lease. So
+// if the process is killed, no more items are fetched again than there are workers.
+type fetcher struct {
+	*Worker
+	claim   engine.Claim
+	keeper  *engine.Keeper
+	queue   *scheduler.Scheduler[task]
+	out     *outbox
+	started time.Time
+	slow    map[string]time.Time // when hosts that ask for a longer delay may first be visited
+
+	mu     sync.Mutex
+	window window
+	room   chan struct{} // gets a value when there may be room for more items
+
+	done   chan result
+	kept   atomic.Uint64    // messages up to this one are done for good
+	full   atomic.Bool      // the stream is nearly full: no links are sent for a while
+	counts map[string]int64 // fates, and links that were not followed; under mu
+}
+
+// A task is an item of a message.
+type task struct {
+	seq   uint64
+	place int
+	item  message.Item
+}
+
+// A result says that a task is done, or with an empty fate, that a message without tasks was read.
+type result struct {
+	task task
+	fate stage.Fate
+	kept chan<- error // nil if nobody waits
+}
+
+// fetch runs a partition.
+func (w *Worker) fetch(ctx context.Context, c engine.Claim) error {
+	f := &fetcher{
+		Worker: w, claim: c, started: time.Now(), slow: map[string]time.Time{},
+		room: make(chan struct{}, 1), done: make(chan result, w.opts.Workers+1),
+		counts: map[string]int64{},
+	}
+	if err := f.restore(ctx); err != nil {
+		return err
+	}
+	return f.run(ctx)
+}
+
+// restore takes up what the last owner has left. Where and when it was last is not known, so each
+// host and address counts as visited now; see scheduler.LoadState.
+func (f *fetcher) restore(ctx context.Context) (err error) {
+	if f.keeper, err = engine.Keep(ctx, f.States, f.claim); err != nil {
+		return err
+	}
+	root := &f.keeper.Root
+	var marks message.Marks
+	if root.Marks != nil {
+		if marks, err = message.DecodeMarks(string(root.Marks)); err != nil {
+			return err
+		}
+	}
+	level, err := f.Bus.LevelFrom(ctx, f.claim.Module, f.claim.Part, root.Seq)
+	if err != nil {
+		return err
+	}
+	// If the broker has lost its disk it counts anew. Which items are done says nothing then: other
+	// messages will have the same places.
+	if level.Last < root.Seq {
+		root.Seq, root.Extra = level.Last, nil
+	}
+	extra, err := decodeExtra(root.Extra)
+	if err != nil {
+		return err
+	}
+	if err := f.window.restore(root.Seq, marks, extra.done); err != nil {
+		return err
+	}
+	maps.Copy(f.counts, root.Counts)
+	f.queue = scheduler.New[task](f.politeness())
+	if f.claim.Epoch > 1 {
+		state := extra.scheduler
+		if state == nil {
+			state = f.queue.AppendState(nil, f.started)
+		}
+		if err := f.queue.LoadState(state, f.started); err != nil {
+			return fmt.Errorf("crawl: state of fetch: %w", err)
+		}
+	}
+	f.out = newOutbox(f.Bus, f.claim)
+	return nil
+}
+
+// politeness turns the crawl's options into those of the scheduler. A negative delay is for webs
+// that nobody minds, so that nothing else slows a host down either.
+func (f *fetcher) politeness() scheduler.Options {
+	o := scheduler.Options{HostDelay: f.Delay, MaxQueue: -1}
+	if f.Delay < 0 {
+		o.LatencyFactor, o.Backoff = -1, -1
+	}
+	return o
+}
+
+// run works until the claim is given up or lost.
+//
+// The order in which it ends matters. First nothing new is taken. Then the workers finish what they
+// are at, for which the pipes and the committer must still run. The committer ends when nobody can
+// have anything for it any more, and the pipes last.
+func (f *fetcher) run(ctx context.Context) error {
+	defer f.out.close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	taking, stopTaking := context.WithCancel(ctx) // of messages and leases
+	defer stopTaking()
+	// An empty queue is no end: the next message may come at any time.
+	defer f.queue.Producer()()
+
+	var readers, workers, committer sync.WaitGroup
+	readers.Go(func() {
+		if err := f.read(taking); err != nil {
+			cancel(err)
+		}
+	})
+	readers.Go(func() { f.tend(taking) })
+	for range f.opts.Workers {
+		workers.Go(func() {
+			if err := f.work(ctx, taking); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	committer.Go(func() {
+		if err := f.commitAll(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	select {
+	case <-ctx.Done():
+	case <-f.claim.Quit:
+	}
+	stopTaking()
+	readers.Wait()
+	workers.Wait()
+	close(f.done)
+	committer.Wait()
+	return context.Cause(ctx)
+}
+
+// read hands the items of the stream to the scheduler, as long as there is room for them.
+func (f *fetcher) read(ctx context.Context) error {
+	reader := f.Bus.Read(f.claim.Module, f.claim.Part, f.window.low+1)
+	defer reader.Stop()
+	for {
+		if !f.waitForRoom(ctx) {
+			return nil
+		}
+		d, err := reader.Next(ctx)
+		if err != nil {
+			return nil // ctx has ended
+		}
+		m, err := message.Decode(d.Data)
+		if err != nil {
+			m = message.Message{} // nobody can read it, ever
+		}
+		f.mu.Lock()
+		places, err := f.window.add(d.Seq, &m)
+		f.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		for _, place := range places {
+			if err := f.enqueue(task{d.Seq, place, m.Items[place]}); err != nil {
+				return err
+			}
+		}
+		// No worker will say that such a message is done, and the state should not stop in front of it.
+		if len(places) == 0 {
+			select {
+			case f.done <- result{}:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// waitForRoom returns when the window has room for one more message, which may make it larger than
+// it should be by the items of that message. It reports whether ctx still holds.
+func (f *fetcher) waitForRoom(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		open := f.window.open
+		f.mu.Unlock()
+		if open < f.opts.Window {
+			return true
+		}
+		select {
+		case <-f.room:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// maxSlow bounds how many hosts are remembered that ask for a longer delay.
+const maxSlow = 100_000
+
+// enqueue hands a task to the scheduler. That a host asks for a longer delay than others is not
+// known before its robots.txt was fetched, here or by the last owner. By now the scheduler may have
+// forgotten when that was, so the first visit waits for the whole delay.
+func (f *fetcher) enqueue(t task) error {
+	host := dedupe.Host(t.item.URL)
+	work := scheduler.Task[task]{Host: host, Addr: t.item.Addr, Item: t}
+	if t.item.Delay > f.Delay {
+		from, known := f.slow[host]
+		if !known {
+			if len(f.slow) >= maxSlow {
+				clear(f.slow) // who is forgotten waits once more
+			}
+			from = time.Now().Add(t.item.Delay)
+			f.slow[strings.Clone(host)] = from
+		}
+		f.queue.SetDelay(host, t.item.Delay)
+		work.NotBefore = from
+	}
+	if err := f.queue.Add(work); err != nil {
+		return fmt.Errorf("crawl: queue %s: %w", t.item.URL, err)
+	}
+	return nil
+}
+
+// Levels of a stream at which links are no longer sent, and are sent again. What is on its way
+// through the other modules still has to find room.
+const (
+	levelFull = 0.9
+	levelRoom = 0.85
+	tendEvery = 200 * time.Millisecond
+)
+
+// tend lets the stream forget what is done, and notes when the stream, which is this partition's
+// share of the frontier, is nearly full. As links are spread evenly, the others are too. Links that
+// are found then are counted and not followed: who waited with them would hold up the very fetches
+// that make room.
+func (f *fetcher) tend(ctx context.Context) {
+	for forgot := uint64(0); ctx.Err() == nil; {
+		if kept := f.kept.Load(); kept > forgot {
+			if f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, kept) == nil {
+				forgot = kept
+			}
+		}
+		if level, err := f.Bus.Level(ctx, f.claim.Module, f.claim.Part); err == nil {
+			switch {
+			case level.Share > levelFull:
+				f.full.Store(true)
+			case level.Share < levelRoom:
+				f.full.Store(false)
+			}
+		}
+		select {
+		case <-time.After(tendEvery):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// work does tasks until taking ends, or ctx, or the partition cannot go on.
+func (f *fetcher) work(ctx, taking context.Context) error {
+	for {
+		lease, err := f.queue.Next(taking)
+		if err != nil {
+			return nil
+		}
+		t := lease.Item()
+		fate, outcome, err := f.visit(ctx, t.item)
+		// The delays run from the request, so the host need not wait until the broker has answered.
+		lease.Done(outcome)
+		if err != nil {
+			if errors.Is(err, errAbandoned) {
+				return nil
+			}
+			return err
+		}
+		kept := make(chan error, 1)
+		select {
+		case f.done <- result{t, fate, kept}:
+		case <-ctx.Done():
+			return nil
+		}
+		select {
+		case err := <-kept:
+			if err != nil {
+				return nil // the committer says why
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package crawl
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/robots"
+)
+
+// Bounds of the hosts' state.
+const (
+	rulesTTL  = 24 * time.Hour // RFC 9309 §2.4
+	errorTTL  = time.Hour      // of rules that could not be had, and of names that do not exist
+	maxRules  = 500 << 10      // bytes of a robots.txt that are read (RFC 9309 §2.5)
+	maxFollow = 5              // redirects of a robots.txt (RFC 9309 §2.3.1.2)
+)
+
+// hosts is the state of a partition of hosts: what is known of each host and of the rules of each
+// of its servers, and the items that wait for either. Time is that of the messages.
+type hosts struct {
+	crawl *Options
+	part  int
+
+	hosts   map[string]*host
+	servers map[string]*server // by the URL of the robots.txt
+	wants   []string           // hosts that are to be looked up
+	loaded  bool               // since the last call of Wants
+	waiting int
+	counts  map[string]int64
+
+	dirtyHosts, dirtyServers map[string]struct{} // since the last checkpoint
+}
+
+// A host is what is known of one host.
+type host struct {
+	addr    netip.Addr // invalid if the host is not known to exist
+	until   time.Time  // when to look it up again
+	pages   int        // admitted so far
+	asking  bool       // an answer will come
+	waiting []message.Item
+}
+
+// A server is what is known of one scheme, host and port.
+type server struct {
+	status  uint32 // of the answer
+	body    string // of the answer, from which the rules are made
+	rules   robots.Rules
+	until   time.Time // when to ask again
+	asking  bool      // an answer will come
+	waiting []message.Item
+}
+
+func newHosts(o *Options, part int) *hosts {
+	return &hosts{
+		crawl: o, part: part,
+		hosts: map[string]*host{}, servers: map[string]*server{}, counts: map[string]int64{},
+		dirtyHosts: map[string]struct{}{}, dirtyServers: map[string]struct{}{},
+	}
+}
+
+// Apply takes in a page to be judged, rules to be fetched for a server elsewhere, or an answer.
+func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
+	switch it.Kind {
+	case message.Page:
+		// The limit is looked at first: a host that makes up URLs for ever must not even fill the
+		// memory of what waits for its rules.
+		h := s.host(hostOf(it.URL))
+		if h.pages >= s.crawl.HostPages {
+			s.count(stage.HostFull)
+			return
+		}
+		h.pages++
+		s.judge(it, at, emit)
+	case message.Rules:
+		s.send(it, at, emit)
+	case message.Answer:
+		s.settle(it, at, emit)
+	case message.Located:
+		s.located(it, at, emit)
+	}
+}
+
+func (s *hosts) count(fate stage.Fate) { s.counts[string(fate)]++ }
+
+// host returns what is known of a host, which it takes to be changed.
+func (s *hosts) host(name string) *host {
+	h := s.hosts[name]
+	if h == nil {
+		name = strings.Clone(name)
+		h = &host{}
+		s.hosts[name] = h
+	}
+	s.dirtyHosts[name] = struct{}{}
+	return h
+}
+
+// server is the same for a server.
+func (s *hosts) server(file string) *server {
+	r := s.servers[file]
+	if r == nil {
+		file = strings.Clone(file)
+		r = &server{}
+		s.servers[file] = r
+	}
+	s.dirtyServers[file] = struct{}{}
+	return r
+}
+
+// judge sends a page on if the rules of its server allow it. If they are not known it waits.
+func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
+	file, err := robots.Locate(it.URL)
+	if err != nil {
+		s.count(stage.Disallowed)
+		return
+	}
+	r := s.servers[file]
+	if r == nil || !at.Before(r.until) {
+		r = s.server(file)
+		r.waiting = append(r.waiting, it)
+		s.waiting++
+		// One request is under way at most. The others that wait are let go by the same answer.
+		if !r.asking {
+			r.asking = true
+			s.send(message.Item{Kind: message.Rules, URL: file, For: file}, at, emit)
+		}
+		return
+	}
+	switch verdict := r.rules.Match(it.URL); {
+	case verdict.Allowed:
+		it.Delay, _ = r.rules.Delay()
+		s.send(it, at, emit)
+	case verdict.Line > 0:
+		s.count(stage.Disallowed)
+	default: // no line forbids it: the file itself could not be had (RFC 9309 §2.3.1.4)
+		s.count(stage.RobotsUnreachable)
+	}
+}
+
+// send sends an item to the partition of its host's address. If that is not known the item waits.
+func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
+	name := hostOf(it.URL)
+	if addr, ok := stage.Literal(name); ok {
+		s.fetch(it, addr, emit)
+		return
+	}
+	h := s.hosts[name]
+	switch {
+	case h == nil || !at.Before(h.until):
+		h = s.host(name)
+		h.waiting = append(h.waiting, it)
+		s.waiting++
+		if !h.asking {
+			h.asking = true
+			s.wants = append(s.wants, name)
+		}
+	case !h.addr.IsValid():
+		s.unknown(it, at, emit)
+	default:
+		s.fetch(it, h.addr, emit)
+	}
+}
+
+func (s *hosts) fetch(it message.Item, addr netip.Addr, emit engine.Emit) {
+	it.Addr = addr
+	emit(message.Fetch, message.AddrPart(addr, s.crawl.FetchParts), it)
+}
+
+// unknown ends an item whose host does not exist.
+func (s *hosts) unknown(it message.Item, at time.Time, emit engine.Emit) {
+	if it.Kind == message.Page {
+		s.count(stage.UnknownHost)
+		return
+	}
+	answer := message.Item{Kind: message.Answer, URL: it.URL, For: it.For}
+	if to := s.crawl.partOfHost(it.For); to != s.part {
+		emit(message.Hosts, to, answer)
+		return
+	}
+	s.settle(answer, at, emit)
+}
+
+// located takes in what a name server said.
+func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
+	h := s.host(it.URL)
+	if !h.asking {
+		return // asked twice, by two owners
+	}
+	// An answer that holds for no time at all would be asked for again by the very items that it lets
+	// go, and so on for ever.
+	h.asking, h.addr, h.until = false, it.Addr, at.Add(max(it.Delay, time.Minute))
+	waiting := h.waiting
+	h.waiting = nil
+	s.waiting -= len(waiting)
+	for _, it := range waiting {
+		s.send(it, at, emit)
+	}
+}
+
+// settle takes in an answer for a robots.txt and judges what has waited for it. Where a redirect
+// leads, its host decides, which may be with another partition.
+func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
+	r := s.server(it.For)
+	if !r.asking {
+		return // fetched twice, by two owners
+	}
+	if it.Location != "" && it.Hops < maxFollow {
+		next := message.Item{Kind: message.Rules, URL: it.Location, For: it.For, Hops: it.Hops + 1}
+		if to := s.crawl.partOfHost(next.URL); to != s.part {
+			emit(message.Hosts, to, next)
+			return
+		}
+		s.send(next, at, emit)
+		return
+	}
+	file := robots.FromResponse(int(it.Status), []byte(it.Body))
+	// A server in trouble is asked again sooner: until then nothing of it may be fetched.
+	ttl := rulesTTL
+	if it.Status == 0 || it.Status >= 500 || it.Status == 429 {
+		ttl = errorTTL
+	}
+	r.asking, r.status, r.body, r.until = false, it.Status, strings.Clone(it.Body), at.Add(ttl)
+	r.rules = file.Rules(s.crawl.Agent)
+	waiting := r.waiting
+	r.waiting = nil
+	s.waiting -= len(waiting)
+	for _, it := range waiting {
+		s.judge(it, at, emit)
+	}
+}
+
+// Wants returns the hosts that are to be looked up; after Load those that the last owner asked for,
+// too, as nobody knows whether it got the answers.
+func (s *hosts) Wants() []string {
+	if s.loaded {
+		s.loaded, s.wants = false, nil
+		for name, h := range s.hosts {
+			if h.asking {
+				s.wants = append(s.wants, name)
+			}
+		}
+	}
+	wants := s.wants
+	s.wants = nil
+	return wants
+}
+
+// Open returns how many items wait.
+func (s *hosts) Open() int { return s.waiting }
+
+// Counts returns the fates of the URLs that ended here.
+func (s *hosts) Counts() map[string]int64 { return s.counts }

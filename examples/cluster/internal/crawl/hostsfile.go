@@ -1,0 +1,164 @@
+package crawl
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/robots"
+)
+
+// A record is a line of a chunk of the hosts' state: all that is known of a host or of a server. If
+// more items wait than fit, lines follow that have nothing but more of them.
+type record struct {
+	Host   string     `json:",omitempty"`
+	Addr   netip.Addr `json:",omitzero"`
+	Pages  int        `json:",omitempty"`
+	Server string     `json:",omitempty"`
+	Status uint32     `json:",omitempty"`
+	Body   []byte     `json:",omitempty"`
+
+	Until  time.Time `json:",omitzero"`
+	Asking bool      `json:",omitempty"`
+	More   bool      `json:",omitempty"` // the line goes on with the items of the one before
+
+	Waiting []byte `json:",omitempty"` // a message with the items
+}
+
+// A record is written whole whenever any of it has changed, so that later ones need not know what
+// earlier ones said. JSON costs some bytes; a chunk is written once in a second at most.
+
+// maxWaiting is how many items a record has.
+const maxWaiting = 256
+
+// Changes returns the hosts and servers that have changed.
+func (s *hosts) Changes(all bool, size int) [][]byte {
+	w := recordWriter{size: size}
+	for name := range changed(all, s.hosts, s.dirtyHosts) {
+		h := s.hosts[name]
+		w.write(record{
+			Host: name, Addr: h.addr, Pages: h.pages, Until: h.until, Asking: h.asking,
+		}, h.waiting)
+	}
+	for file := range changed(all, s.servers, s.dirtyServers) {
+		r := s.servers[file]
+		w.write(record{
+			Server: file, Status: r.status, Body: []byte(r.body), Until: r.until, Asking: r.asking,
+		}, r.waiting)
+	}
+	clear(s.dirtyHosts)
+	clear(s.dirtyServers)
+	w.end()
+	return w.chunks
+}
+
+// changed returns the keys of what is to be written.
+func changed[V any](all bool, whole map[string]V, dirty map[string]struct{}) map[string]struct{} {
+	if !all {
+		return dirty
+	}
+	keys := make(map[string]struct{}, len(whole))
+	for key := range whole {
+		keys[key] = struct{}{}
+	}
+	return keys
+}
+
+// A recordWriter cuts lines into chunks.
+type recordWriter struct {
+	size   int
+	buf    []byte
+	chunks [][]byte
+}
+
+func (w *recordWriter) write(r record, waiting []message.Item) {
+	for {
+		n := min(len(waiting), maxWaiting)
+		if n > 0 {
+			m := message.Message{Items: waiting[:n]}
+			r.Waiting = m.Append(nil)
+		}
+		line, _ := json.Marshal(r) // of these types it cannot fail
+		if len(w.buf)+len(line) > w.size {
+			w.end()
+		}
+		w.buf = append(append(w.buf, line...), '\n')
+		if waiting = waiting[n:]; len(waiting) == 0 {
+			return
+		}
+		r = record{Host: r.Host, Server: r.Server, More: true}
+	}
+}
+
+func (w *recordWriter) end() {
+	if len(w.buf) > 0 {
+		w.chunks, w.buf = append(w.chunks, w.buf), nil
+	}
+}
+
+// Load takes in hosts and servers, each in the place of what was known of it before.
+func (s *hosts) Load(chunk []byte) error {
+	s.loaded = true
+	lines := json.NewDecoder(bytes.NewReader(chunk))
+	for {
+		var r record
+		err := lines.Decode(&r)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = s.load(r)
+		}
+		if err != nil {
+			return fmt.Errorf("crawl: state of hosts: %w", err)
+		}
+	}
+}
+
+func (s *hosts) load(r record) error {
+	var waiting []message.Item
+	if r.Waiting != nil {
+		m, err := message.Decode(r.Waiting)
+		if err != nil {
+			return err
+		}
+		waiting = m.Items
+	}
+	switch {
+	case r.Host != "":
+		h := s.hosts[r.Host]
+		if h == nil {
+			h = &host{}
+			s.hosts[r.Host] = h
+		}
+		if !r.More {
+			s.waiting -= len(h.waiting)
+			*h = host{addr: r.Addr, until: r.Until, pages: r.Pages, asking: r.Asking}
+		}
+		h.waiting = append(h.waiting, waiting...)
+	case r.Server != "":
+		to := s.servers[r.Server]
+		if to == nil {
+			to = &server{}
+			s.servers[r.Server] = to
+		}
+		if !r.More {
+			s.waiting -= len(to.waiting)
+			*to = server{status: r.Status, body: string(r.Body), until: r.Until, asking: r.Asking}
+			// Rules are made from the answer once more: what was parsed has no form of its own.
+			if !r.Until.IsZero() {
+				to.rules = robots.FromResponse(int(r.Status), r.Body).Rules(s.crawl.Agent)
+			}
+		}
+		to.waiting = append(to.waiting, waiting...)
+	default:
+		return errors.New("neither host nor server")
+	}
+	s.waiting += len(waiting)
+	return nil
+}

@@ -1,0 +1,224 @@
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// levelSeeds is how full the streams may be that seeds go through: well below what links may fill,
+// so that seeds wait first.
+const levelSeeds = 0.5
+
+// Seed brings the first URLs, in canonical form, to the crawl, and returns when the broker has
+// them. It waits while the crawl has no room. The same list can be brought again, for example
+// because the program was killed: what has arrived is not taken twice.
+func (c *Crawl) Seed(ctx context.Context, urls []string) error {
+	// Another list is another source, whose messages have numbers of their own.
+	list := message.Hash(strings.Join(urls, "\n"))
+	from := message.Source{Module: message.Seeder, Part: uint32(list)}
+	always := func() error { return nil }
+	pipes := make([]*jet.Pipe, c.DedupeParts)
+	batches := make([][]byte, c.DedupeParts)
+	sizes := make([]int, c.DedupeParts)
+	for part := range pipes {
+		pipes[part] = c.Bus.NewPipe(message.Dedupe, part, from, 0, 1, always)
+		defer pipes[part].Close()
+	}
+	send := func(part int) error {
+		if err := c.waitForRoom(ctx, part); err != nil {
+			return err
+		}
+		err := pipes[part].Send(ctx, sizes[part], batches[part])
+		// The pipe keeps the old batch until the broker has it, so a new one is begun.
+		batches[part], sizes[part] = nil, 0
+		return err
+	}
+	for _, url := range urls {
+		part := c.urlPart(url)
+		it := message.Item{Kind: message.Page, URL: url}
+		batches[part] = it.Append(batches[part])
+		if sizes[part]++; sizes[part] == maxGathered {
+			if err := send(part); err != nil {
+				return err
+			}
+		}
+	}
+	for part, pipe := range pipes {
+		if sizes[part] > 0 {
+			if err := send(part); err != nil {
+				return err
+			}
+		}
+		if err := pipe.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitForRoom waits while the streams behind a partition are too full for seeds. The partition's
+// number picks the others to look at: all are about as full.
+func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
+	for {
+		fullest := 0.0
+		for m, parts := range c.Parts() {
+			level, err := c.Bus.Level(ctx, m, part%parts)
+			if err == nil {
+				fullest = max(fullest, level.Share)
+			}
+		}
+		if fullest < levelSeeds {
+			return nil
+		}
+		c.seedWaits.Add(1)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// A Part is how far one partition is. It is not safe for concurrent use.
+type Part struct {
+	Module message.Module
+	Part   int
+	Owner  string // "" if nobody has it
+	Epoch  uint64
+	Level  jet.Level
+	Root   engine.Root
+}
+
+// Lag returns how many messages the state does not reflect yet.
+func (p *Part) Lag() uint64 { return p.Level.Last - min(p.Root.Seq, p.Level.Last) }
+
+// Look returns how far all partitions are.
+func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
+	for _, m := range []message.Module{message.Dedupe, message.Hosts, message.Fetch} {
+		for part := range c.Parts()[m] {
+			p := Part{Module: m, Part: part}
+			// The state first: what is in the stream behind it can then only be more.
+			if p.Root, err = engine.ReadRoot(ctx, c.States, m, part); err != nil {
+				return nil, err
+			}
+			if p.Level, err = c.Bus.Level(ctx, m, part); err != nil {
+				return nil, err
+			}
+			lease, err := engine.ReadLease(ctx, c.Leases, m, part)
+			if err != nil {
+				return nil, err
+			}
+			p.Owner, p.Epoch = lease.Owner, lease.Epoch
+			parts = append(parts, p)
+		}
+	}
+	return parts, nil
+}
+
+// Finished reports whether nothing is left to do, which stays so unless seeds come.
+//
+// Each partition must have been idle when it was looked at, its state reaching to the end of its
+// stream with nothing waiting, and no stream may have grown until all were looked at once more.
+// Work can only come to an idle partition by a message in its stream: so if there was any left at
+// the end of the first look, its partition got a message after it was looked at, and its stream
+// has grown.
+//
+// A server that has just begun to lead a stream may not know its end yet. So the messages that the
+// partitions have sent to each other are counted as well: all must have been taken.
+func (c *Crawl) Finished(ctx context.Context) (bool, error) {
+	first, err := c.Look(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range first {
+		if p.Root.Seq != p.Level.Last || p.Root.Open > 0 {
+			return false, nil
+		}
+	}
+	if all, err := allTaken(first); !all || err != nil {
+		return false, err
+	}
+	for _, p := range first {
+		level, err := c.Bus.Level(ctx, p.Module, p.Part)
+		if err != nil || level.Last != p.Level.Last {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// allTaken reports whether each message that a partition has sent to another one was taken by it.
+func allTaken(parts []Part) (bool, error) {
+	type place struct {
+		module message.Module
+		part   int
+	}
+	marks := map[place]message.Marks{}
+	for _, p := range parts {
+		if p.Root.Marks == nil {
+			continue
+		}
+		m, err := message.DecodeMarks(string(p.Root.Marks))
+		if err != nil {
+			return false, err
+		}
+		marks[place{p.Module, p.Part}] = m
+	}
+	for _, p := range parts {
+		from := message.Source{Module: p.Module, Part: uint32(p.Part)}
+		for _, s := range p.Root.Sent {
+			m := marks[place{s.To, s.Part}]
+			if !m.Reached(from, s.Epoch, s.Number) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// Wait returns when nothing is left to do. Servers that are away for a while do not end it.
+func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
+	for {
+		if done, err := c.Finished(ctx); done && err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(look):
+		}
+	}
+}
+
+// A Member is a process of the crawl as the others see it.
+type Member struct {
+	ID string
+	Report
+}
+
+// Members returns the processes that are alive, or were a moment ago.
+func (c *Crawl) Members(ctx context.Context) (members []Member, err error) {
+	sessions, err := engine.ReadSessions(ctx, c.Leases)
+	if err != nil {
+		return nil, err
+	}
+	for id, s := range sessions {
+		m := Member{ID: id}
+		if s.Report != nil {
+			if err := json.Unmarshal(s.Report, &m.Report); err != nil {
+				return nil, fmt.Errorf("crawl: report of %s: %w", id, err)
+			}
+		}
+		members = append(members, m)
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
+	return members, nil
+}

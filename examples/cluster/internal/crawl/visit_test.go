@@ -1,0 +1,183 @@
+package crawl
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// TestNothingIsSentWithoutTheRightTo holds the last guard: a connection that is open, and a process
+// that has lost its session meanwhile.
+func TestNothingIsSentWithoutTheRightTo(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	defer server.Close()
+	lost := false
+	g := &guarded{client, func() error {
+		if lost {
+			return engine.ErrLost
+		}
+		return nil
+	}}
+	go func() { _, _ = g.Write([]byte("first")) }()
+	buf := make([]byte, 10)
+	n, err := server.Read(buf)
+	require.NoError(t, err)
+	require.Equal(t, "first", string(buf[:n]))
+	lost = true
+	n, err = g.Write([]byte("second"))
+	require.ErrorIs(t, err, engine.ErrLost)
+	require.Zero(t, n)
+	// Had any of it been sent, it would be in front of the end.
+	require.NoError(t, client.Close())
+	n, err = server.Read(buf)
+	require.Error(t, err)
+	require.Zero(t, n)
+}
+
+func TestARequestGoesToTheAddressOfItsLease(t *testing.T) {
+	addr := netip.MustParseAddr("192.0.2.1")
+	got, err := addrOf(withAddr(t.Context(), addr), "a.test")
+	require.NoError(t, err)
+	require.Equal(t, []netip.Addr{addr}, got)
+	_, err = addrOf(t.Context(), "a.test")
+	require.Error(t, err, "no name server is asked on the way")
+	_, err = addrOf(withAddr(t.Context(), netip.Addr{}), "a.test")
+	require.Error(t, err)
+}
+
+func TestDelaysCountFromTheFirstByte(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	resp := &fetch.Response{
+		Status: 503, RetryAfter: 90 * time.Second,
+		Timing: fetch.Timing{WroteRequest: at, FirstByte: at.Add(time.Second)},
+	}
+	require.Equal(t, scheduler.Outcome{
+		Start: at.Add(time.Second), Took: time.Second, Status: 503, RetryAfter: at.Add(91 * time.Second),
+	}, outcome(resp))
+	resp.RetryAfter = 1000 * time.Hour
+	require.Equal(t, at.Add(time.Second+maxRetryAfter), outcome(resp).RetryAfter)
+}
+
+func TestWhatWasNotSentIsNoVisit(t *testing.T) {
+	for kind, want := range map[fetch.Kind]scheduler.Outcome{
+		fetch.Blocked:     {Skipped: true},
+		fetch.BadURL:      {Skipped: true},
+		fetch.Resolve:     {Skipped: true},
+		fetch.Connect:     {Failed: true},
+		fetch.HeadTimeout: {Failed: true},
+		fetch.Canceled:    {},
+	} {
+		got := failure(fmt.Errorf("wrapped: %w", &fetch.Error{Kind: kind, Err: errors.New("x")}))
+		if !want.Skipped {
+			require.False(t, got.Start.IsZero(), "%v: the server may have been disturbed", kind)
+		}
+		got.Start = time.Time{}
+		require.Equal(t, want, got, "%v", kind)
+	}
+}
+
+func TestAnswersForRulesAreCutToWhatCounts(t *testing.T) {
+	require.Equal(t, message.Item{Status: 200, Body: "User-agent: *"}, answerOf(&fetch.Response{
+		Status: 200, Body: []byte("User-agent: *"), Header: http.Header{},
+	}))
+	long := answerOf(&fetch.Response{Status: 200, Body: []byte(strings.Repeat("x", maxRules+10))})
+	require.Len(t, long.Body, maxRules)
+	require.Less(t, len(long.Append(nil)), 1<<20-1000, "it fits into a message")
+	require.Equal(t, message.Item{Status: 301, Location: "http://a.test/x"}, answerOf(&fetch.Response{
+		Status: 301, Location: "HTTP://A.test:80/x",
+	}))
+	require.Equal(t, message.Item{Status: 301}, answerOf(&fetch.Response{
+		Status: 301, Location: "mailto:somebody",
+	}))
+	for _, cut := range []fetch.Truncation{fetch.CutDisconnect, fetch.CutTime, fetch.CutSlow} {
+		require.Zero(t, answerOf(&fetch.Response{Status: 200, Truncated: cut}),
+			"%v: the half that is missing may forbid", cut)
+	}
+}
+
+func TestWhatAFetcherKeepsIsRead(t *testing.T) {
+	for _, e := range []extra{{}, {done: []byte{1, 2}}, {done: []byte{1}, scheduler: []byte("s")}} {
+		got, err := decodeExtra(e.encode())
+		require.NoError(t, err)
+		require.Equal(t, e, got)
+	}
+	got, err := decodeExtra(nil)
+	require.NoError(t, err)
+	require.Zero(t, got)
+	_, err = decodeExtra([]byte("{"))
+	require.Error(t, err)
+}
+
+// fetcherClaim is an ownership that is never lost.
+func fetcherClaim() engine.Claim {
+	return engine.Claim{Module: message.Fetch, Part: 2, Epoch: 9, Guard: func() error { return nil }}
+}
+
+func TestAnOutboxGathersAndSendsAll(t *testing.T) {
+	bus := connect(t, startBroker(t).URL())
+	require.NoError(t, bus.CreateStreams(t.Context(), message.Dedupe, 1))
+	o := newOutbox(bus, fetcherClaim())
+	defer o.close()
+	to := address{message.Dedupe, 0}
+	const n = maxGathered + 3
+	for i := range n {
+		require.NoError(t, o.put(t.Context(), to, page(fmt.Sprintf("http://a.test/%d", i))))
+	}
+	require.NoError(t, o.flush(t.Context(), to))
+	require.NoError(t, o.flush(t.Context(), to), "there is nothing more to send")
+	require.Equal(t, []engine.Sent{{To: message.Dedupe, Part: 0, Epoch: 9, Number: 2}}, o.sent())
+
+	reader := bus.Read(message.Dedupe, 0, 1)
+	defer reader.Stop()
+	var marks message.Marks
+	var urls []string
+	for len(urls) < n {
+		d, err := reader.Next(t.Context())
+		require.NoError(t, err)
+		m, err := message.Decode(d.Data)
+		require.NoError(t, err)
+		require.True(t, marks.Take(&m))
+		require.Equal(t, message.Source{Module: message.Fetch, Part: 2}, m.From)
+		require.EqualValues(t, 9, m.Epoch)
+		for _, it := range m.Items {
+			urls = append(urls, it.URL)
+		}
+	}
+	for i, url := range urls {
+		require.Equal(t, fmt.Sprintf("http://a.test/%d", i), url)
+	}
+}
+
+// TestALinkThatWasSentLatelyIsNotSentAgain holds that the memory of links is of the latest ones, and
+// never takes a new link for an old one but by its whole hash.
+func TestALinkThatWasSentLatelyIsNotSentAgain(t *testing.T) {
+	o := newOutbox(nil, fetcherClaim())
+	for i := range 100_000 {
+		require.False(t, o.sentLately(fmt.Sprintf("http://a.test/%d", i)), "link %d is new", i)
+		require.True(t, o.sentLately(fmt.Sprintf("http://a.test/%d", i)))
+	}
+}
+
+func TestOptionsHaveDefaults(t *testing.T) {
+	o := Options{}.withDefaults()
+	require.Equal(t, 5*time.Second, o.Delay)
+	require.Equal(t, map[message.Module]int{
+		message.Dedupe: DefaultParts, message.Hosts: DefaultParts, message.Fetch: DefaultParts,
+	}, o.Parts())
+	require.Empty(t, o.userAgent(), "which package fetch refuses beyond loopback")
+	o.Contact = "https://example.org/bot"
+	require.Equal(t, "spinneret/0.1 (+https://example.org/bot)", o.userAgent())
+}

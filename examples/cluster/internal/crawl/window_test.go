@@ -1,0 +1,116 @@
+package crawl
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// stream makes the messages of a partition of fetch at random, some of them repeats.
+func stream(r *rand.Rand, n int) (all []message.Message) {
+	number := uint64(1)
+	for len(all) < n {
+		m := message.Message{From: message.Source{Module: message.Hosts}, Number: number, Base: 1}
+		m.Items = make([]message.Item, r.IntN(130))
+		if r.IntN(5) == 0 && number > 1 {
+			m.Number = 1 + r.Uint64N(number-1)
+		} else {
+			number++
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// TestEachItemIsDoneOnce replaces the owner of a window at any time, and compares what is given out
+// with what was there.
+func TestEachItemIsDoneOnce(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			messages := stream(r, 40)
+			want := 0
+			var all message.Marks
+			for i := range messages {
+				if all.Take(&messages[i]) {
+					want += len(messages[i].Items)
+				}
+			}
+			done := map[[2]uint64]int{}
+			var w window
+			require.NoError(t, w.restore(0, message.Marks{}, nil))
+			read, out := uint64(0), [][2]uint64{} // given out and not done
+			for len(done) < want || read < uint64(len(messages)) {
+				switch n := r.IntN(20); {
+				case n == 0: // a new owner knows what was kept, and nothing else
+					marks, err := message.DecodeMarks(string(w.marks.Append(nil)))
+					require.NoError(t, err)
+					kept := w.appendDone(nil)
+					require.NoError(t, w.restore(w.low, marks, kept))
+					read, out = w.low, nil
+				case n < 8 && read < uint64(len(messages)):
+					read++
+					places, err := w.add(read, &messages[read-1])
+					require.NoError(t, err)
+					for _, place := range places {
+						out = append(out, [2]uint64{read, uint64(place)})
+					}
+				case len(out) > 0:
+					for range min(len(out), 30) {
+						i := r.IntN(len(out))
+						w.finish(out[i][0], int(out[i][1]))
+						done[out[i]]++
+						out[i] = out[len(out)-1]
+						out = out[:len(out)-1]
+					}
+					w.slide()
+				}
+				require.Equal(t, len(out), w.open)
+			}
+			w.slide()
+			require.EqualValues(t, len(messages), w.low)
+			for item, n := range done {
+				require.Equal(t, 1, n, "%v", item)
+			}
+		})
+	}
+}
+
+func TestAGapIsWhatTheStreamHasForgotten(t *testing.T) {
+	var w window
+	require.NoError(t, w.restore(5, message.Marks{}, nil))
+	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 1)}
+	places, err := w.add(9, &m)
+	require.NoError(t, err)
+	require.Equal(t, []int{0}, places)
+	_, err = w.add(9, &m)
+	require.ErrorIs(t, err, errOrder)
+	w.finish(9, 0)
+	w.finish(9, 0)
+	w.finish(4, 0)
+	require.True(t, w.slide())
+	require.EqualValues(t, 9, w.low)
+	require.Zero(t, w.open)
+}
+
+func FuzzRestoreWindow(f *testing.F) {
+	var w window
+	_ = w.restore(3, message.Marks{}, nil)
+	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 70)}
+	_, _ = w.add(4, &m)
+	w.finish(4, 66)
+	f.Add(uint64(3), w.appendDone(nil))
+	f.Fuzz(func(t *testing.T, low uint64, done []byte) {
+		var w window
+		if w.restore(low, message.Marks{}, done) != nil {
+			return
+		}
+		var again window
+		require.NoError(t, again.restore(low, message.Marks{}, w.appendDone(nil)))
+		require.Equal(t, w.before, again.before)
+	})
+}

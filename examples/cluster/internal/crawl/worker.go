@@ -1,0 +1,214 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/brotli"
+	"github.com/spinneret-go/spinneret/hostcache"
+)
+
+// WorkerOptions says what one process does for a crawl.
+type WorkerOptions struct {
+	Name    string           // of the process; "" means "member"
+	Modules []message.Module // whose partitions it takes; nil means those of all
+	Workers int              // requests under way in each partition of fetch; 0 means 16
+	// Requests bounds those under way in the whole process; 0 means that only Workers does.
+	Requests int
+	Window   int           // items in memory for each partition of fetch; 0 means 65536
+	TTL      time.Duration // see engine.Options; 0 means that of package engine
+	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
+	Dir      string        // of this process's archive; "" means none, which is refused for fetch
+
+	// Lookup finds the address of a host; nil means the system's name servers.
+	Lookup stage.Lookup
+	// Dial opens a connection to an address; nil means a net.Dialer.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// A Worker is one process of a crawl. Its methods are safe for concurrent use.
+type Worker struct {
+	*Crawl
+	opts   WorkerOptions
+	member *engine.Member
+	names  *stage.Resolver
+	filter *stage.Filter
+	client *fetch.Client    // nil without fetch
+	store  *archive.Archive // nil without fetch
+	visits atomic.Int64
+	slots  chan struct{} // has a value for each request under way; nil without a bound
+	start  time.Time
+}
+
+// NewWorker returns a process that takes part in the crawl as soon as it runs.
+func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
+	if o.Workers == 0 {
+		o.Workers = 16
+	}
+	if o.Window == 0 {
+		o.Window = 1 << 16
+	}
+	if len(o.Modules) == 0 {
+		o.Modules = []message.Module{message.Dedupe, message.Hosts, message.Fetch}
+	}
+	w := &Worker{Crawl: c, opts: o, start: time.Now()}
+	var err error
+	if w.filter, err = c.filter(); err != nil {
+		return nil, err
+	}
+	// The table is kept by the partitions of hosts; this one only joins questions.
+	if w.names, err = stage.NewResolver(o.Lookup, ""); err != nil {
+		return nil, err
+	}
+	if o.Requests > 0 {
+		w.slots = make(chan struct{}, o.Requests)
+	}
+	// A member counts only for the modules that it runs, so that the others' shares are right.
+	parts := map[message.Module]int{}
+	for _, m := range o.Modules {
+		parts[m] = c.Parts()[m]
+	}
+	w.member = engine.NewMember(c.Leases, engine.Options{
+		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
+		Report: func() any { return w.Report() },
+	})
+	if parts[message.Fetch] > 0 {
+		if err := w.openFetch(); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// openFetch makes what the partitions of fetch share in one process.
+func (w *Worker) openFetch() (err error) {
+	if w.opts.Dir == "" {
+		return errors.New("crawl: a process that fetches needs a directory for its archive")
+	}
+	reach := fetch.Public
+	if w.Loopback {
+		reach = fetch.Loopback
+	}
+	w.client, err = fetch.New(fetch.Options{
+		UserAgent: w.userAgent(), Reach: reach, Timeout: w.Timeout, MaxBody: w.MaxBody,
+		Resolve: addrOf, Dial: w.dial,
+		Decoders: map[string]func() fetch.Decoder{"br": brotli.New},
+	})
+	if err != nil {
+		return err
+	}
+	w.store, err = archive.Open(w.opts.Dir, archive.Options{Info: map[string]string{
+		"software": "spinneret cluster", "operator": w.Contact, "robots": "obey",
+	}})
+	return err
+}
+
+// runner runs the partitions of all modules.
+func (w *Worker) runner() engine.Runner {
+	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Every: w.opts.Every}
+	o.New = func(int) engine.State { return newSeen(&w.Options) }
+	runners := map[message.Module]engine.Runner{message.Fetch: w.fetch, message.Dedupe: engine.Fold(o)}
+	o.New = func(part int) engine.State { return newHosts(&w.Options, part) }
+	o.Ask = w.locate
+	runners[message.Hosts] = engine.Fold(o)
+	return func(ctx context.Context, c engine.Claim) error { return runners[c.Module](ctx, c) }
+}
+
+// Run takes part in the crawl until ctx ends, and returns when all that was begun is kept. It fails
+// if this process cannot go on, for example because its disk is full.
+func (w *Worker) Run(ctx context.Context) error {
+	err := w.member.Run(ctx)
+	if w.client != nil {
+		w.client.CloseIdle()
+		err = errors.Join(err, w.store.Close())
+	}
+	return err
+}
+
+// A Report is what a process says about itself.
+type Report struct {
+	Owned   int     // partitions
+	Visits  int64   // answers kept
+	Rate    float64 // of them per second, since the process began
+	Started time.Time
+}
+
+// Report describes the process.
+func (w *Worker) Report() Report {
+	n := w.visits.Load()
+	return Report{
+		Owned: w.member.Owned(), Visits: n, Started: w.start,
+		Rate: float64(n) / max(time.Since(w.start).Seconds(), 1e-9),
+	}
+}
+
+// askAgain is when a name is looked up again that no server had an answer for.
+const askAgain = time.Minute
+
+// locate asks for the address of a host.
+func (w *Worker) locate(ctx context.Context, host string) message.Item {
+	found := message.Item{Kind: message.Located, URL: host, Delay: errorTTL}
+	addr, err := w.names.Addr(ctx, host)
+	switch {
+	case err == nil:
+		found.Addr = addr
+	case !errors.Is(err, hostcache.ErrNegative):
+		found.Delay = askAgain
+	}
+	return found
+}
+
+// addrKey is under what the address of a visit is in its context.
+type addrKey struct{}
+
+// withAddr makes a request go to the address for which the scheduler gave the lease, whatever the
+// name servers say meanwhile.
+func withAddr(ctx context.Context, addr netip.Addr) context.Context {
+	return context.WithValue(ctx, addrKey{}, addr)
+}
+
+// addrOf is the resolver of package fetch.
+func addrOf(ctx context.Context, host string) ([]netip.Addr, error) {
+	if addr, ok := ctx.Value(addrKey{}).(netip.Addr); ok && addr.IsValid() {
+		return []netip.Addr{addr}, nil
+	}
+	return nil, fmt.Errorf("crawl: no address for %s", host)
+}
+
+// dial opens a connection that is silent once this process may not write any more.
+func (w *Worker) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := w.opts.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	conn, err := dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &guarded{conn, w.member.Check}, nil
+}
+
+// guarded asks right before each request whether this process may still make it: it may have stood
+// still since it got the lease, and another one may have taken its place.
+type guarded struct {
+	net.Conn
+	check func() error
+}
+
+// Write sends p unless the ownership is lost.
+func (g *guarded) Write(p []byte) (int, error) {
+	if err := g.check(); err != nil {
+		return 0, err
+	}
+	return g.Conn.Write(p)
+}

@@ -1,0 +1,347 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// setup starts a broker and returns how processes reach it.
+func setup(t *testing.T) (connect func() (*jet.Bus, *jet.Table, *jet.Table)) {
+	t.Helper()
+	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return func() (*jet.Bus, *jet.Table, *jet.Table) {
+		bus, err := jet.Connect(t.Context(), jet.Options{URL: s.URL()})
+		require.NoError(t, err)
+		t.Cleanup(bus.Close)
+		leases, err := bus.Table(t.Context(), "leases")
+		require.NoError(t, err)
+		states, err := bus.Table(t.Context(), "states")
+		require.NoError(t, err)
+		return bus, leases, states
+	}
+}
+
+// owners notes who runs which partition, and fails if two do so at a time.
+type owners struct {
+	t  *testing.T
+	mu sync.Mutex
+	by map[int]string
+	// epochs are those of each partition in the order in which they began.
+	epochs map[int][]uint64
+}
+
+func newOwners(t *testing.T) *owners {
+	return &owners{t: t, by: map[int]string{}, epochs: map[int][]uint64{}}
+}
+
+func (o *owners) runner(name string) Runner {
+	return func(ctx context.Context, c Claim) error {
+		o.mu.Lock()
+		if o.by[c.Part] != "" {
+			o.t.Errorf("%s and %s have partition %d", o.by[c.Part], name, c.Part)
+		}
+		o.by[c.Part] = name
+		o.epochs[c.Part] = append(o.epochs[c.Part], c.Epoch)
+		o.mu.Unlock()
+		defer func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			delete(o.by, c.Part)
+		}()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.Quit:
+			return nil
+		}
+	}
+}
+
+// count returns how many partitions each process has.
+func (o *owners) count() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	counts := map[string]int{}
+	for _, name := range o.by {
+		counts[name]++
+	}
+	return counts
+}
+
+// until waits for a state of affairs. That it comes is the verdict; the test's own limit is all
+// that ends a wait in vain.
+func until(t *testing.T, is func() bool) {
+	t.Helper()
+	for !is() {
+		require.NoError(t, t.Context().Err())
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+const parts = 6
+
+// join lets a process take part until the returned function is called.
+func join(t *testing.T, leases *jet.Table, name string, run Runner) (m *Member, leave func()) {
+	t.Helper()
+	m = NewMember(leases, Options{
+		Name: name, TTL: 300 * time.Millisecond, Run: run,
+		Parts: map[message.Module]int{message.Fetch: parts},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	leave = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	t.Cleanup(leave)
+	return m, leave
+}
+
+func TestMembersShareEvenlyAndGiveBack(t *testing.T) {
+	connect := setup(t)
+	o := newOwners(t)
+	leave := map[string]func(){}
+	for i, want := range []map[string]int{{"a": 6}, {"a": 3, "b": 3}, {"a": 2, "b": 2, "c": 2}} {
+		name := string(rune('a' + i))
+		_, leases, _ := connect()
+		_, leave[name] = join(t, leases, name, o.runner(name))
+		until(t, func() bool { return fmt.Sprint(o.count()) == fmt.Sprint(want) })
+	}
+	leave["b"]()
+	until(t, func() bool { return fmt.Sprint(o.count()) == fmt.Sprint(map[string]int{"a": 3, "c": 3}) })
+	leave["a"]()
+	leave["c"]()
+	require.Empty(t, o.count())
+	for part, epochs := range o.epochs {
+		require.True(t, slices.IsSorted(epochs), "partition %d: %v", part, epochs)
+		require.Len(t, slices.Compact(epochs), len(epochs), "each owner has an epoch of its own")
+	}
+}
+
+// TestASilentMemberIsReplaced takes a member's connection away, which for the others is as if it
+// were dead. It stops by itself before they take its partitions: the owners would complain.
+func TestASilentMemberIsReplaced(t *testing.T) {
+	connect := setup(t)
+	o := newOwners(t)
+	busA, leases, _ := connect()
+	a, _ := join(t, leases, "a", o.runner("a"))
+	until(t, func() bool { return o.count()["a"] == parts })
+	_, leases, _ = connect()
+	join(t, leases, "b", o.runner("b"))
+	until(t, func() bool { return o.count()["b"] == parts/2 })
+	require.NoError(t, a.Check())
+	busA.Close()
+	until(t, func() bool { return o.count()["b"] == parts })
+	require.ErrorIs(t, a.Check(), ErrLost)
+	require.Zero(t, o.count()["a"])
+}
+
+func TestAPartitionThatCannotGoOnEndsTheProcess(t *testing.T) {
+	_, leases, _ := setup(t)()
+	broken := errors.New("disk is full")
+	m := NewMember(leases, Options{
+		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Fetch: 1},
+		Run: func(context.Context, Claim) error { return broken },
+	})
+	require.ErrorIs(t, m.Run(t.Context()), broken)
+}
+
+// claim is an ownership that somebody says to have.
+func claim(epoch uint64) Claim {
+	return Claim{
+		Module: message.Dedupe, Epoch: epoch, Quit: make(chan struct{}), Guard: func() error { return nil },
+	}
+}
+
+// TestAFormerOwnerCannotReplaceTheState plays an owner that stood still and does not know that it
+// was replaced: its guard still says yes.
+func TestAFormerOwnerCannotReplaceTheState(t *testing.T) {
+	_, _, states := setup(t)()
+	former, err := Keep(t.Context(), states, claim(1))
+	require.NoError(t, err)
+	former.Root.Seq = 5
+	require.NoError(t, former.AddChunk(t.Context(), []byte("one")))
+	require.NoError(t, former.Store(t.Context()))
+	present, err := Keep(t.Context(), states, claim(2))
+	require.NoError(t, err)
+	require.EqualValues(t, 5, present.Root.Seq)
+	former.Root.Seq = 9
+	require.ErrorIs(t, former.Store(t.Context()), jet.ErrFenced)
+	require.NoError(t, present.AddChunk(t.Context(), []byte("two")))
+	require.NoError(t, present.Store(t.Context()))
+	_, err = Keep(t.Context(), states, claim(2))
+	require.ErrorIs(t, err, jet.ErrFenced, "an epoch is that of one owner")
+
+	root, err := ReadRoot(t.Context(), states, message.Dedupe, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, root.Seq)
+	var chunks []string
+	require.NoError(t, present.Load(t.Context(), func(data []byte) error {
+		chunks = append(chunks, string(data))
+		return nil
+	}))
+	require.Equal(t, []string{"one", "two"}, chunks)
+}
+
+func TestWhoLostTheOwnershipDoesNotEvenTry(t *testing.T) {
+	_, _, states := setup(t)()
+	c := claim(1)
+	lost := false
+	c.Guard = func() error {
+		if lost {
+			return ErrLost
+		}
+		return nil
+	}
+	k, err := Keep(t.Context(), states, c)
+	require.NoError(t, err)
+	lost = true
+	require.ErrorIs(t, k.Store(t.Context()), ErrLost)
+}
+
+// adder is a state that counts, and sends each number on with the sum so far. Owners that do not
+// agree on the sum are found out.
+type adder struct {
+	sum    uint64
+	counts map[string]int64
+}
+
+func (a *adder) Apply(it message.Item, _ time.Time, emit Emit) {
+	a.sum += uint64(it.Depth)
+	emit(message.Hosts, int(it.Depth)%2, message.Item{
+		Kind: message.Page, URL: fmt.Sprint(a.sum), Depth: it.Depth,
+	})
+}
+func (a *adder) Wants() []string          { return nil }
+func (a *adder) Open() int                { return 0 }
+func (a *adder) Counts() map[string]int64 { return a.counts }
+func (a *adder) Changes(bool, int) [][]byte {
+	return [][]byte{binary.BigEndian.AppendUint64(nil, a.sum)}
+}
+
+func (a *adder) Load(chunk []byte) error {
+	a.sum = binary.BigEndian.Uint64(chunk)
+	return nil
+}
+
+// TestAFoldIsExactWhoeverOwnsIt replaces the owner again and again, in good order or by taking its
+// connection away, and has two at a time that both believe to be the owner. What arrives at the
+// next module must be what one undisturbed owner would have sent.
+func TestAFoldIsExactWhoeverOwnsIt(t *testing.T) {
+	connect := setup(t)
+	bus, _, states := connect()
+	require.NoError(t, bus.CreateStreams(t.Context(), message.Dedupe, 1))
+	require.NoError(t, bus.CreateStreams(t.Context(), message.Hosts, 2))
+	const numbers = 3000
+	require.NoError(t, bus.Tell(t.Context(), message.Dedupe, 0, []byte("no message")))
+	feeding := make(chan error, 1)
+	go func() { feeding <- feedNumbers(t.Context(), bus, numbers) }()
+
+	var running sync.WaitGroup
+	var quits []chan struct{}
+	begin := func(epoch uint64) *jet.Bus {
+		bus, _, states := connect()
+		c := claim(epoch)
+		quit := make(chan struct{})
+		c.Quit = quit
+		quits = append(quits, quit)
+		run := Fold(FoldOptions{
+			Bus: bus, States: states, Every: 5 * time.Millisecond,
+			New: func(int) State { return &adder{counts: map[string]int64{}} },
+		})
+		running.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_ = run(ctx, c) // fenced, closed or well: what was sent is the verdict
+		})
+		return bus
+	}
+	reached := func(seq uint64) func() bool {
+		return func() bool {
+			root, err := ReadRoot(t.Context(), states, message.Dedupe, 0)
+			require.NoError(t, err)
+			return root.Seq >= seq
+		}
+	}
+	for epoch := uint64(1); epoch <= 6; epoch++ {
+		begin(epoch) // the former one has not been told, and goes on until it is fenced
+		until(t, reached(epoch*5))
+		if epoch%2 == 0 {
+			close(quits[len(quits)-1])
+		}
+	}
+	require.NoError(t, <-feeding)
+	begin(7)
+	level, err := bus.Level(t.Context(), message.Dedupe, 0)
+	require.NoError(t, err)
+	until(t, reached(level.Last))
+	requireSums(t, bus, numbers)
+	close(quits[len(quits)-1])
+	running.Wait()
+}
+
+// feedNumbers sends the numbers from 1 to n to the fold.
+func feedNumbers(ctx context.Context, bus *jet.Bus, n uint32) error {
+	from := message.Source{Module: message.Seeder}
+	p := bus.NewPipe(message.Dedupe, 0, from, 0, 1, func() error { return nil })
+	defer p.Close()
+	for i := uint32(1); i <= n; i += 10 {
+		var items []byte
+		for j := i; j < i+10; j++ {
+			it := message.Item{Kind: message.Page, URL: "x", Depth: j}
+			items = it.Append(items)
+		}
+		if err := p.Send(ctx, 10, items); err != nil {
+			return err
+		}
+	}
+	return p.Flush(ctx)
+}
+
+// requireSums reads what the fold has sent.
+func requireSums(t *testing.T, bus *jet.Bus, n int) {
+	t.Helper()
+	got := map[uint32]string{}
+	for part := range 2 {
+		level, err := bus.Level(t.Context(), message.Hosts, part)
+		require.NoError(t, err)
+		r := bus.Read(message.Hosts, part, 1)
+		var marks message.Marks
+		for seq := uint64(0); seq < level.Last; {
+			d, err := r.Next(t.Context())
+			require.NoError(t, err)
+			seq = d.Seq
+			m, err := message.Decode(d.Data)
+			require.NoError(t, err)
+			if !marks.Take(&m) {
+				continue
+			}
+			for _, it := range m.Items {
+				require.Empty(t, got[it.Depth], "number %d came twice", it.Depth)
+				got[it.Depth] = it.URL
+			}
+		}
+		require.Zero(t, marks.Lost())
+		r.Stop()
+	}
+	require.Len(t, got, n)
+	sum := uint64(0)
+	for i := uint32(1); i <= uint32(n); i++ {
+		sum += uint64(i)
+		require.Equal(t, fmt.Sprint(sum), got[i])
+	}
+}

@@ -1,0 +1,376 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// A State is what a partition is made of whose module is nothing but state. All that it does must
+// follow from the items that it was given and from their times: an owner that takes over reads the
+// same messages and must come to the same state, and send the same messages on.
+type State interface {
+	// Apply takes in one item. What it leads to goes to emit.
+	Apply(it message.Item, at time.Time, emit Emit)
+	// Wants returns what is to be asked outside since the last call, or, after Load, of all.
+	Wants() []string
+	// Open counts what waits for something that is still to come.
+	Open() int
+	// Changes returns what has changed since the last call, or with all the whole state, in chunks
+	// of about that many bytes. Later ones outdo earlier ones.
+	Changes(all bool, size int) [][]byte
+	// Load takes in one chunk.
+	Load(chunk []byte) error
+	// Counts is what is counted, for who looks at the crawl. The map is the state's own; a new
+	// owner puts into it what the last one had counted.
+	Counts() map[string]int64
+}
+
+// Emit sends an item on to a partition of a module.
+type Emit func(to message.Module, part int, it message.Item)
+
+// FoldOptions says how a [Fold] works.
+type FoldOptions struct {
+	// Bus has the streams. A fold cannot do without it; nil means none.
+	Bus *jet.Bus
+	// States keeps the states. A fold cannot do without it; nil means none.
+	States *jet.Table
+	// New returns an empty state. A fold cannot do without it; nil means none.
+	New func(part int) State
+	// Ask answers what a State wants. nil means that it never wants anything.
+	Ask func(ctx context.Context, want string) message.Item
+	// Every is the time from one checkpoint to the next. 0 means a second.
+	Every time.Duration
+}
+
+// Bounds of how the items of one partition for another are gathered. The paper's modules send
+// single URLs; a broker takes fifty at nearly the price of one.
+const (
+	maxBatch      = 64
+	maxBatchBytes = 64 << 10
+
+	// gathered items are sent on after so many messages at the latest. The count is that of the
+	// stream's sequence, not of this process, so that each owner sends on at the same places.
+	flushEvery = 64
+
+	idleTick   = 10 * time.Millisecond
+	maxAsking  = 32
+	maxStrays  = 64 // chunks below half of the usual size, before the state is written anew
+	quitFlush  = 2 * time.Second
+	deliveries = 256
+)
+
+// CountLost is what a partition counts under this name: messages that the broker had acknowledged
+// and that never came.
+const CountLost = "messages lost by the broker"
+
+// Fold returns the runner of partitions that are states.
+func Fold(o FoldOptions) Runner {
+	if o.Every == 0 {
+		o.Every = time.Second
+	}
+	return func(ctx context.Context, c Claim) error {
+		f := &fold{FoldOptions: o, claim: c, dests: map[dest]*outbox{}, sent: map[dest]uint64{}}
+		return f.run(ctx)
+	}
+}
+
+// A fold is one partition while this process owns it.
+type fold struct {
+	FoldOptions
+	claim  Claim
+	keeper *Keeper
+	state  State
+	marks  message.Marks
+
+	seq      uint64 // of the last message that was applied
+	gathered int    // items that were not sent on yet
+	asked    bool   // for a flush, which has not come yet
+	saved    time.Time
+
+	dests   map[dest]*outbox
+	sent    map[dest]uint64 // numbers of the last messages, as of the last checkpoint
+	asking  chan struct{}   // holds one value for each question under way
+	answers *jet.Pipe
+}
+
+type dest struct {
+	module message.Module
+	part   int
+}
+
+// An outbox is what a fold has for one partition.
+type outbox struct {
+	pipe  *jet.Pipe
+	n     int
+	items []byte
+}
+
+func (f *fold) run(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := f.restore(ctx); err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer f.closePipes()
+	defer background.Wait()
+	defer cancel()
+
+	f.asking = make(chan struct{}, maxAsking)
+	if f.Ask != nil {
+		from := message.Source{Module: message.Lookup, Part: uint32(f.claim.Part)}
+		f.answers = f.Bus.NewPipe(
+			f.claim.Module, f.claim.Part, from, f.claim.Epoch, 1, f.claim.Guard)
+	}
+	// Reading runs ahead of applying, so that the network and the state do not wait for each other.
+	incoming := make(chan jet.Delivery, deliveries)
+	reader := f.Bus.Read(f.claim.Module, f.claim.Part, f.seq+1)
+	background.Go(func() {
+		defer reader.Stop()
+		for {
+			d, err := reader.Next(ctx)
+			if err != nil {
+				return
+			}
+			select {
+			case incoming <- d:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return f.loop(ctx, incoming, &background)
+}
+
+// restore loads what the last owner has left.
+func (f *fold) restore(ctx context.Context) (err error) {
+	if f.keeper, err = Keep(ctx, f.States, f.claim); err != nil {
+		return err
+	}
+	f.state = f.New(f.claim.Part)
+	if err := f.keeper.Load(ctx, f.state.Load); err != nil {
+		return err
+	}
+	root := &f.keeper.Root
+	if root.Marks != nil {
+		if f.marks, err = message.DecodeMarks(string(root.Marks)); err != nil {
+			return err
+		}
+	}
+	maps.Copy(f.state.Counts(), root.Counts)
+	for _, s := range root.Sent {
+		f.sent[dest{s.To, s.Part}] = s.Number
+	}
+	level, err := f.Bus.LevelFrom(ctx, f.claim.Module, f.claim.Part, root.Seq)
+	if err != nil {
+		return err
+	}
+	// A broker that lost its disk counts anew. What it lost is gone; what comes must not be taken
+	// for old.
+	root.Seq = min(root.Seq, level.Last)
+	f.seq, f.saved = root.Seq, time.Now()
+	return nil
+}
+
+func (f *fold) loop(
+	ctx context.Context, incoming <-chan jet.Delivery, background *sync.WaitGroup,
+) error {
+	ticks := time.NewTicker(idleTick)
+	defer ticks.Stop()
+	quit, deadline := f.claim.Quit, (<-chan time.Time)(nil)
+	busy := false
+	for {
+		f.ask(ctx, background)
+		select {
+		case d := <-incoming:
+			busy = true
+			done, err := f.take(ctx, d, quit == nil)
+			if done || err != nil {
+				return err
+			}
+		case <-ticks.C:
+			if !busy || quit == nil {
+				done, err := f.idle(ctx, quit == nil)
+				if done || err != nil {
+					return err
+				}
+			}
+			busy = false
+		case <-quit:
+			quit, deadline = nil, time.After(quitFlush)
+		case <-deadline: // of the broker being away, or of more and more coming in
+			return nil // the next owner reads what this one did not get done
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// take applies one message. It returns done after a checkpoint when the partition is given up.
+func (f *fold) take(ctx context.Context, d jet.Delivery, leaving bool) (done bool, err error) {
+	f.seq = d.Seq
+	m, garbled := message.Decode(d.Data)
+	if garbled == nil && f.marks.Take(&m) { // what cannot be read is nobody's, and holds nothing up
+		for _, it := range m.Items {
+			f.state.Apply(it, d.Time, func(to message.Module, part int, it message.Item) {
+				if err == nil {
+					err = f.emit(ctx, dest{to, part}, it)
+				}
+			})
+		}
+	}
+	if err != nil || !m.Flush && d.Seq%flushEvery != 0 {
+		return false, err
+	}
+	if err := f.sendOn(ctx); err != nil {
+		return false, err
+	}
+	if leaving || time.Since(f.saved) >= f.Every {
+		err = f.checkpoint(ctx)
+	}
+	return leaving, err
+}
+
+// idle sees to it that what is gathered does not lie about while nothing comes in. When to send it
+// on is not for this process to choose: the next owner could not know where it did. So it says so
+// in a message to itself, which all owners see at the same place.
+func (f *fold) idle(ctx context.Context, leaving bool) (done bool, err error) {
+	switch {
+	case f.gathered > 0 && !f.asked:
+		m := message.Message{
+			From: message.Source{Module: f.claim.Module, Part: uint32(f.claim.Part)}, Flush: true,
+		}
+		if f.claim.Guard() != nil {
+			return false, ErrLost
+		}
+		// If it cannot be sent now, the next tick tries again.
+		f.asked = f.Bus.Tell(ctx, f.claim.Module, f.claim.Part, m.Append(nil)) == nil
+	case f.gathered == 0 && (f.seq > f.keeper.Root.Seq || leaving):
+		if err := f.checkpoint(ctx); err != nil {
+			return false, err
+		}
+		return leaving, nil
+	}
+	return false, nil
+}
+
+// emit gathers an item for a partition.
+func (f *fold) emit(ctx context.Context, to dest, it message.Item) error {
+	box := f.dests[to]
+	if box == nil {
+		from := message.Source{Module: f.claim.Module, Part: uint32(f.claim.Part)}
+		// Messages of all owners are the same, so they need no epoch to tell them apart.
+		box = &outbox{pipe: f.Bus.NewPipe(to.module, to.part, from, 0, f.sent[to]+1, f.claim.Guard)}
+		f.dests[to] = box
+	}
+	box.items = it.Append(box.items)
+	box.n++
+	f.gathered++
+	if box.n >= maxBatch || len(box.items) >= maxBatchBytes {
+		return f.send(ctx, box)
+	}
+	return nil
+}
+
+func (f *fold) send(ctx context.Context, box *outbox) error {
+	items, n := box.items, box.n
+	box.items, box.n = make([]byte, 0, len(items)), 0
+	f.gathered -= n
+	return box.pipe.Send(ctx, n, items)
+}
+
+// sendOn sends all that is gathered.
+func (f *fold) sendOn(ctx context.Context) error {
+	for _, box := range f.dests {
+		if box.n > 0 {
+			if err := f.send(ctx, box); err != nil {
+				return err
+			}
+		}
+	}
+	f.asked = false
+	return nil
+}
+
+// checkpoint keeps the state. It requires that nothing is gathered. What the state has led to must
+// be with the broker first, and what is part of it can be forgotten by the stream only then.
+func (f *fold) checkpoint(ctx context.Context) error {
+	root := &f.keeper.Root
+	for to, box := range f.dests {
+		if err := box.pipe.Flush(ctx); err != nil {
+			return err
+		}
+		f.sent[to] = box.pipe.Next() - 1
+	}
+	root.Sent = root.Sent[:0]
+	for to, number := range f.sent {
+		root.Sent = append(root.Sent, Sent{To: to.module, Part: to.part, Number: number})
+	}
+	strays := 0
+	for _, c := range root.Chunks {
+		if c.Size < maxChunk/2 {
+			strays++
+		}
+	}
+	var old []Chunk
+	// Each checkpoint leaves a small chunk behind, and a new owner has to read them all. Now and then
+	// the whole state takes their place.
+	anew := strays > maxStrays
+	if anew {
+		old, root.Chunks = root.Chunks, nil
+	}
+	for _, data := range f.state.Changes(anew, maxChunk) {
+		if err := f.keeper.AddChunk(ctx, data); err != nil {
+			return err
+		}
+	}
+	root.Seq, root.Open, root.Counts = f.seq, f.state.Open(), maps.Clone(f.state.Counts())
+	if lost := f.marks.Lost(); lost > 0 {
+		root.Counts[CountLost] = int64(lost)
+	}
+	root.Marks = f.marks.Append(nil)
+	// All of the above becomes true in this one write, or none of it.
+	if err := f.keeper.Store(ctx); err != nil {
+		return err
+	}
+	f.saved = time.Now()
+	f.keeper.Drop(ctx, old)
+	_ = f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, f.seq) // or after the next checkpoint
+	return nil
+}
+
+// ask starts to look for what the state wants. The answers come as messages, like all else that the
+// state depends on.
+func (f *fold) ask(ctx context.Context, background *sync.WaitGroup) {
+	if f.Ask == nil {
+		return
+	}
+	for _, want := range f.state.Wants() {
+		background.Go(func() {
+			select {
+			case f.asking <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			defer func() { <-f.asking }()
+			it := f.Ask(ctx, want)
+			if ctx.Err() == nil {
+				_ = f.answers.Send(ctx, 1, it.Append(nil)) // fails only with the ownership
+			}
+		})
+	}
+}
+
+func (f *fold) closePipes() {
+	for _, box := range f.dests {
+		box.pipe.Close()
+	}
+	if f.answers != nil {
+		f.answers.Close()
+	}
+}

@@ -1,0 +1,317 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// A Claim is the ownership of one partition.
+type Claim struct {
+	Module message.Module
+	Part   int
+	Epoch  uint64 // higher than that of any owner before
+
+	// Guard fails from the moment on at which another process may own the partition.
+	Guard func() error
+	// Quit is closed when the partition should be given up in good order.
+	Quit <-chan struct{}
+}
+
+// A Runner works on a partition until the claim's Quit is closed, and then finishes what it has
+// begun; or until ctx ends, which means that the ownership is lost and nothing is to be written.
+type Runner func(ctx context.Context, c Claim) error
+
+// Options says what a [Member] does.
+type Options struct {
+	Name  string                 // begins the member's id; "" means "member"
+	TTL   time.Duration          // of the session; 0 means DefaultTTL
+	Parts map[message.Module]int // partitions of the modules that it runs; nil means none
+	Run   Runner                 // nil means that the member only looks on
+	// Report describes the member to who looks at the crawl; nil means that it says nothing.
+	Report func() any
+}
+
+// A Member is one process of a crawl. Its methods are safe for concurrent use.
+type Member struct {
+	opts  Options
+	table *jet.Table
+	view  *view
+
+	mu     sync.Mutex
+	pulse  *pulse // nil before the first session
+	owned  map[string]*ownership
+	failed error // why a partition cannot go on in this process
+}
+
+// An ownership is a partition that this member runs.
+type ownership struct {
+	claim    Claim
+	revision uint64
+	leaving  bool // quit was called; under the member's mutex
+	quit     func()
+	done     chan struct{}
+}
+
+// NewMember returns a member that does nothing yet. Leases are kept in table.
+func NewMember(table *jet.Table, o Options) *Member {
+	if o.TTL == 0 {
+		o.TTL = DefaultTTL
+	}
+	if o.Name == "" {
+		o.Name = "member"
+	}
+	return &Member{opts: o, table: table, view: newView(), owned: map[string]*ownership{}}
+}
+
+// Check fails while the member has no session that holds.
+func (m *Member) Check() error {
+	m.mu.Lock()
+	p := m.pulse
+	m.mu.Unlock()
+	if p == nil {
+		return ErrLost
+	}
+	return p.check()
+}
+
+// Owned returns how many partitions the member runs.
+func (m *Member) Owned() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.owned)
+}
+
+// Run takes part until ctx ends, and then gives all partitions back in good order. It fails if a
+// partition cannot go on for a reason that lies in this process.
+func (m *Member) Run(ctx context.Context) error {
+	look, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	defer cancel()
+	looking.Go(func() { m.watch(look) })
+	for ctx.Err() == nil {
+		if err := m.live(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch keeps the view up to date. A watcher that does not even bring this member's own renewals is
+// replaced.
+func (m *Member) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		attempt, cancel := context.WithCancel(ctx)
+		var checking sync.WaitGroup
+		checking.Go(func() {
+			for attempt.Err() == nil {
+				pause(attempt, m.opts.TTL)
+				m.mu.Lock()
+				p := m.pulse
+				m.mu.Unlock()
+				if p != nil && p.check() == nil && time.Since(p.born) > 2*m.opts.TTL &&
+					time.Since(m.view.heard(p.id)) > 2*m.opts.TTL {
+					cancel()
+				}
+			}
+		})
+		m.table.Watch(attempt, m.view.see)
+		cancel()
+		checking.Wait()
+	}
+}
+
+// lookEvery is how often a member looks for partitions to take, at the least.
+const lookEvery = 300 * time.Millisecond
+
+// live is one session, from its announcement until it is lost or ctx ends.
+func (m *Member) live(ctx context.Context) error {
+	p, err := begin(ctx, m.table, m.opts.Name, m.opts.TTL, m.session())
+	if err != nil {
+		return nil // ctx has ended
+	}
+	m.mu.Lock()
+	m.pulse = p
+	m.mu.Unlock()
+	work, abort := context.WithCancel(context.WithoutCancel(ctx))
+	defer abort()
+	var beating sync.WaitGroup
+	stop, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	beating.Go(func() { defer abort(); m.beat(stop, p) })
+
+	for ctx.Err() == nil && work.Err() == nil && m.failure() == nil {
+		m.mournAndShare(work, p)
+		select {
+		case <-ctx.Done():
+		case <-work.Done():
+		case <-time.After(min(m.opts.TTL/5, lookEvery)):
+		}
+	}
+	// The session goes on while partitions finish: they need the right to write for it.
+	m.quitAll(abort)
+	stopBeating()
+	beating.Wait()
+	p.end()
+	// All have stopped, so that nobody needs to wait until the session has run out.
+	farewell := m.session()
+	farewell.Dead = true
+	p.renew(context.WithoutCancel(ctx), farewell)
+	return m.failure()
+}
+
+func (m *Member) failure() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failed
+}
+
+func (m *Member) session() Session {
+	s := Session{}
+	for module := range m.opts.Parts {
+		s.Modules = append(s.Modules, module.String())
+	}
+	if m.opts.Report != nil {
+		s.Report, _ = json.Marshal(m.opts.Report()) // without it if it cannot be had
+	}
+	return s
+}
+
+// beat renews the session until it is lost.
+func (m *Member) beat(ctx context.Context, p *pulse) {
+	for ctx.Err() == nil {
+		pause(ctx, m.opts.TTL/4)
+		if ctx.Err() == nil && !p.renew(ctx, m.session()) && !p.adopt(ctx) {
+			p.end()
+		}
+		if p.check() != nil {
+			return
+		}
+	}
+}
+
+// mournAndShare declares silent members dead, takes what is free and gives away what is too much.
+func (m *Member) mournAndShare(ctx context.Context, p *pulse) {
+	for id, s := range m.view.silent(time.Now(), m.opts.TTL+m.opts.TTL/4) {
+		if id != p.id {
+			s.Dead, s.Report = true, nil
+			tombstone, _ := json.Marshal(s.Session) // cannot fail
+			m.table.Try(ctx, sessionPrefix+id, tombstone, s.revision)
+		}
+	}
+	if m.view.heard(p.id).IsZero() {
+		return // the view is older than this session
+	}
+	for module, parts := range m.opts.Parts {
+		share := m.view.share(module, parts, p.id)
+		mine := m.running(module)
+		// At random, lest all members try for the same one: each try that fails is a look in vain.
+		for _, part := range rand.Perm(parts) {
+			if mine < share && m.take(ctx, p, module, part) {
+				mine++
+			}
+		}
+		if mine > share {
+			m.giveAway(module, mine-share)
+		}
+	}
+}
+
+func (m *Member) running(module message.Module) (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range m.owned {
+		if o.claim.Module == module && !o.leaving {
+			n++
+		}
+	}
+	return n
+}
+
+// take tries for one partition, and runs it if it got it.
+func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part int) bool {
+	key := leaseKey(module, part)
+	lease, free := m.view.free(module, part)
+	m.mu.Lock()
+	mine := m.owned[key] != nil
+	m.mu.Unlock()
+	if !free || mine || p.check() != nil {
+		return false
+	}
+	next := Lease{Owner: p.id, Epoch: lease.Epoch + 1}
+	value, _ := json.Marshal(next) // cannot fail
+	ok, revision := m.table.Try(ctx, key, value, lease.revision)
+	if !ok {
+		return false
+	}
+	quit := make(chan struct{})
+	o := &ownership{
+		claim:    Claim{module, part, next.Epoch, p.check, quit},
+		revision: revision,
+		quit:     sync.OnceFunc(func() { close(quit) }),
+		done:     make(chan struct{}),
+	}
+	m.mu.Lock()
+	m.owned[key] = o
+	m.mu.Unlock()
+	go m.run(ctx, key, o)
+	return true
+}
+
+// run works on a partition and gives it back.
+func (m *Member) run(ctx context.Context, key string, o *ownership) {
+	defer close(o.done)
+	err := m.opts.Run(ctx, o.claim)
+	// Who lost the partition fails here, as the new owner has changed the lease, and that is well.
+	value, _ := json.Marshal(Lease{Epoch: o.claim.Epoch}) // cannot fail
+	m.table.Try(context.WithoutCancel(ctx), key, value, o.revision)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.owned, key)
+	// That others have taken over is no failure of this process. All else would happen again and
+	// again, wherever the partition goes in this process, so the process had better end.
+	theirs := errors.Is(err, ErrLost) || errors.Is(err, jet.ErrFenced) || ctx.Err() != nil
+	if err != nil && !theirs && m.failed == nil {
+		m.failed = err
+	}
+}
+
+// giveAway lets go of n partitions of a module.
+func (m *Member) giveAway(module message.Module, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range m.owned {
+		if n > 0 && o.claim.Module == module && !o.leaving {
+			o.leaving = true
+			o.quit()
+			n--
+		}
+	}
+}
+
+// quitGrace is how long partitions may take to finish what they have begun.
+const quitGrace = 10 * time.Second
+
+// quitAll ends all partitions: those that do not finish in time are aborted.
+func (m *Member) quitAll(abort context.CancelFunc) {
+	m.mu.Lock()
+	all := make([]*ownership, 0, len(m.owned))
+	for _, o := range m.owned {
+		o.leaving = true
+		o.quit()
+		all = append(all, o)
+	}
+	m.mu.Unlock()
+	late := time.AfterFunc(quitGrace, abort)
+	defer late.Stop()
+	for _, o := range all {
+		<-o.done
+	}
+}

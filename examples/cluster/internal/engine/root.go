@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// A Root is what is kept of a partition in one value: the state, or where its chunks are, and the
+// sequence of the stream up to which it reaches.
+type Root struct {
+	Epoch  uint64 // of the owner who wrote it
+	Seq    uint64 // of the last message that is part of the state
+	Marks  []byte // of the sources, see message.Marks
+	Open   int    // what waits for something that is still to come
+	Serial uint64 // counts the chunks that this owner has written
+	Chunks []Chunk
+	Sent   []Sent           `json:",omitempty"`
+	Extra  []byte           `json:",omitempty"` // what the module keeps besides
+	Counts map[string]int64 `json:",omitempty"` // for who looks at the crawl
+}
+
+// A Sent says how many messages a partition has sent to another one.
+type Sent struct {
+	To     message.Module
+	Part   int
+	Epoch  uint64 // under which they are counted
+	Number uint64 // of the last one
+}
+
+// A Chunk is a part of the state that is too big for the root. It is written once.
+type Chunk struct {
+	Key  string
+	Size int
+}
+
+// RootKey names the root of a partition in the table of states.
+func RootKey(m message.Module, part int) string { return fmt.Sprintf("root.%s.%d", m, part) }
+
+// ReadRoot looks at the root of a partition without owning it.
+func ReadRoot(ctx context.Context, states *jet.Table, m message.Module, part int) (Root, error) {
+	value, err := states.Get(ctx, RootKey(m, part))
+	if err != nil || value == nil {
+		return Root{}, err
+	}
+	var r Root
+	if err := json.Unmarshal(value, &r); err != nil {
+		return Root{}, fmt.Errorf("engine: root of %s %d: %w", m, part, err)
+	}
+	return r, nil
+}
+
+// A Keeper replaces the root of a partition that this process owns. It is not safe for concurrent
+// use.
+type Keeper struct {
+	states *jet.Table
+	cell   *jet.Cell
+	claim  Claim
+	Root   Root // as it was last stored, or is to be stored next
+}
+
+// Keep reads the root of a partition and writes it again under the claim's epoch, so that no former
+// owner can replace it any more.
+func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
+	k := &Keeper{states: states, claim: c}
+	cell, value, err := states.Cell(ctx, RootKey(c.Module, c.Part))
+	if err != nil {
+		return nil, err
+	}
+	k.cell = cell
+	if value != nil {
+		if err := json.Unmarshal(value, &k.Root); err != nil {
+			return nil, fmt.Errorf("engine: root of %s %d: %w", c.Module, c.Part, err)
+		}
+	}
+	if k.Root.Epoch >= c.Epoch {
+		return nil, fmt.Errorf("%w: root of epoch %d, claim of %d",
+			jet.ErrFenced, k.Root.Epoch, c.Epoch)
+	}
+	// Keys of chunks have the epoch in them: a former owner cannot overwrite those of this one.
+	k.Root.Epoch, k.Root.Serial = c.Epoch, 0
+	return k, k.Store(ctx)
+}
+
+// Store writes the root. It fails with jet.ErrFenced if the partition has a new owner.
+func (k *Keeper) Store(ctx context.Context) error {
+	if err := k.claim.Guard(); err != nil {
+		return err
+	}
+	value, err := json.Marshal(k.Root)
+	if err != nil {
+		return fmt.Errorf("engine: encode root: %w", err)
+	}
+	return k.cell.Store(ctx, value)
+}
+
+// maxChunk is the size of a chunk: well below what a message may have.
+const maxChunk = 512 << 10
+
+// AddChunk writes a chunk. It is part of the state once the root is stored.
+func (k *Keeper) AddChunk(ctx context.Context, data []byte) error {
+	k.Root.Serial++
+	c := k.claim
+	key := fmt.Sprintf("chunk.%s.%d.%d.%d", c.Module, c.Part, c.Epoch, k.Root.Serial)
+	if err := k.states.Put(ctx, key, data); err != nil {
+		return fmt.Errorf("engine: write %s: %w", key, err)
+	}
+	k.Root.Chunks = append(k.Root.Chunks, Chunk{key, len(data)})
+	return nil
+}
+
+// Drop removes chunks that no root names any more. What cannot be removed stays and does no harm.
+func (k *Keeper) Drop(ctx context.Context, chunks []Chunk) {
+	for _, c := range chunks {
+		_ = k.states.Delete(ctx, c.Key)
+	}
+}
+
+// Load passes the chunks of the state on, in the order in which they were written.
+func (k *Keeper) Load(ctx context.Context, load func(data []byte) error) error {
+	for _, c := range k.Root.Chunks {
+		data, err := k.chunk(ctx, c)
+		if err != nil {
+			return err
+		}
+		if err := load(data); err != nil {
+			return fmt.Errorf("engine: %s: %w", c.Key, err)
+		}
+	}
+	return nil
+}
+
+// A replica that lags behind may not have a chunk yet that the root names.
+const (
+	chunkTries = 50
+	chunkPause = 100 * time.Millisecond
+)
+
+// chunk reads one chunk.
+func (k *Keeper) chunk(ctx context.Context, c Chunk) (data []byte, err error) {
+	for range chunkTries {
+		if data, err = k.states.Get(ctx, c.Key); err != nil || len(data) == c.Size {
+			return data, err
+		}
+		pause(ctx, chunkPause)
+	}
+	return nil, fmt.Errorf("engine: %s has %d bytes, want %d", c.Key, len(data), c.Size)
+}

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// A view is what a member has seen of all sessions and leases. Its methods are safe for concurrent
+// use.
+type view struct {
+	mu       sync.Mutex
+	sessions map[string]seenSession // by id
+	leases   map[string]seenLease   // by key
+	whole    bool                   // all that was there at the beginning has come
+}
+
+type seenSession struct {
+	Session
+	revision uint64
+	seen     time.Time
+}
+
+type seenLease struct {
+	Lease
+	revision uint64
+}
+
+func newView() *view {
+	return &view{sessions: map[string]seenSession{}, leases: map[string]seenLease{}}
+}
+
+// see takes in one entry of the table.
+func (v *view) see(e *jet.Entry) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e == nil {
+		v.whole = true
+		return
+	}
+	if id, ok := strings.CutPrefix(e.Key, sessionPrefix); ok {
+		var s Session
+		if e.Value == nil || json.Unmarshal(e.Value, &s) != nil {
+			s.Dead = true
+		}
+		v.sessions[id] = seenSession{s, e.Revision, e.Seen}
+		return
+	}
+	var l Lease
+	if e.Value == nil || json.Unmarshal(e.Value, &l) == nil {
+		v.leases[e.Key] = seenLease{l, e.Revision}
+	}
+}
+
+// silent returns the sessions that have not changed for longer than ttl.
+func (v *view) silent(now time.Time, ttl time.Duration) map[string]seenSession {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	found := map[string]seenSession{}
+	for id, s := range v.sessions {
+		if !s.Dead && now.Sub(s.seen) > ttl {
+			found[id] = s
+		}
+	}
+	return found
+}
+
+// share returns how many partitions of a module a member should have. What does not divide goes to
+// those whose ids come first, so that all members agree and nobody is left without.
+func (v *view) share(m message.Module, parts int, member string) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	members, before := 0, 0
+	for id, s := range v.sessions {
+		if s.Dead || !s.runs(m) {
+			continue
+		}
+		members++
+		if id < member {
+			before++
+		}
+	}
+	if members == 0 {
+		return parts
+	}
+	share := parts / members
+	if before < parts%members {
+		share++
+	}
+	return share
+}
+
+// free returns a partition's lease if nobody alive has it.
+func (v *view) free(m message.Module, part int) (seenLease, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	lease := v.leases[leaseKey(m, part)]
+	owner, known := v.sessions[lease.Owner]
+	return lease, v.whole && (lease.Owner == "" || !known || owner.Dead)
+}
+
+// heard tells when a session was last seen to change.
+func (v *view) heard(id string) time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.sessions[id].seen
+}
+
+// ReadLease looks who owns a partition.
+func ReadLease(
+	ctx context.Context, leases *jet.Table, m message.Module, part int,
+) (l Lease, err error) {
+	value, err := leases.Get(ctx, leaseKey(m, part))
+	if err == nil && value != nil {
+		err = json.Unmarshal(value, &l)
+	}
+	return l, err
+}
+
+// ReadSessions looks which members are alive, or were a moment ago.
+func ReadSessions(ctx context.Context, leases *jet.Table) (map[string]Session, error) {
+	seen := newView()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	leases.Watch(ctx, func(e *jet.Entry) {
+		if seen.see(e); e == nil {
+			cancel() // all that is there has come
+		}
+	})
+	if !seen.whole {
+		return nil, context.Cause(ctx)
+	}
+	alive := map[string]Session{}
+	for id, s := range seen.sessions {
+		if !s.Dead {
+			alive[id] = s.Session
+		}
+	}
+	return alive, nil
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// entry is a value of the table as a watcher brings it.
+func entry(t *testing.T, key string, value any, revision uint64, seen time.Time) *jet.Entry {
+	t.Helper()
+	data, err := json.Marshal(value)
+	require.NoError(t, err)
+	return &jet.Entry{Key: key, Value: data, Revision: revision, Seen: seen}
+}
+
+func TestASessionIsSilentWhenItDoesNotChange(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	v := newView()
+	v.see(entry(t, "session.a", Session{}, 1, at))
+	v.see(entry(t, "session.b", Session{}, 2, at))
+	v.see(entry(t, "session.c", Session{Dead: true}, 3, at))
+	require.Empty(t, v.silent(at.Add(time.Second), time.Second))
+	v.see(entry(t, "session.b", Session{}, 4, at.Add(time.Second)))
+	silent := v.silent(at.Add(time.Second+1), time.Second)
+	require.Len(t, silent, 1)
+	require.EqualValues(t, 1, silent["a"].revision, "it is replaced only if it is still that one")
+	require.Equal(t, at, v.heard("a"))
+	require.True(t, v.heard("nobody").IsZero())
+}
+
+func TestSharesAreThoseOfTheMembersOfAModule(t *testing.T) {
+	v := newView()
+	require.Equal(t, 16, v.share(message.Fetch, 16, "a"), "nobody is seen yet but the member itself")
+	for i, s := range []Session{
+		{Modules: []string{"fetch", "dedupe"}}, {Modules: []string{"fetch"}}, {Modules: []string{"fetch"}},
+		{Modules: []string{"hosts"}}, {Modules: []string{"fetch"}, Dead: true},
+	} {
+		v.see(entry(t, "session."+string(rune('a'+i)), s, uint64(i), time.Time{}))
+	}
+	require.Equal(t, 6, v.share(message.Fetch, 16, "a"))
+	require.Equal(t, 5, v.share(message.Fetch, 16, "b"))
+	require.Equal(t, 5, v.share(message.Fetch, 16, "c"))
+	require.Equal(t, 16, v.share(message.Dedupe, 16, "a"))
+	for member, want := range map[string]int{"a": 2, "b": 1, "c": 1} {
+		require.Equal(t, want, v.share(message.Fetch, 4, member), "nobody is left without")
+	}
+}
+
+func TestAPartitionIsFreeWhenNobodyAliveHasIt(t *testing.T) {
+	v := newView()
+	free := func(part int) bool {
+		_, free := v.free(message.Fetch, part)
+		return free
+	}
+	require.False(t, free(0), "what is there has not been seen yet")
+	v.see(entry(t, "session.a", Session{}, 1, time.Time{}))
+	v.see(entry(t, "session.b", Session{Dead: true}, 2, time.Time{}))
+	for part, owner := range []string{"a", "b", "", "gone"} {
+		v.see(entry(t, leaseKey(message.Fetch, part), Lease{Owner: owner, Epoch: 7}, 3, time.Time{}))
+	}
+	v.see(nil)
+	require.False(t, free(0))
+	require.True(t, free(1), "its owner is dead")
+	require.True(t, free(2), "it was given back")
+	require.True(t, free(3), "its owner is not known any more")
+	require.True(t, free(4), "nobody ever had it")
+	lease, _ := v.free(message.Fetch, 1)
+	require.EqualValues(t, 7, lease.Epoch)
+	v.see(&jet.Entry{Key: "session.a"})
+	require.True(t, free(0), "the session was removed")
+	v.see(&jet.Entry{Key: "session.a", Value: []byte("{")})
+	require.True(t, free(0), "nobody can read it")
+}
+
+// TestTheDeadlineCountsFromWhenTheRenewalWasSent holds what makes takeover safe: others count from
+// when they see it.
+func TestTheDeadlineCountsFromWhenTheRenewalWasSent(t *testing.T) {
+	_, leases, _ := setup(t)()
+	before := time.Now()
+	p, err := begin(t.Context(), leases, "a name/with.dots", time.Hour, Session{})
+	require.NoError(t, err)
+	require.Regexp(t, `^a_name_with_dots-[0-9a-f]{12}$`, p.id)
+	deadline := p.born.Add(time.Duration(p.deadline.Load()))
+	require.False(t, deadline.After(time.Now().Add(time.Hour)))
+	require.False(t, deadline.Before(before.Add(time.Hour)))
+	require.NoError(t, p.check())
+
+	// Somebody declares the session dead. No renewal succeeds any more, and the deadline stays.
+	ok, _ := leases.Try(t.Context(), sessionPrefix+p.id, []byte(`{"Dead":true}`), p.revision)
+	require.True(t, ok)
+	require.False(t, p.renew(t.Context(), Session{}))
+	require.False(t, p.adopt(t.Context()))
+	require.Equal(t, deadline, p.born.Add(time.Duration(p.deadline.Load())))
+	p.end()
+	require.ErrorIs(t, p.check(), ErrLost)
+}
+
+// TestWhatIsOverStaysOver plays a renewal that succeeds after the session has run out. Whoever asked
+// in between has given up.
+func TestWhatIsOverStaysOver(t *testing.T) {
+	_, leases, _ := setup(t)()
+	p, err := begin(t.Context(), leases, "a", time.Hour, Session{})
+	require.NoError(t, err)
+	p.deadline.Store(0)
+	require.ErrorIs(t, p.check(), ErrLost)
+	require.True(t, p.renew(t.Context(), Session{}), "nobody has replaced it yet")
+	require.ErrorIs(t, p.check(), ErrLost)
+}
+
+// TestARenewalWhoseAnswerWasLostIsAdopted plays that the broker has taken a renewal and the member
+// does not know.
+func TestARenewalWhoseAnswerWasLostIsAdopted(t *testing.T) {
+	_, leases, _ := setup(t)()
+	p, err := begin(t.Context(), leases, "a", time.Hour, Session{})
+	require.NoError(t, err)
+	ok, _ := leases.Try(t.Context(), sessionPrefix+p.id, []byte(`{}`), p.revision)
+	require.True(t, ok)
+	require.False(t, p.renew(t.Context(), Session{}))
+	require.True(t, p.adopt(t.Context()), "it is still its own")
+	require.True(t, p.renew(t.Context(), Session{}))
+}

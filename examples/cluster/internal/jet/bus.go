@@ -1,0 +1,269 @@
+// Package jet is all that the cluster knows of NATS JetStream, behind small types.
+//
+//	Bus     a connection, and the streams and tables of one crawl
+//	Reader  the messages of one stream, in order, each once, from a sequence on
+//	Pipe    sends to one stream in order, and sends again what was not acknowledged
+//	Cell    a value that is only replaced by who knows the present one
+//	Server  a broker inside this process
+//
+// # What the broker promises, and what is made of it
+//
+// A stream keeps what it acknowledged, in one order, on as many servers as it has replicas. It
+// acknowledges before it has synced to disk, so that power that fails on a majority of them loses
+// what came last. It may store twice what a client had to send twice. There are no acknowledgements
+// of consumers, no redelivery and no pinning here: a partition is a stream of its own, its owner
+// remembers the sequence up to which its state reaches, and begins to read behind it.
+package jet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// Options says how to reach the broker and what a crawl's streams are like.
+type Options struct {
+	URL   string // of one or more servers, with commas between them; "" means nats.DefaultURL
+	Creds string // a file with a user's credentials; "" means none
+	CA    string // a file with the certificate of the authority of the servers; "" means the system's
+	Crawl string // the first part of all names; "" means "crawl"
+	Name  string // of this connection, for the operator; "" means none
+
+	Replicas int   // servers that keep each stream; 0 means 1
+	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means 1 GiB
+}
+
+// timeouts of what must not hang for ever when servers are away.
+const (
+	requestTimeout = 3 * time.Second
+	ackTimeout     = 3 * time.Second
+	reconnectWait  = 100 * time.Millisecond
+	maxBuffered    = 4096 // publications under way on one connection
+)
+
+// A Bus is a connection to the broker of one crawl. Its methods are safe for concurrent use.
+type Bus struct {
+	conn  *nats.Conn
+	js    jetstream.JetStream
+	opts  Options
+	crawl string
+}
+
+// Connect connects to the broker. It goes on trying while servers are away, until ctx ends.
+func Connect(ctx context.Context, o Options) (*Bus, error) {
+	if o.Crawl == "" {
+		o.Crawl = "crawl"
+	}
+	if strings.ContainsAny(o.Crawl, ".*> \t/\\") {
+		return nil, fmt.Errorf("jet: crawl name %q may have no dots, spaces, slashes or wildcards", o.Crawl)
+	}
+	if o.URL == "" {
+		o.URL = nats.DefaultURL
+	}
+	o.Replicas = max(o.Replicas, 1)
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 1 << 30
+	}
+	options := []nats.Option{
+		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait), nats.RetryOnFailedConnect(true),
+		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(2 * time.Second),
+		// What could not be sent is sent again by who sent it, in order; a second copy in the
+		// connection's buffer would only come at a time when nobody asks for it any more.
+		nats.ReconnectBufSize(-1),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+	}
+	if o.Creds != "" {
+		options = append(options, nats.UserCredentials(o.Creds))
+	}
+	if o.CA != "" {
+		options = append(options, nats.RootCAs(o.CA))
+	}
+	conn, err := nats.Connect(o.URL, options...)
+	if err != nil {
+		return nil, fmt.Errorf("jet: connect to %s: %w", o.URL, err)
+	}
+	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(maxBuffered),
+		jetstream.WithPublishAsyncTimeout(ackTimeout), jetstream.WithDefaultTimeout(requestTimeout))
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("jet: %w", err)
+	}
+	b := &Bus{conn: conn, js: js, opts: o, crawl: o.Crawl}
+	for {
+		// Servers that have not found each other yet do not answer at all.
+		attempt, cancel := context.WithTimeout(ctx, requestTimeout/3)
+		_, err = js.AccountInfo(attempt)
+		cancel()
+		if err == nil {
+			return b, nil
+		}
+		if !sleep(ctx, reconnectWait) {
+			conn.Close()
+			return nil, fmt.Errorf("jet: reach %s: %w", o.URL, errors.Join(err, ctx.Err()))
+		}
+	}
+}
+
+// Close ends the connection. What is under way fails.
+func (b *Bus) Close() { b.conn.Close() }
+
+// sleep waits, and reports whether ctx still holds.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// stream names the stream of a partition.
+func (b *Bus) stream(m message.Module, part int) string {
+	return fmt.Sprintf("%s-%s-%d", b.crawl, m, part)
+}
+
+// subject names where to send what a partition is to get.
+func (b *Bus) subject(m message.Module, part int) string {
+	return fmt.Sprintf("%s.%s.%d", b.crawl, m, part)
+}
+
+// CreateStreams makes the streams of a module's partitions, unless they are there.
+func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) error {
+	for part := range parts {
+		config := jetstream.StreamConfig{
+			Name:     b.stream(m, part),
+			Subjects: []string{b.subject(m, part)},
+			Storage:  jetstream.FileStorage,
+			Replicas: b.opts.Replicas,
+			MaxBytes: b.opts.MaxBytes,
+			// A stream that is full refuses, and who sends waits: nothing falls out at the other
+			// end.
+			Discard: jetstream.DiscardNew,
+			// Numbers in the messages do what the broker's window of message ids would do, for ever
+			// and without memory; this is the least window that there is.
+			Duplicates: 100 * time.Millisecond,
+		}
+		if err := b.retry(ctx, func() error {
+			attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+			defer cancel()
+			_, err := b.js.CreateStream(attempt, config)
+			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+				return nil // with other options, such as a bound that the operator raised
+			}
+			return err
+		}); err != nil {
+			return fmt.Errorf("jet: create stream %s: %w", config.Name, err)
+		}
+	}
+	return nil
+}
+
+// tries is how often a request is made that servers which just started may not answer yet.
+const tries = 20
+
+// retry repeats what failed for want of a leader or an answer.
+func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
+	for range tries {
+		if err = do(); err == nil || !transient(err) {
+			return err
+		}
+		if !sleep(ctx, 5*reconnectWait) {
+			break
+		}
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// transient reports whether an error is about servers being away, not about what was asked.
+func transient(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		// 10074 is returned for streams of three while only two servers are there; 503 is the class
+		// of all answers that mean "not now".
+		return api.Code == 503 || api.ErrorCode == 10005 || api.ErrorCode == 10074
+	}
+	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
+}
+
+// A Level is how full a stream is.
+type Level struct {
+	First, Last uint64 // sequences; First is Last+1 in an empty stream
+	Messages    uint64
+	Bytes       uint64
+	Share       float64 // of the bytes that the stream may have
+}
+
+// Level looks how full the stream of a partition is. It waits while servers are away.
+func (b *Bus) Level(ctx context.Context, m message.Module, part int) (Level, error) {
+	var stream jetstream.Stream
+	err := untilAnswered(ctx, func(ctx context.Context) (err error) {
+		stream, err = b.js.Stream(ctx, b.stream(m, part))
+		return err
+	})
+	if err != nil {
+		return Level{}, fmt.Errorf("jet: look at %s: %w", b.stream(m, part), err)
+	}
+	info := stream.CachedInfo() // of the moment, as Stream has just asked for it
+	level := Level{
+		First: info.State.FirstSeq, Last: info.State.LastSeq,
+		Messages: info.State.Msgs, Bytes: info.State.Bytes,
+	}
+	if info.Config.MaxBytes > 0 {
+		level.Share = float64(level.Bytes) / float64(info.Config.MaxBytes)
+	}
+	return level, nil
+}
+
+// settleTries times reconnectWait is how long a server that has just begun to lead a stream may take
+// to know its end.
+const settleTries = 50
+
+// LevelFrom is Level for a stream that is known to have reached a sequence. It returns a lower one
+// only if the broker goes on to say so: then it has lost what it had.
+func (b *Bus) LevelFrom(
+	ctx context.Context, m message.Module, part int, reached uint64,
+) (level Level, err error) {
+	for range settleTries {
+		if level, err = b.Level(ctx, m, part); err != nil || level.Last >= reached {
+			return level, err
+		}
+		sleep(ctx, reconnectWait)
+	}
+	return level, ctx.Err()
+}
+
+// Forget removes the messages of a partition up to a sequence.
+func (b *Bus) Forget(ctx context.Context, m message.Module, part int, upTo uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	stream, err := b.js.Stream(ctx, b.stream(m, part))
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeSequence(upTo+1))
+	}
+	if err != nil {
+		return fmt.Errorf("jet: purge %s: %w", b.stream(m, part), err)
+	}
+	return nil
+}
+
+// Tell sends one message to a partition and waits until it is kept. It tries once.
+func (b *Bus) Tell(ctx context.Context, m message.Module, part int, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if _, err := b.js.Publish(ctx, b.subject(m, part), data, jetstream.WithRetryAttempts(0)); err != nil {
+		return fmt.Errorf("jet: send to %s: %w", b.subject(m, part), err)
+	}
+	return nil
+}

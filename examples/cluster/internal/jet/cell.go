@@ -1,0 +1,226 @@
+package jet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrFenced says that somebody else has replaced a value meanwhile.
+var ErrFenced = errors.New("jet: replaced by another owner")
+
+// A Table is a set of values by key, kept by the broker. Its methods are safe for concurrent use.
+type Table struct {
+	kv jetstream.KeyValue
+}
+
+// Table opens a table of the crawl, and makes it if need be.
+func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
+	var kv jetstream.KeyValue
+	bucket := b.crawl + "-" + name
+	err := b.retry(ctx, func() (err error) {
+		if kv, err = b.js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			kv, err = b.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+				Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
+			})
+			if errors.Is(err, jetstream.ErrBucketExists) {
+				kv, err = b.js.KeyValue(ctx, bucket)
+			}
+		}
+		if err == nil {
+			kv, err = b.readLeader(ctx, kv)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("jet: open table %s: %w", bucket, err)
+	}
+	return &Table{kv}, nil
+}
+
+// readLeader sees to it that values are read from the server that leads the table: the others may
+// lag behind. Buckets are made to be read from any of them.
+func (b *Bus) readLeader(ctx context.Context, kv jetstream.KeyValue) (jetstream.KeyValue, error) {
+	name := "KV_" + kv.Bucket()
+	stream, err := b.js.Stream(ctx, name)
+	if err != nil || !stream.CachedInfo().Config.AllowDirect {
+		return kv, err
+	}
+	config := stream.CachedInfo().Config
+	config.AllowDirect = false
+	if _, err := b.js.UpdateStream(ctx, config); err != nil {
+		return nil, err
+	}
+	return b.js.KeyValue(ctx, kv.Bucket())
+}
+
+// Put writes a value, whatever was there.
+func (t *Table) Put(ctx context.Context, key string, value []byte) error {
+	return untilAnswered(ctx, func(ctx context.Context) error {
+		_, err := t.kv.Put(ctx, key, value)
+		return err
+	})
+}
+
+// Get returns a value, nil if there is none.
+func (t *Table) Get(ctx context.Context, key string) (value []byte, err error) {
+	_, value, err = t.get(ctx, key)
+	return value, err
+}
+
+// Delete removes a value.
+func (t *Table) Delete(ctx context.Context, key string) error {
+	return untilAnswered(ctx, func(ctx context.Context) error { return t.kv.Purge(ctx, key) })
+}
+
+// Look returns a value with its revision; 0 and nil if there is none.
+func (t *Table) Look(ctx context.Context, key string) (revision uint64, value []byte, err error) {
+	return t.get(ctx, key)
+}
+
+func (t *Table) get(ctx context.Context, key string) (revision uint64, value []byte, err error) {
+	err = untilAnswered(ctx, func(ctx context.Context) error {
+		entry, err := t.kv.Get(ctx, key)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			revision, value = 0, nil
+			return nil
+		}
+		if err == nil {
+			revision, value = entry.Revision(), entry.Value()
+		}
+		return err
+	})
+	return revision, value, err
+}
+
+// untilAnswered repeats a request while servers are away, until ctx ends.
+func untilAnswered(ctx context.Context, do func(context.Context) error) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := do(attempt)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !transient(err):
+			return err
+		}
+		sleep(ctx, reconnectWait)
+	}
+}
+
+// A Cell is one value of a Table, of which this process knows the revision. It is not safe for
+// concurrent use.
+type Cell struct {
+	table    *Table
+	key      string
+	revision uint64
+}
+
+// Cell reads a value, nil if there is none, and returns the handle to replace just that one.
+func (t *Table) Cell(ctx context.Context, key string) (*Cell, []byte, error) {
+	c := &Cell{table: t, key: key}
+	revision, value, err := t.get(ctx, key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("jet: read %s: %w", key, err)
+	}
+	c.revision = revision
+	return c, value, nil
+}
+
+// Store replaces the value, or fails with [ErrFenced] if it is not the one that was read or stored
+// before. No two processes may store equal bytes: an answer that was lost is recognised by them.
+func (c *Cell) Store(ctx context.Context, value []byte) error {
+	err := untilAnswered(ctx, func(ctx context.Context) error {
+		revision, err := c.table.kv.Update(ctx, c.key, value, c.revision)
+		if err == nil {
+			c.revision = revision
+		}
+		return err
+	})
+	if !wrongRevision(err) {
+		return err
+	}
+	revision, present, err := c.table.get(ctx, c.key)
+	switch {
+	case err != nil:
+		return err
+	case bytes.Equal(present, value):
+		c.revision = revision
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrFenced, c.key)
+}
+
+func wrongRevision(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		errors.Is(err, jetstream.ErrKeyExists)
+}
+
+// An Entry is a value as a watcher sees it.
+type Entry struct {
+	Key      string
+	Value    []byte // nil if it was deleted
+	Revision uint64
+	Seen     time.Time // by this process
+}
+
+// Try replaces a value of a known revision, 0 for none, once, and reports whether it did.
+func (t *Table) Try(ctx context.Context, key string, value []byte, revision uint64) (bool, uint64) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	next, err := t.kv.Update(ctx, key, value, revision)
+	return err == nil, next
+}
+
+// Watch passes all values, and then each change, on to see, until ctx ends. A nil entry says that
+// all present values were passed on. It begins anew when servers were away.
+func (t *Table) Watch(ctx context.Context, see func(*Entry)) {
+	for ctx.Err() == nil {
+		if watcher, err := t.kv.WatchAll(ctx); err == nil {
+			t.follow(ctx, watcher, see)
+			_ = watcher.Stop() // it may have ended by itself
+		}
+		sleep(ctx, reconnectWait)
+	}
+}
+
+func (t *Table) follow(ctx context.Context, watcher jetstream.KeyWatcher, see func(*Entry)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case update, ok := <-watcher.Updates():
+			switch {
+			case !ok:
+				return
+			case update == nil:
+				see(nil)
+			case update.Operation() != jetstream.KeyValuePut:
+				see(&Entry{update.Key(), nil, update.Revision(), time.Now()})
+			default:
+				see(&Entry{update.Key(), update.Value(), update.Revision(), time.Now()})
+			}
+		}
+	}
+}
+
+// Leader returns the name of the server that leads the table's replicas.
+func (t *Table) Leader(ctx context.Context) (string, error) {
+	status, err := t.kv.Status(ctx)
+	if err != nil {
+		return "", fmt.Errorf("jet: %w", err)
+	}
+	bucket, ok := status.(*jetstream.KeyValueBucketStatus)
+	if !ok || bucket.StreamInfo().Cluster == nil {
+		return "", errors.New("jet: the table has no replicas")
+	}
+	return bucket.StreamInfo().Cluster.Leader, nil
+}

@@ -1,0 +1,281 @@
+package jet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// broker starts a broker with one partition of dedupe, of that many bytes.
+func broker(t *testing.T, bytes int64) *Bus {
+	t.Helper()
+	s, err := StartServer(ServerOptions{Dir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	b, err := Connect(t.Context(), Options{URL: s.URL(), MaxBytes: bytes})
+	require.NoError(t, err)
+	t.Cleanup(b.Close)
+	require.NoError(t, b.CreateStreams(t.Context(), message.Dedupe, 1))
+	return b
+}
+
+var (
+	source  = message.Source{Module: message.Hosts, Part: 3}
+	allowed = func() error { return nil }
+)
+
+// parcelOf is the items of a message that has a number in it.
+func parcelOf(n uint64) []byte {
+	it := message.Item{Kind: message.Page, URL: string(binary.BigEndian.AppendUint64(nil, n))}
+	return it.Append(nil)
+}
+
+// numberIn is the inverse.
+func numberIn(t *testing.T, d Delivery) (m message.Message, n uint64) {
+	t.Helper()
+	m, err := message.Decode(d.Data)
+	require.NoError(t, err)
+	require.Len(t, m.Items, 1)
+	return m, binary.BigEndian.Uint64([]byte(m.Items[0].URL))
+}
+
+func TestAPipeKeepsOrder(t *testing.T) {
+	b := broker(t, 0)
+	p := b.NewPipe(message.Dedupe, 0, source, 7, 1, allowed)
+	defer p.Close()
+	const n = 500
+	for i := range uint64(n) {
+		require.NoError(t, p.Send(t.Context(), 1, parcelOf(i)))
+	}
+	require.NoError(t, p.Flush(t.Context()))
+	require.EqualValues(t, n+1, p.Next())
+	r := b.Read(message.Dedupe, 0, 1)
+	defer r.Stop()
+	var marks message.Marks
+	for i := range uint64(n) {
+		d, err := r.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, i+1, d.Seq)
+		m, got := numberIn(t, d)
+		require.True(t, marks.Take(&m))
+		require.Equal(t, i, got)
+		require.Equal(t, source, m.From)
+		require.EqualValues(t, 7, m.Epoch)
+	}
+	require.Zero(t, marks.Lost())
+}
+
+func TestAReaderGoesOnWhereItStopped(t *testing.T) {
+	b := broker(t, 0)
+	for i := range uint64(6) {
+		require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte{byte(i)}))
+	}
+	r := b.Read(message.Dedupe, 0, 3)
+	defer r.Stop()
+	for want := uint64(3); want <= 6; want++ {
+		d, err := r.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, d.Seq)
+		require.False(t, d.Time.IsZero())
+		r.Stop()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.Next(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestWhatIsForgottenIsNotRead(t *testing.T) {
+	b := broker(t, 0)
+	for range 5 {
+		require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
+	}
+	require.NoError(t, b.Forget(t.Context(), message.Dedupe, 0, 3))
+	level, err := b.Level(t.Context(), message.Dedupe, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, level.First)
+	require.EqualValues(t, 5, level.Last)
+	require.EqualValues(t, 2, level.Messages)
+	r := b.Read(message.Dedupe, 0, 1)
+	defer r.Stop()
+	d, err := r.Next(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 4, d.Seq)
+}
+
+func TestAStreamThatLostItsEndSaysSo(t *testing.T) {
+	b := broker(t, 0)
+	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
+	level, err := b.LevelFrom(t.Context(), message.Dedupe, 0, 1)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, level.Last)
+	ctx, cancel := context.WithCancel(t.Context())
+	sent := make(chan error, 1)
+	go func() { sent <- b.Tell(ctx, message.Dedupe, 0, []byte("y")) }()
+	level, err = b.LevelFrom(t.Context(), message.Dedupe, 0, 2)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, level.Last, "it only took a while")
+	require.NoError(t, <-sent)
+	cancel()
+	_, err = b.LevelFrom(ctx, message.Dedupe, 0, 9)
+	require.Error(t, err)
+}
+
+// TestAFullStreamMakesThePipeWait fills a stream, and frees room only when the pipe has noticed.
+func TestAFullStreamMakesThePipeWait(t *testing.T) {
+	b := broker(t, 50_000)
+	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
+	defer p.Close()
+	const n = 100
+	big := (&message.Item{Kind: message.Answer, URL: "x", Body: strings.Repeat("y", 2000)}).Append(nil)
+	sent := make(chan error, 1)
+	go func() {
+		for range n {
+			if err := p.Send(t.Context(), 1, big); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- p.Flush(t.Context())
+	}()
+	for p.Waits() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	level, err := b.Level(t.Context(), message.Dedupe, 0)
+	require.NoError(t, err)
+	require.Less(t, level.Messages, uint64(n), "the broker took no more than it may")
+	require.Greater(t, level.Share, 0.9)
+
+	r := b.Read(message.Dedupe, 0, 1)
+	defer r.Stop()
+	var marks message.Marks
+	for taken := 0; taken < n; {
+		d, err := r.Next(t.Context())
+		require.NoError(t, err)
+		m, err := message.Decode(d.Data)
+		require.NoError(t, err)
+		if marks.Take(&m) {
+			taken++
+		}
+		require.NoError(t, b.Forget(t.Context(), message.Dedupe, 0, d.Seq))
+	}
+	require.NoError(t, <-sent)
+	require.Zero(t, marks.Lost())
+}
+
+func TestAPipeEndsWithTheRightToWrite(t *testing.T) {
+	b := broker(t, 0)
+	var lost atomic.Bool
+	errLost := errors.New("lost")
+	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, func() error {
+		if lost.Load() {
+			return errLost
+		}
+		return nil
+	})
+	defer p.Close()
+	require.NoError(t, p.Send(t.Context(), 1, parcelOf(1)))
+	require.NoError(t, p.Flush(t.Context()))
+	lost.Store(true)
+	require.NoError(t, p.Send(t.Context(), 1, parcelOf(2)), "it is only queued")
+	require.ErrorIs(t, p.Flush(t.Context()), errLost)
+	require.ErrorIs(t, p.Send(t.Context(), 1, parcelOf(3)), errLost)
+	level, err := b.Level(t.Context(), message.Dedupe, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, level.Last)
+}
+
+func TestAClosedPipeTakesNothing(t *testing.T) {
+	b := broker(t, 0)
+	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
+	p.Close()
+	require.ErrorIs(t, p.Send(t.Context(), 1, parcelOf(1)), ErrClosed)
+}
+
+func TestACellIsOnlyReplacedByWhoKnowsIt(t *testing.T) {
+	b := broker(t, 0)
+	table, err := b.Table(t.Context(), "test")
+	require.NoError(t, err)
+	first, value, err := table.Cell(t.Context(), "x")
+	require.NoError(t, err)
+	require.Nil(t, value)
+	require.NoError(t, first.Store(t.Context(), []byte("1")))
+	second, value, err := table.Cell(t.Context(), "x")
+	require.NoError(t, err)
+	require.Equal(t, []byte("1"), value)
+	require.NoError(t, second.Store(t.Context(), []byte("2")))
+	require.ErrorIs(t, first.Store(t.Context(), []byte("3")), ErrFenced)
+	require.NoError(t, second.Store(t.Context(), []byte("4")))
+	value, err = table.Get(t.Context(), "x")
+	require.NoError(t, err)
+	require.Equal(t, []byte("4"), value)
+}
+
+// TestACellRecognisesItsOwnValue plays an answer that was lost: the value is there, and its writer
+// does not know.
+func TestACellRecognisesItsOwnValue(t *testing.T) {
+	b := broker(t, 0)
+	table, err := b.Table(t.Context(), "test")
+	require.NoError(t, err)
+	cell, _, err := table.Cell(t.Context(), "x")
+	require.NoError(t, err)
+	require.NoError(t, table.Put(t.Context(), "x", []byte("mine")))
+	require.NoError(t, cell.Store(t.Context(), []byte("mine")))
+	require.NoError(t, cell.Store(t.Context(), []byte("next")))
+}
+
+func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
+	b := broker(t, 0)
+	table, err := b.Table(t.Context(), "test")
+	require.NoError(t, err)
+	require.NoError(t, table.Put(t.Context(), "old", []byte("1")))
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := make(chan *Entry, 16)
+	ended := make(chan struct{})
+	go func() { defer close(ended); table.Watch(ctx, func(e *Entry) { seen <- e }) }()
+	require.Equal(t, "old", (<-seen).Key)
+	require.Nil(t, <-seen, "that was all")
+	require.NoError(t, table.Put(t.Context(), "new", []byte("2")))
+	e := <-seen
+	require.Equal(t, "new", e.Key)
+	require.Equal(t, []byte("2"), e.Value)
+	require.NoError(t, table.Delete(t.Context(), "old"))
+	e = <-seen
+	require.Equal(t, "old", e.Key)
+	require.Nil(t, e.Value)
+	ok, _ := table.Try(t.Context(), "new", []byte("3"), e.Revision)
+	require.False(t, ok, "that is the revision of another key")
+	cancel()
+	<-ended
+}
+
+func TestStreamsAreMadeOnce(t *testing.T) {
+	b := broker(t, 0)
+	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
+	require.NoError(t, b.CreateStreams(t.Context(), message.Dedupe, 1))
+	level, err := b.Level(t.Context(), message.Dedupe, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, level.Messages)
+}
+
+func TestNamesThatWouldBreakSubjectsAreRefused(t *testing.T) {
+	for _, name := range []string{"a.b", "a b", "*", "a>", "a/b"} {
+		_, err := Connect(t.Context(), Options{Crawl: name})
+		require.ErrorContains(t, err, "crawl name", name)
+	}
+}
+
+func TestAServerNeedsADirectory(t *testing.T) {
+	_, err := StartServer(ServerOptions{})
+	require.Error(t, err)
+	_, err = StartServer(ServerOptions{Dir: t.TempDir(), Cluster: "nowhere"})
+	require.ErrorContains(t, err, "cluster address")
+}

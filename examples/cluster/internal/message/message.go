@@ -1,0 +1,306 @@
+// Package message encodes what the modules of a crawl tell each other.
+//
+// A [Message] is a batch of [Item] values from one source: what the paper (Ueda et al., "A parallel
+// distributed crawler of producer-consumer modules") calls CrawlingData, some dozens at a time. The
+// encoding is canonical: what [Decode] accepts, [Message.Append] writes to the same bytes.
+//
+// A message has a number among those of its source to one stream. Numbers make delivery exact where
+// the broker only promises at least once: see [Marks].
+//
+// Partitions are chosen by [Hash], which is the same on every machine and in every version.
+package message
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+)
+
+// ErrCorrupt is wrapped by the errors of [Decode].
+var ErrCorrupt = errors.New("message: corrupt")
+
+// A Module is one kind of step of the crawl.
+type Module uint8
+
+// The modules. Their numbers travel in messages. Do not change them; add new ones at the end.
+const (
+	Seeder Module = iota // brings the first URLs; it has no partitions of its own
+	Dedupe               // lets each URL pass once, by h(URL)
+	Hosts                // knows addresses and robots.txt, by h(host)
+	Fetch                // schedules, fetches, stores and parses, by h(address)
+	Lookup               // answers of name servers, on their way to Hosts
+	modules
+)
+
+var moduleNames = [modules]string{"seeder", "dedupe", "hosts", "fetch", "lookup"}
+
+// String returns the name of the module on the command line and in subjects.
+func (m Module) String() string {
+	if m < modules {
+		return moduleNames[m]
+	}
+	return fmt.Sprintf("module %d", uint8(m))
+}
+
+// ParseModule reads the name of a module that has partitions.
+func ParseModule(name string) (Module, error) {
+	for _, m := range []Module{Dedupe, Hosts, Fetch} {
+		if moduleNames[m] == name {
+			return m, nil
+		}
+	}
+	return 0, fmt.Errorf("module %q: want dedupe, hosts or fetch", name)
+}
+
+// A Kind says what an Item is about. Switches look at it to choose the next module.
+type Kind uint8
+
+// The kinds. Their numbers travel in messages. Do not change them; add new ones at the end.
+const (
+	Page    Kind = iota + 1 // a page to be fetched
+	Rules                   // a robots.txt to be fetched
+	Answer                  // what came of a request for a robots.txt
+	Located                 // what a name server said of a host
+	kinds
+)
+
+// An Item is one URL and what is known about it so far. It is not safe for concurrent use.
+type Item struct {
+	Kind  Kind
+	URL   string // in canonical form; of Located the host's name
+	Depth uint32 // links between the nearest seed and this URL
+	Hops  uint32 // redirects since the last link, or since the robots.txt itself
+
+	Addr  netip.Addr    // of the host, once it is known
+	Delay time.Duration // that the site asks for between two requests; 0 if it does not
+
+	For      string // the robots.txt that Rules and Answer are about, before redirects
+	Status   uint32 // HTTP status of an Answer; 0 if there was none
+	Location string // where an Answer redirects to
+	Body     string // of an Answer, cut to what robots.txt may have
+}
+
+// A Source is who wrote a message.
+type Source struct {
+	Module Module
+	Part   uint32
+}
+
+// A Message is what one source tells one partition at a time. It is not safe for concurrent use.
+type Message struct {
+	From  Source
+	Epoch uint64 // of the ownership under which From writes; 0 if its messages never differ
+	// Number counts the messages of From, under this Epoch, to this partition: 1, 2, 3 …
+	Number uint64
+	// Base is the first number that the broker had not acknowledged when this was sent.
+	Base uint64
+	// Flush asks the partition to send on what it has gathered. Such a message has no number and
+	// no items.
+	Flush bool
+	Items []Item
+}
+
+// version is the first byte of each message.
+const version = 1
+
+// maxItems bounds what a message may announce.
+const maxItems = 1 << 16
+
+// The bits of an item's second byte say which fields follow; a field that has its zero value does
+// not. Kind and URL are always there.
+const (
+	hasDepth = 1 << iota
+	hasHops
+	hasAddr
+	hasDelay
+	hasFor
+	hasStatus
+	hasLocation
+	hasBody
+)
+
+// Append appends the encoded message to dst and returns the longer slice.
+func (m *Message) Append(dst []byte) []byte {
+	dst = m.AppendHeader(dst, len(m.Items))
+	for i := range m.Items {
+		dst = m.Items[i].Append(dst)
+	}
+	return dst
+}
+
+// AppendHeader is Append for a message whose n items were encoded before and are appended by the
+// caller. A header is written anew when a message is sent again, as its Base may have grown.
+func (m *Message) AppendHeader(dst []byte, n int) []byte {
+	dst = append(dst, version, byte(m.From.Module))
+	dst = binary.AppendUvarint(dst, uint64(m.From.Part))
+	flush := byte(0)
+	if m.Flush {
+		flush = 1
+	}
+	dst = append(dst, flush)
+	dst = binary.AppendUvarint(dst, m.Epoch)
+	dst = binary.AppendUvarint(dst, m.Number)
+	dst = binary.AppendUvarint(dst, m.Base)
+	return binary.AppendUvarint(dst, uint64(n))
+}
+
+// Append appends one encoded item to dst and returns the longer slice.
+func (it *Item) Append(dst []byte) []byte {
+	at := len(dst) + 1
+	dst = append(dst, byte(it.Kind), 0)
+	dst = appendString(dst, it.URL)
+	number := func(bit byte, v uint64) {
+		if v != 0 {
+			dst[at] |= bit
+			dst = binary.AppendUvarint(dst, v)
+		}
+	}
+	text := func(bit byte, s string) {
+		if s != "" {
+			dst[at] |= bit
+			dst = appendString(dst, s)
+		}
+	}
+	number(hasDepth, uint64(it.Depth))
+	number(hasHops, uint64(it.Hops))
+	if it.Addr.IsValid() {
+		dst[at] |= hasAddr
+		b, _ := it.Addr.WithZone("").MarshalBinary() // its error is always nil
+		dst = append(append(dst, byte(len(b))), b...)
+	}
+	number(hasDelay, uint64(max(it.Delay, 0)))
+	text(hasFor, it.For)
+	number(hasStatus, uint64(it.Status))
+	text(hasLocation, it.Location)
+	text(hasBody, it.Body)
+	return dst
+}
+
+func appendString(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// Decode reads one message. Its strings share one copy of the data.
+func Decode(data []byte) (m Message, err error) {
+	d := decoder{rest: string(data)}
+	if v := d.byte(); v != version && !d.failed {
+		return m, fmt.Errorf("%w: version %d, want %d", ErrCorrupt, v, version)
+	}
+	m.From.Module = Module(d.byte())
+	m.From.Part = uint32(d.uint(math.MaxUint32))
+	flush := d.byte()
+	m.Flush = flush == 1
+	m.Epoch, m.Number, m.Base = d.uint(math.MaxUint64), d.uint(math.MaxUint64), d.uint(math.MaxUint64)
+	n := d.uint(maxItems)
+	if m.From.Module >= modules || flush > 1 || n > uint64(len(d.rest)) {
+		d.failed = true
+	}
+	if !d.failed && n > 0 {
+		m.Items = make([]Item, 0, n)
+	}
+	for range n {
+		if d.failed {
+			break
+		}
+		m.Items = append(m.Items, d.item())
+	}
+	if d.failed || d.rest != "" {
+		return Message{}, fmt.Errorf("%w: byte %d of %d", ErrCorrupt, len(data)-len(d.rest), len(data))
+	}
+	return m, nil
+}
+
+// A decoder reads from the front of a text. After a first fault it reads zeros.
+type decoder struct {
+	rest   string
+	failed bool
+}
+
+func (d *decoder) bytes(n uint64) string {
+	if d.failed || n > uint64(len(d.rest)) {
+		d.failed = true
+		return ""
+	}
+	b := d.rest[:n]
+	d.rest = d.rest[n:]
+	return b
+}
+
+func (d *decoder) byte() byte {
+	if b := d.bytes(1); b != "" {
+		return b[0]
+	}
+	return 0
+}
+
+// uint reads a number in its shortest form: one value has one encoding.
+func (d *decoder) uint(most uint64) (v uint64) {
+	for shift := 0; ; shift += 7 {
+		b := d.byte()
+		switch {
+		case d.failed:
+			return 0
+		case shift == 63 && b > 1, b == 0 && shift > 0:
+			d.failed = true
+			return 0
+		}
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			break
+		}
+	}
+	if v > most {
+		d.failed = true
+		return 0
+	}
+	return v
+}
+
+func (d *decoder) string() string { return d.bytes(d.uint(math.MaxInt32)) }
+
+// item reads one item. A field that is said to be there and has its zero value is a fault.
+func (d *decoder) item() (it Item) {
+	it.Kind = Kind(d.byte())
+	fields := d.byte()
+	it.URL = d.string()
+	number := func(bit byte, most uint64) (v uint64) {
+		if fields&bit != 0 {
+			v = d.uint(most)
+			d.failed = d.failed || v == 0
+		}
+		return v
+	}
+	text := func(bit byte) (s string) {
+		if fields&bit != 0 {
+			s = d.string()
+			d.failed = d.failed || s == ""
+		}
+		return s
+	}
+	it.Depth = uint32(number(hasDepth, math.MaxUint32))
+	it.Hops = uint32(number(hasHops, math.MaxUint32))
+	if fields&hasAddr != 0 {
+		it.Addr = d.addr()
+	}
+	it.Delay = time.Duration(number(hasDelay, math.MaxInt64))
+	it.For = text(hasFor)
+	it.Status = uint32(number(hasStatus, math.MaxUint32))
+	it.Location = text(hasLocation)
+	it.Body = text(hasBody)
+	d.failed = d.failed || it.Kind == 0 || it.Kind >= kinds
+	return it
+}
+
+func (d *decoder) addr() netip.Addr {
+	switch b := d.bytes(uint64(d.byte())); len(b) {
+	case 4:
+		return netip.AddrFrom4([4]byte([]byte(b)))
+	case 16:
+		return netip.AddrFrom16([16]byte([]byte(b)))
+	}
+	d.failed = true
+	return netip.Addr{}
+}

@@ -1,0 +1,151 @@
+package message
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// whole is a message in which every field of every kind of item is there.
+var whole = Message{
+	From: Source{Fetch, 300}, Epoch: 7, Number: 1 << 40, Base: 1<<40 - 3,
+	Items: []Item{
+		{Kind: Page, URL: "http://a.test/"},
+		{
+			Kind: Page, URL: "http://b.test/x?y=1", Depth: 3, Hops: 1,
+			Addr: netip.MustParseAddr("192.0.2.7"), Delay: 90 * time.Second,
+		},
+		{
+			Kind: Rules, URL: "https://c.test/robots.txt", For: "http://d.test/robots.txt",
+			Addr: netip.MustParseAddr("2001:db8::1"),
+		},
+		{Kind: Answer, URL: "http://e.test/robots.txt", For: "http://e.test/robots.txt", Status: 302,
+			Location: "http://f.test/robots.txt", Body: "User-agent: *\nDisallow: /\n"},
+		{Kind: Located, URL: "g.test", Addr: netip.MustParseAddr("::ffff:192.0.2.1"), Delay: 1},
+	},
+}
+
+func TestWhatIsEncodedIsDecoded(t *testing.T) {
+	for name, m := range map[string]Message{
+		"a message with all fields":   whole,
+		"a message without items":     {From: Source{Seeder, 0}, Number: 1, Base: 1},
+		"a request to send on":        {From: Source{Hosts, 2}, Flush: true},
+		"a number that is 64 bits up": {Epoch: 1<<64 - 1, Number: 1<<64 - 1, Base: 1<<64 - 1},
+	} {
+		got, err := Decode(m.Append(nil))
+		require.NoError(t, err, name)
+		require.Equal(t, m, got, name)
+	}
+}
+
+func TestItemsMayBeEncodedBeforeTheHeader(t *testing.T) {
+	var items []byte
+	for i := range whole.Items {
+		items = whole.Items[i].Append(items)
+	}
+	header := whole
+	header.Items = nil
+	require.Equal(t, whole.Append(nil), append(header.AppendHeader(nil, len(whole.Items)), items...))
+}
+
+// TestAPageIsSmall holds what a URL costs beside its text.
+func TestAPageIsSmall(t *testing.T) {
+	it := Item{
+		Kind: Page, URL: strings.Repeat("x", 80), Depth: 5, Addr: netip.MustParseAddr("192.0.2.7"),
+	}
+	require.Len(t, it.Append(nil), len(it.URL)+9)
+}
+
+func TestWhatIsNoMessageIsRefused(t *testing.T) {
+	good := whole.Append(nil)
+	for n := range good {
+		_, err := Decode(good[:n])
+		require.ErrorIs(t, err, ErrCorrupt, "cut after %d bytes", n)
+	}
+	for name, data := range map[string][]byte{
+		"another version":                  append([]byte{2}, good[1:]...),
+		"bytes behind it":                  append(bytes.Clone(good), 0),
+		"an unknown module":                {1, byte(modules), 0, 0, 0, 0, 0, 0},
+		"an unknown kind":                  {1, 0, 0, 0, 0, 0, 0, 1, byte(kinds), 0, 0},
+		"no kind":                          {1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0},
+		"more items than there are bytes":  {1, 0, 0, 0, 0, 0, 0, 0x7f},
+		"a number that is longer than due": {1, 0, 0x80, 0, 0, 0, 0, 0, 0},
+		"a number of more than 64 bits": append([]byte{1, 0, 0, 0},
+			0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0),
+		"a field that is there and zero": {1, 0, 0, 0, 0, 0, 0, 1, 1, hasDepth, 0, 0},
+		"a text that is there and empty": {1, 0, 0, 0, 0, 0, 0, 1, 1, hasBody, 0, 0},
+		"an address of five bytes":       {1, 0, 0, 0, 0, 0, 0, 1, 1, hasAddr, 0, 5, 1, 2, 3, 4, 5},
+	} {
+		_, err := Decode(data)
+		require.ErrorIs(t, err, ErrCorrupt, name)
+	}
+}
+
+func FuzzDecodeIsTheInverseOfAppend(f *testing.F) {
+	f.Add(whole.Append(nil))
+	f.Add((&Message{From: Source{Hosts, 2}, Flush: true}).Append(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Decode(data)
+		if err != nil {
+			require.ErrorIs(t, err, ErrCorrupt)
+			return
+		}
+		require.Equal(t, data, m.Append(nil))
+	})
+}
+
+func TestModulesHaveNames(t *testing.T) {
+	for m := range modules {
+		require.NotEmpty(t, m.String())
+		parsed, err := ParseModule(m.String())
+		if m == Seeder || m == Lookup {
+			require.Error(t, err, "%s has no partitions", m)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, m, parsed)
+	}
+	require.Equal(t, "module 200", Module(200).String())
+}
+
+// TestHashNeverChanges compares with values that are written down here. Whoever changes them makes
+// partitions of older crawls unusable.
+func TestHashNeverChanges(t *testing.T) {
+	for key, want := range map[string]uint64{
+		"":                    0xefd01f60ba992926,
+		"a":                   0x82a2a958a9bece5b,
+		"http://example.org/": 0x897f1a14f0496a53,
+	} {
+		require.Equal(t, want, Hash(key), "%q: %#x", key, Hash(key))
+	}
+}
+
+func TestPartitionsAreEven(t *testing.T) {
+	const keys, parts = 200_000, 16
+	var count [parts]int
+	r := rand.New(rand.NewPCG(1, 2))
+	for range keys {
+		var addr [4]byte
+		for i := range addr {
+			addr[i] = byte(r.Uint32())
+		}
+		count[AddrPart(netip.AddrFrom4(addr), parts)]++
+	}
+	for part, n := range count {
+		require.InDelta(t, keys/parts, n, 0.04*keys/parts, "partition %d", part) // 4.5 sigma
+	}
+}
+
+func TestAnAddressHasOnePartition(t *testing.T) {
+	for _, forms := range [][2]string{{"192.0.2.1", "::ffff:192.0.2.1"}, {"fe80::1", "fe80::1%eth0"}} {
+		for n := 1; n < 50; n++ {
+			require.Equal(t, AddrPart(netip.MustParseAddr(forms[0]), n),
+				AddrPart(netip.MustParseAddr(forms[1]), n))
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// Command cluster crawls with any number of processes that share the work over NATS JetStream.
+//
+//	cluster up                       three brokers on this machine, for trying
+//	cluster create -contact … SEED … a crawl, its options and its first URLs
+//	cluster run -dir archive1        one process of it; start as many as you like, anywhere
+//	cluster status                   how far it is, and who does what
+//	cluster wait                     until nothing is left to fetch
+//	cluster bench …                  figures
+//
+// README.md says how it works and how to run it for real.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second Ctrl-C ends the program the hard way.
+	context.AfterFunc(ctx, stop)
+	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// A verb is one sub-command. It sets up its flags and returns what to do once they are parsed.
+type verb struct {
+	name, does string
+	set        func(fs *flag.FlagSet) action
+}
+
+// An action is what a sub-command does.
+type action func(ctx context.Context, args []string, out, log io.Writer) error
+
+var verbs = []verb{
+	{"up", "start three brokers on this machine, for trying", up},
+	{"broker", "start one broker", broker},
+	{"create", "create a crawl and bring it seeds", create},
+	{"run", "take part in a crawl", run},
+	{"status", "show how far a crawl is", status},
+	{"wait", "wait until nothing is left to fetch", wait},
+	{"bench", "measure the message path, the spread over processes, or scaling", benchmark},
+}
+
+// errUsage says that the command line makes no sense.
+var errUsage = errors.New("usage")
+
+// command runs the program and returns its exit status: 1 when it failed, 2 when the command line
+// makes no sense.
+func command(ctx context.Context, args []string, out, log io.Writer) int {
+	for _, v := range verbs {
+		if len(args) == 0 || args[0] != v.name {
+			continue
+		}
+		fs := flag.NewFlagSet("cluster "+v.name, flag.ContinueOnError)
+		fs.SetOutput(log)
+		do := v.set(fs)
+		switch err := fs.Parse(args[1:]); {
+		case errors.Is(err, flag.ErrHelp):
+			return 0
+		case err != nil:
+			return 2
+		}
+		err := do(ctx, fs.Args(), out, log)
+		switch {
+		case errors.Is(err, errUsage):
+			fmt.Fprintf(log, "cluster %s: %v\n", v.name, err)
+			return 2
+		case err != nil && ctx.Err() == nil:
+			fmt.Fprintf(log, "cluster %s: %v\n", v.name, err)
+			return 1
+		}
+		return 0
+	}
+	fmt.Fprintln(log, "cluster crawls with any number of processes over NATS JetStream.")
+	for _, v := range verbs {
+		fmt.Fprintf(log, "  cluster %-8s %s\n", v.name, v.does)
+	}
+	fmt.Fprintln(log, "Each has -h.")
+	return 2
+}
+
+// brokerFlags are those of all verbs that connect to a broker.
+func brokerFlags(fs *flag.FlagSet) *jet.Options {
+	o := &jet.Options{}
+	fs.StringVar(&o.URL, "nats", defaultURL, "`URLs` of the brokers, with commas between them")
+	fs.StringVar(&o.Crawl, "crawl", "crawl", "`name` of the crawl")
+	fs.StringVar(&o.Creds, "creds", "", "`file` with a user's credentials")
+	fs.StringVar(&o.CA, "ca", "", "`file` with the certificate of the authority of the brokers")
+	return o
+}
+
+// defaultURL is where "cluster up" puts its three brokers.
+const defaultURL = "nats://127.0.0.1:14222,nats://127.0.0.1:14223,nats://127.0.0.1:14224"

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+)
+
+// serveStatus serves the tables of status as a page, and their figures for Prometheus below
+// /metrics, until ctx ends. Each request looks at the broker anew.
+func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "http://%s/ and http://%[1]s/metrics\n", l.Addr())
+	answer := func(write func(now look, w io.Writer)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			now, err := lookAt(r.Context(), c)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			write(now, w)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", answer(func(now look, w io.Writer) { now.show(w, look{}) }))
+	mux.HandleFunc("GET /metrics", answer(func(now look, w io.Writer) { now.metrics(w) }))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	unhook := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer unhook()
+	if err := server.Serve(l); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// metrics writes what was seen in the text format of Prometheus.
+func (l *look) metrics(w io.Writer) {
+	for _, g := range []struct {
+		name, help string
+		value      func(p *crawl.Part) float64
+	}{
+		{"lag_messages", "messages that are not in the state yet", func(p *crawl.Part) float64 {
+			return float64(p.Lag())
+		}},
+		{"messages_total", "messages that the partition was sent", func(p *crawl.Part) float64 {
+			return float64(p.Level.Last)
+		}},
+		{"waiting_items", "items that wait for an answer or a delay", func(p *crawl.Part) float64 {
+			return float64(p.Root.Open)
+		}},
+		{"full_ratio", "share of the stream's bound that is used", func(p *crawl.Part) float64 {
+			return p.Level.Share
+		}},
+		{"epoch", "owners that the partition has had", func(p *crawl.Part) float64 {
+			return float64(p.Epoch)
+		}},
+	} {
+		fmt.Fprintf(w, "# HELP cluster_partition_%s %s\n", g.name, g.help)
+		for i := range l.parts {
+			p := &l.parts[i]
+			fmt.Fprintf(w, "cluster_partition_%s{module=%q,part=\"%d\"} %g\n",
+				g.name, p.Module, p.Part, g.value(p))
+		}
+	}
+	fmt.Fprintln(w, "# HELP cluster_outcomes_total what became of URLs and links")
+	counts := l.counts()
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(w, "cluster_outcomes_total{what=%q} %d\n", what, counts[what])
+	}
+	fmt.Fprintln(w, "# HELP cluster_answers_total answers that a process has kept")
+	for _, m := range l.members {
+		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
+	}
+}

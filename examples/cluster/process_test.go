@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/internal/vweb"
+)
+
+// asProgram makes the test binary be the program: what is killed must be a process.
+const asProgram = "SPINNERET_CLUSTER_PROGRAM"
+
+// What the variable may be: a watched program ends when its input does, an unwatched one looks
+// whether its parent is there.
+const (
+	watched   = "watched"
+	unwatched = "unwatched"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == "" {
+		os.Exit(m.Run())
+	}
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	byInput := os.Getenv(asProgram) == watched
+	go func() { // nobody is left behind when the tests are killed
+		if byInput {
+			_, _ = bufio.NewReader(os.Stdin).ReadByte()
+		} else {
+			for parent := os.Getppid(); os.Getppid() == parent; {
+				time.Sleep(time.Second)
+			}
+		}
+		os.Exit(3)
+	}()
+	// What this process starts has no open input.
+	_ = os.Setenv(asProgram, unwatched)
+	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// A child is the program in a process of its own.
+type child struct {
+	*exec.Cmd
+	out *bufio.Reader
+	in  io.Closer // open as long as the child is to live
+}
+
+// start runs the program until the test ends.
+func start(t *testing.T, wrap []string, args ...string) *child {
+	t.Helper()
+	argv := append(append(slices.Clone(wrap), os.Args[0]), args...)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), asProgram+"="+watched)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	c := &child{cmd, bufio.NewReader(out), in}
+	t.Cleanup(c.kill)
+	return c
+}
+
+// kill ends the process as a power cut would.
+func (c *child) kill() {
+	_ = c.Process.Kill() // it may have ended
+	_ = c.Wait()
+}
+
+// line returns what the program says first.
+func (c *child) line(t *testing.T) string {
+	t.Helper()
+	line, err := c.out.ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(line)
+}
+
+// A trial is a crawl of a virtual web by processes.
+type trial struct {
+	web   *vweb.Web
+	hosts string // a hosts file
+	port  int
+	urls  string
+	crawl *crawl.Crawl
+	seeds []string
+	delay time.Duration
+}
+
+// fetchers is how many requests a partition has under way in these tests.
+const fetchers = 2
+
+// begin serves a web on real sockets and creates a crawl of it.
+func begin(t *testing.T, urls string, replicas int) *trial {
+	t.Helper()
+	tr := &trial{urls: urls, delay: 60 * time.Millisecond}
+	for port := 21000; ; port++ { // which nobody has, on any of the addresses
+		web, err := vweb.Start(vweb.Options{Seed: 3, Hosts: 30, Addrs: 12, Pages: 8, Port: port})
+		if err == nil {
+			tr.web, tr.port = web, port
+			break
+		}
+		require.ErrorIs(t, err, syscall.EADDRINUSE)
+	}
+	t.Cleanup(func() { tr.web.Close() })
+	tr.hosts = filepath.Join(t.TempDir(), "hosts")
+	var seeds []string
+	var table strings.Builder
+	for host := range tr.web.Hosts() {
+		fmt.Fprintln(&table, host.Addr, host.Name)
+		if seeds == nil {
+			seeds = []string{host.URL()}
+		}
+	}
+	require.NoError(t, os.WriteFile(tr.hosts, []byte(table.String()), 0o666))
+
+	bus, err := jet.Connect(t.Context(), jet.Options{URL: urls, Replicas: replicas, MaxBytes: 16 << 20})
+	require.NoError(t, err)
+	t.Cleanup(bus.Close)
+	tr.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
+		DedupeParts: 2, HostsParts: 2, FetchParts: 4, Delay: tr.delay, Loopback: true, MaxDepth: -1,
+	})
+	require.NoError(t, err)
+	tr.seeds = seeds
+	return tr
+}
+
+// seed lets the crawl begin when all of the named processes have their share of it.
+func (tr *trial) seed(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		for len(tr.owned(t, name)) == 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	require.NoError(t, tr.crawl.Seed(t.Context(), tr.seeds))
+}
+
+// member starts one process of the crawl.
+func (tr *trial) member(t *testing.T, name string, wrap ...string) *child {
+	t.Helper()
+	return start(t, wrap, "run", "-nats", tr.urls, "-name", name, "-dir", filepath.Join(t.TempDir(), name),
+		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-hosts", tr.hosts,
+		"-web-port", strconv.Itoa(tr.port))
+}
+
+// waitFor waits until the web was asked for so many pages.
+func (tr *trial) waitFor(t *testing.T, pages int) {
+	t.Helper()
+	for len(tr.pages()) < pages {
+		require.NoError(t, t.Context().Err())
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// pages counts how often each page was asked for.
+func (tr *trial) pages() map[string]int {
+	counts := map[string]int{}
+	for _, r := range tr.web.Log() {
+		if tr.web.IsPage(r.URL()) {
+			counts[r.URL()]++
+		}
+	}
+	return counts
+}
+
+// owned returns the partitions of a process, by its name.
+func (tr *trial) owned(t *testing.T, name string) (parts []string) {
+	t.Helper()
+	look, err := tr.crawl.Look(t.Context())
+	require.NoError(t, err)
+	for _, p := range look {
+		if strings.HasPrefix(p.Owner, name+"-") {
+			parts = append(parts, partName(p))
+		}
+	}
+	return parts
+}
+
+// inFlight bounds how many fetches may be in vain: in each change of an owner, those that the last
+// one had under way.
+func (tr *trial) inFlight(t *testing.T) int {
+	t.Helper()
+	changes := 0
+	parts, err := tr.crawl.Look(t.Context())
+	require.NoError(t, err)
+	for _, p := range parts {
+		if p.Module == message.Fetch {
+			changes += int(p.Epoch) - 1
+		}
+	}
+	return fetchers * changes
+}
+
+// finish waits for the end of the crawl. Then each page that can be reached was fetched, no more in
+// vain than were under way when owners changed, and the server's log shows no request that came too
+// early.
+func (tr *trial) finish(t *testing.T) {
+	t.Helper()
+	require.NoError(t, tr.crawl.Wait(t.Context(), 100*time.Millisecond))
+	got := tr.pages()
+	var missing []string
+	for _, url := range tr.web.Reachable() {
+		if got[url] == 0 {
+			missing = append(missing, url)
+		}
+	}
+	require.Empty(t, missing, "pages not fetched")
+	require.Len(t, got, len(tr.web.Reachable()))
+	again := 0
+	for _, n := range got {
+		again += n - 1
+	}
+	twice := tr.inFlight(t)
+	require.LessOrEqual(t, again, twice, "pages fetched twice")
+	t.Logf("%d of %d pages fetched twice, at most %d might", again, len(got), twice)
+	require.Empty(t, vweb.Violations(tr.web.Log(),
+		func(string) time.Duration { return tr.delay },
+		func(netip.Addr) time.Duration { return tr.delay },
+	))
+}
+
+// lone starts one broker as a process.
+func lone(t *testing.T, dir string, port int) (*child, string) {
+	t.Helper()
+	c := start(t, nil, "broker", "-dir", dir, "-port", strconv.Itoa(port))
+	return c, c.line(t)
+}
+
+func TestAKilledProcessLosesNothing(t *testing.T) {
+	t.Parallel()
+	_, urls := lone(t, t.TempDir(), 0)
+	tr := begin(t, urls, 1)
+	members := []*child{tr.member(t, "a"), tr.member(t, "b"), tr.member(t, "c")}
+	tr.seed(t, "a", "b", "c")
+	tr.waitFor(t, len(tr.web.Reachable())/4)
+	members[1].kill()
+	tr.finish(t)
+}
+
+func TestAProcessThatStoodStillDoesNothingMore(t *testing.T) {
+	t.Parallel()
+	_, urls := lone(t, t.TempDir(), 0)
+	tr := begin(t, urls, 1)
+	tr.member(t, "a")
+	sleeper := tr.member(t, "b")
+	tr.seed(t, "a", "b")
+	tr.waitFor(t, len(tr.web.Reachable())/4)
+	require.NoError(t, sleeper.Process.Signal(syscall.SIGSTOP))
+	for len(tr.owned(t, "b")) > 0 {
+		time.Sleep(20 * time.Millisecond)
+	}
+	require.NoError(t, sleeper.Process.Signal(syscall.SIGCONT))
+	tr.finish(t)
+}
+
+func TestABrokerThatIsKilledAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	broker, urls := lone(t, dir, 0)
+	tr := begin(t, urls, 1)
+	tr.member(t, "a")
+	tr.member(t, "b")
+	tr.seed(t, "a", "b")
+	tr.waitFor(t, len(tr.web.Reachable())/4)
+	broker.kill()
+	_, port, ok := strings.Cut(strings.TrimPrefix(urls, "nats://"), ":")
+	require.True(t, ok)
+	n, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	lone(t, dir, n)
+	tr.finish(t)
+}

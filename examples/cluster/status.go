@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+)
+
+// wait returns when a crawl has nothing left to do.
+func wait(fs *flag.FlagSet) action {
+	at := brokerFlags(fs)
+	every := fs.Duration("every", time.Second, "how often to look")
+	return func(ctx context.Context, _ []string, _, _ io.Writer) error {
+		bus, err := jet.Connect(ctx, *at)
+		if err != nil {
+			return err
+		}
+		defer bus.Close()
+		c, err := opened(ctx, bus)
+		if err != nil {
+			return err
+		}
+		return c.Wait(ctx, *every)
+	}
+}
+
+// status shows how far a crawl is.
+func status(fs *flag.FlagSet) action {
+	at := brokerFlags(fs)
+	every := fs.Duration("every", 0, "look again and again, and show rates; 0: look once")
+	listen := fs.String("listen", "", "serve the status and /metrics at this `address` instead")
+	return func(ctx context.Context, _ []string, out, _ io.Writer) error {
+		bus, err := jet.Connect(ctx, *at)
+		if err != nil {
+			return err
+		}
+		defer bus.Close()
+		c, err := crawl.Open(ctx, bus)
+		if err != nil {
+			return err
+		}
+		if *listen != "" {
+			return serveStatus(ctx, *listen, c, out)
+		}
+		var last look
+		for {
+			now, err := lookAt(ctx, c)
+			if err != nil {
+				return err
+			}
+			now.show(out, last)
+			if *every == 0 {
+				return nil
+			}
+			last = now
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(*every):
+			}
+		}
+	}
+}
+
+// A look is what was seen of a crawl at one time.
+type look struct {
+	at      time.Time
+	parts   []crawl.Part
+	members []crawl.Member
+}
+
+// lookAt looks at a crawl.
+func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
+	now.at = time.Now()
+	if now.parts, err = c.Look(ctx); err == nil {
+		now.members, err = c.Members(ctx)
+	}
+	return now, err
+}
+
+// counts adds up what the partitions have counted.
+func (l *look) counts() map[string]int64 {
+	counts := map[string]int64{}
+	for _, p := range l.parts {
+		for what, n := range p.Root.Counts {
+			counts[what] += n
+		}
+	}
+	return counts
+}
+
+// show writes tables of the partitions, the processes and the counts. Rates are those since last.
+func (l *look) show(out io.Writer, last look) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "partition\tepoch\tmessages\tlag\twaiting\tfull\trate/s\t  owner\t")
+	before := map[string]uint64{}
+	for _, p := range last.parts {
+		before[partName(p)] = p.Root.Seq
+	}
+	for _, p := range l.parts {
+		rate := "-"
+		if seq, ok := before[partName(p)]; ok {
+			rate = fmt.Sprintf("%.0f", float64(p.Root.Seq-seq)/l.at.Sub(last.at).Seconds())
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%s\t  %s\t\n", partName(p), p.Epoch,
+			p.Level.Last, p.Lag(), p.Root.Open, 100*p.Level.Share, rate, p.Owner)
+	}
+	w.Flush()
+	fmt.Fprintln(out)
+	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "process\tpartitions\tanswers\tper second\tup\t")
+	for _, m := range l.members {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t\n", m.ID, m.Owned, m.Visits, m.Rate,
+			l.at.Sub(m.Started).Round(time.Second))
+	}
+	w.Flush()
+	fmt.Fprintln(out)
+	counts := l.counts()
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(out, "%10d  %s\n", counts[what], what)
+	}
+}
+
+func partName(p crawl.Part) string { return fmt.Sprintf("%s.%d", p.Module, p.Part) }

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// create makes a crawl and brings it seeds.
+func create(fs *flag.FlagSet) action {
+	at := brokerFlags(fs)
+	var o crawl.Options
+	fs.IntVar(&at.Replicas, "replicas", brokers, "brokers that keep each stream")
+	fs.Int64Var(&at.MaxBytes, "stream-bytes", 1<<30,
+		"bound of each stream; at nine tenths of it, links are dropped")
+	fs.IntVar(&o.DedupeParts, "dedupe", crawl.DefaultParts, "partitions of dedupe")
+	fs.IntVar(&o.HostsParts, "hosts", crawl.DefaultParts, "partitions of hosts")
+	fs.IntVar(&o.FetchParts, "fetch", crawl.DefaultParts, "partitions of fetch")
+	fs.StringVar(&o.Agent, "agent", "spinneret",
+		"`name` of the crawler: in User-Agent, and as robots.txt calls it")
+	fs.StringVar(&o.Contact, "contact", "",
+		"`URL` or address where site owners reach you; required beyond loopback")
+	fs.DurationVar(&o.Delay, "delay", 5*time.Second,
+		"least pause between requests to a host or address")
+	fs.StringVar(&o.Scope, "scope", "host",
+		"how far to go: page, prefix, host, domain or any")
+	fs.IntVar(&o.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
+	fs.IntVar(&o.HostPages, "host-pages", 10_000, "most URLs of one host")
+	fs.DurationVar(&o.Timeout, "timeout", 30*time.Second, "longest a request may take")
+	fs.BoolVar(&o.Loopback, "loopback", false, "only visit addresses of this machine")
+	file := fs.String("seeds", "", "`file` of seed URLs, one a line")
+	return func(ctx context.Context, args []string, out, log io.Writer) error {
+		seeds, err := readSeeds(args, *file, log)
+		switch {
+		case err != nil:
+			return err
+		case len(seeds) == 0:
+			return fmt.Errorf("%w: no seeds", errUsage)
+		case o.Contact == "" && !o.Loopback:
+			return fmt.Errorf("%w: -contact is missing: site owners must be able to reach you",
+				errUsage)
+		}
+		// Every process has to know what the scope spans. For the whole web that is nothing, however
+		// many seeds there are.
+		if o.Scope != string(stage.Any) {
+			o.Seeds = seeds
+		}
+		bus, err := jet.Connect(ctx, *at)
+		if err != nil {
+			return err
+		}
+		defer bus.Close()
+		c, err := crawl.Create(ctx, bus, o)
+		if err != nil {
+			return err
+		}
+		if err := c.Seed(ctx, seeds); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%d seeds; now start as many \"cluster run\" as you like\n", len(seeds))
+		return nil
+	}
+}
+
+// readSeeds takes seeds from the command line and from a file. What is no URL is reported on log.
+func readSeeds(args []string, file string, log io.Writer) (seeds []string, err error) {
+	for _, arg := range args {
+		url, err := stage.Seed(arg)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errUsage, err)
+		}
+		seeds = append(seeds, url)
+	}
+	if file == "" {
+		return seeds, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	more, err := stage.Seeds(f, func(line int, err error) {
+		fmt.Fprintf(log, "%s:%d: skipped: %v\n", file, line, err)
+	})
+	return append(seeds, more...), err
+}
+
+// run takes part in a crawl until it is told to end.
+func run(fs *flag.FlagSet) action {
+	at := brokerFlags(fs)
+	var o crawl.WorkerOptions
+	var modules, hosts string
+	var port int
+	name, _ := os.Hostname()
+	fs.StringVar(&modules, "modules", "dedupe,hosts,fetch", "whose partitions this process takes")
+	fs.StringVar(&o.Name, "name", name, "`name` of this process, for the operator")
+	fs.StringVar(&o.Dir, "dir", "archive", "`directory` for the archive of this process")
+	fs.IntVar(&o.Workers, "workers", 16,
+		"requests under way at one time in each partition of fetch")
+	fs.IntVar(&o.Requests, "requests", 0,
+		"requests under way at one time in this process; 0: only -workers bounds them")
+	fs.IntVar(&o.Window, "window", 1<<16, "URLs in memory for each partition of fetch")
+	fs.DurationVar(&o.TTL, "ttl", 0,
+		"silence after which a process counts as dead (default 3s)")
+	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
+	fs.IntVar(&port, "web-port", 0,
+		"connect to this port instead of 80, for a virtual web on this machine")
+	return func(ctx context.Context, _ []string, _, _ io.Writer) (err error) {
+		if o.Modules, err = parseModules(modules); err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+		if o.Lookup, err = lookupIn(hosts); err != nil {
+			return err
+		}
+		if port != 0 {
+			o.Dial = dialPort(port)
+		}
+		at.Name = o.Name
+		bus, err := jet.Connect(ctx, *at)
+		if err != nil {
+			return err
+		}
+		defer bus.Close()
+		c, err := opened(ctx, bus)
+		if err != nil {
+			return err
+		}
+		w, err := c.NewWorker(o)
+		if err != nil {
+			return err
+		}
+		return w.Run(ctx)
+	}
+}
+
+// opened waits until somebody has created the crawl.
+func opened(ctx context.Context, bus *jet.Bus) (*crawl.Crawl, error) {
+	for {
+		c, err := crawl.Open(ctx, bus)
+		if !errors.Is(err, crawl.ErrNone) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func parseModules(list string) (modules []message.Module, err error) {
+	for name := range strings.SplitSeq(list, ",") {
+		m, err := message.ParseModule(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		modules = append(modules, m)
+	}
+	return modules, nil
+}
+
+// lookupIn reads a hosts file; no name is none.
+func lookupIn(name string) (stage.Lookup, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	table, err := stage.ReadHosts(f, name)
+	if err != nil {
+		return nil, err
+	}
+	return stage.LookupIn(table), nil
+}
+
+// dialPort connects to another port than the one that a URL means.
+func dialPort(port int) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		host, asked, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		if asked == "80" {
+			addr = net.JoinHostPort(host, strconv.Itoa(port))
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, network, addr)
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// nextPorts keeps tests that run at the same time apart.
+var nextPorts atomic.Int64
+
+// freePorts returns the first of as many ports as three brokers need.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		if first := 22000 + 10*int(nextPorts.Add(1)-1); portsAreFree(first) {
+			return first
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+func portsAreFree(first int) bool {
+	for i := range brokers {
+		for _, port := range []int{first + i, first + 100 + i} {
+			l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				return false
+			}
+			l.Close()
+		}
+	}
+	return true
+}
+
+// start starts the three brokers as processes, each behind the command that wrap returns for it.
+func (tr *trio) start(t *testing.T, wrap func(i int) []string) []*child {
+	t.Helper()
+	var all []*child
+	for i := range brokers {
+		all = append(all, start(t, wrap(i), tr.args(i)...))
+	}
+	require.NoError(t, tr.ready(t.Context()))
+	return all
+}
+
+func plain(int) []string { return nil }
+
+// leader returns which broker leads what the crawl depends on most.
+func (tr *trial) leader(t *testing.T) int {
+	t.Helper()
+	name, err := tr.crawl.States.Leader(t.Context())
+	require.NoError(t, err)
+	var n int
+	_, err = fmt.Sscanf(name, "n%d", &n)
+	require.NoError(t, err, name)
+	return n - 1
+}
+
+// TestABrokerOfThreeIsKilled kills the broker that leads the state of the crawl, and brings it back
+// when the crawl has gone on without it.
+func TestABrokerOfThreeIsKilled(t *testing.T) {
+	t.Parallel()
+	three := &trio{self: os.Args[0], dir: t.TempDir(), port: freePorts(t), log: os.Stderr}
+	all := three.start(t, plain)
+	tr := begin(t, three.urls(), brokers)
+	tr.member(t, "a")
+	tr.member(t, "b")
+	tr.seed(t, "a", "b")
+	tr.waitFor(t, len(tr.web.Reachable())/4)
+	victim := tr.leader(t)
+	all[victim].kill()
+	tr.waitFor(t, len(tr.web.Reachable())/2)
+	start(t, nil, three.args(victim)...)
+	tr.finish(t)
+}
+
+// TestANetworkThatIsCutHeals cuts the broker that leads the state of the crawl off from the others
+// and from all clients, without either of them noticing but by silence.
+func TestANetworkThatIsCutHeals(t *testing.T) {
+	t.Parallel()
+	three := &trio{self: os.Args[0], dir: t.TempDir(), port: 4222, log: os.Stderr}
+	net := newNetwork(t)
+	for i := range brokers {
+		three.addrs[i] = net.join(t, i)
+	}
+	three.start(t, func(i int) []string { return []string{"ip", "netns", "exec", net.space(i)} })
+	tr := begin(t, three.urls(), brokers)
+	tr.member(t, "a")
+	tr.member(t, "b")
+	tr.seed(t, "a", "b")
+	tr.waitFor(t, len(tr.web.Reachable())/4)
+	victim := tr.leader(t)
+	net.run(t, "link", "set", net.link(victim), "down")
+	tr.waitFor(t, len(tr.web.Reachable())/2)
+	net.run(t, "link", "set", net.link(victim), "up")
+	tr.finish(t)
+}
+
+// A network is a bridge with a namespace for each broker behind it. This process is at the bridge.
+type network struct{ name string }
+
+// newNetwork makes a bridge, where that is allowed.
+func newNetwork(t *testing.T) *network {
+	t.Helper()
+	n := &network{fmt.Sprintf("spn%d", os.Getpid()%100_000)}
+	if out, err := exec.Command("ip", "link", "add", n.name, "type", "bridge").CombinedOutput(); err != nil {
+		t.Skipf("networks cannot be made here: %v: %s", err, out)
+	}
+	t.Cleanup(func() { n.run(t, "link", "del", n.name) })
+	n.run(t, "addr", "add", n.addr(9)+"/24", "dev", n.name)
+	n.run(t, "link", "set", n.name, "up")
+	return n
+}
+
+// join makes a namespace and connects it to the bridge. It returns its address.
+func (n *network) join(t *testing.T, i int) string {
+	t.Helper()
+	if out, err := exec.Command("ip", "netns", "add", n.space(i)).CombinedOutput(); err != nil {
+		t.Skipf("namespaces cannot be made here: %v: %s", err, out)
+	}
+	t.Cleanup(func() { n.run(t, "netns", "del", n.space(i)) })
+	// The kernel takes the link down with the namespace, but only some time after its last process.
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", n.link(i)).Run() })
+	n.run(t, "link", "add", n.link(i), "type", "veth", "peer", "name", "eth0", "netns", n.space(i))
+	n.run(t, "link", "set", n.link(i), "master", n.name, "up")
+	inside := []string{"netns", "exec", n.space(i), "ip"}
+	n.run(t, append(inside, "addr", "add", n.addr(i)+"/24", "dev", "eth0")...)
+	n.run(t, append(inside, "link", "set", "eth0", "up")...)
+	n.run(t, append(inside, "link", "set", "lo", "up")...)
+	return n.addr(i)
+}
+
+func (n *network) space(i int) string { return fmt.Sprintf("%s-%d", n.name, i) }
+func (n *network) link(i int) string  { return fmt.Sprintf("%s-%d", n.name, i) }
+func (n *network) addr(i int) string  { return fmt.Sprintf("10.231.77.%d", i+1) }
+
+func (n *network) run(t *testing.T, args ...string) {
+	t.Helper()
+	out, err := exec.Command("ip", args...).CombinedOutput()
+	require.NoError(t, err, "ip %s: %s", strings.Join(args, " "), out)
+}
