@@ -30,6 +30,7 @@ func main() {
 	flag.IntVar(&b.hosts, "hosts", 100, "hosts of the web")
 	flag.IntVar(&b.pages, "pages", 100, "pages of each")
 	flag.IntVar(&b.size, "size", 20<<10, "median bytes of a page")
+	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "longest that a crawler may take; what it had by then counts")
 	only := flag.String("only", "", "crawlers to run, with commas between them; all if empty")
 	child := flag.Bool("colly", false, "crawl with colly: what the program runs itself for")
 	flag.Parse()
@@ -48,6 +49,7 @@ func main() {
 // A bench is the web, and where things are.
 type bench struct {
 	hosts, pages, size int
+	limit              time.Duration
 	dir                string
 }
 
@@ -139,10 +141,11 @@ func (b *bench) measure(e engine) (f figure, err error) {
 	if path, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
 		name, args = path, append([]string{"-c", "0"}, e.command...)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), b.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = b.dir
+	cmd.WaitDelay = time.Second // for children that outlive it
 	if e.proxy {
 		cmd.Env = append(os.Environ(), "http_proxy="+proxy)
 	}
