@@ -261,8 +261,10 @@ func compareWithPlan(
 	t.Logf("coverage %.3f, planned %.3f; efficiency %.3f, planned %.3f; %d visits, planned %d",
 		done.coverage(), planned.coverage(), done.efficiency(), planned.efficiency(),
 		done.visits, planned.visits)
-	if 10*done.visits < 9*planned.visits {
-		t.Log("this machine is too slow for such a week, so that the two cannot be compared")
+	// A machine that is too slow for such a week makes its visits late, so that there are fewer. That
+	// says nothing about the crawler.
+	if 100*done.visits < 97*planned.visits {
+		t.Log("too many visits were late to compare the two")
 		return
 	}
 	require.InDelta(t, planned.coverage(), done.coverage(), 0.05)
