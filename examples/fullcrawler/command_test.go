@@ -31,6 +31,9 @@ func TestCommandCrawlsItsOwnWeb(t *testing.T) {
 		require.Contains(t, out.String(), want)
 	}
 	require.Greater(t, len(readArchive(t, dir)), 2*300)
+	out.Reset()
+	require.Zero(t, command(t.Context(), []string{"-delay", "1ms", "-out", dir}, &out, &log), log.String())
+	require.Contains(t, out.String(), "-fresh begins anew", "a second run says why it does nothing")
 }
 
 func TestCommandSaysWhenItCannotWrite(t *testing.T) {

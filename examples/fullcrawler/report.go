@@ -76,6 +76,9 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 		fmt.Fprintf(w, "%-22s"+format+"\n", append([]any{name}, args...)...)
 	}
 	line("ended", "%s", reason(ended))
+	if ended == nil && total(s.fates) == 0 && c.known.Records > 0 {
+		line("", "no page is due: -fresh begins anew, and -forever waits")
+	}
 	line("pages", "%d in %s, %.1f per second", s.pages, s.took.Round(time.Millisecond), s.rate())
 	line("bytes", "%s of bodies as sent", size(s.bytes))
 	line("hosts", "%d on %d addresses, %d robots.txt", c.hosts.count(), s.addrs, s.robots)
