@@ -84,7 +84,7 @@ func TestFilesOfTheDead(t *testing.T) {
 func TestFilesOfOthersAreLeftAlone(t *testing.T) {
 	_, data, _ := deadFile(t)
 	for _, name := range []string{"other.warc.gz", "other.warc.gz" + unfinished, "x-20261103-00000.warc.gz.open",
-		"spinneret-20261103030506007-00000-XXXXXXXX.warc.gz.open"} {
+		"spinneret-20261103030506007-00000-nohexnum.warc.gz.open"} {
 		dir := t.TempDir()
 		torn := data[:len(data)-15]
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), torn, 0o644))

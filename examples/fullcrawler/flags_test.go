@@ -158,10 +158,10 @@ func TestListsAreReadAgain(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
-	var log bytes.Buffer
-	c.log, _, err = openLog(filepath.Join(t.TempDir(), "log"))
+	var log io.Closer
+	c.log, log, err = openLog(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
-	_ = log
+	defer log.Close()
 	const url = "http://h00002.vweb.test/"
 	require.Equal(t, stage.OutOfScope, c.filter.Check(stage.Item{URL: url}))
 	require.NoError(t, os.WriteFile(cfg.seedFile, []byte(url+"\nmailto:x\n"), 0o600))

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 	"github.com/spinneret-go/spinneret/internal/vweb"
 	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // TestManyRunsAreOneCrawl stops a crawl again and again in fake time: all runs together fetch what
@@ -172,9 +172,9 @@ func TestAFullDiskIsNoLoss(t *testing.T) {
 	got := requested(web)
 	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(got)))
-	_, err = newCrawler(cfg, on(web))
+	again, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
+	defer again.close()
 	_, err = newCrawler(cfg, on(web))
-	require.Error(t, err, "two crawlers in one directory")
-	require.NotErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorIs(t, err, satstore.ErrLocked, "two crawlers in one directory")
 }

@@ -98,6 +98,11 @@ func cpuTime() time.Duration {
 }
 
 func ours(addr string, conns, size int) (getter, error) {
+	return looking(addr, conns, func(resp *fetch.Response) error { return whole(len(resp.Body), size) })
+}
+
+// looking gets a page with package fetch and looks at it.
+func looking(addr string, conns int, look func(*fetch.Response) error) (getter, error) {
 	client, err := ourClient(conns)
 	if err != nil {
 		return getter{}, err
@@ -109,7 +114,7 @@ func ours(addr string, conns, size int) (getter, error) {
 			return err
 		}
 		defer client.Release(resp)
-		return whole(len(resp.Body), size)
+		return look(resp)
 	}
 	return getter{func() (func() error, error) { return get, nil }, client.CloseIdle}, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,24 +14,13 @@ import (
 
 // withLinks gets a page and looks at each of its links, as a crawler does.
 func withLinks(addr string, conns, size int) (getter, error) {
-	client, err := ourClient(conns)
-	if err != nil {
-		return getter{}, err
-	}
-	url := "http://" + addr + "/page.html"
-	get := func() error {
-		resp, err := client.Get(context.Background(), url, fetch.Validators{})
-		if err != nil {
-			return err
-		}
-		defer client.Release(resp)
+	return looking(addr, conns, func(resp *fetch.Response) error {
 		links := 0
-		for range fetch.Links(resp.Body, url) {
+		for range fetch.Links(resp.Body, resp.URL) {
 			links++
 		}
 		return whole(links, linksOf(size))
-	}
-	return getter{func() (func() error, error) { return get, nil }, client.CloseIdle}, nil
+	})
 }
 
 // collector is colly as its documentation shows it, on a transport that keeps as many connections
@@ -44,7 +32,7 @@ func collector(conns int) (*colly.Collector, *http.Transport) {
 	return c, transport
 }
 
-// bytesKey is where the callbacks leave what they saw of a page.
+// The keys under which callbacks leave what they saw of a page.
 const bytesKey, linksKey = "bytes", "links"
 
 func bareColly(addr string, conns, size int) (getter, error) {
