@@ -40,7 +40,7 @@ func openClock(file string, pace float64) (clock, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		c := clock{time.Now().Truncate(time.Second), cmp.Or(pace, 1)}
-		return c, os.WriteFile(file, fmt.Appendf(nil, "%s %g\n", c.began.Format(time.RFC3339), c.pace), 0o666)
+		return c, replaceFile(file, fmt.Appendf(nil, "%s %g\n", c.began.Format(time.RFC3339), c.pace))
 	}
 	if err != nil {
 		return clock{}, err

@@ -79,10 +79,16 @@ func (m *manners) keep(ctx context.Context, c *crawler) {
 	}
 }
 
-// replaceFile writes a file such that there is always the old one or the new one, whole.
+// replaceFile writes a file such that there is always the old one or the new one, whole, also after
+// a power failure.
 func replaceFile(name string, data []byte) error {
 	temporary := name + ".new"
-	if err := os.WriteFile(temporary, data, 0o666); err != nil {
+	f, err := os.Create(temporary)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary, name)
