@@ -61,7 +61,9 @@ func frontier(opts pagerank.Options) func(s sample) pagerank.Strategy {
 }
 
 func BenchmarkCrawl(b *testing.B) {
-	b.Run("graph=cnr-2000", func(b *testing.B) { benchmarkAll(b, mustCNR(b)) })
+	for _, name := range []string{"cnr-2000", "uci-ics", "debian-docs"} {
+		b.Run("graph="+name, func(b *testing.B) { benchmarkAll(b, readGraph(b, name)) })
+	}
 	b.Run("graph=generated", func(b *testing.B) { benchmarkAll(b, generated(nodes(b, 1_000_000))) })
 }
 
@@ -93,7 +95,7 @@ func cpu(b *testing.B) float64 {
 
 // BenchmarkSpill keeps the links in a file.
 func BenchmarkSpill(b *testing.B) {
-	s := mustCNR(b)
+	s := readGraph(b, "cnr-2000")
 	for _, disk := range []bool{false, true} {
 		b.Run(fmt.Sprintf("disk=%t", disk), func(b *testing.B) {
 			pages := 0
@@ -116,7 +118,7 @@ func BenchmarkSpill(b *testing.B) {
 
 // BenchmarkMemory reports bytes for each known page, and for each link that is kept.
 func BenchmarkMemory(b *testing.B) {
-	for name, s := range map[string]sample{"cnr-2000": mustCNR(b), "generated": generated(nodes(b, 1_000_000))} {
+	for name, s := range map[string]sample{"cnr-2000": readGraph(b, "cnr-2000"), "generated": generated(nodes(b, 1_000_000))} {
 		b.Run("graph="+name, func(b *testing.B) {
 			for b.Loop() {
 				n := s.graph.Len()
@@ -141,7 +143,7 @@ func BenchmarkMemory(b *testing.B) {
 
 // BenchmarkExact computes the PageRank of the whole graph to 1e-10.
 func BenchmarkExact(b *testing.B) {
-	s := mustCNR(b)
+	s := readGraph(b, "cnr-2000")
 	for b.Loop() {
 		pagerank.Exact(s.graph, pagerank.ExactOptions{})
 	}

@@ -3,13 +3,12 @@ package pagerank
 import (
 	"bufio"
 	"errors"
-	"io/fs"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -23,44 +22,74 @@ type sample struct {
 	hosts []uint32 // nil if not known
 }
 
-// cnr reads the crawl of the CNR of 2000, once.
-var cnr = sync.OnceValues(func() (sample, error) {
+// readGraph reads a graph of SPINNERET_DATA, and the hosts of its pages if their URLs are known.
+func readGraph(b *testing.B, name string) sample {
 	dir := os.Getenv("SPINNERET_DATA")
 	if dir == "" {
 		dir = "../../../../shared/data"
 	}
-	file, err := os.Open(filepath.Join(dir, "graphs/cnr-2000/edges.tsv.zst"))
+	dir = filepath.Join(dir, "graphs", name)
+	var from, to []uint32
+	n := 0
+	readLines(b, dir, "*edges.tsv.zst", func(fields []string) error {
+		x, err1 := strconv.ParseUint(fields[0], 10, 32)
+		y, err2 := strconv.ParseUint(fields[1], 10, 32)
+		from, to = append(from, uint32(x)), append(to, uint32(y))
+		n = max(n, int(x)+1, int(y)+1)
+		return errors.Join(err1, err2)
+	})
+	var hosts []uint32
+	if with, _ := filepath.Glob(filepath.Join(dir, "*nodes.tsv.zst")); with != nil {
+		ids := map[string]uint32{}
+		readLines(b, dir, "*nodes.tsv.zst", func(fields []string) error {
+			u, err := url.Parse(fields[2])
+			if err != nil {
+				u = &url.URL{} // some are broken, and of no host
+			}
+			if _, known := ids[u.Host]; !known {
+				ids[u.Host] = uint32(len(ids))
+			}
+			hosts = append(hosts, ids[u.Host])
+			return nil
+		})
+		n = max(n, len(hosts))
+	}
+	return newSample(n, from, to, hosts)
+}
+
+// readLines reads the fields of each line of a compressed file.
+func readLines(b *testing.B, dir, pattern string, line func(fields []string) error) {
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
-		return sample{}, err
+		b.Fatal(err)
+	}
+	if len(names) != 1 {
+		b.Skipf("no %s in %s: SPINNERET_DATA says where the graphs are", pattern, dir)
+	}
+	file, err := os.Open(names[0])
+	if err != nil {
+		b.Fatal(err)
 	}
 	defer file.Close()
 	z, err := zstd.NewReader(file)
 	if err != nil {
-		return sample{}, err
-	}
-	defer z.Close()
-	var from, to []uint32
-	for lines := bufio.NewScanner(z); lines.Scan(); {
-		a, b, _ := strings.Cut(lines.Text(), "\t")
-		x, err1 := strconv.ParseUint(a, 10, 32)
-		y, err2 := strconv.ParseUint(b, 10, 32)
-		if err := errors.Join(err1, err2); err != nil {
-			return sample{}, err
-		}
-		from, to = append(from, uint32(x)), append(to, uint32(y))
-	}
-	return newSample(325_557, from, to, nil), nil
-})
-
-func mustCNR(b *testing.B) sample {
-	s, err := cnr()
-	if errors.Is(err, fs.ErrNotExist) {
-		b.Skip("no graph cnr-2000 below SPINNERET_DATA")
-	}
-	if err != nil {
 		b.Fatal(err)
 	}
-	return s
+	defer z.Close()
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		fields := strings.SplitN(lines.Text(), "\t", 3)
+		if strings.HasPrefix(lines.Text(), "#") || len(fields) < 2 {
+			continue
+		}
+		if err := line(fields); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // generated makes n pages on hosts of very different sizes, nine links to a page, most of them to

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,8 @@ import (
 )
 
 // boltEngine keeps records in a B+ tree by their fingerprints. Those of a slot are visited in the
-// order of their keys, and written back in one transaction. Readers may bring the pages in before.
+// order of their keys, and written back by transactions that fit into memory. Readers may bring the
+// pages in before.
 type boltEngine struct {
 	db      *bbolt.DB
 	w       *workload
@@ -28,6 +30,9 @@ func openBolt(c config, w *workload) (engine, error) {
 	return &boltEngine{db, w, c.Readers}, err
 }
 
+// boltBatch is how many records one transaction changes: each may dirty a page of its own.
+const boltBatch = 20_000
+
 // sortedKeys returns the keys of records in order, with their records.
 func sortedKeys(records []int32) []keyOf {
 	keys := make([]keyOf, len(records))
@@ -43,24 +48,29 @@ type keyOf struct {
 	record int32
 }
 
+// load puts the records in the order of their keys, as the paper does. The keys of all of them
+// would take a good part of the memory.
 func (e *boltEngine) load() error {
 	all := make([]int32, e.w.records)
 	for i := range all {
 		all[i] = int32(i)
 	}
-	keys := sortedKeys(all) // as the paper does
-	for len(keys) > 0 {
-		n := min(len(keys), 200_000)
+	slices.SortFunc(all, func(a, b int32) int {
+		k, l := key(a), key(b)
+		return bytes.Compare(k[:], l[:])
+	})
+	for some := range slices.Chunk(all, boltBatch) {
 		err := e.db.Update(func(tx *bbolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists(boltBucket)
 			if err != nil {
 				return err
 			}
 			b.FillPercent = 0.9
-			for _, k := range keys[:n] {
-				interval, _ := e.w.plan(int(k.record))
-				value := e.w.url(e.w.data(nil, int(k.record), interval), int(k.record))
-				if err := b.Put(k.key[:], value); err != nil {
+			for _, record := range some {
+				interval, _ := e.w.plan(int(record))
+				value := e.w.url(e.w.data(nil, int(record), interval), int(record))
+				k := key(record)
+				if err := b.Put(k[:], value); err != nil {
 					return err
 				}
 			}
@@ -69,19 +79,27 @@ func (e *boltEngine) load() error {
 		if err != nil {
 			return err
 		}
-		keys = keys[n:]
 	}
 	return e.db.Sync()
 }
 
 func (e *boltEngine) unit(slot int64, due []int32) (records int, err error) {
-	keys := sortedKeys(due)
-	if e.readers > 1 {
-		if err := e.readAhead(keys); err != nil {
-			return 0, err
+	for keys := range slices.Chunk(sortedKeys(due), boltBatch) {
+		if e.readers > 1 {
+			if err := e.readAhead(keys); err != nil {
+				return records, err
+			}
 		}
+		if err := e.visit(slot, keys); err != nil {
+			return records, err
+		}
+		records += len(keys)
 	}
-	err = e.db.Update(func(tx *bbolt.Tx) error {
+	return records, nil
+}
+
+func (e *boltEngine) visit(slot int64, keys []keyOf) error {
+	return e.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(boltBucket)
 		for _, k := range keys {
 			old := b.Get(k.key[:])
@@ -93,11 +111,9 @@ func (e *boltEngine) unit(slot int64, due []int32) (records int, err error) {
 			if err := b.Put(k.key[:], value); err != nil {
 				return err
 			}
-			records++
 		}
 		return nil
 	})
-	return records, err
 }
 
 // readAhead reads the values by several goroutines, as the one writer cannot.
@@ -113,19 +129,14 @@ func (e *boltEngine) readAhead(keys []keyOf) error {
 					n += len(b.Get(k.key[:]))
 				}
 				if n < len(part) {
-					return fmt.Errorf("records are gone")
+					return errors.New("records are gone")
 				}
 				return nil
 			})
 		})
 	}
 	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (e *boltEngine) close() error { return e.db.Close() }

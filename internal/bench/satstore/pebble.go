@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -77,25 +78,35 @@ func (e *pebbleEngine) unit(slot int64, due []int32) (int, error) {
 	if e.byTime {
 		return e.unitByTime(slot)
 	}
-	keys := sortedKeys(due)
+	records := 0
+	for keys := range slices.Chunk(sortedKeys(due), 10*pebbleBatch) { // their values are in memory
+		if err := e.visit(slot, keys); err != nil {
+			return records, err
+		}
+		records += len(keys)
+	}
+	return records, nil
+}
+
+func (e *pebbleEngine) visit(slot int64, keys []keyOf) error {
 	values := make([][]byte, len(keys))
 	if err := e.read(keys, values); err != nil {
-		return 0, err
+		return err
 	}
 	b := e.db.NewBatch()
 	for i, k := range keys {
 		visit(values[i], slot)
 		if err := b.Set(k.key[:], values[i], nil); err != nil {
-			return i, err
+			return err
 		}
 		if b.Count() == pebbleBatch {
 			if err := b.Commit(pebble.NoSync); err != nil {
-				return i, err
+				return err
 			}
 			b = e.db.NewBatch()
 		}
 	}
-	return len(keys), b.Commit(pebble.Sync)
+	return b.Commit(pebble.Sync)
 }
 
 // read gets the values by one or several goroutines.
