@@ -57,7 +57,6 @@ type crawler struct {
 	room    chan struct{} // has an element for each page in hand
 	settled chan struct{} // something may be due that was not
 	changed chan struct{} // something was sighted or given back
-	ranking ranking
 	hints   hints
 
 	visited atomic.Int64 // page fetches begun, against cfg.pages
@@ -108,9 +107,6 @@ func newCrawler(cfg config, web network) (c *crawler, err error) {
 	if c.policy == nil {
 		c.policy = revisit.Bayes{}
 	}
-	if cfg.byRank {
-		c.order = stage.NewOrder()
-	}
 	c.filter.Scope = stage.NewScope(cfg.reach)
 	c.openQueue()
 	defer func() {
@@ -120,6 +116,7 @@ func newCrawler(cfg config, web network) (c *crawler, err error) {
 	}()
 	for _, open := range []func() error{
 		c.openPages,
+		c.openOrder,
 		func() error { return c.openNetwork(web) },
 		c.openArchive,
 		func() error { return c.robots.Open(c.file(rulesName)) },
@@ -239,7 +236,7 @@ func (c *crawler) close() (err error) {
 		err = errors.Join(err, c.ledger.close())
 	}
 	if c.manners.opened {
-		err = errors.Join(err, c.manners.save(c), c.saveCaches())
+		err = errors.Join(err, c.manners.save(c), c.saveCaches(), c.saveOrder())
 	}
 	return err
 }
@@ -248,6 +245,7 @@ func (c *crawler) close() (err error) {
 const (
 	hostsName = "hosts.cache"  // addresses
 	rulesName = "robots.cache" // rules of servers
+	orderName = "rank.cache"   // scores and links of pages
 	stateName = "manners.state"
 	beganName = "began"
 )

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe"
@@ -33,11 +32,42 @@ func openPages(cfg config) (*stage.Pages, clock, error) {
 
 // forget removes what is known of pages.
 func forget(dir string) error {
-	err := os.Remove(filepath.Join(dir, beganName))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	err := stage.ForgetPages(dir)
+	for _, name := range []string{beganName, orderName} {
+		if e := os.Remove(filepath.Join(dir, name)); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
 	}
-	return errors.Join(err, stage.ForgetPages(dir))
+	return err
+}
+
+// openOrder takes over the scores that an earlier crawl saved. Those of the minutes before a crash
+// are not among them, nor would a crawl be wrong without any.
+func (c *crawler) openOrder() error {
+	if !c.cfg.byRank {
+		return nil
+	}
+	f, err := os.Open(c.file(orderName))
+	if errors.Is(err, fs.ErrNotExist) {
+		c.order = stage.NewOrder()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if c.order, err = stage.ReadOrder(f); err != nil {
+		return fmt.Errorf("%s: %w: remove it; ranks then begin anew", f.Name(), err)
+	}
+	return nil
+}
+
+// saveOrder saves the scores, if there are any.
+func (c *crawler) saveOrder() error {
+	if c.order == nil {
+		return nil
+	}
+	return replaceWith(c.file(orderName), c.order)
 }
 
 // unitFor returns the unit of the slots: a tenth of a second goes by before one ends.
@@ -110,8 +140,6 @@ func (c *crawler) feed(ctx context.Context) {
 
 // takeDue takes in hand what is due now.
 func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
-	ready := c.ranking.ready()
-	defer func() { c.rankAll(ready) }()
 	for it, err := range c.pages.Due(ctx) {
 		if err != nil {
 			return taken, err
@@ -133,7 +161,7 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 		return true, err
 	}
 	if len(c.room) == 0 {
-		found, err := c.settle()
+		found, err := c.pages.Settle()
 		if found > 0 || err != nil {
 			return true, err
 		}
@@ -260,7 +288,7 @@ func (c *crawler) settleLoop(ctx context.Context) {
 			return
 		}
 		start := time.Now()
-		if _, err := c.settle(); err != nil {
+		if _, err := c.pages.Settle(); err != nil {
 			c.stop(fmt.Errorf("put pages on record: %w", err))
 			return
 		}
@@ -268,63 +296,4 @@ func (c *crawler) settleLoop(ctx context.Context) {
 		pause = max(settleEvery, 4*time.Since(start))
 		wake(c.settled)
 	}
-}
-
-// settle puts on record what was sighted and given back, and returns how many pages are new.
-func (c *crawler) settle() (found int, err error) {
-	batch := c.ranking.take()
-	if found, err = c.pages.Settle(); err == nil {
-		c.ranking.settled(batch)
-	}
-	return found, err
-}
-
-// rankAll tells the order of links whose pages were taken in hand.
-func (c *crawler) rankAll(ready []linked) {
-	for _, l := range ready {
-		c.order.Fetched(l.url, l.links)
-	}
-}
-
-// A ranking holds links until the pages that they lead to have come to the order, by way of the
-// files. The zero ranking is empty. Its methods are safe for concurrent use.
-type ranking struct {
-	mu         sync.Mutex
-	open, done []linked
-}
-
-type linked struct {
-	url   string
-	links []string
-}
-
-func (r *ranking) add(url string, links []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.open = append(r.open, linked{url, links})
-}
-
-// take returns the links that were sighted by now.
-func (r *ranking) take() []linked {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	taken := r.open
-	r.open = nil
-	return taken
-}
-
-// settled takes links back that are on record now.
-func (r *ranking) settled(batch []linked) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.done = append(r.done, batch...)
-}
-
-// ready returns the links on record: a walk that begins now meets what they lead to.
-func (r *ranking) ready() []linked {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	done := r.done
-	r.done = nil
-	return done
 }

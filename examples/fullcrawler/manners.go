@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 const (
 	mannersEvery = time.Second
 	cachesEvery  = time.Minute
+	orderEvery   = 10 * time.Minute // it is large: some hundred bytes for each page
 )
 
 // manners keeps what the crawler has to know after a crash in order to be polite: who asked it to
@@ -58,6 +61,8 @@ func (m *manners) keep(ctx context.Context, c *crawler) {
 	defer ticks.Stop()
 	caches := time.NewTicker(cachesEvery)
 	defer caches.Stop()
+	order := time.NewTicker(orderEvery)
+	defer order.Stop()
 	for {
 		var err error
 		select {
@@ -71,6 +76,8 @@ func (m *manners) keep(ctx context.Context, c *crawler) {
 			}
 		case <-caches.C:
 			err = c.saveCaches()
+		case <-order.C:
+			err = c.saveOrder()
 		}
 		if err != nil {
 			c.stop(err)
@@ -82,12 +89,17 @@ func (m *manners) keep(ctx context.Context, c *crawler) {
 // replaceFile writes a file such that there is always the old one or the new one, whole, also after
 // a power failure.
 func replaceFile(name string, data []byte) error {
+	return replaceWith(name, bytes.NewReader(data))
+}
+
+// replaceWith is replaceFile for what is not in memory.
+func replaceWith(name string, data io.WriterTo) error {
 	temporary := name + ".new"
 	f, err := os.Create(temporary)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	_, err = data.WriteTo(f)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}

@@ -81,11 +81,30 @@ func crawlInParts(t *testing.T, change func(cfg *config)) {
 		require.Equal(t, 1, n, "requests for %s", url)
 	}
 	require.NotEmpty(t, sentAway)
+	if cfg.byRank {
+		requireRanked(t, web, cfg)
+	}
 	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
 	for _, url := range web.Reachable() {
 		delete(got, url)
 	}
 	require.Empty(t, got)
+}
+
+// requireRanked asks the saved order for all pages that were fetched, by whichever run.
+func requireRanked(t *testing.T, web *vweb.Web, cfg config) {
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	defer c.close()
+	ranked := map[string]bool{}
+	for _, page := range c.order.Top(1000) {
+		ranked[page.URL] = true
+	}
+	for _, r := range web.Log() {
+		if r.Status == 200 && web.IsPage(r.URL()) {
+			require.Contains(t, ranked, r.URL())
+		}
+	}
 }
 
 // TestVisitsComeWhenTheyShould crawls for twelve hours of fake time, in four runs.

@@ -102,10 +102,10 @@ func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 	c.rank(it.URL, links...)
 }
 
-// rank keeps for the order of items, if it asks, where a page leads.
+// rank tells the order of items, if there is one, where a page leads.
 func (c *crawler) rank(url string, links ...string) {
 	if c.order != nil {
-		c.ranking.add(url, links)
+		c.order.Fetched(url, links)
 	}
 }
 

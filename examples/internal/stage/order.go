@@ -27,53 +27,93 @@ type orderedPage struct {
 	url  string
 	item Item // until it is given out
 	host uint32
-	out  bool
+	at   orderedAt
+
+	fetched bool // and so out of the frontier's queue for good
 }
+
+// An orderedAt says where a page is on its way.
+type orderedAt uint8
+
+const (
+	inQueue orderedAt = iota
+	isOut             // in the hands of who called Next
+	isDone            // and has its fate
+	isAway            // its item is not here yet: there are links to it, or an earlier crawl had it
+)
 
 // NewOrder returns an empty Order.
 func NewOrder() *Order {
 	o := &Order{ids: map[string]uint32{}, hosts: map[string]uint32{}}
-	o.frontier = pagerank.New(pagerank.Options{
-		Host: func(id uint32) uint32 { return o.pages[id].host },
-	})
+	o.frontier = pagerank.New(o.options())
 	return o
+}
+
+func (o *Order) options() pagerank.Options {
+	return pagerank.Options{Host: func(id uint32) uint32 {
+		if int(id) >= len(o.pages) { // in a file that is not ours
+			return 0
+		}
+		return o.pages[id].host
+	}}
 }
 
 // MaxOrdered is how many pages an Order takes, so that its memory has a bound.
 const MaxOrdered = 2_000_000
 
-// Add takes in an item with a URL that was not met before. It returns false if there is no room.
+// Add takes in an item that is not visited yet. It returns false if its page is here already, or has
+// come to its end here, or if there is no room.
 func (o *Order) Add(it Item) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, met := o.ids[it.URL]; met || len(o.pages) >= MaxOrdered {
+	id, ok := o.meet(it.URL)
+	if !ok || o.pages[id].at != isAway || o.pages[id].fetched {
 		return false
 	}
-	name := dedupe.Host(it.URL)
+	p := &o.pages[id]
+	p.item, p.at = it, inQueue
+	o.frontier.Discover(id)
+	return true
+}
+
+// meet returns the number of a URL, which is a new one if it is met the first time. It returns false
+// if there is no room.
+func (o *Order) meet(url string) (id uint32, ok bool) {
+	id, ok = o.ids[url]
+	if !ok && len(o.pages) < MaxOrdered {
+		return o.enter(url), true
+	}
+	return id, ok
+}
+
+// enter gives a URL the next number.
+func (o *Order) enter(url string) (id uint32) {
+	name := dedupe.Host(url)
 	host, known := o.hosts[name]
 	if !known {
 		host = uint32(len(o.out))
 		o.hosts[name] = host
 		o.out = append(o.out, 0)
 	}
-	id := uint32(len(o.pages))
-	o.ids[it.URL] = id
-	o.pages = append(o.pages, orderedPage{url: it.URL, item: it, host: host})
-	o.frontier.Discover(id)
-	return true
+	id = uint32(len(o.pages))
+	o.ids[url] = id
+	o.pages = append(o.pages, orderedPage{url: url, host: host, at: isAway})
+	return id
 }
 
-// Fetched says where the links of a page lead. Those to URLs that were never added do not count.
+// Fetched says where the links of a page lead that was given out, or that was never added. What they give to pages that were not added yet, those
+// have when they are.
 func (o *Order) Fetched(url string, links []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, known := o.ids[url]
-	if !known {
+	id, ok := o.meet(url)
+	if !ok || o.pages[id].at == inQueue { // whose item would be lost
 		return
 	}
+	o.pages[id].fetched = true
 	targets := make([]uint32, 0, len(links))
 	for _, link := range links {
-		if to, known := o.ids[link]; known {
+		if to, ok := o.meet(link); ok {
 			targets = append(targets, to)
 		}
 	}
@@ -84,15 +124,22 @@ func (o *Order) Fetched(url string, links []string) {
 func (o *Order) Next() (it Item, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, ok := o.frontier.NextReady(func(host uint32) bool { return o.out[host] < perHost })
-	if !ok {
-		return it, false
+	ready := func(host uint32) bool { return o.out[host] < perHost }
+	for {
+		id, ok := o.frontier.NextReady(ready)
+		if !ok {
+			return it, false
+		}
+		p := &o.pages[id]
+		if p.at != inQueue { // Add brings it back, and its turn is the next one's
+			o.frontier.Release(p.host)
+			continue
+		}
+		it, p.item = p.item, Item{}
+		p.at = isOut
+		o.out[p.host]++
+		return it, true
 	}
-	p := &o.pages[id]
-	it, p.item = p.item, Item{}
-	p.out = true
-	o.out[p.host]++
-	return it, true
 }
 
 // Done says that an item that was given out has come to its end. For another one it does nothing.
@@ -100,11 +147,11 @@ func (o *Order) Done(url string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	id, known := o.ids[url]
-	if !known || !o.pages[id].out {
+	if !known || o.pages[id].at != isOut {
 		return
 	}
 	p := &o.pages[id]
-	p.out = false
+	p.at = isDone
 	o.out[p.host]--
 	o.frontier.Release(p.host)
 }

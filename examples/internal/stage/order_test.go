@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,4 +52,141 @@ func TestOrderKeepsSomeOfEachHostBack(t *testing.T) {
 	require.False(t, ok)
 	o.Done(urls[0])
 	require.Equal(t, urls[2], next(t, o))
+}
+
+func TestOrderCountsLinksToWhatComesLater(t *testing.T) {
+	const a, b, c, d = "http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/"
+	o := NewOrder()
+	o.Add(Item{URL: a})
+	require.Equal(t, a, next(t, o))
+	o.Fetched(a, []string{c})
+	o.Fetched(b, []string{c}) // which was never added either
+	_, ok := o.Next()
+	require.False(t, ok, "nobody added c")
+	require.True(t, o.Add(Item{URL: d}))
+	require.True(t, o.Add(Item{URL: c}))
+	require.False(t, o.Add(Item{URL: c}))
+	require.Equal(t, c, next(t, o))
+	require.Equal(t, d, next(t, o))
+}
+
+func TestOrderWhatIsFetchedDoesNotComeAgain(t *testing.T) {
+	const a, b = "http://a.test/", "http://b.test/"
+	o := NewOrder()
+	o.Fetched(a, []string{b})
+	require.False(t, o.Add(Item{URL: a}), "it would never be given out")
+	o.Add(Item{URL: b})
+	o.Fetched(b, nil)
+	require.Equal(t, b, next(t, o), "it was said too early")
+	o.Fetched(b, nil) // and is still out
+
+	var file bytes.Buffer
+	_, err := o.WriteTo(&file)
+	require.NoError(t, err)
+	o, err = ReadOrder(&file)
+	require.NoError(t, err)
+	require.False(t, o.Add(Item{URL: b}))
+}
+
+func TestOrderDoesNotWaitForWhatIsAway(t *testing.T) {
+	const a, b, c, d = "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"
+	o := NewOrder()
+	for _, url := range []string{a, b, c} {
+		o.Add(Item{URL: url})
+	}
+	require.Equal(t, a, next(t, o))
+	require.Equal(t, b, next(t, o))
+	o.Fetched(a, []string{d})
+	_, ok := o.Next()
+	require.False(t, ok, "two are out, and c and d are set aside")
+	o.Done(a)
+	require.Equal(t, c, next(t, o), "d is better, but was not added")
+}
+
+// aSavedOrder is one with a page at each place on the way.
+func aSavedOrder(t testing.TB) []byte {
+	o := NewOrder()
+	for _, url := range []string{"http://a.test/done", "http://a.test/out", "http://b.test/low", "http://b.test/high"} {
+		o.Add(Item{URL: url})
+	}
+	for range 2 {
+		o.Next()
+	}
+	o.Done("http://a.test/done")
+	o.Fetched("http://a.test/done", []string{"http://b.test/high", "http://c.test/linked"})
+	var file bytes.Buffer
+	n, err := o.WriteTo(&file)
+	require.NoError(t, err)
+	require.EqualValues(t, file.Len(), n)
+	return file.Bytes()
+}
+
+func TestOrderSaved(t *testing.T) {
+	o, err := ReadOrder(bytes.NewReader(aSavedOrder(t)))
+	require.NoError(t, err)
+	_, ok := o.Next()
+	require.False(t, ok, "the items are not here")
+	require.False(t, o.Add(Item{URL: "http://a.test/done"}))
+	for _, url := range []string{"http://b.test/low", "http://c.test/linked", "http://b.test/high", "http://a.test/out"} {
+		require.True(t, o.Add(Item{URL: url}), url)
+	}
+	top := []string{next(t, o), next(t, o)}
+	require.ElementsMatch(t, []string{"http://c.test/linked", "http://b.test/high"}, top)
+	rest := []string{next(t, o), next(t, o)}
+	require.ElementsMatch(t, []string{"http://a.test/out", "http://b.test/low"}, rest)
+	require.Equal(t, "http://a.test/done", o.Top(1)[0].URL)
+}
+
+func TestOrderSavedWhileAHostWasBusy(t *testing.T) {
+	urls := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"}
+	o := NewOrder()
+	for _, url := range urls {
+		o.Add(Item{URL: url})
+	}
+	next(t, o)
+	next(t, o)
+	_, ok := o.Next()
+	require.False(t, ok, "two are out")
+	var file bytes.Buffer
+	_, err := o.WriteTo(&file)
+	require.NoError(t, err)
+	o, err = ReadOrder(&file)
+	require.NoError(t, err)
+	for _, url := range urls {
+		o.Add(Item{URL: url})
+	}
+	var got []string
+	for range urls {
+		got = append(got, next(t, o))
+		o.Done(got[len(got)-1])
+	}
+	require.ElementsMatch(t, urls, got)
+}
+
+func TestOrderFromABrokenFile(t *testing.T) {
+	good := aSavedOrder(t)
+	for n := range good {
+		_, err := ReadOrder(bytes.NewReader(good[:n]))
+		require.Error(t, err, n)
+		bad := bytes.Clone(good)
+		bad[n] ^= 1
+		_, err = ReadOrder(bytes.NewReader(bad))
+		require.Error(t, err, n)
+	}
+}
+
+func FuzzReadOrder(f *testing.F) {
+	f.Add(aSavedOrder(f))
+	f.Add([]byte(orderForm))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		o, err := ReadOrder(bytes.NewReader(file))
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		_, err = o.WriteTo(&again)
+		require.NoError(t, err)
+		_, err = ReadOrder(&again)
+		require.NoError(t, err)
+	})
 }

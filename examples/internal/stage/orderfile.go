@@ -1,0 +1,136 @@
+package stage
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"github.com/spinneret-go/spinneret/pagerank"
+)
+
+// A saved order is the line of orderForm, the number of pages, for each its URL and where it was,
+// the CRC-32C of all that, and what the frontier writes. Numbers are uvarints, the sum is four bytes,
+// the lowest first; a URL comes after its length.
+const orderForm = "spinneret order 1\n"
+
+// ErrOrder is returned for bytes that are no saved order, or only a part of one.
+var ErrOrder = errors.New("stage: no saved order")
+
+// longestURL bounds a URL of a saved order.
+const longestURL = 1 << 16
+
+// WriteTo saves the order: all URLs, and the scores and links of their pages. What is out counts as
+// not given out. No item is saved: they come again.
+func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	to := bufio.NewWriter(io.MultiWriter(w, sum))
+	line := binary.AppendUvarint([]byte(orderForm), uint64(len(o.pages)))
+	for _, p := range o.pages {
+		line = binary.AppendUvarint(line, uint64(len(p.url)))
+		line = append(line, p.url...)
+		at := isAway
+		if p.at == isDone || p.fetched {
+			at = isDone
+		}
+		line = append(line, byte(at))
+		n += int64(len(line))
+		if _, err := to.Write(line); err != nil {
+			return n, err
+		}
+		line = line[:0]
+	}
+	n += int64(len(line)) // of an empty order
+	if _, err := to.Write(line); err != nil {
+		return n, err
+	}
+	if err := to.Flush(); err != nil {
+		return n, err
+	}
+	if err := binary.Write(w, binary.LittleEndian, sum.Sum32()); err != nil {
+		return n, err
+	}
+	links, err := o.frontier.WriteTo(w)
+	return n + 4 + links, err
+}
+
+// ReadOrder reads what WriteTo has written. Pages that were not visited are not given out before
+// they are added again, and then with the scores that they had. Errors wrap [ErrOrder] or those of
+// pagerank.Load; memory is bounded by what is read.
+func ReadOrder(r io.Reader) (*Order, error) {
+	o := NewOrder()
+	in := bufio.NewReader(r)
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if err := o.readPages(&summed{in, sum}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOrder, err)
+	}
+	var want uint32
+	if err := binary.Read(in, binary.LittleEndian, &want); err != nil || want != sum.Sum32() {
+		return nil, fmt.Errorf("%w: the checksum of the URLs is wrong", ErrOrder)
+	}
+	var err error
+	if o.frontier, err = pagerank.Load(in, o.options()); err != nil {
+		return nil, err
+	}
+	for id := range o.frontier.All() {
+		if int(id) >= len(o.pages) {
+			return nil, fmt.Errorf("%w: it ranks more pages than it names", ErrOrder)
+		}
+	}
+	for host := range o.out { // nobody has anything in hand who could
+		o.frontier.Release(uint32(host))
+	}
+	return o, nil
+}
+
+func (o *Order) readPages(r *summed) error {
+	line := make([]byte, len(orderForm))
+	if _, err := io.ReadFull(r, line); err != nil || string(line) != orderForm {
+		return errors.New("it does not begin like one")
+	}
+	pages, err := binary.ReadUvarint(r)
+	if err != nil || pages > MaxOrdered {
+		return errors.New("it has too many pages")
+	}
+	for range pages {
+		length, err := binary.ReadUvarint(r)
+		if err != nil || length > longestURL {
+			return errors.New("it ends early, or a URL is too long")
+		}
+		line = append(line[:0], make([]byte, length+1)...)
+		if _, err := io.ReadFull(r, line); err != nil {
+			return err
+		}
+		url, at := string(line[:length]), orderedAt(line[length])
+		if _, met := o.ids[url]; met || at != isAway && at != isDone {
+			return fmt.Errorf("%q is there twice, or nowhere", url)
+		}
+		o.pages[o.enter(url)].at = at
+	}
+	return nil
+}
+
+// summed reads with a checksum over what was read.
+type summed struct {
+	r   *bufio.Reader
+	sum hash.Hash32
+}
+
+func (s *summed) Read(b []byte) (n int, err error) {
+	n, err = s.r.Read(b)
+	s.sum.Write(b[:n])
+	return n, err
+}
+
+func (s *summed) ReadByte() (byte, error) {
+	b, err := s.r.ReadByte()
+	if err == nil {
+		s.sum.Write([]byte{b})
+	}
+	return b, err
+}
