@@ -30,6 +30,8 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 		if err := s.begin(true, len(item.ID)+len(item.Data)); err != nil {
 			return added, err
 		}
+		// Each item is a change of its own, so that the log needs no room for all at once, and a
+		// crash leaves the first ones.
 		h := change{kind: changeAdd, id: []byte(item.ID), data: item.Data}
 		h.slot = min(max(item.Slot, s.calendar.now), maxSlot)
 		s.note(&h, nil)
@@ -37,6 +39,7 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 		if err == nil {
 			added++
 		}
+		// The index has it before anybody else can look: s.idsMu is held since the look-up.
 		if err == nil && fresh != nil {
 			s.ids.set(fresh[i], s.nextSeq-1)
 		}
@@ -55,6 +58,8 @@ func (s *Store) sift(items []Item) ([]fingerprint, error) {
 	}
 	var last fingerprint
 	err := s.lookUp(prints, func(i int, _ uint64, known bool) {
+		// Those that are the same come together, the earliest first. The zero fingerprint, which
+		// marks what is not new, no id has: it would take 2^127 tries to find one.
 		print := prints[i]
 		if known || print == last {
 			prints[i] = fingerprint{}
@@ -101,7 +106,8 @@ func (s *Store) add(h *change) error {
 
 // Update leaves a message for the record of an id. [Options.Merge] applies it when the record is
 // next due; messages for one record are applied in their order. One that comes while the record is
-// out waits for the time after.
+// out waits for the time after. It is [ErrUnknown] if no record has the id, [ErrSize] if the payload
+// is larger than MaxData.
 func (s *Store) Update(id string, payload []byte) error {
 	return s.send(id, message{messageUpdate, payload})
 }
@@ -155,7 +161,8 @@ func (s *Store) leaveMessage(seq uint64, m message) error {
 }
 
 // Delete lets the id be unknown from now on. The record itself goes when it would be due next; one
-// that is out can still be given back, and goes then.
+// that is out can still be given back, and goes then. The id may be added again at once. It is
+// [ErrUnknown] if no record has it.
 func (s *Store) Delete(id string) error {
 	return s.send(id, message{messageDelete, nil})
 }
@@ -180,6 +187,8 @@ func (s *Store) send(id string, m message) error {
 	if !found {
 		return s.end(true, ErrUnknown)
 	}
+	// The id is free at once, though the record may be a year from being read again: until then
+	// the message keeps it from being handed out, by its sequence number and not by its id.
 	if m.kind == messageDelete {
 		s.forget(print, seq)
 	}

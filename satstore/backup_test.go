@@ -123,7 +123,7 @@ func TestRepairKeepsAll(t *testing.T) {
 }
 
 // sinceNow lets what was due before be due now.
-func sinceNow(t *testing.T, want map[string]string, now int64) map[string]string {
+func sinceNow(t testing.TB, want map[string]string, now int64) map[string]string {
 	moved := map[string]string{}
 	for id, text := range want {
 		slot, data, _ := strings.Cut(text, " ")

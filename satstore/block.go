@@ -38,13 +38,6 @@ type codec struct {
 	small   []byte // for entries that are compressed
 }
 
-// encode appends a block to dst.
-func (c *codec) encode(dst []byte, b block) []byte {
-	start := len(dst)
-	dst = append(dst, make([]byte, blockHeader)...)
-	return c.seal(append(dst, b.raw...), start, b)
-}
-
 // seal makes a block of the entries that dst has behind room for a header, from start on. What does
 // not get smaller is stored as it is.
 func (c *codec) seal(dst []byte, start int, b block) []byte {

@@ -113,6 +113,7 @@ func (b *bucket) setDone(record uint64) {
 // allDone reports whether all records of a range are elsewhere.
 func (b *bucket) allDone(from, to uint64) bool {
 	for ; from < to; from++ {
+		// A word at a time, as a checkpoint asks this of every extent that is due.
 		if from%64 == 0 && to-from >= 64 && from/64 < uint64(len(b.done)) {
 			if b.done[from/64] != ^uint64(0) {
 				return false
@@ -148,6 +149,8 @@ func (b *bucket) appendEntry(dst []byte, e entry, indexed bool) []byte {
 	if indexed {
 		dst = binary.AppendUvarint(dst, e.seq)
 	}
+	// In a bucket of one slot, where nearly all records are when they are read, the slot costs
+	// nothing.
 	if b.width != 1 {
 		dst = binary.AppendUvarint(dst, uint64(e.slot-b.start))
 	}

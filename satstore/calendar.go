@@ -27,6 +27,8 @@ type level struct {
 
 func newCalendar(o Options, now int64) *calendar {
 	c := &calendar{horizon: o.Horizon, now: now}
+	// Each level but the last covers at least so many slots as one bucket of the next is wide, or a
+	// bucket could come near before the one behind it has been split.
 	radix := int64(o.Radix)
 	width := int64(1)
 	for o.Radix > 1 && o.Horizon/width > max(maxFlat, radix) {
@@ -36,6 +38,8 @@ func newCalendar(o Options, now int64) *calendar {
 	c.levels = append(c.levels, level{width: width, keep: o.Horizon})
 	for i := range c.levels {
 		l := &c.levels[i]
+		// One more for the bucket that is begun, one for the one that ends behind the last slot; and
+		// a split moves the end on by all that a coarser bucket is divided into.
 		size := l.keep/l.width + 2
 		if i+1 < len(c.levels) {
 			size += radix
@@ -85,6 +89,7 @@ func (c *calendar) at(slot int64) *bucket {
 }
 
 func (l *level) index(n int64) int {
+	// Slots before 1970 are negative, and so is what % makes of them.
 	i := int(n % int64(len(l.ring)))
 	if i < 0 {
 		i += len(l.ring)
@@ -94,6 +99,7 @@ func (l *level) index(n int64) int {
 
 // take removes the bucket that begins at a slot from its level, and returns nil if there is none.
 func (l *level) take(start int64) *bucket {
+	// The place is free from now on, as the ring soon needs it for a slot one turn later.
 	b := &l.ring[l.index(floorDiv(start, l.width))]
 	taken := *b
 	*b = nil
@@ -126,6 +132,7 @@ func (c *calendar) settle() (split *bucket, more bool) {
 		c.top().end = end
 		return split, true
 	}
+	// The coarsest first: what it gives to the level below may have to go on from there at once.
 	for i := len(c.levels) - 2; i >= 0; i-- {
 		l, coarser := &c.levels[i], &c.levels[i+1]
 		if l.end-c.now <= l.keep && l.end < coarser.end {

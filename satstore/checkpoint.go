@@ -262,6 +262,9 @@ func (s *Store) writeManifest(m *manifest) (inEffect bool, err error) {
 // used again. It requires all locks but dueMu. After an error the old checkpoint and its log still
 // hold everything, unless the store is broken.
 func (s *Store) checkpoint() error {
+	// The order is what makes a crash harmless. Everything new is written to places that the old
+	// checkpoint does not know; then it is synced; then one rename lets the new checkpoint count.
+	// Only when that is on disk is anything removed or used again that the old one needs.
 	if err := s.flushAll(); err != nil {
 		return err
 	}
@@ -289,12 +292,15 @@ func (s *Store) checkpoint() error {
 	if err == nil {
 		s.broken, err = s.writeManifest(s.manifest(log, runs, saved))
 	}
+	// If the rename may have taken effect, either checkpoint may be found later, and the files of
+	// both have to stay.
 	if err != nil {
 		if !s.broken {
 			s.discard(log, runs, saved)
 		}
 		return err
 	}
+	// Without an error the new one is in effect for sure.
 	s.broken = false
 	s.adopt(log, runs, saved)
 	return nil

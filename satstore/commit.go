@@ -14,6 +14,8 @@ func (s *Store) Sync() error {
 	if s.closed {
 		return ErrClosed
 	}
+	// What failed halfway cannot be tried again: memory and disk may disagree. Opening the store
+	// anew goes by the disk alone.
 	if s.broken {
 		return s.refusal()
 	}
@@ -71,6 +73,8 @@ func (s *Store) commitLocked(sync bool) error {
 	if len(l.pending) > 0 {
 		err = s.commitPending(l)
 	}
+	// Those who give records back need not wait for the disk to turn. Nobody else commits
+	// meanwhile, as commitMu is held, so l.end does not move.
 	if err == nil && sync && l.synced < l.end {
 		s.mu.Unlock()
 		err = l.file.Sync()
@@ -88,6 +92,8 @@ func (s *Store) commitLocked(sync bool) error {
 
 // commitPending writes the changes that are pending, and others come meanwhile.
 func (s *Store) commitPending(l *updateLog) error {
+	// The halves are swapped first, so that changes which come during the write have a place that
+	// outlives the process; a replay puts them behind the group, as their half says where it ends.
 	spilled := l.spilled()
 	changes := l.swap()
 	if !spilled { // else those that come meanwhile would outlive these

@@ -16,17 +16,18 @@ import (
 // recovered finds the state that a store went back to. It must be one since the last Sync.
 func (p *player) recovered() {
 	p.t.Helper()
-	now, got := p.s.Now(), contents(p.t, p.s)
+	now := p.s.Now()
+	got := p.seen(contents(p.t, p.s), now)
 	for _, m := range slices.Backward(p.past) {
-		if m.now == now && reflect.DeepEqual(m.contents(), got) {
+		if m.now == now && reflect.DeepEqual(p.seen(m.contents(), now), got) {
 			p.m, p.out = m, map[string]*held{}
 			p.synced()
 			return
 		}
 	}
 	p.t.Errorf("none of %d states has slot %d and these records", len(p.past), now)
-	require.Equal(p.t, p.past[0].contents(), got)
-	require.Equal(p.t, p.m.contents(), got)
+	require.Equal(p.t, p.seen(p.past[0].contents(), now), got)
+	require.Equal(p.t, p.seen(p.m.contents(), now), got)
 }
 
 // TestPowerFailure takes the power away in the midst of random histories, again and again. What is

@@ -113,10 +113,14 @@ func (c *cursor) locate(p *part, entry uint64) (e extent, found block) {
 }
 
 // follow notes which extents follow. After the last of a slot, those of the next one do: else each
-// slot would begin with waiting for the disk.
+// slot would begin with waiting for the disk. Only Due goes on to the next slot, and only there is
+// the lock known to be held: a Scan or a Get reads copies, while others change the calendar.
 func (c *cursor) follow(rest []extent) {
 	c.following = append(c.following[:0], rest[:min(readAhead-1, len(rest))]...)
-	if next := c.s.calendar.next(); c.lock != nil && next != nil {
+	if c.lock == nil {
+		return
+	}
+	if next := c.s.calendar.next(); next != nil {
 		rest = next.records.extents
 		n := min(readAhead-1-len(c.following), len(rest))
 		c.following = append(c.following, rest[:n]...)

@@ -17,6 +17,7 @@ import (
 // run at a time; it reads ahead in goroutines, some MiB and at its end those of the next slot.
 func (s *Store) Due(ctx context.Context) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
+		// Waiting instead would be forever if the other walk is the caller's own.
 		if !s.dueMu.TryLock() {
 			yield(nil, ErrBusy)
 			return
@@ -65,6 +66,8 @@ func (c *chunk) hand(yield func(*Record, error) bool) bool {
 	defer func() { c.handed(next) }() // also if the caller panics
 	for more && next < len(c.records) {
 		r := &c.records[next]
+		// Here and not when the block was read: Merge is the caller's, who must not find us holding
+		// a lock, and a record that is not handed out after all needs no merging.
 		for _, m := range c.mail[next] {
 			r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
 		}
@@ -79,6 +82,8 @@ func (c *chunk) handed(n int) {
 	s := c.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Those that were not handed out are read again by the next walk. Their messages are, too: the
+	// bucket's table keeps them until the record has moved.
 	c.bucket.next = c.end
 	if rest := len(c.records) - n; rest > 0 {
 		c.bucket.next = c.records[n].record
@@ -177,11 +182,15 @@ func (s *Store) fill(b *bucket, found block, work []byte) (*chunk, error) {
 		b.next = b.records.count() // the rest of it is gone
 		return nil, nil
 	}
+	// Callers may write into what they get, and the log wants to know what they changed: so there
+	// are two copies of the block.
 	c := &chunk{store: s, bucket: b, raw: found.raw, end: found.first + uint64(found.count)}
 	c.work = append(work[:0], found.raw...)
 	if err := c.read(found); err != nil {
 		return nil, err
 	}
+	// A record that is where the index does not say would be handed out twice, or lose messages.
+	// That can only be damage, and going on would spread it.
 	if s.o.indexed() && !s.claim(c) {
 		return nil, s.badEntry(b, &b.records, found.first)
 	}
@@ -278,17 +287,22 @@ func (s *Store) loadMail(b *bucket) error {
 	if b.dead {
 		return nil
 	}
-	if !b.loaded {
+	first := !b.loaded
+	if first {
 		size := int64(b.messages.frozen.bytes + b.messages.buffer.bytes)
 		for _, e := range b.messages.extents {
 			size += int64(e.size)
 		}
+		// Passes are fixed once the first one begins. What comes meanwhile has a sequence number
+		// from fresh on and goes with the last pass, or it could miss its turn.
 		b.passes = uint64(4*size/s.o.Buffer) + 1
 		b.fresh, b.loaded = s.nextSeq, true
 	} else {
 		b.pass++
 		b.next = 0
 	}
+	// Messages that came while a record was out stay here until it is given back, over all passes:
+	// they are on disk, too, but there nothing tells them from those it was handed out with.
 	for seq, m := range b.table {
 		if len(m.messages) == m.taken { // nothing came since the record was handed out
 			delete(b.table, seq)
@@ -298,13 +312,14 @@ func (s *Store) loadMail(b *bucket) error {
 	for at := uint64(0); at < b.messages.count(); {
 		found, err := c.next(&b.messages, at)
 		if err != nil {
-			b.loaded = false
+			b.unload(first)
 			return err
 		}
 		d := decoder{b: slices.Clone(found.raw)}
 		for range found.count {
 			seq, m := takeMessage(&d)
 			if d.bad {
+				b.unload(first)
 				return s.badEntry(b, &b.messages, at)
 			}
 			if b.passOf(seq) == b.pass {
@@ -314,4 +329,20 @@ func (s *Store) loadMail(b *bucket) error {
 		}
 	}
 	return nil
+}
+
+// unload takes back a pass that could not begin, so that whoever tries again does not have those
+// messages twice that had been read.
+func (b *bucket) unload(first bool) {
+	for seq := range b.table {
+		if b.passOf(seq) == b.pass {
+			delete(b.table, seq)
+		}
+	}
+	if first {
+		b.loaded = false
+		return
+	}
+	b.pass--
+	b.next = b.records.count()
 }

@@ -143,3 +143,39 @@ func ExampleOpenShards() {
 	// 10 <nil>
 	// 10 <nil>
 }
+
+// A backup is a store like any other, of one moment, while the first one goes on.
+func ExampleStore_Backup() {
+	store, done := temporary(satstore.Options{Start: 1})
+	defer done()
+	if _, err := store.Add("https://a.example/", 3, []byte("once")); err != nil {
+		panic(err)
+	}
+	dir, err := os.MkdirTemp("", "backup")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := store.Backup(filepath.Join(dir, "copy")); err != nil {
+		panic(err)
+	}
+	if err := store.Update("https://a.example/", []byte("changed since")); err != nil {
+		panic(err)
+	}
+
+	backup, err := satstore.Open(filepath.Join(dir, "copy"), satstore.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer backup.Close()
+	fmt.Println("faults:", backup.Check())
+	for item, err := range backup.Scan() {
+		fmt.Println(item.ID, item.Slot, string(item.Data), err)
+	}
+	item, err := store.Get("https://a.example/")
+	fmt.Println(item.ID, item.Slot, string(item.Data), err)
+	// Output:
+	// faults: <nil>
+	// https://a.example/ 3 once <nil>
+	// https://a.example/ 3 changed since <nil>
+}

@@ -40,6 +40,13 @@ func FuzzApplyDiff(f *testing.F) {
 	})
 }
 
+// encode appends a block to dst.
+func (c *codec) encode(dst []byte, b block) []byte {
+	start := len(dst)
+	dst = append(dst, make([]byte, blockHeader)...)
+	return c.seal(append(dst, b.raw...), start, b)
+}
+
 // FuzzBlock: what decodes encodes to something that decodes to the same.
 func FuzzBlock(f *testing.F) {
 	for _, kind := range []Compression{None, S2, Zstd} {

@@ -32,10 +32,14 @@ type ids struct {
 	recent map[fingerprint]uint64
 	runs   []*run // the longest and oldest first
 	file   uint64 // number of the latest run
+	closed bool   // so that whoever comes too late is told that, and not what the files say
 }
 
 // find returns the value of a fingerprint; values of deleted ids have the deletedBit.
 func (x *ids) find(key fingerprint) (value uint64, found bool, err error) {
+	if x.closed {
+		return 0, false, ErrClosed
+	}
 	if value, found := x.recent[key]; found {
 		return value, true, nil
 	}
@@ -66,6 +70,9 @@ func (x *ids) flush() (runs []*run, err error) {
 	if len(x.recent) == 0 {
 		return x.runs, nil
 	}
+	// Each run is more than twice as long as the next, so there are no more of them than the
+	// logarithm of the number of ids, and an id is written again as often. The newest source comes
+	// first, as its word counts.
 	sources, most := []source{newRecentSource(x.recent)}, int64(len(x.recent))
 	kept := len(x.runs)
 	for kept > 0 && x.runs[kept-1].count <= 2*most {
@@ -107,6 +114,7 @@ func (x *ids) adopt(runs []*run) (old []string) {
 }
 
 func (x *ids) close() (err error) {
+	x.closed = true
 	for _, r := range x.runs {
 		err = errors.Join(err, r.file.Close())
 	}
@@ -185,6 +193,8 @@ func merge(sources []source, visit func(key fingerprint, value uint64)) error {
 		keys[i], values[i], more, err = sources[i].next()
 		return more, err
 	}
+	// There are a dozen sources at most, so looking at all of them for the least is as fast as a
+	// heap.
 	open := make([]bool, len(sources))
 	for i := range sources {
 		var err error

@@ -28,6 +28,8 @@ func (s *Store) unlockButIDs() {
 // begin locks s.mu for one change that takes up to so many bytes of log, once there is room for it.
 // The caller may hold s.idsMu.
 func (s *Store) begin(holdsIDs bool, bytes int) error {
+	// Room is made with more locks than the change itself needs, which come before s.mu. So it is let
+	// go, and while nobody held it others may have used up the room: hence a loop.
 	for {
 		s.mu.Lock()
 		if err := s.refusal(); err != nil {
@@ -48,6 +50,7 @@ func (s *Store) begin(holdsIDs bool, bytes int) error {
 // process, if there is a log. One that was too large for that is written first.
 func (s *Store) end(holdsIDs bool, err error) error {
 	s.keep(err)
+	// It is asked while s.mu is held, as somebody else may commit at once.
 	spilled := s.log != nil && s.log.spilled()
 	s.mu.Unlock()
 	if err == nil && spilled {
@@ -125,6 +128,8 @@ func (s *Store) note(h *change, old []byte) {
 	if s.log == nil || !s.live {
 		return
 	}
+	// Only the first change of a group wakes the committer: it then sleeps for Options.Commit, and
+	// all that come meanwhile share one sync.
 	if len(s.log.pending) == 0 {
 		select {
 		case s.wake <- struct{}{}:

@@ -1,6 +1,9 @@
 package satstore
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // What zero Options stand for, and what bounds them.
 const (
@@ -52,7 +55,7 @@ const (
 // Unit, Horizon, Radix, Mode and Start count when a store is created. Later, Unit, Horizon, Radix
 // and Mode have to be the same.
 type Options struct {
-	Unit    time.Duration // of a slot; 0 means DefaultUnit
+	Unit    time.Duration // of a slot, at least a microsecond; 0 means DefaultUnit
 	Horizon int64         // slots ahead that have buckets; 0 means DefaultHorizon
 
 	// Radix is how many buckets a bucket of coarser slots is split into when it comes near, up to
@@ -96,6 +99,7 @@ func (o Options) withDefaults() Options {
 	if o.Unit <= 0 {
 		o.Unit = DefaultUnit
 	}
+	o.Unit = max(o.Unit, time.Microsecond) // or the present would be beyond maxSlot
 	if o.Horizon <= 0 {
 		o.Horizon = DefaultHorizon
 	}
@@ -140,14 +144,25 @@ func (o Options) agree(with Options) bool {
 // indexed reports whether ids are indexed.
 func (o Options) indexed() bool { return o.Mode != Basic }
 
-// slotOf numbers units from 1970 on; earlier times have negative slots.
+// slotOf numbers units from 1970 on; earlier times have negative slots. A unit with a fraction of a
+// second needs nanoseconds, of which 64 bits hold three centuries. Times beyond are those at which
+// something is never to be visited, or was never visited: they must not come around at the other
+// end, where the one would be due at once.
 func slotOf(t time.Time, unit time.Duration) int64 {
 	seconds, nanos := t.Unix(), int64(t.Nanosecond())
-	if unit%time.Second == 0 {
+	switch {
+	case unit%time.Second == 0:
 		return floorDiv(seconds, int64(unit/time.Second))
+	case seconds > maxNanoSeconds:
+		return maxSlot
+	case seconds < -maxNanoSeconds:
+		return -maxSlot
 	}
 	return floorDiv(seconds*1e9+nanos, int64(unit))
 }
+
+// maxNanoSeconds is how many seconds surely have a number of nanoseconds.
+const maxNanoSeconds = math.MaxInt64/1_000_000_000 - 1
 
 func floorDiv(a, b int64) int64 {
 	q := a / b

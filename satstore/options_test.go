@@ -1,10 +1,14 @@
 package satstore
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // TestOptions says by the sentence what values stand for.
@@ -18,6 +22,8 @@ func TestOptions(t *testing.T) {
 	}{
 		{"an hour by default", Options{}, func(o Options) any { return o.Unit }, time.Hour},
 		{"no negative unit", Options{Unit: -1}, func(o Options) any { return o.Unit }, time.Hour},
+		{"slots that can be numbered", Options{Unit: 1}, func(o Options) any { return o.Unit },
+			time.Microsecond},
 		{"400 days of hours", Options{}, func(o Options) any { return o.Horizon }, int64(9600)},
 		{"no horizon without an end", Options{Horizon: 1 << 62},
 			func(o Options) any { return o.Horizon }, int64(maxHorizon)},
@@ -83,5 +89,44 @@ func TestOptionsCountAtCreation(t *testing.T) {
 			require.EqualValues(t, 1, s.Now())
 			require.NoError(t, s.Close())
 		})
+	}
+}
+
+// TestSlotsAndTimes: a time lies in its slot, and slots follow each other without a gap, for units
+// of every sort, before 1970 too.
+func TestSlotsAndTimes(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 6))
+	for _, unit := range []time.Duration{
+		time.Millisecond, 999 * time.Millisecond, time.Second, 1500 * time.Millisecond, time.Minute,
+		time.Hour, 24 * time.Hour, 90*time.Minute + 1,
+	} {
+		s := mustOpen(t, vfs.NewMem(), Options{Unit: unit, Start: 1, Commit: -1})
+		for range 200 {
+			at := time.Unix(random.Int64N(8e9)-4e9, random.Int64N(1e9)) // 1843 to 2096
+			slot := s.Slot(at)
+			require.False(t, s.Start(slot).After(at), "%v in units of %v", at, unit)
+			require.True(t, s.Start(slot+1).After(at), "%v in units of %v", at, unit)
+			require.Equal(t, slot, s.Slot(s.Start(slot)))
+			require.Equal(t, slot-1, s.Slot(s.Start(slot).Add(-1)))
+			require.Equal(t, unit, s.Start(slot+1).Sub(s.Start(slot)))
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestNeverIsNotNow: the far ends of time keep their order, whatever the unit.
+func TestNeverIsNotNow(t *testing.T) {
+	ends := []time.Time{
+		{}, time.Unix(-1<<40, 0), time.Unix(0, 0), time.Date(2261, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	for _, unit := range []time.Duration{time.Microsecond, time.Millisecond, 1500 * time.Millisecond,
+		time.Second, time.Hour} {
+		for i, at := range ends[1:] {
+			require.LessOrEqual(t, slotOf(ends[i], unit), slotOf(at, unit), "%v in %v", at, unit)
+		}
+		require.Negative(t, slotOf(time.Time{}, unit))
+		require.Greater(t, slotOf(ends[len(ends)-1], unit), slotOf(time.Now(), unit))
 	}
 }

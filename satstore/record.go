@@ -38,8 +38,10 @@ func (r *Record) dataAt() uint32 { return r.at + r.idSize + uint32(uvarintSize(i
 func (r *Record) data() []byte { return r.chunk.raw[r.dataAt():][:r.dataSize] }
 
 // Reschedule gives the record back, with new data, which may be r.Data, to be due in a later slot.
-// A slot that is not later than the current one means the next one.
+// A slot that is not later than the current one means the next one. After [ErrSize] the record is
+// still the caller's; [ErrDone] says that it had been given back before.
 func (r *Record) Reschedule(slot int64, data []byte) error {
+	// Refused before anything is noted: the record is still the caller's, who may try less.
 	if len(data) > MaxData {
 		return ErrSize
 	}
@@ -62,6 +64,8 @@ func (r *Record) reschedule(slot int64, data []byte) error {
 	if !r.detached {
 		h.kind, old = changeDiff, r.data()
 	}
+	// The messages that came since it was handed out have to follow it, behind it in the log as in
+	// the buffers: a replay then delivers them to the place where it has put the record.
 	later := b.takeLater(r.seq)
 	s.note(&h, old)
 	if err := s.move(b, r.record, entry{r.seq, slot, r.id(), data}); err != nil {
@@ -80,6 +84,7 @@ func (r *Record) Delete() error {
 	s.idsMu.Lock()
 	defer s.idsMu.Unlock()
 	var print fingerprint
+	// The index is asked before s.mu is locked, since that may take a read from the disk.
 	known := false
 	if s.o.indexed() && !r.returned {
 		print = fingerprintOf(r.id())
@@ -123,6 +128,8 @@ func (r *Record) Detach() {
 	if r.returned || r.detached {
 		return
 	}
+	// The chunk of its own has the id and no data: so a diff cannot be made, and Reschedule logs
+	// all of the data.
 	old := r.chunk
 	r.chunk = &chunk{store: s, bucket: old.bucket, raw: slices.Clone(r.id())}
 	r.at, r.detached = 0, true

@@ -30,6 +30,7 @@ func (s *Store) recover() error {
 	if err := s.adoptManifest(m); err != nil {
 		return err
 	}
+	// After the checkpoint is understood and before anything is made, so that no name is taken.
 	s.removeLeftovers(names, m)
 	if err := s.openFiles(m); err != nil {
 		return err
@@ -106,6 +107,8 @@ func (s *Store) adoptManifest(m *manifest) error {
 	s.saved, s.ids.file = m.places, m.file
 	s.calendar = newCalendar(s.o, m.now)
 	s.calendar.create = s.newBucket
+	// The ends of levels are part of the state: they depend on when splits were made, and a replay
+	// has to make the next ones at the same changes.
 	fits := len(m.ends) == len(s.calendar.levels)
 	for i := 0; fits && i < len(m.ends); i++ {
 		l := &s.calendar.levels[i]

@@ -13,6 +13,7 @@ import (
 // ever continued behind a torn end. If the disk is full, the store can be read, and Sync tries
 // again.
 func (s *Store) replayAll(m *manifest) error {
+	// A checkpoint may have been written in the midst of a split: then it goes on before the log does.
 	if err := s.settle(); err != nil {
 		return err
 	}
@@ -122,6 +123,7 @@ func (r *replayer) bad(reason string) error {
 func (r *replayer) repeat(h *change, d *decoder) error {
 	s := r.s
 	switch h.kind {
+	// What follows is what the methods do, without their checks: the log has only what passed them.
 	case changeAdd:
 		if s.o.indexed() {
 			s.ids.set(fingerprintOf(h.id), s.nextSeq)

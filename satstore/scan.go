@@ -101,6 +101,8 @@ func (s *Store) freeze(want func(*bucket) bool) (*view, error) {
 			v.split, v.moved, v.forwarded = c, s.split.moved, s.split.forwarded
 		}
 	})
+	// Extents are not copied: they are never changed, and as long as the pin is there they are not
+	// written over either.
 	s.space.pins++
 	return v, nil
 }

@@ -13,8 +13,12 @@ import (
 // What is due is read from each of [Shards.Stores] by a goroutine of its own.
 type Shards struct{ stores []*Store }
 
-// OpenShards opens a store in each directory. Options.Buffer is for each of them.
+// OpenShards opens a store in each directory, of which there has to be one at least. Options.Buffer
+// is for each of them.
 func OpenShards(dirs []string, o Options) (*Shards, error) {
+	if len(dirs) == 0 {
+		return nil, errors.New("satstore: open shards: no directory")
+	}
 	s := &Shards{}
 	for _, dir := range dirs {
 		store, err := Open(dir, o)
@@ -33,11 +37,14 @@ func (s *Shards) Stores() []*Store { return append([]*Store(nil), s.stores...) }
 func (s *Shards) For(id string) *Store { return s.stores[s.index(id)] }
 
 func (s *Shards) index(id string) int {
+	// By other bytes than those that sort the ids, or each store's would begin alike and fill
+	// only a part of its filters' lines.
 	print := fingerprintOf([]byte(id))
 	return int(binary.LittleEndian.Uint64(print[8:]) % uint64(len(s.stores)))
 }
 
-// AddBatch adds each record to its store, all stores at the same time. See [Store.AddBatch].
+// AddBatch adds each record to its store, all stores at the same time. Of each store's part holds
+// what [Store.AddBatch] says: an item of one that is refused does not keep back those of others.
 func (s *Shards) AddBatch(items []Item) (added int, err error) {
 	batches := make([][]Item, len(s.stores))
 	for _, item := range items {

@@ -8,6 +8,8 @@ const maxDue = 64
 func (s *Store) newBucket(start, width int64) *bucket {
 	b := &bucket{id: s.nextBucket, start: start, width: width}
 	s.nextBucket++
+	// Numbers have 16 bits, as there is one for each record in memory; ids of buckets have 64 and
+	// are never used again, so that a block on disk cannot be taken for one of a later bucket.
 	if n := len(s.spare); n > 0 {
 		b.number, s.spare = s.spare[n-1], s.spare[:n-1]
 		s.numbers[b.number] = b
@@ -20,6 +22,8 @@ func (s *Store) newBucket(start, width int64) *bucket {
 
 // kill gives up a bucket whose records are all elsewhere.
 func (s *Store) kill(b *bucket) {
+	// Released, and not free: until the next checkpoint a crash goes back to a bucket that needs
+	// its extents.
 	for _, p := range []*part{&b.records, &b.messages} {
 		for _, e := range p.extents {
 			s.space.release(e.span())
@@ -34,6 +38,8 @@ func (s *Store) kill(b *bucket) {
 
 // current returns the bucket that a record which is due at once goes to.
 func (s *Store) current() *bucket {
+	// Beyond maxDue the newest bucket takes them all. A walk would otherwise go through a bucket for
+	// each slot that a crawl was down, of which a year has thousands.
 	n := len(s.due)
 	if n > 0 && (s.due[n-1].start == s.calendar.now || n >= maxDue) {
 		return s.due[n-1]
@@ -67,6 +73,7 @@ func (s *Store) place(b *bucket, e entry) error {
 // deliver appends a message to the bucket that holds the record. One for a record that is gone is
 // dropped.
 func (s *Store) deliver(seq uint64, m message) error {
+	// A place of 0 stands for a record that is gone, and numbers[0] is nil.
 	b := s.numbers[s.places.get(seq)]
 	if b == nil {
 		return nil
@@ -76,7 +83,8 @@ func (s *Store) deliver(seq uint64, m message) error {
 		return err
 	}
 	b.messages.buffer.append(s.pool, s.scratch)
-	if b.loaded {
+	// A record of a later pass will have all its messages read then, this one among them.
+	if b.loaded && b.passOf(seq) <= b.pass {
 		b.post(seq, message{m.kind, append([]byte(nil), m.payload...)})
 	}
 	return nil
@@ -84,6 +92,7 @@ func (s *Store) deliver(seq uint64, m message) error {
 
 // leave marks that a record is no longer in a bucket that is due.
 func (s *Store) leave(b *bucket, record uint64) {
+	// The current slot's bucket stays, empty or not: what is added for at once goes there.
 	b.setDone(record)
 	if b.left() == 0 && b.start < s.calendar.now {
 		s.kill(b)
@@ -204,6 +213,7 @@ func (s *Store) splitBlock(p *split, found block) error {
 		if d.bad {
 			return s.badEntry(p.bucket, &p.bucket.records, found.first+i)
 		}
+		// They moved before an error, or before a checkpoint in the midst of this split.
 		if found.first+i < p.moved {
 			continue
 		}

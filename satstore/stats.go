@@ -72,6 +72,7 @@ func (s *Store) Stats() Stats {
 	}
 	t.BufferUsed = int64(s.pool.used) * int64(s.pool.size)
 	t.BufferSize = int64(s.pool.limit) * int64(s.pool.size)
+	// A slot that lies ahead, as after a clock was set back, is not late.
 	t.Lag = max(0, time.Since(s.Start(s.calendar.now+1)))
 	t.SlotRecords, t.SlotTime = s.pace.records, s.pace.took
 	if t.SlotRecords > 0 {

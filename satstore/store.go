@@ -18,7 +18,10 @@ type Store struct {
 	lock io.Closer
 	data vfs.File
 
-	// These are locked in this order, if several are.
+	// These are locked in this order, if several are. There are four since they are held for very
+	// different times: a walk for as long as its caller takes, a look-up or a checkpoint while the
+	// disk is read or written, a commit during a sync. Whoever gives a record back mostly needs mu
+	// alone, so a sync lets go of it.
 	dueMu    sync.Mutex // held by the one Due that runs
 	idsMu    sync.Mutex // guards ids
 	commitMu sync.Mutex // guards the log as far as updateLog says so
@@ -113,14 +116,16 @@ func newStore(fs vfs.FS, o Options, lock io.Closer) *Store {
 	return s
 }
 
-// Now returns the current slot.
+// Now returns the current slot. It moves by [Store.Advance] alone, and never back: a crawler calls
+// that as long as Now is before the [Store.Slot] of the time.
 func (s *Store) Now() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calendar.now
 }
 
-// Slot returns the slot that a time falls into.
+// Slot returns the slot that a time falls into, counted in units from 1970 on: negative ones came
+// before. Times too far away to be counted are in the first or the last slot.
 func (s *Store) Slot(t time.Time) int64 { return slotOf(t, s.o.Unit) }
 
 // Start returns when a slot begins.
@@ -139,7 +144,8 @@ type Item struct {
 	Data []byte
 }
 
-// Add adds one record, unless its id is known. [Store.AddBatch] is faster for many.
+// Add adds one record, unless its id is known: that is no error. An id that is empty or longer than
+// MaxID, or data longer than MaxData, are [ErrSize]. [Store.AddBatch] is faster for many.
 func (s *Store) Add(id string, slot int64, data []byte) (added bool, err error) {
 	n, err := s.AddBatch([]Item{{id, slot, data}})
 	return n == 1, err
@@ -156,6 +162,8 @@ func (s *Store) Advance() error {
 	if err := s.settle(); err != nil {
 		return s.fail(err)
 	}
+	// The log has only that a slot began, not what moved: a replay repeats the same moves. That is
+	// why what is left of a split is finished first, and what comes of this one at the end.
 	s.pace.advance(s)
 	s.note(&change{kind: changeAdvance}, nil)
 	s.advance()
@@ -181,6 +189,8 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	s.mu.Unlock()
+	// The committer takes locks, so none may be held while it is waited for. Nobody can change
+	// anything in between, as closed is set.
 	close(s.stop)
 	s.stopped.Wait()
 
@@ -188,7 +198,8 @@ func (s *Store) Close() error {
 	defer s.unlockAll()
 	var err error
 	if !s.broken {
-		s.saved.due = true
+		s.saved.due = true // the next Open then needs not read all records to find their places
+		// If there is no room for a checkpoint, the log has everything all the same.
 		if err = s.checkpoint(); err != nil && s.log != nil {
 			err = errors.Join(err, s.commitLocked(!s.o.NoSync))
 		}
@@ -200,6 +211,7 @@ func (s *Store) closeFiles() (err error) {
 	if s.log != nil {
 		err = errors.Join(err, s.log.file.Close())
 	}
+	// A flush writes to the data file in the background, whatever happened to the store.
 	if s.flushing != nil {
 		<-s.flushing.done
 	}
