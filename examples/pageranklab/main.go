@@ -16,11 +16,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 func main() {
@@ -111,40 +112,19 @@ func (s settings) experiment(w *web, out, errs io.Writer) error {
 	if len(r.starts) == 0 {
 		return fmt.Errorf("%s: no page to start from has links", w.name)
 	}
-	tell := progress(errs, w.name+": PageRank")
+	tell := report.Progress(errs, w.name+": PageRank")
 	for i := range r.starts {
 		r.starts[i].truth = newTruth(r.starts[i].graph, s.workers)
 		tell(float64(i+1) / float64(len(r.starts)))
 	}
-	r.crawlAll(s.workers, progress(errs, w.name+": crawls"))
+	r.crawlAll(s.workers, report.Progress(errs, w.name+": crawls"))
 	r.bound = checkBound(r.starts[0], s.workers)
 	if s.rounds > 0 {
-		r.paces = paces(r.starts[0], s.rounds, progress(errs, w.name+": speed"))
+		r.paces = paces(r.starts[0], s.rounds, report.Progress(errs, w.name+": speed"))
 		r.growth = growth(r.starts[0], s.rounds)
 	}
 	if err := r.print(out); err != nil || s.out == "" {
 		return err
 	}
 	return r.save(filepath.Join(s.out, w.name))
-}
-
-// progress returns a function that shows the share done on one line of a terminal.
-func progress(w io.Writer, what string) func(share float64) {
-	f, ok := w.(*os.File)
-	if !ok {
-		return func(float64) {}
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func(float64) {}
-	}
-	const width = 40
-	return func(share float64) {
-		done := int(math.Round(share * width))
-		bar := strings.Repeat("=", done) + strings.Repeat(" ", width-done)
-		fmt.Fprintf(f, "\r%s [%s] %3.0f %%", what, bar, share*100)
-		if share >= 1 {
-			fmt.Fprintln(f)
-		}
-	}
 }

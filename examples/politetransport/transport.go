@@ -6,8 +6,10 @@
 //	defer transport.Close()
 //	c := colly.NewCollector(colly.UserAgent("mybot/1.0 (+https://me.example/bot)"), colly.Async())
 //	c.WithTransport(transport)
+//	c.SetRequestTimeout(0) // or requests that wait for their turn fail after 10 seconds
 //
-// It is an example: copy it, and change what does not suit you.
+// A request waits for its turn in RoundTrip, so the Timeout of a client would count the waiting; set
+// those of the [http.Transport] instead. It is an example: copy it, and change what does not suit you.
 package politetransport
 
 import (

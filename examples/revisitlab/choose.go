@@ -168,7 +168,7 @@ func (s settings) chooseAndJudge(sets []set, out, errs io.Writer) error {
 		}
 		name := fmt.Sprintf("half %d", h+1)
 		p.Printf("\n# chosen on %s\n\n", name)
-		choices[h] = l.choose(halves[h], p, progress(errs, name))
+		choices[h] = l.choose(halves[h], p, report.Progress(errs, name))
 		p.Printf("choice: %+v\n", choices[h])
 	}
 	p.Printf("\n# judged\n\n")

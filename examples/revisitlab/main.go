@@ -16,7 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -189,9 +188,9 @@ func (s settings) experiment(
 	for _, p := range policies {
 		r.names = append(r.names, p.name)
 	}
-	r.scores = l.simulateAll(pages, policies, progress(errs, name+": policies"))
+	r.scores = l.simulateAll(pages, policies, report.Progress(errs, name+": policies"))
 	if s.curves {
-		r.curves = l.curves(pages, families(), progress(errs, name+": curves"))
+		r.curves = l.curves(pages, families(), report.Progress(errs, name+": curves"))
 		leads := r.summarize()
 		o.summary = &leads
 	}
@@ -210,25 +209,4 @@ func (s settings) experiment(
 		return o, nil
 	}
 	return o, r.save(filepath.Join(s.out, name))
-}
-
-// progress returns a function that shows the share done on one line of a terminal.
-func progress(w io.Writer, what string) func(share float64) {
-	f, ok := w.(*os.File)
-	if !ok {
-		return func(float64) {}
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func(float64) {}
-	}
-	const width = 40
-	return func(share float64) {
-		done := int(math.Round(share * width))
-		bar := strings.Repeat("=", done) + strings.Repeat(" ", width-done)
-		fmt.Fprintf(f, "\r%s [%s] %3.0f %%", what, bar, share*100)
-		if share >= 1 {
-			fmt.Fprintln(f)
-		}
-	}
 }

@@ -315,9 +315,3 @@ func FuzzParseLogKeepsOrder(f *testing.F) {
 		}
 	})
 }
-
-func TestProgressIsForTerminals(t *testing.T) {
-	var out bytes.Buffer
-	progress(&out, "x")(0.5)
-	require.Empty(t, out.String())
-}

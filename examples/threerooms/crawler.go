@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"time"
 
@@ -23,86 +22,60 @@ type crawler struct {
 // add queues a link, if it is a new one and one of the site.
 func (c *crawler) add(link string) {
 	u, err := url.Parse(link)
-	if err != nil || u.Host != c.site || c.seen[link] {
-		return
-	}
-	if c.queue.Add(scheduler.Task[string]{Host: u.Hostname(), Item: link}) == nil {
-		c.seen[link] = true
+	if err == nil && u.Host == c.site && !c.seen[link] {
+		c.seen[link] = c.queue.Add(scheduler.Task[string]{Host: c.site, Item: link}) == nil
 	}
 }
 
-// run shows so many pages, or all that there are. Each turn of the scheduler is good for one
-// request, be it for a page or for the rules.
-func (c *crawler) run(ctx context.Context, pages int, show func(*fetch.Response)) error {
-	for pages > 0 {
+// run takes so many turns of the scheduler, and ends with ErrDrained if there are no more. A turn
+// is good for one request, be it for a page or for the rules.
+func (c *crawler) run(ctx context.Context, turns int, show func(*fetch.Response)) error {
+	for range turns {
 		lease, err := c.queue.Next(ctx)
-		if errors.Is(err, scheduler.ErrDrained) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
 		link := lease.Item()
 		switch answer, err := c.rules.Lookup(link, time.Now()); {
 		case err == nil && answer.State == robots.Needed:
-			resp, outcome := c.get(ctx, answer.Request.URL)
-			c.learn(answer.Request, resp)
-			lease.Done(outcome)
-			delete(c.seen, link)
-			c.add(link) // its turn comes after the delay
+			_ = c.queue.Add(lease.Task()) // its turn comes again; there is room, it just left
+			c.learn(answer.Request, c.get(ctx, lease, answer.Request.URL))
 		case err != nil || !answer.Rules.Allowed(link):
 			lease.Done(scheduler.Outcome{Skipped: true})
 		default:
-			resp, outcome := c.get(ctx, link)
-			lease.Done(outcome)
-			if resp != nil {
-				c.follow(resp)
-				show(resp)
-				pages--
-			}
+			c.follow(c.get(ctx, lease, link), show)
 		}
 	}
 	return nil
 }
 
-// get makes a request, and says what it means for the host.
-func (c *crawler) get(ctx context.Context, link string) (*fetch.Response, scheduler.Outcome) {
-	start := time.Now()
-	resp, err := c.client.Get(ctx, link, fetch.Validators{})
-	outcome := scheduler.Outcome{Start: start, Took: time.Since(start), Failed: err != nil}
+// get makes a request and tells the scheduler how it went. A page of Status 0 did not come.
+func (c *crawler) get(ctx context.Context, l *scheduler.Lease[string], at string) *fetch.Response {
+	page, err := c.client.Get(ctx, at, fetch.Validators{})
 	if err != nil {
-		return nil, outcome
+		page = &fetch.Response{URL: at}
 	}
-	outcome.Status = resp.Status
-	if resp.RetryAfter > 0 {
-		outcome.RetryAfter = start.Add(resp.RetryAfter)
-	}
-	return resp, outcome
+	l.Done(scheduler.Outcome{Start: page.Timing.FirstByte, Took: page.Timing.Wait(),
+		Status: page.Status, Failed: err != nil, RetryAfter: page.Timing.FirstByte.Add(page.RetryAfter)})
+	return page
 }
 
-// learn hands an answer for a robots.txt to the rules, and their delay to the scheduler. It does
+// learn hands the answer for a robots.txt to the rules, and their delay to the scheduler. It does
 // not follow redirects: then the rules are out of reach, and nothing is allowed.
-func (c *crawler) learn(req robots.Request, resp *fetch.Response) {
+func (c *crawler) learn(req robots.Request, page *fetch.Response) {
 	var got robots.Response
-	if resp != nil && resp.Location == "" {
-		got = robots.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}
+	if page.Location == "" {
+		got = robots.Response{Status: page.Status, Header: page.Header, Body: page.Body}
 	}
 	answer, err := c.rules.Store(req, got, time.Now())
-	if err != nil {
-		return
-	}
-	if delay, asked := answer.Rules.Delay(); asked {
-		c.queue.SetDelay(c.host(), delay)
+	if delay, asked := answer.Rules.Delay(); err == nil && asked {
+		c.queue.SetDelay(c.site, delay)
 	}
 }
 
-func (c *crawler) host() string {
-	u := url.URL{Host: c.site}
-	return u.Hostname()
-}
-
-// follow adds what a page links to, or redirects to.
-func (c *crawler) follow(page *fetch.Response) {
+// follow shows a page and queues what it links to, or redirects to.
+func (c *crawler) follow(page *fetch.Response, show func(*fetch.Response)) {
+	show(page)
 	c.add(page.Location)
 	for link, err := range fetch.Links(page.Body, page.URL) {
 		if err == nil && link.Kind == fetch.Anchor && !link.NoFollow {

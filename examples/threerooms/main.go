@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/url"
@@ -21,12 +22,12 @@ import (
 
 func main() {
 	contact := flag.String("contact", "", "URL or e-mail address at which site owners reach you")
-	pages := flag.Int("pages", 20, "how many pages to show")
+	turns := flag.Int("turns", 20, "at most this many requests")
 	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "pause between two requests")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, flag.Arg(0), *contact, *pages, *delay); err != nil {
+	if err := run(ctx, flag.Arg(0), *contact, *turns, *delay); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -34,7 +35,7 @@ func main() {
 
 const agent = "threerooms"
 
-func run(ctx context.Context, seed, contact string, pages int, delay time.Duration) error {
+func run(ctx context.Context, seed, contact string, turns int, delay time.Duration) error {
 	u, err := url.Parse(seed)
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("%q is no URL to begin with, such as https://www.example.org/", seed)
@@ -46,9 +47,18 @@ func run(ctx context.Context, seed, contact string, pages int, delay time.Durati
 	defer client.CloseIdle()
 	c := newCrawler(client, u.Host, delay)
 	c.add(seed)
-	return c.run(ctx, pages, func(page *fetch.Response) {
+	shown := 0
+	err = c.run(ctx, turns, func(page *fetch.Response) {
 		fmt.Println(page.Status, page.URL, len(page.Body))
+		shown++
 	})
+	switch {
+	case !errors.Is(err, scheduler.ErrDrained):
+		return err
+	case shown == 0:
+		return fmt.Errorf("the robots.txt of %s is out of reach, or forbids all", u.Host)
+	}
+	return nil // that was the whole site
 }
 
 func newCrawler(client *fetch.Client, site string, delay time.Duration) *crawler {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
@@ -47,7 +50,7 @@ func TestEachPageOnce(t *testing.T) {
 	err = c.run(t.Context(), 100, func(page *fetch.Response) {
 		shown = append(shown, fmt.Sprint(page.Status, strings.TrimPrefix(page.URL, server.URL)))
 	})
-	require.NoError(t, err)
+	require.ErrorIs(t, err, scheduler.ErrDrained)
 	require.Equal(t, []string{"200/", "200/a", "302/moved", "404/gone"}, shown)
 	require.Equal(t, []string{"/robots.txt", "/", "/a", "/moved", "/gone"}, s.paths)
 }
@@ -69,4 +72,47 @@ func TestSitesSetTheirPace(t *testing.T) {
 func TestRunSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), "example.org", "https://you.example", 1, 0), "no URL")
 	require.ErrorIs(t, run(t.Context(), "http://example.org/", "", 1, 0), fetch.ErrNoContact)
+	synctest.Test(t, func(t *testing.T) { // a host that does not answer is left alone for a while
+		err := run(t.Context(), "http://127.0.0.1:1/", "https://you.example", 9, time.Millisecond)
+		require.ErrorContains(t, err, "robots.txt of 127.0.0.1:1") // loopback is not Public
+	})
+}
+
+// TestSilenceIsShown: a host that does not answer is a page of status 0, and no end of the crawl.
+func TestSilenceIsShown(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/robots.txt" {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer server.Close()
+	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback})
+	require.NoError(t, err)
+	defer client.CloseIdle()
+	c := newCrawler(client, strings.TrimPrefix(server.URL, "http://"), time.Millisecond)
+	c.add(server.URL + "/")
+	var shown []fetch.Response
+	err = c.run(t.Context(), 100, func(page *fetch.Response) { shown = append(shown, *page) })
+	require.ErrorIs(t, err, scheduler.ErrDrained)
+	require.Len(t, shown, 1)
+	require.Equal(t, server.URL+"/", shown[0].URL)
+	require.Zero(t, shown[0].Status)
+}
+
+// TestTheGuidePrintsTheProgram: the guide says that these are 60 lines, and shows them.
+func TestTheGuidePrintsTheProgram(t *testing.T) {
+	program, err := os.ReadFile("crawler.go")
+	require.NoError(t, err)
+	guide, err := os.ReadFile("../../docs/own-crawler.md")
+	require.NoError(t, err)
+	_, program, found := bytes.Cut(program, []byte("\n)\n\n")) // behind the imports
+	require.True(t, found)
+	require.Contains(t, string(guide), "```go\n"+string(program)+"```\n")
+	lines := 0
+	for line := range strings.Lines(string(program)) {
+		if text := strings.TrimSpace(line); text != "" && !strings.HasPrefix(text, "//") {
+			lines++
+		}
+	}
+	require.Equal(t, 60, lines)
 }

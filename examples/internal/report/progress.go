@@ -1,0 +1,38 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+)
+
+// Progress returns a function that shows on one line of a terminal which share of a job is done,
+// from 0 to 1; 1 ends the line. If w is no terminal, the function shows nothing: a log would keep
+// every step.
+func Progress(w io.Writer, what string) func(share float64) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return func(float64) {}
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func(float64) {}
+	}
+	return bar(f, what)
+}
+
+// bar draws over the line it drew before.
+func bar(w io.Writer, what string) func(share float64) {
+	const width = 40
+	return func(share float64) {
+		share = min(max(share, 0), 1)
+		done := int(math.Round(share * width))
+		drawn := strings.Repeat("=", done) + strings.Repeat(" ", width-done)
+		fmt.Fprintf(w, "\r%s [%s] %3.0f %%", what, drawn, share*100)
+		if share >= 1 {
+			fmt.Fprintln(w)
+		}
+	}
+}
