@@ -37,12 +37,17 @@ const indexName = "index.bolt"
 // or append meanwhile would have to wait for seconds.
 const maxPending = 1 << 17
 
+// maxPart is the number of entries that one transaction of a commit writes: bbolt holds every page
+// that a transaction changes in memory, several times as large as on disk.
+const maxPart = 1 << 14
+
 // index finds versions by URL and time. Entries are gathered in memory and committed many at once;
 // those that a crash takes are in the WARC files, and are indexed again when the archive is opened.
 // Its methods are safe for concurrent use.
 type index struct {
 	db     *bbolt.DB
 	limit  int // of entries that wait
+	part   int // of entries in a transaction, and those of one URL beyond
 	closed atomic.Bool
 
 	mu      sync.RWMutex
@@ -60,7 +65,8 @@ type index struct {
 type indexed struct {
 	number uint32
 	end    int64 // up to which its records are indexed
-	dirty  bool  // end is not committed
+	kept   int64 // the end that is committed
+	dirty  bool  // end is not, or the file itself
 }
 
 // openIndex opens or creates the file, and reads the names of the WARC files.
@@ -93,7 +99,7 @@ func tryIndex(path string, o *bbolt.Options) (x *index, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIndex, err)
 	}
-	x = &index{db: db, limit: maxPending, pending: map[string][]entry{},
+	x = &index{db: db, limit: maxPending, part: maxPart, pending: map[string][]entry{},
 		files: map[string]*indexed{}}
 	if err := x.load(path); err != nil {
 		_ = db.Close()
@@ -165,7 +171,8 @@ func (x *index) loadFile(key, value []byte) error {
 		return fmt.Errorf("%w: broken list of files", ErrIndex)
 	}
 	name := string(value[8:])
-	x.files[name] = &indexed{number: uint32(len(x.names)), end: int64(binary.BigEndian.Uint64(value))}
+	end := int64(binary.BigEndian.Uint64(value))
+	x.files[name] = &indexed{number: uint32(len(x.names)), end: end, kept: end}
 	x.names = append(x.names, name)
 	return nil
 }
@@ -257,8 +264,8 @@ func compareEntries(a, b entry) int {
 		cmp.Compare(a.offset, b.offset))
 }
 
-// commit writes what waits, in one transaction. It requires that the WARC files are on disk as far
-// as they are indexed: the index must not outlive what it points to.
+// commit writes what waits, in several transactions if it is much. It requires that the WARC files
+// are on disk as far as they are indexed: the index must not outlive what it points to.
 func (x *index) commit() (err error) {
 	if !x.dirty() {
 		return nil
@@ -268,24 +275,50 @@ func (x *index) commit() (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.idle.end()
-	if err := x.db.Update(x.write); err != nil {
-		return fmt.Errorf("%w: commit: %w", ErrIndex, err)
-	}
-	// Only now: until the transaction was committed, who asks has to find them here.
-	clear(x.pending)
-	x.count = 0
-	for _, f := range x.files {
-		f.dirty = false
+	// In the order of the keys: neighbours then change the same page, which is written once.
+	urls := slices.Sorted(maps.Keys(x.pending))
+	for last := false; !last; {
+		n, count := 0, 0
+		for ; n < len(urls) && count < x.part; n++ {
+			count += len(x.pending[urls[n]])
+		}
+		last = n == len(urls)
+		if err := x.commitPart(urls[:n], last); err != nil {
+			return fmt.Errorf("%w: commit: %w", ErrIndex, err)
+		}
+		urls = urls[n:]
 	}
 	return nil
 }
 
-// write puts what waits into the B-tree in the order of the keys: neighbours then change the same
-// page, which is written once. It requires that x.mu is held.
-func (x *index) write(tx *bbolt.Tx) error {
+// commitPart writes what waits of some URLs. Up to where files are indexed is only said with the
+// last part: after a crash before that, the same entries are put in their places again. But files
+// have their numbers from the first part on, as entries have those within. It requires that x.mu
+// is held.
+func (x *index) commitPart(urls []string, last bool) error {
+	err := x.db.Update(func(tx *bbolt.Tx) error {
+		return cmp.Or(x.writeEntries(tx, urls), x.writeFiles(tx, last))
+	})
+	if err != nil {
+		return err
+	}
+	// Only now: until the transaction was committed, who asks has to find them here.
+	for _, url := range urls {
+		x.count -= len(x.pending[url])
+		delete(x.pending, url)
+	}
+	if last {
+		for _, f := range x.files {
+			f.kept, f.dirty = f.end, false
+		}
+	}
+	return nil
+}
+
+func (x *index) writeEntries(tx *bbolt.Tx, urls []string) error {
 	entries := tx.Bucket(entriesBucket)
 	var key, values []byte
-	for _, url := range slices.Sorted(maps.Keys(x.pending)) {
+	for _, url := range urls {
 		for i := range x.pending[url] {
 			e := &x.pending[url][i]
 			start := len(values)
@@ -296,12 +329,20 @@ func (x *index) write(tx *bbolt.Tx) error {
 			}
 		}
 	}
+	return nil
+}
+
+func (x *index) writeFiles(tx *bbolt.Tx, last bool) error {
 	files := tx.Bucket(filesBucket)
 	for name, f := range x.files {
 		if !f.dirty {
 			continue
 		}
-		value := append(binary.BigEndian.AppendUint64(nil, uint64(f.end)), name...)
+		end := f.kept
+		if last {
+			end = f.end
+		}
+		value := append(binary.BigEndian.AppendUint64(nil, uint64(end)), name...)
 		if err := files.Put(binary.BigEndian.AppendUint32(nil, f.number), value); err != nil {
 			return err
 		}
@@ -459,7 +500,7 @@ func (x *index) drop(name string) (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.fileLocked(name)
-	f.end, f.dirty = 0, true
+	f.end, f.kept, f.dirty = 0, 0, true
 	x.idle.end()
 	return x.db.Update(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(entriesBucket).Cursor()

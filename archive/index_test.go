@@ -2,8 +2,10 @@ package archive
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -118,11 +120,21 @@ func TestIndexIsThatOfTheModel(t *testing.T) {
 			x := openTestIndex(t, dir)
 			m := &indexModel{numbers: map[string]uint32{}}
 			for i := range 150 {
+				x.part = 1 + r.IntN(4)
 				switch r.IntN(12) {
 				case 0:
 					require.NoError(t, x.commit())
 					m.committed = slices.Clone(m.all)
-				case 1: // closed without a commit, which is all that a crash is
+				case 1: // a crash in the midst of a commit, after which files are indexed again
+					cutShort(t, x, 1+r.IntN(3))
+					require.NoError(t, x.close())
+					x = openTestIndex(t, dir)
+					for _, k := range m.all {
+						x.add(k.file, k.url, &k.entry, x.files[k.file].end)
+					}
+					require.NoError(t, x.commit()) // as recovery ends
+					m.committed = slices.Clone(m.all)
+				case 2: // closed without a commit, which is all that a crash is
 					require.NoError(t, x.close())
 					x = openTestIndex(t, dir)
 					m.all = slices.Clone(m.committed)
@@ -130,7 +142,7 @@ func TestIndexIsThatOfTheModel(t *testing.T) {
 					for n, name := range x.names {
 						m.numbers[name] = uint32(n)
 					}
-				case 2:
+				case 3:
 					if r.IntN(3) == 0 {
 						require.NoError(t, x.commit()) // only recovery drops, and nothing waits then
 						name := m.randomEntry(r).file
@@ -154,6 +166,26 @@ func TestIndexIsThatOfTheModel(t *testing.T) {
 			require.NoError(t, x.close())
 		})
 	}
+}
+
+// cutShort commits so many URLs, and not the rest. The first part that ever is has the numbers of
+// all files.
+func cutShort(t *testing.T, x *index, urls int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.idle.end()
+	all := slices.Sorted(maps.Keys(x.pending))
+	ends := map[string]int64{}
+	for name, f := range x.files {
+		ends[name] = f.kept
+	}
+	require.NoError(t, x.commitPart(all[:min(urls, len(all))], false))
+	require.NoError(t, x.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(filesBucket).ForEach(func(_, value []byte) error {
+			require.EqualValues(t, ends[string(value[8:])], binary.BigEndian.Uint64(value))
+			return nil
+		})
+	}))
 }
 
 // requireWalks holds that walking over all entries, and over all URLs, meets those of the model.
