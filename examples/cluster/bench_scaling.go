@@ -5,14 +5,18 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/internal/vweb"
 )
 
@@ -21,6 +25,19 @@ type trialCrawl struct {
 	hosts, pages, requests int
 	latency                time.Duration
 	brokers, parts         int
+
+	graph *vweb.Graph // nil for a web that is made up
+	seeds []string    // of the graph
+}
+
+// An outcome is what came of one crawl.
+type outcome struct {
+	expected, fetched, twice int // pages
+	missing                  []string
+	inner                    int // pages but for the first and the last tenth
+	took                     time.Duration
+	urls, hosts, sites       string // deviations of the processes' shares
+	heap                     uint64 // the largest of a process, of what is in use
 }
 
 // benchScaling crawls a virtual web with more and more processes. What a process can do is limited
@@ -28,8 +45,12 @@ type trialCrawl struct {
 // a machine each can be had on one.
 func benchScaling(fs *flag.FlagSet) action {
 	var s trialCrawl
-	fs.IntVar(&s.hosts, "hosts", 400, "hosts of the virtual web, each with an address of its own")
-	fs.IntVar(&s.pages, "pages", 25, "pages of a host")
+	dir := fs.String("graph", defaultGraph(),
+		"`directory` of a real link graph; \"\" for a web that is made up")
+	limit := fs.Int("limit", 6000, "most pages of the graph, the nearest ones")
+	perHost := fs.Int("host-pages", 100, "most pages of a host of the graph")
+	fs.IntVar(&s.hosts, "hosts", 400, "hosts of a made-up web, each with an address of its own")
+	fs.IntVar(&s.pages, "pages", 25, "pages of a host of a made-up web")
 	fs.IntVar(&s.requests, "requests", 4, "requests that a process has under way")
 	fs.DurationVar(&s.latency, "latency", 40*time.Millisecond, "that each request takes")
 	fs.IntVar(&s.brokers, "brokers", 1, "1, or 3 with as many replicas")
@@ -44,43 +65,58 @@ func benchScaling(fs *flag.FlagSet) action {
 			}
 			counts = append(counts, n)
 		}
-		fmt.Fprintln(out, "processes  pages  twice  seconds  pages/s  of ideal")
-		ideal := float64(s.requests) / s.latency.Seconds()
-		for _, n := range counts {
-			pages, twice, took, err := s.run(ctx, n, log)
+		if *dir != "" {
+			whole, err := readGraph(*dir)
 			if err != nil {
 				return err
 			}
-			rate := float64(pages) / took.Seconds()
-			fmt.Fprintf(out, "%9d  %5d  %5d  %7.2f  %7.1f  %8.2f\n",
-				n, pages, twice, took.Seconds(), rate, rate/(ideal*float64(n)))
+			s.graph, s.seeds = whole.Part(*limit, *perHost)
+			fmt.Fprintf(out, "%s: %d of %d pages, at most %d of a host, from %d seeds\n",
+				*dir, s.graph.Len(), whole.Len(), *perHost, len(s.seeds))
 		}
-		return nil
+		return s.table(ctx, counts, out, log)
 	}
+}
+
+// table crawls with each number of processes, and says after each what came of it.
+func (s trialCrawl) table(ctx context.Context, counts []int, out, log io.Writer) error {
+	fmt.Fprintln(out, "processes  expected  fetched  missing  twice  seconds  pages/s  of ideal"+
+		"  most heap    URLs by URL      hosts by host    URLs by host")
+	ideal := float64(s.requests) / s.latency.Seconds()
+	for _, n := range counts {
+		o, err := s.run(ctx, n, log)
+		if err != nil {
+			return err
+		}
+		for _, url := range o.missing {
+			fmt.Fprintf(log, "missing: %s\n", url)
+		}
+		rate := float64(o.inner) / o.took.Seconds()
+		fmt.Fprintf(out, "%9d  %8d  %7d  %7d  %5d  %7.2f  %7.1f  %8.2f  %9s    %s  %s  %s\n",
+			n, o.expected, o.fetched, len(o.missing), o.twice, o.took.Seconds(), rate,
+			rate/(ideal*float64(n)), mebibytes(o.heap), o.urls, o.hosts, o.sites)
+	}
+	fmt.Fprintln(out, "(the last three: shares of the processes, their largest deviation from the "+
+		"mean, and standard deviation, of the mean)")
+	return nil
 }
 
 // run crawls the web once. Time is that between the first and the last tenth of the pages: to begin
 // and to end takes time that a crawl of weeks does not notice.
-func (s trialCrawl) run(
-	ctx context.Context, n int, log io.Writer,
-) (pages, twice int, took time.Duration, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	web, port, err := s.serve()
+func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, err error) {
+	web, seeds, port, err := s.serve()
 	if err != nil {
-		cancel()
-		return 0, 0, 0, err
+		return o, err
 	}
 	defer web.Close()
 	urls, stop, err := servers(ctx, s.brokers, log)
 	if err != nil {
-		cancel()
-		return 0, 0, 0, err
+		return o, err
 	}
 	defer stop()
-	defer cancel()
 	bus, err := reach(ctx, urls, s.brokers, 256<<20)
 	if err != nil {
-		return 0, 0, 0, err
+		return o, err
 	}
 	defer bus.Close()
 	c, err := crawl.Create(ctx, bus, crawl.Options{
@@ -88,13 +124,14 @@ func (s trialCrawl) run(
 		Delay: -1, Loopback: true, MaxDepth: -1,
 	})
 	if err != nil {
-		return 0, 0, 0, err
+		return o, err
 	}
 	dir, err := os.MkdirTemp("", "cluster-bench-")
 	if err != nil {
-		return 0, 0, 0, err
+		return o, err
 	}
 	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(ctx) // of the processes, which end before the brokers
 	members, err := s.members(ctx, n, dir, urls, web, port, log)
 	defer func() {
 		cancel()
@@ -103,55 +140,136 @@ func (s trialCrawl) run(
 		}
 	}()
 	if err != nil {
-		return 0, 0, 0, err
+		return o, err
 	}
-	for host := range web.Hosts() {
-		if err := c.Seed(ctx, []string{host.URL()}); err != nil {
-			return 0, 0, 0, err
-		}
-		break
+	if err := allThere(ctx, c, n); err != nil {
+		return o, err
+	}
+	if err := c.Seed(ctx, seeds); err != nil {
+		return o, err
 	}
 	// To look at all partitions costs the broker something, so it is not done all the time.
 	if err := c.Wait(ctx, 500*time.Millisecond); err != nil {
-		return 0, 0, 0, err
+		return o, err
 	}
-	pages, twice, took = middle(web)
-	return pages, twice, took, nil
+	o = judge(web, seeds)
+	return o, o.shares(ctx, c, web.Reachable(seeds...), n)
+}
+
+// allThere waits until each process has its part of the work: what is measured is how they do it,
+// not how they share it out.
+func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
+	for {
+		owners, free := map[string]bool{}, 0
+		parts, err := c.Look(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range parts {
+			if p.Owner == "" {
+				free++
+			}
+			owners[p.Owner] = true
+		}
+		if free == 0 && len(owners) >= min(n, len(parts)) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// shares notes how large the processes are, and what fell to each of n: a URL to the owner of its partition of dedupe, a
+// host to that of its partition of hosts. Had the crawl given whole sites away, all URLs of a host
+// would have gone with it.
+func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n int) error {
+	parts, err := c.Look(ctx)
+	if err != nil {
+		return err
+	}
+	members, err := c.Members(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		o.heap = max(o.heap, m.Heap)
+	}
+	owners := map[message.Module][]string{}
+	for _, p := range parts { // in order
+		owners[p.Module] = append(owners[p.Module], p.Owner)
+	}
+	byURL, byHost, bySite := map[string]int{}, map[string]int{}, map[string]int{}
+	seen := map[string]bool{}
+	for _, url := range urls {
+		host := dedupe.Host(url)
+		owner := owners[message.Hosts][message.Part(host, c.HostsParts)]
+		byURL[owners[message.Dedupe][message.Part(url, c.DedupeParts)]]++
+		bySite[owner]++
+		if !seen[host] {
+			seen[host] = true
+			byHost[owner]++
+		}
+	}
+	counts := func(shares map[string]int) []int {
+		all := slices.Collect(maps.Values(shares))
+		return append(all, make([]int, max(0, n-len(all)))...) // the others have nothing
+	}
+	o.urls, o.hosts = deviation(counts(byURL), n), deviation(counts(byHost), n)
+	o.sites = deviation(counts(bySite), n)
+	return nil
 }
 
 // serve starts the web on a port that is free.
-func (s trialCrawl) serve() (web *vweb.Web, port int, err error) {
+func (s trialCrawl) serve() (web site, seeds []string, port int, err error) {
 	for port = 23000; port < 23100; port++ {
-		web, err = vweb.Start(vweb.Options{
-			Seed: 6, Hosts: s.hosts, Pages: s.pages, Port: port,
-			Traits: func(int) vweb.Traits {
-				return vweb.Traits{
-					Latency: vweb.Latency{Median: s.latency},
-					Robots:  vweb.Robots{Mode: vweb.RobotsMissing},
-				}
-			},
-		})
-		if err == nil {
-			return web, port, nil
+		if s.graph != nil {
+			web, err = vweb.StartGraph(s.graph, vweb.GraphOptions{Port: port, Latency: s.latency})
+		} else {
+			web, err = vweb.Start(vweb.Options{
+				Seed: 6, Hosts: s.hosts, Pages: s.pages, Port: port,
+				Traits: func(int) vweb.Traits {
+					return vweb.Traits{
+						Latency: vweb.Latency{Median: s.latency},
+						Robots:  vweb.Robots{Mode: vweb.RobotsMissing},
+					}
+				},
+			})
+		}
+		if err != nil {
+			continue
+		}
+		if s.graph != nil {
+			return web, s.seeds, port, nil
+		}
+		for host := range web.Hosts() {
+			return web, []string{host.URL()}, port, nil
 		}
 	}
-	return nil, 0, err
+	return nil, nil, 0, err
+}
+
+// hostsFile is the web in the format of /etc/hosts.
+func hostsFile(web site) []byte {
+	var table []byte
+	for host := range web.Hosts() {
+		table = fmt.Appendln(table, host.Addr, host.Name)
+	}
+	return table
 }
 
 // members starts the processes.
 func (s trialCrawl) members(
-	ctx context.Context, n int, dir, urls string, web *vweb.Web, port int, log io.Writer,
+	ctx context.Context, n int, dir, urls string, web site, port int, log io.Writer,
 ) (members []*exec.Cmd, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	var table strings.Builder
-	for host := range web.Hosts() {
-		fmt.Fprintln(&table, host.Addr, host.Name)
-	}
 	hosts := filepath.Join(dir, "hosts")
-	if err := os.WriteFile(hosts, []byte(table.String()), 0o666); err != nil {
+	if err := os.WriteFile(hosts, hostsFile(web), 0o666); err != nil {
 		return nil, err
 	}
 	for i := range n {
@@ -167,23 +285,29 @@ func (s trialCrawl) members(
 	return members, nil
 }
 
-// middle counts the requests but for the first and the last tenth, and how long they took.
-func middle(web *vweb.Web) (pages, twice int, took time.Duration) {
+// judge compares what the server was asked for with what links lead to.
+func judge(web site, seeds []string) (o outcome) {
+	o.expected = len(web.Reachable(seeds...))
 	var at []time.Time
 	seen := map[string]bool{}
 	for _, r := range web.Log() {
 		if url := r.URL(); web.IsPage(url) {
 			at = append(at, r.Time)
 			if seen[url] {
-				twice++
+				o.twice++
 			}
 			seen[url] = true
 		}
 	}
-	tenth := len(at) / 10
-	if tenth == 0 {
-		return len(at), twice, time.Nanosecond
+	for _, url := range web.Reachable(seeds...) {
+		if !seen[url] {
+			o.missing = append(o.missing, url)
+		}
 	}
-	inner := at[tenth : len(at)-tenth]
-	return len(inner), twice, inner[len(inner)-1].Sub(inner[0])
+	o.fetched, o.inner, o.took = len(seen), len(at), time.Nanosecond
+	if tenth := len(at) / 10; tenth > 0 {
+		inner := at[tenth : len(at)-tenth]
+		o.inner, o.took = len(inner), inner[len(inner)-1].Sub(inner[0])
+	}
+	return o
 }

@@ -114,7 +114,9 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 		at:    at,
 		parts: []crawl.Part{part(message.Fetch, 150, 170, 30), part(message.Hosts, 5, 5, 12)},
 		members: []crawl.Member{{
-			ID: "a-1", Report: crawl.Report{Owned: 2, Visits: 42, Rate: 4.2, Started: at.Add(-time.Minute)},
+			ID: "a-1", Report: crawl.Report{
+				Owned: 2, Visits: 42, Rate: 4.2, Started: at.Add(-time.Minute), Heap: 3 << 19,
+			},
 		}},
 	}
 	var out bytes.Buffer
@@ -127,7 +129,7 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	}
 	require.Equal(t, []string{"fetch.3", "4", "170", "20", "7", "12.5", "%", "5", "a-1"}, lines["fetch.3"])
 	require.Equal(t, []string{"hosts.3", "4", "5", "0", "7", "12.5", "%", "-", "a-1"}, lines["hosts.3"])
-	require.Equal(t, []string{"a-1", "2", "42", "4.2", "1m0s"}, lines["a-1"])
+	require.Equal(t, []string{"a-1", "2", "42", "4.2", "1.5", "MiB", "1m0s"}, lines["a-1"])
 	require.Equal(t, []string{"42", "fetched"}, lines["42"])
 }
 
@@ -170,7 +172,7 @@ func TestACrawlByCommands(t *testing.T) {
 	require.Zero(t, status, log)
 	require.Regexp(t, `hosts\.1 .* states-`, out)
 	require.Regexp(t, `fetch\.3 .* fetch-`, out)
-	answers := len(tr.web.Reachable()) + len(slices.Collect(tr.web.Hosts())) // with each robots.txt
+	answers := len(tr.reachable()) + len(slices.Collect(tr.web.Hosts())) // with each robots.txt
 	require.Contains(t, out, fmt.Sprintf("%10d  fetched\n", answers))
 
 	c := start(t, nil, "status", "-nats", urls, "-listen", "127.0.0.1:0")
@@ -206,9 +208,9 @@ func TestUpStartsThreeBrokers(t *testing.T) {
 func TestBenchmarksRun(t *testing.T) {
 	t.Setenv(asProgram, unwatched) // for the processes that they start
 	for line, says := range map[string]string{
-		"bench messages -messages 2000 -parts 2 -rounds 1":                   "1           2    500     64      2000",
-		"bench scaling -hosts 4 -pages 3 -processes 2 -latency 1ms -parts 2": "2     10      0",
-		"bench spread testdata/urls.txt":                                     "3 URLs, 2 hosts, 16 partitions",
+		"bench messages -messages 2000 -parts 2 -rounds 1":                           "1           2    500     64      2000",
+		"bench scaling -graph= -hosts 4 -pages 3 -processes 2 -latency 1ms -parts 2": "2        12       12        0      0",
+		"bench spread testdata/urls.txt":                                             "3 URLs, 2 hosts, 16 partitions",
 	} {
 		status, out, log := do(t, strings.Fields(line)...)
 		require.Zero(t, status, "cluster %s: %s", line, log)

@@ -82,4 +82,8 @@ func (l *look) metrics(w io.Writer) {
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
 	}
+	fmt.Fprintln(w, "# HELP cluster_heap_bytes memory of a process that is in use")
+	for _, m := range l.members {
+		fmt.Fprintf(w, "cluster_heap_bytes{process=%q} %d\n", m.ID, m.Heap)
+	}
 }

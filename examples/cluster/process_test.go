@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net/netip"
 	"os"
@@ -96,7 +95,7 @@ func (c *child) line(t *testing.T) string {
 
 // A trial is a crawl of a virtual web by processes.
 type trial struct {
-	web   *vweb.Web
+	web   site
 	hosts string // a hosts file
 	port  int
 	urls  string
@@ -111,9 +110,30 @@ const fetchers = 2
 // begin serves a web on real sockets and creates a crawl of it.
 func begin(t *testing.T, urls string, replicas int) *trial {
 	t.Helper()
-	tr := &trial{urls: urls, delay: 60 * time.Millisecond}
+	return beginOn(t, urls, replicas, madeUp)
+}
+
+// beginOn is begin for any web. The caller may say where it begins.
+func beginOn(t *testing.T, urls string, replicas int, serve func(port int) (site, error)) *trial {
+	t.Helper()
+	tr := serveTrial(t, serve)
+	tr.urls = urls
+	bus, err := jet.Connect(t.Context(), jet.Options{URL: urls, Replicas: replicas, MaxBytes: 16 << 20})
+	require.NoError(t, err)
+	t.Cleanup(bus.Close)
+	tr.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
+		DedupeParts: 2, HostsParts: 2, FetchParts: 4, Delay: tr.delay, Loopback: true, MaxDepth: -1,
+	})
+	require.NoError(t, err)
+	return tr
+}
+
+// serveTrial serves a web without a crawl.
+func serveTrial(t *testing.T, serve func(port int) (site, error)) *trial {
+	t.Helper()
+	tr := &trial{delay: 60 * time.Millisecond}
 	for port := 21000; ; port++ { // which nobody has, on any of the addresses
-		web, err := vweb.Start(vweb.Options{Seed: 3, Hosts: 30, Addrs: 12, Pages: 8, Port: port})
+		web, err := serve(port)
 		if err == nil {
 			tr.web, tr.port = web, port
 			break
@@ -122,26 +142,21 @@ func begin(t *testing.T, urls string, replicas int) *trial {
 	}
 	t.Cleanup(func() { tr.web.Close() })
 	tr.hosts = filepath.Join(t.TempDir(), "hosts")
-	var seeds []string
-	var table strings.Builder
+	require.NoError(t, os.WriteFile(tr.hosts, hostsFile(tr.web), 0o666))
 	for host := range tr.web.Hosts() {
-		fmt.Fprintln(&table, host.Addr, host.Name)
-		if seeds == nil {
-			seeds = []string{host.URL()}
-		}
+		tr.seeds = []string{host.URL()}
+		break
 	}
-	require.NoError(t, os.WriteFile(tr.hosts, []byte(table.String()), 0o666))
-
-	bus, err := jet.Connect(t.Context(), jet.Options{URL: urls, Replicas: replicas, MaxBytes: 16 << 20})
-	require.NoError(t, err)
-	t.Cleanup(bus.Close)
-	tr.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
-		DedupeParts: 2, HostsParts: 2, FetchParts: 4, Delay: tr.delay, Loopback: true, MaxDepth: -1,
-	})
-	require.NoError(t, err)
-	tr.seeds = seeds
 	return tr
 }
+
+// madeUp serves the web of most tests.
+func madeUp(port int) (site, error) {
+	return vweb.Start(vweb.Options{Seed: 3, Hosts: 30, Addrs: 12, Pages: 8, Port: port})
+}
+
+// reachable returns the pages to which links lead.
+func (tr *trial) reachable() []string { return tr.web.Reachable(tr.seeds...) }
 
 // seed lets the crawl begin when all of the named processes have their share of it.
 func (tr *trial) seed(t *testing.T, names ...string) {
@@ -157,9 +172,20 @@ func (tr *trial) seed(t *testing.T, names ...string) {
 // member starts one process of the crawl.
 func (tr *trial) member(t *testing.T, name string, wrap ...string) *child {
 	t.Helper()
-	return start(t, wrap, "run", "-nats", tr.urls, "-name", name, "-dir", filepath.Join(t.TempDir(), name),
+	return start(t, wrap, tr.runArgs(t, name)...)
+}
+
+// memberWith is member with more flags.
+func (tr *trial) memberWith(t *testing.T, name string, flags ...string) *child {
+	t.Helper()
+	return start(t, nil, append(tr.runArgs(t, name), flags...)...)
+}
+
+func (tr *trial) runArgs(t *testing.T, name string) []string {
+	t.Helper()
+	return []string{"run", "-nats", tr.urls, "-name", name, "-dir", filepath.Join(t.TempDir(), name),
 		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-hosts", tr.hosts,
-		"-web-port", strconv.Itoa(tr.port))
+		"-web-port", strconv.Itoa(tr.port)}
 }
 
 // waitFor waits until the web was asked for so many pages.
@@ -218,13 +244,13 @@ func (tr *trial) finish(t *testing.T) {
 	require.NoError(t, tr.crawl.Wait(t.Context(), 100*time.Millisecond))
 	got := tr.pages()
 	var missing []string
-	for _, url := range tr.web.Reachable() {
+	for _, url := range tr.reachable() {
 		if got[url] == 0 {
 			missing = append(missing, url)
 		}
 	}
-	require.Empty(t, missing, "pages not fetched")
-	require.Len(t, got, len(tr.web.Reachable()))
+	require.Empty(t, missing, "pages not fetched; fates of all: %v", tr.fates(t))
+	require.Len(t, got, len(tr.reachable()))
 	again := 0
 	for _, n := range got {
 		again += n - 1
@@ -236,6 +262,20 @@ func (tr *trial) finish(t *testing.T) {
 		func(string) time.Duration { return tr.delay },
 		func(netip.Addr) time.Duration { return tr.delay },
 	))
+}
+
+// fates adds up what the partitions have counted: it says what became of a page that is missing.
+func (tr *trial) fates(t *testing.T) map[string]int64 {
+	t.Helper()
+	parts, err := tr.crawl.Look(t.Context())
+	require.NoError(t, err)
+	fates := map[string]int64{}
+	for _, p := range parts {
+		for fate, n := range p.Root.Counts {
+			fates[fate] += n
+		}
+	}
+	return fates
 }
 
 // lone starts one broker as a process.
@@ -251,7 +291,7 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 	tr := begin(t, urls, 1)
 	members := []*child{tr.member(t, "a"), tr.member(t, "b"), tr.member(t, "c")}
 	tr.seed(t, "a", "b", "c")
-	tr.waitFor(t, len(tr.web.Reachable())/4)
+	tr.waitFor(t, len(tr.reachable())/4)
 	members[1].kill()
 	tr.finish(t)
 }
@@ -263,7 +303,7 @@ func TestAProcessThatStoodStillDoesNothingMore(t *testing.T) {
 	tr.member(t, "a")
 	sleeper := tr.member(t, "b")
 	tr.seed(t, "a", "b")
-	tr.waitFor(t, len(tr.web.Reachable())/4)
+	tr.waitFor(t, len(tr.reachable())/4)
 	require.NoError(t, sleeper.Process.Signal(syscall.SIGSTOP))
 	for len(tr.owned(t, "b")) > 0 {
 		time.Sleep(20 * time.Millisecond)
@@ -280,7 +320,7 @@ func TestABrokerThatIsKilledAndStartedAgain(t *testing.T) {
 	tr.member(t, "a")
 	tr.member(t, "b")
 	tr.seed(t, "a", "b")
-	tr.waitFor(t, len(tr.web.Reachable())/4)
+	tr.waitFor(t, len(tr.reachable())/4)
 	broker.kill()
 	_, port, ok := strings.Cut(strings.TrimPrefix(urls, "nats://"), ":")
 	require.True(t, ok)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -24,11 +25,13 @@ func wait(fs *flag.FlagSet) action {
 			return err
 		}
 		defer bus.Close()
+		ctx, cancel := bus.Bound(ctx)
+		defer cancel()
 		c, err := opened(ctx, bus)
-		if err != nil {
-			return err
+		if err == nil {
+			err = c.Wait(ctx, *every)
 		}
-		return c.Wait(ctx, *every)
+		return cmp.Or(bus.Refused(), err)
 	}
 }
 
@@ -116,10 +119,10 @@ func (l *look) show(out io.Writer, last look) {
 	w.Flush()
 	fmt.Fprintln(out)
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "process\tpartitions\tanswers\tper second\tup\t")
+	fmt.Fprintln(w, "process\tpartitions\tanswers\tper second\theap\tup\t")
 	for _, m := range l.members {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t\n", m.ID, m.Owned, m.Visits, m.Rate,
-			l.at.Sub(m.Started).Round(time.Second))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t\n", m.ID, m.Owned, m.Visits, m.Rate,
+			mebibytes(m.Heap), l.at.Sub(m.Started).Round(time.Second))
 	}
 	w.Flush()
 	fmt.Fprintln(out)
@@ -128,5 +131,7 @@ func (l *look) show(out io.Writer, last look) {
 		fmt.Fprintf(out, "%10d  %s\n", counts[what], what)
 	}
 }
+
+func mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 func partName(p crawl.Part) string { return fmt.Sprintf("%s.%d", p.Module, p.Part) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -38,6 +39,8 @@ func create(fs *flag.FlagSet) action {
 		"how far to go: page, prefix, host, domain or any")
 	fs.IntVar(&o.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
 	fs.IntVar(&o.HostPages, "host-pages", 10_000, "most URLs of one host")
+	fs.IntVar(&o.Waiting, "waiting", crawl.DefaultWaiting,
+		"most URLs that wait for an address or a robots.txt in a partition of hosts")
 	fs.DurationVar(&o.Timeout, "timeout", 30*time.Second, "longest a request may take")
 	fs.BoolVar(&o.Loopback, "loopback", false, "only visit addresses of this machine")
 	file := fs.String("seeds", "", "`file` of seed URLs, one a line")
@@ -62,12 +65,14 @@ func create(fs *flag.FlagSet) action {
 			return err
 		}
 		defer bus.Close()
+		ctx, cancel := bus.Bound(ctx)
+		defer cancel()
 		c, err := crawl.Create(ctx, bus, o)
-		if err != nil {
-			return err
+		if err == nil {
+			err = c.Seed(ctx, seeds)
 		}
-		if err := c.Seed(ctx, seeds); err != nil {
-			return err
+		if err != nil {
+			return cmp.Or(bus.Refused(), err)
 		}
 		fmt.Fprintf(out, "%d seeds; now start as many \"cluster run\" as you like\n", len(seeds))
 		return nil
@@ -133,15 +138,18 @@ func run(fs *flag.FlagSet) action {
 			return err
 		}
 		defer bus.Close()
+		ctx, cancel := bus.Bound(ctx)
+		defer cancel()
 		c, err := opened(ctx, bus)
 		if err != nil {
-			return err
+			return cmp.Or(bus.Refused(), err)
 		}
 		w, err := c.NewWorker(o)
 		if err != nil {
 			return err
 		}
-		return w.Run(ctx)
+		err = w.Run(ctx)
+		return cmp.Or(bus.Refused(), err)
 	}
 }
 

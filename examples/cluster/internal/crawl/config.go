@@ -58,6 +58,10 @@ type Options struct {
 	MaxDepth  int    // links from a seed; 0 means 20, negative means any number
 	HostPages int    // of one host; 0 means 10,000
 
+	// Waiting bounds the URLs that wait in each partition of hosts for an address or a robots.txt.
+	// Seeds wait at half of it, links are dropped at the whole. 0 means DefaultWaiting.
+	Waiting int
+
 	Loopback bool // only addresses of this machine may be visited; false means only public ones
 
 	// Seeds span the scope; nil means none, which is enough for the scope "any".
@@ -66,6 +70,9 @@ type Options struct {
 
 // DefaultParts is how many partitions a module has. A module can be spread over as many processes.
 const DefaultParts = 16
+
+// DefaultWaiting is as much as a partition of fetch has in memory by default.
+const DefaultWaiting = 1 << 16
 
 func (o Options) withDefaults() Options {
 	for _, parts := range []*int{&o.DedupeParts, &o.HostsParts, &o.FetchParts} {
@@ -87,6 +94,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.HostPages == 0 {
 		o.HostPages = 10_000
+	}
+	if o.Waiting == 0 {
+		o.Waiting = DefaultWaiting
 	}
 	return o
 }
@@ -187,6 +197,7 @@ func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
 	if err := json.Unmarshal(value, &c.Options); err != nil {
 		return nil, fmt.Errorf("crawl: options: %w", err)
 	}
+	c.Options = c.Options.withDefaults() // for those that were not there yet when it was made
 	return c, nil
 }
 

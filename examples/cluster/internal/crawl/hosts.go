@@ -86,6 +86,16 @@ func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
 
 func (s *hosts) count(fate stage.Fate) { s.counts[string(fate)]++ }
 
+// full reports whether no more items may wait, and counts one that would have. Not to read on would
+// be no way out: the answers that are waited for stand in the same stream, behind the items.
+func (s *hosts) full() bool {
+	if s.waiting < s.crawl.Waiting {
+		return false
+	}
+	s.count(stage.QueueFull)
+	return true
+}
+
 // host returns what is known of a host, which it takes to be changed.
 func (s *hosts) host(name string) *host {
 	h := s.hosts[name]
@@ -119,6 +129,9 @@ func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
 	}
 	r := s.servers[file]
 	if r == nil || !at.Before(r.until) {
+		if s.full() {
+			return
+		}
 		r = s.server(file)
 		r.waiting = append(r.waiting, it)
 		s.waiting++
@@ -150,6 +163,9 @@ func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 	h := s.hosts[name]
 	switch {
 	case h == nil || !at.Before(h.until):
+		if it.Kind == message.Page && s.full() {
+			return
+		}
 		h = s.host(name)
 		h.waiting = append(h.waiting, it)
 		s.waiting++

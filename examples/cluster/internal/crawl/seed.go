@@ -64,20 +64,10 @@ func (c *Crawl) Seed(ctx context.Context, urls []string) error {
 	return nil
 }
 
-// waitForRoom waits while the streams behind a partition are too full for seeds. The partition's
-// number picks the others to look at: all are about as full.
+// waitForRoom waits while there is no room for seeds behind a partition of dedupe. Its number picks
+// the partitions of other modules to look at: all are about as full.
 func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
-	for {
-		fullest := 0.0
-		for m, parts := range c.Parts() {
-			level, err := c.Bus.Level(ctx, m, part%parts)
-			if err == nil {
-				fullest = max(fullest, level.Share)
-			}
-		}
-		if fullest < levelSeeds {
-			return nil
-		}
+	for !c.hasRoom(ctx, part) {
 		c.seedWaits.Add(1)
 		select {
 		case <-ctx.Done():
@@ -85,7 +75,31 @@ func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+	return nil
 }
+
+// hasRoom looks at the bytes of the streams, and at what waits in the memory of hosts or may come to
+// wait there, as it is in a message on the way. A message may move on between two looks, so they go
+// along with the flow: then it is counted twice and never missed.
+func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
+	parts := c.Parts()
+	onTheWay := 0
+	for _, m := range []message.Module{message.Dedupe, message.Hosts, message.Fetch} {
+		level, err := c.Bus.Level(ctx, m, part%parts[m])
+		if err != nil || level.Share >= levelSeeds {
+			return false
+		}
+		if m != message.Fetch {
+			onTheWay += int(level.Messages) * parts[m] / parts[message.Hosts]
+		}
+	}
+	root, err := engine.ReadRoot(ctx, c.States, message.Hosts, part%c.HostsParts)
+	waiting := root.Open + onTheWay*maxGathered
+	return err == nil && float64(waiting) < levelSeeds*float64(c.Waiting)
+}
+
+// SeedWaits returns how often a seed had to wait because the crawl had no room.
+func (c *Crawl) SeedWaits() int64 { return c.seedWaits.Load() }
 
 // A Part is how far one partition is. It is not safe for concurrent use.
 type Part struct {

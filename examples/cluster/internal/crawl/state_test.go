@@ -279,6 +279,25 @@ func TestAHostHasAPageLimit(t *testing.T) {
 	require.EqualValues(t, 3, h.Counts()[string(stage.HostFull)])
 }
 
+// TestNoMorePagesWaitThanMay holds that what no answer comes for does not fill the memory, and that
+// what an answer lets go makes room.
+func TestNoMorePagesWaitThanMay(t *testing.T) {
+	h := newHostTest()
+	h.crawl.Waiting = 3
+	for i := range 5 {
+		h.feed(page(fmt.Sprintf("http://a.test/%d", i)))
+		require.LessOrEqual(t, h.Open(), 1+3, "the request for the rules waits as well")
+	}
+	dropped := h.Counts()[string(stage.QueueFull)]
+	require.EqualValues(t, 5+1-3, dropped)
+	h.feed(located("a.test", "192.0.2.1"))
+	got := h.feed(answer("http://a.test/robots.txt", 404, ""))
+	require.Len(t, got, 5-int(dropped))
+	require.Zero(t, h.Open())
+	require.Len(t, h.feed(page("http://a.test/x")), 1)
+	require.Equal(t, dropped, h.Counts()[string(stage.QueueFull)])
+}
+
 // TestAStateOfManyWaitingPagesIsCutIntoChunks holds that no chunk outgrows what a message may have.
 func TestAStateOfManyWaitingPagesIsCutIntoChunks(t *testing.T) {
 	h := newHostTest()

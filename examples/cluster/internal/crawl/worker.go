@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime/metrics"
 	"sync/atomic"
 	"time"
 
@@ -141,12 +142,16 @@ type Report struct {
 	Visits  int64   // answers kept
 	Rate    float64 // of them per second, since the process began
 	Started time.Time
+	Heap    uint64 // bytes that were in use when the memory was last cleaned up
 }
 
 // Report describes the process.
 func (w *Worker) Report() Report {
 	n := w.visits.Load()
+	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(heap)
 	return Report{
+		Heap:  heap[0].Value.Uint64(),
 		Owned: w.member.Owned(), Visits: n, Started: w.start,
 		Rate: float64(n) / max(time.Since(w.start).Seconds(), 1e-9),
 	}

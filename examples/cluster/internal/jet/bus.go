@@ -19,7 +19,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -54,9 +56,14 @@ type Bus struct {
 	js    jetstream.JetStream
 	opts  Options
 	crawl string
+
+	refusing sync.Once
+	refused  chan struct{} // closed when refusal is set
+	refusal  error
 }
 
-// Connect connects to the broker. It goes on trying while servers are away, until ctx ends.
+// Connect connects to the broker. It goes on trying while servers are away, until ctx ends, and
+// fails with [ErrRefused] at what no later try would change.
 func Connect(ctx context.Context, o Options) (*Bus, error) {
 	if o.Crawl == "" {
 		o.Crawl = "crawl"
@@ -71,14 +78,43 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 1 << 30
 	}
+	b := &Bus{opts: o, crawl: o.Crawl, refused: make(chan struct{})}
+	if err := b.dial(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		// Servers that have not found each other yet do not answer at all.
+		attempt, cancel := context.WithTimeout(ctx, requestTimeout/3)
+		_, err := b.js.AccountInfo(attempt)
+		cancel()
+		if err == nil {
+			return b, nil
+		}
+		if refusal := b.Refused(); refusal != nil {
+			b.conn.Close()
+			return nil, refusal
+		}
+		if !sleep(ctx, reconnectWait) {
+			b.conn.Close()
+			return nil, fmt.Errorf("jet: reach %s: %w", o.URL, errors.Join(err, ctx.Err()))
+		}
+	}
+}
+
+// dial makes the connection as soon as a server is there. The client library could do the waiting,
+// but would not say why it waits.
+func (b *Bus) dial(ctx context.Context) (err error) {
+	o := b.opts
 	options := []nats.Option{
 		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
-		nats.ReconnectJitter(reconnectWait, reconnectWait), nats.RetryOnFailedConnect(true),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(2 * time.Second),
 		// What could not be sent is sent again by who sent it, in order; a second copy in the
 		// connection's buffer would only come at a time when nobody asks for it any more.
 		nats.ReconnectBufSize(-1),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.refuse(err) }),
+		// The library gives a connection up when its user is no longer welcome.
+		nats.ClosedHandler(func(c *nats.Conn) { b.refuse(c.LastError()) }),
 	}
 	if o.Creds != "" {
 		options = append(options, nats.UserCredentials(o.Creds))
@@ -86,30 +122,24 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	if o.CA != "" {
 		options = append(options, nats.RootCAs(o.CA))
 	}
-	conn, err := nats.Connect(o.URL, options...)
-	if err != nil {
-		return nil, fmt.Errorf("jet: connect to %s: %w", o.URL, err)
-	}
-	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(maxBuffered),
-		jetstream.WithPublishAsyncTimeout(ackTimeout), jetstream.WithDefaultTimeout(requestTimeout))
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("jet: %w", err)
-	}
-	b := &Bus{conn: conn, js: js, opts: o, crawl: o.Crawl}
 	for {
-		// Servers that have not found each other yet do not answer at all.
-		attempt, cancel := context.WithTimeout(ctx, requestTimeout/3)
-		_, err = js.AccountInfo(attempt)
-		cancel()
-		if err == nil {
-			return b, nil
+		if b.conn, err = nats.Connect(o.URL, options...); err == nil {
+			break
+		}
+		if advice(err) != "" || errors.Is(err, fs.ErrNotExist) {
+			return refusal(fmt.Errorf("connect to %s: %w", o.URL, err))
 		}
 		if !sleep(ctx, reconnectWait) {
-			conn.Close()
-			return nil, fmt.Errorf("jet: reach %s: %w", o.URL, errors.Join(err, ctx.Err()))
+			return fmt.Errorf("jet: connect to %s: %w", o.URL, errors.Join(err, ctx.Err()))
 		}
 	}
+	b.js, err = jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(maxBuffered),
+		jetstream.WithPublishAsyncTimeout(ackTimeout), jetstream.WithDefaultTimeout(requestTimeout))
+	if err != nil {
+		b.conn.Close()
+		return fmt.Errorf("jet: %w", err)
+	}
+	return nil
 }
 
 // Close ends the connection. What is under way fails.

@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&o.Size, "size", 0, "median bytes of a page (0: 4096)")
 	flags.IntVar(&o.Port, "port", 8080, "port to bind on every address")
 	flags.StringVar(&o.Static, "static", "", "serve `DIR`/HOST/PATH")
+	change := flags.Duration("change", 0, "mean time between two changes of a page (0: none)")
 	logFile := flags.String("log", "", "write a line per request to `FILE`")
 	hostsFile := flags.String("hosts-file", "", "write all hosts to `FILE`, as in /etc/hosts")
 	if err := flags.Parse(args); err != nil {
@@ -48,6 +49,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	if o.Port == 0 {
 		return errors.New("vweb: -port 0 would be a port that nobody knows")
+	}
+	if *change > 0 {
+		o.Traits = func(int) vweb.Traits { return vweb.Traits{Change: vweb.Change{Mean: *change}} }
 	}
 	o.NoLog = true // the file has them; memory must not grow with the crawl
 	if *logFile != "" {

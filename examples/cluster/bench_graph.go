@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/internal/vweb"
+)
+
+// A site is a web on this machine: one that is made up, or one with the links of a real one.
+type site interface {
+	Hosts() iter.Seq[vweb.Host]
+	IsPage(url string) bool
+	Reachable(seeds ...string) []string
+	Log() []vweb.Request
+	Close() error
+}
+
+// readGraph reads the graph in a directory, which is a pair of files *nodes*.tsv.zst and
+// *edges*.tsv.zst.
+func readGraph(dir string) (*vweb.Graph, error) {
+	var files []io.Reader
+	for _, pattern := range []string{"*nodes*.tsv.zst", "*edges*.tsv.zst"} {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(names) != 1 {
+			return nil, fmt.Errorf("graph %s: want one file %s: %w", dir, pattern,
+				errors.Join(err, os.ErrNotExist))
+		}
+		f, err := os.Open(names[0])
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		z, err := zstd.NewReader(f)
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		files = append(files, z)
+	}
+	return vweb.ReadGraph(files[0], files[1], asked)
+}
+
+// asked turns a URL of a graph into the one that the crawl asks for, without TLS. What the crawl's
+// filter keeps away, as a page whose address looks like a trap, is no page of the virtual web
+// either: it could never be fetched.
+func asked(text string) string {
+	url, err := dedupe.Canonical(text)
+	if rest, ok := strings.CutPrefix(url, "https://"); ok && err == nil {
+		url, err = dedupe.Canonical("http://" + rest)
+	}
+	if err != nil {
+		return ""
+	}
+	filter := stage.Filter{Format: urlfilter.Format{AnySuffix: true}, MaxDepth: -1}
+	if filter.Check(stage.Item{URL: url}) != "" {
+		return ""
+	}
+	// An address in the place of a name is a machine outside, to which nobody should be sent.
+	if _, ok := stage.Literal(dedupe.Host(url)); ok {
+		return ""
+	}
+	return strings.Clone(url)
+}
+
+// defaultGraph is the graph of a university among the data that the project's laboratories use,
+// if the environment says where they are.
+func defaultGraph() string {
+	if data := os.Getenv("SPINNERET_DATA"); data != "" {
+		return filepath.Join(data, "graphs", "uci-ics")
+	}
+	return ""
+}
