@@ -1,0 +1,122 @@
+//go:build linux
+
+// Command soak lets fullcrawler run for millions of visits and watches what it takes: memory,
+// goroutines, open files, processor time. All of it has to stay as it is once every page is known.
+//
+//	go run ./soak                       5 million visits, about half an hour
+//	go run ./soak -visits 1e5
+//
+// The web is a process of its own. Each page changes now and then, and is to be visited once an
+// hour of a clock that is faster than the crawler can be: so there is always something due, and
+// everything takes part, conditional requests, archive, stores and the live page's figures.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+func main() {
+	var s soak
+	visits := flag.Float64("visits", 5e6, "visits, after which it ends")
+	flag.IntVar(&s.hosts, "hosts", 1000, "hosts of the web")
+	flag.IntVar(&s.pages, "pages", 200, "pages of each")
+	flag.StringVar(&s.archive, "archive", "zstd", "gzip, zstd or none")
+	flag.StringVar(&s.order, "order", "found", "found or rank")
+	flag.Int64Var(&s.memory, "memory", 512<<20, "bytes that the crawler is told to keep to")
+	flag.DurationVar(&s.every, "every", 10*time.Second, "pause between two looks")
+	flag.Parse()
+	s.visits = *visits
+	if err := s.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+// A soak is one long crawl.
+type soak struct {
+	visits         float64
+	hosts, pages   int
+	archive, order string
+	memory         int64
+	every          time.Duration
+	dir            string
+}
+
+func (s *soak) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *soak) run() (err error) {
+	if s.dir, err = os.MkdirTemp("", "soak"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	for name, from := range map[string]string{
+		"fullcrawler": "../../examples/fullcrawler", "vweb": "../../internal/vweb/cmd/vweb",
+	} {
+		build := exec.Command("go", "build", "-C", from, "-o", s.path(name), ".")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build %s: %w", name, err)
+		}
+	}
+	web, err := s.start("vweb", "-hosts", fmt.Sprint(s.hosts), "-pages", fmt.Sprint(s.pages), "-port", "80",
+		"-change", "10m", "-hosts-file", s.path("hosts"))
+	if err != nil {
+		return err
+	}
+	defer web.Process.Kill()
+	if err := waitFor(s.path("hosts")); err != nil {
+		return err
+	}
+	crawl, err := s.start("fullcrawler", "-hosts", s.path("hosts"), "-out", s.path("out"), "-delay", "-1ns",
+		"-scope", "any", "-host-pages", "0", "-depth", "-1", "-concurrency", "100", "-archive", s.archive,
+		"-order", s.order, "-memory", fmt.Sprint(s.memory), "-forever", "-revisit", "1h", "-pace", "100",
+		"-listen", listen, "http://h00000.vweb.test/")
+	if err != nil {
+		return err
+	}
+	defer crawl.Process.Kill()
+	looks, err := s.watch(crawl.Process.Pid)
+	if err := errors.Join(err, crawl.Process.Signal(syscall.SIGINT), crawl.Wait()); err != nil {
+		return fmt.Errorf("%w; it said:\n%s", err, s.said("fullcrawler"))
+	}
+	report(os.Stdout, looks)
+	check := exec.Command(s.path("fullcrawler"), "check", "-out", s.path("out"))
+	check.Stdout, check.Stderr = os.Stdout, os.Stderr
+	return check.Run()
+}
+
+// start starts one of the programs, whose output goes to a file.
+func (s *soak) start(name string, args ...string) (*exec.Cmd, error) {
+	out, err := os.Create(s.path(name + ".out"))
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(s.path(name), args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
+	return cmd, cmd.Start()
+}
+
+// said returns the end of what a program has written.
+func (s *soak) said(name string) []byte {
+	text, _ := os.ReadFile(s.path(name + ".out"))
+	return text[max(0, len(text)-2000):]
+}
+
+// waitFor waits for a file that is not empty, a minute at most.
+func waitFor(name string) error {
+	for range 600 {
+		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("there is no %s after a minute", name)
+}
