@@ -1,11 +1,12 @@
 // Command bench runs every measurement of this directory, one after the other, and writes what they
 // print to REPORT.md, with the machine, the versions and the commands.
 //
-//	go run .            some hours; the machine should do nothing else
-//	go run . -short     a quarter of an hour; small inputs, and not to be compared
+//	go run .            about an hour; the machine should do nothing else
+//	go run . -short     some minutes; small inputs, and not to be compared
 //	go run . -only satstore,archive
 //
-// Each program compares with its peers by itself, in turns and in one run.
+// Each program compares with its peers by itself, in turns and in one run. Larger runs, and those that
+// take hours, are described where the programs are, with what was seen.
 package main
 
 import (
@@ -14,8 +15,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -35,7 +38,7 @@ func goRun(args ...string) []string { return append([]string{"run"}, args...) }
 
 // bench makes a step of a package's own benchmarks.
 func bench(room, what, pattern string) step {
-	return step{room, what, "../..", goTest("-bench", pattern, "-count", "5", "./"+room),
+	return step{room, what, "../..", goTest("-bench", pattern, "-count", "3", "./"+room),
 		goTest("-bench", pattern, "-benchtime", "100x", "-short", "./"+room)}
 }
 
@@ -43,47 +46,56 @@ var steps = []step{
 	bench("scheduler", "cycles, memory and the collector", "."),
 	bench("robots", "check and parse", "."),
 	{"robots", "beside its peers", ".", goRun("./robots"), goRun("./robots", "-rounds", "1")},
-	{"fetch", "Get beside its floors and peers", ".", goRun("./fetch", "get"),
+	{"fetch", "Get beside its floors and peers", ".", goRun("./fetch", "-pages", "10000", "get"),
 		goRun("./fetch", "-rounds", "1", "-pages", "2000", "get")},
-	{"fetch", "links beside its floors and peers", ".", goRun("./fetch", "links"), goRun("./fetch", "-rounds", "1", "links")},
+	{"fetch", "links beside their floors and peers", ".", goRun("./fetch", "links"), goRun("./fetch", "-rounds", "1", "links")},
 	{"fetch", "memory of a fetch under way", ".", goRun("./fetch", "memory"), goRun("./fetch", "-rounds", "1", "memory")},
 	bench("dedupe", "canonical form and filter", "."),
-	{"dedupe", "the exact set beside B-tree and LSM", ".", goRun("./dedupe", "-urls", "1e6", "-sightings", "1e7", "-rounds", "3"),
+	{"dedupe", "the exact set beside B-tree and LSM", ".", goRun("./dedupe", "-urls", "1e6", "-sightings", "1e7"),
 		goRun("./dedupe", "-urls", "1e4", "-sightings", "1e5")},
-	{"hostcache", "one million names", ".", goRun("./hostcache", "-n", "1000000"),
+	{"hostcache", "one million names", ".", goRun("./hostcache", "-n", "1000000", "-rounds", "3"),
 		goRun("./hostcache", "-n", "20000", "-rounds", "1")},
-	{"hostcache", "ten million names", ".", goRun("./hostcache", "-n", "10000000"), nil},
+	{"hostcache", "ten million names", ".", goRun("./hostcache", "-n", "10000000", "-rounds", "1", "-structures", "map,trie"), nil},
 	bench("revisit", "a visit", "."),
-	{"satstore", "beside B-tree and LSM", ".",
-		goRun("./satstore", "-records", "1e6,5e6,17.5e6", "-engines", "sat,basic,bolt,pebble-id,pebble-time"),
-		goRun("./satstore", "-records", "2e4", "-engines", "sat,basic,bolt,pebble-time", "-rounds", "1")},
+	{"satstore", "beside B-tree, LSM and flat file", ".",
+		goRun("./satstore", "-records", "5e6", "-units", "16", "-limit", "30s", "-engines", "sat,basic,flat,bolt,pebble-id,pebble-time"),
+		goRun("./satstore", "-records", "2e4", "-engines", "sat,basic,bolt,pebble-time")},
 	bench("pagerank", "the frontier", "."),
-	{"pagerank", "on graphs", ".", goTest("-bench", ".", "./pagerank"), goTest("-bench", ".", "-short", "-benchtime", "1x", "./pagerank")},
-	{"archive", "append, read, index, snapshot, scan", ".", goRun("./archive"), goRun("./archive", "-pages", "200", "-rounds", "1")},
+	{"pagerank", "real graphs and a generated one", ".", goTest("-bench", "Crawl|Memory|Spill", "-benchtime", "1x", "./pagerank"),
+		goTest("-bench", "Spill", "-benchtime", "1x", "./pagerank")},
+	{"pagerank", "ten million pages", ".", goTest("-bench", "Stream", "-benchtime", "1x", "./pagerank"), nil},
+	{"archive", "append, read, index, snapshot, scan", ".", goRun("./archive", "-rounds", "3"),
+		goRun("./archive", "-pages", "200", "-rounds", "1", "-entries", "10000")},
 	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20")},
+	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "1e6", "-every", "30s"), goRun("./soak", "-visits", "2e4", "-pages", "10", "-every", "1s")},
+	{"cluster", "messages", "../../examples/cluster", goRun(".", "bench", "messages", "-rounds", "3"),
+		goRun(".", "bench", "messages", "-rounds", "1", "-messages", "20000")},
+	{"cluster", "three brokers", "../../examples/cluster", goRun(".", "bench", "messages", "-brokers", "3", "-messages", "1000000"), nil},
+	{"cluster", "1 to 8 processes", "../../examples/cluster", goRun(".", "bench", "scaling"), nil},
 	{"all", "from outside, alone", ".", goRun("./rooms"), goRun("./rooms")},
 }
 
 func main() {
 	short := flag.Bool("short", false, "small inputs: to see that everything works")
 	only := flag.String("only", "", "`rooms` to measure, with commas between them; all if empty")
-	out := flag.String("o", "REPORT.md", "`file` for the report")
+	out := flag.String("o", "REPORT.md", "`file` for the report; of what is not measured, it keeps what it has")
 	flag.Parse()
+	if *short && *out == "REPORT.md" {
+		*out = filepath.Join(os.TempDir(), *out) // which is for figures that mean something
+	}
 	if err := run(*out, *only, *short); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+	fmt.Fprintln(os.Stderr, "it is in", *out)
 }
 
-// run writes the report as it goes, so that what was measured is there whatever happens.
-func run(out, only string, short bool) (err error) {
-	f, err := os.Create(out)
+// run writes the report after each step, so that what was measured is there whatever happens.
+func run(out, only string, short bool) error {
+	sections, err := readReport(out)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := io.MultiWriter(f, os.Stdout)
-	describe(w, short)
 	var failed []string
 	for _, s := range steps {
 		args := s.long
@@ -93,10 +105,14 @@ func run(out, only string, short bool) (err error) {
 		if args == nil || only != "" && !slices.Contains(strings.Split(only, ","), s.room) {
 			continue
 		}
-		fmt.Fprintf(w, "\n## %s: %s\n\n", s.room, s.what)
-		if err := measure(w, s.dir, args); err != nil {
-			fmt.Fprintf(w, "\n**It failed: %v**\n", err)
-			failed = append(failed, s.room+": "+s.what)
+		text, err := measure(s.dir, args)
+		if err != nil {
+			text += fmt.Sprintf("\n**It failed: %v**\n", err)
+			failed = append(failed, s.title())
+		}
+		sections[s.title()] = text
+		if err := writeReport(out, sections, short); err != nil {
+			return err
 		}
 	}
 	if failed != nil {
@@ -105,15 +121,42 @@ func run(out, only string, short bool) (err error) {
 	return nil
 }
 
+func (s step) title() string { return s.room + ": " + s.what }
+
+// readReport returns the sections of a report by their titles. No report has none.
+func readReport(name string) (sections map[string]string, err error) {
+	sections = map[string]string{}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sections, nil
+	}
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		title, rest, _ := strings.Cut(section, "\n")
+		sections[title] = strings.Trim(rest, "\n") + "\n"
+	}
+	return sections, err
+}
+
+func writeReport(name string, sections map[string]string, short bool) error {
+	var b bytes.Buffer
+	describe(&b, short)
+	for _, s := range steps {
+		if text, ok := sections[s.title()]; ok {
+			fmt.Fprintf(&b, "\n## %s\n\n%s", s.title(), text)
+		}
+	}
+	return os.WriteFile(name, b.Bytes(), 0o644)
+}
+
 // describe writes what the figures depend on.
 func describe(w io.Writer, short bool) {
-	fmt.Fprintf(w, "# Measured\n\n%s, %s/%s, %d cores, %s\n", time.Now().UTC().Format("2006-01-02"),
+	fmt.Fprintf(w, "# Measured\n\nBy `go run .` in this directory, on %s/%s, %d cores, %s.\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	if short {
 		fmt.Fprint(w, "\nSmall inputs: this shows that everything works, and no speed.\n")
 	}
 	for _, of := range []struct{ file, line string }{
-		{"/proc/cpuinfo", "model name"}, {"/proc/meminfo", "MemTotal"}, {"/proc/loadavg", ""},
+		{"/proc/cpuinfo", "model name"}, {"/proc/meminfo", "MemTotal"},
 	} {
 		text, err := os.ReadFile(of.file)
 		if err != nil {
@@ -134,23 +177,33 @@ func describe(w io.Writer, short bool) {
 	}
 }
 
-// measure runs one command and writes what it prints.
-func measure(w io.Writer, dir string, args []string) error {
+// measure runs one command and returns what it has printed, with when and how long.
+func measure(dir string, args []string) (text string, err error) {
 	where := ""
 	if dir != "." {
 		where = "cd " + dir + " && "
 	}
-	fmt.Fprintf(w, "```\n%sgo %s\n\n", where, strings.Join(args, " "))
+	fmt.Fprintf(os.Stderr, "%sgo %s\n", where, strings.Join(args, " "))
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	var errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = w, &errs
-	start := time.Now()
-	err := cmd.Run()
-	fmt.Fprintf(w, "```\n\n%v\n", time.Since(start).Round(time.Second))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, os.Stderr), io.MultiWriter(&errs, os.Stderr)
+	load, start := busy(), time.Now()
+	err = cmd.Run()
 	if err != nil {
-		text := errs.Bytes()
-		return fmt.Errorf("%w: %s", err, text[max(0, len(text)-2000):])
+		said := errs.Bytes()
+		err = fmt.Errorf("%w: %s", err, said[max(0, len(said)-2000):])
 	}
-	return nil
+	return fmt.Sprintf("%s, %v%s:\n\n```\n%sgo %s\n\n%s\n```\n", start.UTC().Format(time.DateOnly),
+		time.Since(start).Round(time.Second), load, where, strings.Join(args, " "), bytes.TrimRight(out.Bytes(), "\n")), err
+}
+
+// busy tells how much else the machine had to do in the minute before, where the system says so.
+func busy() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	load, _, ok := strings.Cut(string(text), " ")
+	if err != nil || !ok {
+		return ""
+	}
+	return ", load before " + load
 }
