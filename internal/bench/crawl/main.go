@@ -22,6 +22,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
 
 func main() {
@@ -66,14 +68,8 @@ func (b *bench) run(rounds int, only string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	for name, from := range map[string]string{
-		"fullcrawler": "../../examples/fullcrawler", "vweb": "../../internal/vweb/cmd/vweb",
-	} {
-		build := exec.Command("go", "build", "-C", from, "-o", b.path(name), ".")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build %s: %w", name, err)
-		}
+	if err := programs.Build(b.dir); err != nil {
+		return err
 	}
 	engines := b.engines()
 	figures := map[string][]figure{}

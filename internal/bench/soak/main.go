@@ -20,6 +20,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
 
 func main() {
@@ -56,14 +58,8 @@ func (s *soak) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
-	for name, from := range map[string]string{
-		"fullcrawler": "../../examples/fullcrawler", "vweb": "../../internal/vweb/cmd/vweb",
-	} {
-		build := exec.Command("go", "build", "-C", from, "-o", s.path(name), ".")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build %s: %w", name, err)
-		}
+	if err := programs.Build(s.dir); err != nil {
+		return err
 	}
 	web, err := s.start("vweb", "-hosts", fmt.Sprint(s.hosts), "-pages", fmt.Sprint(s.pages), "-port", "80",
 		"-change", "10m", "-hosts-file", s.path("hosts"))

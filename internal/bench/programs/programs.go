@@ -1,0 +1,24 @@
+// Package programs builds the programs that other measurements start.
+package programs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Build builds fullcrawler and vweb into a directory. It is called from a program that runs in the
+// directory of this module.
+func Build(dir string) error {
+	for name, from := range map[string]string{
+		"fullcrawler": "../../examples/fullcrawler", "vweb": "../../internal/vweb/cmd/vweb",
+	} {
+		build := exec.Command("go", "build", "-C", from, "-o", filepath.Join(dir, name), ".")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build %s: %w", name, err)
+		}
+	}
+	return nil
+}
