@@ -263,7 +263,8 @@ func (d *decoder) entry(p *parser, first bool) record {
 	}
 	d.key = append(append(d.key[:0], d.last[:shared]...), p.bytes(p.uvarint())...)
 	r := record{key: d.key, flags: p.byte()}
-	p.bad = p.bad || r.flags&^flagsOnDisk != 0
+	// A use makes the credit one more than the worth, and has three bits for it.
+	p.bad = p.bad || r.flags&^flagsOnDisk != 0 || r.flags>>worthShift&creditMask > maxWorth
 	if left := p.uvarint(); left > math.MaxInt64 {
 		p.bad = true
 	} else if left > 0 {

@@ -348,4 +348,7 @@ func (ls *longs) drop(number uint32) {
 	ls.bytes -= len(ls.keys[number]) + longOverhead
 	ls.keys[number] = nil
 	ls.free = append(ls.free, number)
+	if len(ls.free) == len(ls.keys) {
+		*ls = longs{} // the lists are as long as they ever were
+	}
 }

@@ -77,7 +77,7 @@ func (c Codec[V]) decode(b []byte) (v V, err error) {
 // Save writes all entries that have not expired to a file, which takes the place of one of that
 // name when it is complete and on disk, not before. The Cache may be used meanwhile: what is
 // changed then is in the file in its old or in its new state.
-func (c *Cache[V]) Save(file string, codec Codec[V]) error {
+func (c *Cache[V]) Save(file string, codec Codec[V]) (err error) {
 	h, err := codec.header()
 	if err != nil {
 		return err
@@ -86,6 +86,14 @@ func (c *Cache[V]) Save(file string, codec Codec[V]) error {
 	if err != nil {
 		return fmt.Errorf("hostcache: save: %w", err)
 	}
+	renamed := false
+	defer func() {
+		// A codec that panics comes here too, and leaves no more behind than one that fails.
+		if !renamed {
+			_ = f.Close()
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
 	w := bufio.NewWriterSize(f, blockSize)
 	err = c.write(w, h, codec)
 	if err == nil {
@@ -99,8 +107,9 @@ func (c *Cache[V]) Save(file string, codec Codec[V]) error {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("hostcache: save: %w", err), os.Remove(f.Name()))
+		return fmt.Errorf("hostcache: save: %w", err)
 	}
+	renamed = true
 	syncFolder(filepath.Dir(file))
 	return nil
 }

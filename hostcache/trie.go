@@ -43,7 +43,8 @@ func (t *Trie[V]) Set(key string, v V) (added bool) {
 }
 
 // Delete removes a key, and reports whether it was there. The memory goes to later entries, or
-// back to the collector when a whole chunk of it, up to 8 MiB, is free.
+// back to the collector when a whole chunk of it, up to 8 MiB, is free; that of values that do not
+// lie beside their keys, when the last of them is deleted.
 func (t *Trie[V]) Delete(key string) (deleted bool) {
 	k := keyOf(key)
 	b := t.tree.get(k)

@@ -96,6 +96,10 @@ func (s *store[V]) drop(from []byte) {
 	number := le.Uint32(from)
 	*s.slot(number) = zero // so that it keeps nothing alive
 	s.free = append(s.free, number)
+	if len(s.free) == int(s.used) && len(s.chunks) > 1 {
+		// One chunk is kept, lest a store at the edge of empty ask for memory over and over.
+		*s = store[V]{chunks: [][]V{s.chunks[0]}}
+	}
 }
 
 func (s *store[V]) slot(number uint32) *V {
