@@ -66,7 +66,7 @@ var steps = []step{
 	{"pagerank", "ten million pages", ".", goTest("-bench", "Stream", "-benchtime", "1x", "./pagerank"), nil},
 	{"archive", "append, read, index, snapshot, scan", ".", goRun("./archive", "-rounds", "3"),
 		goRun("./archive", "-pages", "200", "-rounds", "1", "-entries", "10000")},
-	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20")},
+	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20")},
 	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "1e6", "-every", "30s"), goRun("./soak", "-visits", "2e4", "-pages", "10", "-every", "1s")},
 	{"cluster", "messages", "../../examples/cluster", goRun(".", "bench", "messages", "-rounds", "3"),
 		goRun(".", "bench", "messages", "-rounds", "1", "-messages", "20000")},
