@@ -67,7 +67,7 @@ var steps = []step{
 	{"archive", "append, read, index, snapshot, scan", ".", goRun("./archive", "-rounds", "3"),
 		goRun("./archive", "-pages", "200", "-rounds", "1", "-entries", "10000")},
 	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20")},
-	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "1e6", "-every", "30s"), goRun("./soak", "-visits", "2e4", "-pages", "10", "-every", "1s")},
+	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "2e4", "-pages", "10", "-every", "1s")},
 	{"cluster", "messages", "../../examples/cluster", goRun(".", "bench", "messages", "-rounds", "3"),
 		goRun(".", "bench", "messages", "-rounds", "1", "-messages", "20000")},
 	{"cluster", "three brokers", "../../examples/cluster", goRun(".", "bench", "messages", "-brokers", "3", "-messages", "1000000"), nil},
