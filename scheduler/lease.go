@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"net/http"
 	"time"
 )
 
@@ -41,10 +40,15 @@ type Outcome struct {
 	Skipped bool
 }
 
+// These two are not worth net/http, which would add 2 MB to a program that does without.
+const (
+	tooManyRequests    = 429
+	serviceUnavailable = 503
+)
+
 // failed tells whether the server had rather not been visited.
 func (o Outcome) failed() bool {
-	return o.Failed || o.Status == http.StatusTooManyRequests ||
-		o.Status == http.StatusServiceUnavailable
+	return o.Failed || o.Status == tooManyRequests || o.Status == serviceUnavailable
 }
 
 // Task returns the task that is to be done, as it was added: with the same time, though perhaps in

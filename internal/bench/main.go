@@ -43,7 +43,8 @@ func bench(room, what, pattern string) step {
 }
 
 var steps = []step{
-	bench("scheduler", "cycles, memory and the collector", "."),
+	{"scheduler", "cycles, memory and the collector", "../..", goTest("-bench", ".", "-benchtime", "500ms", "./scheduler"),
+		goTest("-bench", ".", "-benchtime", "100x", "-short", "./scheduler")},
 	bench("robots", "check and parse", "."),
 	{"robots", "beside its peers", ".", goRun("./robots"), goRun("./robots", "-rounds", "1")},
 	{"fetch", "Get beside its floors and peers", ".", goRun("./fetch", "-pages", "10000", "get"),
@@ -64,8 +65,10 @@ var steps = []step{
 	{"pagerank", "real graphs and a generated one", ".", goTest("-bench", "Crawl|Memory|Spill", "-benchtime", "1x", "./pagerank"),
 		goTest("-bench", "Spill", "-benchtime", "1x", "./pagerank")},
 	{"pagerank", "ten million pages", ".", goTest("-bench", "Stream", "-benchtime", "1x", "./pagerank"), nil},
-	{"archive", "append, read, index, snapshot, scan", ".", goRun("./archive", "-rounds", "3"),
-		goRun("./archive", "-pages", "200", "-rounds", "1", "-entries", "10000")},
+	{"archive", "append, read, index, scan", ".", goRun("./archive", "-rounds", "3", "write", "read", "at", "scan"),
+		goRun("./archive", "-pages", "200", "-rounds", "1", "-entries", "10000", "write", "read", "at", "scan")},
+	{"archive", "a snapshot", ".", goRun("./archive", "-pages", "100000", "-rounds", "3", "snapshot"),
+		goRun("./archive", "-pages", "200", "-rounds", "1", "snapshot")},
 	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20")},
 	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "2e4", "-pages", "10", "-every", "1s")},
 	{"cluster", "messages", "../../examples/cluster", goRun(".", "bench", "messages", "-rounds", "3"),

@@ -71,6 +71,9 @@ func main() {
 	flag.IntVar(&o.entries, "entries", 1_000_000, "`number` of entries in the index")
 	flag.StringVar(&o.svg, "svg", "", "`file` to draw the workers of a scan in")
 	flag.Parse()
+	if flag.NArg() == 0 {
+		log.Fatal("archive: say what to measure: write, read, snapshot, at, scan")
+	}
 	for _, what := range flag.Args() {
 		measure, ok := map[string]func(options) error{
 			"write": write, "read": read, "snapshot": snapshot, "at": at, "scan": scanAll}[what]
