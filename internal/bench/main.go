@@ -25,59 +25,6 @@ import (
 	"time"
 )
 
-// A step is one command.
-type step struct {
-	room, what  string
-	dir         string // from here
-	long, short []string
-}
-
-func goTest(flags ...string) []string { return append([]string{"test", "-run", "^$"}, flags...) }
-
-func goRun(args ...string) []string { return append([]string{"run"}, args...) }
-
-// bench makes a step of a package's own benchmarks.
-func bench(room, what, pattern string) step {
-	return step{room, what, "../..", goTest("-bench", pattern, "-count", "3", "./"+room),
-		goTest("-bench", pattern, "-benchtime", "100x", "-short", "./"+room)}
-}
-
-var steps = []step{
-	{"scheduler", "cycles, memory and the collector", "../..", goTest("-bench", ".", "-benchtime", "500ms", "./scheduler"),
-		goTest("-bench", ".", "-benchtime", "100x", "-short", "./scheduler")},
-	bench("robots", "check and parse", "."),
-	{"robots", "beside its peers", ".", goRun("./robots"), goRun("./robots", "-rounds", "1")},
-	{"fetch", "Get beside its floors and peers", ".", goRun("./fetch", "-pages", "10000", "get"),
-		goRun("./fetch", "-rounds", "1", "-pages", "2000", "get")},
-	{"fetch", "links beside their floors and peers", ".", goRun("./fetch", "links"), goRun("./fetch", "-rounds", "1", "links")},
-	{"fetch", "memory of a fetch under way", ".", goRun("./fetch", "memory"), goRun("./fetch", "-rounds", "1", "memory")},
-	bench("dedupe", "canonical form and filter", "."),
-	{"dedupe", "the exact set beside B-tree and LSM", ".", goRun("./dedupe", "-urls", "1e6", "-sightings", "1e7"),
-		goRun("./dedupe", "-urls", "1e4", "-sightings", "1e5")},
-	{"hostcache", "one million names", ".", goRun("./hostcache", "-n", "1000000", "-rounds", "3"),
-		goRun("./hostcache", "-n", "20000", "-rounds", "1")},
-	{"hostcache", "ten million names", ".", goRun("./hostcache", "-n", "10000000", "-rounds", "1", "-structures", "map,trie"), nil},
-	bench("revisit", "a visit", "."),
-	{"satstore", "beside B-tree, LSM and flat file", ".",
-		goRun("./satstore", "-records", "5e6", "-units", "16", "-limit", "30s", "-engines", "sat,basic,flat,bolt,pebble-id,pebble-time"),
-		goRun("./satstore", "-records", "2e4", "-engines", "sat,basic,bolt,pebble-time")},
-	bench("pagerank", "the frontier", "."),
-	{"pagerank", "real graphs and a generated one", ".", goTest("-bench", "Crawl|Memory|Spill", "-benchtime", "1x", "./pagerank"),
-		goTest("-bench", "Spill", "-benchtime", "1x", "./pagerank")},
-	{"pagerank", "ten million pages", ".", goTest("-bench", "Stream", "-benchtime", "1x", "./pagerank"), nil},
-	{"archive", "append, read, index, scan", ".", goRun("./archive", "-rounds", "3", "write", "read", "at", "scan"),
-		goRun("./archive", "-pages", "200", "-rounds", "1", "-entries", "10000", "write", "read", "at", "scan")},
-	{"archive", "a snapshot", ".", goRun("./archive", "-pages", "100000", "-rounds", "3", "snapshot"),
-		goRun("./archive", "-pages", "200", "-rounds", "1", "snapshot")},
-	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20")},
-	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "2e4", "-pages", "10", "-every", "1s")},
-	{"cluster", "messages", "../../examples/cluster", goRun(".", "bench", "messages", "-rounds", "3"),
-		goRun(".", "bench", "messages", "-rounds", "1", "-messages", "20000")},
-	{"cluster", "three brokers", "../../examples/cluster", goRun(".", "bench", "messages", "-brokers", "3", "-messages", "1000000"), nil},
-	{"cluster", "1 to 8 processes", "../../examples/cluster", goRun(".", "bench", "scaling"), nil},
-	{"all", "from outside, alone", ".", goRun("./rooms"), goRun("./rooms")},
-}
-
 func main() {
 	short := flag.Bool("short", false, "small inputs: to see that everything works")
 	only := flag.String("only", "", "`rooms` to measure, with commas between them; all if empty")
@@ -96,7 +43,7 @@ func main() {
 // run writes the report after each step, so that what was measured is there whatever happens.
 func run(out, only string, short bool) error {
 	sections, err := readReport(out)
-	if err != nil {
+	if err := errors.Join(err, os.MkdirAll("plots", 0o755)); err != nil {
 		return err
 	}
 	var failed []string
@@ -112,6 +59,11 @@ func run(out, only string, short bool) error {
 		if err != nil {
 			text += fmt.Sprintf("\n**It failed: %v**\n", err)
 			failed = append(failed, s.title())
+		}
+		if !short {
+			for _, plot := range s.plots {
+				text += fmt.Sprintf("\n![%s](%s)\n", s.title(), plot)
+			}
 		}
 		sections[s.title()] = text
 		if err := writeReport(out, sections, short); err != nil {

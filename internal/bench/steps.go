@@ -1,0 +1,56 @@
+package main
+
+// A step is one command.
+type step struct {
+	room, what  string
+	dir         string // from here
+	long, short []string
+	plots       []string // that the long one draws
+}
+
+func goTest(flags ...string) []string { return append([]string{"test", "-run", "^$"}, flags...) }
+
+func goRun(args ...string) []string { return append([]string{"run"}, args...) }
+
+// bench makes a step of a package's own benchmarks.
+func bench(room, what, pattern string) step {
+	return step{room: room, what: what, dir: "../..", long: goTest("-bench", pattern, "-count", "3", "./"+room),
+		short: goTest("-bench", pattern, "-benchtime", "100x", "-short", "./"+room)}
+}
+
+var steps = []step{
+	{"scheduler", "cycles, memory and the collector", "../..", goTest("-bench", ".", "-benchtime", "500ms", "./scheduler"),
+		goTest("-bench", ".", "-benchtime", "100x", "-short", "./scheduler"), nil},
+	bench("robots", "check and parse", "."),
+	{"robots", "beside its peers", ".", goRun("./robots"), goRun("./robots", "-rounds", "1"), nil},
+	{"fetch", "Get beside its floors and peers", ".", goRun("./fetch", "-pages", "10000", "get"),
+		goRun("./fetch", "-rounds", "1", "-pages", "2000", "get"), nil},
+	{"fetch", "links beside their floors and peers", ".", goRun("./fetch", "links"), goRun("./fetch", "-rounds", "1", "links"), nil},
+	{"fetch", "memory of a fetch under way", ".", goRun("./fetch", "memory"), goRun("./fetch", "-rounds", "1", "memory"), nil},
+	bench("dedupe", "canonical form and filter", "."),
+	{"dedupe", "the exact set beside B-tree and LSM", ".", goRun("./dedupe", "-urls", "1e6", "-sightings", "1e7"),
+		goRun("./dedupe", "-urls", "1e4", "-sightings", "1e5"), nil},
+	{"hostcache", "one million names", ".", goRun("./hostcache", "-n", "1000000", "-rounds", "3"),
+		goRun("./hostcache", "-n", "20000", "-rounds", "1"), nil},
+	{"hostcache", "ten million names", ".", goRun("./hostcache", "-n", "10000000", "-rounds", "1", "-structures", "map,trie"), nil, nil},
+	bench("revisit", "a visit", "."),
+	{"satstore", "beside B-tree, LSM and flat file", ".",
+		goRun("./satstore", "-records", "5e6", "-units", "16", "-limit", "30s", "-engines", "sat,basic,flat,bolt,pebble-id,pebble-time",
+			"-out", "plots/satstore"),
+		goRun("./satstore", "-records", "2e4", "-engines", "sat,basic,bolt,pebble-time"), []string{"plots/satstore/trace.svg"}},
+	bench("pagerank", "the frontier", "."),
+	{"pagerank", "real graphs and a generated one", ".", goTest("-bench", "Crawl|Memory|Spill", "-benchtime", "1x", "./pagerank"),
+		goTest("-bench", "Spill", "-benchtime", "1x", "./pagerank"), nil},
+	{"pagerank", "ten million pages", ".", goTest("-bench", "Stream", "-benchtime", "1x", "./pagerank"), nil, nil},
+	{"archive", "append, read, index, scan", ".", goRun("./archive", "-rounds", "3", "-svg", "plots/scan.svg", "write", "read", "at", "scan"),
+		goRun("./archive", "-pages", "200", "-rounds", "1", "-entries", "10000", "write", "read", "at", "scan"), []string{"plots/scan.svg"}},
+	{"archive", "a snapshot", ".", goRun("./archive", "-pages", "100000", "-rounds", "3", "snapshot"),
+		goRun("./archive", "-pages", "200", "-rounds", "1", "snapshot"), nil},
+	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20"), nil},
+	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "2e4", "-pages", "10", "-every", "1s"), nil},
+	{"cluster", "messages", "../../examples/cluster", goRun(".", "bench", "messages", "-rounds", "3"),
+		goRun(".", "bench", "messages", "-rounds", "1", "-messages", "20000"), nil},
+	{"cluster", "three brokers", "../../examples/cluster", goRun(".", "bench", "messages", "-brokers", "3", "-messages", "1000000"), nil, nil},
+	{"cluster", "1 to 8 processes", "../../examples/cluster", goRun(".", "bench", "scaling"), nil, nil},
+	{"all", "from outside, alone", ".", goRun("./rooms"), goRun("./rooms"), nil},
+}
