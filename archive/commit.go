@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -59,7 +58,10 @@ func (x *index) commit() (err error) {
 // is held.
 func (x *index) commitPart(urls []string, last bool) error {
 	err := x.db.Update(func(tx *bbolt.Tx) error {
-		return cmp.Or(x.writeEntries(tx, urls), x.writeFiles(tx, last))
+		if err := x.writeEntries(tx, urls); err != nil {
+			return err
+		}
+		return x.writeFiles(tx, last)
 	})
 	if err != nil {
 		return err
@@ -94,6 +96,7 @@ func (x *index) writeEntries(tx *bbolt.Tx, urls []string) error {
 	return nil
 }
 
+// writeFiles leaves the last committed ends as they are unless this is the last part.
 func (x *index) writeFiles(tx *bbolt.Tx, last bool) error {
 	files := tx.Bucket(filesBucket)
 	for name, f := range x.files {

@@ -101,8 +101,8 @@ func (o *Order) enter(url string) (id uint32) {
 	return id
 }
 
-// Fetched says where the links of a page lead that was given out, or that was never added. What they give to pages that were not added yet, those
-// have when they are.
+// Fetched says where the links of a page lead that was given out, or that was never added. What they
+// give to pages that come later, those have when they are added.
 func (o *Order) Fetched(url string, links []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
