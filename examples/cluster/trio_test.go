@@ -12,14 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nextPorts keeps tests that run at the same time apart.
+// nextPorts keeps tests of this process that run at the same time apart.
 var nextPorts atomic.Int64
 
-// freePorts returns the first of as many ports as three brokers need.
+// freePorts returns the first of as many ports as three brokers need. Other processes that run the
+// same tests begin to look elsewhere: what is free now need not be so when the brokers begin.
 func freePorts(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		if first := 22000 + 10*int(nextPorts.Add(1)-1); portsAreFree(first) {
+	mine := 22000 + 200*(os.Getpid()%50)
+	for range 10 {
+		if first := mine + 10*int(nextPorts.Add(1)-1); portsAreFree(first) {
 			return first
 		}
 	}
@@ -140,7 +142,12 @@ func (n *network) join(t *testing.T, i int) string {
 
 func (n *network) space(i int) string { return fmt.Sprintf("%s-%d", n.name, i) }
 func (n *network) link(i int) string  { return fmt.Sprintf("%s-%d", n.name, i) }
-func (n *network) addr(i int) string  { return fmt.Sprintf("10.231.77.%d", i+1) }
+
+// addr differs between processes, so that tests which run at the same time have networks of their
+// own.
+func (n *network) addr(i int) string {
+	return fmt.Sprintf("10.%d.%d.%d", 128+os.Getpid()>>8%64, os.Getpid()%256, i+1)
+}
 
 func (n *network) run(t *testing.T, args ...string) {
 	t.Helper()

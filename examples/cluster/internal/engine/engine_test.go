@@ -197,6 +197,33 @@ func TestAFormerOwnerCannotReplaceTheState(t *testing.T) {
 	require.Equal(t, []string{"one", "two"}, chunks)
 }
 
+// TestAnOwnerWinsOverOneThatGoesOnWriting has each owner write as fast as it can while the next one
+// takes over.
+func TestAnOwnerWinsOverOneThatGoesOnWriting(t *testing.T) {
+	_, _, states := setup(t)()
+	former := make(chan error, 1)
+	former <- jet.ErrFenced // there is nobody before the first
+	for epoch := uint64(1); epoch <= 20; epoch++ {
+		k, err := Keep(t.Context(), states, claim(epoch))
+		require.NoError(t, err)
+		require.ErrorIs(t, <-former, jet.ErrFenced)
+		writing := make(chan struct{})
+		go func() {
+			err := k.Store(t.Context())
+			close(writing)
+			for err == nil {
+				k.Root.Seq++
+				err = k.Store(t.Context())
+			}
+			former <- err
+		}()
+		<-writing
+	}
+	_, err := Keep(t.Context(), states, claim(21))
+	require.NoError(t, err)
+	require.ErrorIs(t, <-former, jet.ErrFenced)
+}
+
 func TestWhoLostTheOwnershipDoesNotEvenTry(t *testing.T) {
 	_, _, states := setup(t)()
 	c := claim(1)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,14 +65,29 @@ type Keeper struct {
 }
 
 // Keep reads the root of a partition and writes it again under the claim's epoch, so that no former
-// owner can replace it any more.
+// owner can replace it any more. It fails with jet.ErrFenced if there is an owner of the same epoch
+// or a later one.
 func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
-	k := &Keeper{states: states, claim: c}
+	for {
+		k, err := readRoot(ctx, states, c)
+		if err != nil {
+			return nil, err
+		}
+		// A former owner that does not know yet that it is one may write between the two. It has lost
+		// as soon as this one comes first, and each time that it does not, it has got something done.
+		if err = k.Store(ctx); !errors.Is(err, jet.ErrFenced) {
+			return k, err
+		}
+	}
+}
+
+// readRoot returns a keeper of what is there, which is not its own until it is stored.
+func readRoot(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 	cell, value, err := states.Cell(ctx, RootKey(c.Module, c.Part))
 	if err != nil {
 		return nil, err
 	}
-	k.cell = cell
+	k := &Keeper{states: states, cell: cell, claim: c}
 	if value != nil {
 		if err := json.Unmarshal(value, &k.Root); err != nil {
 			return nil, fmt.Errorf("engine: root of %s %d: %w", c.Module, c.Part, err)
@@ -83,7 +99,7 @@ func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 	}
 	// Keys of chunks have the epoch in them: a former owner cannot overwrite those of this one.
 	k.Root.Epoch, k.Root.Serial = c.Epoch, 0
-	return k, k.Store(ctx)
+	return k, nil
 }
 
 // Store writes the root. It fails with jet.ErrFenced if the partition has a new owner.

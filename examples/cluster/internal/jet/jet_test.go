@@ -93,6 +93,22 @@ func TestAReaderGoesOnWhereItStopped(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// TestAReaderStopsAlsoWhenItCannotRead ends what a reader runs under while it tries in vain to read
+// on. Who lost a partition must stop reading, whatever the servers do.
+func TestAReaderStopsAlsoWhenItCannotRead(t *testing.T) {
+	b := broker(t, 0)
+	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
+	r := b.Read(message.Dedupe, 0, 1)
+	defer r.Stop()
+	_, err := r.Next(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.stream(message.Dedupe, 0)))
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(2*readHeartbeat, cancel) // by then it has noticed
+	_, err = r.Next(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
 func TestWhatIsForgottenIsNotRead(t *testing.T) {
 	b := broker(t, 0)
 	for range 5 {

@@ -89,11 +89,19 @@ func (r *Reader) gone(ctx context.Context, from, to uint64) bool {
 }
 
 // open sets up a consumer at the next sequence, and reports whether that worked.
+//
+// The client library has ordered consumers that set themselves up anew, but they go on asking for
+// the one name, without end and whatever becomes of ctx. The broker may have given that name to a
+// server that has just died, and waits for its answer. Here each attempt has a new name, which the
+// library makes up.
 func (r *Reader) open(ctx context.Context) bool {
-	consumer, err := r.bus.js.OrderedConsumer(ctx, r.name, jetstream.OrderedConsumerConfig{
+	consumer, err := r.bus.js.CreateConsumer(ctx, r.name, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       r.next,
+		AckPolicy:         jetstream.AckNonePolicy,
 		InactiveThreshold: time.Minute,
+		Replicas:          1,
+		MemoryStorage:     true,
 	})
 	if err == nil {
 		r.iter, err = consumer.Messages(jetstream.PullMaxBytes(readAhead),
