@@ -137,31 +137,39 @@ func (t *Table) Cell(ctx context.Context, key string) (*Cell, []byte, error) {
 // Store replaces the value, or fails with [ErrFenced] if it is not the one that was read or stored
 // before. No two processes may store equal bytes: an answer that was lost is recognised by them.
 func (c *Cell) Store(ctx context.Context, value []byte) error {
-	err := untilAnswered(ctx, func(ctx context.Context) error {
-		revision, err := c.table.kv.Update(ctx, c.key, value, c.revision)
-		if err == nil {
-			c.revision = revision
+	for {
+		err := untilAnswered(ctx, func(ctx context.Context) error {
+			revision, err := c.table.kv.Update(ctx, c.key, value, c.revision)
+			if err == nil {
+				c.revision = revision
+			}
+			return err
+		})
+		if !wrongRevision(err) {
+			return err
 		}
-		return err
-	})
-	if !wrongRevision(err) {
-		return err
+		revision, present, err := c.table.get(ctx, c.key)
+		switch {
+		case err != nil:
+			return err
+		case bytes.Equal(present, value):
+			c.revision = revision
+			return nil
+		case revision != c.revision:
+			return fmt.Errorf("%w: %s", ErrFenced, c.key)
+		}
+		// Replicas also refuse while another write of the key is under way. That may be this one, whose
+		// answer did not come in time, and it may yet come to nothing.
+		if !sleep(ctx, reconnectWait) {
+			return ctx.Err()
+		}
 	}
-	revision, present, err := c.table.get(ctx, c.key)
-	switch {
-	case err != nil:
-		return err
-	case bytes.Equal(present, value):
-		c.revision = revision
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrFenced, c.key)
 }
 
+// wrongRevision reports whether a value was refused for what is there. The replicas of a table have
+// another code for it than a table without.
 func wrongRevision(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		errors.Is(err, jetstream.ErrKeyExists)
+	return errors.Is(err, jetstream.ErrKeyRevisionMismatch) || errors.Is(err, jetstream.ErrKeyExists)
 }
 
 // An Entry is a value as a watcher sees it.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
@@ -216,8 +220,51 @@ func TestAClosedPipeTakesNothing(t *testing.T) {
 	require.ErrorIs(t, p.Send(t.Context(), 1, parcelOf(1)), ErrClosed)
 }
 
+// brokers starts three that keep everything three times.
+func brokers(t *testing.T) *Bus {
+	t.Helper()
+	var held []net.Listener // until all three are known, so that they differ
+	var routes []string
+	for range 3 {
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		require.NoError(t, err)
+		held, routes = append(held, l), append(routes, l.Addr().String())
+	}
+	for _, l := range held {
+		require.NoError(t, l.Close())
+	}
+	return cluster(t, routes)
+}
+
+// cluster starts a broker at each of the addresses.
+func cluster(t *testing.T, routes []string) *Bus {
+	t.Helper()
+	var urls []string
+	for i, address := range routes {
+		s, err := StartServer(ServerOptions{
+			Dir: t.TempDir(), Name: fmt.Sprint("n", i), Cluster: address, Routes: routes,
+		})
+		require.NoError(t, err)
+		t.Cleanup(s.Close)
+		urls = append(urls, s.URL())
+	}
+	b, err := Connect(t.Context(), Options{URL: strings.Join(urls, ","), Replicas: len(routes)})
+	require.NoError(t, err)
+	t.Cleanup(b.Close)
+	return b
+}
+
 func TestACellIsOnlyReplacedByWhoKnowsIt(t *testing.T) {
-	b := broker(t, 0)
+	for name, start := range map[string]func() *Bus{
+		"one broker":    func() *Bus { return broker(t, 0) },
+		"three brokers": func() *Bus { return brokers(t) },
+	} {
+		t.Run(name, func(t *testing.T) { replaceCell(t, start()) })
+	}
+}
+
+func replaceCell(t *testing.T, b *Bus) {
+	t.Helper()
 	table, err := b.Table(t.Context(), "test")
 	require.NoError(t, err)
 	first, value, err := table.Cell(t.Context(), "x")
@@ -233,6 +280,37 @@ func TestACellIsOnlyReplacedByWhoKnowsIt(t *testing.T) {
 	value, err = table.Get(t.Context(), "x")
 	require.NoError(t, err)
 	require.Equal(t, []byte("4"), value)
+}
+
+// TestACellHasOneWriterAtATime has several write what was read before, as fast as they can. Each
+// value counts the writes: one that was lost or came twice would show.
+func TestACellHasOneWriterAtATime(t *testing.T) {
+	const writers, writes = 4, 25
+	table, err := brokers(t).Table(t.Context(), "test")
+	require.NoError(t, err)
+	var writing sync.WaitGroup
+	for writer := range writers {
+		writing.Go(func() {
+			for done := 0; done < writes && t.Context().Err() == nil; {
+				cell, value, err := table.Cell(t.Context(), "x")
+				if !assert.NoError(t, err) {
+					return
+				}
+				var n, last int
+				_, _ = fmt.Sscan(string(value), &n, &last) // both are 0 at first
+				err = cell.Store(t.Context(), fmt.Append(nil, n+1, " ", writer))
+				if err == nil {
+					done++
+				} else if !assert.ErrorIs(t, err, ErrFenced) {
+					return
+				}
+			}
+		})
+	}
+	writing.Wait()
+	value, err := table.Get(t.Context(), "x")
+	require.NoError(t, err)
+	require.Regexp(t, fmt.Sprintf("^%d ", writers*writes), string(value))
 }
 
 // TestACellRecognisesItsOwnValue plays an answer that was lost: the value is there, and its writer
