@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -148,6 +149,49 @@ func TestASilentMemberIsReplaced(t *testing.T) {
 	until(t, func() bool { return o.count()["b"] == parts })
 	require.ErrorIs(t, a.Check(), ErrLost)
 	require.Zero(t, o.count()["a"])
+}
+
+// TestALeaseThatNobodyRunsIsTakenUp plays a member whose leases were kept by the broker, but without
+// an answer. It takes its share of them, and leaves the rest to others.
+func TestALeaseThatNobodyRunsIsTakenUp(t *testing.T) {
+	_, leases, _ := setup(t)()
+	o := newOwners(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	m := NewMember(leases, Options{
+		TTL: time.Hour, Run: o.runner("a"), Parts: map[message.Module]int{message.Fetch: parts},
+	})
+	put := func(key string, value any) {
+		data, err := json.Marshal(value)
+		require.NoError(t, err)
+		require.NoError(t, leases.Put(ctx, key, data))
+	}
+	p, err := begin(ctx, leases, "a", time.Hour, m.session())
+	require.NoError(t, err)
+	put(sessionPrefix+"z", Session{Modules: []string{message.Fetch.String()}})
+	for part := range parts {
+		put(leaseKey(message.Fetch, part), Lease{Owner: p.id, Epoch: 5})
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() { m.watch(ctx) })
+	seen := func(owner string) (n int) {
+		for part := range parts {
+			if lease, _ := m.view.free(message.Fetch, part); lease.Epoch > 0 && lease.Owner == owner {
+				n++
+			}
+		}
+		return n
+	}
+	until(t, func() bool { return seen(p.id) == parts && !m.view.heard(p.id).IsZero() })
+	m.mournAndShare(ctx, p)
+	until(t, func() bool { return o.count()["a"] == parts/2 && seen("") == parts/2 })
+	for _, epochs := range o.epochs {
+		require.Equal(t, []uint64{6}, epochs)
+	}
+	m.mournAndShare(ctx, p)
+	require.Equal(t, parts/2, m.Owned(), "what is run is neither taken nor given back")
+	m.quitAll(cancel)
+	cancel()
+	watching.Wait()
 }
 
 func TestAPartitionThatCannotGoOnEndsTheProcess(t *testing.T) {

@@ -214,7 +214,10 @@ func (m *Member) mournAndShare(ctx context.Context, p *pulse) {
 		mine := m.running(module)
 		// At random, lest all members try for the same one: each try that fails is a look in vain.
 		for _, part := range rand.Perm(parts) {
-			if mine < share && m.take(ctx, p, module, part) {
+			switch {
+			case mine >= share:
+				m.release(ctx, p, module, part)
+			case m.take(ctx, p, module, part):
 				mine++
 			}
 		}
@@ -239,10 +242,7 @@ func (m *Member) running(module message.Module) (n int) {
 func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part int) bool {
 	key := leaseKey(module, part)
 	lease, free := m.view.free(module, part)
-	m.mu.Lock()
-	mine := m.owned[key] != nil
-	m.mu.Unlock()
-	if !free || mine || p.check() != nil {
+	if !free && lease.Owner != p.id || m.runs(key) || p.check() != nil {
 		return false
 	}
 	next := Lease{Owner: p.id, Epoch: lease.Epoch + 1}
@@ -265,13 +265,36 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 	return true
 }
 
+// release gives back what this session has without running it. That happens when the broker keeps a
+// lease, or misses its return, and the answer does not come in time. Nobody else would take it, as
+// its owner is alive; take does, where there is room.
+func (m *Member) release(ctx context.Context, p *pulse, module message.Module, part int) {
+	key := leaseKey(module, part)
+	lease, _ := m.view.free(module, part)
+	if lease.Owner == p.id && !m.runs(key) {
+		m.table.Try(ctx, key, returned(lease.Epoch), lease.revision)
+	}
+}
+
+// returned is a lease that was given back.
+func returned(epoch uint64) []byte {
+	value, _ := json.Marshal(Lease{Epoch: epoch}) // cannot fail
+	return value
+}
+
+// runs says whether this process works on a partition.
+func (m *Member) runs(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.owned[key] != nil
+}
+
 // run works on a partition and gives it back.
 func (m *Member) run(ctx context.Context, key string, o *ownership) {
 	defer close(o.done)
 	err := m.opts.Run(ctx, o.claim)
 	// Who lost the partition fails here, as the new owner has changed the lease, and that is well.
-	value, _ := json.Marshal(Lease{Epoch: o.claim.Epoch}) // cannot fail
-	m.table.Try(context.WithoutCancel(ctx), key, value, o.revision)
+	m.table.Try(context.WithoutCancel(ctx), key, returned(o.claim.Epoch), o.revision)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.owned, key)
