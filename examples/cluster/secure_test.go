@@ -228,4 +228,9 @@ func TestWhoIsRefusedIsToldWhatToDo(t *testing.T) {
 		"-creds", f.user(t, "e", without(rights, "$KV.crawl-leases.>")...))
 	require.Equal(t, 1, status, log)
 	require.Contains(t, log, "Brokers for real")
+	// Who only looks on may connect and see nothing.
+	status, _, log = do(t, "status", "-nats", f.url, "-ca", f.ca,
+		"-creds", f.user(t, "f", append(without(rights, "$JS.API.>"), "$JS.API.INFO")...))
+	require.Equal(t, 1, status, log)
+	require.Contains(t, log, "Brokers for real")
 }

@@ -46,29 +46,37 @@ func status(fs *flag.FlagSet) action {
 			return err
 		}
 		defer bus.Close()
+		ctx, cancel := bus.Bound(ctx)
+		defer cancel()
 		c, err := crawl.Open(ctx, bus)
+		switch {
+		case err != nil:
+		case *listen != "":
+			err = serveStatus(ctx, *listen, c, out)
+		default:
+			err = showStatus(ctx, c, *every, out)
+		}
+		return cmp.Or(bus.Refused(), err)
+	}
+}
+
+// showStatus shows how far a crawl is, once or again and again until ctx ends.
+func showStatus(ctx context.Context, c *crawl.Crawl, every time.Duration, out io.Writer) error {
+	var last look
+	for {
+		now, err := lookAt(ctx, c)
 		if err != nil {
 			return err
 		}
-		if *listen != "" {
-			return serveStatus(ctx, *listen, c, out)
+		now.show(out, last)
+		if every == 0 {
+			return nil
 		}
-		var last look
-		for {
-			now, err := lookAt(ctx, c)
-			if err != nil {
-				return err
-			}
-			now.show(out, last)
-			if *every == 0 {
-				return nil
-			}
-			last = now
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(*every):
-			}
+		last = now
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
 		}
 	}
 }

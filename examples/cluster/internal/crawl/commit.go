@@ -2,8 +2,7 @@ package crawl
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"encoding/binary"
 	"maps"
 	"time"
 
@@ -17,23 +16,25 @@ type extra struct {
 	scheduler []byte // see scheduler.AppendState; nil if it was never kept
 }
 
-// A wireExtra is an extra in JSON.
-type wireExtra struct{ Done, Scheduler []byte }
-
 func (e extra) encode() []byte {
-	data, _ := json.Marshal(wireExtra{e.done, e.scheduler}) // of these types it cannot fail
-	return data
+	data := binary.AppendUvarint(nil, uint64(len(e.done)))
+	data = append(data, e.done...)
+	return append(data, e.scheduler...)
 }
 
 func decodeExtra(data []byte) (extra, error) {
 	if data == nil {
 		return extra{}, nil
 	}
-	var w wireExtra
-	if err := json.Unmarshal(data, &w); err != nil {
-		return extra{}, fmt.Errorf("crawl: state of fetch: %w", err)
+	size, n := binary.Uvarint(data)
+	if n <= 0 || size > uint64(len(data)-n) {
+		return extra{}, errState
 	}
-	return extra{w.Done, w.Scheduler}, nil
+	e := extra{done: data[n:][:size], scheduler: data[n:][size:]}
+	if len(e.scheduler) == 0 {
+		e.scheduler = nil
+	}
+	return e, nil
 }
 
 // learnEvery is how often what the scheduler has learned is kept.
@@ -41,7 +42,7 @@ const learnEvery = 2 * time.Second
 
 // maxLearned bounds what is kept of that. It grows with the number of unusual hosts; beyond, a new
 // owner has to learn again what a host is like.
-const maxLearned = 256 << 10
+const maxLearned = 128 << 10
 
 // commitAll keeps what the workers have done, until no more comes. All that has come while one
 // value was on its way to the broker goes into the next one.
@@ -69,7 +70,9 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 		root := &f.keeper.Root
 		root.Seq, root.Open = f.window.low, f.window.open
 		root.Marks = f.window.marks.Append(nil)
-		root.Extra = extra{f.window.appendDone(nil), scheduled}.encode()
+		done := f.window.appendDone(nil)
+		f.doneSize.Store(int64(len(done)))
+		root.Extra = extra{done, scheduled}.encode()
 		root.Counts = maps.Clone(f.counts)
 		if lost := f.window.head.Lost(); lost > 0 {
 			root.Counts[engine.CountLost] = int64(lost)

@@ -33,8 +33,24 @@ type record struct {
 // A record is written whole whenever any of it has changed, so that later ones need not know what
 // earlier ones said. JSON costs some bytes; a chunk is written once in a second at most.
 
-// maxWaiting is how many items a record has.
-const maxWaiting = 256
+// Bounds of the items of a record. With a robots.txt of the greatest length, which is a third
+// longer in JSON, it stays below what a message of the broker may have. Without the second one a
+// site could make up URLs that are too long for it, and no process could keep its state any more.
+const (
+	maxWaiting      = 256
+	maxWaitingBytes = 128 << 10
+)
+
+// fitting returns how many of the items go into one record, of which there is at least one.
+func fitting(items []message.Item) int {
+	size := 0
+	for i, it := range items[:min(len(items), maxWaiting)] {
+		if size += len(it.URL) + len(it.For); size > maxWaitingBytes && i > 0 {
+			return i
+		}
+	}
+	return min(len(items), maxWaiting)
+}
 
 // Changes returns the hosts and servers that have changed.
 func (s *hosts) Changes(all bool, size int) [][]byte {
@@ -78,7 +94,7 @@ type recordWriter struct {
 
 func (w *recordWriter) write(r record, waiting []message.Item) {
 	for {
-		n := min(len(waiting), maxWaiting)
+		n := fitting(waiting)
 		if n > 0 {
 			m := message.Message{Items: waiting[:n]}
 			r.Waiting = m.Append(nil)

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -113,6 +115,32 @@ func TestOwnersAgree(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWhatASiteMakesUpFitsIntoMessages has a host with a robots.txt and URLs of the greatest length:
+// were a chunk too long for the broker, nobody could own the partition any more.
+func TestWhatASiteMakesUpFitsIntoMessages(t *testing.T) {
+	o := Options{HostsParts: 1, FetchParts: 1}.withDefaults()
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	long := func(i int) message.Item {
+		url := fmt.Sprintf("http://a.test/%d/", i)
+		return page(url + strings.Repeat("x", dedupe.MaxLength-len(url)))
+	}
+	s := newHosts(&o, 0)
+	feed(s, at, long(0), located("a.test", "192.0.2.1"),
+		answer("http://a.test/robots.txt", 200, strings.Repeat("#", maxRules)))
+	at = at.Add(rulesTTL) // the rules are asked for again, and what comes meanwhile waits
+	waiting := 0
+	for i := range 300 {
+		feed(s, at, long(i))
+		waiting++
+	}
+	require.Equal(t, waiting+1, s.Open(), "all of them, and the request for the rules")
+	chunks := s.Changes(true, 512<<10)
+	for _, chunk := range chunks {
+		require.Less(t, len(chunk), 1<<20-4096)
+	}
+	require.Equal(t, s.Open(), reborn(t, newHosts(&o, 0), chunks, s.Counts()).Open())
 }
 
 func TestAURLPassesOnce(t *testing.T) {

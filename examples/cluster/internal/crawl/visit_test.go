@@ -109,7 +109,7 @@ func TestAnswersForRulesAreCutToWhatCounts(t *testing.T) {
 }
 
 func TestWhatAFetcherKeepsIsRead(t *testing.T) {
-	for _, e := range []extra{{}, {done: []byte{1, 2}}, {done: []byte{1}, scheduler: []byte("s")}} {
+	for _, e := range []extra{{done: []byte{}}, {done: []byte{1, 2}}, {done: []byte{1}, scheduler: []byte("s")}} {
 		got, err := decodeExtra(e.encode())
 		require.NoError(t, err)
 		require.Equal(t, e, got)
@@ -117,8 +117,10 @@ func TestWhatAFetcherKeepsIsRead(t *testing.T) {
 	got, err := decodeExtra(nil)
 	require.NoError(t, err)
 	require.Zero(t, got)
-	_, err = decodeExtra([]byte("{"))
-	require.Error(t, err)
+	for _, corrupt := range []string{"", "\x05abcd", "\xff"} {
+		_, err = decodeExtra([]byte(corrupt))
+		require.Error(t, err)
+	}
 }
 
 // fetcherClaim is an ownership that is never lost.

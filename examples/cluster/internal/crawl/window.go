@@ -14,12 +14,15 @@ import (
 // item. The URLs themselves stay in the stream until they are done, so that the state is small. A
 // window is not safe for concurrent use.
 type window struct {
-	low    uint64        // all messages up to this one are done
-	marks  message.Marks // as they were at low
-	slots  []slot        // the messages behind low, in order
-	head   message.Marks // as they are behind the last slot
+	low   uint64        // all messages up to this one are done
+	marks message.Marks // as they were at low
+	slots []slot        // the messages behind low, in order
+	head  message.Marks // as they are behind the last slot
+	open  int           // items that are not done
+
+	// What a former owner has done of messages that this one has not read yet.
 	before map[uint64][]uint64
-	open   int // items that are not done
+	runs   []span // in order
 }
 
 // A slot is one message of a window.
@@ -27,11 +30,17 @@ type slot struct {
 	msg  message.Message // without its items
 	left int             // items that are not done
 	n    int             // items
-	done []uint64        // a bit for each
+	done []uint64        // a bit for each; nil once all are done
 }
+
+// A span is some messages in a row that are done as a whole.
+type span struct{ first, n uint64 }
 
 // errOrder says that a stream has a gap, which the broker must have lost.
 var errOrder = errors.New("crawl: messages out of order")
+
+// errState says that what was kept of a partition cannot be read.
+var errState = errors.New("crawl: state of fetch: corrupt")
 
 // add takes in the next message. It returns the places of the items that are to be done: none if
 // the message is left out.
@@ -46,7 +55,10 @@ func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	}
 	s := slot{msg: *m}
 	s.msg.Items = nil
-	if w.head.Take(m) {
+	taken := w.head.Take(m)
+	switch {
+	case w.ran(seq): // and needs no look at its items
+	case taken:
 		s.n = len(m.Items)
 		s.done = make([]uint64, (s.n+63)/64)
 		if kept := w.before[seq]; len(kept) == len(s.done) {
@@ -65,16 +77,36 @@ func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	return places, nil
 }
 
+// ran reports whether a former owner has done a message as a whole, which is asked of one message
+// after the other.
+func (w *window) ran(seq uint64) bool {
+	for len(w.runs) > 0 {
+		r := &w.runs[0]
+		if seq < r.first {
+			return false
+		}
+		if seq-r.first < r.n {
+			r.first, r.n = seq+1, r.n-(seq+1-r.first)
+			return true
+		}
+		w.runs = w.runs[1:]
+	}
+	return false
+}
+
 // finish notes that an item is done.
 func (w *window) finish(seq uint64, place int) {
 	if seq <= w.low || seq > w.low+uint64(len(w.slots)) {
 		return
 	}
 	s := &w.slots[seq-w.low-1]
-	if bit := uint64(1) << (place % 64); s.done[place/64]&bit == 0 {
+	if bit := uint64(1) << (place % 64); s.left > 0 && s.done[place/64]&bit == 0 {
 		s.done[place/64] |= bit
 		s.left--
 		w.open--
+	}
+	if s.left == 0 {
+		s.done = nil
 	}
 }
 
@@ -90,29 +122,55 @@ func (w *window) slide() bool {
 	return n > 0
 }
 
+// What appendDone writes of a message is the distance from the one before, and the length of what
+// follows in words: the bits of its items. Instead of a length, allDone begins a number of messages
+// in a row that are done as a whole. A host with long delays can hold low back for days, while
+// there are millions of them.
+const allDone = 0
+
 // appendDone appends which items behind low are done.
 func (w *window) appendDone(dst []byte) []byte {
 	last := w.low
-	for i := range w.slots {
+	for i := 0; i < len(w.slots); i++ {
 		s := &w.slots[i]
-		if s.left == s.n {
-			continue
-		}
 		seq := w.low + uint64(i) + 1
-		dst = binary.AppendUvarint(dst, seq-last)
-		dst = binary.AppendUvarint(dst, uint64(len(s.done)))
-		for _, word := range s.done {
-			dst = binary.LittleEndian.AppendUint64(dst, word)
+		switch {
+		case s.left == 0:
+			run := 1
+			for i+1 < len(w.slots) && w.slots[i+1].left == 0 {
+				run, i = run+1, i+1
+			}
+			dst = binary.AppendUvarint(dst, seq-last)
+			dst = append(dst, allDone)
+			dst = binary.AppendUvarint(dst, uint64(run))
+			last = seq + uint64(run) - 1
+		case s.left < s.n:
+			dst = appendBits(dst, seq-last, s.done)
+			last = seq
 		}
+	}
+	// Messages that this owner has not read again yet. The distance may wrap around, and back again.
+	for seq, done := range w.before {
+		dst = appendBits(dst, seq-last, done)
 		last = seq
 	}
-	for seq, done := range w.before { // messages that this owner has not read again yet
-		dst = binary.AppendUvarint(dst, seq-last) // may wrap around, and back again
-		dst = binary.AppendUvarint(dst, uint64(len(done)))
-		for _, word := range done {
-			dst = binary.LittleEndian.AppendUint64(dst, word)
+	for _, r := range w.runs {
+		if r.n == 0 {
+			continue // all of it was read
 		}
-		last = seq
+		dst = binary.AppendUvarint(dst, r.first-last)
+		dst = append(dst, allDone)
+		dst = binary.AppendUvarint(dst, r.n)
+		last = r.first + r.n - 1
+	}
+	return dst
+}
+
+func appendBits(dst []byte, distance uint64, done []uint64) []byte {
+	dst = binary.AppendUvarint(dst, distance)
+	dst = binary.AppendUvarint(dst, uint64(len(done)))
+	for _, word := range done {
+		dst = binary.LittleEndian.AppendUint64(dst, word)
 	}
 	return dst
 }
@@ -120,19 +178,35 @@ func (w *window) appendDone(dst []byte) []byte {
 // restore makes the window as it was when low, marks and done were kept.
 func (w *window) restore(low uint64, marks message.Marks, done []byte) error {
 	*w = window{low: low, marks: marks, head: marks.Clone(), before: map[uint64][]uint64{}}
-	for last := low; len(done) > 0; {
-		step, n := binary.Uvarint(done)
-		words, m := binary.Uvarint(done[max(n, 0):])
-		if n <= 0 || m <= 0 || words > uint64(len(done)-n-m)/8 {
-			return errors.New("crawl: state of fetch: corrupt")
+	failed := false
+	number := func() uint64 {
+		v, n := binary.Uvarint(done)
+		if n <= 0 {
+			failed, done = true, nil
+			return 0
 		}
-		done = done[n+m:]
+		done = done[n:]
+		return v
+	}
+	for last := low; len(done) > 0; {
+		first, words := last+number(), number()
+		if words == allDone {
+			r := span{first, number()}
+			if last = first + r.n - 1; failed || r.n == 0 || last < first {
+				return errState
+			}
+			w.runs = append(w.runs, r)
+			continue
+		}
+		if failed || words > uint64(len(done))/8 {
+			return errState
+		}
 		set := make([]uint64, words)
 		for i := range set {
 			set[i], done = binary.LittleEndian.Uint64(done), done[8:]
 		}
-		last += step
-		w.before[last] = set
+		w.before[first] = set
+		last = first
 	}
 	return nil
 }

@@ -97,12 +97,55 @@ func TestAGapIsWhatTheStreamHasForgotten(t *testing.T) {
 	require.Zero(t, w.open)
 }
 
+// TestWhatIsKeptDoesNotGrowBehindASlowHost leaves one item undone in front of messages that
+// are done.
+func TestWhatIsKeptDoesNotGrowBehindASlowHost(t *testing.T) {
+	var w window
+	require.NoError(t, w.restore(0, message.Marks{}, nil))
+	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
+	const messages = 100_000
+	for seq := uint64(1); seq <= messages; seq++ {
+		m.Number = seq
+		places, err := w.add(seq, &m)
+		require.NoError(t, err)
+		for _, place := range places {
+			if seq > 1 || place > 0 {
+				w.finish(seq, place)
+			}
+		}
+		w.slide()
+	}
+	require.Zero(t, w.low)
+	require.Equal(t, 1, w.open)
+	kept := w.appendDone(nil)
+	require.Less(t, len(kept), 30)
+
+	var next window
+	require.NoError(t, next.restore(0, w.marks.Clone(), kept))
+	for seq := uint64(1); seq <= messages; seq++ {
+		m.Number = seq
+		places, err := next.add(seq, &m)
+		require.NoError(t, err)
+		if seq == 1 {
+			require.Equal(t, []int{0}, places)
+		} else if len(places) > 0 {
+			t.Fatalf("items of message %d are given out again", seq)
+		}
+	}
+	next.finish(1, 0)
+	require.True(t, next.slide())
+	require.EqualValues(t, messages, next.low)
+}
+
 func FuzzRestoreWindow(f *testing.F) {
 	var w window
 	_ = w.restore(3, message.Marks{}, nil)
 	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 70)}
 	_, _ = w.add(4, &m)
 	w.finish(4, 66)
+	for range 3 {
+		_, _ = w.add(5+uint64(len(w.slots)-1), &message.Message{})
+	}
 	f.Add(uint64(3), w.appendDone(nil))
 	f.Fuzz(func(t *testing.T, low uint64, done []byte) {
 		var w window
@@ -112,5 +155,6 @@ func FuzzRestoreWindow(f *testing.F) {
 		var again window
 		require.NoError(t, again.restore(low, message.Marks{}, w.appendDone(nil)))
 		require.Equal(t, w.before, again.before)
+		require.Equal(t, w.runs, again.runs)
 	})
 }
