@@ -11,6 +11,10 @@ import (
 // no more than 32 KiB.
 const longKey = 480
 
+// maxScheme is the greatest length of a scheme that stands in a key. It is no part of a SURT, so
+// that one made up by a stranger would make a key of any length; no scheme in use has more.
+const maxScheme = 64
+
 // urlKey returns the key under which the versions of a URL are found: its SURT, the labels of the
 // host in reverse order and then the rest, so that what lies together in the web lies together in
 // the index; then a NUL, and the scheme. The SURT is the one that package dedupe has: no "www." is
@@ -22,7 +26,7 @@ const longKey = 480
 func urlKey(url string) (key string, exact bool) {
 	url, _, _ = strings.Cut(url, "#")
 	scheme, rest, found := strings.Cut(url, "://")
-	if !found || !isScheme(scheme) {
+	if !found || !isScheme(scheme) || len(scheme) > maxScheme {
 		return shorten(url)
 	}
 	scheme = strings.ToLower(scheme)

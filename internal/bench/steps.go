@@ -15,12 +15,12 @@ func goRun(args ...string) []string { return append([]string{"run"}, args...) }
 // bench makes a step of a package's own benchmarks.
 func bench(room, what, pattern string) step {
 	return step{room: room, what: what, dir: "../..", long: goTest("-bench", pattern, "-count", "3", "./"+room),
-		short: goTest("-bench", pattern, "-benchtime", "100x", "-short", "./"+room)}
+		short: goTest("-bench", pattern, "-benchtime", "1x", "-short", "./"+room)}
 }
 
 var steps = []step{
 	{"scheduler", "cycles, memory and the collector", "../..", goTest("-bench", ".", "-benchtime", "500ms", "./scheduler"),
-		goTest("-bench", ".", "-benchtime", "100x", "-short", "./scheduler"), nil},
+		goTest("-bench", ".", "-benchtime", "1x", "-short", "./scheduler"), nil},
 	bench("robots", "check and parse", "."),
 	{"robots", "beside its peers", ".", goRun("./robots"), goRun("./robots", "-rounds", "1"), nil},
 	{"fetch", "Get beside its floors and peers", ".", goRun("./fetch", "-pages", "10000", "get"),
