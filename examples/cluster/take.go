@@ -116,7 +116,7 @@ func run(fs *flag.FlagSet) action {
 		"requests under way at one time in each partition of fetch")
 	fs.IntVar(&o.Requests, "requests", 0,
 		"requests under way at one time in this process; 0: only -workers bounds them")
-	fs.IntVar(&o.Window, "window", 1<<16, "URLs in memory for each partition of fetch")
+	fs.IntVar(&o.Window, "window", 1<<16, "URLs in memory for each partition of fetch, at most 65536")
 	fs.DurationVar(&o.TTL, "ttl", 0,
 		"silence after which a process counts as dead (default 3s)")
 	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")

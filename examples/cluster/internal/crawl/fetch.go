@@ -39,10 +39,9 @@ type fetcher struct {
 	window window
 	room   chan struct{} // gets a value when there may be room for more items
 
-	done chan result
-	kept atomic.Uint64 // messages up to this one are done for good
-	// doneSize is the length of what was last kept of the window.
-	doneSize atomic.Int64
+	done     chan result
+	kept     atomic.Uint64    // messages up to this one are done for good
+	doneSize atomic.Int64     // bytes of what was last kept of the window
 	full     atomic.Bool      // the stream is nearly full: no links are sent for a while
 	counts   map[string]int64 // fates, and links that were not followed; under mu
 }
@@ -211,19 +210,25 @@ func (f *fetcher) read(ctx context.Context) error {
 	}
 }
 
-// maxDone bounds what is kept of the window for new messages to be read. As many as there are may
-// still become half done, which takes 12 bytes for each two items: with those, all that is kept of
-// a partition stays below what a message of the broker may have.
-const maxDone = 128 << 10
+// maxDone is how much may be kept of the window for new messages to be read. Those that were read
+// may still become half done, which takes 12 bytes for each two of maxWindow items: with them, all
+// that is kept of a partition stays below what a message of the broker may have.
+const (
+	maxDone   = 128 << 10
+	maxWindow = 1 << 16
+)
 
 // waitForRoom returns when the window has room for one more message, which may make it larger than
 // it should be by the items of that message. It reports whether ctx still holds.
 func (f *fetcher) waitForRoom(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		f.mu.Lock()
+		// Who takes over from an owner that had come to maxDone reads on: low moves only behind messages
+		// that were read.
+		small := f.doneSize.Load() < maxDone || f.window.rereading()
 		open := f.window.open
 		f.mu.Unlock()
-		if open < f.opts.Window && f.doneSize.Load() < maxDone {
+		if small && open < f.opts.Window {
 			return true
 		}
 		select {

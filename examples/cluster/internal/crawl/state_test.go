@@ -130,10 +130,9 @@ func TestWhatASiteMakesUpFitsIntoMessages(t *testing.T) {
 	feed(s, at, long(0), located("a.test", "192.0.2.1"),
 		answer("http://a.test/robots.txt", 200, strings.Repeat("#", maxRules)))
 	at = at.Add(rulesTTL) // the rules are asked for again, and what comes meanwhile waits
-	waiting := 0
-	for i := range 300 {
+	const waiting = 300
+	for i := range waiting {
 		feed(s, at, long(i))
-		waiting++
 	}
 	require.Equal(t, waiting+1, s.Open(), "all of them, and the request for the rules")
 	chunks := s.Changes(true, 512<<10)

@@ -48,6 +48,7 @@ func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	// What is missing was forgotten by the stream or lost by the broker: there is nothing to be
 	// done.
 	for w.low+uint64(len(w.slots))+1 < seq {
+		delete(w.before, w.low+uint64(len(w.slots))+1)
 		w.slots = append(w.slots, slot{})
 	}
 	if seq != w.low+uint64(len(w.slots))+1 {
@@ -75,6 +76,12 @@ func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	delete(w.before, seq)
 	w.slots = append(w.slots, s)
 	return places, nil
+}
+
+// rereading reports whether there are messages to come of which a former owner has done something.
+// What is kept of them only gets less by reading on.
+func (w *window) rereading() bool {
+	return len(w.before) > 0 || len(w.runs) > 0 && w.runs[len(w.runs)-1].n > 0
 }
 
 // ran reports whether a former owner has done a message as a whole, which is asked of one message

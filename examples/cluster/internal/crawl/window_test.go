@@ -1,9 +1,11 @@
 package crawl
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -123,6 +125,9 @@ func TestWhatIsKeptDoesNotGrowBehindASlowHost(t *testing.T) {
 	var next window
 	require.NoError(t, next.restore(0, w.marks.Clone(), kept))
 	for seq := uint64(1); seq <= messages; seq++ {
+		if !next.rereading() {
+			t.Fatalf("message %d would not be read, and low could never move", seq)
+		}
 		m.Number = seq
 		places, err := next.add(seq, &m)
 		require.NoError(t, err)
@@ -132,9 +137,32 @@ func TestWhatIsKeptDoesNotGrowBehindASlowHost(t *testing.T) {
 			t.Fatalf("items of message %d are given out again", seq)
 		}
 	}
+	require.False(t, next.rereading())
 	next.finish(1, 0)
 	require.True(t, next.slide())
 	require.EqualValues(t, messages, next.low)
+}
+
+// TestWhoTakesOverAFullWindowReadsOn has as much kept as may be. Nothing new is to be read then, but
+// what a former owner had begun must be, or low would never move.
+func TestWhoTakesOverAFullWindowReadsOn(t *testing.T) {
+	var w window
+	require.NoError(t, w.restore(0, message.Marks{}, nil))
+	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
+	_, err := w.add(1, &m)
+	require.NoError(t, err)
+	w.finish(1, 0)
+
+	f := &fetcher{Worker: &Worker{opts: WorkerOptions{Window: maxWindow}}, room: make(chan struct{}, 1)}
+	require.NoError(t, f.window.restore(0, message.Marks{}, w.appendDone(nil)))
+	f.doneSize.Store(maxDone)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	require.True(t, f.waitForRoom(ctx))
+	_, err = f.window.add(1, &m)
+	require.NoError(t, err)
+	time.AfterFunc(10*time.Millisecond, cancel)
+	require.False(t, f.waitForRoom(ctx), "all that was begun was read")
 }
 
 func FuzzRestoreWindow(f *testing.F) {

@@ -26,7 +26,7 @@ type WorkerOptions struct {
 	Workers int              // requests under way in each partition of fetch; 0 means 16
 	// Requests bounds those under way in the whole process; 0 means that only Workers does.
 	Requests int
-	Window   int           // items in memory for each partition of fetch; 0 means 65536
+	Window   int           // items in memory for each partition of fetch; 0 means 65536, the most
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
 	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
@@ -56,8 +56,8 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Workers == 0 {
 		o.Workers = 16
 	}
-	if o.Window == 0 {
-		o.Window = 1 << 16
+	if o.Window == 0 || o.Window > maxWindow {
+		o.Window = maxWindow
 	}
 	if len(o.Modules) == 0 {
 		o.Modules = []message.Module{message.Dedupe, message.Hosts, message.Fetch}

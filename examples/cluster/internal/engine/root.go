@@ -69,7 +69,7 @@ type Keeper struct {
 // or a later one.
 func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 	for {
-		k, err := readRoot(ctx, states, c)
+		k, err := newKeeper(ctx, states, c)
 		if err != nil {
 			return nil, err
 		}
@@ -81,8 +81,8 @@ func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 	}
 }
 
-// readRoot returns a keeper of what is there, which is not its own until it is stored.
-func readRoot(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
+// newKeeper returns a keeper of what is there, which is not the claim's own until it is stored.
+func newKeeper(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 	cell, value, err := states.Cell(ctx, RootKey(c.Module, c.Part))
 	if err != nil {
 		return nil, err

@@ -233,12 +233,6 @@ func brokers(t *testing.T) *Bus {
 	for _, l := range held {
 		require.NoError(t, l.Close())
 	}
-	return cluster(t, routes)
-}
-
-// cluster starts a broker at each of the addresses.
-func cluster(t *testing.T, routes []string) *Bus {
-	t.Helper()
 	var urls []string
 	for i, address := range routes {
 		s, err := StartServer(ServerOptions{
@@ -296,8 +290,8 @@ func TestACellHasOneWriterAtATime(t *testing.T) {
 				if !assert.NoError(t, err) {
 					return
 				}
-				var n, last int
-				_, _ = fmt.Sscan(string(value), &n, &last) // both are 0 at first
+				n := 0
+				_, _ = fmt.Sscan(string(value), &n) // there is nothing at first
 				err = cell.Store(t.Context(), fmt.Append(nil, n+1, " ", writer))
 				if err == nil {
 					done++
