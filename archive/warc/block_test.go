@@ -243,10 +243,11 @@ func TestFramesOfAllKinds(t *testing.T) {
 
 func TestFieldsOfAMessage(t *testing.T) {
 	h := HTTP{Head: []byte("HTTP/1.1 200 OK: not a field\r\nA: b\r\nCONTENT-type:\t text/html \r\n" +
-		"A: c\r\nEmpty:\r\nNo field\r\nColon: d:e\r\nBare: f\n\r\nBody: g\r\n")}
+		"A: c\r\nEmpty:\r\nNo field\r\nColon: d:e\r\nLong: e\r\n\tf \r\n  g: h\r\n" +
+		"Bare: f\n\r\nBody: g\r\n")}
 	for name, want := range map[string]string{
 		"a": "b", "A": "b", "Content-Type": "text/html", "Empty": "", "Missing": "", "No field": "",
-		"Colon": "d:e", "Bare": "f", "HTTP/1.1 200 OK": "", "": "",
+		"Colon": "d:e", "Long": "e f g: h", "g": "", "Bare": "f", "HTTP/1.1 200 OK": "", "": "",
 	} {
 		require.Equal(t, want, h.Get(name), "%q", name)
 	}

@@ -74,6 +74,7 @@ func FuzzHTTP(f *testing.F) {
 	f.Add([]byte(ok + "Content-Length: 5\r\n\r\nhello"))
 	f.Add([]byte("HTTP/1.0 404\nA: b\n\n"))
 	f.Add([]byte("HTTP/1.1 304 Not Modified"))
+	f.Add([]byte(ok + "A:\r\n b\r\n\t c\r\n\r\n"))
 	e, err := NewEncoder(EncoderOptions{Compression: None})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, block []byte) {
@@ -101,8 +102,8 @@ func FuzzHTTP(f *testing.F) {
 		require.Equal(t, resp.StatusCode, got.Status())
 		require.Equal(t, string(want), string(body))
 		for name := range resp.Header {
-			if len(resp.Header[name]) == 1 && !strings.ContainsAny(string(got.Head), "\t") {
-				require.Equal(t, resp.Header.Get(name), got.Get(name))
+			if len(resp.Header[name]) == 1 {
+				require.Equal(t, strings.Trim(resp.Header.Get(name), " \t"), got.Get(name))
 			}
 		}
 	})

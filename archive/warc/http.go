@@ -51,6 +51,7 @@ func (h *HTTP) Status() int {
 const maxCode = 8
 
 // Get returns the value of the first field of that name, whatever the case of its letters, or "".
+// A value on several lines has a space between them (RFC 9112, section 5.2).
 func (h *HTTP) Get(name string) string {
 	_, fields, _ := bytes.Cut(h.Head, []byte("\n"))
 	for len(fields) > 0 {
@@ -58,10 +59,22 @@ func (h *HTTP) Get(name string) string {
 		line, fields, _ = bytes.Cut(fields, []byte("\n"))
 		key, value, found := bytes.Cut(line, []byte(":"))
 		if found && len(key) == len(name) && strings.EqualFold(string(key), name) {
-			return string(bytes.Trim(value, " \t\r"))
+			return unfold(value, fields)
 		}
 	}
 	return ""
+}
+
+// unfold joins the first line of a value and those of the rest that go on with it.
+func unfold(line, rest []byte) string {
+	const space = " \t\r"
+	line = bytes.Trim(line, space)
+	value := line[:len(line):len(line)] // so that append does not write into the head
+	for len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t') {
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		value = append(append(value, ' '), bytes.Trim(line, space)...)
+	}
+	return string(bytes.Trim(value, " "))
 }
 
 // HTTP cuts the block into the head and the body of an HTTP message. A body whose head says that it
