@@ -149,6 +149,12 @@ func TestOptionsOutOfRangeMeanTheDefaults(t *testing.T) {
 	}
 }
 
+func TestNoRateIsTooSmall(t *testing.T) {
+	f := dedupe.New(dedupe.Options{Capacity: 100, Rate: math.SmallestNonzeroFloat64, Generations: 64})
+	require.Equal(t, 300, fill(f, "a", 300))
+	require.False(t, f.Add("https://a.test/299"))
+}
+
 func TestMemoryIsCloseToTheFormula(t *testing.T) {
 	for _, rate := range []float64{0.01, 0.001} {
 		for _, capacity := range []int{1000, 100_000, 1_000_000, 20_000_000} {

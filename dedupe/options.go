@@ -15,7 +15,8 @@ type Options struct {
 	Capacity int
 
 	// Rate is the probability that a new URL is taken for an old one, at most. 0 means
-	// DefaultRate, and so does all else that does not lie between 0 and 1.
+	// DefaultRate, and so does all else that does not lie between 0 and 1. Less than 2^-64 cannot
+	// be had, and means that.
 	Rate float64
 
 	// Recent is how many of the latest URLs, roughly, are kept in a list of their own. 0 means
@@ -44,6 +45,7 @@ func (o Options) withDefaults() Options {
 	if !(o.Rate > 0 && o.Rate < 1) { // also NaN
 		o.Rate = DefaultRate
 	}
+	o.Rate = max(o.Rate, minRate)
 	if o.Recent == 0 {
 		o.Recent = DefaultRecent
 	}
@@ -51,6 +53,9 @@ func (o Options) withDefaults() Options {
 	o.Generations = min(max(o.Generations, 0), maxGenerations)
 	return o
 }
+
+// minRate is where two URLs as likely have the same hash.
+const minRate = 0x1p-64
 
 // maxGenerations is where more of them would only make each look-up slower.
 const maxGenerations = 64
