@@ -183,6 +183,7 @@ func TestACrawlByCommands(t *testing.T) {
 	defer resp.Body.Close()
 	metrics, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
+	require.Contains(t, string(metrics), "\n# TYPE cluster_partition_messages_total counter\n")
 	require.Contains(t, string(metrics), "\ncluster_partition_lag_messages{module=\"hosts\",part=\"1\"} 0\n")
 	require.Contains(t, string(metrics),
 		fmt.Sprintf("\ncluster_outcomes_total{what=\"fetched\"} %d\n", answers))

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
@@ -66,24 +67,33 @@ func (l *look) metrics(w io.Writer) {
 			return float64(p.Epoch)
 		}},
 	} {
-		fmt.Fprintf(w, "# HELP cluster_partition_%s %s\n", g.name, g.help)
+		describe(w, "partition_"+g.name, g.help)
 		for i := range l.parts {
 			p := &l.parts[i]
 			fmt.Fprintf(w, "cluster_partition_%s{module=%q,part=\"%d\"} %g\n",
 				g.name, p.Module, p.Part, g.value(p))
 		}
 	}
-	fmt.Fprintln(w, "# HELP cluster_outcomes_total what became of URLs and links")
+	describe(w, "outcomes_total", "what became of URLs and links")
 	counts := l.counts()
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(w, "cluster_outcomes_total{what=%q} %d\n", what, counts[what])
 	}
-	fmt.Fprintln(w, "# HELP cluster_answers_total answers that a process has kept")
+	describe(w, "answers_total", "answers that a process has kept")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
 	}
-	fmt.Fprintln(w, "# HELP cluster_heap_bytes memory of a process that is in use")
+	describe(w, "heap_bytes", "memory of a process that is in use")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_heap_bytes{process=%q} %d\n", m.ID, m.Heap)
 	}
+}
+
+// describe begins a metric. By the custom of Prometheus, the name of what only grows ends in total.
+func describe(w io.Writer, name, help string) {
+	kind := "gauge"
+	if strings.HasSuffix(name, "_total") {
+		kind = "counter"
+	}
+	fmt.Fprintf(w, "# HELP cluster_%s %s\n# TYPE cluster_%[1]s %[3]s\n", name, help, kind)
 }

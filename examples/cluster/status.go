@@ -119,7 +119,7 @@ func (l *look) show(out io.Writer, last look) {
 	for _, p := range l.parts {
 		rate := "-"
 		if seq, ok := before[partName(p)]; ok {
-			rate = fmt.Sprintf("%.0f", float64(p.Root.Seq-seq)/l.at.Sub(last.at).Seconds())
+			rate = fmt.Sprintf("%.0f", (float64(p.Root.Seq)-float64(seq))/l.at.Sub(last.at).Seconds())
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%s\t  %s\t\n", partName(p), p.Epoch,
 			p.Level.Last, p.Lag(), p.Root.Open, 100*p.Level.Share, rate, p.Owner)
