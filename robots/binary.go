@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"strings"
 	"time"
 )
@@ -195,7 +196,7 @@ func (d *decoder) entry() Entry {
 // file feeds the records to the parser that once made them.
 func (d *decoder) file() *File {
 	var p parser
-	skipped := int(d.uint(1 << 62))
+	skipped := int(min(d.uint(1<<62), math.MaxInt)) // which has 32 bits on some machines
 	groups := d.count()
 	d.records(&p)
 	for range groups {

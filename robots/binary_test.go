@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash/crc32"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -186,6 +187,17 @@ func TestImpossibleEntries(t *testing.T) {
 	} {
 		require.ErrorIs(t, new(Entry).UnmarshalBinary(data), ErrCorrupt, name)
 	}
+}
+
+// An entry may come from a machine with longer numbers.
+func TestEntryOfALongerBody(t *testing.T) {
+	e := Entry{URL: where}
+	data, err := e.MarshalBinary()
+	require.NoError(t, err)
+	data = append(data[:len(data)-crc32.Size-1], someFile)
+	data = append(binary.AppendUvarint(data, 1<<40), 0, 0, 0)
+	require.NoError(t, e.UnmarshalBinary(sealed(data)))
+	require.EqualValues(t, min(1<<40, math.MaxInt), e.File.Skipped())
 }
 
 // sealed appends the sum.

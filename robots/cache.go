@@ -122,8 +122,8 @@ type Answer struct {
 }
 
 // Lookup returns the rules that hold for a URL, or what has to be done to learn them. Who is told
-// that a Request is needed must see to it that [Cache.Store] or [Cache.Abandon] follows. The error
-// is that of [Locate].
+// that a Request is needed must see to it that [Cache.Store] or [Cache.Abandon] follows: until then
+// the host stays in memory, whatever Options.MaxBytes says. The error is that of [Locate].
 func (c *Cache) Lookup(url string, now time.Time) (Answer, error) {
 	answer, _, err := c.lookup(url, now)
 	return answer, err
@@ -219,8 +219,9 @@ func (c *Cache) known() []Entry {
 	return entries
 }
 
-// Restore puts an Entry in, in the place of what is known of its host. It changes nothing while a
-// request for that host is in flight. The error is that of [Locate].
+// Restore puts an Entry in, in the place of what is known of its host. Its Expires is taken as it
+// is, however far off. Restore changes nothing while a request for that host is in flight. The error
+// is that of [Locate].
 func (c *Cache) Restore(e Entry) error {
 	origin, err := originOf(e.URL)
 	if err != nil {
@@ -250,7 +251,7 @@ func (c *Cache) Stats() Stats {
 	return Stats{len(c.hosts), len(c.hosts) - c.idle.Len(), c.used}
 }
 
-// host finds or makes a host. It requires that c.mu is held, as do all below.
+// host finds or makes a host. It requires that c.mu is held, as do all methods below.
 func (c *Cache) host(origin string) *host {
 	if h := c.hosts[origin]; h != nil {
 		return h

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// maxDate bounds the work on what may be no date at all.
-const maxDate = 64
+const (
+	maxDate    = 64                  // bytes: bounds the work on what may be no date at all
+	maxSeconds = 999_999_999_999_999 // before and after 1970 (RFC 9651, 3.3.7)
+)
 
 // parseDate reads the dates that pages hold: those of RFC 822 and 850 and their like, of C, and of
 // ISO 8601. Without a time it is the start of the day, without a zone UTC.
@@ -15,9 +17,12 @@ func parseDate(s string) (date time.Time, ok bool) {
 	if len(s) > maxDate || s == "" {
 		return date, false
 	}
-	if s[0] == '@' { // the dates of RFC 9651
+	if s[0] == '@' { // the dates of RFC 9651, of which a time.Time holds all
 		seconds, err := strconv.ParseInt(s[1:], 10, 64)
-		return time.Unix(seconds, 0).UTC(), err == nil
+		if err != nil || seconds < -maxSeconds || seconds > maxSeconds {
+			return date, false
+		}
+		return time.Unix(seconds, 0).UTC(), true
 	}
 	words := strings.Fields(s)
 	if len(words) == 0 {

@@ -41,21 +41,31 @@ func (t *Tag) read(field, own string, named bool) {
 	applies := true
 	for field != "" {
 		item, rest := cutItem(field)
-		name, value, colon := strings.Cut(item, ":")
-		key := strings.ToLower(trimRight(name))
+		key, value, colon := cutKey(item)
+		// Names are taken off the item, since to look for its end again behind each of them would
+		// take the square of the time.
+		for named && colon && isName(key) && !strings.HasPrefix(value, "//") {
+			applies = names(key, own)
+			field = field[strings.IndexByte(field, ':')+1:]
+			item = strings.TrimSpace(value)
+			key, value, colon = cutKey(item)
+		}
 		switch {
 		case colon && settings[key] != nil:
 			// A date may hold commas, so it is looked for behind this one, too.
 			_, value, _ = strings.Cut(field, ":")
 			rest = t.readSetting(key, value, applies)
-		case colon && named && flags[key] == nil && isName(key) && !strings.HasPrefix(value, "//"):
-			applies = names(key, own)
-			rest = field[strings.IndexByte(field, ':')+1:]
 		case applies:
 			t.addItem(item, key)
 		}
 		field = rest
 	}
+}
+
+// cutKey splits an item at its first colon, and puts what stands before that into lower case.
+func cutKey(item string) (key, value string, colon bool) {
+	name, value, colon := strings.Cut(item, ":")
+	return strings.ToLower(trimRight(name)), value, colon
 }
 
 // cutItem splits off what stands before a comma, or before a semicolon, which some write instead.
@@ -152,9 +162,14 @@ func names(name, own string) bool {
 	return own != "" && (token == own || full == own)
 }
 
-// isName keeps the colons of broken dates from ending the directives for all.
-func isName(s string) bool {
-	return s == anyAgent || s != "" && leading(s, isTokenByte) == s
+// isName reports whether a key that a colon follows is the name of a crawler: no directive, but of
+// the form of a product token, which keeps the colons of broken dates from ending the directives for
+// all.
+func isName(key string) bool {
+	if flags[key] != nil || settings[key] != nil {
+		return false
+	}
+	return key == anyAgent || key != "" && leading(key, isTokenByte) == key
 }
 
 // set takes the lower of several limits, as if they had come from several fields.

@@ -150,11 +150,10 @@ func (e *Entry) fail(resp Response, now time.Time, o *Options) {
 	}
 	e.Status = resp.Status
 	e.Failures++
-	wait := o.Retry
-	for i := 1; i < min(e.Failures, 64) && wait < o.MaxRetry; i++ {
-		wait *= 2
+	wait := max(0, min(o.Retry, o.MaxRetry))
+	for i := 1; i < min(e.Failures, 64); i++ {
+		wait += min(wait, o.MaxRetry-wait) // doubles, but cannot overflow
 	}
-	wait = min(wait, o.MaxRetry)
 	e.Expires = now.Add(max(wait, retryAfter(resp.Header, now)))
 }
 

@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -263,6 +264,23 @@ func TestOutOfReach(t *testing.T) {
 	tell(t, c, ask(t, c, page, now), Response{Status: 404}, now)
 	got = tell(t, c, ask(t, c, page, now.Add(25*time.Hour)), Response{}, now.Add(25*time.Hour))
 	require.False(t, got.allows("/b"), "a file that was withdrawn is no copy, nor is its absence")
+}
+
+// What is restored has failed under other options: the count may be higher than these lead to.
+func TestRetryAfterManyFailures(t *testing.T) {
+	for _, tt := range []struct{ retry, most, want time.Duration }{
+		{0, 0, time.Hour},
+		{0, math.MaxInt64, math.MaxInt64},
+		{math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		{time.Hour, time.Minute, time.Minute},
+	} {
+		for _, failures := range []int{25, 60, 1000} {
+			c := NewCache(Options{Retry: tt.retry, MaxRetry: tt.most})
+			require.NoError(t, c.Restore(Entry{URL: where, Failures: failures, FailedSince: noon}))
+			got := tell(t, c, ask(t, c, page, noon), Response{}, noon)
+			require.Equal(t, tt.want, got.Until.Sub(noon), "%+v, %d failures", tt, failures)
+		}
+	}
 }
 
 func TestGiveUp(t *testing.T) {

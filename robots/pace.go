@@ -47,12 +47,17 @@ type Rate struct {
 	Window   Window        // when that holds
 }
 
-// Delay returns the time between two requests that keeps the rate, at most [MaxDelay].
+// Delay returns the least time between two requests that keeps the rate, at most [MaxDelay].
 func (r Rate) Delay() time.Duration {
 	if r.Requests < 1 {
 		return 0
 	}
-	return min(r.Per/time.Duration(r.Requests), MaxDelay)
+	n := time.Duration(r.Requests)
+	delay := r.Per / n
+	if r.Per%n > 0 {
+		delay++ // a nanosecond less would let one request too many in
+	}
+	return min(delay, MaxDelay)
 }
 
 // allDay is the window of what holds always.

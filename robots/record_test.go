@@ -96,6 +96,7 @@ func TestRates(t *testing.T) {
 		{"1/5", Rate{1, 5 * time.Second, allDay}, 5 * time.Second},
 		{"1/5s", Rate{1, 5 * time.Second, allDay}, 5 * time.Second},
 		{"30/1m", Rate{30, time.Minute, allDay}, 2 * time.Second},
+		{"3/1", Rate{3, time.Second, allDay}, 333_333_334},
 		{"100/1H", Rate{100, time.Hour, allDay}, 36 * time.Second},
 		{"1/2d", Rate{1, 48 * time.Hour, allDay}, MaxDelay},
 		{"99999/99999d", Rate{99999, 99999 * 24 * time.Hour, allDay}, MaxDelay},

@@ -150,7 +150,9 @@ func (s *scanner) bareItem() string {
 	case c == '-' || isDigit(c):
 		s.number()
 	case s.accept('?'):
-		s.failed = !s.accept('0') && !s.accept('1')
+		if !s.accept('0') {
+			s.expect('1')
+		}
 	case s.accept('"'):
 		s.quoted()
 	case s.accept(':'):

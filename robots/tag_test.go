@@ -194,6 +194,8 @@ func TestParseDate(t *testing.T) {
 		{"", time.Time{}},
 		{"Wed,", time.Time{}},
 		{"@", time.Time{}},
+		{"@9223372036854775807", time.Time{}}, // would wrap around into the past
+		{"@-9223372036854775808", time.Time{}},
 		{"31 Feb 2025", time.Time{}},
 		{"2025-02-31", time.Time{}},
 		{"2025-06-25T", midnight},
@@ -265,6 +267,20 @@ func TestTagKeepsNoHeader(t *testing.T) {
 	}
 	require.Equal(t, []string{"other"}, read().Other)
 	require.Less(t, liveHeap(4, read), 1<<16)
+}
+
+// Hostile headers: each is read right, and work that grows with the square of one would take a
+// hundred times as long as all of this.
+func TestHostileHeaders(t *testing.T) {
+	for _, part := range []string{
+		"a:", "a:,", ":", "a:b ", "foo:noindex ", "noindex:", "max-snippet:", "max-snippet:x,",
+		"max-snippet:1", "unavailable_after:1,", "a;", "a;a=1,", "*;noindex,", "(",
+	} {
+		field := strings.Repeat(part, 1<<18/len(part))
+		h := http.Header{"X-Robots-Tag": {field}, "Robots-Tag": {field}}
+		require.False(t, FromHeader(h, "bar").NoFollow, part)
+		require.False(t, FromMeta("robots", field, "bar").NoFollow, part)
+	}
 }
 
 func TestFromRel(t *testing.T) {

@@ -104,6 +104,8 @@ func TestDictionary(t *testing.T) {
 		"a=y,":                    "",
 		",a=y":                    "",
 		"a=y b=n":                 "",
+		"a=y, =?1":                "",
+		"a=y;=?1":                 "",
 		"A=y":                     "",
 		"a=y, 1=n":                "",
 		"a=":                      "",

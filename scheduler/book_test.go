@@ -67,6 +67,23 @@ func TestLaterStopsAtTheEndOfTime(t *testing.T) {
 	}
 }
 
+func TestSaturatedStopsAtBothEndsOfTime(t *testing.T) {
+	for _, tt := range []struct{ t, now, want int64 }{
+		{5, 3, 2},
+		{3, 5, -2},
+		{never, 5, never},
+		{never - 1, -5, never},
+		{0, longAgo, never},
+		{longAgo, 1, longAgo},
+		{-1, longAgo, never},
+	} {
+		require.Equal(t, tt.want, saturated(tt.t, tt.now), "saturated(%d, %d)", tt.t, tt.now)
+		if tt.want > longAgo && tt.want < never {
+			require.Equal(t, tt.t, sum(tt.now, tt.want))
+		}
+	}
+}
+
 func TestTimesStopsAtTheEndOfTime(t *testing.T) {
 	for _, tt := range []struct {
 		factor float64

@@ -107,7 +107,9 @@ func ExampleScheduler_Explain() {
 	lease, _ := s.TryNext(now)
 	lease.Done(scheduler.Outcome{})
 	s.TryNext(now)
-	fmt.Println("slow.test", s.Explain("slow.test"))
+	reason := s.Explain("slow.test")
+	reason.Until = reason.Until.UTC() // rather than the time zone of the machine
+	fmt.Println("slow.test", reason)
 	// Output: slow.test waits for its Crawl-delay until 2026-01-01 00:01:00.000, 1 tasks queued
 }
 

@@ -49,7 +49,8 @@ func (r Rule) String() string {
 }
 
 // A Reason says what holds a host now and when that ends, as of the latest time that the Scheduler
-// was told. The zero Reason is that of a host that is not known.
+// was told. Its times are in the time zone of the machine. The zero Reason is that of a host that is
+// not known.
 type Reason struct {
 	Known  bool
 	Rule   Rule
@@ -80,7 +81,7 @@ func (r Reason) Load(over time.Duration) float64 {
 }
 
 // String returns a sentence without its subject, such as "waits for its Crawl-delay until
-// 2026-01-01 12:00:30.000, 3 tasks queued".
+// 2026-01-01 12:00:30.000, 3 tasks queued". It names no time zone: that of Since and Until.
 func (r Reason) String() string {
 	switch {
 	case !r.Known:
@@ -113,7 +114,8 @@ func (r Reason) String() string {
 	return fmt.Sprintf("%s, %d tasks queued", text, r.Queued)
 }
 
-// Explain says why a host is not leased.
+// Explain says why a host is not leased. It takes constant time, unless that is a lease: then it
+// looks at all that are out.
 func (s *Scheduler[T]) Explain(host string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +125,9 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	return Reason{}
 }
 
-// Hosts returns an iterator over all hosts that are known. The Scheduler can be used meanwhile:
-// what comes or goes during the walk may be missing.
+// Hosts returns an iterator over all hosts that are known, with what Explain says of each. The
+// Scheduler can be used meanwhile: what comes or goes during the walk may be missing, and what goes
+// and comes again may be met twice.
 func (s *Scheduler[T]) Hosts() iter.Seq2[string, Reason] {
 	type known struct {
 		host   string

@@ -89,10 +89,16 @@ func TestExplain(t *testing.T) {
 				require.Nil(t, got)
 			}
 			got := sched.Explain("a")
-			require.Equal(t, tt.want, got.String())
+			require.Equal(t, tt.want, inUTC(got).String())
 			require.Equal(t, tt.rule, got.Rule)
 		})
 	}
+}
+
+// inUTC makes the words of a Reason the same on every machine.
+func inUTC(r scheduler.Reason) scheduler.Reason {
+	r.Since, r.Until = r.Since.UTC(), r.Until.UTC()
+	return r
 }
 
 func TestExplainWhatOthersDo(t *testing.T) {
@@ -112,7 +118,7 @@ func TestExplainWhatOthersDo(t *testing.T) {
 		"f": "waits for its turn, in line with 1 other hosts, 1 tasks queued",
 		"x": "is not known",
 	} {
-		require.Equal(t, want, s.Explain(host).String())
+		require.Equal(t, want, inUTC(s.Explain(host)).String())
 	}
 	require.Equal(t, "Rule(200)", scheduler.Rule(200).String())
 	require.Equal(t, "nothing", scheduler.NoRule.String())
@@ -163,6 +169,18 @@ func TestLoadOfASharedAddress(t *testing.T) {
 	lease, _ := s.TryNext(start)
 	lease.Done(scheduler.Outcome{})
 	require.Equal(t, 20*time.Second, s.Explain("b").Pace, "four are in line")
+}
+
+// TestStatsOfADrainedHost has the turn of an address left over, to which nobody wants to go.
+func TestStatsOfADrainedHost(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, tasks(here, "a1")...)
+	require.Len(t, s.Drain("a"), 1)
+	st := s.Stats()
+	require.Zero(t, st.Ready)
+	require.Zero(t, st.Waiting)
+	s.TryNext(start)
+	require.Equal(t, scheduler.Stats{Addrs: 1}, s.Stats())
 }
 
 func TestStatsOfReasons(t *testing.T) {

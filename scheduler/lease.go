@@ -78,7 +78,7 @@ func (l *Lease[T]) Done(o Outcome) {
 	s.leased--
 	s.book.release(l.visit, report{
 		skipped: o.Skipped, failed: o.failed(), took: o.Took,
-		start: max(s.instant(o.Start), v.at), retry: s.instant(o.RetryAfter),
+		start: s.instant(o.Start), retry: s.instant(o.RetryAfter),
 	})
 	s.alert()
 }

@@ -376,12 +376,11 @@ type memory struct {
 	addrs map[netip.Addr]modelPlace
 }
 
+// memory requires that what has no bearing was forgotten.
 func (m *model) memory() memory {
 	mem := memory{m.now, make(map[string]modelPlace), make(map[netip.Addr]modelPlace)}
 	unusual := func(p *modelPlace) bool {
-		slow := p.slow > m.usual(host)
-		return p.asked > 0 ||
-			m.delayed(p).After(m.now) && (slow || p.failures > 0 || p.retry.After(m.now))
+		return p.asked > 0 || p.slow > m.usual(host) || p.failures > 0 || p.retry.After(m.now)
 	}
 	for name, h := range m.hosts {
 		if unusual(&h.modelPlace) {

@@ -6,6 +6,10 @@ const (
 	textBits = 14
 	textLen  = 1 << textBits        // bytes in a text, but for one that holds a single longer name
 	maxTexts = 1 << (32 - textBits) // so that a number of 32 bits tells the text and the offset
+
+	// spareTexts are kept for the names of one task, each of which may be too long to share a text,
+	// and for what moves.
+	spareTexts = 4
 )
 
 // names holds names in texts, one behind the other, each after its length. A text is written once
@@ -18,8 +22,8 @@ type names struct {
 	current uint32           // number of the text that is written to
 	builder *strings.Builder // of the current text; nil before the first name
 
-	// moved is called with each name that moves, and its old place, and tells whether it is still
-	// in use; if so, it is called back with the new place by set.
+	// moved is called with each name that is about to move, and its old place. It returns whom to
+	// tell the new place, or nil if the name is no longer in use.
 	moved func(name string, from uint32) (set func(to uint32))
 }
 
@@ -28,8 +32,8 @@ type text struct {
 	holes int // bytes of forgotten names
 }
 
-// full tells whether no more names can be held: at 4 GiB of them. One text is kept for what moves.
-func (n *names) full() bool { return len(n.texts) >= maxTexts-1 && len(n.free) == 0 }
+// full tells whether the names of another task cannot be held: at 4 GiB of them.
+func (n *names) full() bool { return len(n.texts)-len(n.free) > maxTexts-spareTexts }
 
 // put keeps a copy of a name and returns where. It requires that the names are not full.
 func (n *names) put(name string) uint32 {

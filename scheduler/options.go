@@ -36,7 +36,7 @@ type Options struct {
 
 	// MaxDelay bounds what SetDelay, latency and back-off make of the delay of a host or address. It
 	// never makes it shorter than HostDelay or AddrDelay, nor does it shorten a Retry-After.
-	// 0 means no bound.
+	// 0 means no bound, and so does less.
 	MaxDelay time.Duration
 
 	// Backoff is the least delay of a host after a first failure. Each further one doubles it, each
@@ -46,7 +46,7 @@ type Options struct {
 	Backoff time.Duration
 
 	// MaxBackoff bounds the delays that back-off leads to.
-	// 0 means DefaultMaxBackoff, or Backoff if that is longer.
+	// 0 means DefaultMaxBackoff, or Backoff if that is longer; negative means Backoff.
 	MaxBackoff time.Duration
 
 	// MaxPerHost is how many leases may be out on one host. With more than one, a delay counts from
@@ -68,7 +68,7 @@ type Options struct {
 	MaxQueue int
 
 	// MaxHostQueue bounds the tasks that are queued for one host.
-	// 0 means no bound but MaxQueue.
+	// 0 means no bound but MaxQueue, and so does less.
 	MaxHostQueue int
 }
 

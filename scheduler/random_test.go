@@ -300,7 +300,8 @@ func (p *player) restart(after time.Duration) {
 func (p *player) check() {
 	p.m.forget()
 	want, got := p.m.stats(), p.s.Stats()
-	if got.Hosts != got.Idle+got.Waiting+got.Ready+got.Leased {
+	if got.Hosts != got.Idle+got.Waiting+got.Ready+got.Leased ||
+		min(got.Idle, got.Waiting, got.Ready, got.Leased) < 0 {
 		p.failf("Stats do not add up: %+v", got)
 	}
 	// What need not be known any longer is forgotten some time.

@@ -52,6 +52,10 @@ func TestRules(t *testing.T) {
 			script{opts: second, tasks: ranked("a0", "b0", "c2", "d1", "e2")},
 			[]string{"0s c2", "0s e2", "0s d1", "0s a0", "0s b0"},
 		},
+		"a host that is ready keeps its turn when an urgent task comes": {
+			script{opts: second, tasks: ranked("a0", "b5", "c1", "a7")},
+			[]string{"0s b5", "0s c1", "0s a7", "1s a0"},
+		},
 		"more than the highest priority is the highest": {
 			script{opts: second, tasks: with(ranked("a7", "a7x"),
 				func(t *scheduler.Task[string]) { t.Priority = 100 + 8*uint8(len(t.Item)) })},

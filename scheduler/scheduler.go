@@ -56,7 +56,8 @@ type Task[T any] struct {
 
 	// Priority of the task, up to MaxPriority. A host's tasks of higher priority come first; those
 	// of the same keep their order. Of hosts that are ready those come first whose next task has
-	// the higher priority, but hosts at one address or in one group take turns.
+	// the higher priority, but hosts at one address or in one group take turns, and a host that is
+	// ready already keeps its turn when a task of higher priority is added.
 	Priority uint8
 
 	// NotBefore is the earliest time of the lease; zero means at once. It holds up those behind it

@@ -64,10 +64,13 @@ func (s *Scheduler[T]) AppendState(dst []byte, now time.Time) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[begin:], castagnoli))
 }
 
-// isUnusual tells whether a manner is about politeness, not only about the order of tasks.
+// isUnusual tells whether a manner is about politeness, not only about the order of tasks. An idle
+// place whose delay has passed is as good as forgotten. Elsewhere the manner still counts then: for
+// the next visit, which may be out already.
 func (b *book) isUnusual(m *manner) bool {
-	return m.asked != 0 || b.places.at(m.owner).due > b.now &&
-		(m.slow != 0 || m.failures != 0 || m.retry > b.now)
+	p := b.places.at(m.owner)
+	forgotten := p.count == 0 && p.out == 0 && p.due <= b.now
+	return m.asked != 0 || !forgotten && (m.slow != 0 || m.failures != 0 || m.retry > b.now)
 }
 
 // appendManner appends an entry, with times relative to now.
@@ -94,7 +97,7 @@ func saturated(t, now int64) int64 {
 	switch {
 	case t == never:
 		return never
-	case now < 0 && t > 0 && d < 0:
+	case now < 0 && t >= 0 && d < 0:
 		return never
 	case now > 0 && t < 0 && d > 0:
 		return longAgo
@@ -258,17 +261,20 @@ func decodeState(data []byte) (st savedState, err error) {
 	host, addr, group := d.duration(), d.duration(), d.duration()
 	st.delay = [kinds]int64{aHost: host, anIPv4: addr, anIPv6: addr, aGroup: group}
 	count := binary.LittleEndian.Uint32(d.bytes(4))
-	seen := make(map[string]bool)
+	type name struct {
+		host bool
+		key  string
+	}
+	seen := make(map[name]bool)
 	for range count {
 		if d.err != nil {
 			break
 		}
 		e := d.entry()
-		if id := fmt.Sprint(e.host, e.key); seen[id] {
+		if seen[name{e.host, e.key}] {
 			d.fail("named twice")
-		} else {
-			seen[id] = true
 		}
+		seen[name{e.host, e.key}] = true
 		st.entries = append(st.entries, e)
 	}
 	if d.err == nil && d.offset != body {

@@ -89,6 +89,53 @@ func TestLoadState(t *testing.T) {
 	}
 }
 
+// TestLoadStateOfWhatGoesOn saves when the delay of an unusual visit to a has passed: what made it
+// unusual counts for the next one, which is out or about to be.
+func TestLoadStateOfWhatGoesOn(t *testing.T) {
+	later := start.Add(time.Hour)
+	for name, tt := range map[string]struct {
+		outcome scheduler.Outcome
+		next    func(s *scheduler.Scheduler[string])
+		want    time.Duration
+	}{
+		"a slow host is leased again": {
+			scheduler.Outcome{Took: 20 * time.Second},
+			func(s *scheduler.Scheduler[string]) { s.TryNext(later) }, 100 * time.Second,
+		},
+		"a host that failed is leased again": {
+			scheduler.Outcome{Failed: true},
+			func(s *scheduler.Scheduler[string]) { s.TryNext(later) }, 30 * time.Second,
+		},
+		"a host that failed waits for its turn": {
+			scheduler.Outcome{Failed: true},
+			func(s *scheduler.Scheduler[string]) {
+				_, _ = s.AddBatch(tasks(here, "b1"))
+				s.TryNext(start.Add(20 * time.Second)) // which leases b, and never ends
+				s.TryNext(later)
+			}, 30 * time.Second,
+		},
+		"a host that failed is idle": {
+			scheduler.Outcome{Failed: true},
+			func(s *scheduler.Scheduler[string]) { s.Drain("a"); s.TryNext(later) }, 5 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler.New[string](scheduler.Options{})
+			add(t, s, tasks(here, "a1", "a2")...)
+			lease, _ := s.TryNext(start)
+			lease.Done(tt.outcome)
+			tt.next(s)
+			state := s.AppendState(nil, later)
+
+			s = scheduler.New[string](scheduler.Options{})
+			require.NoError(t, s.LoadState(state, later))
+			add(t, s, tasks(anywhere, "a3")...)
+			_, wait := s.TryNext(later)
+			require.Equal(t, tt.want, wait)
+		})
+	}
+}
+
 func TestLoadStateOfStricterOptions(t *testing.T) {
 	strict := scheduler.New[string](scheduler.Options{HostDelay: time.Hour})
 	s := scheduler.New[string](scheduler.Options{})

@@ -49,6 +49,7 @@ func (s *Scheduler[T]) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := &s.book
+	busy := b.known[aHost] - b.inState[idle] - b.inState[leased]
 	st := Stats{
 		Queued: s.queued,
 		Hosts:  b.known[aHost],
@@ -56,7 +57,7 @@ func (s *Scheduler[T]) Stats() Stats {
 		Groups: b.known[aGroup],
 
 		Idle:   b.inState[idle],
-		Ready:  b.rings.turns,
+		Ready:  min(b.rings.turns, busy), // the turn of a gate may outlive its line
 		Leased: b.inState[leased],
 
 		Out:       s.leased,
@@ -66,6 +67,6 @@ func (s *Scheduler[T]) Stats() Stats {
 		WaitedFor: b.waitedFor,
 		Lateness:  b.lateness,
 	}
-	st.Waiting = st.Hosts - st.Idle - st.Ready - st.Leased
+	st.Waiting = busy - st.Ready
 	return st
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"encoding/binary"
+	"math"
 	"net/netip"
 	"time"
 )
@@ -168,12 +169,15 @@ func (s *Stepped[T]) Stats() SteppedStats {
 // index returns the place of list number n.
 func (s *Stepped[T]) index(n int64) int { return int(n % int64(len(s.lists))) }
 
+// maxSteps is more than any crawl takes, and can be added to the number of a list.
+const maxSteps = math.MaxInt64 / 2
+
 // stepsOf rounds a delay up to steps; the least is one.
 func (s *Stepped[T]) stepsOf(delay time.Duration) int64 {
 	if delay <= s.step {
 		return 1
 	}
-	return int64((delay-1)/s.step) + 1
+	return min(int64((delay-1)/s.step)+1, maxSteps)
 }
 
 // counter takes an IPv4 address as a number, as the paper does, and folds an IPv6 address.

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -89,6 +90,20 @@ func TestSteppedKeepsTheDistanceWhileItIsIdle(t *testing.T) {
 	finish(s, now)
 	s.Add(ip(1), time.Minute, "a2")
 	require.Equal(t, "1m5s [a2]", release(t, s, &now))
+}
+
+// TestSteppedLongestDelay has the shortest step, of which most go into a delay.
+func TestSteppedLongestDelay(t *testing.T) {
+	s, now := NewStepped[string](SteppedOptions{Step: 1}), steppedStart
+	for range 3 {
+		require.True(t, s.Add(ip(1), 0, "a"))
+		release(t, s, &now)
+		finish(s, now)
+	}
+	require.False(t, s.Add(ip(2), math.MaxInt64, "b"), "no list is as far from the present one")
+	require.True(t, s.Add(ip(3), 0, "c"))
+	require.True(t, s.Add(ip(3), math.MaxInt64, "c"))
+	require.False(t, s.Add(ip(3), 0, "c"), "nor from the one that has the last")
 }
 
 func TestSteppedMisuse(t *testing.T) {

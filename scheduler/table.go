@@ -14,7 +14,7 @@ const (
 
 // A shard is an open-addressing hash table with linear probing. Its cells are in the order of
 // their tags as far as collisions allow, whence any number of cells will do: it grows by a quarter
-// and is never less than 5/8 full after the first growth.
+// when four fifths of them are in use, and never shrinks.
 type shard struct {
 	cells []cell
 	used  int

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ func TestTableAgainstMap(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var table table
+		var ids []uint32
 		hashes := make(map[uint32]uint64) // by id
 		for id := range uint32(3000) {
 			hash := rng.Uint64N(4)<<62 | rng.Uint64N(40)<<25 // few homes, at both ends of the tags
@@ -22,14 +24,14 @@ func TestTableAgainstMap(t *testing.T) {
 				hash = rng.Uint64()
 			}
 			table.insert(hash, id+1)
-			hashes[id+1] = hash
+			hashes[id+1], ids = hash, append(ids, id+1)
 			if rng.IntN(2) == 0 {
-				for gone, hash := range hashes { // any
-					table.remove(hash, gone)
-					delete(hashes, gone)
-					require.Zero(t, table.find(hash, func(id uint32) bool { return id == gone }))
-					break
-				}
+				i := rng.IntN(len(ids))
+				gone, hash := ids[i], hashes[ids[i]]
+				ids = slices.Delete(ids, i, i+1)
+				table.remove(hash, gone)
+				delete(hashes, gone)
+				require.Zero(t, table.find(hash, func(id uint32) bool { return id == gone }))
 			}
 		}
 		used := 0
@@ -136,8 +138,18 @@ func checkKey(t *testing.T, d *directory, key any, want uint32) {
 
 func TestNamesAreFull(t *testing.T) {
 	var n names
-	n.texts = make([]text, maxTexts-1)
+	n.texts = make([]text, maxTexts-spareTexts+1)
 	require.True(t, n.full())
 	n.free = append(n.free, 7)
 	require.False(t, n.full())
+
+	// A task brings three names, of which each may need a text of its own.
+	met := make(map[uint32]bool)
+	for !n.full() {
+		for range 3 {
+			met[n.put(strings.Repeat("x", textLen))>>textBits] = true
+		}
+	}
+	require.Len(t, met, 3)
+	require.Less(t, len(n.texts), maxTexts, "one is left for what moves")
 }

@@ -109,10 +109,11 @@ func TestWheelFiresAtTheEdgesOfTime(t *testing.T) {
 // are that have the same delay.
 func TestWheelFiresInOrder(t *testing.T) {
 	const entries = 500
+	rng := rand.New(rand.NewPCG(1, 0))
 	w, due := newWheelTest(t, entries), int64(0)
 	var want []uint32
 	for i := range uint32(entries) {
-		due += rand.Int64N(1 << 24)
+		due += rng.Int64N(1 << 24)
 		w.wheel.insert(i+1, due)
 		want = append(want, i+1)
 	}
