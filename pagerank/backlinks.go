@@ -21,6 +21,9 @@ type BackLinks struct {
 // Discover queues id, once.
 func (b *BackLinks) Discover(id uint32) {
 	b.reg.limit, b.reg.host = maxIDs, b.Host
+	if b.reg.beyond(id) {
+		return
+	}
 	b.reg.cover(id)
 	b.follow()
 	b.know(id)
@@ -51,6 +54,9 @@ func (b *BackLinks) know(id uint32) {
 // Fetched counts the links of a page; if it is fetched again, they count again.
 func (b *BackLinks) Fetched(id uint32, links []uint32) {
 	b.reg.limit, b.reg.host = maxIDs, b.Host
+	if b.reg.beyond(id) {
+		return
+	}
 	b.reg.tidy(id, links)
 	b.follow()
 	for _, to := range b.reg.clean {

@@ -21,27 +21,41 @@ type Batch struct {
 	fetched int
 }
 
-// fresh is the score of a page before the first iteration that knows it. With 1, the mean, new pages
-// push aside most of those that were ranked, and the order gets worse.
-const fresh = 1 - DefaultDamping
+// damping returns what Damping stands for.
+func (b *Batch) damping() float64 {
+	if b.Damping > 0 && b.Damping <= 1 {
+		return b.Damping
+	}
+	return DefaultDamping
+}
 
 // Discover queues id, once.
 func (b *Batch) Discover(id uint32) {
 	b.reg.limit, b.reg.host = maxIDs, b.Host
+	if b.reg.beyond(id) {
+		return
+	}
 	b.reg.cover(id)
 	b.know(id)
 }
 
 func (b *Batch) know(id uint32) {
 	if b.reg.know(id) {
+		// With 1, the mean, new pages would push aside most of those that were ranked, and the order
+		// would get worse.
+		fresh := 1 - b.damping()
 		b.reg.nodes[id].score = fresh
 		b.queue.add(b.reg.nodes, levelOf(fresh), id)
 	}
 }
 
-// Fetched keeps the links of a page, and when it is time for it, iterates.
+// Fetched keeps the links of a page, and when it is time for it, iterates. If a page is fetched
+// again, its links count again.
 func (b *Batch) Fetched(id uint32, links []uint32) {
 	b.reg.limit, b.reg.host = maxIDs, b.Host
+	if b.reg.beyond(id) {
+		return
+	}
 	b.reg.tidy(id, links)
 	for _, to := range b.reg.clean {
 		b.know(to)
@@ -64,11 +78,7 @@ func (b *Batch) Fetched(id uint32, links []uint32) {
 
 // iterate computes new scores, and a new queue from them.
 func (b *Batch) iterate() {
-	damping := b.Damping
-	if !(damping > 0 && damping <= 1) {
-		damping = DefaultDamping
-	}
-	nodes := b.reg.nodes
+	damping, nodes := b.damping(), b.reg.nodes
 	b.next = append(b.next[:0], make([]float64, len(nodes))...)
 	for i, at := range b.places {
 		id := b.pages[i]

@@ -21,17 +21,18 @@
 //
 // # Invariants
 //
-// Each id is handed out once, unless Discover asks for it again. Ids come out by score (with Push, by
-// more than that), exact to 4.5 %; those alike in the order in which they were found, on each page
-// links to other hosts first. The sum of scores is what was put in and what was passed on, also
-// after pages were fetched again with other links. The same calls give the same order. A frontier
-// that was saved and loaded goes on as the one that was saved.
+// Each id is handed out once, unless Discover asks for it again. Ids come out by score (with Push,
+// by more than that), exact to a sixteenth; those alike in the order in which they were found, on
+// each page links to other hosts first. The sum of scores is what was put in and what was passed on,
+// also after pages were fetched again with other links. The same calls give the same order. A
+// frontier that was saved and loaded goes on as the one that was saved.
 //
 // # Memory
 //
 // 16 bytes per id and about 5 in the queue, 12 more per id where links are kept, which is all but
-// DL1, and 4 more where Push knows hosts; 1.2 to 2.7 bytes per kept link. A GiB holds 50 million
-// ids with DL1 and 30 million with links on disk (Options.Spill). On Linux, big pages are asked for.
+// DL1, 4 more where Push knows hosts, and 8 more from the first host on that was not ready; 1.2 to
+// 2.7 bytes per kept link. A GiB holds 50 million ids with DL1 and 30 million with links on disk
+// (Options.Spill). On Linux, big pages are asked for.
 //
 // # What it does not do
 //

@@ -20,7 +20,7 @@ type ExactOptions struct {
 	Damp func(id uint32) float64
 
 	// Teleport is how likely each page is to be where a reader starts, up to a factor.
-	// nil means that all pages are as likely.
+	// nil means that all pages are as likely, as does one that is not as long as the graph.
 	Teleport []float64
 
 	// Tolerance bounds the sum of the errors of all pages.
@@ -33,7 +33,8 @@ type ExactOptions struct {
 }
 
 // Exact computes the PageRank of all pages by power iteration; it sums up to 1. A reader on a page
-// without links starts again, as one does who stops following links.
+// without links starts again, as one does who stops following links. It walks over all links some
+// 120 times with the zero ExactOptions, and takes some 50 bytes for each page and 4 for each link.
 //
 // The scores solve x = v + d Pᵀx and are scaled at the end. That is the same vector as with the
 // links of such pages spread over v, and needs no second sum.

@@ -81,7 +81,7 @@ func (f *Frontier) meet(id uint32) (added bool) {
 // Discover queues id with the score that it has, which is 0 at first: a seed. An id that was handed
 // out and could not be fetched comes back by Discover too. One that is fetched is left alone.
 func (f *Frontier) Discover(id uint32) {
-	if int(id) >= f.limit {
+	if f.beyond(id) {
 		return
 	}
 	f.cover(id)
@@ -95,10 +95,10 @@ func (f *Frontier) Discover(id uint32) {
 	}
 }
 
-// Trust discovers id and adds weight to its score: what a reader has who starts there. Weights
-// that are not above 0 are ignored.
+// Trust discovers id and adds weight to its score: what a reader has who starts there. With a
+// weight that is infinite, or not above 0, it does nothing.
 func (f *Frontier) Trust(id uint32, weight float64) {
-	if int(id) >= f.limit || !(weight > 0) || math.IsInf(weight, 1) {
+	if f.beyond(id) || !(weight > 0) || math.IsInf(weight, 1) {
 		return
 	}
 	f.Discover(id)
@@ -126,7 +126,7 @@ func (f *Frontier) Next() (id uint32, ok bool) {
 //
 // The slice is neither kept nor changed.
 func (f *Frontier) Fetched(id uint32, links []uint32) {
-	if int(id) >= f.limit {
+	if f.beyond(id) {
 		return
 	}
 	f.tidy(id, links)
@@ -176,7 +176,7 @@ func (f *Frontier) enter(id uint32) {
 // with the crawl: to compare those of different times, divide by Stats.Total. For a fetched page
 // it says how much a revisit is worth.
 func (f *Frontier) Score(id uint32) float64 {
-	if int(id) >= len(f.nodes) {
+	if uint64(id) >= uint64(len(f.nodes)) {
 		return 0
 	}
 	return f.nodes[id].score

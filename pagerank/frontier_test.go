@@ -273,3 +273,20 @@ func TestSameCrawlTwice(t *testing.T) {
 	opts := Options{Host: func(id uint32) uint32 { return id / 50 }}
 	require.Equal(t, crawl(New(opts), g, 0, 7), crawl(New(opts), g, 0, 7))
 }
+
+func TestAShareOfNothingIsNotPassedOn(t *testing.T) {
+	asked := 0
+	f := New(Options{Cutoff: VR, Trusted: true, HostDamping: func(uint32) float64 {
+		asked++
+		require.Less(t, asked, 100, "nothing goes round and round")
+		return 1
+	}})
+	f.Fetched(0, []uint32{1})
+	f.Fetched(1, []uint32{0}) // nobody trusts these two
+	f.Fetched(2, []uint32{0})
+	requireLaw(t, f)
+	f.Trust(0, 1)
+	f.Fetched(0, []uint32{1, 3})
+	require.InDelta(t, .5, f.Score(3), 1e-12)
+	requireLaw(t, f)
+}

@@ -17,7 +17,9 @@ type Graph struct {
 // from n on. The links of a page stay in order.
 func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
 	g := &Graph{offsets: lengthened[uint64](nil, n+1)}
-	ok := func(from, to uint32) bool { return from != to && int(from) < n && int(to) < n }
+	ok := func(from, to uint32) bool {
+		return from != to && uint64(from) < uint64(n) && uint64(to) < uint64(n)
+	}
 	for from, to := range edges {
 		if ok(from, to) {
 			g.offsets[from+1]++
@@ -75,7 +77,7 @@ func (g *Graph) Size() int {
 	return len(g.links)
 }
 
-// Links returns the targets of a page's links. They are not to be changed.
+// Links returns the targets of a page's links; id has to be below Len. They are not to be changed.
 func (g *Graph) Links(id uint32) []uint32 {
 	return g.links[g.offsets[id]:g.offsets[id+1]]
 }

@@ -1,6 +1,10 @@
 package pagerank
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // hosts is what a frontier knows of hosts: how much of each is fetched, and which ids wait for it.
 //
@@ -18,14 +22,28 @@ type hosts struct {
 	parked int
 }
 
-// A lot is the ids of a host that were set aside, in the order in which they should come back.
+// A lot is the ids of a host that were set aside. It is a small queue, for ids are found at any
+// time: one that comes late may be better than those that wait.
 type lot struct {
-	first, last uint32
-	n           int
-	busy        bool // until Release
+	shelves []shelf // by bucket, the highest last
+	n       int     // ids
+	busy    bool    // until Release
 }
 
-// A pair holds the neighbours of an id in its lot.
+// A shelf is the ids of one bucket in a lot, in the order in which they came.
+type shelf struct {
+	first, last uint32
+	bucket      uint16
+}
+
+// find returns where among its shelves a lot has, or would have, that of a bucket.
+func (l *lot) find(bucket uint16) (at int, found bool) {
+	return slices.BinarySearchFunc(l.shelves, bucket, func(s shelf, b uint16) int {
+		return cmp.Compare(s.bucket, b)
+	})
+}
+
+// A pair holds the neighbours of an id on its shelf.
 type pair struct{ before, after uint32 }
 
 // cover makes room for a host.
@@ -131,7 +149,7 @@ func (f *Frontier) Release(host uint32) {
 		delete(f.hosts.lots, host)
 		return
 	}
-	id := l.first
+	id := l.shelves[len(l.shelves)-1].first
 	f.hosts.unpark(f.nodes, id)
 	f.queue.add(f.nodes, f.level(id), id)
 }
@@ -150,48 +168,38 @@ func (h *hosts) close(host uint32) *lot {
 	return l
 }
 
-// park sets an id aside. They come in the order of the queue, so the end of the lot is its place,
-// unless its score has risen above the first one's since it was in the lot before.
+// park sets an id aside.
 func (h *hosts) park(nodes []node, l *lot, id uint32) {
-	nodes[id].state |= aside
-	if l.n > 0 && nodes[id].next > nodes[l.first].next {
-		h.chain = lengthened(h.chain, len(nodes))
-		h.chain[l.first].before, h.chain[id].after = id, l.first
-		l.first = id
-		l.n++
-		h.parked++
-		return
-	}
-	h.append(nodes, l, id)
-}
-
-// append puts an id that is set aside at the end of a lot.
-func (h *hosts) append(nodes []node, l *lot, id uint32) {
+	n := &nodes[id]
+	n.state |= aside
 	h.chain = lengthened(h.chain, len(nodes))
-	if l.n == 0 {
-		l.first = id
+	bucket := n.bucket()
+	if at, found := l.find(bucket); found {
+		s := &l.shelves[at]
+		h.chain[s.last].after, h.chain[id].before = id, s.last
+		s.last = id
 	} else {
-		h.chain[l.last].after, h.chain[id].before = id, l.last
+		l.shelves = slices.Insert(l.shelves, at, shelf{first: id, last: id, bucket: bucket})
 	}
-	l.last = id
 	l.n++
 	h.parked++
 }
 
-// unpark takes an id out of its lot.
+// unpark takes an id out of its lot. It requires that the bucket of its node is still that of then.
 func (h *hosts) unpark(nodes []node, id uint32) {
 	n := &nodes[id]
 	n.state &^= aside
 	l, c := h.lots[n.host], h.chain[id]
-	if l.first == id {
-		l.first = c.after
-	} else {
-		h.chain[c.before].after = c.after
-	}
-	if l.last == id {
-		l.last = c.before
-	} else {
-		h.chain[c.after].before = c.before
+	at, _ := l.find(n.bucket())
+	switch s := &l.shelves[at]; id {
+	case s.first:
+		if s.first = c.after; id == s.last {
+			l.shelves = slices.Delete(l.shelves, at, at+1)
+		}
+	case s.last:
+		s.last = c.before
+	default:
+		h.chain[c.before].after, h.chain[c.after].before = c.after, c.before
 	}
 	l.n--
 	h.parked-- // a lot without ids stays until Release, for it says that the host is busy

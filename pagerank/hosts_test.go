@@ -1,7 +1,9 @@
 package pagerank
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -175,4 +177,56 @@ func TestPushKnowsTrapsByTheirHosts(t *testing.T) {
 	plain, known := when(Options{}), when(Options{Host: host})
 	require.Less(t, known, plain)
 	require.Less(t, known, 200)
+}
+
+// TestReleaseTakesTheBestThatIsSetAside compares with a search through all that is set aside: of a
+// host that is never ready, with pages found and scores risen at any time.
+func TestReleaseTakesTheBestThatIsSetAside(t *testing.T) {
+	never := func(uint32) bool { return false }
+	for seed := range uint64(5) {
+		r := rand.New(rand.NewPCG(seed, 41))
+		f := New(Options{Cutoff: DL1, Host: func(id uint32) uint32 { return id / 1000 }})
+		var left []uint32
+		for page := range uint32(400) {
+			f.Fetched(1000+page, rising(r, 1+r.IntN(30)))
+			_, ok := f.NextReady(never)
+			require.False(t, ok)
+			if r.IntN(4) > 0 {
+				continue
+			}
+			left = left[:0]
+			for id, n := range f.nodes {
+				if n.state&aside != 0 {
+					left = append(left, uint32(id))
+				}
+			}
+			best := slices.MaxFunc(left, func(a, b uint32) int {
+				return cmp.Compare(f.nodes[a].bucket(), f.nodes[b].bucket())
+			})
+			f.Release(0)
+			id, ok := f.Next()
+			require.True(t, ok)
+			require.Equal(t, f.nodes[best].bucket(), f.nodes[id].bucket(), "seed %d, page %d", seed, page)
+			requireLaw(t, f)
+		}
+	}
+}
+
+func TestAPageFoundLateWaitsAtItsPlace(t *testing.T) {
+	f := New(Options{Cutoff: DL1, Host: tenPerHost})
+	never := func(uint32) bool { return false }
+	for _, found := range [][]page{
+		{{90, []uint32{11}}, {91, []uint32{11, 12, 13, 14}}}, // 11 has 1.25, 12 to 14 have a quarter
+		{{92, []uint32{15, 21}}},                             // 15 has a half
+		{{93, []uint32{16, 22, 23, 24}}},                     // 16 a quarter, too
+	} {
+		fetchAll(f, found)
+		f.NextReady(never)
+	}
+	for _, want := range []uint32{11, 15, 12, 13, 14, 16} {
+		f.Release(1)
+		id, ok := f.Next()
+		require.True(t, ok)
+		require.Equal(t, want, id)
+	}
 }

@@ -69,8 +69,9 @@ var keepers = map[string]Options{
 	"DL1, damped": {Cutoff: DL1, KeepLinks: true, Damping: 0.85},
 	"PL":          {Cutoff: PL}, "VR": {Cutoff: VR}, "VR, low": {Cutoff: VR, Threshold: 0.1, Damping: 0.8},
 	"AR": {Cutoff: AR}, "AR, low": {Cutoff: AR, Threshold: 0.2, Damping: 0.9},
-	"trusted": {Trusted: true},
-	"hosts":   {Host: func(id uint32) uint32 { return id % 7 }},
+	"trusted": {Trusted: true}, "VR, trusted": {Cutoff: VR, Trusted: true, Damping: 0.9},
+	"PL, trusted": {Cutoff: PL, Trusted: true}, "AR, trusted": {Cutoff: AR, Trusted: true},
+	"hosts": {Host: func(id uint32) uint32 { return id % 7 }},
 	"farms": {
 		Host:        func(id uint32) uint32 { return id % 7 },
 		HostDamping: func(host uint32) float64 { return float64(host) / 6 },

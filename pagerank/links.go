@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unsafe"
 )
 
 // ErrFull says that no more links can be kept. Pages fetched from then on pass on their scores as
@@ -239,7 +240,8 @@ func (s *linkStore) view(from, n uint64) []byte {
 		part := s.in[got:min(n, got+slabBytes-off)]
 		if s.slabs[slab] != nil {
 			copy(part, s.slabs[slab][off:])
-		} else if _, err := s.spill.ReadAt(part, int64(from+got)); err != nil {
+		} else if read, err := s.spill.ReadAt(part, int64(from+got)); read < len(part) {
+			// With all that was asked for, an io.EOF is no error.
 			s.fail(fmt.Errorf("pagerank: read links: %w", err))
 			return nil
 		}
@@ -264,9 +266,9 @@ func (s *linkStore) wasteful() bool {
 }
 
 func (s *linkStore) bytes() int {
-	n := cap(s.out) + cap(s.in)
-	for _, slab := range s.slabs {
-		n += len(slab)
+	slabs := s.room
+	if s.spill != nil {
+		slabs = min(slabs, slabBytes) // the others are there
 	}
-	return n
+	return int(slabs) + cap(s.slabs)*int(unsafe.Sizeof([]byte{})) + cap(s.out) + cap(s.in)
 }

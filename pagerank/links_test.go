@@ -136,3 +136,35 @@ func TestScoresDoNotDependOnTheSpill(t *testing.T) {
 	require.Equal(t, crawl(inMemory, g, 0), crawl(onDisk, g, 0))
 	require.NoError(t, onDisk.Stats().Err)
 }
+
+// A shortSpill says io.EOF with the last bytes that it has, as an io.ReaderAt may.
+type shortSpill struct{ blocks []byte }
+
+func (s *shortSpill) WriteAt(p []byte, off int64) (int, error) {
+	s.blocks = append(s.blocks[:off], p...)
+	return len(p), nil
+}
+
+func (s *shortSpill) ReadAt(p []byte, off int64) (n int, err error) {
+	if n = copy(p, s.blocks[off:]); int(off)+n == len(s.blocks) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func TestASpillMayTellItsEndWithTheLastBytes(t *testing.T) {
+	s := linkStore{spill: &shortSpill{}}
+	var places []place
+	for page := range uint32(20_000) {
+		places = append(places, s.put(page, []uint32{page + 1, page + 300, page + 70_000}))
+	}
+	require.Greater(t, len(s.slabs), 1)
+	for page, at := range places {
+		p := uint32(page)
+		require.Equal(t, []uint32{p + 1, p + 300, p + 70_000}, s.read(at, p, nil), "page %d", page)
+	}
+	require.NoError(t, s.err)
+	s.spill.(*shortSpill).blocks = s.spill.(*shortSpill).blocks[:20]
+	require.Empty(t, s.read(places[2], 2, nil))
+	require.ErrorIs(t, s.err, io.EOF, "it has lost the rest")
+}

@@ -22,7 +22,8 @@ var (
 )
 
 // Load reads what WriteTo has written. Options.Host is asked for the host of each id again, and
-// Options.Spill is written anew. Memory is bounded by what is read, whatever the file says.
+// Options.Spill is written anew. Memory is bounded by what is read, whatever the file says. Load
+// buffers, and may take more from r than is its own.
 func Load(r io.Reader, opts Options) (*Frontier, error) {
 	// The sum is checked last, so that a file need not be read twice; until then nothing in it is
 	// believed. Whatever is wrong, the decoder goes on with zeros, and all loops ask for its error.
@@ -92,18 +93,20 @@ func (d *decoder) float() float64 {
 
 // uvarint reads a number up to most.
 func (d *decoder) uvarint(most uint64, what string) (v uint64) {
-	for shift := 0; shift < 64; shift += 7 {
+	for shift := 0; shift < 63; shift += 7 { // no number has more bits
 		b := d.byte()
 		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			break
+		if b >= 0x80 {
+			continue
 		}
+		if v > most {
+			d.fail("%s %d of %d", what, v, most)
+			return 0
+		}
+		return v
 	}
-	if v > most {
-		d.fail("%s %d of %d", what, v, most)
-		return 0
-	}
-	return v
+	d.fail("%s without an end", what)
+	return 0
 }
 
 // end checks the sum.
@@ -129,7 +132,7 @@ func (f *Frontier) readHead(d *decoder) (n uint64) {
 	}
 	f.sums.put = d.float()
 	f.sums.skew = d.float()
-	f.sums.updates = int(d.uvarint(math.MaxInt64, "updates"))
+	f.sums.updates = d.uvarint(math.MaxInt64, "updates")
 	return d.uvarint(uint64(f.limit), "nodes")
 }
 
@@ -264,7 +267,7 @@ func (f *Frontier) readLots(d *decoder) {
 				d.fail("id %d is not on host %d", id, host)
 				return
 			}
-			f.hosts.append(f.nodes, l, id)
+			f.hosts.park(f.nodes, l, id)
 		}
 	}
 	f.requireClaimed(d)

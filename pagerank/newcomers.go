@@ -11,7 +11,8 @@ import (
 // percent, other links have had their say. Batch, which computes anew at each percent, lets new ids
 // wait in the same way. It saves work too: an id moves in the queue once it is there, not before.
 //
-// Those that wait count as queued, but their node's next is always, so that nobody moves them.
+// Those that wait count as queued, but their node's next is always, so that no gain moves them. A
+// loss does, and lets them in before their time.
 
 // stretch is how many pages are fetched between one time that newcomers are let in and the next:
 // from 1/128 to 1/64 of the crawl, and a power of two, so that it follows from the number of pages.

@@ -15,7 +15,7 @@ func TestStretchIsAboutAPercent(t *testing.T) {
 	} {
 		require.Equal(t, tt.want, stretch(tt.fetched), "%d pages", tt.fetched)
 	}
-	for fetched := 128; fetched < 1<<30; fetched = fetched*3/2 + 1 {
+	for fetched := 128; fetched < 1<<30; fetched += fetched/2 + 1 {
 		part := float64(stretch(fetched)) / float64(fetched)
 		require.GreaterOrEqual(t, part, 1.0/128)
 		require.LessOrEqual(t, part, 1.0/64)

@@ -35,7 +35,8 @@ type Options struct {
 	// 0 means Push.
 	Cutoff Cutoff
 
-	// Threshold is the ratio of VR, AR and Push. The lower it is, the more a page costs.
+	// Threshold is the ratio of VR, AR and Push. The lower it is, the more a page costs; with Damping
+	// 1, a gain may go 1/Threshold times round a cycle of pages.
 	// 0 means 0.6 with Push, and the paper's 1.5 with VR and 29.0/30 with AR.
 	Threshold float64
 
@@ -76,7 +77,8 @@ type Options struct {
 
 	// Limit bounds the ids: those from Limit on are ignored, so that one stray id cannot take
 	// all memory.
-	// 0 means that all of uint32 is taken.
+	// 0 means that all of uint32 is taken but its highest number, and half of it where an int has 32
+	// bits.
 	Limit int
 
 	// Capacity is how many ids are expected, to save growing.

@@ -7,9 +7,9 @@ import (
 )
 
 // A queue orders ids by bucket: 16 to an octave of the key, so that two ids whose keys differ by
-// less than 4.5 % may come out in the order in which they went in. It is lazy: an id whose bucket
-// has changed is pushed again, and what it leaves behind is dropped when it comes up. An exact
-// heap costs two to three times as much and gains nothing that a crawl could measure.
+// less than a sixteenth may come out in the order in which they went in. It is lazy: an id whose
+// bucket has changed is pushed again, and what it leaves behind is dropped when it comes up. An
+// exact heap costs two to three times as much and gains nothing that a crawl could measure.
 type queue struct {
 	lines   [buckets]line
 	words   [buckets / 64]uint64 // which lines are not empty

@@ -50,10 +50,19 @@ const (
 
 const maxIDs = math.MaxUint32 & math.MaxInt // an int has to hold them
 
+// beyond tells whether an id is to be ignored. It compares in 64 bits, for in an int of 32 the upper
+// half of all ids is negative.
+func (r *register) beyond(id uint32) bool { return uint64(id) >= uint64(r.limit) }
+
+// has tells whether an id is known.
+func (r *register) has(id uint32) bool {
+	return uint64(id) < uint64(len(r.nodes)) && r.nodes[id].state&known != 0
+}
+
 // hostOf asks for the host of an id. A number beyond the limit counts as 0, so that a stray one
 // cannot take all memory.
 func (r *register) hostOf(id uint32) uint32 {
-	if h := r.host(id); int(h) < r.limit {
+	if h := r.host(id); !r.beyond(h) {
 		return h
 	}
 	return 0
@@ -119,7 +128,7 @@ func (r *register) sift(id uint32, links []uint32) {
 	r.sieve.start(len(links) + 1)
 	r.sieve.add(id)
 	for _, to := range links {
-		if int(to) < r.limit && r.sieve.add(to) {
+		if !r.beyond(to) && r.sieve.add(to) {
 			clean = append(clean, to)
 			most = max(most, to)
 		}

@@ -1,6 +1,7 @@
 package pagerank
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -89,4 +90,33 @@ func TestHostNumbersBeyondTheLimitCountAsNone(t *testing.T) {
 	id, ok := f.NextReady(func(host uint32) bool { return host == 0 })
 	require.True(t, ok)
 	require.Equal(t, uint32(1), id)
+}
+
+func TestTheHighestIdIsIgnored(t *testing.T) {
+	const stray = math.MaxUint32 // an int of 32 bits takes it for -1
+	for name, s := range map[string]Strategy{
+		"Frontier": New(Options{}), "BreadthFirst": &BreadthFirst{}, "BackLinks": &BackLinks{},
+		"Batch": &Batch{Every: 1}, "OPIC": &OPIC{},
+	} {
+		s.Discover(stray)
+		s.Fetched(stray, []uint32{1})
+		_, ok := s.Next()
+		require.False(t, ok, name)
+		s.Fetched(0, []uint32{stray, 2})
+		s.Discover(stray)
+		id, ok := s.Next()
+		require.True(t, ok, name)
+		require.Equal(t, uint32(2), id, name)
+		_, ok = s.Next()
+		require.False(t, ok, name)
+	}
+	f := New(Options{Host: func(uint32) uint32 { return stray }})
+	f.Trust(stray, 1)
+	f.Discover(0)
+	require.Equal(t, 1, f.Stats().Known)
+	require.Zero(t, f.Score(stray))
+	id, ok := f.NextReady(func(host uint32) bool { return host == 0 })
+	require.True(t, ok)
+	require.Zero(t, id)
+	require.Zero(t, graphOf([]uint32{stray}).Size())
 }

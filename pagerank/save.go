@@ -62,7 +62,6 @@ type encoder struct {
 
 // flush writes the row. After an error it does nothing.
 func (e *encoder) flush() {
-	// Rows are as long as one node, so that memory does not grow with the file.
 	if e.err == nil {
 		e.sum.Write(e.row)
 		var n int
@@ -72,7 +71,16 @@ func (e *encoder) flush() {
 	e.row = e.row[:0]
 }
 
-func (e *encoder) uvarint(n uint64)      { e.row = binary.AppendUvarint(e.row, n) }
+// longRow is from how many bytes on a row is written before its end, so that memory does not grow
+// with the queue: a bucket may hold all of it.
+const longRow = 1 << 12
+
+func (e *encoder) uvarint(n uint64) {
+	if e.row = binary.AppendUvarint(e.row, n); len(e.row) >= longRow {
+		e.flush()
+	}
+}
+
 func (e *encoder) float(v float64)       { e.row = append64(e.row, math.Float64bits(v)) }
 func (e *encoder) byte(b byte)           { e.row = append(e.row, b) }
 func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
@@ -87,7 +95,7 @@ func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
 	e.float(f.opts.Damping)
 	e.float(f.sums.put)
 	e.float(f.sums.skew)
-	e.uvarint(uint64(f.sums.updates))
+	e.uvarint(f.sums.updates)
 	e.uvarint(uint64(len(f.nodes)))
 	e.flush()
 	for id := range f.nodes {
@@ -101,7 +109,7 @@ func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
 	if e.err == nil {
 		e.err = e.out.Flush()
 	}
-	return e.count, e.err
+	return e.count - int64(e.out.Buffered()), e.err
 }
 
 func (f *Frontier) writeNode(e *encoder, id uint32) {
@@ -161,11 +169,20 @@ func (f *Frontier) writeLots(e *encoder) {
 			e.row[len(e.row)-1] = 1
 		}
 		e.uvarint(uint64(l.n))
-		for id, left := l.first, l.n; left > 0; left-- {
-			e.uvarint(uint64(id))
-			id = f.hosts.chain[id].after
+		for _, s := range slices.Backward(l.shelves) {
+			f.writeShelf(e, s)
 		}
 		e.flush()
 	}
 	e.flush()
+}
+
+// writeShelf writes the ids on a shelf, in order.
+func (f *Frontier) writeShelf(e *encoder, s shelf) {
+	for id := s.first; ; id = f.hosts.chain[id].after {
+		e.uvarint(uint64(id))
+		if id == s.last {
+			return
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,4 +176,73 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A fullDisk takes some bytes and no more.
+type fullDisk struct {
+	room  int
+	taken int64
+}
+
+var errFull = errors.New("full")
+
+func (d *fullDisk) Write(p []byte) (n int, err error) {
+	if n = min(len(p), d.room); n < len(p) {
+		err = errFull
+	}
+	d.room -= n
+	d.taken += int64(n)
+	return n, err
+}
+
+func TestWriteToCountsWhatWasTaken(t *testing.T) {
+	f := New(Options{Cutoff: DL1})
+	crawl(f, testWeb(20_000, 1), 0)
+	for _, room := range []int{0, 1, 1 << 16, 100_000} {
+		d := &fullDisk{room: room}
+		n, err := f.WriteTo(d)
+		require.ErrorIs(t, err, errFull)
+		require.Equal(t, d.taken, n, "room for %d", room)
+	}
+}
+
+func TestWriteToHoldsLittleOfALongQueue(t *testing.T) {
+	const ids = 200_000
+	f := New(Options{Cutoff: DL1, Host: func(id uint32) uint32 { return id / ids }})
+	for id := range uint32(2 * ids) {
+		f.Discover(id)
+	}
+	f.NextReady(func(host uint32) bool { return host == 1 }) // half is set aside, half in one bucket
+	var long countingWriter
+	n, err := f.WriteTo(&long)
+	require.NoError(t, err)
+	require.Equal(t, int64(long.bytes), n)
+	require.LessOrEqual(t, long.longest, 1<<16, "in pieces, though no node is between the ids")
+}
+
+// A countingWriter notes how much it gets, and how much at once.
+type countingWriter struct{ bytes, longest int }
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	c.bytes += len(p)
+	c.longest = max(c.longest, len(p))
+	return len(p), nil
+}
+
+func TestTheCountOfUpdatesSurvivesWhereAnIntIsShort(t *testing.T) {
+	f := New(Options{})
+	f.sums.updates = 1 << 40
+	got, err := Load(bytes.NewReader(saved(t, f)), Options{})
+	require.NoError(t, err)
+	require.Equal(t, uint64(1)<<40, got.sums.updates)
+	require.Positive(t, got.Stats().Updates)
+}
+
+func TestANumberWithoutAnEndIsRefused(t *testing.T) {
+	const updates = 30 // where the first number of any length is
+	file := saved(t, New(Options{}))
+	long := append(bytes.Repeat([]byte{0x80}, 9), file[updates])
+	body := slices.Concat(file[:updates], long, file[updates+1:len(file)-4])
+	_, err := Load(bytes.NewReader(summed(body)), Options{})
+	require.ErrorIs(t, err, ErrCorrupt)
 }

@@ -9,7 +9,7 @@ import (
 // scores are what was put in plus what was passed on, less what damping took on the way.
 type sums struct {
 	known    int     // ids
-	updates  int     // shares given
+	updates  uint64  // shares given
 	put      float64 // by fetches and by Trust
 	total    float64 // of shares: with put, the sum of all scores
 	held     float64 // scores of fetched pages
@@ -79,10 +79,16 @@ func (f *Frontier) giveAndTell(share float64) {
 	}
 	f.give(f.clean, share)
 	for i, to := range f.clean {
-		if f.nodes[to].state&kept != 0 && share >= f.opts.Threshold*f.before[i] {
+		if f.nodes[to].state&kept != 0 && f.matters(share, f.before[i]) {
 			f.wave = append(f.wave, gain{to, share})
 		}
 	}
+}
+
+// matters is VR's rule, for a share and the score that it comes to. A share of nothing would go round
+// a cycle of pages without scores for ever.
+func (f *Frontier) matters(share, score float64) bool {
+	return share > 0 && share >= f.opts.Threshold*math.Abs(score)
 }
 
 // give adds a share to the score of each of ids.
@@ -117,7 +123,7 @@ func (f *Frontier) give(ids []uint32, share float64) {
 			f.notice(id)
 		}
 	}
-	f.sums.updates += len(ids)
+	f.sums.updates += uint64(len(ids))
 	f.sums.total += share * float64(len(ids))
 	f.sums.held += share * float64(ends+passers)
 	f.sums.dangling += share * float64(ends)

@@ -1,6 +1,9 @@
 package pagerank
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Stats is what a [Frontier] knows about itself. All of it is kept up to date, so that it may be asked
 // often. Bounds hold up to the rounding of float64.
@@ -26,7 +29,7 @@ type Stats struct {
 	// RankMass (Cho and Schonfeld, 2007), and a reason to stop a crawl. It is 0 with Damping 1.
 	Mass float64
 
-	Bytes int   // of memory
+	Bytes int   // of memory, but for the list of hosts that are not ready
 	Err   error // of the spill, or ErrFull: some links are not kept
 }
 
@@ -35,7 +38,7 @@ func (f *Frontier) Stats() Stats {
 	s := &f.sums
 	return Stats{
 		Known: s.known, Queued: f.queue.live, Aside: f.hosts.parked, Fetched: f.fetched,
-		Links: f.links.size, Updates: s.updates,
+		Links: f.links.size, Updates: int(min(s.updates, math.MaxInt)),
 		Total: s.put + s.total, Held: s.held, Open: s.open,
 		Error: s.distance(), Mass: s.mass(),
 		Bytes: f.bytes(), Err: f.links.err,

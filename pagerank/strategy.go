@@ -32,6 +32,9 @@ type BreadthFirst struct {
 // Discover queues id, once.
 func (b *BreadthFirst) Discover(id uint32) {
 	b.reg.limit, b.reg.host = maxIDs, b.Host
+	if b.reg.beyond(id) {
+		return
+	}
 	b.reg.cover(id)
 	b.add(id)
 }
@@ -45,6 +48,9 @@ func (b *BreadthFirst) add(id uint32) {
 // Fetched queues the links that are new.
 func (b *BreadthFirst) Fetched(id uint32, links []uint32) {
 	b.reg.limit, b.reg.host = maxIDs, b.Host
+	if b.reg.beyond(id) {
+		return
+	}
 	b.reg.tidy(id, links)
 	for _, to := range b.reg.clean {
 		b.add(to)
@@ -79,7 +85,7 @@ func (o *OPIC) frontier() *Frontier {
 // Discover queues id, and hands it 1 if it is new.
 func (o *OPIC) Discover(id uint32) {
 	f := o.frontier()
-	if int(id) < len(f.nodes) && f.nodes[id].state&known != 0 {
+	if f.has(id) {
 		f.Discover(id)
 		return
 	}

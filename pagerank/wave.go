@@ -51,7 +51,7 @@ func (f *Frontier) settle() {
 // Refine passes on what is open until Stats.Error is at most within, and tells whether it is. It costs
 // as much as the error is to shrink, so that a crawl may run with rough scores and be asked for good
 // ones, and for a good bound on their mass, now and then. Without links, and with Damping 1, there
-// is nothing that it can do.
+// is nothing that it can do; what VR has ignored stays a part of the error.
 func (f *Frontier) Refine(within float64) (ok bool) {
 	if f.sums.damping >= 1 || !f.opts.KeepLinks {
 		return f.sums.distance() <= within
@@ -139,7 +139,7 @@ func (f *Frontier) spreadWhereItMatters(id uint32, amount float64) {
 	taken := 0
 	for i, to := range f.targets {
 		t := &f.nodes[to]
-		if share < f.opts.Threshold*math.Abs(t.score) {
+		if !f.matters(share, t.score) {
 			continue
 		}
 		if t.state&kept != 0 {

@@ -95,9 +95,11 @@ func fillCosts() {
 func (b *belief) observe(gap, tail uint32, changed bool) {
 	at := place(gap)
 	cost := &quietCost[at]
+	var dated costs
 	switch {
 	case changed && tail > 0:
-		cost = datedCost(tail)
+		dated = datedCost(tail)
+		cost = &dated
 	case changed:
 		cost = &missCost[at]
 	}
@@ -126,12 +128,12 @@ func (b *belief) observe(gap, tail uint32, changed bool) {
 
 // datedCost is the cost of a change so many seconds ago with none since. It has the density
 // rate*exp(-rate*tail).
-func datedCost(tail uint32) *costs {
-	dated := quietCost[place(tail)]
+func datedCost(tail uint32) (dated costs) {
+	dated = quietCost[place(tail)]
 	for k := range dated {
 		dated[k] -= int16(k * perBit * perCell / perOctave)
 	}
-	return &dated
+	return dated
 }
 
 // place returns where in the tables of costs a number of seconds lies: 24 times its logarithm, from

@@ -19,7 +19,8 @@ func visitsOf(interval time.Duration) uint64 {
 	return uint64(day / s * (1 << 32))
 }
 
-// Book adds a page that is visited at the interval, which counts as a second if it is shorter.
+// Book adds a page that is visited at the interval, which counts as a second if it is shorter. All
+// pages together may come to 2^32 visits a day.
 func (l *Load) Book(interval time.Duration) { l.visits += visitsOf(interval) }
 
 // Cancel takes back what Book added for the same interval.

@@ -64,12 +64,19 @@ func (h History) fault() string {
 		return "more quiet time than time"
 	case h.changes > h.visits:
 		return "more changes than visits"
-	case h.visits == 0 && (h.total != 0 || h.interval != 0):
-		return "time without visits"
+	case h.visits == 0 && h != History{last: h.last}:
+		return "something seen without visits"
 	case h.visits > 0 && h.interval == 0:
 		return "visits without an interval"
 	case h.changes > 0 && h.shortest == 0:
 		return "changes without an interval"
+	// Each interval takes a second at least, and halving leaves it so.
+	case h.total < uint32(h.visits):
+		return "more visits than seconds"
+	case h.total-h.quiet < uint32(h.changes):
+		return "more changes than seconds that are not quiet"
+	case h.belief[h.belief.best()] != 0:
+		return "a belief without a best rate"
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package revisit
 
 import (
+	"bytes"
 	"encoding/hex"
 	"math"
 	"math/rand/v2"
@@ -182,9 +183,9 @@ func TestFormatPage(t *testing.T) {
 	dump, _, _ := strings.Cut(rest, "```")
 	var want []byte
 	for line := range strings.Lines(dump) {
-		bytes, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(line[8:]), " ", ""))
+		row, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(line[8:]), " ", ""))
 		require.NoError(t, err)
-		want = append(want, bytes...)
+		want = append(want, row...)
 	}
 	h := History{}.Observe(Visit{At: time.Unix(day, 0)})
 	h = h.Observe(Visit{At: time.Unix(2*day, 0), Changed: true})
@@ -212,6 +213,12 @@ func TestUnmarshalRefusesWhatNoHistoryIs(t *testing.T) {
 		"time without visits":         func(b []byte) []byte { clear(b[12:16]); return b },
 		"visits without an interval":  func(b []byte) []byte { clear(b[18:20]); return b },
 		"changes without an interval": func(b []byte) []byte { clear(b[16:18]); return b },
+		"less time than visits":       func(b []byte) []byte { clear(b[4:12]); b[4] = 1; return b },
+		"changes in no time":          func(b []byte) []byte { copy(b[8:12], b[4:8]); return b },
+		"a belief without visits":     func(b []byte) []byte { clear(b[4:20]); return b },
+		"a belief without a best rate": func(b []byte) []byte {
+			return append(b[:20], bytes.Repeat([]byte{3}, cells)...)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := walk(quietFor(1)...)

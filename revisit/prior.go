@@ -3,9 +3,9 @@ package revisit
 import "math"
 
 // A Prior is how many pages change how often, as far as one knows before visiting them. The zero
-// Prior is the usual one: as many pages change every few
-// months as every few weeks or days; hardly any are slower or faster. It
-// is a plain value; [Fit] makes one from the pages of a host or of a crawl.
+// Prior is the usual one: as many pages change every few months as every few weeks or days; hardly
+// any are slower or faster. It is a plain value; [Fit] makes one from the pages of a host or of a
+// crawl.
 type Prior struct{ weight [cells]float32 }
 
 // usual is a prior for pages of which nothing is known, one weight per rate. It is what the paper's

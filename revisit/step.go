@@ -13,7 +13,7 @@ const (
 type AIMD struct {
 	Add      time.Duration // after a visit without a change; 0 means DefaultAdd
 	Mul      float64       // after a visit with a change, below 1; 0 means DefaultMul
-	Patience int           // visits in a row without a change before Add is added; 0 means 1
+	Patience int           // quiet visits in a row before Add is added, at most 255; 0 means 1
 	Second   time.Duration // from the first visit to the second; 0 means DefaultSecond
 	Min      time.Duration // least interval; 0 means DefaultMin, negative means one second
 	Max      time.Duration // longest interval; 0 means DefaultMax, negative means a century

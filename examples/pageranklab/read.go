@@ -67,8 +67,8 @@ type reader struct {
 	n        int // ids are below
 	urls     []string
 	fetched  []bool            // nil: all
-	numbers  map[string]uint32 // of URLs, and of numbers too large to be ids
-	named    bool              // ids came from numbers
+	numbers  map[string]uint32 // of URLs, if the graph gives those
+	named    bool              // it does
 }
 
 // file opens a file, plain or packed by gzip or zstd, and parses it.
@@ -141,10 +141,13 @@ func (r *reader) links(in *bufio.Reader) error {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
 	}
-	if law && page >= r.n {
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	if law && page+1 != r.n {
 		return fmt.Errorf("%d lines for %d pages", page+1, r.n)
 	}
-	return lines.Err()
+	return nil
 }
 
 // pair returns the first two words of a line.
@@ -154,12 +157,40 @@ func pair(line []byte) (a, b []byte) {
 	return a, b
 }
 
+// What lies between words. URLs may hold marks.
+const (
+	blanks = " \t\r"
+	marks  = ",;"
+)
+
+// word returns the first word of a line, and what follows it.
 func word(line []byte) (first, rest []byte) {
-	line = bytes.TrimLeft(line, " \t,;\r")
-	if i := bytes.IndexAny(line, " \t,;\r"); i >= 0 {
-		return line[:i], line[i:]
+	line = bytes.TrimLeft(line, blanks+marks)
+	end := until(line, blanks+marks)
+	if bytes.Contains(line[:end], scheme) {
+		end = endOfURL(line, end)
 	}
-	return line, nil
+	return bytes.TrimRight(line[:end], marks), line[end:]
+}
+
+var scheme = []byte("://")
+
+// endOfURL returns where the URL ends with which a line begins, and which has a mark or its end at
+// mark: at a blank, or before another URL.
+func endOfURL(line []byte, mark int) int {
+	end := until(line, blanks)
+	if next := bytes.Index(line[mark:end], scheme); next >= 0 {
+		return bytes.LastIndexAny(line[:mark+next], marks)
+	}
+	return end
+}
+
+// until returns where the first of some characters is, or the end.
+func until(line []byte, chars string) int {
+	if i := bytes.IndexAny(line, chars); i >= 0 {
+		return i
+	}
+	return len(line)
 }
 
 // successors adds the links of a page in LAW's form.
@@ -170,7 +201,7 @@ func (r *reader) successors(page int, line []byte) error {
 			return nil
 		}
 		to, err := strconv.ParseUint(string(w), 10, 32)
-		if err != nil || int(to) >= r.n || page >= r.n {
+		if err != nil || to >= uint64(r.n) || page >= r.n {
 			return fmt.Errorf("page %d links to %q, of %d pages", page, w, r.n)
 		}
 		r.from, r.to = append(r.from, uint32(page)), append(r.to, uint32(to))
@@ -203,7 +234,7 @@ func (r *reader) id(text []byte) (id uint32, ok bool) {
 		r.n = max(r.n, int(n)+1)
 		return uint32(n), true
 	}
-	if !bytes.Contains(text, []byte("://")) || r.n > 0 && !r.named {
+	if !bytes.Contains(text, scheme) || r.n > 0 && !r.named {
 		return 0, false
 	}
 	r.named = true
@@ -244,7 +275,7 @@ func (r *reader) pages(in *bufio.Reader) error {
 		}
 		id, isNumber := decimal(a)
 		if !isNumber {
-			if strings.Contains(string(a), "://") && bare < r.n {
+			if bytes.Contains(a, scheme) && bare < r.n {
 				r.urls[bare] = string(a)
 				bare++
 			}

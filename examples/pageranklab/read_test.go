@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,13 +35,13 @@ func links(w *web) string {
 	var list []string
 	for id := range uint32(w.graph.Len()) {
 		for _, to := range w.graph.Links(id) {
-			list = append(list, fmt.Sprintf("%d>%d", w.called(id), w.called(to)))
+			list = append(list, fmt.Sprintf("%d>%d", w.fileID(id), w.fileID(to)))
 		}
 	}
 	return strings.Join(list, " ")
 }
 
-func (w *web) called(id uint32) uint32 {
+func (w *web) fileID(id uint32) uint32 {
 	if w.ids == nil {
 		return id
 	}
@@ -86,12 +87,35 @@ func TestGraphsAreReadInAllForms(t *testing.T) {
 	}
 }
 
+func TestURLsMayHoldWhatSeparatesWords(t *testing.T) {
+	for _, tt := range []struct {
+		name, line string
+		want       []string
+	}{
+		{"nothing", " ,; ", nil},
+		{"numbers", "0, 1;2\t3\r", []string{"0", "1", "2", "3"}},
+		{"a tab between", "http://a/x,1\thttp://b/;y=2", []string{"http://a/x,1", "http://b/;y=2"}},
+		{"a comma and a blank", "http://a/, http://b/", []string{"http://a/", "http://b/"}},
+		{"a comma", "http://a/x,1,http://b/", []string{"http://a/x,1", "http://b/"}},
+		{"one alone", "http://a/x,1", []string{"http://a/x,1"}},
+		{"behind a number", "7,1,http://a/;x", []string{"7", "1", "http://a/;x"}},
+		{"one in another one", "http://a/http://b/ http://c/", []string{"http://a/http://b/", "http://c/"}},
+	} {
+		var got []string
+		for w, rest := word([]byte(tt.line)); len(w) > 0; w, rest = word(rest) {
+			got = append(got, string(w))
+		}
+		require.Equal(t, tt.want, got, tt.name)
+	}
+}
+
 func TestBrokenGraphsAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "words": "0 1\nzero one\n", "only one number": "0 1\n2\n",
 		"a number too large": "0 1\n0 99999999999\n", "both kinds": "0 1\nhttp://a/ http://b/\n",
 		"LAW, beyond": "2\n5\n\n", "LAW, too long": "1\n\n0 0\n0\n", "LAW, letters": "2\nx\n",
 		"LAW, too many pages": "99999999999\n1\n", "no gzip": "\x1f\x8bxx", "no links": "3\n\n\n\n",
+		"LAW, cut short": "3\n1 2\n0\n", "LAW, a negative number in an int of 32 bits": "2\n4294967295\n\n",
 	} {
 		_, err := readWeb(write(t, "g", text), "")
 		require.Error(t, err, name)
@@ -132,8 +156,23 @@ func TestPagesThatWereNotFetchedAreLeftOut(t *testing.T) {
 	ids, err := w.find([]string{"2"})
 	require.NoError(t, err)
 	require.Equal(t, []uint32{1}, ids, "the file's number, not ours")
-	_, err = w.find([]string{"0"})
-	require.Error(t, err)
+	for _, name := range []string{"0", "4294967298", ""} {
+		_, err = w.find([]string{name})
+		require.Error(t, err, "%q is none of them", name)
+	}
+}
+
+func TestAPageWithoutAURLHasNoName(t *testing.T) {
+	w, err := readWeb(write(t, "edges", "0 1\n1 0\n", "nodes", "1 http://b/\n"), "")
+	require.NoError(t, err)
+	require.Empty(t, w.urls[0])
+	_, err = w.find([]string{"1", ""})
+	require.Error(t, err, "a comma too many is no page")
+}
+
+func TestAGraphOfWhichNothingWasFetchedHasNoStart(t *testing.T) {
+	name := write(t, "edges", "0 1\n1 0\n", "nodes", "0 0 http://a/\n1 0 http://b/\n")
+	require.ErrorContains(t, run([]string{name}, io.Discard, io.Discard), "no page to start from")
 }
 
 func TestGraphsAreNamedAfterTheirFiles(t *testing.T) {

@@ -23,18 +23,28 @@ type web struct {
 // find returns the pages that are called so: numbers of the file, or URLs.
 func (w *web) find(names []string) (found []uint32, err error) {
 	for _, name := range names {
-		id := slices.Index(w.urls, name)
-		if number, ok := decimal([]byte(name)); id < 0 && ok {
-			if id = int(number); w.ids != nil {
-				id = slices.Index(w.ids, uint32(number))
-			}
-		}
+		id := w.called(name)
 		if id < 0 || id >= w.graph.Len() {
 			return nil, fmt.Errorf("%s: no page %q", w.name, name)
 		}
 		found = append(found, uint32(id))
 	}
 	return found, nil
+}
+
+// called returns the id of the page that is called so, -1 or one beyond all if there is none.
+func (w *web) called(name string) int {
+	if name == "" { // as is the URL of a page of which only the number is known
+		return -1
+	}
+	id := slices.Index(w.urls, name)
+	if number, ok := decimal([]byte(name)); id < 0 && ok && number < maxID {
+		if w.ids == nil {
+			return int(number)
+		}
+		return slices.Index(w.ids, uint32(number))
+	}
+	return id
 }
 
 // address derives hosts and ties from the URLs.
@@ -157,6 +167,9 @@ type start struct {
 // the one that reaches most. Quality moves a lot from seed to seed, so one proves little.
 func (w *web) starts(want int) (all []start) {
 	const tries, nearly = 64, 0.9
+	if w.graph.Len() == 0 {
+		return nil
+	}
 	type try struct {
 		id uint32
 		n  int

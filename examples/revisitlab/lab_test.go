@@ -386,6 +386,23 @@ func TestRunRefusesNonsense(t *testing.T) {
 	}
 }
 
+func TestAHalfWithoutPagesWritesNothing(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "none")
+	var errs bytes.Buffer
+	args := []string{"-synthetic", "1", "-half", "2", "-out", out}
+	require.NoError(t, run(args, io.Discard, &errs))
+	require.Contains(t, errs.String(), "no page in half 2")
+	require.NoDirExists(t, out)
+}
+
+func TestNoPageIsMadeThatChangesTooOften(t *testing.T) {
+	require.Empty(t, synthesize(9, 365, 1, 1), "a year has 364 days after the first one")
+	require.Len(t, synthesize(9, 200, 1, 1), 9, "one page in thirteen does")
+	var errs bytes.Buffer
+	require.NoError(t, run([]string{"-synthetic", "9", "-least", "400"}, io.Discard, &errs))
+	require.Contains(t, errs.String(), "synthetic: no page lived a whole year with 400 changes")
+}
+
 func TestAPageTooShortIsSaidToBe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "short.tsv")
 	require.NoError(t, os.WriteFile(name, []byte("a\t0\tA\na\t100\tM\n"), 0o600))

@@ -125,7 +125,7 @@ func run(args []string, out, errs io.Writer) error {
 			return p.Err()
 		}
 	}
-	if s.out == "" {
+	if s.out == "" || len(all) == 0 {
 		return nil
 	}
 	return writeFile(filepath.Join(s.out, "tables.md"), func(w io.Writer) error {
@@ -136,21 +136,23 @@ func run(args []string, out, errs io.Writer) error {
 // read makes the synthetic log, if asked for, and reads the others. It says which have no pages.
 func (s settings) read(errs io.Writer) (sets []set, err error) {
 	step := inDays(s.resolution)
-	if s.synthetic > 0 {
-		sets = append(sets, set{"synthetic", synthesize(s.synthetic, s.least, step, 1)})
+	take := func(file, name string, pages []page) {
+		if len(pages) == 0 {
+			fmt.Fprintf(errs, "%s: no page lived a whole year with %d changes\n", file, s.least)
+			return
+		}
+		sets = append(sets, set{name, pages})
 	}
-	for _, name := range s.logs {
-		events, err := readLog(name)
+	if s.synthetic > 0 {
+		take("synthetic", "synthetic", synthesize(s.synthetic, s.least, step, 1))
+	}
+	for _, file := range s.logs {
+		events, err := readLog(file)
 		if err != nil {
 			return nil, err
 		}
-		pages := cut(events, step, s.least)
-		if len(pages) == 0 {
-			fmt.Fprintf(errs, "%s: no page lived a whole year with %d changes\n", name, s.least)
-			continue
-		}
-		short, _, _ := strings.Cut(filepath.Base(name), ".")
-		sets = append(sets, set{short, pages})
+		name, _, _ := strings.Cut(filepath.Base(file), ".")
+		take(file, name, cut(events, step, s.least))
 	}
 	return sets, nil
 }

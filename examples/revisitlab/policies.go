@@ -74,8 +74,7 @@ func oracle(price float64) strategy {
 }
 
 // fairOracle is one for which pages count alike if they change less often than once in so many
-// days.
-// It shows what no choice of Fair can reach, however well the rates are known.
+// days. It shows what no choice of Fair can reach, however well the rates are known.
 func fairOracle(price, fair float64) strategy {
 	next := func(t *track) float64 {
 		counts := max(1, t.page.gap()/fair)

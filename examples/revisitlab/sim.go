@@ -31,7 +31,7 @@ type track struct {
 	seen     int     // changes up to the last visit
 	visits   int     // after the first one, as the paper counts them
 	captured int     // versions
-	months   [months]int16
+	months   [months]int32
 }
 
 const months = 12

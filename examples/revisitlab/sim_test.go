@@ -54,6 +54,23 @@ func TestIntervalsNeverFallBelowTheStep(t *testing.T) {
 	}
 }
 
+// A month has more minutes than an int of 16 bits can count.
+func TestAPageMayChangeEveryMinute(t *testing.T) {
+	const minute = 1.0 / (24 * 60)
+	p := page{}
+	for n := range year * 24 * 60 {
+		p.changes = append(p.changes, float64(n+1)*minute)
+	}
+	s := plain("", revisit.Every(time.Minute))
+	tr := lab{step: minute}.simulate([]page{p}, &s)[0]
+	sum := 0
+	for _, n := range tr.months {
+		require.Positive(t, n)
+		sum += int(n)
+	}
+	require.Equal(t, tr.captured, sum)
+}
+
 // With the times of changes, the same visits say something else.
 func TestServersMayTellTheTimeOfAChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))

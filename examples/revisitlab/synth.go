@@ -7,15 +7,16 @@ import (
 
 // synthesize returns pages like those of the paper's Figure 4: mean intervals fall off by a power
 // law, with a peak at one day, and changes come at random. Pages with fewer changes than least are
-// drawn again.
+// drawn again; if no page has as many, there are fewer than n.
 func synthesize(n, least int, step float64, seed uint64) []page {
 	const (
 		exponent = 1.3
-		peak     = 0.08 // of the pages change daily
+		peak     = 0.08   // of the pages change daily
+		patience = 10_000 // draws in vain, one after the other
 	)
 	random := rand.New(rand.NewPCG(seed, 0))
 	pages := make([]page, 0, n)
-	for len(pages) < n {
+	for vain := 0; len(pages) < n && vain < patience; vain++ {
 		gap := 1.0
 		if random.Float64() >= peak {
 			// By inversion: density t^-1.3 between 1 and 365 days.
@@ -25,6 +26,7 @@ func synthesize(n, least int, step float64, seed uint64) []page {
 		if p := poissonPage(random, gap, step); len(p.changes) >= least {
 			p.half = 1 + len(pages)%2
 			pages = append(pages, p)
+			vain = -1
 		}
 	}
 	return pages
