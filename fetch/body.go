@@ -27,10 +27,11 @@ func (c *Client) readBody(
 		return nil, nil, Whole
 	}
 	w.answered()
-	// One more byte than promised, so that the end is seen without growing.
-	first := min(resp.ContentLength+1, maxFirstBuffer)
-	if resp.ContentLength < 0 {
-		first = minFirstBuffer
+	first := int64(minFirstBuffer)
+	if resp.ContentLength >= 0 {
+		// One more byte than promised, so that the end is seen without growing. It is added last:
+		// a promise may be the largest number there is.
+		first = min(resp.ContentLength, maxFirstBuffer-1) + 1
 	}
 	limit := min(c.opts.MaxBody, c.opts.inMemory())
 	raw, over, err := readUpTo(c.buffers.get(int(first)), resp.Body, limit, w.add)

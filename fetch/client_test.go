@@ -253,19 +253,43 @@ func TestNoGrace(t *testing.T) {
 // A layer of the caller sees what is sent, and can add to it.
 func TestWrap(t *testing.T) {
 	base := listen(t, says(ok+"\r\n"))
-	var asked string
-	c := newClient(t, fetch.Options{Wrap: func(next http.RoundTripper) http.RoundTripper {
-		return tripper(func(req *http.Request) (*http.Response, error) {
-			asked = req.Method + " " + req.Host
-			signed := *req
-			signed.Header = req.Header.Clone()
-			signed.Header.Set("Signature", "x")
-			return next.RoundTrip(&signed)
-		})
-	}})
-	r := get(t, c, base)
-	require.Equal(t, "GET "+strings.TrimPrefix(base, "http://"), asked)
-	require.Contains(t, string(r.RequestHead), "\r\nSignature: x\r\n")
+	base2, opts2 := tlsServer(t, true) // whose head is made up
+	for base, opts := range map[string]fetch.Options{base: {}, base2: opts2} {
+		var asked string
+		opts.Wrap = func(next http.RoundTripper) http.RoundTripper {
+			return tripper(func(req *http.Request) (*http.Response, error) {
+				asked = req.Method + " " + req.Host
+				signed := *req
+				signed.Header = req.Header.Clone()
+				signed.Header.Set("Signature", "x")
+				return next.RoundTrip(&signed)
+			})
+		}
+		r := get(t, newClient(t, opts), base)
+		_, host, _ := strings.Cut(base, "//")
+		require.Equal(t, "GET "+host, asked)
+		require.Contains(t, string(r.RequestHead), "\r\nSignature: x\r\n", r.Proto)
+	}
+}
+
+// A layer may answer by itself, and then no byte has come from anywhere.
+func TestWrapThatAnswers(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"Sat, 01 Jan 2000 00:00:00 GMT": 0, "7": 7 * time.Second,
+	} {
+		c := newClient(t, fetch.Options{Wrap: func(http.RoundTripper) http.RoundTripper {
+			return tripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{Proto: "HTTP/1.1", Status: "503 Busy", StatusCode: 503,
+					Header: http.Header{"Retry-After": {value}}, Body: http.NoBody}, nil
+			})
+		}})
+		r := get(t, c, "http://a.test/")
+		require.Equal(t, 503, r.Status)
+		require.Equal(t, want, r.RetryAfter, value)
+		require.Zero(t, r.Attempts)
+		require.False(t, r.HeadExact)
+		require.Equal(t, "HTTP/1.1 503 Busy\r\nRetry-After: "+value+"\r\n\r\n", string(r.Head))
+	}
 }
 
 type tripper func(*http.Request) (*http.Response, error)

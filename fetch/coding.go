@@ -63,8 +63,8 @@ func newCodecs(more map[string]func() Decoder) (codecs map[string]*codec, accept
 
 func isAnything([]byte) bool { return true }
 
-// decode undoes the content coding of raw, within the limits. What cannot be decoded at all is
-// returned as it is.
+// decode undoes the content coding of raw, within the limits. What is of an unknown coding, or does
+// not begin like its own, is returned as it is.
 func (c *Client) decode(raw []byte, cut Truncation, codings []string) ([]byte, Truncation) {
 	coding := codingOf(codings)
 	if coding == "" || len(raw) == 0 {
@@ -145,6 +145,9 @@ func codingOf(fields []string) string {
 	return coding
 }
 
+// maxFirstGuess keeps the first buffer within what an int of 32 bits and most memories can hold.
+const maxFirstGuess = 64 << 20
+
 // firstGuess returns the size of the first buffer for a decoded body. Markup shrinks to a fifth or
 // less; gzip says how long its last member is, which is believed if it is near that.
 func firstGuess(coding string, raw []byte, limit int64) int {
@@ -152,5 +155,5 @@ func firstGuess(coding string, raw []byte, limit int64) int {
 	if coding == "gzip" && len(raw) >= 4 {
 		guess = min(gzipSize(raw), int64(len(raw))*8)
 	}
-	return int(min(max(guess, 512), limit) + 1)
+	return int(min(max(guess, 512), limit, maxFirstGuess) + 1)
 }

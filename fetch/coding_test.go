@@ -190,6 +190,8 @@ func TestBodiesThatBreakOff(t *testing.T) {
 		want             string // a prefix of Body, which is no longer than text
 	}{
 		{"shorter than promised", "Content-Length: 1000\r\n\r\n", "short", "short"},
+		{"shorter than the longest promise", "Content-Length: 9223372036854775807\r\n\r\n", "short",
+			"short"},
 		{"in a chunk", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\nff\r\nshort", "helloshort"},
 		{"between chunks", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n", "hello"},
 		{"into no chunk", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\nxyz\r\n", "hello"},

@@ -114,7 +114,10 @@ func (s *cssScanner) text() []byte {
 			s.pos++
 			return unescapeCSS(s.css[start : s.pos-1])
 		case '\\':
-			s.pos++
+			// A line end that is escaped ends nothing, be it one byte or two.
+			if s.pos++; bytes.HasPrefix(s.css[min(s.pos, len(s.css)):], []byte("\r\n")) {
+				s.pos++
+			}
 		}
 	}
 	s.pos = len(s.css)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // Kind says what kept a Get from having a response. It is an error itself, so that
@@ -72,7 +73,7 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("fetch: ")
-	b.WriteString(printable(e.URL))
+	b.WriteString(printable(e.URL, maxPrintedURL))
 	b.WriteString(": ")
 	b.WriteString(e.Kind.String())
 	if e.Addr.IsValid() {
@@ -81,7 +82,7 @@ func (e *Error) Error() string {
 	}
 	if e.Err != nil && !e.Timeout() {
 		b.WriteString(": ")
-		b.WriteString(innermost(e.Err))
+		b.WriteString(printable(innermost(e.Err), maxPrintedCause))
 	}
 	return b.String()
 }
@@ -117,18 +118,23 @@ func (e *Error) Temporary() bool {
 	return true
 }
 
-// maxPrintedURL keeps one log line from being as long as a hostile URL.
-const maxPrintedURL = 256
+// These keep one line of a log from being as long as a hostile URL, or as what a server says in a
+// certificate or instead of HTTP.
+const (
+	maxPrintedURL   = 256
+	maxPrintedCause = 512
+)
 
-// printable makes a URL fit for a log: short and without control characters.
-func printable(url string) string {
-	if len(url) > maxPrintedURL {
-		url = url[:maxPrintedURL] + "..."
+// printable makes foreign text fit for a log: short and without control characters.
+func printable(text string, most int) string {
+	if len(text) > most {
+		text = text[:most] + "..."
 	}
-	if quoted := strconv.Quote(url); quoted[1:len(quoted)-1] != url {
-		return quoted
+	odd := func(r rune) bool { return !strconv.IsPrint(r) }
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, odd) {
+		return strconv.Quote(text)
 	}
-	return url
+	return text
 }
 
 // innermost leaves out the layers of err that repeat what Error has already said: the operation,

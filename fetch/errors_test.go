@@ -41,6 +41,8 @@ func TestErrorReadsWell(t *testing.T) {
 		{fetch.Error{Kind: fetch.TLS, Addr: addr, Err: io.EOF}, "tls 192.0.2.1:80: EOF", true},
 		{fetch.Error{Kind: fetch.Blocked}, "blocked", false},
 		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled}, "canceled: context canceled", true},
+		{fetch.Error{Kind: fetch.Protocol, Err: errors.New(`malformed HTTP response "a\tb"`)},
+			`protocol: malformed HTTP response "a\tb"`, false},
 		{fetch.Error{Kind: 99}, "kind 99", true},
 	}
 	for _, tt := range tests {
@@ -51,6 +53,11 @@ func TestErrorReadsWell(t *testing.T) {
 	e := fetch.Error{Kind: fetch.BadURL, URL: "http://\n" + strings.Repeat("x", 10_000)}
 	require.NotContains(t, e.Error(), "\n", "a URL cannot forge a line of a log")
 	require.Less(t, len(e.Error()), 300)
+	e = fetch.Error{Kind: fetch.TLS, URL: "http://a.test/",
+		Err: errors.New("certificate is valid for a\n\x1b[31m" + strings.Repeat("x", 10_000))}
+	require.NotContains(t, e.Error(), "\n", "nor can a certificate")
+	require.NotContains(t, e.Error(), "\x1b")
+	require.Less(t, len(e.Error()), 600)
 	require.EqualError(t, fetch.Blocked, "fetch: blocked")
 	require.NotErrorIs(t, &e, fetch.Blocked)
 }

@@ -24,6 +24,7 @@ type exchange struct {
 	late     Kind           // what it is if time runs out now
 	addr     netip.AddrPort // of the server, once there is one
 	wire     *wire          // that carries it; nil for HTTP/2
+	heads    *heads         // that went over the wire; nil for HTTP/2
 	attempts int
 	reused   bool
 	timing   Timing
@@ -92,7 +93,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	// This is called once for each attempt, so that the last connection is the one that counts.
-	x.late, x.wire, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
+	x.late, x.wire, x.heads, x.reused, x.tls = HeadTimeout, nil, nil, info.Reused, nil
 	x.attempts++
 	// A dial may have begun for this exchange and lost to a connection that came free.
 	if info.Reused {
@@ -101,8 +102,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.timing.Connected = time.Now()
 	switch conn := info.Conn.(type) {
 	case *wire:
-		x.wire, x.addr, x.tls = conn, conn.addr, conn.tls
-		conn.begin()
+		x.wire, x.heads, x.addr, x.tls = conn, conn.begin(), conn.addr, conn.tls
 	case *tls.Conn:
 		state := conn.ConnectionState()
 		x.tls = &state
@@ -110,6 +110,16 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 			x.addr = p.addr
 		}
 	}
+}
+
+// takeHeads gives away the heads as they were on the wire; ok is false if they are not known.
+func (x *exchange) takeHeads(status int) (request, response []byte, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.wire == nil {
+		return nil, nil, false
+	}
+	return x.wire.take(x.heads, status)
 }
 
 // describe copies to r what x knows of it.
@@ -152,8 +162,11 @@ func (x *exchange) failure(ctx, parent context.Context, err error, maxHeader int
 func (x *exchange) headerTooLarge(err error, limit int64) bool {
 	if x.wire != nil {
 		// net/http may say of a head that was cut off in a line only that it makes no sense.
-		return x.wire.overflows(limit)
+		return x.wire.overflows(x.heads, limit)
 	}
-	// HTTP/2 keeps its limits to itself; the text is all that comes out.
-	return errors.Is(err, errFields) || strings.Contains(err.Error(), "header list larger than")
+	// HTTP/2 keeps its limits to itself; the texts are all that comes out. The second one is that of
+	// interim responses.
+	text := err.Error()
+	return errors.Is(err, errFields) || strings.Contains(text, "header list larger than") ||
+		strings.Contains(text, "header list too large")
 }

@@ -1,10 +1,12 @@
 package fetch
 
 import (
+	"context"
 	"io"
 	"math"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // Decode is a Client's decoder without a connection, for fuzzing.
@@ -43,12 +45,12 @@ func RequestURI(raw string) (string, error) {
 // Record passes the pieces through a recorder and returns the head that it finds.
 func Record(pieces ...[]byte) (head []byte, done bool) {
 	w := newWire(nil, netip.AddrPort{}, math.MaxInt)
-	w.begin()
+	h := w.begin()
 	for _, p := range pieces {
 		w.record(p)
 	}
-	done = w.done
-	_, head, _ = w.heads(0)
+	done = h.done
+	_, head, _ = w.take(h, 0)
 	return head, done
 }
 
@@ -56,7 +58,7 @@ func Record(pieces ...[]byte) (head []byte, done bool) {
 func Trusted(status int, b string) bool {
 	w := newWire(nil, netip.AddrPort{}, math.MaxInt)
 	w.record([]byte(b))
-	_, _, ok := w.heads(status)
+	_, _, ok := w.take(w.begin(), status)
 	return ok
 }
 
@@ -64,6 +66,15 @@ func Trusted(status int, b string) bool {
 func SitemapWithin(r io.Reader, base string, total int) error {
 	l := lister{yield: func(Entry, error) bool { return true }, left: MaxSitemapEntries, total: total}
 	return l.walk(r, base)
+}
+
+// LateCheck ends a watch while the check of its timer is on the way. cancel is called if the check
+// sets the timer again.
+func LateCheck(cancel context.CancelCauseFunc) {
+	var w watch
+	w.begin(&Options{Timeout: time.Minute, HeadTimeout: time.Second}, time.Now(), cancel)
+	w.end()
+	w.check()
 }
 
 // ParseDate is parseDate.

@@ -41,6 +41,8 @@ type document struct {
 	guid   []byte // of an RSS item: its URL, if it has no other
 	field  string // that is open; "" if none of interest is
 	text   []byte // of the field
+
+	declared bool // an encoding was
 }
 
 // document yields the entries of an XML document.
@@ -49,8 +51,8 @@ func (l *lister) document() error {
 	// Feeds are written by hand and by templates; half of them would not pass. The tokens are raw
 	// because the checked ones keep a stack of all open elements.
 	dec.Strict = false
-	dec.CharsetReader = decodeXML
 	d := document{}
+	dec.CharsetReader = d.charset
 	for {
 		l.src.token = MaxSitemapToken
 		token, err := dec.RawToken()
@@ -68,9 +70,7 @@ func (l *lister) document() error {
 				return err
 			}
 		case xml.CharData:
-			if d.field != "" && len(d.text)+len(token) <= maxField {
-				d.text = append(d.text, token...)
-			}
+			d.add(token)
 		case xml.EndElement:
 			if !d.end() {
 				continue
@@ -136,6 +136,17 @@ func (d *document) attributes(e xml.StartElement) {
 	// or to a file.
 	if d.field == "link" && href != "" && (rel == "" || rel == "alternate") && len(d.url) == 0 {
 		d.url = append(d.url, href...)
+	}
+}
+
+// add takes a piece of text. A field that gets too long is dropped whole: the rest of it alone
+// would be another URL.
+func (d *document) add(text []byte) {
+	if len(d.text)+len(text) > maxField {
+		d.field = ""
+	}
+	if d.field != "" {
+		d.text = append(d.text, text...)
 	}
 }
 
@@ -211,6 +222,17 @@ func parseDate(s string) time.Time {
 		return time.Time{}
 	}
 	return at
+}
+
+// charset is the CharsetReader of package xml, which asks for one at each declaration. The first
+// one holds for the whole document: converters on top of each other would make two bytes of one
+// again and again, and so grow it without bound.
+func (d *document) charset(label string, r io.Reader) (io.Reader, error) {
+	if d.declared {
+		return r, nil
+	}
+	d.declared = true
+	return decodeXML(label, r)
 }
 
 // decodeXML reads the encodings that sitemaps are in, beside UTF-8: the protocol allows no other,

@@ -92,9 +92,7 @@ func (c *Client) Get(ctx context.Context, url string, v Validators) (*Response, 
 	defer resp.Body.Close()
 	c.keepCookies(resp, t.url)
 	r := &Response{URL: t.url, Status: resp.StatusCode, Proto: resp.Proto, Header: resp.Header}
-	// The heads are taken before the body: when the body ends, the connection is free, and the
-	// next exchange may begin on it before this one goes on.
-	r.setHeads(x.wire, req, resp)
+	r.setHeads(x, req, resp)
 	r.Raw, r.spool, r.RawCut = c.readBody(ctx, resp, &x.watch)
 	// Half a page is of use when the server is to blame. A caller who leaves wants none of it,
 	// and must not take it for the server's doing.
@@ -110,7 +108,11 @@ func (c *Client) Get(ctx context.Context, url string, v Validators) (*Response, 
 	}
 	r.Body, r.Truncated = c.decode(r.Raw, cut, resp.Header.Values("Content-Encoding"))
 	r.Location = location(resp, &t.parsed)
-	r.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), r.Timing.FirstByte)
+	came := r.Timing.FirstByte
+	if came.IsZero() { // what Options.Wrap has put there answered by itself
+		came = r.Timing.Done
+	}
+	r.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), came)
 	return r, nil
 }
 

@@ -111,6 +111,8 @@ func TestStyles(t *testing.T) {
 		{"comments", `/* url(no) */ url(x) /* "*/ url(y) /* open url(no)`, "x y"},
 		{"strings", `a { content: "url(no) \" url(no)" } url(x)`, "x"},
 		{"an open string ends with its line", "a { b: \"x\nc: url(y) }", "y"},
+		{"an escaped line end of two bytes", "@import \"a\\\r\nb.css\"; @import 'c.css';",
+			"ab.css c.css"},
 		{"another function", `a { b: my-url(no); c: image(x) }`, ""},
 		{"escapes", `url(a\)b) url("a\22 b") url(\41\42 C) url(a\` + "\n" + `b) url(\110000x)`,
 			"a)b a%22b ABC ab %EF%BF%BDx"},
@@ -194,4 +196,22 @@ func TestScanFindsWhatItIsAskedFor(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"some", "text &lt; more", " end"}, pieces)
+}
+
+// Of a long title the beginning is kept, up to a whole character.
+func TestTextsAreUTF8(t *testing.T) {
+	long := "<title>" + strings.Repeat("\u00e9", 1000) + "</title>" +
+		"<meta name=robots content='none,\xff'>"
+	for page, want := range map[string]string{
+		long:                       strings.Repeat("\u00e9", 512) + "none,\uFFFD",
+		"<title>x" + long[7:]:      "x" + strings.Repeat("\u00e9", 511) + "none,\uFFFD",
+		"<title>caf\xe9 x</title>": "caf\uFFFD x",
+	} {
+		got := ""
+		for l, err := range fetch.Scan([]byte(page), pageURL, fetch.ScanOptions{Title: true}) {
+			require.NoError(t, err)
+			got += l.Text
+		}
+		require.Equal(t, want, got)
+	}
 }

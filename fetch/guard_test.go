@@ -166,6 +166,13 @@ func TestSlowServersCostBoundedTime(t *testing.T) {
 	}
 }
 
+func TestWatchIsOverWithItsExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fetch.LateCheck(func(error) { t.Error("the timer was set once more") })
+		time.Sleep(time.Hour)
+	})
+}
+
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }

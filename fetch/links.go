@@ -1,10 +1,12 @@
 package fetch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
 	"golang.org/x/net/html"
@@ -205,8 +207,14 @@ const maxTitle = 1 << 10
 
 // titleText returns a title as browsers show it: with its references undone, on one line.
 func titleText(content []byte) string {
-	content = content[:min(len(content), maxTitle)]
-	text := html.UnescapeString(strings.ToValidUTF8(string(content), ""))
+	if len(content) > maxTitle {
+		end := maxTitle
+		for end > maxTitle-utf8.UTFMax && !utf8.RuneStart(content[end]) {
+			end-- // not in the middle of a character
+		}
+		content = content[:end]
+	}
+	text := html.UnescapeString(strings.ToValidUTF8(string(content), "\uFFFD"))
 	return strings.Join(strings.Fields(text), " ")
 }
 
@@ -290,8 +298,11 @@ func (w *walker) meta(t *tag) error {
 	if len(name) == 0 || !equalFold(name, "robots") && !isDirective(content) {
 		return nil
 	}
-	l := Link{Kind: Directive, Name: w.lowered(name), Text: w.strings.add(trimmed(content))}
-	return w.pass(l)
+	text := trimmed(content)
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	}
+	return w.pass(Link{Kind: Directive, Name: w.lowered(name), Text: w.strings.add(text)})
 }
 
 // rebase heeds a base element. The first one with an href is the last one that counts, even if its

@@ -22,11 +22,11 @@ type watch struct {
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	timer *time.Timer
-	start time.Time // of the exchange
-	wrote time.Time // when the request was sent; zero before
-	body  time.Time // when the body began; zero before
-	n     int64     // bytes of the body
+	timer *time.Timer // nil before begin and after end
+	start time.Time   // of the exchange
+	wrote time.Time   // when the request was sent; zero before
+	body  time.Time   // when the body began; zero before
+	n     int64       // bytes of the body
 }
 
 // begin starts to watch.
@@ -37,10 +37,13 @@ func (w *watch) begin(opts *Options, start time.Time, cancel context.CancelCause
 	w.set(start)
 }
 
-// end stops to watch. It is called by the goroutine that called begin and answered.
+// end stops to watch.
 func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.timer != nil {
 		w.timer.Stop()
+		w.timer = nil
 	}
 }
 
@@ -84,6 +87,10 @@ func (w *watch) add(n int) {
 func (w *watch) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// It may have been on its way when the exchange ended, and would set the timer once more.
+	if w.timer == nil {
+		return
+	}
 	due, why := w.due(time.Now())
 	if due <= 0 {
 		w.cancel(why)

@@ -71,7 +71,10 @@ func (r *Response) RawReader() *io.SectionReader {
 // its body is the same to the byte. A body that was cut is compared as far as it came.
 func (r *Response) Unchanged(hash [32]byte) bool { return r.NotModified() || r.Hash() == hash }
 
-// Validators returns what to pass to the next Get of the same URL.
+// Validators returns what to pass to the next Get of the same URL, if the page of this response is
+// kept. After a 304, which may leave them out, those of the request stay good. With those of an
+// error or of a body that was cut, the next answer may be "not modified" for a page that nobody
+// has.
 func (r *Response) Validators() Validators {
 	return Validators{ETag: r.Header.Get("Etag"), LastModified: r.Header.Get("Last-Modified")}
 }
@@ -113,18 +116,20 @@ func (t Truncation) String() string {
 }
 
 // setHeads takes the heads off the wire or, where that cannot be, makes them up.
-func (r *Response) setHeads(w *wire, req *http.Request, resp *http.Response) {
+func (r *Response) setHeads(x *exchange, req *http.Request, resp *http.Response) {
 	// One that is exact beside one that is made up would need two flags and help nobody.
-	if w != nil {
-		r.RequestHead, r.Head, r.HeadExact = w.heads(resp.StatusCode)
-		if r.HeadExact {
-			return
-		}
+	if r.RequestHead, r.Head, r.HeadExact = x.takeHeads(resp.StatusCode); r.HeadExact {
+		return
 	}
 	// HTTP/2 has the fields of a request line, and net/http the rest of the absolute form.
 	path := strings.TrimPrefix(req.URL.RequestURI(), req.URL.Scheme+"://"+req.Host)
 	line := req.Method + " " + path + " " + resp.Proto + "\r\nHost: " + req.Host
-	r.RequestHead = head(line, req.Header)
+	fields := req.Header
+	if resp.Request != nil {
+		// What Options.Wrap has added is in a request of its own.
+		fields = resp.Request.Header
+	}
+	r.RequestHead = head(line, fields)
 	r.Head = head(resp.Proto+" "+resp.Status, resp.Header)
 }
 

@@ -82,7 +82,12 @@ func (l *lister) walk(r io.Reader, base string) error {
 	if l.src, err = openSitemap(r, l.total); err != nil {
 		return err
 	}
-	if l.src.startsWith('<') {
+	switch first, err := l.src.first(); {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return err
+	case first == '<':
 		return l.document()
 	}
 	return l.lines()
@@ -91,7 +96,8 @@ func (l *lister) walk(r io.Reader, base string) error {
 // openSitemap undoes gzip, which for sitemaps is a format and not only a content coding, and skips
 // what may stand before a document.
 func openSitemap(r io.Reader, total int) (*meter, error) {
-	br := bufio.NewReader(r)
+	// Gzip can go on for ever without a byte of the document in it.
+	br := bufio.NewReader(&ceiling{r, total})
 	if magic, _ := br.Peek(2); isGzip(magic) {
 		zr, err := gzip.NewReader(br)
 		if err != nil {
@@ -105,11 +111,10 @@ func openSitemap(r io.Reader, total int) (*meter, error) {
 	return &meter{Reader: br, total: total, token: MaxSitemapToken}, nil
 }
 
-// lines yields the URLs of a sitemap in text, one a line.
+// lines yields the URLs of a sitemap in text, one a line. It requires that there is some text.
 func (l *lister) lines() error {
-	text, urls := false, false
+	urls := false
 	for {
-		l.src.token = MaxSitemapToken
 		line, err := l.src.line()
 		if err != nil && err != io.EOF {
 			return err
@@ -121,9 +126,8 @@ func (l *lister) lines() error {
 				return err
 			}
 		}
-		text = text || len(line) > 0
 		switch {
-		case err == io.EOF && text && !urls:
+		case err == io.EOF && !urls:
 			return ErrNoSitemap
 		case err == io.EOF:
 			return nil
@@ -151,10 +155,26 @@ func (l *lister) emit(e Entry, raw []byte) error {
 	return nil
 }
 
+// ceiling is a reader that fails when more than left bytes come from it.
+type ceiling struct {
+	io.Reader
+	left int
+}
+
+// Read implements io.Reader.
+func (c *ceiling) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if c.left -= n; c.left < 0 {
+		err = ErrSitemapTooLarge
+	}
+	return n, err
+}
+
 // meter counts what is read, for the document and for the token at hand.
 type meter struct {
 	*bufio.Reader
 	total, token int
+	text         []byte // of a line
 }
 
 // ReadByte implements io.ByteReader, through which package xml reads.
@@ -172,34 +192,44 @@ func (m *meter) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// startsWith reports whether c is the first byte that is no white space, and skips up to it.
-func (m *meter) startsWith(c byte) bool {
-	for m.total > 0 {
+// first returns the first byte that is no white space, and skips up to it.
+func (m *meter) first() (byte, error) {
+	for {
 		next, err := m.Peek(1)
-		if err != nil || !isSpace(next[0]) {
-			return err == nil && next[0] == c
+		if err != nil {
+			return 0, err
 		}
-		_, _ = m.ReadByte()
+		if !isSpace(next[0]) {
+			return next[0], nil
+		}
+		if _, err := m.ReadByte(); err != nil {
+			return 0, err
+		}
 	}
-	return false
 }
+
+// maxLine leaves room for white space around a URL.
+const maxLine = 2 * MaxURL
 
 // line returns the next line, good until the next call. Of one that is too long for a URL it
 // returns nothing.
-func (m *meter) line() (line []byte, err error) {
+func (m *meter) line() ([]byte, error) {
+	m.text = m.text[:0]
 	tooLong := false
 	for {
-		line, err = m.ReadSlice('\n')
-		if m.total -= len(line); m.total < 0 {
+		piece, err := m.ReadSlice('\n')
+		if m.total -= len(piece); m.total < 0 {
 			return nil, ErrSitemapTooLarge
 		}
-		if err != bufio.ErrBufferFull {
-			break
+		if tooLong = tooLong || len(m.text)+len(piece) > maxLine; !tooLong {
+			m.text = append(m.text, piece...)
 		}
-		tooLong = true
+		switch {
+		case err == bufio.ErrBufferFull:
+		case tooLong:
+			return nil, err
+		default:
+			return bytes.TrimSuffix(m.text, []byte("\n")), err
+		}
 	}
-	if tooLong {
-		line = nil
-	}
-	return bytes.TrimSuffix(line, []byte("\n")), err
 }

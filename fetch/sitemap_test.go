@@ -77,6 +77,12 @@ func TestSitemap(t *testing.T) {
 		{"Latin-1", "<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>\xe9</loc></url>" +
 			"</urlset>",
 			`page https://a.test/maps/%C3%A9`},
+		{"an encoding that is declared twice",
+			strings.Repeat("<?xml version='1.0' encoding='latin1'?>", 2) + "<urlset><url><loc>\xe9</loc></url></urlset>",
+			`page https://a.test/maps/%C3%A9`},
+		{"a URL that is too long, in two pieces", "<urlset><url><loc>" +
+			strings.Repeat("x", fetch.MaxURL+1) + "<![CDATA[no]]></loc></url><url><loc>x</loc></url>",
+			`page https://a.test/maps/x`},
 		{"cut between entries", `<urlset><url><loc>x</loc></url><url>`, `page https://a.test/maps/x`},
 		{"too many end tags", `<urlset><url><loc>x</loc></url></a></b></c></d><url><loc>y</loc></url>`,
 			"page https://a.test/maps/x\npage https://a.test/maps/y"},
@@ -104,7 +110,11 @@ func TestSitemap(t *testing.T) {
 		{"text with a line that is too long", "https://a.test/1\nhttps://a.test/" +
 			strings.Repeat("x", 2*fetch.MaxURL) + "\nhttps://a.test/3",
 			"page https://a.test/1\npage https://a.test/3"},
+		{"text with a line as long as a URL may be",
+			"  https://a.test/" + strings.Repeat("x", fetch.MaxURL-len("https://a.test/")) + "  \r\n",
+			"page https://a.test/" + strings.Repeat("x", fetch.MaxURL-len("https://a.test/"))},
 		{"no text", "", ""},
+		{"white space", " \n\t", ""},
 	}
 	for _, tt := range tests {
 		for name, read := range map[string]io.Reader{
@@ -215,6 +225,7 @@ func TestSitemapOfManyBytes(t *testing.T) {
 		{head: "<urlset>", text: "<url><loc>x</loc>"},
 		{head: " ", text: " "},
 		{head: "http://a.test/", text: strings.Repeat("\n", 4096)},
+		{head: zipped(t, "<urlset>"), text: zipped(t, "")}, // members without a byte in them
 	} {
 		require.ErrorIs(t, fetch.SitemapWithin(h, sitemapURL, 100_000), fetch.ErrSitemapTooLarge)
 		require.LessOrEqual(t, h.read, 100_000+8192, "%+v", h)
@@ -230,6 +241,7 @@ func TestSitemapErrors(t *testing.T) {
 		want    error // nil: any
 	}{
 		{"no sitemap", strings.NewReader("just text\n"), 0, fetch.ErrNoSitemap},
+		{"one long line", strings.NewReader(strings.Repeat("{json},", 5000)), 0, fetch.ErrNoSitemap},
 		{"another document", strings.NewReader("<svg/>"), 0, fetch.ErrNoSitemap},
 		{"a document without elements", strings.NewReader("<!-- -->"), 0, fetch.ErrNoSitemap},
 		{"no XML after all", strings.NewReader("<urlset><url><loc>x</loc></url><<"), 1, nil},

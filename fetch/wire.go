@@ -19,8 +19,16 @@ type wire struct {
 	tls  *tls.ConnectionState // nil without TLS
 	most int                  // fields in the heads of one exchange
 
-	mu     sync.Mutex
-	used   bool   // some exchange has begun on it
+	mu    sync.Mutex
+	used  bool // some exchange has begun on it
+	heads *heads
+}
+
+// heads are those of one exchange. They are guarded by the lock of the wire that they came over.
+//
+// Each exchange has its own: a response without a body leaves its connection free before the
+// exchange has got hold of it, and by then the next one may have begun there, and even be over.
+type heads struct {
 	sent   []byte // the request as written
 	got    []byte // what was read since the exchange began, up to the end of the head
 	from   int    // where in got the present head starts; interim ones lie before it
@@ -31,19 +39,19 @@ type wire struct {
 }
 
 func newWire(conn net.Conn, addr netip.AddrPort, most int) *wire {
-	return &wire{Conn: conn, addr: addr, most: most}
+	return &wire{Conn: conn, addr: addr, most: most, heads: new(heads)}
 }
 
-// begin makes w ready for the next exchange. What a fresh connection said before it was asked is
-// kept: to net/http it is the response.
-func (w *wire) begin() {
+// begin makes w ready for the next exchange and returns where its heads will be. What a fresh
+// connection said before it was asked is kept: to net/http it is the response.
+func (w *wire) begin() *heads {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.used {
-		w.sent, w.got, w.done = nil, nil, false
-		w.from, w.line, w.seen, w.fields = 0, 0, 0, 0
+		w.heads = new(heads)
 	}
 	w.used = true
+	return w.heads
 }
 
 var errFields = errors.New("too many header fields")
@@ -63,7 +71,7 @@ func (w *wire) Read(p []byte) (int, error) {
 func (w *wire) Write(p []byte) (int, error) {
 	// Before it is sent: the answer may be there before Write returns.
 	w.mu.Lock()
-	w.sent = append(w.sent, p...)
+	w.heads.sent = append(w.heads.sent, p...)
 	w.mu.Unlock()
 	return w.Conn.Write(p)
 }
@@ -73,19 +81,20 @@ func (w *wire) Write(p []byte) (int, error) {
 func (w *wire) record(b []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.done {
+	h := w.heads
+	if h.done {
 		return true
 	}
-	if len(w.got) == 0 {
+	if len(h.got) == 0 {
 		// Nearly always the whole head comes at once, with much of the body behind it that need
 		// not be copied.
 		if end, lines := headEnd(b); end > 0 && !isInterim(statusOf(b)) {
-			w.got, w.fields, w.done = bytes.Clone(b[:end]), lines-1, true
-			return w.fields <= w.most
+			h.got, h.fields, h.done = bytes.Clone(b[:end]), lines-1, true
+			return h.fields <= w.most
 		}
 	}
-	w.search(b)
-	return w.fields <= w.most
+	h.search(b)
+	return h.fields <= w.most
 }
 
 // headEnd returns the length of the head that b begins with, 0 if it is not complete, and how many
@@ -103,54 +112,53 @@ func headEnd(b []byte) (end, lines int) {
 	}
 }
 
-// search keeps b, too, and looks for the blank line in all that was kept. It requires that w.mu is
-// held.
-func (w *wire) search(b []byte) {
+// search keeps b, too, and looks for the blank line in all that was kept.
+func (h *heads) search(b []byte) {
 	// The search goes on where it stopped: a head that comes byte by byte must not cost its
 	// length squared.
-	w.got = append(w.got, b...)
+	h.got = append(h.got, b...)
 	for {
-		i := bytes.IndexByte(w.got[w.seen:], '\n')
+		i := bytes.IndexByte(h.got[h.seen:], '\n')
 		if i < 0 {
-			w.seen = len(w.got)
+			h.seen = len(h.got)
 			return
 		}
-		end := w.seen + i
-		blank := end == w.line || end == w.line+1 && w.got[w.line] == '\r'
-		first := w.line == w.from
-		w.line, w.seen = end+1, end+1
+		end := h.seen + i
+		blank := end == h.line || end == h.line+1 && h.got[h.line] == '\r'
+		first := h.line == h.from
+		h.line, h.seen = end+1, end+1
 		if !blank {
 			if !first {
-				w.fields++
+				h.fields++
 			}
 			continue
 		}
-		if isInterim(statusOf(w.got[w.from:])) {
-			w.from = w.line
+		if isInterim(statusOf(h.got[h.from:])) {
+			h.from = h.line
 			continue
 		}
-		w.got, w.done = w.got[w.from:w.line], true
+		h.got, h.done = h.got[h.from:h.line], true
 		return
 	}
 }
 
-// heads gives away the heads of the exchange, the response's only if it is complete and has the
+// take gives away the heads of one exchange, the response's only if it is complete and has the
 // given status. It has not if the server spoke out of turn on a kept-alive connection.
-func (w *wire) heads(status int) (request, response []byte, ok bool) {
+func (w *wire) take(h *heads, status int) (request, response []byte, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	request, response = w.sent, w.got
-	ok = w.done && statusOf(response) == status
+	request, response = h.sent, h.got
+	ok = h.done && statusOf(response) == status
 	// The caller owns them now, and what still comes is body.
-	w.sent, w.got, w.done = nil, nil, true
+	h.sent, h.got, h.done = nil, nil, true
 	return request, response, ok
 }
 
 // overflows reports whether a head came that has too many fields, or limit bytes without an end.
-func (w *wire) overflows(limit int64) bool {
+func (w *wire) overflows(h *heads, limit int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.fields > w.most || !w.done && int64(len(w.got)) >= limit
+	return h.fields > w.most || !h.done && int64(len(h.got)) >= limit
 }
 
 // isInterim reports whether a final response follows. 101 is final: the protocol changes.

@@ -69,6 +69,46 @@ func TestHeadOfEachExchangeOnOneConnection(t *testing.T) {
 	}
 }
 
+// A response without a body frees its connection before its Get has got hold of the heads. The next
+// Get may be over by then; each must have its own.
+func TestHeadsOfGetsThatShareAConnection(t *testing.T) {
+	base := listen(t, func(s *session) {
+		for n := 1; s.request() != ""; n++ {
+			s.say(fmt.Sprintf("HTTP/1.1 304 Not Modified\r\nX-%d: y\r\n\r\n", n))
+		}
+	})
+	arrived := make(chan bool)
+	leave := map[string]chan bool{"/1": make(chan bool), "/2": make(chan bool)}
+	c := newClient(t, fetch.Options{Wrap: func(next http.RoundTripper) http.RoundTripper {
+		return tripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(req)
+			arrived <- true
+			<-leave[req.URL.Opaque]
+			return resp, err
+		})
+	}})
+	got := make(chan *fetch.Response)
+	for _, path := range []string{"/1", "/2"} {
+		go func() {
+			r, err := c.Get(t.Context(), base+path, fetch.Validators{})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- r
+		}()
+		<-arrived
+	}
+	for n, path := range []string{"/1", "/2"} {
+		close(leave[path])
+		r := <-got
+		require.NotNil(t, r)
+		require.Equal(t, n > 0, r.Reused)
+		require.True(t, r.HeadExact, path)
+		require.True(t, strings.HasPrefix(string(r.RequestHead), "GET "+path+" "), path)
+		require.Contains(t, string(r.Head), fmt.Sprintf("\r\nX-%d: y\r\n", n+1))
+	}
+}
+
 // A kept-alive connection on which the server has hung up is found out only by using it.
 func TestAttemptsCountsADeadConnection(t *testing.T) {
 	base := listen(t, func(s *session) {
@@ -104,6 +144,9 @@ func TestConnectionsAreKeptOnlyIfWanted(t *testing.T) {
 func tlsServer(t *testing.T, http2 bool) (base string, opts fetch.Options) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Path", r.URL.Path)
+		for range 200 * strings.Count(r.URL.Path, "hints") {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
 		for n := range 200 * strings.Count(r.URL.Path, "many") {
 			w.Header().Set(fmt.Sprintf("X-Field-%d", n), "some value")
 		}
@@ -154,13 +197,16 @@ func TestHeaderTooLargeOverHTTP2(t *testing.T) {
 	base, opts := tlsServer(t, true)
 	opts.MaxHeader = 4000
 	c := newClient(t, opts)
-	e := fails(t, c, base+"/many")
-	require.Equal(t, fetch.HeaderTooLarge, e.Kind, "%v", e)
-	require.Equal(t, 200, get(t, c, base+"/x").Status)
+	for _, path := range []string{"/many", "/hints"} {
+		e := fails(t, c, base+path)
+		require.Equal(t, fetch.HeaderTooLarge, e.Kind, "%v", e)
+		require.False(t, e.Temporary())
+		require.Equal(t, 200, get(t, c, base+"/x").Status)
+	}
 
 	opts.MaxHeader, opts.MaxFields = 0, 50
 	c = newClient(t, opts)
-	e = fails(t, c, base+"/many")
+	e := fails(t, c, base+"/many")
 	require.Equal(t, fetch.HeaderTooLarge, e.Kind, "%v", e)
 	require.Equal(t, 200, get(t, c, base+"/x").Status)
 }

@@ -72,7 +72,8 @@ func New(key ed25519.PrivateKey, opts Options) (*Signer, error) {
 	if opts.Agent != "" {
 		// It stands in quotes, so that it must be free of them and of what fields cannot hold.
 		odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
-		if !strings.HasPrefix(opts.Agent, "https://") || strings.ContainsFunc(opts.Agent, odd) {
+		host, https := strings.CutPrefix(opts.Agent, "https://")
+		if !https || host == "" || host[0] == '/' || strings.ContainsFunc(host, odd) {
 			return nil, ErrAgent
 		}
 		s.agent = `"` + opts.Agent + `"`

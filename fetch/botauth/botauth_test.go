@@ -31,7 +31,7 @@ func TestNew(t *testing.T) {
 	_, err := botauth.New(nil, botauth.Options{})
 	require.ErrorIs(t, err, botauth.ErrKey)
 	for _, agent := range []string{
-		"http://a.test", "a.test", `https://a.test/"x`, "https://a.test/\n",
+		"http://a.test", "a.test", "https://", "https:///x", `https://a.test/"x`, "https://a.test/\n",
 	} {
 		_, err := botauth.New(testKey(t), botauth.Options{Agent: agent})
 		require.ErrorIs(t, err, botauth.ErrAgent, agent)

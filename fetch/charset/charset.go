@@ -8,8 +8,9 @@
 // # How the encoding is found
 //
 // In the order of the HTML standard: a byte order mark, the Content-Type field, a meta element
-// within the first 1,024 bytes. Without any of them a page that is UTF-8 to its last byte is taken
-// for that, and all others for windows-1252, as browsers do in most places.
+// within the first 1,024 bytes. Without any of them a page is taken for UTF-8 if those bytes are,
+// with a letter beyond ASCII among them, or if all of the page is. All others are taken for
+// windows-1252, as browsers do in most places.
 //
 // # What it does not do
 //
