@@ -24,7 +24,18 @@ func (c clock) at(t time.Time) time.Time {
 	if c.pace == 1 || t.IsZero() {
 		return t
 	}
-	return c.began.Add(time.Duration(float64(t.Sub(c.began)) * c.pace))
+	return c.began.Add(c.shown(t.Sub(c.began)))
+}
+
+// maxPace is the highest pace: a month goes by in less than three seconds.
+const maxPace = 1e6
+
+// maxShown is where a clock stands still, after a century and a half: it must not jump back.
+const maxShown = 1 << 62
+
+// shown returns how much time the clock shows while d goes by.
+func (c clock) shown(d time.Duration) time.Duration {
+	return time.Duration(min(float64(d)*c.pace, maxShown))
 }
 
 func (c clock) now() time.Time { return c.at(time.Now()) }
@@ -50,6 +61,9 @@ func openClock(file string, pace float64) (clock, error) {
 	had.began, err = time.Parse(time.RFC3339, began)
 	if err == nil {
 		had.pace, err = strconv.ParseFloat(rest, 64)
+	}
+	if err == nil && !(had.pace > 0 && had.pace <= maxPace) {
+		err = errors.New("no such pace")
 	}
 	switch {
 	case err != nil:

@@ -62,6 +62,8 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"missing closing":            {"-include", "("},
 		"flag provided but not":      {"-no-such-flag"},
 		"none of the seeds":          {"-seeds", empty},
+		"-pace must be positive":     {"-pace", "NaN"},
+		"at most 1e+06":              {"-pace", "1e9"},
 	} {
 		var log bytes.Buffer
 		require.Equal(t, 2, command(t.Context(), args, io.Discard, &log), "%q", args)

@@ -59,7 +59,8 @@ type crawler struct {
 	changed chan struct{} // something was sighted or given back
 	hints   hints
 
-	visited atomic.Int64 // page fetches begun, against cfg.pages
+	visited atomic.Int64    // page fetches begun, against cfg.pages
+	ending  context.Context // ends when the crawl has to; its cause says why
 	stop    context.CancelCauseFunc
 	manners manners
 	known   satstore.Stats // when the crawl ended
@@ -104,6 +105,7 @@ func newCrawler(cfg config, web network) (c *crawler, err error) {
 		settled: make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
 	}
+	c.ending, c.stop = context.WithCancelCause(context.Background())
 	if c.policy == nil {
 		c.policy = revisit.Bayes{}
 	}
@@ -178,11 +180,10 @@ func (c *crawler) openArchive() (err error) {
 // compressions are those of an archive by name.
 var compressions = map[string]warc.Compression{"gzip": warc.Gzip, "zstd": warc.Zstd}
 
-// run crawls until nothing is left, a limit is reached, ctx ends or the archive fails. It returns
+// run crawls until nothing is left, a limit is reached, user ends or the archive fails. It returns
 // why the crawl ended early, nil if it did not. The archive is complete when it returns.
-func (c *crawler) run(ctx context.Context) error {
-	user := ctx
-	ctx, c.stop = context.WithCancelCause(context.WithoutCancel(user))
+func (c *crawler) run(user context.Context) error {
+	ctx := c.ending
 	defer c.stop(nil)
 	unhook := context.AfterFunc(user, func() { c.stop(errStopped) })
 	defer unhook()

@@ -89,7 +89,7 @@ func (c *crawler) openPages() (err error) {
 	if c.pages, c.clock, err = openPages(c.cfg); err != nil {
 		return err
 	}
-	c.hosts = newHostBook(time.Duration(float64(c.cfg.delay)*c.clock.pace), unitFor(c.clock.pace))
+	c.hosts = newHostBook(c.clock.shown(c.cfg.delay), unitFor(c.clock.pace))
 	for page, err := range c.pages.All() {
 		if err != nil {
 			return err
@@ -254,7 +254,8 @@ func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.T
 	case after == 0:
 		interval = c.policy.Next(s.History).Truncate(time.Second)
 		s.Booked = int64(interval / time.Second)
-		wait = time.Duration(float64(interval) * c.hosts.book(host, before, interval))
+		stretched := float64(interval) * c.hosts.book(host, before, interval)
+		wait = time.Duration(min(stretched, float64(longest))) // more may be no Duration
 	default:
 		wait = after << min(s.Failures, 6)
 		s.Failures++

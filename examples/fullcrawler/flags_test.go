@@ -6,16 +6,20 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/vweb"
 	"github.com/spinneret-go/spinneret/revisit"
 )
@@ -65,13 +69,15 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-func TestClock(t *testing.T) {
+func TestClock(t *testing.T) { synctest.Test(t, clockTest) }
+
+func clockTest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "began")
 	c, err := openClock(file, 10)
 	require.NoError(t, err)
 	require.Equal(t, c.began.Add(50*time.Second), c.at(c.began.Add(5*time.Second)))
 	require.True(t, c.at(time.Time{}).IsZero())
-	require.InDelta(t, 6, c.until(c.now().Add(time.Minute)).Seconds(), 1)
+	require.Equal(t, 6*time.Second, c.until(c.now().Add(time.Minute)))
 	for _, pace := range []float64{10, 0} {
 		again, err := openClock(file, pace)
 		require.NoError(t, err)
@@ -80,11 +86,67 @@ func TestClock(t *testing.T) {
 	}
 	_, err = openClock(file, 11)
 	require.ErrorContains(t, err, "-pace 10")
-	require.NoError(t, os.WriteFile(file, []byte("yesterday"), 0o600))
-	_, err = openClock(file, 1)
-	require.ErrorContains(t, err, file)
+	for _, text := range []string{"yesterday", "2026-11-01T00:00:00Z 0", "2026-11-01T00:00:00Z NaN"} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err = openClock(file, 0)
+		require.ErrorContains(t, err, file, text)
+	}
 	real := clock{pace: 1}
 	require.Equal(t, c.began, real.at(c.began))
+	fast := clock{began: c.began, pace: maxPace}
+	require.False(t, fast.at(c.began.Add(48*time.Hour)).Before(fast.at(c.began.Add(time.Hour))),
+		"it does not go back, however far it has come")
+}
+
+// TestACrowdedHostIsNotVisitedAtOnce: its intervals grow beyond what a Duration holds.
+func TestACrowdedHostIsNotVisitedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crawler{
+			clock: clock{began: time.Now(), pace: 1}, policy: revisit.Every(200 * 24 * time.Hour),
+			hosts: newHostBook(time.Hour, time.Minute),
+		}
+		for range 20_000 {
+			c.hosts.book("a.test", 0, time.Hour)
+		}
+		it := stage.Item{URL: "http://a.test/", Visit: &stage.Visit{}}
+		it.Visit.State.History = it.Visit.State.History.Observe(revisit.Visit{At: time.Now()})
+		require.Equal(t, time.Now().Add(longest), c.reschedule(it, "a.test", stage.Fetched))
+	})
+}
+
+// TestMemoryWithoutALimit: a limit of 0 would keep the collector running all the time.
+func TestMemoryWithoutALimit(t *testing.T) {
+	before := debug.SetMemoryLimit(math.MaxInt64)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	args := []string{"-memory", "0", "-pages", "1", "-delay", "1ms", "-out", t.TempDir()}
+	require.Zero(t, command(t.Context(), args, io.Discard, io.Discard))
+	require.EqualValues(t, math.MaxInt64, debug.SetMemoryLimit(-1))
+}
+
+// TestTheBuiltInWebKeepsItsClock: what -fresh forgets is forgotten before the clock is set.
+func TestTheBuiltInWebKeepsItsClock(t *testing.T) {
+	cfg := config{out: t.TempDir(), pace: 5, fresh: true, queue: 1, concurrency: 1, bounds: fetch.Loopback}
+	web, err := serveDemo(&cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, web.Close()) })
+	file := filepath.Join(cfg.out, beganName)
+	require.NoError(t, os.WriteFile(file, []byte("2026-11-01T00:00:00Z 5\n"), 0o600))
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	require.NoError(t, c.close())
+	require.Equal(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), c.clock.began.UTC())
+}
+
+// TestSeedsMayComeBeforeTheCrawlRuns: a SIGHUP may come at any time, and what goes wrong then ends
+// the crawl.
+func TestSeedsMayComeBeforeTheCrawlRuns(t *testing.T) {
+	web := serve(t, vweb.Options{Hosts: 1, Pages: 2})
+	c, err := newCrawler(testConfig(t, web), on(web))
+	require.NoError(t, err)
+	require.NoError(t, c.pages.Close())
+	c.sight(web.Reachable()[0], stage.Item{})
+	require.Error(t, context.Cause(c.ending))
+	require.ErrorIs(t, c.run(t.Context()), context.Cause(c.ending))
 }
 
 func TestHostBook(t *testing.T) {
@@ -251,7 +313,8 @@ func TestServe(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- command(ctx, []string{"serve", "-out", cfg.out, "-listen", "127.0.0.1:0"}, w, io.Discard)
+		ended <- command(ctx, []string{"serve", "-out", cfg.out, "-listen", "127.0.0.1:0",
+			"-names", "a.test, b.test"}, w, io.Discard)
 	}()
 	line, err := bufio.NewReader(r).ReadString('\n')
 	require.NoError(t, err)
@@ -263,6 +326,15 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	resp.Body.Close()
 	require.Contains(t, string(text), "h00000.vweb.test")
+	for name, want := range map[string]int{"a.test": 200, "b.test": 200, "c.test": 421} {
+		named, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+		require.NoError(t, err)
+		named.Host = name
+		resp, err := http.DefaultClient.Do(named)
+		require.NoError(t, err)
+		resp.Body.Close()
+		require.Equal(t, want, resp.StatusCode, name)
+	}
 	stop()
 	require.Zero(t, <-ended)
 }

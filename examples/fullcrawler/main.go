@@ -65,11 +65,13 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 
 // crawl runs one crawl and reports on it.
 func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
-	debug.SetMemoryLimit(cfg.memory) // the buffers that grow with the crawl are shares of it
+	if cfg.memory > 0 {
+		debug.SetMemoryLimit(cfg.memory) // the buffers that grow with the crawl are shares of it
+	}
 	var web network
 	switch {
 	case cfg.demo:
-		served, err := serveDemo(cfg)
+		served, err := serveDemo(&cfg)
 		if err != nil {
 			return fmt.Errorf("serve the built-in web: %w", err)
 		}
@@ -112,8 +114,9 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 	return c.conclude(out, err)
 }
 
-// serveDemo starts the built-in web, whose pages change as fast as they come due.
-func serveDemo(cfg config) (*vweb.Web, error) {
+// serveDemo starts the built-in web, whose pages change as fast as they come due: by the clock of the
+// crawl. So if that is to begin anew, it does here.
+func serveDemo(cfg *config) (*vweb.Web, error) {
 	if err := os.MkdirAll(cfg.out, 0o777); err != nil {
 		return nil, err
 	}
@@ -121,6 +124,7 @@ func serveDemo(cfg config) (*vweb.Web, error) {
 		if err := forget(cfg.out); err != nil {
 			return nil, err
 		}
+		cfg.fresh = false
 	}
 	clock, err := openClock(filepath.Join(cfg.out, beganName), cfg.pace)
 	if err != nil {

@@ -58,11 +58,12 @@ func dryRun(cfg config, out io.Writer) error {
 			return err
 		}
 	}
-	return printPlan(out, cfg, plans, fresh)
+	printPlan(out, cfg, plans, fresh)
+	return nil
 }
 
 // printPlan writes the hosts that take the longest first.
-func printPlan(out io.Writer, cfg config, plans map[string]*hostPlan, fresh int) error {
+func printPlan(out io.Writer, cfg config, plans map[string]*hostPlan, fresh int) {
 	all := make([]*hostPlan, 0, len(plans))
 	var known, due int
 	for _, p := range plans {
@@ -88,5 +89,4 @@ func printPlan(out io.Writer, cfg config, plans map[string]*hostPlan, fresh int)
 	if len(all) > most {
 		fmt.Fprintf(out, "%33s %d more\n", "", len(all)-most)
 	}
-	return nil
 }

@@ -34,10 +34,7 @@ func (s *serving) run(ctx context.Context, dir string, _ *flag.FlagSet, out, _ i
 		if err != nil {
 			return err
 		}
-		var hosts []string
-		if s.names != "" {
-			hosts = strings.Split(s.names, ",")
-		}
+		hosts := strings.FieldsFunc(s.names, func(r rune) bool { return r == ',' || r == ' ' })
 		server := &http.Server{
 			Handler:           viewer.New(a, viewer.Options{Scripts: s.scripts, Hosts: hosts}),
 			ReadHeaderTimeout: 10 * time.Second,

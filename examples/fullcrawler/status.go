@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -66,8 +65,8 @@ func guarded(next http.Handler, addr string) http.Handler {
 		if err != nil {
 			host = r.Host
 		}
-		_, notAddr := netip.ParseAddr(host)
-		if notAddr != nil && host != "localhost" && host != own {
+		_, isAddr := stage.Literal(host)
+		if !isAddr && host != "localhost" && host != own {
 			http.Error(w, "ask for this page by its address, not as "+host, http.StatusForbidden)
 			return
 		}

@@ -85,6 +85,7 @@ func TestLivePageIsForWhoAsksByAddress(t *testing.T) {
 	c := crawledByRank(t)
 	for host, want := range map[string]int{
 		"127.0.0.1:8080": 200, "localhost:8080": 200, "[::1]:8080": 200, "127.0.0.1": 200,
+		"[::1]":        200,
 		"evil.example": 403, "evil.example:8080": 403, "localhost.evil.example": 403,
 	} {
 		require.Equal(t, want, ask(t, c, "/api/status", host).Code, host)

@@ -19,6 +19,8 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/robots"
@@ -34,56 +36,63 @@ const maxRobots = 500 << 10
 // A Transport makes requests of another one when their host may be asked. Its methods are safe for
 // concurrent use.
 type Transport struct {
-	under http.RoundTripper
-	rules *robots.Cache
-	queue *scheduler.Scheduler[waiting]
-	stop  context.CancelFunc
+	under   http.RoundTripper
+	rules   *robots.Cache
+	queue   *scheduler.Scheduler[waiting]
+	open    context.Context // ends with Close
+	stop    context.CancelFunc
+	calling sync.WaitGroup // callUp runs
 }
 
 // waiting is a request whose turn has not come.
 type waiting struct {
 	ctx  context.Context
-	turn chan *scheduler.Lease[waiting] // has room for one
+	turn chan *scheduler.Lease[waiting] // without room: what was sent was taken
 }
 
-// New returns a Transport for a crawler that robots.txt calls agent. Close it when it is no longer
-// needed.
+// New returns a Transport for a crawler that robots.txt calls agent. It keeps one goroutine running
+// until it is closed.
 func New(agent string, under http.RoundTripper, o scheduler.Options) *Transport {
-	ctx, stop := context.WithCancel(context.Background())
 	t := &Transport{
 		under: under,
 		rules: robots.NewCache(robots.Options{Agent: agent}),
 		queue: scheduler.New[waiting](o),
-		stop:  stop,
 	}
+	t.open, t.stop = context.WithCancel(context.Background())
 	t.queue.Producer() // requests may come at any time
-	go t.callUp(ctx)
+	t.calling.Go(t.callUp)
 	return t
 }
 
-// Close ends the waiting of all requests.
+// Close ends the waiting of all requests: they fail with scheduler.ErrClosed, as later ones do. Those
+// under way go on. A second Close does nothing.
 func (t *Transport) Close() {
 	t.stop()
 	t.queue.Close()
+	t.calling.Wait()
 }
 
-// callUp tells each request when its turn has come.
-func (t *Transport) callUp(ctx context.Context) {
+// callUp tells each request when its turn has come. A turn that nobody takes any more is given back:
+// else its host would never have another one.
+func (t *Transport) callUp() {
 	for {
-		lease, err := t.queue.Next(ctx)
+		lease, err := t.queue.Next(t.open)
 		if err != nil {
 			return
 		}
 		w := lease.Item()
-		if w.ctx.Err() != nil { // nobody waits any more
+		select {
+		case w.turn <- lease:
+		case <-w.ctx.Done():
 			lease.Done(scheduler.Outcome{Skipped: true})
-			continue
+		case <-t.open.Done():
+			lease.Done(scheduler.Outcome{Skipped: true})
 		}
-		w.turn <- lease
 	}
 }
 
-// RoundTrip makes a request in its turn, if robots.txt allows it.
+// RoundTrip makes a request in its turn, if robots.txt allows it. The error wraps [ErrDisallowed] if
+// it does not.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	rules, err := t.rules.Get(r.Context(), r.URL.String(), func(
 		ctx context.Context, req robots.Request,
@@ -91,36 +100,43 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.fetchRules(ctx, r, req)
 	})
 	if err != nil {
-		return nil, err
+		return refuse(r, err)
 	}
 	if verdict := rules.Match(r.URL.String()); !verdict.Allowed {
-		return nil, fmt.Errorf("%s: %w, line %d", r.URL, ErrDisallowed, verdict.Line)
+		return refuse(r, fmt.Errorf("%s: %w, line %d", r.URL, ErrDisallowed, verdict.Line))
 	}
 	if delay, asked := rules.Delay(); asked {
-		t.queue.SetDelay(r.URL.Hostname(), delay)
+		t.queue.SetDelay(hostOf(r), delay)
 	}
 	return t.inTurn(r)
 }
 
+// hostOf returns the host of a request in one of the spellings that its name may have.
+func hostOf(r *http.Request) string {
+	return strings.TrimSuffix(strings.ToLower(r.URL.Hostname()), ".")
+}
+
+// refuse ends a request that is not made. Its body is closed, as a RoundTripper owes.
+func refuse(r *http.Request, why error) (*http.Response, error) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	return nil, why
+}
+
 // inTurn makes a request when its host may be asked.
 func (t *Transport) inTurn(r *http.Request) (*http.Response, error) {
-	ctx, leave := context.WithCancel(r.Context())
-	defer leave()
-	w := waiting{ctx, make(chan *scheduler.Lease[waiting], 1)}
-	if err := t.queue.Add(scheduler.Task[waiting]{Host: r.URL.Hostname(), Item: w}); err != nil {
-		return nil, err
+	w := waiting{r.Context(), make(chan *scheduler.Lease[waiting])}
+	if err := t.queue.Add(scheduler.Task[waiting]{Host: hostOf(r), Item: w}); err != nil {
+		return refuse(r, err)
 	}
 	var lease *scheduler.Lease[waiting]
 	select {
 	case lease = <-w.turn:
 	case <-r.Context().Done():
-		leave()
-		select {
-		case lease := <-w.turn: // it came at the same moment
-			lease.Done(scheduler.Outcome{Skipped: true})
-		default:
-		}
-		return nil, r.Context().Err()
+		return refuse(r, r.Context().Err())
+	case <-t.open.Done():
+		return refuse(r, scheduler.ErrClosed)
 	}
 	start := time.Now()
 	resp, err := t.under.RoundTrip(r)

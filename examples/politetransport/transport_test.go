@@ -2,6 +2,7 @@ package politetransport_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,8 +20,8 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// rude asks for all pages of a web at once.
-func rude(t *testing.T, client *http.Client, web *vweb.Web) (disallowed int) {
+// rude asks for all pages of a web at once. What goes wrong is disallowed, or it is the error.
+func rude(client *http.Client, web *vweb.Web) (disallowed int, err error) {
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	for host := range web.Hosts() {
@@ -30,21 +31,25 @@ func rude(t *testing.T, client *http.Client, web *vweb.Web) (disallowed int) {
 		}
 		for _, url := range urls {
 			group.Go(func() {
-				resp, err := client.Get(url)
-				if err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					require.ErrorIs(t, err, politetransport.ErrDisallowed)
-					disallowed++
-					return
+				resp, failed := client.Get(url)
+				if failed == nil {
+					_, failed = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
 				}
-				_, _ = io.Copy(io.Discard, resp.Body)
-				resp.Body.Close()
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case failed == nil:
+				case errors.Is(failed, politetransport.ErrDisallowed):
+					disallowed++
+				default:
+					err = errors.Join(err, failed)
+				}
 			})
 		}
 	}
 	group.Wait()
-	return disallowed
+	return disallowed, err
 }
 
 func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
@@ -60,7 +65,9 @@ func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
 		defer under.CloseIdleConnections()
 		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: 5 * time.Second})
 		defer transport.Close()
-		require.GreaterOrEqual(t, rude(t, &http.Client{Transport: transport}, web), 3)
+		disallowed, err := rude(&http.Client{Transport: transport}, web)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, disallowed, 3)
 
 		last, asked := map[string]vweb.Request{}, map[string]int{}
 		for _, r := range web.Log() {
@@ -80,6 +87,27 @@ func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
 			require.Equal(t, 1, n, url)
 		}
 		require.Greater(t, len(asked), 25)
+	})
+}
+
+// TestAHostIsOneHowEverItIsSpelled: names have no case, and may end in a dot.
+func TestAHostIsOneHowEverItIsSpelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
+		require.NoError(t, err)
+		defer web.Close()
+		under := &http.Transport{DialContext: web.Dial}
+		defer under.CloseIdleConnections()
+		const delay = time.Minute
+		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: delay})
+		defer transport.Close()
+		for _, name := range []string{"h00000.vweb.test", "H00000.VWEB.test", "h00000.vweb.test."} {
+			resp, err := (&http.Client{Transport: transport}).Get("http://" + name + "/")
+			require.NoError(t, err)
+			resp.Body.Close()
+		}
+		require.Greater(t, len(web.Log()), 3)
+		require.Empty(t, vweb.Violations(web.Log(), func(string) time.Duration { return delay }, nil))
 	})
 }
 
@@ -104,6 +132,86 @@ func TestWhoGivesUpWaitingIsLetGo(t *testing.T) {
 		resp.Body.Close()
 		require.Len(t, web.Log(), 2)
 	})
+}
+
+// TestATurnMeetsWhoGivesUp: they come at the same moment, in any order, and no turn is lost.
+func TestATurnMeetsWhoGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
+		require.NoError(t, err)
+		defer web.Close()
+		under := &http.Transport{DialContext: web.Dial}
+		defer under.CloseIdleConnections()
+		const delay = time.Hour
+		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: delay})
+		defer transport.Close()
+		client := &http.Client{Transport: transport}
+		for range 200 {
+			resp, err := client.Get("http://h00000.vweb.test/")
+			require.NoError(t, err, "the turn before was lost")
+			resp.Body.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), delay)
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://h00000.vweb.test/", nil)
+			require.NoError(t, err)
+			if resp, err := transport.RoundTrip(r); err == nil {
+				resp.Body.Close()
+			}
+			cancel()
+		}
+	})
+}
+
+// TestCloseEndsTheWaiting, that of requests without a deadline, too, and later ones fail.
+func TestCloseEndsTheWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
+		require.NoError(t, err)
+		defer web.Close()
+		under := &http.Transport{DialContext: web.Dial}
+		defer under.CloseIdleConnections()
+		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: time.Hour})
+		client := &http.Client{Transport: transport}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := client.Get("http://h00000.vweb.test/")
+			ended <- err
+		}()
+		synctest.Wait() // it has the rules, and waits for its turn
+		transport.Close()
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			require.ErrorIs(t, err, scheduler.ErrClosed)
+		default:
+			t.Fatal("it waits for ever")
+		}
+		_, err = client.Get("http://h00000.vweb.test/")
+		require.ErrorIs(t, err, scheduler.ErrClosed)
+		transport.Close()
+	})
+}
+
+// A body notes that it was closed.
+type body struct {
+	io.Reader
+	closed bool
+}
+
+func (b *body) Close() error {
+	b.closed = true
+	return nil
+}
+
+// TestBodiesOfRequestsAreClosed: a RoundTripper owes that, whatever becomes of the request.
+func TestBodiesOfRequestsAreClosed(t *testing.T) {
+	transport := politetransport.New("mybot", http.DefaultTransport, scheduler.Options{})
+	transport.Close()
+	sent := &body{Reader: strings.NewReader("text")}
+	r, err := http.NewRequest(http.MethodPost, "http://a.test/", sent)
+	require.NoError(t, err)
+	_, err = transport.RoundTrip(r)
+	require.Error(t, err)
+	require.True(t, sent.closed)
 }
 
 func Example() {

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
@@ -36,16 +37,16 @@ func main() {
 const agent = "threerooms"
 
 func run(ctx context.Context, seed, contact string, turns int, delay time.Duration) error {
-	u, err := url.Parse(seed)
-	if err != nil || u.Host == "" {
-		return fmt.Errorf("%q is no URL to begin with, such as https://www.example.org/", seed)
+	seed, site, err := begin(seed)
+	if err != nil {
+		return err
 	}
 	client, err := fetch.New(fetch.Options{UserAgent: fmt.Sprintf("%s/1.0 (+%s)", agent, contact)})
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdle()
-	c := newCrawler(client, u.Host, delay)
+	c := newCrawler(client, site, delay)
 	c.add(seed)
 	shown := 0
 	err = c.run(ctx, turns, func(page *fetch.Response) {
@@ -56,9 +57,22 @@ func run(ctx context.Context, seed, contact string, turns int, delay time.Durati
 	case !errors.Is(err, scheduler.ErrDrained):
 		return err
 	case shown == 0:
-		return fmt.Errorf("the robots.txt of %s is out of reach, or forbids all", u.Host)
+		return fmt.Errorf("the robots.txt of %s is out of reach, or forbids all", site)
 	}
 	return nil // that was the whole site
+}
+
+// begin returns what was typed as the URL that links to it have, and its host.
+func begin(typed string) (seed, site string, err error) {
+	u, err := url.Parse(typed)
+	if err != nil || u.Host == "" {
+		return "", "", fmt.Errorf("%q is no URL to begin with, such as https://www.example.org/", typed)
+	}
+	u.Host, u.Fragment = strings.ToLower(u.Host), ""
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u.String(), u.Host, nil
 }
 
 func newCrawler(client *fetch.Client, site string, delay time.Duration) *crawler {

@@ -55,6 +55,21 @@ func TestEachPageOnce(t *testing.T) {
 	require.Equal(t, []string{"/robots.txt", "/", "/a", "/moved", "/gone"}, s.paths)
 }
 
+// TestASeedIsOnePage, however it was typed: what links to it has a small host and a path.
+func TestASeedIsOnePage(t *testing.T) {
+	for _, typed := range []string{"HTTP://A.Test", "http://a.test/#top", "http://a.test/"} {
+		seed, site, err := begin(typed)
+		require.NoError(t, err)
+		c := newCrawler(nil, site, time.Second)
+		c.add(seed)
+		for link, err := range fetch.Links([]byte("<a href=/>home</a>"), seed) {
+			require.NoError(t, err)
+			c.add(link.URL)
+		}
+		require.Equal(t, map[string]bool{"http://a.test/": true}, c.seen, typed)
+	}
+}
+
 func TestSitesSetTheirPace(t *testing.T) {
 	c := newCrawler(nil, "a.test:8080", time.Millisecond)
 	c.add("http://a.test:8080/")

@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// ErrPower is what every call returns once the power of a [Mem] is gone.
+// ErrPower is what every change and every Sync returns once the power of a [Mem] is gone. Reading
+// goes on, for a test to see what had been written.
 var ErrPower = errors.New("vfs: the power is gone")
 
 // A Mem is a directory in memory whose hardware fails on request. The zero Mem is not ready; use
@@ -250,8 +251,9 @@ func (m *Mem) Rename(from, to string) error {
 		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
 	}
 	return m.change(func(names map[string]*memFile) {
-		names[to] = names[from]
+		f := names[from]
 		delete(names, from)
+		names[to] = f
 	})
 }
 

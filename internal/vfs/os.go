@@ -70,7 +70,8 @@ func (f osFile) Size() (int64, error) {
 }
 
 // takeRoom makes a file as long as it should be, unless it was made before, and returns its size.
-// It writes, as a file that is only said to be long may meet a full disk whenever it is used.
+// It writes, as a file that is only said to be long may meet a full disk whenever it is used. If
+// there is no room, it gives back what it took: else that would pass for a whole file later.
 func takeRoom(f *os.File, size int) (int, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -79,6 +80,8 @@ func takeRoom(f *os.File, size int) (int, error) {
 	if info.Size() >= leastMap {
 		return int(info.Size()), nil
 	}
-	_, err = f.WriteAt(make([]byte, size), 0)
-	return size, err
+	if _, err := f.WriteAt(make([]byte, size), 0); err != nil {
+		return 0, errors.Join(err, f.Truncate(0))
+	}
+	return size, nil
 }

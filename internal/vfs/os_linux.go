@@ -5,24 +5,6 @@ import (
 	"syscall"
 )
 
-// What the system calls are told, from the kernel's headers.
-const (
-	syncRangeWrite = 2 // begin to write dirty pages, and do not wait
-	adviceRandom   = 1
-)
-
-// Start begins to write a range, so that the disk works while the caller prepares more.
-func (f osFile) Start(at, n int64) {
-	_, _, _ = syscall.Syscall6(syscall.SYS_SYNC_FILE_RANGE,
-		f.Fd(), uintptr(at), uintptr(n), syncRangeWrite, 0, 0) // a hint: it may fail
-}
-
-// Random keeps the kernel from reading ahead.
-func (f osFile) Random() {
-	_, _, _ = syscall.Syscall6(syscall.SYS_FADVISE64,
-		f.Fd(), 0, 0, adviceRandom, 0, 0) // a hint: it may fail
-}
-
 // Sync leaves out the times of the file, which nobody reads.
 func (f osFile) Sync() error {
 	for {

@@ -34,6 +34,7 @@ func TestOSAndMemAgree(t *testing.T) {
 			require.NoError(t, f.Close())
 
 			require.NoError(t, d.Rename("a", "b"))
+			require.NoError(t, d.Rename("b", "b"))
 			_, err = d.Create("c")
 			require.NoError(t, err)
 			require.NoError(t, d.Sync())

@@ -31,9 +31,9 @@ type FS interface {
 	Remove(name string) error
 	// List returns the names of all files, in order.
 	List() ([]string, error)
-	// Map opens a file that is memory as well. If there is none, it makes one of that size, with all
-	// of its room taken, so that no write to the memory can find the disk full. An error that is
-	// errors.ErrUnsupported says that the system has no such thing.
+	// Map opens a file that is memory as well. If there is none, it makes one of that size, 512 bytes
+	// at least, with all of its room taken, so that no write to the memory can find the disk full. An
+	// error that is errors.ErrUnsupported says that the system has no such thing.
 	Map(name string, size int) (*Map, error)
 	// Sync makes creations, renamings and removals last.
 	Sync() error

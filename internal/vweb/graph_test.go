@@ -155,7 +155,7 @@ func TestGraphWeb(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	_, err = c.Get("http://a.test/")
-	require.Error(t, err)
+	require.ErrorIs(t, err, net.ErrClosed, "nobody else is asked")
 	require.Len(t, w.Log(), len(got)+2, "the log stays")
 }
 
@@ -168,6 +168,8 @@ func TestGraphWebHasAddresses(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []netip.Addr{h.Addr}, found)
 		require.Equal(t, virtualAddr(firstServing, h.Index), h.Addr)
+		require.Empty(t, slices.Collect(h.Pages()))
+		require.Empty(t, slices.Collect(h.Orphans()))
 		conn, err := w.Dial(t.Context(), "tcp", net.JoinHostPort(h.Addr.String(), "80"))
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())

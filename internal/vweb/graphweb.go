@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -38,6 +39,7 @@ type GraphWeb struct {
 	virtual   map[netip.AddrPort]netip.Addr // and back
 	server    *http.Server
 	serving   sync.WaitGroup
+	closed    atomic.Bool
 }
 
 // StartGraph brings up a web. It listens once StartGraph returns.
@@ -120,7 +122,7 @@ func (w *GraphWeb) render(page int32) []byte {
 	return b
 }
 
-// Hosts returns all hosts, in the order of their first pages.
+// Hosts returns all hosts, in the order of their first pages. What their pages are, the [Graph] knows.
 func (w *GraphWeb) Hosts() iter.Seq[Host] {
 	return func(yield func(Host) bool) {
 		for i, name := range w.names {
@@ -162,6 +164,9 @@ func (w *GraphWeb) Dial(ctx context.Context, network, addr string) (net.Conn, er
 	if err != nil {
 		virtual = w.addrs[host]
 	}
+	if w.closed.Load() { // the port may belong to a stranger by now
+		return nil, &net.OpError{Op: "dial", Net: network, Err: net.ErrClosed}
+	}
 	behind, ok := w.listeners[virtual]
 	if !ok || port != "80" {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
@@ -173,6 +178,7 @@ func (w *GraphWeb) Dial(ctx context.Context, network, addr string) (net.Conn, er
 // Close ends every connection and returns when nothing of the web listens any more. The log stays
 // readable.
 func (w *GraphWeb) Close() error {
+	w.closed.Store(true)
 	err := w.server.Close()
 	w.serving.Wait()
 	return err

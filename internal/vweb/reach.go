@@ -5,8 +5,9 @@ import "slices"
 // Reachable returns, sorted, the URLs of all pages that a crawler gets which starts at the seeds
 // (the first host's "/" if there are none), follows every link and redirect, and obeys
 // robots.txt as the constants of [RobotsMode] say. Traps and redirects themselves are left out,
-// as are sitemaps with what only they lead to, and whatever a static host has. Requests that a [Throttle] turned away count as repeated until
-// they succeed, which they never do where it turns away every one.
+// as are sitemaps with what only they lead to, and whatever a static host has. Requests that a
+// [Throttle] turned away count as repeated until they succeed, which they never do where it turns
+// away every one.
 func (w *Web) Reachable(seeds ...string) []string {
 	if len(seeds) == 0 && w.generated > 0 {
 		seeds = []string{w.hosts[0].URL()}

@@ -26,6 +26,9 @@ type Sitemap struct {
 // the sense of the invariants.
 func (h Host) Orphans() iter.Seq[string] {
 	return func(yield func(string) bool) {
+		if h.web == nil {
+			return
+		}
 		for n := range h.web.hosts[h.Index].traits.Sitemap.Orphans {
 			if !yield("http://" + h.Name + orphanPath(n)) {
 				return

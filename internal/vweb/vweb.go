@@ -77,7 +77,7 @@ type Host struct {
 	Name  string
 	Addr  netip.Addr // where it is, on port 80
 	Index int        // the argument of Options.Traits; static hosts follow the generated ones
-	web   *Web
+	web   *Web       // nil for a host of a GraphWeb
 }
 
 // host is what the web remembers of a host.
@@ -246,9 +246,12 @@ func (w *Web) Host(name string) (Host, bool) {
 func (h Host) URL() string { return "http://" + h.Name + "/" }
 
 // Pages returns the URLs of all pages of the host, whatever its robots.txt says. A static host
-// has none.
+// has none, nor has one of a [GraphWeb].
 func (h Host) Pages() iter.Seq[string] {
 	return func(yield func(string) bool) {
+		if h.web == nil {
+			return
+		}
 		for p := range h.web.hosts[h.Index].pages {
 			if !yield(string(h.web.appendURL(nil, h.Index, p))) {
 				return

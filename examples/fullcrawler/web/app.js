@@ -61,8 +61,8 @@ for (const button of $("hosts").tHead.querySelectorAll("button")) {
   button.addEventListener("click", () => {
     const key = button.dataset.key;
     order = { key, up: order.key === key ? !order.up : key === "host" };
-    for (const b of $("hosts").tHead.querySelectorAll("button")) b.removeAttribute("aria-sort");
-    button.setAttribute("aria-sort", order.up ? "ascending" : "descending");
+    for (const th of $("hosts").tHead.querySelectorAll("th")) th.removeAttribute("aria-sort");
+    button.closest("th").setAttribute("aria-sort", order.up ? "ascending" : "descending");
     drawHosts();
   });
 }

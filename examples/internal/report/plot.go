@@ -5,6 +5,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"strings"
 )
 
 // A Line is one series of a Plot.
@@ -58,7 +59,7 @@ func axisOf(log bool, values func(yield func(float64))) axis {
 	case a.low > a.high:
 		a.low, a.high = 1, 2
 	case a.low == a.high:
-		a.high = a.low + 1
+		a.high = a.low + max(1, math.Abs(a.low)) // 1 alone is nothing beside a large number
 	}
 	if !log {
 		a.low = min(a.low, 0)
@@ -164,19 +165,20 @@ func penOf(n int, l Line) pen {
 }
 
 func (p Plot) draw(out *Printer, n int, l Line, x, y func(float64) float64) {
-	pen, path := penOf(n, l), ""
+	pen := penOf(n, l)
+	var path strings.Builder
 	for i := range l.X {
 		if !p.drawable(l.X[i], l.Y[i]) {
 			continue
 		}
-		path += fmt.Sprintf("%.1f,%.1f ", x(l.X[i]), y(l.Y[i]))
+		fmt.Fprintf(&path, "%.1f,%.1f ", x(l.X[i]), y(l.Y[i]))
 		if l.Points {
 			out.point(x(l.X[i]), y(l.Y[i]), pen)
 		}
 	}
 	if !l.Points {
 		out.Printf(`<polyline points="%s" fill="none" stroke="%s" stroke-width="%g"%s/>`+"\n",
-			path, pen.colour, pen.width, pen.dash)
+			path.String(), pen.colour, pen.width, pen.dash)
 	}
 	at := plotTop + legendSpacing*float64(n)
 	if l.Points {

@@ -36,6 +36,8 @@ func TestPlotsAreSound(t *testing.T) {
 	well(t, "empty", Plot{Title: "a < b & c"})
 	one := Line{Name: "x", X: []float64{1}, Y: []float64{1}, Points: true}
 	well(t, "one point", Plot{Lines: []Line{one}})
+	large := Line{Name: "x", X: []float64{1e20}, Y: []float64{1e20}, Points: true}
+	well(t, "one large point", Plot{LogX: true, LogY: true, Lines: []Line{large}})
 	well(t, "holes", Plot{LogX: true, LogY: true, Lines: []Line{
 		{Name: "x", X: []float64{0, 1, math.NaN(), 100}, Y: []float64{1, 0, 2, math.Inf(1)}},
 		{Name: "y", X: []float64{1, 10}, Y: []float64{5, 50}},

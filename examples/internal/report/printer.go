@@ -26,11 +26,12 @@ func (p *Printer) Printf(format string, args ...any) {
 
 // Table writes rows of cells that are separated by tabs, in columns.
 func (p *Printer) Table(rows func(row func(format string, args ...any))) {
+	if p.err != nil {
+		return
+	}
 	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
 	rows(func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) })
-	if err := t.Flush(); p.err == nil {
-		p.err = err
-	}
+	p.err = t.Flush()
 }
 
 // Err returns the first error.

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// ReadHosts reads a table of addresses in the format of /etc/hosts. Name is what errors call it.
+// ReadHosts reads a table of addresses in the format of /etc/hosts. Of a host with more than one, the
+// first counts. Name is what errors call it.
 func ReadHosts(r io.Reader, name string) (map[string]netip.Addr, error) {
 	table := map[string]netip.Addr{}
 	lines := bufio.NewScanner(r)
@@ -25,7 +26,10 @@ func ReadHosts(r io.Reader, name string) (map[string]netip.Addr, error) {
 			return nil, fmt.Errorf("hosts file %s:%d: %w", name, n, err)
 		}
 		for _, host := range fields[1:] {
-			table[strings.ToLower(host)] = addr
+			host = strings.ToLower(host)
+			if _, named := table[host]; !named {
+				table[host] = addr
+			}
 		}
 	}
 	return table, lines.Err()

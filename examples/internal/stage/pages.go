@@ -52,7 +52,7 @@ func (v *Visit) Early() bool { return v.record == nil }
 // PagesOptions say how large the files' share of memory is, and how time goes.
 type PagesOptions struct {
 	Memory int64         // bytes for buffers and filters; 0 means DefaultPagesMemory
-	Unit   time.Duration // of the slots; 0 means a minute
+	Unit   time.Duration // of the slots, in whole seconds; 0 means a minute
 	Start  time.Time     // what the clock shows when a crawl is begun; the zero Time means now, so 0 means that too
 }
 

@@ -106,18 +106,22 @@ func TestResolverTrustsAnAnswerAsLongAsItHolds(t *testing.T) {
 }
 
 func TestResolverAsksOnceForAll(t *testing.T) {
-	release := make(chan struct{})
-	r := newResolver(t, func(context.Context, string) ([]netip.Addr, time.Duration, error) {
-		<-release
-		return addrs("192.0.2.1"), 0, nil
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := newResolver(t, func(context.Context, string) ([]netip.Addr, time.Duration, error) {
+			<-release
+			return addrs("192.0.2.1"), 0, nil
+		})
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { _, _ = r.Addr(t.Context(), "a.example") })
+		}
+		synctest.Wait() // all have asked, and none has an answer
+		require.EqualValues(t, 1, r.Asked())
+		close(release)
+		all.Wait()
+		require.EqualValues(t, 1, r.Asked())
 	})
-	var all sync.WaitGroup
-	for range 100 {
-		all.Go(func() { _, _ = r.Addr(t.Context(), "a.example") })
-	}
-	close(release)
-	all.Wait()
-	require.EqualValues(t, 1, r.Asked())
 }
 
 func TestResolverRemembersAcrossRuns(t *testing.T) {
@@ -160,7 +164,7 @@ func TestResolverReadsLiterals(t *testing.T) {
 }
 
 func TestReadHosts(t *testing.T) {
-	table, err := ReadHosts(strings.NewReader("127.0.1.1 A.example b.example # both\n\n# none\n::1 c.example"), "hosts")
+	table, err := ReadHosts(strings.NewReader("127.0.1.1 A.example b.example # both\n\n# none\n::1 c.example\n::1 A.example"), "hosts")
 	require.NoError(t, err)
 	require.Len(t, table, 3)
 	for host, want := range map[string]string{

@@ -3,6 +3,7 @@ package stage
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
@@ -102,7 +103,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	r := recordReader{b: b}
 	flags := r.bytes(1)[0]
 	it.URL = url
-	it.Depth, it.Hops = int(r.uvarint(1<<31)), int(r.uvarint(1<<31))
+	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
 	it.LastMod = r.varint()
 	if flags&isSitemap != 0 {
 		it.Sitemap = &Sitemap{Server: r.text(), Nested: flags&isNested != 0}
@@ -116,7 +117,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 			s.Text.Words = binary.LittleEndian.Uint64(r.bytes(8))
 			s.Text.Near = binary.LittleEndian.Uint64(r.bytes(8))
 		}
-		s.Failures = int(r.uvarint(1 << 31))
+		s.Failures = int(r.uvarint(math.MaxInt32))
 		s.Due, s.Booked = r.varint(), r.varint()
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
 	}

@@ -223,11 +223,14 @@ func browsable(scheme string, it item, moment time.Time) browsedItem {
 	return b
 }
 
-// crumbs are the directories above one, and it.
+// maxCrumbs is how many directories lead to one. Each has the whole way to it in its address.
+const maxCrumbs = 50
+
+// crumbs are the directories above one, and it. What is deeper than that is named as one.
 func crumbs(scheme, below string, moment time.Time) (list []linkTo) {
 	start := 0
 	for i := range len(below) {
-		if below[i] == '/' || i == len(below)-1 {
+		if below[i] == '/' && len(list) < maxCrumbs-1 || i == len(below)-1 {
 			list = append(list, linkTo{browseAddress(scheme+"://"+below[:i+1], moment),
 				below[start : i+1]})
 			start = i + 1

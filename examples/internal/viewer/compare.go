@@ -144,7 +144,8 @@ func facts(a, b *side) (list []fact) {
 func (d *compared) compare(a, b *side) {
 	if a.binary || b.binary {
 		d.Binary = true
-		d.Equal = a.whole && b.whole && string(a.body) == string(b.body)
+		d.Equal = a.whole && b.whole && string(a.body) == string(b.body) ||
+			a.version.Digest != "" && a.version.Digest == b.version.Digest
 		return
 	}
 	from, to := a.lines(d.Text), b.lines(d.Text)

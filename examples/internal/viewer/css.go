@@ -26,8 +26,8 @@ type sheetRewriter struct {
 	out   strings.Builder
 	links *linker
 
-	rule      string   // the at-rule whose beginning this is, until its first string or URL
-	functions []string // that are open
+	rule      string // the at-rule whose beginning this is, until its first string or URL
+	functions []bool // that are open: whether a string in it is a URL
 }
 
 func (s *sheetRewriter) peek(n int) byte {
@@ -65,7 +65,7 @@ func (s *sheetRewriter) other(c byte) {
 	s.at++
 	switch c {
 	case '(':
-		s.functions = append(s.functions, "")
+		s.functions = append(s.functions, false)
 	case ')':
 		s.functions = s.functions[:max(len(s.functions)-1, 0)]
 	case ';', '{', '}':
@@ -239,7 +239,7 @@ func (s *sheetRewriter) word(name string) {
 	s.at++
 	function := strings.ToLower(name)
 	if function != "url" {
-		s.functions = append(s.functions, function)
+		s.functions = append(s.functions, urlFunctions[function])
 		s.writeName(name)
 		s.out.WriteByte('(')
 		return
@@ -247,7 +247,7 @@ func (s *sheetRewriter) word(name string) {
 	s.skipSpace()
 	// With quotes it is a function like others, which may have more than the URL in it.
 	if c := s.peek(0); c == '"' || c == '\'' {
-		s.functions = append(s.functions, function)
+		s.functions = append(s.functions, urlFunctions[function])
 		s.out.WriteString("url(")
 		return
 	}
@@ -323,7 +323,7 @@ func (s *sheetRewriter) text() {
 }
 
 func (s *sheetRewriter) writeString(value string) {
-	inside := len(s.functions) > 0 && urlFunctions[s.functions[len(s.functions)-1]]
+	inside := len(s.functions) > 0 && s.functions[len(s.functions)-1]
 	if inside || s.rule == "import" {
 		value = s.mapped(value)
 	}

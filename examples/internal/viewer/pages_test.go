@@ -379,6 +379,15 @@ func TestDiffPage(t *testing.T) {
 	tree(t, v, 404, diffAddress(millHome+"logo.png", days(0), days(1)))
 	tree(t, v, 400, "/diff?url=x")
 	tree(t, v, 400, "/diff?url=http://a.example/&a=1&b=2")
+
+	const film = "http://a.example/film"
+	scenes := strings.Repeat("x", maxCompared+1)
+	v = New(archiveOf(t, typed(days(0), film, "video/mp4", scenes), typed(days(1), film, "video/mp4", scenes),
+		typed(days(2), film, "video/mp4", scenes+"y")), Options{})
+	_, words = tree(t, v, 200, diffAddress(film, days(0), days(1)))
+	require.Contains(t, words, "the same content", "however long")
+	_, words = tree(t, v, 200, diffAddress(film, days(1), days(2)))
+	require.Contains(t, words, "different content")
 }
 
 // What archived pages and their addresses have in them is text on the viewer's own pages.

@@ -54,6 +54,11 @@ func TestWaysUp(t *testing.T) {
 	require.Equal(t, []string{"a.example/", "b/", "c/"}, names)
 	require.Equal(t, browseAddress("http://a.example/b/", time.Time{}), list[1].Address)
 	require.Len(t, crumbs("http", "a.example/b", days(0)), 2)
+
+	// Another website may link here, with an address as long as it likes.
+	deep := crumbs("http", "a.example/"+strings.Repeat("b/", 1000)+"c", days(0))
+	require.Equal(t, maxCrumbs, len(deep))
+	require.True(t, strings.HasSuffix(deep[maxCrumbs-1].Text, "b/b/c"))
 }
 
 func TestLongTimelinesHavePages(t *testing.T) {

@@ -184,6 +184,9 @@ func (v *Viewer) download(w http.ResponseWriter, r *http.Request, tail string) {
 	}
 }
 
+// maxFileName is how long the name of a file may be, in bytes. The end says what it is.
+const maxFileName = 80
+
 // fileName returns a name for a file made from the last part of a path, of characters that mean
 // nothing in a header or a shell, and not that of a hidden file.
 func fileName(u weburl.URL) string {
@@ -194,9 +197,9 @@ func fileName(u weburl.URL) string {
 		}
 		return '_'
 	}, name)
-	name = strings.TrimLeft(name, ".")
+	name = strings.TrimLeft(name[max(0, len(name)-maxFileName):], ".")
 	if name == "" {
 		return "index.html"
 	}
-	return name[max(0, len(name)-80):]
+	return name
 }

@@ -234,6 +234,7 @@ func TestFileNames(t *testing.T) {
 	for path, want := range map[string]string{
 		"/": "index.html", "/a/b.txt": "b.txt", "/a/b/": "index.html", "/a%22%0d.txt": "a_22_0d.txt",
 		"/..": "index.html", "/.hidden": "hidden", "/" + strings.Repeat("a", 100): strings.Repeat("a", 80),
+		"/long.." + strings.Repeat("a", 78): strings.Repeat("a", 78),
 	} {
 		require.Equal(t, want, fileName(weburl.URL{Path: path}), path)
 	}

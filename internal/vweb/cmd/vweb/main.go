@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		if err != nil {
 			return fmt.Errorf("vweb: create log: %w", err)
 		}
-		defer f.Close()
+		defer func() { err = errors.Join(err, f.Close()) }()
 		o.LogTSV = f
 	}
 	web, err := vweb.Start(o)

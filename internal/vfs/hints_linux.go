@@ -1,0 +1,24 @@
+//go:build amd64 || arm64 || loong64 || mips64 || mips64le || riscv64 || s390x
+
+package vfs
+
+import "syscall"
+
+// What the system calls are told, from the kernel's headers. Other processors pass offsets in other
+// ways, or have no number in package syscall.
+const (
+	syncRangeWrite = 2 // begin to write dirty pages, and do not wait
+	adviceRandom   = 1
+)
+
+// Start begins to write a range, so that the disk works while the caller prepares more.
+func (f osFile) Start(at, n int64) {
+	_, _, _ = syscall.Syscall6(syscall.SYS_SYNC_FILE_RANGE,
+		f.Fd(), uintptr(at), uintptr(n), syncRangeWrite, 0, 0) // a hint: it may fail
+}
+
+// Random keeps the kernel from reading ahead.
+func (f osFile) Random() {
+	_, _, _ = syscall.Syscall6(syscall.SYS_FADVISE64,
+		f.Fd(), 0, 0, adviceRandom, 0, 0) // a hint: it may fail
+}
