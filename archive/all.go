@@ -25,6 +25,7 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 		// A version is only known to be valid until the next one when that was met: each is held
 		// back for one step.
 		var before *Version
+		var key string // of before
 		for l, err := range a.index.forward() {
 			if err != nil {
 				yield(Version{}, err)
@@ -35,14 +36,14 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 				v.Content = v.Location
 			}
 			if before != nil {
-				if before.URL == v.URL {
+				if key == l.url {
 					before.Until = v.Time
 				}
 				if !yield(*before, nil) {
 					return
 				}
 			}
-			before = &v
+			before, key = &v, l.url
 		}
 		if before != nil {
 			yield(*before, nil)

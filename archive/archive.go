@@ -41,7 +41,7 @@ type Archive struct {
 	closing     sync.Once
 	imports     imports
 	pool        sync.Pool // of *warc.Reader
-	dicts       sync.Map  // dictionaries by the name of the file
+	dicts       sync.Map  // dictionaries by the name of the file, and each once by its hash
 }
 
 // Location tells where the response record of a capture lies.

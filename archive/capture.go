@@ -9,10 +9,15 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/archive/internal/coding"
 )
 
 // maxURL bounds the one header line whose length a stranger chooses; readers have limits too.
 const maxURL = 64 << 10
+
+// maxHead bounds the head of a response: package warc reads no longer one.
+const maxHead = 1 << 20
 
 // Capture is the answer to one HTTP request, and what is known about it. The slices are only read,
 // and only until Append returns.
@@ -32,7 +37,7 @@ type Capture struct {
 	Request []byte
 
 	// Head is the status line and the header fields of the response with the blank line after
-	// them, all as received.
+	// them, all as received. It may have 1 MiB.
 	Head []byte
 
 	// Body is the response body with its content coding kept and its transfer coding removed.
@@ -62,6 +67,9 @@ func (c *Capture) check() error {
 	if !bytes.HasPrefix(c.Head, []byte("HTTP/")) || headLen(c.Head) != len(c.Head) {
 		return fmt.Errorf("%w: Head of %d bytes is not a status line, fields and one blank line",
 			ErrInvalid, len(c.Head))
+	}
+	if len(c.Head) > maxHead {
+		return fmt.Errorf("%w: Head of %d bytes is too long", ErrInvalid, len(c.Head))
 	}
 	if len(c.Request) > 0 && headLen(c.Request) < 0 {
 		return fmt.Errorf("%w: Request of %d bytes has no blank line", ErrInvalid, len(c.Request))
@@ -121,57 +129,5 @@ func headLen(message []byte) int {
 
 // chunked tells whether a reader of the response will look for chunks after the head.
 func (c *Capture) chunked() bool {
-	status, fields, _ := bytes.Cut(c.Head, []byte("\n"))
-	return hasTransferCoding(status) && !bytes.HasPrefix(c.Request, []byte("HEAD ")) &&
-		endsInChunked(fields)
-}
-
-// hasTransferCoding tells by its status line whether Transfer-Encoding means anything in a
-// response. HTTP/1.0 did not have it (RFC 9112, section 6.1), nor has HTTP/2. 1xx, 204 and 304 have
-// no body in any case (section 6.3), though a 304 may repeat the field of the answer it stands for.
-func hasTransferCoding(status []byte) bool {
-	version, code, _ := bytes.Cut(status, []byte(" "))
-	if !bytes.HasPrefix(version, []byte("HTTP/1.")) || string(version) == "HTTP/1.0" {
-		return false
-	}
-	code = bytes.TrimLeft(code, " ")
-	return !bytes.HasPrefix(code, []byte("1")) && !bytes.HasPrefix(code, []byte("204")) &&
-		!bytes.HasPrefix(code, []byte("304"))
-}
-
-// endsInChunked tells whether the last of all transfer codings is chunked, the only place where it
-// may stand. A field may have several lines, and there may be several such fields; together they
-// are one list (RFC 9110, section 5.3).
-func endsInChunked(fields []byte) bool {
-	var last []byte
-	for len(fields) > 0 {
-		n := fieldLen(fields)
-		name, value, _ := bytes.Cut(fields[:n], []byte(":"))
-		fields = fields[n:]
-		if !bytes.EqualFold(name, []byte("Transfer-Encoding")) {
-			continue
-		}
-		// An element of a list may be empty and then does not count (section 5.6.1).
-		if value = bytes.Trim(value, ", \t\r\n"); len(value) > 0 {
-			last = value
-		}
-	}
-	coding := last[bytes.LastIndexByte(last, ',')+1:]
-	return bytes.EqualFold(bytes.TrimLeft(coding, " \t\r\n"), []byte("chunked"))
-}
-
-// fieldLen returns the length of the first field. A line that begins with white space belongs to
-// the field before it: senders must not do that any more, but readers still understand it
-// (RFC 9112, section 5.2).
-func fieldLen(fields []byte) int {
-	for n := 0; ; {
-		i := bytes.IndexByte(fields[n:], '\n')
-		if i < 0 {
-			return len(fields)
-		}
-		n += i + 1
-		if n == len(fields) || fields[n] != ' ' && fields[n] != '\t' {
-			return n
-		}
-	}
+	return !bytes.HasPrefix(c.Request, []byte("HEAD ")) && coding.Chunked(c.Head)
 }

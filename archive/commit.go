@@ -68,7 +68,10 @@ func (x *index) commitPart(urls []string, last bool) error {
 	}
 	// Only now: until the transaction was committed, who asks has to find them here.
 	for _, url := range urls {
-		x.count -= len(x.pending[url])
+		for i := range x.pending[url] {
+			x.count--
+			x.long -= len(x.pending[url][i].url)
+		}
 		delete(x.pending, url)
 	}
 	if last {

@@ -31,7 +31,8 @@
 //
 // A capture's body is never copied. Each of [Options.Compressors] holds up to 7 MiB: its tables,
 // and the compressed form of one capture of up to 4 MiB; a larger one goes straight into the file.
-// Up to 131,072 entries wait in memory for the index, some 40 MB. URLs may have 64 KiB.
+// Up to 131,072 entries wait in memory for the index, some 40 MB, with 16 MiB more of URLs that are
+// too long for a key. URLs may have 64 KiB.
 //
 // # Format
 //

@@ -35,15 +35,8 @@ func (d *Document) Record() (*Record, error) {
 	if d.Raw == nil {
 		return d.archive.Read(d.Content)
 	}
-	r := d.archive.readerWith(d.dict)
-	at := d.Content.Offset
-	r.readAt(shifted{bytes.NewReader(d.Raw), at}, d.Content.File, at, int64(len(d.Raw)))
-	rec, err := r.warc.Next()
-	if err != nil {
-		r.close()
-		return nil, err
-	}
-	return &Record{rec, r}, nil
+	loc := Location{d.Content.File, d.Content.Offset, int64(len(d.Raw))}
+	return d.archive.readerWith(d.dict).record(shifted{bytes.NewReader(d.Raw), loc.Offset}, loc)
 }
 
 // shifted is a part of a file that is read by its offsets in the whole.

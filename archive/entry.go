@@ -256,7 +256,18 @@ func (c *cutter) bytes() []byte {
 
 // microseconds is the resolution of dates in WARC files that other readers bear, and so of the
 // index.
-func microseconds(t time.Time) int64 { return t.UnixMicro() }
+func microseconds(t time.Time) int64 {
+	// Beyond some 290,000 years the number would begin anew. No version has such a time, but who
+	// asks for one before or after all of them may give one.
+	const most = never/1_000_000 - 1
+	switch s := t.Unix(); {
+	case s > most:
+		return never - 1
+	case s < -most:
+		return -never
+	}
+	return t.UnixMicro()
+}
 
 // fromMicroseconds returns UTC, as equal times should be equal values.
 func fromMicroseconds(t int64) time.Time { return time.UnixMicro(t).UTC() }

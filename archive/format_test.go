@@ -21,8 +21,8 @@ func TestFormatPage(t *testing.T) {
 		dumps[m[1]] = m[2]
 	}
 	e := someEntry()
-	key, exact := urlKey("http://a.test/")
-	require.True(t, exact)
+	key, long := urlKey("http://a.test/")
+	require.Empty(t, long)
 	for name, data := range map[string][]byte{
 		"key": appendKey(nil, key, &e), "value": e.appendValue(nil),
 	} {

@@ -28,7 +28,8 @@ type Imported struct {
 // Import indexes WARC files that other programs wrote, where they are: nothing is copied, and they
 // are never written to. From then on they belong to the archive, by their absolute paths, until
 // they are struck out of imports.txt in its directory and the index is made anew with [Repair].
-// What has been appended to such a file is found by the next [Open], and by importing it again.
+// What has been appended to such a file is found by the next [Open], and by importing it again; so
+// is a record of which only a part was there, of up to 16 MiB.
 //
 // A file that is gone later costs its versions and no others: reading one fails, [Archive.Missing]
 // and [Archive.Verify] tell, and so does Repair. Damage in a file is passed over and counted. A
@@ -91,17 +92,20 @@ func (a *Archive) importFile(path string, found *Imported) error {
 	return err
 }
 
-// openRegular refuses what has no end or cannot be read at an offset.
+// openRegular refuses what has no end or cannot be read at an offset, before it is opened: for a
+// pipe that could take for ever.
 func openRegular(path string) (f *os.File, size int64, err error) {
-	f, err = os.Open(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, 0, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
+	if !info.Mode().IsRegular() {
+		return nil, 0, errors.New("not a regular file")
 	}
-	if err != nil {
+	if f, err = os.Open(path); err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err != nil {
 		_ = f.Close() // it was not written to
 		return nil, 0, err
 	}

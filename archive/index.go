@@ -36,6 +36,10 @@ const indexName = "index.bolt"
 // or append meanwhile would have to wait for seconds.
 const maxPending = 1 << 17
 
+// maxLong is the number of bytes for which URLs may wait that have no room in their keys. Few have
+// any; strangers may choose to give all of them one of 64 KiB.
+const maxLong = 16 << 20
+
 // index finds versions by URL and time. Entries are gathered in memory and committed many at once;
 // those that a crash takes are in the WARC files, and are indexed again when the archive is opened.
 // Its methods are safe for concurrent use.
@@ -48,6 +52,7 @@ type index struct {
 	mu      sync.RWMutex
 	pending map[string][]entry // by the key of the URL, sorted by time
 	count   int                // of them
+	long    int                // bytes of URLs in them
 	files   map[string]*indexed
 
 	idle txPool // transactions at rest, which are used and ended with mu held
@@ -217,7 +222,7 @@ func (x *index) end(name string) (int64, bool) {
 func (x *index) name(number uint32) string {
 	x.naming.RLock()
 	defer x.naming.RUnlock()
-	if int(number) >= len(x.names) {
+	if uint64(number) >= uint64(len(x.names)) { // which an int of 32 bits could not tell
 		return ""
 	}
 	return x.names[number]
@@ -241,6 +246,7 @@ func (x *index) add(file, url string, e *entry, end int64) {
 	}
 	x.pending[url] = slices.Insert(list, at, *e)
 	x.count++
+	x.long += len(e.url)
 }
 
 // waiting returns the number of entries that the next commit will write.
@@ -251,7 +257,11 @@ func (x *index) waiting() int {
 }
 
 // full tells whether so many entries wait that they should be committed.
-func (x *index) full() bool { return x.waiting() >= x.limit }
+func (x *index) full() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.count >= x.limit || x.long >= maxLong
+}
 
 // compareEntries orders the entries of one URL as their keys are.
 func compareEntries(a, b entry) int {
@@ -390,7 +400,8 @@ func merge(prefix, key, value []byte, c *bbolt.Cursor, waiting []entry,
 	}
 }
 
-// drop removes the entries of a file, so that it can be indexed from its beginning.
+// drop removes the entries of a file, so that it can be indexed from its beginning. With them it
+// removes from disk up to where it was indexed: after a crash nobody else would know.
 func (x *index) drop(name string) (err error) {
 	before := guard()
 	defer func() { mended(before, recover(), &err) }()
@@ -398,6 +409,7 @@ func (x *index) drop(name string) (err error) {
 	defer x.mu.Unlock()
 	f := x.fileLocked(name)
 	f.end, f.kept, f.dirty = 0, 0, true
+	x.dropPending(f.number)
 	x.idle.end()
 	return x.db.Update(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(entriesBucket).Cursor()
@@ -416,8 +428,26 @@ func (x *index) drop(name string) (err error) {
 				return err
 			}
 		}
-		return nil
+		return x.writeFiles(tx, false)
 	})
+}
+
+// dropPending is drop for what waits. It requires that x.mu is held.
+func (x *index) dropPending(number uint32) {
+	for url, list := range x.pending {
+		kept := list[:0]
+		for i := range list {
+			if list[i].file != number {
+				kept = append(kept, list[i])
+				continue
+			}
+			x.count--
+			x.long -= len(list[i].url)
+		}
+		if x.pending[url] = kept; len(kept) == 0 {
+			delete(x.pending, url)
+		}
+	}
 }
 
 // read reads the B-tree as it is now. What waits is not in it. What holds for view holds here.
@@ -427,5 +457,9 @@ func (x *index) read(read func(c *bbolt.Cursor) error) (err error) {
 	}
 	before := guard()
 	defer func() { mended(before, recover(), &err) }()
-	return x.db.View(func(tx *bbolt.Tx) error { return read(tx.Bucket(entriesBucket).Cursor()) })
+	err = x.db.View(func(tx *bbolt.Tx) error { return read(tx.Bucket(entriesBucket).Cursor()) })
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+		err = ErrClosed // since it was asked
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"unicode/utf8"
 )
 
 // longKey is the length in bytes up to which a URL stands in its key as it is. It leaves room for
@@ -21,13 +22,13 @@ const maxScheme = 64
 // dropped and no letter of a path is lowered. What no server sees or what changes nothing is left
 // out: fragment, user name, a default port, upper case in scheme and host.
 //
-// The tail of a long URL is replaced by its SHA-256, and exact is false: then the URL cannot be
-// had back from the key.
-func urlKey(url string) (key string, exact bool) {
+// The tail of a long URL is replaced by its SHA-256. Then the URL cannot be had back from the key,
+// and is returned as it is without what was left out.
+func urlKey(url string) (key, long string) {
 	url, _, _ = strings.Cut(url, "#")
 	scheme, rest, found := strings.Cut(url, "://")
 	if !found || !isScheme(scheme) || len(scheme) > maxScheme {
-		return shorten(url)
+		return rawKey(url)
 	}
 	scheme = strings.ToLower(scheme)
 	end := strings.IndexAny(rest, "/?")
@@ -40,7 +41,7 @@ func urlKey(url string) (key string, exact bool) {
 	}
 	authority = authority[strings.LastIndexByte(authority, '@')+1:]
 	if !isAuthority(authority) {
-		return shorten(url)
+		return rawKey(url)
 	}
 	host, port := cutPort(strings.ToLower(authority))
 	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
@@ -52,16 +53,25 @@ func urlKey(url string) (key string, exact bool) {
 	b = append(b, port...)
 	b = append(b, ')')
 	b = append(b, tail...)
-	exact = len(b) <= longKey
-	if !exact {
-		surt, _ := shorten(string(b))
-		b = append(b[:0], surt...)
+	if len(b) > longKey {
+		surt := string(b)
+		long = keyURL(surt + "\x00" + scheme)
+		b = append(b[:0], shorten(surt)...)
 	}
 	b = append(b, 0)
-	return string(append(b, scheme...)), exact
+	return string(append(b, scheme...)), long
 }
 
-// isAuthority refuses what SURTs are cut by, and brackets that hold no address.
+// rawKey is urlKey for what has no SURT.
+func rawKey(url string) (key, long string) {
+	if key = shorten(url); len(url) > longKey {
+		long = url
+	}
+	return key, long
+}
+
+// isAuthority refuses what SURTs are cut by, brackets that hold no address, and bytes that are no
+// UTF-8, which would all be the same in lower case.
 func isAuthority(s string) bool {
 	if rest, found := strings.CutPrefix(s, "["); found {
 		address, port, closed := strings.Cut(rest, "]")
@@ -70,18 +80,18 @@ func isAuthority(s string) bool {
 		}
 		s = address + port
 	}
-	return !strings.ContainsAny(s, "),[]")
+	return !strings.ContainsAny(s, "),[]") && utf8.ValidString(s)
 }
 
 // shorten keeps the beginning, so that a long URL still lies with those of its directory, and
 // within a page of the B-tree. Two URLs that share a key would be taken for one, hence a hash that
 // nobody can find a second text for: what is in it is chosen by strangers.
-func shorten(key string) (short string, exact bool) {
+func shorten(key string) string {
 	if len(key) <= longKey {
-		return key, true
+		return key
 	}
 	sum := sha256.Sum256([]byte(key))
-	return key[:longKey-2*sha256.Size-1] + "\x01" + hex.EncodeToString(sum[:]), false
+	return key[:longKey-2*sha256.Size-1] + "\x01" + hex.EncodeToString(sum[:])
 }
 
 // isShortened tells whether the tail of a SURT was replaced by its hash.
@@ -89,7 +99,7 @@ func isShortened(surt string) bool {
 	return len(surt) == longKey && surt[longKey-2*sha256.Size-1] == '\x01'
 }
 
-// keyURL is the inverse of urlKey, for an exact key.
+// keyURL is the inverse of urlKey, for a key that was not shortened.
 func keyURL(key string) string {
 	surt, scheme, found := strings.Cut(key, "\x00")
 	if !found {

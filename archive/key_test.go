@@ -27,28 +27,28 @@ func TestURLKey(t *testing.T) {
 		{"user and fragment", "http://u:p@a.b/c#d", "b,a)/c"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			key, exact := urlKey(tt.url)
+			key, long := urlKey(tt.url)
 			scheme, _, _ := strings.Cut(strings.ToLower(tt.url), ":")
 			require.Equal(t, tt.surt+"\x00"+scheme, key)
-			require.True(t, exact)
+			require.Empty(t, long)
 		})
 	}
-	key, exact := urlKey("dns:example.com")
+	key, long := urlKey("dns:example.com")
 	require.Equal(t, "dns:example.com", key)
-	require.True(t, exact)
+	require.Empty(t, long)
 }
 
 func TestLongURLsHaveShortKeys(t *testing.T) {
 	long := "http://a.test/" + strings.Repeat("x", 5000)
-	one, exact := urlKey(long + "1")
-	require.False(t, exact)
+	one, whole := urlKey(long + "1")
+	require.Equal(t, long+"1", whole)
 	two, _ := urlKey(long + "2")
 	require.NotEqual(t, one, two)
 	require.Less(t, len(one), longKey+10)
 	require.True(t, strings.HasPrefix(one, "test,a)/xxx"))
 
-	key, exact := urlKey(strings.Repeat("s", 5000) + "://a.test/")
-	require.False(t, exact)
+	key, whole := urlKey(strings.Repeat("s", 5000) + "://a.test/#x")
+	require.Equal(t, strings.Repeat("s", 5000)+"://a.test/", whole)
 	require.Len(t, key, longKey)
 }
 
@@ -63,14 +63,16 @@ func FuzzURLKey(f *testing.F) {
 		if urlFault(url) != "" {
 			t.Skip()
 		}
-		key, exact := urlKey(url)
+		key, long := urlKey(url)
 		require.LessOrEqual(t, len(key), longKey+1+maxScheme)
 		require.True(t, inSpans(key, everything))
-		if !exact {
+		if long != "" {
+			again, same := urlKey(long)
+			require.Equal(t, []string{key, long}, []string{again, same})
 			return
 		}
-		again, exact := urlKey(keyURL(key))
-		require.True(t, exact)
+		again, long := urlKey(keyURL(key))
+		require.Empty(t, long)
 		require.Equal(t, key, again, "%q", keyURL(key))
 		require.True(t, inSpans(key, prefixSpans(url)))
 	})

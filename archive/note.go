@@ -12,7 +12,7 @@ type note struct {
 	archive *Archive
 	capture Capture
 	key     string
-	exact   bool // the URL can be had from the key
+	long    string // the URL, if it cannot be had from the key
 	status  int
 	media   string
 }
@@ -22,7 +22,7 @@ type note struct {
 func (a *Archive) note(c Capture) *note {
 	n := &note{archive: a, capture: c}
 	head := warc.HTTP{Head: c.Head}
-	n.key, n.exact = urlKey(c.URL)
+	n.key, n.long = urlKey(c.URL)
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
 	return n
 }
@@ -54,14 +54,12 @@ func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 func (n *note) written(of original, sum *[sha1.Size]byte, loc Location, end int64) {
 	c := &n.capture
 	e := entry{time: microseconds(c.Time), offset: loc.Offset, length: loc.Length, status: n.status,
-		truncated: c.Truncated != "", media: n.media, kind: kindOf(n.status, of.profile != "")}
+		truncated: c.Truncated != "", media: n.media, kind: kindOf(n.status, of.profile != ""),
+		url: n.long}
 	if e.kind == Unchanged {
-		e.digest = of.digest
+		e.digest = of.digest.repeated()
 	} else {
 		e.digest = sha1Digest(sum)
-	}
-	if !n.exact {
-		e.url = c.URL
 	}
 	n.archive.index.add(loc.File, n.key, &e, end)
 }

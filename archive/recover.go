@@ -23,7 +23,7 @@ func (a *Archive) recover(d osDir) error {
 		return fmt.Errorf("archive: open: list files: %w", err)
 	}
 	for _, name := range names {
-		if !isWARC(name) {
+		if !isWARC(name) || isSuperseded(d, name) {
 			continue
 		}
 		if err := a.recoverFile(d, name); err != nil {
@@ -34,6 +34,17 @@ func (a *Archive) recover(d osDir) error {
 		return fmt.Errorf("archive: open: %w", err)
 	}
 	return a.index.commit()
+}
+
+// isSuperseded tells whether a file that was being written lies beside itself as it was finished,
+// which a backup can bring about. The finished one is final, and the other must not take its place.
+func isSuperseded(d osDir, onDisk string) bool {
+	name, open := strings.CutSuffix(onDisk, unfinished)
+	if !open {
+		return false
+	}
+	_, err := os.Lstat(d.path(name))
+	return err == nil
 }
 
 // recoverFile indexes what is new in one file. A file that ends in ".open" is one that a process
@@ -92,12 +103,17 @@ type tail struct {
 	damage   int   // places
 	begun    bool  // there is a record, if only the warcinfo
 	torn     bool  // behind whole there is nothing but what a crash may have left
+	broken   int64 // where the damage begins behind which nothing was found; negative: nowhere
 	unnamed  int   // versions that no address leads to, as they share a member with others
 }
 
+// maxTail is the number of bytes at the end of a file that are read whenever an archive is opened,
+// in the hope that they can be understood by then.
+const maxTail = 16 << 20
+
 // indexFile adds the versions between two offsets of a file to the index.
 func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, err error) {
-	t = tail{whole: from, torn: true}
+	t = tail{whole: from, torn: true, broken: -1}
 	if from == to {
 		return t, nil
 	}
@@ -108,20 +124,20 @@ func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, er
 	defer r.close()
 	r.readAt(f, name, from, to-from)
 	for rec, err := range r.warc.Records() {
-		if errors.Is(err, warc.ErrDamaged) {
-			t.damage++
-			continue
+		if err == nil {
+			t.begun = true
+			// Whatever follows damage shows that it was not the end.
+			t.torn = t.torn && t.damage == 0
+			t.broken = -1
+			err = a.indexRecord(rec, name, &t)
 		}
-		if err != nil {
-			return t, err
-		}
-		t.begun = true
-		// Whatever follows damage shows that it was not the end.
-		t.torn = t.torn && t.damage == 0
-		if err := a.indexRecord(rec, name, &t); err != nil && !errors.Is(err, warc.ErrDamaged) {
-			return t, err
+		var damage *warc.DamageError
+		if errors.As(err, &damage) {
+			if t.damage++; t.broken < 0 {
+				t.broken = damage.Offset
+			}
 		} else if err != nil {
-			t.damage++
+			return t, err
 		}
 		if a.index.full() {
 			if err := a.commit(); err != nil {
@@ -129,11 +145,13 @@ func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, er
 			}
 		}
 	}
-	// In a file of ours all behind the last whole capture will be cut off, and is not indexed. In
-	// one of others, nothing comes back to what could not be read.
+	// In a file of ours all behind the last whole capture will be cut off, and is not indexed. One of
+	// others may still be written: what cannot be read at its end may be whole the next time.
 	end := to
 	if t.torn && ours.MatchString(name) {
 		end = t.whole
+	} else if t.broken >= 0 && to-t.broken <= maxTail {
+		end = t.broken
 	}
 	a.index.add(name, "", nil, end)
 	return t, nil
@@ -153,10 +171,9 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 		return nil
 	}
 	e.length = rec.Length
-	key, exact := urlKey(url)
-	if !exact {
-		e.url = url
-	}
+	// Strings out of the header would keep all of it in memory as long as the entry waits.
+	key, long := urlKey(strings.Clone(url))
+	e.url, e.media = long, intern([]byte(e.media))
 	t.versions++
 	t.whole = rec.Offset + rec.Length
 	a.index.add(name, key, &e, t.whole)
@@ -175,7 +192,7 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 		return e, "", false, nil
 	}
 	e = entry{time: microseconds(date), offset: rec.Offset, digest: parseDigest(
-		fields.Get("WARC-Payload-Digest")), truncated: fields.Get("WARC-Truncated") != ""}
+		fields.Get("WARC-Payload-Digest")), truncated: !holdsWhole(fields)}
 	contentType := fields.Get("Content-Type")
 	var body io.Reader = rec
 	if isHTTP(contentType) {
@@ -188,8 +205,8 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 		e.status = 200 // a file, or an answer of a protocol without codes
 	}
 	e.kind = kindOf(e.status, kind == "revisit")
-	if e.kind == Unchanged && e.digest.is(&noBody) {
-		e.digest = "" // of the 304 itself, and not of what it stands for
+	if e.kind == Unchanged {
+		e.digest = e.digest.repeated()
 	}
 	if e.digest != "" || e.kind != Changed {
 		if payload != nil {
@@ -207,6 +224,12 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 	return e, url, true, err
 }
 
+// holdsWhole tells whether a record holds all that its digest is of: it was not cut off, and does
+// not go on in others (WARC 1.1, section 7).
+func holdsWhole(fields warc.Fields) bool {
+	return fields.Get("WARC-Truncated") == "" && fields.Get("WARC-Segment-Number") == ""
+}
+
 // isHTTP tells by its Content-Type whether the block of a record is an HTTP message.
 func isHTTP(contentType string) bool {
 	return strings.HasPrefix(strings.ToLower(contentType), "application/http")
@@ -214,6 +237,15 @@ func isHTTP(contentType string) bool {
 
 // noBody is the digest of nothing.
 var noBody = sha1.Sum(nil)
+
+// repeated returns the digest of an unchanged version as the index keeps it. That of nothing is
+// left out: many writers mean the 304 itself by it, and not what that stands for.
+func (d Digest) repeated() Digest {
+	if d.is(&noBody) {
+		return ""
+	}
+	return d
+}
 
 // kindOf tells what a visit found.
 func kindOf(status int, revisit bool) Kind {

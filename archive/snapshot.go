@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -147,8 +149,8 @@ type walk struct {
 	out       *extsort.Sorter
 
 	url     []byte
-	until   int64   // when the version after the current entry was found
-	waiting []found // unchanged ones whose content has not been met yet
+	until   int64              // when the version after the current entry was found
+	waiting map[Digest][]found // unchanged ones whose content has not been met yet
 	item    []byte
 }
 
@@ -160,7 +162,8 @@ type found struct {
 
 // newWalk takes open ends for times that no version has, so that they are compared like all others.
 func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
-	w := &walk{archive: a, query: q, low: -never, high: never, out: out}
+	w := &walk{archive: a, query: q, low: -never, high: never, out: out,
+		waiting: map[Digest][]found{}}
 	if !q.From.IsZero() {
 		w.low = microseconds(q.From)
 	}
@@ -259,48 +262,54 @@ func (w *walk) visit(key, value []byte) error {
 	}
 	switch {
 	case e.kind == Unchanged:
-		w.waiting = append(w.waiting, found{e, end})
+		w.waiting[e.digest] = append(w.waiting[e.digest], found{e, end})
 	case e.kind == Changed || w.query.Failed:
 		return w.put(&found{e, end}, &e)
 	}
 	return nil
 }
 
-// settle gives the versions that wait for their content that of e, if it is theirs.
+// settle gives the versions that wait for their content that of e, if it is theirs: where a digest
+// is known it is the same. There may be as many of them as the URL has versions.
 func (w *walk) settle(e *entry) error {
-	kept := w.waiting[:0]
-	for i := range w.waiting {
-		f := &w.waiting[i]
-		if !repeats(&f.entry, e) {
-			kept = append(kept, *f)
-			continue
-		}
-		if err := w.put(f, e); err != nil {
-			return err
+	if e.kind != Changed {
+		return nil
+	}
+	for _, digest := range [...]Digest{e.digest, ""} {
+		list := w.waiting[digest]
+		delete(w.waiting, digest)
+		for i := range list {
+			if err := w.put(&list[i], e); err != nil {
+				return err
+			}
 		}
 	}
-	w.waiting = kept
 	return nil
 }
 
 // end is called behind the first entry of a URL. Versions that still wait may have their content
 // under another URL.
 func (w *walk) end() error {
-	for i := range w.waiting {
-		f := &w.waiting[i]
-		v, err := w.archive.elsewhere(w.archive.describe(string(w.url), &f.entry, f.until))
-		if err != nil || v.Content == (Location{}) {
-			continue // there is nothing to read
-		}
-		number, _ := w.archive.index.file(v.Content.File)
-		content := entry{file: number, offset: v.Content.Offset, length: v.Content.Length,
-			media: v.Media, digest: f.entry.digest}
-		if err := w.put(f, &content); err != nil {
-			return err
+	for _, digest := range slices.Sorted(maps.Keys(w.waiting)) {
+		for i := range w.waiting[digest] {
+			if err := w.follow(&w.waiting[digest][i]); err != nil {
+				return err
+			}
 		}
 	}
-	w.waiting = w.waiting[:0]
+	clear(w.waiting)
 	return nil
+}
+
+// follow adds a version whose content has another URL, if there is one to read.
+func (w *walk) follow(f *found) error {
+	v, err := w.archive.elsewhere(w.archive.describe(string(w.url), &f.entry, f.until))
+	if err != nil || v.Content == (Location{}) {
+		return nil
+	}
+	number, _ := w.archive.index.file(v.Content.File)
+	return w.put(f, &entry{file: number, offset: v.Content.Offset, length: v.Content.Length,
+		media: v.Media, digest: f.entry.digest, truncated: v.Truncated})
 }
 
 // put adds a version to the list of pointers.

@@ -289,3 +289,17 @@ func TestSnapshotOfAClosedArchive(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 	require.NoError(t, a.Close(), "again")
 }
+
+// What cannot be a record is damage, and never the end of anything.
+func TestADocumentWithoutARecord(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	for name, raw := range map[string][]byte{"an empty member": packed(t, "gzip", ""),
+		"blank lines": []byte("\r\n\r\n"), "nothing": {}, "garbage": []byte("garbage")} {
+		loc := Location{File: "f.warc.gz", Offset: 77, Length: int64(len(raw))}
+		doc := &Document{Version: Version{Content: loc}, Raw: raw, archive: a}
+		_, err := doc.Record()
+		require.ErrorIs(t, err, warc.ErrDamaged, name)
+		require.ErrorContains(t, err, "f.warc.gz: byte 77: ", name)
+	}
+	require.NoError(t, a.Close())
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -72,7 +73,7 @@ func (v *verifier) fault(file string, offset int64, url string, err error) {
 	v.report(Fault{file, offset, url, err})
 }
 
-// file reads a file as far as it was indexed when the check began.
+// file reads a file, and compares it with the index as far as it was indexed when the check began.
 func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	v.ends[name] = end
 	f, err := v.archive.openFile(name)
@@ -88,10 +89,10 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	}
 	defer r.close()
 	number, _ := v.archive.index.file(name) // an import that was never indexed gets one now
-	r.readAt(f, name, 0, end)
+	r.readAt(f, name, 0, max(end, finalSize(f, name)))
 	for rec, err := range r.warc.Records() {
 		var damage *warc.DamageError
-		if err == nil {
+		if err == nil && rec.Offset < end {
 			v.checked.Records++
 			err = v.record(rec, name, number)
 		}
@@ -105,6 +106,17 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		}
 	}
 	return nil
+}
+
+// finalSize returns the size of a file, unless it is one of ours that is being written: what lies
+// at the end of that is a capture that is just coming in. Damage at the end of others is not
+// indexed, but is damage.
+func finalSize(f *os.File, name string) int64 {
+	info, err := f.Stat()
+	if err != nil || ours.MatchString(name) && strings.HasSuffix(f.Name(), unfinished) {
+		return 0
+	}
+	return info.Size()
 }
 
 // record compares a record with its own payload digest, and with the entry that would be made of it
@@ -126,10 +138,8 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		v.fault(name, offset, url, errors.New("archive: the payload does not have its digest"))
 	}
 	e.length, e.file = rec.Length, number
-	key, exact := urlKey(url)
-	if !exact {
-		e.url = url
-	}
+	key, long := urlKey(url)
+	e.url = long
 	stored, err := v.archive.index.value(key, &e)
 	if err == nil && !bytes.Equal(stored, e.appendValue(nil)) {
 		v.fault(name, offset, url, errNoEntry)

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -106,6 +107,12 @@ func (a *Archive) describeResolved(key string, r *resolved) Version {
 	return v
 }
 
+// contradicts tells whether two digests are those of different bodies. Those of two algorithms tell
+// nothing.
+func (d Digest) contradicts(other Digest) bool {
+	return d != "" && other != "" && d[0] == other[0] && d != other
+}
+
 // repeats tells whether an unchanged version has the content of one before it.
 func repeats(e, before *entry) bool {
 	return before.kind == Changed && (e.digest == "" || e.digest == before.digest)
@@ -137,15 +144,20 @@ func (a *Archive) elsewhere(v Version) (Version, error) {
 	}
 	key, _ := urlKey(url)
 	// Without fractions in the date, the version that is meant may be later in that second.
-	other, found, err := a.version(key, microseconds(date.Add(time.Second))-1)
-	if err != nil || !found || other.Kind == Unchanged && other.Content == (Location{}) {
-		return v, err
-	}
-	v.Content, v.Media = other.Content, other.Media
-	return v, nil
+	_, err = a.index.back(key, microseconds(date.Add(time.Second))-1, func(e *entry) bool {
+		same := v.Digest != "" && v.Digest == e.digest
+		if e.kind == Unchanged || !same && (e.kind == Failed || v.Digest.contradicts(e.digest)) {
+			return true
+		}
+		v.Content, v.Media, v.Truncated = a.location(e), e.media, e.truncated
+		return false
+	})
+	return v, err
 }
 
-// Versions returns all versions of a URL, from the first to the last.
+// Versions returns all versions of a URL, from the first to the last. The content of an unchanged
+// one is only looked for under this URL: where a revisit record names another, [Archive.At] follows
+// it.
 func (a *Archive) Versions(url string) ([]Version, error) {
 	key, _ := urlKey(url)
 	var entries []entry
@@ -158,31 +170,21 @@ func (a *Archive) Versions(url string) ([]Version, error) {
 	}
 	slices.Reverse(entries)
 	versions := make([]Version, len(entries))
+	last := map[Digest]entry{} // the changed one of each digest, and of all, by ""
 	for i := range entries {
 		until := int64(never)
 		if i+1 < len(entries) {
 			until = entries[i+1].time
 		}
-		versions[i] = a.resolve(key, entries[:i], &entries[i], until)
+		r := resolved{entry: entries[i], content: entries[i], has: true, until: until}
+		if r.entry.kind == Unchanged {
+			r.content, r.has = last[r.entry.digest]
+		} else if r.entry.kind == Changed {
+			last[r.entry.digest], last[""] = r.entry, r.entry
+		}
+		versions[i] = a.describeResolved(key, &r)
 	}
 	return versions, nil
-}
-
-// resolve describes a version with the entries before it in the order of time.
-func (a *Archive) resolve(key string, before []entry, e *entry, until int64) Version {
-	v := a.describe(key, e, until)
-	if e.kind != Unchanged {
-		v.Content = v.Location
-		return v
-	}
-	for i := len(before) - 1; i >= 0; i-- {
-		if repeats(e, &before[i]) {
-			v.Content = a.location(&before[i])
-			v.from(&before[i])
-			break
-		}
-	}
-	return v
 }
 
 // describe says what an entry alone tells. The content of an unchanged version is not in it.
@@ -229,6 +231,20 @@ func (r *reader) readAt(f io.ReaderAt, name string, offset, length int64) {
 	r.warc.ResetAt(named{f, name}, offset, length)
 }
 
+// record opens the record at a location. If it cannot, the reader is closed.
+func (r *reader) record(f io.ReaderAt, loc Location) (*Record, error) {
+	r.readAt(f, loc.File, loc.Offset, loc.Length)
+	rec, err := r.warc.Next()
+	if err == io.EOF {
+		err = &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "there is no record"}
+	}
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	return &Record{rec, r}, nil
+}
+
 // named is a file with the name that it has in the archive.
 type named struct {
 	io.ReaderAt
@@ -259,7 +275,8 @@ func (a *Archive) readerWith(dict []byte) *reader {
 	return &reader{warc: warc.NewReader(nil, warc.ReaderOptions{Verify: true}), pool: &a.pool}
 }
 
-// dict returns the dictionary that a file of zstd frames begins with, if it does.
+// dict returns the dictionary that a file of zstd frames begins with, if it does. One that is
+// broken is told by who reads the file from there on, or a frame that needs it.
 func (a *Archive) dict(name string) ([]byte, error) {
 	if filepath.Ext(name) != ".zst" {
 		return nil, nil
@@ -273,10 +290,16 @@ func (a *Archive) dict(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	dict, err := warc.ReadDict(f)
-	if err == nil {
-		a.dicts.Store(name, dict)
+	switch {
+	case errors.Is(err, warc.ErrDamaged):
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return dict, err
+	// Thousands of files may begin with the same one.
+	same, _ := a.dicts.LoadOrStore(sha256.Sum256(dict), dict)
+	a.dicts.Store(name, same)
+	return same.([]byte), nil
 }
 
 // openFile opens a file that may still be written, and renamed at this moment.
@@ -322,16 +345,7 @@ func (a *Archive) Read(loc Location) (*Record, error) {
 		r.close()
 		return nil, err
 	}
-	r.readAt(r.file, loc.File, loc.Offset, loc.Length)
-	rec, err := r.warc.Next()
-	if err == io.EOF {
-		err = &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "there is no record"}
-	}
-	if err != nil {
-		r.close()
-		return nil, err
-	}
-	return &Record{rec, r}, nil
+	return r.record(r.file, loc)
 }
 
 // Close lets go of the file. It tells damage that no Read has told. Closing again does nothing.

@@ -33,16 +33,18 @@ type line struct {
 // of the Wayback machines, which are coarser than the archive's own: all in lower case, without
 // "www." and with the query in alphabetical order. Imported files are named by their paths.
 func CDXJ(w io.Writer, a *archive.Archive) error {
-	return writeCDXJ(w, a, func(file string) string { return file })
+	return writeCDXJ(w, a, func(loc archive.Location) (string, bool) { return loc.File, true })
 }
 
-// writeCDXJ gives files other names.
-func writeCDXJ(w io.Writer, a *archive.Archive, rename func(file string) string) error {
+// writeCDXJ leaves out versions for which name is false, and gives the files of the others the
+// names that it returns.
+func writeCDXJ(w io.Writer, a *archive.Archive,
+	name func(archive.Location) (file string, in bool)) error {
 	sorter := extsort.New(sortMemory)
 	defer sorter.Close()
 	for v, err := range a.All() {
-		if err == nil {
-			err = sorter.Add(appendLine(nil, &v, rename(v.Location.File)))
+		if file, in := name(v.Location); err == nil && in {
+			err = sorter.Add(appendLine(nil, &v, file))
 		}
 		if err != nil {
 			return fmt.Errorf("export: index: %w", err)
@@ -79,7 +81,7 @@ func appendLine(dst []byte, v *archive.Version, file string) []byte {
 	if v.Kind == archive.Unchanged {
 		l.Mime = "warc/revisit"
 	}
-	b := bytes.NewBuffer(append(dst, waybackKey(v.URL)...))
+	b := bytes.NewBuffer(appendWord(dst, waybackKey(v.URL)))
 	b.WriteByte(' ')
 	b.Write(v.Time.AppendFormat(b.AvailableBuffer(), "20060102150405"))
 	b.WriteByte(' ')
@@ -87,6 +89,19 @@ func appendLine(dst []byte, v *archive.Version, file string) []byte {
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(l) // strings alone never fail
 	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// appendWord escapes what would end a key, or its line. URLs out of files that other programs wrote
+// may hold it.
+func appendWord(dst []byte, key string) []byte {
+	for i := range len(key) {
+		if c := key[i]; c <= ' ' || c == 0x7f {
+			dst = fmt.Appendf(dst, "%%%02x", c)
+		} else {
+			dst = append(dst, c)
+		}
+	}
+	return dst
 }
 
 // waybackKey returns the key of a URL in the indexes of Wayback machines, or the URL itself if it

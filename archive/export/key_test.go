@@ -55,6 +55,12 @@ func TestLines(t *testing.T) {
 		{"what JSON would escape for HTML", archive.Version{URL: `http://a.test/<&"`, Time: at},
 			`test,a)/%3c&%22 20261103040506 {"url":"http://a.test/<&\"",` +
 				`"length":"0","offset":"0","filename":"x"}`},
+		{"a space in the query", archive.Version{URL: "http://a.test/?b=c d", Time: at},
+			`test,a)/?b=c%20d 20261103040506 {"url":"http://a.test/?b=c d",` +
+				`"length":"0","offset":"0","filename":"x"}`},
+		{"spaces and breaks where there is no key", archive.Version{URL: "x:a b\rc\td\x7f", Time: at},
+			`x:a%20b%0dc%09d%7f 20261103040506 {"url":"x:a b\rc\td` + "\x7f" + `",` +
+				`"length":"0","offset":"0","filename":"x"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.Equal(t, tt.want, string(appendLine([]byte("before "), &tt.v, "x")[len("before "):]))
@@ -68,11 +74,12 @@ func FuzzLine(f *testing.F) {
 	f.Add("dns:x y")
 	f.Add("http://www.:a@/?&&=")
 	f.Fuzz(func(t *testing.T, url string) {
-		if strings.ContainsAny(url, " \n") || strings.ToValidUTF8(url, "") != url {
-			t.Skip() // no version has such a URL
+		if strings.ContainsAny(url, "\n\x00") || strings.ToValidUTF8(url, "") != url {
+			t.Skip() // no version has such a URL, or JSON cannot hold it
 		}
 		text := string(appendLine(nil, &archive.Version{URL: url, Time: time.Unix(1.8e9, 0)}, "f"))
 		require.NotContains(t, text, "\n")
+		require.NotContains(t, text, "\r")
 		parts := strings.SplitN(text, " ", 3)
 		require.Len(t, parts, 3)
 		require.Equal(t, "20270115080000", parts[1])
@@ -94,6 +101,8 @@ func TestShortNames(t *testing.T) {
 			map[string]string{"/x/a.warc.gz": "a.warc.gz", "/y/b.warc.gz.open": "b.warc.gz.open"}},
 		{"the later one of the same name gets a number", []string{"a", "/x/a", "/y/a"},
 			map[string]string{"a": "a", "/x/a": "2-a", "/y/a": "3-a"}},
+		{"an old state beside a finished file is no other", []string{"a.warc", "a.warc.open"},
+			map[string]string{"a.warc": "a.warc"}},
 		{"unless that is taken", []string{"2-a", "a", "/x/a"},
 			map[string]string{"2-a": "2-a", "a": "a", "/x/a": "3-a"}},
 	} {

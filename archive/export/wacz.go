@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +61,8 @@ type page struct {
 }
 
 // WACZ writes the archive as a WACZ file: the WARC files as they are, an index, and a list of the
-// pages. A file that is still being written goes in as far as it is now.
+// pages. A file that is still being written goes in as far as it is now, and what is appended
+// meanwhile is left out of the list of pages, and of the index if it begins a file.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if o.Created.IsZero() {
 		o.Created = time.Now()
@@ -73,16 +76,20 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	p := &packer{zip: zip.NewWriter(w), created: o.Created}
-	short := shortNames(names)
+	short, ends := shortNames(names), map[string]int64{} // up to where files are in the index
 	err = p.add(indexPath, zip.Deflate, func(w io.Writer) error {
-		return writeCDXJ(w, a, func(file string) string { return short[file] })
+		return writeCDXJ(w, a, func(loc archive.Location) (name string, in bool) {
+			if name, in = short[loc.File]; in {
+				ends[loc.File] = max(ends[loc.File], loc.Offset+loc.Length)
+			}
+			return name, in
+		})
 	})
 	if err == nil {
-		err = p.add(pagesPath, zip.Deflate, func(w io.Writer) error { return writePages(w, a) })
+		err = p.add(pagesPath, zip.Deflate, func(w io.Writer) error { return writePages(w, a, ends) })
 	}
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(short)) {
 		if err == nil {
-			name = location(name)
 			// What is compressed already is stored, so that a viewer can read at any offset.
 			err = p.add("archive/"+short[name], zip.Store, func(w io.Writer) error {
 				return copyFile(w, a, name)
@@ -112,6 +119,9 @@ func shortNames(names []string) map[string]string {
 	short, taken := map[string]string{}, map[string]bool{}
 	for _, name := range names {
 		name = location(name)
+		if _, twice := short[name]; twice {
+			continue // finished, and in an older state beside it
+		}
 		base := filepath.Base(name)
 		for n := 2; taken[base]; n++ {
 			base = fmt.Sprintf("%d-%s", n, filepath.Base(name))
@@ -199,8 +209,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// writePages lists what a reader may want to begin with: whole documents in HTML.
-func writePages(w io.Writer, a *archive.Archive) error {
+// writePages lists what a reader may want to begin with: whole documents in HTML, if they lie
+// before the end of what was indexed of their file.
+func writePages(w io.Writer, a *archive.Archive, ends map[string]int64) error {
 	out := bufio.NewWriter(w)
 	list := json.NewEncoder(out)
 	list.SetEscapeHTML(false)
@@ -210,7 +221,9 @@ func writePages(w io.Writer, a *archive.Archive) error {
 		if err = errors.Join(err, failed); err != nil {
 			return err
 		}
-		if v.Kind == archive.Changed && v.Status == 200 && strings.HasSuffix(v.Media, "html") {
+		loc := v.Location
+		if v.Kind == archive.Changed && v.Status == 200 && strings.HasSuffix(v.Media, "html") &&
+			loc.Offset+loc.Length <= ends[loc.File] {
 			n++
 			err = list.Encode(page{fmt.Sprint(n), v.URL, v.Time.Format(time.RFC3339)})
 		}

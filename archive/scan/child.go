@@ -37,7 +37,7 @@ func Process(command func() *exec.Cmd) Starter {
 			_ = in.Close()
 			return nil, err
 		}
-		return &child{cmd: cmd, in: in, w: bufio.NewWriter(in), r: bufio.NewReader(out),
+		return &child{cmd: cmd, in: in, out: out, w: bufio.NewWriter(in), r: bufio.NewReader(out),
 			maxReply: o.MaxReply}, nil
 	}
 }
@@ -45,7 +45,7 @@ func Process(command func() *exec.Cmd) Starter {
 // child is a process. Its methods are safe as [Worker] demands.
 type child struct {
 	cmd      *exec.Cmd
-	in       io.Closer
+	in, out  io.Closer
 	w        *bufio.Writer
 	r        *bufio.Reader
 	maxReply int
@@ -62,10 +62,12 @@ func (c *child) Finish() error { return c.in.Close() }
 // Receive reads a reply from the pipe.
 func (c *child) Receive(number int64) ([]byte, error) { return readReply(c.r, number, c.maxReply) }
 
-// Kill ends the process without asking it.
+// Kill ends the process without asking it. What that has started may live on and hold the pipes: a
+// Send or Receive that waits for it fails all the same.
 func (c *child) Kill() {
 	_ = c.cmd.Process.Kill()
-	_ = c.in.Close() // a Send that waits for room in the pipe fails
+	_ = c.in.Close()
+	_ = c.out.Close()
 }
 
 // Wait waits for the process, and lets go of the pipes.

@@ -96,8 +96,15 @@ func (w *funcWorker) Receive(int64) ([]byte, error) {
 	select {
 	case reply := <-w.replies:
 		return reply.out, reply.err
+	case <-w.ended:
 	case <-w.killed:
 		return nil, errKilled
+	}
+	select {
+	case reply := <-w.replies: // its last words
+		return reply.out, reply.err
+	default:
+		return nil, errors.New("the function has ended its goroutine")
 	}
 }
 

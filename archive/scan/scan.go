@@ -24,6 +24,9 @@ var (
 	ErrWorkers = errors.New("scan: workers keep dying")
 )
 
+// errEnded stops what is left of a scan whose results have all come, or are not wanted any more.
+var errEnded = errors.New("scan: ended")
+
 // What zero means in [Options].
 const (
 	DefaultDepth    = 2
@@ -111,7 +114,7 @@ type run struct {
 	opts    Options
 	start   Starter
 	fresh   chan *job     // from the documents
-	again   chan *job     // those of dead workers; has room for all that can be out
+	again   chan *job     // those of dead workers; has room for all that are open
 	done    chan struct{} // closed when open is 0
 	open    atomic.Int64  // documents without a result, and one for who makes more of them
 	results chan Result
@@ -137,9 +140,9 @@ func Run(ctx context.Context, documents iter.Seq2[Document, error], start Starte
 		opts.MaxReply = DefaultMaxReply
 	}
 	return func(yield func(Result, error) bool) {
-		r := &run{opts: opts, start: start, fresh: make(chan *job),
-			again: make(chan *job, opts.Workers*opts.Depth), done: make(chan struct{}),
-			results: make(chan Result), window: make(chan struct{}, 16*opts.Workers*opts.Depth)}
+		open := 16 * opts.Workers * opts.Depth
+		r := &run{opts: opts, start: start, fresh: make(chan *job), again: make(chan *job, open),
+			done: make(chan struct{}), results: make(chan Result), window: make(chan struct{}, open)}
 		r.ctx, r.stop = context.WithCancelCause(ctx)
 		var all sync.WaitGroup
 		r.open.Add(1)
@@ -152,13 +155,11 @@ func Run(ctx context.Context, documents iter.Seq2[Document, error], start Starte
 			close(r.results)
 		}()
 		wanted := r.deliver(yield)
-		r.stop(context.Canceled)
+		r.stop(errEnded)
 		for range r.results { // until all have ended
 		}
-		if err := context.Cause(r.ctx); wanted && err != context.Canceled {
+		if err := context.Cause(r.ctx); wanted && err != errEnded {
 			yield(Result{}, err)
-		} else if wanted && ctx.Err() != nil {
-			yield(Result{}, context.Cause(ctx))
 		}
 	}
 }

@@ -24,7 +24,8 @@
 // without end or without a usable Content-Length, a block that ends too early or is followed by
 // anything but a record, and with Verify a block that does not have its digest. To find records
 // that begin inside of the damage the source has to be an [io.Seeker]; otherwise the search starts
-// where reading has come.
+// where reading has come. Damage can be made to look like records everywhere; where a file was read
+// a dozen times for that, parts of it are passed over.
 //
 // ARC, the format before WARC, is damage from its first byte on. A failure to read the source is
 // no damage and ends the walk.

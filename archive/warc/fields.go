@@ -43,14 +43,22 @@ func (f Fields) Date() (time.Time, bool) { return ParseDate(f.Get("WARC-Date")) 
 // dateLayouts are those that WARC 1.1 permits, section 5.4; less precise ones mean the beginning.
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z", "2006-01-02", "2006-01", "2006"}
 
-// ParseDate reads a date as it stands in WARC-Date and WARC-Refers-To-Date.
+// ParseDate reads a date as it stands in WARC-Date and WARC-Refers-To-Date. It is false for what is
+// none, and for years that have no four digits in UTC.
 func ParseDate(value string) (time.Time, bool) {
 	for _, layout := range dateLayouts {
-		if t, err := time.Parse(layout, value); err == nil {
+		if t, err := time.Parse(layout, value); err == nil && hasFourDigits(t) {
 			return t.UTC(), true
 		}
 	}
 	return time.Time{}, false
+}
+
+// hasFourDigits tells whether the year of a date can be written. A zone can bring one across the
+// border that was written with four digits itself.
+func hasFourDigits(t time.Time) bool {
+	year := t.UTC().Year()
+	return year >= 0 && year <= 9999
 }
 
 // errLength says that a header leaves open where the block ends.
@@ -85,23 +93,41 @@ func parseHeader(header []byte, fields Fields) (version string, _ Fields, err er
 	if !isVersion(version) {
 		return "", fields, errors.New("no version line")
 	}
+	if continues(rest) {
+		return "", fields, errors.New("the first field continues nothing")
+	}
 	for rest != "" {
 		line, rest = cutLine(rest)
-		if continued := strings.TrimLeft(line, " \t"); len(continued) < len(line) {
-			if len(fields) == 0 {
-				return "", fields, errors.New("the first field continues nothing")
-			}
-			last := &fields[len(fields)-1]
-			last.Value = strings.Trim(last.Value+" "+continued, " \t")
-			continue
-		}
 		name, value, found := strings.Cut(line, ":")
 		if !found {
 			return "", fields, errors.New("a line of the header is no field")
 		}
-		fields = append(fields, Field{strings.TrimRight(name, " \t"), strings.Trim(value, " \t")})
+		value, rest = cutValue(value, rest)
+		fields = append(fields, Field{strings.TrimRight(name, " \t"), value})
 	}
 	return version, fields, nil
+}
+
+// continues tells whether the next line goes on with the value before it.
+func continues(rest string) bool { return rest != "" && (rest[0] == ' ' || rest[0] == '\t') }
+
+// cutValue joins the first line of a value and those that go on with it, with a space between them.
+// It gathers them before it makes a string: there may be a million.
+func cutValue(first, rest string) (value, _ string) {
+	value = strings.Trim(first, " \t")
+	if !continues(rest) {
+		return value, rest
+	}
+	joined := []byte(value)
+	for continues(rest) {
+		first, rest = cutLine(rest)
+		if line := strings.Trim(first, " \t"); line != "" && len(joined) > 0 {
+			joined = append(append(joined, ' '), line...)
+		} else {
+			joined = append(joined, line...)
+		}
+	}
+	return string(joined), rest
 }
 
 // isVersion asks for "WARC/" and a digit: what a later version changes, its fields will tell.

@@ -41,7 +41,7 @@ func NewID() ID {
 type Head struct {
 	Type         string           // WARC-Type
 	ID           ID               // WARC-Record-ID
-	Date         time.Time        // WARC-Date, kept to the microsecond
+	Date         time.Time        // WARC-Date, kept to the microsecond; years have four digits
 	Filename     string           // WARC-Filename
 	TargetURI    string           // WARC-Target-URI
 	Addr         netip.Addr       // WARC-IP-Address, without its zone
@@ -59,7 +59,8 @@ type Head struct {
 	length       int64            // Content-Length
 }
 
-// check keeps any value from becoming a second field.
+// check keeps any value from becoming a second field, and a header from having two lengths or a
+// date that no reader takes for one.
 func (h *Head) check() error {
 	for _, value := range [...]string{h.Type, h.Filename, h.TargetURI, h.RefersToURI, h.Profile,
 		h.Truncated, h.ContentType} {
@@ -71,6 +72,14 @@ func (h *Head) check() error {
 		if f.Name == "" || strings.ContainsAny(f.Name, ": \t\r\n") ||
 			strings.ContainsAny(f.Value, "\r\n") {
 			return fmt.Errorf("%w: field %.100q: %.100q", ErrInvalid, f.Name, f.Value)
+		}
+		if strings.EqualFold(f.Name, "Content-Length") {
+			return fmt.Errorf("%w: Content-Length comes from the block", ErrInvalid)
+		}
+	}
+	for _, t := range [...]time.Time{h.Date, h.RefersToDate} {
+		if !hasFourDigits(t) {
+			return fmt.Errorf("%w: the year of %v needs no four digits", ErrInvalid, t)
 		}
 	}
 	return nil

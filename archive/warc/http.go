@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/spinneret-go/spinneret/archive/internal/coding"
 )
 
 // maxHead bounds the head of an HTTP message in a block.
@@ -90,17 +92,10 @@ func (rec *Record) HTTP() (*HTTP, error) {
 		return nil, err
 	}
 	h := &HTTP{Head: head, Body: body, Size: size - int64(len(head))}
-	if h.mayBeChunked() && beginsChunk(body) {
+	if coding.Chunked(head) && beginsChunk(body) {
 		h.Body, h.Size = &chunks{r: body}, -1
 	}
 	return h, nil
-}
-
-// mayBeChunked tells by the head whether a body came in chunks. HTTP/1.0 did not have them
-// (RFC 9112, section 6.1).
-func (h *HTTP) mayBeChunked() bool {
-	return bytes.HasPrefix(h.Head, []byte("HTTP/1.")) && !bytes.HasPrefix(h.Head, []byte("HTTP/1.0")) &&
-		strings.HasSuffix(strings.ToLower(h.Get("Transfer-Encoding")), "chunked")
 }
 
 var errHead = errors.New("the head of the HTTP message is too long")

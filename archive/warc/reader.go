@@ -54,6 +54,8 @@ type Reader struct {
 	frame frame
 	check check
 
+	from   int64    // where reading began
+	again  int64    // bytes that were taken from the source once more, by going back
 	start  int64    // of the member, or of the plain record
 	inside bool     // of a member
 	lost   bool     // a place to go on from has to be searched for, behind start
@@ -84,6 +86,7 @@ func (r *Reader) Reset(src io.Reader) {
 	r.src.reset(src)
 	r.nameOf(src)
 	r.inside, r.lost, r.start, r.kind = false, false, 0, unknown
+	r.from, r.again = 0, 0
 	r.rec = Record{fields: r.rec.fields[:0], ended: true}
 }
 
@@ -91,7 +94,7 @@ func (r *Reader) Reset(src io.Reader) {
 // nothing but its address; offsets in records and errors are those in the file.
 func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
 	r.Reset(io.NewSectionReader(f, offset, length))
-	r.src.under.n = offset
+	r.src.under.n, r.from = offset, offset
 	r.nameOf(f)
 }
 
@@ -162,7 +165,7 @@ func (r *Reader) Next() (*Record, error) {
 
 // search goes to the next place behind start that may be a record.
 func (r *Reader) search() error {
-	if !r.src.seek(r.start+1) && r.src.pos() == r.start {
+	if !r.goBack(r.start+1) && r.src.pos() == r.start {
 		_, _ = r.src.Discard(1)
 	}
 	err := r.src.find(r.kind)
@@ -170,6 +173,34 @@ func (r *Reader) search() error {
 		err = fmt.Errorf("warc: read %s: %w", r.name, err)
 	}
 	return err
+}
+
+// What may be taken from a source once more to search in it: so many bytes, and so many for each
+// that was read. Damage by accident takes a few for each; some was made so that each of its bytes
+// seems to begin a record that reaches to the end of the file.
+const (
+	maxAgain    = 4 << 20
+	againFactor = 16
+)
+
+// goBack goes to a position, and tells whether it did. Where it does not, as the source cannot, the
+// search goes on where reading has come. Where it was done too often, it goes back less far: by
+// passing over a part of what was read for nothing, it comes to an end.
+func (r *Reader) goBack(pos int64) bool {
+	if r.src.pos() == pos {
+		return true
+	}
+	taken := r.src.under.n
+	if r.again+taken-pos > maxAgain+againFactor*(taken-r.from) {
+		if pos += (taken - pos) / againFactor; pos >= r.src.pos() {
+			return false
+		}
+	}
+	if !r.src.seek(pos) {
+		return false
+	}
+	r.again += taken - pos
+	return true
 }
 
 // damage says where err was met. The ends of files have many names in the libraries below, none of
@@ -239,6 +270,7 @@ func (r *Reader) open() error {
 		if _, err = r.body.Peek(1); err != io.EOF {
 			return err
 		}
+		r.inside = false
 	}
 }
 
@@ -357,19 +389,26 @@ func (r *Reader) readHeader() error {
 }
 
 // ReadDict returns the dictionary that a file begins with, for who reads it from elsewhere on. It
-// is nil if there is none.
+// is nil if there is none. One that is broken or cut off is a [DamageError].
 func ReadDict(f io.ReaderAt) ([]byte, error) {
-	src := newSource(io.NewSectionReader(f, 0, 1<<62))
-	magic, err := src.Peek(4)
-	if err != nil || string(magic) != dictMagic {
-		if err == io.EOF {
-			err = nil
+	r := NewReader(nil, ReaderOptions{})
+	r.ResetAt(f, 0, 1<<62)
+	magic, err := r.src.Peek(len(dictMagic))
+	if err == nil && string(magic) == dictMagic {
+		var dict []byte
+		if dict, err = r.src.skippable(); err == nil {
+			dict, err = unpackDict(dict)
 		}
-		return nil, err
+		if err == nil {
+			return dict, nil
+		}
+		err = r.damage(err)
 	}
-	dict, err := src.skippable()
-	if err != nil {
-		return nil, fmt.Errorf("warc: read dictionary: %w", err)
+	if failed := r.src.under.err; failed != nil {
+		return nil, fmt.Errorf("warc: read dictionary: %w", failed)
 	}
-	return unpackDict(dict)
+	if err == io.EOF {
+		err = nil
+	}
+	return nil, err
 }

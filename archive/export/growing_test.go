@@ -1,0 +1,118 @@
+package export_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/export"
+)
+
+// appending is a place to write to that appends to the archive before it takes something.
+type appending struct {
+	bytes.Buffer
+	archive *archive.Archive
+	n       int
+	failed  error
+}
+
+func (w *appending) Write(p []byte) (int, error) {
+	if w.n++; w.n <= 50 {
+		_, err := w.archive.Append(capture(fmt.Sprintf("http://late.test/%d", w.n)))
+		if err != nil {
+			w.failed = err
+		}
+	}
+	return w.Buffer.Write(p)
+}
+
+// capture is one whose digest does not compress.
+func capture(url string) archive.Capture {
+	return archive.Capture{URL: url, Time: began, Body: fmt.Appendf(nil, "%x", sha256.Sum256([]byte(url))),
+		Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")}
+}
+
+// unpacked returns the parts of a WACZ file, and holds that none is there twice.
+func unpacked(t *testing.T, data []byte) map[string]string {
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	require.NoError(t, err)
+	parts := map[string]string{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.NotContains(t, parts, f.Name)
+		parts[f.Name] = string(text)
+	}
+	return parts
+}
+
+// requireClosed holds that what a WACZ file speaks of is in it.
+func requireClosed(t *testing.T, parts map[string]string) {
+	indexed := map[string]bool{}
+	for text := range strings.Lines(parts["indexes/index.cdxj"]) {
+		var fields map[string]string
+		require.NoError(t, json.Unmarshal([]byte(strings.SplitN(text, " ", 3)[2]), &fields))
+		require.Contains(t, parts, "archive/"+fields["filename"], text)
+		indexed[fields["url"]] = true
+	}
+	for text := range strings.Lines(parts["pages/pages.jsonl"]) {
+		var fields map[string]string
+		require.NoError(t, json.Unmarshal([]byte(text), &fields))
+		require.True(t, fields["format"] != "" || indexed[fields["url"]], text)
+	}
+}
+
+// Files that are begun while an archive is packed are not in the package, and neither is anything
+// that speaks of them.
+func TestWACZOfAnArchiveThatGrows(t *testing.T) {
+	for _, size := range []int64{1, -1} {
+		a, err := archive.Open(t.TempDir(), archive.Options{MaxFile: size})
+		require.NoError(t, err)
+		for i := range 100 {
+			_, err := a.Append(capture(fmt.Sprintf("http://early.test/%d", i)))
+			require.NoError(t, err)
+		}
+		w := &appending{archive: a}
+		require.NoError(t, export.WACZ(w, a, export.Options{Created: began}))
+		require.NoError(t, w.failed)
+		require.Greater(t, w.n, 3)
+		parts := unpacked(t, w.Bytes())
+		require.Equal(t, 100, strings.Count(parts["indexes/index.cdxj"], "\n"))
+		requireClosed(t, parts)
+		require.NoError(t, a.Close())
+	}
+}
+
+// A file that a backup has brought back in an older state is packed once, as it was finished.
+func TestWACZWithAnOldState(t *testing.T) {
+	dir := t.TempDir()
+	a, err := archive.Open(dir, archive.Options{})
+	require.NoError(t, err)
+	loc, err := a.Append(capture("http://a.test/"))
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	data, err := os.ReadFile(filepath.Join(dir, loc.File))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, loc.File+".open"), data[:loc.Offset], 0o644))
+	a, err = archive.Open(dir, archive.Options{})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, export.WACZ(&out, a, export.Options{Created: time.Unix(1.8e9, 0)}))
+	parts := unpacked(t, out.Bytes())
+	requireClosed(t, parts)
+	require.Equal(t, string(data), parts["archive/"+loc.File])
+	require.NoError(t, a.Close())
+}

@@ -1,0 +1,62 @@
+package scan_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/scan"
+)
+
+// Documents may end with an error of a context of their own. A scan that ends for it is not whole.
+func TestDocumentsThatAreCanceled(t *testing.T) {
+	docs := func(yield func(scan.Document, error) bool) {
+		for doc := range numbered(5) {
+			if !yield(doc, nil) {
+				return
+			}
+		}
+		yield(scan.Document{}, context.Canceled)
+	}
+	_, err := collect(t, scan.Run(t.Context(), docs, scan.Func(double), scan.Options{}))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A function that ends its goroutine is as dead as one that panics.
+func TestAFunctionThatEndsItsGoroutine(t *testing.T) {
+	work := func(doc *scan.Document) ([]byte, error) {
+		if doc.Value == 3 {
+			runtime.Goexit()
+		}
+		return double(doc)
+	}
+	got, err := collect(t, scan.Run(t.Context(), numbered(10), scan.Func(work), scan.Options{Workers: 2}))
+	require.NoError(t, err)
+	requireDoubled(t, got, 10, 3)
+	require.ErrorIs(t, got[3].Err, scan.ErrSkipped)
+}
+
+// What a worker has started may outlive it and keep its output open. Nobody waits for that.
+func TestAChildOfAChildThatHangs(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
+		t.Skip("no sh")
+	}
+	held, release, err := os.Pipe()
+	require.NoError(t, err)
+	defer held.Close()
+	defer release.Close() // ends what is left
+	start := scan.Process(func() *exec.Cmd {
+		cmd := exec.Command("sh", "-c", "cat <&3; true")
+		cmd.ExtraFiles = []*os.File{held}
+		return cmd
+	})
+	got, err := collect(t, scan.Run(t.Context(), numbered(1), start,
+		scan.Options{Workers: 1, Timeout: 50 * time.Millisecond}))
+	require.NoError(t, err)
+	require.ErrorIs(t, got[0].Err, scan.ErrSkipped)
+}

@@ -1,0 +1,181 @@
+package warc
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// counted counts what is read from a file, also what is read again.
+type counted struct {
+	*bytes.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// Damage made by somebody who knows how it is searched does not keep a reader busy for ever: a file
+// is read again some times, and not once for each of its bytes. What lies behind it is found, if
+// not from the first record on.
+func TestDamageThatIsMadeToBeSearched(t *testing.T) {
+	const size = 128 << 10
+	good := plain("WARC-Type: response\r\n", "block")
+	zipped := string(write(t, EncoderOptions{}, 1).data)
+	fill := func(text string) string { return strings.Repeat(text, size/len(text)) }
+	for _, tt := range []struct{ name, file, last string }{
+		{"headers without end", "WARC/1.0\n" + fill("A: WARC/1.0\n"), good},
+		{"headers without a length", "WARC/1.0\n" + fill(strings.Repeat("A: WARC/1.0\n", 5000)+"\n"), good},
+		{"headers with a length that is wrong", "WARC/1.0\n" +
+			fill(strings.Repeat("A: WARC/1.0\n", 5000)+"Content-Length: 1\n\nxxx"), good},
+		{"blocks that reach beyond the end",
+			fill("WARC/1.0\nContent-Length: 99999999999\n\n"), good},
+		{"beginnings of members", fill("\x1f\x8b\x08\x1f"), zipped},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			src := &counted{Reader: bytes.NewReader([]byte(tt.last + tt.file + "\r\n\r\n" +
+				strings.Repeat(tt.last, 3)))}
+			r := NewReader(src, ReaderOptions{})
+			last := int64(0)
+			for rec, err := range r.Records() {
+				if err != nil {
+					require.ErrorIs(t, err, ErrDamaged)
+					continue
+				}
+				last = rec.Offset
+			}
+			require.Equal(t, src.Size()-int64(len(tt.last)), last)
+			require.LessOrEqual(t, src.n, int64(maxAgain+(2*againFactor+3)*size))
+		})
+	}
+}
+
+// A value on very many lines takes the time of its length.
+func TestAValueOnManyLines(t *testing.T) {
+	header := []byte("WARC/1.0\nA: b" + strings.Repeat("\n c", 100_000) + "\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, fields, err := parseHeader(header, nil)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Len(t, fields[0].Value, 200_001)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*len(header)))
+}
+
+// Who asks again behind the end is told of the end again, however the file ends.
+func TestTheEndIsToldAgain(t *testing.T) {
+	for name, o := range codings() {
+		var empty bytes.Buffer
+		e, err := NewEncoder(o)
+		require.NoError(t, err)
+		switch o.Compression {
+		case Gzip:
+			e.gz.Reset(&empty)
+			require.NoError(t, e.gz.Close())
+		case Zstd:
+			empty.Write(e.zs.EncodeAll(nil, nil))
+			empty.WriteString("\x50\x2a\x4d\x18\x00\x00\x00\x00")
+		}
+		file := append(write(t, o, 1).data, empty.Bytes()...)
+		r := NewReader(bytes.NewReader(file), ReaderOptions{})
+		_, err = r.Next()
+		require.NoError(t, err)
+		for range 3 {
+			_, err = r.Next()
+			require.Equal(t, io.EOF, err, name)
+		}
+		r.Close()
+	}
+}
+
+// A body is without chunks exactly where the head says, as a list over several fields, that chunks
+// were the last coding.
+func TestCodingsOfAMessage(t *testing.T) {
+	const chunked, plainBody = "4\r\nbody\r\n0\r\n\r\n", "body"
+	for _, tt := range []struct{ name, status, fields, want string }{
+		{"two fields", "HTTP/1.1 200 OK", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", plainBody},
+		{"a list", "HTTP/1.1 200 OK", "Transfer-Encoding: gzip, chunked\r\n", plainBody},
+		{"a list with an empty element", "HTTP/1.1 200 OK", "Transfer-Encoding: chunked,\r\n", plainBody},
+		{"an empty field", "HTTP/1.1 200 OK", "Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n", plainBody},
+		{"a coding with such an ending", "HTTP/1.1 200 OK", "Transfer-Encoding: unchunked\r\n", chunked},
+		{"not the last", "HTTP/1.1 200 OK", "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n", chunked},
+		{"a status without a body", "HTTP/1.1 204 No Content", "Transfer-Encoding: chunked\r\n", chunked},
+		{"HTTP/1.0", "HTTP/1.0 200 OK", "Transfer-Encoding: chunked\r\n", chunked},
+		{"HTTP/2", "HTTP/2 200", "Transfer-Encoding: chunked\r\n", chunked},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			block := tt.status + "\r\n" + tt.fields + "\r\n" + chunked
+			rec, err := NewReader(strings.NewReader(plain("", block)), ReaderOptions{}).Next()
+			require.NoError(t, err)
+			h, err := rec.HTTP()
+			require.NoError(t, err)
+			got, err := io.ReadAll(h.Body)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, string(got))
+		})
+	}
+}
+
+// A date that no four digits can tell in UTC is none: neither JSON nor an index of others could
+// hold it.
+func TestDatesBeyondFourDigits(t *testing.T) {
+	for _, value := range []string{"0000-01-01T00:30:00+01:00", "9999-12-31T23:30:00-01:00"} {
+		_, ok := ParseDate(value)
+		require.False(t, ok, value)
+	}
+	for _, value := range []string{"0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z"} {
+		_, ok := ParseDate(value)
+		require.True(t, ok, value)
+	}
+}
+
+// What no reader would understand is not written.
+func TestEncodeRefusesWhatCannotBeRead(t *testing.T) {
+	e, err := NewEncoder(EncoderOptions{Compression: None})
+	require.NoError(t, err)
+	for name, h := range map[string]Head{
+		"a second length":         {Extra: []Field{{"content-length", "3"}}},
+		"a date of five digits":   {Date: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"a date before all years": {RefersToDate: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		var out bytes.Buffer
+		_, _, err := e.Encode(&out, &h, []byte("block"))
+		require.ErrorIs(t, err, ErrInvalid, name)
+	}
+}
+
+// A dictionary that cannot be read is damage; a file that cannot be read is none.
+func TestReadDict(t *testing.T) {
+	dict := someDict()
+	whole := AppendDict(nil, dict)
+	for _, tt := range []struct {
+		name, file string
+		want       []byte
+		damaged    bool
+	}{
+		{"a dictionary", string(whole) + "rest", dict, false},
+		{"an empty file", "", nil, false},
+		{"a file without one", "WARC/1.0\r\n", nil, false},
+		{"cut in the middle", string(whole[:len(whole)/2]), nil, true},
+		{"cut in its head", string(whole[:6]), nil, true},
+		{"too large", dictMagic + "\xff\xff\xff\xff", nil, true},
+		{"broken compression", string(AppendDict(nil, []byte("\x28\xb5\x2f\xfdxxxxxxxx"))), nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ReadDict(strings.NewReader(tt.file))
+			require.Equal(t, tt.damaged, err != nil)
+			if tt.damaged {
+				require.ErrorIs(t, err, ErrDamaged)
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
