@@ -180,7 +180,7 @@ func (s *State) Observe(resp *fetch.Response, at, modified time.Time, texts bool
 		if hash := contentHash(resp); hash != s.Hash {
 			s.Hash, change = hash, simhash.Real
 		}
-		s.Validators = resp.Validators()
+		s.Validators = validators(resp)
 	}
 	if texts && change == simhash.Real && resp.Location == "" && mediaType(resp) == "text/html" {
 		text := simhash.Of(textOf(resp))
@@ -197,6 +197,16 @@ func (s *State) Observe(resp *fetch.Response, at, modified time.Time, texts bool
 		return simhash.Real
 	}
 	return change
+}
+
+// validators returns what to ask with the next time. If the connection failed there is more to be
+// had, and "not modified" would keep the rest away for as long as the page stays as it is.
+func validators(resp *fetch.Response) fetch.Validators {
+	switch resp.RawCut {
+	case fetch.CutTime, fetch.CutSlow, fetch.CutDisconnect:
+		return fetch.Validators{}
+	}
+	return resp.Validators()
 }
 
 // textOf returns the text of a page, a blank between any two pieces.

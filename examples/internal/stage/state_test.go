@@ -122,6 +122,22 @@ func TestObserve(t *testing.T) {
 	require.False(t, State{Due: 1}.Visited())
 }
 
+// TestHalfAPageIsAskedForAgain has bodies cut for several reasons. Where more was to be had, the
+// next request must not be one that "not modified" may answer.
+func TestHalfAPageIsAskedForAgain(t *testing.T) {
+	for cut, kept := range map[fetch.Truncation]bool{
+		fetch.Whole: true, fetch.CutLength: true,
+		fetch.CutTime: false, fetch.CutSlow: false, fetch.CutDisconnect: false,
+	} {
+		resp := &fetch.Response{
+			Status: 200, Header: http.Header{"Etag": {`"1"`}}, Body: []byte("a"), RawCut: cut, Truncated: cut,
+		}
+		var s State
+		s.Observe(resp, time.Unix(1e9, 0), time.Time{}, false)
+		require.Equal(t, kept, s.Validators.ETag != "", cut)
+	}
+}
+
 func TestObserveTexts(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	page := func(text string) *fetch.Response {
