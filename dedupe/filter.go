@@ -52,7 +52,7 @@ func newFilter(o Options, key siphash.Key, shards int) *Filter {
 	}
 	f.growth.init(o, shards)
 	for i := range f.shards {
-		f.shards[i].init(o, &f.growth)
+		f.shards[i].init(&f.growth)
 	}
 	return f
 }

@@ -155,6 +155,16 @@ func TestNoRateIsTooSmall(t *testing.T) {
 	require.False(t, f.Add("https://a.test/299"))
 }
 
+// TestTheLongestLists asks for lists that no number of URLs fills.
+func TestTheLongestLists(t *testing.T) {
+	for _, capacity := range []int{1000, 100_000} { // one shard and several
+		f := dedupe.New(dedupe.Options{Capacity: capacity, Recent: math.MaxInt})
+		fill(f, "a", 500)
+		require.Equal(t, 500, f.Stats().Recent)
+		require.Zero(t, f.Stats().Error)
+	}
+}
+
 func TestMemoryIsCloseToTheFormula(t *testing.T) {
 	for _, rate := range []float64{0.01, 0.001} {
 		for _, capacity := range []int{1000, 100_000, 1_000_000, 20_000_000} {

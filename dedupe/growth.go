@@ -67,8 +67,7 @@ func (g *growth) keysOf(layer int64) int64 {
 	capacity := int64(g.plan.Capacity)
 	switch {
 	case g.plan.Generations > 0:
-		n := int64(g.plan.Generations)
-		return (capacity + n - 1) / n
+		return (capacity-1)/int64(g.plan.Generations) + 1
 	case layer <= 2:
 		return capacity
 	case layer-2 >= int64(62-math.Ilogb(float64(capacity))):
@@ -88,6 +87,14 @@ func (g *growth) rateOf(layer int64) float64 {
 		return g.plan.Rate * first
 	}
 	return g.plan.Rate * others / math.Pow(2, float64(layer-1))
+}
+
+// listSize returns how many of the latest URLs a shard has in its list, 0 if there is none.
+func (g *growth) listSize() int {
+	if g.plan.Recent < 1 {
+		return 0
+	}
+	return (g.plan.Recent-1)/g.shards + 1
 }
 
 // newLayer returns one shard's part of a layer.

@@ -94,7 +94,7 @@ func Tracking() iter.Seq[string] {
 }
 
 func isTracking(name string) bool {
-	var lower [maxTrackingName]byte // on the stack, other than what strings.ToLower returns
+	var lower [maxTrackingName]byte // on the stack, unlike what strings.ToLower returns
 	n := copy(lower[:], name)
 	for i, c := range lower[:n] {
 		if isUpper(c) {
@@ -115,8 +115,8 @@ func isSession(name, value string) bool {
 		slices.ContainsFunc(maybeSessionNames, is) && looksRandom(value)
 }
 
-// looksRandom reports whether a value can be a session id: long, of letters and digits alone, and
-// with both. A word or a number is something that somebody looks for.
+// looksRandom reports whether a value can be a session id: long, of letters and digits alone, with
+// at least a letter and three digits. A word or a number is something that somebody looks for.
 func looksRandom(value string) bool {
 	letters, digits := 0, 0
 	for i := range len(value) {

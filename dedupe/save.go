@@ -18,7 +18,7 @@ var ErrCorrupt = errors.New("dedupe: corrupt filter")
 
 // A CorruptError says where a stored filter is damaged or ends too early.
 type CorruptError struct {
-	Offset int64  // in bytes from where Load began, of the chunk that is wrong
+	Offset int64  // in bytes from where Load began, up to which all chunks are whole
 	Reason string // a few words
 }
 
@@ -220,9 +220,9 @@ func (r *chunkReader) chunk(words []uint64, n int) []uint64 {
 	return words
 }
 
-// number reads a count, and refuses those beyond a bound.
+// number reads a count, and refuses those beyond a bound, or beyond what an int can hold here.
 func (r *chunkReader) number(word, bound uint64) int {
-	if word > bound {
+	if word > min(bound, math.MaxInt) {
 		r.fail("a number is out of range")
 		return 0
 	}
@@ -239,11 +239,14 @@ func (r *chunkReader) filter() *Filter {
 		return nil
 	}
 	plan := Options{
-		Capacity:    r.number(head[2], math.MaxInt64),
+		Capacity:    r.number(head[2], math.MaxInt),
 		Rate:        math.Float64frombits(head[3]),
-		Recent:      int(int64(head[4])),
+		Recent:      -1,
 		MaxBytes:    int64(head[5]),
 		Generations: r.number(head[6], maxGenerations),
+	}
+	if head[4] != math.MaxUint64 { // which is -1
+		plan.Recent = r.number(head[4], math.MaxInt)
 	}
 	shards := r.number(head[7], maxShards)
 	if r.err == nil && (plan != plan.withDefaults() || shards < 1 || shards&(shards-1) != 0) {
@@ -268,12 +271,12 @@ func (r *chunkReader) shard(s *shard) {
 	if r.err != nil {
 		return
 	}
-	s.added = r.number(head[0], math.MaxInt64)
-	s.settled = r.number(head[1], math.MaxInt64/maxShards)
+	s.added = r.number(head[0], math.MaxInt)
+	s.settled = r.number(head[1], math.MaxInt/maxShards)
 	s.reported = s.settled
 	s.latest = int64(r.number(head[2], math.MaxUint32))
 	count := r.number(head[3], maxLayers)
-	entries := r.number(head[4], math.MaxInt64/recentWords)
+	entries := r.number(head[4], math.MaxInt/recentWords)
 	sizes := r.words(layerWords * count)
 	if r.err == nil && !s.plausible(count, entries) {
 		r.fail("impossible sizes of a shard")
@@ -284,6 +287,9 @@ func (r *chunkReader) shard(s *shard) {
 	}
 	recent := r.words(recentWords * entries)
 	for ; r.err == nil && len(recent) > 0; recent = recent[recentWords:] {
+		if recent[1] > uint64(s.latest) {
+			r.fail("a URL is in a layer that there is not")
+		}
 		s.recent.Add(recent[0], uint32(recent[1]))
 	}
 }
@@ -295,7 +301,7 @@ func (s *shard) plausible(layers, entries int) bool {
 	if n == 0 && int64(layers) != s.latest || n > 0 && layers > n+1 {
 		return false
 	}
-	return layers > 0 && int64(layers) <= s.latest && entries <= max(s.growth.plan.Recent, 0)
+	return layers > 0 && int64(layers) <= s.latest && entries <= s.growth.listSize()
 }
 
 // layer reads the words of a layer whose number of bits, of functions and of keys are given. The
@@ -307,8 +313,9 @@ func (r *chunkReader) layer(g *growth, number int64, size []uint64) *layers.Laye
 		r.fail("a layer's size does not fit the plan")
 		return nil
 	}
-	keys := r.number(size[2], math.MaxInt64)
-	words := r.words((r.number(size[0], maxLayerBits) + 63) / 64)
+	keys := r.number(size[2], math.MaxInt)
+	wanted := uint64(r.number(size[0], maxLayerBits))
+	words := r.words(int((wanted + 63) / 64))
 	if r.err != nil {
 		return nil
 	}

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 )
 
 // optionSets are filters of all kinds: with and without a list, grown, rotated, saturated.
@@ -131,10 +134,11 @@ func resum(stored []byte) []byte {
 	stored = bytes.Clone(stored)
 	sum := uint32(0)
 	for at := len(magic); at+8 <= len(stored); {
-		size := int(binary.LittleEndian.Uint32(stored[at:]))
-		if size > len(stored)-at-8 {
+		claimed := binary.LittleEndian.Uint32(stored[at:])
+		if int64(claimed) > int64(len(stored)-at-8) {
 			break
 		}
+		size := int(claimed)
 		sum = crc32.Update(sum, castagnoli, stored[at:at+4+size])
 		binary.LittleEndian.PutUint32(stored[at+4+size:], sum)
 		at += 4 + size + 4
@@ -157,6 +161,81 @@ func TestImpossibleContentsAreRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestForgedFiltersAreRefused has right checksums around what no Filter writes. Each case says what
+// it makes of a filter of two shards before that is written.
+func TestForgedFiltersAreRefused(t *testing.T) {
+	listed := uint64(1)<<63 - 1
+	for _, tt := range []struct {
+		name  string
+		forge func(f *Filter)
+		want  error
+	}{
+		{"a list longer than planned", func(f *Filter) { f.plan.Recent = 6 }, ErrCorrupt},
+		{"an entry of a layer to come", func(f *Filter) {
+			f.shards[0].recent.Add(listed, uint32(f.shards[0].latest+1))
+		}, ErrCorrupt},
+		{"a capacity beyond all numbers", func(f *Filter) { f.plan.Capacity = math.MaxInt }, ErrCorrupt},
+		{"a list that no URLs fill", func(f *Filter) { f.plan.Recent = math.MaxInt }, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, generations := range []int{0, 3} {
+				o := Options{Capacity: 60, Rate: 0.1, Recent: 10, Generations: generations}
+				f := newFilter(o.withDefaults(), siphash.Key{1, 2}, 2)
+				for i := range f.shards {
+					f.shards[i].catchUp()
+				}
+				for i := range 100 {
+					f.Add(fmt.Sprint("https://a.test/", i))
+				}
+				checkLoad(t, saved(t, f))
+				tt.forge(f)
+				_, err := Load(bytes.NewReader(saved(t, f)))
+				require.ErrorIs(t, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestCountsOfMoreBitsThanAnInt reads what another machine may have written.
+func TestCountsOfMoreBitsThanAnInt(t *testing.T) {
+	r := &chunkReader{}
+	r.number(math.MaxInt, math.MaxUint64)
+	require.NoError(t, r.err)
+	r.number(math.MaxInt+1, math.MaxUint64)
+	require.ErrorIs(t, r.err, ErrCorrupt)
+}
+
+// TestPlansOfAllSizesHaveLayers asks for the keys of a layer where their sum is no number any more.
+func TestPlansOfAllSizesHaveLayers(t *testing.T) {
+	for _, generations := range []int{0, 1, maxGenerations} {
+		g := growth{plan: Options{Capacity: math.MaxInt, Generations: generations}}
+		require.GreaterOrEqual(t, g.keysOf(1), int64(math.MaxInt/maxGenerations))
+	}
+}
+
+// TestShardsFarBehindCatchUpAtOnce has one shard in the last of many layers and another one in the
+// first: of those between them, none but the latest may be made.
+func TestShardsFarBehindCatchUpAtOnce(t *testing.T) {
+	o := Options{Capacity: 60, Rate: 0.1, Recent: -1, Generations: 3}
+	f := newFilter(o.withDefaults(), siphash.Key{1, 2}, 2)
+	for i := range f.shards {
+		f.shards[i].catchUp()
+	}
+	f.shards[1].latest = 100_000
+	g, err := Load(bytes.NewReader(saved(t, f)))
+	require.NoError(t, err)
+	behind := &g.shards[0]
+	require.EqualValues(t, 1, behind.latest)
+	first := behind.layers
+	require.Less(t, testing.AllocsPerRun(1, func() {
+		behind.latest, behind.layers = 1, first
+		behind.catchUp()
+	}), 100.0)
+	require.EqualValues(t, 100_000, behind.latest)
+	require.Len(t, behind.layers, 4)
+	checkLoad(t, saved(t, g))
 }
 
 // checkLoad asserts what holds for any bytes: what can be loaded can be used, and is written as

@@ -25,10 +25,9 @@ type shard struct {
 // list's map.
 const recentBytes = 120
 
-func (s *shard) init(o Options, g *growth) {
+func (s *shard) init(g *growth) {
 	s.growth = g
-	if o.Recent > 0 {
-		size := (o.Recent + g.shards - 1) / g.shards
+	if size := g.listSize(); size > 0 {
 		s.recent, _ = simplelru.NewLRU(size, s.evicted) // fails for sizes below 1 only
 	}
 }
@@ -112,9 +111,20 @@ func (s *shard) report() {
 // catchUp begins the layers that growth has begun meanwhile. Shards do it when they are used, so
 // that no goroutine has to lock them all.
 func (s *shard) catchUp() {
-	for latest := s.growth.latest.Load(); s.latest < latest; {
+	if latest := s.growth.latest.Load(); s.latest < latest {
+		s.follow(latest)
+	}
+}
+
+// follow goes on to a layer. Where the Filter rotates, those that are gone by then are not made.
+func (s *shard) follow(latest int64) {
+	n := s.growth.plan.Generations
+	if gone := latest - int64(n) - 1; n > 0 && s.latest < gone {
+		s.latest, s.layers = gone, nil
+	}
+	for s.latest < latest {
 		s.latest++
-		if n := s.growth.plan.Generations; n > 0 && len(s.layers) > n {
+		if n > 0 && len(s.layers) > n {
 			s.layers = append(s.layers[:0], s.layers[1:]...)
 		}
 		s.layers = append(s.layers, s.growth.newLayer(s.latest))

@@ -116,7 +116,7 @@ func withoutSessions(path string) string {
 			continue
 		}
 		b.WriteByte('/')
-		b.WriteString(withoutPathSession(segment))
+		writeWithoutSession(&b, segment)
 	}
 	if isASPSession(path[strings.LastIndexByte(path, '/')+1:]) {
 		b.WriteByte('/')
@@ -124,19 +124,20 @@ func withoutSessions(path string) string {
 	return b.String()
 }
 
-// withoutPathSession drops ";jsessionid=…" from a segment, up to the next semicolon.
-func withoutPathSession(segment string) string {
+// writeWithoutSession writes a segment without ";jsessionid=…", up to the next semicolon.
+func writeWithoutSession(b *strings.Builder, segment string) {
 	file, params, found := strings.Cut(segment, ";")
 	if !found || isDots(file) {
-		return segment
+		b.WriteString(segment)
+		return
 	}
-	kept := file
+	b.WriteString(file)
 	for param := range strings.SplitSeq(params, ";") {
 		if name, _, found := strings.Cut(param, "="); !found || !strings.EqualFold(name, "jsessionid") {
-			kept += ";" + param
+			b.WriteByte(';')
+			b.WriteString(param)
 		}
 	}
-	return kept
 }
 
 // isDots reports whether a segment is one that dot segments are removed for.

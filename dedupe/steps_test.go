@@ -115,6 +115,16 @@ func TestStepsOnACleanURLCostNoAllocation(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { _, _ = allSteps.Canonical(plain) }))
 }
 
+// TestManyPathParametersAreReadOnce counts allocations: a copy for each parameter would be one for
+// each, and together take the square of the path's length.
+func TestManyPathParametersAreReadOnce(t *testing.T) {
+	steps := dedupe.Steps{DropSessions: true}
+	for _, segment := range []string{strings.Repeat(";a", 2000), strings.Repeat(";jsessionid=1;b", 500)} {
+		allocs := testing.AllocsPerRun(10, func() { _, _ = steps.Canonical("https://a.test/x" + segment) })
+		require.Less(t, allocs, 30.0)
+	}
+}
+
 func TestTracking(t *testing.T) {
 	names := slices.Collect(dedupe.Tracking())
 	require.True(t, slices.IsSorted(names))

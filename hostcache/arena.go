@@ -14,6 +14,7 @@ const (
 	chunkShift = 18
 	addrBits   = 30 // of the number of a block: an arena has 32 GiB at most
 	chunkUnits = 1 << chunkShift
+	maxChunks  = 1 << (addrBits - chunkShift)
 	minChunk   = 4096 / unit
 
 	// Free blocks are sorted into classes: one for each size below classesPer units, and then so
@@ -133,6 +134,9 @@ func (a *arena) grow(n uint32) {
 	if k := len(a.vacant); k > 0 {
 		number = a.vacant[k-1]
 		a.vacant = a.vacant[:k-1]
+	}
+	if number >= maxChunks {
+		panic("hostcache: more than 32 GiB of entries in one trie")
 	}
 	for int(number) >= len(a.chunks) {
 		a.chunks = append(a.chunks, nil)

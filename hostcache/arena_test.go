@@ -2,6 +2,7 @@ package hostcache
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -63,22 +64,36 @@ func checkEmpty(t *testing.T, a *arena) {
 	require.Equal(t, kept, lists)
 }
 
+// TestNumbersDoNotWrap asks for more blocks and more values than there are numbers for.
+func TestNumbersDoNotWrap(t *testing.T) {
+	a := arena{chunks: make([][]byte, maxChunks)}
+	require.Panics(t, func() { a.alloc(1) })
+	a = arena{chunks: make([][]byte, maxChunks-1)}
+	addr := a.alloc(1)
+	require.Less(t, addr, uint32(1)<<addrBits)
+	a.free(addr)
+	s := store[string]{used: math.MaxUint32}
+	require.Panics(t, func() { s.alloc() })
+}
+
 // TestEveryClassHasItsSizes holds what search promises: the blocks of its list are big enough.
 func TestEveryClassHasItsSizes(t *testing.T) {
 	last := 0
 	for n := uint32(1); n < chunkUnits; n++ {
 		c := class(n)
-		require.True(t, c == last || c == last+1, n)
-		require.Less(t, c, classes)
+		if c != last && c != last+1 || c >= classes {
+			t.Fatalf("%d units are in class %d, after %d", n, c, last)
+		}
 		last = c
 	}
-	for n := uint32(1); n < chunkUnits/2; n++ {
-		var a arena
+	var a arena
+	for n := uint32(2); n < chunkUnits/2; n++ {
 		c := class(n)
 		a.inUse[c/64] = 1 << (c % 64)
-		if found := a.search(n); found >= 0 && n > 1 {
-			require.NotEqual(t, class(n-1), found, "a list with blocks of %d units", n-1)
+		if found := a.search(n); found >= 0 && found == class(n-1) {
+			t.Fatalf("a list with blocks of %d units for %d", n-1, n)
 		}
+		a.inUse[c/64] = 0
 	}
 }
 

@@ -1,6 +1,7 @@
 package hostcache_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -38,11 +39,12 @@ func saved(t *testing.T, file string, hosts, valueSize int) []byte {
 	return b
 }
 
-// refused opens bytes as a file and returns why that fails.
-func refused(t *testing.T, file string, b []byte) *hostcache.CorruptError {
+// refused opens bytes as a file, without the time that the system takes for one, and returns why
+// that fails.
+func refused(t *testing.T, b []byte) *hostcache.CorruptError {
 	t.Helper()
-	require.NoError(t, os.WriteFile(file, b, 0o644))
-	c, err := hostcache.Open(file, texts, hostcache.Options{MaxBytes: 50_000})
+	c, err := hostcache.OpenReader(bytes.NewReader(b), "hosts", texts,
+		hostcache.Options{MaxBytes: 50_000})
 	require.True(t, c == nil, "an error comes alone")
 	corrupt, ok := errors.AsType[*hostcache.CorruptError](err)
 	require.True(t, ok, "%v", err)
@@ -52,21 +54,21 @@ func refused(t *testing.T, file string, b []byte) *hostcache.CorruptError {
 
 // TestEveryFlippedBitIsFound flips each bit of a file with a codec's values, one by one.
 func TestEveryFlippedBitIsFound(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "hosts")
-	whole := saved(t, file, 2, 9)
+	t.Parallel()
+	whole := saved(t, filepath.Join(t.TempDir(), "hosts"), 2, 9)
 	for bit := range 8 * len(whole) {
 		altered := append([]byte(nil), whole...)
 		altered[bit/8] ^= 1 << (bit % 8)
-		refused(t, file, altered)
+		refused(t, altered)
 	}
 }
 
 // TestBlocksCannotBeLostOrMoved has a file of several blocks, each of which has its right checksum,
 // and takes one away, doubles one, and swaps two.
 func TestBlocksCannotBeLostOrMoved(t *testing.T) {
+	t.Parallel()
 	const header, blockHeader = 24, 12
-	file := filepath.Join(t.TempDir(), "hosts")
-	whole := saved(t, file, 3000, 110)
+	whole := saved(t, filepath.Join(t.TempDir(), "hosts"), 3000, 110)
 	ends := []int{header}
 	for at := header; at < len(whole); {
 		at += blockHeader + int(binary.LittleEndian.Uint32(whole[at:]))
@@ -87,19 +89,19 @@ func TestBlocksCannotBeLostOrMoved(t *testing.T) {
 		all[i] = i
 	}
 	for i := range blocks - 1 {
-		require.EqualValues(t, ends[i], refused(t, file, with(all[:i]...)).Offset, "cut off")
+		require.EqualValues(t, ends[i], refused(t, with(all[:i]...)).Offset, "cut off")
 		lost := append(append([]int(nil), all[:i]...), all[i+1:]...)
-		require.Contains(t, refused(t, file, with(lost...)).Reason, "entries were written")
+		require.Contains(t, refused(t, with(lost...)).Reason, "entries were written")
 		doubled := append(append([]int(nil), all[:i+1]...), all[i:]...)
-		require.EqualValues(t, ends[i+1]+blockHeader, refused(t, file, with(doubled...)).Offset)
+		require.EqualValues(t, ends[i+1]+blockHeader, refused(t, with(doubled...)).Offset)
 		if i+2 < blocks {
 			swapped := append([]int(nil), all...)
 			swapped[i], swapped[i+1] = i+1, i
-			require.Contains(t, refused(t, file, with(swapped...)).Reason, "not in order")
+			require.Contains(t, refused(t, with(swapped...)).Reason, "not in order")
 		}
 	}
 	require.Equal(t, whole, with(all...))
-	refused(t, file, with(append(all, blocks-1)...))
+	refused(t, with(append(all, blocks-1)...))
 }
 
 // TestForgedEntriesAreRefused has right checksums around entries that Save does not write.
@@ -132,14 +134,12 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 		{"a number without end", "\x01" + strings.Repeat("\xff", 20), "makes no sense"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "hosts")
 			b := hostcache.WithChecksums([]byte(tt.payload))
 			if tt.reason != "" {
-				require.Contains(t, refused(t, file, b).Reason, tt.reason)
+				require.Contains(t, refused(t, b).Reason, tt.reason)
 				return
 			}
-			require.NoError(t, os.WriteFile(file, b, 0o644))
-			c, err := hostcache.Open(file, texts, hostcache.Options{})
+			c, err := hostcache.OpenReader(bytes.NewReader(b), "hosts", texts, hostcache.Options{})
 			require.NoError(t, err)
 			require.EqualValues(t, tt.payload[0], c.Len())
 		})

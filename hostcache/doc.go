@@ -24,8 +24,9 @@
 //
 // # Durability
 //
-// [Cache.Save] replaces a file by a whole new one, or leaves it as it is. [Open] refuses a file that
-// is not to the last byte what Save wrote, and says at which byte. FORMAT.md describes it.
+// [Cache.Save] replaces a file by a whole new one, or leaves it as it is. A crash within Save may
+// leave a file beside it whose name ends in .tmp. [Open] refuses a file that is not to the last byte
+// what Save wrote, and says at which byte. FORMAT.md describes it.
 //
 // # Costs
 //

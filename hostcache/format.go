@@ -223,10 +223,14 @@ func (d *decoder) end(begin int64) error {
 	if total := le.Uint64(d.payload); total != d.total {
 		return d.corrupt(begin, "%d entries were written, %d are here", total, d.total)
 	}
-	if n, err := d.r.Read(make([]byte, 1)); n > 0 || err != io.EOF {
+	switch _, err := io.ReadFull(d.r, make([]byte, 1)); err {
+	case io.EOF:
+		return nil
+	case nil:
 		return d.corrupt(d.offset, "something follows the end")
+	default:
+		return err
 	}
-	return nil
 }
 
 // entries parses a payload that begins at an offset.

@@ -22,6 +22,7 @@ import (
 // with other keys, so that leaves burst, join and turn into nodes under the walk. What stays is seen
 // once, in order; what is seen was there at some time since the walk began.
 func TestScansWhileTheStructureChanges(t *testing.T) {
+	t.Parallel()
 	eachType(t, func(t *testing.T, empty func() mapping[string]) {
 		for seed := range uint64(2) {
 			r := rand.New(rand.NewPCG(seed, 7))
@@ -115,6 +116,7 @@ func TestHostsOfAllShapes(t *testing.T) {
 
 // TestNoBudgetIsTooSmall writes to caches that cannot hold a single entry, and to some that can.
 func TestNoBudgetIsTooSmall(t *testing.T) {
+	t.Parallel()
 	for _, budget := range []int{1, 2, 31, 32, 33, 64, 200, 500, 1000} {
 		c := hostcache.New[[40]byte](hostcache.Options{MaxBytes: budget})
 		for i := range 500 {

@@ -24,8 +24,9 @@ import (
 //
 // A search in many millions of records is waiting for memory, and little else. Heads take some two
 // bytes per record, so those of a few millions stay in the processor's cache, and a search waits for
-// the bucket alone; in a bigger tree it waits for one line of the head, too. A filter has two bits for each record of its bucket, so that a search for a key that is
-// not there, and so the adding of a new one, mostly does without the body.
+// the bucket alone; in a bigger tree it waits for one line of the head, too. A filter has two bits
+// for each record of its bucket, so that a search for a key that is not there, and so the adding of
+// a new one, mostly does without the body.
 type leaf struct {
 	head, body []byte
 	level      int // there are 2<<level buckets

@@ -47,7 +47,7 @@ type flight[V any] struct {
 // the values of the context of the caller who came first, but is not cancelled with it: it is
 // cancelled when none of those who wait is left. Who waits, waits no longer than his own context
 // lets him, and gets its cause. If the last one leaves, the next one who asks starts anew; what the
-// abandoned loader returns without an error is kept all the same.
+// abandoned loader returns is kept all the same, as that of any other.
 //
 // If the loader panics, all who wait get a [PanicError].
 func (c *Cache[V]) Load(ctx context.Context, host string, load Loader[V]) (V, error) {

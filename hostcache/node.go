@@ -191,12 +191,17 @@ func (t *tree) isolate(slot []byte, c byte) []byte {
 // prefix.
 func (t *tree) splitPrefix(slot []byte, n node, at int) {
 	prefix := n.prefix()
-	var above [refSize]byte
-	r, a := t.newNode(prefix[:at], 3)
-	a.open(0)
-	setRef(above[:], r)
-	s := t.isolate(above[:], prefix[at])
-	setRef(s, getRef(slot))
-	t.moveNode(s, n, prefix[at+1:], n.children())
-	copy(slot, above[:])
+	above, child := t.nodeAbove(prefix[:at], prefix[at])
+	setRef(child, getRef(slot))
+	t.moveNode(child, n, prefix[at+1:], n.children())
+	setRef(slot, above)
+}
+
+// nodeAbove returns a node with a prefix, and the slot of its child that has no byte but c.
+func (t *tree) nodeAbove(prefix []byte, c byte) (r ref, child []byte) {
+	var slot [refSize]byte
+	r, n := t.newNode(prefix, 3) // so that isolate need not move it
+	n.open(0)
+	setRef(slot[:], r)
+	return r, t.isolate(slot[:], c)
 }

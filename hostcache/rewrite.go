@@ -188,13 +188,15 @@ func (t *tree) halve(parent []byte, l leaf, records []uint16, c byte) {
 }
 
 // deepen replaces a leaf by a node. What all keys begin with becomes the prefix of the node, so
-// that long common prefixes cost nothing twice.
+// that long common prefixes cost nothing twice. What is too long for one node gets a chain of them
+// at once: a burst for each would read all of every key again.
 func (t *tree) deepen(parent, slot []byte, l leaf, records []uint16) {
 	old := getRef(slot)
 	lead := b2i(parent != nil)
 	prefix := t.commonPrefixOf(l, records, lead)
 	strip := lead + len(prefix)
-	r, n := t.newNode(prefix, 2)
+	above := len(prefix) / chainStep * chainStep
+	r, n := t.newNode(prefix[above:], 2)
 	records = t.keepEnd(n, l, records, strip)
 
 	n.open(0)
@@ -205,12 +207,27 @@ func (t *tree) deepen(parent, slot []byte, l leaf, records []uint16) {
 		setRef(n.slot(0), t.build(l, below, strip, 0))
 	}
 	setRef(n.slot(n.index(c)), t.build(l, others, strip, 0))
+	r = t.chain(prefix[:above], r)
 
 	if parent != nil {
 		slot = t.isolate(parent, t.key(l, int(others[0]))[0])
 	}
 	setRef(slot, r)
 	t.freeLeaf(old)
+}
+
+// chainStep is what a node of a chain says of a key: its prefix, and the byte of its child.
+const chainStep = maxPrefix + 1
+
+// chain puts nodes that say a path above a node, and returns the first one. It requires a path of
+// whole steps.
+func (t *tree) chain(path []byte, r ref) ref {
+	for end := len(path); end > 0; end -= chainStep {
+		above, child := t.nodeAbove(path[end-chainStep:end-1], path[end-1])
+		setRef(child, r)
+		r = above
+	}
+	return r
 }
 
 // keepEnd gives a node the value of the record whose key ends there, after so many bytes. It
@@ -229,11 +246,9 @@ func (t *tree) keepEnd(n node, l leaf, records []uint16, length int) (others []u
 	return records
 }
 
-// commonPrefixOf returns what all keys of some records have behind their first skip bytes, as far
-// as it fits into a node.
+// commonPrefixOf returns what all keys of some records have behind their first skip bytes.
 func (t *tree) commonPrefixOf(l leaf, records []uint16, skip int) []byte {
 	prefix := t.key(l, int(records[0]))[skip:]
-	prefix = prefix[:min(len(prefix), maxPrefix)]
 	for _, rec := range records[1:] {
 		prefix = prefix[:commonPrefix(prefix, t.key(l, int(rec))[skip:])]
 	}

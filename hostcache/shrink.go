@@ -52,8 +52,9 @@ func (t *tree) delBelow(slot, lead, key []byte) bool {
 	return true
 }
 
-// joinAround joins the child that has c with those behind and before it, if they have become small. Together with collapse it sees to it that a tree that shrinks does not keep the nodes of
-// its great days.
+// joinAround joins the child that has c with those behind and before it, if they have become small.
+// Together with collapse it sees to it that a tree that shrinks does not keep the nodes of its great
+// days.
 func (t *tree) joinAround(n node, c byte) {
 	if getRef(n.slot(n.index(c))).isNode() {
 		return
@@ -94,7 +95,7 @@ func (t *tree) collapse(slot, lead []byte, n node) {
 	if v != nil {
 		w = w.plus(weight{1, longer})
 	}
-	if !w.joinable() {
+	if !w.joinable() || t.longBytes(r) > maxLeaf/joinShare {
 		return
 	}
 	var leaf [refSize]byte
@@ -128,6 +129,21 @@ func (t *tree) weigh(r ref, longer int) weight {
 	}
 	l := t.leaf(r)
 	return weight{l.count(), l.end() + l.count()*longer}
+}
+
+// longBytes returns what the long keys of a leaf take, which does not lie in it. If they went up a
+// path of nodes one by one, that would take the square of their length.
+func (t *tree) longBytes(r ref) (sum int) {
+	if r == 0 {
+		return 0
+	}
+	l := t.leaf(r)
+	for rec := firstRecord; rec < l.end(); rec += l.recSize(rec) {
+		if l.body[rec] == longKey {
+			sum += len(t.key(l, rec))
+		}
+	}
+	return sum
 }
 
 // move adds the records of a leaf, with something before each key, to the one that slot refers to.

@@ -35,9 +35,10 @@ func (e *CorruptError) Error() string {
 // Unwrap returns [ErrCorrupt].
 func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 
-// A Codec turns values into bytes and back, for snapshots. The zero Codec is for values without
-// pointers, and takes the bytes that they are in memory: such a file is for machines of the same
-// byte order, and for the same type V, of which only the size is checked.
+// A Codec turns values into bytes and back, for snapshots. It must take the zero V, too, which most
+// negative entries have. The zero Codec is for values without pointers, and takes the bytes that
+// they are in memory: such a file is for machines of the same byte order, and for the same type V,
+// of which only the size is checked.
 type Codec[V any] struct {
 	Append func(to []byte, v V) []byte
 	Decode func(b []byte) (V, error) // must not keep b
@@ -48,7 +49,9 @@ func (c Codec[V]) header() (h fileHeader, err error) {
 	switch {
 	case c.Append != nil && c.Decode != nil:
 		h.kind = kindCodec
-	case c.Append != nil || c.Decode != nil || !isPlain[V]():
+	case c.Append != nil || c.Decode != nil:
+		return h, fmt.Errorf("%w: Append and Decode need each other", ErrCodec)
+	case !isPlain[V]():
 		return h, fmt.Errorf("%w: values with pointers need Append and Decode", ErrCodec)
 	default:
 		h = fileHeader{kind: kindRawLittle, width: uint32(sizeOf[V]())}
@@ -76,7 +79,8 @@ func (c Codec[V]) decode(b []byte) (v V, err error) {
 
 // Save writes all entries that have not expired to a file, which takes the place of one of that
 // name when it is complete and on disk, not before. The Cache may be used meanwhile: what is
-// changed then is in the file in its old or in its new state.
+// changed then is in the file in its old or in its new state. A host and its value of more than
+// 32 MiB together are an error.
 func (c *Cache[V]) Save(file string, codec Codec[V]) (err error) {
 	h, err := codec.header()
 	if err != nil {
@@ -124,7 +128,8 @@ func syncFolder(name string) {
 }
 
 func (c *Cache[V]) write(w io.Writer, h fileHeader, codec Codec[V]) error {
-	h.saved = time.Now().UnixMilli()
+	now := time.Now()
+	h.saved = now.UnixMilli()
 	e, err := newEncoder(w, h)
 	if err != nil {
 		return err
@@ -134,7 +139,8 @@ func (c *Cache[V]) write(w io.Writer, h fileHeader, codec Codec[V]) error {
 		value = codec.encode(value[:0], entry.Value)
 		r := record{key: key, flags: entry.flags, value: value}
 		if !entry.Expires.IsZero() {
-			r.expires = ceilMilli(entry.Expires)
+			// By the clock that nobody sets, from now on by the wall clock of today.
+			r.expires = ceilMilli(now.Add(entry.Expires.Sub(now)))
 		}
 		if err := e.add(r); err != nil {
 			return err
@@ -155,8 +161,13 @@ func Open[V any](file string, codec Codec[V], o Options) (*Cache[V], error) {
 		return nil, fmt.Errorf("hostcache: open: %w", err)
 	}
 	defer f.Close()
+	return open(f, file, codec, o)
+}
+
+// open is Open for what is in a file of that name.
+func open[V any](r io.Reader, file string, codec Codec[V], o Options) (*Cache[V], error) {
 	c := New[V](o)
-	if err := c.read(bufio.NewReaderSize(f, blockSize), codec); err != nil {
+	if err := c.read(bufio.NewReaderSize(r, blockSize), codec); err != nil {
 		if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 			corrupt.File = file
 			return nil, err

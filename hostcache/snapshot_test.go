@@ -1,11 +1,13 @@
 package hostcache_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/netip"
@@ -14,6 +16,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -39,7 +42,7 @@ func TestWhatIsSavedIsThereAgain(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "hosts")
 		c := hostcache.New[[16]byte](hostcache.Options{})
 		want := map[string]hostcache.Entry[[16]byte]{}
-		for i := range 20_000 {
+		for i := range 6_000 {
 			host := fmt.Sprintf("www%d.host-%d.test", i%3, i)
 			v := [16]byte{byte(i), 15: byte(i >> 8)}
 			if i%5 == 0 {
@@ -103,7 +106,7 @@ func TestRawValuesNeedTheirSize(t *testing.T) {
 func TestASmallerCacheTakesWhatFits(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hosts")
 	c := hostcache.New[int](hostcache.Options{})
-	for i := range 20_000 {
+	for i := range 8_000 {
 		c.Set(fmt.Sprintf("%d.test", i), i, 0)
 	}
 	require.NoError(t, c.Save(file, hostcache.Codec[int]{}))
@@ -128,6 +131,36 @@ func TestAFailedSaveLeavesTheOldFile(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// TestErrorsOfTheDiskAreNoDamage fails the read at each byte, and the one that asks whether anything
+// follows the end.
+func TestErrorsOfTheDiskAreNoDamage(t *testing.T) {
+	whole := saved(t, filepath.Join(t.TempDir(), "hosts"), 2, 9)
+	broken := errors.New("broken")
+	for n := range len(whole) + 1 {
+		r := io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(broken))
+		_, err := hostcache.OpenReader(r, "hosts", texts, hostcache.Options{MaxBytes: 50_000})
+		require.ErrorIs(t, err, broken, "byte %d", n)
+		require.NotErrorIs(t, err, hostcache.ErrCorrupt, "byte %d", n)
+	}
+}
+
+// TestAClockThatIsSetChangesNoLife saves after the wall clock was set by ten hours. It cannot be in
+// a bubble, whose times have one clock only.
+func TestAClockThatIsSetChangesNoLife(t *testing.T) {
+	for _, by := range []time.Duration{-10 * time.Hour, 10 * time.Hour} {
+		file := filepath.Join(t.TempDir(), "hosts")
+		c := hostcache.New[int](hostcache.Options{})
+		c.SetClockForward(by)
+		c.Set("a.test", 1, time.Hour)
+		require.NoError(t, c.Save(file, hostcache.Codec[int]{}))
+		again, err := hostcache.Open(file, hostcache.Codec[int]{}, hostcache.Options{})
+		require.NoError(t, err)
+		e, known := again.Lookup("a.test")
+		require.True(t, known, by)
+		require.Less(t, time.Until(e.Expires), 2*time.Hour, by)
+	}
+}
+
 // TestEveryDamageIsFound cuts a file at each byte, and alters each byte.
 func TestEveryDamageIsFound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hosts")
@@ -140,8 +173,8 @@ func TestEveryDamageIsFound(t *testing.T) {
 	require.NoError(t, err)
 	open := func(b []byte) int64 {
 		t.Helper()
-		require.NoError(t, os.WriteFile(file, b, 0o644))
-		_, err := hostcache.Open(file, hostcache.Codec[int32]{}, hostcache.Options{})
+		_, err := hostcache.OpenReader(bytes.NewReader(b), file, hostcache.Codec[int32]{},
+			hostcache.Options{MaxBytes: 50_000})
 		require.ErrorIs(t, err, hostcache.ErrCorrupt)
 		corrupt, _ := errors.AsType[*hostcache.CorruptError](err)
 		require.Equal(t, file, corrupt.File)
@@ -159,6 +192,10 @@ func TestEveryDamageIsFound(t *testing.T) {
 		require.LessOrEqual(t, open(altered), int64(latest), "byte %d is altered", n)
 	}
 	require.EqualValues(t, len(whole), open(append(whole[:len(whole):len(whole)], 0)))
+
+	require.NoError(t, os.WriteFile(file, whole[:len(whole)-1], 0o644))
+	_, err = hostcache.Open(file, hostcache.Codec[int32]{}, hostcache.Options{})
+	require.ErrorIs(t, err, hostcache.ErrCorrupt, "a file, not only its bytes")
 }
 
 var update = flag.Bool("update", false, "write the hex dumps of FORMAT.md anew")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -72,9 +73,9 @@ func (c *census) visit(t *testing.T, r ref, path []byte) {
 			l := c.tree.leaf(child)
 			for _, rec := range l.records(nil) {
 				key := c.tree.key(l, int(rec))
-				require.NotEmpty(t, key, "below a node each key goes on")
-				require.GreaterOrEqual(t, int(key[0]), b)
-				require.Less(t, int(key[0]), n.next(b+1))
+				if len(key) == 0 || int(key[0]) < b || int(key[0]) >= n.next(b+1) {
+					t.Fatalf("below a node, %.40q is in the leaf of bytes %d to %d", key, b, n.next(b+1))
+				}
 			}
 		}
 	}
@@ -111,11 +112,17 @@ func checkBlocks(t *testing.T, a *arena) {
 		before := uint32(0)
 		for at := 0; at < len(chunk); {
 			h := le.Uint32(chunk[at:])
-			require.Positive(t, h>>2, "a block of no size")
-			require.Equal(t, before, h>>1&1, "of the block before")
 			free := h & blockFree
-			require.False(t, free == 1 && before == 1, "free neighbours are joined")
-			require.Equal(t, free == 1, listed[uint32(number<<chunkShift+at/unit)])
+			switch {
+			case h>>2 == 0:
+				t.Fatal("a block of no size")
+			case h>>1&1 != before:
+				t.Fatal("a block does not know whether the one before it is free")
+			case free == 1 && before == 1:
+				t.Fatal("free neighbours are not joined")
+			case (free == 1) != listed[uint32(number<<chunkShift+at/unit)]:
+				t.Fatal("the lists have other blocks than the free ones")
+			}
 			at += int(h>>2) * unit
 			if free == 0 && at < len(chunk) {
 				used += int(h>>2) * unit
@@ -164,6 +171,25 @@ func (m *treeModel) del(t *testing.T, key string) {
 	delete(m.want, key)
 }
 
+// largestLeaf returns how many records the leaf with the most of them has.
+func (m *treeModel) largestLeaf() (records int) {
+	var visit func(r ref)
+	visit = func(r ref) {
+		if r.isLeaf() {
+			records = max(records, m.tree.leaf(r).count())
+			return
+		}
+		n := m.tree.node(r)
+		for i := range n.children() {
+			if child := getRef(n.slot(i)); child != 0 {
+				visit(child)
+			}
+		}
+	}
+	visit(getRef(m.tree.root[:]))
+	return records
+}
+
 func (m *treeModel) check(t *testing.T) {
 	t.Helper()
 	checkTree(t, &m.tree)
@@ -180,6 +206,7 @@ func (m *treeModel) check(t *testing.T) {
 // class, and looks through all of their memory in between. Keys are deleted in the order of the map,
 // in that of the keys, and at random.
 func TestTreesOfEveryWidthKeepTheirPromises(t *testing.T) {
+	t.Parallel()
 	for _, width := range []int{0, 1, 6, 22, 33, maxInline + metaSize} {
 		t.Run(fmt.Sprintf("width=%d", width), func(t *testing.T) {
 			m := treeModel{newTree(width), map[string]byte{}, rand.New(rand.NewPCG(uint64(width), 1))}
@@ -217,6 +244,7 @@ func TestTreesOfEveryWidthKeepTheirPromises(t *testing.T) {
 // TestEveryByteCanBranch fills nodes up to all of their 256 children, from both ends, and takes
 // them down again.
 func TestEveryByteCanBranch(t *testing.T) {
+	t.Parallel()
 	for _, down := range []bool{false, true} {
 		m := treeModel{newTree(3), map[string]byte{}, rand.New(rand.NewPCG(1, 1))}
 		at := func(i int) byte {
@@ -242,6 +270,48 @@ func TestEveryByteCanBranch(t *testing.T) {
 		require.Equal(t, 512, m.tree.count)
 		require.Less(t, m.tree.bytes(), 512*40, "what is left fits into few leaves")
 	}
+}
+
+// TestOneBurstPassesTheWholePrefix has a full leaf of keys with much in common. If a burst took off
+// what fits into one node, there would be one for each 256 bytes, and each reads all of every key.
+func TestOneBurstPassesTheWholePrefix(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{0, 1, 254, 255, 256, 257, 510, 511, 512, 513, 3000} {
+		m := treeModel{newTree(3), map[string]byte{}, rand.New(rand.NewPCG(5, 5))}
+		prefix := strings.Repeat("prefix", length)[:length]
+		m.put(t, prefix)
+		for i := range maxEntries - 1 {
+			m.put(t, prefix+fmt.Sprint(i))
+		}
+		root := m.tree.root[:]
+		require.Equal(t, maxEntries, m.tree.leaf(getRef(root)).count())
+		m.tree.burst(nil, root, m.tree.leaf(getRef(root)))
+		m.check(t)
+		require.Less(t, m.largestLeaf(), maxEntries*3/4, "%d bytes in common", length)
+		m.put(t, strings.Repeat("prefix", length)[:length/2]+"other")
+		m.put(t, prefix+"other")
+		m.check(t)
+	}
+}
+
+// TestLongKeysAreNotCopiedFromNodeToNode takes a tree of long keys down. If they went from each node
+// of the path to the one above, that would be the square of their length.
+func TestLongKeysAreNotCopiedFromNodeToNode(t *testing.T) {
+	tree := newTree(0)
+	keys := make([][]byte, 1100)
+	for i := range keys {
+		keys[i] = fmt.Append(bytes.Repeat([]byte("k"), 8<<10), i)
+		tree.put(keys[i])
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, key := range keys {
+		require.True(t, tree.del(key))
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20))
+	checkTree(t, &tree)
+	require.Zero(t, tree.bytes())
 }
 
 // TestDelOfWhatIsNotThereChangesNothing asks for keys beside, above and below those that are there.

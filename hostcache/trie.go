@@ -11,6 +11,9 @@ import "iter"
 // pointers cost the collector what they would in any slice. Note that string, netip.Addr and
 // time.Time have pointers; the bytes of an address and a Unix time do not.
 //
+// It has room for 32 GiB of keys with the values beside them, about a billion hosts, and for four
+// billion other values; Set panics when that is not enough. A [Sharded] has sixteen times as much.
+//
 // It is not safe for concurrent use. Any number of goroutines may read while none writes, though;
 // [Sharded] is for writers too.
 type Trie[V any] struct {

@@ -1,6 +1,7 @@
 package hostcache
 
 import (
+	"math"
 	"reflect"
 	"unsafe"
 )
@@ -111,6 +112,9 @@ func (s *store[V]) alloc() uint32 {
 		number := s.free[k-1]
 		s.free = s.free[:k-1]
 		return number
+	}
+	if s.used == math.MaxUint32 {
+		panic("hostcache: more than four billion values in one trie")
 	}
 	if int(s.used/storeChunk) == len(s.chunks) {
 		s.chunks = append(s.chunks, make([]V, storeChunk))

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -124,6 +125,25 @@ func TestPileThatWasChangedIsFound(t *testing.T) {
 	}
 	require.NoError(t, s.Merge())
 	require.Len(t, urlsFrom(t, s, 0), 20)
+}
+
+// TestItemsAreNoLargerThanEntries gives an item of the file a size that ends within what was read
+// ahead, but that no entry may have.
+func TestItemsAreNoLargerThanEntries(t *testing.T) {
+	var written, read int64
+	d := newMemDisk()
+	p := &pile{disk: d, latest: make([]byte, 0, 200_000), written: &written}
+	for range 500 {
+		_, err := p.add("https://a.test/", make([]byte, 1000))
+		require.NoError(t, err)
+	}
+	data := d.names[pileName].data
+	binary.LittleEndian.PutUint32(data, MaxEntry+1)
+	_, err := newPileReader(p, 500, &read).item(0)
+	require.ErrorIs(t, err, ErrCorrupt)
+	binary.LittleEndian.PutUint32(data, MaxEntry)
+	_, err = newPileReader(p, 500, &read).item(0)
+	require.NoError(t, err)
 }
 
 // TestFullDiskKeepsAddFromTakingNotice lets a spill fail. The URL was then not added, all the others

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -209,6 +210,33 @@ func TestWhatAKilledProcessLeftLasts(t *testing.T) {
 		s = mustOpen(t, d.crash(rand.New(rand.NewPCG(seed, 0))), Options{Memory: small})
 		require.Equal(t, []string{"a", "b"}, entriesOf(t, s))
 	}
+}
+
+// TestFailedMergesLeaveNoFiles lets each step of a merge fail, as a full disk does. What was written
+// for it must give its room back, or each further try would find less. It may stay only when the
+// MANIFEST on disk may name it: if the renaming fails, or the sync behind it.
+func TestFailedMergesLeaveNoFiles(t *testing.T) {
+	left := 0
+	for failing := 1; ; failing++ {
+		d := newMemDisk()
+		s := mustOpen(t, d, Options{Memory: small})
+		add(t, s, "a")
+		require.NoError(t, s.Merge())
+		before, _ := d.list()
+		add(t, s, "b")
+		d.failAt, d.failure = d.steps+failing, errFull
+		if s.Merge() == nil {
+			require.Greater(t, failing, 8)
+			break
+		}
+		delete(d.names, manifestTemp)
+		if after, _ := d.list(); !slices.Equal(before, after) {
+			left++
+		}
+		require.NoError(t, s.Merge())
+		require.Equal(t, []string{"a", "b"}, entriesOf(t, s))
+	}
+	require.LessOrEqual(t, left, 2)
 }
 
 // childEnv names the directory for the process that TestKill kills.

@@ -149,12 +149,12 @@ func readManifest(d disk, names []string) (*manifest, error) {
 	return decodeManifest(b)
 }
 
-// write replaces the manifest on disk, after it has made sure that the files last that were written
-// for it. After an error the old one or the new one is there.
+// prepare writes the manifest beside the one on disk, and makes sure that it lasts together with the
+// files that were written for it.
 //
 // All is written before anything is synced, which may be one step for the file system then: whatever
 // is synced first takes the names and sizes of the others along.
-func (m *manifest) write(d disk, sync bool, written ...file) error {
+func (m *manifest) prepare(d disk, sync bool, written ...file) error {
 	f, err := d.create(manifestTemp)
 	if err != nil {
 		return fmt.Errorf("exact: create manifest: %w", err)
@@ -168,14 +168,21 @@ func (m *manifest) write(d disk, sync bool, written ...file) error {
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
-	if err == nil {
-		err = d.rename(manifestTemp, manifestName)
+	if err != nil {
+		return fmt.Errorf("exact: write manifest: %w", err)
 	}
+	return nil
+}
+
+// replaceManifest puts the prepared manifest in the place of the one on disk. After an error either
+// may be there.
+func replaceManifest(d disk, sync bool) error {
+	err := d.rename(manifestTemp, manifestName)
 	if err == nil && sync {
 		err = d.sync()
 	}
 	if err != nil {
-		return fmt.Errorf("exact: write manifest: %w", err)
+		return fmt.Errorf("exact: replace manifest: %w", err)
 	}
 	return nil
 }

@@ -32,6 +32,8 @@ func (s *Set) merge() error {
 	entries, err := s.writeEntries(next)
 	if err == nil {
 		err = s.commit(next, merged.file, entries)
+	} else {
+		s.discard(next)
 	}
 	if entries != nil {
 		_ = entries.Close() // what counts of it is on disk by now
@@ -75,6 +77,7 @@ func (s *Set) writeRun(next *manifest) (*run, error) {
 	s.stats.Written += w.to.n
 	if err != nil {
 		_ = w.file.Close() // the first error says more
+		_ = s.disk.remove(w.name())
 		return nil, err
 	}
 	next.runs = append(next.runs[:kept], runSize{w.number, count})
@@ -150,16 +153,29 @@ func (s *Set) openLast(next *manifest) (*writer, error) {
 // commit makes next the state of the Set and removes the files that it does not name. The files
 // were written for it and are not synced yet. It requires that s.mu is held.
 func (s *Set) commit(next *manifest, written ...file) error {
-	if err := next.write(s.disk, !s.options.NoSync, written...); err != nil {
+	if err := next.prepare(s.disk, !s.options.NoSync, written...); err != nil {
+		s.discard(next)
 		return err
 	}
-	old, count := s.disked, next.names()
+	if err := replaceManifest(s.disk, !s.options.NoSync); err != nil {
+		return err
+	}
+	s.removeBut(next, s.disked)
 	s.disked = next
-	for name := range old.names() {
-		if !count[name] {
-			// What cannot be removed now is removed when the Set is opened again.
+	return nil
+}
+
+// discard removes what was written for a state that no MANIFEST names. A full disk needs the room
+// for the next try.
+func (s *Set) discard(next *manifest) { s.removeBut(s.disked, next) }
+
+// removeBut removes the files that are named by a manifest, but for those that another one keeps.
+// What cannot be removed now is removed when the Set is opened again.
+func (s *Set) removeBut(kept, from *manifest) {
+	names := kept.names()
+	for name := range from.names() {
+		if !names[name] {
 			_ = s.disk.remove(name)
 		}
 	}
-	return nil
 }

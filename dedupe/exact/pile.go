@@ -114,10 +114,10 @@ func (r *pileReader) bytesAt(place, n int64) ([]byte, error) {
 	if place >= r.spilled {
 		return r.latest[place-r.spilled:][:n], nil
 	}
+	if n > min(maxItem, r.spilled-place) {
+		return nil, &CorruptError{pileName, place, "an item is too large"}
+	}
 	if place < r.start || place+n > r.start+int64(len(r.window)) {
-		if n > min(maxItem, r.spilled-place) {
-			return nil, &CorruptError{pileName, place, "an item is too large"}
-		}
 		size := min(max(r.ahead, n), r.spilled-place)
 		r.window = slices.Grow(r.window[:0], int(size))[:size]
 		r.start = place

@@ -59,7 +59,7 @@ func TestSegmentsShowWhatWasWritten(t *testing.T) {
 				want = append(want, e)
 			}
 		}
-		require.True(t, walk(d, s, mark{first, segmentHeader}, from, func(e Entry, err error) bool {
+		require.True(t, walkAll(t, d, s, mark{first, segmentHeader}, from, func(e Entry, err error) bool {
 			require.NoError(t, err)
 			got = append(got, e)
 			return true
@@ -73,7 +73,7 @@ func TestWalkStopsWhenItIsToldTo(t *testing.T) {
 	d := newMemDisk()
 	s := segmentOf(t, d, 0, randomEntries(rand.New(rand.NewPCG(2, 0)), 0, 10))
 	calls := 0
-	require.False(t, walk(d, s, mark{0, segmentHeader}, 4, func(e Entry, err error) bool {
+	require.False(t, walkAll(t, d, s, mark{0, segmentHeader}, 4, func(e Entry, err error) bool {
 		require.NoError(t, err)
 		calls++
 		return calls < 3
@@ -132,7 +132,7 @@ func TestEntriesCannotChangePlaces(t *testing.T) {
 	data := d.names[s.name()].data
 	size := (len(data) - segmentHeader) / 2
 	copy(data[segmentHeader:], data[segmentHeader+size:])
-	require.False(t, walk(d, s, mark{0, segmentHeader}, 0, func(e Entry, err error) bool {
+	require.False(t, walkAll(t, d, s, mark{0, segmentHeader}, 0, func(e Entry, err error) bool {
 		require.ErrorIs(t, err, ErrCorrupt, "%+v", e)
 		return true
 	}))
@@ -221,6 +221,29 @@ func TestWalksGoOnDuringMerges(t *testing.T) {
 	require.Len(t, urlsFrom(t, s, 20), 20)
 }
 
+// TestWalkThatIsOvertakenByATrimSaysSo trims files away that a walk has not come to.
+func TestWalkThatIsOvertakenByATrimSaysSo(t *testing.T) {
+	s := mustOpen(t, newMemDisk(), Options{Memory: small})
+	s.segmentSize = 1 // each merge begins a new one
+	for i := range 4 {
+		add(t, s, fmt.Sprint(i))
+		require.NoError(t, s.Merge())
+	}
+	var got []string
+	for e, err := range s.Entries(0) {
+		if err != nil {
+			require.ErrorIs(t, err, ErrTrimmed)
+			require.Zero(t, e)
+			got = append(got, "trimmed")
+			continue
+		}
+		got = append(got, e.URL)
+		require.NoError(t, s.Trim(3))
+	}
+	require.Equal(t, []string{"0", "trimmed"}, got)
+	require.Equal(t, []string{"3"}, urlsFrom(t, s, 3))
+}
+
 // FuzzSegment takes any bytes for the entries of a segment, as they are and with checksums that fit.
 // What is shown is written as the same bytes again; the rest is corrupt.
 func FuzzSegment(f *testing.F) {
@@ -236,13 +259,22 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
+// walkAll opens a segment and walks through it.
+func walkAll(t *testing.T, d disk, s segment, start mark, from uint64,
+	yield func(Entry, error) bool) bool {
+	t.Helper()
+	r, err := openSegment(d, s)
+	require.NoError(t, err)
+	return walk(r, start, from, yield)
+}
+
 func checkSegment(t *testing.T, records []byte) {
 	t.Helper()
 	d := newMemDisk()
 	s := segment{number: 7, first: 3, size: segmentHeader + int64(len(records))}
 	d.names[s.name()] = &memFile{disk: d, data: append(s.header(), records...)}
 	var entries []Entry
-	walk(d, s, mark{3, segmentHeader}, 0, func(e Entry, err error) bool {
+	walkAll(t, d, s, mark{3, segmentHeader}, 0, func(e Entry, err error) bool {
 		if err == nil {
 			entries = append(entries, e)
 		} else if !errors.Is(err, ErrCorrupt) {

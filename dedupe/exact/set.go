@@ -21,7 +21,7 @@ var (
 	ErrOptions  = errors.New("exact: fingerprints have another width")
 )
 
-// MaxEntry bounds the bytes of a URL and its data.
+// MaxEntry bounds the bytes of an entry: its URL, its data, and three for the length of the URL.
 const MaxEntry = 1 << 16
 
 // maxPile bounds the bytes of what waits, as a multiple of Memory. It allows for URLs of 350 bytes,
@@ -169,7 +169,7 @@ func (s *Set) create(names []string) error {
 	}
 	s.key = siphash.NewKey()
 	s.disked = &manifest{key: s.key, width: s.options.width()}
-	return s.disked.write(s.disk, !s.options.NoSync)
+	return s.commit(s.disked)
 }
 
 // settle makes what was found last. A process that was killed, or that did not sync, may have left
@@ -294,8 +294,9 @@ func (s *Set) Merge() error {
 
 // Entries returns an iterator over the entries with a number of from and above, in order. It shows
 // the merges that were done when it began. An error is yielded once, with a zero Entry, and ends
-// the walk; it is [ErrTrimmed] if from was trimmed. Each Entry is the caller's to keep. To ask for
-// what is new after each merge takes no walk through what is old.
+// the walk; it is [ErrTrimmed] if from was trimmed, or what comes next while the walk went on. Each
+// Entry is the caller's to keep. To ask for what is new after each merge takes no walk through what
+// is old.
 func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s.mu.Lock()
@@ -321,21 +322,35 @@ func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
 			case disked.segments[i+1].first <= from:
 				continue
 			}
-			if !walk(s.disk, segment, first, from, yield) {
+			r, err := s.openForWalk(segment)
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if !walk(r, first, from, yield) {
 				return
 			}
 		}
 	}
 }
 
-// walk yields the entries of one segment, from a number and not before a mark, and reports whether
-// to go on.
-func walk(d disk, s segment, start mark, from uint64, yield func(Entry, error) bool) bool {
-	r, err := openSegment(d, s)
-	if err != nil {
-		yield(Entry{}, err)
-		return false
+// openForWalk returns ErrTrimmed if the segment cannot be opened because it is gone by now.
+func (s *Set) openForWalk(wanted segment) (*segmentReader, error) {
+	r, err := openSegment(s.disk, wanted)
+	if err == nil {
+		return r, nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.disked.names()[wanted.name()] {
+		return nil, ErrTrimmed
+	}
+	return nil, err
+}
+
+// walk yields the entries of one segment, from a number and not before a mark, and reports whether
+// to go on. It closes the reader.
+func walk(r *segmentReader, start mark, from uint64, yield func(Entry, error) bool) bool {
 	defer r.file.Close()
 	r.skip(start)
 	for r.more() {

@@ -94,9 +94,10 @@ type Format struct {
 	MaxParams int
 
 	// Years bounds how far ahead a date in the URL may lie. Calendars link to the next month for
-	// ever. Dates of a hundred years ago and more are refused, too, as they link to the last one.
-	// A date is a segment or a parameter's value that begins with a year and goes on with a month,
-	// as in /2031/05 or date=2031-05. 0 means DefaultYears.
+	// ever. Dates of 100 to 199 years ago are refused, too, as they link to the last one. What lies
+	// a century beyond that, or beyond Years, is no date but another number. A date is a segment or
+	// a parameter's value that begins with a year and goes on with a month, as in /2031/05 or
+	// date=2031-05. 0 means DefaultYears.
 	Years int
 }
 

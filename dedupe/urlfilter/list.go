@@ -56,8 +56,8 @@ type List struct {
 //	+b.example.com            with a plus before any of these: allowed all the same
 //
 // What no entry names is allowed, and what entries of both kinds name is allowed, too. So a star
-// and some lines with a plus make a list of what alone is allowed. File is what errors call the
-// list.
+// and some lines with a plus make a list of what alone is allowed. A line of 64 KiB or more is an
+// error. File is what errors call the list.
 func Parse(r io.Reader, file string) (*List, error) {
 	list := &List{}
 	lines := bufio.NewScanner(r)
@@ -126,11 +126,12 @@ type entry struct {
 // A matcher has the entries of one side, so that the cost of a look-up grows with the expressions
 // alone and not with the other entries.
 type matcher struct {
-	all      *entry
-	exact    map[string]entry
-	hosts    map[string]entry
-	prefixes []prefix // after finish: in order, and none begins with another
-	patterns []pattern
+	all         *entry
+	exact       map[string]entry
+	hosts       map[string]entry
+	longestHost int      // bytes of the longest of hosts
+	prefixes    []prefix // after finish: in order, and none begins with another
+	patterns    []pattern
 }
 
 type prefix struct {
@@ -147,7 +148,9 @@ type pattern struct {
 func (m *matcher) add(text string, e entry) (reason string) {
 	switch {
 	case text == "*":
-		m.all = &e
+		if m.all == nil {
+			m.all = &e
+		}
 	case len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/':
 		expression, err := regexp.Compile(text[1 : len(text)-1])
 		if err != nil {
@@ -185,7 +188,9 @@ func (m *matcher) addHost(text string, e entry) (reason string) {
 	if err != nil || (url != "http://"+host+"/" && url != "http://["+host+"]/") {
 		return "is neither a host, nor an http(s) URL, nor a /pattern/"
 	}
-	keep(&m.hosts, strings.TrimSuffix(host, "."), e)
+	host = strings.TrimSuffix(host, ".")
+	m.longestHost = max(m.longestHost, len(host))
+	keep(&m.hosts, host, e)
 	return ""
 }
 
@@ -252,12 +257,15 @@ func (m *matcher) findHost(host string) (entry, bool) {
 		return entry{}, false
 	}
 	host = strings.TrimSuffix(host, ".")
-	for {
-		if e, found := m.hosts[host]; found {
-			return e, true
+	for under := !isAddress(host); ; {
+		// To hash whatever a host is under would take the square of its length.
+		if len(host) <= m.longestHost {
+			if e, found := m.hosts[host]; found {
+				return e, true
+			}
 		}
 		_, parent, found := strings.Cut(host, ".")
-		if !found || isAddress(host) {
+		if !found || !under {
 			return entry{}, false
 		}
 		host = parent

@@ -91,6 +91,8 @@ func TestStarMakesAListOfWhatIsAllowed(t *testing.T) {
 	list := parse(t, "*\n+example.com\n")
 	require.True(t, list.Match("https://www.example.com/").Allowed)
 	require.Equal(t, urlfilter.Verdict{Entry: "*", Line: 1}, list.Match("https://a.example/"))
+	twice := parse(t, "*\n*\n").Match("https://a.example/")
+	require.Equal(t, urlfilter.Verdict{Entry: "*", Line: 1}, twice, "of two, the first")
 	require.True(t, parse(t, "").Match("https://a.example/").Allowed)
 	require.True(t, (*urlfilter.List)(nil).Match("https://a.example/").Allowed)
 }

@@ -112,10 +112,16 @@ func (l *Layer) Error() float64 {
 	return math.Pow(shareSet(k*float64(l.keys)/float64(l.size), k), k)
 }
 
+// minRate bounds the work of computing with rates, which may have been rounded to 0. That an error
+// this rare ever shows is as good as impossible.
+const minRate = 0x1p-1000
+
 // Size returns the bits and the number of hash functions with which a layer of n keys has the
-// error rate, or a little less. EstimateParameters of the bloom package takes the bits that would
-// do if the number of functions could be a fraction, and misses the rate by some percent.
+// error rate, or a little less. A rate below 2^-1000 is taken for that. EstimateParameters of the
+// bloom package takes the bits that would do if the number of functions could be a fraction, and
+// misses the rate by some percent.
 func Size(n, rate float64) (size, functions uint64) {
+	rate = max(rate, minRate)
 	k := max(1, math.Round(-math.Log2(rate)))
 	return uint64(max(1, math.Ceil(k*n/loadAt(math.Pow(rate, 1/k), k)))), uint64(k)
 }

@@ -105,6 +105,11 @@ func TestSizeFollowsTheFormula(t *testing.T) {
 		formula := -math.Log2(rate) / math.Ln2 // bits for a key, Bloom (1970)
 		require.InEpsilon(t, formula, float64(size)/1e6, 0.02, rate)
 	}
+	for _, rate := range []float64{0, 5e-324} { // a share of a tiny rate may be rounded to nothing
+		size, functions := Size(1000, rate)
+		require.LessOrEqual(t, size, uint64(2_000_000))
+		require.LessOrEqual(t, functions, uint64(1000))
+	}
 	size, functions := Size(0, 0.5)
 	require.EqualValues(t, 1, size)
 	require.EqualValues(t, 1, functions)
