@@ -6,6 +6,11 @@ import (
 	"slices"
 )
 
+// Each change goes the same way: begin locks, makes room for it in the log, and may refuse; note
+// writes it down; then memory is changed, which cannot fail any more; end lets it count and unlocks.
+// So the log never has what memory has not, nor the other way round, and a replay meets the same
+// state at each change.
+
 // AddBatch adds records, but for those whose id is known or was met earlier in the batch, and
 // returns how many it added. In a basic store it adds all. After an error the first ones, in the
 // order of items, have been added.
@@ -35,15 +40,13 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 		h := change{kind: changeAdd, id: []byte(item.ID), data: item.Data}
 		h.slot = min(max(item.Slot, s.calendar.now), maxSlot)
 		s.note(&h, nil)
-		err := s.add(&h)
-		if err == nil {
-			added++
-		}
+		s.add(&h)
+		added++
 		// The index has it before anybody else can look: s.idsMu is held since the look-up.
-		if err == nil && fresh != nil {
+		if fresh != nil {
 			s.ids.set(fresh[i], s.nextSeq-1)
 		}
-		if err = s.end(true, err); err != nil {
+		if err := s.end(true, nil); err != nil {
 			return added, err
 		}
 	}
@@ -92,16 +95,12 @@ func (s *Store) lookUp(
 }
 
 // add makes a new record of a changeAdd.
-func (s *Store) add(h *change) error {
-	if err := s.place(s.target(h.slot), entry{s.nextSeq, h.slot, h.id, h.data}); err != nil {
-		s.broken = true // the log is ahead of the buffers
-		return s.fail(err)
-	}
+func (s *Store) add(h *change) {
+	s.place(s.target(h.slot), entry{s.nextSeq, h.slot, h.id, h.data})
 	s.nextSeq++
 	s.records++
 	s.stats.Added++
 	s.stats.UserBytes += int64(len(h.id) + len(h.data))
-	return nil
 }
 
 // Update leaves a message for the record of an id. [Options.Merge] applies it when the record is
@@ -157,7 +156,8 @@ func (s *Store) leaveMessage(seq uint64, m message) error {
 		return err
 	}
 	s.stats.Messages++
-	return s.end(true, s.forward(seq, []message{m}))
+	s.forward(seq, []message{m})
+	return s.end(true, nil)
 }
 
 // Delete lets the id be unknown from now on. The record itself goes when it would be due next; one
@@ -193,7 +193,8 @@ func (s *Store) send(id string, m message) error {
 		s.forget(print, seq)
 	}
 	s.stats.Messages++
-	return s.end(true, s.forward(seq, []message{m}))
+	s.forward(seq, []message{m})
+	return s.end(true, nil)
 }
 
 // forget lets an id be unknown. It requires that s.idsMu and s.mu are held.

@@ -42,6 +42,8 @@ func (s *Store) backup(to vfs.FS) error {
 		defer s.mu.Unlock()
 		s.space.pins--
 	}()
+	// The checkpoint is written last: until then the directory is no store, and a backup that was cut
+	// short can be begun again there.
 	for name, f := range job.files {
 		size, err := f.Size()
 		if err == nil {
@@ -71,6 +73,7 @@ func (s *Store) prepareCopy() (*copyJob, error) {
 	if err := s.checkpoint(); err != nil {
 		return nil, s.fail(err)
 	}
+	// A checkpoint has just been written, so a copy without a log is complete.
 	m := s.manifest(nil, s.ids.runs, s.saved)
 	job := &copyJob{manifest: m.seal(), files: map[string]vfs.File{}}
 	names := []string{}

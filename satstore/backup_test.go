@@ -17,6 +17,7 @@ import (
 
 // TestBackup copies stores in the midst of random histories, which go on, and opens the copies.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"full", "naive", "basicNoLog", "zstd"} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlayer(t, optionSets[name], 5)
@@ -90,6 +91,7 @@ func TestOnDisk(t *testing.T) {
 // TestRepairKeepsAll: of a store that is not damaged, or whose indexes and one copy of the
 // checkpoint are, nothing is lost.
 func TestRepairKeepsAll(t *testing.T) {
+	t.Parallel()
 	for _, closed := range []bool{true, false} {
 		for _, name := range []string{"full", "basic", "s2"} {
 			set := optionSets[name]
@@ -137,13 +139,14 @@ func sinceNow(t testing.TB, want map[string]string, now int64) map[string]string
 // TestRepairOfDamage flips bits of the buckets. What is in no damaged block must be there, as it
 // was.
 func TestRepairOfDamage(t *testing.T) {
+	t.Parallel()
 	disk, o, want := filled(t, Options{Buffer: 16 << 10}, true)
 	random := rand.New(rand.NewPCG(9, 9))
-	lost := 0
+	lost, size := 0, len(disk.Data(dataName))
 	for range 12 {
 		damaged := disk.Clone()
 		for range 20 {
-			at := random.IntN(len(damaged.Data(dataName))-16) + 16
+			at := random.IntN(size-16) + 16
 			damaged.Flip(dataName, int64(at), random.IntN(8))
 		}
 		to := vfs.NewMem()
@@ -177,8 +180,8 @@ func TestCheckCompares(t *testing.T) {
 		"missing id":      func(s *Store) { s.ids.set(fingerprintOf(id), deletedBit) },
 		"additional id":   func(s *Store) { s.ids.set(fingerprint{1}, 5) },
 		"count":           func(s *Store) { s.records++ },
-		"record is twice": func(s *Store) { _ = s.place(s.current(), entry{0, 1, id, nil}) },
-		"foreign number":  func(s *Store) { _ = s.place(s.current(), entry{99, 1, id, nil}) },
+		"record is twice": func(s *Store) { s.place(s.current(), entry{0, 1, id, nil}) },
+		"foreign number":  func(s *Store) { s.place(s.current(), entry{99, 1, id, nil}) },
 	}
 	for name, plant := range plants {
 		s := mustOpen(t, vfs.NewMem(), small(Options{}))
@@ -193,6 +196,7 @@ func TestCheckCompares(t *testing.T) {
 }
 
 func TestShards(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	dirs := []string{filepath.Join(dir, "0"), filepath.Join(dir, "1"), filepath.Join(dir, "2")}
 	shards, err := OpenShards(dirs, Options{Start: 1})

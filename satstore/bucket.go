@@ -9,7 +9,7 @@ import (
 // and the messages for them.
 type bucket struct {
 	id       uint64 // never used again
-	number   uint16 // in the bucket index; used again after a checkpoint
+	number   uint16 // in the bucket index; free again once the bucket is dead
 	start    int64  // first slot
 	width    int64  // slots; 0 for all from start on
 	records  part
@@ -23,12 +23,14 @@ type bucket struct {
 	loaded bool   // table holds the messages of this pass
 	passes uint64 // over the records; more than one if the messages do not fit into memory
 	pass   uint64
-	fresh  uint64 // sequence numbers from here on came after the first pass began
-	next   uint64 // record to read next, in this pass
+	fresh  uint64          // sequence numbers from here on came after the first pass began
+	late   map[uint64]bool // so did these, from other buckets, if there are several passes
+	next   uint64          // record to read next, in this pass
 }
 
 // A part is a sequence of entries: the oldest ones in the data file, then those that are being
-// written there, the newest ones in a buffer.
+// written there, the newest ones in a buffer. An entry keeps its number from the moment it comes,
+// wherever it lies: the log, and the bits of those that are done, go by it.
 type part struct {
 	extents []extent
 	disk    uint64 // entries in extents
@@ -86,10 +88,18 @@ func (b *bucket) post(seq uint64, m message) {
 
 // passOf returns the pass in which a record is handed out.
 func (b *bucket) passOf(seq uint64) uint64 {
-	if seq >= b.fresh {
+	if seq >= b.fresh || b.late[seq] {
 		return b.passes - 1
 	}
 	return seq % b.passes
+}
+
+// expect lets a record that comes while the bucket is read be handed out in the last pass.
+func (b *bucket) expect(seq uint64) {
+	if b.late == nil {
+		b.late = map[uint64]bool{}
+	}
+	b.late[seq] = true
 }
 
 // These constants are on disk. Do not change them; add a version.

@@ -91,7 +91,8 @@ func (b *buffer) clone() buffer {
 	return c
 }
 
-// clear gives all pages back.
+// clear gives all pages back. The zeroed buffer keeps the memory of its lists, as a bucket is filled
+// and written again and again.
 func (b *buffer) clear(p *pagePool) {
 	p.give(b.pages)
 	*b = buffer{pages: b.pages[:0], cuts: b.cuts[:0]}

@@ -17,7 +17,9 @@ type calendar struct {
 	create   func(start, width int64) *bucket
 }
 
-// A level covers the slots from the end of the level before it, or from now, to its own end.
+// A level covers the slots from the end of the level before it, or from now, to its own end. That is
+// a multiple of the next level's width, of its own for the last one, so no bucket lies in two levels.
+// It only moves on, by one bucket of the next level, which is split then.
 type level struct {
 	width int64
 	keep  int64 // slots ahead that the level covers at least, as far as there are coarser ones
@@ -126,8 +128,9 @@ func (c *calendar) next() *bucket {
 func (c *calendar) settle() (split *bucket, more bool) {
 	if end := c.topEnd(); c.overflow == nil {
 		c.top().end = max(c.top().end, end)
-	} else if c.top().end-c.now <= c.horizon/2 {
-		// Not at each slot, as records that stay beyond are written again each time.
+	} else if c.top().end-c.now <= max(c.horizon/2, 1) {
+		// Not at each slot, as records that stay beyond are written again each time; but before the
+		// end is reached, as the next slot has to be covered.
 		split, c.overflow = c.overflow, nil
 		c.top().end = end
 		return split, true

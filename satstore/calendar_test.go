@@ -11,6 +11,7 @@ import (
 // TestCalendar walks through slots of calendars of all sorts. Every slot has one bucket at all
 // times, which covers it and comes due with it, and no bucket is split that has come due.
 func TestCalendar(t *testing.T) {
+	t.Parallel()
 	for _, o := range []Options{
 		{Horizon: 10, Radix: 64}, {Horizon: 9600, Radix: 64}, {Horizon: 3000, Radix: 4},
 		{Horizon: 20_000, Radix: 3}, {Horizon: 576_000, Radix: 64}, {Horizon: 700, Radix: -1},
@@ -90,6 +91,7 @@ func TestMinutesNeedFewBuckets(t *testing.T) {
 // TestSpace: no two spans that are in use overlap, and what was released is not given out before it
 // is settled.
 func TestSpace(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(4, 4))
 	s := &space{end: 1}
 	owner := map[uint32]string{0: "header"}
@@ -99,7 +101,9 @@ func TestSpace(t *testing.T) {
 		switch n := random.IntN(10); {
 		case n < 6:
 			f := span{n: 1 + uint32(random.IntN(20))}
-			f.at = s.take(f.n)
+			at, fits := s.take(f.n)
+			require.True(t, fits)
+			f.at = at
 			for i := f.at; i < f.end(); i++ {
 				require.Empty(t, owner[i])
 				require.False(t, released[i])

@@ -135,8 +135,11 @@ func decodeManifest(b []byte) *manifest {
 	m.places = savedPlaces{number: d.uvarint(), generation: uint32(d.number(1<<32 - 1))}
 	m.due = d.length(maxBuckets)
 	switch kind := d.byte(); kind {
+	case 0:
 	case 1, 2:
 		m.split = &split{together: kind == 2, moved: d.uvarint(), forwarded: d.uvarint()}
+	default:
+		d.bad = true
 	}
 	for n := d.length(maxBuckets); len(m.buckets) < n && !d.bad; {
 		m.buckets = append(m.buckets, d.bucket(len(m.buckets) < m.due))
@@ -166,11 +169,12 @@ func (d *decoder) part(p *part) {
 	p.disk = d.uvarint()
 	next := uint64(0)
 	for n := d.length(len(d.b)); len(p.extents) < n && !d.bad; {
-		e := extent{at: uint32(d.number(1<<32 - 1)), size: uint32(d.number(1 << 31))}
+		e := extent{at: uint32(d.number(maxGrains)), size: uint32(d.number(maxExtent))}
 		e.first = next + d.uvarint()
 		e.count = uint32(d.number(1<<32 - 1))
 		e.generation = uint32(d.number(1<<32 - 1))
 		next = e.first + uint64(e.count)
+		d.bad = d.bad || e.size == 0 || e.count == 0 || next < e.first
 		p.extents = append(p.extents, e)
 	}
 	d.bad = d.bad || next > p.disk
@@ -180,15 +184,30 @@ func (d *decoder) part(p *part) {
 func (m *manifest) sound() bool {
 	o := m.options
 	fits := o.Unit > 0 && o.Horizon > 0 && o.Horizon <= maxSlot && o.Radix != 0 &&
-		m.due <= min(len(m.buckets), maxDue) && m.now <= maxSlot && m.now >= -maxSlot &&
+		m.due <= min(len(m.buckets), maxHeld) && m.now <= maxSlot && m.now >= -maxSlot &&
 		(m.split == nil || m.due < len(m.buckets)) && m.records >= 0
 	numbers := map[uint16]bool{0: true}
 	for i, b := range m.buckets {
 		fits = fits && !numbers[b.number] && b.width >= 0 && b.id < m.nextBucket
 		fits = fits && (i >= m.due || b.width == 1 && uint64(len(b.done)) <= b.records.disk/64+1)
+		// Whoever reads a part to its end relies on that there is one. Only of what is due may
+		// extents be gone.
+		fits = fits && b.messages.whole() && (i < m.due || b.records.whole())
 		numbers[b.number] = true
 	}
 	return fits
+}
+
+// whole reports whether the extents of a part have all entries that are on disk.
+func (p *part) whole() bool {
+	next := uint64(0)
+	for _, e := range p.extents {
+		if e.first != next {
+			return false
+		}
+		next += uint64(e.count)
+	}
+	return next == p.disk
 }
 
 // seal makes the file of a manifest: the same twice, so that Repair has a second one.
@@ -215,6 +234,7 @@ func unseal(b []byte, copy int) (*manifest, error) {
 	if len(b) < checkpointHead || string(b[:8]) != checkpointMagic {
 		return fail("no checkpoint, or of another version")
 	}
+	// The sum goes over all that is there, before any length in it is believed.
 	body := b[checkpointHead:]
 	sum := crc32.Update(crc32.Checksum(b[:16], castagnoli), castagnoli, body)
 	if binary.LittleEndian.Uint64(b[8:]) != uint64(len(body)) ||
@@ -231,6 +251,8 @@ func unseal(b []byte, copy int) (*manifest, error) {
 // writeManifest replaces the checkpoint. It reports whether the new one may be in effect although
 // there was an error.
 func (s *Store) writeManifest(m *manifest) (inEffect bool, err error) {
+	// The contents are synced before the name: a journal may bring the rename to the disk first, and
+	// the name would then stand for a file that is empty or torn.
 	f, err := s.fs.Create(checkpointTemp)
 	if err != nil {
 		return false, fmt.Errorf("satstore: create checkpoint: %w", err)
@@ -246,11 +268,11 @@ func (s *Store) writeManifest(m *manifest) (inEffect bool, err error) {
 		err = s.fs.Sync() // the files that it names come first
 	}
 	if err == nil {
-		inEffect = true
+		inEffect = true // an error may come after the deed, as of a disk that is not there any more
 		err = s.fs.Rename(checkpointTemp, checkpointName)
 	}
 	if err == nil && !s.o.NoSync {
-		err = s.fs.Sync()
+		err = s.fs.Sync() // from here on no crash goes back to the old one
 	}
 	if err != nil {
 		err = fmt.Errorf("satstore: write checkpoint: %w", err)
@@ -265,6 +287,10 @@ func (s *Store) checkpoint() error {
 	// The order is what makes a crash harmless. Everything new is written to places that the old
 	// checkpoint does not know; then it is synced; then one rename lets the new checkpoint count.
 	// Only when that is on disk is anything removed or used again that the old one needs.
+	//
+	// Until the rename a crash so finds the old checkpoint, with its log and what is pending for it,
+	// and new files that nothing names, which the next Open removes. After the rename it finds the
+	// new one, an empty log, and nothing pending that fits it.
 	if err := s.flushAll(); err != nil {
 		return err
 	}
@@ -292,12 +318,8 @@ func (s *Store) checkpoint() error {
 	if err == nil {
 		s.broken, err = s.writeManifest(s.manifest(log, runs, saved))
 	}
-	// If the rename may have taken effect, either checkpoint may be found later, and the files of
-	// both have to stay.
 	if err != nil {
-		if !s.broken {
-			s.discard(log, runs, saved)
-		}
+		s.discard(log, runs, saved)
 		return err
 	}
 	// Without an error the new one is in effect for sure.
@@ -349,6 +371,8 @@ func (s *Store) adopt(log *updateLog, runs []*run, saved savedPlaces) {
 	for _, name := range old {
 		_ = s.fs.Remove(name)
 	}
+	// The old log goes before what is pending for it: a crash in between finds changes that belong to
+	// a log which no checkpoint names.
 	s.log, s.oldLog, s.logEnd, s.saved = log, 0, logHeader, saved
 	if log != nil {
 		log.attach(s.pending)
@@ -360,20 +384,26 @@ func (s *Store) adopt(log *updateLog, runs []*run, saved savedPlaces) {
 	s.stats.Checkpoints++
 }
 
-// discard removes what a checkpoint that failed has made.
+// discard closes what a checkpoint that failed has made, and removes it. If the rename may have
+// taken effect, either checkpoint may be found later: then the files of both have to stay.
 func (s *Store) discard(log *updateLog, runs []*run, saved savedPlaces) {
+	made := []string{checkpointTemp}
 	if log != nil {
 		_ = log.file.Close()
-		_ = s.fs.Remove(logName(log.number))
+		made = append(made, logName(log.number))
 	}
 	for _, r := range runs {
 		if !slices.Contains(s.ids.runs, r) {
 			_ = r.file.Close()
-			_ = s.fs.Remove(r.name())
+			made = append(made, r.name())
 		}
 	}
 	if saved.number != s.saved.number {
-		_ = s.fs.Remove(placesName(saved.number))
+		made = append(made, placesName(saved.number))
 	}
-	_ = s.fs.Remove(checkpointTemp)
+	for _, name := range made {
+		if !s.broken {
+			_ = s.fs.Remove(name)
+		}
+	}
 }

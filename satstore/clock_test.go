@@ -34,6 +34,7 @@ func (p *player) jump(slots int) (err error) {
 // TestClockSetForward jumps over more slots than the store has buckets for, between random things.
 // What was skipped is due, oldest first, and the rest is not.
 func TestClockSetForward(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"full", "flat", "naive", "nolog", "basic", "zstd"} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlayer(t, optionSets[name], 5)
@@ -57,6 +58,7 @@ func TestClockSetForward(t *testing.T) {
 // TestPowerFailsWhileCatchingUp: a crash in the midst of a jump leaves some slot of it, with all
 // records in their places.
 func TestPowerFailsWhileCatchingUp(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"full", "flat", "naive", "nolog", "basic", "zstd"} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlayer(t, optionSets[name], 7)
@@ -116,6 +118,7 @@ func TestClockSetBack(t *testing.T) {
 // the last one. Each has to come due in its slot, not before and not after, also if the store was
 // closed, or killed, shortly before.
 func TestEachSlotComes(t *testing.T) {
+	t.Parallel()
 	const start, walked = 1000, 700
 	for name, o := range map[string]Options{
 		"one level":     {Radix: 64, Horizon: 200},
@@ -185,6 +188,7 @@ func takeDue(t *testing.T, s *Store, now int64) []string {
 // TestManyVisitsNeedNoRoom: records that are visited in each slot are written again each time. With
 // each checkpoint the room that they left is used again, so the file does not grow with the visits.
 func TestManyVisitsNeedNoRoom(t *testing.T) {
+	t.Parallel()
 	s := mustOpen(t, vfs.NewMem(), small(Options{}))
 	total := int64(0)
 	for i := range 200 {

@@ -43,7 +43,7 @@ func (s *Store) commitLoop() {
 			return
 		case <-s.wake:
 		}
-		timer.Reset(s.o.Commit)
+		timer.Reset(s.o.Commit) // counted from the first change, so that no stream of them puts it off
 		select {
 		case <-s.stop:
 			return
@@ -53,7 +53,7 @@ func (s *Store) commitLoop() {
 		s.mu.Lock()
 		if s.failed == nil && s.log != nil {
 			if err := s.commitLocked(!s.o.NoSync); err != nil {
-				s.failed = err
+				s.failed = err // nobody waits here: the next change is told
 			}
 		}
 		s.mu.Unlock()
@@ -65,6 +65,8 @@ func (s *Store) commitLoop() {
 // s.mu are held, and lets go of s.mu while it waits for the disk.
 func (s *Store) commitLocked(sync bool) error {
 	l := s.log
+	// A group that failed comes first, at the place where it failed: the half that takes changes now
+	// names the end of that very group as where it goes on.
 	err := l.writeGroup(l.unwritten)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 // TestFetchersReschedule reads slots while several goroutines give records back late and out of
 // order, others add, send messages and sync. Each visit must count once.
 func TestFetchersReschedule(t *testing.T) {
+	t.Parallel()
 	const records, fetchers, slots = 400, 4, 30
 	fs := vfs.NewMem()
 	o := Options{

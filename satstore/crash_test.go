@@ -33,6 +33,7 @@ func (p *player) recovered() {
 // TestPowerFailure takes the power away in the midst of random histories, again and again. What is
 // found must be the state at some moment since the last Sync, with no record lost, twice or mixed.
 func TestPowerFailure(t *testing.T) {
+	t.Parallel()
 	for name, o := range optionSets {
 		for seed := range *rounds {
 			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
@@ -76,6 +77,7 @@ func (p *player) crash() {
 // TestFailedSteps lets single steps of random histories fail, as a bad disk does. A Sync that works
 // afterwards acknowledges everything; if none does, what was acknowledged before is found again.
 func TestFailedSteps(t *testing.T) {
+	t.Parallel()
 	bad := errors.New("bad disk")
 	resumed, broken, ran := 0, 0, 0
 	for _, name := range []string{"full", "nolog", "naive", "basic", "large"} {

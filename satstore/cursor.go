@@ -45,9 +45,23 @@ const (
 // others. The block is valid until the next call; its count is 0 at the end of the part.
 func (c *cursor) next(p *part, entry uint64) (block, error) {
 	e, found := c.locate(p, entry)
-	if found.count > 0 || e.size == 0 {
-		return found, nil
+	for found.count == 0 && e.size > 0 {
+		read, err := c.read(p, e, entry)
+		if err == nil || c.lock == nil {
+			return read, err
+		}
+		// Nobody is kept from giving back meanwhile what is in the extent. After a checkpoint its room
+		// is free, and what was read there may be a part of something else.
+		was := e
+		if e, found = c.locate(p, entry); e == was {
+			return block{}, err
+		}
 	}
+	return found, nil
+}
+
+// read returns the block of an extent that holds an entry, or the one after.
+func (c *cursor) read(p *part, e extent, entry uint64) (block, error) {
 	if e != c.extent {
 		if err := c.fetch(e); err != nil {
 			return block{}, err
@@ -62,6 +76,7 @@ func (c *cursor) next(p *part, entry uint64) (block, error) {
 			reason = "a block of another place"
 		}
 		if reason != "" {
+			c.extent = extent{} // who tries again reads it again
 			return block{}, &CorruptError{dataName, e.offset() + int64(c.at), reason}
 		}
 		c.raw = found.raw
@@ -210,7 +225,12 @@ func (c *cursor) close() {
 // readExtent reads all of an extent, into b if that is large enough.
 func (s *Store) readExtent(b []byte, e extent) ([]byte, error) {
 	if cap(b) < int(e.size) {
-		b = make([]byte, (int(e.size)+blockSize-1)&^(blockSize-1)) // the next may be larger
+		// The next one may be larger, up to what is kept of a small bucket, of which there are many.
+		room := blockSize
+		for room/2 >= int(e.size) && room > grain {
+			room /= 2
+		}
+		b = make([]byte, (int(e.size)+room-1)&^(room-1))
 	}
 	b = b[:e.size]
 	if err := readFull(s.data, dataName, b, e.offset()); err != nil {

@@ -8,7 +8,7 @@ import (
 // The log holds what a visit changed of a record, not the record: a fifth of the bytes. A diff is
 // the new length and then, if the length is the same, by turns how many bytes stay and which ones
 // replace those that follow; else how many bytes stay at the beginning and at the end, and what is
-// between them.
+// between them. Who replays has the old data, so the lengths tell which form it is, and no byte has to.
 
 // appendDiff appends to dst what makes new out of old.
 func appendDiff(dst, old, new []byte) []byte {

@@ -33,8 +33,8 @@
 //
 // # Limits
 //
-// Memory is Options.Buffer, 4 MiB for the log, 3.3 bytes for each record ever added (2 for the
-// bucket index, the rest for filters of ids), and 100 for each one added since a checkpoint. Opening
-// after a crash replays a log of about the size of the buffers, and reads as much or 32 bytes for
-// each record.
+// The file of buckets has up to 16 TiB. Memory is Options.Buffer, 4 MiB for the log, 3.3 bytes for
+// each record ever added (2 for the bucket index, the rest for filters of ids), and 100 for each one
+// added since a checkpoint. Opening after a crash replays a log of about the size of the buffers,
+// and reads as much or 32 bytes for each record.
 package satstore

@@ -93,8 +93,9 @@ func (c *chunk) handed(n int) {
 	c.let(1)
 }
 
-// A reader goes through the buckets that are due. Between one Due and the next it keeps what it has
-// read ahead.
+// A reader goes through the buckets that are due. It holds no lock while it reads the disk, so each
+// step asks anew what is there: buckets may have been given up, or new ones be due, meanwhile.
+// Between one Due and the next it keeps what it has read ahead.
 type reader struct {
 	s *Store
 	c cursor
@@ -178,6 +179,12 @@ func (b *bucket) unread() bool {
 func (s *Store) fill(b *bucket, found block, work []byte) (*chunk, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.refusal(); err != nil { // since the block was read
+		return nil, err
+	}
+	if s.split != nil {
+		return nil, nil // an Advance failed meanwhile, and what it began has to end before all else
+	}
 	if found.count == 0 || b.dead {
 		b.next = b.records.count() // the rest of it is gone
 		return nil, nil

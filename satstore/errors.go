@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 )
 
 // What callers may want to tell apart. ErrReadOnly comes with what was the matter, such as ENOSPC,
@@ -18,7 +19,7 @@ var (
 	ErrDone     = errors.New("satstore: record was returned before")
 	ErrBusy     = errors.New("satstore: another Due is running")
 	ErrNoIndex  = errors.New("satstore: a basic store has no index of ids")
-	ErrOptions  = errors.New("satstore: options differ from those at creation")
+	ErrOptions  = errors.New("satstore: options are impossible, or differ from those at creation")
 	ErrCorrupt  = errors.New("satstore: corrupt file") // every CorruptError unwraps to it
 )
 
@@ -45,6 +46,8 @@ func readFull(f io.ReaderAt, name string, b []byte, at int64) error {
 		return nil
 	case err == io.EOF:
 		return &CorruptError{name, at, "the file ends too early"}
+	case errors.Is(err, fs.ErrClosed): // by Store.Close, in the midst of a walk or a backup
+		return ErrClosed
 	}
 	return fmt.Errorf("satstore: read %s: %w", name, err)
 }

@@ -16,8 +16,9 @@ import (
 // changes, still shows everything, and goes on as if nothing had been once there is room and Sync
 // was called.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	full, ran := 0, 0
-	for _, name := range []string{"full", "flat", "large", "nolog", "basic", "roomy"} {
+	for _, name := range []string{"full", "flat", "large", "nolog", "basic", "naive", "roomy"} {
 		for seed := range *rounds {
 			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
 				p := newPlayer(t, optionSets[name], seed)
@@ -100,20 +101,20 @@ func filled(t testing.TB, o Options, closed bool) (*vfs.Mem, Options, map[string
 	return p.fs.Clone(), p.o, want
 }
 
-// checkpointNow writes a checkpoint.
+// checkpointNow writes a checkpoint, as Backup does.
 func (s *Store) checkpointNow() error {
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.checkpoint()
+	s.lockAll()
+	defer s.unlockAll()
+	if err := s.checkpoint(); err != nil {
+		return s.fail(err)
+	}
+	return nil
 }
 
 // TestFlippedBits inverts bits of each file in turn. Each is noticed, with the file and the place,
 // or changes nothing: then it was where nothing is.
 func TestFlippedBits(t *testing.T) {
+	t.Parallel()
 	for _, closed := range []bool{true, false} {
 		for _, name := range []string{"full", "s2"} {
 			disk, o, want := filled(t, Options{
@@ -124,13 +125,13 @@ func TestFlippedBits(t *testing.T) {
 			names, err := disk.List()
 			require.NoError(t, err)
 			for _, file := range names {
-				noticed := 0
+				noticed, size := 0, len(disk.Data(file))
 				for range 10 {
 					damaged := disk.Clone()
 					if file != pendingName { // which would make up for the log's end
 						require.NoError(t, damaged.Remove(pendingName))
 					}
-					at, bit := random.IntN(len(disk.Data(file))), random.IntN(8)
+					at, bit := random.IntN(size), random.IntN(8)
 					damaged.Flip(file, int64(at), bit)
 					if notices(t, damaged, o, want) {
 						noticed++
@@ -167,4 +168,22 @@ func notices(t *testing.T, disk *vfs.Mem, o Options, want map[string]string) boo
 		return true
 	}
 	return false
+}
+
+// TestNaiveGoesOn: a naive store whose page finds no room is read-only, and not broken for good.
+func TestNaiveGoesOn(t *testing.T) {
+	fs, o := vfs.NewMem(), small(Options{Mode: Naive, Buffer: 1 << 20})
+	s := mustOpen(t, fs, o)
+	fs.SetSpace(fs.Used() + 20_000)
+	var err error
+	for i := 0; err == nil; i++ {
+		_, err = s.Add(fmt.Sprint(i), 1000+int64(i%30), make([]byte, 100))
+	}
+	require.ErrorIs(t, err, ErrReadOnly)
+	want := contents(t, s)
+	fs.SetSpace(-1)
+	require.NoError(t, s.Sync())
+	require.Equal(t, want, contents(t, mustOpen(t, fs.Clone(), o)))
+	require.NoError(t, s.Check())
+	require.NoError(t, s.Close())
 }

@@ -113,13 +113,17 @@ func (s *Store) flushOne() error {
 	return s.finishFlush()
 }
 
-// fitPage flushes the buffer of a naive store's bucket before it would need a second page.
-func (s *Store) fitPage(b *bucket, p *part, size int) error {
+// fitPage flushes the buffer of a naive store's bucket before it would need a second page. If that
+// fails, the buffer grows: the change that came here is in the log already, and the next one will
+// be refused.
+func (s *Store) fitPage(b *bucket, p *part, size int) {
 	fits := len(p.buffer.pages) == 0 || p.buffer.bytes+size <= s.pool.size
 	if s.o.Mode != Naive || !s.live || fits {
-		return nil
+		return
 	}
-	return s.flushBucket(b)
+	if err := s.flushBucket(b); err != nil {
+		s.failed = err
+	}
 }
 
 // flushBucket writes the buffers of one bucket, after those that are being written.
@@ -143,7 +147,8 @@ func (s *Store) flushSome(wanted func(*bucket) bool) error {
 }
 
 // trim releases the extents of a bucket that is due and whose records are all elsewhere. A record
-// that somebody holds for days so keeps one extent, and not its whole bucket.
+// that somebody holds for days so keeps one extent, and not its whole bucket. What is behind an
+// extent that is gone keeps its numbers.
 func (s *Store) trim(b *bucket) {
 	kept := b.records.extents[:0]
 	for _, e := range b.records.extents {

@@ -205,8 +205,7 @@ func FuzzRun(f *testing.F) {
 		binary.BigEndian.PutUint32(key[:], uint32(i))
 		w.add(key, uint64(i))
 	}
-	_, err = w.finish(false)
-	require.NoError(f, err)
+	require.NoError(f, w.finish(false))
 	f.Add(fs.Data(runName(1)), uint16(0), byte(0))
 	f.Add(fs.Data(runName(1)), uint16(9), byte(1))
 	f.Fuzz(func(t *testing.T, in []byte, at uint16, flip byte) {

@@ -80,7 +80,7 @@ func (x *ids) flush() (runs []*run, err error) {
 		sources = append(sources, &runSource{run: x.runs[kept]})
 		most += x.runs[kept].count
 	}
-	x.file++
+	x.file++ // also if it fails, so that no name is used twice while the store is open
 	w, err := createRun(x.fs, x.file, most)
 	if err != nil {
 		return nil, err
@@ -90,15 +90,17 @@ func (x *ids) flush() (runs []*run, err error) {
 			w.add(key, value)
 		}
 	})
+	if err == nil {
+		err = w.finish(!x.noSync)
+	}
 	if err != nil {
-		_ = w.file.Close() // the first error says more
+		// The first error says more than these. On a full disk each attempt has a new name, and what
+		// the last one wrote must not take the room for the next.
+		_ = w.file.Close()
+		_ = x.fs.Remove(w.name())
 		return nil, err
 	}
-	r, err := w.finish(!x.noSync)
-	if err != nil {
-		return nil, err
-	}
-	return append(slices.Clone(x.runs[:kept]), r), nil
+	return append(slices.Clone(x.runs[:kept]), w.run), nil
 }
 
 // adopt uses other runs from now on, closes those that are not among them, and returns their names.

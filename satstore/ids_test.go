@@ -22,6 +22,7 @@ func alike(n int) (key fingerprint) {
 // TestIDs compares the index with a map, over many flushes, with ids that are deleted and come
 // back.
 func TestIDs(t *testing.T) {
+	t.Parallel()
 	fs := vfs.NewMem()
 	random := rand.New(rand.NewPCG(7, 7))
 	x := &ids{fs: fs}
@@ -76,6 +77,7 @@ func compareIDs(t *testing.T, want map[fingerprint]uint64, x *ids) {
 // TestNewIDsReadNothing: hardly any block is read for ids that are new, and one for many of a batch
 // that are known.
 func TestNewIDsReadNothing(t *testing.T) {
+	t.Parallel()
 	disk := &meter{FS: vfs.NewMem()}
 	w, err := createRun(disk, 1, 100_000)
 	require.NoError(t, err)
@@ -87,8 +89,8 @@ func TestNewIDsReadNothing(t *testing.T) {
 	for n, key := range known {
 		w.add(key, uint64(n))
 	}
-	r, err := w.finish(false)
-	require.NoError(t, err)
+	require.NoError(t, w.finish(false))
+	r := w.run
 	for n := range 1000 {
 		_, found, err := r.find(fingerprintOf(binary.AppendVarint(nil, int64(-n-1))))
 		require.NoError(t, err)

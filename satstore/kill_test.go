@@ -186,6 +186,7 @@ func (w *worker) message() error {
 // TestKill kills a process under load again and again. All that it had done is found, each record
 // once and as it was last. Of what it was about to do, it may be found or not.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	kills := 3
 	if text := os.Getenv(killsEnv); text != "" {
 		var err error

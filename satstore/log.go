@@ -26,7 +26,7 @@ type updateLog struct {
 	file      vfs.File // nil if no log is kept
 	number    uint64
 	end       int64  // of what was written
-	synced    int64  // what a Sync has returned for
+	synced    int64  // what a Sync has returned for; each group says it, so that damage can be told
 	unwritten []byte // changes of the other half that could not be written and come before others
 	group     []byte // for the next group
 
@@ -56,7 +56,8 @@ func createLog(fs vfs.FS, number uint64, sync bool) (*updateLog, error) {
 		err = l.file.Sync()
 	}
 	if err != nil {
-		_ = l.file.Close() // the first error says more
+		_ = l.file.Close() // the first error says more than these
+		_ = fs.Remove(logName(number))
 		return nil, fmt.Errorf("satstore: write log: %w", err)
 	}
 	return l, nil
@@ -189,13 +190,20 @@ func (r *logReader) next() ([]byte, error) {
 		r.at += size
 		return changes, nil
 	}
+	// What a group may hold is foreign, beginnings of groups included, each of which could have a
+	// checksum added up of all that follows. Whole groups do not overlap, so those cost no more than
+	// the file; what costs more is damage.
+	budget := 2 * len(r.b)
+	magic := binary.LittleEndian.AppendUint32(nil, groupMagic)
 	for at := r.at; ; at++ {
-		magic := binary.LittleEndian.AppendUint32(nil, groupMagic)
 		n := bytes.Index(r.b[at:], magic)
 		if n < 0 {
 			return nil, nil
 		}
 		at += n
+		if budget -= r.claimed(at); budget < 0 {
+			return nil, &CorruptError{r.name, int64(r.at), "many groups seem to be damaged"}
+		}
 		if _, size := r.group(at); size > 0 {
 			if synced := binary.LittleEndian.Uint64(r.b[at+20:]); synced > uint64(r.at) {
 				return nil, &CorruptError{r.name, int64(r.at), "a group of changes is damaged"}
@@ -206,18 +214,28 @@ func (r *logReader) next() ([]byte, error) {
 
 // group returns the changes of the group that begins at an offset, and its size or 0.
 func (r *logReader) group(at int) (changes []byte, size int) {
+	size = r.claimed(at)
+	if size == 0 {
+		return nil, 0
+	}
+	b := r.b[at : at+size]
+	if groupSum(r.number, b) != binary.LittleEndian.Uint32(b[4:]) {
+		return nil, 0
+	}
+	return b[groupHeader:], size
+}
+
+// claimed returns the size of what says that it is a group at this offset, or 0.
+func (r *logReader) claimed(at int) int {
 	b := r.b[at:]
-	if len(b) < groupHeader || binary.LittleEndian.Uint32(b) != groupMagic {
-		return nil, 0
+	if len(b) < groupHeader || binary.LittleEndian.Uint32(b) != groupMagic ||
+		binary.LittleEndian.Uint64(b[12:]) != uint64(at) {
+		return 0
 	}
-	n := int(binary.LittleEndian.Uint32(b[8:]))
-	if n > len(b)-groupHeader {
-		return nil, 0
+	// Compared before it is an int, which may have 32 bits.
+	n := binary.LittleEndian.Uint32(b[8:])
+	if uint64(n) > uint64(len(b)-groupHeader) {
+		return 0
 	}
-	b = b[:groupHeader+n]
-	placed := binary.LittleEndian.Uint64(b[12:]) == uint64(at)
-	if !placed || groupSum(r.number, b) != binary.LittleEndian.Uint32(b[4:]) {
-		return nil, 0
-	}
-	return b[groupHeader:], len(b)
+	return groupHeader + int(n)
 }

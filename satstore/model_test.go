@@ -39,7 +39,9 @@ func small(o Options) Options {
 	if o.Buffer == 0 {
 		o.Buffer = 4 << 10
 	}
-	o.Page = 512
+	if o.Page == 0 {
+		o.Page = 512
+	}
 	if o.pending == 0 {
 		o.pending = 32 << 10
 	}
@@ -54,6 +56,7 @@ type model struct {
 	records map[string]*modelRecord
 }
 
+// A modelRecord is never changed, but replaced: so models of many moments can share it.
 type modelRecord struct {
 	slot int64
 	data string
@@ -61,11 +64,7 @@ type modelRecord struct {
 }
 
 func (m *model) clone() *model {
-	c := &model{m.now, map[string]*modelRecord{}}
-	for id, r := range m.records {
-		c.records[id] = &modelRecord{r.slot, r.data, slices.Clone(r.mail)}
-	}
-	return c
+	return &model{m.now, maps.Clone(m.records)}
 }
 
 func (r *modelRecord) merged() string {
@@ -249,7 +248,7 @@ func (p *player) reschedule(id string) error {
 	require.Error(p.t, h.r.Reschedule(slot, data), "it was returned before")
 	delete(p.out, id)
 	if m != nil { // else it was deleted meanwhile
-		m.slot, m.data, m.mail = max(slot, p.m.now+1), want, m.mail[h.taken:]
+		p.m.records[id] = &modelRecord{max(slot, p.m.now+1), want, m.mail[h.taken:]}
 	}
 	p.done()
 	return nil
@@ -280,7 +279,7 @@ func (p *player) update() error {
 		return nil
 	case err == nil:
 		require.NotNil(p.t, r, id)
-		r.mail = append(r.mail, text)
+		p.m.records[id] = &modelRecord{r.slot, r.data, append(slices.Clip(r.mail), text)}
 		p.done()
 	}
 	return err
@@ -379,6 +378,7 @@ func (p *player) reopen() {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	sets := maps.Clone(optionSets)
 	sets["tight"] = Options{pending: 1 << 10} // so that changes have to be written at once
 	for name, o := range sets {

@@ -2,6 +2,7 @@ package satstore
 
 import (
 	"math"
+	"math/bits"
 	"time"
 )
 
@@ -18,6 +19,7 @@ const (
 	MaxData    = 1 << 20  // bytes of a record's data, or of a message
 	maxBuckets = 60_000   // so that 16 bits number them, those of passed slots included
 	maxHorizon = 1 << 40  // slots
+	maxPages   = 1 << 28  // in buffers: a TiB of those of 4 KiB, and sums of them fit into 32 bits
 )
 
 // A Mode says how much a store keeps beside the records.
@@ -93,6 +95,9 @@ type Options struct {
 	writers int  // of extents, at once; 0 means defaultWriters
 	pending int  // bytes of the file of that name; 0 means pendingSize
 	inline  bool // buffers are written while the caller waits; false means in the background
+
+	// exact lets Start be 0, for Repair, whose store may be in that slot; false means what Start says.
+	exact bool
 }
 
 func (o Options) withDefaults() Options {
@@ -122,17 +127,26 @@ func (o Options) withDefaults() Options {
 		o.Page = DefaultPage
 	}
 	o.Page = min(max(o.Page, 512), 1<<20)
-	o.Buffer = max(o.Buffer, 8*int64(o.Page)) // or nothing would be worth writing
+	// Less, and nothing would be worth writing.
+	o.Buffer = min(max(o.Buffer, 8*int64(o.Page)), maxPages*int64(o.Page))
 	if o.Commit == 0 {
 		o.Commit = DefaultCommit
 	}
 	if o.pending == 0 {
 		o.pending = pendingSize
 	}
-	if o.Start == 0 {
+	if o.Start == 0 && !o.exact {
 		o.Start = slotOf(time.Now(), o.Unit)
 	}
+	o.Start = min(max(o.Start, -maxSlot), maxSlot-maxHorizon) // slots have to follow it
 	return o
+}
+
+// known reports whether the choices are among those there are. Others cannot stand for anything: a
+// block of an unknown compression could never be read again.
+func (o Options) known() bool {
+	return o.Mode >= Full && o.Mode <= Naive && o.Flush >= FlushAll && o.Flush <= FlushLarge &&
+		o.Compression >= None && o.Compression <= Zstd
 }
 
 // agree reports whether what counts at creation is the same.
@@ -152,7 +166,7 @@ func slotOf(t time.Time, unit time.Duration) int64 {
 	seconds, nanos := t.Unix(), int64(t.Nanosecond())
 	switch {
 	case unit%time.Second == 0:
-		return floorDiv(seconds, int64(unit/time.Second))
+		return min(max(floorDiv(seconds, int64(unit/time.Second)), -maxSlot), maxSlot)
 	case seconds > maxNanoSeconds:
 		return maxSlot
 	case seconds < -maxNanoSeconds:
@@ -160,6 +174,27 @@ func slotOf(t time.Time, unit time.Duration) int64 {
 	}
 	return floorDiv(seconds*1e9+nanos, int64(unit))
 }
+
+// startOf is when a slot begins. Slots and units are bounded, but their product is not: what no
+// time.Time can hold is at one of its ends, as slotOf has it.
+func startOf(slot int64, unit time.Duration) time.Time {
+	n, sign := uint64(slot), int64(1)
+	if slot < 0 {
+		n, sign = -n, -1
+	}
+	high, low := bits.Mul64(n, uint64(unit))
+	if high >= uint64(time.Second) { // or the quotient would not fit
+		return time.Unix(sign*maxSeconds, 0)
+	}
+	seconds, nanos := bits.Div64(high, low, uint64(time.Second))
+	if seconds > maxSeconds {
+		return time.Unix(sign*maxSeconds, 0)
+	}
+	return time.Unix(sign*int64(seconds), sign*int64(nanos))
+}
+
+// maxSeconds bounds times: a time.Time counts from the year 1, which adds to the seconds of Unix.
+const maxSeconds = 1 << 62
 
 // maxNanoSeconds is how many seconds surely have a number of nanoseconds.
 const maxNanoSeconds = math.MaxInt64/1_000_000_000 - 1

@@ -55,6 +55,7 @@ func TestOptions(t *testing.T) {
 
 // TestOptionsCountAtCreation: those that shape the files cannot change, all others can.
 func TestOptionsCountAtCreation(t *testing.T) {
+	t.Parallel()
 	was := Options{Start: 1, Commit: -1}
 	for _, tt := range []struct {
 		name string

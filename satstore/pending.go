@@ -89,11 +89,11 @@ func pendingAfter(file []byte, number uint64, end int64) []byte {
 			continue
 		}
 		word := binary.LittleEndian.Uint64(b[pendingWord:])
-		n, sum := int(uint32(word)), crc32.Checksum(b[8:pendingWord], castagnoli)
-		if n == 0 || n > size-pendingHeader {
+		n, sum := uint32(word), crc32.Checksum(b[8:pendingWord], castagnoli)
+		if n == 0 || uint64(n) > uint64(size-pendingHeader) {
 			continue
 		}
-		changes := b[pendingHeader : pendingHeader+n]
+		changes := b[pendingHeader : pendingHeader+int(n)]
 		if crc32.Update(sum, castagnoli, changes) == uint32(word>>32) {
 			return changes
 		}

@@ -190,6 +190,7 @@ func (unmappable) Map(string, int) (*vfs.Map, error) { return nil, errors.ErrUns
 
 // TestUnmappable: without files that are memory a store keeps what was committed.
 func TestUnmappable(t *testing.T) {
+	t.Parallel()
 	fs := unmappable{vfs.NewMem()}
 	o := Options{Start: 1, Commit: -1}
 	s, err := open(fs, o)

@@ -50,7 +50,9 @@ type savedPlaces struct {
 // each byte of it: saving adds 1/16 to what is written, and that many bytes are read by recovery.
 const placesShare = 16
 
-// savePlaces writes the bucket index if it is time to.
+// savePlaces writes the bucket index if it is time to. The file may say where a record was that has
+// been deleted since, even of a number that another bucket has by now: nobody asks for that record,
+// as no index has its id.
 func (s *Store) savePlaces() (savedPlaces, error) {
 	saved := s.saved
 	size := int64(len(s.places.pages)) * placesPage * 2

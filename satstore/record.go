@@ -68,14 +68,12 @@ func (r *Record) reschedule(slot int64, data []byte) error {
 	// the buffers: a replay then delivers them to the place where it has put the record.
 	later := b.takeLater(r.seq)
 	s.note(&h, old)
-	if err := s.move(b, r.record, entry{r.seq, slot, r.id(), data}); err != nil {
-		s.broken = true // the log is ahead of the buffers
-		return s.fail(err)
-	}
+	s.move(b, r.record, entry{r.seq, slot, r.id(), data})
 	r.leave()
 	s.stats.Rescheduled++
 	s.stats.UserBytes += int64(r.idSize) + int64(len(data))
-	return s.forward(r.seq, later)
+	s.forward(r.seq, later)
+	return nil
 }
 
 // Delete gives the record back for good. Its id is then unknown and may be added again.
@@ -148,15 +146,11 @@ func (b *bucket) takeLater(seq uint64) []message {
 }
 
 // forward sends messages after a record that has moved.
-func (s *Store) forward(seq uint64, later []message) error {
+func (s *Store) forward(seq uint64, later []message) {
 	for _, m := range later {
 		s.note(&change{kind: changeMessage, seq: seq, message: m}, nil)
-		if err := s.deliver(seq, m); err != nil {
-			s.broken = true // the log is ahead of the buffers
-			return s.fail(err)
-		}
+		s.deliver(seq, m)
 	}
-	return nil
 }
 
 // uvarintSize returns how many bytes a length takes.

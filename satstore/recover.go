@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -23,6 +24,8 @@ func (s *Store) recover() error {
 	if err != nil {
 		return err
 	}
+	// No crash damages one copy alone, as the file comes by a rename. So a damaged first copy is the
+	// disk's fault, which somebody should hear of, and the second one is left to Repair.
 	m, err := unseal(b, 0)
 	if err != nil {
 		return err
@@ -63,14 +66,14 @@ func (s *Store) create(names []string) error {
 	for _, name := range names {
 		limit := int64(-1)
 		switch {
+		case !isOurs(name) || name == checkpointTemp:
+			continue
+		case name == pendingName: // where nothing counts that belongs to no log
+			continue
 		case name == dataName:
 			limit = grain
 		case strings.HasPrefix(name, "log-"):
 			limit = logHeader
-		case name == pendingName: // where nothing counts that belongs to no log
-			continue
-		case !isOurs(name) || name == checkpointTemp:
-			continue
 		}
 		b, err := s.readFile(name)
 		if err != nil {
@@ -165,10 +168,12 @@ func (s *Store) findSpace(m *manifest) error {
 	return nil
 }
 
-// isOurs reports whether a file of this name is a store's.
+// isOurs reports whether a file of this name is a store's. Whatever else somebody keeps in the
+// directory is left alone.
 func isOurs(name string) bool {
-	for _, prefix := range []string{"log-", "ids-", "places-"} {
-		if strings.HasPrefix(name, prefix) {
+	for _, nameOf := range []func(uint64) string{logName, runName, placesName} {
+		n, err := strconv.ParseUint(name[strings.IndexByte(name, '-')+1:], 10, 64)
+		if err == nil && name == nameOf(n) {
 			return true
 		}
 	}

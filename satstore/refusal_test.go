@@ -128,6 +128,7 @@ func TestOpenedTwice(t *testing.T) {
 // TestSizes: what is documented as the largest fits, one byte more does not, and nothing of it
 // stays behind.
 func TestSizes(t *testing.T) {
+	t.Parallel()
 	fs, o := vfs.NewMem(), Options{Start: 1, Commit: -1}
 	s := mustOpen(t, fs, o)
 	id, data := strings.Repeat("i", MaxID), strings.Repeat("d", MaxData)

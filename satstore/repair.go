@@ -38,7 +38,7 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 	}
 	defer func() { err = errors.Join(err, v.old.closeFiles()) }()
 	o = v.old.o
-	o.Start = v.old.calendar.now
+	o.Start, o.exact = v.old.calendar.now, true
 	if v.fresh, err = load(to, o); err != nil {
 		return done, err
 	}
@@ -123,7 +123,9 @@ func (v *salvage) places(b *bucket) {
 	})
 }
 
-// all moves records, and then the messages that wait for them.
+// all moves records, and then the messages that wait for them, bucket by bucket: no more than one
+// bucket's ids are in memory. What moved on in a split that was under way is passed over where it
+// was.
 func (v *salvage) all() {
 	s := v.old
 	s.eachBucket(func(b *bucket) {
@@ -176,8 +178,9 @@ func (v *salvage) add(e entry) {
 
 func (v *salvage) send(seq uint64, m message) {
 	if id := v.ids[seq]; id != "" {
-		v.err = v.fresh.send(id, m)
-		v.done.Messages++
+		if v.err = v.fresh.send(id, m); v.err == nil {
+			v.done.Messages++
+		}
 	}
 }
 

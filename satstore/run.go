@@ -230,8 +230,8 @@ func (w *runWriter) flush() {
 	w.buf, w.start = w.buf[:0], 0
 }
 
-// finish writes what is left. The run can be used afterwards.
-func (w *runWriter) finish(sync bool) (*run, error) {
+// finish writes what is left. The run can be used afterwards, unless there is an error.
+func (w *runWriter) finish(sync bool) error {
 	w.closeBlock()
 	w.flush()
 	tail := make([]byte, 0, len(w.firsts)*8+len(w.filter))
@@ -252,8 +252,7 @@ func (w *runWriter) finish(sync bool) (*run, error) {
 		w.err = w.file.Sync()
 	}
 	if w.err != nil {
-		_ = w.file.Close() // the first error says more
-		return nil, fmt.Errorf("satstore: write ids: %w", w.err)
+		return fmt.Errorf("satstore: write ids: %w", w.err)
 	}
-	return w.run, nil
+	return nil
 }

@@ -136,6 +136,7 @@ func (v *view) walk(b *bucket, visit func(entry) bool) (more bool, err error) {
 	if b == v.split {
 		moved, table = v.moved, nil // which v.mail is
 	}
+	// A record that a split has moved has its messages in two places.
 	return v.s.eachRecord(b, moved, func(e entry) bool {
 		// What was forwarded is older than what was not.
 		kept := v.merge(&e, table[e.seq]) && v.merge(&e, v.mail[e.seq])

@@ -79,7 +79,7 @@ func (s *Shards) Close() error {
 
 // each calls do for all stores at the same time and joins the errors.
 func (s *Shards) each(do func(int, *Store) error) error {
-	errs := make([]error, len(s.stores))
+	errs := make([]error, len(s.stores)) // one each, so that nobody needs a lock
 	var wait sync.WaitGroup
 	for i, store := range s.stores {
 		wait.Go(func() { errs[i] = do(i, store) })

@@ -13,6 +13,7 @@ import (
 // TestShardsWorkSideBySide visits the slots of three shards by a goroutine each, which hand their
 // records to fetchers that they share. Every visit counts once, across kills of all of them.
 func TestShardsWorkSideBySide(t *testing.T) {
+	t.Parallel()
 	const records, fetchers, slots = 300, 3, 12
 	dir := t.TempDir()
 	dirs := []string{filepath.Join(dir, "0"), filepath.Join(dir, "1"), filepath.Join(dir, "2")}

@@ -1,8 +1,13 @@
 package satstore
 
-// maxDue bounds the buckets of passed slots. If a crawl falls back further, their records move
-// together.
-const maxDue = 64
+// maxDue is how many buckets of passed slots there are before those that follow move together. Only
+// a bucket that no record has left takes others in: one that came back would meet its messages
+// there again, which are merged already. So there are more, up to maxHeld, while somebody holds
+// records of so many slots.
+const (
+	maxDue  = 64
+	maxHeld = 8192
+)
 
 // newBucket makes a bucket and numbers it.
 func (s *Store) newBucket(start, width int64) *bucket {
@@ -38,15 +43,20 @@ func (s *Store) kill(b *bucket) {
 
 // current returns the bucket that a record which is due at once goes to.
 func (s *Store) current() *bucket {
-	// Beyond maxDue the newest bucket takes them all. A walk would otherwise go through a bucket for
-	// each slot that a crawl was down, of which a year has thousands.
-	n := len(s.due)
-	if n > 0 && (s.due[n-1].start == s.calendar.now || n >= maxDue) {
+	if n := len(s.due); n > 0 && (s.due[n-1].start == s.calendar.now || s.gathers()) {
 		return s.due[n-1]
 	}
 	b := s.newBucket(s.calendar.now, 1)
 	s.due = append(s.due, b)
 	return b
+}
+
+// gathers reports whether the newest bucket that is due takes what is due after it. A walk would
+// otherwise go through a bucket for each slot that a crawl was down, of which a year has thousands.
+// It depends on nothing but the changes so far, as a replay has to come to the same.
+func (s *Store) gathers() bool {
+	n := len(s.due)
+	return n >= maxDue && s.due[n-1].gone == 0
 }
 
 // target returns the bucket for a slot.
@@ -58,41 +68,36 @@ func (s *Store) target(slot int64) *bucket {
 }
 
 // place appends a record to a bucket.
-func (s *Store) place(b *bucket, e entry) error {
+func (s *Store) place(b *bucket, e entry) {
 	s.scratch = b.appendEntry(s.scratch[:0], e, s.o.indexed())
-	if err := s.fitPage(b, &b.records, len(s.scratch)); err != nil {
-		return err
-	}
+	s.fitPage(b, &b.records, len(s.scratch))
 	b.records.buffer.append(s.pool, s.scratch)
 	if s.o.indexed() {
 		s.places.set(e.seq, b.number)
 	}
-	return nil
 }
 
 // deliver appends a message to the bucket that holds the record. One for a record that is gone is
 // dropped.
-func (s *Store) deliver(seq uint64, m message) error {
+func (s *Store) deliver(seq uint64, m message) {
 	// A place of 0 stands for a record that is gone, and numbers[0] is nil.
 	b := s.numbers[s.places.get(seq)]
 	if b == nil {
-		return nil
+		return
 	}
 	s.scratch = appendMessage(s.scratch[:0], seq, m)
-	if err := s.fitPage(b, &b.messages, len(s.scratch)); err != nil {
-		return err
-	}
+	s.fitPage(b, &b.messages, len(s.scratch))
 	b.messages.buffer.append(s.pool, s.scratch)
 	// A record of a later pass will have all its messages read then, this one among them.
 	if b.loaded && b.passOf(seq) <= b.pass {
 		b.post(seq, message{m.kind, append([]byte(nil), m.payload...)})
 	}
-	return nil
 }
 
 // leave marks that a record is no longer in a bucket that is due.
 func (s *Store) leave(b *bucket, record uint64) {
-	// The current slot's bucket stays, empty or not: what is added for at once goes there.
+	// The current slot's bucket stays, empty or not: what is added for at once goes there. A passed
+	// one goes with its last record, at the same change in a replay.
 	b.setDone(record)
 	if b.left() == 0 && b.start < s.calendar.now {
 		s.kill(b)
@@ -110,13 +115,10 @@ func (s *Store) forgetDue(b *bucket) {
 }
 
 // move takes a record from a bucket that is due to the bucket of its next slot.
-func (s *Store) move(b *bucket, record uint64, e entry) error {
+func (s *Store) move(b *bucket, record uint64, e entry) {
 	e.slot = max(e.slot, s.calendar.now+1)
-	if err := s.place(s.target(e.slot), e); err != nil {
-		return err
-	}
+	s.place(s.target(e.slot), e)
 	s.leave(b, record)
-	return nil
 }
 
 // drop takes a record out of the store.
@@ -142,11 +144,11 @@ func (s *Store) advance() {
 	if b == nil {
 		return
 	}
-	if len(s.due) < maxDue {
-		s.due = append(s.due, b)
+	if s.gathers() {
+		s.split = &split{bucket: b, together: true}
 		return
 	}
-	s.split = &split{bucket: b, together: true}
+	s.due = append(s.due, b)
 }
 
 // A split is a bucket whose records have to find new places: a coarse one that has come near, or
@@ -226,9 +228,10 @@ func (s *Store) splitBlock(p *split, found block) error {
 		if p.together {
 			to = s.current()
 		}
-		if err := s.place(to, e); err != nil {
-			return err
+		if to.passes > 1 { // it is being read, and the pass for this one may be over
+			to.expect(e.seq)
 		}
+		s.place(to, e)
 		p.moved++
 		s.stats.Split++
 	}
@@ -250,9 +253,7 @@ func (s *Store) forwardBlock(p *split, found block) error {
 				return err
 			}
 		}
-		if err := s.deliver(seq, m); err != nil {
-			return err
-		}
+		s.deliver(seq, m)
 		p.forwarded++
 	}
 	return nil

@@ -33,8 +33,11 @@ type space struct {
 	next int    // where to look first, so that one flush is written in one direction
 }
 
-// take returns where n grains are free.
-func (s *space) take(n uint32) uint32 {
+// maxGrains bounds the file, so that ends of spans fit into 32 bits: to 16 TiB.
+const maxGrains = 1<<32 - 1<<16
+
+// take returns where n grains are free, unless the file would get too large.
+func (s *space) take(n uint32) (at uint32, fits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.free {
@@ -46,13 +49,16 @@ func (s *space) take(n uint32) uint32 {
 			if f.n == 0 {
 				s.free = slices.Delete(s.free, i, i+1)
 			}
-			return at
+			return at, true
 		}
 	}
+	if s.end > maxGrains-n {
+		return 0, false
+	}
 	s.next = 0
-	at := s.end
+	at = s.end
 	s.end += n
-	return at
+	return at, true
 }
 
 // size returns how many grains the file has.
@@ -67,6 +73,7 @@ func (s *space) release(f span) { s.released = append(s.released, f) }
 
 // settle frees what was released. A checkpoint that does not need it has to be on disk.
 func (s *space) settle() {
+	// A reader may have come before or after a release: while there is any, all of it waits.
 	if s.pins > 0 || len(s.released) == 0 {
 		return
 	}

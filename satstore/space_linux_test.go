@@ -29,6 +29,7 @@ const smallDisk = 12 << 20
 // process of its own. Where that is not allowed, a limit of what files may be as large as stands
 // for it.
 func TestSmallDisk(t *testing.T) {
+	t.Parallel()
 	mounted := startRole("mounted", t.TempDir())
 	mounted.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	if os.Getuid() != 0 {

@@ -10,7 +10,7 @@ import (
 
 // Stats tells what a [Store] holds, and what it did since it was opened.
 type Stats struct {
-	Records int64 // in the store, those that are out included
+	Records int64 // in the store: those that are out, and deleted ones until they would be due, too
 	Due     int64 // of Records, those that are due
 	Out     int64 // of Due, those that were handed out and not given back
 	Buckets int   // that have records

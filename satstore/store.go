@@ -46,6 +46,7 @@ type Store struct {
 	pool       *pagePool
 	scratch    []byte      // for one entry
 	images     chan []byte // for extents that are being written
+	sealer     codec       // of the flush that is under way
 	flushing   *flush      // buffers that are being written, or could not be; nil if none are
 	flushed    int64       // bytes, since the last checkpoint
 	generation uint32
@@ -70,7 +71,9 @@ const (
 	dataName = "buckets"
 )
 
-// Open opens the store in a directory, which it makes if there is none.
+// Open opens the store in a directory, which it makes if there is none. Options that cannot be, or
+// are not those of the store that is there, are [ErrOptions]; a store that another process has open
+// is [ErrLocked].
 func Open(dir string, o Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("satstore: make directory: %w", err)
@@ -91,6 +94,9 @@ func open(fs vfs.FS, o Options) (*Store, error) {
 
 // load brings a store to the state before the crash or the Close.
 func load(fs vfs.FS, o Options) (*Store, error) {
+	if !o.known() {
+		return nil, ErrOptions
+	}
 	o = o.withDefaults()
 	lock, err := fs.Lock(lockName)
 	if errors.Is(err, vfs.ErrLocked) {
@@ -110,6 +116,7 @@ func load(fs vfs.FS, o Options) (*Store, error) {
 func newStore(fs vfs.FS, o Options, lock io.Closer) *Store {
 	s := &Store{fs: &meter{FS: fs}, o: o, lock: lock, space: &space{end: 1}}
 	s.pool = newPagePool(o)
+	s.sealer = codec{kind: o.Compression}
 	s.numbers = make([]*bucket, 1) // number 0 stands for none
 	s.ids = ids{fs: s.fs, noSync: o.NoSync}
 	s.wake, s.stop = make(chan struct{}, 1), make(chan struct{})
@@ -128,11 +135,9 @@ func (s *Store) Now() int64 {
 // before. Times too far away to be counted are in the first or the last slot.
 func (s *Store) Slot(t time.Time) int64 { return slotOf(t, s.o.Unit) }
 
-// Start returns when a slot begins.
-func (s *Store) Start(slot int64) time.Time {
-	seconds := int64(s.o.Unit / time.Second)
-	return time.Unix(slot*seconds, 0).Add(time.Duration(slot) * (s.o.Unit % time.Second))
-}
+// Start returns when a slot begins. If that is too far away for a time, it is the earliest or the
+// latest one, 146 thousand million years from 1970.
+func (s *Store) Start(slot int64) time.Time { return startOf(slot, s.o.Unit) }
 
 // maxSlot bounds slots, so that sums of them do not overflow.
 const maxSlot = 1 << 60
@@ -152,7 +157,8 @@ func (s *Store) Add(id string, slot int64, data []byte) (added bool, err error) 
 }
 
 // Advance begins the next slot. Records of passed slots stay due, before those of later ones. If
-// there is an error, [Store.Now] tells whether the slot has begun.
+// there is an error, [Store.Now] tells whether the slot has begun. It is refused, and the store goes
+// on, while records of 8,192 passed slots wait to be given back.
 func (s *Store) Advance() error {
 	s.lockAll()
 	defer s.unlockAll()
@@ -161,6 +167,9 @@ func (s *Store) Advance() error {
 	}
 	if err := s.settle(); err != nil {
 		return s.fail(err)
+	}
+	if n := len(s.due); n >= maxHeld && s.due[n-1].gone > 0 {
+		return fmt.Errorf("satstore: advance: records of %d passed slots are there still", n)
 	}
 	// The log has only that a slot began, not what moved: a replay repeats the same moves. That is
 	// why what is left of a split is finished first, and what comes of this one at the end.
@@ -175,6 +184,12 @@ func (s *Store) Advance() error {
 	}
 	if err := s.settle(); err != nil {
 		return s.fail(err)
+	}
+	// A walk that dropped what was deleted may have filled the half, and then this is in none.
+	if s.log != nil && s.log.spilled() {
+		if err := s.commitLocked(false); err != nil {
+			return s.fail(err)
+		}
 	}
 	return nil
 }

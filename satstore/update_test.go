@@ -46,6 +46,7 @@ func (c *scene) advance() {
 // TestMessages says by the sentence what becomes of messages, whatever happens to their record. The
 // same must come out of the log.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		play func(c *scene)

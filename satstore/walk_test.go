@@ -74,6 +74,7 @@ func (o *owner) compare(id string) error {
 // same ones out, and others give them back later. Each message must arrive once, in order, and at
 // the life of the record that it was sent to; what is deleted must not come back.
 func TestOwnersBesideAWalk(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]Options{
 		"tight": {Buffer: 16 << 10, Page: 512, Radix: 4, Horizon: 300, pending: 8 << 10},
 		"roomy": {Radix: 4, Horizon: 300},
@@ -387,6 +388,7 @@ func (f balkyFile) ReadAt(b []byte, at int64) (int, error) {
 // TestReadsThatFailOnce: a walk that ended with an error can be tried again, and nothing of what the
 // first one had read counts twice, at whichever read it failed.
 func TestReadsThatFailOnce(t *testing.T) {
+	t.Parallel()
 	failed := 0
 	for nth := int64(1); ; nth += 1 + nth/8 {
 		fs, o := &balkyFS{Mem: vfs.NewMem()}, small(Options{})
@@ -430,6 +432,7 @@ func TestReadsThatFailOnce(t *testing.T) {
 // TestScanIsOfOneMoment changes the store at random while it is scanned, checkpoints and new slots
 // included. What is seen is what was there when the scan began.
 func TestScanIsOfOneMoment(t *testing.T) {
+	t.Parallel()
 	for name, o := range optionSets {
 		t.Run(name, func(t *testing.T) {
 			p := newPlayer(t, o, 11)
@@ -463,6 +466,7 @@ func TestScanIsOfOneMoment(t *testing.T) {
 // TestRecoveredTwice: opening what a crash left, without doing anything, changes nothing, however
 // often.
 func TestRecoveredTwice(t *testing.T) {
+	t.Parallel()
 	for name, o := range optionSets {
 		t.Run(name, func(t *testing.T) {
 			disk, o, want := filled(t, o, false)

@@ -2,12 +2,17 @@ package satstore
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sync"
 )
 
-// extentSize bounds the bytes of an extent, which is what is read at once.
-const extentSize = 1 << 20
+// extentSize is about how large an extent is, which is what is read at once. One large record may
+// make it maxExtent.
+const (
+	extentSize = 1 << 20
+	maxExtent  = extentSize + blockHeader + maxRaw
+)
 
 // A flush appends what some buffers held to the data file. Until it is finished, all of it stays in
 // memory and is read from there. There is one at a time.
@@ -86,9 +91,9 @@ func (f *flush) start() {
 
 // run writes everything. It uses nothing of the store that changes meanwhile.
 func (f *flush) run(generation uint32) {
-	c := codec{kind: f.s.o.Compression}
+	c := &f.s.sealer
 	for i := range f.all {
-		f.write(&f.all[i], &c, generation)
+		f.write(&f.all[i], c, generation)
 	}
 	f.writes.Wait()
 	close(f.done)
@@ -113,7 +118,13 @@ func (f *flush) write(p *frozenPart, c *codec, generation uint32) {
 		}
 		e.size = uint32(len(image))
 		n := grains(len(image))
-		e.at = f.s.space.take(n)
+		at, fits := f.s.space.take(n)
+		if !fits {
+			f.images <- image
+			f.fail(errFull)
+			return
+		}
+		e.at = at
 		p.extents = append(p.extents, e)
 		image = append(image, make([]byte, int(n)*grain-len(image))...)
 		f.writes.Go(func() { f.writeExtent(e, image) })
@@ -124,12 +135,21 @@ func (f *flush) writeExtent(e extent, image []byte) {
 	_, err := f.s.data.WriteAt(image, e.offset())
 	f.s.data.Start(e.offset(), int64(len(image)))
 	f.images <- image
+	if err != nil {
+		f.fail(err)
+	}
+}
+
+func (f *flush) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err != nil && f.err == nil {
+	if f.err == nil {
 		f.err = fmt.Errorf("satstore: write %s: %w", dataName, err)
 	}
 }
+
+// errFull says that the places of extents, of 32 bits each, are used up.
+var errFull = errors.New("the file has 16 TiB, which is as large as it can be")
 
 // finishFlush waits for the flush that is under way, if there is one, and frees its memory. If it
 // failed, it is tried again, as there may be room by now; if that fails too, everything stays in
@@ -179,6 +199,8 @@ func (s *Store) adoptPart(f *frozenPart) {
 	if f.bucket.dead {
 		return
 	}
+	// Entries keep their numbers: those that were frozen come right behind what was on disk, as no two
+	// flushes are under way at once.
 	p := f.part
 	p.extents = append(p.extents, f.extents...)
 	p.disk += uint64(p.frozen.count)

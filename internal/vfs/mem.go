@@ -35,11 +35,13 @@ type memFile struct {
 	durable []byte // as of the last Sync
 	writes  []memWrite
 	mapped  bool // data may change at any time
+	flipped bool // data has changed otherwise than by writes
 }
 
 type memWrite struct {
-	at   int64
-	data []byte
+	at     int64
+	data   []byte
+	failed bool // it may turn up after a crash, but is not in the file
 }
 
 var _ FS = (*Mem)(nil)
@@ -112,7 +114,9 @@ func (m *Mem) Put(name string, data []byte) {
 func (m *Mem) Flip(name string, at int64, bit int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.names[name].data[at] ^= 1 << bit
+	f := m.names[name]
+	f.data[at] ^= 1 << bit
+	f.flipped = true
 }
 
 // Clone returns a copy of what a reader sees now, in good order and with all of it durable.
@@ -323,8 +327,9 @@ func (f *memFile) ReadAt(b []byte, at int64) (int, error) {
 func (f *memFile) WriteAt(b []byte, at int64) (int, error) {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
-	w := memWrite{at, slices.Clone(b)}
+	w := memWrite{at: at, data: slices.Clone(b)}
 	if err := f.mem.step(); err != nil {
+		w.failed = true
 		f.writes = append(f.writes, w)
 		return 0, err
 	}
@@ -352,7 +357,16 @@ func (f *memFile) Sync() error {
 	if err := f.mem.step(); err != nil {
 		return err
 	}
-	f.durable, f.writes = slices.Clone(f.data), nil
+	if f.mapped || f.flipped {
+		f.durable = slices.Clone(f.data)
+	} else { // large files are synced often, after a few writes
+		for _, w := range f.writes {
+			if !w.failed {
+				f.durable = apply(f.durable, w)
+			}
+		}
+	}
+	f.writes, f.flipped = nil, false
 	return nil
 }
 

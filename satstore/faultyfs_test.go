@@ -1,0 +1,139 @@
+package satstore
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+var errFault = errors.New("a fault")
+
+// A faultyFS lets one call fail that it is told of by its number, whatever it is: a read, a write, a
+// sync, an open. It counts the files that are open.
+type faultyFS struct {
+	*vfs.Mem
+	calls  atomic.Int64
+	failAt atomic.Int64
+	open   atomic.Int64
+
+	beforeRead func(name string, at int64) // if it is not nil
+}
+
+type faultyFile struct {
+	vfs.File
+	fs   *faultyFS
+	name string
+}
+
+func (f *faultyFS) call() error {
+	if f.calls.Add(1) == f.failAt.Load() {
+		return errFault
+	}
+	return nil
+}
+
+// hit reports whether the call that was to fail has come.
+func (f *faultyFS) hit() bool { return f.calls.Load() >= f.failAt.Load() }
+
+func (f *faultyFS) wrap(name string, file vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	f.open.Add(1)
+	return &faultyFile{file, f, name}, nil
+}
+
+func (f *faultyFS) Open(name string) (vfs.File, error) {
+	if err := f.call(); err != nil {
+		return nil, err
+	}
+	file, err := f.Mem.Open(name)
+	return f.wrap(name, file, err)
+}
+
+func (f *faultyFS) Create(name string) (vfs.File, error) {
+	if err := f.call(); err != nil {
+		return nil, err
+	}
+	file, err := f.Mem.Create(name)
+	return f.wrap(name, file, err)
+}
+
+func (f *faultyFS) Rename(from, to string) error {
+	return errors.Join(f.call(), f.Mem.Rename(from, to)) // it may have taken effect all the same
+}
+
+func (f *faultyFS) Remove(name string) error {
+	if err := f.call(); err != nil {
+		return err
+	}
+	return f.Mem.Remove(name)
+}
+
+func (f *faultyFS) List() ([]string, error) {
+	if err := f.call(); err != nil {
+		return nil, err
+	}
+	return f.Mem.List()
+}
+
+func (f *faultyFS) Map(name string, size int) (*vfs.Map, error) {
+	if err := f.call(); err != nil {
+		return nil, err
+	}
+	return f.Mem.Map(name, size)
+}
+
+func (f *faultyFS) Sync() error {
+	if err := f.call(); err != nil {
+		return err
+	}
+	return f.Mem.Sync()
+}
+
+func (f *faultyFS) Lock(name string) (io.Closer, error) {
+	if err := f.call(); err != nil {
+		return nil, err
+	}
+	return f.Mem.Lock(name)
+}
+
+func (f *faultyFile) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.fs.call(); err != nil {
+		return 0, err
+	}
+	if f.fs.beforeRead != nil {
+		f.fs.beforeRead(f.name, at)
+	}
+	return f.File.ReadAt(b, at)
+}
+
+// WriteAt writes a part of what it should, as a disk may.
+func (f *faultyFile) WriteAt(b []byte, at int64) (int, error) {
+	if err := f.fs.call(); err != nil {
+		n, _ := f.File.WriteAt(b[:len(b)/2], at)
+		return n, err
+	}
+	return f.File.WriteAt(b, at)
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.fs.call(); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+func (f *faultyFile) Size() (int64, error) {
+	if err := f.fs.call(); err != nil {
+		return 0, err
+	}
+	return f.File.Size()
+}
+
+func (f *faultyFile) Close() error {
+	f.fs.open.Add(-1)
+	return errors.Join(f.fs.call(), f.File.Close())
+}
