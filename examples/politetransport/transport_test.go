@@ -90,17 +90,24 @@ func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
 	})
 }
 
+// oneHost starts a web of one host, which is asked after a delay.
+func oneHost(t *testing.T, delay time.Duration) (*vweb.Web, *politetransport.Transport) {
+	t.Helper()
+	web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, web.Close()) })
+	under := &http.Transport{DialContext: web.Dial}
+	t.Cleanup(under.CloseIdleConnections)
+	transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: delay})
+	t.Cleanup(transport.Close)
+	return web, transport
+}
+
 // TestAHostIsOneHowEverItIsSpelled: names have no case, and may end in a dot.
 func TestAHostIsOneHowEverItIsSpelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
-		require.NoError(t, err)
-		defer web.Close()
-		under := &http.Transport{DialContext: web.Dial}
-		defer under.CloseIdleConnections()
 		const delay = time.Minute
-		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: delay})
-		defer transport.Close()
+		web, transport := oneHost(t, delay)
 		for _, name := range []string{"h00000.vweb.test", "H00000.VWEB.test", "h00000.vweb.test."} {
 			resp, err := (&http.Client{Transport: transport}).Get("http://" + name + "/")
 			require.NoError(t, err)
@@ -113,13 +120,7 @@ func TestAHostIsOneHowEverItIsSpelled(t *testing.T) {
 
 func TestWhoGivesUpWaitingIsLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
-		require.NoError(t, err)
-		defer web.Close()
-		under := &http.Transport{DialContext: web.Dial}
-		defer under.CloseIdleConnections()
-		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: time.Hour})
-		defer transport.Close()
+		web, transport := oneHost(t, time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://h00000.vweb.test/", nil)
@@ -137,14 +138,8 @@ func TestWhoGivesUpWaitingIsLetGo(t *testing.T) {
 // TestATurnMeetsWhoGivesUp: they come at the same moment, in any order, and no turn is lost.
 func TestATurnMeetsWhoGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
-		require.NoError(t, err)
-		defer web.Close()
-		under := &http.Transport{DialContext: web.Dial}
-		defer under.CloseIdleConnections()
 		const delay = time.Hour
-		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: delay})
-		defer transport.Close()
+		_, transport := oneHost(t, delay)
 		client := &http.Client{Transport: transport}
 		for range 200 {
 			resp, err := client.Get("http://h00000.vweb.test/")
@@ -164,12 +159,7 @@ func TestATurnMeetsWhoGivesUp(t *testing.T) {
 // TestCloseEndsTheWaiting, that of requests without a deadline, too, and later ones fail.
 func TestCloseEndsTheWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
-		require.NoError(t, err)
-		defer web.Close()
-		under := &http.Transport{DialContext: web.Dial}
-		defer under.CloseIdleConnections()
-		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: time.Hour})
+		_, transport := oneHost(t, time.Hour)
 		client := &http.Client{Transport: transport}
 		ended := make(chan error, 1)
 		go func() {
@@ -185,7 +175,7 @@ func TestCloseEndsTheWaiting(t *testing.T) {
 		default:
 			t.Fatal("it waits for ever")
 		}
-		_, err = client.Get("http://h00000.vweb.test/")
+		_, err := client.Get("http://h00000.vweb.test/")
 		require.ErrorIs(t, err, scheduler.ErrClosed)
 		transport.Close()
 	})
