@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"syscall"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // directory is all that an archive needs of a file system. Tests put failing disks behind it.
@@ -37,27 +37,7 @@ func makeDir(dir string) (osDir, error) {
 	if err != nil {
 		return "", err
 	}
-	return osDir(abs), mkdirs(abs)
-}
-
-// mkdirs is os.MkdirAll, but the new names survive a power cut.
-func mkdirs(dir string) error {
-	info, err := os.Stat(dir)
-	switch {
-	case err == nil && !info.IsDir():
-		return &os.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
-	case err == nil || !errors.Is(err, os.ErrNotExist):
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if err := mkdirs(parent); err != nil {
-		return err
-	}
-	// Another process may have been faster.
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return osDir(parent).sync()
+	return osDir(abs), vfs.MakeDir(abs, 0o755)
 }
 
 // path requires a plain file name; those of an archive come from newName.
@@ -104,20 +84,4 @@ func (d osDir) list() ([]string, error) {
 	return names, err
 }
 
-// sync makes new and changed names survive a power cut. It takes that for done where a directory
-// cannot be synced: Windows refuses to, and so do some network file systems, and nothing else could
-// be done there.
-func (d osDir) sync() error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(string(d))
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, f.Close())
-}
+func (d osDir) sync() error { return vfs.SyncDir(string(d)) }

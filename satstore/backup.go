@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -13,7 +12,7 @@ import (
 // Backup writes the store as it is now to another directory, where it can be opened. Other calls
 // wait for a checkpoint only, not for the copy; but what they free on disk stays taken meanwhile.
 func (s *Store) Backup(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return fmt.Errorf("satstore: make directory: %w", err)
 	}
 	return s.backup(vfs.OS(dir))

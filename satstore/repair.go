@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -25,7 +24,7 @@ type Repaired struct {
 // what was changed after it. Records of passed slots are due in the current one. Unit, Horizon,
 // Radix and Mode are those of the old store.
 func Repair(from, to string, o Options) (Repaired, error) {
-	if err := os.MkdirAll(to, 0o700); err != nil {
+	if err := vfs.MakeDir(to, 0o700); err != nil {
 		return Repaired{}, fmt.Errorf("satstore: make directory: %w", err)
 	}
 	return repair(vfs.OS(from), vfs.OS(to), o)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -75,7 +74,7 @@ const (
 // are not those of the store that is there, are [ErrOptions]; a store that another process has open
 // is [ErrLocked].
 func Open(dir string, o Options) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("satstore: make directory: %w", err)
 	}
 	return open(vfs.OS(dir), o)

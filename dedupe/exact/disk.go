@@ -6,7 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // A disk is the directory that a Set writes to, with no more than it needs, so that tests can take
@@ -56,18 +57,7 @@ func (d directory) list() (names []string, err error) {
 	return names, err
 }
 
-// sync syncs the directory itself. To sync its files is not enough: they could lose their names.
-// Windows cannot do it, and keeps names safe by itself.
-func (d directory) sync() error {
-	f, err := os.Open(string(d))
-	if err != nil {
-		return err
-	}
-	if runtime.GOOS == "windows" {
-		return f.Close()
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
+func (d directory) sync() error { return vfs.SyncDir(string(d)) }
 
 type osFile struct{ *os.File }
 

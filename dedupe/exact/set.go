@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // What the methods of a Set refuse.
@@ -94,7 +94,7 @@ type Stats struct {
 // Open opens the Set in a directory, which it makes if there is none. It reads all fingerprints,
 // which takes about a second for a gigabyte, and refuses what is damaged with a [CorruptError].
 func Open(dir string, o Options) (*Set, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("exact: make directory: %w", err)
 	}
 	if o.Memory <= 0 {

@@ -120,7 +120,7 @@ func TestMemoryWithoutALimit(t *testing.T) {
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	args := []string{"-memory", "0", "-pages", "1", "-delay", "1ms", "-out", t.TempDir()}
 	require.Zero(t, command(t.Context(), args, io.Discard, io.Discard))
-	require.EqualValues(t, math.MaxInt64, debug.SetMemoryLimit(-1))
+	require.Equal(t, int64(math.MaxInt64), debug.SetMemoryLimit(-1))
 }
 
 // TestTheBuiltInWebKeepsItsClock: what -fresh forgets is forgotten before the clock is set.

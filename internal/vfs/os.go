@@ -41,13 +41,7 @@ func (d OS) List() ([]string, error) {
 }
 
 // Sync makes creations, renamings and removals last.
-func (d OS) Sync() error {
-	f, err := os.Open(string(d))
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncDirectory(f), f.Close())
-}
+func (d OS) Sync() error { return SyncDir(string(d)) }
 
 func (d OS) path(name string) string { return filepath.Join(string(d), name) }
 

@@ -13,5 +13,3 @@ func (f osFile) Sync() error {
 		}
 	}
 }
-
-func syncDirectory(f *os.File) error { return f.Sync() }
