@@ -1,9 +1,12 @@
 // Command bench runs every measurement of this directory, one after the other, and writes what they
 // print to REPORT.md, with the machine, the versions and the commands.
 //
-//	go run .            about an hour; the machine should do nothing else
+//	go run .            about half an hour; the machine should do nothing else
 //	go run . -short     some minutes; small inputs, and not to be compared
 //	go run . -only satstore,archive
+//
+// Host names and web graphs are taken from the directory SPINNERET_DATA: without it hostcache fails,
+// and real graphs are skipped. dedupe, satstore and soak need Linux.
 //
 // Each program compares with its peers by itself, in turns and in one run. Larger runs, and those that
 // take hours, are described where the programs are, with what was seen.
@@ -51,6 +54,7 @@ func run(out, only string, short bool) error {
 		}
 	}
 	var failed []string
+	measured := false
 	for _, s := range steps {
 		args := s.long
 		if short {
@@ -59,6 +63,7 @@ func run(out, only string, short bool) error {
 		if args == nil || only != "" && !slices.Contains(strings.Split(only, ","), s.room) {
 			continue
 		}
+		measured = true
 		text, err := measure(s.dir, args)
 		if err != nil {
 			text += fmt.Sprintf("\n**It failed: %v**\n", err)
@@ -73,6 +78,9 @@ func run(out, only string, short bool) error {
 		if err := writeReport(out, sections, short); err != nil {
 			return err
 		}
+	}
+	if !measured {
+		return fmt.Errorf("nothing of %q is measured", only)
 	}
 	if failed != nil {
 		return fmt.Errorf("failed: %s", strings.Join(failed, "; "))

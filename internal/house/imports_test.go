@@ -12,7 +12,8 @@ import (
 )
 
 // allowed lists what each room may import beyond the standard library and internal/, with the
-// argument for it. A room that is not listed may import nothing else.
+// argument for it. A part of a room may import what its room may, and what is listed for it alone.
+// What is not listed may not be imported.
 var allowed = map[string]map[string]string{
 	"dedupe": {
 		"github.com/bits-and-blooms/bloom/v3":          "the Bloom filter",
@@ -27,9 +28,13 @@ var allowed = map[string]map[string]string{
 		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one, and resettable",
 		"github.com/klauspost/compress/zlib":  "the content coding deflate, as the RFC has it",
 		"github.com/klauspost/compress/zstd":  "a content coding that the standard library lacks",
-		"github.com/andybalholm/brotli":       "a content coding; in fetch/brotli only",
 		"golang.org/x/net/html":               "entities, and the tokenizer to compare with",
-		"golang.org/x/net/html/charset":       "the encoding standard; in fetch/charset only",
+	},
+	"fetch/brotli": {
+		"github.com/andybalholm/brotli": "a content coding that the standard library lacks",
+	},
+	"fetch/charset": {
+		"golang.org/x/net/html/charset": "the encoding standard",
 	},
 	"archive": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
@@ -89,15 +94,18 @@ func mayImport(dir, path string, test bool) bool {
 	case inModule:
 		return strings.HasPrefix(own, "internal/")
 	case !strings.Contains(strings.Split(path, "/")[0], "."):
-		return test || path != "testing"
+		return test || !forTests(path)
 	case test && slices.Contains(testOnly, path):
 		return true
 	case room != "":
-		return allowed[room][path] != ""
+		return allowed[room][path] != "" || allowed[dir][path] != ""
 	default:
 		return allowedInternal[dir][path] != ""
 	}
 }
+
+// forTests says whether a package of the standard library serves tests alone.
+func forTests(path string) bool { return path == "testing" || strings.HasPrefix(path, "testing/") }
 
 func TestRoomsAreIndependent(t *testing.T) {
 	report(t, importFindings(load(t)))
@@ -109,40 +117,62 @@ func TestRoomsAreIndependent(t *testing.T) {
 		"another room's module": `package robots; import _ "golang.org/x/net/html"`,
 		"a test helper":         `package robots; import _ "` + module + `/internal/vweb"`,
 		"testing":               `package robots; import _ "testing"`,
+		"a part of testing":     `package robots; import _ "testing/iotest"`,
 	} {
 		require.Len(t, importFindings(planted(t, "robots/robots.go", text)), 1, name)
 	}
+	brotli := `package fetch; import _ "github.com/andybalholm/brotli"`
+	require.Len(t, importFindings(planted(t, "fetch/coding.go", brotli)), 1, "a module of another part")
+	require.Empty(t, importFindings(planted(t, "fetch/brotli/brotli.go", brotli)))
 }
 
-// TestBuildsStaySmall asks the go command what an embedder of one room really links: a module that
+// linked lists the modules that come into a program with a package. One that is not listed brings
+// none: so the README says of some.
+var linked = map[string][]string{
+	"archive":          {"github.com/klauspost/compress", "go.etcd.io/bbolt", "golang.org/x/sys"},
+	"archive/export":   {"github.com/klauspost/compress", "go.etcd.io/bbolt", "golang.org/x/sys"},
+	"archive/warc":     {"github.com/klauspost/compress"},
+	"dedupe":           filterModules,
+	"dedupe/urlfilter": filterModules,
+	"fetch":            {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
+	"fetch/brotli": {
+		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text",
+	},
+	"fetch/charset": {"golang.org/x/net", "golang.org/x/text"},
+	"robots":        {"github.com/temoto/robotstxt"},
+	"satstore":      {"github.com/klauspost/compress"},
+}
+
+var filterModules = []string{
+	"github.com/bits-and-blooms/bitset", "github.com/bits-and-blooms/bloom/v3",
+	"github.com/hashicorp/golang-lru/v2", "golang.org/x/net", "golang.org/x/text",
+}
+
+// TestBuildsStaySmall asks the go command what an embedder of one package really links: a module that
 // slips in through internal/ or through a dependency is found here and nowhere else.
 func TestBuildsStaySmall(t *testing.T) {
-	modules := map[string][]string{
-		"dedupe": {
-			"github.com/bits-and-blooms", "github.com/hashicorp/golang-lru",
-			"golang.org/x/net", "golang.org/x/text",
-		},
-		"robots": {"github.com/temoto/robotstxt"},
-		"fetch": {
-			"github.com/klauspost/compress", "github.com/andybalholm/brotli",
-			"golang.org/x/net", "golang.org/x/text",
-		},
-		"archive":  {"github.com/klauspost/compress", "go.etcd.io/bbolt", "golang.org/x/sys"},
-		"satstore": {"github.com/klauspost/compress"},
-	}
+	const modules = "{{if not .Standard}}{{.Module.Path}}{{end}}"
 	for _, d := range load(t).rooms() {
-		deps := goList(t, "-deps", "-f", "{{.Standard}} {{.ImportPath}}", module+"/"+d.path)
+		if code := d.code(); len(code) == 0 || code[0].ast.Name.Name == "main" || strings.Contains(d.path, "/internal/") {
+			continue // nobody embeds those
+		}
+		deps := goList(t, "-deps", "-f", "{{.ImportPath}} "+modules, module+"/"+d.path)
+		found := []string{}
 		for _, dep := range deps {
-			standard, path, _ := strings.Cut(dep, " ")
-			fits := slices.ContainsFunc(modules[roomOf(d.path)], func(m string) bool {
-				return strings.HasPrefix(path, m)
-			})
-			own := path == module+"/"+d.path || strings.HasPrefix(path, module+"/internal/") ||
-				strings.HasPrefix(path, module+"/"+roomOf(d.path))
-			if path == "testing" || standard == "false" && !fits && !own {
+			path, from, _ := strings.Cut(dep, " ")
+			if forTests(path) {
 				t.Errorf("a program that imports %s links %s", d.path, path)
 			}
+			if from != "" && from != module {
+				found = append(found, from)
+			}
+			room := roomOf(strings.TrimPrefix(path, module+"/"))
+			if from == module && room != "" && room != roomOf(d.path) {
+				t.Errorf("a program that imports %s links %s, of another room", d.path, path)
+			}
 		}
+		slices.Sort(found)
+		require.ElementsMatch(t, linked[d.path], slices.Compact(found), "modules that come with %s", d.path)
 	}
 }
 

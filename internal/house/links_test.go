@@ -16,14 +16,14 @@ import (
 // mdLink matches where a link in Markdown leads.
 var mdLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// deadLinks returns the links of a document, in a directory of the module, that lead to no file.
-func deadLinks(root, dir, document string) (found []string) {
+// deadLinks returns the links of a document, in a directory, that lead to no file.
+func deadLinks(dir, document string) (found []string) {
 	for _, m := range mdLink.FindAllStringSubmatch(document, -1) {
 		target, _, _ := strings.Cut(m[1], "#")
 		if target == "" || strings.Contains(target, "://") {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(root, dir, filepath.FromSlash(target))); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(target))); err != nil {
 			found = append(found, "leads nowhere: "+m[1])
 		}
 	}
@@ -45,14 +45,14 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		documents++
-		for _, dead := range deadLinks("", filepath.Dir(path), string(text)) {
+		for _, dead := range deadLinks(filepath.Dir(path), string(text)) {
 			t.Errorf("%s: %s", path, dead)
 		}
 		return err
 	})
 	require.NoError(t, err)
 	require.Greater(t, documents, 10)
-	require.Len(t, deadLinks(root, ".", "[a](README.md) [b](docs/none.md) [c](https://a.example/) [d](#e)"), 1)
+	require.Len(t, deadLinks(root, "[a](README.md) [b](docs/none.md) [c](https://a.example/) [d](#e)"), 1)
 }
 
 // docLink matches a link to a name in a doc comment: in this package, or one of ours.
@@ -78,24 +78,10 @@ func namesOf(d *folder) map[string]bool {
 
 // receiverDot returns "T." for a method of T, else "".
 func receiverDot(decl *ast.FuncDecl) string {
-	if decl.Recv == nil {
-		return ""
+	if name, _ := receiver(decl); name != "" {
+		return name + "."
 	}
-	expr := decl.Recv.List[0].Type
-	for {
-		switch e := expr.(type) {
-		case *ast.StarExpr:
-			expr = e.X
-		case *ast.IndexExpr:
-			expr = e.X
-		case *ast.IndexListExpr:
-			expr = e.X
-		case *ast.Ident:
-			return e.Name + "."
-		default:
-			return ""
-		}
-	}
+	return ""
 }
 
 func addSpec(names map[string]bool, spec ast.Spec) {

@@ -50,7 +50,7 @@ func (d *folder) code() []*file {
 // A source is what a rule looks at: a module's folders in order of their paths.
 type source []*folder
 
-// files returns every file of the source that is no test.
+// code returns every file of the source that is no test.
 func (s source) code() (all []*file) {
 	for _, d := range s {
 		all = append(all, d.code()...)

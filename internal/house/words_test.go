@@ -3,6 +3,7 @@ package house
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestNothingIsPutOff(t *testing.T) {
 func misnamedTests(s source) (found []string) {
 	for _, f := range s.code() {
 		for _, spec := range f.ast.Imports {
-			if spec.Path.Value == `"testing"` {
+			if path, err := strconv.Unquote(spec.Path.Value); err == nil && forTests(path) {
 				found = append(found, f.name+" imports testing but is no test file")
 			}
 		}

@@ -14,7 +14,9 @@
 // an index of many entries, cold and warm. scan is an analysis by child processes and by goroutines
 // that are assigned their documents before, one by one, or one ahead, as in Figure 2 of Tamura and
 // Kitsuregawa's paper: it prints the share of the workers' time in which they computed, until 98 %
-// of the documents were done and until the end, and draws it over time.
+// of the documents were done and until the end, and draws it over time. A child computes when the
+// system says so, a goroutine from the beginning of a document to its end, whatever else its core does
+// meanwhile: shares are to be compared within a kind, between kinds the seconds.
 //
 // What is compared takes turns, round after round and each round in another order, and medians are
 // printed.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/scan"
@@ -131,7 +130,8 @@ func dynamic(depth int) func(*archive.Snapshot, scan.Starter, options, *trace) e
 	}
 }
 
-// static gives each worker a part of equal size beforehand.
+// static gives each worker a part of equal size beforehand, and memory has all of it: to read the
+// documents is no part of its time, as it is of the others'.
 func static(s *archive.Snapshot, start scan.Starter, o options, t *trace) error {
 	parts := make([][]scan.Document, o.workers)
 	i := 0
@@ -144,9 +144,9 @@ func static(s *archive.Snapshot, start scan.Starter, o options, t *trace) error 
 		i++
 	}
 	t.restart()
-	var all sync.WaitGroup
+	var all errgroup
 	for _, part := range parts {
-		all.Go(func() {
+		all.do(func() error {
 			docs := func(yield func(scan.Document, error) bool) {
 				for _, doc := range part {
 					if !yield(doc, nil) {
@@ -154,11 +154,14 @@ func static(s *archive.Snapshot, start scan.Starter, o options, t *trace) error 
 					}
 				}
 			}
-			for range scan.Run(context.Background(), docs, start, scan.Options{Workers: 1}) {
+			for result, err := range scan.Run(context.Background(), docs, start, scan.Options{Workers: 1}) {
+				if err := errors.Join(err, result.Err); err != nil {
+					return err
+				}
 				t.result(s.Len())
 			}
+			return nil
 		})
 	}
-	all.Wait()
-	return nil
+	return all.wait()
 }

@@ -3,12 +3,13 @@ package main
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/gocolly/colly/v2"
 )
 
 // crawlWithColly follows all links from a page, as colly's documentation shows it, with 200 requests
-// at a time.
+// at a time. It cuts fragments off, for colly would ask for a page once more for each of them.
 func crawlWithColly(through, first string) error {
 	proxy, err := url.Parse(through)
 	if err != nil {
@@ -23,7 +24,8 @@ func crawlWithColly(through, first string) error {
 		return err
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-		_ = e.Request.Visit(e.Attr("href")) // it tells of each link that was seen before
+		link, _, _ := strings.Cut(e.Attr("href"), "#")
+		_ = e.Request.Visit(link) // it tells of each link that was seen before
 	})
 	if err := c.Visit(first); err != nil {
 		return err

@@ -5,11 +5,13 @@
 //
 // The web is a process of its own, and so is each crawler, which has one core for itself. Each round
 // runs every crawler, one after the other; the table has the medians. What was asked for is counted
-// from the web's log. wget, wget2 and httrack take part if they are installed.
+// from the web's log. wget, wget2 and httrack take part if they are installed, and keep pages as
+// files; colly keeps none, and fullcrawler none or an archive, with its index and its store of pages.
 package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -115,7 +117,8 @@ func (b *bench) engines() []engine {
 		{"colly", []string{self, "-colly", proxy, first}, false},
 		{"wget", []string{"wget", "-q", "-r", "-l", "inf", "-H", "--no-verbose", "-P", b.path("out"), first}, true},
 		{"wget2", []string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "-P", b.path("out"), first}, true},
-		{"httrack", []string{"httrack", first, "-O", b.path("out"), "-e", "-c200", "-%c1000", "-A0", "-s0", "-q",
+		// Only with -%c0 does it ask for more than one page a second.
+		{"httrack", []string{"httrack", first, "-O", b.path("out"), "-e", "-c200", "-%c0", "-A0", "-s0", "-q",
 			"-P", "127.16.0.1:80", "--disable-security-limits"}, false},
 	}
 	return slices.DeleteFunc(all, func(e engine) bool {
@@ -145,16 +148,22 @@ func (b *bench) measure(e engine) (f figure, err error) {
 	if e.proxy {
 		cmd.Env = append(os.Environ(), "http_proxy="+proxy)
 	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
 	start := time.Now()
-	out, failed := cmd.CombinedOutput()
+	if err := cmd.Start(); err != nil {
+		return f, errors.Join(err, stop())
+	}
+	peak := watchMemory(cmd.Process.Pid)
+	failed := cmd.Wait()
 	f.wall = time.Since(start)
 	f.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	f.memory = peak(cmd.ProcessState)
+	f.memory = peak()
 	if err := stop(); err != nil {
 		return f, err
 	}
 	if err := b.count(&f); err != nil || f.pages == 0 {
-		return f, fmt.Errorf("%w: %w: %s", errors.New("nothing was fetched"), errors.Join(err, failed), out)
+		return f, fmt.Errorf("%w: %w: %s", errors.New("nothing was fetched"), errors.Join(err, failed), out.Bytes())
 	}
 	return f, nil // some exit with an error for a single page that was not there
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command dedupe compares a Set of package dedupe/exact with two key-value stores that answer the
 // same question, "which of these URLs were not met before?", about the same stream of URLs:
 //
@@ -18,7 +20,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/spinneret-go/spinneret/internal/bench/pages"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -28,6 +29,8 @@ import (
 	"strings"
 	"time"
 	"unsafe"
+
+	"github.com/spinneret-go/spinneret/internal/bench/pages"
 )
 
 // A store finds out which URLs are new.
@@ -88,9 +91,10 @@ func main() {
 
 // compare prints each round as it is measured, and then the medians and ratios.
 func compare(out io.Writer, dir string, chosen []subject, o options, rounds int) error {
-	fmt.Fprintf(out, "%d sightings of %d URLs, %.1f MB\n", o.sightings, o.urls, float64(o.memory)/1e6)
-	fmt.Fprintf(out, "%-8s %12s %10s %10s %10s %9s %10s\n", "store", "URLs/s", "ns/URL",
-		"CPU ns/URL", "read B", "written B", "peak MB")
+	fmt.Fprintf(out, "%d sightings of %d URLs, %.1f MB of memory; figures are of one sighting\n", o.sightings, o.urls,
+		float64(o.memory)/1e6)
+	fmt.Fprintf(out, "%-8s %12s %10s %10s %10s %9s %10s\n", "store", "sightings/s", "ns",
+		"CPU ns", "read B", "written B", "peak MB")
 	all := make([][]measurement, len(chosen))
 	for range rounds {
 		for i, s := range chosen {

@@ -1,7 +1,7 @@
 // Command fetch measures package fetch beside what it is built on and what others use instead.
 //
 //	go run ./fetch get      pages over loopback: CPU and pages per second
-//	go run ./fetch links    the links of real pages: MB per second and allocations
+//	go run ./fetch links    the links of pages, made up or real: MB per second of CPU and allocations
 //	go run ./fetch memory   what a fetch that is under way holds
 //
 // Each round runs every engine, one after the other, so that all of them see the same noise; the

@@ -6,9 +6,11 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,7 +22,8 @@ func main() {
 	hosts := flag.Int("n", 1_000_000, "how many host names")
 	rounds := flag.Int("rounds", 5, "rounds, of which the medians count")
 	chosen := flag.String("structures", "map,sharded map,btree,radix,trie,sharded,cache", "what to measure")
-	file := flag.String("hosts", "../../../shared/data/hosts.txt.zst", "a file of host names, one a line, zstd")
+	file := flag.String("hosts", filepath.Join(cmp.Or(os.Getenv("SPINNERET_DATA"), "../../../shared/data"), "hosts.txt.zst"),
+		"a file of host names, one a line, zstd; of SPINNERET_DATA if not given")
 	plain := flag.Bool("plain", false, "put the names in as they are, not with reversed labels")
 	flag.Parse()
 	if err := run(*hosts, *rounds, strings.Split(*chosen, ","), *file, *plain); err != nil {
@@ -101,7 +104,7 @@ func (w workload) measure(make func() structure) (f figures) {
 	n := w.keys.len()
 	bytesBefore, gcBefore := live()
 	s := make()
-	f[2] = timed(n, func(i int) { s.put(w.keys.at(i)) })
+	f[2] = timed(n, func(i int) { s.put(w.keys.at(i), value{byte(i), 1}) })
 	bytes, gc := live()
 	f[0] = (bytes - bytesBefore) / float64(n)
 	f[1], f[5] = -1, -1

@@ -14,7 +14,7 @@ type value [16]byte
 
 // A structure is what is measured.
 type structure struct {
-	put     func(key string)
+	put     func(key string, v value)
 	get     func(key string) bool
 	prefix  func(prefix string) int // nil if it has no order
 	reports func() (bytes int)      // what it says that it takes; nil if it says nothing
@@ -35,7 +35,7 @@ var makers = map[string]func() structure{
 func newMap() structure {
 	m := map[string]value{}
 	return structure{
-		put: func(key string) { m[strings.Clone(key)] = value{} },
+		put: func(key string, v value) { m[strings.Clone(key)] = v },
 		get: func(key string) bool { _, found := m[key]; return found },
 	}
 }
@@ -53,10 +53,10 @@ func newShardedMap() structure {
 	seed := maphash.MakeSeed()
 	of := func(key string) *shard { return &shards[maphash.String(seed, key)%64] }
 	return structure{
-		put: func(key string) {
+		put: func(key string, v value) {
 			s := of(key)
 			s.mu.Lock()
-			s.m[strings.Clone(key)] = value{}
+			s.m[strings.Clone(key)] = v
 			s.mu.Unlock()
 		},
 		get: func(key string) bool {
@@ -72,12 +72,15 @@ func newShardedMap() structure {
 func newBTree() structure {
 	var t btree.Map[string, value]
 	return structure{
-		put: func(key string) { t.Set(strings.Clone(key), value{}) },
+		put: func(key string, v value) { t.Set(strings.Clone(key), v) },
 		get: func(key string) bool { _, found := t.Get(key); return found },
 		prefix: func(prefix string) (n int) {
 			t.Ascend(prefix, func(key string, _ value) bool {
+				if !strings.HasPrefix(key, prefix) {
+					return false
+				}
 				n++
-				return strings.HasPrefix(key, prefix)
+				return true
 			})
 			return n
 		},
@@ -87,7 +90,7 @@ func newBTree() structure {
 func newRadix() structure {
 	t := radix.New()
 	return structure{
-		put: func(key string) { t.Insert(strings.Clone(key), value{}) },
+		put: func(key string, v value) { t.Insert(strings.Clone(key), v) },
 		get: func(key string) bool { _, found := t.Get(key); return found },
 		prefix: func(prefix string) (n int) {
 			t.WalkPrefix(prefix, func(string, any) bool { n++; return false })
@@ -99,7 +102,7 @@ func newRadix() structure {
 func newTrie() structure {
 	t := hostcache.NewTrie[value]()
 	return structure{
-		put:     func(key string) { t.Set(key, value{}) },
+		put:     func(key string, v value) { t.Set(key, v) },
 		get:     func(key string) bool { _, found := t.Get(key); return found },
 		prefix:  func(prefix string) int { return count(t.Prefix(prefix)) },
 		reports: func() int { return t.Size().Bytes },
@@ -109,7 +112,7 @@ func newTrie() structure {
 func newSharded() structure {
 	s := hostcache.NewSharded[value]()
 	return structure{
-		put:     func(key string) { s.Set(key, value{}) },
+		put:     func(key string, v value) { s.Set(key, v) },
 		get:     func(key string) bool { _, found := s.Get(key); return found },
 		prefix:  func(prefix string) int { return count(s.Prefix(prefix)) },
 		reports: func() int { return s.Size().Bytes },
@@ -119,7 +122,7 @@ func newSharded() structure {
 func newCache() structure {
 	c := hostcache.New[value](hostcache.Options{MaxBytes: -1})
 	return structure{
-		put:     func(key string) { c.Set(key, value{}, 0) },
+		put:     func(key string, v value) { c.Set(key, v, 0) },
 		get:     func(key string) bool { _, found := c.Get(key); return found },
 		reports: func() int { return c.Stats().Bytes },
 	}

@@ -95,7 +95,7 @@ func BenchmarkStream(b *testing.B) {
 
 // A tally sums up crawls of a stream.
 type tally struct {
-	pages, known  int
+	pages         int
 	crawl, making float64     // seconds of processor time; crawl is with making
 	tenths        [10]float64 // of crawl
 	stats         pagerank.Stats

@@ -20,7 +20,7 @@ const module = "github.com/spinneret-go/spinneret"
 var rooms = []string{
 	"scheduler", "robots", "fetch", "fetch/charset", "fetch/brotli", "fetch/botauth", "dedupe", "dedupe/exact",
 	"dedupe/simhash", "dedupe/urlfilter", "hostcache", "revisit", "satstore", "pagerank", "archive",
-	"archive/warc", "archive/scan",
+	"archive/export", "archive/warc", "archive/scan",
 }
 
 func main() {

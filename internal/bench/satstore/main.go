@@ -1,6 +1,10 @@
+//go:build linux
+
 // Command satstore compares the modes of package satstore with a B+ tree (bbolt), a log-structured
 // tree (pebble) and a flat file that do the same work: visit the records that are due in a slot,
-// each of which is due again after its own interval.
+// each of which is due again after its own interval. What was done in a slot is on disk at its end, with
+// those of satstore that log within -commit after it. basic and basic-paper neither log nor sync, and
+// bolt-nosync does not sync.
 //
 //	go run ./satstore -records 1e6,5e6,17.5e6 -engines sat,basic -units 70 -recover -out growth
 //	go run ./satstore -records 1e6 -engines sat,basic,naive,flat,bolt,bolt-nosync,pebble-id,pebble-time

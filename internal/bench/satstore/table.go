@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -12,11 +14,14 @@ func printTable(to io.Writer, results []result) {
 		"| disk B per record | recovery s | times the first |")
 	fmt.Fprintln(to, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, r := range results {
-		c := r.Config
+		c, recovery := r.Config, "–"
+		if c.Recover {
+			recovery = fmt.Sprintf("%.2f", r.Recovery)
+		}
 		fmt.Fprintf(to, "| %s | %d | %d | %d | %g | %d "+
-			"| %.3f | %.3f | %.0f | %.2f | %.0f | %.0f | %.2f | %.0f | %.2f | %.2f |\n",
+			"| %.3f | %.3f | %.0f | %.2f | %.0f | %.0f | %.2f | %.0f | %s | %.2f |\n",
 			c.Engine, c.Records, c.Fixed, c.Hours, float64(c.Buffer)/(1<<20), c.Page>>10,
 			r.Micros, r.CPU, r.Rate(), r.Rate()/r.Disk, r.Read, r.Written, r.Load,
-			float64(r.Size)/float64(c.Records), r.Recovery, r.Micros/results[0].Micros)
+			float64(r.Size)/float64(c.Records), recovery, r.Micros/results[0].Micros)
 	}
 }

@@ -3,7 +3,7 @@
 // Command soak lets fullcrawler run for millions of visits and watches what it takes: memory,
 // goroutines, open files, processor time. All of it has to stay as it is once every page is known.
 //
-//	go run ./soak                       5 million visits, about half an hour
+//	go run ./soak                       5 million visits, about twenty minutes
 //	go run ./soak -visits 1e5
 //
 // The web is a process of its own. Each page changes now and then, and is to be visited once an

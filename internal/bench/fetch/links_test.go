@@ -1,0 +1,21 @@
+package main
+
+import "testing"
+
+// TestFindersFindTheSame, for who finds less does less, and floors find nothing.
+func TestFindersFindTheSame(t *testing.T) {
+	pages, err := readPages("", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 7
+	for _, e := range linkEngines {
+		want := 10 * page
+		if e.name == "tokenizer loop" || e.name == "tree" {
+			want = 0
+		}
+		if got := e.find(pages[page]); got != want {
+			t.Errorf("%s found %d links, want %d", e.name, got, want)
+		}
+	}
+}
