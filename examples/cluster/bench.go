@@ -65,11 +65,13 @@ func servers(ctx context.Context, n int, log io.Writer) (urls string, stop func(
 	t := trio{self: self, dir: dir, port: 18222, log: log}
 	if n == 1 {
 		urls, command, err := lonely(ctx, self, filepath.Join(dir, "n1"), log)
+		if command != nil {
+			commands = append(commands, command)
+		}
 		if err != nil {
 			stop()
 			return "", nil, err
 		}
-		commands = append(commands, command)
 		return urls, stop, nil
 	}
 	for i := range brokers {
@@ -96,7 +98,8 @@ func program(ctx context.Context, self string, log io.Writer, args ...string) *e
 	return c
 }
 
-// lonely starts one broker and reads where it is.
+// lonely starts one broker and reads where it is. It returns a broker that was started also if that
+// cannot be read.
 func lonely(
 	ctx context.Context, self, dir string, log io.Writer,
 ) (urls string, c *exec.Cmd, err error) {

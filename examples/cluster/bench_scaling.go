@@ -182,9 +182,9 @@ func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 	}
 }
 
-// shares notes how large the processes are, and what fell to each of n: a URL to the owner of its partition of dedupe, a
-// host to that of its partition of hosts. Had the crawl given whole sites away, all URLs of a host
-// would have gone with it.
+// shares notes how large the processes are, and what fell to each of n: a URL to the owner of its
+// partition of dedupe, a host to that of its partition of hosts. Had the crawl given whole sites
+// away, all URLs of a host would have gone with it.
 func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n int) error {
 	parts, err := c.Look(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ type Options struct {
 
 	Agent   string        // of robots.txt and User-Agent; "" means "spinneret"
 	Contact string        // where site owners reach the operator; "" means nobody, on loopback only
-	Delay   time.Duration // between two requests to a host or address; 0 means 5 s
+	Delay   time.Duration // between two requests to a host or address; 0 means 5 s, negative none
 	Timeout time.Duration // of a request; 0 means that of package fetch
 	MaxBody int64         // of a page; 0 means that of package fetch
 

@@ -246,6 +246,7 @@ const maxSlow = 100_000
 // known before its robots.txt was fetched, here or by the last owner. By now the scheduler may have
 // forgotten when that was, so the first visit waits for the whole delay.
 func (f *fetcher) enqueue(t task) error {
+	t.item = t.item.Clone()
 	host := dedupe.Host(t.item.URL)
 	work := scheduler.Task[task]{Host: host, Addr: t.item.Addr, Item: t}
 	if t.item.Delay > f.Delay {

@@ -64,6 +64,9 @@ func newHosts(o *Options, part int) *hosts {
 
 // Apply takes in a page to be judged, rules to be fetched for a server elsewhere, or an answer.
 func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
+	if nameless(it) {
+		return // no module sends such an item, and the state has no place for it
+	}
 	switch it.Kind {
 	case message.Page:
 		// The limit is looked at first: a host that makes up URLs for ever must not even fill the
@@ -81,6 +84,18 @@ func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
 		s.settle(it, at, emit)
 	case message.Located:
 		s.located(it, at, emit)
+	}
+}
+
+// nameless reports whether an item lacks the name of the host or of the server that it is about.
+func nameless(it message.Item) bool {
+	switch it.Kind {
+	case message.Located:
+		return it.URL == ""
+	case message.Page:
+		return hostOf(it.URL) == ""
+	default:
+		return hostOf(it.URL) == "" || it.For == ""
 	}
 }
 
@@ -133,7 +148,7 @@ func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
 			return
 		}
 		r = s.server(file)
-		r.waiting = append(r.waiting, it)
+		r.waiting = append(r.waiting, it.Clone())
 		s.waiting++
 		// One request is under way at most. The others that wait are let go by the same answer.
 		if !r.asking {
@@ -167,7 +182,7 @@ func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 			return
 		}
 		h = s.host(name)
-		h.waiting = append(h.waiting, it)
+		h.waiting = append(h.waiting, it.Clone())
 		s.waiting++
 		if !h.asking {
 			h.asking = true

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // A sent is an item that a state sent on.
@@ -395,4 +397,55 @@ func FuzzLoadHosts(f *testing.F) {
 		require.Equal(t, slices.Sorted(maps.Keys(s.hosts)), slices.Sorted(maps.Keys(again.hosts)))
 		require.Equal(t, slices.Sorted(maps.Keys(s.servers)), slices.Sorted(maps.Keys(again.servers)))
 	})
+}
+
+// TestWhatHasNoNameIsLeftOut feeds items that no module sends. Were anything noted under an empty name,
+// no later owner could read the state.
+func TestWhatHasNoNameIsLeftOut(t *testing.T) {
+	h := newHostTest()
+	for _, kind := range []message.Kind{message.Page, message.Rules, message.Answer, message.Located} {
+		require.Empty(t, h.feed(message.Item{Kind: kind}, message.Item{Kind: kind, URL: "nowhere:"}))
+	}
+	require.Empty(t, h.feed(message.Item{Kind: message.Rules, URL: "http://a.test/robots.txt"}))
+	reborn(t, newHosts(h.crawl, 0), h.Changes(true, 1<<10), h.Counts())
+}
+
+// TestWhatWaitsHoldsNothingElse has one item of each of many messages wait. The items of a message share
+// its bytes, and those that are done must not stay in memory with it.
+func TestWhatWaitsHoldsNothingElse(t *testing.T) {
+	const messages = 500
+	first := func(i int) message.Item {
+		m := message.Message{Items: []message.Item{
+			{Kind: message.Page, URL: fmt.Sprintf("http://a.test/%d", i), Delay: 24 * time.Hour},
+			{Kind: message.Answer, URL: "http://b.test/robots.txt", Body: strings.Repeat("x", 64<<10)},
+		}}
+		decoded, err := message.Decode(m.Append(nil))
+		require.NoError(t, err)
+		return decoded.Items[0]
+	}
+	f := &fetcher{
+		Worker: &Worker{Crawl: &Crawl{}}, slow: map[string]time.Time{},
+		queue: scheduler.New[task](scheduler.Options{MaxQueue: -1}),
+	}
+	h := newHostTest()
+	for name, keep := range map[string]func(it message.Item){
+		"hosts": func(it message.Item) { h.feed(it) },
+		"fetch": func(it message.Item) { require.NoError(t, f.enqueue(task{item: it})) },
+	} {
+		before := liveBytes()
+		for i := range messages {
+			keep(first(i))
+		}
+		require.Less(t, liveBytes()-before, int64(messages*(64<<10)/2), name)
+	}
+	require.Equal(t, messages+1, h.Open())
+	require.Equal(t, messages, f.queue.Stats().Queued)
+}
+
+// liveBytes returns how much memory is in use.
+func liveBytes() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

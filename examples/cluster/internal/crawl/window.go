@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
@@ -47,6 +48,10 @@ var errState = errors.New("crawl: state of fetch: corrupt")
 func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	// What is missing was forgotten by the stream or lost by the broker: there is nothing to be
 	// done.
+	if len(w.slots) == 0 && seq > w.low+1 {
+		maps.DeleteFunc(w.before, func(old uint64, _ []uint64) bool { return old < seq })
+		w.low = seq - 1
+	}
 	for w.low+uint64(len(w.slots))+1 < seq {
 		delete(w.before, w.low+uint64(len(w.slots))+1)
 		w.slots = append(w.slots, slot{})

@@ -99,6 +99,24 @@ func TestAGapIsWhatTheStreamHasForgotten(t *testing.T) {
 	require.Zero(t, w.open)
 }
 
+// TestAGapInFrontOfAllCostsNothing has a state that is lost and a stream that is not: it begins millions
+// of messages behind the window.
+func TestAGapInFrontOfAllCostsNothing(t *testing.T) {
+	const first = 1 << 16
+	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
+	var before, w window
+	require.NoError(t, before.restore(4, message.Marks{}, nil))
+	_, err := before.add(5, &m)
+	require.NoError(t, err)
+	before.finish(5, 1)
+	require.NoError(t, w.restore(4, message.Marks{}, before.appendDone(nil)))
+	places, err := w.add(first, &m)
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 1}, places)
+	require.Equal(t, 1, len(w.slots)) // not Len, which would print them all
+	require.False(t, w.rereading(), "what was begun in the gap is gone")
+}
+
 // TestWhatIsKeptDoesNotGrowBehindASlowHost leaves one item undone in front of messages that
 // are done.
 func TestWhatIsKeptDoesNotGrowBehindASlowHost(t *testing.T) {

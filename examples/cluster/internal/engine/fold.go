@@ -43,7 +43,8 @@ type FoldOptions struct {
 	New func(part int) State
 	// Ask answers what a State wants. nil means that it never wants anything.
 	Ask func(ctx context.Context, want string) message.Item
-	// Every is the time from one checkpoint to the next. 0 means a second.
+	// Every is the time from one checkpoint to the next while messages come. What comes last is kept
+	// sooner. 0 means a second.
 	Every time.Duration
 }
 
@@ -58,8 +59,9 @@ const (
 	flushEvery = 64
 
 	idleTick   = 10 * time.Millisecond
+	quietTicks = 10 // without a message, until a checkpoint need not be put off any more
 	maxAsking  = 32
-	maxStrays  = 64 // chunks below half of the usual size, before the state is written anew
+	minChanges = 64 // chunks of changes at the least, before the state is written anew
 	quitFlush  = 2 * time.Second
 	deliveries = 256
 )
@@ -91,6 +93,7 @@ type fold struct {
 	gathered int    // items that were not sent on yet
 	asked    bool   // for a flush, which has not come yet
 	saved    time.Time
+	whole    int // chunks that the whole state took when this owner wrote it; 0 before
 
 	dests   map[dest]*outbox
 	sent    map[dest]uint64 // numbers of the last messages, as of the last checkpoint
@@ -183,24 +186,24 @@ func (f *fold) loop(
 	ticks := time.NewTicker(idleTick)
 	defer ticks.Stop()
 	quit, deadline := f.claim.Quit, (<-chan time.Time)(nil)
-	busy := false
+	still := 0 // ticks without a message
 	for {
 		f.ask(ctx, background)
 		select {
 		case d := <-incoming:
-			busy = true
+			still = 0
 			done, err := f.take(ctx, d, quit == nil)
 			if done || err != nil {
 				return err
 			}
 		case <-ticks.C:
-			if !busy || quit == nil {
-				done, err := f.idle(ctx, quit == nil)
+			if still > 0 || quit == nil {
+				done, err := f.idle(ctx, still, quit == nil)
 				if done || err != nil {
 					return err
 				}
 			}
-			busy = false
+			still++
 		case <-quit:
 			quit, deadline = nil, time.After(quitFlush)
 		case <-deadline: // of the broker being away, or of more and more coming in
@@ -239,7 +242,11 @@ func (f *fold) take(ctx context.Context, d jet.Delivery, leaving bool) (done boo
 // idle sees to it that what is gathered does not lie about while nothing comes in. When to send it
 // on is not for this process to choose: the next owner could not know where it did. So it says so
 // in a message to itself, which all owners see at the same place.
-func (f *fold) idle(ctx context.Context, leaving bool) (done bool, err error) {
+//
+// A crawl that is polite brings a partition some messages each second. Were the state kept behind
+// each of them, the broker would have more to do for that than for the messages.
+func (f *fold) idle(ctx context.Context, still int, leaving bool) (done bool, err error) {
+	due := still >= quietTicks || time.Since(f.saved) >= f.Every
 	switch {
 	case f.gathered > 0 && !f.asked:
 		m := message.Message{
@@ -250,7 +257,7 @@ func (f *fold) idle(ctx context.Context, leaving bool) (done bool, err error) {
 		}
 		// If it cannot be sent now, the next tick tries again.
 		f.asked = f.Bus.Tell(ctx, f.claim.Module, f.claim.Part, m.Append(nil)) == nil
-	case f.gathered == 0 && (f.seq > f.keeper.Root.Seq || leaving):
+	case f.gathered == 0 && (leaving || due && f.seq > f.keeper.Root.Seq):
 		if err := f.checkpoint(ctx); err != nil {
 			return false, err
 		}
@@ -311,16 +318,11 @@ func (f *fold) checkpoint(ctx context.Context) error {
 	for to, number := range f.sent {
 		root.Sent = append(root.Sent, Sent{To: to.module, Part: to.part, Number: number})
 	}
-	strays := 0
-	for _, c := range root.Chunks {
-		if c.Size < maxChunk/2 {
-			strays++
-		}
-	}
 	var old []Chunk
-	// Each checkpoint leaves a small chunk behind, and a new owner has to read them all. Now and then
-	// the whole state takes their place.
-	anew := strays > maxStrays
+	// Each checkpoint leaves a chunk behind, and a new owner has to read them all. Once they are as many
+	// as the whole state took, it takes their place: not sooner, since a great state would be written
+	// again and again for a few changes.
+	anew := len(root.Chunks)-f.whole >= max(minChanges, f.whole)
 	if anew {
 		old, root.Chunks = root.Chunks, nil
 	}
@@ -328,6 +330,9 @@ func (f *fold) checkpoint(ctx context.Context) error {
 		if err := f.keeper.AddChunk(ctx, data); err != nil {
 			return err
 		}
+	}
+	if anew {
+		f.whole = len(root.Chunks)
 	}
 	root.Seq, root.Open, root.Counts = f.seq, f.state.Open(), maps.Clone(f.state.Counts())
 	if lost := f.marks.Lost(); lost > 0 {

@@ -87,18 +87,30 @@ type pulse struct {
 func begin(
 	ctx context.Context, table *jet.Table, name string, ttl time.Duration, s Session,
 ) (*pulse, error) {
+	p := newPulse(table, name, ttl)
+	return p, p.announce(ctx, s)
+}
+
+// newPulse returns a session that nobody knows of.
+func newPulse(table *jet.Table, name string, ttl time.Duration) *pulse {
 	unique := make([]byte, 6)
 	_, _ = rand.Read(unique) // never fails
-	p := &pulse{
+	return &pulse{
 		id: clean(name) + "-" + hex.EncodeToString(unique), table: table, ttl: ttl, born: time.Now(),
 	}
+}
+
+// announce writes the session for the first time. The answer may be lost here, too, and then only a
+// renewal succeeds.
+func (p *pulse) announce(ctx context.Context, s Session) error {
 	for ctx.Err() == nil {
 		if p.renew(ctx, s) {
-			return p, nil
+			return nil
 		}
-		pause(ctx, min(ttl/10, lookEvery))
+		p.adopt(ctx)
+		pause(ctx, min(p.ttl/10, lookEvery))
 	}
-	return nil, ctx.Err()
+	return ctx.Err()
 }
 
 // clean keeps to what a key of a table may have.

@@ -20,6 +20,8 @@ type view struct {
 	whole    bool                   // all that was there at the beginning has come
 }
 
+// A seenSession is what is known of a session: nothing but its id, with revision 0, while only a lease
+// has named it.
 type seenSession struct {
 	Session
 	revision uint64
@@ -52,8 +54,14 @@ func (v *view) see(e *jet.Entry) {
 		return
 	}
 	var l Lease
-	if e.Value == nil || json.Unmarshal(e.Value, &l) == nil {
-		v.leases[e.Key] = seenLease{l, e.Revision}
+	if e.Value != nil && json.Unmarshal(e.Value, &l) != nil {
+		return
+	}
+	v.leases[e.Key] = seenLease{l, e.Revision}
+	// To who was away for a while, a lease may come before its owner's session, of which only the
+	// latest renewal is left. Such an owner counts as alive until it has been silent for long enough.
+	if _, known := v.sessions[l.Owner]; !known && l.Owner != "" {
+		v.sessions[l.Owner] = seenSession{seen: e.Seen}
 	}
 }
 
@@ -100,8 +108,7 @@ func (v *view) free(m message.Module, part int) (seenLease, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	lease := v.leases[leaseKey(m, part)]
-	owner, known := v.sessions[lease.Owner]
-	return lease, v.whole && (lease.Owner == "" || !known || owner.Dead)
+	return lease, v.whole && (lease.Owner == "" || v.sessions[lease.Owner].Dead)
 }
 
 // heard tells when a session was last seen to change.
@@ -137,7 +144,7 @@ func ReadSessions(ctx context.Context, leases *jet.Table) (map[string]Session, e
 	}
 	alive := map[string]Session{}
 	for id, s := range seen.sessions {
-		if !s.Dead {
+		if !s.Dead && s.revision > 0 {
 			alive[id] = s.Session
 		}
 	}

@@ -68,7 +68,7 @@ func TestAPartitionIsFreeWhenNobodyAliveHasIt(t *testing.T) {
 	require.False(t, free(0))
 	require.True(t, free(1), "its owner is dead")
 	require.True(t, free(2), "it was given back")
-	require.True(t, free(3), "its owner is not known any more")
+	require.False(t, free(3), "its owner may be alive")
 	require.True(t, free(4), "nobody ever had it")
 	lease, _ := v.free(message.Fetch, 1)
 	require.EqualValues(t, 7, lease.Epoch)
@@ -124,4 +124,52 @@ func TestARenewalWhoseAnswerWasLostIsAdopted(t *testing.T) {
 	require.False(t, p.renew(t.Context(), Session{}))
 	require.True(t, p.adopt(t.Context()), "it is still its own")
 	require.True(t, p.renew(t.Context(), Session{}))
+}
+
+// TestAnAnnouncementWhoseAnswerWasLostIsAdopted plays the same of the first one: the session is there,
+// and the member takes it to be nowhere.
+func TestAnAnnouncementWhoseAnswerWasLostIsAdopted(t *testing.T) {
+	_, leases, _ := setup(t)()
+	p := newPulse(leases, "a", time.Hour)
+	require.True(t, p.renew(t.Context(), Session{}))
+	p.revision = 0
+	require.NoError(t, p.announce(t.Context(), Session{}))
+	require.NoError(t, p.check())
+}
+
+// TestAnOwnerThatIsNotKnownYetIsAlive has a lease come before its owner's session, as it does to who
+// was away: of each value only the latest is left, and a session is renewed after its leases.
+func TestAnOwnerThatIsNotKnownYetIsAlive(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	v := newView()
+	v.see(nil)
+	v.see(entry(t, leaseKey(message.Fetch, 0), Lease{Owner: "b", Epoch: 7}, 3, at))
+	_, free := v.free(message.Fetch, 0)
+	require.False(t, free)
+	require.Empty(t, v.silent(at.Add(time.Second), time.Second))
+	silent := v.silent(at.Add(time.Second+1), time.Second)
+	require.Contains(t, silent, "b", "but it may be nobody")
+	require.Zero(t, silent["b"].revision, "it is declared dead only if it has no session")
+	require.Equal(t, 4, v.share(message.Fetch, 4, "a"), "and it has no share")
+
+	v.see(entry(t, "session.b", Session{Modules: []string{"fetch"}}, 4, at.Add(time.Second)))
+	require.Empty(t, v.silent(at.Add(time.Second+1), time.Second))
+	v.see(entry(t, leaseKey(message.Fetch, 1), Lease{Owner: "b", Epoch: 7}, 5, at.Add(time.Hour)))
+	require.Equal(t, at.Add(time.Second), v.heard("b"), "a lease is no sign of life")
+}
+
+func TestWhoIsOnlyNamedByALeaseIsNoMember(t *testing.T) {
+	_, leases, _ := setup(t)()
+	for key, value := range map[string]any{
+		leaseKey(message.Fetch, 0): Lease{Owner: "nobody", Epoch: 1},
+		sessionPrefix + "a":        Session{Modules: []string{"fetch"}},
+		sessionPrefix + "b":        Session{Dead: true},
+	} {
+		data, err := json.Marshal(value)
+		require.NoError(t, err)
+		require.NoError(t, leases.Put(t.Context(), key, data))
+	}
+	sessions, err := ReadSessions(t.Context(), leases)
+	require.NoError(t, err)
+	require.Equal(t, map[string]Session{"a": {Modules: []string{"fetch"}}}, sessions)
 }

@@ -15,47 +15,50 @@ var ErrFenced = errors.New("jet: replaced by another owner")
 
 // A Table is a set of values by key, kept by the broker. Its methods are safe for concurrent use.
 type Table struct {
-	kv jetstream.KeyValue
+	kv     jetstream.KeyValue
+	stream jetstream.Stream // that keeps the values
 }
 
 // Table opens a table of the crawl, and makes it if need be.
 func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
-	var kv jetstream.KeyValue
+	t := &Table{}
 	bucket := b.crawl + "-" + name
 	err := b.retry(ctx, func() (err error) {
-		if kv, err = b.js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
-			kv, err = b.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+		if t.kv, err = b.js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			t.kv, err = b.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 				Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
 			})
 			if errors.Is(err, jetstream.ErrBucketExists) {
-				kv, err = b.js.KeyValue(ctx, bucket)
+				t.kv, err = b.js.KeyValue(ctx, bucket)
 			}
 		}
 		if err == nil {
-			kv, err = b.readLeader(ctx, kv)
+			err = b.readLeader(ctx, t)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("jet: open table %s: %w", bucket, err)
 	}
-	return &Table{kv}, nil
+	return t, nil
 }
 
-// readLeader sees to it that values are read from the server that leads the table: the others may
-// lag behind. Buckets are made to be read from any of them.
-func (b *Bus) readLeader(ctx context.Context, kv jetstream.KeyValue) (jetstream.KeyValue, error) {
-	name := "KV_" + kv.Bucket()
-	stream, err := b.js.Stream(ctx, name)
-	if err != nil || !stream.CachedInfo().Config.AllowDirect {
-		return kv, err
+// readLeader finds the stream of a table, and sees to it that values are read from the server that
+// leads it: the others may lag behind. Buckets are made to be read from any of them.
+func (b *Bus) readLeader(ctx context.Context, t *Table) (err error) {
+	if t.stream, err = b.js.Stream(ctx, "KV_"+t.kv.Bucket()); err != nil {
+		return err
 	}
-	config := stream.CachedInfo().Config
+	config := t.stream.CachedInfo().Config
+	if !config.AllowDirect {
+		return nil
+	}
 	config.AllowDirect = false
-	if _, err := b.js.UpdateStream(ctx, config); err != nil {
-		return nil, err
+	if t.stream, err = b.js.UpdateStream(ctx, config); err != nil {
+		return err
 	}
-	return b.js.KeyValue(ctx, kv.Bucket())
+	t.kv, err = b.js.KeyValue(ctx, t.kv.Bucket())
+	return err
 }
 
 // Put writes a value, whatever was there.
@@ -72,9 +75,13 @@ func (t *Table) Get(ctx context.Context, key string) (value []byte, err error) {
 	return value, err
 }
 
-// Delete removes a value.
+// Delete removes a value. Who watches the table is not told: the broker's own way of deleting would
+// leave a note of it behind, and there it would stay.
 func (t *Table) Delete(ctx context.Context, key string) error {
-	return untilAnswered(ctx, func(ctx context.Context) error { return t.kv.Purge(ctx, key) })
+	subject := "$KV." + t.kv.Bucket() + "." + key
+	return untilAnswered(ctx, func(ctx context.Context) error {
+		return t.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	})
 }
 
 // Look returns a value with its revision; 0 and nil if there is none.
@@ -175,7 +182,7 @@ func wrongRevision(err error) bool {
 // An Entry is a value as a watcher sees it.
 type Entry struct {
 	Key      string
-	Value    []byte // nil if it was deleted
+	Value    []byte // nil if it was deleted by other means than Delete
 	Revision uint64
 	Seen     time.Time // by this process
 }

@@ -213,6 +213,25 @@ func TestAPipeEndsWithTheRightToWrite(t *testing.T) {
 	require.EqualValues(t, 1, level.Last)
 }
 
+// TestAPipeGoesOnWhereABrokerCountsAnew takes all that a stream has had away, as when servers lose
+// their disks. The pipe sends each message once, whatever the sequences were before.
+func TestAPipeGoesOnWhereABrokerCountsAnew(t *testing.T) {
+	b := broker(t, 0)
+	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
+	defer p.Close()
+	for i := range uint64(9) {
+		require.NoError(t, p.Send(t.Context(), 1, parcelOf(i)))
+	}
+	require.NoError(t, p.Flush(t.Context()))
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.stream(message.Dedupe, 0)))
+	require.NoError(t, b.CreateStreams(t.Context(), message.Dedupe, 1))
+	require.NoError(t, p.Send(t.Context(), 1, parcelOf(9)))
+	require.NoError(t, p.Flush(t.Context()))
+	level, err := b.Level(t.Context(), message.Dedupe, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, level.Messages)
+}
+
 func TestAClosedPipeTakesNothing(t *testing.T) {
 	b := broker(t, 0)
 	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
@@ -335,7 +354,7 @@ func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
 	e := <-seen
 	require.Equal(t, "new", e.Key)
 	require.Equal(t, []byte("2"), e.Value)
-	require.NoError(t, table.Delete(t.Context(), "old"))
+	require.NoError(t, table.kv.Purge(t.Context(), "old")) // as an operator might
 	e = <-seen
 	require.Equal(t, "old", e.Key)
 	require.Nil(t, e.Value)
@@ -343,6 +362,27 @@ func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
 	require.False(t, ok, "that is the revision of another key")
 	cancel()
 	<-ended
+}
+
+// TestOfWhatIsDeletedNothingIsLeft holds that a table does not grow by values that come and go. A
+// crawl deletes a chunk of state every few seconds, and none of them ever comes back.
+func TestOfWhatIsDeletedNothingIsLeft(t *testing.T) {
+	b := broker(t, 0)
+	table, err := b.Table(t.Context(), "test")
+	require.NoError(t, err)
+	for _, key := range []string{"a.1", "a.2", "a.22"} {
+		require.NoError(t, table.Put(t.Context(), key, []byte("x")))
+	}
+	require.NoError(t, table.Delete(t.Context(), "a.2"))
+	require.NoError(t, table.Delete(t.Context(), "never.there"))
+	stream, err := b.js.Stream(t.Context(), "KV_"+table.kv.Bucket())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, stream.CachedInfo().State.Msgs)
+	for key, want := range map[string][]byte{"a.1": []byte("x"), "a.2": nil, "a.22": []byte("x")} {
+		value, err := table.Get(t.Context(), key)
+		require.NoError(t, err)
+		require.Equal(t, want, value, key)
+	}
 }
 
 func TestStreamsAreMadeOnce(t *testing.T) {

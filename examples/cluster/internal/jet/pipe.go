@@ -28,7 +28,6 @@ type Pipe struct {
 	guard   func() error // says whether the source may still write
 	header  message.Message
 	waits   atomic.Int64 // times that the stream was full
-	place   uint64       // in the stream of the last acknowledged message; only run uses it
 
 	mu      sync.Mutex
 	queue   []parcel // not acknowledged, in order; the first sent ones are under way
@@ -216,7 +215,7 @@ func (p *Pipe) sendBatch(ctx context.Context, batch []parcel, base uint64) (kept
 		}
 		futures = append(futures, future)
 	}
-	inOrder := true
+	inOrder, place := true, uint64(0)  // in the stream, of the last acknowledged message of the batch
 	late := time.After(2 * ackTimeout) // by when the client library has reported each, or never will
 	for _, future := range futures {
 		select {
@@ -225,13 +224,13 @@ func (p *Pipe) sendBatch(ctx context.Context, batch []parcel, base uint64) (kept
 		case ack := <-future.Ok():
 			// Two that went through different servers may have been kept the other way round. Then
 			// the reader has left out this one, as it came too early.
-			if ack.Sequence <= p.place {
+			if ack.Sequence <= place {
 				inOrder = false
 				err = errOrder
 			}
 			if inOrder {
 				kept++
-				p.place = ack.Sequence
+				place = ack.Sequence
 			}
 		case failed := <-future.Err():
 			if inOrder && !errors.Is(err, errForbidden) {

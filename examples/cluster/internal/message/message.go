@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -81,6 +82,13 @@ type Item struct {
 	Status   uint32 // HTTP status of an Answer; 0 if there was none
 	Location string // where an Answer redirects to
 	Body     string // of an Answer, cut to what robots.txt may have
+}
+
+// Clone returns an item that shares no memory with the others of its message, for who keeps it.
+func (it Item) Clone() Item {
+	it.URL, it.For = strings.Clone(it.URL), strings.Clone(it.For)
+	it.Location, it.Body = strings.Clone(it.Location), strings.Clone(it.Body)
+	return it
 }
 
 // A Source is who wrote a message.

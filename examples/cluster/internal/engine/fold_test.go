@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+)
+
+// A hoard is a state that has one more chunk of a size at each checkpoint, and fits into some as a
+// whole.
+type hoard struct {
+	adder
+	size, whole int
+	rewrites    int
+}
+
+func (h *hoard) Changes(all bool, _ int) [][]byte {
+	chunk := bytes.Repeat([]byte{'x'}, h.size)
+	if !all {
+		return [][]byte{chunk}
+	}
+	h.rewrites++
+	chunks := make([][]byte, h.whole)
+	for i := range chunks {
+		chunks[i] = chunk
+	}
+	return chunks
+}
+
+// newFold returns a partition that has a state and gets no messages.
+func newFold(t *testing.T, s State) *fold {
+	t.Helper()
+	bus, _, states := setup(t)()
+	require.NoError(t, bus.CreateStreams(t.Context(), message.Dedupe, 1))
+	c := claim(1)
+	keeper, err := Keep(t.Context(), states, c)
+	require.NoError(t, err)
+	return &fold{
+		FoldOptions: FoldOptions{Bus: bus, States: states, Every: time.Hour}, claim: c, keeper: keeper,
+		state: s,
+	}
+}
+
+// TestAStateIsRewrittenInProportion holds both sides: what is kept does not grow for ever, whatever
+// the size of the chunks, and a great state is not written again for a few small changes.
+func TestAStateIsRewrittenInProportion(t *testing.T) {
+	for name, tt := range map[string]struct{ size, whole, checkpoints, rewrites int }{
+		"small changes of a small state": {1, 1, 3 * (minChanges + 1), 3},
+		"small changes of a great state": {1, 2 * minChanges, 5 * minChanges, 2},
+		"great changes":                  {maxChunk / 2, 1, minChanges + 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &hoard{size: tt.size, whole: tt.whole, adder: adder{counts: map[string]int64{}}}
+			f := newFold(t, h)
+			for range tt.checkpoints {
+				require.NoError(t, f.checkpoint(t.Context()))
+				require.LessOrEqual(t, len(f.keeper.Root.Chunks), minChanges+2*tt.whole)
+			}
+			require.Equal(t, tt.rewrites, h.rewrites)
+			kept := 0
+			require.NoError(t, f.keeper.Load(t.Context(), func([]byte) error { kept++; return nil }))
+			require.Len(t, f.keeper.Root.Chunks, kept, "what the root names is there")
+		})
+	}
+}
+
+// TestAFoldWithLittleToDoKeepsToItsTime holds that a pause between two messages is no reason to keep
+// the state: a crawl that is polite has nothing but pauses.
+func TestAFoldWithLittleToDoKeepsToItsTime(t *testing.T) {
+	f := newFold(t, &hoard{size: 1, adder: adder{counts: map[string]int64{}}})
+	for _, step := range []struct {
+		name        string
+		still       int
+		saved       time.Time
+		leaving     bool
+		checkpoints int
+	}{
+		{"a pause", 1, time.Now(), false, 0},
+		{"nothing more seems to come", quietTicks, time.Now(), false, 1},
+		{"a pause when it is time", 1, time.Now().Add(-f.Every), false, 2},
+		{"the partition is given up", 1, time.Now(), true, 3},
+	} {
+		f.seq++
+		f.saved = step.saved
+		done, err := f.idle(t.Context(), step.still, step.leaving)
+		require.NoError(t, err, step.name)
+		require.Equal(t, step.leaving, done, step.name)
+		require.EqualValues(t, step.checkpoints, f.keeper.Root.Serial, step.name)
+	}
+	_, err := f.idle(t.Context(), quietTicks, false)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, f.keeper.Root.Serial, "there is nothing new")
+}
