@@ -79,7 +79,7 @@ func (h *Head) check() error {
 	}
 	for _, t := range [...]time.Time{h.Date, h.RefersToDate} {
 		if !hasFourDigits(t) {
-			return fmt.Errorf("%w: the year of %v needs no four digits", ErrInvalid, t)
+			return fmt.Errorf("%w: the year of %v does not have four digits", ErrInvalid, t)
 		}
 	}
 	return nil
