@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -287,5 +286,3 @@ func (p *Pages) Close() error {
 	_, err := p.Settle()
 	return errors.Join(err, p.set.Close(), p.store.Close())
 }
-
-func textHash(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }

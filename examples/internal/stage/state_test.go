@@ -20,7 +20,7 @@ func visitedState() State {
 	h := revisit.History{}.Observe(revisit.Visit{At: at})
 	return State{
 		History:    h.Observe(revisit.Visit{At: at.Add(time.Hour), Changed: true}),
-		Hash:       [HashSize]byte{1, 2, 3},
+		Hash:       0x0102030405060708,
 		Validators: fetch.Validators{ETag: `"x"`, LastModified: "Fri, 02 Jan 2026 03:04:05 GMT"},
 		Text:       simhash.Print{Words: 1, Near: 2},
 		Failures:   3, Due: at.Unix() + 7200, Booked: 3600,
@@ -106,7 +106,10 @@ func TestObserve(t *testing.T) {
 		{"other bytes are", page(200, "two", "c"), simhash.Real, "c"},
 		{"a 304 is no change, and keeps the validators", page(304, "", ""), simhash.Same, "c"},
 		{"what was there before a 304 is still known", page(200, "two", "d"), simhash.Same, "d"},
-		{"a page that now redirects has changed", away, simhash.Real, ""},
+		{"an empty page is a version, too", page(200, "", "e"), simhash.Real, "e"},
+		{"and then no news", page(200, "", "e"), simhash.Same, "e"},
+		{"an address is a page", page(200, away.Location, "f"), simhash.Real, "f"},
+		{"a page that now redirects has changed, even to where it named", away, simhash.Real, ""},
 	} {
 		changed := s.Observe(step.resp, at.Add(time.Duration(i)*time.Hour), time.Time{}, false)
 		require.Equal(t, step.changed, changed, step.name)
@@ -114,10 +117,10 @@ func TestObserve(t *testing.T) {
 		require.Zero(t, s.Failures, step.name)
 	}
 	away.Body = []byte("another text")
-	require.Equal(t, simhash.Same, s.Observe(away, at.Add(9*time.Hour), time.Time{}, false),
+	require.Equal(t, simhash.Same, s.Observe(away, at.Add(10*time.Hour), time.Time{}, false),
 		"of a redirect only the target counts")
 	visits, changes := s.History.Visits()
-	require.Equal(t, []int{6, 2}, []int{visits, changes})
+	require.Equal(t, []int{9, 4}, []int{visits, changes})
 	require.True(t, s.Visited())
 	require.False(t, State{Due: 1}.Visited())
 }
