@@ -170,6 +170,18 @@ func (b *bucket) appendEntry(dst []byte, e entry, indexed bool) []byte {
 	return append(dst, e.data...)
 }
 
+// entrySize returns how many bytes appendEntry appends.
+func (b *bucket) entrySize(e entry, indexed bool) int {
+	size := uvarintSize(uint64(len(e.id))) + len(e.id) + uvarintSize(uint64(len(e.data))) + len(e.data)
+	if indexed {
+		size += uvarintSize(e.seq)
+	}
+	if b.width != 1 {
+		size += uvarintSize(uint64(e.slot - b.start))
+	}
+	return size
+}
+
 // takeEntry undoes appendEntry; its slices are those of d.
 func (b *bucket) takeEntry(d *decoder, indexed bool) (e entry) {
 	if indexed {

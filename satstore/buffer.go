@@ -51,11 +51,28 @@ type buffer struct {
 // A cut says where a block begins.
 type cut struct{ at, first int } // bytes and entries before it
 
-func (b *buffer) append(p *pagePool, entry []byte) {
+// extend returns room for the next entry, for the caller to fill with just so many bytes, or nil if
+// it does not fit into a page that is begun: then it has to be made elsewhere, and appended.
+func (b *buffer) extend(p *pagePool, size int) []byte {
+	from := b.bytes % p.size
+	if from == 0 || from+size > p.size {
+		return nil
+	}
+	b.begin()
+	b.bytes += size
+	return b.pages[len(b.pages)-1][from:from : from+size]
+}
+
+// begin counts an entry, and begins a block with it if the last one is large enough.
+func (b *buffer) begin() {
 	if n := len(b.cuts); n == 0 || b.bytes-b.cuts[n-1].at >= blockSize {
 		b.cuts = append(b.cuts, cut{b.bytes, b.count})
 	}
 	b.count++
+}
+
+func (b *buffer) append(p *pagePool, entry []byte) {
+	b.begin()
 	for len(entry) > 0 {
 		if b.bytes == len(b.pages)*p.size {
 			b.pages = append(b.pages, p.take())

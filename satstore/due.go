@@ -229,7 +229,7 @@ func (c *chunk) read(found block) error {
 		r := &c.records[len(c.records)-1]
 		end := len(c.raw) - len(d.b)
 		r.Data = c.work[end-len(e.data) : end : end]
-		end -= len(e.data) + uvarintSize(len(e.data))
+		end -= len(e.data) + uvarintSize(uint64(len(e.data)))
 		r.at = uint32(end - len(e.id))
 		r.ID = c.work[r.at:end:end]
 	}

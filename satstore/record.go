@@ -32,7 +32,7 @@ type Record struct {
 func (r *Record) id() []byte { return r.chunk.raw[r.at:][:r.idSize] }
 
 // dataAt returns where the data begin in the chunk, behind the id and their length.
-func (r *Record) dataAt() uint32 { return r.at + r.idSize + uint32(uvarintSize(int(r.dataSize))) }
+func (r *Record) dataAt() uint32 { return r.at + r.idSize + uint32(uvarintSize(uint64(r.dataSize))) }
 
 // data returns the data as they are in the bucket.
 func (r *Record) data() []byte { return r.chunk.raw[r.dataAt():][:r.dataSize] }
@@ -153,5 +153,5 @@ func (s *Store) forward(seq uint64, later []message) {
 	}
 }
 
-// uvarintSize returns how many bytes a length takes.
-func uvarintSize(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
+// uvarintSize returns how many bytes a number takes.
+func uvarintSize(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }

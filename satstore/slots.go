@@ -69,10 +69,17 @@ func (s *Store) target(slot int64) *bucket {
 
 // place appends a record to a bucket.
 func (s *Store) place(b *bucket, e entry) {
-	s.scratch = b.appendEntry(s.scratch[:0], e, s.o.indexed())
-	s.fitPage(b, &b.records, len(s.scratch))
-	b.records.buffer.append(s.pool, s.scratch)
-	if s.o.indexed() {
+	indexed := s.o.indexed()
+	size := b.entrySize(e, indexed)
+	s.fitPage(b, &b.records, size)
+	// Nearly all entries can be made where they stay: that saves a copy of each.
+	if room := b.records.buffer.extend(s.pool, size); room != nil {
+		b.appendEntry(room, e, indexed)
+	} else {
+		s.scratch = b.appendEntry(s.scratch[:0], e, indexed)
+		b.records.buffer.append(s.pool, s.scratch)
+	}
+	if indexed {
 		s.places.set(e.seq, b.number)
 	}
 }
