@@ -60,7 +60,7 @@ func (b *buffer) extend(p *pagePool, size int) []byte {
 	}
 	b.begin()
 	b.bytes += size
-	return b.pages[len(b.pages)-1][from:from : from+size]
+	return b.pages[len(b.pages)-1][from : from : from+size]
 }
 
 // begin counts an entry, and begins a block with it if the last one is large enough.

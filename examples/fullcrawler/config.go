@@ -174,7 +174,7 @@ func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
 	fs.DurationVar(&l.duration, "time", 0, "stop after this time; 0: no limit")
 	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
-	fs.Var(&l.sizes.memory, "memory", "most `bytes` of memory, roughly; a quarter is for buffers of the pages; 0: no limit")
+	fs.Var(&l.sizes.memory, "memory", "most `bytes` of memory, roughly: stop when nine tenths are in use; 0: no limit")
 	fs.IntVar(&l.hostPages, "host-pages", 10_000, "most URLs of one host; 0: no limit")
 	fs.IntVar(&l.queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
 	fs.IntVar(&l.concurrency, "concurrency", 64, "requests under way at one time, each to another host")

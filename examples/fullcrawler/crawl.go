@@ -68,16 +68,17 @@ type crawler struct {
 
 // Why a crawl ends before its queue is empty.
 var (
-	errPageLimit = errors.New("page limit reached")
-	errByteLimit = errors.New("byte limit reached")
-	errTimeLimit = errors.New("time limit reached")
-	errDiskLimit = errors.New("disk nearly full")
-	errStopped   = errors.New("interrupted")
+	errPageLimit   = errors.New("page limit reached")
+	errByteLimit   = errors.New("byte limit reached")
+	errTimeLimit   = errors.New("time limit reached")
+	errDiskLimit   = errors.New("disk nearly full")
+	errMemoryLimit = errors.New("memory nearly full")
+	errStopped     = errors.New("interrupted")
 )
 
 // paused says whether a crawl ended because it was told to.
 func paused(err error) bool {
-	for _, limit := range []error{errPageLimit, errByteLimit, errTimeLimit, errDiskLimit, errStopped} {
+	for _, limit := range []error{errPageLimit, errByteLimit, errTimeLimit, errDiskLimit, errMemoryLimit, errStopped} {
 		if errors.Is(err, limit) {
 			return true
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -174,8 +175,8 @@ func (sitemapsDaily) Next(h revisit.History) time.Duration {
 	return 24 * time.Hour
 }
 
-// TestAFullDiskIsNoLoss goes on after a disk was full: nothing is missing in the end.
-func TestAFullDiskIsNoLoss(t *testing.T) {
+// TestALimitIsNoLoss goes on after disk and memory were full: nothing is missing in the end.
+func TestALimitIsNoLoss(t *testing.T) {
 	t.Parallel()
 	web := serve(t, vweb.Options{Seed: 5, Hosts: 10, Pages: 10})
 	cfg := testConfig(t, web)
@@ -183,6 +184,12 @@ func TestAFullDiskIsNoLoss(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.ErrorIs(t, c.overLimit(), errDiskLimit)
+	c.cfg.minFree = 0
+	require.NoError(t, c.overLimit())
+	runtime.GC()
+	c.cfg.memory = 1000
+	require.ErrorIs(t, c.overLimit(), errMemoryLimit)
+	require.True(t, paused(c.overLimit()))
 	cfg.minFree = 0
 	c.stop = func(error) {}
 	require.NoError(t, c.close())

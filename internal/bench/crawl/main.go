@@ -111,9 +111,9 @@ func (b *bench) engines() []engine {
 	}
 	self, _ := os.Executable()
 	all := []engine{
-		{"fullcrawler, no archive", ours("none"), false},
-		{"fullcrawler, gzip", ours("gzip"), false},
-		{"fullcrawler, zstd", ours("zstd"), false},
+		{"fullcrawler without archive", ours("none"), false},
+		{"fullcrawler with gzip", ours("gzip"), false},
+		{"fullcrawler with zstd", ours("zstd"), false},
 		{"colly", []string{self, "-colly", proxy, first}, false},
 		{"wget", []string{"wget", "-q", "-r", "-l", "inf", "-H", "--no-verbose", "-P", b.path("out"), first}, true},
 		{"wget2", []string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "-P", b.path("out"), first}, true},
