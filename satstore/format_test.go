@@ -119,3 +119,21 @@ func undump(t *testing.T, text string) (b []byte) {
 	}
 	return b
 }
+
+// TestEntrySize wants entries to have the size for which room is made in the buffers, at each length
+// at which a number takes another byte.
+func TestEntrySize(t *testing.T) {
+	t.Parallel()
+	numbers := []uint64{1, 0x7f, 0x80, 0x3fff, 0x4000, 1<<63 - 1}
+	for _, b := range []*bucket{{start: 100, width: 1}, {start: 100, width: 24}, {start: 100}} {
+		for _, n := range numbers {
+			e := entry{
+				seq: n, slot: 100 + int64(min(n, uint64(maxSlot)-100)),
+				id: make([]byte, min(n, 0x4000)), data: make([]byte, min(n-1, 0x4000)),
+			}
+			for _, indexed := range []bool{false, true} {
+				require.Len(t, b.appendEntry(nil, e, indexed), b.entrySize(e, indexed))
+			}
+		}
+	}
+}
