@@ -2,11 +2,15 @@
 // politeness, as far as each can do without.
 //
 //	go run ./crawl
+//	go run ./crawl -polite
 //
 // The web is a process of its own, and so is each crawler, which has one core for itself. Each round
 // runs every crawler, one after the other; the table has the medians. What was asked for is counted
 // from the web's log. wget, wget2 and httrack take part if they are installed, and keep pages as
 // files; colly keeps none, and fullcrawler none or an archive, with its index and its store of pages.
+//
+// With -polite, each is told to leave a second between two requests to an address, of which many hosts
+// share each, and gets a minute: see polite.go.
 package main
 
 import (
@@ -25,6 +29,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/gocolly/colly/v2"
+
 	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
 
@@ -36,12 +42,18 @@ func main() {
 	flag.IntVar(&b.size, "size", 20<<10, "median bytes of a page")
 	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "longest that a crawler may take; what it had by then counts")
 	only := flag.String("only", "", "crawlers to run, with commas between them; all if empty")
-	child := flag.Bool("colly", false, "crawl with colly: what the program runs itself for")
+	polite := flag.Bool("polite", false, "measure what crawlers reach with pauses of a second for each address")
+	child := flag.String("colly", "", "crawl with colly through a `proxy`: what the program runs itself for")
 	flag.Parse()
 	var err error
-	if *child {
-		err = crawlWithColly(flag.Arg(0), flag.Arg(1))
-	} else {
+	switch {
+	case *child != "" && *polite:
+		err = crawlWithColly(*child, colly.LimitRule{DomainGlob: "*", Parallelism: 1, Delay: politePause}, flag.Args())
+	case *child != "":
+		err = crawlWithColly(*child, colly.LimitRule{DomainGlob: "*", Parallelism: 200}, flag.Args())
+	case *polite:
+		err = b.runPolite(*only)
+	default:
 		err = b.run(*rounds, *only)
 	}
 	if err != nil {
@@ -53,6 +65,8 @@ func main() {
 // A bench is the web, and where things are.
 type bench struct {
 	hosts, pages, size int
+	addrs              int           // 0: one for each host
+	latency            time.Duration // median of the waits before answers; 0: none
 	limit              time.Duration
 	dir                string
 }
@@ -66,20 +80,15 @@ type figure struct {
 }
 
 func (b *bench) run(rounds int, only string) (err error) {
-	if b.dir, err = os.MkdirTemp("", "crawl"); err != nil {
+	remove, err := b.prepare()
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if err := programs.Build(b.dir); err != nil {
-		return err
-	}
-	engines := b.engines()
+	defer func() { err = errors.Join(err, remove()) }()
+	engines := wanted(b.engines(), only)
 	figures := map[string][]figure{}
 	for range rounds {
 		for _, e := range engines {
-			if only != "" && !slices.Contains(strings.Split(only, ","), e.name) {
-				continue
-			}
 			f, err := b.measure(e)
 			if err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
@@ -89,6 +98,25 @@ func (b *bench) run(rounds int, only string) (err error) {
 		}
 	}
 	return print(engines, figures)
+}
+
+// prepare makes a directory with the programs.
+func (b *bench) prepare() (remove func() error, err error) {
+	if b.dir, err = os.MkdirTemp("", "crawl"); err != nil {
+		return nil, err
+	}
+	remove = func() error { return os.RemoveAll(b.dir) }
+	if err := programs.Build(b.dir); err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	return remove, nil
+}
+
+// wanted returns the engines of a list of names, or all if it is empty.
+func wanted(engines []engine, only string) []engine {
+	return slices.DeleteFunc(engines, func(e engine) bool {
+		return only != "" && !slices.Contains(strings.Split(only, ","), e.name)
+	})
 }
 
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
@@ -121,7 +149,12 @@ func (b *bench) engines() []engine {
 		{"httrack", []string{"httrack", first, "-O", b.path("out"), "-e", "-c200", "-%c0", "-A0", "-s0", "-q",
 			"-P", "127.16.0.1:80", "--disable-security-limits"}, false},
 	}
-	return slices.DeleteFunc(all, func(e engine) bool {
+	return b.installed(all)
+}
+
+// installed returns those whose programs are there.
+func (b *bench) installed(engines []engine) []engine {
+	return slices.DeleteFunc(engines, func(e engine) bool {
 		_, err := exec.LookPath(e.command[0])
 		return err != nil && !strings.HasPrefix(e.command[0], b.dir)
 	})
@@ -171,7 +204,8 @@ func (b *bench) measure(e engine) (f figure, err error) {
 // serve starts the web, on the other core if there is one.
 func (b *bench) serve() (stop func() error, err error) {
 	args := []string{b.path("vweb"), "-hosts", fmt.Sprint(b.hosts), "-pages", fmt.Sprint(b.pages), "-size",
-		fmt.Sprint(b.size), "-port", "80", "-hosts-file", b.path("hosts"), "-log", b.path("log")}
+		fmt.Sprint(b.size), "-addrs", fmt.Sprint(b.addrs), "-latency", b.latency.String(),
+		"-port", "80", "-hosts-file", b.path("hosts"), "-log", b.path("log")}
 	if path, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
 		args = append([]string{path, "-c", "1"}, args...)
 	}

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spinneret-go/spinneret/internal/vweb"
 )
@@ -42,6 +43,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&o.Port, "port", 8080, "port to bind on every address")
 	flags.StringVar(&o.Static, "static", "", "serve `DIR`/HOST/PATH")
 	change := flags.Duration("change", 0, "mean time between two changes of a page (0: none)")
+	latency := flags.Duration("latency", 0, "median wait before an answer; one of 20 then takes 3s")
 	logFile := flags.String("log", "", "write a line per request to `FILE`")
 	hostsFile := flags.String("hosts-file", "", "write all hosts to `FILE`, as in /etc/hosts")
 	if err := flags.Parse(args); err != nil {
@@ -50,9 +52,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if o.Port == 0 {
 		return errors.New("vweb: -port 0 would be a port that nobody knows")
 	}
-	if *change > 0 {
-		o.Traits = func(int) vweb.Traits { return vweb.Traits{Change: vweb.Change{Mean: *change}} }
-	}
+	o.Traits = traits(*change, *latency)
 	o.NoLog = true // the file has them; memory must not grow with the crawl
 	if *logFile != "" {
 		f, err := os.Create(*logFile)
@@ -76,6 +76,18 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	fmt.Fprintf(out, "vweb: http://%s/ is at %s:%d\n", first.Name, first.Addr, o.Port)
 	<-ctx.Done()
 	return nil
+}
+
+// traits returns those that all hosts have, or nil if there is nothing to them.
+func traits(change, latency time.Duration) func(int) vweb.Traits {
+	if change <= 0 && latency <= 0 {
+		return nil
+	}
+	t := vweb.Traits{Change: vweb.Change{Mean: max(change, 0)}}
+	if latency > 0 {
+		t.Latency = vweb.Latency{Median: latency, Sigma: 0.5, Slow: 3 * time.Second, SlowShare: 0.05}
+	}
+	return func(int) vweb.Traits { return t }
 }
 
 // announce says how large the web is, and returns its first host.

@@ -12,8 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vweb"
 )
 
 // freePort finds a port that is free on the first address, and skips the test where the system
@@ -63,6 +66,15 @@ func TestServesUntilInterrupted(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text),
 		"\th00002.vweb.test\t127.16.0.1\tGET\thttp://h00002.vweb.test/\t200\t")
+}
+
+func TestTraits(t *testing.T) {
+	require.Nil(t, traits(0, 0), "the fastest web has none")
+	require.Equal(t, vweb.Traits{Change: vweb.Change{Mean: time.Hour}}, traits(time.Hour, 0)(0))
+	slow := traits(0, time.Second)(0)
+	require.Zero(t, slow.Change)
+	require.Equal(t, time.Second, slow.Latency.Median)
+	require.Equal(t, 0.05, slow.Latency.SlowShare)
 }
 
 func TestServesADirectory(t *testing.T) {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Five hundred hosts share fifty addresses, and answers take 200 ms in the median, one in 20 of them
+// three seconds. Who leaves a second between two requests to an address can make fifty a second.
+const (
+	politeHosts, politeAddrs = 500, 50
+	politePages              = 50
+	politePause              = time.Second
+	politeTime               = time.Minute
+	politeLatency            = 200 * time.Millisecond
+
+	// A request is early if the web sees it so much less than a pause after the last one: what comes a
+	// little late and then in time is nobody's fault.
+	politeSlack = 50 * time.Millisecond
+)
+
+// runPolite lets each crawler work for a minute and counts, by the web's log, what it asked for and
+// what of that came too early for its host or its address.
+func (b *bench) runPolite(only string) (err error) {
+	remove, err := b.prepare()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	b.hosts, b.addrs, b.pages, b.size = politeHosts, politeAddrs, politePages, 4096
+	b.latency, b.limit = politeLatency, politeTime
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(out, "crawler\trequests/s\tof the ideal\ttoo early for the host\tfor the address\t\n")
+	for _, e := range wanted(b.politeEngines(), only) {
+		if _, err := b.measure(e); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		asked, err := b.requests()
+		if err != nil {
+			return err
+		}
+		rate := float64(len(asked)) / politeTime.Seconds()
+		fmt.Fprintf(out, "%s\t%.1f\t%.2f\t%d\t%d\t\n", e.name, rate, rate*politePause.Seconds()/politeAddrs,
+			early(asked, func(r request) string { return r.host }),
+			early(asked, func(r request) string { return r.addr }))
+	}
+	return out.Flush()
+}
+
+// politeEngines are crawlers that have a pause to set. None but ours knows addresses.
+func (b *bench) politeEngines() []engine {
+	seeds := make([]string, politeHosts)
+	for i := range seeds {
+		seeds[i] = fmt.Sprintf("http://h%05d.vweb.test/", i)
+	}
+	self, _ := os.Executable()
+	return b.installed([]engine{
+		{"fullcrawler", append([]string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"),
+			"-delay", politePause.String(), "-scope", "any", "-concurrency", "200", "-archive", "none"}, seeds...), false},
+		{"colly", append([]string{self, "-polite", "-colly", proxy}, seeds...), false},
+		{"wget2", append([]string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "--wait=1",
+			"-P", b.path("out")}, seeds...), true},
+	})
+}
+
+// A request is a line of the web's log.
+type request struct {
+	at         time.Time
+	host, addr string
+}
+
+// requests returns all of them, in the order in which they came.
+func (b *bench) requests() (all []request, err error) {
+	log, err := os.Open(b.path("log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		fields := strings.SplitN(lines.Text(), "\t", 4)
+		at, err := time.Parse(time.RFC3339Nano, fields[0])
+		if err != nil || len(fields) < 4 {
+			return nil, fmt.Errorf("a line of the web's log makes no sense: %q", lines.Text())
+		}
+		all = append(all, request{at, fields[1], fields[2]})
+	}
+	slices.SortFunc(all, func(a, b request) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
+	return all, lines.Err()
+}
+
+// early counts the requests that came less than a pause after the last one with the same key.
+func early(asked []request, key func(request) string) (n int) {
+	last := map[string]time.Time{}
+	for _, r := range asked {
+		if before, found := last[key(r)]; found && r.at.Sub(before) < politePause-politeSlack {
+			n++
+		}
+		last[key(r)] = r.at
+	}
+	return n
+}
