@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 // crawlWithColly follows all links from some pages, as colly's documentation shows it. It cuts
 // fragments off, for colly would ask for a page once more for each of them.
-func crawlWithColly(through string, limit colly.LimitRule, seeds []string) error {
+func crawlWithColly(through string, limits []*colly.LimitRule, seeds []string) error {
 	proxy, err := url.Parse(through)
 	if err != nil {
 		return err
@@ -20,18 +21,30 @@ func crawlWithColly(through string, limit colly.LimitRule, seeds []string) error
 		Proxy: http.ProxyURL(proxy), MaxIdleConnsPerHost: 200, MaxIdleConns: 200,
 	})
 	c.IgnoreRobotsTxt = false
-	if err := c.Limit(&limit); err != nil {
+	if err := c.Limits(limits); err != nil {
 		return err
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		link, _, _ := strings.Cut(e.Attr("href"), "#")
 		_ = e.Request.Visit(link) // it tells of each link that was seen before
 	})
+	// Visit waits for robots.txt, even so.
+	errs := make(chan error, len(seeds))
 	for _, seed := range seeds {
-		if err := c.Visit(seed); err != nil {
-			return err
-		}
+		go func() { errs <- c.Visit(seed) }()
+	}
+	for range seeds {
+		err = errors.Join(err, <-errs)
 	}
 	c.Wait()
-	return nil
+	return err
+}
+
+// politeRules are a rule for each host: one for all would let one host wait for another.
+func politeRules(seeds []string) (rules []*colly.LimitRule) {
+	for _, seed := range seeds {
+		host := strings.Trim(strings.TrimPrefix(seed, "http:"), "/")
+		rules = append(rules, &colly.LimitRule{DomainGlob: host, Parallelism: 1, Delay: politePause})
+	}
+	return rules
 }

@@ -48,9 +48,9 @@ func main() {
 	var err error
 	switch {
 	case *child != "" && *polite:
-		err = crawlWithColly(*child, colly.LimitRule{DomainGlob: "*", Parallelism: 1, Delay: politePause}, flag.Args())
+		err = crawlWithColly(*child, politeRules(flag.Args()), flag.Args())
 	case *child != "":
-		err = crawlWithColly(*child, colly.LimitRule{DomainGlob: "*", Parallelism: 200}, flag.Args())
+		err = crawlWithColly(*child, []*colly.LimitRule{{DomainGlob: "*", Parallelism: 200}}, flag.Args())
 	case *polite:
 		err = b.runPolite(*only)
 	default:

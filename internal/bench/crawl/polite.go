@@ -36,9 +36,13 @@ func (b *bench) runPolite(only string) (err error) {
 	defer func() { err = errors.Join(err, remove()) }()
 	b.hosts, b.addrs, b.pages, b.size = politeHosts, politeAddrs, politePages, 4096
 	b.latency, b.limit = politeLatency, politeTime
+	seeds, err := b.seeds()
+	if err != nil {
+		return err
+	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "crawler\trequests/s\tof the ideal\ttoo early for the host\tfor the address\t\n")
-	for _, e := range wanted(b.politeEngines(), only) {
+	for _, e := range wanted(b.politeEngines(seeds), only) {
 		if _, err := b.measure(e); err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
@@ -54,12 +58,26 @@ func (b *bench) runPolite(only string) (err error) {
 	return out.Flush()
 }
 
-// politeEngines are crawlers that have a pause to set. None but ours knows addresses.
-func (b *bench) politeEngines() []engine {
-	seeds := make([]string, politeHosts)
-	for i := range seeds {
-		seeds[i] = fmt.Sprintf("http://h%05d.vweb.test/", i)
+// seeds returns the first page of each host. The web knows the names.
+func (b *bench) seeds() (urls []string, err error) {
+	stop, err := b.serve()
+	if err != nil {
+		return nil, err
 	}
+	if err := stop(); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(b.path("hosts"))
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 {
+			urls = append(urls, "http://"+fields[1]+"/")
+		}
+	}
+	return urls, err
+}
+
+// politeEngines are crawlers that have a pause to set. None but ours knows addresses.
+func (b *bench) politeEngines(seeds []string) []engine {
 	self, _ := os.Executable()
 	return b.installed([]engine{
 		{"fullcrawler", append([]string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"),
