@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/metrics"
@@ -14,6 +15,10 @@ const limitsEvery = time.Second
 // more often and get ever less back.
 const memoryShare = 0.9
 
+// memoryLooks is how many times in a row it has to be more before the crawl ends: large pages that are
+// under way at one time, which servers can arrange for, are soon gone.
+const memoryLooks = 60
+
 // watchLimits ends the crawl when it has taken what it may: bytes, time, the disk or memory.
 func (c *crawler) watchLimits(ctx context.Context) {
 	var end <-chan time.Time
@@ -24,7 +29,7 @@ func (c *crawler) watchLimits(ctx context.Context) {
 	if c.cfg.bytes > 0 || c.cfg.minFree > 0 || c.cfg.memory > 0 {
 		ticks = time.Tick(limitsEvery)
 	}
-	for {
+	for fullFor := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -33,7 +38,8 @@ func (c *crawler) watchLimits(ctx context.Context) {
 			return
 		case <-ticks:
 		}
-		if err := c.overLimit(); err != nil {
+		err := cmp.Or(c.overLimit(), c.overMemory(&fullFor))
+		if err != nil {
 			c.stop(err)
 			return
 		}
@@ -51,11 +57,21 @@ func (c *crawler) overLimit() error {
 				size(free), c.cfg.out)
 		}
 	}
-	if used := inUse(); c.cfg.memory > 0 && float64(used) > memoryShare*float64(c.cfg.memory) {
-		return fmt.Errorf("%w: %s in use of the %s that -memory allows; give it more", errMemoryLimit,
-			size(used), size(c.cfg.memory))
-	}
 	return nil
+}
+
+// overMemory counts the looks in a row at which little was left.
+func (c *crawler) overMemory(fullFor *int) error {
+	used := inUse()
+	if c.cfg.memory <= 0 || float64(used) <= memoryShare*float64(c.cfg.memory) {
+		*fullFor = 0
+		return nil
+	}
+	if *fullFor++; *fullFor < memoryLooks {
+		return nil
+	}
+	return fmt.Errorf("%w: %s in use of the %s that -memory allows; give it more", errMemoryLimit,
+		size(used), size(c.cfg.memory))
 }
 
 // inUse returns how many bytes the collector found to be in use when it ran last.

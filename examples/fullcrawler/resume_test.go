@@ -187,9 +187,17 @@ func TestALimitIsNoLoss(t *testing.T) {
 	c.cfg.minFree = 0
 	require.NoError(t, c.overLimit())
 	runtime.GC()
+	fullFor := 0
 	c.cfg.memory = 1000
-	require.ErrorIs(t, c.overLimit(), errMemoryLimit)
-	require.True(t, paused(c.overLimit()))
+	for range memoryLooks - 1 {
+		require.NoError(t, c.overMemory(&fullFor), "what large pages take for a while")
+	}
+	err = c.overMemory(&fullFor)
+	require.ErrorIs(t, err, errMemoryLimit)
+	require.True(t, paused(err))
+	c.cfg.memory = 1 << 50
+	require.NoError(t, c.overMemory(&fullFor))
+	require.Zero(t, fullFor, "they count anew")
 	cfg.minFree = 0
 	c.stop = func(error) {}
 	require.NoError(t, c.close())
