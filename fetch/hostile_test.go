@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
-	"github.com/spinneret-go/spinneret/internal/vweb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,11 +30,11 @@ func (c *metered) Read(p []byte) (int, error) {
 
 // hostileWeb starts a web with all traps, and returns a client for it with the default limits and
 // the bytes that its connections have read.
-func hostileWeb(t *testing.T) (web *vweb.Web, c *fetch.Client, read *atomic.Int64) {
-	web, err := vweb.Start(vweb.Options{
+func hostileWeb(t *testing.T) (web *webtest.Web, c *fetch.Client, read *atomic.Int64) {
+	web, err := webtest.Start(webtest.Options{
 		Hosts: 2, Pages: 3, Network: memnet.New(),
-		Traits: func(host int) vweb.Traits {
-			return vweb.Traits{Traps: vweb.TrapAll, Refuse: host == 1}
+		Traits: func(host int) webtest.Traits {
+			return webtest.Traits{Traps: webtest.TrapAll, Refuse: host == 1}
 		},
 	})
 	require.NoError(t, err)

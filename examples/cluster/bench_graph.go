@@ -14,21 +14,21 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 // A site is a web on this machine: one that is made up, or one with the links of a real one.
 type site interface {
-	Hosts() iter.Seq[vweb.Host]
+	Hosts() iter.Seq[webtest.Host]
 	IsPage(url string) bool
 	Reachable(seeds ...string) []string
-	Log() []vweb.Request
+	Log() []webtest.Request
 	Close() error
 }
 
 // readGraph reads the graph in a directory, which is a pair of files *nodes*.tsv.zst and
 // *edges*.tsv.zst.
-func readGraph(dir string) (*vweb.Graph, error) {
+func readGraph(dir string) (*webtest.Graph, error) {
 	var files []io.Reader
 	for _, pattern := range []string{"*nodes*.tsv.zst", "*edges*.tsv.zst"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -48,7 +48,7 @@ func readGraph(dir string) (*vweb.Graph, error) {
 		defer z.Close()
 		files = append(files, z)
 	}
-	return vweb.ReadGraph(files[0], files[1], asked)
+	return webtest.ReadGraph(files[0], files[1], asked)
 }
 
 // asked turns a URL of a graph into the one that the crawl asks for, without TLS. What the crawl's

@@ -17,7 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 // A trialCrawl is what scaling is measured with.
@@ -26,8 +26,8 @@ type trialCrawl struct {
 	latency                time.Duration
 	brokers, parts         int
 
-	graph *vweb.Graph // nil for a web that is made up
-	seeds []string    // of the graph
+	graph *webtest.Graph // nil for a web that is made up
+	seeds []string       // of the graph
 }
 
 // An outcome is what came of one crawl.
@@ -226,14 +226,14 @@ func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n i
 func (s trialCrawl) serve() (web site, seeds []string, port int, err error) {
 	for port = 23000; port < 23100; port++ {
 		if s.graph != nil {
-			web, err = vweb.StartGraph(s.graph, vweb.GraphOptions{Port: port, Latency: s.latency})
+			web, err = webtest.StartGraph(s.graph, webtest.GraphOptions{Port: port, Latency: s.latency})
 		} else {
-			web, err = vweb.Start(vweb.Options{
+			web, err = webtest.Start(webtest.Options{
 				Seed: 6, Hosts: s.hosts, Pages: s.pages, Port: port,
-				Traits: func(int) vweb.Traits {
-					return vweb.Traits{
-						Latency: vweb.Latency{Median: s.latency},
-						Robots:  vweb.Robots{Mode: vweb.RobotsMissing},
+				Traits: func(int) webtest.Traits {
+					return webtest.Traits{
+						Latency: webtest.Latency{Median: s.latency},
+						Robots:  webtest.Robots{Mode: webtest.RobotsMissing},
 					}
 				},
 			})

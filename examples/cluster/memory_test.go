@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 // A jam is a crawl whose fetches stand still while its seeder goes on.
@@ -29,7 +29,7 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 	t.Helper()
 	_, urls := lone(t, t.TempDir(), 0)
 	tr := serveTrial(t, func(port int) (site, error) {
-		return vweb.Start(vweb.Options{Hosts: 7, Addrs: j.addrs, Pages: 1, Port: port})
+		return webtest.Start(webtest.Options{Hosts: 7, Addrs: j.addrs, Pages: 1, Port: port})
 	})
 	bus, err := jet.Connect(t.Context(), jet.Options{URL: urls, MaxBytes: j.stream})
 	require.NoError(t, err)

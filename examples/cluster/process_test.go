@@ -21,7 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 // asProgram makes the test binary be the program: what is killed must be a process.
@@ -152,7 +152,7 @@ func serveTrial(t *testing.T, serve func(port int) (site, error)) *trial {
 
 // madeUp serves the web of most tests.
 func madeUp(port int) (site, error) {
-	return vweb.Start(vweb.Options{Seed: 3, Hosts: 30, Addrs: 12, Pages: 8, Port: port})
+	return webtest.Start(webtest.Options{Seed: 3, Hosts: 30, Addrs: 12, Pages: 8, Port: port})
 }
 
 // reachable returns the pages to which links lead.
@@ -258,7 +258,7 @@ func (tr *trial) finish(t *testing.T) {
 	twice := tr.inFlight(t)
 	require.LessOrEqual(t, again, twice, "pages fetched twice")
 	t.Logf("%d of %d pages fetched twice, at most %d might", again, len(got), twice)
-	require.Empty(t, vweb.Violations(tr.web.Log(),
+	require.Empty(t, webtest.Violations(tr.web.Log(),
 		func(string) time.Duration { return tr.delay },
 		func(netip.Addr) time.Duration { return tr.delay },
 	))

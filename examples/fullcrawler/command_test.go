@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 func TestCommandCrawlsItsOwnWeb(t *testing.T) {
@@ -69,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 
 // crawlOnFullDisk is what the child does. The limit comes when the store has its files.
 func crawlOnFullDisk(t *testing.T, dir string) {
-	web := serve(t, vweb.Options{Seed: 1, Hosts: 20, Pages: 20})
+	web := serve(t, webtest.Options{Seed: 1, Hosts: 20, Pages: 20})
 	cfg := testConfig(t, web)
 	cfg.out, cfg.delay = dir, time.Millisecond
 	c, err := newCrawler(cfg, on(web))
@@ -82,7 +82,7 @@ func crawlOnFullDisk(t *testing.T, dir string) {
 }
 
 func TestProgressAndSizes(t *testing.T) {
-	web := serve(t, vweb.Options{Hosts: 1, Pages: 5})
+	web := serve(t, webtest.Options{Hosts: 1, Pages: 5})
 	c := crawlWeb(t, web, testConfig(t, web))
 	require.Contains(t, c.progress(), fmt.Sprintf("%d pages", len(web.Reachable())))
 

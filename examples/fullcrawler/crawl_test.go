@@ -21,21 +21,21 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
-	"github.com/spinneret-go/spinneret/internal/vweb"
 )
 
 // serve starts a web that ends with the test.
-func serve(t *testing.T, o vweb.Options) *vweb.Web {
+func serve(t *testing.T, o webtest.Options) *webtest.Web {
 	t.Helper()
-	web, err := vweb.Start(o)
+	web, err := webtest.Start(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { web.Close() })
 	return web
 }
 
 // testConfig is a crawl of a virtual web from the root of its first host.
-func testConfig(t *testing.T, web *vweb.Web) config {
+func testConfig(t *testing.T, web *webtest.Web) config {
 	t.Helper()
 	cfg := config{
 		agent:       "spinneret",
@@ -59,7 +59,7 @@ func testConfig(t *testing.T, web *vweb.Web) config {
 }
 
 // crawlWeb runs a crawl to its end.
-func crawlWeb(t *testing.T, web *vweb.Web, cfg config) *crawler {
+func crawlWeb(t *testing.T, web *webtest.Web, cfg config) *crawler {
 	t.Helper()
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func crawlWeb(t *testing.T, web *vweb.Web, cfg config) *crawler {
 }
 
 // requested counts how often the server was asked for each URL, robots.txt aside.
-func requested(web *vweb.Web) map[string]int {
+func requested(web *webtest.Web) map[string]int {
 	counts := map[string]int{}
 	for _, r := range web.Log() {
 		if !strings.Contains(r.Path, "robots") {
@@ -79,17 +79,17 @@ func requested(web *vweb.Web) map[string]int {
 }
 
 // motley gives each host one of many characters, none of them endless.
-func motley(host int) vweb.Traits {
-	modes := []vweb.RobotsMode{
-		vweb.RobotsRules, vweb.RobotsMissing, vweb.RobotsForbidden, vweb.RobotsError, vweb.RobotsRedirect,
-		vweb.RobotsRedirectHost, vweb.RobotsLoop, vweb.RobotsHuge, vweb.RobotsEmpty,
+func motley(host int) webtest.Traits {
+	modes := []webtest.RobotsMode{
+		webtest.RobotsRules, webtest.RobotsMissing, webtest.RobotsForbidden, webtest.RobotsError, webtest.RobotsRedirect,
+		webtest.RobotsRedirectHost, webtest.RobotsLoop, webtest.RobotsHuge, webtest.RobotsEmpty,
 	}
-	return vweb.Traits{
-		Robots: vweb.Robots{
+	return webtest.Traits{
+		Robots: webtest.Robots{
 			Mode:       modes[host%len(modes)],
 			CrawlDelay: time.Duration(host%2) * 100 * time.Millisecond,
 		},
-		Latency:   vweb.Latency{Median: time.Millisecond, Sigma: 1},
+		Latency:   webtest.Latency{Median: time.Millisecond, Sigma: 1},
 		Gzip:      host%3 == 0,
 		Redirects: 0.2,
 		Refuse:    host == 10,
@@ -98,7 +98,7 @@ func motley(host int) vweb.Traits {
 
 func TestCrawlGetsEveryPageOnceAndNothingForbidden(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 1, Hosts: 36, Addrs: 15, Pages: 8, Traits: motley})
+	web := serve(t, webtest.Options{Seed: 1, Hosts: 36, Addrs: 15, Pages: 8, Traits: motley})
 	cfg := testConfig(t, web)
 	c := crawlWeb(t, web, cfg)
 
@@ -152,9 +152,9 @@ func requireLedger(t *testing.T, dir string, want map[stage.Fate]int64) {
 // answer.
 func TestCrawlIsPolite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := serve(t, vweb.Options{
+		web := serve(t, webtest.Options{
 			Seed: 2, Hosts: 24, Addrs: 9, Pages: 6, Network: memnet.New(),
-			Traits: func(host int) vweb.Traits {
+			Traits: func(host int) webtest.Traits {
 				traits := motley(host)
 				traits.Robots.CrawlDelay *= 100 // to 10 s
 				return traits
@@ -166,13 +166,13 @@ func TestCrawlIsPolite(t *testing.T) {
 		crawlDelay := map[string]time.Duration{}
 		for host := range web.Hosts() {
 			traits := motley(host.Index)
-			if traits.Robots.Mode == vweb.RobotsRules {
+			if traits.Robots.Mode == webtest.RobotsRules {
 				crawlDelay[host.Name] = 100 * traits.Robots.CrawlDelay
 			}
 		}
 		log := web.Log()
 		require.NotEmpty(t, log)
-		require.Empty(t, vweb.Violations(log,
+		require.Empty(t, webtest.Violations(log,
 			func(host string) time.Duration { return max(cfg.delay, crawlDelay[host]) },
 			func(netip.Addr) time.Duration { return cfg.delay },
 		))
@@ -186,7 +186,7 @@ func TestCrawlIsPolite(t *testing.T) {
 
 func TestCrawlKeepsEveryAnswer(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 3, Hosts: 6, Pages: 5, Traits: motley})
+	web := serve(t, webtest.Options{Seed: 3, Hosts: 6, Pages: 5, Traits: motley})
 	cfg := testConfig(t, web)
 	crawlWeb(t, web, cfg)
 
@@ -213,16 +213,16 @@ func TestCrawlSurvivesHostileHosts(t *testing.T) {
 }
 
 func surviveHostileHosts(t *testing.T) {
-	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 5, Network: memnet.New(), Traits: func(host int) vweb.Traits {
+	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 5, Network: memnet.New(), Traits: func(host int) webtest.Traits {
 		switch host {
 		case 0:
 			// Those that send the crawler away for minutes have a test of their own.
-			away := vweb.TrapTooMany | vweb.TrapUnavailable
-			return vweb.Traits{Traps: vweb.TrapAll &^ vweb.TrapSession &^ away}
+			away := webtest.TrapTooMany | webtest.TrapUnavailable
+			return webtest.Traits{Traps: webtest.TrapAll &^ webtest.TrapSession &^ away}
 		case 1:
-			return vweb.Traits{Traps: vweb.TrapSession}
+			return webtest.Traits{Traps: webtest.TrapSession}
 		}
-		return vweb.Traits{}
+		return webtest.Traits{}
 	}})
 	cfg := politeConfig(t, web)
 	cfg.maxBody = 200_000
@@ -256,17 +256,17 @@ func TestServersThatSendTheCrawlerAway(t *testing.T) {
 }
 
 func sendAway(t *testing.T, status int, retry time.Duration) {
-	traits := func(host int) vweb.Traits {
+	traits := func(host int) webtest.Traits {
 		if host == 1 {
-			return vweb.Traits{}
+			return webtest.Traits{}
 		}
-		return vweb.Traits{Throttle: vweb.Throttle{Every: 4, Status: status, RetryAfter: retry}}
+		return webtest.Traits{Throttle: webtest.Throttle{Every: 4, Status: status, RetryAfter: retry}}
 	}
-	web := serve(t, vweb.Options{
+	web := serve(t, webtest.Options{
 		Seed: 10, Hosts: 2, Pages: 8, Traits: traits, Network: memnet.New(),
 	})
 	crawlWeb(t, web, politeConfig(t, web))
-	last, sentAway := map[string]vweb.Request{}, 0
+	last, sentAway := map[string]webtest.Request{}, 0
 	for _, r := range web.Log() {
 		if before := last[r.Host]; before.Status == status {
 			sentAway++
@@ -279,7 +279,7 @@ func sendAway(t *testing.T, status int, retry time.Duration) {
 
 func TestCrawlStopsAtThePageLimit(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 5, Hosts: 10, Pages: 10})
+	web := serve(t, webtest.Options{Seed: 5, Hosts: 10, Pages: 10})
 	cfg := testConfig(t, web)
 	cfg.pages = 17
 	c, err := newCrawler(cfg, on(web))
@@ -296,7 +296,7 @@ func TestCrawlStopsAtThePageLimit(t *testing.T) {
 // that the crawl counted as fetched is in it.
 func TestCrawlEndsCleanly(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 6, Hosts: 20, Pages: 20})
+	web := serve(t, webtest.Options{Seed: 6, Hosts: 20, Pages: 20})
 	cfg := testConfig(t, web)
 	cfg.delay = time.Millisecond
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -325,7 +325,7 @@ func TestCrawlEndsCleanly(t *testing.T) {
 
 func TestASecondCrawlNeedNotAskForNames(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 11, Hosts: 12, Pages: 3})
+	web := serve(t, webtest.Options{Seed: 11, Hosts: 12, Pages: 3})
 	cfg := testConfig(t, web)
 	cfg.delay = time.Millisecond
 	require.EqualValues(t, 12, crawlWeb(t, web, cfg).resolver.Asked(), "one question for each host")
@@ -337,8 +337,8 @@ func TestASecondCrawlNeedNotAskForNames(t *testing.T) {
 // hosts are like.
 func TestOrderByRankFetchesTheSame(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 5, Hosts: 10, Pages: 12, Traits: func(host int) vweb.Traits {
-		return vweb.Traits{Redirects: 0.2, Sitemap: vweb.Sitemap{Orphans: host % 3}, Refuse: host == 7}
+	web := serve(t, webtest.Options{Seed: 5, Hosts: 10, Pages: 12, Traits: func(host int) webtest.Traits {
+		return webtest.Traits{Redirects: 0.2, Sitemap: webtest.Sitemap{Orphans: host % 3}, Refuse: host == 7}
 	}})
 	cfg := testConfig(t, web)
 	cfg.delay, cfg.sitemaps = time.Millisecond, true
@@ -355,8 +355,8 @@ func TestOrderByRankFetchesTheSame(t *testing.T) {
 // where the sitemaps are.
 func TestASecondCrawlKnowsTheRules(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 11, Hosts: 6, Pages: 4, Traits: func(int) vweb.Traits {
-		return vweb.Traits{Sitemap: vweb.Sitemap{Orphans: 2}}
+	web := serve(t, webtest.Options{Seed: 11, Hosts: 6, Pages: 4, Traits: func(int) webtest.Traits {
+		return webtest.Traits{Sitemap: webtest.Sitemap{Orphans: 2}}
 	}})
 	cfg := testConfig(t, web)
 	cfg.delay, cfg.sitemaps = time.Millisecond, true
@@ -378,8 +378,8 @@ func TestASecondCrawlKnowsTheRules(t *testing.T) {
 
 func TestSeedsThatLeadNowhere(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 7, Hosts: 2, Pages: 2, Traits: func(host int) vweb.Traits {
-		return vweb.Traits{Refuse: host == 1}
+	web := serve(t, webtest.Options{Seed: 7, Hosts: 2, Pages: 2, Traits: func(host int) webtest.Traits {
+		return webtest.Traits{Refuse: host == 1}
 	}})
 	cfg := testConfig(t, web)
 	cfg.badSeeds = 3
@@ -399,8 +399,8 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 
 func TestWithoutAnswerForRobotsNothingIsAskedFor(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 9, Hosts: 1, Traits: func(int) vweb.Traits {
-		return vweb.Traits{Robots: vweb.Robots{Mode: vweb.RobotsTimeout}}
+	web := serve(t, webtest.Options{Seed: 9, Hosts: 1, Traits: func(int) webtest.Traits {
+		return webtest.Traits{Robots: webtest.Robots{Mode: webtest.RobotsTimeout}}
 	}})
 	cfg := testConfig(t, web)
 	cfg.timeout = 100 * time.Millisecond
@@ -411,8 +411,8 @@ func TestWithoutAnswerForRobotsNothingIsAskedFor(t *testing.T) {
 
 func TestARedirectedSeedWidensTheScope(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 8, Hosts: 3, Pages: 4, Traits: func(host int) vweb.Traits {
-		return vweb.Traits{Traps: vweb.TrapAway}
+	web := serve(t, webtest.Options{Seed: 8, Hosts: 3, Pages: 4, Traits: func(host int) webtest.Traits {
+		return webtest.Traits{Traps: webtest.TrapAway}
 	}})
 	cfg := testConfig(t, web)
 	cfg.reach = stage.Host

@@ -20,7 +20,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -140,7 +140,7 @@ func TestTheBuiltInWebKeepsItsClock(t *testing.T) {
 // TestSeedsMayComeBeforeTheCrawlRuns: a SIGHUP may come at any time, and what goes wrong then ends
 // the crawl.
 func TestSeedsMayComeBeforeTheCrawlRuns(t *testing.T) {
-	web := serve(t, vweb.Options{Hosts: 1, Pages: 2})
+	web := serve(t, webtest.Options{Hosts: 1, Pages: 2})
 	c, err := newCrawler(testConfig(t, web), on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.pages.Close())
@@ -196,7 +196,7 @@ func TestDryRunFetchesNothing(t *testing.T) {
 	require.Contains(t, out.String(), "at most 43200 a day")
 	require.NoDirExists(t, dir)
 
-	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 6})
+	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 6})
 	cfg := testConfig(t, web)
 	cfg.pages = 4
 	c, err := newCrawler(cfg, on(web))
@@ -211,7 +211,7 @@ func TestDryRunFetchesNothing(t *testing.T) {
 
 func TestListsAreReadAgain(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 6})
+	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 6})
 	cfg := testConfig(t, web)
 	cfg.filter.Deny = new(stage.DenyList)
 	cfg.denyFile, cfg.seedFile = write(t, ""), write(t, "")
@@ -242,7 +242,7 @@ func TestListsAreReadAgain(t *testing.T) {
 
 func TestSubcommands(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 6})
+	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 6})
 	cfg := testConfig(t, web)
 	crawlWeb(t, web, cfg)
 	run := func(args ...string) (out string, status int) {
@@ -306,7 +306,7 @@ func TestSubcommands(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 4, Hosts: 2, Pages: 4})
+	web := serve(t, webtest.Options{Seed: 4, Hosts: 2, Pages: 4})
 	cfg := testConfig(t, web)
 	crawlWeb(t, web, cfg)
 	ctx, stop := context.WithCancel(t.Context())

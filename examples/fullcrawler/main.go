@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 func main() {
@@ -116,7 +116,7 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 
 // serveDemo starts the built-in web, whose pages change as fast as they come due: by the clock of the
 // crawl. So if that is to begin anew, it does here.
-func serveDemo(cfg *config) (*vweb.Web, error) {
+func serveDemo(cfg *config) (*webtest.Web, error) {
 	if err := os.MkdirAll(cfg.out, 0o777); err != nil {
 		return nil, err
 	}
@@ -132,11 +132,11 @@ func serveDemo(cfg *config) (*vweb.Web, error) {
 	}
 	web := demoWeb
 	web.Now = clock.now
-	return vweb.Start(web)
+	return webtest.Start(web)
 }
 
 // on leads all requests to a virtual web.
-func on(web *vweb.Web) network {
+func on(web *webtest.Web) network {
 	return network{
 		resolve: func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			addrs, err := web.Resolve(ctx, host)
@@ -147,28 +147,28 @@ func on(web *vweb.Web) network {
 }
 
 // demoWeb is a web of some hundred pages with a bit of everything a crawler meets.
-var demoWeb = vweb.Options{
+var demoWeb = webtest.Options{
 	Seed:  2026,
 	Hosts: 40,
 	Addrs: 25,
 	Pages: 10,
-	Traits: func(host int) vweb.Traits {
+	Traits: func(host int) webtest.Traits {
 		switch host {
 		case 2:
-			return vweb.Traits{Sitemap: vweb.Sitemap{Orphans: 5, Index: true}}
+			return webtest.Traits{Sitemap: webtest.Sitemap{Orphans: 5, Index: true}}
 		case 3:
-			return vweb.Traits{Robots: vweb.Robots{CrawlDelay: demoCrawlDelay}}
+			return webtest.Traits{Robots: webtest.Robots{CrawlDelay: demoCrawlDelay}}
 		case 5:
-			return vweb.Traits{Robots: vweb.Robots{Mode: vweb.RobotsMissing}, Gzip: true}
+			return webtest.Traits{Robots: webtest.Robots{Mode: webtest.RobotsMissing}, Gzip: true}
 		case 7:
-			return vweb.Traits{Robots: vweb.Robots{Mode: vweb.RobotsError}}
+			return webtest.Traits{Robots: webtest.Robots{Mode: webtest.RobotsError}}
 		case 11:
-			return vweb.Traits{Traps: vweb.TrapLoop | vweb.TrapBroken | vweb.TrapBomb | vweb.TrapShort}
+			return webtest.Traits{Traps: webtest.TrapLoop | webtest.TrapBroken | webtest.TrapBomb | webtest.TrapShort}
 		case 13:
-			return vweb.Traits{Refuse: true}
+			return webtest.Traits{Refuse: true}
 		}
-		return vweb.Traits{
-			Gzip: host%2 == 0, Redirects: 0.1, Change: vweb.Change{Mean: 5 * 24 * time.Hour, Sigma: 1},
+		return webtest.Traits{
+			Gzip: host%2 == 0, Redirects: 0.1, Change: webtest.Change{Mean: 5 * 24 * time.Hour, Sigma: 1},
 		}
 	},
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
-	"github.com/spinneret-go/spinneret/internal/vweb"
 )
 
 // dialled runs a crawl of one host and returns when connections to it were asked for, by port, from
 // its start. refuse says which are refused.
 func dialled(t *testing.T, change func(*config), refuse func(port string, n int) bool) (
-	c *crawler, web *vweb.Web, ports []string, at []time.Duration,
+	c *crawler, web *webtest.Web, ports []string, at []time.Duration,
 ) {
-	web = serve(t, vweb.Options{Seed: 13, Hosts: 1, Pages: 6, Network: memnet.New()})
+	web = serve(t, webtest.Options{Seed: 13, Hosts: 1, Pages: 6, Network: memnet.New()})
 	cfg := politeConfig(t, web)
 	change(&cfg)
 	under := on(web)

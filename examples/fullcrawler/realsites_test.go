@@ -19,7 +19,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 // TestRealSites crawls real websites, laid out as DIR/HOST/PATH, and compares with a second crawler
@@ -30,7 +30,7 @@ func TestRealSites(t *testing.T) {
 	if dir == "" {
 		t.Skip("SPINNERET_SITES names no directory of static sites, one folder for each host")
 	}
-	web := serve(t, vweb.Options{Static: dir})
+	web := serve(t, webtest.Options{Static: dir})
 	cfg := testConfig(t, web)
 	cfg.delay = 10 * time.Millisecond
 	cfg.reach = stage.Host
@@ -52,7 +52,7 @@ func TestRealSites(t *testing.T) {
 	for url, n := range counts {
 		require.Equal(t, 1, n, "requests for %s", url)
 	}
-	require.Empty(t, vweb.Violations(log,
+	require.Empty(t, webtest.Violations(log,
 		func(string) time.Duration { return cfg.delay },
 		func(netip.Addr) time.Duration { return cfg.delay }))
 
@@ -94,7 +94,7 @@ type walker struct {
 	rules  map[string]*robotstxt.Group
 }
 
-func newWalker(web *vweb.Web) *walker {
+func newWalker(web *webtest.Web) *walker {
 	return &walker{
 		client: &http.Client{
 			Transport:     &http.Transport{DialContext: web.Dial},

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
-	"github.com/spinneret-go/spinneret/internal/vweb"
 	"github.com/spinneret-go/spinneret/revisit"
 	"github.com/spinneret-go/spinneret/satstore"
 )
@@ -34,15 +34,15 @@ func TestManyRunsAreOneCrawl(t *testing.T) {
 
 func crawlInParts(t *testing.T, change func(cfg *config)) {
 	retry := 10 * time.Minute
-	web := serve(t, vweb.Options{
-		Seed: 3, Hosts: 6, Addrs: 3, Pages: 12, Network: memnet.New(), Traits: func(host int) vweb.Traits {
+	web := serve(t, webtest.Options{
+		Seed: 3, Hosts: 6, Addrs: 3, Pages: 12, Network: memnet.New(), Traits: func(host int) webtest.Traits {
 			switch host {
 			case 1:
-				return vweb.Traits{Robots: vweb.Robots{CrawlDelay: time.Minute}}
+				return webtest.Traits{Robots: webtest.Robots{CrawlDelay: time.Minute}}
 			case 2:
-				return vweb.Traits{Throttle: vweb.Throttle{Every: 5, Status: 429, RetryAfter: retry}}
+				return webtest.Traits{Throttle: webtest.Throttle{Every: 5, Status: 429, RetryAfter: retry}}
 			}
-			return vweb.Traits{Redirects: 0.2}
+			return webtest.Traits{Redirects: 0.2}
 		},
 	})
 	cfg := politeConfig(t, web)
@@ -60,7 +60,7 @@ func crawlInParts(t *testing.T, change func(cfg *config)) {
 	require.Greater(t, runs, 5)
 	got := requested(web)
 	sentAway := map[string]int{}
-	last := map[string]vweb.Request{}
+	last := map[string]webtest.Request{}
 	for _, r := range web.Log() {
 		if r.Status == 429 {
 			sentAway[r.URL()]++
@@ -93,7 +93,7 @@ func crawlInParts(t *testing.T, change func(cfg *config)) {
 }
 
 // requireRanked asks the saved order for all pages that were fetched, by whichever run.
-func requireRanked(t *testing.T, web *vweb.Web, cfg config) {
+func requireRanked(t *testing.T, web *webtest.Web, cfg config) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
@@ -111,7 +111,7 @@ func requireRanked(t *testing.T, web *vweb.Web, cfg config) {
 // TestVisitsComeWhenTheyShould crawls for twelve hours of fake time, in four runs.
 func TestVisitsComeWhenTheyShould(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := serve(t, vweb.Options{Seed: 9, Hosts: 4, Pages: 8, Network: memnet.New()})
+		web := serve(t, webtest.Options{Seed: 9, Hosts: 4, Pages: 8, Network: memnet.New()})
 		cfg := politeConfig(t, web)
 		cfg.forever, cfg.sitemaps, cfg.policy = true, false, revisit.Every(time.Hour)
 		start := time.Now()
@@ -138,11 +138,11 @@ func TestVisitsComeWhenTheyShould(t *testing.T) {
 func TestHintsBringVisitsForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		month := clock{time.Now(), 10_000} // in four minutes
-		web := serve(t, vweb.Options{
-			Seed: 21, Hosts: 10, Pages: 10, Network: memnet.New(), Now: month.now, Traits: func(int) vweb.Traits {
-				return vweb.Traits{
-					Change:  vweb.Change{Mean: 5 * 24 * time.Hour},
-					Sitemap: vweb.Sitemap{Orphans: 4},
+		web := serve(t, webtest.Options{
+			Seed: 21, Hosts: 10, Pages: 10, Network: memnet.New(), Now: month.now, Traits: func(int) webtest.Traits {
+				return webtest.Traits{
+					Change:  webtest.Change{Mean: 5 * 24 * time.Hour},
+					Sitemap: webtest.Sitemap{Orphans: 4},
 				}
 			},
 		})
@@ -178,7 +178,7 @@ func (sitemapsDaily) Next(h revisit.History) time.Duration {
 // TestALimitIsNoLoss goes on after disk and memory were full: nothing is missing in the end.
 func TestALimitIsNoLoss(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 5, Hosts: 10, Pages: 10})
+	web := serve(t, webtest.Options{Seed: 5, Hosts: 10, Pages: 10})
 	cfg := testConfig(t, web)
 	cfg.delay, cfg.minFree = time.Millisecond, 1<<62
 	c, err := newCrawler(cfg, on(web))

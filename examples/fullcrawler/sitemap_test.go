@@ -14,21 +14,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
-	"github.com/spinneret-go/spinneret/internal/vweb"
 )
 
 // mapped gives every second host a sitemap, and every fourth an index of sitemaps.
-func mapped(host int) vweb.Traits {
+func mapped(host int) webtest.Traits {
 	if host%2 == 1 {
-		return vweb.Traits{}
+		return webtest.Traits{}
 	}
-	return vweb.Traits{Sitemap: vweb.Sitemap{Orphans: 5, Index: host%4 == 0}}
+	return webtest.Traits{Sitemap: webtest.Sitemap{Orphans: 5, Index: host%4 == 0}}
 }
 
 // politeConfig is a crawl with the delays that the command has by default. Only a bubble's time
 // makes it bearable.
-func politeConfig(t *testing.T, web *vweb.Web) config {
+func politeConfig(t *testing.T, web *webtest.Web) config {
 	cfg := testConfig(t, web)
 	cfg.delay, cfg.backoff = 5*time.Second, 0
 	return cfg
@@ -38,7 +38,7 @@ func politeConfig(t *testing.T, web *vweb.Web) config {
 // fetched, exactly once and with the usual delays, and nothing that they list of another host.
 func TestSitemapsLeadToTheirPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := serve(t, vweb.Options{
+		web := serve(t, webtest.Options{
 			Seed: 12, Hosts: 8, Addrs: 3, Pages: 12, Traits: mapped, Network: memnet.New(),
 		})
 		cfg := politeConfig(t, web)
@@ -65,7 +65,7 @@ func TestSitemapsLeadToTheirPages(t *testing.T) {
 		}
 		maps.DeleteFunc(got, func(url string, _ int) bool { return strings.Contains(url, "/sitemap") })
 		require.ElementsMatch(t, want, slices.Collect(maps.Keys(got)))
-		require.Empty(t, vweb.Violations(web.Log(),
+		require.Empty(t, webtest.Violations(web.Log(),
 			func(string) time.Duration { return cfg.delay },
 			func(netip.Addr) time.Duration { return cfg.delay }))
 
@@ -96,7 +96,7 @@ func TestSitemapsWithinLimits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web := serve(t, vweb.Options{
+				web := serve(t, webtest.Options{
 					Seed: 12, Hosts: 2, Pages: 5, Traits: mapped, Network: memnet.New(),
 				})
 				cfg := politeConfig(t, web)
@@ -123,7 +123,7 @@ func site(t *testing.T, files map[string]string, change func(*config)) (*crawler
 	for name, text := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "a.test", name), []byte(text), 0o666))
 	}
-	web := serve(t, vweb.Options{Static: dir, Network: memnet.New()})
+	web := serve(t, webtest.Options{Static: dir, Network: memnet.New()})
 	cfg := politeConfig(t, web)
 	change(&cfg)
 	return crawlWeb(t, web, cfg), requested(web)

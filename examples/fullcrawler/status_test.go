@@ -15,13 +15,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 // crawledByRank is a crawl that has ended, whose files are open again.
 func crawledByRank(t *testing.T) *crawler {
-	web := serve(t, vweb.Options{Seed: 4, Hosts: 5, Pages: 6, Traits: func(host int) vweb.Traits {
-		return vweb.Traits{Refuse: host == 3}
+	web := serve(t, webtest.Options{Seed: 4, Hosts: 5, Pages: 6, Traits: func(host int) webtest.Traits {
+		return webtest.Traits{Refuse: host == 3}
 	}})
 	cfg := testConfig(t, web)
 	cfg.byRank = true

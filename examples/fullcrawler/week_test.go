@@ -19,7 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -51,11 +51,11 @@ func TestAWeekWithTenKills(t *testing.T) {
 	week := clock{began, weekPace}
 	require.NoError(t, os.WriteFile(dir+"/"+beganName,
 		fmt.Appendf(nil, "%s %g\n", began.Format(time.RFC3339), weekPace), 0o666))
-	web := serve(t, vweb.Options{
+	web := serve(t, webtest.Options{
 		Seed: 77, Hosts: 10, Addrs: 5, Pages: 25, Now: week.now,
-		Traits: func(host int) vweb.Traits {
-			return vweb.Traits{
-				Change:    vweb.Change{Mean: 24 * time.Hour, Sigma: 1, Periodic: host%3 == 0},
+		Traits: func(host int) webtest.Traits {
+			return webtest.Traits{
+				Change:    webtest.Change{Mean: 24 * time.Hour, Sigma: 1, Periodic: host%3 == 0},
 				Redirects: 0.1,
 				Gzip:      host%2 == 0,
 			}
@@ -80,7 +80,7 @@ func TestAWeekWithTenKills(t *testing.T) {
 
 // requireAllFound lets the crawl go on to its end, as a machine that is too slow for such a week may
 // have left pages for later. Then none is missing.
-func requireAllFound(t *testing.T, dir string, web *vweb.Web) {
+func requireAllFound(t *testing.T, dir string, web *webtest.Web) {
 	t.Helper()
 	cfg := weekConfig(dir, web.Reachable()[0])
 	cfg.forever, cfg.policy = false, revisit.Every(longest)
@@ -92,7 +92,7 @@ func requireAllFound(t *testing.T, dir string, web *vweb.Web) {
 type outage struct{ from, to time.Time }
 
 // ends fills in when outages ended.
-func ends(downs []outage, log []vweb.Request) {
+func ends(downs []outage, log []webtest.Request) {
 	for _, r := range log {
 		for i := range downs {
 			if d := &downs[i]; d.to.IsZero() && !d.from.IsZero() && r.Time.After(d.from.Add(20*time.Millisecond)) {
@@ -104,7 +104,7 @@ func ends(downs []outage, log []vweb.Request) {
 
 // runForAPart runs a crawler until a time, and then kills it, or tells the last one to end. Its
 // requests tell which run they are of.
-func runForAPart(t *testing.T, web *vweb.Web, dir string, until time.Time, run int) outage {
+func runForAPart(t *testing.T, web *webtest.Web, dir string, until time.Time, run int) outage {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAWeekWithTenKills$")
 	child.Env = append(os.Environ(), "CRAWL_OF_A_WEEK="+dir, "CRAWL_WEB="+describe(t, web),
@@ -127,7 +127,7 @@ func runForAPart(t *testing.T, web *vweb.Web, dir string, until time.Time, run i
 }
 
 // describe tells a child where the hosts of a web are: the port, and names with their addresses.
-func describe(t *testing.T, web *vweb.Web) string {
+func describe(t *testing.T, web *webtest.Web) string {
 	t.Helper()
 	var text strings.Builder
 	for host := range web.Hosts() {
@@ -187,7 +187,7 @@ type visit struct {
 }
 
 // visitsOf returns the requests for each page.
-func visitsOf(web *vweb.Web) map[string][]visit {
+func visitsOf(web *webtest.Web) map[string][]visit {
 	visits := map[string][]visit{}
 	log := web.Log()
 	last := map[string]int{} // of a run to a host, by both
@@ -204,7 +204,7 @@ func visitsOf(web *vweb.Web) map[string][]visit {
 }
 
 // requirePauses holds that no two requests to a host or an address were closer than the delay.
-func requirePauses(t *testing.T, log []vweb.Request, delay time.Duration) {
+func requirePauses(t *testing.T, log []webtest.Request, delay time.Duration) {
 	t.Helper()
 	last := map[string]time.Time{}
 	for _, r := range log {
@@ -237,7 +237,7 @@ func requireFewRepeats(t *testing.T, visits map[string][]visit) {
 
 // requireAllKept holds that the archive has each visit, but for those that were under way when a
 // process was killed: of these a host has one at most, its last.
-func requireAllKept(t *testing.T, dir string, web *vweb.Web, visits map[string][]visit) {
+func requireAllKept(t *testing.T, dir string, web *webtest.Web, visits map[string][]visit) {
 	t.Helper()
 	a, err := archive.Open(dir, archive.Options{})
 	require.NoError(t, err)
@@ -259,7 +259,7 @@ func requireAllKept(t *testing.T, dir string, web *vweb.Web, visits map[string][
 // compareWithPlan compares what was caught with what the policy alone would catch if each visit
 // took place when it is due.
 func compareWithPlan(
-	t *testing.T, week clock, web *vweb.Web, visits map[string][]visit, downs []outage,
+	t *testing.T, week clock, web *webtest.Web, visits map[string][]visit, downs []outage,
 ) {
 	t.Helper()
 	var done, planned score

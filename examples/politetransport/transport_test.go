@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/politetransport"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
-	"github.com/spinneret-go/spinneret/internal/vweb"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // rude asks for all pages of a web at once. What goes wrong is disallowed, or it is the error.
-func rude(client *http.Client, web *vweb.Web) (disallowed int, err error) {
+func rude(client *http.Client, web *webtest.Web) (disallowed int, err error) {
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	for host := range web.Hosts() {
@@ -54,9 +54,9 @@ func rude(client *http.Client, web *vweb.Web) (disallowed int, err error) {
 
 func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, err := vweb.Start(vweb.Options{
-			Seed: 1, Hosts: 3, Pages: 10, Network: memnet.New(), Traits: func(host int) vweb.Traits {
-				return vweb.Traits{Robots: vweb.Robots{CrawlDelay: time.Duration(host) * 10 * time.Second}}
+		web, err := webtest.Start(webtest.Options{
+			Seed: 1, Hosts: 3, Pages: 10, Network: memnet.New(), Traits: func(host int) webtest.Traits {
+				return webtest.Traits{Robots: webtest.Robots{CrawlDelay: time.Duration(host) * 10 * time.Second}}
 			},
 		})
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, disallowed, 3)
 
-		last, asked := map[string]vweb.Request{}, map[string]int{}
+		last, asked := map[string]webtest.Request{}, map[string]int{}
 		for _, r := range web.Log() {
 			host, _ := web.Host(r.Host)
 			asked[r.URL()]++
@@ -91,9 +91,9 @@ func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
 }
 
 // oneHost starts a web of one host, which is asked after a delay.
-func oneHost(t *testing.T, delay time.Duration) (*vweb.Web, *politetransport.Transport) {
+func oneHost(t *testing.T, delay time.Duration) (*webtest.Web, *politetransport.Transport) {
 	t.Helper()
-	web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New()})
+	web, err := webtest.Start(webtest.Options{Hosts: 1, Network: memnet.New()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, web.Close()) })
 	under := &http.Transport{DialContext: web.Dial}
@@ -114,7 +114,7 @@ func TestAHostIsOneHowEverItIsSpelled(t *testing.T) {
 			resp.Body.Close()
 		}
 		require.Greater(t, len(web.Log()), 3)
-		require.Empty(t, vweb.Violations(web.Log(), func(string) time.Duration { return delay }, nil))
+		require.Empty(t, webtest.Violations(web.Log(), func(string) time.Duration { return delay }, nil))
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/charset"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
-	"github.com/spinneret-go/spinneret/internal/vweb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,8 +20,8 @@ func TestPagesThatLie(t *testing.T) {
 		10: "declared to be UTF-8 and is not", 11: "declared to be Latin-1 and is UTF-8",
 		17: "UTF-7, which no browser reads", 20: "an image",
 	}
-	web, err := vweb.Start(vweb.Options{Hosts: 1, Network: memnet.New(), Traits: func(int) vweb.Traits {
-		return vweb.Traits{Traps: vweb.TrapCharset}
+	web, err := webtest.Start(webtest.Options{Hosts: 1, Network: memnet.New(), Traits: func(int) webtest.Traits {
+		return webtest.Traits{Traps: webtest.TrapCharset}
 	}})
 	require.NoError(t, err)
 	defer web.Close()

@@ -85,12 +85,12 @@ func mayImport(dir, path string, test bool) bool {
 	switch {
 	case strings.HasPrefix(dir, "examples/"):
 		return true
+	case inModule && (own == "fetch/webtest" || own == "internal/memnet"):
+		return test || strings.HasPrefix(dir, "fetch/webtest/")
 	case inModule && roomOf(own) != "":
 		return room == roomOf(own) // a sub-package of the same room
 	case inModule && strings.HasPrefix(own, "examples/"):
 		return false
-	case inModule && (own == "internal/vweb" || own == "internal/memnet"):
-		return test || strings.HasPrefix(dir, "internal/vweb/")
 	case inModule:
 		return strings.HasPrefix(own, "internal/")
 	case !strings.Contains(strings.Split(path, "/")[0], "."):
@@ -115,7 +115,7 @@ func TestRoomsAreIndependent(t *testing.T) {
 		"an example":            `package robots; import _ "` + module + `/examples/internal/stage"`,
 		"an unlisted module":    `package robots; import _ "github.com/gocolly/colly"`,
 		"another room's module": `package robots; import _ "golang.org/x/net/html"`,
-		"a test helper":         `package robots; import _ "` + module + `/internal/vweb"`,
+		"a test helper":         `package robots; import _ "` + module + `/fetch/webtest"`,
 		"testing":               `package robots; import _ "testing"`,
 		"a part of testing":     `package robots; import _ "testing/iotest"`,
 	} {

@@ -203,7 +203,7 @@ func (b *bench) measure(e engine) (f figure, err error) {
 
 // serve starts the web, on the other core if there is one.
 func (b *bench) serve() (stop func() error, err error) {
-	args := []string{b.path("vweb"), "-hosts", fmt.Sprint(b.hosts), "-pages", fmt.Sprint(b.pages), "-size",
+	args := []string{b.path("webtest"), "-hosts", fmt.Sprint(b.hosts), "-pages", fmt.Sprint(b.pages), "-size",
 		fmt.Sprint(b.size), "-addrs", fmt.Sprint(b.addrs), "-latency", b.latency.String(),
 		"-port", "80", "-hosts-file", b.path("hosts"), "-log", b.path("log")}
 	if path, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {

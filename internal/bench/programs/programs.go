@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// Build builds fullcrawler and vweb into a directory. It is called from a program that runs in the
+// Build builds fullcrawler and webtest into a directory. It is called from a program that runs in the
 // directory of this module.
 func Build(dir string) error {
 	for name, from := range map[string]string{
-		"fullcrawler": "../../examples/fullcrawler", "vweb": "../../internal/vweb/cmd/vweb",
+		"fullcrawler": "../../examples/fullcrawler", "webtest": "../../fetch/webtest/cmd/webtest",
 	} {
 		build := exec.Command("go", "build", "-C", from, "-o", filepath.Join(dir, name), ".")
 		build.Stderr = os.Stderr

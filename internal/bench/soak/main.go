@@ -61,7 +61,7 @@ func (s *soak) run() (err error) {
 	if err := programs.Build(s.dir); err != nil {
 		return err
 	}
-	web, err := s.start("vweb", "-hosts", fmt.Sprint(s.hosts), "-pages", fmt.Sprint(s.pages), "-port", "80",
+	web, err := s.start("webtest", "-hosts", fmt.Sprint(s.hosts), "-pages", fmt.Sprint(s.pages), "-port", "80",
 		"-change", "10m", "-hosts-file", s.path("hosts"))
 	if err != nil {
 		return err

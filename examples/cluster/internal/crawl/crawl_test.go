@@ -18,13 +18,13 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/internal/vweb"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
 // serve starts a web that ends with the test.
-func serve(t *testing.T, o vweb.Options) *vweb.Web {
+func serve(t *testing.T, o webtest.Options) *webtest.Web {
 	t.Helper()
-	web, err := vweb.Start(o)
+	web, err := webtest.Start(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { web.Close() })
 	return web
@@ -56,7 +56,7 @@ func testOptions() Options {
 }
 
 // process is one worker with a connection of its own, as in a process of its own.
-func process(t *testing.T, url string, web *vweb.Web, name string) *Worker {
+func process(t *testing.T, url string, web *webtest.Web, name string) *Worker {
 	t.Helper()
 	c, err := Open(t.Context(), connect(t, url))
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func run(t *testing.T, w *Worker) (stop func()) {
 }
 
 // seed starts a crawl from the first host's root.
-func seed(t *testing.T, c *Crawl, web *vweb.Web) {
+func seed(t *testing.T, c *Crawl, web *webtest.Web) {
 	t.Helper()
 	for host := range web.Hosts() {
 		require.NoError(t, c.Seed(t.Context(), []string{host.URL()}))
@@ -97,7 +97,7 @@ func seed(t *testing.T, c *Crawl, web *vweb.Web) {
 }
 
 // requested counts how often the server was asked for each URL.
-func requested(web *vweb.Web) map[string]int {
+func requested(web *webtest.Web) map[string]int {
 	counts := map[string]int{}
 	for _, r := range web.Log() {
 		counts[r.URL()]++
@@ -106,7 +106,7 @@ func requested(web *vweb.Web) map[string]int {
 }
 
 // requireAllOnce compares what was requested with what can be reached.
-func requireAllOnce(t *testing.T, web *vweb.Web) {
+func requireAllOnce(t *testing.T, web *webtest.Web) {
 	t.Helper()
 	got := requested(web)
 	for url, n := range got {
@@ -120,15 +120,15 @@ func requireAllOnce(t *testing.T, web *vweb.Web) {
 
 // requirePolite proves the delays of a motley web from the server's log. They hold exactly: the
 // crawler counts them from the first byte of an answer.
-func requirePolite(t *testing.T, web *vweb.Web, delay time.Duration) {
+func requirePolite(t *testing.T, web *webtest.Web, delay time.Duration) {
 	t.Helper()
 	asked := map[string]time.Duration{}
 	for host := range web.Hosts() {
-		if robots := motley(host.Index).Robots; robots.Mode == vweb.RobotsRules {
+		if robots := motley(host.Index).Robots; robots.Mode == webtest.RobotsRules {
 			asked[host.Name] = robots.CrawlDelay
 		}
 	}
-	require.Empty(t, vweb.Violations(web.Log(),
+	require.Empty(t, webtest.Violations(web.Log(),
 		func(host string) time.Duration { return max(delay, asked[host]) },
 		func(netip.Addr) time.Duration { return delay },
 	))
@@ -138,7 +138,7 @@ func TestAnyNumberOfProcessesFetchEachPageOnce(t *testing.T) {
 	for _, processes := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("processes=%d", processes), func(t *testing.T) {
 			t.Parallel()
-			web := serve(t, vweb.Options{Seed: 1, Hosts: 30, Addrs: 12, Pages: 8, Traits: motley})
+			web := serve(t, webtest.Options{Seed: 1, Hosts: 30, Addrs: 12, Pages: 8, Traits: motley})
 			url := startBroker(t).URL()
 			c, err := Create(t.Context(), connect(t, url), testOptions())
 			require.NoError(t, err)
@@ -158,7 +158,7 @@ func TestAnyNumberOfProcessesFetchEachPageOnce(t *testing.T) {
 // each seed is there once.
 func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 	t.Parallel()
-	web := serve(t, vweb.Options{Seed: 2, Hosts: 10, Pages: 1})
+	web := serve(t, webtest.Options{Seed: 2, Hosts: 10, Pages: 1})
 	url := startBroker(t).URL()
 	const maxBytes, window, seeds = 60_000, 100, 6000
 	bus, err := jet.Connect(t.Context(), jet.Options{URL: url, MaxBytes: maxBytes})
@@ -221,7 +221,7 @@ func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 }
 
 // lookupIn resolves the hosts of a web.
-func lookupIn(web *vweb.Web) stage.Lookup {
+func lookupIn(web *webtest.Web) stage.Lookup {
 	return func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 		addrs, err := web.Resolve(ctx, host)
 		return addrs, 0, err
@@ -230,7 +230,7 @@ func lookupIn(web *vweb.Web) stage.Lookup {
 
 // TestSeedsMayBeBroughtAgain holds that a list that was cut short is not taken twice.
 func TestSeedsMayBeBroughtAgain(t *testing.T) {
-	web := serve(t, vweb.Options{Seed: 4, Hosts: 3, Pages: 4})
+	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 4})
 	url := startBroker(t).URL()
 	c, err := Create(t.Context(), connect(t, url), testOptions())
 	require.NoError(t, err)
@@ -261,7 +261,7 @@ func TestSeedsMayBeBroughtAgain(t *testing.T) {
 
 // TestTheArchiveHasEveryAnswer holds that each answer is in the archive of the process that got it.
 func TestTheArchiveHasEveryAnswer(t *testing.T) {
-	web := serve(t, vweb.Options{Seed: 5, Hosts: 6, Pages: 5})
+	web := serve(t, webtest.Options{Seed: 5, Hosts: 6, Pages: 5})
 	url := startBroker(t).URL()
 	c, err := Create(t.Context(), connect(t, url), testOptions())
 	require.NoError(t, err)
@@ -310,18 +310,18 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 }
 
 // motley gives each host one of many characters, none of them endless.
-func motley(host int) vweb.Traits {
-	modes := []vweb.RobotsMode{
-		vweb.RobotsRules, vweb.RobotsMissing, vweb.RobotsForbidden, vweb.RobotsError,
-		vweb.RobotsRedirect, vweb.RobotsRedirectHost, vweb.RobotsLoop, vweb.RobotsHuge,
-		vweb.RobotsEmpty,
+func motley(host int) webtest.Traits {
+	modes := []webtest.RobotsMode{
+		webtest.RobotsRules, webtest.RobotsMissing, webtest.RobotsForbidden, webtest.RobotsError,
+		webtest.RobotsRedirect, webtest.RobotsRedirectHost, webtest.RobotsLoop, webtest.RobotsHuge,
+		webtest.RobotsEmpty,
 	}
-	return vweb.Traits{
-		Robots: vweb.Robots{
+	return webtest.Traits{
+		Robots: webtest.Robots{
 			Mode:       modes[host%len(modes)],
 			CrawlDelay: time.Duration(host%2) * 100 * time.Millisecond,
 		},
-		Latency:   vweb.Latency{Median: time.Millisecond, Sigma: 1},
+		Latency:   webtest.Latency{Median: time.Millisecond, Sigma: 1},
 		Gzip:      host%3 == 0,
 		Redirects: 0.2,
 		Refuse:    host == 10,

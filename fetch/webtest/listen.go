@@ -1,0 +1,147 @@
+package webtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"syscall"
+)
+
+// Virtual addresses are counted from 127.16.0.1, those of refusing hosts from 127.32.0.1. Last
+// bytes of 0 and 255 are left out, as some programs take them for networks and broadcasts.
+const (
+	firstServing  = 127<<24 | 16<<16
+	firstRefusing = 127<<24 | 32<<16
+	maxAddrs      = 1 << 12 * 254
+)
+
+// virtualAddr returns the n-th address from first on, with 254 of each 256 in use.
+func virtualAddr(first uint32, n int) netip.Addr {
+	v := first + uint32(n/254)<<8 + uint32(n%254) + 1
+	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+}
+
+// portTries is how many free ports are tried until one is free on all addresses.
+const portTries = 16
+
+// listen opens a listener for each virtual address and returns them in order.
+func listen(n, port int, shared bool) ([]net.Listener, error) {
+	if shared {
+		return listenShared(n)
+	}
+	if port != 0 {
+		return listenAll(n, port)
+	}
+	var last error
+	for range portTries {
+		probe, err := listenOn(virtualAddr(firstServing, n-1), 0)
+		if errors.Is(err, syscall.EADDRNOTAVAIL) {
+			return listenShared(n)
+		}
+		if err != nil {
+			return nil, err
+		}
+		free := probe.Addr().(*net.TCPAddr).Port
+		probe.Close()
+		all, err := listenAll(n, free)
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
+			return all, err
+		}
+		last = err
+	}
+	return nil, last
+}
+
+// listenAll binds one port on every virtual address.
+func listenAll(n, port int) (all []net.Listener, err error) {
+	for i := range n {
+		l, err := listenOn(virtualAddr(firstServing, i), port)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(all))
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// listenShared makes do with the one loopback address that every system has: each virtual
+// address is one of its ports.
+func listenShared(n int) (all []net.Listener, err error) {
+	for range n {
+		l, err := listenOn(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(all))
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// listenOn asks for IPv4 by name: tcp alone might give a socket that reports mapped addresses,
+// which are no keys of the address tables.
+func listenOn(addr netip.Addr, port int) (net.Listener, error) {
+	l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, uint16(port)).String())
+	if err != nil {
+		return nil, fmt.Errorf("webtest: listen: %w", err)
+	}
+	return l, nil
+}
+
+func closeAll(all []net.Listener) error {
+	var errs []error
+	for _, l := range all {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Resolve returns the address of a host. An unknown one is a *net.DNSError with IsNotFound.
+func (w *Web) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if h, ok := w.Host(host); ok {
+		return []netip.Addr{h.Addr}, nil
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// Client returns an http.Client that reaches this web and nothing else. Its transport is an
+// *http.Transport of its own, whose DialContext is [Web.Dial]; close its idle connections, or the
+// web, when done.
+func (w *Web) Client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: w.Dial, MaxIdleConnsPerHost: 16}}
+}
+
+// Dial connects to a virtual address, such as 127.16.0.9:80, or to a host by name. It fits
+// http.Transport.DialContext. It never leaves the web: what is not part of it refuses.
+func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("webtest: dial: %w", err)
+	}
+	virtual, err := netip.ParseAddr(host)
+	if err != nil {
+		found, err := w.Resolve(ctx, host)
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		virtual = found[0]
+	}
+	if w.ctx.Err() != nil { // the port may belong to a stranger by now
+		return nil, &net.OpError{Op: "dial", Net: network, Err: net.ErrClosed}
+	}
+	behind, ok := w.listeners[virtual]
+	if !ok || port != "80" && port != strconv.Itoa(int(behind.Port())) {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	if w.network != nil {
+		return w.network.Dial(ctx, network, behind.String())
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp4", behind.String())
+}

@@ -1,0 +1,127 @@
+package webtest
+
+import (
+	"bufio"
+	"io"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Request is one request as the server saw it.
+type Request struct {
+	Time       time.Time  // of arrival, taken before anything else is done
+	Host       string     // as the client named it, without a port
+	Addr       netip.Addr // virtual address it arrived at; of a proxy request, the host's own
+	Method     string
+	Path       string // with its query
+	UserAgent  string
+	Status     int // 0 until the answer begins, or if none went out in HTTP
+	RemotePort uint16
+}
+
+// URL returns the address of what was asked for.
+func (r Request) URL() string { return "http://" + r.Host + r.Path }
+
+// chunk is the unit in which the log grows: a request stays where it was first written, so that
+// its status can be added later.
+const chunk = 1024
+
+// recorder keeps the requests. Its cost per request is two locks and one copy, whatever the
+// length of the log. It is safe for concurrent use.
+type recorder struct {
+	mu     sync.Mutex
+	keep   bool
+	chunks [][]Request
+	agents map[string]string // one copy of each user agent, rather than its whole header
+	tsv    *bufio.Writer     // nil means none
+	line   []byte
+}
+
+// maxAgents bounds the user agents that are shared; a client may send a new one each time.
+const maxAgents = 1024
+
+func newRecorder(keep bool, tsv io.Writer) *recorder {
+	l := &recorder{keep: keep, agents: make(map[string]string)}
+	if tsv != nil {
+		l.tsv = bufio.NewWriterSize(tsv, 1<<16)
+	}
+	return l
+}
+
+// begin records a request that has arrived. The caller owes an end.
+func (l *recorder) begin(r Request) *Request {
+	if !l.keep {
+		return &r
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if agent, ok := l.agents[r.UserAgent]; ok {
+		r.UserAgent = agent
+	} else if len(l.agents) < maxAgents {
+		l.agents[r.UserAgent] = r.UserAgent
+	}
+	n := len(l.chunks)
+	if n == 0 || len(l.chunks[n-1]) == chunk {
+		l.chunks = append(l.chunks, make([]Request, 0, chunk))
+		n++
+	}
+	last := append(l.chunks[n-1], r)
+	l.chunks[n-1] = last
+	return &last[len(last)-1]
+}
+
+// end adds the status of a request.
+func (l *recorder) end(r *Request, status int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.Status = status
+	if l.tsv == nil {
+		return
+	}
+	b := r.Time.UTC().AppendFormat(l.line[:0], time.RFC3339Nano)
+	b = append(appendField(append(b, '\t'), r.Host), '\t')
+	b = append(r.Addr.AppendTo(b), '\t')
+	b = append(appendField(b, r.Method), '\t')
+	b = append(appendField(b, r.URL()), '\t')
+	b = append(strconv.AppendInt(b, int64(r.Status), 10), '\t')
+	l.line = append(appendField(b, r.UserAgent), '\n')
+	l.tsv.Write(l.line) // an error stays with the buffer and comes out of flush
+}
+
+// appendField keeps a client from forging lines of the log.
+func appendField(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c >= ' ' && c != 0x7f {
+			b = append(b, c)
+		} else {
+			b = append(b, '?')
+		}
+	}
+	return b
+}
+
+// flush also reports the first error of all the writes before it.
+func (l *recorder) flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tsv == nil {
+		return nil
+	}
+	return l.tsv.Flush()
+}
+
+// all copies the log: requests under way still change in it.
+func (l *recorder) all() []Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []Request
+	for _, c := range l.chunks {
+		all = append(all, c...)
+	}
+	// Two handlers may reach begin in another order than their requests arrived.
+	slices.SortStableFunc(all, func(a, b Request) int { return a.Time.Compare(b.Time) })
+	return all
+}

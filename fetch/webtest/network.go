@@ -1,0 +1,51 @@
+package webtest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+)
+
+// Network is where a [Web] listens and is dialled instead of on sockets.
+type Network interface {
+	Listen(addr string) (net.Listener, error)
+	Dial(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// listenIn is listen without sockets: each virtual address is real enough on its own.
+func listenIn(network Network, n int) (all []net.Listener, err error) {
+	for i := range n {
+		addr := netip.AddrPortFrom(virtualAddr(firstServing, i), 80)
+		l, err := network.Listen(addr.String())
+		if err != nil {
+			return nil, errors.Join(err, closeAll(all))
+		}
+		all = append(all, &addrListener{l, net.TCPAddrFromAddrPort(addr)})
+	}
+	return all, nil
+}
+
+// addrListener gives its connections the address that a socket would have, since a request
+// belongs to the address at which it arrived.
+type addrListener struct {
+	net.Listener
+	addr *net.TCPAddr
+}
+
+func (l *addrListener) Addr() net.Addr { return l.addr }
+
+func (l *addrListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &addrConn{conn, l.addr}, nil
+}
+
+type addrConn struct {
+	net.Conn
+	addr *net.TCPAddr
+}
+
+func (c *addrConn) LocalAddr() net.Addr { return c.addr }

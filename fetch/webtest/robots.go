@@ -1,0 +1,96 @@
+package webtest
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const robotsPath = "/robots.txt"
+
+// robotsCopy has the rules even where /robots.txt does not: redirects of robots.txt end there.
+const robotsCopy = "/robots-rules.txt"
+
+// hugeRobots is the size that RobotsHuge fills up with rules about nothing. Parsers must read
+// 500 KiB (RFC 9309, section 2.5) and may stop there.
+const hugeRobots = 2 << 20
+
+// robots answers /robots.txt.
+func (x *exchange) robots(rb Robots) int {
+	switch rb.Mode {
+	case RobotsMissing:
+		return x.fail(http.StatusNotFound)
+	case RobotsForbidden:
+		return x.fail(http.StatusForbidden)
+	case RobotsError:
+		return x.fail(http.StatusInternalServerError)
+	case RobotsRedirect:
+		return x.redirect(http.StatusFound, robotsCopy)
+	case RobotsRedirectHost:
+		return x.redirect(http.StatusFound, "http://"+x.web.nextHost(x.host).Name+robotsCopy)
+	case RobotsLoop:
+		return x.redirect(http.StatusFound, robotsPath)
+	case RobotsTimeout:
+		return x.hang()
+	case RobotsEmpty:
+		return x.send(typePlain, nil)
+	case RobotsHuge:
+		return x.rules(hugeRobots)
+	default:
+		return x.rules(0)
+	}
+}
+
+// rules answers with the host's rules, filled up to a size.
+func (x *exchange) rules(size int) int {
+	rb := x.web.hosts[x.host].traits.Robots
+	b := []byte("User-agent: *\nDisallow: " + privateDir + "\n")
+	for _, prefix := range rb.Disallow {
+		b = append(b, "Disallow: "+prefix+"\n"...)
+	}
+	if rb.CrawlDelay > 0 {
+		seconds := strconv.FormatFloat(rb.CrawlDelay.Seconds(), 'f', -1, 64)
+		b = append(b, "Crawl-delay: "+seconds+"\n"...)
+	}
+	if host := &x.web.hosts[x.host]; host.traits.Sitemap.Orphans > 0 {
+		b = append(b, "Sitemap: http://"+host.Name+sitemapPath+"\n"...)
+	}
+	for i := 0; len(b) < size; i++ {
+		b = append(appendInt(append(b, "Disallow: /ghost/rule-"...), i), '\n')
+	}
+	return x.send(typePlain, b)
+}
+
+// hang holds the connection without a byte. The client's leaving or Close ends it.
+func (x *exchange) hang() int {
+	x.sleep(forever)
+	return 0
+}
+
+const forever = time.Duration(1<<63 - 1)
+
+// nextHost is the host that cross-host redirects lead to.
+func (w *Web) nextHost(host int) *host { return &w.hosts[(host+1)%w.generated] }
+
+// allowed says whether a crawler that follows RFC 9309 may fetch a path of the host.
+func (w *Web) allowed(host int, path []byte) bool {
+	rb := w.hosts[host].traits.Robots
+	switch rb.Mode {
+	case RobotsError, RobotsTimeout:
+		return false
+	case RobotsMissing, RobotsForbidden, RobotsLoop, RobotsEmpty:
+		return true
+	case RobotsRedirectHost:
+		next := w.nextHost(host)
+		if next.traits.Refuse {
+			return false
+		}
+		rb = next.traits.Robots
+	}
+	closed := strings.HasPrefix(string(path), privateDir)
+	for _, prefix := range rb.Disallow {
+		closed = closed || strings.HasPrefix(string(path), prefix)
+	}
+	return !closed
+}

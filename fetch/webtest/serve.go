@@ -1,0 +1,202 @@
+package webtest
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// serve starts the accept loops.
+func (w *Web) serve(all []net.Listener) {
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.server = &http.Server{
+		Handler:     http.HandlerFunc(w.handle),
+		BaseContext: func(net.Listener) context.Context { return w.ctx },
+		ConnState:   w.countConn,
+		// Clients that vanish are the normal case here, not worth a line on stderr.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	for _, l := range all {
+		w.serving.Go(func() { w.server.Serve(l) })
+	}
+}
+
+// countConn lets Close wait for connections. A hijacked one counts until its handler lets go.
+func (w *Web) countConn(_ net.Conn, s http.ConnState) {
+	switch s {
+	case http.StateNew:
+		w.conns.Add(1)
+	case http.StateClosed:
+		w.conns.Done()
+	}
+}
+
+// exchange is one request being answered.
+type exchange struct {
+	web    *Web
+	host   int
+	target string   // path and query as the client wrote them
+	logged *Request // its entry in the log, not yet complete
+	w      http.ResponseWriter
+	r      *http.Request
+	taken  net.Conn // hijacked by raw; nil means that the server still has it
+}
+
+// handle is the one way in: it logs the arrival before it does anything that takes time. A
+// request in proxy form came to whatever address the proxy setting names; for politeness it
+// counts where its host is.
+func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
+	entry := Request{Time: time.Now(), Method: r.Method, UserAgent: r.UserAgent()}
+	x := &exchange{web: w, target: r.RequestURI, w: rw, r: r}
+	proxied := r.URL.Host != ""
+	if proxied {
+		x.target = r.URL.RequestURI()
+	}
+	entry.Host, entry.Path = hostOf(r.Host), x.target
+	host, known := w.byName[entry.Host]
+	if x.host = host; known {
+		entry.Host = w.hosts[host].Name
+	}
+	if entry.Addr = w.arrivedAt(r); proxied && known {
+		entry.Addr = w.hosts[host].Addr
+	}
+	entry.RemotePort = portOf(r.RemoteAddr)
+	x.logged = w.log.begin(entry)
+	switch {
+	case !known:
+		x.fail(http.StatusMisdirectedRequest)
+	case x.answer() == 0: // the others have called begin
+		w.log.end(x.logged, 0)
+	}
+	if x.taken != nil {
+		w.conns.Done() // last of all: Close closes the log after this
+	}
+}
+
+// answer sends what the host has for the target. It returns the status, or 0 if begin was never
+// called: the client left before, or what it got was not HTTP.
+func (x *exchange) answer() int {
+	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		return x.fail(http.StatusMethodNotAllowed)
+	}
+	h := &x.web.hosts[x.host]
+	if !x.sleep(x.web.latency(h, x.target)) {
+		return 0
+	}
+	path, _, _ := strings.Cut(x.target, "?")
+	isRobots := path == robotsPath || path == robotsCopy
+	switch {
+	case !isRobots && h.throttled():
+		return x.retryLater(h.traits.Throttle)
+	case x.host >= x.web.generated:
+		return x.static()
+	case path == robotsPath:
+		return x.robots(h.traits.Robots)
+	case path == robotsCopy:
+		return x.rules(0)
+	case strings.HasPrefix(path, trapDir):
+		return x.trap(path[len(trapDir):])
+	case strings.HasPrefix(path, goDir):
+		return x.goTo(path[len(goDir):])
+	}
+	if page, ok := x.web.findPage(x.host, x.target); ok {
+		return x.page(page)
+	}
+	if answer, ok := x.findSitemap(path); ok {
+		return answer()
+	}
+	return x.fail(http.StatusNotFound)
+}
+
+// begin logs the status and then sends the header. What a client has seen is in the log: tests
+// that look there after a request need not wait.
+func (x *exchange) begin(status int) int {
+	x.web.log.end(x.logged, status)
+	x.w.WriteHeader(status)
+	return status
+}
+
+// goTo redirects to a page by its number.
+func (x *exchange) goTo(number string) int {
+	page, err := strconv.Atoi(number)
+	if err != nil || page < 0 || page >= x.web.hosts[x.host].pages {
+		return x.fail(http.StatusNotFound)
+	}
+	return x.redirect(http.StatusMovedPermanently, string(x.web.appendPath(nil, x.host, page)))
+}
+
+// Header values that never change are shared by all responses.
+var (
+	typeHTML  = []string{"text/html; charset=utf-8"}
+	typePlain = []string{"text/plain; charset=utf-8"}
+	gzipped   = []string{"gzip"}
+	varying   = []string{"Accept-Encoding"}
+)
+
+// fail answers with a status and a small page that says it.
+func (x *exchange) fail(status int) int {
+	x.w.Header()["Content-Type"] = typeHTML
+	x.begin(status)
+	io.WriteString(x.w, "<!doctype html><title>"+http.StatusText(status)+"</title>\n")
+	return status
+}
+
+// redirect leaves the location as it is: some of them are meant to be odd.
+func (x *exchange) redirect(status int, location string) int {
+	x.w.Header()["Location"] = []string{location}
+	return x.fail(status)
+}
+
+// send answers 200 with a whole body.
+func (x *exchange) send(contentType []string, body []byte) int {
+	h := x.w.Header()
+	h["Content-Type"] = contentType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	x.begin(http.StatusOK)
+	x.w.Write(body) // a client that has left is no matter of ours
+	return http.StatusOK
+}
+
+// sleep waits, and says whether the client was still there and the web still open.
+func (x *exchange) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-x.r.Context().Done():
+		return false
+	}
+}
+
+// arrivedAt returns the virtual address at which a request came in.
+func (w *Web) arrivedAt(r *http.Request) netip.Addr {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return w.virtual[local.AddrPort()]
+}
+
+// hostOf takes a Host header down to the form of the names.
+func hostOf(header string) string {
+	if i := strings.LastIndexByte(header, ':'); i >= 0 {
+		header = header[:i]
+	}
+	return strings.TrimSuffix(strings.ToLower(header), ".")
+}
+
+// portOf needs no error: net/http wrote the address.
+func portOf(addr string) uint16 {
+	n, _ := strconv.ParseUint(addr[strings.LastIndexByte(addr, ':')+1:], 10, 16)
+	return uint16(n)
+}

@@ -1,0 +1,139 @@
+package webtest
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+)
+
+// openStatic opens the directory of static hosts and lists them. All files are opened below
+// this root, which neither ".." nor a symbolic link can leave.
+func (w *Web) openStatic(dir string) (names []string, err error) {
+	if dir == "" {
+		return nil, nil
+	}
+	if w.static, err = os.OpenRoot(dir); err != nil {
+		return nil, fmt.Errorf("webtest: open static hosts: %w", err)
+	}
+	entries, err := fs.ReadDir(w.static.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("webtest: list static hosts: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func (w *Web) closeStatic() error {
+	if w.static == nil {
+		return nil
+	}
+	return w.static.Close()
+}
+
+// indexNames are tried in turn for a directory. The last is how Apache's manual names its pages
+// for content negotiation.
+var indexNames = []string{"index.html", "index.htm", "index.html.en"}
+
+// static answers with a file of the host's directory.
+func (x *exchange) static() int {
+	name := path.Join(x.web.hosts[x.host].Name, path.Clean("/"+x.r.URL.Path))
+	f, err := x.web.static.Open(name)
+	if err != nil {
+		return x.fail(http.StatusNotFound)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return x.fail(http.StatusNotFound)
+	}
+	slash := strings.HasSuffix(x.r.URL.Path, "/")
+	switch {
+	case info.IsDir() && !slash:
+		return x.redirect(http.StatusMovedPermanently, slashForm(x.r))
+	case info.IsDir():
+		return x.index(name)
+	case slash || !info.Mode().IsRegular():
+		return x.fail(http.StatusNotFound)
+	}
+	return x.file(f, info)
+}
+
+// slashForm is the address of a directory as it should have been asked for.
+func slashForm(r *http.Request) string {
+	u := *r.URL
+	u.Scheme, u.Host = "", ""
+	u.Path = path.Clean("/"+u.Path) + "/"
+	u.RawPath = ""
+	return u.String()
+}
+
+// index passes over folders of such a name, as they hold no page.
+func (x *exchange) index(dir string) int {
+	for _, name := range indexNames {
+		f, err := x.web.static.Open(path.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return x.file(f, info)
+		}
+	}
+	return x.fail(http.StatusNotFound)
+}
+
+// file leaves conditions and ranges to net/http.
+func (x *exchange) file(f io.ReadSeeker, info fs.FileInfo) int {
+	if t := contentType(info.Name()); t != "" {
+		x.w.Header()["Content-Type"] = []string{t}
+	}
+	noted := &noter{ResponseWriter: x.w, x: x}
+	http.ServeContent(noted, x.r, info.Name(), info.ModTime(), f)
+	return noted.status
+}
+
+// contentType names the type of a file. HTML goes out without a charset, so that the one in the
+// page holds; the common types do not depend on the system's table.
+func contentType(name string) string {
+	lower := strings.ToLower(name)
+	ext := path.Ext(lower)
+	if strings.Contains(lower, ".html.") {
+		ext = ".html"
+	}
+	switch ext {
+	case ".html", ".htm":
+		return "text/html"
+	case ".xhtml":
+		return "application/xhtml+xml"
+	case ".css":
+		return "text/css"
+	case ".js", ".mjs":
+		return "text/javascript"
+	case ".txt":
+		return "text/plain; charset=utf-8"
+	case ".xml":
+		return "application/xml"
+	}
+	return mime.TypeByExtension(ext)
+}
+
+// noter notes the status of a response that net/http writes.
+type noter struct {
+	http.ResponseWriter
+	x      *exchange
+	status int
+}
+
+func (n *noter) WriteHeader(status int) { n.status = n.x.begin(status) }
+
+// ReadFrom keeps the way open for sendfile, which embedding alone would hide.
+func (n *noter) ReadFrom(r io.Reader) (int64, error) { return io.Copy(n.ResponseWriter, r) }

@@ -1,0 +1,69 @@
+package webtest
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Violation is a pair of requests that came too close to each other.
+type Violation struct {
+	Earlier, Later Request
+	Gap, Want      time.Duration
+	ByAddr         bool // the address's delay was broken; false means the host's
+}
+
+// String says what happened in one sentence.
+func (v Violation) String() string {
+	what := "host " + v.Later.Host
+	if v.ByAddr {
+		what = fmt.Sprintf("address %s (after %s)", v.Later.Addr, v.Earlier.URL())
+	}
+	return fmt.Sprintf("%s came %s after the request before it to %s; the delay is %s",
+		v.Later.URL(), v.Gap, what, v.Want)
+}
+
+// Early returns the requests that arrived less than delay after the one before them, on the same
+// host or on the same address. A request that came too early for both is reported once, for its
+// host. With [Options].NoLog it finds nothing.
+func (w *Web) Early(delay time.Duration) []Violation {
+	same := func(string) time.Duration { return delay }
+	found := Violations(w.Log(), same, func(netip.Addr) time.Duration { return delay })
+	return slices.CompactFunc(found, func(a, b Violation) bool { return a.Later == b.Later && a.ByAddr != b.ByAddr })
+}
+
+// Violations returns every request that arrived sooner after the one before it, on the same
+// host or on the same address, than the delay demands. It orders the log itself. A nil function
+// checks nothing. Arrivals differ from departures by the scheduling of two processes: a caller
+// that judges a client by its own clock takes some slack off the delays.
+func Violations(log []Request, hostDelay func(host string) time.Duration,
+	addrDelay func(netip.Addr) time.Duration) []Violation {
+	log = slices.Clone(log)
+	slices.SortStableFunc(log, func(a, b Request) int { return a.Time.Compare(b.Time) })
+	var found []Violation
+	hosts := make(map[string]Request)
+	addrs := make(map[netip.Addr]Request)
+	for _, r := range log {
+		if v, bad := tooSoon(hosts, r.Host, r, hostDelay); bad {
+			found = append(found, v)
+		}
+		if v, bad := tooSoon(addrs, r.Addr, r, addrDelay); bad {
+			v.ByAddr = true
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// tooSoon compares a request with the one before it under the same key, whose place it takes.
+func tooSoon[K comparable](before map[K]Request, key K, r Request,
+	delay func(K) time.Duration) (v Violation, bad bool) {
+	if delay == nil {
+		return v, false
+	}
+	earlier, ok := before[key]
+	before[key] = r
+	v = Violation{Earlier: earlier, Later: r, Gap: r.Time.Sub(earlier.Time), Want: delay(key)}
+	return v, ok && v.Gap < v.Want
+}

@@ -1,0 +1,284 @@
+package webtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options describes a [Web]. The zero Options is 100 hosts of 50 pages on 100 addresses.
+type Options struct {
+	Seed  uint64 // another seed is another web; 0 means seed 0
+	Hosts int    // generated hosts; 0 means 100, or none if Static is set
+	Addrs int    // addresses that all hosts share in turn; 0 means one per host, at most 250
+	Pages int    // per host; 0 means 50
+
+	Size       int     // median bytes of a page; 0 means 4096
+	SizeSigma  float64 // spread of its logarithm; 0 means 0.6, negative means all alike
+	LocalLinks int     // mean random links to own pages; 0 means 4, negative means none
+	CrossLinks int     // mean random links to any host; 0 means 2, negative means none
+
+	// Traits chooses the behaviour of each host. It is called once per host, from Start; of a
+	// static host, Latency, Throttle and Refuse count. nil means that all behave well.
+	Traits func(host int) Traits
+
+	// Static is a directory whose sub-directories are served as hosts of that name. "" means
+	// generated hosts only.
+	Static string
+
+	// Port is bound on every address, as foreign programs need it. 0 means a free port, which
+	// only Dial knows.
+	Port int
+
+	// Now tells the time by which pages change; the first call is the start. nil means time.Now.
+	Now func() time.Time
+
+	// Network carries the connections, such as a memnet.Network, which a testing/synctest bubble
+	// needs: then waits take no time. Only Dial reaches such a web. nil means sockets.
+	Network Network
+
+	NoLog  bool      // keep no requests in memory; false means that Log has them all
+	LogTSV io.Writer // gets a line for every answered request, flushed by Close; nil means none
+
+	shared bool // use 127.0.0.1 only, as on systems without more; false means if need be
+}
+
+// withDefaults leaves Addrs alone: its default depends on how many static hosts there are.
+func (o Options) withDefaults() Options {
+	if o.Hosts == 0 && o.Static == "" {
+		o.Hosts = 100
+	}
+	o.Pages = cmp.Or(o.Pages, 50)
+	o.Size = cmp.Or(o.Size, 4096)
+	o.SizeSigma = max(0, cmp.Or(o.SizeSigma, 0.6))
+	o.LocalLinks = max(0, cmp.Or(o.LocalLinks, 4))
+	o.CrossLinks = max(0, cmp.Or(o.CrossLinks, 2))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Host is one host of a [Web].
+type Host struct {
+	Name  string
+	Addr  netip.Addr // where it is, on port 80
+	Index int        // the argument of Options.Traits; static hosts follow the generated ones
+	web   *Web       // nil for a host of a GraphWeb
+}
+
+// host is what the web remembers of a host.
+type host struct {
+	Host
+	pages  int // 0 for a static host
+	traits Traits
+	asked  atomic.Int64 // requests so far that count for the throttle
+}
+
+// Web is a running virtual web. Its methods are safe for concurrent use.
+type Web struct {
+	seed                   uint64
+	prose                  *prose
+	hosts                  []host // generated ones first
+	generated              int    // number of them
+	byName                 map[string]int
+	localLinks, crossLinks int
+	size, sigma            float64
+	now                    func() time.Time
+	start                  time.Time
+	static                 *os.Root // nil without static hosts
+
+	log       *recorder
+	server    *http.Server
+	listeners map[netip.Addr]netip.AddrPort // virtual address → real one
+	virtual   map[netip.AddrPort]netip.Addr // and back
+	ctx       context.Context               // ends with the web
+	cancel    context.CancelFunc
+	network   Network // nil means sockets
+	closeOnce sync.Once
+	closeErr  error
+	serving   sync.WaitGroup // accept loops
+	conns     sync.WaitGroup // connections; grows only while accept loops run
+
+	mu       sync.Mutex // protects hijacked
+	hijacked map[net.Conn]struct{}
+}
+
+// Start brings up a web. It listens once Start returns.
+func Start(o Options) (*Web, error) {
+	o = o.withDefaults()
+	w := &Web{
+		seed: mix(o.Seed + 1), prose: newProse(o.Seed), generated: o.Hosts,
+		localLinks: o.LocalLinks, crossLinks: o.CrossLinks,
+		size: float64(o.Size), sigma: o.SizeSigma, now: o.Now, start: o.Now(),
+		log: newRecorder(!o.NoLog, o.LogTSV), hijacked: make(map[net.Conn]struct{}),
+	}
+	names, err := w.openStatic(o.Static)
+	if err != nil {
+		return nil, errors.Join(err, w.closeStatic())
+	}
+	all, err := w.bind(o, names)
+	if err != nil {
+		return nil, errors.Join(err, w.closeStatic())
+	}
+	w.serve(all)
+	return w, nil
+}
+
+// bind gives every host its address and opens the listeners.
+func (w *Web) bind(o Options, static []string) ([]net.Listener, error) {
+	n := o.Hosts + len(static)
+	addrs := o.Addrs
+	if addrs == 0 {
+		addrs = min(n, 250)
+	}
+	counts := o.Hosts >= 0 && n <= maxHosts && o.Pages >= 1 && o.Pages < math.MaxInt32
+	if !counts || o.Size < 0 || addrs < 1 || addrs > maxAddrs || o.Port < 0 || o.Port > 65535 {
+		return nil, fmt.Errorf("webtest: start %d hosts of %d pages on %d addresses, port %d: "+
+			"out of range", n, o.Pages, addrs, o.Port)
+	}
+	w.addHosts(o, static, addrs)
+	var all []net.Listener
+	var err error
+	if w.network = o.Network; w.network != nil {
+		all, err = listenIn(w.network, addrs)
+	} else {
+		all, err = listen(addrs, o.Port, o.shared)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.listeners = make(map[netip.Addr]netip.AddrPort, addrs)
+	w.virtual = make(map[netip.AddrPort]netip.Addr, addrs)
+	for i, l := range all {
+		behind := l.Addr().(*net.TCPAddr).AddrPort()
+		w.listeners[virtualAddr(firstServing, i)] = behind
+		w.virtual[behind] = virtualAddr(firstServing, i)
+	}
+	return all, nil
+}
+
+// addHosts deals out the addresses in turn. A refusing host gets one of its own, since an address
+// that answers for its other hosts cannot refuse for one.
+func (w *Web) addHosts(o Options, static []string, addrs int) {
+	n := o.Hosts + len(static)
+	w.hosts, w.byName = make([]host, n), make(map[string]int, n)
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		h.Host = Host{Index: i, Addr: virtualAddr(firstServing, i%addrs), web: w}
+		if o.Traits != nil {
+			h.traits = o.Traits(i)
+		}
+		if i < o.Hosts {
+			pages := cmp.Or(h.traits.Pages, o.Pages)
+			h.Name, h.pages = hostName(i), min(max(1, pages), math.MaxInt32)
+		} else {
+			h.Name = static[i-o.Hosts]
+		}
+		if h.traits.Refuse {
+			h.Addr = virtualAddr(firstRefusing, i)
+		}
+		w.byName[strings.ToLower(h.Name)] = i
+	}
+}
+
+// maxHosts leaves each refusing host an address of its own.
+const maxHosts = maxAddrs
+
+// hostName names host i. Every eighth has a registrable domain of its own.
+func hostName(i int) string {
+	if i%8 == 7 {
+		return fmt.Sprintf("www.site%d.example", i)
+	}
+	return fmt.Sprintf("h%05d.vweb.test", i)
+}
+
+// Close ends every connection and returns when nothing of the web runs any more. The log stays
+// readable. It may be called more than once.
+func (w *Web) Close() error {
+	w.closeOnce.Do(func() {
+		w.cancel()
+		err := w.server.Close()
+		w.serving.Wait()
+		// A connection accepted while the server closed may have slipped through.
+		err = errors.Join(err, w.server.Close())
+		w.closeHijacked()
+		w.conns.Wait()
+		w.closeErr = errors.Join(err, w.log.flush(), w.closeStatic())
+	})
+	return w.closeErr
+}
+
+// Hosts returns all hosts, by index.
+func (w *Web) Hosts() iter.Seq[Host] {
+	return func(yield func(Host) bool) {
+		for i := range w.hosts {
+			if !yield(w.hosts[i].Host) {
+				return
+			}
+		}
+	}
+}
+
+// Host finds a host by name, in any case and with or without the final dot.
+func (w *Web) Host(name string) (Host, bool) {
+	i, ok := w.byName[strings.TrimSuffix(strings.ToLower(name), ".")]
+	if !ok {
+		return Host{}, false
+	}
+	return w.hosts[i].Host, true
+}
+
+// URL returns the host's root, from which all of its pages can be reached.
+func (h Host) URL() string { return "http://" + h.Name + "/" }
+
+// Pages returns the URLs of all pages of the host, whatever its robots.txt says. A static host
+// has none, nor has one of a [GraphWeb].
+func (h Host) Pages() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if h.web == nil {
+			return
+		}
+		for p := range h.web.hosts[h.Index].pages {
+			if !yield(string(h.web.appendURL(nil, h.Index, p))) {
+				return
+			}
+		}
+	}
+}
+
+// IsPage reports whether a URL is that of a page of a generated host, written as in [Host.Pages].
+func (w *Web) IsPage(url string) bool {
+	_, _, ok := w.locate(url)
+	return ok
+}
+
+// locate finds the page behind a URL.
+func (w *Web) locate(raw string) (host, page int, ok bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" {
+		return 0, 0, false
+	}
+	host, ok = w.byName[u.Host]
+	if !ok || host >= w.generated {
+		return 0, 0, false
+	}
+	page, ok = w.findPage(host, u.RequestURI())
+	return host, page, ok
+}
+
+// Log returns all requests so far, in the order of their arrival. With Options.NoLog it is empty.
+func (w *Web) Log() []Request { return w.log.all() }

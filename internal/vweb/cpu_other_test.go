@@ -1,8 +1,0 @@
-//go:build !unix
-
-package vweb
-
-import "time"
-
-// cpuTime is not known here; the benchmarks leave its figures out.
-func cpuTime() time.Duration { return 0 }
