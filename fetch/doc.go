@@ -1,9 +1,8 @@
-// Package fetch gets one URL within limits, and finds the links on a page.
+// Package fetch gets one URL within limits.
 //
 // A [Client] does one hop: a redirect is a result, not something it follows, so that the caller can
-// ask the scheduler and robots.txt about the next URL first. [Links] walks over the links of a page
-// without building a tree, [Scan] over its texts as well, [HeaderLinks] over those of a header,
-// [Styles] over those of a style sheet and [Sitemap] over what a sitemap or feed lists.
+// ask the scheduler and robots.txt about the next URL first. The sub-package page finds the links
+// of what was fetched, and sitemap reads sitemaps and feeds.
 //
 // # Limits
 //
@@ -24,8 +23,8 @@
 //
 // # What it does not do
 //
-// It does not retry, wait, read robots.txt or follow redirects. Character sets are converted by the
-// sub-package charset and requests are signed by botauth. Content codings beyond gzip, deflate and
+// It does not retry, wait, read robots.txt or follow redirects. Requests are signed by the
+// sub-package botauth. Content codings beyond gzip, deflate and
 // zstd are left to the decoders that Options names, such as that of the sub-package brotli. When a
 // server sends bytes that nobody asked for, net/http says so in the standard logger.
 package fetch

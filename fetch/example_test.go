@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 )
 
 func Example() {
@@ -25,91 +26,20 @@ func Example() {
 		return
 	}
 	defer client.CloseIdle()
-	page, err := client.Get(context.Background(), site.URL, fetch.Validators{})
+	got, err := client.Get(context.Background(), site.URL, fetch.Validators{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(page.Status, len(page.Body), "bytes")
-	for link, err := range fetch.Links(page.Body, page.URL) {
-		if err == nil && link.Kind == fetch.Anchor && !link.NoFollow {
+	fmt.Println(got.Status, len(got.Body), "bytes")
+	for link, err := range page.Links(got.Body, got.URL, got.Header.Get("Content-Type")) {
+		if err == nil && link.Kind == page.Anchor && !link.NoFollow {
 			fmt.Println(link.URL[len(site.URL):])
 		}
 	}
 	// Output:
 	// 200 73 bytes
 	// /next
-}
-
-func ExampleSitemap() {
-	doc := `<urlset><url><loc>/intro</loc><lastmod>2005-01-01</lastmod></url></urlset>`
-	for entry, err := range fetch.Sitemap(strings.NewReader(doc), "http://a.test/sitemap.xml") {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(entry.URL, "changed in", entry.LastMod.Year())
-	}
-	// Output:
-	// http://a.test/intro changed in 2005
-}
-
-func ExampleScan() {
-	page := []byte(`<title>Intro</title><p>Some <a href="more">text</a>.`)
-	opts := fetch.ScanOptions{
-		Title: true,
-		Text:  func(piece []byte) { fmt.Printf("%q\n", piece) },
-	}
-	for link, err := range fetch.Scan(page, "http://a.test/", opts) {
-		switch {
-		case err != nil:
-			fmt.Println(err)
-		case link.Kind == fetch.Title:
-			fmt.Println("about", link.Text)
-		default:
-			fmt.Println(link.URL)
-		}
-	}
-	// Output:
-	// about Intro
-	// "Some "
-	// http://a.test/more
-	// "text"
-	// "."
-}
-
-func ExampleHeaderLinks() {
-	header := http.Header{"Link": {`</de>; rel=alternate; hreflang=de`}}
-	for link, err := range fetch.HeaderLinks(header, "http://a.test/") {
-		if err == nil {
-			fmt.Println(link.URL, link.Lang)
-		}
-	}
-	// Output:
-	// http://a.test/de de
-}
-
-func ExampleLinks() {
-	page := []byte(`<base href="/docs/">
-		<meta name="robots" content="noarchive">
-		<link rel="canonical" href="https://a.test/docs/intro">
-		<a href="intro#top">Intro</a>`)
-	for link, err := range fetch.Links(page, "http://a.test/index.html") {
-		switch {
-		case err != nil:
-			fmt.Println(err)
-		case link.Kind == fetch.Directive:
-			fmt.Println(link.Name, "says", link.Text)
-		case link.Kind == fetch.Canonical:
-			fmt.Println("better known as", link.URL)
-		default:
-			fmt.Println(link.URL)
-		}
-	}
-	// Output:
-	// robots says noarchive
-	// better known as https://a.test/docs/intro
-	// http://a.test/docs/intro
 }
 
 func ExampleError() {
@@ -160,14 +90,14 @@ func ExampleResponse_RawReader() {
 		return
 	}
 	defer client.CloseIdle()
-	page, err := client.Get(context.Background(), site.URL, fetch.Validators{})
+	got, err := client.Get(context.Background(), site.URL, fetch.Validators{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer client.Release(page)
-	n, err := io.Copy(io.Discard, page.RawReader())
-	fmt.Println(len(page.Body), "bytes in memory of", n, "in all:", page.Truncated, err)
+	defer client.Release(got)
+	n, err := io.Copy(io.Discard, got.RawReader())
+	fmt.Println(len(got.Body), "bytes in memory of", n, "in all:", got.Truncated, err)
 	// Output:
 	// 1000 bytes in memory of 14000 in all: spool <nil>
 }

@@ -2,10 +2,8 @@ package fetch
 
 import (
 	"context"
-	"io"
 	"math"
 	"net/netip"
-	"slices"
 	"time"
 )
 
@@ -15,17 +13,6 @@ func Decode(raw []byte, coding string, opts Options) ([]byte, Truncation) {
 	c.codecs, _ = newCodecs(opts.Decoders)
 	return c.decode(raw, Whole, []string{coding})
 }
-
-// SrcsetURLs is srcsetURLs for strings.
-func SrcsetURLs(s string) (urls []string) {
-	for url := range srcsetURLs([]byte(s)) {
-		urls = append(urls, string(url))
-	}
-	return slices.Clip(urls)
-}
-
-// RefreshURL is refreshURL for strings.
-func RefreshURL(s string) string { return string(refreshURL([]byte(s))) }
 
 // RetryAfter is retryAfter.
 var RetryAfter = retryAfter
@@ -62,12 +49,6 @@ func Trusted(status int, b string) bool {
 	return ok
 }
 
-// SitemapWithin walks over a sitemap of which no more than total bytes may be read.
-func SitemapWithin(r io.Reader, base string, total int) error {
-	l := lister{yield: func(Entry, error) bool { return true }, left: MaxSitemapEntries, total: total}
-	return l.walk(r, base)
-}
-
 // LateCheck ends a watch while the check of its timer is on the way. cancel is called if the check
 // sets the timer again.
 func LateCheck(cancel context.CancelCauseFunc) {
@@ -76,6 +57,3 @@ func LateCheck(cancel context.CancelCauseFunc) {
 	w.end()
 	w.check()
 }
-
-// ParseDate is parseDate.
-var ParseDate = parseDate

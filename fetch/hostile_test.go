@@ -2,7 +2,6 @@ package fetch_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -128,28 +127,5 @@ func TestHostThatRefuses(t *testing.T) {
 		_, c, read := hostileWeb(t)
 		require.Equal(t, fetch.Connect, fails(t, c, "http://h00001.vweb.test/").Kind)
 		require.Zero(t, read.Load())
-	})
-}
-
-// What browsers make of broken pages is what the tokenizer makes of them, and that is what Links
-// finds: no more than the way home.
-func TestLinksOfBrokenPages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, c, _ := hostileWeb(t)
-		pages, home := 0, 0
-		for ; ; pages++ {
-			r := get(t, c, fmt.Sprintf("http://h00000.vweb.test/trap/broken/%d", pages))
-			if r.Status == 404 {
-				break
-			}
-			same(t, r.Body, r.URL, r.URL)
-			for l, err := range fetch.Links(r.Body, r.URL) {
-				require.NoError(t, err)
-				require.Equal(t, "http://h00000.vweb.test/", l.URL, r.URL)
-				home++
-			}
-		}
-		require.Greater(t, pages, 15)
-		require.Greater(t, home, pages/2)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -74,11 +75,11 @@ func (c *crawler) learn(req robots.Request, page *fetch.Response) {
 }
 
 // follow shows a page and queues what it links to, or redirects to.
-func (c *crawler) follow(page *fetch.Response, show func(*fetch.Response)) {
-	show(page)
-	c.add(page.Location)
-	for link, err := range fetch.Links(page.Body, page.URL) {
-		if err == nil && link.Kind == fetch.Anchor && !link.NoFollow {
+func (c *crawler) follow(got *fetch.Response, show func(*fetch.Response)) {
+	show(got)
+	c.add(got.Location)
+	for link, err := range page.Links(got.Body, got.URL, got.Header.Get("Content-Type")) {
+		if err == nil && link.Kind == page.Anchor && !link.NoFollow {
 			c.add(link.URL)
 		}
 	}

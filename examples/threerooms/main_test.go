@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/scheduler"
 	"github.com/stretchr/testify/require"
 )
@@ -62,7 +63,7 @@ func TestASeedIsOnePage(t *testing.T) {
 		require.NoError(t, err)
 		c := newCrawler(nil, site, time.Second)
 		c.add(seed)
-		for link, err := range fetch.Links([]byte("<a href=/>home</a>"), seed) {
+		for link, err := range page.Links([]byte("<a href=/>home</a>"), seed, "") {
 			require.NoError(t, err)
 			c.add(link.URL)
 		}

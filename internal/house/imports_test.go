@@ -28,12 +28,12 @@ var allowed = map[string]map[string]string{
 		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one, and resettable",
 		"github.com/klauspost/compress/zlib":  "the content coding deflate, as the RFC has it",
 		"github.com/klauspost/compress/zstd":  "a content coding that the standard library lacks",
-		"golang.org/x/net/html":               "entities, and the tokenizer to compare with",
 	},
 	"fetch/brotli": {
 		"github.com/andybalholm/brotli": "a content coding that the standard library lacks",
 	},
-	"fetch/charset": {
+	"fetch/page": {
+		"golang.org/x/net/html":         "entities, and the parser to compare with",
 		"golang.org/x/net/html/charset": "the encoding standard",
 	},
 	"archive": {
@@ -138,7 +138,8 @@ var linked = map[string][]string{
 	"fetch/brotli": {
 		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text",
 	},
-	"fetch/charset": {"golang.org/x/net", "golang.org/x/text"},
+	"fetch/page":    {"golang.org/x/net", "golang.org/x/text"},
+	"fetch/sitemap": {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
 	"robots":        {"github.com/temoto/robotstxt"},
 	"satstore":      {"github.com/klauspost/compress"},
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	webpage "github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/robots"
 )
 
@@ -21,13 +22,14 @@ func Extract(resp *fetch.Response, agent string, resources bool, yield func(url 
 	}
 	// Few responses have one of the two fields, and to look at the others for them costs something.
 	if resp.Header["Link"] != nil || resp.Header["Refresh"] != nil {
-		x.pass(fetch.HeaderLinks(resp.Header, resp.URL))
+		x.pass(webpage.HeaderLinks(resp.Header, resp.URL))
 	}
 	switch kind := mediaType(resp); {
 	case kind == "text/html", kind == "application/xhtml+xml":
-		x.pass(fetch.Scan(resp.Body, resp.URL, fetch.ScanOptions{Styles: resources}))
+		x.pass(webpage.Scan(resp.Body, resp.URL, resp.Header.Get("Content-Type"),
+			webpage.Options{Styles: resources}))
 	case kind == "text/css" && resources:
-		x.pass(fetch.Styles(resp.Body, resp.URL))
+		x.pass(webpage.Styles(resp.Body, resp.URL))
 	}
 }
 
@@ -39,15 +41,15 @@ type extraction struct {
 	tag       robots.Tag // so far
 }
 
-func (x *extraction) pass(links iter.Seq2[fetch.Link, error]) {
+func (x *extraction) pass(links iter.Seq2[webpage.Link, error]) {
 	for link, err := range links {
 		switch {
 		case err != nil:
 			return // the page has more links than anybody writes; those so far were good
-		case link.Kind == fetch.Directive:
+		case link.Kind == webpage.Directive:
 			x.tag = x.tag.Merge(robots.FromMeta(link.Name, link.Text, x.agent))
-		case link.Kind == fetch.Resource && !x.resources:
-		case link.Kind == fetch.Related && !leadsToPage(link.Rel):
+		case link.Kind == webpage.Resource && !x.resources:
+		case link.Kind == webpage.Related && !leadsToPage(link.Rel):
 		case x.tag.NoFollow:
 			x.yield(link.URL, NoFollow)
 		default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/sitemap"
 )
 
 // A Sitemap says of an item that it is one, which the robots.txt of a server named.
@@ -17,7 +18,7 @@ type Sitemap struct {
 // that it is no list at all; what came before it is good.
 func List(resp *fetch.Response, it Item, yield func(entry Item, why Reason)) error {
 	own := Authority(resp.URL)
-	for e, err := range fetch.Sitemap(bytes.NewReader(resp.Body), resp.URL) {
+	for e, err := range sitemap.Entries(bytes.NewReader(resp.Body), resp.URL) {
 		if err != nil {
 			return err
 		}
@@ -26,7 +27,7 @@ func List(resp *fetch.Response, it Item, yield func(entry Item, why Reason)) err
 			entry.LastMod = e.LastMod.Unix()
 		}
 		var why Reason
-		server, nested := Authority(e.URL), e.Kind == fetch.SitemapEntry
+		server, nested := Authority(e.URL), e.Kind == sitemap.Sitemap
 		switch {
 		case server != own && server != it.Sitemap.Server:
 			why = OtherServer

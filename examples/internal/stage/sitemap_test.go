@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/sitemap"
 )
 
 // listed is one call of List's yield.
@@ -60,7 +61,7 @@ func TestListOfSitemaps(t *testing.T) {
 func TestListsThatAreNone(t *testing.T) {
 	it := Item{Sitemap: &Sitemap{Server: "a.example"}}
 	got, err := list(it, "http://a.example/s.xml", "<!doctype html><title>Not found</title>")
-	require.ErrorIs(t, err, fetch.ErrNoSitemap)
+	require.ErrorIs(t, err, sitemap.ErrFormat)
 	require.Empty(t, got)
 
 	got, err = list(it, "http://a.example/s.xml", "<urlset><url><loc>http://a.example/1</loc></url><url")

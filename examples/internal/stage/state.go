@@ -9,6 +9,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/fetch"
+	webpage "github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -208,10 +209,10 @@ func validators(resp *fetch.Response) fetch.Validators {
 
 // textOf returns the text of a page, a blank between any two pieces.
 func textOf(resp *fetch.Response) (text []byte) {
-	collect := fetch.ScanOptions{Text: func(piece []byte) {
+	collect := webpage.Options{Text: func(piece []byte) {
 		text = append(append(text, piece...), ' ')
 	}}
-	for _, err := range fetch.Scan(resp.Body, resp.URL, collect) {
+	for _, err := range webpage.Scan(resp.Body, resp.URL, resp.Header.Get("Content-Type"), collect) {
 		if err != nil {
 			break // too many links: the text so far has to do
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
-	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"golang.org/x/net/html"
 )
 
@@ -25,8 +25,8 @@ var linkEngines = []struct {
 	find func(page []byte) int
 }{
 	{"tokenizer loop", tokenize},
-	{"fetch.Links", func(page []byte) (n int) {
-		for _, err := range fetch.Links(page, base) {
+	{"page.Links", func(body []byte) (n int) {
+		for _, err := range page.Links(body, base, "text/html") {
 			if err == nil {
 				n++
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-resty/resty/v2"
 	"github.com/gocolly/colly/v2"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/valyala/fasthttp"
 )
 
@@ -16,7 +17,7 @@ import (
 func withLinks(addr string, conns, size int) (getter, error) {
 	return looking(addr, conns, func(resp *fetch.Response) error {
 		links := 0
-		for range fetch.Links(resp.Body, resp.URL) {
+		for range page.Links(resp.Body, resp.URL, resp.Header.Get("Content-Type")) {
 			links++
 		}
 		return whole(links, linksOf(size))

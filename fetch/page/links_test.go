@@ -1,20 +1,22 @@
-package fetch_test
+package page_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 	"github.com/stretchr/testify/require"
 )
 
 const pageURL = "http://a.test/dir/page.html"
 
+const inUTF8 = "text/html; charset=utf-8"
+
 // collect returns what Links yields, one string for each link, and the error that ended it.
-func collect(page, base string) (found []string, err error) {
-	for l, e := range fetch.Links([]byte(page), base) {
+func collect(body, base string) (found []string, err error) {
+	for l, e := range page.Links([]byte(body), base, inUTF8) {
 		if e != nil {
 			return found, e
 		}
@@ -23,14 +25,14 @@ func collect(page, base string) (found []string, err error) {
 	return found, nil
 }
 
-var kindNames = map[fetch.LinkKind]string{
-	fetch.Anchor: "anchor", fetch.Frame: "frame", fetch.Resource: "resource",
-	fetch.Redirect: "redirect", fetch.Canonical: "canonical", fetch.Alternate: "alternate",
-	fetch.Next: "next", fetch.Prev: "prev", fetch.Related: "related",
-	fetch.Directive: "directive", fetch.Form: "form",
+var kindNames = map[page.Kind]string{
+	page.Anchor: "anchor", page.Frame: "frame", page.Resource: "resource",
+	page.Redirect: "redirect", page.Canonical: "canonical", page.Alternate: "alternate",
+	page.Next: "next", page.Prev: "prev", page.Related: "related",
+	page.Directive: "directive", page.Form: "form",
 }
 
-func show(l fetch.Link) string {
+func show(l page.Link) string {
 	parts := []string{kindNames[l.Kind]}
 	if l.URL != "" {
 		parts = append(parts, l.URL)
@@ -50,7 +52,7 @@ func show(l fetch.Link) string {
 func TestLinks(t *testing.T) {
 	tests := []struct {
 		name string
-		page string
+		body string
 		want string // lines
 	}{
 		{"nothing", ``, ``},
@@ -145,45 +147,45 @@ func TestLinks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := collect(tt.page, pageURL)
+			got, err := collect(tt.body, pageURL)
 			require.NoError(t, err)
-			require.Equal(t, tt.want, strings.Join(got, "\n"), "Links(%q)", tt.page)
+			require.Equal(t, tt.want, strings.Join(got, "\n"), "Links(%q)", tt.body)
 		})
 	}
 }
 
 func TestLinksEndsWithOneError(t *testing.T) {
-	many := strings.Repeat("<a href=x>", fetch.MaxLinks)
+	many := strings.Repeat("<a href=x>", page.MaxLinks)
 	tests := []struct {
 		name  string
-		page  string
+		body  string
 		base  string
 		links int
 		want  error // nil: any
 	}{
 		{"no base", "<a href=x>", "", 0, weburl.ErrNoBase},
 		{"a relative base", "<a href=x>", "/dir/", 0, weburl.ErrNoBase},
-		{"a long base", "<a href=x>", "http://a.test/" + strings.Repeat("x", fetch.MaxURL), 0, nil},
-		{"too many links", many + "<a href=x>", pageURL, fetch.MaxLinks, fetch.ErrTooManyLinks},
-		{"too many useless links", strings.Repeat("<a href=tel:1>", fetch.MaxLinks+1), pageURL, 0,
-			fetch.ErrTooManyLinks},
-		{"too many in one srcset", "<img srcset='" + strings.Repeat("x 1x,", fetch.MaxLinks+1) + "'>",
-			pageURL, fetch.MaxLinks, fetch.ErrTooManyLinks},
+		{"a long base", "<a href=x>", "http://a.test/" + strings.Repeat("x", page.MaxURL), 0, nil},
+		{"too many links", many + "<a href=x>", pageURL, page.MaxLinks, page.ErrTooManyLinks},
+		{"too many useless links", strings.Repeat("<a href=tel:1>", page.MaxLinks+1), pageURL, 0,
+			page.ErrTooManyLinks},
+		{"too many in one srcset", "<img srcset='" + strings.Repeat("x 1x,", page.MaxLinks+1) + "'>",
+			pageURL, page.MaxLinks, page.ErrTooManyLinks},
 		{"few long links", "<base href=/" + strings.Repeat("x", 8000) + "/>" + many, pageURL,
-			fetch.MaxLinkBytes / len("http://a.test/"+strings.Repeat("x", 8000)+"/x"),
-			fetch.ErrTooManyLinks},
+			page.MaxLinkBytes / len("http://a.test/"+strings.Repeat("x", 8000)+"/x"),
+			page.ErrTooManyLinks},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			links, errs := 0, 0
-			for l, err := range fetch.Links([]byte(tt.page), tt.base) {
+			for l, err := range page.Links([]byte(tt.body), tt.base, inUTF8) {
 				require.Zero(t, errs, "something follows the error")
 				if err == nil {
 					links++
 					continue
 				}
 				errs++
-				require.Equal(t, fetch.Link{}, l)
+				require.Equal(t, page.Link{}, l)
 				if tt.want != nil {
 					require.ErrorIs(t, err, tt.want)
 				}
@@ -194,25 +196,25 @@ func TestLinksEndsWithOneError(t *testing.T) {
 	}
 	got, err := collect(many, pageURL)
 	require.NoError(t, err, "MaxLinks links are not too many")
-	require.Len(t, got, fetch.MaxLinks)
+	require.Len(t, got, page.MaxLinks)
 }
 
 func TestLinksLeavesOutLongURLs(t *testing.T) {
-	fits := strings.Repeat("x", fetch.MaxURL-len("http://a.test/"))
+	fits := strings.Repeat("x", page.MaxURL-len("http://a.test/"))
 	got, err := collect("<a href=/"+fits+"><a href=/"+fits+"y><a href=z>", pageURL)
 	require.NoError(t, err)
 	require.Equal(t, []string{"anchor http://a.test/" + fits, "anchor http://a.test/dir/z"}, got)
 
 	// A base just short enough may not lend its length to many short links.
-	page := "<base href=/" + strings.Repeat("x", fetch.MaxURL) + "/><a href=y>"
-	got, err = collect(page, pageURL)
+	body := "<base href=/" + strings.Repeat("x", page.MaxURL) + "/><a href=y>"
+	got, err = collect(body, pageURL)
 	require.NoError(t, err)
 	require.Equal(t, []string{"anchor http://a.test/dir/y"}, got)
 }
 
 func TestLinksCanBeLeftAndWalkedAgain(t *testing.T) {
-	page := []byte("<a href=1><img srcset='2,x 1x, 3 2x'><meta name=robots content=none><a href=4>")
-	links := fetch.Links(page, pageURL)
+	body := []byte("<a href=1><img srcset='2,x 1x, 3 2x'><meta name=robots content=none><a href=4>")
+	links := page.Links(body, pageURL, inUTF8)
 	for stop := 1; stop <= 5; stop++ {
 		n := 0
 		for _, err := range links {
@@ -223,21 +225,21 @@ func TestLinksCanBeLeftAndWalkedAgain(t *testing.T) {
 		}
 		require.Equal(t, stop, n)
 	}
-	require.Equal(t, "<a href=1>", string(page[:10]), "the page is untouched")
+	require.Equal(t, "<a href=1>", string(body[:10]), "the page is untouched")
 }
 
 // What Links keeps of a page would keep all of it in memory, so that nothing may alias it.
 func TestLinksDoesNotKeepThePage(t *testing.T) {
-	page := []byte("<a href=http://a.test/one rel=me><meta name=robots content=noindex>")
-	var got []fetch.Link
-	for l, err := range fetch.Links(page, pageURL) {
+	body := []byte("<a href=http://a.test/one rel=me><meta name=robots content=noindex>")
+	var got []page.Link
+	for l, err := range page.Links(body, pageURL, inUTF8) {
 		require.NoError(t, err)
 		got = append(got, l)
 	}
-	clear(page)
-	require.Equal(t, []fetch.Link{
-		{URL: "http://a.test/one", Kind: fetch.Anchor, Rel: "me"},
-		{Kind: fetch.Directive, Name: "robots", Text: "noindex"},
+	clear(body)
+	require.Equal(t, []page.Link{
+		{URL: "http://a.test/one", Kind: page.Anchor, Rel: "me"},
+		{Kind: page.Directive, Name: "robots", Text: "noindex"},
 	}, got)
 }
 
@@ -245,24 +247,24 @@ func FuzzLinks(f *testing.F) {
 	f.Add([]byte(`<base href="//b.test/x/"><a href="y#z" rel=nofollow><img srcset="a 1x,b">`), pageURL)
 	f.Add([]byte(`<meta http-equiv=refresh content="0;url='/x'"><a href=?>`), "http://[::1]/")
 	f.Add([]byte("<a href=\xff\x00&amp;><svg><a xlink:href=//u:p@\xc3\xa9/>"), "http://a.test/?a#b")
-	f.Fuzz(func(t *testing.T, page []byte, base string) {
+	f.Fuzz(func(t *testing.T, body []byte, base string) {
 		errs := 0
-		for l, err := range fetch.Links(page, base) {
+		for l, err := range page.Links(body, base, inUTF8) {
 			if errs > 0 {
-				t.Fatalf("Links(%q, %q) goes on after its error", page, base)
+				t.Fatalf("Links(%q, %q) goes on after its error", body, base)
 			}
 			if err != nil {
 				errs++
 				continue
 			}
-			if l.Kind == fetch.Directive {
+			if l.Kind == page.Directive {
 				if l.URL != "" || l.Name == "" {
-					t.Errorf("Links(%q, %q) yields the directive %+v", page, base, l)
+					t.Errorf("Links(%q, %q) yields the directive %+v", body, base, l)
 				}
 				continue
 			}
 			if err := lawful(l.URL); err != nil {
-				t.Errorf("Links(%q, %q) yields %q: %v", page, base, l.URL, err)
+				t.Errorf("Links(%q, %q) yields %q: %v", body, base, l.URL, err)
 			}
 		}
 	})
@@ -280,7 +282,7 @@ func lawful(url string) error {
 		return fmt.Errorf("scheme %q", u.Scheme)
 	case u.HasFragment || u.Username != "" || u.Password != "":
 		return fmt.Errorf("fragment or credentials")
-	case len(url) > fetch.MaxURL:
+	case len(url) > page.MaxURL:
 		return fmt.Errorf("%d bytes", len(url))
 	}
 	return nil

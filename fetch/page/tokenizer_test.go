@@ -1,4 +1,4 @@
-package fetch
+package page
 
 import (
 	"bytes"
@@ -9,11 +9,11 @@ import (
 
 // TokenizerLinks is Links over the tokenizer of golang.org/x/net/html instead of the scanner, with
 // nothing in between but the walker that both share. It is what Links is compared with.
-func TokenizerLinks(page []byte, base string) iter.Seq2[Link, error] {
+func TokenizerLinks(body []byte, base string) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
 		w := newWalker(yield)
 		err := w.begin(base)
-		z := html.NewTokenizer(bytes.NewReader(page))
+		z := html.NewTokenizer(bytes.NewReader(body))
 		for err == nil {
 			switch z.Next() {
 			case html.ErrorToken:
@@ -53,8 +53,8 @@ func readToken(z *html.Tokenizer, t *tag) bool {
 
 // TokenizerLoop walks over all tags and attributes and does nothing with them: the floor under
 // whatever finds links by the tokenizer.
-func TokenizerLoop(page []byte) (attrs int) {
-	z := html.NewTokenizer(bytes.NewReader(page))
+func TokenizerLoop(body []byte) (attrs int) {
+	z := html.NewTokenizer(bytes.NewReader(body))
 	for {
 		switch z.Next() {
 		case html.ErrorToken:

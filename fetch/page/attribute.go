@@ -1,4 +1,4 @@
-package fetch
+package page
 
 import (
 	"bytes"
@@ -70,7 +70,7 @@ func hasToken(list, token string) bool {
 // relKind returns what a link element is for, by its rel in lower case; 0 for one that is no link
 // or names nothing but a host to connect to. Of several words the one that comes first here
 // decides, not the one that comes first in rel, whose order has no meaning.
-func relKind(rel string) LinkKind {
+func relKind(rel string) Kind {
 	switch {
 	case hasToken(rel, "stylesheet"): // also "alternate stylesheet"
 		return Resource

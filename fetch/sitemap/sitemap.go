@@ -1,4 +1,4 @@
-package fetch
+package sitemap
 
 import (
 	"bufio"
@@ -13,62 +13,71 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// The limits of Sitemap, besides MaxURL. The first two are those of the sitemap protocol.
+// The limits of one document. The first two are those of the sitemap protocol.
 const (
-	MaxSitemapEntries = 50_000
-	MaxSitemapBytes   = 50 << 20 // after decompression
-	MaxSitemapToken   = 1 << 20  // bytes of one tag, comment or run of text
+	MaxEntries = 50_000
+	MaxBytes   = 50 << 20 // after decompression
+	MaxToken   = 1 << 20  // bytes of one tag, comment or run of text
 )
+
+// maxURL is the length in bytes beyond which a URL is left out.
+const maxURL = 8 << 10
 
 // What ends a walk over a sitemap early.
 var (
-	ErrNoSitemap       = errors.New("fetch: not a sitemap or feed")
-	ErrSitemapTooLarge = errors.New("fetch: sitemap too large")
+	ErrFormat   = errors.New("sitemap: not a sitemap or feed")
+	ErrTooLarge = errors.New("sitemap: too large")
 )
 
-// EntryKind says what an Entry leads to.
-type EntryKind uint8
+// Kind says what an Entry leads to.
+type Kind uint8
 
 // The kinds of entries.
 const (
-	PageEntry    EntryKind = iota + 1 // a page of the site
-	SitemapEntry                      // another sitemap, from a sitemap index
-	FeedEntry                         // an item of an RSS or Atom feed
+	Page    Kind = iota + 1 // a page of the site
+	Sitemap                 // another sitemap, from a sitemap index
+	Item                    // an item of an RSS or Atom feed
 )
 
 // Entry is one entry of a sitemap or feed. All but the URL are hints of the site's owner, and many
 // of them are set once and never kept up.
 type Entry struct {
 	URL        string // absolute, http or https, without fragment and credentials
-	Kind       EntryKind
+	Kind       Kind
 	LastMod    time.Time // when the page changed last; zero if not said
 	ChangeFreq string    // "always", "hourly", ... "yearly", "never"; "" if not said
 	Priority   float64   // among the site's own pages, from 0 to 1; 0.5 if not said
 }
 
-// Sitemap returns a single-use iterator over what a sitemap lists: sitemap.xml, a sitemap index, a
+// Entries returns a single-use iterator over what a sitemap lists: sitemap.xml, a sitemap index, a
 // list of URLs as text, RSS 0.9 to 2.0 or Atom, each of them gzipped or not. base is the URL that
 // it was got from.
 //
-// It reads no more of r than it must, and never more than MaxSitemapBytes. Entities that a document
+// It reads no more of r than it must, and never more than MaxBytes. Entities that a document
 // declares are not resolved, neither its own nor external ones. Entries without a usable URL are
 // left out. Whether a URL may be listed there (the protocol wants the same host) is up to the
 // caller. An error is yielded once, with a zero Entry, last; the entries before it are good.
-func Sitemap(r io.Reader, base string) iter.Seq2[Entry, error] {
+func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		l := lister{yield: yield, left: MaxSitemapEntries, total: MaxSitemapBytes}
+		l := lister{yield: yield, left: MaxEntries, total: MaxBytes}
 		if err := l.walk(r, base); err != nil && err != errStop {
-			yield(Entry{}, fmt.Errorf("fetch: read sitemap: %w", err))
+			yield(Entry{}, fmt.Errorf("sitemap: read: %w", err))
 		}
 	}
 }
+
+// errStop says that the caller has left the loop.
+var errStop = errors.New("stop")
+
+// trimmed returns b without the white space around it.
+func trimmed(b []byte) []byte { return bytes.Trim(b, " \t\n\f\r") }
 
 // lister is one walk over one sitemap.
 type lister struct {
 	yield func(Entry, error) bool
 	src   *meter
 	refs  weburl.Resolver
-	left  int // entries until MaxSitemapEntries
+	left  int // entries until MaxEntries
 	total int // bytes that may be read
 	buf   []byte
 }
@@ -98,7 +107,7 @@ func (l *lister) walk(r io.Reader, base string) error {
 func openSitemap(r io.Reader, total int) (*meter, error) {
 	// Gzip can go on for ever without a byte of the document in it.
 	br := bufio.NewReader(&ceiling{r, total})
-	if magic, _ := br.Peek(2); isGzip(magic) {
+	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
 		zr, err := gzip.NewReader(br)
 		if err != nil {
 			return nil, err
@@ -108,7 +117,7 @@ func openSitemap(r io.Reader, total int) (*meter, error) {
 	if mark, _ := br.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = br.Discard(len(mark))
 	}
-	return &meter{Reader: br, total: total, token: MaxSitemapToken}, nil
+	return &meter{Reader: br, total: total, token: MaxToken}, nil
 }
 
 // lines yields the URLs of a sitemap in text, one a line. It requires that there is some text.
@@ -122,13 +131,13 @@ func (l *lister) lines() error {
 		// Only a whole URL counts: what is no sitemap would be full of relative ones.
 		if u, bad := weburl.Parse(string(trimmed(line)), nil); bad == nil && weburl.IsWeb(&u) {
 			urls = true
-			if err := l.emit(Entry{Kind: PageEntry, Priority: 0.5}, line); err != nil {
+			if err := l.emit(Entry{Kind: Page, Priority: 0.5}, line); err != nil {
 				return err
 			}
 		}
 		switch {
 		case err == io.EOF && !urls:
-			return ErrNoSitemap
+			return ErrFormat
 		case err == io.EOF:
 			return nil
 		}
@@ -138,14 +147,14 @@ func (l *lister) lines() error {
 // emit makes raw absolute and yields e with it.
 func (l *lister) emit(e Entry, raw []byte) error {
 	if l.left--; l.left < 0 {
-		return ErrSitemapTooLarge
+		return ErrTooLarge
 	}
 	raw = trimmed(raw)
-	if len(raw) == 0 || len(raw) > MaxURL {
+	if len(raw) == 0 || len(raw) > maxURL {
 		return nil
 	}
 	var ok bool
-	if l.buf, ok = l.refs.Append(l.buf[:0], raw); !ok || len(l.buf) > MaxURL {
+	if l.buf, ok = l.refs.Append(l.buf[:0], raw); !ok || len(l.buf) > maxURL {
 		return nil
 	}
 	e.URL = string(l.buf)
@@ -165,7 +174,7 @@ type ceiling struct {
 func (c *ceiling) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	if c.left -= n; c.left < 0 {
-		err = ErrSitemapTooLarge
+		err = ErrTooLarge
 	}
 	return n, err
 }
@@ -184,10 +193,10 @@ func (m *meter) ReadByte() (byte, error) {
 		return 0, err
 	}
 	if m.total--; m.total < 0 {
-		return 0, ErrSitemapTooLarge
+		return 0, ErrTooLarge
 	}
 	if m.token--; m.token < 0 {
-		return 0, ErrSitemapTooLarge
+		return 0, ErrTooLarge
 	}
 	return c, nil
 }
@@ -199,7 +208,7 @@ func (m *meter) first() (byte, error) {
 		if err != nil {
 			return 0, err
 		}
-		if !isSpace(next[0]) {
+		if len(trimmed(next)) > 0 {
 			return next[0], nil
 		}
 		if _, err := m.ReadByte(); err != nil {
@@ -209,7 +218,7 @@ func (m *meter) first() (byte, error) {
 }
 
 // maxLine leaves room for white space around a URL.
-const maxLine = 2 * MaxURL
+const maxLine = 2 * maxURL
 
 // line returns the next line, good until the next call. Of one that is too long for a URL it
 // returns nothing.
@@ -219,7 +228,7 @@ func (m *meter) line() ([]byte, error) {
 	for {
 		piece, err := m.ReadSlice('\n')
 		if m.total -= len(piece); m.total < 0 {
-			return nil, ErrSitemapTooLarge
+			return nil, ErrTooLarge
 		}
 		if tooLong = tooLong || len(m.text)+len(piece) > maxLine; !tooLong {
 			m.text = append(m.text, piece...)

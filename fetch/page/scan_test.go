@@ -1,4 +1,4 @@
-package fetch_test
+package page_test
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/stretchr/testify/require"
 )
 
 // same fails unless Links and the tokenizer find the same links on the page, and says how many.
-func same(t *testing.T, page []byte, base, name string) (links int) {
-	next, stop := iter.Pull2(fetch.TokenizerLinks(page, base))
+func same(t *testing.T, body []byte, base, name string) (links int) {
+	next, stop := iter.Pull2(page.TokenizerLinks(body, base))
 	defer stop()
-	for got, gotErr := range fetch.Links(page, base) {
+	for got, gotErr := range page.Links(body, base, inUTF8) {
 		want, wantErr, more := next()
 		if !more || got != want || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
 			t.Fatalf("%s: link %d is %+v, %v; want %+v, %v", name, links, got, gotErr, want, wantErr)
@@ -41,8 +41,8 @@ func sitePages(tb testing.TB, nth int) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		n, left := 0, false
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			page := strings.HasPrefix(filepath.Ext(path), ".htm") && !d.IsDir()
-			if err != nil || left || !page {
+			body := strings.HasPrefix(filepath.Ext(path), ".htm") && !d.IsDir()
+			if err != nil || left || !body {
 				return err
 			}
 			if n++; n%nth != 0 {
@@ -62,13 +62,13 @@ func TestLinksOfRealPagesAreTheTokenizers(t *testing.T) {
 		nth = 20
 	}
 	pages, links := 0, 0
-	for name, page := range sitePages(t, nth) {
+	for name, body := range sitePages(t, nth) {
 		pages++
-		links += same(t, page, "http://a.test/dir/page.html", name)
+		links += same(t, body, "http://a.test/dir/page.html", name)
 		// What a page's cut does to it is worse than what most authors do.
-		cut := rand.New(rand.NewPCG(uint64(pages), 0)).IntN(len(page) + 1)
-		same(t, page[cut:], pageURL, name)
-		same(t, page[:cut], pageURL, name)
+		cut := rand.New(rand.NewPCG(uint64(pages), 0)).IntN(len(body) + 1)
+		same(t, body[cut:], pageURL, name)
+		same(t, body[:cut], pageURL, name)
 	}
 	t.Logf("%d pages, %d links", pages, links)
 	require.Greater(t, links, pages, "real pages have links")
@@ -92,14 +92,14 @@ func TestScannerIsTheTokenizer(t *testing.T) {
 	links := 0
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		var page strings.Builder
+		var body strings.Builder
 		for range 1 + r.IntN(25) {
-			page.WriteString(markup[r.IntN(len(markup))])
+			body.WriteString(markup[r.IntN(len(markup))])
 		}
 		// What is left open at the end shows in what becomes of these.
-		page.WriteString("<a href=1><!----></script><a href=2>'><a href=3>\"><a href=4>")
-		name := fmt.Sprintf("seed %d: %q", seed, page.String())
-		links += same(t, []byte(page.String()), pageURL, name)
+		body.WriteString("<a href=1><!----></script><a href=2>'><a href=3>\"><a href=4>")
+		name := fmt.Sprintf("seed %d: %q", seed, body.String())
+		links += same(t, []byte(body.String()), pageURL, name)
 	}
 	require.Greater(t, links, rounds)
 }
@@ -120,8 +120,8 @@ func TestScriptsInComments(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			page := "<script src=s>" + tt.script + "<a href=x></script><a href=y>"
-			same(t, []byte(page), pageURL, page)
+			body := "<script src=s>" + tt.script + "<a href=x></script><a href=y>"
+			same(t, []byte(body), pageURL, body)
 		})
 	}
 }
@@ -133,17 +133,17 @@ func TestReferencesInLinks(t *testing.T) {
 		Zopf nvlt bne acE hearts sect reg AMP COPY ampx x #65 #x41 #X4a #0 #128 #x9f #55296 #1114112
 		#99999999999999999999 # #x #xg CounterClockwiseContourIntegral nbsp apos thinsp`) {
 		for _, after := range []string{"", ";", "=", "=1", ";=", "x", ";;", "&", "&amp;", "-", "\x00"} {
-			page := "<a href='/?" + "&" + name + after + "'>"
-			same(t, []byte(page), pageURL, page)
+			body := "<a href='/?" + "&" + name + after + "'>"
+			same(t, []byte(body), pageURL, body)
 		}
 	}
 }
 
 func TestScannerHasNoLimitOnTokens(t *testing.T) {
 	long := strings.Repeat("- ", 5<<20)
-	for _, page := range []string{"<!--" + long + "-->", "<style>" + long + "</style>",
+	for _, body := range []string{"<!--" + long + "-->", "<style>" + long + "</style>",
 		"<p title='" + long + "'>", "<a title='" + long + "'>", long} {
-		got, err := collect("<a href=x>"+page+"<a href=y>", pageURL)
+		got, err := collect("<a href=x>"+body+"<a href=y>", pageURL)
 		require.NoError(t, err)
 		require.Len(t, got, 2)
 	}
@@ -153,46 +153,46 @@ func TestScannerHasNoLimitOnTokens(t *testing.T) {
 func FuzzScanner(f *testing.F) {
 	f.Add([]byte("<a href=x&copy><script><!--<script></script>--></script><a/href/=y/>"))
 	f.Add([]byte("<!--><a href='x\r\n&#13;\x00'><style></style ><noscript><a href=z></noscript>"))
-	f.Fuzz(func(t *testing.T, page []byte) { same(t, page, pageURL, fmt.Sprintf("%q", page)) })
+	f.Fuzz(func(t *testing.T, body []byte) { same(t, body, pageURL, fmt.Sprintf("%q", body)) })
 }
 
 // A page that is all links has nothing that the scanner could skip; real ones have little else.
 func BenchmarkLinks(b *testing.B) {
 	for _, links := range []int{10, 100, 1000} {
-		page := "<!doctype html><title>x</title>" + strings.Repeat(
+		body := "<!doctype html><title>x</title>" + strings.Repeat(
 			`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, links)
-		benchmarkEngines(b, fmt.Sprintf("links=%d", links), [][]byte{[]byte(page)})
+		benchmarkEngines(b, fmt.Sprintf("links=%d", links), [][]byte{[]byte(body)})
 	}
 	if os.Getenv("SPINNERET_SITES") != "" {
 		var real [][]byte
-		for _, page := range sitePages(b, 97) {
-			real = append(real, page)
+		for _, body := range sitePages(b, 97) {
+			real = append(real, body)
 		}
 		benchmarkEngines(b, "pages=real", real)
 	}
 }
 
 func benchmarkEngines(b *testing.B, name string, pages [][]byte) {
-	engines := map[string]func(page []byte) int{
-		"scanner": func(page []byte) (links int) {
-			for range fetch.Links(page, pageURL) {
+	engines := map[string]func(body []byte) int{
+		"scanner": func(body []byte) (links int) {
+			for range page.Links(body, pageURL, inUTF8) {
 				links++
 			}
 			return links
 		},
-		"tokenizer-loop": fetch.TokenizerLoop,
+		"tokenizer-loop": page.TokenizerLoop,
 	}
 	size := 0
-	for _, page := range pages {
-		size += len(page)
+	for _, body := range pages {
+		size += len(body)
 	}
 	for engine, run := range engines {
 		b.Run(name+"/engine="+engine, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				for _, page := range pages {
-					run(page)
+				for _, body := range pages {
+					run(body)
 				}
 			}
 			b.ReportMetric(float64(b.N*len(pages))/b.Elapsed().Seconds(), "pages/s")

@@ -1,4 +1,4 @@
-package fetch_test
+package page_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/stretchr/testify/require"
 )
 
@@ -51,7 +51,7 @@ func TestHeaderLinks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for l, err := range fetch.HeaderLinks(tt.header, pageURL) {
+			for l, err := range page.HeaderLinks(tt.header, pageURL) {
 				require.NoError(t, err)
 				got = append(got, strings.TrimSpace(show(l)+" "+l.Lang+" "+l.Type))
 			}
@@ -61,15 +61,15 @@ func TestHeaderLinks(t *testing.T) {
 }
 
 func TestHeaderLinksEndsWithOneError(t *testing.T) {
-	header := http.Header{"Link": {strings.Repeat("<x>;rel=next,", fetch.MaxLinks+1)}}
+	header := http.Header{"Link": {strings.Repeat("<x>;rel=next,", page.MaxLinks+1)}}
 	links := 0
-	for _, err := range fetch.HeaderLinks(header, pageURL) {
-		if links++; links > fetch.MaxLinks {
-			require.ErrorIs(t, err, fetch.ErrTooManyLinks)
+	for _, err := range page.HeaderLinks(header, pageURL) {
+		if links++; links > page.MaxLinks {
+			require.ErrorIs(t, err, page.ErrTooManyLinks)
 		}
 	}
-	require.Equal(t, fetch.MaxLinks+1, links)
-	for _, err := range fetch.HeaderLinks(nil, "no base") {
+	require.Equal(t, page.MaxLinks+1, links)
+	for _, err := range page.HeaderLinks(nil, "no base") {
 		require.Error(t, err)
 	}
 }
@@ -82,8 +82,8 @@ func FuzzHeaderLinks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value, refresh string) {
 		header := http.Header{"Link": {value, "</last>; rel=next"}, "Refresh": {refresh}}
 		last := 0
-		for l, err := range fetch.HeaderLinks(header, pageURL) {
-			if errors.Is(err, fetch.ErrTooManyLinks) {
+		for l, err := range page.HeaderLinks(header, pageURL) {
+			if errors.Is(err, page.ErrTooManyLinks) {
 				return
 			}
 			if err := lawful(l.URL); err != nil {
@@ -127,9 +127,9 @@ func TestStyles(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for l, err := range fetch.Styles([]byte(tt.css), "http://a.test/") {
+			for l, err := range page.Styles([]byte(tt.css), "http://a.test/") {
 				require.NoError(t, err)
-				require.Equal(t, fetch.Resource, l.Kind)
+				require.Equal(t, page.Resource, l.Kind)
 				got = append(got, strings.TrimPrefix(l.URL, "http://a.test/"))
 			}
 			require.Equal(t, tt.want, strings.Join(got, " "), "Styles(%q)", tt.css)
@@ -145,7 +145,7 @@ func FuzzStyles(f *testing.F) {
 		last := false
 		// The end of whatever may be open: a comment, a string in parentheses, the parentheses.
 		css += " */ \n\n ) \n url(/last)"
-		for l, err := range fetch.Styles([]byte(css), pageURL) {
+		for l, err := range page.Styles([]byte(css), pageURL) {
 			if err != nil {
 				return
 			}
@@ -161,27 +161,27 @@ func FuzzStyles(f *testing.F) {
 }
 
 func TestScanFindsWhatItIsAskedFor(t *testing.T) {
-	const page = `<title> One &amp;
+	const body = `<title> One &amp;
 		two </title><style>a { b: url(s.png) }</style><p>some<b> </b>text &lt; more</p>
 		<form action="/send"><input type=submit formaction=/other><button formaction=third></form>
 		<svg><title>no</title></svg><script>no text</script><!-- no text --> end`
 	tests := []struct {
 		name string
-		opts fetch.ScanOptions
+		opts page.Options
 		want string // lines
 	}{
-		{"nothing", fetch.ScanOptions{}, ""},
-		{"forms", fetch.ScanOptions{Forms: true},
+		{"nothing", page.Options{}, ""},
+		{"forms", page.Options{Forms: true},
 			"form http://a.test/send\nform http://a.test/other\nform http://a.test/dir/third"},
-		{"styles", fetch.ScanOptions{Styles: true}, "resource http://a.test/dir/s.png"},
-		{"the title", fetch.ScanOptions{Title: true}, "title One & two"},
+		{"styles", page.Options{Styles: true}, "resource http://a.test/dir/s.png"},
+		{"the title", page.Options{Title: true}, "title One & two"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for l, err := range fetch.Scan([]byte(page), pageURL, tt.opts) {
+			for l, err := range page.Scan([]byte(body), pageURL, inUTF8, tt.opts) {
 				require.NoError(t, err)
-				if l.Kind == fetch.Title {
+				if l.Kind == page.Title {
 					got = append(got, "title "+l.Text)
 					continue
 				}
@@ -191,8 +191,8 @@ func TestScanFindsWhatItIsAskedFor(t *testing.T) {
 		})
 	}
 	var pieces []string
-	opts := fetch.ScanOptions{Text: func(piece []byte) { pieces = append(pieces, string(piece)) }}
-	for _, err := range fetch.Scan([]byte(page), pageURL, opts) {
+	opts := page.Options{Text: func(piece []byte) { pieces = append(pieces, string(piece)) }}
+	for _, err := range page.Scan([]byte(body), pageURL, inUTF8, opts) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"some", "text &lt; more", " end"}, pieces)
@@ -202,13 +202,13 @@ func TestScanFindsWhatItIsAskedFor(t *testing.T) {
 func TestTextsAreUTF8(t *testing.T) {
 	long := "<title>" + strings.Repeat("\u00e9", 1000) + "</title>" +
 		"<meta name=robots content='none,\xff'>"
-	for page, want := range map[string]string{
+	for body, want := range map[string]string{
 		long:                       strings.Repeat("\u00e9", 512) + "none,\uFFFD",
 		"<title>x" + long[7:]:      "x" + strings.Repeat("\u00e9", 511) + "none,\uFFFD",
 		"<title>caf\xe9 x</title>": "caf\uFFFD x",
 	} {
 		got := ""
-		for l, err := range fetch.Scan([]byte(page), pageURL, fetch.ScanOptions{Title: true}) {
+		for l, err := range page.Scan([]byte(body), pageURL, inUTF8, page.Options{Title: true}) {
 			require.NoError(t, err)
 			got += l.Text
 		}

@@ -1,4 +1,4 @@
-package fetch
+package page
 
 import (
 	"bytes"
@@ -12,39 +12,41 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The limits of Links, besides MaxURL. They keep a hostile page from making much work out of few
-// bytes.
+// The limits of one page. They keep a hostile page from turning few bytes into much work.
 const (
+	MaxURL       = 8 << 10 // bytes of a URL; RFC 9110 asks for at least 8,000
 	MaxLinks     = 50_000  // per page
 	MaxLinkBytes = 8 << 20 // of all of a page's URLs together: a base can make short links long
 )
 
-// ErrTooManyLinks ends the walk over a page beyond MaxLinks or MaxLinkBytes.
-var ErrTooManyLinks = errors.New("fetch: too many links")
+var errLongBase = errors.New("page: parse base: longer than MaxURL")
 
-// LinkKind says what a link is for.
-type LinkKind uint8
+// ErrTooManyLinks ends the walk over a page beyond MaxLinks or MaxLinkBytes.
+var ErrTooManyLinks = errors.New("page: too many links")
+
+// Kind says what a link is for.
+type Kind uint8
 
 // The kinds of links.
 const (
-	Anchor    LinkKind = iota + 1 // a, area: a page to visit
-	Frame                         // iframe, frame: a page shown as a part of this one
-	Resource                      // img, script, stylesheet and others: needed to show this page
-	Redirect                      // meta refresh: the page that comes after this one
-	Canonical                     // link rel=canonical: the better name of this page
-	Alternate                     // link rel=alternate: this page in another language or format
-	Next                          // link rel=next
-	Prev                          // link rel=prev
-	Related                       // link with any other rel
-	Directive                     // meta robots and its like: no URL, but Name and Text
-	Form                          // where a form is sent; only if Scan is asked for it
-	Title                         // the page's title: no URL, but Text; only if Scan is asked for it
+	Anchor    Kind = iota + 1 // a, area: a page to visit
+	Frame                     // iframe, frame: a page shown as a part of this one
+	Resource                  // img, script, stylesheet and others: needed to show this page
+	Redirect                  // meta refresh: the page that comes after this one
+	Canonical                 // link rel=canonical: the better name of this page
+	Alternate                 // link rel=alternate: this page in another language or format
+	Next                      // link rel=next
+	Prev                      // link rel=prev
+	Related                   // link with any other rel
+	Directive                 // meta robots and its like: no URL, but Name and Text
+	Form                      // where a form is sent; only if Scan is asked for it
+	Title                     // the page's title: no URL, but Text; only if Scan is asked for it
 )
 
 // Link is one link of a page, or one directive for crawlers.
 type Link struct {
 	URL      string // absolute, http or https, without fragment and credentials; "" if Kind has none
-	Kind     LinkKind
+	Kind     Kind
 	Rel      string // the rel attribute in lower case, such as "ugc sponsored"; "" if none
 	NoFollow bool   // rel says nofollow
 	Lang     string // the hreflang attribute in lower case; "" if none
@@ -68,12 +70,12 @@ type Link struct {
 //
 // A directive is a meta element named robots, or of any name with a content that is made of words
 // for crawlers; which names to heed is up to the caller.
-func Links(page []byte, base string) iter.Seq2[Link, error] {
-	return Scan(page, base, ScanOptions{})
+func Links(body []byte, base, contentType string) iter.Seq2[Link, error] {
+	return Scan(body, base, contentType, Options{})
 }
 
-// ScanOptions says what Scan yields beside the links that Links does.
-type ScanOptions struct {
+// Options says what Scan yields beside the links that Links does.
+type Options struct {
 	// Forms asks for where forms are sent; false means that they are left out. To follow one is to
 	// press a button, and some buttons do something.
 	Forms bool
@@ -88,12 +90,19 @@ type ScanOptions struct {
 }
 
 // Scan is [Links] with more to find in the same pass.
-func Scan(page []byte, base string, opts ScanOptions) iter.Seq2[Link, error] {
+func Scan(body []byte, base, contentType string, opts Options) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
 		w := newWalker(yield)
 		w.opts = opts
 		w.scan.text = opts.Text
-		w.end(w.walk(page, base))
+		text, name, err := ToUTF8(body, contentType)
+		if name == "utf-8" {
+			text = bytes.TrimPrefix(body, utf8BOM) // the scanner replaces wrong bytes one by one
+		}
+		if err == nil {
+			err = w.walk(text, base)
+		}
+		w.end(err)
 	}
 }
 
@@ -103,7 +112,7 @@ var errStop = errors.New("stop")
 // walker is one walk over one page.
 type walker struct {
 	yield   func(Link, error) bool
-	opts    ScanOptions
+	opts    Options
 	scan    scanner
 	refs    weburl.Resolver
 	based   bool   // a base element was met
@@ -144,11 +153,11 @@ func (w *walker) walk(page []byte, base string) error {
 
 func (w *walker) begin(base string) error {
 	if len(base) > MaxURL {
-		return fmt.Errorf("fetch: parse base: %w", errLong)
+		return errLongBase
 	}
 	u, err := weburl.Parse(base, nil)
 	if err != nil {
-		return fmt.Errorf("fetch: parse base: %w", err)
+		return fmt.Errorf("page: parse base: %w", err)
 	}
 	w.refs.Reset(u)
 	return nil
@@ -219,7 +228,7 @@ func titleText(content []byte) string {
 }
 
 // hyperlink yields the tag's href, also an empty one, which means this page.
-func (w *walker) hyperlink(t *tag, kind LinkKind) error {
+func (w *walker) hyperlink(t *tag, kind Kind) error {
 	href := t.hrefAttr()
 	if !t.has(href) {
 		return nil
@@ -248,7 +257,7 @@ func (w *walker) input(t *tag) error {
 }
 
 // resource yields the URL in value, unless it is empty: nothing is loaded then.
-func (w *walker) resource(kind LinkKind, value []byte) error {
+func (w *walker) resource(kind Kind, value []byte) error {
 	if value = trimmed(value); len(value) > 0 {
 		return w.emit(Link{Kind: kind}, value)
 	}

@@ -1,10 +1,10 @@
-package fetch_test
+package page_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,7 +27,7 @@ func TestSrcset(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, strings.Join(fetch.SrcsetURLs(tt.in), " "), "%q", tt.in)
+			require.Equal(t, tt.want, strings.Join(page.SrcsetURLs(tt.in), " "), "%q", tt.in)
 		})
 	}
 }
@@ -38,13 +38,13 @@ func FuzzSrcset(f *testing.F) {
 	f.Add("a 1x, b 2x")
 	f.Add("a,,b (x, y) , \tc")
 	f.Fuzz(func(t *testing.T, in string) {
-		urls := fetch.SrcsetURLs(in)
+		urls := page.SrcsetURLs(in)
 		for _, url := range urls {
 			if url == "" || strings.Trim(url, ", \t\n\f\r") != url {
 				t.Errorf("SrcsetURLs(%q) yields %q", in, url)
 			}
 		}
-		again := fetch.SrcsetURLs(strings.Join(urls, ", "))
+		again := page.SrcsetURLs(strings.Join(urls, ", "))
 		if strings.Join(again, " ") != strings.Join(urls, " ") {
 			t.Errorf("SrcsetURLs(%q) = %q, then %q", in, urls, again)
 		}
@@ -80,7 +80,7 @@ func TestRefresh(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, fetch.RefreshURL(tt.in), "%q", tt.in)
+			require.Equal(t, tt.want, page.RefreshURL(tt.in), "%q", tt.in)
 		})
 	}
 }
@@ -91,14 +91,14 @@ func FuzzRefresh(f *testing.F) {
 	f.Add("5; url='x'")
 	f.Add(".;,url==")
 	f.Fuzz(func(t *testing.T, in string) {
-		url := fetch.RefreshURL(in)
+		url := page.RefreshURL(in)
 		if !strings.Contains(in, url) {
 			t.Errorf("RefreshURL(%q) = %q", in, url)
 		}
 		if strings.ContainsAny(url, `"`) {
 			return
 		}
-		if again := fetch.RefreshURL(`0;url="` + url + `"`); again != url {
+		if again := page.RefreshURL(`0;url="` + url + `"`); again != url {
 			t.Errorf("RefreshURL(%q) = %q, then %q", in, url, again)
 		}
 	})

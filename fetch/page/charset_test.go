@@ -1,19 +1,18 @@
-package charset_test
+package page_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/spinneret-go/spinneret/fetch/charset"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/stretchr/testify/require"
 )
 
 func TestToUTF8(t *testing.T) {
 	const meta = `<meta charset=windows-1251>`
 	tests := []struct {
-		name, page, contentType string
+		name, body, contentType string
 		want, encoding          string
 	}{
 		{"nothing", "", "", "", "utf-8"},
@@ -46,7 +45,7 @@ func TestToUTF8(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, name, err := charset.ToUTF8([]byte(tt.page), tt.contentType)
+			got, name, err := page.ToUTF8([]byte(tt.body), tt.contentType)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, string(got))
 			require.Equal(t, tt.encoding, name)
@@ -55,16 +54,10 @@ func TestToUTF8(t *testing.T) {
 }
 
 func TestUTF8IsNotCopied(t *testing.T) {
-	page := []byte("caf\u00e9")
-	got, _, err := charset.ToUTF8(page, "text/html; charset=utf-8")
+	body := []byte("caf\u00e9")
+	got, _, err := page.ToUTF8(body, "text/html; charset=utf-8")
 	require.NoError(t, err)
-	require.Same(t, &page[0], &got[0])
-}
-
-func TestTooLong(t *testing.T) {
-	page := bytes.Repeat([]byte("\xe9"), charset.MaxPage+1)
-	_, _, err := charset.ToUTF8(page, "")
-	require.ErrorIs(t, err, charset.ErrTooLong)
+	require.Same(t, &body[0], &got[0])
 }
 
 // The law: what comes out is UTF-8, and goes in and out again as it is.
@@ -72,17 +65,17 @@ func FuzzToUTF8(f *testing.F) {
 	f.Add([]byte("\xff\xfeh\x00"), "text/html")
 	f.Add([]byte("<meta charset=gbk>\x81\x30\x81\x30"), "")
 	f.Add([]byte("\x1b$B"), "text/html; charset=iso-2022-jp")
-	f.Fuzz(func(t *testing.T, page []byte, contentType string) {
-		got, name, err := charset.ToUTF8(page, contentType)
+	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		got, name, err := page.ToUTF8(body, contentType)
 		if err != nil {
 			return
 		}
 		if !utf8.Valid(got) {
-			t.Errorf("ToUTF8(%q, %q) = %q, %s", page, contentType, got, name)
+			t.Errorf("ToUTF8(%q, %q) = %q, %s", body, contentType, got, name)
 		}
-		again, _, err := charset.ToUTF8(got, "text/html; charset=utf-8")
+		again, _, err := page.ToUTF8(got, "text/html; charset=utf-8")
 		if err != nil || strings.TrimPrefix(string(got), "\uFEFF") != string(again) {
-			t.Errorf("ToUTF8(%q, %q) = %q, then %q, %v", page, contentType, got, again, err)
+			t.Errorf("ToUTF8(%q, %q) = %q, then %q, %v", body, contentType, got, again, err)
 		}
 	})
 }
@@ -90,12 +83,12 @@ func FuzzToUTF8(f *testing.F) {
 func BenchmarkToUTF8(b *testing.B) {
 	for _, text := range []string{"utf-8", "windows-1252"} {
 		b.Run("encoding="+text, func(b *testing.B) {
-			page := []byte(strings.Repeat("some words and an ", 1000) + map[string]string{
+			body := []byte(strings.Repeat("some words and an ", 1000) + map[string]string{
 				"utf-8": "\u00e9", "windows-1252": "\xe9"}[text])
 			b.ReportAllocs()
-			b.SetBytes(int64(len(page)))
+			b.SetBytes(int64(len(body)))
 			for b.Loop() {
-				if _, _, err := charset.ToUTF8(page, ""); err != nil {
+				if _, _, err := page.ToUTF8(body, ""); err != nil {
 					b.Fatal(err)
 				}
 			}

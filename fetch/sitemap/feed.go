@@ -1,4 +1,4 @@
-package fetch
+package sitemap
 
 import (
 	"encoding/xml"
@@ -13,22 +13,22 @@ import (
 
 // format is how one kind of document names what Entry holds.
 type format struct {
-	kind EntryKind
+	kind Kind
 	item string // the element of one entry
 }
 
 // formats are known by their root element. Those of a feed and of a sitemap share no names of
 // fields with another meaning, so that one list of fields serves all.
 var formats = map[string]format{
-	"urlset":       {PageEntry, "url"},
-	"sitemapindex": {SitemapEntry, "sitemap"},
-	"rss":          {FeedEntry, "item"},
-	"RDF":          {FeedEntry, "item"}, // RSS 0.9 and 1.0
-	"feed":         {FeedEntry, "entry"},
+	"urlset":       {Page, "url"},
+	"sitemapindex": {Sitemap, "sitemap"},
+	"rss":          {Item, "item"},
+	"RDF":          {Item, "item"}, // RSS 0.9 and 1.0
+	"feed":         {Item, "entry"},
 }
 
 // maxField is longer than any URL or date that is of use.
-const maxField = MaxURL
+const maxField = maxURL
 
 // document is a walk over an XML document, element by element, with the one entry that is open.
 type document struct {
@@ -54,11 +54,11 @@ func (l *lister) document() error {
 	d := document{}
 	dec.CharsetReader = d.charset
 	for {
-		l.src.token = MaxSitemapToken
+		l.src.token = MaxToken
 		token, err := dec.RawToken()
 		switch {
 		case err == io.EOF && d.kind == 0:
-			return ErrNoSitemap
+			return ErrFormat
 		case err == io.EOF:
 			return nil
 		case err != nil:
@@ -89,7 +89,7 @@ func (d *document) start(e xml.StartElement) error {
 	if d.kind == 0 {
 		known, ok := formats[e.Name.Local]
 		if !ok {
-			return ErrNoSitemap
+			return ErrFormat
 		}
 		d.format = known
 		// RSS 1.0 has a prefix at its root and none within.

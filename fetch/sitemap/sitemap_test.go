@@ -1,4 +1,4 @@
-package fetch_test
+package sitemap_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/sitemap"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 	"github.com/stretchr/testify/require"
 )
@@ -18,12 +18,12 @@ const sitemapURL = "https://a.test/maps/sitemap.xml"
 
 // entries returns what Sitemap yields, one string for each entry, and the error that ended it.
 func entries(r io.Reader) (found []string, err error) {
-	for e, err := range fetch.Sitemap(r, sitemapURL) {
+	for e, err := range sitemap.Entries(r, sitemapURL) {
 		if err != nil {
 			return found, err
 		}
-		kind := map[fetch.EntryKind]string{
-			fetch.PageEntry: "page", fetch.SitemapEntry: "sitemap", fetch.FeedEntry: "feed",
+		kind := map[sitemap.Kind]string{
+			sitemap.Page: "page", sitemap.Sitemap: "sitemap", sitemap.Item: "feed",
 		}[e.Kind]
 		text := kind + " " + e.URL
 		if !e.LastMod.IsZero() {
@@ -81,7 +81,7 @@ func TestSitemap(t *testing.T) {
 			strings.Repeat("<?xml version='1.0' encoding='latin1'?>", 2) + "<urlset><url><loc>\xe9</loc></url></urlset>",
 			`page https://a.test/maps/%C3%A9`},
 		{"a URL that is too long, in two pieces", "<urlset><url><loc>" +
-			strings.Repeat("x", fetch.MaxURL+1) + "<![CDATA[no]]></loc></url><url><loc>x</loc></url>",
+			strings.Repeat("x", 8<<10+1) + "<![CDATA[no]]></loc></url><url><loc>x</loc></url>",
 			`page https://a.test/maps/x`},
 		{"cut between entries", `<urlset><url><loc>x</loc></url><url>`, `page https://a.test/maps/x`},
 		{"too many end tags", `<urlset><url><loc>x</loc></url></a></b></c></d><url><loc>y</loc></url>`,
@@ -108,11 +108,11 @@ func TestSitemap(t *testing.T) {
 		{"text", "https://a.test/1\r\n\nnot a URL\n  https://a.test/2  \nhttps://a.test/3",
 			"page https://a.test/1\npage https://a.test/2\npage https://a.test/3"},
 		{"text with a line that is too long", "https://a.test/1\nhttps://a.test/" +
-			strings.Repeat("x", 2*fetch.MaxURL) + "\nhttps://a.test/3",
+			strings.Repeat("x", 2*8<<10) + "\nhttps://a.test/3",
 			"page https://a.test/1\npage https://a.test/3"},
 		{"text with a line as long as a URL may be",
-			"  https://a.test/" + strings.Repeat("x", fetch.MaxURL-len("https://a.test/")) + "  \r\n",
-			"page https://a.test/" + strings.Repeat("x", fetch.MaxURL-len("https://a.test/"))},
+			"  https://a.test/" + strings.Repeat("x", 8<<10-len("https://a.test/")) + "  \r\n",
+			"page https://a.test/" + strings.Repeat("x", 8<<10-len("https://a.test/"))},
 		{"no text", "", ""},
 		{"white space", " \n\t", ""},
 	}
@@ -156,7 +156,7 @@ func TestDatesOfSitemaps(t *testing.T) {
 		{strings.Repeat("1", 100), time.Time{}},
 	}
 	for _, tt := range tests {
-		require.True(t, tt.want.Equal(fetch.ParseDate(tt.in)), "ParseDate(%q)", tt.in)
+		require.True(t, tt.want.Equal(sitemap.ParseDate(tt.in)), "ParseDate(%q)", tt.in)
 	}
 }
 
@@ -195,17 +195,17 @@ func TestSitemapLimits(t *testing.T) {
 		entries          int
 		want             error
 	}{
-		{"too many entries", "<urlset>", url, 50_001 * len(url), 50_000, fetch.ErrSitemapTooLarge},
+		{"too many entries", "<urlset>", url, 50_001 * len(url), 50_000, sitemap.ErrTooLarge},
 		{"too many lines", "http://a.test/", "\nhttp://a.test/", 50_001 * 15, 50_000,
-			fetch.ErrSitemapTooLarge},
-		{"an endless tag", "<urlset ", "many-attributes=x ", fetch.MaxSitemapToken, 0,
-			fetch.ErrSitemapTooLarge},
-		{"an endless text", "<urlset><url><loc>", "x", fetch.MaxSitemapToken, 0,
-			fetch.ErrSitemapTooLarge},
-		{"an endless comment", "<urlset><!--", "- ", fetch.MaxSitemapToken, 0, fetch.ErrSitemapTooLarge},
-		{"an endless line", "http://a.test/", strings.Repeat("x", 4096), fetch.MaxSitemapBytes, 0,
-			fetch.ErrSitemapTooLarge},
-		{"a page", "<!doctype html><html>", "<p>", buffer, 0, fetch.ErrNoSitemap},
+			sitemap.ErrTooLarge},
+		{"an endless tag", "<urlset ", "many-attributes=x ", sitemap.MaxToken, 0,
+			sitemap.ErrTooLarge},
+		{"an endless text", "<urlset><url><loc>", "x", sitemap.MaxToken, 0,
+			sitemap.ErrTooLarge},
+		{"an endless comment", "<urlset><!--", "- ", sitemap.MaxToken, 0, sitemap.ErrTooLarge},
+		{"an endless line", "http://a.test/", strings.Repeat("x", 4096), sitemap.MaxBytes, 0,
+			sitemap.ErrTooLarge},
+		{"a page", "<!doctype html><html>", "<p>", buffer, 0, sitemap.ErrFormat},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestSitemapOfManyBytes(t *testing.T) {
 		{head: "http://a.test/", text: strings.Repeat("\n", 4096)},
 		{head: zipped(t, "<urlset>"), text: zipped(t, "")}, // members without a byte in them
 	} {
-		require.ErrorIs(t, fetch.SitemapWithin(h, sitemapURL, 100_000), fetch.ErrSitemapTooLarge)
+		require.ErrorIs(t, sitemap.SitemapWithin(h, sitemapURL, 100_000), sitemap.ErrTooLarge)
 		require.LessOrEqual(t, h.read, 100_000+8192, "%+v", h)
 	}
 }
@@ -240,10 +240,10 @@ func TestSitemapErrors(t *testing.T) {
 		entries int
 		want    error // nil: any
 	}{
-		{"no sitemap", strings.NewReader("just text\n"), 0, fetch.ErrNoSitemap},
-		{"one long line", strings.NewReader(strings.Repeat("{json},", 5000)), 0, fetch.ErrNoSitemap},
-		{"another document", strings.NewReader("<svg/>"), 0, fetch.ErrNoSitemap},
-		{"a document without elements", strings.NewReader("<!-- -->"), 0, fetch.ErrNoSitemap},
+		{"no sitemap", strings.NewReader("just text\n"), 0, sitemap.ErrFormat},
+		{"one long line", strings.NewReader(strings.Repeat("{json},", 5000)), 0, sitemap.ErrFormat},
+		{"another document", strings.NewReader("<svg/>"), 0, sitemap.ErrFormat},
+		{"a document without elements", strings.NewReader("<!-- -->"), 0, sitemap.ErrFormat},
 		{"no XML after all", strings.NewReader("<urlset><url><loc>x</loc></url><<"), 1, nil},
 		{"an unknown encoding", strings.NewReader("<?xml version='1.0' encoding='klingon'?><urlset/>"),
 			0, nil},
@@ -264,7 +264,7 @@ func TestSitemapErrors(t *testing.T) {
 			}
 		})
 	}
-	for _, err := range fetch.Sitemap(strings.NewReader("http://a.test/"), "no base") {
+	for _, err := range sitemap.Entries(strings.NewReader("http://a.test/"), "no base") {
 		require.ErrorIs(t, err, weburl.ErrNoBase)
 	}
 }
@@ -281,7 +281,7 @@ func TestSitemapResolvesNoEntities(t *testing.T) {
 
 func TestSitemapCanBeLeft(t *testing.T) {
 	h := &hostile{head: "<urlset>", text: "<url><loc>x</loc></url>"}
-	for _, err := range fetch.Sitemap(h, sitemapURL) {
+	for _, err := range sitemap.Entries(h, sitemapURL) {
 		require.NoError(t, err)
 		break
 	}
@@ -296,7 +296,7 @@ func FuzzSitemap(f *testing.F) {
 	f.Add([]byte("http://a.test/\nhttp://b.test/"))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		errs := 0
-		for e, err := range fetch.Sitemap(strings.NewReader(string(doc)), sitemapURL) {
+		for e, err := range sitemap.Entries(strings.NewReader(string(doc)), sitemapURL) {
 			if errs > 0 {
 				t.Fatalf("%q: goes on after its error", doc)
 			}
@@ -317,7 +317,7 @@ func BenchmarkSitemap(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(doc)))
 	for b.Loop() {
-		for _, err := range fetch.Sitemap(strings.NewReader(doc), sitemapURL) {
+		for _, err := range sitemap.Entries(strings.NewReader(doc), sitemapURL) {
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,0 +1,80 @@
+package page_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/stretchr/testify/require"
+)
+
+// trapClient returns a client of a virtual web with all traps.
+func trapClient(t *testing.T) *fetch.Client {
+	web, err := webtest.Start(webtest.Options{Hosts: 1, Network: memnet.New(), Traits: func(int) webtest.Traits {
+		return webtest.Traits{Traps: webtest.TrapAll}
+	}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, web.Close()) })
+	client, err := fetch.New(fetch.Options{
+		Reach: fetch.Loopback, Dial: web.Dial, Resolve: web.Resolve,
+	})
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdle)
+	return client
+}
+
+// The virtual web has pages that say one thing of their encoding and are another. Their text is
+// there wherever a browser would show it, and whatever comes out is UTF-8.
+func TestPagesThatLie(t *testing.T) {
+	lost := map[int]string{
+		10: "declared to be UTF-8 and is not", 11: "declared to be Latin-1 and is UTF-8",
+		17: "UTF-7, which no browser reads", 20: "an image",
+	}
+	client := trapClient(t)
+	for n := 0; ; n++ {
+		url := fmt.Sprintf("http://h00000.vweb.test/trap/charset/%d", n)
+		r, err := client.Get(t.Context(), url, fetch.Validators{})
+		require.NoError(t, err)
+		if r.Status == 404 {
+			require.Greater(t, n, 20)
+			break
+		}
+		body, name, err := page.ToUTF8(r.Body, r.Header.Get("Content-Type"))
+		require.NoError(t, err, url)
+		require.True(t, utf8.Valid(body), "%s: %q", url, body)
+		shown := strings.Contains(string(body), "caf\u00e9") || strings.Contains(string(body), "\u6771\u4eac")
+		require.Equal(t, lost[n] == "", shown, "%s as %s: %q", url, name, body)
+	}
+}
+
+// What browsers make of broken pages is what the tokenizer makes of them, and that is what Links
+// finds: no more than the way home.
+func TestLinksOfBrokenPages(t *testing.T) {
+	client := trapClient(t)
+	pages, home := 0, 0
+	for ; ; pages++ {
+		url := fmt.Sprintf("http://h00000.vweb.test/trap/broken/%d", pages)
+		r, err := client.Get(t.Context(), url, fetch.Validators{})
+		require.NoError(t, err)
+		if r.Status == 404 {
+			break
+		}
+		if bytes.HasPrefix(r.Body, []byte("\xff\xfe")) || bytes.HasPrefix(r.Body, []byte("\xfe\xff")) {
+			continue // UTF-16, which the tokenizer does not read
+		}
+		same(t, r.Body, r.URL, r.URL)
+		for l, err := range page.Links(r.Body, r.URL, inUTF8) {
+			require.NoError(t, err)
+			require.Equal(t, "http://h00000.vweb.test/", l.URL, r.URL)
+			home++
+		}
+	}
+	require.Greater(t, pages, 15)
+	require.Greater(t, home, pages/2)
+}

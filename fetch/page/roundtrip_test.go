@@ -1,0 +1,111 @@
+package page_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/spinneret-go/spinneret/fetch/page"
+	"github.com/stretchr/testify/require"
+)
+
+// Style sheets of pieces whose URLs are known.
+func TestStylesModel(t *testing.T) {
+	pieces := []string{"a { b: c }", "/* url(no) ' */", "'url(no)'", `"/*"`, "url(%d)", "url('%d')",
+		"URL( \"%d\" )", "@import '%d';", "@import url(%d);", "my-url(no)", "@media x { b { c: d } }",
+		"content: \"\\\"url(no)\"", "\n", ";", "@charset \"no\";", "url( %d )format('no')"}
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		var css strings.Builder
+		var want []string
+		for n := range r.IntN(30) {
+			piece := pieces[r.IntN(len(pieces))]
+			if strings.Contains(piece, "%d") {
+				piece = fmt.Sprintf(piece, n)
+				want = append(want, fmt.Sprintf("http://a.test/%d", n))
+			}
+			css.WriteString(piece + " ")
+		}
+		var got []string
+		for l, err := range page.Styles([]byte(css.String()), "http://a.test/") {
+			require.NoError(t, err)
+			got = append(got, l.URL)
+		}
+		require.Equal(t, want, got, "seed %d: %s", seed, css.String())
+	}
+}
+
+// The law: what Scan is asked for comes on top of what Links yields, and the texts are parts of the
+// page, one behind the other, without a tag in them.
+func FuzzScanOptions(f *testing.F) {
+	f.Add([]byte("<title>a&amp;b</title>x<a href=y>z</a><style>url(i)</style><form action=s>"))
+	f.Add([]byte("a<b<c><!-- d -->e<script>f</script>"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		end := 0
+		opts := page.Options{Forms: true, Styles: true, Title: true, Text: func(piece []byte) {
+			at := bytes.Index(body[end:], piece)
+			if at < 0 || bytes.IndexByte(piece, '<') >= 0 {
+				t.Fatalf("%q: piece %q after byte %d", body, piece, end)
+			}
+			end += at + len(piece)
+		}}
+		var all []page.Link
+		for l, err := range page.Scan(body, pageURL, inUTF8, opts) {
+			if err != nil {
+				return
+			}
+			all = append(all, l)
+		}
+		for l, err := range page.Links(body, pageURL, inUTF8) {
+			if err != nil {
+				return
+			}
+			for len(all) > 0 && all[0] != l {
+				all = all[1:]
+			}
+			if len(all) == 0 {
+				t.Fatalf("%q: Scan misses %+v", body, l)
+			}
+		}
+	})
+}
+
+// Strings that share memory must not share contents, and each page must need few blocks.
+func TestLinksStringsAreTheirOwn(t *testing.T) {
+	var body strings.Builder
+	var want []string
+	for n := range 3000 {
+		fmt.Fprintf(&body, "<a href=/%d/%s rel='r%d'>", n, strings.Repeat("x", n%200), n)
+		want = append(want, fmt.Sprintf("http://a.test/%d/%s r%d", n, strings.Repeat("x", n%200), n))
+	}
+	text := []byte(body.String())
+	var links []page.Link
+	for l, err := range page.Links(text, pageURL, inUTF8) {
+		require.NoError(t, err)
+		links = append(links, l)
+	}
+	clear(text)
+	require.Len(t, links, len(want))
+	for n, l := range links {
+		if got := l.URL + " " + l.Rel; got != want[n] {
+			t.Errorf("link %d is %q, want %q", n, got, want[n])
+		}
+	}
+}
+
+func TestLinksAllocatesLittle(t *testing.T) {
+	const link = `<p class=x>text<a href="../a/b.html?c=1&amp;d=2#e" rel="next">f</a>`
+	for _, links := range []int{10, 100, 1000} {
+		body := []byte(strings.Repeat(link, links))
+		allocs := testing.AllocsPerRun(3, func() {
+			for _, err := range page.Links(body, pageURL, inUTF8) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		require.LessOrEqual(t, allocs, 12.0, "%d links", links)
+	}
+}

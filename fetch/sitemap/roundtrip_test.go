@@ -1,0 +1,97 @@
+package sitemap_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch/sitemap"
+	"github.com/stretchr/testify/require"
+)
+
+// randomEntry returns an entry with the fields that a format of the kind can hold.
+func randomEntry(r *rand.Rand, kind sitemap.Kind) sitemap.Entry {
+	e := sitemap.Entry{Kind: kind, Priority: 0.5}
+	e.URL = fmt.Sprintf("https://a.test/%x?a=%d&b='\"<>", r.Uint32(), r.IntN(9))
+	if r.IntN(2) == 0 {
+		e.LastMod = time.Unix(int64(r.Uint32()), 0).UTC()
+	}
+	if kind == sitemap.Page {
+		e.Priority = float64(r.IntN(11)) / 10
+		e.ChangeFreq = []string{"", "always", "daily", "never"}[r.IntN(4)]
+	}
+	return e
+}
+
+func escaped(s string) string {
+	var b bytes.Buffer
+	_ = xml.EscapeText(&b, []byte(s)) // a Buffer takes all
+	return b.String()
+}
+
+// writers write one entry in each format.
+var writers = map[string]struct {
+	kind        sitemap.Kind
+	before, end string
+	write       func(e sitemap.Entry) string
+}{
+	"sitemap": {sitemap.Page, "<urlset>", "</urlset>", func(e sitemap.Entry) string {
+		return "<url>" + element("loc", e.URL) + element("lastmod", date(e, time.RFC3339)) +
+			element("changefreq", e.ChangeFreq) + element("priority", fmt.Sprint(e.Priority)) + "</url>"
+	}},
+	"index": {sitemap.Sitemap, "<sitemapindex>", "</sitemapindex>", func(e sitemap.Entry) string {
+		return "<sitemap>" + element("lastmod", date(e, time.RFC3339)) +
+			element("loc", e.URL) + "</sitemap>"
+	}},
+	"rss": {sitemap.Item, "<rss><channel>", "</channel></rss>", func(e sitemap.Entry) string {
+		return "<item>" + element("title", "<loc>no</loc>") + element("link", e.URL) +
+			element("pubDate", date(e, time.RFC1123Z)) + "</item>"
+	}},
+	"atom": {sitemap.Item, "<feed>", "</feed>", func(e sitemap.Entry) string {
+		return `<entry><link rel="alternate" href="` + escaped(e.URL) + `"/>` +
+			element("updated", date(e, time.RFC3339)) + "</entry>"
+	}},
+}
+
+func element(name, text string) string {
+	if text == "" {
+		return ""
+	}
+	return "<" + name + ">\n" + escaped(text) + "</" + name + ">"
+}
+
+func date(e sitemap.Entry, layout string) string {
+	if e.LastMod.IsZero() {
+		return ""
+	}
+	return e.LastMod.Format(layout)
+}
+
+// What is written down by each format's rules comes out again.
+func TestSitemapRoundTrip(t *testing.T) {
+	for name, format := range writers {
+		for seed := range uint64(50) {
+			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(seed, 3))
+				var want, got []sitemap.Entry
+				doc := format.before
+				for range r.IntN(20) {
+					e := randomEntry(r, format.kind)
+					doc += format.write(e)
+					e.URL = strings.NewReplacer("'", "%27", `"`, "%22", "<", "%3C", ">", "%3E").Replace(e.URL)
+					want = append(want, e)
+				}
+				for e, err := range sitemap.Entries(strings.NewReader(doc+format.end), sitemapURL) {
+					require.NoError(t, err)
+					e.LastMod = e.LastMod.UTC()
+					got = append(got, e)
+				}
+				require.Equal(t, want, got, "%s", doc)
+			})
+		}
+	}
+}
