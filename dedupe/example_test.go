@@ -9,30 +9,22 @@ import (
 )
 
 func Example() {
-	seen := dedupe.New(dedupe.Options{})
-	for _, link := range []string{
+	seen := dedupe.New(dedupe.Options{Capacity: 1_000_000})
+	for _, url := range []string{
 		"https://example.com/",
-		" HTTPS://Example.com:443#top",
-		"https://example.com/a/../news?id=1",
-		"mailto:someone@example.com",
 		"https://example.com/news?id=1",
+		"https://example.com/",
 	} {
-		url, err := dedupe.Canonical(link)
-		switch {
-		case err != nil:
-			fmt.Println(err)
-		case seen.Add(url):
+		if seen.Add(url) {
 			fmt.Println("new:", url)
-		default:
+		} else {
 			fmt.Println("old:", url)
 		}
 	}
 	// Output:
 	// new: https://example.com/
-	// old: https://example.com/
 	// new: https://example.com/news?id=1
-	// dedupe: scheme is neither http nor https
-	// old: https://example.com/news?id=1
+	// old: https://example.com/
 }
 
 func ExampleFilter() {
@@ -87,18 +79,4 @@ func ExampleLoad() {
 	// Output:
 	// false true
 	// dedupe: stored filter: byte 8: ends too early
-}
-
-func ExampleSite() {
-	for _, url := range []string{
-		"https://www.news.example.co.uk:8443/today",
-		"https://someone.github.io/",
-		"http://192.0.2.1/",
-	} {
-		fmt.Println(dedupe.Host(url), "belongs to", dedupe.Site(url))
-	}
-	// Output:
-	// www.news.example.co.uk belongs to example.co.uk
-	// someone.github.io belongs to someone.github.io
-	// 192.0.2.1 belongs to 192.0.2.1
 }

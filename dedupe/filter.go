@@ -58,8 +58,8 @@ func newFilter(o Options, key siphash.Key, shards int) *Filter {
 }
 
 // Add remembers url and reports whether it is new. If several goroutines add the same new URL at
-// the same time, one of them is told so. The url is taken byte by byte: pass it through
-// [Canonical] first.
+// the same time, one of them is told so. The url is compared byte by byte: pass it through
+// weburl.Canonical first.
 func (f *Filter) Add(url string) (added bool) {
 	hash := f.key.Sum64(url)
 	return f.shards[hash>>f.shift].add(hash)

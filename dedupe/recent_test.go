@@ -2,11 +2,13 @@ package dedupe_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,6 +27,25 @@ func BenchmarkRecent(b *testing.B) {
 			})
 		}
 	}
+}
+
+func readZstd(t testing.TB, name string) []byte {
+	t.Helper()
+	dir := os.Getenv("SPINNERET_DATA")
+	if dir == "" {
+		dir = "../../shared/data"
+	}
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if os.IsNotExist(err) {
+		t.Skipf("no %s: set SPINNERET_DATA to the directory with the test data", name)
+	}
+	require.NoError(t, err)
+	decoder, err := zstd.NewReader(nil)
+	require.NoError(t, err)
+	defer decoder.Close()
+	data, err = decoder.DecodeAll(data, nil)
+	require.NoError(t, err)
+	return data
 }
 
 // recentHits returns how many of all sightings were of a URL met before, and how many were of one

@@ -15,7 +15,7 @@
 //	}
 //
 // They are the URL Format Filter and the Explicit URL Filter of Ueda et al., "A parallel distributed
-// crawler of producer-consumer modules". All URLs are canonical ones, as made by package dedupe.
+// crawler of producer-consumer modules". All URLs are canonical ones, as made by package weburl.
 //
 // # What it does not do
 //
@@ -29,7 +29,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // A Reason is why a URL is left alone, in a few words for logs and reports.
@@ -48,14 +48,14 @@ const (
 	Calendar      Reason = "calendar far from today"
 )
 
-// Malformed gives the reason for an error of [dedupe.Canonical], and Fine for none.
+// Malformed gives the reason for an error of [weburl.Canonical], and Fine for none.
 func Malformed(err error) Reason {
 	switch {
 	case err == nil:
 		return Fine
-	case errors.Is(err, dedupe.ErrScheme):
+	case errors.Is(err, weburl.ErrScheme):
 		return OtherScheme
-	case errors.Is(err, dedupe.ErrTooLong):
+	case errors.Is(err, weburl.ErrTooLong):
 		return TooLong
 	}
 	return NotURL
@@ -106,7 +106,7 @@ func (f Format) Check(url string) Reason {
 	if exceeds(len(url), f.MaxLength, DefaultMaxLength) {
 		return TooLong
 	}
-	if !f.AnySuffix && !isListed(dedupe.Host(url)) {
+	if !f.AnySuffix && !isListed(weburl.Host(url)) {
 		return UnknownSuffix
 	}
 	path, query, _ := strings.Cut(afterHost(url), "?")

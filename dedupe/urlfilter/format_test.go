@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 func TestFormat(t *testing.T) {
@@ -125,7 +125,7 @@ func TestMalformed(t *testing.T) {
 		"mailto:a@example.com": urlfilter.OtherScheme,
 		"https://example.com/" + strings.Repeat("x", 10000): urlfilter.TooLong,
 	} {
-		_, err := dedupe.Canonical(url)
+		_, err := weburl.Canonical(url)
 		require.Equal(t, want, urlfilter.Malformed(err), url)
 	}
 }
@@ -143,7 +143,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("http:///\x00[::1")
 	f.Fuzz(func(t *testing.T, in string) {
 		urlfilter.Format{}.Check(in) // any bytes must not panic
-		url, err := dedupe.Canonical(in)
+		url, err := weburl.Canonical(in)
 		if err != nil {
 			t.Skip()
 		}

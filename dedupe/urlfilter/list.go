@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // ErrSyntax is what every [SyntaxError] unwraps to.
@@ -158,7 +158,7 @@ func (m *matcher) add(text string, e entry) (reason string) {
 		}
 		m.patterns = append(m.patterns, pattern{expression, e})
 	case strings.HasPrefix(text, "="):
-		url, err := dedupe.Canonical(text[1:])
+		url, err := weburl.Canonical(text[1:])
 		if err != nil {
 			return "is no http(s) URL after the equals sign"
 		}
@@ -174,7 +174,7 @@ func (m *matcher) add(text string, e entry) (reason string) {
 // addPrefix takes a URL that others may go on from. As it stands, "https://a.example" would also
 // be the beginning of https://a.example.org; it means the host, whose path begins with a slash.
 func (m *matcher) addPrefix(text string, e entry) (reason string) {
-	url, err := dedupe.Canonical(text)
+	url, err := weburl.Canonical(text)
 	if err != nil {
 		return "is no http(s) URL"
 	}
@@ -183,8 +183,8 @@ func (m *matcher) addPrefix(text string, e entry) (reason string) {
 }
 
 func (m *matcher) addHost(text string, e entry) (reason string) {
-	url, err := dedupe.Canonical("http://" + text)
-	host := dedupe.Host(url)
+	url, err := weburl.Canonical("http://" + text)
+	host := weburl.Host(url)
 	if err != nil || (url != "http://"+host+"/" && url != "http://["+host+"]/") {
 		return "is neither a host, nor an http(s) URL, nor a /pattern/"
 	}
@@ -224,7 +224,7 @@ func (m *matcher) find(url string) (entry, bool) {
 	if e, found := m.findPrefix(url); found {
 		return e, true
 	}
-	if e, found := m.findHost(dedupe.Host(url)); found {
+	if e, found := m.findHost(weburl.Host(url)); found {
 		return e, true
 	}
 	for _, p := range m.patterns {

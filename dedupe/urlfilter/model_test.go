@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // special is how special an entry is for a URL, from 0 for one that does not match to 5 for the URL
 // itself. It is the doc of Parse, line by line, and knows no tables. Entries are in canonical form.
 func special(entry, url string) int {
-	host := strings.TrimSuffix(dedupe.Host(url), ".")
+	host := strings.TrimSuffix(weburl.Host(url), ".")
 	switch {
 	case entry == "*":
 		return 1

@@ -11,8 +11,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
@@ -55,9 +55,9 @@ func readGraph(dir string) (*webtest.Graph, error) {
 // filter keeps away, as a page whose address looks like a trap, is no page of the virtual web
 // either: it could never be fetched.
 func asked(text string) string {
-	url, err := dedupe.Canonical(text)
+	url, err := weburl.Canonical(text)
 	if rest, ok := strings.CutPrefix(url, "https://"); ok && err == nil {
-		url, err = dedupe.Canonical("http://" + rest)
+		url, err = weburl.Canonical("http://" + rest)
 	}
 	if err != nil {
 		return ""
@@ -67,7 +67,7 @@ func asked(text string) string {
 		return ""
 	}
 	// An address in the place of a name is a machine outside, to which nobody should be sent.
-	if _, ok := stage.Literal(dedupe.Host(url)); ok {
+	if _, ok := stage.Literal(weburl.Host(url)); ok {
 		return ""
 	}
 	return strings.Clone(url)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -204,7 +204,7 @@ func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n i
 	byURL, byHost, bySite := map[string]int{}, map[string]int{}, map[string]int{}
 	seen := map[string]bool{}
 	for _, url := range urls {
-		host := dedupe.Host(url)
+		host := weburl.Host(url)
 		owner := owners[message.Hosts][message.Part(host, c.HostsParts)]
 		byURL[owners[message.Dedupe][message.Part(url, c.DedupeParts)]]++
 		bySite[owner]++

@@ -13,7 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
@@ -87,11 +87,11 @@ func (s *spread) file(name string) error {
 func (s *spread) add(text string) {
 	host := text
 	if strings.Contains(text, "://") {
-		url, err := dedupe.Canonical(text)
+		url, err := weburl.Canonical(text)
 		if err != nil {
 			return
 		}
-		host = dedupe.Host(url)
+		host = weburl.Host(url)
 		if _, old := s.seenURL[url]; old {
 			return
 		}

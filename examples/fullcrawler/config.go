@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 )
@@ -287,7 +287,7 @@ func (c *config) check(private bool) error {
 // loopbackOnly says whether every seed is known to lie on this machine.
 func (c *config) loopbackOnly() bool {
 	for _, seed := range c.seeds {
-		host := dedupe.Host(seed)
+		host := weburl.Host(seed)
 		addr, ok := stage.Literal(host)
 		if !ok {
 			addr, ok = c.hosts[host]

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -102,7 +102,7 @@ func (c *crawler) openPages() (err error) {
 			if !page.State.Visited() {
 				putOff = page.State.Due
 			}
-			c.hosts.recall(dedupe.Host(page.Item.URL), seconds(page.State.Booked), putOff)
+			c.hosts.recall(weburl.Host(page.Item.URL), seconds(page.State.Booked), putOff)
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 
 // take begins with a page that is due.
 func (c *crawler) take(it stage.Item) {
-	host, state := dedupe.Host(it.URL), &it.Visit.State
+	host, state := weburl.Host(it.URL), &it.Visit.State
 	if time.Unix(state.Due, 0).After(c.soon()) { // it was visited before its time
 		c.giveBack(it)
 		return
@@ -222,7 +222,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	if fate.Retry() > 0 {
 		c.log.Warn("no page", "url", it.URL, "fate", string(fate), "why", why)
 	}
-	host := dedupe.Host(it.URL)
+	host := weburl.Host(it.URL)
 	if c.order != nil {
 		c.order.Done(it.URL)
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/revisit"
 )
@@ -55,7 +55,7 @@ func (c *crawler) hint(url string, modified time.Time) {
 	}
 	select {
 	case c.room <- struct{}{}:
-		c.hosts.enter(dedupe.Host(url))
+		c.hosts.enter(weburl.Host(url))
 		c.tally.open()
 		c.route(it)
 	default:
@@ -74,5 +74,5 @@ func (c *crawler) worthwhile(it stage.Item, now time.Time) bool {
 		price = revisit.DefaultPrice
 	}
 	h := it.Visit.State.History
-	return policy.Told(h, now.Sub(h.Last()), c.hosts.trust(dedupe.Host(it.URL))) >= price
+	return policy.Told(h, now.Sub(h.Last()), c.hosts.trust(weburl.Host(it.URL))) >= price
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -24,7 +24,7 @@ type hostPlan struct {
 func dryRun(cfg config, out io.Writer) error {
 	plans := map[string]*hostPlan{}
 	of := func(url string) *hostPlan {
-		host := dedupe.Host(url)
+		host := weburl.Host(url)
 		if plans[host] == nil {
 			plans[host] = &hostPlan{host: host}
 		}

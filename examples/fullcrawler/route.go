@@ -3,8 +3,8 @@ package main
 import (
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -14,7 +14,7 @@ import (
 // crawled.
 func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 	var err error
-	if it.URL, err = dedupe.Canonical(raw); err != nil {
+	if it.URL, err = weburl.Canonical(raw); err != nil {
 		c.tally.skip(urlfilter.Malformed(err))
 		return ""
 	}
@@ -66,7 +66,7 @@ func (c *crawler) rule(it stage.Item) (allowed bool) {
 
 // enqueueRobots makes an item of a request for a robots.txt.
 func (c *crawler) enqueueRobots(req robots.Request) {
-	url, err := dedupe.Canonical(req.URL)
+	url, err := weburl.Canonical(req.URL)
 	if err != nil { // a redirect to what is no URL
 		c.silent(req, stage.RobotsUnreachable, err.Error())
 		return
@@ -77,7 +77,7 @@ func (c *crawler) enqueueRobots(req robots.Request) {
 // enqueue hands an item to the scheduler. A host whose address is not known yet is looked up by
 // the worker that gets the item, which then puts it back with the address.
 func (c *crawler) enqueue(it stage.Item) {
-	host := dedupe.Host(it.URL)
+	host := weburl.Host(it.URL)
 	addr, _ := c.resolver.Cached(host)
 	task := scheduler.Task[stage.Item]{Host: host, Addr: addr, Item: it}
 	if err := c.queue.Add(task); err != nil {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -196,7 +196,7 @@ func (c *crawler) explain(q string) []fact {
 	if _, err := c.pages.Find(url); err != nil && !strings.Contains(q, "://") {
 		url = strings.Replace(url, "https:", "http:", 1)
 	}
-	host := dedupe.Host(url)
+	host := weburl.Host(url)
 	pages, load := c.hosts.of(host)
 	facts := []fact{
 		{"host", host},

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
@@ -145,9 +145,9 @@ const maxSitemaps = 100
 // asks for, and its sitemaps. Those lie where the nearest of the pages lies that need the rules.
 func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 	if rules.Delay > 0 {
-		c.queue.SetDelay(dedupe.Host(url), rules.Delay)
+		c.queue.SetDelay(weburl.Host(url), rules.Delay)
 		c.manners.changed()
-		c.log.Info("Crawl-delay", "host", dedupe.Host(url), "delay", rules.Delay.String())
+		c.log.Info("Crawl-delay", "host", weburl.Host(url), "delay", rules.Delay.String())
 	}
 	if !c.cfg.sitemaps || c.cfg.reach == stage.Page || nearest == math.MaxInt {
 		return
@@ -165,7 +165,7 @@ func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 // redirect sights where a redirect leads. What a seed redirects to is a seed too: who asks for
 // http://example.org wants https://www.example.org.
 func (c *crawler) redirect(it stage.Item, location string) {
-	if url, err := dedupe.Canonical(location); err == nil && it.Seeded() {
+	if url, err := weburl.Canonical(location); err == nil && it.Seeded() {
 		c.filter.Scope.Add(url)
 	}
 	from := it.URL

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"net/url"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/robots"
@@ -17,14 +17,14 @@ type crawler struct {
 	rules  *robots.Cache
 	queue  *scheduler.Scheduler[string]
 	seen   map[string]bool
-	site   string // host, and port if the URLs have one
+	site   string // its host
 }
 
 // add queues a link, if it is a new one and one of the site.
 func (c *crawler) add(link string) {
-	u, err := url.Parse(link)
-	if err == nil && u.Host == c.site && !c.seen[link] {
-		c.seen[link] = c.queue.Add(scheduler.Task[string]{Host: c.site, Item: link}) == nil
+	url, err := weburl.Canonical(link)
+	if err == nil && weburl.Host(url) == c.site && !c.seen[url] {
+		c.seen[url] = c.queue.Add(scheduler.Task[string]{Host: c.site, Item: url}) == nil
 	}
 }
 

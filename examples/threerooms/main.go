@@ -10,12 +10,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/url"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -37,10 +36,11 @@ func main() {
 const agent = "threerooms"
 
 func run(ctx context.Context, seed, contact string, turns int, delay time.Duration) error {
-	seed, site, err := begin(seed)
+	seed, err := weburl.Canonical(seed)
 	if err != nil {
-		return err
+		return fmt.Errorf("seed: %w; want one such as https://www.example.org/", err)
 	}
+	site := weburl.Host(seed)
 	client, err := fetch.New(fetch.Options{UserAgent: fmt.Sprintf("%s/1.0 (+%s)", agent, contact)})
 	if err != nil {
 		return err
@@ -60,19 +60,6 @@ func run(ctx context.Context, seed, contact string, turns int, delay time.Durati
 		return fmt.Errorf("the robots.txt of %s is out of reach, or forbids all", site)
 	}
 	return nil // that was the whole site
-}
-
-// begin returns what was typed as the URL that links to it have, and its host.
-func begin(typed string) (seed, site string, err error) {
-	u, err := url.Parse(typed)
-	if err != nil || u.Host == "" {
-		return "", "", fmt.Errorf("%q is no URL to begin with, such as https://www.example.org/", typed)
-	}
-	u.Host, u.Fragment = strings.ToLower(u.Host), ""
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	return u.String(), u.Host, nil
 }
 
 func newCrawler(client *fetch.Client, site string, delay time.Duration) *crawler {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -44,8 +45,7 @@ func TestEachPageOnce(t *testing.T) {
 	require.NoError(t, err)
 	defer client.CloseIdle()
 
-	host := strings.TrimPrefix(server.URL, "http://")
-	c := newCrawler(client, host, time.Millisecond)
+	c := newCrawler(client, weburl.Host(server.URL), time.Millisecond)
 	c.add(server.URL + "/")
 	var shown []string
 	err = c.run(t.Context(), 100, func(page *fetch.Response) {
@@ -56,14 +56,12 @@ func TestEachPageOnce(t *testing.T) {
 	require.Equal(t, []string{"/robots.txt", "/", "/a", "/moved", "/gone"}, s.paths)
 }
 
-// TestASeedIsOnePage, however it was typed: what links to it has a small host and a path.
+// TestASeedIsOnePage, however it was typed: links to it are in canonical form.
 func TestASeedIsOnePage(t *testing.T) {
 	for _, typed := range []string{"HTTP://A.Test", "http://a.test/#top", "http://a.test/"} {
-		seed, site, err := begin(typed)
-		require.NoError(t, err)
-		c := newCrawler(nil, site, time.Second)
-		c.add(seed)
-		for link, err := range page.Links([]byte("<a href=/>home</a>"), seed, "") {
+		c := newCrawler(nil, "a.test", time.Second)
+		c.add(typed)
+		for link, err := range page.Links([]byte("<a href=/>home</a>"), typed, "") {
 			require.NoError(t, err)
 			c.add(link.URL)
 		}
@@ -71,8 +69,18 @@ func TestASeedIsOnePage(t *testing.T) {
 	}
 }
 
+// TestLinksAreReadAsBrowsersDo: package net/url refuses this one.
+func TestLinksAreReadAsBrowsersDo(t *testing.T) {
+	c := newCrawler(nil, "a.test", time.Second)
+	for link, err := range fetch.Links([]byte("<a href=/100%>all</a>"), "http://a.test/") {
+		require.NoError(t, err)
+		c.add(link.URL)
+	}
+	require.Equal(t, map[string]bool{"http://a.test/100%": true}, c.seen)
+}
+
 func TestSitesSetTheirPace(t *testing.T) {
-	c := newCrawler(nil, "a.test:8080", time.Millisecond)
+	c := newCrawler(nil, "a.test", time.Millisecond)
 	c.add("http://a.test:8080/")
 	c.add("http://a.test:8080/2")
 	asked, err := c.rules.Lookup("http://a.test:8080/", time.Now())
@@ -86,11 +94,11 @@ func TestSitesSetTheirPace(t *testing.T) {
 }
 
 func TestRunSaysWhatIsMissing(t *testing.T) {
-	require.ErrorContains(t, run(t.Context(), "example.org", "https://you.example", 1, 0), "no URL")
+	require.ErrorContains(t, run(t.Context(), "example.org", "https://you.example", 1, 0), "invalid URL")
 	require.ErrorIs(t, run(t.Context(), "http://example.org/", "", 1, 0), fetch.ErrNoContact)
 	synctest.Test(t, func(t *testing.T) { // a host that does not answer is left alone for a while
 		err := run(t.Context(), "http://127.0.0.1:1/", "https://you.example", 9, time.Millisecond)
-		require.ErrorContains(t, err, "robots.txt of 127.0.0.1:1") // loopback is not Public
+		require.ErrorContains(t, err, "robots.txt of 127.0.0.1 ") // loopback is not Public
 	})
 }
 
@@ -105,7 +113,7 @@ func TestSilenceIsShown(t *testing.T) {
 	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback})
 	require.NoError(t, err)
 	defer client.CloseIdle()
-	c := newCrawler(client, strings.TrimPrefix(server.URL, "http://"), time.Millisecond)
+	c := newCrawler(client, weburl.Host(server.URL), time.Millisecond)
 	c.add(server.URL + "/")
 	var shown []fetch.Response
 	err = c.run(t.Context(), 100, func(page *fetch.Response) { shown = append(shown, *page) })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -108,11 +109,15 @@ func addSpec(names map[string]bool, spec ast.Spec) {
 }
 
 // brokenDocLinks returns the links in doc comments that lead to no name. Packages are known by the
-// last part of their path; those of others are not looked at.
+// last part of their path, which two may share; those of others are not looked at.
 func brokenDocLinks(s source) (found []string) {
 	packages := map[string]map[string]bool{}
 	for _, d := range s {
-		packages[filepath.Base(d.path)] = namesOf(d)
+		name := filepath.Base(d.path)
+		if packages[name] == nil {
+			packages[name] = map[string]bool{}
+		}
+		maps.Copy(packages[name], namesOf(d))
 	}
 	for _, d := range s {
 		own := namesOf(d)

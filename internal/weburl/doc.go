@@ -14,8 +14,8 @@
 //
 // Bytes that are no UTF-8 are read as U+FFFD, the replacement character. A host name with
 // non-ASCII characters is refused beyond 1 KiB, because punycode takes quadratic time; the
-// domain name system takes 255 bytes at most. Names are mapped by the Unicode tables of
-// golang.org/x/net/idna, whose version grows with the Go release.
+// domain name system takes 255 bytes at most. Names are mapped as Unicode 17 wants it, but those of
+// its characters that are newer than the Go release's tables are refused: Go 1.26 knows Unicode 15.
 //
 // # What it does not do
 //

@@ -62,7 +62,8 @@ func mapDomain(in string) (string, error) {
 			return "", ParseError{ErrHost, "too long"}
 		}
 		var err error
-		if name, err = toASCII(strings.ToValidUTF8(name, "\uFFFD")); err != nil {
+		name = strings.Map(mapNewer, strings.ToValidUTF8(name, "\uFFFD"))
+		if name, err = toASCII(name); err != nil {
 			return "", ParseError{ErrHost, "no internationalized name"}
 		}
 	}
@@ -74,6 +75,43 @@ func mapDomain(in string) (string, error) {
 		return "", ParseError{ErrHost, "forbidden character"}
 	}
 	return name, nil
+}
+
+// mapNewer maps the characters of which UTS #46 has changed its mind since Unicode 15, whose tables
+// golang.org/x/net/idna uses before Go 1.27: it lowers capital letters that were refused before, and
+// drops characters that cannot be seen. Newer tables do the same to them.
+func mapNewer(r rune) rune {
+	switch {
+	case r < 0x04C0:
+		return r
+	case 0x10A0 <= r && r <= 0x10C5: // Georgian
+		return r - 0x10A0 + 0x2D00
+	case 0x2061 <= r && r <= 0x2063, 0x206A <= r && r <= 0x206F, 0x1D173 <= r && r <= 0x1D17A:
+		return -1
+	}
+	switch r {
+	case 0x04C0:
+		return 0x04CF
+	case 0x1E9E:
+		return 'ß'
+	case 0x2132:
+		return 0x214E
+	case 0x2183:
+		return 0x2184
+	case 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFFA0:
+		return -1
+	case 0x2F868:
+		return 0x36FC
+	case 0x2F874:
+		return 0x5F53
+	case 0x2F91F:
+		return 0x243AB
+	case 0x2F95F:
+		return 0x7AEE
+	case 0x2F9BF:
+		return 0x45D7
+	}
+	return r
 }
 
 // decode undoes the percent-encoding. What is no valid escape stays, other than in net/url; a

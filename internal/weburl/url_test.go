@@ -86,6 +86,8 @@ func TestHosts(t *testing.T) {
 		{"international, escaped", "b%C3%BCcher.test", "xn--bcher-kva.test"},
 		{"ideographic dots", "a。test", "a.test"},
 		{"bad punycode in ASCII", "XN--a.test", "xn--a.test"},
+		{"capital letters of late", "\u10a0Ӏ\u1e9e.test", "xn--zca92r509b.test"},
+		{"characters that are dropped of late", "a\u2061\u180e\u3164b.test", "ab.test"},
 		{"IPv4", "192.0.2.1", "192.0.2.1"},
 		{"IPv4 in hexadecimal and octal", "0xC0.00.0X2.01", "192.0.2.1"},
 		{"IPv4 as one number", "3221225985", "192.0.2.1"},

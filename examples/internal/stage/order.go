@@ -3,7 +3,7 @@ package stage
 import (
 	"sync"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
@@ -88,7 +88,7 @@ func (o *Order) meet(url string) (id uint32, ok bool) {
 
 // enter gives a URL the next number.
 func (o *Order) enter(url string) (id uint32) {
-	name := dedupe.Host(url)
+	name := weburl.Host(url)
 	host, known := o.hosts[name]
 	if !known {
 		host = uint32(len(o.out))

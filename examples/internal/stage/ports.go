@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // maxPortHosts bounds how many hosts Ports remembers.
@@ -65,7 +65,7 @@ func (p *Ports) Refused(url string, now time.Time, while time.Duration) (own boo
 }
 
 func (p *Ports) change(url string, change func(*portsOf)) {
-	host := dedupe.Host(url)
+	host := weburl.Host(url)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hosts == nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // A Reach says how far from its seeds a crawl may go.
@@ -75,7 +75,7 @@ func (s *Scope) key(url string) string {
 		path, _, _ := strings.Cut(url, "?")
 		return path[:strings.LastIndexByte(path, '/')+1]
 	case Domain:
-		return dedupe.Site(url)
+		return weburl.Site(url)
 	default:
 		return Authority(url)
 	}

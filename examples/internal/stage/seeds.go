@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // Seed turns what a person types into a canonical URL: a missing scheme is taken for https, except
@@ -16,7 +16,7 @@ func Seed(text string) (string, error) {
 	if lacksScheme(text) {
 		text = schemeFor(text) + text
 	}
-	url, err := dedupe.Canonical(text)
+	url, err := weburl.Canonical(text)
 	if err != nil {
 		return "", fmt.Errorf("seed %q: %w", text, err)
 	}

@@ -37,7 +37,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -214,4 +214,4 @@ func (o *Options) urlPart(url string) int   { return message.Part(url, o.DedupeP
 func (o *Options) hostPart(host string) int { return message.Part(host, o.HostsParts) }
 
 // partOfHost returns the partition of hosts for a URL.
-func (o *Options) partOfHost(url string) int { return o.hostPart(dedupe.Host(url)) }
+func (o *Options) partOfHost(url string) int { return o.hostPart(weburl.Host(url)) }

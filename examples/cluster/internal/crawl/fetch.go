@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -247,7 +247,7 @@ const maxSlow = 100_000
 // forgotten when that was, so the first visit waits for the whole delay.
 func (f *fetcher) enqueue(t task) error {
 	t.item = t.item.Clone()
-	host := dedupe.Host(t.item.URL)
+	host := weburl.Host(t.item.URL)
 	work := scheduler.Task[task]{Host: host, Addr: t.item.Addr, Item: t}
 	if t.item.Delay > f.Delay {
 		from, known := f.slow[host]

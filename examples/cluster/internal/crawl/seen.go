@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
@@ -88,5 +88,5 @@ func (s *seen) Load(chunk []byte) error {
 	return nil
 }
 
-// hostOf is dedupe.Host, which cuts the host out of a canonical URL.
-func hostOf(url string) string { return dedupe.Host(url) }
+// hostOf is weburl.Host, which cuts the host out of a canonical URL.
+func hostOf(url string) string { return weburl.Host(url) }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -126,7 +126,7 @@ func TestWhatASiteMakesUpFitsIntoMessages(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	long := func(i int) message.Item {
 		url := fmt.Sprintf("http://a.test/%d/", i)
-		return page(url + strings.Repeat("x", dedupe.MaxLength-len(url)))
+		return page(url + strings.Repeat("x", weburl.MaxLength-len(url)))
 	}
 	s := newHosts(&o, 0)
 	feed(s, at, long(0), located("a.test", "192.0.2.1"),

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -99,7 +99,7 @@ func answerOf(resp *fetch.Response) message.Item {
 	}
 	if resp.Location != "" {
 		// What is no URL leads nowhere, and counts as a redirect that was not followed.
-		answer.Location, _ = dedupe.Canonical(resp.Location)
+		answer.Location, _ = weburl.Canonical(resp.Location)
 	}
 	return answer
 }
@@ -133,7 +133,7 @@ func (f *fetcher) follow(
 
 // link passes one link on, unless it leads to what is not crawled.
 func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address]struct{}) error {
-	url, err := dedupe.Canonical(it.URL)
+	url, err := weburl.Canonical(it.URL)
 	if err != nil {
 		f.skip(urlfilter.Malformed(err))
 		return nil

@@ -1,4 +1,4 @@
-package dedupe_test
+package weburl_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 func TestHostAndSite(t *testing.T) {
@@ -31,8 +31,8 @@ func TestHostAndSite(t *testing.T) {
 		{"unclosed bracket", "http://[::1", "::1", "::1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.host, dedupe.Host(tt.url))
-			require.Equal(t, tt.site, dedupe.Site(tt.url))
+			require.Equal(t, tt.host, weburl.Host(tt.url))
+			require.Equal(t, tt.site, weburl.Site(tt.url))
 		})
 	}
 }
@@ -51,7 +51,7 @@ func TestSURT(t *testing.T) {
 		{"nothing", "", ")"},
 		{"unclosed bracket", "http://[::1", "::1)"},
 	} {
-		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, dedupe.SURT(tt.url)) })
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, weburl.SURT(tt.url)) })
 	}
 }
 
@@ -62,7 +62,7 @@ func TestSURTTellsURLsApart(t *testing.T) {
 		if !strings.HasPrefix(url, "http:") {
 			continue
 		}
-		key := dedupe.SURT(url)
+		key := weburl.SURT(url)
 		if other, found := urls[key]; found && other != url {
 			t.Errorf("%q and %q have the same key", other, url)
 		}
@@ -76,7 +76,7 @@ func TestSURTTellsURLsApart(t *testing.T) {
 func realURLs(t testing.TB) (urls []string) {
 	t.Helper()
 	for line := range strings.Lines(string(readZstd(t, "urls-scoop.txt.zst"))) {
-		if url, err := dedupe.Canonical(line); err == nil {
+		if url, err := weburl.Canonical(line); err == nil {
 			urls = append(urls, url)
 		}
 	}
@@ -92,15 +92,15 @@ func TestPublicSuffixVectors(t *testing.T) {
 		if len(fields) != 2 || strings.HasPrefix(line, "//") || fields[0] == "null" {
 			continue
 		}
-		url, err := dedupe.Canonical("http://" + fields[0] + "/")
+		url, err := weburl.Canonical("http://" + fields[0] + "/")
 		require.NoError(t, err)
-		want := dedupe.Host("http://" + fields[1] + "/")
+		want := weburl.Host("http://" + fields[1] + "/")
 		if fields[1] == "null" {
-			want = dedupe.Host(url)
-		} else if canonical, err := dedupe.Canonical("http://" + fields[1] + "/"); err == nil {
-			want = dedupe.Host(canonical) // some vectors are not in punycode
+			want = weburl.Host(url)
+		} else if canonical, err := weburl.Canonical("http://" + fields[1] + "/"); err == nil {
+			want = weburl.Host(canonical) // some vectors are not in punycode
 		}
-		require.Equal(t, want, dedupe.Site(url), line)
+		require.Equal(t, want, weburl.Site(url), line)
 		checked++
 	}
 	require.Greater(t, checked, 50)

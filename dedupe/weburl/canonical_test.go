@@ -1,4 +1,4 @@
-package dedupe_test
+package weburl_test
 
 import (
 	"os"
@@ -9,8 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
-	"github.com/spinneret-go/spinneret/internal/weburl"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 func TestCanonical(t *testing.T) {
@@ -33,15 +32,67 @@ func TestCanonical(t *testing.T) {
 		{"international", "https://Bücher.test/ü", "https://xn--bcher-kva.test/%C3%BC"},
 		{"address", "http://0x7f.1:0080/", "http://127.0.0.1/"},
 		{"same length, not the same", "http:\\\\a.test/b", "http://a.test/b"},
-		{"as long as may be", longURL(dedupe.MaxLength), longURL(dedupe.MaxLength)},
-		{"short without its fragment", longURL(dedupe.MaxLength) + "#x", longURL(dedupe.MaxLength)},
+		{"as long as may be", longURL(weburl.MaxLength), longURL(weburl.MaxLength)},
+		{"short without its fragment", longURL(weburl.MaxLength) + "#x", longURL(weburl.MaxLength)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := dedupe.Canonical(tt.input)
+			got, err := weburl.Canonical(tt.input)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got)
 		})
 	}
+}
+
+// TestResolve only covers what Canonical and Parse do not: how the two work together.
+func TestResolve(t *testing.T) {
+	const page = "HTTPS://u:p@A.test:443/b/c?d#e"
+	for _, tt := range []struct{ name, base, link, want string }{
+		{"relative", page, "e", "https://a.test/b/e"},
+		{"parent", page, "../e?f#g", "https://a.test/e?f"},
+		{"fragment of the page", page, "#top", "https://a.test/b/c?d"},
+		{"nothing", page, "", "https://a.test/b/c?d"},
+		{"query", page, "?x y", "https://a.test/b/c?x%20y"},
+		{"other host", page, `\\Other.test\x y`, "https://other.test/x%20y"},
+		{"absolute", page, " http://b.test:80/ ", "http://b.test/"},
+		{"scheme without slashes", page, "https:x", "https://a.test/b/x"},
+		{"absolute on a page that is not the web's", "file:///a/b", "https://b.test", "https://b.test/"},
+		{"line break", page, "/a\n/b", "https://a.test/a/b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := weburl.Resolve(tt.base, tt.link)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+	for _, tt := range []struct {
+		base, link string
+		want       error
+	}{
+		{"not a URL", "https://a.test/", weburl.ErrInvalid},
+		{page, "https://a b/", weburl.ErrInvalid},
+		{"mailto:a@b.test", "c", weburl.ErrInvalid},
+		{page, "mailto:a@b.test", weburl.ErrScheme},
+		{"file:///a/b", "c", weburl.ErrScheme},
+		{page, longURL(weburl.MaxLength + 1), weburl.ErrTooLong},
+	} {
+		_, err := weburl.Resolve(tt.base, tt.link)
+		require.ErrorIs(t, err, tt.want, "Resolve(%q, %q)", tt.base, tt.link)
+	}
+}
+
+func TestParse(t *testing.T) {
+	base, err := weburl.Parse("wss://u:p@[::1]:8080/a/b?c=d#e", nil)
+	require.NoError(t, err)
+	require.Equal(t, weburl.URL{
+		Scheme: "wss", Username: "u", Password: "p", Host: "[::1]", Port: "8080", Path: "/a/b",
+		Query: "c=d", Fragment: "e", HasHost: true, HasQuery: true, HasFragment: true,
+	}, base)
+	u, err := weburl.Parse("../x", &base)
+	require.NoError(t, err)
+	require.Equal(t, "wss://u:p@[::1]:8080/x", u.String())
+	_, err = weburl.Parse("x", nil)
+	require.ErrorIs(t, err, weburl.ErrInvalid)
+	require.EqualError(t, err, "weburl: invalid URL: relative URL without a base: no scheme")
 }
 
 func longURL(length int) string {
@@ -54,22 +105,22 @@ func TestCanonicalRefuses(t *testing.T) {
 		name, input string
 		want        error
 	}{
-		{"nothing", "", dedupe.ErrInvalid},
-		{"relative", "/a", dedupe.ErrInvalid},
-		{"bad host", "https://a b/", dedupe.ErrInvalid},
-		{"bad port", "https://a:x/", dedupe.ErrInvalid},
-		{"mail address", "mailto:a@b.test", dedupe.ErrScheme},
-		{"script", "javascript:void(0)", dedupe.ErrScheme},
-		{"file", "file:///etc/passwd", dedupe.ErrScheme},
-		{"ftp", "ftp://a.test/", dedupe.ErrScheme},
-		{"too long", longURL(dedupe.MaxLength + 1), dedupe.ErrTooLong},
-		{"too long once encoded", longURL(dedupe.MaxLength-1) + "ü", dedupe.ErrTooLong},
+		{"nothing", "", weburl.ErrInvalid},
+		{"relative", "/a", weburl.ErrInvalid},
+		{"bad host", "https://a b/", weburl.ErrInvalid},
+		{"bad port", "https://a:x/", weburl.ErrInvalid},
+		{"mail address", "mailto:a@b.test", weburl.ErrScheme},
+		{"script", "javascript:void(0)", weburl.ErrScheme},
+		{"file", "file:///etc/passwd", weburl.ErrScheme},
+		{"ftp", "ftp://a.test/", weburl.ErrScheme},
+		{"too long", longURL(weburl.MaxLength + 1), weburl.ErrTooLong},
+		{"too long once encoded", longURL(weburl.MaxLength-1) + "ü", weburl.ErrTooLong},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := dedupe.Canonical(tt.input)
+			got, err := weburl.Canonical(tt.input)
 			require.ErrorIs(t, err, tt.want)
 			require.Empty(t, got)
-			require.True(t, strings.HasPrefix(err.Error(), "dedupe: "), err)
+			require.True(t, strings.HasPrefix(err.Error(), "weburl: "), err)
 		})
 	}
 }
@@ -79,10 +130,10 @@ func TestCanonicalURLCostsNoAllocation(t *testing.T) {
 		canonicalURL,
 		"http://192.0.2.1:8080/?",
 		"https://[2001:db8::1]/.well-known/x",
-		longURL(dedupe.MaxLength),
+		longURL(weburl.MaxLength),
 	} {
 		require.Zero(t, testing.AllocsPerRun(10, func() {
-			if got, err := dedupe.Canonical(url); got != url || err != nil {
+			if got, err := weburl.Canonical(url); got != url || err != nil {
 				t.Errorf("Canonical(%q) = %q, %v", url, got, err)
 			}
 		}), url)
@@ -93,7 +144,7 @@ func readData(t testing.TB, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("SPINNERET_DATA")
 	if dir == "" {
-		dir = "../../shared/data"
+		dir = "../../../shared/data"
 	}
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if os.IsNotExist(err) {
@@ -120,7 +171,7 @@ func TestRealURLs(t *testing.T) {
 		if i%8 != 0 {
 			continue
 		}
-		if again, err := dedupe.Canonical(url); err != nil || again != url {
+		if again, err := weburl.Canonical(url); err != nil || again != url {
 			t.Errorf("Canonical(%q) = %q, %v", url, again, err)
 		}
 		clean, err := allSteps.Canonical(url)
@@ -140,25 +191,25 @@ func FuzzCanonicalIsIdempotent(f *testing.F) {
 	f.Add("http://é%41.1.%e3%80%82/?")
 	f.Add("https://a.test/" + strings.Repeat("ü", 40))
 	f.Fuzz(func(t *testing.T, in string) {
-		_, _ = dedupe.Host(in), dedupe.Site(in) // any answer will do, but a panic will not
-		once, err := dedupe.Canonical(in)
+		_, _ = weburl.Host(in), weburl.Site(in) // any answer will do, but a panic will not
+		once, err := weburl.Canonical(in)
 		if err != nil {
 			t.Skip()
 		}
-		if twice, err := dedupe.Canonical(once); err != nil || twice != once {
+		if twice, err := weburl.Canonical(once); err != nil || twice != once {
 			t.Errorf("Canonical(%q) = %q, then %q, %v", in, once, twice, err)
 		}
-		if len(once) > dedupe.MaxLength {
+		if len(once) > weburl.MaxLength {
 			t.Errorf("Canonical(%q) has %d bytes", in, len(once))
 		}
 		u, err := weburl.Parse(once, nil)
 		if err != nil || u.String() != once || u.Username+u.Password != "" || u.HasFragment {
 			t.Errorf("Canonical(%q) = %q, which parses to %+v, %v", in, once, u, err)
 		}
-		if host := dedupe.Host(once); host == "" || host != strings.Trim(u.Host, "[]") {
+		if host := weburl.Host(once); host == "" || host != strings.Trim(u.Host, "[]") {
 			t.Errorf("Host(%q) = %q, want %q", once, host, u.Host)
 		}
-		if site := dedupe.Site(once); !strings.HasSuffix(strings.TrimSuffix(u.Host, "."), site) &&
+		if site := weburl.Site(once); !strings.HasSuffix(strings.TrimSuffix(u.Host, "."), site) &&
 			u.Host != "["+site+"]" {
 			t.Errorf("Site(%q) = %q", once, site)
 		}
@@ -178,7 +229,7 @@ func BenchmarkCanonical(b *testing.B) {
 		b.Run("url="+bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = dedupe.Canonical(bb.url)
+				_, _ = weburl.Canonical(bb.url)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "urls/s")
 		})

@@ -1,4 +1,4 @@
-package dedupe_test
+package weburl_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // surtDifferences are the ways in which the keys of web archives deliberately differ from ours: all
@@ -59,13 +59,13 @@ func TestSURTAgreesWithAnotherProgram(t *testing.T) {
 	used := make([]int, len(surtDifferences))
 	compared, left := 0, 0
 	for _, pair := range surtPairs(t) {
-		url, err := dedupe.Canonical(pair.url)
+		url, err := weburl.Canonical(pair.url)
 		require.NoError(t, err, pair.url)
-		if strings.HasSuffix(dedupe.Host(url), ".") || strings.Contains(pair.url, "Ü?Ü") {
+		if strings.HasSuffix(weburl.Host(url), ".") || strings.Contains(pair.url, "Ü?Ü") {
 			left++
 			continue
 		}
-		key := dedupe.SURT(url)
+		key := weburl.SURT(url)
 		for i, difference := range surtDifferences {
 			nearer := difference.step(key)
 			if nearer != key {

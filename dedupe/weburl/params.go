@@ -1,4 +1,4 @@
-package dedupe
+package weburl
 
 import (
 	"iter"
@@ -8,7 +8,7 @@ import (
 )
 
 // trackingNames are the parameters of DropTracking by the service that adds them. Parameters that
-// also mean something to many sites (ref, source, cid) are left out.
+// also have a meaning on many sites (ref, source, cid) are left out.
 var trackingNames = map[string][]string{
 	"Adobe":      {"s_cid", "s_kwcid", "ef_id", "sc_cid"},
 	"Branch":     {"_branch_match_id", "_branch_referrer"},
@@ -43,12 +43,12 @@ var trackingNames = map[string][]string{
 	"Zanox":        {"zanpid"},
 }
 
-// trackingPrefixes begin names of which services invent more and more: Google Analytics, Matomo and
+// trackingPrefixes are prefixes whose services keep adding names: Google Analytics, Matomo and
 // HubSpot's ads.
 var trackingPrefixes = []string{"utm_", "mtm_", "hsa_"}
 
-// sessionNames are parameters that hold session ids and nothing else: Java, PHP, ASP, ColdFusion,
-// phpBB, osCommerce, Zend. maybeSessionNames hold one if the value looks like it.
+// sessionNames are parameters that always hold session ids: Java, PHP, ASP, ColdFusion, osCommerce,
+// Zend. maybeSessionNames hold one if the value looks like it.
 var (
 	sessionNames = []string{
 		"jsessionid", "phpsessid", "aspsessionid", "asp.net_sessionid", "cfid", "cftoken",
@@ -57,7 +57,7 @@ var (
 	maybeSessionNames = []string{"sid", "session", "sessid", "sessionid", "session_id"}
 )
 
-// minSessionID is the length from which a random value is worth the name.
+// minSessionID is the minimum length of a value that counts as random.
 const minSessionID = 16
 
 // indexNames and indexExtensions make up the names of index files.
@@ -71,7 +71,7 @@ var (
 // maxTrackingName is the length of the longest of trackingNames.
 const maxTrackingName = len("ml_subscriber_hash")
 
-// isTrackingName has the names of trackingNames.
+// isTrackingName is the set of trackingNames.
 var isTrackingName = func() map[string]bool {
 	set := make(map[string]bool)
 	for _, names := range trackingNames {
@@ -82,8 +82,8 @@ var isTrackingName = func() map[string]bool {
 	return set
 }()
 
-// Tracking returns the names of the parameters that DropTracking of [Steps] drops, in lower case
-// and in order. A name that ends in a star stands for all names that begin so.
+// Tracking returns the names of the parameters that DropTracking of [Steps] drops, lowercase and
+// sorted. A name that ends in a star stands for all names with that prefix.
 func Tracking() iter.Seq[string] {
 	names := slices.Collect(maps.Keys(isTrackingName))
 	for _, prefix := range trackingPrefixes {
@@ -115,8 +115,8 @@ func isSession(name, value string) bool {
 		slices.ContainsFunc(maybeSessionNames, is) && looksRandom(value)
 }
 
-// looksRandom reports whether a value can be a session id: long, of letters and digits alone, with
-// at least a letter and three digits. A word or a number is something that somebody looks for.
+// looksRandom reports whether a value may be a session id: long, only letters and digits, with at
+// least one letter and three digits. Words and plain numbers usually select content.
 func looksRandom(value string) bool {
 	letters, digits := 0, 0
 	for i := range len(value) {

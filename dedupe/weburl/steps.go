@@ -1,43 +1,50 @@
-package dedupe
+package weburl
 
 import (
 	"slices"
 	"strings"
 
-	"github.com/spinneret-go/spinneret/internal/weburl"
+	whatwg "github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// Steps are changes to a URL that usually lead to the same page, but by no rule. The zero Steps
-// makes none of them. They are made in the order of the fields.
+// Steps are changes to a URL that usually, but not necessarily, lead to the same page. The zero
+// Steps changes nothing. The order of the steps is that of the fields. Canonicalization is
+// idempotent for every choice of steps.
 //
-// A parameter of the query is what stands between two "&", and its name what stands before its
-// first "=". Names are compared as they are written, but for the case of ASCII letters. If the
-// last parameter goes, the question mark goes, too.
+// A query parameter is what stands between two "&"; its name ends at the first "=". Names are
+// compared as they are written, ignoring ASCII case. If the last parameter is dropped, so is the
+// question mark.
 type Steps struct {
-	// DropTracking drops the parameters that advertisers and mailing services add to know where
-	// a visitor came from, such as utm_source and gclid. Tracking lists them. false means that
-	// they stay.
+	// NormalizeEscapes makes equivalent percent-encodings equal (RFC 3986, section 6.2.2): the
+	// hexadecimal digits become uppercase, and letters, digits and "-._~" are decoded. So %c3
+	// becomes %C3, and %7E becomes ~. A percent sign that begins no escape stays.
+	NormalizeEscapes bool
+
+	// DropTracking drops the parameters that advertisers and mailing services add to learn where
+	// a visitor came from, such as utm_source and gclid. [Tracking] lists them.
 	DropTracking bool
 
-	// DropSessions drops session ids: the parameters that are never anything else (PHPSESSID,
-	// jsessionid, …), those that sometimes are (sid, …) if their value is random by the looks of
-	// it, and in the path ";jsessionid=…" and ASP.NET's "(S(…))". false means that they stay.
+	// DropSessions drops session ids: parameters that never hold anything else (PHPSESSID,
+	// jsessionid, …), parameters that sometimes do (sid, …) if the value looks random, and in the
+	// path ";jsessionid=…" and ASP.NET's "(S(…))".
 	DropSessions bool
 
-	// DropParams are names of further parameters to drop. nil means none.
+	// DropParams are the names of further parameters to drop.
 	DropParams []string
 
-	// SortParams sorts the parameters by name. Those of one name keep their order, as a list
-	// that was chosen from has an order. false means that the order stays.
+	// SortParams sorts the parameters by name. Parameters of one name keep their order.
 	SortParams bool
 
 	// DropIndex drops the name of an index file at the end of the path, such as index.html or
-	// default.aspx: servers show these files for the bare directory. false means that it stays.
+	// default.aspx, since servers show these files for the bare directory.
 	DropIndex bool
 }
 
-// apply makes the steps on a parsed http or https URL.
-func (s Steps) apply(u *weburl.URL) {
+// apply requires an http or https URL.
+func (s Steps) apply(u *whatwg.URL) {
+	if s.NormalizeEscapes {
+		u.Path, u.Query = normalizeEscapes(u.Path), normalizeEscapes(u.Query)
+	}
 	if u.Query != "" && (s.DropTracking || s.DropSessions || len(s.DropParams) > 0) {
 		u.Query, u.HasQuery = s.keptParams(u.Query)
 	}
@@ -52,8 +59,8 @@ func (s Steps) apply(u *weburl.URL) {
 	}
 }
 
-// keptParams returns a query without the parameters to drop, and whether any is left. It returns
-// the query itself if all are.
+// keptParams returns a query without the dropped parameters, and whether any is left. It returns
+// the query itself if nothing is dropped.
 func (s Steps) keptParams(query string) (kept string, some bool) {
 	dropped := 0
 	for param := range strings.SplitSeq(query, "&") {
@@ -84,7 +91,7 @@ func (s Steps) drops(param string) bool {
 		slices.ContainsFunc(s.DropParams, func(p string) bool { return strings.EqualFold(p, name) })
 }
 
-// sortedParams returns the query itself if it is sorted already.
+// sortedParams returns the query itself if it is already sorted.
 func sortedParams(query string) string {
 	byName := func(a, b string) int {
 		a, _, _ = strings.Cut(a, "=")
@@ -104,8 +111,8 @@ func sortedParams(query string) string {
 	return strings.Join(params, "&")
 }
 
-// withoutSessions drops session ids from a path. Taking something out of a segment could leave a
-// dot segment, which the next parser would resolve; such paths are nobody's session and stay.
+// withoutSessions drops session ids from a path. What is left of a segment must not become a dot
+// segment, which the next parser would resolve. Such paths contain no session and stay.
 func withoutSessions(path string) string {
 	if !strings.ContainsAny(path, ";(") {
 		return path
@@ -140,7 +147,7 @@ func writeWithoutSession(b *strings.Builder, segment string) {
 	}
 }
 
-// isDots reports whether a segment is one that dot segments are removed for.
+// isDots reports whether a segment is a dot segment.
 func isDots(segment string) bool {
 	plain := strings.ReplaceAll(strings.ReplaceAll(segment, "%2e", "."), "%2E", ".")
 	return plain == "." || plain == ".."

@@ -1,4 +1,4 @@
-package dedupe_test
+package weburl_test
 
 import (
 	"slices"
@@ -7,26 +7,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-var allSteps = dedupe.Steps{
-	DropTracking: true, DropSessions: true, DropParams: []string{"lang"}, SortParams: true,
-	DropIndex: true,
+var allSteps = weburl.Steps{
+	NormalizeEscapes: true, DropTracking: true, DropSessions: true, DropParams: []string{"lang"},
+	SortParams: true, DropIndex: true,
 }
 
 func TestSteps(t *testing.T) {
-	tracking := dedupe.Steps{DropTracking: true}
-	sessions := dedupe.Steps{DropSessions: true}
-	params := dedupe.Steps{DropParams: []string{"Lang", "x"}}
-	sorted := dedupe.Steps{SortParams: true}
-	index := dedupe.Steps{DropIndex: true}
+	tracking := weburl.Steps{DropTracking: true}
+	sessions := weburl.Steps{DropSessions: true}
+	params := weburl.Steps{DropParams: []string{"Lang", "x"}}
+	sorted := weburl.Steps{SortParams: true}
+	index := weburl.Steps{DropIndex: true}
+	escapes := weburl.Steps{NormalizeEscapes: true}
 	for _, tt := range []struct {
 		name        string
-		steps       dedupe.Steps
+		steps       weburl.Steps
 		input, want string
 	}{
-		{"none", dedupe.Steps{}, "/index.html?utm_source=a&b;jsessionid=1",
+		{"none", weburl.Steps{}, "/index.html?utm_source=a&b;jsessionid=1",
 			"/index.html?utm_source=a&b;jsessionid=1"},
 		{"tracking in the middle", tracking, "/?a=1&utm_source=x&b=2", "/?a=1&b=2"},
 		{"tracking at the ends", tracking, "/?gclid=x&a=1&fbclid=y", "/?a=1"},
@@ -80,6 +81,19 @@ func TestSteps(t *testing.T) {
 		{"no extension", index, "/index", "/index"},
 		{"two extensions", index, "/index.html.en", "/index.html.en"},
 
+		{"unreserved characters", escapes, "/%7ejoe%2D%2e%5F%41%7a?%30=%7E", "/~joe-._Az?0=~"},
+		{"case of escapes", escapes, "/%c3%BC%2f?%c3%3d", "/%C3%BC%2F?%C3%3D"},
+		{"reserved characters stay encoded", escapes, "/a%2Fb%3Fc%23%25?d%26e%3D%2B", "/a%2Fb%3Fc%23%25?d%26e%3D%2B"},
+		{"stray percent signs", escapes, "/%zz%?%g1%", "/%zz%?%g1%"},
+		{"no new escape", escapes, "/%%37E?%4%31", "/%%37E?%4%31"},
+		{"no new escape in lower case", escapes, "/%%6a%%6b%e%6c", "/%j%k%el"},
+		{"an escape after a stray sign", escapes, "/%%41%41x", "/%%41Ax"},
+		{"an encoded percent sign", escapes, "/%2541", "/%2541"},
+		{"dots that are no segment", escapes, "/a%2e%2e/%2e%2e%2e", "/a../..."},
+		{"no escapes without the step", sorted, "/%7e?%7e", "/%7e?%7e"},
+		{"names are compared decoded", weburl.Steps{NormalizeEscapes: true, DropTracking: true},
+			"/?%75tm_source=x", "/"},
+
 		{"all", allSteps, "/index.jsp;jsessionid=1?z&lang=x&utm_id=1&sid=ab&a", "/?a&sid=ab&z"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,12 +108,12 @@ func TestSteps(t *testing.T) {
 }
 
 func TestStepsAreMadeBeforeTheLengthIsMeasured(t *testing.T) {
-	url := longURL(dedupe.MaxLength) + "?utm_source=x"
-	_, err := dedupe.Canonical(url)
-	require.ErrorIs(t, err, dedupe.ErrTooLong)
-	got, err := dedupe.Steps{DropTracking: true}.Canonical(url)
+	url := longURL(weburl.MaxLength) + "?utm_source=x"
+	_, err := weburl.Canonical(url)
+	require.ErrorIs(t, err, weburl.ErrTooLong)
+	got, err := weburl.Steps{DropTracking: true}.Canonical(url)
 	require.NoError(t, err)
-	require.Equal(t, longURL(dedupe.MaxLength), got)
+	require.Equal(t, longURL(weburl.MaxLength), got)
 }
 
 func TestStepsOnACleanURLCostNoAllocation(t *testing.T) {
@@ -118,7 +132,7 @@ func TestStepsOnACleanURLCostNoAllocation(t *testing.T) {
 // TestManyPathParametersAreReadOnce counts allocations: a copy for each parameter would be one for
 // each, and together take the square of the path's length.
 func TestManyPathParametersAreReadOnce(t *testing.T) {
-	steps := dedupe.Steps{DropSessions: true}
+	steps := weburl.Steps{DropSessions: true}
 	for _, segment := range []string{strings.Repeat(";a", 2000), strings.Repeat(";jsessionid=1;b", 500)} {
 		allocs := testing.AllocsPerRun(10, func() { _, _ = steps.Canonical("https://a.test/x" + segment) })
 		require.Less(t, allocs, 30.0)
@@ -126,7 +140,7 @@ func TestManyPathParametersAreReadOnce(t *testing.T) {
 }
 
 func TestTracking(t *testing.T) {
-	names := slices.Collect(dedupe.Tracking())
+	names := slices.Collect(weburl.Tracking())
 	require.True(t, slices.IsSorted(names))
 	require.Subset(t, names, []string{"utm_*", "gclid", "fbclid", "msclkid"})
 	for _, name := range names {
@@ -143,12 +157,14 @@ func FuzzStepsAreIdempotent(f *testing.F) {
 	f.Add("https://a.test/;jsessionid=1;b/..;jsessionid=/(S(0123456789abcdef))//index.html?b&a&utm_x",
 		uint8(31))
 	f.Add("http://a.test/%2e;jsessionid=1/(S(0123456789abcdef))?&&sid=0123456789abcdef&", uint8(2))
+	f.Add("http://a.test/%%37E%4%31%2e%2e;jsessionid=1/%69ndex.html?%%%33%33", uint8(63))
 	f.Fuzz(func(t *testing.T, in string, choice uint8) {
-		steps := dedupe.Steps{
-			DropTracking: choice&1 != 0,
-			DropSessions: choice&2 != 0,
-			SortParams:   choice&4 != 0,
-			DropIndex:    choice&8 != 0,
+		steps := weburl.Steps{
+			DropTracking:     choice&1 != 0,
+			DropSessions:     choice&2 != 0,
+			SortParams:       choice&4 != 0,
+			DropIndex:        choice&8 != 0,
+			NormalizeEscapes: choice&32 != 0,
 		}
 		if choice&16 != 0 {
 			steps.DropParams = []string{"a"}
@@ -160,7 +176,7 @@ func FuzzStepsAreIdempotent(f *testing.F) {
 		if twice, err := steps.Canonical(once); err != nil || twice != once {
 			t.Errorf("%+v: %q becomes %q, then %q, %v", steps, in, once, twice, err)
 		}
-		plain, err := dedupe.Canonical(in)
+		plain, err := weburl.Canonical(in)
 		if err != nil {
 			t.Skip() // too long without the steps
 		}
@@ -170,7 +186,7 @@ func FuzzStepsAreIdempotent(f *testing.F) {
 		if len(once) > len(plain) {
 			t.Errorf("%+v: %q grows to %q", steps, plain, once)
 		}
-		if plainAgain, err := dedupe.Canonical(once); err != nil || plainAgain != once {
+		if plainAgain, err := weburl.Canonical(once); err != nil || plainAgain != once {
 			t.Errorf("%+v: %q becomes %q, which is not canonical: %q", steps, in, once, plainAgain)
 		}
 	})

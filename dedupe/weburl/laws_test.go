@@ -1,13 +1,16 @@
-package dedupe_test
+package weburl_test
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // spellings are ways to write a canonical URL differently without making it another one, by the URL
@@ -94,7 +97,7 @@ func TestSpellingsOfOneURL(t *testing.T) {
 		"http://a/",
 	} {
 		for i, s := range spellings {
-			got, err := dedupe.Canonical(respelled(url, 1<<i))
+			got, err := weburl.Canonical(respelled(url, 1<<i))
 			require.NoError(t, err, s.name)
 			require.Equal(t, url, got, s.name)
 		}
@@ -107,15 +110,51 @@ func FuzzSpellings(f *testing.F) {
 	f.Add("http://[::1]:8080/..?/../", uint16(0x155))
 	f.Add("http://1.2.3:80/a|b?c|d#e|f", uint16(0x2aa))
 	f.Fuzz(func(t *testing.T, in string, choice uint16) {
-		url, err := dedupe.Canonical(in)
+		url, err := weburl.Canonical(in)
 		if err != nil {
 			t.Skip()
 		}
 		spelled := respelled(url, choice)
-		if got, err := dedupe.Canonical(spelled); err != nil || got != url {
+		if got, err := weburl.Canonical(spelled); err != nil || got != url {
 			t.Errorf("%q is canonical, but %q becomes %q, %v", url, spelled, got, err)
 		}
 	})
+}
+
+var strayPercent = regexp.MustCompile(`%([^0-9A-F]|.[^0-9A-F]|.?$)`)
+
+// FuzzEscapes encodes characters that need no encoding, which NormalizeEscapes must undo.
+func FuzzEscapes(f *testing.F) {
+	f.Add("https://a.test/~joe/x-y._z?a=b%20c", uint64(0x5555))
+	f.Add("https://a.test/..x/%2F%e9.", uint64(0xffff))
+	steps := weburl.Steps{NormalizeEscapes: true}
+	f.Fuzz(func(t *testing.T, in string, choice uint64) {
+		url, err := steps.Canonical(in)
+		if err != nil || len(url) > weburl.MaxLength/3 || strayPercent.MatchString(url) {
+			t.Skip()
+		}
+		slash := strings.Index(url, "://") + len("://")
+		slash += strings.IndexByte(url[slash:], '/')
+		spelled := []byte(url[:slash])
+		for i := slash; i < len(url); i++ {
+			switch c := url[i]; {
+			case c == '%':
+				spelled = append(spelled, strings.ToLower(url[i:i+3])...)
+				i += 2
+			case choice>>(i%64)&1 != 0 && isUnreserved(c):
+				spelled = fmt.Appendf(spelled, "%%%02x", c)
+			default:
+				spelled = append(spelled, c)
+			}
+		}
+		if got, err := steps.Canonical(string(spelled)); err != nil || got != url {
+			t.Errorf("%q becomes %q, %v, want %q", spelled, got, err, url)
+		}
+	})
+}
+
+func isUnreserved(c byte) bool {
+	return strings.IndexByte("-._~", c) >= 0 || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
 }
 
 // FuzzParamsThatGo puts parameters that the steps drop anywhere into a query. That must change
@@ -125,11 +164,11 @@ func FuzzParamsThatGo(f *testing.F) {
 	f.Add("https://a.test/x", uint8(0))
 	f.Add("https://a.test/?&&=&PHPSESSID", uint8(2))
 	dropped := []string{"utm_source=x", "GCLID=1", "phpsessid=1", "sid=0123456789abcdef", "mine", "mtm_="}
-	steps := dedupe.Steps{DropTracking: true, DropSessions: true, DropParams: []string{"Mine"}}
+	steps := weburl.Steps{DropTracking: true, DropSessions: true, DropParams: []string{"Mine"}}
 	f.Fuzz(func(t *testing.T, in string, at uint8) {
-		url, err := dedupe.Canonical(in)
+		url, err := weburl.Canonical(in)
 		path, query, found := strings.Cut(url, "?")
-		if err != nil || found && query == "" || len(url)+50 > dedupe.MaxLength {
+		if err != nil || found && query == "" || len(url)+50 > weburl.MaxLength {
 			t.Skip() // a query that is empty stays, but one that has become empty goes
 		}
 		var params []string
@@ -170,11 +209,11 @@ func FuzzPartsAgree(f *testing.F) {
 	f.Add("http://192.0.2.1/")
 	f.Add("http://a..b/")
 	f.Fuzz(func(t *testing.T, in string) {
-		url, err := dedupe.Canonical(in)
+		url, err := weburl.Canonical(in)
 		if err != nil {
 			t.Skip()
 		}
-		host, site, key := dedupe.Host(url), dedupe.Site(url), dedupe.SURT(url)
+		host, site, key := weburl.Host(url), weburl.Site(url), weburl.SURT(url)
 		if strings.ContainsAny(host, ",)") {
 			t.Skip() // no name that is in use
 		}
@@ -194,10 +233,10 @@ func FuzzPartsAgree(f *testing.F) {
 			t.Errorf("%q has host %q and key %q", url, host, key)
 		}
 		other := "http" + strings.TrimPrefix(strings.TrimPrefix(url, "http"), "s")
-		if again := dedupe.SURT(other); again != key {
+		if again := weburl.SURT(other); again != key {
 			t.Errorf("%q has key %q, but %q has %q", url, key, other, again)
 		}
-		siteKey := strings.TrimSuffix(dedupe.SURT("http://"+site+"./"), ")/")
+		siteKey := strings.TrimSuffix(weburl.SURT("http://"+site+"./"), ")/")
 		if len(labels) > 1 && !strings.HasPrefix(key, siteKey) {
 			t.Errorf("%q has key %q, its site %q", url, key, siteKey)
 		}
