@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
@@ -122,10 +123,19 @@ func (m *manifest) names() map[string]bool {
 	return names
 }
 
-// isOurs reports whether a file of this name is a Set's, which may remove it if it does not count.
+// lockName is the file that keeps a second Set out.
+const lockName = "lock"
+
+// isOurs reports whether a Set may have written a file of this name, and so may remove it if the
+// manifest does not name it. Only names that are formatted exactly as the Set does count: others in
+// the directory are somebody else's.
 func isOurs(name string) bool {
-	return name == manifestTemp || name == pileName ||
-		strings.HasPrefix(name, "run-") || strings.HasPrefix(name, "new-")
+	if name == manifestTemp || name == pileName {
+		return true
+	}
+	_, digits, _ := strings.Cut(name, "-")
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return err == nil && (name == runName(number) || name == segment{number: number}.name())
 }
 
 // readManifest returns nil if there is none.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ var (
 	ErrTooLarge = errors.New("exact: URL and data are larger than MaxEntry")
 	ErrTrimmed  = errors.New("exact: entries were trimmed")
 	ErrOptions  = errors.New("exact: fingerprints have another width")
+	ErrLocked   = errors.New("exact: the directory is open in another Set or process")
 )
 
 // MaxEntry bounds the bytes of an entry: its URL, its data, and three for the length of the URL.
@@ -72,6 +74,7 @@ type Set struct {
 	broken  bool       // the last merge failed
 	closed  bool
 	stats   Stats
+	lock    io.Closer // nil if the disk is not a directory
 
 	segmentSize int64 // from which the next segment begins
 }
@@ -92,7 +95,8 @@ type Stats struct {
 }
 
 // Open opens the Set in a directory, which it makes if there is none. It reads all fingerprints,
-// which takes about a second for a gigabyte, and refuses what is damaged with a [CorruptError].
+// which takes about a second for a gigabyte, and refuses what is damaged with a [CorruptError]. The
+// directory is locked until Close: a second Open of it is [ErrLocked].
 func Open(dir string, o Options) (*Set, error) {
 	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("exact: make directory: %w", err)
@@ -101,7 +105,19 @@ func Open(dir string, o Options) (*Set, error) {
 		o.Memory = DefaultMemory
 	}
 	o.Memory = max(o.Memory, MinMemory)
-	return open(directory(dir), o)
+	lock, err := vfs.OS(dir).Lock(lockName)
+	if errors.Is(err, vfs.ErrLocked) {
+		return nil, ErrLocked
+	}
+	if err != nil {
+		return nil, fmt.Errorf("exact: lock directory: %w", err)
+	}
+	s, err := open(directory(dir), o)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s.lock = lock
+	return s, nil
 }
 
 // open is Open for any disk, and for any memory above 0.
@@ -417,7 +433,11 @@ func (s *Set) Close() error {
 	}
 	err := s.merge()
 	s.closed = true
-	return cmp.Or(err, s.closeRuns(), s.pile.remove())
+	err = cmp.Or(err, s.closeRuns(), s.pile.remove())
+	if s.lock != nil {
+		err = cmp.Or(err, s.lock.Close())
+	}
+	return err
 }
 
 func (s *Set) closeRuns() (err error) {

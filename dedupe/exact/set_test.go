@@ -216,22 +216,42 @@ func TestRefusals(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestTwoSetsCannotShareADirectory: each would write over what the other has acknowledged.
+func TestTwoSetsCannotShareADirectory(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	require.NoError(t, err)
+	_, err = Open(dir, Options{})
+	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, s.Close())
+	_, err = Open(dir, Options{Wide: true})
+	require.ErrorIs(t, err, ErrOptions)
+	s, err = Open(dir, Options{}) // an Open that fails leaves no lock
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
 // TestLeftoversAreRemoved opens a directory in which a merge did not finish and somebody else left
-// a file.
+// files, some of which have names much like ours.
 func TestLeftoversAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{})
 	require.NoError(t, err)
 	add(t, s, "a")
 	require.NoError(t, s.Close())
-	for _, name := range []string{"run-00000007", "new-00000008", manifestTemp, "other"} {
+	others := []string{
+		"new-0000008", "new-000000008", "new-seeds.txt", "other", "run-", "run-+0000007", "run-00000007~",
+		"run-crawler.sh",
+	}
+	for _, name := range append(others, "run-00000007", "new-00000008", manifestTemp) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	s, err = Open(dir, Options{})
 	require.NoError(t, err)
 	names, err := directory(dir).list()
 	require.NoError(t, err)
-	require.Equal(t, []string{"MANIFEST", "new-00000002", "other", "run-00000001"}, names)
+	ours := []string{"MANIFEST", "lock", "new-00000002", "run-00000001"}
+	require.ElementsMatch(t, append(others, ours...), names)
 	require.NoError(t, s.Close())
 }
 
