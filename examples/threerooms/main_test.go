@@ -72,7 +72,7 @@ func TestASeedIsOnePage(t *testing.T) {
 // TestLinksAreReadAsBrowsersDo: package net/url refuses this one.
 func TestLinksAreReadAsBrowsersDo(t *testing.T) {
 	c := newCrawler(nil, "a.test", time.Second)
-	for link, err := range fetch.Links([]byte("<a href=/100%>all</a>"), "http://a.test/") {
+	for link, err := range page.Links([]byte("<a href=/100%>all</a>"), "http://a.test/", "") {
 		require.NoError(t, err)
 		c.add(link.URL)
 	}
