@@ -37,7 +37,8 @@ type Archive struct {
 	index       *index
 	files       *files
 	keepRepeats bool
-	found       Repaired // by Open
+	salvage     bool
+	found       Report // by Open
 	closing     sync.Once
 	imports     imports
 	pool        sync.Pool // of *warc.Reader
@@ -83,7 +84,8 @@ func Open(dir string, opts Options) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("archive: open %s: %w", filepath.Join(dir, indexName), err)
 	}
-	a := &Archive{dir: string(d), index: x, keepRepeats: opts.KeepRepeats}
+	a := &Archive{dir: string(d), index: x, keepRepeats: opts.KeepRepeats,
+		salvage: opts.Salvage}
 	if err = a.recover(d); err == nil {
 		a.files, err = newFiles(d, s)
 	}

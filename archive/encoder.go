@@ -32,6 +32,7 @@ type encoder struct {
 	warc  *warc.Encoder
 	h     warc.Head       // here and not on the stack, where the hash would make it escape
 	sum   [sha1.Size]byte // of the body
+	info  warc.ID         // of the file that the members are for
 	chunk []byte          // the size line of the only chunk
 }
 
@@ -70,19 +71,22 @@ type original struct {
 // The request comes first: what a crash in between leaves is then a request without a response,
 // which says nothing about the page, and not a response that was never acknowledged. Each names the
 // other, so that whoever has found one need not guess where the other is.
-func (e *encoder) capture(c *Capture, of original, out io.Writer) error {
+// Each has the ID of the file it is for: behind damage, only that tells a record from a body that
+// looks like one.
+func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) error {
 	e.begin(out)
+	e.info = info
 	request, response := warc.ID{}, warc.NewID()
 	if len(c.Request) > 0 {
 		request = warc.NewID()
-		e.h = warc.Head{Type: "request", ID: request, ConcurrentTo: response, Date: c.Time,
-			TargetURI: c.URL, Addr: c.Addr, ContentType: "application/http;msgtype=request"}
+		e.h = warc.Head{Type: "request", ID: request, WarcinfoID: info, ConcurrentTo: response,
+			Date: c.Time, TargetURI: c.URL, Addr: c.Addr, ContentType: "application/http;msgtype=request"}
 		if err := e.record(c.Request); err != nil {
 			return err
 		}
 	}
-	e.h = warc.Head{Type: "response", ID: response, ConcurrentTo: request, Date: c.Time,
-		TargetURI: c.URL, Addr: c.Addr, Payload: &e.sum, Truncated: c.Truncated,
+	e.h = warc.Head{Type: "response", ID: response, WarcinfoID: info, ConcurrentTo: request,
+		Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Payload: &e.sum, Truncated: c.Truncated,
 		ContentType: "application/http;msgtype=response"}
 	if of.profile != "" {
 		return e.revisit(c, of)

@@ -13,12 +13,10 @@ import (
 // files is the WARC side of an archive: a directory of files that grows. Its methods are safe for
 // concurrent use.
 type files struct {
-	encoders chan *encoder // those at rest, out of as many as may work
-	outputs  chan *output  // those at rest; who has taken one has it alone
-	buffered int           // up to which size a capture is compressed before an output is taken
+	encoders chan *encoder // idle ones
+	outputs  []*output
+	buffered int // up to which size a capture is compressed before an output is locked
 	dir      directory
-
-	all sync.Mutex // held by who takes all outputs, which only one may try
 
 	mu     sync.Mutex // guards what follows
 	stats  Stats
@@ -28,16 +26,15 @@ type files struct {
 // newFiles makes as many compressors and outputs as s says, and finds out whether files can be
 // made.
 func newFiles(dir directory, s settings) (*files, error) {
-	f := &files{encoders: make(chan *encoder, s.compressors), buffered: maxBuffered, dir: dir,
-		outputs: make(chan *output, s.writers)}
+	f := &files{encoders: make(chan *encoder, s.compressors), buffered: maxBuffered, dir: dir}
 	for i := range s.writers {
-		f.outputs <- &output{dir: dir, prefix: s.prefix, info: s.info, serial: i, step: s.writers,
+		o := &output{dir: dir, prefix: s.prefix, info: s.info, serial: i, step: s.writers,
 			encoder: newEncoder(s.encoder), maxFile: s.maxFile, syncEvery: s.syncEvery,
 			finished: s.encoder.Compression.Extension()}
+		o.renew()
+		f.outputs = append(f.outputs, o)
 	}
-	o := <-f.outputs
-	defer func() { f.outputs <- o }()
-	if err := o.probe(); err != nil {
+	if err := f.outputs[0].probe(); err != nil {
 		return nil, openError(err)
 	}
 	for range s.compressors {
@@ -64,22 +61,37 @@ func (f *files) append(c *Capture, l ledger) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
+	o := f.pick(int64(c.size()))
+	defer o.load.Add(-int64(c.size()))
 	// What is large is not gathered in memory, but keeps the output for as long as it takes.
 	if c.size() > f.buffered {
-		return f.write(e, c, of, l, true)
+		return f.write(o, e, c, of, l, true)
 	}
-	if err := e.capture(c, of, nil); err != nil {
+	if err := e.capture(c, of, *o.id.Load(), nil); err != nil {
 		return Location{}, fmt.Errorf("archive: compress: %w", err)
 	}
-	return f.write(e, c, of, l, false)
+	return f.write(o, e, c, of, l, false)
+}
+
+// pick chooses the output that has the least to write, and adds size to it. Records name their
+// file, so the output is chosen before a capture is compressed.
+func (f *files) pick(size int64) *output {
+	least := f.outputs[0]
+	for _, o := range f.outputs[1:] {
+		if o.load.Load() < least.load.Load() {
+			least = o
+		}
+	}
+	least.load.Add(size)
+	return least
 }
 
 // write brings a capture into a file: c itself, or what e has made of it. Only here captures get
 // their order, and not by their times.
-func (f *files) write(e *encoder, c *Capture, of original, l ledger, direct bool) (
+func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, direct bool) (
 	Location, error) {
-	o := <-f.outputs
-	defer func() { f.outputs <- o }()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if f.isClosed() {
 		return Location{}, ErrClosed
 	}
@@ -88,7 +100,13 @@ func (f *files) write(e *encoder, c *Capture, of original, l ledger, direct bool
 	if err == nil {
 		err = o.transact(func() error {
 			if direct {
-				return e.capture(c, of, o)
+				return e.capture(c, of, *o.id.Load(), o)
+			}
+			// Once in a file, the file became full after the capture was compressed for it.
+			if e.info != *o.id.Load() {
+				if err := e.capture(c, of, *o.id.Load(), nil); err != nil {
+					return err
+				}
 			}
 			_, err := o.Write(e.buf)
 			return err
@@ -114,8 +132,8 @@ func (f *files) write(e *encoder, c *Capture, of original, l ledger, direct bool
 	return loc, nil
 }
 
-// isClosed is asked with an output taken: whoever closes has to take it, too, and so waits for a
-// write that was not told in time.
+// isClosed is called with an output locked. Closing locks it, too, and so waits for a write that
+// began before.
 func (f *files) isClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,20 +148,13 @@ func (f *files) count(change func(*Stats)) {
 	change(&f.stats)
 }
 
-// halt calls do with all outputs, while nobody can append.
+// halt calls do with all outputs locked, so that nobody can append.
 func (f *files) halt(do func([]*output) error) error {
-	f.all.Lock()
-	defer f.all.Unlock()
-	var taken []*output
-	for range cap(f.outputs) {
-		taken = append(taken, <-f.outputs)
+	for _, o := range f.outputs {
+		o.mu.Lock()
+		defer o.mu.Unlock()
 	}
-	defer func() {
-		for _, o := range taken {
-			f.outputs <- o
-		}
-	}()
-	return do(taken)
+	return do(f.outputs)
 }
 
 // sync forces to disk what was appended, and calls then while nobody can append, if that succeeded.

@@ -57,6 +57,9 @@ func TestAppendWritesAllThatIsKnown(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, records, 3)
 	info, request, response := records[0], records[1], records[2]
+	for _, record := range records[1:] {
+		require.Equal(t, info.fields["WARC-Record-ID"], record.fields["WARC-Warcinfo-ID"])
+	}
 
 	require.Equal(t, "warcinfo", info.kind())
 	require.Equal(t, loc.File, info.fields["WARC-Filename"])
@@ -66,13 +69,13 @@ func TestAppendWritesAllThatIsKnown(t *testing.T) {
 
 	require.Equal(t, string(c.Request), string(request.block))
 	require.Equal(t, "application/http;msgtype=request", request.fields["Content-Type"])
-	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Target-URI",
+	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date", "WARC-Target-URI",
 		"WARC-IP-Address", "WARC-Concurrent-To", "WARC-Block-Digest", "Content-Type",
 		"Content-Length"}, request.names)
 	require.NoError(t, samePair(&request, &response))
 
 	require.Equal(t, string(c.Head)+"the body", string(response.block))
-	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Target-URI",
+	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date", "WARC-Target-URI",
 		"WARC-IP-Address", "WARC-Concurrent-To", "WARC-Block-Digest", "WARC-Payload-Digest",
 		"WARC-Truncated", "Content-Type", "Content-Length"}, response.names)
 	require.Equal(t, "2026-11-03T03:05:06.007008Z", response.fields["WARC-Date"])
@@ -182,7 +185,7 @@ func TestFilesRollOver(t *testing.T) {
 					got[c.fields["WARC-Target-URI"]] = Location{name, c.offset, c.length}
 				}
 				last := captures[len(captures)-1]
-				require.Less(t, last.offset-1000, max, "%s was full before", name)
+				require.Less(t, last.offset-1200, max, "%s was full before", name)
 				if i < len(files)-1 {
 					require.GreaterOrEqual(t, int64(len(data)), max, "%s is not full", name)
 				}
@@ -219,7 +222,7 @@ func TestFileNames(t *testing.T) {
 	require.Len(t, files, 4)
 	require.Equal(t, "old.warc.gz", files[0])
 	for i, name := range files[1:] {
-		pattern := fmt.Sprintf(`^spinneret-\d{17}-%05d-[0-9a-f]{8}\.warc\.gz$`, i)
+		pattern := fmt.Sprintf(`^spinneret-\d{17}-%05d-[0-9a-f]{12}\.warc\.gz$`, i)
 		if i == 2 {
 			pattern = strings.Replace(pattern, "$", `\.open$`, 1)
 		}

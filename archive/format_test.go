@@ -49,7 +49,7 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 		_, err = Open(dir, Options{})
 		require.ErrorIs(t, err, ErrIndex)
 		require.ErrorContains(t, err, name)
-		_, err = Repair(dir)
+		_, err = Repair(dir, Options{})
 		require.NoError(t, err, "a new one can always be made")
 	}
 }

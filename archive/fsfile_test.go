@@ -196,6 +196,9 @@ func TestFilesOfForeignRecords(t *testing.T) {
 		{warc.Head{Type: "metadata", TargetURI: "http://a.test/5", ContentType: "text/plain"}, "five"},
 	} {
 		rec.h.Date = someTime
+		if rec.h.Type == "revisit" {
+			rec.h.Profile = warc.ProfileIdentical
+		}
 		_, _, err := enc.Encode(&out, &rec.h, []byte(rec.block))
 		require.NoError(t, err)
 	}

@@ -71,7 +71,7 @@ func FuzzBlockIsAnHTTPMessage(f *testing.F) {
 		if c.check() != nil {
 			t.Skip()
 		}
-		require.NoError(t, e.capture(&c, original{}, nil))
+		require.NoError(t, e.capture(&c, original{}, [16]byte{1}, nil))
 		records, err := readFile(e.buf)
 		require.NoError(t, err)
 		block := bufio.NewReader(bytes.NewReader(records[0].block))

@@ -17,14 +17,6 @@ import (
 // since the index may have to be made anew from the files alone.
 const importsName = "imports.txt"
 
-// Imported counts what [Archive.Import] has found.
-type Imported struct {
-	Files    int
-	Versions int
-	Damage   int // places that could not be read
-	Unnamed  int // versions that share a member with others, so that no address leads to them
-}
-
 // Import indexes WARC files that other programs wrote, where they are: nothing is copied, and they
 // are never written to. From then on they belong to the archive, by their absolute paths, until
 // they are struck out of imports.txt in its directory and the index is made anew with [Repair].
@@ -36,7 +28,7 @@ type Imported struct {
 // file in which nothing can be read is refused, with the place of the first damage.
 //
 // An error ends the call; the files before the one that it names have been imported.
-func (a *Archive) Import(paths ...string) (found Imported, err error) {
+func (a *Archive) Import(paths ...string) (found Report, err error) {
 	a.imports.adding.Lock()
 	defer a.imports.adding.Unlock()
 	for _, path := range paths {
@@ -61,7 +53,7 @@ func (a *Archive) commit() error {
 
 // importFile has a file listed before it is indexed, and read before it is listed. What is no WARC
 // file must not stay on the list, where it would be tried again whenever the archive is opened.
-func (a *Archive) importFile(path string, found *Imported) error {
+func (a *Archive) importFile(path string, found *Report) error {
 	switch {
 	case a.files.isClosed():
 		return ErrClosed
@@ -85,10 +77,7 @@ func (a *Archive) importFile(path string, found *Imported) error {
 		}
 	}
 	t, err := a.update(f, path, size)
-	found.Files++
-	found.Versions += t.versions
-	found.Damage += t.damage
-	found.Unnamed += t.unnamed
+	found.count(&t)
 	return err
 }
 
@@ -121,6 +110,7 @@ func (a *Archive) readable(f *os.File, path string, size int64) error {
 	}
 	defer r.close()
 	r.readAt(f, path, 0, size)
+	r.warc.SetSalvage(a.salvage)
 	var first error
 	for {
 		_, err := r.warc.Next()

@@ -84,7 +84,7 @@ func TestKilledWhileImporting(t *testing.T) {
 			require.EqualValues(t, 10*len(list), checked.Entries)
 			require.NoError(t, a.Close())
 			before := indexContents(t, dir)
-			_, err := Repair(dir)
+			_, err := Repair(dir, Options{})
 			require.NoError(t, err)
 			require.Equal(t, before, indexContents(t, dir))
 		})

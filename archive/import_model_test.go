@@ -122,7 +122,7 @@ func (e *estate) recovered() {
 
 func (e *estate) repair() {
 	require.NoError(e.t, e.a.Close())
-	repaired, err := Repair(e.dir)
+	repaired, err := Repair(e.dir, Options{})
 	require.NoError(e.t, err)
 	require.Equal(e.t, e.missing(), repaired.Missing)
 	for path := range e.known {

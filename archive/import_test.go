@@ -63,12 +63,12 @@ func TestImportIndexesInPlace(t *testing.T) {
 			require.NoError(t, err)
 			found, err := a.Import(path)
 			require.NoError(t, err)
-			require.Equal(t, Imported{Files: 1, Versions: 3}, found)
+			require.Equal(t, Report{Files: 1, Versions: 3}, found)
 			for range 2 { // at once, and with an index made anew
 				requireForeign(t, a, path, "one", "two", "")
 				requireWholeView(t, a, path)
 				require.NoError(t, a.Close())
-				repaired, err := Repair(dir)
+				repaired, err := Repair(dir, Options{})
 				require.NoError(t, err)
 				require.Equal(t, 4, repaired.Versions)
 				require.Empty(t, repaired.Missing)
@@ -134,9 +134,9 @@ func TestAnImportThatIsGone(t *testing.T) {
 	}
 	require.NoError(t, a.Close())
 
-	repaired, err := Repair(dir)
+	repaired, err := Repair(dir, Options{})
 	require.NoError(t, err)
-	require.Equal(t, Repaired{Files: 1, Versions: 1, Missing: []string{path}}, repaired)
+	require.Equal(t, Report{Files: 1, Versions: 1, Missing: []string{path}}, repaired)
 	a = openDir(t, dir, Options{})
 	require.Equal(t, []string{path}, a.Missing(), "though the new index does not know it")
 	faults, _ := verify(t, a)
@@ -160,7 +160,7 @@ func TestAnOwnFileThatIsGone(t *testing.T) {
 	a := openDir(t, dir, Options{})
 	require.Equal(t, []string{filepath.Base(lost)}, a.Missing())
 	require.NoError(t, a.Close())
-	repaired, err := Repair(dir)
+	repaired, err := Repair(dir, Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{filepath.Base(lost)}, repaired.Missing)
 	a = openDir(t, dir, Options{})
@@ -196,7 +196,7 @@ func TestAnImportThatHasChanged(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, tt.data, 0o644))
 			found, err := a.Import(path)
 			require.NoError(t, err)
-			require.Equal(t, Imported{Files: 1, Versions: tt.versions}, found)
+			require.Equal(t, Report{Files: 1, Versions: tt.versions}, found)
 			requireForeign(t, a, path, tt.want...)
 			faults, _ := verify(t, a)
 			require.Empty(t, faults)
@@ -240,37 +240,53 @@ func TestImportsThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// Damage costs what is damaged, and is counted.
+// Damage is told with its place and its size. What is behind it counts where the caller asks for it.
 func TestImportOfABrokenFile(t *testing.T) {
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", strings.Repeat("two ", 99), "three")
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	second := bytes.Index(data[1:], []byte("\x1f\x8b\x08")) + 1
+	third := bytes.Index(data[second+1:], []byte("\x1f\x8b\x08")) + second + 1
+	all := len(data)
 	for name, tt := range map[string]struct {
-		data []byte
-		want Imported
+		data               []byte
+		salvage            bool
+		versions, unnamed  int
+		offset, end, fault int
 	}{
-		"at its beginning":  {slices.Concat([]byte("garbage"), data), Imported{1, 3, 1, 0}},
-		"in the middle":     {slices.Concat(data[:second], []byte("xxxx"), data[second+4:]), Imported{1, 2, 1, 0}},
-		"at its end":        {data[:len(data)-5], Imported{1, 2, 1, 0}},
-		"an empty file":     {nil, Imported{1, 0, 0, 0}},
-		"records in common": {joined(t, data), Imported{1, 0, 0, 3}},
+		"at its beginning":      {slices.Concat([]byte("garbage"), data), true, 3, 0, 0, 7, 1},
+		"in the middle":         {slices.Concat(data[:second], []byte("xxxx"), data[second+4:]), true, 2, 0, second, third, 1},
+		"not behind the damage": {slices.Concat(data[:second], []byte("xxxx"), data[second+4:]), false, 1, 0, second, all, 1},
+		"at its end":            {data[:all-5], false, 2, 0, third, all - 5, 1},
+		"an empty file":         {nil, false, 0, 0, 0, 0, 0},
+		"records in common":     {joined(t, data), false, 0, 3, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, tt.data, 0o644))
 			dir := t.TempDir()
-			a := openDir(t, dir, Options{})
+			opts := Options{Salvage: tt.salvage}
+			a := openDir(t, dir, opts)
 			found, err := a.Import(path)
 			require.NoError(t, err)
-			require.Equal(t, tt.want, found)
-			faults, checked := verify(t, a)
-			require.Len(t, faults, tt.want.Damage)
-			require.EqualValues(t, tt.want.Versions, checked.Entries)
+			for range 2 {
+				require.Equal(t, []int{1, tt.versions, tt.unnamed},
+					[]int{found.Files, found.Versions, found.Unnamed})
+				require.Len(t, found.Damage, tt.fault)
+				for _, d := range found.Damage {
+					require.ErrorIs(t, d.Err, warc.ErrDamaged)
+					d.Err = nil
+					require.Equal(t, Damage{File: path, Offset: int64(tt.offset),
+						Length: int64(tt.end - tt.offset)}, d)
+				}
+				faults, checked := verify(t, a)
+				require.Len(t, faults, tt.fault)
+				require.EqualValues(t, tt.versions, checked.Entries)
+				require.NoError(t, a.Close())
+				found, err = Repair(dir, opts)
+				require.NoError(t, err)
+				a = openDir(t, dir, opts)
+			}
 			require.NoError(t, a.Close())
-			repaired, err := Repair(dir)
-			require.NoError(t, err)
-			require.Equal(t, Repaired{Files: 1, Versions: tt.want.Versions, Damage: tt.want.Damage,
-				Unnamed: tt.want.Unnamed}, repaired)
 		})
 	}
 }
@@ -326,9 +342,9 @@ func TestAnImportThatIsStruckOut(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
 	require.NoError(t, os.Remove(filepath.Join(dir, importsName)))
-	repaired, err := Repair(dir)
+	repaired, err := Repair(dir, Options{})
 	require.NoError(t, err)
-	require.Equal(t, Repaired{Missing: []string{path}}, repaired, "it is told once more")
+	require.Equal(t, Report{Missing: []string{path}}, repaired, "it is told once more")
 	a = openDir(t, dir, Options{})
 	require.Empty(t, a.Missing())
 	require.NoError(t, a.Close())

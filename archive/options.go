@@ -80,6 +80,12 @@ type Options struct {
 	// each record has one.
 	NoBlockDigest bool
 
+	// Salvage indexes everything behind damage that can be read as a record, in files whose records
+	// do not have a WARC-Warcinfo-ID: those of many other programs. The body of a page may hold
+	// such records, and damage brings them to light as pages that nobody fetched. false means that
+	// such a file is read up to its first damage.
+	Salvage bool
+
 	// KeepRepeats writes a body again that is the same as that of the version before. false means
 	// that such a capture becomes a revisit record, which says so and takes little room.
 	KeepRepeats bool

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -14,8 +16,12 @@ import (
 // file is whole and final: whoever copies or indexes files need not ask the writer.
 const unfinished = ".open"
 
-// output is a sequence of files, of which at most one is open. It is not safe for concurrent use.
+// output is a sequence of files, of which at most one is open. Its methods require that mu is held.
 type output struct {
+	mu   sync.Mutex
+	load atomic.Int64            // bytes of captures that are being appended
+	id   atomic.Pointer[warc.ID] // of the warcinfo record of file, or of the next one if none is open
+
 	dir       directory
 	prefix    string
 	finished  string // what names end in
@@ -52,6 +58,12 @@ func (o *output) begin() error {
 	return o.create()
 }
 
+// renew makes the ID of the next file.
+func (o *output) renew() {
+	id := warc.NewID()
+	o.id.Store(&id)
+}
+
 // create begins a new file with its warcinfo record. Its name is forced to disk at once, since
 // syncing a file is of no use if the file cannot be found.
 func (o *output) create() error {
@@ -65,7 +77,7 @@ func (o *output) create() error {
 	o.begun++
 	o.file, o.name, o.captures, o.whole, o.end, o.synced = f, name, 0, 0, 0, 0
 	o.encoder.begin(o)
-	o.encoder.h = warc.Head{Type: "warcinfo", Date: now, Filename: name,
+	o.encoder.h = warc.Head{Type: "warcinfo", ID: *o.id.Load(), Date: now, Filename: name,
 		ContentType: "application/warc-fields"}
 	if preface := o.encoder.warc.Preface(); len(preface) > 0 {
 		_, err = o.Write(preface)
@@ -89,7 +101,7 @@ func (o *output) create() error {
 // millisecond, and files of several machines get mixed.
 func (o *output) newName(now time.Time) string {
 	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
-	return fmt.Sprintf("%s-%s-%05d-%08x%s", o.prefix, stamp, o.serial, rand.Uint32(), o.finished)
+	return fmt.Sprintf("%s-%s-%05d-%012x%s", o.prefix, stamp, o.serial, rand.Uint64()>>16, o.finished)
 }
 
 // Write appends to the file. It requires that begin was called.
@@ -180,6 +192,7 @@ func (o *output) finish() error {
 	}
 	f := o.file
 	o.file = nil
+	o.renew()
 	if err := f.Close(); err != nil {
 		return err
 	}
@@ -194,6 +207,7 @@ func (o *output) finish() error {
 func (o *output) abandon() {
 	_ = o.file.Close()
 	o.file = nil
+	o.renew()
 	if o.captures == 0 {
 		_ = o.dir.remove(o.name + unfinished)
 	}

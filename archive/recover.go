@@ -12,8 +12,14 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// ours matches the names that newName makes.
-var ours = regexp.MustCompile(`-\d{17}-\d{5,}-[0-9a-f]{8}\.warc(\.gz|\.zst)?$`)
+// ours matches the names that newName makes, and made in version 1: then with 8 random digits.
+var ours = regexp.MustCompile(`-\d{17}-\d{5,}-(?:[0-9a-f]{8}|([0-9a-f]{12}))\.warc(\.gz|\.zst)?$`)
+
+// isMarked reports by its name whether all records of a file have the ID of its warcinfo record.
+func isMarked(name string) bool {
+	m := ours.FindStringSubmatch(name)
+	return m != nil && m[1] != ""
+}
 
 // recover brings the index up to date with the files of a directory that no process writes to.
 // Files of dead writers are cut back to their last whole capture, if need be, and finished.
@@ -61,25 +67,29 @@ func (a *Archive) recoverFile(d osDir, onDisk string) error {
 	if err != nil {
 		return err
 	}
-	report, err := a.update(f, name, info.Size())
-	a.found.count(&report)
-	if err != nil || name == onDisk || !ours.MatchString(name) {
-		return err
+	t, err := a.update(f, name, info.Size())
+	if err == nil && name != onDisk && ours.MatchString(name) {
+		err = finishDead(d, name, &t, info.Size())
 	}
-	return finishDead(d, name, report, info.Size())
+	a.found.count(&t)
+	return err
 }
 
-// finishDead ends the file of a dead writer at its last whole capture, and gives it its name.
-func finishDead(d osDir, name string, r tail, size int64) error {
+// finishDead cuts the file of a dead writer behind its last whole capture, and gives it its final
+// name.
+func finishDead(d osDir, name string, t *tail, size int64) error {
 	onDisk := d.path(name + unfinished)
 	switch {
-	case r.whole == 0 && r.torn && (r.begun || size < maxPreface):
+	case !isMarked(name) && size-t.whole > maxTail:
+		return nil // there may be records behind the damage, which only nobody vouches for
+	case t.whole == 0 && (t.begun || size < maxPreface):
 		// Its writer died before the first capture was whole.
 		return errors.Join(os.Remove(onDisk), d.sync())
-	case r.whole == 0:
+	case t.whole == 0:
 		return nil // nothing in it can be read: it is left for somebody to look at
-	case r.torn && r.whole < size:
-		if err := os.Truncate(onDisk, r.whole); err != nil {
+	case t.whole < size:
+		t.cut(name, size)
+		if err := os.Truncate(onDisk, t.whole); err != nil {
 			return err
 		}
 	}
@@ -96,15 +106,88 @@ func finishDead(d osDir, name string, r tail, size int64) error {
 // maxPreface is more than a warcinfo record takes.
 const maxPreface = 64 << 10
 
+// Report tells what was found in WARC files when they were indexed.
+type Report struct {
+	Files    int
+	Versions int
+	Unnamed  int // versions that share a member with others, so that no address leads to them
+
+	// Damage are the places that cannot be believed, of which the first thousand are listed, and
+	// Damaged is their size in bytes.
+	Damage  []Damage
+	Damaged int64
+
+	// Missing are the files that belong to the archive and are gone.
+	Missing []string
+}
+
+// Damage is a part of a file that does not hold what was written there.
+type Damage struct {
+	File           string
+	Offset, Length int64
+	Err            error
+}
+
+// maxDamage bounds the list in a report: strangers write files, too.
+const maxDamage = 1000
+
+// add notes a damaged place.
+func (r *Report) add(d Damage) {
+	if r.Damaged += d.Length; len(r.Damage) < maxDamage {
+		r.Damage = append(r.Damage, d)
+	}
+}
+
+// count adds one file.
+func (r *Report) count(t *tail) {
+	r.Files++
+	r.Versions += t.Versions
+	r.Unnamed += t.Unnamed
+	for _, d := range t.Damage {
+		r.add(d)
+		r.Damaged -= d.Length
+	}
+	r.Damaged += t.Damaged
+}
+
+// Recovered tells what [Open] found that the index did not know: what a crash had left, what was
+// appended to imported files, and damage.
+func (a *Archive) Recovered() Report { return a.found }
+
 // tail is what was found by indexing a file from some offset on.
 type tail struct {
-	versions int
-	whole    int64 // where the last version ends, or where indexing began
-	damage   int   // places
-	begun    bool  // there is a record, if only the warcinfo
-	torn     bool  // behind whole there is nothing but what a crash may have left
-	broken   int64 // where the damage begins behind which nothing was found; negative: nowhere
-	unnamed  int   // versions that no address leads to, as they share a member with others
+	Report
+	whole int64 // where the last whole capture ends, or where indexing began
+	begun bool  // there is a record, if only the warcinfo
+
+	broken int64 // where damage begins behind which nothing was found yet; negative: nowhere
+	err    error // of that damage
+}
+
+// damaged notes that a file cannot be believed from an offset on.
+func (t *tail) damaged(d *warc.DamageError) {
+	if t.broken < 0 {
+		t.broken, t.err = d.Offset, d
+	}
+}
+
+// intact notes that a file can be believed again from an offset on.
+func (t *tail) intact(name string, offset int64) {
+	if t.broken >= 0 {
+		t.add(Damage{name, t.broken, offset - t.broken, t.err})
+		t.broken = -1
+	}
+}
+
+var errCut = errors.New("archive: cut off, as it is not a whole capture")
+
+// cut makes the end of a file one damaged place, from the last whole capture on.
+func (t *tail) cut(name string, size int64) {
+	if n := len(t.Damage); n > 0 && t.Damage[n-1].Offset >= t.whole {
+		t.Damaged -= t.Damage[n-1].Length
+		t.Damage = t.Damage[:n-1]
+	}
+	t.add(Damage{name, t.whole, size - t.whole, errCut})
 }
 
 // maxTail is the number of bytes at the end of a file that are read whenever an archive is opened,
@@ -113,7 +196,7 @@ const maxTail = 16 << 20
 
 // indexFile adds the versions between two offsets of a file to the index.
 func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, err error) {
-	t = tail{whole: from, torn: true, broken: -1}
+	t = tail{whole: from, broken: -1}
 	if from == to {
 		return t, nil
 	}
@@ -122,20 +205,16 @@ func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, er
 		return t, err
 	}
 	defer r.close()
-	r.readAt(f, name, from, to-from)
+	if err := a.believe(r, f, name, from, to-from); err != nil {
+		return t, err
+	}
 	for rec, err := range r.warc.Records() {
 		if err == nil {
-			t.begun = true
-			// Whatever follows damage shows that it was not the end.
-			t.torn = t.torn && t.damage == 0
-			t.broken = -1
 			err = a.indexRecord(rec, name, &t)
 		}
 		var damage *warc.DamageError
 		if errors.As(err, &damage) {
-			if t.damage++; t.broken < 0 {
-				t.broken = damage.Offset
-			}
+			t.damaged(damage)
 		} else if err != nil {
 			return t, err
 		}
@@ -145,37 +224,69 @@ func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, er
 			}
 		}
 	}
-	// In a file of ours all behind the last whole capture will be cut off, and is not indexed. One of
-	// others may still be written: what cannot be read at its end may be whole the next time.
+	// In a file of ours, all behind the last whole capture is what a crash has left. A file of others
+	// may still be written: what cannot be read at its end may be whole the next time.
 	end := to
-	if t.torn && ours.MatchString(name) {
+	if ours.MatchString(name) {
 		end = t.whole
-	} else if t.broken >= 0 && to-t.broken <= maxTail {
+	} else if t.broken >= 0 && (!a.salvage || to-t.broken <= maxTail) {
 		end = t.broken
 	}
+	t.intact(name, to)
 	a.index.add(name, "", nil, end)
 	return t, nil
 }
 
-// indexRecord adds one record, if it is a version of something.
+// believe makes the reader read a part of a file, and believe what can be believed there. A file of
+// ours whose records have the ID of its warcinfo record holds no others.
+func (a *Archive) believe(r *reader, f io.ReaderAt, name string, from, length int64) error {
+	id := ""
+	if isMarked(name) {
+		r.readAt(f, name, 0, from+length)
+		rec, err := r.warc.Next()
+		if err == nil && rec.Type() == "warcinfo" {
+			id = rec.Fields().URI("WARC-Record-ID")
+		} else if err != nil && err != io.EOF && !errors.Is(err, warc.ErrDamaged) {
+			return err
+		}
+	}
+	r.readAt(f, name, from, length)
+	if id != "" {
+		r.warc.Require(id)
+	} else {
+		r.warc.SetSalvage(a.salvage)
+	}
+	return nil
+}
+
+// indexRecord adds one record to the index, if it is a version of something. Closing the record is
+// what shows that it is whole.
 func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	e, url, ok, err := entryOf(rec, nil)
-	if err != nil || !ok {
+	kind, offset := rec.Type(), rec.Offset
+	if err == nil {
+		err = rec.Close()
+	}
+	if err != nil {
 		return err
 	}
-	if err := rec.Close(); err != nil {
-		return err
+	t.begun = true
+	t.intact(name, offset)
+	if kind != "warcinfo" && kind != "request" && rec.Length > 0 {
+		t.whole = offset + rec.Length
 	}
-	if rec.Length == 0 || rec.Offset > maxOffset {
-		t.unnamed++
+	if !ok {
+		return nil
+	}
+	if rec.Length == 0 || offset > maxOffset {
+		t.Unnamed++
 		return nil
 	}
 	e.length = rec.Length
 	// Strings out of the header would keep all of it in memory as long as the entry waits.
 	key, long := urlKey(strings.Clone(url))
 	e.url, e.media = long, intern([]byte(e.media))
-	t.versions++
-	t.whole = rec.Offset + rec.Length
+	t.Versions++
 	a.index.add(name, key, &e, t.whole)
 	return nil
 }

@@ -105,7 +105,7 @@ func TestOtherFilesInTheDirectory(t *testing.T) {
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "directory.warc.gz"), 0o755))
 	a := openDir(t, dir, Options{})
-	require.Equal(t, Repaired{}, a.found)
+	require.Equal(t, Report{}, a.found)
 	names, err := a.Files()
 	require.NoError(t, err)
 	require.Empty(t, names)

@@ -89,7 +89,9 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	}
 	defer r.close()
 	number, _ := v.archive.index.file(name) // an import that was never indexed gets one now
-	r.readAt(f, name, 0, max(end, finalSize(f, name)))
+	if err := v.archive.believe(r, f, name, 0, max(end, finalSize(f, name))); err != nil {
+		return err
+	}
 	for rec, err := range r.warc.Records() {
 		var damage *warc.DamageError
 		if err == nil && rec.Offset < end {
@@ -204,30 +206,10 @@ func (v *verifier) lead(e *entry, url string, loc Location) error {
 	return nil
 }
 
-// Repaired counts what [Repair] has found in the files.
-type Repaired struct {
-	Files    int
-	Versions int
-	Damage   int // places that could not be read
-	Unnamed  int // versions that share a member with others, so that no address leads to them
-
-	// Missing are the files that were imported, or that the old index knew, and that are gone.
-	// Their versions are not in the new index.
-	Missing []string
-}
-
-// count adds one file.
-func (r *Repaired) count(t *tail) {
-	r.Files++
-	r.Versions += t.versions
-	r.Damage += t.damage
-	r.Unnamed += t.unnamed
-}
-
 // Repair makes a new index from the WARC files in a directory and those that were imported. No one
 // may have the archive open. The old one is kept beside it as index.bolt.old. The files themselves
 // are not touched, but for the ends of those whose writer has died: see [Open].
-func Repair(dir string) (Repaired, error) {
+func Repair(dir string, opts Options) (Report, error) {
 	path := filepath.Join(dir, indexName)
 	// What the old index knew is only used to tell what is gone. It may be what is broken.
 	known := map[string]int64{}
@@ -235,17 +217,17 @@ func Repair(dir string) (Repaired, error) {
 		known = x.indexedFiles()
 		err = x.close()
 		if err != nil {
-			return Repaired{}, fmt.Errorf("archive: repair: %w", err)
+			return Report{}, fmt.Errorf("archive: repair: %w", err)
 		}
 	} else if errors.Is(err, ErrLocked) {
-		return Repaired{}, err
+		return Report{}, err
 	}
 	if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Repaired{}, fmt.Errorf("archive: repair: %w", err)
+		return Report{}, fmt.Errorf("archive: repair: %w", err)
 	}
-	a, err := Open(dir, Options{})
+	a, err := Open(dir, opts)
 	if err != nil {
-		return Repaired{}, err
+		return Report{}, err
 	}
 	a.found.Missing = a.Missing()
 	now := a.known()

@@ -295,7 +295,8 @@ func TestARevisitOfAnotherURL(t *testing.T) {
 			Profile: warc.ProfileIdentical, RefersToURI: "http://a.test/", RefersToDate: someTime},
 		{Type: "revisit", TargetURI: "http://c.test/", Date: someTime.Add(time.Hour),
 			Profile: warc.ProfileIdentical, RefersToURI: "http://lost.test/", RefersToDate: someTime},
-		{Type: "revisit", TargetURI: "http://d.test/", Date: someTime.Add(time.Hour)},
+		{Type: "revisit", TargetURI: "http://d.test/", Date: someTime.Add(time.Hour),
+			Profile: warc.ProfileIdentical},
 	} {
 		h.Payload, h.ContentType = &sum, "application/http; msgtype=response"
 		parts := [][]byte{head}

@@ -56,7 +56,7 @@ func TestImportOfWhatWgetFetched(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	found, err := a.Import(names...)
 	require.NoError(t, err)
-	require.Zero(t, found.Damage)
+	require.Empty(t, found.Damage)
 	require.GreaterOrEqual(t, found.Versions, 4, "wget keeps its log as resources, too")
 	changing, err := a.Versions(urls[1])
 	require.NoError(t, err)

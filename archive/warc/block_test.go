@@ -99,7 +99,7 @@ func TestDamageOfABlockIsToldOnce(t *testing.T) {
 		}
 		for way, read := range ways {
 			t.Run(tt.name+"/"+way, func(t *testing.T) {
-				r := NewReader(strings.NewReader(tt.file), ReaderOptions{Verify: true})
+				r := NewReader(strings.NewReader(tt.file), ReaderOptions{Verify: true, Salvage: true})
 				rec, err := r.Next()
 				require.NoError(t, err)
 				err = read(rec)

@@ -53,7 +53,14 @@ var kinds = []string{"warcinfo", "request", "response", "revisit", "metadata", "
 func sample(i int) entry {
 	r := rand.New(rand.NewPCG(uint64(i), 1))
 	e := entry{head: Head{Type: kinds[i%len(kinds)], ID: ID{15: byte(i + 1)}, Date: someTime,
-		TargetURI: fmt.Sprintf("http://a.test/%d", i), ContentType: "application/octet-stream"}}
+		ContentType: "application/octet-stream"}}
+	if e.head.Type == "revisit" {
+		e.head.Profile = ProfileIdentical
+	}
+	if e.head.Type != "warcinfo" {
+		e.head.WarcinfoID = ID{15: byte(i/len(kinds)*len(kinds) + 1)}
+		e.head.TargetURI = fmt.Sprintf("http://a.test/%d", i)
+	}
 	for range r.IntN(40) {
 		e.block = fmt.Appendf(e.block, "some word %d and\r\n\r\nWARC/1.1 %s\n", r.IntN(1000), kinds[i%8])
 	}
@@ -196,13 +203,13 @@ func TestEncodeTellsWhatFailed(t *testing.T) {
 	for name, o := range codings() {
 		e, err := NewEncoder(o)
 		require.NoError(t, err)
-		_, _, err = e.Encode(failing{fire}, &Head{Type: "metadata"}, []byte("x"))
+		_, _, err = e.Encode(failing{fire}, &Head{Type: "metadata", Date: someTime}, []byte("x"))
 		require.ErrorIs(t, err, fire, name)
-		_, _, err = e.EncodeFrom(io.Discard, &Head{Type: "metadata"}, failing{fire})
+		_, _, err = e.EncodeFrom(io.Discard, &Head{Type: "metadata", Date: someTime}, failing{fire})
 		require.ErrorIs(t, err, fire, name)
 
 		var out bytes.Buffer // and works again afterwards
-		_, _, err = e.Encode(&out, &Head{Type: "metadata"}, []byte("x"))
+		_, _, err = e.Encode(&out, &Head{Type: "metadata", Date: someTime}, []byte("x"))
 		require.NoError(t, err)
 		requireRecords(t, NewReader(&out, ReaderOptions{Verify: true, Dict: o.Dict}), 1)
 	}
@@ -222,7 +229,7 @@ func (s *shrinking) Read(p []byte) (int, error) {
 func TestABlockThatShrinksIsRefused(t *testing.T) {
 	e, err := NewEncoder(EncoderOptions{})
 	require.NoError(t, err)
-	_, _, err = e.EncodeFrom(io.Discard, &Head{Type: "resource"}, &shrinking{})
+	_, _, err = e.EncodeFrom(io.Discard, &Head{Type: "resource", Date: someTime, TargetURI: "a:b"}, &shrinking{})
 	require.ErrorIs(t, err, ErrInvalid)
 }
 

@@ -16,12 +16,14 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
+	info := warc.Head{Type: "warcinfo", Date: time.Unix(0, 0), ID: warc.NewID()}
+	_, start, err := enc.Encode(&file, &info)
 	for _, text := range []string{"one", "two"} {
 		head := warc.Head{Type: "resource", Date: time.Unix(0, 0), ContentType: "text/plain",
-			TargetURI: "file:///" + text}
+			TargetURI: "file:///" + text, WarcinfoID: info.ID}
 		_, _, err = enc.Encode(&file, &head, []byte(text))
 	}
-	file.Bytes()[20] ^= 1 // the disk has aged
+	file.Bytes()[start+20] ^= 1 // the disk has aged
 
 	r := warc.NewReader(bytes.NewReader(file.Bytes()), warc.ReaderOptions{Verify: true})
 	defer r.Close()
@@ -31,12 +33,13 @@ func Example() {
 			continue
 		}
 		text, err := io.ReadAll(rec)
-		fmt.Println(rec.Get("WARC-Target-URI"), string(text), err)
+		fmt.Println(rec.Type(), rec.Get("WARC-Target-URI"), string(text), err)
 	}
 	fmt.Println(err)
 	// Output:
+	// warcinfo   <nil>
 	// damaged
-	// file:///two two <nil>
+	// resource file:///two two <nil>
 	// <nil>
 }
 
@@ -47,7 +50,7 @@ func ExampleReader_ResetAt() {
 	var offset, length int64
 	for _, text := range []string{"one", "two", "three"} {
 		offset = int64(file.Len())
-		_, length, _ = enc.Encode(&file, &warc.Head{Type: "metadata"}, []byte(text))
+		_, length, _ = enc.Encode(&file, &warc.Head{Type: "metadata", Date: time.Unix(0, 0)}, []byte(text))
 	}
 	r := warc.NewReader(nil, warc.ReaderOptions{})
 	defer r.Close()

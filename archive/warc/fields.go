@@ -1,6 +1,7 @@
 package warc
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"strings"
@@ -21,6 +22,16 @@ func (f Fields) Get(name string) string {
 		}
 	}
 	return ""
+}
+
+// Values returns the values of all fields of that name, in their order.
+func (f Fields) Values(name string) (values []string) {
+	for i := range f {
+		if strings.EqualFold(f[i].Name, name) {
+			values = append(values, f[i].Value)
+		}
+	}
+	return values
 }
 
 // Type returns WARC-Type in lower case: response, revisit and so on.
@@ -130,10 +141,17 @@ func cutValue(first, rest string) (value, _ string) {
 	return string(joined), rest
 }
 
-// isVersion asks for "WARC/" and a digit: what a later version changes, its fields will tell.
+// isVersion reports whether a line is "WARC/" in any case and a digit: what a later version changes,
+// its fields will tell.
 func isVersion(line string) bool {
-	digit, found := strings.CutPrefix(line, "WARC/")
-	return found && digit != "" && digit[0] >= '0' && digit[0] <= '9'
+	return hasVersion([]byte(line)) && len(line) > longest && '0' <= line[longest] &&
+		line[longest] <= '9'
+}
+
+// hasVersion reports whether a record may begin here. The case does not count: literals in the
+// standard's grammar are those of RFC 5234, section 2.3.
+func hasVersion(b []byte) bool {
+	return len(b) >= longest && bytes.EqualFold(b[:longest], magics[2])
 }
 
 // cutLine cuts after the first LF, and drops it and a CR before it.

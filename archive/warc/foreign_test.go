@@ -46,7 +46,7 @@ func TestForeignFiles(t *testing.T) {
 		{"internetarchive+gowarc/corrupted-trailing-bytes.warc.gz.open", 30, 1, 2362, "neither"},
 		{"slyrz+warc/test.warc", 10, 0, 0, ""},
 		{"warcio/example.warc", 6, 0, 0, ""},
-		{"warcio/example-trunc.warc", 3, 1, 1197, "digest"},
+		{"warcio/example-trunc.warc", 2, 1, 1197, "digest"},
 		{"warcio/example-bad.warc.gz.bad", 6, 0, 0, ""},
 		{"warcio/example-digest.warc", 4, 0, 0, ""},
 		{"warcio/example-iana.org-chunked.warc", 3, 0, 0, ""},

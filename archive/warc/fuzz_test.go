@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,10 @@ func FuzzReader(f *testing.F) {
 		}
 		records, damage, err := readAll(t, NewReader(bytes.NewReader(data), ReaderOptions{Verify: true}))
 		require.NoError(t, err)
+		requireTrusted(t, records, damage)
+		records, damage, err = readAll(t, NewReader(bytes.NewReader(data),
+			ReaderOptions{Verify: true, Salvage: true}))
+		require.NoError(t, err)
 		for _, d := range damage {
 			require.GreaterOrEqual(t, d.Offset, int64(0))
 			require.Less(t, d.Offset, int64(len(data)))
@@ -35,7 +40,8 @@ func FuzzReader(f *testing.F) {
 		for _, rec := range records {
 			requireEncodesBack(t, e, rec)
 		}
-		streamed, _, err := readAll(t, NewReader(io.MultiReader(bytes.NewReader(data)), ReaderOptions{}))
+		streamed, _, err := readAll(t, NewReader(io.MultiReader(bytes.NewReader(data)),
+			ReaderOptions{Salvage: true}))
 		require.NoError(t, err)
 		if len(damage) == 0 {
 			require.Equal(t, records, streamed)
@@ -43,13 +49,27 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
+// requireTrusted holds that the first record behind damage has the ID of a warcinfo record whose
+// header stands before the damage or in it.
+func requireTrusted(t *testing.T, records []copied, damage []*DamageError) {
+	for i, rec := range records {
+		for _, d := range damage {
+			if d.Offset < rec.offset && (i == 0 || records[i-1].offset <= d.Offset) {
+				require.True(t, rec.fields.URI("WARC-Warcinfo-ID") != "" || rec.fields.Type() == "warcinfo")
+			}
+		}
+	}
+}
+
 // requireEncodesBack holds that a record survives being written, but for its length and its digest,
 // which are those of the block, and for fields that no header can hold.
 func requireEncodesBack(t *testing.T, e *Encoder, rec copied) {
-	head := Head{ID: ID{1}}
+	head := Head{Type: "test", ID: ID{1}, Date: someTime}
 	for _, field := range rec.fields {
-		lower := strings.ToLower(field.Name)
-		if lower != "content-length" && lower != "warc-block-digest" && field.Value != "" {
+		computed := slices.ContainsFunc(computed, func(name string) bool {
+			return strings.EqualFold(name, field.Name)
+		})
+		if !computed && field.Value != "" {
 			head.Extra = append(head.Extra, field)
 		}
 	}
@@ -60,7 +80,7 @@ func requireEncodesBack(t *testing.T, e *Encoder, rec copied) {
 	}
 	again := requireRecords(t, NewReader(&out, ReaderOptions{Verify: true}), 1)[0]
 	require.Equal(t, rec.block, again.block)
-	kept := again.fields[2 : len(again.fields)-1] // between the ID with the digest and the length
+	kept := again.fields[4 : len(again.fields)-1] // between the date with the digest and the length
 	require.Equal(t, len(head.Extra), len(kept))
 	for i, field := range head.Extra {
 		require.Equal(t, field, kept[i])
@@ -79,7 +99,7 @@ func FuzzHTTP(f *testing.F) {
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, block []byte) {
 		var file bytes.Buffer
-		_, _, err := e.Encode(&file, &Head{Type: "response"}, block)
+		_, _, err := e.Encode(&file, &Head{Type: "response", Date: someTime, TargetURI: "http://a.test/"}, block)
 		require.NoError(t, err)
 		rec, err := NewReader(&file, ReaderOptions{}).Next()
 		require.NoError(t, err)

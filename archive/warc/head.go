@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,18 @@ func NewID() ID {
 	return id
 }
 
+// String returns the ID as a URI, which stands in a header between angle brackets.
+func (id ID) String() string { return string(id.appendURI(nil)) }
+
+func (id ID) appendURI(dst []byte) []byte {
+	dst = append(dst, "urn:uuid:"...)
+	dst = append(hex.AppendEncode(dst, id[:4]), '-')
+	dst = append(hex.AppendEncode(dst, id[4:6]), '-')
+	dst = append(hex.AppendEncode(dst, id[6:8]), '-')
+	dst = append(hex.AppendEncode(dst, id[8:10]), '-')
+	return hex.AppendEncode(dst, id[10:])
+}
+
 // Head is what stands before a block. Fields with their zero value are left out, but for the ID.
 // WARC-Block-Digest and Content-Length come from the block.
 //
@@ -41,6 +54,7 @@ func NewID() ID {
 type Head struct {
 	Type         string           // WARC-Type
 	ID           ID               // WARC-Record-ID
+	WarcinfoID   ID               // WARC-Warcinfo-ID
 	Date         time.Time        // WARC-Date, kept to the microsecond; years have four digits
 	Filename     string           // WARC-Filename
 	TargetURI    string           // WARC-Target-URI
@@ -52,6 +66,8 @@ type Head struct {
 	Profile      string           // WARC-Profile
 	Payload      *[sha1.Size]byte // WARC-Payload-Digest
 	Truncated    string           // WARC-Truncated
+	Protocols    []string         // WARC-Protocol, one field for each: "h2", "tls/1.3"
+	CipherSuite  string           // WARC-Cipher-Suite
 	ContentType  string           // Content-Type
 	Extra        []Field          // further fields, after the others
 	block        [sha1.Size]byte  // WARC-Block-Digest
@@ -59,30 +75,103 @@ type Head struct {
 	length       int64            // Content-Length
 }
 
-// check keeps any value from becoming a second field, and a header from having two lengths or a
-// date that no reader takes for one.
+// typesWithTarget must name a URI, WARC 1.1 section 5.10.
+var typesWithTarget = []string{"response", "resource", "request", "revisit", "conversion",
+	"continuation"}
+
+// computed are the fields that come from Head alone, or from the block. Extra may not have them.
+var computed = []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Block-Digest",
+	"Content-Length"}
+
+// repeatable are the fields that a header may have more than once: WARC-Concurrent-To by the
+// standard (section 4), the others by the convention that introduced them.
+var repeatable = []string{"WARC-Concurrent-To", "WARC-Protocol", "WARC-Cipher-Suite"}
+
+// check refuses what the standard forbids, and what would let a value become a second field.
 func (h *Head) check() error {
-	for _, value := range [...]string{h.Type, h.Filename, h.TargetURI, h.RefersToURI, h.Profile,
-		h.Truncated, h.ContentType} {
-		if strings.ContainsAny(value, "\r\n") {
-			return fmt.Errorf("%w: line break in %.100q", ErrInvalid, value)
-		}
-	}
-	for _, f := range h.Extra {
-		if f.Name == "" || strings.ContainsAny(f.Name, ": \t\r\n") ||
-			strings.ContainsAny(f.Value, "\r\n") {
-			return fmt.Errorf("%w: field %.100q: %.100q", ErrInvalid, f.Name, f.Value)
-		}
-		if strings.EqualFold(f.Name, "Content-Length") {
-			return fmt.Errorf("%w: Content-Length comes from the block", ErrInvalid)
-		}
+	hasTarget := h.TargetURI != "" || h.extra("WARC-Target-URI")
+	switch {
+	case h.Type == "":
+		return fmt.Errorf("%w: WARC-Type is missing", ErrInvalid)
+	case h.Date.IsZero():
+		return fmt.Errorf("%w: WARC-Date is missing", ErrInvalid)
+	case !hasTarget && slices.Contains(typesWithTarget, h.Type):
+		return fmt.Errorf("%w: a %s record without WARC-Target-URI", ErrInvalid, h.Type)
+	case hasTarget && h.Type == "warcinfo":
+		return fmt.Errorf("%w: a warcinfo record with WARC-Target-URI", ErrInvalid)
+	case h.Type == "revisit" && h.Profile == "" && !h.extra("WARC-Profile"):
+		return fmt.Errorf("%w: a revisit record without WARC-Profile", ErrInvalid)
 	}
 	for _, t := range [...]time.Time{h.Date, h.RefersToDate} {
 		if !hasFourDigits(t) {
 			return fmt.Errorf("%w: the year of %v does not have four digits", ErrInvalid, t)
 		}
 	}
+	for _, value := range [...]string{h.Type, h.Filename, h.TargetURI, h.RefersToURI, h.Profile,
+		h.Truncated, h.CipherSuite, h.ContentType} {
+		if strings.ContainsFunc(value, isControl) {
+			return fmt.Errorf("%w: control character in %.100q", ErrInvalid, value)
+		}
+	}
+	for _, uri := range [...]string{h.TargetURI, h.RefersToURI, h.Profile} {
+		if strings.Contains(uri, " ") {
+			return fmt.Errorf("%w: space in URI %.100q", ErrInvalid, uri)
+		}
+	}
+	for _, protocol := range h.Protocols {
+		if strings.ContainsFunc(protocol, isControl) {
+			return fmt.Errorf("%w: control character in %.100q", ErrInvalid, protocol)
+		}
+	}
+	return h.checkExtra()
+}
+
+// isControl finds the characters that no value may have: they end lines, or readers stop at them.
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// extra reports whether Extra has a field of that name.
+func (h *Head) extra(name string) bool {
+	return len(h.Extra) > 0 && Fields(h.Extra).Get(name) != ""
+}
+
+// checkExtra makes sure that no field stands twice: readers differ in which of two they believe.
+func (h *Head) checkExtra() error {
+	if len(h.Extra) == 0 {
+		return nil
+	}
+	set := map[string]bool{}
+	for _, name := range computed {
+		set[strings.ToLower(name)] = true
+	}
+	for name, value := range map[string]bool{
+		"warc-filename": h.Filename != "", "warc-target-uri": h.TargetURI != "",
+		"warc-ip-address": h.Addr.IsValid(), "warc-warcinfo-id": h.WarcinfoID != ID{},
+		"warc-refers-to": h.RefersTo != ID{}, "warc-refers-to-target-uri": h.RefersToURI != "",
+		"warc-refers-to-date": !h.RefersToDate.IsZero(), "warc-profile": h.Profile != "",
+		"warc-payload-digest": h.Payload != nil, "warc-truncated": h.Truncated != "",
+		"content-type": h.ContentType != "",
+	} {
+		set[name] = set[name] || value
+	}
+	for _, f := range h.Extra {
+		name := strings.ToLower(f.Name)
+		switch {
+		case f.Name == "" || strings.ContainsFunc(f.Name, isNoToken) ||
+			strings.ContainsFunc(f.Value, isControl):
+			return fmt.Errorf("%w: field %.100q: %.100q", ErrInvalid, f.Name, f.Value)
+		case set[name]:
+			return fmt.Errorf("%w: Extra repeats %.100q, or it comes from the block", ErrInvalid, f.Name)
+		}
+		set[name] = !slices.ContainsFunc(repeatable, func(r string) bool {
+			return strings.EqualFold(r, name)
+		})
+	}
 	return nil
+}
+
+// isNoToken finds the characters that no name of a field may have (section 4).
+func isNoToken(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r)
 }
 
 // append appends the version line, the fields in an order that never varies, and the blank line.
@@ -90,6 +179,7 @@ func (h *Head) append(dst []byte) []byte {
 	dst = append(dst, "WARC/1.1\r\n"...)
 	dst = appendField(dst, "WARC-Type", h.Type)
 	dst = appendID(dst, "WARC-Record-ID", h.ID)
+	dst = appendID(dst, "WARC-Warcinfo-ID", h.WarcinfoID) // early: see searchHeader
 	dst = appendDate(dst, "WARC-Date", h.Date)
 	dst = appendField(dst, "WARC-Filename", h.Filename)
 	dst = appendField(dst, "WARC-Target-URI", h.TargetURI)
@@ -106,6 +196,10 @@ func (h *Head) append(dst []byte) []byte {
 		dst = appendDigest(dst, "WARC-Payload-Digest", h.Payload)
 	}
 	dst = appendField(dst, "WARC-Truncated", h.Truncated)
+	for _, protocol := range h.Protocols {
+		dst = appendField(dst, "WARC-Protocol", protocol)
+	}
+	dst = appendField(dst, "WARC-Cipher-Suite", h.CipherSuite)
 	dst = appendField(dst, "Content-Type", h.ContentType)
 	for i := range h.Extra {
 		dst = appendField(dst, h.Extra[i].Name, h.Extra[i].Value)
@@ -143,12 +237,8 @@ func appendID(dst []byte, name string, id ID) []byte {
 		return dst
 	}
 	dst = append(dst, name...)
-	dst = append(dst, ": <urn:uuid:"...)
-	dst = append(hex.AppendEncode(dst, id[:4]), '-')
-	dst = append(hex.AppendEncode(dst, id[4:6]), '-')
-	dst = append(hex.AppendEncode(dst, id[6:8]), '-')
-	dst = append(hex.AppendEncode(dst, id[8:10]), '-')
-	dst = hex.AppendEncode(dst, id[10:])
+	dst = append(dst, ": <"...)
+	dst = id.appendURI(dst)
 	return append(dst, ">\r\n"...)
 }
 

@@ -25,6 +25,7 @@ func TestHeaderBytes(t *testing.T) {
 		RefersToURI: "http://b.test/", RefersToDate: someTime, Profile: ProfileIdentical,
 		Filename: "f.warc.gz", TargetURI: "http://a.test/?q=ä",
 		Addr: netip.MustParseAddr("2001:db8::1"), Payload: &emptySHA1, Truncated: "time",
+		WarcinfoID: otherID, Protocols: []string{"h2", "tls/1.3"}, CipherSuite: "TLS_AES_128_GCM_SHA256",
 		ContentType: "application/http;msgtype=response", Extra: []Field{{"A", "b"}},
 		block: emptySHA1, length: 1 << 40,
 	}
@@ -36,6 +37,7 @@ func TestHeaderBytes(t *testing.T) {
 		{"every field is there once and in this order", full, "WARC/1.1\n" +
 			"WARC-Type: response\n" +
 			"WARC-Record-ID: <urn:uuid:123e4567-e89b-42d3-a456-010203040506>\n" +
+			"WARC-Warcinfo-ID: <urn:uuid:00000000-0000-0000-0000-0000000000ff>\n" +
 			"WARC-Date: 2026-11-03T03:05:06.007008Z\n" +
 			"WARC-Filename: f.warc.gz\n" +
 			"WARC-Target-URI: http://a.test/?q=ä\n" +
@@ -48,6 +50,9 @@ func TestHeaderBytes(t *testing.T) {
 			"WARC-Block-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\n" +
 			"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\n" +
 			"WARC-Truncated: time\n" +
+			"WARC-Protocol: h2\n" +
+			"WARC-Protocol: tls/1.3\n" +
+			"WARC-Cipher-Suite: TLS_AES_128_GCM_SHA256\n" +
 			"Content-Type: application/http;msgtype=response\n" +
 			"A: b\n" +
 			"Content-Length: 1099511627776\n\n"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestDamageThatIsMadeToBeSearched(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			src := &counted{Reader: bytes.NewReader([]byte(tt.last + tt.file + "\r\n\r\n" +
 				strings.Repeat(tt.last, 3)))}
-			r := NewReader(src, ReaderOptions{})
+			r := NewReader(src, ReaderOptions{Salvage: true})
 			last := int64(0)
 			for rec, err := range r.Records() {
 				if err != nil {
@@ -137,19 +138,73 @@ func TestDatesBeyondFourDigits(t *testing.T) {
 	}
 }
 
-// What no reader would understand is not written.
-func TestEncodeRefusesWhatCannotBeRead(t *testing.T) {
+// What the standard forbids is not written.
+func TestEncodeRefusesInvalidRecords(t *testing.T) {
 	e, err := NewEncoder(EncoderOptions{Compression: None})
 	require.NoError(t, err)
-	for name, h := range map[string]Head{
-		"a second length":         {Extra: []Field{{"content-length", "3"}}},
-		"a date of five digits":   {Date: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
-		"a date before all years": {RefersToDate: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)},
+	for name, change := range map[string]func(*Head){
+		"no type":                      func(h *Head) { h.Type = "" },
+		"no date":                      func(h *Head) { h.Date = time.Time{} },
+		"no target":                    func(h *Head) { h.TargetURI = "" },
+		"a warcinfo with a target":     func(h *Head) { h.Type = "warcinfo" },
+		"a revisit without a profile":  func(h *Head) { h.Type = "revisit" },
+		"a second type":                func(h *Head) { h.Extra = []Field{{"warc-type", "request"}} },
+		"a second ID":                  func(h *Head) { h.Extra = []Field{{"WARC-Record-ID", "<urn:x>"}} },
+		"a second date":                func(h *Head) { h.Extra = []Field{{"WARC-Date", "2026-01-01"}} },
+		"a second length":              func(h *Head) { h.Extra = []Field{{"content-length", "3"}} },
+		"a second target":              func(h *Head) { h.Extra = []Field{{"WARC-Target-URI", "b:c"}} },
+		"a field twice in Extra":       func(h *Head) { h.Extra = []Field{{"A", "1"}, {"a", "2"}} },
+		"a name that is no token":      func(h *Head) { h.Extra = []Field{{"A/B", "1"}} },
+		"NUL in a URI":                 func(h *Head) { h.TargetURI = "http://a.test/\x00" },
+		"NUL in the URI referred to":   func(h *Head) { h.RefersToURI = "http://a.test/\x00" },
+		"a space in a URI":             func(h *Head) { h.TargetURI = "http://a.test/ b" },
+		"a control character in Extra": func(h *Head) { h.Extra = []Field{{"A", "\x01"}} },
+		"a line break in a protocol":   func(h *Head) { h.Protocols = []string{"h2\r\nA: b"} },
+		"a date of five digits":        func(h *Head) { h.Date = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"a date before all years":      func(h *Head) { h.RefersToDate = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
 	} {
 		var out bytes.Buffer
+		h := Head{Type: "resource", Date: someTime, TargetURI: "http://a.test/"}
 		_, _, err := e.Encode(&out, &h, []byte("block"))
+		require.NoError(t, err)
+		change(&h)
+		_, _, err = e.Encode(&out, &h, []byte("block"))
 		require.ErrorIs(t, err, ErrInvalid, name)
 	}
+	for name, extra := range map[string][]Field{
+		"fields that may be repeated": {{"WARC-Concurrent-To", "<a:1>"}, {"WARC-Concurrent-To", "<a:2>"}},
+		"a digest of another kind":    {{"WARC-Payload-Digest", "sha256:x"}},
+	} {
+		h := Head{Type: "resource", Date: someTime, TargetURI: "http://a.test/", Extra: extra}
+		_, _, err := e.Encode(io.Discard, &h, []byte("block"))
+		require.NoError(t, err, name)
+	}
+}
+
+// The version line is a literal of the grammar: its case does not count.
+func TestTheCaseOfTheVersionLine(t *testing.T) {
+	text := plain("WARC-Type: metadata\r\n", "one")
+	for _, version := range []string{"warc/1.1", "Warc/1.0", "WARC/1.1"} {
+		again := version + text[len(version):]
+		for _, file := range []string{again + text, text + again, again} {
+			requireRecords(t, NewReader(strings.NewReader(file), ReaderOptions{}),
+				strings.Count(file, "metadata"))
+		}
+	}
+}
+
+// Where every record has to have an ID, one without it is damage, though nothing else is wrong.
+func TestRequire(t *testing.T) {
+	w := write(t, EncoderOptions{}, 3)
+	other := write(t, EncoderOptions{}, 12).offsets
+	data := write(t, EncoderOptions{}, 12).data[other[8]:other[11]]
+	r := NewReader(bytes.NewReader(slices.Concat(w.data, data, w.data[w.offsets[1]:])), ReaderOptions{})
+	r.Require(w.entries[0].head.ID.String())
+	records, damage, err := readAll(t, r)
+	require.NoError(t, err)
+	require.Len(t, damage, 1)
+	require.EqualValues(t, len(w.data), damage[0].Offset)
+	require.Len(t, records, 5)
 }
 
 // A dictionary that cannot be read is damage; a file that cannot be read is none.

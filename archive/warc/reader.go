@@ -28,6 +28,12 @@ type ReaderOptions struct {
 	// MaxHeader bounds the bytes of a record's header. 0 means 1 MiB.
 	MaxHeader int
 
+	// Salvage believes whatever can be read as a record behind damage. A body may hold bytes that
+	// read as records of pages nobody fetched, and damage may bring them to light. false means that
+	// behind damage a record is believed only if it has the WARC-Warcinfo-ID that is valid there,
+	// which no body can know; a file without these IDs ends at its first damage.
+	Salvage bool
+
 	// Dict is the dictionary of zstd frames. nil means the one that the file begins with, if any;
 	// it has to be given where reading does not begin there.
 	Dict []byte
@@ -54,11 +60,16 @@ type Reader struct {
 	frame frame
 	check check
 
-	from   int64    // where reading began
-	again  int64    // bytes that were taken from the source once more, by going back
-	start  int64    // of the member, or of the plain record
-	inside bool     // of a member
-	lost   bool     // a place to go on from has to be searched for, behind start
+	from   int64 // where reading began
+	again  int64 // bytes that were taken from the source once more, by going back
+	start  int64 // of the member, or of the plain record
+	inside bool  // of a member
+	lost   bool  // a place to go on from has to be searched for, behind start
+
+	salvage  bool
+	warcinfo string // the ID of the warcinfo record that is valid here; "" if none is known
+	required bool   // every record has to have it
+
 	kind   [][]byte // of magics: what it is searched by
 	header []byte
 	rec    Record
@@ -87,6 +98,7 @@ func (r *Reader) Reset(src io.Reader) {
 	r.nameOf(src)
 	r.inside, r.lost, r.start, r.kind = false, false, 0, unknown
 	r.from, r.again = 0, 0
+	r.salvage, r.warcinfo, r.required = r.opts.Salvage, "", false
 	r.rec = Record{fields: r.rec.fields[:0], ended: true}
 }
 
@@ -97,6 +109,15 @@ func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
 	r.src.under.n, r.from = offset, offset
 	r.nameOf(f)
 }
+
+// Require makes every record damage that does not have this WARC-Warcinfo-ID, a URI without angle
+// brackets, except for the warcinfo record of that ID. It holds until the next Reset. It is needed
+// where reading does not begin at the warcinfo record, and it is stricter than reading from there:
+// without checksums, nothing else tells a record from one that a body holds.
+func (r *Reader) Require(warcinfoID string) { r.warcinfo, r.required = warcinfoID, true }
+
+// SetSalvage replaces [ReaderOptions.Salvage] until the next Reset.
+func (r *Reader) SetSalvage(salvage bool) { r.salvage = salvage }
 
 // nameOf finds out what errors call the source. An *os.File knows its own name, and the caller need
 // not repeat it.
@@ -133,8 +154,9 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 }
 
 // Next returns the next record, which is only valid until the next call, or io.EOF. After a
-// [DamageError] it can be called again and goes on behind the damage. What is left of the record
-// before is passed over; if that shows damage that no Read has told, Next tells it.
+// [DamageError] it can be called again, and goes on behind the damage with records that can be
+// believed, see [ReaderOptions.Salvage]. Next skips the rest of the previous record. If that shows
+// damage that Read did not report, Next reports it.
 func (r *Reader) Next() (*Record, error) {
 	if err := r.rec.Close(); err != nil {
 		return nil, err
@@ -142,11 +164,14 @@ func (r *Reader) Next() (*Record, error) {
 	for {
 		searching := r.lost
 		if searching {
+			if !r.salvage && r.warcinfo == "" {
+				return nil, io.EOF // nothing could be believed
+			}
 			if err := r.search(); err != nil {
 				return nil, err
 			}
 		}
-		err := r.begin()
+		err := r.begin(searching)
 		switch {
 		case err == nil:
 			return &r.rec, nil
@@ -214,14 +239,14 @@ func (r *Reader) damage(err error) error {
 }
 
 // begin reads the header of the next record. It is io.EOF at the end of the file and nowhere else.
-func (r *Reader) begin() error {
+func (r *Reader) begin(searching bool) error {
 	first := !r.inside
 	if first {
 		if err := r.open(); err != nil {
 			return err
 		}
 	}
-	err := r.readHeader()
+	err := r.readHeader(searching)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
@@ -236,6 +261,9 @@ func (r *Reader) begin() error {
 	if err != nil {
 		return err
 	}
+	if !r.believes(fields, searching) {
+		return errForeign
+	}
 	// The record is used again, and with it the slice of its fields: a walk over many records that
 	// looks at few of them should not fill memory.
 	r.rec = Record{Version: version, Offset: r.start, Size: n, fields: fields, left: n, r: r,
@@ -246,6 +274,28 @@ func (r *Reader) begin() error {
 	}
 	r.lost = false
 	return nil
+}
+
+// searchHeader is how much of a header is read in search of WARC-Warcinfo-ID. Damage can be made to
+// look like a header at each of its bytes.
+const searchHeader = 4 << 10
+
+var errForeign = errors.New("the record does not have the WARC-Warcinfo-ID of its file")
+
+// believes reports whether a record belongs to the file, as opposed to bytes of a body that read as
+// one. In sequence all do, if the boundaries between them are trusted.
+func (r *Reader) believes(fields Fields, searching bool) bool {
+	if fields.Type() == "warcinfo" {
+		id := fields.URI("WARC-Record-ID")
+		switch {
+		case r.required || searching && !r.salvage:
+			return id == r.warcinfo
+		case !searching:
+			r.warcinfo = id // of the records from here on
+		}
+		return true
+	}
+	return !r.required && (!searching || r.salvage) || fields.URI("WARC-Warcinfo-ID") == r.warcinfo
 }
 
 // open goes to the next member that is not empty, or to the next plain record. Some writers make an
@@ -288,7 +338,7 @@ func (r *Reader) decompress() (*bufio.Reader, error) {
 	case bytes.HasPrefix(magic, magics[1]):
 		r.kind = magics[1:2]
 		return r.inner, r.openZstd()
-	case bytes.HasPrefix(magic, magics[2]):
+	case hasVersion(magic):
 		r.kind = magics[2:]
 		return r.src.Reader, nil
 	case isSkippable(magic):
@@ -367,7 +417,7 @@ func unpackDict(dict []byte) ([]byte, error) {
 }
 
 // readHeader reads up to and with the blank line, and keeps all before it in r.header.
-func (r *Reader) readHeader() error {
+func (r *Reader) readHeader(searching bool) error {
 	r.header = r.header[:0]
 	for {
 		line, err := r.body.ReadSlice('\n')
@@ -382,8 +432,12 @@ func (r *Reader) readHeader() error {
 			return nil
 		}
 		r.header = append(r.header, line...)
-		if len(r.header) >= longest && !bytes.HasPrefix(r.header, magics[2]) {
+		if len(r.header) >= longest && !hasVersion(r.header) {
 			return errors.New("no version line")
+		}
+		if searching && len(r.header) > searchHeader && !r.salvage &&
+			!bytes.Contains(r.header, []byte(r.warcinfo)) {
+			return errForeign
 		}
 	}
 }

@@ -65,6 +65,8 @@ func (rec *Record) Read(p []byte) (int, error) {
 // verify compares the block with its digest, once. It returns what stands for its end.
 func (rec *Record) verify() error {
 	if !rec.checked && !rec.r.check.holds() {
+		// Without a checksum of its own, the block also vouched for where it ends.
+		rec.r.lost = rec.r.lost || !rec.r.inside && !rec.r.salvage
 		rec.told = rec.r.damage(errors.New("the block does not have its digest"))
 		return rec.told
 	}
@@ -153,7 +155,7 @@ func (rec *Record) end() error {
 		return nil
 	case nil:
 		buf, _ := r.body.Peek(longest)
-		if string(buf) != string(magics[2]) {
+		if !hasVersion(buf) {
 			return errors.New("the block is followed by something else than a record")
 		}
 		return nil
@@ -171,11 +173,14 @@ func (rec *Record) endPlain() error {
 		rec.Length = r.src.pos() - rec.Offset
 		return err
 	}
+	if r.required {
+		return io.ErrUnexpectedEOF // whoever writes the IDs writes the line breaks, too
+	}
 	rec.Length = r.src.pos() - rec.Offset
 	if err := skipBlank(r.body); err != nil && err != io.EOF {
 		return err
 	}
-	if buf, _ := r.body.Peek(longest); len(buf) > 0 && firstMagic(buf, magics) != 0 {
+	if buf, _ := r.body.Peek(longest); len(buf) > 0 && !beginsRecord(buf) {
 		return errors.New("the block is followed by something else than a record")
 	}
 	return nil

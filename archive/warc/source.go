@@ -65,15 +65,17 @@ func (s *source) seek(pos int64) bool {
 	return true
 }
 
-// magics are what a member can begin with, and a plain record.
-var magics = [][]byte{[]byte("\x1f\x8b\x08"), []byte("\x28\xb5\x2f\xfd"), []byte("WARC/")}
+// magics are what a member can begin with, and a plain record. In sequence, the version line may be
+// in any case; where a record is searched for, these two spellings are found.
+var magics = [][]byte{[]byte("\x1f\x8b\x08"), []byte("\x28\xb5\x2f\xfd"), []byte("WARC/"),
+	[]byte("warc/")}
 
 // longest is the length of the longest magic.
 const longest = 5
 
 // unknown are the magics to look for as long as nothing was understood: in what a compressor could
 // not shrink, plain headers shine through, but not at the beginnings of lines.
-var unknown = [][]byte{magics[0], magics[1], []byte("\nWARC/")}
+var unknown = [][]byte{magics[0], magics[1], []byte("\nWARC/"), []byte("\nwarc/")}
 
 // find goes to the next of the magics. It is io.EOF if there is none.
 func (s *source) find(magics [][]byte) error {
@@ -93,6 +95,11 @@ func (s *source) find(magics [][]byte) error {
 			return err
 		}
 	}
+}
+
+// beginsRecord reports whether a record or a member begins here.
+func beginsRecord(buf []byte) bool {
+	return bytes.HasPrefix(buf, magics[0]) || bytes.HasPrefix(buf, magics[1]) || hasVersion(buf)
 }
 
 // firstMagic returns where the first of the magics is, or -1. Once one was found, the others are

@@ -1,0 +1,313 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// forgedURL is a page that nobody fetches. Other pages hold records of it in their bodies.
+const forgedURL = "http://bank.test/"
+
+// forgedRecord is the record of a page that nobody fetched, compressed like those of a file. The
+// writer of the page knows everything but the ID of the file: it takes one that it has seen.
+func forgedRecord(t testing.TB, o warc.EncoderOptions, id warc.ID) []byte {
+	enc, err := warc.NewEncoder(o)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	sum := sha1.Sum([]byte("FORGED"))
+	_, _, err = enc.Encode(&out, &warc.Head{Type: "response", Date: someTime, TargetURI: forgedURL,
+		WarcinfoID: id, Payload: &sum, ContentType: "application/http;msgtype=response"},
+		[]byte("HTTP/1.1 200 OK\r\n\r\nFORGED"))
+	require.NoError(t, err)
+	return out.Bytes()
+}
+
+// hostileBody is full of records, between bytes that no compressor shrinks.
+func hostileBody(t testing.TB, size int, o warc.EncoderOptions, id warc.ID) []byte {
+	r := rand.New(rand.NewPCG(uint64(size), 7))
+	forged := forgedRecord(t, o, id)
+	plain := forgedRecord(t, warc.EncoderOptions{Compression: warc.None}, id)
+	var body []byte
+	for len(body) < size {
+		for range 10 + r.IntN(60) {
+			body = append(body, byte(r.Uint32()))
+		}
+		body = append(append(body, forged...), "\r\n\r\n"...)
+		body = append(body, plain...)
+	}
+	return body
+}
+
+// codings are all the ways to write a file.
+var codings = map[string]Options{
+	"gzip": {Level: 1}, "stored gzip": {Level: -1}, "zstd": {Compression: warc.Zstd},
+	"plain": {Compression: warc.None}, "plain without digests": {Compression: warc.None, NoBlockDigest: true},
+	"gzip without digests": {Level: 1, NoBlockDigest: true},
+}
+
+// hostileFile is a file of ours with hostile pages in it, as its writer left it, and where each of
+// its captures ends.
+type hostileFile struct {
+	name string
+	data []byte
+	urls []string
+	ends []int64
+}
+
+func writeHostile(t testing.TB, opts Options, sizes ...int) *hostileFile {
+	dir := t.TempDir()
+	a := openDir(t, dir, opts)
+	h := &hostileFile{}
+	for i, size := range sizes {
+		c := page(fmt.Sprintf("http://%d.test/", i), "")
+		c.Body = hostileBody(t, size, warc.EncoderOptions{Compression: opts.Compression, Level: opts.Level},
+			warc.NewID())
+		loc, err := a.Append(c)
+		require.NoError(t, err)
+		h.name, h.urls, h.ends = loc.File, append(h.urls, c.URL), append(h.ends, loc.Offset+loc.Length)
+	}
+	require.NoError(t, a.Close())
+	var err error
+	h.data, err = os.ReadFile(filepath.Join(dir, h.name))
+	require.NoError(t, err)
+	return h
+}
+
+// recovered opens an archive that holds data as the file of a dead writer, and returns the archive
+// and the URLs that it has.
+func (h *hostileFile) recovered(t testing.TB, name string, data []byte) (a *Archive, dir string, urls []string) {
+	dir = t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+	a = openDir(t, dir, Options{})
+	for v, err := range a.All() {
+		require.NoError(t, err)
+		urls = append(urls, v.URL)
+	}
+	return a, dir, urls
+}
+
+// Wherever a crash cuts a file, what is found is what was appended, up to some capture, whatever the
+// pages hold. The tail is cut off, and the report says where and how much.
+func TestForgedRecordsBehindACut(t *testing.T) {
+	for name, opts := range codings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := writeHostile(t, opts, 300, 6000, 200, 9000)
+			for cut := 1; cut < len(h.data); cut += 1 + len(h.data)/97 {
+				a, dir, urls := h.recovered(t, h.name+unfinished, h.data[:cut])
+				whole := 0
+				for whole < len(h.ends) && h.ends[whole] <= int64(cut) {
+					whole++
+				}
+				require.ElementsMatch(t, h.urls[:whole], urls, "cut at %d", cut)
+				if whole > 0 {
+					end := h.ends[whole-1]
+					info, err := os.Stat(filepath.Join(dir, h.name))
+					require.NoError(t, err)
+					require.Equal(t, end, info.Size())
+					if end < int64(cut) {
+						require.Equal(t, []Damage{{h.name, end, int64(cut) - end, errCut}}, a.Recovered().Damage)
+					}
+				}
+				require.NoError(t, a.Close())
+			}
+		})
+	}
+}
+
+// One bit that flips costs the capture in which it is, and never brings one to light.
+func TestForgedRecordsBehindAFlippedBit(t *testing.T) {
+	for name, opts := range codings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := writeHostile(t, opts, 300, 6000, 200, 3000)
+			for at := 0; at < len(h.data); at += 1 + len(h.data)/211 {
+				broken := bytes.Clone(h.data)
+				broken[at] ^= 1 << (at % 8)
+				a, dir, urls := h.recovered(t, h.name, broken)
+				require.NotContains(t, urls, forgedURL, "byte %d", at)
+				require.NoError(t, a.Close())
+				_, err := Repair(dir, Options{})
+				require.NoError(t, err)
+				a = openDir(t, dir, Options{})
+				_, err = a.At(forgedURL, time.Time{})
+				require.ErrorIs(t, err, ErrNotFound, "byte %d", at)
+				require.NoError(t, a.Close())
+				hit, _ := slices.BinarySearch(h.ends, int64(at)+1)
+				if start := slices.Concat([]int64{0}, h.ends)[hit]; hit > 0 && int64(at) >= start {
+					kept := slices.Concat(h.urls[:hit], h.urls[hit+1:])
+					require.Subset(t, urls, kept, "byte %d", at)
+				}
+			}
+		})
+	}
+}
+
+// A length that has changed leads to a place in the body, where everything is as it should be but
+// for the ID.
+func TestForgedRecordBehindAWrongLength(t *testing.T) {
+	forged := forgedRecord(t, warc.EncoderOptions{Compression: warc.None}, warc.NewID())
+	opts := Options{Compression: warc.None, NoBlockDigest: true}
+	dir := t.TempDir()
+	a := openDir(t, dir, opts)
+	c := page("http://0.test/", "")
+	c.Request = nil
+	c.Body = slices.Concat(bytes.Repeat([]byte("x"), 1000), []byte("\r\n\r\n"), forged,
+		bytes.Repeat([]byte("y"), 9999-1004-len(c.Head)-len(forged)))
+	loc, err := a.Append(c)
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	path := filepath.Join(dir, loc.File)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	right := []byte("Content-Length: 9999\r\n")
+	wrong := fmt.Appendf(nil, "Content-Length: %04d\r\n", 1000+len(c.Head))
+	require.Contains(t, string(data), string(right))
+	require.NoError(t, os.WriteFile(path, bytes.Replace(data, right, wrong, 1), 0o644))
+	_, err = Repair(dir, Options{})
+	require.NoError(t, err)
+	a = openDir(t, dir, Options{})
+	_, err = a.At(forgedURL, time.Time{})
+	require.ErrorIs(t, err, ErrNotFound)
+	require.NoError(t, a.Close())
+}
+
+// Files of version 1 and of others have no IDs in their records: they end at the first damage,
+// unless the caller asks for more.
+func TestForgedRecordsInFilesWithoutIDs(t *testing.T) {
+	forged := forgedRecord(t, warc.EncoderOptions{Level: 1}, warc.ID{})
+	random := make([]byte, 3000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	hostile := string(random) + string(forged) + string(random)
+	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{Level: -1}, "one", hostile, "three")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	broken := bytes.Clone(data)
+	broken[bytes.Index(data, random[:50])] ^= 1
+	for _, name := range []string{"x.warc.gz", "x.warc.gz" + unfinished,
+		"spinneret-20261103030506007-00000-1a2b3c4d.warc.gz" + unfinished} {
+		for _, salvage := range []bool{false, true} {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), broken, 0o644))
+			a := openDir(t, dir, Options{Salvage: salvage})
+			_, err := a.At("http://foreign.test/0", time.Time{})
+			require.NoError(t, err)
+			_, err = a.At(forgedURL, time.Time{})
+			if salvage {
+				require.NoError(t, err, "the caller has asked for it")
+			} else {
+				require.ErrorIs(t, err, ErrNotFound)
+				damage := a.Recovered().Damage
+				require.Len(t, damage, 1)
+				require.Equal(t, strings.TrimSuffix(name, unfinished), damage[0].File)
+				require.EqualValues(t, len(broken), damage[0].Offset+damage[0].Length)
+			}
+			require.NoError(t, a.Close())
+		}
+	}
+}
+
+// What is cut off a file is a prefix, whatever the pages hold and wherever the cut is.
+func FuzzForgedRecords(f *testing.F) {
+	gz := forgedRecord(f, warc.EncoderOptions{Level: 1}, warc.ID{1})
+	f.Add(gz, uint16(200), uint8(0))
+	f.Add(forgedRecord(f, warc.EncoderOptions{Compression: warc.Zstd}, warc.ID{1}), uint16(300), uint8(2))
+	f.Add(forgedRecord(f, warc.EncoderOptions{Compression: warc.None}, warc.ID{1}), uint16(999), uint8(3))
+	all := []Options{codings["gzip"], codings["stored gzip"], codings["zstd"], codings["plain"],
+		codings["plain without digests"]}
+	if zs, err := zstd.NewWriter(nil); err == nil {
+		f.Add(zs.EncodeAll(gz, nil), uint16(7), uint8(4))
+	}
+	zipped := bytes.Buffer{}
+	w := gzip.NewWriter(&zipped)
+	_, _ = w.Write(gz)
+	_ = w.Close()
+	f.Add(zipped.Bytes(), uint16(77), uint8(1))
+	encoders := make([]*encoder, len(all))
+	for i, o := range all {
+		s, err := o.settle()
+		require.NoError(f, err)
+		encoders[i] = newEncoder(s.encoder)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, cut uint16, coding uint8) {
+		o := all[int(coding)%len(all)]
+		e := encoders[int(coding)%len(all)]
+		name := "fuzz-20261103030506007-00000-1a2b3c4d5e6f" + o.Compression.Extension()
+		data, ends := hostileData(t, e, body)
+		data = data[:int(cut)%(len(data)+1)]
+		found, report := readBack(t, name, data)
+		want := map[string]bool{}
+		for i, end := range ends {
+			if end <= int64(len(data)) {
+				want[fmt.Sprintf("http://%d.test/", i)] = true
+			}
+		}
+		require.Equal(t, want, found)
+		require.LessOrEqual(t, len(report.Damage), 1)
+	})
+}
+
+// hostileData is a file of three captures, and where each ends.
+func hostileData(t testing.TB, e *encoder, body []byte) (data []byte, ends []int64) {
+	id := warc.NewID()
+	var out bytes.Buffer
+	e.begin(&out)
+	e.h = warc.Head{Type: "warcinfo", ID: id, Date: someTime}
+	require.NoError(t, e.record([]byte("software: x\r\n")))
+	for i := range 3 {
+		c := page(fmt.Sprintf("http://%d.test/", i), "")
+		c.Request, c.Body = body, body
+		if i == 1 {
+			c.Request = nil
+		}
+		e.sum = sha1.Sum(body)
+		require.NoError(t, e.capture(&c, original{}, id, &out))
+		ends = append(ends, int64(out.Len()))
+	}
+	return out.Bytes(), ends
+}
+
+// readBack reads a file as indexing does, without an index.
+func readBack(t testing.TB, name string, data []byte) (map[string]bool, Report) {
+	a := &Archive{}
+	r := a.readerWith(nil)
+	defer r.close()
+	f := bytes.NewReader(data)
+	require.NoError(t, a.believe(r, f, name, 0, int64(len(data))))
+	found := map[string]bool{}
+	tail := tail{broken: -1}
+	for rec, err := range r.warc.Records() {
+		if err == nil {
+			var url string
+			var ok bool
+			if _, url, ok, err = entryOf(rec, nil); err == nil {
+				err = rec.Close()
+			}
+			if err == nil && ok {
+				tail.intact(name, rec.Offset)
+				found[url] = true
+			}
+		}
+		if damage, ok := err.(*warc.DamageError); ok {
+			tail.damaged(damage)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+	tail.intact(name, int64(len(data)))
+	return found, tail.Report
+}
