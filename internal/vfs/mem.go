@@ -42,6 +42,7 @@ type memWrite struct {
 	at     int64
 	data   []byte
 	failed bool // it may turn up after a crash, but is not in the file
+	cut    bool // in place of writing, the file is cut at this offset
 }
 
 var _ FS = (*Mem)(nil)
@@ -154,6 +155,9 @@ func (m *Mem) Crash(random *rand.Rand) *Mem {
 			case 1:
 				data = apply(data, w)
 			case 2:
+				if w.cut {
+					continue // all of it or nothing
+				}
 				w.data = w.data[:random.IntN(len(w.data)+1)]
 				data = apply(data, w)
 			}
@@ -182,6 +186,9 @@ func (f *memFile) sectors(random *rand.Rand) []byte {
 }
 
 func apply(data []byte, w memWrite) []byte {
+	if w.cut {
+		return data[:min(w.at, int64(len(data)))]
+	}
 	if end := int(w.at) + len(w.data); end > len(data) {
 		data = append(data, make([]byte, end-len(data))...)
 	}
@@ -349,6 +356,24 @@ func (f *memFile) write(w memWrite) {
 		f.writes = append(f.writes, w)
 		f.data = apply(f.data, w)
 	}
+}
+
+// Truncate cuts the file. It counts as a step.
+func (f *memFile) Truncate(size int64) error {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	if size > int64(len(f.data)) {
+		return &fs.PathError{Op: "truncate", Path: "mem", Err: syscall.EINVAL}
+	}
+	w := memWrite{at: size, cut: true}
+	if err := f.mem.step(); err != nil {
+		w.failed = true
+		f.writes = append(f.writes, w)
+		return err
+	}
+	f.writes = append(f.writes, w)
+	f.data = f.data[:size:size] // what is written next must not reach an older copy
+	return nil
 }
 
 func (f *memFile) Sync() error {

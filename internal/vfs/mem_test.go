@@ -183,3 +183,19 @@ func TestCrashOfAMap(t *testing.T) {
 	}
 	require.Equal(t, map[[3]byte]bool{{}: true, {1, 2}: true, {0, 0, 3}: true, {1, 2, 3}: true}, seen)
 }
+
+// TestCrashOfATruncation: it is kept or lost, as a whole and in its place among the writes.
+func TestCrashOfATruncation(t *testing.T) {
+	m := NewMem()
+	m.Put("a", []byte("abcd"))
+	f, err := m.Open("a")
+	require.NoError(t, err)
+	require.Error(t, f.Truncate(5))
+	require.NoError(t, f.Truncate(2))
+	require.Equal(t, "ab", string(m.Data("a")))
+	require.ElementsMatch(t, []string{"=ab", "=abcd"}, keys(outcomes(m, "a")))
+	written(t, m, "a", "Z", 2)
+	require.ElementsMatch(t, []string{"=ab", "=abcd", "=abZ", "=abZd"}, keys(outcomes(m, "a")))
+	require.NoError(t, f.Sync())
+	require.ElementsMatch(t, []string{"=abZ"}, keys(outcomes(m, "a")))
+}

@@ -3,8 +3,10 @@ package vfs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // OS is the directory of that name.
@@ -46,6 +48,37 @@ func (d OS) Sync() error { return SyncDir(string(d)) }
 func (d OS) path(name string) string { return filepath.Join(string(d), name) }
 
 type osFile struct{ *os.File }
+
+// Shared is a directory of the operating system whose files others read, too. Its files are made
+// readable for everyone. Files that may only be read can be opened, and what is not a regular file,
+// such as a symbolic link, is not listed.
+type Shared struct{ OS }
+
+// Open opens a file that exists, for reading and, if that is permitted, for writing.
+func (d Shared) Open(name string) (File, error) {
+	f, err := d.OS.Open(name)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return wrap(os.Open(d.path(name)))
+	}
+	return f, err
+}
+
+// Create makes an empty file, which everyone may read.
+func (d Shared) Create(name string) (File, error) {
+	return wrap(os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644))
+}
+
+// List returns the names of all regular files, in order.
+func (d Shared) List() ([]string, error) {
+	entries, err := os.ReadDir(string(d.OS))
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
 
 // wrap keeps a nil *os.File from becoming a File that is not nil.
 func wrap(f *os.File, err error) (File, error) {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +14,7 @@ import (
 
 // TestOSAndMemAgree does the same to both and compares.
 func TestOSAndMemAgree(t *testing.T) {
-	for name, d := range map[string]FS{"OS": OS(t.TempDir()), "Mem": NewMem()} {
+	for name, d := range map[string]FS{"OS": OS(t.TempDir()), "Mem": NewMem(), "Shared": Shared{OS(t.TempDir())}} {
 		t.Run(name, func(t *testing.T) {
 			_, err := d.Open("a")
 			require.ErrorIs(t, err, fs.ErrNotExist)
@@ -51,6 +54,12 @@ func TestOSAndMemAgree(t *testing.T) {
 			require.Equal(t, "\x00\x00\x00Jello\x00", string(b))
 			_, err = f.ReadAt(b, 8)
 			require.ErrorIs(t, err, io.EOF)
+			require.NoError(t, f.Truncate(5))
+			_, err = f.WriteAt([]byte("!"), 6)
+			require.NoError(t, err)
+			n, err = f.ReadAt(b, 0)
+			require.ErrorIs(t, err, io.EOF)
+			require.Equal(t, "\x00\x00\x00Je\x00!", string(b[:n]))
 			require.NoError(t, f.Close())
 
 			f, err = d.Create("b")
@@ -116,4 +125,27 @@ func TestOSOfNoDirectory(t *testing.T) {
 	_, err = d.Lock("a")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorIs(t, d.Sync(), fs.ErrNotExist)
+}
+
+// TestShared: others may read the files, and what is not a file of the directory is not listed.
+func TestShared(t *testing.T) {
+	dir := t.TempDir()
+	d := Shared{OS(dir)}
+	f, err := d.Create("a")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	info, err := os.Stat(filepath.Join(dir, "a"))
+	require.NoError(t, err)
+	if runtime.GOOS != "windows" {
+		require.EqualValues(t, 0o644, info.Mode().Perm())
+		require.NoError(t, os.Symlink("a", filepath.Join(dir, "link")))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o755))
+	names, err := d.List()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, names)
+	require.NoError(t, os.Chmod(filepath.Join(dir, "a"), 0o444))
+	f, err = d.Open("a")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
 }

@@ -47,6 +47,8 @@ type File interface {
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
+	// Truncate cuts a file at a size that it has reached. Like a write, it lasts once Sync returned.
+	Truncate(size int64) error
 	// Sync makes writes last. After an error it is open which of them did, and a later Sync that
 	// returns nil says nothing about them.
 	Sync() error
