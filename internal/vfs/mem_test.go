@@ -199,3 +199,21 @@ func TestCrashOfATruncation(t *testing.T) {
 	require.NoError(t, f.Sync())
 	require.ElementsMatch(t, []string{"=abZ"}, keys(outcomes(m, "a")))
 }
+
+// TestReplace: after a power failure at any step the old file is there, or the new one.
+func TestReplace(t *testing.T) {
+	for step := 1; ; step++ {
+		m := NewMem()
+		m.Put("a", []byte("old"))
+		m.FailAt(step, ErrPower)
+		err := Replace(m, "a", []byte("new"))
+		if err == nil {
+			require.Equal(t, []string{"=new"}, keys(outcomes(m, "a")))
+			return
+		}
+		require.ErrorIs(t, err, ErrPower)
+		for what := range outcomes(m, "a") {
+			require.Contains(t, []string{"=old", "=new"}, what)
+		}
+	}
+}

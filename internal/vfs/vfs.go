@@ -83,3 +83,22 @@ func (m *Map) Close() error {
 
 // leastMap is the size below which a file is one whose making was cut short.
 const leastMap = 512
+
+// Replace writes a small file as a whole and makes it last: whatever happens, the old one or the new
+// one is there. Until it is whole it has another name, which ends in ".new".
+func Replace(fs FS, name string, data []byte) error {
+	f, err := fs.Create(name + ".new")
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(data, 0); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fs.Rename(name+".new", name)
+	}
+	if err != nil {
+		return errors.Join(err, fs.Remove(name+".new"))
+	}
+	return fs.Sync()
+}

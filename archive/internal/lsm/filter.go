@@ -1,0 +1,74 @@
+package lsm
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+)
+
+// A filter is a Bloom filter of blocks of 64 bytes (Putze, Sanders and Singler, 2007): a lookup
+// touches one cache line. With 10 bits for each prefix, one in a hundred that is not there seems to
+// be. The layout is on disk: do not change it.
+type filter []byte
+
+const (
+	bitsPerPrefix = 10
+	filterBlock   = 64
+	filterProbes  = 6
+	maxFilter     = 32 << 20 // bytes; a longer run does without
+)
+
+// newFilter returns nil where the filter would be too large: then each lookup reads two blocks.
+func newFilter(prefixes int64) filter {
+	size := (prefixes*bitsPerPrefix/8 + filterBlock - 1) / filterBlock * filterBlock
+	if size > maxFilter {
+		return nil
+	}
+	return make(filter, max(size, filterBlock))
+}
+
+// hashOf uses checksums that processors compute, since it must be the same for ever. Whoever finds
+// URLs with equal hashes makes us read a block in vain.
+func hashOf(prefix []byte) uint64 {
+	h := uint64(crc32.Checksum(prefix, castagnoli))<<32 | uint64(crc32.ChecksumIEEE(prefix))
+	h ^= h >> 31
+	h *= 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+// place returns the block of a hash, and the bits in it.
+func (f filter) place(hash uint64) (block []byte, probes uint64) {
+	at, _ := bits.Mul64(hash, uint64(len(f)/filterBlock))
+	return f[at*filterBlock:][:filterBlock], hash * 0xbf58476d1ce4e5b9 >> 8
+}
+
+func (f filter) add(hash uint64) {
+	if f == nil {
+		return
+	}
+	block, probes := f.place(hash)
+	for range filterProbes {
+		block[probes>>3&63] |= 1 << (probes & 7)
+		probes >>= 9
+	}
+}
+
+// has may be true for a prefix that was not added.
+func (f filter) has(hash uint64) bool {
+	if f == nil {
+		return true
+	}
+	block, probes := f.place(hash)
+	for range filterProbes {
+		if block[probes>>3&63]&(1<<(probes&7)) == 0 {
+			return false
+		}
+		probes >>= 9
+	}
+	return true
+}
+
+// sum is the checksum of a filter on disk.
+func (f filter) sum() []byte {
+	return binary.LittleEndian.AppendUint32(nil, crc32.Checksum(f, castagnoli))
+}

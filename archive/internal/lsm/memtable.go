@@ -1,0 +1,150 @@
+package lsm
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+)
+
+// Pair is a key with its value. An empty Key stands for none.
+type Pair struct{ Key, Value []byte }
+
+// set copies into the memory that the pair has.
+func (p *Pair) set(key, value []byte) {
+	p.Key = append(p.Key[:0], key...)
+	p.Value = append(p.Value[:0], value...)
+}
+
+// clear makes it none, and keeps its memory.
+func (p *Pair) clear() { p.Key, p.Value = p.Key[:0], p.Value[:0] }
+
+// perPair is what a pair costs in memory beside its bytes.
+const perPair = 80
+
+// memtable is a sorted list of pairs in memory, in chunks, so that an insertion moves few. Its
+// methods are safe for concurrent use.
+type memtable struct {
+	mu     sync.RWMutex
+	chunks [][]Pair // none empty
+	count  int
+	bytes  int
+	meta   []byte // as of when it was frozen
+}
+
+const chunkSize = 128
+
+// put takes key and value over.
+func (m *memtable) put(key, value []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.chunks) == 0 {
+		m.chunks = [][]Pair{append(make([]Pair, 0, chunkSize), Pair{key, value})}
+		m.count, m.bytes = 1, len(key)+len(value)+perPair
+		return
+	}
+	c := max(m.chunkBehind(key)-1, 0)
+	at, found := slices.BinarySearchFunc(m.chunks[c], key, comparePair)
+	if found {
+		m.bytes += len(value) - len(m.chunks[c][at].Value)
+		m.chunks[c][at].Value = value
+		return
+	}
+	m.count++
+	m.bytes += len(key) + len(value) + perPair
+	m.chunks[c] = slices.Insert(m.chunks[c], at, Pair{key, value})
+	if chunk := m.chunks[c]; len(chunk) == chunkSize {
+		half := append(make([]Pair, 0, chunkSize), chunk[chunkSize/2:]...)
+		clear(chunk[chunkSize/2:])
+		m.chunks[c] = chunk[:chunkSize/2]
+		m.chunks = slices.Insert(m.chunks, c+1, half)
+	}
+}
+
+func comparePair(p Pair, key []byte) int { return bytes.Compare(p.Key, key) }
+
+// chunkBehind returns the first chunk whose first key is above a key. It requires that m.mu is held.
+func (m *memtable) chunkBehind(key []byte) int {
+	n, _ := slices.BinarySearchFunc(m.chunks, key, func(chunk []Pair, key []byte) int {
+		if bytes.Compare(chunk[0].Key, key) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// around adds to the neighbours of a key.
+func (m *memtable) around(n *Neighbors) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if len(m.chunks) == 0 {
+		return
+	}
+	c := max(m.chunkBehind(n.key)-1, 0)
+	at, _ := slices.BinarySearchFunc(m.chunks[c], n.key, comparePair)
+	if at > 0 {
+		n.below(&m.chunks[c][at-1])
+	} else if c > 0 {
+		n.below(&m.chunks[c-1][len(m.chunks[c-1])-1])
+	}
+	if at == len(m.chunks[c]) {
+		if c, at = c+1, 0; c == len(m.chunks) {
+			return
+		}
+	}
+	n.next(&m.chunks[c][at])
+}
+
+// batch appends pairs from a key on, as many as there is room for in dst. The bytes are shared: a
+// value is replaced, but never changed.
+func (m *memtable) batch(dst []Pair, from []byte) []Pair {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if len(m.chunks) == 0 {
+		return dst
+	}
+	c := max(m.chunkBehind(from)-1, 0)
+	at, _ := slices.BinarySearchFunc(m.chunks[c], from, comparePair)
+	for ; c < len(m.chunks) && len(dst) < cap(dst); c, at = c+1, 0 {
+		n := min(len(m.chunks[c])-at, cap(dst)-len(dst))
+		dst = append(dst, m.chunks[c][at:at+n]...)
+	}
+	return dst
+}
+
+func (m *memtable) size() (count, bytes int) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.count, m.bytes
+}
+
+// memScan walks through a memtable, which may grow meanwhile.
+type memScan struct {
+	table *memtable
+	pairs []Pair
+	at    int
+	done  bool
+}
+
+// memBatch is how many pairs are read under the lock at once: it takes microseconds.
+const memBatch = 256
+
+func newMemScan(m *memtable, low []byte) *memScan {
+	return &memScan{table: m, pairs: m.batch(make([]Pair, 0, memBatch), low)}
+}
+
+func (s *memScan) current() *Pair {
+	if s.at == len(s.pairs) {
+		return nil
+	}
+	return &s.pairs[s.at]
+}
+
+func (s *memScan) advance() error {
+	if s.at++; s.at < len(s.pairs) || len(s.pairs) < memBatch {
+		return nil
+	}
+	behind := append(slices.Clone(s.pairs[s.at-1].Key), 0)
+	s.pairs, s.at = s.table.batch(s.pairs[:0], behind), 0
+	return nil
+}

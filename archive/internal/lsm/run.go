@@ -1,0 +1,330 @@
+package lsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// run is a file of sorted pairs. Its methods are safe for concurrent use.
+type run struct {
+	number   uint64
+	name     string
+	file     vfs.File
+	size     int64
+	count    int64
+	prefixes int64
+	end      int64 // of the blocks, where top begins
+	top      block
+	filter   filter
+	refs     atomic.Int64
+	stale    atomic.Bool // it is to be removed with its last reference
+}
+
+func (r *run) corrupt(offset int64, reason string) error {
+	return &CorruptError{r.name, offset, reason}
+}
+
+// openRun reads the footer, the last block of keys and the filter.
+func openRun(fs vfs.FS, number uint64, name string) (r *run, err error) {
+	file, err := fs.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("lsm: open run: %w", err)
+	}
+	r = &run{number: number, name: name, file: file}
+	r.refs.Store(1)
+	if err := r.load(); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *run) load() (err error) {
+	if r.size, err = r.file.Size(); err != nil {
+		return fmt.Errorf("lsm: open run: %w", err)
+	}
+	start := r.size - footerSize
+	footer, err := r.read(start, footerSize)
+	if err != nil {
+		return err
+	}
+	sum := binary.LittleEndian.Uint32(footer[footerSize-4:])
+	if string(footer[:8]) != runMagic || crc32.Checksum(footer[:footerSize-4], castagnoli) != sum {
+		return r.corrupt(start, "there is no footer")
+	}
+	var n [5]int64
+	for i := range n {
+		n[i] = int64(binary.LittleEndian.Uint64(footer[8*(i+1):]))
+	}
+	r.count, r.prefixes, r.end = n[0], n[1], n[2]
+	filterStart, filterEnd := n[3], n[4]
+	if r.end < 0 || filterStart < r.end || filterEnd < filterStart ||
+		filterEnd != start-4 || (filterEnd-filterStart)%filterBlock != 0 ||
+		filterEnd-filterStart > maxFilter {
+		return r.corrupt(start, "the footer contradicts itself")
+	}
+	data, err := r.read(r.end, filterStart-r.end)
+	if err != nil {
+		return err
+	}
+	var fault string
+	if r.top, fault = parseBlock(data); fault != "" {
+		return r.corrupt(r.end, fault)
+	}
+	if data, err = r.read(filterStart, filterEnd-filterStart+4); err != nil {
+		return err
+	}
+	if f := filter(data[:len(data)-4]); len(f) > 0 {
+		r.filter = f
+	}
+	if !bytes.Equal(r.filter.sum(), data[len(data)-4:]) {
+		return r.corrupt(filterStart, "the filter does not have its checksum")
+	}
+	return nil
+}
+
+func (r *run) read(offset, length int64) ([]byte, error) {
+	data := make([]byte, max(length, 0))
+	return data, r.readInto(data, offset)
+}
+
+func (r *run) readInto(data []byte, offset int64) error {
+	if offset < 0 || offset+int64(len(data)) > r.size {
+		return r.corrupt(max(offset, 0), "the file is too short")
+	}
+	if _, err := r.file.ReadAt(data, offset); err != nil && err != io.EOF {
+		return fmt.Errorf("lsm: read %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// release closes the file with the last reference, and removes it if it is stale.
+func (r *run) release(fs vfs.FS) error {
+	if r.refs.Add(-1) > 0 {
+		return nil
+	}
+	err := r.file.Close()
+	if r.stale.Load() {
+		_ = fs.Remove(r.name) // if it stays, the next Open removes it
+	}
+	return err
+}
+
+// probe is the memory of a lookup, which the next one uses again.
+type probe struct {
+	data    []byte
+	entries entries
+	last    Pair
+}
+
+var probes = sync.Pool{New: func() any { return new(probe) }}
+
+// open reads a block.
+func (p *probe) open(r *run, offset, length uint64) error {
+	if length > maxBlock || offset > uint64(r.end) {
+		return r.corrupt(0, "an address leads out of the file")
+	}
+	if uint64(cap(p.data)) < length {
+		p.data = make([]byte, length)
+	}
+	p.data = p.data[:length]
+	if err := r.readInto(p.data, int64(offset)); err != nil {
+		return err
+	}
+	b, fault := parseBlock(p.data)
+	if fault != "" {
+		return r.corrupt(int64(offset), fault)
+	}
+	p.entries = entries{block: b, key: p.entries.key[:0]}
+	return nil
+}
+
+// descend finds the last key of a block that is below a key, or the first one, and opens the block
+// that it has the address of. It returns where that ends.
+func (p *probe) descend(r *run, from block, key []byte) (end uint64, err error) {
+	p.entries = entries{block: from, key: p.entries.key[:0]}
+	p.last.clear()
+	if found := p.entries.seek(key, &p.last); found && len(p.last.Key) == 0 {
+		p.last.set(p.entries.key, p.entries.value)
+	}
+	if p.entries.bad {
+		return 0, r.corrupt(r.end, "a block of keys is broken")
+	}
+	offset, length, ok := address(p.last.Value)
+	if !ok {
+		return 0, r.corrupt(r.end, "a block of keys has no addresses")
+	}
+	return offset + length, p.open(r, offset, length)
+}
+
+// address parses what a block of keys has as its values.
+func address(value []byte) (offset, length uint64, ok bool) {
+	offset, n := binary.Uvarint(value)
+	if n <= 0 {
+		return 0, 0, false
+	}
+	length, m := binary.Uvarint(value[n:])
+	return offset, length, m > 0
+}
+
+// around adds to the neighbours of a key.
+func (r *run) around(n *Neighbors) error {
+	if !r.filter.has(n.hash) {
+		return nil
+	}
+	p := probes.Get().(*probe)
+	defer probes.Put(p)
+	if _, err := p.descend(r, r.top, n.key); err != nil {
+		return err
+	}
+	end, err := p.descend(r, p.entries.block, n.key)
+	if err != nil {
+		return err
+	}
+	p.last.clear()
+	found := p.entries.seek(n.key, &p.last)
+	if p.entries.bad {
+		return r.corrupt(int64(end), "the block before is broken")
+	}
+	n.below(&p.last)
+	for !found && end < uint64(r.end) {
+		if found, end, err = p.first(r, end); err != nil {
+			return err
+		}
+	}
+	if found {
+		n.next(&Pair{p.entries.key, p.entries.value})
+	}
+	return nil
+}
+
+// first opens the block at an offset, of which the length is not known, at its first entry. It
+// passes over a block of keys.
+func (p *probe) first(r *run, offset uint64) (found bool, end uint64, err error) {
+	p.data = p.data[:blockHeader] // of a block that was read before
+	if err := r.readInto(p.data, int64(offset)); err != nil {
+		return false, 0, err
+	}
+	head := binary.LittleEndian.Uint32(p.data)
+	length := uint64(head&^keysBit) + blockHeader
+	if head&keysBit != 0 {
+		return false, offset + length, nil
+	}
+	if err := p.open(r, offset, length); err != nil {
+		return false, 0, err
+	}
+	return p.entries.step(), offset + length, nil
+}
+
+// runScan walks through a run, and reads much of it at once.
+type runScan struct {
+	run     *run
+	entries entries
+	window  []byte // of the file
+	start   int64  // of window
+	at      int64  // of the next block
+	pair    Pair
+	some    bool // pair is the current one
+}
+
+// scanWindow is what a walk reads at once.
+const scanWindow = 256 << 10
+
+// newRunScan begins at the first key that is not below low.
+func newRunScan(r *run, low []byte) (*runScan, error) {
+	s := &runScan{run: r}
+	if len(low) > 0 {
+		p := probes.Get().(*probe)
+		defer probes.Put(p)
+		if _, err := p.descend(r, r.top, low); err != nil {
+			return nil, err
+		}
+		if _, err := p.descend(r, p.entries.block, low); err != nil {
+			return nil, err
+		}
+		offset, _, _ := address(p.last.Value)
+		s.at = int64(offset)
+	}
+	for {
+		if err := s.advance(); err != nil {
+			return nil, err
+		}
+		if !s.some || bytes.Compare(s.pair.Key, low) >= 0 {
+			return s, nil
+		}
+	}
+}
+
+func (s *runScan) current() *Pair {
+	if !s.some {
+		return nil
+	}
+	return &s.pair
+}
+
+func (s *runScan) advance() error {
+	for !s.entries.step() {
+		if s.entries.bad {
+			return s.run.corrupt(s.at, "the block before is broken")
+		}
+		s.some = false
+		if s.at >= s.run.end {
+			return nil
+		}
+		if err := s.nextBlock(); err != nil {
+			return err
+		}
+	}
+	s.pair, s.some = Pair{s.entries.key, s.entries.value}, true
+	return nil
+}
+
+// nextBlock parses the block at s.at.
+func (s *runScan) nextBlock() error {
+	head, err := s.bytes(blockHeader)
+	if err != nil {
+		return err
+	}
+	length := int64(binary.LittleEndian.Uint32(head)&^keysBit) + blockHeader
+	if length > maxBlock || s.at+length > s.run.end {
+		return s.run.corrupt(s.at, "the block is too long")
+	}
+	if binary.LittleEndian.Uint32(head)&keysBit != 0 {
+		s.at += length
+		return nil
+	}
+	data, err := s.bytes(length)
+	if err != nil {
+		return err
+	}
+	b, fault := parseBlock(data)
+	if fault != "" {
+		return s.run.corrupt(s.at, fault)
+	}
+	s.entries = entries{block: b, key: s.entries.key[:0]}
+	s.at += length
+	return nil
+}
+
+// bytes returns the next bytes of the file.
+func (s *runScan) bytes(n int64) ([]byte, error) {
+	if s.at < s.start || s.at+n > s.start+int64(len(s.window)) {
+		size := max(n, min(scanWindow, s.run.end-s.at))
+		if int64(cap(s.window)) < size {
+			s.window = make([]byte, size)
+		}
+		s.window, s.start = s.window[:size], s.at
+		if err := s.run.readInto(s.window, s.at); err != nil {
+			s.window = s.window[:0]
+			return nil, err
+		}
+	}
+	return s.window[s.at-s.start:][:n], nil
+}
