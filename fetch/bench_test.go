@@ -81,7 +81,7 @@ func BenchmarkGet(b *testing.B) {
 		get  func(b *testing.B) error
 	}{
 		{"fetch", func(b *testing.B) error {
-			r, err := client.Get(b.Context(), url, fetch.Validators{})
+			r, err := client.Get(b.Context(), url)
 			if err == nil {
 				client.Release(r)
 			}

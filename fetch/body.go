@@ -2,9 +2,7 @@ package fetch
 
 import (
 	"context"
-	"errors"
 	"io"
-	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -17,39 +15,21 @@ const (
 	maxFirstBuffer = 256 << 10
 )
 
-// readBody reads the body up to MaxBody bytes, while its pace is watched, into memory and, if there
-// is a Spool, from SpoolAbove bytes on into a file. ctx is that of the request.
-func (c *Client) readBody(
-	ctx context.Context, resp *http.Response, w *watch,
-) (raw []byte, rest *spool, cut Truncation) {
+// readBody reads the body up to limit bytes, while its pace is watched.
+func (c *Client) readBody(x *exchange, resp *http.Response, limit int64) ([]byte, Truncation) {
 	// An exchange without a body needs no buffer; with conditional requests it is the common case.
 	if resp.Body == http.NoBody {
-		return nil, nil, Whole
+		return nil, Whole
 	}
-	w.answered()
+	x.watch.answered()
 	first := int64(minFirstBuffer)
 	if resp.ContentLength >= 0 {
 		// One more byte than promised, so that the end is seen without growing. It is added last:
 		// a promise may be the largest number there is.
 		first = min(resp.ContentLength, maxFirstBuffer-1) + 1
 	}
-	limit := min(c.opts.MaxBody, c.opts.inMemory())
-	raw, over, err := readUpTo(c.buffers.get(int(first)), resp.Body, limit, w.add)
-	if !over || limit == c.opts.MaxBody {
-		return raw, nil, cutBy(ctx, over, err)
-	}
-	// The byte that told of more lies behind the others.
-	next := raw[limit : limit+1]
-	rest, cut = c.spoolRest(ctx, raw, next, resp.Body, c.opts.MaxBody-limit, w.add)
-	return raw, rest, cut
-}
-
-// inMemory returns how many bytes of a body Raw and Body may have, besides MaxBody.
-func (o *Options) inMemory() int64 {
-	if o.Spool == "" {
-		return math.MaxInt64
-	}
-	return o.SpoolAbove
+	raw, over, err := readUpTo(c.buffers.get(int(first)), resp.Body, limit, x.watch.add)
+	return raw, cutBy(x.ctx, over, err)
 }
 
 // cutBy says why a body ended where it did.
@@ -59,8 +39,6 @@ func cutBy(ctx context.Context, over bool, err error) Truncation {
 		return CutLength
 	case err == nil:
 		return Whole
-	case errors.Is(err, errDisk):
-		return CutDisk
 	case context.Cause(ctx) == errTime:
 		return CutTime
 	case context.Cause(ctx) == errSlow:

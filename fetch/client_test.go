@@ -37,7 +37,7 @@ func TestConcurrentGets(t *testing.T) {
 		wg.Go(func() {
 			for n := range 40 {
 				name := fmt.Sprint(worker*100 + n)
-				r, err := c.Get(t.Context(), base+"/"+name, fetch.Validators{})
+				r, err := c.Get(t.Context(), base+"/"+name)
 				if err != nil {
 					t.Error(err)
 					return
@@ -222,7 +222,7 @@ func TestUnchanged(t *testing.T) {
 	require.True(t, first.Unchanged(first.Hash()))
 	require.True(t, get(t, c, base).Unchanged(first.Hash()), "another answer with the same body")
 	require.False(t, first.Unchanged([32]byte{}))
-	r, err := c.Get(t.Context(), base, fetch.Validators{ETag: `"x"`})
+	r, err := c.GetIf(t.Context(), base, fetch.Validators{ETag: `"x"`})
 	require.NoError(t, err)
 	require.True(t, r.Unchanged([32]byte{}), "the server says so")
 }

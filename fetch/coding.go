@@ -65,7 +65,9 @@ func isAnything([]byte) bool { return true }
 
 // decode undoes the content coding of raw, within the limits. What is of an unknown coding, or does
 // not begin like its own, is returned as it is.
-func (c *Client) decode(raw []byte, cut Truncation, codings []string) ([]byte, Truncation) {
+func (c *Client) decode(
+	raw []byte, cut Truncation, codings []string, limit int64,
+) ([]byte, Truncation) {
 	coding := codingOf(codings)
 	if coding == "" || len(raw) == 0 {
 		return raw, cut
@@ -78,10 +80,7 @@ func (c *Client) decode(raw []byte, cut Truncation, codings []string) ([]byte, T
 	}
 	// All of raw is there, so the ratio is a limit that is known beforehand, and a bomb costs no
 	// more than that: there is no need to watch the two counts grow.
-	limit, why := c.opts.MaxBody, CutLength
-	if most := c.opts.inMemory(); most < limit {
-		limit, why = most, CutSpool
-	}
+	why := CutLength
 	if byRatio := c.ratioLimit(len(raw)); byRatio < limit {
 		limit, why = byRatio, CutRatio
 	}

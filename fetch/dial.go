@@ -71,6 +71,9 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 	if err != nil {
 		return nil, &Error{Kind: BadURL, Err: err}
 	}
+	if exhausted(ctx) {
+		return nil, &Error{Kind: TooManyAttempts}
+	}
 	addrs, err := c.lookup(ctx, host)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ type outcome struct {
 }
 
 func viaFetch(t *testing.T, c *fetch.Client) outcome {
-	r, err := c.Get(t.Context(), "http://a.test/", fetch.Validators{})
+	r, err := c.Get(t.Context(), "http://a.test/")
 	if err != nil {
 		return outcome{failed: true}
 	}

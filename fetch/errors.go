@@ -19,35 +19,40 @@ type Kind uint8
 
 // The kinds, in the order in which a Get can meet them.
 const (
-	BadURL         Kind = iota + 1 // no absolute http or https URL, or longer than MaxURL
-	Resolve                        // the name has no address, or the look-up failed
-	ResolveTimeout                 // the look-up took too long
-	Blocked                        // Reach allows none of the host's addresses
-	Connect                        // refused, unreachable or the like
-	ConnectTimeout                 // no connection in time
-	TLS                            // the handshake failed; certificates are part of it
-	TLSTimeout                     // the handshake took too long
-	HeadTimeout                    // the head of the response was not complete in time
-	Disconnected                   // the connection ended before the head was complete
-	Protocol                       // what came is not HTTP
-	HeaderTooLarge                 // the head is larger than MaxHeader or MaxFields
-	Canceled                       // the caller's context ended, during whatever it was
+	// The request cannot be sent: its URL is not an absolute http or https URL, or is longer than
+	// MaxURL, or a field of its header is invalid.
+	BadURL         Kind = iota + 1
+	Resolve             // the name has no address, or the look-up failed
+	ResolveTimeout      // the look-up took too long
+	Blocked             // Reach allows none of the host's addresses
+	Connect             // refused, unreachable or the like
+	ConnectTimeout      // no connection in time
+	TLS                 // the handshake failed; certificates are part of it
+	TLSTimeout          // the handshake took too long
+	HeadTimeout         // the head of the response was not complete in time
+	Disconnected        // the connection ended before the head was complete
+	Protocol            // what came is not HTTP
+	HeaderTooLarge      // the head is larger than MaxHeader or MaxFields
+	// The server turned away each of three attempts, in a way that asks for another one.
+	TooManyAttempts
+	Canceled // the caller's context ended, during whatever it was
 )
 
 var kindNames = [...]string{
-	BadURL:         "bad URL",
-	Resolve:        "resolve",
-	ResolveTimeout: "resolve timeout",
-	Blocked:        "blocked",
-	Connect:        "connect",
-	ConnectTimeout: "connect timeout",
-	TLS:            "tls",
-	TLSTimeout:     "tls timeout",
-	HeadTimeout:    "head timeout",
-	Disconnected:   "disconnected",
-	Protocol:       "protocol",
-	HeaderTooLarge: "header too large",
-	Canceled:       "canceled",
+	BadURL:          "bad URL",
+	Resolve:         "resolve",
+	ResolveTimeout:  "resolve timeout",
+	Blocked:         "blocked",
+	Connect:         "connect",
+	ConnectTimeout:  "connect timeout",
+	TLS:             "tls",
+	TLSTimeout:      "tls timeout",
+	HeadTimeout:     "head timeout",
+	Disconnected:    "disconnected",
+	Protocol:        "protocol",
+	HeaderTooLarge:  "header too large",
+	TooManyAttempts: "too many attempts",
+	Canceled:        "canceled",
 }
 
 // String returns the kind in words, such as "connect timeout".
@@ -67,6 +72,9 @@ type Error struct {
 	URL  string         // as passed to Get
 	Addr netip.AddrPort // of the server; the zero AddrPort if none was dialled
 	Err  error          // the cause; nil if Kind says it all
+	// Attempts is how many requests may have reached the server. They count towards the delay that
+	// is kept between two requests.
+	Attempts int
 }
 
 // Error returns one line, such as "fetch: http://a.test/: resolve: no such host".

@@ -127,7 +127,7 @@ func TestCallersContext(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(3500*time.Millisecond, func() { cancel(why) })
 				start := time.Now()
-				r, err := c.Get(ctx, "http://a.test/", fetch.Validators{})
+				r, err := c.Get(ctx, "http://a.test/")
 				require.Nil(t, r)
 				require.ErrorIs(t, err, fetch.Canceled)
 				require.ErrorIs(t, err, why)
@@ -135,7 +135,7 @@ func TestCallersContext(t *testing.T) {
 
 				ctx, late := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 				defer late()
-				_, err = c.Get(ctx, "http://a.test/", fetch.Validators{})
+				_, err = c.Get(ctx, "http://a.test/")
 				require.ErrorIs(t, err, fetch.Canceled, "a deadline of the caller's, too")
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			})

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/page"
@@ -26,7 +23,7 @@ func Example() {
 		return
 	}
 	defer client.CloseIdle()
-	got, err := client.Get(context.Background(), site.URL, fetch.Validators{})
+	got, err := client.Get(context.Background(), site.URL)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -53,7 +50,7 @@ func ExampleError() {
 		fmt.Println(err)
 		return
 	}
-	_, err = client.Get(context.Background(), "http://a.test/", fetch.Validators{})
+	_, err = client.Get(context.Background(), "http://a.test/")
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, fetch.Blocked))
 	var failure *fetch.Error
@@ -74,30 +71,4 @@ func ExampleReach_Allows() {
 	// 1.1.1.1 true
 	// 10.0.0.1 false
 	// ::ffff:127.0.0.1 false
-}
-
-// What is too large for memory goes to a file, for an archive.
-func ExampleResponse_RawReader() {
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, strings.Repeat("a large file. ", 1000))
-	}))
-	defer site.Close()
-	client, err := fetch.New(fetch.Options{
-		Reach: fetch.Loopback, Spool: os.TempDir(), SpoolAbove: 1000, MaxBody: 1 << 30,
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer client.CloseIdle()
-	got, err := client.Get(context.Background(), site.URL, fetch.Validators{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer client.Release(got)
-	n, err := io.Copy(io.Discard, got.RawReader())
-	fmt.Println(len(got.Body), "bytes in memory of", n, "in all:", got.Truncated, err)
-	// Output:
-	// 1000 bytes in memory of 14000 in all: spool <nil>
 }

@@ -13,13 +13,23 @@ import (
 
 // The causes with which a Get cancels its own context. They tell its limits from the caller's.
 var (
-	errTime = errors.New("time limit")
-	errSlow = errors.New("too slow")
+	errTime     = errors.New("time limit")
+	errSlow     = errors.New("too slow")
+	errAttempts = errors.New("too many attempts")
 )
+
+// maxAttempts is how many requests one Get may put on the wire. net/http sends one again when a
+// kept-alive connection turns out to be dead, or an HTTP/2 server refuses the stream or says
+// GOAWAY. Both happen in good faith; a server that does it to each new connection would be asked
+// thousands of times.
+const maxAttempts = 3
 
 // exchange is one Get under way. net/http reports on it from several goroutines, some of which may
 // outlive the Get, hence the lock.
 type exchange struct {
+	ctx    context.Context // of the round trip; set before it and not changed
+	cancel context.CancelCauseFunc
+
 	mu       sync.Mutex
 	late     Kind           // what it is if time runs out now
 	addr     netip.AddrPort // of the server, once there is one
@@ -71,7 +81,8 @@ func secured(t *Timing) *time.Time  { return &t.Secured }
 // attach returns a context through which dialling and net/http report to x.
 func (x *exchange) attach(ctx context.Context) context.Context {
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
-	x.trace.GotConn, x.trace.WroteRequest = x.gotConn, x.wroteRequest
+	x.trace.GetConn, x.trace.GotConn = x.getConn, x.gotConn
+	x.trace.WroteRequest = x.wroteRequest
 	x.trace.GotFirstResponseByte = x.gotFirstByte
 	return httptrace.WithClientTrace(ctx, &x.trace)
 }
@@ -89,9 +100,37 @@ func (x *exchange) stamp(at *time.Time) {
 	*at = time.Now()
 }
 
+// getConn is called before each attempt. Canceling there keeps most attempts too many from going
+// any further, be it to a new connection or to one that is kept.
+func (x *exchange) getConn(string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.attempts == maxAttempts {
+		x.cancel(errAttempts)
+	}
+}
+
+// exhausted reports whether the exchange behind ctx has no attempt left. Its connections are not
+// worth dialling: the transport would do so even though the exchange is canceled.
+func exhausted(ctx context.Context) bool {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.attempts == maxAttempts
+}
+
 func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.attempts == maxAttempts {
+		// The transport may prefer a connection that is at hand to the end of the context. On one
+		// that is closed, nothing can be sent.
+		info.Conn.Close()
+		return
+	}
 	// This is called once for each attempt, so that the last connection is the one that counts.
 	x.late, x.wire, x.heads, x.reused, x.tls = HeadTimeout, nil, nil, info.Reused, nil
 	x.attempts++
@@ -129,20 +168,44 @@ func (x *exchange) describe(r *Response) {
 	r.Addr, r.Attempts, r.Reused, r.Timing, r.TLS = x.addr, x.attempts, x.reused, x.timing, x.tls
 }
 
-// failure turns the error of a round trip into the one that Get returns. ctx is that of the round
-// trip, parent the caller's.
+// end lets go of what the exchange holds.
+func (x *exchange) end() {
+	x.watch.end()
+	x.cancel(nil)
+}
+
+// canceled returns the error of an exchange whose caller has left.
+func (x *exchange) canceled(parent context.Context, url string) *Error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return &Error{
+		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(parent), Attempts: x.attempts,
+	}
+}
+
+// failure turns the error of a round trip into the one that Get returns. parent is the caller's
+// context.
+func (x *exchange) failure(parent context.Context, err error, maxHeader int64) *Error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.classify(parent, err, maxHeader)
+	e.Attempts = x.attempts
+	return e
+}
+
+// classify requires that x.mu is held.
 //
 // The order matters. Whoever ended the context is asked first, because the error is then no more
 // than an echo of it, and of a kind that depends on where it caught the transport. The texts of
 // net/http are asked last.
-func (x *exchange) failure(ctx, parent context.Context, err error, maxHeader int64) *Error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (x *exchange) classify(parent context.Context, err error, maxHeader int64) *Error {
 	var dialled *Error
 	switch {
 	case parent.Err() != nil:
 		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(parent)}
-	case context.Cause(ctx) == errTime:
+	case context.Cause(x.ctx) == errAttempts:
+		return &Error{Kind: TooManyAttempts, Addr: x.addr}
+	case context.Cause(x.ctx) == errTime:
 		return &Error{Kind: x.late, Addr: x.addr, Err: context.DeadlineExceeded}
 	case errors.As(err, &dialled):
 		// It may belong to several exchanges, each with a URL of its own.
@@ -152,7 +215,7 @@ func (x *exchange) failure(ctx, parent context.Context, err error, maxHeader int
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
 	case x.headerTooLarge(err, maxHeader):
 		return &Error{Kind: HeaderTooLarge, Addr: x.addr, Err: err}
-	case disconnected(err):
+	case disconnected(err), x.wire != nil && x.wire.brokeOff(x.heads):
 		return &Error{Kind: Disconnected, Addr: x.addr, Err: err}
 	}
 	return &Error{Kind: Protocol, Addr: x.addr, Err: err}

@@ -11,7 +11,7 @@ import (
 func Decode(raw []byte, coding string, opts Options) ([]byte, Truncation) {
 	c := &Client{opts: opts.withDefaults()}
 	c.codecs, _ = newCodecs(opts.Decoders)
-	return c.decode(raw, Whole, []string{coding})
+	return c.decode(raw, Whole, []string{coding}, c.opts.MaxBody)
 }
 
 // RetryAfter is retryAfter.
@@ -34,7 +34,7 @@ func Record(pieces ...[]byte) (head []byte, done bool) {
 	w := newWire(nil, netip.AddrPort{}, math.MaxInt)
 	h := w.begin()
 	for _, p := range pieces {
-		w.record(p)
+		w.record(p, nil)
 	}
 	done = h.done
 	_, head, _ = w.take(h, 0)
@@ -44,7 +44,7 @@ func Record(pieces ...[]byte) (head []byte, done bool) {
 // Trusted reports whether a recorder that read b takes it for the head of a response with status.
 func Trusted(status int, b string) bool {
 	w := newWire(nil, netip.AddrPort{}, math.MaxInt)
-	w.record([]byte(b))
+	w.record([]byte(b), nil)
 	_, _, ok := w.take(w.begin(), status)
 	return ok
 }

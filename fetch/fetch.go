@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"maps"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
@@ -68,45 +66,46 @@ func New(opts Options) (*Client, error) {
 
 // Get requests url once. A response of any status is a Response, also a redirect, whose Location is
 // not followed. Everything else is an [*Error].
-func (c *Client) Get(ctx context.Context, url string, v Validators) (*Response, error) {
-	x := &exchange{late: ConnectTimeout, timing: Timing{Start: time.Now()}}
-	t, err := parseTarget(url)
+func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
+	return c.Do(ctx, Request{URL: url})
+}
+
+// GetIf is Get for a page that was fetched before. If it has not changed since, the answer may be
+// 304 and have no body: see [Response.NotModified]. v is what [Response.Validators] returned then.
+func (c *Client) GetIf(ctx context.Context, url string, v Validators) (*Response, error) {
+	return c.Do(ctx, Request{URL: url, Validators: v})
+}
+
+// Do sends a request that needs more than a URL. Its results are those of Get.
+func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
+	req, t, err := c.prepare(&request)
 	if err != nil {
-		return nil, &Error{Kind: BadURL, URL: url, Err: err}
+		err.URL = request.URL
+		return nil, err
 	}
-	parent := ctx
-	ctx, cancel := context.WithCancelCause(x.attach(parent))
-	defer cancel(nil)
-	x.watch.begin(&c.opts, x.timing.Start, cancel)
-	defer x.watch.end()
-	// The transport and not an http.Client: that one follows redirects, keeps cookies and sends
-	// the credentials of a URL.
-	req := c.request(ctx, &t, v)
-	c.addCookies(req, t.url)
-	resp, err := c.roundTrip(req)
+	x, resp, err := c.send(ctx, req)
 	if err != nil {
-		e := x.failure(ctx, parent, err, c.opts.MaxHeader)
-		e.URL = url
-		return nil, e
+		err.URL = request.URL
+		return nil, err
 	}
+	defer x.end()
 	defer resp.Body.Close()
 	c.keepCookies(resp, t.url)
 	r := &Response{URL: t.url, Status: resp.StatusCode, Proto: resp.Proto, Header: resp.Header}
 	r.setHeads(x, req, resp)
-	r.Raw, r.spool, r.RawCut = c.readBody(ctx, resp, &x.watch)
+	limit := c.opts.MaxBody
+	if request.MaxBody > 0 {
+		limit = request.MaxBody
+	}
+	r.Raw, r.RawCut = c.readBody(x, resp, limit)
 	// Half a page is of use when the server is to blame. A caller who leaves wants none of it,
 	// and must not take it for the server's doing.
-	if parent.Err() != nil && r.RawCut != Whole {
-		r.spool.close()
-		return nil, &Error{Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(parent)}
+	if ctx.Err() != nil && r.RawCut != Whole {
+		return nil, x.canceled(ctx, request.URL)
 	}
 	x.stamp(&x.timing.Done)
 	x.describe(r)
-	cut := r.RawCut
-	if r.spool != nil {
-		cut = CutSpool
-	}
-	r.Body, r.Truncated = c.decode(r.Raw, cut, resp.Header.Values("Content-Encoding"))
+	r.Body, r.Truncated = c.decode(r.Raw, r.RawCut, resp.Header.Values("Content-Encoding"), limit)
 	r.Location = location(resp, &t.parsed)
 	came := r.Timing.FirstByte
 	if came.IsZero() { // what Options.Wrap has put there answered by itself
@@ -116,12 +115,28 @@ func (c *Client) Get(ctx context.Context, url string, v Validators) (*Response, 
 	return r, nil
 }
 
+// send makes the round trip of req, which the transport may change, on behalf of a caller with ctx.
+// The exchange that it returns ends by x.end; after an error it has ended.
+//
+// The transport and not an http.Client sends it: that one follows redirects, keeps cookies and
+// sends the credentials of a URL.
+func (c *Client) send(ctx context.Context, req *http.Request) (*exchange, *http.Response, *Error) {
+	x := &exchange{late: ConnectTimeout, timing: Timing{Start: time.Now()}}
+	x.ctx, x.cancel = context.WithCancelCause(x.attach(ctx))
+	x.watch.begin(&c.opts, x.timing.Start, x.cancel)
+	resp, err := c.roundTrip(req.WithContext(x.ctx))
+	if err != nil {
+		failure := x.failure(ctx, err, c.opts.MaxHeader)
+		x.end()
+		return nil, nil, failure
+	}
+	return x, resp, nil
+}
+
 // Release gives the memory of r's bodies to the Gets that follow, and takes them from r: neither
-// Raw nor Body, nor a part of one of them, nor what was spooled may be used afterwards. Nobody needs
-// to call it, but a crawler that does saves its collector the work for them.
+// Raw nor Body, nor a part of one of them may be used afterwards. Nobody needs to call it, but a
+// crawler that does saves its collector the work for them.
 func (c *Client) Release(r *Response) {
-	r.spool.close()
-	r.spool = nil
 	if len(r.Raw) > 0 && (len(r.Body) == 0 || &r.Raw[0] != &r.Body[0]) {
 		c.buffers.put(r.Body)
 	}
@@ -161,48 +176,6 @@ func countFields(header http.Header) (n int) {
 	return n
 }
 
-// request builds the request for t. Its header is the shared one where that will do.
-func (c *Client) request(ctx context.Context, t *target, v Validators) *http.Request {
-	header := c.header
-	if v != (Validators{}) || c.opts.Jar != nil {
-		header = maps.Clone(header)
-	}
-	// A server's own bytes come back here, so they are checked like any input.
-	if v.ETag != "" && isFieldValue(v.ETag) {
-		header["If-None-Match"] = []string{v.ETag}
-	}
-	if v.LastModified != "" && isFieldValue(v.LastModified) {
-		header["If-Modified-Since"] = []string{v.LastModified}
-	}
-	req := &http.Request{
-		Method:     http.MethodGet,
-		URL:        &t.wire,
-		Host:       t.wire.Host,
-		Header:     header,
-		Proto:      "HTTP/1.1",
-		ProtoMajor: 1,
-		ProtoMinor: 1,
-	}
-	return req.WithContext(ctx)
-}
-
-// accept says what a browser's says, in short: some servers answer 406 without one, or send
-// something that is no page.
-const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
-// header returns the fields that all requests have.
-func (o Options) header(codings string) http.Header {
-	header := http.Header{
-		"User-Agent":      {o.UserAgent},
-		"Accept":          {accept},
-		"Accept-Encoding": {codings},
-	}
-	if o.From != "" {
-		header["From"] = []string{o.From}
-	}
-	return header
-}
-
 // location returns where a redirect leads, or "" if resp is none or does not say.
 func location(resp *http.Response, base *weburl.URL) string {
 	to := resp.Header.Get("Location")
@@ -218,10 +191,4 @@ func location(resp *http.Response, base *weburl.URL) string {
 	}
 	u.Username, u.Password = "", ""
 	return string(u.Append(nil, false))
-}
-
-// isFieldValue reports whether s may be the value of a header field: no control characters, which
-// could end the field and begin another.
-func isFieldValue(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }

@@ -109,14 +109,14 @@ func TestGetAsksOnlyForWhatChanged(t *testing.T) {
 	c := newClient(t, fetch.Options{})
 	require.Equal(t, "page", string(get(t, c, srv.URL).Body))
 
-	r, err := c.Get(t.Context(), srv.URL, fetch.Validators{ETag: etag, LastModified: date})
+	r, err := c.GetIf(t.Context(), srv.URL, fetch.Validators{ETag: etag, LastModified: date})
 	require.NoError(t, err)
 	require.True(t, r.NotModified())
 	require.Empty(t, r.Body)
 	require.Equal(t, fetch.Whole, r.Truncated, "a missing body is no broken gzip")
 	require.Equal(t, etag, r.Validators().ETag)
 
-	r, err = c.Get(t.Context(), srv.URL, fetch.Validators{ETag: "x\r\nEvil: 1", LastModified: "\n"})
+	r, err = c.GetIf(t.Context(), srv.URL, fetch.Validators{ETag: "x\r\nEvil: 1", LastModified: "\n"})
 	require.NoError(t, err)
 	require.Equal(t, "page", string(r.Body), "validators that are no field values are not sent")
 	require.NotContains(t, string(r.RequestHead), "Evil")

@@ -90,7 +90,7 @@ func TestHostileHostsCostWhatTheLimitsSay(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web, c, read := hostileWeb(t)
 				start := time.Now()
-				r, err := c.Get(t.Context(), "http://h00000.vweb.test/trap/"+tt.trap, fetch.Validators{})
+				r, err := c.Get(t.Context(), "http://h00000.vweb.test/trap/"+tt.trap)
 				require.Equal(t, tt.after, time.Since(start))
 				require.LessOrEqual(t, read.Load(), tt.bytes)
 				require.Len(t, web.Log(), 1)

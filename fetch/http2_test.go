@@ -70,7 +70,7 @@ func TestGuardsOverHTTP2(t *testing.T) {
 	}{
 		{"no answer", fetch.Options{}, func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-		}, 20 * time.Second, fetch.HeadTimeout, 0, 0},
+		}, 20 * time.Second, fetch.HeadTimeout, "", 0},
 		{"a body that stops", fetch.Options{}, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, strings.Repeat("x", 2048))
 			flush(w)

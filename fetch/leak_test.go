@@ -75,7 +75,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 			if n%11 == 0 {
 				url = "https://a.test/"
 			}
-			r, err := c.Get(t.Context(), url, fetch.Validators{})
+			r, err := c.Get(t.Context(), url)
 			if err == nil {
 				require.NotEqual(t, fetch.Whole, r.Truncated, "all of them fail")
 			}

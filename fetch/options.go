@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -43,9 +42,6 @@ const (
 
 	// Sites send a few dozen. Each takes some 150 bytes of memory, however short it is on the wire.
 	DefaultMaxFields = 1000
-
-	// More than nearly any page has; what is larger is meant to be kept and not to be read.
-	DefaultSpoolAbove = 2 << 20
 
 	// Markup shrinks by a factor of 5 to 20, a bomb by up to 1,032.
 	DefaultMaxRatio = 100
@@ -90,12 +86,6 @@ type Options struct {
 	// MaxBody limits the bytes of the body, those on the wire and those decoded; 0 means
 	// DefaultMaxBody, negative means no limit.
 	MaxBody int64
-	// Spool is a directory for files with what a body has beyond its first SpoolAbove bytes, so that
-	// MaxBody may be as large as the disk allows; "" means that all of it is kept in memory.
-	Spool string
-	// SpoolAbove limits what Response.Raw and Response.Body hold, if there is a Spool; 0 means
-	// DefaultSpoolAbove, and so does a negative one.
-	SpoolAbove int64
 	// MaxHeader limits the bytes of a response's head, interim responses included; 0 means
 	// DefaultMaxHeader, and so does a negative one: there is always a limit.
 	MaxHeader int64
@@ -164,11 +154,6 @@ func (o Options) check() error {
 			return fmt.Errorf("fetch: content coding %q has a bad name or no decoder", name)
 		}
 	}
-	if o.Spool != "" {
-		if info, err := os.Stat(o.Spool); err != nil || !info.IsDir() {
-			return fmt.Errorf("fetch: spool %q is no directory", o.Spool)
-		}
-	}
 	if o.Reach == Loopback {
 		return nil
 	}
@@ -218,9 +203,6 @@ func (o Options) withDefaults() Options {
 	if o.MaxBody < 0 {
 		// One is left to tell a body that ends at the limit from one that goes on.
 		o.MaxBody = math.MaxInt64 - 1
-	}
-	if o.SpoolAbove <= 0 {
-		o.SpoolAbove = DefaultSpoolAbove
 	}
 	if o.MaxHeader < 0 {
 		o.MaxHeader = DefaultMaxHeader

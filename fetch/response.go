@@ -4,17 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
-	"io"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// Validators are what a server gave with an earlier version of a page. With them Get asks for the
-// page only if it changed since. The zero Validators ask for it in any case.
-type Validators struct{ ETag, LastModified string }
 
 // Response is what one request brought. Its methods are safe for concurrent use.
 type Response struct {
@@ -28,19 +23,16 @@ type Response struct {
 	Head        []byte // status line, fields and blank line; interim (1xx) responses left out
 	HeadExact   bool   // the two are the bytes of the wire (HTTP/1.x), not made up (HTTP/2)
 
-	// Raw is the body with its content coding, without its transfer coding; only the beginning of
-	// it, if the rest was spooled.
-	Raw       []byte
-	RawCut    Truncation // why Raw, with what was spooled, is not the whole body
+	Raw       []byte     // the body with its content coding, without its transfer coding
+	RawCut    Truncation // why Raw is not the whole body
 	Body      []byte     // Raw without its content coding; shares memory with Raw if it had none
 	Truncated Truncation // why Body is not the whole page; CutCoding if it could not be decoded
-	spool     *spool     // nil if nothing was spooled
 
 	RetryAfter time.Duration  // that the server asks for, from Timing.FirstByte on; else 0
 	Addr       netip.AddrPort // of the server
 	// TLS is what was negotiated; nil without TLS. All responses of a connection share it.
 	TLS      *tls.ConnectionState
-	Attempts int  // requests begun: more than 1 after a dead kept-alive connection
+	Attempts int  // requests begun, of at most three; this is the response to the last one
 	Reused   bool // whether the connection had served an earlier request
 	Timing   Timing
 }
@@ -51,21 +43,6 @@ func (r *Response) NotModified() bool { return r.Status == http.StatusNotModifie
 // Hash returns the SHA-256 of Body. Each call computes it, so that callers who want none do not pay
 // for it; it is a good part of the work that a small page makes.
 func (r *Response) Hash() [32]byte { return sha256.Sum256(r.Body) }
-
-// RawHash returns the SHA-256 of the raw body, with what was spooled. Each call computes it.
-func (r *Response) RawHash() [32]byte {
-	if r.spool != nil {
-		return r.spool.hash
-	}
-	return sha256.Sum256(r.Raw)
-}
-
-// RawReader returns a reader of the raw body, with what was spooled. It is good until r is
-// released; each reader has a position of its own.
-func (r *Response) RawReader() *io.SectionReader {
-	body := rawBody{r.Raw, r.spool}
-	return io.NewSectionReader(body, 0, body.size())
-}
 
 // Unchanged reports whether the page is the one whose Hash was hash: the server says so (304), or
 // its body is the same to the byte. A body that was cut is compared as far as it came.
@@ -79,40 +56,27 @@ func (r *Response) Validators() Validators {
 	return Validators{ETag: r.Header.Get("Etag"), LastModified: r.Header.Get("Last-Modified")}
 }
 
-// Truncation says why a body is not whole. The zero Truncation is Whole.
-type Truncation uint8
+// Truncation says why a body is not whole, in one word. The zero Truncation is Whole.
+type Truncation string
 
-// Why a body ended where it did.
+// Why a body ended where it did. The words "length", "time" and "disconnect" mean the same in the
+// WARC-Truncated field of an archive.
 const (
-	Whole         Truncation = iota // it is complete
-	CutLength                       // at MaxBody
-	CutTime                         // at Timeout
-	CutSlow                         // it came more slowly than MinRate
-	CutRatio                        // it grew by more than MaxRatio while it was decoded
-	CutDisconnect                   // the connection ended or broke off before the body's end
-	CutCoding                       // its content coding is unknown or corrupt
-	CutSpool                        // at SpoolAbove: the rest is only in what was spooled
-	CutDisk                         // the directory Spool takes no more
+	Whole         Truncation = ""           // it is complete
+	CutLength     Truncation = "length"     // at MaxBody
+	CutTime       Truncation = "time"       // at Timeout
+	CutSlow       Truncation = "slow"       // it came more slowly than MinRate
+	CutRatio      Truncation = "ratio"      // it grew by more than MaxRatio while it was decoded
+	CutDisconnect Truncation = "disconnect" // the connection ended before the body did
+	CutCoding     Truncation = "coding"     // its content coding is unknown or corrupt
 )
 
-var truncationNames = [...]string{
-	Whole:         "whole",
-	CutLength:     "length",
-	CutTime:       "time",
-	CutSlow:       "slow",
-	CutRatio:      "ratio",
-	CutDisconnect: "disconnect",
-	CutCoding:     "coding",
-	CutSpool:      "spool",
-	CutDisk:       "disk",
-}
-
-// String returns one word. "length", "time" and "disconnect" mean the same in WARC-Truncated.
+// String returns the word, or "whole".
 func (t Truncation) String() string {
-	if int(t) < len(truncationNames) {
-		return truncationNames[t]
+	if t == Whole {
+		return "whole"
 	}
-	return "truncation " + strconv.Itoa(int(t))
+	return string(t)
 }
 
 // setHeads takes the heads off the wire or, where that cannot be, makes them up.

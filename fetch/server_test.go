@@ -111,7 +111,7 @@ func newClient(t *testing.T, opts fetch.Options) *fetch.Client {
 // get is a Get that must have a response.
 func get(t *testing.T, c *fetch.Client, url string) *fetch.Response {
 	t.Helper()
-	r, err := c.Get(t.Context(), url, fetch.Validators{})
+	r, err := c.Get(t.Context(), url)
 	require.NoError(t, err)
 	return r
 }
@@ -119,7 +119,7 @@ func get(t *testing.T, c *fetch.Client, url string) *fetch.Response {
 // fails is a Get that must have none.
 func fails(t *testing.T, c *fetch.Client, url string) *fetch.Error {
 	t.Helper()
-	r, err := c.Get(t.Context(), url, fetch.Validators{})
+	r, err := c.Get(t.Context(), url)
 	require.Nil(t, r)
 	var e *fetch.Error
 	require.ErrorAs(t, err, &e)

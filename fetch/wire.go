@@ -20,7 +20,7 @@ type wire struct {
 	most int                  // fields in the heads of one exchange
 
 	mu    sync.Mutex
-	used  bool // some exchange has begun on it
+	ended bool // there is nothing more to read
 	heads *heads
 }
 
@@ -29,7 +29,9 @@ type wire struct {
 // Each exchange has its own: a response without a body leaves its connection free before the
 // exchange has got hold of it, and by then the next one may have begun there, and even be over.
 type heads struct {
-	sent   []byte // the request as written
+	begun  bool   // some of the request was written
+	asked  bool   // all of its head was
+	sent   []byte // the head of the request
 	got    []byte // what was read since the exchange began, up to the end of the head
 	from   int    // where in got the present head starts; interim ones lie before it
 	line   int    // where in got the present line starts
@@ -42,15 +44,15 @@ func newWire(conn net.Conn, addr netip.AddrPort, most int) *wire {
 	return &wire{Conn: conn, addr: addr, most: most, heads: new(heads)}
 }
 
-// begin makes w ready for the next exchange and returns where its heads will be. What a fresh
-// connection said before it was asked is kept: to net/http it is the response.
+// begin makes w ready for the next exchange and returns where its heads will be. It may be called
+// more than once for one exchange, before the request is written. What a fresh connection said
+// before it was asked is kept: to net/http it is the response.
 func (w *wire) begin() *heads {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.used {
+	if w.heads.begun {
 		w.heads = new(heads)
 	}
-	w.used = true
 	return w.heads
 }
 
@@ -61,26 +63,32 @@ var errFields = errors.New("too many header fields")
 // many fields it is limited here, before the transport makes something larger of them.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
-	if n > 0 && !w.record(p[:n]) {
+	if (n > 0 || err != nil) && !w.record(p[:n], err) {
 		return 0, errFields
 	}
 	return n, err
 }
 
-// Write writes to the connection and keeps the bytes. A GET has no body, so all of them are head.
+// Write writes to the connection and keeps the head of the request.
 func (w *wire) Write(p []byte) (int, error) {
 	// Before it is sent: the answer may be there before Write returns.
 	w.mu.Lock()
-	w.heads.sent = append(w.heads.sent, p...)
+	if h := w.heads; !h.asked {
+		h.begun, h.sent = true, append(h.sent, p...)
+		if end := bytes.Index(h.sent, []byte("\r\n\r\n")); end >= 0 {
+			h.asked, h.sent = true, h.sent[:end+len("\r\n\r\n")]
+		}
+	}
 	w.mu.Unlock()
 	return w.Conn.Write(p)
 }
 
 // record keeps b up to the blank line that ends a head, and reports whether it has no more fields
-// than it may.
-func (w *wire) record(b []byte) bool {
+// than it may. err is what came with b.
+func (w *wire) record(b []byte, err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.ended = w.ended || err != nil
 	h := w.heads
 	if h.done {
 		return true
@@ -159,6 +167,16 @@ func (w *wire) overflows(h *heads, limit int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return h.fields > w.most || !h.done && int64(len(h.got)) >= limit
+}
+
+// brokeOff reports whether the connection ended within the head of a response. net/http takes what
+// is left of the line that was cut for something that is not HTTP.
+func (w *wire) brokeOff(h *heads) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const version = "HTTP/"
+	begins := h.got[:min(len(h.got), len(version))]
+	return w.ended && !h.done && len(begins) > 0 && bytes.HasPrefix([]byte(version), begins)
 }
 
 // isInterim reports whether a final response follows. 101 is final: the protocol changes.

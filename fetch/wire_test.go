@@ -90,7 +90,7 @@ func TestHeadsOfGetsThatShareAConnection(t *testing.T) {
 	got := make(chan *fetch.Response)
 	for _, path := range []string{"/1", "/2"} {
 		go func() {
-			r, err := c.Get(t.Context(), base+path, fetch.Validators{})
+			r, err := c.Get(t.Context(), base+path)
 			if err != nil {
 				t.Error(err)
 			}

@@ -204,7 +204,7 @@ func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outc
 
 // get fetches a URL, and notes that its port answers.
 func (c *crawler) get(ctx context.Context, url string, v fetch.Validators) (*fetch.Response, error) {
-	resp, err := c.client.Get(ctx, url, v)
+	resp, err := c.client.GetIf(ctx, url, v)
 	if err == nil {
 		c.ports.Answered(url)
 	}

@@ -52,7 +52,7 @@ func (c *crawler) run(ctx context.Context, turns int, show func(*fetch.Response)
 
 // get makes a request and tells the scheduler how it went. A page of Status 0 did not come.
 func (c *crawler) get(ctx context.Context, l *scheduler.Lease[string], at string) *fetch.Response {
-	page, err := c.client.Get(ctx, at, fetch.Validators{})
+	page, err := c.client.Get(ctx, at)
 	if err != nil {
 		page = &fetch.Response{URL: at}
 	}

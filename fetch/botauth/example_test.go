@@ -31,7 +31,7 @@ func Example() {
 		return
 	}
 	defer client.CloseIdle()
-	page, err := client.Get(context.Background(), site.URL, fetch.Validators{})
+	page, err := client.Get(context.Background(), site.URL)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -123,7 +123,7 @@ func TestBodies(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := answers(t, tt.opts, answer(tt.raw, len(tt.raw)))
-			r, err := c.Get(t.Context(), "http://a.test/", fetch.Validators{})
+			r, err := c.Get(t.Context(), "http://a.test/")
 			require.NoError(t, err)
 			require.Equal(t, tt.cut, r.Truncated)
 			// Not require.Equal, which would print megabytes.
@@ -141,14 +141,14 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	z := packed(t, text)
 	for at := 0; at < len(z); at += 97 {
 		c := answers(t, fetch.Options{}, answer(z[:at], len(z)), answer(z[:at], at))
-		r, err := c.Get(t.Context(), "http://a.test/", fetch.Validators{})
+		r, err := c.Get(t.Context(), "http://a.test/")
 		require.NoError(t, err)
 		require.Equal(t, fetch.CutDisconnect, r.RawCut)
 		require.Equal(t, fetch.CutDisconnect, r.Truncated)
 		require.True(t, strings.HasPrefix(text, string(r.Body)), "cut at %d", at)
 
 		// The same bytes, but the server thinks that they are the page.
-		r, err = c.Get(t.Context(), "http://a.test/", fetch.Validators{})
+		r, err = c.Get(t.Context(), "http://a.test/")
 		require.NoError(t, err)
 		require.Equal(t, fetch.Whole, r.RawCut)
 		require.True(t, strings.HasPrefix(text, string(r.Body)), "cut at %d", at)

@@ -39,7 +39,7 @@ func TestPagesThatLie(t *testing.T) {
 	client := trapClient(t)
 	for n := 0; ; n++ {
 		url := fmt.Sprintf("http://h00000.vweb.test/trap/charset/%d", n)
-		r, err := client.Get(t.Context(), url, fetch.Validators{})
+		r, err := client.Get(t.Context(), url)
 		require.NoError(t, err)
 		if r.Status == 404 {
 			require.Greater(t, n, 20)
@@ -60,7 +60,7 @@ func TestLinksOfBrokenPages(t *testing.T) {
 	pages, home := 0, 0
 	for ; ; pages++ {
 		url := fmt.Sprintf("http://h00000.vweb.test/trap/broken/%d", pages)
-		r, err := client.Get(t.Context(), url, fetch.Validators{})
+		r, err := client.Get(t.Context(), url)
 		require.NoError(t, err)
 		if r.Status == 404 {
 			break

@@ -32,19 +32,20 @@ func Judge(resp *fetch.Response, err error) Fate {
 
 // fates maps what fetch distinguishes to what a summary tells apart.
 var fates = map[fetch.Kind]Fate{
-	fetch.BadURL:         UnknownHost,
-	fetch.Resolve:        UnknownHost,
-	fetch.ResolveTimeout: UnknownHost,
-	fetch.Blocked:        BlockedAddress,
-	fetch.Connect:        Refused,
-	fetch.ConnectTimeout: TimedOut,
-	fetch.TLS:            TLSFailed,
-	fetch.TLSTimeout:     TimedOut,
-	fetch.HeadTimeout:    TimedOut,
-	fetch.Disconnected:   Refused,
-	fetch.Protocol:       NotHTTP,
-	fetch.HeaderTooLarge: Oversized,
-	fetch.Canceled:       Interrupted,
+	fetch.BadURL:          UnknownHost,
+	fetch.Resolve:         UnknownHost,
+	fetch.ResolveTimeout:  UnknownHost,
+	fetch.Blocked:         BlockedAddress,
+	fetch.Connect:         Refused,
+	fetch.ConnectTimeout:  TimedOut,
+	fetch.TLS:             TLSFailed,
+	fetch.TLSTimeout:      TimedOut,
+	fetch.HeadTimeout:     TimedOut,
+	fetch.Disconnected:    Refused,
+	fetch.Protocol:        NotHTTP,
+	fetch.HeaderTooLarge:  Oversized,
+	fetch.TooManyAttempts: Refused,
+	fetch.Canceled:        Interrupted,
 }
 
 func judgeError(err error) Fate {

@@ -157,7 +157,8 @@ func TestCapture(t *testing.T) {
 func TestTheArchiveTakesEveryTruncation(t *testing.T) {
 	store, err := archive.Open(t.TempDir(), archive.Options{})
 	require.NoError(t, err)
-	for cut := fetch.Whole; cut <= fetch.CutCoding+1; cut++ {
+	for _, cut := range []fetch.Truncation{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,
+		fetch.CutRatio, fetch.CutDisconnect, fetch.CutCoding, "unknown"} {
 		resp := &fetch.Response{
 			URL: "http://a.example/", Head: []byte("HTTP/1.1 200 OK\r\n\r\n"), RawCut: cut,
 			Timing: fetch.Timing{Start: time.Now()},

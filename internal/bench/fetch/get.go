@@ -109,7 +109,7 @@ func looking(addr string, conns int, look func(*fetch.Response) error) (getter, 
 	}
 	url := "http://" + addr + "/page.html"
 	get := func() error {
-		resp, err := client.Get(context.Background(), url, fetch.Validators{})
+		resp, err := client.Get(context.Background(), url)
 		if err != nil {
 			return err
 		}

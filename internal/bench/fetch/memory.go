@@ -111,7 +111,7 @@ func halfOurs(url string) func(context.Context, *atomic.Int64) error {
 			return err
 		}
 		counter.Store(read)
-		_, err := client.Get(ctx, url, fetch.Validators{})
+		_, err := client.Get(ctx, url)
 		return err
 	}
 }

@@ -76,7 +76,7 @@ func (f *fetcher) get(ctx context.Context, it message.Item) (*fetch.Response, er
 			return nil, ctx.Err()
 		}
 	}
-	return f.client.Get(withAddr(ctx, it.Addr), it.URL, fetch.Validators{})
+	return f.client.Get(withAddr(ctx, it.Addr), it.URL)
 }
 
 // answer sends what came of a request for a robots.txt to the partition that waits for it.

@@ -1,0 +1,256 @@
+package fetch_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/stretchr/testify/require"
+)
+
+// The types of HTTP/2 frames (RFC 9113, 6) that a refusal needs.
+const (
+	frameHeaders   = 1
+	frameRSTStream = 3
+	frameSettings  = 4
+	frameGoAway    = 7
+)
+
+func frame(kind, flags byte, stream uint32, payload ...uint32) []byte {
+	b := []byte{0, 0, byte(4 * len(payload)), kind, flags}
+	b = binary.BigEndian.AppendUint32(b, stream)
+	for _, word := range payload {
+		b = binary.BigEndian.AppendUint32(b, word)
+	}
+	return b
+}
+
+// refuse speaks HTTP/2 on conn and meets each request with the frame that refusal returns for its
+// stream, until there is none. It calls asked at each request.
+func refuse(conn net.Conn, asked func(), refusal func(stream uint32) []byte) {
+	defer conn.Close()
+	preface := make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+	if _, err := io.ReadFull(conn, preface); err != nil {
+		return
+	}
+	// A pipe has no buffer, and both sides must read while they write.
+	answers := make(chan []byte, 16)
+	defer close(answers)
+	go func() {
+		for answer := range answers {
+			_, _ = conn.Write(answer)
+		}
+	}()
+	answers <- frame(frameSettings, 0, 0)
+	for {
+		var head [9]byte
+		if _, err := io.ReadFull(conn, head[:]); err != nil {
+			return
+		}
+		size := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
+		if _, err := io.CopyN(io.Discard, conn, size); err != nil || head[3] != frameHeaders {
+			continue
+		}
+		asked()
+		answer := refusal(binary.BigEndian.Uint32(head[5:]))
+		if answer == nil {
+			return
+		}
+		answers <- answer
+	}
+}
+
+// refusing2 returns a client whose https://example.com/ refuses each request, how many requests
+// there were and how many connections.
+func refusing2(
+	t *testing.T, cert tls.Certificate, refusal func(stream uint32) []byte,
+) (c *fetch.Client, asked, dialled *atomic.Int64, stop func()) {
+	network := memnet.New()
+	l, err := network.Listen("example.com")
+	require.NoError(t, err)
+	asked, dialled = new(atomic.Int64), new(atomic.Int64)
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			dialled.Add(1)
+			conns.Go(func() {
+				config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
+				refuse(tls.Server(conn, config), func() { asked.Add(1) }, refusal)
+			})
+		}
+	})
+	roots := x509.NewCertPool()
+	leaf, err := x509.ParseCertificate(cert.Certificate[0])
+	require.NoError(t, err)
+	time.Sleep(time.Until(leaf.NotBefore.Add(time.Hour)))
+	roots.AddCert(leaf)
+	c, err = fetch.New(fetch.Options{
+		Reach: fetch.Loopback, Resolve: resolveTo("127.0.0.1"), TLSConfig: &tls.Config{RootCAs: roots},
+		Dial: func(ctx context.Context, proto, _ string) (net.Conn, error) {
+			return network.Dial(ctx, proto, "example.com")
+		},
+	})
+	require.NoError(t, err)
+	return c, asked, dialled, func() {
+		c.CloseIdle()
+		l.Close()
+		conns.Wait()
+	}
+}
+
+// net/http repeats a request that an HTTP/2 server refuses, on new connections without a pause or an
+// end. One Get costs a server three requests at most.
+func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	cert := srv.TLS.Certificates[0]
+	srv.Close()
+	const noError, refusedStream = 0, 7
+	tests := []struct {
+		name     string
+		refusal  func(stream uint32) []byte
+		attempts int // 0: as many as there may be
+		kind     fetch.Kind
+	}{
+		{"GOAWAY before any stream", func(uint32) []byte {
+			return frame(frameGoAway, 0, 0, 0, noError)
+		}, 0, fetch.TooManyAttempts},
+		{"a refused stream", func(stream uint32) []byte {
+			return frame(frameRSTStream, 0, stream, refusedStream)
+		}, 0, fetch.TooManyAttempts},
+		{"a refused stream and GOAWAY", func(stream uint32) []byte {
+			return append(frame(frameRSTStream, 0, stream, refusedStream),
+				frame(frameGoAway, 0, 0, stream, noError)...)
+		}, 0, fetch.TooManyAttempts},
+		{"hanging up", func(uint32) []byte { return nil }, 1, fetch.Disconnected},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for range 20 { // where the transport chooses at random, it must choose both ways
+				synctest.Test(t, func(t *testing.T) {
+					c, asked, dialled, stop := refusing2(t, cert, tt.refusal)
+					e := fails(t, c, "https://example.com/")
+					require.Equal(t, tt.kind, e.Kind, "%v", e)
+					require.True(t, e.Temporary())
+					stop()
+					if tt.attempts == 0 {
+						require.EqualValues(t, 3, asked.Load(), "requests on the wire")
+					} else {
+						require.EqualValues(t, tt.attempts, asked.Load())
+					}
+					require.EqualValues(t, asked.Load(), e.Attempts)
+					require.LessOrEqual(t, dialled.Load(), asked.Load()+1, "one dial may come too late")
+				})
+			}
+		})
+	}
+}
+
+// A server that drains and then answers costs the attempts that it took, and the response says how
+// many.
+func TestAttemptsCountWhatWasRefused(t *testing.T) {
+	var n atomic.Int64
+	base := listen(t, func(s *session) {
+		for s.request() != "" && n.Add(1) != 2 {
+			s.say(ok + "Content-Length: 2\r\n\r\nok")
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	require.Equal(t, 1, get(t, c, base).Attempts)
+	require.Equal(t, 2, get(t, c, base).Attempts, "the connection was dead")
+	require.EqualValues(t, 3, n.Load())
+}
+
+// Connections that die one after the other are found out by at most three requests, however many of
+// them are kept.
+func TestAttemptsAreBoundedOverDeadConnections(t *testing.T) {
+	const conns = 10
+	var together sync.WaitGroup
+	together.Add(conns)
+	var late, asked atomic.Int64
+	base := listen(t, func(s *session) {
+		s.request()
+		if late.Load() == 0 {
+			together.Done()
+			together.Wait() // so that each has a connection of its own
+			s.say(ok + "Content-Length: 2\r\n\r\nok")
+			if s.request() != "" {
+				asked.Add(1)
+			}
+			return
+		}
+		asked.Add(1)
+	})
+	c := newClient(t, fetch.Options{MaxIdlePerHost: conns})
+	var all sync.WaitGroup
+	for range conns {
+		all.Go(func() { _, err := c.Get(t.Context(), base); require.NoError(t, err) })
+	}
+	all.Wait()
+	late.Store(1)
+	e := fails(t, c, base)
+	require.Equal(t, fetch.TooManyAttempts, e.Kind, "%v", e)
+	require.Equal(t, 3, e.Attempts)
+	require.LessOrEqual(t, asked.Load(), int64(3))
+}
+
+func TestErrorsCountAttempts(t *testing.T) {
+	c := newClient(t, fetch.Options{})
+	require.Equal(t, 1, fails(t, c, listen(t, func(s *session) { s.request() })).Attempts)
+	require.Zero(t, fails(t, c, "http://127.0.0.1:1/").Attempts, "refused: nothing was sent")
+	require.Zero(t, fails(t, c, "http://[/").Attempts)
+}
+
+// What the head of a request is does not depend on how it is written, and a body is not part of it.
+func TestDoSendsWhatItIsTold(t *testing.T) {
+	var heads []string
+	base := listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			heads = append(heads, head)
+			s.say(ok + "Content-Length: 5\r\n\r\n")
+			if !strings.HasPrefix(head, "HEAD") {
+				s.say("hello")
+			}
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	r, err := c.Do(t.Context(), fetch.Request{URL: base, Method: "HEAD",
+		Header: http.Header{"Accept": {"image/*"}, "X-One": {"1"}}})
+	require.NoError(t, err)
+	require.Equal(t, fetch.Whole, r.Truncated)
+	require.Empty(t, r.Body)
+	require.Contains(t, heads[0], "\r\nAccept: image/*\r\n")
+	require.Contains(t, heads[0], "\r\nX-One: 1\r\n")
+
+	r, err = c.Do(t.Context(), fetch.Request{URL: base, MaxBody: 2})
+	require.NoError(t, err)
+	require.Equal(t, "he", string(r.Body))
+	require.Equal(t, fetch.CutLength, r.Truncated)
+	require.NotContains(t, heads[1], "X-One", "a field of one request is not one of the next")
+
+	for _, bad := range []fetch.Request{
+		{URL: base, Method: "POST"},
+		{URL: base, Header: http.Header{"X y": {"1"}}},
+		{URL: base, Header: http.Header{"X": {"1\r\nY: 2"}}},
+	} {
+		_, err := c.Do(t.Context(), bad)
+		require.ErrorIs(t, err, fetch.BadURL, "%+v", bad)
+	}
+	require.Len(t, heads, 2)
+}

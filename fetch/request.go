@@ -1,0 +1,103 @@
+package fetch
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+)
+
+// Request is what to ask for, where [Client.Get] does not say enough.
+type Request struct {
+	// URL is absolute, http or https.
+	URL string
+	// Method is GET or HEAD; "" means GET.
+	Method string
+	// Header has fields for this request alone, which replace those of the Options; nil means none.
+	Header http.Header
+	// Validators ask for the page only if it changed; the zero value asks for it in any case.
+	Validators Validators
+	// MaxBody replaces Options.MaxBody for this request; 0 means that one.
+	MaxBody int64
+}
+
+// Validators are what a server gave with an earlier version of a page. With them [Client.GetIf] asks
+// for the page only if it changed since. The zero Validators ask for it in any case.
+type Validators struct{ ETag, LastModified string }
+
+// prepare turns r into what net/http sends, or says why it cannot be sent.
+func (c *Client) prepare(r *Request) (*http.Request, target, *Error) {
+	t, err := parseTarget(r.URL)
+	if err != nil {
+		return nil, t, &Error{Kind: BadURL, Err: err}
+	}
+	if r.Method != "" && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return nil, t, &Error{Kind: BadURL, Err: fmt.Errorf("method %q is neither GET nor HEAD", r.Method)}
+	}
+	// The shared header serves wherever nothing is to be added.
+	header := c.header
+	if r.Validators != (Validators{}) || len(r.Header) > 0 || c.opts.Jar != nil {
+		header = maps.Clone(header)
+	}
+	for name, values := range r.Header {
+		if err := checkField(name, values); err != nil {
+			return nil, t, &Error{Kind: BadURL, Err: err}
+		}
+		header[http.CanonicalHeaderKey(name)] = values
+	}
+	// A server's own bytes come back here, so they are checked like any input.
+	if v := r.Validators.ETag; v != "" && isFieldValue(v) {
+		header["If-None-Match"] = []string{v}
+	}
+	if v := r.Validators.LastModified; v != "" && isFieldValue(v) {
+		header["If-Modified-Since"] = []string{v}
+	}
+	req := &http.Request{
+		Method:     cmp.Or(r.Method, http.MethodGet),
+		URL:        &t.wire,
+		Host:       t.wire.Host,
+		Header:     header,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+	}
+	c.addCookies(req, t.url)
+	return req, t, nil
+}
+
+// accept is the short form of what browsers send. Without one some servers answer 406, or send
+// something other than a page.
+const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+// header returns the fields that all requests have.
+func (o Options) header(codings string) http.Header {
+	header := http.Header{
+		"User-Agent":      {o.UserAgent},
+		"Accept":          {accept},
+		"Accept-Encoding": {codings},
+	}
+	if o.From != "" {
+		header["From"] = []string{o.From}
+	}
+	return header
+}
+
+// checkField says what keeps a field from being sent.
+func checkField(name string, values []string) error {
+	if !isToken(name) {
+		return fmt.Errorf("%q is not the name of a header field", name)
+	}
+	for _, value := range values {
+		if !isFieldValue(value) {
+			return fmt.Errorf("control character in the field %s", name)
+		}
+	}
+	return nil
+}
+
+// isFieldValue reports whether s may be the value of a header field: no control characters, which
+// could end the field and begin another.
+func isFieldValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
