@@ -19,6 +19,5 @@
 //
 // # What it does not do
 //
-// There are no setters, no blob URLs, no form encoding, and queries are encoded as UTF-8
-// whatever the encoding of the page.
+// There are no setters, no blob URLs and no form encoding.
 package weburl

@@ -1,6 +1,9 @@
 package weburl
 
-import "unicode/utf8"
+import (
+	"strconv"
+	"unicode/utf8"
+)
 
 // class is a set of properties of a byte: the percent-encode sets that it is in, and what else
 // the scanning loops ask for.
@@ -68,17 +71,47 @@ func encode(s string, set class) string {
 	return string(appendEncoded(make([]byte, 0, len(s)+len(s)/2), s, set))
 }
 
+// An Encoder appends text in some encoding to dst, up to the first character that the encoding
+// lacks. It returns the extended slice and how many bytes of text it has encoded.
+type Encoder func(dst []byte, text string) (encoded []byte, n int)
+
+// encodeWith is encode after an encoder. A character that the encoding lacks becomes a numeric
+// character reference, as in a form: that is what browsers send ("percent-encode after encoding").
+func encodeWith(s string, set class, encoder Encoder) string {
+	if !has(s, set) {
+		return s
+	}
+	var out, buf []byte
+	for s != "" {
+		encoded, n := encoder(buf[:0], s)
+		for _, c := range encoded {
+			out = appendByte(out, c, set)
+		}
+		buf, s = encoded, s[n:]
+		if s != "" {
+			r, size := utf8.DecodeRuneInString(s)
+			out = append(strconv.AppendInt(append(out, "%26%23"...), int64(r), 10), "%3B"...)
+			s = s[size:]
+		}
+	}
+	return string(out)
+}
+
+// appendByte appends c, percent-encoded if it is in set.
+func appendByte(dst []byte, c byte, set class) []byte {
+	const hex = "0123456789ABCDEF"
+	if classOf[c]&set == 0 {
+		return append(dst, c)
+	}
+	return append(dst, '%', hex[c>>4], hex[c&15])
+}
+
 // appendEncoded appends s with the bytes of set percent-encoded. It requires that set contains all
 // bytes beyond ASCII, as all encode sets do.
 func appendEncoded(dst []byte, s string, set class) []byte {
-	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
-			if classOf[c]&set == 0 {
-				dst = append(dst, c)
-			} else {
-				dst = append(dst, '%', hex[c>>4], hex[c&15])
-			}
+			dst = appendByte(dst, c, set)
 			i++
 			continue
 		}
@@ -86,7 +119,7 @@ func appendEncoded(dst []byte, s string, set class) []byte {
 		i += size
 		var bytes [utf8.UTFMax]byte // not s[i:], which may be no UTF-8
 		for _, c := range bytes[:utf8.EncodeRune(bytes[:], r)] {
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			dst = appendByte(dst, c, set)
 		}
 	}
 	return dst

@@ -9,8 +9,13 @@ import "strings"
 // language is parsed here by cutting, which copies nothing as long as nothing must change: the
 // first "#" starts the fragment in every state, the first "?" before it the query, and what is
 // left before them is the head. The comments below name the states that a function stands for.
-func Parse(raw string, base *URL) (URL, error) {
-	p := parser{base: base}
+func Parse(raw string, base *URL) (URL, error) { return ParseEncoded(raw, base, nil) }
+
+// ParseEncoded parses raw as a page does whose encoding is not UTF-8: what is beyond ASCII in the
+// query of a special URL is percent-encoded in the encoding of the page. raw is UTF-8 all the same.
+// A nil encoder means UTF-8.
+func ParseEncoded(raw string, base *URL, encoder Encoder) (URL, error) {
+	p := parser{base: base, encoder: encoder}
 	head := p.cutTail(trim(raw))
 	if err := p.parseHead(head); err != nil {
 		return URL{}, err
@@ -22,6 +27,7 @@ func Parse(raw string, base *URL) (URL, error) {
 type parser struct {
 	url     URL
 	base    *URL
+	encoder Encoder
 	special bool   // the scheme of url is special
 	query   string // as it was written
 }
@@ -92,6 +98,10 @@ func (p *parser) setScheme(scheme string) {
 	set := inQuery
 	if p.special {
 		set = inSpecialQuery
+		if p.encoder != nil && scheme != "ws" && scheme != "wss" {
+			p.url.Query = encodeWith(p.query, set, p.encoder)
+			return
+		}
 	}
 	p.url.Query = encode(p.query, set)
 }

@@ -12,6 +12,9 @@ import (
 // form as they stand, up to the directory that they start from, and for those it only copies bytes:
 // no string, no second look.
 type Resolver struct {
+	// Encoder is that of the page, for queries; nil means UTF-8. It may be set at any time.
+	Encoder Encoder
+
 	base URL
 	web  bool   // the base is http or https; what else it may be has rules of its own
 	page []byte // base without query, fragment and credentials
@@ -42,7 +45,7 @@ func (r *Resolver) Append(dst, ref []byte) ([]byte, bool) {
 	if isForeign(ref) {
 		return dst, false
 	}
-	u, err := Parse(string(ref), &r.base)
+	u, err := ParseEncoded(string(ref), &r.base, r.Encoder)
 	if err != nil || !IsWeb(&u) {
 		return dst, false
 	}

@@ -239,3 +239,41 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// latin1 encodes up to U+00FF.
+func latin1(dst []byte, text string) ([]byte, int) {
+	for i, r := range text {
+		if r > 0xff {
+			return dst, i
+		}
+		dst = append(dst, byte(r))
+	}
+	return dst, len(text)
+}
+
+func TestQueriesInTheEncodingOfThePage(t *testing.T) {
+	base, err := weburl.Parse("http://a.test/dir/?old", nil)
+	require.NoError(t, err)
+	for raw, want := range map[string]string{
+		"/é?é=a b#é":        "http://a.test/%C3%A9?%E9=a%20b#%C3%A9",
+		"?€&é€":             "http://a.test/dir/?%26%238364%3B&%E9%26%238364%3B",
+		"?é'|":              "http://a.test/dir/?%E9%27|",
+		"":                  "http://a.test/dir/?old",
+		"https://é.test/?é": "https://xn--9ca.test/?%E9",
+		"ws://b.test/?é":    "ws://b.test/?%C3%A9",
+		"x://b.test/?é":     "x://b.test/?%C3%A9",
+		"?\xff":             "http://a.test/dir/?%26%2365533%3B",
+	} {
+		u, err := weburl.ParseEncoded(raw, &base, latin1)
+		require.NoError(t, err, raw)
+		require.Equal(t, want, u.String(), raw)
+		var r weburl.Resolver
+		r.Reset(base)
+		r.Encoder = latin1
+		got, ok := r.Append(nil, []byte(raw))
+		if weburl.IsWeb(&u) {
+			require.True(t, ok)
+			require.Equal(t, strings.TrimSuffix(want, "#%C3%A9"), string(got))
+		}
+	}
+}
