@@ -3,9 +3,10 @@ package archive
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io"
 	"sync"
-	"time"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // What callers may want to tell apart.
@@ -27,22 +28,24 @@ var (
 	ErrNotFound = errors.New("archive: no such version")
 )
 
-// lockWait is how long Open waits for another process that is about to end.
-const lockWait = time.Second
-
 // Archive is a directory of WARC files that grows, and an index of them. Its methods are safe for
 // concurrent use.
 type Archive struct {
-	dir         string
+	dir         string // the absolute path
+	fs          vfs.FS // of that directory
+	locked      io.Closer
 	index       *index
 	files       *files
 	keepRepeats bool
+	share       bool
 	salvage     bool
+	spill       string
 	found       Report // by Open
 	closing     sync.Once
 	imports     imports
 	pool        sync.Pool // of *warc.Reader
-	dicts       sync.Map  // dictionaries by the name of the file, and each once by its hash
+	dicts       dicts
+	late        []late // used by Open, and with imports.adding held
 }
 
 // Location tells where the response record of a capture lies.
@@ -60,7 +63,9 @@ type Location struct {
 type Stats struct {
 	Files    int64 // begun
 	Captures int64 // appended
-	Revisits int64 // of the captures, those that repeat a version before
+	Revisits int64 // of the captures, those whose body another record has
+	Shared   int64 // of these, those whose body was found under another URL, see Options.Share
+	Saved    int64 // bytes of the bodies of revisits, which were not written again
 	Failed   int64 // captures that were valid but could not be written
 	Records  int64 // of the captures
 	RawBytes int64 // of these records
@@ -72,27 +77,55 @@ type Stats struct {
 // as a disk and a decompressor take for it. What a crash left of a capture at the end of a file is
 // cut off, see Durability in the package comment.
 func Open(dir string, opts Options) (*Archive, error) {
+	if _, err := opts.settle(); err != nil {
+		return nil, err
+	}
+	path, files, err := openDirectory(dir)
+	if err != nil {
+		return nil, openError(err)
+	}
+	return openArchive(path, files, opts, false)
+}
+
+// openArchive opens the archive in a directory that is there. With anew it makes a new index, which
+// takes the place of the old one.
+func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive, err error) {
 	s, err := opts.settle()
 	if err != nil {
 		return nil, err
 	}
-	d, err := makeDir(dir)
-	if err != nil {
+	a := &Archive{dir: dir, fs: files, keepRepeats: opts.KeepRepeats, share: opts.Share,
+		salvage: opts.Salvage, spill: opts.SpillDir}
+	if a.locked, err = lock(files); err != nil {
+		if errors.Is(err, ErrLocked) {
+			return nil, fmt.Errorf("archive: open %s: %w", dir, err)
+		}
 		return nil, openError(err)
 	}
-	x, err := openIndex(d.path(indexName), lockWait)
-	if err != nil {
-		return nil, fmt.Errorf("archive: open %s: %w", filepath.Join(dir, indexName), err)
+	defer func() {
+		if err != nil { // which says more than what follows
+			if a.index != nil {
+				_ = a.index.close(false)
+			}
+			_ = a.locked.Close()
+		}
+	}()
+	if a.index, err = openIndex(files, anew || exists(files, oldIndexName)); err != nil {
+		return nil, fmt.Errorf("archive: open %s: %w", dir, err)
 	}
-	a := &Archive{dir: string(d), index: x, keepRepeats: opts.KeepRepeats,
-		salvage: opts.Salvage}
-	if err = a.recover(d); err == nil {
-		a.files, err = newFiles(d, s)
+	if !anew {
+		err = a.convert()
+	}
+	if err == nil {
+		err = a.recover()
 	}
 	if err != nil {
-		_ = x.close() // the first error says more
+		return nil, fmt.Errorf("archive: open: %w", err)
+	}
+	if a.files, err = newFiles(files, s); err != nil {
 		return nil, err
 	}
+	a.index.force = a.files.force
 	return a, nil
 }
 
@@ -116,21 +149,22 @@ func (a *Archive) Append(c Capture) (Location, error) {
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
-	n := a.note(c)
-	loc, err := a.files.append(&n.capture, n)
-	if err == nil && a.index.full() {
-		// The capture is safe: what fails here is told by the next Sync, and tried again.
-		_ = a.files.flush(a.index.commit)
+	if a.files.isClosed() {
+		return Location{}, ErrClosed
 	}
-	return loc, err
+	if err := a.index.admit(); err != nil {
+		return Location{}, err
+	}
+	n := a.note(c)
+	return a.files.append(&n.capture, n)
 }
 
-// Sync forces to disk what was appended, and the index, for a caller who is about to note elsewhere
-// that these captures are kept. Appends wait meanwhile.
+// Sync forces to disk what was appended before, for a caller who is about to note elsewhere that
+// these captures are kept. Others may append meanwhile.
 //
 // An error means that captures appended since the last Sync that returned nil may be lost in a
-// power cut, for good: no later Sync makes up for them. It is told once.
-func (a *Archive) Sync() error { return a.files.sync(a.index.commit) }
+// power failure, for good: no later Sync makes up for them. It is returned once.
+func (a *Archive) Sync() error { return a.files.sync() }
 
 // Stats returns the counts as of now. They fit together: none is ahead of another.
 func (a *Archive) Stats() (stats Stats) {
@@ -150,16 +184,17 @@ func (a *Archive) Files() ([]string, error) {
 	return append(names, a.imports.list()...), nil
 }
 
-// Close finishes the current files and writes the index. Even if it fails the files are closed and
-// hold every capture that was acknowledged, but one may keep the name that ends in ".open". Closing
-// again does nothing.
+// Close finishes the current files, writes the index, and waits for the goroutine that does so.
+// Even if it fails the files are closed and hold every capture that was acknowledged, but one may
+// keep the name that ends in ".open". Closing again does nothing.
 func (a *Archive) Close() (err error) {
 	a.closing.Do(func() {
-		if err = a.files.close(); err == nil {
-			err = a.index.commit()
+		err = a.files.close()
+		if closed := a.index.close(err == nil); err == nil {
+			err = closed
 		}
-		if closed := a.index.close(); err == nil && closed != nil {
-			err = fmt.Errorf("archive: close: %w", closed)
+		if unlocked := a.locked.Close(); err == nil && unlocked != nil {
+			err = fmt.Errorf("archive: close: %w", unlocked)
 		}
 	})
 	return err

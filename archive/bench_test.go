@@ -4,21 +4,21 @@ import (
 	"bytes"
 	"compress/flate"
 	"crypto/sha1"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"path/filepath"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
-
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/stretchr/testify/require"
 )
 
 // benchPage is 20 KB of markup and words of which some come often and most hardly ever. It shrinks
@@ -131,14 +131,20 @@ func benchFiles(b *testing.B, opts Options) *store {
 
 type nowhere struct{}
 
-func (nowhere) create(string) (file, error)            { return nowhere{}, nil }
-func (nowhere) rename(string, string) error            { return nil }
-func (nowhere) remove(string) error                    { return nil }
-func (nowhere) list() ([]string, error)                { return nil, nil }
-func (nowhere) sync() error                            { return nil }
+func (nowhere) Create(string) (vfs.File, error)        { return nowhere{}, nil }
+func (nowhere) Open(string) (vfs.File, error)          { return nil, fs.ErrNotExist }
+func (nowhere) Rename(string, string) error            { return nil }
+func (nowhere) Remove(string) error                    { return nil }
+func (nowhere) List() ([]string, error)                { return nil, nil }
+func (nowhere) Sync() error                            { return nil }
+func (nowhere) Map(string, int) (*vfs.Map, error)      { return nil, errors.ErrUnsupported }
+func (nowhere) Lock(string) (io.Closer, error)         { return nowhere{}, nil }
+func (nowhere) ReadAt([]byte, int64) (int, error)      { return 0, io.EOF }
 func (nowhere) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 func (nowhere) Truncate(int64) error                   { return nil }
-func (nowhere) Sync() error                            { return nil }
+func (nowhere) Size() (int64, error)                   { return 0, nil }
+func (nowhere) Start(int64, int64)                     {}
+func (nowhere) Random()                                {}
 func (nowhere) Close() error                           { return nil }
 
 // benchArchive is a real one, with one version of each of n pages.
@@ -192,10 +198,8 @@ func benchEntries(b *testing.B, x *index, n int) []string {
 	e := someEntry()
 	for i := range n {
 		e.time, e.offset = int64(i), int64(i)
-		x.add("f.warc.gz", keys[rand.IntN(len(keys))], &e, int64(i))
-		if x.full() {
-			require.NoError(b, x.commit())
-		}
+		x.add("f.warc.gz", keys[rand.IntN(len(keys))], &e, "", int64(i))
+		require.NoError(b, x.admit())
 	}
 	require.NoError(b, x.commit())
 	return keys
@@ -205,15 +209,20 @@ func benchEntries(b *testing.B, x *index, n int) []string {
 func BenchmarkIndexAdd(b *testing.B) {
 	const n = 1_000_000
 	for b.Loop() {
-		path := filepath.Join(b.TempDir(), indexName)
-		x, err := openIndex(path, lockWait)
+		dir := b.TempDir()
+		x, err := openIndex(vfs.OS(dir), false)
 		require.NoError(b, err)
 		benchEntries(b, x, n)
-		require.NoError(b, x.read(func(c *bbolt.Cursor) error {
-			b.ReportMetric(float64(c.Bucket().Tx().Size())/n, "B/entry")
-			return nil
-		}))
-		require.NoError(b, x.close())
+		require.NoError(b, x.close(true))
+		size := int64(0)
+		entries, err := os.ReadDir(dir)
+		require.NoError(b, err)
+		for _, entry := range entries {
+			info, err := entry.Info()
+			require.NoError(b, err)
+			size += info.Size()
+		}
+		b.ReportMetric(float64(size)/n, "B/entry")
 	}
 	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 }
@@ -226,18 +235,6 @@ func BenchmarkAt(b *testing.B) {
 	for i := range keys {
 		urls[i] = keyURL(keys[i])
 	}
-	b.Run("what=bbolt", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			key := appendTime(append([]byte(keys[rand.IntN(len(keys))]), 0), n/2)
-			require.NoError(b, a.index.db.View(func(tx *bbolt.Tx) error {
-				c := tx.Bucket(entriesBucket).Cursor()
-				c.Seek(key)
-				c.Prev()
-				return nil
-			}))
-		}
-	})
 	b.Run("what=at", func(b *testing.B) { benchAt(b, a, urls, n) })
 	require.NoError(b, a.Close())
 }

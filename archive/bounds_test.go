@@ -46,7 +46,7 @@ func TestTimesAtTheEdges(t *testing.T) {
 		v, err := a.At("http://a.test/", time.Unix(math.MaxInt32<<20, 0))
 		require.NoError(t, err)
 		require.Equal(t, times[5], v.Time, "the far future")
-		require.NoError(t, a.flush())
+		require.NoError(t, a.index.commit())
 	}
 	require.NoError(t, a.Close())
 }

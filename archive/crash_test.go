@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // crashDir, in the environment, makes the test binary a crawler that appends until it is killed.
@@ -142,20 +143,19 @@ func requireRecovered(t *testing.T, dir string, acknowledged map[string]Location
 // indexContents returns all entries of a closed archive's index, as they are on disk, but with the
 // names of files in place of their numbers, which depend on the order in which they were met.
 func indexContents(t *testing.T, dir string) map[string]string {
-	x, err := openIndex(filepath.Join(dir, indexName), lockWait)
-	require.NoError(t, err)
+	x := openTestIndex(t, vfs.OS(dir))
 	contents := map[string]string{}
-	require.NoError(t, x.view(func(c *bbolt.Cursor) error {
-		for key, value := c.First(); key != nil; key, value = c.Next() {
-			var e entry
-			url, err := e.cutKey(key)
-			require.NoError(t, err)
-			at := fmt.Sprintf("%q %d %s %d", url, e.time, x.names[e.file], e.offset)
-			contents[at] = string(value)
+	for l, err := range x.scan(everything[0]) {
+		require.NoError(t, err)
+		e := l.entry
+		at := fmt.Sprintf("%q %d %s %d", l.url, e.time, x.name(e.file), e.offset)
+		if e.content.length > 0 {
+			at += " of " + x.name(e.content.file)
 		}
-		return nil
-	}))
-	require.NoError(t, x.close())
+		e.content.file = 0
+		contents[at] = string(e.appendValue(nil))
+	}
+	require.NoError(t, x.close(false))
 	return contents
 }
 

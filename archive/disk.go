@@ -2,86 +2,126 @@ package archive
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// directory is all that an archive needs of a file system. Tests put failing disks behind it.
-type directory interface {
-	create(name string) (file, error) // for writing; an error if the name is taken
-	rename(from, to string) error
-	remove(name string) error
-	list() ([]string, error) // the names of the regular files, sorted
-	sync() error             // forces the names themselves to disk
+// lockName is the name of the file that is locked while an archive is open.
+const lockName = "lock"
+
+// lockWait is how long Open waits for another process that is about to end.
+const lockWait = time.Second
+
+// openDirectory makes a directory and those above it that are missing. Its path is made absolute,
+// because the process may change its working directory.
+func openDirectory(dir string) (path string, _ vfs.FS, err error) {
+	if path, err = filepath.Abs(dir); err != nil {
+		return "", nil, err
+	}
+	return path, vfs.Shared{OS: vfs.OS(path)}, vfs.MakeDir(path, 0o755)
 }
 
-// file is an open file of a [directory]. It is written at offsets, so that nothing depends on where
-// a failed write left the position.
-type file interface {
-	io.WriterAt
-	io.Closer
-	Truncate(size int64) error
-	Sync() error
-}
-
-// osDir is a directory of the operating system, as an absolute path.
-type osDir string
-
-// makeDir makes dir and the directories above it that are missing. The path is made absolute
-// because the process may change its working directory between two files.
-func makeDir(dir string) (osDir, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return osDir(abs), vfs.MakeDir(abs, 0o755)
-}
-
-// path requires a plain file name; those of an archive come from newName.
-func (d osDir) path(name string) string { return filepath.Join(string(d), name) }
-
-// create fails if the name is taken (O_EXCL), so that no file is ever overwritten or appended to.
-func (d osDir) create(name string) (file, error) {
-	return os.OpenFile(d.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-}
-
-// rename would replace a file. The random part of the names keeps that from happening.
-func (d osDir) rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
-
-// remove is for files that hold nothing, and for the probe.
-func (d osDir) remove(name string) error { return os.Remove(d.path(name)) }
-
-// replace writes a small file as a whole: whatever happens, the old one or the new one is there.
-func (d osDir) replace(name string, data []byte) (err error) {
-	f, err := os.CreateTemp(string(d), name+".*.tmp")
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), d.path(name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return d.sync()
-}
-
-// list leaves out directories and links: what is read and moved about should be a file of its own.
-func (d osDir) list() ([]string, error) {
-	entries, err := os.ReadDir(string(d))
-	var names []string
-	for _, entry := range entries {
-		if entry.Type().IsRegular() {
-			names = append(names, entry.Name())
+// lock keeps other processes out.
+func lock(files vfs.FS) (io.Closer, error) {
+	for began := time.Now(); ; time.Sleep(lockWait / 50) {
+		l, err := files.Lock(lockName)
+		if !errors.Is(err, vfs.ErrLocked) {
+			return l, err
+		}
+		if time.Since(began) >= lockWait {
+			return nil, ErrLocked
 		}
 	}
-	return names, err
 }
 
-func (d osDir) sync() error { return vfs.SyncDir(string(d)) }
+// exists reports whether there is a file of that name.
+func exists(files vfs.FS, name string) bool {
+	f, err := files.Open(name)
+	if err == nil {
+		_ = f.Close() // it was not written to
+	}
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// source is a WARC file that is read.
+type source struct {
+	io.ReaderAt
+	io.Closer
+	size int64
+	open bool // it may still be written to
+}
+
+// openFile opens a file of the archive, which may be renamed at this moment, or an imported one.
+func (a *Archive) openFile(name string) (*source, error) {
+	if filepath.IsAbs(name) {
+		return openRegular(name)
+	}
+	var f vfs.File
+	var err error
+	onDisk := ""
+	for _, onDisk = range []string{name, name + unfinished, name} {
+		if f, err = a.fs.Open(onDisk); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("archive: read: %w", err)
+	}
+	size, err := f.Size()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("archive: read: %w", err), f.Close())
+	}
+	return &source{f, f, size, onDisk != name}, nil
+}
+
+// openRegular refuses what has no end or cannot be read at an offset, before it is opened: opening
+// a pipe may block.
+func openRegular(path string) (*source, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &source{f, f, info.Size(), false}, nil
+}
+
+// handle is a file that is written. One goroutine may force it to disk while others write to it.
+type handle struct {
+	vfs.File
+	mu  sync.Mutex // held while it is forced to disk or closed
+	err error      // of Sync
+}
+
+// Sync fails for ever once it has failed: the system may have thrown away what it could not write,
+// and would call the next attempt a success.
+func (h *handle) Sync() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil {
+		h.err = h.File.Sync()
+	}
+	return h.err
+}
+
+// Close waits for Sync.
+func (h *handle) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.File.Close()
+}

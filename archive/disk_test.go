@@ -18,8 +18,11 @@ func TestOpenMakesDirectories(t *testing.T) {
 	}
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	require.Len(t, entries, 1)
-	require.Equal(t, indexName, entries[0].Name())
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	require.Subset(t, []string{indexName + ".manifest", lockName}, names)
 }
 
 func TestOpenWhereNoDirectoryCanBe(t *testing.T) {
@@ -44,37 +47,6 @@ func TestOpenWhereNothingMayBeWritten(t *testing.T) {
 	}
 	_, err := Open(readOnly, Options{})
 	require.ErrorIs(t, err, os.ErrPermission)
-}
-
-func TestDirectoryOfTheSystem(t *testing.T) {
-	d, err := makeDir(t.TempDir())
-	require.NoError(t, err)
-	f, err := d.create("a")
-	require.NoError(t, err)
-	_, err = d.create("a")
-	require.ErrorIs(t, err, os.ErrExist, "a file is never overwritten")
-
-	_, err = f.WriteAt([]byte("hello, torn"), 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Truncate(5))
-	_, err = f.WriteAt([]byte("!"), 5)
-	require.NoError(t, err)
-	require.NoError(t, f.Sync())
-	require.NoError(t, f.Close())
-	require.NoError(t, d.rename("a", "b"))
-	require.NoError(t, d.sync())
-	data, err := os.ReadFile(d.path("b"))
-	require.NoError(t, err)
-	require.Equal(t, "hello!", string(data))
-
-	require.NoError(t, os.Mkdir(d.path("directory.warc.gz"), 0o755))
-	names, err := d.list()
-	require.NoError(t, err)
-	require.Equal(t, []string{"b"}, names)
-	require.NoError(t, d.remove("b"))
-	names, err = d.list()
-	require.NoError(t, err)
-	require.Empty(t, names)
 }
 
 // The working directory may change; the archive stays where it was opened.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -86,7 +85,7 @@ const (
 type sequential struct {
 	archive *Archive
 	name    string
-	file    *os.File
+	file    *source
 	dict    []byte
 	failed  error // to open the file
 

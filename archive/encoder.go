@@ -4,7 +4,6 @@ import (
 	"crypto/sha1"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -59,13 +58,6 @@ func (e *encoder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// original is the version that an unchanged one repeats. The zero original stands for none.
-type original struct {
-	profile string
-	time    time.Time
-	digest  Digest
-}
-
 // capture encodes the records of c, the response last; e.sum is the digest of its body already.
 //
 // The request comes first: what a crash in between leaves is then a request without a response,
@@ -98,7 +90,10 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 // digest is that of the body that the record stands for.
 func (e *encoder) revisit(c *Capture, of original) error {
 	e.h.Type, e.h.Profile = "revisit", of.profile
-	e.h.RefersToURI, e.h.RefersToDate = c.URL, of.time
+	e.h.RefersToURI, e.h.RefersToDate = of.url, of.time
+	if of.profile == warc.ProfileIdentical && e.h.Truncated == "" {
+		e.h.Truncated = "length" // WARC 1.1, section 6.7.2: the body was left out
+	}
 	if of.profile == warc.ProfileNotModified {
 		e.h.Payload = nil
 		if of.digest != "" {

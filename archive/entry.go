@@ -47,6 +47,39 @@ type entry struct {
 	digest    Digest
 	media     string
 	url       string // where it cannot be had from the key
+
+	// The address of the body, where another record has it. Then digest, media and truncated are
+	// those of the body. The zero address of an unchanged version means that it is not known.
+	content address
+
+	prior    int64 // time of the last changed version before this one, which is not changed itself
+	hasPrior bool
+}
+
+// address is where a record is, and what its status was.
+type address struct {
+	file           uint32
+	offset, length int64
+	status         int
+}
+
+// append encodes an address, with numbers as short as they can be.
+func (a address) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(a.file))
+	dst = binary.AppendUvarint(dst, uint64(a.offset))
+	dst = binary.AppendUvarint(dst, uint64(a.length))
+	return binary.AppendUvarint(dst, uint64(a.status))
+}
+
+// address is where the record of an entry is.
+func (e *entry) address() address { return address{e.file, e.offset, e.length, e.status} }
+
+// body is where the body of a version is. Its length is 0 where that is not known.
+func (e *entry) body() address {
+	if e.content.length == 0 && e.kind != Unchanged {
+		return e.address()
+	}
+	return e.content
 }
 
 // Digest is that of a body, or "" if it is not known. Equal bodies have equal digests, if the same
@@ -146,7 +179,9 @@ const (
 	kindMask     = 3
 	bitTruncated = 4
 	bitURL       = 8
-	allBits      = kindMask | bitTruncated | bitURL
+	bitContent   = 16
+	bitPrior     = 32
+	allBits      = kindMask | bitTruncated | bitURL | bitContent | bitPrior
 )
 
 // appendValue appends the value of an entry: numbers as short as they can be, since there is a
@@ -159,6 +194,12 @@ func (e *entry) appendValue(dst []byte) []byte {
 	if e.url != "" {
 		bits |= bitURL
 	}
+	if e.content.length > 0 {
+		bits |= bitContent
+	}
+	if e.hasPrior {
+		bits |= bitPrior
+	}
 	dst = append(dst, bits)
 	dst = binary.AppendUvarint(dst, uint64(e.length))
 	dst = binary.AppendUvarint(dst, uint64(e.status))
@@ -166,6 +207,12 @@ func (e *entry) appendValue(dst []byte) []byte {
 	dst = append(dst, e.digest...)
 	dst = append(dst, byte(len(e.media)))
 	dst = append(dst, e.media...)
+	if e.content.length > 0 {
+		dst = e.content.append(dst)
+	}
+	if e.hasPrior {
+		dst = binary.AppendUvarint(dst, uint64(e.time-e.prior))
+	}
 	return append(dst, e.url...)
 }
 
@@ -177,6 +224,17 @@ func (e *entry) cutValue(value []byte) error {
 	e.length, e.status = int64(c.uvarint()), int(c.uvarint())
 	e.digest = Digest(c.bytes())
 	e.media = intern(c.bytes())
+	e.content = address{}
+	if bits&bitContent != 0 {
+		e.content = c.address()
+		c.ok = c.ok && e.content.length > 0
+	}
+	e.prior, e.hasPrior = 0, bits&bitPrior != 0
+	if e.hasPrior {
+		before := int64(c.uvarint())
+		e.prior = e.time - before
+		c.ok = c.ok && before >= 0 && e.prior <= e.time
+	}
 	e.url = ""
 	if bits&bitURL != 0 {
 		e.url = string(c.rest)
@@ -241,11 +299,9 @@ func (c *cutter) uvarint() uint64 {
 	return v
 }
 
-// bytes takes a field with its length before it, which is one byte: digests and media types are
-// short.
-func (c *cutter) bytes() []byte {
-	n := int(c.next())
-	if n > len(c.rest) {
+// take takes so many bytes.
+func (c *cutter) take(n uint64) []byte {
+	if n > uint64(len(c.rest)) {
 		c.ok = false
 		return nil
 	}
@@ -253,6 +309,19 @@ func (c *cutter) bytes() []byte {
 	c.rest = c.rest[n:]
 	return b
 }
+
+// address takes what address.append has written.
+func (c *cutter) address() (a address) {
+	file := c.uvarint()
+	a = address{uint32(file), int64(c.uvarint()), int64(c.uvarint()), int(c.uvarint())}
+	c.ok = c.ok && file == uint64(a.file) && a.offset >= 0 && a.offset <= maxOffset && a.length >= 0 &&
+		a.status >= 0
+	return a
+}
+
+// bytes takes a field with its length before it, which is one byte: digests and media types are
+// short.
+func (c *cutter) bytes() []byte { return c.take(uint64(c.next())) }
 
 // microseconds is the resolution of dates in WARC files that other readers bear, and so of the
 // index.

@@ -269,7 +269,7 @@ func TestSyncOnCloseFails(t *testing.T) {
 }
 
 func TestOrderOfOperations(t *testing.T) {
-	probe := []string{"create", "close", "remove"}
+	probe := []string{"list", "create", "close", "remove"}
 	begin := []string{"create", "write", "sync names"}
 	finish := []string{"sync", "close", "rename", "sync names"}
 	tests := []struct {

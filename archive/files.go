@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // files is the WARC side of an archive: a directory of files that grows. Its methods are safe for
@@ -16,7 +17,7 @@ type files struct {
 	encoders chan *encoder // idle ones
 	outputs  []*output
 	buffered int // up to which size a capture is compressed before an output is locked
-	dir      directory
+	dir      vfs.FS
 
 	mu     sync.Mutex // guards what follows
 	stats  Stats
@@ -25,12 +26,20 @@ type files struct {
 
 // newFiles makes as many compressors and outputs as s says, and finds out whether files can be
 // made.
-func newFiles(dir directory, s settings) (*files, error) {
+func newFiles(dir vfs.FS, s settings) (*files, error) {
 	f := &files{encoders: make(chan *encoder, s.compressors), buffered: maxBuffered, dir: dir}
+	names, err := dir.List()
+	if err != nil {
+		return nil, openError(err)
+	}
+	clock := &clock{}
+	for _, name := range names {
+		clock.seen(name)
+	}
 	for i := range s.writers {
 		o := &output{dir: dir, prefix: s.prefix, info: s.info, serial: i, step: s.writers,
 			encoder: newEncoder(s.encoder), maxFile: s.maxFile, syncEvery: s.syncEvery,
-			finished: s.encoder.Compression.Extension()}
+			finished: s.encoder.Compression.Extension(), clock: clock}
 		o.renew()
 		f.outputs = append(f.outputs, o)
 	}
@@ -125,6 +134,10 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, 
 		s.Files += o.takeBegun()
 		if of.profile != "" {
 			s.Revisits++
+			s.Saved += int64(len(c.Body))
+		}
+		if of.profile != "" && of.kind == Changed {
+			s.Shared++
 		}
 	})
 	loc := Location{File: o.name, Offset: start + e.last, Length: e.n - e.last}
@@ -157,42 +170,33 @@ func (f *files) halt(do func([]*output) error) error {
 	return do(f.outputs)
 }
 
-// sync forces to disk what was appended, and calls then while nobody can append, if that succeeded.
-func (f *files) sync(then func() error) error {
-	return f.settle(func(o *output) error {
-		if err := o.checkpoint(); err != nil {
-			return fmt.Errorf("archive: sync: %w: append again what came after the last sync", err)
-		}
-		return nil
-	}, then)
-}
-
-// flush is sync for who is not asked to: what fails is still told by the next sync.
-func (f *files) flush(then func() error) error { return f.settle((*output).flush, then) }
-
-// settle forces all outputs to disk, also those after one that failed, and returns the first error.
-// The index is only written if all succeeded: an entry must not be safer than its record.
-func (f *files) settle(force func(*output) error, then func() error) error {
+// sync forces to disk what was appended before. It tries all outputs, and returns the first error.
+func (f *files) sync() (first error) {
 	if f.isClosed() {
 		return ErrClosed
 	}
-	return f.halt(func(outputs []*output) (first error) {
-		for _, o := range outputs {
-			if err := force(o); err != nil && first == nil {
-				first = err
-			}
+	for _, o := range f.outputs {
+		if err := o.checkpoint(); err != nil && first == nil {
+			first = fmt.Errorf("archive: sync: %w: append again what came after the last sync", err)
 		}
-		if first == nil && then != nil {
-			first = then()
+	}
+	return first
+}
+
+// force is sync for the index. What fails is still told by the next sync.
+func (f *files) force() (first error) {
+	for _, o := range f.outputs {
+		if err := o.force(); err != nil && first == nil {
+			first = fmt.Errorf("archive: sync: %w", err)
 		}
-		return first
-	})
+	}
+	return first
 }
 
 // list returns the sorted names of all WARC files in the directory.
 func (f *files) list() (names []string, err error) {
 	err = f.halt(func([]*output) (err error) { // no file is renamed meanwhile, and none missed
-		names, err = f.dir.list()
+		names, err = f.dir.List()
 		return err
 	})
 	if err != nil {

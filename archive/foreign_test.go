@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
 
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // foreignRecord is a record as another program might write it.
@@ -275,33 +275,29 @@ func TestWhatWaitsIsSmall(t *testing.T) {
 	records = nil
 	a := openDir(t, t.TempDir(), Options{})
 	before := heap()
-	f, length, err := openRegular(path)
+	f, err := openRegular(path)
 	require.NoError(t, err)
-	found, err := a.indexFile(f, path, 0, length)
+	found, err := a.indexFile(f, path, 0, f.size)
 	require.NoError(t, errors.Join(err, f.Close()))
 	require.Equal(t, n, found.Versions)
-	require.Equal(t, n, a.index.waiting())
+	waiting, _ := a.index.tree.Waiting()
+	require.Equal(t, n, waiting)
 	require.Less(t, heap(), before+n*size/3)
 	require.NoError(t, a.Close())
 }
 
 // URLs that have no room in their keys fill the index sooner.
 func TestLongURLsThatWait(t *testing.T) {
-	x := openTestIndex(t, t.TempDir())
+	x := openTestIndex(t, vfs.NewMem())
+	x.closed = true // nothing is committed
 	url := strings.Repeat("x", maxURL)
-	for i := range maxLong / maxURL {
-		require.False(t, x.full())
+	for i := range maxPendingBytes / maxURL {
+		require.False(t, x.fullLocked())
 		e := entry{time: int64(i), length: 1, kind: Changed, url: url}
-		x.add(fmt.Sprintf("%d.warc.gz", i%2), fmt.Sprint("key ", i%9), &e, 1)
+		x.add(fmt.Sprintf("%d.warc.gz", i%2), fmt.Sprint("key ", i%9), &e, "", 1)
 	}
-	require.True(t, x.full())
-	require.NoError(t, x.drop("0.warc.gz"))
-	require.False(t, x.full())
-	require.Equal(t, maxLong/2, x.long)
-	require.NoError(t, x.commit())
-	require.Zero(t, x.long)
-	require.Zero(t, x.waiting())
-	require.NoError(t, x.close())
+	require.True(t, x.fullLocked())
+	require.NoError(t, x.close(false))
 }
 
 // Times that no version can have are before or after all that have one.
@@ -399,37 +395,6 @@ func TestHostsThatAreNoUTF8(t *testing.T) {
 	require.Equal(t, "http://\x80.test/", keyURL(one))
 }
 
-// What is dropped is gone, also what has not been written yet, and stays so after a crash.
-func TestDropOfAFile(t *testing.T) {
-	dir := t.TempDir()
-	x := openTestIndex(t, dir)
-	for i := range 4 {
-		name := fmt.Sprintf("%d.warc.gz", i%2)
-		x.add(name, "test,a)/\x00http", &entry{time: int64(i), offset: int64(i), length: 1, kind: Changed}, 100)
-		if i == 1 {
-			require.NoError(t, x.commit())
-		}
-	}
-	require.NoError(t, x.drop("0.warc.gz"))
-	left := func() (offsets []int64) {
-		_, err := x.back("test,a)/\x00http", never, func(e *entry) bool {
-			offsets = append(offsets, e.offset)
-			return true
-		})
-		require.NoError(t, err)
-		return offsets
-	}
-	require.Equal(t, []int64{3, 1}, left())
-	require.Equal(t, 1, x.waiting())
-	require.NoError(t, x.close()) // without a commit, as a crash does
-	x = openTestIndex(t, dir)
-	require.Equal(t, []int64{1}, left())
-	end, known := x.end("0.warc.gz")
-	require.True(t, known)
-	require.Zero(t, end, "it is indexed again from its beginning")
-	require.NoError(t, x.close())
-}
-
 // All files that begin with the same dictionary have it in memory once.
 func TestOneDictionaryOfManyFiles(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{Compression: warc.Zstd, Dict: encoderDict(t), MaxFile: 1})
@@ -445,14 +410,6 @@ func TestOneDictionaryOfManyFiles(t *testing.T) {
 		require.Same(t, &first[0], &dict[0])
 	}
 	require.NoError(t, a.Close())
-}
-
-// A walk that meets the end of the archive says so.
-func TestAWalkWhileTheArchiveIsClosed(t *testing.T) {
-	x := openTestIndex(t, t.TempDir())
-	require.NoError(t, x.db.Close()) // as close does, after read has asked
-	require.ErrorIs(t, x.read(func(*bbolt.Cursor) error { return nil }), ErrClosed)
-	require.NoError(t, x.close())
 }
 
 // Versions of one URL, in any number, are resolved as each alone is.

@@ -100,8 +100,8 @@ func (h *hostileFile) recovered(t testing.TB, name string, data []byte) (a *Arch
 	return a, dir, urls
 }
 
-// Wherever a crash cuts a file, what is found is what was appended, up to some capture, whatever the
-// pages hold. The tail is cut off, and the report says where and how much.
+// Wherever a crash cuts a file, what is found is what was appended, up to some capture, whatever
+// the pages hold. The tail is cut off, and the report says where and how much.
 func TestForgedRecordsBehindACut(t *testing.T) {
 	for name, opts := range codings {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestForgedRecordsBehindACut(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, end, info.Size())
 					if end < int64(cut) {
-						require.Equal(t, []Damage{{h.name, end, int64(cut) - end, errCut}}, a.Recovered().Damage)
+						require.Equal(t, []Damage{{File: h.name, Offset: end, Length: int64(cut) - end, Err: errCut}}, a.Recovered().Damage)
 					}
 				}
 				require.NoError(t, a.Close())
@@ -283,7 +283,7 @@ func hostileData(t testing.TB, e *encoder, body []byte) (data []byte, ends []int
 
 // readBack reads a file as indexing does, without an index.
 func readBack(t testing.TB, name string, data []byte) (map[string]bool, Report) {
-	a := &Archive{}
+	a := &Archive{index: &index{}}
 	r := a.readerWith(nil)
 	defer r.close()
 	f := bytes.NewReader(data)

@@ -3,12 +3,13 @@ package archive
 import (
 	"encoding/hex"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
 )
 
 // The dumps on the page are what the code writes.
@@ -30,27 +31,32 @@ func TestFormatPage(t *testing.T) {
 	}
 }
 
-// An index of a later version is refused, as is one whose list of files has gaps.
+// An index that is not understood is refused, whatever is wrong with it. Repair makes a new one.
 func TestOtherVersionsAreRefused(t *testing.T) {
-	for name, change := range map[string]func(*bbolt.Tx) error{
-		"version 2": func(tx *bbolt.Tx) error {
-			return tx.Bucket(metaBucket).Put(versionKey, []byte("2"))
-		},
-		"broken list": func(tx *bbolt.Tx) error {
-			return tx.Bucket(filesBucket).Put([]byte{0, 0, 0, 9}, []byte("12345678name"))
-		},
+	manifest := indexName + ".manifest"
+	for name, change := range map[string]func(data []byte) []byte{
+		"another version": func(data []byte) []byte { return append([]byte("SPININX3"), data[8:]...) },
+		"cut off":         func(data []byte) []byte { return data[:len(data)/2] },
+		"empty":           func([]byte) []byte { return nil },
+		"a flipped bit":   func(data []byte) []byte { data[len(data)/2] ^= 1; return data },
 	} {
 		dir := t.TempDir()
-		require.NoError(t, openDir(t, dir, Options{}).Close())
-		x, err := openIndex(dir+"/"+indexName, lockWait)
+		a := openDir(t, dir, Options{})
+		_, err := a.Append(page("http://a.test/", "x"))
 		require.NoError(t, err)
-		require.NoError(t, x.db.Update(change))
-		require.NoError(t, x.close())
+		require.NoError(t, a.Close())
+		data, err := os.ReadFile(filepath.Join(dir, manifest))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, manifest), change(data), 0o644))
 		_, err = Open(dir, Options{})
-		require.ErrorIs(t, err, ErrIndex)
-		require.ErrorContains(t, err, name)
+		require.ErrorIs(t, err, ErrIndex, name)
+		require.ErrorContains(t, err, manifest)
 		_, err = Repair(dir, Options{})
 		require.NoError(t, err, "a new one can always be made")
+		a = openDir(t, dir, Options{})
+		_, err = a.At("http://a.test/", time.Time{})
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -41,7 +40,6 @@ type FS struct {
 	archive *Archive
 	spans   []span
 	at      int64
-	begin   func() error // writes the index, once: what is walked is the B-tree
 }
 
 var (
@@ -53,10 +51,9 @@ var (
 // that were valid at a time. An empty site means all hosts, and the zero Time the last versions.
 // For a single host, [fs.Sub] leads into its directory.
 //
-// All that was appended before the first call of a method is there. Of what is appended meanwhile,
-// some may be.
+// Each call of a method sees all that was appended before it.
 func (a *Archive) FS(site string, t time.Time) *FS {
-	f := &FS{archive: a, spans: everything, at: instant(t), begin: sync.OnceValue(a.flush)}
+	f := &FS{archive: a, spans: everything, at: instant(t)}
 	if site != "" {
 		f.spans = siteSpans(site)
 	}
@@ -125,11 +122,7 @@ func (f *FS) find(op, name string) (*node, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	err := f.begin()
-	var n *node
-	if err == nil {
-		n, err = f.walk(name)
-	}
+	n, err := f.walk(name)
 	if err == nil && n == nil {
 		err = fs.ErrNotExist
 	}
@@ -270,15 +263,15 @@ func (f *FS) version(key string) (v Version, found bool, err error) {
 	if !whole || isShortened(surt) {
 		return v, false, nil
 	}
-	r, found, err := f.archive.lookUp(key, f.at)
+	e, found, until, err := f.archive.index.floor(key, f.at)
 	if err != nil || !found {
 		return v, false, err
 	}
-	v = f.archive.describeResolved(key, &r)
-	if r.has {
-		return v, r.content.status/100 == 2, nil
+	v = f.archive.describe(key, &e, until)
+	if body := e.body(); body.length > 0 {
+		return v, body.status/100 == 2, nil
 	}
-	v, err = f.archive.elsewhere(v)
+	v, err = f.archive.elsewhere(key, v)
 	if err != nil || v.Content == (Location{}) {
 		return v, false, nil // there is nothing to read, as for a snapshot
 	}

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // importsName is the name of the list of imported files. It lies beside the index and not in it,
@@ -40,15 +41,10 @@ func (a *Archive) Import(paths ...string) (found Report, err error) {
 			return found, fmt.Errorf("archive: import %s: %w", path, err)
 		}
 	}
-	return found, a.commit()
-}
-
-// commit writes the index while nobody appends, or at once where nobody can yet.
-func (a *Archive) commit() error {
-	if a.files == nil {
-		return a.index.commit()
+	if err := a.resolveLate(); err != nil {
+		return found, fmt.Errorf("archive: import: %w", err)
 	}
-	return a.files.flush(a.index.commit)
+	return found, a.index.commit()
 }
 
 // importFile has a file listed before it is indexed, and read before it is listed. What is no WARC
@@ -62,54 +58,34 @@ func (a *Archive) importFile(path string, found *Report) error {
 	case strings.ContainsAny(path, "\r\n"):
 		return errors.New("a line break in a path cannot stand in " + importsName)
 	}
-	f, size, err := openRegular(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	if !a.imports.has(path) {
-		if err := a.readable(f, path, size); err != nil {
+		if err := a.readable(f, path); err != nil {
 			return err
 		}
 		// The list comes first: what is in the index has to be in it, also after a crash.
-		if err := a.imports.add(osDir(a.dir), path); err != nil {
+		if err := a.imports.add(a.fs, path); err != nil {
 			return err
 		}
 	}
-	t, err := a.update(f, path, size)
+	t, err := a.update(f, path, f.size)
 	found.count(&t)
 	return err
 }
 
-// openRegular refuses what has no end or cannot be read at an offset, before it is opened: for a
-// pipe that could take for ever.
-func openRegular(path string) (f *os.File, size int64, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, errors.New("not a regular file")
-	}
-	if f, err = os.Open(path); err != nil {
-		return nil, 0, err
-	}
-	if info, err = f.Stat(); err != nil {
-		_ = f.Close() // it was not written to
-		return nil, 0, err
-	}
-	return f, info.Size(), nil
-}
-
 // readable makes sure that there is a record in a file, or nothing at all. Otherwise it returns why
 // the beginning cannot be read.
-func (a *Archive) readable(f *os.File, path string, size int64) error {
+func (a *Archive) readable(f *source, path string) error {
 	r, err := a.reader(path)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	r.readAt(f, path, 0, size)
+	r.readAt(f, path, 0, f.size)
 	r.warc.SetSalvage(a.salvage)
 	var first error
 	for {
@@ -125,32 +101,18 @@ func (a *Archive) readable(f *os.File, path string, size int64) error {
 	}
 }
 
-// update indexes what the index does not know of a file.
-func (a *Archive) update(f *os.File, name string, size int64) (tail, error) {
-	_, end := a.index.file(name)
-	if size < end {
-		// The disk has lost what it had promised to keep, or somebody has put another file there.
-		// What is left is indexed.
-		if err := a.index.drop(name); err != nil {
-			return tail{}, err
-		}
-		end = 0
-	}
-	return a.indexFile(f, name, end, size)
-}
-
 // recoverImports brings the index up to date with the imported files. One that cannot be opened is
 // passed over: the archive is of use without it, and Missing tells.
-func (a *Archive) recoverImports(d osDir) error {
-	if err := a.imports.load(d); err != nil {
+func (a *Archive) recoverImports() error {
+	if err := a.imports.load(a.fs, a.dir); err != nil {
 		return err
 	}
 	for _, path := range a.imports.list() {
-		f, size, err := openRegular(path)
+		f, err := openRegular(path)
 		if err != nil {
 			continue
 		}
-		t, err := a.update(f, path, size)
+		t, err := a.update(f, path, f.size)
 		a.found.count(&t)
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
@@ -177,11 +139,12 @@ func (a *Archive) Missing() (missing []string) {
 // known returns up to where each file that belongs to the archive is indexed. An import that was
 // missing when the index was made is not indexed at all.
 func (a *Archive) known() map[string]int64 {
-	ends := a.index.indexedFiles()
+	ends := map[string]int64{}
 	for _, path := range a.imports.list() {
-		if _, ok := ends[path]; !ok {
-			ends[path] = 0
-		}
+		ends[path] = 0
+	}
+	for name, f := range a.index.indexedFiles() {
+		ends[name] = f.end
 	}
 	return ends
 }
@@ -208,9 +171,9 @@ func (i *imports) has(path string) bool {
 }
 
 // load reads the list, if there is one.
-func (i *imports) load(d osDir) error {
-	data, err := os.ReadFile(d.path(importsName))
-	if errors.Is(err, os.ErrNotExist) {
+func (i *imports) load(files vfs.FS, dir string) error {
+	data, err := vfs.ReadFile(files, importsName)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -218,7 +181,7 @@ func (i *imports) load(d osDir) error {
 	}
 	paths, err := parseImports(string(data))
 	if err != nil {
-		return fmt.Errorf("%s: %w", d.path(importsName), err)
+		return fmt.Errorf("%s: %w", filepath.Join(dir, importsName), err)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -227,10 +190,10 @@ func (i *imports) load(d osDir) error {
 }
 
 // add puts a path on the list, on disk first.
-func (i *imports) add(d osDir, path string) error {
+func (i *imports) add(files vfs.FS, path string) error {
 	paths := append(i.list(), path)
 	slices.Sort(paths)
-	if err := d.replace(importsName, []byte(strings.Join(paths, "\n")+"\n")); err != nil {
+	if err := vfs.Replace(files, importsName, []byte(strings.Join(paths, "\n")+"\n")); err != nil {
 		return err
 	}
 	i.mu.Lock()

@@ -173,8 +173,6 @@ func TestAnImportThatHasChanged(t *testing.T) {
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", "two")
 	first, err := os.ReadFile(path)
 	require.NoError(t, err)
-	longer, err := os.ReadFile(foreignFile(t, "y", warc.EncoderOptions{}, "one", "two", "three"))
-	require.NoError(t, err)
 	other, err := os.ReadFile(foreignFile(t, "z", warc.EncoderOptions{}, "other"))
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -188,9 +186,7 @@ func TestAnImportThatHasChanged(t *testing.T) {
 		{"the first time", first, 2, []string{"one", "two"}},
 		{"again, as it is", first, 0, []string{"one", "two"}},
 		{"after more was appended", slices.Concat(first, other), 1, []string{"other", "two"}},
-		{"after another was put there", other, 1, []string{"other"}},
-		{"after it became empty", nil, 0, nil},
-		{"after all that", longer, 3, []string{"one", "two", "three"}},
+		{"after one more", slices.Concat(first, other, other), 1, []string{"other", "two"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, tt.data, 0o644))
@@ -202,6 +198,46 @@ func TestAnImportThatHasChanged(t *testing.T) {
 			require.Empty(t, faults)
 		})
 	}
+	require.NoError(t, a.Close())
+}
+
+// A file that has become shorter is damage, of which the size and the versions are told by
+// everybody who could notice. Its entries stay until the index is made anew.
+func TestAFileThatIsShorter(t *testing.T) {
+	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", "two", "three")
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	second := bytes.Index(whole[1:], []byte("\x1f\x8b\x08")) + 1
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	_, err = a.Import(path)
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	require.NoError(t, os.WriteFile(path, whole[:second], 0o644))
+	want := Damage{File: path, Offset: int64(second), Length: int64(len(whole) - second), Versions: 2,
+		Err: errShorter}
+	for range 2 {
+		a = openDir(t, dir, Options{})
+		require.Equal(t, []Damage{want}, a.Recovered().Damage)
+		found, err := a.Import(path)
+		require.NoError(t, err)
+		require.Equal(t, []Damage{want}, found.Damage)
+		v, err := a.At("http://foreign.test/2", time.Time{})
+		require.NoError(t, err, "it is not forgotten")
+		_, err = a.Read(v.Content)
+		require.ErrorIs(t, err, warc.ErrDamaged)
+		faults, _ := verify(t, a)
+		require.Len(t, faults, 3, "the file, and each version")
+		require.ErrorIs(t, faults[0].Err, errShorter)
+		require.Equal(t, want.Offset, faults[0].Offset)
+		require.NoError(t, a.Close())
+	}
+	repaired, err := Repair(dir, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []Damage{want}, repaired.Damage)
+	require.Equal(t, 1, repaired.Versions)
+	a = openDir(t, dir, Options{})
+	require.Empty(t, a.Recovered().Damage)
 	require.NoError(t, a.Close())
 }
 
@@ -240,7 +276,8 @@ func TestImportsThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// Damage is told with its place and its size. What is behind it counts where the caller asks for it.
+// Damage is told with its place and its size. What is behind it counts where the caller asks for
+// it.
 func TestImportOfABrokenFile(t *testing.T) {
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", strings.Repeat("two ", 99), "three")
 	data, err := os.ReadFile(path)
@@ -382,21 +419,6 @@ func TestImportWhileOthersAppend(t *testing.T) {
 	require.Empty(t, faults)
 	require.EqualValues(t, 400, checked.Entries)
 	require.NoError(t, a.Close())
-}
-
-// A disk that is full leaves the old list, and no others.
-func TestReplaceIsAllOrNothing(t *testing.T) {
-	d := osDir(t.TempDir())
-	require.NoError(t, d.replace("list", []byte("one")))
-	require.NoError(t, d.replace("list", []byte("two")))
-	require.NoError(t, os.Mkdir(d.path("taken"), 0o755))
-	require.Error(t, d.replace("taken", []byte("x")), "a directory is there")
-	names, err := d.list()
-	require.NoError(t, err)
-	require.Equal(t, []string{"list"}, names)
-	data, err := os.ReadFile(d.path("list"))
-	require.NoError(t, err)
-	require.Equal(t, "two", string(data))
 }
 
 // All files that other tools wrote, some of them broken on purpose: each is imported or refused

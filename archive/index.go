@@ -1,189 +1,134 @@
 package archive
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
-	"os"
-	"runtime/debug"
-	"slices"
+	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
+	"github.com/spinneret-go/spinneret/archive/internal/lsm"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// The index file, its buckets and its keys. They are on disk: do not change them.
-var (
-	entriesBucket = []byte("entries")
-	filesBucket   = []byte("files")
-	metaBucket    = []byte("meta")
-	versionKey    = []byte("version")
-	version1      = []byte("1")
+// indexName begins the names of the files of the index.
+const indexName = "index"
+
+// What may wait in memory for the next commit. The memory, and what has to be read again after a
+// crash, are bounded by it.
+const (
+	maxPending      = 1 << 17  // entries
+	maxPendingBytes = 32 << 20 // of entries in memory
+	maxUnindexed    = 1 << 29  // bytes of records in WARC files
 )
 
-// indexName is the name of the index in the directory of an archive.
-const indexName = "index.bolt"
-
-// maxPending is the number of entries that wait in memory for the next commit. A commit rewrites
-// every page that it touches, so that many at once, in the order of the keys, cost little: with
-// half as many, a third more time goes into writing the same pages again. With more, those who ask
-// or append meanwhile would have to wait for seconds.
-const maxPending = 1 << 17
-
-// maxLong is the number of bytes for which URLs may wait that have no room in their keys. Few have
-// any; strangers may choose to give all of them one of 64 KiB.
-const maxLong = 16 << 20
-
-// index finds versions by URL and time. Entries are gathered in memory and committed many at once;
-// those that a crash takes are in the WARC files, and are indexed again when the archive is opened.
-// Its methods are safe for concurrent use.
+// index finds versions by URL and time. Entries are gathered in memory, and committed many at once
+// by a goroutine that ends when there is nothing left to do. Those that a crash takes are in the
+// WARC files, and are indexed again when the archive is opened. Its methods are safe for concurrent
+// use.
 type index struct {
-	db     *bbolt.DB
-	limit  int // of entries that wait
-	part   int // of entries in a transaction, and those of one URL beyond
-	closed atomic.Bool
+	tree  *lsm.Tree
+	limit int          // of entries that wait
+	force func() error // makes the WARC files last as far as they are indexed; nil if they do
 
-	mu      sync.RWMutex
-	pending map[string][]entry // by the key of the URL, sorted by time
-	count   int                // of them
-	long    int                // bytes of URLs in them
-	files   map[string]*indexed
+	writing sync.Mutex // held by whoever commits or merges
+	waiters atomic.Int32
 
-	idle txPool // transactions at rest, which are used and ended with mu held
-
-	naming sync.RWMutex // never held while bbolt is asked for something
-	names  []string     // of WARC files, by number
+	mu        sync.RWMutex // guards what follows, and keeps entries and ends together
+	names     []string     // of WARC files, by number
+	files     map[string]*indexed
+	dirty     bool  // something is to be committed
+	unindexed int64 // bytes of records since the last commit
+	bodies    bool  // bodies are indexed by their digests, see share
+	running   bool  // the goroutine
+	failed    error // what it ended with
+	closed    bool
+	ended     sync.WaitGroup
 }
 
 // indexed is a WARC file that the index knows.
 type indexed struct {
-	number uint32
-	end    int64 // up to which its records are indexed
-	kept   int64 // the end that is committed
-	dirty  bool  // end is not, or the file itself
+	number   uint32
+	end      int64 // up to which its records are indexed
+	salvaged bool  // it was read on behind damage
 }
 
-// openIndex opens or creates the file, and reads the names of the WARC files.
-func openIndex(path string, wait time.Duration) (*index, error) {
-	// bbolt does not always close the file when it fails, and a lock that stays keeps Repair out.
-	var f *os.File
-	open := func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
-		f, err = os.OpenFile(name, flag, mode)
-		return f, err
-	}
-	x, err := tryIndex(path, &bbolt.Options{Timeout: wait, OpenFile: open,
-		FreelistType: bbolt.FreelistMapType, NoStatistics: true})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		err = ErrLocked
-	}
-	if err != nil && f != nil {
-		unlock(f) // should bbolt have panicked before it came to that
-		_ = f.Close()
-	}
-	return x, err
-}
-
-// tryIndex does without statistics, which nobody reads and for which readers wait for one another.
-// It leaves the list of free pages on disk: without one bbolt panics in a goroutine of its own
-// where it meets a broken page.
-func tryIndex(path string, o *bbolt.Options) (x *index, err error) {
-	before := guard()
-	defer func() { mended(before, recover(), &err) }()
-	db, err := bbolt.Open(path, 0o644, o)
+// openIndex reads an index, or makes one.
+func openIndex(files vfs.FS, anew bool) (*index, error) {
+	tree, meta, err := lsm.Open(files, lsm.Options{Name: indexName, New: anew, Prefix: keyPrefix})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrIndex, err)
+		return nil, indexError(err)
 	}
-	x = &index{db: db, limit: maxPending, part: maxPart, pending: map[string][]entry{},
-		files: map[string]*indexed{}}
-	if err := x.load(path); err != nil {
-		_ = db.Close()
+	x := &index{tree: tree, limit: maxPending, files: map[string]*indexed{}}
+	if err := x.load(meta); err != nil {
+		tree.Close()
 		return nil, err
 	}
 	return x, nil
 }
 
-// guard is what a function begins with that uses the B-tree, and its deferred part ends with
-// mended:
-//
-//	before := guard()
-//	defer func() { mended(before, recover(), &err) }()
-//
-// They turn what bbolt does about broken pages into an error: it panics, or follows a pointer out
-// of its file.
-func guard() (before bool) { return debug.SetPanicOnFault(true) }
-
-// mended is the end of guard. It takes what recover has returned, as that only works in the
-// deferred function itself.
-func mended(before bool, panicked any, err *error) {
-	debug.SetPanicOnFault(before)
-	if panicked != nil {
-		*err = fmt.Errorf("%w: %v", ErrIndex, panicked)
+// keyPrefix is the part of a key that lookups ask for: the URL with the NUL behind it, or the
+// digest of a body.
+func keyPrefix(key []byte) int {
+	if len(key) < tailSize || key[0] == bodyMark {
+		return len(key)
 	}
+	return len(key) - tailSize
 }
 
-// load makes what is missing in a new file, and refuses one of another version: a later version may
-// mean something else by the same bytes. Repair can always make one of this version.
-func (x *index) load(path string) error {
-	if err := x.whole(path); err != nil {
-		return err
+// indexError tells damage of the index from other failures, since Repair mends it.
+func indexError(err error) error {
+	switch {
+	case errors.Is(err, lsm.ErrClosed):
+		return ErrClosed
+	case errors.Is(err, lsm.ErrCorrupt):
+		return fmt.Errorf("%w: %w", ErrIndex, err)
 	}
-	return x.db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{entriesBucket, filesBucket, metaBucket} {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
-			}
-		}
-		meta := tx.Bucket(metaBucket)
-		switch v := meta.Get(versionKey); {
-		case v == nil:
-			if err := meta.Put(versionKey, version1); err != nil {
-				return err
-			}
-		case !bytes.Equal(v, version1):
-			return fmt.Errorf("%w: it has version %.20s", ErrIndex, v)
-		}
-		return tx.Bucket(filesBucket).ForEach(x.loadFile)
-	})
+	return err
 }
 
-// whole makes sure that the file has all pages: what is missing would be a fault of memory.
-func (x *index) whole(path string) error {
-	return x.db.View(func(tx *bbolt.Tx) error {
-		info, err := os.Stat(path)
-		if err == nil && info.Size() < tx.Size() {
-			err = fmt.Errorf("%w: it was cut off", ErrIndex)
-		}
-		return err
-	})
-}
+// Flags of the list of files, and of one. They are on disk: do not change them.
+const (
+	flagBodies   = 1
+	flagSalvaged = 1
+)
 
-// loadFile reads what is known of a WARC file: its number is the key; up to where it is indexed and
-// its name are the value.
-func (x *index) loadFile(key, value []byte) error {
-	if len(key) != fileSize || len(value) < 8 ||
-		binary.BigEndian.Uint32(key) != uint32(len(x.names)) {
-		return fmt.Errorf("%w: broken list of files", ErrIndex)
+// load parses the list of files.
+func (x *index) load(meta []byte) error {
+	if len(meta) == 0 {
+		return nil
 	}
-	name := string(value[8:])
-	end := int64(binary.BigEndian.Uint64(value))
-	x.files[name] = &indexed{number: uint32(len(x.names)), end: end, kept: end}
-	x.names = append(x.names, name)
+	c := cutter{meta, true}
+	x.bodies = c.next()&flagBodies != 0
+	for c.ok && len(c.rest) > 0 {
+		flags, end := c.next(), int64(c.uvarint())
+		name := string(c.take(c.uvarint()))
+		if !c.ok || name == "" || x.files[name] != nil || end < 0 {
+			return fmt.Errorf("%w: broken list of files", ErrIndex)
+		}
+		x.files[name] = &indexed{uint32(len(x.names)), end, flags&flagSalvaged != 0}
+		x.names = append(x.names, name)
+	}
 	return nil
 }
 
-// close waits for who reads.
-func (x *index) close() error {
-	x.closed.Store(true)
-	x.mu.Lock()
-	x.idle.end()
-	x.mu.Unlock()
-	return x.db.Close()
+// list is the inverse of load. It requires that x.mu is held.
+func (x *index) list() []byte {
+	meta := []byte{0}
+	if x.bodies {
+		meta[0] |= flagBodies
+	}
+	for _, name := range x.names {
+		f := x.files[name]
+		flags := byte(0)
+		if f.salvaged {
+			flags |= flagSalvaged
+		}
+		meta = binary.AppendUvarint(append(meta, flags), uint64(f.end))
+		meta = append(binary.AppendUvarint(meta, uint64(len(name))), name...)
+	}
+	return meta
 }
 
 // file returns the number of a WARC file and up to where it is indexed. A new one gets a number.
@@ -198,11 +143,10 @@ func (x *index) file(name string) (number uint32, end int64) {
 func (x *index) fileLocked(name string) *indexed {
 	f := x.files[name]
 	if f == nil {
-		f = &indexed{number: uint32(len(x.names)), dirty: true}
+		f = &indexed{number: uint32(len(x.names))}
 		x.files[name] = f
-		x.naming.Lock()
-		defer x.naming.Unlock()
 		x.names = append(x.names, name)
+		x.dirty = true
 	}
 	return f
 }
@@ -220,246 +164,183 @@ func (x *index) end(name string) (int64, bool) {
 
 // name returns the name of a WARC file by its number.
 func (x *index) name(number uint32) string {
-	x.naming.RLock()
-	defer x.naming.RUnlock()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	if uint64(number) >= uint64(len(x.names)) { // which an int of 32 bits could not tell
 		return ""
 	}
 	return x.names[number]
 }
 
-// add notes that the file is indexed up to end, and the entry of a URL if there is one.
-func (x *index) add(file, url string, e *entry, end int64) {
+// indexedFiles returns a copy of what is known of each file.
+func (x *index) indexedFiles() map[string]indexed {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	all := map[string]indexed{}
+	for name, f := range x.files {
+		all[name] = *f
+	}
+	return all
+}
+
+// add notes that the file is indexed up to end, and the entry of a URL if there is one. body is the
+// digest under which other URLs may find the content, or "".
+func (x *index) add(file, url string, e *entry, body Digest, end int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.fileLocked(file)
-	f.end, f.dirty = end, true
-	if e == nil {
+	x.dirty = x.dirty || f.end != end || e != nil
+	f.end = end
+	if e != nil {
+		e.file = f.number
+		x.tree.Put(appendKey(make([]byte, 0, len(url)+1+tailSize), url, e),
+			e.appendValue(make([]byte, 0, usualValue)))
+		if body != "" {
+			x.tree.Put(bodyKey(body), e.address().append(nil))
+		}
+		x.unindexed += e.length
+	}
+	if x.fullLocked() {
+		x.startLocked()
+	}
+}
+
+// replace gives an entry that is there another value.
+func (x *index) replace(url string, e *entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.tree.Put(appendKey(nil, url, e), e.appendValue(nil))
+	x.dirty = true
+}
+
+// usualValue is what a value takes at most, nearly always.
+const usualValue = 64
+
+// fullLocked reports whether enough waits to be committed. It requires that x.mu is held.
+func (x *index) fullLocked() bool {
+	count, bytes := x.tree.Waiting()
+	return count >= x.limit || bytes >= maxPendingBytes || x.unindexed >= maxUnindexed
+}
+
+// admit keeps memory bounded where entries come faster than they are committed, or where they
+// cannot be committed: then its error says why.
+func (x *index) admit() error {
+	if count, bytes := x.tree.Waiting(); count < 2*x.limit && bytes < 2*maxPendingBytes {
+		return nil
+	}
+	return x.commit()
+}
+
+// startLocked starts the goroutine that commits and merges, unless it runs. It requires that x.mu
+// is held.
+func (x *index) startLocked() {
+	if x.running || x.closed {
 		return
 	}
-	e.file = f.number
-	list := x.pending[url]
-	at, found := slices.BinarySearchFunc(list, *e, compareEntries)
-	if found { // a record that is indexed again, after a crash, has the same key
-		list[at] = *e
-		return
+	x.running = true
+	full := x.fullLocked()
+	x.ended.Go(func() {
+		var err error
+		if full {
+			err = x.write()
+		}
+		if err == nil {
+			err = x.merge()
+		}
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.running = false
+		if !errors.Is(err, ErrClosed) {
+			x.failed = err
+		}
+	})
+}
+
+// commit writes what waits. Merging is left to the goroutine.
+func (x *index) commit() error {
+	err := x.write()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err == nil {
+		x.startLocked()
 	}
-	x.pending[url] = slices.Insert(list, at, *e)
-	x.count++
-	x.long += len(e.url)
-}
-
-// waiting returns the number of entries that the next commit will write.
-func (x *index) waiting() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.count
-}
-
-// full tells whether so many entries wait that they should be committed.
-func (x *index) full() bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.count >= x.limit || x.long >= maxLong
-}
-
-// compareEntries orders the entries of one URL as their keys are.
-func compareEntries(a, b entry) int {
-	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.file, b.file),
-		cmp.Compare(a.offset, b.offset))
-}
-
-// view reads the B-tree and what waits, none of which changes meanwhile. In read, no other method
-// of the index may be called but name: who commits may wait for read, and others for who commits.
-func (x *index) view(read func(c *bbolt.Cursor) error) (err error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if x.closed.Load() {
-		return ErrClosed
-	}
-	before := guard()
-	defer func() { mended(before, recover(), &err) }()
-	t, err := x.idle.take(x.db)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrIndex, err)
-	}
-	sound := false // unless read panics
-	defer func() { x.idle.put(t, sound) }()
-	err = read(t.cursor)
-	sound = true
 	return err
 }
 
-// seekURL returns the first URL at or behind a key among those that are committed, or "".
-func (x *index) seekURL(at string) (url string, err error) {
-	err = x.view(func(c *bbolt.Cursor) error {
-		key, _ := c.Seek([]byte(at))
-		if key == nil {
-			return nil
-		}
-		var e entry
-		found, err := e.cutKey(key)
-		url = string(found)
-		return err
-	})
-	return url, err
+// write commits what waits now. A merge makes room for it.
+func (x *index) write() error {
+	x.waiters.Add(1)
+	x.writing.Lock()
+	x.waiters.Add(-1)
+	defer x.writing.Unlock()
+	return x.writeLocked()
 }
 
-// back visits the entries of a URL from the last one that is not later than t on backwards, until
-// visit returns false. It returns the time of the entry after t, or never.
-func (x *index) back(url string, t int64, visit func(*entry) bool) (until int64, err error) {
-	until = never
-	err = x.view(func(c *bbolt.Cursor) error {
-		waiting := x.pending[url]
-		at, _ := slices.BinarySearchFunc(waiting, t, func(e entry, t int64) int {
-			if e.time <= t {
-				return -1
-			}
-			return 1
-		})
-		if at < len(waiting) {
-			until = waiting[at].time
-		}
-		var buf [longKey + 32]byte // has room for nearly all keys, and for the time behind them
-		prefix := append(append(buf[:0], url...), 0)
-		next := seekBehind(c, prefix, t)
-		if time, ok := timeOf(prefix, next); ok {
-			until = min(until, time)
-		}
-		key, value := previous(c, next)
-		return merge(prefix, key, value, c, waiting[:at], visit)
-	})
-	return until, err
-}
-
-// never is the time at which the validity of the last version of a URL ends.
-const never = math.MaxInt64
-
-// seekBehind goes to the first key behind the entries of a URL that are not later than t.
-// It is nil if there is none.
-func seekBehind(c *bbolt.Cursor, prefix []byte, t int64) (key []byte) {
-	if t == never {
-		at := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, tailSize+1)...)
-		key, _ = c.Seek(at)
-	} else {
-		key, _ = c.Seek(appendTime(prefix, t+1)) // behind prefix, which stays as it is
-	}
-	return key
-}
-
-// previous goes back from a key that was sought, or from the end if nothing was found.
-func previous(c *bbolt.Cursor, sought []byte) (key, value []byte) {
-	if sought == nil {
-		return c.Last()
-	}
-	return c.Prev()
-}
-
-// timeOf returns the time in a key if it is one of the URL.
-func timeOf(prefix, key []byte) (int64, bool) {
-	var e entry
-	if len(key) != len(prefix)+tailSize || !bytes.HasPrefix(key, prefix) {
-		return 0, false
-	}
-	_, err := e.cutKey(key)
-	return e.time, err == nil
-}
-
-// merge walks two sorted lists backwards.
-func merge(prefix, key, value []byte, c *bbolt.Cursor, waiting []entry,
-	visit func(*entry) bool) error {
-	var e entry
+// writeLocked requires that x.writing is held. The WARC files are made to last after the entries
+// were frozen, and before these are written: the index must not outlive what it points to.
+func (x *index) writeLocked() error {
 	for {
-		stored := len(key) == len(prefix)+tailSize && bytes.HasPrefix(key, prefix)
-		if stored {
-			if _, err := e.cutKey(key); err != nil {
+		failed := x.tree.Frozen() // to be committed before
+		if !failed && !x.freeze() {
+			return nil
+		}
+		if x.force != nil {
+			if err := x.force(); err != nil {
 				return err
 			}
 		}
-		last := len(waiting) - 1
-		switch {
-		case last >= 0 && (!stored || compareEntries(waiting[last], e) >= 0):
-			if stored && compareEntries(waiting[last], e) == 0 {
-				key, value = c.Prev() // written over
-			}
-			if !visit(&waiting[last]) {
-				return nil
-			}
-			waiting = waiting[:last]
-		case stored:
-			if err := e.cutValue(value); err != nil {
-				return err
-			}
-			if !visit(&e) {
-				return nil
-			}
-			key, value = c.Prev()
-		default:
+		if err := x.tree.Commit(); err != nil {
+			return fmt.Errorf("archive: commit index: %w", err)
+		}
+		if !failed {
 			return nil
 		}
 	}
 }
 
-// drop removes the entries of a file, so that it can be indexed from its beginning. With them it
-// removes from disk up to where it was indexed: after a crash nobody else would know.
-func (x *index) drop(name string) (err error) {
-	before := guard()
-	defer func() { mended(before, recover(), &err) }()
+// freeze makes what waits the next commit. It is false if nothing waits.
+func (x *index) freeze() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	f := x.fileLocked(name)
-	f.end, f.kept, f.dirty = 0, 0, true
-	x.dropPending(f.number)
-	x.idle.end()
-	return x.db.Update(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(entriesBucket).Cursor()
-		var stale [][]byte // deleted afterwards: a cursor may not go on behind what it has deleted
-		for key, _ := c.First(); key != nil; key, _ = c.Next() {
-			var e entry
-			if _, err := e.cutKey(key); err != nil {
-				return err
-			}
-			if e.file == f.number {
-				stale = append(stale, bytes.Clone(key))
-			}
-		}
-		for _, key := range stale {
-			if err := tx.Bucket(entriesBucket).Delete(key); err != nil {
-				return err
-			}
-		}
-		return x.writeFiles(tx, false)
-	})
+	if !x.dirty {
+		return false
+	}
+	x.dirty, x.unindexed = false, 0
+	return x.tree.Freeze(x.list())
 }
 
-// dropPending is drop for what waits. It requires that x.mu is held.
-func (x *index) dropPending(number uint32) {
-	for url, list := range x.pending {
-		kept := list[:0]
-		for i := range list {
-			if list[i].file != number {
-				kept = append(kept, list[i])
-				continue
-			}
-			x.count--
-			x.long -= len(list[i].url)
+// merge keeps the files of the index few. What comes in meanwhile is committed in between.
+func (x *index) merge() error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	return indexError(x.tree.Merge(func() error {
+		for x.waiters.Load() > 0 {
+			x.writing.Unlock()
+			runtime.Gosched()
+			x.writing.Lock()
 		}
-		if x.pending[url] = kept; len(kept) == 0 {
-			delete(x.pending, url)
+		x.mu.RLock()
+		closed, full := x.closed, x.fullLocked()
+		x.mu.RUnlock()
+		switch {
+		case closed:
+			return ErrClosed // merging can wait
+		case full:
+			return x.writeLocked()
 		}
-	}
+		return nil
+	}))
 }
 
-// read reads the B-tree as it is now. What waits is not in it. What holds for view holds here.
-func (x *index) read(read func(c *bbolt.Cursor) error) (err error) {
-	if x.closed.Load() {
-		return ErrClosed
+// close commits what waits. It ends a merge.
+func (x *index) close(commit bool) (err error) {
+	x.mu.Lock()
+	x.closed = true
+	x.mu.Unlock()
+	x.ended.Wait()
+	if commit {
+		err = x.write()
 	}
-	before := guard()
-	defer func() { mended(before, recover(), &err) }()
-	err = x.db.View(func(tx *bbolt.Tx) error { return read(tx.Bucket(entriesBucket).Cursor()) })
-	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
-		err = ErrClosed // since it was asked
-	}
+	x.tree.Close()
 	return err
 }

@@ -2,26 +2,23 @@ package archive
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // openTestIndex opens an index in a directory.
-func openTestIndex(t testing.TB, dir string) *index {
+func openTestIndex(t testing.TB, files vfs.FS) *index {
 	t.Helper()
-	x, err := openIndex(filepath.Join(dir, indexName), lockWait)
+	x, err := openIndex(files, false)
 	require.NoError(t, err)
 	return x
 }
@@ -33,8 +30,13 @@ type known struct {
 }
 
 func compareKnown(a, b known) int {
-	return cmp.Or(cmp.Compare(a.url, b.url), cmp.Compare(a.entry.time, b.entry.time),
-		cmp.Compare(a.entry.file, b.entry.file), cmp.Compare(a.entry.offset, b.entry.offset))
+	return cmp.Or(cmp.Compare(a.url, b.url), compareEntries(a.entry, b.entry))
+}
+
+// compareEntries orders the entries of one URL as their keys are.
+func compareEntries(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.file, b.file),
+		cmp.Compare(a.offset, b.offset))
 }
 
 // indexModel is an index in the simplest form: all entries in a list.
@@ -53,8 +55,8 @@ func (m *indexModel) add(k known) {
 	m.all = slices.Insert(m.all, at, k)
 }
 
-// back returns the entries of a URL up to a time, the last one first, and the time after them.
-func (m *indexModel) back(url string, t int64) (list []entry, until int64) {
+// entries returns those of a URL up to a time, and the time after them.
+func (m *indexModel) entries(url string, t int64) (list []entry, until int64) {
 	until = never
 	for _, k := range m.all {
 		switch {
@@ -64,7 +66,6 @@ func (m *indexModel) back(url string, t int64) (list []entry, until int64) {
 			until = min(until, k.entry.time)
 		}
 	}
-	slices.Reverse(list)
 	return list, until
 }
 
@@ -76,6 +77,10 @@ func (m *indexModel) randomEntry(r *rand.Rand) known {
 	if r.IntN(2) == 0 {
 		sum := [20]byte{byte(r.IntN(3))}
 		e.digest, e.media = sha1Digest(&sum), []string{"", "text/html", "x/y"}[r.IntN(3)]
+	}
+	if e.kind != Changed && r.IntN(2) == 0 {
+		e.content = address{uint32(r.IntN(3)), r.Int64N(1 << 40), 1 + r.Int64N(99), 200}
+		e.prior, e.hasPrior = e.time-r.Int64N(3), true
 	}
 	file := fmt.Sprintf("f%d.warc.gz", r.IntN(3))
 	if _, met := m.numbers[file]; !met {
@@ -98,62 +103,63 @@ func requireIndex(t *testing.T, x *index, m *indexModel, r *rand.Rand) {
 		if r.IntN(4) == 0 {
 			at = never
 		}
-		want, until := m.back(k.url, at)
-		limit := 1 + r.IntN(4) // who asks may have enough
-		var got []entry
-		gotUntil, err := x.back(k.url, at, func(e *entry) bool {
-			got = append(got, *e)
-			return len(got) < limit
-		})
+		want, wantUntil := m.entries(k.url, at)
+		e, found, until, err := x.floor(k.url, at)
 		require.NoError(t, err)
-		require.Equal(t, want[:min(len(want), limit)], got[:len(got):len(got)], "%q %d", k.url, at)
-		require.Equal(t, until, gotUntil, "%q %d", k.url, at)
+		require.Equal(t, len(want) > 0, found)
+		require.Equal(t, wantUntil, until, "%q %d", k.url, at)
+		if found {
+			require.Equal(t, want[len(want)-1], e)
+			stored, found, err := x.value(k.url, &e)
+			require.NoError(t, err)
+			require.True(t, found)
+			require.Equal(t, e, stored)
+		}
+		k.entry.offset = 77
+		_, found, err = x.value(k.url, &k.entry)
+		require.NoError(t, err)
+		require.False(t, found)
+		all, _ := m.entries(k.url, never)
+		got, err := x.versions(k.url)
+		require.NoError(t, err)
+		require.Equal(t, all, got[:len(got):len(got)])
+		var back []entry
+		limit := 1 + r.IntN(4) // whoever asks may have enough
+		require.NoError(t, x.back(k.url, k.entry, func(e *entry) bool {
+			back = append(back, *e)
+			return len(back) < limit
+		}))
+		slices.Reverse(all)
+		all = slices.DeleteFunc(all, func(e entry) bool { return compareEntries(e, k.entry) >= 0 })
+		require.ElementsMatch(t, all[:min(len(all), limit)], back)
 	}
 }
 
-// Random histories of an index, with commits, files that are dropped, and crashes.
+// Random histories of an index, with commits and crashes.
 func TestIndexIsThatOfTheModel(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 11))
-			dir := t.TempDir()
-			x := openTestIndex(t, dir)
+			files := vfs.NewMem()
+			x := openTestIndex(t, files)
 			m := &indexModel{numbers: map[string]uint32{}}
 			for i := range 150 {
-				x.part = 1 + r.IntN(4)
 				switch r.IntN(12) {
 				case 0:
 					require.NoError(t, x.commit())
 					m.committed = slices.Clone(m.all)
-				case 1: // a crash in the midst of a commit, after which files are indexed again
-					cutShort(t, x, 1+r.IntN(3))
-					require.NoError(t, x.close())
-					x = openTestIndex(t, dir)
-					for _, k := range m.all {
-						x.add(k.file, k.url, &k.entry, x.files[k.file].end)
-					}
-					require.NoError(t, x.commit()) // as recovery ends
-					m.committed = slices.Clone(m.all)
 				case 2: // closed without a commit, which is all that a crash is
-					require.NoError(t, x.close())
-					x = openTestIndex(t, dir)
+					require.NoError(t, x.close(false))
+					x = openTestIndex(t, files)
 					m.all = slices.Clone(m.committed)
 					m.numbers = map[string]uint32{}
 					for n, name := range x.names {
 						m.numbers[name] = uint32(n)
 					}
-				case 3:
-					if r.IntN(3) == 0 {
-						name := m.randomEntry(r).file
-						require.NoError(t, x.drop(name))
-						gone := func(k known) bool { return k.file == name }
-						m.all = slices.DeleteFunc(m.all, gone)
-						m.committed = slices.DeleteFunc(m.committed, gone)
-					}
 				default:
 					k := m.randomEntry(r)
-					x.add(k.file, k.url, &k.entry, int64(i))
+					x.add(k.file, k.url, &k.entry, "", int64(i))
 					end, ok := x.end(k.file)
 					require.True(t, ok)
 					require.EqualValues(t, i, end)
@@ -163,36 +169,16 @@ func TestIndexIsThatOfTheModel(t *testing.T) {
 			}
 			require.NoError(t, x.commit())
 			requireWalks(t, x, m)
-			require.NoError(t, x.close())
+			require.NoError(t, x.close(true))
 		})
 	}
-}
-
-// cutShort commits so many URLs, and not the rest. The first part that ever is has the numbers of
-// all files.
-func cutShort(t *testing.T, x *index, urls int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.idle.end()
-	all := slices.Sorted(maps.Keys(x.pending))
-	ends := map[string]int64{}
-	for name, f := range x.files {
-		ends[name] = f.kept
-	}
-	require.NoError(t, x.commitPart(all[:min(urls, len(all))], false))
-	require.NoError(t, x.db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(filesBucket).ForEach(func(_, value []byte) error {
-			require.EqualValues(t, ends[string(value[8:])], binary.BigEndian.Uint64(value))
-			return nil
-		})
-	}))
 }
 
 // requireWalks holds that walking over all entries, and over all URLs, meets those of the model.
 func requireWalks(t *testing.T, x *index, m *indexModel) {
 	t.Helper()
 	var got []known
-	for l, err := range x.forward() {
+	for l, err := range x.scan(everything[0]) {
 		require.NoError(t, err)
 		got = append(got, known{l.url, x.name(l.entry.file), l.entry})
 	}
@@ -211,95 +197,147 @@ func requireWalks(t *testing.T, x *index, m *indexModel) {
 
 // A file has one number for ever.
 func TestNumbersOfFiles(t *testing.T) {
-	dir := t.TempDir()
-	x := openTestIndex(t, dir)
+	files := vfs.NewMem()
+	x := openTestIndex(t, files)
 	for range 2 {
 		for i, name := range []string{"c", "a", "b"} {
 			number, _ := x.file(name)
 			require.EqualValues(t, i, number)
 			require.Equal(t, name, x.name(number))
 		}
-		require.NoError(t, x.commit())
-		require.NoError(t, x.close())
-		x = openTestIndex(t, dir)
+		require.NoError(t, x.close(true))
+		x = openTestIndex(t, files)
 	}
 	require.Empty(t, x.name(99))
 	require.Empty(t, x.name(math.MaxUint32), "also where that is no int")
 	_, known := x.end("d")
 	require.False(t, known)
-	require.False(t, x.dirty(), "asking changes nothing")
-	require.NoError(t, x.close())
+	require.False(t, x.dirty, "asking changes nothing")
+	require.NoError(t, x.close(true))
 }
 
-// The pages that readers at rest have seen are used again, and the file can grow beneath them.
-func TestReadersAtRestDoNotHinderCommits(t *testing.T) {
-	dir := t.TempDir()
-	x := openTestIndex(t, dir)
-	var sizes []int64
-	for round := range 12 {
-		for i := range 400 { // the same entries again and again
-			e := entry{time: int64(i), offset: int64(i), length: int64(round + 1), kind: Changed}
-			x.add("f.warc.gz", fmt.Sprintf("key %d", i%50), &e, 1)
-		}
-		require.NoError(t, x.commit())
-		_, err := x.back("key 7", never, func(e *entry) bool {
-			require.EqualValues(t, round+1, e.length, "what was committed is seen at once")
-			return false
-		})
-		require.NoError(t, err)
-		require.Len(t, x.idle.idle, 1, "and the reader rests")
-		info, err := os.Stat(filepath.Join(dir, indexName))
-		require.NoError(t, err)
-		sizes = append(sizes, info.Size())
-	}
-	require.Equal(t, sizes[3], sizes[11], "pages are used again")
-	big := entry{length: 1, kind: Changed}
-	for i := range 9_000 { // more than was mapped at first
-		big.time = int64(i)
-		x.add("f.warc.gz", "big", &big, 1)
-	}
-	require.NoError(t, x.commit())
-	require.NoError(t, x.close())
-	_, err := x.back("key 7", never, func(*entry) bool { return false })
+// A closed index says so, to whoever asks.
+func TestAClosedIndex(t *testing.T) {
+	x := openTestIndex(t, vfs.NewMem())
+	require.NoError(t, x.close(true))
+	_, _, _, err := x.floor("key 7", never)
 	require.ErrorIs(t, err, ErrClosed)
 	_, err = x.seekURL("")
 	require.ErrorIs(t, err, ErrClosed)
+	_, err = x.versions("key 7")
+	require.ErrorIs(t, err, ErrClosed)
+	_, _, err = x.body("x")
+	require.ErrorIs(t, err, ErrClosed)
 }
 
-// No more readers rest than are of use.
-func TestReadersAtRestAreBounded(t *testing.T) {
-	x := openTestIndex(t, t.TempDir())
-	var inside, all sync.WaitGroup
-	inside.Add(2 * maxIdle)
-	for range 2 * maxIdle {
+// slowFiles is a disk on which each write waits until it is let go.
+type slowFiles struct {
+	*vfs.Mem
+	wait func()
+}
+
+func (s slowFiles) Create(name string) (vfs.File, error) {
+	f, err := s.Mem.Create(name)
+	return slowFile{f, s.wait}, err
+}
+
+type slowFile struct {
+	vfs.File
+	wait func()
+}
+
+func (f slowFile) WriteAt(p []byte, at int64) (int, error) {
+	f.wait()
+	return f.File.WriteAt(p, at)
+}
+
+// A commit that takes for ever keeps nobody from asking and from adding, as long as there is room.
+func TestACommitBlocksNobody(t *testing.T) {
+	gate := make(chan struct{})
+	started := make(chan struct{}, 100)
+	x := openTestIndex(t, slowFiles{vfs.NewMem(), func() {
+		started <- struct{}{}
+		<-gate
+	}})
+	x.limit = 100
+	add := func(i int) {
+		e := entry{time: int64(i), offset: int64(i), length: 1, kind: Changed}
+		x.add("f.warc.gz", fmt.Sprint("key ", i), &e, "", int64(i))
+	}
+	for i := range 100 {
+		add(i)
+	}
+	<-started // the commit is under way, and stays so
+	for i := range 190 {
+		require.NoError(t, x.admit())
+		add(i)
+		_, found, _, err := x.floor(fmt.Sprint("key ", i), never)
+		require.NoError(t, err)
+		require.True(t, found)
+	}
+	n := 0
+	for _, err := range x.scan(everything[0]) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 190, n)
+	close(gate)
+	require.NoError(t, x.close(true))
+}
+
+// Memory has a bound: whoever adds faster than can be committed waits, or is told why it cannot.
+func TestMemoryOfTheIndexIsBounded(t *testing.T) {
+	files := vfs.NewMem()
+	x := openTestIndex(t, files)
+	x.limit = 10
+	fire := errors.New("fire")
+	files.SetSpace(0)
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		e := entry{time: int64(i), length: 1, kind: Changed}
+		x.add("f.warc.gz", "key", &e, "", int64(i))
+		err = x.admit()
+	}
+	require.Error(t, err, "the disk is full: %v", fire)
+	count, _ := x.tree.Waiting()
+	require.LessOrEqual(t, count, 20)
+	files.SetSpace(-1)
+	require.NoError(t, x.admit(), "and it goes on")
+	all, err := x.versions("key")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(all), 20)
+	require.NoError(t, x.close(true))
+}
+
+// Many add and ask while it is committed and merged.
+func TestIndexInParallel(t *testing.T) {
+	files := vfs.NewMem()
+	x := openTestIndex(t, files)
+	x.limit = 50
+	var all sync.WaitGroup
+	for g := range 4 {
 		all.Go(func() {
-			err := x.view(func(*bbolt.Cursor) error {
-				inside.Done()
-				inside.Wait() // until everybody has a reader
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
+			for i := range 500 {
+				url := fmt.Sprintf("%d/%d", g, i)
+				e := entry{time: int64(i), offset: int64(i), length: 1, kind: Changed}
+				if err := x.admit(); err != nil {
+					t.Error(err)
+				}
+				x.add(fmt.Sprint(g), url, &e, "", int64(i))
+				if _, found, _, err := x.floor(url, never); !found || err != nil {
+					t.Error("lost", err)
+				}
 			}
 		})
 	}
 	all.Wait()
-	require.Len(t, x.idle.idle, maxIdle)
-	require.NoError(t, x.close())
-}
-
-// A reader that met a broken page, or whose caller failed, does not come back wrongly.
-func TestReadersThatFail(t *testing.T) {
-	x := openTestIndex(t, t.TempDir())
-	broken := errors.New("broken")
-	require.ErrorIs(t, x.view(func(*bbolt.Cursor) error { return broken }), broken)
-	require.Len(t, x.idle.idle, 1, "the reader was not at fault")
-	err := x.view(func(*bbolt.Cursor) error { panic("page 7") })
-	require.ErrorIs(t, err, ErrIndex)
-	require.ErrorContains(t, err, "page 7")
-	require.Empty(t, x.idle.idle)
-	e := entry{kind: Changed, length: 1}
-	x.add("f", "a", &e, 1)
-	require.NoError(t, x.commit(), "nothing was left open")
-	require.NoError(t, x.close())
+	require.NoError(t, x.close(true))
+	x = openTestIndex(t, files)
+	n := 0
+	for _, err := range x.scan(everything[0]) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 2000, n)
+	require.NoError(t, x.close(true))
 }

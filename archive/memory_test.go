@@ -1,8 +1,10 @@
 package archive
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -10,12 +12,13 @@ import (
 	"syscall"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // store is the WARC side of an archive, without an index.
 type store struct{ *files }
 
-func open(dir directory, opts Options) (*store, error) {
+func open(dir vfs.FS, opts Options) (*store, error) {
 	s, err := opts.settle()
 	if err != nil {
 		return nil, err
@@ -37,7 +40,7 @@ type noLedger struct{}
 func (noLedger) repeats(*[sha1.Size]byte) (original, error)          { return original{}, nil }
 func (noLedger) written(original, *[sha1.Size]byte, Location, int64) {}
 
-func (s *store) Sync() error              { return s.sync(nil) }
+func (s *store) Sync() error              { return s.sync() }
 func (s *store) Files() ([]string, error) { return s.list() }
 func (s *store) Close() error             { return s.close() }
 
@@ -75,7 +78,7 @@ func (m *memory) step(op string) error {
 	return m.fail[op]
 }
 
-func (m *memory) create(name string) (file, error) {
+func (m *memory) Create(name string) (vfs.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.step("create"); err != nil {
@@ -89,7 +92,7 @@ func (m *memory) create(name string) (file, error) {
 	return f, nil
 }
 
-func (m *memory) rename(from, to string) error {
+func (m *memory) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.step("rename"); err != nil {
@@ -103,7 +106,7 @@ func (m *memory) rename(from, to string) error {
 	return nil
 }
 
-func (m *memory) remove(name string) error {
+func (m *memory) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.step("remove"); err != nil {
@@ -113,13 +116,13 @@ func (m *memory) remove(name string) error {
 	return nil
 }
 
-func (m *memory) list() ([]string, error) {
+func (m *memory) List() ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.files)), m.step("list")
 }
 
-func (m *memory) sync() error {
+func (m *memory) Sync() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.step("sync names")
@@ -169,6 +172,27 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 	copy(f.data[off:], p[:n])
 	return n, err
 }
+
+// Open reads what is there.
+func (m *memory) Open(name string) (vfs.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.files[name]; f != nil {
+		return f, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (m *memory) Map(string, int) (*vfs.Map, error) { return nil, errors.ErrUnsupported }
+func (m *memory) Lock(string) (io.Closer, error)    { return io.NopCloser(nil), nil }
+
+func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(f.data).ReadAt(p, off)
+}
+
+func (f *memFile) Size() (int64, error) { return int64(len(f.data)), nil }
+func (f *memFile) Start(int64, int64)   {}
+func (f *memFile) Random()              {}
 
 func (f *memFile) Truncate(size int64) error {
 	f.dir.mu.Lock()

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"crypto/sha1"
+	"time"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -15,6 +16,19 @@ type note struct {
 	long    string // the URL, if it cannot be had from the key
 	status  int
 	media   string
+	prior   time.Time // of the last changed version, if there is one
+}
+
+// original is the version whose body a capture has. The zero original stands for none.
+type original struct {
+	profile   string
+	url       string
+	time      time.Time
+	kind      Kind // of the capture: Changed where only another URL had the body
+	digest    Digest
+	media     string
+	truncated bool
+	content   address
 }
 
 // note takes the capture over, so that both are one allocation. The head is parsed here and nowhere
@@ -27,39 +41,66 @@ func (a *Archive) note(c Capture) *note {
 	return n
 }
 
-// repeats looks for the version that a capture, whose body has the digest sum, only repeats. Bodies
-// of redirects and errors are often the same and say little: their heads matter.
+// repeats looks for the version whose body a capture has, which has the digest sum. Bodies of
+// redirects and errors are often the same and say little: their heads matter.
 func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
-	c := &n.capture
-	if n.status != 304 && (n.status != 200 || len(c.Body) == 0 || n.archive.keepRepeats ||
-		c.Truncated != "") {
-		return of, nil
+	a, c := n.archive, &n.capture
+	e, found, err := a.index.changed(n.key, microseconds(c.Time))
+	if err != nil {
+		return of, err
 	}
-	_, err = n.archive.index.back(n.key, microseconds(c.Time), func(e *entry) bool {
-		if e.kind != Changed {
-			return true
-		}
-		if n.status == 304 {
-			of = original{warc.ProfileNotModified, fromMicroseconds(e.time), e.digest}
-		} else if e.digest.is(sum) && e.status == 200 && !e.truncated {
-			of = original{warc.ProfileIdentical, fromMicroseconds(e.time), e.digest}
-		}
-		return false
-	})
-	return of, err
+	if found {
+		n.prior = fromMicroseconds(e.time)
+	}
+	whole := n.status == 200 && len(c.Body) > 0 && !a.keepRepeats && c.Truncated == ""
+	switch {
+	case found && n.status == 304:
+		return a.originalOf(warc.ProfileNotModified, c.URL, &e)
+	case found && whole && e.digest.is(sum) && e.status == 200 && !e.truncated:
+		return a.originalOf(warc.ProfileIdentical, c.URL, &e)
+	case whole && n.shares():
+		return a.shared(sha1Digest(sum))
+	}
+	return of, nil
 }
 
-// written notes a capture in the index. The output is taken, so that the ends of a file are noted
+// originalOf names a changed version as the one that a capture repeats. If another URL has its body
+// it names that one: a revisit record should lead to a body.
+func (a *Archive) originalOf(profile, url string, e *entry) (of original, err error) {
+	of = original{profile: profile, url: url, time: fromMicroseconds(e.time), kind: Unchanged,
+		digest: e.digest, media: e.media, truncated: e.truncated, content: e.body()}
+	if e.content.length == 0 {
+		return of, nil
+	}
+	there, ok, err := a.holder(e.content, e.digest)
+	if err != nil || !ok {
+		return original{}, err
+	}
+	of.url, of.time = there.url, there.time
+	return of, nil
+}
+
+// written notes a capture in the index. Its output is locked, so that the ends of a file are noted
 // in order.
 func (n *note) written(of original, sum *[sha1.Size]byte, loc Location, end int64) {
 	c := &n.capture
 	e := entry{time: microseconds(c.Time), offset: loc.Offset, length: loc.Length, status: n.status,
-		truncated: c.Truncated != "", media: n.media, kind: kindOf(n.status, of.profile != ""),
+		truncated: c.Truncated != "", media: n.media, kind: kindOf(n.status, of.kind == Unchanged),
 		url: n.long}
-	if e.kind == Unchanged {
-		e.digest = of.digest.repeated()
-	} else {
+	body := Digest("")
+	switch {
+	case of.profile != "":
+		e.content, e.media, e.truncated = of.content, of.media, of.truncated
+		e.digest = of.digest
+	case e.kind == Unchanged: // a 304 of what is not known
+	default:
 		e.digest = sha1Digest(sum)
+		if n.shares() && n.status == 200 && c.Truncated == "" {
+			body = e.digest
+		}
 	}
-	n.archive.index.add(loc.File, n.key, &e, end)
+	if e.kind != Changed && !n.prior.IsZero() {
+		e.prior, e.hasPrior = microseconds(n.prior), true
+	}
+	n.archive.index.add(loc.File, n.key, &e, body, end)
 }

@@ -89,6 +89,16 @@ type Options struct {
 	// KeepRepeats writes a body again that is the same as that of the version before. false means
 	// that such a capture becomes a revisit record, which says so and takes little room.
 	KeepRepeats bool
+
+	// Share looks for the body of a 200 of 1 KiB or more under all URLs of the archive, also those
+	// of earlier crawls. If it is there, a revisit record that names the URL and the date is
+	// written. The index grows by some 30 bytes for each different body; of these, some 2 are in
+	// memory. false means that a body is only looked for under its own URL.
+	Share bool
+
+	// SpillDir is the directory for the temporary files of snapshots whose pointers do not fit into
+	// [Query.Memory]. "" means that of the system, see [os.TempDir].
+	SpillDir string
 }
 
 // settings are options that were looked at.

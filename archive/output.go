@@ -3,13 +3,16 @@ package archive
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // unfinished ends the name of a file that is being written, or whose writer died. Without it a
@@ -20,26 +23,28 @@ const unfinished = ".open"
 type output struct {
 	mu   sync.Mutex
 	load atomic.Int64            // bytes of captures that are being appended
-	id   atomic.Pointer[warc.ID] // of the warcinfo record of file, or of the next one if none is open
+	id   atomic.Pointer[warc.ID] // of the warcinfo record of file, or the next one
 
-	dir       directory
+	dir       vfs.FS
 	prefix    string
 	finished  string // what names end in
 	maxFile   int64  // negative: no limit
 	syncEvery int64  // negative: only at the end
 	info      []byte
 	encoder   *encoder // of the warcinfo records
+	clock     *clock
 
-	serial   int    // of the next file, unlike those of other outputs of the archive
-	step     int    // to the serial after it
-	begun    int64  // files, since takeBegun
-	file     file   // nil if none is open
-	name     string // of file, as it will be called when finished
-	captures int64  // in file
-	whole    int64  // where its last whole capture ends
-	end      int64  // where the last write ended
-	synced   int64  // what is known to be on disk
-	lost     error  // why captures may not be on disk, until checkpoint has told
+	serial   int     // of the next file, unlike those of other outputs of the archive
+	step     int     // to the serial after it
+	begun    int64   // files, since takeBegun
+	file     *handle // nil if none is open
+	name     string  // of file, as it will be called when finished
+	captures int64   // in file
+	whole    int64   // where its last whole capture ends
+	end      int64   // where the last write ended
+	synced   int64   // what is known to be on disk
+	started  int64   // what the system was told to begin writing
+	lost     error   // why captures may not be on disk, until checkpoint has told
 }
 
 // begin makes sure that a file is open and takes one more capture. A new file is begun here and
@@ -69,13 +74,17 @@ func (o *output) renew() {
 func (o *output) create() error {
 	now := time.Now()
 	name := o.newName(now)
-	f, err := o.dir.create(name + unfinished)
+	if exists(o.dir, name+unfinished) || exists(o.dir, name) {
+		return fmt.Errorf("%s: %w", name, fs.ErrExist)
+	}
+	f, err := o.dir.Create(name + unfinished)
 	if err != nil {
 		return err
 	}
 	o.serial += max(o.step, 1)
 	o.begun++
-	o.file, o.name, o.captures, o.whole, o.end, o.synced = f, name, 0, 0, 0, 0
+	o.file, o.name, o.captures = &handle{File: f}, name, 0
+	o.whole, o.end, o.synced, o.started = 0, 0, 0, 0
 	o.encoder.begin(o)
 	o.encoder.h = warc.Head{Type: "warcinfo", ID: *o.id.Load(), Date: now, Filename: name,
 		ContentType: "application/warc-fields"}
@@ -86,7 +95,7 @@ func (o *output) create() error {
 		err = o.encoder.record(o.info)
 	}
 	if err == nil {
-		err = o.dir.sync()
+		err = o.dir.Sync()
 	}
 	if err != nil {
 		o.abandon()
@@ -96,20 +105,57 @@ func (o *output) create() error {
 	return nil
 }
 
-// newName makes a name of the prefix, the time, the number of the file and a random part. It sorts
-// by time, and no other archive will make it: two may have the same prefix, directory and
-// millisecond, and files of several machines get mixed.
+// newName makes a name of the prefix, the time, the number of the file and a random part. No other
+// archive will make it: two may have the same prefix, directory and millisecond, and files of
+// several machines get mixed.
 func (o *output) newName(now time.Time) string {
-	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
-	return fmt.Sprintf("%s-%s-%05d-%012x%s", o.prefix, stamp, o.serial, rand.Uint64()>>16, o.finished)
+	stamp := o.clock.stamp(now)
+	return fmt.Sprintf("%s-%017d-%05d-%012x%s", o.prefix, stamp, o.serial, rand.Uint64()>>16,
+		o.finished)
+}
+
+// clock gives every file a time of its own, later than those of all files before it, so that their
+// names sort in the order in which they were begun: what one refers to is in one before it. The
+// zero clock is ready to use. Its methods are safe for concurrent use.
+type clock struct {
+	mu   sync.Mutex
+	last int64 // the digits of a name
+}
+
+// seen notes the name of a file that is there.
+func (c *clock) seen(name string) {
+	if m := ours.FindStringSubmatch(strings.TrimSuffix(name, unfinished)); m != nil {
+		stamp, _ := strconv.ParseInt(m[1], 10, 64) // of 17 digits
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.last = max(c.last, stamp)
+	}
+}
+
+// stamp returns a time in milliseconds, as the digits that begin with those of the year.
+func (c *clock) stamp(now time.Time) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	digits := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
+	stamp, _ := strconv.ParseInt(digits, 10, 64)
+	c.last = max(stamp, c.last+1)
+	return c.last
 }
 
 // Write appends to the file. It requires that begin was called.
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.file.WriteAt(p, o.end)
 	o.end += int64(n)
+	// What is on its way already does not have to be waited for.
+	if o.syncEvery >= 0 && o.end-o.started >= startEvery {
+		o.file.Start(o.started, o.end-o.started)
+		o.started = o.end
+	}
 	return n, err
 }
+
+// startEvery is how many bytes are gathered before the system is told to write them.
+const startEvery = 4 << 20
 
 // takeBegun returns how many files were begun since it was called last.
 func (o *output) takeBegun() int64 {
@@ -145,37 +191,59 @@ func (o *output) drop(cause error) error {
 	return cause
 }
 
-// sync forces the file to disk. After a failure the system may have thrown away what it could not
-// write, and would call the next attempt a success: so the file is given up, and never gets the
-// name that says it is whole.
+// sync forces the file to disk. After a failure the file is given up, and never gets the name that
+// says it is whole.
 func (o *output) sync() error {
 	if o.synced == o.end {
 		return nil
 	}
 	if err := o.file.Sync(); err != nil {
-		if o.captures > 0 {
-			o.lost = err
-		}
-		_ = o.file.Truncate(o.whole) // the capture being written is not acknowledged
-		o.abandon()
+		o.fail(err)
 		return err
 	}
 	o.synced = o.end
 	return nil
 }
 
-// flush forces to disk what is not yet there. It fails as long as checkpoint would.
-func (o *output) flush() error {
-	if o.file != nil {
-		_ = o.sync() // sets o.lost
+// fail gives up a file that could not be forced to disk.
+func (o *output) fail(err error) {
+	if o.captures > 0 {
+		o.lost = err
 	}
-	return o.lost
+	_ = o.file.Truncate(o.whole) // a capture that is being written is not acknowledged
+	o.abandon()
 }
 
-// checkpoint forces to disk what is not yet there. It also fails if an earlier sync did, whose
-// error went to an Append or was taken for one that concerned a single capture.
+// force forces to disk what was appended before. Others may append meanwhile. It locks o.mu.
+func (o *output) force() error {
+	o.mu.Lock()
+	file, end := o.file, o.end
+	done := file == nil || o.synced == end
+	o.mu.Unlock()
+	if done {
+		return nil
+	}
+	err := file.Sync()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case err != nil && o.file == file:
+		o.fail(err)
+	case err != nil:
+		o.lost = err // though finish may have had no error
+	case o.file == file:
+		o.synced = max(o.synced, end)
+	}
+	return err
+}
+
+// checkpoint is force. It also fails if an earlier attempt did, whose error went to an Append, or
+// to nobody. It locks o.mu.
 func (o *output) checkpoint() error {
-	err := o.flush()
+	_ = o.force() // sets o.lost
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := o.lost
 	o.lost = nil
 	return err
 }
@@ -196,10 +264,10 @@ func (o *output) finish() error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := o.dir.rename(o.name+unfinished, o.name); err != nil {
+	if err := o.dir.Rename(o.name+unfinished, o.name); err != nil {
 		return err
 	}
-	return o.dir.sync()
+	return o.dir.Sync()
 }
 
 // abandon closes the file under its unfinished name, or removes it if it holds no capture. Errors
@@ -209,16 +277,16 @@ func (o *output) abandon() {
 	o.file = nil
 	o.renew()
 	if o.captures == 0 {
-		_ = o.dir.remove(o.name + unfinished)
+		_ = o.dir.Remove(o.name + unfinished)
 	}
 }
 
 // probe finds out whether files can be made, before a crawl has fetched anything.
 func (o *output) probe() error {
 	name := o.newName(time.Now()) + ".probe"
-	f, err := o.dir.create(name)
+	f, err := o.dir.Create(name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), o.dir.remove(name))
+	return errors.Join(f.Close(), o.dir.Remove(name))
 }

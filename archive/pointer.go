@@ -13,56 +13,36 @@ const addressSize = fileSize + 8
 // packItem appends a pointer. All of it is there, and not only the address, since looking the
 // version up again would be a random access to the index for each document, which is what sorting
 // avoids.
-func packItem(dst, url []byte, f *found, content *entry) []byte {
-	dst = binary.BigEndian.AppendUint32(dst, content.file)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(content.offset))
-	dst = appendTime(dst, f.until)
-	dst = appendBlock(dst, content.appendValue(nil))
-	dst = appendBlock(dst, f.entry.appendValue(nil))
-	return appendKey(dst, string(url), &f.entry)
+func packItem(dst []byte, url string, e *entry, until int64) []byte {
+	body := e.body()
+	dst = binary.BigEndian.AppendUint32(dst, body.file)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(body.offset))
+	dst = appendTime(dst, until)
+	at := len(dst)
+	dst = e.appendValue(append(dst, 0, 0, 0, 0))
+	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	return appendKey(dst, url, e)
 }
 
-// appendBlock puts the length before a value, of which there are two in a row.
-func appendBlock(dst, block []byte) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(block)))
-	return append(dst, block...)
-}
-
-// cutBlock is the inverse of appendBlock. The file of pointers lies on a disk, and is not believed.
-func cutBlock(src []byte) (block, rest []byte, ok bool) {
-	n, size := binary.Uvarint(src)
-	if size <= 0 || n > uint64(len(src)-size) {
-		return nil, nil, false
-	}
-	return src[size : size+int(n)], src[size+int(n):], true
-}
-
-// unpack returns the version that a pointer describes.
+// unpack returns the version that a pointer describes. The file of pointers lies on a disk, and is
+// not believed.
 func (a *Archive) unpack(item []byte) (v Version, err error) {
-	if len(item) < addressSize+timeSize {
+	const head = addressSize + timeSize + 4
+	if len(item) < head {
 		return v, errEntry
 	}
-	content := entry{file: binary.BigEndian.Uint32(item),
-		offset: int64(binary.BigEndian.Uint64(item[fileSize:]))}
 	until := int64(binary.BigEndian.Uint64(item[addressSize:]) ^ 1<<63)
-	contentValue, rest, ok1 := cutBlock(item[addressSize+timeSize:])
-	value, key, ok2 := cutBlock(rest)
-	if !ok1 || !ok2 {
+	size, rest := uint64(binary.BigEndian.Uint32(item[head-4:])), item[head:]
+	if size > uint64(len(rest)) {
 		return v, errEntry
 	}
 	var e entry
-	url, err := e.cutKey(key)
+	url, err := e.cutKey(rest[size:])
 	if err == nil {
-		err = e.cutValue(value)
-	}
-	if err == nil {
-		err = content.cutValue(contentValue)
+		err = e.cutValue(rest[:size])
 	}
 	if err != nil {
 		return v, err
 	}
-	v = a.describe(string(url), &e, until)
-	v.Content = a.location(&content)
-	v.from(&content)
-	return v, nil
+	return a.describe(string(url), &e, until), nil
 }

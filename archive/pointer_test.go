@@ -18,10 +18,10 @@ func TestPointersSortByAddress(t *testing.T) {
 	var items []string
 	for _, file := range []uint32{0, 1, 255, 256, 1 << 31} {
 		for _, offset := range []int64{0, 1, 255, 256, 1 << 40, maxOffset} {
-			f := found{entry: someEntry(), until: rand.Int64()}
-			f.entry.time = rand.Int64()
-			content := entry{file: file, offset: offset, length: rand.Int64N(1000), kind: Changed}
-			items = append(items, string(packItem(nil, []byte("url\x00http"), &f, &content)))
+			e := someEntry()
+			e.time, e.kind = rand.Int64(), Unchanged
+			e.content = address{file, offset, 1 + rand.Int64N(1000), 200}
+			items = append(items, string(packItem(nil, "url\x00http", &e, rand.Int64())))
 		}
 	}
 	require.True(t, slices.IsSorted(items))
@@ -29,11 +29,11 @@ func TestPointersSortByAddress(t *testing.T) {
 
 // What is packed is unpacked as it was, and what is broken is refused.
 func FuzzPointer(f *testing.F) {
-	e, content := someEntry(), someEntry()
-	content.kind, content.digest, content.url = Changed, "", "http://a.test/"
-	f.Add(packItem(nil, []byte("test,a)/\x00http"), &found{e, never}, &content))
-	e.kind = Unchanged
-	f.Add(packItem(nil, []byte("x"), &found{e, 5}, &content))
+	e := someEntry()
+	f.Add(packItem(nil, "test,a)/\x00http", &e, never))
+	e.kind, e.content, e.url = Unchanged, address{7, 8, 9, 200}, "http://a.test/"
+	e.prior, e.hasPrior = e.time-1, true
+	f.Add(packItem(nil, "x", &e, 5))
 	f.Fuzz(func(t *testing.T, item []byte) {
 		a := &Archive{index: &index{names: []string{"f"}}}
 		v, err := a.unpack(item)

@@ -5,102 +5,103 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // ours matches the names that newName makes, and made in version 1: then with 8 random digits.
-var ours = regexp.MustCompile(`-\d{17}-\d{5,}-(?:[0-9a-f]{8}|([0-9a-f]{12}))\.warc(\.gz|\.zst)?$`)
+var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-(?:[0-9a-f]{8}|([0-9a-f]{12}))\.warc(\.gz|\.zst)?$`)
 
 // isMarked reports by its name whether all records of a file have the ID of its warcinfo record.
 func isMarked(name string) bool {
 	m := ours.FindStringSubmatch(name)
-	return m != nil && m[1] != ""
+	return m != nil && m[2] != ""
 }
 
 // recover brings the index up to date with the files of a directory that no process writes to.
 // Files of dead writers are cut back to their last whole capture, if need be, and finished.
-func (a *Archive) recover(d osDir) error {
-	names, err := d.list()
+func (a *Archive) recover() error {
+	names, err := a.fs.List()
 	if err != nil {
-		return fmt.Errorf("archive: open: list files: %w", err)
+		return fmt.Errorf("list files: %w", err)
 	}
 	for _, name := range names {
-		if !isWARC(name) || isSuperseded(d, name) {
+		// A backup may have a file as it was being written beside the same one as it was finished.
+		// The finished one is final, and the other must not take its place.
+		final, open := strings.CutSuffix(name, unfinished)
+		if !isWARC(name) || open && slices.Contains(names, final) {
 			continue
 		}
-		if err := a.recoverFile(d, name); err != nil {
-			return fmt.Errorf("archive: open: %w", err)
+		if err := a.recoverFile(name); err != nil {
+			return err
 		}
 	}
-	if err := a.recoverImports(d); err != nil {
-		return fmt.Errorf("archive: open: %w", err)
+	if err := a.recoverImports(); err != nil {
+		return err
+	}
+	if err := a.resolveLate(); err != nil {
+		return err
+	}
+	if a.share && !a.index.bodies {
+		if err := a.indexBodies(); err != nil {
+			return err
+		}
 	}
 	return a.index.commit()
-}
-
-// isSuperseded tells whether a file that was being written lies beside itself as it was finished,
-// which a backup can bring about. The finished one is final, and the other must not take its place.
-func isSuperseded(d osDir, onDisk string) bool {
-	name, open := strings.CutSuffix(onDisk, unfinished)
-	if !open {
-		return false
-	}
-	_, err := os.Lstat(d.path(name))
-	return err == nil
 }
 
 // recoverFile indexes what is new in one file. A file that ends in ".open" is one that a process
 // has died over, since no other writes here now. Only names of our own making are trusted to follow
 // our rules: other crawlers use the same ending, and their files are not ours to cut.
-func (a *Archive) recoverFile(d osDir, onDisk string) error {
+func (a *Archive) recoverFile(onDisk string) error {
 	name := strings.TrimSuffix(onDisk, unfinished)
-	f, err := os.Open(d.path(onDisk))
+	f, err := a.fs.Open(onDisk)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	size, err := f.Size()
 	if err != nil {
 		return err
 	}
-	t, err := a.update(f, name, info.Size())
+	t, err := a.update(f, name, size)
 	if err == nil && name != onDisk && ours.MatchString(name) {
-		err = finishDead(d, name, &t, info.Size())
+		err = a.finishDead(f, name, &t, size)
 	}
 	a.found.count(&t)
+	if err == nil && (exists(a.fs, name) || exists(a.fs, name+unfinished)) {
+		a.index.file(name) // also if nothing in it can be read: Verify tells
+	}
 	return err
 }
 
 // finishDead cuts the file of a dead writer behind its last whole capture, and gives it its final
 // name.
-func finishDead(d osDir, name string, t *tail, size int64) error {
-	onDisk := d.path(name + unfinished)
+func (a *Archive) finishDead(f vfs.File, name string, t *tail, size int64) error {
 	switch {
+	case t.whole > size:
+		// It is shorter than it was, which is told. What is left is not ours to judge.
 	case !isMarked(name) && size-t.whole > maxTail:
-		return nil // there may be records behind the damage, which only nobody vouches for
+		return nil // there may be records behind the damage, though nobody vouches for them
 	case t.whole == 0 && (t.begun || size < maxPreface):
 		// Its writer died before the first capture was whole.
-		return errors.Join(os.Remove(onDisk), d.sync())
+		return errors.Join(a.fs.Remove(name+unfinished), a.fs.Sync())
 	case t.whole == 0:
 		return nil // nothing in it can be read: it is left for somebody to look at
 	case t.whole < size:
 		t.cut(name, size)
-		if err := os.Truncate(onDisk, t.whole); err != nil {
+		if err := f.Truncate(t.whole); err != nil {
 			return err
 		}
 	}
-	f, err := os.OpenFile(onDisk, os.O_WRONLY, 0)
-	if err != nil {
+	if err := errors.Join(f.Sync(), a.fs.Rename(name+unfinished, name)); err != nil {
 		return err
 	}
-	if err := errors.Join(f.Sync(), f.Close(), d.rename(name+unfinished, name)); err != nil {
-		return err
-	}
-	return d.sync()
+	return a.fs.Sync()
 }
 
 // maxPreface is more than a warcinfo record takes.
@@ -125,6 +126,7 @@ type Report struct {
 type Damage struct {
 	File           string
 	Offset, Length int64
+	Versions       int // that the index knows there, if the file has become shorter
 	Err            error
 }
 
@@ -174,10 +176,13 @@ func (t *tail) damaged(d *warc.DamageError) {
 // intact notes that a file can be believed again from an offset on.
 func (t *tail) intact(name string, offset int64) {
 	if t.broken >= 0 {
-		t.add(Damage{name, t.broken, offset - t.broken, t.err})
+		t.add(Damage{File: name, Offset: t.broken, Length: offset - t.broken, Err: t.err})
 		t.broken = -1
 	}
 }
+
+// errShorter is the damage of a file that has lost a part that was indexed.
+var errShorter = errors.New("archive: the file is shorter than it was")
 
 var errCut = errors.New("archive: cut off, as it is not a whole capture")
 
@@ -187,15 +192,43 @@ func (t *tail) cut(name string, size int64) {
 		t.Damaged -= t.Damage[n-1].Length
 		t.Damage = t.Damage[:n-1]
 	}
-	t.add(Damage{name, t.whole, size - t.whole, errCut})
+	t.add(Damage{File: name, Offset: t.whole, Length: size - t.whole, Err: errCut})
 }
 
 // maxTail is the number of bytes at the end of a file that are read whenever an archive is opened,
 // in the hope that they can be understood by then.
 const maxTail = 16 << 20
 
+// update indexes what the index does not know of a file. Where the file is shorter than it was, the
+// disk has lost what it had promised to keep, or somebody has put another file there. The entries
+// stay: they tell what was there.
+func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err error) {
+	end, _ := a.index.end(name)
+	if size >= end {
+		return a.indexFile(f, name, end, size)
+	}
+	t = tail{whole: end, broken: -1}
+	lost, err := a.index.countBehind(name, size)
+	t.add(Damage{File: name, Offset: size, Length: end - size, Versions: lost, Err: errShorter})
+	return t, err
+}
+
+// countBehind returns how many versions of a file end behind an offset.
+func (x *index) countBehind(name string, offset int64) (n int, err error) {
+	number, _ := x.file(name)
+	for l, err := range x.scan(everything[0]) {
+		if err != nil {
+			return n, err
+		}
+		if l.entry.file == number && l.entry.offset+l.entry.length > offset {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // indexFile adds the versions between two offsets of a file to the index.
-func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, err error) {
+func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail, err error) {
 	t = tail{whole: from, broken: -1}
 	if from == to {
 		return t, nil
@@ -218,14 +251,12 @@ func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, er
 		} else if err != nil {
 			return t, err
 		}
-		if a.index.full() {
-			if err := a.commit(); err != nil {
-				return t, err
-			}
+		if err := a.index.admit(); err != nil {
+			return t, err
 		}
 	}
-	// In a file of ours, all behind the last whole capture is what a crash has left. A file of others
-	// may still be written: what cannot be read at its end may be whole the next time.
+	// In a file of ours, all behind the last whole capture is what a crash has left. A file of
+	// others may still be written: what cannot be read at its end may be whole the next time.
 	end := to
 	if ours.MatchString(name) {
 		end = t.whole
@@ -233,8 +264,29 @@ func (a *Archive) indexFile(f *os.File, name string, from, to int64) (t tail, er
 		end = t.broken
 	}
 	t.intact(name, to)
-	a.index.add(name, "", nil, end)
+	if a.salvage && len(t.Damage) > 0 {
+		a.index.salvage(name)
+	}
+	if end > from {
+		a.index.add(name, "", nil, "", end)
+	}
 	return t, nil
+}
+
+// isSalvaged reports whether a file was read on behind damage.
+func (x *index) isSalvaged(name string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	f := x.files[name]
+	return f != nil && f.salvaged
+}
+
+// salvage notes that a file was read on behind damage.
+func (x *index) salvage(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.fileLocked(name).salvaged = true
+	x.dirty = true
 }
 
 // believe makes the reader read a part of a file, and believe what can be believed there. A file of
@@ -254,7 +306,7 @@ func (a *Archive) believe(r *reader, f io.ReaderAt, name string, from, length in
 	if id != "" {
 		r.warc.Require(id)
 	} else {
-		r.warc.SetSalvage(a.salvage)
+		r.warc.SetSalvage(a.salvage || a.index.isSalvaged(name))
 	}
 	return nil
 }
@@ -263,7 +315,7 @@ func (a *Archive) believe(r *reader, f io.ReaderAt, name string, from, length in
 // what shows that it is whole.
 func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	e, url, ok, err := entryOf(rec, nil)
-	kind, offset := rec.Type(), rec.Offset
+	kind, offset, ref := rec.Type(), rec.Offset, refersTo(rec.Fields())
 	if err == nil {
 		err = rec.Close()
 	}
@@ -286,9 +338,38 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	// Strings out of the header would keep all of it in memory as long as the entry waits.
 	key, long := urlKey(strings.Clone(url))
 	e.url, e.media = long, intern([]byte(e.media))
+	if err := a.complete(key, &e, ref, name); err != nil {
+		return err
+	}
+	if e.kind == Unchanged && e.content.length == 0 {
+		a.deferVersion(key, &e, ref)
+	}
+	body := Digest("")
+	if a.share && kind == "response" && e.kind == Changed && e.status == 200 && !e.truncated {
+		body = e.digest
+	}
 	t.Versions++
-	a.index.add(name, key, &e, t.whole)
+	a.index.add(name, key, &e, body, t.whole)
 	return nil
+}
+
+// complete adds to an entry what other entries tell: where its content is, and when the last change
+// was.
+func (a *Archive) complete(key string, e *entry, ref reference, name string) error {
+	if e.kind == Changed {
+		return nil
+	}
+	e.file, _ = a.index.file(name)
+	if e.kind == Unchanged {
+		if err := a.resolve(key, e, ref); err != nil || e.kind == Changed {
+			return err
+		}
+	}
+	last, found, err := a.index.changedBefore(key, e)
+	if found {
+		e.prior, e.hasPrior = last.time, true
+	}
+	return err
 }
 
 // entryOf returns what the index keeps of a record. Requests, metadata and conversions are no

@@ -114,10 +114,17 @@ func TestOtherFilesInTheDirectory(t *testing.T) {
 
 // Names of our own are known again, and no others.
 func TestOurNames(t *testing.T) {
-	o := &output{prefix: "a-b", finished: warc.Zstd.Extension()}
+	c := &clock{}
+	o := &output{prefix: "a-b", finished: warc.Zstd.Extension(), clock: c}
+	last := "a-b-99991231235959998-00000-1a2b3c4d.warc.gz" // the clock was wrong once
+	c.seen(last + unfinished)
+	c.seen("a-b-99991231235959999.warc.gz")
 	for i := range 20 {
-		o.serial = i * 7919
-		require.Regexp(t, ours, o.newName(time.Now()))
+		o.serial = (20 - i) * 7919
+		name := o.newName(time.Now())
+		require.Regexp(t, ours, name)
+		require.Less(t, last, name, "they sort in their order")
+		last = name
 	}
 	for _, name := range []string{"a.warc.gz", "a-20261103030506007-00000-1a2b3c4.warc.gz",
 		"a-2026110303050600-00000-1a2b3c4d.warc.gz", "a-20261103030506007-0000-1a2b3c4d.warc.gz",

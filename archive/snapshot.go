@@ -1,15 +1,10 @@
 package archive
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
 )
@@ -46,7 +41,7 @@ type Query struct {
 	Memory int
 }
 
-// spans returns the ranges of keys to walk, the last one first.
+// spans returns the ranges of keys to walk.
 func (q *Query) spans() ([]span, error) {
 	set := 0
 	spans := everything
@@ -72,10 +67,9 @@ type Snapshot struct {
 	pointers *extsort.Sorter
 }
 
-// Snapshot finds the versions that a query describes. It walks the index backwards, resolves
-// unchanged versions to those that hold their content, and sorts the pointers to these, as in
-// Tamura and Kitsuregawa's paper; only then the files are read, by [Snapshot.Documents], and from
-// one end to the other.
+// Snapshot finds the versions that a query describes. It walks through the index, and sorts the
+// pointers to their contents by address, as in Tamura and Kitsuregawa's paper. Only then the files
+// are read, by [Snapshot.Documents], and from one end to the other.
 //
 // All that was appended before is in the snapshot. Of what is appended meanwhile, some may be.
 func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
@@ -83,8 +77,8 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.flush(); err != nil {
-		return nil, err
+	if a.files.isClosed() {
+		return nil, ErrClosed
 	}
 	if q.Memory <= 0 {
 		q.Memory = DefaultMemory
@@ -92,9 +86,9 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	if q.Relations == 0 {
 		q.Relations = Latest
 	}
-	s := &Snapshot{archive: a, pointers: extsort.New(q.Memory)}
+	s := &Snapshot{archive: a, pointers: extsort.New(q.Memory, a.spill)}
 	w := newWalk(a, &q, s.pointers)
-	for i := len(spans) - 1; i >= 0 && err == nil; i-- {
+	for i := 0; i < len(spans) && err == nil; i++ {
 		err = w.span(spans[i])
 	}
 	if err == nil {
@@ -105,14 +99,6 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 		return nil, fmt.Errorf("archive: snapshot: %w", err)
 	}
 	return s, nil
-}
-
-// flush writes the index if something waits for it.
-func (a *Archive) flush() error {
-	if a.index.waiting() == 0 {
-		return nil
-	}
-	return a.files.flush(a.index.commit)
 }
 
 // Len returns the number of versions.
@@ -141,29 +127,18 @@ func (s *Snapshot) Versions() iter.Seq2[Version, error] {
 	}
 }
 
-// walk goes backwards through the entries of the index, URL by URL.
+// walk goes through the entries of the index, URL by URL.
 type walk struct {
 	archive   *Archive
 	query     *Query
 	low, high int64
 	out       *extsort.Sorter
-
-	url     []byte
-	until   int64              // when the version after the current entry was found
-	waiting map[Digest][]found // unchanged ones whose content has not been met yet
-	item    []byte
-}
-
-// found is a version that was selected.
-type found struct {
-	entry entry
-	until int64
+	item      []byte
 }
 
 // newWalk takes open ends for times that no version has, so that they are compared like all others.
 func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
-	w := &walk{archive: a, query: q, low: -never, high: never, out: out,
-		waiting: map[Digest][]found{}}
+	w := &walk{archive: a, query: q, low: -never, high: never, out: out}
 	if !q.From.IsZero() {
 		w.low = microseconds(q.From)
 	}
@@ -173,155 +148,54 @@ func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
 	return w
 }
 
-// walkBatch is how many entries are read in one transaction: a long one would keep the index from
-// being written.
-const walkBatch = 10_000
-
-// span visits the entries of a range of URLs.
+// span visits the entries of a range of URLs. Until when a version is valid the next one tells, so
+// each is held back for one step.
 func (w *walk) span(s span) error {
-	var batch pairs
-	for at := []byte(s.high); at != nil; {
-		err := w.archive.index.read(func(c *bbolt.Cursor) error {
-			at = batch.back(c, s.low, at)
-			return nil
-		})
+	var held located
+	var some bool
+	for l, err := range w.archive.index.scan(s) {
 		if err != nil {
 			return err
 		}
-		for key, value := range batch.all() {
-			if err := w.visit(key, value); err != nil {
+		until := int64(never)
+		if l.url == held.url {
+			until = l.entry.time
+		}
+		if some {
+			if err := w.visit(&held, until); err != nil {
 				return err
 			}
 		}
+		held, some = *l, true
 	}
-	return w.end()
-}
-
-// pairs are keys and values that were copied out of a transaction.
-type pairs struct {
-	data []byte
-	ends []int // of a key, of its value, of the next key, and so on
-}
-
-// back reads pairs from before at backwards, as long as keys are not below low. It returns where to
-// go on, or nil if there are no more.
-func (p *pairs) back(c *bbolt.Cursor, low string, at []byte) (next []byte) {
-	p.data, p.ends = p.data[:0], p.ends[:0]
-	sought, _ := c.Seek(at)
-	for key, value := previous(c, sought); key != nil && string(key) >= low; key, value = c.Prev() {
-		p.data = append(p.data, key...)
-		p.ends = append(p.ends, len(p.data))
-		p.data = append(p.data, value...)
-		p.ends = append(p.ends, len(p.data))
-		if len(p.ends) == 2*walkBatch {
-			return bytes.Clone(key)
-		}
-	}
-	return nil
-}
-
-// all returns the pairs in the order in which they were read: backwards.
-func (p *pairs) all() iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, value []byte) bool) {
-		start := 0
-		for i := 0; i < len(p.ends); i += 2 {
-			if !yield(p.data[start:p.ends[i]], p.data[p.ends[i]:p.ends[i+1]]) {
-				return
-			}
-			start = p.ends[i+1]
-		}
-	}
-}
-
-// visit looks at one entry.
-func (w *walk) visit(key, value []byte) error {
-	var e entry
-	url, err := e.cutKey(key)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(url, w.url) {
-		if err := w.end(); err != nil {
-			return err
-		}
-		w.url, w.until = append(w.url[:0], url...), never
-	}
-	// Backwards, the version after this one has been met already: it tells until when this one is
-	// valid.
-	start, end := e.time, w.until
-	w.until = start
-	selected := w.query.Relations&relation(start, end, w.low, w.high) != 0
-	if !selected && len(w.waiting) == 0 {
-		return nil // its value need not be looked at
-	}
-	if err := e.cutValue(value); err != nil {
-		return err
-	}
-	if err := w.settle(&e); err != nil || !selected {
-		return err
-	}
-	switch {
-	case e.kind == Unchanged:
-		w.waiting[e.digest] = append(w.waiting[e.digest], found{e, end})
-	case e.kind == Changed || w.query.Failed:
-		return w.put(&found{e, end}, &e)
-	}
-	return nil
-}
-
-// settle gives the versions that wait for their content that of e, if it is theirs: where a digest
-// is known it is the same. There may be as many of them as the URL has versions.
-func (w *walk) settle(e *entry) error {
-	if e.kind != Changed {
+	if !some {
 		return nil
 	}
-	for _, digest := range [...]Digest{e.digest, ""} {
-		list := w.waiting[digest]
-		delete(w.waiting, digest)
-		for i := range list {
-			if err := w.put(&list[i], e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return w.visit(&held, never)
 }
 
-// end is called behind the first entry of a URL. Versions that still wait may have their content
-// under another URL.
-func (w *walk) end() error {
-	for _, digest := range slices.Sorted(maps.Keys(w.waiting)) {
-		for i := range w.waiting[digest] {
-			if err := w.follow(&w.waiting[digest][i]); err != nil {
-				return err
-			}
-		}
-	}
-	clear(w.waiting)
-	return nil
-}
-
-// follow adds a version whose content has another URL, if there is one to read.
-func (w *walk) follow(f *found) error {
-	v, err := w.archive.elsewhere(w.archive.describe(string(w.url), &f.entry, f.until))
-	if err != nil || v.Content == (Location{}) {
+// visit adds a version to the list of pointers, if it is selected.
+func (w *walk) visit(l *located, until int64) error {
+	e := &l.entry
+	if w.query.Relations&relation(e.time, until, w.low, w.high) == 0 ||
+		e.kind == Failed && !w.query.Failed {
 		return nil
 	}
-	number, _ := w.archive.index.file(v.Content.File)
-	return w.put(f, &entry{file: number, offset: v.Content.Offset, length: v.Content.Length,
-		media: v.Media, digest: f.entry.digest, truncated: v.Truncated})
-}
-
-// put adds a version to the list of pointers.
-func (w *walk) put(f *found, content *entry) error {
+	if e.body().length == 0 { // of a foreign record, whose original came into the archive later
+		v, err := w.archive.elsewhere(l.url, w.archive.describe(l.url, e, until))
+		if err != nil || v.Content == (Location{}) {
+			return nil // there is nothing to read
+		}
+		file, _ := w.archive.index.file(v.Content.File)
+		e.content = address{file, v.Content.Offset, v.Content.Length, e.status}
+		e.media, e.digest, e.truncated = v.Media, v.Digest, v.Truncated
+	}
 	if w.query.Keep != nil {
-		v := w.archive.describe(string(w.url), &f.entry, f.until)
-		v.Content = w.archive.location(content)
-		v.from(content)
+		v := w.archive.describe(l.url, e, until)
 		if !w.query.Keep(&v) {
 			return nil
 		}
 	}
-	w.item = packItem(w.item[:0], w.url, f, content)
+	w.item = packItem(w.item[:0], l.url, e, until)
 	return w.out.Add(w.item)
 }

@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha1"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"go.etcd.io/bbolt"
-
+	"github.com/spinneret-go/spinneret/archive/internal/extsort"
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // Fault is something that [Archive.Verify] found to be wrong.
@@ -33,20 +31,29 @@ type Checked struct {
 	Faults  int64
 }
 
-// errNoEntry is a fault that Repair mends.
-var errNoEntry = errors.New("archive: not in the index, or not as it is")
+// Faults that callers may want to tell apart.
+var (
+	// errNoEntry is a fault that Repair mends.
+	errNoEntry   = errors.New("archive: not in the index, or not as it is")
+	errPayload   = errors.New("archive: the payload does not have its digest")
+	errElse      = errors.New("archive: the index leads to something else")
+	errReference = errors.New("archive: there is no record with the body that it refers to")
+)
 
 // Verify reads everything: that records can be decompressed and have their digests, that each
-// version in the files is in the index, and that each entry of the index leads to its version. It
-// calls report with each fault. An error means that it could not go on.
+// version in the files is in the index, that each entry of the index leads to its version, and that
+// the body of each version that another record holds is there. It calls report with each fault. An
+// error means that it could not go on.
 //
 // The payload digests of files that other programs wrote are not checked: they do not agree on what
 // a payload is.
 func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Checked, error) {
-	if err := a.flush(); err != nil {
-		return Checked{}, err
+	if a.files.isClosed() {
+		return Checked{}, ErrClosed
 	}
-	v := &verifier{archive: a, report: report, versions: map[uint32]int64{}, ends: map[string]int64{}}
+	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
+		ends: map[string]int64{}, bodies: extsort.New(DefaultMemory, a.spill)}
+	defer v.bodies.Close()
 	for name, end := range a.known() {
 		if ctx.Err() != nil {
 			return v.checked, ctx.Err()
@@ -56,7 +63,10 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Checked, erro
 			return v.checked, err
 		}
 	}
-	return v.checked, v.entries(ctx)
+	if err := v.entries(ctx); err != nil {
+		return v.checked, err
+	}
+	return v.checked, v.references()
 }
 
 type verifier struct {
@@ -65,6 +75,7 @@ type verifier struct {
 	checked  Checked
 	versions map[uint32]int64 // found in each file
 	ends     map[string]int64
+	bodies   *extsort.Sorter // addresses of bodies, and of what refers to them
 }
 
 // fault tells the caller at once: a check of a large archive takes hours, and may be ended before.
@@ -88,8 +99,18 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		return nil
 	}
 	defer r.close()
+	// What lies behind the end of a file of ours that is being written is a capture that is coming
+	// in. Behind that of others it is not indexed, but is damage.
+	size := end
+	if !f.open || !ours.MatchString(name) {
+		size = max(end, f.size)
+	}
+	if f.size < end {
+		v.fault(name, f.size, "", fmt.Errorf("%w: %d bytes are gone", errShorter, end-f.size))
+		size = f.size
+	}
 	number, _ := v.archive.index.file(name) // an import that was never indexed gets one now
-	if err := v.archive.believe(r, f, name, 0, max(end, finalSize(f, name))); err != nil {
+	if err := v.archive.believe(r, f, name, 0, size); err != nil {
 		return err
 	}
 	for rec, err := range r.warc.Records() {
@@ -110,19 +131,8 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	return nil
 }
 
-// finalSize returns the size of a file, unless it is one of ours that is being written: what lies
-// at the end of that is a capture that is just coming in. Damage at the end of others is not
-// indexed, but is damage.
-func finalSize(f *os.File, name string) int64 {
-	info, err := f.Stat()
-	if err != nil || ours.MatchString(name) && strings.HasSuffix(f.Name(), unfinished) {
-		return 0
-	}
-	return info.Size()
-}
-
-// record compares a record with its own payload digest, and with the entry that would be made of it
-// now. An error is one of reading; what is merely wrong is a fault.
+// record compares a record with its own payload digest, and with its entry. An error is one of
+// reading; what is merely wrong is a fault.
 func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 	// The body is hashed even where the record brings a digest: the two are compared.
 	sum := sha1.New()
@@ -137,25 +147,86 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 	}
 	if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); kind == "response" && want != got &&
 		want != "" && want[0] == 1 && ours.MatchString(name) {
-		v.fault(name, offset, url, errors.New("archive: the payload does not have its digest"))
+		v.fault(name, offset, url, errPayload)
 	}
 	e.length, e.file = rec.Length, number
 	key, long := urlKey(url)
 	e.url = long
-	stored, err := v.archive.index.value(key, &e)
-	if err == nil && !bytes.Equal(stored, e.appendValue(nil)) {
+	stored, found, err := v.archive.index.value(key, &e)
+	switch {
+	case err != nil:
+		return err
+	case !found || !stored.isOf(&e):
 		v.fault(name, offset, url, errNoEntry)
-	} else if err == nil {
-		v.versions[number]++
+		return nil
 	}
-	return err
+	v.versions[number]++
+	return v.note(key, &stored)
+}
+
+// isOf reports whether an entry is that of a record, apart from what other records say.
+func (e *entry) isOf(record *entry) bool {
+	known, other := *e, *record
+	for _, e := range []*entry{&known, &other} {
+		e.content, e.prior, e.hasPrior = address{}, 0, false
+		if record.kind == Unchanged {
+			e.kind, e.digest, e.media, e.truncated = Unchanged, "", "", false
+		}
+	}
+	return known == other
+}
+
+// note keeps where a body is, or where the one is that a version refers to.
+func (v *verifier) note(key string, e *entry) error {
+	at := e.body()
+	if at.length == 0 {
+		return nil
+	}
+	item := binary.BigEndian.AppendUint32(nil, at.file)
+	item = binary.BigEndian.AppendUint64(item, uint64(at.offset))
+	if e.content.length == 0 {
+		return v.bodies.Add(append(append(item, 0), e.digest...))
+	}
+	item = append(append(item, 1, byte(len(e.digest))), e.digest...)
+	return v.bodies.Add(appendKey(item, key, e))
+}
+
+// references holds that what versions refer to is there: sorted by address, a body comes before all
+// that refer to it.
+func (v *verifier) references() error {
+	if err := v.bodies.Sort(); err != nil {
+		return fmt.Errorf("archive: verify: %w", err)
+	}
+	var at []byte // of the last body
+	var digest Digest
+	for item, err := range v.bodies.Items() {
+		if err != nil {
+			return fmt.Errorf("archive: verify: %w", err)
+		}
+		place, tag, rest := item[:addressSize], item[addressSize], item[addressSize+1:]
+		if tag == 0 {
+			at, digest = append(at[:0], place...), Digest(rest)
+			continue
+		}
+		c := cutter{rest, true}
+		wanted := Digest(c.bytes())
+		var e entry
+		key, err := e.cutKey(c.rest)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(place, at) || wanted.contradicts(digest) {
+			v.fault(v.archive.index.name(e.file), e.offset, keyURL(string(key)), errReference)
+		}
+	}
+	return nil
 }
 
 // entries counts the entries of each file. Only where there are more than versions, each is
 // followed.
 func (v *verifier) entries(ctx context.Context) error {
 	counts := map[uint32]int64{}
-	for l, err := range v.archive.index.forward() {
+	for l, err := range v.archive.index.scan(everything[0]) {
 		if err != nil {
 			return err
 		}
@@ -174,12 +245,13 @@ func (v *verifier) entries(ctx context.Context) error {
 // Which entry is one too many cannot be told otherwise. This is random access, and hence not done
 // for all.
 func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
-	for l, err := range v.archive.index.forward() {
+	for l, err := range v.archive.index.scan(everything[0]) {
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		loc := v.archive.location(&l.entry)
-		if counts[l.entry.file] == v.versions[l.entry.file] || loc.Offset+loc.Length > v.ends[loc.File] {
+		loc := v.archive.location(l.entry.address())
+		if counts[l.entry.file] == v.versions[l.entry.file] ||
+			loc.Offset+loc.Length > v.ends[loc.File] {
 			continue // nothing is wrong, or it is newer than what was read
 		}
 		if err := v.lead(&l.entry, l.url, loc); err != nil {
@@ -201,69 +273,102 @@ func (v *verifier) lead(e *entry, url string, loc Location) error {
 		return err
 	}
 	if key, _ := urlKey(target); !ok || key != url || found.time != e.time {
-		return errors.New("archive: the index leads to something else")
+		return errElse
 	}
 	return nil
 }
 
 // Repair makes a new index from the WARC files in a directory and those that were imported. No one
-// may have the archive open. The old one is kept beside it as index.bolt.old. The files themselves
-// are not touched, but for the ends of those whose writer has died: see [Open].
+// may have the archive open. The old index stays in force until the first part of the new one is
+// written. The files themselves are not touched, but for the ends of those whose writer has died:
+// see [Open]. The report tells what the old index knew, if it could be read, and the files lack.
 func Repair(dir string, opts Options) (Report, error) {
-	path := filepath.Join(dir, indexName)
-	// What the old index knew is only used to tell what is gone. It may be what is broken.
-	known := map[string]int64{}
-	if x, err := openIndex(path, lockWait); err == nil {
-		known = x.indexedFiles()
-		err = x.close()
-		if err != nil {
-			return Report{}, fmt.Errorf("archive: repair: %w", err)
-		}
-	} else if errors.Is(err, ErrLocked) {
-		return Report{}, err
+	path, files, err := openDirectory(dir)
+	if err != nil {
+		return Report{}, openError(err)
 	}
-	if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Report{}, fmt.Errorf("archive: repair: %w", err)
-	}
-	a, err := Open(dir, opts)
+	return repair(path, files, opts)
+}
+
+func repair(dir string, files vfs.FS, opts Options) (Report, error) {
+	before, err := lastKnown(files)
 	if err != nil {
 		return Report{}, err
 	}
+	a, err := openArchive(dir, files, opts, true)
+	if err != nil {
+		return Report{}, err
+	}
+	now, err := a.index.counts()
+	if err != nil {
+		return Report{}, errors.Join(err, a.Close())
+	}
 	a.found.Missing = a.Missing()
-	now := a.known()
-	for name := range known {
-		if _, found := now[name]; !found {
+	belongs := a.known()
+	for name, was := range before {
+		end, found := belongs[name]
+		switch {
+		case !found:
 			a.found.Missing = append(a.found.Missing, name)
+		case slices.Contains(a.found.Missing, name):
+		case end < was.end && was.versions > now[name].versions:
+			a.found.add(Damage{File: name, Offset: end, Length: was.end - end,
+				Versions: was.versions - now[name].versions, Err: errShorter})
 		}
 	}
 	slices.Sort(a.found.Missing)
-	return a.found, a.Close()
-}
-
-// value returns the value of the entry of a URL with the time and address of e, or nil.
-func (x *index) value(url string, e *entry) (value []byte, err error) {
-	err = x.view(func(c *bbolt.Cursor) error {
-		waiting := x.pending[url]
-		if at, found := slices.BinarySearchFunc(waiting, *e, compareEntries); found {
-			value = waiting[at].appendValue(nil)
-			return nil
-		}
-		key := appendKey(nil, url, e)
-		if found, stored := c.Seek(key); bytes.Equal(found, key) {
-			value = bytes.Clone(stored)
-		}
-		return nil
-	})
-	return value, err
-}
-
-// indexedFiles returns up to where each file is indexed.
-func (x *index) indexedFiles() map[string]int64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	ends := map[string]int64{}
-	for name, f := range x.files {
-		ends[name] = f.end
+	err = a.Close()
+	if err == nil && exists(files, oldIndexName) {
+		err = errors.Join(files.Remove(oldIndexName), files.Sync())
 	}
-	return ends
+	return a.found, err
+}
+
+// count is how far a file is indexed, and how many versions of it are.
+type count struct {
+	end      int64
+	versions int
+}
+
+// counts returns what the index knows of each file.
+func (x *index) counts() (map[string]count, error) {
+	versions := map[uint32]int{}
+	for l, err := range x.scan(everything[0]) {
+		if err != nil {
+			return nil, err
+		}
+		versions[l.entry.file]++
+	}
+	all := map[string]count{}
+	for name, f := range x.indexedFiles() {
+		all[name] = count{f.end, versions[f.number]}
+	}
+	return all, nil
+}
+
+// lastKnown returns what the old index knows of each file. It may be what is broken: then that is
+// nothing.
+func lastKnown(files vfs.FS) (map[string]count, error) {
+	l, err := lock(files)
+	if err != nil {
+		return nil, fmt.Errorf("archive: repair: %w", err)
+	}
+	defer l.Close()
+	if exists(files, oldIndexName) {
+		all, err := oldCounts(files)
+		if err != nil {
+			return nil, nil
+		}
+		return all, nil
+	}
+	x, err := openIndex(files, false)
+	if err != nil {
+		return nil, nil
+	}
+	defer func() { _ = x.close(false) }() // it was only read
+	all, err := x.counts()
+	if err != nil {
+		return nil, nil
+	}
+	return all, nil
 }

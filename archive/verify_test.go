@@ -1,21 +1,21 @@
 package archive
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // verify returns what Verify finds.
@@ -97,30 +97,14 @@ func TestVerifyFindsAChangedByte(t *testing.T) {
 // The index and the files may come to differ by what somebody does to either of them.
 func TestVerifyComparesIndexAndFiles(t *testing.T) {
 	dir, m := closedArchive(t, 3, 30, Options{MaxFile: 4000})
-	x, err := openIndex(filepath.Join(dir, indexName), lockWait)
-	require.NoError(t, err)
-	require.NoError(t, x.db.Update(func(tx *bbolt.Tx) error {
-		entries := tx.Bucket(entriesBucket)
-		var first, last []byte // of the first file
-		if err := entries.ForEach(func(key, _ []byte) error {
-			var e entry
-			_, err := e.cutKey(key)
-			if e.file == 0 && first == nil {
-				first = bytes.Clone(key)
-			} else if e.file == 0 {
-				last = bytes.Clone(key)
-			}
-			return err
-		}); err != nil {
-			return err
-		}
-		stray := append([]byte("stray,a)/"), first[bytes.IndexByte(first, 0):]...)
-		if err := entries.Put(stray, bytes.Clone(entries.Get(first))); err != nil {
-			return err
-		}
-		return entries.Delete(last)
-	}))
-	require.NoError(t, x.close())
+	rewriteIndex(t, dir, func(all []located) []located {
+		ofFirst := func(l located) bool { return l.entry.file == 0 }
+		stray := all[slices.IndexFunc(all, ofFirst)]
+		stray.url = "stray,a)/\x00http"
+		slices.Reverse(all)
+		last := slices.IndexFunc(all, ofFirst)
+		return append(slices.Delete(all, last, last+1), stray)
+	})
 	names := warcNames(t, dir)
 	require.NoError(t, os.Remove(names[2]))
 
@@ -152,7 +136,25 @@ func TestVerifyComparesIndexAndFiles(t *testing.T) {
 	require.Empty(t, faults)
 	require.EqualValues(t, repaired.Versions, checked.Entries)
 	require.NoError(t, a.Close())
-	require.FileExists(t, filepath.Join(dir, indexName+".old"))
+}
+
+// rewriteIndex changes the entries of the index of a closed archive.
+func rewriteIndex(t testing.TB, dir string, change func([]located) []located) {
+	t.Helper()
+	old := openTestIndex(t, vfs.OS(dir))
+	var all []located
+	for l, err := range old.scan(everything[0]) {
+		require.NoError(t, err)
+		all = append(all, *l)
+	}
+	require.NoError(t, old.close(false))
+	x, err := openIndex(vfs.OS(dir), true)
+	require.NoError(t, err)
+	x.names, x.files = old.names, old.files
+	for _, l := range change(all) {
+		x.replace(l.url, &l.entry)
+	}
+	require.NoError(t, x.close(true))
 }
 
 func TestVerifyCanBeEnded(t *testing.T) {
@@ -174,9 +176,12 @@ func TestRepairOfAnOpenArchive(t *testing.T) {
 // A broken index is refused or found out, and can be repaired; it is never a panic.
 func TestABrokenIndexIsRepaired(t *testing.T) {
 	dir, m := closedArchive(t, 4, 40, Options{})
-	path := filepath.Join(dir, indexName)
+	runs, err := filepath.Glob(filepath.Join(dir, indexName+"-*.run"))
+	require.NoError(t, err)
+	path := runs[0]
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
+	index := readDir(t, dir)
 	breaks := map[string]func([]byte) []byte{
 		"empty":   func([]byte) []byte { return nil },
 		"garbage": func(b []byte) []byte { return []byte(strings.Repeat("garbage", len(b)/7)) },
@@ -184,9 +189,9 @@ func TestABrokenIndexIsRepaired(t *testing.T) {
 	}
 	for i := range 5 {
 		breaks[fmt.Sprintf("cut-%d", i)] = func(b []byte) []byte { return b[:len(b)*i/5] }
-		breaks[fmt.Sprintf("page-%d", i)] = func(b []byte) []byte {
+		breaks[fmt.Sprintf("part-%d", i)] = func(b []byte) []byte {
 			b = append([]byte(nil), b...)
-			for at := i * 4096; at < min((i+1)*4096, len(b)); at += 7 {
+			for at := len(b) * i / 5; at < len(b)*(i+1)/5; at += 7 {
 				b[at] ^= 0xa5
 			}
 			return b
@@ -194,6 +199,11 @@ func TestABrokenIndexIsRepaired(t *testing.T) {
 	}
 	for name, breakIt := range breaks {
 		t.Run(name, func(t *testing.T) {
+			for name, data := range index {
+				if strings.HasPrefix(name, indexName) {
+					require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+				}
+			}
 			require.NoError(t, os.WriteFile(path, breakIt(whole), 0o644))
 			if a, err := Open(dir, Options{Compressors: 1}); err == nil {
 				for _, v := range m {
@@ -219,8 +229,7 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 	name := warcNames(t, dir)[0]
 	whole, err := os.ReadFile(name)
 	require.NoError(t, err)
-	index, err := os.ReadFile(filepath.Join(dir, indexName))
-	require.NoError(t, err)
+	index := readDir(t, dir)
 	captures, err := readCaptures(whole)
 	require.NoError(t, err)
 	require.Len(t, captures, len(m))
@@ -229,8 +238,10 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 			dir := t.TempDir()
 			open := filepath.Join(dir, filepath.Base(name)+unfinished)
 			require.NoError(t, os.WriteFile(open, whole[:at], 0o644))
-			if indexed {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, indexName), index, 0o644))
+			for name, data := range index {
+				if indexed && strings.HasPrefix(name, indexName) {
+					require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+				}
 			}
 			want := 0
 			for _, c := range captures {
@@ -240,10 +251,21 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 			}
 			a := openDir(t, dir, Options{})
 			faults, checked := verify(t, a)
-			if want > 0 {
+			if indexed { // what was indexed is not forgotten, and what is gone is told
+				require.EqualValues(t, len(m), checked.Entries)
+				lost := a.Recovered().Damage
+				if at == len(whole) {
+					require.Empty(t, faults)
+					require.Empty(t, lost)
+				} else {
+					require.Equal(t, []Damage{{File: filepath.Base(name), Offset: int64(at),
+						Length: int64(len(whole) - at), Versions: len(m) - want, Err: errShorter}}, lost)
+					require.GreaterOrEqual(t, len(faults), 1+len(m)-want)
+				}
+			} else {
 				require.Empty(t, faults, "cut at %d", at)
+				require.EqualValues(t, want, checked.Entries, "cut at %d", at)
 			}
-			require.EqualValues(t, want, checked.Entries, "cut at %d", at)
 			_, err := a.Append(page("http://next.test/", "x"))
 			require.NoError(t, err)
 			require.NoError(t, a.Close())

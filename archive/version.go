@@ -1,13 +1,11 @@
 package archive
 
 import (
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
-	"os"
+	"io/fs"
+	"math"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -43,17 +41,18 @@ type Version struct {
 }
 
 // At returns the version of a URL that was valid at a time, or [ErrNotFound] if it had not been
-// found by then. The zero Time means the last version.
+// found by then. The zero Time means the last version. It takes about as long for a URL with one
+// version as for one with a million.
 func (a *Archive) At(url string, t time.Time) (Version, error) {
 	key, _ := urlKey(url)
-	v, found, err := a.version(key, instant(t))
+	e, found, until, err := a.index.floor(key, instant(t))
 	if err != nil {
 		return Version{}, err
 	}
 	if !found {
 		return Version{}, ErrNotFound
 	}
-	return a.elsewhere(v)
+	return a.elsewhere(key, a.describe(key, &e, until))
 }
 
 // instant returns a time as it stands in keys. The zero Time is later than all.
@@ -64,71 +63,15 @@ func instant(t time.Time) int64 {
 	return min(microseconds(t), never-1)
 }
 
-// version returns the version of a key that is the last one not later than t.
-func (a *Archive) version(key string, t int64) (v Version, found bool, err error) {
-	r, found, err := a.lookUp(key, t)
-	if err != nil || !found {
-		return v, false, err
-	}
-	return a.describeResolved(key, &r), true, nil
-}
-
-// resolved is an entry, and the one that holds its content.
-type resolved struct {
-	entry, content entry
-	has            bool // content
-	until          int64
-}
-
-// lookUp returns the last entry of a key that is not later than t. The content of an unchanged one
-// is that of the changed one before it. Where a digest is known it has to be the same: captures may
-// have come in out of order.
-func (a *Archive) lookUp(key string, t int64) (r resolved, found bool, err error) {
-	r.until, err = a.index.back(key, t, func(seen *entry) bool {
-		if !found {
-			found = true
-			r.entry, r.content, r.has = *seen, *seen, seen.kind != Unchanged
-			return !r.has
-		}
-		r.has = repeats(&r.entry, seen)
-		r.content = *seen
-		return !r.has
-	})
-	return r, found, err
-}
-
-// describeResolved describes a version with its content.
-func (a *Archive) describeResolved(key string, r *resolved) Version {
-	v := a.describe(key, &r.entry, r.until)
-	if r.has {
-		v.Content = a.location(&r.content)
-		v.from(&r.content)
-	}
-	return v
-}
-
 // contradicts tells whether two digests are those of different bodies. Those of two algorithms tell
 // nothing.
 func (d Digest) contradicts(other Digest) bool {
 	return d != "" && other != "" && d[0] == other[0] && d != other
 }
 
-// repeats tells whether an unchanged version has the content of one before it.
-func repeats(e, before *entry) bool {
-	return before.kind == Changed && (e.digest == "" || e.digest == before.digest)
-}
-
-// from takes over what a version without a body cannot say of itself.
-func (v *Version) from(content *entry) {
-	if v.Kind != Unchanged {
-		return
-	}
-	v.Media, v.Digest = content.media, content.digest
-	v.Truncated = content.truncated
-}
-
-// elsewhere follows a revisit record to another URL, where nothing under its own has its content.
-func (a *Archive) elsewhere(v Version) (Version, error) {
+// elsewhere finds the content of an unchanged version whose entry has no address of it: of a record
+// that another program wrote, and whose original came into the archive later, or never.
+func (a *Archive) elsewhere(key string, v Version) (Version, error) {
 	if v.Kind != Unchanged || v.Content != (Location{}) {
 		return v, nil
 	}
@@ -136,61 +79,106 @@ func (a *Archive) elsewhere(v Version) (Version, error) {
 	if err != nil {
 		return v, err
 	}
-	defer rec.Close()
-	url := rec.Fields().URI("WARC-Refers-To-Target-URI")
-	date, ok := warc.ParseDate(rec.Get("WARC-Refers-To-Date"))
-	if url == "" || !ok {
-		return v, nil
+	defer rec.release()
+	number, _ := a.index.file(v.Location.File)
+	e := entry{time: microseconds(v.Time), file: number, offset: v.Location.Offset, digest: v.Digest,
+		kind: Unchanged}
+	if err := a.resolve(key, &e, refersTo(rec.Fields())); err != nil || e.content.length == 0 {
+		return v, err
 	}
-	key, _ := urlKey(url)
-	// Without fractions in the date, the version that is meant may be later in that second.
-	_, err = a.index.back(key, microseconds(date.Add(time.Second))-1, func(e *entry) bool {
-		same := v.Digest != "" && v.Digest == e.digest
-		if e.kind == Unchanged || !same && (e.kind == Failed || v.Digest.contradicts(e.digest)) {
-			return true
-		}
-		v.Content, v.Media, v.Truncated = a.location(e), e.media, e.truncated
-		return false
-	})
-	return v, err
+	v.Content, v.Media, v.Digest, v.Truncated = a.location(e.content), e.media, e.digest, e.truncated
+	return v, nil
 }
 
-// Versions returns all versions of a URL, from the first to the last. The content of an unchanged
-// one is only looked for under this URL: where a revisit record names another, [Archive.At] follows
-// it.
+// reference is what a revisit record says of the version that it repeats.
+type reference struct {
+	url   string // "" if it does not say
+	time  int64
+	dated bool
+}
+
+func refersTo(fields warc.Fields) reference {
+	date, ok := warc.ParseDate(fields.Get("WARC-Refers-To-Date"))
+	return reference{fields.URI("WARC-Refers-To-Target-URI"), microseconds(date), ok}
+}
+
+// resolve finds the content of an unchanged version: what its record refers to, or else the last
+// changed version before it that has its digest. Where another URL has the content, and the last
+// changed version of its own URL another one, it is a change.
+func (a *Archive) resolve(key string, e *entry, ref reference) error {
+	origin := key
+	if ref.url != "" {
+		origin, _ = urlKey(ref.url)
+	}
+	var content entry
+	found := false
+	if ref.dated {
+		// Without fractions in the date, the version that is meant may be later in that second.
+		at := entry{time: ref.time + 1e6 - 1, file: math.MaxUint32, offset: maxOffset}
+		err := a.index.back(origin, at, func(before *entry) bool {
+			same := e.digest != "" && e.digest == before.digest
+			found = before.kind != Unchanged &&
+				(same || before.kind == Changed && !e.digest.contradicts(before.digest))
+			content = *before
+			return !found
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !found {
+		origin = key
+		err := a.index.back(key, *e, func(before *entry) bool {
+			found = before.kind == Changed && (e.digest == "" || e.digest == before.digest)
+			content = *before
+			return !found
+		})
+		if err != nil || !found {
+			return err
+		}
+	}
+	if origin != key {
+		last, any, err := a.index.changedBefore(key, e)
+		if err != nil {
+			return err
+		}
+		if e.status != 304 && !(any && last.digest == content.digest) {
+			e.kind = Changed
+		}
+	}
+	e.content, e.media, e.truncated = content.body(), content.media, content.truncated
+	if content.digest != "" {
+		e.digest = content.digest
+	}
+	return nil
+}
+
+// Versions returns all versions of a URL, from the first to the last.
 func (a *Archive) Versions(url string) ([]Version, error) {
 	key, _ := urlKey(url)
-	var entries []entry
-	_, err := a.index.back(key, never, func(e *entry) bool {
-		entries = append(entries, *e)
-		return true
-	})
+	entries, err := a.index.versions(key)
 	if err != nil {
 		return nil, err
 	}
-	slices.Reverse(entries)
 	versions := make([]Version, len(entries))
-	last := map[Digest]entry{} // the changed one of each digest, and of all, by ""
 	for i := range entries {
 		until := int64(never)
 		if i+1 < len(entries) {
 			until = entries[i+1].time
 		}
-		r := resolved{entry: entries[i], content: entries[i], has: true, until: until}
-		if r.entry.kind == Unchanged {
-			r.content, r.has = last[r.entry.digest]
-		} else if r.entry.kind == Changed {
-			last[r.entry.digest], last[""] = r.entry, r.entry
+		versions[i], err = a.elsewhere(key, a.describe(key, &entries[i], until))
+		if err != nil && !errors.Is(err, warc.ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
-		versions[i] = a.describeResolved(key, &r)
 	}
 	return versions, nil
 }
 
-// describe says what an entry alone tells. The content of an unchanged version is not in it.
+// describe says what an entry tells.
 func (a *Archive) describe(key string, e *entry, until int64) Version {
 	v := Version{URL: e.url, Time: fromMicroseconds(e.time), Kind: e.kind, Status: e.status,
-		Media: e.media, Digest: e.digest, Truncated: e.truncated, Location: a.location(e)}
+		Media: e.media, Digest: e.digest, Truncated: e.truncated, Location: a.location(e.address()),
+		Content: a.location(e.body())}
 	if v.URL == "" {
 		v.URL = keyURL(key)
 	}
@@ -200,16 +188,19 @@ func (a *Archive) describe(key string, e *entry, until int64) Version {
 	return v
 }
 
-// location names the file, which entries only know by its number: names are long, and the same for
-// many thousands of entries.
-func (a *Archive) location(e *entry) Location {
-	return Location{File: a.index.name(e.file), Offset: e.offset, Length: e.length}
+// location names the file, which the index only knows by its number: names are long, and the same
+// for many thousands of entries. Of no address it is none.
+func (a *Archive) location(at address) Location {
+	if at.length == 0 {
+		return Location{}
+	}
+	return Location{File: a.index.name(at.file), Offset: at.offset, Length: at.length}
 }
 
 // reader is a decompressor and the file that it reads.
 type reader struct {
 	warc *warc.Reader
-	file *os.File
+	file io.Closer
 	pool *sync.Pool // where the decompressor is from; nil if it has a dictionary
 }
 
@@ -281,8 +272,8 @@ func (a *Archive) dict(name string) ([]byte, error) {
 	if filepath.Ext(name) != ".zst" {
 		return nil, nil
 	}
-	if known, ok := a.dicts.Load(name); ok {
-		return known.([]byte), nil
+	if dict, known := a.dicts.get(name); known {
+		return dict, nil
 	}
 	f, err := a.openFile(name)
 	if err != nil {
@@ -296,28 +287,7 @@ func (a *Archive) dict(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
-	// Thousands of files may begin with the same one.
-	same, _ := a.dicts.LoadOrStore(sha256.Sum256(dict), dict)
-	a.dicts.Store(name, same)
-	return same.([]byte), nil
-}
-
-// openFile opens a file that may still be written, and renamed at this moment.
-func (a *Archive) openFile(name string) (f *os.File, err error) {
-	paths := []string{name} // of an imported one
-	if !filepath.IsAbs(name) {
-		path := filepath.Join(a.dir, name)
-		paths = []string{path, path + unfinished, path}
-	}
-	for _, path := range paths {
-		if f, err = os.Open(path); !errors.Is(err, os.ErrNotExist) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("archive: read: %w", err)
-	}
-	return f, nil
+	return a.dicts.put(name, dict), nil
 }
 
 // Record is a record of the archive. Close it when it was read. It is not safe for concurrent use.
@@ -341,12 +311,17 @@ func (a *Archive) Read(loc Location) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.file, err = a.openFile(loc.File); err != nil {
+	f, err := a.openFile(loc.File)
+	if err != nil {
 		r.close()
 		return nil, err
 	}
-	return r.record(r.file, loc)
+	r.file = f
+	return r.record(f, loc)
 }
+
+// release is Close for a record of which only the beginning was wanted.
+func (rec *Record) release() { rec.reader.close() }
 
 // Close lets go of the file. It tells damage that no Read has told. Closing again does nothing.
 func (rec *Record) Close() error {

@@ -217,7 +217,12 @@ func TestVersionsAreThoseOfTheModel(t *testing.T) {
 func requireRebuilt(t *testing.T, dir string, opts Options) {
 	t.Helper()
 	before := indexContents(t, dir)
-	require.NoError(t, os.Remove(filepath.Join(dir, indexName)))
+	old, err := filepath.Glob(filepath.Join(dir, indexName+"*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, old)
+	for _, name := range old {
+		require.NoError(t, os.Remove(name))
+	}
 	require.NoError(t, openDir(t, dir, opts).Close())
 	require.Equal(t, before, indexContents(t, dir))
 }
@@ -273,12 +278,17 @@ func TestAnAnswerBeforeItsContent(t *testing.T) {
 		_, err := a.Append(v.capture())
 		require.NoError(t, err)
 	}
-	v, err := a.At("http://a.test/", time.Time{})
-	require.NoError(t, err)
-	require.Equal(t, Unchanged, v.Kind)
-	require.Equal(t, "one", body(t, a, v))
+	for range 2 {
+		v, err := a.At("http://a.test/", time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, Unchanged, v.Kind)
+		require.Equal(t, "one", body(t, a, v))
+		require.NoError(t, a.Close())
+		_, err = Repair(dir, Options{})
+		require.NoError(t, err)
+		a = openDir(t, dir, Options{})
+	}
 	require.NoError(t, a.Close())
-	requireRebuilt(t, dir, Options{})
 }
 
 // A revisit may be of another URL, as wget and others write them.

@@ -40,7 +40,7 @@ func CDXJ(w io.Writer, a *archive.Archive) error {
 // names that it returns.
 func writeCDXJ(w io.Writer, a *archive.Archive,
 	name func(archive.Location) (file string, in bool)) error {
-	sorter := extsort.New(sortMemory)
+	sorter := extsort.New(sortMemory, "")
 	defer sorter.Close()
 	for v, err := range a.All() {
 		if file, in := name(v.Location); err == nil && in {

@@ -141,8 +141,8 @@ func cutValue(first, rest string) (value, _ string) {
 	return string(joined), rest
 }
 
-// isVersion reports whether a line is "WARC/" in any case and a digit: what a later version changes,
-// its fields will tell.
+// isVersion reports whether a line is "WARC/" in any case and a digit: what a later version
+// changes, its fields will tell.
 func isVersion(line string) bool {
 	return hasVersion([]byte(line)) && len(line) > longest && '0' <= line[longest] &&
 		line[longest] <= '9'

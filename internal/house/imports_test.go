@@ -44,8 +44,6 @@ var allowed = map[string]map[string]string{
 	"archive": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
 		"github.com/klauspost/compress/zstd": "the other compression of WARC files",
-		"go.etcd.io/bbolt":                   "the B-tree of the index",
-		"go.etcd.io/bbolt/errors":            "its errors",
 	},
 	"satstore": {
 		"github.com/klauspost/compress/s2":   "blocks where the disk is slow",
@@ -134,8 +132,8 @@ func TestRoomsAreIndependent(t *testing.T) {
 // linked lists the modules that come into a program with a package. One that is not listed brings
 // none: so the README says of some.
 var linked = map[string][]string{
-	"archive":        {"github.com/klauspost/compress", "go.etcd.io/bbolt", "golang.org/x/sys"},
-	"archive/export": {"github.com/klauspost/compress", "go.etcd.io/bbolt", "golang.org/x/sys"},
+	"archive":        {"github.com/klauspost/compress"},
+	"archive/export": {"github.com/klauspost/compress"},
 	"archive/warc":   {"github.com/klauspost/compress"},
 	"dedupe": {
 		"github.com/bits-and-blooms/bitset", "github.com/bits-and-blooms/bloom/v3",

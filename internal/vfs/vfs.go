@@ -13,6 +13,7 @@ package vfs
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"unsafe"
@@ -31,9 +32,9 @@ type FS interface {
 	Remove(name string) error
 	// List returns the names of all files, in order.
 	List() ([]string, error)
-	// Map opens a file that is memory as well. If there is none, it makes one of that size, 512 bytes
-	// at least, with all of its room taken, so that no write to the memory can find the disk full. An
-	// error that is errors.ErrUnsupported says that the system has no such thing.
+	// Map opens a file that is memory as well. If there is none, it makes one of that size, 512
+	// bytes at least, with all of its room taken, so that no write to the memory can find the disk
+	// full. An error that is errors.ErrUnsupported says that the system has no such thing.
 	Map(name string, size int) (*Map, error)
 	// Sync makes creations, renamings and removals last.
 	Sync() error
@@ -47,7 +48,8 @@ type File interface {
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
-	// Truncate cuts a file at a size that it has reached. Like a write, it lasts once Sync returned.
+	// Truncate cuts a file at a size that it has reached. Like a write, it lasts once Sync
+	// returned.
 	Truncate(size int64) error
 	// Sync makes writes last. After an error it is open which of them did, and a later Sync that
 	// returns nil says nothing about them.
@@ -84,8 +86,8 @@ func (m *Map) Close() error {
 // leastMap is the size below which a file is one whose making was cut short.
 const leastMap = 512
 
-// Replace writes a small file as a whole and makes it last: whatever happens, the old one or the new
-// one is there. Until it is whole it has another name, which ends in ".new".
+// Replace writes a small file as a whole and makes it last: whatever happens, the old one or the
+// new one is there. Until it is whole it has another name, which ends in ".new".
 func Replace(fs FS, name string, data []byte) error {
 	f, err := fs.Create(name + ".new")
 	if err != nil {
@@ -101,4 +103,22 @@ func Replace(fs FS, name string, data []byte) error {
 		return errors.Join(err, fs.Remove(name+".new"))
 	}
 	return fs.Sync()
+}
+
+// ReadFile returns the bytes of a small file.
+func ReadFile(fs FS, name string) ([]byte, error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, size)
+	if n, err := f.ReadAt(data, 0); n < len(data) {
+		return nil, fmt.Errorf("vfs: read %s: %w", name, err)
+	}
+	return data, nil
 }

@@ -17,6 +17,7 @@ import (
 // concurrent use.
 type Sorter struct {
 	memory int
+	dir    string
 	count  int
 
 	buf   []byte // strings, one after the other
@@ -34,8 +35,9 @@ type run struct {
 // perString is what a string costs in memory beside its bytes.
 const perString = 40
 
-// New makes a sorter that holds about so many bytes in memory.
-func New(memory int) *Sorter { return &Sorter{memory: memory} }
+// New makes a sorter that holds about so many bytes in memory, and the rest in a temporary file in
+// a directory, of which "" means that of the system.
+func New(memory int, dir string) *Sorter { return &Sorter{memory: memory, dir: dir} }
 
 // Len returns the number of strings.
 func (s *Sorter) Len() int { return s.count }
@@ -68,7 +70,7 @@ func (s *Sorter) order() [][]byte {
 // flush writes what is in memory as one run.
 func (s *Sorter) flush() (err error) {
 	if s.spill == nil {
-		if s.spill, err = os.CreateTemp("", "spinneret-sort-*"); err != nil {
+		if s.spill, err = os.CreateTemp(s.dir, "spinneret-sort-*"); err != nil {
 			return fmt.Errorf("extsort: %w", err)
 		}
 		_ = os.Remove(s.spill.Name()) // where that is possible, nothing is left behind by a crash

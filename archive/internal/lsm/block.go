@@ -7,9 +7,10 @@ import (
 )
 
 // A block is a sorted list of keys with their values: the length of the rest (4 bytes, of which the
-// highest bit says that the values are addresses of blocks), its CRC-32C (4 bytes), the entries, the offsets of the entries that are written in full (4 bytes each), and
-// their number (4 bytes). Numbers are little endian. An entry is the length of what its key has in
-// common with the key before, the lengths of the rest of the key and of the value, and these two.
+// highest bit says that the values are addresses of blocks), its CRC-32C (4 bytes), the entries,
+// the offsets of the entries that are written in full (4 bytes each), and their number (4 bytes).
+// Numbers are little endian. An entry is the length of what its key has in common with the key
+// before, the lengths of the rest of the key and of the value, and these two.
 const (
 	blockHeader   = 8
 	blockSize     = 4 << 10 // of the entries, from which on a block is full
@@ -160,7 +161,8 @@ func (e *entries) restart(i int) bool {
 // seek goes to the first entry that is not below a key. It is false if there is none. Then key and
 // value are those of the last entry. It sets below to the entry before the one found, if wanted.
 func (e *entries) seek(key []byte, below *Pair) bool {
-	low, high := 0, len(e.restarts)/perBlockStart // the last restart below the key is in [low-1, high)
+	// The last restart below the key is in [low-1, high).
+	low, high := 0, len(e.restarts)/perBlockStart
 	for low < high {
 		mid := (low + high) / 2
 		if !e.restart(mid) {

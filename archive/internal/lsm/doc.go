@@ -1,6 +1,6 @@
 // Package lsm keeps sorted keys and values in immutable files that are merged in the background: a
-// log-structured merge tree (O'Neil et al., 1996) without a log of its own. Its user must be able to
-// put again what was not committed; an archive reads it from the ends of its WARC files.
+// log-structured merge tree (O'Neil et al., 1996) without a log of its own. Its user must be able
+// to put again what was not committed; an archive reads it from the ends of its WARC files.
 //
 //	t, meta, err := lsm.Open(fs, lsm.Options{Prefix: prefix})
 //	t.Put(key, value)  // in memory

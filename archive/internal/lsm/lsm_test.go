@@ -35,7 +35,7 @@ func commit(t *Tree, meta string) error {
 	if err := t.Commit(); err != nil {
 		return err
 	}
-	return t.Merge(nil, func() []byte { return []byte(meta) })
+	return t.Merge(nil)
 }
 
 // contents returns all pairs, and holds that they come in order.
@@ -192,7 +192,7 @@ func TestDiskFailsOnce(t *testing.T) {
 			tree.Put([]byte(key), []byte("x"))
 			tree.Freeze([]byte("m"))
 			for range 2 {
-				if err := errors.Join(tree.Commit(), tree.Merge(nil, func() []byte { return []byte("m") })); err != nil {
+				if err := errors.Join(tree.Commit(), tree.Merge(nil)); err != nil {
 					failed++
 				}
 			}

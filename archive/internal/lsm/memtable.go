@@ -62,7 +62,8 @@ func (m *memtable) put(key, value []byte) {
 
 func comparePair(p Pair, key []byte) int { return bytes.Compare(p.Key, key) }
 
-// chunkBehind returns the first chunk whose first key is above a key. It requires that m.mu is held.
+// chunkBehind returns the first chunk whose first key is above a key. It requires that m.mu is
+// held.
 func (m *memtable) chunkBehind(key []byte) int {
 	n, _ := slices.BinarySearchFunc(m.chunks, key, func(chunk []Pair, key []byte) int {
 		if bytes.Compare(chunk[0].Key, key) <= 0 {

@@ -229,13 +229,17 @@ type runScan struct {
 	entries entries
 	window  []byte // of the file
 	start   int64  // of window
+	ahead   int64  // length of the last window
 	at      int64  // of the next block
 	pair    Pair
 	some    bool // pair is the current one
 }
 
-// scanWindow is what a walk reads at once.
-const scanWindow = 256 << 10
+// What a walk reads at once: some blocks at first, as many end soon, and then more and more.
+const (
+	firstWindow = 16 << 10
+	scanWindow  = 256 << 10
+)
 
 // newRunScan begins at the first key that is not below low.
 func newRunScan(r *run, low []byte) (*runScan, error) {
@@ -316,7 +320,8 @@ func (s *runScan) nextBlock() error {
 // bytes returns the next bytes of the file.
 func (s *runScan) bytes(n int64) ([]byte, error) {
 	if s.at < s.start || s.at+n > s.start+int64(len(s.window)) {
-		size := max(n, min(scanWindow, s.run.end-s.at))
+		s.ahead = min(max(4*s.ahead, firstWindow), scanWindow)
+		size := max(n, min(s.ahead, s.run.end-s.at))
 		if int64(cap(s.window)) < size {
 			s.window = make([]byte, size)
 		}

@@ -38,7 +38,8 @@ type Options struct {
 type Tree struct {
 	fs   vfs.FS
 	opts Options
-	next uint64 // number of the next run; used by who commits
+	next uint64 // number of the next run; used by who commits, as meta is
+	meta []byte // of the last commit
 
 	mu     sync.RWMutex
 	active *memtable
@@ -79,7 +80,7 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 		}
 		runs = append(runs, r)
 	}
-	t.set = newSet(runs)
+	t.set, t.meta = newSet(runs), meta
 	return t, meta, t.sweep(numbers)
 }
 
@@ -96,7 +97,8 @@ func (t *Tree) sweep(listed []uint64) error {
 	for _, name := range names {
 		digits, found := strings.CutPrefix(strings.TrimSuffix(name, runEnd), t.opts.Name+"-")
 		var number uint64
-		if _, err := fmt.Sscanf(digits, "%x", &number); !found || err != nil || name != t.runName(number) {
+		_, err := fmt.Sscanf(digits, "%x", &number)
+		if !found || err != nil || name != t.runName(number) {
 			continue
 		}
 		t.next = max(t.next, number+1)
@@ -113,7 +115,7 @@ func (t *Tree) sweep(listed []uint64) error {
 // readManifest returns nothing where there is none.
 func (t *Tree) readManifest() (numbers []uint64, meta []byte, err error) {
 	name := t.opts.Name + manifestEnd
-	data, err := readFile(t.fs, name)
+	data, err := vfs.ReadFile(t.fs, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -136,23 +138,6 @@ func (t *Tree) readManifest() (numbers []uint64, meta []byte, err error) {
 		rest = rest[8:]
 	}
 	return numbers, rest, nil
-}
-
-func readFile(files vfs.FS, name string) ([]byte, error) {
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, size)
-	if n, err := f.ReadAt(data, 0); n < len(data) {
-		return nil, err
-	}
-	return data, nil
 }
 
 // writeManifest makes these runs the ones that count.
@@ -211,6 +196,9 @@ func (t *Tree) Commit() error {
 	return t.publish(runs, frozen.meta, nil)
 }
 
+// Frozen reports whether something is frozen that was not committed yet.
+func (t *Tree) Frozen() bool { return t.frozenNow() != nil }
+
 func (t *Tree) frozenNow() *memtable {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -223,7 +211,7 @@ func (t *Tree) publish(runs []*run, meta []byte, stale []*run) error {
 	if err := t.writeManifest(runs, meta); err != nil {
 		return fmt.Errorf("lsm: write manifest: %w", err)
 	}
-	t.opts.New = false
+	t.opts.New, t.meta = false, meta
 	for _, r := range stale {
 		r.stale.Store(true)
 	}
@@ -273,9 +261,8 @@ func (t *Tree) write(from []source, prefixes int64, now func() error) (r *run, e
 const mergeStep = 4096
 
 // Merge merges runs as long as a run is shorter than all newer ones together, so that they stay
-// few. It calls now often: meanwhile something else may be committed in it. meta returns what was
-// last given to a commit.
-func (t *Tree) Merge(now func() error, meta func() []byte) error {
+// few. It calls now often, which may commit and whose error ends the merge.
+func (t *Tree) Merge(now func() error) error {
 	for {
 		from := t.due()
 		if len(from) == 0 {
@@ -296,7 +283,7 @@ func (t *Tree) Merge(now func() error, meta func() []byte) error {
 		// Commits have added runs behind those that were merged.
 		at := slices.Index(t.set.runs, from[0])
 		runs := slices.Concat(t.set.runs[:at], []*run{merged}, t.set.runs[at+len(from):])
-		err = t.publish(runs, meta(), from)
+		err = t.publish(runs, t.meta, from)
 		_ = merged.release(t.fs) // the set has a reference
 		if err != nil {
 			return err

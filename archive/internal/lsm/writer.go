@@ -8,10 +8,10 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// A run is a file of sorted pairs: blocks of them, and behind some a block with the first key of each
-// of these blocks and its address; then one block with the first key and the address of each of
-// those, the filter with its checksum, and the footer. An address is offset and length, as unsigned
-// varints.
+// A run is a file of sorted pairs: blocks of them, and behind some a block with the first key of
+// each of these blocks and its address; then one block with the first key and the address of each
+// of those, the filter with its checksum, and the footer. An address is offset and length, as
+// unsigned varints.
 //
 // The footer, 52 bytes, little endian. It is on disk: do not change it, add a version.
 //

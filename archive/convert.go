@@ -1,0 +1,136 @@
+package archive
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/archive/internal/bolt"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// oldIndexName is the name of the index of version 1, a file of bbolt.
+const oldIndexName = "index.bolt"
+
+// convert takes over an index of version 1, whose entries have no addresses of contents, and
+// removes it. Until it is removed, what there is of a new index is an attempt that was cut short.
+// Records that it does not know are indexed afterwards, as in any archive.
+func (a *Archive) convert() error {
+	if !exists(a.fs, oldIndexName) {
+		return nil
+	}
+	x := a.index
+	var c converter
+	ends, err := readOldIndex(a.fs, func(url string, e *entry) error {
+		c.complete(url, e)
+		x.replace(url, e)
+		return x.admit()
+	})
+	if err != nil {
+		return err
+	}
+	// Numbers are given in the order of the old index.
+	for _, f := range ends {
+		x.add(f.name, "", nil, "", f.end)
+	}
+	if err := x.commit(); err != nil {
+		return err
+	}
+	return errors.Join(a.fs.Remove(oldIndexName), a.fs.Sync())
+}
+
+// oldFile is a WARC file in an index of version 1.
+type oldFile struct {
+	name string
+	end  int64
+}
+
+// readOldIndex visits the entries of an index of version 1 in the order of their keys, and returns
+// the files by their numbers.
+func readOldIndex(files vfs.FS, visit func(url string, e *entry) error) (
+	known []oldFile, err error) {
+	f, err := files.Open(oldIndexName)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	old, err := bolt.Open(f, size)
+	if err == nil {
+		err = old.Walk("meta", func(key, value []byte) error {
+			if string(key) == "version" && string(value) != "1" {
+				return fmt.Errorf("%w: it has version %.20s", bolt.ErrCorrupt, value)
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		err = old.Walk("files", func(key, value []byte) error {
+			if len(key) != fileSize || len(value) < 8 ||
+				binary.BigEndian.Uint32(key) != uint32(len(known)) {
+				return fmt.Errorf("%w: broken list of files", bolt.ErrCorrupt)
+			}
+			known = append(known, oldFile{string(value[8:]), int64(binary.BigEndian.Uint64(value))})
+			return nil
+		})
+	}
+	if err == nil {
+		err = old.Walk("entries", func(key, value []byte) error {
+			var e entry
+			url, err := e.cutKey(key)
+			if err == nil {
+				err = e.cutValue(value)
+			}
+			if err != nil {
+				return err
+			}
+			return visit(string(url), &e)
+		})
+	}
+	if errors.Is(err, bolt.ErrCorrupt) || errors.Is(err, errEntry) {
+		err = fmt.Errorf("%w: %s: %w", ErrIndex, oldIndexName, err)
+	}
+	return known, err
+}
+
+// oldCounts is [index.counts] for an index of version 1.
+func oldCounts(files vfs.FS) (map[string]count, error) {
+	versions := map[uint32]int{}
+	known, err := readOldIndex(files, func(_ string, e *entry) error {
+		versions[e.file]++
+		return nil
+	})
+	all := map[string]count{}
+	for number, f := range known {
+		all[f.name] = count{f.end, versions[uint32(number)]}
+	}
+	return all, err
+}
+
+// converter goes through the entries of version 1 in their order. Its zero value is ready to use,
+// by one goroutine at a time.
+type converter struct {
+	url  string
+	last map[Digest]entry // the changed one of each digest, and of all, by ""
+}
+
+// complete adds what version 1 found out again for each question.
+func (c *converter) complete(url string, e *entry) {
+	if url != c.url || c.last == nil {
+		c.url, c.last = url, map[Digest]entry{}
+	}
+	if e.kind == Changed {
+		c.last[e.digest], c.last[""] = *e, *e
+		return
+	}
+	if before, found := c.last[""]; found {
+		e.prior, e.hasPrior = before.time, true
+	}
+	if before, found := c.last[e.digest]; found && e.kind == Unchanged {
+		e.content, e.digest, e.media, e.truncated = before.address(), before.digest, before.media,
+			before.truncated
+	}
+}

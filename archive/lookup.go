@@ -1,0 +1,214 @@
+package archive
+
+import (
+	"bytes"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/spinneret-go/spinneret/archive/internal/lsm"
+)
+
+// lookup is the memory of one that is used again.
+type lookup struct {
+	around lsm.Neighbors
+	key    []byte
+}
+
+var lookups = sync.Pool{New: func() any { return new(lookup) }}
+
+// never is the time at which the validity of the last version of a URL ends.
+const never = math.MaxInt64
+
+// floor returns the last entry of a URL that is not later than t, and the time of the one after it,
+// or never.
+func (x *index) floor(url string, t int64) (e entry, found bool, until int64, err error) {
+	l := lookups.Get().(*lookup)
+	defer lookups.Put(l)
+	l.key = append(append(l.key[:0], url...), 0)
+	prefix := len(l.key)
+	if t == never {
+		l.key = append(l.key, "\xff\xff\xff\xff\xff\xff\xff\xff\xff"...)
+	} else {
+		l.key = appendTime(l.key, t+1)
+	}
+	return x.before(l, prefix)
+}
+
+// before returns the entry before l.key and the time of the one at or behind it.
+func (x *index) before(l *lookup, prefix int) (e entry, found bool, until int64, err error) {
+	if err := x.tree.Around(&l.around, l.key, prefix); err != nil {
+		return e, false, 0, indexError(err)
+	}
+	until = never
+	var next entry
+	if len(l.around.Next) == prefix+tailSize {
+		if _, err := next.cutKey(l.around.Next); err != nil {
+			return e, false, 0, err
+		}
+		until = next.time
+	}
+	if found = len(l.around.Below.Key) == prefix+tailSize; !found {
+		return e, false, until, nil
+	}
+	if _, err = e.cutKey(l.around.Below.Key); err == nil {
+		err = e.cutValue(l.around.Below.Value)
+	}
+	return e, true, until, err
+}
+
+// maxBack is how many versions are looked at in search of a content that no record gives the
+// address of. Few pages change so often, and somebody could make one that does.
+const maxBack = 1000
+
+// back visits the entries of a URL from the last one that is before at on backwards, until visit
+// returns false, or maxBack were visited.
+func (x *index) back(url string, at entry, visit func(*entry) bool) error {
+	l := lookups.Get().(*lookup)
+	defer lookups.Put(l)
+	for range maxBack {
+		l.key = appendKey(l.key[:0], url, &at)
+		e, found, _, err := x.before(l, len(url)+1)
+		if err != nil || !found || !visit(&e) {
+			return err
+		}
+		at = e
+	}
+	return nil
+}
+
+// changed returns the last changed version of a URL that is not later than t. It takes two lookups,
+// however many versions there are.
+func (x *index) changed(url string, t int64) (e entry, found bool, err error) {
+	e, found, _, err = x.floor(url, t)
+	if err != nil || !found {
+		return e, false, err
+	}
+	return x.changeOf(url, e)
+}
+
+// changedBefore is changed for what stands before an entry.
+func (x *index) changedBefore(url string, at *entry) (e entry, found bool, err error) {
+	l := lookups.Get().(*lookup)
+	defer lookups.Put(l)
+	l.key = appendKey(l.key[:0], url, at)
+	e, found, _, err = x.before(l, len(url)+1)
+	if err != nil || !found {
+		return e, false, err
+	}
+	return x.changeOf(url, e)
+}
+
+// changeOf returns the last changed version as of an entry.
+func (x *index) changeOf(url string, e entry) (_ entry, found bool, err error) {
+	if e.kind == Changed || !e.hasPrior {
+		return e, e.kind == Changed, nil
+	}
+	at := entry{time: e.prior, file: math.MaxUint32, offset: maxOffset}
+	err = x.back(url, at, func(before *entry) bool {
+		found = before.kind == Changed
+		e = *before
+		return !found && before.time == at.time // several visits of one instant
+	})
+	return e, found, err
+}
+
+// value returns the entry of a URL with the time and address of e, if there is one.
+func (x *index) value(url string, e *entry) (stored entry, found bool, err error) {
+	l := lookups.Get().(*lookup)
+	defer lookups.Put(l)
+	l.key = append(appendKey(l.key[:0], url, e), 0)
+	stored, found, _, err = x.before(l, len(url)+1)
+	return stored, found && stored.time == e.time && stored.file == e.file &&
+		stored.offset == e.offset, err
+}
+
+// located is an entry with the key of its URL.
+type located struct {
+	url   string
+	entry entry
+}
+
+// scan returns a single-use iterator over the entries in a range of keys, in their order. An entry
+// is valid until the next one.
+func (x *index) scan(s span) iter.Seq2[*located, error] {
+	return func(yield func(*located, error) bool) {
+		var l located
+		for p, err := range x.tree.Scan([]byte(s.low), []byte(s.high)) {
+			var url []byte
+			if err == nil {
+				if url, err = l.entry.cutKey(p.Key); err == nil {
+					err = l.entry.cutValue(p.Value)
+				}
+			}
+			if err != nil {
+				yield(nil, indexError(err))
+				return
+			}
+			if string(url) != l.url { // does not allocate
+				l.url = string(url)
+			}
+			if !yield(&l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// versions returns all entries of a URL.
+func (x *index) versions(url string) (all []entry, err error) {
+	for l, err := range x.scan(span{url + "\x00", url + "\x01"}) {
+		if err != nil {
+			return nil, err
+		}
+		if l.url == url {
+			all = append(all, l.entry)
+		}
+	}
+	return all, nil
+}
+
+// seekURL returns the first URL at or behind a key, or "".
+func (x *index) seekURL(at string) (string, error) {
+	for l, err := range x.scan(span{at, everything[0].high}) {
+		if err != nil {
+			return "", err
+		}
+		return l.url, nil
+	}
+	return "", nil
+}
+
+// sortedNames returns the names of all files that the index knows.
+func (x *index) sortedNames() []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.Sorted(slices.Values(x.names))
+}
+
+// bodyMark begins the keys of bodies. No URL does: it is no UTF-8.
+const bodyMark = 0xff
+
+// bodyKey is the key under which a content is found by its digest.
+func bodyKey(d Digest) []byte { return append([]byte{bodyMark}, d...) }
+
+// body returns the address of a record that has a body of that digest, if one is known.
+func (x *index) body(d Digest) (at address, found bool, err error) {
+	l := lookups.Get().(*lookup)
+	defer lookups.Put(l)
+	l.key = append(append(append(l.key[:0], bodyMark), d...), 0)
+	prefix := len(l.key) - 1
+	if err := x.tree.Around(&l.around, l.key, prefix); err != nil {
+		return at, false, indexError(err)
+	}
+	if !bytes.Equal(l.around.Below.Key, l.key[:prefix]) {
+		return at, false, nil
+	}
+	c := cutter{l.around.Below.Value, true}
+	at = c.address()
+	if !c.ok || len(c.rest) > 0 {
+		return at, false, errEntry
+	}
+	return at, true, nil
+}

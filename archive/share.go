@@ -1,0 +1,82 @@
+package archive
+
+import (
+	"crypto/sha1"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// minShared is the size of a body below which a revisit record saves nothing.
+const minShared = 1 << 10
+
+// shares reports whether other URLs may have the body of a capture, and it theirs.
+func (n *note) shares() bool { return n.archive.share && len(n.capture.Body) >= minShared }
+
+// shared looks for a record with that body, of any URL. The index only has its address, so the
+// record is asked what it is: it also tells its URL and its date, which a revisit record has to
+// name.
+func (a *Archive) shared(d Digest) (of original, err error) {
+	at, found, err := a.index.body(d)
+	if err != nil || !found {
+		return of, err
+	}
+	there, ok, err := a.holder(at, d)
+	if err != nil || !ok {
+		return of, err
+	}
+	return original{profile: warc.ProfileIdentical, url: there.url, time: there.time, kind: Changed,
+		digest: d, media: there.media, content: at}, nil
+}
+
+// holder is the record that holds a body.
+type holder struct {
+	url   string
+	time  time.Time
+	media string
+}
+
+// holder reads the head of the record at an address. It is not ok if that is not a response with
+// that digest: the file may be gone, or another one.
+func (a *Archive) holder(at address, d Digest) (h holder, ok bool, err error) {
+	rec, err := a.Read(a.location(at))
+	if err != nil {
+		return h, false, nil // what cannot be read is not referred to
+	}
+	defer rec.release()
+	date, dated := rec.Fields().Date()
+	h = holder{url: rec.Fields().URI("WARC-Target-URI"), time: date}
+	if rec.Type() != "response" || !dated || urlFault(h.url) != "" ||
+		parseDigest(rec.Get("WARC-Payload-Digest")) != d {
+		return h, false, nil
+	}
+	message, err := rec.HTTP()
+	if err != nil {
+		return h, false, nil
+	}
+	h.media = mediaType(message.Get("Content-Type"))
+	return h, true, nil
+}
+
+// indexBodies makes the bodies of all versions known by their digests, where that was not asked for
+// when they were appended.
+func (a *Archive) indexBodies() error {
+	x := a.index
+	for l, err := range x.scan(everything[0]) {
+		if err != nil {
+			return err
+		}
+		e := &l.entry
+		if e.kind == Changed && e.content.length == 0 && e.status == 200 && !e.truncated &&
+			e.length >= minShared/8 && len(e.digest) == 1+sha1.Size {
+			x.tree.Put(bodyKey(e.digest), e.address().append(nil))
+		}
+		if err := x.admit(); err != nil {
+			return err
+		}
+	}
+	x.mu.Lock()
+	x.bodies, x.dirty = true, true
+	x.mu.Unlock()
+	return x.commit()
+}
