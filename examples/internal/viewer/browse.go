@@ -3,7 +3,6 @@ package viewer
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,10 +26,8 @@ type item struct {
 	key      string
 }
 
-// listing gathers the items of a directory from a walk through the index, which goes backwards:
-// what was met last comes first in the list. So it keeps the last few items that it met, and throws
-// away those before, as they belong on later pages. It holds no more than two pages of the list,
-// however long that is. It is not safe for concurrent use.
+// listing gathers one page of the items of a directory from a walk through the index, and no more
+// than that, however long the list is. It is not safe for concurrent use.
 //
 // Each page of the list costs a walk over the whole directory. That is the price of having no copy
 // of the index in another order: a few seconds for a million versions.
@@ -39,9 +36,9 @@ type listing struct {
 	after  string // the key of the last item of the page before this one
 	size   int
 
-	items    []item // of what was met last, in the order of the walk
-	dropped  bool   // there are more behind them
-	done     bool   // the item after is reached
+	items    []item
+	more     bool // there are more behind them
+	begun    bool // the item after was met
 	current  item
 	lastURL  string
 	pages    int
@@ -50,8 +47,7 @@ type listing struct {
 	last     time.Time
 }
 
-// visit takes one version. Those of one URL come together, but not strictly by time: unchanged ones
-// wait in the walk until their content was met.
+// visit takes one version. Those of one URL come together.
 func (l *listing) visit(v *archive.Version) {
 	l.versions++
 	l.first, l.last = widen(l.first, l.last, v.Time)
@@ -99,31 +95,23 @@ func (l *listing) split(url string) (key, name string, dir bool) {
 	return url, below, false
 }
 
-// flush puts the current item into the list.
+// flush puts the current item into the list, if it belongs on the page.
 func (l *listing) flush() {
-	if l.current.key == "" || l.done {
-		return
-	}
-	if l.current.key == l.after {
-		l.done = true // what follows in the walk is on pages before
-		return
-	}
-	l.items = append(l.items, l.current)
-	if len(l.items) > 2*l.size { // not each time, as moving them costs
-		l.items = slices.Delete(l.items, 0, len(l.items)-l.size)
-		l.dropped = true
+	switch {
+	case l.current.key == "":
+	case l.after != "" && !l.begun:
+		l.begun = l.current.key == l.after
+	case len(l.items) < l.size:
+		l.items = append(l.items, l.current)
+	default:
+		l.more = true
 	}
 }
 
-// end returns the items of the page in their order.
+// end returns the items of the page, and whether there are more.
 func (l *listing) end() (items []item, more bool) {
 	l.flush()
-	items = l.items
-	if len(items) > l.size {
-		items, l.dropped = items[len(items)-l.size:], true
-	}
-	slices.Reverse(items)
-	return items, l.dropped
+	return l.items, l.more
 }
 
 // browsed is what the page of a host or directory shows.
