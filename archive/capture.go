@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -32,8 +33,16 @@ type Capture struct {
 	// Addr is the server's address. The zero Addr leaves it out.
 	Addr netip.Addr
 
-	// Request is the request as sent: its head with the blank line, and its body if it had one.
-	// If it is empty no request record is written.
+	// Protocol is the protocol of the response as net/http names it, such as "HTTP/2.0", and TLS
+	// the state of the connection. The record says both, in WARC-Protocol and WARC-Cipher-Suite. ""
+	// means that Head tells, and nil that there was no TLS, or that it is not known. A protocol
+	// that has no name in WARC files is left out.
+	Protocol string
+	TLS      *tls.ConnectionState
+
+	// Request is the request as sent: its head with the blank line, and its body if it had one. If
+	// it is empty no request record is written. Like Head, it may be of HTTP/2 or HTTP/3: its first
+	// line is written as one of HTTP/1.1, which is what readers of WARC files understand.
 	Request []byte
 
 	// Head is the status line and the header fields of the response with the blank line after

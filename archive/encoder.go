@@ -62,23 +62,25 @@ func (e *encoder) Write(p []byte) (int, error) {
 //
 // The request comes first: what a crash in between leaves is then a request without a response,
 // which says nothing about the page, and not a response that was never acknowledged. Each names the
-// other, so that whoever has found one need not guess where the other is.
-// Each has the ID of the file it is for: behind damage, only that tells a record from a body that
-// looks like one.
+// other. Each has the ID of the file it is for: behind damage, only that tells a record from a body
+// that looks like one.
 func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) error {
 	e.begin(out)
 	e.info = info
 	request, response := warc.ID{}, warc.NewID()
+	protocols, suite := connection(c.Protocol, c.TLS)
 	if len(c.Request) > 0 {
 		request = warc.NewID()
 		e.h = warc.Head{Type: "request", ID: request, WarcinfoID: info, ConcurrentTo: response,
-			Date: c.Time, TargetURI: c.URL, Addr: c.Addr, ContentType: "application/http;msgtype=request"}
+			Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Protocols: protocols, CipherSuite: suite,
+			ContentType: "application/http;msgtype=request"}
 		if err := e.record(c.Request); err != nil {
 			return err
 		}
 	}
 	e.h = warc.Head{Type: "response", ID: response, WarcinfoID: info, ConcurrentTo: request,
 		Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Payload: &e.sum, Truncated: c.Truncated,
+		Protocols: protocols, CipherSuite: suite,
 		ContentType: "application/http;msgtype=response"}
 	if of.profile != "" {
 		return e.revisit(c, of)

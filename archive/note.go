@@ -34,8 +34,9 @@ type original struct {
 // note takes the capture over, so that both are one allocation. The head is parsed here and nowhere
 // else: what the index says of a status and what makes a revisit of it must not differ.
 func (a *Archive) note(c Capture) *note {
-	n := &note{archive: a, capture: c}
-	head := warc.HTTP{Head: c.Head}
+	n := &note{archive: a}
+	n.capture, n.capture.Protocol = c.asHTTP1()
+	head := warc.HTTP{Head: n.capture.Head}
 	n.key, n.long = urlKey(c.URL)
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
 	return n

@@ -417,9 +417,12 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 }
 
 // holdsWhole tells whether a record holds all that its digest is of: it was not cut off, and does
-// not go on in others (WARC 1.1, section 7).
+// not go on in others (WARC 1.1, section 7). That a revisit record leaves out the body says
+// nothing.
 func holdsWhole(fields warc.Fields) bool {
-	return fields.Get("WARC-Truncated") == "" && fields.Get("WARC-Segment-Number") == ""
+	cut := fields.Get("WARC-Truncated")
+	leftOut := fields.Type() == "revisit" && cut == "length"
+	return (cut == "" || leftOut) && fields.Get("WARC-Segment-Number") == ""
 }
 
 // isHTTP tells by its Content-Type whether the block of a record is an HTTP message.

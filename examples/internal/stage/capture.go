@@ -24,6 +24,8 @@ func Capture(resp *fetch.Response) archive.Capture {
 		URL:       resp.URL,
 		Time:      resp.Timing.Start,
 		Addr:      resp.Addr.Addr(),
+		Protocol:  resp.Proto,
+		TLS:       resp.TLS,
 		Request:   resp.RequestHead,
 		Head:      resp.Head,
 		Body:      resp.Raw,
