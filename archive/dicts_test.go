@@ -1,0 +1,82 @@
+package archive
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// Files that each begin with a dictionary of many megabytes, which takes little room when it is
+// compressed, do not fill the memory.
+func TestDictionariesAreBounded(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	before := heap()
+	var paths []string
+	for i := range 12 {
+		dict := append(encoderDict(t), bytes.Repeat([]byte{byte(i)}, maxDictBytes/4)...)
+		enc, err := warc.NewEncoder(warc.EncoderOptions{Compression: warc.Zstd, Dict: dict})
+		require.NoError(t, err)
+		out := bytes.NewBuffer(warc.AppendDict(nil, dict))
+		_, _, err = enc.Encode(out, &warc.Head{Type: "response", Date: someTime,
+			TargetURI: fmt.Sprintf("http://%d.test/", i), ContentType: "application/http"},
+			[]byte("HTTP/1.1 200 OK\r\n\r\nbody"))
+		require.NoError(t, err)
+		paths = append(paths, filepath.Join(t.TempDir(), "x.warc.zst"))
+		require.NoError(t, os.WriteFile(paths[i], out.Bytes(), 0o644))
+	}
+	for range 2 {
+		_, err := a.Import(paths...)
+		require.NoError(t, err)
+		for i := range paths {
+			v, err := a.At(fmt.Sprintf("http://%d.test/", i), time.Time{})
+			require.NoError(t, err)
+			require.Equal(t, "body", body(t, a, v))
+		}
+		require.LessOrEqual(t, a.dicts.size(), maxDictBytes)
+	}
+	require.Less(t, heap(), before+3*maxDictBytes)
+	require.NoError(t, a.Close())
+}
+
+// However many files there are, the list of them is short.
+func TestNamesOfDictionariesAreBounded(t *testing.T) {
+	var d dicts
+	one := []byte("dictionary")
+	for i := range 3 * maxDictNames {
+		got := d.put(fmt.Sprint(i), bytes.Clone(one))
+		require.Equal(t, one, got)
+	}
+	require.Len(t, d.recent, maxDictNames)
+	require.Equal(t, len(one), d.size(), "all have the same one")
+	_, known := d.get("0")
+	require.False(t, known)
+	got, known := d.get(fmt.Sprint(3*maxDictNames - 1))
+	require.True(t, known)
+	require.Equal(t, one, got)
+}
+
+// A snapshot that needs the disk takes it where it is told to.
+func TestSpillDir(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	a := openDir(t, t.TempDir(), Options{SpillDir: dir})
+	for i := range 40 {
+		_, err := a.Append(page(fmt.Sprintf("http://%d.test/", i), "x"))
+		require.NoError(t, err)
+	}
+	_, err := a.Snapshot(Query{Memory: 1000})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, dir)
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	s, err := a.Snapshot(Query{Memory: 1000})
+	require.NoError(t, err)
+	require.Len(t, documents(t, s), 40)
+	require.NoError(t, s.Close())
+	require.NoError(t, a.Close())
+}

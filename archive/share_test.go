@@ -1,0 +1,224 @@
+package archive
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// A body that other URLs had before is written once, within a crawl and across crawls. Its versions
+// are changes of their URLs all the same, and each is read as if it had been written in full.
+func TestOneBodyOfManyURLs(t *testing.T) {
+	dir := t.TempDir()
+	opts := Options{Share: true}
+	template := strings.Repeat("a page that many sites have ", 60)
+	at := func(i int) time.Time { return someTime.Add(time.Duration(i) * time.Hour) }
+	visits := []struct {
+		visit
+		record, refers string
+		kind           Kind
+	}{
+		{visit{"http://a.test/", at(0), 200, template}, "response", "", Changed},
+		{visit{"http://b.test/", at(1), 200, template}, "revisit", "http://a.test/", Changed},
+		{visit{"http://b.test/", at(2), 200, template}, "revisit", "http://a.test/", Unchanged},
+		{visit{"http://b.test/", at(3), 304, ""}, "revisit", "http://a.test/", Unchanged},
+		{visit{"http://b.test/", at(4), 200, "its own"}, "response", "", Changed},
+		{visit{"http://b.test/", at(5), 200, template}, "revisit", "http://a.test/", Changed},
+		{visit{"http://b.test/", at(6), 404, template}, "response", "", Failed},
+		{visit{"http://b.test/", at(7), 200, template}, "revisit", "http://a.test/", Unchanged},
+		{visit{"http://c.test/", at(8), 200, template}, "revisit", "http://a.test/", Changed},
+		{visit{"http://d.test/", at(9), 200, "its own"}, "response", "", Changed}, // too small
+	}
+	a := openDir(t, dir, opts)
+	for i, v := range visits {
+		if i == 8 { // another crawl
+			require.EqualValues(t, 2, a.Stats().Shared)
+			require.EqualValues(t, 5, a.Stats().Revisits)
+			require.EqualValues(t, 4*len(template), a.Stats().Saved)
+			require.NoError(t, a.Close())
+			a = openDir(t, dir, opts)
+		}
+		loc, err := a.Append(v.capture())
+		require.NoError(t, err)
+		rec, err := a.Read(loc)
+		require.NoError(t, err)
+		require.Equal(t, v.record, rec.Type(), i)
+		require.Equal(t, v.refers, rec.Get("WARC-Refers-To-Target-URI"), i)
+		if v.refers != "" {
+			require.Equal(t, "2026-11-03T03:05:06.007008Z", rec.Get("WARC-Refers-To-Date"))
+		}
+		require.NoError(t, rec.Close())
+	}
+	for range 2 {
+		for i, want := range visits {
+			v, err := a.At(want.url, want.at)
+			require.NoError(t, err)
+			require.Equal(t, want.kind, v.Kind, i)
+			text := want.body
+			if want.status == 304 {
+				text = template
+			}
+			require.Equal(t, text, body(t, a, v), i)
+		}
+		s, err := a.Snapshot(Query{})
+		require.NoError(t, err)
+		require.Len(t, documents(t, s), 4)
+		require.NoError(t, s.Close())
+		faults, checked := verify(t, a)
+		require.Empty(t, faults)
+		require.EqualValues(t, len(visits), checked.Entries)
+		require.NoError(t, a.Close())
+		before := indexContents(t, dir)
+		_, err = Repair(dir, opts)
+		require.NoError(t, err)
+		require.Equal(t, before, indexContents(t, dir))
+		a = openDir(t, dir, opts)
+	}
+	require.NoError(t, a.Close())
+}
+
+// Where the option is new, the bodies that are there already are found.
+func TestSharingThatComesLater(t *testing.T) {
+	dir := t.TempDir()
+	template := strings.Repeat("text ", 400)
+	a := openDir(t, dir, Options{})
+	for i := range 3 {
+		_, err := a.Append(visit{fmt.Sprintf("http://%d.test/", i), someTime, 200, template}.capture())
+		require.NoError(t, err)
+	}
+	require.Zero(t, a.Stats().Revisits)
+	require.NoError(t, a.Close())
+	for i := range 2 {
+		a = openDir(t, dir, Options{Share: true})
+		_, err := a.Append(visit{fmt.Sprintf("http://later-%d.test/", i), someTime, 200, template}.capture())
+		require.NoError(t, err)
+		require.EqualValues(t, 1, a.Stats().Shared)
+		require.NoError(t, a.Close())
+	}
+}
+
+// A record that is gone, or is another one, is not referred to. One that was referred to and has gone
+// is found by Verify.
+func TestABodyThatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	template := strings.Repeat("text ", 400)
+	opts := Options{Share: true, MaxFile: 1}
+	a := openDir(t, dir, opts)
+	first, err := a.Append(visit{"http://a.test/", someTime, 200, template}.capture())
+	require.NoError(t, err)
+	_, err = a.Append(visit{"http://b.test/", someTime, 200, template}.capture())
+	require.NoError(t, err)
+	require.NoError(t, a.fs.Remove(first.File))
+	faults, _ := verify(t, a)
+	found := false
+	for _, f := range faults {
+		found = found || f.Err == errReference && f.URL == "http://b.test/"
+	}
+	require.True(t, found, "%v", faults)
+	loc, err := a.Append(visit{"http://c.test/", someTime, 200, template}.capture())
+	require.NoError(t, err)
+	rec, err := a.Read(loc)
+	require.NoError(t, err)
+	require.Equal(t, "response", rec.Type())
+	require.NoError(t, rec.Close())
+	require.NoError(t, a.Close())
+}
+
+// A body takes few bytes of memory, however many there are.
+func TestMemoryOfSharing(t *testing.T) {
+	const n = 300_000
+	x := openTestIndex(t, vfs.OS(t.TempDir()))
+	x.limit = n / 3
+	r := rand.New(rand.NewPCG(1, 1))
+	heap() // empties the pools
+	before := heap()
+	for i := range n {
+		var sum [20]byte
+		for j := range sum {
+			sum[j] = byte(r.Uint32())
+		}
+		x.tree.Put(bodyKey(sha1Digest(&sum)), address{1, int64(i) * 7000, 7000, 200}.append(nil))
+		x.dirty = true
+		require.NoError(t, x.admit())
+	}
+	require.NoError(t, x.commit())
+	x.ended.Wait()
+	heap()
+	used := float64(int64(heap())-int64(before)) / n
+	t.Logf("%.1f bytes of memory per body", used)
+	require.Less(t, used, 16.0)
+	require.NoError(t, x.close(true))
+}
+
+// readCounter counts what is read from files.
+type readCounter struct {
+	*vfs.Mem
+	reads atomic.Int64
+}
+
+func (c *readCounter) Open(name string) (vfs.File, error) {
+	f, err := c.Mem.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return countedFile{f, c}, nil
+}
+
+type countedFile struct {
+	vfs.File
+	c *readCounter
+}
+
+func (f countedFile) ReadAt(p []byte, at int64) (int, error) {
+	f.c.reads.Add(1)
+	return f.File.ReadAt(p, at)
+}
+
+// What a question costs does not depend on how often a page was visited: the last versions may all be
+// unchanged, or failures.
+func TestVisitsCostNothingLater(t *testing.T) {
+	for name, status := range map[string]int{"unchanged": 304, "failed": 404} {
+		cost := map[int]int64{}
+		for _, visits := range []int{20, 20_000} {
+			files := &readCounter{Mem: vfs.NewMem()}
+			a, err := OpenOn(files, Options{})
+			require.NoError(t, err)
+			loc, err := a.Append(visit{"http://a.test/", someTime, 200, "body"}.capture())
+			require.NoError(t, err)
+			key, _ := urlKey("http://a.test/")
+			first, _, _, err := a.index.floor(key, never)
+			require.NoError(t, err)
+			for i := range visits { // as Append makes them
+				e := entry{time: first.time + int64(i+1)*1e6, offset: int64(i), length: 1, status: status,
+					kind: kindOf(status, false), prior: first.time, hasPrior: true}
+				if e.kind == Unchanged {
+					e.content, e.digest = first.address(), first.digest
+				}
+				a.index.add("other.warc.gz", key, &e, "", int64(i))
+			}
+			require.NoError(t, a.Commit())
+			files.reads.Store(0)
+			v, err := a.At("http://a.test/", time.Time{})
+			require.NoError(t, err)
+			if status == 304 {
+				require.Equal(t, loc, v.Content)
+			}
+			c := visit{"http://a.test/", someTime.Add(1000 * time.Hour), 200, "body"}.capture()
+			of, err := a.note(c).repeats((*[20]byte)([]byte(first.digest[1:])))
+			require.NoError(t, err)
+			require.Equal(t, warc.ProfileIdentical, of.profile)
+			cost[visits] = files.reads.Load()
+			require.NoError(t, a.Close())
+		}
+		require.Equal(t, cost[20], cost[20_000], name)
+		require.Positive(t, cost[20])
+	}
+}
