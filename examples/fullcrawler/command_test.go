@@ -2,15 +2,11 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,43 +38,6 @@ func TestCommandSaysWhenItCannotWrite(t *testing.T) {
 	var log bytes.Buffer
 	require.Equal(t, 1, command(t.Context(), []string{"-out", filepath.Join(file, "crawl")}, io.Discard, &log))
 	require.Contains(t, log.String(), file)
-}
-
-// TestFullDisk limits the size of files in a process of its own, which to a program looks like a
-// disk that fills up in the middle of a write.
-func TestFullDisk(t *testing.T) {
-	if dir := os.Getenv("CRAWL_ON_FULL_DISK"); dir != "" {
-		crawlOnFullDisk(t, dir)
-		return
-	}
-	t.Parallel()
-	dir := t.TempDir()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$")
-	child.Env = append(os.Environ(), "CRAWL_ON_FULL_DISK="+dir)
-	out, err := child.CombinedOutput()
-	var exit *exec.ExitError
-	require.True(t, errors.As(err, &exit), "%v: %s", err, out)
-	require.Equal(t, 1, exit.ExitCode(), "%s", out)
-	require.Contains(t, string(out), "file too large")
-	require.Contains(t, string(out), string(stage.Unstored))
-	require.Contains(t, string(out), string(stage.LeftOver))
-
-	records := readArchive(t, dir)
-	require.Greater(t, len(records), 10, "what was fetched before is there")
-}
-
-// crawlOnFullDisk is what the child does. The limit comes when the store has its files.
-func crawlOnFullDisk(t *testing.T, dir string) {
-	web := serve(t, webtest.Options{Seed: 1, Hosts: 20, Pages: 20})
-	cfg := testConfig(t, web)
-	cfg.out, cfg.delay = dir, time.Millisecond
-	c, err := newCrawler(cfg, on(web))
-	require.NoError(t, err)
-	limitFileSize(t, 100_000)
-	if err := c.conclude(os.Stdout, c.run(t.Context())); err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
 }
 
 func TestProgressAndSizes(t *testing.T) {

@@ -41,6 +41,7 @@ type config struct {
 	pages       int64
 	bytes       int64
 	duration    time.Duration
+	wait        time.Duration // for retries, without progress
 	minFree     int64
 	listen      string // address of the live page; "" is none
 	logFile     string // "" is none
@@ -173,6 +174,7 @@ func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 	fs.Int64Var(&l.pages, "pages", 0, "stop after this many pages; 0: no limit")
 	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
 	fs.DurationVar(&l.duration, "time", 0, "stop after this time; 0: no limit")
+	fs.DurationVar(&l.wait, "wait", 3*time.Minute, "with nothing else to do, wait so long for pages that are to be tried again")
 	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
 	fs.Var(&l.sizes.memory, "memory", "most `bytes` of memory, roughly: stop when nine tenths are in use; 0: no limit")
 	fs.IntVar(&l.hostPages, "host-pages", 10_000, "most URLs of one host; 0: no limit")

@@ -44,6 +44,7 @@ type crawler struct {
 	robots   *stage.Robots
 	order    *stage.Order // nil if items are taken in the order in which they are found
 	ports    stage.Ports
+	uplink   *uplink
 	resolver *stage.Resolver
 	queue    *scheduler.Scheduler[stage.Item]
 	client   *fetch.Client
@@ -53,11 +54,13 @@ type crawler struct {
 	tally    *tally
 	policy   policy
 	log      *slog.Logger
+	say      func(string) // to whoever watches the terminal
 
 	room    chan struct{} // has an element for each page in hand
 	settled chan struct{} // something may be due that was not
 	changed chan struct{} // something was sighted or given back
 	hints   hints
+	retries retries
 
 	visited atomic.Int64    // page fetches begun, against cfg.pages
 	ending  context.Context // ends when the crawl has to; its cause says why
@@ -78,7 +81,9 @@ var (
 
 // paused says whether a crawl ended because it was told to.
 func paused(err error) bool {
-	for _, limit := range []error{errPageLimit, errByteLimit, errTimeLimit, errDiskLimit, errMemoryLimit, errStopped} {
+	for _, limit := range []error{
+		errPageLimit, errByteLimit, errTimeLimit, errDiskLimit, errMemoryLimit, errStopped,
+	} {
 		if errors.Is(err, limit) {
 			return true
 		}
@@ -102,6 +107,7 @@ func newCrawler(cfg config, web network) (c *crawler, err error) {
 		tally:   newTally(),
 		policy:  cfg.policy,
 		log:     slog.New(slog.DiscardHandler),
+		say:     func(string) {},
 		room:    make(chan struct{}, cfg.queue),
 		settled: make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
@@ -145,6 +151,13 @@ func (c *crawler) openQueue() {
 }
 
 func (c *crawler) openNetwork(web network) (err error) {
+	if web.resolve == nil {
+		web.resolve = stage.DNS{}.Lookup
+	}
+	c.uplink = newUplink(web.resolve, c.tellTrouble)
+	if c.cfg.bounds == fetch.Loopback {
+		c.uplink.probe = func(context.Context) error { return nil } // there is no network to fail
+	}
 	if c.resolver, err = stage.NewResolver(web.resolve, c.file(hostsName)); err != nil {
 		return err
 	}
@@ -201,6 +214,7 @@ func (c *crawler) run(user context.Context) error {
 	keepers.Go(func() { c.settleLoop(watching) })
 	keepers.Go(func() { c.manners.keep(watching, c) })
 	keepers.Go(func() { c.watchLimits(watching) })
+	c.retries.progress(time.Now())
 	c.seed()
 	c.feed(ctx)
 	feeding()
@@ -263,6 +277,10 @@ func (c *crawler) work(ctx, fetching context.Context) {
 	for ctx.Err() == nil {
 		lease, err := c.queue.Next(ctx)
 		if err != nil {
+			return
+		}
+		if !c.uplink.wait(ctx) {
+			lease.Done(scheduler.Outcome{Skipped: true})
 			return
 		}
 		outcome := c.visit(fetching, lease.Task())

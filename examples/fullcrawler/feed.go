@@ -103,6 +103,9 @@ func (c *crawler) openPages() (err error) {
 				putOff = page.State.Due
 			}
 			c.hosts.recall(weburl.Host(page.Item.URL), seconds(page.State.Booked), putOff)
+			if page.State.Failures > 0 {
+				c.retries.expect(page.State.Due)
+			}
 		}
 	}
 	return nil
@@ -165,7 +168,7 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 		if found > 0 || err != nil {
 			return true, err
 		}
-		if !c.cfg.forever && !c.hosts.pending(c.clock.now()) {
+		if !c.cfg.forever && !c.hosts.pending(c.clock.now()) && !c.retrySoon() {
 			return false, nil
 		}
 	}
@@ -186,6 +189,9 @@ func (c *crawler) take(it stage.Item) {
 		c.giveBack(it)
 		return
 	}
+	if state.Failures > 0 {
+		c.retries.begin(state.Due)
+	}
 	if why := c.filter.Check(it); why != "" { // the lists may have changed since it was sighted
 		c.hosts.enter(host)
 		c.tally.open()
@@ -195,6 +201,9 @@ func (c *crawler) take(it stage.Item) {
 	a := c.hosts.take(host, *state == stage.State{}, c.cfg.hostPages, c.clock.now())
 	if a.putOff > 0 {
 		state.Due = a.putOff
+		if state.Failures > 0 {
+			c.retries.expect(state.Due)
+		}
 		c.giveBack(it)
 		return
 	}
@@ -216,8 +225,13 @@ func (c *crawler) giveBack(it stage.Item) {
 	wake(c.changed)
 }
 
-// end gives an item its fate, in the counts and in the ledger, and a time to come back.
+// end gives an item its fate, in the counts and in the ledger, and a time to come back. Once the
+// crawl has failed, links may have been lost and pages not stored: each visit that ends after that
+// is an interrupted one.
 func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
+	if err := context.Cause(c.ending); err != nil && !paused(err) && fate != stage.Interrupted {
+		fate, why = stage.Interrupted, err.Error()
+	}
 	c.tally.end(it.URL, fate, why)
 	if fate.Retry() > 0 {
 		c.log.Warn("no page", "url", it.URL, "fate", string(fate), "why", why)
@@ -234,6 +248,9 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	next := time.Time{}
 	if fate != stage.Interrupted { // such a page is due as before when the crawl goes on
 		next = c.reschedule(it, host, fate)
+		if fate.Retry() == 0 {
+			c.retries.progress(time.Now())
+		}
 	}
 	if err := c.ledger.write(it.URL, fate, why, next); err != nil {
 		c.stop(err)
@@ -258,12 +275,18 @@ func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.T
 		wait = time.Duration(min(stretched, float64(longest))) // more may be no Duration
 	default:
 		wait = after << min(s.Failures, 6)
+		if it.Visit.RetryAfter > 0 {
+			wait = c.clock.shown(it.Visit.RetryAfter)
+		}
 		s.Failures++
 		s.Booked = 0
 		c.hosts.book(host, before, 0)
 	}
 	next := now.Add(min(max(wait, time.Second), longest))
 	s.Due = next.Unix()
+	if s.Failures > 0 {
+		c.retries.expect(s.Due)
+	}
 	return next
 }
 

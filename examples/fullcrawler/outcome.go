@@ -25,20 +25,27 @@ func outcome(resp *fetch.Response) scheduler.Outcome {
 // spareEvery is how often a closed port is not held against its host.
 const spareEvery = 30 * time.Second
 
-// failure counts them from now, unless nothing was sent. A server in trouble is left alone for
-// longer from failure to failure. A port where nobody listens is no server: it says nothing about
-// the pages of another port, and neither success nor failure would be right. So the visit did not
-// take place, but not so often that it were a scan.
-func (c *crawler) failure(url string, err error) scheduler.Outcome {
+// sent counts the delays from now if the request may have been sent, for a visit that says nothing
+// about the server.
+func (c *crawler) sent(err error) scheduler.Outcome {
 	for _, unsent := range []fetch.Kind{fetch.Blocked, fetch.BadURL, fetch.Resolve} {
 		if errors.Is(err, unsent) {
 			return scheduler.Outcome{Skipped: true}
 		}
 	}
-	now := time.Now()
+	return scheduler.Outcome{Start: time.Now()}
+}
+
+// failure is sent for a server in trouble, which is left alone for longer from failure to failure. A
+// port where nobody listens is no server: it says nothing about the pages of another port, and
+// neither success nor failure would be right. So the visit did not take place, but not so often
+// that it were a scan.
+func (c *crawler) failure(url string, err error) scheduler.Outcome {
+	o := c.sent(err)
 	closed := errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout)
-	if closed && c.ports.Refused(url, now, spareEvery) {
+	if closed && c.ports.Refused(url, time.Now(), spareEvery) {
 		return scheduler.Outcome{Skipped: true}
 	}
-	return scheduler.Outcome{Start: now, Failed: !errors.Is(err, fetch.Canceled)}
+	o.Failed = !o.Skipped
+	return o
 }

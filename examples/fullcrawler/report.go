@@ -28,6 +28,13 @@ func (c *crawler) showProgress(w io.Writer) (done func()) {
 		every, start, end = progressOnTerminal, "\r\x1b[K", ""
 	}
 	quit, finished := make(chan struct{}), make(chan struct{})
+	said := make(chan string, 1)
+	c.say = func(text string) {
+		select {
+		case said <- text:
+		case <-quit:
+		}
+	}
 	go func() {
 		defer close(finished)
 		ticks := time.NewTicker(every)
@@ -36,6 +43,8 @@ func (c *crawler) showProgress(w io.Writer) (done func()) {
 			select {
 			case <-ticks.C:
 				fmt.Fprint(w, start, c.progress(), end)
+			case text := <-said:
+				fmt.Fprint(w, start, text, "\n")
 			case <-quit:
 				fmt.Fprint(w, start)
 				return
@@ -54,13 +63,29 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// tellTrouble says on the terminal and in the log that the machine is in trouble; "" means that it
+// is over.
+func (c *crawler) tellTrouble(trouble string) {
+	if trouble == "" {
+		c.log.Info("trouble over")
+		c.say("answers come in again: the crawl goes on")
+		return
+	}
+	c.log.Error("trouble", "what", trouble)
+	c.say("this machine seems to be offline; the crawl waits and tries again: " + trouble)
+}
+
 // progress is the state of the crawl in one line.
 func (c *crawler) progress() string {
+	if trouble, since := c.uplink.state(); trouble != "" {
+		return fmt.Sprintf("waiting since %s: %s", since.Format(time.TimeOnly), trouble)
+	}
 	s, queue := c.tally.sum(), c.queue.Stats()
 	store, _ := c.pages.Stats()
-	return fmt.Sprintf("%s  %d pages  %s  %.1f pages/s  %d hosts  %d due (%d hosts wait for their delay)  %d known",
-		s.took.Round(time.Second), s.pages, size(s.bytes), s.rate(), c.hosts.count(), store.Due, queue.Waiting,
-		store.Records)
+	return fmt.Sprintf("%s  %d pages  %s  %.1f pages/s  %d hosts  "+
+		"%d due (%d hosts wait for their delay)  %d known",
+		s.took.Round(time.Second), s.pages, size(s.bytes), s.rate(), c.hosts.count(),
+		store.Due, queue.Waiting, store.Records)
 }
 
 // rate returns the pages per second so far.
@@ -88,6 +113,9 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 	line("archive", "%s", strings.Join(files, "\n"+strings.Repeat(" ", 22)))
 	line("fates", "%s", filepath.Join(c.cfg.out, ledgerName))
 	line("known", "%d pages, of which %d are due now", c.known.Records, c.known.Due)
+	if left := c.retriesLeft(); left != "" {
+		line("to come", "%s", left)
+	}
 
 	fmt.Fprintf(w, "\nwhat became of %d visits\n", total(s.fates))
 	table(w, s.fates)

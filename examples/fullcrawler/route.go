@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -57,6 +58,9 @@ func (c *crawler) rule(it stage.Item) (allowed bool) {
 	}
 	switch ruling.Step {
 	case stage.Stop:
+		if !ruling.Until.IsZero() {
+			it.Visit.RetryAfter = max(time.Until(ruling.Until), time.Second)
+		}
 		c.end(it, ruling.Fate, ruling.Why)
 	case stage.Ask:
 		c.enqueueRobots(ruling.Request)
@@ -81,6 +85,6 @@ func (c *crawler) enqueue(it stage.Item) {
 	addr, _ := c.resolver.Cached(host)
 	task := scheduler.Task[stage.Item]{Host: host, Addr: addr, Item: it}
 	if err := c.queue.Add(task); err != nil {
-		c.giveUp(it, stage.QueueFull, err)
+		c.stop(fmt.Errorf("queue %s: %w", it.URL, err)) // the room is what bounds the queue
 	}
 }

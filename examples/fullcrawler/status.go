@@ -87,8 +87,9 @@ func answerJSON(w http.ResponseWriter, v any) {
 // A status is all that the live page shows.
 type status struct {
 	State      string               `json:"state"`
-	Rate       float64              `json:"rate"`  // of the last ten seconds
-	Rates      [][2]float64         `json:"rates"` // of each second: new or changed, and unchanged
+	Trouble    string               `json:"trouble"` // of this machine; "" if there is none
+	Rate       float64              `json:"rate"`    // of the last ten seconds
+	Rates      [][2]float64         `json:"rates"`   // of each second: new or changed, and unchanged
 	Pages      int64                `json:"pages"`
 	Unchanged  int64                `json:"unchanged"`
 	Bytes      int64                `json:"bytes"`
@@ -146,6 +147,7 @@ func (c *crawler) status() status {
 		},
 		HostTable: c.hostTable(),
 	}
+	st.Trouble, _ = c.uplink.state()
 	delete(st.Fates, stage.LeftOver)
 	if store.Lag > 0 {
 		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.clock.pace)})
@@ -173,7 +175,9 @@ func (c *crawler) hostTable() []hostRow {
 		if reason.Queued == 0 && reason.Leased == 0 && reason.Failures == 0 {
 			continue
 		}
-		rows = append(rows, hostRow{Host: host, Queued: reason.Queued, Failures: reason.Failures, Why: reason.String()})
+		rows = append(rows, hostRow{
+			Host: host, Queued: reason.Queued, Failures: reason.Failures, Why: reason.String(),
+		})
 		if len(rows) == 10*mostHosts {
 			slices.SortFunc(rows, more)
 			rows = rows[:mostHosts]
@@ -240,7 +244,8 @@ func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "# HELP spinneret_%s %s\n# TYPE spinneret_%[1]s %[3]s\nspinneret_%[1]s %[4]g\n",
 			name, help, kind, value)
 	}
-	fmt.Fprint(w, "# HELP spinneret_visits_total Visits by what became of them.\n# TYPE spinneret_visits_total counter\n")
+	fmt.Fprint(w, "# HELP spinneret_visits_total Visits by what became of them.\n"+
+		"# TYPE spinneret_visits_total counter\n")
 	for _, fate := range slices.Sorted(maps.Keys(s.fates)) {
 		if fate != stage.LeftOver {
 			fmt.Fprintf(w, "spinneret_visits_total{fate=%q} %d\n", string(fate), s.fates[fate])
@@ -261,6 +266,11 @@ func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "requests_under_way", "Requests under way.", float64(queue.Out))
 	metric("gauge", "first_byte_seconds", "Median time to the first byte, lately.", c.tally.latency.median())
 	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.clock.pace)
+	offline := 0.0
+	if trouble, _ := c.uplink.state(); trouble != "" {
+		offline = 1
+	}
+	metric("gauge", "offline", "1 while this machine seems to be offline.", offline)
 	metric("gauge", "goroutines", "Goroutines.", float64(runtime.NumGoroutine()))
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -24,9 +25,10 @@ const maxRedirects = 10
 func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) scheduler.Outcome {
 	skipped := scheduler.Outcome{Skipped: true}
 	it := task.Item
+	began := time.Now()
 	addr, err := c.resolver.Addr(ctx, task.Host)
 	if err != nil {
-		c.giveUp(it, stage.Judge(nil, err), err)
+		c.giveUp(ctx, it, err, netip.Addr{}, began)
 		return skipped
 	}
 	if addr != task.Addr {
@@ -34,7 +36,7 @@ func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) sc
 		return skipped
 	}
 	if it.Robots != nil {
-		return c.visitRobots(ctx, it)
+		return c.visitRobots(ctx, it, addr)
 	}
 	if !c.rule(it) { // once more just before the request (paper Q §5.2.4)
 		return skipped
@@ -43,18 +45,19 @@ func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) sc
 		c.stop(errPageLimit)
 		return skipped
 	}
-	return c.visitPage(ctx, it)
+	return c.visitPage(ctx, it, addr)
 }
 
 // visitPage fetches a page or a sitemap, keeps it and sights its links, if it is not as it was.
-func (c *crawler) visitPage(ctx context.Context, it stage.Item) scheduler.Outcome {
-	resp, err := c.get(ctx, it.URL, it.Visit.State.Validators)
-	if err != nil {
-		c.giveUp(it, stage.Judge(nil, err), err)
-		return c.failure(it.URL, err)
+func (c *crawler) visitPage(
+	ctx context.Context, it stage.Item, addr netip.Addr,
+) scheduler.Outcome {
+	resp, given := c.get(ctx, it, addr, it.Visit.State.Validators)
+	if resp == nil {
+		return given
 	}
 	defer c.client.Release(resp)
-	if err := c.keep(resp); err != nil {
+	if err := c.keep(resp); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
 		return outcome(resp)
 	}
@@ -74,6 +77,9 @@ func (c *crawler) visitPage(ctx context.Context, it stage.Item) scheduler.Outcom
 // judge tells the fate of a page that was visited, and takes it down in the page's state.
 func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, why string) {
 	fate, why = stage.Judge(resp, nil), stage.Detail(resp)
+	if fate == stage.SentAway {
+		it.Visit.RetryAfter = min(resp.RetryAfter, maxRetryAfter)
+	}
 	if fate.Retry() > 0 {
 		return fate, why
 	}
@@ -125,7 +131,8 @@ func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string)
 	err := stage.List(resp, it, func(entry stage.Item, why stage.Reason) {
 		entries++
 		url := c.follow(entry, why)
-		if modified := time.Unix(entry.LastMod, 0); url != "" && !last.IsZero() && modified.After(last) {
+		modified := time.Unix(entry.LastMod, 0)
+		if url != "" && !last.IsZero() && modified.After(last) {
 			c.hint(url, modified)
 		}
 	})
@@ -173,17 +180,32 @@ func (c *crawler) redirect(it stage.Item, location string) {
 	c.rank(from, c.sight(location, it))
 }
 
-// visitRobots fetches a robots.txt and lets go the items that wait for it.
-func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outcome {
+// maxRobotsTries is how often a server may ask for a little patience before its robots.txt counts
+// as unreachable.
+const maxRobotsTries = 3
+
+// visitRobots fetches a robots.txt and releases the items that wait for it.
+func (c *crawler) visitRobots(
+	ctx context.Context, it stage.Item, addr netip.Addr,
+) scheduler.Outcome {
 	req := *it.Robots
-	resp, err := c.get(ctx, it.URL, fetch.Validators{ETag: req.ETag, LastModified: req.LastModified})
-	if err != nil {
-		c.giveUp(it, stage.Judge(nil, err), err)
-		return c.failure(it.URL, err)
+	known := fetch.Validators{ETag: req.ETag, LastModified: req.LastModified}
+	resp, given := c.get(ctx, it, addr, known)
+	if resp == nil {
+		return given
 	}
 	defer c.client.Release(resp)
 	c.tally.robots()
-	_ = c.keep(resp) // an archive that fails has ended the crawl; the rules hold all the same
+	if err := c.keep(resp); err != nil && !errors.Is(err, archive.ErrInvalid) {
+		c.robots.Abandon(req)
+		return outcome(resp)
+	}
+	if it.Hops < maxRobotsTries && stage.Judge(resp, nil) == stage.SentAway &&
+		0 < resp.RetryAfter && resp.RetryAfter <= c.cfg.wait {
+		it.Hops++
+		c.enqueue(it) // the scheduler keeps the Retry-After
+		return outcome(resp)
+	}
 	answer := robots.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}
 	if resp.Truncated == fetch.CutDisconnect || resp.Truncated == fetch.CutTime || resp.Truncated == fetch.CutSlow {
 		answer = robots.Response{} // half a file may lack the half that forbids
@@ -202,27 +224,62 @@ func (c *crawler) visitRobots(ctx context.Context, it stage.Item) scheduler.Outc
 	return outcome(resp)
 }
 
-// get fetches a URL, and notes that its port answers.
-func (c *crawler) get(ctx context.Context, url string, v fetch.Validators) (*fetch.Response, error) {
-	resp, err := c.client.GetIf(ctx, url, v)
-	if err == nil {
-		c.ports.Answered(url)
+// get fetches what an item asks for. A nil response comes with the outcome of the visit.
+func (c *crawler) get(
+	ctx context.Context, it stage.Item, addr netip.Addr, v fetch.Validators,
+) (*fetch.Response, scheduler.Outcome) {
+	began := time.Now()
+	resp, err := c.client.GetIf(ctx, it.URL, v)
+	if err != nil {
+		return nil, c.giveUp(ctx, it, err, addr, began)
 	}
-	return resp, err
+	c.ports.Answered(it.URL)
+	switch resp.RawCut {
+	case fetch.CutTime, fetch.CutSlow, fetch.CutDisconnect: // by the server, or the network is gone
+		err = &fetch.Error{Kind: fetch.HeadTimeout, URL: it.URL, Addr: resp.Addr}
+		if c.uplink.ours(ctx, err, addr, began) {
+			c.client.Release(resp)
+			c.interrupt(ctx, it, err)
+			return nil, c.sent(err)
+		}
+	}
+	c.uplink.answered()
+	return resp, scheduler.Outcome{}
 }
 
-// giveUp ends an item without an answer. If it was to bring a robots.txt, all that waited for that
-// ends with it.
-func (c *crawler) giveUp(it stage.Item, fate stage.Fate, why error) {
-	if it.Robots == nil {
-		c.end(it, fate, why.Error())
-		return
+// giveUp handles a visit without an answer. If this machine is to blame, the item goes back to its
+// host's queue. Otherwise it ends; if it was to bring a robots.txt, all items that wait for that
+// end with it.
+func (c *crawler) giveUp(
+	ctx context.Context, it stage.Item, err error, addr netip.Addr, began time.Time,
+) scheduler.Outcome {
+	fate := stage.Judge(nil, err)
+	switch {
+	case c.uplink.ours(ctx, err, addr, began):
+		c.interrupt(ctx, it, err)
+		return c.sent(err)
+	case it.Robots == nil:
+		c.end(it, fate, err.Error())
+	default:
+		switch fate {
+		case stage.TimedOut, stage.NotHTTP, stage.Oversized:
+			fate = stage.RobotsUnreachable // the pages themselves were never asked for
+		}
+		c.silent(*it.Robots, fate, err.Error())
 	}
-	switch fate {
-	case stage.TimedOut, stage.NotHTTP, stage.Oversized:
-		fate = stage.RobotsUnreachable // the pages themselves were never asked for
+	return c.failure(it.URL, err)
+}
+
+// interrupt repeats a visit that failed on this side: in this run or, if that ends, in the next.
+func (c *crawler) interrupt(ctx context.Context, it stage.Item, err error) {
+	switch {
+	case ctx.Err() == nil:
+		c.enqueue(it)
+	case it.Robots == nil:
+		c.end(it, stage.Interrupted, err.Error())
+	default:
+		c.robots.Abandon(*it.Robots)
 	}
-	c.silent(*it.Robots, fate, why.Error())
 }
 
 // silent ends all items that wait for a robots.txt that cannot be had.
@@ -237,11 +294,13 @@ func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
 func (c *crawler) keep(resp *fetch.Response) error {
 	if err := c.append(resp); err != nil {
 		if !errors.Is(err, archive.ErrInvalid) {
-			c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)", err))
+			c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)",
+				err))
 		}
 		return err
 	}
-	c.tally.got(resp.Addr.Addr(), len(resp.Raw), resp.Timing.FirstByte.Sub(resp.Timing.WroteRequest))
+	latency := resp.Timing.FirstByte.Sub(resp.Timing.WroteRequest)
+	c.tally.got(resp.Addr.Addr(), len(resp.Raw), latency)
 	return nil
 }
 

@@ -107,8 +107,8 @@ async function refresh() {
     if (!answer.ok) throw new Error(answer.status);
     const s = await answer.json();
     draw(s);
-    state.className = "";
-    state.textContent = s.state;
+    state.className = s.trouble ? "lost" : "";
+    state.textContent = s.trouble ? "waiting: " + s.trouble : s.state;
   } catch (err) {
     state.className = "lost";
     state.textContent = "the crawler does not answer; it may have ended";

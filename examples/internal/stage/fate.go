@@ -2,31 +2,38 @@ package stage
 
 import "time"
 
-// A Fate is what became of one URL that was admitted to the crawl. Each ends with exactly one.
+// A Fate is the one recorded outcome of a visit: what a server answered, or why it was not asked.
 type Fate string
 
-// The fates. Those of a URL that was asked for say what came back; the others say why it was not.
+// The fates. Those of a URL that was requested say what came back; the others say why it was not.
 const (
 	Fetched          Fate = "fetched"
 	Unchanged        Fate = "unchanged since the last visit"
 	HardlyChanged    Fate = "hardly changed since the last visit"
 	Cut              Fate = "fetched in part (over a limit, or the connection broke)"
+	Undecoded        Fate = "fetched, but its content coding is unknown or corrupt"
 	Redirected       Fate = "redirected"
 	TooManyRedirects Fate = "redirected too often"
 	ClientError      Fate = "HTTP 4xx"
 	ServerError      Fate = "HTTP 5xx"
+	SentAway         Fate = "told to come back later (HTTP 429 or 503)"
 	OddStatus        Fate = "HTTP status without a page"
 	Listed           Fate = "sitemap read"
 	NoSitemap        Fate = "named as a sitemap, but is none"
 
+	BadURL         Fate = "URL that cannot be requested"
 	UnknownHost    Fate = "unknown host"
+	Unresolved     Fate = "no answer from the host's name servers"
 	BlockedAddress Fate = "address out of bounds (private, loopback or reserved)"
 	Refused        Fate = "connection refused or broken"
 	TimedOut       Fate = "timed out"
 	TLSFailed      Fate = "TLS failed"
 	NotHTTP        Fate = "answer is no HTTP"
 	Oversized      Fate = "answer's header over the limit"
-	Interrupted    Fate = "interrupted"
+
+	// Interrupted is a visit that this side broke off: the crawl was told to end, the disk is full,
+	// the machine is offline. It says nothing about the server, and the visit is repeated.
+	Interrupted Fate = "interrupted"
 
 	Disallowed        Fate = "disallowed by robots.txt"
 	RobotsUnreachable Fate = "robots.txt unreachable, so nothing is allowed"
@@ -37,18 +44,23 @@ const (
 	LeftOver          Fate = "left in the queue"
 )
 
-// Page says whether the archive got a page.
-func (f Fate) Page() bool { return f == Fetched || f == HardlyChanged || f == Cut }
+// Page reports whether the archive got a page.
+func (f Fate) Page() bool {
+	return f == Fetched || f == HardlyChanged || f == Cut || f == Undecoded
+}
 
-// retries are after how long a page is tried again that brought nothing, the first time.
+// retries are the delays before a page that brought nothing is tried again, the first time.
 var retries = map[Fate]time.Duration{
 	TooManyRedirects: 24 * time.Hour,
 	ClientError:      24 * time.Hour,
 	ServerError:      time.Hour,
+	SentAway:         time.Minute, // unless the server says when
 	OddStatus:        24 * time.Hour,
 	NoSitemap:        24 * time.Hour,
 
+	BadURL:         7 * 24 * time.Hour,
 	UnknownHost:    24 * time.Hour,
+	Unresolved:     time.Hour,
 	BlockedAddress: 7 * 24 * time.Hour,
 	Refused:        time.Hour,
 	TimedOut:       time.Hour,
@@ -58,12 +70,12 @@ var retries = map[Fate]time.Duration{
 	Unstored:       time.Hour,
 
 	Disallowed:        7 * 24 * time.Hour,
-	RobotsUnreachable: 24 * time.Hour,
+	RobotsUnreachable: time.Hour, // unless it is known when the file is asked for again
 	Unwanted:          7 * 24 * time.Hour,
 	QueueFull:         time.Hour,
 	HostFull:          365 * 24 * time.Hour,
 }
 
-// Retry returns after how long to try again what ended so, the first time. It is 0 if it brought
-// what it should: then it depends on the page when to come back.
+// Retry returns the delay before the next try, the first time. It is 0 if the visit brought what it
+// should, and then the page's history decides; and for [Interrupted], which is due as before.
 func (f Fate) Retry() time.Duration { return retries[f] }

@@ -1,11 +1,14 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/hostcache"
 )
 
 // Judge tells the fate of a URL from what the fetch of it brought: a response, or an error.
@@ -14,27 +17,37 @@ func Judge(resp *fetch.Response, err error) Fate {
 		return judgeError(err)
 	}
 	switch {
-	case resp.NotModified():
+	case resp.NotModified() && conditional(resp):
 		return Unchanged
 	case resp.Location != "":
 		return Redirected
-	case resp.Status >= 500:
+	case resp.Status == http.StatusTooManyRequests, resp.Status == http.StatusServiceUnavailable:
+		return SentAway
+	case 500 <= resp.Status && resp.Status < 600:
 		return ServerError
-	case resp.Status >= 400:
+	case 400 <= resp.Status && resp.Status < 500:
 		return ClientError
 	case resp.Status != http.StatusOK:
 		return OddStatus
+	case resp.Truncated == fetch.CutCoding:
+		return Undecoded
 	case resp.Truncated != fetch.Whole || resp.RawCut != fetch.Whole:
 		return Cut
 	}
 	return Fetched
 }
 
+// conditional reports whether the request named a version: only then 304 is an answer.
+func conditional(resp *fetch.Response) bool {
+	return bytes.Contains(resp.RequestHead, []byte("\r\nIf-None-Match:")) ||
+		bytes.Contains(resp.RequestHead, []byte("\r\nIf-Modified-Since:"))
+}
+
 // fates maps what fetch distinguishes to what a summary tells apart.
 var fates = map[fetch.Kind]Fate{
-	fetch.BadURL:          UnknownHost,
-	fetch.Resolve:         UnknownHost,
-	fetch.ResolveTimeout:  UnknownHost,
+	fetch.BadURL:          BadURL,
+	fetch.Resolve:         Unresolved,
+	fetch.ResolveTimeout:  Unresolved,
 	fetch.Blocked:         BlockedAddress,
 	fetch.Connect:         Refused,
 	fetch.ConnectTimeout:  TimedOut,
@@ -50,15 +63,18 @@ var fates = map[fetch.Kind]Fate{
 
 func judgeError(err error) Fate {
 	var failed *fetch.Error
-	if errors.As(err, &failed) {
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	case errors.Is(err, hostcache.ErrNegative), errors.As(err, &dns) && dns.IsNotFound:
+		return UnknownHost
+	case errors.As(err, &failed):
 		if fate, ok := fates[failed.Kind]; ok {
 			return fate
 		}
 	}
-	if errors.Is(err, context.Canceled) {
-		return Interrupted
-	}
-	return UnknownHost
+	return Unresolved
 }
 
 // Detail says in a few words what a fate leaves open: where a redirect leads, which status came.

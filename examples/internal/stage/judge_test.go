@@ -3,6 +3,8 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/hostcache"
 )
 
 func TestJudgeResponses(t *testing.T) {
@@ -28,8 +31,15 @@ func TestJudgeResponses(t *testing.T) {
 		{"a redirect to nowhere", fetch.Response{Status: 302}, OddStatus, false},
 		{"no content", fetch.Response{Status: 204}, OddStatus, false},
 		{"not found", fetch.Response{Status: 404}, ClientError, false},
-		{"too many requests", fetch.Response{Status: 429}, ClientError, false},
-		{"unavailable", fetch.Response{Status: 503}, ServerError, false},
+		{"too many requests", fetch.Response{Status: 429}, SentAway, false},
+		{"unavailable", fetch.Response{Status: 503}, SentAway, false},
+		{"a server that fails", fetch.Response{Status: 500}, ServerError, false},
+		{"a status that nobody defined", fetch.Response{Status: 999}, OddStatus, false},
+		{"unchanged", fetch.Response{Status: 304, RequestHead: []byte("GET / HTTP/1.1\r\nIf-None-Match: x\r\n\r\n")},
+			Unchanged, false},
+		{"unchanged, when nobody asked", fetch.Response{Status: 304, RequestHead: []byte("GET / HTTP/1.1\r\n\r\n")},
+			OddStatus, false},
+		{"an unknown coding", fetch.Response{Status: 200, Truncated: fetch.CutCoding}, Undecoded, true},
 	} {
 		got := Judge(&tt.resp, nil)
 		require.Equal(t, tt.want, got, tt.name)
@@ -44,7 +54,9 @@ func TestJudgeKnowsEveryKindOfError(t *testing.T) {
 		require.Equal(t, fate, Judge(nil, &fetch.Error{Kind: kind}), "%q", kind)
 	}
 	require.Equal(t, Interrupted, Judge(nil, context.Canceled))
-	require.Equal(t, UnknownHost, Judge(nil, errors.New("resolve a.example: no such host")))
+	require.Equal(t, UnknownHost, Judge(nil, fmt.Errorf("resolve a.example: %w", hostcache.ErrNegative)))
+	require.Equal(t, UnknownHost, Judge(nil, &fetch.Error{Kind: fetch.Resolve, Err: &net.DNSError{IsNotFound: true}}))
+	require.Equal(t, Unresolved, Judge(nil, errors.New("resolve a.example: server misbehaving")))
 }
 
 // extracted lists what Extract yields of a page, a refused link with a minus before it.

@@ -39,8 +39,10 @@ type Pages struct {
 // A Visit is a page in the crawler's hands, with what was known of it. It has to be given back. It is
 // not safe for concurrent use.
 type Visit struct {
-	State  State
-	Before time.Time        // of the visit before this one; zero if there was none
+	State      State
+	Before     time.Time     // of the visit before this one; zero if there was none
+	RetryAfter time.Duration // that the server asked for; else 0
+
 	record *satstore.Record // nil if the page was asked for before it was due
 	item   Item
 }

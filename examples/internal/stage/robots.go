@@ -24,6 +24,7 @@ type Ruling struct {
 	Step    Step
 	Fate    Fate           // of an item that ends
 	Why     string         // it ends: the deciding line, or what went wrong
+	Until   time.Time      // when the rules of an unreachable server are asked for again; else zero
 	Request robots.Request // to be made, if Step is Ask
 
 	// News is what rules of an earlier crawl lead to, the first time that they are asked in this
@@ -130,7 +131,7 @@ func (r *Robots) judge(file, url string, answer robots.Answer) Ruling {
 	if f, known := r.silent[file]; known {
 		return Ruling{Step: Stop, Fate: f.fate, Why: f.why}
 	}
-	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file}
+	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file, Until: answer.Until}
 }
 
 // Settled is what an answer for a robots.txt leads to.
@@ -177,6 +178,11 @@ func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time
 		r.silent[req.For] = failure{fate, why}
 	})
 }
+
+// Abandon notes that a request for a robots.txt was broken off on this side. That is no answer:
+// what was known of the server before holds, and the next run asks again. The items that wait for
+// it stay parked.
+func (r *Robots) Abandon(req robots.Request) { r.rules.Abandon(req) }
 
 // release takes what is parked, after a change under the same lock.
 func (r *Robots) release(file string, change func()) []Item {

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+)
+
+// fatesIn counts the fates of a crawl's ledger.
+func fatesIn(t *testing.T, dir string) map[stage.Fate]int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, ledgerName))
+	require.NoError(t, err)
+	counts := map[stage.Fate]int{}
+	for text := range strings.Lines(string(text)) {
+		var l line
+		require.NoError(t, json.Unmarshal([]byte(text), &l), text)
+		counts[l.Fate]++
+	}
+	return counts
+}
+
+// requireAllPages holds that each page of a web was requested.
+func requireAllPages(t *testing.T, web *webtest.Web) {
+	t.Helper()
+	got := requested(web)
+	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
+	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(got)))
+}
+
+// TestAnEndIsNoVerdict ends crawls while each robots.txt is on its way. The next run fetches
+// everything.
+func TestAnEndIsNoVerdict(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*config)
+		run    func(context.Context) (context.Context, context.CancelFunc)
+	}{
+		"a signal": {
+			func(*config) {},
+			func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Second)
+			},
+		},
+		"a limit": {func(cfg *config) { cfg.duration = time.Second }, context.WithCancel},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := serve(t, webtest.Options{
+					Seed: 30, Hosts: 30, Pages: 2, Network: memnet.New(), Traits: func(int) webtest.Traits {
+						return webtest.Traits{Latency: webtest.Latency{Median: 6 * time.Second}}
+					},
+				})
+				cfg := politeConfig(t, web)
+				for host := range web.Hosts() {
+					cfg.seeds = append(cfg.seeds, host.URL())
+				}
+				first := cfg
+				tt.change(&first)
+				c, err := newCrawler(first, on(web))
+				require.NoError(t, err)
+				ctx, cancel := tt.run(t.Context())
+				defer cancel()
+				require.True(t, paused(c.run(ctx)))
+				require.Empty(t, requested(web))
+				require.NotEmpty(t, web.Log(), "some robots.txt was on its way")
+
+				crawlWeb(t, web, cfg)
+				requireAllPages(t, web)
+				fates := fatesIn(t, cfg.out)
+				delete(fates, stage.Disallowed)
+				require.Equal(t, map[stage.Fate]int{stage.Fetched: len(web.Reachable())}, fates)
+			})
+		})
+	}
+}
+
+// TestAFullDiskIsNoVerdict crawls in a process whose files may not grow, which to a program looks
+// like a disk that fills up in the middle of a write. It goes on without that limit, and no page is
+// missing.
+func TestAFullDiskIsNoVerdict(t *testing.T) {
+	if dir := os.Getenv("CRAWL_UNTIL_FULL"); dir != "" {
+		web := serve(t, fullDiskWeb)
+		cfg := testConfig(t, web)
+		cfg.out, cfg.delay = dir, time.Millisecond
+		c, err := newCrawler(cfg, on(web))
+		require.NoError(t, err)
+		limitFileSize(t, 300_000)
+		if err := c.conclude(os.Stdout, c.run(t.Context())); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFullDiskIsNoVerdict$")
+	child.Env = append(os.Environ(), "CRAWL_UNTIL_FULL="+dir)
+	out, err := child.CombinedOutput()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit, "%s", out)
+	require.Equal(t, 1, exit.ExitCode(), "%s", out)
+	require.Contains(t, string(out), "file too large")
+	require.Contains(t, string(out), string(stage.LeftOver))
+	require.Greater(t, len(readArchive(t, dir)), 10, "what was fetched before is there")
+
+	web := serve(t, fullDiskWeb)
+	cfg := testConfig(t, web)
+	cfg.out, cfg.delay = dir, time.Millisecond
+	crawlWeb(t, web, cfg)
+	pages := map[string]bool{}
+	for _, rec := range readArchive(t, dir) {
+		if web.IsPage(rec.url) {
+			pages[rec.url] = true
+		}
+	}
+	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(pages)))
+}
+
+var fullDiskWeb = webtest.Options{Seed: 31, Hosts: 20, Pages: 20}
+
+// TestAnOutageIsNoVerdict takes the name server, or the network, away for a while, in each way in
+// which that can look like.
+func TestAnOutageIsNoVerdict(t *testing.T) {
+	const begins, ends = 40 * time.Second, 20 * time.Minute
+	refused := &net.OpError{Op: "read", Net: "udp", Err: errors.New("connection refused")}
+	for name, outage := range map[string]struct {
+		names, dials func(context.Context) error
+	}{
+		"the name server refuses": {names: func(context.Context) error {
+			return &net.DNSError{Err: refused.Error(), IsTemporary: true}
+		}},
+		"the name server is silent": {names: func(ctx context.Context) error {
+			time.Sleep(4 * time.Second)
+			return &net.DNSError{Err: "i/o timeout", IsTimeout: true}
+		}},
+		"connections are not made, and names not found": {
+			names: func(context.Context) error { return &net.DNSError{Err: "server misbehaving", IsTemporary: true} },
+			dials: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := serve(t, webtest.Options{Seed: 32, Hosts: 12, Pages: 6, Network: memnet.New()})
+				start := time.Now()
+				gone := func() bool { return time.Since(start) > begins && time.Since(start) < ends }
+				under, plain := network{}, on(web)
+				under.resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+					if gone() {
+						return nil, 0, outage.names(ctx)
+					}
+					addrs, _, err := plain.resolve(ctx, host)
+					for i := range addrs { // one that is not loopback
+						addrs[i] = netip.AddrFrom4([4]byte{93, 184, 216, addrs[i].As4()[3]})
+					}
+					return addrs, 10 * time.Second, err
+				}
+				under.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if gone() && outage.dials != nil {
+						return nil, outage.dials(ctx)
+					}
+					return plain.dial(ctx, network, strings.Replace(addr, "93.184.216", "127.16.0", 1))
+				}
+				cfg := politeConfig(t, web)
+				cfg.bounds, cfg.contact = 0, "me@example.org"
+				c, err := newCrawler(cfg, under)
+				require.NoError(t, err)
+				var said []string
+				c.say = func(text string) { said = append(said, text) }
+				require.NoError(t, c.run(t.Context()))
+				requireAllPages(t, web)
+				for fate := range fatesIn(t, cfg.out) {
+					require.Contains(t, []stage.Fate{stage.Fetched, stage.Disallowed}, fate)
+				}
+				require.Greater(t, time.Since(start), ends, "some pages were fetched afterwards")
+				require.Less(t, time.Since(start), ends+5*time.Minute)
+				require.Len(t, said, 2, "%q", said)
+				require.Contains(t, said[0], "offline")
+				require.Contains(t, said[1], "goes on")
+			})
+		})
+	}
+}
+
+// TestADeadHostIsNoOutage: where others answer, a host that does not is to blame itself.
+func TestADeadHostIsNoOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, webtest.Options{Seed: 33, Hosts: 6, Pages: 4, Network: memnet.New()})
+		under := on(web)
+		plain := under.resolve
+		dead := map[string]error{
+			"h00001.vweb.test": &net.DNSError{Err: "server misbehaving", IsTemporary: true},
+			"h00002.vweb.test": &net.DNSError{Err: "i/o timeout", IsTimeout: true},
+			"h00003.vweb.test": &net.DNSError{Err: "no such host", IsNotFound: true},
+		}
+		under.resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+			if err := dead[host]; err != nil {
+				return nil, 0, err
+			}
+			return plain(ctx, host)
+		}
+		cfg := politeConfig(t, web)
+		cfg.bounds, cfg.contact = 2, "me@example.org"
+		c, err := newCrawler(cfg, under)
+		require.NoError(t, err)
+		c.say = func(text string) { t.Errorf("it said %q", text) }
+		require.NoError(t, c.run(t.Context()))
+		fates := fatesIn(t, cfg.out)
+		require.Positive(t, fates[stage.Unresolved])
+		require.Positive(t, fates[stage.UnknownHost])
+		require.Positive(t, fates[stage.Fetched])
+	})
+}
+
+// TestServersSayWhenToComeBack: a page that was answered with 429 or 503 is fetched in the same run.
+func TestServersSayWhenToComeBack(t *testing.T) {
+	for _, status := range []int{429, 503} {
+		synctest.Test(t, func(t *testing.T) {
+			web := serve(t, webtest.Options{
+				Seed: 34, Hosts: 2, Pages: 8, Network: memnet.New(), Traits: func(int) webtest.Traits {
+					return webtest.Traits{Throttle: webtest.Throttle{Every: 4, Status: status, RetryAfter: 5 * time.Second}}
+				},
+			})
+			cfg := politeConfig(t, web)
+			cfg.wait = 5 * time.Minute
+			crawlWeb(t, web, cfg)
+			fetched := map[string]bool{}
+			for _, r := range web.Log() {
+				fetched[r.URL()] = fetched[r.URL()] || r.Status == 200
+			}
+			for _, url := range web.Reachable() {
+				require.True(t, fetched[url], "status %d: %s", status, url)
+			}
+			require.Positive(t, fatesIn(t, cfg.out)[stage.SentAway])
+			require.Zero(t, fatesIn(t, cfg.out)[stage.ClientError]+fatesIn(t, cfg.out)[stage.ServerError])
+		})
+	}
+}
+
+// TestRetriesThatAreNotWaitedForAreTold crawls a server that sends every visitor away.
+func TestRetriesThatAreNotWaitedForAreTold(t *testing.T) {
+	// The host's own back-off comes on top of what it asks for.
+	for retry, want := range map[time.Duration]time.Duration{5 * time.Second: 8 * time.Minute, time.Hour: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			web := serve(t, webtest.Options{
+				Seed: 35, Hosts: 1, Pages: 3, Network: memnet.New(), Traits: func(int) webtest.Traits {
+					return webtest.Traits{Throttle: webtest.Throttle{Every: 1, RetryAfter: retry}}
+				},
+			})
+			cfg := politeConfig(t, web)
+			cfg.wait = 5 * time.Minute
+			start := time.Now()
+			c := crawlWeb(t, web, cfg)
+			require.InDelta(t, want.Minutes(), time.Since(start).Minutes(), 1.5)
+			var out bytes.Buffer
+			require.NoError(t, c.conclude(&out, nil))
+			require.Contains(t, out.String(), "1 retries, the first at")
+		})
+	}
+}

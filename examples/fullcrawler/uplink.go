@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// How long a probe may take, and the pauses between two visits that try whether an outage is over.
+const (
+	probeTimeout = 5 * time.Second
+	firstTry     = 2 * time.Second
+	longestTry   = 30 * time.Second
+)
+
+// An uplink tells this machine's own trouble from that of the hosts it visits.
+//
+// When a visit fails and the host or the network may be to blame, the uplink asks the name server
+// something that any name server answers. If that fails too, the machine is offline: visits wait,
+// all but one now and then that tries. It keeps no goroutine running. Its methods are safe for
+// concurrent use.
+type uplink struct {
+	probe func(context.Context) error // fails if the network does
+	tell  func(trouble string)        // called when trouble begins and, with "", when it is over
+
+	probing chan struct{} // holds a value while a probe runs
+
+	mu       sync.Mutex
+	worked   time.Time     // when something out there last answered
+	trouble  string        // "" if there is none
+	since    time.Time     // when it began
+	over     time.Time     // when the last one ended
+	restored chan struct{} // closed when it ends; nil if there is none
+	try      time.Time     // when the next visit may try
+	pause    time.Duration // after that
+}
+
+func newUplink(lookup stage.Lookup, tell func(string)) *uplink {
+	return &uplink{probe: askForRoot(lookup), tell: tell, probing: make(chan struct{}, 1)}
+}
+
+// askForRoot returns a probe that looks up the root of all names. It has no address, which every
+// name server knows: so "not found" is an answer.
+func askForRoot(lookup stage.Lookup) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
+		_, _, err := lookup(ctx, ".")
+		var dns *net.DNSError
+		if errors.As(err, &dns) && dns.IsNotFound {
+			return nil
+		}
+		return err
+	}
+}
+
+// answered notes that something out there answered.
+func (u *uplink) answered() {
+	u.mu.Lock()
+	u.worked = time.Now()
+	ended := u.trouble != ""
+	if ended {
+		u.trouble, u.over = "", u.worked
+		close(u.restored)
+	}
+	u.mu.Unlock()
+	if ended {
+		u.tell("")
+	}
+}
+
+// down notes that nothing can be visited.
+func (u *uplink) down(trouble string) {
+	u.mu.Lock()
+	begins := u.trouble == ""
+	if begins {
+		u.since, u.restored = time.Now(), make(chan struct{})
+		u.pause, u.try = firstTry, u.since.Add(firstTry)
+		u.trouble = trouble
+	}
+	u.mu.Unlock()
+	if begins {
+		u.tell(trouble)
+	}
+}
+
+// state returns what the trouble is and since when; "" if there is none.
+func (u *uplink) state() (trouble string, since time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.trouble, u.since
+}
+
+// ours reports whether a visit that began at that time failed through this machine's own trouble.
+// It may have to wait for a probe.
+func (u *uplink) ours(ctx context.Context, err error, addr netip.Addr, began time.Time) bool {
+	switch blame := stage.BlameFor(err, addr); {
+	case ctx.Err() != nil:
+		return true
+	case blame == stage.Theirs:
+		u.answered()
+		return false
+	case blame == stage.Ours:
+		u.down(err.Error())
+		return true
+	}
+	failed := time.Now()
+	u.probing <- struct{}{}
+	defer func() { <-u.probing }()
+	if ours, known := u.verdict(began, failed); known {
+		return ours
+	}
+	if probed := u.probe(ctx); probed != nil {
+		if ctx.Err() == nil {
+			u.down(fmt.Sprintf("no answer from %s, nor from the name server: %v", err, probed))
+		}
+		return true
+	}
+	u.answered()
+	ours, _ := u.verdict(began, failed)
+	return ours
+}
+
+// verdict judges a visit by what is known: an outage while it went on, or an answer to somebody
+// since it failed.
+func (u *uplink) verdict(began, failed time.Time) (ours, known bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.over.After(began) {
+		return true, true
+	}
+	return false, u.trouble == "" && !u.worked.Before(failed)
+}
+
+// wait returns when a visit may be tried: at once, unless there is trouble. It returns false if ctx
+// ends first.
+func (u *uplink) wait(ctx context.Context) bool {
+	for {
+		wait, restored := u.turn(time.Now())
+		if restored == nil {
+			return ctx.Err() == nil
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-restored:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return false
+		}
+	}
+}
+
+// turn returns nil if the caller may go on, or else how long to wait at most, and for what.
+func (u *uplink) turn(now time.Time) (wait time.Duration, restored chan struct{}) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.trouble == "":
+		return 0, nil
+	case now.Before(u.try):
+		return u.try.Sub(now), u.restored
+	}
+	u.pause = min(2*u.pause, longestTry)
+	u.try = now.Add(u.pause)
+	return 0, nil
+}

@@ -1,0 +1,44 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/hostcache"
+)
+
+func TestBlame(t *testing.T) {
+	public, local := netip.MustParseAddr("93.184.216.34"), netip.MustParseAddr("127.0.0.1")
+	dial := func(errno syscall.Errno) error {
+		return &fetch.Error{Kind: fetch.Connect, Err: &net.OpError{Op: "dial", Err: errno}}
+	}
+	for _, tt := range []struct {
+		name string
+		err  error
+		addr netip.Addr
+		want Blame
+	}{
+		{"the crawl ends", &fetch.Error{Kind: fetch.Canceled, Err: context.Canceled}, public, Ours},
+		{"too many open files", dial(syscall.EMFILE), local, Ours},
+		{"no route", dial(syscall.ENETUNREACH), public, Unclear},
+		{"refused", dial(syscall.ECONNREFUSED), public, Theirs},
+		{"silence", &fetch.Error{Kind: fetch.ConnectTimeout}, public, Unclear},
+		{"silence on loopback", &fetch.Error{Kind: fetch.HeadTimeout}, local, Theirs},
+		{"a bad certificate", &fetch.Error{Kind: fetch.TLS}, public, Theirs},
+		{"not HTTP", &fetch.Error{Kind: fetch.Protocol}, public, Theirs},
+		{"an unknown name", fmt.Errorf("resolve: %w", hostcache.ErrNegative), netip.Addr{}, Theirs},
+		{"an unknown name, by DNS", &net.DNSError{IsNotFound: true}, netip.Addr{}, Theirs},
+		{"a silent name server", &net.DNSError{IsTimeout: true}, netip.Addr{}, Unclear},
+		{"any other trouble with names", errors.New("read: connection refused"), netip.Addr{}, Unclear},
+	} {
+		require.Equal(t, tt.want, BlameFor(tt.err, tt.addr), tt.name)
+	}
+}
