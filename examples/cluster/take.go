@@ -193,7 +193,7 @@ func lookupIn(name string) (stage.Lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stage.LookupIn(table), nil
+	return stage.LookupIn(table, stage.DNS{}.Lookup), nil
 }
 
 // dialPort connects to another port than the one that a URL means.

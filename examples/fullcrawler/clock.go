@@ -46,31 +46,37 @@ func (c clock) until(t time.Time) time.Duration {
 }
 
 // openClock makes a clock that goes on from where it was, if the file tells of one. A pace of 0 is
-// the one that it had; another one than it had is refused, since times are on record.
+// the one that it had. Another pace than it had is refused, since times are on record.
 func openClock(file string, pace float64) (clock, error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	had, err := readClock(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		c := clock{time.Now().Truncate(time.Second), cmp.Or(pace, 1)}
 		return c, replaceFile(file, fmt.Appendf(nil, "%s %g\n", c.began.Format(time.RFC3339), c.pace))
-	}
-	if err != nil {
-		return clock{}, err
-	}
-	var had clock
-	began, rest, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	had.began, err = time.Parse(time.RFC3339, began)
-	if err == nil {
-		had.pace, err = strconv.ParseFloat(rest, 64)
-	}
-	if err == nil && !(had.pace > 0 && had.pace <= maxPace) {
-		err = errors.New("no such pace")
-	}
-	switch {
 	case err != nil:
-		return clock{}, fmt.Errorf("%s should hold a time and a pace: %w", file, err)
+		return clock{}, err
 	case pace != 0 && pace != had.pace:
 		return clock{}, fmt.Errorf("the crawl was begun with -pace %g; say so again, or -fresh, which "+
 			"forgets its pages", had.pace)
 	}
 	return had, nil
+}
+
+func readClock(file string) (c clock, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return clock{}, err
+	}
+	began, rest, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	c.began, err = time.Parse(time.RFC3339, began)
+	if err == nil {
+		c.pace, err = strconv.ParseFloat(rest, 64)
+	}
+	if err == nil && !(c.pace > 0 && c.pace <= maxPace) {
+		err = errors.New("no such pace")
+	}
+	if err != nil {
+		return clock{}, fmt.Errorf("%s should hold a time and a pace: %w: fullcrawler repair", file, err)
+	}
+	return c, nil
 }

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -46,17 +52,19 @@ type config struct {
 	listen      string // address of the live page; "" is none
 	logFile     string // "" is none
 	denyFile    string // "" is none
+	denyLines   []string
 	seedFile    string // "" is none
 	dryRun      bool
 	memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
 	hostPages   int
-	queue       int // pages in hand
+	queue       int // pages in flight
 	concurrency int
 	timeout     time.Duration
 	maxBody     int64
 
-	bounds fetch.Reach
-	hosts  map[string]netip.Addr
+	bounds     fetch.Reach
+	hosts      map[string]netip.Addr
+	nameServer string // "" is the system's
 }
 
 // noArchive is a config.archive that keeps nothing.
@@ -68,13 +76,27 @@ const (
 	demoCrawlDelay = time.Second
 )
 
+// The directories that crawls use if -out does not say otherwise.
+const (
+	defaultOut = "crawl"
+	demoOut    = "crawl-demo"
+)
+
+// defaultDelay is the pause between requests to a host of which nobody said how it may be used, and
+// leastDelay the shortest one for hosts that are not one's own.
+const (
+	defaultDelay = 5 * time.Second
+	leastDelay   = time.Second
+)
+
 const usage = `fullcrawler crawls websites politely and keeps what it gets as WARC files.
 
 	fullcrawler                                     a small web that it serves itself
 	fullcrawler [flags] URL ...                     real ones
 	fullcrawler -contact https://you.example/bot https://www.example.org/
 	fullcrawler serve                               browse what was kept
-	fullcrawler check|explain|export|scan|snapshot  other uses of it; -h tells how
+	fullcrawler check|repair                        find damage; mend it
+	fullcrawler explain|export|scan|snapshot        other uses of it; -h tells how
 
 Robots.txt is obeyed, and the sitemaps that it names are read. A host is visited by one request at a
 time, and the pause between two requests to a host or an address is the longest of -delay, the site's
@@ -92,7 +114,8 @@ type commandLine struct {
 	config
 	scope, order, hosts, seedList string
 	configFile                    string
-	private                       bool
+	private, own                  bool
+	given                         map[string]bool // flags, by name
 	revisiting                    revisiting
 	sizes                         sizes
 	include, exclude              patterns
@@ -103,12 +126,21 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20}}
 	l.filter.Deny = new(stage.DenyList)
 	fs := flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
-	fs.SetOutput(log)
-	fs.Usage = func() { fmt.Fprint(log, usage); fs.PrintDefaults() }
+	fs.SetOutput(io.Discard) // one line is enough for a wrong flag
 	l.mainFlags(fs)
 	l.choiceFlags(fs)
 	l.limitFlags(fs)
-	if err := fs.Parse(args); err != nil {
+	rest, err := parseArgs(fs, args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(log, usage)
+		fs.SetOutput(log)
+		fs.PrintDefaults()
+		return l.config, err
+	}
+	if err != nil { // the flags may be those of a command that is misspelt
+		if !strings.HasPrefix(args[0], "-") {
+			err = cmp.Or(checkWords(args[:1], nil), err)
+		}
 		return l.config, err
 	}
 	c := &l.config
@@ -116,14 +148,17 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 		func() error {
 			return readFile(l.configFile, func(f io.Reader) error { return readFlags(fs, f, l.configFile) })
 		},
+		func() error { l.given = givenFlags(fs); return nil },
 		func() error { return c.readScope(l.scope) },
 		func() error { return c.readOrder(l.order) },
 		func() (err error) { c.policy, err = l.revisiting.policy(); return err },
 		c.readDeny,
 		func() error { return checkListen(c.listen) },
 		func() error { return c.readHosts(l.hosts) },
-		func() error { return c.readSeeds(fs.Args(), l.seedList, log) },
-		func() error { return c.check(l.private) },
+		func() error { return checkWords(rest, c.hosts) },
+		func() error { return c.readSeeds(rest, l.seedList, log) },
+		l.checkNumbers,
+		l.check,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -137,19 +172,26 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 
 // mainFlags say who crawls, into what, and how it can be watched.
 func (l *commandLine) mainFlags(fs *flag.FlagSet) {
-	fs.StringVar(&l.agent, "agent", "spinneret", "`name` of the crawler: in User-Agent, and as robots.txt calls it")
-	fs.StringVar(&l.contact, "contact", "", "`URL` or address where site owners reach you; required beyond loopback")
-	fs.StringVar(&l.out, "out", "crawl", "`directory` for the archive and all else")
+	fs.StringVar(&l.agent, "agent", "spinneret",
+		"`name` of the crawler: in User-Agent, and as robots.txt calls it")
+	fs.StringVar(&l.contact, "contact", "",
+		"`URL` or address where site owners reach you; required beyond loopback")
+	fs.StringVar(&l.out, "out", "",
+		"`directory` for the archive and all else (default crawl, or crawl-demo without seeds)")
 	fs.StringVar(&l.archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
-	fs.StringVar(&l.seedList, "seeds", "", "`file` of seed URLs, one a line; SIGHUP reads it again")
-	fs.StringVar(&l.configFile, "config", "", "`file` of flags, one a line: a name, a space and a value")
+	fs.StringVar(&l.seedList, "seeds", "",
+		"`file` of seed URLs, one a line, or - for standard input; SIGHUP reads a file again")
+	fs.StringVar(&l.configFile, "config", "", "`file` of flags, one a line: a name, a blank and a value")
 	fs.BoolVar(&l.forever, "forever", false, "go on when nothing is due, and wait for what will be")
 	fs.BoolVar(&l.fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
 	fs.BoolVar(&l.dryRun, "dry-run", false, "print what would be done, and do nothing")
 	fs.StringVar(&l.listen, "listen", "", "show a live page at this `address`, such as 127.0.0.1:8080")
 	fs.StringVar(&l.logFile, "log", "", "`file` to append a structured log to, as lines of JSON")
 	fs.BoolVar(&l.private, "private", false, "allow private and loopback addresses")
+	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay of less than a second")
 	fs.StringVar(&l.hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
+	fs.StringVar(&l.nameServer, "dns", "", "`address` of a name server to ask, such as 127.0.0.1:53, "+
+		"instead of the system's")
 }
 
 // choiceFlags say what is visited, in which order, and when again.
@@ -157,29 +199,38 @@ func (l *commandLine) choiceFlags(fs *flag.FlagSet) {
 	fs.StringVar(&l.scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
 	fs.Var(&l.include, "include", "follow only links that match this `regexp` (repeatable)")
 	fs.Var(&l.exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
-	fs.StringVar(&l.denyFile, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; + before "+
-		"one takes it out; SIGHUP reads it again")
-	fs.StringVar(&l.order, "order", "found", "which page comes first: found, as they are found, or rank, by PageRank so far")
-	fs.IntVar(&l.filter.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
+	fs.StringVar(&l.denyFile, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; "+
+		"+ before one takes it out; SIGHUP reads it again")
+	fs.StringVar(&l.order, "order", "found",
+		"which page comes first: found, as they are found, or rank, by PageRank so far")
+	fs.IntVar(&l.filter.MaxDepth, "depth", 20,
+		"most links between a seed and a page; negative: any number")
 	fs.BoolVar(&l.resources, "resources", false, "fetch images, styles and scripts too")
-	fs.BoolVar(&l.sitemaps, "sitemaps", true, "read the sitemaps that robots.txt names, and follow what they list")
-	fs.BoolVar(&l.texts, "texts", false, "compare texts: a new date, counter or word or two is no change")
+	fs.BoolVar(&l.sitemaps, "sitemaps", true,
+		"read the sitemaps that robots.txt names, and follow what they list")
+	fs.BoolVar(&l.texts, "texts", false,
+		"compare texts: a new date, counter or word or two is no change")
 	l.revisiting.flags(fs)
-	fs.Float64Var(&l.pace, "pace", 1, "how much `faster` than real time pages come due, to watch months in minutes")
+	fs.Float64Var(&l.pace, "pace", 1, "how much `faster` than real time pages come due, to watch months "+
+		"in minutes; only for the built-in web and other hosts on loopback")
 }
 
 // limitFlags say what it may cost, here and elsewhere.
 func (l *commandLine) limitFlags(fs *flag.FlagSet) {
-	fs.DurationVar(&l.delay, "delay", 0, "least pause between requests to a host or address (default 5s, or 0.5s without seeds)")
+	fs.DurationVar(&l.delay, "delay", defaultDelay, "least pause between requests to a host or address; "+
+		"0.5s by default without seeds; less than 1s only on loopback or with -own")
 	fs.Int64Var(&l.pages, "pages", 0, "stop after this many pages; 0: no limit")
 	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
 	fs.DurationVar(&l.duration, "time", 0, "stop after this time; 0: no limit")
-	fs.DurationVar(&l.wait, "wait", 3*time.Minute, "with nothing else to do, wait so long for pages that are to be tried again")
+	fs.DurationVar(&l.wait, "wait", 3*time.Minute,
+		"with nothing else to do, wait so long for pages that are to be tried again")
 	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
-	fs.Var(&l.sizes.memory, "memory", "most `bytes` of memory, roughly: stop when nine tenths are in use; 0: no limit")
-	fs.IntVar(&l.hostPages, "host-pages", 10_000, "most URLs of one host; 0: no limit")
+	fs.Var(&l.sizes.memory, "memory",
+		"most `bytes` of memory, roughly: stop when nine tenths are in use; 0: no limit")
+	fs.IntVar(&l.hostPages, "host-pages", 10_000, "most pages of one host; 0: no limit")
 	fs.IntVar(&l.queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
-	fs.IntVar(&l.concurrency, "concurrency", 64, "requests under way at one time, each to another host")
+	fs.IntVar(&l.concurrency, "concurrency", 64,
+		"requests under way at one time, each to another host")
 	fs.DurationVar(&l.timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
 	fs.Int64Var(&l.maxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
 }
@@ -200,11 +251,22 @@ func (c *config) readOrder(order string) error {
 // readDeny reads the list of what is never fetched. While a crawl runs, too.
 func (c *config) readDeny() error {
 	return readFile(c.denyFile, func(f io.Reader) error {
-		list, err := urlfilter.Parse(f, c.denyFile)
-		if err == nil {
-			c.filter.Deny.Set(list)
+		text, err := io.ReadAll(f)
+		if err != nil {
+			return err
 		}
-		return err
+		list, err := urlfilter.Parse(bytes.NewReader(text), c.denyFile)
+		if err != nil {
+			return err
+		}
+		c.denyLines = nil
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				c.denyLines = append(c.denyLines, line)
+			}
+		}
+		c.filter.Deny.Set(list)
+		return nil
 	})
 }
 
@@ -241,25 +303,90 @@ func (c *config) readSeeds(args []string, name string, log io.Writer) error {
 	})
 }
 
-// readFile opens the file for read; no name is no file.
+// readFile opens a file for read, without a byte-order mark. No name is no file, and - is standard
+// input.
 func readFile(name string, read func(io.Reader) error) error {
 	if name == "" {
 		return nil
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
+	f := os.Stdin
+	if name != "-" {
+		var err error
+		if f, err = os.Open(name); err != nil {
+			return err
+		}
+		defer f.Close()
 	}
-	defer f.Close()
-	return read(f)
+	const mark = "\ufeff"
+	r := bufio.NewReader(f)
+	if start, _ := r.Peek(len(mark)); string(start) == mark {
+		_, _ = r.Discard(len(mark)) // they have been read
+	}
+	return read(r)
+}
+
+// checkWords refuses seeds that are more likely to be misspelt commands. hosts are those of a table,
+// whose names may be single words.
+func checkWords(words []string, hosts map[string]netip.Addr) error {
+	commands := slices.Sorted(maps.Keys(subcommands()))
+	for _, word := range words {
+		_, known := hosts[word]
+		switch {
+		case known || word == "localhost" || strings.ContainsAny(word, ".:/"):
+		case strings.HasPrefix(word, "-"):
+			return fmt.Errorf("%q is not a URL (flags may stand anywhere before --)", word)
+		case slices.Contains(commands, word):
+			return fmt.Errorf("a command comes first: fullcrawler %s ...", word)
+		default:
+			hint := "commands: " + strings.Join(commands, ", ")
+			if near := nearest(word, commands); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			return fmt.Errorf("%q is neither a URL nor a command (%s); a host of that name is http://%[1]s/",
+				word, hint)
+		}
+	}
+	return nil
+}
+
+// checkNumbers refuses values that make no sense. On the command line 0 never means the default.
+func (l *commandLine) checkNumbers() error {
+	for _, limit := range []struct {
+		name string
+		bad  bool
+		want string
+	}{
+		{"delay", l.delay < 0, "0 or more"},
+		{"pages", l.pages < 0, "0 or more"},
+		{"time", l.duration < 0, "0 or more"},
+		{"wait", l.wait < 0, "0 or more"},
+		{"host-pages", l.hostPages < 0, "0 or more"},
+		{"queue", l.queue < 1, "at least 1"},
+		{"concurrency", l.concurrency < 1, "at least 1"},
+		{"timeout", l.timeout <= 0, "positive"},
+		{"max-body", l.maxBody <= 0, "positive"},
+		{"price", l.given["price"] && !(l.revisiting.price > 0), "positive"},
+		{"least", l.revisiting.least <= 0, "positive"},
+		{"most", l.revisiting.most < l.revisiting.least, "-least or more"},
+		{"pace", !(l.pace > 0 && l.pace <= maxPace), fmt.Sprintf("positive, and at most %g", float64(maxPace))},
+	} {
+		if limit.bad {
+			return fmt.Errorf("-%s must be %s", limit.name, limit.want)
+		}
+	}
+	return nil
 }
 
 // check settles what depends on several flags.
-func (c *config) check(private bool) error {
-	if c.delay == 0 {
-		c.delay = 5 * time.Second
+func (l *commandLine) check() error {
+	c := &l.config
+	if c.demo && !l.given["delay"] {
+		c.delay = demoDelay
+	}
+	if c.out == "" {
+		c.out = defaultOut
 		if c.demo {
-			c.delay = demoDelay
+			c.out = demoOut
 		}
 	}
 	local := c.demo || c.loopbackOnly()
@@ -268,16 +395,15 @@ func (c *config) check(private bool) error {
 		return errors.New("none of the seeds is a URL")
 	case c.archive != "gzip" && c.archive != "zstd" && c.archive != noArchive:
 		return fmt.Errorf("-archive %q: want gzip, zstd or none", c.archive)
-	case c.concurrency < 1:
-		return errors.New("-concurrency must be at least 1")
-	case c.queue < 1:
-		return errors.New("-queue must be at least 1")
-	case !(c.pace > 0 && c.pace <= maxPace):
-		return fmt.Errorf("-pace must be positive, and at most %g", float64(maxPace))
 	case !local && c.contact == "":
-		return errors.New("-contact is missing: give a URL or an e-mail address where the owners of the " +
-			"sites can reach you (not needed when every seed is a loopback address)")
-	case private:
+		return errors.New("-contact is missing: give a URL or an e-mail address where the owners of " +
+			"the sites can reach you (not needed when every seed is a loopback address)")
+	case !local && !l.own && c.delay < leastDelay:
+		return fmt.Errorf("-delay %v is too short for hosts of others: at least %v, or -own if they are "+
+			"your own", c.delay, leastDelay)
+	case !local && c.pace != 1:
+		return errors.New("-pace is for the built-in web and for hosts on loopback")
+	case l.private:
 		c.bounds = fetch.Anywhere
 	case local:
 		c.bounds = fetch.Loopback

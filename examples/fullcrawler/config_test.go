@@ -60,7 +60,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"is neither a host":          {"-deny", write(t, "a b")},
 		"hosts file":                 {"-hosts", write(t, "a.test 127.0.0.1")},
 		"missing closing":            {"-include", "("},
-		"flag provided but not":      {"-no-such-flag"},
+		"unknown flag -no-such-flag": {"-no-such-flag"},
 		"none of the seeds":          {"-seeds", empty},
 		"-pace must be positive":     {"-pace", "NaN"},
 		"at most 1e+06":              {"-pace", "1e9"},

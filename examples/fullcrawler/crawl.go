@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -38,6 +37,7 @@ const grace = 3 * time.Second
 // The pages are files. All else may be lost at any time, and the same command goes on.
 type crawler struct {
 	cfg      config
+	dir      *directory
 	clock    clock
 	pages    *stage.Pages
 	hosts    *hostBook
@@ -48,6 +48,7 @@ type crawler struct {
 	resolver *stage.Resolver
 	queue    *scheduler.Scheduler[stage.Item]
 	client   *fetch.Client
+	archived *fetch.Client    // answers from the archive
 	store    *archive.Archive // nil if nothing is kept
 	ledger   *ledger
 	filter   stage.Filter
@@ -55,6 +56,8 @@ type crawler struct {
 	policy   policy
 	log      *slog.Logger
 	say      func(string) // to whoever watches the terminal
+	warnings []string     // to be said when there is somebody to hear them
+	browse   string       // address at which the archive is shown; "" if it is not
 
 	room    chan struct{} // has an element for each page in hand
 	settled chan struct{} // something may be due that was not
@@ -62,7 +65,8 @@ type crawler struct {
 	hints   hints
 	retries retries
 
-	visited atomic.Int64    // page fetches begun, against cfg.pages
+	quota   quota
+	delays  crawlDelays
 	ending  context.Context // ends when the crawl has to; its cause says why
 	stop    context.CancelCauseFunc
 	manners manners
@@ -97,11 +101,32 @@ type network struct {
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
+// newCrawler locks a directory and puts the rooms together in it.
+func newCrawler(cfg config, web network) (*crawler, error) {
+	dir, err := claim(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return dir.newCrawler(cfg, web)
+}
+
+// claim locks the directory of a crawl, and forgets its pages if that is asked for.
+func claim(cfg config) (*directory, error) {
+	dir, err := openDirectory(cfg.out, "crawl")
+	if err == nil && cfg.fresh {
+		if err = dir.forget(); err != nil {
+			err = errors.Join(err, dir.close())
+		}
+	}
+	return dir, err
+}
+
 // newCrawler puts the rooms together, and goes on where an earlier crawl into the same directory
-// ended.
-func newCrawler(cfg config, web network) (c *crawler, err error) {
+// ended. The crawler closes the directory.
+func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) {
 	c = &crawler{
 		cfg:     cfg,
+		dir:     d,
 		robots:  stage.NewRobots(cfg.agent),
 		filter:  cfg.filter,
 		tally:   newTally(),
@@ -112,6 +137,7 @@ func newCrawler(cfg config, web network) (c *crawler, err error) {
 		settled: make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
 	}
+	c.quota, c.manners.news = newQuota(cfg.pages), make(chan struct{}, 1)
 	c.ending, c.stop = context.WithCancelCause(context.Background())
 	if c.policy == nil {
 		c.policy = revisit.Bayes{}
@@ -128,8 +154,9 @@ func newCrawler(cfg config, web network) (c *crawler, err error) {
 		c.openOrder,
 		func() error { return c.openNetwork(web) },
 		c.openArchive,
-		func() error { return c.robots.Open(c.file(rulesName)) },
+		c.openRules,
 		func() error { return c.manners.open(c) },
+		c.recallDelays,
 	} {
 		if err := open(); err != nil {
 			return c, err
@@ -144,22 +171,25 @@ func (c *crawler) openQueue() {
 		Backoff:   c.cfg.backoff,
 		MaxQueue:  -1, // the room bounds all open items, those that wait for a robots.txt too
 	}
-	if c.cfg.delay < 0 {
-		politeness.LatencyFactor, politeness.Backoff = -1, -1
+	if c.cfg.delay == 0 { // none, where 0 would mean the default
+		politeness.HostDelay, politeness.LatencyFactor = -1, -1
 	}
 	c.queue = scheduler.New[stage.Item](politeness)
 }
 
 func (c *crawler) openNetwork(web network) (err error) {
 	if web.resolve == nil {
-		web.resolve = stage.DNS{}.Lookup
+		web.resolve = stage.DNS{Server: c.cfg.nameServer}.Lookup
 	}
 	c.uplink = newUplink(web.resolve, c.tellTrouble)
 	if c.cfg.bounds == fetch.Loopback {
 		c.uplink.probe = func(context.Context) error { return nil } // there is no network to fail
 	}
 	if c.resolver, err = stage.NewResolver(web.resolve, c.file(hostsName)); err != nil {
-		return err
+		c.warn("%v: all hosts are looked up again", err)
+		if c.resolver, err = stage.NewResolver(web.resolve, ""); err != nil {
+			return err
+		}
 	}
 	c.client, err = fetch.New(fetch.Options{
 		UserAgent: c.cfg.userAgent(),
@@ -168,9 +198,19 @@ func (c *crawler) openNetwork(web network) (err error) {
 		MaxBody:   c.cfg.maxBody,
 		Resolve:   c.resolver.Resolve,
 		Dial:      web.dial,
-		Decoders:  map[string]func() fetch.Decoder{"br": brotli.New},
+		Decoders:  decoders,
 	})
 	return err
+}
+
+// decoders are those of content codings that package fetch does not know by itself.
+var decoders = map[string]func() fetch.Decoder{"br": brotli.New}
+
+func (c *crawler) openRules() error {
+	if err := c.robots.Open(c.file(rulesName), time.Now()); err != nil {
+		c.warn("%v: each robots.txt is fetched again", err)
+	}
+	return nil
 }
 
 func (c *crawler) openArchive() (err error) {
@@ -185,6 +225,9 @@ func (c *crawler) openArchive() (err error) {
 		})
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.openArchived(); err != nil {
 		return err
 	}
 	c.ledger, err = openLedger(c.cfg.out)
@@ -254,7 +297,7 @@ func (c *crawler) close() (err error) {
 	if c.manners.opened {
 		err = errors.Join(err, c.manners.save(c), c.saveCaches(), c.saveOrder())
 	}
-	return err
+	return errors.Join(err, c.dir.close())
 }
 
 // The files beside the archive that save work or trouble when the crawl goes on.

@@ -2,114 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
-
-// slotUnit is the time within which the order of pages does not matter.
-const slotUnit = time.Minute
-
-// openPages opens the pages of a crawl, and the clock that they go by.
-func openPages(cfg config) (*stage.Pages, clock, error) {
-	clock, err := openClock(filepath.Join(cfg.out, beganName), cfg.pace)
-	if err != nil {
-		return nil, clock, err
-	}
-	pages, err := stage.OpenPages(cfg.out, stage.PagesOptions{
-		Memory: cfg.memory / 4,
-		Unit:   unitFor(clock.pace),
-		Start:  clock.now(),
-	})
-	return pages, clock, err
-}
-
-// forget removes what is known of pages.
-func forget(dir string) error {
-	err := stage.ForgetPages(dir)
-	for _, name := range []string{beganName, orderName} {
-		if e := os.Remove(filepath.Join(dir, name)); !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
-}
-
-// openOrder takes over the scores that an earlier crawl saved. Those of the minutes before a crash
-// are not among them, nor would a crawl be wrong without any.
-func (c *crawler) openOrder() error {
-	if !c.cfg.byRank {
-		return nil
-	}
-	f, err := os.Open(c.file(orderName))
-	if errors.Is(err, fs.ErrNotExist) {
-		c.order = stage.NewOrder()
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if c.order, err = stage.ReadOrder(f); err != nil {
-		return fmt.Errorf("%s: %w: remove it; ranks then begin anew", f.Name(), err)
-	}
-	return nil
-}
-
-// saveOrder saves the scores, if there are any.
-func (c *crawler) saveOrder() error {
-	if c.order == nil {
-		return nil
-	}
-	return replaceWith(c.file(orderName), c.order)
-}
-
-// unitFor returns the unit of the slots: a tenth of a second goes by before one ends.
-func unitFor(pace float64) time.Duration {
-	unit := time.Duration(pace * float64(time.Second/10))
-	return max(slotUnit, unit.Truncate(time.Second))
-}
-
-// openPages opens the pages and recalls what else was known, by one walk through them.
-func (c *crawler) openPages() (err error) {
-	if c.cfg.fresh {
-		if err := forget(c.cfg.out); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(c.cfg.out, 0o777); err != nil {
-		return err
-	}
-	if c.pages, c.clock, err = openPages(c.cfg); err != nil {
-		return err
-	}
-	c.hosts = newHostBook(c.clock.shown(c.cfg.delay), unitFor(c.clock.pace))
-	for page, err := range c.pages.All() {
-		if err != nil {
-			return err
-		}
-		if page.Item.Seeded() {
-			c.filter.Scope.Add(page.Item.URL)
-		}
-		if page.State != (stage.State{}) {
-			putOff := int64(0)
-			if !page.State.Visited() {
-				putOff = page.State.Due
-			}
-			c.hosts.recall(weburl.Host(page.Item.URL), seconds(page.State.Booked), putOff)
-			if page.State.Failures > 0 {
-				c.retries.expect(page.State.Due)
-			}
-		}
-	}
-	return nil
-}
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
@@ -185,6 +83,11 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 // take begins with a page that is due.
 func (c *crawler) take(it stage.Item) {
 	host, state := weburl.Host(it.URL), &it.Visit.State
+	if state.Relink {
+		if state.Relink = !c.relink(c.ending, it); state.Relink {
+			state.Due = 0 // only a visit can tell
+		}
+	}
 	if time.Unix(state.Due, 0).After(c.soon()) { // it was visited before its time
 		c.giveBack(it)
 		return
@@ -192,13 +95,14 @@ func (c *crawler) take(it stage.Item) {
 	if state.Failures > 0 {
 		c.retries.begin(state.Due)
 	}
+	first := *state == stage.State{} || state.LeftOut
 	if why := c.filter.Check(it); why != "" { // the lists may have changed since it was sighted
 		c.hosts.enter(host)
 		c.tally.open()
 		c.end(it, stage.Unwanted, string(why))
 		return
 	}
-	a := c.hosts.take(host, *state == stage.State{}, c.cfg.hostPages, c.clock.now())
+	a := c.hosts.take(host, first, c.cfg.hostPages, c.clock.now())
 	if a.putOff > 0 {
 		state.Due = a.putOff
 		if state.Failures > 0 {
@@ -283,8 +187,8 @@ func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.T
 		c.hosts.book(host, before, 0)
 	}
 	next := now.Add(min(max(wait, time.Second), longest))
-	s.Due = next.Unix()
-	if s.Failures > 0 {
+	s.Due, s.LeftOut = next.Unix(), fate == stage.Unwanted || fate == stage.HostFull
+	if s.Failures > 0 && !s.LeftOut {
 		c.retries.expect(s.Due)
 	}
 	return next

@@ -63,7 +63,7 @@ func (b *byteCount) Set(text string) error {
 		*b = byteCount(value * unit.bytes)
 		return nil
 	}
-	return fmt.Errorf("%q is no number of bytes such as 20GB or 512MiB", text)
+	return fmt.Errorf("%q is not a number of bytes such as 20GB or 512MiB", text)
 }
 
 // sizes are the flags that count bytes.
@@ -77,8 +77,10 @@ type revisiting struct {
 }
 
 func (r *revisiting) flags(fs *flag.FlagSet) {
-	fs.StringVar(&r.name, "revisit", "bayes", "when to come back: bayes, mle, aimd, or an interval such as 24h")
-	fs.Float64Var(&r.price, "price", 0, "what a visit costs, for bayes and mle: the higher, the rarer; 0: 0.5 for bayes, 1 for mle")
+	fs.StringVar(&r.name, "revisit", "bayes",
+		"when to come back: bayes, mle, aimd, or an interval such as 24h")
+	fs.Float64Var(&r.price, "price", 0, "what a visit costs, for bayes and mle: the higher, the rarer "+
+		"(default 0.5 for bayes, 1 for mle)")
 	fs.DurationVar(&r.least, "least", time.Hour, "shortest time between two visits of a page")
 	fs.DurationVar(&r.most, "most", longest, "longest time between two visits of a page")
 }
@@ -87,24 +89,125 @@ func (r *revisiting) policy() (policy, error) {
 	return parsePolicy(r.name, r.price, r.least, r.most)
 }
 
-// readFlags sets the flags of a file that were not set on the command line.
+// parseArgs parses flags wherever they stand, up to "--". What is no flag is returned.
+func parseArgs(fs *flag.FlagSet, args []string) (rest []string, err error) {
+	for {
+		if err := fs.Parse(args); err != nil {
+			return nil, flagError(fs, err)
+		}
+		parsed := len(args) - fs.NArg()
+		if fs.NArg() == 0 || parsed > 0 && args[parsed-1] == "--" {
+			return append(rest, fs.Args()...), nil
+		}
+		rest = append(rest, fs.Arg(0))
+		args = fs.Args()[1:]
+	}
+}
+
+// flagError adds the flag that was probably meant.
+func flagError(fs *flag.FlagSet, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return err
+	}
+	return unknownFlag(fs, strings.TrimPrefix(name, "-"))
+}
+
+func unknownFlag(fs *flag.FlagSet, name string) error {
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	if near := nearest(name, names); near != "" {
+		return fmt.Errorf("unknown flag -%s (did you mean -%s?)", name, near)
+	}
+	return fmt.Errorf("unknown flag -%s; -help lists all", name)
+}
+
+// nearest returns the name that a misspelt one was meant to be, or "".
+func nearest(word string, names []string) (found string) {
+	least := min(2, len(word)-1) + 1
+	for _, name := range names {
+		if d := distance(word, name); d < least {
+			found, least = name, d
+		}
+	}
+	return found
+}
+
+// distance counts the letters to be inserted, deleted or replaced (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := corner
+			if a[i] != b[j] {
+				cost = min(corner, row[j], row[j+1]) + 1
+			}
+			corner, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// readFlags sets the flags of a file that were not set on the command line. A line has a name, and
+// after a blank or an equals sign a value; a flag that is true or false needs none. A # begins a
+// comment, at the start of a line or behind a blank.
 func readFlags(fs *flag.FlagSet, r io.Reader, name string) error {
-	given := map[string]bool{}
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	given := givenFlags(fs)
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' {
+		key, value := cutLine(lines.Text())
+		if key == "" || given[key] {
 			continue
 		}
-		key, value, _ := strings.Cut(line, " ")
-		key = strings.TrimLeft(key, "-")
-		if given[key] {
-			continue
-		}
-		if err := fs.Set(key, strings.TrimSpace(value)); err != nil {
+		if err := setFlag(fs, key, value); err != nil {
 			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
 	}
 	return lines.Err()
+}
+
+// givenFlags returns the names of the flags that were set.
+func givenFlags(fs *flag.FlagSet) map[string]bool {
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return given
+}
+
+// cutLine returns the name of a flag and its value, without comments and the blanks around them.
+func cutLine(text string) (key, value string) {
+	text = " " + strings.ReplaceAll(text, "\t", " ")
+	if comment := strings.Index(text, " #"); comment >= 0 {
+		text = text[:comment]
+	}
+	text = strings.TrimSpace(text)
+	end := strings.IndexAny(text, " =")
+	if end < 0 {
+		end = len(text)
+	}
+	value = strings.TrimSpace(text[end:])
+	value = strings.TrimSpace(strings.TrimPrefix(value, "="))
+	return strings.TrimLeft(text[:end], "-"), value
+}
+
+func setFlag(fs *flag.FlagSet, key, value string) error {
+	f := fs.Lookup(key)
+	if f == nil {
+		return unknownFlag(fs, key)
+	}
+	boolean, _ := f.Value.(interface{ IsBoolFlag() bool })
+	switch isBool := boolean != nil && boolean.IsBoolFlag(); {
+	case value == "" && isBool:
+		value = "true"
+	case value == "":
+		return fmt.Errorf("-%s needs a value", key)
+	}
+	if err := fs.Set(key, value); err != nil {
+		return fmt.Errorf("-%s %q: %w", key, value, err)
+	}
+	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -34,22 +35,125 @@ func TestByteCounts(t *testing.T) {
 	}
 	for _, text := range []string{"", "GB", "-1", "1e30", "12 parsecs", "NaN"} {
 		var b byteCount
-		require.ErrorContains(t, b.Set(text), "no number of bytes", text)
+		require.ErrorContains(t, b.Set(text), "not a number of bytes", text)
 	}
 }
 
 func TestFlagsFromAFile(t *testing.T) {
-	file := write(t, "# how we crawl\n\nagent filebot\n-delay 7s\nforever true\ncontact https://me.example/ and more\n")
+	file := write(t, "\ufeff# how we crawl\r\n\r\nagent filebot\r\n-delay 7s\nforever\n\ttexts # words only\n"+
+		"depth=7\nscope =\tdomain\nsitemaps = false\ncontact https://me.example/#bot and more\n")
 	cfg, err := parseFlags([]string{"-config", file, "-delay", "9s", "www.example.org"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, "filebot", cfg.agent)
-	require.Equal(t, "https://me.example/ and more", cfg.contact)
+	require.Equal(t, "https://me.example/#bot and more", cfg.contact)
 	require.True(t, cfg.forever)
+	require.True(t, cfg.texts)
+	require.False(t, cfg.sitemaps)
+	require.Equal(t, 7, cfg.filter.MaxDepth)
+	require.Equal(t, stage.Domain, cfg.reach)
 	require.Equal(t, 9*time.Second, cfg.delay, "the command line wins")
 
-	bad := write(t, "agent filebot\nno-such-flag 1\n")
-	_, err = parseFlags([]string{"-config", bad}, io.Discard)
-	require.ErrorContains(t, err, bad+":2: ")
+	for text, want := range map[string]string{
+		"agent filebot\nforevr\n":  `:2: unknown flag -forevr (did you mean -forever?)`,
+		"\n\ndelay soon\n":         `:3: -delay "soon": `,
+		"delay\n":                  `:1: -delay needs a value`,
+		"forever maybe # or not\n": `:1: -forever "maybe": `,
+	} {
+		bad := write(t, text)
+		_, err = parseFlags([]string{"-config", bad}, io.Discard)
+		require.ErrorContains(t, err, bad+want)
+	}
+}
+
+// TestFlagsMayStandAnywhere: one behind a URL is still a flag.
+func TestFlagsMayStandAnywhere(t *testing.T) {
+	cfg, err := parseFlags([]string{"127.0.0.1:1", "-dry-run", "http://127.0.0.2/", "-depth", "3"}, io.Discard)
+	require.NoError(t, err)
+	require.True(t, cfg.dryRun)
+	require.Equal(t, 3, cfg.filter.MaxDepth)
+	require.Equal(t, []string{"http://127.0.0.1:1/", "http://127.0.0.2/"}, cfg.seeds)
+	dir := t.TempDir()
+	status, said := run(t, "127.0.0.1:9", "-out", dir, "-dry-run")
+	require.Zero(t, status)
+	require.Contains(t, said, "1 hosts, 0 pages known")
+	require.Empty(t, tree(t, dir))
+	status, said = run(t, "explain", "a.test", "-out", filepath.Join(dir, "none"))
+	require.Equal(t, 1, status)
+	require.Contains(t, said, "no crawl here", "the flag behind the URL was read")
+}
+
+// TestWordsThatAreNoURLs: a misspelt command is not crawled as a host of that name.
+func TestWordsThatAreNoURLs(t *testing.T) {
+	hosts := write(t, "127.0.0.2 intranet")
+	for want, args := range map[string][]string{
+		`did you mean "check"?`:                         {"chekc"},
+		`did you mean "snapshot"?`:                      {"snapshto", "-at", "2026-01-01"},
+		"commands: check, explain, export":              {"crossword"},
+		"a command comes first: fullcrawler check":      {"-out", "x", "check"},
+		`"-fresh" is not a URL`:                         {"--", "-fresh"},
+		`unknown flag -forevr (did you mean -forever?)`: {"-forevr"},
+		"unknown flag -listn (did you mean -listen?)":   {"serve", "-listn", "127.0.0.1:0"},
+		"-delay must be 0 or more":                      {"-delay", "-1s"},
+		"-delay 0s is too short":                        {"-delay", "0", "-contact", "me@example.org", "a.example"},
+		"-delay 500ms is too short":                     {"-delay", "500ms", "-contact", "me@example.org", "a.example"},
+		"-pace is for the built-in web":                 {"-pace", "5", "-contact", "me@example.org", "a.example"},
+		"-timeout must be positive":                     {"-timeout", "0"},
+		"-max-body must be positive":                    {"-max-body", "0"},
+		"-price must be positive":                       {"-price", "0"},
+		"-most must be -least or more":                  {"-most", "1m"},
+	} {
+		status, said := run(t, args...)
+		require.Equal(t, 2, status, "%q", args)
+		require.Contains(t, said, want, "%q", args)
+		require.LessOrEqual(t, strings.Count(said, "\n"), 1, "one line is enough: %s", said)
+	}
+	for _, args := range [][]string{
+		{"localhost"}, {"-hosts", hosts, "intranet"}, {"http://intranet/", "-contact", "me@example.org"},
+		{"-delay", "0", "127.0.0.1:8080"}, {"-pace", "5"}, {"-pace", "5", "127.0.0.1:8080"},
+		{"-delay", "0", "-own", "-contact", "me@example.org", "a.example"},
+	} {
+		_, err := parseFlags(args, io.Discard)
+		require.NoError(t, err, "%q", args)
+	}
+}
+
+// TestDirectoriesOfTheirOwn: the built-in web and real sites do not meet.
+func TestDirectoriesOfTheirOwn(t *testing.T) {
+	for want, args := range map[string][]string{
+		demoOut: nil, defaultOut: {"127.0.0.1:8080"}, "x": {"-out", "x"},
+	} {
+		cfg, err := parseFlags(args, io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, want, cfg.out)
+	}
+}
+
+// TestNoDelayMeansNone: 0 is not the default of the library.
+func TestNoDelayMeansNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, webtest.Options{Seed: 53, Hosts: 1, Pages: 20, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		cfg.delay = 0
+		start := time.Now()
+		crawlWeb(t, web, cfg)
+		require.Greater(t, len(web.Log()), 10)
+		require.Less(t, time.Since(start), time.Second)
+	})
+}
+
+func TestSeedsFromStandardInput(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	before := os.Stdin
+	os.Stdin = r
+	t.Cleanup(func() { os.Stdin = before })
+	go func() {
+		_, _ = io.WriteString(w, "\ufeffhttp://127.0.0.1/\r\n# and\nhttp://127.0.0.2/\n")
+		_ = w.Close()
+	}()
+	cfg, err := parseFlags([]string{"-seeds", "-"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://127.0.0.1/", "http://127.0.0.2/"}, cfg.seeds)
 }
 
 func TestPolicies(t *testing.T) {
@@ -126,12 +230,14 @@ func TestMemoryWithoutALimit(t *testing.T) {
 // TestTheBuiltInWebKeepsItsClock: what -fresh forgets is forgotten before the clock is set.
 func TestTheBuiltInWebKeepsItsClock(t *testing.T) {
 	cfg := config{out: t.TempDir(), pace: 5, fresh: true, queue: 1, concurrency: 1, bounds: fetch.Loopback}
-	web, err := serveDemo(&cfg)
+	dir, err := claim(cfg)
+	require.NoError(t, err)
+	web, err := serveDemo(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, web.Close()) })
 	file := filepath.Join(cfg.out, beganName)
 	require.NoError(t, os.WriteFile(file, []byte("2026-11-01T00:00:00Z 5\n"), 0o600))
-	c, err := newCrawler(cfg, on(web))
+	c, err := dir.newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.close())
 	require.Equal(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), c.clock.began.UTC())

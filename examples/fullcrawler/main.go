@@ -68,12 +68,16 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 	if cfg.memory > 0 {
 		debug.SetMemoryLimit(cfg.memory) // the buffers that grow with the crawl are shares of it
 	}
+	dir, err := claim(cfg)
+	if err != nil {
+		return err
+	}
 	var web network
 	switch {
 	case cfg.demo:
-		served, err := serveDemo(&cfg)
+		served, err := serveDemo(cfg)
 		if err != nil {
-			return fmt.Errorf("serve the built-in web: %w", err)
+			return errors.Join(fmt.Errorf("serve the built-in web: %w", err), dir.close())
 		}
 		defer served.Close()
 		web = on(served)
@@ -84,9 +88,9 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 			"To crawl a real site: fullcrawler -contact https://you.example/bot https://www.example.org/\n\n",
 			demoWeb.Hosts, demoWeb.Addrs)
 	case cfg.hosts != nil:
-		web.resolve = stage.LookupIn(cfg.hosts)
+		web.resolve = stage.LookupIn(cfg.hosts, stage.DNS{Server: cfg.nameServer}.Lookup)
 	}
-	c, err := newCrawler(cfg, web)
+	c, err := dir.newCrawler(cfg, web)
 	if err != nil {
 		return err
 	}
@@ -101,10 +105,17 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 	go c.reloadOnHangup(watching)
 	if cfg.listen != "" {
 		at, err := c.listen(watching, cfg.listen)
+		if err == nil {
+			err = dir.announce(at)
+		}
 		if err != nil {
 			return errors.Join(err, c.close())
 		}
 		fmt.Fprintln(log, "live page:", at)
+	}
+	for _, warning := range c.warnings {
+		fmt.Fprintln(log, "warning:", warning)
+		c.log.Warn(warning)
 	}
 	done := c.showProgress(log)
 	c.log.Info("begun", "out", cfg.out, "seeds", len(cfg.seeds), "hosts", c.hosts.count())
@@ -114,18 +125,9 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 	return c.conclude(out, err)
 }
 
-// serveDemo starts the built-in web, whose pages change as fast as they come due: by the clock of the
-// crawl. So if that is to begin anew, it does here.
-func serveDemo(cfg *config) (*webtest.Web, error) {
-	if err := os.MkdirAll(cfg.out, 0o777); err != nil {
-		return nil, err
-	}
-	if cfg.fresh {
-		if err := forget(cfg.out); err != nil {
-			return nil, err
-		}
-		cfg.fresh = false
-	}
+// serveDemo starts the built-in web, whose pages change as fast as they come due: by the clock of
+// the crawl.
+func serveDemo(cfg config) (*webtest.Web, error) {
 	clock, err := openClock(filepath.Join(cfg.out, beganName), cfg.pace)
 	if err != nil {
 		return nil, err

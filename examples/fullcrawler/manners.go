@@ -1,15 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/robots"
 )
 
 // How often it is put on record what servers asked for, and what can be had again.
@@ -30,7 +32,6 @@ type manners struct {
 // open brings the scheduler to what it knew. Even if that is nothing, every host counts as visited
 // just now: the visits before a crash are not on record.
 func (m *manners) open(c *crawler) error {
-	m.news = make(chan struct{}, 1)
 	state, err := os.ReadFile(c.file(stateName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -38,8 +39,7 @@ func (m *manners) open(c *crawler) error {
 		return err
 	default:
 		if err := c.queue.LoadState(state, time.Now()); err != nil {
-			return fmt.Errorf("%s: %w (without the file, all hosts get the usual delay)",
-				c.file(stateName), err)
+			c.warn("%s: %v: all hosts get the usual delay", c.file(stateName), err)
 		}
 	}
 	m.opened = true
@@ -86,20 +86,80 @@ func (m *manners) keep(ctx context.Context, c *crawler) {
 	}
 }
 
+// crawlDelays knows the delays that sites ask for. A host may have several servers, by scheme and
+// port, each with a robots.txt: the longest delay holds. The zero crawlDelays is empty. Its methods
+// are safe for concurrent use.
+type crawlDelays struct {
+	mu    sync.Mutex
+	hosts map[string]map[string]time.Duration // by host and server, without those that ask for none
+}
+
+// set notes what a server asks for, and returns the longest delay of its host.
+func (d *crawlDelays) set(host, server string, delay time.Duration) (longest time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case delay <= 0:
+		delete(d.hosts[host], server)
+	case d.hosts == nil:
+		d.hosts = map[string]map[string]time.Duration{}
+		fallthrough
+	case d.hosts[host] == nil:
+		d.hosts[host] = map[string]time.Duration{}
+		fallthrough
+	default:
+		d.hosts[host][server] = delay
+	}
+	for _, delay := range d.hosts[host] {
+		longest = max(longest, delay)
+	}
+	if longest == 0 {
+		delete(d.hosts, host)
+	}
+	return longest
+}
+
+// setDelay keeps the Crawl-delay of a URL's server, or lifts one that it asks for no longer.
+func (c *crawler) setDelay(url string, delay time.Duration) {
+	server, err := robots.Locate(url)
+	if err != nil {
+		return // no server has rules for it
+	}
+	host := weburl.Host(url)
+	longest := c.delays.set(host, server, delay)
+	c.queue.SetDelay(host, longest)
+	if delay > 0 {
+		c.manners.changed()
+		c.log.Info("Crawl-delay", "host", host, "delay", longest.String())
+	}
+}
+
+// recallDelays takes up the delays of the rules that are known, so that one that is lifted for one
+// server of a host leaves those of the others.
+func (c *crawler) recallDelays() error {
+	for url, delay := range c.robots.Delays() {
+		c.setDelay(url, delay)
+	}
+	return nil
+}
+
 // replaceFile writes a file such that there is always the old one or the new one, whole, also after
 // a power failure.
 func replaceFile(name string, data []byte) error {
-	return replaceWith(name, bytes.NewReader(data))
+	return replaceWith(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }
 
 // replaceWith is replaceFile for what is not in memory.
-func replaceWith(name string, data io.WriterTo) error {
+func replaceWith(name string, write func(io.Writer) error) error {
 	temporary := name + ".new"
 	f, err := os.Create(temporary)
 	if err != nil {
 		return err
 	}
-	_, err = data.WriteTo(f)
+	err = write(f)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}

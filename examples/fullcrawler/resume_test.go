@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,7 +18,6 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
 	"github.com/spinneret-go/spinneret/revisit"
-	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // TestManyRunsAreOneCrawl stops a crawl again and again in fake time: all runs together fetch what
@@ -210,5 +211,6 @@ func TestALimitIsNoLoss(t *testing.T) {
 	require.NoError(t, err)
 	defer again.close()
 	_, err = newCrawler(cfg, on(web))
-	require.ErrorIs(t, err, satstore.ErrLocked, "two crawlers in one directory")
+	require.ErrorIs(t, err, errHeld, "two crawlers in one directory")
+	require.ErrorContains(t, err, fmt.Sprint("process ", os.Getpid()))
 }

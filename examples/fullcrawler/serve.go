@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -23,13 +22,14 @@ type serving struct {
 
 func (s *serving) flags(fs *flag.FlagSet) {
 	fs.StringVar(&s.listen, "listen", "127.0.0.1:8077", "`address` to serve at")
-	fs.StringVar(&s.names, "names", "", "`hosts` under which browsers may ask for it, with commas; the computer's own always may")
+	fs.StringVar(&s.names, "names", "", "`hosts` under which browsers may ask for it, with commas; "+
+		"the computer's own always may")
 	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, shut in")
 }
 
 // run shows the archive to browsers until ctx ends.
-func (s *serving) run(ctx context.Context, dir string, _ *flag.FlagSet, out, _ io.Writer) error {
-	return withArchive(dir, func(a *archive.Archive) error {
+func (s *serving) run(ctx context.Context, in call) error {
+	return withArchive(in.dir, func(a *archive.Archive) error {
 		l, err := net.Listen("tcp", s.listen)
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ func (s *serving) run(ctx context.Context, dir string, _ *flag.FlagSet, out, _ i
 		}
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()
-		fmt.Fprintf(out, "the archive of %s: http://%s/\n", dir, l.Addr())
+		fmt.Fprintf(in.out, "the archive of %s: http://%s/\n", in.dir, l.Addr())
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}

@@ -31,13 +31,17 @@ func (c *crawler) listen(ctx context.Context, addr string) (at string, err error
 	if err != nil {
 		return "", err
 	}
+	host, _, _ := net.SplitHostPort(l.Addr().String()) // it always has both
+	if c.browse, err = c.serveArchive(ctx, host); err != nil {
+		return "", errors.Join(err, l.Close())
+	}
 	server := &http.Server{Handler: c.statusHandler(addr), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() { _ = server.Serve(l) }()
 	return "http://" + l.Addr().String() + "/", nil
 }
 
-// statusHandler answers for the live page. It only tells, and changes nothing.
+// statusHandler answers for the live page. It only reads.
 func (c *crawler) statusHandler(addr string) http.Handler {
 	files, _ := fs.Sub(webFiles, "web") // it is there, or the program would not have been built
 	mux := http.NewServeMux()
@@ -48,6 +52,7 @@ func (c *crawler) statusHandler(addr string) http.Handler {
 	mux.HandleFunc("GET /api/explain", func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, c.explain(r.FormValue("q")))
 	})
+	c.remoteCommands(mux)
 	mux.HandleFunc("GET /metrics", c.metrics)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -70,6 +75,12 @@ func guarded(next http.Handler, addr string) http.Handler {
 			http.Error(w, "ask for this page by its address, not as "+host, http.StatusForbidden)
 			return
 		}
+		switch site := r.Header.Get("Sec-Fetch-Site"); {
+		case site == "" || site == "none" || site == "same-origin" || r.URL.Path == "/":
+		default: // some answers are dear
+			http.Error(w, "not for other sites", http.StatusForbidden)
+			return
+		}
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -88,6 +99,7 @@ func answerJSON(w http.ResponseWriter, v any) {
 type status struct {
 	State      string               `json:"state"`
 	Trouble    string               `json:"trouble"` // of this machine; "" if there is none
+	Browse     string               `json:"browse"`  // where the archive is shown; "" if nowhere
 	Rate       float64              `json:"rate"`    // of the last ten seconds
 	Rates      [][2]float64         `json:"rates"`   // of each second: new or changed, and unchanged
 	Pages      int64                `json:"pages"`
@@ -148,6 +160,7 @@ func (c *crawler) status() status {
 		HostTable: c.hostTable(),
 	}
 	st.Trouble, _ = c.uplink.state()
+	st.Browse = c.browse
 	delete(st.Fates, stage.LeftOver)
 	if store.Lag > 0 {
 		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.clock.pace)})

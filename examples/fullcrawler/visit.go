@@ -41,37 +41,62 @@ func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) sc
 	if !c.rule(it) { // once more just before the request (paper Q §5.2.4)
 		return skipped
 	}
-	if it.Sitemap == nil && c.visited.Add(1) > c.cfg.pages && c.cfg.pages > 0 {
-		c.stop(errPageLimit)
+	if it.Sitemap != nil {
+		_, o := c.visitPage(ctx, it, addr)
+		return o
+	}
+	if !c.quota.take(c.ending) {
 		return skipped
 	}
-	return c.visitPage(ctx, it, addr)
+	page, o := c.visitPage(ctx, it, addr)
+	if c.quota.settle(page) {
+		c.stop(errPageLimit)
+	}
+	return o
 }
 
-// visitPage fetches a page or a sitemap, keeps it and sights its links, if it is not as it was.
+// visitPage fetches a page or a sitemap, keeps it and sights its links, if it is not as it was. It
+// reports whether it got a page, changed or not.
 func (c *crawler) visitPage(
 	ctx context.Context, it stage.Item, addr netip.Addr,
-) scheduler.Outcome {
-	resp, given := c.get(ctx, it, addr, it.Visit.State.Validators)
+) (page bool, o scheduler.Outcome) {
+	known := it.Visit.State.Validators
+	if it.Visit.State.Relink {
+		known = fetch.Validators{} // "not modified" would come without links
+	}
+	resp, given := c.get(ctx, it, addr, known)
 	if resp == nil {
-		return given
+		return false, given
 	}
 	defer c.client.Release(resp)
 	if err := c.keep(resp); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
-		return outcome(resp)
+		return false, outcome(resp)
 	}
 	fate, why := c.judge(it, resp)
-	switch {
+	state := &it.Visit.State
+	if fate.Page() || fate == stage.Redirected || state.Relink && fate.Retry() == 0 {
+		listed, what := c.links(it, resp)
+		if listed != "" {
+			fate, why = listed, what
+		}
+		state.Relink = false
+	}
+	c.end(it, fate, why)
+	return fate.Page() || fate == stage.Unchanged, outcome(resp)
+}
+
+// links sights what a page links to, or what a sitemap lists: then it returns the sitemap's fate.
+func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate, why string) {
+	switch fate := stage.Judge(resp, nil); {
 	case fate == stage.Redirected:
 		c.redirect(it, resp.Location)
 	case fate.Page() && it.Sitemap != nil:
-		fate, why = c.list(it, resp)
+		return c.list(it, resp)
 	case fate.Page():
 		c.extract(it, resp)
 	}
-	c.end(it, fate, why)
-	return outcome(resp)
+	return "", ""
 }
 
 // judge tells the fate of a page that was visited, and takes it down in the page's state.
@@ -151,11 +176,7 @@ const maxSitemaps = 100
 // learn takes in what the rules of a URL's server say beside what they forbid: the delay that it
 // asks for, and its sitemaps. Those lie where the nearest of the pages lies that need the rules.
 func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
-	if rules.Delay > 0 {
-		c.queue.SetDelay(weburl.Host(url), rules.Delay)
-		c.manners.changed()
-		c.log.Info("Crawl-delay", "host", weburl.Host(url), "delay", rules.Delay.String())
-	}
+	c.setDelay(url, rules.Delay)
 	if !c.cfg.sitemaps || c.cfg.reach == stage.Page || nearest == math.MaxInt {
 		return
 	}

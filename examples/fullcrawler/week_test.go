@@ -150,7 +150,7 @@ func crawlForAWeek(t *testing.T, dir, webIs string) {
 		hosts[fields[i]] = netip.MustParseAddr(fields[i+1])
 	}
 	c, err := newCrawler(weekConfig(dir, "http://"+fields[1]+"/"), network{
-		resolve: stage.LookupIn(hosts),
+		resolve: stage.LookupIn(hosts, stage.DNS{}.Lookup),
 		dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, _, err := net.SplitHostPort(addr)
 			if err != nil {

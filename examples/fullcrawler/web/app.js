@@ -107,6 +107,8 @@ async function refresh() {
     if (!answer.ok) throw new Error(answer.status);
     const s = await answer.json();
     draw(s);
+    $("browse").hidden = !s.browse;
+    if (s.browse) $("browse").href = s.browse;
     state.className = s.trouble ? "lost" : "";
     state.textContent = s.trouble ? "waiting: " + s.trouble : s.state;
   } catch (err) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -66,16 +65,35 @@ const maxWait = 400 * 24 * time.Hour
 // trimAfter is how many entries the set may keep that the store has.
 const trimAfter = 100_000
 
-// The directories of the store and of the set.
-const pagesDir, urlsDir = "pages", "urls"
-
-// ForgetPages removes the pages of a crawl.
-func ForgetPages(dir string) error {
-	return errors.Join(os.RemoveAll(filepath.Join(dir, pagesDir)), os.RemoveAll(filepath.Join(dir, urlsDir)))
-}
-
 // OpenPages opens the pages of a crawl, or begins an empty one, in a directory.
 func OpenPages(dir string, o PagesOptions) (*Pages, error) {
+	for _, name := range []string{PagesDir, URLsDir} {
+		if err := finishReplace(dir, name); err != nil {
+			return nil, err
+		}
+	}
+	o = o.withDefaults()
+	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.store())
+	if err != nil {
+		return nil, fmt.Errorf("open the pages: %w", err)
+	}
+	set, err := exact.Open(filepath.Join(dir, URLsDir), exact.Options{Memory: o.Memory / 2})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the set of URLs: %w", err), store.Close())
+	}
+	p := &Pages{store: store, set: set, next: set.Stats().Trimmed}
+	if uint64(store.Stats().Records) < p.next {
+		return nil, errors.Join(fmt.Errorf("%w: %s knows %d URLs, and %s has %d pages", ErrLost,
+			filepath.Join(dir, URLsDir), p.next, filepath.Join(dir, PagesDir), store.Stats().Records),
+			set.Close(), store.Close())
+	}
+	return p, nil
+}
+
+// ErrLost is wrapped by the error for pages of which some are gone, with a directory or a file.
+var ErrLost = errors.New("stage: pages are missing")
+
+func (o PagesOptions) withDefaults() PagesOptions {
 	if o.Memory == 0 {
 		o.Memory = DefaultPagesMemory
 	}
@@ -85,22 +103,16 @@ func OpenPages(dir string, o PagesOptions) (*Pages, error) {
 	if o.Start.IsZero() {
 		o.Start = time.Now()
 	}
-	options := satstore.Options{
+	return o
+}
+
+func (o PagesOptions) store() satstore.Options {
+	return satstore.Options{
 		Unit:    o.Unit,
 		Horizon: int64(maxWait/o.Unit) + 1,
 		Start:   o.Start.Unix() / int64(max(o.Unit/time.Second, 1)),
 		Buffer:  o.Memory / 2,
 	}
-	store, err := satstore.Open(filepath.Join(dir, pagesDir), options)
-	if err != nil {
-		return nil, fmt.Errorf("open the pages: %w", err)
-	}
-	set, err := exact.Open(filepath.Join(dir, urlsDir), exact.Options{Memory: o.Memory / 2})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the set of URLs: %w", err), store.Close())
-	}
-	p := &Pages{store: store, set: set, next: set.Stats().Trimmed}
-	return p, nil
 }
 
 // Sight notes that there is a link to an item. If nobody saw its URL before, it is due at once,
@@ -243,6 +255,10 @@ func (p *Pages) Advance(now time.Time) (advanced bool, err error) {
 	return advanced, nil
 }
 
+// Ahead reports whether the store has come to a slot that lies in the future: the clock was wrong.
+// What is put back then would be due no earlier. RewritePages helps.
+func (p *Pages) Ahead(now time.Time) bool { return p.store.Now() > p.store.Slot(now)+1 }
+
 // NextSlot returns when the slot after the current one begins.
 func (p *Pages) NextSlot() time.Time { return p.store.Start(p.store.Now() + 1) }
 
@@ -280,8 +296,16 @@ func (p *Pages) Find(url string) (Known, error) {
 // Stats returns the figures of the store and of the set.
 func (p *Pages) Stats() (satstore.Stats, exact.Stats) { return p.store.Stats(), p.set.Stats() }
 
-// Check compares all that is in the files.
-func (p *Pages) Check() error { return p.store.Check() }
+// Check compares all that is in the files. Other calls wait meanwhile.
+func (p *Pages) Check() error {
+	err := p.store.Check()
+	for _, e := range p.set.Entries(p.set.Stats().Trimmed) {
+		if e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
 
 // Close settles and closes the files. Visits that were not given back are as if they had not been.
 func (p *Pages) Close() error {

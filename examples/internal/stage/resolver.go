@@ -50,7 +50,7 @@ func NewResolver(lookup Lookup, file string) (*Resolver, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		cache = hostcache.New[hostAddrs](options)
 	case err != nil:
-		return nil, fmt.Errorf("%w: remove %s; its hosts are then looked up anew", err, file)
+		return nil, err
 	}
 	return &Resolver{lookup: lookup, cache: cache}, nil
 }

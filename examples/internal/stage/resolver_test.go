@@ -146,7 +146,7 @@ func TestResolverRemembersAcrossRuns(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(file, []byte("torn"), 0o600))
 	_, err = NewResolver(dns.lookup, file)
-	require.ErrorContains(t, err, "remove "+file)
+	require.ErrorContains(t, err, file)
 }
 
 func TestResolverReadsLiterals(t *testing.T) {
@@ -170,7 +170,7 @@ func TestReadHosts(t *testing.T) {
 	for host, want := range map[string]string{
 		"a.example": "127.0.1.1", "b.example": "127.0.1.1", "c.example": "::1",
 	} {
-		got, _, err := LookupIn(table)(t.Context(), host)
+		got, _, err := LookupIn(table, DNS{}.Lookup)(t.Context(), host)
 		require.NoError(t, err)
 		require.Equal(t, addrs(want), got)
 	}

@@ -36,6 +36,7 @@ type Ruling struct {
 // not there yet. Its methods are safe for concurrent use.
 type Robots struct {
 	rules *robots.Cache
+	agent string
 
 	// mu is held from a look-up to the parking that follows from it, and Settle takes what is
 	// parked after it has stored the answer: so no item is parked for an answer that has come.
@@ -60,6 +61,7 @@ func NewRobots(agent string) *Robots {
 	return &Robots{
 		// A request waits in the queue like any other. However long that takes, it is not lost.
 		rules:  robots.NewCache(robots.Options{Agent: agent, Patience: -1}),
+		agent:  agent,
 		parked: map[string][]Item{},
 		silent: map[string]failure{},
 		unused: map[string]struct{}{},
@@ -172,11 +174,12 @@ func settled(url string, answer robots.Answer) (s Settled) {
 // Silent notes that no answer came to a request for a robots.txt: then nothing may be asked of its
 // server for a while (RFC 9309 §2.3.1.4), and items end with that fate. It returns those that waited.
 func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time) []Item {
+	r.mu.Lock()
+	makeRoom(r.silent, maxSilent)
+	r.silent[req.For] = failure{fate, why} // for whoever asks from the next line on
+	r.mu.Unlock()
 	_, _ = r.rules.Store(req, robots.Response{}, now) // its URL was located when it was asked for
-	return r.release(req.For, func() {
-		makeRoom(r.silent, maxSilent)
-		r.silent[req.For] = failure{fate, why}
-	})
+	return r.release(req.For, func() {})
 }
 
 // Abandon notes that a request for a robots.txt was broken off on this side. That is no answer:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"time"
 
 	"github.com/spinneret-go/spinneret/hostcache"
@@ -27,24 +28,43 @@ var entryCodec = hostcache.Codec[*robots.Entry]{
 	},
 }
 
-// Open takes over the rules that an earlier crawl saved to a file, if there is such a file.
-func (r *Robots) Open(file string) error {
+// Open takes over the rules that an earlier crawl saved to a file, if there is such a file. Those
+// from the future, by a clock that was wrong, have expired.
+func (r *Robots) Open(file string, now time.Time) error {
 	saved, err := hostcache.Open(file, entryCodec, hostcache.Options{MaxBytes: -1})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("%w: remove %s; its rules are then asked for anew", err, file)
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range saved.All() {
+		if e.Fetched.After(now) || e.FailedSince.After(now) {
+			e.Expires = now
+		}
 		if err := r.rules.Restore(*e); err != nil {
 			return fmt.Errorf("restore rules from %s: %w", file, err)
 		}
 		r.unused[e.URL] = struct{}{}
 	}
 	return nil
+}
+
+// Delays yields the Crawl-delays of all servers whose rules are known, by the URL of the robots.txt.
+func (r *Robots) Delays() iter.Seq2[string, time.Duration] {
+	return func(yield func(string, time.Duration) bool) {
+		for e := range r.rules.Entries() {
+			if e.File == nil {
+				continue
+			}
+			delay, asked := e.File.Rules(r.agent).Delay()
+			if asked && !yield(e.URL, delay) {
+				return
+			}
+		}
+	}
 }
 
 // Save writes all rules to a file, for the next crawl.

@@ -23,8 +23,11 @@ type State struct {
 	Failures   int              // visits in a row that brought nothing
 	Due        int64            // when to visit it next, in Unix time; 0 is at once
 
-	// Booked is the interval that the page takes of its host's time, in seconds; 0 if it takes none.
+	// Booked is the interval that the page takes of its host's time, in seconds; 0 if none.
 	Booked int64
+
+	LeftOut bool // the operator's filters and limits keep it from being visited
+	Relink  bool // its links have to be looked at again: the filters were wider than before
 }
 
 // Visited says whether the page was ever asked for.
@@ -33,13 +36,19 @@ func (s State) Visited() bool { return !s.History.Last().IsZero() || s.Failures 
 // maxValidator bounds a validator that is kept. Longer ones are rare, and make a visit dearer only.
 const maxValidator = 256
 
-// The first byte of a record tells its form, and what is in it.
+// The first byte of a record tells its form, in the upper half, and what is in it. In the longer form
+// a second byte has flags that few pages have.
 const (
-	recordForm = 0x20 // of this version, in the upper half
+	recordForm = 0x20
+	longForm   = 0x30
+
 	isSitemap  = 0x01
 	isNested   = 0x02
 	wasVisited = 0x04
 	hasText    = 0x08
+
+	isLeftOut = 0x01
+	hasRelink = 0x02
 )
 
 // ErrRecord is returned for bytes that are no record of a page.
@@ -62,7 +71,7 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	if s.Text != (simhash.Print{}) {
 		flags |= hasText
 	}
-	b = append(b, flags)
+	b = appendFlags(b, flags, s)
 	b = binary.AppendUvarint(b, uint64(it.Depth))
 	b = binary.AppendUvarint(b, uint64(it.Hops))
 	b = binary.AppendVarint(b, it.LastMod)
@@ -85,6 +94,20 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	return appendText(b, short(s.Validators.LastModified))
 }
 
+func appendFlags(b []byte, flags byte, s State) []byte {
+	more := byte(0)
+	if s.LeftOut {
+		more |= isLeftOut
+	}
+	if s.Relink {
+		more |= hasRelink
+	}
+	if more == 0 {
+		return append(b, flags)
+	}
+	return append(b, flags&0x0f|longForm, more)
+}
+
 func short(validator string) string {
 	if len(validator) > maxValidator {
 		return ""
@@ -99,7 +122,12 @@ func appendText(b []byte, text string) []byte {
 // ReadRecord is the inverse of AppendRecord. The error is [ErrRecord].
 func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	r := recordReader{b: b}
-	flags := r.bytes(1)[0]
+	flags, more := r.bytes(1)[0], byte(0)
+	form := flags & 0xf0
+	if form == longForm {
+		more = r.bytes(1)[0]
+		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink) != 0
+	}
 	it.URL = url
 	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
 	it.LastMod = r.varint()
@@ -119,7 +147,8 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 		s.Due, s.Booked = r.varint(), r.varint()
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
 	}
-	if r.bad || flags&0xf0 != recordForm || len(r.b) > 0 {
+	s.LeftOut, s.Relink = more&isLeftOut != 0, more&hasRelink != 0
+	if r.bad || form != recordForm && form != longForm || len(r.b) > 0 {
 		return Item{}, State{}, ErrRecord
 	}
 	return it, s, nil

@@ -133,7 +133,7 @@ const first, proxy = "http://h00000.vweb.test/", "http://127.16.0.1:80"
 // engines returns those that are there.
 func (b *bench) engines() []engine {
 	ours := func(archive string) []string {
-		return []string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"), "-delay", "-1ns",
+		return []string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"), "-delay", "0",
 			"-scope", "any", "-host-pages", "0", "-depth", "-1", "-concurrency", "200", "-archive", archive,
 			"-sitemaps=false", first}
 	}

@@ -70,7 +70,7 @@ func (s *soak) run() (err error) {
 	if err := waitFor(s.path("hosts")); err != nil {
 		return err
 	}
-	crawl, err := s.start("fullcrawler", "-hosts", s.path("hosts"), "-out", s.path("out"), "-delay", "-1ns",
+	crawl, err := s.start("fullcrawler", "-hosts", s.path("hosts"), "-out", s.path("out"), "-delay", "0",
 		"-scope", "any", "-host-pages", "0", "-depth", "-1", "-concurrency", "100", "-archive", s.archive,
 		"-order", s.order, "-memory", fmt.Sprint(s.memory), "-forever", "-revisit", "1h", "-pace", "100",
 		"-listen", listen, "http://h00000.vweb.test/")

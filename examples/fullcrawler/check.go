@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// errFaults is returned by check if it has found some.
+var errFaults = errors.New("the check found faults")
+
+// A part is one of the things that a crawl's directory holds.
+type part struct {
+	name  string
+	check func(ctx context.Context, dir string, out io.Writer) (sound string, err error)
+	loss  string // what it costs to begin the part anew; "" if repair has a way of its own
+}
+
+// parts are all of them. What a crawl can learn again comes last.
+var parts = []part{
+	{"pages", checkPages, ""},
+	{"archive", checkArchive, ""},
+	{ledgerName, checkLedger, ""},
+	{beganName, checkClock, "the pages' clock begins anew"},
+	{filtersName, checkFilters, "the links of all pages are looked at again"},
+	{stateName, checkPoliteness, "all hosts get the usual delay"},
+	{hostsName, checkHosts, "all hosts are looked up again"},
+	{rulesName, checkRules, "each robots.txt is fetched again"},
+	{orderName, checkOrder, "ranks begin anew"},
+}
+
+// check reads every file of a crawl.
+func check(ctx context.Context, in call) error {
+	faults := 0
+	for _, p := range parts {
+		sound, err := p.check(ctx, in.dir, in.out)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			sound = "none"
+		case err != nil:
+			faults++
+			sound = fmt.Sprintf("DAMAGED: %v", err)
+		}
+		fmt.Fprintf(in.out, "%-16s %s\n", p.name, sound)
+	}
+	if faults > 0 {
+		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s mends what can be mended",
+			errFaults, faults, in.dir)
+	}
+	return nil
+}
+
+func checkPages(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	err = withPages(dir, func(p *stage.Pages, _ clock) error {
+		if err := p.Check(); err != nil {
+			return err
+		}
+		store, set := p.Stats()
+		sound = fmt.Sprintf("%d, and %d URLs, all sound", store.Records, set.URLs)
+		return nil
+	})
+	return sound, err
+}
+
+func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string, err error) {
+	err = withArchive(dir, func(a *archive.Archive) error {
+		checked, err := a.Verify(ctx, func(f archive.Fault) {
+			fmt.Fprintf(out, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
+		})
+		sound = fmt.Sprintf("%d files, %d records, %d versions, %d faults",
+			checked.Files, checked.Records, checked.Entries, checked.Faults)
+		if err == nil && checked.Faults > 0 {
+			err = errors.New(sound)
+		}
+		return err
+	})
+	if errors.Is(err, errNoArchive) {
+		return "none", nil
+	}
+	return sound, err
+}
+
+func checkLedger(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	f, err := os.Open(filepath.Join(dir, ledgerName))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	bad, n := 0, 0
+	lines := bufio.NewReader(f)
+	for err == nil {
+		var text []byte
+		if text, err = lines.ReadBytes('\n'); len(text) > 0 {
+			n++
+			if !json.Valid(text) {
+				bad++
+			}
+		}
+	}
+	if err != io.EOF {
+		return "", err
+	}
+	if bad > 0 {
+		return "", fmt.Errorf("%d of %d lines are not JSON", bad, n)
+	}
+	return fmt.Sprintf("%d lines", n), nil
+}
+
+func checkClock(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	clock, err := readClock(filepath.Join(dir, beganName))
+	return moment(clock.began), err
+}
+
+func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	_, known, err := readFilters(filepath.Join(dir, filtersName))
+	if err == nil && !known {
+		err = fs.ErrNotExist
+	}
+	return "sound", err
+}
+
+func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	state, err := os.ReadFile(filepath.Join(dir, stateName))
+	if err == nil {
+		err = scheduler.New[stage.Item](scheduler.Options{}).LoadState(state, time.Now())
+	}
+	return "sound", err
+}
+
+func checkHosts(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	return checkCache(filepath.Join(dir, hostsName), func(file string) error {
+		_, err := stage.NewResolver(nil, file)
+		return err
+	})
+}
+
+func checkRules(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	return checkCache(filepath.Join(dir, rulesName), func(file string) error {
+		return stage.NewRobots("").Open(file, time.Now())
+	})
+}
+
+func checkOrder(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	return checkCache(filepath.Join(dir, orderName), func(file string) error {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = stage.ReadOrder(f)
+		return err
+	})
+}
+
+// checkCache is for files whose readers take one that is missing for one that is empty.
+func checkCache(file string, read func(string) error) (sound string, err error) {
+	if _, err := os.Stat(file); err != nil {
+		return "", err
+	}
+	return "sound", read(file)
+}
+
+// repair mends what is damaged, part by part, and says what it costs.
+func repair(ctx context.Context, in call) error {
+	var failed error
+	say := func(name, format string, args ...any) {
+		fmt.Fprintf(in.out, "%-16s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	for _, p := range parts {
+		sound, err := p.check(ctx, in.dir, io.Discard)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && p.loss != "":
+			continue
+		case err == nil:
+			say(p.name, "sound: %s", sound)
+			continue
+		}
+		say(p.name, "damaged: %v", err)
+		switch p.name {
+		case "pages":
+			err = repairPages(in.dir, say)
+		case "archive":
+			err = repairArchive(in.dir, say)
+		case ledgerName:
+			err = repairLedger(in.dir, say)
+		default:
+			if err = os.Remove(filepath.Join(in.dir, p.name)); err == nil {
+				say(p.name, "removed: %s", p.loss)
+			}
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+// repairPages keeps the pages that can be read, and makes the set of URLs anew from them. Pages that
+// are lost are found again by the links of the others, at which the next crawl looks once more.
+func repairPages(dir string, say func(name, format string, args ...any)) error {
+	clock, err := openClock(filepath.Join(dir, beganName), 0)
+	if err != nil {
+		clock.pace = 1 // the clock itself is mended later
+	}
+	done, err := stage.RepairPages(dir, pagesOptions(config{}, clock))
+	if err != nil {
+		return err
+	}
+	for _, finding := range done.Findings {
+		say("pages", "%v", finding)
+	}
+	say("pages", "%d pages are there, %d were lost for sure", done.Records, done.Lost)
+	say("pages", "the next crawl looks at the links of all pages again, and so finds what was lost")
+	err = os.Remove(filepath.Join(dir, filtersName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func repairArchive(dir string, say func(name, format string, args ...any)) error {
+	done, err := archive.Repair(dir)
+	if err != nil {
+		return err
+	}
+	say("archive", "a new index of %d files with %d versions; %d places cannot be read",
+		done.Files, done.Versions, done.Damage)
+	for _, name := range done.Missing {
+		say("archive", "missing: %s", name)
+	}
+	return nil
+}
+
+// repairLedger leaves out the lines that are none.
+func repairLedger(dir string, say func(name, format string, args ...any)) error {
+	name := filepath.Join(dir, ledgerName)
+	in, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	dropped := 0
+	err = replaceWith(name, func(w io.Writer) error {
+		lines := bufio.NewReader(in)
+		for {
+			text, err := lines.ReadBytes('\n')
+			if json.Valid(text) {
+				if _, err := w.Write(text); err != nil {
+					return err
+				}
+			} else if len(text) > 0 {
+				dropped++
+			}
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+	if err == nil {
+		say(ledgerName, "%d lines were dropped", dropped)
+	}
+	return err
+}

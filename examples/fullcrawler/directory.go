@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// The files that say who uses a directory: the one that is locked, and the one to read.
+const lockName, holderName = "crawl.lock", "crawl.holder"
+
+// A directory is that of a crawl, which this process alone uses until it is closed. The parts of a
+// crawl have locks of their own; this one is taken before any of them is touched, and names the
+// process. It is not safe for concurrent use.
+type directory struct {
+	path string
+	lock io.Closer
+	holder
+}
+
+// A holder is the process that uses a directory.
+type holder struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Since   time.Time `json:"since"`
+	Page    string    `json:"page,omitempty"` // address of its live page, if it has one
+}
+
+// errHeld is wrapped by the error for a directory that another process uses.
+var errHeld = errors.New("another process uses it")
+
+// errNoCrawl is wrapped by the error for a directory that no crawl has made.
+var errNoCrawl = errors.New("no crawl here")
+
+// openDirectory makes the directory of a crawl if it is missing, and locks it.
+func openDirectory(path, command string) (*directory, error) {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, err
+	}
+	// Everybody may read the lock, and so find out whether it is held.
+	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	lock, err := vfs.OS(path).Lock(lockName)
+	if errors.Is(err, vfs.ErrLocked) {
+		return nil, heldError(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &directory{path, lock, holder{PID: os.Getpid(), Command: command, Since: time.Now()}}
+	if err := d.announce(""); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return d, nil
+}
+
+// existingDirectory is openDirectory for one that a crawl has made.
+func existingDirectory(path, command string) (*directory, error) {
+	if !hasCrawl(path) {
+		return nil, fmt.Errorf("%s: %w%s", path, errNoCrawl, otherCrawl(path))
+	}
+	return openDirectory(path, command)
+}
+
+// hasCrawl reports whether a crawl was begun in a directory.
+func hasCrawl(path string) bool {
+	for _, name := range []string{beganName, stage.PagesDir} {
+		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// otherCrawl points to the directory that the crawl may be in.
+func otherCrawl(path string) string {
+	if path != demoOut && hasCrawl(demoOut) {
+		return fmt.Sprintf(" (that of the built-in web is in %s: say -out %[1]s)", demoOut)
+	}
+	return ""
+}
+
+// announce tells other processes who has the directory, and where its live page is.
+func (d *directory) announce(page string) error {
+	d.Page = page
+	text, err := json.Marshal(d.holder)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(d.path, holderName), append(text, '\n'), 0o666)
+}
+
+// close lets others use the directory.
+func (d *directory) close() error {
+	err := os.Remove(filepath.Join(d.path, holderName))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, d.lock.Close())
+}
+
+// heldError says which process has a directory, and what to do.
+func heldError(path string) error {
+	var h holder
+	text, err := os.ReadFile(filepath.Join(path, holderName))
+	if err != nil || json.Unmarshal(text, &h) != nil {
+		return fmt.Errorf("%s: %w: wait until it ends, or name another directory with -out", path, errHeld)
+	}
+	instead := "it has no live page (-listen)"
+	if h.Page != "" {
+		instead = "its live page has the same functions, but for scan: " + h.Page
+	}
+	return fmt.Errorf("%s: %w: process %d (%s, since %s); end it first, as with kill %d; %s",
+		path, errHeld, h.PID, h.Command, moment(h.Since), h.PID, instead)
+}
+
+// forget removes what is known of pages. Whatever ends it in the middle, the directory holds a whole
+// crawl or none.
+func (d *directory) forget() error {
+	err := stage.ForgetPages(d.path)
+	for _, name := range []string{filtersName, orderName, beganName} {
+		if e := os.Remove(filepath.Join(d.path, name)); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}

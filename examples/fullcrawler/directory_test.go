@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+)
+
+// run is one use of the program.
+func run(t *testing.T, args ...string) (status int, said string) {
+	t.Helper()
+	var out bytes.Buffer
+	status = command(t.Context(), args, &out, &out)
+	return status, out.String()
+}
+
+// tree lists a directory with the sizes of its files.
+func tree(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && !d.IsDir() {
+			names = append(names, fmt.Sprint(path, " ", info.Size()))
+		}
+		return err
+	}))
+	return names
+}
+
+// TestARunningCrawlIsLeftAlone: whatever another process is asked to do in its directory, it says
+// who has it, and changes nothing.
+func TestARunningCrawlIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 40, Hosts: 3, Pages: 4})
+	cfg := testConfig(t, web)
+	crawlWeb(t, web, cfg)
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	defer c.close()
+	require.NoError(t, c.dir.announce("http://127.0.0.1:8080/"))
+	before := tree(t, cfg.out)
+	for _, args := range [][]string{
+		{"-fresh", cfg.seeds[0]}, {cfg.seeds[0]}, {"check"}, {"repair"}, {"explain", cfg.seeds[0]},
+		{"serve", "-listen", "127.0.0.1:0"}, {"export", "cdxj", filepath.Join(t.TempDir(), "x")},
+		{"snapshot"}, {"scan", "true"},
+	} {
+		flags := []string{"-out", cfg.out}
+		if strings.HasPrefix(args[0], "-") || strings.Contains(args[0], ":") {
+			flags = append(flags, "-contact", "me@example.org")
+			args = append(flags, args...)
+		} else {
+			args = append(args[:1:1], append(flags, args[1:]...)...)
+		}
+		status, said := run(t, args...)
+		require.Equal(t, 1, status, "%q", args)
+		require.Contains(t, said, fmt.Sprint("process ", os.Getpid(), " (crawl"), "%q", args)
+		require.Contains(t, said, "http://127.0.0.1:8080/", "%q", args)
+	}
+	require.Equal(t, before, tree(t, cfg.out))
+}
+
+// TestTheLivePageOffersTheCommands asks a running crawl for what the commands would have told.
+func TestTheLivePageOffersTheCommands(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 41, Hosts: 3, Pages: 4})
+	cfg := testConfig(t, web)
+	crawlWeb(t, web, cfg)
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	defer c.close()
+	at, err := c.listen(t.Context(), "127.0.0.1:0")
+	require.NoError(t, err)
+	get := func(url string) (status int, text string) {
+		resp, err := http.Get(url)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(body)
+	}
+	for path, want := range map[string]string{
+		"api/check":                                "0 faults",
+		"api/snapshot?host=h00000.vweb.test":       "http://h00000.vweb.test/",
+		"api/export/cdxj":                          "test,vweb,h00000)/",
+		"api/export/wacz":                          "datapackage.json",
+		"api/explain?q=http://h00000.vweb.test/":   "last visit",
+		"api/snapshot?host=h00001.vweb.test&at=no": "is no time",
+	} {
+		status, text := get(at + path)
+		require.Contains(t, text, want, path)
+		require.Equal(t, strings.Contains(path, "at=no"), status != 200, path)
+	}
+	status, text := get(c.browse)
+	require.Equal(t, 200, status)
+	require.Contains(t, text, "h00000.vweb.test")
+
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"api/check", nil)
+	require.NoError(t, err)
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusForbidden, resp.StatusCode)
+}
+
+// TestNoCrawlHere: in directories that are none of a crawl's, commands say so and make nothing.
+func TestNoCrawlHere(t *testing.T) {
+	t.Parallel()
+	empty, foreign := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, "letter.txt"), []byte("Dear"), 0o600))
+	missing := filepath.Join(empty, "missing")
+	for _, dir := range []string{missing, empty, foreign} {
+		for _, args := range [][]string{
+			{"check"}, {"repair"}, {"explain", "a.test"}, {"serve", "-listen", "127.0.0.1:0"},
+			{"export", "cdxj", filepath.Join(empty, "x")}, {"snapshot"}, {"scan", "true"},
+		} {
+			before := tree(t, filepath.Dir(dir))
+			status, said := run(t, append([]string{args[0], "-out", dir}, args[1:]...)...)
+			require.Equal(t, 1, status, "%q", args)
+			require.Contains(t, said, dir+": no crawl here", "%q", args)
+			require.Equal(t, before, tree(t, filepath.Dir(dir)), "%q", args)
+		}
+	}
+	require.NoDirExists(t, missing)
+}
+
+// TestForgetIsAllOrNothing breaks a forgetting off between its steps.
+func TestForgetIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 43, Hosts: 3, Pages: 4})
+	for _, gone := range [][]string{{stage.URLsDir}, {stage.URLsDir, stage.PagesDir}} {
+		cfg := testConfig(t, web)
+		want := crawlWeb(t, web, cfg).known.Records
+		for _, name := range gone {
+			at := filepath.Join(cfg.out, name)
+			require.NoError(t, os.Rename(at, at+".gone"))
+			require.NoError(t, os.RemoveAll(filepath.Join(at+".gone", "lock"))) // half of it removed
+		}
+		c := crawlWeb(t, web, cfg)
+		require.Equal(t, want, c.known.Records)
+		for _, name := range gone {
+			require.NoDirExists(t, filepath.Join(cfg.out, name+".gone"))
+		}
+	}
+}
+
+// TestACrawlOfOtherSeeds is not taken for this one.
+func TestACrawlOfOtherSeeds(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 44, Hosts: 3, Pages: 4})
+	cfg := testConfig(t, web)
+	cfg.reach = stage.Host
+	crawlWeb(t, web, cfg)
+	first := cfg.seeds
+	cfg.seeds = []string{"http://h00002.vweb.test/"}
+	_, err := newCrawler(cfg, on(web))
+	require.ErrorIs(t, err, errOtherSeeds)
+	for _, option := range []string{first[0], "-out", "-fresh"} {
+		require.ErrorContains(t, err, option)
+	}
+	cfg.seeds = append(cfg.seeds, first...)
+	crawlWeb(t, web, cfg)
+	require.Positive(t, requested(web)["http://h00002.vweb.test/"], "one more seed is fine")
+	cfg.seeds, cfg.fresh = cfg.seeds[:1], true
+	crawlWeb(t, web, cfg)
+}

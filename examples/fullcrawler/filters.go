@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// filtersName is the file with the filters that the pages of a directory were found under.
+const filtersName = "filters"
+
+// filters are what decides which links are followed. A crawl remembers them: when they get wider,
+// links that were left out have to be looked at again.
+type filters struct {
+	Scope      stage.Reach `json:"scope"`
+	Depth      int         `json:"depth"`
+	HostPages  int         `json:"hostPages"`
+	Include    []string    `json:"include,omitempty"`
+	Exclude    []string    `json:"exclude,omitempty"`
+	Deny       []string    `json:"deny,omitempty"` // the lines of the list
+	Resources  bool        `json:"resources,omitempty"`
+	Sitemaps   bool        `json:"sitemaps,omitempty"`
+	AnyAddress bool        `json:"anyAddress,omitempty"`
+}
+
+// filters returns those of a configuration.
+func (c *config) filters() filters {
+	text := func(patterns []*regexp.Regexp) (texts []string) {
+		for _, p := range patterns {
+			texts = append(texts, p.String())
+		}
+		return texts
+	}
+	return filters{
+		Scope: c.reach, Depth: c.filter.MaxDepth, HostPages: c.hostPages,
+		Include: text(c.filter.Include), Exclude: text(c.filter.Exclude), Deny: c.denyLines,
+		Resources: c.resources, Sitemaps: c.sitemaps, AnyAddress: c.filter.Format.AnySuffix,
+	}
+}
+
+// wider reports whether f lets anything pass that old did not.
+func (f filters) wider(old filters) bool {
+	atMost := func(limit, before int) bool { // 0 and less are no limit
+		return before <= 0 || limit > 0 && limit <= before
+	}
+	lost := func(before, now []string) bool {
+		return slices.ContainsFunc(before, func(rule string) bool { return !slices.Contains(now, rule) })
+	}
+	exceptions := func(lines []string) (plus []string) {
+		return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, "+") })
+	}
+	rules := func(lines []string) []string {
+		return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.HasPrefix(l, "+") })
+	}
+	reaches := []stage.Reach{stage.Page, stage.Prefix, stage.Host, stage.Domain, stage.Any}
+	depth, before := f.Depth+1, old.Depth+1 // of which 0 and less are no limit
+	return slices.Index(reaches, f.Scope) > slices.Index(reaches, old.Scope) ||
+		!atMost(depth, before) || !atMost(f.HostPages, old.HostPages) ||
+		len(old.Include) > 0 && (len(f.Include) == 0 || lost(f.Include, old.Include)) ||
+		lost(old.Exclude, f.Exclude) ||
+		lost(rules(old.Deny), rules(f.Deny)) || lost(exceptions(f.Deny), exceptions(old.Deny)) ||
+		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress
+}
+
+// readFilters reads the file. Without one, known is false.
+func readFilters(name string) (f filters, known bool, err error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return f, err == nil, err
+}
+
+// write replaces the file.
+func (f filters) write(name string) error {
+	text, err := json.MarshalIndent(f, "", "\t")
+	if err != nil {
+		return err
+	}
+	return replaceFile(name, append(text, '\n'))
+}

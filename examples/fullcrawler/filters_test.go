@@ -1,0 +1,210 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+)
+
+// deny makes cfg deny what the lines say.
+func deny(t *testing.T, cfg *config, lines ...string) {
+	t.Helper()
+	cfg.denyFile = write(t, strings.Join(lines, "\n"))
+	cfg.filter.Deny = new(stage.DenyList)
+	require.NoError(t, cfg.readDeny())
+}
+
+// TestWiderFiltersReachKnownPages narrows a crawl in each way there is, and then does not. The second
+// run gets what a wide crawl would have got at once, and asks for no page again that the archive has.
+func TestWiderFiltersReachKnownPages(t *testing.T) {
+	for name, narrow := range map[string]func(*testing.T, *config){
+		"scope": func(_ *testing.T, cfg *config) { cfg.reach = stage.Host },
+		"depth": func(_ *testing.T, cfg *config) { cfg.filter.MaxDepth = 1 },
+		"include": func(_ *testing.T, cfg *config) {
+			cfg.filter.Include = []*regexp.Regexp{regexp.MustCompile("h00001")}
+		},
+		"exclude": func(_ *testing.T, cfg *config) {
+			cfg.filter.Exclude = []*regexp.Regexp{regexp.MustCompile("h0000[12]")}
+		},
+		"deny":       func(t *testing.T, cfg *config) { deny(t, cfg, "h00001.vweb.test", "h00002.vweb.test") },
+		"host pages": func(_ *testing.T, cfg *config) { cfg.hostPages = 2 },
+	} {
+		for _, kept := range []string{"", noArchive} {
+			t.Run(name+" "+kept, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := serve(t, webtest.Options{
+						Seed: 50, Hosts: 4, Pages: 6, Network: memnet.New(), Traits: func(int) webtest.Traits {
+							return webtest.Traits{Redirects: 0.2}
+						},
+					})
+					cfg := politeConfig(t, web)
+					cfg.archive, cfg.sitemaps = kept, false
+					narrowed := cfg
+					narrow(t, &narrowed)
+					crawlWeb(t, web, narrowed)
+					before := requested(web)
+					require.Less(t, len(before), len(web.Reachable()))
+
+					crawlWeb(t, web, narrowed)
+					require.Equal(t, before, requested(web), "the same filters change nothing")
+					crawlWeb(t, web, cfg)
+					requireAllPages(t, web)
+					again := requested(web)
+					if kept == "" {
+						for url, n := range again {
+							require.Equal(t, 1, n, url)
+						}
+					}
+					crawlWeb(t, web, narrowed)
+					crawlWeb(t, web, narrowed)
+					require.Equal(t, again, requested(web), "narrower ones ask for nothing")
+				})
+			})
+		}
+	}
+}
+
+// TestDeniedPagesComeBack: what was known and then denied is not gone for a week.
+func TestDeniedPagesComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, webtest.Options{Seed: 51, Hosts: 3, Pages: 6, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		cfg.pages = 3
+		c, err := newCrawler(cfg, on(web)) // which leaves many pages known and not visited
+		require.NoError(t, err)
+		require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+		cfg.pages = 0
+		denied := cfg
+		deny(t, &denied, "*")
+		s := crawlWeb(t, web, denied).tally.sum()
+		require.Positive(t, s.fates[stage.Unwanted])
+		crawlWeb(t, web, cfg)
+		requireAllPages(t, web)
+	})
+}
+
+func TestWider(t *testing.T) {
+	base := filters{
+		Scope: stage.Host, Depth: 5, HostPages: 100, Include: []string{"a"}, Exclude: []string{"b"},
+		Deny: []string{"c.test", "+d.c.test"},
+	}
+	for name, tt := range map[string]struct {
+		change func(*filters)
+		want   bool
+	}{
+		"the same":                      {func(*filters) {}, false},
+		"a wider scope":                 {func(f *filters) { f.Scope = stage.Domain }, true},
+		"a narrower scope":              {func(f *filters) { f.Scope = stage.Page }, false},
+		"deeper":                        {func(f *filters) { f.Depth = 6 }, true},
+		"any depth":                     {func(f *filters) { f.Depth = -1 }, true},
+		"less deep":                     {func(f *filters) { f.Depth = 4 }, false},
+		"seeds only":                    {func(f *filters) { f.Depth = 0 }, false},
+		"more pages of a host":          {func(f *filters) { f.HostPages = 101 }, true},
+		"any number of them":            {func(f *filters) { f.HostPages = 0 }, true},
+		"fewer":                         {func(f *filters) { f.HostPages = 9 }, false},
+		"one more pattern to include":   {func(f *filters) { f.Include = []string{"a", "x"} }, true},
+		"none":                          {func(f *filters) { f.Include = nil }, true},
+		"another one":                   {func(f *filters) { f.Include = []string{"x"} }, true},
+		"one more pattern to exclude":   {func(f *filters) { f.Exclude = []string{"b", "x"} }, false},
+		"one less":                      {func(f *filters) { f.Exclude = nil }, true},
+		"one more denied":               {func(f *filters) { f.Deny = append(slices.Clone(f.Deny), "x") }, false},
+		"one less denied":               {func(f *filters) { f.Deny = f.Deny[1:] }, true},
+		"one more exception":            {func(f *filters) { f.Deny = append(slices.Clone(f.Deny), "+x") }, true},
+		"one less exception":            {func(f *filters) { f.Deny = f.Deny[:1] }, false},
+		"what pages need to be shown":   {func(f *filters) { f.Resources = true }, true},
+		"sitemaps":                      {func(f *filters) { f.Sitemaps = true }, true},
+		"addresses that are not public": {func(f *filters) { f.AnyAddress = true }, true},
+	} {
+		f := base
+		tt.change(&f)
+		require.Equal(t, tt.want, f.wider(base), name)
+		file := filepath.Join(t.TempDir(), filtersName)
+		require.NoError(t, f.write(file))
+		read, known, err := readFilters(file)
+		require.NoError(t, err)
+		require.True(t, known)
+		require.Equal(t, f, read)
+	}
+}
+
+// TestACrawlDelayIsLifted: a site asks for a long pause, and a day later for none.
+func TestACrawlDelayIsLifted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "a.test")
+		require.NoError(t, os.Mkdir(dir, 0o777))
+		file := func(name, text string) {
+			at := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(at, []byte(text), 0o666))
+			require.NoError(t, os.Chtimes(at, time.Now(), time.Now())) // by the bubble's clock
+		}
+		file("robots.txt", "User-agent: *\nCrawl-delay: 600\n")
+		file("index.html", "<a href=1.html></a><a href=2.html></a>")
+		file("1.html", "one")
+		file("2.html", "two")
+		web := serve(t, webtest.Options{Static: filepath.Dir(dir), Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		crawlWeb(t, web, cfg)
+		require.Equal(t, []time.Duration{10 * time.Minute, 10 * time.Minute}, pauses(web.Log()[1:]))
+
+		time.Sleep(25 * time.Hour)
+		seen := len(web.Log())
+		file("robots.txt", "User-agent: *\nDisallow: /closed\n")
+		for n := range 3 {
+			file(string(rune('3'+n))+".html", "more")
+		}
+		cfg.seeds = append(cfg.seeds, "http://a.test/3.html", "http://a.test/4.html", "http://a.test/5.html")
+		crawlWeb(t, web, cfg)
+		require.Contains(t, web.Log()[seen].Path, "robots.txt")
+		for _, pause := range pauses(web.Log()[seen+1:]) {
+			require.Equal(t, cfg.delay, pause)
+		}
+	})
+}
+
+func pauses(log []webtest.Request) (between []time.Duration) {
+	for i := 1; i < len(log); i++ {
+		between = append(between, log[i].Time.Sub(log[i-1].Time))
+	}
+	return between
+}
+
+func TestTheLongestCrawlDelayOfAHostHolds(t *testing.T) {
+	var d crawlDelays
+	require.Zero(t, d.set("a.test", "http://a.test/robots.txt", 0))
+	require.Equal(t, time.Minute, d.set("a.test", "http://a.test/robots.txt", time.Minute))
+	require.Equal(t, time.Minute, d.set("a.test", "https://a.test/robots.txt", time.Second))
+	require.Equal(t, time.Second, d.set("a.test", "http://a.test/robots.txt", 0))
+	require.Zero(t, d.set("a.test", "https://a.test/robots.txt", 0))
+	require.Empty(t, d.hosts)
+}
+
+// TestThePageLimitCountsPages: redirects and errors are none.
+func TestThePageLimitCountsPages(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 52, Hosts: 8, Pages: 12, Traits: func(int) webtest.Traits {
+		return webtest.Traits{Redirects: 0.6}
+	}})
+	cfg := testConfig(t, web)
+	cfg.pages, cfg.delay = 25, time.Millisecond
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+	s := c.tally.sum()
+	require.EqualValues(t, 25, s.pages)
+	require.Positive(t, s.fates[stage.Redirected])
+	pages := requested(web)
+	maps.DeleteFunc(pages, func(url string, _ int) bool { return !web.IsPage(url) })
+	require.Len(t, pages, 25)
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/examples/internal/viewer"
+)
+
+// While a crawl runs it has its directory for itself. So its live page offers what the commands do.
+func (c *crawler) remoteCommands(mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/check", c.remoteCheck)
+	mux.HandleFunc("GET /api/snapshot", c.withStore(func(w http.ResponseWriter, r *http.Request) error {
+		q := querying{
+			at: r.FormValue("at"), host: r.FormValue("host"), site: r.FormValue("site"),
+			prefix: r.FormValue("prefix"), failed: r.FormValue("failed") != "",
+		}
+		query, err := q.query()
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		return list(c.store, query, w)
+	}))
+	for form, export := range exports {
+		mux.HandleFunc("GET /api/export/"+form, c.withStore(
+			func(w http.ResponseWriter, _ *http.Request) error {
+				w.Header().Set("Content-Disposition", "attachment; filename=crawl."+form)
+				w.Header().Set("Content-Type", "application/octet-stream")
+				return export(w, c.store)
+			}))
+	}
+}
+
+// withStore answers with an error where there is no archive, or where one comes before the answer.
+func (c *crawler) withStore(
+	answer func(http.ResponseWriter, *http.Request) error,
+) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := errNoArchive
+		if c.store != nil {
+			err = answer(w, r)
+		}
+		if err != nil {
+			c.log.Error("live page", "path", r.URL.Path, "error", err)
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+	}
+}
+
+// remoteCheck compares pages and archive with their checksums, as check does.
+func (c *crawler) remoteCheck(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	store, set := c.pages.Stats()
+	if err := c.pages.Check(); err != nil {
+		fmt.Fprintf(w, "pages            DAMAGED: %v\n", err)
+	} else {
+		fmt.Fprintf(w, "pages            %d, and %d URLs, all sound\n", store.Records, set.URLs)
+	}
+	if c.store == nil {
+		fmt.Fprintln(w, "archive          none")
+		return
+	}
+	checked, err := c.store.Verify(r.Context(), func(f archive.Fault) {
+		fmt.Fprintf(w, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
+	})
+	if err != nil {
+		fmt.Fprintf(w, "archive          %v\n", err)
+		return
+	}
+	fmt.Fprintf(w, "archive          %d files, %d records, %d versions, %d faults\n",
+		checked.Files, checked.Records, checked.Entries, checked.Faults)
+}
+
+// serveArchive shows the archive to browsers until ctx ends, at a port of its own beside the live
+// page: what is archived must not have the live page's origin.
+func (c *crawler) serveArchive(ctx context.Context, host string) (at string, err error) {
+	if c.store == nil {
+		return "", nil
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{
+		Handler:           viewer.New(c.store, viewer.Options{}),
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			c.log.Error("archive pages", "error", err)
+		}
+	}()
+	return "http://" + l.Addr().String() + "/", nil
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/export"
+	"github.com/spinneret-go/spinneret/archive/scan"
+)
+
+// exports are the forms in which an archive can be written to one file.
+var exports = map[string]func(io.Writer, *archive.Archive) error{
+	"cdxj": export.CDXJ,
+	"wacz": func(w io.Writer, a *archive.Archive) error { return export.WACZ(w, a, export.Options{}) },
+}
+
+func exportTo(_ context.Context, in call) error {
+	if len(in.args) != 2 || exports[in.args[0]] == nil {
+		return errUsage
+	}
+	return withArchive(in.dir, func(a *archive.Archive) error {
+		f, err := os.Create(in.args[1])
+		if err != nil {
+			return err
+		}
+		return errors.Join(exports[in.args[0]](f, a), f.Close())
+	})
+}
+
+// querying are the flags that choose versions.
+type querying struct {
+	at                 string
+	host, site, prefix string
+	failed             bool
+}
+
+func (q *querying) flags(fs *flag.FlagSet) {
+	fs.StringVar(&q.at, "at", "", "the `time` to show, such as 2026-01-31 or 2026-01-31T12:00:00Z; "+
+		"default: the last versions")
+	fs.StringVar(&q.host, "host", "", "only this `host`")
+	fs.StringVar(&q.site, "site", "", "only this `domain` and all below it")
+	fs.StringVar(&q.prefix, "prefix", "", "only URLs that begin like this `URL`")
+	fs.BoolVar(&q.failed, "failed", false, "error responses too")
+}
+
+func (q *querying) query() (archive.Query, error) {
+	query := archive.Query{Host: q.host, Site: q.site, Prefix: q.prefix, Failed: q.failed}
+	if q.at == "" {
+		return query, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateTime, time.DateOnly} {
+		at, err := time.ParseInLocation(layout, q.at, time.Local)
+		if err != nil {
+			continue
+		}
+		query.From, query.To = at, at.Add(time.Microsecond)
+		query.Relations = validAt
+		return query, nil
+	}
+	return query, fmt.Errorf("%w: -at %q is no time", errUsage, q.at)
+}
+
+// validAt are the relations of what is valid at the beginning of an interval.
+const validAt = archive.Overlaps | archive.Starts | archive.Equal | archive.FinishedBy |
+	archive.Contains | archive.StartedBy
+
+// A listing is what snapshot says of a version.
+type listing struct {
+	URL    string    `json:"url"`
+	Time   time.Time `json:"time"`
+	Until  time.Time `json:"until,omitzero"`
+	Kind   string    `json:"kind"`
+	Status int       `json:"status"`
+	Media  string    `json:"media,omitempty"`
+	Digest string    `json:"digest,omitempty"`
+	File   string    `json:"file"`
+	Offset int64     `json:"offset"`
+}
+
+func listingOf(v *archive.Version) listing {
+	return listing{v.URL, v.Time, v.Until, v.Kind.String(), v.Status, v.Media, v.Digest.String(),
+		v.Content.File, v.Content.Offset}
+}
+
+func (q *querying) list(_ context.Context, in call) error {
+	query, err := q.query()
+	if err != nil {
+		return err
+	}
+	return withArchive(in.dir, func(a *archive.Archive) error { return list(a, query, in.out) })
+}
+
+// list writes the versions of a query as lines of JSON.
+func list(a *archive.Archive, query archive.Query, out io.Writer) (err error) {
+	snapshot, err := a.Snapshot(query)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snapshot.Close()) }()
+	lines := json.NewEncoder(out)
+	for v, err := range snapshot.Versions() {
+		if err != nil {
+			return err
+		}
+		if err := lines.Encode(listingOf(&v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanning are the flags of a scan.
+type scanning struct {
+	querying
+	options scan.Options
+}
+
+func (s *scanning) flags(fs *flag.FlagSet) {
+	s.querying.flags(fs)
+	fs.IntVar(&s.options.Workers, "workers", runtime.NumCPU(), "how many programs to run at one time")
+	fs.IntVar(&s.options.RestartAfter, "restart", 0,
+		"begin each program anew after so many documents; 0: never")
+	fs.DurationVar(&s.options.Timeout, "timeout", time.Minute, "longest a document may take")
+	fs.BoolVar(&s.options.Ordered, "ordered", false, "results in the order of the documents")
+}
+
+// scanned is a line of results.
+type scanned struct {
+	listing
+	Result json.RawMessage `json:"result,omitempty"` // if it is JSON
+	Text   string          `json:"text,omitempty"`   // if it is not
+	Error  string          `json:"error,omitempty"`
+}
+
+func (s *scanning) run(ctx context.Context, in call) error {
+	query, err := s.query()
+	if err == nil && len(in.args) == 0 {
+		err = errUsage
+	}
+	if err != nil {
+		return err
+	}
+	return withArchive(in.dir, func(a *archive.Archive) (err error) {
+		snapshot, err := a.Snapshot(query)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, snapshot.Close()) }()
+		s.options.Progress = progressOf(in.log, snapshot.Len())
+		lines := json.NewEncoder(in.out)
+		start := scan.Command(in.args[0], slices.Clone(in.args[1:])...)
+		for result, err := range snapshot.Scan(ctx, start, s.options) {
+			if err != nil {
+				return err
+			}
+			if err := lines.Encode(scannedOf(result)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func scannedOf(r scan.Result) (line scanned) {
+	if v, ok := r.Value.(archive.Version); ok {
+		line.listing = listingOf(&v)
+	}
+	switch {
+	case r.Err != nil:
+		line.Error = r.Err.Error()
+	case json.Valid(r.Out):
+		line.Result = r.Out
+	default:
+		line.Text = strings.ToValidUTF8(string(r.Out), "\uFFFD")
+	}
+	return line
+}
+
+// progressOf returns what keeps one line on a terminal up to date.
+func progressOf(log io.Writer, all int) func(scan.Stats) {
+	if !isTerminal(log) {
+		return nil
+	}
+	var last time.Time
+	return func(s scan.Stats) {
+		if time.Since(last) < progressOnTerminal && s.Results < int64(all) {
+			return
+		}
+		last = time.Now()
+		fmt.Fprintf(log, "\r\x1b[K%d of %d, %d failed, %d workers died", s.Results, all, s.Failed, s.Deaths)
+		if s.Results == int64(all) {
+			fmt.Fprintln(log)
+		}
+	}
+}

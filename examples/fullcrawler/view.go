@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// readDirectory gives a command the directory of a crawl to read, under the name under which it is
+// found. A directory in which this process may not write is seen through a copy; whole also copies
+// the files of the archive, which are linked otherwise.
+func readDirectory(
+	path, command string, whole bool, log io.Writer,
+) (at string, closing func() error, err error) {
+	d, err := existingDirectory(path, command)
+	if err == nil {
+		return path, d.close, nil
+	}
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return "", nil, err
+	}
+	if held(path) {
+		return "", nil, heldError(path)
+	}
+	at, err = os.MkdirTemp("", "fullcrawler-")
+	if err != nil {
+		return "", nil, err
+	}
+	fmt.Fprintf(log, "%s cannot be written to: reading it through a copy in %s\n", path, at)
+	closing = func() error { return os.RemoveAll(at) }
+	if err := copyCrawl(path, at, whole, log); err != nil {
+		return "", nil, errors.Join(err, closing())
+	}
+	return at, closing, nil
+}
+
+// copyCrawl makes a view of a crawl. What this user may not read is left out, with a word about it.
+func copyCrawl(from, to string, whole bool, log io.Writer) error {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrPermission) && path != from {
+				fmt.Fprintf(log, "%s may not be read, and is left out\n", path)
+				return fs.SkipDir
+			}
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, name)
+		switch {
+		case entry.IsDir() && (name == "." || name == stage.PagesDir || name == stage.URLsDir):
+			return os.MkdirAll(target, 0o700)
+		case entry.IsDir():
+			return fs.SkipDir // nothing of a crawl's
+		case !entry.Type().IsRegular():
+			return nil
+		case isFinishedWARC(name) && !whole:
+			return os.Symlink(path, target)
+		}
+		err = copyFile(path, target)
+		if errors.Is(err, fs.ErrPermission) {
+			fmt.Fprintf(log, "%s may not be read, and is left out\n", path)
+			return nil
+		}
+		return err
+	})
+}
+
+// isFinishedWARC reports whether a file is one of the archive that nothing is appended to.
+func isFinishedWARC(name string) bool {
+	for _, end := range []string{".warc", ".warc.gz", ".warc.zst"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

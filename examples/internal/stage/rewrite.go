@@ -1,0 +1,124 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore"
+)
+
+// The directories of the store and of the set, and what is added to their names while one replaces
+// the other.
+const (
+	PagesDir = "pages"
+	URLsDir  = "urls"
+
+	freshDir = ".new"  // incomplete as long as the old one is there
+	goneDir  = ".gone" // to be removed
+)
+
+// ForgetPages removes the pages of a crawl. A directory goes by being renamed: whatever ends this in
+// the middle, what is left works. The set goes first, as a store without a set finds its pages again
+// and a set without a store knows URLs that have no page.
+func ForgetPages(dir string) error {
+	for _, name := range []string{URLsDir, PagesDir} {
+		if err := discard(dir, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard removes a directory in one step, as far as others can see.
+func discard(dir, name string) error {
+	at := filepath.Join(dir, name)
+	if err := os.RemoveAll(at + goneDir); err != nil {
+		return err
+	}
+	err := os.Rename(at, at+goneDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, vfs.SyncDir(dir), os.RemoveAll(at+goneDir))
+}
+
+// replace puts NAME.new in the place of NAME.
+func replace(dir, name string) error {
+	if err := discard(dir, name); err != nil {
+		return err
+	}
+	at := filepath.Join(dir, name)
+	return errors.Join(os.Rename(at+freshDir, at), vfs.SyncDir(dir))
+}
+
+// finishReplace brings a replacement to its end that was broken off, or undoes it.
+func finishReplace(dir, name string) error {
+	at := filepath.Join(dir, name)
+	_, err := os.Stat(at)
+	if errors.Is(err, fs.ErrNotExist) { // so the fresh one is complete
+		if err = os.Rename(at+freshDir, at); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return errors.Join(err, os.RemoveAll(at+freshDir), os.RemoveAll(at+goneDir))
+}
+
+// RewritePages passes every page of a crawl to change, and writes what comes back to a store that
+// begins at o.Start and takes the place of the old one. A page is due when its State says, or at
+// once if change says so. It takes a pass over the store. Nobody may have the pages open.
+func RewritePages(dir string, o PagesOptions, change func(State) (changed State, now bool)) error {
+	if err := finishReplace(dir, PagesDir); err != nil {
+		return err
+	}
+	o = o.withDefaults()
+	at := filepath.Join(dir, PagesDir)
+	old, err := satstore.Open(at, o.store())
+	if err != nil {
+		return fmt.Errorf("open the pages: %w", err)
+	}
+	fresh, err := satstore.Open(at+freshDir, o.store())
+	if err != nil {
+		return errors.Join(fmt.Errorf("rewrite the pages: %w", err), old.Close())
+	}
+	err = rewrite(old, fresh, change)
+	if err = errors.Join(err, fresh.Close(), old.Close()); err != nil {
+		return fmt.Errorf("rewrite the pages: %w", errors.Join(err, os.RemoveAll(at+freshDir)))
+	}
+	return replace(dir, PagesDir)
+}
+
+func rewrite(old, fresh *satstore.Store, change func(State) (State, bool)) error {
+	const most = 4096
+	batch := make([]satstore.Item, 0, most)
+	flush := func() error {
+		_, err := fresh.AddBatch(batch)
+		batch = batch[:0]
+		return err
+	}
+	for record, err := range old.Scan() {
+		if err != nil {
+			return err
+		}
+		it, state, err := ReadRecord(record.ID, record.Data)
+		if err != nil {
+			return fmt.Errorf("%w: %q", err, record.ID)
+		}
+		state, now := change(state)
+		slot := fresh.Now()
+		if !now {
+			slot = fresh.Slot(time.Unix(state.Due, 0))
+		}
+		batch = append(batch, satstore.Item{ID: record.ID, Slot: slot, Data: AppendRecord(nil, it, state)})
+		if len(batch) == most {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
