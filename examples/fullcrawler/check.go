@@ -20,6 +20,9 @@ import (
 // errFaults is returned by check if it has found some.
 var errFaults = errors.New("the check found faults")
 
+// errNone is returned by checks of what is not there, and need not be.
+var errNone = errors.New("none")
+
 // A part is one of the things that a crawl's directory holds.
 type part struct {
 	name  string
@@ -46,7 +49,7 @@ func check(ctx context.Context, in call) error {
 	for _, p := range parts {
 		sound, err := p.check(ctx, in.dir, in.out)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, errNone):
 			sound = "none"
 		case err != nil:
 			faults++
@@ -62,6 +65,17 @@ func check(ctx context.Context, in call) error {
 }
 
 func checkPages(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	var there []bool
+	for _, name := range []string{stage.PagesDir, stage.URLsDir} {
+		_, err := os.Stat(filepath.Join(dir, name))
+		there = append(there, err == nil)
+	}
+	if there[0] != there[1] {
+		return "", fmt.Errorf("of %s and %s, one is missing", stage.PagesDir, stage.URLsDir)
+	}
+	if !there[0] {
+		return "", errNone
+	}
 	err = withPages(dir, func(p *stage.Pages, _ clock) error {
 		if err := p.Check(); err != nil {
 			return err
@@ -86,7 +100,7 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string,
 		return err
 	})
 	if errors.Is(err, errNoArchive) {
-		return "none", nil
+		err = errNone
 	}
 	return sound, err
 }
@@ -94,7 +108,7 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string,
 func checkLedger(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
 	f, err := os.Open(filepath.Join(dir, ledgerName))
 	if err != nil {
-		return "", err
+		return "", missing(err)
 	}
 	defer f.Close()
 	bad, n := 0, 0
@@ -119,13 +133,13 @@ func checkLedger(_ context.Context, dir string, _ io.Writer) (sound string, err 
 
 func checkClock(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
 	clock, err := readClock(filepath.Join(dir, beganName))
-	return moment(clock.began), err
+	return moment(clock.began), missing(err)
 }
 
 func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
 	_, known, err := readFilters(filepath.Join(dir, filtersName))
 	if err == nil && !known {
-		err = fs.ErrNotExist
+		err = errNone
 	}
 	return "sound", err
 }
@@ -135,7 +149,7 @@ func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, 
 	if err == nil {
 		err = scheduler.New[stage.Item](scheduler.Options{}).LoadState(state, time.Now())
 	}
-	return "sound", err
+	return "sound", missing(err)
 }
 
 func checkHosts(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
@@ -166,9 +180,17 @@ func checkOrder(_ context.Context, dir string, _ io.Writer) (sound string, err e
 // checkCache is for files whose readers take one that is missing for one that is empty.
 func checkCache(file string, read func(string) error) (sound string, err error) {
 	if _, err := os.Stat(file); err != nil {
-		return "", err
+		return "", missing(err)
 	}
 	return "sound", read(file)
+}
+
+// missing turns the error for a file that is not there into errNone.
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNone
+	}
+	return err
 }
 
 // repair mends what is damaged, part by part, and says what it costs.
@@ -180,7 +202,7 @@ func repair(ctx context.Context, in call) error {
 	for _, p := range parts {
 		sound, err := p.check(ctx, in.dir, io.Discard)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && p.loss != "":
+		case errors.Is(err, errNone):
 			continue
 		case err == nil:
 			say(p.name, "sound: %s", sound)

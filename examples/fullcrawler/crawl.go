@@ -3,14 +3,19 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/dedupe/exact"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -57,7 +62,8 @@ type crawler struct {
 	log      *slog.Logger
 	say      func(string) // to whoever watches the terminal
 	warnings []string     // to be said when there is somebody to hear them
-	browse   string       // address at which the archive is shown; "" if it is not
+	servers  []*http.Server
+	browse   atomic.Value // string: where the archive is shown
 
 	room    chan struct{} // has an element for each page in hand
 	settled chan struct{} // something may be due that was not
@@ -81,12 +87,15 @@ var (
 	errDiskLimit   = errors.New("disk nearly full")
 	errMemoryLimit = errors.New("memory nearly full")
 	errStopped     = errors.New("interrupted")
+
+	// errReopen is wrapped where the same command has to begin anew at once.
+	errReopen = errors.New("the pages are opened again")
 )
 
 // paused says whether a crawl ended because it was told to.
 func paused(err error) bool {
 	for _, limit := range []error{
-		errPageLimit, errByteLimit, errTimeLimit, errDiskLimit, errMemoryLimit, errStopped,
+		errPageLimit, errByteLimit, errTimeLimit, errDiskLimit, errMemoryLimit, errStopped, errReopen,
 	} {
 		if errors.Is(err, limit) {
 			return true
@@ -159,10 +168,22 @@ func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) 
 		c.recallDelays,
 	} {
 		if err := open(); err != nil {
-			return c, err
+			return c, c.remedy(err)
 		}
 	}
 	return c, nil
+}
+
+// remedy adds to an error about damage what to do.
+func (c *crawler) remedy(err error) error {
+	for _, damage := range []error{
+		satstore.ErrCorrupt, exact.ErrCorrupt, archive.ErrIndex, stage.ErrLost, stage.ErrRecord, fs.ErrNotExist,
+	} {
+		if errors.Is(err, damage) {
+			return fmt.Errorf("%w: fullcrawler repair -out %s", err, c.cfg.out)
+		}
+	}
+	return err
 }
 
 func (c *crawler) openQueue() {
@@ -264,7 +285,7 @@ func (c *crawler) run(user context.Context) error {
 	workers.Wait()
 	done()
 	keepers.Wait()
-	return errors.Join(context.Cause(ctx), c.close())
+	return c.remedy(errors.Join(context.Cause(ctx), c.close()))
 }
 
 // seed sights the seeds. Those that are known change nothing.
@@ -281,11 +302,14 @@ func (c *crawler) seed() {
 // close closes what is open. What can be had again is closed last: if the disk is full, then pages
 // and archive come first.
 func (c *crawler) close() (err error) {
+	for _, server := range c.servers {
+		err = errors.Join(err, server.Close())
+	}
 	if c.client != nil {
 		c.client.CloseIdle()
 	}
 	if c.store != nil {
-		err = c.store.Close()
+		err = errors.Join(err, c.store.Close())
 	}
 	if c.pages != nil {
 		err = errors.Join(err, c.pages.Close())

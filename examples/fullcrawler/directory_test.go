@@ -81,7 +81,7 @@ func TestTheLivePageOffersTheCommands(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
-	at, err := c.listen(t.Context(), "127.0.0.1:0")
+	at, err := c.listen("127.0.0.1:0")
 	require.NoError(t, err)
 	get := func(url string) (status int, text string) {
 		resp, err := http.Get(url)
@@ -103,7 +103,7 @@ func TestTheLivePageOffersTheCommands(t *testing.T) {
 		require.Contains(t, text, want, path)
 		require.Equal(t, strings.Contains(path, "at=no"), status != 200, path)
 	}
-	status, text := get(c.browse)
+	status, text := get(c.browse.Load().(string))
 	require.Equal(t, 200, status)
 	require.Contains(t, text, "h00000.vweb.test")
 

@@ -19,16 +19,14 @@ const memoryShare = 0.9
 // under way at one time, which servers can arrange for, are soon gone.
 const memoryLooks = 60
 
-// watchLimits ends the crawl when it has taken what it may: bytes, time, the disk or memory.
+// watchLimits ends the crawl when it has taken what it may: bytes, time, the disk or memory. It also
+// notices a clock that is set back.
 func (c *crawler) watchLimits(ctx context.Context) {
 	var end <-chan time.Time
 	if c.cfg.duration > 0 {
 		end = time.After(c.cfg.duration)
 	}
-	var ticks <-chan time.Time
-	if c.cfg.bytes > 0 || c.cfg.minFree > 0 || c.cfg.memory > 0 {
-		ticks = time.Tick(limitsEvery)
-	}
+	ticks := time.Tick(limitsEvery)
 	for fullFor := 0; ; {
 		select {
 		case <-ctx.Done():
@@ -47,6 +45,9 @@ func (c *crawler) watchLimits(ctx context.Context) {
 }
 
 func (c *crawler) overLimit() error {
+	if c.pages.Ahead(c.clock.now()) {
+		return fmt.Errorf("the clock was set back: %w", errReopen)
+	}
 	if c.cfg.bytes > 0 && c.tally.sum().bytes >= c.cfg.bytes {
 		return errByteLimit
 	}

@@ -68,6 +68,26 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 	if cfg.memory > 0 {
 		debug.SetMemoryLimit(cfg.memory) // the buffers that grow with the crawl are shares of it
 	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		err := crawlOnce(ctx, cfg, hangups, out, log)
+		if !errors.Is(err, errReopen) {
+			return err
+		}
+		fmt.Fprintln(log, err)
+		cfg.fresh = false
+		if err := cfg.readDeny(); err != nil {
+			return err
+		}
+	}
+}
+
+// crawlOnce runs a crawl until it ends, or until its pages have to be opened anew.
+func crawlOnce(
+	ctx context.Context, cfg config, hangups <-chan os.Signal, out, log io.Writer,
+) (err error) {
 	dir, err := claim(cfg)
 	if err != nil {
 		return err
@@ -102,9 +122,9 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 	c.log = logger
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	go c.reloadOnHangup(watching)
+	go c.reloadOnHangup(watching, hangups)
 	if cfg.listen != "" {
-		at, err := c.listen(watching, cfg.listen)
+		at, err := c.listen(cfg.listen)
 		if err == nil {
 			err = dir.announce(at)
 		}
@@ -122,6 +142,9 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 	err = c.run(ctx)
 	done()
 	c.log.Info("ended", "why", reason(err), "pages", c.tally.sum().pages, "error", fmt.Sprint(err))
+	if errors.Is(err, errReopen) {
+		return err
+	}
 	return c.conclude(out, err)
 }
 

@@ -2,20 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 // reloadOnHangup reads the deny list and the seeds again at each SIGHUP, until ctx ends.
-func (c *crawler) reloadOnHangup(ctx context.Context) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+func (c *crawler) reloadOnHangup(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -28,8 +24,13 @@ func (c *crawler) reloadOnHangup(ctx context.Context) {
 
 // reload reads the files again. What cannot be read leaves all as it was.
 func (c *crawler) reload() {
+	before := c.cfg.filters()
 	if err := c.cfg.readDeny(); err != nil {
 		c.log.Error("deny list not read again", "error", err)
+	}
+	defer c.refilter(before, c.cfg.filters())
+	if c.cfg.seedFile == "-" {
+		return // it can be read once
 	}
 	err := readFile(c.cfg.seedFile, func(f io.Reader) error {
 		seeds, err := stage.Seeds(f, func(line int, err error) {
@@ -45,6 +46,17 @@ func (c *crawler) reload() {
 		c.log.Error("seeds not read again", "error", err)
 	}
 	c.log.Info("read again", "deny", c.cfg.denyFile, "seeds", c.cfg.seedFile)
+}
+
+// refilter notes other filters. If they let more pass, what was left out has to come back.
+func (c *crawler) refilter(before, now filters) {
+	if now.wider(before) {
+		c.stop(fmt.Errorf("the deny list has become shorter: %w", errReopen))
+		return
+	}
+	if err := now.write(c.file(filtersName)); err != nil {
+		c.stop(err)
+	}
 }
 
 // openLog makes the log of a file, or of nothing.

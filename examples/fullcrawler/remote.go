@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -77,24 +76,31 @@ func (c *crawler) remoteCheck(w http.ResponseWriter, r *http.Request) {
 		checked.Files, checked.Records, checked.Entries, checked.Faults)
 }
 
-// serveArchive shows the archive to browsers until ctx ends, at a port of its own beside the live
-// page: what is archived must not have the live page's origin.
-func (c *crawler) serveArchive(ctx context.Context, host string) (at string, err error) {
-	if c.store == nil {
-		return "", nil
+// listen serves the live page, and beside it the archive, until the crawl is closed.
+func (c *crawler) listen(addr string) (at string, err error) {
+	if at, err = c.serve(addr, c.statusHandler(addr)); err != nil || c.store == nil {
+		return at, err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	// At a port of its own: what is archived must not have the live page's origin.
+	host, _, err := net.SplitHostPort(addr)
+	if err == nil {
+		var browse string
+		browse, err = c.serve(net.JoinHostPort(host, "0"), viewer.New(c.store, viewer.Options{}))
+		c.browse.Store(browse)
+	}
+	return at, err
+}
+
+func (c *crawler) serve(addr string, handler http.Handler) (at string, err error) {
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return "", err
 	}
-	server := &http.Server{
-		Handler:           viewer.New(c.store, viewer.Options{}),
-		ReadHeaderTimeout: 10 * time.Second,
-	}
-	context.AfterFunc(ctx, func() { _ = server.Close() })
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	c.servers = append(c.servers, server)
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			c.log.Error("archive pages", "error", err)
+			c.log.Error("live page", "error", err)
 		}
 	}()
 	return "http://" + l.Addr().String() + "/", nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -24,22 +23,6 @@ import (
 
 //go:embed web
 var webFiles embed.FS
-
-// listen serves the live page until ctx ends.
-func (c *crawler) listen(ctx context.Context, addr string) (at string, err error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return "", err
-	}
-	host, _, _ := net.SplitHostPort(l.Addr().String()) // it always has both
-	if c.browse, err = c.serveArchive(ctx, host); err != nil {
-		return "", errors.Join(err, l.Close())
-	}
-	server := &http.Server{Handler: c.statusHandler(addr), ReadHeaderTimeout: 10 * time.Second}
-	context.AfterFunc(ctx, func() { _ = server.Close() })
-	go func() { _ = server.Serve(l) }()
-	return "http://" + l.Addr().String() + "/", nil
-}
 
 // statusHandler answers for the live page. It only reads.
 func (c *crawler) statusHandler(addr string) http.Handler {
@@ -160,7 +143,7 @@ func (c *crawler) status() status {
 		HostTable: c.hostTable(),
 	}
 	st.Trouble, _ = c.uplink.state()
-	st.Browse = c.browse
+	st.Browse, _ = c.browse.Load().(string)
 	delete(st.Fates, stage.LeftOver)
 	if store.Lag > 0 {
 		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.clock.pace)})

@@ -105,7 +105,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	}
 	t.Parallel()
 	c := crawledByRank(t)
-	at, err := c.listen(t.Context(), "127.0.0.1:0")
+	at, err := c.listen("127.0.0.1:0")
 	require.NoError(t, err)
 	look := func(args ...string) (dom, console string) {
 		args = append(args, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// damages are what may become of a file.
+var damages = map[string]func(t *testing.T, file string){
+	"gone":  func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) },
+	"empty": func(t *testing.T, file string) { require.NoError(t, os.Truncate(file, 0)) },
+	"cut":   func(t *testing.T, file string) { change(t, file, func(b []byte) []byte { return b[:len(b)*2/3] }) },
+	"one byte": func(t *testing.T, file string) {
+		change(t, file, func(b []byte) []byte { b[len(b)/3] ^= 0x10; return b })
+	},
+	"one bit at the end": func(t *testing.T, file string) {
+		change(t, file, func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+	},
+}
+
+func change(t *testing.T, file string, change func([]byte) []byte) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if len(text) == 0 {
+		return
+	}
+	require.NoError(t, os.WriteFile(file, change(text), 0o600))
+}
+
+// full asks for the long forms of tests: FULLCRAWLER_TESTS=full go test -timeout 1h
+var full = os.Getenv("FULLCRAWLER_TESTS") == "full"
+
+// TestEveryStartWorksOrNamesARemedy damages each file of a crawl, in two ways, or in its long form in
+// each way. The crawl then goes on and loses nothing, or it says that repair is needed, and goes on
+// after that.
+func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 60, Hosts: 4, Pages: 6, Traits: func(host int) webtest.Traits {
+		return webtest.Traits{Robots: webtest.Robots{CrawlDelay: time.Duration(host/3) * time.Millisecond}}
+	}})
+	cfg := testConfig(t, web)
+	cfg.delay, cfg.byRank, cfg.pages = time.Millisecond, true, 9
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+	before := requested(web)
+	cfg.pages = 0
+	from := cfg.out
+	for n, file := range tree(t, cfg.out) {
+		file, _, _ = strings.Cut(file, " ")
+		name, err := filepath.Rel(cfg.out, file)
+		require.NoError(t, err)
+		if strings.Contains(name, "lock") {
+			continue // has nothing in it
+		}
+		for i, how := range slices.Sorted(maps.Keys(damages)) {
+			if ways := len(damages); !full && (i+n)%ways != 0 && (i+3*n)%ways != 0 {
+				continue
+			}
+			damage := damages[how]
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				cfg := cfg
+				cfg.out = t.TempDir()
+				require.NoError(t, os.CopyFS(cfg.out, os.DirFS(from)))
+				damage(t, filepath.Join(cfg.out, name))
+				goOn(t, web, cfg, name)
+				missing := map[string]bool{}
+				for _, url := range web.Reachable() {
+					missing[url] = true
+				}
+				for url := range before {
+					delete(missing, url)
+				}
+				for _, r := range web.Log() {
+					if r.UserAgent == userAgentOf(cfg.out) {
+						delete(missing, r.URL())
+					}
+				}
+				require.Empty(t, missing)
+			})
+		}
+	}
+}
+
+// userAgentOf tells the crawls of different directories apart.
+func userAgentOf(dir string) string {
+	cfg := config{agent: "spinneret", contact: dir}
+	return cfg.userAgent()
+}
+
+// goOn starts a crawl, repairs it if that is what the crawl says, and starts it again.
+func goOn(t *testing.T, web *webtest.Web, cfg config, name string) {
+	t.Helper()
+	cfg.contact = cfg.out
+	start := func() error {
+		c, err := newCrawler(cfg, on(web))
+		if err != nil {
+			return err
+		}
+		return c.run(t.Context())
+	}
+	err := start()
+	if err == nil {
+		return
+	}
+	t.Log("it says:", err)
+	require.ErrorContains(t, err, "fullcrawler repair")
+	require.ErrorContains(t, err, cfg.out)
+	_, said := run(t, "check", "-out", cfg.out)
+	require.Contains(t, said, "DAMAGED", "check finds what keeps a crawl from starting")
+	status, said := run(t, "repair", "-out", cfg.out)
+	require.Zero(t, status, said)
+	status, said = run(t, "check", "-out", cfg.out)
+	if !strings.Contains(name, ".warc") {
+		require.Zero(t, status, said)
+	}
+	require.NoError(t, start())
+}
+
+// TestInterruptedCopies has only some of the files of a crawl.
+func TestInterruptedCopies(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 61, Hosts: 3, Pages: 5})
+	cfg := testConfig(t, web)
+	cfg.delay, cfg.pages = time.Millisecond, 7
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+	cfg.pages = 0
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			random, cfg, from := rand.New(rand.NewPCG(seed, 0)), cfg, cfg.out
+			cfg.out = t.TempDir()
+			require.NoError(t, os.CopyFS(cfg.out, os.DirFS(from)))
+			for _, file := range tree(t, cfg.out) {
+				file, _, _ = strings.Cut(file, " ")
+				if random.IntN(3) == 0 {
+					require.NoError(t, os.Remove(file))
+				}
+			}
+			goOn(t, web, cfg, ".warc")
+		})
+	}
+}
+
+// TestTimesInTheFuture crawls with a clock that is weeks ahead, and then with the right one.
+func TestTimesInTheFuture(t *testing.T) {
+	const ahead = 60 * 24 * time.Hour
+	o := webtest.Options{Seed: 62, Hosts: 3, Pages: 5, Traits: func(host int) webtest.Traits {
+		return webtest.Traits{Refuse: host == 2}
+	}}
+	cfg := config{out: t.TempDir()}
+	policy := revisit.Every(6 * time.Hour)
+	one := func(t *testing.T, forever time.Duration) (log []webtest.Request) {
+		o.Network = memnet.New()
+		web := serve(t, o)
+		c := politeConfig(t, web)
+		c.out, c.policy, c.sitemaps = cfg.out, policy, false
+		if forever > 0 {
+			c.forever, c.duration = true, forever
+		}
+		running, err := newCrawler(c, on(web))
+		require.NoError(t, err)
+		if err := running.run(t.Context()); err != nil {
+			require.ErrorIs(t, err, errTimeLimit)
+		}
+		return web.Log()
+	}
+	pages := func(log []webtest.Request) (n int) {
+		for _, r := range log {
+			if !strings.Contains(r.Path, "robots") {
+				n++
+			}
+		}
+		return n
+	}
+	// Bubbles all begin at the same time.
+	first := 0
+	synctest.Test(t, func(t *testing.T) { first = pages(one(t, 0)) })
+	require.Positive(t, first)
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(ahead)
+		require.Positive(t, pages(one(t, 65*time.Second)), "pages are visited ahead of time")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Hour)
+		log := one(t, 25*time.Hour)
+		require.GreaterOrEqual(t, pages(log), 4*first, "and again at once, and every six hours")
+		rules := 0
+		for _, r := range log {
+			if strings.Contains(r.Path, "robots") {
+				rules++
+			}
+		}
+		require.Positive(t, rules, "rules from the future do not hold")
+	})
+}
+
+// TestAClockThatIsSetBack is noticed while the crawl runs.
+func TestAClockThatIsSetBack(t *testing.T) {
+	web := serve(t, webtest.Options{Seed: 63, Hosts: 1, Pages: 2})
+	cfg := testConfig(t, web)
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	require.NoError(t, c.overLimit())
+	_, err = c.pages.Advance(time.Now().Add(24 * time.Hour))
+	require.NoError(t, err)
+	require.ErrorIs(t, c.overLimit(), errReopen)
+	require.NoError(t, c.close())
+	c, err = newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	require.NoError(t, c.overLimit())
+	require.NoError(t, c.close())
+	require.Len(t, c.warnings, 1)
+}
+
+// TestAShorterDenyListReopensTheCrawl by SIGHUP.
+func TestAShorterDenyListReopensTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, webtest.Options{Seed: 64, Hosts: 3, Pages: 4, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		deny(t, &cfg, "h00001.vweb.test")
+		cfg.forever = true
+		c, err := newCrawler(cfg, on(web))
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- c.run(context.Background()) }()
+		time.Sleep(time.Hour)
+		require.NoError(t, os.WriteFile(cfg.denyFile, []byte("h00001.vweb.test\nh00002.vweb.test\n"), 0o600))
+		c.reload()
+		time.Sleep(time.Minute)
+		require.Empty(t, ended, "a longer list does nothing of the kind")
+		require.NoError(t, os.WriteFile(cfg.denyFile, nil, 0o600))
+		c.reload()
+		require.ErrorIs(t, <-ended, errReopen)
+		require.NoError(t, cfg.readDeny())
+		cfg.forever = false
+		crawlWeb(t, web, cfg)
+		requireAllPages(t, web)
+	})
+}
+
+func TestBroughtBack(t *testing.T) {
+	now := time.Now()
+	visited := stage.State{Booked: 5, Due: now.Add(time.Hour).Unix()}
+	visited.History = visited.History.Observe(revisit.Visit{At: now.Add(-time.Hour)})
+	require.Equal(t, visited, broughtBack(visited, now))
+	failed := stage.State{Failures: 1, Due: now.Add(400 * 24 * time.Hour).Unix()}
+	require.Equal(t, now.Add(24*time.Hour).Unix(), broughtBack(failed, now).Due)
+}
