@@ -311,6 +311,10 @@ func (c *crawler) close() (err error) {
 	if c.store != nil {
 		err = errors.Join(err, c.store.Close())
 	}
+	if c.pages != nil && c.ledger != nil {
+		_, e := c.settle()
+		err = errors.Join(err, e)
+	}
 	if c.pages != nil {
 		err = errors.Join(err, c.pages.Close())
 		c.known, _ = c.pages.Stats()

@@ -62,8 +62,8 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 		return true, err
 	}
 	if len(c.room) == 0 {
-		found, err := c.pages.Settle()
-		if found > 0 || err != nil {
+		found, err := c.settle()
+		if found || err != nil {
 			return true, err
 		}
 		if !c.cfg.forever && !c.hosts.pending(c.clock.now()) && !c.retrySoon() {
@@ -122,10 +122,9 @@ func (c *crawler) take(it stage.Item) {
 	}
 }
 
-// giveBack returns a page to the pages, and with it its room.
+// giveBack returns a page to the pages. Its room is free when that is settled.
 func (c *crawler) giveBack(it stage.Item) {
 	c.pages.GiveBack(it.Visit)
-	<-c.room
 	wake(c.changed)
 }
 
@@ -201,7 +200,26 @@ const longest = 400 * 24 * time.Hour
 // is done again after a crash.
 const settleEvery = 50 * time.Millisecond
 
-// settleLoop puts on record what happens until ctx ends.
+// maxPause bounds the pause between two settlements: what waits for one holds its room.
+const maxPause = 2 * time.Second
+
+// settle puts on record what was sighted and visited, after the lines of the ledger, and gives the
+// room of these visits to others. It reports whether pages are new.
+func (c *crawler) settle() (found bool, err error) {
+	done, err := c.pages.Settle(c.ledger.flush)
+	if err != nil {
+		return false, fmt.Errorf("put pages on record: %w", err)
+	}
+	for range done.Visits {
+		<-c.room
+	}
+	if done != (stage.Recorded{}) {
+		wake(c.settled)
+	}
+	return done.New > 0, nil
+}
+
+// settleLoop settles what happens until ctx ends.
 func (c *crawler) settleLoop(ctx context.Context) {
 	pause := time.Duration(settleEvery)
 	for {
@@ -216,12 +234,11 @@ func (c *crawler) settleLoop(ctx context.Context) {
 			return
 		}
 		start := time.Now()
-		if _, err := c.pages.Settle(); err != nil {
-			c.stop(fmt.Errorf("put pages on record: %w", err))
+		if _, err := c.settle(); err != nil {
+			c.stop(err)
 			return
 		}
 		// A settlement looks at all that is known. It is not to take more than a part of the time.
-		pause = max(settleEvery, 4*time.Since(start))
-		wake(c.settled)
+		pause = min(max(settleEvery, 4*time.Since(start)), maxPause)
 	}
 }

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,18 +16,27 @@ import (
 // ledgerName is the file, beside the archive, that says what became of each URL.
 const ledgerName = "fates.jsonl"
 
-// maxUnwritten is how long a line may wait for others before it is written to the file. Whatever
-// kills the program, lines older than that are there; whatever kills the machine is another matter.
-const maxUnwritten = time.Second
+// maxUnwritten is how long a line may wait for others before it is written to the file, and
+// maxWaiting how many bytes of them may wait.
+const (
+	maxUnwritten = time.Second
+	maxWaiting   = 64 << 10
+)
 
-// A ledger has a line of JSON for each visit of a URL and for each one that was not made: see line.
-// A crawl in a directory that has a ledger goes on with it. Its methods are safe for concurrent use.
+// A ledger has a line of JSON for each visit that ended: see line. A crawl in a directory that has a
+// ledger goes on with it. Its methods are safe for concurrent use.
+//
+// A visit has one line, and the line is in the file before the visit is on record. So the ledger may
+// have lines of visits that a kill took from the record, and these visits are made again and have a
+// second line; but no visit that is on record lacks its line. A power failure may cost the lines of
+// its last seconds.
 type ledger struct {
-	mu     sync.Mutex
-	f      *os.File
-	buf    *bufio.Writer // keeps its first error for the calls that follow
-	timer  *time.Timer   // calls flush; nil until there is something to flush
-	timing bool          // the timer runs
+	mu      sync.Mutex
+	f       *os.File
+	waiting []byte      // whole lines
+	failed  error       // of the first write that failed, for the calls that follow
+	timer   *time.Timer // calls flush; nil until there is something to flush
+	timing  bool        // the timer runs
 }
 
 // A line is what the ledger says of one visit.
@@ -44,29 +54,36 @@ func openLedger(dir string) (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := endLine(f); err != nil {
+	if err := cutTail(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &ledger{f: f, buf: bufio.NewWriterSize(f, 64<<10)}, nil
+	return &ledger{f: f}, nil
 }
 
-// endLine ends a line that a killed program has left half written.
-func endLine(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
+// cutTail removes a line at the end that a full disk or a power failure has left half written.
+func cutTail(f *os.File) error {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
 		return err
 	}
-	last := make([]byte, 1)
-	if _, err := f.ReadAt(last, info.Size()-1); err != nil || last[0] == '\n' {
-		return err
+	const step = 64 << 10
+	for block := make([]byte, step); size > 0; {
+		n := min(size, step)
+		if _, err := f.ReadAt(block[:n], size-n); err != nil {
+			return err
+		}
+		if end := bytes.LastIndexByte(block[:n], '\n'); end >= 0 {
+			return f.Truncate(size - n + int64(end) + 1)
+		}
+		size -= n
 	}
-	_, err = f.Write([]byte{'\n'})
-	return err
+	return f.Truncate(0)
 }
 
 func (l *ledger) write(url string, fate stage.Fate, why string, next time.Time) error {
 	text, err := json.Marshal(line{
-		Time: time.Now().UTC().Truncate(time.Millisecond), URL: url, Fate: fate, Why: why, Next: next,
+		Time: time.Now().UTC().Truncate(time.Millisecond),
+		URL:  url, Fate: fate, Why: why, Next: next,
 	})
 	if err != nil {
 		return err
@@ -75,21 +92,34 @@ func (l *ledger) write(url string, fate stage.Fate, why string, next time.Time) 
 	defer l.mu.Unlock()
 	switch {
 	case l.timer == nil:
-		l.timer = time.AfterFunc(maxUnwritten, l.flush)
+		l.timer = time.AfterFunc(maxUnwritten, func() { _ = l.flush() }) // the next call tells
 	case !l.timing:
 		l.timer.Reset(maxUnwritten)
 	}
 	l.timing = true
-	_, err = l.buf.Write(append(text, '\n'))
-	return err
+	l.waiting = append(append(l.waiting, text...), '\n')
+	if len(l.waiting) >= maxWaiting {
+		return l.writeOut()
+	}
+	return l.failed
 }
 
-// flush writes what has piled up. An error comes out of the next write or of close.
-func (l *ledger) flush() {
+// flush writes the lines that wait.
+func (l *ledger) flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timing = false
-	_ = l.buf.Flush()
+	return l.writeOut()
+}
+
+// writeOut writes whole lines in one call, so that a kill leaves no half ones. It requires that l.mu
+// is held.
+func (l *ledger) writeOut() error {
+	if l.failed == nil && len(l.waiting) > 0 {
+		_, l.failed = l.f.Write(l.waiting)
+	}
+	l.waiting = l.waiting[:0]
+	return l.failed
 }
 
 func (l *ledger) close() error {
@@ -98,5 +128,5 @@ func (l *ledger) close() error {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	return errors.Join(l.buf.Flush(), l.f.Close())
+	return errors.Join(l.writeOut(), l.f.Close())
 }

@@ -48,15 +48,26 @@ func TestLinesReachTheFileInTime(t *testing.T) {
 	})
 }
 
-func TestAHalfLineIsEnded(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ledgerName), []byte("whole\nhal"), 0o666))
-	for range 2 {
-		l, err := openLedger(dir)
-		require.NoError(t, err)
-		require.NoError(t, l.close())
+func TestAHalfLineIsCutOff(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	for text, want := range map[string][]string{
+		"":                 {""},
+		"whole\n":          {"whole\n", ""},
+		"whole\nhal":       {"whole\n", ""},
+		"hal":              {""},
+		long:               {""},
+		"whole\n" + long:   {"whole\n", ""},
+		long + "\n" + long: {long + "\n", ""},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ledgerName), []byte(text), 0o666))
+		for range 2 {
+			l, err := openLedger(dir)
+			require.NoError(t, err)
+			require.NoError(t, l.close())
+		}
+		require.Equal(t, want, lines(t, dir))
 	}
-	require.Equal(t, []string{"whole\n", "hal\n", ""}, lines(t, dir))
 }
 
 // TestAKilledCrawlLeavesItsLedger kills a crawl of which a few lines are all that will come for an

@@ -155,8 +155,15 @@ func (p *Pages) GiveBack(v *Visit) {
 	p.visits = append(p.visits, v)
 }
 
-// Settle puts on record what was sighted and given back. It returns how many pages are new.
-func (p *Pages) Settle() (found int, err error) {
+// Recorded counts what a call of Settle has put on record.
+type Recorded struct {
+	New    int // pages that were sighted
+	Visits int // that were given back
+}
+
+// Settle puts on record what was sighted and given back. It calls prepare when it has taken the
+// visits, for what has to be done before they are on record; nil is nothing.
+func (p *Pages) Settle(prepare func() error) (done Recorded, err error) {
 	p.settling.Lock()
 	defer p.settling.Unlock()
 	p.mu.Lock()
@@ -164,21 +171,27 @@ func (p *Pages) Settle() (found int, err error) {
 	p.visits = nil
 	p.mu.Unlock()
 
+	if prepare != nil {
+		if err := prepare(); err != nil {
+			return done, err
+		}
+	}
 	// What was sighted before a visit was given back is in this merge.
 	if err := p.set.Merge(); err != nil {
-		return 0, err
+		return done, err
 	}
-	if found, err = p.enter(); err != nil {
-		return found, err
+	if done.New, err = p.enter(); err != nil {
+		return done, err
 	}
 	var data []byte
 	for _, v := range visits {
 		data = AppendRecord(data[:0], v.item, v.State)
 		if err := p.put(v, data); err != nil {
-			return found, err
+			return done, err
 		}
+		done.Visits++
 	}
-	return found, nil
+	return done, nil
 }
 
 // put puts a visit on record. What a visit before its time has changed reaches the record as a
@@ -309,6 +322,6 @@ func (p *Pages) Check() error {
 
 // Close settles and closes the files. Visits that were not given back are as if they had not been.
 func (p *Pages) Close() error {
-	_, err := p.Settle()
+	_, err := p.Settle(nil)
 	return errors.Join(err, p.set.Close(), p.store.Close())
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -49,16 +50,16 @@ func TestASightingIsDueOnceAfterItIsSettled(t *testing.T) {
 		require.NoError(t, p.Sight(Item{URL: "http://a/", Depth: 2}))
 	}
 	require.Empty(t, due(t, p), "nothing is on record yet")
-	found, err := p.Settle()
+	done, err := p.Settle(nil)
 	require.NoError(t, err)
-	require.Equal(t, 1, found)
+	require.Equal(t, Recorded{New: 1}, done)
 	items := due(t, p)
 	require.Equal(t, []string{"http://a/"}, urlsOf(items))
 	require.Equal(t, 2, items[0].Depth)
 	require.NoError(t, p.Sight(Item{URL: "http://a/"}))
-	found, err = p.Settle()
+	done, err = p.Settle(nil)
 	require.NoError(t, err)
-	require.Zero(t, found)
+	require.Zero(t, done)
 	require.Empty(t, due(t, p), "it is in hand")
 }
 
@@ -68,7 +69,7 @@ func TestWhatIsNotGivenBackIsDueAgain(t *testing.T) {
 	for _, url := range []string{"http://a/", "http://b/", "http://c/"} {
 		require.NoError(t, p.Sight(Item{URL: url}))
 	}
-	_, err := p.Settle()
+	_, err := p.Settle(nil)
 	require.NoError(t, err)
 	items := due(t, p)
 	require.Len(t, items, 3)
@@ -90,7 +91,7 @@ func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
 	p := openPages(t, t.TempDir())
 	defer p.Close()
 	require.NoError(t, p.Sight(Item{URL: "http://a/"}))
-	_, err := p.Settle()
+	_, err := p.Settle(nil)
 	require.NoError(t, err)
 	_, ok, err := p.Early("http://a/", pagesBegin)
 	require.NoError(t, err)
@@ -104,7 +105,7 @@ func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
 	first.Visit.State.Due = pagesBegin.Add(time.Hour).Unix()
 	require.False(t, first.Visit.Early())
 	p.GiveBack(first.Visit)
-	_, err = p.Settle()
+	_, err = p.Settle(nil)
 	require.NoError(t, err)
 
 	it, ok, err := p.Early("http://a/", pagesBegin)
@@ -114,7 +115,7 @@ func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
 	require.Equal(t, pagesBegin, it.Visit.Before.UTC())
 	it.Visit.State.Due = pagesBegin.Add(3 * time.Hour).Unix()
 	p.GiveBack(it.Visit)
-	_, err = p.Settle()
+	_, err = p.Settle(nil)
 	require.NoError(t, err)
 	known, err := p.Find("http://a/")
 	require.NoError(t, err)
@@ -200,7 +201,7 @@ func (m *model) step() {
 }
 
 func (m *model) settle() {
-	_, err := m.p.Settle()
+	_, err := m.p.Settle(nil)
 	require.NoError(m.t, err)
 	m.settled()
 }
@@ -270,7 +271,7 @@ func BenchmarkPages(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	visit := func() {
-		_, err := p.Settle()
+		_, err := p.Settle(nil)
 		require.NoError(b, err)
 		for it, err := range p.Due(b.Context()) {
 			require.NoError(b, err)
@@ -293,4 +294,26 @@ func BenchmarkPages(b *testing.B) {
 	store, set := p.Stats()
 	b.ReportMetric(float64(memory.HeapAlloc)/float64(n), "B-memory/page")
 	b.ReportMetric(float64(store.DiskSize+int64(set.DiskSize))/float64(n), "B-disk/page")
+}
+
+// TestNothingIsRecordedBeforeItIsPrepared: what has to come first fails.
+func TestNothingIsRecordedBeforeItIsPrepared(t *testing.T) {
+	dir := t.TempDir()
+	p := openPages(t, dir)
+	require.NoError(t, p.Sight(Item{URL: "http://a/"}))
+	_, err := p.Settle(nil)
+	require.NoError(t, err)
+	items := due(t, p)
+	require.Len(t, items, 1)
+	items[0].Visit.State.Due = time.Now().Add(time.Hour).Unix()
+	p.GiveBack(items[0].Visit)
+	full := errors.New("disk full")
+	done, err := p.Settle(func() error { return full })
+	require.ErrorIs(t, err, full)
+	require.Zero(t, done)
+	require.NoError(t, p.Close())
+
+	p = openPages(t, dir)
+	defer p.Close()
+	require.Len(t, due(t, p), 1, "the visit is made again")
 }
