@@ -250,12 +250,15 @@ func repairPages(dir string, say func(name, format string, args ...any)) error {
 }
 
 func repairArchive(dir string, say func(name, format string, args ...any)) error {
-	done, err := archive.Repair(dir)
+	done, err := archive.Repair(dir, archive.Options{})
 	if err != nil {
 		return err
 	}
-	say("archive", "a new index of %d files with %d versions; %d places cannot be read",
-		done.Files, done.Versions, done.Damage)
+	say("archive", "a new index of %d files with %d versions; %d bytes cannot be read",
+		done.Files, done.Versions, done.Damaged)
+	for _, d := range done.Damage {
+		say("archive", "%s:%d: %d bytes: %v", d.File, d.Offset, d.Length, d.Err)
+	}
 	for _, name := range done.Missing {
 		say("archive", "missing: %s", name)
 	}

@@ -21,7 +21,7 @@ func (c *crawler) relink(ctx context.Context, it stage.Item) bool {
 		return false
 	}
 	ctx = context.WithValue(ctx, archivedURL{}, it.URL)
-	resp, err := c.archived.Get(ctx, it.URL, fetch.Validators{})
+	resp, err := c.archived.Get(ctx, it.URL)
 	if err != nil {
 		return false
 	}
