@@ -104,16 +104,18 @@ func openRegular(path string) (*source, error) {
 // handle is a file that is written. One goroutine may force it to disk while others write to it.
 type handle struct {
 	vfs.File
-	mu  sync.Mutex // held while it is forced to disk or closed
-	err error      // of Sync
+	mu     sync.Mutex // held while it is forced to disk or closed
+	err    error      // of Sync
+	closed bool
 }
 
 // Sync fails for ever once it has failed: the system may have thrown away what it could not write,
-// and would call the next attempt a success.
+// and would call the next attempt a success. Of a closed file it does nothing: whoever closes a file
+// has synced it, or given it up.
 func (h *handle) Sync() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.err == nil {
+	if h.err == nil && !h.closed {
 		h.err = h.File.Sync()
 	}
 	return h.err
@@ -123,5 +125,6 @@ func (h *handle) Sync() error {
 func (h *handle) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.closed = true
 	return h.File.Close()
 }

@@ -310,6 +310,32 @@ func TestSyncEvery(t *testing.T) {
 	require.Equal(t, a.out().end, a.out().synced)
 }
 
+// A capture does not wait for the disk as long as that keeps up: half of what may be lost is forced
+// to it in the background.
+func TestSyncInTheBackground(t *testing.T) {
+	a, m := openMemory(t, Options{SyncEvery: 2 * startEvery, MaxFile: -1})
+	random := make([]byte, 1<<20)
+	add := func() error {
+		c := page("http://a.test/", "")
+		c.Body = random
+		_, err := a.Append(c)
+		a.out().forces.Wait()
+		return err
+	}
+	for range 5 {
+		require.NoError(t, add())
+	}
+	require.GreaterOrEqual(t, a.out().synced, int64(startEvery))
+	require.Equal(t, 1, countOps(m.log, "sync"))
+	m.set(-1, map[string]error{"sync": errDisk})
+	for range 5 {
+		require.NoError(t, add(), "it is not this capture that is lost")
+	}
+	m.set(-1, nil)
+	require.ErrorIs(t, a.Sync(), errDisk)
+	require.NoError(t, a.Close())
+}
+
 func countOps(log []string, op string) (n int) {
 	for _, done := range log {
 		if done == op {

@@ -221,6 +221,11 @@ func (f *files) close() error {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
+	defer func() {
+		for _, o := range f.outputs {
+			o.forces.Wait()
+		}
+	}()
 	return f.halt(func(outputs []*output) (first error) {
 		for _, o := range outputs {
 			if o.file == nil {

@@ -59,8 +59,9 @@ type Options struct {
 
 	// SyncEvery is the number of bytes in a file after which they are forced to disk: more than
 	// that is not lost in a power cut. It counts bytes and not seconds, since a system left alone
-	// writes out what is half a minute old. 1 makes every single Append wait for the disk.
-	// 0 means 64 MiB, which is about a second of a disk's time. Negative means only when a file
+	// writes out what is half a minute old. 1 makes every single Append wait for the disk. Half of
+	// it is forced to disk in the background, so that appends do not wait as long as the disk keeps
+	// up. 0 means 64 MiB, which is about a second of a disk's time. Negative means only when a file
 	// is finished, when the index is written, and when Sync is called.
 	SyncEvery int64
 

@@ -45,6 +45,8 @@ type output struct {
 	synced   int64   // what is known to be on disk
 	started  int64   // what the system was told to begin writing
 	lost     error   // why captures may not be on disk, until checkpoint has told
+	forcing  bool    // a goroutine forces file to disk
+	forces   sync.WaitGroup
 }
 
 // begin makes sure that a file is open and takes one more capture. A new file is begun here and
@@ -177,7 +179,23 @@ func (o *output) transact(write func() error) error {
 	}
 	o.captures++
 	o.whole = o.end
+	o.forceEarly()
 	return nil
+}
+
+// forceEarly begins to force the file to disk when half of what may be lost has come together, so
+// that no capture has to wait for it.
+func (o *output) forceEarly() {
+	if o.forcing || o.syncEvery < 2*startEvery || o.end-o.synced < o.syncEvery/2 {
+		return
+	}
+	o.forcing = true
+	o.forces.Go(func() {
+		_ = o.force() // checkpoint tells
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.forcing = false
+	})
 }
 
 // drop cuts off what a failed write left. If even that fails the file is given up, and the next

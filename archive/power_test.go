@@ -137,7 +137,8 @@ func (h *history) requireKept(t testing.TB, a *archive.Archive) {
 		require.True(t, found[keyOf("http://foreign.test/", powerTime)])
 	}
 	_, err := a.Verify(t.Context(), func(f archive.Fault) {
-		// A hole in what was not synced is damage, and is told. All else would be a lie of the index.
+		// A hole in what was not synced is damage, and is told. All else would be a lie of the
+		// index.
 		require.ErrorIs(t, f.Err, warc.ErrDamaged)
 		require.NotEmpty(t, a.Recovered().Damage)
 	})

@@ -105,8 +105,8 @@ func TestSharingThatComesLater(t *testing.T) {
 	}
 }
 
-// A record that is gone, or is another one, is not referred to. One that was referred to and has gone
-// is found by Verify.
+// A record that is gone, or is another one, is not referred to. One that was referred to and has
+// gone is found by Verify.
 func TestABodyThatIsGone(t *testing.T) {
 	dir := t.TempDir()
 	template := strings.Repeat("text ", 400)
@@ -182,8 +182,8 @@ func (f countedFile) ReadAt(p []byte, at int64) (int, error) {
 	return f.File.ReadAt(p, at)
 }
 
-// What a question costs does not depend on how often a page was visited: the last versions may all be
-// unchanged, or failures.
+// What a question costs does not depend on how often a page was visited: the last versions may all
+// be unchanged, or failures.
 func TestVisitsCostNothingLater(t *testing.T) {
 	for name, status := range map[string]int{"unchanged": 304, "failed": 404} {
 		cost := map[int]int64{}

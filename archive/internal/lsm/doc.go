@@ -12,8 +12,8 @@
 // Keys wait in a memtable. A commit writes the memtable as a run, a sorted file that never changes,
 // and then the manifest, which lists the runs. Runs are merged so that each is at least as long as
 // all newer ones together: there are logarithmically many, and an entry is rewritten as often. A
-// lookup asks the Bloom filter of each run, and reads two blocks of 4 KiB of those that may have
-// the key.
+// lookup asks the Bloom filter of each run, and reads a block of 4 KiB of those that may have the
+// key, or two where a run is very long.
 //
 // # Durability
 //

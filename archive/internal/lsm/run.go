@@ -22,6 +22,7 @@ type run struct {
 	prefixes int64
 	end      int64 // of the blocks, where top begins
 	top      block
+	keys     map[uint64]block // the blocks of keys, by their offsets; nil if they are too large
 	filter   filter
 	refs     atomic.Int64
 	stale    atomic.Bool // it is to be removed with its last reference
@@ -78,6 +79,9 @@ func (r *run) load() (err error) {
 	if r.top, fault = parseBlock(data); fault != "" {
 		return r.corrupt(r.end, fault)
 	}
+	if err := r.loadKeys(); err != nil {
+		return err
+	}
 	if data, err = r.read(filterStart, filterEnd-filterStart+4); err != nil {
 		return err
 	}
@@ -86,6 +90,39 @@ func (r *run) load() (err error) {
 	}
 	if !bytes.Equal(r.filter.sum(), data[len(data)-4:]) {
 		return r.corrupt(filterStart, "the filter does not have its checksum")
+	}
+	return nil
+}
+
+// maxKeys bounds the blocks of keys that a run has in memory, which saves a read for each lookup.
+// They are a hundredth of the run; of a longer one they stay in the file.
+const maxKeys = 16 << 20
+
+// loadKeys reads the blocks of keys.
+func (r *run) loadKeys() error {
+	size := uint64(0)
+	var blocks [][2]uint64
+	for e := (entries{block: r.top}); ; {
+		if !e.step() {
+			break
+		}
+		offset, length, ok := address(e.value)
+		if size += length; !ok || size > maxKeys {
+			return nil // a broken one is found by the lookup that needs it
+		}
+		blocks = append(blocks, [2]uint64{offset, length})
+	}
+	r.keys = make(map[uint64]block, len(blocks))
+	for _, at := range blocks {
+		data, err := r.read(int64(at[0]), int64(at[1]))
+		if err != nil {
+			return err
+		}
+		b, fault := parseBlock(data)
+		if fault != "" {
+			return r.corrupt(int64(at[0]), fault)
+		}
+		r.keys[at[0]] = b
 	}
 	return nil
 }
@@ -161,6 +198,10 @@ func (p *probe) descend(r *run, from block, key []byte) (end uint64, err error) 
 	if !ok {
 		return 0, r.corrupt(r.end, "a block of keys has no addresses")
 	}
+	if b, ok := r.keys[offset]; ok {
+		p.entries = entries{block: b, key: p.entries.key[:0]}
+		return offset + length, nil
+	}
 	return offset + length, p.open(r, offset, length)
 }
 
@@ -208,7 +249,7 @@ func (r *run) around(n *Neighbors) error {
 // first opens the block at an offset, of which the length is not known, at its first entry. It
 // passes over a block of keys.
 func (p *probe) first(r *run, offset uint64) (found bool, end uint64, err error) {
-	p.data = p.data[:blockHeader] // of a block that was read before
+	p.data = append(p.data[:0], make([]byte, blockHeader)...)
 	if err := r.readInto(p.data, int64(offset)); err != nil {
 		return false, 0, err
 	}

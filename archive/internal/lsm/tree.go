@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -237,6 +238,9 @@ func (t *Tree) write(from []source, prefixes int64, now func() error) (r *run, e
 	}
 	w := newWriter(f, t.opts.Prefix, prefixes)
 	err = merge(from, func(p *Pair) (bool, error) {
+		if w.count%yieldStep == 0 {
+			runtime.Gosched() // whoever asks should not wait for a time slice of this
+		}
 		if now != nil && w.count%mergeStep == mergeStep-1 {
 			if err := now(); err != nil {
 				return false, err
@@ -257,8 +261,12 @@ func (t *Tree) write(from []source, prefixes int64, now func() error) (r *run, e
 	return r, nil
 }
 
-// mergeStep is how many pairs are merged between two calls of now: milliseconds.
-const mergeStep = 4096
+// mergeStep is how many pairs are merged between two calls of now: milliseconds. yieldStep is how
+// many are between two moments at which other goroutines may go first.
+const (
+	mergeStep = 4096
+	yieldStep = 256
+)
 
 // Merge merges runs as long as a run is shorter than all newer ones together, so that they stay
 // few. It calls now often, which may commit and whose error ends the merge.

@@ -1,22 +1,25 @@
 // Command archive measures package archive beside the bare work that it consists of:
 //
-//	go run ./archive -pages 20000 -rounds 5 write
-//	go run ./archive -pages 20000 -rounds 5 read
-//	go run ./archive -pages 1000000 -rounds 3 snapshot
-//	go run ./archive -entries 10000000 at
+//	go run ./archive write
+//	go run ./archive read
+//	go run ./archive -pages 1000000 -rounds 5 snapshot
+//	go run ./archive -entries 1000000 -rounds 3 -old /tmp/older life
 //	go run ./archive -workers 2 -rounds 3 -svg figure2.svg scan
 //
 // write is appending pages of 20 KB to a disk, by one and by two writers, beside compressing and
 // writing the same records with and without hashing them. read is reading and checking records,
 // beside decompressing and hashing them. snapshot is reading the documents of a snapshot from a
 // disk whose cache was emptied, beside reading the very same bytes from one file, reading all files
-// from end to end, and following the pointers in the order of the index. at is finding versions in
-// an index of many entries, cold and warm. scan is an analysis by child processes and by goroutines
-// that are assigned their documents before, one by one, or one ahead, as in Figure 2 of Tamura and
-// Kitsuregawa's paper: it prints the share of the workers' time in which they computed, until 98 %
-// of the documents were done and until the end, and draws it over time. A child computes when the
-// system says so, a goroutine from the beginning of a document to its end, whatever else its core does
-// meanwhile: shares are to be compared within a kind, between kinds the seconds.
+// from end to end, and following the pointers in the order of the index. life is a life of an
+// archive, and of one of an older version of this package in turns with it: filling an index at
+// random, appending, looking up alone and while entries come in, the slowest single calls, opening
+// after a crash, and questions for a page that was visited often. scan is an analysis by child
+// processes and by goroutines that are assigned their documents before, one by one, or one ahead,
+// as in Figure 2 of Tamura and Kitsuregawa's paper: it prints the share of the workers' time in
+// which they computed, until 98 % of the documents were done and until the end, and draws it over
+// time. A child computes when the system says so, a goroutine from the beginning of a document to
+// its end, whatever else its core does meanwhile: shares are to be compared within a kind, between
+// kinds the seconds.
 //
 // What is compared takes turns, round after round and each round in another order, and medians are
 // printed.
@@ -29,6 +32,7 @@ import (
 	"log"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -45,6 +49,7 @@ type options struct {
 	workers int
 	entries int
 	svg     string
+	old     string
 }
 
 // A contest is what is compared, by name. Each returns how many bytes it went through.
@@ -67,18 +72,19 @@ func main() {
 	log.SetFlags(0)
 	var o options
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "`directory` on the disk to measure")
-	flag.IntVar(&o.pages, "pages", 5000, "`number` of pages")
-	flag.IntVar(&o.rounds, "rounds", 5, "`times` that each is measured")
+	flag.IntVar(&o.pages, "pages", 400, "`number` of pages")
+	flag.IntVar(&o.rounds, "rounds", 25, "`times` that each is measured")
 	flag.IntVar(&o.workers, "workers", 2, "`number` of workers of a scan")
 	flag.IntVar(&o.entries, "entries", 1_000_000, "`number` of entries in the index")
+	flag.StringVar(&o.old, "old", "", "`directory` with the code of an older version, for life")
 	flag.StringVar(&o.svg, "svg", "", "`file` to draw the workers of a scan in")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		log.Fatal("archive: say what to measure: write, read, snapshot, at, scan")
+		log.Fatal("archive: say what to measure: write, read, snapshot, scan, life")
 	}
 	for _, what := range flag.Args() {
 		measure, ok := map[string]func(options) error{
-			"write": write, "read": read, "snapshot": snapshot, "at": at, "scan": scanAll}[what]
+			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll, "life": life}[what]
 		if !ok {
 			log.Fatalf("archive: nothing is called %q", what)
 		}
@@ -88,18 +94,22 @@ func main() {
 	}
 }
 
-// hold lets the subjects take turns, and prints the medians and their ratio to the first. Each
-// round begins with another subject: a disk may remember what the one before has read.
+// hold lets the subjects take turns, and prints the medians and their ratios to the first. Their
+// order changes at random from round to round: below the page cache a disk, or the host of a
+// virtual machine, remembers what the subject before has read. A ratio is the median of those in
+// each round, since what else the machine does changes from round to round: many short rounds tell
+// differences of a few hundredths that few long ones do not.
 func (c contest) hold(what string, rounds int) error {
 	all := make([]speeds, len(c))
-	for round := range rounds {
-		for turn := range c {
-			i := (round + turn) % len(c)
+	r := rand.New(rand.NewPCG(5, 6))
+	for range rounds {
+		for _, i := range r.Perm(len(c)) {
 			if c[i].prepare != nil {
 				if err := c[i].prepare(); err != nil {
 					return fmt.Errorf("%s: %s: %w", what, c[i].name, err)
 				}
 			}
+			runtime.GC() // what one leaves behind must not slow down the next
 			began, computed := time.Now(), cpuUsed()
 			n, err := c[i].run()
 			if err != nil {
@@ -109,18 +119,26 @@ func (c contest) hold(what string, rounds int) error {
 			all[i].cpu = append(all[i].cpu, float64(n)/1e6/(cpuUsed()-computed).Seconds())
 		}
 	}
-	wall, cpu := median(all[0].wall), median(all[0].cpu)
 	for i, s := range c {
-		w, p := median(all[i].wall), median(all[i].cpu)
-		fmt.Printf("%-9s %-30s %8.1f MB/s %5.2f  %8.1f MB/CPU-s %5.2f\n", what, s.name, w, w/wall,
-			p, p/cpu)
+		fmt.Printf("%-9s %-30s %8.1f MB/s %5.2f  %8.1f MB/CPU-s %5.2f\n", what, s.name,
+			median(all[i].wall), ratio(all[i].wall, all[0].wall),
+			median(all[i].cpu), ratio(all[i].cpu, all[0].cpu))
 	}
 	return nil
 }
 
+// ratio is the median of the ratios in each round.
+func ratio(values, first []float64) float64 {
+	ratios := make([]float64, len(values))
+	for i := range values {
+		ratios[i] = values[i] / first[i]
+	}
+	return median(ratios)
+}
+
 func median(values []float64) float64 {
-	slices.Sort(values)
-	return values[len(values)/2]
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
 }
 
 // sample is how many different pages there are; more would only fill memory.
