@@ -40,6 +40,8 @@ func FuzzEntry(f *testing.F) {
 	f.Add(appendKey(nil, "test,a)/\x00http", &e), e.appendValue(nil))
 	e.url, e.truncated, e.kind, e.digest = "http://a.test/", true, Failed, ""
 	f.Add(appendKey(nil, "", &e), e.appendValue(nil))
+	e.kind, e.content, e.prior, e.hasPrior = Unchanged, address{1, 2, 3, 200}, e.time-1, true
+	f.Add(appendKey(nil, "", &e), e.appendValue(nil))
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		var e entry
 		if url, err := e.cutKey(key); err == nil {

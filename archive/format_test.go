@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // The dumps on the page are what the code writes.
@@ -21,14 +23,36 @@ func TestFormatPage(t *testing.T) {
 		string(page), -1) {
 		dumps[m[1]] = m[2]
 	}
-	e := someEntry()
+	e, unchanged := someEntry(), someEntry()
+	unchanged.kind, unchanged.status, unchanged.content = Unchanged, 304, e.address()
+	unchanged.prior, unchanged.hasPrior = e.time-3_600_000_000, true
 	key, long := urlKey("http://a.test/")
 	require.Empty(t, long)
-	for name, data := range map[string][]byte{
+
+	files := vfs.NewMem()
+	x := openTestIndex(t, files)
+	x.add("a.warc.gz", key, &e, "", 54321)
+	require.NoError(t, x.close(true))
+	e = someEntry()
+	want := map[string][]byte{
 		"key": appendKey(nil, key, &e), "value": e.appendValue(nil),
-	} {
+		"unchanged": unchanged.appendValue(nil),
+		"body":      append(bodyKey(e.digest), e.address().append(nil)...),
+		"manifest":  files.Data("index.manifest"), "run": files.Data("index-00000000.run"),
+	}
+	if os.Getenv("SPINNERET_REWRITE") != "" {
+		text := string(page)
+		for name, data := range want {
+			old := "```hexdump " + name + "\n" + dumps[name] + "```"
+			text = strings.Replace(text, old, "```hexdump "+name+"\n"+hex.Dump(data)+"```", 1)
+		}
+		require.NoError(t, os.WriteFile("FORMAT.md", []byte(text), 0o644))
+		return
+	}
+	for name, data := range want {
 		require.Equal(t, hex.Dump(data), dumps[name], name)
 	}
+	require.Len(t, dumps, len(want))
 }
 
 // An index that is not understood is refused, whatever is wrong with it. Repair makes a new one.
@@ -74,5 +98,30 @@ func TestArchiveOfVersion1(t *testing.T) {
 	require.Equal(t, "changed 03:05 one, unchanged 04:05 one, changed 05:05 two", strings.Join(got, ", "))
 	faults, _ := verify(t, a)
 	require.Empty(t, faults)
+	require.NoError(t, a.Close())
+}
+
+// So is one of the second.
+func TestArchiveOfVersion2(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/version-2")))
+	a := openDir(t, dir, Options{Share: true})
+	require.Empty(t, a.Recovered().Damage)
+	require.Zero(t, a.Recovered().Versions, "the index is not made anew")
+	shared := strings.Repeat("shared text ", 100)
+	var got []string
+	for v, err := range a.All() {
+		require.NoError(t, err)
+		text := strings.Replace(body(t, a, v), shared, "shared", 1)
+		got = append(got, v.URL[7:]+" "+v.Kind.String()+" "+text)
+	}
+	require.Equal(t, []string{"a.test/ changed shared", "a.test/ unchanged shared",
+		"a.test/ changed two", "b.test/ changed shared", "b.test/ failed no",
+		"b.test/ unchanged shared"}, got)
+	faults, _ := verify(t, a)
+	require.Empty(t, faults)
+	_, err := a.Append(visit{"http://c.test/", someTime.Add(time.Hour), 200, shared}.capture())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, a.Stats().Shared)
 	require.NoError(t, a.Close())
 }
