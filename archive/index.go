@@ -60,7 +60,8 @@ func openIndex(files vfs.FS, anew bool) (*index, error) {
 	if err != nil {
 		return nil, indexError(err)
 	}
-	x := &index{tree: tree, limit: maxPending, files: map[string]*indexed{}}
+	// An index that is made anew replaces the old one even if there is nothing to put into it.
+	x := &index{tree: tree, limit: maxPending, files: map[string]*indexed{}, dirty: anew}
 	if err := x.load(meta); err != nil {
 		tree.Close()
 		return nil, err

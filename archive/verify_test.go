@@ -309,3 +309,22 @@ func TestForeignFilesInTheDirectory(t *testing.T) {
 		require.Equal(t, data, readDir(t, dir)[name], "not touched")
 	}
 }
+
+// TestRepairWithoutFiles replaces a damaged index even if there is nothing to index.
+func TestRepairWithoutFiles(t *testing.T) {
+	dir, _ := closedArchive(t, 1, 5, Options{})
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, f := range files {
+		if strings.Contains(f.Name(), ".warc") || strings.HasSuffix(f.Name(), ".run") {
+			require.NoError(t, os.Remove(filepath.Join(dir, f.Name())))
+		}
+	}
+	_, err = Open(dir, Options{})
+	require.ErrorIs(t, err, ErrIndex)
+	_, err = Repair(dir, Options{})
+	require.NoError(t, err)
+	a, err := Open(dir, Options{})
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+}

@@ -141,9 +141,16 @@ var errNoArchive = errors.New("this crawl keeps no archive")
 
 // withArchive opens the archive of a crawl for use.
 func withArchive(dir string, use func(a *archive.Archive) error) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.warc*"))
-	if err != nil || len(files) == 0 {
-		return errors.Join(errNoArchive, err)
+	found := 0
+	for _, pattern := range []string{"*.warc*", "index*"} { // an index tells which files are lost
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		found += len(files)
+	}
+	if found == 0 {
+		return errNoArchive
 	}
 	a, err := archive.Open(dir, archive.Options{})
 	if err != nil {
