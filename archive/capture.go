@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"crypto/tls"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -33,12 +32,12 @@ type Capture struct {
 	// Addr is the server's address. The zero Addr leaves it out.
 	Addr netip.Addr
 
-	// Protocol is the protocol of the response as net/http names it, such as "HTTP/2.0", and TLS
-	// the state of the connection. The record says both, in WARC-Protocol and WARC-Cipher-Suite. ""
-	// means that Head tells, and nil that there was no TLS, or that it is not known. A protocol
-	// that has no name in WARC files is left out.
-	Protocol string
-	TLS      *tls.ConnectionState
+	// Protocol is the protocol of the response as net/http names it, such as "HTTP/2.0". "" means
+	// that Head tells. TLS is the version of TLS and CipherSuite the cipher suite, as numbers of
+	// package crypto/tls. 0 means that there was none, or that it is not known. The record says all
+	// that has a name, in WARC-Protocol and WARC-Cipher-Suite.
+	Protocol         string
+	TLS, CipherSuite uint16
 
 	// Request is the request as sent: its head with the blank line, and its body if it had one. If
 	// it is empty no request record is written. Like Head, it may be of HTTP/2 or HTTP/3: its first

@@ -110,8 +110,8 @@ type handle struct {
 }
 
 // Sync fails for ever once it has failed: the system may have thrown away what it could not write,
-// and would call the next attempt a success. Of a closed file it does nothing: whoever closes a file
-// has synced it, or given it up.
+// and would call the next attempt a success. Of a closed file it does nothing: whoever closes a
+// file has synced it, or given it up.
 func (h *handle) Sync() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -68,7 +68,7 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 	e.begin(out)
 	e.info = info
 	request, response := warc.ID{}, warc.NewID()
-	protocols, suite := connection(c.Protocol, c.TLS)
+	protocols, suite := c.connection()
 	if len(c.Request) > 0 {
 		request = warc.NewID()
 		e.h = warc.Head{Type: "request", ID: request, WarcinfoID: info, ConcurrentTo: response,

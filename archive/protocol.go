@@ -2,7 +2,10 @@ package archive
 
 import (
 	"bytes"
-	"crypto/tls"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,10 +15,39 @@ var protocols = map[string]string{
 	"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3",
 }
 
-// tlsVersions does the same for TLS.
+// tlsVersions does the same for the versions of TLS, by their numbers.
 var tlsVersions = map[uint16]string{
-	tls.VersionTLS10: "tls/1.0", tls.VersionTLS11: "tls/1.1", tls.VersionTLS12: "tls/1.2",
-	tls.VersionTLS13: "tls/1.3",
+	0x0301: "tls/1.0", 0x0302: "tls/1.1", 0x0303: "tls/1.2", 0x0304: "tls/1.3",
+}
+
+// cipherSuites are the names that IANA has registered for those that Go knows. Package crypto/tls
+// has them, too, but would be half of a program that only reads archives.
+var cipherSuites = map[uint16]string{
+	0x1301: "TLS_AES_128_GCM_SHA256",
+	0x1302: "TLS_AES_256_GCM_SHA384",
+	0x1303: "TLS_CHACHA20_POLY1305_SHA256",
+	0xc009: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+	0xc00a: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+	0xc013: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+	0xc014: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+	0xc02b: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+	0xc02c: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+	0xc02f: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+	0xc030: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+	0xcca8: "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+	0xcca9: "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+	0x0005: "TLS_RSA_WITH_RC4_128_SHA",
+	0x000a: "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+	0x002f: "TLS_RSA_WITH_AES_128_CBC_SHA",
+	0x0035: "TLS_RSA_WITH_AES_256_CBC_SHA",
+	0x003c: "TLS_RSA_WITH_AES_128_CBC_SHA256",
+	0x009c: "TLS_RSA_WITH_AES_128_GCM_SHA256",
+	0x009d: "TLS_RSA_WITH_AES_256_GCM_SHA384",
+	0xc007: "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+	0xc011: "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+	0xc012: "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+	0xc023: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+	0xc027: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
 }
 
 // asHTTP1 returns a capture whose heads are those of HTTP/1.1, and the protocol that they were sent
@@ -57,20 +89,17 @@ func laterHTTP(version string) string {
 
 // connection returns what a record says of the connection: the protocols from the inner one to the
 // outer one, and the cipher suite.
-func connection(protocol string, state *tls.ConnectionState) (names []string, suite string) {
-	if name := protocols[protocol]; name == "h2" && state == nil {
+func (c *Capture) connection() (names []string, suite string) {
+	if name := protocols[c.Protocol]; name == "h2" && c.TLS == 0 {
 		names = append(names, "h2c")
 	} else if name != "" {
 		names = append(names, name)
 	}
-	if state == nil {
-		return names, ""
-	}
-	if name := tlsVersions[state.Version]; name != "" {
+	if name := tlsVersions[c.TLS]; name != "" {
 		names = append(names, name)
 	}
-	if state.CipherSuite != 0 {
-		suite = tls.CipherSuiteName(state.CipherSuite)
+	if suite = cipherSuites[c.CipherSuite]; suite == "" && c.CipherSuite != 0 {
+		suite = fmt.Sprintf("0x%04X", c.CipherSuite)
 	}
 	return names, suite
 }
@@ -78,41 +107,37 @@ func connection(protocol string, state *tls.ConnectionState) (names []string, su
 // Protocol returns the protocol that a message was sent in, as net/http names it: "HTTP/2.0". It is
 // "" if the record does not say.
 func (rec *Record) Protocol() string {
-	for _, value := range rec.Fields().Values("WARC-Protocol") {
-		value = strings.ToLower(value)
-		if value == "h2c" {
-			value = "h2"
+	values := rec.Fields().Values("WARC-Protocol")
+	for _, name := range slices.Sorted(maps.Keys(protocols)) {
+		if containsFold(values, protocols[name]) {
+			return name
 		}
-		for name, written := range protocols {
-			if value == written {
-				return name
-			}
-		}
+	}
+	if containsFold(values, "h2c") {
+		return "HTTP/2.0"
 	}
 	return ""
 }
 
-// TLS returns the version and the cipher suite of the connection that a message came over, and
-// nothing else of its state. It is nil if the record does not say.
-func (rec *Record) TLS() *tls.ConnectionState {
-	state := &tls.ConnectionState{}
-	for _, value := range rec.Fields().Values("WARC-Protocol") {
-		for version, written := range tlsVersions {
-			if strings.EqualFold(value, written) {
-				state.Version = version
-			}
+// TLS returns the version of TLS and the cipher suite that a message came over, as numbers of
+// package crypto/tls. They are 0 if the record does not say.
+func (rec *Record) TLS() (version, cipherSuite uint16) {
+	values := rec.Fields().Values("WARC-Protocol")
+	for v, name := range tlsVersions {
+		if containsFold(values, name) {
+			version = max(version, v)
 		}
 	}
 	name := rec.Get("WARC-Cipher-Suite")
-	for _, list := range [][]*tls.CipherSuite{tls.CipherSuites(), tls.InsecureCipherSuites()} {
-		for _, suite := range list {
-			if suite.Name == name {
-				state.CipherSuite = suite.ID
-			}
+	for id, known := range cipherSuites {
+		if known == name {
+			return version, id
 		}
 	}
-	if state.Version == 0 && state.CipherSuite == 0 {
-		return nil
-	}
-	return state
+	id, _ := strconv.ParseUint(name, 0, 16) // 0 for a name that is not known
+	return version, uint16(id)
+}
+
+func containsFold(values []string, name string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, name) })
 }

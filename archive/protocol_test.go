@@ -2,6 +2,7 @@ package archive
 
 import (
 	"crypto/tls"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,38 +13,41 @@ import (
 // Whatever protocol a capture came in, its records are messages of HTTP/1.1 that say what it was,
 // and reading returns it.
 func TestProtocols(t *testing.T) {
-	tls13 := &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256}
+	const tls13 = tls.VersionTLS13
 	for _, tt := range []struct {
 		name, head, request, protocol string
-		tls                           *tls.ConnectionState
+		tls                           uint16
 		wantHead, wantRequest         string
 		values                        []string
 		want                          string
 	}{
-		{"HTTP/1.1", "HTTP/1.1 200 OK", "GET /a HTTP/1.1", "", nil,
+		{"HTTP/1.1", "HTTP/1.1 200 OK", "GET /a HTTP/1.1", "", 0,
 			"HTTP/1.1 200 OK", "GET /a HTTP/1.1", nil, ""},
 		{"HTTP/1.1 over TLS", "HTTP/1.1 200 OK", "GET /a HTTP/1.1", "HTTP/1.1", tls13,
 			"HTTP/1.1 200 OK", "GET /a HTTP/1.1", []string{"http/1.1", "tls/1.3"}, "HTTP/1.1"},
-		{"HTTP/1.0", "HTTP/1.0 200 OK", "GET /a HTTP/1.0", "HTTP/1.0", nil,
+		{"HTTP/1.0", "HTTP/1.0 200 OK", "GET /a HTTP/1.0", "HTTP/1.0", 0,
 			"HTTP/1.0 200 OK", "GET /a HTTP/1.0", []string{"http/1.0"}, "HTTP/1.0"},
 		{"HTTP/2", "HTTP/2.0 200 OK", "GET /a HTTP/2.0", "HTTP/2.0", tls13,
 			"HTTP/1.1 200 OK", "GET /a HTTP/1.1", []string{"h2", "tls/1.3"}, "HTTP/2.0"},
 		{"HTTP/2 that the head tells", "HTTP/2 200", "GET /a?b=HTTP/2 HTTP/2", "", tls13,
 			"HTTP/1.1 200 ", "GET /a?b=HTTP/2 HTTP/1.1", []string{"h2", "tls/1.3"}, "HTTP/2.0"},
-		{"HTTP/2 without TLS", "HTTP/2.0 404 Not Found", "GET /a HTTP/2.0", "", nil,
+		{"HTTP/2 without TLS", "HTTP/2.0 404 Not Found", "GET /a HTTP/2.0", "", 0,
 			"HTTP/1.1 404 Not Found", "GET /a HTTP/1.1", []string{"h2c"}, "HTTP/2.0"},
 		{"HTTP/3", "HTTP/3.0 200 OK", "GET /a HTTP/3.0", "", tls13,
 			"HTTP/1.1 200 OK", "GET /a HTTP/1.1", []string{"h3", "tls/1.3"}, "HTTP/3.0"},
 		{"HTTP/2 with a head of HTTP/1.1", "HTTP/1.1 200 OK", "", "HTTP/2.0", tls13,
 			"HTTP/1.1 200 OK", "", []string{"h2", "tls/1.3"}, "HTTP/2.0"},
 		{"an unknown version of TLS", "HTTP/1.1 200 OK", "", "HTTP/1.1",
-			&tls.ConnectionState{Version: 1}, "HTTP/1.1 200 OK", "", []string{"http/1.1"}, "HTTP/1.1"},
+			1, "HTTP/1.1 200 OK", "", []string{"http/1.1"}, "HTTP/1.1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := openDir(t, t.TempDir(), Options{})
 			c := page("https://a.test/a", "body")
 			c.Head = []byte(tt.head + "\r\nTransfer-Encoding: chunked\r\n\r\n")
 			c.Protocol, c.TLS, c.Request = tt.protocol, tt.tls, nil
+			if tt.tls == tls13 {
+				c.CipherSuite = tls.TLS_AES_128_GCM_SHA256
+			}
 			if tt.request != "" {
 				c.Request = []byte(tt.request + "\r\nHost: a.test\r\n\r\n")
 			}
@@ -68,16 +72,44 @@ func TestProtocols(t *testing.T) {
 			rec, err := a.Read(loc)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, rec.Protocol())
+			version, suite := rec.TLS()
+			require.Equal(t, c.CipherSuite, suite)
 			if tt.tls == tls13 {
-				require.Equal(t, tls13, rec.TLS())
+				require.EqualValues(t, tls13, version)
 				require.Equal(t, "TLS_AES_128_GCM_SHA256", rec.Get("WARC-Cipher-Suite"))
 			} else {
-				require.Nil(t, rec.TLS())
+				require.Zero(t, version)
 			}
 			require.NoError(t, rec.Close())
 			require.NoError(t, a.Close())
 		})
 	}
+}
+
+// The names of cipher suites are those of package crypto/tls, also of those without a name.
+func TestCipherSuites(t *testing.T) {
+	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		require.Equal(t, suite.Name, cipherSuites[suite.ID])
+	}
+	for id := range cipherSuites {
+		c := Capture{CipherSuite: id}
+		_, name := c.connection()
+		require.Equal(t, tls.CipherSuiteName(id), name)
+	}
+	c := Capture{CipherSuite: 0x9abc}
+	_, name := c.connection()
+	require.Equal(t, tls.CipherSuiteName(0x9abc), name)
+	a := openDir(t, t.TempDir(), Options{})
+	c = page("https://a.test/", "x")
+	c.CipherSuite = 0x9abc
+	loc, err := a.Append(c)
+	require.NoError(t, err)
+	rec, err := a.Read(loc)
+	require.NoError(t, err)
+	_, suite := rec.TLS()
+	require.EqualValues(t, 0x9abc, suite)
+	require.NoError(t, rec.Close())
+	require.NoError(t, a.Close())
 }
 
 // messageRecord is a request or a response in a file.

@@ -20,15 +20,18 @@ func Capture(resp *fetch.Response) archive.Capture {
 	if !known {
 		why = "unspecified"
 	}
-	return archive.Capture{
+	c := archive.Capture{
 		URL:       resp.URL,
 		Time:      resp.Timing.Start,
 		Addr:      resp.Addr.Addr(),
 		Protocol:  resp.Proto,
-		TLS:       resp.TLS,
 		Request:   resp.RequestHead,
 		Head:      resp.Head,
 		Body:      resp.Raw,
 		Truncated: why,
 	}
+	if resp.TLS != nil {
+		c.TLS, c.CipherSuite = resp.TLS.Version, resp.TLS.CipherSuite
+	}
+	return c
 }
