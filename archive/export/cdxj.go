@@ -78,7 +78,8 @@ func appendLine(dst []byte, v *archive.Version, file string) []byte {
 	if v.Status != 0 {
 		l.Status = strconv.Itoa(v.Status)
 	}
-	if v.Kind == archive.Unchanged {
+	elsewhere := v.Content != archive.Location{} && v.Content != v.Location
+	if v.Kind == archive.Unchanged || elsewhere { // another record has the body
 		l.Mime = "warc/revisit"
 	}
 	b := bytes.NewBuffer(appendWord(dst, waybackKey(v.URL)))

@@ -240,6 +240,35 @@ func hash(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// What shares its body with another URL is a revisit record, whatever it is as a version. The record
+// names the one with the body, and that is in the same package.
+func TestSharedBodies(t *testing.T) {
+	a, err := archive.Open(t.TempDir(), archive.Options{Share: true, MaxFile: 1})
+	require.NoError(t, err)
+	for i, url := range []string{"http://a.test/", "http://b.test/"} {
+		_, err := a.Append(archive.Capture{URL: url, Time: began.Add(time.Duration(i) * time.Hour),
+			Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+			Body: bytes.Repeat([]byte("a template "), 300)})
+		require.NoError(t, err)
+	}
+	lines := cdxj(t, a)
+	require.Len(t, lines, 2)
+	require.Contains(t, lines[0], `"mime":"text/html"`)
+	require.Contains(t, lines[1], `"mime":"warc/revisit"`)
+	var out bytes.Buffer
+	require.NoError(t, export.WACZ(&out, a, export.Options{}))
+	z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, z))
+	for _, text := range lines {
+		var fields map[string]string
+		require.NoError(t, json.Unmarshal([]byte(strings.SplitN(text, " ", 3)[2]), &fields))
+		requireRecordAt(t, filepath.Join(dir, "archive"), fields)
+	}
+	require.NoError(t, a.Close())
+}
+
 func TestEmptyArchive(t *testing.T) {
 	a, err := archive.Open(t.TempDir(), archive.Options{})
 	require.NoError(t, err)
