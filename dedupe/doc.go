@@ -6,8 +6,8 @@
 //	}
 //
 // A [Filter] takes about two bytes for each URL. It treats URLs as plain bytes: canonicalize them
-// first with package weburl, which lies beside it. Package exact answers the same question on disk and
-// without errors, package urlfilter says which URLs are better left alone, and package simhash
+// first with package weburl, which lies beside it. Package exact answers the same question on disk
+// and without errors, package urlfilter says which URLs are better left alone, and package simhash
 // whether a page has really changed.
 //
 // # Promises

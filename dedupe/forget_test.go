@@ -49,10 +49,10 @@ func (w *witness) check(t *testing.T, n int, added bool) {
 	w.last[n] = w.now
 }
 
-// TestNothingIsForgotten adds URLs one by one and in batches, through growth, rotation, writing and
-// loading. A URL that was met must never be new again; where the filter rotates, not as long as it
-// was promised. Its second half is that new ones are told as such, all but a share of Rate, whatever
-// was done to the filter.
+// TestNothingIsForgotten adds URLs one by one and in batches, through growth, rotation, writing
+// and loading. A URL that was met must never be new again; where the filter rotates, not as long
+// as it was promised. Its second half is that new ones are told as such, all but a share of Rate,
+// whatever was done to the filter.
 func TestNothingIsForgotten(t *testing.T) {
 	for name, opts := range map[string]dedupe.Options{
 		"grows":   {Capacity: 20_000, Rate: 0.01, Recent: 500},

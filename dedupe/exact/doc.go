@@ -1,41 +1,38 @@
-// Package exact remembers on disk which URLs were met, and never errs.
+// Package exact remembers on disk which URLs were seen, exactly and in bounded memory.
 //
-// A Bloom filter takes a few new URLs for old ones, whose pages are then lost. A [Set] does not. It
-// gathers sightings and decides about all of them in one pass over what is known:
-//
-//	set, err := exact.Open(dir, exact.Options{})
-//	err = set.Add(link, nil) // for each link
-//	err = set.Merge()
-//	for entry, err := range set.Entries(next) {
-//		next = entry.Seq + 1 // store it with what becomes of entry.URL
+//	seen, err := exact.Open(dir, exact.Options{})
+//	added, err := seen.Add(url)
+//	if err == nil && added {
+//		// first sight: fetch it
 //	}
 //
-// The idea is DRUM's (Lee et al., "IRLbot: scaling to 6 billion pages and beyond", 2009). For answers
-// at once, put a Filter of package dedupe in front, as the example of Set does.
+// A Bloom filter takes a few new URLs for old ones, and their pages are lost. A [Set] makes no such
+// mistake, and survives crashes. Add answers at once. [Set.Defer] and [Set.Merge] answer later, for
+// many URLs in one pass over the disk. [Set.Entries] lists the URLs in the order of their first
+// sight, so that a crawler that was killed finds those that it was told about and did not act on.
 //
 // # Shape
 //
-// Of a URL that waits, the fingerprint is in memory and the rest may be in a file. A list of the
-// latest URLs keeps repetitions from waiting, and a Bloom filter tells which ones are surely new.
-// Known URLs are sorted runs of fingerprints; each is twice as long as the next, or more. New URLs
-// are numbered in the order of their first sight and written to a log, with the caller's bytes.
+// New URLs are appended to a log. Their fingerprints are in a table in memory, and when that is
+// full, a sweep merges it into the index, a sorted file, a few pages with each Add. So Add has to
+// look at the list of the latest URLs, a Bloom filter, two tables and one page, and mostly finds
+// the answer before the page. Deferred URLs wait in memory, and beyond that in a file (DRUM; Lee
+// et al., "IRLbot: scaling to 6 billion pages and beyond", 2009).
 //
 // # Durability
 //
-// What was added before a Merge that returned nil survives any crash: each URL that was new is in
-// the log, once, under a number that never changes. What came later has to be added again.
-//
-// # Concurrency
-//
-// One process at a time may open a directory. A merge keeps other calls waiting; walks go on.
+// A URL that was added survives kill -9. After [Set.Sync] or [Set.Merge] returned nil, it also
+// survives a power failure; what was added since is lost from some point on, as if it had not been
+// added. A URL that is deferred and not merged is lost by either.
 //
 // # Limits
 //
-// Two URLs with the same fingerprint are one. Fingerprints are SipHash with a random key, so nobody
-// can make them collide. By chance, n*n/2^65 of n URLs do: 0.03 of a billion, 2.7 of ten billion,
-// and with Options.Wide, which makes them 128 bits long, 10^-19 of ten billion.
+// Two URLs with the same fingerprint are one. Fingerprints are SipHash with a secret random key, so
+// nobody can make them collide. By chance, n*n/2^65 of n URLs do: 0.03 of a billion, and with
+// Options.Wide, which makes them 128 bits, 10^-21 of a billion. Memory per URL is up to you; see
+// Options. On disk, a URL takes its length and 9 bytes, until it is trimmed, and 8 or 16 bytes.
 //
 // # Format
 //
-// FORMAT.md describes the files. Those that last are checksummed.
+// FORMAT.md describes the files. Everything that lasts is checksummed.
 package exact

@@ -15,28 +15,93 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 
-	next := uint64(0)
-	for _, links := range [][]string{
-		{"https://example.com/", "https://example.com/a", "https://example.com/"},
-		{"https://example.com/b", "https://example.com/a"},
-	} {
-		set, err := exact.Open(dir, exact.Options{}) // as a crawl that was stopped does
+	for range 2 { // the second time, it remembers
+		seen, err := exact.Open(dir, exact.Options{})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		for _, link := range links {
-			err = set.Add(link, nil)
+		for _, url := range []string{"https://example.com/", "https://example.com/a", "https://example.com/"} {
+			added, err := seen.Add(url)
+			fmt.Println(url, added, err)
 		}
-		if err == nil {
-			err = set.Merge()
+		if err := seen.Close(); err != nil {
+			fmt.Println(err)
 		}
-		for entry, err := range set.Entries(next) {
+	}
+	// Output:
+	// https://example.com/ true <nil>
+	// https://example.com/a true <nil>
+	// https://example.com/ false <nil>
+	// https://example.com/ false <nil>
+	// https://example.com/a false <nil>
+	// https://example.com/ false <nil>
+}
+
+// A crawler that is killed between Add and what it does with a new URL finds the URL among the
+// entries. It only has to remember up to which number it has acted on them.
+func ExampleSet_Entries() {
+	dir, err := os.MkdirTemp("", "exact")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	seen, err := exact.Open(dir, exact.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer seen.Close()
+	for _, url := range []string{"https://example.com/", "https://example.com/a", "https://example.com/b"} {
+		if _, err := seen.Add(url); err != nil {
+			fmt.Println(err)
+		}
+	}
+	queued := uint64(1) // what a checkpoint says
+	for entry, err := range seen.Entries(queued) {
+		fmt.Println("enqueue", entry.URL, err)
+		queued = entry.Seq + 1
+	}
+	fmt.Println(seen.Trim(queued)) // the log may forget them
+	// Output:
+	// enqueue https://example.com/a <nil>
+	// enqueue https://example.com/b <nil>
+	// <nil>
+}
+
+// Where answers may wait, many URLs are decided on at once, in one pass over the disk.
+func ExampleSet_Defer() {
+	dir, err := os.MkdirTemp("", "exact")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	seen, err := exact.Open(dir, exact.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer seen.Close()
+	next := uint64(0)
+	for _, page := range [][]string{
+		{"https://example.com/", "https://example.com/a", "https://example.com/"},
+		{"https://example.com/b", "https://example.com/a"},
+	} {
+		for _, link := range page {
+			if err := seen.Defer(link, nil); err != nil {
+				fmt.Println(err)
+			}
+		}
+		if err := seen.Merge(); err != nil {
+			fmt.Println(err)
+		}
+		for entry, err := range seen.Entries(next) {
 			fmt.Println(entry.Seq, entry.URL, err)
 			next = entry.Seq + 1
-		}
-		if err := set.Close(); err != nil {
-			fmt.Println(err)
 		}
 	}
 	// Output:

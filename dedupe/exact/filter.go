@@ -2,34 +2,35 @@ package exact
 
 import "math/bits"
 
-// A filter is a Bloom filter that knows which fingerprints are new for sure. All bits of a
-// fingerprint lie in one line (Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom
-// filters", 2007), and lines are chosen by the highest bits. So a merge, which has sorted its
-// fingerprints, walks through the memory from one end to the other. Against spreading the bits it
-// costs twice the errors, each of which is one more look-up among many.
+// A filter is a Bloom filter that knows which fingerprints are certainly new. All bits of a
+// fingerprint are in one line (Putze, Sanders and Singler, "Cache-, hash- and space-efficient
+// Bloom filters", 2007), and the highest bits choose the line. So asking costs one access to
+// memory, and a merge, which has sorted its fingerprints, proceeds through the memory from one end
+// to the other. Compared to spreading the bits, errors are twice as frequent, and each costs one
+// more look-up.
 type filter struct {
 	lines []line
 }
 
-// A line has the size of a line of the processor's cache.
+// A line has the size of a cache line.
 type line [8]uint64
 
 const (
 	lineBytes = 8 * 8
-	lineBits  = 9 // of a number, choose a bit in a line
-	functions = 5 // as good as any from 4 to 6 at eight bits for each URL
+	lineBits  = 9 // of a number select a bit in a line
+	functions = 5 // as good as 4 or 6 at eight bits for each URL
 )
 
 func newFilter(memory int64) filter {
 	return filter{make([]line, max(memory/lineBytes, 1))}
 }
 
-// addNew adds a fingerprint and reports whether it is new for sure.
+// addNew adds a fingerprint and reports whether it is certainly new.
 func (f filter) addNew(print fingerprint) (isNew bool) {
 	at, _ := bits.Mul64(print[0], uint64(len(f.lines)))
 	line := &f.lines[at]
-	// The low bits have had no say yet. The product brings them all over the word, whose nine bits
-	// after nine bits then are spots in the line.
+	// The low bits have had no influence yet. The product spreads them over the word, in which each
+	// nine bits then select a bit of the line.
 	spots := print[0] * 0x9e3779b97f4a7c15
 	for range functions {
 		spots = bits.RotateLeft64(spots, lineBits)
@@ -40,8 +41,8 @@ func (f filter) addNew(print fingerprint) (isNew bool) {
 	return isNew
 }
 
-// mark adds all sightings, which must be in the order of their fingerprints for it to be fast, and
-// marks those that are new for sure. It returns how many.
+// mark adds all sightings, which should be sorted by fingerprint, and marks those that are
+// certainly new. It returns how many they are.
 func (f filter) mark(all []sighting) (news int64) {
 	for i := range all {
 		if f.addNew(all[i].print()) {

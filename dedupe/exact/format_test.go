@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 var dumps = regexp.MustCompile("(?s)```(?:hexdump|text) (\\S+)\n(.*?)```")
@@ -18,44 +19,81 @@ var dumps = regexp.MustCompile("(?s)```(?:hexdump|text) (\\S+)\n(.*?)```")
 func TestFormatPage(t *testing.T) {
 	page, err := os.ReadFile("FORMAT.md")
 	require.NoError(t, err)
-	d := newMemDisk()
-	s := mustOpen(t, d, Options{Memory: small})
+	fs := vfs.NewMem()
+	s := mustOpen(t, fs, Options{Memory: small})
 	s.key = siphash.Key{1, 2}
-	s.disked.key = s.key
-	require.NoError(t, s.Add("https://a.test/", []byte("seed")))
-	require.NoError(t, s.Add("https://a.test/b", nil))
+	add(t, s, "https://a.test/")
+	require.NoError(t, s.Defer("https://a.test/b", []byte("data")))
+	require.NoError(t, s.Merge())
+	for s.indexed < 2 {
+		require.NoError(t, s.advance(2))
+	}
 	require.NoError(t, s.Close())
 	want := map[string]string{
-		"MANIFEST":     string(d.names["MANIFEST"].data),
-		"run-00000001": hex.Dump(d.names["run-00000001"].data),
-		"new-00000002": hex.Dump(d.names["new-00000002"].data),
+		"MANIFEST":       string(fs.Data("MANIFEST")),
+		"index-00000002": shorten(hex.Dump(fs.Data("index-00000002"))),
+		"log-00000001":   hex.Dump(fs.Data("log-00000001")),
 	}
 	found := dumps.FindAllStringSubmatch(string(page), -1)
 	require.Len(t, found, len(want))
-	old := newMemDisk()
+	old := vfs.NewMem()
 	for _, dump := range found {
 		require.Equal(t, want[dump[1]], dump[2], dump[1])
 		data := []byte(dump[2])
 		if dump[1] != manifestName {
 			data = undump(t, dump[2])
 		}
-		old.names[dump[1]] = &memFile{disk: old, data: data}
+		old.Put(dump[1], data)
 	}
 
 	// What the page shows must be readable for ever.
 	s = mustOpen(t, old, Options{Memory: small})
-	require.NoError(t, s.Add("https://a.test/b", nil))
-	require.NoError(t, s.Add("https://a.test/c", nil))
-	require.NoError(t, s.Merge())
-	want3 := []string{"https://a.test/", "https://a.test/b", "https://a.test/c"}
-	require.Equal(t, want3, urlsFrom(t, s, 0))
+	added, err := s.Add("https://a.test/b")
+	require.NoError(t, err)
+	require.False(t, added)
+	add(t, s, "https://a.test/c")
+	urls := []string{"https://a.test/", "https://a.test/b", "https://a.test/c"}
+	var got []string
+	for entry, err := range s.Entries(0) {
+		require.NoError(t, err)
+		got = append(got, entry.URL)
+	}
+	require.Equal(t, urls, got)
 }
 
-// undump undoes hex.Dump.
+const zeroRow = "00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  |................|\n"
+
+// shorten leaves a star for rows of zeros, as the programs od and hexdump do.
+func shorten(dump string) string {
+	var out strings.Builder
+	zeros := false
+	for row := range strings.Lines(dump) {
+		if strings.HasSuffix(row, zeroRow) {
+			if !zeros {
+				out.WriteString("*\n")
+			}
+			zeros = true
+			continue
+		}
+		zeros = false
+		out.WriteString(row)
+	}
+	return out.String()
+}
+
+// undump undoes hex.Dump and shorten.
 func undump(t *testing.T, dump string) (b []byte) {
 	t.Helper()
 	for line := range strings.Lines(dump) {
-		_, line, _ = strings.Cut(line, "  ")
+		offset, line, found := strings.Cut(line, "  ")
+		if !found {
+			continue // a star
+		}
+		at, err := hex.DecodeString(offset)
+		require.NoError(t, err)
+		for len(b) < int(at[2])<<8|int(at[3]) {
+			b = append(b, 0)
+		}
 		digits, _, _ := strings.Cut(line, "  |")
 		row, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
 		require.NoError(t, err)

@@ -8,15 +8,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// FuzzHistory plays one history on Sets of several kinds: what is added, when it is merged, trimmed
-// and walked, when the Set is closed and opened again, when a step of the disk fails and when the
-// power does. All must show the same as the model, which knows what a merge has acknowledged.
+// FuzzHistory plays one history on Sets of several kinds: what is added, deferred, merged, synced,
+// trimmed and walked, when the Set is closed and opened again, when the process is killed, when a
+// step of the disk fails and when the power does. All must agree with a model, which is two lists.
 //
-// Each byte is an operation: the ones from opMerge on are listed below, others add a URL.
+// Each byte is an operation: the ones from opMerge on are listed below, others add or defer a URL.
 func FuzzHistory(f *testing.F) {
-	f.Add([]byte{1, 2, 1, opMerge, 3, 1, opReopen, 3, 4, opPower, 1, 4, opMerge, opTrim, 5, opFail, 6})
+	f.Add([]byte{1, 2, 1, opMerge, 3, 1, opReopen, 3, 4, opPower, 1, 4, opSync, opTrim, 5, opFail, 6, opKill})
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 20 {
 		history := make([]byte, random.IntN(300))
@@ -29,150 +31,169 @@ func FuzzHistory(f *testing.F) {
 		f.Add(history)
 	}
 	f.Fuzz(func(t *testing.T, history []byte) {
-		for _, o := range []Options{{Memory: small}, {Memory: small, Wide: true}} {
-			for _, cramped := range []bool{false, true} {
-				p := newPlayer(t, o, cramped, uint64(len(history)))
-				for _, op := range history[:min(len(history), 300)] {
-					p.play(op)
-				}
-				p.merge()
-				p.compare()
+		for _, o := range []Options{{Memory: tiny}, {Memory: small, Wide: true}} {
+			p := &player{
+				t: t, options: o, fs: vfs.NewMem(), random: rand.New(rand.NewPCG(uint64(len(history)), 0)),
 			}
+			p.open()
+			for _, op := range history[:min(len(history), 300)] {
+				p.play(op)
+			}
+			p.do(func() error { return p.set.Merge() })
+			p.compare()
 		}
 	})
 }
 
 const (
-	opMerge  = 248 + iota
+	opMerge  = 240 + iota
+	opSync   // makes what was added last
 	opReopen // close and open
-	opPower  // fails; what was not merged is added again
-	opFail   // the next step of the disk, once
+	opKill   // open without a close
+	opPower  // fails
+	opFail   // a step of the disk soon, once
 	opTrim
 	opWalk
+	opFail2 // as opFail: the more, the more there is to find
+	opFail3
+	opKill2
+	opPower2
 )
-
-var errFull = errors.New("disk full")
 
 // A player does to a Set what the model does to two lists.
 type player struct {
 	t       *testing.T
 	options Options
-	cramped bool
 	random  *rand.Rand
-	disk    *memDisk
+	fs      *vfs.Mem
 	set     *Set
-	known   []string // in the order of their first sight, as far as merges were acknowledged
-	waiting []string // added since
+	known   []string // entries, in order
+	waiting []string // deferred
+	synced  int      // entries that the disk has promised
 	trimmed int
 }
 
-func newPlayer(t *testing.T, o Options, cramped bool, seed uint64) *player {
-	p := &player{
-		t: t, options: o, cramped: cramped, disk: newMemDisk(), random: rand.New(rand.NewPCG(seed, 0)),
-	}
-	p.open()
-	return p
-}
-
 func (p *player) open() {
-	set, err := open(p.disk, p.options)
+	set, err := open(p.fs, p.options)
 	if err != nil {
 		require.ErrorIs(p.t, err, errFull)
-		set = mustOpen(p.t, p.disk, p.options)
+		set = mustOpen(p.t, p.fs, p.options)
 	}
 	p.set = set
-	if p.cramped {
-		shrink(p.set)
-		p.set.segmentSize = 500
-	}
+	p.set.stepPages = 1
+	p.set.segmentSize = 500
 }
 
 func (p *player) play(op byte) {
 	switch op {
 	case opMerge:
-		p.merge()
+		p.do(func() error { return p.set.Merge() })
+		p.synced = len(p.known)
+	case opSync:
+		p.do(func() error { return p.set.Sync() })
+		p.synced = len(p.known)
 	case opReopen:
-		if p.set.Close() != nil { // as after a crash
-			p.open()
-			p.addAgain()
-			return
+		if p.set.Close() == nil {
+			p.catchUp()
+			require.Empty(p.t, p.waiting)
+			p.synced = len(p.known)
 		}
-		p.acknowledge()
-		p.open()
-	case opPower:
-		p.disk = p.disk.crash(p.random)
-		p.open()
-		p.addAgain()
-	case opFail:
-		p.disk.failAt, p.disk.failure = p.disk.steps+1+p.random.IntN(12), errFull
+		p.reopen()
+	case opKill, opKill2:
+		kill(p.t, p.set)
+		p.reopen()
+	case opPower, opPower2:
+		p.fs = p.fs.Crash(p.random)
+		p.reopen()
+	case opFail, opFail2, opFail3:
+		p.fs.FailAt(p.fs.Steps()+1+p.random.IntN(14), errFull)
 	case opTrim:
-		p.merge()
-		p.trim()
+		below := p.trimmed + p.random.IntN(len(p.known)-p.trimmed+1)
+		p.do(func() error { return p.set.Trim(uint64(below)) })
+		p.trimmed = below
 	case opWalk:
-		p.merge()
 		p.compare()
 	default:
-		p.add(fmt.Sprint("https://a.test/", op))
+		p.add(fmt.Sprint("https://a.test/", op/3), op%3 == 0)
 	}
 }
 
-// add tries again after a failure, as no more than one is planned.
-func (p *player) add(url string) {
-	data := []byte("data of " + url)
-	if err := p.set.Add(url, data); err != nil {
-		require.ErrorIs(p.t, err, errFull)
-		require.NoError(p.t, p.set.Add(url, data))
+func (p *player) add(url string, deferred bool) {
+	if deferred {
+		p.do(func() error { return p.set.Defer(url, []byte("data of "+url)) })
+		p.waiting = append(p.waiting, url)
+		return
 	}
-	p.waiting = append(p.waiting, url)
-}
-
-// addAgain is what a caller does whose Set was lost. Merges by Add may have come through, and a
-// trim that was refused, too.
-func (p *player) addAgain() {
-	p.trimmed = max(p.trimmed, int(p.set.disked.trimmed))
-	again := p.waiting
-	p.waiting = nil
-	for _, url := range again {
-		p.add(url)
-	}
-}
-
-func (p *player) merge() {
-	if err := p.set.Merge(); err != nil {
-		require.ErrorIs(p.t, err, errFull)
-		require.NoError(p.t, p.set.Merge())
-	}
-	p.acknowledge()
-}
-
-func (p *player) acknowledge() {
-	for _, url := range p.waiting {
-		if !slices.Contains(p.known, url) {
+	p.do(func() error {
+		added, err := p.set.Add(url)
+		if err == nil {
+			require.Equal(p.t, !slices.Contains(p.known, url), added, url)
+		}
+		if added {
 			p.known = append(p.known, url)
 		}
-	}
-	p.waiting = nil
+		return err
+	})
 }
 
-func (p *player) trim() {
-	below := p.trimmed + p.random.IntN(len(p.known)-p.trimmed+1)
-	if err := p.set.Trim(uint64(below)); err != nil {
-		require.ErrorIs(p.t, err, errFull)
-		require.NoError(p.t, p.set.Trim(uint64(below)))
+// do does what may fail once, as one fault is planned at most. After faults of some kinds the Set
+// has to be opened again; deferred URLs are then lost.
+func (p *player) do(try func() error) {
+	err := try()
+	p.catchUp()
+	if err == nil {
+		return
 	}
-	p.trimmed = below
+	require.ErrorIs(p.t, err, errFull)
+	if errors.Is(err, ErrFailed) {
+		require.Error(p.t, p.set.Close())
+		p.reopen()
+	}
+	require.NoError(p.t, try())
+	p.catchUp()
+}
+
+// catchUp takes note of what merges have decided on, also those that came to a part only.
+func (p *player) catchUp() {
+	for uint64(len(p.known)) < p.set.Stats().URLs {
+		require.NotEmpty(p.t, p.waiting)
+		if !slices.Contains(p.known, p.waiting[0]) {
+			p.known = append(p.known, p.waiting[0])
+		}
+		p.waiting = p.waiting[1:]
+	}
+	if p.set.Stats().Deferred == 0 {
+		p.waiting = nil
+	}
+}
+
+// reopen finds what was added before, or so much of it as the disk has kept.
+func (p *player) reopen() {
+	p.open()
+	found := int(p.set.Stats().URLs)
+	require.GreaterOrEqual(p.t, found, p.synced)
+	if len(p.known) < found { // of a merge that failed
+		p.known = entriesFromAny(p.t, p.set, p.trimmed, p.known)
+	}
+	lost, again := p.known[found:], p.waiting
+	p.known, p.waiting = p.known[:found:found], nil
+	p.trimmed = int(p.set.Stats().Trimmed)
+	p.compare()
+	p.synced = min(p.synced, found)
+	for _, url := range append(slices.Clone(lost), again...) {
+		p.add(url, false)
+	}
+}
+
+// entriesFromAny returns the known URLs with those that the Set has beyond them.
+func entriesFromAny(t *testing.T, s *Set, trimmed int, known []string) []string {
+	from := max(len(known), trimmed)
+	return append(slices.Clone(known), entriesFrom(t, s, from)...)
 }
 
 // compare walks through the entries that are left, and asks for one that is not.
 func (p *player) compare() {
-	want := p.known[p.trimmed:]
-	var got []string
-	for entry, err := range p.set.Entries(uint64(p.trimmed)) {
-		require.NoError(p.t, err)
-		require.EqualValues(p.t, p.trimmed+len(got), entry.Seq)
-		require.Equal(p.t, "data of "+entry.URL, string(entry.Data))
-		got = append(got, entry.URL)
-	}
+	want, got := p.known[p.trimmed:], entriesFrom(p.t, p.set, p.trimmed)
 	require.True(p.t, slices.Equal(want, got), "want %q, got %q", want, got)
 	if p.trimmed > 0 {
 		for _, err := range p.set.Entries(uint64(p.trimmed - 1)) {

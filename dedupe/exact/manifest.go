@@ -10,30 +10,27 @@ import (
 	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// manifestName is the file that says which files count. A merge is done when it is replaced.
 const (
+	lockName = "lock" // keeps a second Set out
+
+	// The manifest says which files count. It is replaced as a whole.
 	manifestName = "MANIFEST"
 	manifestTemp = "MANIFEST.tmp"
-	manifestHead = "spinneret exact set 1\n"
+	manifestHead = "spinneret exact set 2\n"
 )
 
-// A manifest is what the Set is, but for the contents of its files.
+// A manifest is the state of a Set, except for the contents of its files and the end of its log.
 type manifest struct {
 	key      siphash.Key
 	width    int       // of a fingerprint, 8 or 16
-	next     uint64    // number of the next new URL
 	trimmed  uint64    // entries below it are gone
-	runs     []runSize // the longest first
-	segments []segment // the oldest first
-}
-
-// A runSize names a run, and says how many fingerprints must be in it: one that was cut off between
-// two merges would else pass for whole.
-type runSize struct {
-	number uint64
-	count  int64
+	indexed  uint64    // entries below it are in the index
+	index    uint64    // number of the index, 0 if there is none
+	count    int64     // fingerprints in it
+	segments []segment // of the log, the oldest first
 }
 
 // encode writes a manifest as lines of text, the last of which is a checksum of the others.
@@ -41,29 +38,23 @@ func (m *manifest) encode() []byte {
 	var b bytes.Buffer
 	b.WriteString(manifestHead)
 	key := m.key.Bytes()
-	fmt.Fprintf(&b, "key %x\nwidth %d\nnext %d\ntrimmed %d\n", key, m.width, m.next, m.trimmed)
-	for _, r := range m.runs {
-		fmt.Fprintf(&b, "run %d %d\n", r.number, r.count)
-	}
+	fmt.Fprintf(&b, "key %x\nwidth %d\ntrimmed %d\nindexed %d\nindex %d %d\n",
+		key, m.width, m.trimmed, m.indexed, m.index, m.count)
 	for _, s := range m.segments {
-		fmt.Fprintf(&b, "new %d %d %d\n", s.number, s.first, s.size)
+		fmt.Fprintf(&b, "log %d %d %d\n", s.number, s.first, s.size)
 	}
 	fmt.Fprintf(&b, "sum %08x\n", crc32.Checksum(b.Bytes(), castagnoli))
 	return b.Bytes()
 }
 
-// decodeManifest undoes encode. What it would not have written, to the byte, is corrupt.
+// decodeManifest undoes encode. Anything that encode would not write, to the byte, is corrupt.
 func decodeManifest(b []byte) (*manifest, error) {
 	m := &manifest{}
-	var at int64
 	for line := range strings.Lines(string(b)) {
-		if at > 0 {
-			m.decodeLine(line)
-		}
-		at += int64(len(line))
+		m.decodeLine(line)
 	}
 	if !bytes.Equal(m.encode(), b) {
-		return nil, &CorruptError{manifestName, 0, "no manifest, a damaged one or one of another version"}
+		return nil, &CorruptError{manifestName, 0, "damaged, or not a manifest of this version"}
 	}
 	if m.width != 8 && m.width != 16 {
 		return nil, &CorruptError{manifestName, 0, "impossible width"}
@@ -71,51 +62,33 @@ func decodeManifest(b []byte) (*manifest, error) {
 	return m, nil
 }
 
-// decodeLine need not care for errors: the line would not be encoded as it stands.
+// decodeLine ignores errors: such a line is not encoded the same way again.
 func (m *manifest) decodeLine(line string) {
-	var r runSize
-	var s segment
 	switch kind, rest, _ := strings.Cut(line, " "); kind {
 	case "key":
 		var key [siphash.KeySize]byte
 		_, _ = hex.Decode(key[:], []byte(rest[:min(len(rest), 2*len(key))]))
 		m.key = siphash.KeyOf(key)
 	case "width":
-		_, _ = fmt.Sscanf(line, "width %d\n", &m.width)
-	case "next":
-		_, _ = fmt.Sscanf(line, "next %d\n", &m.next)
+		_, _ = fmt.Sscan(rest, &m.width)
 	case "trimmed":
-		_, _ = fmt.Sscanf(line, "trimmed %d\n", &m.trimmed)
-	case "run":
-		_, _ = fmt.Sscanf(line, "run %d %d\n", &r.number, &r.count)
-		m.runs = append(m.runs, r)
-	case "new":
-		_, _ = fmt.Sscanf(line, "new %d %d %d\n", &s.number, &s.first, &s.size)
+		_, _ = fmt.Sscan(rest, &m.trimmed)
+	case "indexed":
+		_, _ = fmt.Sscan(rest, &m.indexed)
+	case "index":
+		_, _ = fmt.Sscan(rest, &m.index, &m.count)
+	case "log":
+		var s segment
+		_, _ = fmt.Sscan(rest, &s.number, &s.first, &s.size)
 		m.segments = append(m.segments, s)
 	}
-}
-
-// clone returns a copy that can be changed.
-func (m *manifest) clone() *manifest {
-	c := *m
-	c.runs, c.segments = slices.Clone(m.runs), slices.Clone(m.segments)
-	return &c
-}
-
-// end returns where entries that were written after m begin in the last segment of the next manifest.
-func (m *manifest) end(next *manifest) mark {
-	last := next.segments[len(next.segments)-1]
-	if n := len(m.segments); n > 0 && m.segments[n-1].number == last.number {
-		return mark{m.next, m.segments[n-1].size}
-	}
-	return mark{m.next, segmentHeader}
 }
 
 // names returns the files that count.
 func (m *manifest) names() map[string]bool {
 	names := map[string]bool{manifestName: true}
-	for _, r := range m.runs {
-		names[runName(r.number)] = true
+	if m.index > 0 {
+		names[indexName(m.index)] = true
 	}
 	for _, s := range m.segments {
 		names[s.name()] = true
@@ -123,32 +96,33 @@ func (m *manifest) names() map[string]bool {
 	return names
 }
 
-// lockName is the file that keeps a second Set out.
-const lockName = "lock"
-
-// isOurs reports whether a Set may have written a file of this name, and so may remove it if the
-// manifest does not name it. Only names that are formatted exactly as the Set does count: others in
-// the directory are somebody else's.
-func isOurs(name string) bool {
-	if name == manifestTemp || name == pileName {
-		return true
-	}
+// fileNumber returns the number in the name of an index or a segment, and 0 for other names. Only
+// names that are formatted exactly as a Set does count: others belong to somebody else.
+func fileNumber(name string) uint64 {
 	_, digits, _ := strings.Cut(name, "-")
 	number, err := strconv.ParseUint(digits, 10, 64)
-	return err == nil && (name == runName(number) || name == segment{number: number}.name())
+	if err != nil || name != indexName(number) && name != segmentName(number) {
+		return 0
+	}
+	return number
+}
+
+// isOurs reports whether a Set wrote the file of this name, and may remove it if it does not count.
+func isOurs(name string) bool {
+	return name == manifestTemp || name == pileName || fileNumber(name) > 0
 }
 
 // readManifest returns nil if there is none.
-func readManifest(d disk, names []string) (*manifest, error) {
+func readManifest(fs vfs.FS, names []string) (*manifest, error) {
 	if !slices.Contains(names, manifestName) {
 		return nil, nil
 	}
-	f, err := d.open(manifestName)
+	f, err := fs.Open(manifestName)
 	if err != nil {
 		return nil, fmt.Errorf("exact: open manifest: %w", err)
 	}
 	defer f.Close()
-	size, err := f.size()
+	size, err := f.Size()
 	if err != nil {
 		return nil, fmt.Errorf("exact: read manifest: %w", err)
 	}
@@ -159,50 +133,15 @@ func readManifest(d disk, names []string) (*manifest, error) {
 	return decodeManifest(b)
 }
 
-// prepare writes the manifest beside the one on disk, and makes sure that it lasts together with the
-// files that were written for it.
-//
-// All is written before anything is synced, which may be one step for the file system then: whatever
-// is synced first takes the names and sizes of the others along.
-func (m *manifest) prepare(d disk, sync bool, written ...file) error {
-	f, err := d.create(manifestTemp)
+// write writes the manifest beside the one that counts, and returns the file for syncing it.
+func (m *manifest) write(fs vfs.FS) (vfs.File, error) {
+	f, err := fs.Create(manifestTemp)
 	if err != nil {
-		return fmt.Errorf("exact: create manifest: %w", err)
+		return nil, fmt.Errorf("exact: create manifest: %w", err)
 	}
-	w := newWriter(f, 0)
-	w.write(m.encode())
-	err = w.finish()
-	if err == nil && sync {
-		err = syncAll(d, append(written, f))
+	if _, err := f.WriteAt(m.encode(), 0); err != nil {
+		_ = f.Close() // the first error says more
+		return nil, fmt.Errorf("exact: write manifest: %w", err)
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fmt.Errorf("exact: write manifest: %w", err)
-	}
-	return nil
-}
-
-// replaceManifest puts the prepared manifest in the place of the one on disk. After an error either
-// may be there.
-func replaceManifest(d disk, sync bool) error {
-	err := d.rename(manifestTemp, manifestName)
-	if err == nil && sync {
-		err = d.sync()
-	}
-	if err != nil {
-		return fmt.Errorf("exact: replace manifest: %w", err)
-	}
-	return nil
-}
-
-// syncAll makes files last, and their names.
-func syncAll(d disk, files []file) error {
-	for _, f := range files {
-		if err := f.Sync(); err != nil {
-			return err
-		}
-	}
-	return d.sync()
+	return f, nil
 }

@@ -5,25 +5,25 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// pileName is a file that never counts: it is empty, or the process that knows what is in it lives.
-const pileName = "waiting"
+// pileName is a file that never counts: only the process that wrote it knows what is in it.
+const pileName = "deferred"
 
-// A pile holds the URLs of the sightings that wait, and their data, one after the other in items:
-// the latest in memory, and if there are more than that holds, the others in a file. Most of them
-// are never looked at again, as their URLs turn out to be known. Other items are read once.
-//
-// An item is the beginning of an entry as it is stored in a segment: all but the checksum.
+// A pile has the URLs of the deferred sightings, and their data, as items one after the other: the
+// latest in memory, and if there are more than fit, the others in a file. Most of them are never
+// looked at again, as their URLs turn out to be known. The others are read once.
 type pile struct {
-	disk    disk
-	file    file   // nil as long as it was not needed
-	spilled int64  // bytes in it
-	latest  []byte // items behind those; the capacity is fixed
-	written *int64 // counts bytes
+	fs      vfs.FS
+	file    vfs.File // nil until it is needed
+	spilled int64    // bytes in it
+	latest  []byte   // items behind those; the capacity is fixed
+	written *int64   // counts bytes
 }
 
-// itemSize bounds the bytes of an item, and maxItem those of any.
+// itemSize bounds the bytes of an item, and maxItem those of any item.
 func itemSize(url string, data []byte) int64 {
 	return int64(4 + maxUvarint + len(url) + len(data))
 }
@@ -33,7 +33,7 @@ const maxItem = 4 + MaxEntry
 // size returns where the next item begins.
 func (p *pile) size() int64 { return p.spilled + int64(len(p.latest)) }
 
-// add puts an item on the pile and returns its place. If that fails, the pile is as it was.
+// add appends an item and returns its place. If that fails, the pile is as it was.
 func (p *pile) add(url string, data []byte) (place int64, err error) {
 	if int64(len(p.latest))+itemSize(url, data) > int64(cap(p.latest)) {
 		if err := p.spill(); err != nil {
@@ -41,24 +41,22 @@ func (p *pile) add(url string, data []byte) (place int64, err error) {
 		}
 	}
 	place = p.size()
-	start := len(p.latest)
-	p.latest = append(p.latest, 0, 0, 0, 0)
-	p.latest = appendContents(p.latest, url, data)
-	binary.LittleEndian.PutUint32(p.latest[start:], uint32(len(p.latest)-start-4))
+	p.latest = appendItem(p.latest, url, data)
 	return place, nil
 }
 
 // spill makes room in memory.
-func (p *pile) spill() (err error) {
+func (p *pile) spill() error {
 	if p.file == nil {
-		if p.file, err = p.disk.create(pileName); err != nil {
-			p.file = nil // an interface with a nil pointer in it would pass for a file
-			return fmt.Errorf("exact: create file for what waits: %w", err)
+		f, err := p.fs.Create(pileName)
+		if err != nil {
+			return fmt.Errorf("exact: create file for deferred URLs: %w", err)
 		}
+		p.file = f
 	}
 	// If that fails halfway, the next spill writes to the same place again.
 	if _, err := p.file.WriteAt(p.latest, p.spilled); err != nil {
-		return fmt.Errorf("exact: write what waits: %w", err)
+		return fmt.Errorf("exact: write deferred URLs: %w", err)
 	}
 	*p.written += int64(len(p.latest))
 	p.spilled += int64(len(p.latest))
@@ -66,8 +64,8 @@ func (p *pile) spill() (err error) {
 	return nil
 }
 
-// clear keeps the file, and the next spills write over what is in it: a file that is made anew for
-// each batch would have to be laid out on disk each time.
+// clear keeps the file, and the next spills write over what is in it: a new file would have to be
+// laid out on disk each time.
 func (p *pile) clear() { p.spilled, p.latest = 0, p.latest[:0] }
 
 // remove closes the file and removes it.
@@ -77,7 +75,7 @@ func (p *pile) remove() error {
 	}
 	err := p.file.Close()
 	p.file = nil
-	return cmp.Or(err, p.disk.remove(pileName))
+	return cmp.Or(err, p.fs.Remove(pileName))
 }
 
 // A pileReader reads items in the order of their places.
@@ -89,7 +87,7 @@ type pileReader struct {
 	bytes  *int64
 }
 
-// newPileReader is told how many items will be read, in order to read all of the file if they lie
+// newPileReader is told how many items will be read. It then reads all of the file if they are
 // close to each other, and pages of it otherwise.
 func newPileReader(p *pile, items int, bytes *int64) *pileReader {
 	const page, close = 4 << 10, 16 << 10
@@ -100,7 +98,7 @@ func newPileReader(p *pile, items int, bytes *int64) *pileReader {
 	return r
 }
 
-// item returns what add has put at a place, valid until the next call.
+// item returns the item at a place, valid until the next call.
 func (r *pileReader) item(place int64) ([]byte, error) {
 	head, err := r.bytesAt(place, 4)
 	if err != nil {
@@ -109,7 +107,7 @@ func (r *pileReader) item(place int64) ([]byte, error) {
 	return r.bytesAt(place, 4+int64(binary.LittleEndian.Uint32(head)))
 }
 
-// bytesAt returns bytes of one item. As spills end where items end, none lies partly in memory.
+// bytesAt returns bytes of one item. Spills end where items end, so no item is partly in memory.
 func (r *pileReader) bytesAt(place, n int64) ([]byte, error) {
 	if place >= r.spilled {
 		return r.latest[place-r.spilled:][:n], nil
@@ -123,6 +121,7 @@ func (r *pileReader) bytesAt(place, n int64) ([]byte, error) {
 		r.start = place
 		*r.bytes += size
 		if err := readFull(r.file, pileName, r.window, place); err != nil {
+			r.window = r.window[:0]
 			return nil, err
 		}
 	}

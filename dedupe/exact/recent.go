@@ -1,10 +1,9 @@
 package exact
 
-// recent is a list of the latest fingerprints in a fixed memory without pointers. It is cut into
-// sets, and each fingerprint can be in one of them only. A set fills a cache line, in which the one
-// that was met last comes first and the last one is pushed out. So it is a little less exact about
-// who is the latest than a linked list and a map, but eight times as many fit into the same memory,
-// and a look-up takes one access to it.
+// recent is a list of the latest fingerprints in a fixed amount of memory without pointers. It is
+// divided into sets of a cache line, each with its own order, and a fingerprint can be in one set
+// only. So it is a little less exact about which one is the latest than a linked list with a map,
+// but seven times as many fit into the same memory, and a search reads one cache line.
 type recent struct {
 	sets [][setSize]fingerprint // a power of two
 }
@@ -22,26 +21,28 @@ func newRecent(memory int64) recent {
 	return recent{make([][setSize]fingerprint, sets)}
 }
 
-// meet reports whether the fingerprint is in the list, and makes it the latest in any case. It takes
-// the low bits to choose the set, as runs and filters go by the high ones.
-func (r recent) meet(f fingerprint) (found bool) {
-	set := &r.sets[f[0]&uint64(len(r.sets)-1)]
-	moved := f
+// of returns the set of a fingerprint, by its low bits: the index and the filter go by the high
+// ones.
+func (r recent) of(f fingerprint) *[setSize]fingerprint {
+	return &r.sets[f[0]&uint64(len(r.sets)-1)]
+}
+
+// has reports whether the fingerprint is in the list. If so, it becomes the latest.
+func (r recent) has(f fingerprint) bool {
+	set := r.of(f)
 	for i := range set {
-		moved, set[i] = set[i], moved
-		if moved == f {
+		if set[i] == f {
+			copy(set[1:i+1], set[:i])
+			set[0] = f
 			return true
 		}
 	}
 	return false
 }
 
-// forget takes a fingerprint out again.
-func (r recent) forget(f fingerprint) {
-	set := &r.sets[f[0]&uint64(len(r.sets)-1)]
-	for i := range set {
-		if set[i] == f {
-			set[i] = fingerprint{} // stands for no URL
-		}
-	}
+// add adds a fingerprint that is not in the list, as the latest.
+func (r recent) add(f fingerprint) {
+	set := r.of(f)
+	copy(set[1:], set[:setSize-1])
+	set[0] = f
 }

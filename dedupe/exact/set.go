@@ -1,137 +1,133 @@
 package exact
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// What the methods of a Set refuse.
+// Errors that callers may want to test for, beside [ErrCorrupt].
 var (
 	ErrClosed   = errors.New("exact: set is closed")
+	ErrLocked   = errors.New("exact: directory is in use by another Set")
 	ErrTooLarge = errors.New("exact: URL and data are larger than MaxEntry")
 	ErrTrimmed  = errors.New("exact: entries were trimmed")
-	ErrOptions  = errors.New("exact: fingerprints have another width")
-	ErrLocked   = errors.New("exact: the directory is open in another Set or process")
+	ErrOptions  = errors.New("exact: the Set was created with another Options.Wide")
+	ErrFailed   = errors.New("exact: disk failed, close the Set and open it again")
 )
 
-// MaxEntry bounds the bytes of an entry: its URL, its data, and three for the length of the URL.
+// MaxEntry is the maximum size of an entry in bytes: its URL, its data, and three bytes more.
 const MaxEntry = 1 << 16
 
-// maxPile bounds the bytes of what waits, as a multiple of Memory. It allows for URLs of 350 bytes,
-// and less can then wait if they are longer.
-const maxPile = 8
-
-// DefaultMemory is what a zero Memory stands for, and MinMemory what less is raised to.
+// DefaultMemory is the meaning of a zero Options.Memory, and MinMemory the minimum.
 const (
 	DefaultMemory = 64 << 20
 	MinMemory     = 2 << 20
 )
 
-// Options are what a [Set] may use. The zero Options is fine for tens of millions of URLs.
+// Options configure a [Set]. The zero Options is fine for tens of millions of URLs.
 type Options struct {
-	// Memory bounds the memory in bytes: a quarter is for the Bloom filter, a sixteenth for the
-	// list of the latest URLs, another one for URLs that wait, and the rest for the fingerprints
-	// of those. 0 means DefaultMemory. The time for a URL grows with the ratio of what is on disk
-	// to it; a twentieth of the URLs' bytes is fine. The buffers of a merge come on top, 0.3 MB
-	// for each run, and 0.1 % of the bytes on disk. URLs that wait and find no room in memory go
-	// to a file, of up to eight times Memory.
+	// Memory bounds the memory in bytes: a quarter for the Bloom filter, 3/16 for new URLs, 1/16
+	// for the list of the latest URLs, and the rest for deferred ones. 0 means DefaultMemory. One
+	// byte per known URL keeps the filter useful, one per ten keeps the index from being rewritten
+	// too often. The index needs 0.4 % of its size in memory in addition, and a rewrite 1 MB.
 	Memory int64
 
-	// Wide makes fingerprints of 128 bits. false means 64 bits. It counts when a Set is created,
-	// and has to be the same later.
+	// Wide makes fingerprints of 128 bits. false means 64 bits. It must be the same each time the
+	// Set is opened.
 	Wide bool
-
-	// NoSync leaves it to the operating system when to write. A crash of the machine may then
-	// cost the Set, which is found when it is opened; a crash of the process costs nothing. false
-	// means that a merge waits for the disk.
-	NoSync bool
 }
 
 // A Set remembers URLs on disk. Its methods are safe for concurrent use.
 type Set struct {
-	disk    disk
+	fs      vfs.FS
+	lock    io.Closer
 	options Options
-
-	mu      sync.Mutex
-	disked  *manifest
-	runs    []*run // the longest first, as in disked
 	key     siphash.Key
-	waiting []sighting // the capacity is fixed
-	pile    pile       // their URLs
-	recent  recent     // waiting, or on disk
-	filter  filter     // of all on disk
-	file    uint64     // number of the latest file
-	marks   marks      // in the last segment
-	broken  bool       // the last merge failed
-	closed  bool
-	stats   Stats
-	lock    io.Closer // nil if the disk is not a directory
 
-	segmentSize int64 // from which the next segment begins
+	// files is held for reading while files are used without mu, and for writing to close them.
+	files sync.RWMutex
+
+	mu        sync.Mutex
+	recent    recent // URLs that are known, or deferred
+	filter    filter // of all known URLs
+	fresh     *table // known URLs, the latest of the log
+	frozen    *table // known URLs before those, which the sweep adds to index
+	index     *index // all other known URLs
+	sweep     *sweep // nil if there is none
+	frozenEnd uint64 // entries below it are in index or frozen
+	log       log
+	older     []segment // of the log, before the last one
+	trimmed   uint64
+	indexed   uint64 // entries below it are in index
+	deferred  deferred
+	onDisk    *manifest // the state that is certainly on disk
+	ahead     bool      // the state in memory is ahead of it
+	loading   bool      // the state in memory is not complete
+	garbage   []string  // files to be removed when onDisk does not name them any more
+	file      uint64    // number of the latest file
+	failed    error     // what is on disk is unknown
+	closed    bool
+	stats     Stats
+
+	segmentSize int64 // from which a segment is full
+	stepPages   int64 // of a step of a sweep
 }
 
 // Stats counts what a [Set] did since it was opened.
 type Stats struct {
-	URLs     uint64 // known, on disk; also since before it was opened
+	URLs     uint64 // known; also since before it was opened
 	Trimmed  uint64 // number of the first entry that is not trimmed
-	Waiting  int    // sightings that the next merge decides about
-	Added    int64  // calls of Add
-	Recent   int64  // of Added, those that the list of the latest caught
-	New      int64  // URLs that the Bloom filter alone knew to be new
-	Merges   int64
-	Runs     int
-	Read     int64 // bytes from disk by merges
-	Written  int64 // bytes to disk by merges, and of what waits
-	DiskSize int64 // bytes of fingerprints and of entries that are not trimmed
+	Deferred int    // sightings that the next merge decides on
+	Lookups  int64  // calls of Add and Defer
+	Recent   int64  // of Lookups, those that the list of the latest URLs answered
+	New      int64  // URLs that were certainly new by the Bloom filter
+	Pages    int64  // page reads by Add
+	Merges   int64  // of deferred sightings
+	Sweeps   int64  // completed rewrites of the index
+	Read     int64  // bytes read by merges and sweeps
+	Written  int64  // bytes written by merges and sweeps, and of deferred sightings
+	DiskSize int64  // bytes of the index, and of entries that are not trimmed
 }
 
-// Open opens the Set in a directory, which it makes if there is none. It reads all fingerprints,
-// which takes about a second for a gigabyte, and refuses what is damaged with a [CorruptError]. The
-// directory is locked until Close: a second Open of it is [ErrLocked].
+// Open opens the Set in a directory, which it creates if necessary. It reads all fingerprints,
+// which takes about a second for a gigabyte, and rejects damaged files with a [CorruptError]. The
+// directory is locked until Close; a second Open returns [ErrLocked].
 func Open(dir string, o Options) (*Set, error) {
 	if err := vfs.MakeDir(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("exact: make directory: %w", err)
+		return nil, fmt.Errorf("exact: create directory: %w", err)
 	}
 	if o.Memory <= 0 {
 		o.Memory = DefaultMemory
 	}
 	o.Memory = max(o.Memory, MinMemory)
-	lock, err := vfs.OS(dir).Lock(lockName)
+	return open(vfs.OS(dir), o)
+}
+
+// open is Open for any file system, and for any memory above 0.
+func open(fs vfs.FS, o Options) (*Set, error) {
+	lock, err := fs.Lock(lockName)
 	if errors.Is(err, vfs.ErrLocked) {
 		return nil, ErrLocked
 	}
 	if err != nil {
 		return nil, fmt.Errorf("exact: lock directory: %w", err)
 	}
-	s, err := open(directory(dir), o)
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	s.lock = lock
-	return s, nil
-}
-
-// open is Open for any disk, and for any memory above 0.
-func open(d disk, o Options) (*Set, error) {
 	s := &Set{
-		disk: d, options: o, segmentSize: maxSegment,
-		waiting: make([]sighting, 0, max(o.Memory*5/8/sightingBytes, 1)),
-		recent:  newRecent(o.Memory / 16),
-		filter:  newFilter(o.Memory / 4),
+		fs: fs, lock: lock, options: o, segmentSize: maxSegment, stepPages: maxAhead,
+		recent: newRecent(o.Memory / 16),
+		filter: newFilter(o.Memory / 4),
+		fresh:  newTable(o.Memory*3/32, o.width()/8),
+		frozen: newTable(o.Memory*3/32, o.width()/8),
+		index:  &index{width: o.width()},
 	}
-	latest := make([]byte, 0, max(o.Memory/16, maxItem))
-	s.pile = pile{disk: d, latest: latest, written: &s.stats.Written}
+	s.deferred.pile = pile{fs: fs, written: &s.stats.Written}
 	if err := s.load(); err != nil {
-		_ = s.closeRuns() // the first error says more
+		_ = s.closeFiles() // the first error says more
 		return nil, err
 	}
 	return s, nil
@@ -144,144 +140,45 @@ func (o Options) width() int {
 	return 8
 }
 
-// load brings s to what is on disk, and removes what does not count.
-func (s *Set) load() error {
-	names, err := s.disk.list()
-	if err != nil {
-		return fmt.Errorf("exact: list directory: %w", err)
+// Add remembers url and reports whether it is new. If several goroutines add the same new URL at
+// the same time, one of them is told so. It reads at most one page of the disk, if neither the
+// Bloom filter nor the list of the latest URLs knows the answer, and writes the entry of a new
+// URL.
+//
+// After an error, url was not added.
+func (s *Set) Add(url string) (added bool, err error) {
+	if len(url) > MaxEntry-maxUvarint {
+		return false, ErrTooLarge
 	}
-	if s.disked, err = readManifest(s.disk, names); err != nil {
-		return err
-	}
-	if s.disked == nil {
-		return s.create(names)
-	}
-	if s.disked.width != s.options.width() {
-		return ErrOptions
-	}
-	s.key = s.disked.key
-	if !s.options.NoSync {
-		if err := s.settle(); err != nil {
-			return err
-		}
-	}
-	count := s.disked.names()
-	for _, name := range names {
-		if isOurs(name) && !count[name] {
-			if err := s.disk.remove(name); err != nil {
-				return fmt.Errorf("exact: remove leftover: %w", err)
-			}
-		}
-	}
-	return s.loadFiles()
-}
-
-// create makes an empty Set. Files without a manifest are the rest of something that was lost.
-func (s *Set) create(names []string) error {
-	for _, name := range names {
-		if isOurs(name) && name != manifestTemp && name != pileName {
-			return &CorruptError{name, 0, "there is no MANIFEST beside it"}
-		}
-	}
-	s.key = siphash.NewKey()
-	s.disked = &manifest{key: s.key, width: s.options.width()}
-	return s.commit(s.disked)
-}
-
-// settle makes what was found last. A process that was killed, or that did not sync, may have left
-// the disk behind. A merge that has nothing to write would then promise what is not there.
-func (s *Set) settle() error {
-	for _, name := range slices.Sorted(maps.Keys(s.disked.names())) {
-		f, err := s.disk.open(name)
-		if err == nil {
-			err = errors.Join(f.Sync(), f.Close())
-		}
-		if err != nil {
-			return fmt.Errorf("exact: sync %s: %w", name, err)
-		}
-	}
-	if err := s.disk.sync(); err != nil {
-		return fmt.Errorf("exact: sync directory: %w", err)
-	}
-	return nil
-}
-
-// loadFiles opens the runs and checks them, and checks of the segments that they are long enough:
-// their entries are checked by those who walk through them.
-func (s *Set) loadFiles() error {
-	for _, size := range s.disked.runs {
-		r, err := openRun(s.disk, size.number, s.disked.width, func(f fingerprint) {
-			s.filter.addNew(f)
-		})
-		if err != nil {
-			return err
-		}
-		s.runs = append(s.runs, r)
-		if r.count != size.count {
-			return &CorruptError{r.name(), 0, "another number of fingerprints than in the MANIFEST"}
-		}
-		s.file = max(s.file, size.number)
-	}
-	for _, segment := range s.disked.segments {
-		r, err := openSegment(s.disk, segment)
-		if err != nil {
-			return err
-		}
-		size, err := r.file.size()
-		if err == nil && size < segment.size {
-			err = &CorruptError{segment.name(), size, "the file ends too early"}
-		}
-		if closed := r.file.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			return err
-		}
-		s.file = max(s.file, segment.number)
-	}
-	return nil
-}
-
-// Add takes notice that url was met. If the Set does not know it at the next merge, it becomes an
-// entry with data, of which Add makes a copy. When the memory for sightings is full, Add merges. It
-// may then fail for reasons of the disk, and has not taken notice of the URL.
-func (s *Set) Add(url string, data []byte) error {
-	if len(url)+len(data) > MaxEntry-maxUvarint {
-		return ErrTooLarge
-	}
-	print := s.fingerprint(url) // takes the longest, and needs no lock
+	print := s.fingerprint(url) // needs no lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return ErrClosed
+	if err := s.refusal(); err != nil {
+		return false, err
 	}
-	if s.recent.meet(print) {
-		s.stats.Added++
+	s.stats.Lookups++
+	// A URL that is deferred is in the list, too, but not yet decided on.
+	if s.recent.has(print) && len(s.deferred.sightings) == 0 {
 		s.stats.Recent++
-		return nil
+		return false, nil
 	}
-	if err := s.await(print, url, data); err != nil {
-		s.recent.forget(print) // or the caller's next try would pass for a repetition
-		return err
-	}
-	s.stats.Added++
-	return nil
-}
-
-// await adds a sighting to those that wait, after a merge if there is no room for it.
-func (s *Set) await(print fingerprint, url string, data []byte) error {
-	full := len(s.waiting) == cap(s.waiting)
-	if full || s.pile.size()+itemSize(url, data) > maxPile*s.options.Memory {
-		if err := s.merge(); err != nil {
-			return err
-		}
-	}
-	place, err := s.pile.add(url, data)
+	known, err := s.knows(print)
 	if err != nil {
-		return err
+		return false, err
 	}
-	s.waiting = append(s.waiting, newSighting(print, place))
-	return nil
+	if !known {
+		if err := s.makeRoom(); err != nil {
+			return false, err
+		}
+		if err := s.log.append(url); err != nil {
+			return false, err
+		}
+		s.fresh.add(print)
+	}
+	if !s.recent.has(print) {
+		s.recent.add(print)
+	}
+	return !known, nil
 }
 
 // fingerprint never returns the zero fingerprint, which stands for none.
@@ -297,112 +194,78 @@ func (s *Set) fingerprint(url string) (f fingerprint) {
 	return f
 }
 
-// Merge decides about all URLs that were added. After an error it is open whether it did, but
-// nothing is lost as long as the process lives: the next Merge decides again.
-func (s *Set) Merge() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+// refusal returns why the Set cannot be used. It requires that s.mu is held.
+func (s *Set) refusal() error {
+	switch {
+	case s.closed:
 		return ErrClosed
+	case s.failed != nil:
+		return fmt.Errorf("%w: %w", ErrFailed, s.failed)
 	}
-	return s.merge()
+	return nil
 }
 
-// Entries returns an iterator over the entries with a number of from and above, in order. It shows
-// the merges that were done when it began. An error is yielded once, with a zero Entry, and ends
-// the walk; it is [ErrTrimmed] if from was trimmed, or what comes next while the walk went on. Each
-// Entry is the caller's to keep. To ask for what is new after each merge takes no walk through what
-// is old.
-func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		s.mu.Lock()
-		disked, closed := s.disked, s.closed // no manifest is changed once it is in use
-		var start mark
-		if n := len(disked.segments); n > 0 {
-			start = s.marks.before(disked.segments[n-1], from)
+// knows reports whether a fingerprint is known. It requires that s.mu is held, and unlocks it while
+// it reads a page.
+func (s *Set) knows(f fingerprint) (bool, error) {
+	if s.filter.addNew(f) {
+		s.stats.New++
+		return false, nil
+	}
+	for searched := (*index)(nil); ; {
+		if s.fresh.has(f) || s.frozen.has(f) {
+			return true, nil
 		}
+		if s.index == searched || s.index.count == 0 {
+			return false, nil
+		}
+		searched = s.index
+		s.stats.Pages++
+		s.files.RLock()
 		s.mu.Unlock()
-		switch {
-		case closed:
-			yield(Entry{}, ErrClosed)
-			return
-		case from < disked.trimmed:
-			yield(Entry{}, ErrTrimmed)
-			return
+		found, err := searched.has(f)
+		s.files.RUnlock()
+		s.mu.Lock()
+		if found || err != nil {
+			return found, err
 		}
-		for i, segment := range disked.segments {
-			first := mark{segment.first, segmentHeader}
-			switch {
-			case i+1 == len(disked.segments):
-				first = start
-			case disked.segments[i+1].first <= from:
-				continue
-			}
-			r, err := s.openForWalk(segment)
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			if !walk(r, first, from, yield) {
-				return
-			}
+		// Meanwhile, others may have added f, or moved it to another index.
+		if err := s.refusal(); err != nil {
+			return false, err
 		}
 	}
 }
 
-// openForWalk returns ErrTrimmed if the segment cannot be opened because it is gone by now.
-func (s *Set) openForWalk(wanted segment) (*segmentReader, error) {
-	r, err := openSegment(s.disk, wanted)
-	if err == nil {
-		return r, nil
-	}
+// Sync makes everything that was added survive a power failure. After an error the Set is of no
+// use: close it and open it again.
+func (s *Set) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.disked.names()[wanted.name()] {
-		return nil, ErrTrimmed
+	if err := s.refusal(); err != nil {
+		return err
 	}
-	return nil, err
+	return s.sync()
 }
 
-// walk yields the entries of one segment, from a number and not before a mark, and reports whether
-// to go on. It closes the reader.
-func walk(r *segmentReader, start mark, from uint64, yield func(Entry, error) bool) bool {
-	defer r.file.Close()
-	r.skip(start)
-	for r.more() {
-		entry, err := r.next(from)
-		if err != nil {
-			yield(Entry{}, err)
-			return false
-		}
-		if entry.Seq >= from && !yield(entry, nil) {
-			return false
-		}
-	}
-	return true
-}
-
-// Trim says that entries below the number are not needed any more, which are then no longer shown.
-// Their room on disk is given back as whole files. The URLs stay known.
-func (s *Set) Trim(below uint64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return ErrClosed
-	}
-	next := s.disked.clone()
-	below = min(below, next.next)
-	if below <= next.trimmed {
+// sync requires that s.mu is held, and unlocks it while the disk works.
+func (s *Set) sync() error {
+	size, file := s.log.end, s.log.file
+	if size == s.log.synced {
 		return nil
 	}
-	next.trimmed = below
-	for len(next.segments) > 1 && next.segments[1].first <= below {
-		next.segments = next.segments[1:]
+	s.files.RLock()
+	s.mu.Unlock()
+	err := file.Sync()
+	s.files.RUnlock()
+	s.mu.Lock()
+	switch {
+	case err != nil:
+		s.failed = fmt.Errorf("sync log: %w", err)
+		return s.refusal()
+	case s.log.file == file && size > s.log.synced:
+		s.log.markSynced(size)
 	}
-	if below == next.next {
-		next.segments = nil
-	}
-	return s.commit(next)
+	return nil
 }
 
 // Stats returns what the Set did so far.
@@ -410,39 +273,49 @@ func (s *Set) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := s.stats
-	stats.Waiting = len(s.waiting)
-	stats.Runs = len(s.runs)
-	stats.Trimmed = s.disked.trimmed
-	for _, r := range s.runs {
-		stats.URLs += uint64(r.count)
-		stats.DiskSize += r.fileSize()
+	stats.URLs = uint64(s.index.count) + uint64(s.fresh.n+s.frozen.n)
+	stats.Trimmed = s.trimmed
+	stats.Deferred = len(s.deferred.sightings)
+	stats.DiskSize = s.log.end
+	if s.index.file != nil {
+		stats.DiskSize += s.index.fileSize()
 	}
-	for _, segment := range s.disked.segments {
+	for _, segment := range s.older {
 		stats.DiskSize += segment.size
 	}
 	return stats
 }
 
-// Close merges and closes the files. The Set cannot be used afterwards, even if there is an error;
-// then it is as after a crash.
+// Close merges, syncs and closes the files. The Set cannot be used afterwards, even if there is an
+// error; then it is as after a crash.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
-	err := s.merge()
-	s.closed = true
-	err = cmp.Or(err, s.closeRuns(), s.pile.remove())
-	if s.lock != nil {
-		err = cmp.Or(err, s.lock.Close())
+	err := s.refusal()
+	if err == nil {
+		err = s.merge()
 	}
-	return err
+	s.closed = true // whoever waits for s.mu, while it is unlocked, is refused
+	if err == nil {
+		err = s.sync()
+	}
+	return errors.Join(err, s.closeFiles())
 }
 
-func (s *Set) closeRuns() (err error) {
-	for _, r := range s.runs {
-		err = errors.Join(err, r.file.Close())
+// closeFiles also removes the files that are of no use to the next Open, and unlocks the directory.
+func (s *Set) closeFiles() (err error) {
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.sweep != nil {
+		err = s.sweep.drop(s.fs)
 	}
-	return err
+	for _, f := range []vfs.File{s.index.file, s.log.file} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return errors.Join(err, s.deferred.pile.remove(), s.lock.Close())
 }

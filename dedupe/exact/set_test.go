@@ -1,330 +1,176 @@
 package exact
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-func add(t testing.TB, s *Set, urls ...string) {
-	t.Helper()
-	for _, url := range urls {
-		require.NoError(t, s.Add(url, []byte("data of "+url)))
+func TestAddAnswersAtOnce(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
+	add(t, s, "b", "a", "")
+	for _, url := range []string{"a", "b", ""} {
+		added, err := s.Add(url)
+		require.NoError(t, err)
+		require.False(t, added, url)
 	}
-}
-
-// small is memory for a thousand sightings.
-const small = 48 << 10
-
-func mustOpen(t testing.TB, d disk, o Options) *Set {
-	t.Helper()
-	s, err := open(d, o)
-	require.NoError(t, err)
-	return s
-}
-
-func TestNothingIsAnEntryBeforeTheMerge(t *testing.T) {
-	s := mustOpen(t, newMemDisk(), Options{Memory: small})
-	add(t, s, "b", "a", "b")
-	require.Empty(t, entriesOf(t, s))
-	require.Equal(t, 2, s.Stats().Waiting)
-	require.NoError(t, s.Merge())
-	require.Equal(t, []string{"b", "a"}, entriesOf(t, s))
-	require.Zero(t, s.Stats().Waiting)
-	add(t, s, "a", "c")
+	require.Equal(t, []string{"b", "a", ""}, entriesFrom(t, s, 0))
+	require.NoError(t, s.Sync())
 	require.NoError(t, s.Close())
-	require.ErrorIs(t, s.Add("d", nil), ErrClosed)
-	require.ErrorIs(t, s.Merge(), ErrClosed)
-	require.ErrorIs(t, s.Trim(1), ErrClosed)
-	require.ErrorIs(t, s.Close(), ErrClosed)
+	for _, err := range []error{s.Defer("d", nil), s.Merge(), s.Sync(), s.Trim(1), s.Close()} {
+		require.ErrorIs(t, err, ErrClosed)
+	}
+	_, err := s.Add("d")
+	require.ErrorIs(t, err, ErrClosed)
 	for _, err := range s.Entries(0) {
 		require.ErrorIs(t, err, ErrClosed)
 	}
 }
 
-func TestFirstDataCount(t *testing.T) {
-	s := mustOpen(t, newMemDisk(), Options{Memory: small})
-	require.NoError(t, s.Add("a", []byte("first")))
-	require.NoError(t, s.Add("a", []byte("second")))
-	require.NoError(t, s.Add("", nil))
-	require.NoError(t, s.Merge())
-	require.NoError(t, s.Add("a", []byte("third")))
-	require.NoError(t, s.Merge())
-	var got []Entry
-	for entry, err := range s.Entries(0) {
+// TestAddReadsAPageAtMost counts reads of the disk: none for what the filter and the list know, and
+// one for anything else.
+func TestAddReadsAPageAtMost(t *testing.T) {
+	fs := newFaultyFS()
+	s := mustOpen(t, fs, Options{Memory: 100 << 10})
+	random := rand.New(rand.NewPCG(1, 0))
+	known := 0
+	for n := range 20_000 {
+		i := random.IntN(n/2 + 10)
+		pages, reads, sweeps := s.stats.Pages, fs.reads.Load(), s.stats.Sweeps
+		sweeping := s.sweep != nil
+		added, err := s.Add(page(i))
 		require.NoError(t, err)
-		got = append(got, entry)
+		if added {
+			known++
+		}
+		require.LessOrEqual(t, s.stats.Pages-pages, int64(1))
+		if !sweeping && s.sweep == nil && s.stats.Sweeps == sweeps {
+			require.Equal(t, s.stats.Pages-pages, fs.reads.Load()-reads)
+		}
 	}
-	require.Equal(t, []Entry{{0, "a", []byte("first")}, {1, "", nil}}, got)
+	stats := s.Stats()
+	require.Greater(t, s.index.pages(), int64(5))
+	require.Greater(t, stats.Pages, int64(5000))
+	require.Greater(t, stats.Recent, int64(500))
+	require.Greater(t, stats.New, int64(1000))
+	require.EqualValues(t, known, stats.URLs)
 }
 
-// TestModel compares Sets of little memory, which merge by themselves, with a map. They are closed,
-// trimmed and read from random places meanwhile.
+// TestModel compares Sets of little memory with a map. They are closed, killed, synced, trimmed and
+// read from random places meanwhile, and some URLs are deferred.
 func TestModel(t *testing.T) {
 	for _, wide := range []bool{false, true} {
-		for _, opened := range []func(testing.TB, disk, Options) *Set{mustOpen, mustOpenSmall} {
+		for _, memory := range []int64{tiny, small} {
 			for seed := range uint64(2) {
-				t.Run(fmt.Sprintf("wide=%v/seed=%d", wide, seed), func(t *testing.T) {
-					o := Options{Memory: small, Wide: wide}
-					testModel(t, func(d disk) *Set { return opened(t, d, o) }, rand.New(rand.NewPCG(seed, 0)))
+				t.Run(fmt.Sprintf("wide=%v/memory=%d/seed=%d", wide, memory, seed), func(t *testing.T) {
+					testModel(t, Options{Memory: memory, Wide: wide}, rand.New(rand.NewPCG(seed, 0)))
 				})
 			}
 		}
 	}
 }
 
-func testModel(t *testing.T, opened func(disk) *Set, random *rand.Rand) {
-	d := newMemDisk()
-	s := opened(d)
+func testModel(t *testing.T, o Options, random *rand.Rand) {
+	fs := vfs.NewMem()
+	reopen := func() *Set {
+		s := mustOpen(t, fs, o)
+		s.segmentSize = 10_000
+		return s
+	}
+	s := reopen()
 	met := map[string]bool{}
-	var want []string
 	trimmed := 0
-	for i := range 4000 {
-		url := "https://a.test/" + strconv.Itoa(random.IntN(i/2+100))
-		add(t, s, url)
-		if !met[url] {
+	for i := range 5000 {
+		url := page(random.IntN(i/2 + 100))
+		if random.IntN(4) == 0 {
+			put(t, s, url)
 			met[url] = true
-			want = append(want, url)
+		} else if added, err := s.Add(url); err != nil || added && met[url] && s.Stats().Deferred == 0 ||
+			!added && !met[url] {
+			t.Fatal(url, added, err)
 		}
-		switch random.IntN(400) {
+		met[url] = true
+		switch random.IntN(300) {
 		case 0:
 			require.NoError(t, s.Close())
-			s = opened(d)
+			s = reopen()
 		case 1:
-			trimmed = max(trimmed, random.IntN(len(want)))
-			require.NoError(t, s.Merge())
-			require.NoError(t, s.Trim(uint64(trimmed)))
+			require.NoError(t, s.Merge()) // what is deferred does not survive
+			kill(t, s)
+			s = reopen()
 		case 2:
+			trimmed = max(trimmed, random.IntN(int(s.Stats().URLs)+1))
+			require.NoError(t, s.Trim(uint64(trimmed)))
+		case 3:
 			require.NoError(t, s.Merge())
-			from := trimmed + random.IntN(len(want)-trimmed)
-			require.Equal(t, want[from:], urlsFrom(t, s, from))
+			from := trimmed + random.IntN(len(met)-trimmed)
+			require.Len(t, entriesFrom(t, s, from), len(met)-from)
 		}
 	}
 	require.NoError(t, s.Merge())
-	require.Equal(t, want[trimmed:], urlsFrom(t, s, trimmed))
-	stats := s.Stats()
-	require.EqualValues(t, len(want), stats.URLs)
-	require.Less(t, stats.Runs, 16)
-	for i, r := range s.runs[1:] {
-		require.GreaterOrEqual(t, s.runs[i].count, 2*r.count)
+	require.EqualValues(t, len(met), s.Stats().URLs)
+	left := entriesFrom(t, s, trimmed)
+	require.Len(t, left, len(met)-trimmed)
+	slices.Sort(left)
+	require.Equal(t, left, slices.Compact(slices.Clone(left)), "each URL once")
+	for _, url := range left {
+		require.True(t, met[url])
 	}
+	require.Greater(t, s.Stats().DiskSize, s.index.fileSize())
 }
 
-// urlsFrom returns the URLs of the entries from a number on.
-func urlsFrom(t *testing.T, s *Set, from int) (urls []string) {
-	t.Helper()
-	for entry, err := range s.Entries(uint64(from)) {
-		require.NoError(t, err)
-		require.EqualValues(t, from+len(urls), entry.Seq)
-		urls = append(urls, entry.URL)
+// TestLessMemoryThanBefore opens a Set whose log has far more entries than the new tables.
+func TestLessMemoryThanBefore(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, fs, Options{Memory: small})
+	s.segmentSize = 4900
+	for i := range 200 {
+		add(t, s, page(i))
 	}
-	return urls
-}
-
-func TestTrim(t *testing.T) {
-	d := newMemDisk()
-	s := mustOpen(t, d, Options{Memory: small})
-	add(t, s, "a", "b", "c")
-	require.NoError(t, s.Merge())
-	require.NoError(t, s.Trim(2))
-	require.Equal(t, []string{"c"}, urlsFrom(t, s, 2))
-	for _, err := range s.Entries(1) {
-		require.ErrorIs(t, err, ErrTrimmed)
-	}
-	require.NoError(t, s.Trim(1)) // does not bring anything back
-	for _, err := range s.Entries(1) {
-		require.ErrorIs(t, err, ErrTrimmed)
-	}
-	require.NoError(t, s.Trim(100)) // means all there are
-	names, _ := d.list()
-	require.Equal(t, []string{"MANIFEST", "run-00000001"}, names)
-	add(t, s, "a", "d")
-	require.NoError(t, s.Merge())
-	require.Equal(t, []string{"d"}, urlsFrom(t, s, 3))
-}
-
-// TestSegmentsAreCutAndTrimmed writes more than a segment holds.
-func TestSegmentsAreCutAndTrimmed(t *testing.T) {
-	s := mustOpen(t, newMemDisk(), Options{Memory: small})
-	s.segmentSize = 1000
-	for i := 0; len(s.disked.segments) < 3; i++ {
-		add(t, s, strconv.Itoa(i))
-		require.NoError(t, s.Merge())
-	}
-	second := s.disked.segments[1].first
-	for _, from := range []uint64{0, second - 1, second, second + 1} {
-		for entry, err := range s.Entries(from) {
+	require.NoError(t, s.Trim(150))
+	for range 3 {
+		kill(t, s)
+		s = mustOpen(t, fs, Options{Memory: tiny})
+		require.EqualValues(t, 200, s.Stats().URLs)
+		require.Len(t, entriesFrom(t, s, 150), 50)
+		for i := range 200 {
+			added, err := s.Add(page(i))
 			require.NoError(t, err)
-			require.Equal(t, from, entry.Seq)
-			break
+			require.False(t, added)
 		}
 	}
-	require.NoError(t, s.Trim(second-1))
-	require.Len(t, s.disked.segments, 3)
-	require.NoError(t, s.Trim(second))
-	require.Len(t, s.disked.segments, 2)
-	require.Equal(t, strconv.Itoa(int(second)), urlsFrom(t, s, int(second))[0])
+	require.Positive(t, s.indexed)
 }
 
-// TestRecentKeepsTheLatest compares one set of the list with its definition.
-func TestRecentKeepsTheLatest(t *testing.T) {
-	r := newRecent(0)
-	require.Len(t, r.sets, 1)
-	require.Len(t, newRecent(1000).sets, 8)
-	var latest []uint64
-	random := rand.New(rand.NewPCG(1, 0))
-	for range 1000 {
-		f := 1 + random.Uint64N(7)
-		i := slices.Index(latest, f)
-		require.Equal(t, i >= 0, r.meet(fingerprint{f}))
-		if i >= 0 {
-			latest = slices.Delete(latest, i, i+1)
-		}
-		latest = append([]uint64{f}, latest...)
-		latest = latest[:min(len(latest), setSize)]
-	}
-	r.forget(fingerprint{latest[1]})
-	require.False(t, r.meet(fingerprint{latest[1]}))
-	require.True(t, r.meet(fingerprint{latest[0]}))
-}
-
-func TestRefusals(t *testing.T) {
-	s := mustOpen(t, newMemDisk(), Options{Memory: small})
-	require.ErrorIs(t, s.Add(strings.Repeat("x", MaxEntry), nil), ErrTooLarge)
-	require.ErrorIs(t, s.Add("a", make([]byte, MaxEntry)), ErrTooLarge)
-	require.NoError(t, s.Add("a", make([]byte, MaxEntry-10)))
-	require.NoError(t, s.Merge())
-	require.Len(t, urlsFrom(t, s, 0), 1)
-
-	dir := t.TempDir()
-	s, err := Open(dir, Options{NoSync: true})
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	_, err = Open(dir, Options{Wide: true})
-	require.ErrorIs(t, err, ErrOptions)
-	_, err = Open(filepath.Join(dir, manifestName, "x"), Options{})
-	require.Error(t, err)
-}
-
-// TestTwoSetsCannotShareADirectory: each would write over what the other has acknowledged.
-func TestTwoSetsCannotShareADirectory(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(dir, Options{})
-	require.NoError(t, err)
-	_, err = Open(dir, Options{})
-	require.ErrorIs(t, err, ErrLocked)
-	require.NoError(t, s.Close())
-	_, err = Open(dir, Options{Wide: true})
-	require.ErrorIs(t, err, ErrOptions)
-	s, err = Open(dir, Options{}) // an Open that fails leaves no lock
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-}
-
-// TestLeftoversAreRemoved opens a directory in which a merge did not finish and somebody else left
-// files, some of which have names much like ours.
-func TestLeftoversAreRemoved(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(dir, Options{})
-	require.NoError(t, err)
-	add(t, s, "a")
-	require.NoError(t, s.Close())
-	others := []string{
-		"new-0000008", "new-000000008", "new-seeds.txt", "other", "run-", "run-+0000007", "run-00000007~",
-		"run-crawler.sh",
-	}
-	for _, name := range append(others, "run-00000007", "new-00000008", manifestTemp) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
-	}
-	s, err = Open(dir, Options{})
-	require.NoError(t, err)
-	names, err := directory(dir).list()
-	require.NoError(t, err)
-	ours := []string{"MANIFEST", "lock", "new-00000002", "run-00000001"}
-	require.ElementsMatch(t, append(others, ours...), names)
-	require.NoError(t, s.Close())
-}
-
-// TestEveryDamageIsFound changes each byte of each file in turn, and cuts each file off there.
-func TestEveryDamageIsFound(t *testing.T) {
-	for _, name := range []string{"MANIFEST", "run-00000001", "new-00000002"} {
-		d := newMemDisk()
-		s := mustOpen(t, d, Options{Memory: small})
-		add(t, s, "a", "b", "c", "d")
-		require.NoError(t, s.Close())
-		whole := slices.Clone(d.names[name].data)
-		for i := range whole {
-			damaged := slices.Clone(whole)
-			damaged[i] ^= 0x10
-			for _, data := range [][]byte{damaged, whole[:i]} {
-				d.names[name].data = slices.Clone(data)
-				err := openAndRead(d)
-				require.ErrorIs(t, err, ErrCorrupt, "%s, byte %d", name, i)
-				var corrupt *CorruptError
-				require.ErrorAs(t, err, &corrupt)
-				require.LessOrEqual(t, corrupt.Offset, int64(len(whole)))
-				require.Contains(t, err.Error(), "exact: "+corrupt.File+": byte ")
-			}
-		}
-		d.names[name].data = whole
-		require.NoError(t, openAndRead(d))
-		delete(d.names, name)
-		require.Error(t, openAndRead(d), name)
-	}
-}
-
-// openAndRead returns the first error of a Set.
-func openAndRead(d disk) error {
-	s, err := open(d, Options{Memory: small})
-	if err != nil {
-		return err
-	}
-	for _, err := range s.Entries(0) {
-		if err != nil {
-			return err
-		}
-	}
-	return s.Close()
-}
-
-// TestDamageThatComesLater is found by the merge that reads it, which then changes nothing.
-func TestDamageThatComesLater(t *testing.T) {
-	d := newMemDisk()
-	s := mustOpen(t, d, Options{Memory: small})
-	add(t, s, "a")
-	require.NoError(t, s.Merge())
-	d.names["run-00000001"].data[runHeader] ^= 1
-	add(t, s, "b")
-	require.ErrorIs(t, s.Merge(), ErrCorrupt)
-	d.names["run-00000001"].data[runHeader] ^= 1
-	require.NoError(t, s.Merge())
-	require.Equal(t, []string{"a", "b"}, entriesOf(t, s))
-}
-
-func TestConcurrentUse(t *testing.T) {
-	s := mustOpen(t, newMemDisk(), Options{Memory: small})
-	const goroutines, urls = 4, 5000
+// TestConcurrentAdds has each URL added by several goroutines: exactly one is told that it is new.
+func TestConcurrentAdds(t *testing.T) {
+	const goroutines, urls = 4, 4000
+	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
+	told := make([]atomic.Int32, urls)
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
 			for _, i := range rand.New(rand.NewPCG(uint64(g), 0)).Perm(urls) {
-				url := strconv.Itoa(i)
-				if err := s.Add(url, []byte("data of "+url)); err != nil {
+				added, err := s.Add(page(i))
+				if err != nil {
 					t.Error(err)
+				}
+				if added {
+					told[i].Add(1)
 				}
 				if i%1000 == 0 {
 					_ = s.Stats()
-					if err := s.Merge(); err != nil {
+					if err := s.Sync(); err != nil {
 						t.Error(err)
 					}
 					for _, err := range s.Entries(0) {
@@ -337,66 +183,137 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.NoError(t, s.Merge())
-	got := entriesOf(t, s)
+	for i := range told {
+		require.EqualValues(t, 1, told[i].Load(), i)
+	}
+	got := entriesFrom(t, s, 0)
 	slices.Sort(got)
 	require.Len(t, slices.Compact(got), urls)
 }
 
-// TestTiersKeepWorkDown counts what the list and the filter save.
-func TestTiersKeepWorkDown(t *testing.T) {
-	s := mustOpen(t, newMemDisk(), Options{Memory: small})
-	add(t, s, "a", "a", "a", "b")
-	require.NoError(t, s.Merge())
-	read := s.Stats().Read
-	require.Zero(t, read) // all were surely new
-	add(t, s, "a", "b")   // both are in the list
-	require.NoError(t, s.Merge())
-	stats := s.Stats()
-	require.Equal(t, read, stats.Read)
-	require.EqualValues(t, 6, stats.Added)
-	require.EqualValues(t, 4, stats.Recent)
-	require.EqualValues(t, 2, stats.New)
-	require.EqualValues(t, 1, stats.Merges)
-}
-
-func FuzzManifest(f *testing.F) {
-	m := &manifest{
-		width: 8, next: 9, trimmed: 3,
-		runs: []runSize{{1, 9}}, segments: []segment{{2, 0, 100}},
+// TestAddGoesOnDuringASlowRead adds a URL a second time while the page is read that does not have
+// it.
+func TestAddGoesOnDuringASlowRead(t *testing.T) {
+	fs := &slowFS{Mem: vfs.NewMem()}
+	s := mustOpen(t, fs, Options{Memory: tiny})
+	for i := range 200 {
+		add(t, s, page(i))
 	}
-	f.Add(m.encode())
-	f.Add([]byte("spinneret exact set 1\nkey\nkey \nrun\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := decodeManifest(b)
-		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
-				t.Error(err)
-			}
-			return
-		}
-		if !bytes.Equal(m.encode(), b) {
-			t.Errorf("%q becomes %q", b, m.encode())
-		}
-	})
+	require.Positive(t, s.index.count)
+	for i := range s.filter.lines {
+		s.filter.lines[i] = line{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0),
+			^uint64(0), ^uint64(0)} // it knows nothing
+	}
+	fs.onRead = func() {
+		fs.onRead = nil
+		add(t, s, "new")
+	}
+	added, err := s.Add("new")
+	require.NoError(t, err)
+	require.False(t, added, "the other one was faster")
+	require.Nil(t, fs.onRead)
 }
 
-// FuzzFiles gives any bytes for a run and a segment: the Set opens or says that they are corrupt.
-func FuzzFiles(f *testing.F) {
-	d := newMemDisk()
-	s := mustOpen(f, d, Options{Memory: small})
-	add(f, s, "a", "b")
-	require.NoError(f, s.Close())
-	f.Add(d.names["run-00000001"].data, d.names["new-00000002"].data)
-	f.Fuzz(func(t *testing.T, run, segment []byte) {
-		changed := newMemDisk()
-		for name, data := range map[string][]byte{
-			manifestName: d.names[manifestName].data, "run-00000001": run, "new-00000002": segment,
-		} {
-			changed.names[name] = &memFile{disk: changed, data: slices.Clone(data)}
+// A slowFS calls onRead at the first read of a page.
+type slowFS struct {
+	*vfs.Mem
+	onRead func()
+}
+
+type slowFile struct {
+	vfs.File
+	fs *slowFS
+}
+
+func (fs *slowFS) Create(name string) (vfs.File, error) {
+	f, err := fs.Mem.Create(name)
+	return &slowFile{f, fs}, err
+}
+
+func (f *slowFile) ReadAt(b []byte, at int64) (int, error) {
+	if f.fs.onRead != nil && len(b) == pageSize {
+		f.fs.onRead()
+	}
+	return f.File.ReadAt(b, at)
+}
+
+// TestSweepsAreSpread adds URLs and looks at how much a single call writes: the work for one grows
+// with the index, but never is all of it.
+func TestSweepsAreSpread(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, fs, Options{Memory: 300 << 10})
+	most := 0
+	for i := range 40_000 {
+		steps := fs.Steps()
+		add(t, s, page(i))
+		most = max(most, fs.Steps()-steps)
+	}
+	require.Greater(t, s.Stats().Sweeps, int64(10))
+	require.Greater(t, s.index.pages(), int64(70))
+	require.Less(t, most, 15, "an entry, a page, and a new manifest")
+}
+
+func TestRefusals(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
+	_, err := s.Add(strings.Repeat("x", MaxEntry))
+	require.ErrorIs(t, err, ErrTooLarge)
+	add(t, s, strings.Repeat("x", MaxEntry-maxUvarint))
+
+	dir := t.TempDir()
+	s, err = Open(dir, Options{})
+	require.NoError(t, err)
+	_, err = Open(dir, Options{})
+	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, s.Close())
+	_, err = Open(dir, Options{Wide: true})
+	require.ErrorIs(t, err, ErrOptions)
+	_, err = Open(filepath.Join(dir, manifestName, "x"), Options{})
+	require.Error(t, err)
+	s, err = Open(dir, Options{}) // an Open that fails leaves no lock
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
+// TestLeftoversAreRemoved opens a directory in which a sweep was not completed and somebody else
+// left files, some of which have names much like ours.
+func TestLeftoversAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	require.NoError(t, err)
+	add(t, s, "a")
+	require.NoError(t, s.Close())
+	others := []string{
+		"deferred.txt", "index-0000008", "index-000000008", "index-00000007~", "log-", "log-+0000007",
+		"log-crawler.sh", "log-new-seeds.txt", "other", "run-00000001", "index-00000000",
+	}
+	for _, name := range append(others, "index-00000007", "log-00000008", pileName, manifestTemp) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+	}
+	s, err = Open(dir, Options{})
+	require.NoError(t, err)
+	names, err := vfs.OS(dir).List()
+	require.NoError(t, err)
+	require.ElementsMatch(t, append(others, "MANIFEST", "lock", "log-00000001"), names)
+	require.NoError(t, s.Close())
+}
+
+// TestRecentKeepsTheLatest compares one set of the list with its definition.
+func TestRecentKeepsTheLatest(t *testing.T) {
+	r := newRecent(0)
+	require.Len(t, r.sets, 1)
+	require.Len(t, newRecent(1000).sets, 8)
+	var latest []uint64
+	random := rand.New(rand.NewPCG(1, 0))
+	for range 1000 {
+		f := 1 + random.Uint64N(7)
+		i := slices.Index(latest, f)
+		require.Equal(t, i >= 0, r.has(fingerprint{f}))
+		if i >= 0 {
+			latest = slices.Delete(latest, i, i+1)
+		} else {
+			r.add(fingerprint{f})
 		}
-		if err := openAndRead(changed); err != nil && !errors.Is(err, ErrCorrupt) {
-			t.Error(err)
-		}
-	})
+		latest = append([]uint64{f}, latest...)
+		latest = latest[:min(len(latest), setSize)]
+	}
 }

@@ -55,8 +55,8 @@ func TestOfIsTheSimhashOfThePaper(t *testing.T) {
 	}
 }
 
-// TestDistanceIsAMetric looks at all triples of some texts: none is far from itself, the way back is
-// as long, and no detour is shorter.
+// TestDistanceIsAMetric looks at all triples of some texts: none is far from itself, the way back
+// is as long, and no detour is shorter.
 func TestDistanceIsAMetric(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 0))
 	prints := []Print{{}, {Near: ^uint64(0)}}
@@ -76,8 +76,8 @@ func TestDistanceIsAMetric(t *testing.T) {
 }
 
 // TestAdsAndCountersInAPage changes what changes by itself in a page of usual length, and then a
-// paragraph. A counter must never matter, a paragraph always, and an advert of two words in one page
-// of five at most: the shorter the page, the more of it is advert.
+// paragraph. A counter must never matter, a paragraph always, and an advert of two words in one
+// page of five at most: the shorter the page, the more of it is advert.
 func TestAdsAndCountersInAPage(t *testing.T) {
 	const pages = 200
 	kinds := map[string][3]int{}

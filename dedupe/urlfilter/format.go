@@ -1,8 +1,8 @@
 // Package urlfilter says which URLs a crawl leaves alone, by their form or by the operator's word.
 //
-// [Format] refuses what can hardly be a page: hosts that no public DNS knows, and URLs that a server
-// makes up for ever. A [List] holds what the operator denies or allows, and a [Live] list can be
-// replaced while others ask it:
+// [Format] refuses what can hardly be a page: hosts that no public DNS knows, and URLs that a
+// server makes up for ever. A [List] holds what the operator denies or allows, and a [Live] list
+// can be replaced while others ask it:
 //
 //	var list urlfilter.Live
 //	list.Store(parsed) // again after each change of the file
@@ -14,8 +14,9 @@
 //		return "line " + strconv.Itoa(verdict.Line)
 //	}
 //
-// They are the URL Format Filter and the Explicit URL Filter of Ueda et al., "A parallel distributed
-// crawler of producer-consumer modules". All URLs are canonical ones, as made by package weburl.
+// They are the URL Format Filter and the Explicit URL Filter of Ueda et al., "A parallel
+// distributed crawler of producer-consumer modules". All URLs are canonical ones, as made by
+// package weburl.
 //
 // # What it does not do
 //

@@ -25,7 +25,7 @@
 // be one page or two; only the server knows. [Steps] merges such spellings where a crawl can
 // afford the rare mistake.
 //
-// There are no setters, no blob URLs and no form encoding. Queries are encoded as UTF-8 whatever the
-// encoding of the page. Host names with non-ASCII characters are limited to 1 KiB, because punycode
-// takes quadratic time.
+// There are no setters, no blob URLs and no form encoding. Queries are encoded as UTF-8 whatever
+// the encoding of the page. Host names with non-ASCII characters are limited to 1 KiB, because
+// punycode takes quadratic time.
 package weburl

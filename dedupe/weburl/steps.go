@@ -140,7 +140,8 @@ func writeWithoutSession(b *strings.Builder, segment string) {
 	}
 	b.WriteString(file)
 	for param := range strings.SplitSeq(params, ";") {
-		if name, _, found := strings.Cut(param, "="); !found || !strings.EqualFold(name, "jsessionid") {
+		name, _, found := strings.Cut(param, "=")
+		if !found || !strings.EqualFold(name, "jsessionid") {
 			b.WriteByte(';')
 			b.WriteString(param)
 		}

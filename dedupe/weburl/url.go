@@ -20,8 +20,8 @@ type URL struct {
 }
 
 // Parse parses rawURL, which may be relative if base is not nil. It reads base and does not keep
-// it. All errors wrap [ErrInvalid]. A URL in normal form is cut into substrings of rawURL without an
-// allocation.
+// it. All errors wrap [ErrInvalid]. A URL in normal form is cut into substrings of rawURL without
+// an allocation.
 func Parse(rawURL string, base *URL) (URL, error) {
 	u, err := parse(rawURL, (*whatwg.URL)(base))
 	return URL(u), err

@@ -132,7 +132,7 @@ func (c *crawler) status() status {
 		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
 		Goroutines: runtime.NumGoroutine(), Fates: s.fates, Failures: c.tally.recent(),
 		Flow: []flowStep{
-			{"links to look up", int64(set.Waiting)},
+			{"links to look up", int64(set.Deferred)},
 			{"pages known", store.Records},
 			{"due", store.Due},
 			{"in hand", int64(len(c.room))},
@@ -256,7 +256,7 @@ func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "pages_known", "Pages that are known.", float64(store.Records))
 	metric("gauge", "pages_due", "Pages that are due.", float64(store.Due))
 	metric("gauge", "pages_in_hand", "Pages between the store and their fate.", float64(len(c.room)))
-	metric("gauge", "links_waiting", "Links that the next settlement looks up.", float64(set.Waiting))
+	metric("gauge", "links_waiting", "Links that the next settlement looks up.", float64(set.Deferred))
 	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.hosts.count()))
 	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
 	metric("gauge", "requests_under_way", "Requests under way.", float64(queue.Out))

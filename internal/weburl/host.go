@@ -77,9 +77,9 @@ func mapDomain(in string) (string, error) {
 	return name, nil
 }
 
-// mapNewer maps the characters of which UTS #46 has changed its mind since Unicode 15, whose tables
-// golang.org/x/net/idna uses before Go 1.27: it lowers capital letters that were refused before, and
-// drops characters that cannot be seen. Newer tables do the same to them.
+// mapNewer maps the characters of which UTS #46 has changed its mind since Unicode 15, whose
+// tables golang.org/x/net/idna uses before Go 1.27: it lowers capital letters that were refused
+// before, and drops characters that cannot be seen. Newer tables do the same to them.
 func mapNewer(r rune) rune {
 	switch {
 	case r < 0x04C0:

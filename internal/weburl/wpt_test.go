@@ -146,8 +146,8 @@ func TestInternationalNames(t *testing.T) {
 	}
 }
 
-// isNewer reports whether the Unicode version of the Go release does not know the character. No name
-// can contain one before the release does.
+// isNewer reports whether the Unicode version of the Go release does not know the character. No
+// name can contain one before the release does.
 func isNewer(r rune) bool {
 	return !unicode.IsGraphic(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }

@@ -85,9 +85,9 @@ func (l *Layer) Touch(hashes []uint64) (sum uint64) {
 	return sum
 }
 
-// positions returns the start of a hash's walk through the bits, as a fraction of 2^64 of the layer,
-// and its step. The next position is the multiplied position and the step. Callers share hashes out
-// by their highest bits; multiplying brings the others up to where at looks.
+// positions returns the start of a hash's walk through the bits, as a fraction of 2^64 of the
+// layer, and its step. The next position is the multiplied position and the step. Callers share
+// hashes out by their highest bits; multiplying brings the others up to where at looks.
 //
 // Steps alone, which is the double hashing of Kirsch and Mitzenmacher (2006), would be a little
 // faster. But two hashes whose starts and steps are close then meet in nearly all of their bits,

@@ -118,7 +118,7 @@ func (o PagesOptions) store() satstore.Options {
 // Sight notes that there is a link to an item. If nobody saw its URL before, it is due at once,
 // from the next Settle on.
 func (p *Pages) Sight(it Item) error {
-	return p.set.Add(it.URL, AppendRecord(nil, it, State{}))
+	return p.set.Defer(it.URL, AppendRecord(nil, it, State{}))
 }
 
 // Due returns an iterator over the items that are due, as the store's Due: it ends when none is left

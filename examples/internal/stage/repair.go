@@ -86,7 +86,7 @@ func rebuildSet(dir string, o PagesOptions, store *satstore.Store) error {
 	}
 	for record, err := range store.Scan() {
 		if err == nil {
-			err = set.Add(record.ID, nil)
+			err = set.Defer(record.ID, nil)
 		}
 		if err != nil {
 			return errors.Join(err, set.Close())

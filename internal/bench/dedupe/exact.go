@@ -12,7 +12,7 @@ func openExact(dir string, o options) (store, error) {
 	return exactStore{set}, err
 }
 
-func (s exactStore) add(url string) error { return s.set.Add(url, nil) }
+func (s exactStore) add(url string) error { return s.set.Defer(url, nil) }
 
 func (s exactStore) finish() (found uint64, err error) {
 	if err := s.set.Merge(); err != nil {

@@ -10,9 +10,9 @@ import (
 // its item in the pile, doubled to make room for a bit. The bit says that the filter has found it
 // to be new for sure. Places grow, so they also tell which sighting came first.
 //
-// It is an array, and not a struct, so that the words it is sorted by can be chosen. Most of a Set's
-// memory is sightings, and the more of them wait, the fewer walks through the disk there are. So
-// whatever else belongs to a sighting is on disk.
+// It is an array, and not a struct, so that the words it is sorted by can be chosen. Most of a
+// Set's memory is sightings, and the more of them wait, the fewer walks through the disk there
+// are. So whatever else belongs to a sighting is on disk.
 type sighting [3]uint64
 
 // The words of a sighting that sightings are sorted by.
@@ -35,6 +35,8 @@ func (s sighting) place() int64 { return int64(s[byPlace] >> 1) }
 func (s sighting) isNew() bool { return s[byPlace]&1 != 0 }
 
 func (s *sighting) setNew() { s[byPlace] |= 1 }
+
+func (s *sighting) clearNew() { s[byPlace] &^= 1 }
 
 // sameURL reports whether two sightings are of one URL.
 func (s sighting) sameURL(other sighting) bool { return s.print() == other.print() }
@@ -60,10 +62,10 @@ const (
 	smallHeap = 24 // sightings that are sorted quickest one by one
 )
 
-// sortWords sorts by one word, and by the others, cyclically, where it is equal. As fingerprints and
-// places are spread evenly, their highest bits part them into small heaps: in place, which keeps
-// half of the memory for more sightings (McIlroy, Bostic and McIlroy, "Engineering radix sort",
-// 1993). Bits above the digit at shift must be equal in all.
+// sortWords sorts by one word, and by the others, cyclically, where it is equal. As fingerprints
+// and places are spread evenly, their highest bits part them into small heaps: in place, which
+// keeps half of the memory for more sightings (McIlroy, Bostic and McIlroy, "Engineering radix
+// sort", 1993). Bits above the digit at shift must be equal in all.
 func sortWords(all []sighting, word, shift int) {
 	if len(all) <= smallHeap || shift < 0 {
 		sortHeap(all, word)
@@ -79,8 +81,9 @@ func sortWords(all []sighting, word, shift int) {
 		start += count
 		ends[digit] = start
 	}
-	// Each sighting that lies in a wrong heap takes the place of the next one of its own heap, which
-	// then looks for its heap, and so on, until one of the heap that has the gap comes along.
+	// Each sighting that lies in a wrong heap takes the place of the next one of its own heap,
+	// which then looks for its heap, and so on, until one of the heap that has the gap comes
+	// along.
 	for digit := range ends {
 		for next[digit] < ends[digit] {
 			s := all[next[digit]]
@@ -108,8 +111,8 @@ func nextShift(shift int) int {
 	return max(shift-digitBits, 0)
 }
 
-// sortHeap sorts a few sightings, or many with the same word: those of a URL that is met all the time
-// and yet never stays in the list of the latest.
+// sortHeap sorts a few sightings, or many with the same word: those of a URL that is met all the
+// time and yet never stays in the list of the latest.
 func sortHeap(all []sighting, word int) {
 	if len(all) > smallHeap {
 		slices.SortFunc(all, func(x, y sighting) int { return x.compare(y, word) })

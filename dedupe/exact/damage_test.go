@@ -1,0 +1,220 @@
+package exact
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// damageable returns a Set on disk with an index and two segments, of which the last is not in the
+// index.
+func damageable(t testing.TB) *vfs.Mem {
+	fs := vfs.NewMem()
+	s := mustOpen(t, fs, Options{Memory: tiny})
+	s.segmentSize = 1000
+	for i := 0; len(s.older) < 1 || s.log.end < 300; i++ {
+		add(t, s, page(i))
+	}
+	require.NoError(t, s.Close())
+	return fs
+}
+
+// openAndRead returns the first error of a Set.
+func openAndRead(fs vfs.FS) error {
+	s, err := open(fs, Options{Memory: tiny})
+	if err != nil {
+		return err
+	}
+	for _, err := range s.Entries(0) {
+		if err != nil {
+			return errors.Join(err, s.lock.Close())
+		}
+	}
+	return s.Close()
+}
+
+// TestEveryDamageIsFound changes each byte of each file in turn, and cuts each file off there.
+func TestEveryDamageIsFound(t *testing.T) {
+	whole := damageable(t)
+	names, _ := whole.List()
+	require.Len(t, names, 4)
+	for _, name := range names {
+		data := whole.Data(name)
+		for i := range data {
+			if name[0] == 'l' && syncMarks <= i && i < segmentHeader {
+				continue // a mark that is lost is no harm
+			}
+			if name[0] == 'i' && i%64 > 3 && i > 64 {
+				continue // some bytes of each kind will do
+			}
+			damaged := slices.Clone(data)
+			damaged[i] ^= 0x10
+			for _, data := range [][]byte{damaged, data[:i]} {
+				fs := whole.Clone()
+				fs.Put(name, data)
+				err := openAndRead(fs)
+				require.ErrorIs(t, err, ErrCorrupt, "%s, byte %d", name, i)
+				var corrupt *CorruptError
+				require.ErrorAs(t, err, &corrupt)
+				require.Contains(t, err.Error(), "exact: "+corrupt.File+": byte ")
+			}
+		}
+		fs := whole.Clone()
+		require.NoError(t, openAndRead(fs))
+		require.NoError(t, fs.Remove(name))
+		require.Error(t, openAndRead(fs), name)
+	}
+}
+
+// TestWhatIsBehindATearIsNotBelieved damages an entry that was not synced. It and those behind it
+// are gone, and new entries do not bring any of them back.
+func TestWhatIsBehindATearIsNotBelieved(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, fs, Options{Memory: small})
+	add(t, s, "a", "b")
+	require.NoError(t, s.Sync())
+	torn := s.log.end
+	add(t, s, "c", "d", "e")
+	kill(t, s)
+	fs.Flip(s.log.name(), torn+5, 0)
+	for range 2 {
+		s = mustOpen(t, fs, Options{Memory: small})
+		require.Equal(t, []string{"a", "b"}, entriesFrom(t, s, 0))
+		kill(t, s)
+	}
+	s = mustOpen(t, fs, Options{Memory: small})
+	add(t, s, "C") // an entry of the same size and number as the damaged one
+	kill(t, s)
+	s = mustOpen(t, fs, Options{Memory: small})
+	require.Equal(t, []string{"a", "b", "C"}, entriesFrom(t, s, 0))
+	add(t, s, "d")
+	require.Equal(t, []string{"a", "b", "C", "d"}, entriesFrom(t, s, 0))
+}
+
+// TestDamageThatComesLater is found by who reads it, and changes nothing.
+func TestDamageThatComesLater(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, fs, Options{Memory: tiny})
+	added := 0
+	for ; added < 60 || s.sweep != nil; added++ {
+		add(t, s, page(added))
+	}
+	name := s.index.name()
+	fs.Flip(name, pageSize+9, 0)
+	var err error
+	for i := 0; i < 60 && err == nil; i++ {
+		_, err = s.Add(page(i))
+	}
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.NoError(t, s.Defer(page(0), nil)) // is not in the list of the latest any more
+	require.ErrorIs(t, s.Merge(), ErrCorrupt)
+	var sweeping error
+	for i := added; i < 200; i++ {
+		_, err = s.Add(page(i)) // some are refused, as sweeps are
+		sweeping = errors.Join(sweeping, err)
+	}
+	require.ErrorIs(t, sweeping, ErrCorrupt)
+	fs.Flip(name, pageSize+9, 0)
+	require.NoError(t, s.Merge())
+	for i := range 200 {
+		_, err := s.Add(page(i))
+		require.NoError(t, err)
+	}
+	got := entriesFrom(t, s, 0)
+	slices.Sort(got)
+	require.Len(t, slices.Compact(got), 200)
+}
+
+func FuzzManifest(f *testing.F) {
+	m := &manifest{
+		width: 8, trimmed: 3, indexed: 9, index: 4, count: 9,
+		segments: []segment{{2, 0, 100}, {3, 7, 0}},
+	}
+	f.Add(m.encode())
+	f.Add([]byte("spinneret exact set 2\nkey\nkey \nindex\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := decodeManifest(b)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Error(err)
+			}
+			return
+		}
+		if !bytes.Equal(m.encode(), b) {
+			t.Errorf("%q becomes %q", b, m.encode())
+		}
+	})
+}
+
+// FuzzFiles gives any bytes for an index and a segment: the Set opens or says that they are
+// corrupt, and if it opens, it goes on.
+func FuzzFiles(f *testing.F) {
+	whole := damageable(f)
+	names, _ := whole.List()
+	f.Add(whole.Data(names[1]), whole.Data(names[3]))
+	f.Fuzz(func(t *testing.T, index, segment []byte) {
+		fs := whole.Clone()
+		fs.Put(names[1], index)
+		fs.Put(names[3], segment)
+		if err := openAndRead(fs); err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Error(err)
+			}
+			return
+		}
+		s := mustOpen(t, fs, Options{Memory: tiny})
+		for i := range 30 {
+			if _, err := s.Add(page(i)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestWriterWritesAll writes pieces of all sizes behind something that is there already, and counts
+// the writes that it takes.
+func TestWriterWritesAll(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	fs := vfs.NewMem()
+	fs.Put("x", []byte("before"))
+	file, err := fs.Open("x")
+	require.NoError(t, err)
+	w := writer{to: file, at: 6}
+	want := []byte("before")
+	for range 3000 {
+		piece := bytes.Repeat([]byte{byte(random.IntN(256))}, random.IntN(600))
+		w.write(piece)
+		want = append(want, piece...)
+	}
+	require.NoError(t, w.flush())
+	require.True(t, bytes.Equal(want, fs.Data("x")))
+	require.EqualValues(t, len(want), w.at)
+	require.LessOrEqual(t, fs.Steps(), len(want)/(writeSize-600)+2)
+}
+
+// TestWriterRemembersTheFirstError goes on writing after it. Nothing must look written.
+func TestWriterRemembersTheFirstError(t *testing.T) {
+	fs := vfs.NewMem()
+	file, err := fs.Create("x")
+	require.NoError(t, err)
+	w := writer{to: file}
+	fs.FailAt(fs.Steps()+1, errFull)
+	w.write(make([]byte, writeSize))
+	w.write([]byte("this fails")) // as it makes room first
+	w.write(make([]byte, writeSize))
+	require.ErrorIs(t, w.flush(), errFull)
+	require.Empty(t, fs.Data("x"))
+}
+
+func TestErrorsSayWhere(t *testing.T) {
+	err := error(&CorruptError{"index-00000001", 24, "wrong checksum"})
+	require.EqualError(t, err, "exact: index-00000001: byte 24: wrong checksum")
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.NotErrorIs(t, ErrTrimmed, ErrCorrupt)
+}

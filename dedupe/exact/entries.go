@@ -1,0 +1,96 @@
+package exact
+
+import (
+	"iter"
+	"slices"
+)
+
+// Entries returns an iterator over the entries numbered from and above, in order: all that were
+// added before the walk began. An error is yielded once, with a zero Entry, and ends the walk; it
+// is [ErrTrimmed] if from was trimmed, or if what comes next is trimmed during the walk. Each
+// Entry is the caller's to keep. Asking for the latest entries does not read through older ones.
+func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		s.mu.Lock()
+		err := s.refusal()
+		if err == nil && from < s.trimmed {
+			err = ErrTrimmed
+		}
+		segments := slices.Clone(s.older)
+		first := s.log.before(from)
+		if s.log.file != nil {
+			segments = append(segments, segment{s.log.number, s.log.first, s.log.end})
+		}
+		s.mu.Unlock()
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for i, segment := range segments {
+			last := i+1 == len(segments)
+			if !last && segments[i+1].first <= from {
+				continue
+			}
+			r, err := s.openForWalk(segment)
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if last {
+				r.at, r.seq = first.at, first.seq
+			}
+			if !r.walk(from, yield) {
+				return
+			}
+		}
+	}
+}
+
+// openForWalk returns ErrTrimmed if the segment cannot be opened because it is gone by now.
+func (s *Set) openForWalk(wanted segment) (*segmentReader, error) {
+	r, err := openSegment(s.fs, wanted)
+	if err == nil {
+		return r, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if wanted.number < s.log.number && !slices.Contains(s.older, wanted) {
+		return nil, ErrTrimmed
+	}
+	return nil, err
+}
+
+// walk yields the entries from a number on, and reports whether to go on with the next segment. It
+// closes the file.
+func (r *segmentReader) walk(from uint64, yield func(Entry, error) bool) bool {
+	defer r.file.Close()
+	for r.more() {
+		url, data, err := r.next()
+		if err != nil {
+			yield(Entry{}, err)
+			return false
+		}
+		seq := r.seq - 1
+		if seq >= from && !yield(Entry{seq, string(url), append([]byte(nil), data...)}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// Trim says that entries below a number are no longer needed. They are not shown any more, and
+// their room on disk is given back in whole files, once the index has their URLs, which stay
+// known.
+func (s *Set) Trim(below uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refusal(); err != nil {
+		return err
+	}
+	below = min(below, s.log.next)
+	if below <= s.trimmed && !s.ahead {
+		return nil
+	}
+	s.trimmed = max(s.trimmed, below)
+	return s.commit(s.manifest(), nil)
+}

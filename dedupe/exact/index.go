@@ -1,0 +1,303 @@
+package exact
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// A fingerprint stands for a URL. Narrow ones leave the second word 0.
+type fingerprint [2]uint64
+
+func (f fingerprint) compare(g fingerprint) int {
+	return cmp.Or(cmp.Compare(f[0], g[0]), cmp.Compare(f[1], g[1]))
+}
+
+// less is compare below zero, in little code that can be inlined.
+func (f fingerprint) less(g fingerprint) bool {
+	return f[0] < g[0] || f[0] == g[0] && f[1] < g[1]
+}
+
+// These constants are on disk. Do not change them; add a version.
+const (
+	indexMagic   = "SPNXIDX2"
+	indexHeader  = 8 + 4 + 8 + 4 // magic, width, count, checksum; zeros up to the first page
+	pageSize     = 4 << 10
+	pageChecksum = 4
+)
+
+// An index is a file of fingerprints in ascending order, and never changes. Its pages begin at
+// multiples of their size. The first fingerprint of each page is in memory, so that a fingerprint
+// is found, or found missing, by reading one page.
+type index struct {
+	number uint64
+	count  int64
+	width  int      // bytes of a fingerprint on disk, 8 or 16
+	file   vfs.File // nil if the index is empty and has no file
+	firsts []fingerprint
+}
+
+func indexName(number uint64) string { return fmt.Sprintf("index-%08d", number) }
+
+func (x *index) name() string { return indexName(x.number) }
+
+func (x *index) perPage() int64 { return int64((pageSize - pageChecksum) / x.width) }
+
+func (x *index) pages() int64 { return (x.count + x.perPage() - 1) / x.perPage() }
+
+// offset returns where a page begins. The header takes the place of a page.
+func (x *index) offset(page int64) int64 { return (1 + page) * pageSize }
+
+func (x *index) fileSize() int64 { return x.offset(x.pages()) }
+
+// used returns the bytes of a page that hold fingerprints.
+func (x *index) used(page int64) int {
+	return int(min(x.perPage(), x.count-page*x.perPage())) * x.width
+}
+
+func (x *index) header() []byte {
+	b := append(make([]byte, 0, pageSize), indexMagic...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(x.width))
+	b = binary.LittleEndian.AppendUint64(b, uint64(x.count))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return b[:pageSize]
+}
+
+// checksum covers the numbers of the index and of the page, so that no page passes for another.
+func (x *index) checksum(page int64, b []byte) uint32 {
+	var place [16]byte
+	binary.LittleEndian.PutUint64(place[:8], x.number)
+	binary.LittleEndian.PutUint64(place[8:], uint64(page))
+	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, b)
+}
+
+// check returns the fingerprints of a page that was read.
+func (x *index) check(page int64, b []byte) ([]byte, error) {
+	body, sum := b[:pageSize-pageChecksum], binary.LittleEndian.Uint32(b[pageSize-pageChecksum:])
+	if x.checksum(page, body) != sum {
+		return nil, &CorruptError{x.name(), x.offset(page), "wrong checksum"}
+	}
+	return body[:x.used(page)], nil
+}
+
+// decode reads the i-th fingerprint of a page. They are big endian, so that dumps are sorted.
+func (x *index) decode(b []byte, i int) (f fingerprint) {
+	b = b[i*x.width:]
+	f[0] = binary.BigEndian.Uint64(b)
+	if x.width == 16 {
+		f[1] = binary.BigEndian.Uint64(b[8:])
+	}
+	return f
+}
+
+var pageBuffers = sync.Pool{New: func() any { return new([pageSize]byte) }}
+
+// has reports whether the index has a fingerprint. It reads at most one page.
+func (x *index) has(f fingerprint) (bool, error) {
+	page := x.find(f)
+	if page < 0 {
+		return false, nil
+	}
+	b := pageBuffers.Get().(*[pageSize]byte)
+	defer pageBuffers.Put(b)
+	if err := readFull(x.file, x.name(), b[:], x.offset(page)); err != nil {
+		return false, err
+	}
+	prints, err := x.check(page, b[:])
+	if err != nil {
+		return false, err
+	}
+	low, high := 0, len(prints)/x.width
+	for low < high {
+		if middle := int(uint(low+high) / 2); x.decode(prints, middle).less(f) {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low < len(prints)/x.width && x.decode(prints, low) == f, nil
+}
+
+// find returns the only page that can have f, or -1 if none can. Fingerprints are spread evenly, so
+// the page is near to where it is guessed to be, whatever the size of the index.
+func (x *index) find(f fingerprint) (page int64) {
+	pages := len(x.firsts)
+	guess, _ := bits.Mul64(f[0], uint64(pages))
+	// Pages below low begin at or below f, those from high on begin above it.
+	low, high := int(guess), int(guess)
+	for step := 4; low > 0 && f.less(x.firsts[low-1]); step *= 2 {
+		low, high = max(low-step, 0), low-1
+	}
+	for step := 4; high < pages && !f.less(x.firsts[high]); step *= 2 {
+		low, high = high+1, min(high+step, pages)
+	}
+	for low < high {
+		if middle := (low + high) / 2; f.less(x.firsts[middle]) {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return int64(low) - 1
+}
+
+// An indexReader reads pages in order, each at most once.
+type indexReader struct {
+	*index
+	ahead int64 // pages to read at once
+	buf   []byte
+	start int64 // first page in buf
+	bytes *int64
+}
+
+// maxAhead are the pages in a read of the largest size.
+const maxAhead = writeSize / pageSize
+
+func newIndexReader(x *index, ahead int64, bytes *int64) *indexReader {
+	return &indexReader{index: x, ahead: min(max(ahead, 1), maxAhead), bytes: bytes}
+}
+
+// page returns the fingerprints of a page, valid until the next call.
+func (r *indexReader) page(n int64) ([]byte, error) {
+	if n < r.start || n >= r.start+int64(len(r.buf)/pageSize) {
+		size := int(min(r.ahead, r.pages()-n)) * pageSize
+		r.buf = slices.Grow(r.buf[:0], size)[:size]
+		r.start = n
+		*r.bytes += int64(size)
+		if err := readFull(r.file, r.name(), r.buf, r.offset(n)); err != nil {
+			r.buf = r.buf[:0]
+			return nil, err
+		}
+	}
+	return r.check(n, r.buf[(n-r.start)*pageSize:][:pageSize])
+}
+
+// openIndex opens an index, reads all of it, and passes each fingerprint to visit. It checks the
+// order as well as the checksums: an index that was forged, or written by a faulty program, must
+// not lose URLs.
+func openIndex(fs vfs.FS, number uint64, width int, visit func(fingerprint)) (*index, error) {
+	x := &index{number: number, width: width}
+	var err error
+	if x.file, err = fs.Open(x.name()); err != nil {
+		return nil, fmt.Errorf("exact: open index: %w", err)
+	}
+	if err := x.readAll(visit); err != nil {
+		_ = x.file.Close() // the first error says more
+		return nil, err
+	}
+	x.file.Random()
+	return x, nil
+}
+
+func (x *index) readAll(visit func(fingerprint)) error {
+	head := make([]byte, pageSize)
+	if err := readFull(x.file, x.name(), head, 0); err != nil {
+		return err
+	}
+	x.count = int64(binary.LittleEndian.Uint64(head[12:]))
+	size, err := x.file.Size()
+	if err != nil {
+		return fmt.Errorf("exact: read %s: %w", x.name(), err)
+	}
+	switch {
+	case !slices.Equal(head, x.header()):
+		return &CorruptError{x.name(), 0, "wrong header"}
+	case x.count < 0 || x.count > size || size != x.fileSize():
+		return &CorruptError{x.name(), size, "wrong size of the file"}
+	}
+	var bytes int64
+	reader, last := newIndexReader(x, maxAhead, &bytes), fingerprint{}
+	for n := range x.pages() {
+		b, err := reader.page(n)
+		if err != nil {
+			return err
+		}
+		for i := range len(b) / x.width {
+			f := x.decode(b, i)
+			if !last.less(f) {
+				return &CorruptError{x.name(), x.offset(n), "fingerprints out of order"}
+			}
+			if i == 0 {
+				x.firsts = append(x.firsts, f)
+			}
+			visit(f)
+			last = f
+		}
+	}
+	return nil
+}
+
+// dropKnown removes the sightings that are in the index, and returns the others. Those that are
+// marked as new are not looked for. The sightings must be sorted by fingerprint.
+func (x *index) dropKnown(all []sighting, bytes *int64) (unknown []sighting, err error) {
+	uncertain := int64(0)
+	for i := range all {
+		if !all[i].isNew() {
+			uncertain++
+		}
+	}
+	// Pages are read ahead if most of them will be needed.
+	reader := newIndexReader(x, 2*uncertain*maxAhead/(x.pages()+1), bytes)
+	unknown = all[:0]
+	var b []byte // what is left of the page
+	page, end := int64(-1), fingerprint{}
+	for _, s := range all {
+		if s.isNew() {
+			unknown = append(unknown, s)
+			continue
+		}
+		print := s.print()
+		if page < 0 || !print.less(end) {
+			page, end = x.findFrom(print, page)
+			if b, err = reader.page(page); err != nil {
+				return nil, err
+			}
+		}
+		b = x.skip(b, print)
+		if len(b) == 0 || x.decode(b, 0) != print {
+			unknown = append(unknown, s)
+		}
+	}
+	return unknown, nil
+}
+
+// findFrom returns the page that f must be on, if it is in the index, and where the next page
+// begins. It starts at a page that is not behind it.
+func (x *index) findFrom(f fingerprint, from int64) (page int64, end fingerprint) {
+	last := int64(len(x.firsts)) - 1
+	for page = max(from, 0); page < last; page++ {
+		if end = x.firsts[page+1]; f.less(end) {
+			return page, end
+		}
+	}
+	return last, fingerprint{math.MaxUint64, math.MaxUint64}
+}
+
+// skip drops the fingerprints below f from the start of a page. There are few of them if batches
+// are as large as they should be. Counting how many of eight are below f needs no branches, which
+// the processor could only guess.
+func (x *index) skip(b []byte, f fingerprint) []byte {
+	const few = 8
+	for leap := few * x.width; len(b) >= leap; {
+		below := uint64(0)
+		for at := 0; at < leap; at += x.width {
+			_, borrow := bits.Sub64(binary.BigEndian.Uint64(b[at:]), f[0], 0)
+			below += borrow
+		}
+		b = b[int(below)*x.width:]
+		if below < few {
+			break
+		}
+	}
+	for len(b) > 0 && x.decode(b, 0).less(f) {
+		b = b[x.width:]
+	}
+	return b
+}

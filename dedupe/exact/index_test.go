@@ -1,0 +1,139 @@
+package exact
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// indexOf writes fingerprints, which must be sorted, to an index, by a sweep with any old index.
+func indexOf(t testing.TB, fs vfs.FS, number uint64, old *index, prints []fingerprint) *index {
+	t.Helper()
+	table := newTable(int64(16*(2*len(prints)+2*tableSlack)), old.width/8)
+	for _, f := range prints {
+		table.add(f)
+	}
+	var read int64
+	w, err := newSweep(fs, number, old, table, &read)
+	require.NoError(t, err)
+	for done := false; !done; {
+		done, err = w.step(1)
+		require.NoError(t, err)
+	}
+	require.Len(t, w.firsts, int(w.pages()))
+	require.Equal(t, w.fileSize(), w.to.at)
+	return w.index
+}
+
+// TestIndexHasWhatWasSwept looks for fingerprints in indexes of several pages, one by one and many
+// at once, and compares with the list of them.
+func TestIndexHasWhatWasSwept(t *testing.T) {
+	for _, width := range []int{8, 16} {
+		for _, mask := range []uint64{^uint64(0), 0x3ff << 54, 0x3ff} {
+			for _, size := range []int{1, 10, 3000} {
+				name := fmt.Sprintf("width=%d/mask=%x/size=%d", width, mask, size)
+				t.Run(name, func(t *testing.T) { testIndex(t, width, mask|1, size) })
+			}
+		}
+	}
+}
+
+func testIndex(t *testing.T, width int, mask uint64, size int) {
+	random := rand.New(rand.NewPCG(1, 0))
+	prints := randomPrints(random, size, width, mask)
+	fs := newFaultyFS()
+	x := indexOf(t, fs, 1, &index{width: width}, prints)
+	for n := range 300 {
+		f := prints[random.IntN(len(prints))]
+		if n%2 == 0 {
+			f = fingerprint{random.Uint64() & mask, uint64(random.IntN(2)) * f[1]}
+		}
+		_, known := slices.BinarySearchFunc(prints, f, fingerprint.compare)
+		before := fs.reads.Load()
+		found, err := x.has(f)
+		require.NoError(t, err)
+		require.Equal(t, known, found)
+		require.LessOrEqual(t, fs.reads.Load()-before, int64(1))
+	}
+	for _, n := range []int{1, 20, 5000} {
+		asked := randomPrints(random, n/2, width, mask)
+		for range n / 2 {
+			asked = append(asked, prints[random.IntN(len(prints))])
+		}
+		asked = append(asked, prints[0], prints[len(prints)-1], fingerprint{1}, fingerprint{^uint64(0)})
+		var all, want []sighting
+		for i, f := range slices.Compact(sortedPrints(asked)) {
+			s := newSighting(f, int64(i))
+			_, known := slices.BinarySearchFunc(prints, f, fingerprint.compare)
+			if i%5 == 0 && !known {
+				s.setNew()
+			}
+			all = append(all, s)
+			if !known {
+				want = append(want, s)
+			}
+		}
+		var read int64
+		got, err := x.dropKnown(all, &read)
+		require.NoError(t, err)
+		require.Len(t, got, len(want))
+		for i := range want {
+			require.Equal(t, want[i], got[i])
+		}
+		require.LessOrEqual(t, read, x.fileSize())
+	}
+}
+
+// TestSweepsKeepAll sweeps again and again, and reads what came out as Open does.
+func TestSweepsKeepAll(t *testing.T) {
+	for _, width := range []int{8, 16} {
+		random := rand.New(rand.NewPCG(2, 0))
+		all := randomPrints(random, 20_000, width, ^uint64(0))
+		parts := make([][]fingerprint, 5)
+		for _, f := range all {
+			part := min(random.IntN(9), 4)
+			parts[part] = append(parts[part], f)
+		}
+		parts[2] = nil // nothing new
+		fs := vfs.NewMem()
+		x := &index{width: width}
+		var want []fingerprint
+		for i, part := range parts {
+			x = indexOf(t, fs, uint64(i+1), x, part)
+			want = sortedPrints(append(want, part...))
+			var got []fingerprint
+			opened, err := openIndex(fs, x.number, width, func(f fingerprint) { got = append(got, f) })
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.Equal(t, x.firsts, opened.firsts)
+			require.Equal(t, x.count, opened.count)
+		}
+	}
+}
+
+// TestFindIsExact compares the search with that of the library, also where the guess is always
+// wrong.
+func TestFindIsExact(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 0))
+	for _, pages := range []int{0, 1, 2, 3, 100, 5000} {
+		for _, mask := range []uint64{^uint64(0), 0xffff << 48, 0xffff} {
+			x := &index{width: 8, firsts: randomPrints(random, pages, 8, mask|1)}
+			for range 500 {
+				f := fingerprint{random.Uint64() & mask}
+				if pages > 0 && random.IntN(2) == 0 {
+					f = x.firsts[random.IntN(len(x.firsts))]
+				}
+				at, found := slices.BinarySearchFunc(x.firsts, f, fingerprint.compare)
+				if !found {
+					at--
+				}
+				require.EqualValues(t, at, x.find(f))
+			}
+		}
+	}
+}

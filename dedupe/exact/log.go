@@ -1,0 +1,294 @@
+package exact
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"sort"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// An Entry is a URL at its first sight.
+type Entry struct {
+	Seq  uint64 // counts the entries of a Set from 0, and never changes
+	URL  string
+	Data []byte // passed to Defer with it; nil if there was none
+}
+
+// These constants are on disk. Do not change them; add a version.
+const (
+	segmentMagic  = "SPNXLOG2"
+	segmentHeader = 64    // bytes before the first entry
+	syncMarks     = 32    // where the two marks begin
+	syncMarkSize  = 8 + 4 // size, checksum
+	recordFrame   = 4 + 4 // size before, checksum after
+)
+
+// maxUvarint is the maximum number of bytes of a length below MaxEntry.
+const maxUvarint = 3
+
+// maxSegment is the size from which a segment is continued in the next one.
+const maxSegment = 64 << 20
+
+// A segment is a file of the log, which has the entries. Only its first bytes, up to size, count.
+type segment struct {
+	number uint64
+	first  uint64 // number of its first entry
+	size   int64  // 0 in the manifest for the last segment, which grows
+}
+
+func segmentName(number uint64) string { return fmt.Sprintf("log-%08d", number) }
+
+func (s segment) name() string { return segmentName(s.number) }
+
+func (s segment) header() []byte {
+	b := append(make([]byte, 0, segmentHeader), segmentMagic...)
+	b = binary.LittleEndian.AppendUint64(b, s.first)
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return b[:segmentHeader] // without marks
+}
+
+// The log is the last segment, which entries are appended to.
+type log struct {
+	segment          // its size is 0
+	file    vfs.File // nil before the first entry of a Set
+	end     int64    // of the file, where the next entry goes
+	next    uint64   // number of the next entry
+	synced  int64    // bytes that are known to be on disk
+	mark    int      // which of the two marks is the older one
+	torn    bool     // something lies behind end
+	starts  []start  // about one for each startGap bytes of entries
+	item    []byte   // buffers
+	record  []byte
+}
+
+// A start is where an entry begins.
+type start struct {
+	seq uint64
+	at  int64
+}
+
+const startGap = 64 << 10
+
+// note keeps it in mind that the next entry begins at the end, if it is time to, and reports
+// whether it was.
+func (l *log) note() bool {
+	if n := len(l.starts); n > 0 && l.end-l.starts[n-1].at < startGap {
+		return false
+	}
+	l.starts = append(l.starts, start{l.next, l.end})
+	return true
+}
+
+// before returns the last known start that is not behind an entry.
+func (l *log) before(seq uint64) start {
+	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i].seq > seq })
+	if i == 0 {
+		return start{l.first, segmentHeader}
+	}
+	return l.starts[i-1]
+}
+
+// append writes one entry. Once it returns nil, the entry survives the process.
+func (l *log) append(url string) error {
+	l.item = appendItem(l.item[:0], url, nil)
+	l.record = l.appendRecord(l.record[:0], l.item)
+	if _, err := l.file.WriteAt(l.record, l.end); err != nil {
+		l.torn = true
+		return fmt.Errorf("exact: write entry: %w", err)
+	}
+	if l.note() {
+		l.file.Start(l.end-startGap, startGap) // or the next sync takes longer
+	}
+	l.end += int64(len(l.record))
+	l.next++
+	return nil
+}
+
+// markSynced notes on disk how much of the file was synced. Before that, damage is no torn end. The
+// marks are written in turn, so that one of them is whole. That a mark cannot be written costs
+// nothing but the distinction.
+func (l *log) markSynced(size int64) {
+	l.synced = size
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, syncMarkSize), uint64(size))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	_, _ = l.file.WriteAt(b, syncMarks+int64(l.mark*syncMarkSize))
+	l.mark = 1 - l.mark
+}
+
+// readMarks returns how much of a segment was synced by the mark that says more, and which of them
+// is the other one.
+func readMarks(head []byte) (synced int64, older int) {
+	for i := range 2 {
+		b := head[syncMarks+i*syncMarkSize:][:syncMarkSize]
+		size := int64(binary.LittleEndian.Uint64(b))
+		if crc32.Checksum(b[:8], castagnoli) == binary.LittleEndian.Uint32(b[8:]) && size > synced {
+			synced, older = size, 1-i
+		}
+	}
+	return synced, older
+}
+
+// appendRecord appends the next entry as it is stored: an item, and a checksum that includes the
+// number, so that no entry passes for another.
+func (l *log) appendRecord(dst, item []byte) []byte {
+	dst = append(dst, item...)
+	return binary.LittleEndian.AppendUint32(dst, recordChecksum(l.next, item))
+}
+
+func recordChecksum(seq uint64, b []byte) uint32 {
+	var place [8]byte
+	binary.LittleEndian.PutUint64(place[:], seq)
+	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, b)
+}
+
+// appendItem appends an entry without its checksum: its size, and the contents. The URL is
+// preceded by its length, to separate it from the data.
+func appendItem(dst []byte, url string, data []byte) []byte {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = binary.AppendUvarint(dst, uint64(len(url)))
+	dst = append(append(dst, url...), data...)
+	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start-4))
+	return dst
+}
+
+// parseContents takes the contents of an item apart. It rejects a length that is written with more
+// bytes than it needs.
+func parseContents(b []byte) (url, data []byte, ok bool) {
+	n, width := binary.Uvarint(b)
+	if width <= 0 || width > 1 && b[width-1] == 0 || n > uint64(len(b)-width) {
+		return nil, nil, false
+	}
+	return b[width:][:n], b[width:][n:], true
+}
+
+// A segmentReader reads the entries of a segment in order.
+type segmentReader struct {
+	segment
+	file vfs.File
+	at   int64 // of buf in the file
+	buf  []byte
+	head int // of what is not yet read in buf
+	seq  uint64
+	mark struct {
+		synced int64
+		older  int
+	}
+}
+
+// openSegment checks the header. What lies behind s.size is not looked at; 0 means that the file
+// decides where the segment ends.
+func openSegment(fs vfs.FS, s segment) (*segmentReader, error) {
+	f, err := fs.Open(s.name())
+	if err != nil {
+		return nil, fmt.Errorf("exact: open segment: %w", err)
+	}
+	r := &segmentReader{segment: s, file: f, at: segmentHeader, seq: s.first}
+	if err := r.open(); err != nil {
+		_ = f.Close() // the first error says more
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *segmentReader) open() error {
+	head := make([]byte, segmentHeader)
+	if err := readFull(r.file, r.name(), head, 0); err != nil {
+		return err
+	}
+	if string(head[:syncMarks]) != string(r.header()[:syncMarks]) {
+		return &CorruptError{r.name(), 0, "wrong header"}
+	}
+	r.mark.synced, r.mark.older = readMarks(head)
+	size, err := r.file.Size()
+	switch {
+	case err != nil:
+		return fmt.Errorf("exact: read %s: %w", r.name(), err)
+	case r.size == 0:
+		r.size = size
+	case size < r.size:
+		return &CorruptError{r.name(), size, "the file ends too early"}
+	}
+	return nil
+}
+
+// offset returns where the next entry begins.
+func (r *segmentReader) offset() int64 { return r.at + int64(r.head) }
+
+// more reports whether there is another entry.
+func (r *segmentReader) more() bool { return r.offset() < r.size }
+
+// peek returns the next n bytes.
+func (r *segmentReader) peek(n int) ([]byte, error) {
+	if len(r.buf)-r.head < n {
+		at := r.offset()
+		if int64(n) > r.size-at {
+			return nil, &CorruptError{r.name(), at, "an entry extends beyond the end"}
+		}
+		size := min(max(int64(n), writeSize), r.size-at)
+		if int64(cap(r.buf)) < size {
+			r.buf = make([]byte, size)
+		}
+		r.buf, r.at, r.head = r.buf[:size], at, 0
+		if err := readFull(r.file, r.name(), r.buf, at); err != nil {
+			return nil, err
+		}
+	}
+	return r.buf[r.head : r.head+n], nil
+}
+
+// next returns the URL and the data of the next entry, valid until the next call.
+func (r *segmentReader) next() (url, data []byte, err error) {
+	at := r.offset()
+	b, err := r.peek(4)
+	if err != nil {
+		return nil, nil, err
+	}
+	size := binary.LittleEndian.Uint32(b)
+	if size > MaxEntry {
+		return nil, nil, &CorruptError{r.name(), at, "an entry is too large"}
+	}
+	if b, err = r.peek(int(size) + recordFrame); err != nil {
+		return nil, nil, err
+	}
+	body, sum := b[:4+size], binary.LittleEndian.Uint32(b[4+size:])
+	url, data, ok := parseContents(body[4:])
+	if !ok || recordChecksum(r.seq, body) != sum {
+		return nil, nil, &CorruptError{r.name(), at, "wrong checksum"}
+	}
+	r.seq++
+	r.head += len(b)
+	return url, data, nil
+}
+
+// replay passes the entries of the last segment to visit, and returns a log that goes on behind
+// them. It ends at the first entry that is not whole: a crash tears the end of a file, and nothing
+// behind the tear is believed. Where the disk had promised to keep the bytes, that is damage.
+func (r *segmentReader) replay(visit func(seq uint64, url []byte) error) (l log, err error) {
+	l = log{
+		segment: segment{number: r.number, first: r.first}, file: r.file, next: r.first,
+		end: segmentHeader, synced: r.mark.synced, mark: r.mark.older,
+	}
+	for r.more() {
+		url, _, err := r.next()
+		if errors.Is(err, ErrCorrupt) && r.offset() >= r.mark.synced {
+			l.torn = true
+			break
+		}
+		if err == nil {
+			err = visit(l.next, url)
+		}
+		if err != nil {
+			return log{}, err
+		}
+		l.note()
+		l.next, l.end = r.seq, r.offset()
+	}
+	if l.end < l.synced {
+		return log{}, &CorruptError{r.name(), l.end, "the file ends before what was synced"}
+	}
+	return l, nil
+}

@@ -1,0 +1,308 @@
+package exact
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// load brings s to the state on disk, and removes files that do not count.
+func (s *Set) load() error {
+	names, err := s.fs.List()
+	if err != nil {
+		return fmt.Errorf("exact: list directory: %w", err)
+	}
+	for _, name := range names {
+		s.file = max(s.file, fileNumber(name))
+	}
+	m, err := readManifest(s.fs, names)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return s.create(names)
+	}
+	if m.width != s.options.width() {
+		return ErrOptions
+	}
+	// A process that was killed may have replaced the manifest without making that last.
+	if err := s.fs.Sync(); err != nil {
+		return fmt.Errorf("exact: sync directory: %w", err)
+	}
+	counts := m.names()
+	for _, name := range names {
+		if isOurs(name) && !counts[name] {
+			if err := s.fs.Remove(name); err != nil {
+				return fmt.Errorf("exact: remove leftover: %w", err)
+			}
+		}
+	}
+	s.loading = true
+	err = s.restore(m)
+	s.loading = false
+	if err == nil && s.ahead {
+		err = s.commit(s.manifest(), nil)
+	}
+	return err
+}
+
+// create makes an empty Set. Files without a manifest are the rest of something that was lost.
+func (s *Set) create(names []string) error {
+	for _, name := range names {
+		if fileNumber(name) > 0 {
+			return &CorruptError{name, 0, "there is no MANIFEST beside it"}
+		}
+	}
+	s.key = siphash.NewKey()
+	s.onDisk = &manifest{}
+	return s.commit(s.manifest(), nil)
+}
+
+// restore opens the index and replays the entries that are not in it.
+func (s *Set) restore(m *manifest) error {
+	s.onDisk, s.key, s.trimmed, s.indexed = m, m.key, m.trimmed, m.indexed
+	if m.index > 0 {
+		x, err := openIndex(s.fs, m.index, m.width, func(f fingerprint) { s.filter.addNew(f) })
+		if err != nil {
+			return err
+		}
+		s.index = x
+		if x.count != m.count {
+			return &CorruptError{x.name(), 0, "another number of fingerprints than in the MANIFEST"}
+		}
+	}
+	last := len(m.segments) - 1
+	if last < 0 {
+		return nil // nothing was added yet
+	}
+	for i, segment := range m.segments[:last] {
+		s.older = append(s.older, segment)
+		if err := s.replay(segment, m.segments[i+1].first); err != nil {
+			return err
+		}
+	}
+	r, err := openSegment(s.fs, m.segments[last])
+	if err != nil {
+		return err
+	}
+	s.log.file = r.file // for closeFiles
+	l, err := r.replay(s.remember)
+	if err != nil {
+		return err
+	}
+	s.log = l
+	if l.next < s.indexed {
+		return &CorruptError{l.name(), l.end, "the log ends before what is indexed"}
+	}
+	return nil
+}
+
+// replay checks a segment of the log that is complete, and remembers its entries, which end where
+// the next segment begins. It only looks at the size if all of them are in the index: who walks
+// through them checks them.
+func (s *Set) replay(segment segment, next uint64) error {
+	r, err := openSegment(s.fs, segment)
+	if err != nil {
+		return err
+	}
+	defer r.file.Close()
+	if next <= s.indexed {
+		return nil
+	}
+	for r.more() {
+		url, _, err := r.next()
+		if err == nil {
+			err = s.remember(r.seq-1, url)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.seq != next {
+		return &CorruptError{r.name(), r.size, "another number of entries than in the MANIFEST"}
+	}
+	return nil
+}
+
+// remember takes in an entry that was logged before.
+func (s *Set) remember(seq uint64, url []byte) error {
+	if seq < s.indexed {
+		return nil
+	}
+	print := s.fingerprint(string(url))
+	s.filter.addNew(print)
+	for s.fresh.n >= s.fresh.limit() {
+		if err := s.advance(seq); err != nil {
+			return err
+		}
+	}
+	s.fresh.add(print)
+	return nil
+}
+
+// makeRoom makes sure that an entry can be added to the log and to s.fresh, and does a part of the
+// sweep. It requires that s.mu is held.
+func (s *Set) makeRoom() error {
+	if s.ahead {
+		if err := s.commit(s.manifest(), nil); err != nil {
+			return err
+		}
+	}
+	if s.log.file == nil || s.log.torn || s.log.end >= s.segmentSize {
+		if err := s.roll(); err != nil {
+			return err
+		}
+	}
+	for s.sweep != nil && s.sweep.due(s.fresh) || s.fresh.n >= s.fresh.limit() {
+		if err := s.advance(s.log.next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// advance does a step of the sweep. If there is none, it begins one with the entries in s.fresh,
+// which are numbered below end.
+func (s *Set) advance(end uint64) (err error) {
+	if s.sweep == nil {
+		if s.frozen.n == 0 { // else an earlier sweep has failed
+			s.fresh, s.frozen, s.frozenEnd = s.frozen, s.fresh, end
+		}
+		s.file++
+		s.sweep, err = newSweep(s.fs, s.file, s.index, s.frozen, &s.stats.Read)
+		return err
+	}
+	done, err := s.sweep.step(s.stepPages)
+	if err != nil {
+		// A full disk needs the room. The sweep begins anew when s.fresh is full.
+		err = errors.Join(err, s.sweep.drop(s.fs))
+		s.sweep = nil
+		return err
+	}
+	if done {
+		return s.install(s.sweep)
+	}
+	return nil
+}
+
+// install puts the new index of a sweep into the place of the old one.
+func (s *Set) install(w *sweep) error {
+	s.stats.Written += w.to.at
+	s.stats.Sweeps++
+	w.file.Random()
+	old := s.index
+	s.index, s.indexed, s.sweep = w.index, s.frozenEnd, nil
+	s.frozen.clear()
+	if old.file != nil {
+		s.files.Lock()
+		_ = old.file.Close() // nothing was written to it
+		s.files.Unlock()
+		s.garbage = append(s.garbage, old.name())
+	}
+	if s.loading { // it is too early for a manifest
+		s.ahead = true
+		return nil
+	}
+	return s.commit(s.manifest(), nil)
+}
+
+// roll begins the next segment of the log.
+func (s *Set) roll() error {
+	s.file++
+	added := segment{number: s.file, first: s.log.next}
+	f, err := s.fs.Create(added.name())
+	if err != nil {
+		return fmt.Errorf("exact: create segment: %w", err)
+	}
+	m := s.manifest()
+	if s.log.file != nil {
+		m.segments[len(m.segments)-1].size = s.log.end
+	}
+	m.segments = append(m.segments, added)
+	if _, err = f.WriteAt(added.header(), 0); err != nil {
+		err = fmt.Errorf("exact: write segment: %w", err)
+	} else {
+		err = s.commit(m, f)
+	}
+	if err != nil {
+		if s.failed == nil { // else the manifest on disk may name the file
+			_ = s.fs.Remove(added.name())
+		}
+		return errors.Join(err, f.Close())
+	}
+	if s.log.file != nil {
+		s.files.Lock()
+		err = s.log.file.Close()
+		s.files.Unlock()
+		s.log.size = s.log.end
+		s.older = append(s.older, s.log.segment)
+	}
+	s.log = log{
+		segment: added, file: f, next: added.first, end: segmentHeader, synced: segmentHeader,
+	}
+	return err
+}
+
+// manifest returns the state in memory, and drops the segments of which nothing is needed any more.
+func (s *Set) manifest() *manifest {
+	needed := min(s.trimmed, s.indexed)
+	for len(s.older) > 0 {
+		next := s.log.first
+		if len(s.older) > 1 {
+			next = s.older[1].first
+		}
+		if next > needed {
+			break
+		}
+		s.garbage = append(s.garbage, s.older[0].name())
+		s.older = s.older[1:]
+	}
+	m := &manifest{
+		key: s.key, width: s.options.width(), trimmed: s.trimmed, indexed: s.indexed,
+		index: s.index.number, count: s.index.count, segments: slices.Clone(s.older),
+	}
+	if s.log.file != nil {
+		m.segments = append(m.segments, s.log.segment)
+	}
+	return m
+}
+
+// commit makes m the state on disk, where m names a new segment or nil. If it fails before anything
+// has changed, s.ahead is set and the next call tries again. After later failures, it is unknown
+// what is on disk. It requires that s.mu is held.
+func (s *Set) commit(m *manifest, added vfs.File) error {
+	s.ahead = true
+	f, err := m.write(s.fs)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size := s.log.end
+	// All is written before anything is synced, which may then be one step for the file system.
+	for _, written := range []vfs.File{s.log.file, s.index.file, added, f} {
+		unchanged := written == s.log.file && size == s.log.synced ||
+			written == s.index.file && m.index == s.onDisk.index
+		if written != nil && !unchanged {
+			err = errors.Join(err, written.Sync())
+		}
+	}
+	if err = cmp.Or(err, s.fs.Sync()); err == nil {
+		err = cmp.Or(s.fs.Rename(manifestTemp, manifestName), s.fs.Sync())
+	}
+	if err != nil {
+		s.failed = fmt.Errorf("replace manifest: %w", err)
+		return s.refusal()
+	}
+	if size > s.log.synced {
+		s.log.markSynced(size)
+	}
+	for _, name := range s.garbage {
+		_ = s.fs.Remove(name) // or the next Open does
+	}
+	s.onDisk, s.ahead, s.garbage = m, false, nil
+	return nil
+}

@@ -1,0 +1,124 @@
+package exact
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// A sweep writes a new index: the fingerprints of the old one and new ones. It proceeds in steps,
+// so that each Add does a part of the work and none has to wait for all of it.
+type sweep struct {
+	*index        // the new one
+	to     writer // of the file
+	page   []byte // the last page, as far as it is filled
+
+	from *indexReader // of the old index
+	next int64        // page of it
+	old  []byte       // fingerprints of the page before that, which are not yet written
+	news func() (fingerprint, bool)
+	head fingerprint // of news
+	more bool        // there is a head
+}
+
+// newSweep begins a sweep of the entries of a table, which are not in the old index.
+func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64) (*sweep, error) {
+	x := &index{number: number, count: old.count + int64(frozen.n), width: old.width}
+	var err error
+	if x.file, err = fs.Create(x.name()); err != nil {
+		return nil, fmt.Errorf("exact: create index: %w", err)
+	}
+	w := &sweep{
+		index: x, to: writer{to: x.file}, page: make([]byte, 0, pageSize),
+		from: newIndexReader(old, maxAhead, bytes), news: frozen.ascending(),
+	}
+	w.to.write(x.header())
+	w.head, w.more = w.news()
+	return w, nil
+}
+
+// due reports whether a step has to be done before the next entry is added to a table, so that the
+// sweep is complete well before the table is full.
+func (w *sweep) due(fresh *table) bool {
+	return int64(len(w.firsts))*int64(fresh.limit())*7/8 < w.pages()*int64(fresh.n+1)
+}
+
+// drop removes the new index.
+func (w *sweep) drop(fs vfs.FS) error { return errors.Join(w.file.Close(), fs.Remove(w.name())) }
+
+// step writes about so many pages. It reports whether the new index is complete.
+func (w *sweep) step(pages int64) (done bool, err error) {
+	for target := int64(len(w.firsts)) + pages; int64(len(w.firsts)) < target; {
+		switch {
+		case len(w.old) == 0 && w.next < w.from.pages():
+			if w.old, err = w.from.page(w.next); err != nil {
+				return false, err
+			}
+			w.next++
+		case len(w.old) == 0 && !w.more:
+			w.endPage()
+			return true, w.flush()
+		case !w.more:
+			w.add(w.old)
+			w.old = nil
+		default:
+			rest := w.old
+			if len(rest) > 0 {
+				rest = w.skip(rest, w.head)
+				w.add(w.old[:len(w.old)-len(rest)])
+			}
+			if w.old = rest; len(rest) > 0 || w.next == w.from.pages() {
+				w.addNew()
+			}
+		}
+	}
+	return false, w.flush()
+}
+
+func (w *sweep) flush() error {
+	if err := w.to.flush(); err != nil {
+		return fmt.Errorf("exact: write %s: %w", w.name(), err)
+	}
+	return nil
+}
+
+// addNew adds the head of news.
+func (w *sweep) addNew() {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:], w.head[0])
+	binary.BigEndian.PutUint64(b[8:], w.head[1])
+	w.add(b[:w.width])
+	w.head, w.more = w.news()
+}
+
+// add adds fingerprints as they are stored.
+func (w *sweep) add(prints []byte) {
+	for len(prints) > 0 {
+		if len(w.page) == 0 {
+			w.firsts = append(w.firsts, w.decode(prints, 0))
+		}
+		room := int(w.perPage())*w.width - len(w.page)
+		n := min(room, len(prints))
+		w.page = append(w.page, prints[:n]...)
+		prints = prints[n:]
+		if n == room {
+			w.endPage()
+		}
+	}
+}
+
+func (w *sweep) endPage() {
+	if len(w.page) == 0 {
+		return
+	}
+	used := len(w.page)
+	w.page = w.page[:pageSize]
+	clear(w.page[used:])
+	body := w.page[:pageSize-pageChecksum]
+	sum := w.checksum(int64(len(w.firsts))-1, body)
+	binary.LittleEndian.PutUint32(w.page[len(body):], sum)
+	w.to.write(w.page)
+	w.page = w.page[:0]
+}

@@ -1,0 +1,66 @@
+package exact
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func sortedPrints(prints []fingerprint) []fingerprint {
+	slices.SortFunc(prints, fingerprint.compare)
+	return prints
+}
+
+func printsOf(t *table) (prints []fingerprint) {
+	next := t.ascending()
+	for f, ok := next(); ok; f, ok = next() {
+		prints = append(prints, f)
+	}
+	return prints
+}
+
+// TestTableIsASortedMap fills tables to their limit with fingerprints that are spread evenly, as
+// hashes are, or crowded at either end, which hashes are not.
+func TestTableIsASortedMap(t *testing.T) {
+	for _, words := range []int{1, 2} {
+		for _, mask := range []uint64{^uint64(0), 0xff, 0xff << 56} {
+			t.Run(fmt.Sprintf("words=%d/mask=%x", words, mask), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, 0))
+				table := newTable(50_000, words)
+				prints := randomPrints(random, 4*table.limit(), 8*words, mask|1<<63|1)
+				random.Shuffle(len(prints), func(i, j int) {
+					prints[i], prints[j] = prints[j], prints[i]
+				})
+				added := prints[:min(table.limit(), len(prints)/2)]
+				for range 2 { // the second time, it was cleared
+					for i, f := range added {
+						require.False(t, table.has(f))
+						table.add(f)
+						table.add(f)
+						require.True(t, table.has(f))
+						require.Equal(t, i+1, table.n)
+					}
+					for _, f := range prints[len(added):] {
+						require.False(t, table.has(f))
+					}
+					require.False(t, table.has(fingerprint{^uint64(0), ^uint64(0)}))
+					require.Equal(t, sortedPrints(slices.Clone(added)), printsOf(table))
+					table.clear()
+					require.Empty(t, printsOf(table))
+				}
+			})
+		}
+	}
+}
+
+// TestTableKeepsToItsMemory also wants it to be of use.
+func TestTableKeepsToItsMemory(t *testing.T) {
+	for _, words := range []int{1, 2} {
+		table := newTable(1<<20, words)
+		require.LessOrEqual(t, 8*len(table.slots), 1<<20)
+		require.Greater(t, table.limit()*words*8, 700_000)
+	}
+}
