@@ -3,9 +3,15 @@ package exact
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 )
 
@@ -93,4 +99,83 @@ func benchDefer(b *testing.B, dir string, urls int, o Options) {
 	b.ReportMetric(float64(stats.Written)/sightings, "writtenB/url")
 	b.ReportMetric(float64(stats.Merges), "merges")
 	require.NoError(b, set.Close())
+}
+
+// BenchmarkRecent compares the list of the latest URLs with golang-lru's, which package dedupe
+// has, in the same memory: the share of the links of a real crawl that each of them catches.
+func BenchmarkRecent(b *testing.B) {
+	for _, graph := range []string{"uci-ics", "debian-docs"} {
+		links := readLinks(b, graph)
+		for _, memory := range []int64{1 << 20, 4 << 20} { // of Options.Memory, a sixteenth
+			for name, newList := range map[string]func(int64) func(uint64) bool{
+				"own": ownList, "golang-lru": lruList,
+			} {
+				b.Run(fmt.Sprintf("graph=%s/MB=%d/list=%s", graph, memory>>20, name), func(b *testing.B) {
+					for b.Loop() {
+						met, found := newList(memory), 0
+						for _, id := range links {
+							if met(id) {
+								found++
+							}
+						}
+						b.ReportMetric(100*float64(found)/float64(len(links)), "%hits")
+					}
+					n := float64(b.N) * float64(len(links))
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/link")
+				})
+			}
+		}
+	}
+}
+
+// ownList returns a function that adds to a list, and reports whether it was there.
+func ownList(memory int64) func(uint64) bool {
+	list := newRecent(memory)
+	return func(id uint64) bool {
+		f := fingerprint{id}
+		if list.has(f) {
+			return true
+		}
+		list.add(f)
+		return false
+	}
+}
+
+// lruList does the same. BenchmarkListCost of package dedupe has measured 116 bytes for an entry.
+func lruList(memory int64) func(uint64) bool {
+	list, _ := simplelru.NewLRU[uint64, struct{}](int(memory/116), nil) // fails for sizes below 1 only
+	return func(id uint64) bool {
+		if _, found := list.Get(id); found {
+			return true
+		}
+		list.Add(id, struct{}{})
+		return false
+	}
+}
+
+// readLinks returns a hash for each link of a crawl, in the order in which the crawler met them.
+func readLinks(b *testing.B, graph string) (links []uint64) {
+	b.Helper()
+	dir := os.Getenv("SPINNERET_DATA")
+	if dir == "" {
+		dir = "../../../shared/data"
+	}
+	name := filepath.Join(dir, "graphs", graph, graph+".edges.tsv.zst")
+	packed, err := os.ReadFile(name)
+	if os.IsNotExist(err) {
+		b.Skipf("no %s: set SPINNERET_DATA to the directory with the test data", name)
+	}
+	require.NoError(b, err)
+	decoder, err := zstd.NewReader(nil)
+	require.NoError(b, err)
+	defer decoder.Close()
+	edges, err := decoder.DecodeAll(packed, nil)
+	require.NoError(b, err)
+	for edge := range strings.SplitSeq(strings.TrimSpace(string(edges)), "\n") {
+		_, target, _ := strings.Cut(edge, "\t")
+		id, err := strconv.ParseUint(target, 10, 64)
+		require.NoError(b, err)
+		links = append(links, (id+1)*0x9e3779b97f4a7c15)
+	}
+	return links
 }

@@ -45,7 +45,7 @@ func TestLayerIsABloomFilter(t *testing.T) {
 func spotsOf(l *Layer, key uint64) (spots []uint64) {
 	position, step := key*0x9e3779b97f4a7c15, (key^key>>32)*0xd6e8feb86659fd93
 	for range l.Functions() {
-		spots = append(spots, l.at(position))
+		spots = append(spots, uint64(l.at(position)))
 		position = position*6364136223846793005 + step
 	}
 	return spots

@@ -14,8 +14,12 @@ func openExact(dir string, o options) (store, error) {
 
 func (s exactStore) add(url string) error { return s.set.Defer(url, nil) }
 
+func (s exactStore) addNow(url string) (added bool, err error) { return s.set.Add(url) }
+
+func (s exactStore) flush() error { return s.set.Merge() }
+
 func (s exactStore) finish() (found uint64, err error) {
-	if err := s.set.Merge(); err != nil {
+	if err := s.flush(); err != nil {
 		return 0, err
 	}
 	found = s.set.Stats().URLs

@@ -12,6 +12,11 @@
 // so their files are dropped from it after each tenth of the number of URLs; -bounded=false leaves
 // them there.
 //
+// With -links, URLs are added one at a time, and each answer has to come at once: the links of a
+// recorded crawl, in stores that know so many URLs already. A URL need only survive the process then.
+//
+//	go run ./dedupe -links $SPINNERET_DATA/graphs/uci-ics -urls 1e7 -rounds 3
+//
 // The stores take turns, round after round, and what is printed at the end are medians.
 package main
 
@@ -36,7 +41,8 @@ import (
 // A store finds out which URLs are new.
 type store interface {
 	add(url string) error
-	finish() (found uint64, err error) // decides about what waits, and closes the store
+	flush() error                      // decides about what waits
+	finish() (found uint64, err error) // does so, and closes the store
 	unmap() error                      // makes files that are mapped into memory leave it
 }
 
@@ -65,6 +71,8 @@ func main() {
 	names := flag.String("stores", "exact,bbolt,pebble", "`names` of what is measured")
 	profile := flag.String("cpuprofile", "", "`file` for a profile of all rounds")
 	dir := flag.String("dir", "", "`directory` for the files; empty for that of the system")
+	graph := flag.String("links", "", "add the links of the crawl in this `directory`, one at a time")
+	memory := flag.Int64("memory", 64<<20, "`bytes` of memory, with -links")
 	flag.Parse()
 	o := options{urls: int(*urls), sightings: int(*sightings), wide: *wide, bounded: *bounded}
 	o.memory = int64(float64(o.urls*meanURL) / *share)
@@ -83,6 +91,17 @@ func main() {
 			log.Fatal(err)
 		}
 		defer pprof.StopCPUProfile()
+	}
+	if *graph != "" {
+		o.memory = *memory
+		c, err := readCrawl(*graph)
+		if err == nil {
+			err = compareLinks(os.Stdout, *dir, chosen, c, o, *rounds)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		return
 	}
 	if err := compare(os.Stdout, *dir, chosen, o, *rounds); err != nil {
 		log.Fatal(err)
@@ -123,6 +142,7 @@ type measurement struct {
 	read, written int64 // bytes, by system calls; what is mapped into memory does not show
 	peak          int64 // bytes of resident memory
 	found         uint64
+	slowest       time.Duration // of a few calls in a row
 }
 
 func (m measurement) print(out io.Writer, name string, n float64) {
