@@ -1,10 +1,8 @@
 package scheduler_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -16,24 +14,21 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// ip returns the n-th of many addresses.
-func ip(n int) netip.Addr {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], 10<<24+uint32(n))
-	return netip.AddrFrom4(b)
-}
-
-// crowd returns a task for each of so many hosts, each with an address of its own.
+// crowd returns a task for each of so many hosts.
 func crowd(hosts int) []scheduler.Task[int] {
 	tasks := make([]scheduler.Task[int], hosts)
 	for i := range tasks {
-		tasks[i] = scheduler.Task[int]{
-			Host: fmt.Sprintf("www.host-%07d.example", i), Addr: ip(i), Item: i,
-		}
+		tasks[i] = scheduler.Task[int]{Host: fmt.Sprintf("www.host-%07d.example", i), Item: i}
 	}
 	return tasks
+}
+
+// addCrowd adds tasks, the host of each with an address of its own.
+func addCrowd(s *scheduler.Scheduler[int], tasks []scheduler.Task[int]) {
+	for _, t := range tasks {
+		s.SetHost(t.Host, scheduler.Host{Addr: ip(t.Item)})
+		_ = s.Add(t)
+	}
 }
 
 // A treadmill gives a lease, gives it back and adds the next task of the host, while time runs so
@@ -51,9 +46,7 @@ func newTreadmill(tasks []scheduler.Task[int]) *treadmill {
 		s:     scheduler.New[int](scheduler.Options{MaxQueue: -1}),
 		tasks: tasks, now: start, step: scheduler.DefaultHostDelay / time.Duration(len(tasks)),
 	}
-	for _, t := range tasks {
-		_ = m.s.Add(t)
-	}
+	addCrowd(m.s, tasks)
 	for range 2 * len(tasks) {
 		m.cycle()
 	}
@@ -114,25 +107,6 @@ func shuffle(m *treadmill) {
 	m.now = m.now.Add(scheduler.DefaultHostDelay)
 }
 
-// BenchmarkBatch is a cycle of a hundred leases at a time.
-func BenchmarkBatch(b *testing.B) {
-	m := newTreadmill(crowd(1e6))
-	leases, again := make([]scheduler.Lease[int], 100), make([]scheduler.Task[int], 100)
-	b.ReportAllocs()
-	cycles := 0
-	for b.Loop() {
-		n, wait := m.s.TryNextBatch(m.now, leases)
-		for i := range n {
-			leases[i].Done(scheduler.Outcome{})
-			again[i] = m.tasks[leases[i].Item()]
-		}
-		_, _ = m.s.AddBatch(again[:n])
-		cycles += n
-		m.now = m.now.Add(wait + time.Duration(len(leases))*m.step)
-	}
-	b.ReportMetric(float64(cycles)/b.Elapsed().Seconds(), "leases/s")
-}
-
 // BenchmarkGoroutines has callers of Next, Done and Add without a delay, so that the lock is all
 // that they wait for.
 func BenchmarkGoroutines(b *testing.B) {
@@ -140,7 +114,7 @@ func BenchmarkGoroutines(b *testing.B) {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
 			tasks := crowd(1e5)
 			s := scheduler.New[int](scheduler.Options{HostDelay: -1})
-			_, _ = s.AddBatch(append([]scheduler.Task[int](nil), tasks...))
+			addCrowd(s, tasks)
 			b.ReportAllocs()
 			b.ResetTimer()
 			var left atomic.Int64
@@ -173,7 +147,7 @@ func BenchmarkOneHost(b *testing.B) {
 	for b.Loop() {
 		s := scheduler.New[int](scheduler.Options{HostDelay: -1, MaxQueue: -1})
 		for i := range tasks {
-			_ = s.Add(scheduler.Task[int]{Host: "a", Addr: ip(1), Item: i})
+			_ = s.Add(scheduler.Task[int]{Host: "a", Item: i})
 		}
 		for range tasks / 10 {
 			lease, _ := s.TryNext(start)
@@ -193,28 +167,26 @@ func heap() float64 {
 
 // BenchmarkMemory reports what a host costs of which the delay runs and nothing is queued, without
 // its name and without its address; what such an address costs; and what a queued task costs,
-// without its item.
+// without its item, and one that waits for its time.
 func BenchmarkMemory(b *testing.B) {
 	const hosts, tasksPerHost, item = 1_000_000, 10, 8
 	tasks := crowd(hosts)
-	run := func(addr bool) (idle, queued float64) {
+	run := func(addr bool, notBefore time.Time) (idle, queued float64) {
 		s := scheduler.New[int](scheduler.Options{MaxQueue: -1})
 		empty := heap()
-		visit := func(t scheduler.Task[int]) scheduler.Task[int] {
-			if !addr {
-				t.Addr = netip.Addr{}
-			}
-			return t
-		}
 		for _, t := range tasks {
-			_ = s.Add(visit(t))
+			if addr {
+				s.SetHost(t.Host, scheduler.Host{Addr: ip(t.Item)})
+			}
+			_ = s.Add(t)
 			lease, _ := s.TryNext(start)
 			lease.Done(scheduler.Outcome{})
 		}
 		idle = heap() - empty
 		for range tasksPerHost {
 			for _, t := range tasks {
-				_ = s.Add(visit(t))
+				t.NotBefore = notBefore
+				_ = s.Add(t)
 			}
 		}
 		queued = heap() - empty - idle
@@ -223,11 +195,12 @@ func BenchmarkMemory(b *testing.B) {
 	}
 	name := float64(len(tasks[0].Host))
 	for b.Loop() {
-		alone, _ := run(false)
-		both, queued := run(true)
+		alone, deferred := run(false, start.Add(time.Hour))
+		both, queued := run(true, time.Time{})
 		b.ReportMetric(alone/hosts-name, "B/host")
 		b.ReportMetric((both-alone)/hosts, "B/addr")
 		b.ReportMetric(queued/hosts/tasksPerHost-item, "B/task")
+		b.ReportMetric(deferred/hosts/tasksPerHost-item, "B/deferred")
 	}
 	runtime.KeepAlive(tasks)
 }
@@ -242,7 +215,11 @@ func BenchmarkCollector(b *testing.B) {
 	s := scheduler.New[int](scheduler.Options{MaxQueue: -1})
 	for i := range int(1e7) {
 		n := i % 1e6
-		_ = s.Add(scheduler.Task[int]{Host: fmt.Sprintf("www.host-%07d.example", n), Addr: ip(n)})
+		host := fmt.Sprintf("www.host-%07d.example", n)
+		if i == n {
+			s.SetHost(host, scheduler.Host{Addr: ip(n)})
+		}
+		_ = s.Add(scheduler.Task[int]{Host: host})
 	}
 	runtime.GC()
 	before := markSeconds()
@@ -267,40 +244,47 @@ func markSeconds() (sum float64) {
 	return sum
 }
 
-// BenchmarkState writes the state of a million hosts of which one in a hundred is unusual.
-func BenchmarkState(b *testing.B) {
+// BenchmarkAll walks over the state of a million hosts of which one in a hundred is unusual.
+func BenchmarkAll(b *testing.B) {
 	m := newTreadmill(crowd(1e6))
 	for i := range m.tasks {
 		if i%100 == 0 {
-			m.s.SetDelay(m.tasks[i].Host, time.Minute)
+			m.s.SetHost(m.tasks[i].Host, scheduler.Host{Delay: time.Minute})
 		}
 	}
-	var state []byte
 	b.ReportAllocs()
+	entries := 0
 	for b.Loop() {
-		state = m.s.AppendState(state[:0], m.now)
+		for range m.s.All(m.now) {
+			entries++
+		}
 	}
-	b.ReportMetric(float64(len(state)), "B/state")
+	b.ReportMetric(float64(entries)/float64(b.N), "entries")
 }
 
-// BenchmarkStepped visits one URL of each address per step, with lists that take them all.
-func BenchmarkStepped(b *testing.B) {
-	const addrs = 1 << 10
-	s := scheduler.NewStepped[int](scheduler.SteppedOptions{})
-	now := time.Now()
-	for i := range addrs {
-		s.Add(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 0, i)
+// BenchmarkCrossing has hosts of which each shares its address with some and its group with others,
+// so that most have to step aside for somebody.
+func BenchmarkCrossing(b *testing.B) {
+	for _, side := range []int{30, 100, 500} {
+		b.Run(fmt.Sprintf("hosts=%d", side*side), func(b *testing.B) {
+			s := scheduler.New[int](scheduler.Options{HostDelay: -1, AddrDelay: time.Second, GroupDelay: time.Second})
+			tasks := crowd(side * side)
+			for i, t := range tasks {
+				s.SetHost(t.Host, scheduler.Host{Addr: ip(i % side), Group: fmt.Sprint(i / side)})
+				_ = s.Add(t)
+			}
+			now := start
+			b.ReportAllocs()
+			for b.Loop() {
+				lease, wait := s.TryNext(now)
+				if lease == nil {
+					now = now.Add(wait)
+					continue
+				}
+				lease.Done(scheduler.Outcome{})
+				_ = s.Add(tasks[lease.Item()])
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+		})
 	}
-	b.ReportAllocs()
-	cycles := 0
-	for cycles < b.N {
-		items, wait := s.Next(now)
-		now = now.Add(max(wait, 0))
-		for _, i := range items {
-			s.Add(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 0, i)
-			s.Done(now)
-			cycles++
-		}
-	}
-	b.ReportMetric(float64(cycles)/b.Elapsed().Seconds(), "cycles/s")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,13 +31,13 @@ func newWitness(t *testing.T) *witness {
 		last: make(map[any]time.Time), busy: make(map[any]bool), seen: make(map[int]bool)}
 }
 
-// enter checks that neither the host nor the address of a task is being visited, nor was it less
+// enter checks that neither the host of a task nor its address is being visited, nor was it less
 // than delay ago, and that the task is new.
-func (w *witness) enter(task scheduler.Task[int], delay time.Duration) {
+func (w *witness) enter(task scheduler.Task[int], addr netip.Addr, delay time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	for _, key := range []any{task.Host, task.Addr} {
+	for _, key := range []any{task.Host, addr} {
 		if w.busy[key] {
 			w.t.Errorf("%v is leased twice at once", key)
 		}
@@ -51,15 +52,15 @@ func (w *witness) enter(task scheduler.Task[int], delay time.Duration) {
 	w.seen[task.Item] = true
 }
 
-func (w *witness) leave(task scheduler.Task[int]) {
+func (w *witness) leave(task scheduler.Task[int], addr netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.busy, task.Host)
-	delete(w.busy, task.Addr)
+	delete(w.busy, addr)
 }
 
-// TestCrowdIsPolite has hosts that share addresses and move between them, visits of any length, and
-// tasks that are found while others are done.
+// TestCrowdIsPolite has hosts that share addresses, visits of any length, and tasks that are found
+// while others are done.
 func TestCrowdIsPolite(t *testing.T) {
 	const workers, seeds, found, delay = 16, 40, 400, 5 * time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -67,9 +68,9 @@ func TestCrowdIsPolite(t *testing.T) {
 		var added atomic.Int64
 		add := func() {
 			n := int(added.Add(1))
-			_ = s.Add(scheduler.Task[int]{
-				Host: fmt.Sprint(rand.IntN(40)), Addr: ip(rand.IntN(9)), Item: n,
-			})
+			host := rand.IntN(40)
+			s.SetHost(fmt.Sprint(host), scheduler.Host{Addr: ip(host % 9)})
+			_ = s.Add(scheduler.Task[int]{Host: fmt.Sprint(host), Item: n})
 		}
 		for range seeds {
 			add()
@@ -83,13 +84,14 @@ func TestCrowdIsPolite(t *testing.T) {
 						assert.ErrorIs(t, err, scheduler.ErrDrained)
 						return
 					}
-					w.enter(lease.Task(), delay)
+					at := s.Explain(lease.Host()).Addr
+					w.enter(lease.Task(), at, delay)
 					time.Sleep(time.Duration(rand.Int64N(int64(8 * time.Second))))
 					if added.Load() < found {
 						add()
 						add()
 					}
-					w.leave(lease.Task())
+					w.leave(lease.Task(), at)
 					lease.Done(scheduler.Outcome{})
 				}
 			})
@@ -110,10 +112,12 @@ func TestRace(t *testing.T) {
 			defer done()
 			for i := range perProducer {
 				host := i % 23
+				s.SetHost(fmt.Sprint(host), scheduler.Host{
+					Addr: ip(host % 7), Group: fmt.Sprint("g", host%3), Delay: time.Duration(i%3 - 1),
+				})
 				assert.NoError(t, s.Add(scheduler.Task[int]{
-					Host: fmt.Sprint(host), Addr: ip(i % 7), Item: p*perProducer + i,
+					Host: fmt.Sprint(host), Item: p*perProducer + i,
 				}))
-				s.SetDelay(fmt.Sprint(host), time.Duration(i%3))
 			}
 		})
 	}
@@ -128,9 +132,15 @@ func TestRace(t *testing.T) {
 					assert.ErrorIs(t, err, scheduler.ErrDrained)
 					return
 				}
-				w.enter(lease.Task(), 0)
+				at := s.Explain(lease.Host()).Addr
+				w.enter(lease.Task(), at, 0)
 				s.Stats()
-				w.leave(lease.Task())
+				w.leave(lease.Task(), at)
+				if i%7 == 0 {
+					one, err := s.Wait(t.Context(), fmt.Sprint("w", i%3))
+					assert.NoError(t, err)
+					one.Done(scheduler.Outcome{})
+				}
 				lease.Done(scheduler.Outcome{Start: time.Now()})
 				lease.Done(scheduler.Outcome{Skipped: true})
 			}

@@ -2,41 +2,61 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
 
 func Example() {
-	s := scheduler.New[string](scheduler.Options{HostDelay: 10 * time.Millisecond})
-	for _, url := range []string{"http://a.test/1", "http://a.test/2", "http://b.test/1"} {
-		_ = s.Add(scheduler.Task[string]{Host: url[7:13], Item: url})
+	web, err := webtest.Start(webtest.Options{Hosts: 2, Pages: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	for {
-		lease, err := s.Next(context.Background())
-		if errors.Is(err, scheduler.ErrDrained) {
+	defer web.Close()
+	client := web.Client()
+
+	s := scheduler.New[string](scheduler.Options{HostDelay: 10 * time.Millisecond})
+	for _, host := range []string{"h00000.vweb.test", "h00001.vweb.test"} {
+		for _, path := range []string{"/", "/nothing"} {
+			_ = s.Add(scheduler.Task[string]{Host: host, Item: "http://" + host + path})
+		}
+	}
+	for lease, err := range s.Leases(context.Background()) {
+		if err != nil {
+			fmt.Println(err)
 			break
 		}
 		start := time.Now()
-		fmt.Println(lease.Item()) // the visit
-		lease.Done(scheduler.Outcome{Start: start, Took: time.Since(start)})
+		resp, err := client.Get(lease.Item())
+		if err == nil {
+			fmt.Println(resp.StatusCode, lease.Item())
+			resp.Body.Close()
+		}
+		lease.Done(schedulerhttp.Outcome(start, resp, err)) // status, failure, latency, Retry-After
 	}
 	// Output:
-	// http://a.test/1
-	// http://b.test/1
-	// http://a.test/2
+	// 200 http://h00000.vweb.test/
+	// 200 http://h00001.vweb.test/
+	// 404 http://h00000.vweb.test/nothing
+	// 404 http://h00001.vweb.test/nothing
 }
 
 // A simulation brings its own time: no second passes while this runs.
 func ExampleScheduler_TryNext() {
 	s := scheduler.New[int](scheduler.Options{HostDelay: 5 * time.Second, AddrDelay: time.Second})
 	shared := netip.MustParseAddr("192.0.2.1")
-	for i := range 2 {
-		_ = s.Add(scheduler.Task[int]{Host: "a.test", Addr: shared, Item: i})
-		_ = s.Add(scheduler.Task[int]{Host: "b.test", Addr: shared, Item: i})
+	for _, host := range []string{"a.test", "b.test"} {
+		s.SetHost(host, scheduler.Host{Addr: shared})
+		for i := range 2 {
+			_ = s.Add(scheduler.Task[int]{Host: host, Item: i})
+		}
 	}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for now := start; s.Stats().Queued > 0; {
@@ -55,18 +75,19 @@ func ExampleScheduler_TryNext() {
 	// 6s b.test 1
 }
 
-// What is found in a robots.txt slows its host alone.
-func ExampleScheduler_SetDelay() {
+// A Crawl-delay slows its host alone.
+func ExampleScheduler_SetHost() {
 	s := scheduler.New[int](scheduler.Options{})
-	s.SetDelay("slow.test", time.Minute)
+	s.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
 	for i := range 2 {
 		_ = s.Add(scheduler.Task[int]{Host: "slow.test", Item: i})
 	}
-	lease, _ := s.TryNext(time.Now())
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	lease, _ := s.TryNext(now)
 	lease.Done(scheduler.Outcome{})
-	_, wait := s.TryNext(time.Now())
-	fmt.Println(wait > scheduler.DefaultHostDelay)
-	// Output: true
+	_, wait := s.TryNext(now)
+	fmt.Println(wait)
+	// Output: 1m0s
 }
 
 func ExampleLease_Done() {
@@ -81,6 +102,31 @@ func ExampleLease_Done() {
 	lease, _ = s.TryNext(now)
 	fmt.Println(lease.Item())
 	// Output: allowed
+}
+
+// A page that fails is tried again after an hour, while the others go on.
+func ExampleLease_Requeue() {
+	s := scheduler.New[string](scheduler.Options{Backoff: -1})
+	_ = s.Add(scheduler.Task[string]{Host: "a.test", Item: "broken"})
+	_ = s.Add(scheduler.Task[string]{Host: "a.test", Item: "fine"})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for range 3 {
+		lease, wait := s.TryNext(now)
+		for lease == nil {
+			now = now.Add(wait)
+			lease, wait = s.TryNext(now)
+		}
+		fmt.Println(now.Format(time.TimeOnly), lease.Item())
+		if lease.Item() == "broken" {
+			lease.Requeue(scheduler.Outcome{Start: now, Failed: true}, now.Add(time.Hour))
+		} else {
+			lease.Done(scheduler.Outcome{Start: now})
+		}
+	}
+	// Output:
+	// 00:00:00 broken
+	// 00:00:05 fine
+	// 01:00:00 broken
 }
 
 // The answer of a server slows its host and its address down.
@@ -99,7 +145,7 @@ func ExampleOutcome() {
 
 func ExampleScheduler_Explain() {
 	s := scheduler.New[int](scheduler.Options{})
-	s.SetDelay("slow.test", time.Minute)
+	s.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
 	for i := range 2 {
 		_ = s.Add(scheduler.Task[int]{Host: "slow.test", Item: i})
 	}
@@ -110,47 +156,40 @@ func ExampleScheduler_Explain() {
 	reason := s.Explain("slow.test")
 	reason.Until = reason.Until.UTC() // rather than the time zone of the machine
 	fmt.Println("slow.test", reason)
-	// Output: slow.test waits for its Crawl-delay until 2026-01-01 00:01:00.000, 1 tasks queued
+	// Output: slow.test waits for its Crawl-delay until 2026-01-01 00:01:00.000, 1 task queued
 }
 
 // A crawler that is killed and started again is as polite as if it had gone on.
-func ExampleScheduler_LoadState() {
+func ExampleScheduler_Restore() {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := scheduler.New[int](scheduler.Options{})
-	s.SetDelay("slow.test", time.Minute)
-	state := s.AppendState(nil, now) // to be written to a file, each second
+	s.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
+	var file strings.Builder // to be written each second
+	out := json.NewEncoder(&file)
+	for entry := range s.All(now) {
+		if err := out.Encode(entry); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Print(file.String())
 
 	s = scheduler.New[int](scheduler.Options{})
-	if err := s.LoadState(state, now.Add(time.Hour)); err != nil {
-		fmt.Println(err)
+	now = now.Add(time.Hour)
+	for in := json.NewDecoder(strings.NewReader(file.String())); in.More(); {
+		var entry scheduler.Entry
+		if err := in.Decode(&entry); err != nil {
+			fmt.Println(err)
+			break
+		}
+		if err := s.Restore(entry, now); err != nil {
+			fmt.Println(err)
+		}
 	}
 	_ = s.Add(scheduler.Task[int]{Host: "slow.test"})
-	_, wait := s.TryNext(now.Add(time.Hour))
+	_, wait := s.TryNext(now)
 	fmt.Println(wait)
-	// Output: 1m0s
-}
-
-// The algorithm of the paper releases whole lists.
-func ExampleStepped() {
-	s := scheduler.NewStepped[string](scheduler.SteppedOptions{})
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	start := now
-	shared := netip.MustParseAddr("192.0.2.1")
-	s.Add(shared, 0, "http://a.test/1")
-	s.Add(shared, 0, "http://b.test/1")
-	s.Add(netip.MustParseAddr("192.0.2.2"), 0, "http://c.test/1")
-	for s.Stats().Queued > 0 {
-		urls, wait := s.Next(now)
-		if urls == nil {
-			now = now.Add(wait)
-			continue
-		}
-		fmt.Println(now.Sub(start), urls)
-		for range urls {
-			s.Done(now) // each visit ends
-		}
-	}
 	// Output:
-	// 5s [http://a.test/1 http://c.test/1]
-	// 10s [http://b.test/1]
+	// {"Delay":5000000000}
+	// {"Host":"slow.test","Delay":60000000000}
+	// 1m0s
 }

@@ -4,80 +4,26 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"strings"
+	"sync"
 	"time"
 )
 
-// A Rule is what keeps a host from being leased.
-type Rule uint8
-
-// The rules, by what they hold against a host.
-const (
-	NoRule             Rule = iota // nothing: it is ready, or nothing is queued
-	RuleNotBefore                  // the NotBefore of its first task
-	RuleHostDelay                  // Options.HostDelay
-	RuleCrawlDelay                 // the delay that SetDelay was told
-	RuleLatency                    // the latency of its last visit
-	RuleBackoff                    // its failures
-	RuleRetryAfter                 // what the server said
-	RuleRestart                    // that it may have been visited before a restart
-	RuleAddrDelay                  // Options.AddrDelay
-	RuleAddrBackoff                // failures at its address
-	RuleAddrRetryAfter             // what a server at its address said
-	RuleGroupDelay                 // Options.GroupDelay
-	RuleLease                      // as many leases on it as may be out
-	RuleAddrLease                  // as many leases on its address as may be out
-	RuleGroupLease                 // as many leases on its group as may be out
-	RuleTurn                       // other hosts that have waited longer
-	rules
-)
-
-// ruleNames complete the sentence "it waits for …".
-var ruleNames = [rules]string{
-	"nothing", "the time of its task", "the delay of a host", "its Crawl-delay",
-	"its latency", "its back-off", "its Retry-After", "the delay after a restart",
-	"the delay of its address", "the back-off of its address", "the Retry-After of its address",
-	"the delay of its group", "its lease", "the lease of its address", "the lease of its group",
-	"its turn",
-}
-
-// String returns a few words, such as "the delay of its address".
-func (r Rule) String() string {
-	if r >= rules {
-		return fmt.Sprintf("Rule(%d)", uint8(r))
-	}
-	return ruleNames[r]
-}
-
 // A Reason says what holds a host now and when that ends, as of the latest time that the Scheduler
-// was told. Its times are in the time zone of the machine. The zero Reason is that of a host that is
-// not known.
+// was told. Its times are in the time zone of the machine. The zero Reason is that of a host that
+// is not known.
 type Reason struct {
 	Known  bool
-	Rule   Rule
-	Until  time.Time  // when Rule ends if nothing happens before; zero if no time can tell
+	Rule   string     // what the host waits for, such as "its Crawl-delay"; "" if it does not wait
+	Until  time.Time  // when that ends if nothing happens before; zero if no time can tell
 	Since  time.Time  // when the lease was given that Rule is about; zero if it is about none
-	Addr   netip.Addr // of the first task, if it is known
-	Group  string     // of the first task, if it has one
-	Others int        // hosts that stand in the same line, up to 1000
+	Addr   netip.Addr // if it is known
+	Group  string     // if it has one
+	Others int        // hosts in the same waitlist, up to 1000
 
-	Queued   int
+	Queued   int // tasks
 	Leased   int
-	Failures int           // that the back-off of the host counts
-	Oldest   time.Duration // how long ago the first task was added, to about a second
-
-	// Pace is the time between two visits that its own delay and that of its address or group
-	// admit, of which all in line get a share.
-	Pace time.Duration
-}
-
-// Load returns how many tasks of the host are offered for each one that its delays admit. If all
-// that is queued came within Oldest, or within the time over if that is longer, so many come as go
-// at a Load of 1. At a higher one, intervals between visits that are planned are to be stretched by
-// it: the overload of Tamura and Kitsuregawa, section 5.2. A caller who adds what is due once a day
-// sets over to a day.
-func (r Reason) Load(over time.Duration) float64 {
-	period := max(r.Oldest, over, time.Nanosecond)
-	return float64(r.Queued) * float64(r.Pace) / float64(period)
+	Failures int // that the back-off counts
 }
 
 // String returns a sentence without its subject, such as "waits for its Crawl-delay until
@@ -88,30 +34,28 @@ func (r Reason) String() string {
 		return "is not known"
 	case r.Queued == 0:
 		return "has nothing queued"
-	case r.Rule == NoRule:
-		return fmt.Sprintf("is ready, %d tasks queued", r.Queued)
+	case r.Rule == "":
+		return fmt.Sprintf("is ready, %s queued", counted(r.Queued, "task"))
 	}
-	text := "waits for " + r.Rule.String()
-	switch r.Rule {
-	case RuleAddrDelay, RuleAddrBackoff, RuleAddrRetryAfter, RuleAddrLease:
-		text += " " + r.Addr.String()
-	case RuleGroupDelay, RuleGroupLease:
-		text += fmt.Sprintf(" %q", r.Group)
-	}
+	text := "waits for " + r.Rule
 	if r.Others > 0 {
-		text += fmt.Sprintf(", in line with %d other hosts", r.Others)
-	}
-	if r.Others > 0 && !(r.Since.IsZero() && r.Until.IsZero()) {
-		text += ","
+		text += fmt.Sprintf(", with %s,", counted(r.Others, "other host"))
 	}
 	const layout = "2006-01-02 15:04:05.000"
 	if !r.Since.IsZero() {
-		text += " that is out since " + r.Since.Format(layout)
+		text += " given at " + r.Since.Format(layout)
 	}
 	if !r.Until.IsZero() {
 		text += " until " + r.Until.Format(layout)
 	}
-	return fmt.Sprintf("%s, %d tasks queued", text, r.Queued)
+	return fmt.Sprintf("%s, %s queued", strings.TrimSuffix(text, ","), counted(r.Queued, "task"))
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Explain says why a host is not leased. It takes constant time, unless that is a lease: then it
@@ -119,39 +63,52 @@ func (r Reason) String() string {
 func (s *Scheduler[T]) Explain(host string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := s.book.lookup(aHost, host); i != 0 {
+	if i := s.engine.lookup(aHost, host); i != 0 {
 		return s.reason(i)
 	}
 	return Reason{}
 }
 
 // Hosts returns an iterator over all hosts that are known, with what Explain says of each. The
-// Scheduler can be used meanwhile: what comes or goes during the walk may be missing, and what goes
-// and comes again may be met twice.
+// Scheduler can be used during the walk: what comes or goes meanwhile may be missing.
 func (s *Scheduler[T]) Hosts() iter.Seq2[string, Reason] {
 	type known struct {
 		host   string
 		reason Reason
 	}
 	return func(yield func(string, Reason) bool) {
-		batch := make([]known, 0, 256)
-		for next := uint32(1); next != 0; {
-			batch = batch[:0]
-			s.mu.Lock()
-			places := &s.book.places
-			for ; next < places.used && len(batch) < cap(batch); next++ {
-				if p := places.at(next); p.kind == aHost && p.state != vacant {
-					batch = append(batch, known{s.book.name(next), s.reason(next)})
+		walk(&s.mu, &s.engine.limiters, func(k known) bool { return yield(k.host, k.reason) },
+			func(i uint32) (known, bool) {
+				if p := s.engine.at(i); p.kind != aHost || p.state == vacant {
+					return known{}, false
 				}
+				return known{s.engine.name(i), s.reason(i)}, true
+			})
+	}
+}
+
+// walk yields what get makes of the entries of a slab. It holds the mutex for a few hundred entries
+// at a time, and not while it yields.
+func walk[E, V any](
+	mu *sync.Mutex, entries *slab[E], yield func(V) bool, get func(i uint32) (V, bool),
+) {
+	batch := make([]V, 0, 256)
+	for next := uint32(1); next != 0; {
+		batch = batch[:0]
+		mu.Lock()
+		last := min(next+uint32(cap(batch)), max(entries.used, 1))
+		for ; next < last; next++ {
+			if v, ok := get(next); ok {
+				batch = append(batch, v)
 			}
-			if next >= places.used {
-				next = 0
-			}
-			s.mu.Unlock()
-			for _, k := range batch {
-				if !yield(k.host, k.reason) {
-					return
-				}
+		}
+		if next >= entries.used {
+			next = 0
+		}
+		mu.Unlock()
+		for _, v := range batch {
+			if !yield(v) {
+				return
 			}
 		}
 	}
@@ -159,130 +116,161 @@ func (s *Scheduler[T]) Hosts() iter.Seq2[string, Reason] {
 
 // reason requires that s.mu is held.
 func (s *Scheduler[T]) reason(host uint32) Reason {
-	b := &s.book
-	p := b.places.at(host)
-	if p.count == 0 && p.out == 0 {
-		b.expire(host)
-	}
+	e := &s.engine
+	e.expire(host, false)
+	p := e.at(host)
 	r := Reason{
-		Known: true, Queued: int(p.count), Leased: int(p.out), Pace: time.Duration(b.pace(p)),
+		Known: true, Queued: int(p.tasks), Leased: int(p.out &^ pendingBit),
+		Addr: e.ip(p.addr), Group: e.name(p.group),
 	}
-	if p.manner != 0 {
-		r.Failures = int(b.manners.at(p.manner).failures)
+	if p.extra != 0 {
+		r.Failures = int(e.extras.at(p.extra).failures)
 	}
-	if p.head == 0 {
-		return r
-	}
-	first := b.task(p.head)
-	r.Addr, r.Group = b.ip(first.addrID()), b.name(first.group)
-	r.Oldest = time.Duration(b.age(first))
 	switch {
-	case p.out >= b.most[aHost]:
-		r.Rule, r.Since = RuleLease, s.leasedSince(host)
-	case b.wake(p) > b.now:
-		r.Rule, r.Until = b.hostRule(host), s.limited(b.wake(p))
-	default:
-		s.explainGates(&r, host, first)
+	case p.tasks == 0:
+	case p.out >= e.most[aHost]:
+		r.Rule, r.Since = "its lease", s.leasedSince(theHost, host)
+	case p.head == 0:
+		r.Rule = "the time of its tasks"
+	case *e.due(host) > e.now:
+		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))
+	case p.addr != 0 || p.group != 0:
+		s.explainShared(&r, p)
 	}
 	return r
 }
 
-// explainGates fills in why the gates do not let a host through, if so. It requires that s.mu is
-// held.
-func (s *Scheduler[T]) explainGates(r *Reason, host uint32, first *task) {
-	b := &s.book
-	gate := b.closedGate(first)
-	if b.places.at(host).state == inLine {
-		line := uint32(b.timers.at(host).due)
-		r.Others = b.others(line)
-		r.Pace = max(r.Pace, shared(b.pace(b.places.at(line)), r.Others+1))
-		if gate == 0 && b.places.at(line).head != host {
-			r.Rule = RuleTurn
+// explainShared fills in why a host is not leased whose own delay has passed, if it has an address
+// or a group. It requires that s.mu is held.
+func (s *Scheduler[T]) explainShared(r *Reason, p *limiter) {
+	e := &s.engine
+	shared := [...]uint32{theAddr: p.addr, theGroup: p.group}
+	names := [...]string{
+		theAddr: "its address " + r.Addr.String(), theGroup: fmt.Sprintf("its group %q", r.Group),
+	}
+	at := theAddr // in whose waitlist the host is
+	if p.state == atGroup || p.addr == 0 {
+		at = theGroup
+	}
+	r.Others = e.others(shared[at])
+	for _, which := range [...]int{at, theAddr + theGroup - at} {
+		i := shared[which]
+		if i == 0 {
+			continue
+		}
+		switch q := e.at(i); {
+		case q.out >= e.most[q.kind]:
+			r.Rule, r.Since = "the lease of "+names[which], s.leasedSince(which, i)
+		case *e.due(i) > e.now:
+			r.Rule, r.Until = e.rule(i)+" of "+names[which], s.time(*e.due(i))
+		case q.state == held && p.state != holding:
+			r.Rule = "another host of " + names[which]
+		}
+		if r.Rule != "" {
+			return
 		}
 	}
-	if gate == 0 {
-		return
-	}
-	g := b.places.at(gate)
-	switch {
-	case g.out < b.most[g.kind]:
-		r.Rule, r.Until = b.delayRule(g), s.limited(g.due)
-	case g.kind == aGroup:
-		r.Rule, r.Since = RuleGroupLease, s.leasedSince(gate)
-	default:
-		r.Rule, r.Since = RuleAddrLease, s.leasedSince(gate)
+	if r.Others > 0 {
+		r.Rule = "its turn at " + names[at]
 	}
 }
 
-// shared returns the delay between two visits of one host if n take turns.
-func shared(delay int64, n int) time.Duration {
-	return time.Duration(times(float64(n), time.Duration(delay)))
-}
-
-// leasedSince returns when the longest lease on a place was given that is out. It looks at all that
-// are out, which are not many. It requires that s.mu is held.
-func (s *Scheduler[T]) leasedSince(place uint32) time.Time {
-	first := int64(never)
-	visits := &s.book.visits
-	for i := uint32(1); i < visits.used; i++ {
-		v := visits.at(i)
-		if v.serial != 0 && (v.host == place || v.addr == place || v.group == place) {
-			first = min(first, v.at)
+// leasedSince returns when the longest lease on a limiter was given that is out. It looks at all
+// that are out, which are not many. It requires that s.mu is held.
+func (s *Scheduler[T]) leasedSince(which int, i uint32) time.Time {
+	flights := &s.engine.flights
+	for n := s.engine.oldest; n != 0; n = flights.at(n).next {
+		if flights.at(n).limiters[which] == i {
+			return s.time(flights.at(n).at)
 		}
 	}
-	return s.limited(first)
+	return time.Time{}
 }
 
-// limited is time, with the zero time for what never comes.
-func (s *Scheduler[T]) limited(at int64) time.Time {
-	if at == never {
-		return time.Time{}
-	}
-	return s.time(at)
-}
-
-// others counts the hosts in line at a gate but one, up to 1000.
-func (b *book) others(gate uint32) (n int) {
-	for i := b.places.at(gate).head; i != 0 && n <= 1000; i = b.timers.at(i).next {
+// others counts the hosts in a waitlist but one, up to 1000.
+func (e *engine) others(shared uint32) (n int) {
+	for i := e.at(shared).head; i != 0 && n <= 1000; i = e.timers.at(i).next {
 		n++
 	}
-	return n - 1
+	return max(n-1, 0)
 }
 
-// hostRule returns what a host with tasks waits for in the wheel.
-func (b *book) hostRule(i uint32) Rule {
-	p := b.places.at(i)
-	if b.task(p.head).notBefore > p.due {
-		return RuleNotBefore
+// rule returns why the delay of a limiter is what it is.
+func (e *engine) rule(i uint32) string {
+	p := e.at(i)
+	names := [...]string{
+		"the delay of a host", "its Crawl-delay", "its latency", "its back-off", "its Retry-After",
 	}
-	return b.delayRule(p)
-}
-
-// delayRule returns why the due time of a place is what it is.
-func (b *book) delayRule(p *place) Rule {
-	usual := [kinds]Rule{RuleHostDelay, RuleAddrDelay, RuleAddrDelay, RuleGroupDelay}[p.kind]
-	if p.manner == 0 {
-		if p.due == b.restarted[p.kind] {
-			return RuleRestart
+	if p.kind != aHost {
+		names = [...]string{"the delay", "", "the latency", "the back-off", "the Retry-After"}
+	}
+	if p.extra == 0 {
+		if *e.due(i) == e.restarted[p.kind] {
+			return "the restart"
 		}
-		return usual
+		return names[0]
 	}
-	m := b.manners.at(p.manner)
-	pause := b.pause(p.kind, m.failures)
-	switch {
-	case p.due == m.retry && p.kind == aHost:
-		return RuleRetryAfter
-	case p.due == m.retry:
-		return RuleAddrRetryAfter
-	case b.pace(p) == b.delay[p.kind]:
-		return usual
-	case p.kind != aHost:
-		return RuleAddrBackoff
-	case pause >= max(m.asked, m.slow):
-		return RuleBackoff
-	case m.asked >= m.slow:
-		return RuleCrawlDelay
+	x := e.extras.at(p.extra)
+	switch pace, backoff := e.pace(p), e.backoff(p.kind, x.failures); {
+	case *e.due(i) == x.retry:
+		return names[4]
+	case pace == e.delay[p.kind]:
+		return names[0]
+	case backoff >= max(x.asked, x.slow[0]):
+		return names[3]
+	case x.asked >= x.slow[0]:
+		return names[1]
 	default:
-		return RuleLatency
+		return names[2]
 	}
+}
+
+// Stats is what a [Scheduler] holds and has done, as of the latest time it was told. Hosts is the
+// sum of Idle, Waiting, Ready and Leased. A host, address or group that need not be known any
+// longer may be counted for a while.
+type Stats struct {
+	Queued int // tasks that were added and not yet leased
+	Hosts  int // that are known
+	Addrs  int // that are known
+	Groups int // that are known
+
+	Idle    int // hosts with nothing to do now
+	Waiting int // hosts with tasks that wait for their delay, their address or their group
+	Ready   int // hosts that could be leased at once
+	Leased  int // hosts that are leased, and cannot be leased once more at the same time
+
+	Out   int   // leases that are out
+	Given int64 // leases given so far
+	Lost  int64 // leases that were not given back within Options.LeaseTimeout
+
+	// How often some call of Next had to wait although tasks were queued, or some call of Wait, and
+	// how long in all. Calls that wait at the same time count once.
+	Waits  int64
+	Waited time.Duration
+}
+
+// Stats returns the present figures in constant time.
+func (s *Scheduler[T]) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &s.engine
+	busy := e.known[aHost] - e.inState[idle] - e.inState[leased]
+	st := Stats{
+		Queued: s.queued,
+		Hosts:  e.known[aHost],
+		Addrs:  e.known[anIPv4] + e.known[anIPv6],
+		Groups: e.known[aGroup],
+
+		Idle:   e.inState[idle],
+		Ready:  min(e.ready.count, busy),
+		Leased: e.inState[leased],
+
+		Out:    s.leased,
+		Given:  int64(e.serial),
+		Lost:   e.lost,
+		Waits:  s.blocked.waits,
+		Waited: time.Duration(s.blocked.waited),
+	}
+	st.Waiting = busy - st.Ready
+	return st
 }

@@ -14,32 +14,32 @@ import (
 type model struct {
 	opts   scheduler.Options // without defaults
 	now    time.Time         // the latest seen
+	first  time.Time         // the first seen
 	hosts  map[string]*modelHost
-	gates  map[any]*modelPlace // by netip.Addr and groupName
-	serial int                 // of the last lease
+	shared map[any]*modelLimiter // by netip.Addr and groupName
+	serial int                   // of the last lease
+	step   int                   // of time, and of tasks that were added
+	out    []*modelLease         // in the order in which they were given
+	lost   int
 
 	restarted [3]time.Time // by kind: until when what is new may have been visited
-
-	// inexact says that a host was put off that was ready: Stats may count it as ready until its
-	// turn comes.
-	inexact bool
 }
 
 type groupName string
 
-// The kinds of places.
+// The kinds of limiters.
 const (
 	host = iota
 	addr
 	group
 )
 
-// A modelPlace is a host, an address or a group.
-type modelPlace struct {
+// A modelLimiter is a host, an address or a group.
+type modelLimiter struct {
 	kind     int
 	out      int
 	start    time.Time // of the last visit; zero if none
-	slow     time.Duration
+	slow     [3]time.Duration
 	asked    time.Duration
 	retry    time.Time
 	failures int
@@ -47,22 +47,35 @@ type modelPlace struct {
 }
 
 type modelHost struct {
-	modelPlace
-	queue  []scheduler.Task[int]
-	passed map[string]bool // hosts that were leased while this one was in line with them
+	modelLimiter
+	addr  netip.Addr
+	group string
+	used  time.Time
+	queue []modelTask
+	law   law
+}
+
+type modelTask struct {
+	scheduler.Task[int]
+	came int // step in which it was added or its time came
 }
 
 // A modelLease is what a model knows of a lease that is out.
 type modelLease struct {
-	task   scheduler.Task[int]
-	given  time.Time
-	serial int
+	lease    *scheduler.Lease[int]
+	task     scheduler.Task[int]
+	given    time.Time
+	start    time.Time
+	serial   int
+	limiters []*modelLimiter // host, address, group
+	pending  [3]bool
+	addr     netip.Addr
 }
 
 func newModel(opts scheduler.Options) *model {
 	return &model{
-		opts: opts, now: start,
-		hosts: make(map[string]*modelHost), gates: make(map[any]*modelPlace),
+		opts: opts, now: start, first: start,
+		hosts: make(map[string]*modelHost), shared: make(map[any]*modelLimiter),
 	}
 }
 
@@ -76,8 +89,8 @@ func (m *model) most(kind int) int {
 	return max(1, [...]int{m.opts.MaxPerHost, m.opts.MaxPerAddr, m.opts.MaxPerGroup}[kind])
 }
 
-// pause returns the delay after so many failures.
-func (m *model) pause(kind, failures int) time.Duration {
+// backoff returns the delay after so many failures.
+func (m *model) backoff(kind, failures int) time.Duration {
 	base, doubled := m.opts.Backoff, failures-1
 	if kind == addr {
 		base, doubled = m.usual(addr), min(failures, 6)
@@ -89,54 +102,83 @@ func (m *model) pause(kind, failures int) time.Duration {
 	return time.Duration(min(d, float64(m.opts.MaxBackoff)))
 }
 
-func (m *model) pace(p *modelPlace) time.Duration {
-	d := max(p.slow, p.asked, m.pause(p.kind, p.failures))
+func (m *model) pace(p *modelLimiter) time.Duration {
+	slow := p.slow[0]
+	if p.kind == addr {
+		slow = slices.Min(p.slow[:])
+	}
+	d := max(slow, p.asked, m.backoff(p.kind, p.failures))
 	if m.opts.MaxDelay > 0 {
 		d = min(d, m.opts.MaxDelay)
 	}
 	return max(d, m.usual(p.kind))
 }
 
-// delayed returns when the delays of a place have passed.
-func (m *model) delayed(p *modelPlace) time.Time {
+// delayed returns when the delays of a limiter have passed.
+func (m *model) delayed(p *modelLimiter) time.Time {
 	if p.start.IsZero() {
 		return p.retry
 	}
 	return latest(p.start.Add(m.pace(p)), p.retry)
 }
 
-// ownDue returns when the first task of a host may be leased if its gates do not matter.
-func (m *model) ownDue(h *modelHost) time.Time {
-	return latest(m.delayed(&h.modelPlace), h.queue[0].NotBefore)
+// closed tells whether a limiter has as many leases out as it may have.
+func (m *model) closed(p *modelLimiter) bool {
+	for _, l := range m.out {
+		if i := slices.Index(l.limiters, p); i >= 0 && l.pending[i] {
+			return true
+		}
+	}
+	return p.out >= m.most(p.kind)
 }
 
-// queued tells whether a host waits for something that is not its own lease.
-func (m *model) queued(h *modelHost) bool { return len(h.queue) > 0 && h.out < m.most(host) }
-
-func (m *model) inLine(h *modelHost) bool { return m.queued(h) && !m.ownDue(h).After(m.now) }
-
-// at returns the gates of a task.
-func (m *model) at(t scheduler.Task[int]) (gates []*modelPlace) {
-	if t.Addr.IsValid() && !t.Shared {
-		gates = append(gates, m.gates[t.Addr])
+// next returns the tasks of which one is to be leased first, those of the highest priority that
+// came first.
+func (m *model) next(h *modelHost) (first []modelTask) {
+	for _, t := range h.queue {
+		switch {
+		case t.NotBefore.After(m.now):
+		case len(first) == 0 || t.Priority > first[0].Priority ||
+			t.Priority == first[0].Priority && t.came < first[0].came:
+			first = []modelTask{t}
+		case t.Priority == first[0].Priority && t.came == first[0].came:
+			first = append(first, t)
+		}
 	}
-	if t.Group != "" {
-		gates = append(gates, m.gates[groupName(t.Group)])
-	}
-	return gates
+	return first
 }
 
-// due returns when the first task of a host may be leased if no other call comes before.
+// busy tells whether a host has something to do now, and waits for something that is not its own
+// lease.
+func (m *model) busy(h *modelHost) bool { return len(m.next(h)) > 0 && !m.closed(&h.modelLimiter) }
+
+// inLine tells whether a host waits for nothing but its address and its group.
+func (m *model) inLine(h *modelHost) bool {
+	return m.busy(h) && !m.delayed(&h.modelLimiter).After(m.now)
+}
+
+// sharedBy returns the address and the group of a host.
+func (m *model) sharedBy(h *modelHost) (shared []*modelLimiter) {
+	if h.addr.IsValid() {
+		shared = append(shared, m.shared[h.addr])
+	}
+	if h.group != "" {
+		shared = append(shared, m.shared[groupName(h.group)])
+	}
+	return shared
+}
+
+// due returns when a host may be leased if no other call comes before.
 func (m *model) due(h *modelHost) (at time.Time, ok bool) {
-	if !m.queued(h) {
+	if !m.busy(h) {
 		return time.Time{}, false
 	}
-	at = m.ownDue(h)
-	for _, g := range m.at(h.queue[0]) {
-		if g.out >= m.most(g.kind) {
+	at = latest(m.now, m.delayed(&h.modelLimiter))
+	for _, p := range m.sharedBy(h) {
+		if m.closed(p) {
 			return time.Time{}, false
 		}
-		at = latest(at, m.delayed(g))
+		at = latest(at, m.delayed(p))
 	}
 	return at, true
 }
@@ -146,277 +188,268 @@ func (m *model) ready(h *modelHost) bool {
 	return ok && !at.After(m.now)
 }
 
-// soonest returns the earliest due time of all.
+// mayBeHeld tells whether the group of a host may be held for another host, which has an address.
+func (m *model) mayBeHeld(h *modelHost) bool {
+	for _, other := range m.hosts {
+		if h.group != "" && other != h && other.group == h.group && other.addr.IsValid() && m.inLine(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// soonest returns the earliest time at which something is due, but for hosts whose group may be
+// held.
 func (m *model) soonest() (soonest time.Time, any bool) {
-	for _, h := range m.hosts {
-		if at, ok := m.due(h); ok && (!any || at.Before(soonest)) {
+	earlier := func(at time.Time) {
+		if !any || at.Before(soonest) {
 			soonest, any = at, true
 		}
+	}
+	for _, h := range m.hosts {
+		if at, ok := m.due(h); ok && !m.mayBeHeld(h) {
+			earlier(at)
+		}
+		for _, t := range h.queue {
+			if t.NotBefore.After(m.now) {
+				earlier(t.NotBefore)
+			}
+		}
+	}
+	if len(m.out) > 0 && m.opts.LeaseTimeout > 0 {
+		earlier(m.out[0].given.Add(m.opts.LeaseTimeout))
 	}
 	return soonest, any
 }
 
-// fresh returns a place of which nothing is known.
-func (m *model) fresh(kind int) modelPlace {
-	p := modelPlace{kind: kind}
+// advance lets time pass.
+func (m *model) advance(now time.Time) {
+	before := m.now
+	m.now = latest(m.now, now)
+	m.step++
+	for _, h := range m.hosts {
+		for i, t := range h.queue {
+			if t.NotBefore.After(before) && !t.NotBefore.After(m.now) {
+				h.queue[i].came = m.step
+			}
+		}
+	}
+	for m.opts.LeaseTimeout > 0 && len(m.out) > 0 && !m.out[0].given.Add(m.opts.LeaseTimeout).After(m.now) {
+		m.lost++
+		m.done(m.out[0], scheduler.Outcome{Start: m.now, Failed: true})
+	}
+}
+
+// fresh returns a limiter of which nothing is known.
+func (m *model) fresh(kind int) modelLimiter {
+	p := modelLimiter{kind: kind}
 	if m.restarted[kind].After(m.now) {
 		p.start = m.restarted[kind].Add(-m.usual(kind))
 	}
 	return p
 }
 
-func (m *model) host(name string) *modelHost {
+// use returns a host that is used now.
+func (m *model) use(name string) *modelHost {
 	if m.hosts[name] == nil {
-		m.hosts[name] = &modelHost{modelPlace: m.fresh(host), passed: make(map[string]bool)}
+		m.hosts[name] = &modelHost{modelLimiter: m.fresh(host)}
 	}
+	m.hosts[name].used = m.now
 	return m.hosts[name]
 }
 
-func (m *model) gate(key any, kind int) *modelPlace {
-	if m.gates[key] == nil {
+func (m *model) useShared(key any, kind int) *modelLimiter {
+	if m.shared[key] == nil {
 		p := m.fresh(kind)
-		m.gates[key] = &p
+		m.shared[key] = &p
 	}
-	return m.gates[key]
+	return m.shared[key]
 }
 
 func (m *model) add(t scheduler.Task[int]) {
-	t.Addr = t.Addr.Unmap()
-	if t.Addr.IsValid() {
-		m.gate(t.Addr, addr)
+	m.step++
+	h := m.use(t.Host)
+	h.queue = append(h.queue, modelTask{t, m.step})
+}
+
+// full returns the error with which a task is to be refused.
+func (m *model) full(name string) error {
+	all, tasks := 0, map[any]int{}
+	for name, h := range m.hosts {
+		all += len(h.queue)
+		tasks[name] += len(h.queue)
+		tasks[h.addr] += len(h.queue)
+		tasks[groupName(h.group)] += len(h.queue)
 	}
-	if t.Group != "" {
-		m.gate(groupName(t.Group), group)
+	over := func(limit, n int) bool { return limit > 0 && n >= limit }
+	h := m.hosts[name]
+	switch {
+	case all >= m.opts.MaxQueue:
+		return scheduler.ErrFull
+	case h == nil:
+		return nil
+	case over(m.opts.MaxHostQueue, tasks[name]):
+		return scheduler.ErrHostFull
+	case h.addr.IsValid() && over(m.opts.MaxAddrQueue, tasks[h.addr]):
+		return scheduler.ErrAddrFull
+	case h.group != "" && over(m.opts.MaxGroupQueue, tasks[groupName(h.group)]):
+		return scheduler.ErrGroupFull
 	}
-	h := m.host(t.Host)
-	i := len(h.queue)
-	for i > 0 && h.queue[i-1].Priority < t.Priority {
-		i--
+	return nil
+}
+
+func (m *model) setHost(name string, said scheduler.Host) {
+	h := m.use(name)
+	if said.Addr.IsValid() {
+		m.move(h, said.Addr.Unmap())
 	}
-	wasInLine := m.inLine(h)
-	h.queue = slices.Insert(h.queue, i, t)
-	m.putOff(h, wasInLine)
-	if i == 0 {
-		clear(h.passed)
+	if said.Group != "" && said.Group != h.group {
+		h.group, h.law = said.Group, law{}
+		m.useShared(groupName(said.Group), group)
+	}
+	if said.Delay != 0 {
+		h.asked = 0
+		if said.Delay > m.usual(host) {
+			h.asked = said.Delay
+		}
 	}
 }
 
-// putOff notes that a host that was in line is no longer, if so.
-func (m *model) putOff(h *modelHost, wasInLine bool) {
-	m.inexact = m.inexact || wasInLine && !m.inLine(h)
+// move gives a host another address.
+func (m *model) move(h *modelHost, to netip.Addr) {
+	m.useShared(to, addr)
+	if h.addr != to {
+		h.addr, h.law = to, law{}
+	}
 }
 
 // lease takes note of a lease, and returns what is wrong with it.
-func (m *model) lease(got scheduler.Task[int], plain bool) (l modelLease, fault string) {
+func (m *model) lease(lease *scheduler.Lease[int]) (fault string) {
+	got := lease.Task()
 	h := m.hosts[got.Host]
+	if h == nil || len(h.queue) == 0 {
+		return "nothing was queued there"
+	}
+	first := m.next(h)
+	at := slices.IndexFunc(first, func(t modelTask) bool { return t.Item == got.Item })
 	switch {
-	case h == nil || len(h.queue) == 0:
-		return l, "nothing was queued there"
-	case h.queue[0].Item != got.Item:
-		return l, "another task comes before"
-	case !h.queue[0].NotBefore.Equal(got.NotBefore):
-		return l, "the time is not as it was added"
+	case at < 0:
+		return "another task comes before"
+	case first[at].Priority != got.Priority:
+		return "the task is not as it was added"
 	case !m.ready(h):
-		return l, "the host is not ready"
+		return "the host is not ready"
 	}
-	got.NotBefore = h.queue[0].NotBefore
-	if h.queue[0] != got {
-		return l, "the task is not as it was added"
+	if fault := m.checkLaw(h, got.Host); fault != "" {
+		return fault
 	}
-	for name, other := range m.hosts {
-		if !plain || !got.Addr.IsValid() || name == got.Host ||
-			!m.inLine(other) || other.queue[0].Addr != got.Addr {
+	h.queue = slices.DeleteFunc(h.queue, func(t modelTask) bool { return t.Item == got.Item })
+	h.law, h.used = law{}, m.now
+	m.serial++
+	l := &modelLease{
+		lease: lease, task: got, given: m.now, start: m.now, serial: m.serial,
+		limiters: []*modelLimiter{&h.modelLimiter, nil, nil}, addr: h.addr,
+	}
+	for _, p := range m.sharedBy(h) {
+		l.limiters[p.kind] = p
+	}
+	for kind := range l.limiters {
+		m.take(l, kind)
+	}
+	m.out = append(m.out, l)
+	return ""
+}
+
+func (m *model) take(l *modelLease, kind int) {
+	if p := l.limiters[kind]; p != nil {
+		p.out++
+		l.pending[kind] = m.most(kind) > 1 && m.pace(p) > 0
+	}
+}
+
+func (m *model) arrived(l *modelLease, at time.Time) {
+	l.start = latest(l.start, at)
+	for kind, p := range l.limiters {
+		if p != nil && m.most(kind) > 1 {
+			l.pending[kind] = false
+			p.start = latest(p.start, l.start)
+		}
+	}
+}
+
+// reach takes note of the address of a lease, and of whether it may be visited. It returns what is
+// wrong with that.
+func (m *model) reach(l *modelLease, to netip.Addr, ok bool) (fault string) {
+	h := m.hosts[l.task.Host]
+	m.move(h, to)
+	if to == l.addr {
+		if !ok {
+			return "the lease has the address already"
+		}
+		return ""
+	}
+	if p := l.limiters[addr]; p != nil {
+		p.out--
+		l.pending[addr] = false
+	}
+	l.limiters[addr], l.addr = nil, netip.Addr{}
+	p := m.shared[to]
+	open := !m.closed(p) && !m.delayed(p).After(m.now)
+	waits := false
+	for _, other := range m.hosts {
+		waits = waits || other.addr == to && m.inLine(other)
+	}
+	switch {
+	case ok && !open:
+		return "the address is not open"
+	case !ok && open && !waits:
+		return "nothing waits for the address, which is open"
+	case ok:
+		l.limiters[addr], l.addr = p, to
+		m.take(l, addr)
+	}
+	return ""
+}
+
+// done ends a lease.
+func (m *model) done(l *modelLease, o scheduler.Outcome) {
+	m.out = slices.DeleteFunc(m.out, func(other *modelLease) bool { return other == l })
+	for _, p := range l.limiters {
+		if p == nil {
 			continue
 		}
-		if other.passed[got.Host] {
-			return l, "it was " + name + "'s turn"
-		}
-		other.passed[got.Host] = true
-	}
-	h.queue = h.queue[1:]
-	clear(h.passed)
-	m.serial++
-	for _, p := range m.places(got) {
-		p.out++
-		if m.most(p.kind) > 1 {
-			p.start = latest(p.start, m.now)
-		}
-	}
-	return modelLease{got, m.now, m.serial}, ""
-}
-
-// places returns the host of a task and its gates.
-func (m *model) places(t scheduler.Task[int]) []*modelPlace {
-	return append(m.at(t), &m.hosts[t.Host].modelPlace)
-}
-
-func (m *model) done(l modelLease, o scheduler.Outcome) {
-	h := m.hosts[l.task.Host]
-	wasInLine := m.inLine(h)
-	for _, p := range m.places(l.task) {
 		p.out--
 		if o.Skipped {
 			continue
 		}
-		p.start = latest(p.start, l.given, o.Start)
-		if p.kind == host {
-			p.slow = time.Duration(max(0, m.opts.LatencyFactor) * float64(max(0, o.Took)))
-		}
+		p.start = latest(p.start, l.start, o.Start)
 		if p.kind != group {
 			m.judge(p, l, o)
 		}
 	}
-	m.putOff(h, wasInLine)
 }
 
-// judge takes note of what a visit says of the health of a place.
-func (m *model) judge(p *modelPlace, l modelLease, o scheduler.Outcome) {
+// judge takes note of what a visit says of the health of a host or an address.
+func (m *model) judge(p *modelLimiter, l *modelLease, o scheduler.Outcome) {
+	slow := time.Duration(max(0, m.opts.LatencyFactor) * float64(max(0, o.Took)))
+	if slow <= m.usual(p.kind) {
+		slow = 0
+	}
+	p.slow = [3]time.Duration{slow, p.slow[0], p.slow[1]}
 	if !p.retry.After(l.given) {
 		p.retry = time.Time{}
 	}
-	p.retry = latest(p.retry, o.RetryAfter)
+	retry := o.RetryAfter
+	if last := m.now.Add(m.opts.MaxRetryAfter); retry.After(last) {
+		retry = last
+	}
+	p.retry = latest(p.retry, retry)
 	failed := o.Failed || o.Status == 429 || o.Status == 503
 	switch {
 	case !failed:
 		p.failures /= 2
-	case l.serial > p.raised && m.pause(p.kind, p.failures) < m.pause(p.kind, p.failures+1):
+	case l.serial > p.raised && m.backoff(p.kind, p.failures) < m.backoff(p.kind, p.failures+1):
 		p.failures++
 		p.raised = m.serial
 	}
-}
-
-func (m *model) setDelay(name string, d time.Duration) {
-	if d <= m.usual(host) {
-		d = 0
-	}
-	if m.hosts[name] == nil && d <= 0 {
-		return
-	}
-	h := m.host(name)
-	wasInLine := m.inLine(h)
-	h.asked = max(d, 0)
-	m.putOff(h, wasInLine)
-}
-
-func (m *model) drain(name string) (tasks []scheduler.Task[int]) {
-	h := m.hosts[name]
-	if h == nil {
-		return nil
-	}
-	wasInLine := m.inLine(h)
-	tasks, h.queue = h.queue, nil
-	m.putOff(h, wasInLine)
-	return tasks
-}
-
-// over tells whether the last visit of a place has no bearing on anything any longer.
-func (m *model) over(p *modelPlace) bool { return p.out == 0 && !m.delayed(p).After(m.now) }
-
-// forget drops what has no bearing on anything that may still happen, and what is in line no
-// longer has been passed by nobody.
-func (m *model) forget() {
-	wanted := make(map[any]bool)
-	for name, h := range m.hosts {
-		for _, t := range h.queue {
-			wanted[t.Addr], wanted[groupName(t.Group)] = true, true
-		}
-		if len(h.queue) == 0 && m.over(&h.modelPlace) {
-			h.modelPlace = modelPlace{asked: h.asked}
-			if h.asked == 0 {
-				delete(m.hosts, name)
-			}
-		}
-		if !m.inLine2(h) {
-			clear(h.passed)
-		}
-	}
-	for key, g := range m.gates {
-		if !wanted[key] && m.over(g) {
-			delete(m.gates, key)
-		}
-	}
-}
-
-func (m *model) inLine2(h *modelHost) bool { return len(h.queue) > 0 && m.inLine(h) }
-
-// stats returns what Stats should say, but for the figures of the past.
-func (m *model) stats() scheduler.Stats {
-	st := scheduler.Stats{Hosts: len(m.hosts)}
-	for key := range m.gates {
-		if _, isGroup := key.(groupName); isGroup {
-			st.Groups++
-		} else {
-			st.Addrs++
-		}
-	}
-	ready := make(map[netip.Addr]bool)
-	for _, h := range m.hosts {
-		st.Queued += len(h.queue)
-		st.Out += h.out
-		switch {
-		case len(h.queue) == 0 && h.out == 0:
-			st.Idle++
-		case !m.queued(h):
-			st.Leased++
-		case m.ready(h) && !ready[h.queue[0].Addr]:
-			// Of several hosts that wait for one address only one can be leased.
-			ready[h.queue[0].Addr] = h.queue[0].Addr.IsValid()
-			st.Ready++
-		default:
-			st.Waiting++
-		}
-	}
-	return st
-}
-
-// A memory is what a state should hold: the politeness of what is unusual.
-type memory struct {
-	at    time.Time
-	hosts map[string]modelPlace
-	addrs map[netip.Addr]modelPlace
-}
-
-// memory requires that what has no bearing was forgotten.
-func (m *model) memory() memory {
-	mem := memory{m.now, make(map[string]modelPlace), make(map[netip.Addr]modelPlace)}
-	unusual := func(p *modelPlace) bool {
-		return p.asked > 0 || p.slow > m.usual(host) || p.failures > 0 || p.retry.After(m.now)
-	}
-	for name, h := range m.hosts {
-		if unusual(&h.modelPlace) {
-			mem.hosts[name] = h.modelPlace
-		}
-	}
-	for key, g := range m.gates {
-		if ip, ok := key.(netip.Addr); ok && unusual(g) {
-			mem.addrs[ip] = *g
-		}
-	}
-	return mem
-}
-
-// restart returns the model of a scheduler that has nothing but a memory, at a time on its clock.
-func (m *model) restart(mem memory, now time.Time) *model {
-	after := newModel(m.opts)
-	after.now = now
-	for kind := range after.restarted {
-		after.restarted[kind] = now.Add(m.usual(kind))
-	}
-	elapsed := max(now.Sub(mem.at), 0)
-	shift := now.Add(-elapsed).Sub(mem.at)
-	wake := func(p modelPlace) modelPlace {
-		if !p.retry.IsZero() {
-			p.retry = p.retry.Add(shift)
-		}
-		p.start, p.out, p.raised = now, 0, 0
-		return p
-	}
-	for name, p := range mem.hosts {
-		after.host(name).modelPlace = wake(p)
-	}
-	for ip, p := range mem.addrs {
-		p = wake(p)
-		after.gates[ip] = &p
-	}
-	return after
 }

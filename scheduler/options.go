@@ -2,46 +2,39 @@ package scheduler
 
 import (
 	"math"
+	"net/netip"
 	"time"
-)
-
-// Defaults that the zero [Options] stands for.
-const (
-	DefaultHostDelay     = 5 * time.Second
-	DefaultLatencyFactor = 5
-	DefaultBackoff       = 30 * time.Second
-	DefaultMaxBackoff    = time.Hour
-	DefaultMaxQueue      = 1_000_000
 )
 
 // Options sets how polite a [Scheduler] is and how much it holds. The zero Options suits a crawler
 // that visits servers it knows nothing about.
 type Options struct {
-	// HostDelay is the least time between the starts of two leases on a host.
+	// HostDelay is the politeness delay of a host: the least time between the starts of two leases.
 	// 0 means DefaultHostDelay, negative means none.
 	HostDelay time.Duration
 
-	// AddrDelay is the same for an address, whichever hosts live there.
-	// 0 means as long as HostDelay, negative means none.
+	// AddrDelay is the same for an address, across all of its hosts.
+	// 0 means the same as HostDelay, negative means none.
 	AddrDelay time.Duration
 
-	// GroupDelay is the same for a group, whichever hosts belong to it.
-	// 0 means as long as HostDelay, negative means none.
+	// GroupDelay is the same for a group, across all of its hosts.
+	// 0 means the same as HostDelay, negative means none.
 	GroupDelay time.Duration
 
-	// LatencyFactor times the latency of a host's last lease is the least delay before its next
-	// one, so that a server that struggles is left in peace.
+	// LatencyFactor makes slow servers wait: the delay of a host is at least LatencyFactor times
+	// the latency of its last visit. The delay of an address is at least LatencyFactor times the
+	// smallest latency of its last three visits, so that one slow page does not slow its neighbors.
 	// 0 means DefaultLatencyFactor, negative means that latency does not count.
 	LatencyFactor float64
 
-	// MaxDelay bounds what SetDelay, latency and back-off make of the delay of a host or address. It
-	// never makes it shorter than HostDelay or AddrDelay, nor does it shorten a Retry-After.
-	// 0 means no bound, and so does less.
+	// MaxDelay bounds the delays that SetHost, latency and back-off lead to. It shortens neither
+	// HostDelay and AddrDelay nor a Retry-After.
+	// 0 means unlimited, and so does a negative value.
 	MaxDelay time.Duration
 
-	// Backoff is the least delay of a host after a first failure. Each further one doubles it, each
-	// success takes back half of the failures. The delay of an address is doubled by each failure,
-	// six times at most.
+	// Backoff is the least delay of a host after a first failure. Each further failure doubles it,
+	// each success halves the number of failures. A failure doubles the delay of the address, up to
+	// 64 times.
 	// 0 means DefaultBackoff, or twice HostDelay if that is longer; negative means no back-off.
 	Backoff time.Duration
 
@@ -49,27 +42,54 @@ type Options struct {
 	// 0 means DefaultMaxBackoff, or Backoff if that is longer; negative means Backoff.
 	MaxBackoff time.Duration
 
-	// MaxPerHost is how many leases may be out on one host. With more than one, a delay counts from
-	// the lease at first, so that the next lease need not wait for this one's end, and skipping
-	// does not take it back.
-	// 0 means 1, negative means no bound, which is 65535.
+	// MaxRetryAfter bounds how long a Retry-After is obeyed, counted from the end of the visit.
+	// 0 means DefaultMaxRetryAfter, negative means unlimited.
+	MaxRetryAfter time.Duration
+
+	// LeaseTimeout is when a lease that was not given back counts as lost. It then ends as a
+	// failure, so that its host, address and group go on. Its task is not queued again.
+	// 0 means DefaultLeaseTimeout, negative means never.
+	LeaseTimeout time.Duration
+
+	// MaxPerHost is how many leases on a host may be out at a time. Where there is a delay, the
+	// next one is given only when Lease.Arrived was called for all that are out, and the delay has
+	// passed.
+	// 0 means 1, negative means unlimited (32,767).
 	MaxPerHost int
 
 	// MaxPerAddr is the same for an address.
-	// 0 means 1, negative means no bound, which is 65535.
+	// 0 means 1, negative means unlimited (32,767).
 	MaxPerAddr int
 
 	// MaxPerGroup is the same for a group.
-	// 0 means 1, negative means no bound, which is 65535.
+	// 0 means 1, negative means unlimited (32,767).
 	MaxPerGroup int
 
-	// MaxQueue bounds the tasks that are queued; leased ones do not count.
-	// 0 means DefaultMaxQueue, negative means as many as can be numbered, about 2e9.
+	// MaxQueue bounds the queued tasks. Leased tasks do not count.
+	// 0 means DefaultMaxQueue, negative means unlimited (about 2e9).
 	MaxQueue int
 
-	// MaxHostQueue bounds the tasks that are queued for one host.
-	// 0 means no bound but MaxQueue, and so does less.
+	// MaxHostQueue bounds the queued tasks of one host.
+	// 0 means no bound but MaxQueue, and so does a negative value.
 	MaxHostQueue int
+
+	// MaxAddrQueue bounds the queued tasks of all hosts of one address.
+	// 0 means no bound but MaxQueue, and so does a negative value.
+	MaxAddrQueue int
+
+	// MaxGroupQueue bounds the queued tasks of all hosts of one group. With a group for each
+	// registrable domain, it keeps a wildcard DNS entry from filling the queue.
+	// 0 means no bound but MaxQueue, and so does a negative value.
+	MaxGroupQueue int
+
+	// MaxIdleHosts bounds the hosts that are kept only for what SetHost said about them.
+	// 0 means DefaultMaxIdleHosts, negative means unlimited.
+	MaxIdleHosts int
+
+	// Exempt tells which addresses have no delay because unrelated hosts share them, such as those
+	// of a content delivery network. It may be called by several goroutines at a time.
+	// nil means none.
+	Exempt func(netip.Addr) bool
 }
 
 // normal returns o with defaults in place of zeros and zeros in place of what is off.
@@ -77,26 +97,33 @@ func (o Options) normal() Options {
 	o.HostDelay = normalDelay(o.HostDelay, DefaultHostDelay)
 	o.AddrDelay = normalDelay(o.AddrDelay, o.HostDelay)
 	o.GroupDelay = normalDelay(o.GroupDelay, o.HostDelay)
-	o.MaxDelay = max(o.MaxDelay, 0)
+	if o.MaxDelay <= 0 {
+		o.MaxDelay = math.MaxInt64
+	}
 	if o.LatencyFactor == 0 {
 		o.LatencyFactor = DefaultLatencyFactor
 	}
 	o.LatencyFactor = max(o.LatencyFactor, 0)
-	o.Backoff = normalDelay(o.Backoff, max(DefaultBackoff, shared(int64(o.HostDelay), 2)))
+	o.Backoff = normalDelay(o.Backoff, max(DefaultBackoff, time.Duration(times(2, o.HostDelay))))
 	o.MaxBackoff = max(normalDelay(o.MaxBackoff, DefaultMaxBackoff), o.Backoff)
 	if o.Backoff == 0 {
 		o.MaxBackoff = 0
 	}
-	o.MaxPerHost = normalCount(o.MaxPerHost, 1, math.MaxUint16)
-	o.MaxPerAddr = normalCount(o.MaxPerAddr, 1, math.MaxUint16)
-	o.MaxPerGroup = normalCount(o.MaxPerGroup, 1, math.MaxUint16)
+	o.MaxRetryAfter = normalLimit(o.MaxRetryAfter, DefaultMaxRetryAfter)
+	o.LeaseTimeout = normalLimit(o.LeaseTimeout, DefaultLeaseTimeout)
+	o.MaxPerHost = normalCount(o.MaxPerHost, 1, pendingBit-1)
+	o.MaxPerAddr = normalCount(o.MaxPerAddr, 1, pendingBit-1)
+	o.MaxPerGroup = normalCount(o.MaxPerGroup, 1, pendingBit-1)
 	// Tasks have numbers of 32 bits.
 	o.MaxQueue = normalCount(o.MaxQueue, DefaultMaxQueue, math.MaxInt32)
 	o.MaxHostQueue = normalCount(o.MaxHostQueue, math.MaxInt32, math.MaxInt32)
+	o.MaxAddrQueue = normalCount(o.MaxAddrQueue, math.MaxInt32, math.MaxInt32)
+	o.MaxGroupQueue = normalCount(o.MaxGroupQueue, math.MaxInt32, math.MaxInt32)
+	o.MaxIdleHosts = normalCount(o.MaxIdleHosts, DefaultMaxIdleHosts, math.MaxInt32)
 	return o
 }
 
-// normalDelay returns the default for 0, and none for less.
+// normalDelay returns the default for 0, and none for a negative value.
 func normalDelay(d, byDefault time.Duration) time.Duration {
 	if d == 0 {
 		return byDefault
@@ -104,7 +131,19 @@ func normalDelay(d, byDefault time.Duration) time.Duration {
 	return max(d, 0)
 }
 
-// normalCount returns the default for 0, and the most for less.
+// normalLimit returns the default for 0, and Forever for a negative value.
+func normalLimit(d, byDefault time.Duration) time.Duration {
+	switch {
+	case d == 0:
+		return byDefault
+	case d < 0:
+		return Forever
+	default:
+		return d
+	}
+}
+
+// normalCount returns the default for 0, and the most for a negative value.
 func normalCount(n, byDefault, most int) int {
 	switch {
 	case n == 0:

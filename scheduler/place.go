@@ -1,52 +1,340 @@
 package scheduler
 
-// A place is whatever has a delay: a host, an address or a group. Addresses and groups are also
-// called gates, as hosts stand in line there. The record is half a cache line; what few places
-// need is in a manner.
-type place struct {
-	due    int64  // when the delays have passed; longAgo if none was ever charged
-	key    uint32 // the IPv4 address itself, or where in names the key is
-	manner uint32 // 0 if there is nothing unusual to remember
+import "math/bits"
 
-	// Of a host these are its first and last task, of a gate the first and last host in its line.
-	head uint32 // 0 if there is none
-	tail uint32
-
-	count uint32 // of a host: tasks queued; of a gate: tasks queued that go there, and leases
-	out   uint16 // leases
-	state state
-	kind  kind
+// setState keeps the figures by state.
+func (e *engine) setState(host uint32, s state) {
+	p := e.at(host)
+	if p.kind == aHost {
+		e.inState[min(p.state, ready)]--
+		e.inState[min(s, ready)]++
+	}
+	p.state = s
 }
 
-// A kind says what a place is.
-type kind uint8
+// hasWork tells whether a host has a task or a caller of Wait.
+func (e *engine) hasWork(i uint32) bool { return e.at(i).head != 0 || e.waiters(i) > 0 }
 
-const (
-	aHost  kind = iota
-	anIPv4      // the most frequent kind of address needs no name
-	anIPv6      // with its zone, if it has one
-	aGroup
-	kinds
-)
+// waiters is how many callers of Wait wait for a host.
+func (e *engine) waiters(host uint32) uint32 {
+	if x := e.at(host).extra; x != 0 {
+		return e.extras.at(x).waiters
+	}
+	return 0
+}
 
-// A state says where a host or a gate is to be found:
+// isOpen tells whether a shared limiter can be leased now.
+func (e *engine) isOpen(i uint32) bool {
+	p := e.at(i)
+	return p.out < e.most[p.kind] && *e.due(i) <= e.now
+}
+
+// replace is place for a limiter of which the work, the delay or the leases have changed.
+func (e *engine) replace(i uint32) {
+	if e.at(i).kind == aHost {
+		e.replaceHost(i)
+	} else {
+		e.replaceShared(i)
+	}
+}
+
+// placeHost puts a host where it belongs now. It requires that the host is in no list.
+func (e *engine) placeHost(i uint32) {
+	p := e.at(i)
+	switch {
+	case !e.hasWork(i) && p.out == 0:
+		e.setState(i, idle)
+	case !e.hasWork(i) || p.out >= e.most[aHost]:
+		e.setState(i, leased)
+	case *e.due(i) > e.now:
+		e.setState(i, waiting)
+		e.wheel.insert(i)
+	case p.addr != 0:
+		e.join(i, p.addr, e.waiters(i) > 0)
+	case p.group != 0:
+		e.join(i, p.group, e.waiters(i) > 0)
+	default:
+		e.makeReady(i, e.level(i))
+	}
+}
+
+// replaceHost is placeHost for a host of which something has changed. In a waitlist or a ready list
+// it keeps its position, if it still has to be in it.
+func (e *engine) replaceHost(i uint32) {
+	p := e.at(i)
+	if e.hasWork(i) && p.out < e.most[aHost] && *e.due(i) <= e.now {
+		switch {
+		case p.state == ready+state(e.level(i)):
+			return
+		case p.state == atAddr, p.state == atGroup, p.state == holding:
+			e.relevel(e.waitlistOf(i))
+			return
+		}
+	}
+	e.unplace(i)
+	e.placeHost(i)
+}
+
+// addWaiter notes that a caller of Wait waits for a host, which then goes to the front of the
+// waitlists: whoever holds the next lease of it may be the caller itself.
+func (e *engine) addWaiter(host uint32) {
+	e.touch(host)
+	x := e.extraOf(host)
+	if x.waiters++; x.waiters > 1 {
+		return
+	}
+	if e.at(host).state != holding {
+		e.unplace(host)
+		e.placeHost(host)
+	}
+	e.replaceHost(host)
+}
+
+// removeWaiter is the inverse of addWaiter.
+func (e *engine) removeWaiter(host uint32) {
+	e.extras.at(e.at(host).extra).waiters--
+	e.updateDue(host)
+	e.replaceHost(host)
+}
+
+// unplace takes a host out of the list that it is in.
+func (e *engine) unplace(i uint32) {
+	switch p := e.at(i); {
+	case p.state == waiting:
+		e.wheel.remove(i)
+	case p.state >= ready:
+		e.unready(i)
+	case p.state == atAddr, p.state == atGroup, p.state == holding:
+		shared, group, heldGroup := e.waitlistOf(i), p.group, p.state == holding
+		e.unlink(i)
+		e.replaceShared(shared)
+		if heldGroup {
+			e.unhold(group)
+		}
+	}
+}
+
+// waitlistOf returns in whose waitlist a host is.
+func (e *engine) waitlistOf(i uint32) (shared uint32) {
+	if p := e.at(i); p.state == atGroup {
+		return p.group
+	} else {
+		return p.addr
+	}
+}
+
+// join puts a host into the waitlist of a shared limiter: behind all others, or at its front,
+// behind those that are there already.
+func (e *engine) join(i, shared uint32, front bool) {
+	e.joins++
+	p, t := e.at(shared), e.timers.at(i)
+	t.prev, t.next = p.tail, 0
+	if front {
+		if t.prev = *p.lastFront(); t.prev == 0 {
+			t.next = p.head
+		} else {
+			t.next = e.timers.at(t.prev).next
+		}
+		*p.lastFront() = i
+	}
+	if t.prev == 0 {
+		p.head = i
+	} else {
+		e.timers.at(t.prev).next = i
+	}
+	if t.next == 0 {
+		p.tail = i
+	} else {
+		e.timers.at(t.next).prev = i
+	}
+	if p.kind == aGroup {
+		e.setState(i, atGroup)
+	} else {
+		e.setState(i, atAddr)
+	}
+	if p.state == idle {
+		e.placeShared(shared)
+	} else {
+		e.relevel(shared)
+	}
+}
+
+// unlink takes a host out of its waitlist, and leaves the shared limiter where it is.
+func (e *engine) unlink(i uint32) {
+	p, t := e.at(e.waitlistOf(i)), e.timers.at(i)
+	if *p.lastFront() == i {
+		*p.lastFront() = t.prev
+	}
+	if t.prev == 0 {
+		p.head = t.next
+	} else {
+		e.timers.at(t.prev).next = t.next
+	}
+	if t.next == 0 {
+		p.tail = t.prev
+	} else {
+		e.timers.at(t.next).prev = t.prev
+	}
+	e.setState(i, idle)
+}
+
+// placeShared puts a shared limiter where it belongs now. It requires that it is in no list.
+func (e *engine) placeShared(i uint32) {
+	switch p := e.at(i); {
+	case p.head == 0:
+		p.state = idle
+	case p.out >= e.most[p.kind]:
+		p.state = leased
+	case *e.due(i) > e.now:
+		p.state = waiting
+		e.wheel.insert(i)
+	default:
+		e.makeReady(i, e.level(p.head))
+	}
+}
+
+// replaceShared is placeShared for a shared limiter of which something has changed. A ready one
+// keeps its position, and a held one is held.
+func (e *engine) replaceShared(i uint32) {
+	if i == 0 {
+		return
+	}
+	switch p := e.at(i); {
+	case p.state == held:
+		return
+	case p.state == waiting:
+		e.wheel.remove(i)
+	case p.state >= ready:
+		if p.head != 0 && e.isOpen(i) {
+			e.relevel(i)
+			return
+		}
+		e.unready(i)
+	}
+	e.placeShared(i)
+}
+
+// unhold lets a held group go on.
+func (e *engine) unhold(group uint32) {
+	e.at(group).state = idle
+	e.placeShared(group)
+}
+
+// serve takes the first host out of the waitlist of a shared limiter that is open and in no list,
+// if the host is of at least a level and may be leased. If there is none it returns 0, and the
+// shared limiter is where it belongs.
 //
-//	waiting ──► inLine ──► ready ──► leased
-//	   ▲           ▲         ▲          │
-//	   └───────────┴─────────┴──────────┤  something to do there
-//	idle ◄──────────────────────────────┘  nothing to do
+// A host that has both an address and a group waits for one after the other:
 //
-// What a host has to do is its queue, what a gate has to do is its line of hosts. Only settleHost
-// and settleGate choose between these states. What is idle is forgotten after its delay, when the
-// hand that sweeps over the places comes to it.
-type state uint8
+//  1. in the waitlist of its address. When its turn comes and the group is free, too, it is leased.
+//  2. Otherwise it steps aside, into the waitlist of its group. When its turn comes and the address
+//     is open, it is leased.
+//  3. Otherwise it goes to the front of the waitlist of its address, and its group is held for it:
+//     nothing else of the group is leased meanwhile. So it is leased when the address opens.
+//
+// So it changes lists twice for a lease, whatever else happens, and waits for no more than one turn
+// of all others in each list. The group is not held while the address has a pause, which may last
+// for a day: such a host starts at step 2 again when the pause is over.
+func (e *engine) serve(shared uint32, level uint8) (host uint32) {
+	p := e.at(shared)
+	for p.head != 0 && e.level(p.head) >= level {
+		host := p.head
+		h := e.at(host)
+		wasHolding, other := h.state == holding, h.group
+		if p.kind == aGroup {
+			other = h.addr
+		}
+		e.unlink(host)
+		switch {
+		case wasHolding && e.isOpen(other):
+			e.at(other).state = idle // lease places it
+			return host
+		case wasHolding: // another lease of the group has ended late
+			e.at(other).state = idle
+			e.join(host, other, true)
+		case other == 0 || e.mayPass(host, other, p.kind):
+			return host
+		case p.kind != aGroup:
+			e.join(host, other, e.waiters(host) > 0)
+		case e.isPaused(other):
+			e.join(host, other, true)
+		default:
+			e.join(host, other, true)
+			e.setState(host, holding)
+			p.state = held
+			return 0
+		}
+	}
+	e.placeShared(shared)
+	return 0
+}
 
-const (
-	vacant  state = iota // no place
-	idle                 // nothing to do, perhaps a delay that runs
-	waiting              // in the wheel
-	inLine               // of a host only: at a gate, which need not be ready
-	ready                // in the rings
-	leased               // as often as may be at once, or with nothing more to do
-	states
-)
+// mayPass tells whether a host whose turn has come at a limiter of one kind may use the other one
+// as well, without overtaking hosts that wait there. Having had its turn at its group, it goes
+// before all that have not.
+func (e *engine) mayPass(host, other uint32, at kind) bool {
+	p := e.at(other)
+	goesFirst := at == aGroup || e.waiters(host) > 0
+	return p.state != held && e.isOpen(other) &&
+		(p.head == 0 || goesFirst && *p.lastFront() == 0)
+}
+
+// level returns the level of a host that has work.
+func (e *engine) level(host uint32) uint8 {
+	if e.waiters(host) > 0 {
+		return waitLevel
+	}
+	return e.tasks.at(e.at(host).head).priority
+}
+
+// makeReady puts a limiter that is in no list at the end of a ready list.
+func (e *engine) makeReady(i uint32, level uint8) {
+	l, t := &e.ready.of[level], e.timers.at(i)
+	t.prev, t.next = l.tail, 0
+	if l.tail == 0 {
+		l.head = i
+	} else {
+		e.timers.at(l.tail).next = i
+	}
+	l.tail = i
+	e.ready.inUse |= 1 << level
+	e.ready.count++
+	e.setState(i, ready+state(level))
+}
+
+// unready takes a limiter out of its ready list.
+func (e *engine) unready(i uint32) {
+	level := e.at(i).state - ready
+	l, t := &e.ready.of[level], e.timers.at(i)
+	if t.prev == 0 {
+		l.head = t.next
+	} else {
+		e.timers.at(t.prev).next = t.next
+	}
+	if t.next == 0 {
+		l.tail = t.prev
+	} else {
+		e.timers.at(t.next).prev = t.prev
+	}
+	if l.head == 0 {
+		e.ready.inUse &^= 1 << level
+	}
+	e.ready.count--
+	e.setState(i, idle)
+}
+
+// relevel moves a shared limiter to the ready list that the first host of its waitlist belongs to,
+// if it is ready.
+func (e *engine) relevel(shared uint32) {
+	p := e.at(shared)
+	if p.state < ready {
+		return
+	}
+	if level := e.level(p.head); ready+state(level) != p.state {
+		e.unready(shared)
+		e.makeReady(shared, level)
+	}
+}
+
+// top returns the highest level at which something is ready.
+func (r *readyLists) top() int { return bits.Len16(r.inUse) - 1 }

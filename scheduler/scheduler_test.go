@@ -1,6 +1,8 @@
 package scheduler_test
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"strings"
@@ -14,35 +16,37 @@ import (
 
 func TestTaskComesBackAsItWas(t *testing.T) {
 	for name, want := range map[string]scheduler.Task[string]{
-		"with everything": {
-			Host: "a.test", Addr: netip.MustParseAddr("2001:db8::1"), NotBefore: start, Item: "x",
-		},
+		"with everything":      {Host: "a.test", Priority: 3, Item: "x"},
 		"with nothing":         {},
-		"with a zone":          {Host: "a", Addr: netip.MustParseAddr("fe80::1%eth0")},
-		"of the far past":      {Host: "a", NotBefore: time.Unix(0, 0)},
 		"with an odd name":     {Host: "\x00 Ä\xff"},
-		"with an unnamed host": {Addr: ip(1), Item: "x"},
+		"with an unnamed host": {Item: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduler.New[string](scheduler.Options{})
 			require.NoError(t, s.Add(want))
 			lease, wait := s.TryNext(start)
 			require.Zero(t, wait)
-			got := lease.Task()
-			require.True(t, want.NotBefore.Equal(got.NotBefore), "%v", got.NotBefore)
-			require.Equal(t, want.NotBefore.IsZero(), got.NotBefore.IsZero())
-			got.NotBefore = want.NotBefore
-			require.Equal(t, want, got)
+			require.Equal(t, want, lease.Task())
 			require.Equal(t, want.Host, lease.Host())
 			require.Equal(t, want.Item, lease.Item())
 		})
 	}
 }
 
+func TestAddressComesBackAsItWas(t *testing.T) {
+	for _, addr := range []string{"192.0.2.1", "2001:db8::1", "fe80::1%eth0"} {
+		s := scheduler.New[string](scheduler.Options{})
+		want := scheduler.Host{Addr: netip.MustParseAddr(addr), Group: "a"}
+		s.SetHost("a", want)
+		got := s.Explain("a")
+		require.Equal(t, want, scheduler.Host{Addr: got.Addr, Group: got.Group})
+	}
+}
+
 // TestTryNextTellsHowLong asks a scheduler with one lease out, on a, since the start.
 func TestTryNextTellsHowLong(t *testing.T) {
 	for name, tt := range map[string]struct {
-		tasks   []scheduler.Task[string]
+		tasks   []job
 		outcome *scheduler.Outcome // nil means that the lease stays out
 		now     time.Duration
 		want    time.Duration
@@ -50,31 +54,31 @@ func TestTryNextTellsHowLong(t *testing.T) {
 		"nothing queued":              {nil, nil, 0, scheduler.Forever},
 		"nothing queued, delay runs":  {nil, &scheduler.Outcome{}, 0, scheduler.Forever},
 		"nothing queued, delay is up": {nil, &scheduler.Outcome{}, time.Hour, scheduler.Forever},
-		"host leased":                 {tasks(there, "a1"), nil, time.Hour, scheduler.Forever},
-		"address leased":              {tasks(here, "b1"), nil, time.Hour, scheduler.Forever},
+		"host leased":                 {jobs(there, "a1"), nil, time.Hour, scheduler.Forever},
+		"address leased":              {jobs(here, "b1"), nil, time.Hour, scheduler.Forever},
 		"delay of the host runs": {
-			tasks(there, "a1"), &scheduler.Outcome{}, 0, 5 * time.Second,
+			jobs(there, "a1"), &scheduler.Outcome{}, 0, 5 * time.Second,
 		},
 		"delay of the address runs": {
-			tasks(here, "b1"), &scheduler.Outcome{}, time.Second, 4 * time.Second,
+			jobs(here, "b1"), &scheduler.Outcome{}, time.Second, 4 * time.Second,
 		},
 		"the last nanosecond": {
-			tasks(here, "b1"), &scheduler.Outcome{}, 5*time.Second - 1, 1,
+			jobs(here, "b1"), &scheduler.Outcome{}, 5*time.Second - 1, 1,
 		},
 		"the latency delays": {
-			tasks(there, "a1"), &scheduler.Outcome{Took: time.Hour}, time.Hour, 4 * time.Hour,
+			jobs(there, "a1"), &scheduler.Outcome{Took: time.Hour}, time.Hour, 4 * time.Hour,
 		},
 		"the earlier of two": {
-			append(tasks(there, "a1"), tasks(here, "b1")...),
+			append(jobs(there, "a1"), jobs(here, "b1")...),
 			&scheduler.Outcome{Took: 3 * time.Second}, 2 * time.Second, 3 * time.Second,
 		},
 		"a delay without end": {
-			tasks(anywhere, "a1"), &scheduler.Outcome{Took: math.MaxInt64}, 0, scheduler.Forever,
+			jobs(anywhere, "a1"), &scheduler.Outcome{Took: math.MaxInt64}, 0, scheduler.Forever,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scheduler.New[string](scheduler.Options{})
-			add(t, s, tasks(here, "a0")...)
+			s := scheduler.New[string](scheduler.Options{LeaseTimeout: -1})
+			add(t, s, jobs(here, "a0")...)
 			lease, _ := s.TryNext(start)
 			add(t, s, tt.tasks...)
 			if tt.outcome != nil {
@@ -89,7 +93,7 @@ func TestTryNextTellsHowLong(t *testing.T) {
 
 func TestLeaseGivenBackTwiceCountsOnce(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{HostDelay: -1})
-	add(t, s, tasks(here, "a0", "a1", "a2", "b1")...)
+	add(t, s, jobs(here, "a0", "a1", "a2", "b1")...)
 	first, _ := s.TryNext(start)
 	first.Done(scheduler.Outcome{})
 	second, _ := s.TryNext(start)
@@ -110,14 +114,13 @@ func TestLeaseGivenBackTwiceCountsOnce(t *testing.T) {
 // TestLateDone gives a lease back twice after its host was forgotten and its number taken by
 // another one.
 func TestLateDone(t *testing.T) {
-	s := scheduler.New[string](scheduler.Options{HostDelay: -1})
-	add(t, s, tasks(here, "a0")...)
+	s := scheduler.New[string](scheduler.Options{HostDelay: -1, LeaseTimeout: -1})
+	add(t, s, jobs(anywhere, "a0")...)
 	old, _ := s.TryNext(start)
 	old.Done(scheduler.Outcome{})
 	require.Zero(t, s.Stats().Hosts)
-	require.Zero(t, s.Stats().Addrs)
 
-	add(t, s, tasks(there, "b0", "b1")...)
+	add(t, s, jobs(there, "b0", "b1")...)
 	lease, _ := s.TryNext(start)
 	require.Equal(t, "b0", lease.Item())
 	old.Done(scheduler.Outcome{})
@@ -127,9 +130,9 @@ func TestLateDone(t *testing.T) {
 }
 
 func TestLeaseNeverGivenBackBlocksOnlyItsHostAndAddress(t *testing.T) {
-	s := scheduler.New[string](scheduler.Options{})
-	add(t, s, tasks(here, "a0", "b0")...)
-	add(t, s, tasks(there, "a1", "c0")...)
+	s := scheduler.New[string](scheduler.Options{LeaseTimeout: -1})
+	add(t, s, jobs(here, "a0", "b0", "a1")...)
+	add(t, s, jobs(there, "c0")...)
 	lost, _ := s.TryNext(start)
 	require.Equal(t, "a0", lost.Item())
 
@@ -145,7 +148,7 @@ func TestLeaseNeverGivenBackBlocksOnlyItsHostAndAddress(t *testing.T) {
 
 func TestClockGoesBack(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
-	add(t, s, tasks(here, "a0", "a1", "a2")...)
+	add(t, s, jobs(here, "a0", "a1", "a2")...)
 	lease, _ := s.TryNext(start)
 	lease.Done(scheduler.Outcome{})
 
@@ -165,66 +168,109 @@ func TestClockGoesBack(t *testing.T) {
 
 func TestErrFull(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{MaxQueue: 2})
-	add(t, s, tasks(here, "a0", "b0")...)
+	add(t, s, jobs(here, "a0", "b0")...)
 	before := s.Stats()
-	require.ErrorIs(t, s.Add(tasks(there, "c0")[0]), scheduler.ErrFull)
+	require.ErrorIs(t, s.Add(jobs(there, "c0")[0].Task), scheduler.ErrFull)
 	require.Equal(t, before, s.Stats(), "nothing is left of a refused task")
 
 	lease, _ := s.TryNext(start)
-	require.NoError(t, s.Add(tasks(there, "c0")[0]), "a leased task is not queued")
-	require.ErrorIs(t, s.Add(tasks(there, "c1")[0]), scheduler.ErrFull)
+	require.NoError(t, s.Add(jobs(there, "c0")[0].Task), "a leased task is not queued")
+	require.ErrorIs(t, s.Add(jobs(there, "c1")[0].Task), scheduler.ErrFull)
 	lease.Done(scheduler.Outcome{})
-	require.ErrorIs(t, s.Add(tasks(there, "c1")[0]), scheduler.ErrFull)
+	require.ErrorIs(t, s.Add(jobs(there, "c1")[0].Task), scheduler.ErrFull)
 }
 
-// TestHostIsForgottenOnlyWhenItsDelayHasPassed moves the hand that sweeps over the hosts.
-func TestHostIsForgottenOnlyWhenItsDelayHasPassed(t *testing.T) {
+// sweep makes a scheduler look at all hosts that it may forget.
+func sweep(s *scheduler.Scheduler[string]) {
+	for range 100 {
+		s.SetHost("swept", scheduler.Host{Delay: -1})
+	}
+}
+
+// TestWhatIsForgotten has a host with a delay and an address, and one of which nothing was said.
+func TestWhatIsForgotten(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{AddrDelay: 8 * time.Second})
-	add(t, s, tasks(here, "a0")...)
-	lease, _ := s.TryNext(start)
-	lease.Done(scheduler.Outcome{})
+	s.TryNext(start)
+	setDelay(s, "a", time.Minute)
+	add(t, s, jobs(here, "a0")...)
+	add(t, s, jobs(anywhere, "b0")...)
+	for range 2 {
+		lease, _ := s.TryNext(start)
+		lease.Done(scheduler.Outcome{})
+	}
+	const day = 24 * time.Hour
 	for _, tt := range []struct {
 		after        time.Duration
 		hosts, addrs int
 	}{
-		{5*time.Second - 1, 1, 1},
-		{5 * time.Second, 0, 1},
-		{8*time.Second - 1, 0, 1},
-		{8 * time.Second, 0, 0},
+		{5*time.Second - 1, 2, 1},
+		{5 * time.Second, 1, 1},
+		{day, 1, 1},
+		{day + 3*time.Second, 0, 0}, // it is remembered to about a second
 	} {
 		s.TryNext(start.Add(tt.after))
-		for range 3 {
-			s.SetDelay("b", time.Minute)
-			s.SetDelay("b", 0)
-		}
-		got := s.Stats()
-		require.Equal(t, [2]int{tt.hosts, tt.addrs}, [2]int{got.Hosts, got.Addrs}, "%v", tt.after)
+		sweep(s)
+		hosts := maps.Collect(s.Hosts())
+		delete(hosts, "swept")
+		require.Len(t, hosts, tt.hosts, "%v", tt.after)
+		require.Equal(t, tt.addrs, s.Stats().Addrs, "%v", tt.after)
 	}
 }
 
-func TestSetDelayIsRemembered(t *testing.T) {
+// TestHostsWithADelayOfTheirOwnAreForgotten: a year later, nobody needs to know them any longer.
+func TestHostsWithADelayOfTheirOwnAreForgotten(t *testing.T) {
+	const hosts = 10_000
 	s := scheduler.New[string](scheduler.Options{})
-	s.SetDelay("a", time.Minute)
-	s.SetDelay("b", time.Second)
-	s.TryNext(start.Add(time.Hour))
-	require.Equal(t, scheduler.Stats{Hosts: 1, Idle: 1}, s.Stats(), "b asks for nothing unusual")
-
-	s.SetDelay("a", 0)
-	require.Zero(t, s.Stats(), "a neither, now")
+	s.TryNext(start)
+	for i := range hosts {
+		s.SetHost(fmt.Sprint(i), scheduler.Host{Addr: ip(i), Delay: time.Hour})
+	}
+	require.Equal(t, hosts, s.Stats().Hosts)
+	s.TryNext(start.AddDate(1, 0, 0))
+	for range hosts {
+		s.SetHost("swept", scheduler.Host{Delay: -1})
+	}
+	require.Equal(t, scheduler.Stats{Hosts: 1, Idle: 1}, s.Stats())
 }
 
-func TestSetDelayPutsOffAHostThatIsReady(t *testing.T) {
+// TestOnlySoManyIdleHostsAreRemembered has more hosts than that, of which all have an address.
+func TestOnlySoManyIdleHostsAreRemembered(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{MaxIdleHosts: 100})
+	for i := range 10_000 {
+		s.SetHost(fmt.Sprint(i), scheduler.Host{Addr: ip(i)})
+	}
+	got := s.Stats()
+	require.LessOrEqual(t, got.Hosts, 200)
+	require.LessOrEqual(t, got.Addrs, 300)
+}
+
+func TestWhatWasSaidOfAHostStaysWhenItIsIdle(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, grouped("g", jobs(here, "a0"))...)
+	lease, _ := s.TryNext(start)
+	lease.Done(scheduler.Outcome{})
+	s.TryNext(start.Add(time.Hour))
+	sweep(s)
+	add(t, s, jobs(here, "b0")...)
+	lease, _ = s.TryNext(start.Add(time.Hour))
+	require.Equal(t, "b0", lease.Item())
+	add(t, s, job{Task: scheduler.Task[string]{Host: "a", Item: "a1"}})
+	lease, _ = s.TryNext(start.Add(time.Hour))
+	require.Nil(t, lease, "its address is leased")
+}
+
+func TestDelayPutsOffAHostThatIsReady(t *testing.T) {
 	for name, addr := range map[string]netip.Addr{"in a line": here, "without address": anywhere} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduler.New[string](scheduler.Options{AddrDelay: -1})
-			add(t, s, tasks(addr, "a0", "a1", "b0")...)
+			add(t, s, jobs(addr, "a0", "a1", "b0")...)
 			lease, _ := s.TryNext(start)
 			lease.Done(scheduler.Outcome{})
 			lease, _ = s.TryNext(start.Add(5 * time.Second)) // a is ready, but it is b's turn
 			require.Equal(t, "b0", lease.Item())
 			lease.Done(scheduler.Outcome{})
 
-			s.SetDelay("a", time.Minute)
+			setDelay(s, "a", time.Minute)
 			got, wait := s.TryNext(start.Add(5 * time.Second))
 			require.Nil(t, got)
 			require.Equal(t, 55*time.Second, wait)
@@ -247,13 +293,13 @@ func TestOddOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduler.New[string](opts)
-			add(t, s, tasks(here, "a0", "a1", "b0")...)
+			add(t, s, jobs(here, "a0", "a1", "b0")...)
 			for _, now := range []time.Time{start, {}, start.AddDate(400, 0, 0)} {
 				for _, o := range []scheduler.Outcome{
 					{}, {Took: math.MaxInt64}, {Took: math.MinInt64},
 					{Start: start.AddDate(900, 0, 0)},
 				} {
-					add(t, s, tasks(here, "a2", "c0")...)
+					add(t, s, jobs(here, "a2", "c0")...)
 					lease, wait := s.TryNext(now)
 					if lease == nil {
 						require.Positive(t, wait)
@@ -273,7 +319,7 @@ func TestOddOptions(t *testing.T) {
 func TestSimulationFarFromNow(t *testing.T) {
 	for _, begin := range []time.Time{time.Unix(0, 0), start.AddDate(200, 0, 0)} {
 		s := scheduler.New[string](scheduler.Options{})
-		add(t, s, tasks(here, "a0", "b0", "a1")...)
+		add(t, s, jobs(here, "a0", "b0", "a1")...)
 		now := begin
 		for _, want := range []string{"a0", "b0", "a1"} {
 			lease, _ := s.TryNext(now)

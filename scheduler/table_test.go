@@ -57,7 +57,7 @@ func TestDirectoryAgainstMap(t *testing.T) {
 			key := randomKey(rng)
 			if id, known := ids[key]; known {
 				checkKey(t, &d, key, id)
-				d.leave(id)
+				d.forget(id)
 				delete(ids, key)
 				continue
 			}

@@ -10,54 +10,38 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func add(t *testing.T, s *scheduler.Scheduler[string], tasks ...scheduler.Task[string]) {
-	t.Helper()
-	for _, task := range tasks {
-		require.NoError(t, s.Add(task))
-	}
-}
-
-func next(t *testing.T, s *scheduler.Scheduler[string]) *scheduler.Lease[string] {
-	t.Helper()
-	lease, err := s.Next(t.Context())
-	require.NoError(t, err)
-	return lease
-}
-
 // TestNextWakes has a Next that sleeps until a1 or nothing at all, and something that happens after
 // one second.
 func TestNextWakes(t *testing.T) {
 	for name, tt := range map[string]struct {
-		queued []scheduler.Task[string]
+		queued []job
 		happen func(t *testing.T, s *scheduler.Scheduler[string], out *scheduler.Lease[string])
 		want   result
 	}{
 		"when a task is added": {
 			nil,
 			func(t *testing.T, s *scheduler.Scheduler[string], _ *scheduler.Lease[string]) {
-				add(t, s, tasks(there, "b1")...)
+				add(t, s, jobs(there, "b1")...)
 			},
 			result{item: "b1", after: time.Second},
 		},
 		"at the time of a task that was added": {
-			tasks(here, "a1"),
+			jobs(here, "a1"),
 			func(t *testing.T, s *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
-				task := tasks(there, "b1")[0]
-				task.NotBefore = time.Now().Add(time.Millisecond)
-				add(t, s, task)
+				add(t, s, notBefore(time.Now().Add(time.Millisecond), jobs(there, "b1"))...)
 				out.Done(scheduler.Outcome{})
 			},
 			result{item: "b1", after: 1001 * time.Millisecond},
 		},
 		"when a lease comes back that left a host without delay": {
-			tasks(here, "a1"),
+			jobs(here, "a1"),
 			func(_ *testing.T, _ *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
 				out.Done(scheduler.Outcome{Skipped: true})
 			},
 			result{item: "a1", after: time.Second},
 		},
 		"after the delay of a lease that comes back": {
-			tasks(here, "a1"),
+			jobs(here, "a1"),
 			func(_ *testing.T, _ *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
 				out.Done(scheduler.Outcome{})
 			},
@@ -71,12 +55,12 @@ func TestNextWakes(t *testing.T) {
 			result{err: scheduler.ErrDrained, after: time.Second},
 		},
 		"when a delay is taken back": {
-			tasks(here, "a1"),
+			jobs(here, "a1"),
 			func(_ *testing.T, s *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
-				s.SetDelay("a", time.Hour)
+				setDelay(s, "a", time.Hour)
 				out.Done(scheduler.Outcome{})
 				time.Sleep(10 * time.Second)
-				s.SetDelay("a", 0)
+				setDelay(s, "a", -1)
 			},
 			result{item: "a1", after: 11 * time.Second},
 		},
@@ -84,7 +68,7 @@ func TestNextWakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := scheduler.New[string](scheduler.Options{})
-				add(t, s, tasks(here, "a0")...)
+				add(t, s, jobs(here, "a0")...)
 				add(t, s, tt.queued...)
 				out := next(t, s)
 				results := background(t.Context(), s)
@@ -121,20 +105,20 @@ func TestSchedulerGoesOnAfterDrained(t *testing.T) {
 	for range 3 {
 		_, err := s.Next(t.Context())
 		require.ErrorIs(t, err, scheduler.ErrDrained)
-		add(t, s, tasks(here, "a1")...)
+		add(t, s, jobs(here, "a1")...)
 		next(t, s).Done(scheduler.Outcome{})
 	}
 }
 
 func TestContextEndsNext(t *testing.T) {
 	for name, cancelled := range map[string]int{
-		"the one that sleeps":            0,
-		"one that waits for the sleeper": 1,
+		"the first one that waits": 0,
+		"the second one":           1,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := scheduler.New[string](scheduler.Options{})
-				add(t, s, tasks(here, "a0", "a1")...)
+				add(t, s, jobs(here, "a0", "a1")...)
 				next(t, s).Done(scheduler.Outcome{})
 
 				var results [2]<-chan result
@@ -159,7 +143,7 @@ func TestContextEndsNext(t *testing.T) {
 
 func TestContextOfNextHasEndedBefore(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
-	add(t, s, tasks(here, "a1")...)
+	add(t, s, jobs(here, "a1")...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := s.Next(ctx)
@@ -170,7 +154,7 @@ func TestContextOfNextHasEndedBefore(t *testing.T) {
 func TestStatsOfWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{})
-		add(t, s, tasks(here, "a0", "a1")...)
+		add(t, s, jobs(here, "a0", "a1")...)
 		next(t, s).Done(scheduler.Outcome{}) // at once
 		next(t, s)                           // after 5 s, and never given back
 		one, other := background(t.Context(), s), background(t.Context(), s)
@@ -182,15 +166,15 @@ func TestStatsOfWaiting(t *testing.T) {
 		require.Equal(t, 5*time.Second, got.Waited)
 
 		// Two callers wait, for c1 and then for b1: that is one wait of 7 s.
-		for i, task := range tasks(anywhere, "c1", "b1") {
-			task.NotBefore = time.Now().Add(time.Duration(8-i) * time.Second)
-			add(t, s, task)
+		for i, item := range []string{"c1", "b1"} {
+			after := time.Duration(8-i) * time.Second
+			add(t, s, notBefore(time.Now().Add(after), jobs(anywhere, item))...)
 			synctest.Wait()
 		}
 		require.Equal(t, "b1", (<-one).item)
 		require.Equal(t, "c1", (<-other).item)
 		got = s.Stats()
-		require.EqualValues(t, 3, got.Waits, "the other one has waited alone for another second")
+		require.EqualValues(t, 2, got.Waits, "the other one waits for another second, without a break")
 		require.Equal(t, 13*time.Second, got.Waited)
 		require.EqualValues(t, 4, got.Given)
 	})
@@ -199,13 +183,13 @@ func TestStatsOfWaiting(t *testing.T) {
 func TestStatsOfWaitingInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{})
-		add(t, s, tasks(here, "a0", "a1")...)
+		add(t, s, jobs(here, "a0", "a1")...)
 		next(t, s).Done(scheduler.Outcome{})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		require.ErrorIs(t, (<-background(ctx, s)).err, context.DeadlineExceeded)
 
-		time.Sleep(time.Second) // without anybody who waits
+		time.Sleep(time.Second) // while nobody waits
 		next(t, s)
 		got := s.Stats()
 		require.EqualValues(t, 2, got.Waits)

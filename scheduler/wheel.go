@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	levelBits = 6
-	slotCount = 1 << levelBits                   // per level, so that a word has a bit for each
-	levels    = (64 + levelBits - 1) / levelBits // enough for every time there is
+	levelBits   = 6
+	slotCount   = 1 << levelBits                   // per level, so that a word has a bit for each
+	wheelLevels = (64 + levelBits - 1) / levelBits // enough for every time there is
 )
 
-// A timer is what a wheel keeps of each of its entries. A host that has left the wheel and stands
-// in line uses it for that: due is the number of the gate then.
+// A timer is what a wheel keeps of each of its entries. What has left the wheel uses the links for
+// other lists.
 type timer struct {
 	due        int64
-	prev, next uint32 // in the list of the slot, or in the line
+	prev, next uint32
 }
 
 // A wheel holds entries until they are due. It is a hierarchical timing wheel (Varghese and Lauck
@@ -29,20 +29,20 @@ type timer struct {
 //	due at 5.17          level 1, slot 5
 //
 // So the first slot in use on the lowest level in use holds what is due first. When time enters a
-// slot, its entries move to lower levels, as those of slot 4 do at 4.00. That happens to an entry
-// at most once per level, whence the constant cost; one that time has passed meanwhile fires
+// slot, its entries move to lower wheelLevels, as those of slot 4 do at 4.00. That happens to an
+// entry at most once per level, whence the constant cost; one that time has passed meanwhile fires
 // without moving further down.
 type wheel struct {
-	timers *slab[timer] // by the numbers of the entries; apart from them, so that they lie close
+	timers *slab[timer] // by the numbers of the entries
 
 	// fire is called with each entry that is due, after it has left the wheel. It may insert, but
 	// not remove: the entry might be on the list that is just being walked along.
 	fire func(uint32)
 
-	present uint64         // position of a time since which nothing was due
-	inUse   uint16         // a bit for each level in use
-	used    [levels]uint64 // a bit for each slot in use
-	slots   [levels][slotCount]slot
+	present uint64              // position of a time since which nothing was due
+	inUse   uint16              // a bit for each level in use
+	used    [wheelLevels]uint64 // a bit for each slot in use
+	slots   [wheelLevels][slotCount]slot
 }
 
 // A slot is a list in the order of insertion.
@@ -64,12 +64,14 @@ func (w *wheel) locate(due int64) (level, digit int) {
 	return level, int(p >> (level * levelBits) % slotCount)
 }
 
-// insert requires that entry i is not in the wheel, and that due is not before the time of the last
-// advance.
-func (w *wheel) insert(i uint32, due int64) {
+// insert requires that entry i is not in the wheel, and that it is not due before the time of the
+// last advance.
+func (w *wheel) insert(i uint32) {
+	t := w.timers.at(i)
+	due := t.due
 	level, digit := w.locate(due)
-	s, t := &w.slots[level][digit], w.timers.at(i)
-	*t = timer{due: due, prev: s.tail}
+	s := &w.slots[level][digit]
+	t.prev, t.next = s.tail, 0
 	if s.tail == 0 {
 		s.head, s.min = i, due
 		w.used[level] |= 1 << digit
@@ -140,7 +142,7 @@ func (w *wheel) advance(now int64) {
 			if t.due <= now {
 				w.fire(i)
 			} else {
-				w.insert(i, t.due)
+				w.insert(i)
 			}
 			i = t.next
 		}

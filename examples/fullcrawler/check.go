@@ -147,7 +147,7 @@ func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err
 func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
 	state, err := os.ReadFile(filepath.Join(dir, stateName))
 	if err == nil {
-		err = scheduler.New[stage.Item](scheduler.Options{}).LoadState(state, time.Now())
+		err = restorePoliteness(scheduler.New[stage.Item](scheduler.Options{}), state)
 	}
 	return "sound", missing(err)
 }

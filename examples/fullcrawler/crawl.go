@@ -333,7 +333,7 @@ const (
 	hostsName = "hosts.cache"  // addresses
 	rulesName = "robots.cache" // rules of servers
 	orderName = "rank.cache"   // scores and links of pages
-	stateName = "manners.state"
+	stateName = "politeness.state"
 	beganName = "began"
 )
 
@@ -354,7 +354,7 @@ func (c *crawler) work(ctx, fetching context.Context) {
 			lease.Done(scheduler.Outcome{Skipped: true})
 			return
 		}
-		outcome := c.visit(fetching, lease.Task())
+		outcome := c.visit(fetching, lease)
 		c.advance() // before the lease ends, lest nothing seems to be left
 		lease.Done(outcome)
 		if outcome.RetryAfter.After(time.Now()) {

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // How often it is put on record what servers asked for, and what can be had again.
@@ -38,12 +40,29 @@ func (m *manners) open(c *crawler) error {
 	case err != nil:
 		return err
 	default:
-		if err := c.queue.LoadState(state, time.Now()); err != nil {
-			c.warn("%s: %v: all hosts get the usual delay", c.file(stateName), err)
+		if err := restorePoliteness(c.queue, state); err != nil {
+			c.warn("%s: %v: all other hosts get the usual delay", c.file(stateName), err)
 		}
 	}
 	m.opened = true
 	return m.save(c) // also to say that there was a crawl here
+}
+
+// restorePoliteness makes a scheduler as polite as the one whose state was saved. If the state is
+// damaged, that holds for what comes before the damage, and all other hosts count as just visited.
+func restorePoliteness(queue *scheduler.Scheduler[stage.Item], state []byte) error {
+	if err := queue.Restore(scheduler.Entry{}, time.Now()); err != nil {
+		return err
+	}
+	for entry, err := range stage.Entries[scheduler.Entry](state) {
+		if err == nil {
+			err = queue.Restore(entry, time.Now())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // changed says that some server asked for something.
@@ -52,7 +71,11 @@ func (m *manners) changed() { wake(m.news) }
 // save replaces the file.
 func (m *manners) save(c *crawler) error {
 	m.given.Store(c.queue.Stats().Given)
-	return replaceFile(c.file(stateName), c.queue.AppendState(nil, time.Now()))
+	state, err := stage.AppendEntries(nil, c.queue.All(time.Now()))
+	if err != nil {
+		return err
+	}
+	return replaceFile(c.file(stateName), state)
 }
 
 // keep saves until ctx ends: at once what a server asked for, and now and then the rest.
@@ -127,7 +150,7 @@ func (c *crawler) setDelay(url string, delay time.Duration) {
 	}
 	host := weburl.Host(url)
 	longest := c.delays.set(host, server, delay)
-	c.queue.SetDelay(host, longest)
+	c.queue.SetHost(host, scheduler.Host{Delay: max(longest, 1)}) // of which 1 lifts an earlier one
 	if delay > 0 {
 		c.manners.changed()
 		c.log.Info("Crawl-delay", "host", host, "delay", longest.String())

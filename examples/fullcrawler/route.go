@@ -79,12 +79,12 @@ func (c *crawler) enqueueRobots(req robots.Request) {
 }
 
 // enqueue hands an item to the scheduler. A host whose address is not known yet is looked up by
-// the worker that gets the item, which then puts it back with the address.
+// the worker that gets the item.
 func (c *crawler) enqueue(it stage.Item) {
 	host := weburl.Host(it.URL)
 	addr, _ := c.resolver.Cached(host)
-	task := scheduler.Task[stage.Item]{Host: host, Addr: addr, Item: it}
-	if err := c.queue.Add(task); err != nil {
+	c.queue.SetHost(host, scheduler.Host{Addr: addr})
+	if err := c.queue.Add(scheduler.Task[stage.Item]{Host: host, Item: it}); err != nil {
 		c.stop(fmt.Errorf("queue %s: %w", it.URL, err)) // the room is what bounds the queue
 	}
 }

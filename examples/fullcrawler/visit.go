@@ -21,18 +21,18 @@ import (
 // maxRedirects is how many redirects in a row lead to a page; browsers give up after twenty.
 const maxRedirects = 10
 
-// visit does one task and reports when and how long it occupied the host.
-func (c *crawler) visit(ctx context.Context, task scheduler.Task[stage.Item]) scheduler.Outcome {
+// visit does the task of a lease and reports when and how long it occupied the host.
+func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item]) scheduler.Outcome {
 	skipped := scheduler.Outcome{Skipped: true}
-	it := task.Item
+	it := lease.Item()
 	began := time.Now()
-	addr, err := c.resolver.Addr(ctx, task.Host)
+	addr, err := c.resolver.Addr(ctx, lease.Host())
 	if err != nil {
 		c.giveUp(ctx, it, err, netip.Addr{}, began)
 		return skipped
 	}
-	if addr != task.Addr {
-		c.enqueue(it) // the delay of its address, new or changed, has to be kept as well
+	if !lease.Reach(addr) {
+		lease.Requeue(skipped, time.Time{}) // its address, new or changed, cannot be visited yet
 		return skipped
 	}
 	if it.Robots != nil {

@@ -64,7 +64,6 @@ func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
 		under := &http.Transport{DialContext: web.Dial}
 		defer under.CloseIdleConnections()
 		transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: 5 * time.Second})
-		defer transport.Close()
 		disallowed, err := rude(&http.Client{Transport: transport}, web)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, disallowed, 3)
@@ -99,7 +98,6 @@ func oneHost(t *testing.T, delay time.Duration) (*webtest.Web, *politetransport.
 	under := &http.Transport{DialContext: web.Dial}
 	t.Cleanup(under.CloseIdleConnections)
 	transport := politetransport.New("mybot", under, scheduler.Options{HostDelay: delay})
-	t.Cleanup(transport.Close)
 	return web, transport
 }
 
@@ -135,52 +133,6 @@ func TestWhoGivesUpWaitingIsLetGo(t *testing.T) {
 	})
 }
 
-// TestATurnMeetsWhoGivesUp: they come at the same moment, in any order, and no turn is lost.
-func TestATurnMeetsWhoGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const delay = time.Hour
-		_, transport := oneHost(t, delay)
-		client := &http.Client{Transport: transport}
-		for range 200 {
-			resp, err := client.Get("http://h00000.vweb.test/")
-			require.NoError(t, err, "the turn before was lost")
-			resp.Body.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), delay)
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://h00000.vweb.test/", nil)
-			require.NoError(t, err)
-			if resp, err := transport.RoundTrip(r); err == nil {
-				resp.Body.Close()
-			}
-			cancel()
-		}
-	})
-}
-
-// TestCloseEndsTheWaiting, that of requests without a deadline, too, and later ones fail.
-func TestCloseEndsTheWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, transport := oneHost(t, time.Hour)
-		client := &http.Client{Transport: transport}
-		ended := make(chan error, 1)
-		go func() {
-			_, err := client.Get("http://h00000.vweb.test/")
-			ended <- err
-		}()
-		synctest.Wait() // it has the rules, and waits for its turn
-		transport.Close()
-		synctest.Wait()
-		select {
-		case err := <-ended:
-			require.ErrorIs(t, err, scheduler.ErrClosed)
-		default:
-			t.Fatal("it waits for ever")
-		}
-		_, err := client.Get("http://h00000.vweb.test/")
-		require.ErrorIs(t, err, scheduler.ErrClosed)
-		transport.Close()
-	})
-}
-
 // A body notes that it was closed.
 type body struct {
 	io.Reader
@@ -195,7 +147,6 @@ func (b *body) Close() error {
 // TestBodiesOfRequestsAreClosed: a RoundTripper owes that, whatever becomes of the request.
 func TestBodiesOfRequestsAreClosed(t *testing.T) {
 	transport := politetransport.New("mybot", http.DefaultTransport, scheduler.Options{})
-	transport.Close()
 	sent := &body{Reader: strings.NewReader("text")}
 	r, err := http.NewRequest(http.MethodPost, "http://a.test/", sent)
 	require.NoError(t, err)
@@ -206,7 +157,6 @@ func TestBodiesOfRequestsAreClosed(t *testing.T) {
 
 func Example() {
 	transport := politetransport.New("mybot", http.DefaultTransport, scheduler.Options{})
-	defer transport.Close()
 	client := &http.Client{Transport: transport}
 	_, err := client.Get("mailto:me@example.org")
 	fmt.Println(err != nil)

@@ -70,7 +70,7 @@ func (c *crawler) learn(req robots.Request, page *fetch.Response) {
 	}
 	answer, err := c.rules.Store(req, got, time.Now())
 	if delay, asked := answer.Rules.Delay(); err == nil && asked {
-		c.queue.SetDelay(c.site, delay)
+		c.queue.SetHost(c.site, scheduler.Host{Delay: delay})
 	}
 }
 

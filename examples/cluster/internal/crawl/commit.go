@@ -13,7 +13,7 @@ import (
 // extra is what the root of a partition of fetch has besides.
 type extra struct {
 	done      []byte // see window.appendDone
-	scheduler []byte // see scheduler.AppendState; nil if it was never kept
+	scheduler []byte // entries of scheduler.All; nil if it was never kept
 }
 
 func (e extra) encode() []byte {
@@ -62,7 +62,8 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 		// A Retry-After of the last moments may be lost with the process. It would take a look at all
 		// unusual hosts for each page to keep it.
 		if time.Since(learned) > learnEvery {
-			if state := f.queue.AppendState(nil, time.Now()); len(state) <= maxLearned {
+			state, err := stage.AppendEntries(nil, f.queue.All(time.Now()))
+			if err == nil && len(state) <= maxLearned {
 				scheduled = state
 			}
 			learned = time.Now()

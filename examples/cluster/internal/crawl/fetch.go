@@ -74,7 +74,7 @@ func (w *Worker) fetch(ctx context.Context, c engine.Claim) error {
 }
 
 // restore takes up what the last owner has left. Where and when it was last is not known, so each
-// host and address counts as visited now; see scheduler.LoadState.
+// host and address counts as visited now; see scheduler.Restore.
 func (f *fetcher) restore(ctx context.Context) (err error) {
 	if f.keeper, err = engine.Keep(ctx, f.States, f.claim); err != nil {
 		return err
@@ -105,12 +105,17 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 	maps.Copy(f.counts, root.Counts)
 	f.queue = scheduler.New[task](f.politeness())
 	if f.claim.Epoch > 1 {
-		state := extra.scheduler
-		if state == nil {
-			state = f.queue.AppendState(nil, f.started)
+		entries := stage.Entries[scheduler.Entry](extra.scheduler)
+		if extra.scheduler == nil {
+			entries = func(yield func(scheduler.Entry, error) bool) { yield(scheduler.Entry{}, nil) }
 		}
-		if err := f.queue.LoadState(state, f.started); err != nil {
-			return fmt.Errorf("crawl: state of fetch: %w", err)
+		for entry, err := range entries {
+			if err == nil {
+				err = f.queue.Restore(entry, f.started)
+			}
+			if err != nil {
+				return fmt.Errorf("crawl: state of fetch: %w", err)
+			}
 		}
 	}
 	f.out = newOutbox(f.Bus, f.claim)
@@ -248,7 +253,8 @@ const maxSlow = 100_000
 func (f *fetcher) enqueue(t task) error {
 	t.item = t.item.Clone()
 	host := weburl.Host(t.item.URL)
-	work := scheduler.Task[task]{Host: host, Addr: t.item.Addr, Item: t}
+	work := scheduler.Task[task]{Host: host, Item: t}
+	f.queue.SetHost(host, scheduler.Host{Addr: t.item.Addr})
 	if t.item.Delay > f.Delay {
 		from, known := f.slow[host]
 		if !known {
@@ -258,7 +264,7 @@ func (f *fetcher) enqueue(t task) error {
 			from = time.Now().Add(t.item.Delay)
 			f.slow[strings.Clone(host)] = from
 		}
-		f.queue.SetDelay(host, t.item.Delay)
+		f.queue.SetHost(host, scheduler.Host{Delay: t.item.Delay})
 		work.NotBefore = from
 	}
 	if err := f.queue.Add(work); err != nil {

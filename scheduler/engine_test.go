@@ -12,38 +12,45 @@ import (
 // TestMemoryIsThatOfTheMostHeldAtOnce lets many hosts, addresses and tasks come and go, of which
 // two are held at any time.
 func TestMemoryIsThatOfTheMostHeldAtOnce(t *testing.T) {
-	s := New[string](Options{})
+	s := New[string](Options{MaxIdleHosts: 1})
 	now := time.Now()
 	for i := range uint16(10 * chunkLen) {
 		addr := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
-		require.NoError(t, s.Add(Task[string]{Host: fmt.Sprint(i), Addr: addr}))
+		s.SetHost(fmt.Sprint(i), Host{Addr: addr})
+		require.NoError(t, s.Add(Task[string]{Host: fmt.Sprint(i), NotBefore: now}))
 		lease, _ := s.TryNext(now)
 		require.NotNil(t, lease)
 		lease.Done(Outcome{})
 		now = now.Add(DefaultHostDelay)
 	}
-	require.Len(t, s.book.tasks.chunks, 1)
+	require.Len(t, s.engine.tasks.chunks, 1)
 	require.Len(t, s.items.chunks, 1)
-	require.Len(t, s.book.places.chunks, 1)
-	require.Len(t, s.book.timers.chunks, 1)
-	require.Len(t, s.book.visits.chunks, 1)
-	require.LessOrEqual(t, len(s.book.names.texts), 2)
-	require.Len(t, s.book.rings.of[0].buf, 16)
+	require.Len(t, s.engine.limiters.chunks, 1)
+	require.Len(t, s.engine.timers.chunks, 1)
+	require.Len(t, s.engine.flights.chunks, 1)
+	require.Len(t, s.engine.deferredTimers.chunks, 1)
+	require.LessOrEqual(t, len(s.engine.names.texts), 2)
 }
 
 func TestNothingIsAllocated(t *testing.T) {
 	v4, v6 := netip.AddrFrom4([4]byte{10}), netip.MustParseAddr("2001:db8::1")
-	for name, task := range map[string]Task[int]{
-		"host":         {Host: "a"},
-		"IPv4 address": {Host: "a", Addr: v4},
-		"IPv6 address": {Host: "a", Addr: v6},
-		"group":        {Host: "a", Addr: v4, Group: "g"},
-		"back-off":     {Host: "b", Addr: v4},
+	for name, host := range map[string]Host{
+		"host":         {},
+		"IPv4 address": {Addr: v4},
+		"IPv6 address": {Addr: v6},
+		"group":        {Addr: v4, Group: "g"},
+		"back-off":     {Addr: v4},
+		"Crawl-delay":  {Addr: v4, Delay: time.Hour},
+		"NotBefore":    {},
 	} {
 		s := New[int](Options{})
 		now := time.Now()
-		o := Outcome{Failed: name == "back-off"}
+		task, o := Task[int]{Host: "a"}, Outcome{Failed: name == "back-off"}
 		allocs := testing.AllocsPerRun(2000, func() {
+			s.SetHost("a", host)
+			if name == "NotBefore" {
+				task.NotBefore = now.Add(time.Second)
+			}
 			require.NoError(t, s.Add(task))
 			now = now.Add(4 * time.Second)
 			if lease, _ := s.TryNext(now); lease != nil {
@@ -64,23 +71,6 @@ func TestLaterStopsAtTheEndOfTime(t *testing.T) {
 		{longAgo, never, -1},
 	} {
 		require.Equal(t, tt.want, later(tt.t, tt.d), "later(%d, %d)", tt.t, tt.d)
-	}
-}
-
-func TestSaturatedStopsAtBothEndsOfTime(t *testing.T) {
-	for _, tt := range []struct{ t, now, want int64 }{
-		{5, 3, 2},
-		{3, 5, -2},
-		{never, 5, never},
-		{never - 1, -5, never},
-		{0, longAgo, never},
-		{longAgo, 1, longAgo},
-		{-1, longAgo, never},
-	} {
-		require.Equal(t, tt.want, saturated(tt.t, tt.now), "saturated(%d, %d)", tt.t, tt.now)
-		if tt.want > longAgo && tt.want < never {
-			require.Equal(t, tt.t, sum(tt.now, tt.want))
-		}
 	}
 }
 

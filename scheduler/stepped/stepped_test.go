@@ -1,4 +1,4 @@
-package scheduler
+package stepped
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ var steppedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func ip(n byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, n}) }
 
 // release waits for the next list and returns it with the seconds since the start.
-func release(t *testing.T, s *Stepped[string], now *time.Time) string {
+func release(t *testing.T, s *Scheduler[string], now *time.Time) string {
 	t.Helper()
 	items, wait := s.Next(*now)
 	if items == nil && wait != Forever {
@@ -28,14 +28,14 @@ func release(t *testing.T, s *Stepped[string], now *time.Time) string {
 }
 
 // finish ends the visits of a whole list.
-func finish(s *Stepped[string], now time.Time) {
+func finish(s *Scheduler[string], now time.Time) {
 	for s.Stats().Out > 0 {
 		s.Done(now)
 	}
 }
 
 func TestSteppedPutsEachAddressIntoAListOnce(t *testing.T) {
-	s, now := NewStepped[string](SteppedOptions{}), steppedStart
+	s, now := New[string](Options{}), steppedStart
 	for _, item := range []string{"a1", "a2", "b1", "a3", "b2"} {
 		require.True(t, s.Add(ip(item[0]), 0, item))
 	}
@@ -48,7 +48,7 @@ func TestSteppedPutsEachAddressIntoAListOnce(t *testing.T) {
 }
 
 func TestSteppedWaitsForTheSlowestPage(t *testing.T) {
-	s, now := NewStepped[string](SteppedOptions{}), steppedStart
+	s, now := New[string](Options{}), steppedStart
 	for _, item := range []string{"a1", "b1", "a2"} {
 		s.Add(ip(item[0]), 0, item)
 	}
@@ -61,7 +61,7 @@ func TestSteppedWaitsForTheSlowestPage(t *testing.T) {
 }
 
 func TestSteppedKeepsCrawlDelaysByEmptyLists(t *testing.T) {
-	s, now := NewStepped[string](SteppedOptions{}), steppedStart
+	s, now := New[string](Options{}), steppedStart
 	s.Add(ip(1), 12*time.Second, "a1")
 	s.Add(ip(1), 12*time.Second, "a2")
 	s.Add(ip(2), 0, "b1")
@@ -72,7 +72,7 @@ func TestSteppedKeepsCrawlDelaysByEmptyLists(t *testing.T) {
 }
 
 func TestSteppedDropsWhatNoListCanTake(t *testing.T) {
-	s := NewStepped[string](SteppedOptions{Lists: 3})
+	s := New[string](Options{Lists: 3})
 	for i := range 5 {
 		// The paper's lists are numbered from 0, and the one before the first counts as visited.
 		require.Equal(t, i < 2, s.Add(ip(1), 0, "a"), i)
@@ -84,7 +84,7 @@ func TestSteppedDropsWhatNoListCanTake(t *testing.T) {
 }
 
 func TestSteppedKeepsTheDistanceWhileItIsIdle(t *testing.T) {
-	s, now := NewStepped[string](SteppedOptions{}), steppedStart
+	s, now := New[string](Options{}), steppedStart
 	s.Add(ip(1), time.Minute, "a1")
 	require.Equal(t, "5s [a1]", release(t, s, &now))
 	finish(s, now)
@@ -94,7 +94,7 @@ func TestSteppedKeepsTheDistanceWhileItIsIdle(t *testing.T) {
 
 // TestSteppedLongestDelay has the shortest step, of which most go into a delay.
 func TestSteppedLongestDelay(t *testing.T) {
-	s, now := NewStepped[string](SteppedOptions{Step: 1}), steppedStart
+	s, now := New[string](Options{Step: 1}), steppedStart
 	for range 3 {
 		require.True(t, s.Add(ip(1), 0, "a"))
 		release(t, s, &now)
@@ -107,14 +107,14 @@ func TestSteppedLongestDelay(t *testing.T) {
 }
 
 func TestSteppedMisuse(t *testing.T) {
-	s := NewStepped[string](SteppedOptions{Lists: -1, Counters: -1, Step: -1})
+	s := New[string](Options{Lists: -1, Counters: -1, Step: -1})
 	s.Done(steppedStart)
 	require.True(t, s.Add(netip.Addr{}, -time.Hour, "no address, negative delay"))
 	require.True(t, s.Add(netip.MustParseAddr("2001:db8::1"), 0, "version 6"))
 	s.Done(steppedStart)
-	require.Equal(t, SteppedStats{Queued: 2}, s.Stats())
+	require.Equal(t, Stats{Queued: 2}, s.Stats())
 	require.Len(t, s.lists, DefaultLists)
-	require.Len(t, NewStepped[string](SteppedOptions{Lists: 1}).lists, 2)
+	require.Len(t, New[string](Options{Lists: 1}).lists, 2)
 }
 
 // TestSteppedLaws runs random crawls and checks what the paper promises: no address is visited
@@ -122,7 +122,7 @@ func TestSteppedMisuse(t *testing.T) {
 func TestSteppedLaws(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		s := NewStepped[byte](SteppedOptions{Lists: 2 + r.IntN(40), Counters: 1 + r.IntN(100)})
+		s := New[byte](Options{Lists: 2 + r.IntN(40), Counters: 1 + r.IntN(100)})
 		now := steppedStart
 		ended, delays := map[byte]time.Time{}, map[byte]time.Duration{}
 		for a := range byte(20) {

@@ -1,4 +1,30 @@
-package scheduler
+// Package stepped is the scheduler of a paper, for comparison with package scheduler and for crawls
+// that must not use more memory than they were given.
+//
+// It follows Ueda et al., "A parallel distributed crawler of producer-consumer modules" (section
+// 5.2.1, Algorithms 1 and 2), to the letter: lists of URLs, of which each holds at most one URL per
+// address, are visited one list after the other, a step apart.
+//
+//	for {
+//		items, wait := s.Next(time.Now())
+//		if items == nil {
+//			time.Sleep(wait) // or until the next Add or Done
+//			continue
+//		}
+//		for _, item := range items {
+//			visit(item) // in parallel, if you like
+//			s.Done(time.Now())
+//		}
+//	}
+//
+// It never visits an address earlier than a step, or the delay of its last URL rounded up to steps,
+// after the visit before it has ended. Each URL takes constant time, and the number of lists and
+// counters is fixed, however many hosts there are.
+//
+// Its price, as the paper says: nothing is visited during the wait for a step; a list is done when
+// its slowest page is; an address that has many URLs loses those that do not fit into the lists. It
+// keeps one delay, that of the address.
+package stepped
 
 import (
 	"encoding/binary"
@@ -7,16 +33,18 @@ import (
 	"time"
 )
 
-// Defaults that the zero [SteppedOptions] stands for.
+// The defaults, which the zero [Options] stands for, are those of the paper. Forever is the wait
+// that [Scheduler.Next] reports when only a call of Done or Add can end it.
 const (
 	DefaultLists    = 1 << 10
 	DefaultCounters = 1 << 16
 	DefaultStep     = 5 * time.Second
+
+	Forever = time.Duration(math.MaxInt64)
 )
 
-// SteppedOptions sizes a [Stepped]. The zero SteppedOptions are those of the paper, in which a step
-// takes 5 s.
-type SteppedOptions struct {
+// Options sizes a [Scheduler]. The zero Options are those of the paper.
+type Options struct {
 	// Lists is how many steps ahead a URL may be put off; one that would have to wait longer is
 	// dropped. More lists lose fewer URLs and keep less of their order.
 	// 0 means DefaultLists; 2 is the least that works.
@@ -31,19 +59,8 @@ type SteppedOptions struct {
 	Step time.Duration
 }
 
-// Stepped is the scheduler of Ueda et al., "A parallel distributed crawler of producer-consumer
-// modules" (§5.2.1, Algorithms 1 and 2), to the letter: lists of URLs, of which each holds at most
-// one URL per address, are visited one list after the other, a step apart. That takes constant time
-// for a URL and a fixed number of lists and counters, whatever the number of hosts.
-//
-// Its price, as the paper says: nothing is visited during a step's wait; a list is done when its
-// slowest page is; an address that has many URLs loses those that do not fit into the lists. It
-// keeps one delay, that of the address. [Scheduler] has none of these faults; Stepped is here for
-// comparison, and for crawls that must not use more memory than they were given.
-//
-// It never visits an address earlier than a step, or the delay of its last URL rounded up to
-// steps, after the visit before it has ended. It is not safe for concurrent use.
-type Stepped[T any] struct {
+// Scheduler is the paper's scheduler. It is not safe for concurrent use.
+type Scheduler[T any] struct {
 	step     time.Duration
 	lists    [][]T
 	counters []int64 // for each, the number of the next list that may take a URL
@@ -59,8 +76,8 @@ type Stepped[T any] struct {
 	steps   int64
 }
 
-// NewStepped returns a Stepped that holds nothing.
-func NewStepped[T any](o SteppedOptions) *Stepped[T] {
+// New returns a Scheduler that holds nothing.
+func New[T any](o Options) *Scheduler[T] {
 	if o.Lists <= 0 {
 		o.Lists = DefaultLists
 	}
@@ -70,7 +87,7 @@ func NewStepped[T any](o SteppedOptions) *Stepped[T] {
 	if o.Step <= 0 {
 		o.Step = DefaultStep
 	}
-	return &Stepped[T]{
+	return &Scheduler[T]{
 		step:     o.Step,
 		lists:    make([][]T, max(o.Lists, 2)),
 		counters: make([]int64, o.Counters),
@@ -81,7 +98,7 @@ func NewStepped[T any](o SteppedOptions) *Stepped[T] {
 // Add puts an item into the first list that is far enough from the last URL of its address. delay
 // is what the site asks for; up to a step it changes nothing. If all lists that are left are too
 // near, the item is dropped, and Add reports that it was not added.
-func (s *Stepped[T]) Add(addr netip.Addr, delay time.Duration, item T) (added bool) {
+func (s *Scheduler[T]) Add(addr netip.Addr, delay time.Duration, item T) (added bool) {
 	next := &s.counters[s.counter(addr)]
 	apart := s.stepsOf(delay)
 	if *next <= s.current {
@@ -101,7 +118,7 @@ func (s *Stepped[T]) Add(addr netip.Addr, delay time.Duration, item T) (added bo
 // Next returns the items of the next list, all of which may be visited at once, if it is time for
 // it. Otherwise it returns how long to wait, [Forever] if that is until the next call of Done or
 // Add. The slice is the caller's.
-func (s *Stepped[T]) Next(now time.Time) ([]T, time.Duration) {
+func (s *Scheduler[T]) Next(now time.Time) ([]T, time.Duration) {
 	if s.out > 0 {
 		return nil, Forever
 	}
@@ -122,7 +139,7 @@ func (s *Stepped[T]) Next(now time.Time) ([]T, time.Duration) {
 
 // Done reports that the visit of one item has ended, well or not. The wait for the next list begins
 // when all items of this one have.
-func (s *Stepped[T]) Done(now time.Time) {
+func (s *Scheduler[T]) Done(now time.Time) {
 	if s.out == 0 {
 		return
 	}
@@ -137,7 +154,7 @@ func (s *Stepped[T]) Done(now time.Time) {
 //
 // With all lists empty the paper's loop would sleep through each of them. That is left out, as it
 // puts off what is added next for nothing: the counters keep the distances.
-func (s *Stepped[T]) advance(now time.Time) (found bool) {
+func (s *Scheduler[T]) advance(now time.Time) (found bool) {
 	if s.queued == 0 {
 		return false
 	}
@@ -153,8 +170,8 @@ func (s *Stepped[T]) advance(now time.Time) (found bool) {
 	}
 }
 
-// SteppedStats is what a [Stepped] holds and has done.
-type SteppedStats struct {
+// Stats is what a [Scheduler] holds and has done.
+type Stats struct {
 	Queued  int   // items in lists
 	Out     int   // items that are being visited
 	Dropped int64 // items for which no list was left
@@ -162,18 +179,18 @@ type SteppedStats struct {
 }
 
 // Stats returns the present figures.
-func (s *Stepped[T]) Stats() SteppedStats {
-	return SteppedStats{Queued: s.queued, Out: s.out, Dropped: s.dropped, Steps: s.steps}
+func (s *Scheduler[T]) Stats() Stats {
+	return Stats{Queued: s.queued, Out: s.out, Dropped: s.dropped, Steps: s.steps}
 }
 
 // index returns the place of list number n.
-func (s *Stepped[T]) index(n int64) int { return int(n % int64(len(s.lists))) }
+func (s *Scheduler[T]) index(n int64) int { return int(n % int64(len(s.lists))) }
 
 // maxSteps is more than any crawl takes, and can be added to the number of a list.
 const maxSteps = math.MaxInt64 / 2
 
 // stepsOf rounds a delay up to steps; the least is one.
-func (s *Stepped[T]) stepsOf(delay time.Duration) int64 {
+func (s *Scheduler[T]) stepsOf(delay time.Duration) int64 {
 	if delay <= s.step {
 		return 1
 	}
@@ -181,7 +198,7 @@ func (s *Stepped[T]) stepsOf(delay time.Duration) int64 {
 }
 
 // counter takes an IPv4 address as a number, as the paper does, and folds an IPv6 address.
-func (s *Stepped[T]) counter(addr netip.Addr) int {
+func (s *Scheduler[T]) counter(addr netip.Addr) int {
 	bytes := addr.As16()
 	high := binary.BigEndian.Uint64(bytes[:8])
 	low := binary.BigEndian.Uint64(bytes[8:])

@@ -1,0 +1,77 @@
+package stage
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type entry struct {
+	Name  string
+	Count int `json:",omitzero"`
+}
+
+func readEntries(data []byte) (entries []entry, err error) {
+	for e, err := range Entries[entry](data) {
+		if err != nil {
+			return entries, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func TestEntriesComeBack(t *testing.T) {
+	for _, want := range [][]entry{nil, {{"a", 1}}, {{"a", 0}, {"b\n", 7}, {"a", 0}}} {
+		data, err := AppendEntries(nil, slices.Values(want))
+		require.NoError(t, err)
+		got, err := readEntries(data)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := AppendEntries(nil, slices.Values([]any{func() {}}))
+	require.Error(t, err)
+}
+
+// TestDamagedEntriesAreFound with where the damage begins, and nothing behind it is believed.
+func TestDamagedEntriesAreFound(t *testing.T) {
+	want := []entry{{"a", 1}, {"b", 2}, {"c", 3}}
+	good, err := AppendEntries(nil, slices.Values(want))
+	require.NoError(t, err)
+	for n := range good {
+		got, err := readEntries(good[:n])
+		require.ErrorContains(t, err, "byte ", "the first %d bytes", n)
+		require.Equal(t, want[:len(got)], append([]entry{}, got...))
+	}
+	for i := range 8 * len(good) {
+		data := slices.Clone(good)
+		data[i/8] ^= 1 << (i % 8)
+		got, err := readEntries(data)
+		require.ErrorContains(t, err, "byte ", "bit %d", i)
+		require.Equal(t, want[:len(got)], append([]entry{}, got...))
+	}
+	for range Entries[entry](good) {
+		break // a walk may end
+	}
+}
+
+// FuzzEntries holds that what is read is written again as it was read.
+func FuzzEntries(f *testing.F) {
+	good, err := AppendEntries(nil, slices.Values([]entry{{"a", 1}, {"b", 2}}))
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add([]byte("end\n"))
+	f.Add([]byte("00000000 \nend\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		once, err := readEntries(data)
+		if err != nil {
+			return
+		}
+		again, err := AppendEntries(nil, slices.Values(once))
+		require.NoError(t, err)
+		twice, err := readEntries(again)
+		require.NoError(t, err)
+		require.Equal(t, once, twice)
+	})
+}

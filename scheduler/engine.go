@@ -1,0 +1,479 @@
+package scheduler
+
+import (
+	"math"
+	"net/netip"
+	"time"
+)
+
+// Times are nanoseconds since the epoch of the Scheduler.
+const (
+	longAgo = math.MinInt64 // before every time: when what never happened did
+	never   = math.MaxInt64 // after every time
+)
+
+// An engine knows when each host, address and group may be visited. It is the part of a Scheduler
+// that does not depend on the type of items, and it never reads the clock. It requires that the
+// mutex of the Scheduler is held.
+type engine struct {
+	delay     [kinds]int64
+	most      [kinds]uint16 // leases at a time
+	maxTasks  [kinds]uint32 // queued
+	opts      Options
+	restarted [kinds]int64 // unknown limiters count as visited until then; longAgo without a restart
+
+	now    int64  // the latest time seen
+	first  int64  // the first time seen
+	serial uint64 // of the last lease
+
+	directory
+	extras slab[extra]
+	tasks  slab[task]
+
+	// Every host that waits for its delay, and every shared limiter that hosts wait for, is in the
+	// wheel, by its number in the directory. Idle limiters are not: nothing has to wake up for
+	// them.
+	wheel wheel
+	ready readyLists
+
+	// Tasks whose NotBefore has not come are in a wheel of their own, so that they hold up nothing.
+	deferredTimers slab[timer]
+	deferredTasks  slab[uint32] // by the numbers of the timers
+	deferred       wheel
+
+	flights        slab[flight]
+	oldest, newest uint32 // flights, which are linked in the order in which they began
+
+	inState [ready + 1]int // hosts
+	lost    int64          // leases that were not given back in time
+	joins   int64          // how often a host went into a waitlist, for the tests
+
+	dropped func(task uint32) // is called with the task of a lost lease, before it is released
+}
+
+// A flight is a lease that is out.
+type flight struct {
+	serial     uint64 // tells it from those that had its number before
+	at         int64  // when the lease was given
+	start      int64  // when the request reached the server, as far as is known
+	limiters   [3]uint32
+	task       uint32 // 0 if it was given by Wait
+	prev, next uint32
+	pending    uint8 // a bit for each of the limiters of which it has set the pendingBit
+}
+
+// The order of limiters in a flight.
+const (
+	theHost = iota
+	theAddr
+	theGroup
+)
+
+// init makes e empty.
+func (e *engine) init(o Options) {
+	host, addr, group := int64(o.HostDelay), int64(o.AddrDelay), int64(o.GroupDelay)
+	e.delay = [kinds]int64{aHost: host, anIPv4: addr, anIPv6: addr, aGroup: group}
+	perHost, perAddr, perGroup := uint16(o.MaxPerHost), uint16(o.MaxPerAddr), uint16(o.MaxPerGroup)
+	e.most = [kinds]uint16{aHost: perHost, anIPv4: perAddr, anIPv6: perAddr, aGroup: perGroup}
+	addrTasks := uint32(o.MaxAddrQueue)
+	e.maxTasks = [kinds]uint32{
+		aHost: uint32(o.MaxHostQueue), anIPv4: addrTasks, anIPv6: addrTasks,
+		aGroup: uint32(o.MaxGroupQueue),
+	}
+	e.opts = o
+	e.now = longAgo
+	e.restarted = [kinds]int64{longAgo, longAgo, longAgo, longAgo}
+	e.directory.init()
+	e.wheel = wheel{timers: &e.timers, fire: e.delayPassed}
+	e.deferred = wheel{timers: &e.deferredTimers, fire: e.taskDue}
+}
+
+func (e *engine) at(i uint32) *limiter { return e.limiters.at(i) }
+
+// due is when the delay of a limiter has passed; longAgo if it was never visited.
+func (e *engine) due(i uint32) *int64 { return &e.timers.at(i).due }
+
+// next leases a host that is ready, with its address and its group, and returns the number of the
+// flight. It returns 0 if no host of at least a level is ready.
+func (e *engine) next(level uint8) (n uint32) {
+	for e.ready.inUse>>level != 0 {
+		i := e.ready.of[e.ready.top()].head
+		e.unready(i)
+		host := i
+		if e.at(i).kind != aHost {
+			host = e.serve(i, level)
+		}
+		if host != 0 {
+			return e.lease(host)
+		}
+	}
+	return 0
+}
+
+// lease leases a host that is in no list, whose delay has passed and whose address and group are
+// open.
+func (e *engine) lease(host uint32) (n uint32) {
+	var t uint32
+	if e.waiters(host) > 0 {
+		e.extras.at(e.at(host).extra).waiters--
+		e.updateDue(host)
+	} else {
+		t = e.dequeue(host)
+		e.countTasks(host, -1)
+	}
+	e.serial++
+	n = e.flights.alloc()
+	f, p := e.flights.at(n), e.at(host)
+	*f = flight{
+		serial: e.serial, at: e.now, start: e.now, task: t, prev: e.newest,
+		limiters: [...]uint32{theHost: host, theAddr: p.addr, theGroup: p.group},
+	}
+	if e.newest == 0 {
+		e.oldest = n
+	} else {
+		e.flights.at(e.newest).next = n
+	}
+	e.newest = n
+	for which := range f.limiters {
+		e.take(f, which)
+	}
+	e.placeHost(host)
+	e.replaceShared(f.limiters[theAddr])
+	e.replaceShared(f.limiters[theGroup])
+	return n
+}
+
+// take counts a flight at one of its limiters.
+func (e *engine) take(f *flight, which int) {
+	i := f.limiters[which]
+	if i == 0 {
+		return
+	}
+	p := e.at(i)
+	p.out++
+	if e.most[p.kind] > 1 && e.pace(p) > 0 {
+		p.out |= pendingBit
+		f.pending |= 1 << which
+	}
+}
+
+// leave is the inverse of take.
+func (e *engine) leave(f *flight, which int) {
+	p := e.at(f.limiters[which])
+	p.out--
+	if f.pending>>which&1 != 0 {
+		p.out &^= pendingBit
+		f.pending &^= 1 << which
+	}
+}
+
+// arrived notes when the request of a flight reaches the server. Where several leases may be out,
+// the delays count from then.
+func (e *engine) arrived(n uint32, at int64) {
+	f := e.flights.at(n)
+	f.start = max(f.start, at)
+	for which, i := range f.limiters {
+		if i == 0 || e.most[e.at(i).kind] == 1 {
+			continue
+		}
+		if f.pending>>which&1 != 0 {
+			e.at(i).out &^= pendingBit
+			f.pending &^= 1 << which
+		}
+		e.charge(i, f.start)
+		e.replace(i)
+	}
+}
+
+// reach notes to which address the request of a flight is about to go. It reports whether the
+// flight may go there now.
+func (e *engine) reach(n uint32, addr uint32) bool {
+	f := e.flights.at(n)
+	e.setShared(f.limiters[theHost], addr, e.at(f.limiters[theHost]).group)
+	old := f.limiters[theAddr]
+	if old == addr {
+		return true
+	}
+	if old != 0 {
+		e.leave(f, theAddr)
+		f.limiters[theAddr] = 0
+		e.replaceShared(old)
+	}
+	if addr == 0 {
+		return true
+	}
+	if !e.isOpen(addr) || e.at(addr).head != 0 {
+		return false
+	}
+	f.limiters[theAddr] = addr
+	e.take(f, theAddr)
+	e.replaceShared(addr)
+	return true
+}
+
+// release ends a flight. Its task is the caller's to release. Shared limiters come first: their
+// other hosts have waited longer than this one.
+func (e *engine) release(n uint32, r report) {
+	f := *e.flights.at(n)
+	e.unlinkFlight(f)
+	e.flights.release(n)
+	f.start = max(f.start, r.start)
+	for _, which := range [...]int{theAddr, theGroup, theHost} {
+		i := f.limiters[which]
+		if i == 0 {
+			continue
+		}
+		e.leave(&f, which)
+		if !r.skipped {
+			e.judge(i, f, r)
+		}
+		e.replace(i)
+	}
+	e.sweep()
+}
+
+func (e *engine) unlinkFlight(f flight) {
+	if f.prev == 0 {
+		e.oldest = f.next
+	} else {
+		e.flights.at(f.prev).next = f.next
+	}
+	if f.next == 0 {
+		e.newest = f.prev
+	} else {
+		e.flights.at(f.next).prev = f.prev
+	}
+}
+
+// advance brings everything to the states of time now.
+func (e *engine) advance(now int64) {
+	// Now is later than longAgo, so that a visit at any time differs from no visit.
+	if e.now == longAgo {
+		e.first = max(now, longAgo+1)
+	}
+	e.now = max(e.now, now, longAgo+1)
+	e.deferred.advance(e.now)
+	e.wheel.advance(e.now)
+	for e.oldest != 0 && e.lostAt(e.oldest) <= e.now {
+		n := e.oldest
+		t := e.flights.at(n).task
+		e.lost++
+		e.release(n, report{failed: true, start: e.now, retry: longAgo})
+		e.dropped(t)
+	}
+}
+
+// lostAt is when a flight counts as lost.
+func (e *engine) lostAt(n uint32) int64 {
+	if e.opts.LeaseTimeout == Forever {
+		return never
+	}
+	return later(e.flights.at(n).at, int64(e.opts.LeaseTimeout))
+}
+
+// delayPassed places what has left the wheel.
+func (e *engine) delayPassed(i uint32) {
+	if e.at(i).kind == aHost {
+		e.placeHost(i)
+		return
+	}
+	e.at(i).state = idle
+	e.placeShared(i)
+}
+
+// soonest returns the earliest time at which some host may be ready.
+func (e *engine) soonest() int64 {
+	if e.ready.inUse != 0 {
+		return e.now
+	}
+	return e.nextEvent()
+}
+
+// nextEvent returns the earliest time at which something changes by itself.
+func (e *engine) nextEvent() int64 {
+	at := min(e.wheel.soonest(), e.deferred.soonest())
+	if e.oldest != 0 {
+		at = min(at, e.lostAt(e.oldest))
+	}
+	return at
+}
+
+// sweptAtOnce is how many limiters are looked at whenever a lease comes back. It leaves at most one
+// host and two shared limiters idle, so that the sweep gains on them.
+const sweptAtOnce = 4
+
+// sweep forgets what is idle and whose delay has passed, among the next few limiters.
+func (e *engine) sweep() {
+	for range min(sweptAtOnce, e.limiters.used) {
+		if e.hand++; e.hand >= e.limiters.used {
+			e.hand = 1
+		}
+		p := e.at(e.hand)
+		if p.state != idle || !e.expire(e.hand, e.inState[idle] > e.opts.MaxIdleHosts) ||
+			p.extra != 0 || p.addr != 0 || p.group != 0 {
+			continue
+		}
+		e.setState(e.hand, vacant)
+		e.forget(e.hand)
+	}
+}
+
+// expire forgets the last visit of a limiter that is not in use, if its delay has passed, which it
+// reports. What SetHost said of a host stays for a day, unless there is no room for it.
+func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
+	p, due := e.at(i), e.due(i)
+	if p.out > 0 || p.tasks > 0 || p.state != idle || *due > e.now {
+		return false
+	}
+	if p.extra != 0 {
+		x := e.extras.at(p.extra)
+		*x = extra{owner: x.owner, asked: x.asked, start: longAgo, retry: longAgo}
+		if p.kind == aHost && (noRoom || e.isStale(p)) {
+			x.asked = 0
+		}
+		e.updateDue(i)
+	}
+	*due = longAgo
+	if p.kind == aHost && (noRoom || e.isStale(p)) {
+		e.moveShared(p, &p.addr, 0)
+		e.moveShared(p, &p.group, 0)
+	}
+	return true
+}
+
+// remembered is how long a host is remembered for what SetHost said about it, in units of a stamp:
+// a day, as long as a robots.txt may be used without asking again (RFC 9309, section 2.4).
+const remembered = int64(24*time.Hour) >> stampUnit
+
+// isStale tells whether an idle host was last used more than a day ago.
+func (e *engine) isStale(p *limiter) bool { return int64(e.stamp()-p.tail) > remembered }
+
+// A stamp is a time in units of 1.07 s since the first time seen, which lasts for 146 years.
+const stampUnit = 30
+
+// stamp returns the present as a stamp.
+func (e *engine) stamp() uint32 {
+	if e.now == longAgo {
+		return 0
+	}
+	return uint32((e.now - e.first) >> stampUnit)
+}
+
+// use returns the number of a host, which it makes known. What is remembered of it does not depend
+// on when sweep last came to it.
+func (e *engine) use(name string) uint32 {
+	i, isNew := e.named(aHost, name)
+	if isNew {
+		e.inState[idle]++
+	}
+	if e.freshen(i, isNew); isNew {
+		e.touch(i)
+	}
+	return i
+}
+
+// touch notes that a host is used now, and its address and group as well.
+func (e *engine) touch(host uint32) {
+	p := e.at(host)
+	if p.head == 0 {
+		p.tail = e.stamp()
+	}
+	for _, shared := range [...]uint32{p.addr, p.group} {
+		if shared != 0 {
+			e.expire(shared, false)
+		}
+	}
+}
+
+// useAddr is use for an address. The invalid address has the number 0.
+func (e *engine) useAddr(ip netip.Addr) uint32 {
+	if !ip.IsValid() {
+		return 0
+	}
+	return e.freshen(e.address(ip))
+}
+
+func (e *engine) freshen(i uint32, isNew bool) uint32 {
+	if k := e.at(i).kind; isNew && e.restarted[k] > e.now {
+		*e.due(i) = e.restarted[k]
+	} else if !isNew {
+		e.expire(i, false)
+	}
+	return i
+}
+
+// setHost remembers what is said about a host.
+func (e *engine) setHost(name string, h Host, addrKnown bool) {
+	i := e.use(name)
+	e.touch(i)
+	p := e.at(i)
+	addr, group := p.addr, p.group
+	if addrKnown {
+		addr = e.useAddr(h.Addr)
+	}
+	if h.Group != "" {
+		group = e.freshen(e.named(aGroup, h.Group))
+	}
+	e.setShared(i, addr, group)
+	if h.Delay != 0 {
+		e.setDelay(i, int64(h.Delay))
+	}
+	e.sweep() // as this may be the only call that is ever made
+}
+
+// setShared makes a host belong to an address and a group.
+func (e *engine) setShared(host, addr, group uint32) {
+	p := e.at(host)
+	if addr == p.addr && group == p.group {
+		return
+	}
+	e.unplace(host)
+	e.moveShared(p, &p.addr, addr)
+	e.moveShared(p, &p.group, group)
+	e.placeHost(host)
+}
+
+// moveShared moves a host with its tasks from one shared limiter to another.
+func (e *engine) moveShared(host *limiter, from *uint32, to uint32) {
+	if *from != 0 {
+		old := e.at(*from)
+		*old.hosts()--
+		old.tasks -= host.tasks
+	}
+	if to != 0 {
+		p := e.at(to)
+		*p.hosts()++
+		p.tasks += host.tasks
+	}
+	*from = to
+}
+
+// later returns t plus d, but not more than the end of all time. It requires that d is not
+// negative.
+func later(t, d int64) int64 {
+	if t > 0 && d > never-t {
+		return never
+	}
+	return t + d
+}
+
+// between returns how long it is from one time to a later one.
+func between(from, to int64) time.Duration {
+	// The second case is that of a difference that no Duration can hold.
+	if to == never || from < 0 && to > never+from {
+		return Forever
+	}
+	return time.Duration(to - from)
+}
+
+// times returns factor times d, within 0 and the end of all time.
+func times(factor float64, d time.Duration) int64 {
+	switch product := factor * float64(d); {
+	case product >= never:
+		return never
+	case product > 0:
+		return int64(product)
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,261 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// TestALostLeaseEnds has a holder that never gives its lease back, and one that does too late.
+func TestALostLeaseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{LeaseTimeout: time.Minute})
+		add(t, s, jobs(here, "a1", "a2", "b1")...)
+		lost := next(t, s)
+		waiting := background(t.Context(), s)
+		require.Equal(t, result{item: "b1", after: time.Minute + 10*time.Second}, <-waiting,
+			"its address goes on, with a delay that is doubled as after any failure")
+
+		before := s.Stats()
+		require.EqualValues(t, 1, before.Lost)
+		require.Equal(t, 1, before.Queued, "the task is not queued again")
+		lost.Done(scheduler.Outcome{RetryAfter: time.Now().Add(time.Hour)})
+		lost.Requeue(scheduler.Outcome{}, time.Time{})
+		lost.Arrived(time.Now().Add(time.Hour))
+		require.False(t, lost.Reach(there))
+		require.Equal(t, before, s.Stats(), "it has no effect any longer")
+		require.Equal(t, 1, s.Explain("a").Failures)
+		require.Equal(t, 20*time.Second, (<-background(t.Context(), s)).after, "a backs off")
+	})
+}
+
+func TestACrawlWithALostLeaseIsDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		add(t, s, jobs(here, "a1")...)
+		next(t, s)
+		want := result{err: scheduler.ErrDrained, after: scheduler.DefaultLeaseTimeout}
+		require.Equal(t, want, <-background(t.Context(), s))
+	})
+}
+
+func TestInFlightListsTheLeases(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, jobs(anywhere, "a1", "b1", "c1", "d1")...)
+	first, _ := s.TryNext(start)
+	s.TryNext(start.Add(time.Second))
+	s.TryNext(start.Add(2 * time.Second))
+	first.Done(scheduler.Outcome{})
+	want := map[scheduler.Task[string]]time.Time{
+		{Host: "b", Item: "b1"}: start.Add(time.Second),
+		{Host: "c", Item: "c1"}: start.Add(2 * time.Second),
+	}
+	got := maps.Collect(s.InFlight())
+	require.Len(t, got, len(want))
+	for task, at := range want {
+		require.True(t, at.Equal(got[task]), "%+v", got)
+	}
+}
+
+func TestRequeue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after time.Duration
+		want  []string
+	}{
+		"at once, behind the others": {0, []string{"0s a1", "5s a2", "10s a3", "15s a1"}},
+		"later, and holds up nobody": {time.Hour, []string{"0s a1", "5s a2", "10s a3", "1h0m0s a1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler.New[string](scheduler.Options{MaxQueue: 3, MaxHostQueue: 3})
+			add(t, s, jobs(here, "a1", "a2", "a3")...)
+			lease, _ := s.TryNext(start)
+			add(t, s, jobs(there, "b1")...) // so that the queue is full
+			lease.Requeue(scheduler.Outcome{}, start.Add(tt.after))
+			lease.Requeue(scheduler.Outcome{}, start.Add(tt.after))
+			require.Equal(t, 4, s.Stats().Queued)
+			require.ErrorIs(t, s.Add(scheduler.Task[string]{}), scheduler.ErrFull)
+			got := append([]string{"0s a1"}, visits(s, goesWell)...)
+			require.Equal(t, append(tt.want[:1:1], append([]string{"0s b1"}, tt.want[1:]...)...), got)
+		})
+	}
+}
+
+// TestReach has a host whose address becomes known when a connection is made.
+func TestReach(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, jobs(anywhere, "a1", "a2")...)
+	add(t, s, jobs(here, "b1", "b2")...)
+	lease, _ := s.TryNext(start)
+	require.Equal(t, "a1", lease.Item())
+	require.True(t, lease.Reach(there))
+	require.True(t, lease.Reach(there), "it is there already")
+	require.True(t, lease.Reach(netip.AddrFrom16(there.As16())))
+	other, _ := s.TryNext(start)
+	require.Equal(t, "b1", other.Item())
+	require.False(t, lease.Reach(here), "b is there")
+	lease.Done(scheduler.Outcome{Skipped: true})
+	none, wait := s.TryNext(start)
+	require.Nil(t, none, "now a waits for the address as well")
+	require.Equal(t, scheduler.DefaultLeaseTimeout, wait)
+	other.Done(scheduler.Outcome{})
+	require.Equal(t, []string{"5s a2", "10s b2"}, visits(s, goesWell), "a is free at once")
+}
+
+// TestReachHoldsTheAddress: what is found out during a visit counts for that visit.
+func TestReachHoldsTheAddress(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, jobs(anywhere, "a1")...)
+	lease, _ := s.TryNext(start)
+	require.True(t, lease.Reach(here))
+	add(t, s, jobs(here, "b1")...)
+	none, _ := s.TryNext(start)
+	require.Nil(t, none)
+	lease.Done(scheduler.Outcome{})
+	_, wait := s.TryNext(start)
+	require.Equal(t, 5*time.Second, wait)
+}
+
+// TestReachDoesNotOvertake: an address that others wait for is not free.
+func TestReachDoesNotOvertake(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, jobs(anywhere, "a1")...)
+	lease, _ := s.TryNext(start)
+	add(t, s, jobs(here, "b1")...)
+	require.False(t, lease.Reach(here), "b is ready to go there")
+}
+
+func TestReachOfAnExemptAddress(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{Exempt: func(ip netip.Addr) bool { return ip == here }})
+	add(t, s, jobs(there, "a1", "b1")...)
+	lease, _ := s.TryNext(start)
+	require.True(t, lease.Reach(here))
+	other, _ := s.TryNext(start)
+	require.Equal(t, "b1", other.Item(), "a has left")
+	require.True(t, other.Reach(here), "and there is room for all")
+}
+
+func TestUnboundedRetryAfter(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limit, want time.Duration
+	}{
+		"a day by default": {0, 24 * time.Hour},
+		"as set":           {time.Hour, time.Hour},
+		"without a bound":  {-1, 100 * 365 * 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler.New[string](scheduler.Options{MaxRetryAfter: tt.limit})
+			add(t, s, jobs(here, "a1", "b1")...)
+			lease, _ := s.TryNext(start)
+			lease.Done(scheduler.Outcome{Status: 503, RetryAfter: start.Add(100 * 365 * 24 * time.Hour)})
+			_, wait := s.TryNext(start)
+			require.Equal(t, tt.want, wait, "no longer for b, either")
+		})
+	}
+}
+
+// TestASlowSharedServerGetsPauses has a hundred hosts on one address, which takes 20 s for a page.
+func TestASlowSharedServerGetsPauses(t *testing.T) {
+	const took = 20 * time.Second
+	s := scheduler.New[int](scheduler.Options{})
+	for i := range 100 {
+		s.SetHost(fmt.Sprint(i), scheduler.Host{Addr: here})
+		for range 100 {
+			require.NoError(t, s.Add(scheduler.Task[int]{Host: fmt.Sprint(i)}))
+		}
+	}
+	busy := time.Duration(0)
+	for now := start; now.Before(start.Add(time.Hour)); {
+		lease, wait := s.TryNext(now)
+		if lease == nil {
+			now = now.Add(wait)
+			continue
+		}
+		visited := now
+		now = now.Add(took)
+		busy += took
+		lease.Done(scheduler.Outcome{Start: visited, Took: took})
+	}
+	require.Less(t, busy, time.Hour/4)
+	require.Greater(t, busy, time.Hour/6)
+}
+
+// TestATrapFillsNobodysQueue has one wildcard DNS entry with a new host for every link, and a site
+// that is found while it is crawled.
+func TestATrapFillsNobodysQueue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opts scheduler.Options
+		want error
+	}{
+		"bound per host":    {scheduler.Options{MaxHostQueue: 50}, scheduler.ErrHostFull},
+		"bound per address": {scheduler.Options{MaxAddrQueue: 50}, scheduler.ErrAddrFull},
+		"bound per group":   {scheduler.Options{MaxGroupQueue: 50}, scheduler.ErrGroupFull},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.opts.MaxQueue = 100
+			s := scheduler.New[int](tt.opts)
+			refused := 0
+			for i := range 1000 {
+				host := "trap.test"
+				if tt.opts.MaxHostQueue == 0 {
+					host = fmt.Sprint(i, ".trap.test")
+				}
+				s.SetHost(host, scheduler.Host{Addr: here, Group: "trap.test"})
+				if err := s.Add(scheduler.Task[int]{Host: host, NotBefore: start.Add(time.Duration(i%2) * time.Hour)}); err != nil {
+					require.Equal(t, tt.want, err)
+					require.ErrorIs(t, err, scheduler.ErrFull)
+					refused++
+				}
+			}
+			require.Equal(t, 950, refused)
+			s.SetHost("site.test", scheduler.Host{Addr: there, Group: "site.test"})
+			require.NoError(t, s.Add(scheduler.Task[int]{Host: "site.test"}))
+		})
+	}
+}
+
+// TestAnUrgentTaskGoesFirst has a host that is ready, behind a hundred thousand others.
+func TestAnUrgentTaskGoesFirst(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{MaxQueue: -1})
+	for i := range 100_000 {
+		require.NoError(t, s.Add(scheduler.Task[string]{Host: fmt.Sprint(i)}))
+	}
+	add(t, s, jobs(anywhere, "a1")...)
+	add(t, s, jobs(here, "b1")...)
+	s.TryNext(start)
+	for _, host := range []string{"a", "b"} {
+		require.NoError(t, s.Add(scheduler.Task[string]{Host: host, Priority: 1, Item: "urgent " + host}))
+		lease, _ := s.TryNext(start)
+		require.Equal(t, "urgent "+host, lease.Item())
+	}
+}
+
+// TestARetryHoldsUpNobody has a thousand pages of one host, of which one is to be tried again
+// later.
+func TestARetryHoldsUpNobody(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, notBefore(start.Add(24*time.Hour), jobs(here, "a-retry"))...)
+	for range 1000 {
+		add(t, s, jobs(here, "a")...)
+	}
+	got := visits(s, goesWell)
+	require.Equal(t, "1h23m15s a", got[999])
+	require.Equal(t, "24h0m0s a-retry", got[1000])
+}
+
+// TestTasksWithATimeComeByPriority when their time has come.
+func TestTasksWithATimeComeByPriority(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
+	at := start.Add(3500 * time.Millisecond)
+	add(t, s, ranked("a1", "a1x", "a0", "a0x")...)
+	add(t, s, notBefore(at, ranked("a7", "a5"))...)
+	add(t, s, ranked("a6")...)
+	require.Equal(t, []string{"0s a6", "1s a1", "2s a1x", "3s a0", "4s a7", "5s a5", "6s a0x"},
+		visits(s, goesWell))
+}

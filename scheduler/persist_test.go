@@ -1,0 +1,248 @@
+package scheduler_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// saved returns what is to be remembered of a host that asked for a minute, of one that has failed,
+// and of an address where a server asked to come back in an hour.
+func saved(t testing.TB) []scheduler.Entry {
+	s := scheduler.New[string](scheduler.Options{})
+	s.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
+	s.SetHost("busy.test", scheduler.Host{Addr: here})
+	for _, host := range []string{"ill.test", "busy.test"} {
+		require.NoError(t, s.Add(scheduler.Task[string]{Host: host}))
+		lease, _ := s.TryNext(start)
+		o := scheduler.Outcome{Failed: true}
+		if host == "busy.test" {
+			o = scheduler.Outcome{Took: 3 * time.Second, RetryAfter: start.Add(time.Hour)}
+		}
+		lease.Done(o)
+	}
+	return slices.Collect(s.All(start.Add(time.Second)))
+}
+
+// restored returns a Scheduler that takes the place of one that is gone.
+func restored(t testing.TB, entries []scheduler.Entry, now time.Time) *scheduler.Scheduler[string] {
+	s := scheduler.New[string](scheduler.Options{})
+	for _, e := range entries {
+		require.NoError(t, s.Restore(e, now))
+	}
+	return s
+}
+
+func TestRestore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		at   time.Duration // of the restart
+		busy time.Duration // when busy.test may be visited
+	}{
+		"at once":                            {time.Second, time.Hour - time.Second},
+		"later":                              {10 * time.Minute, 50 * time.Minute},
+		"after a day":                        {24 * time.Hour, 15 * time.Second},
+		"after the clock was set back a bit": {-time.Hour, 2 * time.Hour},
+		"after the clock was set back a lot": {-30 * 24 * time.Hour, 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := start.Add(tt.at)
+			for host, want := range map[string]time.Duration{
+				"slow.test": time.Minute, "ill.test": 30 * time.Second, "busy.test": tt.busy,
+				"new.test": 5 * time.Second,
+			} {
+				s := restored(t, saved(t), now)
+				require.NoError(t, s.Add(scheduler.Task[string]{Host: host}))
+				lease, wait := s.TryNext(now)
+				require.Nil(t, lease)
+				require.Equal(t, want, wait, host)
+			}
+			s := restored(t, saved(t), now)
+			add(t, s, jobs(here, "x1")...)
+			_, wait := s.TryNext(now.Add(5 * time.Second))
+			want := max(tt.busy-5*time.Second, 0)
+			if tt.busy < time.Minute {
+				want = 0 // the address was not slow three times in a row
+			}
+			require.Equal(t, want, wait, "its address waits, too")
+		})
+	}
+}
+
+// TestRestoreIntoASchedulerInUse is as good as before its use.
+func TestRestoreIntoASchedulerInUse(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, jobs(here, "a1", "a2")...)
+	lease, _ := s.TryNext(start)
+	lease.Done(scheduler.Outcome{})
+	now := start.Add(4 * time.Second)
+	require.NoError(t, s.Restore(scheduler.Entry{Delay: 7 * time.Second}, now))
+	_, wait := s.TryNext(now)
+	require.Equal(t, 7*time.Second, wait)
+
+	s.SetHost("a", scheduler.Host{Delay: time.Hour})
+	require.NoError(t, s.Restore(scheduler.Entry{Host: "a", Delay: time.Minute, Failures: 2}, now))
+	_, wait = s.TryNext(now)
+	require.GreaterOrEqual(t, wait, time.Hour, "the longer delay stays")
+	require.Equal(t, 2, s.Explain("a").Failures)
+}
+
+// TestAllOfWhatGoesOn saves when the delay of an unusual visit to a has passed: what made it
+// unusual counts for the next one, which is out or about to be.
+func TestAllOfWhatGoesOn(t *testing.T) {
+	later := start.Add(time.Hour)
+	for name, tt := range map[string]struct {
+		outcome scheduler.Outcome
+		next    func(s *scheduler.Scheduler[string])
+		want    time.Duration
+	}{
+		"a slow host is leased again": {
+			scheduler.Outcome{Took: 20 * time.Second},
+			func(s *scheduler.Scheduler[string]) { s.TryNext(later) }, 100 * time.Second,
+		},
+		"a host that failed is leased again": {
+			scheduler.Outcome{Failed: true},
+			func(s *scheduler.Scheduler[string]) { s.TryNext(later) }, 30 * time.Second,
+		},
+		"a host that failed waits for its turn": {
+			scheduler.Outcome{Failed: true},
+			func(s *scheduler.Scheduler[string]) {
+				s.SetHost("b", scheduler.Host{Addr: here})
+				_ = s.Add(scheduler.Task[string]{Host: "b"})
+				s.TryNext(start.Add(20 * time.Second)) // which leases b, and never ends
+				s.TryNext(later)
+			}, 30 * time.Second,
+		},
+		"a host that failed is idle": {
+			scheduler.Outcome{Failed: true},
+			func(s *scheduler.Scheduler[string]) {
+				lease, _ := s.TryNext(later.Add(-10 * time.Minute))
+				lease.Done(scheduler.Outcome{})
+				s.TryNext(later)
+			}, 5 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler.New[string](scheduler.Options{LeaseTimeout: -1})
+			add(t, s, jobs(here, "a1", "a2")...)
+			lease, _ := s.TryNext(start)
+			lease.Done(tt.outcome)
+			tt.next(s)
+
+			s = restored(t, slices.Collect(s.All(later)), later)
+			add(t, s, jobs(anywhere, "a3")...)
+			_, wait := s.TryNext(later)
+			require.Equal(t, tt.want, wait)
+		})
+	}
+}
+
+func TestRestoreOfStricterOptions(t *testing.T) {
+	strict := scheduler.New[string](scheduler.Options{HostDelay: time.Hour})
+	s := restored(t, slices.Collect(strict.All(start)), start)
+	add(t, s, jobs(anywhere, "a1", "a2")...)
+	_, wait := s.TryNext(start)
+	require.Equal(t, time.Hour, wait, "it may have been visited under the old delay")
+	lease, _ := s.TryNext(start.Add(time.Hour))
+	lease.Done(scheduler.Outcome{})
+	_, wait = s.TryNext(start.Add(time.Hour))
+	require.Equal(t, 5*time.Second, wait)
+}
+
+func TestAllIsSmall(t *testing.T) {
+	s := scheduler.New[int](scheduler.Options{})
+	for i, task := range crowd(1000) {
+		s.SetHost(task.Host, scheduler.Host{Addr: ip(i)})
+		require.NoError(t, s.Add(task))
+		lease, _ := s.TryNext(start)
+		lease.Done(scheduler.Outcome{Failed: i%100 == 0})
+	}
+	require.Len(t, slices.Collect(s.All(start)), 1+10+10, "ten hosts and ten addresses are unusual")
+	for range s.All(start) {
+		break // a walk may end
+	}
+}
+
+// TestTheSchedulerIsUsedDuringAWalk: it would not return if All held a lock.
+func TestTheSchedulerIsUsedDuringAWalk(t *testing.T) {
+	s := restored(t, saved(t), start)
+	entries := 0
+	for e := range s.All(start) {
+		if e.Host != "" {
+			s.SetHost(e.Host, scheduler.Host{Delay: time.Hour})
+		}
+		entries++
+	}
+	require.Equal(t, len(saved(t)), entries)
+}
+
+func TestRestoreRefusesBadEntries(t *testing.T) {
+	for want, e := range map[string]scheduler.Entry{
+		"scheduler: restore entry of a: negative delay":   {Host: "a", Delay: -1},
+		"scheduler: restore entry of a: negative latency": {Host: "a", Slow: -1},
+		"scheduler: restore entry of a: -1 failures":      {Host: "a", Failures: -1},
+		"scheduler: restore entry of a: 256 failures":     {Host: "a", Failures: 256},
+		"scheduler: restore entry of a: it names 10.0.0.1 as well": {
+			Host: "a", Addr: here,
+		},
+	} {
+		s := scheduler.New[string](scheduler.Options{})
+		require.EqualError(t, s.Restore(e, start), want)
+		require.Zero(t, s.Stats())
+	}
+}
+
+// FuzzRestore holds that what is accepted comes out again as it was, so that it survives any number
+// of restarts, and that nothing is leased at once.
+func FuzzRestore(f *testing.F) {
+	for _, e := range saved(f) {
+		text, err := json.Marshal(e)
+		require.NoError(f, err)
+		f.Add(text, int64(time.Second))
+	}
+	f.Add([]byte(`{"Addr":"fe80::1%25eth0","Slow":1,"Failures":255,"RetryAfter":"9999-01-01T00:00:00Z"}`), int64(-1))
+	f.Fuzz(func(t *testing.T, text []byte, shift int64) {
+		var e scheduler.Entry
+		if json.Unmarshal(text, &e) != nil {
+			return
+		}
+		now := start.Add(time.Duration(shift % math.MaxInt32))
+		all := func(entries []scheduler.Entry) []scheduler.Entry {
+			s := scheduler.New[string](scheduler.Options{})
+			for _, e := range entries {
+				require.NoError(t, s.Restore(e, now))
+			}
+			for host := range s.Hosts() {
+				require.NoError(t, s.Add(scheduler.Task[string]{Host: host}))
+			}
+			lease, _ := s.TryNext(now.Add(scheduler.DefaultHostDelay - 1))
+			require.Nil(t, lease)
+			return slices.Collect(s.All(now))
+		}
+		if scheduler.New[string](scheduler.Options{}).Restore(e, now) != nil {
+			return
+		}
+		once := all([]scheduler.Entry{e, {}})
+		text, err := json.Marshal(once)
+		require.NoError(t, err)
+		var read []scheduler.Entry
+		require.NoError(t, json.Unmarshal(text, &read))
+		set := func(entries []scheduler.Entry) map[scheduler.Entry]bool {
+			set := make(map[scheduler.Entry]bool)
+			for _, e := range entries {
+				e.RetryAfter = e.RetryAfter.UTC()
+				set[e] = true
+			}
+			return set
+		}
+		if again := all(read); !maps.Equal(set(once), set(again)) {
+			t.Errorf("%+v was restored, and then\n%+v came out", read, again)
+		}
+	})
+}

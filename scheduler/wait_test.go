@@ -1,0 +1,205 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// waitFor calls Wait in a goroutine and gives the lease back at once.
+func waitFor(ctx context.Context, s *scheduler.Scheduler[string], host string) <-chan result {
+	return async(func() (*scheduler.Lease[string], error) { return s.Wait(ctx, host) })
+}
+
+func TestLeasesEndWhenNothingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		add(t, s, jobs(here, "a1", "b1")...)
+		var got []string
+		var visits sync.WaitGroup
+		for lease, err := range s.Leases(t.Context()) {
+			require.NoError(t, err)
+			got = append(got, lease.Item())
+			visits.Go(func() {
+				time.Sleep(time.Second)
+				if lease.Item() == "b1" {
+					add(t, s, jobs(there, "c1")...)
+				}
+				lease.Done(scheduler.Outcome{})
+			})
+		}
+		visits.Wait()
+		require.Equal(t, []string{"a1", "b1", "c1"}, got)
+	})
+}
+
+func TestLeasesYieldAnErrorOnce(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, jobs(here, "a1")...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var got []error
+	for lease, err := range s.Leases(ctx) {
+		require.Nil(t, lease)
+		got = append(got, err)
+	}
+	require.Equal(t, []error{context.Canceled}, got)
+	for lease, err := range s.Leases(t.Context()) { // and may be left
+		require.NoError(t, err)
+		lease.Done(scheduler.Outcome{})
+		break
+	}
+}
+
+// TestWaitSpacesAHost has callers that come at once, for two hosts of one address and one of
+// another.
+func TestWaitSpacesAHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := scheduler.New[string](scheduler.Options{HostDelay: 3 * time.Second, AddrDelay: time.Second})
+		s.SetHost("a", scheduler.Host{Addr: here})
+		s.SetHost("b", scheduler.Host{Addr: here})
+		var mu sync.Mutex
+		var got []string
+		var callers sync.WaitGroup
+		for i, host := range []string{"a", "a", "b", "c", "a"} {
+			callers.Go(func() {
+				lease, err := s.Wait(t.Context(), host)
+				assert.NoError(t, err)
+				assert.Equal(t, host, lease.Host())
+				assert.Zero(t, lease.Item())
+				mu.Lock()
+				got = append(got, fmt.Sprint(time.Since(start), " ", host, i))
+				mu.Unlock()
+				lease.Done(scheduler.Outcome{})
+			})
+			synctest.Wait()
+		}
+		callers.Wait()
+		require.Equal(t, []string{"0s a0", "0s c3", "1s b2", "3s a1", "6s a4"}, got)
+		require.Equal(t, 0, s.Stats().Queued)
+		require.EqualValues(t, 5, s.Stats().Given)
+	})
+}
+
+// TestWaitComesBeforeTasks, so that those who hold leases can wait for another host, even if all
+// others are busy with tasks.
+func TestWaitComesBeforeTasks(t *testing.T) {
+	for name, group := range map[string]string{"at an address": "", "in a group as well": "g"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := scheduler.New[string](scheduler.Options{HostDelay: time.Second, LeaseTimeout: -1})
+				add(t, s, grouped(group, jobs(here, "a1", "b1", "b2", "c1"))...)
+				lease := next(t, s)
+				require.Equal(t, "a1", lease.Item())
+				late, early := waitFor(t.Context(), s, "c"), waitFor(t.Context(), s, "b")
+				lease.Done(scheduler.Outcome{})
+				require.Equal(t, result{after: time.Second}, <-late, "c has come first, and nobody takes tasks")
+				require.Equal(t, result{after: 2 * time.Second}, <-early)
+				require.Equal(t, 3, s.Stats().Queued, "tasks are no business of Wait")
+				require.Equal(t, "c1", next(t, s).Item())
+			})
+		})
+	}
+}
+
+// TestWaitAndNextTogether has callers of both, who get what they asked for.
+func TestWaitAndNextTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		add(t, s, jobs(here, "a1")...)
+		next(t, s).Done(scheduler.Outcome{})
+		tasks := background(t.Context(), s)
+		require.Equal(t, result{err: scheduler.ErrDrained}, <-tasks)
+		waiting := waitFor(t.Context(), s, "a")
+		tasks = background(t.Context(), s)
+		require.Equal(t, result{after: 5 * time.Second}, <-waiting)
+		require.Equal(t, result{err: scheduler.ErrDrained, after: 5 * time.Second}, <-tasks,
+			"whoever waits might have added a task")
+		require.EqualValues(t, 1, s.Stats().Waits)
+		require.Equal(t, 5*time.Second, s.Stats().Waited)
+	})
+}
+
+// TestContextEndsWait has callers that give up while they wait, and the others go on.
+func TestContextEndsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		s.SetHost("a", scheduler.Host{Addr: here, Group: "g"})
+		lease, err := s.Wait(t.Context(), "a")
+		require.NoError(t, err)
+		lease.Done(scheduler.Outcome{})
+		var results [4]<-chan result
+		var cancel [4]context.CancelFunc
+		for i := range results {
+			var ctx context.Context
+			ctx, cancel[i] = context.WithCancel(t.Context())
+			results[i] = waitFor(ctx, s, "a")
+		}
+		time.Sleep(time.Second)
+		for _, i := range []int{0, 2, 3} {
+			cancel[i]()
+			require.Equal(t, result{err: context.Canceled, after: time.Second}, <-results[i])
+		}
+		require.Equal(t, result{after: 5 * time.Second}, <-results[1])
+		cancel[1]()
+		_, err = s.Next(t.Context())
+		require.ErrorIs(t, err, scheduler.ErrDrained)
+		_, err = s.Wait(t.Context(), "b")
+		require.NoError(t, err)
+	})
+}
+
+// TestALeaseMeetsWhoGivesUp: they come at the same moment, in any order, and no lease is lost.
+func TestALeaseMeetsWhoGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = time.Hour
+		s := scheduler.New[string](scheduler.Options{HostDelay: delay, LeaseTimeout: -1})
+		for range 200 {
+			lease, err := s.Wait(t.Context(), "a")
+			require.NoError(t, err, "the lease before was lost")
+			lease.Done(scheduler.Outcome{})
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(delay, cancel)
+			if lease, err := s.Wait(ctx, "a"); err == nil {
+				lease.Done(scheduler.Outcome{})
+			}
+			cancel()
+		}
+	})
+}
+
+// TestWaitDoesNotWaitInVain: a deadline that cannot be met is no reason to wait for it.
+func TestWaitDoesNotWaitInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{HostDelay: time.Minute, AddrDelay: time.Hour})
+		for _, host := range []string{"a", "b"} {
+			s.SetHost(host, scheduler.Host{Addr: here, Group: "g"})
+		}
+		lease, err := s.Wait(t.Context(), "a")
+		require.NoError(t, err)
+		lease.Done(scheduler.Outcome{})
+		ctx, cancel := context.WithTimeout(t.Context(), 59*time.Minute)
+		defer cancel()
+		before := time.Now()
+		_, err = s.Wait(ctx, "b")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "scheduler: b may not be visited before ")
+		require.Zero(t, time.Since(before))
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour+1)
+		defer cancel()
+		_, err = s.Wait(ctx, "b")
+		require.NoError(t, err)
+		cancel()
+		_, err = s.Wait(ctx, "b")
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
