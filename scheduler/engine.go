@@ -319,30 +319,32 @@ func (e *engine) sweep() {
 }
 
 // expire forgets the last visit of a limiter that is not in use, if its delay has passed, which it
-// reports. What SetHost said of a host stays for a day, unless there is no room for it.
+// reports. What SetHost said of a host, and its failures, stay for a day, unless there is no room.
 func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	p, due := e.at(i), e.due(i)
 	if p.out > 0 || p.tasks > 0 || p.state != idle || *due > e.now {
 		return false
 	}
+	stays := p.kind == aHost && !noRoom && !e.isStale(p)
 	if p.extra != 0 {
 		x := e.extras.at(p.extra)
-		*x = extra{owner: x.owner, asked: x.asked, start: longAgo, retry: longAgo}
-		if p.kind == aHost && (noRoom || e.isStale(p)) {
-			x.asked = 0
+		old := *x
+		*x = extra{owner: old.owner, start: longAgo, retry: longAgo}
+		if stays {
+			x.asked, x.failures = old.asked, old.failures
 		}
 		e.updateDue(i)
 	}
 	*due = longAgo
-	if p.kind == aHost && (noRoom || e.isStale(p)) {
+	if p.kind == aHost && !stays {
 		e.moveShared(p, &p.addr, 0)
 		e.moveShared(p, &p.group, 0)
 	}
 	return true
 }
 
-// remembered is how long a host is remembered for what SetHost said about it, in units of a stamp:
-// a day, as long as a robots.txt may be used without asking again (RFC 9309, section 2.4).
+// remembered is how long an idle host is remembered for what is unusual about it, in units of a
+// stamp: a day, as long as a robots.txt may be used without asking again (RFC 9309, section 2.4).
 const remembered = int64(24*time.Hour) >> stampUnit
 
 // isStale tells whether an idle host was last used more than a day ago.

@@ -17,11 +17,11 @@ func (m *model) forget() {
 	stamp := func(t time.Time) int64 { return int64(t.Sub(m.first)) >> 30 }
 	for name, h := range m.hosts {
 		if len(h.queue) == 0 && m.over(&h.modelLimiter) {
-			h.modelLimiter = modelLimiter{asked: h.asked}
+			h.modelLimiter = modelLimiter{asked: h.asked, failures: h.failures}
 			if stamp(m.now)-stamp(h.used) > int64(24*time.Hour)>>30 {
-				h.asked, h.addr, h.group = 0, netip.Addr{}, ""
+				h.asked, h.failures, h.addr, h.group = 0, 0, netip.Addr{}, ""
 			}
-			if h.asked == 0 && !h.addr.IsValid() && h.group == "" {
+			if h.asked == 0 && h.failures == 0 && !h.addr.IsValid() && h.group == "" {
 				delete(m.hosts, name)
 				continue
 			}

@@ -33,8 +33,8 @@ type Options struct {
 	MaxDelay time.Duration
 
 	// Backoff is the least delay of a host after a first failure. Each further failure doubles it,
-	// each success halves the number of failures. A failure doubles the delay of the address, up to
-	// 64 times.
+	// each success halves the number of failures, and a day without visits forgives all. A failure
+	// doubles the delay of the address, up to 64 times.
 	// 0 means DefaultBackoff, or twice HostDelay if that is longer; negative means no back-off.
 	Backoff time.Duration
 
