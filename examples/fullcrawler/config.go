@@ -31,6 +31,7 @@ type config struct {
 	out            string
 	archive        string // how it is compressed; "" is gzip
 	delay          time.Duration
+	arrival        time.Duration // of a request at the server, at most; 0 is not known
 	backoff        time.Duration // after a first failure; 0 is the scheduler's default
 	reach          stage.Reach
 	filter         stage.Filter
@@ -219,6 +220,8 @@ func (l *commandLine) choiceFlags(fs *flag.FlagSet) {
 func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&l.delay, "delay", defaultDelay, "least pause between requests to a host or address; "+
 		"0.5s by default without seeds; less than 1s only on loopback or with -own")
+	fs.DurationVar(&l.arrival, "arrival", 0, "a request reaches its server within this time: pauses count from "+
+		"then, and a slow page holds up its host alone; 0: pauses count from the first byte of the answer")
 	fs.Int64Var(&l.pages, "pages", 0, "stop after this many pages; 0: no limit")
 	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
 	fs.DurationVar(&l.duration, "time", 0, "stop after this time; 0: no limit")
@@ -357,6 +360,7 @@ func (l *commandLine) checkNumbers() error {
 		want string
 	}{
 		{"delay", l.delay < 0, "0 or more"},
+		{"arrival", l.arrival < 0, "0 or more"},
 		{"pages", l.pages < 0, "0 or more"},
 		{"time", l.duration < 0, "0 or more"},
 		{"wait", l.wait < 0, "0 or more"},

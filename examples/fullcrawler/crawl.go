@@ -195,6 +195,9 @@ func (c *crawler) openQueue() {
 	if c.cfg.delay == 0 { // none, where 0 would mean the default
 		politeness.HostDelay, politeness.LatencyFactor = -1, -1
 	}
+	if c.cfg.arrival > 0 {
+		politeness.MaxPerAddr = 2 // while the first request is slow, but never two to a host
+	}
 	c.queue = scheduler.New[stage.Item](politeness)
 }
 

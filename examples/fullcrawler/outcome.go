@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"net/http/httptrace"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -11,11 +14,26 @@ import (
 // maxRetryAfter is how long a server is believed that sends the crawler away.
 const maxRetryAfter = 24 * time.Hour
 
+// arriving makes the delays count from when the request of a lease reaches its server, if it is known
+// how long that takes. A slow page then does not hold up the other hosts of its address.
+func (c *crawler) arriving(ctx context.Context, lease *scheduler.Lease[stage.Item]) context.Context {
+	if c.cfg.arrival == 0 {
+		return ctx
+	}
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { lease.Arrived(time.Now().Add(c.cfg.arrival)) },
+	})
+}
+
 // outcome counts the delays from the first byte of the answer: by then the server has seen the
-// request, so that no two requests can arrive closer than the delay.
-func outcome(resp *fetch.Response) scheduler.Outcome {
+// request, so that no two requests can arrive closer than the delay. They count from earlier if it is
+// known how long a request is under way.
+func (c *crawler) outcome(resp *fetch.Response) scheduler.Outcome {
 	t := resp.Timing
 	o := scheduler.Outcome{Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest), Status: resp.Status}
+	if arrived := t.WroteRequest.Add(c.cfg.arrival); c.cfg.arrival > 0 && arrived.Before(o.Start) {
+		o.Start = arrived
+	}
 	if resp.RetryAfter > 0 {
 		o.RetryAfter = t.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
 	}

@@ -35,6 +35,7 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		lease.Requeue(skipped, time.Time{}) // its address, new or changed, cannot be visited yet
 		return skipped
 	}
+	ctx = c.arriving(ctx, lease)
 	if it.Robots != nil {
 		return c.visitRobots(ctx, it, addr)
 	}
@@ -71,7 +72,7 @@ func (c *crawler) visitPage(
 	defer c.client.Release(resp)
 	if err := c.keep(resp); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
-		return false, outcome(resp)
+		return false, c.outcome(resp)
 	}
 	fate, why := c.judge(it, resp)
 	state := &it.Visit.State
@@ -83,7 +84,7 @@ func (c *crawler) visitPage(
 		state.Relink = false
 	}
 	c.end(it, fate, why)
-	return fate.Page() || fate == stage.Unchanged, outcome(resp)
+	return fate.Page() || fate == stage.Unchanged, c.outcome(resp)
 }
 
 // links sights what a page links to, or what a sitemap lists: then it returns the sitemap's fate.
@@ -219,13 +220,13 @@ func (c *crawler) visitRobots(
 	c.tally.robots()
 	if err := c.keep(resp); err != nil && !errors.Is(err, archive.ErrInvalid) {
 		c.robots.Abandon(req)
-		return outcome(resp)
+		return c.outcome(resp)
 	}
 	if it.Hops < maxRobotsTries && stage.Judge(resp, nil) == stage.SentAway &&
 		0 < resp.RetryAfter && resp.RetryAfter <= c.cfg.wait {
 		it.Hops++
 		c.enqueue(it) // the scheduler keeps the Retry-After
-		return outcome(resp)
+		return c.outcome(resp)
 	}
 	answer := robots.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}
 	if resp.Truncated == fetch.CutDisconnect || resp.Truncated == fetch.CutTime || resp.Truncated == fetch.CutSlow {
@@ -234,7 +235,7 @@ func (c *crawler) visitRobots(
 	settled := c.robots.Settle(req, answer, time.Now())
 	if settled.More {
 		c.enqueueRobots(settled.Next)
-		return outcome(resp)
+		return c.outcome(resp)
 	}
 	nearest := math.MaxInt
 	for _, waiting := range settled.Released {
@@ -242,7 +243,7 @@ func (c *crawler) visitRobots(
 		c.route(waiting)
 	}
 	c.learn(req.For, settled, nearest)
-	return outcome(resp)
+	return c.outcome(resp)
 }
 
 // get fetches what an item asks for. A nil response comes with the outcome of the visit.

@@ -24,10 +24,13 @@ func TestEarly(t *testing.T) {
 	if len(asked) != 5 || asked[4].at.Sub(asked[0].at) != 2300*time.Millisecond {
 		t.Errorf("read %v", asked)
 	}
-	hosts := early(asked, func(r request) string { return r.host })
-	addrs := early(asked, func(r request) string { return r.addr })
+	hosts, hostGap := early(asked, func(r request) string { return r.host })
+	addrs, addrGap := early(asked, func(r request) string { return r.addr })
 	if hosts != 1 || addrs != 2 {
 		t.Errorf("%d too early for a host and %d for an address, not 1 and 2", hosts, addrs)
+	}
+	if hostGap != 500*time.Millisecond || addrGap != hostGap {
+		t.Errorf("the shortest gaps are %v and %v", hostGap, addrGap)
 	}
 	if err := os.WriteFile(b.path("log"), []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
