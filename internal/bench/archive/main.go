@@ -2,6 +2,7 @@
 //
 //	go run ./archive write
 //	go run ./archive read
+//	go run ./archive share
 //	go run ./archive -pages 1000000 -rounds 5 snapshot
 //	go run ./archive -entries 1000000 -rounds 3 -old /tmp/older life
 //	go run ./archive -workers 2 -rounds 3 -svg figure2.svg scan
@@ -80,11 +81,11 @@ func main() {
 	flag.StringVar(&o.svg, "svg", "", "`file` to draw the workers of a scan in")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		log.Fatal("archive: say what to measure: write, read, snapshot, scan, life")
+		log.Fatal("archive: say what to measure: write, read, snapshot, scan, life, share")
 	}
 	for _, what := range flag.Args() {
 		measure, ok := map[string]func(options) error{
-			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll, "life": life}[what]
+			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll, "life": life, "share": share}[what]
 		if !ok {
 			log.Fatalf("archive: nothing is called %q", what)
 		}
