@@ -125,6 +125,8 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 	if a.files, err = newFiles(files, s); err != nil {
 		return nil, err
 	}
+	a.index.mu.Lock()
+	defer a.index.mu.Unlock()
 	a.index.force = a.files.force
 	return a, nil
 }

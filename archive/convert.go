@@ -110,27 +110,47 @@ func oldCounts(files vfs.FS) (map[string]count, error) {
 	return all, err
 }
 
-// converter goes through the entries of version 1 in their order. Its zero value is ready to use,
-// by one goroutine at a time.
+// converter goes through the entries of URLs in their order, and finds out what the index does not
+// say of some: where the content of an unchanged version is, and when the last change was. Version 1
+// said neither. Its zero value is ready to use, by one goroutine at a time.
 type converter struct {
-	url  string
-	last map[Digest]entry // the changed one of each digest, and of all, by ""
+	url     string
+	changed []entry           // of the URL
+	last    map[Digest]*entry // of these, by digest, and of all by ""; nil until it is needed
 }
 
-// complete adds what version 1 found out again for each question.
+// complete takes the next entry, and adds to it.
 func (c *converter) complete(url string, e *entry) {
-	if url != c.url || c.last == nil {
-		c.url, c.last = url, map[Digest]entry{}
+	if url != c.url {
+		c.url, c.changed, c.last = url, c.changed[:0], nil
 	}
-	if e.kind == Changed {
-		c.last[e.digest], c.last[""] = *e, *e
+	switch {
+	case e.kind == Changed:
+		c.changed = append(c.changed, *e)
+		if c.last != nil {
+			c.see(&c.changed[len(c.changed)-1])
+		}
+		return
+	case len(c.changed) == 0:
+		return
+	case !e.hasPrior:
+		e.prior, e.hasPrior = c.changed[len(c.changed)-1].time, true
+	}
+	if e.kind == Failed || e.content.length > 0 {
 		return
 	}
-	if before, found := c.last[""]; found {
-		e.prior, e.hasPrior = before.time, true
+	if c.last == nil {
+		c.last = map[Digest]*entry{}
+		for i := range c.changed {
+			c.see(&c.changed[i])
+		}
 	}
-	if before, found := c.last[e.digest]; found && e.kind == Unchanged {
-		e.content, e.digest, e.media, e.truncated = before.address(), before.digest, before.media,
-			before.truncated
+	if before, found := c.last[e.digest]; found {
+		e.repeat(before)
 	}
+}
+
+func (c *converter) see(e *entry) {
+	copied := *e // as the list may move
+	c.last[e.digest], c.last[""] = &copied, &copied
 }

@@ -19,7 +19,7 @@ func TestDictionariesAreBounded(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	before := heap()
 	var paths []string
-	for i := range 12 {
+	for i := range 6 {
 		dict := append(encoderDict(t), bytes.Repeat([]byte{byte(i)}, maxDictBytes/4)...)
 		enc, err := warc.NewEncoder(warc.EncoderOptions{Compression: warc.Zstd, Dict: dict})
 		require.NoError(t, err)

@@ -29,13 +29,13 @@ const (
 // use.
 type index struct {
 	tree  *lsm.Tree
-	limit int          // of entries that wait
-	force func() error // makes the WARC files last as far as they are indexed; nil if they do
+	limit int // of entries that wait
 
 	writing sync.Mutex // held by whoever commits or merges
 	waiters atomic.Int32
 
 	mu        sync.RWMutex // guards what follows, and keeps entries and ends together
+	force     func() error // makes the WARC files last as far as they are indexed; nil if they do
 	names     []string     // of WARC files, by number
 	files     map[string]*indexed
 	dirty     bool  // something is to be committed
@@ -285,8 +285,11 @@ func (x *index) writeLocked() error {
 		if !failed && !x.freeze() {
 			return nil
 		}
-		if x.force != nil {
-			if err := x.force(); err != nil {
+		x.mu.RLock()
+		force := x.force
+		x.mu.RUnlock()
+		if force != nil {
+			if err := force(); err != nil {
 				return err
 			}
 		}

@@ -134,7 +134,7 @@ func TestABodyThatIsGone(t *testing.T) {
 
 // A body takes few bytes of memory, however many there are.
 func TestMemoryOfSharing(t *testing.T) {
-	const n = 300_000
+	const n = 150_000
 	x := openTestIndex(t, vfs.OS(t.TempDir()))
 	x.limit = n / 3
 	r := rand.New(rand.NewPCG(1, 1))

@@ -133,6 +133,7 @@ type walk struct {
 	query     *Query
 	low, high int64
 	out       *extsort.Sorter
+	history   converter
 	item      []byte
 }
 
@@ -161,6 +162,9 @@ func (w *walk) span(s span) error {
 		if l.url == held.url {
 			until = l.entry.time
 		}
+		if err := w.archive.contentIn(&w.history, l.url, &l.entry); err != nil {
+			return err
+		}
 		if some {
 			if err := w.visit(&held, until); err != nil {
 				return err
@@ -181,14 +185,8 @@ func (w *walk) visit(l *located, until int64) error {
 		e.kind == Failed && !w.query.Failed {
 		return nil
 	}
-	if e.body().length == 0 { // of a foreign record, whose original came into the archive later
-		v, err := w.archive.elsewhere(l.url, w.archive.describe(l.url, e, until))
-		if err != nil || v.Content == (Location{}) {
-			return nil // there is nothing to read
-		}
-		file, _ := w.archive.index.file(v.Content.File)
-		e.content = address{file, v.Content.Offset, v.Content.Length, e.status}
-		e.media, e.digest, e.truncated = v.Media, v.Digest, v.Truncated
+	if e.body().length == 0 {
+		return nil // there is nothing to read
 	}
 	if w.query.Keep != nil {
 		v := w.archive.describe(l.url, e, until)

@@ -75,19 +75,27 @@ func (a *Archive) elsewhere(key string, v Version) (Version, error) {
 	if v.Kind != Unchanged || v.Content != (Location{}) {
 		return v, nil
 	}
-	rec, err := a.Read(v.Location)
-	if err != nil {
-		return v, err
+	e := entry{time: microseconds(v.Time), offset: v.Location.Offset, digest: v.Digest, kind: Unchanged}
+	e.file, _ = a.index.file(v.Location.File)
+	ref, err := a.referenceOf(v.Location)
+	if err == nil {
+		err = a.resolve(key, &e, ref)
 	}
-	defer rec.release()
-	number, _ := a.index.file(v.Location.File)
-	e := entry{time: microseconds(v.Time), file: number, offset: v.Location.Offset, digest: v.Digest,
-		kind: Unchanged}
-	if err := a.resolve(key, &e, refersTo(rec.Fields())); err != nil || e.content.length == 0 {
+	if err != nil || e.content.length == 0 {
 		return v, err
 	}
 	v.Content, v.Media, v.Digest, v.Truncated = a.location(e.content), e.media, e.digest, e.truncated
 	return v, nil
+}
+
+// referenceOf reads what a record refers to.
+func (a *Archive) referenceOf(loc Location) (reference, error) {
+	rec, err := a.Read(loc)
+	if err != nil {
+		return reference{}, err
+	}
+	defer rec.release()
+	return refersTo(rec.Fields()), nil
 }
 
 // reference is what a revisit record says of the version that it repeats.
@@ -106,51 +114,60 @@ func refersTo(fields warc.Fields) reference {
 // changed version before it that has its digest. Where another URL has the content, and the last
 // changed version of its own URL another one, it is a change.
 func (a *Archive) resolve(key string, e *entry, ref reference) error {
+	found, err := a.resolveReference(key, e, ref)
+	if err != nil || found {
+		return err
+	}
+	return a.index.back(key, *e, func(before *entry) bool {
+		if before.kind != Changed || e.digest != "" && e.digest != before.digest {
+			return true
+		}
+		e.repeat(before)
+		return false
+	})
+}
+
+// resolveReference is resolve for what a record refers to.
+func (a *Archive) resolveReference(key string, e *entry, ref reference) (found bool, err error) {
+	if !ref.dated {
+		return false, nil
+	}
 	origin := key
 	if ref.url != "" {
 		origin, _ = urlKey(ref.url)
 	}
+	// Without fractions in the date, the version that is meant may be later in that second.
+	at := entry{time: ref.time + 1e6 - 1, file: math.MaxUint32, offset: maxOffset}
 	var content entry
-	found := false
-	if ref.dated {
-		// Without fractions in the date, the version that is meant may be later in that second.
-		at := entry{time: ref.time + 1e6 - 1, file: math.MaxUint32, offset: maxOffset}
-		err := a.index.back(origin, at, func(before *entry) bool {
-			same := e.digest != "" && e.digest == before.digest
-			found = before.kind != Unchanged &&
-				(same || before.kind == Changed && !e.digest.contradicts(before.digest))
-			content = *before
-			return !found
-		})
-		if err != nil {
-			return err
-		}
+	err = a.index.back(origin, at, func(before *entry) bool {
+		same := e.digest != "" && e.digest == before.digest
+		found = before.kind != Unchanged &&
+			(same || before.kind == Changed && !e.digest.contradicts(before.digest))
+		content = *before
+		return !found
+	})
+	if err != nil || !found {
+		return false, err
 	}
-	if !found {
-		origin = key
-		err := a.index.back(key, *e, func(before *entry) bool {
-			found = before.kind == Changed && (e.digest == "" || e.digest == before.digest)
-			content = *before
-			return !found
-		})
-		if err != nil || !found {
-			return err
-		}
-	}
-	if origin != key {
+	if origin != key && e.status != 304 {
 		last, any, err := a.index.changedBefore(key, e)
 		if err != nil {
-			return err
+			return false, err
 		}
-		if e.status != 304 && !(any && last.digest == content.digest) {
+		if !any || last.digest != content.digest {
 			e.kind = Changed
 		}
 	}
+	e.repeat(&content)
+	return true, nil
+}
+
+// repeat makes an entry one whose content another one has.
+func (e *entry) repeat(content *entry) {
 	e.content, e.media, e.truncated = content.body(), content.media, content.truncated
 	if content.digest != "" {
 		e.digest = content.digest
 	}
-	return nil
 }
 
 // Versions returns all versions of a URL, from the first to the last.
@@ -161,17 +178,41 @@ func (a *Archive) Versions(url string) ([]Version, error) {
 		return nil, err
 	}
 	versions := make([]Version, len(entries))
+	var history converter
 	for i := range entries {
 		until := int64(never)
 		if i+1 < len(entries) {
 			until = entries[i+1].time
 		}
-		versions[i], err = a.elsewhere(key, a.describe(key, &entries[i], until))
-		if err != nil && !errors.Is(err, warc.ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
+		if err := a.contentIn(&history, key, &entries[i]); err != nil {
 			return nil, err
 		}
+		versions[i] = a.describe(key, &entries[i], until)
 	}
 	return versions, nil
+}
+
+// contentIn finds the content of an entry that has no address of it, among the entries before it,
+// which history has seen. That takes the same time for each of them, however many there are.
+func (a *Archive) contentIn(history *converter, key string, e *entry) error {
+	if e.body().length > 0 {
+		history.complete(key, e)
+		return nil
+	}
+	ref, err := a.referenceOf(a.location(e.address()))
+	if err == nil && ref.dated {
+		_, err = a.resolveReference(key, e, ref)
+	}
+	switch {
+	case errors.Is(err, warc.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
+		// The version is there, if not what it refers to.
+	case err != nil:
+		return err
+	}
+	if e.content.length == 0 {
+		history.complete(key, e)
+	}
+	return nil
 }
 
 // describe says what an entry tells.
