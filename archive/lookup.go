@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"iter"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/archive/internal/lsm"
@@ -178,13 +177,6 @@ func (x *index) seekURL(at string) (string, error) {
 		return l.url, nil
 	}
 	return "", nil
-}
-
-// sortedNames returns the names of all files that the index knows.
-func (x *index) sortedNames() []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.Sorted(slices.Values(x.names))
 }
 
 // bodyMark begins the keys of bodies. No URL does: it is no UTF-8.

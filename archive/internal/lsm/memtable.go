@@ -124,7 +124,6 @@ type memScan struct {
 	table *memtable
 	pairs []Pair
 	at    int
-	done  bool
 }
 
 // memBatch is how many pairs are read under the lock at once: it takes microseconds.
