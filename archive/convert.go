@@ -111,8 +111,8 @@ func oldCounts(files vfs.FS) (map[string]count, error) {
 }
 
 // converter goes through the entries of URLs in their order, and finds out what the index does not
-// say of some: where the content of an unchanged version is, and when the last change was. Version 1
-// said neither. Its zero value is ready to use, by one goroutine at a time.
+// say of some: where the content of an unchanged version is, and when the last change was. Version
+// 1 said neither. Its zero value is ready to use, by one goroutine at a time.
 type converter struct {
 	url     string
 	changed []entry           // of the URL

@@ -20,13 +20,14 @@
 //
 // A capture is in its file with all its records, and in the index, or not at all. Once Append
 // returns nil it survives the death of the process: [Open] reads what the index lacks from the ends
-// of the files. A power failure costs at most what came after the last sync, see [Options]. When the
-// disk is full the file is cut back to its last whole capture.
+// of the files. A power failure costs at most what came after the last sync, see [Options]. When
+// the disk is full the file is cut back to its last whole capture.
 //
 // # Concurrency
 //
 // One process may open an archive at a time. Its goroutines may append and query at once. A
-// goroutine writes the index when enough has come together, and ends; nobody waits for it but Close.
+// goroutine writes the index when enough has come together, and ends; nobody waits for it but
+// Close.
 //
 // # Limits
 //

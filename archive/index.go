@@ -185,7 +185,7 @@ func (x *index) indexedFiles() map[string]indexed {
 }
 
 // add notes that the file is indexed up to end, and the entry of a URL if there is one. body is the
-// digest under which other URLs may find the content, or "".
+// digest under which other URLs may find the content, if bodies are indexed at all, or "".
 func (x *index) add(file, url string, e *entry, body Digest, end int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -196,7 +196,7 @@ func (x *index) add(file, url string, e *entry, body Digest, end int64) {
 		e.file = f.number
 		x.tree.Put(appendKey(make([]byte, 0, len(url)+1+tailSize), url, e),
 			e.appendValue(make([]byte, 0, usualValue)))
-		if body != "" {
+		if body != "" && x.bodies {
 			x.tree.Put(bodyKey(body), e.address().append(nil))
 		}
 		x.unindexed += e.length

@@ -70,10 +70,12 @@ func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 func (a *Archive) originalOf(profile, url string, e *entry) (of original, err error) {
 	of = original{profile: profile, url: url, time: fromMicroseconds(e.time), kind: Unchanged,
 		digest: e.digest, media: e.media, truncated: e.truncated, content: e.body()}
-	if e.content.length == 0 {
+	// The digests of other programs are not believed: a body would be lost if one were wrong.
+	believed := profile == warc.ProfileNotModified || isMarked(a.index.name(of.content.file))
+	if e.content.length == 0 && believed {
 		return of, nil
 	}
-	there, ok, err := a.holder(e.content, e.digest)
+	there, ok, err := a.holder(of.content, e.digest)
 	if err != nil || !ok {
 		return original{}, err
 	}
@@ -96,7 +98,7 @@ func (n *note) written(of original, sum *[sha1.Size]byte, loc Location, end int6
 	case e.kind == Unchanged: // a 304 of what is not known
 	default:
 		e.digest = sha1Digest(sum)
-		if n.shares() && n.status == 200 && c.Truncated == "" {
+		if n.status == 200 && c.Truncated == "" && len(c.Body) >= minShared {
 			body = e.digest
 		}
 	}

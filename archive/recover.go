@@ -345,7 +345,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 		a.deferVersion(key, &e, ref)
 	}
 	body := Digest("")
-	if a.share && kind == "response" && e.kind == Changed && e.status == 200 && !e.truncated {
+	if kind == "response" && e.kind == Changed && e.status == 200 && !e.truncated {
 		body = e.digest
 	}
 	t.Versions++

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"crypto/sha1"
+	"io"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -36,10 +37,12 @@ type holder struct {
 	media string
 }
 
-// holder reads the head of the record at an address. It is not ok if that is not a response with
-// that digest: the file may be gone, or another one.
+// holder reads the record at an address. It is not ok if that is not a response with that digest:
+// the file may be gone, or another one. Of a file that another program wrote the body is hashed:
+// whoever can make us import a file must not be able to put its bodies in place of those we fetch.
 func (a *Archive) holder(at address, d Digest) (h holder, ok bool, err error) {
-	rec, err := a.Read(a.location(at))
+	loc := a.location(at)
+	rec, err := a.Read(loc)
 	if err != nil {
 		return h, false, nil // what cannot be read is not referred to
 	}
@@ -47,7 +50,7 @@ func (a *Archive) holder(at address, d Digest) (h holder, ok bool, err error) {
 	date, dated := rec.Fields().Date()
 	h = holder{url: rec.Fields().URI("WARC-Target-URI"), time: date}
 	if rec.Type() != "response" || !dated || urlFault(h.url) != "" ||
-		parseDigest(rec.Get("WARC-Payload-Digest")) != d {
+		parseDigest(rec.Get("WARC-Payload-Digest")) != d && isMarked(loc.File) {
 		return h, false, nil
 	}
 	message, err := rec.HTTP()
@@ -55,7 +58,14 @@ func (a *Archive) holder(at address, d Digest) (h holder, ok bool, err error) {
 		return h, false, nil
 	}
 	h.media = mediaType(message.Get("Content-Type"))
-	return h, true, nil
+	if isMarked(loc.File) {
+		return h, true, nil
+	}
+	sum := sha1.New()
+	if _, err := io.CopyN(sum, message.Body, MaxRaw); err != io.EOF {
+		return h, false, nil // damage, or more than is worth reading
+	}
+	return h, d.is((*[sha1.Size]byte)(sum.Sum(nil))), nil
 }
 
 // indexBodies makes the bodies of all versions known by their digests, where that was not asked for

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"crypto/sha1"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -130,6 +131,57 @@ func TestABodyThatIsGone(t *testing.T) {
 	require.Equal(t, "response", rec.Type())
 	require.NoError(t, rec.Close())
 	require.NoError(t, a.Close())
+}
+
+// A file of another program that claims a digest its body does not have cannot put that body in the
+// place of one that was fetched, neither under its own URL nor under another one.
+func TestDigestsOfOthersAreNotBelieved(t *testing.T) {
+	genuine := strings.Repeat("genuine ", 300)
+	honest := strings.Repeat("honest ", 300)
+	false1 := foreignPage("http://a.test/", someTime, 200, "FORGED")
+	sum := sha1.Sum([]byte(genuine))
+	false1.head.Payload = &sum
+	true1 := foreignPage("http://b.test/", someTime, 200, honest)
+	path := writeForeign(t, t.TempDir(), "x.warc.gz", false1, true1)
+	for _, share := range []bool{false, true} {
+		dir := t.TempDir()
+		a := openDir(t, dir, Options{Share: share})
+		_, err := a.Import(path)
+		require.NoError(t, err)
+		for i, v := range []visit{
+			{"http://a.test/", someTime.Add(time.Hour), 200, genuine},
+			{"http://c.test/", someTime.Add(time.Hour), 200, genuine},
+			{"http://b.test/", someTime.Add(time.Hour), 200, honest},
+		} {
+			loc, err := a.Append(v.capture())
+			require.NoError(t, err)
+			found, err := a.At(v.url, time.Time{})
+			require.NoError(t, err)
+			require.Equal(t, v.body, body(t, a, found))
+			rec, err := a.Read(loc)
+			require.NoError(t, err)
+			want := "response"
+			if i == 2 || i == 1 && share { // of the honest one, and of our own
+				want = "revisit"
+			}
+			require.Equal(t, want, rec.Type(), i)
+			require.NoError(t, rec.Close())
+		}
+		require.NoError(t, a.Close())
+	}
+}
+
+// What is appended without the option is found with it later.
+func TestSharingOffAndOn(t *testing.T) {
+	dir := t.TempDir()
+	for i, share := range []bool{true, false, true} {
+		a := openDir(t, dir, Options{Share: share})
+		text := strings.Repeat([]string{"one ", "two ", "two "}[i], 600)
+		_, err := a.Append(visit{fmt.Sprintf("http://%d.test/", i), someTime, 200, text}.capture())
+		require.NoError(t, err)
+		require.EqualValues(t, []int64{0, 0, 1}[i], a.Stats().Shared)
+		require.NoError(t, a.Close())
+	}
 }
 
 // A body takes few bytes of memory, however many there are.
