@@ -58,6 +58,16 @@ type source struct {
 	open bool // it may still be written to
 }
 
+// ahead begins to read a range that will be asked for, where the system can.
+func (s *source) ahead(at, n int64) {
+	switch f := s.ReaderAt.(type) {
+	case interface{ Ahead(at, n int64) }:
+		f.Ahead(at, n)
+	case *os.File:
+		vfs.Ahead(f, at, n)
+	}
+}
+
 // openFile opens a file of the archive, which may be renamed at this moment, or an imported one.
 func (a *Archive) openFile(name string) (*source, error) {
 	if filepath.IsAbs(name) {

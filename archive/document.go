@@ -154,6 +154,9 @@ func (s *sequential) fill(loc Location) error {
 	n, err := s.file.ReadAt(s.window[have:], loc.Offset+int64(have))
 	s.window = s.window[:have+n]
 	if int64(len(s.window)) >= loc.Length {
+		if s.ahead == readAhead { // nearly all of the file is wanted
+			s.file.ahead(loc.Offset+int64(len(s.window)), readAhead)
+		}
 		return nil
 	}
 	if err == io.EOF {

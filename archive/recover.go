@@ -63,7 +63,7 @@ func (a *Archive) recoverFile(onDisk string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Close() // once more, if its writer has died
 	size, err := f.Size()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (a *Archive) finishDead(f vfs.File, name string, t *tail, size int64) error
 		return nil // there may be records behind the damage, though nobody vouches for them
 	case t.whole == 0 && (t.begun || size < maxPreface):
 		// Its writer died before the first capture was whole.
-		return errors.Join(a.fs.Remove(name+unfinished), a.fs.Sync())
+		return errors.Join(f.Close(), a.fs.Remove(name+unfinished), a.fs.Sync())
 	case t.whole == 0:
 		return nil // nothing in it can be read: it is left for somebody to look at
 	case t.whole < size:
@@ -98,7 +98,11 @@ func (a *Archive) finishDead(f vfs.File, name string, t *tail, size int64) error
 			return err
 		}
 	}
-	if err := errors.Join(f.Sync(), a.fs.Rename(name+unfinished, name)); err != nil {
+	// Some systems do not rename an open file.
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := a.fs.Rename(name+unfinished, name); err != nil {
 		return err
 	}
 	return a.fs.Sync()

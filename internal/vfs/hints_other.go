@@ -2,8 +2,16 @@
 
 package vfs
 
+import "os"
+
 // Start does nothing: the hint has no portable form.
 func (f osFile) Start(int64, int64) {}
+
+// Ahead does nothing: the hint has no portable form.
+func Ahead(*os.File, int64, int64) {}
+
+// Ahead does nothing: the hint has no portable form.
+func (f osFile) Ahead(int64, int64) {}
 
 // Random does nothing: the hint has no portable form.
 func (f osFile) Random() {}
