@@ -19,16 +19,17 @@ import (
 const importsName = "imports.txt"
 
 // Import indexes WARC files that other programs wrote, where they are: nothing is copied, and they
-// are never written to. From then on they belong to the archive, by their absolute paths, until
-// they are struck out of imports.txt in its directory and the index is made anew with [Repair].
-// What has been appended to such a file is found by the next [Open], and by importing it again; so
-// is a record of which only a part was there, of up to 16 MiB.
+// are never written to. From then on they belong to the archive, by their absolute paths. To remove
+// one, delete its line from imports.txt in the directory of the archive, and call [Repair]. What is
+// appended to such a file later is found by the next [Open], or by importing it again.
 //
-// A file that is gone later costs its versions and no others: reading one fails, [Archive.Missing]
-// and [Archive.Verify] tell, and so does Repair. Damage in a file is passed over and counted. A
-// file in which nothing can be read is refused, with the place of the first damage.
+// A file is read up to its first damage, and on behind it only as far as its records prove that
+// they belong to it; see [Options.Salvage]. The report names each damaged place. A file that is
+// gone or has become shorter costs the versions in it and no others: their entries stay, reading
+// them fails, and [Archive.Missing], [Archive.Recovered] and [Archive.Verify] tell. A file in which
+// nothing can be read is refused with the place of the first damage.
 //
-// An error ends the call; the files before the one that it names have been imported.
+// An error ends the call. The files before the one that it names have been imported.
 func (a *Archive) Import(paths ...string) (found Report, err error) {
 	a.imports.adding.Lock()
 	defer a.imports.adding.Unlock()

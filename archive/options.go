@@ -29,72 +29,68 @@ const (
 	DefaultSyncEvery = 64 << 20
 )
 
-// Options says how an [Archive] writes. The zero Options is the recommendation.
+// Options configures an [Archive]. The zero Options is the recommendation.
 type Options struct {
-	// MaxFile is the size in bytes from which on a file takes no more captures; a record is
-	// never split. 0 means 1 GiB, which the standard recommends, and which is small enough to
-	// copy or repair one at a time and large enough that a year of crawling is a short list.
-	// Negative means one file without limit.
+	// MaxFile is the size in bytes at which a file is finished and the next one begun. A record is
+	// never split. 0 means 1 GiB, as the standard recommends. Negative means one file without
+	// limit.
 	MaxFile int64
 
 	// Prefix begins the file names: letters, digits, dots, hyphens and underscores.
 	// "" means "spinneret".
 	Prefix string
 
-	// Compression is what records are compressed with. 0 means warc.Gzip, which every tool reads;
+	// Compression is how records are compressed. 0 means warc.Gzip, which every tool reads;
 	// warc.Zstd is faster.
 	Compression warc.Compression
 
-	// Level is the effort of the compressor: from 1 to 9 of gzip, from 1 to 4 of zstd. 0 means 6
-	// of gzip and 1 of zstd. Negative means no compression, still as gzip.
+	// Level is the effort of the compressor: 1 to 9 for gzip, 1 to 4 for zstd. 0 means 6 for gzip
+	// and 1 for zstd. Negative means no compression, still as gzip.
 	Level int
 
 	// Dict is a dictionary for warc.Zstd. Each file begins with it. nil means none.
 	Dict []byte
 
 	// Info holds named fields for the warcinfo record of each file, such as operator, robots,
-	// description or http-header-user-agent. nil means software, format and conformsTo alone;
-	// these are there in any case, unless Info has another value, or "" to leave one out.
+	// description or http-header-user-agent. nil means software, format and conformsTo alone. These
+	// are always there, unless Info has another value, or "" to leave one out.
 	Info map[string]string
 
-	// SyncEvery is the number of bytes in a file after which they are forced to disk: more than
-	// that is not lost in a power cut. It counts bytes and not seconds, since a system left alone
-	// writes out what is half a minute old. 1 makes every single Append wait for the disk. Half of
-	// it is forced to disk in the background, so that appends do not wait as long as the disk keeps
-	// up. 0 means 64 MiB, which is about a second of a disk's time. Negative means only when a file
-	// is finished, when the index is written, and when Sync is called.
+	// SyncEvery is how many bytes of a file a power failure may take: they are forced to disk
+	// before there are more. This starts in the background at half of it, so that Append does not
+	// wait as long as the disk keeps up. 1 makes every Append wait for the disk. 0 means 64 MiB.
+	// Negative means to sync only finished files, before the index is written, and on Sync.
 	SyncEvery int64
 
-	// Writers is the number of files that are written at the same time. More than one helps where
-	// many large bodies come in, which are compressed straight into a file. 0 means 1, and so does
-	// a negative number.
+	// Writers is the number of files that are written at the same time. More than one helps if many
+	// large bodies come in, which are compressed straight into a file. 0 means 1, and so does a
+	// negative number.
 	Writers int
 
-	// Compressors is how many captures may be compressed at one time; more callers wait. It bounds
-	// the memory of the archive, see Limits in the package comment. 0 means one for each core
-	// that Go may use, and so does a negative number.
+	// Compressors is how many captures may be compressed at one time. More callers wait, so it
+	// bounds the memory of the archive. 0 means one for each core that Go may use, and so does a
+	// negative number.
 	Compressors int
 
-	// NoBlockDigest leaves out WARC-Block-Digest. A page is hashed for it a second time, since the
-	// head of the response belongs to the block and not to the payload; that takes a tenth of the
-	// time of compressing it. The checksums of gzip and zstd tell the same damage. false means that
-	// each record has one.
+	// NoBlockDigest leaves out WARC-Block-Digest, for which a page is hashed a second time. That
+	// saves a tenth of the time of compressing it. The checksums of gzip and zstd detect the same
+	// damage. false means that each record has a digest.
 	NoBlockDigest bool
 
 	// Salvage indexes everything behind damage that can be read as a record, in files whose records
-	// do not have a WARC-Warcinfo-ID: those of many other programs. The body of a page may hold
-	// such records, and damage brings them to light as pages that nobody fetched. false means that
-	// such a file is read up to its first damage.
+	// have no WARC-Warcinfo-ID, as many other programs write them. The body of a page may hold such
+	// records, which damage brings to light as pages that nobody fetched. false means that such a
+	// file is read up to its first damage.
 	Salvage bool
 
-	// KeepRepeats writes a body again that is the same as that of the version before. false means
-	// that such a capture becomes a revisit record, which says so and takes little room.
+	// KeepRepeats stores a body again that is the same as in the version before. false means that
+	// such a capture becomes a revisit record, which takes little room.
 	KeepRepeats bool
 
-	// Share looks for the body of a 200 of 1 KiB or more under all URLs of the archive, also those
-	// of earlier crawls. If it is there, a revisit record that names the URL and the date is
-	// written. The index grows by some 30 bytes for each different body; of these, some 2 are in
-	// memory. false means that a body is only looked for under its own URL.
+	// Share looks for the body of a 200 of 1 KiB or more under all URLs of the archive, including
+	// earlier crawls. If it is there, a revisit record is written that names the URL and the date.
+	// The index grows by some 40 bytes for each distinct body, and by 2 bytes in memory. false
+	// means that a body is only looked for under its own URL.
 	Share bool
 
 	// SpillDir is the directory for the temporary files of snapshots whose pointers do not fit into
