@@ -129,6 +129,47 @@ func TestForgedRecordsBehindACut(t *testing.T) {
 	}
 }
 
+// A crash in the midst of a large body, which goes straight into the file, brings nothing of it to
+// light: not in a body with a few records, nor in one that seems to begin a record everywhere.
+func TestForgedRecordsInALargeBody(t *testing.T) {
+	for name, opts := range codings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forged := forgedRecord(t, warc.EncoderOptions{Compression: opts.Compression,
+				Level: opts.Level}, warc.NewID())
+			body := make([]byte, 8<<20)
+			_, _ = rand.NewChaCha8([32]byte{}).Read(body)
+			for i := range 3 {
+				copy(body[(1+i)<<20:], forged)
+			}
+			for at := 5 << 20; at < 6<<20; at += 16 {
+				copy(body[at:], "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
+			}
+			dir := t.TempDir()
+			a := openDir(t, dir, opts)
+			first, err := a.Append(page("http://first.test/", "x"))
+			require.NoError(t, err)
+			c := page("http://evil.test/", "")
+			c.Body = body
+			_, err = a.Append(c)
+			require.NoError(t, err)
+			require.NoError(t, a.Close())
+			data, err := os.ReadFile(filepath.Join(dir, first.File))
+			require.NoError(t, err)
+			h := &hostileFile{}
+			a, dir, urls := h.recovered(t, first.File+unfinished, data[:7<<20])
+			require.Equal(t, []string{"http://first.test/"}, urls)
+			end := first.Offset + first.Length
+			require.Equal(t, []Damage{{File: first.File, Offset: end, Length: 7<<20 - end, Err: errCut}},
+				a.Recovered().Damage)
+			info, err := os.Stat(filepath.Join(dir, first.File))
+			require.NoError(t, err)
+			require.Equal(t, end, info.Size())
+			require.NoError(t, a.Close())
+		})
+	}
+}
+
 // One bit that flips costs the capture in which it is, and never brings one to light.
 func TestForgedRecordsBehindAFlippedBit(t *testing.T) {
 	for name, opts := range codings {

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// longKey is the length in bytes up to which a URL stands in its key as it is. It leaves room for
-// eight keys on a page of the B-tree's usual size, nearly all URLs are far shorter, and bbolt takes
-// no more than 32 KiB.
+// longKey is the length in bytes up to which a URL stands in its key as it is. Nearly all URLs are
+// far shorter. It is on disk: do not change it.
 const longKey = 480
 
 // maxScheme is the greatest length of a scheme that stands in a key. It is no part of a SURT, so
@@ -84,7 +83,7 @@ func isAuthority(s string) bool {
 }
 
 // shorten keeps the beginning, so that a long URL still lies with those of its directory, and
-// within a page of the B-tree. Two URLs that share a key would be taken for one, hence a hash that
+// within a block of the index. Two URLs that share a key would be taken for one, hence a hash that
 // nobody can find a second text for: what is in it is chosen by strangers.
 func shorten(key string) string {
 	if len(key) <= longKey {
