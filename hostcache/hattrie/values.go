@@ -1,0 +1,152 @@
+package hattrie
+
+import (
+	"math"
+	"reflect"
+	"unsafe"
+)
+
+const (
+	// maxInline bounds the values that lie beside their keys. Bigger ones would make a leaf of a
+	// few kilobytes burst early.
+	maxInline = 128
+
+	// Values that are kept apart lie in chunks of about this many bytes.
+	valueChunk  = 4 << 10
+	numberBytes = 4
+)
+
+// values keeps the values of a trie. Small ones without pointers are stored in the tree, as the
+// bytes they are in memory. Of all others the tree holds a number, and they lie in chunks, which
+// the collector has to scan if they hold pointers.
+type values[V any] struct {
+	inline bool
+	chunks []chunk[V]
+	used   uint32 // numbers given out so far
+	count  int    // values that are there
+	free   uint32 // 1 + the number of a deleted value, 0 if there is none
+}
+
+type chunk[V any] struct {
+	values []V
+	next   []uint32 // of a deleted value: what free was before
+}
+
+func newValues[V any]() values[V] {
+	return values[V]{inline: bytesPer[V]() <= maxInline && pointerFree(reflect.TypeFor[V]())}
+}
+
+func bytesPer[V any]() int {
+	var v V
+	return int(unsafe.Sizeof(v))
+}
+
+func pointerFree(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return t.Len() == 0 || pointerFree(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !pointerFree(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	default:
+		return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
+	}
+}
+
+// width returns the bytes that a value takes in the tree.
+func (s *values[V]) width() int {
+	if s.inline {
+		return bytesPer[V]()
+	}
+	return numberBytes
+}
+
+func (s *values[V]) perChunk() int { return max(valueChunk/max(bytesPer[V](), 1), 1) }
+
+// memory returns the bytes in use and held outside of the tree, without what values point to.
+func (s *values[V]) memory() (used, reserved int) {
+	each := bytesPer[V]() + numberBytes
+	return s.count * each, len(s.chunks) * s.perChunk() * each
+}
+
+// needs returns the bytes that the next new value takes beyond what is held.
+func (s *values[V]) needs() int {
+	if s.inline || s.free > 0 || int(s.used) < len(s.chunks)*s.perChunk() {
+		return 0
+	}
+	return s.perChunk() * (bytesPer[V]() + numberBytes)
+}
+
+// load returns the value that the tree holds as b.
+func (s *values[V]) load(b []byte) (v V) {
+	if s.inline {
+		copy(bytesOf(&v), b)
+		return v
+	}
+	c, i := s.at(le.Uint32(b))
+	return c.values[i]
+}
+
+// save writes a value to the bytes that the tree has for it.
+func (s *values[V]) save(b []byte, v V, added bool) {
+	if s.inline {
+		copy(b, bytesOf(&v))
+		return
+	}
+	if added {
+		le.PutUint32(b, s.alloc())
+	}
+	c, i := s.at(le.Uint32(b))
+	c.values[i] = v
+}
+
+// drop must be called before the tree forgets b.
+func (s *values[V]) drop(b []byte) {
+	if s.inline {
+		return
+	}
+	var zero V
+	number := le.Uint32(b)
+	c, i := s.at(number)
+	c.values[i], c.next[i] = zero, s.free // it keeps nothing alive
+	s.free = number + 1
+	if s.count--; s.count == 0 {
+		// One chunk is kept, or a trie at the edge of empty would allocate one over and over.
+		*s = values[V]{chunks: s.chunks[:1:1]}
+	}
+}
+
+func (s *values[V]) at(number uint32) (c *chunk[V], i int) {
+	return &s.chunks[int(number)/s.perChunk()], int(number) % s.perChunk()
+}
+
+func (s *values[V]) alloc() (number uint32) {
+	s.count++
+	if s.free > 0 {
+		number = s.free - 1
+		c, i := s.at(number)
+		s.free = c.next[i]
+		return number
+	}
+	if s.used == math.MaxUint32 {
+		panic("hattrie: more than four billion values in one trie")
+	}
+	if s.needs() > 0 {
+		s.chunks = append(s.chunks, chunk[V]{make([]V, s.perChunk()), make([]uint32, s.perChunk())})
+	}
+	s.used++
+	return s.used - 1
+}
+
+// bytesOf returns the memory of a value without pointers. Values in the tree are not aligned, so
+// they are copied to and from there and never pointed at.
+func bytesOf[V any](v *V) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
+}
+
+// keyOf returns the bytes of a string, which must not be written to.
+func keyOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
