@@ -2,110 +2,133 @@ package hostcache
 
 import (
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"iter"
+	"math"
 	"math/bits"
+	"strings"
 	"sync"
 	"time"
+	"unsafe"
+
+	"github.com/spinneret-go/spinneret/hostcache/hattrie"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// The values that zero fields of [Options] stand for.
 const (
-	DefaultMaxBytes    = 64 << 20
-	DefaultTTL         = time.Hour
-	DefaultNegativeTTL = 5 * time.Minute
+	// DefaultMaxBytes is what a zero [Options.MaxBytes] stands for.
+	DefaultMaxBytes = 64 << 20
+
+	// Forever is the ttl of a value that is kept until it is evicted or deleted.
+	Forever time.Duration = math.MaxInt64
+
+	// MaxHost is the length of the longest host name. Longer ones are never kept.
+	MaxHost = 253
 )
 
-// ErrNegative says that a host is known to have no value. A [Loader] returns it, perhaps wrapped,
+// ErrNegative says that a host is known to have no value. A [Loader] returns it, possibly wrapped,
 // to have that remembered.
 var ErrNegative = errors.New("hostcache: host has no value")
 
-// Options sizes a [Cache]. The zero Options holds about a million small values for an hour each.
+// Options configures a [Cache]. The zero Options holds about a million small values.
 type Options struct {
-	// MaxBytes bounds the memory of the entries, without what their values point to. Some entries
-	// are evicted for each new one when it is reached. What lies between the blocks of memory
-	// comes on top, mostly less than a fifth. 0 means DefaultMaxBytes, negative means that nothing is
-	// evicted.
+	// MaxBytes bounds the memory held for entries, without what their values point to. When it is
+	// reached, entries that were not used lately make room for new ones. 0 means
+	// DefaultMaxBytes, negative means unlimited. Less than 256 KiB counts as that.
 	MaxBytes int
-
-	// TTL is how long a value lives for which no ttl is given.
-	// 0 means DefaultTTL, negative means forever.
-	TTL time.Duration
-
-	// NegativeTTL is the same for negative entries.
-	// 0 means DefaultNegativeTTL, negative means that they are not kept.
-	NegativeTTL time.Duration
 }
 
-func (o Options) withDefaults() Options {
-	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultMaxBytes
-	}
-	if o.TTL == 0 {
-		o.TTL = DefaultTTL
-	}
-	if o.NegativeTTL == 0 {
-		o.NegativeTTL = DefaultNegativeTTL
-	}
-	return o
-}
-
-// A Cache keeps values of type V for hosts, for a time, in bounded memory. What [Trie] says about
-// the type V holds for it too. Host names are compared byte by byte: spell a host in one way. Its
-// methods are safe for concurrent use.
-//
-// Inside, "www.example.com" is "com.example.www", so that the hosts of a domain lie together and
-// share their beginning. An entry takes six bytes more than in a Trie: for the time when it
-// expires, in milliseconds, rounded up, and for what the eviction needs to know.
+// A Cache keeps a value of type V for each of many hosts, for a time. Names are compared byte by
+// byte, so spell each host in one way. Its methods are safe for concurrent use.
 type Cache[V any] struct {
-	options Options
-	epoch   time.Time // times are kept as milliseconds since then
-	seed    maphash.Seed
-	shards  []shard[V] // a power of two
+	epoch  time.Time // expiry times count from here
+	seed   maphash.Seed
+	shards []shard[V] // a power of two
+
+	file  string // "" unless the cache is from Open
+	dir   func(path string) vfs.FS
+	saves sync.Mutex
+	codec codec[V]
 }
 
-// A shard is a cache for those hosts whose hash begins with its number.
+// A shard is a cache for the hosts whose hash selects it.
 type shard[V any] struct {
 	mu      sync.Mutex
-	tree    tree
-	store   store[V]
-	clock   hand
-	broom   hand
-	writes  uint
-	budget  int // bytes, negative if there is none
+	trie    hattrie.Trie[slot[V]] // by reversed labels
+	budget  int                   // bytes
+	hand    string                // where eviction goes on
+	broom   string                // where the removal of expired entries goes on
+	writes  int
 	flights map[string]*flight[V]
 	counts  Stats // without the sizes
 	_       [64]byte
 }
 
+// A slot is what the trie keeps for a host. Meta has, from the highest bit on, the milliseconds
+// since the epoch at which the entry expires, whether it is negative, and whether it was used since
+// the hand of the eviction was last there.
+type slot[V any] struct {
+	value V
+	meta  [6]byte
+}
+
 const (
+	usedBit     = 1
+	negativeBit = 2
+	expiryShift = 2
+	never       = 1<<46 - 1 // the last millisecond, after two thousand years
+
 	maxShards     = 16
 	minShardBytes = 1 << 20
+	minBudget     = 256 << 10
 )
+
+func newSlot[V any](v V, expires uint64, negative bool) (e slot[V]) {
+	e.value = v
+	bits := expires << expiryShift
+	if negative {
+		bits |= negativeBit
+	}
+	for i := range e.meta {
+		e.meta[i] = byte(bits >> (8 * i))
+	}
+	return e
+}
+
+func (e *slot[V]) expires() (bits uint64) {
+	for i, b := range e.meta {
+		bits |= uint64(b) << (8 * i)
+	}
+	return bits >> expiryShift
+}
+
+func (e *slot[V]) negative() bool         { return e.meta[0]&negativeBit != 0 }
+func (e *slot[V]) used() bool             { return e.meta[0]&usedBit != 0 }
+func (e *slot[V]) expired(at uint64) bool { x := e.expires(); return x != never && x <= at }
 
 // New returns an empty Cache. It keeps no goroutine running, so it needs no Close.
 func New[V any](o Options) *Cache[V] {
-	o = o.withDefaults()
-	count := maxShards
-	if o.MaxBytes > 0 {
-		count = min(max(o.MaxBytes/minShardBytes, 1), maxShards)
+	count, budget := maxShards, math.MaxInt
+	if o.MaxBytes >= 0 {
+		if o.MaxBytes == 0 {
+			o.MaxBytes = DefaultMaxBytes
+		}
+		bytes := max(o.MaxBytes, minBudget)
+		count = min(max(bytes/minShardBytes, 1), maxShards)
 		count = 1 << (bits.Len(uint(count)) - 1)
+		budget = bytes / count
 	}
+	now := time.Now()
 	c := &Cache[V]{
-		options: o,
-		epoch:   time.Now(),
-		seed:    maphash.MakeSeed(),
-		shards:  make([]shard[V], count),
+		dir:    func(path string) vfs.FS { return vfs.OS(path) },
+		epoch:  now.Add(-time.Duration(now.Nanosecond()) % time.Millisecond), // whole milliseconds
+		seed:   maphash.MakeSeed(),
+		shards: make([]shard[V], count),
 	}
 	for i := range c.shards {
-		s := &c.shards[i]
-		s.store = newStore[V]()
-		s.tree = newTree(s.store.width() + metaSize)
-		s.budget = o.MaxBytes
-		if s.budget > 0 {
-			s.budget /= count
-		}
-		s.flights = make(map[string]*flight[V])
+		c.shards[i].budget = budget
+		c.shards[i].flights = map[string]*flight[V]{}
 	}
 	return c
 }
@@ -114,201 +137,254 @@ func (c *Cache[V]) shard(host string) *shard[V] {
 	return &c.shards[maphash.String(c.seed, host)%uint64(len(c.shards))]
 }
 
-// Get returns the value of a host, and whether it has one: a negative entry is none.
-func (c *Cache[V]) Get(host string) (v V, found bool) {
-	e, known := c.Lookup(host)
-	if !known || e.Negative {
-		return v, false
+// now returns the milliseconds since the epoch, rounded down.
+func (c *Cache[V]) now() uint64 { return uint64(time.Since(c.epoch) / time.Millisecond) }
+
+// deadline returns when an entry expires that lives for a ttl from now, rounded up.
+func (c *Cache[V]) deadline(ttl time.Duration) uint64 {
+	since := time.Since(c.epoch)
+	if ttl > Forever-since-time.Millisecond {
+		return never
 	}
-	return e.Value, true
+	return min(uint64((since+ttl+time.Millisecond-1)/time.Millisecond), never)
+}
+
+// zero returns the epoch in milliseconds of Unix time, by today's wall clock. Entries live by the
+// monotonic clock, so setting the other one ends no life and prolongs none.
+func (c *Cache[V]) zero() int64 {
+	now := time.Now()
+	return now.Add(-now.Sub(c.epoch)).Round(time.Millisecond).UnixMilli()
+}
+
+// Get returns the value of a host, and whether it has one. A negative entry has none.
+func (c *Cache[V]) Get(host string) (v V, found bool) {
+	e, known := c.find(host)
+	return e.value, known && !e.negative()
 }
 
 // An Entry is what a [Cache] knows about a host.
 type Entry[V any] struct {
-	Value    V
-	Negative bool      // the host is known to have no value
-	Expires  time.Time // zero if it never does
-
-	flags byte // of the meta, less the credit
+	Value    V         `json:",omitzero"`
+	Negative bool      `json:",omitzero"` // the host is known to have no value
+	Expires  time.Time `json:",omitzero"` // zero if it never does
 }
 
 // Lookup returns what is known about a host, and whether anything is.
 func (c *Cache[V]) Lookup(host string) (e Entry[V], known bool) {
-	var buf [keyBuffer]byte
-	key := appendReversed(buf[:0], host)
+	s, known := c.find(host)
+	if !known {
+		return e, false
+	}
+	return s.entry(c.zero()), true
+}
+
+// entry returns what the caller sees of a slot, where zero is when the epoch was.
+func (e *slot[V]) entry(zero int64) Entry[V] {
+	entry := Entry[V]{Value: e.value, Negative: e.negative()}
+	if at := e.expires(); at != never {
+		entry.Expires = time.UnixMilli(zero + int64(at)).UTC()
+	}
+	return entry
+}
+
+func (c *Cache[V]) find(host string) (e slot[V], known bool) {
+	if len(host) > MaxHost {
+		return e, false
+	}
+	var buf [MaxHost]byte
 	s := c.shard(host)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return c.lookup(s, key)
+	return c.lookup(s, reversed(buf[:0], host))
 }
 
 // lookup requires that s.mu is held.
-func (c *Cache[V]) lookup(s *shard[V], key []byte) (e Entry[V], known bool) {
-	b := s.tree.get(key)
-	if b == nil {
-		s.counts.Misses++
-		return e, false
-	}
-	m := metaOf(b)
-	if m.expired(c.now()) {
-		s.drop(key, b)
+func (c *Cache[V]) lookup(s *shard[V], key string) (e slot[V], known bool) {
+	e, known = s.trie.Get(key)
+	if known && e.expired(c.now()) {
+		s.trie.Delete(key)
 		s.counts.Expired++
+		known = false
+	}
+	if !known {
 		s.counts.Misses++
-		return e, false
+		return slot[V]{}, false
 	}
-	m.use()
+	if s.budget < math.MaxInt && !e.used() {
+		e.meta[0] |= usedBit
+		s.trie.Set(key, e)
+	}
 	s.counts.Hits++
-	return c.entry(s, b), true
+	return e, true
 }
 
-// entry requires that s.mu is held.
-func (c *Cache[V]) entry(s *shard[V], b []byte) Entry[V] {
-	m := metaOf(b)
-	e := Entry[V]{Value: s.store.load(b), Negative: m.negative(), flags: m[5] &^ creditMask}
-	if at := m.expires(); at != never {
-		e.Expires = c.epoch.Add(time.Duration(at) * time.Millisecond)
-	}
-	return e
-}
+// Set gives a host a value for a time. If the ttl is zero or negative the value is not kept, and
+// what was known about the host is forgotten.
+func (c *Cache[V]) Set(host string, v V, ttl time.Duration) { c.set(host, v, ttl, false, nil) }
 
-// Set gives a host a value for a time; a ttl of 0 means Options.TTL, a negative one that the host
-// is forgotten. It also looks for expired entries among a few others, so that a cache that is
-// written to does not fill up with them.
-func (c *Cache[V]) Set(host string, v V, ttl time.Duration) {
-	c.keep(host, v, ttl, 0)
-}
-
-// keep is Set of a value that took so long to get.
-func (c *Cache[V]) keep(host string, v V, ttl, took time.Duration) {
-	if ttl == 0 {
-		ttl = c.options.TTL
-		if ttl < 0 {
-			ttl = forever
-		}
-	}
-	c.set(host, v, false, ttl, took)
-}
-
-// SetNegative remembers that a host has no value, for a time; a ttl of 0 means Options.NegativeTTL,
-// a negative one that the host is forgotten.
+// SetNegative is Set for a host that has no value.
 func (c *Cache[V]) SetNegative(host string, ttl time.Duration) {
 	var none V
-	c.setNegative(host, none, ttl, 0)
+	c.set(host, none, ttl, true, nil)
 }
 
-func (c *Cache[V]) setNegative(host string, v V, ttl, took time.Duration) {
-	if ttl == 0 {
-		ttl = c.options.NegativeTTL
+// set is Set if by is nil. Otherwise that flight has got the value, which is kept unless the flight
+// was abandoned or overtaken by another call.
+func (c *Cache[V]) set(host string, v V, ttl time.Duration, negative bool, by *flight[V]) {
+	if len(host) > MaxHost {
+		return
 	}
-	c.set(host, v, true, ttl, took)
-}
-
-func (c *Cache[V]) set(host string, v V, negative bool, ttl, took time.Duration) {
-	var buf [keyBuffer]byte
-	key := appendReversed(buf[:0], host)
+	var buf [MaxHost]byte
+	key := reversed(buf[:0], host)
 	s := c.shard(host)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ttl <= 0 {
-		s.forget(key, c.now())
+	if by != nil && s.flights[host] != by {
 		return
 	}
-	b := s.put(key, v)
-	metaOf(b).set(c.deadline(ttl), worthOf(took), negative)
-	s.sweep(c.now())
-}
-
-// put requires that s.mu is held, and that the meta is set next.
-func (s *shard[V]) put(key []byte, v V) (entry []byte) {
-	b, added := s.tree.put(key)
-	s.store.save(b, v, added)
-	return b
+	delete(s.flights, host)
+	if ttl <= 0 {
+		s.trie.Delete(key)
+		return
+	}
+	s.put(key, newSlot(v, c.deadline(ttl), negative), c.now())
 }
 
 // Delete forgets what is known about a host, and reports whether anything was.
 func (c *Cache[V]) Delete(host string) (deleted bool) {
-	var buf [keyBuffer]byte
-	key := appendReversed(buf[:0], host)
+	if len(host) > MaxHost {
+		return false
+	}
+	var buf [MaxHost]byte
+	key := reversed(buf[:0], host)
 	s := c.shard(host)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.forget(key, c.now())
+	delete(s.flights, host)
+	e, known := s.trie.Get(key)
+	s.trie.Delete(key)
+	return known && !e.expired(c.now())
 }
 
-// forget requires that s.mu is held.
-func (s *shard[V]) forget(key []byte, now uint64) (known bool) {
-	b := s.tree.get(key)
-	if b == nil {
-		return false
+// Restore takes over an entry of another Cache, as All and Lookup return it. Of that entry and one
+// already there, the one that expires later stays. An entry that has expired is ignored. Times are
+// rounded up to milliseconds. It is an error if the host is longer than [MaxHost], or if the entry
+// expires in more than a thousand years.
+func (c *Cache[V]) Restore(host string, e Entry[V]) error {
+	expires := int64(never)
+	if !e.Expires.IsZero() {
+		expires = e.Expires.Add(time.Millisecond-1).UnixMilli() - c.zero()
 	}
-	known = !metaOf(b).expired(now)
-	s.drop(key, b)
-	return known
-}
-
-// drop requires that s.mu is held and that b is the value of the key.
-func (s *shard[V]) drop(key, b []byte) {
-	s.store.drop(b)
-	s.tree.del(key)
-}
-
-// bytes requires that s.mu is held.
-func (s *shard[V]) bytes() int { return s.tree.bytes() + s.store.bytes() }
-
-// All returns all hosts that have a value, in the order of their reversed labels. Entries may be
-// set and deleted meanwhile, as in [Trie.All]. No lock is held while the loop's body runs, and
-// nothing counts as used.
-func (c *Cache[V]) All() iter.Seq2[string, V] {
-	return func(yield func(string, V) bool) {
-		for key, e := range c.stored(nil) {
-			if !e.Negative && !yield(reversedHost(key), e.Value) {
-				return
-			}
-		}
+	switch {
+	case len(host) > MaxHost:
+		return fmt.Errorf("hostcache: restore: host of %d bytes, more than %d", len(host), MaxHost)
+	case !e.Expires.IsZero() && expires > never/2:
+		return fmt.Errorf("hostcache: restore %s: expires in the year %d", host, e.Expires.Year())
 	}
+	entry := newSlot(e.Value, uint64(max(expires, 0)), e.Negative)
+	var buf [MaxHost]byte
+	key := reversed(buf[:0], host)
+	s := c.shard(host)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, found := s.trie.Get(key)
+	if now := c.now(); !entry.expired(now) && (!found || known.expires() < entry.expires()) {
+		s.put(key, entry, now)
+	}
+	return nil
 }
 
-// Under is All for a domain: the host of that name, and then all below it. It costs a search, and
-// then what the hosts that it shows cost.
+// All returns all entries that have not expired, in no particular order. Entries may come and go
+// meanwhile: one that is there all the time is shown once, of the others some are. No lock is held
+// while the loop's body runs, and no entry counts as used.
+func (c *Cache[V]) All() iter.Seq2[string, Entry[V]] { return c.under("") }
+
+// Under returns the values of a domain's hosts, as All does: of the host of that name, and of all
+// below it. What it costs depends on their number, not on that of all entries.
 func (c *Cache[V]) Under(domain string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
-		key := appendReversed(nil, domain)
-		s := c.shard(domain)
-		s.mu.Lock()
-		var e Entry[V]
-		b := s.tree.get(key)
-		found := b != nil && !metaOf(b).negative() && !metaOf(b).expired(c.now())
-		if found {
-			e = c.entry(s, b)
-		}
-		s.mu.Unlock()
-		if found && !yield(domain, e.Value) {
-			return
-		}
-		for key, e := range c.stored(append(key, '.')) {
-			if !e.Negative && !yield(reversedHost(key), e.Value) {
+		for host, e := range c.under(domain) {
+			if !e.Negative && !yield(host, e.Value) {
 				return
 			}
 		}
 	}
 }
 
-// stored returns the entries whose keys have a prefix and that have not expired.
-func (c *Cache[V]) stored(prefix []byte) iter.Seq2[[]byte, Entry[V]] {
-	return func(yield func([]byte, Entry[V]) bool) {
-		var all []*stream[Entry[V]]
+// under walks through a domain, "" for all.
+func (c *Cache[V]) under(domain string) iter.Seq2[string, Entry[V]] {
+	return func(yield func(string, Entry[V]) bool) {
+		key := reversed(nil, domain)
+		w := walk[V]{cache: c}
 		for i := range c.shards {
 			s := &c.shards[i]
-			decode := func(b []byte) Entry[V] { return c.entry(s, b) }
-			all = append(all, newStream(&s.tree, prefix, decode, s.mu.Lock, s.mu.Unlock))
-		}
-		for key, e := range merge(all) {
-			expired := !e.Expires.IsZero() && !time.Now().Before(e.Expires)
-			if !expired && !yield(key, e) {
+			if domain == "" {
+				if !w.over(s, "", yield) {
+					return
+				}
+				continue
+			}
+			w.one(s, key)
+			if !w.yield(yield) || !w.over(s, key+".", yield) {
 				return
 			}
 		}
 	}
+}
+
+// A walk copies entries in batches, so that no lock is held for long.
+type walk[V any] struct {
+	cache *Cache[V]
+	keys  []string
+	slots []slot[V]
+}
+
+const batch = 256
+
+// one makes a batch of one entry, if it is there.
+func (w *walk[V]) one(s *shard[V], key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, found := s.trie.Get(key); found {
+		w.keys, w.slots = append(w.keys, key), append(w.slots, e)
+	}
+}
+
+// over yields the entries of a shard whose keys have a prefix.
+func (w *walk[V]) over(s *shard[V], prefix string, yield func(string, Entry[V]) bool) bool {
+	for from, more := prefix, true; more; {
+		s.mu.Lock()
+		for key, e := range s.trie.From(prefix, from) {
+			w.keys, w.slots = append(w.keys, key), append(w.slots, e)
+			if len(w.keys) == batch {
+				break
+			}
+		}
+		s.mu.Unlock()
+		if more = len(w.keys) == batch; more {
+			from = w.keys[batch-1] + "\x00"
+		}
+		if !w.yield(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// yield yields the batch, and empties it.
+func (w *walk[V]) yield(yield func(string, Entry[V]) bool) bool {
+	zero := w.cache.zero()
+	var buf [MaxHost]byte
+	for i := range w.slots {
+		e := &w.slots[i]
+		if !e.expired(w.cache.now()) &&
+			!yield(strings.Clone(reversed(buf[:0], w.keys[i])), e.entry(zero)) {
+			return false
+		}
+	}
+	clear(w.slots) // their values may have pointers
+	w.keys, w.slots = w.keys[:0], w.slots[:0]
+	return true
 }
 
 // Len returns the number of entries: also negative ones, and expired ones not yet dropped.
@@ -316,16 +392,15 @@ func (c *Cache[V]) Len() int { return c.Stats().Entries }
 
 // Stats describes a [Cache]. The counts are those since New.
 type Stats struct {
-	Entries  int // negative and expired ones too
-	Bytes    int // that the entries take, without what their values point to
-	Reserved int // that are held: Bytes and what is free for later entries
-	InFlight int // loads that are under way
+	Entries  int // including negative and expired ones
+	Bytes    int // held for entries, without what their values point to
+	InFlight int // loaders that are running
 
-	Hits    uint64 // lookups that found an entry, a negative one too
+	Hits    uint64 // lookups that found an entry, possibly a negative one
 	Misses  uint64 // lookups that did not
 	Loads   uint64 // calls of a Loader
-	Evicted uint64 // entries dropped to keep to Options.MaxBytes
-	Expired uint64 // entries dropped since their time was over
+	Evicted uint64 // entries dropped to stay within Options.MaxBytes
+	Expired uint64 // entries dropped because their time was over
 }
 
 // Stats adds up the shards one by one: it is exact when nothing is written meanwhile.
@@ -333,9 +408,9 @@ func (c *Cache[V]) Stats() (total Stats) {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		total.Entries += s.tree.count
-		total.Bytes += s.bytes()
-		total.Reserved += s.tree.reserved() + s.store.reserved()
+		_, reserved := s.trie.Memory()
+		total.Entries += s.trie.Len()
+		total.Bytes += reserved
 		total.InFlight += len(s.flights)
 		total.Hits += s.counts.Hits
 		total.Misses += s.counts.Misses
@@ -347,23 +422,16 @@ func (c *Cache[V]) Stats() (total Stats) {
 	return total
 }
 
-// keyBuffer holds any host name that DNS allows.
-const keyBuffer = 256
-
-// appendReversed appends the labels of a host in reverse order. Whatever the host, the same applied
-// to the result gives the host.
-func appendReversed[S string | []byte](to []byte, host S) []byte {
+// reversed returns the labels of a host in reverse order, written to buf: the result is good as
+// long as buf is not written to. The reverse of the result is the host again, whatever the host is.
+func reversed(buf []byte, host string) string {
 	end := len(host)
 	for i := end - 1; i >= 0; i-- {
 		if host[i] == '.' {
-			to = append(append(to, host[i+1:end]...), '.')
+			buf = append(append(buf, host[i+1:end]...), '.')
 			end = i
 		}
 	}
-	return append(to, host[:end]...)
-}
-
-func reversedHost(key []byte) string {
-	var buf [keyBuffer]byte
-	return string(appendReversed(buf[:0], key))
+	buf = append(buf, host[:end]...)
+	return unsafe.String(unsafe.SliceData(buf), len(buf))
 }

@@ -3,243 +3,308 @@ package hostcache_test
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/hostcache"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// texts keeps strings as their bytes.
-var texts = hostcache.Codec[string]{
-	Append: func(to []byte, v string) []byte { return append(to, v...) },
-	Decode: func(b []byte) (string, error) { return string(b), nil },
-}
-
-// saved returns the bytes of a file with all kinds of entries.
-func saved(t *testing.T, file string, hosts, valueSize int) []byte {
+// sample returns a file with all kinds of entries.
+func sample(t *testing.T) []byte {
 	t.Helper()
-	c := hostcache.New[string](hostcache.Options{TTL: -1, MaxBytes: -1})
-	for i := range hosts {
-		c.Set(fmt.Sprintf("%d.example.test", i), strings.Repeat("v", i%(valueSize+1)), 0)
-	}
-	c.Set("", "empty", time.Hour)
+	file := filepath.Join(t.TempDir(), "hosts")
+	c := open[string](t, file)
+	c.Set("hour.test", "value", time.Hour)
+	c.Set("", "empty", hostcache.Forever)
 	c.SetNegative("absent.test", time.Hour)
-	c.Set(strings.Repeat("long.", 60)+"test", "", time.Hour)
-	require.NoError(t, c.Save(file, texts))
+	c.Set(strings.Repeat("long.", 20)+"test", "", time.Hour)
+	require.NoError(t, c.Save())
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	return b
 }
 
-// refused opens bytes as a file, without the time that the system takes for one, and returns why
-// that fails.
+// refused reads a file, and returns why that fails.
 func refused(t *testing.T, b []byte) *hostcache.CorruptError {
 	t.Helper()
-	c, err := hostcache.OpenReader(bytes.NewReader(b), "hosts", texts,
-		hostcache.Options{MaxBytes: 50_000})
-	require.True(t, c == nil, "an error comes alone")
+	_, err := hostcache.Read[string](bytes.NewReader(b), hostcache.Options{MaxBytes: 1})
 	corrupt, ok := errors.AsType[*hostcache.CorruptError](err)
 	require.True(t, ok, "%v", err)
+	require.ErrorIs(t, err, hostcache.ErrCorrupt)
 	require.LessOrEqual(t, corrupt.Offset, int64(len(b)))
 	return corrupt
 }
 
-// TestEveryFlippedBitIsFound flips each bit of a file with a codec's values, one by one.
-func TestEveryFlippedBitIsFound(t *testing.T) {
+// TestEveryDamageIsFound flips each bit of a file, cuts it at each byte, and adds one.
+func TestEveryDamageIsFound(t *testing.T) {
 	t.Parallel()
-	whole := saved(t, filepath.Join(t.TempDir(), "hosts"), 2, 9)
+	whole := sample(t)
 	for bit := range 8 * len(whole) {
-		altered := append([]byte(nil), whole...)
+		altered := bytes.Clone(whole)
 		altered[bit/8] ^= 1 << (bit % 8)
 		refused(t, altered)
 	}
+	for n := range whole {
+		require.EqualValues(t, n, refused(t, whole[:n]).Offset, "cut at byte %d", n)
+	}
+	require.EqualValues(t, len(whole), refused(t, append(bytes.Clone(whole), 0)).Offset)
+
+	file := filepath.Join(t.TempDir(), "hosts")
+	require.NoError(t, os.WriteFile(file, whole[:len(whole)-1], 0o644))
+	_, err := hostcache.Open[string](file, hostcache.Options{})
+	require.ErrorContains(t, err, fmt.Sprintf("%s: byte %d: ", file, len(whole)-1))
+	require.ErrorContains(t, err, "remove the file")
 }
 
-// TestBlocksCannotBeLostOrMoved has a file of several blocks, each of which has its right checksum,
-// and takes one away, doubles one, and swaps two.
-func TestBlocksCannotBeLostOrMoved(t *testing.T) {
+// TestADamagedFileIsSavedOver goes on with what stood before the damage.
+func TestADamagedFileIsSavedOver(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	whole := sample(t)
+	require.NoError(t, os.WriteFile(file, whole[:len(whole)-1], 0o644))
+	c, err := hostcache.Open[string](file, hostcache.Options{})
+	require.ErrorIs(t, err, hostcache.ErrCorrupt)
+	require.Equal(t, 4, c.Len(), "the last frame is damaged, which has no entries")
+	require.NoError(t, c.Save())
+	require.Equal(t, 4, open[string](t, file).Len())
+
+	other, err := hostcache.Open[int32](file, hostcache.Options{})
+	require.ErrorIs(t, err, hostcache.ErrCorrupt)
+	require.Zero(t, other.Len())
+}
+
+// TestPowerFailures cuts the power at each step of a Save. The old or the new file is there then, and
+// the new one if Save had said so.
+func TestPowerFailures(t *testing.T) {
+	fill := func(entries int) *hostcache.Cache[string] {
+		c := hostcache.New[string](hostcache.Options{})
+		for i := range entries {
+			c.Set(fmt.Sprintf("%d.test", i), strings.Repeat("v", 100), hostcache.Forever)
+		}
+		return c
+	}
+	before, after := fill(10), fill(2000)
+	for step := 1; ; step++ {
+		saved := false
+		for seed := range uint64(5) {
+			disk := vfs.NewMem()
+			require.NoError(t, before.SaveIn(disk, "hosts"))
+			disk.FailAt(disk.Steps()+step, vfs.ErrPower)
+			saved = after.SaveIn(disk, "hosts") == nil
+			crashed := disk.Crash(rand.New(rand.NewPCG(uint64(step), seed)))
+			c, err := hostcache.Read[string](bytes.NewReader(crashed.Data("hosts")), hostcache.Options{})
+			require.NoError(t, err, "step %d, seed %d", step, seed)
+			require.True(t, c.Len() == 2000 || !saved && c.Len() == 10, "step %d: %d entries", step, c.Len())
+		}
+		if saved {
+			require.Greater(t, step, 5)
+			return
+		}
+	}
+}
+
+// TestFullDisks fails each step of a Save, which says so and leaves a whole file.
+func TestFullDisks(t *testing.T) {
+	c := hostcache.New[string](hostcache.Options{})
+	c.Set("a.test", "v", hostcache.Forever)
+	for step := 1; ; step++ {
+		disk := vfs.NewMem()
+		require.NoError(t, c.SaveIn(disk, "hosts"))
+		disk.FailAt(disk.Steps()+step, errFull)
+		err := c.SaveIn(disk, "hosts")
+		_, readErr := hostcache.Read[string](bytes.NewReader(disk.Data("hosts")), hostcache.Options{})
+		require.NoError(t, readErr)
+		names, listErr := disk.List()
+		require.NoError(t, listErr)
+		require.Equal(t, []string{"hosts"}, names, "step %d", step)
+		if err == nil {
+			require.Greater(t, step, 5)
+			return
+		}
+		require.ErrorIs(t, err, errFull)
+	}
+}
+
+var errFull = errors.New("no space left on device")
+
+// TestFramesCannotBeLostOrMoved takes a frame away, doubles one, and swaps two.
+func TestFramesCannotBeLostOrMoved(t *testing.T) {
 	t.Parallel()
-	const header, blockHeader = 24, 12
-	whole := saved(t, filepath.Join(t.TempDir(), "hosts"), 3000, 110)
-	ends := []int{header}
-	for at := header; at < len(whole); {
-		at += blockHeader + int(binary.LittleEndian.Uint32(whole[at:]))
+	file := filepath.Join(t.TempDir(), "hosts")
+	c := open[string](t, file)
+	for i := range 3000 {
+		c.Set(fmt.Sprintf("%d.test", i), strings.Repeat("v", 110), time.Hour)
+	}
+	require.NoError(t, c.Save())
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	const magic, header = 6, 8
+	ends := []int{magic}
+	for at := magic; at < len(whole); {
+		at += header + int(binary.LittleEndian.Uint32(whole[at:]))
 		ends = append(ends, at)
 	}
-	blocks := len(ends) - 1
-	require.Greater(t, blocks, 3)
-	block := func(i int) []byte { return whole[ends[i]:ends[i+1]] }
+	count := len(ends) - 1
+	require.Greater(t, count, 5)
 	with := func(order ...int) []byte {
-		b := append([]byte(nil), whole[:header]...)
+		b := bytes.Clone(whole[:magic])
 		for _, i := range order {
-			b = append(b, block(i)...)
+			b = append(b, whole[ends[i]:ends[i+1]]...)
 		}
 		return b
 	}
-	all := make([]int, blocks)
+	all := make([]int, count)
 	for i := range all {
 		all[i] = i
 	}
-	for i := range blocks - 1 {
+	require.Equal(t, whole, with(all...))
+	for i := range count - 1 {
 		require.EqualValues(t, ends[i], refused(t, with(all[:i]...)).Offset, "cut off")
 		lost := append(append([]int(nil), all[:i]...), all[i+1:]...)
-		require.Contains(t, refused(t, with(lost...)).Reason, "entries were written")
+		require.EqualValues(t, ends[i], refused(t, with(lost...)).Offset)
 		doubled := append(append([]int(nil), all[:i+1]...), all[i:]...)
-		require.EqualValues(t, ends[i+1]+blockHeader, refused(t, with(doubled...)).Offset)
-		if i+2 < blocks {
-			swapped := append([]int(nil), all...)
-			swapped[i], swapped[i+1] = i+1, i
-			require.Contains(t, refused(t, with(swapped...)).Reason, "not in order")
-		}
+		require.EqualValues(t, ends[i+1], refused(t, with(doubled...)).Offset)
+		swapped := append([]int(nil), all...)
+		swapped[i], swapped[i+1] = i+1, i
+		require.EqualValues(t, ends[i], refused(t, with(swapped...)).Offset)
 	}
-	require.Equal(t, whole, with(all...))
-	refused(t, with(append(all, blocks-1)...))
 }
 
 // TestForgedEntriesAreRefused has right checksums around entries that Save does not write.
 func TestForgedEntriesAreRefused(t *testing.T) {
-	many := binary.AppendUvarint(nil, math.MaxUint64)
+	head := append(make([]byte, 8), "string"...)
+	many := string(binary.AppendUvarint(nil, math.MaxUint64))
 	for _, tt := range []struct {
-		name    string
-		payload string // a count and the entries
-		reason  string // "" if it is right
+		name, payload, reason string // "" if it is right
 	}{
-		{"as Save writes it", "\x01\x00\x01a\x08\x00\x01v", ""},
-		{"two", "\x02\x00\x01a\x08\x00\x00\x01\x01b\x08\x00\x00", ""},
-		{"an empty host", "\x01\x00\x00\x08\x00\x00", ""},
-		{"a count too high", "\x02\x00\x01a\x08\x00\x01v", "makes no sense"},
-		{"a count too low", "\x01\x00\x01a\x08\x00\x00\x01\x01b\x08\x00\x00", "something follows"},
-		{"no total", "\x00\x00\x01a\x08\x00\x01v", "the last block has"},
-		{"shares with nothing", "\x01\x01\x01a\x08\x00\x01v", "makes no sense"},
-		{"shares too much", "\x02\x00\x01a\x08\x00\x00\x02\x01b\x08\x00\x00", "makes no sense"},
-		{"the same key", "\x02\x00\x01a\x08\x00\x00\x01\x00\x08\x00\x00", "not in order"},
-		{"an earlier key", "\x02\x00\x01b\x08\x00\x00\x00\x01a\x08\x00\x00", "not in order"},
-		{"the empty key twice", "\x02\x00\x00\x08\x00\x00\x00\x00\x08\x00\x00", "not in order"},
-		{"a credit", "\x01\x00\x01a\x09\x00\x01v", "makes no sense"},
-		{"an unknown flag", "\x01\x00\x01a\x88\x00\x01v", "makes no sense"},
-		{"a worth that nothing has", "\x01\x00\x01a\x38\x00\x01v", "makes no sense"},
-		{"a key beyond the end", "\x01\x00\x7fa\x08\x00\x01v", "makes no sense"},
-		{"a value beyond the end", "\x01\x00\x01a\x08\x00\x02v", "makes no sense"},
-		{"a time beyond all", "\x01\x00\x01a\x08" + string(many) + "\x01v", "makes no sense"},
-		{"a length beyond all", "\x01\x00\x01a\x08\x00" + string(many) + "v", "makes no sense"},
-		{"a share beyond all", "\x01" + string(many) + "\x01a\x08\x00\x01v", "makes no sense"},
-		{"a number without end", "\x01" + strings.Repeat("\xff", 20), "makes no sense"},
+		{"as Save writes it", "\x01a\x00\x01v", ""},
+		{"two", "\x01a\x00\x01v\x01b\x01", ""},
+		{"an empty host", "\x00\x00\x00", ""},
+		{"a host twice", "\x01a\x00\x00\x01a\x00\x00", ""},
+		{"a host beyond the end", "\x7fa\x00\x01v", "makes no sense"},
+		{"a value beyond the end", "\x01a\x00\x02v", "makes no sense"},
+		{"no value", "\x01a\x00", "makes no sense"},
+		{"no time", "\x01a", "makes no sense"},
+		{"a time beyond all", "\x01a" + many + "\x01v", "expires in the year"},
+		{"a length beyond all", "\x01a\x00" + many + "v", "makes no sense"},
+		{"a number without end", "\x01a" + strings.Repeat("\xff", 20), "makes no sense"},
+		{"a host that is too long", "\xfe" + strings.Repeat("a", 254) + "\x00\x00", "host of 254 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := hostcache.WithChecksums([]byte(tt.payload))
+			var file bytes.Buffer
+			require.NoError(t, hostcache.Frames(&file, head, []byte(tt.payload)))
 			if tt.reason != "" {
-				require.Contains(t, refused(t, b).Reason, tt.reason)
+				require.Contains(t, refused(t, file.Bytes()).Reason, tt.reason)
 				return
 			}
-			c, err := hostcache.OpenReader(bytes.NewReader(b), "hosts", texts, hostcache.Options{})
+			_, err := hostcache.Read[string](&file, hostcache.Options{})
 			require.NoError(t, err)
-			require.EqualValues(t, tt.payload[0], c.Len())
 		})
 	}
+	var file bytes.Buffer
+	require.NoError(t, hostcache.Frames(&file, []byte("short")))
+	require.Contains(t, refused(t, file.Bytes()).Reason, "too short")
 }
 
-// opens opens a file for one type and codec.
-func opens[V any](file string, codec hostcache.Codec[V]) error {
-	_, err := hostcache.Open(file, codec, hostcache.Options{})
-	return err
-}
-
-// TestWhatAnotherCodecWroteIsRefused saves as one type and opens as each of the others.
-func TestWhatAnotherCodecWroteIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	save := func(name string, err error) string { require.NoError(t, err, name); return dir + "/" + name }
-	four, eight := hostcache.New[int32](hostcache.Options{}), hostcache.New[int64](hostcache.Options{})
-	none := hostcache.New[struct{}](hostcache.Options{})
-	text := hostcache.New[string](hostcache.Options{})
-	four.Set("a.test", 4, 0)
-	eight.Set("a.test", 8, 0)
-	none.Set("a.test", struct{}{}, 0)
-	text.Set("a.test", "text", 0)
-	files := map[string]string{
-		"four":  save("four", four.Save(dir+"/four", hostcache.Codec[int32]{})),
-		"eight": save("eight", eight.Save(dir+"/eight", hostcache.Codec[int64]{})),
-		"none":  save("none", none.Save(dir+"/none", hostcache.Codec[struct{}]{})),
-		"text":  save("text", text.Save(dir+"/text", texts)),
-	}
-	for wrote, file := range files {
-		for reads, err := range map[string]error{
-			"four":  opens(file, hostcache.Codec[uint32]{}),
-			"eight": opens(file, hostcache.Codec[float64]{}),
-			"none":  opens(file, hostcache.Codec[[0]int]{}),
-			"text":  opens(file, texts),
-		} {
-			if wrote == reads {
+// TestRestoringAllGivesTheSame is the law of All and Restore: in any order, and more than once.
+func TestRestoringAllGivesTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := hostcache.New[string](hostcache.Options{})
+		for i := range 3000 {
+			c.Set(fmt.Sprintf("%d.test", i), fmt.Sprint(i), time.Duration(i)*1234567)
+			c.SetNegative(fmt.Sprintf("%d.negative", i), time.Duration(i)*time.Second)
+		}
+		c.Set("forever.test", "v", hostcache.Forever)
+		time.Sleep(time.Second)
+		want := maps.Collect(c.All())
+		again := hostcache.New[string](hostcache.Options{})
+		for range 2 {
+			for host, e := range want { // in the random order of maps
+				line, err := json.Marshal(e)
 				require.NoError(t, err)
-				continue
+				var read hostcache.Entry[string]
+				require.NoError(t, json.Unmarshal(line, &read))
+				require.NoError(t, again.Restore(host, read))
 			}
-			require.ErrorIs(t, err, hostcache.ErrCodec, "%s opens what %s wrote", reads, wrote)
-			require.NotErrorIs(t, err, hostcache.ErrCorrupt)
-			require.ErrorContains(t, err, file)
+			require.Equal(t, want, maps.Collect(again.All()))
 		}
+
+		later := hostcache.Entry[string]{Value: "later", Expires: time.Now().Add(time.Hour).UTC()}
+		sooner := hostcache.Entry[string]{Value: "sooner", Expires: time.Now().Add(time.Minute).UTC()}
+		for _, order := range [][]hostcache.Entry[string]{{later, sooner}, {sooner, later}} {
+			c := hostcache.New[string](hostcache.Options{})
+			for _, e := range order {
+				require.NoError(t, c.Restore("a.test", e))
+			}
+			got, _ := c.Lookup("a.test")
+			require.Equal(t, later, got)
+		}
+	})
+}
+
+// FuzzRestore has JSON decoded into an entry, which is then refused, or shown as it is.
+func FuzzRestore(f *testing.F) {
+	f.Add("a.test", []byte(`{"Value":"v","Expires":"2000-01-01T00:00:01.5Z"}`))
+	f.Add("b.test", []byte(`{"Negative":true}`))
+	f.Add("c.test", []byte(`{"Value":"v","Expires":"9999-12-31T23:59:59Z"}`))
+	f.Fuzz(func(t *testing.T, host string, line []byte) {
+		var e hostcache.Entry[string]
+		if json.Unmarshal(line, &e) != nil {
+			t.Skip()
+		}
+		synctest.Test(t, func(t *testing.T) {
+			c := hostcache.New[string](hostcache.Options{})
+			if err := c.Restore(host, e); err != nil {
+				require.Zero(t, c.Len())
+				return
+			}
+			got, known := maps.Collect(c.All())[host]
+			require.Equal(t, e.Expires.IsZero() || e.Expires.After(time.Now()), known)
+			if known {
+				late := got.Expires.Sub(e.Expires)
+				require.True(t, late >= 0 && late < time.Millisecond, late)
+				got.Expires = e.Expires
+				require.Equal(t, e, got)
+			}
+		})
+	})
+}
+
+// FuzzOpen has arbitrary files opened. What can be read is saved again, and then read the same.
+func FuzzOpen(f *testing.F) {
+	for _, name := range []string{"v2-empty", "v2-three"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(f, err)
+		f.Add(b, false)
 	}
-	half := hostcache.Codec[string]{Append: texts.Append}
-	require.ErrorIs(t, opens(files["text"], half), hostcache.ErrCodec)
-	require.ErrorIs(t, text.Save(files["text"], half), hostcache.ErrCodec)
-	require.NoError(t, opens(files["text"], texts), "a Save that is refused leaves the file alone")
-	require.Error(t, opens(dir, texts), "a folder is no file")
-	require.NotErrorIs(t, opens(dir, texts), hostcache.ErrCorrupt)
-}
-
-// TestAnEntryTooBigFailsTheSave has a codec write more than a block can hold.
-func TestAnEntryTooBigFailsTheSave(t *testing.T) {
-	dir := t.TempDir()
-	c := hostcache.New[string](hostcache.Options{})
-	c.Set("a.test", "small", 0)
-	require.NoError(t, c.Save(dir+"/hosts", texts))
-	huge := make([]byte, 32<<20)
-	inflated := texts
-	inflated.Append = func(to []byte, _ string) []byte { return append(to, huge...) }
-	require.ErrorContains(t, c.Save(dir+"/hosts", inflated), "too many for an entry")
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 1, "no half file is left")
-	require.NoError(t, opens(dir+"/hosts", texts))
-}
-
-// TestACodecThatPanicsLeavesNothing has Append panic in the middle: the caller gets the panic, and
-// the folder is as it was.
-func TestACodecThatPanicsLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	c := hostcache.New[string](hostcache.Options{})
-	c.Set("a.test", "small", 0)
-	panics := texts
-	panics.Append = func([]byte, string) []byte { panic("codec") }
-	require.PanicsWithValue(t, "codec", func() { _ = c.Save(dir+"/hosts", panics) })
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, left)
-	c.Set("b.test", "no lock is held", 0)
-	require.NoError(t, c.Save(dir+"/hosts", texts))
-}
-
-// TestValuesBesideTheTreeAreGivenBack empties tries whose values lie in chunks of their own.
-func TestValuesBesideTheTreeAreGivenBack(t *testing.T) {
-	trie := hostcache.NewTrie[[1000]byte]()
-	for range 2 {
-		for i := range 4000 {
-			trie.Set(fmt.Sprint(i), [1000]byte{byte(i)})
+	f.Add([]byte("\x01a\x00\x01v\x01b\x01"), true)
+	f.Fuzz(func(t *testing.T, in []byte, payload bool) {
+		if payload {
+			var file bytes.Buffer
+			require.NoError(t, hostcache.Frames(&file, append(make([]byte, 8), "string"...), in))
+			in = file.Bytes()
 		}
-		require.Greater(t, trie.Size().Reserved, 4_000_000)
-		for i := range 4000 {
-			v, found := trie.Get(fmt.Sprint(i))
-			require.True(t, found)
-			require.Equal(t, byte(i), v[0])
-			trie.Delete(fmt.Sprint(i))
-		}
-		require.Zero(t, trie.Size().Bytes)
-		require.Less(t, trie.Size().Reserved, 1<<20)
-	}
+		synctest.Test(t, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "hosts")
+			require.NoError(t, os.WriteFile(file, in, 0o644))
+			c, err := hostcache.Open[string](file, hostcache.Options{MaxBytes: 1})
+			if err != nil {
+				require.ErrorIs(t, err, hostcache.ErrCorrupt)
+			}
+			require.NoError(t, c.Save())
+			require.Equal(t, maps.Collect(c.All()), maps.Collect(open[string](t, file).All()))
+		})
+	})
 }

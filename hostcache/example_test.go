@@ -2,67 +2,41 @@ package hostcache_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/hostcache"
 )
 
 func Example() {
-	resolve := func(_ context.Context, host string) ([4]byte, time.Duration, error) {
+	lookup := func(_ context.Context, host string) (netip.Addr, time.Duration, error) {
 		fmt.Println("asking for", host)
 		if host == "absent.example.com" {
-			return [4]byte{}, time.Minute, fmt.Errorf("%w: NXDOMAIN", hostcache.ErrNegative)
+			return netip.Addr{}, time.Minute, fmt.Errorf("%w: NXDOMAIN", hostcache.ErrNegative)
 		}
-		return [4]byte{192, 0, 2, byte(len(host))}, time.Hour, nil
+		return netip.MustParseAddr("192.0.2.1"), time.Hour, nil
 	}
-	addrs := hostcache.New[[4]byte](hostcache.Options{})
+	addrs := hostcache.New[netip.Addr](hostcache.Options{})
 	for _, host := range []string{"www.example.com", "absent.example.com", "www.example.com"} {
-		addr, err := addrs.Load(context.Background(), host, resolve)
-		fmt.Println(netip.AddrFrom4(addr), err)
+		addr, err := addrs.Load(context.Background(), host, lookup)
+		fmt.Println(addr, err)
 	}
-	for host := range addrs.Under("example.com") {
-		fmt.Println(host)
+	for host, addr := range addrs.Under("example.com") {
+		fmt.Println(host, addr)
 	}
 	// Output:
 	// asking for www.example.com
-	// 192.0.2.15 <nil>
+	// 192.0.2.1 <nil>
 	// asking for absent.example.com
-	// 0.0.0.0 hostcache: host has no value: NXDOMAIN
-	// 192.0.2.15 <nil>
-	// www.example.com
-}
-
-func ExampleTrie() {
-	seen := hostcache.NewTrie[int]()
-	for _, key := range []string{"com.example", "com.example.www", "com.example-x", "org.example"} {
-		n, _ := seen.Get(key)
-		seen.Set(key, n+1)
-	}
-	for key := range seen.Prefix("com.example.") {
-		fmt.Println(key)
-	}
-	key, _, _ := seen.LongestPrefix("com.example.ftp")
-	fmt.Println(key)
-	// Output:
-	// com.example.www
-	// com.example
-}
-
-func ExampleSharded() {
-	pages := hostcache.NewSharded[int]()
-	for _, host := range []string{"a.test", "b.test", "a.test"} {
-		pages.Update(host, func(n int, _ bool) int { return n + 1 })
-	}
-	for host, n := range pages.All() {
-		fmt.Println(host, n)
-	}
-	// Output:
-	// a.test 2
-	// b.test 1
+	// invalid IP hostcache: host has no value: NXDOMAIN
+	// 192.0.2.1 <nil>
+	// www.example.com 192.0.2.1
 }
 
 func ExampleCache_Lookup() {
@@ -73,21 +47,70 @@ func ExampleCache_Lookup() {
 	// Output: true true true
 }
 
-// A crawler that starts again need not ask again.
+// A crawler that is started again need not ask again.
 func ExampleOpen() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "hosts")
+	file := filepath.Join(dir, "addrs")
 
-	c := hostcache.New[[4]byte](hostcache.Options{})
-	c.Set("www.example.com", [4]byte{192, 0, 2, 1}, time.Hour)
-	if err := c.Save(file, hostcache.Codec[[4]byte]{}); err != nil {
-		fmt.Println(err)
-	}
-	c, err := hostcache.Open(file, hostcache.Codec[[4]byte]{}, hostcache.Options{})
+	addrs, err := hostcache.Open[netip.Addr](file, hostcache.Options{})
 	if err != nil {
 		fmt.Println(err)
+		return
 	}
-	fmt.Println(c.Get("www.example.com"))
-	// Output: [192 0 2 1] true
+	addrs.Set("www.example.com", netip.MustParseAddr("192.0.2.1"), time.Hour)
+	if err := addrs.Save(); err != nil {
+		fmt.Println(err)
+	}
+	again, err := hostcache.Open[netip.Addr](file, hostcache.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(again.Get("www.example.com"))
+	// Output: 192.0.2.1 true
+}
+
+// Entries can be kept anywhere, here as lines of JSON.
+func ExampleCache_Restore() {
+	type line struct {
+		Host string
+		hostcache.Entry[string]
+	}
+	save := func(c *hostcache.Cache[string], w io.Writer) error {
+		enc := json.NewEncoder(w)
+		for host, e := range c.All() {
+			if err := enc.Encode(line{host, e}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	load := func(c *hostcache.Cache[string], r io.Reader) error {
+		for dec := json.NewDecoder(r); ; {
+			var l line
+			if err := dec.Decode(&l); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if err := c.Restore(l.Host, l.Entry); err != nil {
+				return err
+			}
+		}
+	}
+	c, again := hostcache.New[string](hostcache.Options{}), hostcache.New[string](hostcache.Options{})
+	c.Set("www.example.com", "nginx", hostcache.Forever)
+	var file strings.Builder
+	if err := save(c, &file); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Print(file.String())
+	if err := load(again, strings.NewReader(file.String())); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(again.Get("www.example.com"))
+	// Output:
+	// {"Host":"www.example.com","Value":"nginx"}
+	// nginx true
 }

@@ -1,36 +1,48 @@
 package hostcache
 
 import (
-	"bytes"
+	"hash/crc32"
 	"io"
 	"time"
 	"unsafe"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// OpenReader is Open without the system's files.
-func OpenReader[V any](r io.Reader, file string, codec Codec[V], o Options) (*Cache[V], error) {
-	return open(r, file, codec, o)
+// SetClock does to a Cache what setting the wall clock forward does: the time of its making is then
+// another one, by that clock alone. The seconds of a time.Time with both clocks begin at bit 30.
+func (c *Cache[V]) SetClock(forward time.Duration) {
+	*(*uint64)(unsafe.Pointer(&c.epoch)) -= uint64(forward/time.Second) << 30
 }
 
-// SetClockForward does to a Cache what it does to it that the wall clock is set forward: the time of
-// its making is then another one, by that clock alone. The seconds of a time.Time with both clocks
-// stand from bit 30 on.
-func (c *Cache[V]) SetClockForward(by time.Duration) {
-	*(*uint64)(unsafe.Pointer(&c.epoch)) -= uint64(by/time.Second) << 30
-}
-
-// WithChecksums returns a snapshot whose only block has a payload and, as its count, the first byte
-// of that. With right checksums, a fuzzer gets past them.
-func WithChecksums(payload []byte) []byte {
-	var b bytes.Buffer
-	// A bytes.Buffer reports no errors.
-	e, _ := newEncoder(&b, fileHeader{kind: kindCodec})
-	if len(payload) > 0 {
-		e.count, e.payload = uint32(payload[0]), payload[1:]
-		e.total = uint64(payload[0])
-		_ = e.flush()
-		e.payload = nil
+// Read is Open of what is in a file.
+func Read[V any](r io.Reader, o Options) (c *Cache[V], err error) {
+	c = New[V](o)
+	if c.codec, err = newCodec[V](); err != nil {
+		return nil, err
 	}
-	_ = e.close()
-	return b.Bytes()
+	return c, c.read(r)
+}
+
+// SaveIn saves a cache in another directory.
+func (c *Cache[V]) SaveIn(dir vfs.FS, name string) (err error) {
+	if c.codec, err = newCodec[V](); err != nil {
+		return err
+	}
+	c.file, c.dir = "/no/such/directory/"+name, func(string) vfs.FS { return dir }
+	return c.Save()
+}
+
+// Frames returns a file of some frames with right checksums, as a cache of strings has them.
+func Frames(w io.Writer, payloads ...[]byte) error {
+	if _, err := io.WriteString(w, fileMagic); err != nil {
+		return err
+	}
+	f := frames{w, crc32.Checksum([]byte(fileMagic), castagnoli)}
+	for _, p := range append(payloads, nil) {
+		if err := f.write(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }

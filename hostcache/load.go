@@ -3,34 +3,16 @@ package hostcache
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 )
 
-// ErrLoader is wrapped by every [PanicError].
-var ErrLoader = errors.New("hostcache: loader panicked")
-
-// A PanicError is what all callers of [Cache.Load] get when the loader panics.
-type PanicError struct {
-	Host  string
-	Value any    // of the panic; nil if the loader ended its goroutine instead
-	Stack []byte // of the loader
-}
-
-// Error tells the host and the value.
-func (e *PanicError) Error() string { return fmt.Sprintf("%v: %s: %v", ErrLoader, e.Host, e.Value) }
-
-// Unwrap returns [ErrLoader].
-func (e *PanicError) Unwrap() error { return ErrLoader }
-
-// A Loader gets the value of a host. A ttl of 0 means that of the Options, a negative one that the
-// result is not to be kept. An error that wraps [ErrNegative] is kept as a negative entry, together
-// with v; other errors are not kept.
+// A Loader gets the value of a host, and says for how long it may be kept: not at all if the ttl is
+// zero or negative. An error that wraps [ErrNegative] says that the host has none, which is kept
+// for the ttl, too. Other errors are not kept.
 type Loader[V any] func(ctx context.Context, host string) (v V, ttl time.Duration, err error)
 
-// A flight is one call of a loader and all who wait for it.
+// A flight is one call of a loader and all callers that wait for it.
 type flight[V any] struct {
 	done    chan struct{} // closed when v and err are set
 	v       V
@@ -39,37 +21,37 @@ type flight[V any] struct {
 	cancel  context.CancelFunc
 }
 
-// Load returns the value of a host. If nothing is known of the host, it calls load, once for all
-// who ask meanwhile, and keeps the result. For a negative entry it returns [ErrNegative], and the
-// value that the loader returned with it.
+// errNoReturn is the result of a loader that ends its goroutine instead of returning.
+var errNoReturn = errors.New("hostcache: loader did not return")
+
+// Load returns the value of a host. If nothing is known about the host, it calls load, once for all
+// callers that ask meanwhile, and keeps the result. For a host without a value it returns an error
+// that wraps [ErrNegative].
 //
 // The loader runs in a goroutine of its own, under no lock, and may use the Cache. Its context has
-// the values of the context of the caller who came first, but is not cancelled with it: it is
-// cancelled when none of those who wait is left. Who waits, waits no longer than his own context
-// lets him, and gets its cause. If the last one leaves, the next one who asks starts anew; what the
-// abandoned loader returns is kept all the same, as that of any other.
-//
-// If the loader panics, all who wait get a [PanicError].
-func (c *Cache[V]) Load(ctx context.Context, host string, load Loader[V]) (V, error) {
-	var buf [keyBuffer]byte
-	key := appendReversed(buf[:0], host)
+// the values of the first caller's context, but ends only when no caller waits any more. A caller
+// stops waiting when its own context ends, and gets the cause of that. What a loader returns is not
+// kept if all callers had left by then, or if the host was set or deleted while it ran.
+func (c *Cache[V]) Load(ctx context.Context, host string, load Loader[V]) (v V, err error) {
+	var buf [MaxHost]byte
 	s := c.shard(host)
 	s.mu.Lock()
-	if e, known := c.lookup(s, key); known {
-		s.mu.Unlock()
-		if e.Negative {
-			return e.Value, ErrNegative
+	if len(host) <= MaxHost {
+		if e, known := c.lookup(s, reversed(buf[:0], host)); known {
+			s.mu.Unlock()
+			if e.negative() {
+				return v, ErrNegative
+			}
+			return e.value, nil
 		}
-		return e.Value, nil
 	}
 	if ctx.Err() != nil {
 		s.mu.Unlock()
-		var none V
-		return none, context.Cause(ctx)
+		return v, context.Cause(ctx)
 	}
 	f := s.flights[host]
 	if f == nil {
-		f = c.take(ctx, s, strings.Clone(host), load)
+		f = c.start(ctx, s, strings.Clone(host), load)
 	}
 	f.waiting++
 	s.mu.Unlock()
@@ -79,45 +61,31 @@ func (c *Cache[V]) Load(ctx context.Context, host string, load Loader[V]) (V, er
 		return f.v, f.err
 	case <-ctx.Done():
 		s.leave(host, f)
-		var none V
-		return none, context.Cause(ctx)
+		return v, context.Cause(ctx)
 	}
 }
 
-// take starts a flight. It requires that s.mu is held.
-func (c *Cache[V]) take(ctx context.Context, s *shard[V], host string, load Loader[V]) *flight[V] {
+// start starts a flight. It requires that s.mu is held.
+func (c *Cache[V]) start(ctx context.Context, s *shard[V], host string, load Loader[V]) *flight[V] {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight[V]{done: make(chan struct{}), cancel: cancel}
+	f := &flight[V]{done: make(chan struct{}), cancel: cancel, err: errNoReturn}
 	s.flights[host] = f
 	s.counts.Loads++
 	go func() {
 		defer cancel()
 		defer close(f.done)
 		defer s.end(host, f)
-		c.fly(ctx, f, host, load)
-	}()
-	return f
-}
-
-// fly calls the loader and keeps what it returns.
-func (c *Cache[V]) fly(ctx context.Context, f *flight[V], host string, load Loader[V]) {
-	// What is not overwritten below is the result of a loader that does not return.
-	f.err = &PanicError{Host: host}
-	defer func() {
-		if value := recover(); value != nil {
-			f.err = &PanicError{Host: host, Value: value, Stack: debug.Stack()}
+		v, ttl, err := load(ctx, host)
+		f.v, f.err = v, err
+		switch {
+		case err == nil:
+			c.set(host, v, ttl, false, f)
+		case errors.Is(err, ErrNegative):
+			var none V
+			c.set(host, none, ttl, true, f)
 		}
 	}()
-	start := time.Now()
-	v, ttl, err := load(ctx, host)
-	took := time.Since(start)
-	switch {
-	case err == nil && ttl >= 0:
-		c.keep(host, v, ttl, took)
-	case err != nil && errors.Is(err, ErrNegative) && ttl >= 0:
-		c.setNegative(host, v, ttl, took)
-	}
-	f.v, f.err = v, err
+	return f
 }
 
 // end is called when a flight has got its result.
@@ -129,13 +97,16 @@ func (s *shard[V]) end(host string, f *flight[V]) {
 	}
 }
 
-// leave is called when one of those who wait for a flight gives up.
+// leave is called when a caller stops waiting for a flight.
 func (s *shard[V]) leave(host string, f *flight[V]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.waiting--
-	if f.waiting == 0 && s.flights[host] == f {
+	if f.waiting > 0 {
+		return
+	}
+	f.cancel()
+	if s.flights[host] == f {
 		delete(s.flights, host)
-		f.cancel()
 	}
 }

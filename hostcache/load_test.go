@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,11 +17,16 @@ import (
 )
 
 // slow is a loader that takes some time and then knows the host.
-func slow(took time.Duration) hostcache.Loader[[16]byte] {
-	return func(context.Context, string) ([16]byte, time.Duration, error) {
+func slow[V any](took time.Duration) hostcache.Loader[V] {
+	return func(context.Context, string) (v V, ttl time.Duration, err error) {
 		time.Sleep(took)
-		return [16]byte{7}, 0, nil
+		return v, time.Hour, nil
 	}
+}
+
+// returns is a loader that returns some things at once.
+func returns[V any](v V, ttl time.Duration, err error) hostcache.Loader[V] {
+	return func(context.Context, string) (V, time.Duration, error) { return v, ttl, err }
 }
 
 func TestAThousandWaitForOneLoad(t *testing.T) {
@@ -30,7 +36,7 @@ func TestAThousandWaitForOneLoad(t *testing.T) {
 		load := func(_ context.Context, host string) (string, time.Duration, error) {
 			calls.Add(1)
 			time.Sleep(time.Second)
-			return "value of " + host, 0, nil
+			return "value of " + host, time.Minute, nil
 		}
 		for range 1000 {
 			go func() {
@@ -53,43 +59,39 @@ func TestAThousandWaitForOneLoad(t *testing.T) {
 	})
 }
 
-func TestWhatALoaderReturnsDecidesWhatIsKept(t *testing.T) {
+func TestLoadersSayWhatIsKept(t *testing.T) {
 	other := errors.New("timeout")
 	for _, tt := range []struct {
-		name string
-		ttl  time.Duration
-		err  error
-		kept time.Duration // 0: not at all
-		next error         // of a second Load
+		name     string
+		ttl      time.Duration
+		err      error
+		kept     time.Duration // 0: not at all
+		negative bool
 	}{
-		{"value with a ttl", time.Minute, nil, time.Minute, nil},
-		{"value without a ttl", 0, nil, hostcache.DefaultTTL, nil},
-		{"value not to be kept", -1, nil, 0, nil},
-		{"negative", time.Minute, hostcache.ErrNegative, time.Minute, hostcache.ErrNegative},
-		{"negative, wrapped, without a ttl", 0, fmt.Errorf("%w: NXDOMAIN", hostcache.ErrNegative),
-			hostcache.DefaultNegativeTTL, hostcache.ErrNegative},
-		{"negative, not to be kept", -1, hostcache.ErrNegative, 0, nil},
-		{"other error", time.Minute, other, 0, nil},
+		{"value", time.Minute, nil, time.Minute, false},
+		{"value of no ttl", 0, nil, 0, false},
+		{"value of a negative ttl", -1, nil, 0, false},
+		{"negative", time.Minute, hostcache.ErrNegative, time.Minute, true},
+		{"wrapped", time.Minute, fmt.Errorf("%w: NXDOMAIN", hostcache.ErrNegative), time.Minute, true},
+		{"negative of no ttl", 0, hostcache.ErrNegative, 0, true},
+		{"other error", time.Minute, other, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := hostcache.New[int](hostcache.Options{})
-				v, err := c.Load(t.Context(), "a.test",
-					func(context.Context, string) (int, time.Duration, error) {
-						return 42, tt.ttl, tt.err
-					})
+				v, err := c.Load(t.Context(), "a.test", returns(42, tt.ttl, tt.err))
 				require.Equal(t, 42, v)
 				require.Equal(t, tt.err, err)
 				e, known := c.Lookup("a.test")
 				require.Equal(t, tt.kept > 0, known)
+				_, err = c.Load(t.Context(), "a.test", returns(1, time.Minute, nil))
 				if known {
-					require.Equal(t, hostcache.Entry[int]{Value: 42, Negative: tt.err != nil,
-						Expires: e.Expires}, plain(e))
-					require.True(t, time.Now().Add(tt.kept).Equal(e.Expires))
+					require.Equal(t, tt.negative, e.Negative)
+					require.Equal(t, time.Now().Add(tt.kept).UTC(), e.Expires)
+					require.Equal(t, tt.negative, errors.Is(err, hostcache.ErrNegative))
+				} else {
+					require.NoError(t, err, "it is loaded again")
 				}
-				_, err = c.Load(t.Context(), "a.test",
-					func(context.Context, string) (int, time.Duration, error) { return 1, 0, nil })
-				require.ErrorIs(t, err, tt.next)
 			})
 		})
 	}
@@ -97,17 +99,56 @@ func TestWhatALoaderReturnsDecidesWhatIsKept(t *testing.T) {
 
 // TestLoadersRunUnderNoLock has a loader use the cache for its own host and for another one.
 func TestLoadersRunUnderNoLock(t *testing.T) {
-	c := hostcache.New[int](hostcache.Options{MaxBytes: 1 << 20}) // one shard
-	five := func(context.Context, string) (int, time.Duration, error) { return 5, 0, nil }
+	c := hostcache.New[int](hostcache.Options{MaxBytes: 1}) // one shard
 	v, err := c.Load(t.Context(), "www.a.test",
 		func(ctx context.Context, _ string) (int, time.Duration, error) {
-			c.Set("www.a.test", 1, 0)
+			c.Set("www.a.test", 1, time.Hour)
 			_, _ = c.Get("www.a.test")
-			v, err := c.Load(ctx, "a.test", five)
-			return v, 0, err
+			v, err := c.Load(ctx, "a.test", returns(5, time.Hour, nil))
+			return v, time.Hour, err
 		})
 	require.NoError(t, err)
 	require.Equal(t, 5, v)
+	v, _ = c.Get("www.a.test")
+	require.Equal(t, 1, v, "a Set during the load is newer")
+}
+
+// TestNewerKnowledgeStays has a loader return late, after the host was set or deleted.
+func TestNewerKnowledgeStays(t *testing.T) {
+	for name, change := range map[string]func(c *hostcache.Cache[string]){
+		"set":      func(c *hostcache.Cache[string]) { c.Set("a.test", "newer", time.Hour) },
+		"negative": func(c *hostcache.Cache[string]) { c.SetNegative("a.test", time.Hour) },
+		"deleted":  func(c *hostcache.Cache[string]) { c.Delete("a.test") },
+		"not kept": func(c *hostcache.Cache[string]) { c.Set("a.test", "", 0) },
+	} {
+		for _, abandoned := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/abandoned=%v", name, abandoned), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := hostcache.New[string](hostcache.Options{})
+					ctx := t.Context()
+					if abandoned {
+						limited, cancel := context.WithTimeout(ctx, time.Second)
+						defer cancel()
+						ctx = limited
+					}
+					go func() {
+						_, _ = c.Load(ctx, "a.test",
+							func(context.Context, string) (string, time.Duration, error) {
+								time.Sleep(time.Minute) // whatever the context says
+								return "older", time.Hour, nil
+							})
+					}()
+					time.Sleep(30 * time.Second)
+					change(c)
+					want, known := c.Lookup("a.test")
+					time.Sleep(time.Minute)
+					got, still := c.Lookup("a.test")
+					require.Equal(t, known, still)
+					require.Equal(t, want, got)
+				})
+			})
+		}
+	}
 }
 
 func TestWaitersLeaveWhenTheirContextsEnd(t *testing.T) {
@@ -121,7 +162,7 @@ func TestWaitersLeaveWhenTheirContextsEnd(t *testing.T) {
 				cancelled.Store(true)
 				return "", 0, ctx.Err()
 			case <-time.After(3 * time.Second):
-				return "late", 0, nil
+				return "late", time.Hour, nil
 			}
 		}
 		reason := errors.New("the first has gone")
@@ -150,8 +191,8 @@ func TestWaitersLeaveWhenTheirContextsEnd(t *testing.T) {
 
 type keyType struct{}
 
-// TestAnAbandonedLoaderHoldsNobodyUp has a loader that does not heed its context: who comes later
-// does not wait for it, and what it brings is kept.
+// TestAnAbandonedLoaderHoldsNobodyUp has a loader that ignores its context. A later caller does not
+// wait for it, and what it brings in the end changes nothing.
 func TestAnAbandonedLoaderHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := hostcache.New[string](hostcache.Options{})
@@ -160,61 +201,55 @@ func TestAnAbandonedLoaderHoldsNobodyUp(t *testing.T) {
 		_, err := c.Load(ctx, "a.test",
 			func(context.Context, string) (string, time.Duration, error) {
 				time.Sleep(time.Minute)
-				return "of the deaf one", 0, nil
+				return "of the abandoned one", time.Hour, nil
 			})
 		require.Equal(t, context.DeadlineExceeded, err)
-		v, err := c.Load(t.Context(), "a.test",
-			func(context.Context, string) (string, time.Duration, error) {
-				return "of the second one", time.Second, nil
-			})
+		v, err := c.Load(t.Context(), "a.test", returns("of the second one", time.Hour, nil))
 		require.NoError(t, err)
 		require.Equal(t, "of the second one", v)
 		time.Sleep(time.Minute)
 		v, _ = c.Get("a.test")
-		require.Equal(t, "of the deaf one", v)
+		require.Equal(t, "of the second one", v)
 	})
 }
 
-func TestLoadersThatPanicWedgeNobody(t *testing.T) {
-	cause := errors.New("cause")
-	for _, tt := range []struct {
-		name  string
-		fail  func()
-		value any
-	}{
-		{"panic", func() { panic(cause) }, cause},
-		{"end of the goroutine", runtime.Goexit, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := hostcache.New[int](hostcache.Options{})
-				failed := 0
-				results := make(chan error)
-				for range 10 {
-					go func() {
-						_, err := c.Load(t.Context(), "a.test",
-							func(context.Context, string) (int, time.Duration, error) {
-								time.Sleep(time.Second)
-								tt.fail()
-								return 0, 0, nil
-							})
-						results <- err
-					}()
-				}
-				for range 10 {
-					err := <-results
-					require.ErrorIs(t, err, hostcache.ErrLoader)
-					panicked, ok := errors.AsType[*hostcache.PanicError](err)
-					require.True(t, ok)
-					require.Equal(t, "a.test", panicked.Host)
-					require.Equal(t, tt.value, panicked.Value)
-					require.Contains(t, err.Error(), "a.test")
-					failed++
-				}
-				require.Equal(t, 10, failed)
-				require.EqualValues(t, 1, c.Stats().Loads)
-				require.Zero(t, c.Len())
-			})
-		})
-	}
+// TestALoaderThatEndsItsGoroutine leaves nobody waiting.
+func TestALoaderThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := hostcache.New[int](hostcache.Options{})
+		results := make(chan error)
+		for range 10 {
+			go func() {
+				_, err := c.Load(t.Context(), "a.test",
+					func(context.Context, string) (int, time.Duration, error) {
+						time.Sleep(time.Second)
+						runtime.Goexit()
+						return 0, 0, nil
+					})
+				results <- err
+			}()
+		}
+		for range 10 {
+			require.ErrorContains(t, <-results, "did not return")
+		}
+		require.EqualValues(t, 1, c.Stats().Loads)
+		require.Zero(t, c.Stats().InFlight)
+		require.Zero(t, c.Len())
+	})
+}
+
+// TestHostsTooLongAreLoadedEachTime asks once for all who ask at the same time, too.
+func TestHostsTooLongAreLoadedEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := hostcache.New[int](hostcache.Options{})
+		long := strings.Repeat("a", 300)
+		for range 2 {
+			for range 10 {
+				go func() { _, _ = c.Load(t.Context(), long, slow[int](time.Second)) }()
+			}
+			time.Sleep(2 * time.Second)
+		}
+		require.EqualValues(t, 2, c.Stats().Loads)
+		require.Zero(t, c.Len())
+	})
 }

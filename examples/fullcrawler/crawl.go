@@ -211,7 +211,7 @@ func (c *crawler) openNetwork(web network) (err error) {
 	}
 	if c.resolver, err = stage.NewResolver(web.resolve, c.file(hostsName)); err != nil {
 		c.warn("%v: all hosts are looked up again", err)
-		if c.resolver, err = stage.NewResolver(web.resolve, ""); err != nil {
+		if c.resolver == nil {
 			return err
 		}
 	}

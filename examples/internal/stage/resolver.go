@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -22,8 +21,8 @@ const maxHostAddrs = 4
 // hostAddrs is what the cache keeps of a host: no pointers, so that millions of hosts cost the
 // garbage collector nothing. IPv4 addresses are mapped into IPv6.
 type hostAddrs struct {
-	n     uint8
-	addrs [maxHostAddrs][16]byte
+	N     uint8
+	Addrs [maxHostAddrs][16]byte
 }
 
 // A Lookup finds the addresses of a host and how long they hold, 0 if that is not known. An error
@@ -44,21 +43,18 @@ func NewResolver(lookup Lookup, file string) (*Resolver, error) {
 	if lookup == nil {
 		lookup = DNS{}.Lookup
 	}
-	options := hostcache.Options{TTL: defaultTTL}
-	cache, err := hostcache.Open(file, hostcache.Codec[hostAddrs]{}, options)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		cache = hostcache.New[hostAddrs](options)
-	case err != nil:
+	if file == "" {
+		return &Resolver{lookup: lookup, cache: hostcache.New[hostAddrs](hostcache.Options{})}, nil
+	}
+	cache, err := hostcache.Open[hostAddrs](file, hostcache.Options{})
+	if cache == nil {
 		return nil, err
 	}
-	return &Resolver{lookup: lookup, cache: cache}, nil
+	return &Resolver{lookup: lookup, cache: cache}, err
 }
 
 // Save writes what is known to a file, for the next crawl.
-func (r *Resolver) Save(file string) error {
-	return r.cache.Save(file, hostcache.Codec[hostAddrs]{})
-}
+func (r *Resolver) Save(string) error { return r.cache.Save() }
 
 // Asked returns how many names were looked up; all others were known.
 func (r *Resolver) Asked() int64 { return r.asked.Load() }
@@ -92,6 +88,9 @@ func (r *Resolver) Addr(ctx context.Context, host string) (netip.Addr, error) {
 func (r *Resolver) load(ctx context.Context, host string) (found hostAddrs, ttl time.Duration, err error) {
 	r.asked.Add(1)
 	addrs, ttl, err := r.lookup(ctx, host)
+	if ttl == 0 {
+		ttl = defaultTTL
+	}
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound, err == nil && len(addrs) == 0:
@@ -107,16 +106,16 @@ func (r *Resolver) load(ctx context.Context, host string) (found hostAddrs, ttl 
 func packed(addrs []netip.Addr) (h hostAddrs) {
 	for _, v4 := range []bool{true, false} {
 		for _, a := range addrs {
-			if a.Unmap().Is4() == v4 && h.n < maxHostAddrs {
-				h.addrs[h.n] = a.As16()
-				h.n++
+			if a.Unmap().Is4() == v4 && h.N < maxHostAddrs {
+				h.Addrs[h.N] = a.As16()
+				h.N++
 			}
 		}
 	}
 	return h
 }
 
-func (h hostAddrs) first() netip.Addr { return netip.AddrFrom16(h.addrs[0]).Unmap() }
+func (h hostAddrs) first() netip.Addr { return netip.AddrFrom16(h.Addrs[0]).Unmap() }
 
 // Resolve is Addr in the form that fetch.Options wants.
 func (r *Resolver) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {

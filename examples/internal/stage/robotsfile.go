@@ -1,9 +1,7 @@
 package stage
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"time"
 
@@ -16,31 +14,17 @@ import (
 // the server says that they have not changed.
 const keptRules = 30 * 24 * time.Hour
 
-// entryCodec writes what is known of a server's rules in the form that package robots gives it.
-var entryCodec = hostcache.Codec[*robots.Entry]{
-	Append: func(to []byte, e *robots.Entry) []byte {
-		to, _ = e.AppendBinary(to) // its error is always nil
-		return to
-	},
-	Decode: func(b []byte) (*robots.Entry, error) {
-		e := new(robots.Entry)
-		return e, e.UnmarshalBinary(b)
-	},
-}
-
 // Open takes over the rules that an earlier crawl saved to a file, if there is such a file. Those
 // from the future, by a clock that was wrong, have expired.
 func (r *Robots) Open(file string, now time.Time) error {
-	saved, err := hostcache.Open(file, entryCodec, hostcache.Options{MaxBytes: -1})
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
+	saved, err := hostcache.Open[*robots.Entry](file, hostcache.Options{MaxBytes: -1})
+	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range saved.All() {
+	for _, known := range saved.All() {
+		e := known.Value
 		if e.Fetched.After(now) || e.FailedSince.After(now) {
 			e.Expires = now
 		}
@@ -69,9 +53,12 @@ func (r *Robots) Delays() iter.Seq2[string, time.Duration] {
 
 // Save writes all rules to a file, for the next crawl.
 func (r *Robots) Save(file string) error {
-	known := hostcache.New[*robots.Entry](hostcache.Options{MaxBytes: -1})
+	known, err := hostcache.Open[*robots.Entry](file, hostcache.Options{MaxBytes: -1})
+	if known == nil {
+		return err
+	}
 	for e := range r.rules.Entries() {
 		known.Set(e.URL, &e, keptRules)
 	}
-	return known.Save(file, entryCodec)
+	return known.Save()
 }

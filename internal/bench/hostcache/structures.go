@@ -4,9 +4,11 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/armon/go-radix"
 	"github.com/spinneret-go/spinneret/hostcache"
+	"github.com/spinneret-go/spinneret/hostcache/hattrie"
 	"github.com/tidwall/btree"
 )
 
@@ -14,6 +16,7 @@ type value [16]byte
 
 // A structure is what is measured.
 type structure struct {
+	plain   bool // it takes host names as they are, not with reversed labels
 	put     func(key string, v value)
 	get     func(key string) bool
 	prefix  func(prefix string) int // nil if it has no order
@@ -28,7 +31,6 @@ var makers = map[string]func() structure{
 	"btree":       newBTree,
 	"radix":       newRadix,
 	"trie":        newTrie,
-	"sharded":     newSharded,
 	"cache":       newCache,
 }
 
@@ -100,30 +102,23 @@ func newRadix() structure {
 }
 
 func newTrie() structure {
-	t := hostcache.NewTrie[value]()
+	var t hattrie.Trie[value]
 	return structure{
 		put:     func(key string, v value) { t.Set(key, v) },
 		get:     func(key string) bool { _, found := t.Get(key); return found },
 		prefix:  func(prefix string) int { return count(t.Prefix(prefix)) },
-		reports: func() int { return t.Size().Bytes },
+		reports: func() int { used, _ := t.Memory(); return used },
 	}
 }
 
-func newSharded() structure {
-	s := hostcache.NewSharded[value]()
-	return structure{
-		put:     func(key string, v value) { s.Set(key, v) },
-		get:     func(key string) bool { _, found := s.Get(key); return found },
-		prefix:  func(prefix string) int { return count(s.Prefix(prefix)) },
-		reports: func() int { return s.Size().Bytes },
-	}
-}
-
+// newCache makes a cache, which reverses the labels itself.
 func newCache() structure {
 	c := hostcache.New[value](hostcache.Options{MaxBytes: -1})
 	return structure{
-		put:     func(key string, v value) { c.Set(key, v, 0) },
-		get:     func(key string) bool { _, found := c.Get(key); return found },
+		plain:   true,
+		put:     func(host string, v value) { c.Set(host, v, time.Hour) },
+		get:     func(host string) bool { _, found := c.Get(host); return found },
+		prefix:  func(prefix string) int { return count(c.Under(strings.TrimSuffix(prefix, "."))) },
 		reports: func() int { return c.Stats().Bytes },
 	}
 }

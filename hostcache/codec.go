@@ -1,0 +1,102 @@
+package hostcache
+
+import (
+	"encoding"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// errNoCodec says what a type of values lacks.
+var errNoCodec = errors.New("cannot be saved: " +
+	"it needs methods AppendBinary and UnmarshalBinary, or a fixed size and no unexported fields")
+
+// A codec turns values into bytes and back, as their type allows.
+type codec[V any] struct {
+	layout string // what a file has to have been written with
+	append func(b []byte, v V) ([]byte, error)
+	decode func(b []byte, v *V) error
+}
+
+// newCodec returns the codec for a type: its own methods, those of a pointer to it, or, for a
+// string, a slice of bytes or a fixed size, the bytes themselves.
+func newCodec[V any]() (c codec[V], err error) {
+	t := reflect.TypeFor[V]()
+	c.layout = t.String()
+	var zero V
+	switch {
+	case isBinary(any(&zero)):
+		c.append = func(b []byte, v V) ([]byte, error) { return appendBinary(b, &v) }
+		c.decode = func(b []byte, v *V) error {
+			return any(v).(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
+		}
+	case t.Kind() == reflect.Pointer && isBinary(reflect.New(t.Elem()).Interface()):
+		c.append = func(b []byte, v V) ([]byte, error) { return appendBinary(b, v) }
+		c.decode = func(b []byte, v *V) error {
+			to := reflect.New(t.Elem())
+			*v = to.Interface().(V)
+			return to.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
+		}
+	case t.Kind() == reflect.String:
+		c.append = func(b []byte, v V) ([]byte, error) {
+			return append(b, reflect.ValueOf(v).String()...), nil
+		}
+		c.decode = func(b []byte, v *V) error {
+			reflect.ValueOf(v).Elem().SetString(string(b))
+			return nil
+		}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		c.append = func(b []byte, v V) ([]byte, error) {
+			return append(b, reflect.ValueOf(v).Bytes()...), nil
+		}
+		c.decode = func(b []byte, v *V) error {
+			reflect.ValueOf(v).Elem().SetBytes(append([]byte(nil), b...))
+			return nil
+		}
+	case t.Kind() != reflect.Slice && hasFixedSize(&zero):
+		c.layout = fmt.Sprintf("%v of %d bytes", t, binary.Size(&zero))
+		c.append = func(b []byte, v V) ([]byte, error) {
+			return binary.Append(b, binary.LittleEndian, &v)
+		}
+		c.decode = func(b []byte, v *V) error {
+			if n, err := binary.Decode(b, binary.LittleEndian, v); err != nil || n != len(b) {
+				return fmt.Errorf("value of %d bytes", len(b))
+			}
+			return nil
+		}
+	default:
+		return c, fmt.Errorf("hostcache: %v %w", t, errNoCodec)
+	}
+	return c, nil
+}
+
+func isBinary(v any) bool {
+	_, appends := v.(encoding.BinaryAppender)
+	_, marshals := v.(encoding.BinaryMarshaler)
+	_, reads := v.(encoding.BinaryUnmarshaler)
+	return (appends || marshals) && reads
+}
+
+func appendBinary(b []byte, v any) ([]byte, error) {
+	if a, ok := v.(encoding.BinaryAppender); ok {
+		return a.AppendBinary(b)
+	}
+	text, err := v.(encoding.BinaryMarshaler).MarshalBinary()
+	return append(b, text...), err
+}
+
+// hasFixedSize reports whether v points to a value that encoding/binary writes and reads.
+func hasFixedSize(v any) (ok bool) {
+	defer func() {
+		if recover() != nil { // it can write unexported fields, but not read them
+			ok = false
+		}
+	}()
+	b, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil {
+		return false
+	}
+	_, err = binary.Decode(b, binary.LittleEndian, v)
+	return err == nil
+}

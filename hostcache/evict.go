@@ -1,0 +1,57 @@
+package hostcache
+
+// The eviction is the clock of Corbató (1969), with one bit for each entry. Its hand goes round in
+// the order of the keys; an entry that was used since the hand was last there loses its bit, and
+// one without a bit goes. No list links the entries: the place of the hand is a key. A second hand,
+// the broom, goes round with the writes and drops what has expired, so that a cache in which
+// nothing is evicted does not fill up with it.
+
+const (
+	// evictions is how many entries are dropped at a time. The trie copies some hundred of them to
+	// show them in order, so one at a time would be slow.
+	evictions = 64
+
+	// sweepEvery is after how many writes the broom passes a batch of entries.
+	sweepEvery = batch / 2
+)
+
+// put requires that s.mu is held. An entry that does not fit into an empty shard is not kept.
+func (s *shard[V]) put(key string, e slot[V], now uint64) {
+	if s.writes++; s.writes%sweepEvery == 0 {
+		s.broom = s.pass(s.broom, now, 0)
+	}
+	for {
+		_, ok := s.trie.SetWithin(s.budget, key, e)
+		if ok || s.trie.Len() == 0 {
+			return
+		}
+		s.hand = s.pass(s.hand, now, evictions)
+	}
+}
+
+// pass passes over some entries, from a key on, drops those that have expired and at most so many
+// that have no bit, and returns where it has stopped. It requires that s.mu is held.
+func (s *shard[V]) pass(from string, now uint64, evict int) (next string) {
+	passed, evicted := 0, 0
+	for key, e := range s.trie.From("", from) {
+		passed++
+		switch {
+		case e.expired(now):
+			s.trie.Delete(key)
+			s.counts.Expired++
+			evicted++
+		case evict == 0:
+		case e.used():
+			e.meta[0] &^= usedBit
+			s.trie.Set(key, e)
+		default:
+			s.trie.Delete(key)
+			s.counts.Evicted++
+			evicted++
+		}
+		if evicted == evict && evict > 0 || passed == batch {
+			return key + "\x00"
+		}
+	}
+	return ""
+}
