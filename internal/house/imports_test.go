@@ -25,6 +25,9 @@ var allowed = map[string]map[string]string{
 	"dedupe/urlfilter": {
 		"golang.org/x/net/publicsuffix": "hosts under no public suffix",
 	},
+	"hostcache/resolve": {
+		"golang.org/x/net/dns/dnsmessage": "packs and parses DNS messages: package net hides the ttl",
+	},
 	"robots": {
 		"github.com/temoto/robotstxt": "decides groups of literal rules",
 	},
@@ -145,10 +148,11 @@ var linked = map[string][]string{
 	"fetch/brotli": {
 		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text",
 	},
-	"fetch/page":    {"golang.org/x/net", "golang.org/x/text"},
-	"fetch/sitemap": {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
-	"robots":        {"github.com/temoto/robotstxt"},
-	"satstore":      {"github.com/klauspost/compress"},
+	"fetch/page":        {"golang.org/x/net", "golang.org/x/text"},
+	"fetch/sitemap":     {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
+	"hostcache/resolve": {"golang.org/x/net"},
+	"robots":            {"github.com/temoto/robotstxt"},
+	"satstore":          {"github.com/klauspost/compress"},
 }
 
 // TestBuildsStaySmall asks the go command what an embedder of one package really links: a module that

@@ -1,0 +1,210 @@
+package resolve
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A config is what the system says about names.
+type config struct {
+	servers  []netip.AddrPort
+	search   []string // suffixes, each with a dot at the end
+	ndots    int      // a name with that many dots is first tried as it is
+	timeout  time.Duration
+	attempts int
+	rotate   bool
+	tcp      bool // no UDP
+	only4    bool // no AAAA
+	hosts    map[string][]netip.Addr
+	missing  bool // there is no resolv.conf
+}
+
+const (
+	resolvConf = "/etc/resolv.conf"
+	hostsFile  = "/etc/hosts"
+
+	// checkEvery is how often the files are looked at.
+	checkEvery = 5 * time.Second
+)
+
+// A system reads the system's files, and reads them again when they have changed.
+type system struct {
+	files   [2]string // resolv.conf and the hosts file
+	config  atomic.Pointer[config]
+	mu      sync.Mutex
+	checked time.Time
+	stamps  [2]stamp
+}
+
+// A stamp tells whether a file has changed.
+type stamp struct {
+	time time.Time
+	size int64
+}
+
+func stampOf(file string) (s stamp) {
+	if info, err := os.Stat(file); err == nil {
+		s = stamp{info.ModTime(), info.Size()}
+	}
+	return s
+}
+
+func newSystem() *system {
+	s := &system{files: [2]string{resolvConf, hostsFile}}
+	s.refresh()
+	return s
+}
+
+// refresh returns the present config.
+func (s *system) refresh() *config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if old := s.config.Load(); old != nil && now.Sub(s.checked) < checkEvery {
+		return old
+	}
+	s.checked = now
+	stamps := [2]stamp{stampOf(s.files[0]), stampOf(s.files[1])}
+	if old := s.config.Load(); old != nil && stamps == s.stamps {
+		return old
+	}
+	c := new(config)
+	if f, err := os.Open(s.files[0]); err == nil {
+		*c = parseResolvConf(f)
+		f.Close()
+	} else {
+		c.missing = true
+	}
+	if f, err := os.Open(s.files[1]); err == nil {
+		c.hosts, _ = ParseHosts(f) // a bad line is skipped, as elsewhere
+		f.Close()
+	}
+	s.stamps = stamps
+	s.config.Store(c)
+	return c
+}
+
+// names returns what to ask for when a name is to be looked up, as resolv.conf(5) has it.
+func (c *config) names(name string) []string {
+	if strings.HasSuffix(name, ".") {
+		return []string{name}
+	}
+	var names []string
+	asIs := strings.Count(name, ".") >= c.ndots
+	if asIs {
+		names = append(names, name+".")
+	}
+	for _, suffix := range c.search {
+		if long := name + "." + suffix; len(long) <= 254 {
+			names = append(names, long)
+		}
+	}
+	if !asIs {
+		names = append(names, name+".")
+	}
+	return names
+}
+
+// parseResolvConf reads a file as resolv.conf(5) describes it. What it does not know it skips.
+func parseResolvConf(r io.Reader) config {
+	c := config{ndots: 1, timeout: DefaultTimeout, attempts: 2}
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		text, _, _ = strings.Cut(text, ";")
+		fields := strings.Fields(text)
+		if len(fields) < 2 {
+			continue
+		}
+		switch rest := fields[1:]; fields[0] {
+		case "nameserver":
+			if addr, err := netip.ParseAddr(rest[0]); err == nil && len(c.servers) < 3 {
+				c.servers = append(c.servers, netip.AddrPortFrom(addr, 53))
+			}
+		case "domain":
+			c.search = suffixes(rest[:1])
+		case "search":
+			c.search = suffixes(rest)
+		case "options":
+			for _, option := range rest {
+				c.set(option)
+			}
+		}
+	}
+	if len(c.servers) == 0 {
+		local := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+		for _, addr := range local {
+			c.servers = append(c.servers, netip.AddrPortFrom(addr, 53))
+		}
+	}
+	return c
+}
+
+func suffixes(names []string) (list []string) {
+	for _, name := range names {
+		if name, ok := normalize(name); ok {
+			list = append(list, strings.TrimSuffix(name, ".")+".")
+		}
+	}
+	return list
+}
+
+// set sets an option of resolv.conf.
+func (c *config) set(option string) {
+	name, value, _ := strings.Cut(option, ":")
+	n, err := strconv.Atoi(value)
+	switch {
+	case name == "rotate":
+		c.rotate = true
+	case name == "use-vc" || name == "usevc" || name == "tcp":
+		c.tcp = true
+	case name == "no-aaaa":
+		c.only4 = true
+	case err != nil:
+	case name == "ndots":
+		c.ndots = min(max(n, 0), 15)
+	case name == "timeout":
+		c.timeout = time.Duration(min(max(n, 1), 30)) * time.Second
+	case name == "attempts":
+		c.attempts = min(max(n, 1), 5)
+	}
+}
+
+// ParseHosts reads a table of addresses in the format of /etc/hosts, for [Options.Hosts]. It
+// returns all lines that it understands, and an error about the first one that it does not.
+func ParseHosts(r io.Reader) (table map[string][]netip.Addr, err error) {
+	table = map[string][]netip.Addr{}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		addr, parseErr := netip.ParseAddr(fields[0])
+		if parseErr != nil {
+			if err == nil {
+				err = fmt.Errorf("resolve: line %d: want an address and names: %w", n, parseErr)
+			}
+			continue
+		}
+		for _, host := range fields[1:] {
+			if name, ok := normalize(host); ok {
+				name = strings.TrimSuffix(name, ".")
+				table[name] = append(table[name], addr.Unmap())
+			}
+		}
+	}
+	if err == nil && lines.Err() != nil {
+		err = fmt.Errorf("resolve: read hosts: %w", lines.Err())
+	}
+	return table, err
+}

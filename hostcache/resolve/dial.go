@@ -1,0 +1,108 @@
+package resolve
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// attemptDelay is how long a connection attempt may take before the next one starts beside it
+// (RFC 8305 §5).
+const attemptDelay = 250 * time.Millisecond
+
+// DialContext connects to a host, as net.Dialer's method of that name does. If the host has several
+// addresses it tries them in turns of IPv4 and IPv6, the next one a quarter of a second later or as
+// soon as one fails, and keeps the connection that is there first (RFC 8305, "Happy Eyeballs").
+func (r *Resolver) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	if host == "" {
+		return r.opts.Dial(ctx, network, address)
+	}
+	port, err := (&net.Resolver{PreferGo: true}).LookupPort(ctx, network, service)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	family := "ip"
+	if n := len(network); n > 0 && (network[n-1] == '4' || network[n-1] == '6') {
+		family += network[n-1:]
+	}
+	addrs, err := r.LookupNetIP(ctx, family, host)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	return r.race(ctx, network, strconv.Itoa(port), interleaved(addrs))
+}
+
+// interleaved returns addresses of both versions by turns.
+func interleaved(addrs []netip.Addr) []netip.Addr {
+	var v4, v6, mixed []netip.Addr
+	for _, addr := range addrs {
+		if addr.Is4() {
+			v4 = append(v4, addr)
+		} else {
+			v6 = append(v6, addr)
+		}
+	}
+	for i := range addrs {
+		mixed = append(append(mixed, v4[min(i, len(v4)):min(i+1, len(v4))]...),
+			v6[min(i, len(v6)):min(i+1, len(v6))]...)
+	}
+	return mixed
+}
+
+// race connects to the first address that answers. The error is that of the first attempt.
+func (r *Resolver) race(ctx context.Context, network, port string, addrs []netip.Addr,
+) (net.Conn, error) {
+	type attempt struct {
+		conn net.Conn
+		err  error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	results := make(chan attempt, len(addrs))
+	running := 0
+	defer func() {
+		cancel()
+		go func() { // the attempts that have lost
+			for range running {
+				if late := <-results; late.err == nil {
+					late.conn.Close()
+				}
+			}
+		}()
+	}()
+	var first error
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for len(addrs) > 0 || running > 0 {
+		select {
+		case <-next.C:
+			if len(addrs) > 0 {
+				address := net.JoinHostPort(addrs[0].String(), port)
+				addrs = addrs[1:]
+				running++
+				go func() {
+					conn, err := r.opts.Dial(ctx, network, address)
+					results <- attempt{conn, err}
+				}()
+				next.Reset(attemptDelay)
+			}
+		case a := <-results:
+			running--
+			if a.err == nil {
+				return a.conn, nil
+			}
+			if first == nil {
+				first = a.err
+			}
+			next.Reset(0)
+		case <-ctx.Done():
+			return nil, &net.OpError{Op: "dial", Net: network, Err: context.Cause(ctx)}
+		}
+	}
+	return nil, first
+}

@@ -1,0 +1,121 @@
+package resolve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
+)
+
+// TestErrorsTellWhoseFaultItIs has name servers that say no, that fail, and that are not there.
+func TestErrorsTellWhoseFaultItIs(t *testing.T) {
+	failing := zone{}.handler(func(m *message) { m.RCode = dnsmessage.RCodeServerFailure })
+	refusing := zone{}.handler(func(m *message) { m.RCode = dnsmessage.RCodeRefused })
+	silent := func(message) [][]byte { return nil }
+	for _, tt := range []struct {
+		name                         string
+		servers                      []handler // nil: nobody listens
+		notFound, failure, unreached bool
+		timeout                      bool
+		kept                         bool
+		took                         time.Duration
+	}{
+		{"no such host", []handler{zone{}.handler()}, true, false, false, false, true, 0},
+		{"a server failed", []handler{failing}, false, true, false, false, false, 0},
+		{"a server refused", []handler{refusing}, false, true, false, false, false, 0},
+		{"nobody listens", []handler{nil}, false, false, true, false, false, 0},
+		{"nobody answers", []handler{silent}, false, false, true, true, false, 10 * time.Second},
+		{"no server at all", []handler{}, false, false, true, false, false, 0},
+		{"one refuses, one is silent", []handler{refusing, silent}, false, true, false, false, false,
+			10 * time.Second},
+		{"one is down, one knows", []handler{nil, zone{}.handler()}, true, false, false, false, true, 0},
+		{"one fails, one knows", []handler{failing, zone{}.handler()}, true, false, false, false, true, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := &network{t: t, servers: map[string]handler{}}
+				opts := resolve.Options{Dial: n.dial, Servers: []netip.AddrPort{}}
+				for i, h := range tt.servers {
+					addr := fmt.Sprintf("192.0.2.%d:53", i+1)
+					opts.Servers = append(opts.Servers, netip.MustParseAddrPort(addr))
+					if h != nil {
+						n.serve(addr, h)
+					}
+				}
+				r := resolve.New(opts)
+				begun := time.Now()
+				_, err := r.LookupNetIP(t.Context(), "ip", "a.test")
+				require.Equal(t, tt.took, time.Since(begun))
+				dns, ok := errors.AsType[*net.DNSError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, tt.notFound, dns.IsNotFound, "%v", err)
+				require.Equal(t, tt.failure, errors.Is(err, resolve.ErrServerFailure), "%v", err)
+				require.Equal(t, tt.unreached, errors.Is(err, resolve.ErrUnreachable), "%v", err)
+				require.Equal(t, !tt.notFound, dns.IsTemporary, "%v", err)
+				require.Equal(t, tt.timeout, dns.IsTimeout, "%v", err)
+				require.Equal(t, "a.test", dns.Name)
+				require.NotErrorIs(t, err, context.DeadlineExceeded, "it is not the caller's")
+				require.Equal(t, tt.kept, r.Stats().Entries == 1,
+					"only that a name does not exist is kept")
+
+				err = r.Ping(t.Context())
+				require.Equal(t, tt.notFound, err == nil, "%v", err)
+				require.Equal(t, tt.unreached, errors.Is(err, resolve.ErrUnreachable), "%v", err)
+				require.LessOrEqual(t, r.Stats().Entries, 1)
+			})
+		})
+	}
+}
+
+// TestContextsEndLookups cancels, and lets deadlines pass.
+func TestContextsEndLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newNetwork(t, func(message) [][]byte { return nil }).resolver(resolve.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err := r.LookupNetIP(ctx, "ip", "a.test")
+		require.Equal(t, 3*time.Second, time.Since(begun))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.True(t, err.(*net.DNSError).IsTimeout)
+		require.NotErrorIs(t, err, resolve.ErrUnreachable)
+
+		ctx, cancel = context.WithCancel(t.Context())
+		cancel()
+		_, err = r.LookupNetIP(ctx, "ip", "b.test")
+		require.ErrorIs(t, err, context.Canceled)
+		require.False(t, err.(*net.DNSError).IsTimeout)
+	})
+}
+
+// TestServersThatDoNotAnswerAreAskedLast waits for the first one once only.
+func TestServersThatDoNotAnswerAreAskedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, func(message) [][]byte { return nil })
+		n.serve(two, sample.handler())
+		r := n.resolver(resolve.Options{Timeout: 2 * time.Second}, one, two)
+		for i, want := range []time.Duration{2 * time.Second, 0, 0} {
+			begun := time.Now()
+			_, err := r.Addr(t.Context(), fmt.Sprintf("%d.test", i))
+			require.ErrorContains(t, err, "no such host")
+			require.Equal(t, want, time.Since(begun))
+		}
+		n.questions()
+		n.serve(two, nil)
+		n.servers = map[string]handler{"udp " + one: sample.handler()}
+		begun := time.Now()
+		addr, err := r.Addr(t.Context(), "plain.test")
+		require.NoError(t, err, "the second is down, and the first is back")
+		require.Equal(t, "192.0.2.10", addr.String())
+		require.Zero(t, time.Since(begun))
+	})
+}

@@ -1,0 +1,104 @@
+package resolve
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// maxStrays is how many messages are dropped that do not answer a question, before it is asked over
+// TCP. They are errors, or attempts to guess the id.
+const maxStrays = 64
+
+// errTCP says that a question is to be asked over TCP.
+var errTCP = errors.New("ask over TCP")
+
+// connect opens a connection to a name server, with the deadline of the context.
+func (r *Resolver) connect(ctx context.Context, network string, server netip.AddrPort,
+) (conn net.Conn, stop func() bool, err error) {
+	conn, err = r.opts.Dial(ctx, network, server.String())
+	if err != nil {
+		return nil, nil, lost(ctx, server, err)
+	}
+	// A deadline in the past wakes whoever reads or writes.
+	stop = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	return conn, stop, nil
+}
+
+// overUDP asks a question. The socket has a random port and takes messages from the server only.
+func (r *Resolver) overUDP(ctx context.Context, server netip.AddrPort, q *question, edns bool,
+) (m *message, err error) {
+	packed, err := q.pack(edns)
+	if err != nil {
+		return nil, err
+	}
+	conn, stop, err := r.connect(ctx, "udp", server)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer stop()
+	if _, err := conn.Write(packed[2:]); err != nil {
+		return nil, lost(ctx, server, err)
+	}
+	b := make([]byte, 4096)
+	for range maxStrays {
+		n, err := conn.Read(b)
+		if err != nil {
+			return nil, lost(ctx, server, err)
+		}
+		switch m, err := q.parse(b[:n], true); {
+		case err == errStray:
+		case err == errSpelling, err == nil && m.truncated:
+			return nil, errTCP
+		default:
+			return m, err
+		}
+	}
+	return nil, errTCP
+}
+
+// overTCP asks a question over a connection of its own, which nobody else can answer.
+func (r *Resolver) overTCP(ctx context.Context, server netip.AddrPort, q *question, edns bool,
+) (m *message, err error) {
+	packed, err := q.pack(edns)
+	if err != nil {
+		return nil, err
+	}
+	conn, stop, err := r.connect(ctx, "tcp", server)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer stop()
+	if _, err := conn.Write(packed); err != nil {
+		return nil, lost(ctx, server, err)
+	}
+	b := make([]byte, 2, 512)
+	if _, err := io.ReadFull(conn, b); err != nil {
+		return nil, lost(ctx, server, err)
+	}
+	b = make([]byte, binary.BigEndian.Uint16(b))
+	if _, err := io.ReadFull(conn, b); err != nil {
+		return nil, lost(ctx, server, err)
+	}
+	m, err = q.parse(b, false)
+	if err == errStray || err == nil && m.truncated {
+		return nil, fmt.Errorf("%w: %v: %w", ErrServerFailure, server, errStray)
+	}
+	return m, err
+}
+
+// lost returns the error of a connection that broke or took too long.
+func lost(ctx context.Context, server netip.AddrPort, err error) error {
+	if ctx.Err() != nil {
+		err = os.ErrDeadlineExceeded // not that of the caller's context
+	}
+	return fmt.Errorf("%v: %w", server, err)
+}

@@ -1,0 +1,163 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// maxAliases bounds the CNAME records that are followed for one name.
+const maxAliases = 16
+
+// query asks for the addresses of a name, IPv4 and IPv6 at the same time.
+func (r *Resolver) query(ctx context.Context, c *config, fqdn string) (addrs []netip.Addr,
+	ttl time.Duration, err error) {
+	var v4, v6 result
+	var wait sync.WaitGroup
+	if !c.only4 {
+		wait.Go(func() { v6 = r.follow(ctx, c, fqdn, dnsmessage.TypeAAAA) })
+	}
+	v4 = r.follow(ctx, c, fqdn, dnsmessage.TypeA)
+	wait.Wait()
+	if c.only4 {
+		return v4.addrs, v4.ttl, v4.err
+	}
+	// One kind of address is enough, and a name that does not exist has none of the other kind.
+	switch {
+	case v4.err == nil && v6.err == nil:
+		return append(v4.addrs, v6.addrs...), min(v4.ttl, v6.ttl), nil
+	case v4.err == nil:
+		return v4.addrs, v4.ttl, nil
+	case v6.err == nil:
+		return v6.addrs, v6.ttl, nil
+	case v4.noName:
+		return nil, v4.ttl, errNotFound
+	case v6.noName:
+		return nil, v6.ttl, errNotFound
+	case v4.err != errNotFound:
+		return nil, 0, v4.err
+	case v6.err != errNotFound:
+		return nil, 0, v6.err
+	}
+	return nil, min(v4.ttl, v6.ttl), errNotFound
+}
+
+// A result is what became of a query for one kind of address.
+type result struct {
+	addrs  []netip.Addr // none if there is an error
+	ttl    time.Duration
+	err    error // errNotFound if there is no address of this kind
+	noName bool  // nor one of another kind, as the name does not exist
+}
+
+// follow asks for one kind of address. Mostly one message has it all, but some servers leave it to
+// us to ask for what an alias stands for.
+func (r *Resolver) follow(ctx context.Context, c *config, fqdn string, kind dnsmessage.Type,
+) result {
+	left, ttl := maxAliases, maxDuration
+	for name := fqdn; ; {
+		m, err := r.exchange(ctx, c, name, kind)
+		if err != nil {
+			return result{err: err}
+		}
+		end, aliases, aliasTTL := m.resolve(name, left)
+		ttl = min(ttl, aliasTTL)
+		switch left -= aliases; {
+		case left <= 0:
+			return result{err: fmt.Errorf("%w: too many aliases", ErrServerFailure)}
+		case len(m.addrs[end]) > 0:
+			return result{addrs: m.addrs[end], ttl: min(ttl, m.ttls[end])}
+		case m.noName:
+			return result{err: errNotFound, noName: true, ttl: min(ttl, m.negativeTTL(end))}
+		case end == name || m.zone != "":
+			return result{err: errNotFound, ttl: min(ttl, m.negativeTTL(end))}
+		}
+		name = end
+	}
+}
+
+// exchange asks one server after the other, until one knows the answer.
+func (r *Resolver) exchange(ctx context.Context, c *config, name string, kind dnsmessage.Type,
+) (*message, error) {
+	q, err := newQuestion(name, kind)
+	if err != nil {
+		return nil, errNotFound
+	}
+	if len(c.servers) == 0 {
+		return nil, fmt.Errorf("%w: none is configured", ErrUnreachable)
+	}
+	var failed, lost error
+	first := int(r.first.Load())
+	if c.rotate {
+		first = rand.IntN(len(c.servers))
+	}
+	for range c.attempts {
+		for i := range c.servers {
+			number := (first + i) % len(c.servers)
+			m, err := r.try(ctx, c, c.servers[number], q)
+			switch {
+			case err == nil:
+				if i > 0 {
+					r.first.Store(uint32(number)) // the others do not work
+				}
+				return m, nil
+			case ctx.Err() != nil:
+				return nil, context.Cause(ctx)
+			case errors.Is(err, ErrServerFailure):
+				failed = err
+			default:
+				lost = err
+			}
+		}
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnreachable, lost)
+}
+
+// try asks one server, over UDP and if need be over TCP.
+func (r *Resolver) try(ctx context.Context, c *config, server netip.AddrPort, q *question,
+) (m *message, err error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	timeout := c.timeout
+	if r.opts.Timeout > 0 {
+		timeout = r.opts.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, edns := range []bool{true, false} {
+		err = errTCP
+		if !c.tcp {
+			m, err = r.overUDP(ctx, server, q, edns)
+		}
+		if errors.Is(err, errTCP) {
+			m, err = r.overTCP(ctx, server, q, edns)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.rcode != dnsmessage.RCodeFormatError {
+			break // otherwise the server may be too old for EDNS
+		}
+	}
+	switch m.rcode {
+	case dnsmessage.RCodeSuccess, dnsmessage.RCodeNameError:
+		if m.lame {
+			return nil, fmt.Errorf("%w: %v refers to others", ErrServerFailure, server)
+		}
+		return m, nil
+	}
+	return nil, fmt.Errorf("%w: %v answers %v", ErrServerFailure, server, m.rcode)
+}

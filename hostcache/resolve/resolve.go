@@ -1,0 +1,340 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/hostcache"
+)
+
+// The defaults of [Options].
+const (
+	DefaultMinTTL     = time.Minute
+	DefaultMaxTTL     = 24 * time.Hour
+	DefaultTimeout    = 5 * time.Second
+	DefaultMaxQueries = 256
+)
+
+// maxNegative bounds how long it is remembered that a name does not exist: more than some hours
+// have been found to be a nuisance (RFC 2308 §5).
+const maxNegative = 3 * time.Hour
+
+var (
+	// ErrUnreachable says that no name server answered: there is none, or no way to it. That says
+	// nothing about the host.
+	ErrUnreachable = errors.New("no name server answered")
+
+	// ErrServerFailure says that a name server answered that it cannot find out, or with nonsense.
+	ErrServerFailure = errors.New("the name server failed")
+
+	errNotFound = errors.New("no such host") // as package net calls it
+)
+
+// A Lookup finds the addresses of a host, and says how long they may be kept; the bounds of the
+// [Options] apply. If there is no such host, it returns a *net.DNSError with IsNotFound set.
+type Lookup func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
+
+// Options configures a [Resolver]. The zero Options resolves as the system does.
+type Options struct {
+	// Servers are the name servers to ask, in this order; those that do not answer are asked last
+	// from then on. Names are then looked up as they are, without a search list. nil means the
+	// servers, search list and options of /etc/resolv.conf, read again when it changes. If there is
+	// no such file, package net is asked, and its answers are kept for MinTTL.
+	Servers []netip.AddrPort
+
+	// Hosts has addresses of names in lower case that are not to be asked for, see [ParseHosts].
+	// nil means only those of /etc/hosts, which come next.
+	Hosts map[string][]netip.Addr
+
+	// MinTTL is how long answers are kept at least, lest a host of many requests is looked up
+	// for each of them. 0 means DefaultMinTTL, negative means that the ttl is always obeyed.
+	MinTTL time.Duration
+
+	// MaxTTL is how long answers are kept at most. 0 means DefaultMaxTTL. Answers that there is
+	// no such name are kept for three hours at most.
+	MaxTTL time.Duration
+
+	// MaxBytes bounds the memory for answers. 0 means hostcache.DefaultMaxBytes, about 800,000
+	// names.
+	MaxBytes int
+
+	// MaxQueries bounds the queries in flight; others wait. 0 means DefaultMaxQueries.
+	MaxQueries int
+
+	// Timeout is for one try with one server. 0 means that of resolv.conf, or DefaultTimeout.
+	Timeout time.Duration
+
+	// Lookup is asked instead of name servers. nil means name servers.
+	Lookup Lookup
+
+	// Dial opens the connections to name servers and those of DialContext. nil means a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+func (o Options) withDefaults() Options {
+	if o.MinTTL == 0 {
+		o.MinTTL = DefaultMinTTL
+	}
+	if o.MaxTTL == 0 {
+		o.MaxTTL = DefaultMaxTTL
+	}
+	if o.MaxQueries <= 0 {
+		o.MaxQueries = DefaultMaxQueries
+	}
+	if o.Dial == nil {
+		o.Dial = new(net.Dialer).DialContext
+	}
+	return o
+}
+
+// A Resolver looks up host names, and caches the answers. Its methods are safe for concurrent use.
+// LookupNetIP and DialContext are drop-in replacements of those of net.Resolver and net.Dialer.
+type Resolver struct {
+	opts   Options
+	cache  *hostcache.Cache[answer]
+	system *system
+	load   hostcache.Loader[answer]
+	slots  chan struct{} // has a value for each query in flight
+	first  atomic.Uint32 // number of the server that is asked first
+}
+
+// How many addresses of a host are kept.
+const (
+	maxV4 = 4
+	maxV6 = 2
+)
+
+// An answer is what the cache keeps of a host. It has no pointers, so millions of them cost the
+// garbage collector nothing.
+type answer struct {
+	N4, N6 uint8
+	V4     [maxV4][4]byte
+	V6     [maxV6][16]byte
+}
+
+func newAnswer(addrs []netip.Addr) (a answer) {
+	for _, addr := range addrs {
+		switch addr = addr.Unmap(); {
+		case addr.Is4() && a.N4 < maxV4:
+			a.V4[a.N4] = addr.As4()
+			a.N4++
+		case addr.Is6() && a.N6 < maxV6:
+			a.V6[a.N6] = addr.As16()
+			a.N6++
+		}
+	}
+	return a
+}
+
+// append appends the addresses to a list, those of version 4 first.
+func (a *answer) append(to []netip.Addr) []netip.Addr {
+	for _, b := range a.V4[:min(a.N4, maxV4)] {
+		to = append(to, netip.AddrFrom4(b))
+	}
+	for _, b := range a.V6[:min(a.N6, maxV6)] {
+		to = append(to, netip.AddrFrom16(b))
+	}
+	return to
+}
+
+// New returns a Resolver with an empty cache. It keeps no goroutine running, so it needs no Close.
+func New(o Options) *Resolver {
+	r := newResolver(o)
+	r.cache = hostcache.New[answer](hostcache.Options{MaxBytes: o.MaxBytes})
+	return r
+}
+
+// Open returns a Resolver that begins with what [Resolver.Save] wrote to a file, if there is such a
+// file. Errors are those of [hostcache.Open]: with one that wraps [hostcache.ErrCorrupt] there is a
+// Resolver as well, which knows what stands before the damage.
+func Open(file string, o Options) (*Resolver, error) {
+	cache, err := hostcache.Open[answer](file, hostcache.Options{MaxBytes: o.MaxBytes})
+	if cache == nil {
+		return nil, err
+	}
+	r := newResolver(o)
+	r.cache = cache
+	return r, err
+}
+
+func newResolver(o Options) *Resolver {
+	o = o.withDefaults()
+	r := &Resolver{opts: o, system: newSystem(), slots: make(chan struct{}, o.MaxQueries)}
+	r.load = r.fetch
+	return r
+}
+
+// Save writes what is known to the file that was given to [Open].
+func (r *Resolver) Save() error { return r.cache.Save() }
+
+// Stats describes the cache. Loads counts the names that were looked up.
+func (r *Resolver) Stats() hostcache.Stats { return r.cache.Stats() }
+
+// LookupNetIP returns the addresses of a host, those of version 4 first. The network is "ip", "ip4"
+// or "ip6". It is net.Resolver's method, but for the order and the number of addresses.
+func (r *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	// This is small enough to be inlined, so the list need not be allocated if it does not escape.
+	return r.lookup(ctx, make([]netip.Addr, 0, maxV4+maxV6), network, host)
+}
+
+// Addr returns the first address of a host: always the same one while an answer is kept. A crawler
+// that counts a delay per address can be sure to connect to the address that it has counted.
+func (r *Resolver) Addr(ctx context.Context, host string) (netip.Addr, error) {
+	var space [maxV4 + maxV6]netip.Addr
+	addrs, err := r.lookup(ctx, space[:0], "ip", host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return addrs[0], nil
+}
+
+// Cached is Addr if it is known without asking anybody.
+func (r *Resolver) Cached(host string) (addr netip.Addr, known bool) {
+	var space [maxV4 + maxV6]netip.Addr
+	name, addr, ok := parseHost(host)
+	if !ok || addr.IsValid() {
+		return addr, ok
+	}
+	addrs := r.local(space[:0], name)
+	if len(addrs) == 0 {
+		a, _ := r.cache.Get(name)
+		addrs = a.append(addrs)
+	}
+	if len(addrs) == 0 {
+		return addr, false
+	}
+	return addrs[0], true
+}
+
+// Ping asks the name servers for something that all of them know, the root of all names, and caches
+// nothing. An error says that no name can be looked up now.
+func (r *Resolver) Ping(ctx context.Context) error {
+	const root = "."
+	if _, _, err := r.ask(ctx, root); err != nil && err != errNotFound {
+		return dnsError(root, err)
+	}
+	return nil // that it has no address is an answer
+}
+
+// lookup appends the addresses of a host to a list, at least one if there is no error.
+func (r *Resolver) lookup(ctx context.Context, to []netip.Addr, network, host string) ([]netip.Addr,
+	error) {
+	want4, want6 := network != "ip6", network != "ip4"
+	if want4 && want6 && network != "ip" {
+		return nil, net.UnknownNetworkError(network)
+	}
+	name, addr, ok := parseHost(host)
+	if !ok {
+		return nil, dnsError(host, errNotFound)
+	}
+	if addr.IsValid() {
+		to = append(to, addr)
+	} else if to = r.local(to, name); len(to) == 0 {
+		a, err := r.cache.Load(ctx, name, r.load)
+		if err != nil {
+			return nil, dnsError(host, err)
+		}
+		to = a.append(to)
+	}
+	kept := to[:0]
+	for _, addr := range to {
+		if addr.Is4() && want4 || addr.Is6() && want6 {
+			kept = append(kept, addr)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, dnsError(host, errNotFound)
+	}
+	return kept, nil
+}
+
+// local appends the addresses that need no name server.
+func (r *Resolver) local(to []netip.Addr, name string) []netip.Addr {
+	name = strings.TrimSuffix(name, ".")
+	if addrs := r.opts.Hosts[name]; len(addrs) > 0 {
+		return append(to, addrs...)
+	}
+	if addrs := r.system.config.Load().hosts[name]; len(addrs) > 0 {
+		return append(to, addrs...)
+	}
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761 §6.3
+		return append(to, netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback())
+	}
+	return to
+}
+
+// fetch is the loader of the cache.
+func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duration, error) {
+	addrs, ttl, err := r.ask(ctx, name)
+	longest := r.opts.MaxTTL
+	if err == errNotFound {
+		longest = min(longest, maxNegative)
+		err = hostcache.ErrNegative
+	}
+	return newAnswer(addrs), min(max(ttl, r.opts.MinTTL), longest), err
+}
+
+// ask asks whoever is to be asked. A name that does not exist is errNotFound.
+func (r *Resolver) ask(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration,
+	err error) {
+	c := r.system.refresh()
+	switch {
+	case r.opts.Lookup != nil:
+		addrs, ttl, err = r.opts.Lookup(ctx, name)
+	case r.opts.Servers != nil:
+		plain := config{servers: r.opts.Servers, ndots: 1, attempts: 2, timeout: DefaultTimeout}
+		return r.askServers(ctx, &plain, name)
+	case c.missing:
+		addrs, err = net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	default:
+		return r.askServers(ctx, c, name)
+	}
+	dns, isDNS := errors.AsType[*net.DNSError](err)
+	_, isAddr := errors.AsType[*net.AddrError](err) // "no suitable address"
+	if isDNS && dns.IsNotFound || isAddr || err == nil && len(addrs) == 0 {
+		err = errNotFound
+	}
+	return addrs, ttl, err
+}
+
+// askServers goes through the search list.
+func (r *Resolver) askServers(ctx context.Context, c *config, name string) (addrs []netip.Addr,
+	ttl time.Duration, err error) {
+	ttl, err = maxNegative, errNotFound
+	for _, fqdn := range c.names(name) {
+		found, fqdnTTL, fqdnErr := r.query(ctx, c, fqdn)
+		if fqdnErr == nil {
+			return found, fqdnTTL, nil
+		}
+		ttl = min(ttl, fqdnTTL)
+		if fqdnErr != errNotFound {
+			err = fqdnErr // so it is not known whether the name exists
+		}
+		if errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, ttl, err
+}
+
+// dnsError returns the error of a look-up in package net's form.
+func dnsError(host string, err error) error {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns
+	}
+	e := &net.DNSError{Err: err.Error(), Name: host, UnwrapErr: err}
+	switch {
+	case errors.Is(err, errNotFound) || errors.Is(err, hostcache.ErrNegative):
+		e.Err, e.IsNotFound = errNotFound.Error(), true
+	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrServerFailure):
+		e.IsTemporary = true
+	}
+	var timeout interface{ Timeout() bool }
+	e.IsTimeout = errors.As(err, &timeout) && timeout.Timeout()
+	return e
+}

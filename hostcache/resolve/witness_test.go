@@ -1,0 +1,198 @@
+package resolve_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
+)
+
+// goResolver is package net's resolver, with another server.
+func goResolver(server netip.AddrPort) *net.Resolver {
+	return &net.Resolver{PreferGo: true,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, server.String())
+		}}
+}
+
+// sameAsGo compares what both resolvers say about a name, which must end in a dot lest the search
+// list of this machine matters.
+func sameAsGo(t *testing.T, server netip.AddrPort, name string) {
+	t.Helper()
+	r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}})
+	got, err := r.LookupNetIP(t.Context(), "ip", name)
+	want, wantErr := goResolver(server).LookupNetIP(t.Context(), "ip", name)
+	for i := range want {
+		want[i] = want[i].Unmap()
+	}
+	require.ElementsMatch(t, want, got, name)
+	require.Equal(t, isNotFound(wantErr), isNotFound(err), "%s: %v, not %v", name, err, wantErr)
+}
+
+// TestAgainstPackageNet asks both resolvers for the same names, over UDP and over TCP.
+func TestAgainstPackageNet(t *testing.T) {
+	truncating := sample.handler(func(m *message) { m.Truncated, m.Answers = true, nil })
+	for name, h := range map[string]handler{"udp": sample.handler(), "tcp": truncating} {
+		t.Run(name, func(t *testing.T) {
+			server := listen(t, h, sample.handler())
+			for name := range sample {
+				if strings.HasSuffix(name, ".") {
+					sameAsGo(t, server, name)
+				}
+			}
+			sameAsGo(t, server, "none.test.")
+		})
+	}
+}
+
+// TestAgainstDnsmasq asks a name server that others wrote. It does not send what it is told, like
+// the servers of the other tests, but what it thinks is right.
+func TestAgainstDnsmasq(t *testing.T) {
+	program, err := exec.LookPath("dnsmasq")
+	if err != nil {
+		t.Skip("dnsmasq is not installed (apt-get install dnsmasq-base)")
+	}
+	var args []string
+	for i := range 60 {
+		args = append(args, fmt.Sprintf("--host-record=big.test,192.0.2.%d,3600", i+1))
+	}
+	server := startDnsmasq(t, program, append(args,
+		"--host-record=a.test,192.0.2.1,2001:db8::1,600", "--host-record=four.test,192.0.2.4",
+		"--cname=alias.test,a.test,120", "--cname=second.test,alias.test,90", "--local=/test/")...)
+	for _, name := range []string{"a.test.", "four.test.", "alias.test.", "second.test.", "none.test.", "big.test."} {
+		if name == "big.test." { // of which we keep some
+			r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}})
+			got, err := r.LookupNetIP(t.Context(), "ip", name)
+			require.NoError(t, err)
+			require.Len(t, got, 4)
+			continue
+		}
+		sameAsGo(t, server, name)
+	}
+	r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}})
+	_, err = r.LookupNetIP(t.Context(), "ip", "refused.example.")
+	require.ErrorIs(t, err, resolve.ErrServerFailure, "it has nobody to ask")
+	require.False(t, isNotFound(err))
+}
+
+// startDnsmasq starts the program on a free port, and waits until it answers.
+func startDnsmasq(t *testing.T, program string, args ...string) netip.AddrPort {
+	t.Helper()
+	free, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := netip.MustParseAddrPort(free.LocalAddr().String())
+	require.NoError(t, free.Close())
+	var log bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, append(args, "--keep-in-foreground", "--no-resolv",
+		"--no-hosts", "--conf-file=/dev/null", "--bind-interfaces", "--listen-address=127.0.0.1",
+		fmt.Sprintf("--port=%d", server.Port()), "--pid-file="+filepath.Join(t.TempDir(), "pid"),
+		"--user="+userName(), "--log-facility=-")...)
+	cmd.Stderr = &log
+	require.NoError(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}, Timeout: time.Second})
+	for range 500 {
+		if _, err = r.Addr(t.Context(), "four.test."); err == nil {
+			return server
+		}
+		select {
+		case <-ended:
+			t.Fatalf("dnsmasq has ended: %s", &log)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Fatalf("dnsmasq does not answer: %v", err)
+	return server
+}
+
+// userName keeps dnsmasq from becoming another user.
+func userName() string {
+	if os.Getuid() == 0 {
+		return "root"
+	}
+	return os.Getenv("USER")
+}
+
+// FuzzAnswer has a server answer with arbitrary bytes behind a right header and question. Whatever
+// comes of it, the resolver ends, and believes only what an independent reading of the message
+// finds under the name or one of its aliases.
+func FuzzAnswer(f *testing.F) {
+	question := message{Header: dnsmessage.Header{ID: 1}, Questions: []dnsmessage.Question{{
+		Name: dnsmessage.MustNewName("alias.test."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET,
+	}}}
+	for _, name := range []string{"alias.test.", "plain.test.", "none.test."} {
+		q := clone(question)
+		q.Questions[0].Name = dnsmessage.MustNewName(name)
+		b := sample.answer(q)[0]
+		f.Add(b[2:12], b[12+len(name)+1+4:])
+	}
+	f.Fuzz(func(t *testing.T, head, records []byte) {
+		if len(head) < 10 {
+			t.Skip()
+		}
+		answer := func(q message) []byte {
+			b := pack(&message{Header: q.Header, Questions: q.Questions})
+			copy(b[2:12], head[:10])
+			b[2] |= 0x80 // a response
+			b[4], b[5] = 0, 1
+			return append(b, records...)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork(t, func(q message) [][]byte { return [][]byte{answer(q)} })
+			got, err := n.resolver(resolve.Options{}).LookupNetIP(t.Context(), "ip", "alias.test")
+			if err != nil {
+				require.Nil(t, got)
+				return
+			}
+			require.LessOrEqual(t, len(got), 6)
+			for _, addr := range got {
+				require.True(t, mentions(answer(question), addr), "%v is not in the message", addr)
+			}
+		})
+	})
+}
+
+// mentions reports whether a message has a record of an address under a name that is asked for, or
+// that an alias in it leads to.
+func mentions(b []byte, addr netip.Addr) bool {
+	var p dnsmessage.Parser
+	if _, err := p.Start(b); err != nil || p.SkipAllQuestions() != nil {
+		return false
+	}
+	answers, err := p.AllAnswers()
+	if err != nil {
+		return false
+	}
+	names := []string{"alias.test."}
+	for _, r := range answers {
+		if alias, ok := r.Body.(*dnsmessage.CNAMEResource); ok {
+			names = append(names, strings.ToLower(alias.CNAME.String()))
+		}
+	}
+	return slices.ContainsFunc(answers, func(r dnsmessage.Resource) bool {
+		var found netip.Addr
+		switch body := r.Body.(type) {
+		case *dnsmessage.AResource:
+			found = netip.AddrFrom4(body.A)
+		case *dnsmessage.AAAAResource:
+			found = netip.AddrFrom16(body.AAAA).Unmap()
+		}
+		return found == addr && slices.Contains(names, strings.ToLower(r.Header.Name.String()))
+	})
+}
