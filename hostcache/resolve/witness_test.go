@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -92,10 +93,7 @@ func TestAgainstDnsmasq(t *testing.T) {
 // startDnsmasq starts the program on a free port, and waits until it answers.
 func startDnsmasq(t *testing.T, program string, args ...string) netip.AddrPort {
 	t.Helper()
-	free, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	server := netip.MustParseAddrPort(free.LocalAddr().String())
-	require.NoError(t, free.Close())
+	server := freePort(t)
 	var log bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), program, append(args, "--keep-in-foreground", "--no-resolv",
 		"--no-hosts", "--conf-file=/dev/null", "--bind-interfaces", "--listen-address=127.0.0.1",
@@ -107,6 +105,7 @@ func startDnsmasq(t *testing.T, program string, args ...string) netip.AddrPort {
 	go func() { _ = cmd.Wait(); close(ended) }()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
 	r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}, Timeout: time.Second})
+	var err error
 	for range 500 {
 		if _, err = r.Addr(t.Context(), "four.test."); err == nil {
 			return server
@@ -119,6 +118,27 @@ func startDnsmasq(t *testing.T, program string, args ...string) netip.AddrPort {
 	}
 	t.Fatalf("dnsmasq does not answer: %v", err)
 	return server
+}
+
+// freePort returns a port that is free for both UDP and TCP. Nobody reserves it: another process of
+// this machine may take it first, so it is one that the system does not hand out by itself.
+func freePort(t *testing.T) netip.AddrPort {
+	t.Helper()
+	for range 100 {
+		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(10_000+rand.IntN(20_000)))
+		udp, err := net.ListenPacket("udp4", at.String())
+		if err != nil {
+			continue
+		}
+		tcp, err := net.Listen("tcp4", at.String())
+		require.NoError(t, udp.Close())
+		if err == nil {
+			require.NoError(t, tcp.Close())
+			return at
+		}
+	}
+	t.Fatal("no free port")
+	return netip.AddrPort{}
 }
 
 // userName keeps dnsmasq from becoming another user.
