@@ -120,7 +120,6 @@ type crawlDelays struct {
 // set notes what a server asks for, and returns the longest delay of its host.
 func (d *crawlDelays) set(host, server string, delay time.Duration) (longest time.Duration) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	switch {
 	case delay <= 0:
 		delete(d.hosts[host], server)
@@ -133,13 +132,11 @@ func (d *crawlDelays) set(host, server string, delay time.Duration) (longest tim
 	default:
 		d.hosts[host][server] = delay
 	}
-	for _, delay := range d.hosts[host] {
-		longest = max(longest, delay)
-	}
-	if longest == 0 {
+	if len(d.hosts[host]) == 0 {
 		delete(d.hosts, host)
 	}
-	return longest
+	d.mu.Unlock()
+	return d.of(host)
 }
 
 // setDelay keeps the Crawl-delay of a URL's server, or lifts one that it asks for no longer.
@@ -155,6 +152,16 @@ func (c *crawler) setDelay(url string, delay time.Duration) {
 		c.manners.changed()
 		c.log.Info("Crawl-delay", "host", host, "delay", longest.String())
 	}
+}
+
+// of returns the longest delay that the servers of a host ask for.
+func (d *crawlDelays) of(host string) (longest time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, delay := range d.hosts[host] {
+		longest = max(longest, delay)
+	}
+	return longest
 }
 
 // recallDelays takes up the delays of the rules that are known, so that one that is lifted for one

@@ -6,6 +6,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -30,12 +31,28 @@ func (c *crawler) arriving(ctx context.Context, lease *scheduler.Lease[stage.Ite
 // known how long a request is under way.
 func (c *crawler) outcome(resp *fetch.Response) scheduler.Outcome {
 	t := resp.Timing
-	o := scheduler.Outcome{Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest), Status: resp.Status}
+	o := scheduler.Outcome{
+		Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest), Status: resp.Status,
+	}
 	if arrived := t.WroteRequest.Add(c.cfg.arrival); c.cfg.arrival > 0 && arrived.Before(o.Start) {
 		o.Start = arrived
 	}
 	if resp.RetryAfter > 0 {
 		o.RetryAfter = t.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
+	}
+	return c.charge(o, resp.URL, resp.Attempts)
+}
+
+// charge has each of several attempts count: the host has a delay of rest for each request that it
+// may have got.
+func (c *crawler) charge(o scheduler.Outcome, url string, attempts int) scheduler.Outcome {
+	if attempts <= 1 {
+		return o
+	}
+	delay := max(c.cfg.delay, c.delays.of(weburl.Host(url)))
+	rested := o.Start.Add(time.Duration(attempts) * delay)
+	if o.RetryAfter.Before(rested) {
+		o.RetryAfter = rested
 	}
 	return o
 }
@@ -51,13 +68,18 @@ func (c *crawler) sent(err error) scheduler.Outcome {
 			return scheduler.Outcome{Skipped: true}
 		}
 	}
-	return scheduler.Outcome{Start: time.Now()}
+	o := scheduler.Outcome{Start: time.Now()}
+	var failed *fetch.Error
+	if errors.As(err, &failed) {
+		o = c.charge(o, failed.URL, failed.Attempts)
+	}
+	return o
 }
 
-// failure is sent for a server in trouble, which is left alone for longer from failure to failure. A
-// port where nobody listens is no server: it says nothing about the pages of another port, and
-// neither success nor failure would be right. So the visit did not take place, but not so often
-// that it were a scan.
+// failure is sent for a server in trouble, which is left alone for longer with each failure. A port
+// where nobody listens is no server: it says nothing about the pages of another port, and neither
+// success nor failure would be right. So the visit did not take place, but not so often that it
+// were a scan.
 func (c *crawler) failure(url string, err error) scheduler.Outcome {
 	o := c.sent(err)
 	closed := errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout)

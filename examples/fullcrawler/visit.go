@@ -228,11 +228,7 @@ func (c *crawler) visitRobots(
 		c.enqueue(it) // the scheduler keeps the Retry-After
 		return c.outcome(resp)
 	}
-	answer := robots.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}
-	if resp.Truncated == fetch.CutDisconnect || resp.Truncated == fetch.CutTime || resp.Truncated == fetch.CutSlow {
-		answer = robots.Response{} // half a file may lack the half that forbids
-	}
-	settled := c.robots.Settle(req, answer, time.Now())
+	settled := c.robots.Settle(req, stage.RobotsResponse(resp), time.Now())
 	if settled.More {
 		c.enqueueRobots(settled.Next)
 		return c.outcome(resp)
@@ -251,7 +247,11 @@ func (c *crawler) get(
 	ctx context.Context, it stage.Item, addr netip.Addr, v fetch.Validators,
 ) (*fetch.Response, scheduler.Outcome) {
 	began := time.Now()
-	resp, err := c.client.GetIf(ctx, it.URL, v)
+	req := fetch.Request{URL: it.URL, Validators: v}
+	if it.Robots != nil {
+		req.MaxBody = robots.MaxSize + 1 // whatever -max-body is: half a file may lack what forbids
+	}
+	resp, err := c.client.Do(ctx, req)
 	if err != nil {
 		return nil, c.giveUp(ctx, it, err, addr, began)
 	}

@@ -26,6 +26,7 @@ const (
 	Unresolved     Fate = "no answer from the host's name servers"
 	BlockedAddress Fate = "address out of bounds (private, loopback or reserved)"
 	Refused        Fate = "connection refused or broken"
+	TurnedAway     Fate = "each of several attempts turned away"
 	TimedOut       Fate = "timed out"
 	TLSFailed      Fate = "TLS failed"
 	NotHTTP        Fate = "answer is no HTTP"
@@ -63,6 +64,7 @@ var retries = map[Fate]time.Duration{
 	Unresolved:     time.Hour,
 	BlockedAddress: 7 * 24 * time.Hour,
 	Refused:        time.Hour,
+	TurnedAway:     time.Hour,
 	TimedOut:       time.Hour,
 	TLSFailed:      24 * time.Hour,
 	NotHTTP:        24 * time.Hour,

@@ -57,7 +57,7 @@ var fates = map[fetch.Kind]Fate{
 	fetch.Disconnected:    Refused,
 	fetch.Protocol:        NotHTTP,
 	fetch.HeaderTooLarge:  Oversized,
-	fetch.TooManyAttempts: Refused,
+	fetch.TooManyAttempts: TurnedAway,
 	fetch.Canceled:        Interrupted,
 }
 

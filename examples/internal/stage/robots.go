@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
 )
 
@@ -134,6 +135,18 @@ func (r *Robots) judge(file, url string, answer robots.Answer) Ruling {
 		return Ruling{Step: Stop, Fate: f.fate, Why: f.why}
 	}
 	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file, Until: answer.Until}
+}
+
+// RobotsResponse turns what a fetch brought into what package robots takes. A file that is not whole,
+// or could not be decoded, may lack the line that forbids, and counts as none that could be had.
+// What is beyond robots.MaxSize is not read anyway.
+func RobotsResponse(resp *fetch.Response) robots.Response {
+	beyond := resp.Truncated == fetch.CutLength && len(resp.Body) > robots.MaxSize
+	whole := resp.Truncated == fetch.Whole || beyond
+	if found := 200 <= resp.Status && resp.Status < 300; found && !whole {
+		return robots.Response{}
+	}
+	return robots.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}
 }
 
 // Settled is what an answer for a robots.txt leads to.

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// A fakeSite answers for every host name, by rules of its own. It is for what webtest has not.
+type fakeSite struct {
+	addr  func(host string) netip.Addr
+	serve http.HandlerFunc
+
+	mu  sync.Mutex
+	log []string // URLs, in the order of the requests
+}
+
+// network starts the site on some addresses.
+func (s *fakeSite) network(t *testing.T, addrs ...string) network {
+	t.Helper()
+	under := memnet.New()
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.log = append(s.log, "http://"+r.Host+r.URL.RequestURI())
+		s.mu.Unlock()
+		s.serve(w, r)
+	})}
+	for _, addr := range addrs {
+		l, err := under.Listen(addr + ":80")
+		require.NoError(t, err)
+		go func() { _ = server.Serve(l) }()
+	}
+	t.Cleanup(func() { server.Close() })
+	return network{
+		resolve: func(_ context.Context, host string) ([]netip.Addr, time.Duration, error) {
+			return []netip.Addr{s.addr(host)}, 0, nil
+		},
+		dial: under.Dial,
+	}
+}
+
+// requested returns the URLs that were asked for and contain a text.
+func (s *fakeSite) requested(part string) (urls []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, url := range s.log {
+		if strings.Contains(url, part) {
+			urls = append(urls, url)
+		}
+	}
+	return urls
+}
+
+func gzipped(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text)) // a Buffer takes all
+	_ = w.Close()
+	return b.String()
+}
+
+// TestRobotsThatCannotBeReadForbid: a robots.txt that forbids everything is obeyed, or its server is
+// left alone, however the file is wrapped.
+func TestRobotsThatCannotBeReadForbid(t *testing.T) {
+	const forbids = "User-agent: *\nDisallow: /\n"
+	long := strings.Repeat("# nothing here\n", 2000)
+	for name, tt := range map[string]struct {
+		coding, body string
+		want         stage.Fate
+	}{
+		"plain":                           {"", forbids, stage.Disallowed},
+		"corrupt gzip":                    {"gzip", gzipped(forbids)[:20] + "xxxxxxxxxxxx", stage.RobotsUnreachable},
+		"gzip that is none":               {"gzip", forbids, stage.RobotsUnreachable},
+		"gzip twice":                      {"gzip, gzip", gzipped(gzipped(forbids)), stage.RobotsUnreachable},
+		"an unknown coding":               {"compress", forbids, stage.RobotsUnreachable},
+		"a bomb":                          {"gzip", gzipped(strings.Repeat("\n", 400_000) + forbids), stage.RobotsUnreachable},
+		"longer than -max-body":           {"", long + forbids, stage.Disallowed},
+		"longer than anybody reads":       {"", forbids + strings.Repeat(long, 20), stage.Disallowed},
+		"longer in gzip than -max-body":   {"gzip", gzipped(long + forbids), stage.Disallowed},
+		"longer than what is transmitted": {"short", forbids, stage.RobotsUnreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				site := &fakeSite{
+					addr: func(string) netip.Addr { return netip.MustParseAddr("127.9.9.9") },
+					serve: func(w http.ResponseWriter, r *http.Request) {
+						switch {
+						case r.URL.Path != "/robots.txt":
+							fmt.Fprint(w, "<a href=/more>")
+							return
+						case tt.coding == "short":
+							w.Header().Set("Content-Length", "1000")
+						case tt.coding != "":
+							w.Header().Set("Content-Encoding", tt.coding)
+						}
+						fmt.Fprint(w, tt.body)
+					},
+				}
+				web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
+				cfg := politeConfig(t, web)
+				cfg.seeds, cfg.maxBody = []string{"http://a.test/"}, 5000
+				c, err := newCrawler(cfg, site.network(t, "127.9.9.9"))
+				require.NoError(t, err)
+				require.NoError(t, c.run(t.Context()))
+				fates := c.tally.sum().fates
+				if tt.want == stage.Disallowed {
+					require.Equal(t, map[stage.Fate]int64{tt.want: 1}, fates)
+				}
+				require.Zero(t, fates[stage.Fetched], "%v", fates)
+				for _, url := range site.requested("") {
+					require.Equal(t, "http://a.test/robots.txt", url)
+				}
+			})
+		})
+	}
+}
+
+// TestAttemptsCountTowardsTheDelay: a server that got three requests is left alone for three delays.
+func TestAttemptsCountTowardsTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crawler{cfg: config{delay: 5 * time.Second}}
+		c.delays.set("slow.test", "http://slow.test/robots.txt", time.Minute)
+		c.queue = scheduler.New[stage.Item](scheduler.Options{HostDelay: c.cfg.delay, LatencyFactor: -1})
+		for _, tt := range []struct {
+			name    string
+			outcome func(url string) scheduler.Outcome
+			host    string
+			want    time.Duration
+		}{
+			{"an answer at once", func(url string) scheduler.Outcome {
+				return c.outcome(&fetch.Response{URL: url, Attempts: 1, Timing: fetch.Timing{FirstByte: time.Now()}})
+			}, "a.test", 5 * time.Second},
+			{"an answer at the third attempt", func(url string) scheduler.Outcome {
+				return c.outcome(&fetch.Response{URL: url, Attempts: 3, Timing: fetch.Timing{FirstByte: time.Now()}})
+			}, "b.test", 15 * time.Second},
+			{"no answer to three", func(url string) scheduler.Outcome {
+				return c.sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
+			}, "c.test", 15 * time.Second},
+			{"a server that asks for a delay", func(url string) scheduler.Outcome {
+				return c.sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
+			}, "slow.test", 3 * time.Minute},
+		} {
+			for range 2 {
+				require.NoError(t, c.queue.Add(scheduler.Task[stage.Item]{Host: tt.host}), tt.name)
+			}
+			lease, _ := c.queue.TryNext(time.Now())
+			require.NotNil(t, lease, tt.name)
+			lease.Done(tt.outcome("http://" + tt.host + "/"))
+			start := time.Now()
+			next, err := c.queue.Next(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, tt.want, time.Since(start), tt.name)
+			next.Done(scheduler.Outcome{})
+			time.Sleep(time.Hour)
+		}
+	})
+}
