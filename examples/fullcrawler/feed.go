@@ -97,18 +97,15 @@ func (c *crawler) take(it stage.Item) {
 	}
 	first := *state == stage.State{} || state.LeftOut
 	if why := c.filter.Check(it); why != "" { // the lists may have changed since it was sighted
-		c.hosts.enter(host)
+		c.hosts.hold(host, it.Visit.Addr)
 		c.tally.open()
 		c.end(it, stage.Unwanted, string(why))
 		return
 	}
-	a := c.hosts.take(host, first, c.cfg.hostPages, c.clock.now())
+	it.Visit.Addr, _ = c.resolver.Cached(host)
+	a := c.hosts.take(host, it.Visit.Addr, first, c.clock.now())
 	if a.putOff > 0 {
-		state.Due = a.putOff
-		if state.Failures > 0 {
-			c.retries.expect(state.Due)
-		}
-		c.giveBack(it)
+		c.putOff(it, a.putOff)
 		return
 	}
 	c.tally.open()
@@ -120,6 +117,16 @@ func (c *crawler) take(it stage.Item) {
 	default:
 		c.route(it)
 	}
+}
+
+// putOff gives a page back for which there is no room now.
+func (c *crawler) putOff(it stage.Item, until int64) {
+	state := &it.Visit.State
+	state.Due = until
+	if state.Failures > 0 {
+		c.retries.expect(until)
+	}
+	c.giveBack(it)
 }
 
 // giveBack returns a page to the pages. Its room is free when that is settled.
@@ -143,7 +150,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	if c.order != nil {
 		c.order.Done(it.URL)
 	}
-	c.hosts.leave(host)
+	c.hosts.leave(host, it.Visit.Addr)
 	if it.Visit.Early() {
 		c.hosts.hinted(host, fate.Page())
 		c.hints.end(it.URL)

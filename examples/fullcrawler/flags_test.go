@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -207,7 +209,7 @@ func TestACrowdedHostIsNotVisitedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crawler{
 			clock: clock{began: time.Now(), pace: 1}, policy: revisit.Every(200 * 24 * time.Hour),
-			hosts: newHostBook(time.Hour, time.Minute),
+			hosts: newHostBook(time.Hour, time.Minute, 0, 1),
 		}
 		for range 20_000 {
 			c.hosts.book("a.test", 0, time.Hour)
@@ -256,24 +258,31 @@ func TestSeedsMayComeBeforeTheCrawlRuns(t *testing.T) {
 }
 
 func TestHostBook(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
-	b := newHostBook(10*time.Second, time.Minute)
+	now, nowhere := time.Unix(1_000_000, 0), netip.Addr{}
+	b := newHostBook(10*time.Second, time.Minute, 2, 16_000)
 	for n := range minHostRoom {
-		require.Zero(t, b.take("a", true, 0, now).putOff, n)
+		require.Zero(t, b.take("a.test", nowhere, false, now).putOff, n)
 	}
-	require.EqualValues(t, 30_000, newHostBook(10*time.Millisecond, time.Minute).room)
-	first, second := b.take("a", true, 0, now).putOff, b.take("a", true, 0, now).putOff
-	require.Equal(t, now.Unix()+10*minHostRoom+10, first, "when the host is through with what is in hand")
+	require.EqualValues(t, 30_000, newHostBook(10*time.Millisecond, time.Minute, 0, 1).room)
+	first := b.take("a.test", nowhere, false, now).putOff
+	second := b.take("a.test", nowhere, false, now).putOff
+	require.Equal(t, now.Unix()+10*minHostRoom+10, first-1, "when the host is through with what is in flight")
 	require.Equal(t, first+10, second, "and one delay later")
 	require.True(t, b.pending(now))
 	require.False(t, b.pending(time.Unix(second+1, 0)))
-	b.leave("a")
-	require.Zero(t, b.take("a", false, 0, now).putOff)
+	b.leave("a.test", nowhere)
+	require.Zero(t, b.take("a.test", nowhere, false, now).putOff)
 
-	require.False(t, b.take("b", true, 2, now).full)
-	require.False(t, b.take("b", true, 2, now).full)
-	require.True(t, b.take("b", true, 2, now).full)
-	require.False(t, b.take("b", false, 2, now).full, "what was visited before stays")
+	require.False(t, b.take("b.test", nowhere, true, now).full)
+	require.False(t, b.take("b.test", nowhere, true, now).full)
+	require.True(t, b.take("b.test", nowhere, true, now).full)
+	require.False(t, b.take("b.test", nowhere, false, now).full, "what was visited before stays")
+	for n := range 4 {
+		require.False(t, b.isCrowded("b.test"), n)
+		b.sighted("b.test")
+	}
+	require.True(t, b.isCrowded("b.test"), "twice as many as may be visited")
+	require.False(t, b.isCrowded("a.test"))
 	require.Equal(t, 2, b.count())
 
 	require.InDelta(t, 1, b.book("c", 0, time.Hour), 0)
@@ -290,6 +299,37 @@ func TestHostBook(t *testing.T) {
 		b.hinted("e", true)
 	}
 	require.InDelta(t, 0.9, b.trust("e"), 0)
+}
+
+// TestSharesOfAddressesAndDomains: neither has more pages in flight than its share.
+func TestSharesOfAddressesAndDomains(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	b := newHostBook(10*time.Second, time.Minute, 0, 16_000)
+	at, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for n := range minHostRoom {
+		require.Zero(t, b.take(fmt.Sprintf("h%d.test", n), at, false, now).putOff)
+	}
+	require.Positive(t, b.take("one.test", at, false, now).putOff)
+	require.Zero(t, b.take("one.test", other, false, now).putOff)
+	require.Positive(t, b.move(other, at, now), "there is no room there")
+	b.leave("h0.test", at)
+	require.Zero(t, b.move(other, at, now))
+	b.leave("one.test", at)
+	for n := range minHostRoom - 1 {
+		b.leave(fmt.Sprintf("h%d.test", n+1), at)
+	}
+	require.Empty(t, b.addrs)
+	require.Empty(t, b.domains)
+
+	for n := range 16_000 / domainShare {
+		require.Zero(t, b.take(fmt.Sprintf("h%d.farm.test", n), netip.Addr{}, false, now).putOff)
+	}
+	require.Positive(t, b.take("one.farm.test", netip.Addr{}, false, now).putOff)
+	require.Zero(t, b.take("one.test", netip.Addr{}, false, now).putOff)
+	for n := range 16_000 / domainShare {
+		b.leave(fmt.Sprintf("h%d.farm.test", n), netip.Addr{})
+	}
+	require.Len(t, b.domains, 1)
 }
 
 func TestDryRunFetchesNothing(t *testing.T) {

@@ -55,7 +55,7 @@ func (c *crawler) hint(url string, modified time.Time) {
 	}
 	select {
 	case c.room <- struct{}{}:
-		c.hosts.enter(weburl.Host(url))
+		c.hosts.hold(weburl.Host(url), it.Visit.Addr)
 		c.tally.open()
 		c.route(it)
 	default:

@@ -171,3 +171,82 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 		}
 	})
 }
+
+// TestAFarmOnOneAddressLeavesRoomForOthers: a few pages with links to thousands of names, all on one
+// address, do not keep other hosts from being visited.
+func TestAFarmOnOneAddressLeavesRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages, names, links = 6, 200, 2000
+		site := &fakeSite{
+			addr: func(host string) netip.Addr {
+				if strings.HasPrefix(host, "good") {
+					return netip.MustParseAddr("127.9.9.1")
+				}
+				return netip.MustParseAddr("127.9.9.9")
+			},
+			serve: func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/robots.txt":
+					http.NotFound(w, r)
+				case r.Host == "farm.test" && r.URL.Path == "/":
+					for n := range pages {
+						fmt.Fprintf(w, "<a href=/%d>", n)
+					}
+				case r.Host == "farm.test":
+					for n := range links {
+						fmt.Fprintf(w, "<a href=http://n%d-farm%d.test%s/%d>", n%names, n%names, r.URL.Path, n)
+					}
+					for n := range 10 {
+						if r.URL.Path == "/5" {
+							fmt.Fprintf(w, "<a href=http://good%d.test/>", n)
+						}
+					}
+				}
+			},
+		}
+		web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		cfg.seeds, cfg.sitemaps, cfg.queue = []string{"http://farm.test/"}, false, 3000
+		cfg.duration = 3 * time.Hour
+		c, err := newCrawler(cfg, site.network(t, "127.9.9.1", "127.9.9.9"))
+		require.NoError(t, err)
+		require.ErrorIs(t, c.run(t.Context()), errTimeLimit)
+		visits := site.requested("http://good")
+		require.Len(t, visits, 20, "each robots.txt and each page")
+		require.Greater(t, len(site.requested("-farm")), 1000, "nor is the farm forgotten")
+		require.Zero(t, c.tally.sum().fates[stage.HostFull])
+	})
+}
+
+// TestAnEndlessHostIsKnownInPart: what a host leads to beyond a multiple of its limit leaves no trace.
+func TestAnEndlessHostIsKnownInPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const links = 3000
+		site := &fakeSite{
+			addr: func(string) netip.Addr { return netip.MustParseAddr("127.9.9.9") },
+			serve: func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/robots.txt" {
+					http.NotFound(w, r)
+					return
+				}
+				for n := range links {
+					fmt.Fprintf(w, "<a href=%s/%d>", strings.TrimSuffix(r.URL.Path, "/"), n)
+				}
+			},
+		}
+		web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		cfg.seeds, cfg.hostPages, cfg.filter.MaxDepth = []string{"http://a.test/"}, 200, 5
+		c, err := newCrawler(cfg, site.network(t, "127.9.9.9"))
+		require.NoError(t, err)
+		require.NoError(t, c.run(t.Context()))
+		s := c.tally.sum()
+		require.EqualValues(t, 200, s.fates[stage.Fetched])
+		require.EqualValues(t, 201, len(site.requested("")))
+		require.Greater(t, s.skipped[stage.CrowdedHost], int64(100*links))
+		require.Less(t, c.known.Records, int64(2*links), "what one page leads to, and a little more")
+		ledger := fatesIn(t, cfg.out)
+		require.EqualValues(t, c.known.Records-200, ledger[stage.HostFull])
+		require.Zero(t, s.waiting)
+	})
+}

@@ -1,48 +1,75 @@
 package main
 
 import (
+	"maps"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// minHostRoom is how many pages of a host are in hand at one time, at least. The scheduler needs only
-// the next one; the others would keep pages of other hosts from their turn. What is more waits in the
-// files. Where the delay is so short that these are through before some slots are over, there are
-// more, lest the host waits for its pages.
-const minHostRoom, slotsInHand = 1000, 5
+// minHostRoom is how many pages of a host are in flight at one time, at least. The scheduler needs
+// only the next one; the others would keep pages of other hosts from their turn. What is more waits
+// in the files. Where the delay is so short that these are through before some slots are over, there
+// are more, lest the host waits for its pages.
+const minHostRoom, slotsInFlight = 1000, 5
+
+// domainShare is the part of all pages in flight that a registrable domain may have: it may have many
+// addresses. An address has no more room than a host, since it gets no more requests.
+const domainShare = 8
 
 // hostShare is the part of a host's time, as its delay makes it, that known pages may ask for. The
 // rest is for pages that are new.
 const hostShare = 0.8
 
+// sightedShare times the limit of pages of a host is how many of its URLs are known at most: what it
+// leads to beyond that is dropped.
+const sightedShare = 2
+
 // A hostBook knows what the crawl asks of each host: some 100 bytes for each. Its methods are safe
 // for concurrent use.
 type hostBook struct {
-	delay time.Duration // between two visits, on the pages' clock
-	room  int32         // for pages of a host in hand
+	delay      time.Duration // between two visits, on the pages' clock
+	limit      int           // of pages of a host; 0 is none
+	room       int32         // for pages in flight of a host, or of an address
+	domainRoom int32         // of a registrable domain
 
-	mu    sync.Mutex
-	hosts map[string]*hostEntry
-	until int64 // the latest until of all hosts
+	crowded atomic.Pointer[map[string]bool] // hosts with as many URLs as may be known
+
+	mu      sync.Mutex
+	hosts   map[string]*hostEntry
+	addrs   map[netip.Addr]*share // of which something is in flight or put off
+	domains map[string]*share
+	until   int64 // the latest until of all
 }
 
 type hostEntry struct {
-	pages  int32        // that were taken in hand at some time
-	inHand int32        // of them, now
-	until  int64        // when the last page that was put off is due, in Unix time
+	share
+	known  int32        // pages
+	taken  int32        // of them, those that were in flight at some time
 	load   revisit.Load // what its known pages ask for
 	hints  int32        // visits that it was said to be worth
 	right  int32        // of them, those that found a change
+	domain *share       // nil while nothing is in flight
 }
 
-func newHostBook(delay, unit time.Duration) *hostBook {
+// A share is what the pages of a host, an address or a domain have of the room for pages in flight.
+type share struct {
+	inFlight int32
+	hosts    int32 // of a domain: those with pages in flight
+	until    int64 // when the last page that was put off is due, in Unix milliseconds
+}
+
+// newHostBook returns an empty book for a queue of that size.
+func newHostBook(delay, unit time.Duration, limit, queue int) *hostBook {
 	delay = max(delay, time.Millisecond)
+	room := max(minHostRoom, int32(min(slotsInFlight*unit/delay, 1e6)))
 	return &hostBook{
-		delay: delay,
-		room:  max(minHostRoom, int32(min(slotsInHand*unit/delay, 1e6))),
-		hosts: map[string]*hostEntry{},
+		delay: delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
+		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
 	}
 }
 
@@ -56,60 +83,158 @@ func (b *hostBook) entry(host string) *hostEntry {
 	return e
 }
 
-// recall notes a page of an earlier run.
+// sighted counts a page that was not known before.
+func (b *hostBook) sighted(host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(host)
+	if e.known++; b.limit <= 0 || int(e.known) != sightedShare*b.limit {
+		return
+	}
+	crowded := map[string]bool{host: true}
+	if before := b.crowded.Load(); before != nil {
+		maps.Copy(crowded, *before)
+	}
+	b.crowded.Store(&crowded)
+}
+
+// isCrowded reports whether no more URLs of a host are to be known. It takes no lock: each link asks.
+func (b *hostBook) isCrowded(host string) bool {
+	crowded := b.crowded.Load()
+	return crowded != nil && (*crowded)[host]
+}
+
+// recall notes a page of an earlier run that was in flight then.
 func (b *hostBook) recall(host string, interval time.Duration, putOff int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	e.pages++
+	e.taken++
 	if interval > 0 {
 		e.load.Book(interval)
 	}
-	e.until = max(e.until, putOff)
-	b.until = max(b.until, putOff)
+	e.until = max(e.until, putOff*1000)
+	b.until = max(b.until, e.until)
 }
 
 // admission is what becomes of a page that is due.
 type admission struct {
-	full   bool  // the host has as many pages as it may have; it is in hand all the same
-	putOff int64 // when to try again, in Unix time; 0 if it is taken in hand
+	full   bool  // the host has as many pages as it may have; it is in flight all the same
+	putOff int64 // when to try again, in Unix time; 0 if it is in flight now
 }
 
-// take takes a page in hand. A host that has enough in hand is given its pages back one delay
-// apart, from when it will be through with what it has: so each comes when there is time for it.
-func (b *hostBook) take(host string, first bool, limit int, now time.Time) admission {
+// take lets a page be in flight. A host, an address or a domain that has enough in flight is given
+// its pages back one by one, from when it will be through with what it has: so each comes when there
+// is time for it. A zero addr is not known yet; see move.
+func (b *hostBook) take(host string, addr netip.Addr, first bool, now time.Time) admission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
 	if first {
-		e.pages++
-		if limit > 0 && int(e.pages) > limit {
-			e.inHand++
+		e.taken++
+		if b.limit > 0 && int(e.taken) > b.limit {
+			b.enter(host, e, addr)
 			return admission{full: true}
 		}
 	}
-	if e.inHand >= b.room {
-		free := now.Unix() + int64(b.delay.Seconds()*float64(b.room))
-		e.until = max(e.until, free) + int64(max(b.delay.Seconds(), 1))
-		b.until = max(b.until, e.until)
-		return admission{putOff: e.until}
+	domain, at := b.domains[domainOf(host)], b.addrs[addr]
+	switch {
+	case e.inFlight >= b.room:
+		return admission{putOff: b.putOff(&e.share, b.delay, now)}
+	case at != nil && at.inFlight >= b.room:
+		return admission{putOff: b.putOff(at, b.delay, now)}
+	case domain != nil && domain.inFlight >= b.domainRoom:
+		// Its hosts are visited at the same time, as far as they have addresses of their own.
+		return admission{putOff: b.putOff(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
 	}
-	e.inHand++
+	b.enter(host, e, addr)
 	return admission{}
 }
 
-// enter notes that a page is in hand, as take does.
-func (b *hostBook) enter(host string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.entry(host).inHand++
+// domainOf returns the registrable domain of a host.
+func domainOf(host string) string { return weburl.Site("http://" + host + "/") }
+
+// putOff returns when the next page of a share is due. It requires that b.mu is held.
+func (b *hostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
+	each := max(pause.Milliseconds(), 1)
+	s.until = max(s.until, now.UnixMilli()+each*int64(s.inFlight)) + each
+	b.until = max(b.until, s.until)
+	return s.until/1000 + 1
 }
 
-// leave notes that a page is no longer in hand.
-func (b *hostBook) leave(host string) {
+// enter requires that b.mu is held.
+func (b *hostBook) enter(host string, e *hostEntry, addr netip.Addr) {
+	if e.domain == nil {
+		name := domainOf(host)
+		if e.domain = b.domains[name]; e.domain == nil {
+			e.domain = &share{}
+			b.domains[name] = e.domain
+		}
+	}
+	if e.inFlight++; e.inFlight == 1 {
+		e.domain.hosts++
+	}
+	e.domain.inFlight++
+	b.enterAddr(addr)
+}
+
+func (b *hostBook) enterAddr(addr netip.Addr) {
+	if !addr.IsValid() {
+		return
+	}
+	if b.addrs[addr] == nil {
+		b.addrs[addr] = &share{}
+	}
+	b.addrs[addr].inFlight++
+}
+
+// hold notes that a page is in flight, whatever the room, as take does.
+func (b *hostBook) hold(host string, addr netip.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.entry(host).inHand--
+	b.enter(host, b.entry(host), addr)
+}
+
+// leave notes that a page is no longer in flight.
+func (b *hostBook) leave(host string, addr netip.Addr) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(host)
+	e.domain.inFlight--
+	if e.inFlight--; e.inFlight == 0 {
+		e.domain.hosts--
+		forgetShare(b.domains, domainOf(host))
+		e.domain = nil
+	}
+	b.leaveAddr(addr)
+}
+
+func (b *hostBook) leaveAddr(addr netip.Addr) {
+	if addr.IsValid() {
+		b.addrs[addr].inFlight--
+		forgetShare(b.addrs, addr)
+	}
+}
+
+// forgetShare removes a share of which nothing is in flight. When it is through with what was put off
+// does not matter then.
+func forgetShare[K comparable](shares map[K]*share, key K) {
+	if s := shares[key]; s != nil && s.inFlight == 0 {
+		delete(shares, key)
+	}
+}
+
+// move notes that a page in flight is at another address than before, which may have been none. If
+// that has no room, it returns when to try again; the page is in flight until leave is called.
+func (b *hostBook) move(from, to netip.Addr, now time.Time) (putOff int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at := b.addrs[to]; at != nil && at.inFlight >= b.room {
+		return b.putOff(at, b.delay, now)
+	}
+	b.leaveAddr(from)
+	b.enterAddr(to)
+	return 0
 }
 
 // book notes that a page will be visited at another interval than before, and returns by how much
@@ -146,20 +271,20 @@ func (b *hostBook) hinted(host string, right bool) {
 	}
 }
 
-// pending says whether some page that was put off is not due yet.
+// pending reports whether some page that was put off is not due yet.
 func (b *hostBook) pending(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.until >= now.Unix()
+	return b.until/1000 >= now.Unix()
 }
 
-// of returns how many pages of a host were taken in hand at some time, and how many visits a day
-// they ask for.
+// of returns how many pages of a host were in flight at some time, and how many visits a day they
+// ask for.
 func (b *hostBook) of(host string) (pages int, perDay float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.hosts[host]; e != nil {
-		return int(e.pages), e.load.PerDay()
+		return int(e.taken), e.load.PerDay()
 	}
 	return 0, 0
 }

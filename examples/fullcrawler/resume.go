@@ -47,7 +47,7 @@ func (c *crawler) openPages() (err error) {
 	if c.pages, c.clock, err = openPages(c.cfg); err != nil {
 		return err
 	}
-	c.hosts = newHostBook(c.clock.shown(c.cfg.delay), unitFor(c.clock.pace))
+	c.hosts = newHostBook(c.clock.shown(c.cfg.delay), unitFor(c.clock.pace), c.cfg.hostPages, c.cfg.queue)
 	stats, _ := c.pages.Stats()
 	now, filters := c.clock.now(), c.cfg.filters()
 	before, known, err := readFilters(c.file(filtersName))
@@ -122,6 +122,7 @@ var errOtherSeeds = errors.New("the directory holds a crawl of other seeds")
 
 // recall learns from the pages what else was known, by one walk through them.
 func (c *crawler) recall() error {
+	c.pages.Found = func(url string) { c.hosts.sighted(weburl.Host(url)) }
 	given := map[string]bool{}
 	for _, seed := range c.cfg.seeds {
 		given[seed] = true
@@ -137,6 +138,7 @@ func (c *crawler) recall() error {
 			seeded++
 			same, example = same || given[page.Item.URL], page.Item.URL
 		}
+		c.hosts.sighted(weburl.Host(page.Item.URL))
 		if s == (stage.State{}) || s.LeftOut {
 			continue
 		}

@@ -23,6 +23,10 @@ func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 		c.tally.skip(why)
 		return ""
 	}
+	if c.hosts.isCrowded(weburl.Host(it.URL)) {
+		c.tally.skip(stage.CrowdedHost)
+		return ""
+	}
 	if err := c.pages.Sight(it); err != nil {
 		c.stop(err)
 		return ""

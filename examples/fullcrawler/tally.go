@@ -58,6 +58,13 @@ func (t *tally) open() {
 	t.opened++
 }
 
+// reopen takes back that a page was taken: it is put off.
+func (t *tally) reopen() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.opened--
+}
+
 // keptFailures is how many failures are kept to be shown.
 const keptFailures = 50
 

@@ -31,6 +31,9 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		c.giveUp(ctx, it, err, netip.Addr{}, began)
 		return skipped
 	}
+	if !c.move(it, addr) {
+		return skipped
+	}
 	if !lease.Reach(addr) {
 		lease.Requeue(skipped, time.Time{}) // its address, new or changed, cannot be visited yet
 		return skipped
@@ -54,6 +57,26 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		c.stop(errPageLimit)
 	}
 	return o
+}
+
+// move charges a page to the share of the address where it turned out to be. If there is no room, the
+// page is put off.
+func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
+	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
+		return true
+	}
+	until := c.hosts.move(it.Visit.Addr, addr, c.clock.now())
+	if until == 0 {
+		it.Visit.Addr = addr
+		return true
+	}
+	c.hosts.leave(weburl.Host(it.URL), it.Visit.Addr)
+	if c.order != nil {
+		c.order.Done(it.URL)
+	}
+	c.tally.reopen()
+	c.putOff(it, until)
+	return false
 }
 
 // visitPage fetches a page or a sitemap, keeps it and sights its links, if it is not as it was. It

@@ -22,6 +22,7 @@ const (
 	OtherServer  Reason = "in the sitemap of another server"
 	IndexInIndex Reason = "sitemap index in a sitemap index"
 	ManySitemaps Reason = "too many sitemaps of one server"
+	CrowdedHost  Reason = "many more links than pages of a host may be known"
 	Duplicate    Reason = "seen before"
 )
 

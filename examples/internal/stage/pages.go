@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/netip"
 	"path/filepath"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ import (
 //
 // Its methods are safe for concurrent use. Only one walk of Due can run at a time.
 type Pages struct {
+	// Found is called by Settle with each URL that was not known before, if it is not nil.
+	Found func(url string)
+
 	store *satstore.Store
 	set   *exact.Set
 
@@ -41,6 +45,7 @@ type Visit struct {
 	State      State
 	Before     time.Time     // of the visit before this one; zero if there was none
 	RetryAfter time.Duration // that the server asked for; else 0
+	Addr       netip.Addr    // to whose share of the room it belongs; zero if that is not known
 
 	record *satstore.Record // nil if the page was asked for before it was due
 	item   Item
@@ -86,6 +91,9 @@ func OpenPages(dir string, o PagesOptions) (*Pages, error) {
 		return nil, errors.Join(fmt.Errorf("%w: %s knows %d URLs, and %s has %d pages", ErrLost,
 			filepath.Join(dir, URLsDir), p.next, filepath.Join(dir, PagesDir), store.Stats().Records),
 			set.Close(), store.Close())
+	}
+	if _, err := p.enter(); err != nil { // what a crash has kept from the store
+		return nil, errors.Join(err, set.Close(), store.Close())
 	}
 	return p, nil
 }
@@ -236,6 +244,9 @@ func (p *Pages) enter() (found int, err error) {
 			return found, err
 		}
 		p.fresh = append(p.fresh, satstore.Item{ID: entry.URL, Data: entry.Data})
+		if p.Found != nil {
+			p.Found(entry.URL)
+		}
 		next = entry.Seq + 1
 		if len(p.fresh) == batch {
 			if err := flush(); err != nil {
