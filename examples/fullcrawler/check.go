@@ -257,7 +257,7 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 	say("archive", "a new index of %d files with %d versions; %d bytes cannot be read",
 		done.Files, done.Versions, done.Damaged)
 	for _, d := range done.Damage {
-		say("archive", "%s:%d: %d bytes: %v", d.File, d.Offset, d.Length, d.Err)
+		say("archive", "%s:%d: %d bytes, %d versions: %v", d.File, d.Offset, d.Length, d.Versions, d.Err)
 	}
 	for _, name := range done.Missing {
 		say("archive", "missing: %s", name)

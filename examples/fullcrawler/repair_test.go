@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -266,4 +267,35 @@ func TestBroughtBack(t *testing.T) {
 	require.Equal(t, visited, broughtBack(visited, now))
 	failed := stage.State{Failures: 1, Due: now.Add(400 * 24 * time.Hour).Unix()}
 	require.Equal(t, now.Add(24*time.Hour).Unix(), broughtBack(failed, now).Due)
+}
+
+// TestATruncatedArchiveIsReported: what a file has lost is told with the file and the versions, and
+// is not forgotten before repair.
+func TestATruncatedArchiveIsReported(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 65, Hosts: 3, Pages: 5})
+	for _, left := range []int64{0, 5000} {
+		cfg := testConfig(t, web)
+		cfg.delay = time.Millisecond
+		crawlWeb(t, web, cfg)
+		files, err := filepath.Glob(filepath.Join(cfg.out, "*.warc.gz"))
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(files[0], left))
+		for range 2 {
+			status, said := run(t, "check", "-out", cfg.out)
+			require.Equal(t, 1, status)
+			require.Contains(t, said, filepath.Base(files[0]))
+			require.Regexp(t, `\d\d versions`, said)
+			require.Contains(t, said, "fullcrawler repair")
+		}
+		crawlWeb(t, web, cfg)
+		status, said := run(t, "check", "-out", cfg.out)
+		require.Equal(t, 1, status, "a crawl in between forgets nothing: %s", said)
+		status, said = run(t, "repair", "-out", cfg.out)
+		require.Zero(t, status, said)
+		require.Regexp(t, regexp.QuoteMeta(filepath.Base(files[0]))+`.*\d versions`, said)
+		status, said = run(t, "check", "-out", cfg.out)
+		require.Equal(t, left > 0, status != 0, "half a record stays what it is: %s", said)
+		require.NotRegexp(t, `\d\d versions: `, said, "but nothing is missing any more")
+	}
 }
