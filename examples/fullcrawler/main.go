@@ -23,12 +23,18 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-func main() {
+func main() { os.Exit(program(os.Args[1:])) }
+
+// program runs until it is through, or until a signal ends it.
+func program(args []string) (status int) {
 	ctx, stop := signalContext(context.Background())
 	// A second Ctrl-C ends the program the hard way.
 	context.AfterFunc(ctx, stop)
-	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	return command(ctx, args, os.Stdout, os.Stderr)
 }
+
+// machine is where requests go. Tests lead them to a web of their own.
+var machine network
 
 // signalContext ends with Ctrl-C and the like.
 func signalContext(parent context.Context) (context.Context, context.CancelFunc) {
@@ -92,7 +98,7 @@ func crawlOnce(
 	if err != nil {
 		return err
 	}
-	var web network
+	web := machine
 	switch {
 	case cfg.demo:
 		served, err := serveDemo(cfg)

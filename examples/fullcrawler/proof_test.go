@@ -1,0 +1,440 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+)
+
+// The proof is many runs of the program over one web, each stopped at a random moment in one of
+// these ways. Its long form is that of FULLCRAWLER_TESTS=full; FULLCRAWLER_SEED chooses other moments.
+const (
+	byTerm  = "SIGTERM"
+	byKill  = "kill -9"
+	byLimit = "a limit"
+	byDisk  = "a full disk"
+	byNames = "a dead name server"
+)
+
+const proofDelay = 100 * time.Millisecond
+
+// A proof is what all runs have in common.
+type proof struct {
+	t      *testing.T
+	random *rand.Rand
+	web    *webtest.Web
+	names  *nameServer
+	port   string // of the web
+	dir    string // of the crawl
+	disk   disk
+	seeds  []string
+	ways   []string // to stop a run, in their next order
+	killed int      // runs that ended so, or failed
+}
+
+// TestTheSameCommandContinues drives the program through many ends. At the end every page was
+// fetched, none more often than documented and none early; the archive is sound; and no host has a
+// verdict that the web never gave.
+func TestTheSameCommandContinues(t *testing.T) {
+	if args := os.Getenv("PROOF_ARGS"); args != "" {
+		machine.dial = dialPort(os.Getenv("PROOF_PORT"))
+		if limit := os.Getenv("PROOF_FILE_SIZE"); limit != "" {
+			var bytes uint64
+			_, err := fmt.Sscan(limit, &bytes)
+			require.NoError(t, err)
+			limitFileSize(t, bytes)
+		}
+		os.Exit(program(strings.Split(args, "\n")))
+	}
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	t.Parallel()
+	runs, hosts, pages := 15, 24, 30
+	if full {
+		runs, hosts, pages = 200, 60, 150
+	}
+	p := newProof(t, hosts, pages)
+	for run := range runs {
+		p.stop(run)
+	}
+	out := p.finish()
+	t.Logf("the last run said:\n%s", out)
+	p.requireEveryPage()
+	p.requireFewRepeats(runs)
+	p.requireNoneEarly()
+	p.requireTrueVerdicts()
+	status, said := p.wait(p.start("check", "-out", p.dir))
+	require.Zero(t, status, said)
+}
+
+// proofTraits are those of a host. Some are slow enough to be under way when a run is stopped.
+func proofTraits(host int) webtest.Traits {
+	traits := webtest.Traits{Redirects: 0.1, Gzip: host%2 == 0}
+	switch host % 12 {
+	case 3:
+		traits.Latency, traits.Pages = webtest.Latency{Median: 150 * time.Millisecond, Sigma: 1}, 8
+	case 5:
+		traits.Robots, traits.Pages = webtest.Robots{CrawlDelay: time.Second}, 5
+	case 7:
+		traits.Robots = webtest.Robots{Mode: webtest.RobotsMissing}
+	case 9:
+		traits.Refuse = true
+	case 11:
+		traits.Robots = webtest.Robots{Mode: webtest.RobotsError}
+	}
+	return traits
+}
+
+func newProof(t *testing.T, hosts, pages int) *proof {
+	seed := uint64(22)
+	if other := os.Getenv("FULLCRAWLER_SEED"); other != "" {
+		_, err := fmt.Sscan(other, &seed)
+		require.NoError(t, err)
+	}
+	p := &proof{
+		t: t, random: rand.New(rand.NewPCG(seed, 0)),
+		ways: []string{byTerm, byKill, byLimit, byDisk, byNames},
+		web: serve(t, webtest.Options{
+			Seed: 22, Hosts: hosts, Addrs: hosts * 3 / 4, Pages: pages, Traits: proofTraits,
+		}),
+	}
+	p.names = serveNames(t, p.web)
+	p.port, _, _ = strings.Cut(describe(t, p.web), " ")
+	p.disk = newDisk(t)
+	p.dir = filepath.Join(p.disk.dir(), "crawl")
+	for host := range p.web.Hosts() {
+		p.seeds = append(p.seeds, host.URL())
+	}
+	p.seeds = append(p.seeds, "http://nobody.vweb.test/")
+	return p
+}
+
+// dialPort leads connections to any port of an address to one port of it.
+func dialPort(port string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, network, net.JoinHostPort(host, port))
+	}
+}
+
+// A process is a run of the program.
+type process struct {
+	*exec.Cmd
+	out  bytes.Buffer
+	ends chan error
+}
+
+// start starts the program. Its requests tell which run they are of.
+func (p *proof) start(args ...string) *process {
+	p.t.Helper()
+	run := &process{ends: make(chan error, 1)}
+	run.Cmd = exec.Command(os.Args[0], "-test.run=^TestTheSameCommandContinues$")
+	run.Env = append(os.Environ(), "PROOF_ARGS="+strings.Join(args, "\n"), "PROOF_PORT="+p.port)
+	run.Env = append(run.Env, p.disk.env()...)
+	run.Stdout, run.Stderr = &run.out, &run.out
+	require.NoError(p.t, run.Start())
+	go func() { run.ends <- run.Wait() }()
+	return run
+}
+
+// crawl starts the same command again and again, but for limits and the contact.
+func (p *proof) crawl(run int, limits ...string) *process {
+	args := append([]string{
+		"-out", p.dir, "-private", "-own", "-delay", proofDelay.String(), "-scope", "any", "-sitemaps=false",
+		"-dns", p.names.addr, "-contact", fmt.Sprintf("run-%d@example.org", run), "-min-free", "0",
+		"-wait", "0", "-concurrency", "16", "-memory", "64MB",
+	}, limits...)
+	return p.start(append(args, p.seeds...)...)
+}
+
+// wait returns how a run has ended, and what it has said. -1 is the status of one that was killed.
+func (p *proof) wait(run *process) (status int, said string) {
+	p.t.Helper()
+	select {
+	case err := <-run.ends:
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return exit.ExitCode(), run.out.String()
+		}
+		require.NoError(p.t, err)
+		return 0, run.out.String()
+	case <-time.After(3 * time.Minute):
+		require.NoError(p.t, run.Process.Signal(syscall.SIGABRT))
+		<-run.ends
+		require.FailNow(p.t, "a run does not end", run.out.String())
+		return 0, ""
+	}
+}
+
+// moment waits for a random time within which a run begins, or is in full swing.
+func (p *proof) moment() {
+	time.Sleep(time.Duration(p.random.IntN(800)) * time.Millisecond)
+}
+
+// stop lets the crawl run and stops it in a random way.
+func (p *proof) stop(run int) {
+	p.t.Helper()
+	if run%len(p.ways) == 0 {
+		p.random.Shuffle(len(p.ways), func(i, j int) { p.ways[i], p.ways[j] = p.ways[j], p.ways[i] })
+	}
+	way := p.ways[run%len(p.ways)]
+	var limits []string
+	switch kind := p.random.IntN(3); {
+	case way != byLimit:
+	case kind == 0:
+		limits = []string{"-pages", fmt.Sprint(1 + p.random.IntN(60))}
+	case kind == 1:
+		limits = []string{"-time", fmt.Sprint(p.random.IntN(1000), "ms")}
+	default:
+		limits = []string{"-bytes", fmt.Sprint(1 + p.random.IntN(200_000))}
+	}
+	if way == byDisk {
+		p.disk.prepare(p.random)
+	}
+	child := p.crawl(run, limits...)
+	p.moment()
+	switch way {
+	case byTerm:
+		p.signal(child, syscall.SIGTERM)
+	case byKill:
+		p.signal(child, syscall.SIGKILL)
+	case byDisk:
+		p.disk.fill(p.random)
+		p.moment()
+		p.signal(child, syscall.SIGTERM)
+	case byNames:
+		p.names.die(p.random)
+		p.moment()
+		if p.random.IntN(2) == 0 { // it comes back before the run ends
+			p.names.revive()
+			p.moment()
+		}
+		p.signal(child, syscall.SIGTERM)
+	}
+	status, said := p.wait(child)
+	p.disk.empty()
+	p.names.revive()
+	p.t.Logf("run %d, %s: status %d after %d requests", run, way, status, len(p.web.Log()))
+	switch {
+	case status == -1 && way == byKill:
+		p.killed++
+	case way == byDisk && status == 1:
+		p.killed++
+		require.Regexp(p.t, "no space left|file too large", said)
+	default:
+		require.Zero(p.t, status, "%s: %s", way, said)
+	}
+	require.NotContains(p.t, said, "repair", "after %s", way)
+	require.NotContains(p.t, said, "damaged", "after %s", way)
+}
+
+// signal is for a run that may have ended already.
+func (p *proof) signal(child *process, signal os.Signal) {
+	if err := child.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) {
+		require.NoError(p.t, err)
+	}
+}
+
+// finish lets the crawl come to its end.
+func (p *proof) finish() (said string) {
+	p.t.Helper()
+	status, said := p.wait(p.crawl(-1))
+	require.Zero(p.t, status, said)
+	require.Contains(p.t, said, "nothing left to fetch")
+	return said
+}
+
+func (p *proof) requireEveryPage() {
+	p.t.Helper()
+	fetched := map[string]bool{}
+	for _, r := range p.web.Log() {
+		fetched[r.URL()] = fetched[r.URL()] || r.Status == 200
+	}
+	for _, url := range p.web.Reachable(p.seeds[:len(p.seeds)-1]...) {
+		require.True(p.t, fetched[url], url)
+	}
+}
+
+// requireFewRepeats holds that a page is requested once by a run, and again only if the run before
+// was killed or failed, or was told to end while the request was under way.
+func (p *proof) requireFewRepeats(all int) {
+	p.t.Helper()
+	runs, repeats := map[string]string{}, 0
+	for _, r := range p.web.Log() {
+		if !p.web.IsPage(r.URL()) {
+			continue
+		}
+		before, again := runs[r.URL()]
+		if again {
+			repeats++
+			require.NotEqual(p.t, before, r.UserAgent, "%s twice in a run", r.URL())
+		}
+		runs[r.URL()] = r.UserAgent
+	}
+	p.t.Logf("%d of %d pages were fetched again after %d ends, %d of them hard", repeats, len(runs),
+		all, p.killed)
+	require.LessOrEqual(p.t, repeats, 30*p.killed+all)
+}
+
+// requireNoneEarly holds that pauses were kept, across all ends. What a server asked for in the last
+// moment before a kill may be forgotten, and then the usual delay holds.
+func (p *proof) requireNoneEarly() {
+	p.t.Helper()
+	log := p.web.Log()
+	require.Empty(p.t, webtest.Violations(log,
+		func(string) time.Duration { return proofDelay },
+		func(netip.Addr) time.Duration { return proofDelay }))
+	asked := webtest.Violations(log, func(host string) time.Duration {
+		h, _ := p.web.Host(host)
+		return proofTraits(h.Index).Robots.CrawlDelay
+	}, nil)
+	for _, v := range asked {
+		require.NotEqual(p.t, v.Earlier.UserAgent, v.Later.UserAgent, "%v", v)
+	}
+	require.LessOrEqual(p.t, len(asked), p.killed)
+}
+
+// requireTrueVerdicts compares the fates of all visits with what the web is like.
+func (p *proof) requireTrueVerdicts() {
+	p.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dir, ledgerName))
+	require.NoError(p.t, err)
+	recorded := map[string]bool{}
+	for text := range strings.Lines(string(text)) {
+		var l line
+		require.NoError(p.t, json.Unmarshal([]byte(text), &l), text)
+		require.Contains(p.t, p.verdicts(l.URL), l.Fate, "%s: %s", l.URL, l.Why)
+		recorded[l.URL] = recorded[l.URL] || l.Fate == stage.Fetched || l.Fate == stage.Unchanged
+	}
+	for _, url := range p.web.Reachable(p.seeds[:len(p.seeds)-1]...) {
+		require.True(p.t, recorded[url], "%s has no line", url)
+	}
+}
+
+// verdicts returns the fates that the visits to a URL may have.
+func (p *proof) verdicts(url string) []stage.Fate {
+	name, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
+	host, known := p.web.Host(name)
+	if !known {
+		return []stage.Fate{stage.UnknownHost}
+	}
+	switch traits := proofTraits(host.Index); {
+	case traits.Refuse: // which a later run knows of its robots.txt
+		return []stage.Fate{stage.Refused, stage.RobotsUnreachable, stage.Interrupted}
+	case traits.Robots.Mode == webtest.RobotsError:
+		return []stage.Fate{stage.RobotsUnreachable, stage.Interrupted}
+	}
+	return []stage.Fate{
+		stage.Fetched, stage.Unchanged, stage.Redirected, stage.Disallowed, stage.Interrupted,
+	}
+}
+
+// A nameServer knows the hosts of a web, by DNS. It can be dead in three ways.
+type nameServer struct {
+	t     *testing.T
+	web   *webtest.Web
+	addr  string
+	conn  atomic.Pointer[net.UDPConn]
+	state atomic.Int32
+}
+
+// The states of a nameServer. One that refuses is not there: its port is closed.
+const (
+	answers int32 = iota
+	silent
+	fails
+	refuses
+)
+
+func serveNames(t *testing.T, web *webtest.Web) *nameServer {
+	s := &nameServer{t: t, web: web, addr: "127.0.0.1:0"}
+	s.listen()
+	t.Cleanup(func() { s.conn.Load().Close() })
+	return s
+}
+
+func (s *nameServer) listen() {
+	addr, err := net.ResolveUDPAddr("udp", s.addr)
+	require.NoError(s.t, err)
+	conn, err := net.ListenUDP("udp", addr)
+	require.NoError(s.t, err)
+	s.addr = conn.LocalAddr().String()
+	s.conn.Store(conn)
+	go s.serve(conn)
+}
+
+// die makes the server dead in a random way.
+func (s *nameServer) die(random *rand.Rand) {
+	s.state.Store(silent + random.Int32N(3))
+	if s.state.Load() == refuses {
+		s.conn.Load().Close()
+	}
+}
+
+func (s *nameServer) revive() {
+	if s.state.Swap(answers) == refuses {
+		s.listen()
+	}
+}
+
+func (s *nameServer) serve(conn *net.UDPConn) {
+	question := make([]byte, 1500)
+	for {
+		n, from, err := conn.ReadFromUDPAddrPort(question)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(question[:n]) != nil || s.state.Load() == silent || len(m.Questions) == 0 {
+			continue
+		}
+		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
+		if s.state.Load() == fails {
+			m.RCode = dnsmessage.RCodeServerFailure
+		} else {
+			s.answer(&m)
+		}
+		if packed, err := m.Pack(); err == nil {
+			_, _ = conn.WriteToUDPAddrPort(packed, from) // the next question will tell
+		}
+	}
+}
+
+func (s *nameServer) answer(m *dnsmessage.Message) {
+	q := m.Questions[0]
+	host, known := s.web.Host(strings.TrimSuffix(q.Name.String(), "."))
+	switch {
+	case q.Name.String() == ".": // which has no address, as everybody knows
+	case !known:
+		m.RCode = dnsmessage.RCodeNameError
+	case q.Type == dnsmessage.TypeA:
+		m.Answers = []dnsmessage.Resource{{
+			Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 60},
+			Body:   &dnsmessage.AResource{A: host.Addr.As4()},
+		}}
+	}
+}
