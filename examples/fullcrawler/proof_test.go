@@ -71,7 +71,7 @@ func TestTheSameCommandContinues(t *testing.T) {
 	t.Parallel()
 	runs, hosts, pages := 15, 24, 30
 	if full {
-		runs, hosts, pages = 200, 60, 150
+		runs, hosts, pages = 200, 60, 500
 	}
 	p := newProof(t, hosts, pages)
 	for run := range runs {

@@ -299,3 +299,27 @@ func TestATruncatedArchiveIsReported(t *testing.T) {
 		require.NotRegexp(t, `\d\d versions: `, said, "but nothing is missing any more")
 	}
 }
+
+// TestDamagedCachesAreDiscarded with a warning: what they hold can be learned again.
+func TestDamagedCachesAreDiscarded(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 66, Hosts: 2, Pages: 3})
+	cfg := testConfig(t, web)
+	cfg.byRank = true
+	crawlWeb(t, web, cfg)
+	caches := []string{hostsName, rulesName, orderName, stateName, filtersName}
+	for _, name := range caches {
+		require.NoError(t, os.WriteFile(filepath.Join(cfg.out, name), []byte("{nonsense"), 0o600))
+	}
+	status, said := run(t, "check", "-out", cfg.out)
+	require.Equal(t, 1, status)
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	for _, name := range caches {
+		require.Regexp(t, regexp.QuoteMeta(name)+` +DAMAGED`, said)
+		require.Contains(t, strings.Join(c.warnings, "\n"), filepath.Join(cfg.out, name))
+	}
+	require.NoError(t, c.close())
+	status, said = run(t, "check", "-out", cfg.out)
+	require.Zero(t, status, said)
+}
