@@ -155,6 +155,7 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 		func() (err error) { c.policy, err = l.revisiting.policy(); return err },
 		c.readDeny,
 		func() error { return checkListen(c.listen) },
+		c.readNameServer,
 		func() error { return c.readHosts(l.hosts) },
 		func() error { return checkWords(rest, c.hosts) },
 		func() error { return c.readSeeds(rest, l.seedList, log) },
@@ -278,6 +279,22 @@ func (c *config) readHosts(name string) error {
 		c.hosts, err = stage.ReadHosts(f, name)
 		return err
 	})
+}
+
+// readNameServer adds the usual port to the address of a name server.
+func (c *config) readNameServer() error {
+	addr, err := netip.ParseAddr(c.nameServer)
+	switch {
+	case c.nameServer == "":
+		return nil
+	case err == nil:
+		c.nameServer = netip.AddrPortFrom(addr, 53).String()
+		return nil
+	}
+	if _, err := netip.ParseAddrPort(c.nameServer); err != nil {
+		return fmt.Errorf("-dns %q: want an IP address, with or without a port", c.nameServer)
+	}
+	return nil
 }
 
 // readSeeds takes seeds from the command line and from a file. What is no URL is reported on log,

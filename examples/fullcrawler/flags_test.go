@@ -101,6 +101,7 @@ func TestWordsThatAreNoURLs(t *testing.T) {
 		"-pace is for the built-in web":                 {"-pace", "5", "-contact", "me@example.org", "a.example"},
 		"-timeout must be positive":                     {"-timeout", "0"},
 		"-max-body must be positive":                    {"-max-body", "0"},
+		`-dns "ns.test": want an IP`:                    {"-dns", "ns.test"},
 		"-price must be positive":                       {"-price", "0"},
 		"-most must be -least or more":                  {"-most", "1m"},
 	} {
@@ -278,11 +279,11 @@ func TestHostBook(t *testing.T) {
 	require.True(t, b.take("b.test", nowhere, true, now).full)
 	require.False(t, b.take("b.test", nowhere, false, now).full, "what was visited before stays")
 	for n := range 4 {
-		require.False(t, b.isCrowded("b.test"), n)
+		require.False(t, b.isCrowded("http://b.test/"), n)
 		b.sighted("b.test")
 	}
-	require.True(t, b.isCrowded("b.test"), "twice as many as may be visited")
-	require.False(t, b.isCrowded("a.test"))
+	require.True(t, b.isCrowded("http://b.test/x"), "twice as many as may be visited")
+	require.False(t, b.isCrowded("http://a.test/"))
 	require.Equal(t, 2, b.count())
 
 	require.InDelta(t, 1, b.book("c", 0, time.Hour), 0)

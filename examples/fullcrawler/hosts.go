@@ -98,10 +98,11 @@ func (b *hostBook) sighted(host string) {
 	b.crowded.Store(&crowded)
 }
 
-// isCrowded reports whether no more URLs of a host are to be known. It takes no lock: each link asks.
-func (b *hostBook) isCrowded(host string) bool {
+// isCrowded reports whether no more URLs of a URL's host are to be known. It takes no lock: each link
+// asks.
+func (b *hostBook) isCrowded(url string) bool {
 	crowded := b.crowded.Load()
-	return crowded != nil && (*crowded)[host]
+	return crowded != nil && (*crowded)[weburl.Host(url)]
 }
 
 // recall notes a page of an earlier run that was in flight then.

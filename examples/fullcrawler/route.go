@@ -23,7 +23,7 @@ func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 		c.tally.skip(why)
 		return ""
 	}
-	if c.hosts.isCrowded(weburl.Host(it.URL)) {
+	if c.hosts.isCrowded(it.URL) {
 		c.tally.skip(stage.CrowdedHost)
 		return ""
 	}
