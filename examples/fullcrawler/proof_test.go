@@ -242,6 +242,7 @@ func (p *proof) stop(run int) {
 	switch {
 	case status == -1 && way == byKill:
 		p.killed++
+	case status == -1 && said == "": // it had not come to its first line
 	case way == byDisk && status == 1:
 		p.killed++
 		require.Regexp(p.t, "no space left|file too large", said)
