@@ -47,8 +47,8 @@ type proof struct {
 	dir    string // of the crawl
 	disk   disk
 	seeds  []string
-	ways   []string // to stop a run, in their next order
-	killed int      // runs that ended so, or failed
+	ways   []string        // to stop a run, in their next order
+	hard   map[string]bool // runs that were killed, or failed, by their User-Agent
 }
 
 // TestTheSameCommandContinues drives the program through many ends. At the end every page was
@@ -80,7 +80,7 @@ func TestTheSameCommandContinues(t *testing.T) {
 	out := p.finish()
 	t.Logf("the last run said:\n%s", out)
 	p.requireEveryPage()
-	p.requireFewRepeats(runs)
+	p.requireFewRepeats()
 	p.requireNoneEarly()
 	p.requireTrueVerdicts()
 	status, said := p.wait(p.start("check", "-out", p.dir))
@@ -113,6 +113,7 @@ func newProof(t *testing.T, hosts, pages int) *proof {
 	}
 	p := &proof{
 		t: t, random: rand.New(rand.NewPCG(seed, 0)),
+		hard: map[string]bool{},
 		ways: []string{byTerm, byKill, byLimit, byDisk, byNames},
 		web: serve(t, webtest.Options{
 			Seed: 22, Hosts: hosts, Addrs: hosts * 3 / 4, Pages: pages, Traits: proofTraits,
@@ -165,10 +166,18 @@ func (p *proof) start(args ...string) *process {
 func (p *proof) crawl(run int, limits ...string) *process {
 	args := append([]string{
 		"-out", p.dir, "-private", "-own", "-delay", proofDelay.String(), "-scope", "any", "-sitemaps=false",
-		"-dns", p.names.addr, "-contact", fmt.Sprintf("run-%d@example.org", run), "-min-free", "0",
+		"-dns", p.names.addr, "-contact", contactOf(run), "-min-free", "0",
 		"-wait", "0", "-concurrency", "16", "-memory", "64MB",
 	}, limits...)
 	return p.start(append(args, p.seeds...)...)
+}
+
+func contactOf(run int) string { return fmt.Sprintf("run-%d@example.org", run) }
+
+// agentOf returns the User-Agent of a run.
+func agentOf(run int) string {
+	cfg := config{agent: "spinneret", contact: contactOf(run)}
+	return cfg.userAgent()
 }
 
 // wait returns how a run has ended, and what it has said. -1 is the status of one that was killed.
@@ -241,10 +250,10 @@ func (p *proof) stop(run int) {
 	p.t.Logf("run %d, %s: status %d after %d requests", run, way, status, len(p.web.Log()))
 	switch {
 	case status == -1 && way == byKill:
-		p.killed++
+		p.hard[agentOf(run)] = true
 	case status == -1 && said == "": // it had not come to its first line
 	case way == byDisk && status == 1:
-		p.killed++
+		p.hard[agentOf(run)] = true
 		require.Regexp(p.t, "no space left|file too large", said)
 	default:
 		require.Zero(p.t, status, "%s: %s", way, said)
@@ -280,25 +289,30 @@ func (p *proof) requireEveryPage() {
 	}
 }
 
-// requireFewRepeats holds that a page is requested once by a run, and again only if the run before
-// was killed or failed, or was told to end while the request was under way.
-func (p *proof) requireFewRepeats(all int) {
+// requireFewRepeats holds that a page is requested once by a run, and again only if that run ended
+// hard, or if the request was the run's last one to the host, and so perhaps broken off.
+func (p *proof) requireFewRepeats() {
 	p.t.Helper()
-	runs, repeats := map[string]string{}, 0
+	last, visits, repeats := map[string]time.Time{}, map[string]webtest.Request{}, 0
+	for _, r := range p.web.Log() {
+		last[r.UserAgent+r.Host] = r.Time
+	}
 	for _, r := range p.web.Log() {
 		if !p.web.IsPage(r.URL()) {
 			continue
 		}
-		before, again := runs[r.URL()]
-		if again {
-			repeats++
-			require.NotEqual(p.t, before, r.UserAgent, "%s twice in a run", r.URL())
+		before, again := visits[r.URL()]
+		visits[r.URL()] = r
+		if !again {
+			continue
 		}
-		runs[r.URL()] = r.UserAgent
+		repeats++
+		require.NotEqual(p.t, before.UserAgent, r.UserAgent, "%s twice in a run", r.URL())
+		broken := last[before.UserAgent+before.Host].Equal(before.Time)
+		require.True(p.t, broken || p.hard[before.UserAgent], "%s after %s", r.URL(), before.UserAgent)
 	}
-	p.t.Logf("%d of %d pages were fetched again after %d ends, %d of them hard", repeats, len(runs),
-		all, p.killed)
-	require.LessOrEqual(p.t, repeats, 30*p.killed+all)
+	p.t.Logf("%d of %d pages were fetched again; %d runs ended hard", repeats, len(visits), len(p.hard))
+	require.LessOrEqual(p.t, repeats, 40*len(p.hard))
 }
 
 // requireNoneEarly holds that pauses were kept, across all ends. What a server asked for in the last
@@ -316,7 +330,7 @@ func (p *proof) requireNoneEarly() {
 	for _, v := range asked {
 		require.NotEqual(p.t, v.Earlier.UserAgent, v.Later.UserAgent, "%v", v)
 	}
-	require.LessOrEqual(p.t, len(asked), p.killed)
+	require.LessOrEqual(p.t, len(asked), len(p.hard))
 }
 
 // requireTrueVerdicts compares the fates of all visits with what the web is like.
