@@ -8,7 +8,14 @@ import (
 )
 
 func Example() {
-	list, err := urlfilter.Parse(strings.NewReader(`
+	scope := urlfilter.Scope{Reach: urlfilter.Domain}
+	seeds, err := urlfilter.Seeds(strings.NewReader("www.example.com # no comment\nexample.com/news\n"), "seeds.txt")
+	fmt.Println(seeds, err)
+	for _, seed := range seeds {
+		scope.Add(seed)
+	}
+	var deny urlfilter.List
+	err = deny.Reload(strings.NewReader(`
 # somebody asked for this
 private.example.com
 +https://private.example.com/press/
@@ -20,15 +27,17 @@ private.example.com
 	for _, url := range []string{
 		"https://www.example.com/news",
 		"https://www.example.com/a/b/a/b/a/b/a/b",
-		"http://printer/status",
+		"https://www.example.org/",
 		"https://private.example.com/",
 		"https://private.example.com/press/2026",
 	} {
 		why := urlfilter.Format{}.Check(url)
-		verdict := list.Match(url)
+		verdict := deny.Match(url)
 		switch {
 		case why != urlfilter.Fine:
-			fmt.Println("refused:", why)
+			fmt.Println("rejected:", why)
+		case !scope.Holds(url):
+			fmt.Println("out of scope")
 		case !verdict.Allowed:
 			fmt.Printf("denied by line %d: %s\n", verdict.Line, verdict.Entry)
 		default:
@@ -36,20 +45,46 @@ private.example.com
 		}
 	}
 	// Output:
+	// [https://example.com/news] urlfilter: seeds.txt:1: "www.example.com # no comment" is no http(s) URL
 	// fine
-	// refused: path repeats itself
-	// refused: host under no public suffix
+	// rejected: path repeats itself
+	// out of scope
 	// denied by line 3: private.example.com
 	// fine
 }
 
-func ExampleLive() {
-	var live urlfilter.Live
+// A calendar links to the next month without end, and shows the same empty page for each.
+func ExampleLimits() {
+	limits := urlfilter.Limits{PerHost: 10_000, Repeats: 20}
+	contents := map[string]bool{}
+	fetched := 0
+	for month := range 1000 {
+		url := fmt.Sprintf("https://example.com/calendar/%d/%d", 2026+month/12, month%12+1)
+		if limits.Admit(url) != urlfilter.Fine {
+			continue
+		}
+		fetched++
+		page := "no events"
+		limits.Fetched(url, contents["example.com "+page])
+		contents["example.com "+page] = true
+	}
+	fmt.Println(fetched, "pages fetched")
+	fmt.Println(limits.Admit("https://example.com/calendar/2199/1"))
+	fmt.Println(limits.Admit("https://example.com/about") == urlfilter.Fine)
+	// Output:
+	// 36 pages fetched
+	// pattern leads to the same pages again and again
+	// true
+}
+
+// A list can be replaced while it is in use. One with a bad line leaves the old one as it was.
+func ExampleList_Reload() {
+	var list urlfilter.List
 	for _, text := range []string{"a.example", "no host at all", "b.example"} {
-		if err := live.Reload(strings.NewReader(text), "deny.txt"); err != nil {
+		if err := list.Reload(strings.NewReader(text), "deny.txt"); err != nil {
 			fmt.Println(err)
 		}
-		fmt.Println(live.Match("https://a.example/").Allowed)
+		fmt.Println(list.Match("https://a.example/").Allowed)
 	}
 	// Output:
 	// false

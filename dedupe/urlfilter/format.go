@@ -1,32 +1,8 @@
-// Package urlfilter says which URLs a crawl leaves alone, by their form or by the operator's word.
-//
-// [Format] refuses what can hardly be a page: hosts that no public DNS knows, and URLs that a
-// server makes up for ever. A [List] holds what the operator denies or allows, and a [Live] list
-// can be replaced while others ask it:
-//
-//	var list urlfilter.Live
-//	list.Store(parsed) // again after each change of the file
-//	…
-//	if why := (urlfilter.Format{}).Check(url); why != urlfilter.Fine {
-//		return why
-//	}
-//	if verdict := list.Match(url); !verdict.Allowed {
-//		return "line " + strconv.Itoa(verdict.Line)
-//	}
-//
-// They are the URL Format Filter and the Explicit URL Filter of Ueda et al., "A parallel
-// distributed crawler of producer-consumer modules". All URLs are canonical ones, as made by
-// package weburl.
-//
-// # What it does not do
-//
-// It looks nothing up: neither a host in the DNS nor a page in robots.txt.
 package urlfilter
 
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"golang.org/x/net/publicsuffix"
 
@@ -36,20 +12,22 @@ import (
 // A Reason is why a URL is left alone, in a few words for logs and reports.
 type Reason string
 
-// The reasons, in the order in which they are looked for. Fine is none.
+// The reasons of this package. Fine is none.
 const (
 	Fine          Reason = ""
-	NotURL        Reason = "no URL"
+	NotURL        Reason = "not a URL"
 	OtherScheme   Reason = "neither http nor https"
 	TooLong       Reason = "URL too long"
 	UnknownSuffix Reason = "host under no public suffix"
 	TooDeep       Reason = "path too deep"
 	Repeating     Reason = "path repeats itself"
 	ManyParams    Reason = "too many parameters"
-	Calendar      Reason = "calendar far from today"
+	HostLimit     Reason = "enough URLs of this host"
+	PatternLimit  Reason = "enough URLs of this pattern"
+	Trap          Reason = "pattern leads to the same pages again and again"
 )
 
-// Malformed gives the reason for an error of [weburl.Canonical], and Fine for none.
+// Malformed returns the reason for an error of [weburl.Canonical], and Fine for nil.
 func Malformed(err error) Reason {
 	switch {
 	case err == nil:
@@ -62,44 +40,39 @@ func Malformed(err error) Reason {
 	return NotURL
 }
 
-// The values that zero fields of [Format] stand for. Those for segments are Heritrix's, whose
-// operators have lived with them for twenty years.
+// The values that zero fields of [Format] and [Limits] stand for. Those for segments are
+// Heritrix's, whose operators have lived with them for twenty years.
 const (
-	DefaultMaxLength   = 2083 // what browsers of old took, and so what sites keep to
+	DefaultMaxLength   = 2083 // the limit of old browsers, and so one that sites keep to
 	DefaultMaxSegments = 20
 	DefaultMaxRepeats  = 3
 	DefaultMaxParams   = 30
-	DefaultYears       = 2
+	DefaultRepeats     = 100
+	DefaultEntries     = 1 << 20
 )
 
 // Format is what a URL must look like. The zero Format is recommended for the public web. In each
 // field, a negative number switches the check off.
 type Format struct {
-	// AnySuffix takes hosts that are under no public suffix, such as those of an intranet. false
-	// means that only addresses and names under listed suffixes are fine.
+	// AnySuffix accepts hosts under no public suffix, such as those of an intranet. false means
+	// that only addresses and names under listed suffixes are fine.
 	AnySuffix bool
 
-	// MaxLength bounds the bytes of a URL. 0 means DefaultMaxLength.
+	// MaxLength is the maximum length of a URL in bytes. 0 means DefaultMaxLength.
 	MaxLength int
 
-	// MaxSegments bounds the segments of the path. 0 means DefaultMaxSegments. A path of more
-	// than 64 is always too deep.
+	// MaxSegments is the maximum number of segments of the path. 0 means DefaultMaxSegments. A
+	// path of more than 64 is always too deep.
 	MaxSegments int
 
-	// MaxRepeats bounds how often one segment stands in a path, at any places. Broken relative
-	// links breed such paths: /a/b/a/b/a/b. 0 means DefaultMaxRepeats.
+	// MaxRepeats is how often a segment may be in a path, anywhere in it. Broken relative links
+	// breed such paths: /a/b/a/b/a/b. 0 means DefaultMaxRepeats.
 	MaxRepeats int
 
-	// MaxParams bounds the parameters of the query; more than 64 are always too many. How often
-	// the same one with the same value stands there, MaxRepeats bounds. 0 means DefaultMaxParams.
+	// MaxParams is the maximum number of query parameters; more than 64 are always too many.
+	// MaxRepeats bounds how often the same parameter has the same value. 0 means
+	// DefaultMaxParams.
 	MaxParams int
-
-	// Years bounds how far ahead a date in the URL may lie. Calendars link to the next month for
-	// ever. Dates of 100 to 199 years ago are refused, too, as they link to the last one. What lies
-	// a century beyond that, or beyond Years, is no date but another number. A date is a segment or
-	// a parameter's value that begins with a year and goes on with a month, as in /2031/05 or
-	// date=2031-05. 0 means DefaultYears.
-	Years int
 }
 
 // Check returns why a canonical URL is not fine, or Fine.
@@ -117,7 +90,7 @@ func (f Format) Check(url string) Reason {
 	return f.checkQuery(query)
 }
 
-// exceeds applies a bound of which 0 is the default and a negative one is none.
+// exceeds reports whether n is above a bound, where 0 is the default and a negative one is none.
 func exceeds(n, bound, standard int) bool {
 	if bound == 0 {
 		bound = standard
@@ -125,7 +98,7 @@ func exceeds(n, bound, standard int) bool {
 	return bound > 0 && n > bound
 }
 
-// maxParts bounds the work of comparing all parts of a path or of a query with all others.
+// maxParts bounds the work of comparing each part of a path or query with all others.
 const maxParts = 64
 
 // parts are the segments of a path or the parameters of a query.
@@ -155,15 +128,6 @@ func (f Format) checkPath(path string) Reason {
 	}
 	if f.repeats(segments.all()) {
 		return Repeating
-	}
-	for i, segment := range segments.all() {
-		next := ""
-		if i+1 < segments.n {
-			next = segments.array[i+1]
-		}
-		if f.isFarDate(segment, next) {
-			return Calendar
-		}
 	}
 	return Fine
 }
@@ -195,75 +159,11 @@ func (f Format) checkQuery(query string) Reason {
 	if f.repeats(params.all()) {
 		return Repeating
 	}
-	return f.checkDates(params.all())
-}
-
-// checkDates looks for far dates in values, and in years next to months.
-func (f Format) checkDates(params []string) Reason {
-	year, hasMonth := "", false
-	for _, param := range params {
-		name, value, _ := strings.Cut(param, "=")
-		switch {
-		case strings.EqualFold(name, "year") || strings.EqualFold(name, "y"):
-			year = value
-		case strings.EqualFold(name, "month") || strings.EqualFold(name, "m"):
-			hasMonth = true
-		case f.isFarDate(value, ""):
-			return Calendar
-		}
-	}
-	if hasMonth && f.isFarDate(year, "1") {
-		return Calendar
-	}
 	return Fine
 }
 
-// isFarDate reports whether text begins with a year and goes on with a month, or next does, so that
-// the date is too far from today. Years that are farther away than a century from there are other
-// numbers: whoever follows a calendar from month to month does not get that far.
-func (f Format) isFarDate(text, next string) bool {
-	if f.Years < 0 || len(text) < 4 {
-		return false
-	}
-	year, ok := digits(text[:4])
-	if !ok || !isMonth(text[4:], next) {
-		return false
-	}
-	years := f.Years
-	if years == 0 {
-		years = DefaultYears
-	}
-	distance := year - time.Now().Year()
-	return years < distance && distance <= years+100 || -200 < distance && distance <= -100
-}
-
-// isMonth reports whether a month follows a year: in the rest of its text, as in -05 or _5_31, or
-// alone in the text after it.
-func isMonth(rest, next string) bool {
-	month := next
-	if rest != "" {
-		if !strings.Contains("-_.", rest[:1]) {
-			return false // a longer number, or a name
-		}
-		month, _, _ = strings.Cut(rest[1:], rest[:1])
-	}
-	value, ok := digits(month)
-	return ok && len(month) <= 2 && 1 <= value && value <= 12
-}
-
-// digits returns the value of a short number, which has nothing but digits.
-func digits(text string) (value int, ok bool) {
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
-		}
-		value = value*10 + int(text[i]-'0')
-	}
-	return value, text != "" && len(text) <= 4
-}
-
-// isListed reports whether a host is an address or lies under a suffix of the public suffix list.
-// The list's default rule takes an unknown single label for a suffix; such names are not listed.
+// isListed reports whether a host is an address, or under a suffix of the public suffix list. The
+// list's default rule takes an unknown single label for a suffix; such names are not listed.
 func isListed(host string) bool {
 	if isAddress(host) {
 		return true
@@ -272,17 +172,8 @@ func isListed(host string) bool {
 	return icann || strings.Contains(suffix, ".")
 }
 
-// isAddress relies on it that canonical names do not end in a number.
+// isAddress relies on canonical names not ending in a number.
 func isAddress(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	return strings.Contains(host, ":") || last != "" && strings.Trim(last, "0123456789") == ""
-}
-
-// afterHost returns the path and the query.
-func afterHost(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
-	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
-		return rest[slash:]
-	}
-	return ""
 }

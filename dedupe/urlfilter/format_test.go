@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,41 +47,13 @@ func TestFormat(t *testing.T) {
 		{"parameter with other values", "https://example.com/?a=1&a=2&a=3&a=4&a=5", urlfilter.Fine},
 		{"parameter with the same value", "https://example.com/?a=1&a=1&a=1&a=1", urlfilter.Repeating},
 
-		{"news", "https://example.com/2026/11/21/title", urlfilter.Fine},
-		{"soon", "https://example.com/2028/12", urlfilter.Fine},
-		{"far month", "https://example.com/2029/01", urlfilter.Calendar},
-		{"far day", "https://example.com/events/2031-05-31/", urlfilter.Calendar},
-		{"maybe a day, maybe a number", "https://example.com/events/20310531", urlfilter.Fine},
-		{"farther than any calendar", "https://example.com/3000/12", urlfilter.Fine},
-		{"long ago", "https://example.com/1926/5", urlfilter.Calendar},
-		{"a hundred years less one", "https://example.com/1927/5", urlfilter.Fine},
-		{"a number", "https://example.com/9000/items", urlfilter.Fine},
-		{"a number before another", "https://example.com/9000/99", urlfilter.Fine},
-		{"a longer number", "https://example.com/90001", urlfilter.Fine},
-		{"a much longer number", "https://example.com/203105311", urlfilter.Fine},
-		{"no month 13", "https://example.com/2031-13", urlfilter.Fine},
-		{"no month 0", "https://example.com/2031/0", urlfilter.Fine},
-		{"a year and a name", "https://example.com/2031-in-review", urlfilter.Fine},
-		{"a year alone", "https://example.com/2031/", urlfilter.Fine},
-		{"far date as a value", "https://example.com/?a&date=2031-05", urlfilter.Calendar},
-		{"year and month", "https://example.com/?month=5&year=2031", urlfilter.Calendar},
-		{"year and no month", "https://example.com/?year=2031", urlfilter.Fine},
-		{"near year and month", "https://example.com/?y=2026&m=5", urlfilter.Fine},
+		{"a newspaper's archive", "https://www.nytimes.com/1912/04/16/archives/title.html", urlfilter.Fine},
+		{"a calendar", "https://example.com/events/2101-05-31/", urlfilter.Fine},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // in which it is the year 2000 for ever
-				url := shiftYears(tt.url)
-				require.Equal(t, tt.want, urlfilter.Format{}.Check(url), url)
-			})
+			require.Equal(t, tt.want, urlfilter.Format{}.Check(tt.url), tt.url)
 		})
 	}
-}
-
-// shiftYears brings the years of the table, which was written for 2026, to the year 2000.
-func shiftYears(url string) string {
-	return strings.NewReplacer(
-		"2031", "2005", "2029", "2003", "2028", "2002", "2026", "2000", "1927", "1901", "1926", "1900",
-	).Replace(url)
 }
 
 func segments(n int) (path string) {
@@ -95,7 +65,7 @@ func segments(n int) (path string) {
 
 func TestFormatOptions(t *testing.T) {
 	off := urlfilter.Format{
-		AnySuffix: true, MaxLength: -1, MaxSegments: -1, MaxRepeats: -1, MaxParams: -1, Years: -1,
+		AnySuffix: true, MaxLength: -1, MaxSegments: -1, MaxRepeats: -1, MaxParams: -1,
 	}
 	for _, url := range []string{
 		"http://intranet/",
@@ -103,7 +73,6 @@ func TestFormatOptions(t *testing.T) {
 		"https://example.com" + segments(50),
 		"https://example.com" + strings.Repeat("/a", 50),
 		"https://example.com/?" + strings.Repeat("&a", 50),
-		fmt.Sprintf("https://example.com/%d/12", time.Now().Year()+10),
 	} {
 		require.NotEqual(t, urlfilter.Fine, urlfilter.Format{}.Check(url), url)
 		require.Equal(t, urlfilter.Fine, off.Check(url), url)
@@ -139,7 +108,7 @@ func TestCheckAllocatesHardly(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	f.Add("https://example.com/2031-05/a/a/a/a?year=2031&m=1")
+	f.Add("https://example.com/b/a/a/a/a?x=1&x=1")
 	f.Add("http:///\x00[::1")
 	f.Fuzz(func(t *testing.T, in string) {
 		urlfilter.Format{}.Check(in) // any bytes must not panic

@@ -1,8 +1,6 @@
 package urlfilter
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -13,109 +11,72 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// ErrSyntax is what every [SyntaxError] unwraps to.
-var ErrSyntax = errors.New("urlfilter: bad entry")
-
-// A SyntaxError says which line of a list cannot be read.
-type SyntaxError struct {
-	File   string // as given to Parse
-	Line   int    // from 1
-	Entry  string
-	Reason string
-}
-
-// Error returns all fields.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("urlfilter: %s:%d: %q %s", e.File, e.Line, e.Entry, e.Reason)
-}
-
-// Unwrap returns ErrSyntax.
-func (e *SyntaxError) Unwrap() error { return ErrSyntax }
-
-// A Verdict is what a list says of a URL, and which line said so.
+// A Verdict is what a [List] says of a URL, and which line said so.
 type Verdict struct {
 	Allowed bool
-	Entry   string // that decided, as it stands in the list; empty if none matched
+	Entry   string // that decided, as it is in the list; empty if none matched
 	Line    int    // of that entry, from 1; 0 if none matched
 }
 
-// A List is what the operator denies and allows. It is not changed after it was read. A nil List
-// allows everything. Its methods are safe for concurrent use.
-type List struct {
-	deny, allow matcher
-}
+// A List is what the operator denies and allows. The zero List allows everything, and so does a nil
+// List. Its methods are safe for concurrent use.
+type List struct{ rules atomic.Pointer[rules] }
 
-// Parse reads a list with one entry a line:
+// rules are never changed.
+type rules struct{ deny, allow matcher }
+
+// Reload reads the list, and replaces what was there, at once. It may be called at any time. After
+// an error, the old list stays. The file is the name for errors. Each line has one entry:
 //
 //	# a comment
 //	example.com               the host and all hosts under it
-//	https://a.example/dir/    all URLs that begin so
+//	https://a.example/dir/    all URLs with this prefix
 //	=https://a.example/page   this URL alone
 //	/[?&]sort=/               all URLs that match the regular expression between the slashes
 //	*                         all URLs
 //	+b.example.com            with a plus before any of these: allowed all the same
 //
-// What no entry names is allowed, and what entries of both kinds name is allowed, too. So a star
+// What no entry matches is allowed, and what entries of both kinds match is allowed, too. So a star
 // and some lines with a plus make a list of what alone is allowed. A line of 64 KiB or more is an
-// error. File is what errors call the list.
-func Parse(r io.Reader, file string) (*List, error) {
-	list := &List{}
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		text := strings.TrimSpace(lines.Text())
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		side, pattern := &list.deny, text
+// error.
+func (l *List) Reload(r io.Reader, file string) (err error) {
+	next := &rules{}
+	for n, text := range entries(r, &err) {
+		side, pattern := &next.deny, text
 		if text[0] == '+' {
-			side, pattern = &list.allow, strings.TrimSpace(text[1:])
+			side, pattern = &next.allow, strings.TrimSpace(text[1:])
 		}
 		if reason := side.add(pattern, entry{text, n}); reason != "" {
-			return nil, &SyntaxError{file, n, text, reason}
+			return &SyntaxError{file, n, text, reason}
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("urlfilter: read list %s: %w", file, err)
+	if err != nil {
+		return fmt.Errorf("urlfilter: read list %s: %w", file, err)
 	}
-	list.deny.finish()
-	list.allow.finish()
-	return list, nil
+	next.deny.finish()
+	next.allow.finish()
+	l.rules.Store(next)
+	return nil
 }
 
-// Match tells whether a canonical URL is allowed, and by which entry.
+// Match reports whether a canonical URL is allowed, and by which entry.
 func (l *List) Match(url string) Verdict {
 	if l == nil {
 		return Verdict{Allowed: true}
 	}
-	denied, found := l.deny.find(url)
+	rules := l.rules.Load()
+	if rules == nil {
+		return Verdict{Allowed: true}
+	}
+	denied, found := rules.deny.find(url)
 	if !found {
 		return Verdict{Allowed: true}
 	}
-	if allowed, found := l.allow.find(url); found {
+	if allowed, found := rules.allow.find(url); found {
 		return Verdict{true, allowed.text, allowed.line}
 	}
 	return Verdict{false, denied.text, denied.line}
 }
-
-// A Live list can be replaced while it is in use. The zero Live allows everything, until Store is
-// called. Its methods are safe for concurrent use.
-type Live struct{ list atomic.Pointer[List] }
-
-// Store replaces the list. A Match that runs at that time is answered by the old one or by the new
-// one, and never by both.
-func (l *Live) Store(list *List) { l.list.Store(list) }
-
-// Reload parses a list and replaces the old one, which stays if there is an error.
-func (l *Live) Reload(r io.Reader, file string) error {
-	list, err := Parse(r, file)
-	if err == nil {
-		l.Store(list)
-	}
-	return err
-}
-
-// Match tells whether a canonical URL is allowed, and by which entry.
-func (l *Live) Match(url string) Verdict { return l.list.Load().Match(url) }
 
 // An entry is a line of a list.
 type entry struct {
@@ -123,14 +84,14 @@ type entry struct {
 	line int
 }
 
-// A matcher has the entries of one side, so that the cost of a look-up grows with the expressions
-// alone and not with the other entries.
+// A matcher has the entries of one side. The cost of a look-up grows with the number of expressions
+// only, not with the other entries.
 type matcher struct {
 	all         *entry
 	exact       map[string]entry
 	hosts       map[string]entry
 	longestHost int      // bytes of the longest of hosts
-	prefixes    []prefix // after finish: in order, and none begins with another
+	prefixes    []prefix // after finish: sorted, and none is a prefix of another
 	patterns    []pattern
 }
 
@@ -144,7 +105,7 @@ type pattern struct {
 	entry
 }
 
-// add returns why the text is no entry, or "". Of two equal ones the first stays.
+// add returns why the text is not an entry, or "". Of two equal entries the first one stays.
 func (m *matcher) add(text string, e entry) (reason string) {
 	switch {
 	case text == "*":
@@ -171,8 +132,8 @@ func (m *matcher) add(text string, e entry) (reason string) {
 	return ""
 }
 
-// addPrefix takes a URL that others may go on from. As it stands, "https://a.example" would also
-// be the beginning of https://a.example.org; it means the host, whose path begins with a slash.
+// addPrefix adds the canonical form, so that "https://a.example" is not a prefix of
+// https://a.example.org: it means the host, whose path begins with a slash.
 func (m *matcher) addPrefix(text string, e entry) (reason string) {
 	url, err := weburl.Canonical(text)
 	if err != nil {
@@ -203,10 +164,11 @@ func keep(entries *map[string]entry, key string, e entry) {
 	}
 }
 
-// finish sorts the prefixes, and drops those that a shorter one makes superfluous. Then the only
+// finish sorts the prefixes, and drops those that a shorter one makes redundant. Then the only
 // prefix that a URL can have is the greatest one that is not greater than it.
 func (m *matcher) finish() {
-	slices.SortStableFunc(m.prefixes, func(a, b prefix) int { return strings.Compare(a.url, b.url) })
+	byURL := func(a, b prefix) int { return strings.Compare(a.url, b.url) }
+	slices.SortStableFunc(m.prefixes, byURL)
 	kept := m.prefixes[:0]
 	for _, p := range m.prefixes {
 		if n := len(kept); n == 0 || !strings.HasPrefix(p.url, kept[n-1].url) {
@@ -216,7 +178,7 @@ func (m *matcher) finish() {
 	m.prefixes = kept
 }
 
-// find returns the most special entry for the URL.
+// find returns the most specific entry for the URL.
 func (m *matcher) find(url string) (entry, bool) {
 	if e, found := m.exact[url]; found {
 		return e, true
@@ -251,14 +213,14 @@ func (m *matcher) findPrefix(url string) (entry, bool) {
 	return m.prefixes[i].entry, true
 }
 
-// findHost looks for the host and all that it is under. An address is under nothing.
+// findHost looks for the host and all domains that it is under. An address is under none.
 func (m *matcher) findHost(host string) (entry, bool) {
 	if len(m.hosts) == 0 {
 		return entry{}, false
 	}
 	host = strings.TrimSuffix(host, ".")
 	for under := !isAddress(host); ; {
-		// To hash whatever a host is under would take the square of its length.
+		// Hashing all domains that a host is under would take the square of its length.
 		if len(host) <= m.longestHost {
 			if e, found := m.hosts[host]; found {
 				return e, true

@@ -35,8 +35,8 @@ https://b.example
 
 func parse(t testing.TB, text string) *urlfilter.List {
 	t.Helper()
-	list, err := urlfilter.Parse(strings.NewReader(text), "list")
-	require.NoError(t, err)
+	list := new(urlfilter.List)
+	require.NoError(t, list.Reload(strings.NewReader(text), "list"))
 	return list
 }
 
@@ -111,7 +111,7 @@ func TestBadEntriesAreNamed(t *testing.T) {
 		"user@example.com":      "",
 		"https://exa mple.com/": "is no http(s) URL",
 	} {
-		_, err := urlfilter.Parse(strings.NewReader("# first\n\n"+text+"\n"), "deny.txt")
+		err := new(urlfilter.List).Reload(strings.NewReader("# first\n\n"+text+"\n"), "deny.txt")
 		if reason == "" {
 			require.NoError(t, err, text)
 			continue
@@ -125,8 +125,10 @@ func TestBadEntriesAreNamed(t *testing.T) {
 		require.Contains(t, err.Error(), "urlfilter: deny.txt:3: ")
 	}
 	broken := errors.New("broken")
-	_, err := urlfilter.Parse(iotest.ErrReader(broken), "deny.txt")
+	err := new(urlfilter.List).Reload(iotest.ErrReader(broken), "deny.txt")
 	require.ErrorIs(t, err, broken)
+	err = new(urlfilter.List).Reload(strings.NewReader("a.example\n/"+strings.Repeat("x", 1<<16)), "deny.txt")
+	require.ErrorContains(t, err, "deny.txt: line 2: ")
 }
 
 // TestPrefixesAgreeWithASimpleSearch compares the look-up with trying all prefixes in turn.
@@ -157,26 +159,27 @@ func TestPrefixesAgreeWithASimpleSearch(t *testing.T) {
 }
 
 func TestReloadKeepsTheOldListOnErrors(t *testing.T) {
-	var live urlfilter.Live
-	require.True(t, live.Match("https://a.example/").Allowed)
-	require.NoError(t, live.Reload(strings.NewReader("a.example"), "list"))
-	require.False(t, live.Match("https://a.example/").Allowed)
-	require.ErrorIs(t, live.Reload(strings.NewReader("a b"), "list"), urlfilter.ErrSyntax)
-	require.False(t, live.Match("https://a.example/").Allowed)
-	live.Store(nil)
-	require.True(t, live.Match("https://a.example/").Allowed)
+	var list urlfilter.List
+	require.True(t, list.Match("https://a.example/").Allowed)
+	require.NoError(t, list.Reload(strings.NewReader("a.example"), "list"))
+	require.False(t, list.Match("https://a.example/").Allowed)
+	require.ErrorIs(t, list.Reload(strings.NewReader("b.example\na b"), "list"), urlfilter.ErrSyntax)
+	require.False(t, list.Match("https://a.example/").Allowed)
+	require.True(t, list.Match("https://b.example/").Allowed)
+	require.NoError(t, list.Reload(strings.NewReader("\ufeffb.example"), "list"))
+	require.True(t, list.Match("https://a.example/").Allowed)
+	require.False(t, list.Match("https://b.example/").Allowed)
 }
 
 // TestReloadIsAtomic swaps two lists while others ask: each answer is one list's, whole.
 func TestReloadIsAtomic(t *testing.T) {
-	var live urlfilter.Live
-	lists := []*urlfilter.List{parse(t, "a.example"), parse(t, "\nexample")}
-	live.Store(lists[0])
+	texts := []string{"a.example", "\nexample"}
+	list := parse(t, texts[0])
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for range 2000 {
-				got := live.Match("https://a.example/")
+				got := list.Match("https://a.example/")
 				if fmt.Sprint(got) != "{false a.example 1}" && fmt.Sprint(got) != "{false example 2}" {
 					t.Errorf("%+v", got)
 					return
@@ -185,18 +188,20 @@ func TestReloadIsAtomic(t *testing.T) {
 		})
 	}
 	for i := range 2000 {
-		live.Store(lists[i%2])
+		if err := list.Reload(strings.NewReader(texts[i%2]), "list"); err != nil {
+			t.Error(err)
+		}
 	}
 	wg.Wait()
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzReload(f *testing.F) {
 	f.Add(operatorsList, "https://a.example/dir/x")
 	f.Fuzz(func(t *testing.T, text, url string) {
-		list, err := urlfilter.Parse(strings.NewReader(text), "list")
-		if err != nil {
+		list := new(urlfilter.List)
+		if err := list.Reload(strings.NewReader(text), "list"); err != nil {
 			if !errors.Is(err, urlfilter.ErrSyntax) && len(text) < 60_000 {
-				t.Errorf("Parse(%q): %v", text, err)
+				t.Errorf("Reload(%q): %v", text, err)
 			}
 			return
 		}

@@ -259,8 +259,8 @@ func (c *config) readDeny() error {
 		if err != nil {
 			return err
 		}
-		list, err := urlfilter.Parse(bytes.NewReader(text), c.denyFile)
-		if err != nil {
+		list := new(urlfilter.List)
+		if err := list.Reload(bytes.NewReader(text), c.denyFile); err != nil {
 			return err
 		}
 		c.denyLines = nil

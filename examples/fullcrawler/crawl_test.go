@@ -243,7 +243,7 @@ func surviveHostileHosts(t *testing.T) {
 	} {
 		require.GreaterOrEqual(t, s.fates[fate], least, "%s in %v", fate, s.fates)
 	}
-	require.Positive(t, s.skipped[stage.TooManyLinks]+s.skipped[urlfilter.Calendar], "the calendar ends")
+	require.Positive(t, s.skipped[stage.TooManyLinks], "the calendar ends")
 	require.Subset(t, slices.Collect(maps.Keys(requested(web))), web.Reachable(), "the good pages are there")
 	readArchive(t, cfg.out)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 func TestFilterCheck(t *testing.T) {
-	deny, err := urlfilter.Parse(strings.NewReader("bad.example.com"), "list")
-	require.NoError(t, err)
+	deny := new(urlfilter.List)
+	require.NoError(t, deny.Reload(strings.NewReader("bad.example.com"), "list"))
 	scope := NewScope(Domain)
 	scope.Add("http://example.com/")
 	denying := new(DenyList)

@@ -1,0 +1,224 @@
+package urlfilter
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+)
+
+// Limits bounds how many URLs of a host, or of a pattern, a crawl takes in, and detects traps. The
+// zero Limits bounds no numbers, but detects traps. Its methods are safe for concurrent use.
+//
+// URLs of one host have the same pattern if they differ only in numbers, in ids and in the values
+// of query parameters: /2031/05/x?a=b and /1999/12/x?a=c. An id is a UUID, or at least 16 letters
+// and digits, with more than two digits and a letter.
+type Limits struct {
+	// PerHost is the maximum number of URLs of a host. 0 means unlimited.
+	PerHost int
+
+	// PerPattern is the maximum number of URLs of a pattern. 0 means unlimited.
+	PerPattern int
+
+	// Repeats is how many pages of a pattern, one after the other, may have content that was
+	// seen before, until the pattern is taken for a trap. 0 means DefaultRepeats, a negative
+	// number that none is.
+	Repeats int
+
+	// Entries bounds the memory: the hosts and patterns to keep counts of, in about 50 bytes
+	// each. If there are more, those with low counts are forgotten. 0 means DefaultEntries.
+	Entries int
+
+	mu     sync.Mutex
+	seed   maphash.Seed
+	counts map[uint64]tally
+}
+
+// A tally is what is counted of a host or a pattern.
+type tally struct {
+	admitted uint32
+	repeats  uint32 // pages in a row
+	refused  uint32 // since it became a trap
+}
+
+// probe is the share of the URLs of a trap that are admitted, to see whether it still is one: a
+// site may have shown the same error for a while.
+const probe = 64
+
+// Admit counts a URL that the crawl is about to take in, and returns Fine, or why it should not.
+// Call it once for each new URL, after all other filters.
+func (l *Limits) Admit(url string) Reason {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	host, pattern := l.keys(url)
+	byHost, byPattern := l.counts[host], l.counts[pattern]
+	switch {
+	case l.PerHost > 0 && byHost.admitted >= uint32(l.PerHost):
+		return HostLimit
+	case l.PerPattern > 0 && byPattern.admitted >= uint32(l.PerPattern):
+		return PatternLimit
+	case l.isTrap(byPattern):
+		byPattern.refused++
+		l.keep(pattern, byPattern)
+		if byPattern.refused%probe != 0 {
+			return Trap
+		}
+	}
+	if l.PerHost > 0 {
+		byHost.admitted++
+		l.keep(host, byHost)
+	}
+	if l.PerPattern > 0 {
+		byPattern.admitted++
+		l.keep(pattern, byPattern)
+	}
+	return Fine
+}
+
+// Fetched takes notice of a page: whether its content was seen before, at another URL of the host.
+// A Filter of package dedupe with a hash of host and content can tell.
+func (l *Limits) Fetched(url string, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, pattern := l.keys(url)
+	t, found := l.counts[pattern]
+	switch {
+	case known:
+		t.repeats++
+	case !found:
+		return // as most are
+	default:
+		t.repeats, t.refused = 0, 0
+	}
+	if t == (tally{}) {
+		delete(l.counts, pattern)
+		return
+	}
+	l.keep(pattern, t)
+}
+
+func (l *Limits) isTrap(t tally) bool {
+	most := l.Repeats
+	if most == 0 {
+		most = DefaultRepeats
+	}
+	return most > 0 && t.repeats >= uint32(most)
+}
+
+// keep makes room, if there is none, by forgetting the lowest of a few counts.
+func (l *Limits) keep(key uint64, t tally) {
+	most := l.Entries
+	if most <= 0 {
+		most = DefaultEntries
+	}
+	if _, found := l.counts[key]; !found && len(l.counts) >= most {
+		const few = 8
+		n, lowest, least := 0, uint64(0), ^uint32(0)
+		for other, t := range l.counts { // begins anywhere
+			if sum := t.admitted + t.repeats; sum < least {
+				lowest, least = other, sum
+			}
+			if n++; n == few {
+				break
+			}
+		}
+		delete(l.counts, lowest)
+	}
+	l.counts[key] = t
+}
+
+// keys returns the hashes of a URL's host and of its pattern. It requires that l.mu is held.
+func (l *Limits) keys(url string) (host, pattern uint64) {
+	if l.counts == nil {
+		l.seed, l.counts = maphash.MakeSeed(), map[uint64]tally{}
+	}
+	var buffer [256]byte
+	name := weburl.Host(url)
+	b := append(append(buffer[:0], name...), '/')
+	host = maphash.Bytes(l.seed, b[:len(name)])
+	return host, maphash.Bytes(l.seed, appendPattern(b, afterHost(url)))
+}
+
+// appendPattern appends a path and query with # for each number, * for each id, and without the
+// values of the query's parameters.
+func appendPattern(dst []byte, path string) []byte {
+	query, value := false, false
+	for i := 0; i < len(path); {
+		c := path[i]
+		if !isWord(c) {
+			switch c {
+			case '?':
+				query = true
+			case '&':
+				value = false
+			}
+			if !value {
+				dst = append(dst, c)
+			}
+			value = value || query && c == '='
+			i++
+			continue
+		}
+		start, id := i, false
+		if i, id = start+len(uuidShape), isUUID(path[start:]); !id {
+			for i = start; i < len(path) && isWord(path[i]); i++ {
+			}
+		}
+		switch {
+		case value:
+		case id:
+			dst = append(dst, '*')
+		default:
+			dst = appendWord(dst, path[start:i])
+		}
+	}
+	return dst
+}
+
+const uuidShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+
+// isUUID reports whether text begins with a UUID.
+func isUUID(text string) bool {
+	if len(text) < len(uuidShape) || len(text) > len(uuidShape) && isWord(text[len(uuidShape)]) {
+		return false
+	}
+	for i, shape := range []byte(uuidShape) {
+		c := text[i]
+		isHex := isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f'
+		if shape == '-' && c != '-' || shape == 'x' && !isHex {
+			return false
+		}
+	}
+	return true
+}
+
+// minID is the length from which a word with letters and digits is an id.
+const minID = 16
+
+// appendWord appends a word of letters and digits.
+func appendWord(dst []byte, word string) []byte {
+	digits := 0
+	for i := range len(word) {
+		if isDigit(word[i]) {
+			digits++
+		}
+	}
+	if len(word) >= minID && digits > 2 && digits < len(word) {
+		return append(dst, '*')
+	}
+	number := false
+	for i := range len(word) {
+		switch {
+		case !isDigit(word[i]):
+			dst = append(dst, word[i])
+		case !number:
+			dst = append(dst, '#')
+		}
+		number = isDigit(word[i])
+	}
+	return dst
+}
+
+func isWord(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,149 @@
+package urlfilter
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+)
+
+func TestPatterns(t *testing.T) {
+	for path, want := range map[string]string{
+		"/":                               "/",
+		"/about.html":                     "/about.html",
+		"/1912/04/16/archives/title.html": "/#/#/#/archives/title.html",
+		"/calendar/2031-05-31":            "/calendar/#-#-#",
+		"/a1b22c/":                        "/a#b#c/",
+		"/p?id=17":                        "/p?id=",
+		"/p?id=x&page=two/&sid=":          "/p?id=&page=&sid=",
+		"/p?17&x=1":                       "/p?#&x=",
+		"/0123456789abcdef":               "/*",
+		"/x/550e8400-e29b-41d4-a716-446655440000": "/x/*",
+		"/internationalization1":                  "/internationalization#",
+		"/12345678901234567890":                   "/#",
+		"/a;jsessionid=0A1B2C3D4E5F60718":         "/a;jsessionid=*",
+		"/%C3%BC":                                 "/%C#%BC",
+	} {
+		require.Equal(t, want, string(appendPattern(nil, path)), path)
+	}
+}
+
+func TestLimitsCount(t *testing.T) {
+	l := &Limits{PerHost: 10, PerPattern: 4}
+	for i := range 6 {
+		want := Fine
+		if i >= 4 {
+			want = PatternLimit
+		}
+		require.Equal(t, want, l.Admit(fmt.Sprintf("https://a.example/item/%d", i)), i)
+	}
+	for i := range 8 {
+		want := Fine
+		if i >= 6 {
+			want = HostLimit
+		}
+		require.Equal(t, want, l.Admit("https://a.example/"+strings.Repeat("x", i)), i)
+	}
+	require.Equal(t, Fine, l.Admit("https://b.example/item/1"), "another host")
+	zero := &Limits{}
+	for i := range 1000 {
+		require.Equal(t, Fine, zero.Admit(fmt.Sprintf("https://a.example/item/%d", i)))
+	}
+	require.Empty(t, zero.counts)
+}
+
+// TestTraps leads a crawl into session ids, which show the same page again and again, and into the
+// archive of a newspaper, which does not.
+func TestTraps(t *testing.T) {
+	var l Limits
+	admitted := 0
+	for i := range 10_000 {
+		session := fmt.Sprintf("https://a.example/page?s=%x", uint64(i)*0x9e3779b97f4a7c15)
+		if l.Admit(session) == Fine {
+			admitted++
+			l.Fetched(session, i > 0)
+		}
+		article := fmt.Sprintf("https://a.example/%d/%02d/%02d/title", 1851+i/366, i/30%12+1, i%28+1)
+		require.Equal(t, Fine, l.Admit(article))
+		l.Fetched(article, i%10 > 0) // most are the same, as for a paywall, but not all
+	}
+	require.InDelta(t, DefaultRepeats+10_000/probe, admitted, 3)
+	require.Equal(t, Trap, l.Admit("https://a.example/page?s=1"))
+
+	// What was an error for a while is found to be pages again.
+	for i := range 2 * probe {
+		url := fmt.Sprintf("https://a.example/page?s=%d", i)
+		if l.Admit(url) == Fine {
+			l.Fetched(url, false)
+		}
+	}
+	require.Equal(t, Fine, l.Admit("https://a.example/page?s=2"))
+
+	never := &Limits{Repeats: -1}
+	for i := range 1000 {
+		url := fmt.Sprintf("https://a.example/%d", i)
+		require.Equal(t, Fine, never.Admit(url))
+		never.Fetched(url, true)
+	}
+}
+
+// TestLimitsKeepToTheirMemory meets more hosts than there is room for. The host with the most URLs
+// is remembered.
+func TestLimitsKeepToTheirMemory(t *testing.T) {
+	l := &Limits{PerHost: 100, Entries: 200}
+	for i := range 100 {
+		require.Equal(t, Fine, l.Admit(fmt.Sprintf("https://large.example/%d", i)))
+	}
+	for i := range 5000 {
+		require.Equal(t, Fine, l.Admit(fmt.Sprintf("https://h%d.example/", i)))
+		require.LessOrEqual(t, len(l.counts), 200)
+	}
+	require.Equal(t, HostLimit, l.Admit("https://large.example/x"))
+}
+
+func TestAdmitCostsNoAllocation(t *testing.T) {
+	l := &Limits{PerHost: 1 << 30, PerPattern: 1 << 30}
+	const url = "https://www.example.com/articles/2026/11/index.html?id=12345&page=2"
+	l.Admit(url)
+	require.Zero(t, testing.AllocsPerRun(100, func() { l.Admit(url) }))
+}
+
+// FuzzPattern changes the numbers of a URL, which must not change its pattern.
+func FuzzPattern(f *testing.F) {
+	f.Add("https://a.example/2031/05/31?a=1&b=x", uint8(7))
+	f.Add("https://a.example/0123456789abcdef/a1", uint8(3))
+	f.Fuzz(func(t *testing.T, in string, digit uint8) {
+		url, err := weburl.Canonical(in)
+		if err != nil || len(url) > 1000 {
+			t.Skip()
+		}
+		path := afterHost(url)
+		pattern := string(appendPattern(nil, path))
+		if again := string(appendPattern(nil, pattern)); again != pattern {
+			t.Errorf("%q has pattern %q, and that has %q", path, pattern, again)
+		}
+		other := strings.Map(func(r rune) rune {
+			if '0' <= r && r <= '9' {
+				return '0' + (r-'0'+rune(digit))%10
+			}
+			return r
+		}, path)
+		changed := string(appendPattern(nil, other))
+		if changed != pattern {
+			t.Errorf("%q has pattern %q, but %q has %q", path, pattern, other, changed)
+		}
+	})
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	l := &Limits{PerHost: 1 << 30, PerPattern: 1 << 30}
+	const url = "https://www.example.com/articles/2026/11/index.html?id=12345&page=2"
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Admit(url)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "urls/s")
+}

@@ -1,0 +1,118 @@
+package urlfilter_test
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+)
+
+func TestScope(t *testing.T) {
+	const seed = "https://www.example.co.uk/docs/intro.html?x=1"
+	for _, tt := range []struct {
+		reach   urlfilter.Reach
+		in, out []string
+	}{
+		{urlfilter.Page, []string{seed}, []string{"https://www.example.co.uk/docs/"}},
+		{
+			urlfilter.Prefix,
+			[]string{"https://www.example.co.uk/docs/", "https://www.example.co.uk/docs/a/b?c=/"},
+			[]string{
+				"https://www.example.co.uk/", "https://www.example.co.uk/docs", "http://www.example.co.uk/docs/",
+				"https://www.example.co.uk/other?x=/docs/", "https://other.example.co.uk/docs/",
+			},
+		},
+		{
+			urlfilter.Host,
+			[]string{"https://www.example.co.uk/", "http://www.example.co.uk/any"},
+			[]string{"https://example.co.uk/", "https://www.example.co.uk:8443/"},
+		},
+		{
+			urlfilter.Domain,
+			[]string{"https://example.co.uk/", "http://a.b.example.co.uk/"},
+			[]string{"https://other.co.uk/", "https://example.com/"},
+		},
+		{urlfilter.Any, []string{"http://anything.example/"}, nil},
+		{"", []string{"http://anything.example/"}, nil},
+	} {
+		s := &urlfilter.Scope{Reach: tt.reach}
+		require.Equal(t, tt.out == nil, s.Holds(seed), "%s: empty scope", tt.reach)
+		s.Add("http://192.0.2.1/")
+		s.Add(seed)
+		for _, url := range append(tt.in, seed) {
+			require.True(t, s.Holds(url), "%s holds %s", tt.reach, url)
+		}
+		for _, url := range tt.out {
+			require.False(t, s.Holds(url), "%s holds %s", tt.reach, url)
+		}
+	}
+	var none *urlfilter.Scope
+	none.Add(seed)
+	require.True(t, none.Holds(seed))
+}
+
+// TestLongPathsAreLookedUpOnce allows no work that grows with the square of a path's length: of a
+// path with 4,000 directories, only those as long as the seed's are looked up. It counts
+// allocations, as a stand-in for work that is done at all.
+func TestLongPathsAreLookedUpOnce(t *testing.T) {
+	s := &urlfilter.Scope{Reach: urlfilter.Prefix}
+	s.Add("https://example.com/docs/")
+	url := "https://example.com/" + strings.Repeat("d/", 3900)
+	require.Zero(t, testing.AllocsPerRun(10, func() { s.Holds(url) }))
+	require.False(t, s.Holds(url))
+	require.True(t, s.Holds("https://example.com/docs/"+strings.Repeat("d/", 3900)))
+}
+
+func TestReachIsAFlag(t *testing.T) {
+	var s urlfilter.Scope
+	flags := flag.NewFlagSet("test", flag.ContinueOnError)
+	flags.SetOutput(new(strings.Builder))
+	flags.TextVar(&s.Reach, "scope", urlfilter.Host, "how far to go")
+	require.Equal(t, urlfilter.Host, s.Reach)
+	for _, reach := range []urlfilter.Reach{
+		urlfilter.Page, urlfilter.Prefix, urlfilter.Host, urlfilter.Domain, urlfilter.Any,
+	} {
+		require.NoError(t, flags.Parse([]string{"-scope", string(reach)}))
+		require.Equal(t, reach, s.Reach)
+	}
+	err := flags.Parse([]string{"-scope", "everything"})
+	require.ErrorContains(t, err, "want page, prefix, host, domain or any")
+}
+
+func TestSeed(t *testing.T) {
+	for text, want := range map[string]string{
+		"www.example.org":          "https://www.example.org/",
+		" HTTP://Example.ORG/a#b ": "http://example.org/a",
+		"example.org:8080":         "https://example.org:8080/",
+		"localhost:8080/x":         "http://localhost:8080/x",
+		"127.0.0.1":                "http://127.0.0.1/",
+		"[::1]:8080":               "http://[::1]:8080/",
+	} {
+		got, err := urlfilter.Seed(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{
+		"", "http://", "ftp://a.example/", "two words.example", "mailto:me@a.example", ":",
+	} {
+		_, err := urlfilter.Seed(text)
+		require.ErrorContains(t, err, fmt.Sprintf("%q", text))
+	}
+}
+
+func TestSeedsReportsEachBadLine(t *testing.T) {
+	text := "\ufeff# list\n a.example\r\n\nhttp://\nb.example/x\nmailto:c\n"
+	urls, err := urlfilter.Seeds(strings.NewReader(text), "seeds.txt")
+	require.Equal(t, []string{"https://a.example/", "https://b.example/x"}, urls)
+	require.ErrorIs(t, err, urlfilter.ErrSyntax)
+	require.EqualError(t, err, "urlfilter: seeds.txt:4: \"http://\" is no http(s) URL\n"+
+		"urlfilter: seeds.txt:6: \"mailto:c\" is no http(s) URL")
+
+	urls, err = urlfilter.Seeds(strings.NewReader("a.example\n"+strings.Repeat("x", 1<<16)), "seeds.txt")
+	require.Equal(t, []string{"https://a.example/"}, urls)
+	require.EqualError(t, err, "urlfilter: read seeds seeds.txt: line 2: bufio.Scanner: token too long")
+}

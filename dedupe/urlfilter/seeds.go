@@ -1,0 +1,108 @@
+package urlfilter
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+)
+
+// Seed returns the canonical URL of what a person types. A missing scheme means https, except for
+// local names, which rarely have certificates: there it means http.
+func Seed(text string) (url string, err error) {
+	text = strings.TrimSpace(text)
+	full := text
+	if lacksScheme(text) {
+		full = schemeFor(text) + text
+	}
+	if url, err = weburl.Canonical(full); err != nil {
+		return "", fmt.Errorf("urlfilter: seed %q: %w", text, err)
+	}
+	return url, nil
+}
+
+// lacksScheme distinguishes www.example.org:8080 from mailto:someone@example.org: a port is a
+// number.
+func lacksScheme(text string) bool {
+	if strings.Contains(text, "://") {
+		return false
+	}
+	_, rest, colon := strings.Cut(text, ":")
+	return !colon || text[0] == '[' || rest != "" && '0' <= rest[0] && rest[0] <= '9'
+}
+
+func schemeFor(text string) string {
+	for _, local := range []string{"localhost", "127.", "[::1]"} {
+		if strings.HasPrefix(text, local) {
+			return "http://"
+		}
+	}
+	return "https://"
+}
+
+// Seeds reads seeds, one a line, as [Seed] accepts them. Empty lines and lines that begin with #
+// are skipped. The error joins a [SyntaxError] for each bad line; the seeds of the other lines are
+// returned all the same. The file is the name for errors.
+func Seeds(r io.Reader, file string) (urls []string, err error) {
+	var bad []error
+	for n, line := range entries(r, &err) {
+		url, err := Seed(line)
+		if err != nil {
+			bad = append(bad, &SyntaxError{file, n, line, "is no http(s) URL"})
+			continue
+		}
+		urls = append(urls, url)
+	}
+	if err != nil {
+		bad = append(bad, fmt.Errorf("urlfilter: read seeds %s: %w", file, err))
+	}
+	return urls, errors.Join(bad...)
+}
+
+// entries returns the lines of a file with their numbers, without a byte-order mark, spaces around
+// them, empty lines and comments.
+func entries(r io.Reader, err *error) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		lines := bufio.NewScanner(r)
+		n := 0
+		for lines.Scan() {
+			n++
+			line := lines.Text()
+			if n == 1 {
+				line = strings.TrimPrefix(line, "\ufeff")
+			}
+			if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+				continue
+			}
+			if !yield(n, line) {
+				return
+			}
+		}
+		if *err = lines.Err(); *err != nil {
+			*err = fmt.Errorf("line %d: %w", n+1, *err)
+		}
+	}
+}
+
+// ErrSyntax is what every [SyntaxError] unwraps to.
+var ErrSyntax = errors.New("urlfilter: bad entry")
+
+// A SyntaxError says which line of a file cannot be read.
+type SyntaxError struct {
+	File   string
+	Line   int // from 1
+	Entry  string
+	Reason string
+}
+
+// Error returns all fields.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("urlfilter: %s:%d: %q %s", e.File, e.Line, e.Entry, e.Reason)
+}
+
+// Unwrap returns ErrSyntax.
+func (e *SyntaxError) Unwrap() error { return ErrSyntax }
