@@ -246,18 +246,21 @@ func (x *index) dropKnown(all []sighting, bytes *int64) (unknown []sighting, err
 	// Pages are read ahead if most of them will be needed.
 	reader := newIndexReader(x, 2*uncertain*maxAhead/(x.pages()+1), bytes)
 	unknown = all[:0]
-	var b []byte // what is left of the page
-	page, end := int64(-1), fingerprint{}
+	var b []byte        // what is left of a page
+	var end fingerprint // where the next page begins
 	for _, s := range all {
 		if s.isNew() {
 			unknown = append(unknown, s)
 			continue
 		}
 		print := s.print()
-		if page < 0 || !print.less(end) {
-			page, end = x.findFrom(print, page)
-			if b, err = reader.page(page); err != nil {
-				return nil, err
+		if !print.less(end) {
+			page := x.find(print)
+			b, end = nil, x.begin(page+1)
+			if page >= 0 {
+				if b, err = reader.page(page); err != nil {
+					return nil, err
+				}
 			}
 		}
 		b = x.skip(b, print)
@@ -268,16 +271,12 @@ func (x *index) dropKnown(all []sighting, bytes *int64) (unknown []sighting, err
 	return unknown, nil
 }
 
-// findFrom returns the page that f must be on, if it is in the index, and where the next page
-// begins. It starts at a page that is not behind it.
-func (x *index) findFrom(f fingerprint, from int64) (page int64, end fingerprint) {
-	last := int64(len(x.firsts)) - 1
-	for page = max(from, 0); page < last; page++ {
-		if end = x.firsts[page+1]; f.less(end) {
-			return page, end
-		}
+// begin returns the first fingerprint of a page, and the greatest one behind the last page.
+func (x *index) begin(page int64) fingerprint {
+	if page < int64(len(x.firsts)) {
+		return x.firsts[page]
 	}
-	return last, fingerprint{math.MaxUint64, math.MaxUint64}
+	return fingerprint{math.MaxUint64, math.MaxUint64}
 }
 
 // skip drops the fingerprints below f from the start of a page. There are few of them if batches

@@ -21,9 +21,8 @@ func indexOf(t testing.TB, fs vfs.FS, number uint64, old *index, prints []finger
 	var read int64
 	w, err := newSweep(fs, number, old, table, &read)
 	require.NoError(t, err)
-	for done := false; !done; {
-		done, err = w.step(1)
-		require.NoError(t, err)
+	for !w.done {
+		require.NoError(t, w.step(1))
 	}
 	require.Len(t, w.firsts, int(w.pages()))
 	require.Equal(t, w.fileSize(), w.to.at)

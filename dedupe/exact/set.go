@@ -156,6 +156,9 @@ func (s *Set) Add(url string) (added bool, err error) {
 	if err := s.refusal(); err != nil {
 		return false, err
 	}
+	if err := s.syncSweep(); err != nil {
+		return false, err
+	}
 	s.stats.Lookups++
 	// A URL that is deferred is in the list, too, but not yet decided on.
 	if s.recent.has(print) && len(s.deferred.sightings) == 0 {
@@ -253,19 +256,46 @@ func (s *Set) sync() error {
 	if size == s.log.synced {
 		return nil
 	}
-	s.files.RLock()
-	s.mu.Unlock()
-	err := file.Sync()
-	s.files.RUnlock()
-	s.mu.Lock()
-	switch {
-	case err != nil:
-		s.failed = fmt.Errorf("sync log: %w", err)
-		return s.refusal()
-	case s.log.file == file && size > s.log.synced:
+	if err := s.syncFile(file); err != nil {
+		return err
+	}
+	if s.log.file == file && size > s.log.synced {
 		s.log.markSynced(size)
 	}
 	return nil
+}
+
+// syncSweep syncs the new index of a sweep that is complete, and the log, so that there is little
+// left to do while s.mu is held when the index is put into use. It requires that s.mu is held, and
+// unlocks it meanwhile.
+func (s *Set) syncSweep() error {
+	w := s.sweep
+	if w == nil || !w.done || w.syncing {
+		return nil
+	}
+	w.syncing = true
+	if err := s.syncFile(w.file); err != nil {
+		return err
+	}
+	w.synced = true
+	if err := s.sync(); err != nil {
+		return err
+	}
+	return s.refusal() // others may have closed the Set
+}
+
+// syncFile requires that s.mu is held, and unlocks it while the disk works.
+func (s *Set) syncFile(f vfs.File) error {
+	s.files.RLock()
+	s.mu.Unlock()
+	err := f.Sync()
+	s.files.RUnlock()
+	s.mu.Lock()
+	if err == nil {
+		return nil
+	}
+	s.failed = fmt.Errorf("sync: %w", err)
+	return fmt.Errorf("%w: %w", ErrFailed, s.failed)
 }
 
 // Stats returns what the Set did so far.

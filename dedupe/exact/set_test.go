@@ -214,10 +214,27 @@ func TestAddGoesOnDuringASlowRead(t *testing.T) {
 	require.Nil(t, fs.onRead)
 }
 
-// A slowFS calls onRead at the first read of a page.
+// TestAddGoesOnWhileAnIndexIsSynced adds a URL while another Add makes the new index last.
+func TestAddGoesOnWhileAnIndexIsSynced(t *testing.T) {
+	fs := &slowFS{Mem: vfs.NewMem()}
+	s := mustOpen(t, fs, Options{Memory: tiny})
+	fs.onSync = func() {
+		if s.sweep != nil && s.sweep.syncing && !s.sweep.synced {
+			fs.onSync = nil
+			add(t, s, "meanwhile")
+		}
+	}
+	for i := range 100 {
+		add(t, s, page(i))
+	}
+	require.Nil(t, fs.onSync)
+	require.EqualValues(t, 101, s.Stats().URLs)
+}
+
+// A slowFS calls onRead at a read of a page, and onSync at a sync.
 type slowFS struct {
 	*vfs.Mem
-	onRead func()
+	onRead, onSync func()
 }
 
 type slowFile struct {
@@ -228,6 +245,13 @@ type slowFile struct {
 func (fs *slowFS) Create(name string) (vfs.File, error) {
 	f, err := fs.Mem.Create(name)
 	return &slowFile{f, fs}, err
+}
+
+func (f *slowFile) Sync() error {
+	if f.fs.onSync != nil {
+		f.fs.onSync()
+	}
+	return f.File.Sync()
 }
 
 func (f *slowFile) ReadAt(b []byte, at int64) (int, error) {

@@ -176,15 +176,14 @@ func (s *Set) advance(end uint64) (err error) {
 		s.sweep, err = newSweep(s.fs, s.file, s.index, s.frozen, &s.stats.Read)
 		return err
 	}
-	done, err := s.sweep.step(s.stepPages)
-	if err != nil {
+	if s.sweep.done {
+		return s.install(s.sweep)
+	}
+	if err := s.sweep.step(s.stepPages); err != nil {
 		// A full disk needs the room. The sweep begins anew when s.fresh is full.
 		err = errors.Join(err, s.sweep.drop(s.fs))
 		s.sweep = nil
 		return err
-	}
-	if done {
-		return s.install(s.sweep)
 	}
 	return nil
 }

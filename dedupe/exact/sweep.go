@@ -21,6 +21,10 @@ type sweep struct {
 	news func() (fingerprint, bool)
 	head fingerprint // of news
 	more bool        // there is a head
+
+	done    bool // all is written
+	syncing bool // somebody makes it last
+	synced  bool
 }
 
 // newSweep begins a sweep of the entries of a table, which are not in the old index.
@@ -40,26 +44,31 @@ func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64)
 }
 
 // due reports whether a step has to be done before the next entry is added to a table, so that the
-// sweep is complete well before the table is full.
+// sweep is complete well before the table is full. The last step is to put the new index into use,
+// which should not be done before it is synced.
 func (w *sweep) due(fresh *table) bool {
+	if w.done {
+		return w.synced
+	}
 	return int64(len(w.firsts))*int64(fresh.limit())*7/8 < w.pages()*int64(fresh.n+1)
 }
 
 // drop removes the new index.
 func (w *sweep) drop(fs vfs.FS) error { return errors.Join(w.file.Close(), fs.Remove(w.name())) }
 
-// step writes about so many pages. It reports whether the new index is complete.
-func (w *sweep) step(pages int64) (done bool, err error) {
+// step writes about so many pages. Then w.done says whether the new index is complete.
+func (w *sweep) step(pages int64) (err error) {
 	for target := int64(len(w.firsts)) + pages; int64(len(w.firsts)) < target; {
 		switch {
 		case len(w.old) == 0 && w.next < w.from.pages():
 			if w.old, err = w.from.page(w.next); err != nil {
-				return false, err
+				return err
 			}
 			w.next++
 		case len(w.old) == 0 && !w.more:
 			w.endPage()
-			return true, w.flush()
+			w.done = true
+			return w.flush()
 		case !w.more:
 			w.add(w.old)
 			w.old = nil
@@ -74,7 +83,7 @@ func (w *sweep) step(pages int64) (done bool, err error) {
 			}
 		}
 	}
-	return false, w.flush()
+	return w.flush()
 }
 
 func (w *sweep) flush() error {

@@ -8,8 +8,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// A Reach is how far from its seeds a crawl may go. It can be a flag: see [flag.TextVar]. Like other
-// plain values, it is not safe for concurrent use.
+// A Reach is how far from its seeds a crawl may go. It can be a flag: see [flag.TextVar]. Like
+// other plain values, it is not safe for concurrent use.
 type Reach string
 
 // The reaches, from the narrowest to the widest.
