@@ -6,13 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// AddBatch does what [Filter.Add] does for each of urls, in their order and several times as fast
-// in filters beyond the processor's cache. It appends to dst, which may be nil, whether each one
-// is new. A batch should have some hundred URLs or more.
+// AddBatch does what [Filter.Add] does for each of urls, in order, and several times as fast if the
+// Filter does not fit into the processor's cache. It appends to dst, which may be nil, whether each
+// URL is new. A batch should have several hundred URLs or more.
 //
-// The speed comes from looking for many URLs at once: they are sorted by shard, and the bits of
-// all are fetched from memory before the first is looked at. URLs of a batch are found in the list
-// of the latest ones, but do not enter it.
+// The URLs are sorted by shard, and the bits of many are fetched from memory before the first is
+// looked at. URLs of a batch are looked up in the list of the latest ones, but not added to it.
 func (f *Filter) AddBatch(dst []bool, urls []string) (added []bool) {
 	n := len(dst)
 	added = slices.Grow(dst, len(urls))[:n+len(urls)]
@@ -39,8 +38,8 @@ type batch struct {
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-// sort hashes the URLs and sorts the hashes by their shard. Within a shard the order stays, as the
-// first of two equal URLs is the new one.
+// sort hashes the URLs and sorts the hashes by shard. The sort is stable, since the first of two
+// equal URLs is the new one.
 func (b *batch) sort(f *Filter, urls []string) {
 	b.unsorted = slices.Grow(b.unsorted[:0], len(urls))
 	b.hashes = slices.Grow(b.hashes[:0], len(urls))[:len(urls)]
@@ -63,11 +62,11 @@ func (b *batch) sort(f *Filter, urls []string) {
 	}
 }
 
-// touchedHashes is how many hashes are fetched ahead: enough to keep the memory busy, and few
-// enough that the lines of the first are still in the cache when the last was fetched.
+// touchedHashes is the number of hashes whose bits are fetched ahead: enough to keep the memory
+// busy, and few enough for the first to be still in the cache when the last one arrives.
 const touchedHashes = 64
 
-// touched keeps what Touch returns from being unused.
+// touched makes use of what Touch returns.
 var touched atomic.Uint64
 
 func (s *shard) addBatch(hashes []uint64, places []int32, added []bool) {
@@ -87,7 +86,7 @@ func (s *shard) addBatch(hashes []uint64, places []int32, added []bool) {
 	touched.Store(sum)
 }
 
-// listed reports whether the hash is in the list, and makes it the latest there.
+// listed reports whether the hash is in the list. If so, it becomes the latest.
 func (s *shard) listed(hash uint64) bool {
 	if s.recent == nil {
 		return false

@@ -6,14 +6,13 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 )
 
-// A Filter remembers URLs. The latest ones are in a list in the order of their last use, and what
-// falls out of the list goes into a Bloom filter (Ueda et al., "A parallel distributed crawler of
+// A Filter remembers URLs in memory. The latest ones are in an LRU list, and what is evicted from
+// the list goes into a Bloom filter (Ueda et al., "A parallel distributed crawler of
 // producer-consumer modules", section 5.2.2, Algorithm 3). Its methods are safe for concurrent use.
 //
-// Both tiers know a URL by a 64-bit hash. Two URLs with the same hash are one to the Filter, so
-// the second is taken for an old one. With n URLs in the Filter that happens to a new one with a
-// probability of n/2^64, which vanishes in Rate. The hash is SipHash with a random key, so that no
-// site can make URLs that collide.
+// Both tiers know a URL by a 64-bit hash, SipHash with a random key, so no site can craft URLs
+// that collide. By chance a new URL has the hash of one of n others with a probability of n/2^64,
+// which is negligible beside Rate.
 type Filter struct {
 	key    siphash.Key
 	plan   Options
@@ -23,14 +22,14 @@ type Filter struct {
 }
 
 const (
-	// maxShards makes it rare that two goroutines meet in a shard, on machines of today.
+	// maxShards makes it rare that two goroutines need the same shard.
 	maxShards = 64
 
-	// minShardCapacity is large enough that all shards fill up about equally.
+	// minShardCapacity is large enough for all shards to fill up about equally.
 	minShardCapacity = 1 << 14
 )
 
-// New returns an empty filter. It takes all the memory for its Capacity at once, or for the first
+// New returns an empty Filter. It allocates the memory for its Capacity at once, or for the first
 // of its Generations.
 func New(o Options) *Filter {
 	o = o.withDefaults()
@@ -58,14 +57,14 @@ func newFilter(o Options, key siphash.Key, shards int) *Filter {
 }
 
 // Add remembers url and reports whether it is new. If several goroutines add the same new URL at
-// the same time, one of them is told so. The url is compared byte by byte: pass it through
-// weburl.Canonical first.
+// the same time, Add returns true to one of them. URLs are compared byte by byte, so canonicalize
+// them first.
 func (f *Filter) Add(url string) (added bool) {
 	hash := f.key.Sum64(url)
 	return f.shards[hash>>f.shift].add(hash)
 }
 
-// Len returns how many URLs were reported as new.
+// Len returns the number of URLs that were reported as new.
 func (f *Filter) Len() int {
 	n := 0
 	for i := range f.shards {
@@ -74,31 +73,30 @@ func (f *Filter) Len() int {
 	return n
 }
 
-// Stats describes a [Filter] at one moment. If URLs are added meanwhile, some are counted and
-// some are not.
+// Stats describes a [Filter]. URLs that are added at the same time may be counted or not.
 type Stats struct {
 	URLs     int    // reported as new so far
-	Capacity int    // URLs that were planned for
-	Recent   int    // URLs in the list of the latest
+	Capacity int    // expected number of URLs
+	Recent   int    // URLs in the list of the latest ones
 	Bits     uint64 // of the Bloom filter
 	Bytes    uint64 // of memory, estimated
 
-	// Layers is how many Bloom filters there are in a row. The first is for Capacity URLs, and
-	// each further one doubles the total. With i counted from 0, layer i has a share of the rate:
-	// 15/16 of it for i = 0, and 1/20 of it, halved i times, for the others. The sum is below
-	// Rate. A URL takes 1.44*log2(1/share) bits, which at 0.001 is 14.5, and for the others
-	// 22.1 + 1.44*(i-1). So a plan that was right costs 1 % more than a Bloom filter that cannot
-	// grow, and one that was half, a quarter or an eighth of the truth 27, 45 or 59 % more.
+	// Layers is the number of Bloom filters, which are asked one after the other. The first is
+	// for Capacity URLs, and each further one doubles the total. Layer 0 has 15/16 of the Rate,
+	// and layer i has 1/20 of it, halved i times; the sum is below Rate. A URL takes
+	// 1.44*log2(1/share) bits: at a Rate of 0.001, 14.5 in layer 0, and 22.1 + 1.44*(i-1) in
+	// layer i. So a Capacity that is right costs 1 % more than a Bloom filter that cannot grow,
+	// and one that is a half, a quarter or an eighth of the truth 27, 45 or 59 % more.
 	Layers int
 
 	// Error is the probability that the next new URL is taken for an old one.
 	Error float64
 
-	// Saturated says that the Filter is full and must not grow: Error is above Rate, or soon is.
+	// Saturated means that the Filter is full and must not grow: Error exceeds Rate, or soon will.
 	Saturated bool
 }
 
-// Stats returns the filter's sizes and what its error is now.
+// Stats returns the sizes of the Filter and its current error.
 func (f *Filter) Stats() Stats {
 	total := Stats{Capacity: f.plan.Capacity, Saturated: f.growth.saturated.Load()}
 	for i := range f.shards {

@@ -8,18 +8,18 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 )
 
-// growth decides for all shards when the next layer begins. Shards fill up unevenly, so one alone
-// would begin it too early or too late.
+// growth decides for all shards when the next layer begins. Shards fill up unevenly, so a single
+// one would begin it too early or too late.
 //
-// Layers are numbered from 1. A Filter that grows keeps all of them, one that rotates the latest.
-// After Almeida et al., "Scalable Bloom filters" (2007), but with unequal shares of the error: the
-// first layer gets nearly all of it, as most filters never need another.
+// Layers are numbered from 1. A Filter that grows keeps all of them, a Filter that rotates the
+// latest. After Almeida et al., "Scalable Bloom filters" (2007), but with unequal shares of the
+// error: the first layer has nearly all of it, since most filters never need another.
 type growth struct {
 	plan    Options
 	shards  int
-	step    int          // hashes that a shard settles before it says so
+	step    int          // hashes that a shard settles before it reports them
 	latest  atomic.Int64 // layer; shards follow when they are used next
-	settled atomic.Int64 // hashes in layers, in all shards, give or take a step for each
+	settled atomic.Int64 // hashes in the layers of all shards, within one step per shard
 	limit   atomic.Int64 // of settled, where the next layer begins
 
 	mu        sync.Mutex // held to begin a layer
@@ -34,14 +34,14 @@ func (g *growth) init(o Options, shards int) {
 	g.begin(1)
 }
 
-// begin requires that g.mu is held, or that nobody shares g yet.
+// begin requires that g.mu is held, or that g is not shared yet.
 func (g *growth) begin(layer int64) {
 	g.bytes += g.sizeOf(layer)
 	g.limit.Store(g.settled.Load() + g.keysOf(layer))
 	g.latest.Store(layer)
 }
 
-// resume sets g to where shards that were read from a file are.
+// resume brings g to the state of shards that were read from a file.
 func (g *growth) resume(shards []shard) {
 	latest, settled, inLatest := int64(1), 0, 0
 	for i := range shards {
@@ -54,7 +54,7 @@ func (g *growth) resume(shards []shard) {
 			inLatest += s.layers[len(s.layers)-1].Keys()
 		}
 	}
-	// A Filter that rotates may have begun billions of layers, of which the last few count.
+	// A Filter that rotates may have begun billions of layers. Only the last few count.
 	for layer := max(latest-maxLayers, 0) + 1; layer <= latest; layer++ {
 		g.begin(layer)
 	}
@@ -62,7 +62,7 @@ func (g *growth) resume(shards []shard) {
 	g.report(settled)
 }
 
-// keysOf returns for how many hashes a layer is made.
+// keysOf returns the number of hashes that a layer is made for.
 func (g *growth) keysOf(layer int64) int64 {
 	capacity := int64(g.plan.Capacity)
 	switch {
@@ -76,8 +76,8 @@ func (g *growth) keysOf(layer int64) int64 {
 	return capacity << (layer - 2)
 }
 
-// rateOf returns the layer's share of the error. The shares of all layers that exist at the same
-// time sum up to the plan's rate at most.
+// rateOf returns the layer's share of the error. The sum over all layers that exist at the same
+// time is at most the rate of the plan.
 func (g *growth) rateOf(layer int64) float64 {
 	const first, others = 15.0 / 16, 1.0 / 20 // the rest is for layers that begin late
 	switch {
@@ -89,7 +89,7 @@ func (g *growth) rateOf(layer int64) float64 {
 	return g.plan.Rate * others / math.Pow(2, float64(layer-1))
 }
 
-// listSize returns how many of the latest URLs a shard has in its list, 0 if there is none.
+// listSize returns the size of a shard's list of the latest URLs, 0 if there is none.
 func (g *growth) listSize() int {
 	if g.plan.Recent < 1 {
 		return 0
@@ -107,7 +107,7 @@ func (g *growth) sizeOf(layer int64) int64 {
 	return int64(bits / 8)
 }
 
-// report takes notice that a shard has settled n more hashes.
+// report notes that a shard has settled n more hashes.
 func (g *growth) report(n int) {
 	if g.settled.Add(int64(n)) < g.limit.Load() {
 		return

@@ -7,34 +7,34 @@ const (
 	DefaultRecent   = 1 << 16
 )
 
-// Options sizes a [Filter]. The zero Options plans for a million URLs in about 10 MB.
+// Options sizes a [Filter]. The zero Options is for a million URLs in about 10 MB.
 type Options struct {
-	// Capacity is the number of URLs that are planned for. 0 means DefaultCapacity, and so does a
-	// negative number. At a Rate of 0.001, each takes 14.5 bits from the start. Beyond the plan
-	// the Filter grows, which takes more bits for each URL: see Layers of [Stats].
+	// Capacity is the expected number of URLs. 0 or less means DefaultCapacity. At a Rate of
+	// 0.001, the Filter allocates 14.5 bits for each. Beyond the capacity it grows, which takes
+	// more bits per URL: see Layers of [Stats].
 	Capacity int
 
-	// Rate is the probability that a new URL is taken for an old one, at most. 0 means
-	// DefaultRate, and so does all else that does not lie between 0 and 1. Less than 2^-64 cannot
-	// be had, and means that.
+	// Rate is the maximum probability that a new URL is taken for an old one. 0 means
+	// DefaultRate, and so does every value that is not between 0 and 1. The minimum is 2^-64.
 	Rate float64
 
-	// Recent is how many of the latest URLs, roughly, are kept in a list of their own. 0 means
-	// DefaultRecent, a negative number none. It buys speed and exactness: pages link to the same
-	// few URLs over and over. Each takes about 120 bytes, and has pointers that the collector
-	// follows: 7 ms in a whole collection for DefaultRecent, 130 ms and more for a million. The
-	// package's README.md says how many of the sightings in real crawls a list catches.
+	// Recent is the approximate number of the latest URLs that are kept in a list. 0 means
+	// DefaultRecent, a negative number no list. The list makes Add fast and exact for the links
+	// that are on every page of a site. An entry takes about 120 bytes and contains pointers for
+	// the garbage collector to follow: 7 ms per collection for DefaultRecent, 130 ms and more for
+	// a million entries. README.md of this package shows how many links of real crawls a list
+	// catches.
 	Recent int
 
-	// MaxBytes bounds the memory to which the Filter grows beyond its plan. 0 means no bound, a
-	// negative number that it never grows. What cannot grow any more is saturated: it goes on
-	// with an error above Rate, and [Filter.Stats] says so.
+	// MaxBytes bounds the memory of a Filter that grows beyond its Capacity. 0 means unlimited, a
+	// negative number that it must not grow. A Filter that cannot grow is saturated: its error
+	// exceeds Rate, as [Filter.Stats] reports.
 	MaxBytes int64
 
-	// Generations makes a Filter that forgets, for crawls without an end. 0 means that it never
-	// forgets, and so does a negative number. Otherwise a URL is remembered until Capacity others
-	// were met since it was last met, and maybe longer by a share of 1/Generations. Memory is
-	// then constant, and MaxBytes means nothing.
+	// Generations makes a Filter that forgets, for crawls without an end. 0 or less means that it
+	// never forgets. Otherwise a URL is remembered until Capacity other URLs were added since it
+	// was last added, and for at most 1/Generations of that longer. The memory is then constant,
+	// and MaxBytes has no effect.
 	Generations int
 }
 
@@ -54,8 +54,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// minRate is where two URLs as likely have the same hash.
+// minRate is the probability that two URLs have the same hash.
 const minRate = 0x1p-64
 
-// maxGenerations is where more of them would only make each look-up slower.
+// maxGenerations bounds the cost of a look-up, which asks each of them.
 const maxGenerations = 64

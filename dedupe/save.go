@@ -16,9 +16,9 @@ import (
 // ErrCorrupt is what every [CorruptError] unwraps to.
 var ErrCorrupt = errors.New("dedupe: corrupt filter")
 
-// A CorruptError says where a stored filter is damaged or ends too early.
+// A CorruptError says where a stored Filter is damaged or ends too early.
 type CorruptError struct {
-	Offset int64  // in bytes from where Load began, up to which all chunks are whole
+	Offset int64  // in bytes from where Load began; the chunks before it are whole
 	Reason string // a few words
 }
 
@@ -44,10 +44,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// WriteTo writes the filter to w, for [Load]. It does not keep others from adding URLs meanwhile,
-// other than to the shard that it is just writing; what they add may be written or not.
+// WriteTo writes the Filter to w, for [Load]. Other goroutines can add URLs meanwhile, except to
+// the shard that is being written; such URLs may be written or not.
 //
-// What is written contains the hash key. Whoever reads it can make URLs that collide.
+// The output contains the hash key. Anyone who reads it can craft URLs that collide.
 func (f *Filter) WriteTo(w io.Writer) (int64, error) {
 	out := &chunkWriter{to: w}
 	out.raw([]byte(magic))
@@ -62,7 +62,7 @@ func (f *Filter) WriteTo(w io.Writer) (int64, error) {
 	for i := range f.shards {
 		f.shards[i].writeTo(out)
 	}
-	out.words(nil) // nothing ends like a file that was cut off between two shards
+	out.words(nil) // so that a file that was cut off between two shards is not whole
 	if out.err != nil {
 		return out.n, fmt.Errorf("dedupe: write filter: %w", out.err)
 	}
@@ -97,8 +97,8 @@ func (s *shard) writeTo(out *chunkWriter) {
 	out.words(entries)
 }
 
-// A chunkWriter writes chunks of words and remembers the first error. Each chunk's checksum goes
-// on from that of the chunk before, so that chunks cannot be lost or change places.
+// A chunkWriter writes chunks of words and remembers the first error. The checksum of a chunk
+// continues that of the chunk before, so that chunks cannot be lost or swapped.
 type chunkWriter struct {
 	to  io.Writer
 	n   int64
@@ -131,12 +131,12 @@ func (w *chunkWriter) words(words []uint64) {
 	}
 }
 
-// Load reads a filter that [Filter.WriteTo] wrote. It reads no further than the filter's end. A
-// damaged or shortened one is refused with a [CorruptError].
+// Load reads a Filter that [Filter.WriteTo] wrote, and nothing behind it. It rejects a damaged or
+// truncated one with a [CorruptError].
 func Load(r io.Reader) (*Filter, error) {
 	in := &chunkReader{from: r}
 	if start := in.raw(len(magic)); in.err == nil && !bytes.Equal(start, []byte(magic)) {
-		in.fail("no stored filter, or one of another version")
+		in.fail("not a stored filter of this version")
 	}
 	f := in.filter()
 	if in.err == nil {
@@ -182,8 +182,8 @@ func (r *chunkReader) raw(n int) []byte {
 	return b
 }
 
-// words reads n words, from as many chunks as words wrote them to. It takes memory only as more
-// words arrive, so that a wrong number does not cost more than twice what was there to read.
+// words reads n words, from as many chunks as they were written to. It allocates memory only as the
+// words arrive, so a wrong number costs at most twice the memory of what was there to read.
 func (r *chunkReader) words(n int) []uint64 {
 	words := make([]uint64, 0, min(n, maxChunk))
 	for first := true; r.err == nil && (first || len(words) < n); first = false {
@@ -220,7 +220,7 @@ func (r *chunkReader) chunk(words []uint64, n int) []uint64 {
 	return words
 }
 
-// number reads a count, and refuses those beyond a bound, or beyond what an int can hold here.
+// number reads a count. It rejects those beyond a bound, or beyond the size of an int.
 func (r *chunkReader) number(word, bound uint64) int {
 	if word > min(bound, math.MaxInt) {
 		r.fail("a number is out of range")
@@ -288,14 +288,14 @@ func (r *chunkReader) shard(s *shard) {
 	recent := r.words(recentWords * entries)
 	for ; r.err == nil && len(recent) > 0; recent = recent[recentWords:] {
 		if recent[1] > uint64(s.latest) {
-			r.fail("a URL is in a layer that there is not")
+			r.fail("a URL is in a layer that does not exist")
 		}
 		s.recent.Add(recent[0], uint32(recent[1]))
 	}
 }
 
-// plausible reports whether a shard can have so many layers, up to its latest one, and so many
-// entries in its list.
+// plausible reports whether a shard can have that many layers, the last of which is its latest, and
+// that many entries in its list.
 func (s *shard) plausible(layers, entries int) bool {
 	n := s.growth.plan.Generations
 	if n == 0 && int64(layers) != s.latest || n > 0 && layers > n+1 {
@@ -304,9 +304,9 @@ func (s *shard) plausible(layers, entries int) bool {
 	return layers > 0 && int64(layers) <= s.latest && entries <= s.growth.listSize()
 }
 
-// layer reads the words of a layer whose number of bits, of functions and of keys are given. The
-// plan says how large it is, up to the rounding of another machine. What a file claims beyond
-// that, no matter how large, is refused before memory is taken for it.
+// layer reads the words of a layer with the given numbers of bits, functions and keys. Its size
+// follows from the plan, up to the rounding of another machine. Any other size is rejected before
+// memory is allocated for it.
 func (r *chunkReader) layer(g *growth, number int64, size []uint64) *layers.Layer {
 	bits, functions := layers.Size(float64(g.keysOf(number))/float64(g.shards), g.rateOf(number))
 	if size[0] == 0 || max(size[0], bits)-min(size[0], bits) > bits/1000+1 || size[1] != functions {

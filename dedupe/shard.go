@@ -8,8 +8,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 )
 
-// A shard is a filter for those hashes that begin with its number, so that goroutines seldom wait
-// for each other.
+// A shard is a filter for the hashes that begin with its number, so that goroutines rarely wait for
+// each other.
 type shard struct {
 	mu       sync.Mutex
 	growth   *growth
@@ -17,12 +17,11 @@ type shard struct {
 	layers   []*layers.Layer                // the oldest first
 	latest   int64                          // number of the last of layers
 	added    int                            // hashes that were reported as new
-	settled  int                            // hashes that went into a layer
-	reported int                            // of settled, those that growth knows of
+	settled  int                            // hashes that were added to a layer
+	reported int                            // of settled, those that growth knows about
 }
 
-// recentBytes is what one entry of the list takes, as measured: the entry, and its place in the
-// list's map.
+// recentBytes is the measured size of an entry of the list, with its place in the list's map.
 const recentBytes = 120
 
 func (s *shard) init(g *growth) {
@@ -32,13 +31,12 @@ func (s *shard) init(g *growth) {
 	}
 }
 
-// add is Algorithm 3 of the paper: the hash enters the list, what it pushes out enters the Bloom
-// filter, and only then the filter is asked for the hash. The order also is the fast one. Setting
-// bits waits for nothing, so that the memory fetches them while the list is being looked after
-// and while the first bits of the hash are on their way.
+// add is Algorithm 3 of the paper: the hash enters the list, what it evicts enters the Bloom
+// filter, and only then the filter is asked for the hash. This order is also the fast one. Setting
+// bits waits for nothing, so the memory fetches them while the list is updated.
 //
-// A hash that is found goes into the list, too. That makes the pages that everybody links to
-// cheap, and costs nothing when they fall out again: the list knows which layer has a hash.
+// A hash that the filter has enters the list, too. That makes the pages that everybody links to
+// cheap, and costs nothing when they are evicted: the list knows which layer has a hash.
 func (s *shard) add(hash uint64) (added bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +67,7 @@ func (s *shard) addSettled(hash uint64) (added bool) {
 	return layer == 0
 }
 
-// evicted is called by the list, from within add, with what falls out of it.
+// evicted is called by the list, within add.
 func (s *shard) evicted(hash uint64, layer uint32) { s.settle(hash, int64(layer)) }
 
 // find returns the number of the newest layer that has the hash, or 0.
@@ -82,8 +80,8 @@ func (s *shard) find(hash uint64) int64 {
 	return 0
 }
 
-// settle puts a hash that layer has, or none if it is 0, where it stays. A Filter that forgets
-// brings a hash that was met again into its latest layer; others leave it where it is.
+// settle adds a hash to the latest layer, unless a layer has it; 0 means none. A Filter that
+// forgets also moves a hash that was met again to its latest layer.
 func (s *shard) settle(hash uint64, layer int64) {
 	if layer == s.latest || layer > 0 && s.growth.plan.Generations == 0 {
 		return
@@ -101,22 +99,22 @@ func (s *shard) reportSettled() {
 	s.reported = s.settled
 }
 
-// report tells growth at once what it would hear of later.
+// report tells growth at once what it would be told later.
 func (s *shard) report() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reportSettled()
 }
 
-// catchUp begins the layers that growth has begun meanwhile. Shards do it when they are used, so
-// that no goroutine has to lock them all.
+// catchUp begins the layers that growth has begun meanwhile. Shards do that when they are used, so
+// that no goroutine has to lock all of them.
 func (s *shard) catchUp() {
 	if latest := s.growth.latest.Load(); s.latest < latest {
 		s.follow(latest)
 	}
 }
 
-// follow goes on to a layer. Where the Filter rotates, those that are gone by then are not made.
+// follow proceeds to a layer. Layers that have already been rotated out by then are not made.
 func (s *shard) follow(latest int64) {
 	n := s.growth.plan.Generations
 	if gone := latest - int64(n) - 1; n > 0 && s.latest < gone {

@@ -1,8 +1,8 @@
 // Package simhash tells whether a text has really changed.
 //
-// A page that shows a counter, a date or the time it took to make it is another one at each visit,
-// and so a crawler that compares bytes takes it for a page that changes all the time. [Of] sums up
-// what is left when such words are ignored, and [Print.Compare] says how much of it is new:
+// A page with a counter or today's date has other bytes at each visit, so a crawler that compares
+// bytes believes that it changes all the time. [Of] fingerprints the text without such words, and
+// [Print.Compare] reports how much of it is new:
 //
 //	before := simhash.Of(oldText)
 //	now := simhash.Of(newText)
@@ -14,13 +14,13 @@
 //
 // Words with a digit (counters, dates, times, prices, ids); English names of months and weekdays,
 // and the words of "5 minutes ago"; the case of letters; all that is neither letter nor digit.
-// These are guesses. A page on which nothing but a price changes is the same page to them: compare
-// bytes, too, where this matters.
+// These are heuristics. If only a price changes, the page counts as unchanged: compare bytes, too,
+// where that matters.
 //
 // # What it does not do
 //
-// It takes text. Tags are words to it, so take them out first. Its hashes have no key: who writes
-// a text can make its Print equal to that of another one.
+// It expects text: tags would count as words, so remove them first. The hashes have no key: the
+// author of a text can make its Print equal to that of another text.
 package simhash
 
 import (
@@ -29,20 +29,21 @@ import (
 	"unicode/utf8"
 )
 
-// A Print sums up a text in 16 bytes. The zero Print is that of a text without words.
+// A Print is the fingerprint of a text, in 16 bytes. The zero Print is that of a text without
+// words.
 type Print struct {
-	Words uint64 // hash of all words that are not ignored, in their order
-	Near  uint64 // simhash of them: the fewer bits differ, the more shingles are common
+	Words uint64 // hash of all words that are not ignored, in order
+	Near  uint64 // simhash of them: the fewer bits differ, the more shingles are the same
 }
 
-// Change is how far two texts are apart.
+// Change is how much two texts differ.
 type Change int
 
 // The kinds of changes. MaxMinor is the distance up to which a change is Minor: Manku, Jain and
-// Das Sarma, "Detecting near-duplicates for web crawling" (2007), found 3 bits of 64 to divide
+// Das Sarma, "Detecting near-duplicates for web crawling" (2007), found that 3 bits of 64 separate
 // copies from others best, among eight billion pages.
 const (
-	Same  Change = iota // but for words that are ignored
+	Same  Change = iota // except for words that are ignored
 	Minor               // a few words, of a long text
 	Real
 
@@ -52,11 +53,11 @@ const (
 // String returns the name in lower case.
 func (c Change) String() string { return [...]string{"same", "minor", "real"}[c] }
 
-// Distance returns how many bits of the simhashes differ, from 0 to 64. Texts that have nothing in
-// common are about 32 apart.
+// Distance returns how many bits of the simhashes differ, from 0 to 64. For texts that have nothing
+// in common, that is about 32.
 func (p Print) Distance(q Print) int { return bits.OnesCount64(p.Near ^ q.Near) }
 
-// Compare says how much differs between two texts.
+// Compare returns how much two texts differ.
 func (p Print) Compare(q Print) Change {
 	switch {
 	case p.Words == q.Words:
@@ -67,9 +68,9 @@ func (p Print) Compare(q Print) Change {
 	return Real
 }
 
-// Of sums up a text in UTF-8. It is the simhash of Charikar (2002) over shingles, which are any
-// three words in a row; in scripts without spaces each letter is a word. It allocates nothing and
-// its time is linear in the text.
+// Of returns the fingerprint of a text in UTF-8: the simhash of Charikar (2002) over shingles,
+// which are three words in a row. In scripts without spaces, each letter is a word. It allocates
+// nothing, and takes time linear in the length of the text.
 func Of(text []byte) Print {
 	var s sum
 	for len(text) > 0 {

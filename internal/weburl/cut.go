@@ -4,8 +4,8 @@ import "strings"
 
 var dropTabsAndNewlines = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
-// trim drops what surrounds a URL in careless markup, and the line breaks within it: long links
-// are often wrapped, and a line break in the middle of one was never meant.
+// trim drops what surrounds a URL in careless markup, and the line breaks in it: long links are
+// often wrapped.
 func trim(raw string) string {
 	in := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' }) // controls and the space
 	if strings.ContainsAny(in, "\t\n\r") {
@@ -14,7 +14,7 @@ func trim(raw string) string {
 	return in
 }
 
-// cutScheme cuts a scheme and its colon off, and lowers the scheme. A colon after anything that
+// cutScheme cuts off a scheme and its colon, and lowercases the scheme. A colon after anything that
 // cannot be a scheme belongs to a relative path, as in "./a:b".
 func cutScheme(in string) (scheme, rest string, found bool) {
 	for i := range len(in) {
@@ -31,7 +31,7 @@ func cutScheme(in string) (scheme, rest string, found bool) {
 }
 
 // cutPort cuts at the first colon that is not inside the brackets of an IPv6 address. Brackets
-// elsewhere count as well; the host parser will refuse them.
+// elsewhere count as well; the host parser rejects them.
 func cutPort(authority string) (host, port string, found bool) {
 	bracket := false
 	for i := range len(authority) {
@@ -75,7 +75,7 @@ func (p *parser) slashAt(in string, i int) bool {
 	return i < len(in) && (in[i] == '/' || in[i] == '\\' && p.special)
 }
 
-// skipSlashes stands for the special authority ignore slashes state.
+// skipSlashes implements the special authority ignore slashes state.
 func (p *parser) skipSlashes(in string) string {
 	for p.slashAt(in, 0) {
 		in = in[1:]

@@ -1,21 +1,21 @@
 // Package weburl parses URLs as browsers do, by the WHATWG URL Standard.
 //
-// [Parse] follows the standard's basic URL parser and [URL.Append] its serializer; net/url
-// follows RFC 3986, which refuses or keeps much of what pages really contain: spaces around a
-// link, backslashes, stray percent signs, 0x7f.1 for 127.0.0.1. What Parse returns is in normal
-// form: writing it and parsing it again changes nothing.
+// [Parse] follows the standard's basic URL parser and [URL.Append] its serializer. Package net/url
+// follows RFC 3986, which rejects or keeps much of what pages contain: spaces around a link,
+// backslashes, stray percent signs, 0x7f.1 for 127.0.0.1. Parse returns URLs in normal form:
+// serializing and parsing them again changes nothing. Package dedupe/weburl is the public face.
 //
 // # Invariants
 //
-// Parse takes any bytes, never panics and needs time linear in its input. A URL that is in
-// normal form already is cut into substrings of the input, without an allocation.
+// Parse accepts any bytes, never panics and takes time linear in its input. A URL that is already
+// in normal form is cut into substrings of the input, without an allocation.
 //
 // # Departures
 //
-// Bytes that are no UTF-8 are read as U+FFFD, the replacement character. A host name with
-// non-ASCII characters is refused beyond 1 KiB, because punycode takes quadratic time; the
-// domain name system takes 255 bytes at most. Names are mapped as Unicode 17 wants it, but those of
-// its characters that are newer than the Go release's tables are refused: Go 1.26 knows Unicode 15.
+// Bytes that are not UTF-8 are read as U+FFFD, the replacement character. A host name with
+// non-ASCII characters is rejected beyond 1 KiB, because punycode takes quadratic time; DNS allows
+// 255 bytes. Names are mapped by the rules of Unicode 17, but characters that are newer than the
+// tables of the Go release are rejected: Go 1.26 knows Unicode 15.
 //
 // # What it does not do
 //

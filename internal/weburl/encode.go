@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// class is a set of properties of a byte: the percent-encode sets that it is in, and what else
-// the scanning loops ask for.
+// class is a set of properties of a byte: the percent-encode sets that it is in, and others that
+// the scanning loops need.
 type class uint16
 
 const (
@@ -23,8 +23,8 @@ const (
 	startsDot // may be the first byte of a dot segment
 )
 
-// classOf turns the questions of the inner loops into one look-up. The sets are built up as the
-// standard builds them, from the smallest to the largest.
+// classOf makes the inner loops look up one value per byte. The sets are built as in the standard,
+// from the smallest to the largest.
 var classOf = func() (table [256]class) {
 	add := func(chars string, set class) {
 		for i := range len(chars) {
@@ -51,8 +51,8 @@ var classOf = func() (table [256]class) {
 	return table
 }()
 
-// has reports whether a byte of s is in one of the sets. Bytes will do instead of code points, as
-// all of UTF-8 beyond ASCII is in the same sets.
+// has reports whether a byte of s is in one of the sets. Looking at bytes instead of code points is
+// enough, since everything beyond ASCII is in the same sets.
 func has(s string, set class) bool {
 	for i := range len(s) {
 		if classOf[s[i]]&set != 0 {

@@ -14,8 +14,8 @@ import (
 // each character beyond ASCII takes a byte or more, but four at most in UTF-8.
 const maxUnicodeHost = 1 << 10
 
-// toASCII maps names as the standard asks: non-transitional processing, and only those checks
-// that browsers make.
+// toASCII maps names by the standard: non-transitional processing, with the checks that browsers
+// make.
 var toASCII = idna.New(
 	idna.MapForLookup(),
 	idna.Transitional(false),
@@ -27,7 +27,7 @@ var toASCII = idna.New(
 ).ToASCII
 
 // parseHost returns the serialized host. Only special schemes know domains and IPv4 addresses;
-// what other schemes call a host means something to their programs alone, and is kept as it is.
+// the hosts of other schemes have a meaning for their own programs only, and stay as they are.
 func parseHost(in string, special bool) (string, error) {
 	switch {
 	case strings.HasPrefix(in, "["):
@@ -49,8 +49,8 @@ func parseHost(in string, special bool) (string, error) {
 	return in, nil
 }
 
-// mapDomain decodes and maps a domain that is not plain lower-case ASCII. The escapes of a domain
-// are undone first, since "%C3%BC.test" and "ü.test" are the same name.
+// mapDomain decodes and maps a domain that is not plain lowercase ASCII. Escapes are decoded first,
+// since "%C3%BC.test" and "ü.test" are the same name.
 func mapDomain(in string) (string, error) {
 	name := decode(in)
 	if isASCII(name) {
@@ -77,9 +77,10 @@ func mapDomain(in string) (string, error) {
 	return name, nil
 }
 
-// mapNewer maps the characters of which UTS #46 has changed its mind since Unicode 15, whose
-// tables golang.org/x/net/idna uses before Go 1.27: it lowers capital letters that were refused
-// before, and drops characters that cannot be seen. Newer tables do the same to them.
+// mapNewer maps the characters whose mapping UTS #46 has changed since Unicode 15. Package
+// golang.org/x/net/idna has the tables of Unicode 15 before Go 1.27, and newer ones, which do the
+// same, from then on. Capital letters that were rejected become lowercase, and characters that
+// cannot be seen are dropped.
 func mapNewer(r rune) rune {
 	switch {
 	case r < 0x04C0:
@@ -114,8 +115,8 @@ func mapNewer(r rune) rune {
 	return r
 }
 
-// decode undoes the percent-encoding. What is no valid escape stays, other than in net/url; a
-// percent sign that is left over makes the host invalid later.
+// decode undoes the percent-encoding. Unlike in net/url, an invalid escape stays; the percent sign
+// makes the host invalid later.
 func decode(in string) string {
 	if !strings.Contains(in, "%") {
 		return in
@@ -167,7 +168,7 @@ func endsInNumber(domain string) bool {
 
 // parseIPv4 reads the forms that inet_aton of BSD Unix knew: one to four numbers, the last of
 // which fills what is left of the 32 bits, each decimal, octal or hexadecimal. A crawler's guard
-// against private addresses relies on it that 0x7f.1 is recognized here and not by the resolver.
+// against private addresses relies on 0x7f.1 being recognized here, and not by the resolver.
 func parseIPv4(domain string) (string, error) {
 	rest, address := strings.TrimSuffix(domain, "."), uint64(0)
 	for bits, more := 32, true; more; {
@@ -193,7 +194,7 @@ func parseIPv4(domain string) (string, error) {
 	return reuse(domain, netip.AddrFrom4(ip).AppendTo(buf[:0])), nil
 }
 
-// parseIPv4Number requires a lower-case part. Numbers beyond bits are no numbers.
+// parseIPv4Number requires a lowercase part. A number must fit into the given bits.
 func parseIPv4Number(part string, bits int) (number uint64, ok bool) {
 	base := 10
 	switch {
@@ -212,7 +213,7 @@ func parseIPv4Number(part string, bits int) (number uint64, ok bool) {
 }
 
 // parseIPv6 returns the address in brackets and in its shortest form. Package netip accepts what
-// the standard does, and zones besides, which mean nothing beyond one machine.
+// the standard does, and also zones, which mean nothing to other machines.
 func parseIPv6(in string) (string, error) {
 	if !strings.HasSuffix(in, "]") {
 		return "", ParseError{ErrHost, "unclosed bracket"}

@@ -5,10 +5,10 @@ import "strings"
 // Parse parses raw, which may be relative if base is not nil. It only reads base. All errors are
 // of type [ParseError].
 //
-// The standard gives a state machine that looks at one code point after the other. The same
-// language is parsed here by cutting, which copies nothing as long as nothing must change: the
-// first "#" starts the fragment in every state, the first "?" before it the query, and what is
-// left before them is the head. The comments below name the states that a function stands for.
+// The standard's parser is a state machine that looks at one code point after the other. This one
+// cuts strings, and copies nothing that need not change: the first "#" begins the fragment in every
+// state, the first "?" before it the query, and what is before them is the head. The comments below
+// name the states that a function implements.
 func Parse(raw string, base *URL) (URL, error) { return ParseEncoded(raw, base, nil) }
 
 // ParseEncoded parses raw as a page does whose encoding is not UTF-8: what is beyond ASCII in the
@@ -32,8 +32,8 @@ type parser struct {
 	query   string // as it was written
 }
 
-// cutTail takes the fragment and the raw query off. The query waits for the scheme, on which
-// its encoding depends.
+// cutTail cuts off the fragment and the raw query. The encoding of the query depends on the scheme,
+// which is not known yet.
 func (p *parser) cutTail(in string) (head string) {
 	head, fragment, found := strings.Cut(in, "#")
 	p.url.HasFragment = found
@@ -42,7 +42,7 @@ func (p *parser) cutTail(in string) (head string) {
 	return head
 }
 
-// parseHead stands for the scheme state: the scheme decides how the rest is read.
+// parseHead implements the scheme state: the scheme decides how the rest is read.
 func (p *parser) parseHead(head string) error {
 	scheme, rest, found := cutScheme(head)
 	if !found {
@@ -68,7 +68,7 @@ func (p *parser) parseHead(head string) error {
 	return nil
 }
 
-// parseSchemeless stands for the no scheme state.
+// parseSchemeless implements the no scheme state.
 func (p *parser) parseSchemeless(head string) error {
 	switch {
 	case p.base == nil:
@@ -106,7 +106,7 @@ func (p *parser) setScheme(scheme string) {
 	p.url.Query = encode(p.query, set)
 }
 
-// parseRelative parses a head that shares its scheme with the base. It stands for the relative,
+// parseRelative parses a head that shares its scheme with the base. It implements the relative,
 // relative slash and special relative or authority states. The more slashes the head begins
 // with, the less it takes from the base: none, the path; one, the host; two, the scheme alone.
 func (p *parser) parseRelative(head string) error {
@@ -133,9 +133,9 @@ func (p *parser) parseRelative(head string) error {
 
 // parseFile parses the head of a file URL. Such URLs have rules of their own, which keep a
 // Windows drive letter in the path's first place: neither can dots remove it, nor is it lost when
-// a path that begins with a slash is resolved. It stands for the file and file slash states.
+// a path that begins with a slash is resolved. It implements the file and file slash states.
 //
-// A file URL has always a host, which may be empty.
+// A file URL always has a host, which may be empty.
 func (p *parser) parseFile(head string) error {
 	p.url.HasHost = true
 	fileBase := p.base != nil && p.base.Scheme == "file"
@@ -168,7 +168,7 @@ func (p *parser) parseFile(head string) error {
 	return nil
 }
 
-// parseFileHost stands for the file host state: no credentials, no port.
+// parseFileHost implements the file host state: no credentials, no port.
 func (p *parser) parseFileHost(rest string) error {
 	host, path := p.cutAtSlash(rest)
 	if isDrive(host) {
@@ -189,8 +189,8 @@ func (p *parser) parseFileHost(rest string) error {
 	return nil
 }
 
-// parseAuthority parses what follows the two slashes: credentials, host, port and path. It stands
-// for the authority, host and port states.
+// parseAuthority parses what follows the two slashes: credentials, host, port and path. It
+// implements the authority, host and port states.
 //
 // The credentials end at the last "@", so that "http://good.test@evil.test" goes to evil.test;
 // earlier ones are encoded as part of them.
@@ -222,7 +222,7 @@ func (p *parser) parseAuthority(rest string) error {
 	return nil
 }
 
-// inheritAuthority takes all that stands between the scheme and the path from the base.
+// inheritAuthority takes everything between the scheme and the path from the base.
 func (p *parser) inheritAuthority() {
 	p.url.Username, p.url.Password = p.base.Username, p.base.Password
 	p.url.Host, p.url.Port, p.url.HasHost = p.base.Host, p.base.Port, p.base.HasHost

@@ -2,12 +2,12 @@ package weburl
 
 import "strings"
 
-// A path is kept as the standard serializes it, each segment with a slash before it, instead of
-// as a list. Nothing is lost by that: the list of no segments is "", the list of one empty
-// segment is "/", and no segment contains a slash.
+// A path is stored as the standard serializes it, each segment with a slash before it, instead of
+// as a list. No information is lost: the list of no segments is "", the list of one empty segment
+// is "/", and no segment contains a slash.
 
 // setPathAfterHost sets the path from what follows a host: nothing, or a slash and more. It
-// stands for the path start state. A special URL has always a path, others need none.
+// implements the path start state. A special URL always has a path, others need none.
 func (p *parser) setPathAfterHost(in string) {
 	switch {
 	case p.isNormalPath(in):
@@ -19,8 +19,8 @@ func (p *parser) setPathAfterHost(in string) {
 	}
 }
 
-// isNormalPath reports whether in is what setPath would make of it, so that there is nothing to
-// copy. Most paths in pages are. File URLs, with their drive letters, are not worth the care.
+// isNormalPath reports whether setPath would not change in, so that nothing has to be copied. Most
+// paths in pages are normal. File URLs, with their drive letters, are not worth the effort.
 func (p *parser) isNormalPath(in string) bool {
 	if in == "" || p.url.Scheme == "file" {
 		return false
@@ -46,7 +46,7 @@ func (p *parser) dotsAt(in string) int {
 	return countDots(segment)
 }
 
-// setPath sets the path to prefix and the segments of in, without the dot segments. It stands for
+// setPath sets the path to prefix and the segments of in, without the dot segments. It implements
 // the path state. Each byte of in is looked at once, and each byte of path is taken away at most
 // once, so the time is linear however many dots there are.
 func (p *parser) setPath(prefix, in string) {
@@ -75,9 +75,9 @@ func (p *parser) setPath(prefix, in string) {
 	p.url.Path = string(path)
 }
 
-// setOpaque sets a path that is not hierarchical. It stands for the opaque path state. Spaces
-// stay, as scripts in javascript: URLs want it. But one at the end must be encoded, since a query
-// or a fragment follows it, and it would be trimmed away once these are dropped.
+// setOpaque sets a path that is not hierarchical. It implements the opaque path state. Spaces
+// stay, for the scripts in javascript: URLs. But a space at the end must be encoded: a query or a
+// fragment follows it, and without those it would be trimmed.
 func (p *parser) setOpaque(in string) {
 	p.url.Opaque = true
 	if strings.HasSuffix(in, " ") {
@@ -87,8 +87,8 @@ func (p *parser) setOpaque(in string) {
 	p.url.Path = encode(in, inControl)
 }
 
-// parent returns path without its last segment, and so "shortens" it in the words of the standard.
-// The drive letter of a file URL stays.
+// parent returns path without its last segment ("shorten" in the standard). The drive letter of a
+// file URL stays.
 func parent[P string | []byte](path P, file bool) P {
 	if file && len(path) == len("/C:") && drive(string(path)) != "" {
 		return path
@@ -101,7 +101,7 @@ func parent[P string | []byte](path P, file bool) P {
 }
 
 // countDots returns 1 for ".", 2 for "..", and 0 for all other segments. A percent-encoded dot
-// counts, too: else "%2e%2e" would reach a server that decodes before it looks for dots.
+// counts, too, or "%2e%2e" would reach a server that decodes before it looks for dots.
 func countDots(segment string) int {
 	dots := 0
 	for ; segment != "" && dots <= 2; dots++ {

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// Resolver makes the references of one page absolute, as far as they lead to http or https. It is
-// not safe for concurrent use.
+// A Resolver makes the references of one page absolute, if they lead to http or https. It is not
+// safe for concurrent use.
 //
-// It gives what [Parse] and [URL.Append] give. But nearly all references in pages are in normal
-// form as they stand, up to the directory that they start from, and for those it only copies bytes:
-// no string, no second look.
+// Its results are those of [Parse] and [URL.Append]. But nearly all references in pages are already
+// in normal form, relative to some directory, and for those it only copies bytes.
 type Resolver struct {
 	// Encoder is that of the page, for queries; nil means UTF-8. It may be set at any time.
 	Encoder Encoder
@@ -22,7 +21,7 @@ type Resolver struct {
 	dir  int    // where in page the last segment of the path begins
 }
 
-// Reset makes base the one that the next references are relative to.
+// Reset makes base the URL that the next references are relative to.
 func (r *Resolver) Reset(base URL) {
 	base.Username, base.Password = "", ""
 	r.base, r.web = base, IsWeb(&base)
@@ -37,7 +36,7 @@ func (r *Resolver) Reset(base URL) {
 func (r *Resolver) Base() URL { return r.base }
 
 // Append appends the URL that ref leads to, without fragment and credentials, to dst. It returns
-// dst as it was and false if that is no URL or neither http nor https.
+// dst as it was and false if that is not a URL, or neither http nor https.
 func (r *Resolver) Append(dst, ref []byte) ([]byte, bool) {
 	if out, ok := r.copied(dst, ref); ok {
 		return out, true
@@ -56,8 +55,8 @@ func (r *Resolver) Append(dst, ref []byte) ([]byte, bool) {
 // IsWeb reports whether the scheme is http or https.
 func IsWeb(u *URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
-// isForeign reports whether ref has a scheme other than the two: such a URL need not be parsed to
-// see that it is of no use, and data: URLs are long.
+// isForeign reports whether ref has another scheme: such a URL need not be parsed to see that it is
+// of no use, and data: URLs are long.
 func isForeign(ref []byte) bool {
 	for i, c := range ref {
 		switch {
@@ -73,8 +72,8 @@ func isForeign(ref []byte) bool {
 	return false
 }
 
-// copied does what Append does where the bytes of ref can stand as they are. It says false where
-// Parse must look.
+// copied does what Append does if the bytes of ref need not change. It returns false if Parse has
+// to look at them.
 func (r *Resolver) copied(dst, ref []byte) ([]byte, bool) {
 	head, query, ok := cutPlain(ref)
 	if !ok || !r.web {
@@ -159,8 +158,8 @@ func appendAbsolute(dst, rest []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// cutPlain cuts ref into what stands before the query, and the query with its question mark; the
-// fragment is dropped. It says false if a byte before the fragment cannot stay as it is.
+// cutPlain cuts ref into what is before the query, and the query with its question mark; the
+// fragment is dropped. It returns false if a byte before the fragment must be encoded.
 func cutPlain(ref []byte) (head, query []byte, ok bool) {
 	i := 0
 	for i < len(ref) && classOf[ref[i]]&(inPath|isBackslash) == 0 {
@@ -176,8 +175,7 @@ func cutPlain(ref []byte) (head, query []byte, ok bool) {
 	return head, query, i == len(ref) || ref[i] == '#'
 }
 
-// hasDots reports whether a segment of path begins like a dot segment. Few do that are none, so
-// that the others may take the long way, too.
+// hasDots reports whether a segment of path begins like a dot segment. Few others do.
 func hasDots(path []byte) bool {
 	start := true
 	for _, c := range path {

@@ -9,8 +9,7 @@ var (
 	ErrPort   = errors.New("weburl: bad port")
 )
 
-// A ParseError says why a string is no URL. It does not repeat the string, which may be long and
-// which the caller has.
+// A ParseError says why a string is not a URL. It does not repeat the string, which may be long.
 type ParseError struct {
 	Kind   error  // ErrNoBase, ErrHost or ErrPort
 	Reason string // a few words, without the input
@@ -22,8 +21,7 @@ func (e ParseError) Error() string { return e.Kind.Error() + ": " + e.Reason }
 // Unwrap returns the kind.
 func (e ParseError) Unwrap() error { return e.Kind }
 
-// A URL is a parsed URL in normal form, cut into its components. It is a plain value that its
-// methods only read. Its methods are safe for concurrent use.
+// A URL is a parsed URL in normal form. Its methods are safe for concurrent use.
 type URL struct {
 	Scheme      string // lower case, without the colon
 	Username    string // percent-encoded
@@ -46,7 +44,7 @@ func (u *URL) Special() bool { return isSpecial(u.Scheme) }
 func (u *URL) String() string { return string(u.Append(make([]byte, 0, 128), true)) }
 
 // Append appends the URL to dst, with the fragment if fragment is true, and returns the extended
-// slice. It allocates only if dst is too short. Requests and keys want no fragment.
+// slice. It allocates only if dst is too short. Requests and keys have no fragment.
 func (u *URL) Append(dst []byte, fragment bool) []byte {
 	dst = append(append(dst, u.Scheme...), ':')
 	switch {
@@ -66,7 +64,7 @@ func (u *URL) Append(dst []byte, fragment bool) []byte {
 	return dst
 }
 
-// appendAuthority appends what stands between "//" and the path.
+// appendAuthority appends what is between "//" and the path.
 func (u *URL) appendAuthority(dst []byte) []byte {
 	if u.Username != "" || u.Password != "" {
 		dst = append(dst, u.Username...)

@@ -1,8 +1,8 @@
-// Package layers keeps 64-bit hashes in Bloom filters of exactly known error.
+// Package layers stores 64-bit hashes in Bloom filters whose error is known exactly.
 //
-// A [Layer] is one Bloom filter with a number of keys that it is made for. Several of them, asked
-// one after the other, make a filter that grows: a new key is taken for an old one with a
-// probability of at most the sum of theirs.
+// A [Layer] is a Bloom filter that is made for a number of keys. Several layers, asked one after
+// the other, make a filter that grows: the probability that a new key is taken for an old one is
+// at most the sum of theirs.
 package layers
 
 import (
@@ -30,13 +30,13 @@ func New(keys, rate float64) *Layer {
 	return Of(make([]uint64, (size+63)/64), size, functions, 0)
 }
 
-// Of returns a layer on bits that exist already, such as those read from a file. The caller must
-// give words for all bits, and leaves words to the layer.
+// Of returns a layer with existing bits, such as those read from a file. There must be words for
+// all bits, and they belong to the layer from then on.
 func Of(words []uint64, size, functions uint64, keys int) *Layer {
 	return &Layer{bloom.FromWithM(words, uint(size), uint(functions)), keys}
 }
 
-// Words returns the bits for storing them. They are the layer's own.
+// Words returns the bits, which belong to the layer, for storing them.
 func (l *Layer) Words() []uint64 { return l.filter.BitSet().Words() }
 
 // Bits returns the number of bits.
@@ -45,10 +45,10 @@ func (l *Layer) Bits() uint64 { return uint64(l.filter.Cap()) }
 // Functions returns the number of hash functions.
 func (l *Layer) Functions() uint64 { return uint64(l.filter.K()) }
 
-// Keys returns how often Add was called.
+// Keys returns the number of calls of Add.
 func (l *Layer) Keys() int { return l.keys }
 
-// Add sets the bits of a hash that Test denies.
+// Add sets the bits of a hash for which Test returns false.
 func (l *Layer) Add(hash uint64) {
 	set := l.filter.BitSet()
 	start, step := positions(hash)
@@ -59,7 +59,7 @@ func (l *Layer) Add(hash uint64) {
 	l.keys++
 }
 
-// Test reports whether the hash was added, or looks so.
+// Test reports whether the hash was added, or looks as if it was.
 func (l *Layer) Test(hash uint64) bool {
 	set := l.filter.BitSet()
 	start, step := positions(hash)
@@ -87,13 +87,13 @@ func (l *Layer) Touch(hashes []uint64) (sum uint64) {
 	return sum
 }
 
-// positions returns the start of a hash's walk through the bits, as a fraction of 2^64 of the
-// layer, and its step. The next position is the multiplied position and the step. Callers share
-// hashes out by their highest bits; multiplying brings the others up to where at looks.
+// positions returns a hash's first position, as a fraction of 2^64 of the layer, and its step. The
+// next position is the position times multiplier, plus the step. Callers distribute hashes over
+// shards by their highest bits; the multiplications bring the other bits up to where at looks.
 //
-// Steps alone, which is the double hashing of Kirsch and Mitzenmacher (2006), would be a little
-// faster. But two hashes whose starts and steps are close then meet in nearly all of their bits,
-// which in small layers happens once in a million, too often for the smallest error rates.
+// Adding steps only, the double hashing of Kirsch and Mitzenmacher (2006), would be a little
+// faster. But two hashes with similar starts and steps then have nearly all of their bits in
+// common. In small layers that happens once in a million, too often for the smallest error rates.
 func positions(hash uint64) (start, step uint64) {
 	return hash * 0x9e3779b97f4a7c15, (hash ^ hash>>32) * 0xd6e8feb86659fd93
 }
@@ -101,38 +101,35 @@ func positions(hash uint64) (start, step uint64) {
 // multiplier is that of Knuth's MMIX generator.
 const multiplier = 6364136223846793005
 
-// at scales a fraction of 2^64 to a bit. It costs a multiplication, where a remainder would cost a
-// division.
+// at scales a fraction of 2^64 to a bit, with a multiplication instead of a division.
 func (l *Layer) at(fraction uint64) uint {
 	bit, _ := bits.Mul64(fraction, l.Bits())
 	return uint(bit)
 }
 
-// Error returns the probability that a key that was never added looks as if it was.
+// Error returns the probability that a key that was not added looks as if it was.
 func (l *Layer) Error() float64 {
 	k := float64(l.Functions())
 	return math.Pow(shareSet(k*float64(l.keys)/float64(l.Bits()), k), k)
 }
 
-// minRate bounds the work of computing with rates, which may have been rounded to 0. That an error
-// this rare ever shows is as good as impossible.
+// minRate bounds the work of computing with rates, which may have been rounded to 0.
 const minRate = 0x1p-1000
 
-// Size returns the bits and the number of hash functions with which a layer of n keys has the
-// error rate, or a little less. A rate below 2^-1000 is taken for that. EstimateParameters of the
-// bloom package takes the bits that would do if the number of functions could be a fraction, and
-// misses the rate by some percent.
+// Size returns the number of bits and of hash functions for a layer of n keys with the given error
+// rate, or a little less. The minimum rate is 2^-1000. EstimateParameters of the bloom package
+// returns the bits for a fractional number of functions, and misses the rate by some percent.
 func Size(n, rate float64) (size, functions uint64) {
 	rate = max(rate, minRate)
 	k := max(1, math.Round(-math.Log2(rate)))
 	return uint64(max(1, math.Ceil(k*n/loadAt(math.Pow(rate, 1/k), k)))), uint64(k)
 }
 
-// loadAt returns how many hashes, as a share of the bits, a Bloom filter with k functions has
-// taken when the share p of its bits is set. The textbook's p = 1 - exp(-load) holds for any keys;
-// these ones were all new to the filter, so each met a clear bit and set k(1-p)/(1-p^k) bits on
-// average. Integrated, that is load = p + p^2/2 + ... + p^k/k: much the same in a filter that is
-// at most full, but not beyond.
+// loadAt returns the number of hashes per bit that a Bloom filter with k functions has taken when
+// the share p of its bits is set. The textbook's p = 1 - exp(-load) is for arbitrary keys. Here,
+// each key was new to the filter, so it met a clear bit and set k(1-p)/(1-p^k) bits on average.
+// Integrated, that is load = p + p^2/2 + ... + p^k/k: almost the same up to the planned number of
+// keys, but not beyond.
 func loadAt(p, k float64) float64 {
 	load, power := 0.0, 1.0
 	for j := 1.0; j <= k; j++ {
@@ -142,7 +139,7 @@ func loadAt(p, k float64) float64 {
 	return load
 }
 
-// shareSet returns the share of the bits that are set at a load. It inverts loadAt, which grows
+// shareSet returns the share of the bits that is set at a load. It inverts loadAt, which increases
 // with p, by bisection.
 func shareSet(load, k float64) float64 {
 	low, high := 0.0, 1.0

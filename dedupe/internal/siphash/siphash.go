@@ -1,10 +1,10 @@
 // Package siphash computes SipHash-2-4 of strings, with 64 or 128 bits.
 //
 // SipHash (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) is a keyed function
-// that nobody without the key can tell from a random one. That is what a crawler's memory of URLs
-// needs: whoever writes the links of a page chooses what is hashed, and with a hash that he can
-// compute he could make URLs that collide, so that pages of others are taken for known. Unlike
-// hash/maphash, the key can be stored, and with it what the hashes were used for.
+// that cannot be distinguished from a random one without the key. A crawler needs that: the author
+// of a page chooses what is hashed, and with a hash that he can compute he could craft URLs that
+// collide with those of other sites, whose pages would then be taken for known. Unlike in
+// hash/maphash, the key can be stored, together with the hashes.
 package siphash
 
 import (
@@ -13,7 +13,7 @@ import (
 	"math/bits"
 )
 
-// A Key is what makes the hashes of one filter its own. It is to be kept secret.
+// A Key selects one of the hash functions. It must be kept secret.
 type Key [2]uint64
 
 // KeySize is the size of a stored key in bytes.
@@ -22,11 +22,11 @@ const KeySize = 16
 // NewKey returns a random key.
 func NewKey() Key {
 	var b [KeySize]byte
-	_, _ = rand.Read(b[:]) // never fails, by the documentation of crypto/rand
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
 	return KeyOf(b)
 }
 
-// KeyOf reads a key, as the authors of SipHash do: two words, little endian.
+// KeyOf decodes a key as the authors of SipHash do: two words, little endian.
 func KeyOf(b [KeySize]byte) Key {
 	return Key{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
 }
@@ -38,7 +38,7 @@ func (k Key) Bytes() (b [KeySize]byte) {
 	return b
 }
 
-// Sum64 returns the hash with 64 bits.
+// Sum64 returns the 64-bit hash.
 func (k Key) Sum64(s string) uint64 {
 	v := k.start()
 	v.absorb(s)
@@ -47,8 +47,8 @@ func (k Key) Sum64(s string) uint64 {
 	return v.v0 ^ v.v1 ^ v.v2 ^ v.v3
 }
 
-// Sum128 returns the hash with 128 bits, which is another one than Sum64's. The first word
-// corresponds to the first eight bytes, little endian, of the authors' function.
+// Sum128 returns the 128-bit hash, which is unrelated to the 64-bit hash. The first word is the
+// first eight bytes, little endian, of the result of the authors' function.
 func (k Key) Sum128(s string) (first, second uint64) {
 	v := k.start()
 	v.v1 ^= 0xee
@@ -61,7 +61,7 @@ func (k Key) Sum128(s string) (first, second uint64) {
 	return first, v.v0 ^ v.v1 ^ v.v2 ^ v.v3
 }
 
-// state is what the paper calls the internal state.
+// state is the paper's internal state.
 type state struct{ v0, v1, v2, v3 uint64 }
 
 func (k Key) start() state {
@@ -73,9 +73,9 @@ func (k Key) start() state {
 	}
 }
 
-// absorb takes the string in, word by word. The last word holds what is left and the length.
+// absorb hashes the string word by word. The last word has the rest and the length.
 func (v *state) absorb(s string) {
-	v0, v1, v2, v3 := v.v0, v.v1, v.v2, v.v3 // in registers for the length of the loop
+	v0, v1, v2, v3 := v.v0, v.v1, v.v2, v.v3 // in registers during the loop
 	last := uint64(len(s)) << 56
 	for ; len(s) >= 8; s = s[8:] {
 		m := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
