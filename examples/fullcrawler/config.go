@@ -356,13 +356,13 @@ func checkWords(words []string, hosts map[string]netip.Addr) error {
 		case strings.HasPrefix(word, "-"):
 			return fmt.Errorf("%q is not a URL (flags may stand anywhere before --)", word)
 		case slices.Contains(commands, word):
-			return fmt.Errorf("a command comes first: fullcrawler %s ...", word)
+			return fmt.Errorf("a command comes first: fullcrawler %s URL", word)
 		default:
 			hint := "commands: " + strings.Join(commands, ", ")
 			if near := nearest(word, commands); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
-			return fmt.Errorf("%q is neither a URL nor a command (%s); a host of that name is http://%[1]s/",
+			return fmt.Errorf("%q is neither a URL nor a command; a host is http://%[1]s/ (%s)",
 				word, hint)
 		}
 	}
