@@ -9,9 +9,9 @@ const (
 
 // Options sizes a [Filter]. The zero Options is for a million URLs in about 10 MB.
 type Options struct {
-	// Capacity is the expected number of URLs. 0 or less means DefaultCapacity. At a Rate of
-	// 0.001, the Filter allocates 14.5 bits for each. Beyond the capacity it grows, which takes
-	// more bits per URL: see Layers of [Stats].
+	// Capacity is the expected number of URLs. 0 means DefaultCapacity, and so does every negative
+	// number. At a Rate of 0.001, the Filter allocates 14.5 bits for each. Beyond the capacity it
+	// grows, which takes more bits per URL: see Layers of [Stats].
 	Capacity int
 
 	// Rate is the maximum probability that a new URL is taken for an old one. 0 means
@@ -31,8 +31,8 @@ type Options struct {
 	// exceeds Rate, as [Filter.Stats] reports.
 	MaxBytes int64
 
-	// Generations makes a Filter that forgets, for crawls without an end. 0 or less means that it
-	// never forgets. Otherwise a URL is remembered until Capacity other URLs were added since it
+	// Generations makes a Filter that forgets, for crawls without an end. 0 means that it never
+	// forgets, and so does every negative number. Otherwise a URL is remembered until Capacity other URLs were added since it
 	// was last added, and for at most 1/Generations of that longer. The memory is then constant,
 	// and MaxBytes has no effect.
 	Generations int
