@@ -4,11 +4,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// model is the belief in plain numbers, without tables and bytes: the likelihoods of the rates.
+// model is the belief without tables and bytes: the likelihoods of the rates.
 func model(steps []step) (likelihood [cells]float64) {
 	for k := range likelihood {
 		likelihood[k] = 1
@@ -63,42 +64,73 @@ func TestBeliefTakesTheTimeOfAChange(t *testing.T) {
 	require.Less(t, fast.belief[cells-1], h.belief[cells-1], "8 quiet days speak against fast rates")
 }
 
-func TestCostsAreThoseOfRandomChanges(t *testing.T) {
+func TestMissCostIsThatOfRandomChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 0))
 	for range 20_000 {
-		s := random.Uint32() >> random.UintN(32)
-		at, k := place(s), random.IntN(cells)
-		x := rates[k] * float64(max(s, 1))
-		miss := -perBit * math.Log2(-math.Expm1(-x))
-		require.InDelta(t, miss, missCost[at][k], 0.9, "%d s, cell %d", s, k)
-		// A quiet time costs in proportion, so that the error of the place is one, too.
-		quiet := perBit * math.Log2E * x
-		require.InDelta(t, min(quiet, 1<<14), quietCost[at][k], 0.5+0.02*quiet, "%d s, cell %d", s, k)
+		s, k := float64(max(random.Uint32()>>random.UintN(32), 1)), random.IntN(cells)
+		want := -math.Log2(-math.Expm1(-rates[k] * s))
+		require.InDelta(t, want, missCost(s)[k*missOctave], 0.04, "%v s, cell %d", s, k)
 	}
 }
 
-func TestFadingAddsTheChanceOfAnotherPage(t *testing.T) {
-	for _, days := range []float64{0.01, 1, 30, 1000} {
-		x := wake * days * day
-		floor := int(floors[place(uint32(days*day))])
-		for v := range math.MaxUint8 + 1 {
-			want := -perBit * math.Log2(math.Exp2(-float64(v)/perBit)+x/(1+x))
-			require.InDelta(t, want, int(fade[farthest+v-floor])+floor, 2, "%v days, %d", days, v)
-		}
-	}
-}
-
-// No visits at all, of any length, make a belief that no tables hold.
-func FuzzBeliefStaysWithinItsTables(f *testing.F) {
+// No visits of any length make a belief without a best rate, or leave the tables.
+func FuzzBeliefHasABestRate(f *testing.F) {
 	f.Add(uint32(1), uint32(0), true, []byte{255, 0, 255})
 	f.Add(uint32(math.MaxUint32), uint32(math.MaxUint32), true, []byte{})
 	f.Fuzz(func(t *testing.T, gap, tail uint32, changed bool, cellsBefore []byte) {
 		var b belief
 		copy(b[:], cellsBefore)
 		after := b
-		after.observe(max(gap, 1), min(tail, gap), changed)
-		if after[after.best()] != 0 {
+		gap = max(gap, 1)
+		after.observe(float64(gap), float64(min(tail, gap-1)), changed)
+		if after.best() != 0 {
 			t.Fatalf("%v after %d s, tail %d, changed %v: %v has no best rate", b, gap, tail, changed, after)
 		}
 	})
+}
+
+// reference is the worth without tables and bits.
+func reference(h History, fair, waited time.Duration) float64 {
+	sum, worth := 0.0, 0.0
+	steadily := func(rate float64) float64 { // equation 3, its logarithm
+		if h.changes < steadyFrom {
+			return 0
+		}
+		mean := float64(h.total-h.quiet) / float64(h.changes)
+		return float64(h.changes)*math.Log(-math.Expm1(-rate*mean)) - rate*float64(h.quiet)
+	}
+	best := math.Inf(-1)
+	for _, rate := range rates {
+		best = max(best, steadily(rate))
+	}
+	for k, rate := range rates {
+		sums := max(steady*(steadily(rate)-best), -steadyMost*math.Ln2)
+		evidence := sums - float64(h.belief[k])/perBit*math.Ln2
+		w := float64(usual.weight[k]) * math.Exp(trust*evidence)
+		sum += w
+		worth += w * max(1, 1/(rate*fair.Seconds())) * gain(rate*waited.Seconds())
+	}
+	return worth / sum
+}
+
+func TestWorthIsThatOfTheReference(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	for range 2000 {
+		h := poisson(random, math.Exp2(-9*random.Float64()), 1+20*random.Float64(), random.IntN(60))
+		fair := time.Duration(math.Exp2(1+6*random.Float64()) * float64(dayLong))
+		waited := time.Duration(math.Exp2(8*random.Float64()) * float64(dayLong))
+		want := reference(h, fair, waited)
+		require.InDelta(t, want, Bayes{Fair: fair}.Worth(h, waited), 0.02*max(1, want), "%+v", h)
+	}
+}
+
+func TestGainIsTheDerivativeOfVersionsCaught(t *testing.T) {
+	for x := 0.01; x < 30; x *= 1.3 {
+		// Rate 1: visits at r = 1/x catch r(1-exp(-1/r)) versions a day.
+		caught := func(r float64) float64 { return -r * math.Expm1(-1/r) }
+		r, d := 1/x, 1e-5/x
+		require.InDelta(t, (caught(r+d)-caught(r-d))/(2*d), gain(x), 1e-6)
+	}
+	require.InEpsilon(t, 1e-3*1e-3/2, gain(1e-3), 1e-3, "both formulas agree where they meet")
+	require.InEpsilon(t, gain(0.999e-3), gain(1.001e-3), 5e-3)
 }

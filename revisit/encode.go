@@ -1,32 +1,36 @@
 package revisit
 
 import (
+	"database/sql/driver"
+	"encoding"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
-// Size is the length of an encoded [History] in bytes.
-const Size = 32
+// ErrCorrupt is wrapped by the errors of the decoding methods.
+var ErrCorrupt = errors.New("revisit: corrupt encoding")
 
-// ErrCorrupt is wrapped by the errors of UnmarshalBinary.
-var ErrCorrupt = errors.New("revisit: corrupt history")
+// text is the form in JSON and other texts. The empty text is the zero value.
+var text = base64.RawStdEncoding
 
-// AppendBinary appends the 32 bytes of h to b. FORMAT.md says what they mean. The zero History is
-// 32 zero bytes. The error is always nil.
+// AppendBinary appends the 40 bytes of h to b. FORMAT.md says what they mean. The zero History is
+// 40 zero bytes. The error is always nil.
 func (h History) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint32(b, h.last)
 	b = binary.LittleEndian.AppendUint32(b, h.total)
 	b = binary.LittleEndian.AppendUint32(b, h.quiet)
-	// Two counters of 12 bits and one of 8 make a word; of 16 bits each they would cost a cell.
-	counts := uint32(h.visits) | uint32(h.changes)<<12 | uint32(h.streak)<<24
-	b = binary.LittleEndian.AppendUint32(b, counts)
+	b = binary.LittleEndian.AppendUint16(b, h.visits)
+	b = binary.LittleEndian.AppendUint16(b, h.changes)
 	b = binary.LittleEndian.AppendUint16(b, uint16(h.shortest))
-	b = binary.LittleEndian.AppendUint16(b, uint16(h.interval))
+	b = binary.LittleEndian.AppendUint16(b, uint16(h.plan.from))
+	b = binary.LittleEndian.AppendUint32(b, h.plan.outcomes)
 	return append(b, h.belief[:]...), nil
 }
 
-// MarshalBinary returns the 32 bytes of h. The error is always nil.
+// MarshalBinary returns the 40 bytes of h. The error is always nil.
 func (h History) MarshalBinary() ([]byte, error) { return h.AppendBinary(make([]byte, 0, Size)) }
 
 // UnmarshalBinary sets h to what AppendBinary wrote. Bytes that no history has are an error that
@@ -35,17 +39,18 @@ func (h *History) UnmarshalBinary(b []byte) error {
 	if len(b) != Size {
 		return fmt.Errorf("%w: %d bytes instead of %d", ErrCorrupt, len(b), Size)
 	}
-	counts := binary.LittleEndian.Uint32(b[12:])
 	read := History{
 		last:     binary.LittleEndian.Uint32(b),
 		total:    binary.LittleEndian.Uint32(b[4:]),
 		quiet:    binary.LittleEndian.Uint32(b[8:]),
-		visits:   uint16(counts & maxVisits),
-		changes:  uint16(counts >> 12 & maxVisits),
-		streak:   uint8(counts >> 24),
+		visits:   binary.LittleEndian.Uint16(b[12:]),
+		changes:  binary.LittleEndian.Uint16(b[14:]),
 		shortest: short(binary.LittleEndian.Uint16(b[16:])),
-		interval: short(binary.LittleEndian.Uint16(b[18:])),
-		belief:   belief(b[20:]),
+		plan: plan{
+			from:     short(binary.LittleEndian.Uint16(b[18:])),
+			outcomes: binary.LittleEndian.Uint32(b[20:]),
+		},
+		belief: belief(b[24:]),
 	}
 	// A history from a damaged file would not crash a policy, but mislead it for years.
 	if fault := read.fault(); fault != "" {
@@ -62,12 +67,14 @@ func (h History) fault() string {
 		return "visits without a time"
 	case h.quiet > h.total:
 		return "more quiet time than time"
+	case h.visits > maxVisits:
+		return "too many visits"
 	case h.changes > h.visits:
 		return "more changes than visits"
 	case h.visits == 0 && h != History{last: h.last}:
 		return "something seen without visits"
-	case h.visits > 0 && h.interval == 0:
-		return "visits without an interval"
+	case h.visits > 0 && h.plan.outcomes < 2:
+		return "visits without outcomes"
 	case h.changes > 0 && h.shortest == 0:
 		return "changes without an interval"
 	// Each interval takes a second at least, and halving leaves it so.
@@ -75,8 +82,177 @@ func (h History) fault() string {
 		return "more visits than seconds"
 	case h.total-h.quiet < uint32(h.changes):
 		return "more changes than seconds that are not quiet"
-	case h.belief[h.belief.best()] != 0:
+	case h.belief.best() != 0:
 		return "a belief without a best rate"
+	}
+	return ""
+}
+
+// best returns the cost of the rate that explains the visits best.
+func (b *belief) best() uint8 {
+	best := uint8(math.MaxUint8)
+	for _, cost := range b {
+		best = min(best, cost)
+	}
+	return best
+}
+
+// MarshalText returns h in base64, or nothing if it is the zero History. The error is always nil.
+func (h History) MarshalText() ([]byte, error) { return marshalText(h, History{}) }
+
+// UnmarshalText sets h to what MarshalText wrote, with the errors of UnmarshalBinary.
+func (h *History) UnmarshalText(b []byte) error { return unmarshalText(h, b, Size) }
+
+// Value returns the 40 bytes of h, as database/sql stores it. The error is always nil.
+func (h History) Value() (driver.Value, error) { return h.MarshalBinary() }
+
+// Scan sets h to what database/sql read: bytes as Value returned them, a text as MarshalText did,
+// or nil for the zero History.
+func (h *History) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*h = History{}
+		return nil
+	case []byte:
+		if len(v) == Size {
+			return h.UnmarshalBinary(v)
+		}
+		return h.UnmarshalText(v)
+	case string:
+		return h.UnmarshalText([]byte(v))
+	}
+	return fmt.Errorf("revisit: scan history: cannot use a %T", value)
+}
+
+// priorSize is the length of an encoded Prior: a float32 for each rate.
+const priorSize = 4 * cells
+
+// AppendBinary appends the 64 bytes of p to b. The error is always nil.
+func (p Prior) AppendBinary(b []byte) ([]byte, error) {
+	for _, w := range p.weight {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(w))
+	}
+	return b, nil
+}
+
+// MarshalBinary returns the 64 bytes of p. The error is always nil.
+func (p Prior) MarshalBinary() ([]byte, error) { return p.AppendBinary(make([]byte, 0, priorSize)) }
+
+// UnmarshalBinary sets p to what AppendBinary wrote. Bytes that no Prior has are an error that
+// wraps [ErrCorrupt], and leave p as it was.
+func (p *Prior) UnmarshalBinary(b []byte) error {
+	if len(b) != priorSize {
+		return fmt.Errorf("%w: prior: %d bytes instead of %d", ErrCorrupt, len(b), priorSize)
+	}
+	var read Prior
+	unset := 0
+	for k := range read.weight {
+		bits := binary.LittleEndian.Uint32(b[4*k:])
+		w := math.Float32frombits(bits)
+		if bits == 0 {
+			unset++
+		} else if !(w > 0 && w <= 1) {
+			return fmt.Errorf("%w: prior: a weight of %v", ErrCorrupt, w)
+		}
+		read.weight[k] = w
+	}
+	if unset > 0 && unset < cells {
+		return fmt.Errorf("%w: prior: a weight of 0", ErrCorrupt)
+	}
+	*p = read
+	return nil
+}
+
+// MarshalText returns p in base64, or nothing if it is the zero Prior. The error is always nil.
+func (p Prior) MarshalText() ([]byte, error) { return marshalText(p, Prior{}) }
+
+// UnmarshalText sets p to what MarshalText wrote, with the errors of UnmarshalBinary.
+func (p *Prior) UnmarshalText(b []byte) error { return unmarshalText(p, b, priorSize) }
+
+// marshalText returns v in base64, or nothing if it is zero.
+func marshalText[T interface {
+	comparable
+	encoding.BinaryMarshaler
+}](v, zero T) ([]byte, error) {
+	if v == zero {
+		return []byte{}, nil
+	}
+	b, err := v.MarshalBinary()
+	return text.AppendEncode(nil, b), err
+}
+
+// unmarshalText is the inverse of marshalText for a value of so many bytes, all zero if it is zero.
+func unmarshalText(v encoding.BinaryUnmarshaler, b []byte, size int) error {
+	if len(b) == 0 {
+		return v.UnmarshalBinary(make([]byte, size))
+	}
+	data, err := text.AppendDecode(nil, b)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return v.UnmarshalBinary(data)
+}
+
+// pulseSize is the length of an encoded Pulse.
+const pulseSize = 8 + 4*spans
+
+// AppendBinary appends the 64 bytes of p to b. The error is always nil.
+func (p Pulse) AppendBinary(b []byte) ([]byte, error) {
+	b = binary.LittleEndian.AppendUint16(b, p.newest)
+	b = binary.LittleEndian.AppendUint16(b, uint16(p.pace))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.lead))
+	for _, s := range p.activity {
+		b = binary.LittleEndian.AppendUint16(b, uint16(s.changes))
+		b = binary.LittleEndian.AppendUint16(b, uint16(s.visits))
+	}
+	return b, nil
+}
+
+// MarshalBinary returns the 64 bytes of p. The error is always nil.
+func (p Pulse) MarshalBinary() ([]byte, error) { return p.AppendBinary(make([]byte, 0, pulseSize)) }
+
+// UnmarshalBinary sets p to what AppendBinary wrote. Bytes that no Pulse has are an error that
+// wraps [ErrCorrupt], and leave p as it was.
+func (p *Pulse) UnmarshalBinary(b []byte) error {
+	if len(b) != pulseSize {
+		return fmt.Errorf("%w: pulse: %d bytes instead of %d", ErrCorrupt, len(b), pulseSize)
+	}
+	read := Pulse{
+		newest: binary.LittleEndian.Uint16(b),
+		pace:   short(binary.LittleEndian.Uint16(b[2:])),
+		lead:   math.Float32frombits(binary.LittleEndian.Uint32(b[4:])),
+	}
+	for i := range read.activity {
+		at := b[8+4*i:]
+		read.activity[i] = span{
+			short(binary.LittleEndian.Uint16(at)), short(binary.LittleEndian.Uint16(at[2:])),
+		}
+	}
+	if fault := read.fault(); fault != "" {
+		return fmt.Errorf("%w: pulse: %s", ErrCorrupt, fault)
+	}
+	*p = read
+	return nil
+}
+
+// fault says which of the rules that Observe keeps is broken, or nothing.
+func (p Pulse) fault() string {
+	if p.newest == 0 {
+		if p != (Pulse{}) {
+			return "something seen without visits"
+		}
+		return ""
+	}
+	if p.pace.unpack() < leastPace/2 {
+		return "a host that stands still"
+	}
+	if !(math.Abs(float64(p.lead)) <= leadMost) {
+		return "a lead out of bounds"
+	}
+	for _, s := range p.activity {
+		if min(s.changes.unpack(), s.visits.unpack()) < pulsePrior/2 {
+			return "a span without its prior"
+		}
 	}
 	return ""
 }

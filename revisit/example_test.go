@@ -9,7 +9,7 @@ import (
 
 func Example() {
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	var h revisit.History // comes from the crawler's store, in 32 bytes
+	var h revisit.History // comes from the crawler's store, in 40 bytes
 	policy := revisit.Bayes{Max: 60 * 24 * time.Hour}
 
 	for _, changed := range []bool{false, true, true, true, false} {
@@ -20,11 +20,11 @@ func Example() {
 		now = now.Add(wait)
 	}
 	// Output:
-	// 2026-11-01 changed: false again in days: 16
-	// 2026-11-17 changed: true again in days: 9
-	// 2026-11-26 changed: true again in days: 5
-	// 2026-12-02 changed: true again in days: 3
-	// 2026-12-06 changed: false again in days: 7
+	// 2026-11-01 changed: false again in days: 17
+	// 2026-11-18 changed: true again in days: 10
+	// 2026-11-29 changed: true again in days: 6
+	// 2026-12-05 changed: true again in days: 4
+	// 2026-12-10 changed: false again in days: 9
 }
 
 func ExampleMLE() {
@@ -55,22 +55,57 @@ func ExampleFit() {
 	// a new page is visited sooner: true
 }
 
-func ExampleLoad() {
-	var host revisit.Load
+func ExampleDemand() {
+	var host revisit.Demand
 	for range 1000 {
-		host.Book(24 * time.Hour) // a thousand pages, each once a day
+		host.Add(24 * time.Hour) // a thousand pages, each once a day
 	}
 	fmt.Println("with 500 visits a day, stretch by", host.Stretch(500))
 	// Output:
 	// with 500 visits a day, stretch by 2
 }
 
-func ExampleAllocate() {
-	pages := []revisit.Page{{Rate: 2}, {Rate: 0.5}, {Rate: 0.1}}
-	archive, _ := revisit.Allocate(pages, revisit.Budget{Visits: 1.3})
-	fresh, _ := revisit.Freshen(pages, revisit.Budget{Visits: 1.3})
-	fmt.Printf("%.2f\n%.2f\n", archive, fresh)
+// A host publishes its 500 pages on the 15th of each month, all at once. Ten of them are looked at
+// each day.
+func ExamplePulse() {
+	var host revisit.Pulse
+	var pages [500]revisit.History
+	published := func(from, to time.Time) bool {
+		due := time.Date(to.Year(), to.Month(), 15, 0, 0, 0, 0, time.UTC)
+		return !due.After(to) && due.After(from)
+	}
+	day := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for n := range 2000 {
+		page := &pages[n%len(pages)]
+		v := revisit.Visit{At: day, Changed: published(page.Last(), day)}
+		v.Elapsed = host.Observe(*page, v)
+		*page = page.Observe(v)
+		if n%10 == 9 {
+			day = day.Add(24 * time.Hour)
+		}
+	}
+	at := func(day int) time.Time { return time.Date(2026, 7, day, 0, 0, 0, 0, time.UTC) }
+	quiet, busy := host.Elapsed(at(3), at(13)), host.Elapsed(at(13), at(17))
+	fmt.Println("more happened in 4 days around the 15th than in 10 days before:", busy > quiet)
 	// Output:
-	// [1.00 0.25 0.05]
-	// [0.46 0.55 0.29]
+	// more happened in 4 days around the 15th than in 10 days before: true
+}
+
+func ExampleHints() {
+	var host revisit.Hints
+	var page revisit.History
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for n := range 60 { // its sitemap names each change, and nothing else
+		v := revisit.Visit{At: at, Changed: n%2 == 0}
+		host.Observe(page, v, (n+1)%2)
+		page = page.Observe(v)
+		at = at.Add(10 * 24 * time.Hour)
+	}
+	policy, week := revisit.Bayes{}, 7*24*time.Hour
+	silent, hinted := policy.Hinted(page, week, host, 0), policy.Hinted(page, week, host, 1)
+	fmt.Println("visit after a week of silence:", silent >= revisit.DefaultPrice)
+	fmt.Println("visit after a hint:", hinted >= revisit.DefaultPrice)
+	// Output:
+	// visit after a week of silence: false
+	// visit after a hint: true
 }

@@ -6,41 +6,43 @@ import (
 	"time"
 )
 
-// A Visit is what one look at a page showed.
+// A Visit is what one fetch of a page showed.
 type Visit struct {
 	At           time.Time // of the request
 	Changed      bool      // the content differs from that of the visit before
 	LastModified time.Time // what the server says; zero if it says nothing
+
+	// Elapsed is the time since the last visit on the clock of the host, from [Pulse.Observe].
+	// Zero or negative means that the wall clock counts.
+	Elapsed time.Duration
 }
 
-// A History is what all visits to a page showed, in 32 bytes. The zero History is that of a page
+// A History is what all visits to a page showed, in 40 bytes. The zero History is that of a page
 // never visited. It is a plain value: Observe returns a new one and leaves its receiver as it was.
 // It is not safe for concurrent use.
 //
-// Times are kept in seconds, from 1970 to 2106; what lies outside counts as the nearest of them.
+// Times are kept in seconds, from 1970 to 2106. Times outside count as the nearest of them.
 type History struct {
 	last     uint32 // time of the last visit in Unix seconds; 0 if there was none
 	total    uint32 // seconds between visits, all together: T of the paper
 	quiet    uint32 // of these, seconds that ended without a change: U
 	visits   uint16 // after the first one: n
 	changes  uint16 // visits that found a change: m
-	streak   uint8  // visits in a row without a change
 	shortest short  // least seconds that ended with a change: t_c,min
-	interval short  // seconds between the last two visits
+	plan     plan
 	belief   belief
 }
 
-// maxVisits is where the counters of a History are halved: they have 12 bits.
+// maxVisits is where the counters of a History are halved.
 const maxVisits = 1<<12 - 1
 
-// Observe returns the history with one more visit. The first visit only sets the clock: nobody
-// knows what the page looked like before. A visit that is not later than the last one says nothing
-// and is left out.
+// Observe returns the history with one more visit. The first visit only starts the clock: nobody
+// knows what the page looked like before. A visit that is not later than the last one is ignored.
 //
-// If the visit found a change, and LastModified lies between the visit before and this one, then
-// the page changed at that time and stood still since. Servers lie: a LastModified in the future or
-// before the last visit, one that comes without a change, and one of just now, as programs make it
-// that set it to the time of the request, count as none.
+// If the visit found a change and LastModified lies between the visit before and this one, then the
+// page changed at that time and not since. Servers lie, so a LastModified is ignored if it lies in
+// the future or before the last visit, if it comes without a change, and if it is nearly the time
+// of the request, as programs set it that do not know better.
 func (h History) Observe(v Visit) History {
 	at := unixSeconds(v.At)
 	if h.last == 0 {
@@ -50,15 +52,21 @@ func (h History) Observe(v Visit) History {
 	if at <= h.last {
 		return h
 	}
-	gap := at - h.last
+	wall := at - h.last
+	gap := wall
+	if v.Elapsed > 0 {
+		gap = uint32(min(max(v.Elapsed.Seconds(), 1), math.MaxUint32))
+	}
 	tail := uint32(0)
 	if v.Changed {
+		// On the clock of the host, the same share of the interval was quiet.
 		tail = quietTail(h.last, at, v.LastModified)
+		tail = min(uint32(uint64(tail)*uint64(gap)/uint64(wall)), gap-1)
 	}
-	// The belief is kept for all policies: a crawler that tries another one has it at once.
-	h.belief.observe(gap, tail, v.Changed)
+	// Belief and plan are kept for all policies: a crawler that tries another one has both at once.
+	h.belief.observe(float64(gap), float64(tail), v.Changed)
+	h.plan.observe(gap, v.Changed)
 	h.count(gap, tail, v.Changed)
-	h.interval = shorten(gap)
 	h.last = at
 	return h
 }
@@ -66,8 +74,7 @@ func (h History) Observe(v Visit) History {
 // count adds one interval to the sums. Equation numbers are those of the paper: T and U of (3),
 // with the interval of a change split at LastModified as in its section 4.1.3.
 func (h *History) count(gap, tail uint32, changed bool) {
-	// Halving all sums together keeps U/T and the mean of (5) as they are. Only histories from
-	// elsewhere have a T that is longer than the time since 1970.
+	// Halving all sums together keeps U/T and the mean of (5) as they are.
 	for h.visits == maxVisits || h.total > math.MaxUint32-gap {
 		h.visits, h.changes = h.visits/2, h.changes/2
 		h.total, h.quiet = h.total/2, h.quiet/2
@@ -76,12 +83,10 @@ func (h *History) count(gap, tail uint32, changed bool) {
 	h.visits++
 	if !changed {
 		h.quiet += gap
-		h.streak = min(h.streak, math.MaxUint8-1) + 1
 		return
 	}
 	h.quiet += tail
 	h.changes++
-	h.streak = 0
 	if moved := shorten(gap - tail); h.shortest == 0 || moved < h.shortest {
 		h.shortest = moved
 	}
@@ -91,8 +96,8 @@ func (h *History) count(gap, tail uint32, changed bool) {
 // really changed so late loses little: its whole interval counts as one with a change.
 const freshShare = 64
 
-// quietTail returns for how many seconds before at the page has stood still, going by its server;
-// 0 if the server does not say it or is not to be believed.
+// quietTail returns for how many seconds before at the page has not changed, going by its server; 0
+// if the server does not say or cannot be believed.
 func quietTail(last, at uint32, modified time.Time) uint32 {
 	if modified.IsZero() {
 		return 0
@@ -121,18 +126,13 @@ func (h History) Last() time.Time {
 	return time.Unix(int64(h.last), 0).UTC()
 }
 
-// Interval returns the time between the last two visits, within 0.03 %, or 0 if there were not two.
-func (h History) Interval() time.Duration { return seconds(h.interval.long()) }
+// Span returns the time between the first visit and the last one. Past 4,095 visits it is halved
+// together with the counts of Visits, so that old visits fade.
+func (h History) Span() time.Duration { return time.Duration(h.total) * time.Second }
 
 // Visits returns how many visits there were after the first one, and how many of them found a
-// change. Past 4,095 visits both are halved, so that old ones fade.
+// change.
 func (h History) Visits() (visits, changes int) { return int(h.visits), int(h.changes) }
-
-// seconds returns s as a duration.
-func seconds(s float64) time.Duration {
-	const longest = float64(math.MaxInt64 / int64(time.Second))
-	return time.Duration(min(s, longest) * float64(time.Second))
-}
 
 // A short is a number of seconds in 16 bits: 5 of exponent above 11 of mantissa. Order is kept, so
 // that two of them compare like the numbers.

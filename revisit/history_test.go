@@ -44,17 +44,16 @@ func quietFor(days ...float64) (steps []step) {
 
 func TestObserveAddsUp(t *testing.T) {
 	for _, tt := range []struct {
-		name             string
-		steps            []step
-		total, quiet     float64 // days
-		visits, changes  int
-		streak           uint8
-		shortest, latest float64 // days
+		name            string
+		steps           []step
+		total, quiet    float64 // days
+		visits, changes int
+		shortest        float64 // days
 	}{
-		{"first visit only", nil, 0, 0, 0, 0, 0, 0, 0},
-		{"no change", quietFor(7), 7, 7, 1, 0, 1, 0, 7},
-		{"one change", []step{{7, true}}, 7, 0, 1, 1, 0, 7, 7},
-		{"both", []step{{7, true}, {3, false}, {2, true}, {4, false}, {1, false}}, 17, 8, 5, 2, 2, 2, 1},
+		{"first visit only", nil, 0, 0, 0, 0, 0},
+		{"no change", quietFor(7), 7, 7, 1, 0, 0},
+		{"one change", []step{{7, true}}, 7, 0, 1, 1, 7},
+		{"both", []step{{7, true}, {3, false}, {2, true}, {4, false}, {1, false}}, 17, 8, 5, 2, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := walk(tt.steps...)
@@ -63,9 +62,8 @@ func TestObserveAddsUp(t *testing.T) {
 			visits, changes := h.Visits()
 			require.Equal(t, tt.visits, visits)
 			require.Equal(t, tt.changes, changes)
-			require.Equal(t, tt.streak, h.streak)
 			require.InEpsilon(t, tt.shortest*day+1, h.shortest.long()+1, 3e-4)
-			require.InEpsilon(t, tt.latest*day+1, h.Interval().Seconds()+1, 3e-4)
+			require.Equal(t, time.Duration(tt.total*float64(dayLong)), h.Span())
 		})
 	}
 }
@@ -118,6 +116,20 @@ func TestLastModifiedSplitsTheInterval(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The clock of the host replaces the time that passed, and splits it as the wall clock does.
+func TestElapsedIsTheTimeThatCounts(t *testing.T) {
+	at := start.Add(10 * dayLong)
+	h := walk().Observe(Visit{At: at, Elapsed: 5 * dayLong})
+	require.EqualValues(t, 5*day, h.total)
+	require.Equal(t, at, h.Last())
+	h = walk().Observe(Visit{
+		At: at, Changed: true, LastModified: start.Add(6 * dayLong), Elapsed: 20 * dayLong,
+	})
+	require.EqualValues(t, 20*day, h.total)
+	require.EqualValues(t, 8*day, h.quiet)
+	require.Equal(t, walk(step{10, true}), walk().Observe(Visit{At: at, Changed: true, Elapsed: -1}))
 }
 
 // A server that always says "just now" must not look like a page that changes every second.
@@ -209,15 +221,16 @@ func TestUnmarshalRefusesWhatNoHistoryIs(t *testing.T) {
 		"too long":                    func(b []byte) []byte { return append(b, 0) },
 		"visits without a time":       func(b []byte) []byte { return append(make([]byte, 4), b[4:]...) },
 		"more quiet time than time":   func(b []byte) []byte { b[11] = 255; return b },
+		"too many visits":             func(b []byte) []byte { b[13] = 255; return b },
 		"more changes than visits":    func(b []byte) []byte { b[14] = 255; return b },
 		"time without visits":         func(b []byte) []byte { clear(b[12:16]); return b },
-		"visits without an interval":  func(b []byte) []byte { clear(b[18:20]); return b },
 		"changes without an interval": func(b []byte) []byte { clear(b[16:18]); return b },
+		"visits without outcomes":     func(b []byte) []byte { clear(b[20:24]); return b },
 		"less time than visits":       func(b []byte) []byte { clear(b[4:12]); b[4] = 1; return b },
 		"changes in no time":          func(b []byte) []byte { copy(b[8:12], b[4:8]); return b },
-		"a belief without visits":     func(b []byte) []byte { clear(b[4:20]); return b },
+		"a belief without visits":     func(b []byte) []byte { clear(b[4:24]); return b },
 		"a belief without a best rate": func(b []byte) []byte {
-			return append(b[:20], bytes.Repeat([]byte{3}, cells)...)
+			return append(b[:24], bytes.Repeat([]byte{3}, cells)...)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,6 +253,9 @@ func historyOf(data []byte) History {
 		v := Visit{At: at, Changed: data[1]&1 != 0}
 		if data[1]&2 != 0 {
 			v.LastModified = at.Add(-gap * time.Duration(data[1]>>2) / 50)
+		}
+		if data[1]&4 != 0 {
+			v.Elapsed = gap * time.Duration(data[1]) / 64
 		}
 		h = h.Observe(v)
 	}
@@ -293,16 +309,15 @@ func FuzzUnmarshalIsTheInverse(f *testing.F) {
 type diary []Visit
 
 // read returns the sums that a History keeps, from all visits of the diary.
-func (d diary) read() (total, quiet uint32, changes, streak int, shortest float64) {
+func (d diary) read() (total, quiet uint32, changes int, shortest float64) {
 	for i, v := range d[1:] {
 		gap := uint32(v.At.Sub(d[i].At) / time.Second)
 		total += gap
 		if !v.Changed {
 			quiet += gap
-			streak++
 			continue
 		}
-		changes, streak = changes+1, 0
+		changes++
 		tail := uint32(0)
 		// Believed from the visit before to a little before this one.
 		still, m := v.At.Sub(v.LastModified), v.LastModified
@@ -314,7 +329,7 @@ func (d diary) read() (total, quiet uint32, changes, streak int, shortest float6
 			shortest = moved
 		}
 	}
-	return total, quiet, changes, streak, shortest
+	return total, quiet, changes, shortest
 }
 
 func TestObserveAgreesWithADiary(t *testing.T) {
@@ -331,24 +346,11 @@ func TestObserveAgreesWithADiary(t *testing.T) {
 			h, d = h.Observe(v), append(d, v)
 			at = at.Add(time.Duration(1+random.IntN(20*24*3600)) * time.Second)
 		}
-		total, quiet, changes, streak, shortest := d.read()
+		total, quiet, changes, shortest := d.read()
 		require.Equal(t, total, h.total, "seed %d", seed)
 		require.Equal(t, quiet, h.quiet, "seed %d", seed)
 		require.EqualValues(t, len(d)-1, h.visits, "seed %d", seed)
 		require.EqualValues(t, changes, h.changes, "seed %d", seed)
-		require.EqualValues(t, streak, h.streak, "seed %d", seed)
 		require.InEpsilon(t, shortest+1, h.shortest.long()+1, 3e-4, "seed %d", seed)
 	}
-}
-
-func TestTheStreakStopsAtItsByte(t *testing.T) {
-	h := walk()
-	for n := range 300 {
-		h = h.Observe(Visit{At: start.Add(time.Duration(n+1) * time.Hour)})
-	}
-	require.EqualValues(t, 255, h.streak)
-	last := h.Interval()
-	require.Equal(t, last+dayLong, AIMD{Min: time.Hour}.Next(h))
-	require.Equal(t, last, AIMD{Patience: 2, Min: time.Hour}.Next(h))
-	require.Equal(t, last+dayLong, AIMD{Patience: 3, Min: time.Hour}.Next(h), "3 divides 255")
 }

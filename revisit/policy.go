@@ -9,11 +9,25 @@ type Policy interface {
 	Next(h History) time.Duration
 }
 
-// The values that zero fields of the policies stand for.
+// The values that zero fields of the policies stand for, and Size, the length of an encoded [History]
+// in bytes.
+//
+// With the default Price and Fair, a page that is known to change daily is visited every 1.7 days,
+// one that changes every three weeks every five, and one that changes once a year three times a
+// year.
 const (
 	DefaultSecond = 7 * 24 * time.Hour
 	DefaultMin    = 24 * time.Hour
 	DefaultMax    = 365 * 24 * time.Hour
+
+	DefaultPrice = 0.5                 // of Bayes
+	DefaultFair  = 30 * 24 * time.Hour // of Bayes
+	DefaultLow   = 0.1                 // of MLE
+	DefaultHigh  = 10                  // of MLE
+	DefaultAdd   = 24 * time.Hour      // of AIMD
+	DefaultMul   = 0.5                 // of AIMD
+
+	Size = 40
 )
 
 // century is what stands for no upper bound: longer than any history, and short enough for a
@@ -23,8 +37,7 @@ const century = 100 * 365 * 24 * time.Hour
 // Every is the policy that visits all pages at the same interval.
 type Every time.Duration
 
-// Next returns e, whatever the history. Where all pages of a host are alike, nothing is better:
-// each reaction to what one visit saw makes intervals uneven, and uneven ones catch less.
+// Next returns e, whatever the history.
 func (e Every) Next(h History) time.Duration {
 	if h.last == 0 {
 		return 0
@@ -46,7 +59,7 @@ func bounds(low, high time.Duration) (lo, hi time.Duration) {
 func within(s float64, low, high time.Duration) time.Duration {
 	lo, hi := bounds(low, high)
 	ns := s * float64(time.Second)
-	// The comparison is one of floats, since s may be too long for a duration, infinite or no number.
+	// The comparison is one of floats, since s may be too long for a duration, infinite or NaN.
 	if !(ns < float64(hi)) {
 		return hi
 	}

@@ -4,18 +4,20 @@ import "math"
 
 // A Prior is how many pages change how often, as far as one knows before visiting them. The zero
 // Prior is the usual one: as many pages change every few months as every few weeks or days; hardly
-// any are slower or faster. It is a plain value; [Fit] makes one from the pages of a host or of a
-// crawl.
+// any are slower or faster. [Fit] makes one from the pages of a host or of a crawl. It is a plain
+// value, and is not safe for concurrent use.
 type Prior struct{ weight [cells]float32 }
 
 // usual is a prior for pages of which nothing is known, one weight per rate. It is what the paper's
 // Figure 4 says of 163,122 feeds, halfway to indifference: about as many pages to each octave from
 // a change in two months to one in two days, and few beyond.
-var usual = Prior{[cells]float32{.02, .05, .3, 1, 1, 1, 1, 1, .1, .02, .01, .01}}
+var usual = Prior{[cells]float32{
+	.02, .05, .15, .5, 1, 1, 1, 1, 1, 1, .3, .1, .05, .02, .01, .01,
+}}
 
-func (p Prior) orUsual() Prior {
-	if p == (Prior{}) {
-		return usual
+func (p *Prior) orUsual() *Prior {
+	if *p == (Prior{}) {
+		return &usual
 	}
 	return p
 }
@@ -33,7 +35,7 @@ const (
 // nothing, and takes a few milliseconds for a thousand pages.
 //
 // It pays for hosts whose pages are much slower or faster than usual and were visited for months.
-// Of weeks it makes nothing: what all pages did lately is not what each of them does.
+// Weeks teach it nothing: what all pages did lately is not what each of them does.
 func Fit(pages []History, start Prior) Prior {
 	start = start.orUsual().scaled()
 	p := start
@@ -59,9 +61,9 @@ func Fit(pages []History, start Prior) Prior {
 }
 
 // explain adds the probabilities of the rates of one page to sum. It counts changes over time and
-// leaves out what the belief knows beyond: short bursts would make all pages look fast. Logarithms,
-// since the likelihood of a few hundred visits is no float any more.
-func (p Prior) explain(h *History, sum *[cells]float64) {
+// leaves out what the belief knows beyond: short bursts would make all pages look fast. It adds
+// logarithms, since the likelihood of a few hundred visits is below the smallest float.
+func (p *Prior) explain(h *History, sum *[cells]float64) {
 	var q [cells]float64
 	best := math.Inf(-1)
 	for k := range q {
@@ -78,15 +80,14 @@ func (p Prior) explain(h *History, sum *[cells]float64) {
 	}
 }
 
-// scaled returns p with weights that add up to 1, as Fit needs them to mix priors. Policies do not:
-// they divide by the sum of what is left of the weights.
-func (p Prior) scaled() Prior {
+// scaled returns p with weights that add up to 1, as Fit needs them to mix priors.
+func (p *Prior) scaled() (q Prior) {
 	sum := float32(0)
 	for _, w := range p.weight {
 		sum += w
 	}
-	for k := range p.weight {
-		p.weight[k] /= sum
+	for k, w := range p.weight {
+		q.weight[k] = w / sum
 	}
-	return p
+	return q
 }

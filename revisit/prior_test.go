@@ -26,7 +26,7 @@ func TestFitFindsWhatPagesDo(t *testing.T) {
 }
 
 func TestFitOfNothingIsTheStart(t *testing.T) {
-	want := Prior{}.orUsual().scaled()
+	want := usual.scaled()
 	for _, pages := range [][]History{nil, {{}}, {walk()}} {
 		got := Fit(pages, Prior{})
 		for k := range want.weight {

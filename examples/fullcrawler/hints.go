@@ -73,6 +73,8 @@ func (c *crawler) worthwhile(it stage.Item, now time.Time) bool {
 	if price == 0 {
 		price = revisit.DefaultPrice
 	}
-	h := it.Visit.State.History
-	return policy.Told(h, now.Sub(h.Last()), c.hosts.trust(weburl.Host(it.URL))) >= price
+	// Between a visit that nobody asked for and one that is certain to find a change.
+	h, trust := it.Visit.State.History, c.hosts.trust(weburl.Host(it.URL))
+	worth, certain := policy.Worth(h, now.Sub(h.Last())), policy.Worth(h, 100*365*24*time.Hour)
+	return worth+trust*(certain-worth) >= price
 }

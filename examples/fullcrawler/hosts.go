@@ -48,12 +48,12 @@ type hostBook struct {
 
 type hostEntry struct {
 	share
-	known  int32        // pages
-	taken  int32        // of them, those that were in flight at some time
-	load   revisit.Load // what its known pages ask for
-	hints  int32        // visits that it was said to be worth
-	right  int32        // of them, those that found a change
-	domain *share       // nil while nothing is in flight
+	known  int32          // pages
+	taken  int32          // of them, those that were in flight at some time
+	load   revisit.Demand // what its known pages ask for
+	hints  int32          // visits that it was said to be worth
+	right  int32          // of them, those that found a change
+	domain *share         // nil while nothing is in flight
 }
 
 // A share is what the pages of a host, an address or a domain have of the room for pages in flight.
@@ -112,7 +112,7 @@ func (b *hostBook) recall(host string, interval time.Duration, putOff int64) {
 	e := b.entry(host)
 	e.taken++
 	if interval > 0 {
-		e.load.Book(interval)
+		e.load.Add(interval)
 	}
 	e.until = max(e.until, putOff*1000)
 	b.until = max(b.until, e.until)
@@ -245,10 +245,10 @@ func (b *hostBook) book(host string, before, after time.Duration) (stretch float
 	defer b.mu.Unlock()
 	e := b.entry(host)
 	if before > 0 {
-		e.load.Cancel(before)
+		e.load.Remove(before)
 	}
 	if after > 0 {
-		e.load.Book(after)
+		e.load.Add(after)
 	}
 	return e.load.Stretch(hostShare * float64(24*time.Hour) / float64(b.delay))
 }

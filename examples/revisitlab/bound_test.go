@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
 func TestCrowdedPagesThatAreAlikeGainNothing(t *testing.T) {
@@ -30,15 +30,15 @@ func TestTheBestOrderIsTheBestAllocation(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 20 {
 		var rates []float64
-		var pages []revisit.Page
+		var pages []optimal.Page
 		for range 2 + random.IntN(20) {
 			r := math.Exp2(-8 * random.Float64())
 			rates = append(rates, r)
-			pages = append(pages, revisit.Page{Rate: r})
+			pages = append(pages, optimal.Page{Rate: r})
 		}
 		asked, share := 0.3+random.Float64(), 0.3+0.6*random.Float64()
 		first, best := crowded(rates, asked, share)
-		shares, _ := revisit.Allocate(pages, revisit.Budget{Visits: asked * share})
+		shares, _ := optimal.Allocate(pages, optimal.Budget{Visits: asked * share})
 		want := 0.0
 		for i, visits := range shares {
 			want += perDay(rates[i], 1/visits)

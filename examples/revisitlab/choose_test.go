@@ -15,6 +15,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
 func TestASiteIsTheHostIfAPageTellsIt(t *testing.T) {
@@ -88,7 +89,7 @@ func TestTheModelIsBayes(t *testing.T) {
 			now += every
 			changed := random.Float64() < -math.Expm1(-rate*every)
 			model.history = model.history.Observe(revisit.Visit{At: at(now), Changed: changed})
-			model.gaps = []revisit.Gap{{Length: duration(every), Changed: changed}}
+			model.gaps = []optimal.Gap{{Length: duration(every), Changed: changed}}
 			s.next(model)
 		}
 		want := inDays(revisit.Bayes{Price: price}.Next(model.history))

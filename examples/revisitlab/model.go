@@ -14,42 +14,38 @@ type numbers struct {
 // chosen are the numbers of the library.
 var chosen = numbers{fair: 30, trust: 0.7, wake: 0.001, steady: 0.5}
 
-// The model's rates lie two thirds of an octave apart, like the finest ones of the library, and
-// times a twelfth of one, so that the product of both is always an entry of one table.
+// The model's rates are those of the library, an octave apart, and times a twelfth of one.
 const (
-	modelRates     = 23
+	modelRates     = 16
 	modelSlowest   = 1.0 / 1024 // changes per day
-	ratesPerOctave = 1.5
 	marksPerOctave = 12
-	marksPerRate   = 8
 
 	firstMark  = -10 * marksPerOctave // a minute and a half
 	lastMark   = 9 * marksPerOctave   // 512 days
-	modelMarks = lastMark - firstMark + (modelRates-1)*marksPerRate + 1
+	modelMarks = lastMark - firstMark + (modelRates-1)*marksPerOctave + 1
 )
 
-// usualWeights is the prior of the library, a weight for every second rate.
-var usualWeights = [...]float64{.02, .05, .3, 1, 1, 1, 1, 1, .1, .02, .01, .01}
+// modelPrior is the usual prior of the library.
+var modelPrior = [modelRates]float64{
+	.02, .05, .15, .5, 1, 1, 1, 1, 1, 1, .3, .1, .05, .02, .01, .01,
+}
 
 var (
 	modelRate  [modelRates]float64 // changes per day
-	modelPrior [modelRates]float64
 	modelGains [modelMarks]float64
 )
 
 func init() {
 	for i := range modelRate {
-		modelRate[i] = modelSlowest * math.Exp2(float64(i)/ratesPerOctave)
-		// Weights between the rates of the library are means.
-		modelPrior[i] = (usualWeights[i/2] + usualWeights[(i+1)/2]) / 2
+		modelRate[i] = modelSlowest * math.Exp2(float64(i))
 	}
 	for i := range modelGains {
 		modelGains[i] = gain(modelSlowest * math.Exp2(float64(firstMark+i)/marksPerOctave))
 	}
 }
 
-// A belief is what the model remembers of a page: that of the library without its bytes, its tables
-// of costs and its shortcuts. It costs ten times as much, and has no constants that are on disk.
+// A belief is what the model remembers of a page: that of the library without its bytes and its
+// table of costs, and without constants that are on disk.
 type belief struct {
 	bits         [modelRates]float64 // by which each rate explains the visits worse than the best one
 	total, quiet float64             // days
@@ -126,7 +122,7 @@ func markDays(mark int) float64 { return math.Exp2(float64(firstMark+mark) / mar
 // worthAt returns what a visit at a mark is worth.
 func worthAt(worths *[modelRates]float64, mark int) (sum float64) {
 	for i, w := range worths {
-		sum += w * modelGains[mark+i*marksPerRate]
+		sum += w * modelGains[mark+i*marksPerOctave]
 	}
 	return sum
 }
@@ -145,27 +141,18 @@ func (b *belief) weigh(n numbers) (weights [modelRates]float64) {
 	return weights
 }
 
-// drops returns the bits that the sums speak against each rate: 4 at most, and 4 against those that
-// are far from the rate that the last visits speak for, since those saw what the page does now.
+// drops returns the bits that the sums speak against each rate, 4 at most: where the page has changed
+// its ways, the last visits win.
 func (b *belief) drops(steady float64) (drops [modelRates]float64) {
-	const most, near = 4, 4 // bits, and rates on both sides
-	now := 0
-	for i := range b.bits {
-		if b.bits[i] < b.bits[now] {
-			now = i
-		}
-	}
-	first, last := max(now-near, 0), min(now+near, modelRates-1)
+	const most = 4
 	mean, best := (b.total-b.quiet)/b.changes, math.Inf(1)
-	for i := first; i <= last; i++ {
-		missed := -b.changes * math.Log2(-math.Expm1(-modelRate[i]*mean))
-		drops[i] = steady * (missed + modelRate[i]*b.quiet*math.Log2E)
+	for i, rate := range modelRate {
+		missed := -b.changes * math.Log2(-math.Expm1(-rate*mean))
+		drops[i] = steady * (missed + rate*b.quiet*math.Log2E)
 		best = min(best, drops[i])
 	}
 	for i := range drops {
-		if drops[i] -= best; i < first || i > last || drops[i] > most {
-			drops[i] = most
-		}
+		drops[i] = min(drops[i]-best, most)
 	}
 	return drops
 }

@@ -69,7 +69,7 @@ func (l lab) priceFor(pages []page) float64 {
 // A crowd is one server with its pages, and how many visits a day it admits.
 type crowd struct {
 	tracks  []track
-	load    revisit.Load
+	load    revisit.Demand
 	booked  []time.Duration // what each page adds to the load
 	admits  float64
 	savings float64 // visits admitted and not made, at most one day's or one
@@ -140,10 +140,10 @@ func (l lab) serve(c *crowd, o order, today float64) {
 		l.visit(t, false)
 		wait := max(o.next(t), l.step)
 		if c.booked[n] > 0 {
-			c.load.Cancel(c.booked[n])
+			c.load.Remove(c.booked[n])
 		}
 		c.booked[n] = duration(wait)
-		c.load.Book(c.booked[n])
+		c.load.Add(c.booked[n])
 		if o.stretch {
 			wait = min(wait*c.load.Stretch(c.admits), max(wait, year/2))
 		}

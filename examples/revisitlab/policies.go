@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
 const day = 24 * time.Hour
@@ -41,7 +42,7 @@ func exact(p revisit.MLE) strategy {
 		if n == 0 {
 			return inDays(p.Next(t.history))
 		}
-		rate := revisit.Rate(t.gaps)
+		rate := optimal.Rate(t.gaps)
 		if rate == 0 || math.IsInf(rate, 1) {
 			return inDays(p.Next(t.history))
 		}
@@ -96,14 +97,14 @@ func paperPolicies() []strategy {
 	return []strategy{
 		plain("MLE.mix(0.1-10)", revisit.MLE{}),
 		plain("MLE.mix(0.1-10) x0.5", revisit.MLE{Alpha: 0.5}),
-		plain("MLE.min(0.1-10)", revisit.MLE{Rep: revisit.Min}),
-		plain("MLE.avg(0.1-10)", revisit.MLE{Rep: revisit.Avg}),
+		plain("MLE.min(0.1-10)", revisit.MLE{Rep: revisit.Shortest}),
+		plain("MLE.avg(0.1-10)", revisit.MLE{Rep: revisit.Mean}),
 		plain("MLE.mix(0.1-10, 15d)", revisit.MLE{Second: 15 * day}),
 		plain("MLE.mix(0.5-2)", revisit.MLE{Low: 0.5, High: 2}),
 		plain("MLE.mix(0.5-2) x0.5", revisit.MLE{Low: 0.5, High: 2, Alpha: 0.5}),
 		plain("AIMD(1, 0.5)", revisit.AIMD{}),
 		plain("AIMD(1/2, 0.5)", revisit.AIMD{Patience: 2}),
-		plain("CGM", revisit.CGM{}),
+		plain("CGM", optimal.CGM{}),
 		plain("Nutch", revisit.Nutch()),
 		plain("StormCrawler", revisit.StormCrawler()),
 		plain("every 7 days", revisit.Every(7*day)),

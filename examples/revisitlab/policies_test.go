@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
 // visited returns a track with visits at equal gaps, in days, that found changes or not.
@@ -21,7 +22,7 @@ func visited(gap float64, changed ...bool) *track {
 	t.history = t.history.Observe(revisit.Visit{At: at(0)})
 	for i, c := range changed {
 		t.history = t.history.Observe(revisit.Visit{At: at(gap * float64(i+1)), Changed: c})
-		t.gaps = append(t.gaps, revisit.Gap{Length: duration(gap), Changed: c})
+		t.gaps = append(t.gaps, optimal.Gap{Length: duration(gap), Changed: c})
 	}
 	return t
 }
@@ -31,7 +32,7 @@ func TestTheExactEstimatorSolvesEquation2(t *testing.T) {
 	// Equal gaps, where equation 2 has the closed form gap/ln(T/U).
 	require.InEpsilon(t, 5/math.Log(2), next(visited(5, true, false)), 1e-6)
 	require.InEpsilon(t, 7, next(visited(5)), 1e-6, "nothing is known: the second visit of MLE")
-	require.InEpsilon(t, 50, next(visited(5, false)), 1e-3, "no rate: the branch of MLE")
+	require.InEpsilon(t, 70, next(visited(5, false)), 1e-3, "no rate: ten of the 7 days planned")
 	require.InEpsilon(t, 1, next(visited(5, true)), 1e-3, "an infinite rate: its lower bound")
 	seldom := visited(1, append(make([]bool, 600), true)...)
 	require.EqualValues(t, 365, next(seldom), "no longer than a year")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
 // A strategy is a policy as the laboratory runs it: with a name, and with what a policy cannot see.
@@ -24,7 +25,7 @@ type chooser func(t *track) float64
 type track struct {
 	page     *page
 	history  revisit.History
-	gaps     []revisit.Gap
+	gaps     []optimal.Gap
 	belief   *belief // of strategies that keep their own
 	due      float64 // day of the next visit
 	last     float64 // day of the last one
@@ -106,7 +107,7 @@ func (l lab) visit(t *track, gaps bool) {
 			t.months[monthOf(changes[seen-1])]++
 		}
 		if gaps {
-			t.gaps = append(t.gaps, revisit.Gap{Length: duration(t.due - t.last), Changed: v.Changed})
+			t.gaps = append(t.gaps, optimal.Gap{Length: duration(t.due - t.last), Changed: v.Changed})
 		}
 	}
 	t.seen, t.last = seen, t.due

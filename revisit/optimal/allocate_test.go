@@ -1,4 +1,4 @@
-package revisit
+package optimal
 
 import (
 	"math"
@@ -7,102 +7,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
-func TestLoadStretchesACrowdedHost(t *testing.T) {
-	var l Load
-	require.Equal(t, 1.0, l.Stretch(10))
-	for range 30 {
-		l.Book(dayLong)
-	}
-	l.Book(2 * dayLong)
-	require.InDelta(t, 30.5, l.PerDay(), 1e-6)
-	require.InDelta(t, 3.05, l.Stretch(10), 1e-6)
-	require.Equal(t, 1.0, l.Stretch(100))
-	require.Equal(t, math.Inf(1), l.Stretch(0))
-	require.Equal(t, math.Inf(1), l.Stretch(math.NaN()))
-	l.Cancel(2 * dayLong)
-	require.InDelta(t, 30, l.PerDay(), 1e-6)
-}
-
-func TestLoadComesBackToNothing(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 0))
-	var l Load
-	var booked []time.Duration
-	for range 10_000 {
-		d := time.Duration(random.Int64N(int64(400 * dayLong)))
-		booked = append(booked, d)
-		l.Book(d)
-	}
-	for _, d := range booked {
-		l.Cancel(d)
-	}
-	require.Equal(t, Load{}, l)
-	l.Cancel(dayLong)
-	require.Equal(t, Load{}, l, "what was not booked cannot be owed")
-}
-
-// Stretched by the factor, the intervals make as many visits as the host admits.
-func TestStretchedIntervalsFit(t *testing.T) {
-	random := rand.New(rand.NewPCG(2, 0))
-	for range 50 {
-		var l Load
-		var booked []float64
-		for range 1 + random.IntN(200) {
-			d := 1 + 100*random.Float64()
-			booked = append(booked, d)
-			l.Book(time.Duration(d * float64(dayLong)))
-		}
-		admits := l.PerDay() * (0.1 + random.Float64())
-		factor, visits := l.Stretch(admits), 0.0
-		for _, d := range booked {
-			visits += 1 / (d * factor)
-		}
-		require.LessOrEqual(t, visits, admits*(1+1e-6))
-		require.GreaterOrEqual(t, factor, 1.0)
-	}
-}
-
-func TestSteerBringsDemandToTheBudget(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 0))
-	var pages []History
-	for range 200 {
-		pages = append(pages, poisson(random, math.Exp2(-8*random.Float64()), 5, 20))
-	}
-	demand := func(price float64) (perDay float64) {
-		for _, h := range pages {
-			perDay += 24 / Bayes{Price: price, Max: -1}.Next(h).Hours()
-		}
-		return perDay
-	}
-	for _, budget := range []float64{5, 10, 30, 60} {
-		price := DefaultPrice
-		for range 100 {
-			price = Steer(price, demand(price), budget)
-		}
-		require.InEpsilon(t, budget, demand(price), 0.02, "price %v", price)
-	}
-	require.Equal(t, 0.3, Steer(0.3, 0, 5), "nothing was asked for")
-	require.Equal(t, 0.3, Steer(0.3, 5, 0), "nothing can be done")
-	require.Equal(t, 100.0, Steer(1e9, 5, 5))
-	require.Equal(t, DefaultPrice, Steer(0, 5, 5))
-}
-
-func TestSteerTakesSmallSteps(t *testing.T) {
-	for _, tt := range []struct {
-		name          string
-		price, demand float64
-		want          float64
-	}{
-		{"twice the demand, low price", 0.1, 20, 0.1 * math.Pow(2, 1.0/4)},
-		{"half of it", 0.1, 5, 0.1 * math.Pow(0.5, 1.0/4)},
-		{"no step is longer than for 16 times", 0.1, 1e9, 0.2},
-		{"nearly a whole version", 0.9, 20, 0.9 * math.Pow(2, 1.0/16)},
-		{"as it should be", 0.3, 10, 0.3},
-	} {
-		require.InEpsilon(t, tt.want, Steer(tt.price, tt.demand, 10), 1e-9, tt.name)
-	}
-}
+const dayLong = 24 * time.Hour
 
 // caught is what Allocate maximizes, fresh what Freshen does.
 func caught(p Page, visits float64) float64 {
@@ -219,5 +128,26 @@ func TestAllocateTakesWhatIsThere(t *testing.T) {
 			got, _ := Allocate(tt.pages, tt.budget)
 			require.InDeltaSlice(t, tt.want, got, 1e-6)
 		})
+	}
+}
+
+func TestGainIsTheDerivativeOfVersionsCaught(t *testing.T) {
+	for x := 0.01; x < 30; x *= 1.3 {
+		// Rate 1: visits at r = 1/x catch r(1-exp(-1/r)) versions a day.
+		caught := func(r float64) float64 { return -r * math.Expm1(-1/r) }
+		r, d := 1/x, 1e-5/x
+		require.InDelta(t, (caught(r+d)-caught(r-d))/(2*d), gain(x), 1e-6)
+		require.InEpsilon(t, x, gainInverse(gain(x)), 1e-3)
+	}
+	require.InEpsilon(t, 1e-3*1e-3/2, gain(1e-3), 1e-3, "both formulas agree where they meet")
+	require.InEpsilon(t, gain(0.999e-3), gain(1.001e-3), 5e-3)
+}
+
+// What package revisit says of Bayes with its defaults, for pages whose rates are known, to a
+// twentieth.
+func TestTheDefaultsOfBayesVisitAsOftenAsTheyClaim(t *testing.T) {
+	for _, tt := range []struct{ mean, want float64 }{{1, 1.7}, {21, 35}, {365, 113}} {
+		counts := max(1, tt.mean/(revisit.DefaultFair.Hours()/24))
+		require.InEpsilon(t, tt.want, tt.mean*gainInverse(revisit.DefaultPrice/counts), 0.05)
 	}
 }

@@ -1,67 +1,9 @@
-package revisit
+package optimal
 
 import (
+	"cmp"
 	"math"
-	"time"
 )
-
-// A Load is what the pages of one host ask for, all together. It costs constant time per visit: the
-// old interval of a page is cancelled, the new one booked. The zero Load is empty and ready to use,
-// by one goroutine at a time.
-type Load struct {
-	visits uint64 // per day, in units of 2^-32; whole numbers, so that cancelling leaves no dust
-}
-
-// visitsOf returns the visits per day that an interval makes, in units of a Load. A second is the
-// shortest interval there is, and the sum of 49,000 pages of it still fits.
-func visitsOf(interval time.Duration) uint64 {
-	s := max(interval.Seconds(), 1)
-	return uint64(day / s * (1 << 32))
-}
-
-// Book adds a page that is visited at the interval, which counts as a second if it is shorter. All
-// pages together may come to 2^32 visits a day.
-func (l *Load) Book(interval time.Duration) { l.visits += visitsOf(interval) }
-
-// Cancel takes back what Book added for the same interval.
-func (l *Load) Cancel(interval time.Duration) { l.visits -= min(visitsOf(interval), l.visits) }
-
-// PerDay returns how many visits a day the booked intervals make.
-func (l *Load) PerDay() float64 { return float64(l.visits) / (1 << 32) }
-
-// Stretch returns the factor, at least 1, by which all intervals of the host have to grow so that
-// perDay visits a day suffice: section 5.2 of the paper. One factor for all pages is the best there
-// is if their intervals follow their rates. Book intervals as they were before stretching.
-//
-// It is infinite if perDay is not positive, so whoever stretches bounds the result. To leave no
-// visit unused while some pages are late, take those with the greatest [Bayes.Worth] first.
-func (l *Load) Stretch(perDay float64) float64 {
-	switch demand := l.PerDay(); {
-	case demand == 0:
-		return 1
-	case !(perDay > 0):
-		return math.Inf(1)
-	default:
-		return max(1, demand/perDay)
-	}
-}
-
-// Steer returns the price of [Bayes] that brings a demand of visits per day closer to what there
-// is. Called now and then, say once an hour, it replaces a solution over all pages. It moves in
-// small steps, and in smaller ones where the price is that of nearly a whole version: there, a
-// little more makes all busy pages not worth a visit.
-func Steer(price, demand, perDay float64) float64 {
-	const least, most, steep = 1e-4, 100, 0.5
-	price = min(max(orElse(price, DefaultPrice), least), most)
-	if !(demand > 0 && perDay > 0) {
-		return price
-	}
-	step := math.Sqrt(math.Sqrt(min(max(demand/perDay, 1.0/16), 16)))
-	if price > steep {
-		step = math.Sqrt(math.Sqrt(step))
-	}
-	return min(max(price*step, least), most)
-}
 
 // A Page is one whose rate of change is known, for [Allocate].
 type Page struct {
@@ -95,7 +37,7 @@ func Freshen(pages []Page, b Budget) (perDay []float64, price float64) {
 	return fill(pages, b, func(p Page) float64 { return weightOf(p) / p.Rate })
 }
 
-func weightOf(p Page) float64 { return orElse(p.Weight, 1) }
+func weightOf(p Page) float64 { return cmp.Or(p.Weight, 1) }
 
 // leastPrice, times the most that a version is worth, is where the search for a price ends. A
 // budget that is larger visits each page 700,000 times per change; there is nothing left to share.
@@ -246,4 +188,13 @@ func gainInverse(y float64) float64 {
 		}
 	}
 	return x
+}
+
+// gain is what one more visit is worth in versions, at the margin, when a page has changed x times
+// on average since the last one: the derivative of r(1-exp(-l/r)) by r, with x = l/r.
+func gain(x float64) float64 {
+	if x < 1e-3 { // where the difference below loses its digits
+		return x * x * (0.5 - x*(1.0/3-x/8))
+	}
+	return 1 - (1+x)*math.Exp(-x)
 }

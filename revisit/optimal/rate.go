@@ -1,33 +1,38 @@
-package revisit
+package optimal
 
 import (
+	"cmp"
 	"math"
 	"time"
+
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// CGM waits for a share of the mean interval between changes as Cho and Garcia-Molina, "Estimating
-// frequency of change" (2003), estimate it: rate = -ln((X+0.5)/(n+0.5)) / I, with X of n visits
-// finding no change and I the interval. The two halves take out most of the bias of the plain
-// estimator and keep it finite. They assume equal intervals; for others this takes the mean.
+// CGM is the policy that waits for a share of the mean interval between changes as Cho and
+// Garcia-Molina, "Estimating frequency of change" (2003), estimate it: rate = -ln((X+0.5)/(n+0.5))
+// / I, with X of n visits finding no change and I the interval. The two halves remove most of the
+// bias of the plain estimator and keep it finite. They assume equal intervals; for others this
+// takes the mean. It waits as long as the defaults of package revisit allow.
 type CGM struct {
-	Alpha  float64       // share of the mean interval to wait; 0 means 1
-	Second time.Duration // from the first visit to the second; 0 means DefaultSecond
-	Min    time.Duration // least interval; 0 means DefaultMin, negative means one second
-	Max    time.Duration // longest interval; 0 means DefaultMax, negative means a century
+	Alpha float64 // share of the mean interval to wait; 0 means 1
 }
 
-// Next returns Alpha over the estimated rate, and the longest interval if no change was seen yet
-// and the estimate is therefore 0.
-func (p CGM) Next(h History) time.Duration {
+// Next returns Alpha over the estimated rate, and the longest interval if no change was seen yet.
+func (p CGM) Next(h revisit.History) time.Duration {
+	visits, changes := h.Visits()
 	switch {
-	case h.last == 0:
+	case h.Last().IsZero():
 		return 0
-	case h.visits == 0:
-		return within(orElse(p.Second, DefaultSecond).Seconds(), p.Min, p.Max)
+	case visits == 0:
+		return revisit.DefaultSecond
+	case changes == 0:
+		return revisit.DefaultMax
 	}
-	n, unchanged := float64(h.visits), float64(h.visits-h.changes)
-	mean := float64(h.total) / n
-	return within(orElse(p.Alpha, 1)*mean/math.Log((n+0.5)/(unchanged+0.5)), p.Min, p.Max)
+	n, unchanged := float64(visits), float64(visits-changes)
+	interval := h.Span().Seconds() / n
+	wait := cmp.Or(p.Alpha, 1) * interval / math.Log((n+0.5)/(unchanged+0.5))
+	const least, most = revisit.DefaultMin, revisit.DefaultMax
+	return time.Duration(min(max(wait, least.Seconds()), most.Seconds()) * float64(time.Second))
 }
 
 // A Gap is the time between two visits, and whether the second one found a change.

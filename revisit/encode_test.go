@@ -1,0 +1,125 @@
+package revisit
+
+import (
+	"database/sql"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var _ sql.Scanner = (*History)(nil)
+
+func TestJSONKeepsEverything(t *testing.T) {
+	type record struct {
+		Page  History
+		Prior Prior
+	}
+	h := walk(step{7, true}, step{3, false})
+	for _, want := range []record{{}, {h, Fit([]History{h}, Prior{})}} {
+		text, err := json.Marshal(want)
+		require.NoError(t, err)
+		var got record
+		require.NoError(t, json.Unmarshal(text, &got), "%s", text)
+		require.Equal(t, want, got)
+	}
+	text, err := json.Marshal(record{})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"Page":"","Prior":""}`, string(text))
+}
+
+func TestScanReadsWhatValueAndMarshalTextWrote(t *testing.T) {
+	h := walk(step{7, true}, step{3, false})
+	value, err := h.Value()
+	require.NoError(t, err)
+	asText, err := h.MarshalText()
+	require.NoError(t, err)
+	for _, column := range []any{value, asText, string(asText)} {
+		var got History
+		require.NoError(t, got.Scan(column))
+		require.Equal(t, h, got)
+	}
+	got := h
+	require.NoError(t, got.Scan(nil))
+	require.Equal(t, History{}, got)
+	require.ErrorContains(t, got.Scan(7), "cannot use a int")
+	require.ErrorIs(t, got.Scan("not base64!"), ErrCorrupt)
+}
+
+func TestUnmarshalRefusesWhatNoPriorIs(t *testing.T) {
+	good, err := Fit([]History{walk(step{7, true})}, Prior{}).MarshalBinary()
+	require.NoError(t, err)
+	for name, spoil := range map[string]func(b []byte) []byte{
+		"too short":       func(b []byte) []byte { return b[1:] },
+		"a weight of 0":   func(b []byte) []byte { clear(b[:4]); return b },
+		"a negative one":  func(b []byte) []byte { b[7] |= 0x80; return b },
+		"one that is NaN": func(b []byte) []byte { copy(b[4:], "\xff\xff\xff\xff"); return b },
+	} {
+		p := Prior{}
+		require.ErrorIs(t, p.UnmarshalBinary(spoil(append([]byte{}, good...))), ErrCorrupt, name)
+		require.Equal(t, Prior{}, p)
+	}
+	var p Prior
+	require.NoError(t, p.UnmarshalBinary(make([]byte, priorSize)))
+	require.Equal(t, Prior{}, p)
+}
+
+// pulseOf makes visits to the pages of a host from the bytes.
+func pulseOf(data []byte) (p Pulse) {
+	var pages [4]History
+	at := start
+	for ; len(data) >= 2; data = data[2:] {
+		at = at.Add(time.Duration(data[0]) * time.Hour << (data[1] >> 5))
+		page := &pages[data[1]>>1&3]
+		v := Visit{At: at, Changed: data[1]&1 != 0}
+		v.Elapsed = p.Observe(*page, v)
+		*page = page.Observe(v)
+	}
+	return p
+}
+
+func FuzzPulseKeepsItsRulesAndItsBytes(f *testing.F) {
+	f.Add([]byte{24, 0, 24, 1, 24, 2, 24, 5, 255, 255})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := pulseOf(data)
+		b, err := p.AppendBinary(nil)
+		if err != nil || len(b) != pulseSize {
+			t.Fatal(len(b), err)
+		}
+		var again Pulse
+		if err := again.UnmarshalBinary(b); err != nil || again != p {
+			t.Fatalf("%+v became %+v, %v", p, again, err)
+		}
+	})
+}
+
+// What parses is written back to the same bytes, and lives on.
+func FuzzPulseUnmarshalIsTheInverse(f *testing.F) {
+	seed, _ := pulseOf([]byte{24, 0, 24, 1, 24, 2, 24, 5}).AppendBinary(nil)
+	f.Add(seed)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var p Pulse
+		if p.UnmarshalBinary(data) != nil {
+			t.Skip()
+		}
+		b, _ := p.AppendBinary(nil)
+		if string(b) != string(data) {
+			t.Fatalf("%x became %x", data, b)
+		}
+		random := rand.New(rand.NewPCG(1, 0))
+		h := walk(quietFor(3)...)
+		for range 10 {
+			at := h.Last().Add(time.Duration(random.Int64N(int64(60 * dayLong))))
+			v := Visit{At: at, Changed: random.IntN(2) == 0}
+			elapsed := p.Observe(h, v)
+			if fault := p.fault(); fault != "" || elapsed < 0 || math.IsNaN(elapsed.Hours()) {
+				t.Fatalf("%+v: %s, %v", p, fault, elapsed)
+			}
+			v.Elapsed = elapsed
+			h = h.Observe(v)
+		}
+	})
+}

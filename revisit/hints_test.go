@@ -1,0 +1,91 @@
+package revisit
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHintsMakeVisitsWorthMore(t *testing.T) {
+	h := walk(quietFor(30, 30)...)
+	good, bad := Hints{announced: 90, silent: 10, wrong: 1, days: 3000}, Hints{announced: 5, silent: 95, wrong: 300, days: 3000}
+	plain := Bayes{}.Worth(h, 5*dayLong)
+	require.Less(t, plain, DefaultPrice)
+	require.Equal(t, plain, Bayes{}.Hinted(h, 5*dayLong, Hints{}, 0))
+	require.Equal(t, plain, Bayes{}.Hinted(h, 5*dayLong, Hints{}, 3), "a host of which nothing is known")
+	require.Greater(t, Bayes{}.Hinted(h, 5*dayLong, good, 1), DefaultPrice, "worth a visit at once")
+	require.Less(t, Bayes{}.Hinted(h, 5*dayLong, good, 0), plain, "silence is information")
+	require.InEpsilon(t, plain, Bayes{}.Hinted(h, 5*dayLong, bad, 1), 0.35, "nobody listens to it")
+	require.Equal(t, math.Inf(1), Bayes{}.Hinted(History{}, 0, good, 1))
+}
+
+// TestHintsAreLearned: hosts of known recall and false hints, whose pages change at random.
+func TestHintsAreLearned(t *testing.T) {
+	for _, tt := range []struct{ recall, wrong float64 }{ // wrong a day
+		{0.3, 0.001}, {0.7, 0.01}, {0.95, 0.0001}, {0.7, 0.1},
+	} {
+		random := rand.New(rand.NewPCG(1, 0))
+		var host Hints
+		for range 100 {
+			rate := math.Exp2(-2 - 5*random.Float64()) // a day
+			h := walk()
+			for range 40 {
+				days := 0.5 / rate * (0.5 + random.Float64())
+				changes := poissonNumber(random, rate*days)
+				hints := poissonNumber(random, tt.wrong*days)
+				for range changes {
+					if random.Float64() < tt.recall {
+						hints++
+					}
+				}
+				v := Visit{At: h.Last().Add(time.Duration(days * float64(dayLong))), Changed: changes > 0}
+				host.Observe(h, v, hints)
+				h = h.Observe(v)
+			}
+		}
+		recall, wrong := host.reliability()
+		require.InDelta(t, tt.recall, recall, 0.06, "%+v", tt)
+		require.InDelta(t, tt.wrong, wrong*day, 0.1*tt.wrong+0.0001, "%+v", tt)
+	}
+}
+
+// poissonNumber draws from a Poisson distribution.
+func poissonNumber(random *rand.Rand, mean float64) (n int) {
+	for at := random.ExpFloat64(); at < mean; at += random.ExpFloat64() {
+		n++
+	}
+	return n
+}
+
+func TestAHostThatNeverHintsIsUnknown(t *testing.T) {
+	var host Hints
+	h := walk()
+	for n := range 50 {
+		v := Visit{At: h.Last().Add(10 * dayLong), Changed: n%2 == 0}
+		host.Observe(h, v, 0)
+		h = h.Observe(v)
+	}
+	require.Equal(t, Bayes{}.Worth(h, dayLong), Bayes{}.Hinted(h, dayLong, host, 0))
+	require.Equal(t, Bayes{}.Worth(h, dayLong), Bayes{}.Hinted(h, dayLong, host, -1))
+}
+
+func FuzzHintsStayReasonable(f *testing.F) {
+	f.Add([]byte{24, 0, 24, 1, 24, 2, 24, 5, 255, 255})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var host Hints
+		h := walk()
+		for ; len(data) >= 2; data = data[2:] {
+			v := Visit{At: h.Last().Add(dayLong * 1 << (data[0] & 7)), Changed: data[1]&1 != 0}
+			host.Observe(h, v, int(int8(data[1]))>>1)
+			h = h.Observe(v)
+		}
+		recall, wrong := host.reliability()
+		worth := Bayes{}.Hinted(h, dayLong, host, 3)
+		if !(recall >= 0 && recall <= 1 && wrong > 0) || !(worth >= 0) {
+			t.Fatalf("%+v: %v %v, worth %v", host, recall, wrong, worth)
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package revisit
+
+import (
+	"math"
+	"time"
+)
+
+// A Pulse is the rhythm in which one host publishes, as the visits to its pages show it, in 64
+// bytes. Many sites publish in bulk: on a few days most of their pages change, and hardly any in
+// between. One page's visits cannot tell when that happens, but those of all its siblings can.
+//
+// A Pulse turns the rhythm into a clock of the host, which runs fast on the days when pages change
+// and slow on the others, and like any other clock in the long run. Policies work on that clock as
+// they do on the wall clock:
+//
+//	visit.Elapsed = pulse.Observe(page, visit)
+//	page = page.Observe(visit)
+//
+// When a page is due, look at the clock before visiting it: if the host has been quiet, the visit
+// may not be worth its price yet, and if the host has published, pages are worth a visit that are
+// not due for long:
+//
+//	worth := policy.Worth(page, pulse.Elapsed(page.Last(), now))
+//
+// The clock starts only when it explains what the visits find better than the wall clock does, and
+// stops when it no longer does. The zero Pulse is that of a host never visited, ready to use by one
+// goroutine at a time.
+//
+// The model is an inhomogeneous Poisson process common to the pages of a host: the rate of a page is
+// its own rate times the activity of the host. Activity is constant within two days and has a Gamma
+// distribution, which each visit updates in the days since the last visit to its page, in
+// proportion to what is expected of them.
+type Pulse struct {
+	newest   uint16      // number of the newest span; 0 if there was none
+	pace     short       // activity in the long run
+	lead     float32     // by which the clock explains the visits better than time does, in nats
+	activity [spans]span // newest first
+}
+
+// A span is two days of a host's life.
+type span struct {
+	changes short // seen in it, as far as can be said, and pulsePrior
+	visits  short // changes expected in it by the rates of the pages visited, and pulsePrior
+}
+
+const (
+	spans      = 14
+	spanLength = 2 * day // seconds
+
+	// pulsePrior is how many changes the prior counts for, in both numbers of a span. The fewer, the
+	// more bursts are expected.
+	pulsePrior = 0.6
+
+	// leadOn is the lead from which on the clock is used. The lead fades by leadFade a visit, and is
+	// never further away than leadMost.
+	leadOn   = 20
+	leadFade = 0.001
+	leadMost = 30
+
+	// settled is the age, in spans, from which on the activity of a span is taken to be known, and
+	// paceShare its share in the pace.
+	settled   = 10
+	paceShare = 2.0 / 90
+	leastPace = 0.02
+
+	unit = 1 << 12 // of the numbers of a span and of the pace
+)
+
+func pack(v float64) short       { return shorten(uint32(min(v*unit+0.5, math.MaxUint32))) }
+func (s short) unpack() float64  { return s.long() / unit }
+func (s span) activity() float64 { return s.changes.unpack() / s.visits.unpack() }
+
+// Observe adds a visit to the page with the history h, before the visit is added to h itself, and
+// returns the time on the clock of the host since the last visit to the page. It takes constant
+// time.
+func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
+	at := unixSeconds(v.At)
+	p.advance(at)
+	if h.last == 0 || at <= h.last {
+		return 0
+	}
+	wall := float64(at - h.last)
+	p.judge(&h, wall, p.elapsed(h.last, at), v.Changed)
+	p.learn(&h, at, v.Changed)
+	return p.Elapsed(h.Last(), v.At)
+}
+
+// Elapsed returns the time on the clock of the host between two times. Before the last 28 days, and
+// for a host without a rhythm, it is the time that passed.
+func (p *Pulse) Elapsed(since, now time.Time) time.Duration {
+	if p.lead <= leadOn {
+		return now.Sub(since)
+	}
+	from, to := unixSeconds(since), unixSeconds(now)
+	return time.Duration(p.elapsed(from, max(from, to)) * float64(time.Second))
+}
+
+// advance makes the span of a time the newest one.
+func (p *Pulse) advance(at uint32) {
+	number := uint16(at/spanLength) + 1
+	if p.newest == 0 {
+		p.newest, p.pace = number, pack(1)
+		p.clear(spans)
+	}
+	passed := int(number) - int(p.newest)
+	if passed <= 0 {
+		return
+	}
+	for i := range min(passed, settled) { // those that become settled
+		pace := p.pace.unpack()
+		pace += (p.activity[settled-1-i].activity() - pace) * paceShare
+		p.pace = pack(max(pace, leastPace))
+	}
+	passed = min(passed, spans)
+	copy(p.activity[passed:], p.activity[:])
+	p.clear(passed)
+	p.newest = number
+}
+
+// clear makes the newest n spans unknown.
+func (p *Pulse) clear(n int) {
+	for i := range n {
+		p.activity[i] = span{pack(pulsePrior), pack(pulsePrior)}
+	}
+}
+
+// each calls visit with each span between two times and the seconds of it that lie between them,
+// and returns the seconds for which there is no span.
+func (p *Pulse) each(from, to uint32, visit func(s *span, seconds float64)) (rest float64) {
+	covered := uint32(0)
+	for i := range p.activity {
+		number := int64(p.newest) - 1 - int64(i)
+		start := max(number*spanLength, int64(from))
+		end := min((number+1)*spanLength, int64(to))
+		if start < end {
+			visit(&p.activity[i], float64(end-start))
+			covered += uint32(end - start)
+		}
+	}
+	return float64(to - from - covered)
+}
+
+// elapsed returns the seconds on the clock between two times.
+func (p *Pulse) elapsed(from, to uint32) (seconds float64) {
+	pace := max(p.pace.unpack(), leastPace)
+	rest := p.each(from, to, func(s *span, overlap float64) { seconds += overlap * s.activity() })
+	return seconds/pace + rest
+}
+
+// judge compares how likely the outcome of a visit was, by the clock and by the time that passed.
+func (p *Pulse) judge(h *History, wall, clock float64, changed bool) {
+	var unknown Prior
+	byWall, byClock := 0.0, 0.0
+	for k, w := range h.posterior(&unknown) {
+		byWall += w * math.Exp(-rates[k]*wall)
+		byClock += w * math.Exp(-rates[k]*clock)
+	}
+	if changed {
+		byWall, byClock = 1-byWall, 1-byClock
+	}
+	const least = 1e-9
+	lead := float64(p.lead) + math.Log(max(byClock, least)/max(byWall, least))
+	p.lead = float32(min(max(lead*(1-leadFade), -leadMost), leadMost))
+}
+
+// learn adds a visit to the spans since the one before.
+func (p *Pulse) learn(h *History, at uint32, changed bool) {
+	pace := max(p.pace.unpack(), leastPace)
+	rate := h.rate() / pace
+	clock := p.elapsed(h.last, at) * pace
+	// If there was a change, then so many are expected.
+	changes := 0.0
+	if changed {
+		x := rate * clock
+		changes = x / -math.Expm1(-x)
+	}
+	p.each(h.last, at, func(s *span, overlap float64) {
+		share := overlap * s.activity() / clock
+		s.changes = pack(s.changes.unpack() + changes*share)
+		s.visits = pack(s.visits.unpack() + rate*overlap)
+	})
+}
+
+// rate returns the expected rate of change of a page per second.
+func (h *History) rate() (mean float64) {
+	var unknown Prior
+	for k, w := range h.posterior(&unknown) {
+		mean += w * rates[k]
+	}
+	return mean
+}
