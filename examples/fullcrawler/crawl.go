@@ -191,6 +191,10 @@ func (c *crawler) openQueue() {
 		HostDelay: c.cfg.delay,
 		Backoff:   c.cfg.backoff,
 		MaxQueue:  -1, // the room bounds all open items, those that wait for a robots.txt too
+
+		// Every worker gives its lease back, after an outage of any length. One that counted as lost
+		// meanwhile could not be queued again, and its page would never end.
+		LeaseTimeout: -1,
 	}
 	if c.cfg.delay == 0 { // none, where 0 would mean the default
 		politeness.HostDelay, politeness.LatencyFactor = -1, -1
