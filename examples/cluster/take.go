@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
 // create makes a crawl and brings it seeds.
@@ -126,7 +128,7 @@ func run(fs *flag.FlagSet) action {
 		if o.Modules, err = parseModules(modules); err != nil {
 			return fmt.Errorf("%w: %w", errUsage, err)
 		}
-		if o.Lookup, err = lookupIn(hosts); err != nil {
+		if o.Hosts, err = readHosts(hosts); err != nil {
 			return err
 		}
 		if port != 0 {
@@ -179,8 +181,8 @@ func parseModules(list string) (modules []message.Module, err error) {
 	return modules, nil
 }
 
-// lookupIn reads a hosts file; no name is none.
-func lookupIn(name string) (stage.Lookup, error) {
+// readHosts reads a hosts file; no name is none.
+func readHosts(name string) (map[string][]netip.Addr, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -189,11 +191,11 @@ func lookupIn(name string) (stage.Lookup, error) {
 		return nil, err
 	}
 	defer f.Close()
-	table, err := stage.ReadHosts(f, name)
+	table, err := resolve.ParseHosts(f)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("hosts file %s: %w", name, err)
 	}
-	return stage.LookupIn(table, stage.DNS{}.Lookup), nil
+	return table, nil
 }
 
 // dialPort connects to another port than the one that a URL means.

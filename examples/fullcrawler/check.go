@@ -14,6 +14,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -154,7 +155,7 @@ func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, 
 
 func checkHosts(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
 	return checkCache(filepath.Join(dir, hostsName), func(file string) error {
-		_, err := stage.NewResolver(nil, file)
+		_, err := resolve.Open(file, resolve.Options{})
 		return err
 	})
 }

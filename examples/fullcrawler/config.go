@@ -19,6 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
 // A config is what the command line asks for.
@@ -63,9 +64,9 @@ type config struct {
 	timeout     time.Duration
 	maxBody     int64
 
-	bounds     fetch.Reach
-	hosts      map[string]netip.Addr
-	nameServer string // "" is the system's
+	bounds      fetch.Reach
+	hosts       map[string][]netip.Addr
+	nameServers []netip.AddrPort // nil are the system's
 }
 
 // noArchive is a config.archive that keeps nothing.
@@ -114,6 +115,7 @@ Flags:
 type commandLine struct {
 	config
 	scope, order, hosts, seedList string
+	nameServer                    string
 	configFile                    string
 	private, own                  bool
 	given                         map[string]bool // flags, by name
@@ -155,8 +157,8 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 		func() (err error) { c.policy, err = l.revisiting.policy(); return err },
 		c.readDeny,
 		func() error { return checkListen(c.listen) },
-		c.readNameServer,
 		func() error { return c.readHosts(l.hosts) },
+		func() error { return c.readNameServer(l.nameServer) },
 		func() error { return checkWords(rest, c.hosts) },
 		func() error { return c.readSeeds(rest, l.seedList, log) },
 		l.checkNumbers,
@@ -276,24 +278,26 @@ func (c *config) readDeny() error {
 
 func (c *config) readHosts(name string) error {
 	return readFile(name, func(f io.Reader) (err error) {
-		c.hosts, err = stage.ReadHosts(f, name)
+		if c.hosts, err = resolve.ParseHosts(f); err != nil {
+			err = fmt.Errorf("hosts file %s: %w", name, err)
+		}
 		return err
 	})
 }
 
-// readNameServer adds the usual port to the address of a name server.
-func (c *config) readNameServer() error {
-	addr, err := netip.ParseAddr(c.nameServer)
-	switch {
-	case c.nameServer == "":
-		return nil
-	case err == nil:
-		c.nameServer = netip.AddrPortFrom(addr, 53).String()
+// readNameServer reads the address of a name server, with or without a port.
+func (c *config) readNameServer(address string) error {
+	if address == "" {
 		return nil
 	}
-	if _, err := netip.ParseAddrPort(c.nameServer); err != nil {
-		return fmt.Errorf("-dns %q: want an IP address, with or without a port", c.nameServer)
+	server, err := netip.ParseAddrPort(address)
+	if addr, addrErr := netip.ParseAddr(address); addrErr == nil {
+		server, err = netip.AddrPortFrom(addr, 53), nil
 	}
+	if err != nil {
+		return fmt.Errorf("-dns %q: want an IP address, with or without a port", address)
+	}
+	c.nameServers = []netip.AddrPort{server}
 	return nil
 }
 
@@ -347,7 +351,7 @@ func readFile(name string, read func(io.Reader) error) error {
 
 // checkWords refuses seeds that are more likely to be misspelt commands. hosts are those of a table,
 // whose names may be single words.
-func checkWords(words []string, hosts map[string]netip.Addr) error {
+func checkWords(words []string, hosts map[string][]netip.Addr) error {
 	commands := slices.Sorted(maps.Keys(subcommands()))
 	for _, word := range words {
 		_, known := hosts[word]
@@ -439,7 +443,10 @@ func (c *config) loopbackOnly() bool {
 		host := weburl.Host(seed)
 		addr, ok := stage.Literal(host)
 		if !ok {
-			addr, ok = c.hosts[host]
+			var addrs []netip.Addr
+			if addrs, ok = c.hosts[host]; ok {
+				addr = addrs[0]
+			}
 		}
 		if host != "localhost" && !(ok && addr.IsLoopback()) {
 			return false

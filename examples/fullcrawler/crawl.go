@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/brotli"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/revisit"
 	"github.com/spinneret-go/spinneret/satstore"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -50,7 +52,7 @@ type crawler struct {
 	order    *stage.Order // nil if items are taken in the order in which they are found
 	ports    stage.Ports
 	uplink   *uplink
-	resolver *stage.Resolver
+	resolver *resolve.Resolver
 	queue    *scheduler.Scheduler[stage.Item]
 	client   *fetch.Client
 	archived *fetch.Client    // answers from the archive
@@ -106,7 +108,7 @@ func paused(err error) bool {
 
 // A network is where requests go. The zero network is the machine's own.
 type network struct {
-	resolve stage.Lookup
+	resolve resolve.Lookup
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -206,29 +208,36 @@ func (c *crawler) openQueue() {
 }
 
 func (c *crawler) openNetwork(web network) (err error) {
-	if web.resolve == nil {
-		web.resolve = stage.DNS{Server: c.cfg.nameServer}.Lookup
+	names := resolve.Options{Hosts: c.cfg.hosts, Servers: c.cfg.nameServers}
+	if web.resolve != nil {
+		names.Lookup, names.MinTTL = web.resolve, -1
 	}
-	c.uplink = newUplink(web.resolve, c.tellTrouble)
-	if c.cfg.bounds == fetch.Loopback {
-		c.uplink.probe = func(context.Context) error { return nil } // there is no network to fail
-	}
-	if c.resolver, err = stage.NewResolver(web.resolve, c.file(hostsName)); err != nil {
+	if c.resolver, err = resolve.Open(c.file(hostsName), names); err != nil {
 		c.warn("%v: all hosts are looked up again", err)
 		if c.resolver == nil {
 			return err
 		}
+	}
+	c.uplink = newUplink(c.resolver.Ping, c.tellTrouble)
+	if c.cfg.bounds == fetch.Loopback {
+		c.uplink.probe = func(context.Context) error { return nil } // there is no network to fail
 	}
 	c.client, err = fetch.New(fetch.Options{
 		UserAgent: c.cfg.userAgent(),
 		Reach:     c.cfg.bounds,
 		Timeout:   c.cfg.timeout,
 		MaxBody:   c.cfg.maxBody,
-		Resolve:   c.resolver.Resolve,
+		Resolve:   c.addrOf,
 		Dial:      web.dial,
 		Decoders:  decoders,
 	})
 	return err
+}
+
+// addrOf is the resolver of package fetch: it connects to the address that the scheduler counts.
+func (c *crawler) addrOf(ctx context.Context, host string) ([]netip.Addr, error) {
+	addr, err := c.resolver.Addr(ctx, host)
+	return []netip.Addr{addr}, err
 }
 
 // decoders are those of content codings that package fetch does not know by itself.
@@ -347,7 +356,7 @@ const (
 func (c *crawler) file(name string) string { return filepath.Join(c.cfg.out, name) }
 
 func (c *crawler) saveCaches() error {
-	return errors.Join(c.resolver.Save(c.file(hostsName)), c.robots.Save(c.file(rulesName)))
+	return errors.Join(c.resolver.Save(), c.robots.Save(c.file(rulesName)))
 }
 
 // work visits what the scheduler hands out until the crawl ends.

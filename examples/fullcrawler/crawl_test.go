@@ -328,9 +328,9 @@ func TestASecondCrawlNeedNotAskForNames(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 11, Hosts: 12, Pages: 3})
 	cfg := testConfig(t, web)
 	cfg.delay = time.Millisecond
-	require.EqualValues(t, 12, crawlWeb(t, web, cfg).resolver.Asked(), "one question for each host")
+	require.EqualValues(t, 12, crawlWeb(t, web, cfg).resolver.Stats().Loads, "one question for each host")
 	cfg.fresh = true
-	require.Zero(t, crawlWeb(t, web, cfg).resolver.Asked())
+	require.Zero(t, crawlWeb(t, web, cfg).resolver.Stats().Loads)
 }
 
 // TestOrderByRankFetchesTheSame holds that the order changes nothing but the order, whatever the

@@ -49,7 +49,7 @@ func (s *fakeSite) network(t *testing.T, addrs ...string) network {
 	t.Cleanup(func() { server.Close() })
 	return network{
 		resolve: func(_ context.Context, host string) ([]netip.Addr, time.Duration, error) {
-			return []netip.Addr{s.addr(host)}, 0, nil
+			return []netip.Addr{s.addr(host)}, time.Hour, nil
 		},
 		dial: under.Dial,
 	}

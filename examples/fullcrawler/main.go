@@ -19,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
@@ -113,8 +112,6 @@ func crawlOnce(
 		fmt.Fprintf(log, "No seeds given: crawling a virtual web of %d hosts on %d loopback addresses.\n"+
 			"To crawl a real site: fullcrawler -contact https://you.example/bot https://www.example.org/\n\n",
 			demoWeb.Hosts, demoWeb.Addrs)
-	case cfg.hosts != nil:
-		web.resolve = stage.LookupIn(cfg.hosts, stage.DNS{Server: cfg.nameServer}.Lookup)
 	}
 	c, err := dir.newCrawler(cfg, web)
 	if err != nil {
@@ -171,7 +168,7 @@ func on(web *webtest.Web) network {
 	return network{
 		resolve: func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			addrs, err := web.Resolve(ctx, host)
-			return addrs, 0, err
+			return addrs, time.Hour, err
 		},
 		dial: web.Dial,
 	}

@@ -107,7 +107,7 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 	line("pages", "%d in %s, %.1f per second", s.pages, s.took.Round(time.Millisecond), s.rate())
 	line("bytes", "%s of bodies as sent", size(s.bytes))
 	line("hosts", "%d on %d addresses, %d robots.txt", c.hosts.count(), s.addrs, s.robots)
-	line("names", "%d looked up", c.resolver.Asked())
+	line("names", "%d looked up", c.resolver.Stats().Loads)
 	line("politeness", "%d waits, %s in all", queue.Waits, queue.Waited.Round(time.Millisecond))
 	files, err := c.files()
 	line("archive", "%s", strings.Join(files, "\n"+strings.Repeat(" ", 22)))

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -41,23 +39,13 @@ type uplink struct {
 	pause    time.Duration // after that
 }
 
-func newUplink(lookup stage.Lookup, tell func(string)) *uplink {
-	return &uplink{probe: askForRoot(lookup), tell: tell, probing: make(chan struct{}, 1)}
-}
-
-// askForRoot returns a probe that looks up the root of all names. It has no address, which every
-// name server knows: so "not found" is an answer.
-func askForRoot(lookup stage.Lookup) func(context.Context) error {
-	return func(ctx context.Context) error {
+func newUplink(ping func(context.Context) error, tell func(string)) *uplink {
+	probe := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
-		_, _, err := lookup(ctx, ".")
-		var dns *net.DNSError
-		if errors.As(err, &dns) && dns.IsNotFound {
-			return nil
-		}
-		return err
+		return ping(ctx)
 	}
+	return &uplink{probe: probe, tell: tell, probing: make(chan struct{}, 1)}
 }
 
 // answered notes that something out there answered.

@@ -145,12 +145,13 @@ func describe(t *testing.T, web *webtest.Web) string {
 // crawlForAWeek is what the child does.
 func crawlForAWeek(t *testing.T, dir, webIs string) {
 	fields := strings.Fields(webIs)
-	hosts := map[string]netip.Addr{}
+	hosts := map[string][]netip.Addr{}
 	for i := 1; i < len(fields); i += 2 {
-		hosts[fields[i]] = netip.MustParseAddr(fields[i+1])
+		hosts[fields[i]] = []netip.Addr{netip.MustParseAddr(fields[i+1])}
 	}
-	c, err := newCrawler(weekConfig(dir, "http://"+fields[1]+"/"), network{
-		resolve: stage.LookupIn(hosts, stage.DNS{}.Lookup),
+	cfg := weekConfig(dir, "http://"+fields[1]+"/")
+	cfg.hosts = hosts
+	c, err := newCrawler(cfg, network{
 		dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, _, err := net.SplitHostPort(addr)
 			if err != nil {

@@ -6,7 +6,7 @@
 //	URL format filter (f)   urlfilter.Format, in Filter
 //	explicit filter (g)     urlfilter.List, in Filter with Scope and patterns
 //	duplicate check (h)     exact.Set, in Pages
-//	resolver (i)(j)         Resolver
+//	resolver (i)(j)         resolve.Resolver
 //	robots.txt (c)(k)       Robots
 //	scheduler (a)(b)        scheduler.Scheduler
 //	downloader (d)          fetch.Client, and Judge for what came of it

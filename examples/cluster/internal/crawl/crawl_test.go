@@ -17,8 +17,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
 // serve starts a web that ends with the test.
@@ -221,7 +221,7 @@ func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 }
 
 // lookupIn resolves the hosts of a web.
-func lookupIn(web *webtest.Web) stage.Lookup {
+func lookupIn(web *webtest.Web) resolve.Lookup {
 	return func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 		addrs, err := web.Resolve(ctx, host)
 		return addrs, 0, err

@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/brotli"
-	"github.com/spinneret-go/spinneret/hostcache"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
 // WorkerOptions says what one process does for a crawl.
@@ -31,8 +31,10 @@ type WorkerOptions struct {
 	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
 
-	// Lookup finds the address of a host; nil means the system's name servers.
-	Lookup stage.Lookup
+	// Hosts has addresses that are not to be asked for; nil means only the system's.
+	Hosts map[string][]netip.Addr
+	// Lookup finds the addresses of a host; nil means the system's name servers.
+	Lookup resolve.Lookup
 	// Dial opens a connection to an address; nil means a net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -42,7 +44,7 @@ type Worker struct {
 	*Crawl
 	opts   WorkerOptions
 	member *engine.Member
-	names  *stage.Resolver
+	names  *resolve.Resolver
 	filter *stage.Filter
 	client *fetch.Client    // nil without fetch
 	store  *archive.Archive // nil without fetch
@@ -68,9 +70,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 		return nil, err
 	}
 	// The table is kept by the partitions of hosts; this one only joins questions.
-	if w.names, err = stage.NewResolver(o.Lookup, ""); err != nil {
-		return nil, err
-	}
+	w.names = resolve.New(resolve.Options{Lookup: o.Lookup, Hosts: o.Hosts})
 	if o.Requests > 0 {
 		w.slots = make(chan struct{}, o.Requests)
 	}
@@ -164,10 +164,11 @@ const askAgain = time.Minute
 func (w *Worker) locate(ctx context.Context, host string) message.Item {
 	found := message.Item{Kind: message.Located, URL: host, Delay: errorTTL}
 	addr, err := w.names.Addr(ctx, host)
+	dns, _ := errors.AsType[*net.DNSError](err)
 	switch {
 	case err == nil:
 		found.Addr = addr
-	case !errors.Is(err, hostcache.ErrNegative):
+	case dns == nil || !dns.IsNotFound:
 		found.Delay = askAgain
 	}
 	return found
