@@ -19,7 +19,7 @@ const module = "github.com/spinneret-go/spinneret"
 
 var rooms = []string{
 	"scheduler", "robots", "fetch", "fetch/charset", "fetch/brotli", "fetch/botauth", "dedupe", "dedupe/exact",
-	"dedupe/simhash", "dedupe/urlfilter", "hostcache", "revisit", "satstore", "pagerank", "archive",
+	"dedupe/simhash", "dedupe/urlfilter", "hostcache", "hostcache/resolve", "revisit", "satstore", "pagerank", "archive",
 	"archive/export", "archive/warc", "archive/scan",
 }
 
