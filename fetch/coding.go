@@ -16,8 +16,8 @@ const ratioAllowance = 64 << 10
 
 // Decoder undoes one content coding. It is not safe for concurrent use.
 //
-// A Client uses each Decoder again and again, for one body after the other. What a Decoder takes in
-// memory is its own affair, but no more of its output is asked for than the limits allow.
+// A Client uses each Decoder again and again, for one body after the other. What a Decoder takes
+// in memory is its own affair, but no more of its output is asked for than the limits allow.
 type Decoder interface {
 	io.Reader
 	// Reset makes it ready to decode what is read from r, which is a [*bytes.Reader].
@@ -63,8 +63,8 @@ func newCodecs(more map[string]func() Decoder) (codecs map[string]*codec, accept
 
 func isAnything([]byte) bool { return true }
 
-// decode undoes the content coding of raw, within the limits. What is of an unknown coding, or does
-// not begin like its own, is returned as it is.
+// decode undoes the content coding of raw, within the limits. What is of an unknown coding, or
+// does not begin like its own, is returned as it is.
 func (c *Client) decode(
 	raw []byte, cut Truncation, codings []string, limit int64,
 ) ([]byte, Truncation) {

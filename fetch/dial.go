@@ -123,7 +123,8 @@ func (c *Client) dialAddr(
 // allowed and other addresses keeps the allowed ones.
 //
 // This is the only place where a name becomes an address, and what is dialled is the address. A
-// check before, on a look-up of its own, could be answered otherwise than the look-up for the dial.
+// check before, on a look-up of its own, could be answered otherwise than the look-up for the
+// dial.
 func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return c.allowed([]netip.Addr{addr})

@@ -110,8 +110,9 @@ func viaNetHTTP(t *testing.T, transport http.RoundTripper) outcome {
 	return outcome{false, resp.StatusCode, resp.Header, string(body), err == nil}
 }
 
-// What stands between net/http and the connection, and what is made of its answers, changes neither
-// what is understood of a response nor how much of it: whatever a server says, in whatever pieces.
+// What stands between net/http and the connection, and what is made of its answers, changes
+// neither what is understood of a response nor how much of it: whatever a server says, in whatever
+// pieces.
 func TestGetUnderstandsWhatNetHTTPDoes(t *testing.T) {
 	rounds := uint64(2000)
 	if testing.Short() {

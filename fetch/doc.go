@@ -1,17 +1,18 @@
 // Package fetch gets one URL within limits.
 //
-// A [Client] does one hop: a redirect is a result, not something it follows, so that the caller can
-// ask the scheduler and robots.txt about the next URL first. The sub-package page finds the links
-// of what was fetched, and sitemap reads sitemaps and feeds.
+// A [Client] does one hop: a redirect is a result, not something it follows, so that the caller
+// can ask the scheduler and robots.txt about the next URL first. The sub-package page finds the
+// links of what was fetched, and sitemap reads sitemaps and feeds.
 //
 // # Limits
 //
 // Whatever a server does, one Get costs a bounded number of bytes and seconds, and memory. The
-// guards are on by default: only public addresses are dialled (checked on the address itself, after
-// resolving), and time, speed, header, body and decompression ratio are limited. A limit that is
-// reached before the head of the response is complete is an [Error]; one that is reached in the
-// body leaves a [Response] with what had come, and its Truncated field says why there is no more.
-// Bodies are held in memory, or from some size on in files, if Options.Spool names a directory.
+// guards are on by default: only public addresses are dialled (checked on the address itself,
+// after resolving), and time, speed, header, body and decompression ratio are limited. A limit
+// that is reached before the head of the response is complete is an [Error]; one that is reached
+// in the body leaves a [Response] with what had come, and its Truncated field says why there is no
+// more. Bodies are held in memory, or from some size on in files, if Options.Spool names a
+// directory.
 //
 // # Requests on the wire
 //

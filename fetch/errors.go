@@ -110,8 +110,8 @@ func (e *Error) Timeout() bool {
 	return false
 }
 
-// Temporary reports whether the same Get may succeed another time, without a change to the URL, the
-// Options or what the site's owner has set up.
+// Temporary reports whether the same Get may succeed another time, without a change to the URL,
+// the Options or what the site's owner has set up.
 func (e *Error) Temporary() bool {
 	switch e.Kind {
 	case BadURL, Blocked, Protocol, HeaderTooLarge:

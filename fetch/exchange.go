@@ -227,8 +227,8 @@ func (x *exchange) headerTooLarge(err error, limit int64) bool {
 		// net/http may say of a head that was cut off in a line only that it makes no sense.
 		return x.wire.overflows(x.heads, limit)
 	}
-	// HTTP/2 keeps its limits to itself; the texts are all that comes out. The second one is that of
-	// interim responses.
+	// HTTP/2 keeps its limits to itself; the texts are all that comes out. The second one is that
+	// of interim responses.
 	text := err.Error()
 	return errors.Is(err, errFields) || strings.Contains(text, "header list larger than") ||
 		strings.Contains(text, "header list too large")

@@ -64,8 +64,8 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Get requests url once. A response of any status is a Response, also a redirect, whose Location is
-// not followed. Everything else is an [*Error].
+// Get requests url once. A response of any status is a Response, also a redirect, whose Location
+// is not followed. Everything else is an [*Error].
 func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
 	return c.Do(ctx, Request{URL: url})
 }
@@ -115,8 +115,8 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	return r, nil
 }
 
-// send makes the round trip of req, which the transport may change, on behalf of a caller with ctx.
-// The exchange that it returns ends by x.end; after an error it has ended.
+// send makes the round trip of req, which the transport may change, on behalf of a caller with
+// ctx. The exchange that it returns ends by x.end; after an error it has ended.
 //
 // The transport and not an http.Client sends it: that one follows redirects, keeps cookies and
 // sends the credentials of a URL.

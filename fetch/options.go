@@ -40,7 +40,8 @@ const (
 	// Servers themselves refuse heads of more than 8 to 64 KiB.
 	DefaultMaxHeader = 256 << 10
 
-	// Sites send a few dozen. Each takes some 150 bytes of memory, however short it is on the wire.
+	// Sites send a few dozen. Each takes some 150 bytes of memory, however short it is on the
+	// wire.
 	DefaultMaxFields = 1000
 
 	// Markup shrinks by a factor of 5 to 20, a bomb by up to 1,032.
@@ -79,8 +80,8 @@ type Options struct {
 	// TLSTimeout limits the TLS handshake; 0 means DefaultTLSTimeout, negative means no limit of
 	// its own.
 	TLSTimeout time.Duration
-	// HeadTimeout limits the wait from the request, when it is handed to the connection, to the end
-	// of the response's head; 0 means DefaultHeadTimeout, negative means no limit of its own.
+	// HeadTimeout limits the wait from the request, when it is handed to the connection, to the
+	// end of the response's head; 0 means DefaultHeadTimeout, negative means no limit of its own.
 	HeadTimeout time.Duration
 
 	// MaxBody limits the bytes of the body, those on the wire and those decoded; 0 means
@@ -114,11 +115,11 @@ type Options struct {
 	TLSConfig *tls.Config
 
 	// Decoders makes decoders of further content codings, by the codings' names, such as "br" with
-	// the sub-package brotli; nil means that gzip, deflate and zstd are all. What can be decoded is
-	// asked for.
+	// the sub-package brotli; nil means that gzip, deflate and zstd are all. What can be decoded
+	// is asked for.
 	Decoders map[string]func() Decoder
-	// Wrap puts a layer around what sends the requests, such as one that signs them; nil means none.
-	// The guards lie below it. It must not change a request that it is given.
+	// Wrap puts a layer around what sends the requests, such as one that signs them; nil means
+	// none. The guards lie below it. It must not change a request that it is given.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Jar keeps cookies; nil means that none are kept or sent. Its methods are called by each Get.
 	Jar http.CookieJar

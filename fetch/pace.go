@@ -16,7 +16,8 @@ import (
 // may take Grace plus n/MinRate.
 //
 // All deadlines share one timer, which is not set again when a deadline moves away, but when it
-// fires too early. Most exchanges are over by then, and timers are a good part of what a Get costs.
+// fires too early. Most exchanges are over by then, and timers are a good part of what a Get
+// costs.
 type watch struct {
 	opts   *Options
 	cancel context.CancelCauseFunc

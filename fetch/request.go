@@ -14,7 +14,8 @@ type Request struct {
 	URL string
 	// Method is GET or HEAD; "" means GET.
 	Method string
-	// Header has fields for this request alone, which replace those of the Options; nil means none.
+	// Header has fields for this request alone, which replace those of the Options; nil means
+	// none.
 	Header http.Header
 	// Validators ask for the page only if it changed; the zero value asks for it in any case.
 	Validators Validators
@@ -22,8 +23,8 @@ type Request struct {
 	MaxBody int64
 }
 
-// Validators are what a server gave with an earlier version of a page. With them [Client.GetIf] asks
-// for the page only if it changed since. The zero Validators ask for it in any case.
+// Validators are what a server gave with an earlier version of a page. With them [Client.GetIf]
+// asks for the page only if it changed since. The zero Validators ask for it in any case.
 type Validators struct{ ETag, LastModified string }
 
 // prepare turns r into what net/http sends, or says why it cannot be sent.
@@ -33,7 +34,8 @@ func (c *Client) prepare(r *Request) (*http.Request, target, *Error) {
 		return nil, t, &Error{Kind: BadURL, Err: err}
 	}
 	if r.Method != "" && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return nil, t, &Error{Kind: BadURL, Err: fmt.Errorf("method %q is neither GET nor HEAD", r.Method)}
+		err := fmt.Errorf("method %q is neither GET nor HEAD", r.Method)
+		return nil, t, &Error{Kind: BadURL, Err: err}
 	}
 	// The shared header serves wherever nothing is to be added.
 	header := c.header

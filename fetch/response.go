@@ -40,8 +40,8 @@ type Response struct {
 // NotModified reports whether the server answered that the page is as it was (304).
 func (r *Response) NotModified() bool { return r.Status == http.StatusNotModified }
 
-// Hash returns the SHA-256 of Body. Each call computes it, so that callers who want none do not pay
-// for it; it is a good part of the work that a small page makes.
+// Hash returns the SHA-256 of Body. Each call computes it, so that callers who want none do not
+// pay for it; it is a good part of the work that a small page makes.
 func (r *Response) Hash() [32]byte { return sha256.Sum256(r.Body) }
 
 // Unchanged reports whether the page is the one whose Hash was hash: the server says so (304), or

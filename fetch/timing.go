@@ -2,8 +2,8 @@ package fetch
 
 import "time"
 
-// Timing holds the instants of an exchange. A zero time is one that was not seen: a connection that
-// is used again has neither been resolved nor dialled for.
+// Timing holds the instants of an exchange. A zero time is one that was not seen: a connection
+// that is used again has neither been resolved nor dialled for.
 type Timing struct {
 	Start        time.Time // Get was called
 	Resolved     time.Time // the host had an address

@@ -2,9 +2,9 @@ package page
 
 import "strings"
 
-// The sizes of an arena's blocks. The first one is sized by the page, of which URLs are a twentieth
-// as a rule and a quarter at times, so that a large page does not begin with small blocks. The
-// largest one bounds what a single string can keep alive.
+// The sizes of an arena's blocks. The first one is sized by the page, of which URLs are a
+// twentieth as a rule and a quarter at times, so that a large page does not begin with small
+// blocks. The largest one bounds what a single string can keep alive.
 const (
 	minBlock   = 1 << 10
 	maxBlock   = 16 << 10

@@ -7,17 +7,35 @@ import (
 )
 
 // Styles returns an iterator over the URLs of a style sheet, those of url() and @import, as links
-// of kind Resource. base is the style sheet's URL. Limits, errors and strings are as those of
-// [Links].
-func Styles(css []byte, base string) iter.Seq2[Link, error] {
+// of kind Resource. base is the URL of the style sheet, and contentType its Content-Type, or "".
+// Its encoding is that of a byte order mark, the Content-Type or its @charset, in this order, and
+// UTF-8 otherwise. Limits, errors and strings are those of [Links].
+func Styles(css []byte, base, contentType string) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
 		w := newWalker(yield)
 		err := w.begin(base)
 		if err == nil {
-			err = w.styles(css)
+			err = w.styles(decodeCSS(css, contentType))
 		}
 		w.end(err)
 	}
+}
+
+// decodeCSS returns a style sheet in UTF-8. The second byte of a character can be a backslash, so
+// that it has to be converted before it is read.
+func decodeCSS(css []byte, contentType string) []byte {
+	c, mark, ok := declared(css, contentType)
+	if rest, found := bytes.CutPrefix(css, []byte(`@charset "`)); !ok && found {
+		if label, _, found := bytes.Cut(rest[:min(len(rest), prescanned)], []byte(`";`)); found {
+			if c, ok = charsetNamed(string(label)); ok {
+				c = c.asDeclared()
+			}
+		}
+	}
+	if css = css[mark:]; c == nil && utf8.Valid(css) {
+		return css
+	}
+	return c.decode(nil, css)
 }
 
 func (w *walker) styles(css []byte) error {

@@ -8,16 +8,22 @@ import (
 	"golang.org/x/net/html"
 )
 
-// decoded returns what the value of an attribute means: character references are undone, line ends
-// are one kind, and NULs are replaced. A value that means what it says is returned as it is.
+// decoded returns what the value of an attribute means, in UTF-8: character references are undone,
+// line ends are one kind, and NULs are replaced. A value that means what it says is returned as it
+// is.
 func (s *scanner) decoded(value []byte) []byte {
-	i := plainLen(value)
-	if i == len(value) {
-		return value
-	}
 	if s.buf == nil {
 		// Enough for most, at once: growing from nothing would take several steps.
 		s.buf = make([]byte, 0, 512)
+	}
+	if c, needed := s.decoder.needed(value); needed {
+		start := len(s.buf)
+		s.buf = c.decode(s.buf, value)
+		value = s.buf[start:]
+	}
+	i := plainLen(value)
+	if i == len(value) {
+		return value
 	}
 	start := len(s.buf)
 	for {
@@ -40,6 +46,16 @@ func (s *scanner) decoded(value []byte) []byte {
 		value = value[n:]
 		i = plainLen(value)
 	}
+}
+
+// isPlain reports whether a value means what it says, in all encodings that are scanned.
+func isPlain(value []byte) bool {
+	for _, c := range value {
+		if marks[c]&isOdd != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // plainLen returns how many bytes of value can stand as they are before one that cannot.

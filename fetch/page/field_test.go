@@ -127,7 +127,7 @@ func TestStyles(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for l, err := range page.Styles([]byte(tt.css), "http://a.test/") {
+			for l, err := range page.Styles([]byte(tt.css), "http://a.test/", "") {
 				require.NoError(t, err)
 				require.Equal(t, page.Resource, l.Kind)
 				got = append(got, strings.TrimPrefix(l.URL, "http://a.test/"))
@@ -144,8 +144,8 @@ func FuzzStyles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, css string) {
 		last := false
 		// The end of whatever may be open: a comment, a string in parentheses, the parentheses.
-		css += " */ \n\n ) \n url(/last)"
-		for l, err := range page.Styles([]byte(css), pageURL) {
+		css = " " + css + " */ \n\n ) \n url(/last)" // and at the beginning no byte order mark
+		for l, err := range page.Styles([]byte(css), pageURL, "") {
 			if err != nil {
 				return
 			}
@@ -195,7 +195,7 @@ func TestScanFindsWhatItIsAskedFor(t *testing.T) {
 	for _, err := range page.Scan([]byte(body), pageURL, inUTF8, opts) {
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"some", "text &lt; more", " end"}, pieces)
+	require.Equal(t, []string{"some", "text &lt; more", "no", " end"}, pieces)
 }
 
 // Of a long title the beginning is kept, up to a whole character.

@@ -90,13 +90,38 @@ func TestLinks(t *testing.T) {
 				"resource http://a.test/dir/p\nresource http://a.test/dir/r\n" +
 				"resource http://a.test/dir/t\nresource http://a.test/dir/b"},
 		{"an empty resource is none", `<img src="" srcset=" , "><script src=" "></script>`, ``},
-		{"frames", `<frameset><frame src=f></frameset><iframe src=i><a href=no></iframe>`,
-			"frame http://a.test/dir/f\nframe http://a.test/dir/i"},
+		{"frames", `<iframe src=i><a href=no></iframe>`, `frame http://a.test/dir/i`},
+		{"a frameset", `<title>x</title><frameset><frame src=f><frameset><frame src=g></frameset>
+			<a href=no></frameset><frame src=no><noframes><a href=y></noframes>`,
+			"frame http://a.test/dir/f\nframe http://a.test/dir/g\nanchor http://a.test/dir/y"},
+		{"a frameset that comes too late", `<body>text<frameset><frame src=no></frameset><a href=x>`,
+			`anchor http://a.test/dir/x`},
 		{"srcset", `<img src=a srcset="b 1x, c 2x"><source srcset="d,e 3w">`,
 			"resource http://a.test/dir/a\nresource http://a.test/dir/b\n" +
 				"resource http://a.test/dir/c\nresource http://a.test/dir/d,e"},
-		{"SVG", `<svg><a xlink:href=x></a><a href=y xlink:href=no></a><image href=z /></svg>`,
-			"anchor http://a.test/dir/x\nanchor http://a.test/dir/y\nresource http://a.test/dir/z"},
+		{"SVG", `<svg><a xlink:href=x></a><a href=y xlink:href=no></a><image href=z /><use href=u#v />
+			<script xlink:href=s /><a src=no></svg><a xlink:href=no>`,
+			"anchor http://a.test/dir/x\nanchor http://a.test/dir/y\nresource http://a.test/dir/z\n" +
+				"resource http://a.test/dir/u\nresource http://a.test/dir/s"},
+		{"an SVG title has no text of its own", `<svg><title/></svg><a href=x>`, `anchor http://a.test/dir/x`},
+		{"self-closing in SVG", `<svg><style/><script/></svg><a href=x>`, `anchor http://a.test/dir/x`},
+		{"nothing is self-closing in HTML", `<script/><a href=no></script><a href=x>`,
+			`anchor http://a.test/dir/x`},
+		{"a style in SVG is markup", `<svg><style><a href=x></a></style></svg>`, `anchor http://a.test/dir/x`},
+		{"HTML elements in SVG are none", `<svg><link rel=next href=no><base href=/no/><iframe src=no>
+			</svg><a href=x>`, `anchor http://a.test/dir/x`},
+		{"HTML in SVG", `<svg><foreignObject><iframe src=x></iframe><div><title><a href=no></title></div>
+			</foreignObject><iframe src=no></iframe></svg><img src=y>`,
+			"frame http://a.test/dir/x\nresource http://a.test/dir/y"},
+		{"an HTML element ends SVG", `<svg><p><image src=x>`, `resource http://a.test/dir/x`},
+		{"SVG that is not closed", `<div><svg><path></div><title><a href=no></title><a href=x>`,
+			`anchor http://a.test/dir/x`},
+		{"CDATA", `<svg><![CDATA[<a href=no>]]></svg><![CDATA[<a href=no>]]><a href=x>`,
+			`anchor http://a.test/dir/x`},
+		{"MathML", `<math><a href=no></a><mi><a href=x></a></mi><style/><annotation-xml encoding=text/html>
+			<style/><a href=no></style></annotation-xml></math><a href=y>`,
+			"anchor http://a.test/dir/x\nanchor http://a.test/dir/y"},
+		{"an image is one", `<image src=x>`, `resource http://a.test/dir/x`},
 
 		{"link elements", `<link rel=stylesheet href=s><link rel="shortcut icon" href=i>
 			<link rel=canonical href=c><link rel="alternate stylesheet" href=t>
@@ -135,7 +160,11 @@ func TestLinks(t *testing.T) {
 
 		{"noscript is looked into", `<noscript><img src=x><a href=y></noscript>`,
 			"resource http://a.test/dir/x\nanchor http://a.test/dir/y"},
+		{"a form in a form is none", `<form><input src=x type=image><form></form></form>`,
+			`resource http://a.test/dir/x`},
 		{"noframes is looked into", `<noframes><body><a href=y></noframes>`,
+			`anchor http://a.test/dir/y`},
+		{"and ends where browsers see its end", `<noframes><!-- <noembed><a href=no></noframes><a href=y>`,
 			`anchor http://a.test/dir/y`},
 		{"comments, scripts and texts are not", `<!-- <a href=1> --><script>"<a href=2>"</script>
 			<style><a href=3></style><textarea><a href=4></textarea><title><a href=5></title>`, ``},

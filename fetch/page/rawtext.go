@@ -35,9 +35,9 @@ func (s *scanner) closes(name []byte) bool {
 
 var script = []byte("script")
 
-// script skips the content of a script. Scripts of the web's first years stand in a comment, within
-// which they may write further scripts: "<!-- <script></script> -->" does not end at the first end
-// tag. These are the script data states of the HTML standard.
+// script skips the content of a script. Scripts of the web's first years stand in a comment,
+// within which they may write further scripts: "<!-- <script></script> -->" does not end at the
+// first end tag. These are the script data states of the HTML standard.
 func (s *scanner) script() {
 	for s.skipPast('<') {
 		if s.closes(script) {

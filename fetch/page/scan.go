@@ -1,19 +1,29 @@
 package page
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // scanner finds the start tags of a page, and nothing else of it. It reads the page as the
 // tokenizer of golang.org/x/net/html does, state by state, so that the tags are the same ones. It
 // is faster because it copies nothing and because most bytes of a page are of no interest: texts,
 // and the attributes of most tags, are searched for their end and not looked at.
+//
+// What a tag means depends on where it is. While no SVG, MathML or frameset is open, that needs no
+// tree. tree.go decides the rest, with the rules for open HTML elements in stack.go and table.go.
 type scanner struct {
 	page []byte
 	pos  int
 	tag  tag
 	buf  []byte // for values of the tag that are not written as they are meant
 
+	xml     bool               // a tag that ends with a slash has no content, in XHTML
+	decoder *decoder           // for values that are not ASCII; nil leaves them as they are
 	content []byte             // of the last element whose content is text
 	text    func(piece []byte) // called with the texts between tags; nil if nobody wants them
+	form    bool               // a form is open, and those within it do not count
+	tree    tree
 }
 
 // next moves on to the next start tag that can have links, and reports whether there is one.
@@ -57,9 +67,13 @@ func (s *scanner) piece(n int) {
 	if n >= 0 {
 		text = text[:n]
 	}
-	if len(trimmed(text)) > 0 {
-		s.text(text)
+	if len(trimmed(text)) == 0 {
+		return
 	}
+	if s.decoder != nil {
+		text = s.decoder.text(text)
+	}
+	s.text(text)
 }
 
 // skipPast moves behind the next c, and reports whether there is one.
@@ -72,32 +86,57 @@ func (s *scanner) skipPast(c byte) bool {
 // startTag reads the tag whose name begins here. found says that it is of interest, and ok that
 // the page has not ended within it: such a tag is none.
 func (s *scanner) startTag() (found, ok bool) {
+	start := s.pos
 	name := s.name()
-	element, raw := elementOf(name)
-	if found = element != elemNone; found {
-		s.tag = tag{element: element}
-		s.buf = s.buf[:0]
-		ok = s.attributes()
+	class := classOf(name)
+	if s.tree.active || class.tree {
+		return s.treeTag(start, name, class)
+	}
+	return s.htmlTag(name, class)
+}
+
+// htmlTag reads the rest of the tag of an HTML element, and its content if that is text.
+func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
+	if found = class.element != elemNone; found {
+		ok = s.attributes(class.element, false)
 	} else {
 		ok = s.skipAttributes()
 	}
 	// A slash at the end of the tag changes nothing: in HTML <script/> is not closed.
-	if ok && raw {
+	if ok && class.raw && !(s.xml && s.selfClosing()) {
 		s.rawText(name)
+	}
+	if class.element == elemForm && len(name) == len("form") {
+		found = found && !s.form
+		s.form = true
 	}
 	return found, ok
 }
 
-// endTag skips the rest of a tag that begins with "</". Its attributes count for nothing, but their
-// quotes hide angle brackets.
+// selfClosing reports whether the tag that was read ends with a slash, like the tokenizer even if
+// the slash belongs to a value without quotes.
+func (s *scanner) selfClosing() bool { return s.page[s.pos-2] == '/' }
+
+// endTag skips the rest of a tag that begins with "</". Its attributes count for nothing, but
+// their quotes hide angle brackets.
 func (s *scanner) endTag() bool {
 	s.pos++
 	switch {
 	case s.pos == len(s.page):
 		return false
 	case isAlpha(s.page[s.pos]):
-		s.name()
-		return s.skipAttributes()
+		start := s.pos
+		name := s.name()
+		if !s.skipAttributes() {
+			return false
+		}
+		if s.tree.active {
+			s.treeEnd(start, name)
+		}
+		if s.form && equalFold(name, "form") {
+			s.form = false
+		}
+		return true
 	}
 	return s.skipPast('>')
 }
@@ -111,10 +150,21 @@ func (s *scanner) name() []byte {
 	return s.page[start:s.pos]
 }
 
-// declaration skips what begins with "<!": a comment, or else up to the next angle bracket.
+// declaration skips what begins with "<!": a comment, a CDATA section where there can be one, or
+// else up to the next angle bracket.
 func (s *scanner) declaration() bool {
 	s.pos++
-	if !bytes.HasPrefix(s.page[s.pos:], []byte("--")) {
+	rest := s.page[s.pos:]
+	if bytes.HasPrefix(rest, []byte("[CDATA[")) && (s.xml || s.tree.foreign()) {
+		s.pos += len("[CDATA[")
+		end := bytes.Index(s.page[s.pos:], []byte("]]>"))
+		if s.text != nil {
+			s.piece(end)
+		}
+		s.pos += end + len("]]>")
+		return end >= 0
+	}
+	if !bytes.HasPrefix(rest, []byte("--")) {
 		return s.skipPast('>')
 	}
 	s.pos += len("--")
@@ -131,30 +181,53 @@ func (s *scanner) declaration() bool {
 }
 
 // skipAttributes moves behind the tag, and reports whether it has an end.
+//
+// Only what follows an equals sign can hide an angle bracket. One that a name could begin with is
+// left to skipAttribute, which knows the states of the tokenizer.
 func (s *scanner) skipAttributes() bool {
-	// Most tags have none.
-	if s.pos < len(s.page) && s.page[s.pos] == '>' {
+	for begin := s.pos; ; begin = s.pos {
+		for s.pos < len(s.page) && marks[s.page[s.pos]]&mayHide == 0 {
+			s.pos++
+		}
+		switch {
+		case s.pos == len(s.page):
+			return false
+		case s.page[s.pos] == '>':
+			s.pos++
+			return true
+		case s.pos == begin || marks[s.page[s.pos-1]]&endsName != 0:
+			if s.pos = begin; !s.skipAttribute() {
+				return false
+			}
+			continue
+		}
 		s.pos++
-		return true
-	}
-	for {
 		if s.skipSpace(); s.pos == len(s.page) {
 			return false
 		}
-		if s.page[s.pos] == '>' {
-			s.pos++
-			return true
-		}
-		s.key()
-		if s.beforeValue() {
+		if s.page[s.pos] != '>' {
 			s.value()
 		}
 	}
 }
 
-// attributes reads the attributes of the tag and moves behind it, and reports whether it has an
-// end.
-func (s *scanner) attributes() bool {
+// skipAttribute moves behind an attribute, or what is left of the tag without one. It reports
+// whether the page goes on.
+func (s *scanner) skipAttribute() bool {
+	if s.skipSpace(); s.pos < len(s.page) && s.page[s.pos] != '>' {
+		s.key()
+		if s.beforeValue() {
+			s.value()
+		}
+	}
+	return s.pos < len(s.page)
+}
+
+// attributes reads the attributes of an element, moves behind the tag, and reports whether it has
+// an end.
+func (s *scanner) attributes(e element, foreign bool) bool {
+	s.tag.element, s.tag.foreign, s.tag.present = e, foreign, 0
+	s.buf = s.buf[:0]
 	for {
 		if s.skipSpace(); s.pos == len(s.page) {
 			return false
@@ -170,8 +243,31 @@ func (s *scanner) attributes() bool {
 		}
 		// Of two attributes with one name, the first one counts.
 		if a := attrOf(key); a < attrCount && !s.tag.has(a) {
-			s.tag.value[a] = s.decoded(value)
+			if !isPlain(value) {
+				value = s.decoded(value)
+			}
+			s.tag.value[a] = value
 			s.tag.present |= 1 << a
+		}
+	}
+}
+
+// attribute looks ahead for an attribute of the tag that begins here, of any of the names.
+func (s *scanner) attribute(names ...string) (value []byte, ok bool) {
+	defer func(pos int) { s.pos = pos }(s.pos)
+	for {
+		if s.skipSpace(); s.pos == len(s.page) || s.page[s.pos] == '>' {
+			return nil, false
+		}
+		key := s.key()
+		value = nil
+		if s.beforeValue() {
+			value = s.value()
+		}
+		for _, name := range names {
+			if len(key) == len(name) && bytes.EqualFold(key, []byte(name)) {
+				return value, true
+			}
 		}
 	}
 }
@@ -242,6 +338,8 @@ const (
 	endsName      // of a tag
 	endsKey
 	endsBare // a value without quotes
+	mayHide  // within a tag: it ends it, or begins a value
+	isOdd    // in a value: it may not stand for itself
 )
 
 var marks = func() (table [256]mark) {
@@ -249,8 +347,14 @@ var marks = func() (table [256]mark) {
 		table[c] = isBlank | endsName | endsKey | endsBare
 	}
 	table['/'] = endsName | endsKey
-	table['>'] = endsName | endsKey | endsBare
-	table['='] = endsKey
+	table['>'] = endsName | endsKey | endsBare | mayHide
+	table['='] = endsKey | mayHide
+	table['&'] |= isOdd
+	table['\r'] |= isOdd
+	table[0] |= isOdd
+	for c := utf8.RuneSelf; c < len(table); c++ {
+		table[c] |= isOdd
+	}
 	return table
 }()
 

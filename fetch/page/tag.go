@@ -1,18 +1,17 @@
 package page
 
-import "strings"
-
-// element is what a tag means to a walker. Elements whose links are in the same attributes share
-// one, even if one of them has no such attribute: nobody writes <img data=...>, and if somebody
-// does it leads to something all the same.
+// element is what a start tag means to a walker. Elements whose links are in the same attributes
+// share one, even if one of them has no such attribute: hardly anybody writes <img data=...>, and
+// if somebody does it leads to something all the same.
 type element uint8
 
 const (
 	elemNone     element = iota
 	elemAnchor           // a, area
-	elemFrame            // frame, iframe
+	elemFrame            // iframe, and frame in a frameset
 	elemMedia            // whatever has src, srcset, data or poster
-	elemSVGImage         // image, in SVG
+	elemGraphic          // in SVG: whatever needs the resource in its href
+	elemFallback         // noframes, noembed: markup for browsers without the feature
 	elemInput
 	elemLink
 	elemMeta
@@ -22,57 +21,66 @@ const (
 	elemStyle
 )
 
-// elementOf returns what the element name is, in any case, and whether its content is text whatever
-// it looks like. The content of noscript, noframes and noembed would be text to a browser with
-// scripts, frames and plug-ins; a crawler has none.
-func elementOf(name []byte) (e element, raw bool) {
-	const longest = len("plaintext")
-	if len(name) > longest || lengths[name[0]|0x20]&(1<<len(name)) == 0 {
-		return elemNone, false
+// nameClass is what the scanner has to know of the name of an HTML element.
+type nameClass struct {
+	element element
+	raw     bool // its content is text, whatever it looks like
+	tree    bool // it begins a part of the page that is parsed by other rules
+}
+
+// classOf returns the class of a name in any case. The content of noscript would be text to a
+// browser that runs scripts; a crawler reads it.
+func classOf(name []byte) nameClass {
+	if len(name) > longestName || lengths[name[0]|0x20]&(1<<len(name)) == 0 {
+		return nameClass{}
 	}
-	var lower [longest]byte
+	var lower [longestName]byte
 	for i, c := range name {
 		lower[i] = lowerByte(c)
 	}
 	switch string(lower[:len(name)]) {
 	case "a", "area":
-		return elemAnchor, false
-	case "frame":
-		return elemFrame, false
+		return nameClass{element: elemAnchor}
 	case "iframe":
 		// What stands in it is for browsers that know no frames: there are none left.
-		return elemFrame, true
-	case "img", "source", "video", "audio", "track", "embed", "object":
-		return elemMedia, false
+		return nameClass{element: elemFrame, raw: true}
+	case "img", "image", "source", "video", "audio", "track", "embed", "object":
+		return nameClass{element: elemMedia}
 	case "script":
-		return elemMedia, true
-	case "image":
-		return elemSVGImage, false
+		return nameClass{element: elemMedia, raw: true}
 	case "input":
-		return elemInput, false
+		return nameClass{element: elemInput}
 	case "link":
-		return elemLink, false
+		return nameClass{element: elemLink}
 	case "meta":
-		return elemMeta, false
+		return nameClass{element: elemMeta}
 	case "base":
-		return elemBase, false
+		return nameClass{element: elemBase}
 	case "form", "button":
-		return elemForm, false
+		return nameClass{element: elemForm}
 	case "title":
-		return elemTitle, true
+		return nameClass{element: elemTitle, raw: true}
 	case "style":
-		return elemStyle, true
+		return nameClass{element: elemStyle, raw: true}
+	case "noframes", "noembed":
+		return nameClass{element: elemFallback, raw: true}
 	case "textarea", "xmp", "plaintext":
-		return elemNone, true
+		return nameClass{raw: true}
+	case "svg", "math", "frameset":
+		return nameClass{tree: true}
 	}
-	return elemNone, false
+	return nameClass{}
 }
+
+const longestName = len("plaintext")
 
 // lengths holds, for the first letter of a name, a bit for each length that names of interest with
 // this letter have. It spares most tags the closer look: span, div, p, td, li.
 var lengths = func() (table [256]uint16) {
-	for name := range strings.FieldsSeq(`a area frame iframe img source video audio track embed
-		object script image input link meta base form button style title textarea xmp plaintext`) {
+	for _, name := range []string{"a", "area", "iframe", "img", "image", "source", "video", "audio",
+		"track", "embed", "object", "script", "input", "link", "meta", "base", "form", "button",
+		"title", "style", "noframes", "noembed", "textarea", "xmp", "plaintext", "svg", "math",
+		"frameset"} {
 		table[name[0]] |= 1 << len(name)
 	}
 	return table
@@ -156,16 +164,26 @@ func attrOf(key []byte) attr {
 // tag is a start tag. Its values are good until the next one is read.
 type tag struct {
 	element element
-	value   [attrCount][]byte
-	present uint16 // a bit for each attribute that is there; its value may still be empty
+	foreign bool              // it is in SVG, not in HTML
+	present uint16            // a bit for each attribute that is there, be it empty
+	value   [attrCount][]byte // of those that are present
 }
 
 // has reports whether the tag has the attribute, be it empty.
 func (t *tag) has(a attr) bool { return t.present&(1<<a) != 0 }
 
-// hrefAttr returns which of the two attributes counts: SVG 2 prefers the one without prefix.
+// get returns the value of an attribute, or nil.
+func (t *tag) get(a attr) []byte {
+	if !t.has(a) {
+		return nil
+	}
+	return t.value[a]
+}
+
+// hrefAttr returns which attribute leads to the tag's target: SVG has two, of which SVG 2 prefers
+// the one without prefix.
 func (t *tag) hrefAttr() attr {
-	if t.has(attrXlinkHref) && !t.has(attrHref) {
+	if t.foreign && t.has(attrXlinkHref) && !t.has(attrHref) {
 		return attrXlinkHref
 	}
 	return attrHref

@@ -41,8 +41,10 @@ var allowed = map[string]map[string]string{
 		"github.com/andybalholm/brotli": "a content coding that the standard library lacks",
 	},
 	"fetch/page": {
-		"golang.org/x/net/html":         "entities, and the parser to compare with",
-		"golang.org/x/net/html/charset": "the encoding standard",
+		"golang.org/x/net/html":                "entities, and the parser to compare with",
+		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses, without its sniffing",
+		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
+		"golang.org/x/text/transform":          "the errors of converters",
 	},
 	"archive": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",

@@ -1,9 +1,6 @@
 package weburl
 
-import (
-	"strconv"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // class is a set of properties of a byte: the percent-encode sets that it is in, and others that
 // the scanning loops need.
@@ -71,28 +68,20 @@ func encode(s string, set class) string {
 	return string(appendEncoded(make([]byte, 0, len(s)+len(s)/2), s, set))
 }
 
-// An Encoder appends text in some encoding to dst, up to the first character that the encoding
-// lacks. It returns the extended slice and how many bytes of text it has encoded.
-type Encoder func(dst []byte, text string) (encoded []byte, n int)
+// An Encoder appends text to dst in some encoding. A character that the encoding lacks is appended
+// as a numeric character reference that is percent-encoded, such as %26%238364%3B: browsers send
+// that ("percent-encode after encoding").
+type Encoder func(dst []byte, text string) []byte
 
-// encodeWith is encode after an encoder. A character that the encoding lacks becomes a numeric
-// character reference, as in a form: that is what browsers send ("percent-encode after encoding").
+// encodeWith is encode after an encoder.
 func encodeWith(s string, set class, encoder Encoder) string {
 	if !has(s, set) {
 		return s
 	}
-	var out, buf []byte
-	for s != "" {
-		encoded, n := encoder(buf[:0], s)
-		for _, c := range encoded {
-			out = appendByte(out, c, set)
-		}
-		buf, s = encoded, s[n:]
-		if s != "" {
-			r, size := utf8.DecodeRuneInString(s)
-			out = append(strconv.AppendInt(append(out, "%26%23"...), int64(r), 10), "%3B"...)
-			s = s[size:]
-		}
+	encoded := encoder(nil, s)
+	out := make([]byte, 0, 2*len(encoded))
+	for _, c := range encoded {
+		out = appendByte(out, c, set)
 	}
 	return string(out)
 }

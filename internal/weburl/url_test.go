@@ -241,14 +241,15 @@ func BenchmarkParse(b *testing.B) {
 }
 
 // latin1 encodes up to U+00FF.
-func latin1(dst []byte, text string) ([]byte, int) {
-	for i, r := range text {
+func latin1(dst []byte, text string) []byte {
+	for _, r := range text {
 		if r > 0xff {
-			return dst, i
+			dst = fmt.Appendf(dst, "%%26%%23%d%%3B", r)
+			continue
 		}
 		dst = append(dst, byte(r))
 	}
-	return dst, len(text)
+	return dst
 }
 
 func TestQueriesInTheEncodingOfThePage(t *testing.T) {

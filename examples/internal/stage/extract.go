@@ -29,7 +29,7 @@ func Extract(resp *fetch.Response, agent string, resources bool, yield func(url 
 		x.pass(webpage.Scan(resp.Body, resp.URL, resp.Header.Get("Content-Type"),
 			webpage.Options{Styles: resources}))
 	case kind == "text/css" && resources:
-		x.pass(webpage.Styles(resp.Body, resp.URL))
+		x.pass(webpage.Styles(resp.Body, resp.URL, resp.Header.Get("Content-Type")))
 	}
 }
 

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// decoder makes UTF-8 of what is of interest on a page, and of nothing else: most pages are markup
+// in ASCII. It finds out the encoding of the page when it is needed first.
+type decoder struct {
+	body  []byte // without its byte order mark
+	xml   bool
+	known bool     // page is set
+	page  *charset // the encoding of the page
+	done  bool     // what is scanned is UTF-8 already
+	buf   []byte   // for a text
+}
+
+// open returns the text to be scanned.
+func (d *decoder) open(body []byte, contentType string) []byte {
+	c, mark, ok := declared(body, contentType)
+	d.body, d.xml = body[mark:], isXML(contentType)
+	switch {
+	case ok:
+		d.page, d.known = c, true
+	case mayBeOpaque(d.body):
+		d.charset()
+	}
+	if d.known && d.page.opaque() {
+		d.done = true
+		return d.page.decode(nil, d.body)
+	}
+	return d.body
+}
+
+// mayBeOpaque reports whether a page may declare an encoding that has to be undone before the page
+// is read. It is there to spare all others the prescan: such encodings are named ISO-2022
+// something or HZ-GB-2312, but for UTF-16, which begins with a NUL.
+func mayBeOpaque(body []byte) bool {
+	head := body[:min(len(body), prescanned)]
+	return bytes.Contains(head, []byte("2022")) || bytes.Contains(head, []byte("2312")) ||
+		bytes.Contains(head, []byte("lacement")) ||
+		bytes.IndexByte(head[:min(2, len(head))], 0) >= 0
+}
+
+// charset returns the encoding of the page.
+func (d *decoder) charset() *charset {
+	if !d.known {
+		d.page, d.known = sniffed(d.body, d.xml), true
+	}
+	return d.page
+}
+
+// convert returns raw, a part of what is scanned, in UTF-8: raw itself if it is that already, or
+// else the end of dst, to which it was appended.
+func (d *decoder) convert(dst, raw []byte) []byte {
+	if c, needed := d.needed(raw); needed {
+		return c.decode(dst, raw)[len(dst):]
+	}
+	return raw
+}
+
+// text is convert with a result that is good until the next call.
+func (d *decoder) text(raw []byte) []byte {
+	if c, needed := d.needed(raw); needed {
+		d.buf = c.decode(d.buf[:0], raw)
+		return d.buf
+	}
+	return raw
+}
+
+// needed reports whether raw must be converted, and from which encoding.
+func (d *decoder) needed(raw []byte) (c *charset, needed bool) {
+	if isASCII(raw) {
+		return nil, false
+	}
+	if c = d.charset(); d.done {
+		c = nil
+	}
+	return c, c != nil || !utf8.Valid(raw)
+}
+
+// encode writes a query in the encoding of the page: it is a weburl.Encoder.
+func (d *decoder) encode(dst []byte, text string) []byte {
+	if encode := d.charset().encoder(); encode != nil {
+		return encode(dst, text)
+	}
+	return append(dst, text...)
+}

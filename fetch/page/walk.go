@@ -1,0 +1,302 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
+	"golang.org/x/net/html"
+)
+
+var errLongBase = errors.New("page: parse base: longer than MaxURL")
+
+// errStop says that the caller has left the loop.
+var errStop = errors.New("stop")
+
+// walker is one walk over one page.
+type walker struct {
+	yield   func(Link, error) bool
+	opts    Options
+	scan    scanner
+	decoder decoder
+	refs    weburl.Resolver
+	based   bool   // a base element was met
+	titled  bool   // a title was met; browsers show the first one
+	nested  bool   // this is the content of a noframes or noembed element
+	left    int    // URLs until MaxLinks
+	room    int    // bytes until MaxLinkBytes
+	buf     []byte // for one URL
+	strings arena
+	short   [256]byte // buf, as long as that is enough
+}
+
+func newWalker(yield func(Link, error) bool) *walker {
+	w := &walker{yield: yield, left: MaxLinks, room: MaxLinkBytes}
+	w.buf = w.short[:0]
+	return w
+}
+
+// end yields the error that ended the walk, if it is one for the caller.
+func (w *walker) end(err error) {
+	if err != nil && err != errStop {
+		w.yield(Link{}, err)
+	}
+}
+
+// begin sets the URL of the page.
+func (w *walker) begin(base string) error {
+	if len(base) > MaxURL {
+		return errLongBase
+	}
+	u, err := weburl.Parse(base, nil)
+	if err != nil {
+		return fmt.Errorf("page: parse base: %w", err)
+	}
+	w.refs.Reset(u)
+	return nil
+}
+
+// walk yields the links of a page that the decoder has opened.
+func (w *walker) walk(text []byte) error {
+	w.strings.expect(len(text))
+	if d := &w.decoder; !d.known || d.page != nil {
+		w.refs.Encoder = d.encode
+	}
+	w.scan = scanner{page: text, xml: w.decoder.xml, decoder: &w.decoder, text: w.opts.Text}
+	return w.elements()
+}
+
+func (w *walker) elements() error {
+	for w.scan.next() {
+		if err := w.element(&w.scan.tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fallback yields the links in the content of a noframes or noembed element. To browsers that is a
+// text, which they do not show. A crawler is who it was written for.
+func (w *walker) fallback() error {
+	if w.nested { // nobody writes that, and it could go on without end
+		return nil
+	}
+	outer := w.scan
+	w.scan = scanner{
+		page: outer.content, xml: outer.xml, decoder: outer.decoder, text: outer.text,
+	}
+	w.nested = true
+	err := w.elements()
+	w.nested = false
+	w.scan = outer
+	return err
+}
+
+// element yields the links of the tag that was read.
+func (w *walker) element(t *tag) error {
+	switch t.element {
+	case elemAnchor:
+		return w.hyperlink(t, Anchor)
+	case elemFrame:
+		return w.resource(Frame, t.get(attrSrc))
+	case elemMedia:
+		// The order is that of the attributes' importance, not of their place in the tag.
+		for _, a := range []attr{attrSrc, attrData, attrPoster} {
+			if err := w.resource(Resource, t.get(a)); err != nil {
+				return err
+			}
+		}
+		return w.srcset(t.get(attrSrcset))
+	case elemGraphic:
+		return w.resource(Resource, t.get(t.hrefAttr()))
+	case elemFallback:
+		return w.fallback()
+	case elemInput:
+		return w.input(t)
+	case elemLink:
+		return w.link(t)
+	case elemMeta:
+		return w.meta(t)
+	case elemBase:
+		w.rebase(t)
+	case elemForm, elemTitle, elemStyle:
+		return w.asked(t)
+	}
+	return nil
+}
+
+// asked yields what Links leaves out.
+func (w *walker) asked(t *tag) error {
+	switch {
+	case t.element == elemForm && w.opts.Forms:
+		if err := w.resource(Form, t.get(attrAction)); err != nil {
+			return err
+		}
+		return w.resource(Form, t.get(attrFormaction))
+	case t.element == elemTitle && w.opts.Title && !w.titled:
+		w.titled = true
+		return w.pass(Link{Kind: Title, Text: titleText(w.decoder.convert(nil, w.scan.content))})
+	case t.element == elemStyle && w.opts.Styles:
+		return w.styles(w.decoder.convert(nil, w.scan.content))
+	}
+	return nil
+}
+
+// maxTitle is longer than any title that somebody reads.
+const maxTitle = 1 << 10
+
+// titleText returns a title as browsers show it: with its references undone, on one line.
+func titleText(content []byte) string {
+	if len(content) > maxTitle {
+		end := maxTitle
+		for end > maxTitle-utf8.UTFMax && !utf8.RuneStart(content[end]) {
+			end-- // not in the middle of a character
+		}
+		content = content[:end]
+	}
+	text := html.UnescapeString(string(content))
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// hyperlink yields the tag's href, also an empty one, which means this page.
+func (w *walker) hyperlink(t *tag, kind Kind) error {
+	href := t.hrefAttr()
+	if !t.has(href) {
+		return nil
+	}
+	l := Link{Kind: kind}
+	if t.present != 1<<href { // most anchors have nothing else of interest
+		l.Rel = w.lowered(t.get(attrRel))
+		l.NoFollow = hasToken(l.Rel, "nofollow")
+		l.Lang = w.lowered(t.get(attrHreflang))
+	}
+	// The type of an anchor says nothing that a crawler could rely on.
+	if t.element == elemLink {
+		l.Type = w.lowered(t.get(attrType))
+	}
+	return w.emit(l, t.value[href])
+}
+
+// input yields the picture of a button, and where the button sends its form.
+func (w *walker) input(t *tag) error {
+	if equalFold(t.get(attrType), "image") {
+		if err := w.resource(Resource, t.get(attrSrc)); err != nil {
+			return err
+		}
+	}
+	if w.opts.Forms {
+		return w.resource(Form, t.get(attrFormaction))
+	}
+	return nil
+}
+
+// resource yields the URL in value, unless it is empty: nothing is loaded then.
+func (w *walker) resource(kind Kind, value []byte) error {
+	if value = trimmed(value); len(value) > 0 {
+		return w.emit(Link{Kind: kind}, value)
+	}
+	return nil
+}
+
+// srcset yields the URLs in value. A browser would load one of them; which one depends on its
+// screen, so that an archive needs all.
+func (w *walker) srcset(value []byte) error {
+	if len(value) == 0 {
+		return nil
+	}
+	for url := range srcsetURLs(value) {
+		if err := w.emit(Link{Kind: Resource}, url); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link yields where a link element leads. One that preloads a picture may have its URLs in
+// imagesrcset alone.
+func (w *walker) link(t *tag) error {
+	kind := relKind(w.lowered(t.get(attrRel)))
+	if kind == 0 {
+		return nil
+	}
+	if len(trimmed(t.get(attrHref))) > 0 {
+		if err := w.hyperlink(t, kind); err != nil {
+			return err
+		}
+	}
+	return w.srcset(t.get(attrImagesrcset))
+}
+
+// meta yields a redirect or a directive; all other meta elements are for browsers and search
+// engines.
+func (w *walker) meta(t *tag) error {
+	content := t.get(attrContent)
+	if equalFold(t.get(attrHTTPEquiv), "refresh") {
+		if url := refreshURL(content); len(url) > 0 {
+			return w.emit(Link{Kind: Redirect}, url)
+		}
+		return nil
+	}
+	name := trimmed(t.get(attrName))
+	if len(name) == 0 || !equalFold(name, "robots") && !isDirective(content) {
+		return nil
+	}
+	text := w.strings.add(trimmed(content))
+	return w.pass(Link{Kind: Directive, Name: w.lowered(name), Text: text})
+}
+
+// rebase heeds a base element. The first one with an href is the last one that counts, even if its
+// href is unusable.
+func (w *walker) rebase(t *tag) {
+	if w.based || !t.has(attrHref) {
+		return
+	}
+	w.based = true
+	href := trimmed(t.get(attrHref))
+	if len(href) > MaxURL {
+		return
+	}
+	// A base of another scheme would leave every link of the page out; browsers ignore
+	// javascript: and data: here as well.
+	base := w.refs.Base()
+	u, err := weburl.ParseEncoded(string(href), &base, w.refs.Encoder)
+	if err != nil || !weburl.IsWeb(&u) {
+		return
+	}
+	if w.buf = u.Append(w.buf[:0], false); len(w.buf) <= MaxURL {
+		w.refs.Reset(u)
+	}
+}
+
+// emit makes raw absolute and yields l with it.
+func (w *walker) emit(l Link, raw []byte) error {
+	raw = trimmed(raw)
+	if len(raw) > 0 && raw[0] == '#' && !w.based {
+		return nil
+	}
+	// Counted before it is looked at: a link that is left out is work, too.
+	if w.left--; w.left < 0 {
+		return ErrTooManyLinks
+	}
+	if len(raw) > MaxURL {
+		return nil
+	}
+	var ok bool
+	if w.buf, ok = w.refs.Append(w.buf[:0], raw); !ok || len(w.buf) > MaxURL {
+		return nil
+	}
+	if w.room -= len(w.buf); w.room < 0 {
+		return ErrTooManyLinks
+	}
+	l.URL = w.strings.add(w.buf)
+	return w.pass(l)
+}
+
+func (w *walker) pass(l Link) error {
+	if !w.yield(l, nil) {
+		return errStop
+	}
+	return nil
+}
