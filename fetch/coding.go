@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"maps"
@@ -14,42 +15,28 @@ import (
 // repeated lines is no bomb.
 const ratioAllowance = 64 << 10
 
-// Decoder undoes one content coding. It is not safe for concurrent use.
-//
-// A Client uses each Decoder again and again, for one body after the other. What a Decoder takes
-// in memory is its own affair, but no more of its output is asked for than the limits allow.
-type Decoder interface {
-	io.Reader
-	// Reset makes it ready to decode what is read from r, which is a [*bytes.Reader].
-	Reset(r io.Reader) error
-}
+// Decoder opens a reader that undoes one content coding of what it reads from r. It is called for
+// each body of that coding, by several goroutines at a time, and so does best to keep what its
+// readers need for those that follow: they are always closed. How much memory a reader takes is
+// its own affair, but no more is read from it than the limits allow.
+type Decoder func(r io.Reader) (io.ReadCloser, error)
 
 // codec is a content coding that a Client can undo.
 type codec struct {
-	fits func(raw []byte) bool // whether raw can be of this coding at all
-	pool sync.Pool             // of *unpacker
-}
-
-// unpacker is a Decoder with its input.
-type unpacker struct {
-	src bytes.Reader
-	dec Decoder
+	fits func(head []byte) bool // whether a body that begins with head can be of this coding
+	open Decoder
 }
 
 // newCodecs returns the codecs by the names of their codings, with those of the caller. accept is
 // the value of Accept-Encoding for them.
-func newCodecs(more map[string]func() Decoder) (codecs map[string]*codec, accept string) {
-	codecs = make(map[string]*codec)
-	add := func(name string, fits func([]byte) bool, construct func() Decoder) {
-		c := &codec{fits: fits}
-		c.pool.New = func() any { return &unpacker{dec: construct()} }
-		codecs[name] = c
+func newCodecs(more map[string]Decoder) (codecs map[string]codec, accept string) {
+	codecs = map[string]codec{
+		"gzip":    {isGzip, openGzip},
+		"deflate": {isAnything, openDeflate},
+		"zstd":    {isZstd, openZstd},
 	}
-	add("gzip", isGzip, newGunzip)
-	add("deflate", isAnything, newInflate)
-	add("zstd", isZstd, newUnzstd)
-	for name, construct := range more {
-		add(strings.ToLower(name), isAnything, construct)
+	for name, open := range more {
+		codecs[strings.ToLower(name)] = codec{isAnything, open}
 	}
 	// Servers tend to take the first one that they know, so this is the order of preference.
 	names := []string{"gzip", "zstd", "deflate"}
@@ -63,31 +50,47 @@ func newCodecs(more map[string]func() Decoder) (codecs map[string]*codec, accept
 
 func isAnything([]byte) bool { return true }
 
-// decode undoes the content coding of raw, within the limits. What is of an unknown coding, or
-// does not begin like its own, is returned as it is.
-func (c *Client) decode(
-	raw []byte, cut Truncation, codings []string, limit int64,
-) ([]byte, Truncation) {
-	coding := codingOf(codings)
-	if coding == "" || len(raw) == 0 {
+// knows reports whether a coding can be undone.
+func (c *Client) knows(coding string) bool {
+	_, ok := c.codecs[coding]
+	return ok
+}
+
+// unpacker is where decoders read from.
+type unpacker struct {
+	raw bytes.Reader
+	src *bufio.Reader
+}
+
+var unpackers = sync.Pool{New: func() any { return &unpacker{src: bufio.NewReader(nil)} }}
+
+// decode undoes the content coding of raw. What is of an unknown coding, or does not begin like
+// its own, is returned as it is.
+func (b *bodyReader) decode(raw []byte, cut Truncation) ([]byte, Truncation) {
+	if b.coding == "" || len(raw) == 0 {
 		return raw, cut
 	}
 	// Servers call plain pages gzip now and then. The page as it is helps a caller more than
 	// nothing, and Truncated says that something is wrong.
-	known := c.codecs[coding]
-	if known == nil || !known.fits(raw) {
+	known, ok := b.c.codecs[b.coding]
+	if !ok || !known.fits(raw) {
 		return raw, CutCoding
 	}
 	// All of raw is there, so the ratio is a limit that is known beforehand, and a bomb costs no
 	// more than that: there is no need to watch the two counts grow.
-	why := CutLength
-	if byRatio := c.ratioLimit(len(raw)); byRatio < limit {
+	limit, why := b.limit, CutLength
+	if byRatio := b.c.opts.ratioLimit(int64(len(raw))); byRatio < limit {
 		limit, why = byRatio, CutRatio
 	}
-	u := known.pool.Get().(*unpacker)
-	body, over, err := u.unpack(c.buffers.get(firstGuess(coding, raw, limit)), raw, limit)
-	known.pool.Put(u)
+	u := unpackers.Get().(*unpacker)
+	u.raw.Reset(raw)
+	u.src.Reset(&u.raw)
+	body, over, err := b.unpack(known.open, u.src, raw, limit)
+	u.raw.Reset(nil) // it outlives the page in a pool and must not keep it
+	unpackers.Put(u)
 	switch {
+	case err == errMemory:
+		return body, CutMemory
 	case over:
 		return body, why
 	// What was cut off on the wire ends in the middle of the coding; that is no second fault.
@@ -99,26 +102,40 @@ func (c *Client) decode(
 	return body, Whole
 }
 
-// ratioLimit returns how many bytes n compressed ones may become.
-func (c *Client) ratioLimit(n int) int64 {
-	if c.opts.MaxRatio < 0 {
-		return math.MaxInt64 - 1
-	}
-	return ratioAllowance + int64(n)*int64(min(c.opts.MaxRatio, math.MaxInt32))
-}
-
-// unpack decodes at most limit bytes into buf, which grows, and says whether there are more. On an
-// error it returns what came before it.
-func (u *unpacker) unpack(
-	buf, raw []byte, limit int64,
+// unpack decodes at most limit bytes of raw, which src reads, and says whether there are more. On
+// an error it returns what came before it.
+func (b *bodyReader) unpack(
+	open Decoder, src io.Reader, raw []byte, limit int64,
 ) (body []byte, over bool, err error) {
-	u.src.Reset(raw)
-	// The decoder outlives the page in a pool and must not keep it.
-	defer u.src.Reset(nil)
-	if err := u.dec.Reset(&u.src); err != nil {
+	r, err := open(src)
+	if r != nil {
+		defer r.Close()
+	}
+	if err != nil {
 		return nil, false, err
 	}
-	return readUpTo(buf, u.dec, limit, nil)
+	guess := firstGuess(b.coding, raw, limit)
+	small := limit
+	if b.held.n == 0 {
+		small = min(limit, smallBody)
+	}
+	body = b.c.buffers.get(int(min(guess, small) + 1))
+	body, over, err = readUpTo(body, r, small, nil)
+	if !over || small == limit {
+		return body, over, err
+	}
+	if !b.reserve(limit + 1) {
+		return body, false, errMemory
+	}
+	return readUpTo(grown(body[:small+1], min(max(guess, 2*small), limit)+1), r, limit, nil)
+}
+
+// ratioLimit returns how many bytes n compressed ones may become.
+func (o *Options) ratioLimit(n int64) int64 {
+	if o.MaxRatio < 0 {
+		return math.MaxInt64 - 1
+	}
+	return ratioAllowance + n*int64(min(o.MaxRatio, math.MaxInt32))
 }
 
 // codingOf returns the content coding that the fields name, "" for none. Several codings on top of
@@ -149,10 +166,10 @@ const maxFirstGuess = 64 << 20
 
 // firstGuess returns the size of the first buffer for a decoded body. Markup shrinks to a fifth or
 // less; gzip says how long its last member is, which is believed if it is near that.
-func firstGuess(coding string, raw []byte, limit int64) int {
+func firstGuess(coding string, raw []byte, limit int64) int64 {
 	guess := int64(len(raw)) * 5
 	if coding == "gzip" && len(raw) >= 4 {
 		guess = min(gzipSize(raw), int64(len(raw))*8)
 	}
-	return int(min(max(guess, 512), limit, maxFirstGuess) + 1)
+	return min(max(guess, 512), limit, maxFirstGuess)
 }

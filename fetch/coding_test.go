@@ -153,9 +153,9 @@ func TestContentCodings(t *testing.T) {
 // swapped is a content coding of a caller: it exchanges the cases.
 type swapped struct{ r io.Reader }
 
-func newSwapped() fetch.Decoder { return new(swapped) }
+func newSwapped(r io.Reader) (io.ReadCloser, error) { return &swapped{r}, nil }
 
-func (s *swapped) Reset(r io.Reader) error { s.r = r; return nil }
+func (s *swapped) Close() error { return nil }
 
 func (s *swapped) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
@@ -167,8 +167,8 @@ func (s *swapped) Read(p []byte) (int, error) {
 
 func TestDecodersOfTheCaller(t *testing.T) {
 	made := 0
-	c := newClient(t, fetch.Options{MaxBody: 10, Decoders: map[string]func() fetch.Decoder{
-		"X-Swapped": func() fetch.Decoder { made++; return newSwapped() },
+	c := newClient(t, fetch.Options{MaxBody: 10, Decoders: map[string]fetch.Decoder{
+		"X-Swapped": func(r io.Reader) (io.ReadCloser, error) { made++; return newSwapped(r) },
 	}})
 	for _, text := range []string{"HELLO", "ABCDEFGHIJKLM"} {
 		base := listen(t, says(ok+"Content-Encoding: x-swapped\r\n\r\n"+text))

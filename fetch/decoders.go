@@ -1,10 +1,10 @@
 package fetch
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/binary"
-	"errors"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
@@ -12,32 +12,27 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-var errInput = errors.New("fetch: decoder wants a bytes.Reader")
-
 // gunzip walks from member to member itself, because servers pad the last one with bytes that are
 // none, and browsers do not mind.
 type gunzip struct {
-	src *bytes.Reader
+	src *bufio.Reader
 	zr  gzip.Reader
 }
 
-func newGunzip() Decoder { return new(gunzip) }
+var gunzips = sync.Pool{New: func() any { return new(gunzip) }}
 
-func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
-
-// gzipSize returns what the trailer of the last member says of its size.
-func gzipSize(raw []byte) int64 {
-	return int64(binary.LittleEndian.Uint32(raw[len(raw)-4:]))
+func openGzip(r io.Reader) (io.ReadCloser, error) {
+	g := gunzips.Get().(*gunzip)
+	g.src = buffered(r)
+	return g, g.next()
 }
 
-// Reset implements Decoder.
-func (g *gunzip) Reset(r io.Reader) error {
-	src, ok := r.(*bytes.Reader)
-	if !ok {
-		return errInput
+// buffered returns r as what it is for a [Client], or else makes it that.
+func buffered(r io.Reader) *bufio.Reader {
+	if br, ok := r.(*bufio.Reader); ok {
+		return br
 	}
-	g.src = src
-	return g.next()
+	return bufio.NewReader(r)
 }
 
 func (g *gunzip) next() error {
@@ -58,7 +53,7 @@ func (g *gunzip) Read(p []byte) (int, error) {
 			}
 			return n, err
 		}
-		if !isGzip(peek(g.src)) {
+		if magic, _ := g.src.Peek(2); !isGzip(magic) {
 			return 0, io.EOF
 		}
 		if err := g.next(); err != nil {
@@ -67,11 +62,18 @@ func (g *gunzip) Read(p []byte) (int, error) {
 	}
 }
 
-// peek returns the next two bytes of src, or fewer at its end.
-func peek(src *bytes.Reader) []byte {
-	var next [2]byte
-	n, _ := src.ReadAt(next[:], src.Size()-int64(src.Len()))
-	return next[:n]
+// Close implements io.Closer.
+func (g *gunzip) Close() error {
+	g.src = nil
+	gunzips.Put(g)
+	return nil
+}
+
+func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
+
+// gzipSize returns what the trailer of the last member says of its size.
+func gzipSize(raw []byte) int64 {
+	return int64(binary.LittleEndian.Uint32(raw[len(raw)-4:]))
 }
 
 // inflate decodes deflate. The coding of that name is zlib's format by the standard, but some
@@ -82,39 +84,59 @@ type inflate struct {
 	bare      io.ReadCloser
 }
 
-func newInflate() Decoder { return &inflate{bare: flate.NewReader(nil)} }
+var inflates = sync.Pool{New: func() any { return &inflate{bare: flate.NewReader(nil)} }}
 
-// Reset implements Decoder.
-func (d *inflate) Reset(r io.Reader) (err error) {
-	src, ok := r.(*bytes.Reader)
-	if !ok {
-		return errInput
-	}
+func openDeflate(r io.Reader) (io.ReadCloser, error) {
+	d := inflates.Get().(*inflate)
+	src := buffered(r)
 	// zlib begins with its method, 8, and with a check: the first two bytes are a multiple of 31
 	// (RFC 1950, 2.2). A bare stream would have to begin with a stored block whose padding is not
 	// zero, which no encoder writes.
-	if b := peek(src); len(b) < 2 || b[0]&0x0f != 8 || binary.BigEndian.Uint16(b)%31 != 0 {
+	b, _ := src.Peek(2)
+	if len(b) < 2 || b[0]&0x0f != 8 || binary.BigEndian.Uint16(b)%31 != 0 {
 		d.Reader = d.bare
-		return d.bare.(flate.Resetter).Reset(src, nil)
+		return d, d.bare.(flate.Resetter).Reset(src, nil)
 	}
+	var err error
 	if d.zlib == nil {
 		d.zlib, err = zlib.NewReader(src)
 	} else {
 		err = d.zlib.(zlib.Resetter).Reset(src, nil)
 	}
 	d.Reader = d.zlib
-	return err
+	return d, err
 }
+
+// Close implements io.Closer.
+func (d *inflate) Close() error {
+	inflates.Put(d)
+	return nil
+}
+
+// unzstd decodes zstd.
+type unzstd struct{ *zstd.Decoder }
 
 // maxWindow is what RFC 9659 lets a zstd body demand of a client's memory.
 const maxWindow = 8 << 20
 
-func newUnzstd() Decoder {
+var unzstds = sync.Pool{New: func() any {
 	// One at a time is decoded in the caller's goroutine. The options are constant and valid, so
 	// that there can be no error.
 	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
-	return d
+	return &unzstd{d}
+}}
+
+func openZstd(r io.Reader) (io.ReadCloser, error) {
+	d := unzstds.Get().(*unzstd)
+	return d, d.Reset(r)
+}
+
+// Close implements io.Closer.
+func (d *unzstd) Close() error {
+	err := d.Reset(nil) // it lets go of the body
+	unzstds.Put(d)
+	return err
 }
 
 func isZstd(b []byte) bool {

@@ -21,13 +21,21 @@ type peer struct {
 	addr netip.AddrPort
 }
 
+// RemoteAddr implements net.Conn. It is the address that was dialled, whatever is behind it.
+func (p *peer) RemoteAddr() net.Addr {
+	if !p.addr.IsValid() {
+		return p.Conn.RemoteAddr()
+	}
+	return net.TCPAddrFromAddrPort(p.addr)
+}
+
 // dialPlain is the transport's DialContext. HTTP/1.x runs over what it returns.
 func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.Conn, error) {
 	p, err := c.connect(ctx, network, hostport)
 	if err != nil {
 		return nil, err
 	}
-	return newWire(p.Conn, p.addr, c.opts.MaxFields), nil
+	return newWire(p, p.addr, c.opts.MaxFields), nil
 }
 
 // dialTLS is the transport's DialTLSContext. The handshake is done here, and not by the transport,
@@ -74,6 +82,9 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 	if exhausted(ctx) {
 		return nil, &Error{Kind: TooManyAttempts}
 	}
+	if _, err := netip.ParseAddr(host); c.names && err != nil {
+		return c.dialName(ctx, network, hostport)
+	}
 	addrs, err := c.lookup(ctx, host)
 	if err != nil {
 		return nil, err
@@ -114,9 +125,31 @@ func (c *Client) dialAddr(
 	}
 	conn, err := c.opts.Dial(ctx, network, addr.String())
 	if err != nil {
-		return nil, &Error{Kind: pick(err, Connect, ConnectTimeout), Addr: addr, Err: err}
+		return nil, dialError(err, addr)
 	}
 	return conn, nil
+}
+
+// dialName leaves it to a proxy to look the host up.
+func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer, error) {
+	enter(ctx, ConnectTimeout, netip.AddrPort{})
+	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
+	defer cancel()
+	conn, err := c.opts.Dial(ctx, network, hostport)
+	if err != nil {
+		return nil, dialError(err, netip.AddrPort{})
+	}
+	reached(ctx, dialled)
+	return &peer{Conn: conn}, nil
+}
+
+// dialError returns what kept Options.Dial from having a connection to addr.
+func dialError(err error, addr netip.AddrPort) *Error {
+	var failure *Error
+	if errors.As(err, &failure) {
+		return failure // of the proxy
+	}
+	return &Error{Kind: pick(err, Connect, ConnectTimeout), Addr: addr, Err: err}
 }
 
 // lookup returns the addresses of host that may be dialled, at most maxAddrs. A name that has

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -24,7 +25,8 @@ const (
 	BadURL         Kind = iota + 1
 	Resolve             // the name has no address, or the look-up failed
 	ResolveTimeout      // the look-up took too long
-	Blocked             // Reach allows none of the host's addresses
+	Blocked             // Reach allows none of the host's addresses, or the port is bad
+	Proxy               // the proxy is out of reach or refuses: not the server's doing
 	Connect             // refused, unreachable or the like
 	ConnectTimeout      // no connection in time
 	TLS                 // the handshake failed; certificates are part of it
@@ -43,6 +45,7 @@ var kindNames = [...]string{
 	Resolve:         "resolve",
 	ResolveTimeout:  "resolve timeout",
 	Blocked:         "blocked",
+	Proxy:           "proxy",
 	Connect:         "connect",
 	ConnectTimeout:  "connect timeout",
 	TLS:             "tls",
@@ -177,6 +180,17 @@ func disconnected(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "server closed idle connection") ||
 		strings.Contains(text, "http2: client connection lost")
+}
+
+// isTLS reports whether err is one of a handshake that the transport has done.
+func isTLS(err error) bool {
+	var (
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+		alert       tls.AlertError
+	)
+	return errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &alert) ||
+		strings.Contains(err.Error(), "TLS handshake timeout")
 }
 
 // timedOut reports whether err says that a time limit was reached, whoever set it.

@@ -71,6 +71,9 @@ func TestGetFails(t *testing.T) {
 	}{
 		{"closed without a word", func(s *session) { s.request() }, fetch.Disconnected, true},
 		{"closed in the head", says(ok + "X: y\r\n"), fetch.Disconnected, true},
+		{"closed in the status line", says("HTTP/1.1 20"), fetch.Disconnected, true},
+		{"closed in a field", says(ok + "X: y\r\nX-"), fetch.Disconnected, true},
+		{"closed at once, without HTTP", says("SSH"), fetch.Protocol, false},
 		{"closed after an interim response", says("HTTP/1.1 100 Continue\r\n\r\n"),
 			fetch.Disconnected, true},
 		{"another protocol", says("SSH-2.0-OpenSSH_9.9\r\n"), fetch.Protocol, false},

@@ -136,7 +136,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.attempts++
 	// A dial may have begun for this exchange and lost to a connection that came free.
 	if info.Reused {
-		x.timing.Resolved, x.timing.Dialled, x.timing.Secured = time.Time{}, time.Time{}, time.Time{}
+		x.timing = Timing{Start: x.timing.Start}
 	}
 	x.timing.Connected = time.Now()
 	switch conn := info.Conn.(type) {
@@ -211,6 +211,8 @@ func (x *exchange) classify(parent context.Context, err error, maxHeader int64) 
 		// It may belong to several exchanges, each with a URL of its own.
 		e := *dialled
 		return &e
+	case isTLS(err): // through an HTTP proxy, where the transport does the handshake
+		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: err}
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
 	case x.headerTooLarge(err, maxHeader):

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"math"
+	"net/http"
 	"net/netip"
 	"time"
 )
@@ -11,7 +12,8 @@ import (
 func Decode(raw []byte, coding string, opts Options) ([]byte, Truncation) {
 	c := &Client{opts: opts.withDefaults()}
 	c.codecs, _ = newCodecs(opts.Decoders)
-	return c.decode(raw, Whole, []string{coding}, c.opts.MaxBody)
+	b := bodyReader{c: c, limit: c.opts.MaxBody, coding: codingOf([]string{coding})}
+	return b.decode(raw, Whole)
 }
 
 // RetryAfter is retryAfter.
@@ -57,3 +59,14 @@ func LateCheck(cancel context.CancelCauseFunc) {
 	w.end()
 	w.check()
 }
+
+// Refer returns what a policy leaves of a Referer for a request to url.
+func Refer(policy, from, url string) string {
+	c := &Client{opts: Options{Referrer: policy}.withDefaults()}
+	header := http.Header{"Referer": {from}}
+	c.refer(header, url)
+	return header.Get("Referer")
+}
+
+// Freshness is freshness.
+var Freshness = freshness

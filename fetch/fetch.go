@@ -19,9 +19,11 @@ type Client struct {
 	tlsConfig *tls.Config
 	transport *http.Transport
 	tripper   http.RoundTripper // the transport, or what the caller has put around it
-	codecs    map[string]*codec
+	codecs    map[string]codec
 	header    http.Header // of each request; shared by all, and so never changed
 	buffers   buffers
+	budget    *budget // nil means that there is no limit
+	names     bool    // a proxy looks names up
 }
 
 // New returns a Client, or an error that says which option cannot be.
@@ -35,14 +37,16 @@ func New(opts Options) (*Client, error) {
 		c.tlsConfig = opts.TLSConfig.Clone()
 	}
 	// The transport would add these only to a handshake of its own.
-	if c.tlsConfig.NextProtos == nil {
+	if opts.HTTP1 {
+		c.tlsConfig.NextProtos = []string{"http/1.1"}
+	} else if c.tlsConfig.NextProtos == nil {
 		c.tlsConfig.NextProtos = []string{"h2", "http/1.1"}
 	}
 	codecs, codings := newCodecs(opts.Decoders)
 	c.codecs, c.header = codecs, opts.header(codings)
-	// What is left out matters, too. Proxy: a proxy would do the dialling, and Reach would check
-	// the proxy's address. MaxConnsPerHost: how many requests a host gets is for the scheduler to
-	// say, and a queue in here would let a Get's time run out unseen.
+	// What is left out matters, too. Proxy: that of the environment would do the dialling, unknown
+	// to the Options. MaxConnsPerHost: how many requests a host gets is for the scheduler to say,
+	// and a queue in here would let a Get's time run out unseen.
 	c.transport = &http.Transport{
 		DialContext:            c.dialPlain,
 		DialTLSContext:         c.dialTLS,
@@ -57,7 +61,15 @@ func New(opts Options) (*Client, error) {
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 1 << 20},
 	}
 	c.transport.Protocols.SetHTTP1(true)
-	c.transport.Protocols.SetHTTP2(true)
+	c.transport.Protocols.SetHTTP2(!opts.HTTP1)
+	if opts.Proxy != "" {
+		if err := c.useProxy(); err != nil {
+			return nil, err
+		}
+	}
+	if opts.MaxMemory > 0 {
+		c.budget = newBudget(opts.MaxMemory)
+	}
 	if c.tripper = c.transport; opts.Wrap != nil {
 		c.tripper = opts.Wrap(c.transport)
 	}
@@ -97,21 +109,21 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	if request.MaxBody > 0 {
 		limit = request.MaxBody
 	}
-	r.Raw, r.RawCut = c.readBody(x, resp, limit)
+	c.readBodies(x, resp, limit, r)
 	// Half a page is of use when the server is to blame. A caller who leaves wants none of it,
 	// and must not take it for the server's doing.
 	if ctx.Err() != nil && r.RawCut != Whole {
+		c.Release(r)
 		return nil, x.canceled(ctx, request.URL)
 	}
-	x.stamp(&x.timing.Done)
 	x.describe(r)
-	r.Body, r.Truncated = c.decode(r.Raw, r.RawCut, resp.Header.Values("Content-Encoding"), limit)
 	r.Location = location(resp, &t.parsed)
 	came := r.Timing.FirstByte
 	if came.IsZero() { // what Options.Wrap has put there answered by itself
 		came = r.Timing.Done
 	}
 	r.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), came)
+	r.Fresh, r.NoStore = freshness(resp.Header, came)
 	return r, nil
 }
 
@@ -134,9 +146,14 @@ func (c *Client) send(ctx context.Context, req *http.Request) (*exchange, *http.
 }
 
 // Release gives the memory of r's bodies to the Gets that follow, and takes them from r: neither
-// Raw nor Body, nor a part of one of them may be used afterwards. Nobody needs to call it, but a
-// crawler that does saves its collector the work for them.
+// Raw nor Body, nor a part of one of them may be used afterwards. It also gives back what they
+// held of Options.MaxMemory. Without it that happens when r is garbage, which may be late: a
+// crawler should release each response, as it would close a file.
 func (c *Client) Release(r *Response) {
+	if r.held != nil {
+		r.held.shrink(0)
+		r.held = nil
+	}
 	if len(r.Raw) > 0 && (len(r.Body) == 0 || &r.Raw[0] != &r.Body[0]) {
 		c.buffers.put(r.Body)
 	}
@@ -154,10 +171,13 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
 		// The body would be the naked connection, without an end.
 		err = errSwitched
-	} else if countFields(resp.Header) > c.opts.MaxFields {
+	case resp.StatusCode == http.StatusProxyAuthRequired && c.transport.Proxy != nil:
+		err = &Error{Kind: Proxy, Err: errors.New(resp.Status)}
+	case countFields(resp.Header) > c.opts.MaxFields:
 		// Those of HTTP/2 come over no wire of ours. net/http counts 32 bytes more for each
 		// against MaxHeader, so that there cannot be too many to be counted here.
 		err = errFields

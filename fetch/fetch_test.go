@@ -42,9 +42,9 @@ func TestNew(t *testing.T) {
 		{UserAgent: "bot http://a.test/\r\nX-Evil: 1"},
 		{UserAgent: "bot http://a.test/", From: "a@b.test\x00"},
 		{UserAgent: "bot http://a.test/", Reach: fetch.Anywhere + 1},
-		{Reach: fetch.Loopback, Decoders: map[string]func() fetch.Decoder{"b r": newSwapped}},
-		{Reach: fetch.Loopback, Decoders: map[string]func() fetch.Decoder{"": newSwapped}},
-		{Reach: fetch.Loopback, Decoders: map[string]func() fetch.Decoder{"br": nil}},
+		{Reach: fetch.Loopback, Decoders: map[string]fetch.Decoder{"b r": newSwapped}},
+		{Reach: fetch.Loopback, Decoders: map[string]fetch.Decoder{"": newSwapped}},
+		{Reach: fetch.Loopback, Decoders: map[string]fetch.Decoder{"br": nil}},
 	} {
 		_, err := fetch.New(opts)
 		require.Error(t, err, "New(%+v)", opts)

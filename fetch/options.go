@@ -37,6 +37,9 @@ const (
 	// Hardly any page is larger than 1 MiB; what is larger than ten is no page.
 	DefaultMaxBody = 10 << 20
 
+	// A dozen of the largest pages at a time, with what they decode to.
+	DefaultMaxMemory = 256 << 20
+
 	// Servers themselves refuse heads of more than 8 to 64 KiB.
 	DefaultMaxHeader = 256 << 10
 
@@ -68,6 +71,13 @@ type Options struct {
 	UserAgent string
 	// From is sent as the From field, an e-mail address; "" means no such field.
 	From string
+	// Header has fields for each request, such as Accept-Language, and may replace the Accept that
+	// is sent by default; nil means none.
+	Header http.Header
+	// Referrer is the policy by which a Referer that a request has is sent in full, as an origin
+	// or not at all, by its name in the W3C's Referrer Policy; "" means what browsers do,
+	// "strict-origin-when-cross-origin". No request has a Referer by itself.
+	Referrer string
 	// Reach says which addresses may be dialled; 0 means Public.
 	Reach Reach
 
@@ -87,6 +97,12 @@ type Options struct {
 	// MaxBody limits the bytes of the body, those on the wire and those decoded; 0 means
 	// DefaultMaxBody, negative means no limit.
 	MaxBody int64
+	// MaxMemory limits the bytes that the bodies of all responses take together, from when they
+	// are read until they are released; 0 means DefaultMaxMemory, negative means no limit. The
+	// first
+	// 64 KiB of each body, and of what it decodes to, do not count. A Get that needs more waits for
+	// it, until Timeout at most.
+	MaxMemory int64
 	// MaxHeader limits the bytes of a response's head, interim responses included; 0 means
 	// DefaultMaxHeader, and so does a negative one: there is always a limit.
 	MaxHeader int64
@@ -106,9 +122,19 @@ type Options struct {
 	// Resolve looks up the addresses of a host name; nil means net.DefaultResolver. It is called
 	// without any lock held, under the time limits of the Get that needs it.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial opens a connection to addr, which is an IP address with a port that Reach allows; nil
-	// means a net.Dialer. It may go through a proxy: that is the one way to use one, since an
-	// HTTP proxy that is given names would dial what Reach never sees.
+	// Proxy is the URL of a proxy, with a user name and password if it wants them; "" means none,
+	// and the environment is not asked. All guards but one hold through any proxy. With socks5 the
+	// Client looks names up and hands the proxy addresses, so that Reach holds, too. With http,
+	// https and socks5h the proxy looks names up, and Reach judges only addresses that are written
+	// in URLs. Reach does not judge the address of the proxy itself.
+	Proxy string
+	// AllowBadPorts allows ports of other services, such as 25 and 6667, that the Fetch Standard
+	// blocks; false means that they are refused.
+	AllowBadPorts bool
+	// HTTP1 means that HTTP/2 is not offered; false means that it is.
+	HTTP1 bool
+	// Dial opens a connection to addr, which is an IP address with a port that Reach allows, or
+	// the address of the Proxy as it is written; nil means a net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLSConfig is the base of each TLS connection's configuration; nil means the defaults of
 	// crypto/tls. Where it lists NextProtos, they decide on HTTP/2.
@@ -117,7 +143,7 @@ type Options struct {
 	// Decoders makes decoders of further content codings, by the codings' names, such as "br" with
 	// the sub-package brotli; nil means that gzip, deflate and zstd are all. What can be decoded
 	// is asked for.
-	Decoders map[string]func() Decoder
+	Decoders map[string]Decoder
 	// Wrap puts a layer around what sends the requests, such as one that signs them; nil means
 	// none. The guards lie below it. It must not change a request that it is given.
 	Wrap func(http.RoundTripper) http.RoundTripper
@@ -150,6 +176,14 @@ func (o Options) check() error {
 			return fmt.Errorf("fetch: control character in %q", value)
 		}
 	}
+	for name, values := range o.Header {
+		if err := checkField(name, values); err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+	}
+	if err := checkReferrer(o.Referrer); err != nil {
+		return err
+	}
 	for name, construct := range o.Decoders {
 		if !isToken(name) || construct == nil {
 			return fmt.Errorf("fetch: content coding %q has a bad name or no decoder", name)
@@ -180,6 +214,9 @@ func (o Options) withDefaults() Options {
 	if o.UserAgent == "" {
 		o.UserAgent = loopbackAgent
 	}
+	if o.Referrer == "" {
+		o.Referrer = defaultReferrer
+	}
 	if o.Resolve == nil {
 		o.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -193,6 +230,7 @@ func (o Options) withDefaults() Options {
 	fill(&o.TLSTimeout, DefaultTLSTimeout)
 	fill(&o.HeadTimeout, DefaultHeadTimeout)
 	fill(&o.MaxBody, DefaultMaxBody)
+	fill(&o.MaxMemory, DefaultMaxMemory)
 	fill(&o.MaxHeader, DefaultMaxHeader)
 	fill(&o.MaxFields, DefaultMaxFields)
 	fill(&o.MaxRatio, DefaultMaxRatio)

@@ -28,6 +28,8 @@ type watch struct {
 	wrote time.Time   // when the request was sent; zero before
 	body  time.Time   // when the body began; zero before
 	n     int64       // bytes of the body
+
+	paused time.Time // since when nobody reads the body; zero while somebody does
 }
 
 // begin starts to watch.
@@ -78,6 +80,23 @@ func (w *watch) answered() {
 	}
 }
 
+// pause lets the time of the body stand still: until resume, nobody waits for the server.
+func (w *watch) pause() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paused = time.Now()
+}
+
+func (w *watch) resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.body, w.paused = w.body.Add(now.Sub(w.paused)), time.Time{}
+	if w.timer != nil && w.opts.MinRate > 0 {
+		w.set(now)
+	}
+}
+
 // add notes that n bytes of the body came.
 func (w *watch) add(n int) {
 	w.mu.Lock()
@@ -117,7 +136,7 @@ func (w *watch) due(now time.Time) (time.Duration, error) {
 		}
 		return due, why
 	}
-	if w.opts.MinRate > 0 {
+	if w.opts.MinRate > 0 && w.paused.IsZero() {
 		if slow := w.opts.Grace + w.earned() - now.Sub(w.body); slow < due {
 			due, why = slow, errSlow
 		}

@@ -33,13 +33,17 @@ func (c *Client) prepare(r *Request) (*http.Request, target, *Error) {
 	if err != nil {
 		return nil, t, &Error{Kind: BadURL, Err: err}
 	}
+	if failure := c.checkTarget(t.parsed.Host, t.parsed.Port); failure != nil {
+		return nil, t, failure
+	}
 	if r.Method != "" && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		err := fmt.Errorf("method %q is neither GET nor HEAD", r.Method)
 		return nil, t, &Error{Kind: BadURL, Err: err}
 	}
 	// The shared header serves wherever nothing is to be added.
 	header := c.header
-	if r.Validators != (Validators{}) || len(r.Header) > 0 || c.opts.Jar != nil {
+	if r.Validators != (Validators{}) || len(r.Header) > 0 || c.opts.Jar != nil ||
+		len(header["Referer"]) > 0 {
 		header = maps.Clone(header)
 	}
 	for name, values := range r.Header {
@@ -48,12 +52,17 @@ func (c *Client) prepare(r *Request) (*http.Request, target, *Error) {
 		}
 		header[http.CanonicalHeaderKey(name)] = values
 	}
+	c.refer(header, t.url)
 	// A server's own bytes come back here, so they are checked like any input.
 	if v := r.Validators.ETag; v != "" && isFieldValue(v) {
 		header["If-None-Match"] = []string{v}
 	}
 	if v := r.Validators.LastModified; v != "" && isFieldValue(v) {
 		header["If-Modified-Since"] = []string{v}
+	}
+	absolute := c.transport.Proxy != nil && t.wire.Scheme == "http" // as an HTTP proxy wants it
+	if absolute && !strings.HasPrefix(t.wire.Opaque, "//") {
+		t.wire.Opaque = "//" + t.wire.Host + t.wire.Opaque
 	}
 	req := &http.Request{
 		Method:     cmp.Or(r.Method, http.MethodGet),
@@ -81,6 +90,9 @@ func (o Options) header(codings string) http.Header {
 	}
 	if o.From != "" {
 		header["From"] = []string{o.From}
+	}
+	for name, values := range o.Header {
+		header[http.CanonicalHeaderKey(name)] = values
 	}
 	return header
 }

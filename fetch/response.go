@@ -27,9 +27,15 @@ type Response struct {
 	RawCut    Truncation // why Raw is not the whole body
 	Body      []byte     // Raw without its content coding; shares memory with Raw if it had none
 	Truncated Truncation // why Body is not the whole page; CutCoding if it could not be decoded
+	held      *reservation
 
-	RetryAfter time.Duration  // that the server asks for, from Timing.FirstByte on; else 0
-	Addr       netip.AddrPort // of the server
+	RetryAfter time.Duration // that the server asks for, from Timing.FirstByte on; else 0
+	// Fresh is for how long from Timing.FirstByte on the page may be taken for unchanged, by its
+	// Cache-Control, Expires and Age; 0 if it does not say, or says that it may not.
+	Fresh   time.Duration
+	NoStore bool // Cache-Control says that nobody is to keep it
+
+	Addr netip.AddrPort // of the server
 	// TLS is what was negotiated; nil without TLS. All responses of a connection share it.
 	TLS      *tls.ConnectionState
 	Attempts int  // requests begun, of at most three; this is the response to the last one
@@ -69,6 +75,7 @@ const (
 	CutRatio      Truncation = "ratio"      // it grew by more than MaxRatio while it was decoded
 	CutDisconnect Truncation = "disconnect" // the connection ended before the body did
 	CutCoding     Truncation = "coding"     // its content coding is unknown or corrupt
+	CutMemory     Truncation = "memory"     // at MaxMemory: this is not the server's doing
 )
 
 // String returns the word, or "whole".
@@ -78,6 +85,12 @@ func (t Truncation) String() string {
 	}
 	return string(t)
 }
+
+// Error returns the word in a sentence: a Truncation ends a body that [Client.Transport] streams.
+func (t Truncation) Error() string { return "fetch: body cut: " + t.String() }
+
+// Timeout reports whether a limit of time was reached.
+func (t Truncation) Timeout() bool { return t == CutTime || t == CutSlow }
 
 // setHeads takes the heads off the wire or, where that cannot be, makes them up.
 func (r *Response) setHeads(x *exchange, req *http.Request, resp *http.Response) {

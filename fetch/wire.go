@@ -56,6 +56,12 @@ func (w *wire) begin() *heads {
 	return w.heads
 }
 
+// Heads is for observers: see [Client.Transport].
+func (w *wire) Heads() func(status int) (request, response []byte, ok bool) {
+	h := w.begin()
+	return func(status int) (request, response []byte, ok bool) { return w.take(h, status) }
+}
+
 var errFields = errors.New("too many header fields")
 
 // Read reads from the connection and keeps what belongs to a head. How many bytes that can be is
@@ -150,15 +156,14 @@ func (h *heads) search(b []byte) {
 	}
 }
 
-// take gives away the heads of one exchange, the response's only if it is complete and has the
+// take returns the heads of one exchange. ok says that the response's is complete and has the
 // given status. It has not if the server spoke out of turn on a kept-alive connection.
 func (w *wire) take(h *heads, status int) (request, response []byte, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	request, response = h.sent, h.got
 	ok = h.done && statusOf(response) == status
-	// The caller owns them now, and what still comes is body.
-	h.sent, h.got, h.done = nil, nil, true
+	h.done = true // what still comes is body
 	return request, response, ok
 }
 

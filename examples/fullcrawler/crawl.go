@@ -241,7 +241,7 @@ func (c *crawler) addrOf(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // decoders are those of content codings that package fetch does not know by itself.
-var decoders = map[string]func() fetch.Decoder{"br": brotli.New}
+var decoders = map[string]fetch.Decoder{"br": brotli.New}
 
 func (c *crawler) openRules() error {
 	if err := c.robots.Open(c.file(rulesName), time.Now()); err != nil {

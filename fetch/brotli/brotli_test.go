@@ -67,7 +67,7 @@ func answers(t testing.TB, opts fetch.Options, answers ...string) *fetch.Client 
 		}
 	}()
 	opts.Reach = fetch.Loopback
-	opts.Decoders = map[string]func() fetch.Decoder{"br": br.New}
+	opts.Decoders = map[string]fetch.Decoder{"br": br.New}
 	opts.Resolve = func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
@@ -161,28 +161,30 @@ func TestBodiesThatBreakOff(t *testing.T) {
 // Decoders are used again; nothing of one page may come out with the next.
 func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
 	one, three := packed(t, "one"), packedWithin(t, strings.Repeat("three", 10_000), 24)
-	d := br.New()
 	for range 3 {
 		for _, tt := range []struct{ raw, want string }{
 			{one, "one"}, {"broken", ""}, {three[:9], ""}, {three, strings.Repeat("three", 10_000)},
 		} {
-			require.NoError(t, d.Reset(bytes.NewReader([]byte(tt.raw))))
+			d, err := br.New(strings.NewReader(tt.raw))
+			require.NoError(t, err)
 			got, err := io.ReadAll(d)
+			require.NoError(t, d.Close())
 			require.Equal(t, tt.want == "", err != nil)
 			require.True(t, strings.HasPrefix(tt.want, string(got)))
 			require.True(t, err != nil || string(got) == tt.want)
 		}
 	}
-	require.Error(t, d.Reset(strings.NewReader(one)))
 }
 
-// greedy are heads of streams with a window of 2^24 and of 2^22 bytes, whose one block says that it
-// is as long and uncompressed: for a few bytes the decoder takes the memory of all of it.
+// greedy are heads of streams with a window of 2^24 and of 2^22 bytes, whose one block says that
+// it is as long and uncompressed: for a few bytes the decoder takes the memory of all of it.
 var greedy = map[int]string{24: "\xcf\xff\xff\xff", 22: "\xcb\xff\xff\x9f"}
 
-// held returns how much memory lives as long as the decoder that make returns.
-func held(makes func() fetch.Decoder) int64 {
+// held returns how much memory lives as long as the reader that makes returns.
+func held(makes func() io.Reader) int64 {
 	var with, without runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what was kept of earlier readers is gone
 	d := makes()
 	runtime.GC()
 	runtime.ReadMemStats(&with)
@@ -196,10 +198,15 @@ func TestMemoryIsBounded(t *testing.T) {
 	const tables = 4 << 20
 	small, text := packed(t, "small"), noise(1000)
 	after := func(streams ...string) int64 {
-		return held(func() fetch.Decoder {
-			d := br.New()
+		return held(func() io.Reader {
+			var d io.ReadCloser
 			for _, raw := range streams {
-				require.NoError(t, d.Reset(bytes.NewReader([]byte(raw))))
+				if d != nil {
+					require.NoError(t, d.Close())
+				}
+				var err error
+				d, err = br.New(strings.NewReader(raw))
+				require.NoError(t, err)
 				_, _ = io.Copy(io.Discard, d)
 			}
 			return d
@@ -213,27 +220,30 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, after(greedy[24]+text, small), int64(4<<20), "a wide window is given back")
 }
 
-// The law: a body decodes to what was encoded, whatever follows it, and any bytes at all to no more
-// than the limit.
+// The law: a body decodes to what was encoded, whatever follows it, and any bytes at all to no
+// more than the limit.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte("some text"), []byte("rest"), uint8(22))
 	f.Add([]byte{}, []byte(greedy[24]), uint8(24))
-	d := br.New()
 	f.Fuzz(func(t *testing.T, text, tail []byte, bits uint8) {
 		raw := packedWithin(t, string(text), 10+int(bits)%15)
 		for _, rest := range []string{"", string(tail)} {
-			if err := d.Reset(bytes.NewReader([]byte(raw + rest))); err != nil {
+			d, err := br.New(strings.NewReader(raw + rest))
+			if err != nil {
 				t.Fatal(err)
 			}
 			body, err := io.ReadAll(d)
+			d.Close()
 			if err != nil || !bytes.Equal(body, text) {
 				t.Errorf("%q and %q: %q, %v", text, rest, body, err)
 			}
 		}
 		for _, head := range []string{"", raw[:len(raw)/2]} {
-			if err := d.Reset(bytes.NewReader([]byte(head + string(tail)))); err != nil {
+			d, err := br.New(strings.NewReader(head + string(tail)))
+			if err != nil {
 				t.Fatal(err)
 			}
+			defer d.Close()
 			// Half of a stream has part of its text; what comes after must at least end.
 			if n, err := io.Copy(io.Discard, io.LimitReader(d, 1<<20)); n > 1<<20 {
 				t.Errorf("%q: %d bytes, %v", head, n, err)
@@ -250,24 +260,30 @@ func BenchmarkDecode(b *testing.B) {
 	_, err := io.WriteString(w, page)
 	require.NoError(b, err)
 	require.NoError(b, w.Close())
+	unzip := new(gzip.Reader)
 	for _, coding := range []struct {
 		name, raw string
-		dec       fetch.Decoder
-	}{{"br", packed(b, page), br.New()}, {"gzip", z.String(), new(gzip.Reader)}} {
+		open      fetch.Decoder
+	}{{"br", packed(b, page), br.New}, {"gzip", z.String(), func(r io.Reader) (io.ReadCloser, error) {
+		return unzip, unzip.Reset(r)
+	}}} {
 		b.Run("coding="+coding.name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(page)))
-			raw, src := []byte(coding.raw), new(bytes.Reader)
+			raw, src := strings.NewReader(coding.raw), bufio.NewReader(nil)
 			for b.Loop() {
+				raw.Reset(coding.raw)
 				src.Reset(raw)
-				if err := coding.dec.Reset(src); err != nil {
+				r, err := coding.open(src)
+				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := io.Copy(io.Discard, coding.dec); err != nil {
+				if _, err := io.Copy(io.Discard, r); err != nil {
 					b.Fatal(err)
 				}
+				r.Close()
 			}
-			b.ReportMetric(float64(len(raw)), "wire-B/page")
+			b.ReportMetric(float64(len(coding.raw)), "wire-B/page")
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
 		})
 	}

@@ -21,7 +21,7 @@ func Example() {
 	defer site.Close()
 	client, err := fetch.New(fetch.Options{
 		Reach:    fetch.Loopback,
-		Decoders: map[string]func() fetch.Decoder{"br": brotli.New},
+		Decoders: map[string]fetch.Decoder{"br": brotli.New},
 	})
 	if err != nil {
 		fmt.Println(err)

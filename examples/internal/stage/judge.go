@@ -58,6 +58,7 @@ var fates = map[fetch.Kind]Fate{
 	fetch.Protocol:        NotHTTP,
 	fetch.HeaderTooLarge:  Oversized,
 	fetch.TooManyAttempts: TurnedAway,
+	fetch.Proxy:           Interrupted,
 	fetch.Canceled:        Interrupted,
 }
 

@@ -1,0 +1,320 @@
+package fetch_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+// heads returns a server that keeps the heads of its requests.
+func heads(t *testing.T) (base string, asked *[]string) {
+	asked = new([]string)
+	return listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			*asked = append(*asked, head)
+			s.say(ok + "Content-Length: 2\r\n\r\nok")
+		}
+	}), asked
+}
+
+func TestOptionsHeader(t *testing.T) {
+	base, asked := heads(t)
+	c := newClient(t, fetch.Options{Header: http.Header{"accept-language": {"ja, en;q=0.5"}, "Accept": {"text/*"}}})
+	get(t, c, base)
+	require.Contains(t, (*asked)[0], "\r\nAccept-Language: ja, en;q=0.5\r\n")
+	require.Contains(t, (*asked)[0], "\r\nAccept: text/*\r\n")
+	_, err := c.Do(t.Context(), fetch.Request{URL: base, Header: http.Header{"Accept-Language": {"de"}}})
+	require.NoError(t, err)
+	require.Contains(t, (*asked)[1], "\r\nAccept-Language: de\r\n")
+	for _, bad := range []http.Header{{"X y": {"1"}}, {"X": {"a\nb"}}} {
+		_, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Header: bad})
+		require.Error(t, err)
+	}
+}
+
+// The policies of the W3C's Referrer Policy (3), one by one, over the pairs that they tell apart.
+func TestReferrerPolicies(t *testing.T) {
+	const page, file = "https://user:pw@a.test/dir/page?q#frag", "http://a.test/page"
+	long := "http://a.test/" + strings.Repeat("x", 5000)
+	for policy, want := range map[string][5]string{
+		"":                           {"https://a.test/dir/page?q", "https://a.test/", "", "http://a.test/", "http://a.test/"},
+		"no-referrer":                {"", "", "", "", ""},
+		"no-referrer-when-downgrade": {"https://a.test/dir/page?q", "https://a.test/dir/page?q", "", file, "http://a.test/"},
+		"same-origin":                {"https://a.test/dir/page?q", "", "", "", "http://a.test/"},
+		"origin": {"https://a.test/", "https://a.test/", "https://a.test/", "http://a.test/",
+			"http://a.test/"},
+		"strict-origin": {"https://a.test/", "https://a.test/", "", "http://a.test/", "http://a.test/"},
+		"origin-when-cross-origin": {"https://a.test/dir/page?q", "https://a.test/", "https://a.test/", "http://a.test/",
+			"http://a.test/"},
+		"strict-origin-when-cross-origin": {"https://a.test/dir/page?q", "https://a.test/", "", "http://a.test/",
+			"http://a.test/"},
+		"unsafe-url": {"https://a.test/dir/page?q", "https://a.test/dir/page?q", "https://a.test/dir/page?q", file,
+			"http://a.test/"},
+	} {
+		for n, pair := range [5][2]string{
+			{page, "https://a.test:443/x"}, {page, "https://b.test/"}, {page, "http://a.test/"},
+			{file, "https://b.test/"}, {long, "http://a.test/"},
+		} {
+			got := fetch.Refer(policy, pair[0], pair[1])
+			require.Equal(t, want[n], got, "%q from %.40s to %s", policy, pair[0], pair[1])
+		}
+	}
+	require.Empty(t, fetch.Refer("", "about:blank", "http://a.test/"))
+	require.Empty(t, fetch.Refer("", "not a URL", "http://a.test/"))
+	_, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Referrer: "strict"})
+	require.ErrorContains(t, err, `unknown referrer policy "strict"`)
+
+	base, asked := heads(t)
+	c := newClient(t, fetch.Options{})
+	from := http.Header{"Referer": {base + "/from#here"}}
+	_, err = c.Do(t.Context(), fetch.Request{URL: base + "/to", Header: from})
+	require.NoError(t, err)
+	require.Contains(t, (*asked)[0], "\r\nReferer: "+base+"/from\r\n")
+	require.Equal(t, base+"/from#here", from.Get("Referer"), "the caller's header is left alone")
+	req := request(t, base+"/to")
+	req.Header = from
+	_, _, err = viaTransport(t, c, req)
+	require.NoError(t, err)
+	require.Contains(t, (*asked)[1], "\r\nReferer: "+base+"/from\r\n")
+}
+
+func TestReadCookies(t *testing.T) {
+	const file = "# Netscape HTTP Cookie File\n\n" +
+		".a.test\tTRUE\t/\tFALSE\t0\tall\tone\r\n" +
+		"a.test\tFALSE\t/dir\tFALSE\t4102444800\tdir\ttwo words\n" +
+		"#HttpOnly_a.test\tFALSE\t/\tTRUE\t4102444800\tsafe\tthree\n" +
+		"a.test\tFALSE\t/\tFALSE\t1\told\tgone\n" +
+		"a.test\tFALSE\t/\tFALSE\t0\tempty"
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	require.NoError(t, fetch.ReadCookies(jar, strings.NewReader(file)))
+	for page, want := range map[string]string{
+		"http://a.test/":     "all=one empty=",
+		"http://a.test/dir/": "all=one dir=two words empty=",
+		"https://a.test/":    "all=one empty= safe=three",
+		"http://x.a.test/":   "all=one",
+		"http://b.test/":     "",
+	} {
+		u, err := url.Parse(page)
+		require.NoError(t, err)
+		got := map[string]bool{}
+		for _, cookie := range jar.Cookies(u) {
+			got[cookie.Name+"="+cookie.Value] = true
+		}
+		for _, cookie := range strings.Split(strings.ReplaceAll(want, "two words", "two_words"), " ") {
+			cookie = strings.ReplaceAll(cookie, "two_words", "two words")
+			require.True(t, cookie == "" || got[cookie], "%s: %v", page, got)
+		}
+		require.Len(t, got, len(strings.Fields(strings.ReplaceAll(want, "two words", "x"))), page)
+	}
+	for line, want := range map[string]string{
+		"a.test\tFALSE\t/":                        "line 2: 3 fields",
+		"a.test\tFALSE\t/\tFALSE\tsoon\tname\tx":  `line 2: expiry "soon"`,
+		"\tFALSE\t/\tFALSE\t0\tname\tx":           "line 2: no domain",
+		"a.test FALSE / FALSE 0 name spaces only": "line 2: 1 fields, want 7 with tabs",
+	} {
+		require.ErrorContains(t, fetch.ReadCookies(jar, strings.NewReader("#\n"+line)), want)
+	}
+}
+
+func TestHTTP1Only(t *testing.T) {
+	base, opts := tlsServer(t, true)
+	require.Equal(t, "HTTP/2.0", get(t, newClient(t, opts), base).Proto)
+	opts.HTTP1 = true
+	require.Equal(t, "HTTP/1.1", get(t, newClient(t, opts), base).Proto)
+}
+
+// For how long a response is fresh (RFC 9111, 4.2).
+func TestFreshness(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	const hour, date = "Thu, 01 Jan 2026 01:00:00 GMT", "Thu, 01 Jan 2026 00:30:00 GMT"
+	for _, tt := range []struct {
+		name, control, expires, date, age string
+		want                              time.Duration
+		noStore                           bool
+	}{
+		{"nothing said", "", "", "", "", 0, false},
+		{"max-age", "public, Max-Age=60", "", "", "", time.Minute, false},
+		{"in quotes", `max-age="60"`, "", "", "", time.Minute, false},
+		{"less its age", "max-age=60", "", "", "50", 10 * time.Second, false},
+		{"older than that", "max-age=60", "", "", "61", 0, false},
+		{"no number", "max-age=soon", "", "", "x", 0, false},
+		{"negative", "max-age=-1", "", "", "", 0, false},
+		{"two", "max-age=60, max-age=600", "", "", "", time.Minute, false},
+		{"very long", "max-age=99999999999999999999", "", "", "", 365 * 24 * time.Hour, false},
+		{"no-cache", "max-age=60, no-cache", "", "", "", 0, false},
+		{"no-store", "no-store, max-age=60", "", "", "", 0, true},
+		{"Expires", "", hour, "", "", time.Hour, false},
+		{"Expires by the server's clock", "", hour, date, "", 30 * time.Minute, false},
+		{"max-age counts more", "max-age=60", hour, "", "", time.Minute, false},
+		{"Expires that is no date", "", "0", "", "", 0, false},
+		{"Expires in the past", "", "Wed, 31 Dec 2025 00:00:00 GMT", "", "", 0, false},
+	} {
+		header := http.Header{"Cache-Control": {tt.control}, "Expires": {tt.expires}, "Date": {tt.date}, "Age": {tt.age}}
+		fresh, noStore := fetch.Freshness(header, now)
+		require.Equal(t, tt.want, fresh, tt.name)
+		require.Equal(t, tt.noStore, noStore, tt.name)
+	}
+	base := listen(t, says(ok+"Cache-Control: max-age=5\r\nAge: 2\r\n\r\n"))
+	require.Equal(t, 3*time.Second, get(t, newClient(t, fetch.Options{}), base).Fresh)
+}
+
+// proxied is what a proxy was asked for.
+type proxied struct{ asked []string }
+
+// httpProxy is a proxy by RFC 9110, 9.3.6, that wants a password and knows one host.
+func httpProxy(t *testing.T, behind string) (string, *proxied) {
+	p := &proxied{}
+	return listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			line, _, _ := strings.Cut(head, "\r\n")
+			p.asked = append(p.asked, line)
+			target := strings.Fields(line)[1]
+			switch {
+			case !strings.Contains(head, "Proxy-Authorization: Basic dTpw\r\n"):
+				s.say("HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n")
+			case strings.Contains(target, "dead.test"):
+				s.say("HTTP/1.1 502 Dead\r\nContent-Length: 0\r\n\r\n")
+			case strings.HasPrefix(line, "CONNECT"):
+				s.say("HTTP/1.1 200 OK\r\n\r\n")
+				relay(s, behind)
+				return
+			default:
+				s.say(ok + "Content-Length: 7\r\n\r\nproxied")
+			}
+		}
+	}), p
+}
+
+func relay(s *session, to string) {
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	go func() { _, _ = io.Copy(conn, s.br) }()
+	_, _ = io.Copy(s, conn)
+}
+
+func TestHTTPProxy(t *testing.T) {
+	secure, opts := tlsServer(t, true)
+	behind := strings.TrimPrefix(secure, "https://")
+	base, p := httpProxy(t, behind)
+	proxy := strings.TrimPrefix(base, "http://")
+	opts.Reach, opts.UserAgent = fetch.Public, "testbot (bot@a.test)"
+	opts.TLSConfig.ServerName = "example.com"
+	opts.Proxy = "http://u:p@" + proxy
+	c := newClient(t, opts)
+	r := get(t, c, "http://a.test/x?y")
+	require.Equal(t, "proxied", string(r.Body))
+	require.False(t, r.HeadExact)
+	require.NotContains(t, string(r.RequestHead), "Proxy", "a password is not for the archive")
+	require.Equal(t, "GET http://a.test/x?y HTTP/1.1", p.asked[0])
+	r = get(t, c, "https://b.test/x")
+	require.Equal(t, "over HTTP/2.0", string(r.Body))
+	require.Equal(t, "CONNECT b.test:443 HTTP/1.1", p.asked[1])
+	require.NotNil(t, r.TLS)
+	_, body, err := viaTransport(t, c, request(t, "https://b.test/y"))
+	require.NoError(t, err)
+	require.Equal(t, "over HTTP/2.0", body)
+
+	require.Equal(t, fetch.Connect, fails(t, c, "https://dead.test/").Kind)
+	for _, url := range []string{"http://127.0.0.1/", "http://[::1]/", "http://0x7f.1/", "http://localhost/",
+		"http://x.localhost./", "http://169.254.169.254/"} {
+		require.Equal(t, fetch.Blocked, fails(t, c, url).Kind, url)
+		_, _, err := viaTransport(t, c, request(t, url))
+		require.Error(t, err, url)
+	}
+	opts.Proxy = "http://" + proxy
+	c = newClient(t, opts)
+	require.Equal(t, fetch.Proxy, fails(t, c, "http://a.test/").Kind)
+	require.Equal(t, fetch.Proxy, fails(t, c, "https://b.test/").Kind)
+	opts.Proxy, opts.TLSConfig = "http://u:p@"+proxy, &tls.Config{ServerName: "example.com"}
+	e := fails(t, newClient(t, opts), "https://b.test/")
+	require.Equal(t, fetch.TLS, e.Kind, "%v", e)
+	opts.Proxy = "http://127.0.0.1:1"
+	e = fails(t, newClient(t, opts), "http://a.test/")
+	require.Equal(t, fetch.Proxy, e.Kind, "%v", e)
+	require.True(t, e.Temporary())
+	for _, bad := range []string{"ftp://a.test", "a.test:3128", "http://[", "socks4://a.test"} {
+		opts.Proxy = bad
+		_, err := fetch.New(opts)
+		require.Error(t, err, bad)
+	}
+}
+
+// socksProxy is a proxy by RFC 1928, which reports the targets that it was asked for.
+func socksProxy(t *testing.T, behind string, reply byte) (string, *proxied) {
+	p := &proxied{}
+	return listen(t, func(s *session) {
+		read := func(n int) []byte {
+			b := make([]byte, n)
+			_, _ = io.ReadFull(s.br, b)
+			return b
+		}
+		methods := read(2)
+		read(int(methods[1]))
+		_, _ = s.Write([]byte{5, 0})
+		head := read(4)
+		var host string
+		switch head[3] {
+		case 1:
+			host = net.IP(read(4)).String()
+		case 3:
+			host = string(read(int(read(1)[0])))
+		case 4:
+			host = net.IP(read(16)).String()
+		}
+		port := read(2)
+		p.asked = append(p.asked, fmt.Sprint(host, ":", int(port[0])<<8|int(port[1])))
+		_, _ = s.Write([]byte{5, reply, 0, 1, 0, 0, 0, 0, 0, 0})
+		if reply == 0 {
+			relay(s, behind)
+		}
+	}), p
+}
+
+func TestSOCKSProxy(t *testing.T) {
+	behind := listen(t, says(ok+"\r\nbehind"))
+	base, p := socksProxy(t, strings.TrimPrefix(behind, "http://"), 0)
+	opts := fetch.Options{UserAgent: "testbot (bot@a.test)", Resolve: resolveTo("1.1.1.1")}
+	opts.Proxy = strings.Replace(base, "http", "socks5", 1)
+	c := newClient(t, opts)
+	r := get(t, c, "http://a.test/")
+	require.Equal(t, "behind", string(r.Body))
+	require.Equal(t, "1.1.1.1:80", r.Addr.String(), "the server's, not the proxy's")
+	require.True(t, r.HeadExact)
+	require.Equal(t, []string{"1.1.1.1:80"}, p.asked, "an address: Reach has judged it")
+	opts.Resolve = resolveTo("10.0.0.1")
+	require.Equal(t, fetch.Blocked, fails(t, newClient(t, opts), "http://a.test/").Kind)
+	require.Len(t, p.asked, 1)
+
+	opts.Proxy = strings.Replace(base, "http", "socks5h", 1)
+	c = newClient(t, opts)
+	require.Equal(t, "behind", string(get(t, c, "http://b.test/").Body))
+	require.Equal(t, "b.test:80", p.asked[1], "a name")
+	require.Equal(t, fetch.Blocked, fails(t, c, "http://127.0.0.1/").Kind)
+
+	opts.Resolve = resolveTo("1.1.1.1")
+	for reply, kind := range map[byte]fetch.Kind{2: fetch.Proxy, 4: fetch.Connect, 5: fetch.Connect} {
+		base, _ := socksProxy(t, "", reply)
+		opts.Proxy = strings.Replace(base, "http", "socks5", 1)
+		e := fails(t, newClient(t, opts), "http://a.test/")
+		require.Equal(t, kind, e.Kind, "%v", e)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	opts.Proxy = "socks5://" + l.Addr().String()
+	require.NoError(t, l.Close())
+	require.Equal(t, fetch.Proxy, fails(t, newClient(t, opts), "http://a.test/").Kind)
+}

@@ -1,0 +1,90 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// smallBody is how much of a body, and again of what it decodes to, needs no reservation: most
+// pages are smaller. What all Gets together hold is bounded by MaxMemory and twice this for each.
+const smallBody = 64 << 10
+
+// errMemory says that a body would need more than what is left of MaxMemory.
+var errMemory = errors.New("fetch: no memory for the body")
+
+// budget is what the bodies of a Client may take together. A Get reserves what it may need in one
+// piece, before it needs it, and gives back what it did not. So one that has its reservation never
+// waits for another, and they cannot lock each other out. Its methods are safe for concurrent use.
+type budget struct {
+	mu    sync.Mutex
+	total int64
+	free  int64
+	queue []*claim // of those that wait, in their order
+}
+
+type claim struct {
+	n     int64
+	ready chan struct{} // closed once it is granted
+}
+
+func newBudget(total int64) *budget { return &budget{total: total, free: total} }
+
+// reserve takes n bytes, or all there are if those are fewer, and waits for them if need be. It
+// returns how many it got, or an error if ctx ended before.
+func (b *budget) reserve(ctx context.Context, n int64) (got int64, waited bool, err error) {
+	n = min(n, b.total)
+	b.mu.Lock()
+	if len(b.queue) == 0 && n <= b.free {
+		b.free -= n
+		b.mu.Unlock()
+		return n, false, nil
+	}
+	c := &claim{n, make(chan struct{})}
+	b.queue = append(b.queue, c)
+	b.mu.Unlock()
+	select {
+	case <-c.ready:
+		return n, true, nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.queue, c); i >= 0 {
+		b.queue = slices.Delete(b.queue, i, i+1)
+	} else {
+		b.free += n // it was granted at the same moment
+	}
+	b.grant() // one behind it may need less
+	return 0, true, errMemory
+}
+
+// grant requires that b.mu is held.
+func (b *budget) grant() {
+	for len(b.queue) > 0 && b.queue[0].n <= b.free {
+		b.free -= b.queue[0].n
+		close(b.queue[0].ready)
+		b.queue = slices.Delete(b.queue, 0, 1)
+	}
+}
+
+// reservation is what one response holds of a budget. The zero reservation holds nothing.
+type reservation struct {
+	budget *budget
+	n      int64 // guarded by budget.mu once the response has left its Get
+}
+
+// shrink keeps n bytes of what is reserved at most.
+func (r *reservation) shrink(n int64) {
+	if r.budget == nil {
+		return
+	}
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	if r.n > n {
+		r.budget.free += r.n - n
+		r.n = n
+		r.budget.grant()
+	}
+}

@@ -1,0 +1,152 @@
+package fetch_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+// large answers with body in gzip, whose length it promises if it should, and counts what is read.
+func large(body string, promise bool, sent *atomic.Int64) server {
+	head := ok + "Content-Encoding: gzip\r\n"
+	if promise {
+		head += fmt.Sprintf("Content-Length: %d\r\n", len(body))
+	}
+	return func(s *session) {
+		s.request()
+		s.say(head + "\r\n")
+		for rest := body; rest != ""; rest = rest[min(4096, len(rest)):] {
+			if !s.say(rest[:min(4096, len(rest))]) {
+				return
+			}
+			sent.Add(4096)
+		}
+	}
+}
+
+// However many large pages come at once, what they hold together is bounded: the others wait, and
+// get their turn when a response is released.
+func TestBodiesInFlightAreBounded(t *testing.T) {
+	const size, pages, atOnce = 256 << 10, 32, 4
+	body := zipped(t, noise(size))
+	for _, promise := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var sent atomic.Int64
+			opts := fetch.Options{MaxBody: 2 * size, MaxMemory: atOnce * 4 * size, Timeout: time.Hour}
+			c, stop := inMemory(t, opts, large(body, promise, &sent))
+			defer stop()
+			var all sync.WaitGroup
+			got := make(chan *fetch.Response, pages)
+			for range pages {
+				all.Go(func() {
+					r, err := c.Get(t.Context(), "http://a.test/")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					got <- r
+				})
+			}
+			for done := 0; done < pages; {
+				synctest.Wait()
+				time.Sleep(time.Minute) // nobody is blamed for the wait
+				synctest.Wait()
+				here := len(got)
+				require.Positive(t, here)
+				// What waits has its first 64 KiB, and some of what lies in buffers on the way.
+				most := int64(done+here)*size + int64(pages)*(80<<10)
+				require.LessOrEqual(t, sent.Load(), most+atOnce*size)
+				require.LessOrEqual(t, here, 3*atOnce, "released memory is used again, held is not")
+				for range here {
+					r := <-got
+					require.Equal(t, fetch.Whole, r.Truncated)
+					require.Len(t, r.Body, size)
+					c.Release(r)
+					done++
+				}
+			}
+			all.Wait()
+		})
+	}
+}
+
+// A Get that waits for memory longer than it may says whose fault that is.
+func TestNoMemoryIsNotTheServersFault(t *testing.T) {
+	body := zipped(t, noise(1<<20))
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int64
+		c, stop := inMemory(t, fetch.Options{MaxMemory: 2 << 20}, large(body, true, &sent))
+		defer stop()
+		first := get(t, c, "http://a.test/")
+		require.Equal(t, fetch.Whole, first.Truncated)
+		start := time.Now()
+		second := get(t, c, "http://a.test/")
+		require.Equal(t, fetch.CutMemory, second.RawCut)
+		require.Equal(t, fetch.CutMemory, second.Truncated)
+		require.Equal(t, 30*time.Second, time.Since(start), "not MinRate's ten")
+		require.Len(t, second.Raw, 64<<10)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Get(ctx, "http://a.test/")
+		require.ErrorIs(t, err, fetch.Canceled)
+
+		c.Release(first)
+		third := get(t, c, "http://a.test/")
+		require.Equal(t, fetch.Whole, third.Truncated)
+		c.Release(third)
+	})
+}
+
+// Nor is a server that loses its patience meanwhile.
+func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
+	body := noise(1 << 20)
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{MaxMemory: 1<<20 + 1}, func(s *session) {
+			if strings.Contains(s.request(), "/patient") {
+				s.say(ok + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+				return
+			}
+			s.say(ok + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body[:70<<10]))
+			time.Sleep(time.Second)
+		})
+		defer stop()
+		first := get(t, c, "http://a.test/patient")
+		time.AfterFunc(5*time.Second, func() { c.Release(first) })
+		second := get(t, c, "http://a.test/")
+		require.Equal(t, fetch.CutMemory, second.RawCut)
+		c.Release(second)
+		require.Equal(t, fetch.CutDisconnect, get(t, c, "http://a.test/").RawCut, "nothing to wait for")
+	})
+}
+
+// Small pages that decode to large ones are counted, too, and a response that is never released is
+// when it is garbage.
+func TestForgottenResponsesGiveTheirMemoryBack(t *testing.T) {
+	text := strings.Repeat("a page of repeated lines. ", 1<<15)
+	small := zipped(t, text)
+	require.Less(t, len(small), 16<<10)
+	base := listen(t, func(s *session) {
+		for s.request() != "" {
+			s.say(fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", ok, len(small), small))
+		}
+	})
+	c := newClient(t, fetch.Options{MaxMemory: 1 << 20, MaxRatio: -1, Timeout: time.Second})
+	for range 3 {
+		for runtime.GC(); ; runtime.GC() { // the collector runs cleanups when it likes
+			if r := get(t, c, base); r.Truncated != fetch.CutMemory {
+				require.True(t, len(r.Body) == len(text), "%d bytes", len(r.Body))
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/proxy"
+)
+
+// useProxy makes c connect through the proxy of its Options.
+func (c *Client) useProxy() error {
+	u, err := url.Parse(c.opts.Proxy)
+	if err != nil {
+		return fmt.Errorf("fetch: parse proxy: %w", err)
+	}
+	direct := c.opts.Dial
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := direct(ctx, network, addr)
+		if err != nil {
+			return nil, &Error{Kind: Proxy, Err: err}
+		}
+		return conn, nil
+	}
+	switch u.Scheme {
+	case "socks5", "socks5h":
+		c.names = u.Scheme == "socks5h"
+		return c.useSOCKS(u, dial)
+	case "http", "https":
+		c.names = true
+		c.useHTTPProxy(u, dial)
+		return nil
+	}
+	return fmt.Errorf("fetch: proxy scheme %q: want http, https, socks5 or socks5h", u.Scheme)
+}
+
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Dial implements proxy.Dialer.
+func (f dialFunc) Dial(network, addr string) (net.Conn, error) {
+	return f(context.Background(), network, addr)
+}
+
+// DialContext implements proxy.ContextDialer.
+func (f dialFunc) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return f(ctx, network, addr)
+}
+
+func (c *Client) useSOCKS(u *url.URL, dial dialFunc) error {
+	var auth *proxy.Auth
+	if u.User != nil {
+		password, _ := u.User.Password()
+		auth = &proxy.Auth{User: u.User.Username(), Password: password}
+	}
+	address := u.Host
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), "1080")
+	}
+	socks, err := proxy.SOCKS5("tcp", address, auth, dial)
+	if err != nil {
+		return fmt.Errorf("fetch: proxy: %w", err)
+	}
+	c.opts.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := socks.(proxy.ContextDialer).DialContext(ctx, network, addr)
+		if err != nil && !timedOut(err) && !refusedBySOCKS(err) {
+			var failure *Error
+			if !errors.As(err, &failure) {
+				err = &Error{Kind: Proxy, Err: err}
+			}
+		}
+		return conn, err
+	}
+	return nil
+}
+
+// refusedBySOCKS reports whether err is a reply about the server, not about the proxy. Package
+// proxy has no better form for them.
+func refusedBySOCKS(err error) bool {
+	text := err.Error()
+	for _, reply := range []string{"connection refused", "host unreachable", "network unreachable",
+		"TTL expired"} {
+		if strings.HasSuffix(text, "unknown error "+reply) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
+	t := c.transport
+	t.Proxy = http.ProxyURL(u)
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if exhausted(ctx) {
+			return nil, &Error{Kind: TooManyAttempts}
+		}
+		ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
+		defer cancel()
+		conn, err := dial(ctx, network, addr)
+		if err == nil {
+			reached(ctx, dialled)
+		}
+		return conn, err
+	}
+	// The handshakes with the proxy and through it are the transport's.
+	t.DialTLSContext = nil
+	t.TLSClientConfig = c.tlsConfig
+	t.TLSHandshakeTimeout = max(c.opts.TLSTimeout, 0)
+	t.OnProxyConnectResponse = func(
+		_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response,
+	) error {
+		switch {
+		case resp.StatusCode == http.StatusOK:
+			return nil
+		case resp.StatusCode == http.StatusGatewayTimeout:
+			return &Error{Kind: ConnectTimeout, Err: errors.New("proxy: " + resp.Status)}
+		case resp.StatusCode >= 500:
+			return &Error{Kind: Connect, Err: errors.New("proxy: " + resp.Status)}
+		}
+		return &Error{Kind: Proxy, Err: errors.New("proxy: " + resp.Status)}
+	}
+}

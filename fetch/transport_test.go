@@ -1,0 +1,328 @@
+package fetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+// viaTransport asks with an http.Client over the transport of c, and reads all of the body.
+func viaTransport(t *testing.T, c *fetch.Client, req *http.Request) (*http.Response, string, error) {
+	t.Helper()
+	client := &http.Client{Transport: c.Transport()}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, "", err
+	}
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, resp.Body.Close())
+	return resp, string(body), err
+}
+
+func request(t *testing.T, url string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	return req
+}
+
+// The guards that count bytes and time hold for a body that is streamed, and for one that is
+// decoded on the way.
+func TestTransportGuardsStreamedBodies(t *testing.T) {
+	lines := strings.Repeat("to be or not to be, ", 50_000) // a million bytes
+	z := zipped(t, lines)
+	coded := func(body string) string {
+		return fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", ok, len(body), body)
+	}
+	tests := []struct {
+		name  string
+		opts  fetch.Options
+		serve server
+		read  int // bytes
+		want  error
+		after time.Duration
+	}{
+		{"a whole body", fetch.Options{}, says(ok + "\r\nhello"), 5, nil, 0},
+		{"no body", fetch.Options{}, says("HTTP/1.1 204 No\r\n\r\n"), 0, nil, 0},
+		{"just MaxBody", fetch.Options{MaxBody: 5}, says(ok + "\r\nhello"), 5, nil, 0},
+		{"more than MaxBody", fetch.Options{MaxBody: 4}, says(ok + "\r\nhello"), 4, fetch.CutLength, 0},
+		{"gzip", fetch.Options{MaxRatio: -1}, says(coded(z)), len(lines), nil, 0},
+		{"more than MaxBody in gzip", fetch.Options{MaxRatio: -1, MaxBody: 100_000}, says(coded(z)),
+			100_000, fetch.CutLength, 0},
+		{"an empty body in gzip", fetch.Options{}, says(coded("")), 0, nil, 0},
+		{"broken gzip", fetch.Options{}, says(coded(z[:100] + "xxxxxxxxxxxxxxxxxxx")), -1, fetch.CutCoding, 0},
+		{"no gzip at all", fetch.Options{}, says(coded("hello")), 0, fetch.CutCoding, 0},
+		{"gzip that breaks off", fetch.Options{MaxRatio: -1},
+			says(ok + "Content-Encoding: gzip\r\nContent-Length: 99999\r\n\r\n" + z[:1000]), -1,
+			io.ErrUnexpectedEOF, 0},
+		{"a body that breaks off", fetch.Options{}, says(ok + "Content-Length: 10\r\n\r\nshort"), 5,
+			io.ErrUnexpectedEOF, 0},
+		{"a body that stops", fetch.Options{}, func(s *session) {
+			s.request()
+			s.say(ok + "\r\n" + strings.Repeat("x", 2048))
+			silent(s)
+		}, 2048, fetch.CutSlow, 12 * time.Second},
+		{"a body byte by byte", fetch.Options{MinRate: -1, Timeout: 30500 * time.Millisecond},
+			drip(ok + "\r\n"), 30, fetch.CutTime, 30500 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, stop := inMemory(t, tt.opts, tt.serve)
+				defer stop()
+				start := time.Now()
+				resp, body, err := viaTransport(t, c, request(t, "http://a.test/"))
+				require.ErrorIs(t, err, tt.want)
+				if tt.read >= 0 {
+					require.Len(t, body, tt.read)
+				}
+				require.Equal(t, tt.after, time.Since(start))
+				if strings.Contains(tt.name, "gzip") && tt.name != "an empty body in gzip" {
+					require.True(t, resp.Uncompressed)
+					require.Empty(t, resp.Header.Get("Content-Encoding"))
+				}
+			})
+		})
+	}
+}
+
+// A bomb is found out while it goes off: what it makes is bounded by the ratio to what came.
+func TestTransportDefusesBombs(t *testing.T) {
+	bomb := zipped(t, strings.Repeat("\x00", 8<<20))
+	base := listen(t, says(ok+"Content-Encoding: gzip\r\n\r\n"+bomb))
+	_, body, err := viaTransport(t, newClient(t, fetch.Options{}), request(t, base))
+	require.ErrorIs(t, err, fetch.CutRatio)
+	require.Less(t, len(body), 64<<10+100*len(bomb)+64<<10)
+}
+
+// A reader that takes its time is not the server's fault.
+func TestTransportBlamesNobodyForASlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{Timeout: -1}, says(ok+"\r\n"+strings.Repeat("x", 1<<20)))
+		defer stop()
+		resp, err := c.Transport().RoundTrip(request(t, "http://a.test/"))
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		n, buf := 0, make([]byte, 32<<10)
+		for err == nil {
+			time.Sleep(time.Hour)
+			var m int
+			m, err = resp.Body.Read(buf)
+			n += m
+		}
+		require.Equal(t, io.EOF, err)
+		require.Equal(t, 1<<20, n)
+	})
+}
+
+// The guards that come before a body hold, too, and say what was wrong.
+func TestTransportGuardsWhatComesBefore(t *testing.T) {
+	public := newClient(t, fetch.Options{UserAgent: "testbot (bot@a.test)", Resolve: resolveTo("10.0.0.1")})
+	local := newClient(t, fetch.Options{MaxHeader: 5000})
+	tests := []struct {
+		name, url string
+		c         *fetch.Client
+		want      fetch.Kind
+	}{
+		{"a private address", "http://a.test/", public, fetch.Blocked},
+		{"a loopback address", "http://127.0.0.1/", public, fetch.Blocked},
+		{"another spelling of it", "http://0x7f.1/", public, fetch.Blocked},
+		{"a port of mail", "http://a.test:25/", public, fetch.Blocked},
+		{"another scheme", "ftp://a.test/", public, fetch.BadURL},
+		{"nobody there", "http://127.0.0.1:65535/", local, fetch.Connect},
+		{"a large head", listen(t, says(ok+"X: "+strings.Repeat("x", 10_000)+"\r\n\r\n")), local, fetch.HeaderTooLarge},
+		{"no HTTP", listen(t, says("SSH-2.0\r\n")), local, fetch.Protocol},
+		{"a switch of protocols", listen(t, says("HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")), local,
+			fetch.Protocol},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := viaTransport(t, tt.c, request(t, tt.url))
+			require.ErrorIs(t, err, tt.want)
+			var failure *fetch.Error
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, tt.url, failure.URL)
+		})
+	}
+	// Redirects of the http.Client go through the guards, one by one.
+	base := listen(t, says("HTTP/1.1 302 Go\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n"))
+	_, _, err := viaTransport(t, local, request(t, base))
+	require.ErrorIs(t, err, fetch.Blocked)
+	// A body is closed, whether it is sent or not.
+	closed := make(chan struct{}, 2)
+	for _, url := range []string{"http://a.test:25/", listen(t, says(ok+"\r\n"))} {
+		req := request(t, url)
+		req.Method, req.Body = http.MethodPost, closer{strings.NewReader("x"), func() { closed <- struct{}{} }}
+		_, _, _ = viaTransport(t, local, req)
+		<-closed
+	}
+}
+
+type closer struct {
+	io.Reader
+	closed func()
+}
+
+func (c closer) Close() error { c.closed(); return nil }
+
+// What a request of another client lacks is added, and what it has is left alone; so is the
+// request.
+func TestTransportCompletesRequests(t *testing.T) {
+	var heads []string
+	base := listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			heads = append(heads, head)
+			s.say(ok + "Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nraw")
+		}
+	})
+	c := newClient(t, fetch.Options{
+		UserAgent: "testbot (bot@a.test)", From: "bot@a.test", Reach: fetch.Loopback,
+		Header: http.Header{"Accept-Language": {"ja"}},
+	})
+	req := request(t, base)
+	_, _, err := viaTransport(t, c, req)
+	require.ErrorIs(t, err, fetch.CutCoding)
+	require.Empty(t, req.Header)
+	for _, field := range []string{"User-Agent: testbot (bot@a.test)", "From: bot@a.test", "Accept-Language: ja",
+		"Accept-Encoding: gzip, zstd, deflate"} {
+		require.Contains(t, heads[0], "\r\n"+field+"\r\n")
+	}
+	req = request(t, base)
+	req.Header = http.Header{"User-Agent": {"other/1.0"}, "Accept-Encoding": {"gzip"}, "Accept": {"image/*"}}
+	resp, body, err := viaTransport(t, c, req)
+	require.NoError(t, err)
+	require.Equal(t, "raw", body, "who asks for a coding gets it")
+	require.Equal(t, "gzip", resp.Header.Get("Content-Encoding"))
+	require.Contains(t, heads[1], "\r\nUser-Agent: other/1.0\r\n")
+	require.Contains(t, heads[1], "\r\nAccept: image/*\r\n")
+	req = request(t, base)
+	req.Header = http.Header{"Range": {"bytes=1-3"}}
+	_, _, err = viaTransport(t, c, req)
+	require.NoError(t, err)
+	require.NotContains(t, heads[2], "zstd", "parts of what is coded cannot be decoded")
+}
+
+// An observer that knows net/http alone sees the heads as they were on the wire, and the address
+// that was dialled.
+func TestTransportShowsTheWireToObservers(t *testing.T) {
+	base := listen(t, func(s *session) {
+		for n := 0; s.request() != ""; n++ {
+			s.say(fmt.Sprintf("HTTP/1.1 200 Fine\r\nx-ODD:  %d \r\nContent-Length: 2\r\n\r\nok", n))
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	for n := range 3 {
+		var heads func(int) (request, response []byte, ok bool)
+		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+			require.Equal(t, strings.TrimPrefix(base, "http://"), info.Conn.RemoteAddr().String())
+			heads = info.Conn.(interface {
+				Heads() func(int) (request, response []byte, ok bool)
+			}).Heads()
+		}}
+		req := request(t, fmt.Sprint(base, "/", n))
+		req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
+		if n == 1 { // a body is no part of a head
+			req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(strings.NewReader("a body")), 6
+			req.Header.Set("Content-Type", "text/plain")
+		}
+		resp, _, err := viaTransport(t, c, req)
+		require.NoError(t, err)
+		asked, got, ok := heads(resp.StatusCode)
+		require.True(t, ok)
+		require.True(t, strings.HasSuffix(string(asked), "\r\n\r\n"), "%q", asked)
+		require.True(t, strings.HasPrefix(string(asked), req.Method+fmt.Sprintf(" /%d HTTP/1.1\r\n", n)), "%q", asked)
+		if n == 1 {
+			return // the server takes the body for a request
+		}
+		require.Equal(t, fmt.Sprintf("HTTP/1.1 200 Fine\r\nx-ODD:  %d \r\nContent-Length: 2\r\n\r\n", n), string(got))
+	}
+}
+
+// A connection is free for the next request once a body was read, decoded or not, and is closed
+// when somebody stops in the middle.
+func TestTransportReusesConnections(t *testing.T) {
+	z := zipped(t, noise(100_000))
+	base := listen(t, func(s *session) {
+		for s.request() != "" {
+			s.say(fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", ok, len(z), z))
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	client := &http.Client{Transport: c.Transport()}
+	reused := false
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
+	ctx := httptrace.WithClientTrace(t.Context(), trace)
+	for n, all := range []bool{true, true, false, true} {
+		resp, err := client.Do(request(t, base).WithContext(ctx))
+		require.NoError(t, err)
+		if all {
+			_, err = io.Copy(io.Discard, resp.Body)
+		} else {
+			_, err = resp.Body.Read(make([]byte, 10))
+		}
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		_, err = resp.Body.Read(make([]byte, 1))
+		require.Error(t, err, "closed")
+		require.Equal(t, n == 1 || n == 2, reused, "%d", n)
+	}
+	client.CloseIdleConnections()
+}
+
+// The caller's context ends a body like everything else, with its own error.
+func TestTransportHeedsContexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{MinRate: -1}, drip(ok+"\r\n"))
+		defer stop()
+		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+		defer cancel()
+		_, body, err := viaTransport(t, c, request(t, "http://a.test/").WithContext(ctx))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, "xxx", body)
+		_, _, err = viaTransport(t, c, request(t, "http://a.test/").WithContext(ctx))
+		require.ErrorIs(t, err, fetch.Canceled)
+	})
+}
+
+func TestBadPorts(t *testing.T) {
+	errNone := errors.New("none")
+	none := func(context.Context, string) ([]netip.Addr, error) { return nil, errNone }
+	c := newClient(t, fetch.Options{Resolve: none})
+	for _, port := range []int{1, 22, 25, 110, 143, 6000, 6566, 6667, 10080} {
+		url := fmt.Sprintf("http://a.test:%d/", port)
+		e := fails(t, c, url)
+		require.Equal(t, fetch.Blocked, e.Kind)
+		require.EqualError(t, e, fmt.Sprintf("fetch: %s: blocked: port %d is not for HTTP", url, port))
+		require.False(t, e.Temporary())
+	}
+	for _, port := range []string{"", ":80", ":443", ":8080", ":6670", ":65535"} {
+		require.ErrorIs(t, fails(t, c, "http://a.test"+port+"/"), errNone)
+	}
+	c = newClient(t, fetch.Options{Resolve: none, AllowBadPorts: true})
+	require.ErrorIs(t, fails(t, c, "http://a.test:25/"), errNone)
+}
+
+func ExampleClient_Transport() {
+	client, err := fetch.New(fetch.Options{UserAgent: "examplebot/1.0 (+https://a.test/bot)"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Any library that takes an http.Client, or a RoundTripper, is guarded with it.
+	web := &http.Client{Transport: client.Transport()}
+	_, err = web.Get("http://169.254.169.254/latest/meta-data/")
+	fmt.Println(errors.Is(err, fetch.Blocked))
+	// Output:
+	// true
+}
