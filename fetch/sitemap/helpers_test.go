@@ -20,6 +20,15 @@ func zipped(t testing.TB, text string) string {
 	return b.String()
 }
 
+// utf16 returns text in UTF-16, little end first.
+func utf16(text string) string {
+	var b []byte
+	for _, c := range text {
+		b = append(b, byte(c), byte(c>>8))
+	}
+	return string(b)
+}
+
 // noise returns n bytes that do not compress.
 func noise(n int) string {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -1,7 +1,6 @@
 package sitemap
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
@@ -17,7 +15,7 @@ import (
 const (
 	MaxEntries = 50_000
 	MaxBytes   = 50 << 20 // after decompression
-	MaxToken   = 1 << 20  // bytes of one tag, comment or run of text
+	MaxToken   = 1 << 20  // bytes of one tag, comment or text
 )
 
 // maxURL is the length in bytes beyond which a URL is left out.
@@ -49,14 +47,13 @@ type Entry struct {
 	Priority   float64   // among the site's own pages, from 0 to 1; 0.5 if not said
 }
 
-// Entries returns a single-use iterator over what a sitemap lists: sitemap.xml, a sitemap index, a
-// list of URLs as text, RSS 0.9 to 2.0 or Atom, each of them gzipped or not. base is the URL that
-// it was got from.
+// Entries returns a single-use iterator over what a sitemap or feed lists. base is the URL that it
+// was got from.
 //
-// It reads no more of r than it must, and never more than MaxBytes. Entities that a document
-// declares are not resolved, neither its own nor external ones. Entries without a usable URL are
-// left out. Whether a URL may be listed there (the protocol wants the same host) is up to the
-// caller. An error is yielded once, with a zero Entry, last; the entries before it are good.
+// It reads no more of r than it must, and never more than MaxBytes. Entries without a usable URL
+// are left out. An error is yielded once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], a
+// base that is not an absolute URL, io.ErrUnexpectedEOF for a document that ends within a tag, or
+// an error of r. The entries before it are good.
 func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l := lister{yield: yield, left: MaxEntries, total: MaxBytes}
@@ -69,13 +66,10 @@ func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
 // errStop says that the caller has left the loop.
 var errStop = errors.New("stop")
 
-// trimmed returns b without the white space around it.
-func trimmed(b []byte) []byte { return bytes.Trim(b, " \t\n\f\r") }
-
 // lister is one walk over one sitemap.
 type lister struct {
 	yield func(Entry, error) bool
-	src   *meter
+	src   source
 	refs  weburl.Resolver
 	left  int // entries until MaxEntries
 	total int // bytes that may be read
@@ -88,9 +82,10 @@ func (l *lister) walk(r io.Reader, base string) error {
 		return err
 	}
 	l.refs.Reset(u)
-	if l.src, err = openSitemap(r, l.total); err != nil {
+	if l.src.r, err = open(r, l.total); err != nil {
 		return err
 	}
+	l.src.left = l.total
 	switch first, err := l.src.first(); {
 	case err == io.EOF:
 		return nil
@@ -102,29 +97,14 @@ func (l *lister) walk(r io.Reader, base string) error {
 	return l.lines()
 }
 
-// openSitemap undoes gzip, which for sitemaps is a format and not only a content coding, and skips
-// what may stand before a document.
-func openSitemap(r io.Reader, total int) (*meter, error) {
-	// Gzip can go on for ever without a byte of the document in it.
-	br := bufio.NewReader(&ceiling{r, total})
-	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
-		zr, err := gzip.NewReader(br)
-		if err != nil {
-			return nil, err
-		}
-		br = bufio.NewReader(zr)
-	}
-	if mark, _ := br.Peek(3); string(mark) == "\xef\xbb\xbf" {
-		_, _ = br.Discard(len(mark))
-	}
-	return &meter{Reader: br, total: total, token: MaxToken}, nil
-}
+// maxLine leaves room for white space around a URL.
+const maxLine = 2 * maxURL
 
 // lines yields the URLs of a sitemap in text, one a line. It requires that there is some text.
 func (l *lister) lines() error {
 	urls := false
 	for {
-		line, err := l.src.line()
+		line, err := l.src.line(maxLine)
 		if err != nil && err != io.EOF {
 			return err
 		}
@@ -164,81 +144,5 @@ func (l *lister) emit(e Entry, raw []byte) error {
 	return nil
 }
 
-// ceiling is a reader that fails when more than left bytes come from it.
-type ceiling struct {
-	io.Reader
-	left int
-}
-
-// Read implements io.Reader.
-func (c *ceiling) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	if c.left -= n; c.left < 0 {
-		err = ErrTooLarge
-	}
-	return n, err
-}
-
-// meter counts what is read, for the document and for the token at hand.
-type meter struct {
-	*bufio.Reader
-	total, token int
-	text         []byte // of a line
-}
-
-// ReadByte implements io.ByteReader, through which package xml reads.
-func (m *meter) ReadByte() (byte, error) {
-	c, err := m.Reader.ReadByte()
-	if err != nil {
-		return 0, err
-	}
-	if m.total--; m.total < 0 {
-		return 0, ErrTooLarge
-	}
-	if m.token--; m.token < 0 {
-		return 0, ErrTooLarge
-	}
-	return c, nil
-}
-
-// first returns the first byte that is no white space, and skips up to it.
-func (m *meter) first() (byte, error) {
-	for {
-		next, err := m.Peek(1)
-		if err != nil {
-			return 0, err
-		}
-		if len(trimmed(next)) > 0 {
-			return next[0], nil
-		}
-		if _, err := m.ReadByte(); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// maxLine leaves room for white space around a URL.
-const maxLine = 2 * maxURL
-
-// line returns the next line, good until the next call. Of one that is too long for a URL it
-// returns nothing.
-func (m *meter) line() ([]byte, error) {
-	m.text = m.text[:0]
-	tooLong := false
-	for {
-		piece, err := m.ReadSlice('\n')
-		if m.total -= len(piece); m.total < 0 {
-			return nil, ErrTooLarge
-		}
-		if tooLong = tooLong || len(m.text)+len(piece) > maxLine; !tooLong {
-			m.text = append(m.text, piece...)
-		}
-		switch {
-		case err == bufio.ErrBufferFull:
-		case tooLong:
-			return nil, err
-		default:
-			return bytes.TrimSuffix(m.text, []byte("\n")), err
-		}
-	}
-}
+// trimmed returns b without the white space around it.
+func trimmed(b []byte) []byte { return bytes.Trim(b, " \t\n\f\r") }

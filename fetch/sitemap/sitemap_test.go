@@ -1,6 +1,7 @@
 package sitemap_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -83,6 +84,48 @@ func TestSitemap(t *testing.T) {
 		{"a URL that is too long, in two pieces", "<urlset><url><loc>" +
 			strings.Repeat("x", 8<<10+1) + "<![CDATA[no]]></loc></url><url><loc>x</loc></url>",
 			`page https://a.test/maps/x`},
+		{"brackets that nobody escaped", `<rss><item><title>1 < 2 <b <3</title><link>/1</link><description>a <b c="<"
+			> & <br> <p>text</description></item><item><title><</title><link>/2</link></item></rss><<`,
+			"feed https://a.test/1\nfeed https://a.test/2"},
+		{"ampersands that nobody escaped", `<urlset><url><loc>/?a=1&b=2&copy=3&amp;d&#38;e&#x26;&;&#0;&#xfffffff;</loc></url>
+			</urlset>`, `page https://a.test/?a=1&b=2&copy=3&d&e&&;&`},
+		{"an URL in an index without a loc", `<sitemapindex><sitemap> /1.xml </sitemap><sitemap><lastmod>2005-01-01</lastmod>
+			/2.xml</sitemap><sitemap><loc>/3.xml</loc>junk</sitemap></sitemapindex>`,
+			"sitemap https://a.test/1.xml\nsitemap https://a.test/2.xml 2005-01-01T00:00:00Z\nsitemap https://a.test/3.xml"},
+		{"wrong namespaces", `<urlset xmlns="http://www.google.com/schemas/sitemap/0.84"><x:url xmlns:x="y"><x:loc>/1</x:loc>
+			</x:url><url><y:loc>/2</y:loc><image:loc>/no</image:loc></url></urlset>`,
+			"page https://a.test/1\npage https://a.test/2"},
+		{"capitals", `<URLSET><Url><LOC>/1</LOC><LastMod>2005-01-01</LastMod></Url></URLSET>`,
+			"page https://a.test/1 2005-01-01T00:00:00Z"},
+		{"elements that are not closed", `<urlset><url><loc>/1<url><loc>/2</loc><url><loc>/3</loc></url><url>
+			<loc>/4</url></urlset>`,
+			"page https://a.test/1\npage https://a.test/2\npage https://a.test/3\npage https://a.test/4"},
+		{"HTML in a description", `<rss><channel><item><description><p>one<br><img src=x><b>two</description>
+			<link>/1</link></item></channel></rss>`, "feed https://a.test/1"},
+		{"a comment with a bracket, a doctype with more", `<?xml version="1.0"?><!DOCTYPE urlset [ <!ELEMENT url (loc)> ]>
+			<!-- > <url><loc>no</loc></url> --><urlset><url><loc>/1</loc></url></urlset>`, "page https://a.test/1"},
+		{"an unknown encoding", "<?xml version='1.0' encoding='klingon'?><urlset><url><loc>/1</loc></url></urlset>",
+			"page https://a.test/1"},
+		{"windows-1251", "<?xml version='1.0' encoding='windows-1251'?><urlset><url><loc>/\xef</loc></url></urlset>",
+			"page https://a.test/%D0%BF"},
+		{"Shift_JIS", "<?xml version='1.0' encoding='Shift_JIS'?><rss><item><title>\x83\x5c</title><link>/\x94\x5c</link>" +
+			"</item></rss>", "feed https://a.test/%E8%83%BD"},
+		{"EUC-JP", "<?xml version='1.0' encoding='EUC-JP'?><urlset><url><loc>/\xc7\xad</loc></url></urlset>",
+			"page https://a.test/%E7%8C%AB"},
+		{"ISO-2022-JP", "<?xml version='1.0' encoding='ISO-2022-JP'?><rss><item><title>\x1b$B<a>b\x1b(B</title>" +
+			"<link>/\x1b$BG-\x1b(B</link></item></rss>", "feed https://a.test/%E7%8C%AB"},
+		{"UTF-16 with a mark", utf16("\uFEFF<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>/п</loc></url></urlset>"),
+			"page https://a.test/%D0%BF"},
+		{"UTF-16 without one", utf16("<?xml version='1.0'?><urlset><url><loc>/п</loc></url></urlset>"),
+			"page https://a.test/%D0%BF"},
+		{"a list in UTF-16", utf16("\uFEFFhttps://a.test/1\r\nhttps://a.test/п\r\n"),
+			"page https://a.test/1\npage https://a.test/%D0%BF"},
+		{"said to be UTF-16", "<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>/п</loc></url></urlset>",
+			"page https://a.test/%D0%BF"},
+		{"said to be Latin-1", "<?xml version='1.0' encoding='iso-8859-1'?><!-- привет --><urlset><url><loc>/п</loc></url></urlset>",
+			"page https://a.test/%D0%BF"},
+		{"said to be UTF-8", "<?xml version='1.0' encoding='utf-8'?><urlset><url><loc>/1\xe9</loc></url></urlset>",
+			"page https://a.test/1%EF%BF%BD"},
 		{"cut between entries", `<urlset><url><loc>x</loc></url><url>`, `page https://a.test/maps/x`},
 		{"too many end tags", `<urlset><url><loc>x</loc></url></a></b></c></d><url><loc>y</loc></url>`,
 			"page https://a.test/maps/x\npage https://a.test/maps/y"},
@@ -150,6 +193,22 @@ func TestDatesOfSitemaps(t *testing.T) {
 		{"1997-07-16T19:20:00+0100", at(1997, 7, 16, 18, 20)},
 		{"Wed, 16 Jul 1997 19:20:00 +0100", at(1997, 7, 16, 18, 20)},
 		{"16 Jul 97 19:20 GMT", at(1997, 7, 16, 19, 20)},
+		{"Wed, 16 Jul 97 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
+		{"Wed, 16 Jul 1997 19:20:00", at(1997, 7, 16, 19, 20)},
+		{"Wed, 16 Jul 97 19:20", at(1997, 7, 16, 19, 20)},
+		{"Wed, 16 Jul 1997 19:20:00 EST", at(1997, 7, 17, 0, 20)},
+		{"Wed, 16 Jul 1997 19:20:00 PDT", at(1997, 7, 17, 2, 20)},
+		{"Wed, 16 Jul 1997 19:20:00 Z", at(1997, 7, 16, 19, 20)},
+		{"Wed, 16 Jul 1997 19:20:00 -0100", at(1997, 7, 16, 20, 20)},
+		{"Wednesday, 16 July 1997 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
+		{"Sun, 16 Jul 1997 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
+		{"Wednesday, 16-Jul-97 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
+		{"Wed Jul 16 19:20:00 1997", at(1997, 7, 16, 19, 20)},
+		{"16 Jul 1997", at(1997, 7, 16, 0, 0)},
+		{"July 16, 1997 19:20:00", at(1997, 7, 16, 19, 20)},
+		{"1997-07-16 19:20:00 +0100", at(1997, 7, 16, 18, 20)},
+		{"1997-07-16T19:20", at(1997, 7, 16, 19, 20)},
+		{"1997-7-16", at(1997, 7, 16, 0, 0)},
 		{"", time.Time{}},
 		{"now", time.Time{}},
 		{"1997-13-01", time.Time{}},
@@ -244,9 +303,8 @@ func TestSitemapErrors(t *testing.T) {
 		{"one long line", strings.NewReader(strings.Repeat("{json},", 5000)), 0, sitemap.ErrFormat},
 		{"another document", strings.NewReader("<svg/>"), 0, sitemap.ErrFormat},
 		{"a document without elements", strings.NewReader("<!-- -->"), 0, sitemap.ErrFormat},
-		{"no XML after all", strings.NewReader("<urlset><url><loc>x</loc></url><<"), 1, nil},
-		{"an unknown encoding", strings.NewReader("<?xml version='1.0' encoding='klingon'?><urlset/>"),
-			0, nil},
+		{"cut in a tag", strings.NewReader("<urlset><url><loc>x</loc></url><url><lo"), 1, io.ErrUnexpectedEOF},
+		{"cut in a comment", strings.NewReader("<urlset><url><loc>x</loc></url><!-- "), 1, io.ErrUnexpectedEOF},
 		{"bad gzip", strings.NewReader("\x1f\x8bxxxxxxxxxxxxxxxxxxxxx"), 0, nil},
 		{"gzip cut short", strings.NewReader(zipped(t, "http://a.test/\n"+noise(9000))[:5000]), 1,
 			io.ErrUnexpectedEOF},
@@ -307,6 +365,25 @@ func FuzzSitemap(f *testing.F) {
 			if err := lawful(e.URL); err != nil || e.Priority < 0 || e.Priority > 1 || e.Kind == 0 {
 				t.Errorf("%q: %+v, %v", doc, e, err)
 			}
+		}
+	})
+}
+
+// The law: what stands in a text, well written or not, costs at most the entry that it is in.
+func FuzzBrokenTexts(f *testing.F) {
+	f.Add([]byte("1 < 2 & <b <c d='<' e=\"> <p></q> <!x [ <?y"))
+	f.Add([]byte("</title></x></channel><br/><"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, begin := range []string{"<!--", "<![CDATA["} { // they may take what comes after
+			for bytes.Contains(text, []byte(begin)) {
+				text = bytes.ReplaceAll(text, []byte(begin), nil)
+			}
+		}
+		doc := "<rss><channel><item><title>" + string(text) + "</title><link>/1</link></item>" +
+			"<item><link>/last</link></item></channel></rss>"
+		got, err := entries(strings.NewReader(doc))
+		if err != nil || len(got) == 0 || got[len(got)-1] != "feed https://a.test/last" {
+			t.Errorf("%q: %q, %v", doc, got, err)
 		}
 	})
 }

@@ -47,6 +47,11 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
 		"golang.org/x/text/transform":          "the errors of converters",
 	},
+	"fetch/sitemap": {
+		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses",
+		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
+		"golang.org/x/text/transform":          "converts a stream",
+	},
 	"archive": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
 		"github.com/klauspost/compress/zstd": "the other compression of WARC files",

@@ -1,0 +1,209 @@
+package sitemap
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"regexp"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/transform"
+)
+
+// open returns the text of a sitemap in UTF-8. It undoes gzip, which for sitemaps is a format and
+// not only a content coding.
+func open(r io.Reader, total int) (io.Reader, error) {
+	// Gzip can go on for ever without a byte of the document in it.
+	br := bufio.NewReader(&ceiling{r, total})
+	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
+		zr, err := gzip.NewReader(br)
+		if err != nil {
+			return nil, err
+		}
+		br = bufio.NewReader(zr)
+	}
+	if tables := sniff(br); tables != nil {
+		return transform.NewReader(br, tables.NewDecoder()), nil
+	}
+	return br, nil
+}
+
+// ceiling is a reader that fails when more than left bytes come from it.
+type ceiling struct {
+	io.Reader
+	left int
+}
+
+// Read implements io.Reader.
+func (c *ceiling) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if c.left -= n; c.left < 0 {
+		err = ErrTooLarge
+	}
+	return n, err
+}
+
+// declaration is an XML declaration that names an encoding.
+var declaration = regexp.MustCompile(`^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([^"']*)["']`)
+
+// sniff returns the encoding of a document, nil for UTF-8, and skips its byte order mark. A
+// declaration that cannot be true is not believed.
+func sniff(br *bufio.Reader) encoding.Encoding {
+	head, _ := br.Peek(1024)
+	for mark, name := range map[string]string{
+		"\xef\xbb\xbf": "utf-8", "\xfe\xff": "utf-16be", "\xff\xfe": "utf-16le",
+	} {
+		if bytes.HasPrefix(head, []byte(mark)) {
+			_, _ = br.Discard(len(mark))
+			return named(name)
+		}
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("<\x00")):
+		return named("utf-16le")
+	case bytes.HasPrefix(head, []byte("\x00<")):
+		return named("utf-16be")
+	}
+	label := declaration.FindSubmatch(head)
+	if label == nil {
+		return nil
+	}
+	tables := named(string(label[1]))
+	name := ""
+	if tables != nil {
+		name, _ = htmlindex.Name(tables)
+	}
+	switch {
+	case name == "utf-16le" || name == "utf-16be" || name == "replacement":
+		return nil // the declaration could be read
+	case isUTF8(head):
+		return nil
+	}
+	return tables
+}
+
+// named returns the encoding that a label means, nil for UTF-8 and for none.
+func named(label string) encoding.Encoding {
+	tables, err := htmlindex.Get(label)
+	if err != nil {
+		return nil
+	}
+	if name, _ := htmlindex.Name(tables); name == "utf-8" {
+		return nil
+	}
+	return tables
+}
+
+// isUTF8 reports whether head has some letters beyond ASCII and all of them are UTF-8. Text in
+// another encoding hardly ever looks like that. The last letter may be cut off.
+func isUTF8(head []byte) bool {
+	const some = 4 // one or two may look so by chance
+	letters := 0
+	for len(head) > 0 {
+		r, size := utf8.DecodeRune(head)
+		if r == utf8.RuneError && size == 1 {
+			return letters >= some && !utf8.FullRune(head)
+		}
+		if r >= utf8.RuneSelf {
+			letters++
+		}
+		head = head[size:]
+	}
+	return letters >= some
+}
+
+// source is a window on a document: what was read of it and is still of use.
+type source struct {
+	r    io.Reader
+	buf  []byte
+	pos  int   // where in buf the rest begins
+	err  error // of r, after what is in buf
+	left int   // bytes that may be read
+
+	rooted bool // the first element was met
+}
+
+// piece is how much is read at a time, so that a limit is not overrun by much.
+const piece = 4096
+
+// rest returns what was read and not yet consumed.
+func (s *source) rest() []byte { return s.buf[s.pos:] }
+
+// more reads more of the document behind the rest, which moves. It reports whether there was any.
+// The rest may not grow beyond MaxToken.
+func (s *source) more() bool {
+	if s.err != nil {
+		return false
+	}
+	if len(s.rest()) > MaxToken {
+		s.err = ErrTooLarge
+		return false
+	}
+	if s.pos > 0 {
+		s.buf = s.buf[:copy(s.buf, s.rest())]
+		s.pos = 0
+	}
+	if len(s.buf) == cap(s.buf) {
+		s.buf = append(make([]byte, 0, max(2*cap(s.buf), piece)), s.buf...)
+	}
+	room := s.buf[len(s.buf):cap(s.buf)]
+	n, err := s.r.Read(room[:min(len(room), piece)])
+	s.buf = s.buf[:len(s.buf)+n]
+	if s.left -= n; s.left < 0 {
+		s.err = ErrTooLarge
+		return false
+	}
+	s.err = err
+	return n > 0 || err == nil
+}
+
+// until returns how many bytes of the rest are up to and with the first end from the nth byte on,
+// -1 if there is none: then s.err says why.
+func (s *source) until(n int, end string) int {
+	for {
+		if i := bytes.Index(s.rest()[min(n, len(s.rest())):], []byte(end)); i >= 0 {
+			return n + i + len(end)
+		}
+		n = max(n, len(s.rest())-len(end)+1)
+		if !s.more() {
+			return -1
+		}
+	}
+}
+
+// first returns the first byte that is not white space, and skips up to it.
+func (s *source) first() (byte, error) {
+	for {
+		s.pos += len(s.rest()) - len(bytes.TrimLeft(s.rest(), " \t\n\f\r\uFEFF"))
+		if len(s.rest()) > 0 {
+			return s.rest()[0], nil
+		}
+		if !s.more() {
+			return 0, s.err
+		}
+	}
+}
+
+// line returns the next line, good until the next call; nothing of one that is longer than most.
+func (s *source) line(most int) ([]byte, error) {
+	for skip := false; ; {
+		if i := bytes.IndexByte(s.rest(), '\n'); i >= 0 {
+			line := s.rest()[:i]
+			if s.pos += i + 1; skip || len(line) > most {
+				return nil, nil
+			}
+			return line, nil
+		}
+		if skip = skip || len(s.rest()) > most; skip {
+			s.pos = len(s.buf)
+		}
+		if !s.more() {
+			line := s.rest()
+			s.pos = len(s.buf)
+			return line, s.err
+		}
+	}
+}
