@@ -13,6 +13,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/examples/internal/graphweb"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
@@ -28,7 +29,7 @@ type site interface {
 
 // readGraph reads the graph in a directory, which is a pair of files *nodes*.tsv.zst and
 // *edges*.tsv.zst.
-func readGraph(dir string) (*webtest.Graph, error) {
+func readGraph(dir string) (*graphweb.Graph, error) {
 	var files []io.Reader
 	for _, pattern := range []string{"*nodes*.tsv.zst", "*edges*.tsv.zst"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -48,7 +49,7 @@ func readGraph(dir string) (*webtest.Graph, error) {
 		defer z.Close()
 		files = append(files, z)
 	}
-	return webtest.ReadGraph(files[0], files[1], asked)
+	return graphweb.Read(files[0], files[1], asked)
 }
 
 // asked turns a URL of a graph into the one that the crawl asks for, without TLS. What the crawl's

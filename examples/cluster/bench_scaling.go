@@ -17,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/graphweb"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
@@ -26,8 +27,8 @@ type trialCrawl struct {
 	latency                time.Duration
 	brokers, parts         int
 
-	graph *webtest.Graph // nil for a web that is made up
-	seeds []string       // of the graph
+	graph *graphweb.Graph // nil for a web that is made up
+	seeds []string        // of the graph
 }
 
 // An outcome is what came of one crawl.
@@ -226,7 +227,7 @@ func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n i
 func (s trialCrawl) serve() (web site, seeds []string, port int, err error) {
 	for port = 23000; port < 23100; port++ {
 		if s.graph != nil {
-			web, err = webtest.StartGraph(s.graph, webtest.GraphOptions{Port: port, Latency: s.latency})
+			web, err = graphweb.Start(s.graph, graphweb.Options{Port: port, Latency: s.latency})
 		} else {
 			web, err = webtest.Start(webtest.Options{
 				Seed: 6, Hosts: s.hosts, Pages: s.pages, Port: port,

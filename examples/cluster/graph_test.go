@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/examples/internal/graphweb"
 )
 
 // realGraph returns the directory of a real link graph, or skips the test.
@@ -34,7 +34,7 @@ func TestAKilledProcessLosesNothingOfARealGraph(t *testing.T) {
 	graph, seeds := whole.Part(400, 20)
 	_, urls := lone(t, t.TempDir(), 0)
 	tr := beginOn(t, urls, 1, func(port int) (site, error) {
-		return webtest.StartGraph(graph, webtest.GraphOptions{Addrs: 16, Port: port})
+		return graphweb.Start(graph, graphweb.Options{Addrs: 16, Port: port})
 	})
 	tr.seeds = seeds
 	require.Len(t, tr.reachable(), graph.Len(), "the seeds lead to all that is served")

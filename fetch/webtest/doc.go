@@ -11,25 +11,26 @@
 //		t.Error(v)
 //	}
 //
-// What a host does wrong is its [Traits]; the table of hostile paths is at [Trap].
+// What a host does wrong is its [Traits]; the table of hostile paths is at [Trap]. The page
+// docs/polite.md of the repository shows how to judge a crawler by it.
 //
-// # Invariants
+// # Promise
 //
 // Every page of a host can be reached from its "/" by links alone, and every host from the first
 // host's "/". [Web.Reachable] is the set of pages that a crawler which obeys robots.txt must get,
 // no more and no less, besides traps. Every request is in [Web.Log] from the moment it arrives.
-// No behaviour outlives its client or [Web.Close].
+// Nothing of a web outlives [Web.Close].
 //
 // # Addresses
 //
-// URLs carry no port: each host has a virtual address on port 80, and [Web.Dial] knows the real
-// listener behind it. Where the system has all of 127.0.0.0/8, the listener sits on that very
-// address on some free port; elsewhere each address becomes a port of 127.0.0.1. With
-// Options.Port the web is really there, so that foreign programs find it. It also answers as an
-// HTTP proxy. With Options.Network there are no sockets at all, so that a testing/synctest bubble
-// can hold the web and the crawler.
+// URLs carry no port: each host has a virtual address, and [Web.Dial] knows the real listener
+// behind it. Where the system has all of 127.0.0.0/8, the listener sits on that very address on
+// some free port; elsewhere each address becomes a port of 127.0.0.1. With Options.Port the web is
+// really there, so that foreign programs find it. It also answers as an HTTP proxy. With
+// Options.Network there are no sockets at all, so that a testing/synctest bubble can hold the web
+// and the crawler.
 //
 // # What it does not do
 //
-// No TLS, no HTTP/2, no DNS protocol: names resolve through [Web.Resolve] or a hosts file only.
+// It does not speak the DNS protocol: names resolve through [Web.Resolve] or a hosts file.
 package webtest

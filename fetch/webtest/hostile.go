@@ -77,6 +77,7 @@ func (x *exchange) short(string) int {
 	h["Content-Length"] = []string{strconv.Itoa(shortClaim)}
 	x.begin(http.StatusOK)
 	x.w.Write(filler[:shortSize])
+	_ = http.NewResponseController(x.w).Flush() // HTTP/2 would send nothing at all
 	return http.StatusOK
 }
 
@@ -141,7 +142,8 @@ func (x *exchange) endlessHeaders(string) int {
 func (x *exchange) raw(f func(io.Writer)) int {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
-		return x.fail(http.StatusInternalServerError)
+		// In HTTP/2 a connection is not one request's own. The stream ends without an answer.
+		panic(http.ErrAbortHandler)
 	}
 	x.taken = conn
 	w := x.web

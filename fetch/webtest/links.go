@@ -81,7 +81,7 @@ func (p *page) appendReference(b []byte, host int, target []byte) []byte {
 		b = append(append(b, "//"...), p.web.hosts[host].Name...)
 		b = append(b, target...)
 	case host != p.host || form == 1:
-		b = append(append(b, "http://"...), p.web.hosts[host].Name...)
+		b = append(append(b, p.web.scheme...), p.web.hosts[host].Name...)
 		b = append(b, target...)
 	case form < 5:
 		b = append(b, target...)

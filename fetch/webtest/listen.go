@@ -2,12 +2,14 @@ package webtest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -104,17 +106,31 @@ func (w *Web) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if h, ok := w.Host(host); ok {
-		return []netip.Addr{h.Addr}, nil
+	if i, ok := w.byName[strings.TrimSuffix(strings.ToLower(host), ".")]; ok {
+		return w.hosts[i].lookup()
 	}
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// lookup answers a look-up of the host's name.
+func (h *host) lookup() ([]netip.Addr, error) {
+	n := h.lookups.Add(1)
+	if h.traits.Lookup != nil {
+		if addrs, err := h.traits.Lookup(int(n)); err != nil || addrs != nil {
+			return addrs, err
+		}
+	}
+	return []netip.Addr{h.Addr}, nil
 }
 
 // Client returns an http.Client that reaches this web and nothing else. Its transport is an
 // *http.Transport of its own, whose DialContext is [Web.Dial]; close its idle connections, or the
 // web, when done.
 func (w *Web) Client() *http.Client {
-	return &http.Client{Transport: &http.Transport{DialContext: w.Dial, MaxIdleConnsPerHost: 16}}
+	return &http.Client{Transport: &http.Transport{
+		DialContext: w.Dial, MaxIdleConnsPerHost: 16,
+		TLSClientConfig: &tls.Config{RootCAs: w.Roots()}, ForceAttemptHTTP2: true,
+	}}
 }
 
 // Dial connects to a virtual address, such as 127.16.0.9:80, or to a host by name. It fits
@@ -136,12 +152,10 @@ func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 		return nil, &net.OpError{Op: "dial", Net: network, Err: net.ErrClosed}
 	}
 	behind, ok := w.listeners[virtual]
-	if !ok || port != "80" && port != strconv.Itoa(int(behind.Port())) {
+	known := port == "80" || port == "443" && w.authority != nil ||
+		port == strconv.Itoa(int(behind.Port()))
+	if !ok || !known {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
-	if w.network != nil {
-		return w.network.Dial(ctx, network, behind.String())
-	}
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp4", behind.String())
+	return w.dial(ctx, "tcp4", behind.String())
 }

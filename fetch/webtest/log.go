@@ -20,10 +20,17 @@ type Request struct {
 	UserAgent  string
 	Status     int // 0 until the answer begins, or if none went out in HTTP
 	RemotePort uint16
+	Proto      string // such as "HTTP/1.1"
+	TLS        bool
 }
 
 // URL returns the address of what was asked for.
-func (r Request) URL() string { return "http://" + r.Host + r.Path }
+func (r Request) URL() string {
+	if r.TLS {
+		return "https://" + r.Host + r.Path
+	}
+	return "http://" + r.Host + r.Path
+}
 
 // chunk is the unit in which the log grows: a request stays where it was first written, so that
 // its status can be added later.

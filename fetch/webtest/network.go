@@ -1,23 +1,18 @@
 package webtest
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/netip"
 )
 
-// Network is where a [Web] listens and is dialled instead of on sockets.
-type Network interface {
-	Listen(addr string) (net.Listener, error)
-	Dial(ctx context.Context, network, addr string) (net.Conn, error)
-}
-
 // listenIn is listen without sockets: each virtual address is real enough on its own.
-func listenIn(network Network, n int) (all []net.Listener, err error) {
+func listenIn(
+	listen func(addr string) (net.Listener, error), n int,
+) (all []net.Listener, err error) {
 	for i := range n {
 		addr := netip.AddrPortFrom(virtualAddr(firstServing, i), 80)
-		l, err := network.Listen(addr.String())
+		l, err := listen(addr.String())
 		if err != nil {
 			return nil, errors.Join(err, closeAll(all))
 		}

@@ -70,7 +70,8 @@ func (p *page) appendHead(b []byte) []byte {
 	b = appendInt(b, p.number)
 	b = append(b, "</title>\n"...)
 	if p.base {
-		b = append(append(b, "<base href=\"http://"...), p.web.hosts[p.host].Name...)
+		b = append(append(b, "<base href=\""...), p.web.scheme...)
+		b = append(b, p.web.hosts[p.host].Name...)
 		b = append(b, "/\">\n"...)
 	}
 	return append(b, "</head><body>\n"...)

@@ -14,7 +14,7 @@ import (
 // offline is a web that is computed but not served.
 func offline(o Options) *Web {
 	o = o.withDefaults()
-	w := &Web{seed: mix(o.Seed + 1), prose: newProse(o.Seed), generated: o.Hosts, now: o.Now,
+	w := &Web{scheme: "http://", seed: mix(o.Seed + 1), prose: newProse(o.Seed), generated: o.Hosts, now: o.Now,
 		localLinks: o.LocalLinks, crossLinks: o.CrossLinks,
 		size: float64(o.Size), sigma: o.SizeSigma}
 	w.addHosts(o, nil, 1)

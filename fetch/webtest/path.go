@@ -78,7 +78,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // appendURL appends the absolute URL of a page.
 func (w *Web) appendURL(b []byte, host, page int) []byte {
-	b = append(append(b, "http://"...), w.hosts[host].Name...)
+	b = append(append(b, w.scheme...), w.hosts[host].Name...)
 	return w.appendPath(b, host, page)
 }
 

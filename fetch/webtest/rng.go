@@ -14,6 +14,7 @@ const (
 	saltLatency
 	saltStamp
 	saltCalendar
+	saltJitter
 )
 
 // rng is SplitMix64 (Steele, Lea and Flood 2014). math/rand would do, but its generators escape

@@ -28,7 +28,7 @@ func (x *exchange) robots(rb Robots) int {
 	case RobotsRedirect:
 		return x.redirect(http.StatusFound, robotsCopy)
 	case RobotsRedirectHost:
-		return x.redirect(http.StatusFound, "http://"+x.web.nextHost(x.host).Name+robotsCopy)
+		return x.redirect(http.StatusFound, x.web.scheme+x.web.nextHost(x.host).Name+robotsCopy)
 	case RobotsLoop:
 		return x.redirect(http.StatusFound, robotsPath)
 	case RobotsTimeout:
@@ -54,7 +54,7 @@ func (x *exchange) rules(size int) int {
 		b = append(b, "Crawl-delay: "+seconds+"\n"...)
 	}
 	if host := &x.web.hosts[x.host]; host.traits.Sitemap.Orphans > 0 {
-		b = append(b, "Sitemap: http://"+host.Name+sitemapPath+"\n"...)
+		b = append(b, "Sitemap: "+x.web.scheme+host.Name+sitemapPath+"\n"...)
 	}
 	for i := 0; len(b) < size; i++ {
 		b = append(appendInt(append(b, "Disallow: /ghost/rule-"...), i), '\n')

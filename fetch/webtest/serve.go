@@ -22,7 +22,14 @@ func (w *Web) serve(all []net.Listener) {
 		// Clients that vanish are the normal case here, not worth a line on stderr.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
+	if w.authority != nil {
+		w.server.TLSConfig = w.tlsConfig()
+	}
 	for _, l := range all {
+		if w.authority != nil {
+			w.serveTLS(l)
+			continue
+		}
 		w.serving.Go(func() { w.server.Serve(l) })
 	}
 }
@@ -52,7 +59,10 @@ type exchange struct {
 // request in proxy form came to whatever address the proxy setting names; for politeness it
 // counts where its host is.
 func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
-	entry := Request{Time: time.Now(), Method: r.Method, UserAgent: r.UserAgent()}
+	entry := Request{
+		Time: time.Now(), Method: r.Method, UserAgent: r.UserAgent(),
+		Proto: r.Proto, TLS: r.TLS != nil,
+	}
 	x := &exchange{web: w, target: r.RequestURI, w: rw, r: r}
 	proxied := r.URL.Host != ""
 	if proxied {
@@ -82,10 +92,13 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 // answer sends what the host has for the target. It returns the status, or 0 if begin was never
 // called: the client left before, or what it got was not HTTP.
 func (x *exchange) answer() int {
-	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+	h := &x.web.hosts[x.host]
+	switch {
+	case x.web.authority != nil && x.r.TLS == nil:
+		return x.redirect(http.StatusMovedPermanently, "https://"+h.Name+x.target)
+	case h.handler == nil && x.r.Method != http.MethodGet && x.r.Method != http.MethodHead:
 		return x.fail(http.StatusMethodNotAllowed)
 	}
-	h := &x.web.hosts[x.host]
 	if !x.sleep(x.web.latency(h, x.target)) {
 		return 0
 	}
@@ -94,6 +107,8 @@ func (x *exchange) answer() int {
 	switch {
 	case !isRobots && h.throttled():
 		return x.retryLater(h.traits.Throttle)
+	case h.handler != nil:
+		return x.handled(h.handler)
 	case x.host >= x.web.generated:
 		return x.static()
 	case path == robotsPath:
@@ -112,6 +127,16 @@ func (x *exchange) answer() int {
 		return answer()
 	}
 	return x.fail(http.StatusNotFound)
+}
+
+// handled leaves the answer to a handler of the caller.
+func (x *exchange) handled(h http.Handler) int {
+	noted := &noter{ResponseWriter: x.w, x: x}
+	h.ServeHTTP(noted, x.r)
+	if noted.status == 0 {
+		noted.WriteHeader(http.StatusOK)
+	}
+	return noted.status
 }
 
 // begin logs the status and then sends the header. What a client has seen is in the log: tests

@@ -15,22 +15,19 @@ const (
 	orphanDir    = "/orphan/"
 )
 
-// Sitemap describes the sitemaps of a host, which any robots.txt with rules names. The zero Sitemap
-// is none.
+// Sitemap describes the sitemaps of a host, which any robots.txt with rules names. The zero
+// Sitemap is none.
 type Sitemap struct {
 	Orphans int  // pages that nothing else leads to; 0 means no sitemap at all
 	Index   bool // it is an index of two, one of them in gzip
 }
 
-// Orphans returns the URLs of the pages that only the host's sitemap leads to. They are no pages in
-// the sense of the invariants.
+// Orphans returns the URLs of the pages that only the host's sitemap leads to. They are no pages
+// in the sense of the invariants.
 func (h Host) Orphans() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if h.web == nil {
-			return
-		}
 		for n := range h.web.hosts[h.Index].traits.Sitemap.Orphans {
-			if !yield("http://" + h.Name + orphanPath(n)) {
+			if !yield(h.web.scheme + h.Name + orphanPath(n)) {
 				return
 			}
 		}
@@ -72,7 +69,7 @@ func (x *exchange) sitemapIndex() int {
 	var b strings.Builder
 	b.WriteString(`<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
 	for _, path := range []string{sitemapPages, sitemapRest, sitemapPath} {
-		b.WriteString("<sitemap><loc>http://" + host.Name + path + "</loc></sitemap>\n")
+		b.WriteString("<sitemap><loc>" + x.web.scheme + host.Name + path + "</loc></sitemap>\n")
 	}
 	b.WriteString("</sitemapindex>\n")
 	return x.send(typeXML, []byte(b.String()))

@@ -133,7 +133,23 @@ type noter struct {
 	status int
 }
 
-func (n *noter) WriteHeader(status int) { n.status = n.x.begin(status) }
+func (n *noter) WriteHeader(status int) {
+	if n.status == 0 && status >= 200 {
+		n.status = n.x.begin(status)
+	}
+}
+
+// Write sends the header first, as that of a http.ResponseWriter does.
+func (n *noter) Write(p []byte) (int, error) {
+	n.WriteHeader(http.StatusOK)
+	return n.ResponseWriter.Write(p)
+}
 
 // ReadFrom keeps the way open for sendfile, which embedding alone would hide.
-func (n *noter) ReadFrom(r io.Reader) (int64, error) { return io.Copy(n.ResponseWriter, r) }
+func (n *noter) ReadFrom(r io.Reader) (int64, error) {
+	n.WriteHeader(http.StatusOK)
+	return io.Copy(n.ResponseWriter, r)
+}
+
+// Unwrap is for http.ResponseController.
+func (n *noter) Unwrap() http.ResponseWriter { return n.ResponseWriter }

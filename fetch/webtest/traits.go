@@ -1,6 +1,9 @@
 package webtest
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Traits says how one host behaves. The zero Traits is a well-behaved host: fast, unchanging,
 // with a robots.txt that closes /private/.
@@ -15,6 +18,11 @@ type Traits struct {
 	Traps     Trap     // hostile paths, linked from "/"
 	Gzip      bool     // compress pages for clients that accept it
 	Refuse    bool     // the host has an address of its own where nobody listens
+
+	// Lookup answers the nth look-up of the host's name, from 1 on, through [Web.Resolve]: with
+	// other addresses, with an error, or late. nil for both is the address that the host has, and
+	// so is a nil Lookup. It is called without a lock, by several goroutines at a time.
+	Lookup func(n int) ([]netip.Addr, error)
 }
 
 // RobotsMode is one way of answering /robots.txt. Each constant says what RFC 9309 makes of it,
@@ -51,6 +59,9 @@ type Latency struct {
 	Sigma     float64       // of the logarithm; 0 means a fixed wait
 	Slow      time.Duration // wait of the slow share
 	SlowShare float64       // share of the URLs that wait Slow; 0 means none
+
+	// Jitter is the most that comes on top, drawn anew for each request; 0 means none.
+	Jitter time.Duration
 }
 
 // Change describes how pages change. A change alters text, ETag and Last-Modified, never links.

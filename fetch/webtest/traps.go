@@ -70,8 +70,8 @@ var serveTrap = map[string]struct {
 	"503":      {TrapUnavailable, (*exchange).unavailable},
 }
 
-// trap treats what is switched off like what does not exist: a host without a trap must not be told
-// from one that never had it.
+// trap treats what is switched off like what does not exist: a host without a trap must not be
+// told from one that never had it.
 func (x *exchange) trap(path string) int {
 	name, rest, _ := strings.Cut(path, "/")
 	t, ok := serveTrap[name]
@@ -127,7 +127,8 @@ func (x *exchange) chain(rest string) int {
 	return x.redirect(http.StatusFound, trapDir+"chain/"+strconv.Itoa(n-1))
 }
 
-// loop has two URLs, as a client that only compares a redirect with its own URL finds shorter ones.
+// loop has two URLs, as a client that only compares a redirect with its own URL finds shorter
+// ones.
 func (x *exchange) loop(rest string) int {
 	if rest == "a" {
 		return x.redirect(http.StatusFound, trapDir+"loop/b")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -30,7 +31,9 @@ func (v Violation) String() string {
 func (w *Web) Early(delay time.Duration) []Violation {
 	same := func(string) time.Duration { return delay }
 	found := Violations(w.Log(), same, func(netip.Addr) time.Duration { return delay })
-	return slices.CompactFunc(found, func(a, b Violation) bool { return a.Later == b.Later && a.ByAddr != b.ByAddr })
+	return slices.CompactFunc(found, func(a, b Violation) bool {
+		return a.Later == b.Later && a.ByAddr != b.ByAddr
+	})
 }
 
 // Violations returns every request that arrived sooner after the one before it, on the same
@@ -66,4 +69,20 @@ func tooSoon[K comparable](before map[K]Request, key K, r Request,
 	before[key] = r
 	v = Violation{Earlier: earlier, Later: r, Gap: r.Time.Sub(earlier.Time), Want: delay(key)}
 	return v, ok && v.Gap < v.Want
+}
+
+// Disallowed returns the requests that a host's robots.txt forbids, as the constants of
+// [RobotsMode] say. With [Options].NoLog it finds nothing.
+func (w *Web) Disallowed() (found []Request) {
+	for _, r := range w.Log() {
+		host, ok := w.byName[r.Host]
+		path, _, _ := strings.Cut(r.Path, "?")
+		if !ok || host >= w.generated || path == robotsPath || path == robotsCopy {
+			continue
+		}
+		if !w.allowed(host, []byte(r.Path)) {
+			found = append(found, r)
+		}
+	}
+	return found
 }

@@ -3,16 +3,19 @@ package webtest
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,13 +34,22 @@ type Options struct {
 	LocalLinks int     // mean random links to own pages; 0 means 4, negative means none
 	CrossLinks int     // mean random links to any host; 0 means 2, negative means none
 
-	// Traits chooses the behaviour of each host. It is called once per host, from Start; of a
-	// static host, Latency, Throttle and Refuse count. nil means that all behave well.
+	// Traits chooses the behaviour of each host. It is called once per host, from Start. Of a host
+	// that is not generated, Latency, Throttle, Lookup and Refuse count. nil means that all behave
+	// well.
 	Traits func(host int) Traits
 
-	// Static is a directory whose sub-directories are served as hosts of that name. "" means
-	// generated hosts only.
+	// Static is a directory whose sub-directories are served as hosts of that name. "" means none.
 	Static string
+
+	// Handlers are hosts of your own, by name: all requests to them are logged like any. nil means
+	// none. A web with hosts from Static or Handlers has generated ones only if Hosts says so.
+	Handlers map[string]http.Handler
+
+	// TLS makes the URLs of all hosts https, with HTTP/2 for clients that offer it and
+	// certificates that [Web.Roots] vouches for. A request over plain HTTP is redirected. false
+	// means http.
+	TLS bool
 
 	// Port is bound on every address, as foreign programs need it. 0 means a free port, which
 	// only Dial knows.
@@ -46,9 +58,12 @@ type Options struct {
 	// Now tells the time by which pages change; the first call is the start. nil means time.Now.
 	Now func() time.Time
 
-	// Network carries the connections, such as a memnet.Network, which a testing/synctest bubble
-	// needs: then waits take no time. Only Dial reaches such a web. nil means sockets.
-	Network Network
+	// Network carries the connections instead of sockets, which a testing/synctest bubble needs:
+	// then waits take no time. Only Dial reaches such a web. nil means sockets.
+	Network interface {
+		Listen(addr string) (net.Listener, error)
+		Dial(ctx context.Context, network, addr string) (net.Conn, error)
+	}
 
 	NoLog  bool      // keep no requests in memory; false means that Log has them all
 	LogTSV io.Writer // gets a line for every answered request, flushed by Close; nil means none
@@ -58,7 +73,7 @@ type Options struct {
 
 // withDefaults leaves Addrs alone: its default depends on how many static hosts there are.
 func (o Options) withDefaults() Options {
-	if o.Hosts == 0 && o.Static == "" {
+	if o.Hosts == 0 && o.Static == "" && len(o.Handlers) == 0 {
 		o.Hosts = 100
 	}
 	o.Pages = cmp.Or(o.Pages, 50)
@@ -75,21 +90,25 @@ func (o Options) withDefaults() Options {
 // Host is one host of a [Web].
 type Host struct {
 	Name  string
-	Addr  netip.Addr // where it is, on port 80
-	Index int        // the argument of Options.Traits; static hosts follow the generated ones
-	web   *Web       // nil for a host of a GraphWeb
+	Addr  netip.Addr // where it is, on port 80 and, with TLS, on port 443
+	Index int        // the argument of Options.Traits: generated hosts, static ones, own handlers
+	web   *Web
 }
 
 // host is what the web remembers of a host.
 type host struct {
 	Host
-	pages  int // 0 for a static host
-	traits Traits
-	asked  atomic.Int64 // requests so far that count for the throttle
+	pages   int          // 0 for a host that is not generated
+	handler http.Handler // of a host from Options.Handlers; else nil
+	traits  Traits
+	asked   atomic.Int64 // requests so far that count for the throttle
+	answers atomic.Int64 // so far that waited for the jitter
+	lookups atomic.Int64 // of the name
 }
 
 // Web is a running virtual web. Its methods are safe for concurrent use.
 type Web struct {
+	scheme                 string // of all URLs, with its "://"
 	seed                   uint64
 	prose                  *prose
 	hosts                  []host // generated ones first
@@ -107,7 +126,8 @@ type Web struct {
 	virtual   map[netip.AddrPort]netip.Addr // and back
 	ctx       context.Context               // ends with the web
 	cancel    context.CancelFunc
-	network   Network // nil means sockets
+	dial      func(ctx context.Context, network, addr string) (net.Conn, error) // to a real address
+	authority *authority                                                        // nil without TLS
 	closeOnce sync.Once
 	closeErr  error
 	serving   sync.WaitGroup // accept loops
@@ -126,11 +146,14 @@ func Start(o Options) (*Web, error) {
 		size: float64(o.Size), sigma: o.SizeSigma, now: o.Now, start: o.Now(),
 		log: newRecorder(!o.NoLog, o.LogTSV), hijacked: make(map[net.Conn]struct{}),
 	}
+	if w.scheme = "http://"; o.TLS {
+		w.scheme, w.authority = "https://", newAuthority()
+	}
 	names, err := w.openStatic(o.Static)
 	if err != nil {
 		return nil, errors.Join(err, w.closeStatic())
 	}
-	all, err := w.bind(o, names)
+	all, err := w.bind(o, append(names, slices.Sorted(maps.Keys(o.Handlers))...))
 	if err != nil {
 		return nil, errors.Join(err, w.closeStatic())
 	}
@@ -138,9 +161,10 @@ func Start(o Options) (*Web, error) {
 	return w, nil
 }
 
-// bind gives every host its address and opens the listeners.
-func (w *Web) bind(o Options, static []string) ([]net.Listener, error) {
-	n := o.Hosts + len(static)
+// bind gives every host its address and opens the listeners. The named ones follow those that are
+// generated.
+func (w *Web) bind(o Options, named []string) ([]net.Listener, error) {
+	n := o.Hosts + len(named)
 	addrs := o.Addrs
 	if addrs == 0 {
 		addrs = min(n, 250)
@@ -150,12 +174,14 @@ func (w *Web) bind(o Options, static []string) ([]net.Listener, error) {
 		return nil, fmt.Errorf("webtest: start %d hosts of %d pages on %d addresses, port %d: "+
 			"out of range", n, o.Pages, addrs, o.Port)
 	}
-	w.addHosts(o, static, addrs)
+	w.addHosts(o, named, addrs)
 	var all []net.Listener
 	var err error
-	if w.network = o.Network; w.network != nil {
-		all, err = listenIn(w.network, addrs)
+	if o.Network != nil {
+		w.dial = o.Network.Dial
+		all, err = listenIn(o.Network.Listen, addrs)
 	} else {
+		w.dial = new(net.Dialer).DialContext
 		all, err = listen(addrs, o.Port, o.shared)
 	}
 	if err != nil {
@@ -173,8 +199,8 @@ func (w *Web) bind(o Options, static []string) ([]net.Listener, error) {
 
 // addHosts deals out the addresses in turn. A refusing host gets one of its own, since an address
 // that answers for its other hosts cannot refuse for one.
-func (w *Web) addHosts(o Options, static []string, addrs int) {
-	n := o.Hosts + len(static)
+func (w *Web) addHosts(o Options, named []string, addrs int) {
+	n := o.Hosts + len(named)
 	w.hosts, w.byName = make([]host, n), make(map[string]int, n)
 	for i := range w.hosts {
 		h := &w.hosts[i]
@@ -186,7 +212,8 @@ func (w *Web) addHosts(o Options, static []string, addrs int) {
 			pages := cmp.Or(h.traits.Pages, o.Pages)
 			h.Name, h.pages = hostName(i), min(max(1, pages), math.MaxInt32)
 		} else {
-			h.Name = static[i-o.Hosts]
+			h.Name = named[i-o.Hosts]
+			h.handler = o.Handlers[h.Name]
 		}
 		if h.traits.Refuse {
 			h.Addr = virtualAddr(firstRefusing, i)
@@ -204,6 +231,14 @@ func hostName(i int) string {
 		return fmt.Sprintf("www.site%d.example", i)
 	}
 	return fmt.Sprintf("h%05d.vweb.test", i)
+}
+
+// Roots returns what vouches for the certificates of the hosts; nil without TLS.
+func (w *Web) Roots() *x509.CertPool {
+	if w.authority == nil {
+		return nil
+	}
+	return w.authority.roots
 }
 
 // Close ends every connection and returns when nothing of the web runs any more. The log stays
@@ -243,15 +278,12 @@ func (w *Web) Host(name string) (Host, bool) {
 }
 
 // URL returns the host's root, from which all of its pages can be reached.
-func (h Host) URL() string { return "http://" + h.Name + "/" }
+func (h Host) URL() string { return h.web.scheme + h.Name + "/" }
 
-// Pages returns the URLs of all pages of the host, whatever its robots.txt says. A static host
-// has none, nor has one of a [GraphWeb].
+// Pages returns the URLs of all pages of the host, whatever its robots.txt says. Only a generated
+// host has any.
 func (h Host) Pages() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if h.web == nil {
-			return
-		}
 		for p := range h.web.hosts[h.Index].pages {
 			if !yield(string(h.web.appendURL(nil, h.Index, p))) {
 				return
@@ -269,7 +301,7 @@ func (w *Web) IsPage(url string) bool {
 // locate finds the page behind a URL.
 func (w *Web) locate(raw string) (host, page int, ok bool) {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "http" {
+	if err != nil || u.Scheme+"://" != w.scheme {
 		return 0, 0, false
 	}
 	host, ok = w.byName[u.Host]

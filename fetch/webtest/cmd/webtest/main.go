@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&o.Size, "size", 0, "median bytes of a page (0: 4096)")
 	flags.IntVar(&o.Port, "port", 8080, "port to bind on every address")
 	flags.StringVar(&o.Static, "static", "", "serve `DIR`/HOST/PATH")
+	flags.BoolVar(&o.TLS, "tls", false, "serve https, with certificates that nobody trusts")
 	change := flags.Duration("change", 0, "mean time between two changes of a page (0: none)")
 	latency := flags.Duration("latency", 0, "median wait before an answer; one of 20 then takes 3s")
 	logFile := flags.String("log", "", "write a line per request to `FILE`")
@@ -73,7 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 	}
 	first := announce(out, web)
-	fmt.Fprintf(out, "webtest: http://%s/ is at %s:%d\n", first.Name, first.Addr, o.Port)
+	fmt.Fprintf(out, "webtest: %s is at %s:%d\n", first.URL(), first.Addr, o.Port)
 	<-ctx.Done()
 	return nil
 }

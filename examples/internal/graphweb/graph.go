@@ -1,4 +1,4 @@
-package webtest
+package graphweb
 
 import (
 	"bufio"
@@ -22,18 +22,18 @@ type Graph struct {
 }
 
 // ErrGraph says that a file is no graph.
-var ErrGraph = errors.New("webtest: no graph")
+var ErrGraph = errors.New("graphweb: no graph")
 
 // maxGraphLine bounds a line of a graph's files.
 const maxGraphLine = 1 << 20
 
-// ReadGraph reads a graph from lines "id, fetched, URL" and "from, to" with tabs between the
+// Read reads a graph from lines "id, fetched, URL" and "from, to" with tabs between the
 // fields. What was not fetched (0) is no page, and what no page here is behind is no link.
 //
 // Clean turns a URL into the form in which it will be asked for, or into "" if nobody will ask;
 // URLs of the same form are one page. It must take https away, as the virtual web has no TLS. A
 // nil Clean only does that.
-func ReadGraph(nodes, edges io.Reader, clean func(url string) string) (*Graph, error) {
+func Read(nodes, edges io.Reader, clean func(url string) string) (*Graph, error) {
 	if clean == nil {
 		clean = withoutTLS
 	}
@@ -83,13 +83,20 @@ func withoutTLS(url string) string {
 	return url
 }
 
+// plainHost returns a host as it stands in a URL of the web: in lower case, without a port and the
+// final dot.
+func plainHost(host string) string {
+	host, _, _ = strings.Cut(host, ":")
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
 // add takes a page in. It reports whether the page can be served: on port 80, without a fragment.
 func (g *Graph) add(text string, hosts map[string]int32) (page int32, ok bool) {
 	if page, ok = g.index[text]; ok {
 		return page, true
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" || u.Host == "" || u.Host != hostOf(u.Host) ||
+	if err != nil || u.Scheme != "http" || u.Host == "" || u.Host != plainHost(u.Host) ||
 		u.Fragment != "" || text != "http://"+u.Host+u.RequestURI() {
 		return 0, false
 	}
@@ -117,7 +124,7 @@ func eachLine(r io.Reader, take func(line string) error) error {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("webtest: read graph: %w", err)
+		return fmt.Errorf("graphweb: read graph: %w", err)
 	}
 	return nil
 }

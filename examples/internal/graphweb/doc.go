@@ -1,0 +1,2 @@
+// Package graphweb serves the link graph of a real web on loopback.
+package graphweb

@@ -1,0 +1,165 @@
+package webtest
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"net"
+	"sync"
+	"time"
+)
+
+// authority makes certificates for the hosts of one web, when they are asked for first. It is safe
+// for concurrent use.
+type authority struct {
+	cert  *x509.Certificate
+	key   *ecdsa.PrivateKey // of all hosts, too
+	roots *x509.CertPool
+
+	mu    sync.Mutex
+	hosts map[string]*tls.Certificate
+}
+
+// The certificates are good at any time that a test may pretend it is.
+var (
+	notBefore = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
+	notAfter  = time.Date(2990, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+func newAuthority() *authority {
+	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // the curve is known
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "virtual web"},
+		NotBefore: notBefore, NotAfter: notAfter,
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	a := &authority{key: key, roots: x509.NewCertPool(), hosts: make(map[string]*tls.Certificate)}
+	a.cert = a.sign(template, template)
+	a.roots.AddCert(a.cert)
+	return a
+}
+
+// sign requires templates that are complete, so that it cannot fail.
+func (a *authority) sign(template, parent *x509.Certificate) *x509.Certificate {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &a.key.PublicKey, a.key)
+	if err != nil {
+		panic(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		panic(err)
+	}
+	return cert
+}
+
+// certificate returns that of the host.
+func (a *authority) certificate(host string) *tls.Certificate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c, ok := a.hosts[host]; ok {
+		return c
+	}
+	cert := a.sign(&x509.Certificate{
+		SerialNumber: big.NewInt(int64(len(a.hosts)) + 2), DNSNames: []string{host},
+		NotBefore: notBefore, NotAfter: notAfter, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, a.cert)
+	c := &tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: a.key, Leaf: cert}
+	a.hosts[host] = c
+	return c
+}
+
+// tlsConfig presents the certificate of the host that a client asks for.
+func (w *Web) tlsConfig() *tls.Config {
+	return &tls.Config{
+		// Otherwise net/http leaves HTTP/2 out if the side without TLS is served first.
+		NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			h, ok := w.Host(hello.ServerName)
+			if !ok {
+				return w.authority.certificate("unknown.invalid"), nil
+			}
+			return w.authority.certificate(h.Name), nil
+		},
+	}
+}
+
+// serveTLS serves both https and what is still http on one listener, which a web with hundreds of
+// addresses needs to have. The first byte of a connection tells them apart.
+func (w *Web) serveTLS(l net.Listener) {
+	plain, secure := newSide(l, l.Close), newSide(l, func() error { return nil })
+	w.serving.Go(func() { w.server.Serve(plain) })
+	w.serving.Go(func() { w.server.ServeTLS(secure, "", "") })
+	w.serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			w.serving.Go(func() { dispatch(w.ctx, conn, plain, secure) })
+		}
+	})
+}
+
+// dispatch hands conn to one of the sides, unless ctx ends before it says anything.
+func dispatch(ctx context.Context, conn net.Conn, plain, secure *side) {
+	const handshake = 22 // the first byte of TLS
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	br := bufio.NewReader(conn)
+	first, err := br.Peek(1)
+	if err != nil || !stop() {
+		conn.Close()
+		return
+	}
+	to := plain
+	if first[0] == handshake {
+		to = secure
+	}
+	select {
+	case to.conns <- &begunConn{conn, br}:
+	case <-to.closed:
+		conn.Close()
+	}
+}
+
+// begunConn is a connection of which the beginning was read.
+type begunConn struct {
+	net.Conn
+	br *bufio.Reader
+}
+
+func (c *begunConn) Read(p []byte) (int, error) { return c.br.Read(p) }
+
+// side is a listener for some of the connections of another one.
+type side struct {
+	net.Listener
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func() error // called once
+}
+
+func newSide(l net.Listener, closeBoth func() error) *side {
+	s := &side{Listener: l, conns: make(chan net.Conn), closed: make(chan struct{})}
+	s.close = sync.OnceValue(func() error {
+		close(s.closed)
+		return closeBoth()
+	})
+	return s
+}
+
+func (s *side) Accept() (net.Conn, error) {
+	select {
+	case conn := <-s.conns:
+		return conn, nil
+	case <-s.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (s *side) Close() error { return s.close() }

@@ -1,0 +1,240 @@
+package webtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/stretchr/testify/require"
+)
+
+// A web over TLS has the pages of the one without, at URLs that say https, over HTTP/2 for clients
+// that offer it.
+func TestWebOverTLS(t *testing.T) {
+	for _, network := range []bool{false, true} {
+		o := Options{Hosts: 8, Addrs: 2, Pages: 5, TLS: true, Traits: func(host int) Traits {
+			return Traits{Sitemap: Sitemap{Orphans: 2, Index: host == 1}, Robots: Robots{Mode: RobotsMode(host % 2 * 5)}}
+		}}
+		if network {
+			o.Network = memnet.New()
+		}
+		w := start(t, o)
+		c := w.Client()
+		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		t.Cleanup(c.CloseIdleConnections)
+		plain := start(t, Options{Hosts: 8, Addrs: 2, Pages: 5, Traits: o.Traits})
+		require.Equal(t, plain.Reachable(), secureLess(w.Reachable()))
+		got := map[string]bool{}
+		for h := range w.Hosts() {
+			require.Equal(t, "https://"+h.Name+"/", h.URL())
+			for url := range h.Pages() {
+				require.True(t, w.IsPage(url))
+				page := get(t, c, url)
+				require.Equal(t, 200, page.status, url)
+				require.NotContains(t, page.body, "http://h")
+				got[url] = true
+			}
+			for url := range h.Orphans() {
+				require.Equal(t, 200, get(t, c, url).status)
+			}
+			require.NotContains(t, get(t, c, h.URL()+"robots.txt").body, "http://")
+			require.NotContains(t, get(t, c, h.URL()+"sitemap.xml").body, "http://h")
+			moved := get(t, c, "http://"+h.Name+"/x?y")
+			require.Equal(t, 301, moved.status)
+			require.Equal(t, "https://"+h.Name+"/x?y", moved.header.Get("Location"))
+		}
+		for _, url := range w.Reachable() {
+			require.True(t, got[url], url)
+		}
+		for _, r := range w.Log() {
+			require.Equal(t, r.TLS, r.Proto == "HTTP/2.0")
+			require.Equal(t, r.TLS, strings.HasPrefix(r.URL(), "https://"))
+		}
+	}
+}
+
+func secureLess(urls []string) []string {
+	urls = slices.Clone(urls)
+	for i, url := range urls {
+		urls[i] = strings.Replace(url, "https://", "http://", 1)
+	}
+	return urls
+}
+
+// What nobody vouches for is refused by clients that look, and connections that say nothing do not
+// outlive the web.
+func TestTLSIsReal(t *testing.T) {
+	w, err := Start(Options{Hosts: 1, TLS: true})
+	require.NoError(t, err)
+	stranger := &http.Client{Transport: &http.Transport{DialContext: w.Dial}}
+	_, err = stranger.Get("https://h00000.vweb.test/")
+	require.ErrorContains(t, err, "certificate")
+	_, err = w.Client().Get("https://other.test/")
+	require.Error(t, err)
+	silent, err := w.Dial(t.Context(), "tcp", "h00000.vweb.test:443")
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	_, err = silent.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.NoError(t, silent.Close())
+	w = start(t, Options{Hosts: 1})
+	_, err = w.Dial(t.Context(), "tcp", "h00000.vweb.test:443")
+	require.Error(t, err, "no TLS unless it is asked for")
+	require.Nil(t, w.Roots())
+}
+
+// Hostile paths are as hostile over HTTP/2, where a stream takes the place of a connection.
+func TestTrapsOverHTTP2(t *testing.T) {
+	w := start(t, Options{Hosts: 1, TLS: true, Traits: func(int) Traits { return Traits{Traps: TrapAll} }})
+	c := w.Client()
+	t.Cleanup(c.CloseIdleConnections)
+	for _, path := range []string{"garbage", "headers"} {
+		_, err := c.Get("https://h00000.vweb.test/trap/" + path)
+		require.Error(t, err, path)
+	}
+	resp, err := c.Get("https://h00000.vweb.test/trap/short")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "HTTP/2.0", resp.Proto)
+}
+
+// Hosts of the caller's own are in the log like any other, and get what the web's hosts get.
+func TestHandlers(t *testing.T) {
+	w := start(t, Options{
+		Hosts: 1, Pages: 2,
+		Handlers: map[string]http.Handler{
+			"b.test": http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, r.Method, r.URL) }),
+			"a.test": http.NotFoundHandler(),
+			"c.test": http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		},
+		Traits: func(host int) Traits {
+			if host == 2 {
+				return Traits{Throttle: Throttle{Every: 2}}
+			}
+			return Traits{}
+		},
+	})
+	var names []string
+	for h := range w.Hosts() {
+		names = append(names, h.Name)
+	}
+	require.Equal(t, []string{"h00000.vweb.test", "a.test", "b.test", "c.test"}, names)
+	c := client(t, w)
+	require.Equal(t, "GET/x?y", get(t, c, "http://b.test/x?y").body)
+	require.Equal(t, 429, get(t, c, "http://b.test/x").status)
+	require.Equal(t, 404, get(t, c, "http://a.test/robots.txt").status)
+	require.Equal(t, 200, get(t, c, "http://c.test/").status)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://b.test/", strings.NewReader("x"))
+	require.NoError(t, err)
+	resp, err := c.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, 200, resp.StatusCode)
+	var log []string
+	for _, r := range w.Log() {
+		log = append(log, fmt.Sprint(r.Method, " ", r.URL(), " ", r.Status))
+	}
+	require.Equal(t, []string{"GET http://b.test/x?y 200", "GET http://b.test/x 429", "GET http://a.test/robots.txt 404",
+		"GET http://c.test/ 200", "POST http://b.test/ 200"}, log)
+	require.Len(t, start(t, Options{Handlers: map[string]http.Handler{"a.test": http.NotFoundHandler()}}).hosts, 1)
+}
+
+// A name can have more addresses than one, none, and others later on.
+func TestLookups(t *testing.T) {
+	private := netip.MustParseAddr("10.0.0.1")
+	failure := errors.New("server misbehaving")
+	w := start(t, Options{Hosts: 2, Traits: func(host int) Traits {
+		if host == 1 {
+			return Traits{}
+		}
+		return Traits{Lookup: func(n int) ([]netip.Addr, error) {
+			switch n {
+			case 1:
+				return nil, nil
+			case 2:
+				return nil, failure
+			case 3:
+				return []netip.Addr{}, nil
+			}
+			return []netip.Addr{private}, nil
+		}}
+	}})
+	own := w.hosts[0].Addr
+	for n, want := range [][]netip.Addr{{own}, nil, {}, {private}, {private}} {
+		addrs, err := w.Resolve(t.Context(), "H00000.vweb.test.")
+		require.Equal(t, n == 1, errors.Is(err, failure), "%d", n)
+		require.Equal(t, want, addrs)
+	}
+	addrs, err := w.Resolve(t.Context(), "h00001.vweb.test")
+	require.NoError(t, err)
+	require.Equal(t, []netip.Addr{w.hosts[1].Addr}, addrs)
+	_, err = w.Dial(t.Context(), "tcp", "h00000.vweb.test:80")
+	require.Error(t, err, "nothing of the web is there")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = w.Resolve(ctx, "h00001.vweb.test")
+	require.ErrorIs(t, err, context.Canceled)
+	var unknown *net.DNSError
+	_, err = w.Resolve(t.Context(), "other.test")
+	require.ErrorAs(t, err, &unknown)
+}
+
+// Jitter is different for each request, even for the same URL, within its bounds, and the same in
+// every run.
+func TestJitter(t *testing.T) {
+	var runs [2][]time.Duration
+	for i := range runs {
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t, Options{Hosts: 1, Network: memnet.New(), Traits: func(int) Traits {
+				return Traits{Latency: Latency{Median: time.Second, Jitter: time.Second}}
+			}})
+			c := client(t, w)
+			for range 50 {
+				before := time.Now()
+				get(t, c, "http://h00000.vweb.test/")
+				took := time.Since(before)
+				require.True(t, time.Second < took && took < 2*time.Second, "%v", took)
+				runs[i] = append(runs[i], took)
+			}
+		})
+	}
+	require.Equal(t, runs[0], runs[1])
+	slices.Sort(runs[0])
+	require.Len(t, slices.Compact(runs[0]), 50)
+	require.Less(t, runs[0][0], 1200*time.Millisecond)
+	require.Greater(t, runs[0][49], 1800*time.Millisecond)
+}
+
+func TestDisallowed(t *testing.T) {
+	w := start(t, Options{Hosts: 3, Pages: 20, Traits: func(host int) Traits {
+		return Traits{Robots: Robots{Mode: map[int]RobotsMode{1: RobotsError, 2: RobotsMissing}[host], Disallow: []string{"/p"}}}
+	}})
+	c := client(t, w)
+	var want []string
+	for h := range w.Hosts() {
+		get(t, c, h.URL()+"robots.txt")
+		for url := range h.Pages() {
+			get(t, c, url)
+			_, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
+			closed := strings.HasPrefix(path, "private/") || strings.HasPrefix(path, "p")
+			if h.Index == 1 || h.Index == 0 && closed {
+				want = append(want, url)
+			}
+		}
+	}
+	var got []string
+	for _, r := range w.Disallowed() {
+		got = append(got, r.URL())
+	}
+	require.Equal(t, want, got)
+	require.Greater(t, len(got), 20)
+}
