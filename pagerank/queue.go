@@ -138,53 +138,40 @@ func (q *queue) sweep(nodes []node) {
 	}
 }
 
-// sweepLine moves the valid entries of bucket b to the front of its chunks.
+// sweepLine writes the valid entries of bucket b to a new line. It returns each chunk as soon as it
+// has been read, so a sweep needs no more memory than one chunk.
 func (q *queue) sweepLine(nodes []node, b uint16) {
-	l := &q.lines[b]
-	last, at := l.head, l.from // where the next valid one goes: never beyond where one is read
-	for c, i := l.head, l.from; c != 0; c, i = q.store.at(c).next, 0 {
-		end := uint32(chunkIDs)
-		if c == l.tail {
-			end = l.to
+	old := q.lines[b]
+	q.clearLine(b)
+	for c, i := old.head, old.from; ; i = 0 {
+		read, end := *q.store.at(c), uint32(chunkIDs)
+		if c == old.tail {
+			end = old.to
 		}
-		for _, id := range q.store.at(c).ids[i:end] {
-			if at == chunkIDs {
-				last, at = q.store.at(last).next, 0
-			}
-			// No jump waits for memory that is slow to come, so that the next is asked for meanwhile.
-			q.store.at(last).ids[at] = id
-			valid := uint32(0)
+		q.store.give(c)
+		q.entries -= int(end - i)
+		for _, id := range read.ids[i:end] {
 			if nodes[id].isIn(b) {
-				valid = 1
+				q.push(b, id)
 			}
-			at += valid
-			q.entries -= int(1 - valid)
 		}
-		if c == l.tail {
-			break
+		if c == old.tail {
+			return
 		}
+		c = read.next
 	}
-	q.cut(b, last, at)
-}
-
-// cut lets the line of bucket b end in a chunk before a place.
-func (q *queue) cut(b uint16, last, at uint32) {
-	l := &q.lines[b]
-	if last == l.head && at == l.from {
-		q.drop(b)
-		return
-	}
-	if last != l.tail {
-		q.store.giveAll(q.store.at(last).next, l.tail)
-	}
-	l.tail, l.to = last, at
 }
 
 // drop empties bucket b.
 func (q *queue) drop(b uint16) {
-	l := &q.lines[b]
+	l := q.lines[b]
 	q.store.giveAll(l.head, l.tail)
-	*l = line{}
+	q.clearLine(b)
+}
+
+// clearLine marks bucket b as empty. Its chunks are the caller's.
+func (q *queue) clearLine(b uint16) {
+	q.lines[b] = line{}
 	if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
 		q.summary &^= 1 << (b / 64)
 	}
