@@ -3,19 +3,22 @@ package robots
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 func TestHostsAreKeptApart(t *testing.T) {
 	c := NewCache(Options{Agent: "foo"})
-	file := []byte("user-agent: foo\ndisallow: /a\nuser-agent: *\ndisallow: /b\n")
-	got := tell(t, c, ask(t, c, page, noon), Response{200, nil, file}, noon)
+	file := "user-agent: foo\ndisallow: /a\nuser-agent: *\ndisallow: /b\n"
+	got := tell(t, c, ask(t, c, page, noon), whole(200, nil, file), noon)
 	require.False(t, got.allows("/a"))
-	require.False(t, got.File.Rules("bar").Allowed("/b"), "other agents have their own")
+	require.False(t, got.rules.File().Rules("bar").Allowed("/b"), "other agents have their own")
 	for _, url := range []string{
 		"http://h.test/a", "https://h.test:8443/a", "https://www.h.test/a", "https://h.test./",
 	} {
@@ -26,42 +29,89 @@ func TestHostsAreKeptApart(t *testing.T) {
 	} {
 		answer, err := c.Lookup(url, noon)
 		require.NoError(t, err)
-		require.Equal(t, got, answer, url)
+		require.Equal(t, got.rules, answer.Rules, url)
+		rules, known := c.Get(url, noon)
+		require.True(t, known)
+		require.Equal(t, got.rules, rules, url)
 	}
-	_, err := c.Lookup("mailto:a@h.test", noon)
-	require.ErrorIs(t, err, ErrLocate)
+}
+
+// TestWhatHasNoRobots is asked of all methods. None may panic or let anybody in.
+func TestWhatHasNoRobots(t *testing.T) {
+	const url = "mailto:a@h.test"
+	c := NewCache(Options{})
+	_, err := c.Lookup(url, noon)
+	require.ErrorIs(t, err, robotstxt.ErrLocate)
 	_, err = c.Store(Request{}, Response{}, noon)
-	require.ErrorIs(t, err, ErrLocate)
-	require.ErrorIs(t, c.Restore(Entry{}), ErrLocate)
+	require.ErrorIs(t, err, robotstxt.ErrLocate)
+	rules, known := c.Get(url, noon)
+	require.False(t, known || rules.Allowed(url))
+	_, known = c.Entry(url)
+	require.False(t, known)
+	_, found := c.InFlight(url)
+	require.False(t, found)
 	c.Abandon(Request{})
+	allowed, err := c.Allowed(t.Context(), url)
+	require.ErrorIs(t, err, robotstxt.ErrLocate)
+	require.False(t, allowed)
+	require.Zero(t, c.Stats())
 }
 
 func TestOneFlightPerHost(t *testing.T) {
 	c := NewCache(Options{Patience: time.Minute})
 	req := ask(t, c, page, noon)
-	state := func(now time.Time) State {
+	inFlight := func(now time.Time) bool {
 		answer, err := c.Lookup(page, now)
 		require.NoError(t, err)
-		return answer.State
+		require.False(t, answer.Known)
+		return answer.Request == nil
 	}
-	require.Equal(t, InFlight, state(noon))
-	require.Equal(t, InFlight, state(noon.Add(time.Minute-1)))
+	require.True(t, inFlight(noon))
+	require.True(t, inFlight(noon.Add(time.Minute-1)))
+	out, found := c.InFlight(page)
+	require.True(t, found)
+	require.Equal(t, req, out)
 
-	c.Abandon(Request{For: where, URL: "https://other.test/"})
-	require.Equal(t, InFlight, state(noon), "another request than the one that is out")
+	other := req
+	other.Flight++
+	c.Abandon(other)
+	require.True(t, inFlight(noon), "another request than the one that is out")
 	c.Abandon(req)
-	require.Equal(t, Needed, state(noon), "given back")
+	_, found = c.InFlight(page)
+	require.False(t, found)
+	require.False(t, inFlight(noon), "given back")
 
-	require.Equal(t, Needed, state(noon.Add(time.Minute)), "lost")
-	require.Equal(t, InFlight, state(noon.Add(time.Minute)))
-
-	stray, err := c.Store(Request{For: where, URL: "https://other.test/"},
-		Response{200, nil, []byte(noAs)}, noon)
-	require.NoError(t, err)
-	require.Equal(t, InFlight, stray.State, "ignored")
+	require.False(t, inFlight(noon.Add(time.Minute)), "lost")
+	require.True(t, inFlight(noon.Add(time.Minute)))
+	req, _ = c.InFlight(page)
 	require.True(t, tell(t, c, req, Response{Status: 404}, noon).allows("/a"))
 	c.Abandon(req)
-	require.Equal(t, Fresh, state(noon), "too late")
+	_, known := c.Get(page, noon)
+	require.True(t, known, "too late")
+}
+
+// TestALateResponseIsIgnored: what a request that counted as lost brings in the end must not
+// overwrite what was learned since, nor what is on its way.
+func TestALateResponseIsIgnored(t *testing.T) {
+	c := NewCache(Options{Patience: time.Minute})
+	lost := ask(t, c, page, noon)
+	again := ask(t, c, page, noon.Add(time.Minute))
+	require.Equal(t, unflown(lost), unflown(again))
+
+	answer, err := c.Store(lost, whole(404, nil, ""), noon.Add(61*time.Second))
+	require.NoError(t, err)
+	require.Equal(t, Answer{}, answer, "the second request is still awaited")
+	tell(t, c, again, whole(200, nil, noAs), noon.Add(62*time.Second))
+	for _, late := range []Request{lost, again, {For: where, URL: where}, {For: where, URL: where, Flight: 99}} {
+		answer, err = c.Store(late, whole(404, nil, ""), noon.Add(63*time.Second))
+		require.NoError(t, err)
+		require.True(t, answer.Known)
+		require.False(t, answer.Rules.Allowed("/a"), "%+v", late)
+	}
+	never := Request{For: "https://never.test/robots.txt", URL: "https://never.test/robots.txt"}
+	answer, err = c.Store(never, whole(404, nil, ""), noon)
+	require.NoError(t, err)
+	require.Equal(t, Answer{}, answer, "nobody asked for it")
 }
 
 func TestEndlessPatience(t *testing.T) {
@@ -70,35 +120,20 @@ func TestEndlessPatience(t *testing.T) {
 	later := noon.Add(100 * 365 * day)
 	answer, err := c.Lookup(page, later)
 	require.NoError(t, err)
-	require.Equal(t, InFlight, answer.State)
+	require.Equal(t, Answer{}, answer)
 	require.True(t, tell(t, c, req, Response{Status: 404}, later).allows("/a"))
-}
-
-// Who restarts may hold answers to requests of which the new cache knows nothing.
-func TestUnaskedAnswersAreWelcome(t *testing.T) {
-	c := NewCache(Options{})
-	req := Request{For: where, URL: "https://other.test/x", Hop: 5}
-	answer, err := c.Store(req, Response{301, fields("Location", "/y"), nil}, noon)
-	require.NoError(t, err)
-	require.Equal(t, Fresh, answer.State)
-	got := tell(t, c, Request{For: where, URL: where}, Response{200, nil, []byte(noAs)}, noon)
-	require.False(t, got.allows("/a"))
-
-	other := Request{For: "https://other.test/robots.txt", URL: "https://other.test/", ETag: "x"}
-	got = tell(t, c, other, Response{Status: 304}, noon)
-	require.True(t, got.Unreachable, "what it confirms is not here")
 }
 
 func TestCacheKeepsItsBound(t *testing.T) {
 	const bound = 256 << 10
+	typical := "user-agent: *\n" + strings.Repeat("disallow: /something/\n", 30)
 	c := NewCache(Options{MaxBytes: bound})
 	url := func(i int) string { return fmt.Sprintf("https://h%d.test/", i) }
 	for i := range 500 {
 		now := noon.Add(time.Duration(i) * time.Second)
-		tell(t, c, ask(t, c, url(i), now), Response{200, nil, []byte(typicalFile)}, now)
-		kept, err := c.Lookup(url(0), now)
-		require.NoError(t, err)
-		require.Equal(t, Fresh, kept.State, "what is used stays")
+		tell(t, c, ask(t, c, url(i), now), whole(200, nil, typical), now)
+		_, known := c.Get(url(0), now)
+		require.True(t, known, "what is used stays")
 		require.LessOrEqual(t, c.Stats().Bytes, bound)
 	}
 	require.Greater(t, c.Stats().Hosts, 50)
@@ -106,94 +141,103 @@ func TestCacheKeepsItsBound(t *testing.T) {
 	ask(t, c, url(1), noon)
 
 	small := NewCache(Options{MaxBytes: 1})
-	require.Equal(t, Fresh, tell(t, small, ask(t, small, page, noon), Response{Status: 404}, noon).State)
+	tell(t, small, ask(t, small, page, noon), Response{Status: 404}, noon)
+	tell(t, small, ask(t, small, url(1), noon), Response{Status: 404}, noon)
 	require.Equal(t, 1, small.Stats().Hosts, "the last answer is always there")
-	endless := NewCache(Options{MaxBytes: -1})
+	unlimited := NewCache(Options{MaxBytes: -1})
 	for i := range 10 {
-		tell(t, endless, ask(t, endless, url(i), noon), Response{200, nil, hostileFile()}, noon)
+		tell(t, unlimited, ask(t, unlimited, url(i), noon), whole(200, nil, long), noon)
 	}
-	require.Equal(t, 10, endless.Stats().Hosts)
+	require.Equal(t, 10, unlimited.Stats().Hosts)
 }
 
-// The bound is on an estimate, which must not be below what is really taken.
+// TestLostRequestsKeepTheBound: requests to which nobody ever brings a response take memory as well.
+func TestLostRequestsKeepTheBound(t *testing.T) {
+	const bound = 1 << 20
+	c := NewCache(Options{MaxBytes: bound})
+	before := liveBytes()
+	given, refused := 0, 0
+	look := func(i int, now time.Time) {
+		answer, err := c.Lookup(fmt.Sprintf("https://h%d.test/", i), now)
+		switch {
+		case err != nil:
+			require.ErrorIs(t, err, ErrFull)
+			require.Equal(t, Answer{}, answer)
+			refused++
+		case answer.Request != nil:
+			given++
+		}
+	}
+	for i := range 20_000 {
+		look(i, noon)
+	}
+	require.LessOrEqual(t, c.Stats().Bytes, bound)
+	require.Less(t, liveBytes()-before, int64(bound))
+	require.Greater(t, given, 500)
+	require.Equal(t, 20_000, given+refused)
+	first, _ := c.InFlight("https://h0.test/")
+	tell(t, c, first, whole(200, nil, noAs), noon)
+
+	// After their time they make room.
+	given, refused = 0, 0
+	for i := range 20_000 {
+		look(30_000+i, noon.Add(time.Hour))
+	}
+	require.Greater(t, given, 500)
+	require.LessOrEqual(t, c.Stats().Bytes, bound)
+	runtime.KeepAlive(c)
+}
+
+// TestABigFileDoesNotStopTheOthers: it takes more than the bound, but gives way to new requests.
+func TestABigFileDoesNotStopTheOthers(t *testing.T) {
+	c := NewCache(Options{MaxBytes: 64 << 10})
+	tell(t, c, ask(t, c, page, noon), whole(200, nil, long), noon)
+	for i := range 10 {
+		ask(t, c, fmt.Sprintf("https://h%d.test/", i), noon)
+	}
+	require.LessOrEqual(t, c.Stats().Bytes, 64<<10)
+}
+
+func liveBytes() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestCostIsNoLie: the bound is on an estimate, which must not be below what is really taken.
 func TestCostIsNoLie(t *testing.T) {
-	for name, body := range map[string][]byte{
-		"typical": []byte(typicalFile),
-		"hostile": hostileFile(),
-		"nothing": nil,
-		"names":   fileOf("user-agent:N\nallow:/\n"),
-		"notes":   fileOf("a:b\n"),
-		"literal": []byte("user-agent: *\n" + strings.Repeat("disallow: /abcdef\n", 64)),
+	for name, body := range map[string]string{
+		"nothing": "",
+		"typical": "user-agent: *\n" + strings.Repeat("disallow: /abcdef\n", 20),
+		"big":     "user-agent: *\n" + strings.Repeat("disallow: /*abcdef\n", 5000),
 	} {
-		stats := 0
-		n := 1 + 200_000/(len(body)+1000)
-		live := liveHeap(2, func() *Cache {
-			c := NewCache(Options{MaxBytes: -1})
-			for i := range n {
-				url := fmt.Sprintf("https://h%d.test/", i)
-				tell(t, c, ask(t, c, url, noon), Response{200, nil, body}, noon)
-			}
-			stats = c.Stats().Bytes
-			return c
-		})
-		require.Less(t, live, stats, name)
-		require.Greater(t, live, stats/8, name)
+		n := 1 + 400_000/(len(body)+1000)
+		before := liveBytes()
+		c := NewCache(Options{MaxBytes: -1})
+		for i := range n {
+			url := fmt.Sprintf("https://h%d.test/", i)
+			tell(t, c, ask(t, c, url, noon), whole(200, fields("ETag", "x"), body), noon)
+		}
+		live := liveBytes() - before
+		require.Less(t, live, int64(c.Stats().Bytes), name)
+		require.Greater(t, live, int64(c.Stats().Bytes/4), name)
+		runtime.KeepAlive(c)
 	}
 }
 
-func TestEntriesRestoreACache(t *testing.T) {
-	old := NewCache(Options{Agent: "foo"})
-	for i := range 20 {
-		url := fmt.Sprintf("https://h%d.test/", i)
-		status := []int{200, 404, 503, 0}[i%4]
-		header := fields("ETag", fmt.Sprint(i))
-		tell(t, old, ask(t, old, url, noon), Response{status, header, []byte(noAs)}, noon)
-	}
-	flying := ask(t, old, "https://h0.test/", noon.Add(25*time.Hour))
-	ask(t, old, "https://new.test/", noon)
-
-	c := NewCache(Options{Agent: "foo"})
-	for entry := range old.Entries() {
-		require.NoError(t, c.Restore(entry))
-	}
-	require.Equal(t, 20, c.Stats().Hosts)
-	require.Zero(t, c.Stats().InFlight)
-	require.Equal(t, 2, old.Stats().InFlight)
-	for i := range 20 {
-		got, err := c.Lookup(fmt.Sprintf("https://h%d.test/", i), noon)
-		require.NoError(t, err)
-		require.Equal(t, Fresh, got.State)
-		require.Equal(t, i%4 < 2, got.allows("/b"), i)
-		require.Equal(t, i%4 > 1, got.Unreachable, i)
-	}
-	require.Equal(t, flying, ask(t, c, "https://h0.test/", noon.Add(25*time.Hour)), "as before")
-	require.NoError(t, c.Restore(Entry{URL: "https://h0.test/"}))
-	answer, err := c.Lookup("https://h0.test/", noon)
-	require.NoError(t, err)
-	require.Equal(t, InFlight, answer.State, "a flight is not disturbed")
-	for range old.Entries() {
-		break
-	}
-}
-
-// Restored in the order of Entries, what was used last is what stays last.
-func TestEntriesComeInOrderOfUse(t *testing.T) {
+// TestLookupsDoNotAllocate if the rules are known and the host is written plainly.
+func TestLookupsDoNotAllocate(t *testing.T) {
 	c := NewCache(Options{})
-	for _, name := range []string{"a", "b", "c"} {
-		url := "https://" + name + ".test/"
-		tell(t, c, ask(t, c, url, noon), Response{Status: 404}, noon)
-	}
-	_, err := c.Lookup("https://a.test/", noon)
-	require.NoError(t, err)
-	var order string
-	for entry := range c.Entries() {
-		order += entry.URL[len("https://"):][:1]
-	}
-	require.Equal(t, "bca", order)
+	tell(t, c, ask(t, c, page, noon), whole(200, nil, noAs), noon)
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		c.Get(page, noon)
+		_, _ = c.Lookup(page, noon)
+	}))
 }
 
 // TestCacheModel compares the cache with a map from host to what was last said, under random
-// answers at random times.
+// responses at random times.
 func TestCacheModel(t *testing.T) {
 	type known struct {
 		copied      bool // there is a copy, which forbids /a
@@ -205,19 +249,24 @@ func TestCacheModel(t *testing.T) {
 		c := NewCache(Options{MaxBytes: -1})
 		model := make(map[string]known)
 		now := noon
+		var lost []Request
 		for range 200 {
 			now = now.Add(time.Duration(rnd.IntN(7200)) * time.Second)
-			url := "https://" + pick(rnd, "a", "b", "c", "d") + ".test/"
-			answer, err := c.Lookup(url, now)
-			require.NoError(t, err)
+			url := "https://" + []string{"a", "b", "c", "d"}[rnd.IntN(4)] + ".test/"
 			m := model[url]
-			require.Equal(t, now.Before(m.until), answer.State == Fresh, "seed %d", seed)
-			if answer.State == Needed {
+			rules, fresh := c.Get(url, now)
+			require.Equal(t, now.Before(m.until), fresh, "seed %d", seed)
+			if !fresh {
+				req := ask(t, c, url, now)
+				if rnd.IntN(5) == 0 { // and is asked again after an hour
+					lost = append(lost, req)
+					now = now.Add(time.Hour)
+					req = ask(t, c, url, now)
+				}
 				status := []int{200, 200, 404, 500, 429, 0, 304}[rnd.IntN(7)]
 				header := fields("ETag", "x", "Cache-Control", "max-age=7200")
-				answer, err = c.Store(answer.Request, Response{status, header, []byte(noAs)}, now)
-				require.NoError(t, err)
-				m = known{copied: m.copied, until: answer.Until}
+				got := tell(t, c, req, whole(status, header, noAs), now)
+				m = known{copied: m.copied, until: got.Expires}
 				switch {
 				case status == 200, status == 404:
 					m.copied = status == 200
@@ -225,10 +274,66 @@ func TestCacheModel(t *testing.T) {
 					m.unreachable = true
 				}
 				model[url] = m
+				require.Equal(t, m.unreachable, got.Failures > 0, "seed %d", seed)
+				rules = got.rules
 			}
-			require.Equal(t, m.unreachable, answer.Unreachable, "seed %d", seed)
-			require.Equal(t, !m.copied && !m.unreachable, answer.allows("/a"), "seed %d", seed)
-			require.Equal(t, m.copied || !m.unreachable, answer.allows("/b"), "seed %d", seed)
+			for _, late := range lost { // which must not matter
+				_, err := c.Store(late, whole(404, nil, ""), now)
+				require.NoError(t, err)
+			}
+			require.Equal(t, !m.copied && !m.unreachable, rules.Allowed("/a"), "seed %d", seed)
+			require.Equal(t, m.copied || !m.unreachable, rules.Allowed("/b"), "seed %d", seed)
 		}
+	}
+}
+
+// FuzzStore asserts that no response leads the cache out of its states: the rules are there, and
+// expire within the bounds, or a request leads on, at most five times. What is kept of it can be
+// saved and restored.
+func FuzzStore(f *testing.F) {
+	f.Add(301, "Location", "//other.test/%zz", "Retry-After", "1")
+	f.Add(200, "Cache-Control", "max-age=1e9", "Expires", "0")
+	f.Add(429, "Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT", "Age", "-1")
+	f.Add(200, "ETag", "\xff", "Last-Modified", "\u00e9")
+	f.Fuzz(func(t *testing.T, status int, name1, value1, name2, value2 string) {
+		c := NewCache(Options{})
+		req := ask(t, c, page, noon)
+		for hop := 0; ; hop++ {
+			answer, err := c.Store(req, whole(status, fields(name1, value1, name2, value2), noAs), noon)
+			if err != nil || hop > maxHops {
+				t.Fatal(hop, err)
+			}
+			if answer.Known {
+				break
+			}
+			req = *answer.Request
+		}
+		entry, _ := c.Entry(page)
+		if age := entry.Expires.Sub(noon); age < 5*time.Minute || age > 24*time.Hour {
+			t.Errorf("expires after %v", age)
+		}
+		requireSaved(t, c)
+	})
+}
+
+// BenchmarkLookup finds the rules of one of many hosts, which each check of a crawler begins with.
+func BenchmarkLookup(b *testing.B) {
+	for _, hosts := range []int{1e2, 1e4} {
+		b.Run(fmt.Sprintf("hosts=%d", hosts), func(b *testing.B) {
+			c := NewCache(Options{MaxBytes: -1})
+			urls := make([]string, hosts)
+			for i := range urls {
+				urls[i] = fmt.Sprintf("https://www.host%d.test/some/page.html", i)
+				tell(b, c, ask(b, c, urls[i], noon), whole(200, nil, noAs), noon)
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				rules, _ := c.Get(urls[i*7919%hosts], noon)
+				rules.Allowed(urls[i%hosts])
+				i++
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "lookups/s")
+		})
 	}
 }

@@ -1,86 +1,79 @@
 package robots
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 // Entry is what a [Cache] knows of one host: what its robots.txt says, since when, and until when
-// that is to be believed. It is a plain value, of which the cache has its own copy. It is not safe
-// for concurrent use.
+// that is to be believed. It is a plain value of types that encoding/json and encoding/gob know,
+// for [Cache.All] and [Cache.Restore].
 type Entry struct {
-	URL     string    // of the robots.txt, as Locate returns it
-	Status  int       // of the last answer, 0 if there was none
-	File    *File     // the last one that was found; nil if none was, or if it is gone
-	Fetched time.Time // when the host last said what holds: a file, a 304, or that there is none
-	Expires time.Time // when to ask again
+	URL string // of the robots.txt, as robotstxt.Locate returns it
 
-	// Since when, and how many times in a row, the file could not be had; zero if it could.
-	FailedSince time.Time
-	Failures    int
+	// What the host said last.
+	Fetched      time.Time `json:",omitzero"` // when: a file, a 304, or that there is none
+	Source       string    `json:",omitzero"` // of the file, after redirects; empty without one
+	Body         []byte    `json:",omitzero"` // of the file, as robotstxt.File.String returns it
+	ETag         string    `json:",omitzero"` // of the file
+	LastModified string    `json:",omitzero"` // of the file
 
-	Source       string // the URL that the File came from, after redirects
-	ETag         string // of the File, for If-None-Match
-	LastModified string // of the File, for If-Modified-Since
+	// The last attempt.
+	Expires     time.Time `json:",omitzero"` // when to ask again
+	Status      int       `json:",omitzero"` // of the response, 0 if there was none
+	Failures    int       `json:",omitzero"` // how many times in a row the host was unreachable
+	FailedSince time.Time `json:",omitzero"` // the first of these times
 }
 
-// Request is one request that has to be made to learn the rules of a host.
-type Request struct {
-	For          string // the robots.txt that it is about
-	URL          string // what to ask for; another one than For after a redirect
-	Hop          int    // how many redirects led there
-	ETag         string // to be sent as If-None-Match, if not empty
-	LastModified string // to be sent as If-Modified-Since, if not empty
-}
-
-// Response is the answer to a Request. The zero Response stands for none: the host could not be
-// reached, or the body broke off.
-type Response struct {
-	Status int
-	Header http.Header // of which Location, validators, ages and Retry-After are read
-	Body   []byte      // decoded; of more than MaxSize bytes at least one more must be here
+// A state is an Entry whose body is parsed, and the steps that responses make with it. It knows no
+// clock but its arguments.
+type state struct {
+	Entry // its Body is nil
+	file  *robotstxt.File
 }
 
 // maxHops is how many redirects are followed (RFC 9309, 2.3.1.2).
 const maxHops = 5
 
-// start returns the first request for what the entry is about.
-func (e *Entry) start() Request { return e.request(e.URL, 0) }
-
 // request adds the validators where they belong: to the URL that the copy came from.
-func (e *Entry) request(url string, hop int) Request {
-	req := Request{For: e.URL, URL: url, Hop: hop}
-	if e.File != nil && url == e.Source {
-		req.ETag, req.LastModified = e.ETag, e.LastModified
+func (s *state) request(url string, hop int) Request {
+	req := Request{For: s.URL, URL: url, Hop: hop}
+	if s.Source == url {
+		req.ETag, req.LastModified = s.ETag, s.LastModified
 	}
 	return req
 }
 
-// take brings the entry up to date with an answer, or returns the request that the answer leads
-// to. The file is the parsed body, if the status says that there is one. It is all of RFC 9309,
-// 2.3.1, and knows no clock but its argument.
-func (e *Entry) take(
-	req Request, resp Response, file *File, now time.Time, o *Options,
+// take updates the state with a response and the file in it, or returns the request that a redirect
+// leads to. It is all of RFC 9309, 2.3.1.
+func (s *state) take(
+	req Request, resp Response, file *robotstxt.File, now time.Time, o *Options,
 ) (next Request, more bool) {
 	target, redirected := redirectTarget(req, resp)
-	switch status := resp.Status; {
+	switch {
 	case redirected:
-		return e.request(target, req.Hop+1), true
-	case status == http.StatusNotModified:
-		e.confirm(req, resp, now, o)
-	case found(status), status >= 300 && status < 500 && status != http.StatusTooManyRequests:
-		e.settle(file, req, resp, now, o)
+		return s.request(target, req.Hop+1), true
+	case resp.Status == http.StatusNotModified:
+		s.confirm(req, resp, now, o)
+	case file == nil:
+		s.fail(resp, now, o)
+	case found(resp.Status):
+		s.succeed(resp, now, o)
+		s.Source, s.file = strings.Clone(req.URL), file
+		s.ETag = validator(resp.Header, "ETag")
+		s.LastModified = validator(resp.Header, "Last-Modified")
 	default:
-		e.fail(resp, now, o)
+		s.succeed(resp, now, o)
 	}
 	return Request{}, false
 }
-
-// found reports whether the body of an answer is a robots.txt.
-func found(status int) bool { return status >= 200 && status < 300 }
 
 // redirectTarget returns where a redirect leads, if it may be followed.
 func redirectTarget(req Request, resp Response) (target string, ok bool) {
@@ -99,95 +92,104 @@ func redirectTarget(req Request, resp Response) (target string, ok bool) {
 		return "", false
 	}
 	to.Fragment, to.RawFragment = "", ""
-	target = to.String()
+	target = asciiOnly(to.String())
 	return target, len(target) <= maxField
+}
+
+// asciiOnly escapes what url.URL leaves in a query as it came.
+func asciiOnly(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if s[i] > ' ' && s[i] <= '~' {
+			b.WriteByte(s[i])
+		} else {
+			fmt.Fprintf(&b, "%%%02X", s[i])
+		}
+	}
+	return b.String()
 }
 
 // maxField bounds what is kept of a header. An honest URL or validator is much shorter.
 const maxField = 4 << 10
 
-// validator returns a header field that is to be kept, apart from the header.
+// validator returns a header field that is to be kept, apart from the header. What JSON would alter
+// is not.
 func validator(h http.Header, name string) string {
 	value := h.Get(name)
-	if len(value) > maxField {
+	if len(value) > maxField || !utf8.ValidString(value) {
 		return ""
 	}
 	return strings.Clone(value)
 }
 
-// settle notes what the host said: a file, or with nil that it has none.
-func (e *Entry) settle(file *File, req Request, resp Response, now time.Time, o *Options) {
-	*e = Entry{URL: e.URL, Status: resp.Status, File: file, Fetched: now}
-	e.Expires = now.Add(o.age(resp.Header, now))
-	if file != nil {
-		e.Source = req.URL
-		e.ETag = validator(resp.Header, "ETag")
-		e.LastModified = validator(resp.Header, "Last-Modified")
-	}
+// succeed notes that the host said something, and forgets what it said before.
+func (s *state) succeed(resp Response, now time.Time, o *Options) {
+	*s = state{Entry: Entry{URL: s.URL, Status: resp.Status, Fetched: now}}
+	s.Expires = now.Add(o.ttl(resp.Header, now))
 }
 
-// confirm notes that the copy still holds. A 304 to a request that named no copy is nonsense, from
-// which nothing can be learned.
-func (e *Entry) confirm(req Request, resp Response, now time.Time, o *Options) {
-	if e.File == nil || req.ETag == "" && req.LastModified == "" {
-		e.fail(resp, now, o)
+// confirm notes that the copy still holds. A 304 to a request that did not name this copy is
+// nonsense, from which nothing can be learned.
+func (s *state) confirm(req Request, resp Response, now time.Time, o *Options) {
+	named := req.URL == s.Source && req.ETag == s.ETag && req.LastModified == s.LastModified
+	if s.file == nil || !named || req.ETag == "" && req.LastModified == "" {
+		s.fail(resp, now, o)
 		return
 	}
-	file, etag, modified := e.File, e.ETag, e.LastModified
-	e.settle(file, req, resp, now, o)
-	if e.ETag == "" {
-		e.ETag = etag
+	old := *s
+	s.succeed(resp, now, o)
+	s.Source, s.file, s.ETag, s.LastModified = old.Source, old.file, old.ETag, old.LastModified
+	if etag := validator(resp.Header, "ETag"); etag != "" {
+		s.ETag = etag
 	}
-	if e.LastModified == "" {
-		e.LastModified = modified
+	if modified := validator(resp.Header, "Last-Modified"); modified != "" {
+		s.LastModified = modified
 	}
 }
 
-// fail notes that the file could not be had, and leaves the copy as it is.
-func (e *Entry) fail(resp Response, now time.Time, o *Options) {
-	if e.Failures == 0 {
-		e.FailedSince = now
+// fail notes that the host was unreachable, and leaves the copy as it is.
+func (s *state) fail(resp Response, now time.Time, o *Options) {
+	if s.Failures == 0 {
+		s.FailedSince = now
 	}
-	e.Status = resp.Status
-	e.Failures++
+	s.Status = resp.Status
+	s.Failures++
 	wait := max(0, min(o.Retry, o.MaxRetry))
-	for i := 1; i < min(e.Failures, 64); i++ {
+	for i := 1; i < min(s.Failures, 64); i++ {
 		wait += min(wait, o.MaxRetry-wait) // doubles, but cannot overflow
 	}
-	e.Expires = now.Add(max(wait, retryAfter(resp.Header, now)))
+	s.Expires = now.Add(max(wait, retryAfter(resp.Header, now)))
 }
 
-// The files of hosts that have none, and of hosts of which nobody knows.
-var (
-	emptyFile  = &File{}
-	deniedFile = &File{denyAll: true}
-)
-
-// file returns what holds at a time.
-func (e *Entry) file(now time.Time, o *Options) *File {
-	forbidden := e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
+// current returns the file that holds at a time, nil if nothing may be fetched.
+func (s *state) current(now time.Time, o *Options) *robotstxt.File {
 	switch {
-	case e.File != nil:
-		return e.File
-	case e.Failures == 0 && !(forbidden && o.DenyForbidden):
-		return emptyFile
-	case e.Failures > 0 && o.GiveUp > 0 && now.Sub(e.FailedSince) >= o.GiveUp:
-		return emptyFile
+	case s.file != nil:
+		return s.file
+	case s.Failures == 0 || o.GiveUp > 0 && now.Sub(s.FailedSince) >= o.GiveUp:
+		return noFile
 	}
-	return deniedFile
+	return nil
 }
 
-// age returns how long an answer may be believed: as long as it says, within the bounds of the
+// fresh reports whether the state may be used without asking again. A time to ask again that is
+// further away than any response can have set it was set by a wrong clock.
+func (s *state) fresh(now time.Time, o *Options) bool {
+	left := s.Expires.Sub(now)
+	return left > 0 && left <= max(o.MaxTTL, o.MaxRetry, longestWait)
+}
+
+// ttl returns how long a response may be believed: as long as it says, within the bounds of the
 // options, and as long as possible if it says nothing.
-func (o *Options) age(h http.Header, now time.Time) time.Duration {
+func (o *Options) ttl(h http.Header, now time.Time) time.Duration {
 	age, said := maxAge(h)
 	if !said {
 		age, said = untilDate(h.Get("Expires"), now)
 	}
 	if !said && h.Get("Expires") == "" {
-		return o.MaxAge
+		return o.MaxTTL
 	}
-	return min(max(age, o.MinAge), o.MaxAge)
+	return min(max(age, o.MinTTL), o.MaxTTL)
 }
 
 // maxAge reads Cache-Control (RFC 9111, 5.2.2). That a shared cache would have other rules does not
@@ -210,9 +212,6 @@ func maxAge(h http.Header) (age time.Duration, said bool) {
 	return age, said
 }
 
-// longest is the longest wait that a host may ask for.
-const longest = 24 * time.Hour
-
 // retryAfter reads the field of that name (RFC 9110, 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
@@ -220,7 +219,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if !ok {
 		wait, _ = untilDate(value, now)
 	}
-	return min(wait, longest)
+	return min(wait, longestWait)
 }
 
 func untilDate(value string, now time.Time) (wait time.Duration, ok bool) {
@@ -232,7 +231,7 @@ func untilDate(value string, now time.Time) (wait time.Duration, ok bool) {
 func parseSeconds(s string) (d time.Duration, ok bool) {
 	const most = 365 * 24 * 60 * 60
 	s = strings.TrimSpace(s)
-	if s == "" || leading(s, isDigit) != s {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
 	n, err := strconv.Atoi(s)

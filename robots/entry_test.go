@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 const (
@@ -17,6 +19,8 @@ const (
 )
 
 const day = 24 * time.Hour
+
+var long = strings.Repeat("#\n", robotstxt.MaxSize/2)
 
 var endless = strings.Repeat("a", maxField)
 
@@ -32,29 +36,51 @@ func fields(pairs ...string) http.Header {
 }
 
 // ask requires that a request is needed, and returns it.
-func ask(t *testing.T, c *Cache, url string, now time.Time) Request {
+func ask(t testing.TB, c *Cache, url string, now time.Time) Request {
 	t.Helper()
 	answer, err := c.Lookup(url, now)
 	require.NoError(t, err)
-	require.Equal(t, Needed, answer.State)
-	return answer.Request
+	require.False(t, answer.Known)
+	require.False(t, answer.Rules.Allowed("/"), "what is not known is not allowed")
+	require.NotNil(t, answer.Request)
+	return *answer.Request
 }
 
-// tell stores an answer, and requires that it is the last one.
-func tell(t *testing.T, c *Cache, req Request, resp Response, now time.Time) Answer {
+// A held is what a host is known for after a response.
+type held struct {
+	Entry
+	rules robotstxt.Rules
+}
+
+// tell stores a response, and requires that it is the last one.
+func tell(t testing.TB, c *Cache, req Request, resp Response, now time.Time) held {
 	t.Helper()
 	answer, err := c.Store(req, resp, now)
 	require.NoError(t, err)
-	require.Equal(t, Fresh, answer.State)
+	require.True(t, answer.Known)
+	require.Nil(t, answer.Request)
 	again, err := c.Lookup(req.For, now)
 	require.NoError(t, err)
 	require.Equal(t, answer, again, "what was stored is what is found")
-	return answer
+	entry, known := c.Entry(req.For)
+	require.True(t, known)
+	return held{entry, answer.Rules}
 }
 
-func (a Answer) allows(paths ...string) bool {
+// whole is a response with a whole body.
+func whole(status int, header http.Header, body string) Response {
+	return Response{Status: status, Header: header, Body: []byte(body), Whole: true}
+}
+
+// unflown leaves out the number of the flight.
+func unflown(req Request) Request {
+	req.Flight = 0
+	return req
+}
+
+func (h held) allows(paths ...string) bool {
 	for _, path := range paths {
-		if !a.Rules.Allowed(path) {
+		if !h.rules.Allowed(path) {
 			return false
 		}
 	}
@@ -70,48 +96,49 @@ func TestFirstAnswers(t *testing.T) {
 		unreachable bool
 		age         time.Duration
 	}{
-		{"a file", Response{200, nil, []byte(noAs)}, false, true, false, day},
-		{"part of a file, as asked", Response{206, nil, []byte(noAs)}, false, true, false,
+		{"a file", whole(200, nil, noAs), false, true, false, day},
+		{"part of a file, as asked", whole(206, nil, noAs), false, true, false, day},
+		{"half a file", Response{200, nil, []byte(noAs), false}, false, false, true, 5 * time.Minute},
+		{"no file, half the page that says so", Response{404, nil, []byte("<ht"), false}, true, true, false,
 			day},
-		{"an empty file", Response{200, nil, nil}, true, true, false, day},
-		{"no file", Response{404, nil, []byte(noAs)}, true, true, false, day},
-		{"gone", Response{410, fields("Cache-Control", "max-age=600"), nil}, true, true, false,
+		{"the first 500 KiB", Response{200, nil, []byte(noAs + long), false}, false, true, false, day},
+		{"an empty file", whole(200, nil, ""), true, true, false, day},
+		{"no file", whole(404, nil, noAs), true, true, false, day},
+		{"gone", whole(410, fields("Cache-Control", "max-age=600"), ""), true, true, false,
 			10 * time.Minute},
-		{"forbidden", Response{403, nil, nil}, true, true, false, day},
-		{"too many requests", Response{429, nil, nil}, false, false, true, 5 * time.Minute},
-		{"server error", Response{500, nil, []byte(noAs)}, false, false, true, 5 * time.Minute},
-		{"overload", Response{503, fields("Retry-After", "7200"), nil}, false, false, true,
+		{"forbidden", whole(403, nil, ""), true, true, false, day},
+		{"too many requests", whole(429, nil, ""), false, false, true, 5 * time.Minute},
+		{"server error", whole(500, nil, noAs), false, false, true, 5 * time.Minute},
+		{"overload", whole(503, fields("Retry-After", "7200"), ""), false, false, true,
 			2 * time.Hour},
-		{"overload till a date", Response{503, fields("Retry-After", "Sat, 01 Jun 2024 15:00:00 GMT"),
-			nil}, false, false, true, 3 * time.Hour},
-		{"overload for ever", Response{503, fields("Retry-After", "99999999999999999999"), nil}, false,
+		{"overload till a date", whole(503, fields("Retry-After", "Sat, 01 Jun 2024 15:00:00 GMT"), ""), false, false, true, 3 * time.Hour},
+		{"overload for ever", whole(503, fields("Retry-After", "99999999999999999999"), ""), false,
 			false, true, day},
-		{"overload, over already", Response{503, fields("Retry-After", "Sat, 01 Jun 2024 11:00:00 GMT"),
-			nil}, false, false, true, 5 * time.Minute},
+		{"overload, over already", whole(503, fields("Retry-After", "Sat, 01 Jun 2024 11:00:00 GMT"), ""), false, false, true, 5 * time.Minute},
 		{"no answer", Response{}, false, false, true, 5 * time.Minute},
-		{"no status of HTTP", Response{999, nil, nil}, false, false, true, 5 * time.Minute},
-		{"unasked 304", Response{304, nil, nil}, false, false, true, 5 * time.Minute},
-		{"redirect to nowhere", Response{301, nil, nil}, true, true, false, day},
-		{"redirect to no URL", Response{301, fields("Location", "http://%zz/"), nil}, true, true, false,
+		{"no status of HTTP", whole(999, nil, ""), false, false, true, 5 * time.Minute},
+		{"unasked 304", whole(304, nil, ""), false, false, true, 5 * time.Minute},
+		{"redirect to nowhere", whole(301, nil, ""), true, true, false, day},
+		{"redirect to no URL", whole(301, fields("Location", "http://%zz/"), ""), true, true, false,
 			day},
-		{"redirect out of the web", Response{302, fields("Location", "file:///etc/passwd"), nil}, true,
+		{"redirect out of the web", whole(302, fields("Location", "file:///etc/passwd"), ""), true,
 			true, false, day},
-		{"redirect to an endless URL", Response{301, fields("Location", "/"+endless), nil}, true, true,
+		{"redirect to an endless URL", whole(301, fields("Location", "/"+endless), ""), true, true,
 			false, day},
-		{"choices", Response{300, fields("Location", "/b"), nil}, true, true, false, day},
+		{"choices", whole(300, fields("Location", "/b"), ""), true, true, false, day},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := NewCache(Options{Agent: "foo"})
 			got := tell(t, c, ask(t, c, page, noon), tt.resp, noon)
 			require.Equal(t, tt.a, got.allows("/a"))
 			require.Equal(t, tt.b, got.allows("/b"))
-			require.Equal(t, tt.unreachable, got.Unreachable)
-			require.Equal(t, tt.age, got.Until.Sub(noon))
+			require.Equal(t, tt.unreachable, got.Failures > 0)
+			require.Equal(t, tt.age, got.Expires.Sub(noon))
 
-			before, err := c.Lookup(page, got.Until.Add(-1))
+			before, err := c.Lookup(page, got.Expires.Add(-1))
 			require.NoError(t, err)
-			require.Equal(t, Fresh, before.State)
-			ask(t, c, page, got.Until)
+			require.True(t, before.Known)
+			ask(t, c, page, got.Expires)
 		})
 	}
 }
@@ -144,42 +171,43 @@ func TestAges(t *testing.T) {
 		{fields("Age", "600"), day},
 	} {
 		o := Options{}.withDefaults()
-		require.Equal(t, tt.want, o.age(tt.header, noon), "%v", tt.header)
+		require.Equal(t, tt.want, o.ttl(tt.header, noon), "%v", tt.header)
 	}
-	o := Options{MinAge: time.Minute, MaxAge: 2 * time.Minute}.withDefaults()
-	require.Equal(t, 2*time.Minute, o.age(nil, noon))
-	require.Equal(t, time.Minute, o.age(fields("Cache-Control", "max-age=1"), noon))
+	o := Options{MinTTL: time.Minute, MaxTTL: 2 * time.Minute}.withDefaults()
+	require.Equal(t, 2*time.Minute, o.ttl(nil, noon))
+	require.Equal(t, time.Minute, o.ttl(fields("Cache-Control", "max-age=1"), noon))
 }
 
 func TestRevalidation(t *testing.T) {
 	c := NewCache(Options{})
 	now := noon
 	req := ask(t, c, page, now)
-	require.Equal(t, Request{For: where, URL: where}, req)
+	require.Equal(t, Request{For: where, URL: where}, unflown(req))
 	header := fields("ETag", `"v1"`, "Last-Modified", "Sat, 01 Jun 2024 00:00:00 GMT")
-	first := tell(t, c, req, Response{200, header, []byte(noAs)}, now)
+	first := tell(t, c, req, whole(200, header, noAs), now)
 
-	now = first.Until
+	now = first.Expires
 	req = ask(t, c, page, now)
-	require.Equal(t, Request{where, where, 0, `"v1"`, "Sat, 01 Jun 2024 00:00:00 GMT"}, req)
+	require.Equal(t, Request{For: where, URL: where, ETag: `"v1"`,
+		LastModified: "Sat, 01 Jun 2024 00:00:00 GMT"}, unflown(req))
 	header = fields("ETag", `"v2"`, "Cache-Control", "max-age=3600")
-	second := tell(t, c, req, Response{304, header, nil}, now)
-	require.Same(t, first.File, second.File)
-	require.Equal(t, now.Add(time.Hour), second.Until)
+	second := tell(t, c, req, whole(304, header, ""), now)
+	require.Same(t, first.rules.File(), second.rules.File())
+	require.Equal(t, now.Add(time.Hour), second.Expires)
 
-	now = second.Until
+	now = second.Expires
 	req = ask(t, c, page, now)
 	require.Equal(t, `"v2"`, req.ETag)
 	require.Equal(t, "Sat, 01 Jun 2024 00:00:00 GMT", req.LastModified, "kept if not said anew")
-	third := tell(t, c, req, Response{200, nil, nil}, now)
+	third := tell(t, c, req, whole(200, nil, ""), now)
 	require.True(t, third.allows("/a"))
-	req = ask(t, c, page, third.Until)
-	require.Equal(t, Request{For: where, URL: where}, req, "no validators of an old file")
+	req = ask(t, c, page, third.Expires)
+	require.Equal(t, Request{For: where, URL: where}, unflown(req), "no validators of an old file")
 
-	now = third.Until
+	now = third.Expires
 	header = fields("ETag", endless+"a", "Last-Modified", endless)
-	fourth := tell(t, c, req, Response{200, header, nil}, now)
-	req = ask(t, c, page, fourth.Until)
+	fourth := tell(t, c, req, whole(200, header, ""), now)
+	req = ask(t, c, page, fourth.Expires)
 	require.Empty(t, req.ETag, "too long to be kept")
 	require.Len(t, req.LastModified, maxField)
 }
@@ -193,39 +221,40 @@ func TestRedirects(t *testing.T) {
 	follow := func() Request {
 		req := ask(t, c, page, now)
 		for i, location := range hops {
-			require.Equal(t, Request{For: where, URL: urls[i], Hop: i}, req, "no validators on the way")
+			require.Equal(t, Request{For: where, URL: urls[i], Hop: i}, unflown(req), "no validators on the way")
 			answer, err := c.Store(req, Response{[]int{301, 302, 303, 307, 308}[i],
-				fields("Location", location), []byte("user-agent: *\ndisallow: /")}, now)
+				fields("Location", location), []byte("user-agent: *\ndisallow: /"), true}, now)
 			require.NoError(t, err)
-			require.Equal(t, Needed, answer.State, location)
-			req = answer.Request
+			require.NotNil(t, answer.Request, location)
+			require.Equal(t, req.Flight, answer.Request.Flight)
+			req = *answer.Request
 			other, err := c.Lookup(page, now)
 			require.NoError(t, err)
-			require.Equal(t, InFlight, other.State, "one chain of requests at a time")
+			require.Equal(t, Answer{}, other, "one chain of requests at a time")
 		}
 		return req
 	}
 
 	req := follow()
 	require.Equal(t, urls[5], req.URL)
-	got := tell(t, c, req, Response{200, fields("ETag", `"x"`), []byte(noAs)}, now)
+	got := tell(t, c, req, whole(200, fields("ETag", `"x"`), noAs), now)
 	require.False(t, got.allows("/a"))
 	ask(t, c, "https://other.test/a", now) // whose own rules nobody has seen
 
-	now = got.Until
+	now = got.Expires
 	req = follow()
 	require.Equal(t, `"x"`, req.ETag, "validators go to the URL that the file came from")
 	got = tell(t, c, req, Response{Status: 304}, now)
 	require.False(t, got.allows("/a"))
 
-	now = got.Until
+	now = got.Expires
 	req = follow()
 	require.Equal(t, `"x"`, req.ETag, "a 304 that names none confirms the one that was sent")
-	got = tell(t, c, req, Response{301, fields("Location", "/6"), nil}, now)
+	got = tell(t, c, req, whole(301, fields("Location", "/6"), ""), now)
 	require.True(t, got.allows("/a"), "a sixth redirect means that there is no file")
-	require.False(t, got.Unreachable)
+	require.Zero(t, got.Failures)
 
-	now = got.Until
+	now = got.Expires
 	got = tell(t, c, follow(), Response{Status: 404}, now)
 	require.True(t, got.allows("/a"))
 }
@@ -234,33 +263,33 @@ func TestRedirects(t *testing.T) {
 func TestOutOfReach(t *testing.T) {
 	c := NewCache(Options{})
 	now := noon
-	got := tell(t, c, ask(t, c, page, now), Response{200, fields("ETag", `"x"`), []byte(noAs)}, now)
+	got := tell(t, c, ask(t, c, page, now), whole(200, fields("ETag", `"x"`), noAs), now)
 	for i, want := range []time.Duration{
 		5 * time.Minute, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute, time.Hour, time.Hour,
 	} {
-		now = got.Until
+		now = got.Expires
 		req := ask(t, c, page, now)
 		require.Equal(t, `"x"`, req.ETag)
 		got = tell(t, c, req, Response{Status: []int{0, 503, 429}[i%3]}, now)
-		require.True(t, got.Unreachable)
+		require.Positive(t, got.Failures)
 		require.False(t, got.allows("/a"))
 		require.True(t, got.allows("/b"))
-		require.Equal(t, want, got.Until.Sub(now))
+		require.Equal(t, want, got.Expires.Sub(now))
 	}
 	now = now.Add(400 * day)
 	got = tell(t, c, ask(t, c, page, now), Response{}, now)
 	require.True(t, got.allows("/b"), "however long")
 
-	now = got.Until
+	now = got.Expires
 	got = tell(t, c, ask(t, c, page, now), Response{Status: 304}, now)
-	require.False(t, got.Unreachable)
-	require.Equal(t, day, got.Until.Sub(now))
+	require.Zero(t, got.Failures)
+	require.Equal(t, day, got.Expires.Sub(now))
 
-	now = got.Until
+	now = got.Expires
 	got = tell(t, c, ask(t, c, page, now), Response{}, now)
-	require.Equal(t, 5*time.Minute, got.Until.Sub(now), "the count of failures starts again")
+	require.Equal(t, 5*time.Minute, got.Expires.Sub(now), "the count of failures starts again")
 
-	now = got.Until
+	now = got.Expires
 	tell(t, c, ask(t, c, page, now), Response{Status: 404}, now)
 	got = tell(t, c, ask(t, c, page, now.Add(25*time.Hour)), Response{}, now.Add(25*time.Hour))
 	require.False(t, got.allows("/b"), "a file that was withdrawn is no copy, nor is its absence")
@@ -276,9 +305,9 @@ func TestRetryAfterManyFailures(t *testing.T) {
 	} {
 		for _, failures := range []int{25, 60, 1000} {
 			c := NewCache(Options{Retry: tt.retry, MaxRetry: tt.most})
-			require.NoError(t, c.Restore(Entry{URL: where, Failures: failures, FailedSince: noon}))
+			require.NoError(t, c.Restore(Entry{URL: where, Failures: failures, FailedSince: noon, Expires: noon}))
 			got := tell(t, c, ask(t, c, page, noon), Response{}, noon)
-			require.Equal(t, tt.want, got.Until.Sub(noon), "%+v, %d failures", tt, failures)
+			require.Equal(t, tt.want, got.Expires.Sub(noon), "%+v, %d failures", tt, failures)
 		}
 	}
 }
@@ -298,15 +327,33 @@ func TestGiveUp(t *testing.T) {
 		now := noon.Add(tt.after)
 		got := tell(t, c, ask(t, c, page, now), Response{}, now)
 		require.Equal(t, tt.want, got.allows("/a"), "%+v", tt)
-		require.True(t, got.Unreachable)
+		require.Positive(t, got.Failures)
 	}
 }
 
-func TestDenyForbidden(t *testing.T) {
-	for _, status := range []int{401, 403, 404} {
-		c := NewCache(Options{DenyForbidden: true})
-		got := tell(t, c, ask(t, c, page, noon), Response{Status: status}, noon)
-		require.Equal(t, status == 404, got.allows("/a"), status)
-		require.False(t, got.Unreachable)
-	}
+// A 304 says something about the copy that the request named, and about no other.
+func TestConfirmationOfAnotherCopy(t *testing.T) {
+	c := NewCache(Options{})
+	req := ask(t, c, page, noon)
+	newer := Entry{URL: where, Status: 200, Fetched: noon, Expires: noon, Source: where,
+		Body: []byte(noAs), ETag: `"v1"`}
+	require.NoError(t, c.Restore(newer))
+	got := tell(t, c, req, Response{Status: 304}, noon)
+	require.Positive(t, got.Failures)
+	require.False(t, got.allows("/a"))
+	require.True(t, got.allows("/b"), "the copy stays")
+}
+
+// A clock that was wrong for a minute must not make a file last for years.
+func TestTimesThatNoResponseSets(t *testing.T) {
+	c := NewCache(Options{})
+	tell(t, c, ask(t, c, page, noon.Add(400*day)), whole(404, nil, ""), noon.Add(400*day))
+	ask(t, c, page, noon)
+}
+
+func TestRedirectsAreKeptAsASCII(t *testing.T) {
+	c := NewCache(Options{})
+	answer, err := c.Store(ask(t, c, page, noon), whole(301, fields("Location", "/\u00e9?\u00e9 \xff"), ""), noon)
+	require.NoError(t, err)
+	require.Equal(t, "https://h.test/%C3%A9?%C3%A9%20%FF", answer.Request.URL)
 }

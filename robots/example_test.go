@@ -2,102 +2,30 @@ package robots_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"time"
 
 	"github.com/spinneret-go/spinneret/robots"
 )
 
 func Example() {
-	body := `User-agent: *
-Crawl-delay: 2.5
-Disallow: /private/
-Allow: /private/press/*.html$
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
+	}))
+	defer site.Close()
 
-Sitemap: https://example.com/sitemap.xml
-`
-	file := robots.FromResponse(200, []byte(body))
-	rules := file.Rules("examplebot")
-	for _, url := range []string{
-		"https://example.com/",
-		"https://example.com/private/plans.html",
-		"https://example.com/private/press/today.html",
-	} {
-		fmt.Println(rules.Allowed(url), url)
-	}
-	delay, _ := rules.Delay()
-	fmt.Println(delay, file.Sitemaps())
-	// Output:
-	// true https://example.com/
-	// false https://example.com/private/plans.html
-	// true https://example.com/private/press/today.html
-	// 2.5s [https://example.com/sitemap.xml]
-}
-
-func ExampleRules_Match() {
-	file := robots.Parse([]byte("User-agent: *\nAllow: /\nDisallow: /*?print="))
-	verdict := file.Rules("examplebot").Match("/page?print=1")
-	fmt.Printf("%+v\n", verdict)
-	// Output:
-	// {Allowed:false Pattern:/*?print= Line:3}
-}
-
-func ExampleFile_Rules() {
-	file := robots.Parse([]byte("User-agent: examplebot\nDisallow: /cgi-bin/\n\n" +
-		"User-agent: *\nDisallow: /"))
-	for _, agent := range []string{
-		"examplebot",
-		"ExampleBot/2.1 (+https://example.com/bot)",
-		"Mozilla/5.0 (compatible; examplebot/2.1; +https://example.com/bot)",
-		"otherbot",
-	} {
-		fmt.Println(file.Rules(agent).Allowed("/page"), agent)
+	rules := robots.NewCache(robots.Options{Agent: "examplebot"})
+	for _, path := range []string{"/", "/private/page"} {
+		allowed, err := rules.Allowed(context.Background(), site.URL+path)
+		fmt.Println(path, allowed, err)
 	}
 	// Output:
-	// true examplebot
-	// true ExampleBot/2.1 (+https://example.com/bot)
-	// true Mozilla/5.0 (compatible; examplebot/2.1; +https://example.com/bot)
-	// false otherbot
-}
-
-func ExampleFromResponse() {
-	for _, status := range []int{404, 429, 503, 0} {
-		fmt.Println(status, robots.FromResponse(status, nil).Rules("examplebot").Allowed("/"))
-	}
-	// Output:
-	// 404 true
-	// 429 false
-	// 503 false
-	// 0 false
-}
-
-func ExampleLocate() {
-	where, err := robots.Locate("HTTPS://user@Example.com:443/a/b?c#d")
-	fmt.Println(where, err)
-	// Output:
-	// https://example.com/robots.txt <nil>
-}
-
-// Get fetches what it needs by the function that it is given, here from a web of one file.
-func ExampleCache_Get() {
-	fetch := func(ctx context.Context, req robots.Request) (robots.Response, error) {
-		fmt.Println("GET", req.URL)
-		return robots.Response{Status: 200, Body: []byte("User-agent: *\nDisallow: /private/")}, nil
-	}
-	cache := robots.NewCache(robots.Options{Agent: "examplebot"})
-	for _, url := range []string{"https://example.com/", "https://example.com/private/page"} {
-		rules, err := cache.Get(context.Background(), url, fetch)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(rules.Allowed(url), url)
-	}
-	// Output:
-	// GET https://example.com/robots.txt
-	// true https://example.com/
-	// false https://example.com/private/page
+	// / true <nil>
+	// /private/page false <nil>
 }
 
 // A crawler that schedules its requests itself uses Lookup and Store, which never wait.
@@ -107,78 +35,81 @@ func ExampleCache_Lookup() {
 	now := time.Now()
 
 	answer, _ := cache.Lookup(url, now)
-	fmt.Println(answer.State == robots.Needed, answer.Request.URL)
+	fmt.Println("ask for", answer.Request.URL)
 	another, _ := cache.Lookup(url, now)
-	fmt.Println(another.State == robots.InFlight)
+	fmt.Println("in flight:", !another.Known && another.Request == nil)
 
-	moved := http.Header{"Location": {"https://www.example.com/robots.txt"}}
-	answer, _ = cache.Store(answer.Request, robots.Response{Status: 301, Header: moved}, now)
-	fmt.Println(answer.State == robots.Needed, answer.Request.URL)
-	answer, _ = cache.Store(answer.Request, robots.Response{Status: 404}, now)
-	fmt.Println(answer.State == robots.Fresh, answer.Rules.Allowed(url), answer.Until.Sub(now))
+	moved := robots.Response{Status: 301, Header: http.Header{
+		"Location": {"https://www.example.com/robots.txt"},
+	}}
+	answer, _ = cache.Store(*answer.Request, moved, now)
+	fmt.Println("ask for", answer.Request.URL)
+	answer, _ = cache.Store(*answer.Request, robots.Response{Status: 404}, now)
+	fmt.Println("known:", answer.Known, "allowed:", answer.Rules.Allowed(url))
 	// Output:
-	// true https://example.com/robots.txt
-	// true
-	// true https://www.example.com/robots.txt
-	// true true 24h0m0s
+	// ask for https://example.com/robots.txt
+	// in flight: true
+	// ask for https://www.example.com/robots.txt
+	// known: true allowed: true
 }
 
-func ExampleCache_Entries() {
-	old := robots.NewCache(robots.Options{})
-	answer, _ := old.Lookup("https://example.com/", time.Now())
-	_, _ = old.Store(answer.Request, robots.Response{Status: 404}, time.Now())
-
-	var kept [][]byte // in a file, or a database
-	for entry := range old.Entries() {
-		data, _ := entry.MarshalBinary()
-		kept = append(kept, data)
-	}
-
-	cache := robots.NewCache(robots.Options{})
-	for _, data := range kept {
-		var entry robots.Entry
-		if err := entry.UnmarshalBinary(data); err == nil {
-			_ = cache.Restore(entry)
+// Pending also keeps what waits for a robots.txt.
+func ExamplePending() {
+	pending := robots.Pending[string]{Cache: robots.NewCache(robots.Options{Agent: "examplebot"})}
+	var requests []robots.Request // a queue, like that for pages
+	route := func(url string) {
+		switch answer, err := pending.Lookup(url, url, time.Now()); {
+		case err != nil:
+			fmt.Println(err)
+		case answer.Known:
+			fmt.Println(url, answer.Rules.Allowed(url))
+		case answer.Request != nil:
+			requests = append(requests, *answer.Request)
 		}
 	}
-	answer, _ = cache.Lookup("https://example.com/page", time.Now())
-	fmt.Println(answer.State == robots.Fresh, answer.Rules.Allowed("/page"))
-	// Output:
-	// true true
-}
+	route("https://example.com/a")
+	route("https://example.com/b")
+	fmt.Println(len(requests), "request,", pending.Len(), "URLs wait")
 
-func ExampleFromHeader() {
-	h := http.Header{"X-Robots-Tag": {
-		"noarchive, unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT",
-		"examplebot: nofollow, otherbot: noindex",
-	}}
-	tag := robots.FromHeader(h, "examplebot").Merge(
-		robots.FromMeta("robots", "max-snippet:20", "examplebot"))
-	fmt.Println(tag.NoArchive, tag.NoFollow, tag.NoIndex)
-	fmt.Println(tag.MaxSnippet, tag.Unavailable)
-	// Output:
-	// true true false
-	// {true 20} 2025-06-25 15:00:00 +0000 UTC
-}
-
-func ExampleRules_Usage() {
-	rules := robots.Parse([]byte("User-agent: *\nAllow: /\nContent-Usage: train-ai=n\n" +
-		"Content-Usage: /open/ train-ai=y\n")).Rules("examplebot")
-	fmt.Println(rules.Usage("https://example.com/"))
-	fmt.Println(rules.Usage("https://example.com/open/page"))
-	// Output:
-	// [{train-ai false}]
-	// [{train-ai true}]
-}
-
-func ExampleFile_Records() {
-	file := robots.Parse([]byte("User-agent: *\nLLM-Policy: ask # first\nSitemap: /map.xml\n"))
-	for record := range file.Records() {
-		fmt.Printf("%+v\n", record)
+	body := []byte("User-agent: *\nDisallow: /a\n")
+	_, released, _ := pending.Store(requests[0],
+		robots.Response{Status: 200, Body: body, Whole: true}, time.Now())
+	for _, url := range released {
+		route(url)
 	}
-	fmt.Println(file.SitemapURLs("https://example.com/robots.txt"))
 	// Output:
-	// {Group:1 Line:2 Key:LLM-Policy Value:ask}
-	// {Group:1 Line:3 Key:Sitemap Value:/map.xml}
-	// [https://example.com/map.xml]
+	// 1 request, 2 URLs wait
+	// https://example.com/a false
+	// https://example.com/b true
+}
+
+// What a cache knows goes into a file, or anywhere else, as plain values.
+func ExampleCache_All() {
+	old := robots.NewCache(robots.Options{})
+	answer, _ := old.Lookup("https://example.com/", time.Now())
+	_, _ = old.Store(*answer.Request, robots.Response{Status: 404}, time.Now())
+
+	file, _ := os.CreateTemp("", "robots")
+	defer os.Remove(file.Name())
+	enc := json.NewEncoder(file)
+	for e := range old.All() {
+		_ = enc.Encode(e)
+	}
+
+	rules := robots.NewCache(robots.Options{})
+	_, _ = file.Seek(0, 0)
+	for dec := json.NewDecoder(file); dec.More(); {
+		var e robots.Entry
+		if err := dec.Decode(&e); err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := rules.Restore(e); err != nil {
+			fmt.Println(err)
+		}
+	}
+	known, _ := rules.Entry("https://example.com/page")
+	fmt.Println(known.URL, known.Status)
+	// Output:
+	// https://example.com/robots.txt 404
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -141,7 +141,7 @@ func (d *crawlDelays) set(host, server string, delay time.Duration) (longest tim
 
 // setDelay keeps the Crawl-delay of a URL's server, or lifts one that it asks for no longer.
 func (c *crawler) setDelay(url string, delay time.Duration) {
-	server, err := robots.Locate(url)
+	server, err := robotstxt.Locate(url)
 	if err != nil {
 		return // no server has rules for it
 	}

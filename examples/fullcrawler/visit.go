@@ -15,6 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -272,7 +273,7 @@ func (c *crawler) get(
 	began := time.Now()
 	req := fetch.Request{URL: it.URL, Validators: v}
 	if it.Robots != nil {
-		req.MaxBody = robots.MaxSize + 1 // whatever -max-body is: half a file may lack what forbids
+		req.MaxBody = robotstxt.MaxSize + 1 // whatever -max-body is: half a file may lack what forbids
 	}
 	resp, err := c.client.Do(ctx, req)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/politetransport"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -40,7 +41,7 @@ func rude(client *http.Client, web *webtest.Web) (disallowed int, err error) {
 				defer mu.Unlock()
 				switch {
 				case failed == nil:
-				case errors.Is(failed, politetransport.ErrDisallowed):
+				case errors.Is(failed, robots.ErrDisallowed):
 					disallowed++
 				default:
 					err = errors.Join(err, failed)
@@ -90,7 +91,7 @@ func TestARudeCrawlerIsPoliteWithIt(t *testing.T) {
 }
 
 // oneHost starts a web of one host, which is asked after a delay.
-func oneHost(t *testing.T, delay time.Duration) (*webtest.Web, *politetransport.Transport) {
+func oneHost(t *testing.T, delay time.Duration) (*webtest.Web, http.RoundTripper) {
 	t.Helper()
 	web, err := webtest.Start(webtest.Options{Hosts: 1, Network: memnet.New()})
 	require.NoError(t, err)

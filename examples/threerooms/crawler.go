@@ -14,7 +14,8 @@ import (
 // A crawler visits the pages of one site, one at a time.
 type crawler struct {
 	client *fetch.Client
-	rules  *robots.Cache
+	rules  *robots.Pending[string]
+	asked  map[string]robots.Request // for robots.txt, queued, by URL
 	queue  *scheduler.Scheduler[string]
 	seen   map[string]bool
 	site   string // its host
@@ -37,11 +38,15 @@ func (c *crawler) run(ctx context.Context, turns int, show func(*fetch.Response)
 			return err
 		}
 		link := lease.Item()
-		switch answer, err := c.rules.Lookup(link, time.Now()); {
-		case err == nil && answer.State == robots.Needed:
-			_ = c.queue.Add(lease.Task()) // its turn comes again; there is room, it just left
-			c.learn(answer.Request, c.get(ctx, lease, answer.Request.URL))
-		case err != nil || !answer.Rules.Allowed(link):
+		if req, asked := c.asked[link]; asked {
+			c.learn(req, c.get(ctx, lease, link))
+			continue
+		}
+		switch answer, err := c.rules.Lookup(link, link, time.Now()); {
+		case err == nil && !answer.Known: // the link waits for robots.txt
+			lease.Done(scheduler.Outcome{Skipped: true})
+			c.ask(answer.Request)
+		case !answer.Rules.Allowed(link):
 			lease.Done(scheduler.Outcome{Skipped: true})
 		default:
 			c.follow(c.get(ctx, lease, link), show)
@@ -61,16 +66,25 @@ func (c *crawler) get(ctx context.Context, l *scheduler.Lease[string], at string
 	return page
 }
 
-// learn hands the answer for a robots.txt to the rules, and their delay to the scheduler. It does
-// not follow redirects: then the rules are out of reach, and nothing is allowed.
-func (c *crawler) learn(req robots.Request, page *fetch.Response) {
-	var got robots.Response
-	if page.Location == "" {
-		got = robots.Response{Status: page.Status, Header: page.Header, Body: page.Body}
+// ask queues a request for robots.txt like a page.
+func (c *crawler) ask(req *robots.Request) {
+	if req != nil && c.queue.Add(scheduler.Task[string]{Host: c.site, Item: req.URL}) == nil {
+		c.asked[req.URL] = *req
 	}
-	answer, err := c.rules.Store(req, got, time.Now())
-	if delay, asked := answer.Rules.Delay(); err == nil && asked {
+}
+
+// learn hands the response for a robots.txt to the rules and its delay to the scheduler, and queues
+// the links that waited for it.
+func (c *crawler) learn(req robots.Request, page *fetch.Response) {
+	delete(c.asked, req.URL)
+	answer, waited, _ := c.rules.Store(req, robots.Response{Status: page.Status, Header: page.Header,
+		Body: page.Body, Whole: page.Truncated == fetch.Whole}, time.Now())
+	c.ask(answer.Request) // if it is a redirect
+	if delay, asked := answer.Rules.Delay(); asked {
 		c.queue.SetHost(c.site, scheduler.Host{Delay: delay})
+	}
+	for _, link := range waited {
+		_ = c.queue.Add(scheduler.Task[string]{Host: c.site, Item: link}) // it fits, they just left
 	}
 }
 

@@ -65,7 +65,8 @@ func run(ctx context.Context, seed, contact string, turns int, delay time.Durati
 func newCrawler(client *fetch.Client, site string, delay time.Duration) *crawler {
 	return &crawler{
 		client: client,
-		rules:  robots.NewCache(robots.Options{Agent: agent}),
+		rules:  &robots.Pending[string]{Cache: robots.NewCache(robots.Options{Agent: agent})},
+		asked:  map[string]robots.Request{},
 		queue:  scheduler.New[string](scheduler.Options{HostDelay: delay}),
 		seen:   map[string]bool{},
 		site:   site,

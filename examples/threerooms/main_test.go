@@ -79,13 +79,38 @@ func TestLinksAreReadAsBrowsersDo(t *testing.T) {
 	require.Equal(t, map[string]bool{"http://a.test/100%": true}, c.seen)
 }
 
+// TestRedirectsOfRulesAreFollowed, each as a request of its own.
+func TestRedirectsOfRulesAreFollowed(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		switch r.URL.Path {
+		case "/robots.txt":
+			http.Redirect(w, r, "/rules", http.StatusFound)
+		case "/rules":
+			fmt.Fprint(w, "User-agent: *\nDisallow: /private")
+		default:
+			fmt.Fprint(w, "<a href=/private>p</a> <a href=/b>b</a>")
+		}
+	}))
+	defer server.Close()
+	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback})
+	require.NoError(t, err)
+	defer client.CloseIdle()
+	c := newCrawler(client, weburl.Host(server.URL), time.Millisecond)
+	c.add(server.URL + "/")
+	err = c.run(t.Context(), 100, func(*fetch.Response) {})
+	require.ErrorIs(t, err, scheduler.ErrDrained)
+	require.Equal(t, []string{"/robots.txt", "/rules", "/", "/b"}, asked)
+}
+
 func TestSitesSetTheirPace(t *testing.T) {
 	c := newCrawler(nil, "a.test", time.Millisecond)
 	c.add("http://a.test:8080/")
 	c.add("http://a.test:8080/2")
-	asked, err := c.rules.Lookup("http://a.test:8080/", time.Now())
+	asked, err := c.rules.Cache.Lookup("http://a.test:8080/", time.Now())
 	require.NoError(t, err)
-	c.learn(asked.Request, &fetch.Response{Status: 200, Body: []byte("User-agent: *\nCrawl-delay: 60")})
+	c.learn(*asked.Request, &fetch.Response{Status: 200, Body: []byte("User-agent: *\nCrawl-delay: 60")})
 
 	lease, _ := c.queue.TryNext(time.Now())
 	lease.Done(scheduler.Outcome{})
@@ -123,7 +148,7 @@ func TestSilenceIsShown(t *testing.T) {
 	require.Zero(t, shown[0].Status)
 }
 
-// TestTheGuidePrintsTheProgram: the guide says that these are 60 lines, and shows them.
+// TestTheGuidePrintsTheProgram: the guide says that these are 72 lines, and shows them.
 func TestTheGuidePrintsTheProgram(t *testing.T) {
 	program, err := os.ReadFile("crawler.go")
 	require.NoError(t, err)
@@ -138,5 +163,5 @@ func TestTheGuidePrintsTheProgram(t *testing.T) {
 			lines++
 		}
 	}
-	require.Equal(t, 60, lines)
+	require.Equal(t, 72, lines)
 }

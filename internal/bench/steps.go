@@ -21,7 +21,8 @@ func bench(room, what, pattern string) step {
 var steps = []step{
 	{"scheduler", "cycles, memory and the collector", "../..", goTest("-bench", ".", "-benchtime", "500ms", "./scheduler"),
 		goTest("-bench", ".", "-benchtime", "1x", "-short", "./scheduler"), nil},
-	bench("robots", "check and parse", "."),
+	{"robots", "check, parse, look up", "../..", goTest("-bench", ".", "-count", "3", "./robots/..."),
+		goTest("-bench", ".", "-benchtime", "1x", "-short", "./robots/..."), nil},
 	{"robots", "beside its peers", ".", goRun("./robots"), goRun("./robots", "-rounds", "1"), nil},
 	{"fetch", "Get beside its floors and peers", ".", goRun("./fetch", "-pages", "10000", "get"),
 		goRun("./fetch", "-rounds", "1", "-pages", "2000", "get"), nil},

@@ -108,6 +108,6 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 			t.Errorf("%s: %s", document, strange)
 		}
 	}
-	text := "`robots.Parse`, `robots.Rules.Allowed` and `resp.Raw`, but not `robots.Pars` or `robots.Rules.Deny`"
+	text := "`robots.NewCache`, `robots.Cache.Allowed` and `resp.Raw`, but not `robots.Caches` or `robots.Cache.Deny`"
 	require.Len(t, strangeNames(s, text), 2)
 }

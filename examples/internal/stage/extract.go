@@ -8,7 +8,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/fetch"
 	webpage "github.com/spinneret-go/spinneret/fetch/page"
-	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstag"
 )
 
 // Extract passes the links of a page and of its header on to yield, each with the reason not to
@@ -18,7 +18,7 @@ import (
 func Extract(resp *fetch.Response, agent string, resources bool, yield func(url string, why Reason)) {
 	x := extraction{
 		agent: agent, resources: resources, yield: yield,
-		tag: robots.FromHeader(resp.Header, agent),
+		tag: robotstag.FromHeader(resp.Header, agent),
 	}
 	// Few responses have one of the two fields, and to look at the others for them costs something.
 	if resp.Header["Link"] != nil || resp.Header["Refresh"] != nil {
@@ -38,7 +38,7 @@ type extraction struct {
 	agent     string
 	resources bool
 	yield     func(url string, why Reason)
-	tag       robots.Tag // so far
+	tag       robotstag.Directives // so far
 }
 
 func (x *extraction) pass(links iter.Seq2[webpage.Link, error]) {
@@ -47,7 +47,7 @@ func (x *extraction) pass(links iter.Seq2[webpage.Link, error]) {
 		case err != nil:
 			return // the page has more links than anybody writes; those so far were good
 		case link.Kind == webpage.Directive:
-			x.tag = x.tag.Merge(robots.FromMeta(link.Name, link.Text, x.agent))
+			x.tag = x.tag.Merge(robotstag.FromMeta(link.Name, link.Text, x.agent))
 		case link.Kind == webpage.Resource && !x.resources:
 		case link.Kind == webpage.Related && !leadsToPage(link.Rel):
 		case x.tag.NoFollow:

@@ -1,12 +1,14 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 // A Step is what to do with an item next.
@@ -33,17 +35,15 @@ type Ruling struct {
 	News *Settled
 }
 
-// Robots knows the rules of the servers of a crawl, and keeps the items whose server's rules are
-// not there yet. Its methods are safe for concurrent use.
+// Robots says of items what robots.txt has to say, in the words of this crawl. Its methods are safe
+// for concurrent use.
 type Robots struct {
-	rules *robots.Cache
-	agent string
+	rules   *robots.Cache
+	pending robots.Pending[Item]
+	agent   string
 
-	// mu is held from a look-up to the parking that follows from it, and Settle takes what is
-	// parked after it has stored the answer: so no item is parked for an answer that has come.
 	mu     sync.Mutex
-	parked map[string][]Item   // by the URL of the robots.txt
-	silent map[string]failure  // servers that gave no answer at all
+	silent map[string]failure  // servers that gave no answer at all, by the URL of the robots.txt
 	unused map[string]struct{} // servers whose rules are from a file and were not asked yet
 }
 
@@ -59,71 +59,64 @@ const maxSilent = 100_000
 
 // NewRobots returns an empty table for a crawler of that name.
 func NewRobots(agent string) *Robots {
+	// A request waits in the queue like any other. However long that takes, it is not lost.
+	rules := robots.NewCache(robots.Options{Agent: agent, Patience: -1})
 	return &Robots{
-		// A request waits in the queue like any other. However long that takes, it is not lost.
-		rules:  robots.NewCache(robots.Options{Agent: agent, Patience: -1}),
-		agent:  agent,
-		parked: map[string][]Item{},
-		silent: map[string]failure{},
-		unused: map[string]struct{}{},
+		rules:   rules,
+		pending: robots.Pending[Item]{Cache: rules, Max: -1}, // the crawl bounds its open items
+		agent:   agent,
+		silent:  map[string]failure{},
+		unused:  map[string]struct{}{},
 	}
 }
 
 // Rule tells whether the item may be fetched now.
 func (r *Robots) Rule(it Item, now time.Time) Ruling {
-	file, err := robots.Locate(it.URL)
-	if err != nil {
-		return Ruling{Step: Stop, Fate: Disallowed, Why: err.Error()}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	answer, err := r.rules.Lookup(it.URL, now)
+	answer, err := r.pending.Lookup(it.URL, it, now)
 	switch {
+	case errors.Is(err, robots.ErrFull):
+		return Ruling{Step: Stop, Fate: QueueFull, Why: err.Error()}
 	case err != nil:
 		return Ruling{Step: Stop, Fate: Disallowed, Why: err.Error()}
-	case answer.State == robots.Fresh:
-		ruling := r.judge(file, it.URL, answer)
-		if _, unused := r.unused[file]; unused {
-			delete(r.unused, file)
-			news := settled(file, answer)
-			ruling.News = &news
-		}
-		return ruling
-	}
-	r.parked[file] = append(r.parked[file], it)
-	if answer.State == robots.InFlight {
+	case answer.Request != nil:
+		return Ruling{Step: Ask, Request: *answer.Request}
+	case !answer.Known:
 		return Ruling{Step: Wait}
 	}
-	return Ruling{Step: Ask, Request: answer.Request}
+	file, _ := robotstxt.Locate(it.URL)
+	ruling := r.judge(file, it.URL, answer.Rules)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, unused := r.unused[file]; unused {
+		delete(r.unused, file)
+		news := settled(file, answer.Rules)
+		ruling.News = &news
+	}
+	return ruling
 }
 
 // Explain says in words what is known of the rules for a URL, without asking for them.
 func (r *Robots) Explain(url string, now time.Time) string {
-	file, err := robots.Locate(url)
+	file, err := robotstxt.Locate(url)
 	if err != nil {
 		return err.Error()
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	answer, err := r.rules.Lookup(url, now)
-	switch {
-	case err != nil:
-		return err.Error()
-	case answer.State == robots.Needed:
-		r.rules.Abandon(answer.Request)
-		return "not asked for yet: " + file
-	case answer.State == robots.InFlight:
+	rules, known := r.rules.Get(url, now)
+	if _, found := r.rules.InFlight(url); !known && found {
 		return "being asked for: " + file
 	}
-	if ruling := r.judge(file, url, answer); ruling.Step == Stop {
+	if !known {
+		return "not asked for yet: " + file
+	}
+	if ruling := r.judge(file, url, rules); ruling.Step == Stop {
 		return string(ruling.Fate) + ": " + ruling.Why
 	}
 	return "allows it: " + file
 }
 
-// judge turns rules that hold into a ruling. It requires that r.mu is held.
-func (r *Robots) judge(file, url string, answer robots.Answer) Ruling {
-	verdict := answer.Rules.Match(url)
+// judge turns rules that hold into a ruling.
+func (r *Robots) judge(file, url string, rules robotstxt.Rules) Ruling {
+	verdict := rules.Match(url)
 	switch {
 	case verdict.Allowed:
 		return Ruling{Step: Go}
@@ -131,22 +124,22 @@ func (r *Robots) judge(file, url string, answer robots.Answer) Ruling {
 		why := fmt.Sprintf("line %d of %s: %s", verdict.Line, file, verdict.Pattern)
 		return Ruling{Step: Stop, Fate: Disallowed, Why: why}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if f, known := r.silent[file]; known {
 		return Ruling{Step: Stop, Fate: f.fate, Why: f.why}
 	}
-	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file, Until: answer.Until}
+	known, _ := r.rules.Entry(file)
+	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file, Until: known.Expires}
 }
 
-// RobotsResponse turns what a fetch brought into what package robots takes. A file that is not whole,
-// or could not be decoded, may lack the line that forbids, and counts as none that could be had.
-// What is beyond robots.MaxSize is not read anyway.
+// RobotsResponse turns what a fetch brought into what package robots takes. A body that is not
+// whole, or could not be decoded, may lack the line that forbids.
 func RobotsResponse(resp *fetch.Response) robots.Response {
-	beyond := resp.Truncated == fetch.CutLength && len(resp.Body) > robots.MaxSize
-	whole := resp.Truncated == fetch.Whole || beyond
-	if found := 200 <= resp.Status && resp.Status < 300; found && !whole {
-		return robots.Response{}
+	return robots.Response{
+		Status: resp.Status, Header: resp.Header, Body: resp.Body,
+		Whole: resp.Truncated == fetch.Whole,
 	}
-	return robots.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}
 }
 
 // Settled is what an answer for a robots.txt leads to.
@@ -160,52 +153,42 @@ type Settled struct {
 
 // Settle takes the answer to a request for a robots.txt.
 func (r *Robots) Settle(req robots.Request, resp robots.Response, now time.Time) (s Settled) {
-	answer, err := r.rules.Store(req, resp, now)
+	r.mu.Lock()
+	delete(r.silent, req.For)
+	delete(r.unused, req.For)
+	r.mu.Unlock()
+	answer, released, err := r.pending.Store(req, resp, now)
 	switch {
-	case err == nil && answer.State == robots.Needed:
-		return Settled{More: true, Next: answer.Request}
-	case err == nil && answer.State == robots.InFlight:
+	case err == nil && answer.Request != nil:
+		return Settled{More: true, Next: *answer.Request}
+	case err != nil || !answer.Known:
 		return Settled{} // an answer that nobody waits for any more
 	}
-	s = settled(req.URL, answer)
-	s.Released = r.release(req.For, func() {
-		delete(r.silent, req.For)
-		delete(r.unused, req.For)
-	})
+	s = settled(req.URL, answer.Rules)
+	s.Released = released
 	return s
 }
 
 // settled returns what rules say beside what they forbid. url is where they come from.
-func settled(url string, answer robots.Answer) (s Settled) {
-	if answer.File != nil {
-		s.Sitemaps = answer.File.SitemapURLs(url)
-	}
-	s.Delay, _ = answer.Rules.Delay()
+func settled(url string, rules robotstxt.Rules) (s Settled) {
+	s.Sitemaps = rules.File().SitemapURLs(url)
+	s.Delay, _ = rules.Delay()
 	return s
 }
 
 // Silent notes that no answer came to a request for a robots.txt: then nothing may be asked of its
-// server for a while (RFC 9309 §2.3.1.4), and items end with that fate. It returns those that waited.
+// server for a while (RFC 9309 §2.3.1.4), and items end with that fate. It returns those that
+// waited.
 func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time) []Item {
 	r.mu.Lock()
 	makeRoom(r.silent, maxSilent)
-	r.silent[req.For] = failure{fate, why} // for whoever asks from the next line on
+	r.silent[req.For] = failure{fate, why}
 	r.mu.Unlock()
-	_, _ = r.rules.Store(req, robots.Response{}, now) // its URL was located when it was asked for
-	return r.release(req.For, func() {})
+	_, released, _ := r.pending.Store(req, robots.Response{}, now) // its URL was located before
+	return released
 }
 
 // Abandon notes that a request for a robots.txt was broken off on this side. That is no answer:
 // what was known of the server before holds, and the next run asks again. The items that wait for
 // it stay parked.
 func (r *Robots) Abandon(req robots.Request) { r.rules.Abandon(req) }
-
-// release takes what is parked, after a change under the same lock.
-func (r *Robots) release(file string, change func()) []Item {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	change()
-	released := r.parked[file]
-	delete(r.parked, file)
-	return released
-}

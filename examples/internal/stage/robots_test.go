@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 const robotsFile = "http://a.example/robots.txt"
@@ -23,7 +25,7 @@ func asked(t *testing.T, r *Robots, it Item, now time.Time) robots.Request {
 }
 
 func reply(status int, body string) robots.Response {
-	return robots.Response{Status: status, Header: http.Header{}, Body: []byte(body)}
+	return robots.Response{Status: status, Header: http.Header{}, Body: []byte(body), Whole: true}
 }
 
 func TestRobotsParksUntilTheRulesAreThere(t *testing.T) {
@@ -89,6 +91,19 @@ func TestASilentServerIsLeftAloneForAWhile(t *testing.T) {
 	later := now.Add(time.Hour)
 	r.Settle(asked(t, r, page("/3"), later), reply(500, ""), later)
 	require.Equal(t, RobotsUnreachable, r.Rule(page("/2"), later).Fate, "it did answer this time")
+}
+
+// TestHalfAFileAllowsNothing: neither does one that could not be decoded. What lies beyond the limit of
+// robots.txt would not be read anyway.
+func TestHalfAFileAllowsNothing(t *testing.T) {
+	for _, why := range []fetch.Truncation{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,
+		fetch.CutRatio, fetch.CutDisconnect, fetch.CutCoding} {
+		resp := &fetch.Response{Status: 200, Body: []byte("User-agent: *\nDisallow: /1\n"), Truncated: why}
+		require.Equal(t, why == fetch.Whole, RobotsResponse(resp).File().Rules("spider").Allowed("/2"), why)
+		resp.Body = append(resp.Body, make([]byte, robotstxt.MaxSize)...)
+		require.True(t, RobotsResponse(resp).File().Rules("spider").Allowed("/2"), why)
+		require.False(t, RobotsResponse(resp).File().Rules("spider").Allowed("/1"), why)
+	}
 }
 
 func TestRobotsWithoutAFileAllowNothing(t *testing.T) {

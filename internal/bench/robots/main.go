@@ -1,4 +1,4 @@
-// Command robots measures package robots beside temoto/robotstxt, the other matcher in Go that
+// Command robots measures package robots/robotstxt beside temoto/robotstxt, the other matcher in Go that
 // crawlers use: what a check costs, what a file costs to parse, and what it holds afterwards.
 //
 //	go run ./robots
@@ -19,7 +19,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spinneret-go/spinneret/robots"
+	ours "github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/temoto/robotstxt"
 )
 
@@ -52,9 +52,9 @@ type engine struct {
 
 var engines = []engine{
 	{"robots", func(body []byte) (func(int) bool, any, error) {
-		f := robots.Parse(body)
+		f := ours.Parse(body)
 		rules := f.Rules("examplebot")
-		return func(n int) bool { return rules.Match(urls[n%len(urls)]).Allowed }, f, nil
+		return func(n int) bool { return rules.Allowed(urls[n%len(urls)]) }, f, nil
 	}},
 	{"temoto", func(body []byte) (func(int) bool, any, error) {
 		data, err := robotstxt.FromBytes(body)
@@ -192,7 +192,7 @@ func made() []file {
 		fmt.Fprintf(&shop, "Disallow: /*/part-%d/*.html\nDisallow: /*?page%d=\nAllow: /shop/*/item-%d$\n", i, i, i)
 	}
 	hostile.WriteString("User-agent: *\n")
-	for i := 0; hostile.Len() < robots.MaxSize; i++ {
+	for i := 0; hostile.Len() < ours.MaxSize; i++ {
 		fmt.Fprintf(&hostile, "disallow:/*a%d*b$\n", i)
 	}
 	return []file{

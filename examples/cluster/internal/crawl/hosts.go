@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"net/http"
 	"net/netip"
 	"strings"
 	"time"
@@ -9,14 +10,13 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 // Bounds of the hosts' state.
 const (
-	rulesTTL  = 24 * time.Hour // RFC 9309 §2.4
-	errorTTL  = time.Hour      // of rules that could not be had, and of names that do not exist
-	maxRules  = 500 << 10      // bytes of a robots.txt that are read (RFC 9309 §2.5)
-	maxFollow = 5              // redirects of a robots.txt (RFC 9309 §2.3.1.2)
+	rulesTTL = 24 * time.Hour // RFC 9309 §2.4
+	errorTTL = time.Hour      // of rules that could not be had, and of names that do not exist
 )
 
 // hosts is the state of a partition of hosts: what is known of each host and of the rules of each
@@ -26,10 +26,11 @@ type hosts struct {
 	part  int
 
 	hosts   map[string]*host
-	servers map[string]*server // by the URL of the robots.txt
-	wants   []string           // hosts that are to be looked up
-	loaded  bool               // since the last call of Wants
-	waiting int
+	rules   robots.Pending[message.Item] // what waits for the rules of its server
+	servers map[string]struct{}          // of which rules has something, by the URL of the robots.txt
+	wants   []string                     // hosts that are to be looked up
+	loaded  bool                         // since the last call of Wants
+	waiting int                          // for an address
 	counts  map[string]int64
 
 	dirtyHosts, dirtyServers map[string]struct{} // since the last checkpoint
@@ -44,20 +45,14 @@ type host struct {
 	waiting []message.Item
 }
 
-// A server is what is known of one scheme, host and port.
-type server struct {
-	status  uint32 // of the answer
-	body    string // of the answer, from which the rules are made
-	rules   robots.Rules
-	until   time.Time // when to ask again
-	asking  bool      // an answer will come
-	waiting []message.Item
-}
-
 func newHosts(o *Options, part int) *hosts {
+	// The state of the partition is the crawl's: nothing may be evicted, and no request is lost.
+	rules := robots.NewCache(robots.Options{
+		Agent: o.Agent, MaxBytes: -1, Patience: -1, MaxTTL: rulesTTL, Retry: errorTTL, MaxRetry: errorTTL,
+	})
 	return &hosts{
-		crawl: o, part: part,
-		hosts: map[string]*host{}, servers: map[string]*server{}, counts: map[string]int64{},
+		crawl: o, part: part, rules: robots.Pending[message.Item]{Cache: rules, Max: -1},
+		hosts: map[string]*host{}, servers: map[string]struct{}{}, counts: map[string]int64{},
 		dirtyHosts: map[string]struct{}{}, dirtyServers: map[string]struct{}{},
 	}
 }
@@ -104,7 +99,7 @@ func (s *hosts) count(fate stage.Fate) { s.counts[string(fate)]++ }
 // full reports whether no more items may wait, and counts one that would have. Not to read on would
 // be no way out: the answers that are waited for stand in the same stream, behind the items.
 func (s *hosts) full() bool {
-	if s.waiting < s.crawl.Waiting {
+	if s.Open() < s.crawl.Waiting {
 		return false
 	}
 	s.count(stage.QueueFull)
@@ -123,48 +118,47 @@ func (s *hosts) host(name string) *host {
 	return h
 }
 
-// server is the same for a server.
-func (s *hosts) server(file string) *server {
-	r := s.servers[file]
-	if r == nil {
+// changed notes that something has changed for a server.
+func (s *hosts) changed(file string) {
+	if _, known := s.servers[file]; !known {
 		file = strings.Clone(file)
-		r = &server{}
-		s.servers[file] = r
+		s.servers[file] = struct{}{}
 	}
 	s.dirtyServers[file] = struct{}{}
-	return r
 }
 
 // judge sends a page on if the rules of its server allow it. If they are not known it waits.
 func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
-	file, err := robots.Locate(it.URL)
-	if err != nil {
-		s.count(stage.Disallowed)
+	rules, known := s.rules.Cache.Get(it.URL, at)
+	if !known {
+		s.await(it, at, emit)
 		return
 	}
-	r := s.servers[file]
-	if r == nil || !at.Before(r.until) {
-		if s.full() {
-			return
-		}
-		r = s.server(file)
-		r.waiting = append(r.waiting, it.Clone())
-		s.waiting++
-		// One request is under way at most. The others that wait are let go by the same answer.
-		if !r.asking {
-			r.asking = true
-			s.send(message.Item{Kind: message.Rules, URL: file, For: file}, at, emit)
-		}
-		return
-	}
-	switch verdict := r.rules.Match(it.URL); {
+	switch verdict := rules.Match(it.URL); {
 	case verdict.Allowed:
-		it.Delay, _ = r.rules.Delay()
+		it.Delay, _ = rules.Delay()
 		s.send(it, at, emit)
 	case verdict.Line > 0:
 		s.count(stage.Disallowed)
 	default: // no line forbids it: the file itself could not be had (RFC 9309 §2.3.1.4)
 		s.count(stage.RobotsUnreachable)
+	}
+}
+
+// await has a page wait for the rules of its server, and sees to it that somebody asks for them.
+func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
+	file, err := robotstxt.Locate(it.URL)
+	if err != nil {
+		s.count(stage.Disallowed)
+		return
+	}
+	if s.full() {
+		return
+	}
+	answer, _ := s.rules.Lookup(it.URL, it.Clone(), at) // the URL was located, and nothing is bounded here
+	s.changed(file)
+	if answer.Request != nil {
+		s.send(message.Item{Kind: message.Rules, URL: file, For: file}, at, emit)
 	}
 }
 
@@ -234,12 +228,21 @@ func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
 // settle takes in an answer for a robots.txt and judges what has waited for it. Where a redirect
 // leads, its host decides, which may be with another partition.
 func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
-	r := s.server(it.For)
-	if !r.asking {
+	req, asked := s.rules.Cache.InFlight(it.For)
+	if !asked {
 		return // fetched twice, by two owners
 	}
-	if it.Location != "" && it.Hops < maxFollow {
-		next := message.Item{Kind: message.Rules, URL: it.Location, For: it.For, Hops: it.Hops + 1}
+	req.URL, req.Hop = it.URL, int(it.Hops)
+	resp := robots.Response{Status: int(it.Status), Body: []byte(it.Body), Whole: true, Header: http.Header{}}
+	if it.Location != "" {
+		resp.Header.Set("Location", it.Location)
+	}
+	answer, waiting, _ := s.rules.Store(req, resp, at)
+	s.changed(it.For)
+	if answer.Request != nil {
+		next := message.Item{
+			Kind: message.Rules, URL: answer.Request.URL, For: it.For, Hops: uint32(answer.Request.Hop),
+		}
 		if to := s.crawl.partOfHost(next.URL); to != s.part {
 			emit(message.Hosts, to, next)
 			return
@@ -247,17 +250,6 @@ func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
 		s.send(next, at, emit)
 		return
 	}
-	file := robots.FromResponse(int(it.Status), []byte(it.Body))
-	// A server in trouble is asked again sooner: until then nothing of it may be fetched.
-	ttl := rulesTTL
-	if it.Status == 0 || it.Status >= 500 || it.Status == 429 {
-		ttl = errorTTL
-	}
-	r.asking, r.status, r.body, r.until = false, it.Status, strings.Clone(it.Body), at.Add(ttl)
-	r.rules = file.Rules(s.crawl.Agent)
-	waiting := r.waiting
-	r.waiting = nil
-	s.waiting -= len(waiting)
 	for _, it := range waiting {
 		s.judge(it, at, emit)
 	}
@@ -280,7 +272,7 @@ func (s *hosts) Wants() []string {
 }
 
 // Open returns how many items wait.
-func (s *hosts) Open() int { return s.waiting }
+func (s *hosts) Open() int { return s.waiting + s.rules.Len() }
 
 // Counts returns the fates of the URLs that ended here.
 func (s *hosts) Counts() map[string]int64 { return s.counts }

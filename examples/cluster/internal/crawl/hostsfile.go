@@ -11,6 +11,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 // A record is a line of a chunk of the hosts' state: all that is known of a host or of a server. If
@@ -19,13 +20,13 @@ type record struct {
 	Host   string     `json:",omitempty"`
 	Addr   netip.Addr `json:",omitzero"`
 	Pages  int        `json:",omitempty"`
-	Server string     `json:",omitempty"`
-	Status uint32     `json:",omitempty"`
-	Body   []byte     `json:",omitempty"`
+	Until  time.Time  `json:",omitzero"`
+	Asking bool       `json:",omitempty"`
 
-	Until  time.Time `json:",omitzero"`
-	Asking bool      `json:",omitempty"`
-	More   bool      `json:",omitempty"` // the line goes on with the items of the one before
+	Server string        `json:",omitempty"`
+	Rules  *robots.Entry `json:",omitempty"` // nil if nothing is known yet
+
+	More bool `json:",omitempty"` // the line goes on with the items of the one before
 
 	Waiting []byte `json:",omitempty"` // a message with the items
 }
@@ -62,10 +63,11 @@ func (s *hosts) Changes(all bool, size int) [][]byte {
 		}, h.waiting)
 	}
 	for file := range changed(all, s.servers, s.dirtyServers) {
-		r := s.servers[file]
-		w.write(record{
-			Server: file, Status: r.status, Body: []byte(r.body), Until: r.until, Asking: r.asking,
-		}, r.waiting)
+		r := record{Server: file}
+		if entry, known := s.rules.Cache.Entry(file); known {
+			r.Rules = &entry
+		}
+		w.write(r, s.rules.Waiting(file))
 	}
 	clear(s.dirtyHosts)
 	clear(s.dirtyServers)
@@ -158,23 +160,39 @@ func (s *hosts) load(r record) error {
 		}
 		h.waiting = append(h.waiting, waiting...)
 	case r.Server != "":
-		to := s.servers[r.Server]
-		if to == nil {
-			to = &server{}
-			s.servers[r.Server] = to
-		}
-		if !r.More {
-			s.waiting -= len(to.waiting)
-			*to = server{status: r.Status, body: string(r.Body), until: r.Until, asking: r.Asking}
-			// Rules are made from the answer once more: what was parsed has no form of its own.
-			if !r.Until.IsZero() {
-				to.rules = robots.FromResponse(int(r.Status), r.Body).Rules(s.crawl.Agent)
-			}
-		}
-		to.waiting = append(to.waiting, waiting...)
+		return s.loadServer(r, waiting)
 	default:
 		return errors.New("neither host nor server")
 	}
 	s.waiting += len(waiting)
+	return nil
+}
+
+// loadServer has the items wait once more. The request that they wait for is out already.
+func (s *hosts) loadServer(r record, waiting []message.Item) error {
+	if file, err := robotstxt.Locate(r.Server); err != nil || file != r.Server {
+		return fmt.Errorf("server %q", r.Server)
+	}
+	s.servers[r.Server] = struct{}{}
+	if req, out := s.rules.Cache.InFlight(r.Server); out && !r.More {
+		s.rules.Abandon(req)
+	}
+	if r.Rules != nil {
+		if r.Rules.URL != r.Server {
+			return fmt.Errorf("rules of %q at server %q", r.Rules.URL, r.Server)
+		}
+		if err := s.rules.Cache.Restore(*r.Rules); err != nil {
+			return err
+		}
+	}
+	known, _ := s.rules.Cache.Entry(r.Server) // the items came when that had expired
+	for _, it := range waiting {
+		if file, err := robotstxt.Locate(it.URL); err != nil || file != r.Server {
+			return fmt.Errorf("item %q at server %q", it.URL, r.Server)
+		}
+		if _, err := s.rules.Lookup(it.URL, it, known.Expires); err != nil {
+			return err
+		}
+	}
 	return nil
 }

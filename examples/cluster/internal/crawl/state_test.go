@@ -17,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -130,7 +131,7 @@ func TestWhatASiteMakesUpFitsIntoMessages(t *testing.T) {
 	}
 	s := newHosts(&o, 0)
 	feed(s, at, long(0), located("a.test", "192.0.2.1"),
-		answer("http://a.test/robots.txt", 200, strings.Repeat("#", maxRules)))
+		answer("http://a.test/robots.txt", 200, strings.Repeat("#", robotstxt.MaxSize)))
 	at = at.Add(rulesTTL) // the rules are asked for again, and what comes meanwhile waits
 	const waiting = 300
 	for i := range waiting {
@@ -253,6 +254,7 @@ func TestRedirectsOfRulesAreFollowedFiveTimes(t *testing.T) {
 	h := newHostTest()
 	h.feed(page("http://a.test/1"), located("a.test", "192.0.2.1"))
 	file := "http://a.test/robots.txt"
+	const maxFollow = 5 // RFC 9309 §2.3.1.2
 	for hop := range uint32(maxFollow) {
 		to := fmt.Sprintf("http://a.test/r%d", hop)
 		got := feed(h.hosts, h.at, message.Item{

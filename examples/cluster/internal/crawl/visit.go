@@ -90,13 +90,11 @@ func (f *fetcher) answer(ctx context.Context, it, answer message.Item) error {
 
 // answerOf turns a response into an answer for a robots.txt.
 func answerOf(resp *fetch.Response) message.Item {
-	switch resp.Truncated {
-	case fetch.CutDisconnect, fetch.CutTime, fetch.CutSlow:
+	file := stage.RobotsResponse(resp).File()
+	if file == nil && resp.Status < 300 {
 		return message.Item{} // half a file may lack the half that forbids
 	}
-	answer := message.Item{
-		Status: uint32(resp.Status), Body: string(resp.Body[:min(len(resp.Body), maxRules)]),
-	}
+	answer := message.Item{Status: uint32(resp.Status), Body: file.String()}
 	if resp.Location != "" {
 		// What is no URL leads nowhere, and counts as a redirect that was not followed.
 		answer.Location, _ = weburl.Canonical(resp.Location)

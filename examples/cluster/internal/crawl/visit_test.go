@@ -15,6 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -93,8 +94,8 @@ func TestAnswersForRulesAreCutToWhatCounts(t *testing.T) {
 	require.Equal(t, message.Item{Status: 200, Body: "User-agent: *"}, answerOf(&fetch.Response{
 		Status: 200, Body: []byte("User-agent: *"), Header: http.Header{},
 	}))
-	long := answerOf(&fetch.Response{Status: 200, Body: []byte(strings.Repeat("x", maxRules+10))})
-	require.Len(t, long.Body, maxRules)
+	long := answerOf(&fetch.Response{Status: 200, Body: []byte(strings.Repeat("x\n", robotstxt.MaxSize))})
+	require.Len(t, long.Body, robotstxt.MaxSize)
 	require.Less(t, len(long.Append(nil)), 1<<20-1000, "it fits into a message")
 	require.Equal(t, message.Item{Status: 301, Location: "http://a.test/x"}, answerOf(&fetch.Response{
 		Status: 301, Location: "HTTP://A.test:80/x",
@@ -102,7 +103,9 @@ func TestAnswersForRulesAreCutToWhatCounts(t *testing.T) {
 	require.Equal(t, message.Item{Status: 301}, answerOf(&fetch.Response{
 		Status: 301, Location: "mailto:somebody",
 	}))
-	for _, cut := range []fetch.Truncation{fetch.CutDisconnect, fetch.CutTime, fetch.CutSlow} {
+	for _, cut := range []fetch.Truncation{
+		fetch.CutLength, fetch.CutRatio, fetch.CutCoding, fetch.CutDisconnect, fetch.CutTime, fetch.CutSlow,
+	} {
 		require.Zero(t, answerOf(&fetch.Response{Status: 200, Truncated: cut}),
 			"%v: the half that is missing may forbid", cut)
 	}

@@ -1,0 +1,80 @@
+package rep
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Path is where a robots.txt lies on its host (RFC 9309, 2.3).
+const Path = "/robots.txt"
+
+// ErrLocate is wrapped by the errors of [Origin].
+var ErrLocate = errors.New("robotstxt: no robots.txt for this URL")
+
+// defaultPorts also says which schemes there are: RFC 9309 (2.3) speaks of HTTP and FTP.
+var defaultPorts = map[string]string{"http": "80", "https": "443", "ftp": "21"}
+
+// Origin returns scheme, host and port of a URL, in the one form that all URLs of that robots.txt
+// share. Most URLs begin with it, and need neither a parser nor an allocation.
+func Origin(raw string) (string, error) {
+	for _, scheme := range [...]string{"https://", "http://"} {
+		rest, ok := strings.CutPrefix(raw, scheme)
+		if !ok {
+			continue
+		}
+		host := Leading(rest, isPlainHostByte)
+		ends := len(host) == len(rest) || strings.IndexByte("/?#", rest[len(host)]) >= 0
+		if host != "" && ends {
+			return raw[:len(scheme)+len(host)], nil
+		}
+	}
+	origin, err := parseOrigin(raw)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrLocate, err)
+	}
+	return origin, nil
+}
+
+// isPlainHostByte has what parseOrigin leaves as it is.
+func isPlainHostByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || IsDigit(c) || c == '.' || c == '-'
+}
+
+func parseOrigin(raw string) (string, error) {
+	// What follows the host does not matter here, and may be broken.
+	if scheme, rest, ok := strings.Cut(raw, "://"); ok {
+		host := Leading(rest, func(c byte) bool { return c != '/' && c != '?' && c != '#' })
+		raw = scheme + "://" + host
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", err
+	}
+	usual, known := defaultPorts[u.Scheme]
+	if !known {
+		return "", fmt.Errorf("scheme %q", u.Scheme)
+	}
+	// A colon is allowed inside of brackets only, but url.Parse lets some others pass.
+	host := strings.ToLower(u.Hostname())
+	if host == "" || strings.Contains(host, ":") && u.Host[0] != '[' {
+		return "", fmt.Errorf("host %q", u.Host)
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if u.Port() != "" {
+		number, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err != nil {
+			return "", fmt.Errorf("port %q", u.Port())
+		}
+		// Without leading zeros, or one port would have many keys.
+		if port := strconv.FormatUint(number, 10); port != usual {
+			host += ":" + port
+		}
+	}
+	// URL.String escapes what a host may hold beyond ASCII, so the result parses again.
+	return (&url.URL{Scheme: u.Scheme, Host: host}).String(), nil
+}

@@ -1,0 +1,71 @@
+package rep
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOwnToken(t *testing.T) {
+	for agent, want := range map[string]string{
+		"ExampleBot":                           "examplebot",
+		" ExampleBot/2.1 (+https://e.test/) x": "examplebot",
+		"MJ12bot/v1.4.8":                       "mj12bot",
+		"Mail.RU_Bot":                          "mail.ru_bot",
+		"Mozilla/5.0 (compatible; Foo/1)":      "foo",
+		"Mozilla/5.0 (Windows NT 10.0)":        "mozilla",
+		"Foo Bar":                              "",
+		"foo; bar":                             "",
+		"(foo)":                                "",
+		"*":                                    "",
+		"":                                     "",
+	} {
+		require.Equal(t, want, OwnToken(agent), agent)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		text, own string
+		want      bool
+	}{
+		{"foo", "foo", true},
+		{"FOO/1.0", "foo", true},
+		{"foo2", "foo", true},
+		{"foo", "foo2", false},
+		{"MJ12bot", "mj12bot", true},
+		{"MJ12bot", "mj", true},
+		{"foobar", "foo", false},
+		{"* others", "foo", false},
+		{"", "foo", false},
+	} {
+		require.Equal(t, tt.want, Names(NameOf(tt.text), tt.own), "%+v", tt)
+	}
+	require.Equal(t, AnyAgent, NameOf("*"))
+	require.Equal(t, AnyAgent, NameOf("* (all others)"))
+	require.Empty(t, NameOf("*foo"))
+}
+
+// FuzzOrigin asserts that the short cut for plain URLs leads where the parser does, and that an
+// origin is its own.
+func FuzzOrigin(f *testing.F) {
+	f.Add("HTTPS://u:p@Example.com:443/a?b#c")
+	f.Add("http://[2001:DB8::1]:8080")
+	f.Add("https://example.com?x")
+	f.Fuzz(func(t *testing.T, in string) {
+		got, err := Origin(in)
+		if err != nil {
+			require.ErrorIs(t, err, ErrLocate)
+			require.Empty(t, got)
+			return
+		}
+		parsed, err := parseOrigin(in)
+		require.NoError(t, err, in)
+		require.Equal(t, parsed, got, in)
+		again, err := Origin(got + Path)
+		require.NoError(t, err, in)
+		require.Equal(t, got, again, in)
+		require.Equal(t, strings.ToLower(got[:4]), got[:4], in)
+	})
+}

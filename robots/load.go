@@ -1,0 +1,176 @@
+package robots
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spinneret-go/spinneret/robots/internal/rep"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
+)
+
+// Allowed reports whether a URL may be fetched. If the host's robots.txt is not known, it is
+// fetched first: see [Cache.Load], whose errors it returns.
+func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
+	rules, err := c.Load(ctx, url)
+	return rules.Allowed(url), err
+}
+
+// Load returns the rules for a URL. If they are not known it fetches the robots.txt with
+// Options.Client. Of many concurrent calls for one host, one fetches under its own ctx and the
+// others wait. If that ctx ends, the next call takes over.
+//
+// An unreachable host is not an error: its rules forbid everything, or are those of the last copy.
+// The error is that of ctx, [robotstxt.ErrLocate], or the client's if the fault is ours: it sent no
+// request, or the network, the resolver or the proxy of this machine failed, which says nothing
+// about the host. Rules returned with an error forbid everything.
+func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
+	origin, err := rep.Origin(url)
+	if err != nil {
+		return robotstxt.Rules{}, err
+	}
+	for {
+		answer, flight, landed := c.join(origin, time.Now())
+		switch {
+		case answer.Known:
+			return answer.Rules, nil
+		case answer.Request != nil:
+			answer, err := c.fly(ctx, *answer.Request)
+			if err != nil || answer.Known {
+				return answer.Rules, err
+			}
+		default:
+			if err := c.wait(ctx, flight, landed); err != nil {
+				return robotstxt.Rules{}, err
+			}
+		}
+	}
+}
+
+// join is Lookup for callers that wait. A caller has one flight at most and loses none, so ErrFull
+// does not apply. It also returns what to wait for.
+func (c *Cache) join(origin string, now time.Time) (Answer, *host, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answer, h := c.ask(origin, now)
+	if h.landed == nil && answer == (Answer{}) {
+		h.landed = make(chan struct{})
+	}
+	c.evict(0)
+	return answer, h, h.landed
+}
+
+// fly makes a request and follows its redirects. However it ends, also by a panic of the client,
+// the flight is over.
+func (c *Cache) fly(ctx context.Context, req Request) (Answer, error) {
+	defer c.Abandon(req)
+	for {
+		resp, err := c.fetch(ctx, req)
+		if err != nil {
+			return Answer{}, err
+		}
+		answer, err := c.Store(req, resp, time.Now())
+		if err != nil || answer.Request == nil {
+			return answer, err
+		}
+		req = *answer.Request
+	}
+}
+
+// wait returns when the request for a host has landed, or has taken too long.
+func (c *Cache) wait(ctx context.Context, h *host, landed <-chan struct{}) error {
+	var lost <-chan time.Time // never, if there is no limit
+	if c.options.Patience >= 0 {
+		c.mu.Lock()
+		left := c.options.Patience - time.Since(h.began)
+		c.mu.Unlock()
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		lost = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-landed:
+	case <-lost:
+	}
+	return nil
+}
+
+// bodyTime is how long the body of a robots.txt may take, for which an http.Transport has no limit.
+// It begins with the header, so the time that the layers below let a request wait does not count.
+const bodyTime = 30 * time.Second
+
+// fetch makes one request. An error says nothing about the host.
+func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if limit := c.options.Client.Timeout; limit > 0 {
+		var stop context.CancelFunc
+		inner, stop = context.WithTimeout(inner, limit)
+		defer stop()
+	}
+	var tried atomic.Bool // to reach the host, since a layer below last had a connection to wait on
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
+		GetConn:      func(string) { tried.Store(true) },
+		GotConn:      func(httptrace.GotConnInfo) { tried.Store(false) },
+		WroteHeaders: func() { tried.Store(true) },
+	}), http.MethodGet, req.URL, nil)
+	if err != nil {
+		return Response{}, nil // a redirect to what is not a URL
+	}
+	setField(r.Header, "User-Agent", c.options.Agent)
+	setField(r.Header, "If-None-Match", req.ETag)
+	setField(r.Header, "If-Modified-Since", req.LastModified)
+	resp, err := c.transport.RoundTrip(r)
+	if err != nil && (isLocal(err) || !tried.Load() && !fromNetwork(err)) {
+		return Response{}, fmt.Errorf("robots: fetch %s: %w", req.URL, cmp.Or(ctx.Err(), err))
+	}
+	slow := time.AfterFunc(bodyTime, cancel)
+	defer slow.Stop()
+	return ReadResponse(resp, err), ctx.Err()
+}
+
+func setField(h http.Header, name, value string) {
+	if value != "" {
+		h.Set(name, value)
+	}
+}
+
+// isLocal reports whether an error is a failure of this machine, its resolver or its proxy. Taken for
+// one of the host, it would close every host that is asked for meanwhile.
+func isLocal(err error) bool {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return !dns.IsNotFound
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "proxyconnect" {
+		return true
+	}
+	return slices.ContainsFunc(localErrors, func(local error) bool { return errors.Is(err, local) })
+}
+
+var localErrors = []error{
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.EADDRNOTAVAIL,
+	syscall.ENETDOWN, syscall.ENETUNREACH,
+}
+
+// fromNetwork reports whether an error is one of a network that was tried. A transport that is not
+// net/http's may not tell through httptrace.
+func fromNetwork(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	var errno syscall.Errno
+	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &errno) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,354 @@
+package robots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
+)
+
+// A web is a transport that answers after a while, and notes what is asked of it, with the time.
+type web struct {
+	mu      sync.Mutex
+	began   time.Time
+	log     []string
+	took    time.Duration
+	answers map[string]func(r *http.Request) (*http.Response, error)
+}
+
+func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	w.log = append(w.log, fmt.Sprint(time.Since(w.began), " ", r.URL))
+	w.mu.Unlock()
+	select {
+	case <-time.After(w.took):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	if answer := w.answers[r.URL.String()]; answer != nil {
+		return answer(r)
+	}
+	return nil, &net.OpError{Op: "dial", Err: errors.New("no route to host")}
+}
+
+// says returns an answer with that content.
+func says(status int, header http.Header, body string) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) {
+		h := header.Clone()
+		if h == nil {
+			h = http.Header{}
+		}
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}, nil
+	}
+}
+
+func newWeb(took time.Duration) *web {
+	return &web{took: took, began: time.Now(),
+		answers: map[string]func(*http.Request) (*http.Response, error){
+			where:                      says(200, nil, noAs),
+			"http://r.test/robots.txt": says(301, fields("Location", where), ""),
+		}}
+}
+
+// cache returns one that asks the web.
+func (w *web) cache(o Options) *Cache {
+	o.Client = &http.Client{Transport: w}
+	return NewCache(o)
+}
+
+func TestManyWhoAskCostOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(time.Second)
+		c := w.cache(Options{})
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Go(func() {
+				allowed, err := c.Allowed(t.Context(), page)
+				if err != nil || allowed {
+					t.Error("wrong answer", allowed, err)
+				}
+			})
+		}
+		wg.Wait()
+		require.Equal(t, []string{"0s " + where}, w.log)
+		require.Equal(t, time.Second, time.Since(w.began))
+	})
+}
+
+func TestLoadFollowsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(time.Second)
+		c := w.cache(Options{})
+		load := func(url string) robotstxt.Rules {
+			rules, err := c.Load(t.Context(), url)
+			require.NoError(t, err)
+			return rules
+		}
+		require.False(t, load("http://r.test/a").Allowed("/a"))
+		require.True(t, load("http://r.test/a").Allowed("/b"))
+		time.Sleep(24*time.Hour - 1)
+		load("http://r.test/a")
+		time.Sleep(time.Nanosecond)
+		load("http://r.test/a")
+		require.False(t, load("http://down.test/").Allowed("/a"))
+		time.Sleep(5 * time.Minute)
+		load("http://down.test/")
+		load("http://down.test/")
+		require.Equal(t, []string{
+			"0s http://r.test/robots.txt", "1s " + where,
+			"24h0m2s http://r.test/robots.txt", "24h0m3s " + where,
+			"24h0m4s http://down.test/robots.txt", "24h5m5s http://down.test/robots.txt",
+		}, w.log)
+	})
+}
+
+// What is sent: the crawler's name, and the validators of the copy.
+func TestLoadRevalidates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(0)
+		var sent []http.Header
+		w.answers[where] = func(r *http.Request) (*http.Response, error) {
+			sent = append(sent, r.Header.Clone())
+			if r.Header.Get("If-None-Match") != "" {
+				return says(304, nil, "")(r)
+			}
+			return says(200, fields("ETag", `"1"`, "Last-Modified", "Sat, 01 Jun 2024 00:00:00 GMT"), noAs)(r)
+		}
+		c := w.cache(Options{Agent: "foo/1.0 (+https://foo.test)"})
+		for range 2 {
+			allowed, err := c.Allowed(t.Context(), page)
+			require.NoError(t, err)
+			require.False(t, allowed)
+			time.Sleep(24 * time.Hour)
+		}
+		require.Equal(t, []http.Header{
+			fields("User-Agent", "foo/1.0 (+https://foo.test)"),
+			fields("User-Agent", "foo/1.0 (+https://foo.test)", "If-None-Match", `"1"`,
+				"If-Modified-Since", "Sat, 01 Jun 2024 00:00:00 GMT"),
+		}, sent)
+	})
+}
+
+// Who gives up must not take the others with him, nor count as a fault of the host.
+func TestLoadSurvivesItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(10 * time.Second)
+		c := w.cache(Options{})
+		first, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			allowed, err := c.Allowed(first, page)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.False(t, allowed)
+			assert.Equal(t, 4*time.Second, time.Since(w.began))
+		})
+		synctest.Wait()
+		for range 10 {
+			wg.Go(func() {
+				rules, err := c.Load(t.Context(), page)
+				assert.NoError(t, err)
+				assert.True(t, rules.Allowed("/b"))
+				assert.Equal(t, 14*time.Second, time.Since(w.began))
+			})
+		}
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Load(impatient, page)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		wg.Wait()
+		require.Equal(t, []string{"0s " + where, "4s " + where}, w.log)
+		entry, _ := c.Entry(page)
+		require.Zero(t, entry.Failures)
+	})
+}
+
+// TestOurOwnFailuresAreNotTheHosts: what failed on this machine says nothing about the host.
+func TestOurOwnFailuresAreNotTheHosts(t *testing.T) {
+	w := newWeb(0)
+	failures := func(failure error) (int, error) {
+		c := w.cache(Options{})
+		w.answers[where] = func(*http.Request) (*http.Response, error) { return nil, failure }
+		allowed, err := c.Allowed(t.Context(), page)
+		require.False(t, allowed)
+		entry, known := c.Entry(page)
+		require.Equal(t, err == nil, known)
+		return entry.Failures, err
+	}
+	for _, ours := range []error{
+		errors.New("the queue below is closed"),
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)},
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)},
+		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
+		&net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED},
+	} {
+		n, err := failures(ours)
+		require.ErrorIs(t, err, ours)
+		require.Zero(t, n)
+	}
+	for _, theirs := range []error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNREFUSED, syscall.ECONNRESET,
+		syscall.EHOSTUNREACH, &net.DNSError{Err: "no such host", IsNotFound: true},
+	} {
+		n, err := failures(&net.OpError{Op: "read", Err: theirs})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+}
+
+// TestAConnectionIsNotYetARequest: a layer below may wait on a connection before it sends anything.
+func TestAConnectionIsNotYetARequest(t *testing.T) {
+	for _, wrote := range []bool{false, true} {
+		w := newWeb(0)
+		w.answers[where] = func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn("r.test:443")
+			trace.GotConn(httptrace.GotConnInfo{})
+			if wrote {
+				trace.WroteHeaders()
+			}
+			return nil, errors.New("closed while waiting")
+		}
+		c := w.cache(Options{})
+		_, err := c.Allowed(t.Context(), page)
+		require.Equal(t, wrote, err == nil)
+		entry, _ := c.Entry(page)
+		require.Equal(t, wrote, entry.Failures == 1)
+	}
+}
+
+// TestATransportThatTriedIsBelieved: net/http's says by httptrace that it did, whatever the error.
+func TestATransportThatTriedIsBelieved(t *testing.T) {
+	dial := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("strange") }
+	transport := &http.Transport{DialContext: dial}
+	c := NewCache(Options{Client: &http.Client{Transport: transport}})
+	allowed, err := c.Allowed(t.Context(), page)
+	require.NoError(t, err)
+	require.False(t, allowed)
+	entry, _ := c.Entry(page)
+	require.Equal(t, 1, entry.Failures)
+}
+
+// TestTimeLimits: the client's limit is for each hop, and a body has one of its own.
+func TestTimeLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(time.Second)
+		w.answers[where] = func(r *http.Request) (*http.Response, error) {
+			body, end := io.Pipe() // which never says anything
+			context.AfterFunc(r.Context(), func() { end.CloseWithError(r.Context().Err()) })
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body}, nil
+		}
+		c := w.cache(Options{})
+		rules, err := c.Load(t.Context(), page)
+		require.NoError(t, err)
+		require.False(t, rules.Allowed("/b"))
+		require.Equal(t, 31*time.Second, time.Since(w.began))
+
+		c.options.Client.Timeout = 10 * time.Second
+		w.began = time.Now()
+		rules, err = c.Load(t.Context(), "http://r.test/") // two hops
+		require.NoError(t, err)
+		require.False(t, rules.Allowed("/b"))
+		require.Equal(t, 11*time.Second, time.Since(w.began))
+	})
+}
+
+func TestLoadAfterAPanic(t *testing.T) {
+	w := newWeb(0)
+	good := w.answers[where]
+	w.answers[where] = func(*http.Request) (*http.Response, error) { panic("of the transport") }
+	c := w.cache(Options{})
+	require.Panics(t, func() { _, _ = c.Load(t.Context(), page) })
+	w.answers[where] = good
+	rules, err := c.Load(t.Context(), page)
+	require.NoError(t, err)
+	require.False(t, rules.Allowed("/a"))
+}
+
+func TestLoadWaitsForRequestsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(time.Second)
+		c := w.cache(Options{Patience: time.Minute})
+		req := ask(t, c, page, time.Now())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			rules, err := c.Load(t.Context(), page)
+			assert.NoError(t, err)
+			assert.True(t, rules.Allowed("/a"))
+			assert.Equal(t, 30*time.Second, time.Since(w.began))
+		})
+		time.Sleep(30 * time.Second)
+		_, err := c.Store(req, Response{Status: 404}, time.Now())
+		require.NoError(t, err)
+		wg.Wait()
+		require.Empty(t, w.log)
+
+		ask(t, c, "https://lost.test/", time.Now())
+		_, err = c.Load(t.Context(), "https://lost.test/")
+		require.NoError(t, err)
+		require.Equal(t, []string{"1m30s https://lost.test/robots.txt"}, w.log)
+	})
+}
+
+// TestLoadIsNotRefused: its requests are bounded by those who wait for them.
+func TestLoadIsNotRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newWeb(time.Second).cache(Options{MaxBytes: 1})
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				_, err := c.Load(t.Context(), fmt.Sprintf("http://h%d.test/", i%10))
+				assert.NoError(t, err)
+			})
+		}
+		wg.Wait()
+		require.LessOrEqual(t, c.Stats().Hosts, 1)
+	})
+}
+
+// All ways into the cache at once, for the race detector.
+func TestCacheIsSafeForConcurrentUse(t *testing.T) {
+	c := newWeb(0).cache(Options{MaxBytes: 20_000})
+	pending := &Pending[int]{Cache: c}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 50 {
+				url := fmt.Sprintf("https://h%d.test/", (i+j)%12)
+				allowed, err := c.Allowed(t.Context(), url)
+				if err != nil || allowed {
+					t.Error("wrong rules of", url, err)
+				}
+				if answer, _ := pending.Lookup(url, j, time.Now()); answer.Request != nil {
+					_, _, _ = pending.Store(*answer.Request, Response{}, time.Now())
+				}
+				for entry := range c.All() {
+					if strings.HasPrefix(entry.URL, "https://h1") && j%10 == 0 {
+						_ = c.Restore(entry)
+					}
+				}
+				c.Abandon(Request{For: url, Flight: uint64(i*j + 1)})
+				c.InFlight(url)
+				c.Stats()
+			}
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, c.Stats().Bytes, 20_000)
+	require.Zero(t, pending.Len())
+}

@@ -1,0 +1,67 @@
+package robots
+
+import (
+	"math"
+	"net/http"
+	"time"
+)
+
+// Options configures a [Cache]. The zero Options follows RFC 9309.
+type Options struct {
+	// Agent is the crawler whose rules are given out: a product token, or a whole User-Agent
+	// header that begins with one. Requests for robots.txt send it as their User-Agent.
+	// "" means a crawler that no group names, and net/http's own User-Agent.
+	Agent string
+
+	// Client makes the requests of Allowed and Load. Only its Transport and its Timeout, for each
+	// hop, are used: redirects are followed by the rules of the RFC, and no cookies are sent.
+	// nil means net/http's default transport and 30 seconds.
+	Client *http.Client
+
+	// MaxBytes bounds the memory of the cache, in bytes, about. The hosts used least recently are
+	// evicted to keep it. 0 means 64 MiB, negative means unlimited.
+	MaxBytes int
+
+	// MinTTL and MaxTTL bound how long a response is believed, whatever its header says.
+	// 0 means 5 minutes and 24 hours.
+	MinTTL, MaxTTL time.Duration
+
+	// Retry is how long to wait after a failure. It doubles with each further failure, up to
+	// MaxRetry. A host that asks for more by Retry-After gets up to a day.
+	// 0 means 5 minutes and 1 hour.
+	Retry, MaxRetry time.Duration
+
+	// GiveUp is how long a host must have been unreachable before everything is allowed there, if
+	// there is no copy of its file. The RFC permits that after 30 days. 0 means never.
+	GiveUp time.Duration
+
+	// Patience is how long the response to a request may take. Then the request counts as lost, and
+	// is given out again.
+	// 0 means 1 hour, negative means forever, for callers that lose no request.
+	Patience time.Duration
+}
+
+// longestWait is the longest that a host may ask for by Retry-After.
+const longestWait = 24 * time.Hour
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.MaxBytes, 64<<20)
+	setDefault(&o.MinTTL, 5*time.Minute)
+	setDefault(&o.MaxTTL, 24*time.Hour)
+	setDefault(&o.Retry, 5*time.Minute)
+	setDefault(&o.MaxRetry, time.Hour)
+	setDefault(&o.Patience, time.Hour)
+	if o.MaxBytes < 0 {
+		o.MaxBytes = math.MaxInt
+	}
+	if o.Client == nil {
+		o.Client = &http.Client{Timeout: 30 * time.Second}
+	}
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
+	}
+}

@@ -1,0 +1,36 @@
+package robotshttp_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotshttp"
+)
+
+func Example() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
+		}
+	}))
+	defer site.Close()
+
+	transport := robotshttp.NewTransport(nil, robots.Options{Agent: "examplebot"})
+	client := &http.Client{Transport: transport}
+	resp, err := client.Get(site.URL + "/")
+	if err == nil {
+		resp.Body.Close()
+		fmt.Println(resp.Status)
+	}
+	_, err = client.Get(site.URL + "/private/page")
+	var denied *robots.DisallowedError
+	if errors.As(err, &denied) {
+		fmt.Println("line", denied.Line, "forbids", denied.Pattern)
+	}
+	// Output:
+	// 200 OK
+	// line 2 forbids /private/
+}

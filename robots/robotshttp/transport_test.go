@@ -1,0 +1,279 @@
+package robotshttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotshttp"
+)
+
+// A web answers requests by their URL, and notes them with what they carry.
+type web struct {
+	mu    sync.Mutex
+	log   []string
+	pages map[string]string // a body, or where a redirect leads
+	took  time.Duration
+	fails error
+}
+
+func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
+	note := r.URL.String()
+	if delay, known := r.Context().Value(struct{ RobotsCrawlDelay struct{} }{}).(time.Duration); known {
+		note += fmt.Sprint(" ", delay)
+	}
+	if agent := r.Header.Get("User-Agent"); agent != "" {
+		note += " by " + agent
+	}
+	w.mu.Lock()
+	w.log = append(w.log, note)
+	w.mu.Unlock()
+	select {
+	case <-time.After(w.took):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	if w.fails != nil {
+		return nil, w.fails
+	}
+	page, found := w.pages[r.URL.String()]
+	recorder := httptest.NewRecorder()
+	switch {
+	case strings.HasPrefix(page, "http"):
+		http.Redirect(recorder, r, page, http.StatusFound)
+	case !found:
+		recorder.WriteHeader(http.StatusNotFound)
+	default:
+		fmt.Fprint(recorder, page)
+	}
+	resp := recorder.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+func newWeb() *web {
+	return &web{pages: map[string]string{
+		"http://a.test/robots.txt":  "user-agent: foo\ncrawl-delay: 2.5\ndisallow: /private/\n",
+		"http://a.test/":            "welcome",
+		"http://a.test/out":         "http://b.test/in",
+		"http://a.test/hidden":      "http://a.test/private/x",
+		"http://b.test/robots.txt":  "http://c.test/robots.txt",
+		"http://c.test/robots.txt":  "user-agent: *\ndisallow: /in\n",
+		"http://free.test/anything": "x",
+	}}
+}
+
+func (w *web) client(o robots.Options) (*http.Client, *robotshttp.Transport) {
+	transport := robotshttp.NewTransport(w, o)
+	return &http.Client{Transport: transport}, transport
+}
+
+func TestWhatIsDisallowedIsNotSent(t *testing.T) {
+	w := newWeb()
+	client, transport := w.client(robots.Options{Agent: "foo"})
+	resp, err := client.Get("http://a.test/")
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, "welcome", string(text))
+
+	_, err = client.Get("http://a.test/private/x")
+	require.ErrorIs(t, err, robots.ErrDisallowed)
+	var denied *robots.DisallowedError
+	require.ErrorAs(t, err, &denied)
+	require.Equal(t, 3, denied.Line)
+	require.Equal(t, "/private/", denied.Pattern)
+	require.Equal(t, "http://a.test/private/x", denied.URL)
+	_, err = client.Get("http://free.test/anything")
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"http://a.test/robots.txt by foo", "http://a.test/ 2.5s",
+		"http://free.test/robots.txt by foo", "http://free.test/anything 0s",
+	}, w.log)
+	require.Equal(t, 2, transport.Cache().Stats().Hosts)
+}
+
+// Each hop of a client is a request of its own, and so is each of a robots.txt.
+func TestRedirectsAreCheckedHopByHop(t *testing.T) {
+	w := newWeb()
+	client, _ := w.client(robots.Options{Agent: "foo"})
+	_, err := client.Get("http://a.test/out")
+	require.ErrorIs(t, err, robots.ErrDisallowed)
+	require.ErrorContains(t, err, "http://b.test/in is disallowed by line 2")
+	_, err = client.Get("http://a.test/hidden")
+	require.ErrorContains(t, err, "http://a.test/private/x is disallowed by line 3")
+	require.Equal(t, []string{
+		"http://a.test/robots.txt by foo", "http://a.test/out 2.5s",
+		"http://b.test/robots.txt by foo", "http://c.test/robots.txt by foo", "http://a.test/hidden 2.5s",
+	}, w.log)
+}
+
+// A robots.txt is asked for by the User-Agent of the request that needs it.
+func TestRobotsHasTheAgentOfThePage(t *testing.T) {
+	w := newWeb()
+	client, _ := w.client(robots.Options{Agent: "foo"})
+	r, err := http.NewRequest(http.MethodGet, "http://a.test/", nil)
+	require.NoError(t, err)
+	r.Header.Set("User-Agent", "Foo/1.0 (+https://foo.test)")
+	_, err = client.Do(r)
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://a.test/robots.txt by Foo/1.0 (+https://foo.test)",
+		"http://a.test/ 2.5s by Foo/1.0 (+https://foo.test)"}, w.log)
+}
+
+// Who asks for a robots.txt gets it, without another request before it.
+func TestTheFileItself(t *testing.T) {
+	w := newWeb()
+	client, _ := w.client(robots.Options{Agent: "foo"})
+	resp, err := client.Get("http://c.test/robots.txt")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, []string{"http://c.test/robots.txt"}, w.log)
+}
+
+func TestAHostOutOfReach(t *testing.T) {
+	w := newWeb()
+	w.fails = io.ErrUnexpectedEOF
+	client, _ := w.client(robots.Options{})
+	for range 3 {
+		_, err := client.Get("http://a.test/")
+		require.ErrorIs(t, err, robots.ErrDisallowed)
+		require.ErrorContains(t, err, "until its robots.txt can be fetched")
+	}
+	require.Len(t, w.log, 1, "it is left alone for a while")
+
+	closed := errors.New("the layer below is closed")
+	w = newWeb()
+	w.fails = closed
+	client, transport := w.client(robots.Options{})
+	_, err := client.Get("http://a.test/")
+	require.ErrorIs(t, err, closed)
+	require.Zero(t, transport.Cache().Stats().InFlight)
+	w.fails = nil
+	_, err = client.Get("http://a.test/")
+	require.NoError(t, err, "that was not the host's failure")
+}
+
+func TestManyRequestsNeedOneFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb()
+		w.took = time.Second
+		client, _ := w.client(robots.Options{Agent: "foo"})
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				ctx := t.Context()
+				if i%2 == 0 {
+					ctx = impatient
+				}
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://a.test/", nil)
+				assert.NoError(t, err)
+				_, err = client.Do(r)
+				if i%2 == 0 {
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+				} else {
+					assert.NoError(t, err)
+				}
+			})
+		}
+		wg.Wait()
+		asked := 0
+		for _, line := range w.log {
+			if strings.Contains(line, "robots") {
+				asked++
+			}
+		}
+		require.LessOrEqual(t, asked, 2, "once more, if the first had no patience")
+		require.Equal(t, 10, len(w.log)-asked)
+	})
+}
+
+// A body notes that it was closed.
+type body struct {
+	io.Reader
+	closed bool
+}
+
+func (b *body) Close() error {
+	b.closed = true
+	return nil
+}
+
+// A RoundTripper has to close the body, whatever becomes of the request.
+func TestBodiesOfRequestsAreClosed(t *testing.T) {
+	_, transport := newWeb().client(robots.Options{Agent: "foo"})
+	for _, url := range []string{"http://a.test/private/x", "mailto:a@b.test"} {
+		sent := &body{Reader: strings.NewReader("text")}
+		r, err := http.NewRequest(http.MethodPost, url, sent)
+		require.NoError(t, err)
+		_, err = transport.RoundTrip(r)
+		require.Error(t, err)
+		require.True(t, sent.closed)
+	}
+}
+
+// A RoundTripper must not change the request.
+func TestRequestsStayAsTheyAre(t *testing.T) {
+	_, transport := newWeb().client(robots.Options{Agent: "foo"})
+	r, err := http.NewRequest(http.MethodGet, "http://a.test/", nil)
+	require.NoError(t, err)
+	_, err = transport.RoundTrip(r)
+	require.NoError(t, err)
+	require.Empty(t, r.Header)
+	require.Nil(t, r.Context().Value(struct{ RobotsCrawlDelay struct{} }{}))
+}
+
+// TestOverARealServer closes its connections by way of the client.
+func TestOverARealServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
+		}
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: robotshttp.NewTransport(nil, robots.Options{
+		Agent: "foo", Client: &http.Client{Timeout: time.Minute},
+	})}
+	_, err := client.Get(server.URL + "/private/x")
+	require.ErrorIs(t, err, robots.ErrDisallowed)
+	resp, err := client.Get(server.URL + "/")
+	require.NoError(t, err)
+	resp.Body.Close()
+	client.CloseIdleConnections()
+	(&http.Client{Transport: robotshttp.NewTransport(newWeb(), robots.Options{})}).CloseIdleConnections()
+}
+
+// An empty is a transport that costs nothing.
+type empty struct{ resp http.Response }
+
+func (e *empty) RoundTrip(*http.Request) (*http.Response, error) { return &e.resp, nil }
+
+func BenchmarkRoundTrip(b *testing.B) {
+	r, err := http.NewRequest(http.MethodGet, "http://free.test/anything?a=b", nil)
+	require.NoError(b, err)
+	bare := &empty{resp: http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody}}
+	over := robotshttp.NewTransport(bare, robots.Options{Agent: "foo"})
+	for name, rt := range map[string]http.RoundTripper{"bare": bare, "robots": over} {
+		b.Run("transport="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = rt.RoundTrip(r)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+		})
+	}
+}

@@ -1,0 +1,150 @@
+// Package robotstag reads what a page asks of crawlers: the robots meta elements of HTML, and the
+// header fields X-Robots-Tag and Robots-Tag.
+//
+//	page := robotstag.FromHeader(resp.Header, "examplebot")
+//	page = page.Merge(robotstag.FromMeta("robots", "noindex, nofollow", "examplebot"))
+//	if page.NoFollow { ... }
+//
+// # Promises
+//
+// It fails closed: where the text is ambiguous, the stricter reading counts, and an unknown
+// directive never hides a known one. Sources may be merged in any order, and the most restrictive
+// wins. Reading is linear in the text and never fails.
+//
+// # What it does not do
+//
+// It enforces nothing, and does not parse HTML: pass it the name and content of each meta element.
+package robotstag
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/robots/internal/rep"
+)
+
+// Directives is what a page asks for. The zero Directives asks for nothing.
+type Directives struct {
+	NoIndex      bool // noindex, none: do not show the page in results
+	NoFollow     bool // nofollow, none: do not follow its links
+	NoArchive    bool // noarchive: do not show a copy of it
+	NoSnippet    bool // nosnippet: quote none of its text; outranks MaxSnippet
+	NoImageIndex bool // noimageindex: do not index its images
+	NoTranslate  bool // notranslate: do not offer a translation
+	NoAI         bool // noai: do not train on its text
+	NoImageAI    bool // noimageai: do not train on its images
+
+	// IndexIfEmbedded takes NoIndex back for a page that is shown in a frame of another.
+	IndexIfEmbedded bool
+
+	MaxSnippet      Limit     // characters of a snippet
+	MaxVideoPreview Limit     // seconds of a preview
+	MaxImagePreview string    // none, standard or large; empty if the page does not say
+	Unavailable     time.Time // unavailable_after: do not show the page from then on; zero is never
+
+	// Other holds what was not understood, as written, sorted, each once.
+	Other []string
+}
+
+// Limit is a number that may be limited. The zero Limit is no limit, as is -1 in a page.
+type Limit struct {
+	Limited bool
+	Max     int
+}
+
+// FromHeader returns what the X-Robots-Tag and Robots-Tag fields of a response ask of one crawler:
+// what they ask of all, and what they ask of it by name. The agent is a product token or a
+// User-Agent header.
+//
+// X-Robots-Tag holds directives between commas. A name and a colon before a directive mean that it
+// and all up to the next name are for that crawler only; each field begins with directives for all.
+// What stands before a colon is such a name if it is the crawler's own, or if a known directive
+// follows. Else it is a directive that is not known, and has a value.
+//
+// Robots-Tag, of draft-illyes-repext, is read in the same way: what its syntax asks of other
+// crawlers counts for all then.
+func FromHeader(h http.Header, agent string) (d Directives) {
+	own := rep.OwnToken(agent)
+	for _, name := range []string{"X-Robots-Tag", "Robots-Tag"} {
+		for _, field := range h.Values(name) {
+			d.read(field, own, true)
+		}
+	}
+	d.tidy()
+	return d
+}
+
+// FromMeta returns what one meta element of a page asks of one crawler. It asks nothing if its name
+// is neither robots nor the crawler's. A page may have several: [Directives.Merge] combines them.
+func FromMeta(name, content, agent string) (d Directives) {
+	if names(strings.TrimSpace(name), rep.OwnToken(agent)) {
+		d.read(content, "", false)
+		d.tidy()
+	}
+	return d
+}
+
+// names reports whether a name in a header or a meta element means the crawler with that token, as
+// in the groups of a robots.txt.
+func names(name, own string) bool {
+	return name == rep.AnyAgent || strings.EqualFold(name, "robots") ||
+		own != "" && rep.Names(rep.NameOf(name), own)
+}
+
+// Merge combines what two sources ask, such as the header and the meta elements of a page. The most
+// restrictive counts, except that IndexIfEmbedded may stand apart from the noindex that it limits,
+// and counts wherever it stands.
+func (d Directives) Merge(other Directives) Directives {
+	for _, name := range flagNames {
+		flag := d.flag(name)
+		*flag = *flag || *other.flag(name)
+	}
+	d.MaxSnippet = d.MaxSnippet.lower(other.MaxSnippet)
+	d.MaxVideoPreview = d.MaxVideoPreview.lower(other.MaxVideoPreview)
+	d.MaxImagePreview = smaller(d.MaxImagePreview, other.MaxImagePreview)
+	d.Unavailable = earlier(d.Unavailable, other.Unavailable)
+	d.Other = slices.Concat(d.Other, other.Other)
+	d.tidy()
+	return d
+}
+
+// MayIndex reports whether the page may be shown in results at some time, as itself or embedded
+// in another page.
+func (d Directives) MayIndex(at time.Time, embedded bool) bool {
+	if !d.Unavailable.IsZero() && !at.Before(d.Unavailable) {
+		return false
+	}
+	return !d.NoIndex || embedded && d.IndexIfEmbedded
+}
+
+// tidy brings Other into the form that is promised, in memory of its own.
+func (d *Directives) tidy() {
+	slices.Sort(d.Other)
+	d.Other = append([]string(nil), slices.Compact(d.Other)...)
+}
+
+func (l Limit) lower(other Limit) Limit {
+	if !l.Limited || other.Limited && other.Max < l.Max {
+		return other
+	}
+	return l
+}
+
+// previews are the sizes of images from the smallest on.
+var previews = []string{"none", "standard", "large"}
+
+func smaller(a, b string) string {
+	if a == "" || b != "" && slices.Index(previews, b) < slices.Index(previews, a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,342 @@
+package robotstag
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// render writes a Directives as the content of a meta element.
+func render(t Directives) string {
+	var items []string
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{
+		{"noindex", t.NoIndex}, {"nofollow", t.NoFollow}, {"noarchive", t.NoArchive},
+		{"nosnippet", t.NoSnippet}, {"noimageindex", t.NoImageIndex},
+		{"notranslate", t.NoTranslate}, {"noai", t.NoAI}, {"noimageai", t.NoImageAI},
+		{"indexifembedded", t.IndexIfEmbedded},
+	} {
+		if flag.set {
+			items = append(items, flag.name)
+		}
+	}
+	if t.MaxSnippet.Limited {
+		items = append(items, fmt.Sprintf("max-snippet:%d", t.MaxSnippet.Max))
+	}
+	if t.MaxVideoPreview.Limited {
+		items = append(items, fmt.Sprintf("max-video-preview:%d", t.MaxVideoPreview.Max))
+	}
+	if t.MaxImagePreview != "" {
+		items = append(items, "max-image-preview:"+t.MaxImagePreview)
+	}
+	if !t.Unavailable.IsZero() {
+		items = append(items, "unavailable_after:"+t.Unavailable.Format("2006-01-02T15:04:05Z"))
+	}
+	return strings.Join(append(items, t.Other...), ", ")
+}
+
+func TestFromMeta(t *testing.T) {
+	for _, tt := range []struct{ content, want string }{
+		{"", ""},
+		{"all", ""},
+		{"index, follow", ""},
+		{"NoIndex", "noindex"},
+		{"none", "noindex, nofollow"},
+		{"noindex,follow,index", "noindex"},
+		{" noindex , nofollow ,, ", "noindex, nofollow"},
+		{"noindex nofollow", "noindex, nofollow"},
+		{"noindex;nofollow", "noindex, nofollow"},
+		{"noarchive,nocache,nosnippet,noimageindex,notranslate,noai,noimageai,indexifembedded",
+			"noarchive, nosnippet, noimageindex, notranslate, noai, noimageai, indexifembedded, nocache"},
+		{"max-snippet:20", "max-snippet:20"},
+		{"Max-Snippet : 20, max-snippet:0", "max-snippet:0"},
+		{"max-snippet:0, max-snippet:20, max-snippet:-1", "max-snippet:0"},
+		{"max-snippet:-1", ""},
+		{"max-snippet:x, noindex", "noindex, max-snippet:x"},
+		{"max-snippet:-2", "max-snippet:-2"},
+		{"max-snippet:", "max-snippet:"},
+		{"max-snippet:99999999999999999999", ""},
+		{"max-video-preview:7", "max-video-preview:7"},
+		{"max-image-preview:Large, max-image-preview:standard", "max-image-preview:standard"},
+		{"max-image-preview:none, max-image-preview:standard", "max-image-preview:none"},
+		{"max-image-preview:huge", "max-image-preview:huge"},
+		{"noindex: yes", "noindex"},
+		{"noodp, Fancy New, x:y:z", "Fancy New, noodp, x:y:z"},
+		{"noodp, noodp", "noodp"},
+		{"noindex maybe", "noindex, noindex maybe"},
+		{"unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT, noindex",
+			"noindex, unavailable_after:2025-06-25T15:00:00Z"},
+		{"unavailable_after: 2025-06-25, unavailable_after: 2024-01-01, unavailable_after: 2026-01-01",
+			"unavailable_after:2024-01-01T00:00:00Z"},
+		{"unavailable_after: soon, noindex", "noindex, unavailable_after: soon"},
+		{"unavailable_after: Wed, 25 Foo 2025 15:00:00 GMT, noindex",
+			"noindex, 25 Foo 2025 15:00:00 GMT, unavailable_after: Wed"},
+		{"googlebot: noindex", "googlebot: noindex"}, // no such thing in meta elements
+	} {
+		require.Equal(t, tt.want, render(FromMeta("robots", tt.content, "foo")), "%+v", tt)
+	}
+}
+
+func TestFromMetaNames(t *testing.T) {
+	for _, tt := range []struct {
+		name, agent string
+		want        bool
+	}{
+		{"robots", "foo", true},
+		{" ROBOTS ", "foo", true},
+		{"Foo", "foo/1.0", true},
+		{"foo", "Mozilla/5.0 (compatible; foo/1)", true},
+		{"foobar", "foo", false},
+		{"foo", "", false},
+		{"robots", "", true},
+		{"description", "foo", false},
+		{"MJ12bot", "mj12bot", true},
+		{"360spider", "", false},
+		{"", "foo", false},
+		{"", "", false},
+	} {
+		require.Equal(t, tt.want, FromMeta(tt.name, "noindex", tt.agent).NoIndex, "%+v", tt)
+	}
+}
+
+func TestFromHeader(t *testing.T) {
+	for _, tt := range []struct {
+		fields []string
+		want   string
+	}{
+		{nil, ""},
+		{[]string{"noindex"}, "noindex"},
+		{[]string{"noindex", "nofollow"}, "noindex, nofollow"},
+		{[]string{"foo: noindex"}, "noindex"},
+		{[]string{"bar: noindex"}, ""},
+		{[]string{"bar: noindex, nofollow", "noarchive"}, "noarchive"},
+		{[]string{"noarchive, bar: noindex, foo: nofollow, nosnippet, bar: noai"},
+			"nofollow, noarchive, nosnippet"},
+		{[]string{"FOO/2.1: noindex"}, "noindex"},
+		{[]string{"bar/2.1: noindex, nofollow"}, ""},
+		{[]string{"*: noindex"}, "noindex"},
+		{[]string{"bar: unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT, noindex"}, ""},
+		{[]string{"foo: unavailable_after: 25-Jun-25 15:00:00 PST, max-snippet: 3"},
+			"max-snippet:3, unavailable_after:2025-06-25T23:00:00Z"},
+		{[]string{"bar: max-snippet: 3, foo: max-snippet: 9"}, "max-snippet:9"},
+		{[]string{"unavailable_after: 25 Foo 2025 15:00:00 GMT, noindex"},
+			"noindex, unavailable_after: 25 Foo 2025 15:00:00 GMT"},
+		{[]string{"noindex, https://h.test/, nofollow"},
+			"noindex, nofollow, https://h.test/"},
+		{[]string{"bar: otherwise, foo: something"}, "bar: otherwise, something"},
+		// What is not known must not hide what is: it may look like the name of a crawler.
+		{[]string{"max-audio-preview: 5, noindex"}, "noindex, max-audio-preview: 5"},
+		{[]string{"max-audio-preview: none, noindex"}, "noindex, max-audio-preview: none"},
+		{[]string{"license: none-of-it, noindex, foo: nofollow"}, "noindex, nofollow, license: none-of-it"},
+		{[]string{"bar: noarchive, max-audio-preview: 5, foo: noindex"}, "noindex"},
+		{[]string{"noindex , x:y , nofollow"}, "noindex, nofollow, x:y"},
+	} {
+		h := http.Header{"X-Robots-Tag": tt.fields}
+		require.Equal(t, tt.want, render(FromHeader(h, "foo")), "%+v", tt)
+	}
+	h := http.Header{"X-Robots-Tag": {"foo: noindex", "nofollow, 360spider: noindex"}}
+	require.Equal(t, "nofollow", render(FromHeader(h, "")), "a crawler without a name")
+}
+
+// Of a Robots-Tag nothing may be lost that is meant for the crawler, whichever draft it follows.
+func TestRobotsTagHeader(t *testing.T) {
+	for _, tt := range []struct{ field, want string }{
+		{"noindex, nofollow", "noindex, nofollow"},
+		{"*;noindex;nosnippet, bar;noarchive", "noindex, noarchive, nosnippet, *, bar"},
+		{"bar;noindex, Foo;nofollow", "noindex, nofollow, Foo, bar"},
+		{"foo;max-snippet=20;max-image-preview=none", "max-snippet:20, max-image-preview:none, foo"},
+		{"*;unavailable_after=\"25 Jun 2025\"", "unavailable_after:2025-06-25T00:00:00Z, *"},
+		{"*=noindex, nosnippet; foo=nofollow;bar=noai", "noindex, nofollow, nosnippet"},
+		{"bar: noindex, foo: nofollow", "nofollow"},
+	} {
+		h := http.Header{"Robots-Tag": {tt.field}}
+		require.Equal(t, tt.want, render(FromHeader(h, "foo")))
+	}
+	both := http.Header{"Robots-Tag": {"noindex", "noai"}, "X-Robots-Tag": {"noarchive"}}
+	require.Equal(t, "noindex, noarchive, noai", render(FromHeader(both, "foo")))
+}
+
+func TestParseDate(t *testing.T) {
+	afternoon := time.Date(2025, 6, 25, 15, 0, 0, 0, time.UTC)
+	midnight := time.Date(2025, 6, 25, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		text string
+		want time.Time
+	}{
+		{"Wed, 25 Jun 2025 15:00:00 GMT", afternoon},
+		{"Wednesday, 25-Jun-25 15:00:00 UTC", afternoon},
+		{"Wednesday, 25-Jun-2025 15:00:00 UTC", afternoon},
+		{"25 Jun 25 1500 UT", time.Time{}},
+		{"25 Jun 25 15:00 UT", afternoon},
+		{"25 June 2025 15:00", afternoon},
+		{"25 Jun 2025 15:00:00 XYZ", afternoon},
+		{"25 Jun 2025 08:00:00 PDT", afternoon},
+		{"25 Jun 2025 07:00:00 pst", afternoon},
+		{"25 Jun 2025 17:00:00 +0200", afternoon},
+		{"2025-06-25T15:00:00Z", afternoon},
+		{"2025-06-25t15:00:00.75z", afternoon},
+		{"2025-06-25T17:00+02:00", afternoon},
+		{"2025-06-25T13:00-02", afternoon},
+		{"2025-06-25 15:00:00", afternoon},
+		{"2025-06-25", midnight},
+		{"25 Jun 2025", midnight},
+		{"wed, 25 jun 2025", midnight},
+		{"", time.Time{}},
+		{"Wed,", time.Time{}},
+		{"@", time.Time{}},
+		{"31 Feb 2025", time.Time{}},
+		{"2025-02-31", time.Time{}},
+		{"2025-06-25T", midnight},
+		{"2025-06-25 GMT", time.Time{}},
+		{"2025-06-25 25:00", time.Time{}},
+		{"25 Jun 2025 15:00:00 GMT, noindex", time.Time{}},
+		{"25 Jun 2025 15:00:00 +9x", time.Time{}},
+		{"Sommer 2025", time.Time{}},
+		{"25 Jun 2025 15:00:00 " + strings.Repeat("a", 64), time.Time{}},
+	} {
+		got, ok := parseDate(tt.text)
+		require.Equal(t, !tt.want.IsZero(), ok, "%+v", tt)
+		require.True(t, tt.want.Equal(got) || !ok, "%+v: %v", tt, got)
+	}
+}
+
+func randomTag(rnd *rand.Rand) Directives {
+	var items []string
+	for range rnd.IntN(5) {
+		items = append(items, pick(rnd, "noindex", "nofollow", "noarchive", "nosnippet",
+			"noimageindex", "notranslate", "noai", "noimageai",
+			"indexifembedded", "max-snippet:3", "max-snippet:5",
+			"max-video-preview:0", "max-video-preview:9", "max-image-preview:none",
+			"max-image-preview:large", "max-image-preview:standard", "unavailable_after:2025-01-01",
+			"unavailable_after:2024-01-01", "other", "another", "max-snippet:-1"))
+	}
+	return FromMeta("robots", strings.Join(items, ","), "")
+}
+
+// Sources come in any order and may repeat themselves; the result must not depend on that.
+func TestMergeLaws(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 0))
+	for range 500 {
+		a, b, c := randomTag(rnd), randomTag(rnd), randomTag(rnd)
+		require.Equal(t, a, a.Merge(a))
+		require.Equal(t, a, a.Merge(Directives{}))
+		require.Equal(t, a.Merge(b), b.Merge(a), "%+v and %+v", a, b)
+		require.Equal(t, a.Merge(b).Merge(c), a.Merge(b.Merge(c)))
+		joined := FromMeta("robots", render(a)+","+render(b), "")
+		require.Equal(t, joined, a.Merge(b), "as if one element held both")
+	}
+}
+
+func TestMayIndex(t *testing.T) {
+	now := time.Date(2025, 6, 25, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		content         string
+		alone, embedded bool
+	}{
+		{"", true, true},
+		{"noindex", false, false},
+		{"noindex, indexifembedded", false, true},
+		{"indexifembedded", true, true},
+		{"unavailable_after: 2025-06-26", true, true},
+		{"unavailable_after: 2025-06-25", false, false},
+		{"noindex, indexifembedded, unavailable_after: 2025-06-25", false, false},
+	} {
+		tag := FromMeta("robots", tt.content, "foo")
+		require.Equal(t, tt.alone, tag.MayIndex(now, false), "%+v", tt)
+		require.Equal(t, tt.embedded, tag.MayIndex(now, true), "%+v", tt)
+	}
+}
+
+// What is kept of a header must not keep the header.
+func TestOtherIsACopy(t *testing.T) {
+	field := strings.Repeat("noindex,", 100) + "other"
+	other := FromHeader(http.Header{"X-Robots-Tag": {field}}, "foo").Other
+	require.Equal(t, []string{"other"}, other)
+	start := uintptr(unsafe.Pointer(unsafe.StringData(field)))
+	kept := uintptr(unsafe.Pointer(unsafe.StringData(other[0])))
+	require.False(t, kept >= start && kept < start+uintptr(len(field)))
+}
+
+// Hostile headers: each is read right, and work that grows with the square of one would take a
+// hundred times as long as all of this.
+func TestHostileHeaders(t *testing.T) {
+	for _, part := range []string{
+		"a:", "a:,", ":", "a:b ", "foo:noindex ", "noindex:", "max-snippet:", "max-snippet:x,",
+		"max-snippet:1", "unavailable_after:1,", "a;", "a;a=1,", "*;noindex,", "(",
+	} {
+		field := strings.Repeat(part, 1<<18/len(part))
+		h := http.Header{"X-Robots-Tag": {field}, "Robots-Tag": {field}}
+		require.False(t, FromHeader(h, "bar").NoFollow, part)
+		require.False(t, FromMeta("robots", field, "bar").NoFollow, part)
+	}
+}
+
+// FuzzFromHeader asserts that a header asks a crawler for at least what it asks of all, that an
+// unknown directive in front takes nothing away, and that what was understood says the same when it
+// is written down and read again.
+func FuzzFromHeader(f *testing.F) {
+	f.Add("noarchive, bar: noindex, foo: unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT", "foo")
+	f.Add("*: max-snippet: -1; x:y:, max-image-preview:large,,", "")
+	f.Add("max-audio-preview: 5, noindex", "bar")
+	f.Fuzz(func(t *testing.T, field, agent string) {
+		read := func(field, agent string) Directives {
+			d := FromHeader(http.Header{"X-Robots-Tag": {field}, "Robots-Tag": {field}}, agent)
+			d.Other = nil
+			return d
+		}
+		all, own := read(field, ""), read(field, agent)
+		if got := own.Merge(all); render(got) != render(own) {
+			t.Errorf("%q asks all for %+v, but %q for %+v", field, all, agent, own)
+		}
+		if got := read("max-new: none, "+field, agent); render(got) != render(got.Merge(own)) {
+			t.Errorf("%q asks %q for %+v, but with a new directive for %+v", field, agent, own, got)
+		}
+		requireReadable(t, own)
+	})
+}
+
+// FuzzFromMeta asserts the same of elements, and that Directives and their own form are one.
+func FuzzFromMeta(f *testing.F) {
+	f.Add("robots", "max-snippet:3, unavailable_after: 25 Jun 2025, what is this")
+	f.Add("foo", "noindex nofollow;unavailable_after:Jan 1 1:1 1,\xff")
+	f.Fuzz(func(t *testing.T, name, content string) {
+		tag := FromMeta(name, content, "foo")
+		requireReadable(t, tag)
+		if tag.Merge(tag).MaxSnippet != tag.MaxSnippet || !slices.IsSorted(tag.Other) {
+			t.Errorf("FromMeta(%q) = %+v", content, tag)
+		}
+	})
+}
+
+// requireReadable leaves Other aside: what was not understood may be understood together.
+func requireReadable(t *testing.T, tag Directives) {
+	t.Helper()
+	tag.Other = nil
+	if year := tag.Unavailable.Year(); year < 0 || year > 9999 {
+		tag.Unavailable = time.Time{} // beyond what ISO 8601 can write
+	}
+	if again := FromMeta("robots", render(tag), ""); render(again) != render(tag) {
+		t.Errorf("%+v is read back as %+v", tag, again)
+	}
+}
+
+func pick(rnd *rand.Rand, words ...string) string { return words[rnd.IntN(len(words))] }
+
+func BenchmarkFromHeader(b *testing.B) {
+	h := http.Header{"X-Robots-Tag": {"noarchive, max-snippet:20, examplebot: nofollow",
+		"unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		FromHeader(h, "examplebot")
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "headers/s")
+}

@@ -1,0 +1,72 @@
+package robotstxt_test
+
+import (
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
+)
+
+func Example() {
+	body := `User-agent: *
+Crawl-delay: 2.5
+Disallow: /private/
+Allow: /private/press/*.html$
+
+Sitemap: https://example.com/sitemap.xml
+`
+	file := robotstxt.Parse([]byte(body))
+	rules := file.Rules("examplebot")
+	for _, url := range []string{
+		"https://example.com/",
+		"https://example.com/private/plans.html",
+		"https://example.com/private/press/today.html",
+	} {
+		fmt.Println(rules.Allowed(url), url)
+	}
+	delay, _ := rules.Delay()
+	fmt.Println(delay, file.Sitemaps())
+	// Output:
+	// true https://example.com/
+	// false https://example.com/private/plans.html
+	// true https://example.com/private/press/today.html
+	// 2.5s [https://example.com/sitemap.xml]
+}
+
+func ExampleRules_Match() {
+	file := robotstxt.Parse([]byte("User-agent: *\nAllow: /\nDisallow: /*?print="))
+	verdict := file.Rules("examplebot").Match("/page?print=1")
+	fmt.Printf("%+v\n", verdict)
+	// Output:
+	// {Allowed:false Pattern:/*?print= Line:3}
+}
+
+func ExampleFile_Rules() {
+	file := robotstxt.Parse([]byte("User-agent: examplebot\nDisallow: /cgi-bin/\n\n" +
+		"User-agent: *\nDisallow: /"))
+	for _, agent := range []string{
+		"examplebot",
+		"ExampleBot/2.1 (+https://example.com/bot)",
+		"Example Bot",
+		"otherbot",
+	} {
+		fmt.Println(file.Rules(agent).Allowed("/page"))
+	}
+	// Output:
+	// true
+	// true
+	// false
+	// false
+}
+
+// Records that the package gives no meaning to are there, too.
+func ExampleFile_Records() {
+	file := robotstxt.Parse([]byte("User-agent: *\nLLM-Policy: ask # first\nSitemap: /map.xml\n"))
+	for record := range file.Records() {
+		fmt.Printf("%+v\n", record)
+	}
+	fmt.Println(file.SitemapURLs("https://example.com/robots.txt"))
+	// Output:
+	// {Line:2 Key:LLM-Policy Value:ask}
+	// {Line:3 Key:Sitemap Value:/map.xml}
+	// [https://example.com/map.xml]
+}

@@ -1,0 +1,254 @@
+package robotstxt
+
+import (
+	"iter"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/robots/internal/rep"
+)
+
+const (
+	// MaxSize is how many bytes of a body are parsed: the least that RFC 9309 (2.5) permits.
+	// Read one byte more, so that a cut is noticed.
+	MaxSize = 500 << 10
+
+	// MaxDelay is the longest delay that [Rules.Delay] reports. A file should be fetched again
+	// each day (RFC 9309, 2.4), so a longer delay would outlive the file that asks for it.
+	MaxDelay = 24 * time.Hour
+)
+
+// A File is a parsed robots.txt. Its methods are safe for concurrent use. The nil File is one that
+// could not be had: its Rules forbid everything.
+//
+// It keeps the text, and finds other records than User-agent, Allow and Disallow by reading that
+// again. Rules are compiled on demand, once for each crawler that the file names.
+type File struct {
+	text   string
+	groups []group
+	names  []name // in the order of the file
+
+	mu    sync.Mutex
+	rules map[string]*ruleset // by the token that found the groups
+}
+
+// A group is what follows one run of User-agent lines, up to the next run.
+type group struct {
+	start uint32 // where its first line begins in the text
+	lines uint32 // how many come before it
+}
+
+// A name is a crawler's name in a User-agent line.
+type name struct {
+	start uint32
+	size  uint16
+	group uint32
+}
+
+// Parse reads the body of a robots.txt. It never fails: lines that make no sense are skipped, so
+// any body, an HTML page too, gives a usable File.
+//
+// Only the first [MaxSize] bytes are read, and a line that does not end within them is dropped:
+// half a pattern would forbid or allow too much. Lines end in CR, LF or both; more than 16,663
+// bytes of one line, and what follows a NUL in it, are ignored. A byte order mark is skipped, and
+// after one of UTF-16 the body is read as UTF-16.
+func Parse(body []byte) *File {
+	f := &File{text: decode(body)}
+	open := false // further User-agent lines join the last group
+	for l := range f.lines() {
+		switch l.kind {
+		case agentKind:
+			// A line without a name starts a group, too. Else its rules would go to the one above.
+			if !open {
+				f.groups = append(f.groups, group{l.start, l.number - 1})
+				open = true
+			}
+			f.addName(l)
+		case allowKind, disallowKind:
+			// Nothing else closes a group: files put Crawl-delay and unknown lines between
+			// User-agent lines that belong together.
+			open = false
+		}
+	}
+	f.groups, f.names = exact(f.groups), exact(f.names)
+	return f
+}
+
+func (f *File) addName(l line) {
+	group := uint32(len(f.groups) - 1)
+	if token := rep.NameOf(l.value); token != "" {
+		f.names = append(f.names, name{l.valueStart, uint16(len(token)), group})
+	}
+}
+
+// exact returns a copy without spare capacity, since files are kept for long.
+func exact[T any](list []T) []T { return append([]T(nil), list...) }
+
+func (f *File) lines() iter.Seq[line] {
+	if f == nil {
+		return lines("", 0, 0, 0)
+	}
+	return lines(f.text, 0, uint32(len(f.text)), 0)
+}
+
+// Rules returns what the file asks of one crawler: all groups that name it, merged, or else those
+// for *, or else no rules.
+//
+// The agent is the crawler's product token, such as examplebot, or its whole User-Agent header.
+// The token is the leading run of letters, digits, and the characters _ - and . in it; in headers
+// such as "Mozilla/5.0 (compatible; examplebot/1.0)" it is the product after "compatible;". Case
+// does not matter. A crawler whose name is anything else, such as "Example Bot", has no token, and
+// obeys the groups for *.
+//
+// In the file, as in Google's parser, a name ends at the first character that the RFC does not
+// allow in a token: "examplebot/1.0" and "examplebot2" both name examplebot. An agent whose own
+// token has such characters, like MJ12bot, is found under its full token only.
+func (f *File) Rules(agent string) Rules {
+	if f == nil {
+		return Rules{}
+	}
+	token := rep.OwnToken(agent)
+	groups := f.groupsOf(token)
+	if len(groups) == 0 {
+		token = rep.AnyAgent
+		groups = f.groupsOf(token)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	set := f.rules[token]
+	if set == nil {
+		set = f.compile(groups)
+		if f.rules == nil {
+			f.rules = make(map[string]*ruleset, 1)
+		}
+		f.rules[token] = set
+	}
+	return Rules{set}
+}
+
+// groupsOf returns the groups that name a token, in the order of the file, each once.
+func (f *File) groupsOf(token string) (groups []uint32) {
+	for _, n := range f.names {
+		if token == "" || len(groups) > 0 && groups[len(groups)-1] == n.group {
+			continue
+		}
+		if rep.Names(f.text[n.start:n.start+uint32(n.size)], token) {
+			groups = append(groups, n.group)
+		}
+	}
+	return groups
+}
+
+// linesOf yields the lines of one group.
+func (f *File) linesOf(n uint32) iter.Seq[line] {
+	end := uint32(len(f.text))
+	if int(n)+1 < len(f.groups) {
+		end = f.groups[n+1].start
+	}
+	return lines(f.text, f.groups[n].start, end, f.groups[n].lines)
+}
+
+// String returns the text that was parsed: the body as UTF-8 without a byte order mark, cut to
+// MaxSize. [Parse] makes the same File of it, so it is what to save. It costs nothing.
+func (f *File) String() string {
+	if f == nil {
+		return ""
+	}
+	return f.text
+}
+
+// Size returns about how many bytes of memory the File takes now, with the Rules that were asked
+// for.
+func (f *File) Size() int {
+	if f == nil {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	size := 256 + len(f.text) + len(f.text)/8 + 10*len(f.groups) + 14*len(f.names)
+	for token, set := range f.rules {
+		size += 128 + 2*len(token) + set.size()
+	}
+	return size
+}
+
+// Record is one line of a file that neither names crawlers nor allows or disallows paths.
+type Record struct {
+	Line  int    // in the file, from 1
+	Key   string // as written
+	Value string // as written, without comment and blanks around it; may be empty
+}
+
+// Records yields all records of the file in order, also those that this package does not know. It
+// reads the text again each time.
+func (f *File) Records() iter.Seq[Record] { return records(f.lines()) }
+
+// records leaves out what names crawlers or rules paths.
+func records(lines iter.Seq[line]) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		for l := range lines {
+			switch l.kind {
+			case agentKind, allowKind, disallowKind:
+				continue
+			}
+			if !yield(Record{int(l.number), l.key, l.value}) {
+				return
+			}
+		}
+	}
+}
+
+// Sitemaps returns the sitemaps that the file names, each once, as written, in order. They hold for
+// all crawlers, and may be relative, on another host, or no URLs at all: see [File.SitemapURLs].
+func (f *File) Sitemaps() (list []string) {
+	seen := make(map[string]bool)
+	for l := range f.lines() {
+		if l.kind == sitemapKind && l.value != "" && !seen[l.value] {
+			seen[l.value] = true
+			list = append(list, l.value)
+		}
+	}
+	return list
+}
+
+// SitemapURLs returns the sitemaps as absolute URLs, each once. The standard wants them absolute,
+// but many files write a path: it is resolved against fileURL, where the file was found, as a
+// browser would resolve a link. What is not a URL of http, https or ftp then is left out.
+func (f *File) SitemapURLs(fileURL string) (list []string) {
+	base, err := url.Parse(fileURL)
+	if err != nil {
+		base = &url.URL{}
+	}
+	seen := make(map[string]bool)
+	for _, written := range f.Sitemaps() {
+		found, err := base.Parse(written)
+		if err != nil {
+			continue
+		}
+		text := found.String()
+		if _, err := rep.Origin(text); err == nil && !seen[text] {
+			seen[text] = true
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// ErrLocate is wrapped by the errors of [Locate].
+var ErrLocate = rep.ErrLocate
+
+// Locate returns where the robots.txt lies that holds for a URL (RFC 9309, 2.3): on the same
+// scheme, host and port. One file holds for two URLs if the results are equal, so the result is
+// also the key to keep a File under.
+//
+// Scheme and host come in lower case, without user, path, query and default port. The url must be
+// absolute, with the scheme http, https or ftp. A host name is not converted to Punycode: give it
+// in the form in which it will be requested.
+func Locate(url string) (robotsURL string, err error) {
+	origin, err := rep.Origin(url)
+	if err != nil {
+		return "", err
+	}
+	return origin + rep.Path, nil
+}

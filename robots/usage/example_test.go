@@ -1,0 +1,19 @@
+package usage_test
+
+import (
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
+	"github.com/spinneret-go/spinneret/robots/usage"
+)
+
+func Example() {
+	file := robotstxt.Parse([]byte("User-agent: *\nAllow: /\nContent-Signal: search=yes, ai-train=no\n" +
+		"Content-Usage: train-ai=n\nContent-Usage: /open/ train-ai=y\n"))
+	rules := file.Rules("examplebot")
+	fmt.Printf("%+v\n", usage.ContentSignal(rules, "https://example.com/"))
+	fmt.Printf("%+v\n", usage.ContentUsage(rules, "https://example.com/open/page"))
+	// Output:
+	// [{Label:ai-train Allowed:false Line:3} {Label:search Allowed:true Line:3}]
+	// [{Label:train-ai Allowed:true Line:5}]
+}

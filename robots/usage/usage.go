@@ -1,0 +1,173 @@
+// Package usage reads what sites state about the use of their content by AI systems, in robots.txt
+// and in header fields.
+//
+//	rules, err := cache.Load(ctx, url)
+//	for _, p := range usage.ContentSignal(rules, url) {
+//		fmt.Println(p.Label, p.Allowed, p.Line)
+//	}
+//
+// It follows drafts, and changes with them, without the compatibility that the packages beside it
+// promise: Content-Signal by contentsignals.org, Content-Usage by draft-ietf-aipref-attach-05 and
+// draft-ietf-aipref-vocab (August 2026), and License by Really Simple Licensing 1.0.
+//
+// # What it does not do
+//
+// A preference is about what happens after the fetch: it changes no verdict of robots.txt, and the
+// package enforces none. It does not fetch licenses. Lines are parsed at each call, which takes
+// microseconds.
+package usage
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
+)
+
+// Preference is what a site states about one use of its content. A use that no Preference names is
+// neither allowed nor disallowed.
+type Preference struct {
+	Label   string // of the use, such as search, ai-train or train-ai
+	Allowed bool
+	Line    int // of the robots.txt, that decides; 0 if it is from a header
+}
+
+// ContentSignal returns the preferences that the Content-Signal lines of the crawler's groups state
+// for a URL, sorted by label, in lower case. The key may also be written Content-Signals.
+//
+//	Content-Signal: search=yes, ai-input=no, ai-train=no
+//
+// A line may name a path before its preferences, and holds for all URLs otherwise. Of several lines
+// that match, those with the longest path count, and among these no prevails. For a URL that may
+// not be fetched there are none. What is not yes or no is ignored.
+func ContentSignal(rules robotstxt.Rules, url string) []Preference {
+	return preferences(rules, url, parseSignals, "Content-Signal", "Content-Signals")
+}
+
+// ContentUsage returns the preferences that the Content-Usage lines of the crawler's groups state
+// for a URL, sorted by label. Lines count as with [ContentSignal].
+//
+//	Content-Usage: /articles/ train-ai=n, search=y
+//
+// The preferences are a dictionary of RFC 9651. A line that is none states nothing, and neither
+// does a member other than the token y or n. The case of labels matters. Labels that the vocabulary
+// does not define are returned too; ignore the ones that you do not know.
+func ContentUsage(rules robotstxt.Rules, url string) []Preference {
+	return preferences(rules, url, parseUsage, "Content-Usage")
+}
+
+// FromHeader returns the preferences of a response, from its Content-Usage and Content-Signal
+// fields, combined.
+func FromHeader(h http.Header) []Preference {
+	list := parseUsage(strings.Join(h.Values("Content-Usage"), ","), 0)
+	for _, key := range []string{"Content-Signal", "Content-Signals"} {
+		list = append(list, parseSignals(strings.Join(h.Values(key), ","), 0)...)
+	}
+	return Combine(list)
+}
+
+// Combine merges several statements about one thing, such as those of a robots.txt and a header:
+// what any of them disallows is disallowed, and else what any of them allows is allowed
+// (draft-ietf-aipref-vocab, Combining Preferences). The result is sorted by label; of statements
+// that agree it has the first line.
+func Combine(statements ...[]Preference) []Preference {
+	all := slices.Concat(statements...)
+	rank := func(p Preference) int {
+		if p.Allowed {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(all, func(a, b Preference) int {
+		return cmp.Or(strings.Compare(a.Label, b.Label), rank(a)-rank(b), a.Line-b.Line)
+	})
+	return slices.CompactFunc(all, func(a, b Preference) bool { return a.Label == b.Label })
+}
+
+// preferences finds the lines with one of the keys that have the longest matching path.
+func preferences(
+	rules robotstxt.Rules, url string, parse func(string, int) []Preference, keys ...string,
+) (found []Preference) {
+	if !rules.Allowed(url) {
+		return nil
+	}
+	longest := 0
+	for record := range rules.Records() {
+		isKey := func(key string) bool { return strings.EqualFold(key, record.Key) }
+		if !slices.ContainsFunc(keys, isKey) {
+			continue
+		}
+		octets, value := 0, record.Value
+		if strings.HasPrefix(value, "/") {
+			path, rest, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
+			n, ok := robotstxt.Match(path, url)
+			if !ok {
+				continue
+			}
+			octets, value = n, strings.TrimLeft(rest, " ")
+		}
+		if octets > longest {
+			found, longest = nil, octets
+		}
+		if octets == longest {
+			found = append(found, parse(value, record.Line)...)
+		}
+	}
+	return Combine(found)
+}
+
+// parseSignals reads a list of key=yes and key=no, and ignores what has another form.
+func parseSignals(value string, line int) (list []Preference) {
+	for member := range strings.SplitSeq(strings.ToLower(value), ",") {
+		label, wish, _ := strings.Cut(member, "=")
+		label, wish = strings.Trim(label, " \t"), strings.Trim(wish, " \t")
+		if label != "" && (wish == "yes" || wish == "no") {
+			list = append(list, Preference{label, wish == "yes", line})
+		}
+	}
+	return list
+}
+
+// parseUsage reads a dictionary whose members are the tokens y or n.
+func parseUsage(value string, line int) (list []Preference) {
+	for label, wish := range parseDictionary(value) {
+		if wish == "y" || wish == "n" {
+			list = append(list, Preference{label, wish == "y", line})
+		}
+	}
+	return list
+}
+
+// License is a License line: where the terms of use are, in the form of Really Simple Licensing.
+type License struct {
+	URL  string
+	Line int // of the robots.txt
+}
+
+// Licenses returns the licenses that a file names, each once, in order. They hold for the whole
+// site and all crawlers. They should be absolute; others are resolved against fileURL, where the
+// file was found. What is not a URL of http or https then is left out.
+func Licenses(file *robotstxt.File, fileURL string) (list []License) {
+	base, err := url.Parse(fileURL)
+	if err != nil {
+		base = &url.URL{}
+	}
+	seen := make(map[string]bool)
+	for record := range file.Records() {
+		if !strings.EqualFold(record.Key, "License") || record.Value == "" {
+			continue
+		}
+		found, err := base.Parse(record.Value)
+		if err != nil || found.Host == "" || found.Scheme != "http" && found.Scheme != "https" {
+			continue
+		}
+		if where := found.String(); !seen[where] {
+			seen[where] = true
+			list = append(list, License{where, record.Line})
+		}
+	}
+	return list
+}
