@@ -174,7 +174,8 @@ func TestCrashOfAMap(t *testing.T) {
 	mapped, err := m.Map("a", 2*sector)
 	require.NoError(t, err)
 	require.NoError(t, m.Sync())
-	mapped.Bytes[0], mapped.Bytes[1], mapped.Bytes[sector] = 1, 2, 3
+	require.NoError(t, mapped.Write(0, []byte{1, 2}))
+	require.NoError(t, mapped.Write(sector, []byte{3}))
 	seen := map[[3]byte]bool{}
 	for seed := range uint64(50) {
 		data := m.Crash(random(seed)).Data("a")

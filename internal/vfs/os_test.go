@@ -93,8 +93,8 @@ func TestMapIsTheFile(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, make([]byte, 4096), m.Bytes)
-			copy(m.Bytes[100:], "hello")
-			m.Store(8, 0x0102030405060708)
+			require.NoError(t, m.Write(100, []byte("hello")))
+			require.NoError(t, m.Store(8, 0x0102030405060708))
 			f, err := d.Open("a")
 			require.NoError(t, err)
 			b := make([]byte, 4096)
@@ -114,6 +114,23 @@ func TestMapIsTheFile(t *testing.T) {
 			require.NoError(t, m.Close())
 		})
 	}
+}
+
+// TestMapFaults: memory that has no file behind it any longer is an error, as that of a full disk is
+// where files are copied on write.
+func TestMapFaults(t *testing.T) {
+	d := OS(t.TempDir())
+	m, err := d.Map("a", 64<<10)
+	if errors.Is(err, errors.ErrUnsupported) || runtime.GOOS == "windows" {
+		t.Skip("there a mapped file cannot be cut off")
+	}
+	require.NoError(t, err)
+	require.NoError(t, m.Write(0, []byte("there")))
+	require.NoError(t, os.Truncate(filepath.Join(string(d), "a"), 0))
+	require.ErrorIs(t, m.Write(32<<10, []byte("gone")), ErrFault)
+	require.ErrorIs(t, m.Store(8, 1), ErrFault)
+	require.Panics(t, func() { _ = m.Write(64<<10, []byte("beyond")) })
+	require.NoError(t, m.Close())
 }
 
 func TestOSOfNoDirectory(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"sync/atomic"
 	"unsafe"
 )
@@ -64,17 +65,46 @@ type File interface {
 // other processes are concerned, those after a crash of this one included; when it gets to the
 // disk, and in which order, is up to the system. It is not safe for concurrent use.
 type Map struct {
-	Bytes []byte // of the whole file
+	Bytes []byte // of the whole file, to be read; Write and Store write it
 	close func() error
 }
 
+// ErrFault says that memory of a [Map] could not be written: there is no room or no working disk
+// behind it. The room that Map takes does not help where a file system copies what it writes, as
+// btrfs does.
+var ErrFault = errors.New("vfs: a page of a mapped file cannot be written: the disk is full or broken")
+
+// Write copies b to an offset. After an error some of it may have been copied.
+func (m *Map) Write(at int, b []byte) (err error) {
+	defer m.catch(debug.SetPanicOnFault(true), &err)
+	copy(m.Bytes[at:at+len(b)], b)
+	return nil
+}
+
 // Store writes an integer of 8 bytes, little endian, at a multiple of 8. Whoever reads it after a
-// crash of the process, as it was or as it is now, also finds what was written to Bytes before.
-func (m *Map) Store(at int, v uint64) {
+// crash of the process, as it was or as it is now, also finds what was written to the Map before.
+// After an error it is as it was.
+func (m *Map) Store(at int, v uint64) (err error) {
+	defer m.catch(debug.SetPanicOnFault(true), &err)
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], v)
 	word := (*uint64)(unsafe.Pointer(&m.Bytes[at : at+8][0]))
 	atomic.StoreUint64(word, binary.NativeEndian.Uint64(b[:]))
+	return nil
+}
+
+// catch turns the signal that a full disk raises into an error. The signal would end the process
+// otherwise. Any other panic goes on.
+func (m *Map) catch(old bool, err *error) {
+	debug.SetPanicOnFault(old)
+	if r := recover(); r != nil {
+		fault, ok := r.(interface{ Addr() uintptr })
+		first := uintptr(unsafe.Pointer(unsafe.SliceData(m.Bytes)))
+		if !ok || fault.Addr()-first >= uintptr(len(m.Bytes)) {
+			panic(r)
+		}
+		*err = ErrFault
+	}
 }
 
 // Close makes Bytes unusable, and leaves the file.
