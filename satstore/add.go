@@ -1,10 +1,6 @@
 package satstore
 
-import (
-	"bytes"
-	"cmp"
-	"slices"
-)
+import "github.com/spinneret-go/spinneret/satstore/internal/idset"
 
 // Each change goes the same way: begin locks, makes room for it in the log, and may refuse; note
 // writes it down; then memory is changed, which cannot fail any more; end lets it count and unlocks.
@@ -22,14 +18,14 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 	}
 	s.idsMu.Lock()
 	defer s.idsMu.Unlock()
-	var fresh []fingerprint
+	var fresh []idset.Key
 	if s.o.indexed() {
 		if fresh, err = s.sift(items); err != nil {
 			return 0, err
 		}
 	}
 	for i, item := range items {
-		if fresh != nil && fresh[i] == (fingerprint{}) {
+		if fresh != nil && fresh[i] == (idset.Key{}) {
 			continue
 		}
 		if err := s.begin(true, len(item.ID)+len(item.Data)); err != nil {
@@ -44,7 +40,7 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 		added++
 		// The index has it before anybody else can look: s.idsMu is held since the look-up.
 		if fresh != nil {
-			s.ids.set(fresh[i], s.nextSeq-1)
+			s.ids.Put(fresh[i], s.nextSeq-1)
 		}
 		if err := s.end(true, nil); err != nil {
 			return added, err
@@ -53,45 +49,35 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 	return added, nil
 }
 
-// sift returns the fingerprints of the items that are new; that of the others is zero.
-func (s *Store) sift(items []Item) ([]fingerprint, error) {
-	prints := make([]fingerprint, len(items))
+// sift returns the keys of the items that are new; that of the others is zero. It requires that
+// s.idsMu is held.
+func (s *Store) sift(items []Item) ([]idset.Key, error) {
+	keys := make([]idset.Key, len(items))
 	for i := range items {
-		prints[i] = fingerprintOf([]byte(items[i].ID))
+		keys[i] = idset.KeyOf(items[i].ID)
 	}
-	var last fingerprint
-	err := s.lookUp(prints, func(i int, _ uint64, known bool) {
-		// Those that are the same come together, the earliest first. The zero fingerprint, which
-		// marks what is not new, no id has: it would take 2^127 tries to find one.
-		print := prints[i]
-		if known || print == last {
-			prints[i] = fingerprint{}
+	known, err := s.ids.Find(keys)
+	if err != nil {
+		return nil, err
+	}
+	// The zero key, which marks what is not new, no id has: it would take 2^127 tries to find one.
+	met := make(map[idset.Key]bool, len(items))
+	for i, key := range keys {
+		if known[i] != idset.None || met[key] {
+			keys[i] = idset.Key{}
 		}
-		last = print
-	})
-	return prints, err
+		met[key] = true
+	}
+	return keys, nil
 }
 
-// lookUp visits fingerprints with what the index of ids says of them. It does so in their order, so
-// that each block of the index is read at most once. It requires that s.idsMu is held.
-func (s *Store) lookUp(
-	prints []fingerprint, visit func(i int, seq uint64, known bool),
-) error {
-	order := make([]int, len(prints))
-	for i := range order {
-		order[i] = i
+// seqOf returns the sequence number of an id, or idset.None. It requires that s.idsMu is held.
+func (s *Store) seqOf(key idset.Key) (uint64, error) {
+	seqs, err := s.ids.Find([]idset.Key{key})
+	if err != nil {
+		return idset.None, err
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(bytes.Compare(prints[i][:], prints[j][:]), i-j)
-	})
-	for _, i := range order {
-		seq, known, err := s.ids.seq(prints[i])
-		if err != nil {
-			return err
-		}
-		visit(i, seq, known)
-	}
-	return nil
+	return seqs[0], nil
 }
 
 // add makes a new record of a changeAdd.
@@ -124,26 +110,21 @@ func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
 	if !s.o.indexed() {
 		return 0, ErrNoIndex
 	}
-	prints := make([]fingerprint, len(batch))
+	keys := make([]idset.Key, len(batch))
 	for i := range batch {
 		if len(batch[i].Payload) > MaxData {
 			return 0, ErrSize
 		}
-		prints[i] = fingerprintOf([]byte(batch[i].ID))
+		keys[i] = idset.KeyOf(batch[i].ID)
 	}
 	s.idsMu.Lock()
 	defer s.idsMu.Unlock()
-	seqs := make([]uint64, len(batch)) // one more than the sequence number; 0 for none
-	err = s.lookUp(prints, func(i int, seq uint64, known bool) {
-		if known {
-			seqs[i] = seq + 1
-		}
-	})
+	seqs, err := s.ids.Find(keys)
 	for i := 0; i < len(batch) && err == nil; i++ {
-		if seqs[i] == 0 {
+		if seqs[i] == idset.None {
 			continue
 		}
-		if err = s.leaveMessage(seqs[i]-1, message{messageUpdate, batch[i].Payload}); err == nil {
+		if err = s.leaveMessage(seqs[i], message{messageUpdate, batch[i].Payload}); err == nil {
 			left++
 		}
 	}
@@ -176,21 +157,21 @@ func (s *Store) send(id string, m message) error {
 	}
 	s.idsMu.Lock()
 	defer s.idsMu.Unlock()
-	print := fingerprintOf([]byte(id))
-	seq, found, err := s.ids.seq(print)
+	key := idset.KeyOf(id)
+	seq, err := s.seqOf(key)
 	if err != nil {
 		return err
 	}
 	if err := s.begin(true, len(m.payload)); err != nil {
 		return err
 	}
-	if !found {
+	if seq == idset.None {
 		return s.end(true, ErrUnknown)
 	}
 	// The id is free at once, though the record may be a year from being read again: until then
 	// the message keeps it from being handed out, by its sequence number and not by its id.
 	if m.kind == messageDelete {
-		s.forget(print, seq)
+		s.forget(key, seq)
 	}
 	s.stats.Messages++
 	s.forward(seq, []message{m})
@@ -198,7 +179,7 @@ func (s *Store) send(id string, m message) error {
 }
 
 // forget lets an id be unknown. It requires that s.idsMu and s.mu are held.
-func (s *Store) forget(print fingerprint, seq uint64) {
-	s.note(&change{kind: changeForget, print: print, seq: seq}, nil)
-	s.ids.set(print, seq|deletedBit)
+func (s *Store) forget(key idset.Key, seq uint64) {
+	s.note(&change{kind: changeForget, key: key, seq: seq}, nil)
+	s.ids.Delete(key)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // Backup writes the store as it is now to another directory, where it can be opened. Other calls
@@ -73,14 +74,12 @@ func (s *Store) prepareCopy() (*copyJob, error) {
 		return nil, s.fail(err)
 	}
 	// A checkpoint has just been written, so a copy without a log is complete.
-	m := s.manifest(nil, s.ids.runs, s.saved)
+	ids := s.ids.State()
+	m := s.manifest(nil, ids, s.saved)
 	job := &copyJob{manifest: m.seal(), files: map[string]vfs.File{}}
-	names := []string{}
+	names := ids.Names()
 	if s.saved.number > 0 {
 		names = append(names, placesName(s.saved.number))
-	}
-	for _, r := range s.ids.runs {
-		names = append(names, r.name())
 	}
 	for _, name := range names {
 		f, err := s.fs.Open(name)
@@ -113,7 +112,7 @@ func copyFile(to vfs.FS, name string, from vfs.File, pieces []piece) error {
 	for _, p := range pieces {
 		for at := p.at; at < p.at+p.n && err == nil; at += int64(len(buf)) {
 			b := buf[:min(int64(len(buf)), p.at+p.n-at)]
-			if err = readFull(from, name, b, at); err == nil {
+			if err = disk.ReadFull(from, name, b, at); err == nil {
 				_, err = f.WriteAt(b, at)
 			}
 		}

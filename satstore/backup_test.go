@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // TestBackup copies stores in the midst of random histories, which go on, and opens the copies.
@@ -177,8 +178,8 @@ func TestCheckCompares(t *testing.T) {
 	id := []byte("https://a.test/0")
 	plants := map[string]func(*Store){
 		"bucket index":    func(s *Store) { s.places.set(0, s.places.get(0)+1) },
-		"missing id":      func(s *Store) { s.ids.set(fingerprintOf(id), deletedBit) },
-		"additional id":   func(s *Store) { s.ids.set(fingerprint{1}, 5) },
+		"missing id":      func(s *Store) { s.ids.Delete(idset.KeyOf(string(id))) },
+		"additional id":   func(s *Store) { s.ids.Put(idset.Key{1}, 5) },
 		"count":           func(s *Store) { s.records++ },
 		"record is twice": func(s *Store) { s.place(s.current(), entry{0, 1, id, nil}) },
 		"foreign number":  func(s *Store) { s.place(s.current(), entry{99, 1, id, nil}) },

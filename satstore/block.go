@@ -2,11 +2,11 @@ package satstore
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"slices"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // These constants are on disk. Do not change them; add a version.
@@ -15,10 +15,6 @@ const (
 	recordsMagic = 0x52544153 // "SATR", little endian
 	messageMagic = 0x4d544153 // "SATM"
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func castagnoliSum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // A block is a checksummed piece of a bucket that can be read on its own. It knows its place, so
 // that it cannot be taken for another.
@@ -63,7 +59,7 @@ func (c *codec) seal(dst []byte, start int, b block) []byte {
 	binary.LittleEndian.PutUint32(h[20:], uint32(kind))
 	binary.LittleEndian.PutUint64(h[24:], b.bucket)
 	binary.LittleEndian.PutUint64(h[32:], b.first)
-	binary.LittleEndian.PutUint32(h, castagnoliSum(h[4:]))
+	binary.LittleEndian.PutUint32(h, disk.Sum(h[4:]))
 	return dst
 }
 
@@ -82,7 +78,7 @@ func (c *codec) decode(dst, b []byte) (found block, size int, reason string) {
 		return block{}, 0, "impossible length of a block"
 	}
 	size = blockHeader + int(stored)
-	if castagnoliSum(b[4:size]) != binary.LittleEndian.Uint32(b) {
+	if disk.Sum(b[4:size]) != binary.LittleEndian.Uint32(b) {
 		return block{}, 0, "wrong checksum"
 	}
 	found = block{

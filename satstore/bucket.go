@@ -3,6 +3,8 @@ package satstore
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // A bucket holds the records that are due in a range of slots, in the order in which they came,
@@ -172,27 +174,27 @@ func (b *bucket) appendEntry(dst []byte, e entry, indexed bool) []byte {
 
 // entrySize returns how many bytes appendEntry appends.
 func (b *bucket) entrySize(e entry, indexed bool) int {
-	size := uvarintSize(uint64(len(e.id))) + len(e.id) + uvarintSize(uint64(len(e.data))) + len(e.data)
+	size := disk.UvarintSize(uint64(len(e.id))) + len(e.id) + disk.UvarintSize(uint64(len(e.data))) + len(e.data)
 	if indexed {
-		size += uvarintSize(e.seq)
+		size += disk.UvarintSize(e.seq)
 	}
 	if b.width != 1 {
-		size += uvarintSize(uint64(e.slot - b.start))
+		size += disk.UvarintSize(uint64(e.slot - b.start))
 	}
 	return size
 }
 
 // takeEntry undoes appendEntry; its slices are those of d.
-func (b *bucket) takeEntry(d *decoder, indexed bool) (e entry) {
+func (b *bucket) takeEntry(d *disk.Decoder, indexed bool) (e entry) {
 	if indexed {
-		e.seq = d.uvarint()
+		e.seq = d.Uvarint()
 	}
 	e.slot = b.start
 	if b.width != 1 {
-		e.slot += int64(d.uvarint())
+		e.slot += int64(d.Uvarint())
 	}
-	e.id = d.bytes(d.length(MaxID))
-	e.data = d.bytes(d.length(MaxData))
+	e.id = d.Bytes(MaxID)
+	e.data = d.Bytes(MaxData)
 	return e
 }
 
@@ -203,9 +205,9 @@ func appendMessage(dst []byte, seq uint64, m message) []byte {
 	return append(dst, m.payload...)
 }
 
-func takeMessage(d *decoder) (seq uint64, m message) {
-	seq = d.uvarint()
-	m.kind = d.byte()
-	m.payload = d.bytes(d.length(MaxData))
+func takeMessage(d *disk.Decoder) (seq uint64, m message) {
+	seq = d.Uvarint()
+	m.kind = d.Byte()
+	m.payload = d.Bytes(MaxData)
 	return seq, m
 }

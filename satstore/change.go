@@ -1,6 +1,11 @@
 package satstore
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+)
 
 // These constants are on disk. Do not change them; add a version.
 const (
@@ -25,7 +30,7 @@ type change struct {
 	id      []byte
 	data    []byte // for changeDiff, the diff
 	message message
-	print   fingerprint
+	key     idset.Key
 }
 
 // appendPlace names a record by its distance from the one before, mostly in two bytes.
@@ -36,15 +41,11 @@ func (c *coder) appendPlace(dst []byte, bucket, record uint64) []byte {
 	return dst
 }
 
-func (c *coder) takePlace(d *decoder) (bucket, record uint64) {
-	bucket = c.bucket + uint64(d.varint())
-	record = c.record + uint64(d.varint())
+func (c *coder) takePlace(d *disk.Decoder) (bucket, record uint64) {
+	bucket = c.bucket + uint64(d.Varint())
+	record = c.record + uint64(d.Varint())
 	c.bucket, c.record = bucket, record+1
 	return bucket, record
-}
-
-func appendBytes(dst, b []byte) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
 // append appends a change. The data of a changeDiff are those that the diff leads to from old.
@@ -53,7 +54,7 @@ func (c *coder) append(dst []byte, h *change, now int64, old []byte) []byte {
 	switch h.kind {
 	case changeAdd:
 		dst = binary.AppendVarint(dst, h.slot-now)
-		dst = appendBytes(appendBytes(dst, h.id), h.data)
+		dst = disk.AppendBytes(disk.AppendBytes(dst, h.id), h.data)
 	case changeDiff:
 		dst = c.appendPlace(dst, h.bucket, h.record)
 		dst = binary.AppendVarint(dst, h.slot-now)
@@ -61,13 +62,13 @@ func (c *coder) append(dst []byte, h *change, now int64, old []byte) []byte {
 	case changeWhole:
 		dst = c.appendPlace(dst, h.bucket, h.record)
 		dst = binary.AppendVarint(dst, h.slot-now)
-		dst = appendBytes(dst, h.data)
+		dst = disk.AppendBytes(dst, h.data)
 	case changeDrop:
 		dst = c.appendPlace(dst, h.bucket, h.record)
 	case changeMessage:
 		dst = appendMessage(dst, h.seq, h.message)
 	case changeForget:
-		dst = append(dst, h.print[:]...)
+		dst = append(dst, h.key[:]...)
 		dst = binary.AppendUvarint(dst, h.seq)
 	}
 	return dst
@@ -75,31 +76,31 @@ func (c *coder) append(dst []byte, h *change, now int64, old []byte) []byte {
 
 // take undoes append, but for a changeDiff, whose data are all that follows: only who has the old
 // data can tell where the diff ends.
-func (c *coder) take(d *decoder, now int64) (h change) {
-	h.kind = d.byte()
+func (c *coder) take(d *disk.Decoder, now int64) (h change) {
+	h.kind = d.Byte()
 	switch h.kind {
 	case changeAdd:
-		h.slot = now + d.varint()
-		h.id = d.bytes(d.length(MaxID))
-		h.data = d.bytes(d.length(MaxData))
+		h.slot = now + d.Varint()
+		h.id = d.Bytes(MaxID)
+		h.data = d.Bytes(MaxData)
 	case changeDiff:
 		h.bucket, h.record = c.takePlace(d)
-		h.slot = now + d.varint()
-		h.data = d.b
+		h.slot = now + d.Varint()
+		h.data = d.B
 	case changeWhole:
 		h.bucket, h.record = c.takePlace(d)
-		h.slot = now + d.varint()
-		h.data = d.bytes(d.length(MaxData))
+		h.slot = now + d.Varint()
+		h.data = d.Bytes(MaxData)
 	case changeDrop:
 		h.bucket, h.record = c.takePlace(d)
 	case changeMessage:
 		h.seq, h.message = takeMessage(d)
 	case changeForget:
-		copy(h.print[:], d.bytes(fingerprintSize))
-		h.seq = d.uvarint()
+		copy(h.key[:], d.Take(idset.KeySize))
+		h.seq = d.Uvarint()
 	case changeAdvance:
 	default:
-		d.bad = true
+		d.Bad = true
 	}
 	return h
 }

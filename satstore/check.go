@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // maxFindings bounds what Check reports.
@@ -49,7 +51,7 @@ func (c *checker) report(err error) {
 
 // checkpoint looks at both copies.
 func (c *checker) checkpoint() {
-	b, err := c.s.readFile(checkpointName)
+	b, err := disk.ReadFile(c.s.fs, checkpointName)
 	for i := range 2 {
 		if err == nil {
 			_, err = unseal(b, i)
@@ -82,7 +84,7 @@ func (c *checker) record(b *bucket, e entry, m *mail) {
 	}
 	fail := func(reason string) {
 		c.bad = true
-		c.report(&CorruptError{dataName, 0, fmt.Sprintf("record %d (%q) %s", e.seq, e.id, reason)})
+		c.report(disk.Corrupt(dataName, 0, fmt.Sprintf("record %d (%q) %s", e.seq, e.id, reason)))
 	}
 	switch {
 	case e.seq >= c.s.nextSeq:
@@ -99,30 +101,30 @@ func (c *checker) record(b *bucket, e entry, m *mail) {
 			return // its id is gone already
 		}
 	}
-	c.sum += sumOf(fingerprintOf(e.id), e.seq)
+	c.sum += sumOf(idset.KeyOf(string(e.id)), e.seq)
 }
 
 // sumOf tells pairs of an id and a sequence number apart.
-func sumOf(print fingerprint, seq uint64) uint64 {
-	var b [fingerprintSize + 8]byte
-	copy(b[:], print[:])
-	binary.LittleEndian.PutUint64(b[fingerprintSize:], seq)
-	return uint64(crc32.Checksum(b[:], castagnoli))
+func sumOf(key idset.Key, seq uint64) uint64 {
+	var b [idset.KeySize + 8]byte
+	copy(b[:], key[:])
+	binary.LittleEndian.PutUint64(b[idset.KeySize:], seq)
+	return uint64(disk.Sum(b[:]))
 }
 
 // index adds up the ids.
 func (c *checker) index() {
 	if c.records != c.s.records && !c.bad {
-		c.report(&CorruptError{dataName, 0,
-			fmt.Sprintf("%d records and not %d", c.records, c.s.records)})
+		c.report(disk.Corrupt(dataName, 0,
+			fmt.Sprintf("%d records and not %d", c.records, c.s.records)))
 	}
 	if !c.s.o.indexed() {
 		return
 	}
 	sum := uint64(0)
-	err := c.s.ids.each(func(key fingerprint, seq uint64) { sum += sumOf(key, seq) })
+	err := c.s.ids.All(func(key idset.Key, seq uint64) { sum += sumOf(key, seq) })
 	if err == nil && sum != c.sum && !c.bad {
-		err = &CorruptError{"ids-*", 0, "the ids are not those of the records"}
+		err = disk.Corrupt("ids-*", 0, "the ids are not those of the records")
 	}
 	if err != nil {
 		c.report(err)

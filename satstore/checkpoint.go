@@ -3,14 +3,15 @@ package satstore
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
-	"slices"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // These constants are on disk. Do not change them; add a version.
 const (
-	checkpointMagic = "SATCHK1\n"
-	checkpointHead  = 8 + 8 + checkSize // magic, length of the body, checksum of all that follows
+	checkpointMagic = "SATCHK2\n"
+	checkpointHead  = 8 + 8 + disk.SumSize // magic, length of the body, checksum of all that follows
 )
 
 // checkpointName is the file that says what the others mean. It is replaced as a whole.
@@ -29,8 +30,7 @@ type manifest struct {
 	nextSeq    uint64
 	records    int64
 	ends       []int64 // of the calendar's levels
-	runs       []uint64
-	file       uint64 // number of the latest run
+	ids        idset.State
 	places     savedPlaces
 	due        int // so many of the buckets are due, the first ones
 	split      *split
@@ -53,11 +53,7 @@ func (m *manifest) encode(b []byte) []byte {
 	for _, end := range m.ends {
 		b = binary.AppendVarint(b, end)
 	}
-	b = binary.AppendUvarint(b, m.file)
-	b = binary.AppendUvarint(b, uint64(len(m.runs)))
-	for _, n := range m.runs {
-		b = binary.AppendUvarint(b, n)
-	}
+	b = m.ids.Append(b)
 	b = binary.AppendUvarint(b, m.places.number)
 	b = binary.AppendUvarint(b, uint64(m.places.generation))
 	b = binary.AppendUvarint(b, uint64(m.due))
@@ -114,70 +110,67 @@ func (b *bucket) encodeDone(dst []byte) []byte {
 
 // decodeManifest undoes encode. It returns nil for what encode would not have written.
 func decodeManifest(b []byte) *manifest {
-	d := decoder{b: b}
+	d := disk.Decoder{B: b}
 	m := &manifest{}
-	m.options.Unit = durationOf(d.varint())
-	m.options.Horizon = d.varint()
-	m.options.Radix = int(d.varint())
-	m.options.Mode = Mode(d.length(int(Naive)))
-	m.generation = uint32(d.number(1<<32 - 1))
-	m.log = d.uvarint()
-	m.now = d.varint()
-	m.nextBucket, m.nextSeq = d.uvarint(), d.uvarint()
-	m.records = int64(d.uvarint())
-	for range d.length(len(d.b)) {
-		m.ends = append(m.ends, d.varint())
+	m.options.Unit = durationOf(d.Varint())
+	m.options.Horizon = d.Varint()
+	m.options.Radix = int(d.Varint())
+	m.options.Mode = Mode(d.Length(int(Naive)))
+	m.generation = uint32(d.Number(1<<32 - 1))
+	m.log = d.Uvarint()
+	m.now = d.Varint()
+	m.nextBucket, m.nextSeq = d.Uvarint(), d.Uvarint()
+	m.records = int64(d.Uvarint())
+	for range d.Length(len(d.B)) {
+		m.ends = append(m.ends, d.Varint())
 	}
-	m.file = d.uvarint()
-	for range d.length(len(d.b)) {
-		m.runs = append(m.runs, d.uvarint())
-	}
-	m.places = savedPlaces{number: d.uvarint(), generation: uint32(d.number(1<<32 - 1))}
-	m.due = d.length(maxBuckets)
-	switch kind := d.byte(); kind {
+	m.ids = idset.TakeState(&d)
+	m.places = savedPlaces{number: d.Uvarint(), generation: uint32(d.Number(1<<32 - 1))}
+	m.due = d.Length(maxBuckets)
+	switch kind := d.Byte(); kind {
 	case 0:
 	case 1, 2:
-		m.split = &split{together: kind == 2, moved: d.uvarint(), forwarded: d.uvarint()}
+		m.split = &split{together: kind == 2, moved: d.Uvarint(), forwarded: d.Uvarint()}
 	default:
-		d.bad = true
+		d.Bad = true
 	}
-	for n := d.length(maxBuckets); len(m.buckets) < n && !d.bad; {
-		m.buckets = append(m.buckets, d.bucket(len(m.buckets) < m.due))
+	for n := d.Length(maxBuckets); len(m.buckets) < n && !d.Bad; {
+		m.buckets = append(m.buckets, takeBucket(&d, len(m.buckets) < m.due))
 	}
-	if d.bad || len(d.b) > 0 || !m.sound() {
+	if d.Bad || len(d.B) > 0 || !m.sound() {
 		return nil
 	}
 	return m
 }
 
-func (d *decoder) bucket(due bool) *bucket {
-	b := &bucket{id: d.uvarint(), number: uint16(d.length(1<<16 - 1))}
-	b.start, b.width = d.varint(), int64(d.uvarint())
-	d.part(&b.records)
-	d.part(&b.messages)
+func takeBucket(d *disk.Decoder, due bool) *bucket {
+	b := &bucket{id: d.Uvarint(), number: uint16(d.Length(1<<16 - 1))}
+	b.start, b.width = d.Varint(), int64(d.Uvarint())
+	takePart(d, &b.records)
+	takePart(d, &b.messages)
 	if due {
 		done := make([]uint64, 0, 16)
-		for range d.length(len(d.b) / 8) {
-			done = append(done, d.uint64())
+		for range d.Length(len(d.B) / 8) {
+			done = append(done, d.Uint64())
 		}
 		b.setAllDone(done)
 	}
 	return b
 }
 
-func (d *decoder) part(p *part) {
-	p.disk = d.uvarint()
+func takePart(d *disk.Decoder, p *part) {
+	p.disk = d.Uvarint()
 	next := uint64(0)
-	for n := d.length(len(d.b)); len(p.extents) < n && !d.bad; {
-		e := extent{at: uint32(d.number(maxGrains)), size: uint32(d.number(maxExtent))}
-		e.first = next + d.uvarint()
-		e.count = uint32(d.number(1<<32 - 1))
-		e.generation = uint32(d.number(1<<32 - 1))
+	for n := d.Length(len(d.B)); len(p.extents) < n && !d.Bad; {
+		e := extent{at: uint32(d.Number(maxGrains)), size: uint32(d.Number(maxExtent))}
+		e.first = next + d.Uvarint()
+		e.count = uint32(d.Number(1<<32 - 1))
+		e.generation = uint32(d.Number(1<<32 - 1))
 		next = e.first + uint64(e.count)
-		d.bad = d.bad || e.size == 0 || e.count == 0 || next < e.first
+		d.Bad = d.Bad || e.size == 0 || e.count == 0 || next < e.first
 		p.extents = append(p.extents, e)
 	}
-	d.bad = d.bad || next > p.disk
+	d.Bad = d.Bad || next > p.disk
 }
 
 // sound checks what the rest of the package relies on.
@@ -216,8 +209,8 @@ func (m *manifest) seal() []byte {
 	b = m.encode(b)
 	copy(b, checkpointMagic)
 	binary.LittleEndian.PutUint64(b[8:], uint64(len(b)-checkpointHead))
-	sum := crc32.Checksum(b[:16], castagnoli)
-	binary.LittleEndian.PutUint32(b[16:], crc32.Update(sum, castagnoli, b[checkpointHead:]))
+	sum := disk.Sum(b[:16])
+	binary.LittleEndian.PutUint32(b[16:], disk.SumOn(sum, b[checkpointHead:]))
 	return append(b, b...)
 }
 
@@ -225,7 +218,7 @@ func (m *manifest) seal() []byte {
 func unseal(b []byte, copy int) (*manifest, error) {
 	at := int64(len(b) / 2 * copy)
 	fail := func(reason string) (*manifest, error) {
-		return nil, &CorruptError{checkpointName, at, reason}
+		return nil, disk.Corrupt(checkpointName, at, reason)
 	}
 	b = b[at:]
 	if copy == 0 {
@@ -236,7 +229,7 @@ func unseal(b []byte, copy int) (*manifest, error) {
 	}
 	// The sum goes over all that is there, before any length in it is believed.
 	body := b[checkpointHead:]
-	sum := crc32.Update(crc32.Checksum(b[:16], castagnoli), castagnoli, body)
+	sum := disk.SumOn(disk.Sum(b[:16]), body)
 	if binary.LittleEndian.Uint64(b[8:]) != uint64(len(body)) ||
 		sum != binary.LittleEndian.Uint32(b[16:]) {
 		return fail("wrong checksum")
@@ -297,10 +290,16 @@ func (s *Store) checkpoint() error {
 	for _, b := range s.due {
 		s.trim(b)
 	}
-	runs, err := s.ids.flush()
-	if err != nil {
+	s.ids.Freeze()
+	if err := s.ids.Flush(); err != nil {
 		return err
 	}
+	if s.o.inline {
+		if err := s.mergeIDs(); err != nil {
+			return err
+		}
+	}
+	ids := s.ids.State()
 	saved, err := s.savePlaces()
 	if err == nil && !s.o.NoSync {
 		if err = s.data.Sync(); err != nil {
@@ -316,15 +315,15 @@ func (s *Store) checkpoint() error {
 		log, err = createLog(s.fs, s.logNumber()+1, !s.o.NoSync)
 	}
 	if err == nil {
-		s.broken, err = s.writeManifest(s.manifest(log, runs, saved))
+		s.broken, err = s.writeManifest(s.manifest(log, ids, saved))
 	}
 	if err != nil {
-		s.discard(log, runs, saved)
+		s.discard(log, saved)
 		return err
 	}
 	// Without an error the new one is in effect for sure.
 	s.broken = false
-	s.adopt(log, runs, saved)
+	s.adopt(log, ids, saved)
 	return nil
 }
 
@@ -336,11 +335,11 @@ func (s *Store) logNumber() uint64 {
 }
 
 // manifest describes the store as it is. Buffers have to be empty.
-func (s *Store) manifest(log *updateLog, runs []*run, saved savedPlaces) *manifest {
+func (s *Store) manifest(log *updateLog, ids idset.State, saved savedPlaces) *manifest {
 	m := &manifest{
 		options: s.o, generation: s.generation + 1, now: s.calendar.now,
 		nextBucket: s.nextBucket, nextSeq: s.nextSeq, records: s.records,
-		file: s.ids.file, places: saved, due: len(s.due), split: s.split,
+		ids: ids, places: saved, due: len(s.due), split: s.split,
 	}
 	if log != nil {
 		m.log = log.number
@@ -348,17 +347,16 @@ func (s *Store) manifest(log *updateLog, runs []*run, saved savedPlaces) *manife
 	for _, l := range s.calendar.levels {
 		m.ends = append(m.ends, l.end)
 	}
-	for _, r := range runs {
-		m.runs = append(m.runs, r.number)
-	}
 	s.eachBucket(func(b *bucket) { m.buckets = append(m.buckets, b) })
 	return m
 }
 
 // adopt goes on from a checkpoint that is on disk. What it made superfluous may stay behind if it
 // cannot be removed: the next Open tries again.
-func (s *Store) adopt(log *updateLog, runs []*run, saved savedPlaces) {
-	old := s.ids.adopt(runs)
+func (s *Store) adopt(log *updateLog, ids idset.State, saved savedPlaces) {
+	s.ids.Saved(ids)
+	s.wakeMerger()
+	var old []string
 	if s.saved.number != saved.number && s.saved.number != 0 {
 		old = append(old, placesName(s.saved.number))
 	}
@@ -386,17 +384,11 @@ func (s *Store) adopt(log *updateLog, runs []*run, saved savedPlaces) {
 
 // discard closes what a checkpoint that failed has made, and removes it. If the rename may have
 // taken effect, either checkpoint may be found later: then the files of both have to stay.
-func (s *Store) discard(log *updateLog, runs []*run, saved savedPlaces) {
+func (s *Store) discard(log *updateLog, saved savedPlaces) {
 	made := []string{checkpointTemp}
 	if log != nil {
 		_ = log.file.Close()
 		made = append(made, logName(log.number))
-	}
-	for _, r := range runs {
-		if !slices.Contains(s.ids.runs, r) {
-			_ = r.file.Close()
-			made = append(made, r.name())
-		}
 	}
 	if saved.number != s.saved.number {
 		made = append(made, placesName(saved.number))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // A cursor reads the blocks of a bucket in order, an extent at a time.
@@ -77,7 +79,7 @@ func (c *cursor) read(p *part, e extent, entry uint64) (block, error) {
 		}
 		if reason != "" {
 			c.extent = extent{} // who tries again reads it again
-			return block{}, &CorruptError{dataName, e.offset() + int64(c.at), reason}
+			return block{}, disk.Corrupt(dataName, e.offset()+int64(c.at), reason)
 		}
 		c.raw = found.raw
 		c.at += size
@@ -233,7 +235,7 @@ func (s *Store) readExtent(b []byte, e extent) ([]byte, error) {
 		b = make([]byte, (int(e.size)+room-1)&^(room-1))
 	}
 	b = b[:e.size]
-	if err := readFull(s.data, dataName, b, e.offset()); err != nil {
+	if err := disk.ReadFull(s.data, dataName, b, e.offset()); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -243,7 +245,7 @@ func (s *Store) readExtent(b []byte, e extent) ([]byte, error) {
 func (s *Store) badEntry(b *bucket, p *part, entry uint64) error {
 	reason := fmt.Sprintf("entry %d of bucket %d makes no sense", entry, b.id)
 	if i := p.find(entry); entry < p.disk && i < len(p.extents) {
-		return &CorruptError{dataName, p.extents[i].offset(), reason}
+		return disk.Corrupt(dataName, p.extents[i].offset(), reason)
 	}
-	return &CorruptError{dataName, 0, reason}
+	return disk.Corrupt(dataName, 0, reason)
 }

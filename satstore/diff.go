@@ -3,6 +3,8 @@ package satstore
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // The log holds what a visit changed of a record, not the record: a fifth of the bytes. A diff is
@@ -70,30 +72,30 @@ func unequalBytes(a, b []byte) int {
 
 // applyDiff undoes appendDiff and returns what follows the diff.
 func applyDiff(old, diff []byte) (new, rest []byte, ok bool) {
-	d := decoder{b: diff}
-	size := d.length(MaxData)
-	if d.bad {
+	d := disk.Decoder{B: diff}
+	size := d.Length(MaxData)
+	if d.Bad {
 		return nil, nil, false
 	}
 	if size != len(old) {
-		head, tail := d.length(min(size, len(old))), d.length(min(size, len(old)))
-		if d.bad || head+tail > min(size, len(old)) {
+		head, tail := d.Length(min(size, len(old))), d.Length(min(size, len(old)))
+		if d.Bad || head+tail > min(size, len(old)) {
 			return nil, nil, false
 		}
-		middle := d.bytes(size - head - tail)
+		middle := d.Take(size - head - tail)
 		new = append(append(make([]byte, 0, size), old[:head]...), middle...)
-		return append(new, old[len(old)-tail:]...), d.b, !d.bad
+		return append(new, old[len(old)-tail:]...), d.B, !d.Bad
 	}
 	new = append(make([]byte, 0, size), old...)
-	for at := 0; at < size && !d.bad; {
-		at += d.length(size - at)
+	for at := 0; at < size && !d.Bad; {
+		at += d.Length(size - at)
 		if at < size {
-			n := d.length(size - at)
-			at += copy(new[at:], d.bytes(n))
+			n := d.Length(size - at)
+			at += copy(new[at:], d.Take(n))
 		}
-		if d.bad {
+		if d.Bad {
 			return nil, nil, false
 		}
 	}
-	return new, d.b, !d.bad
+	return new, d.B, !d.Bad
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"slices"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // Due returns an iterator over the records that are due: those of the current slot and of slots
@@ -215,10 +217,10 @@ func (s *Store) fill(b *bucket, found block, work []byte) (*chunk, error) {
 func (c *chunk) read(found block) error {
 	s, b := c.store, c.bucket
 	c.records = make([]Record, 0, found.count)
-	d := decoder{b: c.raw}
+	d := disk.Decoder{B: c.raw}
 	for record := found.first; record < c.end; record++ {
 		e := b.takeEntry(&d, s.o.indexed())
-		if d.bad {
+		if d.Bad {
 			return s.badEntry(b, &b.records, record)
 		}
 		if record < b.next || b.isDone(record) || b.passes > 1 && b.passOf(e.seq) != b.pass {
@@ -227,9 +229,9 @@ func (c *chunk) read(found block) error {
 		c.records = append(c.records, Record{Slot: e.slot, chunk: c, record: record, seq: e.seq,
 			idSize: uint32(len(e.id)), dataSize: uint32(len(e.data))})
 		r := &c.records[len(c.records)-1]
-		end := len(c.raw) - len(d.b)
+		end := len(c.raw) - len(d.B)
 		r.Data = c.work[end-len(e.data) : end : end]
-		end -= len(e.data) + uvarintSize(uint64(len(e.data)))
+		end -= len(e.data) + disk.UvarintSize(uint64(len(e.data)))
 		r.at = uint32(end - len(e.id))
 		r.ID = c.work[r.at:end:end]
 	}
@@ -322,10 +324,10 @@ func (s *Store) loadMail(b *bucket) error {
 			b.unload(first)
 			return err
 		}
-		d := decoder{b: slices.Clone(found.raw)}
+		d := disk.Decoder{B: slices.Clone(found.raw)}
 		for range found.count {
 			seq, m := takeMessage(&d)
-			if d.bad {
+			if d.Bad {
 				b.unload(first)
 				return s.badEntry(b, &b.messages, at)
 			}

@@ -3,12 +3,12 @@ package satstore
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // FuzzDiff: a diff leads from the old data to the new, and what follows it is left alone.
@@ -59,7 +59,7 @@ func FuzzBlock(f *testing.F) {
 		if len(b) >= blockHeader { // the checksum would keep all else out
 			b = bytes.Clone(b)
 			size := min(len(b), blockHeader+int(binary.LittleEndian.Uint32(b[8:])))
-			binary.LittleEndian.PutUint32(b, castagnoliSum(b[4:max(size, blockHeader)]))
+			binary.LittleEndian.PutUint32(b, disk.Sum(b[4:max(size, blockHeader)]))
 		}
 		c := codec{kind: Compression(uint(kind) % 3)}
 		found, size, reason := c.decode(nil, b)
@@ -80,15 +80,15 @@ func FuzzEntries(f *testing.F) {
 	f.Add(appendMessage(nil, 7, message{messageUpdate, []byte("text")}), int64(1), false)
 	f.Fuzz(func(t *testing.T, in []byte, width int64, indexed bool) {
 		b := bucket{start: 5, width: width & 1}
-		d := decoder{b: in}
-		if e := b.takeEntry(&d, indexed); !d.bad {
-			again := decoder{b: b.appendEntry(nil, e, indexed)}
+		d := disk.Decoder{B: in}
+		if e := b.takeEntry(&d, indexed); !d.Bad {
+			again := disk.Decoder{B: b.appendEntry(nil, e, indexed)}
 			require.Equal(t, e, b.takeEntry(&again, indexed))
-			require.Empty(t, again.b)
+			require.Empty(t, again.B)
 		}
-		d = decoder{b: in}
-		if seq, m := takeMessage(&d); !d.bad {
-			again := decoder{b: appendMessage(nil, seq, m)}
+		d = disk.Decoder{B: in}
+		if seq, m := takeMessage(&d); !d.Bad {
+			again := disk.Decoder{B: appendMessage(nil, seq, m)}
 			sameSeq, same := takeMessage(&again)
 			require.Equal(t, seq, sameSeq)
 			require.Equal(t, m, same)
@@ -107,14 +107,14 @@ func FuzzChange(f *testing.F) {
 		f.Add((&coder{}).append(nil, &h, 100, []byte("date")))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d := decoder{b: in}
+		d := disk.Decoder{B: in}
 		h := (&coder{}).take(&d, 100)
-		if d.bad || h.kind == changeDiff { // for which there is FuzzDiff
+		if d.Bad || h.kind == changeDiff { // for which there is FuzzDiff
 			return
 		}
-		again := decoder{b: (&coder{}).append(nil, &h, 100, nil)}
+		again := disk.Decoder{B: (&coder{}).append(nil, &h, 100, nil)}
 		require.Equal(t, h, (&coder{}).take(&again, 100))
-		require.Empty(t, again.b)
+		require.Empty(t, again.B)
 	})
 }
 
@@ -191,50 +191,5 @@ func FuzzPending(f *testing.F) {
 		require.Equal(t, changes, pendingAfter(fs.Data(pendingName), number, end))
 		require.Nil(t, pendingAfter(fs.Data(pendingName), number+1, end))
 		require.Nil(t, pendingAfter(fs.Data(pendingName), number, end+1))
-	})
-}
-
-// FuzzRun: a file of ids is refused, or can be searched and walked through, in order or with an
-// error.
-func FuzzRun(f *testing.F) {
-	fs := vfs.NewMem()
-	w, err := createRun(fs, 1, 2000)
-	require.NoError(f, err)
-	for i := range 1500 {
-		key := fingerprint{}
-		binary.BigEndian.PutUint32(key[:], uint32(i))
-		w.add(key, uint64(i))
-	}
-	require.NoError(f, w.finish(false))
-	f.Add(fs.Data(runName(1)), uint16(0), byte(0))
-	f.Add(fs.Data(runName(1)), uint16(9), byte(1))
-	f.Fuzz(func(t *testing.T, in []byte, at uint16, flip byte) {
-		if int(at) < len(in) {
-			in = bytes.Clone(in)
-			in[at] ^= flip
-		}
-		fs := vfs.NewMem()
-		fs.Put(runName(1), in)
-		r, err := openRun(fs, 1)
-		if err != nil {
-			require.ErrorIs(t, err, ErrCorrupt)
-			return
-		}
-		last, n := fingerprint{}, int64(0)
-		for s := (&runSource{run: r}); ; n++ {
-			key, value, more, err := s.next()
-			if err != nil {
-				require.ErrorIs(t, err, ErrCorrupt)
-				return
-			}
-			if !more {
-				break
-			}
-			got, found, err := r.find(key)
-			require.True(t, errors.Is(err, ErrCorrupt) || found && got == value && err == nil)
-			require.True(t, n == 0 || bytes.Compare(last[:], key[:]) < 0)
-			last = key
-		}
-		require.Equal(t, r.count, n)
 	})
 }

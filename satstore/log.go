@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // These constants are on disk. Do not change them; add a version.
 const (
 	logMagic    = "SATLOG1\n"
-	logHeader   = 8 + 8 + checkSize // magic, number, checksum
-	groupMagic  = 0x47544153        // "SATG", little endian
-	groupHeader = 4 + 4 + 4 + 8 + 8 // magic, checksum, length, place, what was synced
+	logHeader   = 8 + 8 + disk.SumSize // magic, number, checksum
+	groupMagic  = 0x47544153           // "SATG", little endian
+	groupHeader = 4 + 4 + 4 + 8 + 8    // magic, checksum, length, place, what was synced
 )
 
 func logName(number uint64) string { return fmt.Sprintf("log-%08d", number) }
@@ -120,7 +120,7 @@ func (l *updateLog) swap() []byte {
 func logHead(number uint64) []byte {
 	b := append(make([]byte, 0, logHeader), logMagic...)
 	b = binary.LittleEndian.AppendUint64(b, number)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, disk.Sum(b))
 }
 
 // frame makes a group of changes.
@@ -140,7 +140,7 @@ func (l *updateLog) frame(dst, changes []byte) []byte {
 func groupSum(number uint64, group []byte) uint32 {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], number)
-	return crc32.Update(crc32.Checksum(b[:], castagnoli), castagnoli, group[8:])
+	return disk.SumOn(disk.Sum(b[:]), group[8:])
 }
 
 // write writes a group at the end. It does not matter what a failed attempt left there.
@@ -172,11 +172,11 @@ func openLog(fs vfs.FS, number uint64) (*logReader, error) {
 		return nil, fmt.Errorf("satstore: read log: %w", err)
 	}
 	r.b = make([]byte, size)
-	if err := readFull(f, r.name, r.b, 0); err != nil {
+	if err := disk.ReadFull(f, r.name, r.b, 0); err != nil {
 		return nil, err
 	}
 	if !bytes.HasPrefix(r.b, logHead(number)) {
-		return nil, &CorruptError{r.name, 0, "no log, or of another version"}
+		return nil, disk.Corrupt(r.name, 0, "no log, or of another version")
 	}
 	r.at = logHeader
 	return r, nil
@@ -202,11 +202,11 @@ func (r *logReader) next() ([]byte, error) {
 		}
 		at += n
 		if budget -= r.claimed(at); budget < 0 {
-			return nil, &CorruptError{r.name, int64(r.at), "many groups seem to be damaged"}
+			return nil, disk.Corrupt(r.name, int64(r.at), "many groups seem to be damaged")
 		}
 		if _, size := r.group(at); size > 0 {
 			if synced := binary.LittleEndian.Uint64(r.b[at+20:]); synced > uint64(r.at) {
-				return nil, &CorruptError{r.name, int64(r.at), "a group of changes is damaged"}
+				return nil, disk.Corrupt(r.name, int64(r.at), "a group of changes is damaged")
 			}
 		}
 	}

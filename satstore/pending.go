@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // The log is written in groups, as a system call for each change would cost more than the change.
@@ -62,7 +62,7 @@ func (h *half) begin(number uint64, end int64) []byte {
 	copy(b, pendingMagic)
 	binary.LittleEndian.PutUint64(b[8:], number)
 	binary.LittleEndian.PutUint64(b[16:], uint64(end))
-	h.published, h.sum = 0, crc32.Checksum(b[8:pendingWord], castagnoli)
+	h.published, h.sum = 0, disk.Sum(b[8:pendingWord])
 	h.memory = b[pendingHeader:pendingHeader]
 	return h.memory
 }
@@ -72,7 +72,7 @@ func (h *half) publish(changes []byte) {
 	if h.file == nil {
 		return
 	}
-	h.sum = crc32.Update(h.sum, castagnoli, changes[h.published:])
+	h.sum = disk.SumOn(h.sum, changes[h.published:])
 	h.published = len(changes)
 	h.file.Store(h.at+pendingWord, uint64(h.sum)<<32|uint64(h.published))
 }
@@ -89,12 +89,12 @@ func pendingAfter(file []byte, number uint64, end int64) []byte {
 			continue
 		}
 		word := binary.LittleEndian.Uint64(b[pendingWord:])
-		n, sum := uint32(word), crc32.Checksum(b[8:pendingWord], castagnoli)
+		n, sum := uint32(word), disk.Sum(b[8:pendingWord])
 		if n == 0 || uint64(n) > uint64(size-pendingHeader) {
 			continue
 		}
 		changes := b[pendingHeader : pendingHeader+int(n)]
-		if crc32.Update(sum, castagnoli, changes) == uint32(word>>32) {
+		if disk.SumOn(sum, changes) == uint32(word>>32) {
 			return changes
 		}
 	}

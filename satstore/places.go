@@ -3,8 +3,9 @@ package satstore
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // places is the bucket index: the number of the bucket that holds a record, by the record's
@@ -32,7 +33,7 @@ func (p *places) get(seq uint64) uint16 {
 // These constants are on disk. Do not change them; add a version.
 const (
 	placesMagic  = "SATPLC1\n"
-	placesHeader = 8 + 8 + checkSize // magic, pages, checksum
+	placesHeader = 8 + 8 + disk.SumSize // magic, pages, checksum
 )
 
 func placesName(number uint64) string { return fmt.Sprintf("places-%08d", number) }
@@ -78,7 +79,7 @@ func (s *Store) savePlaces() (savedPlaces, error) {
 }
 
 func (p *places) write(f io.WriterAt, number uint64) error {
-	b := append(make([]byte, 0, 2*placesPage+checkSize), placesMagic...)
+	b := append(make([]byte, 0, 2*placesPage+disk.SumSize), placesMagic...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(p.pages)))
 	b = binary.LittleEndian.AppendUint32(b, placesSum(number, 0, b))
 	at := int64(0)
@@ -102,29 +103,29 @@ func placesSum(number, piece uint64, b []byte) uint32 {
 	var place [16]byte
 	binary.LittleEndian.PutUint64(place[:8], number)
 	binary.LittleEndian.PutUint64(place[8:], piece)
-	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, b)
+	return disk.SumOn(disk.Sum(place[:]), b)
 }
 
 // read undoes write.
 func (p *places) read(f io.ReaderAt, number uint64) error {
-	b := make([]byte, 2*placesPage+checkSize)
+	b := make([]byte, 2*placesPage+disk.SumSize)
 	at, pages := int64(0), uint64(0)
 	for piece := uint64(0); piece <= pages; piece++ {
-		size := 2*placesPage + checkSize
+		size := 2*placesPage + disk.SumSize
 		if piece == 0 {
 			size = placesHeader
 		}
-		if err := readFull(f, placesName(number), b[:size], at); err != nil {
+		if err := disk.ReadFull(f, placesName(number), b[:size], at); err != nil {
 			return err
 		}
-		body := b[:size-checkSize]
-		if placesSum(number, piece, body) != binary.LittleEndian.Uint32(b[size-checkSize:]) {
-			return &CorruptError{placesName(number), at, "wrong checksum"}
+		body := b[:size-disk.SumSize]
+		if placesSum(number, piece, body) != binary.LittleEndian.Uint32(b[size-disk.SumSize:]) {
+			return disk.Corrupt(placesName(number), at, "wrong checksum")
 		}
 		at += int64(size)
 		if piece == 0 {
 			if string(b[:8]) != placesMagic {
-				return &CorruptError{placesName(number), 0, "no places, or of another version"}
+				return disk.Corrupt(placesName(number), 0, "no places, or of another version")
 			}
 			pages = binary.LittleEndian.Uint64(b[8:])
 			continue

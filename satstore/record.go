@@ -1,8 +1,10 @@
 package satstore
 
 import (
-	"math/bits"
 	"slices"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // A Record is one that is due, in the caller's hands until it is given back by [Record.Reschedule]
@@ -32,7 +34,9 @@ type Record struct {
 func (r *Record) id() []byte { return r.chunk.raw[r.at:][:r.idSize] }
 
 // dataAt returns where the data begin in the chunk, behind the id and their length.
-func (r *Record) dataAt() uint32 { return r.at + r.idSize + uint32(uvarintSize(uint64(r.dataSize))) }
+func (r *Record) dataAt() uint32 {
+	return r.at + r.idSize + uint32(disk.UvarintSize(uint64(r.dataSize)))
+}
 
 // data returns the data as they are in the bucket.
 func (r *Record) data() []byte { return r.chunk.raw[r.dataAt():][:r.dataSize] }
@@ -81,16 +85,16 @@ func (r *Record) Delete() error {
 	s, b := r.chunk.store, r.chunk.bucket
 	s.idsMu.Lock()
 	defer s.idsMu.Unlock()
-	var print fingerprint
+	var key idset.Key
 	// The index is asked before s.mu is locked, since that may take a read from the disk.
 	known := false
 	if s.o.indexed() && !r.returned {
-		print = fingerprintOf(r.id())
-		seq, found, err := s.ids.seq(print)
+		key = idset.KeyOf(string(r.id()))
+		seq, err := s.seqOf(key)
 		if err != nil {
 			return err
 		}
-		known = found && seq == r.seq // it may have been deleted, and added again
+		known = seq == r.seq // it may have been deleted, and added again
 	}
 	if err := s.begin(true, 0); err != nil {
 		return err
@@ -99,7 +103,7 @@ func (r *Record) Delete() error {
 		return s.end(true, ErrDone)
 	}
 	if known {
-		s.forget(print, r.seq)
+		s.forget(key, r.seq)
 	}
 	s.note(&change{kind: changeDrop, bucket: b.id, record: r.record}, nil)
 	s.drop(b, r.record, r.seq)
@@ -152,6 +156,3 @@ func (s *Store) forward(seq uint64, later []message) {
 		s.deliver(seq, m)
 	}
 }
-
-// uvarintSize returns how many bytes a number takes.
-func uvarintSize(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }

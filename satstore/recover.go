@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // recover brings the store to what is on disk, or makes a new one.
@@ -17,7 +20,7 @@ func (s *Store) recover() error {
 	if err != nil {
 		return fmt.Errorf("satstore: list directory: %w", err)
 	}
-	b, err := s.readFile(checkpointName)
+	b, err := disk.ReadFile(s.fs, checkpointName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.create(names)
 	}
@@ -46,20 +49,6 @@ func (s *Store) recover() error {
 	return s.replayAll(m)
 }
 
-func (s *Store) readFile(name string) ([]byte, error) {
-	f, err := s.fs.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("satstore: open %s: %w", name, err)
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, fmt.Errorf("satstore: read %s: %w", name, err)
-	}
-	b := make([]byte, size)
-	return b, readFull(f, name, b, 0)
-}
-
 // create makes a new store. Files of one without a checkpoint are what a crash at its creation
 // left, unless they hold something.
 func (s *Store) create(names []string) error {
@@ -75,12 +64,12 @@ func (s *Store) create(names []string) error {
 		case strings.HasPrefix(name, "log-"):
 			limit = logHeader
 		}
-		b, err := s.readFile(name)
+		b, err := disk.ReadFile(s.fs, name)
 		if err != nil {
 			return err
 		}
 		if int64(len(b)) > limit {
-			return &CorruptError{name, 0, "there is no CHECKPOINT beside it"}
+			return disk.Corrupt(name, 0, "there is no CHECKPOINT beside it")
 		}
 	}
 	if s.o.Radix < 0 && s.o.Horizon > maxFlatHorizon {
@@ -107,7 +96,7 @@ func (s *Store) adoptManifest(m *manifest) error {
 	}
 	s.generation, s.oldLog = m.generation, m.log
 	s.nextBucket, s.nextSeq, s.records = m.nextBucket, m.nextSeq, m.records
-	s.saved, s.ids.file = m.places, m.file
+	s.saved = m.places
 	s.calendar = newCalendar(s.o, m.now)
 	s.calendar.create = s.newBucket
 	// The ends of levels are part of the state: they depend on when splits were made, and a replay
@@ -136,7 +125,7 @@ func (s *Store) adoptManifest(m *manifest) error {
 		}
 	}
 	if !fits {
-		return &CorruptError{checkpointName, 0, "a bucket has no place"}
+		return disk.Corrupt(checkpointName, 0, "a bucket has no place")
 	}
 	return s.findSpace(m)
 }
@@ -162,7 +151,7 @@ func (s *Store) findSpace(m *manifest) error {
 	}
 	space, overlap := newSpace(used)
 	if overlap >= 0 {
-		return &CorruptError{checkpointName, 0, "two buckets have the same place on disk"}
+		return disk.Corrupt(checkpointName, 0, "two buckets have the same place on disk")
 	}
 	s.space = space
 	return nil
@@ -171,7 +160,7 @@ func (s *Store) findSpace(m *manifest) error {
 // isOurs reports whether a file of this name is a store's. Whatever else somebody keeps in the
 // directory is left alone.
 func isOurs(name string) bool {
-	for _, nameOf := range []func(uint64) string{logName, runName, placesName} {
+	for _, nameOf := range []func(uint64) string{logName, idset.FileName, placesName} {
 		n, err := strconv.ParseUint(name[strings.IndexByte(name, '-')+1:], 10, 64)
 		if err == nil && name == nameOf(n) {
 			return true
@@ -187,8 +176,8 @@ func (s *Store) removeLeftovers(names []string, m *manifest) {
 		dataName: true, checkpointName: true, pendingName: m.log > 0,
 		logName(m.log): m.log > 0, placesName(m.places.number): m.places.number > 0,
 	}
-	for _, n := range m.runs {
-		counts[runName(n)] = true
+	for _, name := range m.ids.Names() {
+		counts[name] = true
 	}
 	for _, name := range names {
 		if isOurs(name) && !counts[name] {
@@ -204,20 +193,17 @@ func (s *Store) openFiles(m *manifest) error {
 	}
 	s.data.Random() // extents are read whole
 	head := make([]byte, len(dataHead()))
-	if err := readFull(s.data, dataName, head, 0); err != nil {
+	if err := disk.ReadFull(s.data, dataName, head, 0); err != nil {
 		return err
 	}
 	if !slices.Equal(head, dataHead()) {
-		return &CorruptError{dataName, 0, "no buckets, or of another version"}
+		return disk.Corrupt(dataName, 0, "no buckets, or of another version")
 	}
-	for _, n := range m.runs {
-		r, err := openRun(s.fs, n)
-		if err != nil {
-			return err
-		}
-		s.ids.runs = append(s.ids.runs, r)
+	ids, err := idset.Open(s.fs, m.ids)
+	if err == nil {
+		s.ids = ids
 	}
-	return nil
+	return err
 }
 
 // dataHead is what the data file begins with. It is on disk: do not change it, add a version.
@@ -277,10 +263,10 @@ func (s *Store) placeExtent(c *cursor, e extent) error {
 		if err != nil {
 			return err
 		}
-		d := decoder{b: found.raw}
+		d := disk.Decoder{B: found.raw}
 		for range found.count {
 			entry := b.takeEntry(&d, true)
-			if d.bad || entry.seq >= s.nextSeq {
+			if d.Bad || entry.seq >= s.nextSeq {
 				return s.badEntry(b, &b.records, at)
 			}
 			gone := b.isDone(at)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // firstOf returns the error that a walk yields.
@@ -203,7 +204,7 @@ func TestRecordsAreGivenBackOnce(t *testing.T) {
 
 // TestACorruptErrorSaysWhere: by errors.Is what it is, by errors.As in which file.
 func TestACorruptErrorSaysWhere(t *testing.T) {
-	err := error(&CorruptError{"buckets", 512, "wrong checksum"})
+	err := error(disk.Corrupt("buckets", 512, "wrong checksum"))
 	require.ErrorIs(t, err, ErrCorrupt)
 	require.EqualError(t, err, "satstore: buckets: byte 512: wrong checksum")
 

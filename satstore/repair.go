@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // Repaired tells what [Repair] saved.
@@ -75,7 +76,7 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	}
 	s := newStore(from, o, lock)
 	v.old = s
-	b, err := s.readFile(checkpointName)
+	b, err := disk.ReadFile(s.fs, checkpointName)
 	var m *manifest
 	for i := 0; i < 2 && err == nil && m == nil; i++ {
 		var bad error
@@ -115,8 +116,8 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 
 // places finds the records of a bucket, for messages in the log.
 func (v *salvage) places(b *bucket) {
-	v.entries(b, &b.records, func(record uint64, d *decoder) {
-		if e := b.takeEntry(d, true); !d.bad && !b.isDone(record) && e.seq < v.old.nextSeq {
+	v.entries(b, &b.records, func(record uint64, d *disk.Decoder) {
+		if e := b.takeEntry(d, true); !d.Bad && !b.isDone(record) && e.seq < v.old.nextSeq {
 			v.old.places.set(e.seq, b.number)
 		}
 	})
@@ -133,15 +134,15 @@ func (v *salvage) all() {
 		if s.split != nil && s.split.bucket == b {
 			moved, forwarded = s.split.moved, s.split.forwarded
 		}
-		v.entries(b, &b.records, func(record uint64, d *decoder) {
+		v.entries(b, &b.records, func(record uint64, d *disk.Decoder) {
 			e := b.takeEntry(d, s.o.indexed())
-			if !d.bad && !b.isDone(record) && record >= moved && v.err == nil {
+			if !d.Bad && !b.isDone(record) && record >= moved && v.err == nil {
 				v.add(e)
 			}
 		})
-		v.entries(b, &b.messages, func(message uint64, d *decoder) {
+		v.entries(b, &b.messages, func(message uint64, d *disk.Decoder) {
 			seq, m := takeMessage(d)
-			if !d.bad && message >= forwarded && v.err == nil {
+			if !d.Bad && message >= forwarded && v.err == nil {
 				v.send(seq, m)
 			}
 		})
@@ -152,8 +153,8 @@ func (v *salvage) all() {
 func (v *salvage) waits(b *bucket) {
 	v.ids, v.doomed = map[uint64]string{}, map[uint64]bool{}
 	kept := v.done
-	v.entries(b, &b.messages, func(_ uint64, d *decoder) {
-		if seq, m := takeMessage(d); !d.bad {
+	v.entries(b, &b.messages, func(_ uint64, d *disk.Decoder) {
+		if seq, m := takeMessage(d); !d.Bad {
 			v.ids[seq] = ""
 			if m.kind == messageDelete {
 				v.doomed[seq] = true
@@ -185,7 +186,7 @@ func (v *salvage) send(seq uint64, m message) {
 
 // entries visits all entries of a part that can be read. A visitor that cannot decode one ends the
 // block.
-func (v *salvage) entries(b *bucket, p *part, visit func(uint64, *decoder)) {
+func (v *salvage) entries(b *bucket, p *part, visit func(uint64, *disk.Decoder)) {
 	for _, e := range p.extents {
 		data, err := v.old.readExtent(nil, e)
 		if err != nil {
@@ -201,7 +202,7 @@ func (v *salvage) entries(b *bucket, p *part, visit func(uint64, *decoder)) {
 			v.report(err)
 			return
 		}
-		d := decoder{b: found.raw}
+		d := disk.Decoder{B: found.raw}
 		for ; at < found.first+uint64(found.count); at++ {
 			visit(at, &d)
 		}
@@ -209,7 +210,7 @@ func (v *salvage) entries(b *bucket, p *part, visit func(uint64, *decoder)) {
 }
 
 // blocks visits the entries of an extent. Behind a damaged block it looks for the next one.
-func (v *salvage) blocks(b *bucket, p *part, e extent, data []byte, visit func(uint64, *decoder)) {
+func (v *salvage) blocks(b *bucket, p *part, e extent, data []byte, visit func(uint64, *disk.Decoder)) {
 	next := e.first
 	magic := binary.LittleEndian.AppendUint32(nil, p.magic(b))
 	for at := 0; at < len(data); {
@@ -218,14 +219,14 @@ func (v *salvage) blocks(b *bucket, p *part, e extent, data []byte, visit func(u
 		if whole && found.first >= next {
 			v.lose(p, b, found.first-next)
 			next = found.first + uint64(found.count)
-			d := decoder{b: found.raw}
-			for i := uint64(0); i < uint64(found.count) && !d.bad; i++ {
+			d := disk.Decoder{B: found.raw}
+			for i := uint64(0); i < uint64(found.count) && !d.Bad; i++ {
 				visit(found.first+i, &d)
 			}
 			at += size
 			continue
 		}
-		v.report(&CorruptError{dataName, e.offset() + int64(at), "a damaged block: " + reason})
+		v.report(disk.Corrupt(dataName, e.offset()+int64(at), "a damaged block: "+reason))
 		n := -1
 		if at+5 < len(data) {
 			n = bytes.Index(data[at+5:], magic)

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"slices"
 	"sort"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // replayAll repeats what the log says and writes a checkpoint of the outcome, so that no log is
@@ -40,7 +43,7 @@ func (s *Store) replay(number uint64) error {
 	if err != nil {
 		return err
 	}
-	pending, err := s.readFile(pendingName)
+	pending, err := disk.ReadFile(s.fs, pendingName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -61,10 +64,10 @@ func (s *Store) replay(number uint64) error {
 
 // group repeats changes that were committed together.
 func (r *replayer) group(changes []byte) error {
-	s, d := r.s, decoder{b: changes}
-	for len(d.b) > 0 {
+	s, d := r.s, disk.Decoder{B: changes}
+	for len(d.B) > 0 {
 		h := r.coder.take(&d, s.calendar.now)
-		if d.bad {
+		if d.Bad {
 			return r.bad("a change that cannot be decoded")
 		}
 		if s.wantsRelief() {
@@ -119,16 +122,16 @@ type oldBlock struct {
 const maxOldBlocks = 1 << 10
 
 func (r *replayer) bad(reason string) error {
-	return &CorruptError{r.log.name, int64(r.log.at), "before this: " + reason}
+	return disk.Corrupt(r.log.name, int64(r.log.at), "before this: "+reason)
 }
 
-func (r *replayer) repeat(h *change, d *decoder) error {
+func (r *replayer) repeat(h *change, d *disk.Decoder) error {
 	s := r.s
 	switch h.kind {
 	// What follows is what the methods do, without their checks: the log has only what passed them.
 	case changeAdd:
 		if s.o.indexed() {
-			s.ids.set(fingerprintOf(h.id), s.nextSeq)
+			s.ids.Put(idset.KeyOf(string(h.id)), s.nextSeq)
 		}
 		s.add(h)
 		return nil
@@ -136,7 +139,7 @@ func (r *replayer) repeat(h *change, d *decoder) error {
 		s.deliver(h.seq, h.message)
 		return nil
 	case changeForget:
-		s.ids.set(h.print, h.seq|deletedBit)
+		s.ids.Delete(h.key)
 		return nil
 	case changeAdvance:
 		s.advance()
@@ -156,7 +159,7 @@ func (r *replayer) repeat(h *change, d *decoder) error {
 		return nil
 	case changeDiff:
 		var ok bool
-		if h.data, d.b, ok = applyDiff(e.data, h.data); !ok {
+		if h.data, d.B, ok = applyDiff(e.data, h.data); !ok {
 			return r.bad("a diff that does not fit")
 		}
 	}
@@ -187,9 +190,9 @@ func (r *replayer) entry(b *bucket, record uint64) (entry, error) {
 	if i >= uint64(len(old.ends)) {
 		return entry{}, r.bad("a record that is gone")
 	}
-	d := decoder{b: old.raw}
+	d := disk.Decoder{B: old.raw}
 	if i > 0 {
-		d.b = old.raw[old.ends[i-1]:]
+		d.B = old.raw[old.ends[i-1]:]
 	}
 	return b.takeEntry(&d, r.s.o.indexed()), nil
 }
@@ -214,12 +217,12 @@ func (r *replayer) load(b *bucket, record uint64) (*oldBlock, error) {
 		return nil, err
 	}
 	old := &oldBlock{first: found.first, raw: append([]byte(nil), found.raw...)}
-	d := decoder{b: found.raw}
+	d := disk.Decoder{B: found.raw}
 	for i := range uint64(found.count) {
-		if b.takeEntry(&d, r.s.o.indexed()); d.bad {
+		if b.takeEntry(&d, r.s.o.indexed()); d.Bad {
 			return nil, r.s.badEntry(b, &b.records, found.first+i)
 		}
-		old.ends = append(old.ends, uint32(len(found.raw)-len(d.b)))
+		old.ends = append(old.ends, uint32(len(found.raw)-len(d.B)))
 	}
 	if r.kept++; r.kept > maxOldBlocks {
 		clear(r.blocks)

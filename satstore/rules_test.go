@@ -202,7 +202,7 @@ func TestDamagedLog(t *testing.T) {
 		}
 		var where *CorruptError
 		require.ErrorAs(t, err, &where)
-		want := CorruptError{logName(1), logHeader + groupHeader + 8, where.Reason}
+		want := CorruptError{File: logName(1), Offset: logHeader + groupHeader + 8, Reason: where.Reason}
 		require.Equal(t, want, *where)
 	}
 }

@@ -3,6 +3,9 @@ package satstore
 import (
 	"iter"
 	"slices"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // Scan returns an iterator over all records as they are when it begins, bucket by bucket in the
@@ -39,7 +42,7 @@ func (s *Store) Get(id string) (Item, error) {
 		return Item{}, ErrNoIndex
 	}
 	s.idsMu.Lock()
-	seq, found, err := s.ids.seq(fingerprintOf([]byte(id)))
+	seq, err := s.seqOf(idset.KeyOf(id))
 	s.idsMu.Unlock()
 	if err != nil {
 		return Item{}, err
@@ -51,7 +54,7 @@ func (s *Store) Get(id string) (Item, error) {
 	defer v.thaw()
 	item, err := Item{}, ErrUnknown
 	for _, b := range v.buckets {
-		if !found {
+		if seq == idset.None {
 			break
 		}
 		_, walked := v.walk(b, func(e entry) bool {
@@ -167,10 +170,10 @@ func (s *Store) mailOf(b *bucket, skip uint64) (mailTable, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := decoder{b: slices.Clone(found.raw)}
+		d := disk.Decoder{B: slices.Clone(found.raw)}
 		for at = found.first; at < found.first+uint64(found.count); at++ {
 			seq, m := takeMessage(&d)
-			if d.bad {
+			if d.Bad {
 				return nil, s.badEntry(b, &b.messages, at)
 			}
 			if at >= skip {
@@ -193,10 +196,10 @@ func (s *Store) eachRecord(b *bucket, moved uint64, visit func(entry) bool) (mor
 		if found.count == 0 {
 			break // the rest of it is gone
 		}
-		d := decoder{b: slices.Clone(found.raw)}
+		d := disk.Decoder{B: slices.Clone(found.raw)}
 		for at = found.first; at < found.first+uint64(found.count); at++ {
 			e := b.takeEntry(&d, s.o.indexed())
-			if d.bad {
+			if d.Bad {
 				return false, s.badEntry(b, &b.records, at)
 			}
 			if at >= moved && !b.isDone(at) && !visit(e) {

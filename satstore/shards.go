@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // Shards are several stores, each with a part of the ids, for several disks or cores. Every id
@@ -39,7 +41,7 @@ func (s *Shards) For(id string) *Store { return s.stores[s.index(id)] }
 func (s *Shards) index(id string) int {
 	// By other bytes than those that sort the ids, or each store's would begin alike and fill
 	// only a part of its filters' lines.
-	print := fingerprintOf([]byte(id))
+	print := idset.KeyOf(id)
 	return int(binary.LittleEndian.Uint64(print[8:]) % uint64(len(s.stores)))
 }
 

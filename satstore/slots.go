@@ -1,5 +1,7 @@
 package satstore
 
+import "github.com/spinneret-go/spinneret/satstore/internal/disk"
+
 // maxDue is how many buckets of passed slots there are before those that follow move together. Only
 // a bucket that no record has left takes others in: one that came back would meet its messages
 // there again, which are merged already. So there are more, up to maxHeld, while somebody holds
@@ -216,10 +218,10 @@ func (s *Store) doSplit() error {
 }
 
 func (s *Store) splitBlock(p *split, found block) error {
-	d := decoder{b: found.raw}
+	d := disk.Decoder{B: found.raw}
 	for i := range uint64(found.count) {
 		e := p.bucket.takeEntry(&d, s.o.indexed())
-		if d.bad {
+		if d.Bad {
 			return s.badEntry(p.bucket, &p.bucket.records, found.first+i)
 		}
 		// They moved before an error, or before a checkpoint in the midst of this split.
@@ -246,10 +248,10 @@ func (s *Store) splitBlock(p *split, found block) error {
 }
 
 func (s *Store) forwardBlock(p *split, found block) error {
-	d := decoder{b: found.raw}
+	d := disk.Decoder{B: found.raw}
 	for i := range uint64(found.count) {
 		seq, m := takeMessage(&d)
-		if d.bad {
+		if d.Bad {
 			return s.badEntry(p.bucket, &p.bucket.messages, found.first+i)
 		}
 		if found.first+i < p.forwarded {

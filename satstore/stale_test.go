@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // TestRoomUsedAgainWhileRead: between the moment in which a walk learns where an extent is and that
@@ -93,7 +94,7 @@ func TestOthersFilesAreLeftAlone(t *testing.T) {
 		require.Len(t, fs.Data(name), 100, name)
 	}
 	for _, name := range []string{
-		logName(1), runName(math.MaxUint64), placesName(123456789), dataName, checkpointName,
+		logName(1), idset.FileName(math.MaxUint64), placesName(123456789), dataName, checkpointName,
 		checkpointTemp, pendingName,
 	} {
 		require.True(t, isOurs(name), name)

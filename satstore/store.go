@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // A Store keeps records in the order of their slots. Its methods are safe for concurrent use.
@@ -26,7 +27,7 @@ type Store struct {
 	commitMu sync.Mutex // guards the log as far as updateLog says so
 	mu       sync.Mutex // guards everything below
 
-	ids        ids
+	ids        *idset.Set
 	log        *updateLog
 	pending    *vfs.Map // for the log; nil if there is no log, or no such thing
 	oldLog     uint64   // number of a log that was replayed and is not replaced yet
@@ -60,6 +61,7 @@ type Store struct {
 	pace       pace
 
 	wake    chan struct{} // the committer has something to do
+	merge   chan struct{} // so may mergeLoop
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
@@ -87,6 +89,9 @@ func open(fs vfs.FS, o Options) (*Store, error) {
 	}
 	if !s.o.NoLog && s.o.Commit > 0 {
 		s.stopped.Go(s.commitLoop)
+	}
+	if !s.o.inline {
+		s.stopped.Go(s.mergeLoop)
 	}
 	return s, nil
 }
@@ -117,8 +122,9 @@ func newStore(fs vfs.FS, o Options, lock io.Closer) *Store {
 	s.pool = newPagePool(o)
 	s.sealer = codec{kind: o.Compression}
 	s.numbers = make([]*bucket, 1) // number 0 stands for none
-	s.ids = ids{fs: s.fs, noSync: o.NoSync}
-	s.wake, s.stop = make(chan struct{}, 1), make(chan struct{})
+	s.ids = idset.New(s.fs)
+	s.wake, s.merge = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.stop = make(chan struct{})
 	return s
 }
 
@@ -235,5 +241,5 @@ func (s *Store) closeFiles() (err error) {
 	if s.data != nil {
 		err = errors.Join(err, s.data.Close())
 	}
-	return errors.Join(err, s.ids.close(), s.lock.Close())
+	return errors.Join(err, s.ids.Close(), s.lock.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // An owner is the only one to change some ids, so it knows at any time what the store must say of
@@ -353,9 +354,9 @@ func seqOf(t *testing.T, s *Store, id string) uint64 {
 	t.Helper()
 	s.idsMu.Lock()
 	defer s.idsMu.Unlock()
-	seq, found, err := s.ids.seq(fingerprintOf([]byte(id)))
+	seq, err := s.seqOf(idset.KeyOf(id))
 	require.NoError(t, err)
-	require.True(t, found)
+	require.NotEqual(t, uint64(idset.None), seq)
 	return seq
 }
 
