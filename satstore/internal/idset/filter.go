@@ -2,8 +2,8 @@ package idset
 
 import "encoding/binary"
 
-// A filter tells which keys a segment surely does not have, so that a new id costs no read. It
-// is a Bloom filter whose bits for one key are in one cache line: 10 bits for a key, 7 of them set,
+// A filter tells which keys a segment surely does not have, so that a new id costs no read. It is
+// a Bloom filter whose bits for one key are in one cache line: 10 bits for a key, 7 of them set,
 // and about one in 60 of the others is taken for a member.
 type filter []byte
 

@@ -1,10 +1,10 @@
 // Package idset is satstore's index of ids: it maps the fingerprint of each id to a number.
 //
-// It is a log-structured merge tree. What was put since the last checkpoint is in memory, the rest
-// in sorted runs, the newest of which counts. A run is a list of segments, files that never change.
-// [Set.Step] merges runs of similar size, one segment at a time, so that there are about as many
-// runs as the logarithm of the number of ids. A B-tree would read and write a leaf for each new id;
-// here a new id costs no read, as each segment has a filter in memory.
+// It is a log-structured merge tree. What was put since the last checkpoint is in memory, the
+// rest in sorted runs, the newest of which counts. A run is a list of segments, files that never
+// change. [Set.Step] merges runs of similar size, one segment at a time, so that there are about
+// as many runs as the logarithm of the number of ids. A B-tree would read and write a leaf for
+// each new id; here a new id costs no read, as each segment has a filter in memory.
 package idset
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A Key stands for an id. SHA-256 needs no secret, so nobody can make ids that collide: 2^64 of them
-// would have to be tried.
+// A Key stands for an id. SHA-256 needs no secret, so nobody can make ids that collide: 2^64 of
+// them would have to be tried.
 type Key [KeySize]byte
 
 // KeySize is the size of a Key.
@@ -42,7 +42,8 @@ const (
 // deleted marks a key that is no longer in the set, for runs that are older.
 const deleted = MaxValue
 
-// A Set maps keys to values. Its methods are safe for concurrent use. Close comes after all others.
+// A Set maps keys to values. Its methods are safe for concurrent use. Close comes after all
+// others.
 //
 // Between a Find and the Put that depends on it, the caller has to keep other writers out.
 type Set struct {
@@ -74,8 +75,8 @@ func (x *Set) Put(key Key, value uint64) {
 // Delete removes a key.
 func (x *Set) Delete(key Key) { x.Put(key, deleted) }
 
-// Find returns the values of keys, None for those that are not in the set. It reads each block that
-// has some of them once, several at the same time.
+// Find returns the values of keys, None for those that are not in the set. It reads each block
+// that has some of them once, several at the same time.
 func (x *Set) Find(keys []Key) ([]uint64, error) {
 	values := make([]uint64, len(keys))
 	q := query{keys: keys, values: values}

@@ -112,8 +112,8 @@ func (w *world) mergeAll(t *testing.T) {
 	}
 }
 
-// TestModel compares a set with a map, over many flushes, merges that are interrupted anywhere, and
-// keys that are deleted and come back.
+// TestModel compares a set with a map, over many flushes, merges that are interrupted anywhere,
+// and keys that are deleted and come back.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -206,8 +206,8 @@ func TestFilesAreDamaged(t *testing.T) {
 	require.Greater(t, noticed, 200)
 }
 
-// TestFailedSteps lets each change of the disk fail in turn. What was put is there all the same, and
-// the next try goes on.
+// TestFailedSteps lets each change of the disk fail in turn. What was put is there all the same,
+// and the next try goes on.
 func TestFailedSteps(t *testing.T) {
 	bad := errors.New("bad disk")
 	failed := 0

@@ -11,11 +11,11 @@ import (
 // work. It is a variable for tests.
 var segmentEntries int64 = 2 << 20
 
-// Step does a part of a merge that takes a fraction of a second, if there is anything to merge, and
-// reports whether there is more to do. It gives up what it has begun when stop is closed.
+// Step does a part of a merge that takes a fraction of a second, if there is anything to merge,
+// and reports whether there is more to do. It gives up what it has begun when stop is closed.
 //
-// Each run is more than twice as long as the next newer one, once all merges are done. Only one Step
-// may run at a time; look-ups go on meanwhile.
+// Each run is more than twice as long as the next newer one, once all merges are done. Only one
+// Step may run at a time; look-ups go on meanwhile.
 func (x *Set) Step(stop <-chan struct{}) (more bool, err error) {
 	x.mu.Lock()
 	out := x.plan()
@@ -200,8 +200,8 @@ func (r *reader) next() (key Key, value uint64, more bool, err error) {
 	}
 }
 
-// A merger gives the entries of several sources in order, the newest source first: of those with one
-// key, it gives the newest.
+// A merger gives the entries of several sources in order, the newest source first: of those with
+// one key, it gives the newest.
 type merger struct {
 	key   Key // of the current entry
 	value uint64

@@ -91,10 +91,13 @@ func (s *segment) read(b []byte, block int64) ([]byte, error) {
 	return s.unseal(b[:size], s.offset(block))
 }
 
-// search looks a key up in the entries of a block. If it is not there, the value stays what it was.
+// search looks a key up in the entries of a block. If it is not there, the value stays what it
+// was.
 func search(b []byte, key Key, was uint64) (value uint64, found bool) {
 	n := len(b) / entrySize
-	i := sort.Search(n, func(i int) bool { return bytes.Compare(b[i*entrySize:][:KeySize], key[:]) >= 0 })
+	i := sort.Search(n, func(i int) bool {
+		return bytes.Compare(b[i*entrySize:][:KeySize], key[:]) >= 0
+	})
 	if i == n || !bytes.Equal(b[i*entrySize:][:KeySize], key[:]) {
 		return was, false
 	}
@@ -235,8 +238,8 @@ func (w *segmentWriter) finish() (*segment, error) {
 		w.err = w.file.Sync()
 	}
 	if w.err != nil {
-		// On a full disk each attempt has a new name, and what the last one wrote must not take the
-		// room for the next.
+		// On a full disk each attempt has a new name, and what the last one wrote must not take
+		// the room for the next.
 		disk.Discard(w.fs, w.name(), w.file)
 		return nil, fmt.Errorf("satstore: write ids: %w", w.err)
 	}

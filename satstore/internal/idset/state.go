@@ -39,8 +39,8 @@ func (x *Set) State() State {
 	return st
 }
 
-// Saved removes the files that were in use before, once st is in a checkpoint that lasts. What cannot
-// be removed does no harm: the next Open does not name it.
+// Saved removes the files that were in use before, once st is in a checkpoint that lasts. What
+// cannot be removed does no harm: the next Open does not name it.
 func (x *Set) Saved(st State) {
 	names := st.Names()
 	x.mu.Lock()

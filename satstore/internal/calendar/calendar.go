@@ -1,0 +1,227 @@
+// Package calendar maps slots, which number units of time, to buckets.
+//
+// It is a hierarchical timing wheel. Slots that are near have a bucket each. Slots further away
+// share one: a bucket of the second level covers 64 slots, one of each further level 256 times as
+// many. So a few hundred buckets cover all of time. When a shared bucket comes near it is split:
+// the caller moves what it holds to the buckets of the level below.
+package calendar
+
+// MaxSlot bounds slots, on both sides of 0.
+const MaxSlot = 1 << 44
+
+// A Shape says how many slots share a bucket: 1, 1<<First, then 1<<More times as many with each
+// level.
+type Shape struct{ First, More uint8 }
+
+// Default is the shape for hours and minutes: 64 to 128 slots of their own, then 256 to 512
+// buckets of 64 slots each, which are two years of hours.
+var Default = Shape{6, 8}
+
+// A Calendar maps slots later than now to buckets. It is not safe for concurrent use.
+type Calendar[B any] struct {
+	now    int64
+	levels []level[B] // the finest first
+	create func(start, width int64) *B
+}
+
+// A level covers the slots from the end of the level before it, or from now, to its own end. That
+// is a multiple of the next level's width, so no bucket lies in two levels. It moves on by one
+// bucket of the next level at a time, which is split then.
+type level[B any] struct {
+	shift uint8 // a bucket has 1<<shift slots
+	end   int64
+	ring  []*B // by number of the bucket, modulo the length; nil if there is no bucket
+	used  int  // buckets in ring
+}
+
+// New returns an empty calendar. It calls create for each bucket that is needed, with its first
+// slot and how many slots it covers.
+func New[B any](shape Shape, now int64, create func(start, width int64) *B) *Calendar[B] {
+	c := &Calendar[B]{now: now, create: create}
+	for shift, more := uint8(0), shape.First; ; shift, more = shift+more, shape.More {
+		// A level has from once to twice as many slots as one bucket of the next level: so there
+		// are that many slots' time for a split.
+		size := 4 << more
+		last := shift+more > 45
+		if last {
+			size = max(4, 4*MaxSlot>>shift)
+		}
+		c.levels = append(c.levels, level[B]{shift, 2 * MaxSlot, make([]*B, size), 0})
+		if last {
+			break
+		}
+	}
+	for i := len(c.levels) - 2; i >= 0; i-- {
+		c.levels[i].end = c.target(i)
+	}
+	return c
+}
+
+// Now returns the current slot.
+func (c *Calendar[B]) Now() int64 { return c.now }
+
+func (l *level[B]) width() int64 { return 1 << l.shift }
+
+func (l *level[B]) place(slot int64) **B {
+	return &l.ring[slot>>l.shift&int64(len(l.ring)-1)]
+}
+
+// take removes and returns the bucket of a slot, or returns nil.
+func (l *level[B]) take(slot int64) *B {
+	b := l.place(slot)
+	taken := *b
+	if *b = nil; taken != nil {
+		l.used--
+	}
+	return taken
+}
+
+// target returns where a level should end: one bucket of the next level ahead at least.
+func (c *Calendar[B]) target(level int) int64 {
+	coarser := &c.levels[level+1]
+	return min(ceilTo(c.now+1+coarser.width(), coarser.width()), coarser.end)
+}
+
+func ceilTo(a, width int64) int64 { return (a + width - 1) &^ (width - 1) }
+
+// At returns the bucket of a slot later than now and up to MaxSlot+1.
+func (c *Calendar[B]) At(slot int64) *B {
+	i := 0
+	for slot >= c.levels[i].end {
+		i++
+	}
+	l := &c.levels[i]
+	b := l.place(slot)
+	if *b == nil {
+		*b = c.create(slot&^(l.width()-1), l.width())
+		l.used++
+	}
+	return *b
+}
+
+// Near returns the bucket of the slot after now, or nil.
+func (c *Calendar[B]) Near() *B {
+	if l := &c.levels[0]; c.now+1 < l.end {
+		return *l.place(c.now + 1)
+	}
+	return nil
+}
+
+// Next returns how far Advance may go: to the next slot that has a bucket of its own, or up to
+// limit as far as there is none. It returns now if something has to be split first.
+func (c *Calendar[B]) Next(limit int64) int64 {
+	first, start := c.first()
+	reach := c.levels[0].end - 1
+	switch {
+	case first == nil: // whole levels may be left out
+		reach = MaxSlot
+	case c.levels[0].used > 0:
+		reach = start
+	default:
+		reach = max(reach, start-c.levels[1].width()) // there is time for the split
+	}
+	return max(c.now, min(reach, limit))
+}
+
+// first returns the bucket that comes next, of whatever level, and its first slot.
+func (c *Calendar[B]) first() (b *B, start int64) {
+	c.each(func(found *B, slot int64) bool {
+		b, start = found, slot
+		return false
+	})
+	return b, start
+}
+
+// Advance makes a slot that Next returned the current one. It returns its bucket, or nil. Whoever
+// calls it calls Split next.
+func (c *Calendar[B]) Advance(to int64) *B {
+	c.now = to
+	var due *B
+	if to < c.levels[0].end {
+		due = c.levels[0].take(to)
+	}
+	// Levels that were left out have no bucket. The coarsest come first, as none may end before
+	// the one below it.
+	for i := len(c.levels) - 2; i >= 0; i-- {
+		l := &c.levels[i]
+		l.end = max(l.end, ceilTo(to+1, c.levels[i+1].width()))
+	}
+	return due
+}
+
+// Split moves the levels on and returns a bucket whose content has to find new places, or nil if
+// there is none. The caller calls it again once all of it has moved.
+func (c *Calendar[B]) Split() *B {
+	// The coarsest come first: what one gives to the level below may have to go on from there.
+	for i := len(c.levels) - 2; i >= 0; i-- {
+		l, coarser := &c.levels[i], &c.levels[i+1]
+		for target := c.target(i); l.end < target; {
+			if coarser.used == 0 {
+				l.end = target
+				break
+			}
+			b := coarser.take(l.end)
+			if l.end += coarser.width(); b != nil {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
+// All yields each bucket, in the order of their slots.
+func (c *Calendar[B]) All(yield func(*B) bool) {
+	c.each(func(b *B, _ int64) bool { return yield(b) })
+}
+
+func (c *Calendar[B]) each(visit func(b *B, start int64) bool) {
+	start := c.now + 1
+	for i := range c.levels {
+		l, left := &c.levels[i], c.levels[i].used
+		for slot := start &^ (l.width() - 1); left > 0 && slot < l.end; slot += l.width() {
+			if b := *l.place(slot); b != nil {
+				if left--; !visit(b, slot) {
+					return
+				}
+			}
+		}
+		start = l.end
+	}
+}
+
+// Ends returns where the levels end, for a checkpoint. They depend on which splits were made.
+func (c *Calendar[B]) Ends() (ends []int64) {
+	for i := range c.levels[1:] {
+		ends = append(ends, c.levels[i].end)
+	}
+	return ends
+}
+
+// SetEnds restores what Ends returned, in an empty calendar of the same now. It reports whether
+// that can be.
+func (c *Calendar[B]) SetEnds(ends []int64) bool {
+	fits := len(ends) == len(c.levels)-1
+	for i := len(ends) - 1; fits && i >= 0; i-- {
+		end, coarser := ends[i], &c.levels[i+1]
+		fits = end > c.now && end <= c.target(i) && end%coarser.width() == 0
+		c.levels[i].end = end
+	}
+	return fits
+}
+
+// Put restores a bucket, and reports whether it has a place.
+func (c *Calendar[B]) Put(b *B, start, width int64) bool {
+	from := c.now + 1
+	for i := range c.levels {
+		l := &c.levels[i]
+		if l.width() == width && start >= from && start < l.end && start%width == 0 {
+			place := l.place(start)
+			free := *place == nil
+			*place = b
+			l.used++
+			return free
+		}
+		from = l.end
+	}
+	return false
+}
