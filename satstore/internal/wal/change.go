@@ -1,0 +1,142 @@
+// Package wal is satstore's write-ahead log: what was changed since the last checkpoint.
+//
+// A change is first encoded into memory, and copied to a file that is mapped to memory, which
+// outlives the process. Every few milliseconds a group of changes is written to the log file and
+// synced. A checkpoint begins a new log file; the old one ends with a mark that says so, and is
+// removed once the checkpoint lasts. So the changes that survive a crash are a prefix of all.
+//
+// Read change.go first, then log.go for the life of a change, and replay.go for what comes after a
+// crash.
+package wal
+
+import (
+	"encoding/binary"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+)
+
+// A Kind says what a change does. It is not 0.
+type Kind byte
+
+// These constants are on disk. Do not change them; add a version.
+const (
+	Add     Kind = 1 // a new record: Slot, ID, Data
+	Move    Kind = 2 // a record moves to another slot: Bucket, Record, Slot, Data
+	Drop    Kind = 3 // a record goes: Bucket, Record
+	Update  Kind = 4 // a message for a record: Seq, Data
+	Delete  Kind = 5 // a message that deletes a record: Seq
+	Forget  Kind = 6 // an id goes: Key
+	Advance Kind = 7 // a later slot begins: Slot
+	Split   Kind = 8 // entries of the bucket that is split find new places: Count
+	rotate  Kind = 9 // the next log goes on
+)
+
+// MaxID and MaxData bound what a change holds, in bytes.
+const (
+	MaxID   = 64 << 10
+	MaxData = 1 << 20
+)
+
+// KeySize is the size of a Change's Key.
+const KeySize = 16
+
+// A Change is one entry of the log. Repeating changes in order on the state of a checkpoint gives
+// the same state as making them did, down to the place of each record in its bucket; so a record
+// can be named by its place.
+type Change struct {
+	Kind   Kind
+	Bucket uint64
+	Record uint64
+	Slot   int64
+	Seq    uint64
+	Count  uint64
+	Key    [KeySize]byte
+	ID     string
+	Data   []byte // a decoded Move has a diff here: see ApplyDiff
+	Old    []byte // the data that a Move replaces; not in the log
+}
+
+// MaxSize returns how many bytes a change with so many bytes of ID and Data takes at most.
+func MaxSize(bytes int) int { return bytes + 64 }
+
+// A coder shortens changes by what the ones before were about. It begins anew with each log.
+type coder struct {
+	now    int64
+	bucket uint64
+	record uint64
+}
+
+// appendPlace names a record by its distance from the one before, mostly in two bytes.
+func (c *coder) appendPlace(dst []byte, h *Change) []byte {
+	dst = binary.AppendVarint(dst, int64(h.Bucket-c.bucket))
+	dst = binary.AppendVarint(dst, int64(h.Record-c.record))
+	c.bucket, c.record = h.Bucket, h.Record+1
+	return dst
+}
+
+func (c *coder) takePlace(d *disk.Decoder, h *Change) {
+	h.Bucket = c.bucket + uint64(d.Varint())
+	h.Record = c.record + uint64(d.Varint())
+	c.bucket, c.record = h.Bucket, h.Record+1
+}
+
+// append appends a change.
+func (c *coder) append(dst []byte, h *Change) []byte {
+	dst = append(dst, byte(h.Kind))
+	switch h.Kind {
+	case Add:
+		dst = binary.AppendVarint(dst, h.Slot-c.now)
+		dst = disk.AppendBytes(disk.AppendBytes(dst, h.ID), h.Data)
+	case Move:
+		dst = c.appendPlace(dst, h)
+		dst = binary.AppendVarint(dst, h.Slot-c.now)
+		dst = appendSized(dst, h.Old, h.Data)
+	case Drop:
+		dst = c.appendPlace(dst, h)
+	case Update:
+		dst = binary.AppendUvarint(dst, h.Seq)
+		dst = disk.AppendBytes(dst, h.Data)
+	case Delete:
+		dst = binary.AppendUvarint(dst, h.Seq)
+	case Forget:
+		dst = append(dst, h.Key[:]...)
+	case Advance:
+		dst = binary.AppendVarint(dst, h.Slot-c.now)
+		c.now = h.Slot
+	case Split:
+		dst = binary.AppendUvarint(dst, h.Count)
+	}
+	return dst
+}
+
+// take undoes append, but for the diff of a Move.
+func (c *coder) take(d *disk.Decoder) (h Change) {
+	switch h.Kind = Kind(d.Byte()); h.Kind {
+	case Add:
+		h.Slot = c.now + d.Varint()
+		h.ID = string(d.Bytes(MaxID))
+		h.Data = d.Bytes(MaxData)
+	case Move:
+		c.takePlace(d, &h)
+		h.Slot = c.now + d.Varint()
+		h.Data = d.Bytes(2 * MaxData)
+	case Drop:
+		c.takePlace(d, &h)
+	case Update:
+		h.Seq = d.Uvarint()
+		h.Data = d.Bytes(MaxData)
+	case Delete:
+		h.Seq = d.Uvarint()
+	case Forget:
+		copy(h.Key[:], d.Take(KeySize))
+	case Advance:
+		h.Slot = c.now + d.Varint()
+		c.now = h.Slot
+	case Split:
+		h.Count = d.Uvarint()
+	case rotate:
+	default:
+		d.Bad = true
+	}
+	return h
+}

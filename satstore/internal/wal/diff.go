@@ -1,0 +1,109 @@
+package wal
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+)
+
+// The log holds what a visit changed of a record, not the record: a fifth of the bytes. A diff is
+// the new length and then, if the length is the same, in turn how many bytes stay and which bytes
+// replace those that follow; else how many bytes stay at the beginning and at the end, and what is
+// between them. Whoever applies it has the old data, so the lengths tell which form it is.
+
+// appendSized appends a diff with its length, which is one byte for nearly all.
+func appendSized(dst, old, new []byte) []byte {
+	start := len(dst)
+	dst = appendDiff(append(dst, 0), old, new)
+	n := len(dst) - start - 1
+	if more := disk.UvarintSize(uint64(n)) - 1; more > 0 {
+		dst = slices.Insert(dst, start+1, make([]byte, more)...)
+	}
+	binary.PutUvarint(dst[start:], uint64(n))
+	return dst
+}
+
+// appendDiff appends to dst what makes new out of old.
+func appendDiff(dst, old, new []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(new)))
+	if len(old) != len(new) {
+		n := min(len(old), len(new))
+		head := equalBytes(old[:n], new[:n])
+		tail := 0
+		for tail < n-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
+			tail++
+		}
+		dst = binary.AppendUvarint(dst, uint64(head))
+		dst = binary.AppendUvarint(dst, uint64(tail))
+		return append(dst, new[head:len(new)-tail]...)
+	}
+	for len(new) > 0 {
+		n := equalBytes(old, new)
+		dst = binary.AppendUvarint(dst, uint64(n))
+		old, new = old[n:], new[n:]
+		if len(new) == 0 {
+			break
+		}
+		n = unequalBytes(old, new)
+		dst = disk.AppendBytes(dst, new[:n])
+		old, new = old[n:], new[n:]
+	}
+	return dst
+}
+
+// equalBytes returns how many bytes two slices of one length have in common from the beginning.
+func equalBytes(a, b []byte) int {
+	i := 0
+	for ; len(a)-i >= 8; i += 8 {
+		x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:])
+		if x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// unequalBytes returns how many bytes are to be replaced: up to four that stay, as fewer do not
+// pay.
+func unequalBytes(a, b []byte) int {
+	same := 0
+	for i := range a {
+		if a[i] != b[i] {
+			same = 0
+		} else if same++; same == 4 {
+			return i - 3
+		}
+	}
+	return len(a) - same
+}
+
+// ApplyDiff returns what the diff of a decoded Move makes of the old data.
+func ApplyDiff(old, diff []byte) (data []byte, ok bool) {
+	d := disk.Decoder{B: diff}
+	size := d.Length(MaxData)
+	if d.Bad {
+		return nil, false
+	}
+	if size != len(old) {
+		n := min(size, len(old))
+		head, tail := d.Length(n), d.Length(n)
+		if d.Bad || head+tail > n {
+			return nil, false
+		}
+		middle := d.Take(size - head - tail)
+		data = append(append(make([]byte, 0, size), old[:head]...), middle...)
+		return append(data, old[len(old)-tail:]...), !d.Bad && len(d.B) == 0
+	}
+	data = slices.Clone(old)
+	for at := 0; at < size && !d.Bad; {
+		if at += d.Length(size - at); at < size {
+			at += copy(data[at:], d.Bytes(size-at))
+		}
+	}
+	return data, !d.Bad && len(d.B) == 0
+}

@@ -1,0 +1,167 @@
+package wal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+)
+
+// These constants are on disk. Do not change them; add a version.
+const (
+	logMagic    = "SATLOG2\n"
+	logHeader   = 8 + 8 + 8 + disk.SumSize // magic, number, slot, checksum
+	groupMagic  = 0x47544153               // "SATG", little endian
+	groupHeader = 4 + 4 + 4 + 8 + 8        // magic, checksum, length, place, what was synced
+)
+
+// FileName returns the name of the log with a number.
+func FileName(number uint64) string { return fmt.Sprintf("log-%08d", number) }
+
+// Header is the size of a log without a change.
+const Header = logHeader
+
+func logHead(number uint64, now int64) []byte {
+	b := append(make([]byte, 0, logHeader), logMagic...)
+	b = binary.LittleEndian.AppendUint64(b, number)
+	b = binary.LittleEndian.AppendUint64(b, uint64(now))
+	return binary.LittleEndian.AppendUint32(b, disk.Sum(b))
+}
+
+// A File is a log file that changes may go to. Its fields are guarded by Log.io.
+type File struct {
+	vfs.File
+	number uint64
+	end    int64 // of what was written
+	synced int64 // of what a Sync has returned for
+}
+
+// Create makes an empty log and syncs it. Its name lasts once the directory is synced.
+func Create(fs vfs.FS, number uint64, now int64) (*File, error) {
+	file, err := fs.Create(FileName(number))
+	if err != nil {
+		return nil, fmt.Errorf("satstore: create log: %w", err)
+	}
+	_, err = file.WriteAt(logHead(number, now), 0)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err != nil {
+		disk.Discard(fs, FileName(number), file)
+		return nil, fmt.Errorf("satstore: write log: %w", err)
+	}
+	return &File{file, number, logHeader, logHeader}, nil
+}
+
+// appendGroup makes a group of changes.
+func (f *File) appendGroup(dst, changes []byte, synced int64) []byte {
+	start := len(dst)
+	dst = binary.LittleEndian.AppendUint32(dst, groupMagic)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(changes)))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(f.end))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(synced))
+	dst = append(dst, changes...)
+	binary.LittleEndian.PutUint32(dst[start+4:], groupSum(f.number, dst[start:]))
+	return dst
+}
+
+// groupSum includes which log this is, so that no group of an older file is taken for its own.
+func groupSum(number uint64, group []byte) uint32 {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], number)
+	return disk.SumOn(disk.Sum(b[:]), group[8:])
+}
+
+// A fileReader gives the groups of a log that was left behind.
+type fileReader struct {
+	name   string
+	number uint64
+	now    int64 // the slot when it began
+	b      []byte
+	at     int
+}
+
+func openFile(fs vfs.FS, number uint64) (*fileReader, error) {
+	r := &fileReader{name: FileName(number), number: number}
+	var err error
+	if r.b, err = disk.ReadFile(fs, r.name); err != nil {
+		return nil, err
+	}
+	if len(r.b) >= logHeader {
+		r.now = int64(binary.LittleEndian.Uint64(r.b[16:]))
+	}
+	if !bytes.HasPrefix(r.b, logHead(number, r.now)) {
+		return nil, disk.Corrupt(r.name, 0, "not a log, or of another version")
+	}
+	r.at = logHeader
+	return r, nil
+}
+
+// next returns the changes of the next group, or nil at the end. A group that is not whole is the
+// end, as a crash leaves it, unless a later one says that it had been synced.
+func (r *fileReader) next() ([]byte, error) {
+	changes, size := r.group(r.at)
+	if size > 0 {
+		r.at += size
+		return changes, nil
+	}
+	synced, err := r.syncedAfter(r.at)
+	if err == nil && synced > uint64(r.at) {
+		err = disk.Corrupt(r.name, int64(r.at), "a group of changes is damaged")
+	}
+	return nil, err
+}
+
+// syncedAfter returns how much of the file had been synced, as the groups say that follow an
+// offset, whether or not they follow one another.
+func (r *fileReader) syncedAfter(at int) (synced uint64, err error) {
+	// What a group holds is foreign, beginnings of groups included, each of which could have a
+	// checksum added up of all that follows. Whole groups do not overlap, so those cost no more
+	// than the file; what costs more is damage.
+	budget := 2 * len(r.b)
+	magic := binary.LittleEndian.AppendUint32(nil, groupMagic)
+	for ; ; at++ {
+		n := bytes.Index(r.b[at:], magic)
+		if n < 0 {
+			return synced, nil
+		}
+		at += n
+		if budget -= r.claimed(at); budget < 0 {
+			return synced, disk.Corrupt(r.name, int64(r.at), "many groups seem to be damaged")
+		}
+		if _, size := r.group(at); size > 0 {
+			synced = max(synced, binary.LittleEndian.Uint64(r.b[at+20:]))
+		}
+	}
+}
+
+// group returns the changes of the group that begins at an offset, and its size or 0.
+func (r *fileReader) group(at int) (changes []byte, size int) {
+	size = r.claimed(at)
+	if size == 0 {
+		return nil, 0
+	}
+	b := r.b[at : at+size]
+	if groupSum(r.number, b) != binary.LittleEndian.Uint32(b[4:]) {
+		return nil, 0
+	}
+	return b[groupHeader:], size
+}
+
+// claimed returns the size of what says that it is a group at this offset, or 0.
+func (r *fileReader) claimed(at int) int {
+	b := r.b[at:]
+	if len(b) < groupHeader || binary.LittleEndian.Uint32(b) != groupMagic ||
+		binary.LittleEndian.Uint64(b[12:]) != uint64(at) {
+		return 0
+	}
+	// Compared before it is an int, which may have 32 bits.
+	n := binary.LittleEndian.Uint32(b[8:])
+	if uint64(n) > uint64(len(b)-groupHeader) {
+		return 0
+	}
+	return groupHeader + int(n)
+}

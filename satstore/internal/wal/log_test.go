@@ -1,0 +1,442 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+)
+
+// mustCreate returns an empty log in a directory.
+func mustCreate(t testing.TB, fs vfs.FS, size int) *Log {
+	t.Helper()
+	f, err := Create(fs, 1, 0)
+	require.NoError(t, err)
+	l, err := Open(fs, f, 0, size)
+	require.NoError(t, err)
+	require.NoError(t, fs.Sync())
+	return l
+}
+
+func added(text string) *Change { return &Change{Kind: Add, Slot: 5, ID: text} }
+
+func mustAppend(t testing.TB, l *Log, text string) {
+	t.Helper()
+	survives, err := l.Append(added(text))
+	require.NoError(t, err)
+	require.True(t, survives)
+}
+
+// replayed returns the ids of the changes that a directory holds.
+func replayed(t testing.TB, fs vfs.FS, number uint64) (ids []string, done Replayed) {
+	t.Helper()
+	ids = []string{}
+	done, err := Replay(fs, number, func(h *Change) error {
+		require.Equal(t, Add, h.Kind)
+		ids = append(ids, h.ID)
+		return nil
+	})
+	require.NoError(t, err)
+	return ids, done
+}
+
+// A history appends changes at random, and does all else that a log can do. What a kill of the
+// process or a failure of the power leaves is a prefix of them.
+type history struct {
+	t      *testing.T
+	random *rand.Rand
+	fs     *vfs.Mem
+	l      *Log
+	all    []string
+	synced int    // of all
+	first  uint64 // number of the first log
+	number uint64
+}
+
+func (h *history) play() {
+	switch h.random.IntN(12) {
+	case 0:
+		require.NoError(h.t, h.l.Flush())
+	case 1:
+		require.NoError(h.t, h.l.Sync())
+		h.synced = len(h.all)
+	case 2:
+		h.number++
+		f, err := Create(h.fs, h.number, 0)
+		require.NoError(h.t, err)
+		require.NoError(h.t, h.fs.Sync())
+		var lock sync.Mutex
+		require.NoError(h.t, h.l.Rotate(f, &lock, func() { require.False(h.t, lock.TryLock()) }))
+		require.True(h.t, lock.TryLock())
+	default:
+		h.append()
+	}
+}
+
+func (h *history) append() {
+	var changes []*Change
+	size := 0
+	for range 1 + h.random.IntN(3) {
+		text := fmt.Sprint(len(h.all))
+		if h.random.IntN(10) == 0 { // a half has room for about 1 KiB
+			text += strings.Repeat("x", h.random.IntN(1500))
+		}
+		h.all = append(h.all, text)
+		changes = append(changes, added(text))
+		size += MaxSize(len(text))
+	}
+	if !h.l.Room(size) {
+		require.NoError(h.t, h.l.Flush())
+		require.True(h.t, h.l.Room(size))
+	}
+	survives, err := h.l.Append(changes...)
+	require.NoError(h.t, err)
+	if !survives {
+		require.NoError(h.t, h.l.Flush())
+	}
+}
+
+func newHistory(t *testing.T, seed uint64) *history {
+	fs := vfs.NewMem()
+	return &history{
+		t: t, random: rand.New(rand.NewPCG(seed, 5)), fs: fs, l: mustCreate(t, fs, 2<<10), all: []string{},
+		first: 1, number: 1,
+	}
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		h := newHistory(t, seed)
+		for range 60 {
+			h.play()
+			got, done := replayed(t, h.fs.Clone(), h.first)
+			require.Equal(t, h.all, got, "a kill, seed %d", seed)
+			require.Equal(t, h.number, done.Last)
+			require.Zero(t, done.Cut)
+			got, _ = replayed(t, h.fs.Crash(h.random), h.first)
+			require.LessOrEqual(t, len(got), len(h.all))
+			require.GreaterOrEqual(t, len(got), h.synced, "seed %d", seed)
+			require.Equal(t, h.all[:len(got)], got, "a power failure")
+		}
+		require.NoError(t, h.l.Close())
+	}
+}
+
+// TestBesideOneAnother appends, flushes, syncs, rotates and releases at the same time.
+func TestBesideOneAnother(t *testing.T) {
+	fs := vfs.NewMem()
+	l := mustCreate(t, fs, 4<<10)
+	var lock sync.Mutex
+	var others sync.WaitGroup
+	want := []string{}
+	done := make(chan struct{})
+	beside := func(do func() error) {
+		others.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					require.NoError(t, do())
+				}
+			}
+		})
+	}
+	beside(l.Flush)
+	beside(l.Sync)
+	from := uint64(1) // the log before which nothing is needed
+	beside(func() error {
+		f, err := Create(fs, l.Number()+1, 0)
+		require.NoError(t, err)
+		err = l.Rotate(f, &lock, func() {
+			if f.number%5 == 0 {
+				from, want = f.number, []string{}
+			}
+		})
+		l.Release(f.number / 5 * 5)
+		return err
+	})
+	for n := range 3000 {
+		text := fmt.Sprint(n)
+		for lock.Lock(); !l.Room(MaxSize(len(text))); lock.Lock() {
+			lock.Unlock()
+			require.NoError(t, l.Flush())
+		}
+		want = append(want, text)
+		mustAppend(t, l, text)
+		lock.Unlock()
+	}
+	close(done)
+	others.Wait()
+	got, _ := replayed(t, fs, from)
+	require.Equal(t, want, got)
+	require.NoError(t, l.Close())
+}
+
+// TestRelease removes logs that a checkpoint has made superfluous, whether or not they were
+// written.
+func TestRelease(t *testing.T) {
+	h := newHistory(t, 1)
+	for range 5 {
+		mustAppend(t, h.l, "old")
+		h.number++
+		f, err := Create(h.fs, h.number, 0)
+		require.NoError(t, err)
+		require.NoError(t, h.l.Rotate(f, &sync.Mutex{}, func() {}))
+	}
+	mustAppend(t, h.l, "new")
+	h.l.Release(h.number)
+	require.Equal(t, h.number, h.l.Number())
+	require.NoError(t, h.l.Sync())
+	names, err := h.fs.List()
+	require.NoError(t, err)
+	require.Equal(t, []string{FileName(h.number), PendingName}, names)
+	got, _ := replayed(t, h.fs.Crash(h.random), h.number)
+	require.Equal(t, []string{"new"}, got)
+	require.EqualValues(t, len(h.fs.Data(FileName(h.number))), h.l.Size())
+	require.NoError(t, h.l.Close())
+}
+
+// TestFullDisk: what cannot be written is written once there is room, in its order, and survives
+// the process meanwhile.
+func TestFullDisk(t *testing.T) {
+	fs := vfs.NewMem()
+	l := mustCreate(t, fs, 2<<10)
+	mustAppend(t, l, "a")
+	require.NoError(t, l.Sync())
+	fs.SetSpace(fs.Used())
+	mustAppend(t, l, "b")
+	require.ErrorIs(t, l.Flush(), syscall.ENOSPC)
+	mustAppend(t, l, "c")
+	require.ErrorIs(t, l.Sync(), syscall.ENOSPC)
+	f, err := Create(fs, 2, 0)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Nil(t, f)
+	require.Nil(t, fs.Data(FileName(2)))
+	got, _ := replayed(t, fs.Clone(), 1)
+	require.Equal(t, []string{"a", "b", "c"}, got)
+	fs.SetSpace(-1)
+	require.NoError(t, l.Sync())
+	got, _ = replayed(t, fs.Crash(rand.New(rand.NewPCG(1, 1))), 1)
+	require.Equal(t, []string{"a", "b", "c"}, got)
+}
+
+// TestBrokenSync: after a sync that failed nobody knows what lasts.
+func TestBrokenSync(t *testing.T) {
+	fs := vfs.NewMem()
+	l := mustCreate(t, fs, 2<<10)
+	mustAppend(t, l, "a")
+	bad := errors.New("bad disk")
+	fs.FailAt(fs.Steps()+2, bad) // the write, the sync
+	err := l.Sync()
+	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, bad)
+}
+
+// A faultyMap is a file system whose mapped files are those of a directory, to be cut off.
+type faultyMap struct {
+	vfs.FS
+	dir vfs.OS
+}
+
+func (f faultyMap) Map(name string, size int) (*vfs.Map, error) { return f.dir.Map(name, size) }
+
+// cut changes the size of the pending file, which leaves memory without a file behind it.
+func cut(t *testing.T, dir vfs.OS, size int64) {
+	t.Helper()
+	require.NoError(t, os.Truncate(filepath.Join(string(dir), PendingName), size))
+}
+
+// TestFault: where the mapped file cannot be written, a change is refused as a whole, and those
+// before it are there.
+func TestFault(t *testing.T) {
+	fs := faultyMap{vfs.NewMem(), vfs.OS(t.TempDir())}
+	l := mustCreate(t, fs, 64<<10)
+	if l.mapped == nil || runtime.GOOS == "windows" {
+		t.Skip("no file that is mapped can be cut off here")
+	}
+	mustAppend(t, l, "a")
+	cut(t, fs.dir, 0)
+	_, err := l.Append(added("b"), added("c"))
+	require.ErrorIs(t, err, vfs.ErrFault)
+	require.ErrorIs(t, l.Sync(), vfs.ErrFault)
+	cut(t, fs.dir, 64<<10)
+	mustAppend(t, l, "d")
+	require.NoError(t, l.Sync())
+	got, _ := replayed(t, fs, 1)
+	require.Equal(t, []string{"a", "d"}, got)
+}
+
+// TestCommit: changes are synced as long after the first of them as was asked for, and all that
+// come meanwhile with it.
+func TestCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := vfs.NewMem()
+		l := mustCreate(t, fs, 2<<10)
+		stop := make(chan struct{})
+		failures := make(chan error, 10)
+		go l.Commit(stop, 10*time.Millisecond, func(err error) { failures <- err })
+		size := func() int { return len(fs.Data(FileName(1))) }
+		mustAppend(t, l, "a")
+		time.Sleep(6 * time.Millisecond)
+		mustAppend(t, l, "b")
+		time.Sleep(3 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, logHeader, size())
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		both := size()
+		require.Greater(t, both, logHeader+groupHeader)
+		time.Sleep(time.Hour)
+		require.Equal(t, both, size())
+		fs.SetSpace(fs.Used())
+		mustAppend(t, l, "c")
+		time.Sleep(time.Hour)
+		require.ErrorIs(t, <-failures, syscall.ENOSPC)
+		require.Empty(t, failures)
+		close(stop)
+	})
+}
+
+// TestDamage: a group that is not whole is the end of the log, unless a later one says that it had
+// been synced.
+func TestDamage(t *testing.T) {
+	for _, synced := range []bool{false, true} {
+		for _, rotated := range []bool{false, true} {
+			fs := vfs.NewMem()
+			l := mustCreate(t, fs, 2<<10)
+			for i := range 3 {
+				mustAppend(t, l, fmt.Sprint("change", i))
+				require.NoError(t, l.Flush())
+				if i == 2 && rotated {
+					f, err := Create(fs, 2, 0)
+					require.NoError(t, err)
+					require.NoError(t, l.Rotate(f, &sync.Mutex{}, func() {}))
+					require.NoError(t, l.Flush())
+				}
+				if synced {
+					require.NoError(t, l.Sync())
+				}
+			}
+			mustAppend(t, l, "last")
+			require.NoError(t, l.Flush())
+			require.NoError(t, fs.Remove(PendingName))
+			group := int64(groupHeader + 11)
+			at := logHeader + group
+			if rotated { // what no group of its own file tells of
+				at += group
+			}
+			fs.Flip(FileName(1), at+groupHeader, 1)
+			var got []string
+			_, err := Replay(fs, 1, func(h *Change) error {
+				got = append(got, h.ID)
+				return nil
+			})
+			require.Equal(t, int(at-logHeader)/int(group), len(got))
+			if !synced {
+				require.NoError(t, err)
+				continue
+			}
+			var where *disk.CorruptError
+			require.ErrorAs(t, err, &where)
+			require.Equal(t, FileName(1), where.File)
+			require.Equal(t, at, where.Offset)
+		}
+	}
+}
+
+// TestMisfit: a visitor that cannot apply a change learns where in the log it is.
+func TestMisfit(t *testing.T) {
+	fs := vfs.NewMem()
+	l := mustCreate(t, fs, 2<<10)
+	mustAppend(t, l, "a")
+	require.NoError(t, l.Flush())
+	_, err := Replay(fs, 1, func(*Change) error { return Misfit("unknown bucket") })
+	var where *disk.CorruptError
+	require.ErrorAs(t, err, &where)
+	require.Equal(t, "before this: unknown bucket", where.Reason)
+	require.EqualValues(t, len(fs.Data(FileName(1))), where.Offset)
+	other := errors.New("other")
+	_, err = Replay(fs, 1, func(*Change) error { return other })
+	require.ErrorIs(t, err, other)
+}
+
+// TestOpenFailsAtEachStep leaves nothing open or mapped.
+func TestOpenFailsAtEachStep(t *testing.T) {
+	bad := errors.New("bad disk")
+	for nth := 1; ; nth++ {
+		fs := vfs.NewMem()
+		fs.FailAt(nth, bad)
+		f, err := Create(fs, 1, 0)
+		if err == nil {
+			var l *Log
+			if l, err = Open(fs, f, 0, 1024); err == nil {
+				require.NoError(t, l.Close())
+				break
+			}
+		}
+		require.ErrorIs(t, err, bad)
+	}
+}
+
+// unmappable is a file system of a system that knows no files that are memory as well.
+type unmappable struct{ vfs.FS }
+
+func (unmappable) Map(string, int) (*vfs.Map, error) { return nil, errors.ErrUnsupported }
+
+func TestUnmappable(t *testing.T) {
+	fs := vfs.NewMem()
+	l := mustCreate(t, unmappable{fs}, 2<<10)
+	mustAppend(t, l, "a")
+	require.NoError(t, l.Sync())
+	mustAppend(t, l, "b")
+	got, _ := replayed(t, fs, 1)
+	require.Equal(t, []string{"a"}, got)
+	require.NoError(t, l.Close())
+}
+
+func TestAppendAllocatesNothing(t *testing.T) {
+	l := mustCreate(t, vfs.NewMem(), 1<<20)
+	old := bytes.Repeat([]byte("x"), 100)
+	h := &Change{Kind: Move, Bucket: 3, Record: 4, Slot: 9, Old: old, Data: bytes.Clone(old)}
+	h.Data[5] = 'y'
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		h.Record++
+		_, err := l.Append(h)
+		require.NoError(t, err)
+	}))
+}
+
+func BenchmarkAppend(b *testing.B) {
+	l := mustCreate(b, vfs.OS(b.TempDir()), PendingSize)
+	old := bytes.Repeat([]byte("x"), 100)
+	h := &Change{Kind: Move, Bucket: 3, Record: 4, Slot: 9, Old: old, Data: bytes.Clone(old)}
+	copy(h.Data[5:], "0123456789")
+	b.ReportAllocs()
+	for b.Loop() {
+		h.Record++
+		if !l.Room(200) {
+			if err := l.Flush(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := l.Append(h); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package wal
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+)
+
+// The log is written in groups, as a system call for each change would cost more than the change.
+// What no group has yet is in a file that is mapped to memory: it outlives the process like the
+// log, at the price of a copy. The file has two halves, so that one takes changes while those of
+// the other are being written.
+
+// These constants are on disk. Do not change them; add a version.
+const (
+	PendingName   = "pending"
+	pendingMagic  = "SATPND1\n"
+	pendingHeader = 8 + 8 + 8 + 8 // magic, log, its length, length and checksum of the changes
+	pendingWord   = pendingHeader - 8
+)
+
+// PendingSize is that of both halves: what comes within some hundredths of a second.
+const PendingSize = 4 << 20
+
+// A half keeps changes in memory, and in one half of the file if there is one.
+type half struct {
+	file      *vfs.Map // nil on systems that cannot map files
+	at        int      // where it begins
+	room      int      // for changes
+	changes   []byte   // that no group has
+	published int      // bytes of them that a crash would leave
+	sum       uint32   // of those, and of where they belong
+}
+
+// halves divides a file, or memory if there is none.
+func halves(m *vfs.Map, size int) (h [2]half) {
+	if m != nil {
+		size = len(m.Bytes)
+	}
+	size = size / 2 &^ 7 // the word has to be at a multiple of 8
+	for i := range h {
+		h[i] = half{file: m, at: i * size, room: size - pendingHeader}
+		h[i].changes = make([]byte, 0, h[i].room)
+	}
+	return h
+}
+
+// begin empties a half, for changes that belong behind so many bytes of a log.
+func (h *half) begin(number uint64, end int64) error {
+	var head [pendingWord]byte
+	copy(head[:], pendingMagic)
+	binary.LittleEndian.PutUint64(head[8:], number)
+	binary.LittleEndian.PutUint64(head[16:], uint64(end))
+	h.changes, h.published, h.sum = h.changes[:0], 0, disk.Sum(head[8:])
+	if h.file == nil {
+		return nil
+	}
+	err := h.file.Store(h.at+pendingWord, 0) // what was there must not be taken for new
+	if err == nil {
+		err = h.file.Write(h.at, head[:])
+	}
+	if err != nil {
+		return fmt.Errorf("satstore: write %s: %w", PendingName, err)
+	}
+	return nil
+}
+
+// publish lets the changes outlive the process, all of them or, if it ends in the midst, those
+// that were published before. They must fit.
+func (h *half) publish() error {
+	if h.file == nil {
+		return nil
+	}
+	fresh := h.changes[h.published:]
+	sum := disk.SumOn(h.sum, fresh)
+	err := h.file.Write(h.at+pendingHeader+h.published, fresh)
+	if err == nil {
+		err = h.file.Store(h.at+pendingWord, uint64(sum)<<32|uint64(len(h.changes)))
+	}
+	if err != nil {
+		return fmt.Errorf("satstore: write %s: %w", PendingName, err)
+	}
+	h.sum, h.published = sum, len(h.changes)
+	return nil
+}
+
+// pendingAfter returns the changes in either half of a file that belong behind so many bytes of a
+// log, or nil if there are none.
+func pendingAfter(file []byte, number uint64, end int64) []byte {
+	size := len(file) / 2 &^ 7
+	for at := 0; at < 2*size; at += size {
+		b := file[at : at+size]
+		if size < pendingHeader || string(b[:8]) != pendingMagic ||
+			binary.LittleEndian.Uint64(b[8:]) != number ||
+			binary.LittleEndian.Uint64(b[16:]) != uint64(end) {
+			continue
+		}
+		word := binary.LittleEndian.Uint64(b[pendingWord:])
+		n, sum := uint32(word), disk.Sum(b[8:pendingWord])
+		if n == 0 || uint64(n) > uint64(size-pendingHeader) {
+			continue
+		}
+		changes := b[pendingHeader : pendingHeader+int(n)]
+		if disk.SumOn(sum, changes) == uint32(word>>32) {
+			return changes
+		}
+	}
+	return nil
+}
