@@ -61,7 +61,7 @@ func MaxSize(bytes int) int { return bytes + 64 }
 
 // A coder shortens changes by what the ones before were about. It begins anew with each log.
 type coder struct {
-	now    int64
+	base   int64 // slots are counted from here
 	bucket uint64
 	record uint64
 }
@@ -85,11 +85,11 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 	dst = append(dst, byte(h.Kind))
 	switch h.Kind {
 	case Add:
-		dst = binary.AppendVarint(dst, h.Slot-c.now)
+		dst = binary.AppendVarint(dst, h.Slot-c.base)
 		dst = disk.AppendBytes(disk.AppendBytes(dst, h.ID), h.Data)
 	case Move:
 		dst = c.appendPlace(dst, h)
-		dst = binary.AppendVarint(dst, h.Slot-c.now)
+		dst = binary.AppendVarint(dst, h.Slot-c.base)
 		dst = appendSized(dst, h.Old, h.Data)
 	case Drop:
 		dst = c.appendPlace(dst, h)
@@ -101,8 +101,8 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 	case Forget:
 		dst = append(dst, h.Key[:]...)
 	case Advance:
-		dst = binary.AppendVarint(dst, h.Slot-c.now)
-		c.now = h.Slot
+		dst = binary.AppendVarint(dst, h.Slot-c.base)
+		c.base = h.Slot
 	case Split:
 		dst = binary.AppendUvarint(dst, h.Count)
 	}
@@ -113,12 +113,12 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 func (c *coder) take(d *disk.Decoder) (h Change) {
 	switch h.Kind = Kind(d.Byte()); h.Kind {
 	case Add:
-		h.Slot = c.now + d.Varint()
+		h.Slot = c.base + d.Varint()
 		h.ID = string(d.Bytes(MaxID))
 		h.Data = d.Bytes(MaxData)
 	case Move:
 		c.takePlace(d, &h)
-		h.Slot = c.now + d.Varint()
+		h.Slot = c.base + d.Varint()
 		h.Data = d.Bytes(2 * MaxData)
 	case Drop:
 		c.takePlace(d, &h)
@@ -130,8 +130,8 @@ func (c *coder) take(d *disk.Decoder) (h Change) {
 	case Forget:
 		copy(h.Key[:], d.Take(KeySize))
 	case Advance:
-		h.Slot = c.now + d.Varint()
-		c.now = h.Slot
+		h.Slot = c.base + d.Varint()
+		c.base = h.Slot
 	case Split:
 		h.Count = d.Uvarint()
 	case rotate:

@@ -23,10 +23,10 @@ func FileName(number uint64) string { return fmt.Sprintf("log-%08d", number) }
 // Header is the size of a log without a change.
 const Header = logHeader
 
-func logHead(number uint64, now int64) []byte {
+func logHead(number uint64, base int64) []byte {
 	b := append(make([]byte, 0, logHeader), logMagic...)
 	b = binary.LittleEndian.AppendUint64(b, number)
-	b = binary.LittleEndian.AppendUint64(b, uint64(now))
+	b = binary.LittleEndian.AppendUint64(b, uint64(base))
 	return binary.LittleEndian.AppendUint32(b, disk.Sum(b))
 }
 
@@ -34,17 +34,19 @@ func logHead(number uint64, now int64) []byte {
 type File struct {
 	vfs.File
 	number uint64
+	base   int64 // slots are counted from here
 	end    int64 // of what was written
 	synced int64 // of what a Sync has returned for
 }
 
-// Create makes an empty log and syncs it. Its name lasts once the directory is synced.
-func Create(fs vfs.FS, number uint64, now int64) (*File, error) {
+// Create makes an empty log and syncs it. Its name lasts once the directory is synced. Slots near
+// base take the least room in it.
+func Create(fs vfs.FS, number uint64, base int64) (*File, error) {
 	file, err := fs.Create(FileName(number))
 	if err != nil {
 		return nil, fmt.Errorf("satstore: create log: %w", err)
 	}
-	_, err = file.WriteAt(logHead(number, now), 0)
+	_, err = file.WriteAt(logHead(number, base), 0)
 	if err == nil {
 		err = file.Sync()
 	}
@@ -52,7 +54,7 @@ func Create(fs vfs.FS, number uint64, now int64) (*File, error) {
 		disk.Discard(fs, FileName(number), file)
 		return nil, fmt.Errorf("satstore: write log: %w", err)
 	}
-	return &File{file, number, logHeader, logHeader}, nil
+	return &File{file, number, base, logHeader, logHeader}, nil
 }
 
 // appendGroup makes a group of changes.
@@ -79,7 +81,7 @@ func groupSum(number uint64, group []byte) uint32 {
 type fileReader struct {
 	name   string
 	number uint64
-	now    int64 // the slot when it began
+	base   int64 // slots are counted from here
 	b      []byte
 	at     int
 }
@@ -91,9 +93,9 @@ func openFile(fs vfs.FS, number uint64) (*fileReader, error) {
 		return nil, err
 	}
 	if len(r.b) >= logHeader {
-		r.now = int64(binary.LittleEndian.Uint64(r.b[16:]))
+		r.base = int64(binary.LittleEndian.Uint64(r.b[16:]))
 	}
-	if !bytes.HasPrefix(r.b, logHead(number, r.now)) {
+	if !bytes.HasPrefix(r.b, logHead(number, r.base)) {
 		return nil, disk.Corrupt(r.name, 0, "not a log, or of another version")
 	}
 	r.at = logHeader

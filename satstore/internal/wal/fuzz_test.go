@@ -53,18 +53,18 @@ func FuzzChange(f *testing.F) {
 			Kind: kind, Bucket: 3, Record: 8, Slot: 107, Seq: 2, Count: 4,
 			ID: "id", Data: []byte("data"), Old: []byte("date"),
 		}
-		f.Add((&coder{now: 100}).append(nil, &h))
+		f.Add((&coder{base: 100}).append(nil, &h))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		d := disk.Decoder{B: in}
-		h := (&coder{now: 100}).take(&d)
+		h := (&coder{base: 100}).take(&d)
 		if d.Bad || h.Kind == Move { // for which there is FuzzDiff
 			return
 		}
-		b := (&coder{now: 100}).append(nil, &h)
+		b := (&coder{base: 100}).append(nil, &h)
 		require.LessOrEqual(t, len(b), MaxSize(len(h.ID)+len(h.Data)))
 		again := disk.Decoder{B: b}
-		require.Equal(t, h, (&coder{now: 100}).take(&again))
+		require.Equal(t, h, (&coder{base: 100}).take(&again))
 		require.Empty(t, again.B)
 	})
 }

@@ -23,6 +23,7 @@ type Log struct {
 	wake   chan struct{} // there is something to commit
 	used   atomic.Int64  // bytes of changes in the active half
 	length atomic.Int64  // of all files
+	latest atomic.Int64  // of the newest one
 
 	// These are locked in this order. A change takes mu alone, for as long as it takes to copy it;
 	// io is held during a write, and syncing during a sync.
@@ -42,14 +43,15 @@ type Log struct {
 
 // Open returns a Log that goes on in a new file, with a pending file of a size if there is none.
 // Whatever was pending for another log is gone then.
-func Open(fs vfs.FS, f *File, now int64, size int) (*Log, error) {
+func Open(fs vfs.FS, f *File, size int) (*Log, error) {
 	m, err := fs.Map(PendingName, size)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, fmt.Errorf("satstore: map %s: %w", PendingName, err)
 	}
 	l := &Log{fs: fs, mapped: m, wake: make(chan struct{}, 1), halves: halves(m, size)}
-	l.files, l.coder = []*File{f}, coder{now: now}
+	l.files, l.coder = []*File{f}, coder{base: f.base}
 	l.length.Store(f.end)
+	l.latest.Store(f.end)
 	err = l.halves[0].begin(f.number, f.end)
 	if err == nil {
 		err = l.halves[1].begin(f.number, -1) // what is there is of another log
@@ -158,6 +160,9 @@ func (l *Log) write() error {
 	}
 	f.end += int64(len(l.group))
 	l.length.Add(int64(len(l.group)))
+	if f == l.files[len(l.files)-1] {
+		l.latest.Add(int64(len(l.group)))
+	}
 	l.unwritten, l.to = nil, nil
 	return nil
 }
@@ -253,10 +258,11 @@ func (l *Log) mark(next *File) error {
 		h.changes = h.changes[:kept]
 		return err
 	}
-	l.active, l.coder = 1-l.active, coder{now: l.coder.now}
+	l.active, l.coder = 1-l.active, coder{base: next.base}
 	l.used.Store(0)
 	l.files = append(l.files, next)
 	l.length.Add(next.end)
+	l.latest.Store(next.end)
 	l.unwritten, l.to = h.changes, old // the next flush writes it
 	return nil
 }
@@ -290,6 +296,9 @@ func (l *Log) Number() uint64 {
 
 // Size returns the bytes of all files, and of what is to be written to them.
 func (l *Log) Size() int64 { return l.length.Load() + l.used.Load() }
+
+// Latest is Size without the older files.
+func (l *Log) Latest() int64 { return l.latest.Load() + l.used.Load() }
 
 // Close closes the files. Nothing may be appended any more, and Commit must have returned.
 func (l *Log) Close() (err error) {

@@ -26,7 +26,7 @@ func mustCreate(t testing.TB, fs vfs.FS, size int) *Log {
 	t.Helper()
 	f, err := Create(fs, 1, 0)
 	require.NoError(t, err)
-	l, err := Open(fs, f, 0, size)
+	l, err := Open(fs, f, size)
 	require.NoError(t, err)
 	require.NoError(t, fs.Sync())
 	return l
@@ -385,7 +385,7 @@ func TestOpenFailsAtEachStep(t *testing.T) {
 		f, err := Create(fs, 1, 0)
 		if err == nil {
 			var l *Log
-			if l, err = Open(fs, f, 0, 1024); err == nil {
+			if l, err = Open(fs, f, 1024); err == nil {
 				require.NoError(t, l.Close())
 				break
 			}

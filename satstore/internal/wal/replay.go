@@ -53,7 +53,7 @@ func (r *replayer) log(number uint64) (more bool, err error) {
 	if r.file, err = openFile(r.dir, number); err != nil {
 		return false, err
 	}
-	r.done.Last, r.coder = number, coder{now: r.file.now}
+	r.done.Last, r.coder = number, coder{base: r.file.base}
 	for {
 		changes, err := r.file.next()
 		if err != nil {

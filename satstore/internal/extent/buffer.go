@@ -1,0 +1,130 @@
+package extent
+
+import (
+	"slices"
+	"sort"
+)
+
+// A Pool is the one memory budget of all buffers. It is not safe for concurrent use.
+type Pool struct {
+	size  int // of a page
+	limit int // pages; a little more may be used, by the last entry before a flush
+	used  int
+	free  [][]byte // those of the last slab, and those that were given back
+}
+
+// NewPool returns a pool of so many bytes, in pages of a size.
+func NewPool(bytes int64, page int) *Pool {
+	p := &Pool{size: page}
+	p.SetLimit(bytes)
+	return p
+}
+
+// SetLimit sets how many bytes there are.
+func (p *Pool) SetLimit(bytes int64) { p.limit = max(1, int(bytes/int64(p.size))) }
+
+// Used and Limit return bytes, in whole pages.
+func (p *Pool) Used() int64 { return int64(p.used) * int64(p.size) }
+
+// Limit returns how many bytes there are.
+func (p *Pool) Limit() int64 { return int64(p.limit) * int64(p.size) }
+
+// Full reports whether at least so many eighths are in use.
+func (p *Pool) Full(eighths int) bool { return p.used*8 >= p.limit*eighths }
+
+// take returns a page. Pages are cut from slabs, so that the collector sees few objects.
+func (p *Pool) take() []byte {
+	if len(p.free) == 0 {
+		slab := make([]byte, min(max(1<<20/p.size, 1), p.limit)*p.size)
+		for ; len(slab) > 0; slab = slab[p.size:] {
+			p.free = append(p.free, slab[:p.size:p.size])
+		}
+	}
+	page := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	p.used++
+	return page
+}
+
+// A buffer holds entries, one after the other, cut into blocks of whole entries. An entry may
+// begin in one page and end in another.
+type buffer struct {
+	pages [][]byte
+	bytes int
+	count int
+	cuts  []cut // one for each block, the last of which still grows
+	pins  int   // views that read it
+}
+
+// A cut says where a block begins.
+type cut struct{ at, first int } // bytes and entries before it
+
+// extend returns room for the next entry, for the caller to fill with just so many bytes, or nil
+// if it does not fit into a page that is begun: then it has to be made elsewhere, and appended.
+func (b *buffer) extend(p *Pool, size int) []byte {
+	from := b.bytes % p.size
+	if from == 0 || from+size > p.size {
+		return nil
+	}
+	b.begin()
+	b.bytes += size
+	return b.pages[len(b.pages)-1][from : from : from+size]
+}
+
+// begin counts an entry, and begins a block with it if the last one is large enough.
+func (b *buffer) begin() {
+	if n := len(b.cuts); n == 0 || b.bytes-b.cuts[n-1].at >= BlockSize {
+		b.cuts = append(b.cuts, cut{b.bytes, b.count})
+	}
+	b.count++
+}
+
+func (b *buffer) append(p *Pool, entry []byte) {
+	b.begin()
+	for len(entry) > 0 {
+		if b.bytes == len(b.pages)*p.size {
+			b.pages = append(b.pages, p.take())
+		}
+		n := copy(b.pages[len(b.pages)-1][b.bytes%p.size:], entry)
+		b.bytes += n
+		entry = entry[n:]
+	}
+}
+
+// block appends the bytes of the i-th block to dst and returns how many entries they are.
+func (b *buffer) block(i int, dst []byte) ([]byte, int) {
+	at, end, count := b.cuts[i].at, b.bytes, b.count-b.cuts[i].first
+	if i+1 < len(b.cuts) {
+		end, count = b.cuts[i+1].at, b.cuts[i+1].first-b.cuts[i].first
+	}
+	for size := len(b.pages[0]); at < end; {
+		from := at % size
+		to := min(size, from+end-at)
+		dst = append(dst, b.pages[at/size][from:to]...)
+		at += to - from
+	}
+	return dst, count
+}
+
+// blockOf returns which block has an entry.
+func (b *buffer) blockOf(entry int) int {
+	return sort.Search(len(b.cuts), func(i int) bool { return b.cuts[i].first > entry }) - 1
+}
+
+// clone copies a buffer with its pages, which no pool counts.
+func (b *buffer) clone() *buffer {
+	c := &buffer{bytes: b.bytes, count: b.count, cuts: slices.Clone(b.cuts)}
+	for _, page := range b.pages {
+		c.pages = append(c.pages, slices.Clone(page))
+	}
+	return c
+}
+
+// free gives the pages back to the pool. A view that still reads them keeps them, uncounted.
+func (b *buffer) free(p *Pool) {
+	p.used -= len(b.pages)
+	if b.pins == 0 {
+		p.free = append(p.free, b.pages...)
+		b.pages = nil
+	}
+}

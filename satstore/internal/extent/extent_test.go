@@ -1,0 +1,447 @@
+package extent
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+)
+
+// A shelf is some parts of one file, and what should be in them.
+type shelf struct {
+	t      testing.TB
+	random *rand.Rand
+	fs     *vfs.Mem
+	f      *File
+	pool   *Pool
+	parts  []*shelfPart
+	taken  []*Group // that could not be written
+
+	mu sync.Mutex // guards the parts and the pool
+}
+
+type shelfPart struct {
+	Part
+	id      uint64
+	entries []string
+	gone    uint64 // of entries
+}
+
+func newShelf(t testing.TB, seed uint64, writers int) *shelf {
+	fs := vfs.NewMem()
+	f, err := Create(fs, writers)
+	require.NoError(t, err)
+	s := &shelf{t: t, random: rand.New(rand.NewPCG(seed, 9)), fs: fs, f: f}
+	s.pool = NewPool(1<<20, 512)
+	for range 5 {
+		s.parts = append(s.parts, &shelfPart{id: uint64(len(s.parts))})
+	}
+	return s
+}
+
+func (s *shelf) append(p *shelfPart) {
+	n := s.random.IntN(200)
+	if s.random.IntN(50) == 0 {
+		n = s.random.IntN(50_000)
+	}
+	entry := disk.AppendBytes(nil, fmt.Sprintf("%d/%d %*d", p.id, len(p.entries), n, 0))
+	p.Append(s.pool, len(entry), nil, func(b []byte) []byte { return append(b, entry...) })
+	p.entries = append(p.entries, string(entry))
+}
+
+// adopt is what a store does with a group that was written.
+func (s *shelf) adopt(g *Group, e Extent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if dropped := g.Adopt(s.pool, e); dropped.N > 0 {
+		s.f.Release(dropped)
+	}
+}
+
+// take takes what is in memory of some parts.
+func (s *shelf) take() {
+	for _, p := range s.parts {
+		if s.random.IntN(2) == 0 {
+			s.taken = p.Take(s.taken, p.id, Records, 1)
+			require.Zero(s.t, p.Buffered())
+			s.random.Shuffle(len(s.taken), func(i, j int) {
+				s.taken[i], s.taken[j] = s.taken[j], s.taken[i]
+			})
+		}
+	}
+}
+
+// compare reads all entries of a part.
+func (s *shelf) compare(p *Part, of *shelfPart) {
+	s.t.Helper()
+	r := NewReader(s.f, nil, NoMore)
+	defer r.Close()
+	r.Open(p, of.id, Records)
+	at := uint64(0)
+	for at < p.Count() {
+		found, err := r.Next(at)
+		require.NoError(s.t, err)
+		require.NotZero(s.t, found.Count)
+		require.True(s.t, found.First <= at || at < of.gone)
+		d := disk.Decoder{B: found.Raw}
+		for at = found.First; at < found.First+uint64(found.Count); at++ {
+			got := string(disk.AppendBytes(nil, d.Bytes(1<<20)))
+			if got != of.entries[at] {
+				s.t.Fatalf("entry %d is %.50q and not %.50q", at, got, of.entries[at])
+			}
+		}
+		require.Empty(s.t, d.B)
+	}
+	require.EqualValues(s.t, len(of.entries), at)
+	found, err := r.Next(at)
+	require.NoError(s.t, err)
+	require.Zero(s.t, found.Count)
+}
+
+func (s *shelf) play() {
+	p := s.parts[s.random.IntN(len(s.parts))]
+	switch s.random.IntN(14) {
+	case 0:
+		s.take()
+	case 1:
+		if s.random.IntN(3) == 0 {
+			s.fs.FailAt(s.fs.Steps()+1+s.random.IntN(4), errors.New("bad disk"))
+		}
+		if s.f.Write(s.taken, s.adopt) == nil {
+			s.taken = nil
+		}
+		s.fs.FailAt(0, nil)
+	case 2:
+		s.compare(&p.Part, p)
+	case 3:
+		v := p.View()
+		was := *p
+		for range 100 {
+			s.append(p)
+		}
+		s.take()
+		if s.f.Write(s.taken, s.adopt) == nil {
+			s.taken = nil
+		}
+		s.compare(&v, &was)
+		v.Release()
+	case 4:
+		p.Clear(s.pool, s.f.Release)
+		p.entries, p.gone = nil, 0
+	case 5:
+		limit := s.random.Uint64N(p.Count() + 1)
+		p.gone = max(p.gone, limit)
+		p.Trim(func(_, to uint64) bool { return to <= limit }, s.f.Release)
+	case 6:
+		require.NoError(s.t, s.f.Free(s.f.Cut()))
+	case 7:
+		if n := len(p.Extents()); n > 0 {
+			was := p.Extents()[s.random.IntN(n)]
+			is, moved, err := s.f.Lower(was)
+			require.NoError(s.t, err)
+			if moved {
+				require.Less(s.t, is.At, was.At)
+				require.True(s.t, p.Replace(was, is))
+				require.False(s.t, p.Replace(was, is))
+				s.f.Release(was.Span())
+			}
+		}
+	default:
+		for range s.random.IntN(300) {
+			s.append(p)
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(8) {
+		s := newShelf(t, seed, 1+int(seed%3))
+		for range 200 {
+			s.play()
+		}
+		var used []Span
+		for _, p := range s.parts {
+			s.compare(&p.Part, p)
+		}
+		s.take()
+		require.NoError(t, s.f.Write(s.taken, s.adopt))
+		for _, p := range s.parts {
+			for _, e := range p.Extents() {
+				used = append(used, e.Span())
+				require.LessOrEqual(t, e.Size, uint32(MaxSize))
+			}
+			p.Clear(s.pool, func(Span) {})
+		}
+		require.Zero(t, s.pool.Used())
+		require.NoError(t, s.f.Free(s.f.Cut()))
+		size, free := s.f.Size()
+		again, err := OpenFile(s.fs, used, 1)
+		require.NoError(t, err)
+		sameSize, sameFree := again.Size()
+		require.Equal(t, size, sameSize)
+		require.Equal(t, free, sameFree)
+		require.EqualValues(t, len(s.fs.Data(Name)), size)
+		require.NoError(t, s.f.Close())
+	}
+}
+
+// TestReadBesideWrites reads parts while they are appended to, written, and moved.
+func TestReadBesideWrites(t *testing.T) {
+	s := newShelf(t, 1, 3)
+	p := s.parts[0]
+	done := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() {
+		defer close(done)
+		for range 30 {
+			s.mu.Lock()
+			for range 300 {
+				s.append(p)
+			}
+			groups := p.Take(nil, p.id, Records, 1)
+			s.mu.Unlock()
+			require.NoError(t, s.f.Write(groups, s.adopt))
+			s.mu.Lock()
+			was := p.Extents()[0]
+			if is, moved, err := s.f.Lower(was); err == nil && moved {
+				p.Replace(was, is)
+				s.f.Release(was.Span())
+			}
+			s.mu.Unlock()
+			require.NoError(t, s.f.Free(s.f.Cut()))
+		}
+	})
+	r := NewReader(s.f, &s.mu, NoMore)
+	defer r.Close()
+	r.Open(&p.Part, p.id, Records)
+	for at := uint64(0); ; {
+		found, err := r.Next(at)
+		require.NoError(t, err)
+		d := disk.Decoder{B: found.Raw}
+		s.mu.Lock()
+		for i := range uint64(found.Count) {
+			if got := string(disk.AppendBytes(nil, d.Bytes(1<<20))); got != p.entries[found.First+i] {
+				t.Errorf("entry %d is %.50q", found.First+i, got)
+			}
+		}
+		s.mu.Unlock()
+		if at = found.First + uint64(found.Count); found.Count == 0 {
+			select {
+			case <-done:
+				others.Wait()
+				return
+			default:
+				at = 0
+			}
+		}
+	}
+}
+
+// TestFileGivesBack: a file is as long as what is in it, once what was at its end is not needed
+// and nobody reads it.
+func TestFileGivesBack(t *testing.T) {
+	s := newShelf(t, 2, 2)
+	var groups []*Group
+	for _, p := range s.parts {
+		for range 2000 {
+			s.append(p)
+		}
+		groups = p.Take(groups, p.id, Records, 1)
+	}
+	require.NoError(t, s.f.Write(groups, s.adopt))
+	full, free := s.f.Size()
+	require.Zero(t, free)
+	require.EqualValues(t, len(s.fs.Data(Name)), full)
+	kept := s.parts[0]
+	for _, p := range s.parts[1:] {
+		p.Clear(s.pool, s.f.Release)
+	}
+	size, free := s.f.Size()
+	require.Equal(t, full, size)
+	require.Positive(t, free)
+	s.f.Pin()
+	require.NoError(t, s.f.Free(s.f.Cut()))
+	size, _ = s.f.Size()
+	require.Equal(t, full, size)
+	s.f.Unpin()
+	require.NoError(t, s.f.Free(nil))
+	for _, e := range kept.Extents() { // whatever is last goes to the beginning
+		if to, moved, err := s.f.Lower(e); moved {
+			require.NoError(t, err)
+			require.True(t, kept.Replace(e, to))
+			s.f.Release(e.Span())
+		}
+	}
+	require.NoError(t, s.f.Free(s.f.Cut()))
+	size, _ = s.f.Size()
+	require.Less(t, size, full/4)
+	require.EqualValues(t, len(s.fs.Data(Name)), size)
+	s.compare(&kept.Part, kept)
+}
+
+func TestPutAndRead(t *testing.T) {
+	s := newShelf(t, 3, 1)
+	b := Block{Magic: Places, Bucket: 7, First: 3, Count: 2, Raw: []byte("numbers")}
+	e, err := s.f.Put(b, 5)
+	require.NoError(t, err)
+	require.Equal(t, Extent{At: 1, Size: Header + 7, First: 3, Count: 2, Generation: 5}, e)
+	image := make([]byte, e.Size)
+	require.NoError(t, s.f.Read(image, e))
+	found, size, reason := Open(image)
+	require.Empty(t, reason)
+	require.EqualValues(t, e.Size, size)
+	require.Equal(t, b, found)
+}
+
+// TestDamage: whichever bit of an extent is flipped, whoever reads it learns where it is.
+func TestDamage(t *testing.T) {
+	s := newShelf(t, 4, 1)
+	p := s.parts[0]
+	for range 1000 {
+		s.append(p)
+	}
+	require.NoError(t, s.f.Write(p.Take(nil, p.id, Records, 1), s.adopt))
+	e := p.Extents()[0]
+	for range 100 {
+		at, bit := s.random.Int64N(int64(e.Size)), s.random.IntN(8)
+		s.fs.Flip(Name, e.Offset()+at, bit)
+		r := NewReader(s.f, nil, nil)
+		r.Open(&p.Part, p.id, Records)
+		_, err := r.Next(p.Count() - 1)
+		var where *disk.CorruptError
+		require.ErrorAs(t, err, &where)
+		require.Equal(t, Name, where.File)
+		require.LessOrEqual(t, where.Offset, e.Offset()+at)
+		s.fs.Flip(Name, e.Offset()+at, bit)
+		_, err = r.Next(p.Count() - 1)
+		require.NoError(t, err)
+	}
+	require.Equal(t, e.Offset(), p.OffsetOf(3))
+	require.Zero(t, p.OffsetOf(p.Count()))
+}
+
+// TestOpenFileRefuses what is not a data file, or not this one.
+func TestOpenFileRefuses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		head string
+		used []Span
+	}{
+		"another file":      {"SATBKT1\n", nil},
+		"an empty file":     {"", nil},
+		"one place twice":   {FileHeader, []Span{{4, 3}, {6, 1}}},
+		"within the header": {FileHeader, []Span{{0, 1}}},
+	} {
+		fs := vfs.NewMem()
+		fs.Put(Name, []byte(tt.head))
+		_, err := OpenFile(fs, tt.used, 1)
+		require.ErrorIs(t, err, disk.ErrCorrupt, name)
+	}
+}
+
+// TestSpace: no two spans that are in use overlap.
+func TestSpace(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(4, 4))
+	s := &space{end: 1}
+	owned := map[uint32]bool{0: true}
+	var used []Span
+	for range 3000 {
+		if random.IntN(10) < 6 {
+			f := Span{N: 1 + uint32(random.IntN(20))}
+			limit := random.Uint32N(2 * s.end)
+			at, fits := s.takeBelow(f.N, limit)
+			if fits {
+				require.LessOrEqual(t, at+f.N, limit)
+			} else {
+				at, fits = s.take(f.N)
+			}
+			require.True(t, fits)
+			f.At = at
+			for i := f.At; i < f.End(); i++ {
+				require.False(t, owned[i])
+				owned[i] = true
+			}
+			used = append(used, f)
+		} else if len(used) > 0 {
+			i := random.IntN(len(used))
+			f := used[i]
+			s.give([]Span{f})
+			for i := f.At; i < f.End(); i++ {
+				delete(owned, i)
+			}
+			used = append(used[:i], used[i+1:]...)
+		}
+	}
+	again, overlap := newSpace(used)
+	require.EqualValues(t, -1, overlap)
+	require.Equal(t, s.free, again.free)
+	require.Equal(t, s.end, again.end)
+	require.EqualValues(t, s.freeGrains()+int64(len(owned)), s.end)
+	s.end = MaxGrains - 3
+	_, fits := s.take(1 << 20)
+	require.False(t, fits)
+}
+
+// TestBuffer: what went into a buffer comes out of its blocks, whatever the size of a page.
+func TestBuffer(t *testing.T) {
+	for _, page := range []int{512, 4096, 1 << 20} {
+		p := NewPool(1<<20, page)
+		random := rand.New(rand.NewPCG(2, uint64(page)))
+		var b buffer
+		var want []byte
+		count := 0
+		for len(want) < 3*BlockSize {
+			entry := make([]byte, random.IntN(3000))
+			for i := range entry {
+				entry[i] = byte(random.Int())
+			}
+			b.append(p, entry)
+			want = append(want, entry...)
+			count++
+		}
+		var got []byte
+		for i := range b.cuts {
+			raw, n := b.block(i, nil)
+			require.Less(t, len(raw), BlockSize+3000)
+			got = append(got, raw...)
+			count -= n
+		}
+		require.Equal(t, want, got)
+		require.Zero(t, count)
+		require.EqualValues(t, (len(want)+page-1)/page*page, p.Used())
+		b.free(p)
+		require.Zero(t, p.Used())
+		require.False(t, p.Full(1))
+		require.True(t, p.Full(0))
+	}
+}
+
+// FuzzBlock: what opens seals to the same bytes.
+func FuzzBlock(f *testing.F) {
+	b := Block{Magic: Records, Bucket: 7, First: 9, Count: 2}
+	image := append(make([]byte, Header), "entries"...)
+	b.Seal(image, 0)
+	f.Add(image)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) >= Header { // the checksum would keep all else out
+			b = append([]byte(nil), b...)
+			size := min(len(b), Header+int(binary.LittleEndian.Uint32(b[8:])))
+			binary.LittleEndian.PutUint32(b, disk.Sum(b[4:max(size, Header)]))
+		}
+		found, size, reason := Open(b)
+		if reason != "" {
+			return
+		}
+		again := append(make([]byte, Header), found.Raw...)
+		found.Seal(again, 0)
+		require.Equal(t, b[:size], again)
+	})
+}

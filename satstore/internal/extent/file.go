@@ -1,0 +1,298 @@
+package extent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+)
+
+// Name is the data file.
+const Name = "buckets"
+
+// FileHeader is what the data file begins with. It is on disk: do not change it, add a version.
+const FileHeader = "SATBKT2\n"
+
+// A File is the data file. Its methods are safe for concurrent use.
+//
+// Room that is released may be what a crash would go back to. So it is given out again only after
+// a checkpoint, and not while anybody reads what was there.
+type File struct {
+	file    vfs.File
+	writers chan []byte // memory for extents: as much as may be written at once
+
+	mu       sync.Mutex
+	space    space
+	released []Span // since the last Cut
+	parked   []Span // that are free once nobody reads
+	pins     int
+	size     int64 // of the file
+}
+
+// Create makes an empty data file.
+func Create(fs vfs.FS, writers int) (*File, error) {
+	file, err := fs.Create(Name)
+	if err != nil {
+		return nil, fmt.Errorf("satstore: create %s: %w", Name, err)
+	}
+	f := newFile(file, writers)
+	f.space.end, f.size = 1, int64(len(FileHeader))
+	if _, err := file.WriteAt([]byte(FileHeader), 0); err != nil {
+		disk.Discard(fs, Name, file)
+		return nil, fmt.Errorf("satstore: write %s: %w", Name, err)
+	}
+	return f, nil
+}
+
+func newFile(file vfs.File, writers int) *File {
+	f := &File{file: file, writers: make(chan []byte, writers)}
+	for range writers {
+		f.writers <- nil
+	}
+	file.Random() // extents are read whole
+	return f
+}
+
+// OpenFile opens a data file of which those spans are used.
+func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
+	file, err := fs.Open(Name)
+	if err != nil {
+		return nil, fmt.Errorf("satstore: open %s: %w", Name, err)
+	}
+	f := newFile(file, writers)
+	head := make([]byte, len(FileHeader))
+	if err = disk.ReadFull(file, Name, head, 0); err == nil && string(head) != FileHeader {
+		err = disk.Corrupt(Name, 0, "not a file of buckets, or of another version")
+	}
+	if err == nil {
+		f.size, err = file.Size()
+	}
+	var overlap int64
+	if f.space, overlap = newSpace(used); err == nil && overlap >= 0 {
+		err = disk.Corrupt(Name, overlap, "two buckets have the same place")
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return f, nil
+}
+
+// errFull says that the places of extents, of 32 bits each, are used up.
+var errFull = errors.New("the file has 16 TiB, which is as large as it can be")
+
+func (f *File) take(n uint32) (at uint32, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at, fits := f.space.take(n)
+	if !fits {
+		return 0, errFull
+	}
+	return at, nil
+}
+
+// Write writes groups, several at once. For each that was written, some goroutine calls done,
+// which has to adopt it. After an error Write can be called again with the same groups.
+func (f *File) Write(groups []*Group, done func(*Group, Extent)) error {
+	var writes sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for _, g := range groups {
+		if g.done {
+			continue
+		}
+		mu.Lock()
+		stop := failed != nil
+		mu.Unlock()
+		if stop {
+			break
+		}
+		image := g.image((<-f.writers)[:0]) // made while others are being written
+		writes.Go(func() {
+			e := g.Extent
+			err := f.place(&e, image)
+			if err == nil {
+				done(g, e)
+			} else {
+				mu.Lock()
+				failed = err
+				mu.Unlock()
+			}
+			f.writers <- image
+		})
+	}
+	writes.Wait()
+	return failed
+}
+
+// image appends the blocks of a group.
+func (g *Group) image(dst []byte) []byte {
+	first := g.Extent.First
+	for _, b := range g.buffers {
+		for i := range b.cuts {
+			start, count := len(dst), 0
+			dst = append(dst, make([]byte, Header)...)
+			dst, count = b.block(i, dst)
+			h := Block{Magic: g.Magic, Bucket: g.Bucket, First: first, Count: uint32(count)}
+			h.Seal(dst, start)
+			first += uint64(count)
+		}
+	}
+	return dst
+}
+
+// Put writes one block and returns its extent. It is not read as part of a bucket.
+func (f *File) Put(b Block, generation uint32) (Extent, error) {
+	image := append(append((<-f.writers)[:0], make([]byte, Header)...), b.Raw...)
+	defer func() { f.writers <- image }()
+	b.Seal(image, 0)
+	e := Extent{First: b.First, Count: b.Count, Generation: generation}
+	return e, f.place(&e, image)
+}
+
+// place finds room for an extent and writes it there.
+func (f *File) place(e *Extent, image []byte) error {
+	n := grains(len(image))
+	at, err := f.take(n)
+	if err == nil {
+		e.At, e.Size = at, uint32(len(image))
+		if err = f.writeAt(*e, image); err != nil {
+			f.giveBack(e.Span())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("satstore: write %s: %w", Name, err)
+	}
+	return nil
+}
+
+// writeAt writes an extent, filled up to whole grains.
+func (f *File) writeAt(e Extent, image []byte) error {
+	size := int(e.Span().N) * grain
+	image = append(image, make([]byte, size-len(image))...)
+	_, err := f.file.WriteAt(image, e.Offset())
+	f.file.Start(e.Offset(), int64(size))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.size = max(f.size, e.Offset()+int64(size)) // if it failed, a part of it may be there
+	return err
+}
+
+// giveBack frees room that nothing ever referred to.
+func (f *File) giveBack(s Span) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.space.give([]Span{s})
+}
+
+// Lower copies an extent to room nearer the beginning of the file, of which there is enough if
+// moved. The old room stays taken.
+func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
+	f.mu.Lock()
+	at, fits := f.space.takeBelow(e.Span().N, e.At)
+	f.mu.Unlock()
+	if !fits {
+		return e, false, nil
+	}
+	to = e
+	to.At = at
+	image := make([]byte, e.Size, int(e.Span().N)*grain)
+	if err = f.Read(image, e); err == nil {
+		err = f.writeAt(to, image)
+	}
+	if err != nil {
+		f.giveBack(to.Span())
+		return e, false, fmt.Errorf("satstore: move in %s: %w", Name, err)
+	}
+	return to, true, nil
+}
+
+// Read fills b, of the size of an extent, from it.
+func (f *File) Read(b []byte, e Extent) error {
+	return disk.ReadFull(f.file, Name, b, e.Offset())
+}
+
+// Release says that room is not needed any more, once there is another checkpoint.
+func (f *File) Release(s Span) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.released = append(f.released, s)
+}
+
+// Cut returns what was released before, for Free or Keep.
+func (f *File) Cut() []Span {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	cut := f.released
+	f.released = nil
+	return cut
+}
+
+// Keep takes back a Cut whose checkpoint failed.
+func (f *File) Keep(cut []Span) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.released = append(f.released, cut...)
+}
+
+// Free makes the room of a Cut free, and shortens the file if that is at its end. A checkpoint
+// that needs none of it has to last.
+func (f *File) Free(cut []Span) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.parked = append(f.parked, cut...)
+	// Somebody may have begun to read before a release or after it: while there is anybody, all of
+	// it waits.
+	if f.pins > 0 {
+		return nil
+	}
+	f.space.give(f.parked)
+	f.parked = nil
+	end := int64(f.space.end) * grain
+	if f.size <= end {
+		return nil
+	}
+	if err := f.file.Truncate(end); err != nil {
+		return fmt.Errorf("satstore: shorten %s: %w", Name, err)
+	}
+	f.size = end
+	return nil
+}
+
+// Pin keeps all room that is used now from being given out again, until Unpin.
+func (f *File) Pin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pins++
+}
+
+// Unpin ends a Pin.
+func (f *File) Unpin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pins--
+}
+
+// Size returns how long the file is, and how much of that is free or will be.
+func (f *File) Size() (bytes, free int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	free = f.space.freeGrains()
+	for _, s := range slices.Concat(f.released, f.parked) {
+		free += int64(s.N)
+	}
+	return f.size, free * grain
+}
+
+// Sync returns once all that was written lasts.
+func (f *File) Sync() error {
+	if err := f.file.Sync(); err != nil {
+		return fmt.Errorf("satstore: sync %s: %w", Name, err)
+	}
+	return nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }

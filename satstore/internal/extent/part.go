@@ -1,0 +1,293 @@
+package extent
+
+import (
+	"slices"
+	"sort"
+)
+
+// extentSize is about how large an extent is, which is what is written and read at once. One large
+// entry may make it MaxSize.
+const extentSize = 1 << 20
+
+// MaxSize bounds an extent, in bytes.
+const MaxSize = 4 << 20
+
+// An Extent is some blocks of one part, next to each other in the data file.
+type Extent struct {
+	At         uint32 // in grains
+	Size       uint32 // in bytes
+	First      uint64 // entries of the part before it
+	Count      uint32
+	Generation uint32 // of the checkpoint that is the first to know it
+}
+
+// Span returns the room that an extent takes.
+func (e Extent) Span() Span { return Span{e.At, grains(int(e.Size))} }
+
+// Offset returns where an extent begins in the data file.
+func (e Extent) Offset() int64 { return int64(e.At) * grain }
+
+// A Part is a sequence of entries. The zero Part is empty. It is not safe for concurrent use.
+type Part struct {
+	extents []Extent
+	disk    uint64   // entries in extents, and those that are gone
+	groups  []*Group // frozen, the oldest first; those that are being written come before the others
+	tail    *buffer  // that entries are appended to; nil if there is none
+	held    int      // entries in groups and tail
+}
+
+// A Group is some entries of a part that are frozen, and become one extent. It is not safe for
+// concurrent use. [File.Write] reads only what does not change once it was taken.
+type Group struct {
+	Extent Extent // its place and size count once it is written
+	Bucket uint64
+	Magic  uint32
+
+	part    *Part
+	buffers []*buffer
+	bytes   int
+	taken   bool // it is being written
+	done    bool // it has been
+	dead    bool // its part was dropped meanwhile
+}
+
+// NewPart returns a part whose entries are all on disk, count of them if some are gone.
+func NewPart(extents []Extent, count uint64) Part { return Part{extents: extents, disk: count} }
+
+// Count returns how many entries were appended.
+func (p *Part) Count() uint64 { return p.disk + uint64(p.held) }
+
+// Extents returns what is on disk. It must not be changed.
+func (p *Part) Extents() []Extent { return p.extents }
+
+// Buffered returns how many pages an [Part.Take] would take.
+func (p *Part) Buffered() (pages int) {
+	for _, g := range p.groups {
+		for _, b := range g.buffers {
+			if !g.taken {
+				pages += len(b.pages)
+			}
+		}
+	}
+	if p.tail != nil {
+		pages += len(p.tail.pages)
+	}
+	return pages
+}
+
+// Append appends an entry of a size, which fill appends to what it is given. scratch is memory for
+// it, if it is needed, and is returned.
+func (p *Part) Append(pool *Pool, size int, scratch []byte, fill func([]byte) []byte) []byte {
+	if p.tail == nil {
+		p.tail = &buffer{}
+	}
+	p.held++
+	// Nearly all entries can be made where they stay: that saves a copy of each.
+	if room := p.tail.extend(pool, size); room != nil {
+		fill(room)
+		return scratch
+	}
+	scratch = fill(scratch[:0])
+	p.tail.append(pool, scratch)
+	if p.tail.bytes >= extentSize-BlockSize {
+		p.freeze()
+	}
+	return scratch
+}
+
+// freeze makes a group of the tail.
+func (p *Part) freeze() {
+	if p.tail == nil || p.tail.count == 0 {
+		return
+	}
+	p.groups = append(p.groups, &Group{
+		part: p, buffers: []*buffer{p.tail}, bytes: p.tail.bytes,
+		Extent: Extent{First: p.Count() - uint64(p.tail.count), Count: uint32(p.tail.count)},
+	})
+	p.tail = nil
+}
+
+// Take freezes what is in memory and appends the groups to be written to all. The first checkpoint
+// to know them has that generation.
+func (p *Part) Take(all []*Group, bucket uint64, magic, generation uint32) []*Group {
+	p.freeze()
+	kept := p.groups[:0]
+	for _, g := range p.groups {
+		var last *Group
+		if n := len(kept); n > 0 {
+			last = kept[n-1]
+		}
+		switch {
+		case g.taken:
+			kept = append(kept, g)
+		case last != nil && last.taken && last.fresh(all) && last.bytes+g.bytes <= extentSize:
+			last.buffers = append(last.buffers, g.buffers...)
+			last.bytes += g.bytes
+			last.Extent.Count += g.Extent.Count
+		default:
+			g.Bucket, g.Magic, g.Extent.Generation, g.taken = bucket, magic, generation, true
+			kept, all = append(kept, g), append(all, g)
+		}
+	}
+	p.groups = kept
+	return all
+}
+
+// fresh reports whether a group is the last one of all, and so not yet being written.
+func (g *Group) fresh(all []*Group) bool { return len(all) > 0 && all[len(all)-1] == g }
+
+// Taken appends those groups of a part to all that are being written.
+func (p *Part) Taken(all []*Group) []*Group {
+	for _, g := range p.groups {
+		if g.taken {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// Done reports whether a group has been written.
+func (g *Group) Done() bool { return g.done }
+
+// Adopt lets a group be on disk, and frees its memory. If its part was dropped, it returns the
+// room that nobody needs.
+func (g *Group) Adopt(pool *Pool, written Extent) (dropped Span) {
+	g.Extent, g.done = written, true
+	if g.dead {
+		g.free(pool)
+		return g.Extent.Span()
+	}
+	// The extents of a part have to be in order, though they may be written in any.
+	p := g.part
+	for len(p.groups) > 0 && p.groups[0].done {
+		first := p.groups[0]
+		p.extents = append(p.extents, first.Extent)
+		p.disk += uint64(first.Extent.Count)
+		p.held -= int(first.Extent.Count)
+		p.groups = p.groups[1:]
+		first.free(pool)
+	}
+	return dropped
+}
+
+func (g *Group) free(pool *Pool) {
+	for _, b := range g.buffers {
+		b.free(pool)
+	}
+	g.buffers = nil
+}
+
+// Clear drops all entries, and calls release for the room that they took.
+func (p *Part) Clear(pool *Pool, release func(Span)) {
+	for _, e := range p.extents {
+		release(e.Span())
+	}
+	p.freeze()
+	for _, g := range p.groups {
+		switch {
+		case !g.taken:
+			g.free(pool)
+		case g.done:
+			g.free(pool)
+			release(g.Extent.Span())
+		default:
+			g.dead = true
+		}
+	}
+	*p = Part{}
+}
+
+// Trim drops those extents of which gone says that no entry is needed. What is behind them keeps
+// its numbers.
+func (p *Part) Trim(gone func(from, to uint64) bool, release func(Span)) {
+	kept := make([]Extent, 0, len(p.extents)) // views have the old ones
+	for _, e := range p.extents {
+		if gone(e.First, e.First+uint64(e.Count)) {
+			release(e.Span())
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	p.extents = kept
+}
+
+// Replace lets an extent be at another place, and reports whether it was there.
+func (p *Part) Replace(was, is Extent) bool {
+	i := slices.Index(p.extents, was)
+	if i < 0 {
+		return false
+	}
+	p.extents = slices.Clone(p.extents) // views have the old ones
+	p.extents[i] = is
+	return true
+}
+
+// View returns a copy of a part as it is now, to be read while the part changes. It has to be
+// released. Nothing in it is on its way to the disk.
+func (p *Part) View() Part {
+	const small = 64 << 10
+	v := Part{extents: slices.Clip(p.extents), disk: p.disk, held: p.held}
+	if p.tail != nil && p.tail.bytes > small {
+		p.freeze() // to copy it would take longer
+	}
+	for _, g := range p.groups {
+		v.groups = append(v.groups, &Group{buffers: slices.Clone(g.buffers), Extent: g.Extent})
+		for _, b := range g.buffers {
+			b.pins++
+		}
+	}
+	if p.tail != nil {
+		v.tail = p.tail.clone()
+	}
+	return v
+}
+
+// Release ends the use of a view.
+func (p *Part) Release() {
+	for _, g := range p.groups {
+		for _, b := range g.buffers {
+			b.pins--
+		}
+	}
+	*p = Part{}
+}
+
+// find returns the index of the first extent that ends after an entry.
+func (p *Part) find(entry uint64) int {
+	return sort.Search(len(p.extents), func(i int) bool {
+		return p.extents[i].First+uint64(p.extents[i].Count) > entry
+	})
+}
+
+// OffsetOf returns the offset in the data file of the extent that holds an entry, 0 if none does.
+func (p *Part) OffsetOf(entry uint64) int64 {
+	if i := p.find(entry); entry < p.disk && i < len(p.extents) {
+		return p.extents[i].Offset()
+	}
+	return 0
+}
+
+// inMemory appends the block that holds an entry to dst, if it is in memory.
+func (p *Part) inMemory(entry uint64, dst []byte) (Block, bool) {
+	first := p.disk
+	look := func(b *buffer) (Block, bool) {
+		if entry >= first+uint64(b.count) {
+			first += uint64(b.count)
+			return Block{}, false
+		}
+		i := b.blockOf(int(entry - first))
+		raw, count := b.block(i, dst)
+		return Block{First: first + uint64(b.cuts[i].first), Count: uint32(count), Raw: raw}, true
+	}
+	for _, g := range p.groups {
+		for _, b := range g.buffers {
+			if found, ok := look(b); ok {
+				return found, true
+			}
+		}
+	}
+	if p.tail != nil {
+		return look(p.tail)
+	}
+	return Block{}, false
+}

@@ -1,0 +1,365 @@
+// Package manifest holds what a checkpoint of satstore says: what the other files mean. Whatever
+// it does not name does not count.
+package manifest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+)
+
+// The file is replaced as a whole: first it is written under the second name.
+const (
+	Name = "CHECKPOINT"
+	Temp = "CHECKPOINT.tmp"
+)
+
+// These constants are on disk. Do not change them; add a version.
+const (
+	magic  = "SATCHK3\n"
+	header = 8 + 8 + disk.SumSize // magic, length of the body, checksum of all that follows
+)
+
+// What bounds a Manifest.
+const (
+	MaxBuckets = 60_000  // so that 16 bits number them
+	MaxDue     = 50_000  // of them
+	MaxSeq     = 1 << 40 // sequence numbers
+	MaxUnit    = time.Duration(1<<63 - 1)
+	MinUnit    = time.Millisecond
+)
+
+// A Manifest is the state of a store at a checkpoint. It is not safe for concurrent use.
+type Manifest struct {
+	Unit       time.Duration
+	Shape      calendar.Shape
+	Generation uint32 // number of the checkpoint
+	Log        uint64 // number of the log that follows
+	Now        int64
+	NextBucket uint64
+	NextSeq    uint64
+	Records    int64
+	Ends       []int64 // of the calendar's levels
+	IDs        idset.State
+	Pages      []extent.Extent // of the bucket index; one with no Size was not saved
+	Due        int             // so many of the buckets are due, the first ones
+	Split      *Split          // the bucket after those is being split; nil if none is
+	Buckets    []Bucket
+}
+
+// A Split says how far the split of a bucket has come.
+type Split struct {
+	Moved     uint64 // records that have moved
+	Forwarded uint64 // messages that have moved, after all records
+}
+
+// A Bucket is what is on disk of a bucket. It is not safe for concurrent use.
+type Bucket struct {
+	ID       uint64
+	Number   uint16
+	Start    int64 // first slot
+	Width    int64 // slots
+	Records  Part
+	Messages Part
+	Done     []uint64 // bit by record: it is elsewhere by now; of buckets that are due
+}
+
+// A Part is a sequence of entries.
+type Part struct {
+	Count   uint64
+	Extents []extent.Extent
+}
+
+// Spans returns all room that is used.
+func (m *Manifest) Spans() (used []extent.Span) {
+	for _, e := range m.Pages {
+		if e.Size > 0 {
+			used = append(used, e.Span())
+		}
+	}
+	for i := range m.Buckets {
+		for _, p := range []*Part{&m.Buckets[i].Records, &m.Buckets[i].Messages} {
+			for _, e := range p.Extents {
+				used = append(used, e.Span())
+			}
+		}
+	}
+	return used
+}
+
+// append appends the body.
+func (m *Manifest) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(m.Unit))
+	b = append(b, m.Shape.First, m.Shape.More)
+	b = binary.AppendUvarint(b, uint64(m.Generation))
+	b = binary.AppendUvarint(b, m.Log)
+	b = binary.AppendVarint(b, m.Now)
+	b = binary.AppendUvarint(b, m.NextBucket)
+	b = binary.AppendUvarint(b, m.NextSeq)
+	b = binary.AppendUvarint(b, uint64(m.Records))
+	b = binary.AppendUvarint(b, uint64(len(m.Ends)))
+	for _, end := range m.Ends {
+		b = binary.AppendVarint(b, end)
+	}
+	b = m.IDs.Append(b)
+	b = appendExtents(b, m.Pages)
+	b = binary.AppendUvarint(b, uint64(m.Due))
+	if m.Split == nil {
+		b = append(b, 0)
+	} else {
+		b = binary.AppendUvarint(append(b, 1), m.Split.Moved)
+		b = binary.AppendUvarint(b, m.Split.Forwarded)
+	}
+	b = binary.AppendUvarint(b, uint64(len(m.Buckets)))
+	for i := range m.Buckets {
+		b = m.Buckets[i].append(b, i < m.Due)
+	}
+	return b
+}
+
+func (k *Bucket) append(b []byte, due bool) []byte {
+	b = binary.AppendUvarint(b, k.ID)
+	b = binary.AppendUvarint(b, uint64(k.Number))
+	b = binary.AppendVarint(b, k.Start)
+	b = binary.AppendUvarint(b, uint64(k.Width))
+	for _, p := range []*Part{&k.Records, &k.Messages} {
+		b = binary.AppendUvarint(b, p.Count)
+		b = appendExtents(b, p.Extents)
+	}
+	if due {
+		b = binary.AppendUvarint(b, uint64(len(k.Done)))
+		for _, word := range k.Done {
+			b = binary.LittleEndian.AppendUint64(b, word)
+		}
+	}
+	return b
+}
+
+func appendExtents(b []byte, all []extent.Extent) []byte {
+	b = binary.AppendUvarint(b, uint64(len(all)))
+	next := uint64(0)
+	for _, e := range all {
+		b = binary.AppendUvarint(b, uint64(e.At))
+		b = binary.AppendUvarint(b, uint64(e.Size))
+		b = binary.AppendUvarint(b, e.First-next)
+		b = binary.AppendUvarint(b, uint64(e.Count))
+		b = binary.AppendUvarint(b, uint64(e.Generation))
+		next = e.First + uint64(e.Count)
+	}
+	return b
+}
+
+// decode undoes append. It returns nil for what no store can be in.
+func decode(b []byte) *Manifest {
+	d := &disk.Decoder{B: b}
+	m := &Manifest{
+		Unit:       time.Duration(d.Number(uint64(MaxUnit))),
+		Shape:      calendar.Shape{First: d.Byte(), More: d.Byte()},
+		Generation: uint32(d.Number(1<<32 - 2)), // there is a next one
+		Log:        d.Uvarint(),
+		Now:        d.Varint(),
+		NextBucket: d.Uvarint(),
+		NextSeq:    d.Number(MaxSeq),
+		Records:    int64(d.Number(MaxSeq)),
+	}
+	for n := d.Length(64); len(m.Ends) < n && !d.Bad; {
+		m.Ends = append(m.Ends, d.Varint())
+	}
+	m.IDs = idset.TakeState(d)
+	m.Pages = takeExtents(d)
+	m.Due = d.Length(MaxDue)
+	if d.Byte() != 0 {
+		m.Split = &Split{Moved: d.Uvarint(), Forwarded: d.Uvarint()}
+	}
+	for n := d.Length(MaxBuckets); len(m.Buckets) < n && !d.Bad; {
+		m.Buckets = append(m.Buckets, takeBucket(d, len(m.Buckets) < m.Due))
+	}
+	if d.Bad || len(d.B) > 0 || !m.sound() {
+		return nil
+	}
+	return m
+}
+
+func takeBucket(d *disk.Decoder, due bool) Bucket {
+	k := Bucket{ID: d.Uvarint(), Number: uint16(d.Length(1<<16 - 1))}
+	k.Start, k.Width = d.Varint(), int64(d.Number(2*calendar.MaxSlot))
+	for _, p := range []*Part{&k.Records, &k.Messages} {
+		p.Count = d.Number(1 << 62)
+		p.Extents = takeExtents(d)
+	}
+	if due {
+		for n := d.Length(len(d.B) / 8); len(k.Done) < n && !d.Bad; {
+			k.Done = append(k.Done, d.Uint64())
+		}
+	}
+	return k
+}
+
+func takeExtents(d *disk.Decoder) (all []extent.Extent) {
+	next := uint64(0)
+	for n := d.Length(len(d.B)); len(all) < n && !d.Bad; {
+		e := extent.Extent{
+			At: uint32(d.Number(extent.MaxGrains)), Size: uint32(d.Number(extent.MaxSize)),
+			First: next + d.Number(1<<62), Count: uint32(d.Number(1<<32 - 1)),
+			Generation: uint32(d.Number(1<<32 - 2)),
+		}
+		next = e.First + uint64(e.Count)
+		d.Bad = d.Bad || next > 1<<62
+		all = append(all, e)
+	}
+	return all
+}
+
+// sound checks what the rest of satstore relies on. That no two extents overlap, and that the
+// buckets have their places in the calendar, is checked where those are made.
+func (m *Manifest) sound() bool {
+	fits := m.Unit >= MinUnit && m.Shape.First >= 1 && m.Shape.First <= 16 &&
+		m.Shape.More >= 1 && m.Shape.More <= 16 && m.Due <= len(m.Buckets) &&
+		m.Now <= calendar.MaxSlot && m.Now >= -calendar.MaxSlot && m.Log > 0 &&
+		len(m.Pages) <= int(m.NextSeq>>16)+1
+	for _, e := range m.Pages {
+		fits = fits && e.Generation <= m.Generation
+	}
+	if m.Split != nil {
+		fits = fits && m.Due < len(m.Buckets) &&
+			m.Split.Moved <= m.Buckets[m.Due].Records.Count &&
+			m.Split.Forwarded <= m.Buckets[m.Due].Messages.Count
+	}
+	return fits && m.soundBuckets()
+}
+
+func (m *Manifest) soundBuckets() bool {
+	numbers := map[uint16]bool{0: true}
+	for i := range m.Buckets {
+		k := &m.Buckets[i]
+		ahead := k.Start > m.Now || m.Split != nil && i == m.Due && k.spread(m)
+		if numbers[k.Number] || k.ID >= m.NextBucket || !k.sound(m, i < m.Due) ||
+			i >= m.Due && !ahead {
+			return false
+		}
+		numbers[k.Number] = true
+	}
+	return true
+}
+
+func (k *Bucket) sound(m *Manifest, due bool) bool {
+	// Whoever reads a part to its end relies on that there is one. Only of what is due may extents
+	// be gone.
+	fits := k.Messages.sound(m, true) && k.Records.sound(m, !due)
+	if !due {
+		return fits
+	}
+	words := uint64(len(k.Done))
+	fits = fits && k.Width == 1 && k.Start <= m.Now && words <= k.Records.Count/64+1
+	if left := k.Records.Count % 64; fits && words == k.Records.Count/64+1 {
+		fits = k.Done[words-1]>>left == 0
+	}
+	return fits
+}
+
+// spread reports whether a bucket can be one that is being split although it is due, as it has too
+// many messages to be read at once.
+func (k *Bucket) spread(m *Manifest) bool {
+	return k.Start == m.Now && k.Width == 1 && m.Due > 0 && m.Buckets[m.Due-1].Start == m.Now
+}
+
+func (p *Part) sound(m *Manifest, whole bool) bool {
+	next := uint64(0)
+	for _, e := range p.Extents {
+		if e.Size == 0 || e.At == 0 || e.Count == 0 || e.Generation > m.Generation ||
+			whole && e.First != next {
+			return false
+		}
+		next = e.First + uint64(e.Count)
+	}
+	return next <= p.Count && (!whole || next == p.Count)
+}
+
+// Gone returns how many records of a bucket are elsewhere.
+func (k *Bucket) Gone() (n int) {
+	for _, word := range k.Done {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// Seal returns the file: the same twice, so that one damaged copy costs nothing.
+func (m *Manifest) Seal() []byte {
+	b := m.append(make([]byte, header, 4096))
+	copy(b, magic)
+	binary.LittleEndian.PutUint64(b[8:], uint64(len(b)-header))
+	binary.LittleEndian.PutUint32(b[16:], disk.SumOn(disk.Sum(b[:16]), b[header:]))
+	return append(b, b...)
+}
+
+// Unseal reads one of the two copies in a file.
+func Unseal(b []byte, copy int) (*Manifest, error) {
+	at := int64(len(b) / 2 * copy)
+	fail := func(reason string) (*Manifest, error) { return nil, disk.Corrupt(Name, at, reason) }
+	b = b[at:]
+	if copy == 0 {
+		b = b[:len(b)/2]
+	}
+	if len(b) < header || string(b[:8]) != magic {
+		return fail("not a checkpoint, or of another version")
+	}
+	// The sum goes over all that is there, before any length in it is believed.
+	sum := disk.SumOn(disk.Sum(b[:16]), b[header:])
+	if binary.LittleEndian.Uint64(b[8:]) != uint64(len(b)-header) ||
+		binary.LittleEndian.Uint32(b[16:]) != sum {
+		return fail("wrong checksum")
+	}
+	m := decode(b[header:])
+	if m == nil {
+		return fail("a checkpoint of no store")
+	}
+	return m, nil
+}
+
+// Load reads the file of a directory. If one copy is damaged, it returns the other one, and what
+// was wrong.
+func Load(fs vfs.FS) (m *Manifest, damage, err error) {
+	b, err := disk.ReadFile(fs, Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err = Unseal(b, 0)
+	second, also := Unseal(b, 1)
+	if err != nil {
+		return second, err, also
+	}
+	return m, also, nil
+}
+
+// Save replaces the file of a directory. After an error either may be there.
+func (m *Manifest) Save(fs vfs.FS) error {
+	f, err := fs.Create(Temp)
+	if err != nil {
+		return fmt.Errorf("satstore: write checkpoint: %w", err)
+	}
+	_, err = f.WriteAt(m.Seal(), 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = fs.Remove(Temp) // the first error says more
+	}
+	if err == nil {
+		err = fs.Rename(Temp, Name)
+	}
+	if err == nil {
+		err = fs.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("satstore: write checkpoint: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package manifest
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+)
+
+// example returns a manifest with something of everything.
+func example() *Manifest {
+	return &Manifest{
+		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
+		NextBucket: 9, NextSeq: 1 << 20, Records: 1000, Ends: []int64{64, 1 << 14},
+		IDs: idset.State{File: 4, Runs: []idset.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
+		Pages: []extent.Extent{
+			{}, {At: 90, Size: 1 << 17, Count: 1, Generation: 2},
+		},
+		Due: 1, Split: &Split{Moved: 3, Forwarded: 0},
+		Buckets: []Bucket{
+			{
+				ID: 1, Number: 4, Start: -6, Width: 1,
+				Records: Part{70, []extent.Extent{{At: 1, Size: 99, First: 5, Count: 60, Generation: 1}}},
+				Done:    []uint64{31, 32},
+			},
+			{
+				ID: 2, Number: 1, Start: 64, Width: 64,
+				Records: Part{9, []extent.Extent{
+					{At: 2, Size: 9, Count: 4, Generation: 1},
+					{At: 3, Size: 9, First: 4, Count: 5, Generation: 7},
+				}},
+				Messages: Part{1, []extent.Extent{{At: 4, Size: 9, Count: 1, Generation: 1}}},
+			},
+			{ID: 8, Number: 2, Start: 9, Width: 1},
+		},
+	}
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	fs := vfs.NewMem()
+	require.NoError(t, example().Save(fs))
+	m, damage, err := Load(fs)
+	require.NoError(t, err)
+	require.NoError(t, damage)
+	require.Equal(t, example(), m)
+	used := []extent.Span{{At: 90, N: 32}, {At: 1, N: 1}, {At: 2, N: 1}, {At: 3, N: 1}, {At: 4, N: 1}}
+	require.Equal(t, used, m.Spans())
+	require.Equal(t, 6, m.Buckets[0].Gone())
+}
+
+// TestEachFlippedBit: one flipped bit costs nothing, and is told.
+func TestEachFlippedBit(t *testing.T) {
+	fs := vfs.NewMem()
+	require.NoError(t, example().Save(fs))
+	for at := range len(fs.Data(Name)) {
+		damaged := fs.Clone()
+		damaged.Flip(Name, int64(at), at%8)
+		m, damage, err := Load(damaged)
+		require.NoError(t, err, at)
+		require.ErrorIs(t, damage, disk.ErrCorrupt, at)
+		require.Equal(t, example(), m)
+	}
+}
+
+func TestBothCopiesDamaged(t *testing.T) {
+	fs := vfs.NewMem()
+	require.NoError(t, example().Save(fs))
+	fs.Flip(Name, 30, 1)
+	fs.Flip(Name, int64(len(fs.Data(Name))-1), 1)
+	m, _, err := Load(fs)
+	require.ErrorIs(t, err, disk.ErrCorrupt)
+	require.Nil(t, m)
+	_, _, err = Load(vfs.NewMem())
+	require.Error(t, err)
+}
+
+// TestSaveFailsAtEachStep: the old one is there, or the new one is.
+func TestSaveFailsAtEachStep(t *testing.T) {
+	bad := errors.New("bad disk")
+	for nth := 1; ; nth++ {
+		fs := vfs.NewMem()
+		old := example()
+		old.Log = 1
+		require.NoError(t, old.Save(fs))
+		steps := fs.Steps()
+		fs.FailAt(steps+nth, bad)
+		err := example().Save(fs)
+		found, damage, loaded := Load(fs)
+		require.NoError(t, errors.Join(damage, loaded))
+		if err == nil {
+			require.Equal(t, example(), found)
+			return
+		}
+		require.ErrorIs(t, err, bad)
+		require.True(t, found.Log == 1 || reflect.DeepEqual(example(), found))
+	}
+}
+
+// TestUnsound: what is whole may yet be nothing that a store can be in. Whoever went by it would
+// read without an end, or beside the file.
+func TestUnsound(t *testing.T) {
+	due := func(m *Manifest) *Bucket { return &m.Buckets[0] }
+	split := func(m *Manifest) *Bucket { return &m.Buckets[1] }
+	for name, spoil := range map[string]func(*Manifest){
+		"no unit":                        func(m *Manifest) { m.Unit = 0 },
+		"no shape":                       func(m *Manifest) { m.Shape.More = 0 },
+		"a huge shape":                   func(m *Manifest) { m.Shape.First = 40 },
+		"a slot beyond all":              func(m *Manifest) { m.Now = calendar.MaxSlot + 1 },
+		"no log":                         func(m *Manifest) { m.Log = 0 },
+		"more numbers than memory has":   func(m *Manifest) { m.NextSeq = MaxSeq + 1 },
+		"more records than numbers":      func(m *Manifest) { m.Records = -1 },
+		"more pages than numbers":        func(m *Manifest) { m.NextSeq = 7 },
+		"a page of a later time":         func(m *Manifest) { m.Pages[1].Generation = 8 },
+		"no generation left":             func(m *Manifest) { m.Generation = 1<<32 - 1 },
+		"a file of ids twice":            func(m *Manifest) { m.IDs.Runs[1].Files[0] = 2 },
+		"more that is due than there is": func(m *Manifest) { m.Due = 4 },
+		"a bucket without a time":        func(m *Manifest) { m.Due = 2 },
+		"no bucket to be split":          func(m *Manifest) { m.Buckets = m.Buckets[:1] },
+		"more moved than there was":      func(m *Manifest) { m.Split.Moved = 10 },
+		"more forwarded than there was":  func(m *Manifest) { m.Split.Forwarded = 2 },
+		"a number given twice":           func(m *Manifest) { split(m).Number = 4 },
+		"number 0":                       func(m *Manifest) { split(m).Number = 0 },
+		"a bucket of a later time":       func(m *Manifest) { split(m).ID = 9 },
+		"a bucket that was due":          func(m *Manifest) { m.Buckets[2].Start = -5 },
+		"a split bucket that was due":    func(m *Manifest) { split(m).Start = -64 },
+		"a split that leads nowhere":     func(m *Manifest) { split(m).Start, split(m).Width = -5, 1 },
+		"a bucket that is not due":       func(m *Manifest) { due(m).Start = 1 },
+		"entries without an extent":      func(m *Manifest) { split(m).Records.Count++ },
+		"messages without any":           func(m *Manifest) { split(m).Messages.Extents = nil },
+		"an extent of no bytes":          func(m *Manifest) { due(m).Records.Extents[0].Size = 0 },
+		"an extent of no entries":        func(m *Manifest) { due(m).Records.Extents[0].Count = 0 },
+		"an extent of gigabytes":         func(m *Manifest) { due(m).Records.Extents[0].Size = 1 << 30 },
+		"an extent beyond the file":      func(m *Manifest) { due(m).Records.Extents[0].At = 1<<32 - 1 },
+		"an extent in the header":        func(m *Manifest) { due(m).Records.Extents[0].At = 0 },
+		"an extent of a later time":      func(m *Manifest) { due(m).Records.Extents[0].Generation = 8 },
+		"an extent behind the end":       func(m *Manifest) { due(m).Records.Count = 64 },
+		"a gap between extents":          func(m *Manifest) { split(m).Records.Extents[1].First = 5 },
+		"bits without records":           func(m *Manifest) { due(m).Done[1] = 1 << 6 },
+		"words without records":          func(m *Manifest) { due(m).Done = make([]uint64, 3) },
+	} {
+		m := example()
+		spoil(m)
+		_, err := Unseal(m.Seal(), 0)
+		require.ErrorIs(t, err, disk.ErrCorrupt, name)
+	}
+}
+
+// FuzzManifest: what decodes encodes to something that decodes to the same.
+func FuzzManifest(f *testing.F) {
+	f.Add(example().append(nil))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		m := decode(in)
+		if m == nil {
+			return
+		}
+		again := decode(m.append(nil))
+		require.NotNil(t, again)
+		require.Equal(t, m, again)
+	})
+}
