@@ -1,48 +1,68 @@
 package satstore
 
-import "github.com/spinneret-go/spinneret/satstore/internal/idset"
+import (
+	"time"
 
-// Each change goes the same way: begin locks, makes room for it in the log, and may refuse; note
-// writes it down; then memory is changed, which cannot fail any more; end lets it count and unlocks.
-// So the log never has what memory has not, nor the other way round, and a replay meets the same
-// state at each change.
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
+)
+
+// Each change goes the same way: begin locks and may refuse; note writes it to the log; then the
+// state is changed, which cannot fail; end unlocks. So the log never has what the state has not,
+// nor the other way round, and a replay meets the same state at each change.
+
+// An Item is a record to be added, or one as it is in the store.
+type Item struct {
+	ID   string
+	At   time.Time // when it is due; a passed one means at once
+	Data []byte
+}
+
+// Add adds one record, unless its id is known: that is no error. An id that is empty or longer
+// than MaxID, or data longer than MaxData, are [ErrSize]. [Store.AddBatch] is faster for many.
+func (s *Store) Add(id string, at time.Time, data []byte) (added bool, err error) {
+	n, err := s.AddBatch([]Item{{id, at, data}})
+	return n == 1, err
+}
 
 // AddBatch adds records, but for those whose id is known or was met earlier in the batch, and
-// returns how many it added. In a basic store it adds all. After an error the first ones, in the
-// order of items, have been added.
+// returns how many it added. After an error the first ones, in the order of items, have been
+// added.
 func (s *Store) AddBatch(items []Item) (added int, err error) {
 	for _, item := range items {
 		if len(item.ID) == 0 || len(item.ID) > MaxID || len(item.Data) > MaxData {
 			return 0, ErrSize
 		}
 	}
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
-	var fresh []idset.Key
-	if s.o.indexed() {
-		if fresh, err = s.sift(items); err != nil {
-			return 0, err
-		}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	fresh, err := s.sift(items)
+	if err != nil {
+		return 0, err
 	}
+	var id []byte
 	for i, item := range items {
-		if fresh != nil && fresh[i] == (idset.Key{}) {
+		if fresh[i] == (idset.Key{}) {
 			continue
-		}
-		if err := s.begin(true, len(item.ID)+len(item.Data)); err != nil {
-			return added, err
 		}
 		// Each item is a change of its own, so that the log needs no room for all at once, and a
 		// crash leaves the first ones.
-		h := change{kind: changeAdd, id: []byte(item.ID), data: item.Data}
-		h.slot = min(max(item.Slot, s.calendar.now), maxSlot)
-		s.note(&h, nil)
-		s.add(&h)
-		added++
-		// The index has it before anybody else can look: s.idsMu is held since the look-up.
-		if fresh != nil {
-			s.ids.Put(fresh[i], s.nextSeq-1)
+		if err := s.begin(wal.MaxSize(len(item.ID) + len(item.Data))); err != nil {
+			return added, err
 		}
-		if err := s.end(true, nil); err != nil {
+		slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
+		survives, err := s.note(&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data})
+		if err != nil {
+			s.mu.Unlock()
+			return added, err
+		}
+		id = append(id[:0], item.ID...)
+		s.ids.Put(fresh[i], s.seq)
+		s.add(slot, id, item.Data)
+		s.stats.Added++
+		s.stats.UserBytes += int64(len(item.ID) + len(item.Data))
+		added++
+		if err := s.end(survives); err != nil {
 			return added, err
 		}
 	}
@@ -50,7 +70,7 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 }
 
 // sift returns the keys of the items that are new; that of the others is zero. It requires that
-// s.idsMu is held.
+// s.adding is held.
 func (s *Store) sift(items []Item) ([]idset.Key, error) {
 	keys := make([]idset.Key, len(items))
 	for i := range items {
@@ -71,115 +91,107 @@ func (s *Store) sift(items []Item) ([]idset.Key, error) {
 	return keys, nil
 }
 
-// seqOf returns the sequence number of an id, or idset.None. It requires that s.idsMu is held.
-func (s *Store) seqOf(key idset.Key) (uint64, error) {
-	seqs, err := s.ids.Find([]idset.Key{key})
-	if err != nil {
-		return idset.None, err
-	}
-	return seqs[0], nil
-}
-
-// add makes a new record of a changeAdd.
-func (s *Store) add(h *change) {
-	s.place(s.target(h.slot), entry{s.nextSeq, h.slot, h.id, h.data})
-	s.nextSeq++
-	s.records++
-	s.stats.Added++
-	s.stats.UserBytes += int64(len(h.id) + len(h.data))
+// A Message is what [Store.UpdateBatch] leaves for a record.
+type Message struct {
+	ID   string
+	Data []byte
 }
 
 // Update leaves a message for the record of an id. [Options.Merge] applies it when the record is
-// next due; messages for one record are applied in their order. One that comes while the record is
-// out waits for the time after. It is [ErrUnknown] if no record has the id, [ErrSize] if the payload
-// is larger than MaxData.
-func (s *Store) Update(id string, payload []byte) error {
-	return s.send(id, message{messageUpdate, payload})
-}
-
-// A Message is what [Store.UpdateBatch] leaves for a record.
-type Message struct {
-	ID      string
-	Payload []byte
-}
-
-// UpdateBatch leaves several messages as Update does, and is faster: each block of the index of ids
-// is read once. It passes over ids that no record has, and returns how many messages it left. After
-// an error the first ones, in the order of the batch, have been left.
-func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
-	if !s.o.indexed() {
-		return 0, ErrNoIndex
+// next due; messages for one record are applied in their order. One that comes while the record
+// is out waits for the time after. It is [ErrUnknown] if no record has the id, [ErrSize] if the
+// message is larger than MaxData.
+func (s *Store) Update(id string, message []byte) error {
+	left, err := s.UpdateBatch([]Message{{id, message}})
+	if left == 0 && err == nil {
+		err = ErrUnknown
 	}
+	return err
+}
+
+// UpdateBatch leaves several messages as Update does, and is faster. It passes over ids that no
+// record has, and returns how many messages it left. After an error the first ones, in the order
+// of the batch, have been left.
+func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
 	keys := make([]idset.Key, len(batch))
 	for i := range batch {
-		if len(batch[i].Payload) > MaxData {
+		if len(batch[i].Data) > MaxData {
 			return 0, ErrSize
 		}
 		keys[i] = idset.KeyOf(batch[i].ID)
 	}
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
+	s.adding.Lock()
+	defer s.adding.Unlock()
 	seqs, err := s.ids.Find(keys)
 	for i := 0; i < len(batch) && err == nil; i++ {
 		if seqs[i] == idset.None {
 			continue
 		}
-		if err = s.leaveMessage(seqs[i], message{messageUpdate, batch[i].Payload}); err == nil {
+		h := &wal.Change{Kind: wal.Update, Seq: seqs[i], Data: batch[i].Data}
+		if err = s.send(h, message{payload: h.Data}, nil); err == nil {
 			left++
 		}
 	}
-	return left, err
-}
-
-// leaveMessage requires that s.idsMu is held.
-func (s *Store) leaveMessage(seq uint64, m message) error {
-	if err := s.begin(true, len(m.payload)); err != nil {
-		return err
+	if len(batch) > 0 && left == 0 && err == nil { // whoever meets no record is told, too
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		err = s.refusal()
 	}
-	s.stats.Messages++
-	s.forward(seq, []message{m})
-	return s.end(true, nil)
+	return left, err
 }
 
 // Delete lets the id be unknown from now on. The record itself goes when it would be due next; one
 // that is out can still be given back, and goes then. The id may be added again at once. It is
 // [ErrUnknown] if no record has it.
 func (s *Store) Delete(id string) error {
-	return s.send(id, message{messageDelete, nil})
-}
-
-func (s *Store) send(id string, m message) error {
-	switch {
-	case len(m.payload) > MaxData:
-		return ErrSize
-	case !s.o.indexed():
-		return ErrNoIndex
-	}
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
+	s.adding.Lock()
+	defer s.adding.Unlock()
 	key := idset.KeyOf(id)
 	seq, err := s.seqOf(key)
 	if err != nil {
 		return err
 	}
-	if err := s.begin(true, len(m.payload)); err != nil {
-		return err
-	}
 	if seq == idset.None {
-		return s.end(true, ErrUnknown)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := s.refusal(); err != nil {
+			return err
+		}
+		return ErrUnknown
 	}
 	// The id is free at once, though the record may be a year from being read again: until then
 	// the message keeps it from being handed out, by its sequence number and not by its id.
-	if m.kind == messageDelete {
-		s.forget(key, seq)
-	}
-	s.stats.Messages++
-	s.forward(seq, []message{m})
-	return s.end(true, nil)
+	return s.send(&wal.Change{Kind: wal.Delete, Seq: seq}, message{delete: true}, &key)
 }
 
-// forget lets an id be unknown. It requires that s.idsMu and s.mu are held.
-func (s *Store) forget(key idset.Key, seq uint64) {
-	s.note(&change{kind: changeForget, key: key, seq: seq}, nil)
-	s.ids.Delete(key)
+// send leaves a message for a record and lets its id be unknown, if forget says so. It requires
+// that s.adding is held.
+func (s *Store) send(h *wal.Change, m message, forget *idset.Key) error {
+	if err := s.begin(wal.MaxSize(len(h.Data)) + wal.MaxSize(0)); err != nil {
+		return err
+	}
+	changes := []*wal.Change{h}
+	if forget != nil {
+		changes = append(changes, &wal.Change{Kind: wal.Forget, Key: *forget})
+	}
+	survives, err := s.note(changes...)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.deliver(h.Seq, m)
+	if forget != nil {
+		s.ids.Delete(*forget)
+	}
+	s.stats.Messages++
+	return s.end(survives)
+}
+
+// seqOf returns the sequence number of an id, or idset.None.
+func (s *Store) seqOf(key idset.Key) (uint64, error) {
+	seqs, err := s.ids.Find([]idset.Key{key})
+	if err != nil {
+		return idset.None, err
+	}
+	return seqs[0], nil
 }

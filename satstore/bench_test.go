@@ -12,24 +12,15 @@ import (
 // BenchmarkVisit visits records slot by slot, as a crawler does, that are due again after 1 to 128
 // slots. internal/bench/satstore has the paper's intervals, sizes and competitors.
 func BenchmarkVisit(b *testing.B) {
-	for name, o := range map[string]Options{
-		"mode=full":          {},
-		"mode=full/log=off":  {NoLog: true},
-		"mode=full/codec=s2": {Compression: S2},
-		"mode=basic":         {Mode: Basic, NoLog: true},
-		"mode=naive":         {Mode: Naive},
-	} {
-		b.Run(name, func(b *testing.B) {
-			s := benchStore(b, o)
+	for _, detach := range []bool{false, true} {
+		b.Run(fmt.Sprint("detach=", detach), func(b *testing.B) {
+			s := benchStore(b)
 			read, written := s.fs.read.Load(), s.fs.written.Load()
 			b.ReportAllocs()
 			b.ResetTimer()
 			n := 0
-			for n < b.N {
-				if err := s.Advance(); err != nil {
-					b.Fatal(err)
-				}
-				n += visitSlot(b, s)
+			for slot := int64(2); n < b.N; slot++ {
+				n += visitSlot(b, s, slot, detach)
 			}
 			b.StopTimer()
 			b.ReportMetric(float64(s.fs.read.Load()-read)/float64(n), "read-B/op")
@@ -41,10 +32,9 @@ func BenchmarkVisit(b *testing.B) {
 	}
 }
 
-func benchStore(b *testing.B, o Options) *Store {
+func benchStore(b *testing.B) *Store {
 	b.Helper()
-	o.Start, o.Buffer = 1, 8<<20
-	s, err := open(vfs.OS(b.TempDir()), o)
+	s, err := open(vfs.OS(b.TempDir()), Options{Start: at(1), Buffer: 8 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -53,7 +43,7 @@ func benchStore(b *testing.B, o Options) *Store {
 		data := make([]byte, 100)
 		binary.LittleEndian.PutUint64(data, uint64(i))
 		url := fmt.Sprintf("https://www.example.com/a/path/of/usual/length/%d", i)
-		items[i] = Item{url, 2 + int64(i%128), data}
+		items[i] = Item{url, at(2 + int64(i%128)), data}
 	}
 	if _, err := s.AddBatch(items); err != nil {
 		b.Fatal(err)
@@ -61,14 +51,17 @@ func benchStore(b *testing.B, o Options) *Store {
 	return s
 }
 
-func visitSlot(b *testing.B, s *Store) (n int) {
-	for r, err := range s.Due(context.Background()) {
+func visitSlot(b *testing.B, s *Store, slot int64, detach bool) (n int) {
+	for r, err := range s.Due(context.Background(), at(slot)) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		if detach {
+			r = r.Detach()
+		}
 		seed := binary.LittleEndian.Uint64(r.Data)
-		binary.LittleEndian.PutUint64(r.Data[40:], seed*uint64(r.Slot))
-		if err := r.Reschedule(r.Slot+1+int64(seed%128), r.Data); err != nil {
+		binary.LittleEndian.PutUint64(r.Data[40:], seed*uint64(slot))
+		if err := r.Reschedule(at(slot+1+int64(seed%128)), r.Data); err != nil {
 			b.Fatal(err)
 		}
 		n++
@@ -78,13 +71,13 @@ func visitSlot(b *testing.B, s *Store) (n int) {
 
 // BenchmarkAddBatch adds URLs of which every other one is known.
 func BenchmarkAddBatch(b *testing.B) {
-	s := benchStore(b, Options{})
+	s := benchStore(b)
 	items := make([]Item, 10_000)
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range items {
-			items[i] = Item{ID: fmt.Sprintf("https://www.example.com/other/%d", n+i/2), Slot: 5}
+			items[i] = Item{ID: fmt.Sprintf("https://www.example.com/other/%d", n+i/2), At: at(5)}
 		}
 		n += len(items) / 2
 		if _, err := s.AddBatch(items); err != nil {

@@ -2,9 +2,9 @@ package satstore
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
 // A bucket holds the records that are due in a range of slots, in the order in which they came,
@@ -13,102 +13,43 @@ type bucket struct {
 	id       uint64 // never used again
 	number   uint16 // in the bucket index; free again once the bucket is dead
 	start    int64  // first slot
-	width    int64  // slots; 0 for all from start on
-	records  part
-	messages part
+	width    int64  // slots
+	records  extent.Part
+	messages extent.Part
+	dead     bool // it has been given up
 
-	// What follows counts once the bucket is due, or is split.
+	// What follows counts once the bucket is due.
 	done   []uint64 // bit by record: it is elsewhere by now
 	gone   int      // bits that are set
-	dead   bool     // it has been given up
-	table  map[uint64]*mail
-	loaded bool   // table holds the messages of this pass
-	passes uint64 // over the records; more than one if the messages do not fit into memory
-	pass   uint64
-	fresh  uint64          // sequence numbers from here on came after the first pass began
-	late   map[uint64]bool // so did these, from other buckets, if there are several passes
-	next   uint64          // record to read next, in this pass
+	next   uint64   // record to read next
+	mail   mailbox
+	loaded bool // mail has the messages
 }
-
-// A part is a sequence of entries: the oldest ones in the data file, then those that are being
-// written there, the newest ones in a buffer. An entry keeps its number from the moment it comes,
-// wherever it lies: the log, and the bits of those that are done, go by it.
-type part struct {
-	extents []extent
-	disk    uint64 // entries in extents
-	frozen  buffer // the flush that is under way has it
-	buffer  buffer
-}
-
-func (p *part) count() uint64 {
-	return p.disk + uint64(p.frozen.count) + uint64(p.buffer.count)
-}
-
-// inMemory returns the buffer that holds an entry, or would, and the entries before it.
-func (p *part) inMemory(entry uint64) (b *buffer, first uint64) {
-	if second := p.disk + uint64(p.frozen.count); entry >= second {
-		return &p.buffer, second
-	}
-	return &p.frozen, p.disk
-}
-
-// An extent is some blocks of one part, next to each other in the data file.
-type extent struct {
-	at         uint32 // in grains
-	size       uint32 // in bytes
-	first      uint64 // entries of the part before it
-	count      uint32
-	generation uint32 // of the checkpoint that is the first to know it
-}
-
-func (e extent) span() span { return span{e.at, grains(int(e.size))} }
-
-func (e extent) offset() int64 { return int64(e.at) * grain }
 
 // A message is what an Update or a Delete left for a record.
 type message struct {
-	kind    byte
+	delete  bool
 	payload []byte
 }
 
-// mail is what waits for a record of a bucket that is due.
+// A mailbox has the messages for records, by sequence number.
+type mailbox map[uint64]*mail
+
+// mail is what waits for a record.
 type mail struct {
 	messages []message
 	taken    int // so many were merged when the record was handed out
 }
 
-// post adds a message to the table.
-func (b *bucket) post(seq uint64, m message) {
-	if b.table == nil {
-		b.table = map[uint64]*mail{}
+func (m *mailbox) post(seq uint64, one message) {
+	if *m == nil {
+		*m = mailbox{}
 	}
-	if b.table[seq] == nil {
-		b.table[seq] = &mail{}
+	if (*m)[seq] == nil {
+		(*m)[seq] = &mail{}
 	}
-	b.table[seq].messages = append(b.table[seq].messages, m)
+	(*m)[seq].messages = append((*m)[seq].messages, one)
 }
-
-// passOf returns the pass in which a record is handed out.
-func (b *bucket) passOf(seq uint64) uint64 {
-	if seq >= b.fresh || b.late[seq] {
-		return b.passes - 1
-	}
-	return seq % b.passes
-}
-
-// expect lets a record that comes while the bucket is read be handed out in the last pass.
-func (b *bucket) expect(seq uint64) {
-	if b.late == nil {
-		b.late = map[uint64]bool{}
-	}
-	b.late[seq] = true
-}
-
-// These constants are on disk. Do not change them; add a version.
-const (
-	messageUpdate = 1
-	messageDelete = 2
-)
 
 func (b *bucket) isDone(record uint64) bool {
 	return record/64 < uint64(len(b.done)) && b.done[record/64]&(1<<(record%64)) != 0
@@ -139,75 +80,117 @@ func (b *bucket) allDone(from, to uint64) bool {
 }
 
 // left returns how many records are in the bucket, those that are out included.
-func (b *bucket) left() uint64 { return b.records.count() - uint64(b.gone) }
+func (b *bucket) left() uint64 { return b.records.Count() - uint64(b.gone) }
 
-// setAllDone takes over a bit field.
-func (b *bucket) setAllDone(done []uint64) {
-	b.done, b.gone = done, 0
-	for _, word := range done {
-		b.gone += bits.OnesCount64(word)
-	}
-}
+// unread reports whether something was not handed out yet.
+func (b *bucket) unread() bool { return b.next < b.records.Count() }
 
 // An entry is a record as a bucket holds it.
 type entry struct {
-	seq      uint64 // 0 in a basic store
+	seq      uint64
 	slot     int64
 	id, data []byte
 }
 
-// appendEntry appends the form that entries have in bucket b.
-func (b *bucket) appendEntry(dst []byte, e entry, indexed bool) []byte {
-	if indexed {
-		dst = binary.AppendUvarint(dst, e.seq)
+// place appends a record to a bucket. scratch is memory for it, and is returned.
+func (b *bucket) place(pool *extent.Pool, e entry, scratch []byte) []byte {
+	size := disk.UvarintSize(e.seq) + disk.UvarintSize(uint64(len(e.id))) + len(e.id) +
+		disk.UvarintSize(uint64(len(e.data))) + len(e.data)
+	if b.width != 1 {
+		size += disk.UvarintSize(uint64(e.slot - b.start))
 	}
+	return b.records.Append(pool, size, scratch, func(dst []byte) []byte {
+		return b.appendEntry(dst, e)
+	})
+}
+
+// appendEntry appends the form that entries have in bucket b.
+func (b *bucket) appendEntry(dst []byte, e entry) []byte {
+	dst = binary.AppendUvarint(dst, e.seq)
 	// In a bucket of one slot, where nearly all records are when they are read, the slot costs
 	// nothing.
 	if b.width != 1 {
 		dst = binary.AppendUvarint(dst, uint64(e.slot-b.start))
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(e.id)))
-	dst = append(dst, e.id...)
-	dst = binary.AppendUvarint(dst, uint64(len(e.data)))
-	return append(dst, e.data...)
-}
-
-// entrySize returns how many bytes appendEntry appends.
-func (b *bucket) entrySize(e entry, indexed bool) int {
-	size := disk.UvarintSize(uint64(len(e.id))) + len(e.id) + disk.UvarintSize(uint64(len(e.data))) + len(e.data)
-	if indexed {
-		size += disk.UvarintSize(e.seq)
-	}
-	if b.width != 1 {
-		size += disk.UvarintSize(uint64(e.slot - b.start))
-	}
-	return size
+	return disk.AppendBytes(disk.AppendBytes(dst, e.id), e.data)
 }
 
 // takeEntry undoes appendEntry; its slices are those of d.
-func (b *bucket) takeEntry(d *disk.Decoder, indexed bool) (e entry) {
-	if indexed {
-		e.seq = d.Uvarint()
-	}
+func (b *bucket) takeEntry(d *disk.Decoder) (e entry) {
+	e.seq = d.Uvarint()
 	e.slot = b.start
 	if b.width != 1 {
-		e.slot += int64(d.Uvarint())
+		e.slot += int64(d.Number(uint64(b.width - 1)))
 	}
 	e.id = d.Bytes(MaxID)
 	e.data = d.Bytes(MaxData)
 	return e
 }
 
+// These constants are on disk. Do not change them; add a version.
+const (
+	messageUpdate = 1
+	messageDelete = 2
+)
+
 func appendMessage(dst []byte, seq uint64, m message) []byte {
 	dst = binary.AppendUvarint(dst, seq)
-	dst = append(dst, m.kind)
-	dst = binary.AppendUvarint(dst, uint64(len(m.payload)))
-	return append(dst, m.payload...)
+	if m.delete {
+		return append(dst, messageDelete)
+	}
+	return disk.AppendBytes(append(dst, messageUpdate), m.payload)
 }
 
 func takeMessage(d *disk.Decoder) (seq uint64, m message) {
 	seq = d.Uvarint()
-	m.kind = d.Byte()
-	m.payload = d.Bytes(MaxData)
+	switch d.Byte() {
+	case messageDelete:
+		m.delete = true
+	case messageUpdate:
+		m.payload = d.Bytes(MaxData)
+	default:
+		d.Bad = true
+	}
 	return seq, m
+}
+
+// eachRecord visits the records of the block that has a record, or the next one that is there,
+// from that record on, until visit returns false. Entries share the memory of the block.
+func eachRecord(r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool) error {
+	r.Open(&b.records, b.id, extent.Records)
+	return eachEntry(r, from, func(at uint64, d *disk.Decoder) bool {
+		e := b.takeEntry(d)
+		return d.Bad || at < from || visit(at, e)
+	})
+}
+
+// eachMessage is eachRecord for messages.
+func eachMessage(
+	r *extent.Reader, b *bucket, from uint64, visit func(at, seq uint64, m message) bool,
+) error {
+	r.Open(&b.messages, b.id, extent.Messages)
+	return eachEntry(r, from, func(at uint64, d *disk.Decoder) bool {
+		seq, m := takeMessage(d)
+		return d.Bad || at < from || visit(at, seq, m)
+	})
+}
+
+func eachEntry(
+	r *extent.Reader, from uint64, take func(at uint64, d *disk.Decoder) bool,
+) error {
+	found, err := r.Next(from)
+	if err != nil {
+		return err
+	}
+	d := disk.Decoder{B: found.Raw}
+	for at := found.First; at < found.First+uint64(found.Count); at++ {
+		more := take(at, &d)
+		if d.Bad {
+			return r.Misfit(at)
+		}
+		if !more {
+			break
+		}
+	}
+	return nil
 }

@@ -6,29 +6,41 @@ import (
 	"fmt"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 )
 
-// maxFindings bounds what Check reports.
+// maxFindings bounds what Check and Repair report.
 const maxFindings = 100
 
-// Check reads all that is on disk and compares what should agree: checksums, the places of records,
-// the index of ids. It returns nil, or the findings joined; each [CorruptError] says where. Other
-// calls wait meanwhile.
+// Check reads all that is on disk and compares what should agree: checksums, the places of
+// records, the index of ids. It returns nil, or the findings joined; each [CorruptError] says
+// where. Other calls wait meanwhile.
 func (s *Store) Check() error {
-	s.lockAll()
-	defer s.unlockAll()
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	s.checkpoints.Lock()
+	defer s.checkpoints.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
-	if s.split != nil { // which failed
-		if err := s.settle(); err != nil {
-			return s.fail(err)
+	c := checker{s: s, v: &view{s: s}, seen: map[uint64]*page{}}
+	if _, damage, err := manifest.Load(s.fs); err != nil || damage != nil {
+		c.report(errors.Join(err, damage))
+	}
+	for i, p := range s.places.pages {
+		if p != nil && p.saved.Size > 0 {
+			if err := s.readPage(&page{}, i, p.saved); err != nil {
+				c.report(err)
+			}
 		}
 	}
-	c := checker{s: s, seen: make([]uint64, s.nextSeq/64+1)}
-	c.checkpoint()
-	s.eachBucket(c.bucket)
+	for b := range s.buckets {
+		c.bucket(b)
+	}
 	c.index()
 	return errors.Join(c.found...)
 }
@@ -36,8 +48,9 @@ func (s *Store) Check() error {
 // A checker adds up the records, and then the ids, which should come to the same.
 type checker struct {
 	s       *Store
+	v       *view
 	found   []error
-	seen    []uint64 // bit by sequence number
+	seen    map[uint64]*page // by sequence number
 	records int64
 	sum     uint64 // of the checksums of ids and sequence numbers, in any order
 	bad     bool   // some records were not seen, so the sums differ
@@ -49,25 +62,17 @@ func (c *checker) report(err error) {
 	}
 }
 
-// checkpoint looks at both copies.
-func (c *checker) checkpoint() {
-	b, err := disk.ReadFile(c.s.fs, checkpointName)
-	for i := range 2 {
-		if err == nil {
-			_, err = unseal(b, i)
-		}
-	}
-	if err != nil {
-		c.report(err)
-	}
-}
-
 func (c *checker) bucket(b *bucket) {
-	s := c.s
-	table, err := s.mailOf(b, 0)
+	from := uint64(0)
+	if p := c.s.split; p != nil && p.bucket == b {
+		from = p.moved
+	}
+	mail, err := c.v.mailOf(b, 0)
 	if err == nil {
-		_, err = s.eachRecord(b, 0, func(e entry) bool {
-			c.record(b, e, table[e.seq])
+		r := extent.NewReader(c.s.file, nil, extent.NoMore)
+		defer r.Close()
+		_, err = walkRecords(r, b, from, func(_ uint64, e entry) bool {
+			c.record(b, e, mail[e.seq])
 			return true
 		})
 	}
@@ -79,47 +84,71 @@ func (c *checker) bucket(b *bucket) {
 
 func (c *checker) record(b *bucket, e entry, m *mail) {
 	c.records++
-	if !c.s.o.indexed() {
-		return
-	}
 	fail := func(reason string) {
 		c.bad = true
-		c.report(disk.Corrupt(dataName, 0, fmt.Sprintf("record %d (%q) %s", e.seq, e.id, reason)))
+		reason = fmt.Sprintf("record %d (%q) %s", e.seq, e.id, reason)
+		c.report(disk.Corrupt(extent.Name, 0, reason))
 	}
-	switch {
-	case e.seq >= c.s.nextSeq:
+	if e.seq >= c.s.seq {
 		fail("has a number that was never given")
 		return
-	case c.seen[e.seq/64]&(1<<(e.seq%64)) != 0:
+	}
+	seen := c.seen[e.seq/pageNumbers]
+	if seen == nil {
+		seen = &page{}
+		c.seen[e.seq/pageNumbers] = seen
+	}
+	switch {
+	case seen.numbers[e.seq%pageNumbers] != 0:
 		fail("is there twice")
 	case c.s.places.get(e.seq) != b.number:
 		fail("is in another bucket than the bucket index says")
 	}
-	c.seen[e.seq/64] |= 1 << (e.seq % 64)
-	for i := 0; m != nil && i < len(m.messages); i++ {
-		if m.messages[i].kind == messageDelete {
-			return // its id is gone already
+	seen.numbers[e.seq%pageNumbers] = 1
+	if !m.deletes() && !c.deleted(e.seq) {
+		c.sum += sumOf(idset.KeyOf(string(e.id)), e.seq)
+	}
+}
+
+// deleted reports whether a record that a split has moved is to go: then its message may not have
+// moved yet.
+func (c *checker) deleted(seq uint64) bool {
+	p := c.s.split
+	if p == nil {
+		return false
+	}
+	if c.v.mail == nil {
+		mail, err := c.v.mailOf(p.bucket, p.forwarded)
+		if err != nil {
+			return false // the bucket's own walk reports it
+		}
+		if c.v.mail = mail; mail == nil {
+			c.v.mail = mailbox{}
 		}
 	}
-	c.sum += sumOf(idset.KeyOf(string(e.id)), e.seq)
+	return c.v.mail[seq].deletes()
+}
+
+// deletes reports whether a record is to go: its id is gone already then.
+func (m *mail) deletes() bool {
+	for i := 0; m != nil && i < len(m.messages); i++ {
+		if m.messages[i].delete {
+			return true
+		}
+	}
+	return false
 }
 
 // sumOf tells pairs of an id and a sequence number apart.
 func sumOf(key idset.Key, seq uint64) uint64 {
-	var b [idset.KeySize + 8]byte
-	copy(b[:], key[:])
-	binary.LittleEndian.PutUint64(b[idset.KeySize:], seq)
-	return uint64(disk.Sum(b[:]))
+	return uint64(disk.Sum(binary.LittleEndian.AppendUint64(key[:], seq)))
 }
 
 // index adds up the ids.
 func (c *checker) index() {
 	if c.records != c.s.records && !c.bad {
-		c.report(disk.Corrupt(dataName, 0,
-			fmt.Sprintf("%d records and not %d", c.records, c.s.records)))
-	}
-	if !c.s.o.indexed() {
-		return
+		reason := fmt.Sprintf("%d records and not %d", c.records, c.s.records)
+		c.report(disk.Corrupt(extent.Name, 0, reason))
 	}
 	sum := uint64(0)
 	err := c.s.ids.All(func(key idset.Key, seq uint64) { sum += sumOf(key, seq) })

@@ -3,6 +3,7 @@ package satstore
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,40 +11,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 )
-
-// A crawler turns the clock into slots: it advances until the current slot is that of the time. A
-// clock that is set forward makes it advance a thousand times in a row, one that is set back makes
-// it wait in a slot that seems to lie ahead.
-
-// jump begins many slots, with nothing worked off in between. It returns the store's error.
-func (p *player) jump(slots int) (err error) {
-	first := p.m.now
-	for n := 0; n < slots && err == nil; n++ {
-		err = p.s.Advance()
-	}
-	for p.m.now < p.s.Now() {
-		p.m.now++
-		if p.m.now < first+600 { // no test lets a crash come later
-			p.done()
-		}
-	}
-	return err
-}
 
 // TestClockSetForward jumps over more slots than the store has buckets for, between random things.
 // What was skipped is due, oldest first, and the rest is not.
 func TestClockSetForward(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"full", "flat", "naive", "nolog", "basic", "zstd"} {
+	for name, o := range optionSets {
 		t.Run(name, func(t *testing.T) {
-			p := newPlayer(t, optionSets[name], 5)
-			p.late = true
-			for _, slots := range []int{1, 70, 500, 3500, 2} {
+			p := newPlayer(t, o, 5)
+			for _, slots := range []int64{1, 70, 500, 3500, 2} {
 				for range 25 {
 					require.NoError(t, p.play())
 				}
-				require.NoError(t, p.jump(slots))
+				last := int64(0)
+				due(t, p.s, p.now()+slots, func(r *Record) {
+					require.GreaterOrEqual(t, slotAt(r.At()), last)
+					last = slotAt(r.At())
+					require.Equal(t, last, p.m[r.ID].slot)
+					require.Equal(t, p.m[r.ID].merged(), string(r.Data))
+					p.out[r.ID] = &held{r, len(p.m[r.ID].mail)}
+				})
+				for id, r := range p.m {
+					require.True(t, r.slot > p.now() || p.out[id] != nil, id)
+				}
 				p.check()
 				require.NoError(t, p.s.Check(), "after %d slots", slots)
 				p.kill()
@@ -55,93 +47,58 @@ func TestClockSetForward(t *testing.T) {
 	}
 }
 
-// TestPowerFailsWhileCatchingUp: a crash in the midst of a jump leaves some slot of it, with all
-// records in their places.
-func TestPowerFailsWhileCatchingUp(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"full", "flat", "naive", "nolog", "basic", "zstd"} {
-		t.Run(name, func(t *testing.T) {
-			p := newPlayer(t, optionSets[name], 7)
-			p.late = true
-			for range 4 {
-				for range 40 {
-					require.NoError(t, p.play())
-				}
-				p.fs.FailAt(p.fs.Steps()+1+p.random.IntN(120), vfs.ErrPower)
-				err := p.jump(200 + p.random.IntN(300))
-				if err != nil {
-					require.ErrorIs(t, err, vfs.ErrPower)
-				}
-				p.catchUp()
-				p.crash()
-			}
-			p.check()
-			require.NoError(t, p.s.Check())
-		})
-	}
-}
-
 // TestClockSetBack: the current slot never goes back, be it while the store is open or when it is
-// opened again, and what is wanted for a slot that has passed is not put off.
+// opened again, and what is wanted for a time that has passed is not put off.
 func TestClockSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fs, o := vfs.NewMem(), Options{Unit: time.Hour, Commit: -1}
+		fs, o := vfs.NewMem(), Options{Commit: -1}
 		s := mustOpen(t, fs, o)
-		began := s.Now()
-		require.Equal(t, s.Slot(time.Now()), began)
-		for range 48 { // the clock ran ahead by two days, and is then set right
-			require.NoError(t, s.Advance())
-		}
+		began := time.Now()
+		ahead := began.Add(48 * time.Hour) // the clock ran ahead by two days, and is then set right
+		require.NoError(t, s.pass(slotAt(ahead)))
 		require.Zero(t, s.Stats().Lag, "a slot that lies ahead is not late")
-		now := s.Slot(time.Now())
-		require.Equal(t, began, now)
-		mustAdd(t, s, "new", now, "x")
-		mustAdd(t, s, "later", s.Now()+1, "x")
-		require.Equal(t, []string{"new"}, dueIDs(t, s, func(r *Record) {
-			require.Equal(t, began+48, r.Slot)
-			require.NoError(t, r.Reschedule(now+1, r.Data), "for the clock it is in an hour")
-		}))
+		_, err := s.Add("new", began, nil)
+		require.NoError(t, err)
+		_, err = s.Add("later", ahead.Add(time.Hour), nil)
+		require.NoError(t, err)
+		var seen []string
+		for r, err := range s.Due(t.Context(), began) {
+			require.NoError(t, err)
+			seen = append(seen, r.ID)
+			require.Equal(t, slotAt(ahead), slotAt(r.At()))
+			require.NoError(t, r.Reschedule(began.Add(time.Hour), nil), "for the clock it is in an hour")
+		}
+		require.Equal(t, []string{"new"}, seen)
 		require.NoError(t, s.Close())
 
 		s = mustOpen(t, fs, o)
-		require.Equal(t, began+48, s.Now())
-		require.Empty(t, dueIDs(t, s, nil))
-		require.NoError(t, s.Advance())
-		require.ElementsMatch(t, []string{"later", "new"}, dueIDs(t, s, nil))
-		time.Sleep(50*time.Hour + 30*time.Minute) // the clock has caught up, and more
-		require.Equal(t, 30*time.Minute, s.Stats().Lag)
+		require.Equal(t, slotAt(ahead), nowOf(s))
+		require.Empty(t, due(t, s, slotAt(ahead), nil))
+		require.ElementsMatch(t, []string{"later", "new"}, due(t, s, slotAt(ahead)+1, nil))
+		time.Sleep(51*time.Hour + 30*time.Minute) // the clock has caught up, and more
+		require.Equal(t, time.Since(s.Now())-time.Hour, s.Stats().Lag)
 		require.NoError(t, s.Close())
 	})
 }
 
-// TestEachSlotComes puts records where one bucket ends and another begins, at all levels, and beyond
-// the last one. Each has to come due in its slot, not before and not after, also if the store was
-// closed, or killed, shortly before.
+// TestEachSlotComes puts records where one bucket ends and another begins, at all levels. Each has
+// to come due in its slot, not before and not after, also if the store was closed, or killed,
+// shortly before.
 func TestEachSlotComes(t *testing.T) {
 	t.Parallel()
 	const start, walked = 1000, 700
-	for name, o := range map[string]Options{
-		"one level":     {Radix: 64, Horizon: 200},
-		"many levels":   {Radix: 4, Horizon: 600},
-		"two levels":    {Radix: 512, Horizon: 600},
-		"without radix": {Radix: -1, Horizon: 600},
-		"tiny horizon":  {Radix: 2, Horizon: 1},
-		"naive":         {Radix: 4, Horizon: 600, Mode: Naive},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := small(o)
+	for _, shape := range []calendar.Shape{{First: 6, More: 8}, {First: 2, More: 2}, {First: 1, More: 1}} {
+		t.Run(fmt.Sprint(shape), func(t *testing.T) {
+			o := small(Options{test: testOptions{shape: shape}})
 			fs := vfs.NewMem()
 			s := mustOpen(t, fs, o)
-			var slots []int64
-			for i := range s.calendar.levels {
-				l := &s.calendar.levels[i]
-				slots = append(slots, l.end-1, l.end, l.end+1, l.end-l.width, l.end+l.width)
-			}
+			slots := []int64{start + walked}
 			for n := int64(1); n <= 512; n *= 2 {
 				slots = append(slots, start+n-1, start+n, start+n+1)
 			}
-			h := start + s.o.Horizon
-			slots = append(slots, h-1, h, h+1, start+walked)
+			for _, end := range s.calendar.Ends() {
+				slots = append(slots, end-1, end, end+1)
+			}
 			slices.Sort(slots)
 			slots = slices.Compact(slots)
 			slots = slices.DeleteFunc(slots, func(n int64) bool {
@@ -150,12 +107,13 @@ func TestEachSlotComes(t *testing.T) {
 			for _, slot := range slots {
 				mustAdd(t, s, fmt.Sprint("slot ", slot), slot, "x")
 			}
-			mustAdd(t, s, "past", -maxSlot, "x")
-			mustAdd(t, s, "far past", -1<<63, "x")
-			mustAdd(t, s, "never", 1<<63-1, "x")
+			mustAdd(t, s, "past", 3, "x")
+			_, err := s.Add("far past", time.Time{}, nil)
+			require.NoError(t, err)
+			_, err = s.Add("never", time.Unix(1<<60, 0), nil)
+			require.NoError(t, err)
 			require.Equal(t, []string{"past", "far past"}, takeDue(t, s, start))
 			for now := int64(start + 1); now <= start+walked; now++ {
-				require.NoError(t, s.Advance())
 				switch now % 50 {
 				case 10:
 					require.NoError(t, s.Close())
@@ -170,8 +128,12 @@ func TestEachSlotComes(t *testing.T) {
 				}
 				require.Equal(t, want, takeDue(t, s, now))
 			}
-			require.Equal(t, map[string]string{"never": fmt.Sprint(int64(maxSlot), " x")}, contents(t, s))
+			item, err := s.Get("never")
+			require.NoError(t, err)
+			require.Equal(t, 2262, item.At.UTC().Year())
 			require.NoError(t, s.Check())
+			// All of time passes in a few steps, and then it is due.
+			require.Equal(t, []string{"never"}, takeDue(t, s, slotAt(time.Unix(1<<60, 0))))
 		})
 	}
 }
@@ -179,39 +141,42 @@ func TestEachSlotComes(t *testing.T) {
 // takeDue removes what is due, which must be of the current slot.
 func takeDue(t *testing.T, s *Store, now int64) []string {
 	t.Helper()
-	return dueIDs(t, s, func(r *Record) {
-		require.Equal(t, now, r.Slot)
+	return due(t, s, now, func(r *Record) {
+		require.Equal(t, now, slotAt(r.At()))
 		require.NoError(t, r.Delete())
 	})
 }
 
-// TestManyVisitsNeedNoRoom: records that are visited in each slot are written again each time. With
-// each checkpoint the room that they left is used again, so the file does not grow with the visits.
-func TestManyVisitsNeedNoRoom(t *testing.T) {
-	t.Parallel()
-	s := mustOpen(t, vfs.NewMem(), small(Options{}))
-	total := int64(0)
-	for i := range 200 {
-		id, data := fmt.Sprint("https://a.test/", i), fmt.Sprintf("%100d", i)
-		mustAdd(t, s, id, 1000, data)
-		total += int64(len(id) + len(data))
+// TestHeldForLong: a record that is out for many slots does not keep its bucket, nor in the way of
+// time; only very many slots do.
+func TestHeldForLong(t *testing.T) {
+	o := logged()
+	o.Buffer = 1 << 16
+	s := mustOpen(t, vfs.NewMem(), o)
+	filler := strings.Repeat("data", 2500)
+	for i := range 600 {
+		mustAdd(t, s, fmt.Sprint("https://a.test/", i), 2, filler)
 	}
-	visits, early := 0, int64(0)
-	for slot := range 150 {
-		dueIDs(t, s, func(r *Record) {
-			visits++
-			require.NoError(t, r.Reschedule(r.Slot+1, r.Data))
-		})
-		require.NoError(t, s.Advance())
-		if slot%5 == 0 {
-			require.NoError(t, s.checkpointNow())
+	var stuck *Record
+	due(t, s, 2, func(r *Record) {
+		if stuck == nil {
+			stuck = r.Detach()
+		} else {
+			require.NoError(t, r.Delete())
 		}
-		if slot == 20 {
-			early = s.Stats().DiskSize
-		}
+	})
+	require.NoError(t, s.pass(3))
+	require.NoError(t, s.checkpointNow())
+	require.NoError(t, s.checkpointNow(), "what was in memory before is on disk now")
+	require.LessOrEqual(t, len(s.state.due[0].records.Extents()), 1)
+	was := s.state.due
+	for len(s.state.due) < 50_000 { // as if records of so many slots were out
+		s.state.due = append(s.state.due, was[0])
 	}
-	require.Equal(t, 200*150, visits)
-	require.Greater(t, s.Stats().BytesWritten, 50*total, "or this would prove nothing")
-	require.LessOrEqual(t, s.Stats().DiskSize, early*5/4)
+	require.ErrorContains(t, firstOf(s.Due(t.Context(), at(4))), "give some back")
+	s.state.due = was
+	require.NoError(t, stuck.Reschedule(at(5), []byte("back")), "it was no failure of the store")
+	require.Empty(t, due(t, s, 4, nil))
+	require.Empty(t, s.state.due, "whoever gives back gets the room back")
 	require.NoError(t, s.Check())
 }

@@ -3,11 +3,11 @@ package satstore
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,17 +16,13 @@ import (
 )
 
 // TestFetchersReschedule reads slots while several goroutines give records back late and out of
-// order, others add, send messages and sync. Each visit must count once.
+// order, others add, send messages, sync, look and write checkpoints. Each visit must count once.
 func TestFetchersReschedule(t *testing.T) {
 	t.Parallel()
 	const records, fetchers, slots = 400, 4, 30
-	fs := vfs.NewMem()
-	o := Options{
-		Start: 1, Buffer: 64 << 10, Page: 1 << 10, Radix: 4, Horizon: 2000,
-		Commit: time.Millisecond,
-		Merge:  func(_, data, _ []byte) []byte { return data },
-	}
-	s := mustOpen(t, fs, o)
+	o := beside(64 << 10)
+	o.Merge = func(_ string, data, _ []byte) []byte { return data }
+	s := mustOpen(t, vfs.NewMem(), o)
 	visits := make(chan string, records)
 	work := make(chan *Record, 50)
 	var running, counting sync.WaitGroup
@@ -51,18 +47,16 @@ func TestFetchersReschedule(t *testing.T) {
 		}
 	})
 	for i := range records {
-		_, err := s.Add(fmt.Sprint("https://a.test/", i), int64(1+i%5), []byte("0"))
-		require.NoError(t, err)
+		mustAdd(t, s, fmt.Sprint("https://a.test/", i), int64(1+i%5), "0")
 	}
 	stop := make(chan struct{})
 	var others sync.WaitGroup
 	others.Go(func() { disturb(t, s, stop) })
-	for range slots {
-		for r, err := range s.Due(t.Context()) {
+	for slot := range int64(slots) {
+		for r, err := range s.Due(t.Context(), at(slot)) {
 			require.NoError(t, err)
 			work <- r
 		}
-		require.NoError(t, s.Advance())
 	}
 	close(work)
 	running.Wait()
@@ -71,12 +65,8 @@ func TestFetchersReschedule(t *testing.T) {
 	close(stop)
 	others.Wait()
 	require.NoError(t, s.Check())
-	for id, text := range contents(t, s) {
-		var slot int64
-		var n int
-		_, err := fmt.Sscan(text, &slot, &n)
-		require.NoError(t, err)
-		require.Equal(t, want[id], n, id)
+	for id, text := range datasOf(t, s) {
+		require.Equal(t, fmt.Sprint(want[id]), text, id)
 		delete(want, id)
 	}
 	require.Empty(t, want)
@@ -85,10 +75,10 @@ func TestFetchersReschedule(t *testing.T) {
 }
 
 func visitOnce(t *testing.T, r *Record) string {
-	id := string(r.ID)
-	n, err := strconv.Atoi(string(r.Data))
+	id, n := r.ID, 0
+	_, err := fmt.Sscan(string(r.Data), &n)
 	if err == nil {
-		err = r.Reschedule(r.Slot+1+int64(n%7), strconv.AppendInt(r.Data[:0], int64(n+1), 10))
+		err = r.Reschedule(r.At().Add(time.Duration(1+n%7)*time.Hour), fmt.Append(r.Data[:0], n+1))
 	}
 	if err != nil {
 		t.Error(err)
@@ -107,16 +97,19 @@ func disturb(t *testing.T, s *Store, stop <-chan struct{}) {
 		id := fmt.Sprint("https://a.test/", i%400)
 		err := s.Update(id, []byte("hello"))
 		if err == nil {
-			_, err = s.Add(id, 0, nil)
+			_, err = s.Add(id, at(0), nil)
 		}
 		if err == nil && i%20 == 0 {
 			err = s.Sync()
+		}
+		if err == nil && i%30 == 0 {
+			err = s.checkpointNow()
 		}
 		if err == nil && i%50 == 0 {
 			_, err = s.Get(id)
 		}
 		if err == nil && i%200 == 0 {
-			err = seesEachOnce(s)
+			contents(t, s)
 		}
 		if err == nil {
 			s.Stats()
@@ -128,82 +121,79 @@ func disturb(t *testing.T, s *Store, stop <-chan struct{}) {
 	}
 }
 
-// seesEachOnce backs the store up, and looks at all of it, while it is being changed.
-func seesEachOnce(s *Store) error {
-	seen := map[string]bool{}
-	for item, err := range s.Scan() {
-		if err != nil {
-			return err
-		}
-		if seen[item.ID] {
-			return fmt.Errorf("%s is there twice", item.ID)
-		}
-		seen[item.ID] = true
-	}
-	to := vfs.NewMem()
-	if err := s.backup(to); err != nil {
-		return err
-	}
-	copied, err := open(to, Options{Radix: s.o.Radix, Horizon: s.o.Horizon, Merge: s.o.Merge})
-	if err != nil {
-		return err
-	}
-	for item, err := range copied.Scan() {
-		if err != nil {
-			return err
-		}
-		delete(seen, item.ID)
-	}
-	if len(seen) > 0 {
-		return fmt.Errorf("%d records are not in the backup", len(seen))
-	}
-	return errors.Join(copied.Check(), copied.Close())
-}
-
-func TestOnlyOneDueAtATime(t *testing.T) {
-	s := mustOpen(t, vfs.NewMem(), Options{Start: 1})
-	_, err := s.Add("https://a.test/", 0, nil)
-	require.NoError(t, err)
-	for r, err := range s.Due(t.Context()) {
+// TestCloseBesideAll closes a store while it is used in every way. Each call ends with what it was
+// asked for or with ErrClosed, and what was acknowledged is there.
+func TestCloseBesideAll(t *testing.T) {
+	t.Parallel()
+	for round := range 3 {
+		dir := t.TempDir()
+		o := Options{Start: at(1), Buffer: 32 << 10}
+		o.test = testOptions{page: 1 << 10, pending: 16 << 10, shape: small(Options{}).test.shape}
+		s, err := Open(dir, o)
 		require.NoError(t, err)
-		for _, err := range s.Due(t.Context()) {
-			require.ErrorIs(t, err, ErrBusy)
+		for i := range 200 {
+			mustAdd(t, s, fmt.Sprint(i), int64(1+i%5), strings.Repeat("x", 300))
 		}
-		require.NoError(t, r.Delete())
-	}
-	require.NoError(t, s.Close())
-	require.ErrorIs(t, s.Close(), ErrClosed)
-}
-
-// TestGroupCommit: what is done survives a power failure once Options.Commit has passed, and not
-// for sure before.
-func TestGroupCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fs := vfs.NewMem()
-		s := mustOpen(t, fs, Options{Start: 1, Commit: time.Second, pending: 4 << 10})
-		_, err := s.Add("https://a.test/", 5, []byte("x"))
+		var users sync.WaitGroup
+		var added sync.Map
+		enough := make(chan struct{})
+		closeEnough := sync.OnceFunc(func() { close(enough) })
+		for name, use := range map[string]func(i int) error{
+			"Add": func(i int) error {
+				id := fmt.Sprint("new ", i)
+				_, err := s.Add(id, at(int64(i%50)), make([]byte, 200))
+				if err == nil {
+					added.Store(id, true)
+				}
+				if err != nil || i == 60 {
+					closeEnough()
+				}
+				return err
+			},
+			"Update": func(i int) error { return s.Update(fmt.Sprint(i%200), []byte("message")) },
+			"Get":    func(i int) error { _, err := s.Get(fmt.Sprint(i % 200)); return err },
+			"Sync":   func(int) error { return s.Sync() },
+			"Check":  func(int) error { return s.Check() },
+			"Backup": func(i int) error {
+				return s.Backup(filepath.Join(dir, fmt.Sprint("backup ", i)))
+			},
+			"Scan": func(int) (err error) {
+				for _, err = range s.Scan() {
+				}
+				return err
+			},
+			"Due": func(i int) error {
+				for r, err := range s.Due(t.Context(), at(int64(i))) {
+					if err == nil {
+						err = r.Reschedule(r.At().Add(3*time.Hour), r.Data)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		} {
+			users.Go(func() {
+				var err error
+				for i := 0; err == nil; i++ {
+					s.Stats()
+					err = use(i)
+				}
+				if !errors.Is(err, ErrClosed) {
+					t.Errorf("round %d: %s: %v", round, name, err)
+				}
+			})
+		}
+		<-enough
+		require.NoError(t, s.Close())
+		users.Wait()
+		s, err = Open(dir, o)
 		require.NoError(t, err)
-		synctest.Wait()
-		time.Sleep(time.Second - 1)
-		synctest.Wait()
-		require.Equal(t, 0, fewestAfterCrash(t, s, fs))
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		require.Equal(t, 1, fewestAfterCrash(t, s, fs))
+		got := contents(t, s)
+		added.Range(func(id, _ any) bool { require.Contains(t, got, id); return true })
+		require.NoError(t, s.Check())
 		require.NoError(t, s.Close())
-	})
-}
-
-// fewestAfterCrash returns how many records the unluckiest of some power failures leaves.
-func fewestAfterCrash(t *testing.T, s *Store, fs *vfs.Mem) int {
-	fewest := 1 << 30
-	for seed := range uint64(20) {
-		s.lockAll() // what is mapped is written to under these locks
-		found := fs.Crash(rand.New(rand.NewPCG(seed, 0)))
-		s.unlockAll()
-		s := mustOpen(t, found, Options{Start: 1, Commit: -1, pending: 4 << 10})
-		fewest = min(fewest, len(contents(t, s)))
-		require.NoError(t, s.Close())
+		require.NoError(t, os.RemoveAll(dir))
 	}
-	return fewest
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,18 +17,17 @@ import (
 // recovered finds the state that a store went back to. It must be one since the last Sync.
 func (p *player) recovered() {
 	p.t.Helper()
-	now := p.s.Now()
-	got := p.seen(contents(p.t, p.s), now)
+	got := contents(p.t, p.s)
 	for _, m := range slices.Backward(p.past) {
-		if m.now == now && reflect.DeepEqual(p.seen(m.contents(), now), got) {
+		if reflect.DeepEqual(m.contents(), got) {
 			p.m, p.out = m, map[string]*held{}
 			p.synced()
 			return
 		}
 	}
-	p.t.Errorf("none of %d states has slot %d and these records", len(p.past), now)
-	require.Equal(p.t, p.seen(p.past[0].contents(), now), got)
-	require.Equal(p.t, p.seen(p.m.contents(), now), got)
+	p.t.Errorf("none of %d states has these records", len(p.past))
+	require.Equal(p.t, p.past[0].contents(), got)
+	require.Equal(p.t, p.m.contents(), got)
 }
 
 // TestPowerFailure takes the power away in the midst of random histories, again and again. What is
@@ -44,7 +44,6 @@ func TestPowerFailure(t *testing.T) {
 					for i := 0; err == nil && i < 300; i++ {
 						err = p.play()
 					}
-					p.catchUp()
 					p.crash()
 				}
 			})
@@ -72,18 +71,20 @@ func (p *player) crash() {
 	p.fs.FailAt(0, nil)
 	require.NoError(p.t, p.s.Sync())
 	p.recovered()
+	require.NoError(p.t, p.s.Check())
 }
 
-// TestFailedSteps lets single steps of random histories fail, as a bad disk does. A Sync that works
-// afterwards acknowledges everything; if none does, what was acknowledged before is found again.
+// TestFailedSteps lets single steps of random histories fail, as a bad disk does. A Sync that
+// works afterwards acknowledges everything; if none does, what was acknowledged before is found
+// again.
 func TestFailedSteps(t *testing.T) {
 	t.Parallel()
 	bad := errors.New("bad disk")
 	resumed, broken, ran := 0, 0, 0
-	for _, name := range []string{"full", "nolog", "naive", "basic", "large"} {
+	for name, o := range optionSets {
 		for seed := range *rounds {
 			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
-				p := newPlayer(t, optionSets[name], seed)
+				p := newPlayer(t, o, seed)
 				ran++
 				for range 10 {
 					p.fs.FailAt(p.fs.Steps()+1+p.random.IntN(60), bad)
@@ -91,7 +92,6 @@ func TestFailedSteps(t *testing.T) {
 					for i := 0; err == nil && i < 100; i++ {
 						err = p.play()
 					}
-					p.catchUp()
 					if err != nil {
 						require.ErrorIs(t, err, bad)
 						if err = p.s.Sync(); err == nil {
@@ -112,4 +112,65 @@ func TestFailedSteps(t *testing.T) {
 		require.NotZero(t, resumed)
 		require.NotZero(t, broken)
 	}
+}
+
+// TestFullDisk lets the disk get full in the midst of random histories. The store then refuses
+// changes, still shows everything, and goes on as if nothing had been once there is room and Sync
+// was called.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	full, ran := 0, 0
+	for name, o := range optionSets {
+		for seed := range *rounds {
+			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
+				p := newPlayer(t, o, seed)
+				ran++
+				for range 5 {
+					p.fs.SetSpace(p.fs.Used() + int64(p.random.IntN(20_000)))
+					var err error
+					for i := 0; err == nil && i < 200; i++ {
+						err = p.play()
+					}
+					if err != nil {
+						full++
+						require.ErrorIs(t, err, ErrReadOnly)
+						require.ErrorIs(t, err, syscall.ENOSPC)
+						require.Equal(t, p.m.contents(), contents(t, p.s))
+						_, err = p.s.Add("https://a.test/more", at(0), nil)
+						require.ErrorIs(t, err, ErrReadOnly)
+					}
+					p.fs.SetSpace(-1)
+					require.NoError(t, p.s.Sync())
+					p.synced()
+					p.check()
+					p.openCopy(full)
+				}
+				p.reopen()
+				p.check()
+			})
+		}
+	}
+	if ran > 1 { // and not one of them by its name
+		require.NotZero(t, full)
+	}
+}
+
+// openCopy opens what is on disk now, on a disk that has no room for a checkpoint if full is odd.
+func (p *player) openCopy(full int) {
+	p.t.Helper()
+	disk := p.fs.Clone()
+	if full%2 == 1 {
+		disk.SetSpace(disk.Used())
+	}
+	s := mustOpen(p.t, disk, p.o)
+	require.Equal(p.t, p.m.contents(), contents(p.t, s))
+	if full%2 == 1 {
+		_, err := s.Add("https://a.test/more", at(0), nil)
+		require.ErrorIs(p.t, err, ErrReadOnly)
+		disk.SetSpace(-1)
+		require.NoError(p.t, s.Sync())
+	}
+	_, err := s.Add("https://a.test/more", at(0), nil)
+	require.NoError(p.t, err)
+	require.NoError(p.t, s.Close())
 }

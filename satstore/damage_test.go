@@ -2,19 +2,24 @@ package satstore
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
 // damages are what may happen to a file. Each returns what is left of it; nil means that it is gone.
@@ -55,48 +60,54 @@ var damages = map[string]func(b, other []byte) []byte{
 func TestEveryDamage(t *testing.T) {
 	t.Parallel()
 	for _, closed := range []bool{true, false} {
-		disk, o, want := filled(t, Options{Buffer: 16 << 10, pending: 2 << 10}, closed)
-		other, _, _ := filled(t, Options{Buffer: 32 << 10, pending: 2 << 10}, closed)
+		o := Options{Buffer: 16 << 10, test: testOptions{pending: 2 << 10}}
+		disk, kept, want := filled(t, o, closed)
+		o.Buffer = 32 << 10
+		other, _, _ := filled(t, o, closed)
 		names, err := disk.List()
 		require.NoError(t, err)
 		for _, file := range names {
 			// What a crash leaves differs from what Close does by these two.
-			if closed == (file == pendingName || strings.HasPrefix(file, "log-")) {
+			if closed == (file == wal.PendingName || strings.HasPrefix(file, "log-")) {
 				continue
 			}
 			for what, damage := range damages {
-				t.Run(fmt.Sprintf("closed=%v/%s/%s", closed, file, strings.ReplaceAll(what, " ", "-")),
-					func(t *testing.T) {
-						damaged := disk.Clone()
-						if b := damage(damaged.Data(file), other.Data(file)); b != nil {
-							damaged.Put(file, b)
-						} else {
-							require.NoError(t, damaged.Remove(file))
-						}
-						requireNoticed(t, damaged.Clone(), o, want)
-						requireNothingNew(t, damaged, o, want)
-					})
+				name := fmt.Sprintf("closed=%v/%s/%s", closed, file, strings.ReplaceAll(what, " ", "-"))
+				t.Run(name, func(t *testing.T) {
+					damaged := disk.Clone()
+					if b := damage(damaged.Data(file), other.Data(file)); b != nil {
+						damaged.Put(file, b)
+					} else {
+						require.NoError(t, damaged.Remove(file))
+					}
+					notices(t, damaged.Clone(), kept, want)
+					requireNothingNew(t, damaged, kept, want)
+				})
 			}
 		}
 	}
 }
 
-// requireNoticed opens and checks a store that may be damaged. What was cut off the end of a log is
-// told by Stats.Cut, as a crash does the same; and pending counts only as long as it is whole.
-func requireNoticed(t *testing.T, disk *vfs.Mem, o Options, want map[string]string) {
+// notices reports whether a damaged store is refused, found to be damaged, or says that it was. If
+// not, it must hold what is wanted; but changes at the end of a log may look like those that a crash
+// cut off, which Stats.Cut tells.
+func notices(t *testing.T, disk *vfs.Mem, o Options, want map[string]string) bool {
 	t.Helper()
 	s, err := open(disk, o)
 	if err == nil {
 		err = s.Check()
 	}
 	if err != nil {
-		require.Regexp(t, `CHECKPOINT|buckets|log-|ids-|places-|pending`, err.Error())
-		return
+		require.Regexp(t, `CHECKPOINT|buckets|log-|ids-|pending`, err.Error())
+		return true
 	}
-	if got := contents(t, s); !maps.Equal(want, got) {
+	if !maps.Equal(want, contents(t, s)) {
 		require.Positive(t, s.stats.Cut, "nobody noticed, and the contents are others")
+		return true
 	}
+	damage := s.Stats().Damage
 	require.NoError(t, s.Close())
+	return damage != nil
 }
 
 // requireNothingNew repairs a store. What comes of it is whole, and of what was there at some time:
@@ -121,250 +132,192 @@ func requireNothingNew(t *testing.T, disk *vfs.Mem, o Options, want map[string]s
 	require.NoError(t, s.Close())
 }
 
-// TestRepairInSlotZero: a store that is in slot 0 is so when it has been repaired.
-func TestRepairInSlotZero(t *testing.T) {
-	fs := vfs.NewMem()
-	s := mustOpen(t, fs, Options{Start: -1, Commit: -1})
-	require.NoError(t, s.Advance())
-	mustAdd(t, s, "later", 5, "x")
-	require.NoError(t, s.Close())
-	to := vfs.NewMem()
-	done, err := repair(fs, to, Options{Commit: -1})
-	require.NoError(t, err)
-	require.Equal(t, Repaired{Records: 1}, done)
-	s = mustOpen(t, to, Options{Commit: -1})
-	require.Zero(t, s.Now())
-	require.Equal(t, map[string]string{"later": "5 x"}, contents(t, s))
-}
-
-// TestBackupOfDamage: what cannot be read cannot be backed up, and what was copied is no store.
-func TestBackupOfDamage(t *testing.T) {
-	disk, o, _ := filled(t, Options{Buffer: 16 << 10}, true)
-	s := mustOpen(t, disk, o)
-	disk.Put(dataName, disk.Data(dataName)[:grain*2])
-	// The file that the store has open is the one that was there before: so it is cut for the next.
-	require.NoError(t, s.backup(vfs.NewMem()))
-	_, err := open(disk, o)
-	require.ErrorIs(t, err, ErrLocked)
-	require.NoError(t, s.Close())
-	cut, err := open(disk.Clone(), o)
-	if err == nil {
-		to := vfs.NewMem()
-		require.ErrorIs(t, cut.backup(to), ErrCorrupt)
-		require.Nil(t, to.Data(checkpointName))
-	}
-}
-
-// TestUnsoundManifests: what a checkpoint says may be whole and yet nothing that a store can be in.
-// It is refused; whoever went by it would read without an end, or beside the file.
-func TestUnsoundManifests(t *testing.T) {
-	disk, o, _ := filled(t, Options{Buffer: 16 << 10}, true)
-	sealed := disk.Data(checkpointName)
-	some := func(m *manifest, of func(*bucket) *part) *part {
-		for _, b := range m.buckets[m.due:] {
-			if p := of(b); len(p.extents) > 0 {
-				return p
+// TestFlippedBits inverts bits of each file in turn. Each is noticed, with the file and the place,
+// or changes nothing: then it was where nothing is.
+func TestFlippedBits(t *testing.T) {
+	t.Parallel()
+	for _, closed := range []bool{true, false} {
+		disk, o, want := filled(t, Options{Buffer: 16 << 10}, closed)
+		random := rand.New(rand.NewPCG(1, 2))
+		names, err := disk.List()
+		require.NoError(t, err)
+		for _, file := range names {
+			noticed, size := 0, len(disk.Data(file))
+			for range 20 {
+				damaged := disk.Clone()
+				if file != wal.PendingName { // which would make up for the log's end
+					require.NoError(t, damaged.Remove(wal.PendingName))
+				}
+				damaged.Flip(file, int64(random.IntN(size)), random.IntN(8))
+				if notices(t, damaged, o, want) {
+					noticed++
+				}
+			}
+			t.Logf("closed=%v: %s: %d of 20 noticed", closed, file, noticed)
+			switch {
+			case file == manifest.Name: // a copy of which can be done without
+				require.Equal(t, 20, noticed)
+			case file != extent.Name && file != wal.PendingName && size > wal.Header:
+				require.Greater(t, noticed, 1, file)
 			}
 		}
-		require.Fail(t, "no bucket has any")
-		return nil
 	}
-	records := func(b *bucket) *part { return &b.records }
-	messages := func(b *bucket) *part { return &b.messages }
-	for name, spoil := range map[string]func(*manifest){
-		"entries without an extent":      func(m *manifest) { some(m, records).disk++ },
-		"messages without an extent":     func(m *manifest) { some(m, messages).disk++ },
-		"messages without any":           func(m *manifest) { some(m, messages).extents = nil },
-		"an extent of no bytes":          func(m *manifest) { some(m, records).extents[0].size = 0 },
-		"an extent of no entries":        func(m *manifest) { some(m, records).extents[0].count = 0 },
-		"an extent of gigabytes":         func(m *manifest) { some(m, records).extents[0].size = 1 << 30 },
-		"an extent beyond the file":      func(m *manifest) { some(m, records).extents[0].at = 1<<32 - 1 },
-		"more that is due than there is": func(m *manifest) { m.due = len(m.buckets) + 1 },
-		"a slot beyond all":              func(m *manifest) { m.now = maxSlot + 1 },
-		"a number given twice":           func(m *manifest) { m.buckets[1].number = m.buckets[0].number },
-		"a bucket of a later time":       func(m *manifest) { m.buckets[0].id = m.nextBucket },
-		"a negative count":               func(m *manifest) { m.records = -1 },
-		"an unknown mode":                func(m *manifest) { m.options.Mode = Naive + 1 },
-		"no unit":                        func(m *manifest) { m.options.Unit = 0 },
-		"two in one place": func(m *manifest) {
-			some(m, messages).extents[0].at = some(m, records).extents[0].at
-		},
-		"a level that ends in the past": func(m *manifest) { m.ends[0] = m.now },
-	} {
-		m, err := unseal(sealed, 0)
+}
+
+// TestForgedManifests changes what a checkpoint says, each number in turn, and seals it again. Open,
+// Check and Repair refuse it or go on; none of them panics, or takes memory that nobody has.
+func TestForgedManifests(t *testing.T) {
+	t.Parallel()
+	disk, o, _ := filled(t, Options{Buffer: 16 << 10}, false)
+	body := sealedBody(disk.Data(manifest.Name))
+	refused, opened := 0, 0
+	for at := 0; at < len(body); at++ {
+		for _, n := range []uint64{1, 200, 1 << 40, math.MaxUint64} {
+			forged := slices.Clone(body[:at])
+			forged = binary.AppendUvarint(forged, n)
+			_, size := binary.Uvarint(body[at:])
+			forged = append(forged, body[at+max(size, 1):]...)
+			damaged := disk.Clone()
+			damaged.Put(manifest.Name, seal(forged))
+			s, err := open(damaged.Clone(), o)
+			if err != nil {
+				refused++
+				continue
+			}
+			opened++
+			_ = s.Check()
+			_ = s.Close()
+			_, _ = repair(damaged, vfs.NewMem(), o)
+		}
+	}
+	t.Logf("%d refused, %d opened", refused, opened)
+	require.Positive(t, opened)
+	require.Greater(t, refused, opened)
+}
+
+// sealedBody returns what is sealed in a manifest, and seal seals it.
+func sealedBody(b []byte) []byte { return b[20 : len(b)/2] }
+
+func seal(body []byte) []byte {
+	b := append([]byte("SATCHK3\n"), make([]byte, 12)...)
+	binary.LittleEndian.PutUint64(b[8:], uint64(len(body)))
+	b = append(b, body...)
+	binary.LittleEndian.PutUint32(b[16:], disk.SumOn(disk.Sum(b[:16]), body))
+	return append(b, b...)
+}
+
+// TestSecondCopy: one flipped bit of the checkpoint costs nothing, and is told.
+func TestSecondCopy(t *testing.T) {
+	fs, o := vfs.NewMem(), logged()
+	s := mustOpen(t, fs, o)
+	mustAdd(t, s, "a", 5, "x")
+	require.NoError(t, s.Close())
+	fs.Flip(manifest.Name, 30, 1)
+	s = mustOpen(t, fs, o)
+	require.Equal(t, map[string]string{"a": "5 x"}, contents(t, s))
+	var where *CorruptError
+	require.ErrorAs(t, s.Stats().Damage, &where)
+	require.Equal(t, manifest.Name, where.File)
+	require.NoError(t, s.Check(), "opening has written it anew")
+	require.NoError(t, s.Close())
+	s = mustOpen(t, fs, o)
+	require.NoError(t, s.Stats().Damage)
+}
+
+// TestRepairKeepsAll: of a store that is not damaged, or whose indexes and one copy of the
+// checkpoint are, nothing is lost.
+func TestRepairKeepsAll(t *testing.T) {
+	t.Parallel()
+	for _, closed := range []bool{true, false} {
+		disk, o, want := filled(t, Options{}, closed)
+		names, err := disk.List()
 		require.NoError(t, err)
-		spoil(m)
+		for _, file := range append(names, "") {
+			damaged := disk.Clone()
+			switch {
+			case file == manifest.Name:
+				damaged.Flip(file, 30, 3)
+			case numberOf(file, idset.FileName) > 0:
+				require.NoError(t, damaged.Remove(file))
+			case file != "":
+				continue
+			}
+			was := damaged.Clone()
+			to := vfs.NewMem()
+			done, err := repair(damaged, to, o)
+			require.NoError(t, err)
+			require.Zero(t, done.Lost)
+			require.Equal(t, len(want), int(done.Records), "without %q", file)
+			require.Equal(t, file == manifest.Name, len(done.Findings) > 0)
+			s := mustOpen(t, to, o)
+			require.Equal(t, sinceNow(t, want, nowOf(s)), contents(t, s))
+			require.NoError(t, s.Check())
+			require.NoError(t, s.Close())
+			for _, name := range names { // it only reads
+				require.Equal(t, was.Data(name), damaged.Data(name), name)
+			}
+		}
+	}
+}
+
+// sinceNow lets what was due before be due now.
+func sinceNow(t testing.TB, want map[string]string, now int64) map[string]string {
+	moved := map[string]string{}
+	for id, text := range want {
+		slot, data, _ := strings.Cut(text, " ")
+		n, err := strconv.ParseInt(slot, 10, 64)
+		require.NoError(t, err)
+		moved[id] = fmt.Sprint(max(n, now), " ", data)
+	}
+	return moved
+}
+
+// TestRepairOfDamage flips bits of the buckets. What is in no damaged block must be there, as it
+// was.
+func TestRepairOfDamage(t *testing.T) {
+	t.Parallel()
+	disk, o, want := filled(t, Options{Buffer: 16 << 10}, true)
+	random := rand.New(rand.NewPCG(9, 9))
+	lost, size := 0, len(disk.Data(extent.Name))
+	for range 12 {
 		damaged := disk.Clone()
-		damaged.Put(checkpointName, m.seal())
-		_, err = open(damaged, o)
-		require.ErrorIs(t, err, ErrCorrupt, name)
-	}
-}
-
-// TestHostileLog: a log that is made of beginnings of groups is read in a time that grows with its
-// size, and not with the square of it.
-func TestHostileLog(t *testing.T) {
-	log := logHead(1)
-	for len(log) < 8<<20 {
-		at := len(log)
-		log = binary.LittleEndian.AppendUint32(log, groupMagic)
-		log = append(log, 0, 0, 0, 0)
-		log = binary.LittleEndian.AppendUint32(log, 4<<20)
-		log = binary.LittleEndian.AppendUint64(log, uint64(at))
-		log = append(log, make([]byte, 8)...)
-	}
-	fs := vfs.NewMem()
-	fs.Put(logName(1), log)
-	r, err := openLog(fs, 1)
-	require.NoError(t, err)
-	_, err = r.next()
-	require.ErrorIs(t, err, ErrCorrupt)
-}
-
-// TestHugeLengths: lengths that are negative where an int has 32 bits are none.
-func TestHugeLengths(t *testing.T) {
-	for _, n := range []uint32{1 << 31, 1<<31 + 1, 1<<32 - 1} {
-		l := &updateLog{number: 1, end: logHeader}
-		group := l.frame(nil, []byte("changes"))
-		binary.LittleEndian.PutUint32(group[8:], n)
-		fs := vfs.NewMem()
-		fs.Put(logName(1), append(logHead(1), group...))
-		r, err := openLog(fs, 1)
-		require.NoError(t, err)
-		changes, err := r.next()
-		require.NoError(t, err)
-		require.Nil(t, changes)
-
-		m, err := fs.Map(pendingName, 512)
-		require.NoError(t, err)
-		h := halves(m)
-		h[0].begin(1, 20)
-		m.Store(pendingWord, uint64(n))
-		require.Nil(t, pendingAfter(m.Bytes, 1, 20))
-	}
-}
-
-// TestOddOptions plays with stores at the ends of what options allow, all against the same model,
-// with kills, power failures and Close in between.
-func TestOddOptions(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]Options{
-		"microseconds":            {Unit: 1, Radix: 512, Horizon: maxHorizon},
-		"the longest unit":        {Unit: 1<<63 - 1},
-		"one slot ahead":          {Radix: -1, Horizon: 1},
-		"one slot ahead, radix 2": {Radix: 2, Horizon: 1},
-		"two slots, naive":        {Radix: 2, Horizon: 2, Mode: Naive},
-		"more levels than enough": {Radix: 2, Horizon: maxHorizon},
-		"a wide radix":            {Radix: 512, Horizon: 100_000, Compression: S2},
-		"flat and long":           {Radix: -1, Horizon: 20_000},
-		"basic, one slot, zstd":   {Radix: -1, Horizon: 1, Mode: Basic, Compression: Zstd},
-		"basic, large pages":      {Mode: Basic, Page: 1 << 20, Flush: FlushLarge},
-		"pages of a megabyte":     {Page: 1 << 20},
-		"naive, no log":           {Mode: Naive, NoLog: true, Compression: Zstd},
-		"naive, large, s2":        {Mode: Naive, Flush: FlushLarge, Compression: S2},
-		"tight and compressed":    {pending: 600, Compression: S2, Flush: FlushLarge},
-		"odd pages":               {Page: 777, Buffer: 9999, pending: 5001},
-	} {
-		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-			p := newPlayer(t, o, 21)
-			for range 2 {
-				for i := range 60 {
-					require.NoError(t, p.play(), "step %d", i)
-				}
-				p.check()
-				p.kill()
-				p.fs.FailAt(p.fs.Steps()+1+p.random.IntN(60), vfs.ErrPower)
-				var err error
-				for i := 0; err == nil && i < 60; i++ {
-					err = p.play()
-				}
-				p.catchUp()
-				p.crash()
-				p.reopen()
-				p.check()
-				require.NoError(t, p.s.Check())
-			}
-			require.NoError(t, p.s.Close())
-		})
-	}
-}
-
-// TestNoSyncIsKilled: a store that never syncs loses nothing when its process is killed, however it
-// was opened and flushed before.
-func TestNoSyncIsKilled(t *testing.T) {
-	t.Parallel()
-	for name, o := range optionSets {
-		if o.NoSync = true; o.NoLog {
-			continue
+		for range 60 {
+			at := random.IntN(size-16) + 16
+			damaged.Flip(extent.Name, int64(at), random.IntN(8))
 		}
-		t.Run(name, func(t *testing.T) {
-			p := newPlayer(t, o, 4)
-			for range 3 {
-				for range 40 {
-					require.NoError(t, p.play())
-				}
-				p.kill()
-				p.reopen()
-				p.check()
-			}
-		})
-	}
-}
-
-// TestShardsRefuse: an error of one store does not keep back the others, and each call tells it.
-func TestShardsRefuse(t *testing.T) {
-	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	shards, err := OpenShards(dirs, Options{Start: 1, Commit: time.Hour, pending: 64 << 10})
-	require.NoError(t, err)
-	_, err = OpenShards(nil, Options{})
-	require.Error(t, err)
-	var items []Item
-	for i := range 90 {
-		items = append(items, Item{ID: fmt.Sprint(i), Slot: 1})
-	}
-	refused := shards.For("7")
-	others := 0
-	for _, item := range items {
-		if shards.For(item.ID) != refused {
-			others++
-		}
-	}
-	added, err := shards.AddBatch(append(items, Item{ID: "7", Slot: 1, Data: make([]byte, MaxData+1)}))
-	require.ErrorIs(t, err, ErrSize)
-	require.Equal(t, others, added)
-	require.NoError(t, refused.Close())
-	require.ErrorIs(t, shards.Advance(), ErrClosed)
-	require.ErrorIs(t, shards.Sync(), ErrClosed)
-	for _, s := range shards.Stores() {
-		if s != refused {
-			require.EqualValues(t, 2, s.Now())
-			require.ErrorIs(t, firstOf(s.Due(cancelled())), context.Canceled)
-		}
-	}
-	require.ErrorIs(t, shards.Close(), ErrClosed, "the others are closed all the same")
-	for i := range dirs {
-		s, err := Open(dirs[i], Options{pending: 64 << 10})
+		to := vfs.NewMem()
+		done, err := repair(damaged, to, o)
 		require.NoError(t, err)
+		s := mustOpen(t, to, o)
+		got := contents(t, s)
+		require.NoError(t, s.Check())
 		require.NoError(t, s.Close())
+		missing := 0
+		for id := range want {
+			if _, found := got[id]; !found {
+				missing++
+			}
+		}
+		require.LessOrEqual(t, missing, int(done.Lost))
+		if missing > 0 {
+			lost++
+			require.NotEmpty(t, done.Findings)
+			require.ErrorIs(t, done.Findings[0], ErrCorrupt)
+		}
 	}
-}
-
-func cancelled() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
+	require.NotZero(t, lost)
 }
 
 // TestFullOfMarks: blocks are found again behind damage by their marks, of which data may be full.
 func TestFullOfMarks(t *testing.T) {
-	fs, o := vfs.NewMem(), Options{Start: 1, Commit: -1, pending: 8 << 10}
+	fs, o := vfs.NewMem(), logged()
 	s := mustOpen(t, fs, o)
 	data := bytes.Repeat([]byte("SATR"), 1000)
 	for i := range 60 { // several blocks
 		mustAdd(t, s, fmt.Sprint(i), 5, string(data))
 	}
 	require.NoError(t, s.Close())
-	fs.Flip(dataName, grain+500, 1)
+	fs.Flip(extent.Name, 4096+500, 1)
 	to := vfs.NewMem()
 	done, err := repair(fs, to, o)
 	require.NoError(t, err)
@@ -374,4 +327,57 @@ func TestFullOfMarks(t *testing.T) {
 	for _, text := range contents(t, mustOpen(t, to, o)) {
 		require.Equal(t, "5 "+string(data), text)
 	}
+}
+
+// TestCheckCompares plants disagreements between files that are all whole.
+func TestCheckCompares(t *testing.T) {
+	id := "https://a.test/0"
+	plants := map[string]func(*Store){
+		"bucket index":    func(s *Store) { s.places.set(0, s.places.get(0)+1) },
+		"missing id":      func(s *Store) { s.ids.Delete(idset.KeyOf(id)) },
+		"additional id":   func(s *Store) { s.ids.Put(idset.Key{1}, 5) },
+		"count":           func(s *Store) { s.records++ },
+		"record is twice": func(s *Store) { s.place(entry{0, 1, []byte(id), nil}) },
+		"foreign number":  func(s *Store) { s.place(entry{99, 1, []byte(id), nil}) },
+	}
+	for name, plant := range plants {
+		s := mustOpen(t, vfs.NewMem(), small(Options{}))
+		for i := range 10 {
+			mustAdd(t, s, fmt.Sprint("https://a.test/", i), 1000+int64(i), "")
+		}
+		require.NoError(t, s.Check(), name)
+		plant(s)
+		require.ErrorIs(t, s.Check(), ErrCorrupt, name)
+	}
+}
+
+// TestManyPages: a store with more records than a page of the bucket index has numbers opens from
+// what checkpoints and Close have saved of it, and from what the log has.
+func TestManyPages(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), logged()
+	o.Buffer, o.test.pending = 4<<20, 64<<10 // a page a checkpoint
+	s := mustOpen(t, fs, o)
+	var items []Item
+	for i := range 3*pageNumbers + 500 {
+		items = append(items, Item{ID: fmt.Sprint(i), At: at(int64(2 + i%300))})
+	}
+	for round := range 4 {
+		if round < 3 {
+			_, err := s.AddBatch(items[round*len(items)/3 : (round+1)*len(items)/3])
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.checkpointNow())
+		require.NotEmpty(t, due(t, s, int64(2+round), func(r *Record) {
+			require.NoError(t, r.Reschedule(at(400), nil))
+		}))
+		killed := mustOpen(t, fs.Clone(), o)
+		require.NoError(t, killed.Check())
+		require.NoError(t, killed.Close())
+	}
+	require.NoError(t, s.Close())
+	s = mustOpen(t, fs, o)
+	require.Less(t, s.fs.read.Load(), int64(1200<<10), "the indexes, and none of the records")
+	require.NoError(t, s.Check())
+	require.EqualValues(t, len(items), s.Stats().Records)
 }

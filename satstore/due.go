@@ -2,34 +2,40 @@ package satstore
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// Due returns an iterator over the records that are due: those of the current slot and of slots
-// before it that were not handed out yet, the oldest slot first. Within a slot they come in the
-// order in which they were put there. What is added meanwhile for at once comes too. The walk ends
-// when nothing is left for now, when ctx ends, whose error it then yields, or at the first error,
-// which is yielded once with a nil record.
+// Due returns an iterator over the records that are due until a time, its unit included, and that
+// were not handed out yet, the oldest unit first. Within a unit they come in the order in which
+// they were put there. What is added meanwhile for at once comes too. The walk ends when nothing
+// is left, when ctx ends, whose error it then yields, or at the first error, which is yielded
+// once with a nil record.
 //
 // Each record has to be given back: [Record.Reschedule] or [Record.Delete], in any order, by any
-// goroutine, also slots later. After a crash, records that were not are due again. Only one Due can
-// run at a time; it reads ahead in goroutines, some MiB and at its end those of the next slot.
-func (s *Store) Due(ctx context.Context) iter.Seq2[*Record, error] {
+// goroutine, also units later. After a crash, records that were not are due again. Time does not
+// go back: with an earlier time than before, what is due already still comes. Only one Due can
+// run at a time; it reads some MiB ahead.
+func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		// Waiting instead would be forever if the other walk is the caller's own.
-		if !s.dueMu.TryLock() {
+		if !s.walking.TryLock() {
 			yield(nil, ErrBusy)
 			return
 		}
-		defer s.dueMu.Unlock()
+		defer s.walking.Unlock()
 		if s.reader == nil {
-			s.reader = &reader{s: s, c: cursor{s: s, lock: &s.mu, async: true}}
+			s.reader = &reader{s: s, extents: extent.NewReader(s.file, &s.mu, s.aheadOfDue)}
 		}
 		for {
-			c, err := s.reader.next(ctx)
+			c, err := s.reader.next(ctx, slotOf(until, s.o.Unit))
 			if err != nil {
 				yield(nil, err)
 				return
@@ -41,12 +47,20 @@ func (s *Store) Due(ctx context.Context) iter.Seq2[*Record, error] {
 	}
 }
 
+// aheadOfDue returns what is read after a bucket that is due: else each slot would begin with
+// waiting for the disk. It requires that s.mu is held.
+func (s *Store) aheadOfDue() []extent.Extent {
+	if next := s.calendar.Peek(s.calendar.Now() + 1); next != nil {
+		return next.records.Extents()
+	}
+	return nil
+}
+
 // A chunk is a block that was read, with the records in it that are due.
 type chunk struct {
-	store   *Store
-	bucket  *bucket
-	raw     []byte // as it was read, for the diff that is logged
+	block
 	work    []byte // a copy, for callers to write into
+	ids     []byte // memory to make ids
 	records []Record
 	mail    map[int][]message // by index of the record
 	end     uint64            // the record after the block
@@ -57,7 +71,7 @@ type chunk struct {
 // s.mu is held.
 func (c *chunk) let(users int) {
 	if c.users -= users; c.users == 0 {
-		c.store.chunks.Put(&chunk{raw: c.raw, work: c.work})
+		c.store.chunks.Put(&chunk{block: block{raw: c.raw}, work: c.work, ids: c.ids})
 		c.raw, c.work = nil, nil
 	}
 }
@@ -68,8 +82,8 @@ func (c *chunk) hand(yield func(*Record, error) bool) bool {
 	defer func() { c.handed(next) }() // also if the caller panics
 	for more && next < len(c.records) {
 		r := &c.records[next]
-		// Here and not when the block was read: Merge is the caller's, who must not find us holding
-		// a lock, and a record that is not handed out after all needs no merging.
+		// Here and not when the block was read: Merge is the caller's, who must not find us
+		// holding a lock, and a record that is not handed out after all needs no merging.
 		for _, m := range c.mail[next] {
 			r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
 		}
@@ -85,7 +99,7 @@ func (c *chunk) handed(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Those that were not handed out are read again by the next walk. Their messages are, too: the
-	// bucket's table keeps them until the record has moved.
+	// bucket keeps them until the record has moved.
 	c.bucket.next = c.end
 	if rest := len(c.records) - n; rest > 0 {
 		c.bucket.next = c.records[n].record
@@ -95,75 +109,65 @@ func (c *chunk) handed(n int) {
 	c.let(1)
 }
 
-// A reader goes through the buckets that are due. It holds no lock while it reads the disk, so each
-// step asks anew what is there: buckets may have been given up, or new ones be due, meanwhile.
-// Between one Due and the next it keeps what it has read ahead.
+// A reader goes through the buckets that are due. It holds no lock while it reads the disk, so
+// each step asks anew what is there: buckets may have been given up, or new ones be due,
+// meanwhile. Between one Due and the next it keeps what it has read ahead.
 type reader struct {
-	s *Store
-	c cursor
+	s       *Store
+	extents *extent.Reader
 }
 
-// next returns the next chunk that has records, or nil if there is none for now.
-func (r *reader) next(ctx context.Context) (*chunk, error) {
+// next returns the next chunk that has records, or nil if there is none until a slot.
+func (r *reader) next(ctx context.Context, limit int64) (*chunk, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b, err := r.bucket()
+		b, err := r.bucket(limit)
 		if b == nil || err != nil {
 			return nil, err
 		}
-		if b != r.c.bucket {
-			r.c.bucket, r.c.extent = b, extent{}
-		}
-		if r.c.raw == nil {
-			r.c.raw, r.c.spare = r.s.memory()
-		}
-		found, err := r.c.next(&b.records, b.next)
+		r.extents.Open(&b.records, b.id, extent.Records)
+		found, err := r.extents.Next(b.next)
 		if err != nil {
 			return nil, err
 		}
-		c, err := r.s.fill(b, found, r.c.spare)
-		if err != nil {
-			return nil, err
-		}
-		if c != nil {
-			r.c.raw, r.c.spare = nil, nil // they are the chunk's now
-			return c, nil
+		c, err := r.s.fill(b, found, r.extents)
+		if c != nil || err != nil {
+			return c, err
 		}
 	}
-}
-
-// memory returns room for a block and a copy of it.
-func (s *Store) memory() (raw, work []byte) {
-	if c, ok := s.chunks.Get().(*chunk); ok {
-		return c.raw, c.work
-	}
-	return make([]byte, 0, blockSize+4096), make([]byte, 0, blockSize+4096)
 }
 
 // bucket returns the bucket to read from, with its messages loaded, or nil if there is none.
-func (r *reader) bucket() (*bucket, error) {
+func (r *reader) bucket(limit int64) (*bucket, error) {
 	s := r.s
 	for {
+		s.work()
 		s.mu.Lock()
 		err := s.refusal()
-		unsettled := s.split != nil
 		var b *bucket
 		if i := slices.IndexFunc(s.due, (*bucket).unread); i >= 0 {
 			b = s.due[i]
+			b.loaded = b.loaded || b.messages.Count() == 0
 		}
-		ready := b == nil || b.loaded && b.next < b.records.count()
+		ready := b != nil && b.loaded
+		if p := s.split; err == nil && p != nil && len(p.into) > 0 {
+			b, ready = nil, false // its records are due, and not where they should be
+		}
 		s.mu.Unlock()
-		switch {
+		switch more := true; {
 		case err != nil:
 			return nil, err
-		case unsettled: // what failed in Advance may work by now
-			err = s.makeRoom(false, 0)
 		case ready:
 			return b, nil
-		default:
+		case b != nil:
 			err = s.loadMail(b)
+		default:
+			more, err = s.advanceTo(limit)
+			if !more && err == nil {
+				return nil, nil
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -171,187 +175,215 @@ func (r *reader) bucket() (*bucket, error) {
 	}
 }
 
-// unread reports whether something was not handed out yet.
-func (b *bucket) unread() bool {
-	return b.next < b.records.count() || b.loaded && b.pass+1 < b.passes
+// maxParts bounds into how many buckets one is spread whose messages do not fit into memory.
+const maxParts = 256
+
+// advanceTo begins the next slot in which something is due, up to a limit. It reports whether to
+// look again.
+func (s *Store) advanceTo(limit int64) (more bool, err error) {
+	if err := s.begin(wal.MaxSize(0)); err != nil {
+		return false, err
+	}
+	now, spread := s.calendar.Now(), s.split != nil && len(s.split.into) > 0
+	if now >= limit && !spread {
+		s.mu.Unlock()
+		return false, nil
+	}
+	if n := len(s.due); n+maxParts >= manifest.MaxDue {
+		s.mu.Unlock()
+		return false, fmt.Errorf("satstore: records of %d passed units are out: give some back", n)
+	}
+	to := s.reach(limit)
+	parts := s.partsOf(to)
+	if to == now || parts > 1 && s.split != nil {
+		s.ask(&s.splitter)
+		s.await()
+		s.mu.Unlock()
+		return true, nil
+	}
+	// The log has only that a slot began, not what moved: a replay repeats the same moves.
+	survives, err := s.note(&wal.Change{Kind: wal.Advance, Slot: to, Count: parts})
+	if err != nil {
+		s.mu.Unlock()
+		return false, err
+	}
+	s.advance(to, parts)
+	if s.split != nil {
+		s.ask(&s.splitter)
+	}
+	return true, s.end(survives)
 }
 
-// fill makes a chunk of the records of a block that are to be handed out in this pass. It returns
-// nil if there are none.
-func (s *Store) fill(b *bucket, found block, work []byte) (*chunk, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.refusal(); err != nil { // since the block was read
+// reach returns how far the current slot may advance towards another one.
+func (s *state) reach(slot int64) int64 {
+	if s.split != nil {
+		slot = min(slot, s.split.before()-1)
+	}
+	return s.calendar.Next(slot)
+}
+
+// partsOf returns over how many buckets the one of a slot should be spread, so that the messages
+// of each take a quarter of the buffers at most.
+func (s *Store) partsOf(slot int64) uint64 {
+	b := s.calendar.Peek(slot)
+	if b == nil {
+		return 1
+	}
+	return min(uint64(4*b.messages.Bytes()/s.o.Buffer)+1, maxParts)
+}
+
+// loadMail reads the messages for a bucket that is due. It holds no lock meanwhile.
+func (s *Store) loadMail(b *bucket) error {
+	var mail mailbox
+	read := uint64(0)
+	r := extent.NewReader(s.file, &s.mu, nil)
+	for {
+		s.mu.Lock()
+		if b.dead || read == b.messages.Count() {
+			b.mail, b.loaded = mail, true
+			s.mu.Unlock()
+			return nil
+		}
+		s.mu.Unlock()
+		err := eachMessage(r, b, read, func(at, seq uint64, m message) bool {
+			m.payload = slices.Clone(m.payload)
+			mail.post(seq, m)
+			read = at + 1
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// fill makes a chunk of the records of a block that are to be handed out. It returns nil if there
+// are none.
+func (s *Store) fill(b *bucket, found extent.Block, r *extent.Reader) (*chunk, error) {
+	// There may be a change for each record that was deleted.
+	if err := s.begin(int(found.Count) * min(1, len(b.mail)) * wal.MaxSize(0)); err != nil {
 		return nil, err
 	}
-	if s.split != nil {
-		return nil, nil // an Advance failed meanwhile, and what it began has to end before all else
-	}
-	if found.count == 0 || b.dead {
-		b.next = b.records.count() // the rest of it is gone
+	if found.Count == 0 || b.dead {
+		b.next = b.records.Count() // the rest of it is gone
+		s.mu.Unlock()
 		return nil, nil
 	}
 	// Callers may write into what they get, and the log wants to know what they changed: so there
 	// are two copies of the block.
-	c := &chunk{store: s, bucket: b, raw: found.raw, end: found.first + uint64(found.count)}
-	c.work = append(work[:0], found.raw...)
-	if err := c.read(found); err != nil {
-		return nil, err
+	c, _ := s.chunks.Get().(*chunk)
+	if c == nil {
+		c = &chunk{}
 	}
+	c.store, c.bucket, c.chunk, c.end = s, b, c, found.First+uint64(found.Count)
+	c.raw, c.work = append(c.raw[:0], found.Raw...), append(c.work[:0], found.Raw...)
 	// A record that is where the index does not say would be handed out twice, or lose messages.
 	// That can only be damage, and going on would spread it.
-	if s.o.indexed() && !s.claim(c) {
-		return nil, s.badEntry(b, &b.records, found.first)
+	if bad, ok := c.read(found); !ok || !s.inPlace(c) {
+		s.mu.Unlock()
+		return nil, r.Misfit(bad)
 	}
-	s.keep(nil)
+	survives, err := s.collect(c)
+	if err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
 	if len(c.records) == 0 {
 		b.next = c.end
-		return nil, nil
+		return nil, s.end(survives)
 	}
+	c.name()
 	c.users = len(c.records) + 1
 	s.out += int64(len(c.records))
-	return c, nil
+	return c, s.end(survives)
 }
 
-// read makes records of those entries that are to be handed out.
-func (c *chunk) read(found block) error {
-	s, b := c.store, c.bucket
-	c.records = make([]Record, 0, found.count)
+// read makes records of those entries that are to be handed out. It returns the first entry that
+// makes no sense, if there is one.
+func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
+	b := c.bucket
+	c.records = make([]Record, 0, found.Count)
 	d := disk.Decoder{B: c.raw}
-	for record := found.first; record < c.end; record++ {
-		e := b.takeEntry(&d, s.o.indexed())
+	for record := found.First; record < c.end; record++ {
+		e := b.takeEntry(&d)
 		if d.Bad {
-			return s.badEntry(b, &b.records, record)
+			return record, false
 		}
-		if record < b.next || b.isDone(record) || b.passes > 1 && b.passOf(e.seq) != b.pass {
+		if record < b.next || b.isDone(record) {
 			continue
 		}
-		c.records = append(c.records, Record{Slot: e.slot, chunk: c, record: record, seq: e.seq,
-			idSize: uint32(len(e.id)), dataSize: uint32(len(e.data))})
-		r := &c.records[len(c.records)-1]
 		end := len(c.raw) - len(d.B)
-		r.Data = c.work[end-len(e.data) : end : end]
-		end -= len(e.data) + disk.UvarintSize(uint64(len(e.data)))
-		r.at = uint32(end - len(e.id))
-		r.ID = c.work[r.at:end:end]
+		data := end - len(e.data)
+		c.records = append(c.records, Record{
+			Data: c.work[data:end:end], block: &c.block, record: record, seq: e.seq,
+			at:     uint32(data - disk.UvarintSize(uint64(len(e.data))) - len(e.id)),
+			idSize: uint32(len(e.id)), dataSize: uint32(len(e.data)),
+		})
 	}
-	return nil
+	return found.First, true
 }
 
-// claim checks that the bucket index has the records of a chunk where they are, and drops those
-// that were deleted. The index is much larger than a cache, and records come in any order: a loop
-// that does nothing else has many of them on their way from memory at once, and Reschedule will
-// find them there.
-func (s *Store) claim(c *chunk) bool {
-	b, strays := c.bucket, 0
+// inPlace checks that the bucket index has the records of a chunk where they are. The index is
+// much larger than a cache, and records come in any order: a loop that does nothing else has many
+// of them on their way from memory at once, and Reschedule will find them there.
+func (s *Store) inPlace(c *chunk) bool {
+	strays := 0
 	for i := range c.records {
-		if s.places.get(c.records[i].seq) != b.number {
+		if s.places.get(c.records[i].seq) != c.bucket.number {
 			strays++
 		}
 	}
-	if strays > 0 {
-		return false
+	return strays == 0
+}
+
+// collect puts the messages for the records of a chunk into it, and drops the records that were
+// deleted.
+func (s *Store) collect(c *chunk) (survives bool, err error) {
+	b := c.bucket
+	if len(b.mail) == 0 {
+		return true, nil
 	}
-	if len(b.table) == 0 {
-		return true
-	}
+	var drops []*wal.Change
 	kept := c.records[:0]
+	dropped := []Record{}
+	c.mail = map[int][]message{}
 	for _, r := range c.records {
-		if m := b.table[r.seq]; m != nil && !s.collect(c, len(kept), m) {
-			s.note(&change{kind: changeDrop, bucket: b.id, record: r.record}, nil)
-			if s.drop(b, r.record, r.seq); b.dead {
-				break // there was nothing left in it
-			}
+		m := b.mail[r.seq]
+		if m != nil && slices.ContainsFunc(m.messages, func(m message) bool { return m.delete }) {
+			drops = append(drops, &wal.Change{Kind: wal.Drop, Bucket: b.id, Record: r.record})
+			dropped = append(dropped, r)
 			continue
+		}
+		if m != nil {
+			m.taken = len(m.messages)
+			c.mail[len(kept)] = slices.Clone(m.messages)
+			s.stats.Merged += int64(len(m.messages))
 		}
 		kept = append(kept, r)
 	}
 	c.records = kept
-	return true
+	if len(drops) == 0 {
+		return true, nil
+	}
+	if survives, err = s.note(drops...); err != nil {
+		return false, err
+	}
+	for _, r := range dropped {
+		delete(b.mail, r.seq)
+		s.drop(b, r.record, r.seq)
+	}
+	return survives, nil
 }
 
-// collect puts the messages for the i-th record into the chunk. It returns false if the last word
-// is that the record goes.
-func (s *Store) collect(c *chunk, i int, m *mail) bool {
-	m.taken = len(m.messages)
-	for _, message := range m.messages {
-		if message.kind == messageDelete {
-			return false
-		}
+// name makes the ids of all records, of one piece of memory.
+func (c *chunk) name() {
+	c.ids = c.ids[:0]
+	for i := range c.records {
+		c.ids = append(c.ids, c.records[i].id()...)
 	}
-	if c.mail == nil {
-		c.mail = map[int][]message{}
+	ids := string(c.ids)
+	for i := range c.records {
+		r := &c.records[i]
+		r.ID, ids = ids[:r.idSize], ids[r.idSize:]
 	}
-	c.mail[i] = slices.Clone(m.messages)
-	s.stats.Merged += int64(len(m.messages))
-	return true
-}
-
-// loadMail begins the next pass over a bucket. All messages for its records that are to be handed
-// out in this pass come into a table. Records need not be sorted for that, as in the paper; and
-// what does not fit into a quarter of the buffers takes more passes.
-func (s *Store) loadMail(b *bucket) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b.dead {
-		return nil
-	}
-	first := !b.loaded
-	if first {
-		size := int64(b.messages.frozen.bytes + b.messages.buffer.bytes)
-		for _, e := range b.messages.extents {
-			size += int64(e.size)
-		}
-		// Passes are fixed once the first one begins. What comes meanwhile has a sequence number
-		// from fresh on and goes with the last pass, or it could miss its turn.
-		b.passes = uint64(4*size/s.o.Buffer) + 1
-		b.fresh, b.loaded = s.nextSeq, true
-	} else {
-		b.pass++
-		b.next = 0
-	}
-	// Messages that came while a record was out stay here until it is given back, over all passes:
-	// they are on disk, too, but there nothing tells them from those it was handed out with.
-	for seq, m := range b.table {
-		if len(m.messages) == m.taken { // nothing came since the record was handed out
-			delete(b.table, seq)
-		}
-	}
-	c := cursor{s: s, bucket: b}
-	for at := uint64(0); at < b.messages.count(); {
-		found, err := c.next(&b.messages, at)
-		if err != nil {
-			b.unload(first)
-			return err
-		}
-		d := disk.Decoder{B: slices.Clone(found.raw)}
-		for range found.count {
-			seq, m := takeMessage(&d)
-			if d.Bad {
-				b.unload(first)
-				return s.badEntry(b, &b.messages, at)
-			}
-			if b.passOf(seq) == b.pass {
-				b.post(seq, m)
-			}
-			at++
-		}
-	}
-	return nil
-}
-
-// unload takes back a pass that could not begin, so that whoever tries again does not have those
-// messages twice that had been read.
-func (b *bucket) unload(first bool) {
-	for seq := range b.table {
-		if b.passOf(seq) == b.pass {
-			delete(b.table, seq)
-		}
-	}
-	if first {
-		b.loaded = false
-		return
-	}
-	b.pass--
-	b.next = b.records.count()
 }

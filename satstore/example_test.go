@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spinneret-go/spinneret/satstore"
 )
@@ -13,41 +14,41 @@ import (
 func Example() {
 	dir, err := os.MkdirTemp("", "satstore")
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	store, err := satstore.Open(dir, satstore.Options{Start: 100})
+	noon := time.Date(2030, time.May, 1, 12, 0, 0, 0, time.UTC)
+	store, err := satstore.Open(dir, satstore.Options{Start: noon})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	_, err = store.AddBatch([]satstore.Item{
-		{ID: "https://example.com/", Slot: 100, Data: []byte("never visited")},
-		{ID: "https://example.com/news", Slot: 101, Data: []byte("never visited")},
+		{ID: "https://example.com/", At: noon, Data: []byte("never visited")},
+		{ID: "https://example.com/news", At: noon.Add(time.Hour), Data: []byte("never visited")},
 	})
-	for range 3 {
-		for record, err := range store.Due(context.Background()) {
+	for hour := range 3 {
+		now := noon.Add(time.Duration(hour) * time.Hour)
+		for record, err := range store.Due(context.Background(), now) {
 			if err != nil {
-				fmt.Println(err)
-				return
+				panic(err)
 			}
-			fmt.Printf("slot %d: %s, %s\n", store.Now(), record.ID, record.Data)
-			visited := fmt.Appendf(nil, "visited in %d", store.Now())
-			err = record.Reschedule(store.Now()+2, visited)
+			fmt.Printf("%s: %s, %s\n", now.Format("15:04"), record.ID, record.Data)
+			err = record.Reschedule(now.Add(2*time.Hour), now.AppendFormat(nil, "visited at 15:04"))
 			if err != nil {
-				fmt.Println(err)
+				panic(err)
 			}
 		}
-		err = errors.Join(err, store.Advance())
 	}
 	fmt.Println(errors.Join(err, store.Close()))
 	// Output:
-	// slot 100: https://example.com/, never visited
-	// slot 101: https://example.com/news, never visited
-	// slot 102: https://example.com/, visited in 100
+	// 12:00: https://example.com/, never visited
+	// 13:00: https://example.com/news, never visited
+	// 14:00: https://example.com/, visited at 12:00
 	// <nil>
 }
+
+// hour returns an hour of some day.
+func hour(n int) time.Time { return time.Date(2030, time.May, 1, n, 0, 0, 0, time.UTC) }
 
 // temporary opens a store that the example's end removes.
 func temporary(o satstore.Options) (*satstore.Store, func()) {
@@ -69,86 +70,55 @@ func temporary(o satstore.Options) (*satstore.Store, func()) {
 // A feed or a sitemap tells about pages that are not due: messages wait for them.
 func ExampleStore_Update() {
 	store, remove := temporary(satstore.Options{
-		Start: 1,
-		Merge: func(_, data, message []byte) []byte { return fmt.Appendf(data, ", %s", message) },
+		Start: hour(1),
+		Merge: func(_ string, data, message []byte) []byte {
+			return fmt.Appendf(data, ", %s", message)
+		},
 	})
 	defer remove()
-	_, err := store.Add("https://example.com/", 2, []byte("every day"))
+	_, err := store.Add("https://example.com/", hour(2), []byte("every day"))
 	fmt.Println(err)
 	fmt.Println(store.Update("https://example.com/", []byte("in a feed")))
 	fmt.Println(store.Update("https://example.com/404", nil))
-	fmt.Println(store.Advance())
-	for record := range store.Due(context.Background()) {
+	for record := range store.Due(context.Background(), hour(2)) {
 		fmt.Printf("%s\n", record.Data)
 	}
 	// Output:
 	// <nil>
 	// <nil>
 	// satstore: no record has this id
-	// <nil>
 	// every day, in a feed
 }
 
 // A record that waits long for its host should not keep the block it was read from.
 func ExampleRecord_Detach() {
-	store, remove := temporary(satstore.Options{Start: 1})
+	store, remove := temporary(satstore.Options{Start: hour(1)})
 	defer remove()
-	_, err := store.Add("https://example.com/", 1, nil)
+	_, err := store.Add("https://example.com/", hour(1), nil)
 	fmt.Println(err)
 	var slow *satstore.Record
-	for record := range store.Due(context.Background()) {
-		record.Detach()
-		slow = record
+	for record := range store.Due(context.Background(), hour(1)) {
+		slow = record.Detach()
 	}
-	fmt.Println(store.Advance()) // the record stays out
+	for range store.Due(context.Background(), hour(5)) { // it stays out, and time goes on
+		fmt.Println("nothing else is due")
+	}
 	fmt.Println(store.Stats().Out, "out")
-	fmt.Println(slow.Reschedule(9, []byte("at last")))
-	fmt.Println(store.Get("https://example.com/"))
+	fmt.Println(slow.Reschedule(hour(9), []byte("at last")))
+	item, err := store.Get("https://example.com/")
+	fmt.Println(item.ID, item.At.UTC().Format("15:04"), string(item.Data), err)
 	// Output:
-	// <nil>
 	// <nil>
 	// 1 out
 	// <nil>
-	// {https://example.com/ 9 [97 116 32 108 97 115 116]} <nil>
-}
-
-// Each shard is read by a goroutine of its own; here one after the other.
-func ExampleOpenShards() {
-	dir, err := os.MkdirTemp("", "satstore")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	disks := []string{filepath.Join(dir, "disk1"), filepath.Join(dir, "disk2")}
-	shards, err := satstore.OpenShards(disks, satstore.Options{Start: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	var pages []satstore.Item
-	for i := range 10 {
-		pages = append(pages, satstore.Item{ID: fmt.Sprint("https://example.com/", i), Slot: 1})
-	}
-	fmt.Println(shards.AddBatch(pages))
-	due := 0
-	for _, store := range shards.Stores() {
-		for record := range store.Due(context.Background()) {
-			err = errors.Join(err, record.Reschedule(2, nil))
-			due++
-		}
-	}
-	fmt.Println(due, errors.Join(err, shards.Close()))
-	// Output:
-	// 10 <nil>
-	// 10 <nil>
+	// https://example.com/ 09:00 at last <nil>
 }
 
 // A backup is a store like any other, of one moment, while the first one goes on.
 func ExampleStore_Backup() {
-	store, done := temporary(satstore.Options{Start: 1})
+	store, done := temporary(satstore.Options{Start: hour(1)})
 	defer done()
-	if _, err := store.Add("https://a.example/", 3, []byte("once")); err != nil {
+	if _, err := store.Add("https://a.example/", hour(3), []byte("once")); err != nil {
 		panic(err)
 	}
 	dir, err := os.MkdirTemp("", "backup")
@@ -170,12 +140,12 @@ func ExampleStore_Backup() {
 	defer backup.Close()
 	fmt.Println("faults:", backup.Check())
 	for item, err := range backup.Scan() {
-		fmt.Println(item.ID, item.Slot, string(item.Data), err)
+		fmt.Println(item.ID, item.At.UTC().Format("15:04"), string(item.Data), err)
 	}
 	item, err := store.Get("https://a.example/")
-	fmt.Println(item.ID, item.Slot, string(item.Data), err)
+	fmt.Println(item.ID, item.At.UTC().Format("15:04"), string(item.Data), err)
 	// Output:
 	// faults: <nil>
-	// https://a.example/ 3 once <nil>
-	// https://a.example/ 3 changed since <nil>
+	// https://a.example/ 03:00 once <nil>
+	// https://a.example/ 03:00 changed since <nil>
 }

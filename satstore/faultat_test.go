@@ -30,60 +30,57 @@ func newTrial(t *testing.T, o Options) *trial {
 		mustAdd(t, c.s, fmt.Sprint("far ", i), 1001+int64(i*i), strings.Repeat("x", 60))
 	}
 	mustAdd(t, c.s, "out", 1000, "out")
-	dueIDs(t, c.s, func(r *Record) { c.r = r })
+	due(t, c.s, 1000, func(r *Record) { c.r = r })
 	mustAdd(t, c.s, "due", 1000, "due")
-	if o.indexed() {
-		require.NoError(t, c.s.Update("due", []byte("message")))
-		require.NoError(t, c.s.Update("far 7", []byte("message")))
-	}
+	require.NoError(t, c.s.Update("due", []byte("message")))
+	require.NoError(t, c.s.Update("far 7", []byte("message")))
 	require.NoError(t, c.s.checkpointNow())
 	mustAdd(t, c.s, "logged", 1003, "x")
 	require.NoError(t, c.s.Sync())
 	return c
 }
 
-// A state is all that can be seen of a store.
-type state struct {
+// A sight is all that can be seen of a store.
+type sight struct {
 	now  int64
 	seen map[string]string
 }
 
-func stateOf(t *testing.T, s *Store) state { return state{s.Now(), contents(t, s)} }
+func seenOf(t *testing.T, s *Store) sight { return sight{nowOf(s), contents(t, s)} }
 
 // A deed is what is done while something fails. If it has several parts, a fault may leave the first
 // ones done. One that is durable lets everything survive a power failure.
 type deed struct {
 	name    string
 	parts   int
-	indexed bool
 	durable bool
 	do      func(c *trial, parts int) error
 }
 
 func (c *trial) items(n int) (items []Item) {
 	for i := range n {
-		items = append(items, Item{fmt.Sprint("new ", i), 1002 + int64(i), make([]byte, 400)})
+		items = append(items, Item{fmt.Sprint("new ", i), at(1002 + int64(i)), make([]byte, 400)})
 	}
 	return items
 }
 
 var deeds = []deed{
-	{"Add", 1, false, false, func(c *trial, n int) error {
+	{"Add", 1, false, func(c *trial, n int) error {
 		_, err := c.s.AddBatch(c.items(n))
 		return err
 	}},
-	{"Add of much", 1, false, false, func(c *trial, n int) error {
+	{"Add of much", 1, false, func(c *trial, n int) error {
 		if n == 0 {
 			return nil
 		}
-		_, err := c.s.Add("much", 1002, make([]byte, 5000))
+		_, err := c.s.Add("much", at(1002), make([]byte, 5000))
 		return err
 	}},
-	{"AddBatch", 12, false, false, func(c *trial, n int) error {
+	{"AddBatch", 12, false, func(c *trial, n int) error {
 		_, err := c.s.AddBatch(c.items(n))
 		return err
 	}},
-	{"UpdateBatch", 6, true, false, func(c *trial, n int) error {
+	{"UpdateBatch", 6, false, func(c *trial, n int) error {
 		var batch []Message
 		for i := range n {
 			batch = append(batch, Message{fmt.Sprint("far ", i), make([]byte, 300)})
@@ -91,44 +88,42 @@ var deeds = []deed{
 		_, err := c.s.UpdateBatch(batch)
 		return err
 	}},
-	{"Delete", 1, true, false, func(c *trial, n int) error {
+	{"Delete", 1, false, func(c *trial, n int) error {
 		if n == 0 {
 			return nil
 		}
 		return c.s.Delete("far 7")
 	}},
-	{"Reschedule", 1, false, false, func(c *trial, n int) error {
+	{"Reschedule", 1, false, func(c *trial, n int) error {
 		if n == 0 {
 			return nil
 		}
-		return c.r.Reschedule(1020, make([]byte, 1000))
+		return c.r.Reschedule(at(1020), make([]byte, 1000))
 	}},
-	{"Delete of one's own", 1, false, false, func(c *trial, n int) error {
+	{"Delete of one's own", 1, false, func(c *trial, n int) error {
 		if n == 0 {
 			return nil
 		}
 		return c.r.Delete()
 	}},
-	{"Advance", 6, false, false, func(c *trial, n int) (err error) {
-		for i := 0; i < n && err == nil; i++ {
-			err = c.s.Advance()
-		}
-		return err
+	{"slots", 6, false, func(c *trial, n int) error {
+		return c.s.pass(1000 + int64(n))
 	}},
-	{"Due", 1, false, false, func(c *trial, _ int) error { return firstOf(c.s.Due(c.t.Context())) }},
-	{"Scan", 1, false, false, func(c *trial, _ int) (err error) {
+	{"Due", 1, false, func(c *trial, _ int) error {
+		return firstOf(c.s.Due(c.t.Context(), at(1000)))
+	}},
+	{"Scan", 1, false, func(c *trial, _ int) (err error) {
 		for _, err = range c.s.Scan() {
 		}
 		return err
 	}},
-	{"Get", 1, true, false, func(c *trial, _ int) error { _, err := c.s.Get("far 3"); return err }},
-	{"Check", 1, false, false, func(c *trial, _ int) error { return c.s.Check() }},
-	{"Sync", 4, false, true, func(c *trial, n int) error {
+	{"Get", 1, false, func(c *trial, _ int) error { _, err := c.s.Get("far 3"); return err }},
+	{"Check", 1, false, func(c *trial, _ int) error { return c.s.Check() }},
+	{"Sync", 4, true, func(c *trial, n int) error {
 		_, err := c.s.AddBatch(c.items(n))
 		return errors.Join(err, c.s.Sync())
 	}},
-	{"Backup", 1, false, true, func(c *trial, _ int) error { return c.s.backup(vfs.NewMem()) }},
-	{"a checkpoint", 4, false, true, func(c *trial, n int) error {
+	{"a checkpoint", 4, true, func(c *trial, n int) error {
 		_, err := c.s.AddBatch(c.items(n))
 		if err == nil {
 			err = c.s.checkpointNow()
@@ -138,32 +133,23 @@ var deeds = []deed{
 }
 
 // faultOptions are so small that hardly anything is done in memory alone.
-var faultOptions = map[string]Options{
-	"full":  small(Options{Horizon: 40, Radix: 4, pending: 1 << 10}),
-	"nolog": small(Options{Horizon: 40, Radix: 4, NoLog: true, Compression: S2}),
-	"basic": small(Options{Horizon: 40, Radix: 4, Mode: Basic, Flush: FlushLarge, pending: 1 << 10}),
-}
-
-// after returns which call fails next: each one, and in stores that share most of their code with a
-// full one, those at the beginning and a part of the later ones.
-func after(nth int, o Options) int {
-	if o.Mode == Full && !o.NoLog {
-		return nth + 1
-	}
-	return nth + 1 + nth/2
+func faultOptions() Options {
+	o := small(Options{})
+	o.test.pending = 1 << 10
+	return o
 }
 
 // outcomes returns what the store is after each part of a deed, if nothing fails.
-func (d deed) outcomes(t *testing.T, o Options) (all []state) {
+func (d deed) outcomes(t *testing.T, o Options) (all []sight) {
 	for n := range d.parts + 1 {
 		c := newTrial(t, o)
 		require.NoError(t, d.do(c, n))
-		all = append(all, stateOf(t, c.s))
+		all = append(all, seenOf(t, c.s))
 	}
 	return all
 }
 
-func requireOneOf(t *testing.T, all []state, got state, why string, args ...any) {
+func requireOneOf(t *testing.T, all []sight, got sight, why string, args ...any) {
 	t.Helper()
 	for _, want := range all {
 		if reflect.DeepEqual(want, got) {
@@ -173,17 +159,13 @@ func requireOneOf(t *testing.T, all []state, got state, why string, args ...any)
 	require.Fail(t, fmt.Sprintf(why, args...), "%+v is none of %+v", got, all)
 }
 
-// eachDeed runs a test for every deed in every sort of store that knows it.
-func eachDeed(t *testing.T, test func(t *testing.T, o Options, d deed, all []state)) {
-	for name, o := range faultOptions {
-		for _, d := range deeds {
-			if d.indexed && !o.indexed() {
-				continue
-			}
-			t.Run(name+"/"+strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
-				test(t, o, d, d.outcomes(t, o))
-			})
-		}
+// eachDeed runs a test for every deed.
+func eachDeed(t *testing.T, test func(t *testing.T, o Options, d deed, all []sight)) {
+	for _, d := range deeds {
+		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
+			o := faultOptions()
+			test(t, o, d, d.outcomes(t, o))
+		})
 	}
 }
 
@@ -192,8 +174,8 @@ func eachDeed(t *testing.T, test func(t *testing.T, o Options, d deed, all []sta
 // a Sync that works, or when the store is opened again, it goes on as if nothing had been.
 func TestFaultAtEachCall(t *testing.T) {
 	t.Parallel()
-	eachDeed(t, func(t *testing.T, o Options, d deed, all []state) {
-		for nth := 1; ; nth = after(nth, o) {
+	eachDeed(t, func(t *testing.T, o Options, d deed, all []sight) {
+		for nth := 1; ; nth++ {
 			c := newTrial(t, o)
 			c.fs.failAt.Store(c.fs.calls.Load() + int64(nth))
 			err := d.do(c, d.parts)
@@ -210,46 +192,42 @@ func TestFaultAtEachCall(t *testing.T) {
 }
 
 // afterFault looks at a store that met a fault and may not have told.
-func (c *trial) afterFault(all []state, done bool, why string) {
+func (c *trial) afterFault(all []sight, done bool, why string) {
 	t := c.t
 	t.Helper()
 	if done {
 		all = all[len(all)-1:]
 	}
 	c.fs.failAt.Store(0)
-	requireOneOf(t, all, stateOf(t, c.s), "%s", why)
+	requireOneOf(t, all, seenOf(t, c.s), "%s", why)
 	synced := c.s.Sync()
 	if synced == nil {
-		all = []state{stateOf(t, c.s)}
+		all = []sight{seenOf(t, c.s)}
 		require.NoError(t, c.s.Check(), why)
 	} else {
 		require.ErrorIs(t, synced, ErrReadOnly, why)
 	}
-	if synced == nil || !c.o.NoLog {
-		killed := mustOpen(t, c.fs.Clone(), c.o)
-		requireOneOf(t, all, stateOf(t, killed), "%s, and a kill", why)
-		require.NoError(t, killed.Check(), why)
-	}
+	killed := mustOpen(t, c.fs.Clone(), c.o)
+	requireOneOf(t, all, seenOf(t, killed), "%s, and a kill", why)
+	require.NoError(t, killed.Check(), why)
 	if synced == nil {
 		mustAdd(t, c.s, "more", 1030, "more")
-		all[0].seen["more"] = fmt.Sprint(max(1030, c.s.Now()), " more")
+		all[0].seen["more"] = "1030 more"
 	}
 	closed := c.s.Close()
 	require.Zero(t, c.fs.open.Load(), "%s: files stay open", why)
 	if synced == nil {
 		require.NoError(t, closed, why)
 	}
-	if closed == nil || !c.o.NoLog {
-		requireOneOf(t, all, stateOf(t, mustOpen(t, c.fs.Mem, c.o)), "%s, and Close", why)
-	}
+	requireOneOf(t, all, seenOf(t, mustOpen(t, c.fs.Mem, c.o)), "%s, and Close", why)
 }
 
 // TestPowerFailsAtEachStep takes the power away at each change of the disk in turn, while something
 // is done. What is found is the state after one of its parts.
 func TestPowerFailsAtEachStep(t *testing.T) {
 	t.Parallel()
-	eachDeed(t, func(t *testing.T, o Options, d deed, all []state) {
-		for nth := 1; ; nth = after(nth, o) {
+	eachDeed(t, func(t *testing.T, o Options, d deed, all []sight) {
+		for nth := 1; ; nth++ {
 			c := newTrial(t, o)
 			at := c.fs.Steps() + nth
 			c.fs.FailAt(at, vfs.ErrPower)
@@ -265,7 +243,7 @@ func TestPowerFailsAtEachStep(t *testing.T) {
 			for seed := range uint64(1 + nth%2) {
 				found := c.fs.Crash(rand.New(rand.NewPCG(seed, uint64(nth))))
 				s := mustOpen(t, found, o)
-				requireOneOf(t, may, stateOf(t, s), "step %d, seed %d", nth, seed)
+				requireOneOf(t, may, seenOf(t, s), "step %d, seed %d", nth, seed)
 				require.NoError(t, s.Check(), "step %d, seed %d", nth, seed)
 			}
 		}
@@ -276,10 +254,10 @@ func TestPowerFailsAtEachStep(t *testing.T) {
 // counts, and can be tried again; also when there is nothing yet, or a log to replay.
 func TestOpenFailsAtEachCall(t *testing.T) {
 	t.Parallel()
-	o := faultOptions["full"]
+	o := faultOptions()
 	logged := newTrial(t, o)
-	require.NoError(t, logged.s.Advance())
-	want := stateOf(t, logged.s)
+	require.NoError(t, logged.s.pass(1001))
+	want := seenOf(t, logged.s)
 	for name, disk := range map[string]*vfs.Mem{"new": vfs.NewMem(), "killed": logged.fs.Mem} {
 		t.Run(name, func(t *testing.T) {
 			for nth := int64(1); ; nth++ {
@@ -292,7 +270,7 @@ func TestOpenFailsAtEachCall(t *testing.T) {
 				}
 				if err == nil { // it can be read at least
 					if name == "killed" {
-						require.Equal(t, want, stateOf(t, s), "call %d", nth)
+						require.Equal(t, want, seenOf(t, s), "call %d", nth)
 					}
 					_ = s.Close()
 				} else {
@@ -302,7 +280,7 @@ func TestOpenFailsAtEachCall(t *testing.T) {
 				fs.failAt.Store(0)
 				s = mustOpen(t, fs, o)
 				if name == "killed" {
-					require.Equal(t, want, stateOf(t, s), "call %d, opened again", nth)
+					require.Equal(t, want, seenOf(t, s), "call %d, opened again", nth)
 				}
 				require.NoError(t, s.Check())
 				require.NoError(t, s.Close())
@@ -314,57 +292,27 @@ func TestOpenFailsAtEachCall(t *testing.T) {
 // TestCloseFailsAtEachCall: a Close that fails has closed all files, and what was done is there.
 func TestCloseFailsAtEachCall(t *testing.T) {
 	t.Parallel()
-	for name, o := range faultOptions {
-		t.Run(name, func(t *testing.T) {
-			for nth := int64(1); ; nth++ {
-				c := newTrial(t, o)
-				synced := stateOf(t, c.s)
-				mustAdd(t, c.s, "last", 1009, "x")
-				want := stateOf(t, c.s)
-				c.fs.failAt.Store(c.fs.calls.Load() + nth)
-				err := c.s.Close()
-				if !c.fs.hit() {
-					require.NoError(t, err)
-					break
-				}
-				require.Zero(t, c.fs.open.Load(), "call %d: files stay open", nth)
-				require.ErrorIs(t, c.s.Close(), ErrClosed)
-				c.fs.failAt.Store(0)
-				found := []state{want}
-				if err != nil && o.NoLog { // which promises no more than what was synced
-					found = append(found, synced)
-				}
-				requireOneOf(t, found, stateOf(t, mustOpen(t, c.fs, o)), "call %d", nth)
-			}
-		})
-	}
-}
-
-// TestBackupFailsAtEachCall: whatever fails in the other directory, the store is not concerned, no
-// file stays open, there is no half of a backup that could be opened, and it can be tried again.
-func TestBackupFailsAtEachCall(t *testing.T) {
-	t.Parallel()
-	o := faultOptions["full"]
-	c := newTrial(t, o)
-	want := stateOf(t, c.s)
 	for nth := int64(1); ; nth++ {
-		to := &faultyFS{Mem: vfs.NewMem()}
-		to.failAt.Store(nth)
-		err := c.s.backup(to)
-		if !to.hit() {
+		c := newTrial(t, faultOptions())
+		mustAdd(t, c.s, "last", 1009, "x")
+		want := seenOf(t, c.s)
+		c.fs.failAt.Store(c.fs.calls.Load() + nth)
+		err := c.s.Close()
+		if !c.fs.hit() {
 			require.NoError(t, err)
 			break
 		}
-		require.Zero(t, to.open.Load(), "call %d: files stay open", nth)
-		require.Zero(t, c.s.space.pins, "call %d", nth)
-		to.failAt.Store(0)
-		if err != nil && to.Data(checkpointName) == nil {
-			require.ErrorIs(t, err, errFault, "call %d", nth)
-			require.NoError(t, c.s.backup(to), "call %d, tried again", nth)
-		}
-		require.Equal(t, want, stateOf(t, mustOpen(t, to.Mem, o)), "call %d", nth)
-		require.Equal(t, want, stateOf(t, c.s), "call %d", nth)
+		require.Zero(t, c.fs.open.Load(), "call %d: files stay open", nth)
+		require.ErrorIs(t, c.s.Close(), ErrClosed)
+		c.fs.failAt.Store(0)
+		require.Equal(t, want, seenOf(t, mustOpen(t, c.fs, c.o)), "call %d", nth)
 	}
-	require.NoError(t, c.s.Close())
-	require.Zero(t, c.fs.open.Load())
+}
+
+// firstOf returns the error that a walk yields.
+func firstOf[T any](walk func(func(T, error) bool)) (err error) {
+	for _, err = range walk {
+		break
+	}
+	return err
 }

@@ -119,6 +119,13 @@ func (f *faultyFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
+func (f *faultyFile) Truncate(size int64) error {
+	if err := f.fs.call(); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
+}
+
 func (f *faultyFile) Sync() error {
 	if err := f.fs.call(); err != nil {
 		return err

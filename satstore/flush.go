@@ -1,162 +1,150 @@
 package satstore
 
-// Buffers are written behind the back of those who go on filling others. The memory is a quarter for
-// slots so near that their records are best kept until they are due, as every other visit may be to
-// one of them, and three eighths each for what is being written and for what comes meanwhile. Only a
-// checkpoint makes everybody wait, and comes much more rarely.
+import (
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
+)
 
-// behind reports whether buffers are written in the background.
-func (s *Store) behind() bool {
-	return s.live && s.o.Flush == FlushAll && s.o.Mode != Naive
-}
+// Buffers are written behind the back of those who fill them. A quarter of the memory is for
+// slots so near that their records are best kept until they are due, as every other visit may be
+// to one of them; the rest is for what is being written, and for what comes meanwhile. What has
+// been written frees its memory at once, about a megabyte at a time: so whoever finds none left
+// waits for that long, and not for the flush.
 
-// wantsRelief reports whether it is time to call relieve.
-func (s *Store) wantsRelief() bool {
-	return s.pool.full() || s.flushing == nil && s.pool.used >= s.pool.limit*5/8 && s.behind()
-}
+// writers is how many extents are written at once.
+const writers = 3
 
-// relieve empties buffers as Options.Flush says. It requires all locks but dueMu.
-func (s *Store) relieve() error {
-	switch {
-	case !s.live:
-		s.relieveReplay()
-		return nil
-	case s.logIsLong():
-		return s.checkpoint()
-	case s.behind():
-		if err := s.finishFlush(); err != nil {
-			return err
+// flush writes buffers until enough memory is free.
+func (s *Store) flush() error {
+	for {
+		s.mu.Lock()
+		if s.refusal() != nil || !s.pool.Full(5) {
+			s.mu.Unlock()
+			return nil
 		}
-		s.startFlush(s.far())
-		return nil
-	case s.o.Mode == Naive:
-		return s.flushOne()
-	}
-	for _, pages := range []int{16, 4, 1} {
-		used := s.pool.used
-		err := s.flushSome(func(b *bucket) bool { return b.pages() > pages })
-		if err != nil || s.pool.used < used {
+		groups := s.takeFar()
+		s.mu.Unlock()
+		if len(groups) == 0 { // it is all being written
+			return nil
+		}
+		if err := s.write(groups); err != nil {
 			return err
 		}
 	}
-	return s.flushOne()
 }
 
-// far wants all buckets but the nearest, as far as those have a quarter of the memory.
-func (s *Store) far() (wanted func(*bucket) bool) {
-	room := s.pool.limit / 4
-	return func(b *bucket) bool {
-		if room -= b.pages(); room < 0 {
+// takeFar takes the buffers of all buckets but the nearest, as far as those have a quarter of the
+// memory.
+func (s *Store) takeFar() (groups []*extent.Group) {
+	room := s.pool.Limit() / 4 / int64(s.o.test.page)
+	for b := range s.buckets {
+		if room -= int64(b.records.Buffered() + b.messages.Buffered()); room < 0 {
 			room = 0 // however little the others have
-			return true
+			groups = s.take(b, groups)
 		}
-		return room == 0
 	}
+	return groups
 }
 
-// relieveReplay empties all buffers without a checkpoint, which cannot be in the midst of a log. If
-// that fails, as on a full disk, the buffers grow: a log is not much longer than they are.
-func (s *Store) relieveReplay() {
-	if s.flushAll() != nil {
-		s.pool.limit *= 2
-	}
+// take takes the buffers of a bucket.
+func (s *Store) take(b *bucket, groups []*extent.Group) []*extent.Group {
+	groups = b.records.Take(groups, b.id, extent.Records, s.generation)
+	return b.messages.Take(groups, b.id, extent.Messages, s.generation)
 }
 
-// unloggedFlushes is how many times the buffers are written before a store without a log writes a
-// checkpoint.
-const unloggedFlushes = 4
-
-// logIsLong tells when a replay would take longer than the buffers are worth, or what a crash would
-// cost a store without a log has become too much.
-func (s *Store) logIsLong() bool {
-	switch {
-	case !s.live:
-		return false
-	case s.o.NoLog:
-		return s.flushed > unloggedFlushes*s.o.Buffer
+// takeAll takes all buffers.
+func (s *Store) takeAll() (groups []*extent.Group) {
+	for b := range s.buckets {
+		groups = s.take(b, groups)
 	}
-	return s.log != nil && s.logEnd+int64(len(s.log.pending)) > max(s.o.Buffer, 1<<20)
+	return groups
 }
 
 // buckets yields all buckets, in the order of their slots.
-func (s *Store) buckets(yield func(*bucket) bool) {
+func (s *state) buckets(yield func(*bucket) bool) {
 	for _, b := range s.due {
 		if !yield(b) {
 			return
 		}
 	}
 	if s.split == nil || yield(s.split.bucket) {
-		s.calendar.all(yield)
+		s.calendar.All(yield)
 	}
 }
 
-// eachBucket visits all buckets, in the order of their slots.
-func (s *Store) eachBucket(visit func(*bucket)) {
-	for b := range s.buckets {
-		visit(b)
+// write writes groups. Those that cannot be written stay in memory, until a checkpoint tries
+// again.
+func (s *Store) write(groups []*extent.Group) error {
+	err := s.file.Write(groups, s.written)
+	if err == nil {
+		return nil
 	}
-}
-
-// pages returns how many pages a bucket has in memory.
-func (b *bucket) pages() int { return len(b.records.buffer.pages) + len(b.messages.buffer.pages) }
-
-// flushAll writes all buffers.
-func (s *Store) flushAll() error { return s.flushSome(func(*bucket) bool { return true }) }
-
-// flushOne writes one buffer, whichever comes first.
-func (s *Store) flushOne() error {
-	for b := range s.buckets {
-		if b.pages() > 0 {
-			return s.flushBucket(b)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range groups {
+		if !g.Done() {
+			s.unwritten = append(s.unwritten, g)
 		}
 	}
-	return s.finishFlush()
+	s.changed.Broadcast()
+	return err
 }
 
-// fitPage flushes the buffer of a naive store's bucket before it would need a second page. If that
-// fails, the buffer grows: the change that came here is in the log already, and the next one will
-// be refused.
-func (s *Store) fitPage(b *bucket, p *part, size int) {
-	fits := len(p.buffer.pages) == 0 || p.buffer.bytes+size <= s.pool.size
-	if s.o.Mode != Naive || !s.live || fits {
-		return
+// written lets a group be on disk.
+func (s *Store) written(g *extent.Group, e extent.Extent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if dropped := g.Adopt(s.pool, e); dropped.N > 0 {
+		s.file.Release(dropped)
 	}
-	if err := s.flushBucket(b); err != nil {
-		s.failed = err
-	}
+	s.stats.Writes++
+	s.changed.Broadcast()
 }
 
-// flushBucket writes the buffers of one bucket, after those that are being written.
-func (s *Store) flushBucket(b *bucket) error {
-	if err := s.finishFlush(); err != nil {
-		return err
-	}
-	f := s.newFlush()
-	f.take(b)
-	f.start()
-	return s.finishFlush()
-}
-
-// flushSome writes the buffers that are wanted, after those that are being written.
-func (s *Store) flushSome(wanted func(*bucket) bool) error {
-	if err := s.finishFlush(); err != nil {
-		return err
-	}
-	s.startFlush(wanted)
-	return s.finishFlush()
-}
-
-// trim releases the extents of a bucket that is due and whose records are all elsewhere. A record
-// that somebody holds for days so keeps one extent, and not its whole bucket. What is behind an
-// extent that is gone keeps its numbers.
-func (s *Store) trim(b *bucket) {
-	kept := b.records.extents[:0]
-	for _, e := range b.records.extents {
-		if b.allDone(e.first, e.first+uint64(e.count)) {
-			s.space.release(e.span())
-		} else {
-			kept = append(kept, e)
+// moveSplit moves the records and messages of the bucket that is being split, a block at a time,
+// and goes on with the next such bucket.
+func (s *Store) moveSplit() error {
+	r := extent.NewReader(s.file, &s.mu, extent.NoMore)
+	defer r.Close()
+	for {
+		s.mu.Lock()
+		p := s.split
+		s.mu.Unlock()
+		if p == nil || s.stopping() {
+			return nil
+		}
+		// Nobody else changes how far it has come, nor takes anything out of the bucket.
+		next, err := p.read(r, 1<<32)
+		if err == nil {
+			err = s.moveBatch(next)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	b.records.extents = kept
+}
+
+func (s *Store) moveBatch(next batch) error {
+	n := uint64(len(next.records) + len(next.messages))
+	if err := s.begin(wal.MaxSize(0)); err != nil {
+		return err
+	}
+	survives, err := s.note(&wal.Change{Kind: wal.Split, Count: n})
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.step(next)
+	s.stats.Split += int64(len(next.records))
+	s.changed.Broadcast()
+	return s.end(survives)
+}
+
+func (s *Store) stopping() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
 }

@@ -1,19 +1,28 @@
 package satstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 )
 
-// A gatedFS lets writes to the buckets wait until its gate is open, or fail.
+// A gatedFS lets writes to a file wait until its gate is open, or fail.
 type gatedFS struct {
 	*vfs.Mem
+	file string
 	gate chan struct{}
 	fail error
 }
@@ -25,14 +34,14 @@ type gatedFile struct {
 
 func (g *gatedFS) Create(name string) (vfs.File, error) {
 	f, err := g.Mem.Create(name)
-	if name == dataName && err == nil {
+	if name == g.file && err == nil {
 		f = gatedFile{f, g}
 	}
 	return f, err
 }
 
 func (f gatedFile) WriteAt(b []byte, at int64) (int, error) {
-	if at >= grain { // the rest is no bucket
+	if at >= 4096 || f.fs.file != extent.Name { // the rest is no bucket
 		<-f.fs.gate
 		if f.fs.fail != nil {
 			return 0, f.fs.fail
@@ -42,84 +51,145 @@ func (f gatedFile) WriteAt(b []byte, at int64) (int, error) {
 }
 
 // behindGate returns a store whose buffers are being written to a disk that does not answer, and
-// what it holds: a record of 1,000 bytes in each slot from 1 on.
+// what it holds: a record of 1,000 bytes in each slot from 257 on.
 func behindGate(t *testing.T) (*gatedFS, *Store, map[string]string) {
 	t.Helper()
-	fs := &gatedFS{Mem: vfs.NewMem(), gate: make(chan struct{})}
-	s, err := open(fs, Options{
-		Start: 0x100, Commit: -1, Buffer: 64 << 10, Page: 1 << 10, Radix: 8, Horizon: 5000,
-	})
-	require.NoError(t, err)
+	fs := &gatedFS{Mem: vfs.NewMem(), file: extent.Name, gate: make(chan struct{})}
+	o := small(Options{Buffer: 64 << 10})
+	o.Start, o.test.inline, o.test.page, o.test.pending = at(0x100), false, 1<<10, 1<<20
+	o.test.shape = calendar.Default // so that nothing has to be split
+	s := mustOpen(t, fs, o)
 	want := map[string]string{}
-	for i := 0; s.flushing == nil; i++ {
+	for i := 0; !s.full(5); i++ {
 		addLong(t, s, want, i)
 	}
+	for !s.writing() {
+		runtime.Gosched()
+	}
 	return fs, s, want
+}
+
+// full reports whether so many eighths of the buffers are taken.
+func (s *Store) full(eighths int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pool.Full(eighths)
+}
+
+// writing reports whether anything is on its way to the disk.
+func (s *Store) writing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for b := range s.buckets {
+		if len(b.records.Taken(nil)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func addLong(t *testing.T, s *Store, want map[string]string, i int) {
 	t.Helper()
 	id, data := fmt.Sprint("https://a.test/", i), strings.Repeat("long", 250)
-	slot := s.Now() + 1 + int64(i)
+	slot := nowOf(s) + 1 + int64(i)
 	mustAdd(t, s, id, slot, data)
 	want[id] = fmt.Sprint(slot, " ", data)
 }
 
-func (f *flush) waits() bool {
-	select {
-	case <-f.done:
-		return false
-	default:
-		return true
+// TestNobodyWaitsForAFlush: while buffers are being written, the store takes records and messages,
+// hands out, and shows what is on its way to the disk; and so it does during a checkpoint, whatever
+// part of it takes long.
+func TestNobodyWaitsForAFlush(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{extent.Name, manifest.Temp, "ids-00000001"} {
+		t.Run(file, func(t *testing.T) {
+			fs, s, want := behindGate(t)
+			if file != extent.Name { // let those go on, and stop another one
+				close(fs.gate)
+				require.NoError(t, s.checkpointNow())
+				fs.gate, fs.file = make(chan struct{}), file
+			}
+			checkpoint := make(chan error)
+			go func() { checkpoint <- s.checkpoint(false) }()
+			n := len(want)
+			for i := range 15 {
+				addLong(t, s, want, n+i)
+			}
+			last := fmt.Sprint("https://a.test/", n-1)
+			require.NoError(t, s.Update(last, []byte("message")))
+			want[last] += "+message"
+			require.NoError(t, s.Sync())
+			require.Equal(t, want, contents(t, s))
+			for i := range n - 1 { // through slots whose records are being written
+				id := fmt.Sprint("https://a.test/", i)
+				require.Equal(t, []string{id}, due(t, s, nowOf(s)+1, func(r *Record) {
+					require.NoError(t, r.Reschedule(r.At().Add(3000*time.Hour), []byte("visited")))
+					want[id] = fmt.Sprint(slotAt(r.At())+3000, " visited")
+				}))
+			}
+			require.Equal(t, want, contents(t, s))
+			killed := mustOpen(t, fs.Mem.Clone(), s.o)
+			require.Equal(t, want, contents(t, killed), "and a crash meanwhile costs nothing")
+			require.NoError(t, killed.Check())
+			close(fs.gate)
+			require.NoError(t, <-checkpoint)
+			require.Equal(t, want, contents(t, s))
+			require.NoError(t, s.Check())
+			require.NoError(t, s.Close())
+		})
 	}
 }
 
-// TestNobodyWaitsForAFlush: while buffers are being written, the store takes records and messages,
-// hands out, and shows what is on its way to the disk.
-func TestNobodyWaitsForAFlush(t *testing.T) {
-	fs, s, want := behindGate(t)
-	n := len(want)
-	for i := range 15 {
-		addLong(t, s, want, n+i)
+// TestFullBuffersWait: when all memory is taken, whoever needs some waits until the first piece has
+// been written, or it fails.
+func TestFullBuffersWait(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		fs, s, want := behindGate(t)
+		for i := len(want); !s.full(8); i++ {
+			addLong(t, s, want, i)
+		}
+		waited := make(chan error)
+		go func() {
+			_, err := s.Add("waits", at(9), nil)
+			waited <- err
+		}()
+		select {
+		case <-waited:
+			require.Fail(t, "there was no memory")
+		case <-time.After(10 * time.Millisecond):
+		}
+		if fails {
+			fs.fail = errors.New("bad disk")
+		}
+		close(fs.gate)
+		require.ErrorIs(t, <-waited, fs.fail)
+		if fs.fail = nil; fails {
+			require.NoError(t, s.Sync())
+		} else {
+			want["waits"] = "256 "
+		}
+		require.Equal(t, want, contents(t, s))
+		require.NoError(t, s.Close())
 	}
-	require.NoError(t, s.Update(fmt.Sprint("https://a.test/", n-1), []byte("message")))
-	want[fmt.Sprint("https://a.test/", n-1)] = fmt.Sprint(s.Now()+int64(n), " message")
-	require.NoError(t, s.Sync())
-	require.Equal(t, want, contents(t, s))
-	for i := range n { // through slots whose records are being written
-		require.NoError(t, s.Advance())
-		id := fmt.Sprint("https://a.test/", i)
-		require.Equal(t, []string{id}, dueIDs(t, s, func(r *Record) {
-			require.Equal(t, want[id], fmt.Sprint(r.Slot, " ", string(r.Data)))
-			require.NoError(t, r.Reschedule(r.Slot+3000, []byte("visited")))
-			want[id] = fmt.Sprint(r.Slot+3000, " visited")
-		}))
-	}
-	require.True(t, s.flushing.waits())
-	require.Equal(t, want, contents(t, s))
-	killed := mustOpen(t, fs.Mem.Clone(), s.o)
-	require.Equal(t, want, contents(t, killed), "and a crash meanwhile costs nothing")
-	close(fs.gate)
-	require.NoError(t, s.checkpointNow())
-	require.Equal(t, want, contents(t, s))
-	require.NoError(t, s.Check())
-	require.NoError(t, s.Close())
 }
 
 // TestRoomOfBucketsThatDied: a bucket whose records have all moved on while it was being written
 // takes no room on disk in the end.
 func TestRoomOfBucketsThatDied(t *testing.T) {
 	fs, s, want := behindGate(t)
-	for range len(want) + 1 {
-		dueIDs(t, s, func(r *Record) { require.NoError(t, r.Delete()) })
-		require.NoError(t, s.Advance())
-	}
+	due(t, s, nowOf(s)+int64(len(want)), func(r *Record) { require.NoError(t, r.Delete()) })
+	require.NoError(t, s.pass(nowOf(s)+1))
 	require.Empty(t, contents(t, s))
-	require.True(t, s.flushing.waits())
 	close(fs.gate)
-	require.NoError(t, s.checkpointNow())
-	require.EqualValues(t, 1, s.space.size(), "no more than the header")
-	require.Zero(t, s.pool.used)
+	for used := int64(1); used > 0; runtime.Gosched() { // nobody waits for what is written in vain
+		used = s.Stats().BufferUsed
+	}
+	for range 3 { // of the index of buckets, too, what was saved before is given back
+		require.NoError(t, s.checkpointNow())
+	}
+	size, free := s.file.Size()
+	require.LessOrEqual(t, size-free, int64(4096+132<<10), "the header, and a page of the index")
+	require.Zero(t, s.pool.Used())
 	require.NoError(t, s.Check())
 	require.NoError(t, s.Close())
 }
@@ -127,24 +197,24 @@ func TestRoomOfBucketsThatDied(t *testing.T) {
 // TestFlushFails: what cannot be written stays in memory, is tried again, and no room is lost.
 func TestFlushFails(t *testing.T) {
 	fs, s, want := behindGate(t)
-	fs.fail = errors.New("bad disk")
+	bad := errors.New("bad disk")
+	fs.fail = bad
 	close(fs.gate)
-	err := s.checkpointNow()
-	require.ErrorIs(t, err, fs.fail)
-	used := s.pool.used
+	require.ErrorIs(t, s.checkpointNow(), bad)
+	s.mu.Lock()
+	used := s.pool.Used()
+	s.mu.Unlock()
 	require.Positive(t, used)
-	require.ErrorIs(t, s.checkpointNow(), fs.fail)
-	require.Equal(t, used, s.pool.used)
+	require.ErrorIs(t, s.Sync(), bad)
+	require.ErrorIs(t, s.Sync(), ErrReadOnly)
+	require.Equal(t, used, s.pool.Used())
 	require.Equal(t, want, contents(t, s))
 	fs.fail = nil
-	require.NoError(t, s.checkpointNow())
-	require.Zero(t, s.pool.used)
+	require.NoError(t, s.Sync())
+	require.Zero(t, s.pool.Used())
 	require.Equal(t, want, contents(t, s))
 	require.NoError(t, s.Check())
-	free := uint32(0)
-	for _, f := range s.space.free {
-		free += f.n
-	}
+	_, free := s.file.Size()
 	require.Zero(t, free, "a failed attempt leaves no holes")
 	require.NoError(t, s.Close())
 }
@@ -154,34 +224,178 @@ func TestFlushFails(t *testing.T) {
 func TestNearSlotsStayInMemory(t *testing.T) {
 	fs, s, _ := behindGate(t)
 	near, last := 0, int64(0)
-	s.eachBucket(func(b *bucket) {
-		if b.records.frozen.count > 0 {
+	for b := range s.buckets {
+		if len(b.records.Taken(nil)) > 0 {
 			last = b.start
-		} else if b.pages() > 0 {
-			require.Zero(t, last, "only buckets before those that are being written")
-			near += b.pages()
+		} else if pages := b.records.Buffered(); pages > 0 && last == 0 {
+			near += pages
 		}
-	})
+	}
 	require.Positive(t, near)
-	require.LessOrEqual(t, near, s.pool.limit/4)
+	require.Positive(t, last)
+	require.LessOrEqual(t, near, 64/4)
 	close(fs.gate)
 	require.NoError(t, s.Close())
 }
 
-// TestUnloggedCheckpoints: a store without a log goes back by no more than some buffers.
-func TestUnloggedCheckpoints(t *testing.T) {
+// TestManyVisitsNeedNoRoom: records that are visited in each slot are written again each time. With
+// each checkpoint the room that they left is used again, so the file does not grow with the visits;
+// and once they are gone, it shrinks.
+func TestManyVisitsNeedNoRoom(t *testing.T) {
+	t.Parallel()
 	fs := vfs.NewMem()
-	o := Options{Start: 1, NoLog: true, Buffer: 32 << 10, Page: 1 << 10, inline: true}
-	s := mustOpen(t, fs, o)
-	before := s.Stats().Checkpoints
-	const size, count = 1000, 2000
-	for i := range count {
-		mustAdd(t, s, fmt.Sprint("https://a.test/", i), 50, strings.Repeat("x", size))
+	s := mustOpen(t, fs, small(Options{}))
+	total := int64(0)
+	for i := range 200 {
+		id, data := fmt.Sprint("https://a.test/", i), fmt.Sprintf("%100d", i)
+		mustAdd(t, s, id, 1000, data)
+		total += int64(len(id) + len(data))
 	}
-	require.Greater(t, s.Stats().Checkpoints, before+5)
-	found := mustOpen(t, fs.Clone(), o)
-	lost := count - len(contents(t, found))
-	require.Positive(t, lost)
-	require.Less(t, lost*size, int(o.Buffer)*(unloggedFlushes+3))
-	require.NoError(t, found.Check())
+	visits, early := 0, int64(0)
+	for slot := range int64(150) {
+		due(t, s, 1000+slot, func(r *Record) {
+			visits++
+			require.NoError(t, r.Reschedule(r.At().Add(time.Hour), r.Data))
+		})
+		if slot%5 == 0 {
+			require.NoError(t, s.checkpointNow())
+		}
+		if slot == 20 {
+			early, _ = s.file.Size()
+		}
+	}
+	require.Equal(t, 200*150, visits)
+	require.Greater(t, s.Stats().BytesWritten, 50*total, "or this would prove nothing")
+	size, _ := s.file.Size()
+	require.LessOrEqual(t, size, early*5/4)
+	require.NoError(t, s.Check())
+	due(t, s, 1200, func(r *Record) { require.NoError(t, r.Delete()) })
+	for range 4 {
+		require.NoError(t, s.checkpointNow())
+	}
+	size, free := s.file.Size()
+	require.EqualValues(t, size, len(fs.Data(extent.Name)), "what Stats say is so")
+	require.Less(t, size-free, int64(200<<10))
+	require.NoError(t, s.Check())
+}
+
+// TestFileShrinks: when most of a file is free, what is at its end moves to the front, a part of it
+// with each checkpoint, and the file is cut off.
+func TestFileShrinks(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), small(Options{Buffer: 64 << 10})
+	s := mustOpen(t, fs, o)
+	data := strings.Repeat("x", 4000)
+	want := map[string]string{}
+	for i := range 600 {
+		mustAdd(t, s, fmt.Sprint(i), 1001+int64(i)*10, data)
+	}
+	require.NoError(t, s.checkpointNow())
+	full, _ := s.file.Size()
+	due(t, s, 1000+595*10, func(r *Record) { require.NoError(t, r.Delete()) })
+	for i := 595; i < 600; i++ {
+		want[fmt.Sprint(i)] = data
+	}
+	var sizes []int64
+	for range 6 {
+		require.NoError(t, s.checkpointNow())
+		size, _ := s.file.Size()
+		sizes = append(sizes, size)
+		require.EqualValues(t, size, len(fs.Data(extent.Name)))
+		require.Equal(t, want, datasOf(t, s))
+		killed := mustOpen(t, fs.Clone(), o)
+		require.Equal(t, want, datasOf(t, killed))
+		require.NoError(t, killed.Check())
+		require.NoError(t, killed.Close())
+	}
+	require.Less(t, sizes[5], full/4, "%d, then %v", full, sizes)
+	require.NoError(t, s.Check())
+}
+
+// TestLogHoldsWhatChanged: a visit that changes a few bytes of a record costs a few bytes of log,
+// also if it was detached.
+func TestLogHoldsWhatChanged(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), logged())
+	data := bytes.Repeat([]byte("0123456789"), 20)
+	for i := range 1000 {
+		mustAdd(t, s, fmt.Sprint("https://a.test/", i), 0, string(data))
+	}
+	require.NoError(t, s.Sync())
+	before := s.Stats().LogSize
+	n := 0
+	due(t, s, 1, func(r *Record) {
+		if n++; n%2 == 0 {
+			r = r.Detach()
+		}
+		copy(r.Data[40:], "abcdefgh")
+		require.NoError(t, r.Reschedule(at(7), r.Data))
+	})
+	require.NoError(t, s.Sync())
+	require.Less(t, s.Stats().LogSize-before, int64(1000*20))
+}
+
+// TestGroupCommit: what is done survives a power failure once Options.Commit has passed, and not
+// for sure before.
+func TestGroupCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs, o := vfs.NewMem(), logged()
+		o.Commit, o.test.pending = time.Second, 4<<10
+		s := mustOpen(t, fs, o)
+		mustAdd(t, s, "https://a.test/", 5, "x")
+		synctest.Wait()
+		time.Sleep(time.Second - 1)
+		synctest.Wait()
+		require.Equal(t, 0, fewestAfterCrash(t, fs))
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		require.Equal(t, 1, fewestAfterCrash(t, fs))
+		require.NoError(t, s.Close())
+	})
+}
+
+// fewestAfterCrash returns how many records the unluckiest of some power failures leaves.
+func fewestAfterCrash(t *testing.T, fs *vfs.Mem) int {
+	fewest := 1 << 30
+	for seed := range uint64(20) {
+		s := mustOpen(t, fs.Crash(rand.New(rand.NewPCG(seed, 0))), logged())
+		fewest = min(fewest, len(contents(t, s)))
+		require.NoError(t, s.Close())
+	}
+	return fewest
+}
+
+// TestStats counts what was done.
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := mustOpen(t, vfs.NewMem(), Options{Unit: time.Minute, Commit: -1})
+		defer s.Close()
+		require.True(t, start.Truncate(time.Minute).Equal(s.Now()))
+		var items []Item
+		for i := range 6 {
+			items = append(items, Item{fmt.Sprint("https://a.test/", i), start.Add(time.Minute), []byte("data")})
+		}
+		added, err := s.AddBatch(items)
+		require.NoError(t, err)
+		require.Equal(t, 6, added)
+		n := 0
+		for r, err := range s.Due(t.Context(), start.Add(time.Minute)) {
+			require.NoError(t, err)
+			if n++; n > 2 {
+				require.NoError(t, r.Reschedule(start.Add(time.Hour), r.Data))
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		got := s.Stats()
+		require.Equal(t, time.Since(got.Now.Add(time.Minute)), got.Lag)
+		require.True(t, start.Add(time.Minute).Truncate(time.Minute).Equal(got.Now))
+		require.EqualValues(t, 6, got.Records)
+		require.EqualValues(t, 2, got.Due)
+		require.EqualValues(t, 2, got.Out)
+		require.EqualValues(t, 6, got.Added)
+		require.EqualValues(t, 4, got.Rescheduled)
+		require.EqualValues(t, 2, got.Buckets)
+		require.EqualValues(t, 10*(16+4), got.UserBytes)
+		require.Positive(t, got.BufferUsed)
+	})
 }

@@ -25,23 +25,23 @@ func formatFiles(t *testing.T) *vfs.Mem {
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, formatOptions())
 	_, err := s.AddBatch([]Item{
-		{"https://a.test/", 100, []byte("old data")},
-		{"https://a.test/b", 170, []byte("more")},
+		{"https://a.test/", at(100), []byte("old data")},
+		{"https://a.test/b", at(170), []byte("more")},
 	})
 	require.NoError(t, err)
 	require.NoError(t, s.Update("https://a.test/b", []byte("hint")))
-	s.saved.due = true
-	require.NoError(t, s.checkpointNow())
-	for r, err := range s.Due(t.Context()) {
-		require.NoError(t, err)
-		require.NoError(t, r.Reschedule(105, []byte("new data")))
-	}
-	require.NoError(t, s.Advance())
+	require.NoError(t, s.checkpoint(true))
+	due(t, s, 100, func(r *Record) {
+		require.NoError(t, r.Reschedule(at(105), []byte("new data")))
+	})
+	require.NoError(t, s.pass(101))
 	require.NoError(t, s.Sync())
 	return fs
 }
 
-func formatOptions() Options { return Options{Start: 100, Commit: -1} }
+func formatOptions() Options {
+	return Options{Start: at(100), Commit: -1, test: testOptions{inline: true}}
+}
 
 // TestFormatPage compares the dumps of FORMAT.md with what is written, and opens them.
 func TestFormatPage(t *testing.T) {
@@ -118,22 +118,4 @@ func undump(t *testing.T, text string) (b []byte) {
 		b = append(b, row...)
 	}
 	return b
-}
-
-// TestEntrySize wants entries to have the size for which room is made in the buffers, at each length
-// at which a number takes another byte.
-func TestEntrySize(t *testing.T) {
-	t.Parallel()
-	numbers := []uint64{1, 0x7f, 0x80, 0x3fff, 0x4000, 1<<63 - 1}
-	for _, b := range []*bucket{{start: 100, width: 1}, {start: 100, width: 24}, {start: 100}} {
-		for _, n := range numbers {
-			e := entry{
-				seq: n, slot: 100 + int64(min(n, uint64(maxSlot)-100)),
-				id: make([]byte, min(n, 0x4000)), data: make([]byte, min(n-1, 0x4000)),
-			}
-			for _, indexed := range []bool{false, true} {
-				require.Len(t, b.appendEntry(nil, e, indexed), b.entrySize(e, indexed))
-			}
-		}
-	}
 }

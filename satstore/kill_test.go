@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/stretchr/testify/require"
 )
 
@@ -60,9 +61,11 @@ func startRole(role, dir string) *exec.Cmd {
 // to the number that the data are.
 func killOptions() Options {
 	return Options{
-		Start: 1000, Buffer: 128 << 10, Page: 1 << 10, Radix: 8, Horizon: 5000,
-		Commit: time.Millisecond, pending: 64 << 10,
-		Merge: func(_, data, message []byte) []byte {
+		Start: at(1000), Buffer: 128 << 10, Commit: time.Millisecond,
+		test: testOptions{
+			page: 1 << 10, pending: 64 << 10, shape: calendar.Shape{First: 3, More: 3},
+		},
+		Merge: func(_ string, data, message []byte) []byte {
 			n, _ := strconv.Atoi(string(data))
 			more, _ := strconv.Atoi(string(message))
 			return strconv.AppendInt(nil, int64(n+more), 10)
@@ -77,6 +80,7 @@ type worker struct {
 	s      *Store
 	values map[string]int // by id
 	late   []*Record      // that are out
+	now    int64
 }
 
 func (w *worker) run(dir string) (err error) {
@@ -84,7 +88,7 @@ func (w *worker) run(dir string) (err error) {
 		return err
 	}
 	defer w.s.Close()
-	w.values = map[string]int{}
+	w.values, w.now = map[string]int{}, nowOf(w.s)
 	for item, err := range w.s.Scan() {
 		if err != nil {
 			return err
@@ -118,9 +122,13 @@ func (w *worker) slot() error {
 			return err
 		}
 	}
-	for r, err := range w.s.Due(context.Background()) {
+	w.now++
+	for r, err := range w.s.Due(context.Background(), at(w.now)) {
 		if err != nil {
 			return err
+		}
+		if w.random.IntN(3) == 0 {
+			r = r.Detach()
 		}
 		w.late = append(w.late, r)
 		for len(w.late) > 20 {
@@ -135,17 +143,15 @@ func (w *worker) slot() error {
 		}
 	}
 	if w.random.IntN(4) == 0 {
-		if err := w.s.Sync(); err != nil {
-			return err
-		}
+		return w.s.Sync()
 	}
-	return w.s.Advance()
+	return nil
 }
 
 func (w *worker) add() error {
 	id := fmt.Sprint("https://a.test/", w.random.Uint64())
 	return w.do(id, 0, func() error {
-		_, err := w.s.Add(id, w.s.Now()+int64(w.random.IntN(200)), []byte("0"))
+		_, err := w.s.Add(id, at(w.now+int64(w.random.IntN(200))), []byte("0"))
 		return err
 	})
 }
@@ -154,7 +160,7 @@ func (w *worker) add() error {
 func (w *worker) visit(i int) error {
 	r := w.late[i]
 	w.late = slices.Delete(w.late, i, i+1)
-	id := string(r.ID)
+	id := r.ID
 	n, err := strconv.Atoi(string(r.Data))
 	if err != nil {
 		return err
@@ -166,7 +172,7 @@ func (w *worker) visit(i int) error {
 		return w.do(id, -1, r.Delete)
 	}
 	return w.do(id, w.values[id]+1, func() error {
-		next := w.s.Now() + 1 + int64(w.random.IntN(1000))
+		next := at(w.now + 1 + int64(w.random.IntN(1000)))
 		return r.Reschedule(next, strconv.AppendInt(nil, int64(n+1), 10))
 	})
 }
@@ -174,7 +180,7 @@ func (w *worker) visit(i int) error {
 // message changes or deletes a record, whether it is out or not, by its id.
 func (w *worker) message() error {
 	for id, value := range w.values { // any one
-		out := slices.ContainsFunc(w.late, func(r *Record) bool { return string(r.ID) == id })
+		out := slices.ContainsFunc(w.late, func(r *Record) bool { return r.ID == id })
 		if !out && w.random.IntN(4) == 0 {
 			return w.do(id, -1, func() error { return w.s.Delete(id) })
 		}
@@ -262,17 +268,4 @@ func killOnce(
 	}
 	require.Error(t, child.Wait())
 	return id, value
-}
-
-// abandon leaves a store as a killed process would, but for what the kernel does then.
-func abandon(s *Store) {
-	close(s.stop)
-	s.stopped.Wait()
-	s.lockAll()
-	defer s.unlockAll()
-	s.closed = true
-	if s.flushing != nil {
-		<-s.flushing.done
-	}
-	_ = s.lock.Close()
 }

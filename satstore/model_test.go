@@ -8,63 +8,56 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 )
 
 var rounds = flag.Uint64("rounds", 2, "seeds of each random test")
 
 // optionSets are small in every way, so that each history meets every path.
 var optionSets = map[string]Options{
-	"full":       {},
-	"flat":       {Radix: -1, Horizon: 100},
-	"large":      {Flush: FlushLarge},
-	"naive":      {Mode: Naive},
-	"basic":      {Mode: Basic},
-	"nolog":      {NoLog: true},
-	"nolarge":    {NoLog: true, Flush: FlushLarge},
-	"s2":         {Compression: S2},
-	"zstd":       {Compression: Zstd},
-	"roomy":      {Buffer: 1 << 20},
-	"basicNoLog": {Mode: Basic, NoLog: true},
+	"full":   {},
+	"coarse": {test: testOptions{shape: calendar.Shape{First: 4, More: 3}}},
+	"roomy":  {Buffer: 1 << 20},
+	"tight":  {test: testOptions{pending: 1 << 10}}, // so that changes have to be written at once
 }
 
 func small(o Options) Options {
-	o.Start, o.Commit = 1000, -1
-	if o.Radix == 0 {
-		o.Radix, o.Horizon = 4, 3000
+	o.Start, o.Commit = at(1000), -1
+	if o.test.shape == (calendar.Shape{}) {
+		o.test.shape = calendar.Shape{First: 2, More: 2}
 	}
 	if o.Buffer == 0 {
 		o.Buffer = 4 << 10
 	}
-	if o.Page == 0 {
-		o.Page = 512
+	if o.test.page == 0 {
+		o.test.page = 512
 	}
-	if o.pending == 0 {
-		o.pending = 32 << 10
+	if o.test.pending == 0 {
+		o.test.pending = 32 << 10
 	}
-	o.writers, o.inline = 1, true // so that a seed always leads to the same steps
-	o.Merge = func(_, data, m []byte) []byte { return fmt.Appendf(data, "+%s", m) }
+	o.test.inline = true // so that a seed always leads to the same steps
+	o.Merge = func(_ string, data, m []byte) []byte { return fmt.Appendf(data, "+%s", m) }
 	return o
 }
 
+// at returns when a slot of an hour begins, and slotAt undoes it.
+func at(slot int64) time.Time { return timeOf(slot, time.Hour) }
+
+func slotAt(t time.Time) int64 { return slotOf(t, time.Hour) }
+
 // A model is what a store should be.
-type model struct {
-	now     int64
-	records map[string]*modelRecord
-}
+type model map[string]*modelRecord
 
 // A modelRecord is never changed, but replaced: so models of many moments can share it.
 type modelRecord struct {
 	slot int64
 	data string
 	mail []string
-}
-
-func (m *model) clone() *model {
-	return &model{m.now, maps.Clone(m.records)}
 }
 
 func (r *modelRecord) merged() string {
@@ -75,9 +68,9 @@ func (r *modelRecord) merged() string {
 	return data
 }
 
-func (m *model) contents() map[string]string {
+func (m model) contents() map[string]string {
 	all := map[string]string{}
-	for id, r := range m.records {
+	for id, r := range m {
 		all[id] = fmt.Sprint(r.slot, " ", r.merged())
 	}
 	return all
@@ -90,19 +83,10 @@ type player struct {
 	random *rand.Rand
 	fs     *vfs.Mem
 	s      *Store
-	m      *model
-	past   []*model // since the last Sync, the present one included
+	m      model
+	past   []model // since the last Sync, the present one included
 	out    map[string]*held
-	ids    int  // added so far
-	late   bool // over maxDue slots were skipped: due records may be said to be of an earlier one
-}
-
-// seen returns what can be compared of a store's contents or a model's.
-func (p *player) seen(contents map[string]string, now int64) map[string]string {
-	if p.late {
-		return sinceNow(p.t, contents, now)
-	}
-	return contents
+	ids    int // added so far
 }
 
 type held struct {
@@ -113,16 +97,18 @@ type held struct {
 func newPlayer(t testing.TB, o Options, seed uint64) *player {
 	p := &player{
 		t: t, o: small(o), random: rand.New(rand.NewPCG(seed, 1)), fs: vfs.NewMem(),
-		m: &model{1000, map[string]*modelRecord{}}, out: map[string]*held{},
+		m: model{}, out: map[string]*held{},
 	}
 	p.s = mustOpen(t, p.fs, p.o)
 	p.synced()
 	return p
 }
 
-func (p *player) synced() { p.past = []*model{p.m.clone()} }
+func (p *player) synced() { p.past = []model{maps.Clone(p.m)} }
 
-func (p *player) done() { p.past = append(p.past, p.m.clone()) }
+func (p *player) done() { p.past = append(p.past, maps.Clone(p.m)) }
+
+func (p *player) now() int64 { return slotAt(p.s.Now()) }
 
 // play does one thing. The error is the store's.
 func (p *player) play() error {
@@ -131,16 +117,14 @@ func (p *player) play() error {
 		return p.add(1)
 	case n < 30:
 		return p.add(p.random.IntN(30))
-	case n < 55:
+	case n < 70:
 		return p.due()
-	case n < 65:
+	case n < 80:
 		return p.giveBack()
-	case n < 75:
+	case n < 90:
 		return p.update()
-	case n < 79:
+	case n < 95:
 		return p.delete()
-	case n < 96:
-		return p.advance()
 	}
 	if err := p.s.Sync(); err != nil {
 		return err
@@ -153,16 +137,14 @@ func (p *player) id() string { return fmt.Sprint("https://a.test/", p.random.Int
 
 func (p *player) slot() int64 {
 	far := []int{2, 10, 100, 1000, 9000}
-	return p.m.now - 1 + int64(p.random.IntN(far[p.random.IntN(len(far))]))
+	return p.now() - 1 + int64(p.random.IntN(far[p.random.IntN(len(far))]))
 }
 
 func (p *player) add(n int) error {
 	var items []Item
+	now := p.now()
 	for range n {
-		item := Item{p.id(), p.slot(), fmt.Append(nil, "v", p.ids)}
-		if p.o.Mode == Basic {
-			item.ID = fmt.Sprint("https://a.test/", p.ids)
-		}
+		item := Item{p.id(), at(p.slot()), fmt.Append(nil, "v", p.ids)}
 		p.ids++
 		if p.random.IntN(20) == 0 {
 			item.Data = fmt.Appendf(item.Data, "%*d", p.random.IntN(3000), 0)
@@ -171,10 +153,9 @@ func (p *player) add(n int) error {
 	}
 	added, err := p.s.AddBatch(items)
 	for _, item := range items {
-		if p.m.records[item.ID] == nil && added > 0 {
+		if p.m[item.ID] == nil && added > 0 {
 			added--
-			r := &modelRecord{slot: max(item.Slot, p.m.now), data: string(item.Data)}
-			p.m.records[item.ID] = r
+			p.m[item.ID] = &modelRecord{slot: max(slotAt(item.At), now), data: string(item.Data)}
 			p.done()
 		}
 	}
@@ -185,38 +166,50 @@ func (p *player) add(n int) error {
 // due takes some records, gives most of them back, and holds the others.
 func (p *player) due() error {
 	most := p.random.IntN(40)
-	last := int64(-1 << 62)
 	if most == 0 {
 		return nil
 	}
-	for r, err := range p.s.Due(p.t.Context()) {
+	until := p.now() + int64(p.random.IntN(9)) - 2
+	last := int64(-1 << 62)
+	for r, err := range p.s.Due(p.t.Context(), at(until).Add(time.Minute)) {
 		if err != nil {
 			return err
 		}
-		id := string(r.ID)
-		want := p.m.records[id]
-		require.NotNil(p.t, want, "%s is due, but it is not there", id)
-		require.Equal(p.t, want.merged(), string(r.Data), "%s in slot %d", id, p.m.now)
-		require.LessOrEqual(p.t, want.slot, p.m.now)
-		require.GreaterOrEqual(p.t, r.Slot, last)
-		require.Nil(p.t, p.out[id])
-		last = r.Slot
-		p.out[id] = &held{r, len(want.mail)}
+		want := p.m[r.ID]
+		require.NotNil(p.t, want, "%s is due, but it is not there", r.ID)
+		require.Equal(p.t, want.merged(), string(r.Data), "%s in slot %d", r.ID, p.now())
+		require.Equal(p.t, want.slot, slotAt(r.At()))
+		require.LessOrEqual(p.t, want.slot, p.now())
+		require.GreaterOrEqual(p.t, want.slot, last)
+		require.Nil(p.t, p.out[r.ID])
+		last = want.slot
+		p.out[r.ID] = &held{r, len(want.mail)}
 		if p.random.IntN(4) == 0 {
-			if p.random.IntN(2) == 0 {
-				r.Detach()
-			}
-		} else if err := p.reschedule(id); err != nil {
+			p.detach(r)
+		} else if err := p.reschedule(r.ID); err != nil {
 			return err
 		}
 		if most--; most == 0 {
 			return nil
 		}
 	}
-	for id, r := range p.m.records {
-		require.True(p.t, r.slot > p.m.now || p.out[id] != nil, "%s was left out", id)
+	require.GreaterOrEqual(p.t, p.now(), until)
+	for id, r := range p.m {
+		require.True(p.t, r.slot > p.now() || p.out[id] != nil, "%s was left out", id)
 	}
 	return nil
+}
+
+// detach detaches every other record.
+func (p *player) detach(r *Record) {
+	if p.random.IntN(2) == 0 {
+		own := r.Detach()
+		p.out[r.ID].r = own
+		require.ErrorIs(p.t, r.Reschedule(at(0), nil), ErrDone)
+		require.Equal(p.t, r.ID, own.ID)
+		require.Equal(p.t, r.At(), own.At())
+		require.Same(p.t, own, own.Detach())
+	}
 }
 
 func (p *player) reschedule(id string) error {
@@ -231,24 +224,24 @@ func (p *player) reschedule(id string) error {
 			data[p.random.IntN(len(data))] = 'x'
 		}
 	}
-	m := p.m.records[id]
+	m := p.m[id]
 	if p.random.IntN(15) == 0 {
 		if err := h.r.Delete(); err != nil {
 			return err
 		}
 		delete(p.out, id)
-		delete(p.m.records, id)
+		delete(p.m, id)
 		p.done()
 		return nil
 	}
 	want := string(data)
-	if err := h.r.Reschedule(slot, data); err != nil {
+	if err := h.r.Reschedule(at(slot), data); err != nil {
 		return err
 	}
-	require.Error(p.t, h.r.Reschedule(slot, data), "it was returned before")
+	require.Error(p.t, h.r.Reschedule(at(slot), data), "it was returned before")
 	delete(p.out, id)
 	if m != nil { // else it was deleted meanwhile
-		p.m.records[id] = &modelRecord{max(slot, p.m.now+1), want, m.mail[h.taken:]}
+		p.m[id] = &modelRecord{max(slot, p.now()+1), want, m.mail[h.taken:]}
 	}
 	p.done()
 	return nil
@@ -269,17 +262,14 @@ func (p *player) giveBack() error {
 func (p *player) update() error {
 	id, text := p.id(), fmt.Sprint("m", p.random.IntN(1000))
 	err := p.s.Update(id, []byte(text))
-	r := p.m.records[id]
+	r := p.m[id]
 	switch {
-	case p.o.Mode == Basic:
-		require.ErrorIs(p.t, err, ErrNoIndex)
-		return nil
 	case errors.Is(err, ErrUnknown):
 		require.Nil(p.t, r)
 		return nil
 	case err == nil:
 		require.NotNil(p.t, r, id)
-		p.m.records[id] = &modelRecord{r.slot, r.data, append(slices.Clip(r.mail), text)}
+		p.m[id] = &modelRecord{r.slot, r.data, append(slices.Clip(r.mail), text)}
 		p.done()
 	}
 	return err
@@ -288,50 +278,33 @@ func (p *player) update() error {
 // delete does not touch what is out: the model could not tell it from one that is added again.
 func (p *player) delete() error {
 	id := p.id()
-	if p.out[id] != nil || p.o.Mode == Basic {
+	if p.out[id] != nil {
 		return nil
 	}
 	err := p.s.Delete(id)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		require.Nil(p.t, p.m.records[id])
+		require.Nil(p.t, p.m[id])
 		return nil
 	case err == nil:
-		require.NotNil(p.t, p.m.records[id])
-		delete(p.m.records, id)
+		require.NotNil(p.t, p.m[id])
+		delete(p.m, id)
 		p.done()
 	}
 	return err
 }
 
-func (p *player) advance() error {
-	for range 1 + p.random.IntN(5) {
-		err := p.s.Advance()
-		if p.s.Now() > p.m.now {
-			p.m.now++
-			p.done()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (p *player) check() {
 	p.t.Helper()
-	require.Equal(p.t, p.m.now, p.s.Now())
-	require.Equal(p.t, p.seen(p.m.contents(), p.m.now), p.seen(contents(p.t, p.s), p.m.now))
+	require.Equal(p.t, p.m.contents(), contents(p.t, p.s))
 	p.checkStats()
-	if p.o.Mode != Basic && !p.late {
-		id := p.id()
-		item, err := p.s.Get(id)
-		if r := p.m.records[id]; r == nil {
-			require.ErrorIs(p.t, err, ErrUnknown)
-		} else {
-			require.NoError(p.t, err)
-			require.Equal(p.t, Item{id, r.slot, []byte(r.merged())}, item)
-		}
+	id := p.id()
+	item, err := p.s.Get(id)
+	if r := p.m[id]; r == nil {
+		require.ErrorIs(p.t, err, ErrUnknown)
+	} else {
+		require.NoError(p.t, err)
+		require.Equal(p.t, Item{id, at(r.slot), []byte(r.merged())}, item)
 	}
 }
 
@@ -339,32 +312,33 @@ func (p *player) check() {
 func (p *player) checkStats() {
 	p.t.Helper()
 	got, due := p.s.Stats(), 0
-	for _, r := range p.m.records {
-		if r.slot <= p.m.now {
+	for _, r := range p.m {
+		if r.slot <= p.now() {
 			due++
 		}
 	}
 	require.EqualValues(p.t, len(p.out), got.Out)
-	require.Equal(p.t, p.m.now, got.Slot)
-	require.GreaterOrEqual(p.t, got.Records, int64(len(p.m.records)))
+	require.GreaterOrEqual(p.t, got.Records, int64(len(p.m)))
 	require.GreaterOrEqual(p.t, got.Due, int64(due))
 	require.LessOrEqual(p.t, got.Due, got.Records)
-	if p.o.Mode == Basic { // where nothing is deleted but what is out
-		require.EqualValues(p.t, len(p.m.records), got.Records)
-		require.EqualValues(p.t, due, got.Due)
-	}
+	// Files of ids that were merged are there until the next checkpoint.
+	rest := p.fs.Used() - got.DiskSize - int64(p.rest())
+	require.GreaterOrEqual(p.t, rest, int64(0))
+	require.Less(p.t, rest, int64(20_000))
 }
 
-// kill opens what a kill of the process would leave behind. All that was done must be there, synced
-// or not.
+// rest returns the bytes of files that DiskSize leaves out.
+func (p *player) rest() int {
+	return len(p.fs.Data("CHECKPOINT")) + len(p.fs.Data("pending"))
+}
+
+// kill opens what a kill of the process would leave behind. All that was done must be there,
+// synced or not.
 func (p *player) kill() {
 	p.t.Helper()
-	if p.o.NoLog {
-		return
-	}
 	s := mustOpen(p.t, p.fs.Clone(), p.o)
-	require.Equal(p.t, p.m.now, s.Now())
-	require.Equal(p.t, p.seen(p.m.contents(), p.m.now), p.seen(contents(p.t, s), p.m.now))
+	require.Equal(p.t, p.s.Now(), s.Now())
+	require.Equal(p.t, p.m.contents(), contents(p.t, s))
 	require.NoError(p.t, s.Check())
 	require.NoError(p.t, s.Close())
 }
@@ -379,9 +353,7 @@ func (p *player) reopen() {
 
 func TestModel(t *testing.T) {
 	t.Parallel()
-	sets := maps.Clone(optionSets)
-	sets["tight"] = Options{pending: 1 << 10} // so that changes have to be written at once
-	for name, o := range sets {
+	for name, o := range optionSets {
 		for seed := range *rounds {
 			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
 				p := newPlayer(t, o, seed)

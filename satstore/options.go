@@ -1,208 +1,139 @@
 package satstore
 
 import (
+	"fmt"
 	"math"
-	"math/bits"
 	"time"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// What zero Options stand for, and what bounds them.
+// What zero Options stand for, and how large a record may be.
 const (
-	DefaultUnit    = time.Hour
-	DefaultHorizon = 9600 // slots: 400 days of hours
-	DefaultRadix   = 64
-	DefaultBuffer  = 64 << 20
-	DefaultPage    = 4 << 10
-	DefaultCommit  = 10 * time.Millisecond
+	DefaultUnit   = time.Hour
+	DefaultBuffer = 64 << 20
+	DefaultCommit = 10 * time.Millisecond
 
-	MaxID      = 64 << 10 // bytes of an id
-	MaxData    = 1 << 20  // bytes of a record's data, or of a message
-	maxBuckets = 60_000   // so that 16 bits number them, those of passed slots included
-	maxHorizon = 1 << 40  // slots
-	maxPages   = 1 << 28  // in buffers: a TiB of those of 4 KiB, and sums of them fit into 32 bits
+	MaxID   = wal.MaxID   // bytes of an id
+	MaxData = wal.MaxData // bytes of a record's data, or of a message
 )
 
-// A Mode says how much a store keeps beside the records.
-type Mode int
-
-// Full keeps an index of ids. Basic and Naive are for those who do without it, and for comparison.
-const (
-	Full  Mode = iota // ids are unique; Update, Get and Delete work (SAT in the paper)
-	Basic             // no index: every Add adds, nothing is found by id (SAT/Basic)
-	Naive             // Full, with a buffer of one page for each bucket (SAT/Naive)
-)
-
-// A Flush says which buffers are written when memory is full.
-type Flush int
-
-// FlushAll writes all buffers but those of the nearest slots in one sequential pass, while others are
-// filled. FlushLarge writes those of more than 16 pages, else of more than 4, else of more than 1, as
-// the paper does, and lets everybody wait.
-const (
-	FlushAll Flush = iota
-	FlushLarge
-)
-
-// A Compression is applied to blocks of 64 KiB.
-type Compression int
-
-// None is the fastest unless the disk is slower than about 500 MB/s.
-const (
-	None Compression = iota
-	S2
-	Zstd
-)
-
-// Options size a [Store]. The zero Options keep slots of an hour for 400 days in 64 MiB of buffers.
-// Unit, Horizon, Radix, Mode and Start count when a store is created. Later, Unit, Horizon, Radix
-// and Mode have to be the same.
+// Options size a [Store]. The zero Options open what is there, or make a store of hours.
 type Options struct {
-	Unit    time.Duration // of a slot, at least a microsecond; 0 means DefaultUnit
-	Horizon int64         // slots ahead that have buckets; 0 means DefaultHorizon
+	// Unit is how exact times are: a record is due from the beginning of the unit in which its
+	// time lies. It is fixed when a store is made, and at least a millisecond. 0 means that of
+	// the store, DefaultUnit for a new one.
+	Unit time.Duration
 
-	// Radix is how many buckets a bucket of coarser slots is split into when it comes near, up to
-	// 512. 0 means DefaultRadix, negative means that each slot has a bucket, for a Horizon of up to
-	// 50,000.
-	Radix int
-
-	Start int64 // the first slot; 0 means the one of the time at creation
-	Mode  Mode  // 0 means Full
+	// Start is the time at which a new store begins: what is due before is due at once. The zero
+	// Time means the present.
+	Start time.Time
 
 	// Merge returns a record's data after a message that [Store.Update] left for it. It may change
-	// data in place, must not keep either slice, and runs under no lock, when the record is due or
-	// looked at. nil means that the message becomes the data.
-	Merge func(id, data, message []byte) []byte
+	// data in place, must not keep either slice, and runs under no lock, when the record is handed
+	// out or looked at. nil means that the message becomes the data.
+	Merge func(id string, data, message []byte) []byte
 
-	Buffer int64 // bytes of memory for records on their way to the disk; 0 means DefaultBuffer
-	Page   int   // bytes by which a buffer grows; 0 means DefaultPage
-	Flush  Flush // 0 means FlushAll
+	// Buffer is the memory for records on their way to the disk, in bytes. The logs are about as
+	// long. 0 means DefaultBuffer.
+	Buffer int64
 
 	// Commit is how long a change may wait for others before the log is synced: what a power
 	// failure may cost. 0 means DefaultCommit, negative means that only Sync and Close do so.
 	Commit time.Duration
 
-	// NoLog writes no log. Any crash then takes the store back to the last checkpoint: Sync, Close,
-	// or when four times Buffer had been written. false means that a log is written.
-	NoLog bool
-
-	// NoSync leaves it to the operating system when to write. A power failure may then cost the
-	// store; a crash of the process costs nothing. false means that files are synced.
-	NoSync bool
-
-	Compression Compression // of records and messages; 0 means None
-
-	// These are for tests.
-	writers int  // of extents, at once; 0 means defaultWriters
-	pending int  // bytes of the file of that name; 0 means pendingSize
-	inline  bool // buffers are written while the caller waits; false means in the background
-
-	// exact lets Start be 0, for Repair, whose store may be in that slot; false means what Start says.
-	exact bool
+	test testOptions // zero means what is best
 }
 
+// testOptions make everything small and in order.
+type testOptions struct {
+	shape   calendar.Shape
+	page    int  // bytes of a page of the buffers
+	pending int  // bytes of the file of that name
+	inline  bool // what is done in the background is done by whoever asks for it
+}
+
+// maxBuffer bounds Options.Buffer to a TiB, so that numbers of pages fit into 32 bits.
+const maxBuffer = 1 << 40
+
 func (o Options) withDefaults() Options {
-	if o.Unit <= 0 {
-		o.Unit = DefaultUnit
-	}
-	o.Unit = max(o.Unit, time.Microsecond) // or the present would be beyond maxSlot
-	if o.Horizon <= 0 {
-		o.Horizon = DefaultHorizon
-	}
-	o.Horizon = min(o.Horizon, maxHorizon)
-	switch {
-	case o.Radix == 0:
-		o.Radix = DefaultRadix
-	case o.Radix < 0:
-		o.Radix = -1
-	default:
-		o.Radix = min(max(o.Radix, 2), maxFlat)
-	}
 	if o.Merge == nil {
-		o.Merge = func(_, _, message []byte) []byte { return message }
+		o.Merge = func(_ string, _, message []byte) []byte { return message }
 	}
 	if o.Buffer <= 0 {
 		o.Buffer = DefaultBuffer
 	}
-	if o.Page <= 0 {
-		o.Page = DefaultPage
-	}
-	o.Page = min(max(o.Page, 512), 1<<20)
-	// Less, and nothing would be worth writing.
-	o.Buffer = min(max(o.Buffer, 8*int64(o.Page)), maxPages*int64(o.Page))
 	if o.Commit == 0 {
 		o.Commit = DefaultCommit
 	}
-	if o.pending == 0 {
-		o.pending = pendingSize
+	if o.test.shape == (calendar.Shape{}) {
+		o.test.shape = calendar.Default
 	}
-	if o.Start == 0 && !o.exact {
-		o.Start = slotOf(time.Now(), o.Unit)
+	if o.test.page == 0 {
+		o.test.page = 4 << 10
 	}
-	o.Start = min(max(o.Start, -maxSlot), maxSlot-maxHorizon) // slots have to follow it
+	if o.test.pending == 0 {
+		o.test.pending = wal.PendingSize
+	}
+	// With less, nothing would be worth writing.
+	o.Buffer = min(max(o.Buffer, 8*int64(o.test.page)), maxBuffer)
 	return o
 }
 
-// known reports whether the choices are among those there are. Others cannot stand for anything: a
-// block of an unknown compression could never be read again.
-func (o Options) known() bool {
-	return o.Mode >= Full && o.Mode <= Naive && o.Flush >= FlushAll && o.Flush <= FlushLarge &&
-		o.Compression >= None && o.Compression <= Zstd
+// adopt returns the options for a store that is there.
+func (o Options) adopt(m *manifest.Manifest) (Options, error) {
+	if o.Unit != 0 && o.Unit != m.Unit {
+		return o, fmt.Errorf("%w: Options.Unit is %v, that of the store is %v", ErrOptions, o.Unit, m.Unit)
+	}
+	o.Unit, o.test.shape = m.Unit, m.Shape
+	return o, nil
 }
 
-// agree reports whether what counts at creation is the same.
-func (o Options) agree(with Options) bool {
-	return o.Unit == with.Unit && o.Horizon == with.Horizon && o.Radix == with.Radix &&
-		o.Mode == with.Mode
+// create returns the options for a new store.
+func (o Options) create() (Options, error) {
+	if o.Unit == 0 {
+		o.Unit = DefaultUnit
+	}
+	if o.Unit < manifest.MinUnit {
+		return o, fmt.Errorf("%w: Options.Unit is %v, the least is %v", ErrOptions, o.Unit, manifest.MinUnit)
+	}
+	if o.Start.IsZero() {
+		o.Start = time.Now()
+	}
+	return o, nil
 }
 
-// indexed reports whether ids are indexed.
-func (o Options) indexed() bool { return o.Mode != Basic }
+// Times have 64 bits of nanoseconds. Those before 1678 and after 2262, at which something was
+// never visited or never will be, count as the first and the last one.
+var (
+	firstTime = time.Unix(-maxSeconds, 0)
+	lastTime  = time.Unix(maxSeconds, 0)
+)
 
-// slotOf numbers units from 1970 on; earlier times have negative slots. A unit with a fraction of a
-// second needs nanoseconds, of which 64 bits hold three centuries. Times beyond are those at which
-// something is never to be visited, or was never visited: they must not come around at the other
-// end, where the one would be due at once.
+const maxSeconds = math.MaxInt64 / 1_000_000_000
+
+// slotOf returns in which unit, counted from 1970 on, a time lies.
 func slotOf(t time.Time, unit time.Duration) int64 {
-	seconds, nanos := t.Unix(), int64(t.Nanosecond())
+	n := min(max(t.Unix(), -maxSeconds), maxSeconds) * 1_000_000_000
+	if n > -maxSeconds*1_000_000_000 && n < maxSeconds*1_000_000_000 {
+		n += int64(t.Nanosecond())
+	}
+	slot := n / int64(unit)
+	if n%int64(unit) < 0 {
+		slot--
+	}
+	return slot
+}
+
+// timeOf returns when a unit begins.
+func timeOf(slot int64, unit time.Duration) time.Time {
 	switch {
-	case unit%time.Second == 0:
-		return min(max(floorDiv(seconds, int64(unit/time.Second)), -maxSlot), maxSlot)
-	case seconds > maxNanoSeconds:
-		return maxSlot
-	case seconds < -maxNanoSeconds:
-		return -maxSlot
+	case slot < -maxSeconds*1_000_000_000/int64(unit):
+		return firstTime
+	case slot > maxSeconds*1_000_000_000/int64(unit):
+		return lastTime
 	}
-	return floorDiv(seconds*1e9+nanos, int64(unit))
-}
-
-// startOf is when a slot begins. Slots and units are bounded, but their product is not: what no
-// time.Time can hold is at one of its ends, as slotOf has it.
-func startOf(slot int64, unit time.Duration) time.Time {
-	n, sign := uint64(slot), int64(1)
-	if slot < 0 {
-		n, sign = -n, -1
-	}
-	high, low := bits.Mul64(n, uint64(unit))
-	if high >= uint64(time.Second) { // or the quotient would not fit
-		return time.Unix(sign*maxSeconds, 0)
-	}
-	seconds, nanos := bits.Div64(high, low, uint64(time.Second))
-	if seconds > maxSeconds {
-		return time.Unix(sign*maxSeconds, 0)
-	}
-	return time.Unix(sign*int64(seconds), sign*int64(nanos))
-}
-
-// maxSeconds bounds times: a time.Time counts from the year 1, which adds to the seconds of Unix.
-const maxSeconds = 1 << 62
-
-// maxNanoSeconds is how many seconds surely have a number of nanoseconds.
-const maxNanoSeconds = math.MaxInt64/1_000_000_000 - 1
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
+	return time.Unix(0, slot*int64(unit))
 }

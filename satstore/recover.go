@@ -8,61 +8,63 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// recover brings the store to what is on disk, or makes a new one.
+// recover brings the store to what is on disk, or makes a new one. A log is never continued behind
+// an end that may be torn: the outcome is a checkpoint of its own. If the disk is full, the store
+// can be read, and Sync tries again.
 func (s *Store) recover() error {
 	names, err := s.fs.List()
 	if err != nil {
 		return fmt.Errorf("satstore: list directory: %w", err)
 	}
-	b, err := disk.ReadFile(s.fs, checkpointName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.create(names)
+	for _, name := range names {
+		s.lastLog = max(s.lastLog, logNumber(name))
+	}
+	m, damage, err := manifest.Load(s.fs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = s.create(names)
+	case err == nil:
+		s.stats.Damage = damage
+		s.lastLog = max(s.lastLog, m.Log)
+		err = s.load(names, m)
 	}
 	if err != nil {
 		return err
 	}
-	// No crash damages one copy alone, as the file comes by a rename. So a damaged first copy is the
-	// disk's fault, which somebody should hear of, and the second one is left to Repair.
-	m, err := unseal(b, 0)
-	if err != nil {
-		return err
-	}
-	if err := s.adoptManifest(m); err != nil {
-		return err
-	}
-	// After the checkpoint is understood and before anything is made, so that no name is taken.
-	s.removeLeftovers(names, m)
-	if err := s.openFiles(m); err != nil {
-		return err
-	}
-	if s.o.indexed() {
-		if err := s.rebuildPlaces(); err != nil {
+	if err := s.checkpoint(false); err != nil {
+		if errors.Is(err, wal.ErrBroken) {
 			return err
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_ = s.fail(err)
 	}
-	return s.replayAll(m)
+	return nil
 }
 
 // create makes a new store. Files of one without a checkpoint are what a crash at its creation
 // left, unless they hold something.
-func (s *Store) create(names []string) error {
+func (s *Store) create(names []string) (err error) {
 	for _, name := range names {
 		limit := int64(-1)
 		switch {
-		case !isOurs(name) || name == checkpointTemp:
+		case !isOurs(name) || name == manifest.Temp:
 			continue
-		case name == pendingName: // where nothing counts that belongs to no log
+		case name == wal.PendingName: // where nothing counts that belongs to no log
 			continue
-		case name == dataName:
-			limit = grain
-		case strings.HasPrefix(name, "log-"):
-			limit = logHeader
+		case name == extent.Name:
+			limit = int64(len(extent.FileHeader))
+		case logNumber(name) > 0:
+			limit = wal.Header
 		}
 		b, err := disk.ReadFile(s.fs, name)
 		if err != nil {
@@ -71,53 +73,84 @@ func (s *Store) create(names []string) error {
 		if int64(len(b)) > limit {
 			return disk.Corrupt(name, 0, "there is no CHECKPOINT beside it")
 		}
+		s.leftovers = append(s.leftovers, name)
 	}
-	if s.o.Radix < 0 && s.o.Horizon > maxFlatHorizon {
-		return ErrOptions
+	s.leftovers = slices.DeleteFunc(s.leftovers, func(name string) bool { return name == extent.Name })
+	if s.o, err = s.o.create(); err != nil {
+		return err
 	}
-	var err error
-	if s.data, err = s.fs.Create(dataName); err != nil {
-		return fmt.Errorf("satstore: create %s: %w", dataName, err)
+	s.calendar = calendar.New(s.o.test.shape, slotOf(s.o.Start, s.o.Unit), s.newBucket)
+	s.generation = 1
+	s.file, err = extent.Create(s.fs, s.writers())
+	return err
+}
+
+func (s *Store) writers() int {
+	if s.inline {
+		return 1
 	}
-	if _, err := s.data.WriteAt(dataHead(), 0); err != nil {
-		return fmt.Errorf("satstore: write %s: %w", dataName, err)
+	return writers
+}
+
+// load reads a store that is there.
+func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
+	if s.o, err = s.o.adopt(m); err != nil {
+		return err
 	}
-	s.data.Random() // extents are read whole
-	s.calendar = newCalendar(s.o, s.o.Start)
-	s.calendar.create = s.newBucket
-	s.live = true
-	return s.checkpoint()
+	if err := s.adoptManifest(m); err != nil {
+		return err
+	}
+	// After the checkpoint is understood and before anything is made, so that no name is taken.
+	s.removeLeftovers(names, m)
+	if s.file, err = extent.OpenFile(s.fs, m.Spans(), s.writers()); err != nil {
+		return err
+	}
+	ids, err := idset.Open(s.fs, m.IDs)
+	if err != nil {
+		return err
+	}
+	s.ids = ids
+	if err := s.loadPlaces(m); err != nil {
+		return err
+	}
+	if err := s.findPlaces(); err != nil {
+		return err
+	}
+	return s.replay(m.Log)
 }
 
 // adoptManifest takes over what a checkpoint says.
-func (s *Store) adoptManifest(m *manifest) error {
-	if !m.options.agree(s.o) {
-		return ErrOptions
-	}
-	s.generation, s.oldLog = m.generation, m.log
-	s.nextBucket, s.nextSeq, s.records = m.nextBucket, m.nextSeq, m.records
-	s.saved = m.places
-	s.calendar = newCalendar(s.o, m.now)
-	s.calendar.create = s.newBucket
+func (s *Store) adoptManifest(m *manifest.Manifest) error {
+	s.generation = m.Generation + 1
+	s.bucketID, s.seq, s.records = m.NextBucket, m.NextSeq, m.Records
+	s.calendar = calendar.New(m.Shape, m.Now, s.newBucket)
 	// The ends of levels are part of the state: they depend on when splits were made, and a replay
 	// has to make the next ones at the same changes.
-	fits := len(m.ends) == len(s.calendar.levels)
-	for i := 0; fits && i < len(m.ends); i++ {
-		l := &s.calendar.levels[i]
-		fits = m.ends[i] > m.now && m.ends[i] <= l.end && m.ends[i]%l.width == 0
-		l.end = m.ends[i]
-	}
-	s.split = m.split
-	for i, b := range m.buckets {
+	fits := s.calendar.SetEnds(m.Ends)
+	for i := range m.Buckets {
+		k := &m.Buckets[i]
+		b := &bucket{
+			id: k.ID, number: k.Number, start: k.Start, width: k.Width, done: k.Done, gone: k.Gone(),
+			records:  extent.NewPart(k.Records.Extents, k.Records.Count),
+			messages: extent.NewPart(k.Messages.Extents, k.Messages.Count),
+		}
 		switch {
-		case i < m.due:
+		case i < m.Due:
 			s.due = append(s.due, b)
-		case m.split != nil && i == m.due:
-			s.split.bucket = b
+		case i == m.Due && m.Split != nil:
+			s.split = &split{bucket: b, moved: m.Split.Moved, forwarded: m.Split.Forwarded}
 		default:
-			fits = fits && s.calendar.put(b)
+			fits = fits && s.calendar.Put(b, b.start, b.width)
 		}
 		s.number(b)
+	}
+	if p := s.split; p != nil {
+		for _, b := range s.due {
+			if p.leadsTo(b) {
+				p.into = append(p.into, b)
+			}
+		}
+		fits = fits && (len(p.into) > 0 || s.calendar.Covers(p.bucket.start, p.bucket.width))
 	}
 	for i := range s.numbers {
 		if i > 0 && s.numbers[i] == nil {
@@ -125,158 +158,141 @@ func (s *Store) adoptManifest(m *manifest) error {
 		}
 	}
 	if !fits {
-		return disk.Corrupt(checkpointName, 0, "a bucket has no place")
+		return disk.Corrupt(manifest.Name, 0, "a bucket has no place")
 	}
-	return s.findSpace(m)
+	return nil
 }
 
-func (s *Store) number(b *bucket) {
+func (s *state) number(b *bucket) {
 	for len(s.numbers) <= int(b.number) {
 		s.numbers = append(s.numbers, nil)
 	}
 	s.numbers[b.number] = b
 }
 
-func (s *Store) findSpace(m *manifest) error {
-	var used []span
-	for _, b := range m.buckets {
-		for _, p := range []*part{&b.records, &b.messages} {
-			for _, e := range p.extents {
-				used = append(used, e.span())
-				if e.generation > s.saved.generation {
-					s.saved.written += int64(e.size)
-				}
-			}
-		}
+// logNumber returns the number of the log with a name, 0 if it is none.
+func logNumber(name string) uint64 { return numberOf(name, wal.FileName) }
+
+// numberOf returns the number from which nameOf makes a name, or 0.
+func numberOf(name string, nameOf func(uint64) string) uint64 {
+	n, err := strconv.ParseUint(name[strings.IndexByte(name, '-')+1:], 10, 64)
+	if err != nil || name != nameOf(n) {
+		return 0
 	}
-	space, overlap := newSpace(used)
-	if overlap >= 0 {
-		return disk.Corrupt(checkpointName, 0, "two buckets have the same place on disk")
-	}
-	s.space = space
-	return nil
+	return n
 }
 
 // isOurs reports whether a file of this name is a store's. Whatever else somebody keeps in the
 // directory is left alone.
 func isOurs(name string) bool {
-	for _, nameOf := range []func(uint64) string{logName, idset.FileName, placesName} {
-		n, err := strconv.ParseUint(name[strings.IndexByte(name, '-')+1:], 10, 64)
-		if err == nil && name == nameOf(n) {
-			return true
-		}
-	}
-	return name == dataName || name == checkpointName || name == checkpointTemp ||
-		name == pendingName
+	return name == extent.Name || name == manifest.Name || name == manifest.Temp ||
+		name == wal.PendingName || logNumber(name) > 0 || numberOf(name, idset.FileName) > 0
 }
 
-// removeLeftovers removes what no checkpoint names. What cannot be removed does no harm.
-func (s *Store) removeLeftovers(names []string, m *manifest) {
-	counts := map[string]bool{
-		dataName: true, checkpointName: true, pendingName: m.log > 0,
-		logName(m.log): m.log > 0, placesName(m.places.number): m.places.number > 0,
-	}
-	for _, name := range m.ids.Names() {
-		counts[name] = true
-	}
+// removeLeftovers removes what no checkpoint names, now or, if it is a log, with the next one.
+// What cannot be removed does no harm.
+func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
+	ids := m.IDs.Names()
 	for _, name := range names {
-		if isOurs(name) && !counts[name] {
+		switch {
+		case logNumber(name) >= m.Log:
+			s.leftovers = append(s.leftovers, name)
+		case logNumber(name) > 0 || name == manifest.Temp,
+			numberOf(name, idset.FileName) > 0 && !slices.Contains(ids, name):
 			_ = s.fs.Remove(name)
 		}
 	}
 }
 
-func (s *Store) openFiles(m *manifest) error {
-	var err error
-	if s.data, err = s.fs.Open(dataName); err != nil {
-		return fmt.Errorf("satstore: open %s: %w", dataName, err)
-	}
-	s.data.Random() // extents are read whole
-	head := make([]byte, len(dataHead()))
-	if err := disk.ReadFull(s.data, dataName, head, 0); err != nil {
-		return err
-	}
-	if !slices.Equal(head, dataHead()) {
-		return disk.Corrupt(dataName, 0, "no buckets, or of another version")
-	}
-	ids, err := idset.Open(s.fs, m.ids)
-	if err == nil {
-		s.ids = ids
-	}
-	return err
-}
-
-// dataHead is what the data file begins with. It is on disk: do not change it, add a version.
-func dataHead() []byte { return []byte("SATBKT1\n") }
-
-func durationOf(n int64) time.Duration { return time.Duration(n) }
-
-// rebuildPlaces makes the bucket index of the one that was saved, if there is one, and of all
-// records that were written since.
-func (s *Store) rebuildPlaces() error {
-	if s.saved.number > 0 {
-		f, err := s.fs.Open(placesName(s.saved.number))
-		if err != nil {
-			return fmt.Errorf("satstore: open places: %w", err)
+// loadPlaces reads the pages of the bucket index that were saved.
+func (s *Store) loadPlaces(m *manifest.Manifest) error {
+	s.places.pages = make([]*page, len(m.Pages))
+	for i, e := range m.Pages {
+		if e.Size == 0 {
+			continue
 		}
-		err = s.places.read(f, s.saved.number)
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			return err
-		}
-	}
-	type later struct {
-		b *bucket
-		e extent
-	}
-	var all []later
-	s.eachBucket(func(b *bucket) {
-		for _, e := range b.records.extents {
-			if e.generation > s.saved.generation {
-				all = append(all, later{b, e})
-			}
-		}
-	})
-	// The newest last: a record that was split off a bucket is in two, until the split is done.
-	slices.SortStableFunc(all, func(x, y later) int {
-		return cmp.Compare(x.e.generation, y.e.generation)
-	})
-	var c cursor
-	for _, l := range all {
-		if c.bucket != l.b {
-			c = cursor{s: s, bucket: l.b, raw: c.raw, data: c.data}
-		}
-		if err := s.placeExtent(&c, l.e); err != nil {
+		p := &page{saved: e}
+		s.places.pages[i] = p
+		if err := s.readPage(p, i, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// placeExtent notes the places of the records in an extent that are still there.
-func (s *Store) placeExtent(c *cursor, e extent) error {
-	b := c.bucket
-	for at := e.first; at < e.first+uint64(e.count); {
-		found, err := c.next(&b.records, at)
-		if err != nil {
+// readPage reads a page that was saved.
+func (s *Store) readPage(p *page, index int, e extent.Extent) error {
+	image := make([]byte, e.Size)
+	if err := s.file.Read(image, e); err != nil {
+		return err
+	}
+	b, _, reason := extent.Open(image)
+	if reason == "" && (b.Magic != extent.Places || b.Bucket != uint64(index) || !p.decode(b.Raw)) {
+		reason = "a page of another place"
+	}
+	if reason != "" {
+		return disk.Corrupt(extent.Name, e.Offset(), reason)
+	}
+	return nil
+}
+
+// since returns the generation as of which a record's page was saved.
+func (p *places) since(seq uint64) uint32 {
+	if i := seq / pageNumbers; i < uint64(len(p.pages)) && p.pages[i] != nil {
+		return p.pages[i].saved.Generation
+	}
+	return 0
+}
+
+// findPlaces brings the bucket index up to date with the records that were written since its pages
+// were saved.
+func (s *Store) findPlaces() error {
+	since := s.generation
+	for seq := uint64(0); seq < s.seq; seq += pageNumbers {
+		since = min(since, s.places.since(seq))
+	}
+	type later struct {
+		b *bucket
+		e extent.Extent
+	}
+	var all []later
+	for b := range s.buckets {
+		for _, e := range b.records.Extents() {
+			if e.Generation > since {
+				all = append(all, later{b, e})
+			}
+		}
+	}
+	// The newest last: a record that was split off a bucket is in two, until the split is done.
+	slices.SortStableFunc(all, func(x, y later) int {
+		return cmp.Compare(x.e.Generation, y.e.Generation)
+	})
+	r := extent.NewReader(s.file, nil, nil)
+	for _, l := range all {
+		if err := s.findPlacesIn(r, l.b, l.e); err != nil {
 			return err
 		}
-		d := disk.Decoder{B: found.raw}
-		for range found.count {
-			entry := b.takeEntry(&d, true)
-			if d.Bad || entry.seq >= s.nextSeq {
-				return s.badEntry(b, &b.records, at)
+	}
+	return nil
+}
+
+func (s *Store) findPlacesIn(r *extent.Reader, b *bucket, e extent.Extent) error {
+	for at := e.First; at < e.First+uint64(e.Count); {
+		bad := false
+		err := eachRecord(r, b, at, func(n uint64, found entry) bool {
+			at = n + 1
+			bad = bad || found.seq >= s.seq
+			gone := b.isDone(n) || s.split != nil && s.split.bucket == b && n < s.split.moved
+			if !bad && !gone && e.Generation > s.places.since(found.seq) {
+				s.places.set(found.seq, b.number)
 			}
-			gone := b.isDone(at)
-			if s.split != nil && s.split.bucket == b {
-				gone = at < s.split.moved
-			}
-			if !gone {
-				s.places.set(entry.seq, b.number)
-			}
-			at++
+			return true
+		})
+		if bad && err == nil {
+			err = r.Misfit(at - 1)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

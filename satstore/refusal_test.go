@@ -1,66 +1,63 @@
 package satstore
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
-
-// firstOf returns the error that a walk yields.
-func firstOf[T any](walk func(func(T, error) bool)) (err error) {
-	for _, err = range walk {
-		break
-	}
-	return err
-}
 
 // TestAllSayThatTheStoreIsClosed: also those that would read a file first, which is closed too.
 func TestAllSayThatTheStoreIsClosed(t *testing.T) {
-	s, err := Open(t.TempDir(), Options{Start: 1, Commit: -1})
+	s, err := Open(t.TempDir(), logged())
 	require.NoError(t, err)
 	mustAdd(t, s, "out", 1, "x")
 	mustAdd(t, s, "deleted", 1, "x")
 	mustAdd(t, s, "there", 5, "x")
 	held := map[string]*Record{}
-	dueIDs(t, s, func(r *Record) { held[string(r.ID)] = r })
+	due(t, s, 1, func(r *Record) { held[r.ID] = r })
 	require.NoError(t, s.Close())
 	for name, do := range map[string]func() error{
-		"Add of a known id": func() error { _, err := s.Add("there", 5, nil); return err },
-		"Add of a new id":   func() error { _, err := s.Add("new", 5, nil); return err },
-		"AddBatch": func() error {
-			_, err := s.AddBatch([]Item{{"new", 5, nil}, {"there", 5, nil}})
-			return err
-		},
+		"Add of a known id":    func() error { _, err := s.Add("there", at(5), nil); return err },
+		"Add of a new id":      func() error { _, err := s.Add("new", at(5), nil); return err },
+		"AddBatch":             func() error { _, err := s.AddBatch([]Item{{ID: "new"}, {ID: "there"}}); return err },
 		"Update":               func() error { return s.Update("there", nil) },
 		"Update of no record":  func() error { return s.Update("new", nil) },
-		"UpdateBatch":          func() error { _, err := s.UpdateBatch([]Message{{"there", nil}}); return err },
+		"UpdateBatch":          func() error { _, err := s.UpdateBatch([]Message{{ID: "there"}}); return err },
 		"Delete":               func() error { return s.Delete("there") },
 		"Get":                  func() error { _, err := s.Get("there"); return err },
 		"Get of no record":     func() error { _, err := s.Get("new"); return err },
 		"Scan":                 func() error { return firstOf(s.Scan()) },
-		"Due":                  func() error { return firstOf(s.Due(t.Context())) },
-		"Advance":              s.Advance,
+		"Due":                  func() error { return firstOf(s.Due(t.Context(), at(1))) },
 		"Sync":                 s.Sync,
 		"Check":                s.Check,
 		"Close":                s.Close,
 		"Backup":               func() error { return s.Backup(filepath.Join(t.TempDir(), "copy")) },
-		"Reschedule":           func() error { return held["out"].Reschedule(9, nil) },
+		"Reschedule":           func() error { return held["out"].Reschedule(at(9), nil) },
 		"Delete of one's own":  func() error { return held["deleted"].Delete() },
-		"Reschedule once more": func() error { return held["out"].Reschedule(9, nil) },
+		"Reschedule once more": func() error { return held["out"].Reschedule(at(9), nil) },
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			require.ErrorIs(t, do(), ErrClosed)
 		})
 	}
-	held["out"].Detach() // has no error to return, and must not panic
+	require.NotNil(t, held["out"].Detach(), "it has no error to return, and must not panic")
 	require.EqualValues(t, 3, s.Stats().Records, "what was so at the end can still be asked for")
-	require.EqualValues(t, 1, s.Now())
+	require.EqualValues(t, 1, nowOf(s))
 }
 
 // TestReadOnly: when the disk is full, all that changes something says so and why, all that reads
@@ -73,20 +70,19 @@ func TestReadOnly(t *testing.T) {
 	mustAdd(t, s, "there", 2000, "old")
 	require.NoError(t, s.Sync())
 	var held *Record
-	dueIDs(t, s, func(r *Record) { held = r })
+	due(t, s, 1000, func(r *Record) { held = r })
 	was := contents(t, s)
 	fs.FailAt(fs.Steps()+1, full)
 	mustAdd(t, s, "new", 2000, "x") // goes to memory
 	require.ErrorIs(t, s.Sync(), full)
 	fs.FailAt(0, nil)
 	for name, do := range map[string]func() error{
-		"Add":         func() error { _, err := s.Add("newer", 5, nil); return err },
+		"Add":         func() error { _, err := s.Add("newer", at(5), nil); return err },
 		"Update":      func() error { return s.Update("there", nil) },
 		"UpdateBatch": func() error { _, err := s.UpdateBatch([]Message{{"there", nil}}); return err },
 		"Delete":      func() error { return s.Delete("there") },
-		"Advance":     s.Advance,
-		"Due":         func() error { return firstOf(s.Due(t.Context())) },
-		"Reschedule":  func() error { return held.Reschedule(1005, nil) },
+		"Due":         func() error { return firstOf(s.Due(t.Context(), at(1000))) },
+		"Reschedule":  func() error { return held.Reschedule(at(1005), nil) },
 		"Record":      func() error { return held.Delete() },
 	} {
 		err := do()
@@ -97,13 +93,13 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, was, contents(t, s), "it can be read")
 	item, err := s.Get("there")
 	require.NoError(t, err)
-	require.Equal(t, Item{"there", 2000, []byte("old")}, item)
-	added, err := s.Add("there", 5, nil)
+	require.Equal(t, Item{"there", at(2000), []byte("old")}, item)
+	added, err := s.Add("there", at(5), nil)
 	require.NoError(t, err, "a known id changes nothing")
 	require.False(t, added)
 
 	require.NoError(t, s.Sync())
-	require.NoError(t, held.Reschedule(1005, []byte("visited")), "it was not given back by the failure")
+	require.NoError(t, held.Reschedule(at(1005), []byte("visited")), "the failure has not given it back")
 	was["due"] = "1005 visited"
 	require.Equal(t, was, contents(t, mustOpen(t, fs.Clone(), o)))
 	require.NoError(t, s.Check())
@@ -112,15 +108,15 @@ func TestReadOnly(t *testing.T) {
 // TestOpenedTwice: the second one is refused, until the first one is closed.
 func TestOpenedTwice(t *testing.T) {
 	dir := t.TempDir()
-	first, err := Open(dir, Options{Start: 1})
+	first, err := Open(dir, logged())
 	require.NoError(t, err)
-	_, err = Open(dir, Options{Start: 1})
+	_, err = Open(dir, Options{})
 	require.ErrorIs(t, err, ErrLocked)
-	_, err = Repair(dir, t.TempDir(), Options{})
-	require.ErrorIs(t, err, vfs.ErrLocked, "nor can it be repaired meanwhile")
+	_, err = Repair(dir, t.TempDir())
+	require.ErrorIs(t, err, ErrLocked, "nor can it be repaired meanwhile")
 	mustAdd(t, first, "a", 1, "first is not harmed")
 	require.NoError(t, first.Close())
-	second, err := Open(dir, Options{Start: 1})
+	second, err := Open(dir, Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "1 first is not harmed"}, contents(t, second))
 	require.NoError(t, second.Close())
@@ -130,21 +126,20 @@ func TestOpenedTwice(t *testing.T) {
 // stays behind.
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	fs, o := vfs.NewMem(), Options{Start: 1, Commit: -1}
+	fs, o := vfs.NewMem(), logged()
 	s := mustOpen(t, fs, o)
 	id, data := strings.Repeat("i", MaxID), strings.Repeat("d", MaxData)
 	mustAdd(t, s, id, 1, data)
-	for _, item := range []Item{
-		{ID: "", Slot: 1}, {ID: id + "i", Slot: 1}, {ID: "x", Slot: 1, Data: []byte(data + "d")},
-	} {
-		_, err := s.Add(item.ID, item.Slot, item.Data)
+	for _, item := range []Item{{ID: ""}, {ID: id + "i"}, {ID: "x", Data: []byte(data + "d")}} {
+		_, err := s.AddBatch([]Item{{ID: "before it"}, item})
 		require.ErrorIs(t, err, ErrSize, "id of %d bytes, data of %d", len(item.ID), len(item.Data))
 	}
+	require.ErrorIs(t, s.Delete("before it"), ErrUnknown, "a batch is refused as a whole")
 	require.NoError(t, s.Update(id, []byte(data)))
 	require.ErrorIs(t, s.Update(id, []byte(data+"d")), ErrSize)
-	require.Len(t, dueIDs(t, s, func(r *Record) {
-		require.ErrorIs(t, r.Reschedule(2, []byte(data+"d")), ErrSize)
-		require.NoError(t, r.Reschedule(2, []byte(data)), "a refusal does not give it back")
+	require.Len(t, due(t, s, 1, func(r *Record) {
+		require.ErrorIs(t, r.Reschedule(at(2), []byte(data+"d")), ErrSize)
+		require.NoError(t, r.Reschedule(at(2), []byte(data)), "a refusal does not give it back")
 	}), 1)
 	require.NoError(t, s.Update(id, nil), "no message at all is one")
 	mustAdd(t, s, "x", 2, "")
@@ -154,73 +149,235 @@ func TestSizes(t *testing.T) {
 	require.NoError(t, s.Check())
 }
 
-// TestBasicHasNoIndex: what needs one is refused, what does not works, and ids may come twice.
-func TestBasicHasNoIndex(t *testing.T) {
-	s := mustOpen(t, vfs.NewMem(), Options{Start: 1, Commit: -1, Mode: Basic})
-	n, err := s.AddBatch([]Item{{"a", 1, nil}, {"a", 1, nil}})
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
-	require.ErrorIs(t, s.Update("a", nil), ErrNoIndex)
-	require.ErrorIs(t, s.Delete("a"), ErrNoIndex)
-	_, err = s.Get("a")
-	require.ErrorIs(t, err, ErrNoIndex)
-	require.Equal(t, []string{"a", "a"}, dueIDs(t, s, func(r *Record) {
-		if s.Stats().Records == 2 {
-			require.NoError(t, r.Delete())
-		} else {
-			require.NoError(t, r.Reschedule(4, []byte("kept")))
-		}
-	}))
-	require.Equal(t, map[string]string{"a": "4 kept"}, contents(t, s))
-	require.NoError(t, s.Check())
+// TestAnyID: an id is any bytes.
+func TestAnyID(t *testing.T) {
+	fs, o := vfs.NewMem(), small(Options{})
+	s := mustOpen(t, fs, o)
+	want := map[string]string{}
+	for i, id := range []string{
+		"\x00", "\x00\x00", "\xff", " ", "\n", "a", "A", "a\x00", "\xc3\x28", "é", "e\u0301",
+		strings.Repeat("\x00", MaxID), strings.Repeat("\x00", MaxID-1), strings.Repeat("\xff", 127),
+		strings.Repeat("\xff", 128), "SATR", "SATG\x00\x00\x00\x00\x00\x00\x00\x00",
+	} {
+		slot := 1000 + int64(i%4*i)
+		mustAdd(t, s, id, slot, id)
+		require.NoError(t, s.Update(id, []byte(id)))
+		want[id] = fmt.Sprint(slot, " ", id, "+", id)
+	}
+	require.Equal(t, want, contents(t, s))
+	killed := mustOpen(t, fs.Clone(), o)
+	require.Equal(t, want, contents(t, killed))
+	require.NoError(t, killed.Check())
+	due(t, s, 1100, func(r *Record) {
+		require.Equal(t, want[r.ID], fmt.Sprint(slotAt(r.At()), " ", string(r.Data)))
+		require.NoError(t, s.Delete(r.ID))
+		delete(want, r.ID)
+	})
+	require.Empty(t, want)
+	require.Empty(t, contents(t, s))
 }
 
 // TestRecordsAreGivenBackOnce: whatever the first way was, and whatever the second one is.
 func TestRecordsAreGivenBackOnce(t *testing.T) {
 	ways := map[string]func(*Record) error{
-		"Reschedule": func(r *Record) error { return r.Reschedule(3, []byte("x")) },
+		"Reschedule": func(r *Record) error { return r.Reschedule(at(3), []byte("x")) },
 		"Delete":     (*Record).Delete,
-		"detached":   func(r *Record) error { r.Detach(); return r.Reschedule(3, []byte("x")) },
+		"detached":   func(r *Record) error { return r.Detach().Reschedule(at(3), []byte("x")) },
 	}
 	for first, giveBack := range ways {
 		for second, again := range ways {
 			t.Run(first+"-"+second, func(t *testing.T) {
-				s := mustOpen(t, vfs.NewMem(), Options{Start: 1, Commit: -1})
+				s := mustOpen(t, vfs.NewMem(), logged())
 				mustAdd(t, s, "a", 1, "x")
 				mustAdd(t, s, "other", 1, "x") // keeps the block
 				held := map[string]*Record{}
-				dueIDs(t, s, func(r *Record) { held[string(r.ID)] = r })
+				due(t, s, 1, func(r *Record) { held[r.ID] = r })
 				require.NoError(t, giveBack(held["a"]))
 				was, stats := contents(t, s), s.Stats()
 				require.ErrorIs(t, again(held["a"]), ErrDone)
 				require.Equal(t, was, contents(t, s))
 				require.Equal(t, stats.Out, s.Stats().Out)
-				require.NoError(t, held["other"].Reschedule(3, nil))
+				require.NoError(t, held["other"].Reschedule(at(3), nil))
 				require.NoError(t, s.Check())
 			})
 		}
 	}
 }
 
-// TestACorruptErrorSaysWhere: by errors.Is what it is, by errors.As in which file.
-func TestACorruptErrorSaysWhere(t *testing.T) {
-	err := error(disk.Corrupt("buckets", 512, "wrong checksum"))
-	require.ErrorIs(t, err, ErrCorrupt)
-	require.EqualError(t, err, "satstore: buckets: byte 512: wrong checksum")
-
-	fs, o := vfs.NewMem(), Options{Start: 1, Commit: -1}
-	s := mustOpen(t, fs, o)
+// TestOptions: a store that is there is opened with what it was made with, and anything else is
+// refused with both values.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Unit: time.Minute, Start: time.Unix(90, 0)})
+	require.NoError(t, err)
+	require.Equal(t, time.Unix(60, 0), s.Now())
+	_, err = s.Add("a", time.Unix(119, 0), nil)
+	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	fs.Flip(checkpointName, 3, 1)
-	_, err = open(fs, o)
-	var where *CorruptError
-	require.ErrorAs(t, err, &where)
-	require.Equal(t, checkpointName, where.File)
-	require.ErrorIs(t, err, ErrCorrupt)
+	_, err = Open(dir, Options{Unit: time.Hour})
+	require.ErrorIs(t, err, ErrOptions)
+	require.ErrorContains(t, err, "Options.Unit is 1h0m0s, that of the store is 1m0s")
+	for _, o := range []Options{{}, {Unit: time.Minute}, {Start: time.Unix(1e9, 0), Buffer: 1, Commit: -1}} {
+		s, err := Open(dir, o)
+		require.NoError(t, err)
+		require.Equal(t, time.Unix(60, 0), s.Now())
+		item, err := s.Get("a")
+		require.NoError(t, err)
+		require.Equal(t, time.Unix(60, 0), item.At, "as exact as the unit")
+		require.Positive(t, s.Stats().BufferSize)
+		require.NoError(t, s.Close())
+	}
+	_, err = open(vfs.NewMem(), Options{Unit: time.Microsecond})
+	require.ErrorIs(t, err, ErrOptions)
+	require.ErrorContains(t, err, "1µs")
+	s = mustOpen(t, vfs.NewMem(), Options{Buffer: math.MaxInt64})
+	require.Zero(t, s.Now().UnixNano()%int64(time.Hour))
+	require.WithinDuration(t, time.Now(), s.Now(), 61*time.Minute)
+	require.NoError(t, s.Close())
 }
 
-// TestNoShards: a store of no directories has no place for anything, and says so when it is opened.
-func TestNoShards(t *testing.T) {
-	_, err := OpenShards(nil, Options{})
-	require.Error(t, err)
+// TestSlotsAndTimes: a time lies in its slot, and slots follow each other without a gap, for units of
+// every sort, before 1970 too; and a time that cannot be counted is not a near one.
+func TestSlotsAndTimes(t *testing.T) {
+	for _, unit := range []time.Duration{
+		time.Millisecond, 999 * time.Millisecond, time.Second, 1500 * time.Millisecond, time.Minute,
+		time.Hour, 24 * time.Hour, 90*time.Minute + 1, math.MaxInt64,
+	} {
+		for seconds := int64(-4e9); seconds < 4e9; seconds += 12_345_678 {
+			at := time.Unix(seconds, seconds%1e9)
+			slot := slotOf(at, unit)
+			require.False(t, timeOf(slot, unit).After(at), "%v in units of %v", at, unit)
+			require.True(t, timeOf(slot+1, unit).After(at), "%v in units of %v", at, unit)
+			require.Equal(t, slot, slotOf(timeOf(slot, unit), unit))
+		}
+		past, future := slotOf(time.Time{}, unit), slotOf(time.Unix(1<<60, 0), unit)
+		require.Less(t, past, slotOf(time.Unix(-9e9, 0), unit)+1)
+		require.Greater(t, future, slotOf(time.Unix(9e9, 0), unit)-1)
+		require.Equal(t, past, slotOf(time.Unix(-1<<62, 0), unit))
+		require.Equal(t, future, slotOf(time.Unix(1<<62, 0), unit))
+		require.LessOrEqual(t, future, int64(1<<44))
+	}
+}
+
+// TestOnDisk: what there is on a real disk: two stores, a backup, a repair.
+func TestOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(filepath.Join(dir, "a"), logged())
+	require.NoError(t, err)
+	mustAdd(t, s, "https://a.test/", 1, "x")
+	mustAdd(t, s, "https://a.test/b", 9, "x")
+	require.NoError(t, s.Update("https://a.test/b", []byte("y")))
+	require.NoError(t, s.Backup(filepath.Join(dir, "b")))
+	require.ErrorContains(t, s.Backup(filepath.Join(dir, "b")), "not empty")
+	require.NoError(t, s.Close())
+	want := map[string]string{"https://a.test/": "1 x", "https://a.test/b": "9 y"}
+	for _, name := range []string{"a", "b"} {
+		s, err = Open(filepath.Join(dir, name), Options{})
+		require.NoError(t, err)
+		require.Equal(t, want, contents(t, s))
+		require.NoError(t, s.Check())
+		require.NoError(t, s.Close())
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "b", manifest.Name)))
+	_, err = Open(filepath.Join(dir, "b"), Options{})
+	require.ErrorIs(t, err, ErrCorrupt, "the checkpoint is missing")
+	done, err := Repair(filepath.Join(dir, "a"), filepath.Join(dir, "c"))
+	require.NoError(t, err)
+	require.Equal(t, Repaired{Records: 2, Messages: 1}, done)
+	_, err = Repair(filepath.Join(dir, "a"), filepath.Join(dir, "c"))
+	require.ErrorContains(t, err, "not empty", "there is a store already")
+	_, err = Repair(filepath.Join(dir, "none"), filepath.Join(dir, "d"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestBackup copies stores in the midst of random histories, which go on, and opens the copies.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	p := newPlayer(t, Options{}, 5)
+	dir := t.TempDir()
+	for i := range 5 {
+		for range 60 {
+			require.NoError(t, p.play())
+		}
+		to := filepath.Join(dir, fmt.Sprint(i))
+		require.NoError(t, os.MkdirAll(to+".partial", 0o700), "as an attempt that failed leaves it")
+		require.NoError(t, p.s.Backup(to))
+		s, err := Open(to, Options{})
+		require.NoError(t, err)
+		require.Equal(t, sinceNow(t, p.m.contents(), nowOf(s)), contents(t, s))
+		require.Equal(t, p.s.Now(), s.Now())
+		require.NoError(t, s.Check())
+		require.NoError(t, s.Close())
+	}
+	p.check()
+	require.NoError(t, p.s.Close())
+	require.ErrorIs(t, p.s.Backup(filepath.Join(dir, "closed")), ErrClosed)
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 5)
+}
+
+// TestOthersFilesAreLeftAlone: what only looks like a file of the store, as a crawler may keep in
+// the same directory, is neither removed nor in the way.
+func TestOthersFilesAreLeftAlone(t *testing.T) {
+	fs, o := vfs.NewMem(), logged()
+	others := []string{
+		"log-of-the-crawler", "log-2026", "ids-00000001.bak", "places-00000001", "log-0000000x",
+		"CHECKPOINT~", "log--0000001", "log-00000001-", "ids-+0000001",
+	}
+	for _, name := range others {
+		fs.Put(name, make([]byte, 100))
+	}
+	for range 3 {
+		s := mustOpen(t, fs, o)
+		require.NoError(t, s.Sync())
+		require.NoError(t, s.Close())
+	}
+	for _, name := range others {
+		require.Len(t, fs.Data(name), 100, name)
+	}
+	for _, name := range []string{
+		wal.FileName(1), idset.FileName(math.MaxUint64), extent.Name, manifest.Name, manifest.Temp,
+		wal.PendingName,
+	} {
+		require.True(t, isOurs(name), name)
+	}
+	fs.Put(wal.FileName(77), []byte("left behind"))
+	fs.Put(idset.FileName(77), []byte("left behind"))
+	mustOpen(t, fs, o)
+	require.Nil(t, fs.Data(wal.FileName(77)))
+	require.Nil(t, fs.Data(idset.FileName(77)))
+}
+
+// TestForeignFiles: a directory that has files of a store, but no checkpoint, is not taken for a new
+// one unless they are as empty as a crash at its creation leaves them.
+func TestForeignFiles(t *testing.T) {
+	for name, size := range map[string]int{
+		extent.Name: 9, wal.FileName(3): wal.Header + 1, idset.FileName(1): 0,
+	} {
+		fs := vfs.NewMem()
+		fs.Put(name, make([]byte, size))
+		_, err := open(fs, logged())
+		var where *CorruptError
+		require.ErrorAs(t, err, &where, name)
+		require.Equal(t, name, where.File)
+	}
+	fs := vfs.NewMem()
+	fs.Put(extent.Name, make([]byte, 8))
+	fs.Put(wal.FileName(3), make([]byte, wal.Header))
+	fs.Put(manifest.Temp, make([]byte, 500))
+	s := mustOpen(t, fs, logged())
+	require.Nil(t, fs.Data(wal.FileName(3)))
+	require.NoError(t, s.Close())
+}
+
+// TestCanceled: a walk ends with its context.
+func TestCanceled(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), logged())
+	mustAdd(t, s, "a", 1, "x")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, firstOf(s.Due(ctx, at(1))), context.Canceled)
+	require.Len(t, due(t, s, 1, nil), 1)
 }

@@ -2,111 +2,36 @@ package satstore
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"sort"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// replayAll repeats what the log says and writes a checkpoint of the outcome, so that no log is
-// ever continued behind a torn end. If the disk is full, the store can be read, and Sync tries
-// again.
-func (s *Store) replayAll(m *manifest) error {
-	// A checkpoint may have been written in the midst of a split: then it goes on before the log does.
-	if err := s.settle(); err != nil {
-		return err
+// replay repeats the changes of a log and of those that go on after it.
+func (s *Store) replay(log uint64) error {
+	r := &replayer{
+		s: s, blocks: map[uint64][]*oldBlock{}, splits: extent.NewReader(s.file, nil, nil),
+		reader: extent.NewReader(s.file, nil, nil),
 	}
-	if m.log > 0 {
-		if err := s.replay(m.log); err != nil {
-			return err
-		}
-	}
-	// Until here nothing was noted, and no checkpoint written to make room: one in the midst of the
-	// log would count changes of it that are still to come as done.
-	s.live = true
-	if err := s.checkpoint(); err != nil {
-		if s.broken {
-			return err
-		}
-		s.failed = err
-	}
-	return nil
+	// A checkpoint may have been written before a split was begun that was due then.
+	s.settle()
+	done, err := wal.Replay(s.fs, log, r.repeat)
+	s.stats.Replayed, s.stats.Cut = done.Changes, done.Cut
+	s.lastLog = max(s.lastLog, done.Last)
+	return err
 }
 
-// replay repeats the changes of a log.
-func (s *Store) replay(number uint64) error {
-	log, err := openLog(s.fs, number)
-	if err != nil {
-		return err
-	}
-	pending, err := disk.ReadFile(s.fs, pendingName)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	r := replayer{s: s, log: log, blocks: map[uint64][]*oldBlock{}}
-	for {
-		changes, err := log.next()
-		if err != nil {
-			return err
-		}
-		if changes == nil {
-			return r.rest(pending)
-		}
-		if err := r.group(changes); err != nil {
-			return err
-		}
-	}
-}
-
-// group repeats changes that were committed together.
-func (r *replayer) group(changes []byte) error {
-	s, d := r.s, disk.Decoder{B: changes}
-	for len(d.B) > 0 {
-		h := r.coder.take(&d, s.calendar.now)
-		if d.Bad {
-			return r.bad("a change that cannot be decoded")
-		}
-		if s.wantsRelief() {
-			if err := s.relieve(); err != nil {
-				return err
-			}
-		}
-		if err := r.repeat(&h, &d); err != nil {
-			return err
-		}
-		s.stats.Replayed++
-	}
-	return nil
-}
-
-// rest repeats what the log does not have: the changes of one half of the file that is mapped, and
-// those of the other if it goes on from there.
-func (r *replayer) rest(pending []byte) error {
-	r.s.stats.Cut = int64(len(r.log.b) - r.log.at)
-	for end := int64(r.log.at); ; {
-		changes := pendingAfter(pending, r.log.number, end)
-		if changes == nil {
-			return nil
-		}
-		r.s.stats.Cut = 0 // it was being written, and is here
-		if err := r.group(changes); err != nil {
-			return err
-		}
-		end += groupHeader + int64(len(changes))
-	}
-}
-
-// A replayer repeats changes. What a diff starts from is still where it was, or in a buffer: a
-// bucket's extents are used again only after the next checkpoint.
+// A replayer repeats changes. What a diff starts from is still where it was, or in a buffer: room
+// that a bucket had is used again only after the next checkpoint.
 type replayer struct {
 	s      *Store
-	log    *logReader
-	coder  coder
-	c      cursor
+	reader *extent.Reader         // of buckets that are due
+	splits *extent.Reader         // of the bucket that is being split
 	blocks map[uint64][]*oldBlock // by bucket, in order
 	kept   int
 }
@@ -121,56 +46,92 @@ type oldBlock struct {
 // maxOldBlocks bounds the memory of a replay: 64 MiB.
 const maxOldBlocks = 1 << 10
 
-func (r *replayer) bad(reason string) error {
-	return disk.Corrupt(r.log.name, int64(r.log.at), "before this: "+reason)
+func (r *replayer) repeat(h *wal.Change) error {
+	s := r.s
+	if s.pool.Full(8) {
+		r.relieve()
+	}
+	// What follows is what the methods do, without their checks: the log has only what passed
+	// them.
+	switch h.Kind {
+	case wal.Add:
+		s.ids.Put(idset.KeyOf(h.ID), s.seq)
+		s.add(h.Slot, []byte(h.ID), h.Data)
+	case wal.Update:
+		s.deliver(h.Seq, message{payload: h.Data})
+	case wal.Delete:
+		s.deliver(h.Seq, message{delete: true})
+	case wal.Forget:
+		s.ids.Delete(h.Key)
+	case wal.Advance:
+		if h.Slot <= s.calendar.Now() || h.Slot > s.reach(h.Slot) || h.Count > maxParts {
+			return wal.Misfit(fmt.Sprintf("unit %d cannot begin", h.Slot))
+		}
+		s.advance(h.Slot, h.Count)
+	case wal.Split:
+		return r.split(h.Count)
+	default:
+		return r.visit(h)
+	}
+	return nil
 }
 
-func (r *replayer) repeat(h *change, d *disk.Decoder) error {
-	s := r.s
-	switch h.kind {
-	// What follows is what the methods do, without their checks: the log has only what passed them.
-	case changeAdd:
-		if s.o.indexed() {
-			s.ids.Put(idset.KeyOf(string(h.id)), s.nextSeq)
-		}
-		s.add(h)
-		return nil
-	case changeMessage:
-		s.deliver(h.seq, h.message)
-		return nil
-	case changeForget:
-		s.ids.Delete(h.key)
-		return nil
-	case changeAdvance:
-		s.advance()
-		return s.settle()
+// relieve empties all buffers without a checkpoint, which cannot be in the midst of a log. If that
+// fails, as on a full disk, the buffers grow: a log is not much longer than they are.
+func (r *replayer) relieve() {
+	if r.s.write(r.s.takeAll()) != nil {
+		r.s.pool.SetLimit(2 * r.s.pool.Limit())
 	}
+}
+
+// split repeats a step of a split.
+func (r *replayer) split(count uint64) error {
+	s := r.s
+	for first := true; count > 0 || first; first = false {
+		if s.split == nil {
+			return wal.Misfit("nothing is to be split")
+		}
+		next, err := s.split.read(r.splits, count)
+		if err != nil {
+			return err
+		}
+		n := uint64(len(next.records) + len(next.messages))
+		if n == 0 && count > 0 {
+			return wal.Misfit("a split has no more entries")
+		}
+		s.step(next)
+		count -= n
+	}
+	return nil
+}
+
+// visit repeats what was done with a record that was due.
+func (r *replayer) visit(h *wal.Change) error {
+	s := r.s
 	b := r.bucket(h)
 	if b == nil {
-		return r.bad(fmt.Sprintf("record %d of bucket %d is not due", h.record, h.bucket))
+		return wal.Misfit(fmt.Sprintf("record %d of bucket %d is not due", h.Record, h.Bucket))
 	}
-	e, err := r.entry(b, h.record)
+	e, err := r.entry(b, h.Record)
 	if err != nil {
 		return err
 	}
-	switch h.kind {
-	case changeDrop:
-		s.drop(b, h.record, e.seq)
+	if h.Kind == wal.Drop {
+		s.drop(b, h.Record, e.seq)
 		return nil
-	case changeDiff:
-		var ok bool
-		if h.data, d.B, ok = applyDiff(e.data, h.data); !ok {
-			return r.bad("a diff that does not fit")
-		}
 	}
-	s.move(b, h.record, entry{e.seq, h.slot, e.id, h.data})
+	data, ok := wal.ApplyDiff(e.data, h.Data)
+	if !ok {
+		return wal.Misfit("a diff that does not fit")
+	}
+	s.move(b, h.Record, entry{e.seq, h.Slot, e.id, data})
 	return nil
 }
 
 // bucket returns the bucket that a change is about, or nil if the record is not in it.
-func (r *replayer) bucket(h *change) *bucket {
+func (r *replayer) bucket(h *wal.Change) *bucket {
 	for _, b := range slices.Backward(r.s.due) { // mostly the newest
-		if b.id == h.bucket && h.record < b.records.count() && !b.isDone(h.record) {
+		if b.id == h.Bucket && h.Record < b.records.Count() && !b.isDone(h.Record) {
 			return b
 		}
 	}
@@ -188,13 +149,13 @@ func (r *replayer) entry(b *bucket, record uint64) (entry, error) {
 	}
 	i := record - old.first
 	if i >= uint64(len(old.ends)) {
-		return entry{}, r.bad("a record that is gone")
+		return entry{}, wal.Misfit("a record that is gone")
 	}
 	d := disk.Decoder{B: old.raw}
 	if i > 0 {
 		d.B = old.raw[old.ends[i-1]:]
 	}
-	return b.takeEntry(&d, r.s.o.indexed()), nil
+	return b.takeEntry(&d), nil
 }
 
 // cached returns the block with a record, if it was read before. A block in memory may have grown
@@ -209,20 +170,18 @@ func (r *replayer) cached(b *bucket, record uint64) *oldBlock {
 }
 
 func (r *replayer) load(b *bucket, record uint64) (*oldBlock, error) {
-	if r.c.bucket != b {
-		r.c = cursor{s: r.s, bucket: b, raw: r.c.raw, data: r.c.data}
-	}
-	found, err := r.c.next(&b.records, record)
+	r.reader.Open(&b.records, b.id, extent.Records)
+	found, err := r.reader.Next(record)
 	if err != nil {
 		return nil, err
 	}
-	old := &oldBlock{first: found.first, raw: append([]byte(nil), found.raw...)}
-	d := disk.Decoder{B: found.raw}
-	for i := range uint64(found.count) {
-		if b.takeEntry(&d, r.s.o.indexed()); d.Bad {
-			return nil, r.s.badEntry(b, &b.records, found.first+i)
+	old := &oldBlock{first: found.First, raw: slices.Clone(found.Raw)}
+	d := disk.Decoder{B: found.Raw}
+	for i := range uint64(found.Count) {
+		if b.takeEntry(&d); d.Bad {
+			return nil, r.reader.Misfit(found.First + i)
 		}
-		old.ends = append(old.ends, uint32(len(found.raw)-len(d.B)))
+		old.ends = append(old.ends, uint32(len(found.Raw)-len(d.B)))
 	}
 	if r.kept++; r.kept > maxOldBlocks {
 		clear(r.blocks)

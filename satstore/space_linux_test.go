@@ -11,13 +11,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
 
 func init() {
 	roles["mounted"] = fillMounted
 	roles["limited"] = fillLimited
+	roles["btrfs"] = fillBtrfs
 }
 
 // errCannot says that this process may not make a small disk.
@@ -79,6 +82,119 @@ func fillMounted(dir string) error {
 	})
 }
 
+// TestCopyOnWriteDisk fills a file system that copies what it writes, so that a write to the mapped
+// file finds it full: a btrfs in a file, in a mount namespace of a process of its own. That raised a
+// signal that ends the process, and has to be ErrReadOnly.
+func TestCopyOnWriteDisk(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root may mount a file")
+	}
+	for _, tool := range []string{"mkfs.btrfs", "mount"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	mounted := startRole("btrfs", t.TempDir())
+	mounted.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	said, err := output(mounted)
+	if err != nil && strings.Contains(said, errCannot.Error()) {
+		t.Skip("no btrfs may be mounted: ", said)
+	}
+	require.NoError(t, err, said)
+	t.Log(said)
+}
+
+func fillBtrfs(dir string) error {
+	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	image, at := filepath.Join(dir, "image"), filepath.Join(dir, "disk")
+	for _, command := range [][]string{
+		{"truncate", "-s", "120M", image}, {"mkfs.btrfs", "-q", "--mixed", image},
+		{"mkdir", at}, {"mount", "-o", "loop,nodatasum", image, at},
+	} {
+		if err == nil {
+			var said []byte
+			said, err = exec.Command(command[0], command[1:]...).CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%q: %s: %w", command, said, err)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCannot, err)
+	}
+	defer syscall.Unmount(at, 0)
+	return faultWhenFull(at)
+}
+
+// faultWhenFull lets the disk get full while all changes still go to memory, so that it is the mapped
+// file that notices.
+func faultWhenFull(dir string) error {
+	o := Options{Start: time.Unix(0, 0), Commit: -1}
+	s, err := Open(filepath.Join(dir, "store"), o)
+	if err != nil {
+		return err
+	}
+	want := map[string]string{}
+	for i := range 100 {
+		id := fmt.Sprint("https://a.test/", i)
+		if _, err := s.Add(id, time.Unix(0, 0), nil); err != nil {
+			return err
+		}
+		want[id] = "0 "
+	}
+	syscall.Sync() // what was reserved for the mapped file is used up
+	ballast := filepath.Join(dir, "ballast")
+	for size := 1 << 20; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			err = appendTo(ballast, make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+	}
+	syscall.Sync()
+	added := len(want)
+	for err = nil; err == nil && added < 1_000_000; {
+		id := fmt.Sprint("https://a.test/", added)
+		if _, err = s.Add(id, time.Unix(0, 0), nil); err == nil {
+			want[id] = "0 "
+			added++
+		}
+	}
+	if !errors.Is(err, ErrReadOnly) || !errors.Is(err, vfs.ErrFault) {
+		return fmt.Errorf("after %d records: %w", added, err)
+	}
+	fmt.Println(added, "records:", err)
+	if err := holds(s, want); err != nil {
+		return err
+	}
+	if err := os.Remove(ballast); err != nil {
+		return err
+	}
+	syscall.Sync()
+	if err := s.Sync(); err != nil {
+		return fmt.Errorf("sync with room again: %w", err)
+	}
+	if _, err := s.Add("https://a.test/more", time.Unix(0, 0), nil); err != nil {
+		return err
+	}
+	want["https://a.test/more"] = "0 "
+	return errors.Join(holds(s, want), s.Check(), s.Close())
+}
+
+func appendTo(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
 func fillLimited(dir string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
@@ -98,7 +214,7 @@ func fillLimited(dir string) error {
 // fill adds until the disk is full, opens what it then finds as after a kill, twice, makes room, and
 // goes on. Each time all must be there that was acknowledged, and perhaps what was refused.
 func fill(dir string, full error, makeRoom func() error) error {
-	o := Options{Start: 1000, Buffer: 256 << 10, pending: 64 << 10}
+	o := Options{Start: at(1000), Buffer: 256 << 10, test: testOptions{pending: 64 << 10}}
 	s, err := Open(dir, o)
 	if err != nil {
 		return err
@@ -112,7 +228,7 @@ func fill(dir string, full error, makeRoom func() error) error {
 		if err := holds(s, want); err != nil {
 			return err
 		}
-		if _, err := s.Add("https://a.test/more", 1000, nil); !errors.Is(err, ErrReadOnly) {
+		if _, err := s.Add("https://a.test/more", at(1000), nil); !errors.Is(err, ErrReadOnly) {
 			return fmt.Errorf("a full disk takes a record: %w", err)
 		}
 		abandon(s)
@@ -129,7 +245,7 @@ func fill(dir string, full error, makeRoom func() error) error {
 	if err := s.Sync(); err != nil {
 		return fmt.Errorf("sync with room again: %w", err)
 	}
-	if _, err := s.Add("https://a.test/more", 1000, []byte("more")); err != nil {
+	if _, err := s.Add("https://a.test/more", at(1000), []byte("more")); err != nil {
 		return err
 	}
 	want["https://a.test/more"] = "1000 more"
@@ -142,7 +258,7 @@ func fillUp(s *Store) (map[string]string, error) {
 	for i := range 1_000_000 {
 		id := fmt.Sprint("https://a.test/", i)
 		data := strings.Repeat(fmt.Sprint(i, " "), 40)
-		if _, err := s.Add(id, int64(1000+i%700), []byte(data)); err != nil {
+		if _, err := s.Add(id, at(int64(1000+i%700)), []byte(data)); err != nil {
 			return added, err
 		}
 		added[id] = fmt.Sprint(1000+i%700, " ", data)
@@ -158,7 +274,7 @@ func holds(s *Store, want map[string]string) error {
 		if err != nil {
 			return err
 		}
-		got[item.ID] = fmt.Sprint(item.Slot, " ", string(item.Data))
+		got[item.ID] = fmt.Sprint(slotAt(item.At), " ", string(item.Data))
 	}
 	refused := fmt.Sprint("https://a.test/", len(want))
 	if _, found := want[refused]; !found {

@@ -1,7 +1,9 @@
 package satstore
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +20,16 @@ func contents(t testing.TB, s *Store) map[string]string {
 		if _, twice := all[item.ID]; twice {
 			t.Fatalf("%s is there twice", item.ID)
 		}
-		all[item.ID] = fmt.Sprint(item.Slot, " ", string(item.Data))
+		all[item.ID] = fmt.Sprint(slotAt(item.At), " ", string(item.Data))
+	}
+	return all
+}
+
+// datasOf returns the data of all records, whenever they are due.
+func datasOf(t testing.TB, s *Store) map[string]string {
+	all := contents(t, s)
+	for id, text := range all {
+		_, all[id], _ = strings.Cut(text, " ")
 	}
 	return all
 }
@@ -29,3 +40,385 @@ func mustOpen(t testing.TB, fs vfs.FS, o Options) *Store {
 	require.NoError(t, err)
 	return s
 }
+
+func mustAdd(t testing.TB, s *Store, id string, slot int64, data string) {
+	t.Helper()
+	added, err := s.Add(id, at(slot), []byte(data))
+	require.NoError(t, err)
+	require.True(t, added)
+}
+
+// due returns the ids of the records that are due until a slot, after visit has seen them.
+func due(t testing.TB, s *Store, slot int64, visit func(*Record)) (ids []string) {
+	t.Helper()
+	for r, err := range s.Due(t.Context(), at(slot)) {
+		require.NoError(t, err)
+		ids = append(ids, r.ID)
+		if visit != nil {
+			visit(r)
+		}
+	}
+	return ids
+}
+
+// nowOf returns the current slot.
+func nowOf(s *Store) int64 { return slotAt(s.Now()) }
+
+// checkpointNow writes a checkpoint.
+func (s *Store) checkpointNow() error {
+	err := s.checkpoint(false)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.fail(err)
+	}
+	return nil
+}
+
+// abandon leaves a store as a killed process would, but for what the kernel does then.
+func abandon(s *Store) {
+	s.tasks.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	_ = s.lock.Close()
+}
+
+// filled returns a store with records in all sorts of places, and what it holds. It is closed, or
+// left with a log as after a crash.
+func filled(t testing.TB, o Options, closed bool) (*vfs.Mem, Options, map[string]string) {
+	p := newPlayer(t, o, 3)
+	for range 300 {
+		require.NoError(t, p.play())
+	}
+	require.NoError(t, p.s.checkpointNow())
+	for range 30 {
+		require.NoError(t, p.play())
+	}
+	require.NoError(t, p.s.Sync())
+	want := contents(t, p.s)
+	if closed {
+		require.NoError(t, p.s.Close())
+	}
+	return p.fs.Clone(), p.o, want
+}
+
+// logged are options for a store whose log is synced by Sync alone, from slot 1 on.
+func logged() Options { return Options{Start: at(1), Commit: -1} }
+
+// TestMessages says by the sentence what becomes of messages, whatever happens to their record. The
+// same must come out of the log.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		play func(c *scene)
+		want string // slot and data, or nothing if the record is gone
+	}{
+		{"a message is merged when the record is looked at", func(c *scene) {
+			c.update("a")
+		}, "1 old+a"},
+		{"messages are merged in their order", func(c *scene) {
+			c.update("a")
+			c.update("b")
+			c.update("c")
+		}, "1 old+a+b+c"},
+		{"a record that is handed out has its messages", func(c *scene) {
+			c.update("a")
+			c.handOut()
+			c.giveBack(5)
+		}, "5 old+a visited"},
+		{"a message for a record that is out waits for it", func(c *scene) {
+			c.handOut()
+			c.update("a")
+			c.giveBack(5)
+		}, "5 old visited+a"},
+		{"only those that came while it was out wait", func(c *scene) {
+			c.update("a")
+			c.handOut()
+			c.update("b")
+			c.giveBack(5)
+		}, "5 old+a visited+b"},
+		{"what waits is merged the next time", func(c *scene) {
+			c.handOut()
+			c.update("a")
+			c.giveBack(2)
+			c.advance(2)
+			c.handOut()
+			c.giveBack(3)
+		}, "3 old visited+a visited"},
+		{"a message for a far slot waits for the slot", func(c *scene) {
+			c.handOut()
+			c.giveBack(2000)
+			c.update("a")
+		}, "2000 old visited+a"},
+		{"a message outlives the slot that is not worked off", func(c *scene) {
+			c.update("a")
+			c.update("b")
+		}, "1 old+a+b"},
+		{"a deleted record is gone at once", func(c *scene) {
+			c.delete()
+		}, ""},
+		{"a deletion overrides messages before it", func(c *scene) {
+			c.update("a")
+			c.delete()
+		}, ""},
+		{"a deleted record is not handed out", func(c *scene) {
+			c.delete()
+			require.Empty(c.t, due(c.t, c.s, 1, nil))
+		}, ""},
+		{"a record that is deleted while it is out goes when it is back", func(c *scene) {
+			c.handOut()
+			c.delete()
+			c.giveBack(5)
+		}, ""},
+		{"a deleted id can be added again", func(c *scene) {
+			c.delete()
+			mustAdd(c.t, c.s, "id", 7, "new")
+		}, "7 new"},
+		{"and has no message of its former life", func(c *scene) {
+			c.update("a")
+			c.delete()
+			mustAdd(c.t, c.s, "id", 7, "new")
+			c.update("b")
+		}, "7 new+b"},
+		{"nor the record that was out", func(c *scene) {
+			c.handOut()
+			c.delete()
+			mustAdd(c.t, c.s, "id", 7, "new")
+			c.giveBack(5)
+		}, "7 new"},
+		{"a record given back for good is gone with its messages", func(c *scene) {
+			c.handOut()
+			c.update("a")
+			require.NoError(c.t, c.r.Delete())
+		}, ""},
+		{"its id can be added again", func(c *scene) {
+			c.handOut()
+			require.NoError(c.t, c.r.Delete())
+			mustAdd(c.t, c.s, "id", 3, "new")
+		}, "3 new"},
+		{"a detached record is like any other", func(c *scene) {
+			c.handOut()
+			c.r = c.r.Detach()
+			c.update("a")
+			c.giveBack(5)
+		}, "5 old visited+a"},
+		{"a record that comes back late goes to the next slot", func(c *scene) {
+			c.handOut()
+			c.advance(3)
+			c.giveBack(2)
+		}, "4 old visited"},
+		{"an id that was changed does not matter", func(c *scene) {
+			c.handOut()
+			c.r.ID = "other"
+			c.giveBack(5)
+		}, "5 old visited"},
+	} {
+		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
+			fs, o := vfs.NewMem(), small(Options{})
+			o.Start = at(1)
+			s := mustOpen(t, fs, o)
+			mustAdd(t, s, "id", 1, "old")
+			tt.play(&scene{t: t, s: s})
+			want := map[string]string{}
+			if tt.want != "" {
+				want["id"] = tt.want
+			}
+			require.Equal(t, want, contents(t, s))
+			require.NoError(t, s.Check())
+			killed := mustOpen(t, fs.Clone(), o)
+			require.Equal(t, want, contents(t, killed), "after a kill")
+			require.NoError(t, killed.Check())
+			require.NoError(t, killed.Close())
+			_, err := s.Get("id")
+			if tt.want == "" {
+				require.ErrorIs(t, err, ErrUnknown)
+				require.ErrorIs(t, s.Update("id", nil), ErrUnknown)
+				require.ErrorIs(t, s.Delete("id"), ErrUnknown)
+			} else {
+				require.NoError(t, err)
+			}
+			require.NoError(t, s.Close())
+			require.Equal(t, want, contents(t, mustOpen(t, fs, o)), "after Close")
+		})
+	}
+}
+
+// A scene is a store with one record, "old", due in slot 1, which is the current one, and what
+// happens there.
+type scene struct {
+	t *testing.T
+	s *Store
+	r *Record // the one that was handed out last
+}
+
+func (c *scene) handOut() {
+	c.t.Helper()
+	require.Len(c.t, due(c.t, c.s, nowOf(c.s), func(r *Record) { c.r = r }), 1)
+}
+
+func (c *scene) update(text string) {
+	c.t.Helper()
+	require.NoError(c.t, c.s.Update("id", []byte(text)))
+}
+
+func (c *scene) delete() {
+	c.t.Helper()
+	require.NoError(c.t, c.s.Delete("id"))
+}
+
+func (c *scene) giveBack(slot int64) {
+	c.t.Helper()
+	require.NoError(c.t, c.r.Reschedule(at(slot), append(c.r.Data, " visited"...)))
+}
+
+func (c *scene) advance(slot int64) {
+	c.t.Helper()
+	require.NoError(c.t, c.s.pass(slot))
+}
+
+// pass begins slots up to one, and hands nothing out.
+func (s *Store) pass(slot int64) (err error) {
+	for more := true; more && err == nil; {
+		more, err = s.advanceTo(slot)
+	}
+	return err
+}
+
+// TestUpdateBatch leaves many messages at once, in any order of ids, some of which are unknown or
+// come several times.
+func TestUpdateBatch(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), small(Options{}))
+	want := map[string]string{}
+	for i := range 300 {
+		id := fmt.Sprint("https://a.test/", i)
+		mustAdd(t, s, id, 1000, "x")
+		want[id] = "1000 x"
+	}
+	require.NoError(t, s.checkpointNow()) // so that ids are in a file
+	var batch []Message
+	known := 0
+	for i := range 700 {
+		id := fmt.Sprint("https://a.test/", i*7%500)
+		batch = append(batch, Message{id, fmt.Append(nil, i)})
+		if want[id] != "" {
+			want[id] += fmt.Sprint("+", i)
+			known++
+		}
+	}
+	left, err := s.UpdateBatch(batch)
+	require.NoError(t, err)
+	require.Equal(t, known, left)
+	require.Equal(t, want, contents(t, s))
+	_, err = s.UpdateBatch([]Message{{"https://a.test/1", nil}, {"x", make([]byte, MaxData+1)}})
+	require.ErrorIs(t, err, ErrSize)
+	require.Equal(t, want, contents(t, s), "a batch is refused as a whole")
+	require.NoError(t, s.Close())
+	_, err = s.UpdateBatch(batch)
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+// TestChangesOutliveTheProcess: each kind of change is found by whoever opens the files that a
+// killed process leaves, before anything was committed.
+func TestChangesOutliveTheProcess(t *testing.T) {
+	o := logged()
+	o.test.pending = 8 << 10
+	long := strings.Repeat("x", 6000) // more than a half has room for
+	for _, tt := range []struct {
+		name string
+		do   func(t *testing.T, s *Store, r *Record)
+		want map[string]string
+	}{
+		{"an addition", func(t *testing.T, s *Store, _ *Record) {
+			mustAdd(t, s, "b", 7, "new")
+		}, map[string]string{"a": "1 old", "b": "7 new"}},
+		{"an addition that is too large for the file", func(t *testing.T, s *Store, _ *Record) {
+			mustAdd(t, s, "b", 7, long)
+		}, map[string]string{"a": "1 old", "b": "7 " + long}},
+		{"a visit", func(t *testing.T, s *Store, r *Record) {
+			require.NoError(t, r.Reschedule(at(9), []byte("visited")))
+		}, map[string]string{"a": "9 visited"}},
+		{"a visit after a message", func(t *testing.T, s *Store, r *Record) {
+			require.NoError(t, s.Update("a", []byte("later")))
+			require.NoError(t, r.Reschedule(at(9), []byte("visited")))
+		}, map[string]string{"a": "9 later"}},
+		{"a visit of a record that was detached", func(t *testing.T, s *Store, r *Record) {
+			require.NoError(t, r.Detach().Reschedule(at(9), []byte("visited")))
+		}, map[string]string{"a": "9 visited"}},
+		{"a record given back for good", func(t *testing.T, s *Store, r *Record) {
+			require.NoError(t, r.Delete())
+		}, map[string]string{}},
+		{"a message", func(t *testing.T, s *Store, _ *Record) {
+			require.NoError(t, s.Update("a", []byte("message")))
+		}, map[string]string{"a": "1 message"}},
+		{"a batch of messages", func(t *testing.T, s *Store, _ *Record) {
+			left, err := s.UpdateBatch([]Message{
+				{"a", []byte("one")}, {"unknown", nil}, {"a", []byte("two")},
+			})
+			require.NoError(t, err)
+			require.Equal(t, 2, left)
+		}, map[string]string{"a": "1 two"}},
+		{"a deletion", func(t *testing.T, s *Store, _ *Record) {
+			require.NoError(t, s.Delete("a"))
+		}, map[string]string{}},
+		{"a deletion and an addition", func(t *testing.T, s *Store, _ *Record) {
+			require.NoError(t, s.Delete("a"))
+			mustAdd(t, s, "a", 3, "again")
+		}, map[string]string{"a": "3 again"}},
+		{"a slot", func(t *testing.T, s *Store, _ *Record) {
+			require.Empty(t, due(t, s, 2, nil))
+		}, map[string]string{"a": "1 old"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			s := mustOpen(t, fs, o)
+			mustAdd(t, s, "a", 1, "old")
+			var out *Record
+			due(t, s, 1, func(r *Record) { out = r })
+			tt.do(t, s, out)
+			killed := mustOpen(t, fs.Clone(), o)
+			require.Equal(t, tt.want, contents(t, killed))
+			require.Equal(t, s.Now(), killed.Now())
+			require.NoError(t, killed.Check())
+		})
+	}
+}
+
+// TestTooLargeAndRefused: a change that has to be written at once, and cannot be, is refused, and
+// what was acknowledged before it is there.
+func TestTooLargeAndRefused(t *testing.T) {
+	fs, o := vfs.NewMem(), logged()
+	o.test.pending = 8 << 10
+	s := mustOpen(t, fs, o)
+	want := map[string]string{}
+	for i := range 5 {
+		id := fmt.Sprint("https://a.test/", i)
+		mustAdd(t, s, id, 5, "x")
+		want[id] = "5 x"
+	}
+	fs.SetSpace(fs.Used())
+	_, err := s.Add("https://a.test/large", at(5), make([]byte, 10_000))
+	require.ErrorIs(t, err, ErrReadOnly)
+	found := mustOpen(t, fs.Clone(), o)
+	require.Equal(t, want, contents(t, found))
+	require.NoError(t, found.Check())
+}
+
+// TestUnmappable: where files cannot be mapped, a Sync keeps what was done.
+func TestUnmappable(t *testing.T) {
+	fs := unmappable{vfs.NewMem()}
+	s := mustOpen(t, fs, logged())
+	mustAdd(t, s, "a", 5, "x")
+	require.NoError(t, s.Sync())
+	mustAdd(t, s, "b", 5, "x")
+	killed := mustOpen(t, unmappable{fs.Clone()}, logged())
+	require.Equal(t, map[string]string{"a": "5 x"}, contents(t, killed))
+	require.NoError(t, s.Close())
+	require.Len(t, contents(t, mustOpen(t, fs, logged())), 2)
+}
+
+// unmappable is a file system of a system that knows no files that are memory as well.
+type unmappable struct{ *vfs.Mem }
+
+func (unmappable) Map(string, int) (*vfs.Map, error) { return nil, errors.ErrUnsupported }

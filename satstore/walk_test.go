@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
 // An owner is the only one to change some ids, so it knows at any time what the store must say of
@@ -36,7 +36,7 @@ func (o *owner) step() error {
 	case n < 3 && !there:
 		o.lives++
 		life := fmt.Sprint("life ", o.lives)
-		added, err := o.s.Add(id, o.s.Now()+o.random.Int64N(6), []byte(life))
+		added, err := o.s.Add(id, o.s.Now().Add(time.Duration(o.random.IntN(6))*time.Hour), []byte(life))
 		if err != nil || !added {
 			return fmt.Errorf("add %s, which is deleted: %v, %w", id, added, err)
 		}
@@ -50,7 +50,7 @@ func (o *owner) step() error {
 		delete(o.want, id)
 		return o.s.Delete(id)
 	case n == 7 && there:
-		if added, err := o.s.Add(id, 0, []byte("an impostor")); err != nil || added {
+		if added, err := o.s.Add(id, at(0), []byte("an impostor")); err != nil || added {
 			return fmt.Errorf("add %s, which is known: %v, %w", id, added, err)
 		}
 	}
@@ -71,20 +71,23 @@ func (o *owner) compare(id string) error {
 	return nil
 }
 
+// beside are options for tests with many goroutines: small, and with everything in the background.
+func beside(pending int) Options {
+	o := small(Options{Buffer: 16 << 10})
+	o.Start, o.Commit = at(1), time.Millisecond
+	o.test.inline, o.test.pending = false, pending
+	return o
+}
+
 // TestOwnersBesideAWalk lets goroutines add, update, delete and look at records while Due hands the
 // same ones out, and others give them back later. Each message must arrive once, in order, and at
 // the life of the record that it was sent to; what is deleted must not come back.
 func TestOwnersBesideAWalk(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]Options{
-		"tight": {Buffer: 16 << 10, Page: 512, Radix: 4, Horizon: 300, pending: 8 << 10},
-		"roomy": {Radix: 4, Horizon: 300},
-		"nolog": {Buffer: 16 << 10, Page: 512, Radix: 4, Horizon: 300, NoLog: true},
-		"zstd":  {Buffer: 16 << 10, Page: 512, Radix: 4, Horizon: 300, Compression: Zstd},
-	} {
+	roomy := beside(1 << 20)
+	roomy.Buffer = 0
+	for name, o := range map[string]Options{"tight": beside(8 << 10), "roomy": roomy} {
 		t.Run(name, func(t *testing.T) {
-			o.Start, o.Commit = 1, time.Millisecond
-			o.Merge = func(_, data, m []byte) []byte { return fmt.Appendf(data, "+%s", m) }
 			fs := vfs.NewMem()
 			s := mustOpen(t, fs, o)
 			owners := make([]*owner, 3)
@@ -120,28 +123,24 @@ func TestOwnersBesideAWalk(t *testing.T) {
 			require.Equal(t, want, datasOf(t, s))
 			require.NoError(t, s.Check())
 			require.NoError(t, s.Sync())
+			abandon(s)
 			killed := mustOpen(t, fs.Clone(), o)
 			require.Equal(t, want, datasOf(t, killed), "after a kill")
 			require.NoError(t, killed.Check())
 			require.NoError(t, killed.Close())
-			require.NoError(t, s.Close())
 		})
 	}
 }
 
 // walkUntil works slots off, without waiting for what is out, until the others are done.
 func walkUntil(t *testing.T, s *Store, done <-chan struct{}, out chan<- *Record) {
-	for {
-		for r, err := range s.Due(t.Context()) {
+	for slot := int64(1); ; slot++ {
+		for r, err := range s.Due(t.Context(), at(slot)) {
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			out <- r
-		}
-		if err := s.Advance(); err != nil {
-			t.Error(err)
-			return
 		}
 		select {
 		case <-done:
@@ -160,9 +159,9 @@ func bringBack(t *testing.T, out <-chan *Record) {
 		held[i] = held[len(held)-1]
 		held = held[:len(held)-1]
 		if n++; n%3 == 0 {
-			r.Detach()
+			r = r.Detach()
 		}
-		if err := r.Reschedule(r.Slot+1+int64(n%9), r.Data); err != nil {
+		if err := r.Reschedule(r.At().Add(time.Duration(1+n%9)*time.Hour), r.Data); err != nil {
 			t.Error(err)
 		}
 	}
@@ -176,27 +175,15 @@ func bringBack(t *testing.T, out <-chan *Record) {
 	}
 }
 
-// datasOf returns the data of all records, in whatever slot they are.
-func datasOf(t *testing.T, s *Store) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for item, err := range s.Scan() {
-		require.NoError(t, err)
-		require.NotContains(t, all, item.ID)
-		all[item.ID] = string(item.Data)
-	}
-	return all
-}
-
 // TestNobodyHoldsALock: Merge and the bodies of walks are the caller's code, and may use the store.
 func TestNobodyHoldsALock(t *testing.T) {
 	var s *Store
 	merged := 0
 	s = mustOpen(t, vfs.NewMem(), Options{
-		Start: 1, Commit: -1, Merge: func(_, data, message []byte) []byte {
+		Start: at(1), Commit: -1, Merge: func(_ string, data, message []byte) []byte {
 			merged++
 			require.NoError(t, s.Update("other", nil))
-			_, err := s.Add(fmt.Sprint("merged ", merged), 50, nil)
+			_, err := s.Add(fmt.Sprint("merged ", merged), at(50), nil)
 			require.NoError(t, err)
 			require.Positive(t, s.Stats().Records)
 			return append(data, message...)
@@ -214,15 +201,15 @@ func TestNobodyHoldsALock(t *testing.T) {
 		require.NoError(t, s.Sync(), item.ID)
 		break // as what is merged leaves more to merge
 	}
-	for r, err := range s.Due(t.Context()) {
-		require.NoError(t, err)
+	seen := due(t, s, 1, func(r *Record) {
 		require.NoError(t, s.Check())
-		require.NoError(t, s.Advance(), "a slot may begin while the one before is read")
-		_, err := s.Get(string(r.ID))
+		require.NoError(t, s.pass(nowOf(s)+1), "a slot may begin while the one before is read")
+		_, err := s.Get(r.ID)
 		require.NoError(t, err)
-		require.NoError(t, r.Reschedule(90, r.Data))
-	}
-	require.EqualValues(t, 3, s.Now())
+		require.NoError(t, r.Reschedule(at(90), r.Data))
+	})
+	require.Equal(t, []string{"first", "second"}, seen)
+	require.EqualValues(t, 3, nowOf(s))
 	require.NoError(t, s.Check())
 	require.NoError(t, s.Close())
 }
@@ -239,24 +226,23 @@ func TestWalksGoOn(t *testing.T) {
 		{"the context ends", func(cancel func()) bool { cancel(); return false }, context.Canceled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := mustOpen(t, vfs.NewMem(), Options{Start: 1, Commit: -1})
+			s := mustOpen(t, vfs.NewMem(), logged())
 			// More than a block, as a context is looked at between blocks.
-			filler := make([]byte, blockSize/4)
+			filler := string(make([]byte, extent.BlockSize/4))
 			for i := range 20 {
-				_, err := s.Add(fmt.Sprintf("%02d", i), 1, filler)
-				require.NoError(t, err)
+				mustAdd(t, s, fmt.Sprintf("%02d", i), 1, filler)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var ids []string
 			var last error
-			for r, err := range s.Due(ctx) {
+			for r, err := range s.Due(ctx, at(1)) {
 				require.NoError(t, last, "an error is the last thing of a walk")
 				if last = err; err != nil {
 					require.Nil(t, r)
 					continue
 				}
-				ids = append(ids, string(r.ID))
+				ids = append(ids, r.ID)
 				if len(ids) >= 6 && tt.end(cancel) {
 					break
 				}
@@ -264,7 +250,7 @@ func TestWalksGoOn(t *testing.T) {
 			require.ErrorIs(t, last, tt.err)
 			require.Less(t, len(ids), 20)
 			require.EqualValues(t, len(ids), s.Stats().Out)
-			ids = append(ids, dueIDs(t, s, nil)...)
+			ids = append(ids, due(t, s, 1, nil)...)
 			for i, id := range ids {
 				require.Equal(t, fmt.Sprintf("%02d", i), id)
 			}
@@ -276,88 +262,83 @@ func TestWalksGoOn(t *testing.T) {
 
 // TestCloseInTheMidst ends a walk with an error, and what was out is due again.
 func TestCloseInTheMidst(t *testing.T) {
-	fs, o := vfs.NewMem(), Options{Start: 1, Commit: -1}
+	fs, o := vfs.NewMem(), logged()
 	s := mustOpen(t, fs, o)
-	filler := make([]byte, blockSize)
 	for i := range 4 {
-		_, err := s.Add(fmt.Sprint(i), 1, filler)
-		require.NoError(t, err)
+		mustAdd(t, s, fmt.Sprint(i), 1, string(make([]byte, extent.BlockSize)))
 	}
 	var seen []string
 	var last error
-	for r, err := range s.Due(t.Context()) {
+	for r, err := range s.Due(t.Context(), at(1)) {
 		if last = err; err != nil {
 			break
 		}
-		seen = append(seen, string(r.ID))
+		seen = append(seen, r.ID)
 		if len(seen) == 1 {
-			require.NoError(t, r.Reschedule(2, nil))
+			require.NoError(t, r.Reschedule(at(2), nil))
 		} else if len(seen) == 2 {
 			require.NoError(t, s.Close())
-			require.ErrorIs(t, r.Reschedule(2, nil), ErrClosed)
+			require.ErrorIs(t, r.Reschedule(at(2), nil), ErrClosed)
 		}
 	}
 	require.ErrorIs(t, last, ErrClosed)
 	require.Equal(t, []string{"0", "1"}, seen)
 	s = mustOpen(t, fs, o)
-	require.Equal(t, []string{"1", "2", "3"}, dueIDs(t, s, nil))
+	require.Equal(t, []string{"1", "2", "3"}, due(t, s, 1, nil))
 }
 
-// TestMessagesForALaterPass: a bucket with more messages than fit into memory is read several times.
-// A message that comes during one pass for a record of the next is merged once, behind the others.
-func TestMessagesForALaterPass(t *testing.T) {
-	fs, o := vfs.NewMem(), small(Options{})
-	s := mustOpen(t, fs, o)
-	want := map[string]string{}
-	for i := range 60 {
-		id := fmt.Sprint("https://a.test/", i)
-		mustAdd(t, s, id, 1001, "x")
-		want[id] = "x"
+func TestOnlyOneDueAtATime(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), logged())
+	mustAdd(t, s, "https://a.test/", 0, "")
+	due(t, s, 1, func(r *Record) {
+		require.ErrorIs(t, firstOf(s.Due(t.Context(), at(1))), ErrBusy)
+		require.NoError(t, r.Delete())
+	})
+	require.NoError(t, s.Close())
+	require.ErrorIs(t, s.Close(), ErrClosed)
+}
+
+// TestPanicsLoseNothing: what was handed out before a consumer panicked is out, the rest is not.
+func TestPanicsLoseNothing(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), logged())
+	for i := range 5 {
+		mustAdd(t, s, fmt.Sprint("https://a.test/", i), 0, "x")
 	}
-	send := func(id string, text any) {
-		require.NoError(t, s.Update(id, fmt.Append(nil, text)))
-		want[id] += fmt.Sprint("+", text)
-	}
-	for n := range 20 {
-		for i := range 60 {
-			send(fmt.Sprint("https://a.test/", i), n)
-		}
-	}
-	require.NoError(t, s.Advance())
-	left := map[string]bool{}
-	for id := range want {
-		left[id] = true
-	}
-	passes := uint64(0)
-	ids := dueIDs(t, s, func(r *Record) {
-		id := string(r.ID)
-		require.Equal(t, want[id], string(r.Data), "record %d", 60-len(left))
-		delete(left, id)
-		passes = max(passes, s.due[0].pass+1)
-		if len(left)%7 == 0 { // to those that come in this pass and those that come later
-			for id := range left {
-				if s.due[0].passOf(r.seq) != s.due[0].passOf(seqOf(t, s, id)) {
-					send(id, fmt.Sprint("during ", len(left)))
-				}
+	var first []*Record
+	require.Panics(t, func() {
+		for r := range s.Due(t.Context(), at(1)) {
+			if first = append(first, r); len(first) == 2 {
+				panic("consumer")
 			}
 		}
-		require.NoError(t, r.Reschedule(1005, r.Data))
 	})
-	require.Len(t, ids, 60)
-	require.Greater(t, passes, uint64(3))
-	require.Equal(t, want, datasOf(t, s))
-	require.Equal(t, want, datasOf(t, mustOpen(t, fs.Clone(), o)), "after a kill")
+	require.EqualValues(t, 2, s.Stats().Out)
+	require.Len(t, due(t, s, 1, func(r *Record) { require.NoError(t, r.Reschedule(at(3), nil)) }), 3)
+	for _, r := range first {
+		require.NoError(t, r.Reschedule(at(4), nil))
+	}
 	require.NoError(t, s.Check())
 }
 
-func seqOf(t *testing.T, s *Store, id string) uint64 {
-	t.Helper()
-	s.idsMu.Lock()
-	defer s.idsMu.Unlock()
-	seq, err := s.seqOf(idset.KeyOf(id))
-	require.NoError(t, err)
-	require.NotEqual(t, uint64(idset.None), seq)
-	return seq
+// TestLastOneIsDeleted: when the last record of a passed slot turns out to be deleted, the bucket
+// is given up, and the records behind it, which moved before, do not come again.
+func TestLastOneIsDeleted(t *testing.T) {
+	fs, o := vfs.NewMem(), logged()
+	s := mustOpen(t, fs, o)
+	mustAdd(t, s, "https://a.test/out", 1, "x")
+	mustAdd(t, s, "https://a.test/moved", 1, "x")
+	due(t, s, 1, func(r *Record) {
+		if r.ID == "https://a.test/moved" {
+			require.NoError(t, r.Reschedule(at(9), nil))
+		}
+	})
+	require.NoError(t, s.pass(2))
+	require.NoError(t, s.Close())
+	s = mustOpen(t, fs, o)
+	require.NoError(t, s.Delete("https://a.test/out"))
+	require.Empty(t, due(t, s, 2, nil))
+	require.Len(t, contents(t, s), 1)
+	require.NoError(t, s.Check())
 }
 
 // A balkyFS cannot read some of the times. It has to be told which.
@@ -407,18 +388,18 @@ func TestReadsThatFailOnce(t *testing.T) {
 				want[id] += "+" + text
 			}
 		}
-		require.NoError(t, s.Advance())
 		fs.failAt = fs.reads.Load() + nth
 		got, errs := map[string]string{}, 0
 		for try := 0; len(got) < len(want) && try < 3; try++ {
-			for r, err := range s.Due(t.Context()) {
+			for r, err := range s.Due(t.Context(), at(1001)) {
 				if err != nil {
 					require.ErrorIs(t, err, errBalky)
+					require.NoError(t, s.Sync(), "it may have failed in the background")
 					errs++
 					break
 				}
-				require.NotContains(t, got, string(r.ID))
-				got[string(r.ID)] = string(r.Data)
+				require.NotContains(t, got, r.ID)
+				got[r.ID] = string(r.Data)
 			}
 		}
 		require.Equal(t, want, got, "read %d failed", nth)
@@ -428,61 +409,4 @@ func TestReadsThatFailOnce(t *testing.T) {
 		failed++
 	}
 	require.Greater(t, failed, 5)
-}
-
-// TestScanIsOfOneMoment changes the store at random while it is scanned, checkpoints and new slots
-// included. What is seen is what was there when the scan began.
-func TestScanIsOfOneMoment(t *testing.T) {
-	t.Parallel()
-	for name, o := range optionSets {
-		t.Run(name, func(t *testing.T) {
-			p := newPlayer(t, o, 11)
-			for range 5 {
-				for range 20 {
-					require.NoError(t, p.play())
-				}
-				p.synced() // no crash comes, so no other state is asked for
-				want, got := p.m.contents(), map[string]string{}
-				for item, err := range p.s.Scan() {
-					require.NoError(t, err)
-					require.NotContains(t, got, item.ID)
-					got[item.ID] = fmt.Sprint(item.Slot, " ", string(item.Data))
-					if len(got) > 20 { // what is added must not outrun the scan
-						continue
-					}
-					require.NoError(t, p.play())
-					if p.random.IntN(10) == 0 {
-						require.NoError(t, p.s.checkpointNow())
-						p.synced()
-					}
-				}
-				require.Equal(t, want, got)
-				p.check()
-			}
-			require.NoError(t, p.s.Close())
-		})
-	}
-}
-
-// TestRecoveredTwice: opening what a crash left, without doing anything, changes nothing, however
-// often.
-func TestRecoveredTwice(t *testing.T) {
-	t.Parallel()
-	for name, o := range optionSets {
-		t.Run(name, func(t *testing.T) {
-			disk, o, want := filled(t, o, false)
-			for n := range 4 {
-				s := mustOpen(t, disk, o)
-				require.Equal(t, want, contents(t, s), "opened %d times", n+1)
-				require.NoError(t, s.Check())
-				size := s.Stats().DiskSize
-				if n%2 == 0 {
-					disk = disk.Clone() // as a kill leaves it
-				} else {
-					require.NoError(t, s.Close())
-				}
-				require.LessOrEqual(t, size, int64(4<<20))
-			}
-		})
-	}
 }

@@ -41,7 +41,7 @@ func (c *crawler) feed(ctx context.Context) {
 
 // takeDue takes in hand what is due now.
 func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
-	for it, err := range c.pages.Due(ctx) {
+	for it, err := range c.pages.Due(ctx, c.clock.now()) {
 		if err != nil {
 			return taken, err
 		}
@@ -58,8 +58,8 @@ func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 
 // await waits until something may be due. It returns false if nothing will be.
 func (c *crawler) await(ctx context.Context) (left bool, err error) {
-	if advanced, err := c.pages.Advance(c.clock.now()); advanced || err != nil {
-		return true, err
+	if !c.clock.now().Before(c.pages.NextSlot()) {
+		return true, nil
 	}
 	if len(c.room) == 0 {
 		found, err := c.settle()

@@ -223,8 +223,9 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.overLimit())
-	_, err = c.pages.Advance(time.Now().Add(24 * time.Hour))
-	require.NoError(t, err)
+	for _, err := range c.pages.Due(t.Context(), time.Now().Add(24*time.Hour)) {
+		require.NoError(t, err)
+	}
 	require.ErrorIs(t, c.overLimit(), errReopen)
 	require.NoError(t, c.close())
 	c, err = newCrawler(cfg, on(web))

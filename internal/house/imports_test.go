@@ -53,10 +53,6 @@ var allowed = map[string]map[string]string{
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
 		"github.com/klauspost/compress/zstd": "the other compression of WARC files",
 	},
-	"satstore": {
-		"github.com/klauspost/compress/s2":   "blocks where the disk is slow",
-		"github.com/klauspost/compress/zstd": "blocks where the disk is slower still",
-	},
 }
 
 // allowedInternal is the same for the packages below internal/: they serve rooms, so what they
@@ -155,7 +151,6 @@ var linked = map[string][]string{
 	"fetch/page":        {"golang.org/x/net", "golang.org/x/text"},
 	"fetch/sitemap":     {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
 	"hostcache/resolve": {"golang.org/x/net"},
-	"satstore":          {"github.com/klauspost/compress"},
 }
 
 // TestBuildsStaySmall asks the go command what an embedder of one package really links: a module that

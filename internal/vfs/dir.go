@@ -46,3 +46,11 @@ func SyncDir(dir string) error {
 	}
 	return errors.Join(err, f.Close())
 }
+
+// RenameDir is os.Rename, but the new name survives a power failure.
+func RenameDir(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(to))
+}

@@ -84,13 +84,21 @@ func (m *Map) Write(at int, b []byte) (err error) {
 // Store writes an integer of 8 bytes, little endian, at a multiple of 8. Whoever reads it after a
 // crash of the process, as it was or as it is now, also finds what was written to the Map before.
 // After an error it is as it was.
-func (m *Map) Store(at int, v uint64) (err error) {
+func (m *Map) Store(at int, v uint64) error { return m.Publish(at, nil, at, v) }
+
+// Publish is Write at one offset, followed by Store at another one.
+func (m *Map) Publish(at int, b []byte, word int, v uint64) (err error) {
 	defer m.catch(debug.SetPanicOnFault(true), &err)
+	copy(m.Bytes[at:at+len(b)], b)
+	m.store(word, v)
+	return nil
+}
+
+func (m *Map) store(at int, v uint64) {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], v)
 	word := (*uint64)(unsafe.Pointer(&m.Bytes[at : at+8][0]))
 	atomic.StoreUint64(word, binary.NativeEndian.Uint64(b[:]))
-	return nil
 }
 
 // catch turns the signal that a full disk raises into an error. The signal would end the process

@@ -29,6 +29,7 @@ type Pages struct {
 
 	store *satstore.Store
 	set   *exact.Set
+	unit  time.Duration
 
 	mu     sync.Mutex
 	visits []*Visit // since the last Settle
@@ -64,9 +65,6 @@ type PagesOptions struct {
 // DefaultPagesMemory is PagesOptions.Memory if that is 0.
 const DefaultPagesMemory = 96 << 20
 
-// maxWait is the longest time after which a page is due again. Longer ones count as this.
-const maxWait = 400 * 24 * time.Hour
-
 // trimAfter is how many entries the set may keep that the store has.
 const trimAfter = 100_000
 
@@ -86,7 +84,7 @@ func OpenPages(dir string, o PagesOptions) (*Pages, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the set of URLs: %w", err), store.Close())
 	}
-	p := &Pages{store: store, set: set, next: set.Stats().Trimmed}
+	p := &Pages{store: store, set: set, unit: o.Unit, next: set.Stats().Trimmed}
 	if uint64(store.Stats().Records) < p.next {
 		return nil, errors.Join(fmt.Errorf("%w: %s knows %d URLs, and %s has %d pages", ErrLost,
 			filepath.Join(dir, URLsDir), p.next, filepath.Join(dir, PagesDir), store.Stats().Records),
@@ -115,12 +113,7 @@ func (o PagesOptions) withDefaults() PagesOptions {
 }
 
 func (o PagesOptions) store() satstore.Options {
-	return satstore.Options{
-		Unit:    o.Unit,
-		Horizon: int64(maxWait/o.Unit) + 1,
-		Start:   o.Start.Unix() / int64(max(o.Unit/time.Second, 1)),
-		Buffer:  o.Memory / 2,
-	}
+	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2}
 }
 
 // Sight notes that there is a link to an item. If nobody saw its URL before, it is due at once,
@@ -129,22 +122,22 @@ func (p *Pages) Sight(it Item) error {
 	return p.set.Defer(it.URL, AppendRecord(nil, it, State{}))
 }
 
-// Due returns an iterator over the items that are due, as the store's Due: it ends when none is left
-// for now. Each has a Visit, which has to be given back, or else is due again when the pages are
+// Due returns an iterator over the items that are due until now, as the store's Due: it ends when
+// none is left. Each has a Visit, which has to be given back, or else is due again when the pages are
 // opened the next time.
-func (p *Pages) Due(ctx context.Context) iter.Seq2[Item, error] {
+func (p *Pages) Due(ctx context.Context, now time.Time) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		for record, err := range p.store.Due(ctx) {
+		for record, err := range p.store.Due(ctx, now) {
 			if err != nil {
 				yield(Item{}, err)
 				return
 			}
-			it, state, err := ReadRecord(string(record.ID), record.Data)
+			it, state, err := ReadRecord(record.ID, record.Data)
 			if err != nil {
 				yield(Item{}, fmt.Errorf("%w: %q", err, record.ID))
 				return
 			}
-			record.Detach() // or one that waits for its host would keep its whole block in memory
+			record = record.Detach() // or one that waits for its host would keep its block in memory
 			visit := &Visit{State: state, Before: state.History.Last(), record: record}
 			visit.item = it
 			it.Visit = visit
@@ -208,7 +201,7 @@ func (p *Pages) put(v *Visit, data []byte) error {
 	if v.Early() {
 		return p.store.Update(v.item.URL, data)
 	}
-	return v.record.Reschedule(p.store.Slot(time.Unix(v.State.Due, 0)), data)
+	return v.record.Reschedule(time.Unix(v.State.Due, 0), data)
 }
 
 // Early returns the item of a page that is known, was visited, and is not due before a time: for a
@@ -269,22 +262,12 @@ func (p *Pages) enter() (found int, err error) {
 	return found, p.set.Trim(next)
 }
 
-// Advance begins the slots up to the one that now lies in, and reports whether there was one.
-func (p *Pages) Advance(now time.Time) (advanced bool, err error) {
-	for slot := p.store.Slot(now); p.store.Now() < slot; advanced = true {
-		if err := p.store.Advance(); err != nil {
-			return advanced, err
-		}
-	}
-	return advanced, nil
-}
-
 // Ahead reports whether the store has come to a slot that lies in the future: the clock was wrong.
 // What is put back then would be due no earlier. RewritePages helps.
-func (p *Pages) Ahead(now time.Time) bool { return p.store.Now() > p.store.Slot(now)+1 }
+func (p *Pages) Ahead(now time.Time) bool { return p.store.Now().Add(-p.unit).After(now) }
 
-// NextSlot returns when the slot after the current one begins.
-func (p *Pages) NextSlot() time.Time { return p.store.Start(p.store.Now() + 1) }
+// NextSlot returns when the slot after that of the last Due begins.
+func (p *Pages) NextSlot() time.Time { return p.store.Now().Add(p.unit) }
 
 // All returns an iterator over all pages, in no order, with what is on record of them.
 func (p *Pages) All() iter.Seq2[Known, error] {

@@ -48,7 +48,7 @@ func repairStore(dir string, o PagesOptions) (done satstore.Repaired, err error)
 	if errors.Is(err, satstore.ErrLocked) {
 		return done, err
 	}
-	done, err = satstore.Repair(at, at+freshDir, o.store())
+	done, err = satstore.Repair(at, at+freshDir)
 	if err == nil {
 		return done, replace(dir, PagesDir)
 	}

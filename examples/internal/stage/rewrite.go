@@ -109,11 +109,11 @@ func rewrite(old, fresh *satstore.Store, change func(State) (State, bool)) error
 			return fmt.Errorf("%w: %q", err, record.ID)
 		}
 		state, now := change(state)
-		slot := fresh.Now()
+		item := satstore.Item{ID: record.ID, Data: AppendRecord(nil, it, state)}
 		if !now {
-			slot = fresh.Slot(time.Unix(state.Due, 0))
+			item.At = time.Unix(state.Due, 0)
 		}
-		batch = append(batch, satstore.Item{ID: record.ID, Slot: slot, Data: AppendRecord(nil, it, state)})
+		batch = append(batch, item)
 		if len(batch) == most {
 			if err := flush(); err != nil {
 				return err

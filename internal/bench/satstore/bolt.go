@@ -26,7 +26,7 @@ var boltBucket = []byte("records")
 
 func openBolt(c config, w *workload) (engine, error) {
 	db, err := bbolt.Open(filepath.Join(c.Dir, "bolt"), 0o600, &bbolt.Options{
-		NoSync: c.Engine == "bolt-nosync", PageSize: c.Page,
+		NoSync:         c.Engine == "bolt-nosync",
 		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
 	})
 	return &boltEngine{db, w, c.Readers}, err

@@ -27,8 +27,7 @@ type engine interface {
 }
 
 var engines = map[string]func(config, *workload) (engine, error){
-	"sat": openSAT, "sat-paper": openSAT, "sat-s2": openSAT, "sat-zstd": openSAT,
-	"basic": openSAT, "basic-paper": openSAT, "naive": openSAT,
+	"sat": openSAT, "sat-detached": openSAT,
 	"bolt": openBolt, "bolt-nosync": openBolt,
 	"pebble-id": openPebbleID, "pebble-time": openPebbleTime,
 	"flat": openFlat,
@@ -36,7 +35,7 @@ var engines = map[string]func(config, *workload) (engine, error){
 
 func engineNames() []string { return slices.Sorted(maps.Keys(engines)) }
 
-// firstSlot is the current one when records are loaded. It is not 0, which satstore takes for none.
+// firstSlot is the current one when records are loaded.
 const firstSlot = 1
 
 // A result is what a run measured.
@@ -49,23 +48,28 @@ type result struct {
 	Visits   int       // records in all slots
 	Read     float64   // bytes from the disk, per record
 	Written  float64
-	Disk     float64 // its sequential rate in MB/s, written and read
-	Size     int64   // bytes on disk
-	Bytes    float64 // of a record
-	Recovery float64 // seconds to open the store after its process was gone
+	Disk     float64            // its sequential rate in MB/s, written and read
+	Size     int64              // bytes on disk
+	Bytes    float64            // of a record
+	Recovery float64            // seconds to open the store after its process was gone
+	Slowest  map[string]float64 // ms, by kind of call
 }
 
 // Rate returns the MB/s at which records were read and written, as the paper has it.
 func (r result) Rate() float64 { return 2 * r.Bytes / r.Micros }
 
 func (r result) String() string {
-	return fmt.Sprintf("%s, %d records, %d B, %d h, buffer %g MiB, page %d KiB: %.3f µs, "+
+	s := fmt.Sprintf("%s, %d records, %d B, %d h, buffer %g MiB: %.3f µs, "+
 		"CPU %.3f µs, %.0f MB/s (%.2f of the disk's %.0f), read %.0f B, written %.0f B, "+
 		"%d slots, load %.2f µs",
 		r.Config.Engine, r.Config.Records, r.Config.Fixed, r.Config.Hours,
-		float64(r.Config.Buffer)/(1<<20), r.Config.Page>>10,
+		float64(r.Config.Buffer)/(1<<20),
 		r.Micros, r.CPU, r.Rate(), r.Rate()/r.Disk, r.Disk, r.Read, r.Written,
 		len(r.Trace), r.Load)
+	for _, kind := range slices.Sorted(maps.Keys(r.Slowest)) {
+		s += fmt.Sprintf("; slowest %s %.1f ms", kind, r.Slowest[kind])
+	}
+	return s
 }
 
 // median takes each figure's own.
@@ -128,6 +132,9 @@ func runChild(c config) error {
 		if err := e.close(); err != nil {
 			return err
 		}
+	}
+	if sat, ok := e.(*satEngine); ok {
+		r.Slowest = sat.slowest
 	}
 	if r.Size, err = diskUse(c.Dir); err != nil {
 		return err

@@ -1,30 +1,29 @@
 //go:build linux
 
-// Command satstore compares the modes of package satstore with a B+ tree (bbolt), a log-structured
-// tree (pebble) and a flat file that do the same work: visit the records that are due in a slot,
-// each of which is due again after its own interval. What was done in a slot is on disk at its end, with
-// those of satstore that log within -commit after it. basic and basic-paper neither log nor sync, and
-// bolt-nosync does not sync.
+// Command satstore compares package satstore with a B+ tree (bbolt), a log-structured tree (pebble)
+// and a flat file that do the same work: visit the records that are due in a slot, each of which is
+// due again after its own interval. What was done in a slot is on disk at its end, with satstore
+// within -commit after it. bolt-nosync does not sync.
 //
-//	go run ./satstore -records 1e6,5e6,17.5e6 -engines sat,basic -units 70 -recover -out growth
-//	go run ./satstore -records 1e6 -engines sat,basic,naive,flat,bolt,bolt-nosync,pebble-id,pebble-time
-//	go run ./satstore -records 5e6 -engines sat,basic,pebble-time -units 70 -rounds 5
+//	go run ./satstore -records 1e6,5e6,17.5e6 -engines sat -units 70 -recover -out growth
+//	go run ./satstore -records 1e6 -engines sat,sat-detached,flat,bolt,bolt-nosync,pebble-id,pebble-time
+//	go run ./satstore -records 5e6 -engines sat,sat-detached,pebble-time -units 70 -rounds 5
 //	go run ./satstore -records 17.5e6 -engines sat,flat,bolt-nosync,pebble-id,pebble-time -units 8
-//	go run ./satstore -records 1e6,5e6 -hours 24 -units 6 -engines sat,basic,flat,pebble-time -out days
-//	go run ./satstore -records 5e6 -fixed 50,100,200,400 -engines sat,basic,pebble-time -out fixed
-//	go run ./satstore -records 1e6 -buffer 2,8,32,128 -page 4,64 -engines sat,basic -out buffers
-//	go run ./satstore -records 1e5 -buffer 0.5 -page 4,64 -engines sat,basic,naive
-//	go run ./satstore -records 1e6 -buffer 64,128 -engines sat-paper,basic-paper,naive -out paper
+//	go run ./satstore -records 1e6,5e6 -hours 24 -units 6 -engines sat,flat,pebble-time -out days
+//	go run ./satstore -records 5e6 -fixed 50,100,200,400 -engines sat,pebble-time -out fixed
+//	go run ./satstore -records 1e6 -buffer 2,8,32,128 -engines sat -out buffers
+//	go run ./satstore -records 17.5e6 -engines sat -units 36 -slowest
 //
 // Each takes some minutes. What takes longest is to load a store, at 1 to 10 µs for each record, and
-// at up to 300 where there are fewer pages than buckets; the slots of one run end after -limit.
+// at up to 300 in bbolt; the slots of one run end after -limit. sat-detached detaches each record, as
+// a crawler does that holds them for long.
 //
 // Each run is a process of its own, whose memory, page cache included, is limited by a control
 // group if this process may make one (as root; version 1 or 2); else files are dropped from the
 // page cache after each slot. The output says which. GOMEMLIMIT is three quarters of it. Engines
-// take turns, round after round; the table has medians. The lists of -records, -fixed, -buffer and
-// -page are combined; the plots (time by slot as in the paper's Figure 6, and one by each flag with
-// several values as in Figures 5 and 7 to 10) go to the directory -out.
+// take turns, round after round; the table has medians. The lists of -records, -fixed and
+// -buffer are combined; the plots (time by slot as in the paper's Figure 6, and one by each flag
+// with several values as in Figures 5 and 7 to 10) go to the directory -out.
 //
 // The disk's sequential rate is measured by each run, after the slots: a file is written, synced,
 // dropped from the page cache and read. With -recover a run leaves without closing the store, as if
@@ -52,8 +51,6 @@ type config struct {
 	Hours   int64
 	Units   int
 	Buffer  int64 // bytes
-	Page    int   // bytes
-	Radix   int
 	Commit  time.Duration
 	Readers int
 	Limit   time.Duration // of all slots together
@@ -63,20 +60,19 @@ type config struct {
 	Reopen  bool          // only open the store, and close it
 	Dir     string
 	Profile string
+	Slowest bool
 }
 
 func main() {
 	log.SetFlags(0)
 	c := config{}
-	flag.StringVar(&c.Engine, "engines", "sat,basic,naive,bolt,pebble-id,pebble-time",
+	flag.StringVar(&c.Engine, "engines", "sat,bolt,pebble-id,pebble-time",
 		"a `list` of "+strings.Join(engineNames(), ", "))
 	records := flag.String("records", "1e5", "`list` of how many records there are")
 	fixed := flag.String("fixed", "100", "`list` of bytes of a record beside its URL")
 	buffer := flag.String("buffer", "64", "`list` of MiB of buffers or caches")
-	page := flag.String("page", "4", "`list` of KiB by which buffers grow")
 	flag.Int64Var(&c.Hours, "hours", 1, "`hours` of a slot")
 	flag.IntVar(&c.Units, "units", 36, "`slots` that are measured")
-	flag.IntVar(&c.Radix, "radix", 0, "satstore.Options.Radix")
 	flag.DurationVar(&c.Commit, "commit", 0, "satstore.Options.Commit")
 	flag.IntVar(&c.Readers, "readers", 1, "parallel `readers` of bolt and pebble-id")
 	flag.DurationVar(&c.Limit, "limit", time.Minute, "`time` after which no slot begins")
@@ -84,6 +80,7 @@ func main() {
 	flag.StringVar(&c.Dir, "dir", os.TempDir(), "`directory` on the disk to measure")
 	out := flag.String("out", "", "`directory` for plots")
 	flag.BoolVar(&c.Recover, "recover", false, "also measure opening after a kill")
+	flag.BoolVar(&c.Slowest, "slowest", false, "measure the slowest calls of sat, which slows it down")
 	rounds := flag.Int("rounds", 1, "`times` that each run is made")
 	flag.StringVar(&c.Profile, "cpuprofile", "", "`file` for the profile of one run's slots")
 	child := flag.String("child", "", "what a parent tells its child, as JSON")
@@ -94,7 +91,7 @@ func main() {
 		return
 	}
 	c.Memory = int64(*memory * (1 << 20))
-	configs, err := combine(c, *records, *fixed, *buffer, *page)
+	configs, err := combine(c, *records, *fixed, *buffer)
 	check(err)
 	results, err := runAll(configs, *rounds)
 	check(err)
@@ -112,9 +109,9 @@ func check(err error) {
 }
 
 // combine makes a config for each combination of the lists.
-func combine(c config, records, fixed, buffer, page string) (all []config, err error) {
+func combine(c config, records, fixed, buffer string) (all []config, err error) {
 	lists := [][]float64{}
-	for _, text := range []string{records, fixed, buffer, page} {
+	for _, text := range []string{records, fixed, buffer} {
 		var list []float64
 		for _, word := range strings.Split(text, ",") {
 			x, err := strconv.ParseFloat(word, 64)
@@ -128,13 +125,11 @@ func combine(c config, records, fixed, buffer, page string) (all []config, err e
 	for _, n := range lists[0] {
 		for _, fixed := range lists[1] {
 			for _, buffer := range lists[2] {
-				for _, page := range lists[3] {
-					for _, engine := range strings.Split(c.Engine, ",") {
-						c := c
-						c.Engine, c.Records, c.Fixed = engine, int(n), int(fixed)
-						c.Buffer, c.Page = int64(buffer*(1<<20)), int(page*(1<<10))
-						all = append(all, c)
-					}
+				for _, engine := range strings.Split(c.Engine, ",") {
+					c := c
+					c.Engine, c.Records, c.Fixed = engine, int(n), int(fixed)
+					c.Buffer = int64(buffer * (1 << 20))
+					all = append(all, c)
 				}
 			}
 		}

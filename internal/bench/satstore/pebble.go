@@ -40,7 +40,7 @@ func openPebble(c config, w *workload, byTime bool) (engine, error) {
 	}
 	for i := range options.Levels {
 		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-		options.Levels[i].BlockSize = max(c.Page, 4<<10)
+		options.Levels[i].BlockSize = 4 << 10
 	}
 	db, err := pebble.Open(filepath.Join(c.Dir, "pebble"), options)
 	return &pebbleEngine{db, cache, w, byTime, c.Readers}, err

@@ -36,9 +36,6 @@ var axes = []struct {
 	{"records", "records", func(c config) float64 { return float64(c.Records) }},
 	{"fixed", "fixed part of a record (bytes)", func(c config) float64 { return float64(c.Fixed) }},
 	{"buffer", "buffers (MiB)", func(c config) float64 { return float64(c.Buffer) / (1 << 20) }},
-	{"pages", "buffers (pages)", func(c config) float64 {
-		return float64(c.Buffer) / float64(c.Page)
-	}},
 }
 
 // plotAll writes a figure of times, of rates and of sizes for each flag that has several values,
@@ -82,17 +79,11 @@ func plotAll(dir string, results []result) error {
 func lineOf(c config, axis string, results []result) string {
 	name := c.Engine
 	for _, a := range axes {
-		same := a.name == axis || a.name == "pages" || axis == "pages" && a.name == "buffer"
 		for _, r := range results {
-			if !same && a.of(r.Config) != a.of(c) {
+			if a.name != axis && a.of(r.Config) != a.of(c) {
 				name += fmt.Sprintf(" %s=%g", a.name, a.of(c))
 				break
 			}
-		}
-	}
-	for _, r := range results {
-		if r.Config.Page != c.Page {
-			return name + fmt.Sprintf(" page=%dK", c.Page>>10)
 		}
 	}
 	return name

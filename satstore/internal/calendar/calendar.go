@@ -99,10 +99,10 @@ func (c *Calendar[B]) At(slot int64) *B {
 	return *b
 }
 
-// Near returns the bucket of the slot after now, or nil.
-func (c *Calendar[B]) Near() *B {
-	if l := &c.levels[0]; c.now+1 < l.end {
-		return *l.place(c.now + 1)
+// Peek returns the bucket of a slot after now, if it has one of its own, or nil.
+func (c *Calendar[B]) Peek(slot int64) *B {
+	if l := &c.levels[0]; slot > c.now && slot < l.end {
+		return *l.place(slot)
 	}
 	return nil
 }
@@ -222,6 +222,16 @@ func (c *Calendar[B]) Put(b *B, start, width int64) bool {
 			return free
 		}
 		from = l.end
+	}
+	return false
+}
+
+// Covers reports whether all slots of a bucket that is being split have finer buckets.
+func (c *Calendar[B]) Covers(start, width int64) bool {
+	for i := range c.levels[1:] {
+		if c.levels[i+1].width() == width {
+			return start > c.now && start%width == 0 && start+width <= c.levels[i].end
+		}
 	}
 	return false
 }

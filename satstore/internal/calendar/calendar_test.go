@@ -43,11 +43,10 @@ func (w *walker) advance(most int64) {
 			require.True(w.t, w.split(), "it does not go on at %d", was)
 			continue
 		}
-		near := w.c.Near()
+		near := w.c.Peek(to)
 		b := w.c.Advance(to)
-		if to == was+1 {
-			require.Same(w.t, near, b)
-		}
+		require.True(w.t, near == b)
+		require.Nil(w.t, w.c.Peek(to))
 		for _, slot := range w.slots[b] {
 			require.Equal(w.t, to, slot)
 			w.due[slot]--
@@ -78,6 +77,7 @@ func (w *walker) split() bool {
 	for _, slot := range slots {
 		w.put(slot)
 		require.Less(w.t, w.c.At(slot).width, b.width)
+		require.True(w.t, w.c.Covers(b.start, b.width))
 		w.splits++
 	}
 	return true
@@ -186,4 +186,6 @@ func TestRestoreRefuses(t *testing.T) {
 	require.False(t, c.Put(b, 1<<20, 1), "too far for its width")
 	require.False(t, c.Put(b, 1<<20+1, 1<<14), "in the midst of a bucket")
 	require.False(t, c.Put(b, 1001, 3), "a width that no level has")
+	require.False(t, c.Covers(1<<20, 1<<14), "too far to be split")
+	require.False(t, c.Covers(1<<20, 3))
 }

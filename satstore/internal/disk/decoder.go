@@ -19,6 +19,15 @@ func (d *Decoder) fail() {
 
 // Uvarint takes a number as encoding/binary writes it.
 func (d *Decoder) Uvarint() uint64 {
+	if len(d.B) > 0 && d.B[0] < 0x80 { // as nearly all are
+		v := d.B[0]
+		d.B = d.B[1:]
+		return uint64(v)
+	}
+	return d.long()
+}
+
+func (d *Decoder) long() uint64 {
 	v, n := binary.Uvarint(d.B)
 	if n <= 0 {
 		d.fail()

@@ -62,6 +62,9 @@ func Open(b []byte) (found Block, size int, reason string) {
 	if disk.Sum(b[4:size]) != binary.LittleEndian.Uint32(b) {
 		return Block{}, 0, "wrong checksum"
 	}
+	if binary.LittleEndian.Uint32(b[12:]) > length { // an entry has a byte at least
+		return Block{}, 0, "impossible number of entries in a block"
+	}
 	return Block{
 		Magic:  binary.LittleEndian.Uint32(b[4:]),
 		Count:  binary.LittleEndian.Uint32(b[12:]),

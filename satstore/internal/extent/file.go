@@ -80,6 +80,15 @@ func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 	return f, nil
 }
 
+// OpenDamaged opens a data file that is only to be read, whatever it is.
+func OpenDamaged(fs vfs.FS) (*File, error) {
+	file, err := fs.Open(Name)
+	if err != nil {
+		return nil, fmt.Errorf("satstore: open %s: %w", Name, err)
+	}
+	return newFile(file, 1), nil
+}
+
 // errFull says that the places of extents, of 32 bits each, are used up.
 var errFull = errors.New("the file has 16 TiB, which is as large as it can be")
 
@@ -148,8 +157,11 @@ func (f *File) Put(b Block, generation uint32) (Extent, error) {
 	image := append(append((<-f.writers)[:0], make([]byte, Header)...), b.Raw...)
 	defer func() { f.writers <- image }()
 	b.Seal(image, 0)
-	e := Extent{First: b.First, Count: b.Count, Generation: generation}
-	return e, f.place(&e, image)
+	e := Extent{Generation: generation}
+	if err := f.place(&e, image); err != nil {
+		return Extent{}, err
+	}
+	return e, nil
 }
 
 // place finds room for an extent and writes it there.

@@ -57,6 +57,9 @@ func NewPart(extents []Extent, count uint64) Part { return Part{extents: extents
 // Count returns how many entries were appended.
 func (p *Part) Count() uint64 { return p.disk + uint64(p.held) }
 
+// InMemory returns how many entries are not on disk.
+func (p *Part) InMemory() uint64 { return uint64(p.held) }
+
 // Extents returns what is on disk. It must not be changed.
 func (p *Part) Extents() []Extent { return p.extents }
 
@@ -259,12 +262,18 @@ func (p *Part) find(entry uint64) int {
 	})
 }
 
-// OffsetOf returns the offset in the data file of the extent that holds an entry, 0 if none does.
-func (p *Part) OffsetOf(entry uint64) int64 {
-	if i := p.find(entry); entry < p.disk && i < len(p.extents) {
-		return p.extents[i].Offset()
+// Bytes returns about how many bytes all entries have.
+func (p *Part) Bytes() (n int64) {
+	for _, e := range p.extents {
+		n += int64(e.Size)
 	}
-	return 0
+	for _, g := range p.groups {
+		n += int64(g.bytes)
+	}
+	if p.tail != nil {
+		n += int64(p.tail.bytes)
+	}
+	return n
 }
 
 // inMemory appends the block that holds an entry to dst, if it is in memory.

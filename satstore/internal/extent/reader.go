@@ -1,6 +1,7 @@
 package extent
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -77,6 +78,12 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 		}
 	}
 	return found, nil
+}
+
+// Misfit says that the last block was whole, but one of its entries makes no sense.
+func (r *Reader) Misfit(entry uint64) error {
+	reason := fmt.Sprintf("entry %d of bucket %d makes no sense", entry, r.bucket)
+	return disk.Corrupt(Name, r.extent.Offset(), reason)
 }
 
 // locate returns the extent that holds an entry, or else the block in memory. It notes which

@@ -178,11 +178,16 @@ func (x *Set) nextFile() uint64 {
 	return x.file
 }
 
-// Len returns how many keys were put since the last Freeze.
-func (x *Set) Len() int {
-	x.mem.Lock()
-	defer x.mem.Unlock()
-	return len(x.active)
+// Size returns the bytes of all files that are in use.
+func (x *Set) Size() (bytes int64) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, r := range x.runs {
+		for _, s := range r.segments {
+			bytes += s.size
+		}
+	}
+	return bytes
 }
 
 // All visits every key that is in the set, in order.

@@ -94,6 +94,11 @@ func (w *world) reopen(t *testing.T) {
 	require.NoError(t, err)
 	require.Subset(t, names, st.Names())
 	require.True(t, w.faulty || len(names) == len(st.Names()), "%q of %q", st.Names(), names)
+	size := int64(0)
+	for _, name := range st.Names() {
+		size += int64(len(w.fs.Data(name)))
+	}
+	require.Equal(t, size, w.x.Size())
 	require.NoError(t, w.x.Close())
 	w.x, err = Open(w.fs, st)
 	require.NoError(t, err)

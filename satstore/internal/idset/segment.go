@@ -28,6 +28,7 @@ type segment struct {
 	file   vfs.File
 	firsts []Key // of each block
 	filter filter
+	size   int64 // of the file
 }
 
 // FileName returns the name of the file with a number.
@@ -136,6 +137,7 @@ func (s *segment) readTail() error {
 	if err != nil {
 		return fmt.Errorf("satstore: read ids: %w", err)
 	}
+	s.size = whole
 	fits := s.count > 0 && s.count <= whole/entrySize && size > 0 && size <= whole
 	if string(head[:8]) != magic || !fits || size%filterLine != 0 {
 		return disk.Corrupt(s.name(), 0, "not an index of ids, or of another version")
@@ -231,7 +233,7 @@ func (w *segmentWriter) finish() (*segment, error) {
 		w.flush()
 		tail = tail[n:]
 	}
-	if w.err == nil {
+	if w.size = w.end; w.err == nil {
 		_, w.err = w.file.WriteAt(w.header(), 0)
 	}
 	if w.err == nil {

@@ -19,10 +19,10 @@ import (
 func example() *Manifest {
 	return &Manifest{
 		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
-		NextBucket: 9, NextSeq: 1 << 20, Records: 1000, Ends: []int64{64, 1 << 14},
+		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Ends: []int64{64, 1 << 14},
 		IDs: idset.State{File: 4, Runs: []idset.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
 		Pages: []extent.Extent{
-			{}, {At: 90, Size: 1 << 17, Count: 1, Generation: 2},
+			{}, {At: 90, Size: 1 << 17, Generation: 2}, {At: 200, Size: 1 << 17, Generation: 7},
 		},
 		Due: 1, Split: &Split{Moved: 3, Forwarded: 0},
 		Buckets: []Bucket{
@@ -51,7 +51,8 @@ func TestSaveAndLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, damage)
 	require.Equal(t, example(), m)
-	used := []extent.Span{{At: 90, N: 32}, {At: 1, N: 1}, {At: 2, N: 1}, {At: 3, N: 1}, {At: 4, N: 1}}
+	used := []extent.Span{{At: 90, N: 32}, {At: 200, N: 32},
+		{At: 1, N: 1}, {At: 2, N: 1}, {At: 3, N: 1}, {At: 4, N: 1}}
 	require.Equal(t, used, m.Spans())
 	require.Equal(t, 6, m.Buckets[0].Gone())
 }

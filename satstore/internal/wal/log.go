@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -15,21 +14,19 @@ import (
 // not tell.
 var ErrBroken = errors.New("satstore: a sync has failed: open the store again")
 
-// A Log takes changes. Its methods are safe for concurrent use. Changes that depend on one another
-// have to be appended in their order.
+// A Log takes changes. Its methods are safe for concurrent use. Some require that the lock is held
+// that Open was given.
 type Log struct {
 	fs     vfs.FS
 	mapped *vfs.Map
 	wake   chan struct{} // there is something to commit
-	used   atomic.Int64  // bytes of changes in the active half
-	length atomic.Int64  // of all files
-	latest atomic.Int64  // of the newest one
 
-	// These are locked in this order. A change takes mu alone, for as long as it takes to copy it;
-	// io is held during a write, and syncing during a sync.
+	// These are locked in this order; io is held during a write, and syncing during a sync. The
+	// last one is the caller's, who holds it to append, so that a change takes no lock of its
+	// own.
 	syncing sync.Mutex
-	io      sync.Mutex // guards the files
-	mu      sync.Mutex // guards the halves and the coder
+	io      sync.Mutex  // guards the files
+	lock    sync.Locker // guards the halves, the coder and the lengths
 
 	files     []*File // the last one is written to; those before it are there until Release
 	unwritten []byte  // changes that are in no half that takes changes, and have to be written next
@@ -39,19 +36,20 @@ type Log struct {
 	halves [2]half
 	active int
 	coder  coder
+	length int64 // of all files
+	latest int64 // of the newest one
 }
 
 // Open returns a Log that goes on in a new file, with a pending file of a size if there is none.
-// Whatever was pending for another log is gone then.
-func Open(fs vfs.FS, f *File, size int) (*Log, error) {
+// Whatever was pending for another log is gone then. What is appended is guarded by lock.
+func Open(fs vfs.FS, lock sync.Locker, f *File, size int) (*Log, error) {
 	m, err := fs.Map(PendingName, size)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, fmt.Errorf("satstore: map %s: %w", PendingName, err)
 	}
-	l := &Log{fs: fs, mapped: m, wake: make(chan struct{}, 1), halves: halves(m, size)}
+	l := &Log{fs: fs, lock: lock, mapped: m, wake: make(chan struct{}, 1), halves: halves(m, size)}
 	l.files, l.coder = []*File{f}, coder{base: f.base}
-	l.length.Store(f.end)
-	l.latest.Store(f.end)
+	l.length, l.latest = f.end, f.end
 	err = l.halves[0].begin(f.number, f.end)
 	if err == nil {
 		err = l.halves[1].begin(f.number, -1) // what is there is of another log
@@ -62,19 +60,17 @@ func Open(fs vfs.FS, f *File, size int) (*Log, error) {
 	return l, nil
 }
 
-// Room reports whether there is room for changes of up to so many bytes, until the next change. If
-// not, Flush makes room.
+// Room reports whether there is room for changes of up to so many bytes. If not, Flush makes
+// room. It requires that the lock is held.
 func (l *Log) Room(bytes int) bool {
-	used := l.used.Load()
-	return used == 0 || used+int64(bytes) <= int64(l.halves[0].room)
+	h := &l.halves[l.active]
+	return len(h.changes) == 0 || len(h.changes)+bytes <= h.room
 }
 
 // Append appends changes, all of which survive a crash or none. They survive one of the process
 // from then on, unless there was too little room: then they do so once Flush has returned. After
-// an error none was appended.
+// an error none was appended. It requires that the lock is held.
 func (l *Log) Append(changes ...*Change) (survives bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	h, was := &l.halves[l.active], l.coder
 	kept := len(h.changes)
 	for _, change := range changes {
@@ -87,7 +83,6 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 		}
 		survives = true
 	}
-	l.used.Store(int64(len(h.changes)))
 	// Only the first change of a group wakes the committer. All that come while it sleeps share
 	// one sync.
 	if kept == 0 {
@@ -113,14 +108,14 @@ func (l *Log) flush() error {
 		return err
 	}
 	to := l.files[len(l.files)-1]
-	l.mu.Lock()
+	l.lock.Lock()
 	changes := l.halves[l.active].changes
 	if len(changes) == 0 {
-		l.mu.Unlock()
+		l.lock.Unlock()
 		return nil
 	}
 	err := l.swap(to.number, to.end+groupHeader+int64(len(changes)))
-	l.mu.Unlock()
+	l.lock.Unlock()
 	if err != nil {
 		return err
 	}
@@ -129,14 +124,13 @@ func (l *Log) flush() error {
 }
 
 // swap lets the other half take changes, which belong behind so many bytes of a log. The changes
-// of this half have to be written next. It requires that l.io and l.mu are held, and that the
+// of this half have to be written next. It requires that l.io and l.lock are held, and that the
 // other half's changes were written.
 func (l *Log) swap(number uint64, end int64) error {
 	if err := l.halves[1-l.active].begin(number, end); err != nil {
 		return err
 	}
 	l.active = 1 - l.active
-	l.used.Store(0)
 	return nil
 }
 
@@ -159,10 +153,12 @@ func (l *Log) write() error {
 		return fmt.Errorf("satstore: write log: %w", err)
 	}
 	f.end += int64(len(l.group))
-	l.length.Add(int64(len(l.group)))
+	l.lock.Lock()
+	l.length += int64(len(l.group))
 	if f == l.files[len(l.files)-1] {
-		l.latest.Add(int64(len(l.group)))
+		l.latest = f.end
 	}
+	l.lock.Unlock()
 	l.unwritten, l.to = nil, nil
 	return nil
 }
@@ -219,22 +215,21 @@ func (l *Log) Commit(stop <-chan struct{}, delay time.Duration, failed func(erro
 }
 
 // Rotate lets changes go to another file from now on. It calls at between the last change of the
-// old file and the first one of the new, while it holds lock, which whoever appends has to hold.
-// After an error it has not.
-func (l *Log) Rotate(next *File, lock sync.Locker, at func()) error {
+// old file and the first one of the new, while it holds the lock. After an error it has not.
+func (l *Log) Rotate(next *File, at func()) error {
 	l.io.Lock()
 	defer l.io.Unlock()
 	for {
 		if err := l.flush(); err != nil {
 			return err
 		}
-		lock.Lock()
+		l.lock.Lock()
 		if l.Room(MaxSize(0)) {
 			break
 		}
-		lock.Unlock() // somebody was faster
+		l.lock.Unlock() // somebody was faster
 	}
-	defer lock.Unlock()
+	defer l.lock.Unlock()
 	if err := l.mark(next); err != nil {
 		return err
 	}
@@ -244,8 +239,6 @@ func (l *Log) Rotate(next *File, lock sync.Locker, at func()) error {
 
 // mark appends the mark that ends a file, and lets what follows belong to the next one.
 func (l *Log) mark(next *File) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	// The other half comes first. As soon as the mark is there, changes in this half would be
 	// lost.
 	h, old := &l.halves[l.active], l.files[len(l.files)-1]
@@ -259,10 +252,8 @@ func (l *Log) mark(next *File) error {
 		return err
 	}
 	l.active, l.coder = 1-l.active, coder{base: next.base}
-	l.used.Store(0)
 	l.files = append(l.files, next)
-	l.length.Add(next.end)
-	l.latest.Store(next.end)
+	l.length, l.latest = l.length+next.end, next.end
 	l.unwritten, l.to = h.changes, old // the next flush writes it
 	return nil
 }
@@ -274,13 +265,15 @@ func (l *Log) Release(n uint64) {
 	defer l.syncing.Unlock()
 	var old []*File
 	l.io.Lock()
+	l.lock.Lock()
 	for len(l.files) > 1 && l.files[0].number < n {
 		f := l.files[0]
 		if old, l.files = append(old, f), l.files[1:]; l.to == f {
 			l.unwritten, l.to = nil, nil
 		}
-		l.length.Add(-f.end)
+		l.length -= f.end
 	}
+	l.lock.Unlock()
 	l.io.Unlock()
 	for _, f := range old {
 		disk.Discard(l.fs, FileName(f.number), f)
@@ -294,11 +287,11 @@ func (l *Log) Number() uint64 {
 	return l.files[len(l.files)-1].number
 }
 
-// Size returns the bytes of all files, and of what is to be written to them.
-func (l *Log) Size() int64 { return l.length.Load() + l.used.Load() }
-
-// Latest is Size without the older files.
-func (l *Log) Latest() int64 { return l.latest.Load() + l.used.Load() }
+// Size returns the bytes of all files, and of the newest one with what is to be written to it. It
+// requires that the lock is held.
+func (l *Log) Size() (all, newest int64) {
+	return l.length, l.latest + int64(len(l.halves[l.active].changes))
+}
 
 // Close closes the files. Nothing may be appended any more, and Commit must have returned.
 func (l *Log) Close() (err error) {

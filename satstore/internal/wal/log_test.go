@@ -26,7 +26,7 @@ func mustCreate(t testing.TB, fs vfs.FS, size int) *Log {
 	t.Helper()
 	f, err := Create(fs, 1, 0)
 	require.NoError(t, err)
-	l, err := Open(fs, f, size)
+	l, err := Open(fs, &sync.Mutex{}, f, size)
 	require.NoError(t, err)
 	require.NoError(t, fs.Sync())
 	return l
@@ -36,6 +36,8 @@ func added(text string) *Change { return &Change{Kind: Add, Slot: 5, ID: text} }
 
 func mustAppend(t testing.TB, l *Log, text string) {
 	t.Helper()
+	l.lock.Lock()
+	defer l.lock.Unlock()
 	survives, err := l.Append(added(text))
 	require.NoError(t, err)
 	require.True(t, survives)
@@ -79,9 +81,10 @@ func (h *history) play() {
 		f, err := Create(h.fs, h.number, 0)
 		require.NoError(h.t, err)
 		require.NoError(h.t, h.fs.Sync())
-		var lock sync.Mutex
-		require.NoError(h.t, h.l.Rotate(f, &lock, func() { require.False(h.t, lock.TryLock()) }))
+		lock := h.l.lock.(*sync.Mutex)
+		require.NoError(h.t, h.l.Rotate(f, func() { require.False(h.t, lock.TryLock()) }))
 		require.True(h.t, lock.TryLock())
+		lock.Unlock()
 	default:
 		h.append()
 	}
@@ -141,7 +144,6 @@ func TestModel(t *testing.T) {
 func TestBesideOneAnother(t *testing.T) {
 	fs := vfs.NewMem()
 	l := mustCreate(t, fs, 4<<10)
-	var lock sync.Mutex
 	var others sync.WaitGroup
 	want := []string{}
 	done := make(chan struct{})
@@ -163,7 +165,7 @@ func TestBesideOneAnother(t *testing.T) {
 	beside(func() error {
 		f, err := Create(fs, l.Number()+1, 0)
 		require.NoError(t, err)
-		err = l.Rotate(f, &lock, func() {
+		err = l.Rotate(f, func() {
 			if f.number%5 == 0 {
 				from, want = f.number, []string{}
 			}
@@ -173,13 +175,15 @@ func TestBesideOneAnother(t *testing.T) {
 	})
 	for n := range 3000 {
 		text := fmt.Sprint(n)
-		for lock.Lock(); !l.Room(MaxSize(len(text))); lock.Lock() {
-			lock.Unlock()
+		for l.lock.Lock(); !l.Room(MaxSize(len(text))); l.lock.Lock() {
+			l.lock.Unlock()
 			require.NoError(t, l.Flush())
 		}
 		want = append(want, text)
-		mustAppend(t, l, text)
-		lock.Unlock()
+		survives, err := l.Append(added(text))
+		require.NoError(t, err)
+		require.True(t, survives)
+		l.lock.Unlock()
 	}
 	close(done)
 	others.Wait()
@@ -197,7 +201,7 @@ func TestRelease(t *testing.T) {
 		h.number++
 		f, err := Create(h.fs, h.number, 0)
 		require.NoError(t, err)
-		require.NoError(t, h.l.Rotate(f, &sync.Mutex{}, func() {}))
+		require.NoError(t, h.l.Rotate(f, func() {}))
 	}
 	mustAppend(t, h.l, "new")
 	h.l.Release(h.number)
@@ -208,7 +212,9 @@ func TestRelease(t *testing.T) {
 	require.Equal(t, []string{FileName(h.number), PendingName}, names)
 	got, _ := replayed(t, h.fs.Crash(h.random), h.number)
 	require.Equal(t, []string{"new"}, got)
-	require.EqualValues(t, len(h.fs.Data(FileName(h.number))), h.l.Size())
+	all, newest := h.l.Size()
+	require.EqualValues(t, len(h.fs.Data(FileName(h.number))), all)
+	require.Equal(t, all, newest)
 	require.NoError(t, h.l.Close())
 }
 
@@ -326,7 +332,7 @@ func TestDamage(t *testing.T) {
 				if i == 2 && rotated {
 					f, err := Create(fs, 2, 0)
 					require.NoError(t, err)
-					require.NoError(t, l.Rotate(f, &sync.Mutex{}, func() {}))
+					require.NoError(t, l.Rotate(f, func() {}))
 					require.NoError(t, l.Flush())
 				}
 				if synced {
@@ -385,7 +391,7 @@ func TestOpenFailsAtEachStep(t *testing.T) {
 		f, err := Create(fs, 1, 0)
 		if err == nil {
 			var l *Log
-			if l, err = Open(fs, f, 1024); err == nil {
+			if l, err = Open(fs, &sync.Mutex{}, f, 1024); err == nil {
 				require.NoError(t, l.Close())
 				break
 			}

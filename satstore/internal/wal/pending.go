@@ -75,10 +75,8 @@ func (h *half) publish() error {
 	}
 	fresh := h.changes[h.published:]
 	sum := disk.SumOn(h.sum, fresh)
-	err := h.file.Write(h.at+pendingHeader+h.published, fresh)
-	if err == nil {
-		err = h.file.Store(h.at+pendingWord, uint64(sum)<<32|uint64(len(h.changes)))
-	}
+	err := h.file.Publish(h.at+pendingHeader+h.published, fresh,
+		h.at+pendingWord, uint64(sum)<<32|uint64(len(h.changes)))
 	if err != nil {
 		return fmt.Errorf("satstore: write %s: %w", PendingName, err)
 	}

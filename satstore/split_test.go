@@ -1,0 +1,164 @@
+package satstore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
+)
+
+// TestScanIsOfOneMoment changes the store at random while it is scanned, checkpoints and new slots
+// included. What is seen is what was there when the scan began.
+func TestScanIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	for name, o := range optionSets {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayer(t, o, 11)
+			for range 5 {
+				for range 20 {
+					require.NoError(t, p.play())
+				}
+				p.synced() // no crash comes, so no other state is asked for
+				want, got := p.m.contents(), map[string]string{}
+				for item, err := range p.s.Scan() {
+					require.NoError(t, err)
+					require.NotContains(t, got, item.ID)
+					got[item.ID] = fmt.Sprint(slotAt(item.At), " ", string(item.Data))
+					if len(got) > 20 { // what is added must not outrun the scan
+						continue
+					}
+					require.NoError(t, p.play())
+					if p.random.IntN(10) == 0 {
+						require.NoError(t, p.s.checkpointNow())
+						p.synced()
+					}
+				}
+				require.Equal(t, want, got)
+				p.check()
+			}
+			require.NoError(t, p.s.Close())
+		})
+	}
+}
+
+// TestMoreMailThanMemory: a bucket with more messages than fit into memory is spread over several,
+// each of which is read with its own. All messages are merged, once, those too that come meanwhile,
+// wherever a kill comes between.
+func TestMoreMailThanMemory(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), small(Options{})
+	s := mustOpen(t, fs, o)
+	want := map[string]string{}
+	send := func(id string, text any) {
+		require.NoError(t, s.Update(id, fmt.Append(nil, text)))
+		want[id] += fmt.Sprint("+", text)
+	}
+	for i := range 60 {
+		id := fmt.Sprint("https://a.test/", i)
+		mustAdd(t, s, id, 1003, "x")
+		want[id] = "x"
+	}
+	for n := range 20 {
+		for i := range 60 {
+			send(fmt.Sprint("https://a.test/", i), n)
+		}
+	}
+	for more := true; more; { // each step of the split can be the last one before a kill
+		killed := mustOpen(t, fs.Clone(), o)
+		require.Equal(t, want, datasOf(t, killed))
+		require.NoError(t, killed.Check())
+		require.NoError(t, killed.Close())
+		send("https://a.test/7", len(want["https://a.test/7"]))
+		var err error
+		more, err = s.advanceTo(1003)
+		require.NoError(t, err)
+	}
+	require.Greater(t, len(s.due), 5)
+	left := map[string]bool{}
+	for id := range want {
+		left[id] = true
+	}
+	due(t, s, 1003, func(r *Record) {
+		require.Equal(t, want[r.ID], string(r.Data), r.ID)
+		delete(left, r.ID)
+		if len(left)%7 == 0 {
+			for id := range left {
+				seq, err := s.seqOf(idset.KeyOf(id))
+				require.NoError(t, err)
+				// One whose block was read is as good as out.
+				if b := s.numbers[s.places.get(seq)]; b.next == 0 && b != r.bucket {
+					send(id, "in time")
+				}
+			}
+		}
+		most := 0
+		for _, b := range s.due {
+			most = max(most, len(b.mail))
+		}
+		require.Less(t, most, 30, "of 60")
+		require.NoError(t, r.Reschedule(at(1010), r.Data))
+	})
+	require.Empty(t, left)
+	require.NoError(t, s.Check())
+	require.NoError(t, s.Close())
+}
+
+// TestMessagesDuringASplit: messages for records that are being moved to a finer bucket arrive once
+// and in order, before and after the record moves, and whatever moves first.
+func TestMessagesDuringASplit(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), small(Options{Buffer: 1 << 20})
+	s := mustOpen(t, fs, o)
+	want := map[string]string{}
+	n := 0
+	send := func(i int) {
+		n++
+		id := fmt.Sprint("https://a.test/", i)
+		require.NoError(t, s.Update(id, fmt.Append(nil, n)))
+		want[id] += fmt.Sprint("+", n)
+	}
+	for i := range 200 {
+		id := fmt.Sprint("https://a.test/", i)
+		mustAdd(t, s, id, 1000+int64(60+i%4), strings.Repeat("x", 2000))
+		want[id] = strings.Repeat("x", 2000)
+		send(i)
+	}
+	s.inline = false // so that nothing moves but when this test says so
+	r := extent.NewReader(s.file, &s.mu, nil)
+	steps := 0
+	for nowOf(s) < 1060 {
+		if s.split == nil {
+			_, err := s.advanceTo(s.reach(1060))
+			require.NoError(t, err)
+			continue
+		}
+		for i := range 200 {
+			if i%17 == steps%17 {
+				send(i)
+			}
+		}
+		next, err := s.split.read(r, 1<<32)
+		require.NoError(t, err)
+		require.NoError(t, s.moveBatch(next))
+		if steps++; steps%4 == 0 {
+			require.Equal(t, want, datasOf(t, s), "a walk beside it")
+			killed := mustOpen(t, fs.Clone(), o)
+			require.Equal(t, want, datasOf(t, killed), "after a kill")
+			require.NoError(t, killed.Check())
+			require.NoError(t, killed.Close())
+		}
+	}
+	require.Greater(t, steps, 10)
+	require.NoError(t, s.Check())
+	s.inline = true
+	due(t, s, 1070, func(r *Record) {
+		require.Equal(t, want[r.ID], string(r.Data))
+		delete(want, r.ID)
+	})
+	require.Empty(t, want)
+}
