@@ -44,7 +44,7 @@ func New[B any](shape Shape, now int64, create func(start, width int64) *B) *Cal
 		size := 4 << more
 		last := shift+more > 45
 		if last {
-			size = max(4, 4*MaxSlot>>shift)
+			size = int(max(4, int64(4*MaxSlot)>>shift))
 		}
 		c.levels = append(c.levels, level[B]{shift, 2 * MaxSlot, make([]*B, size), 0})
 		if last {

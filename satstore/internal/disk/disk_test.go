@@ -24,7 +24,7 @@ func TestDecoder(t *testing.T) {
 	require.EqualValues(t, -7, d.Varint())
 	require.Equal(t, "id", string(d.Bytes(2)))
 	require.EqualValues(t, 9, d.Byte())
-	require.EqualValues(t, 1<<40, d.Uint64())
+	require.Equal(t, uint64(1<<40), d.Uint64())
 	require.False(t, d.Bad)
 	require.Empty(t, d.B)
 

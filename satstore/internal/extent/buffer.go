@@ -7,8 +7,8 @@ import (
 
 // A Pool is the one memory budget of all buffers. It is not safe for concurrent use.
 type Pool struct {
-	size  int // of a page
-	limit int // pages; a little more may be used, by the last entry before a flush
+	size  int   // of a page
+	limit int64 // pages; a little more may be used, by the last entry before a flush
 	used  int
 	free  [][]byte // those of the last slab, and those that were given back
 }
@@ -21,21 +21,21 @@ func NewPool(bytes int64, page int) *Pool {
 }
 
 // SetLimit sets how many bytes there are.
-func (p *Pool) SetLimit(bytes int64) { p.limit = max(1, int(bytes/int64(p.size))) }
+func (p *Pool) SetLimit(bytes int64) { p.limit = max(1, bytes/int64(p.size)) }
 
 // Used and Limit return bytes, in whole pages.
 func (p *Pool) Used() int64 { return int64(p.used) * int64(p.size) }
 
 // Limit returns how many bytes there are.
-func (p *Pool) Limit() int64 { return int64(p.limit) * int64(p.size) }
+func (p *Pool) Limit() int64 { return p.limit * int64(p.size) }
 
 // Full reports whether at least so many eighths are in use.
-func (p *Pool) Full(eighths int) bool { return p.used*8 >= p.limit*eighths }
+func (p *Pool) Full(eighths int) bool { return int64(p.used)*8 >= p.limit*int64(eighths) }
 
 // take returns a page. Pages are cut from slabs, so that the collector sees few objects.
 func (p *Pool) take() []byte {
 	if len(p.free) == 0 {
-		slab := make([]byte, min(max(1<<20/p.size, 1), p.limit)*p.size)
+		slab := make([]byte, min(max(1<<20/int64(p.size), 1), p.limit)*int64(p.size))
 		for ; len(slab) > 0; slab = slab[p.size:] {
 			p.free = append(p.free, slab[:p.size:p.size])
 		}
