@@ -109,7 +109,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 	snap.mine = append(snap.mine, s.takeAll()...)
 	pages := max(1, int(s.o.Buffer/pageShare/(2*pageNumbers)))
 	if last {
-		pages = len(s.places.pages)
+		pages = -1 // the store is closed
 	}
 	snap.pages = s.places.copy(pages)
 	s.ids.Freeze()

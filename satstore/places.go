@@ -46,11 +46,12 @@ func (p *places) get(seq uint64) uint16 {
 // A pageImage is a page that a checkpoint saves.
 type pageImage struct {
 	index   int
-	numbers [pageNumbers]uint16
+	numbers *[pageNumbers]uint16
 	saved   extent.Extent
 }
 
-// copy returns images of up to so many pages that have changed, in turn.
+// copy returns images of up to so many pages that have changed, in turn. If most is negative, it
+// returns all of them without a copy: nothing may change until they are written.
 func (p *places) copy(most int) (images []*pageImage) {
 	for range p.pages {
 		if len(images) == most {
@@ -61,7 +62,11 @@ func (p *places) copy(most int) (images []*pageImage) {
 			continue
 		}
 		p.pages[index].changed = false
-		images = append(images, &pageImage{index: index, numbers: p.pages[index].numbers})
+		numbers := &p.pages[index].numbers
+		if most >= 0 {
+			numbers = new(*numbers)
+		}
+		images = append(images, &pageImage{index: index, numbers: numbers})
 	}
 	return images
 }
