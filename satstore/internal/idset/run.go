@@ -75,13 +75,13 @@ func (r *run) find(q *query) error {
 }
 
 // readers is how many blocks are read at once: a disk answers that many in the time of a few.
-const readers = 16
+const readers = 32
 
 // parallel calls do for all look-ups, in several goroutines if there are enough. Each has a buffer
 // of its own.
 func parallel(all []*lookup, do func(*lookup, []byte) ([]byte, error)) error {
 	var wait sync.WaitGroup
-	workers := min((len(all)+3)/4, readers)
+	workers := min((len(all)+1)/2, readers)
 	errs := make([]error, workers)
 	work := func(w int) {
 		var b []byte

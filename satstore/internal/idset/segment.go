@@ -175,7 +175,11 @@ type segmentWriter struct {
 
 // createSegment begins a segment of at most so many entries.
 func createSegment(fs vfs.FS, number uint64, most int64) (*segmentWriter, error) {
-	s := &segment{number: number, filter: newFilter(most)}
+	bits := int64(smallBits)
+	if most >= segmentEntries {
+		bits = largeBits
+	}
+	s := &segment{number: number, filter: newFilter(most, bits)}
 	var err error
 	if s.file, err = fs.Create(s.name()); err != nil {
 		return nil, fmt.Errorf("satstore: create ids: %w", err)
