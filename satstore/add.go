@@ -7,27 +7,27 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// Each change goes the same way: begin locks and may refuse; note writes it to the log; then the
-// state is changed, which cannot fail; end unlocks. So the log never has what the state has not,
-// nor the other way round, and a replay meets the same state at each change.
+// Every change has four steps: lockForChange may refuse it, logChanges writes it to the log, a
+// method of state makes it, which cannot fail, and unlockAfterChange unlocks. So log and state
+// never differ, and a replay sees the same state before each change.
 
-// An Item is a record to be added, or one as it is in the store.
+// An Item is a record to add, or a copy of one that is stored.
 type Item struct {
 	ID   string
-	At   time.Time // when it is due; a passed one means at once
+	At   time.Time // when it is due; the past means at once
 	Data []byte
 }
 
-// Add adds one record, unless its id is known: that is no error. An id that is empty or longer
-// than MaxID, or data longer than MaxData, are [ErrSize]. [Store.AddBatch] is faster for many.
+// Add adds a record. If its id is known, it does nothing and returns false. An id that is empty
+// or longer than MaxID, or data longer than MaxData, is [ErrSize]. [Store.AddBatch] is faster for
+// many records.
 func (s *Store) Add(id string, at time.Time, data []byte) (added bool, err error) {
 	n, err := s.AddBatch([]Item{{id, at, data}})
 	return n == 1, err
 }
 
-// AddBatch adds records, but for those whose id is known or was met earlier in the batch, and
-// returns how many it added. After an error the first ones, in the order of items, have been
-// added.
+// AddBatch adds records and returns how many it added. It skips those whose id is known or comes
+// twice in the batch. After an error, the items before the one that failed have been added.
 func (s *Store) AddBatch(items []Item) (added int, err error) {
 	for _, item := range items {
 		if len(item.ID) == 0 || len(item.ID) > MaxID || len(item.Data) > MaxData {
@@ -36,7 +36,7 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 	}
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	fresh, err := s.sift(items)
+	fresh, err := s.newKeys(items)
 	if err != nil {
 		return 0, err
 	}
@@ -45,13 +45,13 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 		if fresh[i] == (idset.Key{}) {
 			continue
 		}
-		// Each item is a change of its own, so that the log needs no room for all at once, and a
-		// crash leaves the first ones.
-		if err := s.begin(wal.MaxSize(len(item.ID) + len(item.Data))); err != nil {
+		// Each item is a change of its own: the log needs no room for all of them at once, and a
+		// crash leaves a prefix of the batch.
+		if err := s.lockForChange(wal.MaxSize(len(item.ID) + len(item.Data))); err != nil {
 			return added, err
 		}
 		slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
-		survives, err := s.note(&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data})
+		survives, err := s.logChanges(&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data})
 		if err != nil {
 			s.mu.Unlock()
 			return added, err
@@ -62,16 +62,16 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 		s.stats.Added++
 		s.stats.UserBytes += int64(len(item.ID) + len(item.Data))
 		added++
-		if err := s.end(survives); err != nil {
+		if err := s.unlockAfterChange(survives); err != nil {
 			return added, err
 		}
 	}
 	return added, nil
 }
 
-// sift returns the keys of the items that are new; that of the others is zero. It requires that
+// newKeys returns the key of each item that is new, and zero for the others. It requires that
 // s.adding is held.
-func (s *Store) sift(items []Item) ([]idset.Key, error) {
+func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 	keys := make([]idset.Key, len(items))
 	for i := range items {
 		keys[i] = idset.KeyOf(items[i].ID)
@@ -80,7 +80,7 @@ func (s *Store) sift(items []Item) ([]idset.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The zero key, which marks what is not new, no id has: it would take 2^127 tries to find one.
+	// No id has the zero key: it would take 2^127 attempts to find one.
 	met := make(map[idset.Key]bool, len(items))
 	for i, key := range keys {
 		if known[i] != idset.None || met[key] {
@@ -97,10 +97,10 @@ type Message struct {
 	Data []byte
 }
 
-// Update leaves a message for the record of an id. [Options.Merge] applies it when the record is
-// next due; messages for one record are applied in their order. One that comes while the record
-// is out waits for the time after. It is [ErrUnknown] if no record has the id, [ErrSize] if the
-// message is larger than MaxData.
+// Update leaves a message for the record with an id. [Options].Merge applies it when the record is
+// next due. Messages for one record are applied in the order of the calls. If the record is out, a
+// message waits until it is due again. Update returns [ErrUnknown] if no record has the id, and
+// [ErrSize] if the message is larger than MaxData.
 func (s *Store) Update(id string, message []byte) error {
 	left, err := s.UpdateBatch([]Message{{id, message}})
 	if left == 0 && err == nil {
@@ -109,9 +109,8 @@ func (s *Store) Update(id string, message []byte) error {
 	return err
 }
 
-// UpdateBatch leaves several messages as Update does, and is faster. It passes over ids that no
-// record has, and returns how many messages it left. After an error the first ones, in the order
-// of the batch, have been left.
+// UpdateBatch is a faster Update for many messages. It skips unknown ids and returns how many
+// messages it left. After an error, the messages before the one that failed have been left.
 func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
 	keys := make([]idset.Key, len(batch))
 	for i := range batch {
@@ -128,11 +127,11 @@ func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
 			continue
 		}
 		h := &wal.Change{Kind: wal.Update, Seq: seqs[i], Data: batch[i].Data}
-		if err = s.send(h, message{payload: h.Data}, nil); err == nil {
+		if err = s.sendMessage(h, message{payload: h.Data}, nil); err == nil {
 			left++
 		}
 	}
-	if len(batch) > 0 && left == 0 && err == nil { // whoever meets no record is told, too
+	if len(batch) > 0 && left == 0 && err == nil { // read-only is an error here, too
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		err = s.refusal()
@@ -140,9 +139,9 @@ func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
 	return left, err
 }
 
-// Delete lets the id be unknown from now on. The record itself goes when it would be due next; one
-// that is out can still be given back, and goes then. The id may be added again at once. It is
-// [ErrUnknown] if no record has it.
+// Delete makes an id unknown. The id may be added again at once. The old record is removed when it
+// would be due next, or if it is out, once it has been rescheduled. Delete returns [ErrUnknown] if
+// no record has the id.
 func (s *Store) Delete(id string) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
@@ -159,32 +158,32 @@ func (s *Store) Delete(id string) error {
 		}
 		return ErrUnknown
 	}
-	// The id is free at once, though the record may be a year from being read again: until then
-	// the message keeps it from being handed out, by its sequence number and not by its id.
-	return s.send(&wal.Change{Kind: wal.Delete, Seq: seq}, message{delete: true}, &key)
+	// The record may not be read for a year. Until then the message, which names it by its
+	// sequence number and not by its id, keeps it from being handed out.
+	return s.sendMessage(&wal.Change{Kind: wal.Delete, Seq: seq}, message{delete: true}, &key)
 }
 
-// send leaves a message for a record and lets its id be unknown, if forget says so. It requires
+// sendMessage leaves a message for a record, and removes an id unless forget is nil. It requires
 // that s.adding is held.
-func (s *Store) send(h *wal.Change, m message, forget *idset.Key) error {
-	if err := s.begin(wal.MaxSize(len(h.Data)) + wal.MaxSize(0)); err != nil {
+func (s *Store) sendMessage(h *wal.Change, m message, forget *idset.Key) error {
+	if err := s.lockForChange(wal.MaxSize(len(h.Data)) + wal.MaxSize(0)); err != nil {
 		return err
 	}
 	changes := []*wal.Change{h}
 	if forget != nil {
 		changes = append(changes, &wal.Change{Kind: wal.Forget, Key: *forget})
 	}
-	survives, err := s.note(changes...)
+	survives, err := s.logChanges(changes...)
 	if err != nil {
 		s.mu.Unlock()
 		return err
 	}
-	s.deliver(h.Seq, m)
+	s.addMessage(h.Seq, m)
 	if forget != nil {
 		s.ids.Delete(*forget)
 	}
 	s.stats.Messages++
-	return s.end(survives)
+	return s.unlockAfterChange(survives)
 }
 
 // seqOf returns the sequence number of an id, or idset.None.

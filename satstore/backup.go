@@ -9,10 +9,10 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Backup writes the store as it is now to another directory, which must not be there or be empty,
-// as a store that can be opened. It copies what Scan yields, at some microseconds a record, to a
-// directory with ".partial" behind its name, and renames that at last: so what was cut short is
-// no backup. Writers are not held up.
+// Backup copies the store as it is now to another directory, which must be empty or not exist. The
+// copy is a store like any other. Backup takes a few microseconds per record and blocks nobody. It
+// writes to a directory with the suffix ".partial" and renames that at the end, so a backup is
+// either complete or not there.
 func (s *Store) Backup(dir string) error {
 	if err := s.backup(dir); err != nil {
 		return fmt.Errorf("satstore: back up: %w", err)
@@ -21,7 +21,7 @@ func (s *Store) Backup(dir string) error {
 }
 
 func (s *Store) backup(dir string) error {
-	// An empty one is in the way of a rename on some systems.
+	// Some systems do not rename a directory to one that exists, even if it is empty.
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -57,5 +57,5 @@ func (s *Store) copyTo(to *Store) error {
 	return err
 }
 
-// copyBatch is how many records are added at once by Backup and Repair.
+// copyBatch is how many records Backup and Repair add at once.
 const copyBatch = 1000

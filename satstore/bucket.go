@@ -7,38 +7,38 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
-// A bucket holds the records that are due in a range of slots, in the order in which they came,
-// and the messages for them.
+// A bucket holds the records that are due in a range of slots, in the order of their arrival, and
+// the messages for them.
 type bucket struct {
 	id       uint64 // never used again
-	number   uint16 // in the bucket index; free again once the bucket is dead
+	number   uint16 // in the bucket index; reused once the bucket is dead
 	start    int64  // first slot
 	width    int64  // slots
 	records  extent.Part
 	messages extent.Part
-	dead     bool // it has been given up
+	dead     bool // all of its records are elsewhere, and its room is free
 
-	// What follows counts once the bucket is due.
+	// These are used once the bucket is due.
 	done   []uint64 // bit by record: it is elsewhere by now
 	gone   int      // bits that are set
 	next   uint64   // record to read next
 	mail   mailbox
-	loaded bool // mail has the messages
+	loaded bool // mail holds the messages
 }
 
-// A message is what an Update or a Delete left for a record.
+// A message is what Update or Delete leaves for a record.
 type message struct {
 	delete  bool
 	payload []byte
 }
 
-// A mailbox has the messages for records, by sequence number.
+// A mailbox holds messages by the sequence number of their record.
 type mailbox map[uint64]*mail
 
-// mail is what waits for a record.
+// mail is the messages for one record.
 type mail struct {
 	messages []message
-	taken    int // so many were merged when the record was handed out
+	taken    int // how many of them were merged when the record was handed out
 }
 
 func (m *mailbox) post(seq uint64, one message) {
@@ -66,7 +66,7 @@ func (b *bucket) setDone(record uint64) {
 // allDone reports whether all records of a range are elsewhere.
 func (b *bucket) allDone(from, to uint64) bool {
 	for ; from < to; from++ {
-		// A word at a time, as a checkpoint asks this of every extent that is due.
+		// A word at a time: a checkpoint asks this for every extent that is due.
 		if from%64 == 0 && to-from >= 64 && from/64 < uint64(len(b.done)) {
 			if b.done[from/64] != ^uint64(0) {
 				return false
@@ -79,20 +79,20 @@ func (b *bucket) allDone(from, to uint64) bool {
 	return true
 }
 
-// left returns how many records are in the bucket, those that are out included.
+// left returns how many records are in the bucket, including those that are out.
 func (b *bucket) left() uint64 { return b.records.Count() - uint64(b.gone) }
 
-// unread reports whether something was not handed out yet.
+// unread reports whether there are records that were not handed out yet.
 func (b *bucket) unread() bool { return b.next < b.records.Count() }
 
-// An entry is a record as a bucket holds it.
+// An entry is a record as it is stored in a bucket.
 type entry struct {
 	seq      uint64
 	slot     int64
 	id, data []byte
 }
 
-// place appends a record to a bucket. scratch is memory for it, and is returned.
+// place appends a record. It may use scratch as memory, and returns it.
 func (b *bucket) place(pool *extent.Pool, e entry, scratch []byte) []byte {
 	size := disk.UvarintSize(e.seq) + disk.UvarintSize(uint64(len(e.id))) + len(e.id) +
 		disk.UvarintSize(uint64(len(e.data))) + len(e.data)
@@ -107,15 +107,15 @@ func (b *bucket) place(pool *extent.Pool, e entry, scratch []byte) []byte {
 // appendEntry appends the form that entries have in bucket b.
 func (b *bucket) appendEntry(dst []byte, e entry) []byte {
 	dst = binary.AppendUvarint(dst, e.seq)
-	// In a bucket of one slot, where nearly all records are when they are read, the slot costs
-	// nothing.
+	// Nearly all records are in a bucket of one slot when they are read. There the slot takes no
+	// bytes.
 	if b.width != 1 {
 		dst = binary.AppendUvarint(dst, uint64(e.slot-b.start))
 	}
 	return disk.AppendBytes(disk.AppendBytes(dst, e.id), e.data)
 }
 
-// takeEntry undoes appendEntry; its slices are those of d.
+// takeEntry decodes what appendEntry wrote. The slices share the memory of d.
 func (b *bucket) takeEntry(d *disk.Decoder) (e entry) {
 	e.seq = d.Uvarint()
 	e.slot = b.start
@@ -154,8 +154,8 @@ func takeMessage(d *disk.Decoder) (seq uint64, m message) {
 	return seq, m
 }
 
-// eachRecord visits the records of the block that has a record, or the next one that is there,
-// from that record on, until visit returns false. Entries share the memory of the block.
+// eachRecord visits the records of one block, from a record on, until visit returns false. If that
+// record is gone, it is the next block. Entries share the memory of the block.
 func eachRecord(r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool) error {
 	r.Open(&b.records, b.id, extent.Records)
 	return eachEntry(r, from, func(at uint64, d *disk.Decoder) bool {

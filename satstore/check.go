@@ -14,9 +14,9 @@ import (
 // maxFindings bounds what Check and Repair report.
 const maxFindings = 100
 
-// Check reads all that is on disk and compares what should agree: checksums, the places of
-// records, the index of ids. It returns nil, or the findings joined; each [CorruptError] says
-// where. Other calls wait meanwhile.
+// Check reads the whole store and verifies checksums, the bucket index and the id index. It
+// returns nil, or its findings joined; each [CorruptError] says where. Other calls wait until it
+// returns.
 func (s *Store) Check() error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
@@ -45,15 +45,15 @@ func (s *Store) Check() error {
 	return errors.Join(c.found...)
 }
 
-// A checker adds up the records, and then the ids, which should come to the same.
+// A checker sums up the records and then the ids. Both sums must agree.
 type checker struct {
 	s       *Store
 	v       *view
 	found   []error
 	seen    map[uint64]*page // by sequence number
 	records int64
-	sum     uint64 // of the checksums of ids and sequence numbers, in any order
-	bad     bool   // some records were not seen, so the sums differ
+	sum     uint64 // of a hash of each id and sequence number
+	bad     bool   // some records could not be read, so the sums differ
 }
 
 func (c *checker) report(err error) {
@@ -110,8 +110,8 @@ func (c *checker) record(b *bucket, e entry, m *mail) {
 	}
 }
 
-// deleted reports whether a record that a split has moved is to go: then its message may not have
-// moved yet.
+// deleted reports whether there is a delete message for a record that a split has moved, but not
+// yet its messages.
 func (c *checker) deleted(seq uint64) bool {
 	p := c.s.split
 	if p == nil {
@@ -129,7 +129,7 @@ func (c *checker) deleted(seq uint64) bool {
 	return c.v.mail[seq].deletes()
 }
 
-// deletes reports whether a record is to go: its id is gone already then.
+// deletes reports whether one of the messages deletes the record. Its id is already gone then.
 func (m *mail) deletes() bool {
 	for i := 0; m != nil && i < len(m.messages); i++ {
 		if m.messages[i].delete {
@@ -139,12 +139,12 @@ func (m *mail) deletes() bool {
 	return false
 }
 
-// sumOf tells pairs of an id and a sequence number apart.
+// sumOf hashes an id and its sequence number.
 func sumOf(key idset.Key, seq uint64) uint64 {
 	return uint64(disk.Sum(binary.LittleEndian.AppendUint64(key[:], seq)))
 }
 
-// index adds up the ids.
+// index compares the ids with the records.
 func (c *checker) index() {
 	if c.records != c.s.records && !c.bad {
 		reason := fmt.Sprintf("%d records and not %d", c.records, c.s.records)

@@ -10,16 +10,16 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// A snapshot is the state at the moment when one log ends and the next one begins, as a checkpoint
-// will say it. It is taken under s.mu, in a time that grows with the number of buckets and not of
-// records; all that it names is written while the store goes on.
+// A snapshot is what a checkpoint will say about the moment when one log ends and the next one
+// begins. Taking it holds s.mu for a time that grows with the number of buckets, not of records.
+// What it refers to is written afterwards, while the store goes on.
 type snapshot struct {
 	m     manifest.Manifest
 	parts [][2][]*extent.Group // of each bucket: what will be behind its extents
-	mine  []*extent.Group      // those of them that nobody is writing yet
+	mine  []*extent.Group      // those of them that this checkpoint writes
 	pages []*pageImage
 	next  *wal.File     // if there is no log yet
-	cut   []extent.Span // room that the snapshot does not need
+	cut   []extent.Span // room that is free once the checkpoint is on disk
 }
 
 // checkpointIfLong writes a checkpoint if the log has become long.
@@ -33,13 +33,14 @@ func (s *Store) checkpointIfLong() error {
 	return s.checkpoint(false)
 }
 
-// checkpoint lets a new log begin and writes the state to which it belongs. If it is the last
-// one, the whole bucket index is saved, and the next Open needs not read records to make it.
+// checkpoint begins a new log and writes the state from which that log starts. The last
+// checkpoint saves the whole bucket index, so that the next Open need not read records to
+// rebuild it.
 //
-// The order is what makes a crash harmless. Everything new is written to places that the old
-// checkpoint does not know; then it is synced; then one rename lets the new checkpoint count.
-// Only when that is on disk is anything removed or used again that the old one needs. A crash
-// before the rename finds the old checkpoint, with its log and the one that goes on after it.
+// The order makes a crash harmless. New data goes to room that the old checkpoint does not use.
+// After a sync, one rename replaces the checkpoint. Only then is anything removed or reused that
+// the old one needs. A crash before the rename leaves the old checkpoint, its log, and the new log
+// that continues it.
 func (s *Store) checkpoint(last bool) error {
 	s.checkpoints.Lock()
 	defer s.checkpoints.Unlock()
@@ -64,7 +65,7 @@ func (s *Store) checkpoint(last bool) error {
 	return nil
 }
 
-// createLog makes the file of the next log. No number is used twice.
+// createLog creates the next log file. No number is used twice.
 func (s *Store) createLog() (*wal.File, error) {
 	s.lastLog++
 	s.mu.Lock()
@@ -81,7 +82,7 @@ func (s *Store) createLog() (*wal.File, error) {
 	return next, nil
 }
 
-// rotate takes a snapshot between the last change of the old log and the first one of the new.
+// rotate takes a snapshot between the last change of the old log and the first of the new one.
 func (s *Store) rotate(next *wal.File, last bool) (snap *snapshot, err error) {
 	if s.log == nil { // there are no changes yet
 		s.mu.Lock()
@@ -94,9 +95,9 @@ func (s *Store) rotate(next *wal.File, last bool) (snap *snapshot, err error) {
 	return snap, err
 }
 
-// pageShare is how many bytes of buffers there are for each byte of the bucket index that a
-// checkpoint saves: that adds a sixteenth to what is written, and recovery reads sixteen times as
-// much as the index has.
+// pageShare is the ratio of buffer bytes to bytes of the bucket index that a checkpoint saves. At
+// 16, saving it adds a sixteenth to what is written, and recovery reads about 16 times the size of
+// the index.
 const pageShare = 16
 
 // snapshot requires that s.mu is held.
@@ -137,7 +138,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 	return snap
 }
 
-// save writes all that a snapshot names, and then the manifest.
+// save writes everything that a snapshot refers to, and then the manifest.
 func (s *Store) save(snap *snapshot) error {
 	if err := s.write(snap.mine); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (s *Store) save(snap *snapshot) error {
 		snap.m.Pages[p.index] = p.saved
 	}
 	if err := s.file.Sync(); err != nil {
-		// What is on disk nobody knows, and asking again would not tell.
+		// Which pages are on disk is unknown, and a second sync would not tell.
 		return fmt.Errorf("%w: %w", wal.ErrBroken, err)
 	}
 	snap.m.IDs = s.ids.State()
@@ -167,7 +168,7 @@ func (s *Store) save(snap *snapshot) error {
 	return s.adoptLog(snap)
 }
 
-// awaitGroups waits for what others are writing, and puts all that was written into the manifest.
+// awaitGroups waits until all groups are written, and adds their extents to the manifest.
 func (s *Store) awaitGroups(snap *snapshot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,8 +187,8 @@ func (s *Store) awaitGroups(snap *snapshot) error {
 	return nil
 }
 
-// awaitGroup waits until a group has been written, and writes it if somebody else could not. It
-// requires that s.mu is held, and lets go of it.
+// awaitGroup waits until a group is written. It tries again to write groups that could not be
+// written. It requires that s.mu is held, and releases it meanwhile.
 func (s *Store) awaitGroup(g *extent.Group) error {
 	for !g.Done() {
 		if !slices.Contains(s.unwritten, g) {
@@ -222,8 +223,8 @@ func (s *Store) adoptLog(snap *snapshot) error {
 	return nil
 }
 
-// undo goes on from a checkpoint that failed. Its log stays: either checkpoint may be found
-// later, or changes may be in it already.
+// undo cleans up after a checkpoint that failed. Its log stays, since it may already have changes,
+// and a crash may find either checkpoint.
 func (s *Store) undo(snap *snapshot) {
 	s.file.Keep(snap.cut)
 	for _, p := range snap.pages {
@@ -239,8 +240,8 @@ func (s *Store) undo(snap *snapshot) {
 	s.places.keep(snap.pages)
 }
 
-// finish goes on from a checkpoint that is on disk. What it made superfluous may stay behind if it
-// cannot be removed: the next Open tries again.
+// finish releases what the old checkpoint needed. A file that cannot be removed stays until the
+// next Open.
 func (s *Store) finish(snap *snapshot) {
 	s.mu.Lock()
 	for _, p := range snap.pages {
@@ -252,7 +253,7 @@ func (s *Store) finish(snap *snapshot) {
 	}
 	s.pool.SetLimit(s.o.Buffer) // a replay may have needed more
 	s.stats.Checkpoints++
-	s.ask(&s.merger)
+	s.request(&s.merger)
 	s.mu.Unlock()
 	s.log.Release(snap.m.Log)
 	s.ids.Saved(snap.m.IDs)
@@ -260,11 +261,11 @@ func (s *Store) finish(snap *snapshot) {
 		_ = s.fs.Remove(name)
 	}
 	s.leftovers = nil
-	_ = s.file.Free(snap.cut) // that the file cannot be shortened does no harm
+	_ = s.file.Free(snap.cut) // a file that cannot be shortened does no harm
 }
 
-// shrink moves extents from the end of the data file to its beginning, if half of it is free, so
-// that the file can be cut off: a few for each checkpoint.
+// shrink moves a few extents from the end of the data file into gaps if half of the file is free,
+// so that it can be truncated.
 func (s *Store) shrink() error {
 	for range shrinkExtents {
 		size, free := s.file.Size()
@@ -279,7 +280,7 @@ func (s *Store) shrink() error {
 	return nil
 }
 
-// movePages lets the pages of the bucket index that lie behind an offset be saved again.
+// movePages marks the pages of the bucket index behind an offset to be saved elsewhere.
 func (s *Store) movePages(offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,10 +291,10 @@ func (s *Store) movePages(offset int64) {
 	}
 }
 
-// shrinkExtents bounds what one checkpoint moves to some megabytes.
+// shrinkExtents bounds what one checkpoint moves: 16 MiB.
 const shrinkExtents = 16
 
-// lowerLast moves the last extent of the file.
+// lowerLast moves the last extent of the file to a gap.
 func (s *Store) lowerLast() (moved bool, err error) {
 	var in *extent.Part
 	var last extent.Extent

@@ -13,19 +13,19 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// Due returns an iterator over the records that are due until a time, its unit included, and that
-// were not handed out yet, the oldest unit first. Within a unit they come in the order in which
-// they were put there. What is added meanwhile for at once comes too. The walk ends when nothing
-// is left, when ctx ends, whose error it then yields, or at the first error, which is yielded
-// once with a nil record.
+// Due returns an iterator over the records that are due until a time, including its unit, and were
+// not handed out yet. The oldest unit comes first; within a unit, records come in the order of
+// their arrival. Records that are added meanwhile come too, if they are due at once. The iterator
+// ends when no record is left, when ctx ends, or at the first error. It yields an error once, with
+// a nil record.
 //
-// Each record has to be given back: [Record.Reschedule] or [Record.Delete], in any order, by any
-// goroutine, also units later. After a crash, records that were not are due again. Time does not
-// go back: with an earlier time than before, what is due already still comes. Only one Due can
-// run at a time; it reads some MiB ahead.
+// Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any
+// goroutine, even many units later. Records that were not returned are due again after a crash or
+// Close. Time does not go back: after a call with a later time, an earlier one still yields what
+// is already due. Only one Due can run at a time. It reads a few MiB ahead.
 func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		// Waiting instead would be forever if the other walk is the caller's own.
+		// If the other iteration is the caller's own, waiting would never end.
 		if !s.walking.TryLock() {
 			yield(nil, ErrBusy)
 			return
@@ -40,15 +40,15 @@ func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, err
 				yield(nil, err)
 				return
 			}
-			if c == nil || !c.hand(yield) {
+			if c == nil || !c.yieldRecords(yield) {
 				return
 			}
 		}
 	}
 }
 
-// aheadOfDue returns what is read after a bucket that is due: else each slot would begin with
-// waiting for the disk. It requires that s.mu is held.
+// aheadOfDue returns what to read after the bucket that is due. Without it, each slot would begin
+// by waiting for the disk. It requires that s.mu is held.
 func (s *Store) aheadOfDue() []extent.Extent {
 	if next := s.calendar.Peek(s.calendar.Now() + 1); next != nil {
 		return next.records.Extents()
@@ -56,34 +56,34 @@ func (s *Store) aheadOfDue() []extent.Extent {
 	return nil
 }
 
-// A chunk is a block that was read, with the records in it that are due.
+// A chunk is a block in memory with those of its records that are due.
 type chunk struct {
 	block
-	work    []byte // a copy, for callers to write into
-	ids     []byte // memory to make ids
+	work    []byte // a copy for callers to write into
+	ids     []byte // memory for setIDs
 	records []Record
 	mail    map[int][]message // by index of the record
-	end     uint64            // the record after the block
-	users   int               // records that are out, and the reader; guarded by Store.mu
+	end     uint64            // number of the record after the block
+	users   int               // records that are out, and the iterator; guarded by Store.mu
 }
 
-// let says that some users have gone, and reuses the memory after the last one. It requires that
-// s.mu is held.
-func (c *chunk) let(users int) {
+// release counts users down, and reuses the memory after the last one. It requires that s.mu is
+// held.
+func (c *chunk) release(users int) {
 	if c.users -= users; c.users == 0 {
 		c.store.chunks.Put(&chunk{block: block{raw: c.raw}, work: c.work, ids: c.ids})
 		c.raw, c.work = nil, nil
 	}
 }
 
-// hand yields the records of a chunk and reports whether to go on.
-func (c *chunk) hand(yield func(*Record, error) bool) bool {
+// yieldRecords yields the records and reports whether to go on.
+func (c *chunk) yieldRecords(yield func(*Record, error) bool) bool {
 	more, next := true, 0
-	defer func() { c.handed(next) }() // also if the caller panics
+	defer func() { c.handedOut(next) }() // also if the caller panics
 	for more && next < len(c.records) {
 		r := &c.records[next]
-		// Here and not when the block was read: Merge is the caller's, who must not find us
-		// holding a lock, and a record that is not handed out after all needs no merging.
+		// Not when the block is read: Merge is the caller's code and must not run under a lock,
+		// and a record that is not handed out after all needs no merging.
 		for _, m := range c.mail[next] {
 			r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
 		}
@@ -93,31 +93,30 @@ func (c *chunk) hand(yield func(*Record, error) bool) bool {
 	return more
 }
 
-// handed notes that the first n records of a chunk are out and the others are not.
-func (c *chunk) handed(n int) {
+// handedOut notes that the first n records are out and the others are not.
+func (c *chunk) handedOut(n int) {
 	s := c.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Those that were not handed out are read again by the next walk. Their messages are, too: the
-	// bucket keeps them until the record has moved.
+	// The next Due reads the others again. The bucket keeps their messages until they have moved.
 	c.bucket.next = c.end
 	if rest := len(c.records) - n; rest > 0 {
 		c.bucket.next = c.records[n].record
 		s.out -= int64(rest)
 		c.users -= rest
 	}
-	c.let(1)
+	c.release(1)
 }
 
 // A reader goes through the buckets that are due. It holds no lock while it reads the disk, so
-// each step asks anew what is there: buckets may have been given up, or new ones be due,
-// meanwhile. Between one Due and the next it keeps what it has read ahead.
+// buckets may disappear or become due meanwhile: each step looks again. It keeps what it has read
+// ahead from one Due to the next.
 type reader struct {
 	s       *Store
 	extents *extent.Reader
 }
 
-// next returns the next chunk that has records, or nil if there is none until a slot.
+// next returns the next chunk that has records, or nil if none is due until a slot.
 func (r *reader) next(ctx context.Context, limit int64) (*chunk, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -132,7 +131,7 @@ func (r *reader) next(ctx context.Context, limit int64) (*chunk, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := r.s.fill(b, found, r.extents)
+		c, err := r.s.newChunk(b, found, r.extents)
 		if c != nil || err != nil {
 			return c, err
 		}
@@ -143,7 +142,7 @@ func (r *reader) next(ctx context.Context, limit int64) (*chunk, error) {
 func (r *reader) bucket(limit int64) (*bucket, error) {
 	s := r.s
 	for {
-		s.work()
+		s.runInline()
 		s.mu.Lock()
 		err := s.refusal()
 		var b *bucket
@@ -153,7 +152,7 @@ func (r *reader) bucket(limit int64) (*bucket, error) {
 		}
 		ready := b != nil && b.loaded
 		if p := s.split; err == nil && p != nil && len(p.into) > 0 {
-			b, ready = nil, false // its records are due, and not where they should be
+			b, ready = nil, false // its records are due, but not yet where they belong
 		}
 		s.mu.Unlock()
 		switch more := true; {
@@ -175,13 +174,13 @@ func (r *reader) bucket(limit int64) (*bucket, error) {
 	}
 }
 
-// maxParts bounds into how many buckets one is spread whose messages do not fit into memory.
+// maxParts bounds over how many buckets one is spread whose messages do not fit in memory.
 const maxParts = 256
 
-// advanceTo begins the next slot in which something is due, up to a limit. It reports whether to
-// look again.
+// advanceTo begins the next slot in which something is due, up to a limit. It reports whether the
+// caller should look again.
 func (s *Store) advanceTo(limit int64) (more bool, err error) {
-	if err := s.begin(wal.MaxSize(0)); err != nil {
+	if err := s.lockForChange(wal.MaxSize(0)); err != nil {
 		return false, err
 	}
 	now, spread := s.calendar.Now(), s.split != nil && len(s.split.into) > 0
@@ -191,30 +190,30 @@ func (s *Store) advanceTo(limit int64) (more bool, err error) {
 	}
 	if n := len(s.due); n+maxParts >= manifest.MaxDue {
 		s.mu.Unlock()
-		return false, fmt.Errorf("satstore: records of %d passed units are out: give some back", n)
+		return false, fmt.Errorf("satstore: records of %d past units are out: return some of them", n)
 	}
 	to := s.reach(limit)
 	parts := s.partsOf(to)
 	if to == now || parts > 1 && s.split != nil {
-		s.ask(&s.splitter)
-		s.await()
+		s.request(&s.splitter)
+		s.wait()
 		s.mu.Unlock()
 		return true, nil
 	}
-	// The log has only that a slot began, not what moved: a replay repeats the same moves.
-	survives, err := s.note(&wal.Change{Kind: wal.Advance, Slot: to, Count: parts})
+	// The log says only that a slot began, since a replay makes the same moves.
+	survives, err := s.logChanges(&wal.Change{Kind: wal.Advance, Slot: to, Count: parts})
 	if err != nil {
 		s.mu.Unlock()
 		return false, err
 	}
 	s.advance(to, parts)
 	if s.split != nil {
-		s.ask(&s.splitter)
+		s.request(&s.splitter)
 	}
-	return true, s.end(survives)
+	return true, s.unlockAfterChange(survives)
 }
 
-// reach returns how far the current slot may advance towards another one.
+// reach returns how far time may advance towards a slot.
 func (s *state) reach(slot int64) int64 {
 	if s.split != nil {
 		slot = min(slot, s.split.before()-1)
@@ -222,8 +221,8 @@ func (s *state) reach(slot int64) int64 {
 	return s.calendar.Next(slot)
 }
 
-// partsOf returns over how many buckets the one of a slot should be spread, so that the messages
-// of each take a quarter of the buffers at most.
+// partsOf returns over how many buckets to spread the one of a slot, so that the messages of each
+// take at most a quarter of the buffers.
 func (s *Store) partsOf(slot int64) uint64 {
 	b := s.calendar.Peek(slot)
 	if b == nil {
@@ -232,7 +231,7 @@ func (s *Store) partsOf(slot int64) uint64 {
 	return min(uint64(4*b.messages.Bytes()/s.o.Buffer)+1, maxParts)
 }
 
-// loadMail reads the messages for a bucket that is due. It holds no lock meanwhile.
+// loadMail reads the messages for a bucket that is due. It holds no lock while it reads.
 func (s *Store) loadMail(b *bucket) error {
 	var mail mailbox
 	read := uint64(0)
@@ -257,11 +256,10 @@ func (s *Store) loadMail(b *bucket) error {
 	}
 }
 
-// fill makes a chunk of the records of a block that are to be handed out. It returns nil if there
-// are none.
-func (s *Store) fill(b *bucket, found extent.Block, r *extent.Reader) (*chunk, error) {
-	// There may be a change for each record that was deleted.
-	if err := s.begin(int(found.Count) * min(1, len(b.mail)) * wal.MaxSize(0)); err != nil {
+// newChunk returns the records of a block that are to be handed out, or nil if there are none.
+func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chunk, error) {
+	// Each record that was deleted may need a change.
+	if err := s.lockForChange(int(found.Count) * min(1, len(b.mail)) * wal.MaxSize(0)); err != nil {
 		return nil, err
 	}
 	if found.Count == 0 || b.dead {
@@ -269,7 +267,7 @@ func (s *Store) fill(b *bucket, found extent.Block, r *extent.Reader) (*chunk, e
 		s.mu.Unlock()
 		return nil, nil
 	}
-	// Callers may write into what they get, and the log wants to know what they changed: so there
+	// Callers may write into their records, and the log needs to know what they changed. So there
 	// are two copies of the block.
 	c, _ := s.chunks.Get().(*chunk)
 	if c == nil {
@@ -277,29 +275,29 @@ func (s *Store) fill(b *bucket, found extent.Block, r *extent.Reader) (*chunk, e
 	}
 	c.store, c.bucket, c.chunk, c.end = s, b, c, found.First+uint64(found.Count)
 	c.raw, c.work = append(c.raw[:0], found.Raw...), append(c.work[:0], found.Raw...)
-	// A record that is where the index does not say would be handed out twice, or lose messages.
-	// That can only be damage, and going on would spread it.
+	// A record that is not where the index says would be handed out twice, or lose messages. This
+	// can only be damage, and going on would spread it.
 	if bad, ok := c.read(found); !ok || !s.inPlace(c) {
 		s.mu.Unlock()
 		return nil, r.Misfit(bad)
 	}
-	survives, err := s.collect(c)
+	survives, err := s.takeMail(c)
 	if err != nil {
 		s.mu.Unlock()
 		return nil, err
 	}
 	if len(c.records) == 0 {
 		b.next = c.end
-		return nil, s.end(survives)
+		return nil, s.unlockAfterChange(survives)
 	}
-	c.name()
+	c.setIDs()
 	c.users = len(c.records) + 1
 	s.out += int64(len(c.records))
-	return c, s.end(survives)
+	return c, s.unlockAfterChange(survives)
 }
 
-// read makes records of those entries that are to be handed out. It returns the first entry that
-// makes no sense, if there is one.
+// read sets c.records to the entries that are to be handed out. It returns the first entry that
+// cannot be decoded, if there is one.
 func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 	b := c.bucket
 	c.records = make([]Record, 0, found.Count)
@@ -323,9 +321,9 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 	return found.First, true
 }
 
-// inPlace checks that the bucket index has the records of a chunk where they are. The index is
-// much larger than a cache, and records come in any order: a loop that does nothing else has many
-// of them on their way from memory at once, and Reschedule will find them there.
+// inPlace checks the records of a chunk against the bucket index. The index is much larger than a
+// CPU cache. A loop that does nothing else fetches many of its lines at once, and Reschedule then
+// finds them in the cache.
 func (s *Store) inPlace(c *chunk) bool {
 	strays := 0
 	for i := range c.records {
@@ -336,9 +334,8 @@ func (s *Store) inPlace(c *chunk) bool {
 	return strays == 0
 }
 
-// collect puts the messages for the records of a chunk into it, and drops the records that were
-// deleted.
-func (s *Store) collect(c *chunk) (survives bool, err error) {
+// takeMail adds the messages for its records to a chunk, and drops the records that were deleted.
+func (s *Store) takeMail(c *chunk) (survives bool, err error) {
 	b := c.bucket
 	if len(b.mail) == 0 {
 		return true, nil
@@ -365,7 +362,7 @@ func (s *Store) collect(c *chunk) (survives bool, err error) {
 	if len(drops) == 0 {
 		return true, nil
 	}
-	if survives, err = s.note(drops...); err != nil {
+	if survives, err = s.logChanges(drops...); err != nil {
 		return false, err
 	}
 	for _, r := range dropped {
@@ -375,8 +372,8 @@ func (s *Store) collect(c *chunk) (survives bool, err error) {
 	return survives, nil
 }
 
-// name makes the ids of all records, of one piece of memory.
-func (c *chunk) name() {
+// setIDs makes the ids of all records in one allocation.
+func (c *chunk) setIDs() {
 	c.ids = c.ids[:0]
 	for i := range c.records {
 		c.ids = append(c.ids, c.records[i].id()...)

@@ -6,21 +6,20 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// Errors that callers may want to tell apart. ErrReadOnly comes with its cause, such as ENOSPC,
-// until a Sync succeeds. What was done before is safe; the change that met it first may have been
-// made.
+// Errors to branch on. ErrReadOnly wraps its cause, such as ENOSPC, and lasts until a Sync
+// succeeds. Earlier changes are safe; the outcome of the first one that got it is unknown.
 var (
 	ErrClosed   = disk.ErrClosed
 	ErrCorrupt  = disk.ErrCorrupt // every CorruptError unwraps to it
 	ErrLocked   = errors.New("satstore: another process has opened the store")
-	ErrReadOnly = errors.New("satstore: store cannot be written to until a Sync succeeds")
+	ErrReadOnly = errors.New("satstore: store is read-only until a Sync succeeds")
 	ErrUnknown  = errors.New("satstore: no record has this id")
 	ErrSize     = errors.New("satstore: id is empty, or id or data are too large")
-	ErrDone     = errors.New("satstore: record was returned before")
+	ErrDone     = errors.New("satstore: record has already been returned")
 	ErrBusy     = errors.New("satstore: another Due is running")
 	ErrOptions  = errors.New("satstore: options do not fit")
 )
 
-// A CorruptError says which File is damaged, at which Offset in bytes the piece begins that is
-// wrong, and the Reason. It unwraps to [ErrCorrupt].
+// A CorruptError names the damaged File, the Offset in bytes of the damaged piece, and the Reason.
+// It unwraps to [ErrCorrupt].
 type CorruptError = disk.CorruptError

@@ -5,11 +5,11 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// Buffers are written behind the back of those who fill them. A quarter of the memory is for
-// slots so near that their records are best kept until they are due, as every other visit may be
-// to one of them; the rest is for what is being written, and for what comes meanwhile. What has
-// been written frees its memory at once, about a megabyte at a time: so whoever finds none left
-// waits for that long, and not for the flush.
+// Buffers are flushed in the background. The nearest slots keep up to a quarter of the memory,
+// because every other visit may be to one of their records, which then never go to the disk. The
+// rest is for what is being written and what arrives meanwhile. Each extent of about a megabyte
+// frees its memory as soon as it is written, so a writer that finds no memory waits for one extent
+// and not for the whole flush.
 
 // writers is how many extents are written at once.
 const writers = 3
@@ -24,7 +24,7 @@ func (s *Store) flush() error {
 		}
 		groups := s.takeFar()
 		s.mu.Unlock()
-		if len(groups) == 0 { // it is all being written
+		if len(groups) == 0 { // all of it is being written
 			return nil
 		}
 		if err := s.write(groups); err != nil {
@@ -33,13 +33,13 @@ func (s *Store) flush() error {
 	}
 }
 
-// takeFar takes the buffers of all buckets but the nearest, as far as those have a quarter of the
-// memory.
+// takeFar takes the buffers of all buckets except the nearest ones, which may keep a quarter of
+// the memory.
 func (s *Store) takeFar() (groups []*extent.Group) {
 	room := s.pool.Limit() / 4 / int64(s.o.test.page)
 	for b := range s.buckets {
 		if room -= int64(b.records.Buffered() + b.messages.Buffered()); room < 0 {
-			room = 0 // however little the others have
+			room = 0 // also if the next one is small
 			groups = s.take(b, groups)
 		}
 	}
@@ -72,8 +72,7 @@ func (s *state) buckets(yield func(*bucket) bool) {
 	}
 }
 
-// write writes groups. Those that cannot be written stay in memory, until a checkpoint tries
-// again.
+// write writes groups. Those that cannot be written stay in memory until a checkpoint tries again.
 func (s *Store) write(groups []*extent.Group) error {
 	err := s.file.Write(groups, s.written)
 	if err == nil {
@@ -90,7 +89,7 @@ func (s *Store) write(groups []*extent.Group) error {
 	return err
 }
 
-// written lets a group be on disk.
+// written notes that a group is on disk.
 func (s *Store) written(g *extent.Group, e extent.Extent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +100,7 @@ func (s *Store) written(g *extent.Group, e extent.Extent) {
 	s.changed.Broadcast()
 }
 
-// moveSplit moves the records and messages of the bucket that is being split, a block at a time,
-// and goes on with the next such bucket.
+// moveSplit moves the records and messages of buckets that are being split, a block at a time.
 func (s *Store) moveSplit() error {
 	r := extent.NewReader(s.file, &s.mu, extent.NoMore)
 	defer r.Close()
@@ -113,7 +111,7 @@ func (s *Store) moveSplit() error {
 		if p == nil || s.stopping() {
 			return nil
 		}
-		// Nobody else changes how far it has come, nor takes anything out of the bucket.
+		// Only this goroutine advances the split and takes entries out of its bucket.
 		next, err := p.read(r, 1<<32)
 		if err == nil {
 			err = s.moveBatch(next)
@@ -126,18 +124,18 @@ func (s *Store) moveSplit() error {
 
 func (s *Store) moveBatch(next batch) error {
 	n := uint64(len(next.records) + len(next.messages))
-	if err := s.begin(wal.MaxSize(0)); err != nil {
+	if err := s.lockForChange(wal.MaxSize(0)); err != nil {
 		return err
 	}
-	survives, err := s.note(&wal.Change{Kind: wal.Split, Count: n})
+	survives, err := s.logChanges(&wal.Change{Kind: wal.Split, Count: n})
 	if err != nil {
 		s.mu.Unlock()
 		return err
 	}
-	s.step(next)
+	s.moveEntries(next)
 	s.stats.Split += int64(len(next.records))
 	s.changed.Broadcast()
-	return s.end(survives)
+	return s.unlockAfterChange(survives)
 }
 
 func (s *Store) stopping() bool {

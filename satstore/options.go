@@ -10,49 +10,49 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// What zero Options stand for, and how large a record may be.
+// Defaults of [Options], and limits.
 const (
 	DefaultUnit   = time.Hour
 	DefaultBuffer = 64 << 20
 	DefaultCommit = 10 * time.Millisecond
 
 	MaxID   = wal.MaxID   // bytes of an id
-	MaxData = wal.MaxData // bytes of a record's data, or of a message
+	MaxData = wal.MaxData // bytes of a record's data or of a message
 )
 
-// Options size a [Store]. The zero Options open what is there, or make a store of hours.
+// Options configure a [Store]. The zero Options open any store, or create one of hours.
 type Options struct {
-	// Unit is how exact times are: a record is due from the beginning of the unit in which its
-	// time lies. It is fixed when a store is made, and at least a millisecond. 0 means that of
-	// the store, DefaultUnit for a new one.
+	// Unit is the resolution of time: a record is due from the beginning of the unit in which its
+	// time lies. It is at least a millisecond, and fixed when a store is created. 0 means the
+	// unit of the store, or DefaultUnit for a new one.
 	Unit time.Duration
 
-	// Start is the time at which a new store begins: what is due before is due at once. The zero
-	// Time means the present.
+	// Start is the current time of a new store: whatever is due before is due at once. The zero
+	// Time means now.
 	Start time.Time
 
-	// Merge returns a record's data after a message that [Store.Update] left for it. It may change
-	// data in place, must not keep either slice, and runs under no lock, when the record is handed
-	// out or looked at. nil means that the message becomes the data.
+	// Merge applies a message that [Store.Update] left for a record, and returns the new data. It
+	// may change data in place and must not keep either slice. It runs without a lock, when the
+	// record is handed out or read. nil means that the message replaces the data.
 	Merge func(id string, data, message []byte) []byte
 
-	// Buffer is the memory for records on their way to the disk, in bytes. The logs are about as
-	// long. 0 means DefaultBuffer.
+	// Buffer is the memory for records on their way to the disk, in bytes. The log on disk grows
+	// to about the same size. 0 means DefaultBuffer.
 	Buffer int64
 
-	// Commit is how long a change may wait for others before the log is synced: what a power
-	// failure may cost. 0 means DefaultCommit, negative means that only Sync and Close do so.
+	// Commit is the delay after which the log is synced: a power failure loses the changes of
+	// that time. 0 means DefaultCommit. Negative means that only Sync and Close sync the log.
 	Commit time.Duration
 
-	test testOptions // zero means what is best
+	test testOptions // zero means none
 }
 
-// testOptions make everything small and in order.
+// testOptions make everything small and deterministic.
 type testOptions struct {
 	shape   calendar.Shape
 	page    int  // bytes of a page of the buffers
 	pending int  // bytes of the file of that name
-	inline  bool // what is done in the background is done by whoever asks for it
+	inline  bool // no goroutines: callers do the background work
 }
 
 // maxBuffer bounds Options.Buffer to a TiB, so that numbers of pages fit into 32 bits.
@@ -77,15 +77,15 @@ func (o Options) withDefaults() Options {
 	if o.test.pending == 0 {
 		o.test.pending = wal.PendingSize
 	}
-	// With less, nothing would be worth writing.
+	// With less than eight pages, every flush would be a tiny write.
 	o.Buffer = min(max(o.Buffer, 8*int64(o.test.page)), maxBuffer)
 	return o
 }
 
-// adopt returns the options for a store that is there.
+// adopt returns the options for an existing store.
 func (o Options) adopt(m *manifest.Manifest) (Options, error) {
 	if o.Unit != 0 && o.Unit != m.Unit {
-		return o, fmt.Errorf("%w: Options.Unit is %v, that of the store is %v", ErrOptions, o.Unit, m.Unit)
+		return o, fmt.Errorf("%w: Options.Unit is %v, but the store has %v", ErrOptions, o.Unit, m.Unit)
 	}
 	o.Unit, o.test.shape = m.Unit, m.Shape
 	return o, nil
@@ -97,7 +97,7 @@ func (o Options) create() (Options, error) {
 		o.Unit = DefaultUnit
 	}
 	if o.Unit < manifest.MinUnit {
-		return o, fmt.Errorf("%w: Options.Unit is %v, the least is %v", ErrOptions, o.Unit, manifest.MinUnit)
+		return o, fmt.Errorf("%w: Options.Unit is %v, the minimum is %v", ErrOptions, o.Unit, manifest.MinUnit)
 	}
 	if o.Start.IsZero() {
 		o.Start = time.Now()
@@ -105,8 +105,8 @@ func (o Options) create() (Options, error) {
 	return o, nil
 }
 
-// Times have 64 bits of nanoseconds. Those before 1678 and after 2262, at which something was
-// never visited or never will be, count as the first and the last one.
+// Slots count nanoseconds in 64 bits. Times before 1678 and after 2262 stand for "never" and are
+// clamped.
 var (
 	firstTime = time.Unix(-maxSeconds, 0)
 	lastTime  = time.Unix(maxSeconds, 0)
@@ -114,7 +114,7 @@ var (
 
 const maxSeconds = math.MaxInt64 / 1_000_000_000
 
-// slotOf returns in which unit, counted from 1970 on, a time lies.
+// slotOf returns the unit in which a time lies, counted from 1970.
 func slotOf(t time.Time, unit time.Duration) int64 {
 	n := min(max(t.Unix(), -maxSeconds), maxSeconds) * 1_000_000_000
 	if n > -maxSeconds*1_000_000_000 && n < maxSeconds*1_000_000_000 {

@@ -6,21 +6,21 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
-// places is the bucket index: the number of the bucket that holds a record, by the record's
-// sequence number, in 16 bits. 0 stands for none. It grows by pages, so that it is never copied.
+// places is the bucket index: for each sequence number, the 16-bit number of the bucket that holds
+// the record, or 0. It grows by pages and is never copied as a whole.
 //
-// Checkpoints save a few pages each, in turn. What is not in a saved page is in the extents of
-// later generations: opening the store reads those, and no more.
+// Each checkpoint saves a few pages, in rotation. What has changed since a page was saved follows
+// from extents of later generations, so Open reads only those.
 type places struct {
 	pages []*page
-	turn  int // the page that is to be saved next
+	turn  int // the page to save next
 }
 
 const pageNumbers = 64 << 10
 
 type page struct {
 	numbers [pageNumbers]uint16
-	changed bool          // since it was saved
+	changed bool          // since it was last saved
 	saved   extent.Extent // its Size is 0 if it was never saved
 }
 
@@ -50,8 +50,8 @@ type pageImage struct {
 	saved   extent.Extent
 }
 
-// copy returns images of up to so many pages that have changed, in turn. If most is negative, it
-// returns all of them without a copy: nothing may change until they are written.
+// copy returns images of up to most pages that have changed, in rotation. If most is negative, it
+// returns all of them without a copy, and nothing may change until they are written.
 func (p *places) copy(most int) (images []*pageImage) {
 	for range p.pages {
 		if len(images) == most {
@@ -71,14 +71,14 @@ func (p *places) copy(most int) (images []*pageImage) {
 	return images
 }
 
-// keep undoes copy for a checkpoint that failed.
+// keep undoes copy after a checkpoint has failed.
 func (p *places) keep(images []*pageImage) {
 	for _, image := range images {
 		p.pages[image.index].changed = true
 	}
 }
 
-// encode returns the numbers as they are on disk.
+// encode returns the numbers in their form on disk.
 func (p *pageImage) encode() []byte {
 	b := make([]byte, 0, 2*pageNumbers)
 	for _, n := range p.numbers {
@@ -87,7 +87,7 @@ func (p *pageImage) encode() []byte {
 	return b
 }
 
-// decode undoes encode, and reports whether it could.
+// decode undoes encode. It reports whether b has the right size.
 func (p *page) decode(b []byte) bool {
 	if len(b) != 2*pageNumbers {
 		return false
@@ -98,8 +98,8 @@ func (p *page) decode(b []byte) bool {
 	return true
 }
 
-// extents returns where all pages are saved. One that has not changed since is as good as one
-// that is saved now: so its generation is that of the checkpoint.
+// extents returns where the pages are saved. A page that has not changed since is as good as one
+// saved now, so it gets the generation of this checkpoint.
 func (p *places) extents(generation uint32) []extent.Extent {
 	all := make([]extent.Extent, len(p.pages))
 	for i, page := range p.pages {

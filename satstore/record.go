@@ -9,53 +9,52 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// A Record is one that is due, in the caller's hands until it is given back by [Record.Reschedule]
-// or [Record.Delete]. It is not safe for concurrent use. Several records can be used at once.
+// A Record is due. The caller returns it with [Record.Reschedule] or [Record.Delete]. A Record
+// is not safe for concurrent use. Different records may be used concurrently.
 //
-// Until it is given back it keeps the block in memory that it was read from, 128 KiB with a copy;
-// see [Record.Detach].
+// Until it is returned, a record keeps two copies of the block that it was read from, 128 KiB in
+// all. See [Record.Detach].
 type Record struct {
 	ID   string
-	Data []byte // may be changed in place, and is gone once the record is given back
+	Data []byte // may be changed in place; invalid once the record is returned
 
 	*block
 	record   uint64 // number in its bucket
 	seq      uint64
-	at       uint32 // of the id and the data, as they are in the bucket, in raw
+	at       uint32 // offset of the id and the data in raw
 	idSize   uint32
 	dataSize uint32
 	returned bool
 }
 
-// A block is what a record was read from.
+// A block is what records were read from.
 type block struct {
 	store  *Store
 	bucket *bucket
-	raw    []byte // as it was read, for the diff that is logged
-	chunk  *chunk // that it is in; nil if it is one record's own
+	raw    []byte // unchanged, for the diff that is logged
+	chunk  *chunk // nil if the record is detached
 }
 
 // At returns the beginning of the unit in which the record was due.
 func (r *Record) At() time.Time { return timeOf(r.bucket.start, r.store.o.Unit) }
 
-// id returns the id as it is in the bucket.
+// id returns the id as stored.
 func (r *Record) id() []byte { return r.raw[r.at:][:r.idSize] }
 
-// data returns the data as they are in the bucket. Their length is between.
+// data returns the data as stored. Their encoded length is between them and the id.
 func (r *Record) data() []byte {
 	return r.raw[r.at+r.idSize+uint32(disk.UvarintSize(uint64(r.dataSize))):][:r.dataSize]
 }
 
-// Reschedule gives the record back, with new data, which may be r.Data, to be due at a later
-// time: in a later unit than the current one. After [ErrSize] the record is still the caller's;
-// [ErrDone] says that it had been given back before.
+// Reschedule returns the record with new data, which may be r.Data. It is due again at a time, but
+// not before the next unit. After [ErrSize] the caller still has the record. [ErrDone] means that
+// the record was returned before.
 func (r *Record) Reschedule(at time.Time, data []byte) error {
-	// Refused before anything is noted: the record is still the caller's, who may try less.
 	if len(data) > MaxData {
 		return ErrSize
 	}
 	s, b := r.store, r.bucket
-	if err := s.begin(wal.MaxSize(len(data))); err != nil {
+	if err := s.lockForChange(wal.MaxSize(len(data))); err != nil {
 		return err
 	}
 	if r.returned {
@@ -67,13 +66,13 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 	h := wal.Change{
 		Kind: wal.Move, Bucket: b.id, Record: r.record, Slot: slot, Old: old, Data: data,
 	}
-	// Messages that came since it was handed out have to follow it, behind it in the log as in the
-	// buffers: a replay then delivers them to the place where it has put the record.
+	// Messages that came since it was handed out follow the record, in the log as in the buffers.
+	// A replay then finds the record where it has moved it.
 	var later []message
 	if len(b.mail) > 0 {
 		later = b.mail[r.seq].later()
 	}
-	survives, err := s.noteMove(&h, r.seq, later)
+	survives, err := s.logMove(&h, r.seq, later)
 	if err != nil {
 		s.mu.Unlock()
 		return err
@@ -83,20 +82,20 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 	}
 	s.move(b, r.record, entry{r.seq, slot, r.id(), data})
 	for _, m := range later {
-		s.deliver(r.seq, m)
+		s.addMessage(r.seq, m)
 	}
-	r.leave()
+	r.markReturned()
 	s.stats.Rescheduled++
 	s.stats.UserBytes += int64(r.idSize) + int64(len(data))
-	return s.end(survives)
+	return s.unlockAfterChange(survives)
 }
 
-// noteMove notes a move and the messages that follow it, all or none.
-func (s *Store) noteMove(h *wal.Change, seq uint64, later []message) (bool, error) {
+// logMove logs a move and the messages that follow it, all or none.
+func (s *Store) logMove(h *wal.Change, seq uint64, later []message) (bool, error) {
 	if len(later) == 0 {
-		return s.note(h)
+		return s.logChanges(h)
 	}
-	move := *h // or every h would be on the heap
+	move := *h // else h would always escape to the heap
 	changes := []*wal.Change{&move}
 	for _, m := range later {
 		kind := wal.Update
@@ -105,7 +104,7 @@ func (s *Store) noteMove(h *wal.Change, seq uint64, later []message) (bool, erro
 		}
 		changes = append(changes, &wal.Change{Kind: kind, Seq: seq, Data: m.payload})
 	}
-	return s.note(changes...)
+	return s.logChanges(changes...)
 }
 
 // later returns the messages that came after the record was handed out.
@@ -116,29 +115,29 @@ func (m *mail) later() []message {
 	return m.messages[m.taken:]
 }
 
-// Delete gives the record back for good. Its id is then unknown and may be added again.
+// Delete removes the record from the store. Its id may then be added again.
 func (r *Record) Delete() error {
 	s, b := r.store, r.bucket
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	if r.returned { // by this goroutine, as no other may use it
+	if r.returned { // needs no lock: only this goroutine may use r
 		return r.refused()
 	}
-	// The index is asked before s.mu is locked, since that may take a read from the disk.
+	// Before s.mu is locked, since it may read the disk.
 	key := idset.KeyOf(string(r.id()))
 	seq, err := s.seqOf(key)
 	if err != nil {
 		return err
 	}
-	if err := s.begin(2 * wal.MaxSize(0)); err != nil {
+	if err := s.lockForChange(2 * wal.MaxSize(0)); err != nil {
 		return err
 	}
 	changes := []*wal.Change{{Kind: wal.Drop, Bucket: b.id, Record: r.record}}
-	known := seq == r.seq // it may have been deleted, and added again
+	known := seq == r.seq // the id may have been deleted and added again
 	if known {
 		changes = append(changes, &wal.Change{Kind: wal.Forget, Key: key})
 	}
-	survives, err := s.note(changes...)
+	survives, err := s.logChanges(changes...)
 	if err != nil {
 		s.mu.Unlock()
 		return err
@@ -147,11 +146,11 @@ func (r *Record) Delete() error {
 	if known {
 		s.ids.Delete(key)
 	}
-	r.leave()
-	return s.end(survives)
+	r.markReturned()
+	return s.unlockAfterChange(survives)
 }
 
-// refused tells why a record that was returned cannot be.
+// refused returns the error for a record that was returned before.
 func (r *Record) refused() error {
 	s := r.store
 	s.mu.Lock()
@@ -162,18 +161,19 @@ func (r *Record) refused() error {
 	return ErrDone
 }
 
-// leave says that the caller has the record no longer. It requires that s.mu is held.
-func (r *Record) leave() {
+// markReturned ends the caller's use of the record. It requires that s.mu is held.
+func (r *Record) markReturned() {
 	r.returned = true
 	r.store.out--
 	if r.chunk != nil {
-		r.chunk.let(1)
+		r.chunk.release(1)
 	}
 }
 
-// Detach returns the record in memory of its own, to be given back in the place of r, which
-// counts as given back. It is for records that stay out for long: one with 100 bytes and an id of
-// 64 takes about 500 bytes then, and no longer keeps the block that it was read from.
+// Detach returns a copy of the record that replaces r. Use it for records that stay out for long:
+// a detached record with 100 bytes of data and an id of 64 takes about 500 bytes and does not keep
+// the block that it was read from. Its data may change in place as before, and only the difference
+// is logged.
 func (r *Record) Detach() *Record {
 	s := r.store
 	s.mu.Lock()
@@ -185,7 +185,7 @@ func (r *Record) Detach() *Record {
 		Record
 		block
 	}{*r, *r.block}
-	// With the data as they were, so that the log still gets only what changed.
+	// The stored data come along, so that the log still gets only the difference.
 	size := int(r.idSize) + disk.UvarintSize(uint64(r.dataSize)) + int(r.dataSize)
 	raw := make([]byte, 0, size+len(r.Data))
 	raw = append(append(raw, r.raw[r.at:][:size]...), r.Data...)
@@ -193,6 +193,6 @@ func (r *Record) Detach() *Record {
 	own.Record.ID, own.Record.at = strings.Clone(r.ID), 0
 	own.Record.block, own.block.chunk = &own.block, nil
 	r.returned = true
-	r.chunk.let(1)
+	r.chunk.release(1)
 	return &own.Record
 }

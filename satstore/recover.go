@@ -17,9 +17,9 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// recover brings the store to what is on disk, or makes a new one. A log is never continued behind
-// an end that may be torn: the outcome is a checkpoint of its own. If the disk is full, the store
-// can be read, and Sync tries again.
+// recover loads the store from disk, or creates it. It ends with a checkpoint, since a log is never
+// continued after an end that may be torn. If the disk is full, the store is read-only, and Sync
+// tries again.
 func (s *Store) recover() error {
 	names, err := s.fs.List()
 	if err != nil {
@@ -51,15 +51,15 @@ func (s *Store) recover() error {
 	return nil
 }
 
-// create makes a new store. Files of one without a checkpoint are what a crash at its creation
-// left, unless they hold something.
+// create creates a store. Files without a checkpoint are left from a crash during an earlier
+// creation, unless they have content.
 func (s *Store) create(names []string) (err error) {
 	for _, name := range names {
 		limit := int64(-1)
 		switch {
 		case !isOurs(name) || name == manifest.Temp:
 			continue
-		case name == wal.PendingName: // where nothing counts that belongs to no log
+		case name == wal.PendingName: // its content belongs to a log or is void
 			continue
 		case name == extent.Name:
 			limit = int64(len(extent.FileHeader))
@@ -71,7 +71,7 @@ func (s *Store) create(names []string) (err error) {
 			return err
 		}
 		if int64(len(b)) > limit {
-			return disk.Corrupt(name, 0, "there is no CHECKPOINT beside it")
+			return disk.Corrupt(name, 0, "the file has content, but CHECKPOINT is missing")
 		}
 		s.leftovers = append(s.leftovers, name)
 	}
@@ -92,7 +92,7 @@ func (s *Store) writers() int {
 	return writers
 }
 
-// load reads a store that is there.
+// load reads an existing store.
 func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
 	if s.o, err = s.o.adopt(m); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
 	if err := s.adoptManifest(m); err != nil {
 		return err
 	}
-	// After the checkpoint is understood and before anything is made, so that no name is taken.
+	// Only once the checkpoint is valid, and before any file with a new name is made.
 	s.removeLeftovers(names, m)
 	if s.file, err = extent.OpenFile(s.fs, m.Spans(), s.writers()); err != nil {
 		return err
@@ -119,13 +119,13 @@ func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
 	return s.replay(m.Log)
 }
 
-// adoptManifest takes over what a checkpoint says.
+// adoptManifest sets the state to that of a checkpoint.
 func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	s.generation = m.Generation + 1
 	s.bucketID, s.seq, s.records = m.NextBucket, m.NextSeq, m.Records
 	s.calendar = calendar.New(m.Shape, m.Now, s.newBucket)
-	// The ends of levels are part of the state: they depend on when splits were made, and a replay
-	// has to make the next ones at the same changes.
+	// The ends of levels depend on when buckets were split. A replay must split the next ones at
+	// the same changes.
 	fits := s.calendar.SetEnds(m.Ends)
 	for i := range m.Buckets {
 		k := &m.Buckets[i]
@@ -158,7 +158,7 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		}
 	}
 	if !fits {
-		return disk.Corrupt(manifest.Name, 0, "a bucket has no place")
+		return disk.Corrupt(manifest.Name, 0, "a bucket does not fit the calendar")
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (s *state) number(b *bucket) {
 	s.numbers[b.number] = b
 }
 
-// logNumber returns the number of the log with a name, 0 if it is none.
+// logNumber returns the number of the log file with a name, or 0 if it is not one.
 func logNumber(name string) uint64 { return numberOf(name, wal.FileName) }
 
 // numberOf returns the number from which nameOf makes a name, or 0.
@@ -182,15 +182,15 @@ func numberOf(name string, nameOf func(uint64) string) uint64 {
 	return n
 }
 
-// isOurs reports whether a file of this name is a store's. Whatever else somebody keeps in the
-// directory is left alone.
+// isOurs reports whether a file name belongs to a store. Other files in the directory are left
+// alone.
 func isOurs(name string) bool {
 	return name == extent.Name || name == manifest.Name || name == manifest.Temp ||
 		name == wal.PendingName || logNumber(name) > 0 || numberOf(name, idset.FileName) > 0
 }
 
-// removeLeftovers removes what no checkpoint names, now or, if it is a log, with the next one.
-// What cannot be removed does no harm.
+// removeLeftovers removes files that the checkpoint does not name. Logs that may still be needed go
+// with the next checkpoint. A file that cannot be removed does no harm.
 func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
 	ids := m.IDs.Names()
 	for _, name := range names {
@@ -204,7 +204,7 @@ func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
 	}
 }
 
-// loadPlaces reads the pages of the bucket index that were saved.
+// loadPlaces reads the saved pages of the bucket index.
 func (s *Store) loadPlaces(m *manifest.Manifest) error {
 	s.places.pages = make([]*page, len(m.Pages))
 	for i, e := range m.Pages {
@@ -220,7 +220,7 @@ func (s *Store) loadPlaces(m *manifest.Manifest) error {
 	return nil
 }
 
-// readPage reads a page that was saved.
+// readPage reads a saved page.
 func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 	image := make([]byte, e.Size)
 	if err := s.file.Read(image, e); err != nil {
@@ -228,7 +228,7 @@ func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 	}
 	b, _, reason := extent.Open(image)
 	if reason == "" && (b.Magic != extent.Places || b.Bucket != uint64(index) || !p.decode(b.Raw)) {
-		reason = "a page of another place"
+		reason = "a page of the bucket index is misplaced"
 	}
 	if reason != "" {
 		return disk.Corrupt(extent.Name, e.Offset(), reason)
@@ -236,7 +236,7 @@ func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 	return nil
 }
 
-// since returns the generation as of which a record's page was saved.
+// since returns the generation of the saved page with a record.
 func (p *places) since(seq uint64) uint32 {
 	if i := seq / pageNumbers; i < uint64(len(p.pages)) && p.pages[i] != nil {
 		return p.pages[i].saved.Generation
@@ -244,8 +244,8 @@ func (p *places) since(seq uint64) uint32 {
 	return 0
 }
 
-// findPlaces brings the bucket index up to date with the records that were written since its pages
-// were saved.
+// findPlaces updates the bucket index with the records that were written since its pages were
+// saved.
 func (s *Store) findPlaces() error {
 	since := s.generation
 	for seq := uint64(0); seq < s.seq; seq += pageNumbers {
@@ -263,7 +263,7 @@ func (s *Store) findPlaces() error {
 			}
 		}
 	}
-	// The newest last: a record that was split off a bucket is in two, until the split is done.
+	// The newest extent comes last: until a split is done, its records are in two buckets.
 	slices.SortStableFunc(all, func(x, y later) int {
 		return cmp.Compare(x.e.Generation, y.e.Generation)
 	})

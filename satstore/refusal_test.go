@@ -217,7 +217,7 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, s.Close())
 	_, err = Open(dir, Options{Unit: time.Hour})
 	require.ErrorIs(t, err, ErrOptions)
-	require.ErrorContains(t, err, "Options.Unit is 1h0m0s, that of the store is 1m0s")
+	require.ErrorContains(t, err, "Options.Unit is 1h0m0s, but the store has 1m0s")
 	for _, o := range []Options{{}, {Unit: time.Minute}, {Start: time.Unix(1e9, 0), Buffer: 1, Commit: -1}} {
 		s, err := Open(dir, o)
 		require.NoError(t, err)

@@ -13,19 +13,19 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// Repaired tells what [Repair] saved.
+// Repaired is what [Repair] saved and what it found.
 type Repaired struct {
-	Records  int64   // that are in the new store
-	Messages int64   // that are in it, for those records
-	Lost     int64   // records that some damaged block had, as far as its header tells
-	Findings []error // what was damaged, each with its file and offset; at most 100
+	Records  int64   // copied to the new store
+	Messages int64   // copied to the new store
+	Lost     int64   // records in damaged blocks, as far as is known
+	Findings []error // the damage, each with file and offset; at most 100
 }
 
-// Repair makes a new store in the directory to of all that can be read of the damaged one in
-// from, which it does not change. The indexes of ids and buckets are made anew, so damage to them
-// costs nothing; nor does damage to one copy of the checkpoint. A damaged block costs its
-// records. A damaged group in the log, or a damaged block that a change in it starts from, costs
-// what was changed after it. Records of passed units are due in the current one.
+// Repair copies everything readable from a damaged store to a new one. It does not change the old
+// store. Both indexes are rebuilt, so damage to them costs nothing; nor does damage to one copy of
+// the checkpoint. A damaged block costs its records. A damaged group in the log costs the changes
+// after it; so does a damaged block that a logged change refers to. Overdue records become due in
+// the current unit.
 func Repair(from, to string) (Repaired, error) {
 	if err := vfs.MakeDir(to, 0o700); err != nil {
 		return Repaired{}, fmt.Errorf("satstore: make directory: %w", err)
@@ -53,14 +53,14 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 	return done, errors.Join(err, v.fresh.Close())
 }
 
-// A salvage moves what can be read of an old store to a fresh one.
+// A salvage copies what can be read of an old store to a fresh one.
 type salvage struct {
 	old, fresh *Store
-	ids        map[uint64]string // of a bucket's records that messages wait for
-	doomed     map[uint64]bool   // of them, those that are to go
-	items      []Item            // that are to be added
+	ids        map[uint64]string // of the bucket's records that have messages
+	doomed     map[uint64]bool   // of those, the records that a message deletes
+	items      []Item            // to add
 	done       Repaired
-	err        error // of the fresh store, which ends everything
+	err        error // of the fresh store: it ends the repair
 }
 
 func (v *salvage) report(err error) {
@@ -69,13 +69,13 @@ func (v *salvage) report(err error) {
 	}
 }
 
-// open brings the old store to its latest state, but for its index of ids.
+// open loads the old store, except for its id index.
 func (v *salvage) open(from vfs.FS, o Options) error {
 	s, err := lockStore(from, o)
 	if err != nil {
 		return err
 	}
-	s.pool.SetLimit(1 << 50) // nothing is written
+	s.pool.SetLimit(1 << 50) // so that nothing is written
 	v.old = s
 	m, damage, err := manifest.Load(s.fs)
 	v.report(damage)
@@ -96,15 +96,15 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	for b := range s.buckets {
 		v.places(b)
 	}
-	v.done = kept // what is damaged is found again
+	v.done = kept // the damage is found again
 	v.report(s.replay(m.Log))
 	if s.stats.Cut > 0 {
-		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0, "its end is not whole, as a crash leaves it"))
+		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0, "the end of the log is incomplete, as after a crash"))
 	}
 	return nil
 }
 
-// places finds the records of a bucket, for messages in the log.
+// places enters the records of a bucket into the bucket index, for messages in the log.
 func (v *salvage) places(b *bucket) {
 	v.entries(b, &b.records, func(record uint64, d *disk.Decoder) {
 		if e := b.takeEntry(d); !d.Bad && !b.isDone(record) && e.seq < v.old.seq {
@@ -113,9 +113,8 @@ func (v *salvage) places(b *bucket) {
 	})
 }
 
-// all moves records, and then the messages that wait for them, bucket by bucket: no more than one
-// bucket's ids are in memory. What moved on in a split that was under way is passed over where it
-// was.
+// all copies records and then their messages, bucket by bucket, so that only the ids of one bucket
+// are in memory. It skips entries that a split has moved elsewhere.
 func (v *salvage) all() {
 	s := v.old
 	for b := range s.buckets {
@@ -140,7 +139,7 @@ func (v *salvage) all() {
 	}
 }
 
-// waits finds out for which records of a bucket messages wait, and which of them are to go.
+// waits finds the records of a bucket that have messages, and those that a message deletes.
 func (v *salvage) waits(b *bucket) {
 	v.ids, v.doomed = map[uint64]string{}, map[uint64]bool{}
 	kept := v.done
@@ -150,7 +149,7 @@ func (v *salvage) waits(b *bucket) {
 			v.doomed[seq] = v.doomed[seq] || m.delete
 		}
 	})
-	v.done = kept // what is damaged is found again
+	v.done = kept // the damage is found again
 }
 
 func (v *salvage) add(e entry) {
@@ -182,8 +181,7 @@ func (v *salvage) send(seq uint64, m message) {
 	}
 }
 
-// entries visits all entries of a part that can be read. A visitor that cannot decode one ends the
-// block.
+// entries visits the readable entries of a part. A visitor that cannot decode one ends the block.
 func (v *salvage) entries(b *bucket, p *extent.Part, visit func(uint64, *disk.Decoder)) {
 	magic := uint32(extent.Messages)
 	if p == &b.records {
@@ -200,7 +198,7 @@ func (v *salvage) entries(b *bucket, p *extent.Part, visit func(uint64, *disk.De
 		}
 		next = e.First + uint64(e.Count)
 	}
-	// What the log has added is in memory.
+	// What a replay of the log added is in memory.
 	r := extent.NewReader(v.old.file, nil, nil)
 	r.Open(p, b.id, magic)
 	for at := max(next, p.Count()-p.InMemory()); at < p.Count(); {
@@ -216,7 +214,7 @@ func (v *salvage) entries(b *bucket, p *extent.Part, visit func(uint64, *disk.De
 	}
 }
 
-// blocks visits the entries of an extent. Behind a damaged block it looks for the next one.
+// blocks visits the entries of an extent. After a damaged block it searches for the next one.
 func (v *salvage) blocks(
 	b *bucket, magic uint32, e extent.Extent, data []byte, visit func(uint64, *disk.Decoder),
 ) {

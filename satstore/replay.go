@@ -12,22 +12,22 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// replay repeats the changes of a log and of those that go on after it.
+// replay repeats the changes of a log and of the logs that continue it.
 func (s *Store) replay(log uint64) error {
 	r := &replayer{
 		s: s, blocks: map[uint64][]*oldBlock{}, splits: extent.NewReader(s.file, nil, nil),
 		reader: extent.NewReader(s.file, nil, nil),
 	}
-	// A checkpoint may have been written before a split was begun that was due then.
-	s.settle()
+	// The checkpoint may be from the moment before a split that was due began.
+	s.startNextSplit()
 	done, err := wal.Replay(s.fs, log, r.repeat)
 	s.stats.Replayed, s.stats.Cut = done.Changes, done.Cut
 	s.lastLog = max(s.lastLog, done.Last)
 	return err
 }
 
-// A replayer repeats changes. What a diff starts from is still where it was, or in a buffer: room
-// that a bucket had is used again only after the next checkpoint.
+// A replayer repeats changes. The data to which a diff refers are still on disk or in a buffer,
+// since the room of a bucket is reused only after the next checkpoint.
 type replayer struct {
 	s      *Store
 	reader *extent.Reader         // of buckets that are due
@@ -36,7 +36,7 @@ type replayer struct {
 	kept   int
 }
 
-// An oldBlock is a block of a bucket that was due, with the places of its entries.
+// An oldBlock is a block of a bucket that was due, with the offsets of its entries.
 type oldBlock struct {
 	first uint64
 	raw   []byte
@@ -51,16 +51,15 @@ func (r *replayer) repeat(h *wal.Change) error {
 	if s.pool.Full(8) {
 		r.relieve()
 	}
-	// What follows is what the methods do, without their checks: the log has only what passed
-	// them.
+	// As the methods do, but without their checks: the log has only changes that passed them.
 	switch h.Kind {
 	case wal.Add:
 		s.ids.Put(idset.KeyOf(h.ID), s.seq)
 		s.add(h.Slot, []byte(h.ID), h.Data)
 	case wal.Update:
-		s.deliver(h.Seq, message{payload: h.Data})
+		s.addMessage(h.Seq, message{payload: h.Data})
 	case wal.Delete:
-		s.deliver(h.Seq, message{delete: true})
+		s.addMessage(h.Seq, message{delete: true})
 	case wal.Forget:
 		s.ids.Delete(h.Key)
 	case wal.Advance:
@@ -76,20 +75,21 @@ func (r *replayer) repeat(h *wal.Change) error {
 	return nil
 }
 
-// relieve empties all buffers without a checkpoint, which cannot be in the midst of a log. If that
-// fails, as on a full disk, the buffers grow: a log is not much longer than they are.
+// relieve writes all buffers without a checkpoint, which is impossible in the middle of a log. If
+// that fails, for instance because the disk is full, the buffers grow: a log is not much longer
+// than they are.
 func (r *replayer) relieve() {
 	if r.s.write(r.s.takeAll()) != nil {
 		r.s.pool.SetLimit(2 * r.s.pool.Limit())
 	}
 }
 
-// split repeats a step of a split.
+// split repeats one step of a split.
 func (r *replayer) split(count uint64) error {
 	s := r.s
 	for first := true; count > 0 || first; first = false {
 		if s.split == nil {
-			return wal.Misfit("nothing is to be split")
+			return wal.Misfit("no bucket is being split")
 		}
 		next, err := s.split.read(r.splits, count)
 		if err != nil {
@@ -99,7 +99,7 @@ func (r *replayer) split(count uint64) error {
 		if n == 0 && count > 0 {
 			return wal.Misfit("a split has no more entries")
 		}
-		s.step(next)
+		s.moveEntries(next)
 		count -= n
 	}
 	return nil
@@ -122,13 +122,13 @@ func (r *replayer) visit(h *wal.Change) error {
 	}
 	data, ok := wal.ApplyDiff(e.data, h.Data)
 	if !ok {
-		return wal.Misfit("a diff that does not fit")
+		return wal.Misfit("a diff does not fit its record")
 	}
 	s.move(b, h.Record, entry{e.seq, h.Slot, e.id, data})
 	return nil
 }
 
-// bucket returns the bucket that a change is about, or nil if the record is not in it.
+// bucket returns the bucket of a change, or nil if the record is not in it.
 func (r *replayer) bucket(h *wal.Change) *bucket {
 	for _, b := range slices.Backward(r.s.due) { // mostly the newest
 		if b.id == h.Bucket && h.Record < b.records.Count() && !b.isDone(h.Record) {
@@ -138,7 +138,7 @@ func (r *replayer) bucket(h *wal.Change) *bucket {
 	return nil
 }
 
-// entry returns a record of a bucket. Records come mostly in order, so blocks are kept.
+// entry returns a record of a bucket. It keeps blocks, since records mostly come in order.
 func (r *replayer) entry(b *bucket, record uint64) (entry, error) {
 	old := r.cached(b, record)
 	if old == nil {
@@ -149,7 +149,7 @@ func (r *replayer) entry(b *bucket, record uint64) (entry, error) {
 	}
 	i := record - old.first
 	if i >= uint64(len(old.ends)) {
-		return entry{}, wal.Misfit("a record that is gone")
+		return entry{}, wal.Misfit("the record is gone")
 	}
 	d := disk.Decoder{B: old.raw}
 	if i > 0 {
@@ -158,8 +158,8 @@ func (r *replayer) entry(b *bucket, record uint64) (entry, error) {
 	return b.takeEntry(&d), nil
 }
 
-// cached returns the block with a record, if it was read before. A block in memory may have grown
-// since.
+// cached returns the block with a record if it was read before. A block in a buffer may have grown
+// since then.
 func (r *replayer) cached(b *bucket, record uint64) *oldBlock {
 	blocks := r.blocks[b.id]
 	i := sort.Search(len(blocks), func(i int) bool { return blocks[i].first > record }) - 1

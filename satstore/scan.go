@@ -8,11 +8,11 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
-// Scan returns an iterator over all records as they are when it begins, bucket by bucket in the
-// order of their times, with the messages merged that wait for them. Those that are out are as
-// they were handed out. The Items are the caller's to keep. Writers are not held up, but what
-// they free on disk meanwhile stays taken, and the messages of one bucket are in memory at a
-// time. An error is yielded once, with a zero Item, and ends the walk.
+// Scan returns an iterator over all records as they are when it begins, in the order of their
+// buckets, with messages merged. Records that are out come as they were handed out. The caller may
+// keep the Items. Scan blocks nobody, but room that others free on disk is not reused until it
+// ends. It holds the messages of one bucket in memory at a time. It yields an error once, with a
+// zero Item, and ends.
 func (s *Store) Scan() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		v, err := s.view(func(*bucket) bool { return true })
@@ -39,9 +39,9 @@ func (s *Store) item(e entry) Item {
 	return Item{string(e.id), timeOf(e.slot, s.o.Unit), slices.Clone(e.data)}
 }
 
-// Get returns the record of an id as Scan would. It is [ErrUnknown] if there is none. It reads
-// the bucket up to the record: a tenth of a second if a million records share the bucket, as they
-// do when they are due in some days or later.
+// Get returns the record with an id as Scan would, or [ErrUnknown]. It reads the bucket up to the
+// record. That takes a tenth of a second in a bucket of a million records, as there are for times
+// that are days away. Get is for debugging.
 func (s *Store) Get(id string) (Item, error) {
 	seq, err := s.seqOf(idset.KeyOf(id))
 	if err != nil {
@@ -72,20 +72,20 @@ func (s *Store) Get(id string) (Item, error) {
 	return item, err
 }
 
-// A view is what some buckets hold at one moment. Its extents are not written over until its
-// release.
+// A view is the content of some buckets at one moment. Its extents are not overwritten until it is
+// released.
 type view struct {
 	s       *Store
 	buckets []*bucket
 
-	// These are about the bucket that was being split, if there is one.
+	// The bucket that was being split, if any.
 	split     *bucket // among buckets
 	moved     uint64  // records of it that are elsewhere already
 	forwarded uint64  // messages
-	mail      mailbox // for records that are elsewhere, but not the messages
+	mail      mailbox // messages that have not followed their records yet
 }
 
-// view copies those buckets that are wanted, and the one that is being split.
+// view copies the buckets that are wanted, and the one that is being split.
 func (s *Store) view(want func(*bucket) bool) (*view, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,10 +133,10 @@ func (v *view) walk(b *bucket, visit func(entry) bool) (more bool, err error) {
 	}
 	moved := uint64(0)
 	if b == v.split {
-		moved, mail = v.moved, nil // which v.mail is
+		moved, mail = v.moved, nil // they are in v.mail
 	}
-	// A record that a split has moved has its messages in two places. What was forwarded is older
-	// than what was not.
+	// A record that a split has moved may have messages in two places. Those that have followed it
+	// are older.
 	r := extent.NewReader(v.s.file, nil, extent.NoMore)
 	defer r.Close()
 	return walkRecords(r, b, moved, func(_ uint64, e entry) bool {
@@ -159,7 +159,7 @@ func (v *view) merge(e *entry, m *mail) bool {
 	return true
 }
 
-// mailOf returns the messages of a bucket, but for the first ones.
+// mailOf returns the messages of a bucket, except for the first ones.
 func (v *view) mailOf(b *bucket, skip uint64) (mail mailbox, err error) {
 	r := extent.NewReader(v.s.file, nil, nil)
 	for at := skip; at < b.messages.Count() && err == nil; {
@@ -173,8 +173,8 @@ func (v *view) mailOf(b *bucket, skip uint64) (mail mailbox, err error) {
 	return mail, err
 }
 
-// walkRecords visits the records of a bucket that are in it, from one on, until visit returns
-// false. The state must not change meanwhile, or b has to be a copy.
+// walkRecords visits the records that are in a bucket, from one on, until visit returns false. The
+// bucket must not change meanwhile: s.mu is held, or b is part of a view.
 func walkRecords(
 	r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool,
 ) (more bool, err error) {

@@ -8,42 +8,42 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Stats tells what a [Store] holds, and what it did since it was opened.
+// Stats describes what a [Store] holds, and what it has done since Open.
 type Stats struct {
-	Records int64 // in the store: those that are out, and deleted ones until they would be due, too
-	Due     int64 // of Records, those of units up to Now
-	Out     int64 // of Due, those that were handed out and not given back
+	Records int64 // in the store, including deleted ones until they would be due
+	Due     int64 // of Records, those due up to Now
+	Out     int64 // of Due, those handed out and not returned
 	Buckets int   // that have records
 	Now     time.Time
 
-	// Lag is by how much the store is behind the clock, in time beyond its current unit.
+	// Lag is the time since the end of the current unit: how far the store is behind the clock.
 	Lag time.Duration
 
 	Added       int64 // records
 	Rescheduled int64 // records
 	Messages    int64 // left by Update and Delete
-	Merged      int64 // messages, into records
-	Split       int64 // records that moved from a shared bucket to a finer one
-	Replayed    int64 // changes, when the store was opened
-	Cut         int64 // bytes at the end of the log that were not whole then, as after a crash
+	Merged      int64 // messages
+	Split       int64 // records that moved from a coarse bucket to a finer one
+	Replayed    int64 // changes that Open read from the log
+	Cut         int64 // bytes at the end of the log that Open found incomplete, as after a crash
 	Writes      int64 // of buffers, up to a megabyte each
 	Checkpoints int64
 
-	UserBytes    int64 // ids and data that were added or rescheduled
+	UserBytes    int64 // of ids and data, added or rescheduled
 	BytesRead    int64 // from all files
 	BytesWritten int64 // to all files
-	DiskSize     int64 // bytes of the buckets, the index of ids and the logs
-	DiskFree     int64 // of DiskSize, room that will be used again or given back
-	LogSize      int64 // of DiskSize, that of the logs
+	DiskSize     int64 // bytes of data, id index and logs
+	DiskFree     int64 // of DiskSize, free for reuse
+	LogSize      int64 // of DiskSize, the logs
 	BufferUsed   int64 // bytes, in whole pages
-	BufferSize   int64
+	BufferSize   int64 // bytes
 
-	// Damage is what was found damaged when the store was opened, and could be done without: one
-	// of the two copies of the checkpoint. nil if nothing was.
+	// Damage is the damage that Open found and could recover from: one of the two copies of the
+	// checkpoint was unreadable. nil means none.
 	Damage error
 }
 
-// Stats returns what the store holds and did.
+// Stats returns the current [Stats].
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Store) Stats() Stats {
 	for _, b := range s.due {
 		t.Due += int64(b.left())
 	}
-	// A unit that lies ahead, as after a clock was set back, is not late.
+	// A unit ahead of the clock, which may have been set back, is not late.
 	t.Lag = max(0, time.Since(t.Now.Add(s.o.Unit)))
 	t.BytesRead, t.BytesWritten = s.fs.read.Load(), s.fs.written.Load()
 	t.DiskSize, t.DiskFree = s.file.Size()

@@ -13,46 +13,45 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// A Store keeps records in the order of the times when they are due. Its methods are safe for
-// concurrent use.
+// A Store holds records in the order of their due times. Its methods are safe for concurrent use.
 type Store struct {
 	fs   *meter
 	o    Options
 	lock io.Closer // keeps other processes out
 
-	// These have locks of their own.
+	// These two have locks of their own.
 	ids *idset.Set
 	log *wal.Log // nil until the first checkpoint after Open
 
 	// These are locked in this order, and before those of the layers.
-	walking     sync.Mutex // held by the one Due that runs; guards reader
+	walking     sync.Mutex // held by the Due that runs; guards reader
 	adding      sync.Mutex // held from a look-up of ids to the change that depends on it
-	checkpoints sync.Mutex // held by the one checkpoint that is under way
-	mu          sync.Mutex // guards the state and what follows
+	checkpoints sync.Mutex // held during a checkpoint
+	mu          sync.Mutex // guards the state and the fields below
 
 	state
 	reader     *reader         // of Due
-	unwritten  []*extent.Group // that could not be written, and nobody is writing
+	unwritten  []*extent.Group // that could not be written
 	generation uint32          // of the next checkpoint
 	lastLog    uint64          // number of the newest log file; guarded by checkpoints
-	leftovers  []string        // files that the next checkpoint makes superfluous
-	out        int64           // records in callers' hands
-	failed     error           // why nothing can be changed
-	broken     bool            // for good: it is not known what is on disk
+	leftovers  []string        // files to remove after the next checkpoint
+	out        int64           // records that were handed out and not returned
+	failed     error           // why the store is read-only
+	broken     bool            // it stays so: what is on disk is unknown
 	closed     bool
-	changed    sync.Cond // what somebody may wait for: there is room, a split is done, it failed
+	changed    sync.Cond // there is room, a split has moved on, a write has failed
 	stats      Stats
 
 	tasks
 	chunks sync.Pool
 }
 
-// lockName is the file that keeps a second process out.
+// lockName is the file that keeps other processes out.
 const lockName = "lock"
 
-// Open opens the store in a directory, or makes one, with the directory, if there is none.
-// Options that do not fit the store that is there are [ErrOptions]; a store that another process
-// has open is [ErrLocked].
+// Open opens the store in a directory, and creates both if they do not exist. Options that
+// contradict an existing store are [ErrOptions]. A store that another process has open is
+// [ErrLocked].
 func Open(dir string, o Options) (*Store, error) {
 	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("satstore: make directory: %w", err)
@@ -68,7 +67,7 @@ func open(fs vfs.FS, o Options) (*Store, error) {
 	return s, err
 }
 
-// load brings a store to the state before the crash or the Close.
+// load loads a store without starting its goroutines.
 func load(fs vfs.FS, o Options) (*Store, error) {
 	s, err := lockStore(fs, o)
 	if err != nil {
@@ -80,7 +79,7 @@ func load(fs vfs.FS, o Options) (*Store, error) {
 	return s, nil
 }
 
-// lockStore makes a store that nothing has been read for, and keeps others out.
+// lockStore returns a store that has not read anything yet, and keeps other processes out.
 func lockStore(fs vfs.FS, o Options) (*Store, error) {
 	lock, err := fs.Lock(lockName)
 	if errors.Is(err, vfs.ErrLocked) {
@@ -92,28 +91,27 @@ func lockStore(fs vfs.FS, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{fs: &meter{FS: fs}, o: o, lock: lock}
 	s.pool = extent.NewPool(o.Buffer, o.test.page)
-	s.numbers = make([]*bucket, 1) // number 0 stands for none
+	s.numbers = make([]*bucket, 1) // number 0 means none
 	s.ids = idset.New(s.fs)
 	s.changed.L = &s.mu
 	s.tasks.make(s)
 	return s, nil
 }
 
-// Now returns the beginning of the current unit: the latest one that a [Store.Due] has got to. It
-// never goes back.
+// Now returns the beginning of the current unit: the latest that a [Store.Due] has reached. It never
+// goes back.
 func (s *Store) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return timeOf(s.calendar.Now(), s.o.Unit)
 }
 
-// Sync returns once everything that was done before is on disk: not even a power failure can take
-// it back. If the store became read-only, Sync tries again what had failed, and the store can be
-// written to once that works.
+// Sync returns once all earlier changes are on disk and survive a power failure. If the store is
+// read-only, Sync retries what failed. If that succeeds, the store is writable again.
 func (s *Store) Sync() error {
 	s.mu.Lock()
-	// What failed halfway cannot be tried again: memory and disk may disagree. Opening the store
-	// anew goes by the disk alone.
+	// After a failed fsync, memory and disk may disagree. Only Open, which goes by the disk alone,
+	// helps then.
 	if s.closed || s.broken {
 		defer s.mu.Unlock()
 		return s.refusal()
@@ -134,13 +132,13 @@ func (s *Store) Sync() error {
 	}
 	if again && !s.broken {
 		s.failed = nil
-		s.askAll()
+		s.requestAll()
 	}
 	return s.refusal()
 }
 
-// Close writes everything and closes the files. The store cannot be used afterwards, even if there
-// is an error; then it is as after a crash.
+// Close writes everything and closes the files. The store cannot be used afterwards. After an
+// error, its files are as after a crash.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -153,7 +151,7 @@ func (s *Store) Close() error {
 	s.tasks.end()
 	var err error
 	if !s.broken {
-		// If there is no room for a checkpoint, the log has everything all the same.
+		// Even without room for a checkpoint, the log has everything.
 		if err = s.checkpoint(true); err != nil && s.log != nil {
 			err = errors.Join(err, s.log.Sync())
 		}
@@ -171,10 +169,10 @@ func (s *Store) closeFiles() (err error) {
 	return errors.Join(err, s.ids.Close(), s.lock.Close())
 }
 
-// begin locks s.mu for a change that takes up to so many bytes of log, once there is room for it.
-func (s *Store) begin(bytes int) error {
+// lockForChange waits for room for a change of up to so many bytes of log, and locks s.mu.
+func (s *Store) lockForChange(bytes int) error {
 	for {
-		s.work()
+		s.runInline()
 		s.mu.Lock()
 		if err := s.refusal(); err != nil {
 			s.mu.Unlock()
@@ -182,8 +180,8 @@ func (s *Store) begin(bytes int) error {
 		}
 		switch {
 		case s.pool.Full(8):
-			s.ask(&s.flusher)
-			s.await()
+			s.request(&s.flusher)
+			s.wait()
 			s.mu.Unlock()
 		case !s.log.Room(bytes):
 			s.mu.Unlock()
@@ -196,23 +194,23 @@ func (s *Store) begin(bytes int) error {
 	}
 }
 
-// note writes changes to the log, all or none, before they are made. It requires that begin has
-// locked s.mu. After an error nothing must be changed.
-func (s *Store) note(changes ...*wal.Change) (survives bool, err error) {
+// logChanges writes changes to the log, all or none, before they are made. It requires that
+// lockForChange has locked s.mu. After an error the caller must not make them.
+func (s *Store) logChanges(changes ...*wal.Change) (survives bool, err error) {
 	if survives, err = s.log.Append(changes...); err != nil {
 		return false, s.fail(err)
 	}
 	return survives, nil
 }
 
-// end unlocks s.mu after a change. From then on the change outlives the process; one that was too
-// large for that is written first.
-func (s *Store) end(survives bool) error {
+// unlockAfterChange unlocks s.mu. When it returns, the change survives the process. It writes the
+// log for a change that was too large to survive otherwise.
+func (s *Store) unlockAfterChange(survives bool) error {
 	if s.pool.Full(5) {
-		s.ask(&s.flusher)
+		s.request(&s.flusher)
 	}
 	if s.logIsLong() {
-		s.ask(&s.checkpointer)
+		s.request(&s.checkpointer)
 	}
 	s.mu.Unlock()
 	if !survives {
@@ -230,13 +228,13 @@ func (s *Store) flushLog() error {
 	return nil
 }
 
-// logIsLong tells when a replay would take longer than the buffers are worth.
+// logIsLong reports whether it is time for a checkpoint.
 func (s *Store) logIsLong() bool {
 	_, newest := s.log.Size()
 	return newest > max(s.o.Buffer, int64(s.o.test.pending/4))
 }
 
-// refusal tells why nothing can be changed. It requires that s.mu is held.
+// refusal returns why the store cannot be changed. It requires that s.mu is held.
 func (s *Store) refusal() error {
 	switch {
 	case s.closed:

@@ -2,13 +2,13 @@ package satstore
 
 import "sync"
 
-// Tasks are done in the background: nobody waits for them, unless memory is full or a slot begins
-// whose records are still being moved.
+// tasks run in the background. Callers wait for them only if the buffers are full, or if a slot
+// begins whose records are still being moved.
 type tasks struct {
 	flusher      task // writes buffers
-	checkpointer task // lets a new log begin when the old one is long
-	splitter     task // moves records that come near
-	merger       task // merges runs of the index of ids
+	checkpointer task // writes a checkpoint when the log is long
+	splitter     task // moves records to finer buckets
+	merger       task // merges runs of the id index
 
 	started bool
 	inline  bool
@@ -17,7 +17,7 @@ type tasks struct {
 	stopped sync.WaitGroup
 }
 
-// A task runs whenever somebody has asked for it.
+// A task runs once after any number of requests.
 type task struct {
 	ask chan struct{}
 	run func() error
@@ -41,7 +41,7 @@ func (k *tasks) all() []*task {
 	return []*task{&k.flusher, &k.checkpointer, &k.splitter, &k.merger}
 }
 
-// start lets tasks run.
+// start starts the goroutines.
 func (s *Store) start() {
 	for _, t := range s.all() {
 		if !s.inline {
@@ -52,11 +52,10 @@ func (s *Store) start() {
 	defer s.mu.Unlock()
 	s.started = true
 	s.startCommit()
-	s.askAll()
+	s.requestAll()
 }
 
-// startCommit lets the log be synced a while after each change, once there is one. It requires
-// that s.mu is held.
+// startCommit starts the goroutine that syncs the log. It requires that s.mu is held.
 func (s *Store) startCommit() {
 	if log := s.log; log != nil && s.started && !s.closed && s.o.Commit > 0 {
 		s.stopped.Go(func() {
@@ -69,7 +68,7 @@ func (s *Store) startCommit() {
 	}
 }
 
-// end waits for all tasks to end.
+// end stops the goroutines and waits for them.
 func (k *tasks) end() {
 	close(k.stop)
 	k.stopped.Wait()
@@ -81,13 +80,13 @@ func (s *Store) loop(t *task) {
 		case <-s.stop:
 			return
 		case <-t.ask:
-			s.do(t)
+			s.runTask(t)
 		}
 	}
 }
 
-// do runs a task. Nobody waits for its error: the next change is told.
-func (s *Store) do(t *task) {
+// runTask runs a task. Its error makes the store read-only.
+func (s *Store) runTask(t *task) {
 	if err := t.run(); err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -97,8 +96,8 @@ func (s *Store) do(t *task) {
 	}
 }
 
-// ask asks for a task. It requires that s.mu is held.
-func (s *Store) ask(t *task) {
+// request asks for a task to run. It requires that s.mu is held.
+func (s *Store) request(t *task) {
 	select {
 	case t.ask <- struct{}{}:
 		if s.inline {
@@ -108,14 +107,14 @@ func (s *Store) ask(t *task) {
 	}
 }
 
-func (s *Store) askAll() {
+func (s *Store) requestAll() {
 	for _, t := range s.all() {
-		s.ask(t)
+		s.request(t)
 	}
 }
 
-// work runs what was asked for, if nobody else does. It requires that no lock is held.
-func (s *Store) work() {
+// runInline runs requested tasks if there are no goroutines. It requires that no lock is held.
+func (s *Store) runInline() {
 	if !s.inline {
 		return
 	}
@@ -129,23 +128,23 @@ func (s *Store) work() {
 		s.asked = s.asked[1:]
 		<-t.ask
 		s.mu.Unlock()
-		s.do(t)
+		s.runTask(t)
 	}
 }
 
-// await waits until something has changed. It requires that s.mu is held, and lets go of it.
-func (s *Store) await() {
+// wait waits until something has changed. It requires that s.mu is held, and releases it meanwhile.
+func (s *Store) wait() {
 	if s.inline {
 		s.mu.Unlock()
-		s.work()
+		s.runInline()
 		s.mu.Lock()
 		return
 	}
 	s.changed.Wait()
 }
 
-// mergeIDs merges runs of the index of ids until nothing is left to merge. It takes none of the
-// store's locks.
+// mergeIDs merges runs of the id index until nothing is left to merge. It takes none of the store's
+// locks.
 func (s *Store) mergeIDs() error {
 	for {
 		if more, err := s.ids.Step(s.stop); err != nil || !more {
