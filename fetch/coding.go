@@ -119,15 +119,17 @@ func (b *bodyReader) unpack(
 	if b.held.n == 0 {
 		small = min(limit, smallBody)
 	}
-	body = b.c.buffers.get(int(min(guess, small) + 1))
-	body, over, err = readUpTo(body, r, small, nil)
+	g := growth{&b.c.buffers, small, guess}
+	body, over, err = g.read(b.c.buffers.get(min(guess, small)+1), r, nil)
 	if !over || small == limit {
 		return body, over, err
 	}
-	if !b.reserve(limit + 1) {
+	if !b.reserve(roundUp(limit + 1)) {
 		return body, false, errMemory
 	}
-	return readUpTo(grown(body[:small+1], min(max(guess, 2*small), limit)+1), r, limit, nil)
+	body = b.c.buffers.grow(body[:small+1], min(max(guess, 2*small), limit)+1)
+	g.limit = limit
+	return g.read(body, r, nil)
 }
 
 // ratioLimit returns how many bytes n compressed ones may become.

@@ -78,6 +78,13 @@ func resolved(t *Timing) *time.Time { return &t.Resolved }
 func dialled(t *Timing) *time.Time  { return &t.Dialled }
 func secured(t *Timing) *time.Time  { return &t.Secured }
 
+// newExchange returns an exchange on behalf of a caller with ctx, to be ended by end.
+func newExchange(ctx context.Context) *exchange {
+	x := &exchange{late: ConnectTimeout, timing: Timing{Start: time.Now()}}
+	x.ctx, x.cancel = context.WithCancelCause(x.attach(ctx))
+	return x
+}
+
 // attach returns a context through which dialling and net/http report to x.
 func (x *exchange) attach(ctx context.Context) context.Context {
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
@@ -149,6 +156,16 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 			x.addr = p.addr
 		}
 	}
+}
+
+// firstByte returns when the response began.
+func (x *exchange) firstByte() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.timing.FirstByte.IsZero() { // what Options.Wrap has put there answered by itself
+		return time.Now()
+	}
+	return x.timing.FirstByte
 }
 
 // takeHeads gives away the heads as they were on the wire; ok is false if they are not known.

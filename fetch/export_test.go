@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"io"
 	"math"
 	"net/http"
 	"net/netip"
@@ -24,11 +25,11 @@ var CodingOf = codingOf
 
 // RequestURI returns what a Get of raw puts on the wire as the request's target.
 func RequestURI(raw string) (string, error) {
-	t, err := parseTarget(raw)
+	u, _, err := parseTarget(raw)
 	if err != nil {
 		return "", err
 	}
-	return t.wire.RequestURI(), nil
+	return wireURL(&u).RequestURI(), nil
 }
 
 // Record passes the pieces through a recorder and returns the head that it finds.
@@ -70,3 +71,12 @@ func Refer(policy, from, url string) string {
 
 // Freshness is freshness.
 var Freshness = freshness
+
+// Grow reads r, of which most bytes are expected, as a Get reads a body.
+func Grow(r io.Reader, limit, most int64) ([]byte, bool, error) {
+	g := growth{new(buffers), limit, most}
+	return g.read(nil, r, nil)
+}
+
+// RoundUp is roundUp.
+var RoundUp = roundUp

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
@@ -25,6 +24,10 @@ type Client struct {
 	budget    *budget // nil means that there is no limit
 	names     bool    // a proxy looks names up
 }
+
+// writeBuffer is what a connection has for requests. Few of them are longer, and those take two
+// writes.
+const writeBuffer = 2 << 10
 
 // New returns a Client, or an error that says which option cannot be.
 func New(opts Options) (*Client, error) {
@@ -56,6 +59,7 @@ func New(opts Options) (*Client, error) {
 		MaxIdleConnsPerHost:    opts.MaxIdlePerHost,
 		IdleConnTimeout:        max(opts.IdleTimeout, 0),
 		MaxResponseHeaderBytes: opts.MaxHeader,
+		WriteBufferSize:        writeBuffer,
 		Protocols:              new(http.Protocols),
 		// Without this a server may push 4 MiB into a stream that nobody reads.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 1 << 20},
@@ -89,27 +93,19 @@ func (c *Client) GetIf(ctx context.Context, url string, v Validators) (*Response
 }
 
 // Do sends a request that needs more than a URL. Its results are those of Get.
+//
+// What waits for servers does so in frames as small as they can be: the stacks are a third of the
+// memory that a fetch takes while it is under way. Hence the functions around it.
 func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
-	req, t, err := c.prepare(&request)
-	if err != nil {
-		err.URL = request.URL
-		return nil, err
-	}
-	x, resp, err := c.send(ctx, req)
-	if err != nil {
-		err.URL = request.URL
-		return nil, err
-	}
+	x := newExchange(ctx)
 	defer x.end()
-	defer resp.Body.Close()
-	c.keepCookies(resp, t.url)
-	r := &Response{URL: t.url, Status: resp.StatusCode, Proto: resp.Proto, Header: resp.Header}
-	r.setHeads(x, req, resp)
-	limit := c.opts.MaxBody
-	if request.MaxBody > 0 {
-		limit = request.MaxBody
+	resp, r, err := c.open(ctx, x, &request)
+	if err != nil {
+		err.URL = request.URL
+		return nil, err
 	}
-	c.readBodies(x, resp, limit, r)
+	c.readBodies(x, resp, request.MaxBody, r)
+	resp.Body.Close()
 	// Half a page is of use when the server is to blame. A caller who leaves wants none of it,
 	// and must not take it for the server's doing.
 	if ctx.Err() != nil && r.RawCut != Whole {
@@ -117,32 +113,52 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 		return nil, x.canceled(ctx, request.URL)
 	}
 	x.describe(r)
-	r.Location = location(resp, &t.parsed)
-	came := r.Timing.FirstByte
-	if came.IsZero() { // what Options.Wrap has put there answered by itself
-		came = r.Timing.Done
-	}
-	r.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), came)
-	r.Fresh, r.NoStore = freshness(resp.Header, came)
 	return r, nil
 }
 
+// open sends request and waits for the head of the response.
+func (c *Client) open(
+	ctx context.Context, x *exchange, request *Request,
+) (*http.Response, *Response, *Error) {
+	req, url, err := c.prepare(x.ctx, request)
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := c.send(ctx, x, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	return resp, c.answer(x, req, resp, url), nil
+}
+
+// answer returns what the head of resp says.
+func (c *Client) answer(
+	x *exchange, req *http.Request, resp *http.Response, url string,
+) *Response {
+	c.keepCookies(resp, url)
+	r := &Response{URL: url, Status: resp.StatusCode, Proto: resp.Proto, Header: resp.Header}
+	r.setHeads(x, req, resp)
+	r.Location = location(resp, url)
+	came := x.firstByte()
+	r.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), came)
+	r.Fresh, r.NoStore = freshness(resp.Header, came)
+	return r
+}
+
 // send makes the round trip of req, which the transport may change, on behalf of a caller with
-// ctx. The exchange that it returns ends by x.end; after an error it has ended.
+// ctx.
 //
 // The transport and not an http.Client sends it: that one follows redirects, keeps cookies and
 // sends the credentials of a URL.
-func (c *Client) send(ctx context.Context, req *http.Request) (*exchange, *http.Response, *Error) {
-	x := &exchange{late: ConnectTimeout, timing: Timing{Start: time.Now()}}
-	x.ctx, x.cancel = context.WithCancelCause(x.attach(ctx))
+func (c *Client) send(
+	ctx context.Context, x *exchange, req *http.Request,
+) (*http.Response, *Error) {
 	x.watch.begin(&c.opts, x.timing.Start, x.cancel)
-	resp, err := c.roundTrip(req.WithContext(x.ctx))
+	resp, err := c.roundTrip(req)
 	if err != nil {
-		failure := x.failure(ctx, err, c.opts.MaxHeader)
-		x.end()
-		return nil, nil, failure
+		return nil, x.failure(ctx, err, c.opts.MaxHeader)
 	}
-	return x, resp, nil
+	return resp, nil
 }
 
 // Release gives the memory of r's bodies to the Gets that follow, and takes them from r: neither
@@ -197,7 +213,7 @@ func countFields(header http.Header) (n int) {
 }
 
 // location returns where a redirect leads, or "" if resp is none or does not say.
-func location(resp *http.Response, base *weburl.URL) string {
+func location(resp *http.Response, from string) string {
 	to := resp.Header.Get("Location")
 	// A 304 may repeat the fields of the page, and a 201 names what was made: neither leads on.
 	redirect := 300 <= resp.StatusCode && resp.StatusCode < 400 &&
@@ -205,7 +221,11 @@ func location(resp *http.Response, base *weburl.URL) string {
 	if !redirect || to == "" {
 		return ""
 	}
-	u, err := weburl.Parse(to, base)
+	base, err := weburl.Parse(from, nil)
+	if err != nil {
+		return ""
+	}
+	u, err := weburl.Parse(to, &base)
 	if err != nil {
 		return ""
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 // smallBody is how much of a body, and again of what it decodes to, needs no reservation: most
-// pages are smaller. What all Gets together hold is bounded by MaxMemory and twice this for each.
+// pages are smaller. What all Gets together hold is bounded by MaxMemory and, for each of them, two
+// buffers of this size, rounded up.
 const smallBody = 64 << 10
 
 // errMemory says that a body would need more than what is left of MaxMemory.

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -27,19 +28,36 @@ type Request struct {
 // asks for the page only if it changed since. The zero Validators ask for it in any case.
 type Validators struct{ ETag, LastModified string }
 
-// prepare turns r into what net/http sends, or says why it cannot be sent.
-func (c *Client) prepare(r *Request) (*http.Request, target, *Error) {
-	t, err := parseTarget(r.URL)
-	if err != nil {
-		return nil, t, &Error{Kind: BadURL, Err: err}
-	}
-	if failure := c.checkTarget(t.parsed.Host, t.parsed.Port); failure != nil {
-		return nil, t, failure
-	}
+// prepare turns r into what net/http sends, with ctx, and the URL that it has, or says why it cannot
+// be sent.
+func (c *Client) prepare(ctx context.Context, r *Request) (*http.Request, string, *Error) {
 	if r.Method != "" && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		err := fmt.Errorf("method %q is neither GET nor HEAD", r.Method)
-		return nil, t, &Error{Kind: BadURL, Err: err}
+		return nil, "", &Error{Kind: BadURL, Err: err}
 	}
+	page, wire, err := c.target(r.URL)
+	if err != nil {
+		return nil, "", err
+	}
+	header, err := c.fields(r, page)
+	if err != nil {
+		return nil, "", err
+	}
+	req := (&http.Request{
+		Method:     cmp.Or(r.Method, http.MethodGet),
+		URL:        wire,
+		Host:       wire.Host,
+		Header:     header,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+	}).WithContext(ctx)
+	c.addCookies(req, page)
+	return req, page, nil
+}
+
+// fields returns the header of a request for page.
+func (c *Client) fields(r *Request, page string) (http.Header, *Error) {
 	// The shared header serves wherever nothing is to be added.
 	header := c.header
 	if r.Validators != (Validators{}) || len(r.Header) > 0 || c.opts.Jar != nil ||
@@ -48,11 +66,11 @@ func (c *Client) prepare(r *Request) (*http.Request, target, *Error) {
 	}
 	for name, values := range r.Header {
 		if err := checkField(name, values); err != nil {
-			return nil, t, &Error{Kind: BadURL, Err: err}
+			return nil, &Error{Kind: BadURL, Err: err}
 		}
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	c.refer(header, t.url)
+	c.refer(header, page)
 	// A server's own bytes come back here, so they are checked like any input.
 	if v := r.Validators.ETag; v != "" && isFieldValue(v) {
 		header["If-None-Match"] = []string{v}
@@ -60,21 +78,7 @@ func (c *Client) prepare(r *Request) (*http.Request, target, *Error) {
 	if v := r.Validators.LastModified; v != "" && isFieldValue(v) {
 		header["If-Modified-Since"] = []string{v}
 	}
-	absolute := c.transport.Proxy != nil && t.wire.Scheme == "http" // as an HTTP proxy wants it
-	if absolute && !strings.HasPrefix(t.wire.Opaque, "//") {
-		t.wire.Opaque = "//" + t.wire.Host + t.wire.Opaque
-	}
-	req := &http.Request{
-		Method:     cmp.Or(r.Method, http.MethodGet),
-		URL:        &t.wire,
-		Host:       t.wire.Host,
-		Header:     header,
-		Proto:      "HTTP/1.1",
-		ProtoMajor: 1,
-		ProtoMinor: 1,
-	}
-	c.addCookies(req, t.url)
-	return req, t, nil
+	return header, nil
 }
 
 // accept is the short form of what browsers send. Without one some servers answer 406, or send

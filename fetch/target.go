@@ -17,23 +17,34 @@ var (
 	errLong   = errors.New("longer than MaxURL")
 )
 
-// target is a URL in the three forms in which a Get needs it.
-type target struct {
-	url    string     // without fragment and credentials
-	parsed weburl.URL // the base of a Location
-	wire   url.URL    // for net/http, which writes it as it is
+// target returns raw without fragment and credentials, and as net/http wants it, or says why it
+// cannot be asked for.
+func (c *Client) target(raw string) (page string, wire *url.URL, failure *Error) {
+	u, page, err := parseTarget(raw)
+	if err != nil {
+		return "", nil, &Error{Kind: BadURL, Err: err}
+	}
+	if failure := c.checkTarget(u.Host, u.Port); failure != nil {
+		return "", nil, failure
+	}
+	wire = wireURL(&u)
+	absolute := c.transport.Proxy != nil && wire.Scheme == "http" // as an HTTP proxy wants it
+	if absolute && !strings.HasPrefix(wire.Opaque, "//") {
+		wire.Opaque = "//" + wire.Host + wire.Opaque
+	}
+	return page, wire, nil
 }
 
-func parseTarget(raw string) (target, error) {
+// parseTarget returns raw parsed and written again, without fragment and credentials.
+func parseTarget(raw string) (u weburl.URL, page string, err error) {
 	if len(raw) > MaxURL {
-		return target{}, errLong
+		return u, "", errLong
 	}
-	u, err := weburl.Parse(raw, nil)
-	if err != nil {
-		return target{}, err
+	if u, err = weburl.Parse(raw, nil); err != nil {
+		return u, "", err
 	}
 	if !weburl.IsWeb(&u) {
-		return target{}, errScheme
+		return u, "", errScheme
 	}
 	// Credentials found in a link are not ours to use, and with them gone the URLs that differ in
 	// nothing else are the same page.
@@ -42,14 +53,14 @@ func parseTarget(raw string) (target, error) {
 	if string(text) != raw {
 		raw = string(text)
 	}
-	return target{url: raw, parsed: u, wire: wireURL(&u)}, nil
+	return u, raw, nil
 }
 
 // wireURL returns u as a net/url value that puts the very bytes of u on the wire. net/url refuses
 // paths that browsers send ("/%zz") and would escape others anew, so that the path and query go
 // into Opaque, which is left alone.
-func wireURL(u *weburl.URL) url.URL {
-	w := url.URL{Scheme: u.Scheme, Host: u.Host}
+func wireURL(u *weburl.URL) *url.URL {
+	w := &url.URL{Scheme: u.Scheme, Host: u.Host}
 	if u.Port != "" {
 		w.Host += ":" + u.Port
 	}

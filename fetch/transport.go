@@ -45,8 +45,10 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		failure.URL = req.URL.Redacted()
 		return nil, failure
 	}
-	x, resp, failure := c.send(req.Context(), &out)
+	x := newExchange(req.Context())
+	resp, failure := c.send(req.Context(), x, out.WithContext(x.ctx))
 	if failure != nil {
+		x.end()
 		failure.URL = req.URL.Redacted()
 		return nil, failure
 	}

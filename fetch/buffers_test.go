@@ -1,0 +1,60 @@
+package fetch_test
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/stretchr/testify/require"
+)
+
+// trickle is a body that comes in pieces and sees how large the buffer is that waits for each.
+type trickle struct {
+	body  []byte
+	rng   *rand.Rand
+	came  int
+	sizes map[int]int // of the buffer, by the bytes that had come
+}
+
+func (t *trickle) Read(p []byte) (int, error) {
+	t.sizes[t.came] = t.came + len(p)
+	n := copy(p, t.body[t.came:min(len(t.body), t.came+1+t.rng.IntN(5000))])
+	if t.came += n; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// While a body comes, its buffer holds at most three times what has come, and 12 KiB in any case:
+// most of the fetches under way wait for a server.
+func TestBuffersGrowWithWhatHasCome(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		body := []byte(noise(rng.IntN(1 << (1 + rng.IntN(17)))))
+		limit := []int64{64 << 10, 1 << 20, rng.Int64N(70 << 10)}[rng.IntN(3)]
+		most := []int64{int64(len(body)), limit, int64(rng.IntN(1 << 18))}[rng.IntN(3)]
+		src := &trickle{body: body, rng: rng, sizes: map[int]int{}}
+		got, over, err := fetch.Grow(src, limit, most)
+		require.NoError(t, err)
+		require.Equal(t, int64(len(body)) > limit, over, "seed %d", seed)
+		require.True(t, bytes.Equal(body[:min(limit, int64(len(body)))], got), "seed %d", seed)
+		for came, size := range src.sizes {
+			allowed := fetch.RoundUp(max(3*int64(came), 12<<10) + 3<<10)
+			require.LessOrEqual(t, int64(size), allowed, "seed %d: after %d of %d", seed, came, most)
+		}
+	}
+}
+
+// A size that is kept holds what it is for, wastes at most a quarter and is its own size.
+func TestSizesOfBuffers(t *testing.T) {
+	for n := int64(1); n <= 1<<20; n += 1 + n/50 {
+		size := fetch.RoundUp(n)
+		require.GreaterOrEqual(t, size, n)
+		require.LessOrEqual(t, size, max(512, n+n/4+1), "%d", n)
+		require.Equal(t, size, fetch.RoundUp(size), "%d", n)
+	}
+	require.EqualValues(t, 1<<20, fetch.RoundUp(1<<20))
+	require.EqualValues(t, 1<<20+1, fetch.RoundUp(1<<20+1))
+}
