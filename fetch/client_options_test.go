@@ -246,6 +246,11 @@ func TestHTTPProxy(t *testing.T) {
 	e = fails(t, newClient(t, opts), "http://a.test/")
 	require.Equal(t, fetch.Proxy, e.Kind, "%v", e)
 	require.True(t, e.Temporary())
+	for _, answer := range []string{"", "HTTP/1.1 2", "SSH-2.0-x\r\n\r\n"} {
+		opts.Proxy = listen(t, says(answer))
+		e = fails(t, newClient(t, opts), "https://b.test/")
+		require.Equal(t, fetch.Proxy, e.Kind, "%q: %v", answer, e)
+	}
 	for _, bad := range []string{"ftp://a.test", "a.test:3128", "http://[", "socks4://a.test"} {
 		opts.Proxy = bad
 		_, err := fetch.New(opts)

@@ -21,7 +21,7 @@ type Kind uint8
 // The kinds, in the order in which a Get can meet them.
 const (
 	// The request cannot be sent: its URL is not an absolute http or https URL, or is longer than
-	// MaxURL, or a field of its header is invalid.
+	// MaxURL, or a field of its header is invalid, or Options.Wrap refuses it.
 	BadURL         Kind = iota + 1
 	Resolve             // the name has no address, or the look-up failed
 	ResolveTimeout      // the look-up took too long

@@ -232,10 +232,14 @@ func (x *exchange) classify(parent context.Context, err error, maxHeader int64) 
 		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: err}
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
+	case x.attempts == 0 && x.watch.opts.Proxy != "": // it did not let the request through
+		return &Error{Kind: Proxy, Err: err}
 	case x.headerTooLarge(err, maxHeader):
 		return &Error{Kind: HeaderTooLarge, Addr: x.addr, Err: err}
 	case disconnected(err), x.wire != nil && x.wire.brokeOff(x.heads):
 		return &Error{Kind: Disconnected, Addr: x.addr, Err: err}
+	case x.attempts == 0: // Options.Wrap or the transport would not send it
+		return &Error{Kind: BadURL, Err: err}
 	}
 	return &Error{Kind: Protocol, Addr: x.addr, Err: err}
 }

@@ -1,17 +1,29 @@
-// Package botauth signs requests, so that a site can tell a crawler from those who only use its
-// name.
+// Package botauth tells sites who a crawler is, in a way that they can check.
 //
-// A [Signer] adds an HTTP message signature (RFC 9421, Ed25519) over the host that is asked, by the
-// conventions of Web Bot Auth. A site looks the key up in the document that [Signer.Directory]
-// returns, which the crawler's owner serves at [DirectoryPath]:
+// A [Signer] signs each request (HTTP message signatures, RFC 9421, with Ed25519) by the
+// conventions of Web Bot Auth. [Bot.Handler] serves what a site needs to check the signature: the
+// signed directory of the public keys, the address ranges of the crawler, and a page that says in
+// plain words what the crawler is for.
 //
-//	signer, err := botauth.New(key, botauth.Options{Agent: "https://crawler.example"})
+//	agent := botauth.Options{Agent: "https://crawler.example"}
+//	signer, err := botauth.New(agent, botauth.Key{Private: key})
 //	client, err := fetch.New(fetch.Options{Wrap: signer.RoundTripper, …})
+//	bot := botauth.Bot{Name: "examplebot", Purpose: "It builds a search index.", Signer: signer, …}
+//	err = http.ListenAndServe(":80", bot.Handler()) // behind what speaks TLS for crawler.example
+//
+// # Promise
+//
+// Keys are rotated without a gap: see [Signer.SetKeys]. The directory is signed for the host of
+// Options.Agent alone, so nobody can present the keys as those of another host. A request costs one
+// signature, some 30 µs.
 //
 // # What it does not do
 //
 // It signs neither the path nor a body: the signature says who asks, not what for. It verifies no
-// signatures, and keeps no keys: a key that is replaced needs a new Signer.
+// signatures, and stores no keys.
+//
+// The drafts are draft-ietf-webbotauth-httpsig-protocol for signatures and the directory,
+// draft-illyes-webbotauth-jafar for address ranges and draft-illyes-webbotauth-cbcp for the page.
 package botauth
 
 import (
@@ -19,25 +31,22 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
-// What New says about options that cannot be.
+// What is wrong with options or keys. ErrKey is also what a request fails with when no key is valid
+// at its time.
 var (
-	ErrKey   = errors.New("botauth: no Ed25519 private key")
-	ErrAgent = errors.New("botauth: agent is no https URL")
-)
-
-// Where the key directory is looked for on the host of Options.Agent, and what it is sent as.
-const (
-	DirectoryPath = "/.well-known/http-message-signatures-directory"
-	DirectoryType = "application/http-message-signatures-directory+json"
+	ErrKey   = errors.New("botauth: no valid Ed25519 key")
+	ErrAgent = errors.New("botauth: agent is not an https origin such as https://crawler.example")
 )
 
 // DefaultTTL leaves room for clocks that differ, and little time to a thief.
@@ -45,69 +54,121 @@ const DefaultTTL = time.Minute
 
 // Options says who signs.
 type Options struct {
-	// Agent is the https URL of the host that serves the key directory; "" means that it is not
-	// said, and sites must know the key already.
+	// Agent is the https origin that serves the key directory; "" means that requests do not name
+	// one, and sites must know the key already.
 	Agent string
+	// PlainAgent sends Signature-Agent as a plain string, as the drafts before October 2025 had it,
+	// for sites that know no other form; false means the dictionary of the current draft.
+	PlainAgent bool
 	// TTL is how long a signature is good; 0 means DefaultTTL.
 	TTL time.Duration
 }
 
-// Signer signs requests with one key. Its methods are safe for concurrent use.
-type Signer struct {
-	key   ed25519.PrivateKey
-	keyID string
-	agent string // as a field's value; "" if not said
-	ttl   time.Duration
+// Key is a key to sign with, for a time.
+type Key struct {
+	Private ed25519.PrivateKey
+	// From is when it is first used. It is in the directory before. The zero Time means always.
+	From time.Time
+	// Until is when it is no longer used, nor in the directory. The zero Time means never.
+	Until time.Time
 }
 
-// New returns a Signer, or ErrKey or ErrAgent.
-func New(key ed25519.PrivateKey, opts Options) (*Signer, error) {
-	if len(key) != ed25519.PrivateKeySize {
-		return nil, ErrKey
-	}
-	s := &Signer{key: key, ttl: opts.TTL}
+// ID returns the name of the key: the thumbprint of its public half (RFC 7638, RFC 8037).
+func (k Key) ID() string {
+	hash := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, k.public()))
+	return base64.RawURLEncoding.EncodeToString(hash[:])
+}
+
+// public returns the public half of the key as JSON Web Keys have it.
+func (k Key) public() string {
+	return base64.RawURLEncoding.EncodeToString(k.Private.Public().(ed25519.PublicKey))
+}
+
+func (k Key) expired(now time.Time) bool { return !k.Until.IsZero() && !now.Before(k.Until) }
+
+// Signer signs requests. Its methods are safe for concurrent use.
+type Signer struct {
+	agent string // an origin; "" if not said
+	plain bool
+	ttl   time.Duration
+	keys  atomic.Pointer[[]namedKey]
+}
+
+// namedKey is a Key with its ID, which takes a hash.
+type namedKey struct {
+	Key
+	id string
+}
+
+// New returns a Signer, or ErrKey or ErrAgent. See [Signer.SetKeys] about the keys.
+func New(opts Options, keys ...Key) (*Signer, error) {
+	s := &Signer{plain: opts.PlainAgent, ttl: opts.TTL}
 	if s.ttl == 0 {
 		s.ttl = DefaultTTL
 	}
 	if opts.Agent != "" {
-		// It stands in quotes, so that it must be free of them and of what fields cannot hold.
-		odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
-		host, https := strings.CutPrefix(opts.Agent, "https://")
-		if !https || host == "" || host[0] == '/' || strings.ContainsFunc(host, odd) {
-			return nil, ErrAgent
+		var err error
+		if s.agent, err = origin(opts.Agent); err != nil {
+			return nil, err
 		}
-		s.agent = `"` + opts.Agent + `"`
 	}
-	hash := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, s.public()))
-	s.keyID = base64.RawURLEncoding.EncodeToString(hash[:])
+	if err := s.SetKeys(keys...); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
-// KeyID returns the name of the key: the thumbprint of its public half (RFC 7638).
-func (s *Signer) KeyID() string { return s.keyID }
-
-// Directory returns the key directory with this key alone, as JSON.
-func (s *Signer) Directory() []byte {
-	type key struct {
-		Type  string `json:"kty"`
-		Curve string `json:"crv"`
-		X     string `json:"x"`
-		ID    string `json:"kid"`
-		Use   string `json:"use"`
+// origin returns raw in the form that RFC 6454, 6.2 gives an origin.
+func origin(raw string) (string, error) {
+	// It is sent in quotes, so it must be free of them and of what fields cannot hold.
+	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
+	u, err := url.Parse(raw)
+	if err != nil || strings.ContainsFunc(raw, odd) || u.Scheme != "https" || u.Hostname() == "" ||
+		u.User != nil || strings.TrimPrefix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", ErrAgent
 	}
-	doc := map[string][]key{"keys": {{"OKP", "Ed25519", s.public(), s.keyID, "sig"}}}
-	text, _ := json.Marshal(doc) // strings can always be marshalled
-	return text
+	return "https://" + strings.TrimSuffix(strings.ToLower(u.Host), ":443"), nil
 }
 
-// Sign sets the fields of a signature made at now on req.
-func (s *Signer) Sign(req *http.Request, now time.Time) {
+// SetKeys replaces the keys. Requests are signed with the key whose From is the latest that has
+// passed, and the directory holds every key that has not expired. To rotate, set the old key and
+// the new one, whose From is some days ahead, so that sites that keep the directory for a while
+// know the new key before it is used. Then let the old one expire.
+func (s *Signer) SetKeys(keys ...Key) error {
+	if len(keys) == 0 {
+		return ErrKey
+	}
+	named := make([]namedKey, len(keys))
+	for i, key := range keys {
+		if len(key.Private) != ed25519.PrivateKeySize {
+			return ErrKey
+		}
+		named[i] = namedKey{key, key.ID()}
+	}
+	slices.SortStableFunc(named, func(a, b namedKey) int { return b.From.Compare(a.From) })
+	s.keys.Store(&named)
+	return nil
+}
+
+// key returns the one to sign with at now, or nil.
+func (s *Signer) key(now time.Time) *namedKey {
+	keys := *s.keys.Load()
+	for i, key := range keys {
+		if !now.Before(key.From) && !key.expired(now) {
+			return &keys[i]
+		}
+	}
+	return nil
+}
+
+// Sign sets the fields of a signature made at now on req, or returns ErrKey.
+func (s *Signer) Sign(req *http.Request, now time.Time) error {
 	// Two requests within a second must differ, or a site might take the second for a copy.
-	s.sign(req, now, rand.Text())
+	return s.sign(req, now, rand.Text(), label)
 }
 
-// RoundTripper returns a layer around next that signs each request, and leaves the one that it was
-// given as it is. It is what fetch.Options.Wrap wants.
+// RoundTripper returns a layer around next that signs each request. It is what fetch.Options.Wrap
+// wants.
 func (s *Signer) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return roundTripper{signer: s, next: next}
 }
@@ -119,28 +180,52 @@ type roundTripper struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	signed := *req
+	signed := *req // the caller's must not change
 	signed.Header = maps.Clone(req.Header)
 	if signed.Header == nil {
 		signed.Header = make(http.Header)
 	}
-	t.signer.Sign(&signed, time.Now())
+	if err := t.signer.Sign(&signed, time.Now()); err != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, err
+	}
 	return t.next.RoundTrip(&signed)
 }
 
-func (s *Signer) sign(req *http.Request, now time.Time, nonce string) {
-	components, base := `("@authority")`, "\"@authority\": "+authority(req)+"\n"
-	if s.agent != "" {
-		components = `("@authority" "signature-agent")`
-		base += "\"signature-agent\": " + s.agent + "\n"
-		req.Header.Set("Signature-Agent", s.agent)
+// label is what the signature is called in its fields.
+const label = "sig1"
+
+// sign signs with a nonce. member is the key in the dictionary of Signature-Agent.
+func (s *Signer) sign(req *http.Request, now time.Time, nonce, member string) error {
+	key := s.key(now)
+	if key == nil {
+		return ErrKey
 	}
-	const form = `%s;created=%d;keyid="%s";alg="ed25519";expires=%d;nonce="%s";tag="web-bot-auth"`
-	expires := now.Add(s.ttl).Unix()
-	params := fmt.Sprintf(form, components, now.Unix(), s.keyID, expires, nonce)
-	signature := ed25519.Sign(s.key, []byte(base+"\"@signature-params\": "+params))
-	req.Header.Set("Signature-Input", "sig1="+params)
-	req.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(signature)+":")
+	components, base := `"@authority"`, "\"@authority\": "+authority(req)+"\n"
+	if s.agent != "" {
+		component, field := `"signature-agent"`, `"`+s.agent+`"`
+		value := field
+		if !s.plain {
+			component += `;key="` + member + `"`
+			field = member + "=" + field
+		}
+		req.Header.Set("Signature-Agent", field)
+		components += " " + component
+		base += component + ": " + value + "\n"
+	}
+	const form = `(%s);created=%d;keyid="%s";alg="ed25519";expires=%d;nonce="%s";tag="web-bot-auth"`
+	params := fmt.Sprintf(form, components, now.Unix(), key.id, now.Add(s.ttl).Unix(), nonce)
+	req.Header.Set("Signature-Input", label+"="+params)
+	req.Header.Set("Signature", label+"="+key.signature(base, params))
+	return nil
+}
+
+// signature returns a signature over the lines of base, as a byte sequence of RFC 9651.
+func (k *namedKey) signature(base, params string) string {
+	sum := ed25519.Sign(k.Private, []byte(base+`"@signature-params": `+params))
+	return ":" + base64.StdEncoding.EncodeToString(sum) + ":"
 }
 
 // authority returns the host that req asks, in the normal form of RFC 9421, 2.2.3.
@@ -154,9 +239,4 @@ func authority(req *http.Request) string {
 		port = ":443"
 	}
 	return strings.TrimSuffix(strings.ToLower(host), port)
-}
-
-// public returns the public half of the key as JSON Web Keys have it.
-func (s *Signer) public() string {
-	return base64.RawURLEncoding.EncodeToString(s.key.Public().(ed25519.PublicKey))
 }

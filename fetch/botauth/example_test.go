@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
@@ -14,13 +15,13 @@ import (
 
 func Example() {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := r.Header.Get("Signature-Agent")
 		signed := strings.HasPrefix(r.Header.Get("Signature"), "sig1=:")
-		fmt.Fprintln(w, who, signed)
+		fmt.Fprintln(w, r.Header.Get("Signature-Agent"), signed)
 	}))
 	defer site.Close()
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) // yours is a secret
-	signer, err := botauth.New(key, botauth.Options{Agent: "https://crawler.test"})
+	agent := botauth.Options{Agent: "https://crawler.test"}
+	signer, err := botauth.New(agent, botauth.Key{Private: key})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -38,5 +39,22 @@ func Example() {
 	}
 	fmt.Print(string(page.Body))
 	// Output:
-	// "https://crawler.test" true
+	// sig1="https://crawler.test" true
+}
+
+func ExampleBot() {
+	bot := botauth.Bot{
+		Name:    "examplebot",
+		Purpose: "It builds the index of a search engine.",
+		Contact: "bot@crawler.test",
+		Ranges:  []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+	}
+	answer := httptest.NewRecorder()
+	bot.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	_, how, _ := strings.Cut(answer.Body.String(), "<pre>")
+	how, _, _ = strings.Cut(how, "</pre>")
+	fmt.Println(how)
+	// Output:
+	// User-agent: examplebot
+	// Disallow: /
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SignWith is Sign with a nonce that is known.
-func (s *Signer) SignWith(req *http.Request, now time.Time, nonce string) {
-	s.sign(req, now, nonce)
+// SignWith is Sign with a nonce and a member of Signature-Agent that are known.
+func (s *Signer) SignWith(req *http.Request, now time.Time, nonce, member string) error {
+	return s.sign(req, now, nonce, member)
 }

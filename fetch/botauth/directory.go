@@ -1,0 +1,102 @@
+package botauth
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// DirectoryPath is where the key directory is looked for on the host of Options.Agent.
+const DirectoryPath = "/.well-known/http-message-signatures-directory"
+
+// The directory may be kept for an hour, so that a new key is known soon. Its signatures hold for a
+// week: lists of known crawlers copy directories, and drop those whose signatures have expired.
+const (
+	directoryAge = time.Hour
+	directoryTTL = 7 * 24 * time.Hour
+)
+
+// jwk is a public key as RFC 8037 writes it.
+type jwk struct {
+	Type  string `json:"kty"`
+	Curve string `json:"crv"`
+	ID    string `json:"kid"`
+	X     string `json:"x"`
+	Use   string `json:"use"`
+	From  int64  `json:"nbf,omitempty"`
+	Until int64  `json:"exp,omitempty"`
+}
+
+// directory returns the keys that have not expired, as a JSON Web Key Set.
+func directory(keys []namedKey) []byte {
+	set := struct {
+		Keys []jwk `json:"keys"`
+	}{[]jwk{}}
+	for _, key := range keys {
+		k := jwk{Type: "OKP", Curve: "Ed25519", ID: key.id, X: key.public(), Use: "sig"}
+		if !key.From.IsZero() {
+			k.From = key.From.Unix()
+		}
+		if !key.Until.IsZero() {
+			k.Until = key.Until.Unix()
+		}
+		set.Keys = append(set.Keys, k)
+	}
+	text, _ := json.Marshal(set) // strings and numbers can always be marshalled
+	return text
+}
+
+// ServeHTTP answers any request with the key directory, signed with each of its keys. It belongs at
+// [DirectoryPath]; [Bot.Handler] puts it there.
+func (s *Signer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	now := time.Now()
+	var keys []namedKey
+	for _, key := range *s.keys.Load() {
+		if !key.expired(now) {
+			keys = append(keys, key)
+		}
+	}
+	body, h := directory(keys), w.Header()
+	h.Set("Content-Type", "application/http-message-signatures-directory+json")
+	digest := sha256.Sum256(body)
+	h.Set("Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(digest[:])+":")
+	// Signed for whatever host is asked for, the keys could be shown as those of any host that
+	// passes requests on.
+	host := strings.TrimSuffix(strings.ToLower(r.Host), ":443")
+	if "https://"+host == s.agent {
+		signDirectory(h, keys, host, now)
+	}
+	serve(w, r, body, directoryAge)
+}
+
+// signDirectory proves with each key that it belongs to host.
+func signDirectory(h http.Header, keys []namedKey, host string, now time.Time) {
+	base := `"@authority";req: ` + host + "\n" + `"content-digest": ` + h.Get("Content-Digest") + "\n"
+	var inputs, signatures []string
+	for i, key := range keys {
+		expires := now.Add(directoryTTL)
+		if !key.Until.IsZero() && key.Until.Before(expires) {
+			expires = key.Until
+		}
+		params := fmt.Sprintf(`("@authority";req "content-digest");created=%d;keyid="%s";alg="ed25519"`+
+			`;expires=%d;tag="http-message-signatures-directory"`, now.Unix(), key.id, expires.Unix())
+		name := fmt.Sprintf("binding%d=", i)
+		inputs = append(inputs, name+params)
+		signatures = append(signatures, name+key.signature(base, params))
+	}
+	h.Set("Signature-Input", strings.Join(inputs, ", "))
+	h.Set("Signature", strings.Join(signatures, ", "))
+}
+
+// serve answers with body, which may be kept for age.
+func serve(w http.ResponseWriter, r *http.Request, body []byte, age time.Duration) {
+	hash := sha256.Sum256(body)
+	w.Header().Set("Etag", fmt.Sprintf(`"%x"`, hash[:8]))
+	w.Header().Set("Cache-Control", fmt.Sprintf("max-age=%d", int(age.Seconds())))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
