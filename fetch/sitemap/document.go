@@ -43,6 +43,7 @@ type document struct {
 	entry  Entry
 	url    []byte // of the entry
 	guid   []byte // of an RSS item, or the text of a sitemap entry: its URL, if it has no other
+	named  bool   // the guid says that it is not a URL
 	field  string // that is open; "" if none of interest is
 	text   []byte // of the field
 }
@@ -55,10 +56,8 @@ func (l *lister) document() error {
 		switch {
 		case err == io.EOF && d.kind == 0:
 			return ErrFormat
-		case err == io.EOF:
-			return nil
 		case err != nil:
-			return err
+			return l.ended(&d, err)
 		}
 		done := false
 		switch t.kind {
@@ -89,6 +88,22 @@ func (l *lister) document() error {
 			}
 		}
 	}
+}
+
+// ended yields the entry in which the document ends with err, if its URL is known.
+func (l *lister) ended(d *document, err error) error {
+	if d.inside && d.field != "" && bytes.HasPrefix(l.src.rest(), []byte("</")) {
+		d.set() // only its end tag was cut
+	}
+	if d.inside && len(d.url) > 0 {
+		if err := l.emit(d.entry, d.url); err != nil {
+			return err
+		}
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 func lower(name []byte) string { return strings.ToLower(string(name)) }
@@ -167,10 +182,8 @@ func (d *document) wants(t *token, name string) bool {
 func (d *document) attributes(t *token) {
 	switch d.field {
 	case "guid":
-		// Then the guid is a name, and happens to look like a URL at times.
-		if value, ok := t.attr("ispermalink"); ok && lower(trimmed(value)) == "false" {
-			d.field = ""
-		}
+		value, _ := t.attr("ispermalink")
+		d.named = lower(trimmed(value)) == "false"
 	case "link":
 		// Of an Atom entry's links this one leads to the page; others to the entry itself, to
 		// comments or to a file.
@@ -245,7 +258,10 @@ func (d *document) set() {
 			d.url = append(d.url, text...)
 		}
 	case "guid":
-		d.guid = append(d.guid[:0], text...)
+		// A name that looks like a URL is mostly one.
+		if !d.named || isWhole(text) {
+			d.guid = append(d.guid[:0], text...)
+		}
 	case "lastmod", "updated", "pubdate", "date", "modified":
 		// A date that makes no sense does not undo one that did.
 		if at := parseDate(string(text)); !at.IsZero() {

@@ -109,7 +109,7 @@ func (l *lister) lines() error {
 			return err
 		}
 		// Only a whole URL counts: what is no sitemap would be full of relative ones.
-		if u, bad := weburl.Parse(string(trimmed(line)), nil); bad == nil && weburl.IsWeb(&u) {
+		if isWhole(trimmed(line)) {
 			urls = true
 			if err := l.emit(Entry{Kind: Page, Priority: 0.5}, line); err != nil {
 				return err
@@ -122,6 +122,12 @@ func (l *lister) lines() error {
 			return nil
 		}
 	}
+}
+
+// isWhole reports whether text is an absolute URL of the web.
+func isWhole(text []byte) bool {
+	u, err := weburl.Parse(string(text), nil)
+	return err == nil && weburl.IsWeb(&u)
 }
 
 // emit makes raw absolute and yields e with it.

@@ -126,6 +126,14 @@ func TestSitemap(t *testing.T) {
 			"page https://a.test/%D0%BF"},
 		{"said to be UTF-8", "<?xml version='1.0' encoding='utf-8'?><urlset><url><loc>/1\xe9</loc></url></urlset>",
 			"page https://a.test/1%EF%BF%BD"},
+		{"an entry within a loc", `<urlset><url><loc><url><![CDATA[/?a=1&b]]></url></loc><lastmod>2005-01-01</lastmod></url>
+			<url><loc>/2</loc></url></urlset>`, "page https://a.test/?a=1&b\npage https://a.test/2"},
+		{"an end tag too many", `<urlset><url><!-- nothing --></url><url><loc> /1</loc></url></url></urlset>`,
+			"page https://a.test/1"},
+		{"a loc in two pieces", `<sitemapindex><sitemap><loc>/dyn<![CDATA[?date=last&all=no]]></loc></sitemap></sitemapindex>`,
+			"sitemap https://a.test/dyn?date=last&all=no"},
+		{"cut behind a loc", `<urlset><url><loc>/1</loc>`, `page https://a.test/1`},
+		{"cut in a loc", `<urlset><url><loc>/1</loc></url><url><loc>/cut`, `page https://a.test/1`},
 		{"cut between entries", `<urlset><url><loc>x</loc></url><url>`, `page https://a.test/maps/x`},
 		{"too many end tags", `<urlset><url><loc>x</loc></url></a></b></c></d><url><loc>y</loc></url>`,
 			"page https://a.test/maps/x\npage https://a.test/maps/y"},
@@ -135,8 +143,8 @@ func TestSitemap(t *testing.T) {
 			<link>/1</link><guid>https://a.test/no</guid><pubDate>Sat, 07 Sep 2002 00:00:01 GMT</pubDate>
 			<source><link>no</link></source></item><item><guid>https://a.test/2</guid>
 			<pubDate>Sun, 8 Sep 02 00:00:01 +0100</pubDate></item><item><guid isPermaLink="false">7</guid>
-			</item></channel></rss>`,
-			"feed https://a.test/1 2002-09-07T00:00:01Z\nfeed https://a.test/2 2002-09-07T23:00:01Z"},
+			</item><item><guid isPermaLink="false">https://a.test/3</guid></item></channel></rss>`,
+			"feed https://a.test/1 2002-09-07T00:00:01Z\nfeed https://a.test/2 2002-09-07T23:00:01Z\nfeed https://a.test/3"},
 		{"RSS 1.0", `<rdf:RDF xmlns="http://purl.org/rss/1.0/"><channel rdf:about="x"><link>no</link>
 			</channel><item rdf:about="1"><link>1</link><dc:date>2003-12-13</dc:date></item></rdf:RDF>`,
 			`feed https://a.test/maps/1 2003-12-13T00:00:00Z`},
@@ -304,6 +312,10 @@ func TestSitemapErrors(t *testing.T) {
 		{"another document", strings.NewReader("<svg/>"), 0, sitemap.ErrFormat},
 		{"a document without elements", strings.NewReader("<!-- -->"), 0, sitemap.ErrFormat},
 		{"cut in a tag", strings.NewReader("<urlset><url><loc>x</loc></url><url><lo"), 1, io.ErrUnexpectedEOF},
+		{"cut in the end tag of a loc", strings.NewReader("<urlset><url><loc>x</lo"), 1, io.ErrUnexpectedEOF},
+		{"cut in a tag behind a loc", strings.NewReader("<urlset><url><loc>x</loc><las"), 1, io.ErrUnexpectedEOF},
+		{"cut in a section of a loc", strings.NewReader("<urlset><url><loc>x<![CDATA[?"), 0, io.ErrUnexpectedEOF},
+		{"cut in a tag within a loc", strings.NewReader("<urlset><url><loc>x<b"), 0, io.ErrUnexpectedEOF},
 		{"cut in a comment", strings.NewReader("<urlset><url><loc>x</loc></url><!-- "), 1, io.ErrUnexpectedEOF},
 		{"bad gzip", strings.NewReader("\x1f\x8bxxxxxxxxxxxxxxxxxxxxx"), 0, nil},
 		{"gzip cut short", strings.NewReader(zipped(t, "http://a.test/\n"+noise(9000))[:5000]), 1,
