@@ -41,8 +41,9 @@ type engine struct {
 	deferredTasks  slab[uint32] // by the numbers of the timers
 	deferred       wheel
 
-	flights        slab[flight]
-	oldest, newest uint32 // flights, which are linked in the order in which they began
+	flights      slab[flight]
+	flightTimers slab[timer] // by the numbers of flights; due is when one counts as lost
+	flying       chain       // of flights, in the order in which they began
 
 	inState [ready + 1]int // hosts
 	lost    int64          // leases that were not given back in time
@@ -53,13 +54,12 @@ type engine struct {
 
 // A flight is a lease that is out.
 type flight struct {
-	serial     uint64 // tells it from those that had its number before
-	at         int64  // when the lease was given
-	start      int64  // when the request reached the server, as far as is known
-	limiters   [3]uint32
-	task       uint32 // 0 if it was given by Wait
-	prev, next uint32
-	pending    uint8 // a bit for each of the limiters of which it has set the pendingBit
+	serial   uint64 // tells it from those that had its number before
+	at       int64  // when the lease was given
+	start    int64  // when the request reached the server, as far as is known
+	limiters [3]uint32
+	task     uint32 // 0 if it was given by Wait
+	pending  uint8  // a bit for each of the limiters of which it has set the pendingBit
 }
 
 // The order of limiters in a flight.
@@ -114,8 +114,9 @@ func (e *engine) next(level uint8) (n uint32) {
 // open.
 func (e *engine) lease(host uint32) (n uint32) {
 	var t uint32
-	if e.waiters(host) > 0 {
-		e.extras.at(e.at(host).extra).waiters--
+	p := e.at(host)
+	if e.hasWaiters(p) {
+		e.extras.at(p.extra).waiters--
 		e.updateDue(host)
 	} else {
 		t = e.dequeue(host)
@@ -123,17 +124,16 @@ func (e *engine) lease(host uint32) (n uint32) {
 	}
 	e.serial++
 	n = e.flights.alloc()
-	f, p := e.flights.at(n), e.at(host)
+	e.flightTimers.at(e.flightTimers.alloc()).due = never // the same number: both are used alike
+	if timeout := e.opts.LeaseTimeout; timeout != Forever {
+		e.flightTimers.at(n).due = later(e.now, int64(timeout))
+	}
+	e.flying.push(&e.flightTimers, n)
+	f := e.flights.at(n)
 	*f = flight{
-		serial: e.serial, at: e.now, start: e.now, task: t, prev: e.newest,
+		serial: e.serial, at: e.now, start: e.now, task: t,
 		limiters: [...]uint32{theHost: host, theAddr: p.addr, theGroup: p.group},
 	}
-	if e.newest == 0 {
-		e.oldest = n
-	} else {
-		e.flights.at(e.newest).next = n
-	}
-	e.newest = n
 	for which := range f.limiters {
 		e.take(f, which)
 	}
@@ -215,8 +215,9 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 // other hosts have waited longer than this one.
 func (e *engine) release(n uint32, r report) {
 	f := *e.flights.at(n)
-	e.unlinkFlight(f)
+	e.flying.remove(&e.flightTimers, n)
 	e.flights.release(n)
+	e.flightTimers.release(n)
 	f.start = max(f.start, r.start)
 	for _, which := range [...]int{theAddr, theGroup, theHost} {
 		i := f.limiters[which]
@@ -232,19 +233,6 @@ func (e *engine) release(n uint32, r report) {
 	e.sweep()
 }
 
-func (e *engine) unlinkFlight(f flight) {
-	if f.prev == 0 {
-		e.oldest = f.next
-	} else {
-		e.flights.at(f.prev).next = f.next
-	}
-	if f.next == 0 {
-		e.newest = f.prev
-	} else {
-		e.flights.at(f.next).prev = f.prev
-	}
-}
-
 // advance brings everything to the states of time now.
 func (e *engine) advance(now int64) {
 	// Now is later than longAgo, so that a visit at any time differs from no visit.
@@ -254,21 +242,12 @@ func (e *engine) advance(now int64) {
 	e.now = max(e.now, now, longAgo+1)
 	e.deferred.advance(e.now)
 	e.wheel.advance(e.now)
-	for e.oldest != 0 && e.lostAt(e.oldest) <= e.now {
-		n := e.oldest
+	for n := e.flying.head; n != 0 && e.flightTimers.at(n).due <= e.now; n = e.flying.head {
 		t := e.flights.at(n).task
 		e.lost++
 		e.release(n, report{failed: true, start: e.now, retry: longAgo})
 		e.dropped(t)
 	}
-}
-
-// lostAt is when a flight counts as lost.
-func (e *engine) lostAt(n uint32) int64 {
-	if e.opts.LeaseTimeout == Forever {
-		return never
-	}
-	return later(e.flights.at(n).at, int64(e.opts.LeaseTimeout))
 }
 
 // delayPassed places what has left the wheel.
@@ -292,8 +271,8 @@ func (e *engine) soonest() int64 {
 // nextEvent returns the earliest time at which something changes by itself.
 func (e *engine) nextEvent() int64 {
 	at := min(e.wheel.soonest(), e.deferred.soonest())
-	if e.oldest != 0 {
-		at = min(at, e.lostAt(e.oldest))
+	if e.flying.head != 0 {
+		at = min(at, e.flightTimers.at(e.flying.head).due)
 	}
 	return at
 }

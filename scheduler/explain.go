@@ -179,7 +179,7 @@ func (s *Scheduler[T]) explainShared(r *Reason, p *limiter) {
 // that are out, which are not many. It requires that s.mu is held.
 func (s *Scheduler[T]) leasedSince(which int, i uint32) time.Time {
 	flights := &s.engine.flights
-	for n := s.engine.oldest; n != 0; n = flights.at(n).next {
+	for n := s.engine.flying.head; n != 0; n = s.engine.flightTimers.at(n).next {
 		if flights.at(n).limiters[which] == i {
 			return s.time(flights.at(n).at)
 		}

@@ -7,9 +7,10 @@ type limiter struct {
 	key   uint32 // the IPv4 address itself, or where in names the key is
 	extra uint32 // 0 if there is nothing unusual to remember
 
-	// Of a host: its first and last task that may be leased. With none, tail is the stamp of when
-	// the host was last used. Of a shared limiter: the first and last host in its waitlist.
-	head, tail uint32
+	// Of a shared limiter: the waitlist, a chain of hosts. Of a host: its first and last task that
+	// may be leased, which are linked by their own next. With none, tail is the stamp of when the
+	// host was last used.
+	chain
 
 	tasks uint32 // queued; of a shared limiter, those of all its hosts
 
@@ -76,12 +77,9 @@ const (
 	levels    = waitLevel + 1
 )
 
-// A list is a doubly linked list of limiters, linked by their timers.
-type list struct{ head, tail uint32 }
-
 // readyLists has a list for each level. A word has a bit for each list that is not empty.
 type readyLists struct {
-	of    [levels]list
+	of    [levels]chain
 	inUse uint16
 	count int
 }

@@ -13,14 +13,11 @@ func (e *engine) setState(host uint32, s state) {
 }
 
 // hasWork tells whether a host has a task or a caller of Wait.
-func (e *engine) hasWork(i uint32) bool { return e.at(i).head != 0 || e.waiters(i) > 0 }
+func (e *engine) hasWork(host *limiter) bool { return host.head != 0 || e.hasWaiters(host) }
 
-// waiters is how many callers of Wait wait for a host.
-func (e *engine) waiters(host uint32) uint32 {
-	if x := e.at(host).extra; x != 0 {
-		return e.extras.at(x).waiters
-	}
-	return 0
+// hasWaiters tells whether a host has a caller of Wait.
+func (e *engine) hasWaiters(host *limiter) bool {
+	return host.extra != 0 && e.extras.at(host.extra).waiters > 0
 }
 
 // isOpen tells whether a shared limiter can be leased now.
@@ -41,20 +38,20 @@ func (e *engine) replace(i uint32) {
 // placeHost puts a host where it belongs now. It requires that the host is in no list.
 func (e *engine) placeHost(i uint32) {
 	p := e.at(i)
-	switch {
-	case !e.hasWork(i) && p.out == 0:
+	switch work := e.hasWork(p); {
+	case !work && p.out == 0:
 		e.setState(i, idle)
-	case !e.hasWork(i) || p.out >= e.most[aHost]:
+	case !work || p.out >= e.most[aHost]:
 		e.setState(i, leased)
 	case *e.due(i) > e.now:
 		e.setState(i, waiting)
 		e.wheel.insert(i)
 	case p.addr != 0:
-		e.join(i, p.addr, e.waiters(i) > 0)
+		e.join(i, p.addr, e.hasWaiters(p))
 	case p.group != 0:
-		e.join(i, p.group, e.waiters(i) > 0)
+		e.join(i, p.group, e.hasWaiters(p))
 	default:
-		e.makeReady(i, e.level(i))
+		e.makeReady(i, e.level(p))
 	}
 }
 
@@ -62,9 +59,9 @@ func (e *engine) placeHost(i uint32) {
 // it keeps its position, if it still has to be in it.
 func (e *engine) replaceHost(i uint32) {
 	p := e.at(i)
-	if e.hasWork(i) && p.out < e.most[aHost] && *e.due(i) <= e.now {
+	if e.hasWork(p) && p.out < e.most[aHost] && *e.due(i) <= e.now {
 		switch {
-		case p.state == ready+state(e.level(i)):
+		case p.state == ready+state(e.level(p)):
 			return
 		case p.state == atAddr, p.state == atGroup, p.state == holding:
 			e.relevel(e.waitlistOf(i))
@@ -127,25 +124,12 @@ func (e *engine) waitlistOf(i uint32) (shared uint32) {
 // behind those that are there already.
 func (e *engine) join(i, shared uint32, front bool) {
 	e.joins++
-	p, t := e.at(shared), e.timers.at(i)
-	t.prev, t.next = p.tail, 0
+	p := e.at(shared)
 	if front {
-		if t.prev = *p.lastFront(); t.prev == 0 {
-			t.next = p.head
-		} else {
-			t.next = e.timers.at(t.prev).next
-		}
+		p.insert(&e.timers, i, *p.lastFront())
 		*p.lastFront() = i
-	}
-	if t.prev == 0 {
-		p.head = i
 	} else {
-		e.timers.at(t.prev).next = i
-	}
-	if t.next == 0 {
-		p.tail = i
-	} else {
-		e.timers.at(t.next).prev = i
+		p.push(&e.timers, i)
 	}
 	if p.kind == aGroup {
 		e.setState(i, atGroup)
@@ -161,20 +145,11 @@ func (e *engine) join(i, shared uint32, front bool) {
 
 // unlink takes a host out of its waitlist, and leaves the shared limiter where it is.
 func (e *engine) unlink(i uint32) {
-	p, t := e.at(e.waitlistOf(i)), e.timers.at(i)
+	p := e.at(e.waitlistOf(i))
 	if *p.lastFront() == i {
-		*p.lastFront() = t.prev
+		*p.lastFront() = e.timers.at(i).prev
 	}
-	if t.prev == 0 {
-		p.head = t.next
-	} else {
-		e.timers.at(t.prev).next = t.next
-	}
-	if t.next == 0 {
-		p.tail = t.prev
-	} else {
-		e.timers.at(t.next).prev = t.prev
-	}
+	p.remove(&e.timers, i)
 	e.setState(i, idle)
 }
 
@@ -189,7 +164,7 @@ func (e *engine) placeShared(i uint32) {
 		p.state = waiting
 		e.wheel.insert(i)
 	default:
-		e.makeReady(i, e.level(p.head))
+		e.makeReady(i, e.level(e.at(p.head)))
 	}
 }
 
@@ -237,9 +212,12 @@ func (e *engine) unhold(group uint32) {
 // for a day: such a host starts at step 2 again when the pause is over.
 func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 	p := e.at(shared)
-	for p.head != 0 && e.level(p.head) >= level {
+	for p.head != 0 {
 		host := p.head
 		h := e.at(host)
+		if e.level(h) < level {
+			break
+		}
 		wasHolding, other := h.state == holding, h.group
 		if p.kind == aGroup {
 			other = h.addr
@@ -252,10 +230,10 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 		case wasHolding: // another lease of the group has ended late
 			e.at(other).state = idle
 			e.join(host, other, true)
-		case other == 0 || e.mayPass(host, other, p.kind):
+		case other == 0 || e.mayPass(h, other, p.kind):
 			return host
 		case p.kind != aGroup:
-			e.join(host, other, e.waiters(host) > 0)
+			e.join(host, other, e.hasWaiters(h))
 		case e.isPaused(other):
 			e.join(host, other, true)
 		default:
@@ -272,31 +250,24 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 // mayPass tells whether a host whose turn has come at a limiter of one kind may use the other one
 // as well, without overtaking hosts that wait there. Having had its turn at its group, it goes
 // before all that have not.
-func (e *engine) mayPass(host, other uint32, at kind) bool {
+func (e *engine) mayPass(host *limiter, other uint32, at kind) bool {
 	p := e.at(other)
-	goesFirst := at == aGroup || e.waiters(host) > 0
+	goesFirst := at == aGroup || e.hasWaiters(host)
 	return p.state != held && e.isOpen(other) &&
 		(p.head == 0 || goesFirst && *p.lastFront() == 0)
 }
 
 // level returns the level of a host that has work.
-func (e *engine) level(host uint32) uint8 {
-	if e.waiters(host) > 0 {
+func (e *engine) level(host *limiter) uint8 {
+	if e.hasWaiters(host) {
 		return waitLevel
 	}
-	return e.tasks.at(e.at(host).head).priority
+	return e.tasks.at(host.head).priority
 }
 
 // makeReady puts a limiter that is in no list at the end of a ready list.
 func (e *engine) makeReady(i uint32, level uint8) {
-	l, t := &e.ready.of[level], e.timers.at(i)
-	t.prev, t.next = l.tail, 0
-	if l.tail == 0 {
-		l.head = i
-	} else {
-		e.timers.at(l.tail).next = i
-	}
-	l.tail = i
+	e.ready.of[level].push(&e.timers, i)
 	e.ready.inUse |= 1 << level
 	e.ready.count++
 	e.setState(i, ready+state(level))
@@ -305,18 +276,8 @@ func (e *engine) makeReady(i uint32, level uint8) {
 // unready takes a limiter out of its ready list.
 func (e *engine) unready(i uint32) {
 	level := e.at(i).state - ready
-	l, t := &e.ready.of[level], e.timers.at(i)
-	if t.prev == 0 {
-		l.head = t.next
-	} else {
-		e.timers.at(t.prev).next = t.next
-	}
-	if t.next == 0 {
-		l.tail = t.prev
-	} else {
-		e.timers.at(t.next).prev = t.prev
-	}
-	if l.head == 0 {
+	l := &e.ready.of[level]
+	if l.remove(&e.timers, i); l.head == 0 {
 		e.ready.inUse &^= 1 << level
 	}
 	e.ready.count--
@@ -330,7 +291,7 @@ func (e *engine) relevel(shared uint32) {
 	if p.state < ready {
 		return
 	}
-	if level := e.level(p.head); ready+state(level) != p.state {
+	if level := e.level(e.at(p.head)); ready+state(level) != p.state {
 		e.unready(shared)
 		e.makeReady(shared, level)
 	}

@@ -1,47 +1,20 @@
 package scheduler
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"iter"
 	"time"
 )
 
-// A waiter is a call of Next or Wait that waits. It is in the list of those that take any host, or
-// in the list of one host, until it gets a lease or an error.
+// A waiter is a call of Next, which takes any host, or of Wait.
 type waiter[T any] struct {
-	prev, next *waiter[T]
-	host       uint32 // 0 if any
-	lease      Lease[T]
-	err        error
-	ended      chan struct{} // is closed when it has a lease or an error
-}
-
-// waiters is a list of calls, in the order in which they came. The zero waiters is empty.
-type waiters[T any] struct{ head, tail *waiter[T] }
-
-func (l *waiters[T]) push(w *waiter[T]) {
-	w.prev = l.tail
-	if l.tail == nil {
-		l.head = w
-	} else {
-		l.tail.next = w
-	}
-	l.tail = w
-}
-
-func (l *waiters[T]) remove(w *waiter[T]) {
-	if w.prev == nil {
-		l.head = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		l.tail = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.prev, w.next = nil, nil
+	host  uint32        // 0 if any
+	at    *list.Element // in the list of those that want the same; its Value is the waiter
+	lease Lease[T]
+	err   error
+	ended chan struct{} // is closed when it has a lease or an error
 }
 
 // blocked is who waits, guarded by the mutex of the Scheduler.
@@ -50,11 +23,10 @@ func (l *waiters[T]) remove(w *waiter[T]) {
 // ends with changed, or the timer, which is set for the next event as long as somebody waits. So a
 // host that gets ready wakes one goroutine, no wake-up is lost, and nobody overtakes.
 type blocked[T any] struct {
-	any   waiters[T]             // calls of Next
-	hosts map[uint32]*waiters[T] // calls of Wait
-	count int
-	timer *time.Timer // calls tick
-	armed int64       // when; never if it is not set
+	any   list.List             // calls of Next, in the order in which they came
+	hosts map[uint32]*list.List // calls of Wait, likewise
+	timer *time.Timer           // calls tick
+	armed int64                 // when; never if it is not set
 
 	inVain bool  // somebody waits although there is something to do
 	since  int64 // when that began
@@ -62,9 +34,49 @@ type blocked[T any] struct {
 	waited int64 // how long it was so
 }
 
+// nobody tells whether nobody waits.
+func (b *blocked[T]) nobody() bool { return b.any.Len() == 0 && len(b.hosts) == 0 }
+
+// add makes a new waiter.
+func (b *blocked[T]) add(host uint32) *waiter[T] {
+	w := &waiter[T]{host: host, ended: make(chan struct{})}
+	in := &b.any
+	if host != 0 {
+		if b.hosts == nil {
+			b.hosts = make(map[uint32]*list.List)
+		}
+		if b.hosts[host] == nil {
+			b.hosts[host] = list.New()
+		}
+		in = b.hosts[host]
+	}
+	w.at = in.PushBack(w)
+	return w
+}
+
+// first returns the waiter that came first.
+func (b *blocked[T]) first(host uint32) *waiter[T] {
+	in := &b.any
+	if host != 0 {
+		in = b.hosts[host]
+	}
+	return in.Front().Value.(*waiter[T])
+}
+
+// remove is the inverse of add.
+func (b *blocked[T]) remove(w *waiter[T]) {
+	if w.host == 0 {
+		b.any.Remove(w.at)
+	} else if in := b.hosts[w.host]; in.Len() == 1 {
+		delete(b.hosts, w.host)
+	} else {
+		in.Remove(w.at)
+	}
+}
+
 // note keeps the figures of waiting.
 func (b *blocked[T]) note(now int64, queued int) {
-	inVain := b.any.head != nil && queued > 0 || len(b.hosts) > 0
+	inVain := b.any.Len() > 0 && queued > 0 || len(b.hosts) > 0
 	if b.inVain {
 		b.waited += now - b.since
 	}
@@ -97,8 +109,7 @@ func (s *Scheduler[T]) nextLease(ctx context.Context, lease *Lease[T]) (*Lease[T
 		s.mu.Unlock()
 		return nil, ErrDrained
 	}
-	w := s.block(0)
-	s.blocked.any.push(w)
+	w := s.blocked.add(0)
 	s.dispatch()
 	s.mu.Unlock()
 	return s.await(ctx, w, lease)
@@ -149,42 +160,10 @@ func (s *Scheduler[T]) waitLease(
 			host, at.Format(time.RFC3339), context.DeadlineExceeded)
 	}
 	e.addWaiter(i)
-	w := s.block(i)
-	s.waitersOf(i).push(w)
+	w := s.blocked.add(i)
 	s.dispatch()
 	s.mu.Unlock()
 	return s.await(ctx, w, lease)
-}
-
-// waitersOf returns the list of the calls that wait for a host. It requires that s.mu is held.
-func (s *Scheduler[T]) waitersOf(host uint32) *waiters[T] {
-	b := &s.blocked
-	if b.hosts == nil {
-		b.hosts = make(map[uint32]*waiters[T])
-	}
-	if b.hosts[host] == nil {
-		b.hosts[host] = new(waiters[T])
-	}
-	return b.hosts[host]
-}
-
-// block returns a new waiter, which is in no list yet. It requires that s.mu is held.
-func (s *Scheduler[T]) block(host uint32) *waiter[T] {
-	s.blocked.count++
-	return &waiter[T]{host: host, ended: make(chan struct{})}
-}
-
-// unblock takes a waiter out of its list. It requires that s.mu is held.
-func (s *Scheduler[T]) unblock(w *waiter[T]) {
-	b := &s.blocked
-	b.count--
-	if w.host == 0 {
-		b.any.remove(w)
-	} else if l := b.hosts[w.host]; l.head == l.tail {
-		delete(b.hosts, w.host)
-	} else {
-		l.remove(w)
-	}
 }
 
 // await returns what a waiter gets.
@@ -198,7 +177,7 @@ func (s *Scheduler[T]) await(
 		defer s.mu.Unlock()
 		if w.err == nil && w.lease.s == nil {
 			s.engine.advance(s.instant(time.Now()))
-			s.unblock(w)
+			s.blocked.remove(w)
 			if w.host != 0 {
 				s.engine.removeWaiter(w.host)
 			}
@@ -216,7 +195,7 @@ func (s *Scheduler[T]) await(
 // changed has to follow everything that may make a host ready, or leave nothing to wait for. It
 // requires that s.mu is held.
 func (s *Scheduler[T]) changed() {
-	if s.blocked.count > 0 {
+	if !s.blocked.nobody() {
 		s.engine.advance(s.instant(time.Now()))
 		s.dispatch()
 	}
@@ -226,29 +205,29 @@ func (s *Scheduler[T]) changed() {
 // s.mu is held and that the engine has advanced.
 func (s *Scheduler[T]) dispatch() {
 	b := &s.blocked
-	for b.count > 0 {
+	for !b.nobody() {
 		level := uint8(waitLevel)
-		if b.any.head != nil {
+		if b.any.Len() > 0 {
 			level = 0
 		}
 		n := s.engine.next(level)
 		if n == 0 {
 			break
 		}
-		w := b.any.head
+		host := uint32(0)
 		if f := s.engine.flights.at(n); f.task == 0 {
-			w = b.hosts[f.limiters[theHost]].head
+			host = f.limiters[theHost]
 		}
-		s.unblock(w)
+		w := b.first(host)
+		b.remove(w)
 		s.fill(&w.lease, n)
 		close(w.ended)
 	}
-	if b.any.head != nil && s.drained() {
-		for w := b.any.head; w != nil; w = b.any.head {
-			s.unblock(w)
-			w.err = ErrDrained
-			close(w.ended)
-		}
+	for b.any.Len() > 0 && s.drained() {
+		w := b.first(0)
+		b.remove(w)
+		w.err = ErrDrained
+		close(w.ended)
 	}
 	b.note(s.engine.now, s.queued)
 	s.arm()
@@ -265,7 +244,7 @@ func (s *Scheduler[T]) drained() bool {
 func (s *Scheduler[T]) arm() {
 	b := &s.blocked
 	at := int64(never)
-	if b.count > 0 {
+	if !b.nobody() {
 		at = s.engine.nextEvent()
 	}
 	if at == b.armed {

@@ -11,13 +11,6 @@ const (
 	wheelLevels = (64 + levelBits - 1) / levelBits // enough for every time there is
 )
 
-// A timer is what a wheel keeps of each of its entries. What has left the wheel uses the links for
-// other lists.
-type timer struct {
-	due        int64
-	prev, next uint32
-}
-
 // A wheel holds entries until they are due. It is a hierarchical timing wheel (Varghese and Lauck
 // 1987) with ticks of one nanosecond, so that nothing fires early or late.
 //
@@ -47,8 +40,8 @@ type wheel struct {
 
 // A slot is a list in the order of insertion.
 type slot struct {
-	head, tail uint32
-	min        int64 // no entry is due before it; exact unless something was removed
+	chain
+	min int64 // no entry is due before it; exact unless something was removed
 }
 
 // position maps times to numbers in the same order.
@@ -67,38 +60,23 @@ func (w *wheel) locate(due int64) (level, digit int) {
 // insert requires that entry i is not in the wheel, and that it is not due before the time of the
 // last advance.
 func (w *wheel) insert(i uint32) {
-	t := w.timers.at(i)
-	due := t.due
+	due := w.timers.at(i).due
 	level, digit := w.locate(due)
 	s := &w.slots[level][digit]
-	t.prev, t.next = s.tail, 0
-	if s.tail == 0 {
-		s.head, s.min = i, due
+	if s.head == 0 {
+		s.min = due
 		w.used[level] |= 1 << digit
 		w.inUse |= 1 << level
-	} else {
-		w.timers.at(s.tail).next = i
-		s.min = min(s.min, due)
 	}
-	s.tail = i
+	s.min = min(s.min, due)
+	s.push(w.timers, i)
 }
 
 // remove requires that entry i is in the wheel.
 func (w *wheel) remove(i uint32) {
-	t := w.timers.at(i)
-	level, digit := w.locate(t.due)
+	level, digit := w.locate(w.timers.at(i).due)
 	s := &w.slots[level][digit]
-	if t.prev == 0 {
-		s.head = t.next
-	} else {
-		w.timers.at(t.prev).next = t.next
-	}
-	if t.next == 0 {
-		s.tail = t.prev
-	} else {
-		w.timers.at(t.next).prev = t.prev
-	}
-	if s.head == 0 {
+	if s.remove(w.timers, i); s.head == 0 {
 		w.vacate(level, digit)
 	}
 }

@@ -1,0 +1,48 @@
+package scheduler
+
+// A timer is what a wheel keeps of each of its entries. Its links serve every chain that the entry
+// may be in: the list of a slot of the wheel, a waitlist, a ready list. It is in one at a time.
+type timer struct {
+	due        int64
+	prev, next uint32
+}
+
+// A chain is a doubly linked list of entries. The zero chain is empty.
+type chain struct{ head, tail uint32 }
+
+// push puts an entry at the end. It requires that the entry is in no chain.
+func (c *chain) push(timers *slab[timer], i uint32) { c.insert(timers, i, c.tail) }
+
+// insert puts an entry behind another one, or before all others if that is 0. It requires that the
+// entry is in no chain.
+func (c *chain) insert(timers *slab[timer], i, behind uint32) {
+	next := c.head
+	if behind == 0 {
+		c.head = i
+	} else {
+		prev := timers.at(behind)
+		next, prev.next = prev.next, i
+	}
+	if next == 0 {
+		c.tail = i
+	} else {
+		timers.at(next).prev = i
+	}
+	t := timers.at(i)
+	t.prev, t.next = behind, next
+}
+
+// remove requires that the entry is in the chain.
+func (c *chain) remove(timers *slab[timer], i uint32) {
+	t := timers.at(i)
+	if t.prev == 0 {
+		c.head = t.next
+	} else {
+		timers.at(t.prev).next = t.next
+	}
+	if t.next == 0 {
+		c.tail = t.prev
+	} else {
+		timers.at(t.next).prev = t.prev
+	}
+}
