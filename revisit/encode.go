@@ -256,3 +256,35 @@ func (p Pulse) fault() string {
 	}
 	return ""
 }
+
+// hintsSize is the length of encoded Hints.
+const hintsSize = 4 * 4
+
+// AppendBinary appends the 16 bytes of k to b. The error is always nil.
+func (k Hints) AppendBinary(b []byte) ([]byte, error) {
+	for _, v := range [...]float32{k.announced, k.silent, k.wrong, k.days} {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b, nil
+}
+
+// MarshalBinary returns the 16 bytes of k. The error is always nil.
+func (k Hints) MarshalBinary() ([]byte, error) { return k.AppendBinary(make([]byte, 0, hintsSize)) }
+
+// UnmarshalBinary sets k to what AppendBinary wrote. Bytes that no Hints have are an error that
+// wraps [ErrCorrupt], and leave k as it was.
+func (k *Hints) UnmarshalBinary(b []byte) error {
+	if len(b) != hintsSize {
+		return fmt.Errorf("%w: hints: %d bytes instead of %d", ErrCorrupt, len(b), hintsSize)
+	}
+	var read [4]float32
+	for i := range read {
+		bits := binary.LittleEndian.Uint32(b[4*i:])
+		read[i] = math.Float32frombits(bits)
+		if !(bits == 0 || read[i] > 0 && read[i] <= math.MaxFloat32) {
+			return fmt.Errorf("%w: hints: a count of %v", ErrCorrupt, read[i])
+		}
+	}
+	*k = Hints{read[0], read[1], read[2], read[3]}
+	return nil
+}

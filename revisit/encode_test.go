@@ -123,3 +123,31 @@ func FuzzPulseUnmarshalIsTheInverse(f *testing.F) {
 		}
 	})
 }
+
+// What parses is written back to the same bytes, and stays readable whatever is observed.
+func FuzzHintsUnmarshalIsTheInverse(f *testing.F) {
+	var seed Hints
+	h := walk(quietFor(3)...)
+	seed.Observe(h, Visit{At: h.Last().Add(dayLong), Changed: true}, 1)
+	b, _ := seed.AppendBinary(nil)
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var k, again Hints
+		if k.UnmarshalBinary(data) != nil {
+			t.Skip()
+		}
+		if b, _ := k.MarshalBinary(); string(b) != string(data) {
+			t.Fatalf("%x became %x", data, b)
+		}
+		h := walk(quietFor(3)...)
+		for n := range 4 {
+			v := Visit{At: h.Last().Add(dayLong), Changed: n%2 == 0}
+			k.Observe(h, v, n)
+			h = h.Observe(v)
+		}
+		b, _ := k.AppendBinary(nil)
+		if err := again.UnmarshalBinary(b); err != nil || again != k {
+			t.Fatalf("%+v became %+v, %v", k, again, err)
+		}
+	})
+}
