@@ -77,6 +77,7 @@ type crawler struct {
 	delays  crawlDelays
 	ending  context.Context // ends when the crawl has to; its cause says why
 	stop    context.CancelCauseFunc
+	broken  atomic.Pointer[error] // the first one, also if the crawl was told to end before it
 	manners manners
 	known   satstore.Stats // when the crawl ended
 }
@@ -149,7 +150,13 @@ func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) 
 		changed: make(chan struct{}, 1),
 	}
 	c.quota, c.manners.news = newQuota(cfg.pages), make(chan struct{}, 1)
-	c.ending, c.stop = context.WithCancelCause(context.Background())
+	ending, end := context.WithCancelCause(context.Background())
+	c.ending, c.stop = ending, func(why error) {
+		if why != nil && !paused(why) {
+			c.broken.CompareAndSwap(nil, &why)
+		}
+		end(why)
+	}
 	if c.policy == nil {
 		c.policy = revisit.Bayes{}
 	}
@@ -301,7 +308,15 @@ func (c *crawler) run(user context.Context) error {
 	workers.Wait()
 	done()
 	keepers.Wait()
-	return c.remedy(errors.Join(context.Cause(ctx), c.close()))
+	return c.remedy(errors.Join(c.ended(), c.close()))
+}
+
+// ended returns why the crawl ended. A failure outranks a limit that came before it.
+func (c *crawler) ended() error {
+	if failure := c.broken.Load(); failure != nil {
+		return *failure
+	}
+	return context.Cause(c.ending)
 }
 
 // seed sights the seeds. Those that are known change nothing.

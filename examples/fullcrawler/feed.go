@@ -139,8 +139,8 @@ func (c *crawler) giveBack(it stage.Item) {
 // crawl has failed, links may have been lost and pages not stored: each visit that ends after that
 // is an interrupted one.
 func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
-	if err := context.Cause(c.ending); err != nil && !paused(err) && fate != stage.Interrupted {
-		fate, why = stage.Interrupted, err.Error()
+	if failure := c.broken.Load(); failure != nil && fate != stage.Interrupted {
+		fate, why = stage.Interrupted, (*failure).Error()
 	}
 	c.tally.end(it.URL, fate, why)
 	if fate.Retry() > 0 {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
@@ -134,6 +135,32 @@ func TestAFullDiskIsNoVerdict(t *testing.T) {
 		}
 	}
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(pages)))
+}
+
+// TestAFailureOutranksALimit: a disk that is found full while a crawl winds down leaves no verdict
+// either, and is told.
+func TestAFailureOutranksALimit(t *testing.T) {
+	web := serve(t, webtest.Options{Seed: 3, Hosts: 1, Pages: 3})
+	cfg := testConfig(t, web)
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	c.seed()
+	_, err = c.settle()
+	require.NoError(t, err)
+	for it, err := range c.pages.Due(t.Context()) {
+		require.NoError(t, err)
+		c.room <- struct{}{}
+		c.hosts.hold(weburl.Host(it.URL), it.Visit.Addr)
+		c.stop(errStopped)
+		full := errors.New("no space left")
+		c.stop(full)
+		c.end(it, stage.Unstored, full.Error())
+		require.ErrorIs(t, c.ended(), full)
+	}
+	require.NoError(t, c.close())
+	require.Equal(t, map[stage.Fate]int{stage.Interrupted: 1}, fatesIn(t, cfg.out))
+	crawlWeb(t, web, cfg)
+	requireAllPages(t, web)
 }
 
 var fullDiskWeb = webtest.Options{Seed: 31, Hosts: 20, Pages: 20}
