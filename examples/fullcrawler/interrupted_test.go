@@ -147,7 +147,7 @@ func TestAFailureOutranksALimit(t *testing.T) {
 	c.seed()
 	_, err = c.settle()
 	require.NoError(t, err)
-	for it, err := range c.pages.Due(t.Context()) {
+	for it, err := range c.pages.Due(t.Context(), c.clock.now()) {
 		require.NoError(t, err)
 		c.room <- struct{}{}
 		c.hosts.hold(weburl.Host(it.URL), it.Visit.Addr)
