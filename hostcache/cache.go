@@ -339,7 +339,7 @@ type walk[V any] struct {
 	slots []slot[V]
 }
 
-const batch = 256
+const batch = 512
 
 // one makes a batch of one entry, if it is there.
 func (w *walk[V]) one(s *shard[V], key string) {

@@ -28,9 +28,10 @@
 //
 // # Costs
 //
-// An entry takes about six bytes more than in a hattrie.Trie. For values without pointers of up to
-// 120 bytes the garbage collector takes no time, however many entries there are. A hit takes about
-// twice the time of a Go map, for less than half of the memory.
+// An entry takes about ten bytes more than in a hattrie.Trie: 43 for ten million real host names
+// and 16-byte values, where a Go map takes 91. For values without pointers of up to 120 bytes the
+// garbage collector takes no time, however many entries there are. A hit takes about twice the time
+// of a map. A walk with All or Under shows some million entries per second.
 //
 // # Reading the source
 //

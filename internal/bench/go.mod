@@ -10,6 +10,7 @@ require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/go-resty/resty/v2 v2.16.5
 	github.com/gocolly/colly/v2 v2.3.0
+	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/klauspost/compress v1.20.3
 	github.com/spinneret-go/spinneret v0.0.0-00010101000000-000000000000
 	github.com/temoto/robotstxt v1.1.2

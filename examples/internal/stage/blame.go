@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/hostcache"
 )
 
 // A Blame says whose trouble a failed visit is. It matters because a crawler's own trouble must
@@ -38,7 +37,7 @@ func BlameFor(err error, addr netip.Addr) Blame {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return Ours
-	case errors.Is(err, hostcache.ErrNegative), errors.As(err, &dns) && dns.IsNotFound:
+	case errors.As(err, &dns) && dns.IsNotFound:
 		return Theirs
 	case addr.IsLoopback():
 		return Theirs

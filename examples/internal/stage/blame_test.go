@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/hostcache"
 )
 
 func TestBlame(t *testing.T) {
@@ -34,7 +33,7 @@ func TestBlame(t *testing.T) {
 		{"silence on loopback", &fetch.Error{Kind: fetch.HeadTimeout}, local, Theirs},
 		{"a bad certificate", &fetch.Error{Kind: fetch.TLS}, public, Theirs},
 		{"not HTTP", &fetch.Error{Kind: fetch.Protocol}, public, Theirs},
-		{"an unknown name", fmt.Errorf("resolve: %w", hostcache.ErrNegative), netip.Addr{}, Theirs},
+		{"an unknown name", fmt.Errorf("resolve: %w", &net.DNSError{IsNotFound: true}), netip.Addr{}, Theirs},
 		{"an unknown name, by DNS", &net.DNSError{IsNotFound: true}, netip.Addr{}, Theirs},
 		{"a silent name server", &net.DNSError{IsTimeout: true}, netip.Addr{}, Unclear},
 		{"any other trouble with names", errors.New("read: connection refused"), netip.Addr{}, Unclear},

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/hostcache"
 )
 
 // Judge tells the fate of a URL from what the fetch of it brought: a response, or an error.
@@ -68,7 +67,7 @@ func judgeError(err error) Fate {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return Interrupted
-	case errors.Is(err, hostcache.ErrNegative), errors.As(err, &dns) && dns.IsNotFound:
+	case errors.As(err, &dns) && dns.IsNotFound:
 		return UnknownHost
 	case errors.As(err, &failed):
 		if fate, ok := fates[failed.Kind]; ok {

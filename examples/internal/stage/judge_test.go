@@ -14,7 +14,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/hostcache"
 )
 
 func TestJudgeResponses(t *testing.T) {
@@ -54,7 +53,7 @@ func TestJudgeKnowsEveryKindOfError(t *testing.T) {
 		require.Equal(t, fate, Judge(nil, &fetch.Error{Kind: kind}), "%q", kind)
 	}
 	require.Equal(t, Interrupted, Judge(nil, context.Canceled))
-	require.Equal(t, UnknownHost, Judge(nil, fmt.Errorf("resolve a.example: %w", hostcache.ErrNegative)))
+	require.Equal(t, UnknownHost, Judge(nil, fmt.Errorf("resolve a.example: %w", &net.DNSError{IsNotFound: true})))
 	require.Equal(t, UnknownHost, Judge(nil, &fetch.Error{Kind: fetch.Resolve, Err: &net.DNSError{IsNotFound: true}}))
 	require.Equal(t, Unresolved, Judge(nil, errors.New("resolve a.example: server misbehaving")))
 }

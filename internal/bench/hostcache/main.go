@@ -3,6 +3,8 @@
 //
 // Each round makes every structure anew, one after the other, so that all of them see the same
 // noise; the table has the medians of the rounds.
+//
+// With -hits, it compares the hits of bounded caches with those of an LRU list of as many hosts.
 package main
 
 import (
@@ -25,8 +27,15 @@ func main() {
 	file := flag.String("hosts", filepath.Join(cmp.Or(os.Getenv("SPINNERET_DATA"), "../../../shared/data"), "hosts.txt.zst"),
 		"a file of host names, one a line, zstd; of SPINNERET_DATA if not given")
 	plain := flag.Bool("plain", false, "put the names in as they are, not with reversed labels")
+	hits := flag.Bool("hits", false, "measure the hits of bounded caches on recorded crawls, and nothing else")
 	flag.Parse()
-	if err := run(*hosts, *rounds, strings.Split(*chosen, ","), *file, *plain); err != nil {
+	var err error
+	if *hits {
+		err = runHits(filepath.Dir(*file))
+	} else {
+		err = run(*hosts, *rounds, strings.Split(*chosen, ","), *file, *plain)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
