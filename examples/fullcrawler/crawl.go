@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -251,8 +252,12 @@ func (c *crawler) addrOf(ctx context.Context, host string) ([]netip.Addr, error)
 var decoders = map[string]fetch.Decoder{"br": brotli.New}
 
 func (c *crawler) openRules() error {
-	if err := c.robots.Open(c.file(rulesName), time.Now()); err != nil {
-		c.warn("%v: each robots.txt is fetched again", err)
+	saved, err := os.ReadFile(c.file(rulesName))
+	if err == nil {
+		err = c.robots.Restore(saved, time.Now())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.warn("%s: %v: each robots.txt is fetched again", c.file(rulesName), err)
 	}
 	return nil
 }
@@ -371,7 +376,11 @@ const (
 func (c *crawler) file(name string) string { return filepath.Join(c.cfg.out, name) }
 
 func (c *crawler) saveCaches() error {
-	return errors.Join(c.resolver.Save(), c.robots.Save(c.file(rulesName)))
+	rules, err := c.robots.Append(nil)
+	if err == nil {
+		err = replaceFile(c.file(rulesName), rules)
+	}
+	return errors.Join(c.resolver.Save(), err)
 }
 
 // work visits what the scheduler hands out until the crawl ends.

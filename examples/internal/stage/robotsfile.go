@@ -1,12 +1,9 @@
 package stage
 
 import (
-	"encoding/json"
-	"fmt"
 	"iter"
 	"time"
 
-	"github.com/spinneret-go/spinneret/hostcache"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
@@ -16,31 +13,26 @@ import (
 // the server says that they have not changed.
 const keptRules = 30 * 24 * time.Hour
 
-// savedRules is what is known of a server's rules, as the value of a saved hostcache.
-type savedRules struct{ robots.Entry }
+// Append appends what is known of all servers, for the Restore of a later crawl.
+func (r *Robots) Append(dst []byte) ([]byte, error) { return AppendEntries(dst, r.rules.All()) }
 
-// MarshalBinary returns the entry as JSON.
-func (s *savedRules) MarshalBinary() ([]byte, error) { return json.Marshal(s.Entry) }
-
-// UnmarshalBinary reads what MarshalBinary returned.
-func (s *savedRules) UnmarshalBinary(b []byte) error { return json.Unmarshal(b, &s.Entry) }
-
-// Open takes over the rules that an earlier crawl saved to a file, if there is such a file. Those
-// from the future, by a clock that was wrong, have expired.
-func (r *Robots) Open(file string, now time.Time) error {
-	saved, err := hostcache.Open[*savedRules](file, hostcache.Options{MaxBytes: -1})
-	if err != nil {
-		return err
-	}
+// Restore takes over what Append returned. Rules from the future, by a clock that was wrong, have
+// expired. If the data is damaged it takes over what stands before the damage.
+func (r *Robots) Restore(data []byte, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, known := range saved.All() {
-		e := known.Value.Entry
+	for e, err := range Entries[robots.Entry](data) {
+		if err != nil {
+			return err
+		}
 		if e.Fetched.After(now) || e.FailedSince.After(now) {
 			e.Expires = now
 		}
+		if e.Expires.Add(keptRules).Before(now) {
+			continue
+		}
 		if err := r.rules.Restore(e); err != nil {
-			return fmt.Errorf("rules in %s: %w", file, err)
+			return err
 		}
 		r.unused[e.URL] = struct{}{}
 	}
@@ -57,16 +49,4 @@ func (r *Robots) Delays() iter.Seq2[string, time.Duration] {
 			}
 		}
 	}
-}
-
-// Save writes all rules to a file, for the next crawl.
-func (r *Robots) Save(file string) error {
-	known, err := hostcache.Open[*savedRules](file, hostcache.Options{MaxBytes: -1})
-	if known == nil {
-		return err
-	}
-	for e := range r.rules.All() {
-		known.Set(e.URL, &savedRules{e}, keptRules)
-	}
-	return known.Save()
 }

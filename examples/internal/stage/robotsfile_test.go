@@ -1,8 +1,6 @@
 package stage
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,15 +8,14 @@ import (
 )
 
 func TestRobotsAreKeptForTheNextCrawl(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "robots.cache")
 	first, now := NewRobots("spider"), time.Now()
-	require.NoError(t, first.Open(file, time.Now()), "there is none yet")
 	first.Settle(asked(t, first, page("/1"), now), reply(200, "User-agent: spider\n"+
 		"Disallow: /2\nCrawl-delay: 7\nSitemap: http://b.example/s.xml"), now)
-	require.NoError(t, first.Save(file))
+	saved, err := first.Append(nil)
+	require.NoError(t, err)
 
 	next := NewRobots("spider")
-	require.NoError(t, next.Open(file, time.Now()))
+	require.NoError(t, next.Restore(saved, time.Now()))
 	require.Equal(t, Ruling{
 		Step: Stop, Fate: Disallowed, Why: "line 2 of http://a.example/robots.txt: /2",
 		News: &Settled{Delay: 7 * time.Second, Sitemaps: []string{"http://b.example/s.xml"}},
@@ -31,8 +28,22 @@ func TestRobotsAreKeptForTheNextCrawl(t *testing.T) {
 	require.Equal(t, Go, next.Rule(page("/1"), now.Add(24*time.Hour)).Step, "the copy holds")
 }
 
-func TestRobotsFilesThatAreDamaged(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "robots.cache")
-	require.NoError(t, os.WriteFile(file, []byte("no snapshot"), 0o666))
-	require.ErrorContains(t, NewRobots("spider").Open(file, time.Now()), file)
+// TestOldRobotsAreForgotten when they have expired a month ago.
+func TestOldRobotsAreForgotten(t *testing.T) {
+	first, now := NewRobots("spider"), time.Now()
+	first.Settle(asked(t, first, page("/1"), now), reply(200, ""), now)
+	saved, err := first.Append(nil)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		days int
+		kept bool
+	}{{0, true}, {30, true}, {32, false}} {
+		next := NewRobots("spider")
+		require.NoError(t, next.Restore(saved, now.AddDate(0, 0, tt.days)))
+		require.Equal(t, tt.kept, next.rules.Stats().Hosts == 1, "after %d days", tt.days)
+	}
+}
+
+func TestRobotsThatAreDamaged(t *testing.T) {
+	require.ErrorContains(t, NewRobots("spider").Restore([]byte("nonsense"), time.Now()), "byte 0")
 }
