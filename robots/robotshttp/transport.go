@@ -13,9 +13,9 @@
 // a request of its own. As long as a host's robots.txt cannot be fetched, its requests fail too.
 //
 // Requests for robots.txt go through the same base transport, so the layers below count, delay,
-// record and guard them like any other. They have the User-Agent of the request that needs them.
-// Of many requests that need one robots.txt one fetches it, and the others wait until their own
-// context ends.
+// record and guard them like any other. They have the User-Agent of the request that needs them;
+// where it has none, a layer below sets the same for both. Of many requests that need one
+// robots.txt one fetches it, and the others wait until their own context ends.
 //
 // The Crawl-delay travels in the request's context under the key
 // struct{ RobotsCrawlDelay struct{} }{}, as a time.Duration. Package schedulerhttp, placed below,
@@ -43,7 +43,8 @@ type Transport struct {
 }
 
 // NewTransport returns a Transport that sends requests with base, nil for http.DefaultTransport.
-// It keeps no goroutine running. Of o.Client only the Timeout is used, for requests for robots.txt.
+// It keeps no goroutine running. o.Agent picks the rules and is not sent. Of o.Client only the
+// Timeout is used, for requests for robots.txt.
 func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
@@ -68,7 +69,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	url := r.URL.String()
 	rules, known := t.cache.Get(url, time.Now())
 	if !known {
-		ctx := context.WithValue(r.Context(), agentKey{}, r.Header.Get("User-Agent"))
+		ctx := context.WithValue(r.Context(), agentKey{}, r.Header["User-Agent"])
 		var err error
 		if rules, err = t.cache.Load(ctx, url); err != nil {
 			return refuse(r, err)
@@ -102,15 +103,18 @@ func refuse(r *http.Request, err error) (*http.Response, error) {
 type crawlDelayKey = struct{ RobotsCrawlDelay struct{} } // an alias: do not define a new type
 
 // agentKey is the key under which the context of a request for robots.txt carries the User-Agent
-// of the request that needs it: servers may answer others differently.
+// of the request that needs it, a []string: servers may answer others differently.
 type agentKey struct{}
 
 // rulesTransport sends the requests for robots.txt.
 type rulesTransport struct{ base http.RoundTripper }
 
 func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if agent, _ := r.Context().Value(agentKey{}).(string); agent != "" {
-		r.Header.Set("User-Agent", agent) // the cache made r for this call
+	if agent, found := r.Context().Value(agentKey{}).([]string); found {
+		delete(r.Header, "User-Agent") // the cache made r for this call
+		if agent != nil {
+			r.Header["User-Agent"] = agent // which may be one empty string, to send none
+		}
 	}
 	return t.base.RoundTrip(r)
 }

@@ -99,8 +99,8 @@ func TestWhatIsDisallowedIsNotSent(t *testing.T) {
 	_, err = client.Get("http://free.test/anything")
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"http://a.test/robots.txt by foo", "http://a.test/ 2.5s",
-		"http://free.test/robots.txt by foo", "http://free.test/anything 0s",
+		"http://a.test/robots.txt", "http://a.test/ 2.5s",
+		"http://free.test/robots.txt", "http://free.test/anything 0s",
 	}, w.log)
 	require.Equal(t, 2, transport.Cache().Stats().Hosts)
 }
@@ -115,8 +115,8 @@ func TestRedirectsAreCheckedHopByHop(t *testing.T) {
 	_, err = client.Get("http://a.test/hidden")
 	require.ErrorContains(t, err, "http://a.test/private/x is disallowed by line 3")
 	require.Equal(t, []string{
-		"http://a.test/robots.txt by foo", "http://a.test/out 2.5s",
-		"http://b.test/robots.txt by foo", "http://c.test/robots.txt by foo", "http://a.test/hidden 2.5s",
+		"http://a.test/robots.txt", "http://a.test/out 2.5s",
+		"http://b.test/robots.txt", "http://c.test/robots.txt", "http://a.test/hidden 2.5s",
 	}, w.log)
 }
 
