@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +50,7 @@ func write(w io.Writer) error {
 	for _, part := range []struct{ title, dir string }{
 		{"The rooms, and examples of the same module", "."},
 		{"What `examples/cluster` has beside those", "examples/cluster"},
+		{"What `examples/clients` has beside those", "examples/clients"},
 	} {
 		modules, err := modulesOf(part.dir)
 		if err != nil {
@@ -95,6 +97,11 @@ func modulesOf(dir string) (all []module, err error) {
 // licencesIn returns the licences that a module's file names.
 func licencesIn(dir string) (found []string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "LICENSE"))
+	for _, name := range []string{"LICENSE.txt", "LICENSE.md", "LICENCE"} {
+		if errors.Is(err, fs.ErrNotExist) {
+			text, err = os.ReadFile(filepath.Join(dir, name))
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

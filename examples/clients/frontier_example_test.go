@@ -1,0 +1,68 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// A frontier is what a URL Frontier does for one crawl.
+type frontier struct {
+	seen  *dedupe.Filter
+	queue *scheduler.Scheduler[string]
+}
+
+// put is PutURLs with discovered items.
+func (f frontier) put(links ...string) error {
+	for _, link := range links {
+		url, err := weburl.Canonical(link)
+		if err != nil || !f.seen.Add(url) {
+			continue
+		}
+		if err := f.queue.Add(scheduler.Task[string]{Host: weburl.Host(url), Item: url}); err != nil {
+			return err // the queue is full
+		}
+	}
+	return nil
+}
+
+// crawl is GetURLs, and PutURLs with known items. A lease is for one URL, of a host that may be
+// visited now. It ends when its outcome is known.
+func (f frontier) crawl(ctx context.Context, visit func(url string) (scheduler.Outcome, time.Time)) error {
+	for lease, err := range f.queue.Leases(ctx) {
+		if err != nil {
+			return err
+		}
+		go func() {
+			outcome, refetchable := visit(lease.Item())
+			if refetchable.IsZero() {
+				lease.Done(outcome)
+			} else {
+				lease.Requeue(outcome, refetchable)
+			}
+		}()
+	}
+	return nil
+}
+
+func Example_frontier() {
+	f := frontier{dedupe.New(dedupe.Options{}), scheduler.New[string](scheduler.Options{HostDelay: time.Millisecond})}
+	err := f.put("https://example.org/", "https://EXAMPLE.org:443/#top", "https://example.org/news")
+	f.queue.SetHost("example.org", scheduler.Host{Delay: 2 * time.Millisecond}) // SetDelay
+	fmt.Println(err, f.queue.Stats().Queued)
+	left := 3
+	err = f.crawl(context.Background(), func(url string) (scheduler.Outcome, time.Time) {
+		fmt.Println(url)
+		outcome := scheduler.Outcome{Start: time.Now(), Status: 200}
+		if left--; left == 0 {
+			return outcome, time.Time{}
+		}
+		return outcome, time.Now()
+	})
+	fmt.Println(err)
+	// Output:
+}

@@ -1,0 +1,69 @@
+// Package clients makes the crawlers that people already have polite. For each of some popular
+// clients it has a crawler as that client's README would have it, called …Before, and the same one
+// on top of this library's transports, called …After.
+//
+// The tests let both crawl one virtual web and judge them by the log of its servers. They print the
+// table of docs/existing-crawler.md:
+//
+//	cd examples/clients && go test -v -run TestTable
+//
+// All that is said about politeness is in the function layers. The rest of an …After is a filter of
+// the URLs that were seen, since a transport cannot know whether a page is wanted twice.
+package clients
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotshttp"
+	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
+)
+
+const (
+	// agent is the name by which robots.txt knows the crawlers.
+	agent = "examplebot"
+
+	// userAgent is sent with each request, also by clients that would send a name of their own.
+	userAgent = agent + "/1.0 (+https://example.org/bot)"
+)
+
+// layers returns a transport for any client. No layer knows another one.
+func layers(o fetch.Options) (http.RoundTripper, error) {
+	guarded, err := fetch.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return robotshttp.NewTransport( // what robots.txt forbids is an error
+		schedulerhttp.NewTransport( // waits until the host and its address may be visited again
+			guarded.Transport(), // dials no private address, takes no bombs
+			scheduler.Options{}),
+		robots.Options{Agent: agent}), nil
+}
+
+// links tells which links are new. Its methods are safe for concurrent use.
+type links struct{ seen *dedupe.Filter }
+
+func newLinks() links { return links{dedupe.New(dedupe.Options{})} }
+
+// add returns the URL that a link on a page leads to, and whether nobody asked for it before.
+func (l links) add(page, link string) (url string, added bool) {
+	url, err := weburl.Resolve(page, link)
+	return url, err == nil && l.seen.Add(url)
+}
+
+// redirect is the CheckRedirect of a client: a page that was seen is not fetched again because
+// another URL leads there.
+func (l links) redirect(r *http.Request, via []*http.Request) error {
+	if _, added := l.add(r.URL.String(), ""); !added {
+		return http.ErrUseLastResponse
+	}
+	if len(via) >= 10 {
+		return errors.New("stopped after 10 redirects")
+	}
+	return nil
+}

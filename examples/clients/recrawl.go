@@ -1,0 +1,110 @@
+package clients
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/satstore"
+)
+
+// A pageState is what is kept of a page between two visits.
+type pageState struct {
+	History revisit.History
+	Digest  [sha256.Size]byte
+}
+
+// recrawl visits all pages that are due, and those that it finds on the way. It is one round of
+// Nutch's generate, fetch, parse and updatedb.
+func recrawl(ctx context.Context, db *satstore.Store, client *http.Client) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	slots := make(chan struct{}, 1000) // pages that wait or are fetched
+	for found := true; found; {
+		found = false
+		var visits sync.WaitGroup
+		for page, err := range db.Due(ctx, time.Now()) {
+			if err != nil {
+				fail(err)
+				break
+			}
+			found, page = true, page.Detach()
+			slots <- struct{}{}
+			visits.Go(func() {
+				if err := visit(ctx, db, client, page); err != nil {
+					fail(err)
+				}
+				<-slots
+			})
+		}
+		visits.Wait()
+	}
+	return errors.Join(context.Cause(ctx), db.Sync())
+}
+
+// visit fetches a page, adds what it links to, and sets the time of the next visit.
+func visit(ctx context.Context, db *satstore.Store, client *http.Client, page *satstore.Record) error {
+	var state pageState // of a new page, which has no data
+	_ = json.Unmarshal(page.Data, &state)
+	wait := 24 * time.Hour
+	at, body, err := fetchPage(ctx, client, page.ID)
+	now := time.Now()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // the page stays due
+	case errors.Is(err, robots.ErrDisallowed):
+		wait *= 30
+	case err == nil:
+		digest := sha256.Sum256(body)
+		changed := digest != state.Digest
+		state = pageState{state.History.Observe(revisit.Visit{At: now, Changed: changed}), digest}
+		wait = revisit.Bayes{}.Next(state.History)
+		if err := addLinks(db, at, body, now); err != nil {
+			return err
+		}
+	}
+	data, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	return page.Reschedule(now.Add(wait), data)
+}
+
+// addLinks adds what a page links to. A store skips what it knows.
+func addLinks(db *satstore.Store, at string, body []byte, now time.Time) error {
+	var items []satstore.Item
+	for _, link := range hrefs(bytes.NewReader(body)) {
+		if url, err := weburl.Resolve(at, link); err == nil {
+			items = append(items, satstore.Item{ID: url, At: now})
+		}
+	}
+	_, err := db.AddBatch(items)
+	return err
+}
+
+// fetchPage returns a page and where it was found in the end.
+func fetchPage(ctx context.Context, client *http.Client, url string) (at string, body []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return "", nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusOK {
+		err = errors.Join(err, errors.New(resp.Status))
+	}
+	return resp.Request.URL.String(), body, err
+}

@@ -1,0 +1,44 @@
+package clients
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/satstore"
+)
+
+// TestRecrawl lets two weeks pass over a web in which one half of the hosts changes every day, and the
+// other one never.
+func TestRecrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := startWeb(t, webtest.Options{Hosts: 4, Pages: 6, Traits: func(host int) webtest.Traits {
+			if host%2 == 0 {
+				return webtest.Traits{}
+			}
+			return webtest.Traits{Change: webtest.Change{Mean: 20 * time.Hour, Periodic: true}}
+		}})
+		db, err := satstore.Open(t.TempDir(), satstore.Options{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, db.Close()) }()
+		client := &http.Client{Transport: polite(t, web)}
+		_, err = db.Add(roots[0], time.Now(), nil)
+		require.NoError(t, err)
+		for range 14 {
+			require.NoError(t, recrawl(t.Context(), db, client))
+			time.Sleep(24 * time.Hour)
+		}
+		require.Equal(t, findings{}, func() findings { f := judge(web); f.requests, f.twice = 0, 0; return f }())
+		visits := map[bool]int{} // by whether the host changes
+		for _, r := range web.Log() {
+			if host, _ := web.Host(r.Host); web.IsPage(r.URL()) {
+				visits[host.Index%2 == 1]++
+			}
+		}
+		require.Greater(t, visits[true], 3*visits[false], visits)
+	})
+}

@@ -1,0 +1,51 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/spinneret-go/spinneret/robots"
+)
+
+func retryableBefore(seeds []string, web http.RoundTripper) {
+	client := retryablehttp.NewClient()
+	client.HTTPClient.Transport = web
+	client.Logger = nil
+	spread(seeds, new(plainLinks).add, func(url string) (page string, found []string) {
+		resp, err := client.Get(url)
+		if err != nil {
+			return url, nil
+		}
+		defer resp.Body.Close()
+		return resp.Request.URL.String(), hrefs(resp.Body)
+	})
+}
+
+func retryableAfter(seeds []string, web http.RoundTripper) {
+	seen := newLinks()
+	client := retryablehttp.NewClient()
+	client.HTTPClient.Transport = web
+	client.HTTPClient.CheckRedirect = seen.redirect
+	client.CheckRetry = retryUnlessDisallowed
+	client.Logger = nil
+	spread(seeds, seen.add, func(url string) (page string, found []string) {
+		resp, err := client.Get(url)
+		if err != nil {
+			return url, nil
+		}
+		defer resp.Body.Close()
+		return resp.Request.URL.String(), hrefs(resp.Body)
+	})
+}
+
+// retryUnlessDisallowed does not try again what robots.txt forbids. It would cost the server
+// nothing, but time.
+func retryUnlessDisallowed(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if errors.Is(err, robots.ErrDisallowed) {
+		return false, err
+	}
+	return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+}

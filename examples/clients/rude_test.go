@@ -1,0 +1,189 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/cookiejar"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-resty/resty/v2"
+	"github.com/gocolly/colly/v2"
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/mmcdole/gofeed"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+)
+
+// A habit is what makes a client a nuisance to servers, and to the transports below it.
+type habit struct {
+	timeout time.Duration // of the client, which counts the time that a request waits
+	retries int           // at once, and whatever went wrong
+	cancel  time.Duration // contexts end at a random time before this one
+	leak    bool          // bodies stay open
+	secure  bool          // over TLS and HTTP/2
+}
+
+// A getter makes a request as a client does it.
+type getter func(ctx context.Context, url string)
+
+// clients make a getter each, out of the client that its package is about.
+var clients = map[string]func(web http.RoundTripper, h habit) getter{
+	"net/http": func(web http.RoundTripper, h habit) getter {
+		jar, _ := cookiejar.New(nil) // its error is always nil
+		client := &http.Client{Transport: web, Timeout: h.timeout, Jar: jar}
+		return func(ctx context.Context, url string) {
+			for range h.retries + 1 {
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+				if err != nil {
+					return
+				}
+				resp, err := client.Do(r)
+				if err == nil && !h.leak {
+					_, err = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+				if err == nil && resp.StatusCode == http.StatusOK {
+					return
+				}
+			}
+		}
+	},
+	"colly": func(web http.RoundTripper, h habit) getter {
+		return func(ctx context.Context, url string) {
+			c := colly.NewCollector(colly.StdlibContext(ctx), colly.CheckHead(), colly.AllowURLRevisit())
+			c.WithTransport(web)
+			c.SetRequestTimeout(h.timeout)
+			left := h.retries
+			c.OnError(func(r *colly.Response, _ error) {
+				if left--; left >= 0 {
+					_ = r.Request.Retry()
+				}
+			})
+			_ = c.Visit(url)
+		}
+	},
+	"resty": func(web http.RoundTripper, h habit) getter {
+		client := resty.New().SetTransport(web).SetTimeout(h.timeout).SetLogger(quiet{})
+		client.SetRetryCount(h.retries).SetRetryWaitTime(time.Millisecond)
+		client.AddRetryCondition(func(r *resty.Response, err error) bool { return err != nil || r.IsError() })
+		return func(ctx context.Context, url string) { _, _ = client.R().SetContext(ctx).Get(url) }
+	},
+	"go-retryablehttp": func(web http.RoundTripper, h habit) getter {
+		client := retryablehttp.NewClient()
+		client.HTTPClient.Transport, client.HTTPClient.Timeout = web, h.timeout
+		client.RetryMax, client.RetryWaitMin, client.Logger = h.retries, time.Millisecond, nil
+		return func(ctx context.Context, url string) {
+			r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			if err != nil {
+				return
+			}
+			if resp, err := client.Do(r); err == nil {
+				resp.Body.Close() // unread
+			}
+		}
+	},
+	"gofeed": func(web http.RoundTripper, h habit) getter {
+		parser := gofeed.NewParser()
+		parser.Client = &http.Client{Transport: web, Timeout: h.timeout}
+		return func(ctx context.Context, url string) {
+			for range h.retries + 1 {
+				_, _ = parser.ParseURLWithContext(url, ctx)
+			}
+		}
+	},
+}
+
+// rudely asks for all pages of a web at once, twice, under both of their URLs, allowed or not.
+func rudely(ctx context.Context, web *webtest.Web, get getter, h habit) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var group sync.WaitGroup
+	for host := range web.Hosts() {
+		urls := slices.Collect(host.Pages())
+		for n := range urls {
+			urls = append(urls, fmt.Sprintf("%sr/%d", host.URL(), n)) // leads to a page by a redirect
+		}
+		for _, url := range urls {
+			for range 2 {
+				wait := time.Duration(rnd.Int64N(int64(h.cancel) + 1))
+				group.Go(func() {
+					if h.cancel > 0 {
+						until, cancel := context.WithTimeoutCause(ctx, wait, errors.New("enough"))
+						defer cancel()
+						get(until, url)
+						return
+					}
+					get(ctx, url)
+				})
+			}
+		}
+	}
+	group.Wait()
+}
+
+const busy = 40 * time.Second
+
+// rudeTraits makes hosts that are slow, and every other one is overloaded at times.
+func rudeTraits(host int) webtest.Traits {
+	t := traits(host)
+	t.Latency = webtest.Latency{Median: time.Second, Sigma: 1}
+	if host%2 == 0 {
+		t.Throttle = webtest.Throttle{Every: 4, RetryAfter: busy}
+	}
+	return t
+}
+
+// TestRudeClients: whatever a client does, no server sees more than the layers let pass.
+func TestRudeClients(t *testing.T) {
+	for what, h := range map[string]habit{
+		"concurrency":       {},
+		"timeouts":          {timeout: 17 * time.Second},
+		"retries":           {retries: 3},
+		"canceled":          {cancel: 3 * time.Minute},
+		"bodies stay open":  {leak: true},
+		"HTTP/2":            {secure: true},
+		"all of it at once": {timeout: time.Minute, retries: 3, cancel: 3 * time.Minute, leak: true, secure: true},
+	} {
+		for name, make := range clients {
+			t.Run(what+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := startWeb(t, webtest.Options{
+						Hosts: 8, Addrs: 3, Pages: 6, Traits: rudeTraits, TLS: h.secure,
+					})
+					rudely(t.Context(), web, make(polite(t, web), h), h)
+					f := judge(web)
+					t.Logf("%+v", f)
+					require.NotZero(t, f.requests)
+					f.requests, f.twice, f.missed, f.nameless = 0, 0, 0, 0
+					require.Zero(t, f)
+					requireRetryAfter(t, web.Log(), busy)
+					for _, r := range web.Log() {
+						require.Equal(t, h.secure, r.Proto == "HTTP/2.0", r.Proto)
+					}
+				})
+			})
+		}
+	}
+}
+
+// requireRetryAfter fails if a host or an address was asked while it wanted to be left alone.
+func requireRetryAfter(t *testing.T, log []webtest.Request, wait time.Duration) {
+	t.Helper()
+	hosts, addrs := map[string]time.Time{}, map[netip.Addr]time.Time{}
+	for _, r := range log {
+		require.False(t, r.Time.Before(hosts[r.Host]), "%+v", r)
+		require.False(t, r.Time.Before(addrs[r.Addr]), "%+v", r)
+		if r.Status == http.StatusTooManyRequests {
+			hosts[r.Host], addrs[r.Addr] = r.Time.Add(wait), r.Time.Add(wait)
+		}
+	}
+}
