@@ -1,7 +1,7 @@
-// Package pagerank ranks discovered pages while a crawl goes on, so that those that matter come first.
+// Package pagerank ranks discovered pages while a crawl goes on, so that important pages come first.
 //
-// A [Frontier] knows pages by dense numbers that the caller gives them. It is told of seeds and of
-// the links of each page, and says what to fetch next:
+// A [Frontier] knows pages by dense ids that the caller assigns. It is told of seeds and of the links
+// of each fetched page, and returns the page to fetch next:
 //
 //	f := pagerank.New(pagerank.Options{})
 //	f.Discover(seed)
@@ -9,32 +9,29 @@
 //		f.Fetched(id, linksOf(id))
 //	}
 //
-// # What it computes
+// # Ranking
 //
-// Incremental PageRank (Yamada, Takahashi, Taura and Chikayama, 2004): a page gets 1 when it is
-// fetched and passes on its score to its links; a [Cutoff] says how far that goes on. DL1, PL, VR and
-// AR are the paper's. The default, [Push], keeps book of what was not passed on, which bounds the
-// error, and heeds age and hosts. A page costs constant time per link, however far the crawl is.
+// This is incremental PageRank (Yamada, Takahashi, Taura and Chikayama, 2004): a page gets 1 when it
+// is fetched and passes on its score to its links; a [Cutoff] sets how far that travels. The default,
+// [Push], tracks residuals, which bounds the error, and considers page age and host. Options.Score
+// adds an external worth, such as the verdict of a classifier. Package compare has the strategies
+// of others and the exact PageRank of a whole graph.
 //
-// [BreadthFirst], [BackLinks], [Batch], [OPIC] and [RankMass] are there to compare with, and [Exact]
-// computes the PageRank of a whole [Graph].
+// # Promises
 //
-// # Invariants
+// Each id is returned once, unless Discover queues it again. Ids come in order of their keys, exact to
+// a sixteenth; equals come in order of discovery, and a page's links to other hosts first. The sum of
+// scores is what was put in and passed on, also after pages were fetched again with other links. The
+// same calls give the same order, with or without saving and loading in between.
 //
-// Each id is handed out once, unless Discover asks for it again. Ids come out by score (with Push,
-// by more than that), exact to a sixteenth; those alike in the order in which they were found, on
-// each page links to other hosts first. The sum of scores is what was put in and what was passed on,
-// also after pages were fetched again with other links. The same calls give the same order. A
-// frontier that was saved and loaded goes on as the one that was saved.
+// # Cost
 //
-// # Memory
-//
-// 16 bytes per id and about 5 in the queue, 12 more per id where links are kept, which is all but
-// DL1, 4 more where Push knows hosts, and 8 more from the first host on that was not ready; 1.2 to
-// 2.7 bytes per kept link. A GiB holds 50 million ids with DL1 and 30 million with links on disk
-// (Options.Spill). On Linux, big pages are asked for.
+// A page costs constant time per link, however far the crawl is; with Push, at most 1.5 score
+// updates per link. An id takes 16 bytes and about 5 in the queue; 12 more where links are kept, which
+// is all but DL1; and 4 more where Push knows hosts. A kept link takes 1.2 to 2.7 bytes, on disk with
+// Options.Spill.
 //
 // # What it does not do
 //
-// It knows no URLs, fetches nothing, and is not polite by itself: see [Frontier.NextReady].
+// It fetches nothing, and is polite only as far as [Frontier.NextReady] goes.
 package pagerank

@@ -28,8 +28,6 @@ func TestScoresWorkedByHand(t *testing.T) {
 	// 1 gets 1, has 3/2, and gives 3/4 to each of 0 and 3.
 	// 3 gets 1, has 7/4, and gives it to 0.
 	cycle := []page{{0, []uint32{1, 2}}, {1, []uint32{0, 3}}, {3, []uint32{0}}}
-	// 1 has 1 before it is linked to by 0, which has 1 and nothing else to link to.
-	steep := []page{{1, []uint32{2}}, {2, nil}, {0, []uint32{1}}}
 	for _, tt := range []struct {
 		name  string
 		opts  Options
@@ -39,31 +37,6 @@ func TestScoresWorkedByHand(t *testing.T) {
 		{"DL1 gives to direct links only", Options{Cutoff: DL1}, cycle, [6]float64{3.5, 1.5, .5, 1.75}},
 		{"DL1 damped", Options{Cutoff: DL1, Damping: .5}, cycle,
 			[6]float64{1.3125 + .5*(1+.3125), 1.25, .25, 1.3125}},
-		{
-			// 1's share reaches 0, which passes 3/8 to 1 and 2; 1 is where it began.
-			// 3's share 7/4 goes to 0, on to 1 and 2 (7/8 each), and from 1 to 0 and 3 (7/16 each); 0
-			// and 3 had their turn.
-			"PL goes on, breadth first", Options{Cutoff: PL}, cycle,
-			[6]float64{1 + .75 + 1.75 + .4375, 1.5 + .375 + .875, .5 + .375 + .875, 1.75 + .4375},
-		},
-		{
-			"PL stops after so many pages", Options{Cutoff: PL, Pages: 1}, cycle,
-			[6]float64{1 + .75 + 1.75, 1.5 + .375 + .875, .5 + .375 + .875, 1.75},
-		},
-		{
-			// The last share of 1.75 is 1.0 times what 0 had: too little for 1.5, enough for 0.9. It
-			// offers 7/8 to 1, which has 3/2, and to 2, which has 1/2: only 2 takes it.
-			"VR with a high threshold is DL1", Options{Cutoff: VR}, cycle,
-			[6]float64{3.5, 1.5, .5, 1.75},
-		},
-		{
-			"VR ignores small gains of distant pages", Options{Cutoff: VR, Threshold: .9}, cycle,
-			[6]float64{3.5, 1.5, .5 + .875, 1.75},
-		},
-		{
-			"VR passes on a gain as large as the score", Options{Cutoff: VR, Threshold: .4}, steep,
-			[6]float64{1, 2, 2 + 1},
-		},
 		{
 			"AR waits until a score has grown by thirty", Options{Cutoff: AR}, cycle,
 			[6]float64{3.5, 1.5, .5, 1.75},
@@ -111,22 +84,15 @@ func TestLinksThatDoNotCount(t *testing.T) {
 
 func TestTiesGoToOtherHostsFirst(t *testing.T) {
 	host := func(id uint32) uint32 { return id / 10 }
-	for name, s := range map[string]Strategy{
-		"Frontier":     New(Options{Cutoff: DL1, Host: host}),
-		"BreadthFirst": &BreadthFirst{Host: host},
-		"BackLinks":    &BackLinks{Host: host},
-		"Batch":        &Batch{Host: host},
-		"OPIC":         &OPIC{Host: host},
-	} {
-		s.Discover(1)
-		id, _ := s.Next()
-		s.Fetched(id, []uint32{3, 11, 2, 25, 12, 4})
-		var order []uint32
-		for id, ok := s.Next(); ok; id, ok = s.Next() {
-			order = append(order, id)
-		}
-		require.Equal(t, []uint32{11, 25, 12, 3, 2, 4}, order, name)
+	f := New(Options{Cutoff: DL1, Host: host})
+	f.Discover(1)
+	id, _ := f.Next()
+	f.Fetched(id, []uint32{3, 11, 2, 25, 12, 4})
+	var order []uint32
+	for id, ok := f.Next(); ok; id, ok = f.Next() {
+		order = append(order, id)
 	}
+	require.Equal(t, []uint32{11, 25, 12, 3, 2, 4}, order)
 }
 
 func TestPagesFetchedAgain(t *testing.T) {
@@ -186,7 +152,7 @@ func TestNextTakesTheHighestScore(t *testing.T) {
 }
 
 func TestTrustMakesThePageRankPersonal(t *testing.T) {
-	f := New(Options{Trusted: true, Threshold: 1e-12})
+	f := New(Options{Cutoff: AR, Damping: DefaultDamping, Trusted: true, Threshold: 1e-12})
 	f.Trust(0, 3)
 	f.Trust(1, -1)
 	f.Discover(5)
@@ -194,16 +160,8 @@ func TestTrustMakesThePageRankPersonal(t *testing.T) {
 	fetchAll(f, steps)
 	require.Zero(t, f.Score(5), "nobody trusts it")
 	require.Zero(t, f.Score(4))
-	g := NewGraph(6, func(yield func(a, b uint32) bool) {
-		for _, s := range steps {
-			for _, to := range s.links {
-				if !yield(s.id, to) {
-					return
-				}
-			}
-		}
-	})
-	want := Exact(g, ExactOptions{Teleport: []float64{1, 0, 0, 0, 0, 0}})
+	g := webGraph{{1, 2}, {0}, {0, 1, 3}, nil, nil, {4}}
+	want := exactly(g, []float64{1, 0, 0, 0, 0, 0}, func(uint32) float64 { return DefaultDamping })
 	total := f.Stats().Total
 	for id, rank := range want {
 		require.InDelta(t, rank, f.Score(uint32(id))/total, 1e-9)
@@ -276,7 +234,7 @@ func TestSameCrawlTwice(t *testing.T) {
 
 func TestAShareOfNothingIsNotPassedOn(t *testing.T) {
 	asked := 0
-	f := New(Options{Cutoff: VR, Trusted: true, HostDamping: func(uint32) float64 {
+	f := New(Options{Cutoff: AR, Trusted: true, HostDamping: func(uint32) float64 {
 		asked++
 		require.Less(t, asked, 100, "nothing goes round and round")
 		return 1
@@ -284,9 +242,5 @@ func TestAShareOfNothingIsNotPassedOn(t *testing.T) {
 	f.Fetched(0, []uint32{1})
 	f.Fetched(1, []uint32{0}) // nobody trusts these two
 	f.Fetched(2, []uint32{0})
-	requireLaw(t, f)
-	f.Trust(0, 1)
-	f.Fetched(0, []uint32{1, 3})
-	require.InDelta(t, .5, f.Score(3), 1e-12)
 	requireLaw(t, f)
 }

@@ -50,7 +50,7 @@ func TestNextReadySetsBusyHostsAside(t *testing.T) {
 	f.Release(1)
 	f.Release(77)
 	require.Zero(t, f.Len())
-	require.Empty(t, f.hosts.lots)
+	require.Empty(t, f.lots.byHost)
 }
 
 func TestFetchingOrDiscoveringWhatIsSetAside(t *testing.T) {
@@ -124,7 +124,7 @@ func TestEveryIdIsHandedOutOnce(t *testing.T) {
 			until[id%13] = now + 1 + r.IntN(20)
 			f.Fetched(id, g.Links(id))
 		}
-		require.Len(t, seen, len(crawl(&BreadthFirst{}, g, 0)), "seed %d", seed)
+		require.Len(t, seen, len(crawl(New(Options{Cutoff: DL1}), g, 0)), "seed %d", seed)
 		requireLaw(t, f)
 	}
 }

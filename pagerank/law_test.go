@@ -50,7 +50,7 @@ func requireLaw(t *testing.T, f *Frontier) {
 		}
 	}
 	s := &f.sums
-	require.Equal(t, []int{s.known, f.queue.live, f.hosts.parked, f.fetched},
+	require.Equal(t, []int{s.known, f.queue.live, f.lots.parked, f.fetched},
 		[]int{ids, live, set, pages})
 	slack := 1e-9 * (1 + math.Abs(all))
 	require.InDelta(t, s.put+s.total, all, slack, "scores are what was put in and passed on")
@@ -67,11 +67,11 @@ func requireLaw(t *testing.T, f *Frontier) {
 var keepers = map[string]Options{
 	"Push": {}, "Push, all": {Threshold: 1e-9}, "DL1": {Cutoff: DL1, KeepLinks: true},
 	"DL1, damped": {Cutoff: DL1, KeepLinks: true, Damping: 0.85},
-	"PL":          {Cutoff: PL}, "VR": {Cutoff: VR}, "VR, low": {Cutoff: VR, Threshold: 0.1, Damping: 0.8},
-	"AR": {Cutoff: AR}, "AR, low": {Cutoff: AR, Threshold: 0.2, Damping: 0.9},
-	"trusted": {Trusted: true}, "VR, trusted": {Cutoff: VR, Trusted: true, Damping: 0.9},
-	"PL, trusted": {Cutoff: PL, Trusted: true}, "AR, trusted": {Cutoff: AR, Trusted: true},
-	"hosts": {Host: func(id uint32) uint32 { return id % 7 }},
+	"AR":          {Cutoff: AR}, "AR, low": {Cutoff: AR, Threshold: 0.2, Damping: 0.9},
+	"trusted": {Trusted: true}, "AR, trusted": {Cutoff: AR, Trusted: true},
+	"worth":     {Score: func(id uint32) float64 { return float64(id % 5) }},
+	"inherited": {Inherit: true, Score: func(id uint32) float64 { return float64(1 + id%5) }},
+	"hosts":     {Host: func(id uint32) uint32 { return id % 7 }},
 	"farms": {
 		Host:        func(id uint32) uint32 { return id % 7 },
 		HostDamping: func(host uint32) float64 { return float64(host) / 6 },
@@ -135,8 +135,8 @@ func TestLawHoldsAfterRandomEdits(t *testing.T) {
 }
 
 // known60 makes the graph of what edit has fetched.
-func known60(graph map[uint32][]uint32, n int) *Graph {
-	return NewGraph(n, func(yield func(a, b uint32) bool) {
+func known60(graph map[uint32][]uint32, n int) webGraph {
+	return newWeb(n, func(yield func(a, b uint32) bool) {
 		for from, links := range graph {
 			for _, to := range links {
 				if !yield(from, to) {
@@ -148,13 +148,15 @@ func known60(graph map[uint32][]uint32, n int) *Graph {
 }
 
 // exactFor is the PageRank that a frontier's scores are on the way to.
-func exactFor(f *Frontier, g *Graph, put []float64) []float64 {
+func exactFor(f *Frontier, g webGraph, put []float64) []float64 {
 	put = append(slices.Clone(put), make([]float64, g.Len()-len(put))...)
-	opts := ExactOptions{Damping: f.opts.Damping, Teleport: put, Tolerance: 1e-13}
-	if f.opts.HostDamping != nil {
-		opts.Damp = func(id uint32) float64 { return f.opts.HostDamping(f.opts.Host(id)) }
-	}
-	return Exact(g, opts)
+	return exactly(g, put, func(id uint32) float64 {
+		d := f.opts.Damping
+		if f.opts.HostDamping != nil {
+			d *= f.opts.HostDamping(f.opts.Host(id))
+		}
+		return d
+	})
 }
 
 // distance sums up how far scores are from ranks.
@@ -167,7 +169,7 @@ func distance(f *Frontier, ranks []float64) (sum float64) {
 }
 
 // crawlRandomly edits without Trust, and returns what was put in too.
-func crawlRandomly(seed uint64, opts Options, edits int) (*Frontier, *Graph, []float64) {
+func crawlRandomly(seed uint64, opts Options, edits int) (*Frontier, webGraph, []float64) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	f := New(opts)
 	graph, put := map[uint32][]uint32{}, make([]float64, 60)
@@ -190,7 +192,7 @@ func crawlRandomly(seed uint64, opts Options, edits int) (*Frontier, *Graph, []f
 func TestScoresAreWithinTheStatedErrorOfExact(t *testing.T) {
 	told := 0
 	for name, opts := range keepers {
-		if opts.normal().Damping == 1 {
+		if opts.normal().Damping == 1 || opts.Inherit { // which puts in something else
 			continue
 		}
 		for seed := range uint64(12) {
@@ -227,7 +229,7 @@ func TestDL1WithoutLinksKnowsItsErrorToo(t *testing.T) {
 }
 
 func TestScoresAreExactAsTheThresholdGoesToZero(t *testing.T) {
-	for _, cutoff := range []Cutoff{AR, Push} {
+	for _, cutoff := range []Cutoff{AR} {
 		for seed := range uint64(2) {
 			opts := Options{Cutoff: cutoff, Damping: 0.85, Threshold: 1e-13}
 			f, g, put := crawlRandomly(seed, opts, 100)
@@ -250,9 +252,11 @@ func TestRefineReachesTheErrorAskedFor(t *testing.T) {
 				require.False(t, ok)
 				continue
 			}
-			require.LessOrEqual(t, distance(f, exactFor(f, g, put)), f.Stats().Error+1e-9, name)
+			if !opts.Inherit { // which puts in something else
+				require.LessOrEqual(t, distance(f, exactFor(f, g, put)), f.Stats().Error+1e-9, name)
+			}
 			require.Equal(t, f.Stats().Error <= 1e-6, ok)
-			require.True(t, ok || f.sums.skew > 0, "%s, from %v", name, before)
+			require.True(t, ok, "%s, from %v", name, before)
 		}
 	}
 	f := New(Options{Cutoff: DL1, Damping: .5})
@@ -265,7 +269,7 @@ func TestRefineReachesTheErrorAskedFor(t *testing.T) {
 func TestFetchedPagesHoldAtLeastTheStatedMass(t *testing.T) {
 	told := 0
 	for name, opts := range keepers {
-		if opts.normal().Damping == 1 {
+		if opts.normal().Damping == 1 || opts.Inherit { // which puts in something else
 			continue
 		}
 		for seed := range uint64(4) {
@@ -294,9 +298,9 @@ func TestFetchedPagesHoldAtLeastTheStatedMass(t *testing.T) {
 }
 
 // finish gives links to the pages that were not fetched.
-func finish(f *Frontier, g *Graph, r *rand.Rand) *Graph {
+func finish(f *Frontier, g webGraph, r *rand.Rand) webGraph {
 	seed := r.Uint64() // NewGraph walks twice, and is to see the same
-	return NewGraph(g.Len()+10, func(yield func(a, b uint32) bool) {
+	return newWeb(g.Len()+10, func(yield func(a, b uint32) bool) {
 		more := rand.New(rand.NewPCG(seed, 9))
 		for id := range uint32(g.Len() + 10) {
 			var links []uint32

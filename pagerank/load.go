@@ -12,23 +12,22 @@ import (
 )
 
 var (
-	// ErrCorrupt says that what was loaded is not what WriteTo has written. It is wrapped with what is
-	// wrong with it.
+	// ErrCorrupt reports a file that WriteTo did not write. It is wrapped with the reason.
 	ErrCorrupt = errors.New("pagerank: corrupt file")
 
-	// ErrOptions says that a frontier was saved with a Damping, Trusted, KeepLinks or Host that
-	// differs from what Load was told, and that the scores would mean nothing with the new ones.
+	// ErrOptions reports a file that was saved with another Damping, Trusted, KeepLinks or Host
+	// than Load was given: the scores would mean nothing. Load it with the options of then.
 	ErrOptions = errors.New("pagerank: saved with other options")
 )
 
-// Load reads what WriteTo has written. Options.Host is asked for the host of each id again, and
-// Options.Spill is written anew. Memory is bounded by what is read, whatever the file says. Load
-// buffers, and may take more from r than is its own.
+// Load reads what WriteTo has written. It calls Options.Host for each id again, and writes to
+// Options.Spill anew. Memory is bounded by the number of bytes read, whatever they say. Load buffers,
+// and may read beyond the end of the frontier, unless r is a *bufio.Reader of 64 KiB or more.
 func Load(r io.Reader, opts Options) (*Frontier, error) {
-	// The sum is checked last, so that a file need not be read twice; until then nothing in it is
-	// believed. Whatever is wrong, the decoder goes on with zeros, and all loops ask for its error.
+	// The checksum is compared at the end, so that a file need not be read twice; until then nothing
+	// is believed. After an error the decoder goes on with zeros, and all loops check it.
 	f := New(opts)
-	d := &decoder{in: bufio.NewReaderSize(r, 1<<16), sum: crc32.New(castagnoli)}
+	d := newDecoder(r)
 	n := f.readHead(d)
 	for id := uint64(0); id < n && d.err == nil; id++ {
 		f.readNode(d, uint32(id), n)
@@ -46,15 +45,20 @@ func Load(r io.Reader, opts Options) (*Frontier, error) {
 	return f, nil
 }
 
-// A decoder reads and sums up. After an error it returns zeros.
+// A decoder reads and computes the checksum. After an error it returns zeros.
 type decoder struct {
-	in  *bufio.Reader
-	sum hash.Hash32
-	buf [8]byte
-	err error
+	in      *bufio.Reader
+	sum     hash.Hash32
+	version byte
+	buf     [8]byte
+	err     error
 }
 
-// fail notes what is wrong, if nothing was before.
+func newDecoder(r io.Reader) *decoder {
+	return &decoder{in: bufio.NewReaderSize(r, 1<<16), sum: crc32.New(castagnoli)}
+}
+
+// fail notes the first error.
 func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
@@ -121,8 +125,8 @@ func (f *Frontier) readHead(d *decoder) (n uint64) {
 	if string(d.bytes(4)) != magic {
 		d.fail("no frontier")
 	}
-	if v := d.byte(); v != version {
-		d.fail("version %d", v)
+	if d.version = d.byte(); d.version < 1 || d.version > version {
+		d.fail("version %d", d.version)
 	}
 	if flags := d.byte(); flags != f.flags() && d.err == nil {
 		d.err = fmt.Errorf("%w: flags %03b, now %03b", ErrOptions, flags, f.flags())
@@ -131,27 +135,36 @@ func (f *Frontier) readHead(d *decoder) (n uint64) {
 		d.err = fmt.Errorf("%w: damping %v, now %v", ErrOptions, damping, f.opts.Damping)
 	}
 	f.sums.put = d.float()
-	f.sums.skew = d.float()
+	if d.version == 1 {
+		if skew := d.float(); skew != 0 {
+			d.fail("its scores are those of VR, which is in package compare now")
+		}
+	} else {
+		zigzag := d.uvarint(math.MaxInt64, "credit")
+		f.sums.credit = int64(zigzag>>1) ^ -int64(zigzag&1)
+	}
 	f.sums.updates = d.uvarint(math.MaxInt64, "updates")
-	return d.uvarint(uint64(f.limit), "nodes")
+	return d.uvarint(uint64(f.opts.Limit), "nodes")
 }
 
-// readNode appends a node.
+// readNode reads the next node.
 func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	state := d.byte()
-	// One by one, not all at once: the number of nodes in a broken file may be anything.
-	f.cover(id)
-	f.follow()
+	// One by one, not all at once: the number of nodes in a corrupt file may be anything.
+	f.cover(uint64(id) + 1)
 	n := &f.nodes[id]
 	if state == 0 {
 		return
 	}
-	if !legal(state, f.opts.KeepLinks) {
+	isNew := state&savedNewcomer != 0
+	if state &^= savedNewcomer; !legal(state, f.opts.KeepLinks) || isNew && (state&queued == 0 || d.version == 1) {
 		d.fail("node %d has state %#x", id, state)
 		return
 	}
 	n.score = d.float()
-	if state&(queued|aside) != 0 {
+	if isNew {
+		n.next = always
+	} else if state&(queued|aside) != 0 {
 		b := binary.LittleEndian.Uint16(d.bytes(2))
 		if b >= buckets {
 			d.fail("node %d is in bucket %d", id, b)
@@ -161,7 +174,7 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	}
 	f.meet(id) // asks for the host, which is not in the file: numbers of hosts are the caller's
 	n.state = state
-	if f.hosts.weights != nil {
+	if f.blends() {
 		cash := math.Float32frombits(binary.LittleEndian.Uint32(d.bytes(4)))
 		if !(cash >= 0 && cash <= math.MaxFloat32) {
 			d.fail("node %d has cash %v", id, cash)
@@ -177,7 +190,7 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	}
 }
 
-// legal tells whether a node may be in a state.
+// legal reports whether a node may be in a state.
 func legal(state uint8, links bool) bool {
 	places := 0
 	for _, in := range []uint8{queued, aside, fetched} {
@@ -212,7 +225,7 @@ func (f *Frontier) readLinks(d *decoder, id uint32, all uint64) {
 	f.places[id] = f.links.put(id, f.targets)
 }
 
-// claim reads an id that has to be in a state, and to be met once.
+// claim reads an id that must be in a state and not have been read before.
 func (f *Frontier) claim(d *decoder, state uint8) (id uint32) {
 	id = uint32(d.uvarint(uint64(len(f.nodes)), "id"))
 	if int(id) >= len(f.nodes) || f.nodes[id].state&(state|marked) != state {
@@ -231,12 +244,24 @@ func (f *Frontier) readQueue(d *decoder) {
 			return
 		}
 		// Only in order of the buckets will another WriteTo give the same file.
-		if b := f.nodes[id].bucket(); b < bucket {
+		node := &f.nodes[id]
+		if b := node.bucket(); b < bucket || node.next == always {
 			d.fail("the queue is out of order at id %d", id)
-		} else {
-			bucket = b
+			return
 		}
+		bucket = node.bucket()
 		f.queue.add(f.nodes, lowest+bucket, id)
+	}
+	if d.version == 1 {
+		return
+	}
+	for n := d.uvarint(uint64(len(f.nodes)), "newcomers"); n > 0 && d.err == nil; n-- {
+		id := f.claim(d, queued)
+		if d.err == nil && f.nodes[id].next != always {
+			d.fail("id %d is no newcomer", id)
+		}
+		f.queue.live++
+		f.newcomers = append(f.newcomers, id)
 	}
 }
 
@@ -256,7 +281,7 @@ func (f *Frontier) readLots(d *decoder) {
 		if d.err != nil {
 			return
 		}
-		l := f.hosts.close(uint32(host))
+		l := f.lots.close(uint32(host))
 		l.busy = busy == 1
 		for ; count > 0; count-- {
 			id := f.claim(d, aside)
@@ -267,13 +292,13 @@ func (f *Frontier) readLots(d *decoder) {
 				d.fail("id %d is not on host %d", id, host)
 				return
 			}
-			f.hosts.park(f.nodes, l, id)
+			f.park(l, id)
 		}
 	}
 	f.requireClaimed(d)
 }
 
-// requireClaimed checks that no id was forgotten.
+// requireClaimed checks that no id is missing.
 func (f *Frontier) requireClaimed(d *decoder) {
 	for id := range f.nodes {
 		n := &f.nodes[id]
@@ -284,10 +309,9 @@ func (f *Frontier) requireClaimed(d *decoder) {
 	}
 }
 
-// tally works out what the file does not say.
+// tally computes what is not in the file.
 func (f *Frontier) tally() {
-	// Sums that were kept up to date and those that are formed anew differ by rounding, as little as
-	// one crawl from another on another machine.
+	// Sums formed anew differ from those kept up to date by rounding.
 	all := 0.0
 	for id := range f.nodes {
 		n := &f.nodes[id]
@@ -303,14 +327,14 @@ func (f *Frontier) tally() {
 			f.sums.dangling += n.score
 			continue
 		case f.opts.KeepLinks:
-			f.sums.book(0, n.score-f.passed[id])
+			f.sums.replace(0, n.score-f.passed[id])
 		}
 		f.rate(n.host)
 	}
 	f.calmAll()
 	f.sums.total = all - f.sums.put
 	if !f.opts.KeepLinks && f.sums.damping > 0 {
-		// All fetched pages with links have put in what they had: what was passed on is known.
+		// All fetched pages with links have passed on what they had then, so the total is known.
 		f.sums.open = max(0, f.sums.held-f.sums.dangling-f.sums.total/f.sums.damping)
 	}
 	if f.opts.Cutoff == Push {

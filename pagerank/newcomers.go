@@ -6,23 +6,21 @@ import (
 	"slices"
 )
 
-// Push lets ids wait that were just found. A page's first score is a guess from one link, and the
-// highest of many guesses is mostly one that is too high. Until the crawl has grown by about a
-// percent, other links have had their say. Batch, which computes anew at each percent, lets new ids
-// wait in the same way. It saves work too: an id moves in the queue once it is there, not before.
+// With Push, ids that were just found are newcomers. A page's first score is a guess from one link,
+// and the highest of many guesses is mostly one that is too high. So newcomers get their place in
+// the queue when the crawl has grown by about a percent and other links were seen. It saves work,
+// too: their gains until then move nothing.
 //
-// Those that wait count as queued, but their node's next is always, so that no gain moves them. A
-// loss does, and lets them in before their time.
+// Newcomers count as queued. Their node's next is always, so that no gain moves them. A loss does,
+// and admits them early.
 
-// stretch is how many pages are fetched between one time that newcomers are let in and the next:
-// from 1/128 to 1/64 of the crawl, and a power of two, so that it follows from the number of pages.
+// stretch returns how many pages are fetched from one admission of newcomers to the next: from 1/128
+// to 1/64 of the crawl, as a power of two, so that it follows from the number of pages alone.
 func stretch(fetched int) int {
-	return 1 << max(0, bits.Len(uint(fetched))-stretchBits)
+	return 1 << max(0, bits.Len(uint(fetched))-7)
 }
 
-const stretchBits = 7
-
-// found queues an id that was just met, now or later.
+// found queues an id that was just met.
 func (f *Frontier) found(id uint32) {
 	if f.stretch == 1 {
 		f.queue.add(f.nodes, f.level(id), id)
@@ -35,13 +33,13 @@ func (f *Frontier) found(id uint32) {
 	f.newcomers = append(f.newcomers, id)
 }
 
-// waits tells whether a newcomer still waits: it may have been fetched meanwhile.
-func (n *node) waits() bool { return n.state&queued != 0 && n.next == always }
+// isNew reports whether a newcomer still is one: it may have been fetched, or have lost score.
+func (n *node) isNew() bool { return n.state&queued != 0 && n.next == always }
 
-// letIn puts newcomers into the queue.
-func (f *Frontier) letIn() {
+// admit gives newcomers their places in the queue.
+func (f *Frontier) admit() {
 	for _, id := range f.newcomers {
-		if n := &f.nodes[id]; n.waits() {
+		if f.nodes[id].isNew() {
 			f.queue.live--
 			f.queue.add(f.nodes, f.level(id), id)
 		}
@@ -49,19 +47,14 @@ func (f *Frontier) letIn() {
 	f.newcomers = f.newcomers[:0]
 }
 
-// pop takes the first id of the queue. If there is none, newcomers need not wait.
-func (f *Frontier) pop() (id uint32, ok bool) {
-	if id, ok = f.queue.pop(f.nodes); !ok && len(f.newcomers) > 0 {
-		f.letIn()
-		return f.queue.pop(f.nodes)
-	}
-	return id, ok
+// waitingNewcomers returns the newcomers in the order in which they were found.
+func (f *Frontier) waitingNewcomers() []uint32 {
+	return slices.DeleteFunc(slices.Clone(f.newcomers), func(id uint32) bool { return !f.nodes[id].isNew() })
 }
 
 // lineUp returns the newcomers in the order in which they would come out of the queue.
 func (f *Frontier) lineUp() []uint32 {
-	list := slices.Clone(f.newcomers)
-	list = slices.DeleteFunc(list, func(id uint32) bool { return !f.nodes[id].waits() })
+	list := f.waitingNewcomers()
 	slices.SortStableFunc(list, func(a, b uint32) int {
 		return cmp.Compare(bucketAt(f.level(b)), bucketAt(f.level(a)))
 	})

@@ -23,7 +23,7 @@ func TestStretchIsAboutAPercent(t *testing.T) {
 }
 
 // crawled returns a Push frontier and the graph that it has fetched some pages of.
-func crawled(seed uint64, pages int) (*Frontier, *Graph) {
+func crawled(seed uint64, pages int) (*Frontier, webGraph) {
 	f, g := New(Options{Host: func(id uint32) uint32 { return id % 31 }}), testWeb(6000, seed)
 	f.Discover(0)
 	for range pages {
@@ -39,7 +39,7 @@ func TestNewcomersWaitAndAreThenLetIn(t *testing.T) {
 	for id := range f.All() {
 		met[id] = true
 	}
-	f.letIn()
+	f.admit()
 	for range 16 - 1 {
 		id, ok := f.Next()
 		require.True(t, ok)
@@ -57,7 +57,7 @@ func TestNewcomersWaitAndAreThenLetIn(t *testing.T) {
 
 // inWait lists the newcomers that wait.
 func inWait(f *Frontier) []uint32 {
-	return slices.DeleteFunc(slices.Clone(f.newcomers), func(id uint32) bool { return !f.nodes[id].waits() })
+	return slices.DeleteFunc(slices.Clone(f.newcomers), func(id uint32) bool { return !f.nodes[id].isNew() })
 }
 
 func TestNewcomersComeAtOnceIfNothingElseIsLeft(t *testing.T) {
@@ -114,15 +114,19 @@ func TestAheadCountsNewcomersLast(t *testing.T) {
 	}
 }
 
-// TestSavingWithNewcomers compares a crawl that was loaded with the one that went on.
-func TestSavingWithNewcomers(t *testing.T) {
-	for seed := range uint64(3) {
-		f, g := crawled(seed, 600+int(seed)*5)
+// TestSavingChangesNothing compares a crawl that was loaded, the one that was saved, and one that
+// never was.
+func TestSavingChangesNothing(t *testing.T) {
+	for seed := range uint64(6) {
+		f, g := crawled(seed, 603+int(seed)*5)
 		require.NotEmpty(t, inWait(f))
+		never, _ := crawled(seed, 603+int(seed)*5)
 		got, err := Load(bytes.NewReader(saved(t, f)), f.opts)
 		require.NoError(t, err)
 		requireLaw(t, got)
-		require.Equal(t, crawl(f, g), crawl(got, g), "seed %d", seed)
+		want := crawl(never, g)
+		require.Equal(t, want, crawl(f, g), "seed %d: saved", seed)
+		require.Equal(t, want, crawl(got, g), "seed %d: loaded", seed)
 	}
 }
 
@@ -161,7 +165,7 @@ func TestNewcomersSurviveRandomEdits(t *testing.T) {
 		requireLaw(t, f)
 		seen := map[uint32]bool{}
 		for host := range uint32(31) {
-			for f.hosts.lots[host] != nil {
+			for f.lots.byHost[host] != nil {
 				f.Release(host)
 			}
 		}

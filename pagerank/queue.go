@@ -198,16 +198,6 @@ func (q *queue) entriesOf(b uint16) iter.Seq[uint32] {
 	}
 }
 
-// reset drops all entries; the nodes' states are the caller's to mend.
-func (q *queue) reset() {
-	for b := range uint16(buckets) {
-		if q.lines[b].head != 0 {
-			q.drop(b)
-		}
-	}
-	q.entries, q.live = 0, 0
-}
-
 // chunkIDs makes a chunk two cache lines.
 const chunkIDs = 31
 

@@ -14,18 +14,19 @@ import (
 // These constants are on disk, see FORMAT.md. Do not change them; add a version.
 const (
 	magic   = "SPRF"
-	version = 1
+	version = 2 // 1 is read, too: it has no newcomers and no credit
 
 	flagLinks   = 1 << 0 // links are kept
 	flagCash    = 1 << 1 // Push knows hosts
 	flagTrusted = 1 << 2
 
-	savedStates = known | queued | fetched | linked | kept | aside
+	savedStates   = known | queued | fetched | linked | kept | aside
+	savedNewcomer = 1 << 6
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// flags tells which of the optional fields a file has.
+// flags returns which of the optional fields a file has.
 func (f *Frontier) flags() (b byte) {
 	if f.opts.KeepLinks {
 		b |= flagLinks
@@ -39,8 +40,8 @@ func (f *Frontier) flags() (b byte) {
 	return b
 }
 
-// appendList appends the number of ids, the first of them, and how far each is behind the one
-// before, less one.
+// appendList appends the number of ids, the first of them, and the number of ids between each and the
+// one before.
 func appendList(b []byte, ids []uint32) []byte {
 	b = binary.AppendUvarint(b, uint64(len(ids)))
 	next := uint32(0)
@@ -51,7 +52,7 @@ func appendList(b []byte, ids []uint32) []byte {
 	return b
 }
 
-// An encoder writes and sums up.
+// An encoder writes and computes the checksum.
 type encoder struct {
 	out   *bufio.Writer
 	sum   hash.Hash32
@@ -71,8 +72,8 @@ func (e *encoder) flush() {
 	e.row = e.row[:0]
 }
 
-// longRow is from how many bytes on a row is written before its end, so that memory does not grow
-// with the queue: a bucket may hold all of it.
+// longRow is the size from which on a row is written before its end: a bucket may hold the whole
+// queue, and memory must not grow with it.
 const longRow = 1 << 12
 
 func (e *encoder) uvarint(n uint64) {
@@ -85,16 +86,15 @@ func (e *encoder) float(v float64)       { e.row = append64(e.row, math.Float64b
 func (e *encoder) byte(b byte)           { e.row = append(e.row, b) }
 func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
 
-// WriteTo saves the frontier: all scores, the order of the queue, what is set aside, and the links,
-// with a checksum. FORMAT.md describes it. What Push lets wait is let in before.
+// WriteTo saves the frontier: scores, the order of the queue, what is set aside, and the links, with
+// a checksum. FORMAT.md describes it. It changes nothing.
 func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
-	f.letIn()
 	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
 	e.row = append(e.row, magic...)
 	e.row = append(e.row, version, f.flags())
 	e.float(f.opts.Damping)
 	e.float(f.sums.put)
-	e.float(f.sums.skew)
+	e.row = binary.AppendVarint(e.row, f.sums.credit)
 	e.uvarint(f.sums.updates)
 	e.uvarint(uint64(len(f.nodes)))
 	e.flush()
@@ -114,13 +114,17 @@ func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
 
 func (f *Frontier) writeNode(e *encoder, id uint32) {
 	n := &f.nodes[id]
-	e.byte(n.state & savedStates)
+	state := n.state & savedStates
+	if n.isNew() {
+		state |= savedNewcomer
+	}
+	e.byte(state)
 	if n.state&known == 0 {
 		return
 	}
 	e.float(n.score)
-	if n.state&(queued|aside) != 0 {
-		// The key of that time is not known any more, for scores and weights have changed since.
+	if n.state&(queued|aside) != 0 && !n.isNew() {
+		// It cannot be computed again: scores and weights have changed since.
 		e.row = binary.LittleEndian.AppendUint16(e.row, n.bucket())
 	}
 	if f.hosts.weights != nil {
@@ -138,13 +142,14 @@ func (f *Frontier) writeNode(e *encoder, id uint32) {
 	}
 }
 
-// writeQueue writes the ids in the queue, from the lowest bucket on, in order.
+// writeQueue writes the ids in the queue, from the lowest bucket up, in order, and the newcomers.
 func (f *Frontier) writeQueue(e *encoder) {
-	e.uvarint(uint64(f.queue.live))
+	newcomers := f.waitingNewcomers()
+	e.uvarint(uint64(f.queue.live - len(newcomers)))
 	for b := range uint16(buckets) {
 		for id := range f.queue.entriesOf(b) {
 			if n := &f.nodes[id]; n.state&marked == 0 && n.isIn(b) {
-				n.state |= marked // it left the bucket and came back: there are two entries
+				n.state |= marked // an id that left the bucket and came back has two entries
 				e.uvarint(uint64(id))
 			}
 		}
@@ -153,12 +158,17 @@ func (f *Frontier) writeQueue(e *encoder) {
 	for id := range f.nodes {
 		f.nodes[id].state &^= marked
 	}
+	e.uvarint(uint64(len(newcomers)))
+	for _, id := range newcomers {
+		e.uvarint(uint64(id))
+	}
+	e.flush()
 }
 
-// writeLots writes the hosts that are not ready, and what waits for them.
+// writeLots writes the hosts that are not ready, and the ids that wait for them.
 func (f *Frontier) writeLots(e *encoder) {
-	// A map has no order, and the same frontier is to give the same file.
-	lots := maps.Clone(f.hosts.lots)
+	// A map has no order, and the same frontier must give the same file.
+	lots := maps.Clone(f.lots.byHost)
 	maps.DeleteFunc(lots, func(_ uint32, l *lot) bool { return l.n == 0 && !l.busy })
 	e.uvarint(uint64(len(lots)))
 	for _, host := range slices.Sorted(maps.Keys(lots)) {
@@ -169,20 +179,10 @@ func (f *Frontier) writeLots(e *encoder) {
 			e.row[len(e.row)-1] = 1
 		}
 		e.uvarint(uint64(l.n))
-		for _, s := range slices.Backward(l.shelves) {
-			f.writeShelf(e, s)
+		for _, entry := range l.valid(f.nodes) {
+			e.uvarint(uint64(entry.id()))
 		}
 		e.flush()
 	}
 	e.flush()
-}
-
-// writeShelf writes the ids on a shelf, in order.
-func (f *Frontier) writeShelf(e *encoder, s shelf) {
-	for id := s.first; ; id = f.hosts.chain[id].after {
-		e.uvarint(uint64(id))
-		if id == s.last {
-			return
-		}
-	}
 }

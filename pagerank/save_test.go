@@ -99,7 +99,7 @@ func TestFormatIsThatOfThePage(t *testing.T) {
 }
 
 func TestOldFilesAreRead(t *testing.T) {
-	for _, name := range []string{"v1.frontier"} {
+	for _, name := range []string{"v1.frontier", "v2.frontier"} {
 		file, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(t, err)
 		f, err := Load(bytes.NewReader(file), Options{Cutoff: AR, Host: tenPerHost})
@@ -239,10 +239,10 @@ func TestTheCountOfUpdatesSurvivesWhereAnIntIsShort(t *testing.T) {
 }
 
 func TestANumberWithoutAnEndIsRefused(t *testing.T) {
-	const updates = 30 // where the first number of any length is
+	const credit = 22 // the first number of any length
 	file := saved(t, New(Options{}))
-	long := append(bytes.Repeat([]byte{0x80}, 9), file[updates])
-	body := slices.Concat(file[:updates], long, file[updates+1:len(file)-4])
+	long := append(bytes.Repeat([]byte{0x80}, 9), file[credit])
+	body := slices.Concat(file[:credit], long, file[credit+1:len(file)-4])
 	_, err := Load(bytes.NewReader(summed(body)), Options{})
 	require.ErrorIs(t, err, ErrCorrupt)
 }

@@ -5,39 +5,39 @@ import (
 	"unsafe"
 )
 
-// Stats is what a [Frontier] knows about itself. All of it is kept up to date, so that it may be asked
-// often. Bounds hold up to the rounding of float64.
+// Stats describes a [Frontier]. All figures are kept up to date, so asking is cheap. Bounds hold up
+// to the rounding of float64.
 type Stats struct {
 	Known   int // ids
 	Queued  int // of them
 	Aside   int // of them: their hosts were not ready
 	Fetched int // of them
-	Links   int // that are kept
+	Links   int // kept
 	Updates int // shares given so far: the work
 
 	Total float64 // sum of all scores
 	Held  float64 // sum of the scores of fetched pages
-	Open  float64 // received by fetched pages and not passed on: the sum of residuals
+	Open  float64 // sum of the residuals of fetched pages
 
-	// Error bounds how far scores are from the PageRank of the pages known: the sum over all pages
-	// of |Score/Total - Exact|, where readers start on fetched pages (or as Trust said) and pages not
-	// fetched have no links. Refine makes it smaller. With Damping 1 it is 2, which says nothing.
+	// Error bounds how far scores are from the PageRank of the known pages: the sum over all pages
+	// of |Score/Total - exact|, where readers start on fetched pages (or as Trust says) and pages
+	// not fetched have no links. Refine reduces it. With Damping 1 it is 2, which says nothing.
 	Error float64
 
-	// Mass is what the fetched pages hold at least of all PageRank, however the pages not fetched are
-	// linked, if readers start as above. With Trusted this is a bound for the whole web, that of
-	// RankMass (Cho and Schonfeld, 2007), and a reason to stop a crawl. It is 0 with Damping 1.
+	// Mass is a lower bound of the share of all PageRank that fetched pages hold, however the other
+	// pages are linked, if readers start as above. With Trusted it bounds the whole web, as RankMass
+	// does (Cho and Schonfeld, 2007), and is a reason to stop a crawl. With Damping 1 it is 0.
 	Mass float64
 
-	Bytes int   // of memory, but for the list of hosts that are not ready
+	Bytes int   // of memory, without the list of hosts that are not ready
 	Err   error // of the spill, or ErrFull: some links are not kept
 }
 
-// Stats returns the figures as they are now.
+// Stats returns the current figures.
 func (f *Frontier) Stats() Stats {
 	s := &f.sums
 	return Stats{
-		Known: s.known, Queued: f.queue.live, Aside: f.hosts.parked, Fetched: f.fetched,
+		Known: s.known, Queued: f.queue.live, Aside: f.lots.parked, Fetched: f.fetched,
 		Links: f.links.size, Updates: int(min(s.updates, math.MaxInt)),
 		Total: s.put + s.total, Held: s.held, Open: s.open,
 		Error: s.distance(), Mass: s.mass(),
@@ -45,38 +45,32 @@ func (f *Frontier) Stats() Stats {
 	}
 }
 
-// ahead bounds the sum of all changes of scores that passing on everything would make: what is
-// open, and then what becomes of it, is a geometric series. What VR has misplaced is one too.
+// ahead bounds the sum of all changes of scores that passing on everything would make: the open
+// residuals, and then what becomes of them, are a geometric series.
 func (s *sums) ahead(open float64) float64 {
-	if open <= 0 && s.skew == 0 {
+	if open <= 0 {
 		return 0
 	}
-	return (open*s.damping + s.skew) / (1 - s.damping)
+	return open * s.damping / (1 - s.damping)
 }
 
-// distance is Stats.Error. Let S be the sum of scores, and E at least the sum of all changes e to
-// come, e its true value per page: |s/S - (s+e)/(S+Σe)| sums up to at most 2E over S+Σe. Without
-// debt and skew no e is negative, and Σe may be taken as E.
+// distance is Stats.Error. Let S be the sum of scores, e a page's change to come, and T the sum of
+// all e: |s/S - (s+e)/(S+T)| sums up to at most (|T|+Σ|e|)/(S+T). Residuals above 0 cause changes
+// above 0 that sum up to at most P, and those below 0 to at most N. The worst cases are P with N, and
+// N alone.
 func (s *sums) distance() float64 {
-	total, change := s.put+s.total, s.ahead(s.open)
+	total, p, n := s.put+s.total, s.ahead(s.open-s.debt), s.ahead(s.debt)
 	switch {
-	case change == 0:
+	case p == 0 && n == 0:
 		return 0
-	case s.damping >= 1:
-		return 2
-	case s.debt > 0 || s.skew > 0:
-		total -= change
-	default:
-		total += change
-	}
-	if total <= change {
+	case s.damping >= 1 || total <= n:
 		return 2
 	}
-	return 2 * change / total
+	return min(2, max(2*p/(total+p-n), 2*n/(total-n)))
 }
 
-// mass is Stats.Mass. Fetched pages can only gain, but for debt and skew. All scores together are at
-// most what was put in and comes back again and again, less what ends at pages without links.
+// mass is Stats.Mass. Fetched pages can only gain, but for debt. All scores together are at most
+// what was put in and comes back again and again, less what ends at pages without links.
 func (s *sums) mass() float64 {
 	if s.damping >= 1 || s.put <= 0 {
 		return 0
@@ -88,8 +82,8 @@ func (s *sums) mass() float64 {
 
 func (f *Frontier) bytes() int {
 	h := &f.hosts
-	return cap(f.nodes)*int(unsafe.Sizeof(node{})) + cap(f.passed)*8 + cap(f.places)*4 +
-		int(unsafe.Sizeof(*f)) + f.queue.store.bytes() + f.links.bytes() +
-		(cap(h.cash)+cap(h.weights))*4 + cap(h.fetched)*4 + cap(h.chain)*8 +
-		cap(f.wave)*16 + (cap(f.buffer)+cap(f.own)+cap(f.targets)+cap(f.newcomers))*4 + cap(f.sieve.slots)*8 + cap(f.before)*8
+	return int(unsafe.Sizeof(*f)) + cap(f.nodes)*int(unsafe.Sizeof(node{})) + cap(f.passed)*8 +
+		(cap(f.places)+cap(h.cash)+cap(h.weights)+cap(h.fetched))*4 +
+		(cap(f.wave)+cap(f.targets)+cap(f.newcomers))*4 +
+		f.queue.store.bytes() + f.links.bytes() + f.cleaner.Bytes()
 }

@@ -2,41 +2,20 @@ package pagerank
 
 import "math"
 
-// A gain is what a page has got and may pass on. AR and Push need no amount: they pass on all that
-// is open when it is the page's turn.
-type gain struct {
-	id     uint32
-	amount float64
-}
-
-// goOn is PL: the pages in the wave pass on what they have just got, and others join it until it is
-// long enough.
-func (f *Frontier) goOn() {
-	for done := 0; done < len(f.wave); done++ {
-		f.spread(f.wave[done].id, f.wave[done].amount)
-	}
-	for _, g := range f.wave {
-		f.nodes[g.id].state &^= waiting
-	}
-	f.wave = f.wave[:0]
-}
-
-// settle lets the pages in the wave of VR, AR and Push pass on what they have, first come first
-// served, until the cutoff is content.
+// settle lets the pages in the wave pass on their residuals, first come first served, until the
+// cutoff is content.
 func (f *Frontier) settle() {
-	if f.opts.Cutoff == PL {
-		f.goOn()
-	}
 	for done := 0; done < len(f.wave); done++ {
-		g := f.wave[done]
-		f.nodes[g.id].state &^= waiting
-		if f.opts.Cutoff == VR {
-			f.spreadWhereItMatters(g.id, g.amount)
-		} else {
-			f.spread(g.id, f.nodes[g.id].score-f.passed[g.id])
+		id := f.wave[done]
+		f.nodes[id].state &^= waiting
+		if f.mayPush() {
+			f.spread(id)
+			if !f.refining {
+				f.sums.credit -= pushPrice * int64(len(f.targets))
+			}
 		}
-		// A wave that goes on for long would keep all that was ever in it. To cut when half is done
-		// moves each gain once at most.
+		// A long wave must not keep all that was ever in it. Cutting it when half is done moves
+		// each id once at most.
 		if done >= longWave && done >= len(f.wave)/2 {
 			f.wave = append(f.wave[:0], f.wave[done+1:]...)
 			done = -1
@@ -48,25 +27,38 @@ func (f *Frontier) settle() {
 	}
 }
 
-// Refine passes on what is open until Stats.Error is at most within, and tells whether it is. It costs
-// as much as the error is to shrink, so that a crawl may run with rough scores and be asked for good
-// ones, and for a good bound on their mass, now and then. Without links, and with Damping 1, there
-// is nothing that it can do; what VR has ignored stays a part of the error.
+// longWave is the length from which on the front of a wave is cut off.
+const longWave = 1 << 16
+
+// mayPush reports whether there is credit for residuals. Each link of a fetched page earns one unit,
+// and each link that a residual goes over costs pushPrice. So with Push a page costs the same on a
+// dense graph as on a thin one. A residual that has to stay gets its chance at the page's next gain.
+func (f *Frontier) mayPush() bool {
+	return f.opts.Cutoff != Push || f.refining || f.sums.credit >= 0
+}
+
+// pushPrice makes residuals cost half as much as the links of fetched pages do.
+const pushPrice = 2
+
+// Refine passes on residuals until Stats.Error is at most within, and reports whether it is. The
+// cost depends on how much the error has to shrink: a crawl may run with rough scores and ask for
+// good ones, and for a good Stats.Mass, now and then. Without kept links, or with Damping 1, it can
+// do nothing.
 func (f *Frontier) Refine(within float64) (ok bool) {
 	if f.sums.damping >= 1 || !f.opts.KeepLinks {
 		return f.sums.distance() <= within
 	}
-	// AR with a threshold that is halved again and again: large rests go first, and what they bring
-	// to others is passed on together with what those had.
-	opts, thrifty := f.opts, f.thrifty
+	// This is AR with a threshold that is halved again and again: large residuals go first, and
+	// what they bring to others is passed on together with theirs.
+	opts := f.opts
 	defer func() {
-		f.opts, f.thrifty = opts, thrifty
+		f.opts, f.refining = opts, false
 		f.calmAll()
 	}()
-	f.opts.Cutoff, f.thrifty = AR, true
-	const finest = 1e-15 // float64 ends here
+	f.refining = true
+	const finest = 1e-15 // the end of float64
 	for part := 0.5; f.sums.distance() > within && part > finest; part /= 2 {
-		f.opts.Threshold = part
+		f.opts.Cutoff, f.opts.Threshold = AR, part
 		f.calmAll()
 		for id := range f.nodes {
 			f.consider(uint32(id))
@@ -76,7 +68,7 @@ func (f *Frontier) Refine(within float64) (ok bool) {
 	return f.sums.distance() <= within
 }
 
-// calmAll works out anew when fetched pages need attention, for the threshold has changed.
+// calmAll computes anew when fetched pages need attention: the threshold has changed.
 func (f *Frontier) calmAll() {
 	for id := range f.nodes {
 		if f.nodes[id].state&fetched != 0 {
@@ -85,7 +77,7 @@ func (f *Frontier) calmAll() {
 	}
 }
 
-// consider lets a page join the wave of AR and Push if it has enough to pass on.
+// consider lets a page join the wave if its residual is above the threshold.
 func (f *Frontier) consider(id uint32) {
 	n := &f.nodes[id]
 	if n.state&(kept|waiting) != kept {
@@ -93,68 +85,20 @@ func (f *Frontier) consider(id uint32) {
 	}
 	if rest := n.score - f.passed[id]; math.Abs(rest) > f.opts.Threshold*math.Abs(n.score) {
 		n.state |= waiting
-		f.wave = append(f.wave, gain{id: id})
+		f.wave = append(f.wave, id)
 	}
 }
 
-// longWave is when the front of a wave is cut off.
-const longWave = 1 << 16
-
-// spread passes an amount on over all links of a page.
-func (f *Frontier) spread(id uint32, amount float64) {
+// spread passes the residual of a page on over its links.
+func (f *Frontier) spread(id uint32) {
 	f.targets = f.links.read(f.places[id], id, f.targets[:0])
 	if len(f.targets) == 0 {
-		return // the spill is broken: the rest stays open, and the stated error says so
+		return // the spill is broken: the residual stays, and the stated error includes it
 	}
 	n := &f.nodes[id]
 	rest := n.score - f.passed[id]
-	f.passed[id] += amount
+	f.passed[id] = n.score
 	f.calm(id)
-	f.sums.book(rest, n.score-f.passed[id])
-	share := amount * f.rate(n.host) / float64(len(f.targets))
-	f.give(f.targets, share)
-	if f.opts.Cutoff == PL {
-		f.enqueue(f.targets, share)
-	}
-}
-
-// enqueue lets pages join the wave of PL, as long as there is room.
-func (f *Frontier) enqueue(ids []uint32, share float64) {
-	for _, id := range ids {
-		if len(f.wave) >= f.opts.Pages {
-			return
-		}
-		if n := &f.nodes[id]; n.state&(kept|waiting) == kept {
-			n.state |= waiting
-			f.wave = append(f.wave, gain{id, share})
-		}
-	}
-}
-
-// spreadWhereItMatters is spread with VR's rule. What a target ignores stays with the page.
-func (f *Frontier) spreadWhereItMatters(id uint32, amount float64) {
-	f.targets = f.links.read(f.places[id], id, f.targets[:0])
-	n := &f.nodes[id]
-	share := amount * f.rate(n.host) / float64(len(f.targets))
-	taken := 0
-	for i, to := range f.targets {
-		t := &f.nodes[to]
-		if !f.matters(share, t.score) {
-			continue
-		}
-		if t.state&kept != 0 {
-			f.wave = append(f.wave, gain{to, share})
-		}
-		f.give(f.targets[i:i+1], share)
-		taken++
-	}
-	if taken > 0 {
-		// The page has passed on a part, as if to all; how far off that is for each is the skew.
-		rest := n.score - f.passed[id]
-		part := float64(taken) / float64(len(f.targets))
-		f.passed[id] += amount * part
-		f.calm(id)
-		f.sums.book(rest, n.score-f.passed[id])
-		f.sums.skew += 2 * amount * f.rate(n.host) * part * (1 - part)
-	}
+	f.sums.replace(rest, 0)
+	f.give(f.targets, rest*f.rate(n.host)/float64(len(f.targets)))
 }

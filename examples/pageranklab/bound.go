@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // A bound is what a frontier said of itself in a crawl, and what was true.
@@ -57,9 +58,9 @@ func checkBound(s start, workers int) (b bound) {
 }
 
 // check compares once.
-func (b *bound) check(g *pagerank.Graph, f *pagerank.Frontier, done []bool, workers int) {
+func (b *bound) check(g *compare.Graph, f *pagerank.Frontier, done []bool, workers int) {
 	put := make([]float64, g.Len())
-	known := pagerank.NewGraph(g.Len(), func(yield func(from, to uint32) bool) {
+	known := compare.NewGraph(g.Len(), func(yield func(from, to uint32) bool) {
 		for id, fetched := range done {
 			if !fetched {
 				continue
@@ -72,7 +73,7 @@ func (b *bound) check(g *pagerank.Graph, f *pagerank.Frontier, done []bool, work
 			}
 		}
 	})
-	exact := pagerank.Exact(known, pagerank.ExactOptions{Teleport: put, Workers: workers})
+	exact := compare.Exact(known, compare.ExactOptions{Teleport: put, Workers: workers})
 	stats := f.Stats()
 	off, mass := 0.0, 0.0
 	for id, rank := range exact {

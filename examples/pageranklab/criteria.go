@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // A truth is the PageRank of a whole web.
@@ -14,8 +14,8 @@ type truth struct {
 	order []uint32  // by id: its place when all are sorted by rank
 }
 
-func newTruth(g *pagerank.Graph, workers int) *truth {
-	t := &truth{rank: pagerank.Exact(g, pagerank.ExactOptions{Workers: workers})}
+func newTruth(g *compare.Graph, workers int) *truth {
+	t := &truth{rank: compare.Exact(g, compare.ExactOptions{Workers: workers})}
 	ids := make([]uint32, g.Len())
 	for i := range ids {
 		ids[i] = uint32(i)

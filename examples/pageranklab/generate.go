@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // generate makes a web of about n pages on many hosts: sizes of hosts follow a power law, a host's
@@ -48,7 +48,7 @@ func generate(n int, seed uint64) *web {
 		popular = append(popular, uint32(first))
 		first += size
 	}
-	w.graph = pagerank.NewGraph(n, func(yield func(a, b uint32) bool) {
+	w.graph = compare.NewGraph(n, func(yield func(a, b uint32) bool) {
 		for i := range from {
 			if !yield(from[i], to[i]) {
 				return

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 	"github.com/stretchr/testify/require"
 )
 
@@ -49,7 +49,7 @@ func TestMeansOfScores(t *testing.T) {
 }
 
 func TestTheOracleTakesTheBestThatItKnows(t *testing.T) {
-	g := pagerank.NewGraph(4, func(yield func(a, b uint32) bool) {
+	g := compare.NewGraph(4, func(yield func(a, b uint32) bool) {
 		for _, l := range [][2]uint32{{3, 2}, {3, 1}, {2, 0}} {
 			if !yield(l[0], l[1]) {
 				return

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // readWeb reads a graph and, if there is one, the list of its pages. Where pages says which were
@@ -309,7 +309,7 @@ func (r *reader) web(name string) (*web, error) {
 	}
 	w := &web{name: name, urls: r.urls}
 	w.address()
-	w.graph = pagerank.NewGraph(r.n, func(yield func(from, to uint32) bool) {
+	w.graph = compare.NewGraph(r.n, func(yield func(from, to uint32) bool) {
 		for i, from := range r.from {
 			if !yield(from, r.to[i]) {
 				return

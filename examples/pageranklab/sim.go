@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // crawlAll lets each contender crawl from each seed, and takes means.
@@ -45,17 +46,16 @@ func (r *result) crawls(c contender) (mean *score, sum pagerank.Stats, pages int
 		order := crawl(s.graph, s.seeds, strategy)
 		mean.add(s.truth.judge(order))
 		pages += len(order)
-		if stats, ok := statsOf(strategy); ok {
-			sum.Updates += stats.Updates
-			sum.Bytes += stats.Bytes
-		}
+		stats := workOf(strategy)
+		sum.Updates += stats.Updates
+		sum.Bytes += stats.Bytes
 	}
 	mean.divide(float64(len(r.starts)))
 	return mean, sum, pages
 }
 
 // crawl fetches all that s hands out, and returns it in that order.
-func crawl(g *pagerank.Graph, seeds []uint32, s pagerank.Strategy) (order []uint32) {
+func crawl(g *compare.Graph, seeds []uint32, s compare.Strategy) (order []uint32) {
 	order = make([]uint32, 0, g.Len())
 	for _, id := range seeds {
 		s.Discover(id)

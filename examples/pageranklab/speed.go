@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // A pace is how fast a strategy is, and how large.
@@ -25,7 +26,7 @@ func paces(s start, rounds int, tell func(share float64)) (all []pace) {
 			fast = append(fast, c)
 		}
 	}
-	keeper := contender{"keeper", func(s start) pagerank.Strategy {
+	keeper := contender{"keeper", func(s start) compare.Strategy {
 		return pagerank.New(pagerank.Options{Cutoff: pagerank.DL1, KeepLinks: true, Host: s.host()})
 	}, true, true}
 	runs := append(fast, keeper)

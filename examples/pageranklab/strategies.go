@@ -1,11 +1,14 @@
 package main
 
-import "github.com/spinneret-go/spinneret/pagerank"
+import (
+	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
+)
 
 // A contender is a strategy to try.
 type contender struct {
 	name  string
-	make  func(s start) pagerank.Strategy
+	make  func(s start) compare.Strategy
 	keeps bool // it keeps links
 	fast  bool // its speed is measured
 }
@@ -23,57 +26,52 @@ const recomputations = 100
 
 // contenders returns all strategies: those of the paper, others, and what cannot be beaten.
 func contenders(hosts bool) []contender {
-	frontier := func(opts pagerank.Options) func(s start) pagerank.Strategy {
-		return func(s start) pagerank.Strategy {
+	frontier := func(opts pagerank.Options) func(s start) compare.Strategy {
+		return func(s start) compare.Strategy {
 			opts := opts
 			opts.Host = s.host()
 			return pagerank.New(opts)
 		}
 	}
 	all := []contender{
-		{nameBF, func(s start) pagerank.Strategy {
-			return &pagerank.BreadthFirst{Host: s.host()}
+		{nameBF, func(s start) compare.Strategy {
+			return &compare.BreadthFirst{Host: s.host()}
 		}, false, true},
-		{nameBLC, func(s start) pagerank.Strategy {
-			return &pagerank.BackLinks{Host: s.host(), Tie: lookup(s.ties)}
+		{nameBLC, func(s start) compare.Strategy {
+			return &compare.BackLinks{Host: s.host(), Tie: lookup(s.ties)}
 		}, false, true},
-		{namePR, func(s start) pagerank.Strategy {
-			return &pagerank.Batch{Host: s.host(), Every: s.graph.Len()/recomputations + 1}
+		{namePR, func(s start) compare.Strategy {
+			return &compare.Batch{Host: s.host(), Every: s.graph.Len()/recomputations + 1}
 		}, true, true},
 		{nameDL1, frontier(pagerank.Options{Cutoff: pagerank.DL1}), false, true},
-		{namePL, frontier(pagerank.Options{Cutoff: pagerank.PL}), true, true},
-		{nameVR, frontier(pagerank.Options{Cutoff: pagerank.VR}), true, true},
+		{namePL, func(s start) compare.Strategy { return &compare.PL{Host: s.host()} }, true, true},
+		{nameVR, func(s start) compare.Strategy { return &compare.VR{Host: s.host()} }, true, true},
 		{nameAR, frontier(pagerank.Options{Cutoff: pagerank.AR}), true, true},
 		{"AR 1/2, d=.85", frontier(pagerank.Options{
 			Cutoff: pagerank.AR, Threshold: 0.5, Damping: pagerank.DefaultDamping,
 		}), true, false},
 		{namePush, frontier(pagerank.Options{}), true, true},
-		{nameOPIC, func(s start) pagerank.Strategy { return &pagerank.OPIC{Host: s.host()} }, false, false},
-		{"RankMass", func(s start) pagerank.Strategy {
-			return &trusting{pagerank.RankMass(pagerank.Options{Threshold: 0.5, Host: s.host()})}
+		{nameOPIC, func(s start) compare.Strategy { return &compare.OPIC{Host: s.host()} }, false, false},
+		{"RankMass", func(s start) compare.Strategy {
+			return &compare.RankMass{Threshold: 0.5, Host: s.host()}
 		}, true, false},
-		{nameOracle, func(s start) pagerank.Strategy { return newOracle(s.truth) }, false, false},
+		{nameOracle, func(s start) compare.Strategy { return newOracle(s.truth) }, false, false},
 	}
 	if hosts {
-		all = append(all, contender{"Push, no hosts", func(start) pagerank.Strategy {
+		all = append(all, contender{"Push, no hosts", func(start) compare.Strategy {
 			return pagerank.New(pagerank.Options{})
 		}, true, false})
 	}
 	return all
 }
 
-// trusting trusts the seeds.
-type trusting struct{ *pagerank.Frontier }
-
-func (t *trusting) Discover(id uint32) { t.Trust(id, 1) }
-
-// statsOf returns what a strategy knows about itself, if it is a frontier.
-func statsOf(s pagerank.Strategy) (stats pagerank.Stats, ok bool) {
+// workOf returns what a strategy knows about its own cost.
+func workOf(s compare.Strategy) (stats pagerank.Stats) {
 	switch s := s.(type) {
-	case *pagerank.Frontier:
-		return s.Stats(), true
-	case *trusting:
-		return s.Stats(), true
+	case interface{ Stats() pagerank.Stats }:
+		return s.Stats()
+	case interface{ Updates() int }:
+		stats.Updates = s.Updates()
 	}
-	return stats, false
+	return stats
 }

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // A web is a graph to crawl.
 type web struct {
 	name  string
-	graph *pagerank.Graph
+	graph *compare.Graph
 	urls  []string // by id; nil if not known
 	hosts []uint32 // by id; nil if not known
 	ties  []uint32 // by id: slashes, then length; nil if not known
@@ -140,7 +140,7 @@ func (w *web) only(in []bool, n int, seeds []uint32) (*web, []uint32) {
 			part.ties = append(part.ties, w.ties[id])
 		}
 	}
-	part.graph = pagerank.NewGraph(n, func(yield func(from, to uint32) bool) {
+	part.graph = compare.NewGraph(n, func(yield func(from, to uint32) bool) {
 		for id, ok := range in {
 			for _, to := range w.graph.Links(uint32(id)) {
 				if ok && in[to] && !yield(number[id], number[to]) {

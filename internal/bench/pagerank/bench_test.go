@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // nodes is how many pages a generated graph has.
@@ -34,26 +35,26 @@ func nodes(b *testing.B, usual int) int {
 // the paper's Figure 10, which all after it pay too; the rest is scoring and the queue.
 var strategies = []struct {
 	name string
-	make func(s sample) pagerank.Strategy
+	make func(s sample) compare.Strategy
 }{
-	{"BF", func(sample) pagerank.Strategy { return &pagerank.BreadthFirst{} }},
-	{"BLC", func(sample) pagerank.Strategy { return &pagerank.BackLinks{} }},
+	{"BF", func(sample) compare.Strategy { return &compare.BreadthFirst{} }},
+	{"BLC", func(sample) compare.Strategy { return &compare.BackLinks{} }},
 	{"DL1", frontier(pagerank.Options{Cutoff: pagerank.DL1})},
 	{"DL1+links", frontier(pagerank.Options{Cutoff: pagerank.DL1, KeepLinks: true})},
-	{"PL", frontier(pagerank.Options{Cutoff: pagerank.PL})},
-	{"VR", frontier(pagerank.Options{Cutoff: pagerank.VR})},
+	{"PL", func(sample) compare.Strategy { return &compare.PL{} }},
+	{"VR", func(sample) compare.Strategy { return &compare.VR{} }},
 	{"AR", frontier(pagerank.Options{Cutoff: pagerank.AR})},
 	{"Push", frontier(pagerank.Options{})},
-	{"Push+hosts", func(s sample) pagerank.Strategy {
+	{"Push+hosts", func(s sample) compare.Strategy {
 		return pagerank.New(pagerank.Options{Host: s.host(), Capacity: s.graph.Len()})
 	}},
-	{"PR", func(s sample) pagerank.Strategy {
-		return &pagerank.Batch{Every: s.graph.Len()/100 + 1}
+	{"PR", func(s sample) compare.Strategy {
+		return &compare.Batch{Every: s.graph.Len()/100 + 1}
 	}},
 }
 
-func frontier(opts pagerank.Options) func(s sample) pagerank.Strategy {
-	return func(s sample) pagerank.Strategy {
+func frontier(opts pagerank.Options) func(s sample) compare.Strategy {
+	return func(s sample) compare.Strategy {
 		opts := opts
 		opts.Capacity = s.graph.Len()
 		return pagerank.New(opts)
@@ -145,6 +146,6 @@ func BenchmarkMemory(b *testing.B) {
 func BenchmarkExact(b *testing.B) {
 	s := readGraph(b, "cnr-2000")
 	for b.Loop() {
-		pagerank.Exact(s.graph, pagerank.ExactOptions{})
+		compare.Exact(s.graph, compare.ExactOptions{})
 	}
 }

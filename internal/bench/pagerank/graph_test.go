@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // A sample is a graph to crawl, and where to begin.
 type sample struct {
-	graph *pagerank.Graph
+	graph *compare.Graph
 	seed  uint32
 	hosts []uint32 // nil if not known
 }
@@ -125,7 +125,7 @@ func generated(n int) sample {
 // discovered numbers the pages in the order of discovery, as whoever maps URLs to ids does.
 func (s sample) discovered() sample {
 	var order []uint32
-	q := &pagerank.BreadthFirst{}
+	q := &compare.BreadthFirst{}
 	q.Discover(s.seed)
 	for id, ok := q.Next(); ok; id, ok = q.Next() {
 		order = append(order, id)
@@ -137,7 +137,7 @@ func (s sample) discovered() sample {
 		number[id] = uint32(i)
 		hosts[i] = s.hosts[id]
 	}
-	g := pagerank.NewGraph(len(order), func(yield func(a, b uint32) bool) {
+	g := compare.NewGraph(len(order), func(yield func(a, b uint32) bool) {
 		for i, id := range order {
 			for _, to := range s.graph.Links(id) {
 				if !yield(uint32(i), number[to]) {
@@ -151,7 +151,7 @@ func (s sample) discovered() sample {
 
 func newSample(n int, from, to, hosts []uint32) sample {
 	s := sample{hosts: hosts}
-	s.graph = pagerank.NewGraph(n, func(yield func(a, b uint32) bool) {
+	s.graph = compare.NewGraph(n, func(yield func(a, b uint32) bool) {
 		for i := range from {
 			if !yield(from[i], to[i]) {
 				return
@@ -160,7 +160,7 @@ func newSample(n int, from, to, hosts []uint32) sample {
 	})
 	most := 0
 	for id := uint32(0); int(id) < n && most < n*9/10; id += uint32(n/50 + 1) {
-		if reached := crawl(&pagerank.BreadthFirst{}, sample{graph: s.graph, seed: id}); reached > most {
+		if reached := crawl(&compare.BreadthFirst{}, sample{graph: s.graph, seed: id}); reached > most {
 			s.seed, most = id, reached
 		}
 	}
@@ -168,7 +168,7 @@ func newSample(n int, from, to, hosts []uint32) sample {
 }
 
 // crawl fetches everything and returns how much that was.
-func crawl(s pagerank.Strategy, from sample) (pages int) {
+func crawl(s compare.Strategy, from sample) (pages int) {
 	s.Discover(from.seed)
 	for id, ok := s.Next(); ok; id, ok = s.Next() {
 		s.Fetched(id, from.graph.Links(id))

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
 // TestStreamIsOneWeb checks what the benchmark takes for granted: links are the same each time,
@@ -36,7 +36,7 @@ func TestStreamIsOneWeb(t *testing.T) {
 	if share := float64(same) / float64(all); share < .7 || share > .9 {
 		t.Errorf("%.2f of the links stay on their host", share)
 	}
-	var b pagerank.BreadthFirst
+	var b compare.BreadthFirst
 	b.Discover(0)
 	reached := 0
 	for id, ok := b.Next(); ok; id, ok = b.Next() {

@@ -1,26 +1,25 @@
-package pagerank
+package compare
 
 import (
 	"math"
 	"runtime"
 	"sync"
+
+	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// DefaultDamping is the damping factor that PageRank is nearly always computed with.
-const DefaultDamping = 0.85
-
-// ExactOptions says which PageRank [Exact] computes. The zero ExactOptions is the usual one.
+// ExactOptions sets which PageRank [Exact] computes. The zero ExactOptions is the usual one.
 type ExactOptions struct {
 	// Damping is the share of a page's score that its links pass on, below 1.
-	// 0 means DefaultDamping.
+	// 0 means pagerank.DefaultDamping.
 	Damping float64
 
-	// Damp multiplies Damping for the links of a page, from 0 to 1.
-	// nil means 1 for all pages.
+	// Damp returns a factor for Damping for the links of a page, from 0 to 1.
+	// nil means 1.
 	Damp func(id uint32) float64
 
 	// Teleport is how likely each page is to be where a reader starts, up to a factor.
-	// nil means that all pages are as likely, as does one that is not as long as the graph.
+	// nil means that all pages are equally likely, as does a length other than the graph's.
 	Teleport []float64
 
 	// Tolerance bounds the sum of the errors of all pages.
@@ -33,8 +32,8 @@ type ExactOptions struct {
 }
 
 // Exact computes the PageRank of all pages by power iteration; it sums up to 1. A reader on a page
-// without links starts again, as one does who stops following links. It walks over all links some
-// 120 times with the zero ExactOptions, and takes some 50 bytes for each page and 4 for each link.
+// without links starts again, as does one who stops following links. The zero ExactOptions takes
+// some 120 iterations over all links, 50 bytes for each page and 4 for each link.
 //
 // The scores solve x = v + d Pᵀx and are scaled at the end. That is the same vector as with the
 // links of such pages spread over v, and needs no second sum.
@@ -43,7 +42,7 @@ func Exact(g *Graph, opts ExactOptions) []float64 {
 		return nil
 	}
 	if !(opts.Damping > 0 && opts.Damping < 1) {
-		opts.Damping = DefaultDamping
+		opts.Damping = pagerank.DefaultDamping
 	}
 	if !(opts.Tolerance > 0) {
 		opts.Tolerance = 1e-10
@@ -58,7 +57,7 @@ func Exact(g *Graph, opts ExactOptions) []float64 {
 }
 
 // A power is the state of a power iteration. Each block of pages is computed by one worker from the
-// links that lead to them, so nobody writes what another one reads.
+// links that lead to them, so that no worker writes what another one reads.
 type power struct {
 	in       *Graph // reversed
 	rate     []float64
@@ -72,7 +71,7 @@ type power struct {
 
 type sum struct{ total, change float64 }
 
-// blockPages is fixed, so that sums are formed in the same order whoever forms them.
+// blockPages is fixed, so that sums are formed in the same order with any number of workers.
 const blockPages = 1 << 12
 
 func newPower(g *Graph, opts ExactOptions) *power {
@@ -98,13 +97,13 @@ func newPower(g *Graph, opts ExactOptions) *power {
 			p.rate[i] *= opts.Damp(uint32(i))
 		}
 	}
-	// The first term of the series is what all start with; from there on no score is ever too high.
+	// From the first term of the series on, no score is ever too high.
 	copy(p.now, p.teleport)
 	return p
 }
 
-// step iterates once and returns a bound on the sum of errors, relative to the sum of scores: what
-// is still to come from the last change is a geometric series.
+// step iterates once and returns a bound on the sum of errors relative to the sum of scores: what the
+// last change will still cause is a geometric series.
 func (p *power) step() float64 {
 	p.now, p.was = p.was, p.now
 	p.parallel(func(_, from, to int) {
@@ -139,7 +138,7 @@ func (p *power) pull(block, from, to int) {
 	p.sums[block] = s
 }
 
-// parallel lets the workers do all blocks, in turns: blocks differ in the links they have.
+// parallel deals the blocks out to the workers in turn: blocks differ in their number of links.
 func (p *power) parallel(do func(block, from, to int)) {
 	var group sync.WaitGroup
 	for w := range p.workers {

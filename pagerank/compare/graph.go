@@ -1,4 +1,4 @@
-package pagerank
+package compare
 
 import (
 	"iter"
@@ -12,11 +12,10 @@ type Graph struct {
 	links   []uint32
 }
 
-// NewGraph returns the graph of ids below n with the given links, which it walks twice. Links of a
-// page to itself, and all but the first of those with the same target, are left out, as are ids
-// from n on. The links of a page stay in order.
+// NewGraph returns the graph of ids below n with the given links, which it walks twice. It drops
+// links of a page to itself, repeated links, and ids from n on. The links of a page stay in order.
 func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
-	g := &Graph{offsets: lengthened[uint64](nil, n+1)}
+	g := &Graph{offsets: make([]uint64, n+1)}
 	ok := func(from, to uint32) bool {
 		return from != to && uint64(from) < uint64(n) && uint64(to) < uint64(n)
 	}
@@ -28,8 +27,8 @@ func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
 	for i := range n {
 		g.offsets[i+1] += g.offsets[i]
 	}
-	g.links = lengthened[uint32](nil, int(g.offsets[n]))
-	// Counting first puts each link where it belongs at once, so that edges in any order need no sort.
+	g.links = make([]uint32, g.offsets[n])
+	// With the counts known, each link goes to its place at once, and edges in any order need no sort.
 	next := slices.Clone(g.offsets[:n])
 	for from, to := range edges {
 		if ok(from, to) {
@@ -41,9 +40,9 @@ func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
 	return g
 }
 
-// compact leaves out links that were there before.
+// compact drops repeated links.
 func (g *Graph) compact() {
-	// Links move towards the front only, so that what is read was not written over.
+	// Links only move towards the front, so nothing is overwritten before it is read.
 	seen := make([]uint32, g.Len()) // the last page that linked here, plus one
 	end := uint64(0)
 	for from := range g.Len() {
@@ -77,16 +76,15 @@ func (g *Graph) Size() int {
 	return len(g.links)
 }
 
-// Links returns the targets of a page's links; id has to be below Len. They are not to be changed.
+// Links returns the targets of a page's links. id must be below Len, and the slice must not be
+// changed.
 func (g *Graph) Links(id uint32) []uint32 {
 	return g.links[g.offsets[id]:g.offsets[id+1]]
 }
 
-// reversed returns the graph with all links turned round.
+// reversed returns the graph with all links reversed.
 func (g *Graph) reversed() *Graph {
-	r := &Graph{
-		offsets: lengthened[uint64](nil, g.Len()+1), links: lengthened[uint32](nil, len(g.links)),
-	}
+	r := &Graph{offsets: make([]uint64, g.Len()+1), links: make([]uint32, len(g.links))}
 	for _, to := range g.links {
 		r.offsets[to+1]++
 	}

@@ -1,4 +1,4 @@
-package pagerank
+package linklist
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package pagerank
+package compare
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/stretchr/testify/require"
 )
 
@@ -87,7 +88,7 @@ func TestStrategiesFetchEveryPageOnce(t *testing.T) {
 	want := slices.Sorted(slices.Values(crawl(&BreadthFirst{}, g, 0, 5)))
 	for name, s := range map[string]Strategy{
 		"BackLinks": &BackLinks{}, "BackLinks by tie": &BackLinks{Tie: func(id uint32) uint32 { return id % 9 }},
-		"Batch": &Batch{Every: 100}, "OPIC": &OPIC{}, "Push": New(Options{}), "PL": New(Options{Cutoff: PL}),
+		"Batch": &Batch{Every: 100}, "OPIC": &OPIC{}, "PL": &PL{}, "VR": &VR{}, "RankMass": &RankMass{}, "Push": pagerank.New(pagerank.Options{}),
 	} {
 		order := crawl(s, g, 0, 5)
 		require.Equal(t, want, slices.Sorted(slices.Values(order)), name)
@@ -128,15 +129,15 @@ func TestBackLinksIsThatOfASimpleOne(t *testing.T) {
 func TestBatchIterates(t *testing.T) {
 	b := &Batch{Every: 2, Damping: .5}
 	b.Discover(0)
-	for _, p := range []page{{0, []uint32{1, 2, 3}}, {1, []uint32{3}}} {
+	for want, links := range [][]uint32{{1, 2, 3}, {3}} {
 		id, ok := b.Next()
 		require.True(t, ok)
-		require.Equal(t, p.id, id)
-		b.Fetched(id, p.links)
+		require.Equal(t, uint32(want), id)
+		b.Fetched(id, links)
 	}
 	// 0 and 1 had .5 at the start: 3 gets .5 (.5/3 + .5) beside its own .5, and 2 less.
-	require.InDelta(t, .5+.5*(.5/3+.5), b.reg.nodes[3].score, 1e-12)
-	require.InDelta(t, .5+.5*.5/3, b.reg.nodes[2].score, 1e-12)
+	require.InDelta(t, .5+.5*(.5/3+.5), b.table.pages[3].score, 1e-12)
+	require.InDelta(t, .5+.5*.5/3, b.table.pages[2].score, 1e-12)
 	id, _ := b.Next()
 	require.Equal(t, uint32(3), id)
 }
@@ -159,11 +160,11 @@ func TestBatchIsExactInTheEnd(t *testing.T) {
 	}
 	total := 0.0
 	for id := range in {
-		total += b.reg.nodes[id].score
+		total += b.table.pages[id].score
 	}
 	for id, rank := range Exact(g, ExactOptions{Teleport: teleport}) {
 		if in[uint32(id)] {
-			require.InDelta(t, rank, b.reg.nodes[id].score/total, 1e-9)
+			require.InDelta(t, rank, b.table.pages[id].score/total, 1e-9)
 		}
 	}
 }
@@ -228,8 +229,8 @@ func TestOPICHandsItsCashOn(t *testing.T) {
 
 func TestRankMassGivesAGuarantee(t *testing.T) {
 	g := testWeb(500, 4)
-	f := RankMass(Options{Threshold: .01})
-	f.Trust(0, 1)
+	f := &RankMass{Threshold: .01}
+	f.Discover(0)
 	teleport := make([]float64, g.Len())
 	teleport[0] = 1
 	truth := Exact(g, ExactOptions{Teleport: teleport})
@@ -248,7 +249,9 @@ func TestRankMassGivesAGuarantee(t *testing.T) {
 
 func TestRandomLinksDoNotBreakStrategies(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 13))
-	for _, s := range []Strategy{&BreadthFirst{}, &BackLinks{}, &Batch{Every: 7}, &OPIC{}} {
+	for _, s := range []Strategy{
+		&BreadthFirst{}, &BackLinks{}, &Batch{Every: 7}, &PL{}, &VR{}, &OPIC{}, &RankMass{},
+	} {
 		seen := map[uint32]bool{}
 		for range 300 {
 			id := r.Uint32N(60)
@@ -271,4 +274,170 @@ func TestBatchTakesNewPagesForThoseWithoutLinks(t *testing.T) {
 	b.Discover(3)
 	id, _ := b.Next()
 	require.Equal(t, uint32(5), id, "3 is worth no more, and came later")
+}
+
+func TestTiesGoToOtherHostsFirst(t *testing.T) {
+	host := func(id uint32) uint32 { return id / 10 }
+	for _, s := range []Strategy{
+		&BreadthFirst{Host: host}, &BackLinks{Host: host}, &Batch{Host: host}, &PL{Host: host},
+		&VR{Host: host}, &OPIC{Host: host}, &RankMass{Host: host},
+	} {
+		s.Discover(1)
+		id, _ := s.Next()
+		s.Fetched(id, []uint32{3, 11, 2, 25, 12, 4})
+		var order []uint32
+		for id, ok := s.Next(); ok; id, ok = s.Next() {
+			order = append(order, id)
+		}
+		require.Equal(t, []uint32{11, 25, 12, 3, 2, 4}, order, "%T", s)
+	}
+}
+
+func TestTheHighestIdIsIgnored(t *testing.T) {
+	const stray = math.MaxUint32 // an int of 32 bits takes it for -1
+	for _, s := range []Strategy{
+		&BreadthFirst{}, &BackLinks{}, &Batch{Every: 1}, &PL{}, &VR{}, &OPIC{}, &RankMass{},
+	} {
+		s.Discover(stray)
+		s.Fetched(stray, []uint32{1})
+		_, ok := s.Next()
+		require.False(t, ok, "%T", s)
+		s.Fetched(0, []uint32{stray, 2})
+		s.Discover(stray)
+		id, ok := s.Next()
+		require.True(t, ok, "%T", s)
+		require.Equal(t, uint32(2), id, "%T", s)
+		_, ok = s.Next()
+		require.False(t, ok, "%T", s)
+	}
+	require.Zero(t, graphOf([]uint32{stray}).Size())
+}
+
+// TestCutoffsWorkedByHand checks the scores of PL and VR.
+func TestCutoffsWorkedByHand(t *testing.T) {
+	type step struct {
+		id    uint32
+		links []uint32
+	}
+	// 0 gets 1 and gives 1/2 to each of 1 and 2.
+	// 1 gets 1, has 3/2, and gives 3/4 to each of 0 and 3.
+	// 3 gets 1, has 7/4, and gives it to 0.
+	cycle := []step{{0, []uint32{1, 2}}, {1, []uint32{0, 3}}, {3, []uint32{0}}}
+	// 1 has 1 before it is linked to by 0, which has 1 and nothing else to link to.
+	steep := []step{{1, []uint32{2}}, {2, nil}, {0, []uint32{1}}}
+	for _, tt := range []struct {
+		name  string
+		s     Strategy
+		steps []step
+		want  []float64
+	}{
+		{
+			// 1's share reaches 0, which passes 3/8 to 1 and 2; 1 is where it began.
+			// 3's share 7/4 goes to 0, on to 1 and 2 (7/8 each), and from 1 to 0 and 3 (7/16 each); 0
+			// and 3 had their turn.
+			"PL goes on, breadth first", &PL{}, cycle,
+			[]float64{1 + .75 + 1.75 + .4375, 1.5 + .375 + .875, .5 + .375 + .875, 1.75 + .4375},
+		},
+		{
+			"PL stops after so many pages", &PL{Pages: 1}, cycle,
+			[]float64{1 + .75 + 1.75, 1.5 + .375 + .875, .5 + .375 + .875, 1.75},
+		},
+		{
+			// The last share of 1.75 is 1.0 times what 0 had: too little for 1.5, enough for 0.9. It
+			// offers 7/8 to 1, which has 3/2, and to 2, which has 1/2: only 2 takes it.
+			"VR with a high threshold is DL1", &VR{}, cycle, []float64{3.5, 1.5, .5, 1.75},
+		},
+		{
+			"VR ignores small gains of distant pages", &VR{Threshold: .9}, cycle,
+			[]float64{3.5, 1.5, .5 + .875, 1.75},
+		},
+		{
+			"VR passes on a gain as large as the score", &VR{Threshold: .4}, steep,
+			[]float64{1, 2, 2 + 1},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, p := range tt.steps {
+				tt.s.Fetched(p.id, p.links)
+				tt.s.Fetched(p.id, p.links) // the second time nothing changes
+			}
+			var pages []page
+			switch s := tt.s.(type) {
+			case *PL:
+				pages = s.scores.pages
+			case *VR:
+				pages = s.scores.pages
+			}
+			for id, want := range tt.want {
+				require.InDelta(t, want, pages[id].score, 1e-12, "page %d", id)
+			}
+		})
+	}
+}
+
+func TestTheCallersSliceIsNeverChanged(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 18))
+	host := func(id uint32) uint32 { return id % 3 }
+	for _, s := range []Strategy{
+		&BreadthFirst{Host: host}, &BackLinks{}, &Batch{Every: 3}, &OPIC{Host: host}, &PL{Host: host}, &VR{},
+	} {
+		for range 200 {
+			links := randomLinks(r, 7, 50)
+			if r.IntN(2) == 0 {
+				slices.Sort(links)
+			}
+			before := slices.Clone(links)
+			s.Fetched(r.Uint32N(50), links)
+			require.Equal(t, before, links, "%T", s)
+		}
+	}
+}
+
+// randomLinks makes a few links, some of them twice, or to the page itself.
+func randomLinks(r *rand.Rand, id, n uint32) (links []uint32) {
+	for range r.IntN(6) {
+		links = append(links, r.Uint32N(n))
+	}
+	if r.IntN(4) == 0 {
+		links = append(links, id)
+	}
+	if len(links) > 0 && r.IntN(4) == 0 {
+		links = append(links, links[0])
+	}
+	return links
+}
+
+// crawl follows a strategy from seeds to the end.
+func crawl(s Strategy, g *Graph, seeds ...uint32) (order []uint32) {
+	for _, id := range seeds {
+		s.Discover(id)
+	}
+	for id, ok := s.Next(); ok; id, ok = s.Next() {
+		order = append(order, id)
+		s.Fetched(id, g.Links(id))
+	}
+	return order
+}
+
+// testWeb makes a graph in which some pages are far more popular than others.
+func testWeb(n int, seed uint64) *Graph {
+	r := rand.New(rand.NewPCG(seed, 6))
+	var from, to []uint32
+	for i := 1; i < n; i++ {
+		from, to = append(from, r.Uint32N(uint32(i))), append(to, uint32(i))
+		for range r.IntN(12) {
+			target := r.Uint32N(uint32(n))
+			if r.IntN(3) > 0 && len(to) > 0 {
+				target = to[r.IntN(len(to))]
+			}
+			from, to = append(from, uint32(i)), append(to, target)
+		}
+	}
+	return NewGraph(n, func(yield func(a, b uint32) bool) {
+		for i := range from {
+			if !yield(from[i], to[i]) {
+				return
+			}
+		}
+	})
 }

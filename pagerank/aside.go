@@ -1,0 +1,158 @@
+package pagerank
+
+import (
+	"math"
+	"slices"
+)
+
+// lots hold the ids whose hosts were not ready, by host.
+type lots struct {
+	byHost map[uint32]*lot
+	parked int // ids
+}
+
+// A lot is the queue of a host that was not ready. Ids may join it at any time, and one that is
+// found late may be better than those that wait. So it is a heap, by bucket and then by id. When an
+// id gains or leaves, its old entry stays and is stale.
+type lot struct {
+	entries []entry // a binary heap, the highest first
+	n       int     // ids
+	busy    bool    // until Release
+}
+
+// An entry is a bucket in the upper half, and below it the complement of an id.
+type entry uint64
+
+func entryFor(n *node, id uint32) entry { return entry(n.bucket())<<32 | entry(^id) }
+func (e entry) id() uint32              { return ^uint32(e & math.MaxUint32) }
+
+// holds reports whether an entry is valid.
+func (e entry) holds(nodes []node) bool {
+	n := &nodes[e.id()]
+	return n.state&aside != 0 && entryFor(n, e.id()) == e
+}
+
+// NextReady is Next for a polite crawler. ready reports whether a host may be visited now. An id on
+// a host that is not ready is set aside, and ready is not called again for this host until Release.
+// So a busy host costs nothing, however many of its ids are at the top of the queue.
+func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) {
+	for {
+		id, ok = f.Next()
+		if !ok {
+			return 0, false
+		}
+		host := f.nodes[id].host
+		l := f.lots.byHost[host]
+		// The ids in a lot that is not busy wait for the Release of one visit each.
+		if l == nil || !l.busy {
+			if ready(host) {
+				return id, true
+			}
+			l = f.lots.close(host)
+		}
+		f.park(l, id)
+	}
+}
+
+// Release reports that a host may be visited again. The best of its ids that were set aside goes
+// back to the queue; the others wait for the next Release.
+func (f *Frontier) Release(host uint32) {
+	l := f.lots.byHost[host]
+	if l == nil {
+		return
+	}
+	l.busy = false
+	if l.n == 0 {
+		delete(f.lots.byHost, host)
+		return
+	}
+	e := l.pop()
+	for !e.holds(f.nodes) {
+		e = l.pop()
+	}
+	f.unpark(&f.nodes[e.id()])
+	f.queue.add(f.nodes, f.level(e.id()), e.id())
+}
+
+// close notes that a host is not ready.
+func (l *lots) close(host uint32) *lot {
+	if l.byHost == nil {
+		l.byHost = map[uint32]*lot{}
+	}
+	if l.byHost[host] == nil {
+		l.byHost[host] = &lot{}
+	}
+	l.byHost[host].busy = true
+	return l.byHost[host]
+}
+
+// park sets an id aside.
+func (f *Frontier) park(l *lot, id uint32) {
+	n := &f.nodes[id]
+	n.state |= aside
+	l.n++
+	f.lots.parked++
+	l.push(entryFor(n, id))
+}
+
+// unpark takes a node out of its lot.
+func (f *Frontier) unpark(n *node) {
+	n.state &^= aside
+	f.lots.byHost[n.host].n-- // a lot without ids stays until Release: it says that the host is busy
+	f.lots.parked--
+}
+
+// promote moves an id that is aside to the bucket for a higher level.
+func (f *Frontier) promote(n *node, level uint16, id uint32) {
+	l := f.lots.byHost[n.host]
+	n.next = level + 1
+	l.push(entryFor(n, id))
+	if len(l.entries) > 2*l.n+16 { // most of them are stale
+		l.entries = l.valid(f.nodes)
+	}
+}
+
+// valid returns the valid entries, the highest first, each once.
+func (l *lot) valid(nodes []node) []entry {
+	list := slices.DeleteFunc(slices.Clone(l.entries), func(e entry) bool { return !e.holds(nodes) })
+	slices.SortFunc(list, func(a, b entry) int {
+		if a > b {
+			return -1
+		}
+		return int(min(b-a, 1))
+	})
+	return slices.Compact(list)
+}
+
+func (l *lot) push(e entry) {
+	h := append(l.entries, e)
+	i := len(h) - 1
+	for ; i > 0 && h[(i-1)/2] < e; i = (i - 1) / 2 {
+		h[i] = h[(i-1)/2]
+	}
+	h[i] = e
+	l.entries = h
+}
+
+// pop takes the highest entry, of which there is one.
+func (l *lot) pop() entry {
+	h := l.entries
+	top, last := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	i := 0
+	for c := 1; c < len(h); c = 2*i + 1 {
+		if c+1 < len(h) && h[c+1] > h[c] {
+			c++
+		}
+		if h[c] <= last {
+			break
+		}
+		h[i] = h[c]
+		i = c
+	}
+	if len(h) > 0 {
+		h[i] = last
+	}
+	l.entries = h
+	return top
+}

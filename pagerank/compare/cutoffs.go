@@ -1,0 +1,140 @@
+package compare
+
+import "slices"
+
+// PL is the paper's page number limit: the pages that a fetched page links to get a share of its
+// score, and then Pages more pages, breadth first, pass on what they have just received. The zero
+// PL is empty and ready to use, by one goroutine at a time.
+type PL struct {
+	Pages int                    // 0 means the paper's 8
+	Host  func(id uint32) uint32 // for the order of ties; may be nil
+
+	scores scores
+}
+
+// Discover queues id, once.
+func (p *PL) Discover(id uint32) { p.scores.add(id, nil) }
+
+// Next takes the id with the highest score.
+func (p *PL) Next() (id uint32, ok bool) { return p.scores.Next() }
+
+// Fetched passes on the score of a page. When a page is fetched again, its new links are discovered
+// and nothing else changes.
+func (p *PL) Fetched(id uint32, links []uint32) {
+	share, ok := p.scores.enter(p.Host, id, links)
+	if !ok {
+		return
+	}
+	limit := p.Pages
+	if limit <= 0 {
+		limit = 8
+	}
+	s := &p.scores
+	visited := []uint32{id} // few: a map would cost more
+	var wave []gain
+	enqueue := func(from, to uint32, share float64) {
+		s.give(to, share)
+		if len(wave) < limit && len(s.out[to]) > 0 && !slices.Contains(visited, to) {
+			visited = append(visited, to)
+			wave = append(wave, gain{to, share})
+		}
+	}
+	for _, to := range s.out[id] {
+		enqueue(id, to, share)
+	}
+	for i := 0; i < len(wave); i++ {
+		out := s.out[wave[i].id]
+		for _, to := range out {
+			enqueue(wave[i].id, to, wave[i].amount/float64(len(out)))
+		}
+	}
+}
+
+// VR is the paper's value ratio: a page that receives at least Threshold times the score that it had
+// passes that on. Of what is passed on in this way, pages take only shares above the same threshold.
+// The zero VR is empty and ready to use, by one goroutine at a time.
+type VR struct {
+	Threshold float64                // 0 means the paper's 1.5
+	Host      func(id uint32) uint32 // for the order of ties; may be nil
+
+	scores scores
+}
+
+// Discover queues id, once.
+func (v *VR) Discover(id uint32) { v.scores.add(id, nil) }
+
+// Next takes the id with the highest score.
+func (v *VR) Next() (id uint32, ok bool) { return v.scores.Next() }
+
+// Fetched passes on the score of a page. When a page is fetched again, its new links are discovered
+// and nothing else changes.
+func (v *VR) Fetched(id uint32, links []uint32) {
+	share, ok := v.scores.enter(v.Host, id, links)
+	if !ok {
+		return
+	}
+	threshold := v.Threshold
+	if !(threshold > 0) {
+		threshold = 1.5
+	}
+	s := &v.scores
+	var wave []gain
+	for _, to := range s.out[id] {
+		if share >= threshold*s.pages[to].score {
+			wave = append(wave, gain{to, share})
+		}
+		s.give(to, share)
+	}
+	for i := 0; i < len(wave); i++ {
+		out := s.out[wave[i].id]
+		for _, to := range out {
+			if share := wave[i].amount / float64(len(out)); share >= threshold*s.pages[to].score {
+				s.give(to, share)
+				wave = append(wave, gain{to, share})
+			}
+		}
+	}
+}
+
+// A gain is what a page received and passes on.
+type gain struct {
+	id     uint32
+	amount float64
+}
+
+// scores are pages in a heap, with the links of those that were fetched.
+type scores struct {
+	heap
+	out     [][]uint32 // by id
+	updates int
+}
+
+// enter gives a page its 1 and keeps its links. It returns the share of each link; ok is false if
+// there is none, or if the page was fetched before.
+func (s *scores) enter(host func(uint32) uint32, id uint32, links []uint32) (share float64, ok bool) {
+	clean := s.links(host, id, links)
+	for _, to := range clean {
+		s.add(to, nil)
+	}
+	if uint64(id) >= uint64(len(s.pages)) {
+		return 0, false // beyond the limit
+	}
+	s.out = append(s.out, make([][]uint32, len(s.pages)-len(s.out))...)
+	if s.out[id] != nil {
+		return 0, false
+	}
+	s.out[id] = append([]uint32{}, clean...)
+	s.give(id, 1)
+	return s.pages[id].score / float64(len(clean)), len(clean) > 0
+}
+
+func (s *scores) give(id uint32, share float64) {
+	s.updates++
+	s.heap.give(id, share)
+}
+
+// Updates returns how many shares were given so far: the work.
+func (p *PL) Updates() int { return p.scores.updates }
+
+// Updates returns how many shares were given so far: the work.
+func (v *VR) Updates() int { return v.scores.updates }

@@ -1,0 +1,20 @@
+// Package compare has the strategies that [pagerank.Frontier] is compared with, and the PageRank of
+// a whole graph, which judges them.
+//
+//	for _, s := range []compare.Strategy{
+//		pagerank.New(pagerank.Options{}), &compare.BreadthFirst{}, &compare.Batch{Every: 1000},
+//	} {
+//		s.Discover(seed)
+//		for id, ok := s.Next(); ok; id, ok = s.Next() {
+//			s.Fetched(id, graph.Links(id))
+//		}
+//	}
+//
+// They are made for experiments: examples/pageranklab runs them all. [BreadthFirst], [BackLinks],
+// [Batch], [PL] and [VR] are those of Yamada, Takahashi, Taura and Chikayama (2004); [OPIC] and
+// [RankMass] are younger ones. [Exact] computes the PageRank of a [Graph] by power iteration.
+//
+// All of them know pages by dense ids from 0 and ignore the highest uint32. Ids of equal worth come
+// in the order of discovery; if Host is set, a page's links to other hosts count as discovered
+// before those to its own. Memory grows with the highest id.
+package compare

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package pagerank
-
-import "unsafe"
-
-// adviseHuge is for Linux.
-func adviseHuge(unsafe.Pointer, uintptr) {}
