@@ -17,9 +17,6 @@ func Decode(raw []byte, coding string, opts Options) ([]byte, Truncation) {
 	return b.decode(raw, Whole)
 }
 
-// RetryAfter is retryAfter.
-var RetryAfter = retryAfter
-
 // CodingOf is codingOf.
 var CodingOf = codingOf
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/spinneret-go/spinneret/internal/retryafter"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
@@ -140,7 +141,7 @@ func (c *Client) answer(
 	r.setHeads(x, req, resp)
 	r.Location = location(resp, url)
 	came := x.firstByte()
-	r.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), came)
+	r.RetryAfter = min(retryafter.Of(resp.Header, came), maxRetryAfter)
 	r.Fresh, r.NoStore = freshness(resp.Header, came)
 	return r
 }

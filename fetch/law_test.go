@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"net/http"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/weburl"
@@ -93,37 +91,6 @@ func FuzzRequestURI(f *testing.F) {
 			t.Errorf("RequestURI(%q) = %q, want %q", raw, got, want)
 		}
 	})
-}
-
-// The law: never negative, never longer than a year, and a number of seconds is that number.
-func FuzzRetryAfter(f *testing.F) {
-	f.Add("120")
-	f.Add("Fri, 31 Dec 1999 23:59:59 GMT")
-	now := time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)
-	f.Fuzz(func(t *testing.T, value string) {
-		d := fetch.RetryAfter(value, now)
-		if d < 0 || d > 365*24*time.Hour {
-			t.Errorf("RetryAfter(%q) = %v", value, d)
-		}
-		n, err := time.ParseDuration(value + "s")
-		digits := value != "" && strings.Trim(value, "0123456789") == ""
-		if digits && err == nil && d != min(n, 365*24*time.Hour) {
-			t.Errorf("RetryAfter(%q) = %v, want %v", value, d, n)
-		}
-	})
-}
-
-func TestRetryAfterDates(t *testing.T) {
-	now := time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)
-	// The three forms of a date that RFC 9110, 5.6.7, wants understood.
-	for _, value := range []string{
-		"Fri, 31 Dec 1999 23:59:59 GMT",
-		"Friday, 31-Dec-99 23:59:59 GMT",
-		"Fri Dec 31 23:59:59 1999",
-	} {
-		require.Equal(t, 59*time.Minute+59*time.Second, fetch.RetryAfter(value, now), value)
-		require.Zero(t, fetch.RetryAfter(value, now.Add(time.Hour)), "%s has passed", value)
-	}
 }
 
 func TestCodingOf(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -120,24 +119,3 @@ func head(line string, h http.Header) []byte {
 
 // maxRetryAfter keeps a count of seconds within what a Duration can hold.
 const maxRetryAfter = 365 * 24 * time.Hour
-
-// retryAfter reads a number of seconds or a date (RFC 9110, 10.2.3). What is neither, or lies in
-// the past, is 0; what is longer than a year is a year.
-func retryAfter(value string, now time.Time) time.Duration {
-	value = strings.TrimSpace(value)
-	if value == "" {
-		return 0
-	}
-	if strings.Trim(value, "0123456789") == "" {
-		seconds, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
-			return maxRetryAfter
-		}
-		return time.Duration(seconds) * time.Second
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	return min(max(at.Sub(now), 0), maxRetryAfter)
-}

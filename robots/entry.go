@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spinneret-go/spinneret/internal/retryafter"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
@@ -158,7 +159,7 @@ func (s *state) fail(resp Response, now time.Time, o *Options) {
 	for i := 1; i < min(s.Failures, 64); i++ {
 		wait += min(wait, o.MaxRetry-wait) // doubles, but cannot overflow
 	}
-	s.Expires = now.Add(max(wait, retryAfter(resp.Header, now)))
+	s.Expires = now.Add(max(wait, min(retryafter.Of(resp.Header, now), longestWait)))
 }
 
 // current returns the file that holds at a time, nil if nothing may be fetched.
@@ -210,16 +211,6 @@ func maxAge(h http.Header) (age time.Duration, said bool) {
 		age -= old
 	}
 	return age, said
-}
-
-// retryAfter reads the field of that name (RFC 9110, 10.2.3).
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := h.Get("Retry-After")
-	wait, ok := parseSeconds(value)
-	if !ok {
-		wait, _ = untilDate(value, now)
-	}
-	return min(wait, longestWait)
 }
 
 func untilDate(value string, now time.Time) (wait time.Duration, ok bool) {

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/retryafter"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -30,7 +29,7 @@ func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome 
 	}
 	o.Took = now.Sub(start)
 	o.Status = resp.StatusCode
-	if wait := retryAfter(resp.Header, now); wait > 0 {
+	if wait := retryafter.Of(resp.Header, now); wait > 0 {
 		o.RetryAfter = now.Add(wait)
 	}
 	return o
@@ -51,29 +50,4 @@ func neverSent(err error) bool {
 		}
 	}
 	return false
-}
-
-// retryAfter returns how long a server asks to be left alone: the seconds or the date of
-// Retry-After (RFC 9110, section 10.2.3). A date counts from the Date of the response, so that it
-// does not matter whether the clocks agree. It is 0 if the header is missing or makes no sense.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if value == "" {
-		return 0
-	}
-	if value[0] >= '0' && value[0] <= '9' {
-		seconds, err := strconv.ParseInt(value, 10, 64)
-		if errors.Is(err, strconv.ErrRange) || seconds > int64(scheduler.Forever/time.Second) {
-			return scheduler.Forever
-		}
-		return time.Duration(seconds) * time.Second
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	if sent, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = sent
-	}
-	return max(at.Sub(now), 0)
 }
