@@ -2,7 +2,9 @@ package archive
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
 	"strings"
@@ -54,10 +56,18 @@ type Capture struct {
 	// which no one uses, must still be on Body.
 	Body []byte
 
+	// Large takes the place of Body for a body that should not be held in memory. It is read up to
+	// three times, from its beginning to its end.
+	Large *io.SectionReader
+
 	// Truncated says why Body is not the whole body: "length" or "time" when a limit of the
 	// crawler was reached, "disconnect" when the connection broke, "unspecified". It is "" for
-	// a whole body.
-	Truncated string
+	// a whole body. RequestTruncated says the same of the body in Request.
+	Truncated, RequestTruncated string
+
+	// Rebuilt says that Request or Head was put together from parsed fields, and does not have the
+	// bytes of the wire. The records tell by a field of their own.
+	Rebuilt bool
 }
 
 // truncations are the reasons that WARC 1.1 knows, section 5.13.
@@ -82,15 +92,43 @@ func (c *Capture) check() error {
 	if len(c.Request) > 0 && headLen(c.Request) < 0 {
 		return fmt.Errorf("%w: Request of %d bytes has no blank line", ErrInvalid, len(c.Request))
 	}
-	if !slices.Contains(truncations, c.Truncated) {
-		return fmt.Errorf("%w: Truncated is %.50q", ErrInvalid, c.Truncated)
+	for _, reason := range []string{c.Truncated, c.RequestTruncated} {
+		if !slices.Contains(truncations, reason) {
+			return fmt.Errorf("%w: Truncated is %.50q", ErrInvalid, reason)
+		}
+	}
+	if c.Large != nil && len(c.Body) > 0 {
+		return fmt.Errorf("%w: both Body and Large are set", ErrInvalid)
 	}
 	return nil
 }
 
 // size is the number of bytes that will go through the compressor, but for the record headers. It
 // also bounds what comes out: gzip adds a few bytes to what it cannot shrink.
-func (c *Capture) size() int { return len(c.Request) + len(c.Head) + len(c.Body) }
+func (c *Capture) size() int64 {
+	return int64(len(c.Request)) + int64(len(c.Head)) + c.bodySize()
+}
+
+// bodySize is the number of bytes in Body or Large.
+func (c *Capture) bodySize() int64 {
+	if c.Large != nil {
+		return c.Large.Size()
+	}
+	return int64(len(c.Body))
+}
+
+// sum returns the digest of the body.
+func (c *Capture) sum() (sum [sha1.Size]byte, err error) {
+	if c.Large == nil {
+		return sha1.Sum(c.Body), nil
+	}
+	h := sha1.New()
+	if _, err := io.Copy(h, io.NewSectionReader(c.Large, 0, c.Large.Size())); err != nil {
+		return sum, fmt.Errorf("archive: read body: %w", err)
+	}
+	h.Sum(sum[:0])
+	return sum, nil
+}
 
 // urlFault tells why a URL cannot stand in a header line, or "" if it can. Characters outside of
 // ASCII can: browsers send them, and losing the page would be worse than being lenient.

@@ -9,9 +9,14 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// MaxRaw is the size up to which a [Document] holds its record. Larger ones have to be read from
-// their file.
-const MaxRaw = 64 << 20
+// Sizes in bytes of what is held in memory as a whole.
+const (
+	// MaxRaw is that of the record of a [Document]. Larger ones have to be read from their file.
+	MaxRaw = 64 << 20
+
+	// MaxBody is that of a body that [Archive.Body] returns.
+	MaxBody = 64 << 20
+)
 
 // Document is a version of a [Snapshot] with its content, still compressed. It is not safe for
 // concurrent use.

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"io"
 	"strconv"
@@ -73,7 +74,8 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 		request = warc.NewID()
 		e.h = warc.Head{Type: "request", ID: request, WarcinfoID: info, ConcurrentTo: response,
 			Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Protocols: protocols, CipherSuite: suite,
-			ContentType: "application/http;msgtype=request"}
+			Truncated: c.RequestTruncated, ContentType: "application/http;msgtype=request",
+			Extra: c.extra()}
 		if err := e.record(c.Request); err != nil {
 			return err
 		}
@@ -81,7 +83,7 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 	e.h = warc.Head{Type: "response", ID: response, WarcinfoID: info, ConcurrentTo: request,
 		Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Payload: &e.sum, Truncated: c.Truncated,
 		Protocols: protocols, CipherSuite: suite,
-		ContentType: "application/http;msgtype=response"}
+		ContentType: "application/http;msgtype=response", Extra: c.extra()}
 	if of.profile != "" {
 		return e.revisit(c, of)
 	}
@@ -99,7 +101,8 @@ func (e *encoder) revisit(c *Capture, of original) error {
 	if of.profile == warc.ProfileNotModified {
 		e.h.Payload = nil
 		if of.digest != "" {
-			e.h.Extra = []warc.Field{{Name: "WARC-Payload-Digest", Value: of.digest.String()}}
+			e.h.Extra = append(e.h.Extra[:len(e.h.Extra):len(e.h.Extra)],
+				warc.Field{Name: "WARC-Payload-Digest", Value: of.digest.String()})
 		}
 	}
 	return e.record(c.Head)
@@ -112,14 +115,50 @@ func (e *encoder) revisit(c *Capture, of original) error {
 // it into chunks, so that equal bodies have equal digests.
 func (e *encoder) response(c *Capture) error {
 	switch {
+	case !c.chunked() && c.Large != nil:
+		return e.large(c, nil, nil)
 	case !c.chunked():
 		return e.record(c.Head, c.Body)
-	case len(c.Body) == 0:
+	case c.bodySize() == 0:
 		return e.record(c.Head, lastChunk)
 	}
-	e.chunk = strconv.AppendInt(e.chunk[:0], int64(len(c.Body)), 16)
+	e.chunk = strconv.AppendInt(e.chunk[:0], c.bodySize(), 16)
 	e.chunk = append(e.chunk, "\r\n"...)
+	if c.Large != nil {
+		return e.large(c, e.chunk, chunkEnd)
+	}
 	return e.record(c.Head, e.chunk, c.Body, chunkEnd)
+}
+
+// large encodes the response record of a capture whose body is not in memory.
+func (e *encoder) large(c *Capture, before, after []byte) error {
+	e.last = e.n
+	e.records++
+	raw, _, err := e.warc.EncodeFrom(e, &e.h, &block{c: c, before: before, after: after})
+	e.raw += raw
+	return err
+}
+
+// block reads the head of a capture and its Large body. It is not safe for concurrent use.
+type block struct {
+	c             *Capture
+	before, after []byte // around the body
+	r             io.Reader
+}
+
+// Read reads from where the last Read or Seek stopped.
+func (b *block) Read(p []byte) (int, error) {
+	if b.r == nil {
+		b.r = io.MultiReader(bytes.NewReader(b.c.Head), bytes.NewReader(b.before),
+			io.NewSectionReader(b.c.Large, 0, b.c.Large.Size()), bytes.NewReader(b.after))
+	}
+	return b.r.Read(p)
+}
+
+// Seek goes to the beginning, which is the only place that an encoder asks for.
+func (b *block) Seek(int64, int) (int64, error) {
+	b.r = nil
+	return 0, nil
 }
 
 // record encodes one record with e.h before the block, which is the parts one after the other.

@@ -65,15 +65,18 @@ func (f *files) append(c *Capture, l ledger) (Location, error) {
 	e := <-f.encoders
 	defer func() { f.encoders <- e }()
 	// The digest comes first, as it decides what is written: a repeat is not compressed at all.
-	e.sum = sha1.Sum(c.Body)
+	var err error
+	if e.sum, err = c.sum(); err != nil {
+		return Location{}, err
+	}
 	of, err := l.repeats(&e.sum)
 	if err != nil {
 		return Location{}, err
 	}
-	o := f.pick(int64(c.size()))
-	defer o.load.Add(-int64(c.size()))
+	o := f.pick(c.size())
+	defer o.load.Add(-c.size())
 	// What is large is not gathered in memory, but keeps the output for as long as it takes.
-	if c.size() > f.buffered {
+	if c.size() > int64(f.buffered) {
 		return f.write(o, e, c, of, l, true)
 	}
 	if err := e.capture(c, of, *o.id.Load(), nil); err != nil {
@@ -134,7 +137,7 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, 
 		s.Files += o.takeBegun()
 		if of.profile != "" {
 			s.Revisits++
-			s.Saved += int64(len(c.Body))
+			s.Saved += c.bodySize()
 		}
 		if of.profile != "" && of.kind == Changed {
 			s.Shared++

@@ -53,7 +53,7 @@ func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	if found {
 		n.prior = fromMicroseconds(e.time)
 	}
-	whole := n.status == 200 && len(c.Body) > 0 && !a.keepRepeats && c.Truncated == ""
+	whole := n.status == 200 && c.bodySize() > 0 && !a.keepRepeats && c.Truncated == ""
 	switch {
 	case found && n.status == 304:
 		return a.originalOf(warc.ProfileNotModified, c.URL, &e)
@@ -98,7 +98,7 @@ func (n *note) written(of original, sum *[sha1.Size]byte, loc Location, end int6
 	case e.kind == Unchanged: // a 304 of what is not known
 	default:
 		e.digest = sha1Digest(sum)
-		if n.status == 200 && c.Truncated == "" && len(c.Body) >= minShared {
+		if n.status == 200 && c.Truncated == "" && c.bodySize() >= minShared {
 			body = e.digest
 		}
 	}

@@ -2,11 +2,13 @@ package archive
 
 import (
 	"bytes"
-	"fmt"
+	"crypto/tls"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // protocols maps the versions of HTTP, as net/http names them, to what WARC-Protocol says: for h2
@@ -18,36 +20,6 @@ var protocols = map[string]string{
 // tlsVersions does the same for the versions of TLS, by their numbers.
 var tlsVersions = map[uint16]string{
 	0x0301: "tls/1.0", 0x0302: "tls/1.1", 0x0303: "tls/1.2", 0x0304: "tls/1.3",
-}
-
-// cipherSuites are the names that IANA has registered for those that Go knows. Package crypto/tls
-// has them, too, but would be half of a program that only reads archives.
-var cipherSuites = map[uint16]string{
-	0x1301: "TLS_AES_128_GCM_SHA256",
-	0x1302: "TLS_AES_256_GCM_SHA384",
-	0x1303: "TLS_CHACHA20_POLY1305_SHA256",
-	0xc009: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
-	0xc00a: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
-	0xc013: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
-	0xc014: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
-	0xc02b: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-	0xc02c: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-	0xc02f: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-	0xc030: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-	0xcca8: "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-	0xcca9: "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-	0x0005: "TLS_RSA_WITH_RC4_128_SHA",
-	0x000a: "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
-	0x002f: "TLS_RSA_WITH_AES_128_CBC_SHA",
-	0x0035: "TLS_RSA_WITH_AES_256_CBC_SHA",
-	0x003c: "TLS_RSA_WITH_AES_128_CBC_SHA256",
-	0x009c: "TLS_RSA_WITH_AES_128_GCM_SHA256",
-	0x009d: "TLS_RSA_WITH_AES_256_GCM_SHA384",
-	0xc007: "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
-	0xc011: "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
-	0xc012: "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
-	0xc023: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
-	0xc027: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
 }
 
 // asHTTP1 returns a capture whose heads are those of HTTP/1.1, and the protocol that they were sent
@@ -87,6 +59,17 @@ func laterHTTP(version string) string {
 	return ""
 }
 
+// headsField is in the records of heads that are not the bytes of the wire.
+var headsField = []warc.Field{{Name: "Spinneret-Heads", Value: "rebuilt"}}
+
+// extra returns the fields of a record that no standard has.
+func (c *Capture) extra() []warc.Field {
+	if c.Rebuilt {
+		return headsField
+	}
+	return nil
+}
+
 // connection returns what a record says of the connection: the protocols from the inner one to the
 // outer one, and the cipher suite.
 func (c *Capture) connection() (names []string, suite string) {
@@ -98,8 +81,8 @@ func (c *Capture) connection() (names []string, suite string) {
 	if name := tlsVersions[c.TLS]; name != "" {
 		names = append(names, name)
 	}
-	if suite = cipherSuites[c.CipherSuite]; suite == "" && c.CipherSuite != 0 {
-		suite = fmt.Sprintf("0x%04X", c.CipherSuite)
+	if c.CipherSuite != 0 {
+		suite = tls.CipherSuiteName(c.CipherSuite)
 	}
 	return names, suite
 }
@@ -129,9 +112,9 @@ func (rec *Record) TLS() (version, cipherSuite uint16) {
 		}
 	}
 	name := rec.Get("WARC-Cipher-Suite")
-	for id, known := range cipherSuites {
-		if known == name {
-			return version, id
+	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		if suite.Name == name {
+			return version, suite.ID
 		}
 	}
 	id, _ := strconv.ParseUint(name, 0, 16) // 0 for a name that is not known

@@ -89,12 +89,9 @@ func TestProtocols(t *testing.T) {
 // The names of cipher suites are those of package crypto/tls, also of those without a name.
 func TestCipherSuites(t *testing.T) {
 	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
-		require.Equal(t, suite.Name, cipherSuites[suite.ID])
-	}
-	for id := range cipherSuites {
-		c := Capture{CipherSuite: id}
+		c := Capture{CipherSuite: suite.ID}
 		_, name := c.connection()
-		require.Equal(t, tls.CipherSuiteName(id), name)
+		require.Equal(t, suite.Name, name)
 	}
 	c := Capture{CipherSuite: 0x9abc}
 	_, name := c.connection()

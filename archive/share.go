@@ -12,7 +12,7 @@ import (
 const minShared = 1 << 10
 
 // shares reports whether other URLs may have the body of a capture, and it theirs.
-func (n *note) shares() bool { return n.archive.share && len(n.capture.Body) >= minShared }
+func (n *note) shares() bool { return n.archive.share && n.capture.bodySize() >= minShared }
 
 // shared looks for a record with that body, of any URL. The index only has its address, so the
 // record is asked what it is: it also tells its URL and its date, which a revisit record has to

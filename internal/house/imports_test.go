@@ -50,8 +50,11 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/text/transform":          "converts a stream",
 	},
 	"archive": {
-		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
-		"github.com/klauspost/compress/zstd": "the other compression of WARC files",
+		"github.com/andybalholm/brotli":       "bodies as they were sent are read again",
+		"github.com/klauspost/compress/flate": "likewise, the content coding deflate",
+		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one",
+		"github.com/klauspost/compress/zlib":  "likewise, as the RFC has it",
+		"github.com/klauspost/compress/zstd":  "the other compression of WARC files",
 	},
 }
 
@@ -137,9 +140,10 @@ func TestRoomsAreIndependent(t *testing.T) {
 // linked lists the modules that come into a program with a package. One that is not listed brings
 // none: so the README says of some.
 var linked = map[string][]string{
-	"archive":        {"github.com/klauspost/compress"},
-	"archive/export": {"github.com/klauspost/compress"},
-	"archive/warc":   {"github.com/klauspost/compress"},
+	"archive":             {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
+	"archive/archivehttp": {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
+	"archive/export":      {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
+	"archive/warc":        {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"dedupe": {
 		"github.com/bits-and-blooms/bitset", "github.com/bits-and-blooms/bloom/v3",
 		"github.com/hashicorp/golang-lru/v2",

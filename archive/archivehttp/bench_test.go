@@ -1,0 +1,80 @@
+package archivehttp_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/archivehttp"
+)
+
+// BenchmarkRoundTrip compares what it takes to record a page of 20 KB: by the transport, and by hand
+// with heads that net/http has parsed.
+func BenchmarkRoundTrip(b *testing.B) {
+	page := make([]byte, 20<<10)
+	_, _ = io.ReadFull(&counting{}, page[:4<<10])
+	for n := 4 << 10; n < len(page); n *= 2 {
+		copy(page[n:], page[:n])
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(page)
+	}))
+	defer s.Close()
+	for _, how := range []string{"not", "hand", "transport"} {
+		b.Run("recorded="+how, func(b *testing.B) {
+			a, err := archive.Open(b.TempDir(), archive.Options{KeepRepeats: true})
+			require.NoError(b, err)
+			defer a.Close()
+			base := http.DefaultTransport.(*http.Transport).Clone()
+			c := &http.Client{Transport: base}
+			if how == "transport" {
+				c.Transport = archivehttp.NewTransport(base, a)
+			}
+			defer c.CloseIdleConnections()
+			b.ReportAllocs()
+			b.SetBytes(int64(len(page)))
+			for b.Loop() {
+				resp, err := c.Get(s.URL)
+				require.NoError(b, err)
+				if how == "hand" {
+					byHand(b, a, resp)
+					continue
+				}
+				_, err = io.Copy(io.Discard, resp.Body)
+				require.NoError(b, err)
+				require.NoError(b, resp.Body.Close())
+			}
+		})
+	}
+}
+
+func byHand(b *testing.B, a *archive.Archive, resp *http.Response) {
+	started := time.Now()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(b, err)
+	require.NoError(b, resp.Body.Close())
+	head, err := httputil.DumpResponse(resp, false)
+	require.NoError(b, err)
+	var request bytes.Buffer
+	require.NoError(b, resp.Request.Write(&request))
+	_, err = a.Append(archive.Capture{URL: resp.Request.URL.String(), Time: started,
+		Request: request.Bytes(), Head: head, Body: body})
+	require.NoError(b, err)
+}
+
+// The heads of a server that sends a byte at a time cost their length, and not its square.
+func BenchmarkSlowHead(b *testing.B) {
+	head := "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 10_000) + "\r\n"
+	b.SetBytes(int64(len(head)))
+	for b.Loop() {
+		archivehttp.Receive(head)
+	}
+}

@@ -1,0 +1,89 @@
+package archivehttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"sync"
+)
+
+// connection is what an exchange knows of the connection it got. Its methods are safe for
+// concurrent use.
+type connection struct {
+	mu   sync.Mutex
+	conn net.Conn
+	take func(status int) (request, response []byte, ok bool) // nil if it cannot be observed
+}
+
+// header is a connection that keeps the heads that pass over it.
+type header interface {
+	Heads() func(status int) (request, response []byte, ok bool)
+}
+
+// observe returns a context that tells c which connection a request gets. A request that is sent
+// again on another one is that of the last one.
+func (c *connection) observe(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.conn, c.take = info.Conn, nil
+			if h, ok := info.Conn.(header); ok {
+				c.take = h.Heads()
+			}
+		},
+	})
+}
+
+// heads returns those of the wire. The heads of HTTP/2 have no bytes that a reader would know.
+func (c *connection) heads(resp *http.Response) (request, response []byte, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.take == nil || resp.ProtoMajor != 1 {
+		return nil, nil, false
+	}
+	return c.take(resp.StatusCode)
+}
+
+// addr returns the address of the server.
+func (c *connection) addr() netip.Addr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == nil || c.conn.RemoteAddr() == nil {
+		return netip.Addr{}
+	}
+	addr, _ := netip.ParseAddrPort(c.conn.RemoteAddr().String())
+	return addr.Addr()
+}
+
+// tls returns the state of an encrypted connection that net/http takes for a plain one.
+func (c *connection) tls() *tls.ConnectionState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w, ok := c.conn.(*wire); ok {
+		return w.tls
+	}
+	return nil
+}
+
+// proxied reports whether there is TLS to the server inside of a connection that was dialled as a
+// plain one or one with TLS of its own: that is how net/http reaches a server through a proxy.
+func (c *connection) proxied() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if secure, ok := c.conn.(*tls.Conn); ok {
+		_, within := secure.NetConn().(*wire)
+		return within
+	}
+	return false
+}
+
+// isAbsolute reports whether a request names the whole URL, as a proxy is asked.
+func isAbsolute(request []byte) bool {
+	_, target, _ := bytes.Cut(request, []byte(" "))
+	return bytes.HasPrefix(target, []byte("http://")) || bytes.HasPrefix(target, []byte("https://"))
+}

@@ -1,0 +1,9 @@
+package archivehttp
+
+// Receive takes a head byte by byte.
+func Receive(head string) {
+	var h heads
+	for i := range len(head) {
+		h.receive([]byte{head[i]})
+	}
+}

@@ -1,0 +1,319 @@
+package archivehttp_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/archivehttp"
+)
+
+// get reads a response to its end.
+func get(t testing.TB, c *http.Client, url string) string {
+	resp, err := c.Get(url)
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return string(body)
+}
+
+// The heads of HTTP/1 have the bytes of the wire: order, spelling and spaces.
+func TestHeadsOfTheWire(t *testing.T) {
+	const head = "HTTP/1.1  200 all  right\r\nx-lower: 1\r\nX-UPPER:2\r\nServer:   spaces  \r\n" +
+		"x-lower: 3\r\nContent-Length: 4\r\n\r\n"
+	for name, answer := range map[string]string{
+		"alone":      head + "body",
+		"interim":    "HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n" + head + "body",
+		"interims":   strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 3) + head + "body",
+		"no length":  strings.Replace(head, "Content-Length: 4\r\n", "", 1) + "body",
+		"line feeds": strings.ReplaceAll(head, "\r\n", "\n") + "body",
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := raw(t, answer)
+			c, a := client(t, nil)
+			require.Equal(t, "body", get(t, c, url+"/"))
+			request, response := only(t, a, url+"/")
+			want := answer[strings.LastIndex(answer, "HTTP/1.1"):]
+			require.Equal(t, want, response.block)
+			require.True(t, response.wire())
+			require.True(t, strings.HasPrefix(request.block, "GET / HTTP/1.1\r\nHost: 127.0.0.1:"))
+			require.Empty(t, response.fields.Get("WARC-Truncated"))
+			require.Equal(t, "127.0.0.1", response.fields.Get("WARC-IP-Address"))
+		})
+	}
+}
+
+// A head that comes byte by byte, on a connection that is used again and again.
+func TestHeadsOfKeptConnections(t *testing.T) {
+	server, conn := net.Pipe()
+	go func() {
+		buf := make([]byte, 4096)
+		for i := 0; ; i++ {
+			if _, err := server.Read(buf); err != nil {
+				return
+			}
+			for _, b := range []byte("HTTP/1.1 200 OK\r\nX-N: " + string(rune('a'+i)) +
+				"\r\nContent-Length: 2\r\n\r\nok") {
+				_, _ = server.Write([]byte{b})
+			}
+		}
+	}()
+	base := &http.Transport{Dial: func(string, string) (net.Conn, error) { return conn, nil }}
+	c, a := client(t, base)
+	for i := range 5 {
+		url := "http://kept.test/" + string(rune('a'+i))
+		require.Equal(t, "ok", get(t, c, url))
+		request, response := only(t, a, url)
+		require.Contains(t, request.block, "GET /"+string(rune('a'+i))+" HTTP/1.1\r\n")
+		require.Contains(t, response.block, "X-N: "+string(rune('a'+i))+"\r\n")
+		require.True(t, response.wire())
+	}
+}
+
+func TestTLS(t *testing.T) {
+	t.Run("HTTP/1.1", func(t *testing.T) {
+		s := serve(t, (*httptest.Server).StartTLS)
+		c, a := client(t, s.Client().Transport)
+		get(t, c, s.URL+"/chunks")
+		request, response := only(t, a, s.URL+"/chunks")
+		require.True(t, request.wire())
+		require.True(t, response.wire())
+		require.Equal(t, []string{"http/1.1", "tls/1.3"}, response.fields.Values("WARC-Protocol"))
+		require.Contains(t, response.block, "\r\nTransfer-Encoding: chunked\r\n\r\n28\r\nchunk 0\n")
+	})
+	t.Run("HTTP/2", func(t *testing.T) {
+		s := serve(t, func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() })
+		c, a := client(t, s.Client().Transport)
+		get(t, c, s.URL+"/chunks")
+		request, response := only(t, a, s.URL+"/chunks")
+		require.False(t, request.wire())
+		require.True(t, strings.HasPrefix(request.block, "GET /chunks HTTP/1.1\r\nHost: 127.0.0.1:"))
+		require.True(t, strings.HasPrefix(response.block, "HTTP/1.1 200 OK\r\n"))
+		require.Equal(t, []string{"h2", "tls/1.3"}, response.fields.Values("WARC-Protocol"))
+		require.Equal(t, "127.0.0.1", response.fields.Get("WARC-IP-Address"))
+	})
+}
+
+func TestRedirectsAndRevisits(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	c, a := client(t, nil)
+	get(t, c, s.URL+"/redirect")
+	get(t, c, s.URL+"/chunks")
+	_, response := only(t, a, s.URL+"/redirect")
+	require.Contains(t, response.block, "HTTP/1.1 302 Found\r\n")
+	versions, err := a.Versions(s.URL + "/chunks")
+	require.NoError(t, err)
+	require.Len(t, versions, 2)
+	require.Equal(t, archive.Changed, versions[0].Kind)
+	require.Equal(t, archive.Unchanged, versions[1].Kind)
+
+	get(t, c, s.URL+"/304")
+	v, err := a.At(s.URL+"/304", time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, 304, v.Status)
+
+	resp, err := c.Head(s.URL + "/large")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	request, response := only(t, a, s.URL+"/large")
+	require.Contains(t, request.block, "HEAD /large HTTP/1.1\r\n")
+	require.True(t, strings.HasSuffix(response.block, "\r\n\r\n"))
+	require.Empty(t, response.fields.Get("WARC-Truncated"))
+}
+
+func TestRequestBodies(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		body  io.Reader
+		limit int64
+		want  string // behind the head
+		cut   string
+	}{
+		{"with a length", strings.NewReader("a=b&c=d"), 0, "a=b&c=d", ""},
+		{"in chunks", unknown("a=b&c=d"), 0, "7\r\na=b&c=d\r\n0\r\n\r\n", ""},
+		{"empty", strings.NewReader(""), 0, "", ""},
+		{"too long", strings.NewReader("a=b&c=d"), 3, "a=b", "length"},
+		{"in chunks, too long", unknown("a=b&c=d"), 3, "3\r\na=b\r\n0\r\n\r\n", "length"},
+		{"not wanted", strings.NewReader("a=b&c=d"), -1, "", "length"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, (*httptest.Server).Start)
+			a := open(t)
+			transport := archivehttp.NewTransport(nil, a)
+			transport.MaxRequest = tt.limit
+			c := &http.Client{Transport: transport}
+			defer c.CloseIdleConnections()
+			resp, err := c.Post(s.URL+"/post", "text/plain", tt.body)
+			require.NoError(t, err)
+			_, err = io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			request, response := only(t, a, s.URL+"/post")
+			_, body, _ := strings.Cut(request.block, "\r\n\r\n")
+			require.Equal(t, tt.want, body)
+			require.Equal(t, tt.cut, request.fields.Get("WARC-Truncated"))
+			require.Empty(t, response.fields.Get("WARC-Truncated"))
+			require.True(t, request.wire())
+		})
+	}
+}
+
+// What net/http would have told of a body, the record tells.
+func TestTruncated(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	for _, tt := range []struct {
+		name, path string
+		read       int64
+		max        int64
+		want       string
+		length     int
+	}{
+		{"whole", "/chunks", 1 << 30, 0, "", 40},
+		{"closed at once", "/chunks", 0, 0, "unspecified", 0},
+		{"closed in between", "/large", 1000, 0, "unspecified", -1},
+		{"read to the last byte", "/post", 7, 0, "", 7}, // GET 0 0
+		{"the connection broke", "/broken", 1 << 30, 0, "disconnect", 4},
+		{"limited", "/chunks", 1 << 30, 10, "length", 10},
+		{"exactly the limit", "/chunks", 1 << 30, 40, "", 40},
+		{"large and limited", "/large", 1 << 30, 2 << 20, "length", 2 << 20},
+		{"large", "/large", 1 << 30, -1, "", 3 << 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := open(t)
+			transport := archivehttp.NewTransport(nil, a)
+			transport.MaxBody, transport.SpillDir = tt.max, t.TempDir()
+			c := &http.Client{Transport: transport}
+			defer c.CloseIdleConnections()
+			resp, err := c.Get(s.URL + tt.path)
+			require.NoError(t, err)
+			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, tt.read))
+			require.NoError(t, resp.Body.Close())
+			_, response := only(t, a, s.URL+tt.path)
+			require.Equal(t, tt.want, response.fields.Get("WARC-Truncated"))
+			v, err := a.At(s.URL+tt.path, time.Time{})
+			require.NoError(t, err)
+			require.Equal(t, tt.want != "", v.Truncated)
+			if tt.length >= 0 {
+				body, err := a.Body(v)
+				require.NoError(t, err)
+				require.Len(t, body, tt.length)
+			}
+			left, err := os.ReadDir(transport.SpillDir)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// A capture that cannot be written is reported by Close, and by the next request.
+func TestFailedWrite(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	a, err := archive.Open(t.TempDir(), archive.Options{})
+	require.NoError(t, err)
+	c := &http.Client{Transport: archivehttp.NewTransport(nil, a)}
+	defer c.CloseIdleConnections()
+	get(t, c, s.URL+"/chunks")
+	require.NoError(t, a.Close())
+	for _, path := range []string{"/chunks", "/empty", "/redirect"} {
+		resp, err := c.Get(s.URL + path)
+		if path == "/redirect" { // http.Client ignores what Close says, and goes on
+			require.ErrorIs(t, err, archive.ErrClosed)
+			continue
+		}
+		require.NoError(t, err)
+		_, err = io.ReadAll(resp.Body)
+		require.NoError(t, err, "the client gets its body")
+		require.ErrorIs(t, resp.Body.Close(), archive.ErrClosed)
+		_, err = c.Post(s.URL+path, "", strings.NewReader("x"))
+		require.ErrorIs(t, err, archive.ErrClosed)
+	}
+
+	// So does a temporary file that cannot be made.
+	b := open(t)
+	transport := archivehttp.NewTransport(nil, b)
+	transport.SpillDir = t.TempDir() + "/missing"
+	c = &http.Client{Transport: transport}
+	defer c.CloseIdleConnections()
+	resp, err := c.Get(s.URL + "/large")
+	require.NoError(t, err)
+	n, err := io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, int64(3<<20), n)
+	require.ErrorIs(t, resp.Body.Close(), os.ErrNotExist)
+}
+
+// A proxy and its password do not come into the archive.
+func TestProxy(t *testing.T) {
+	plain := serve(t, (*httptest.Server).Start)
+	secure := serve(t, (*httptest.Server).StartTLS)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}).ServeHTTP(w, r)
+			return
+		}
+		server, err := net.Dial("tcp", r.Host)
+		if err != nil {
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(conn, server); _ = conn.Close() }()
+		_, _ = io.Copy(server, conn)
+		_ = server.Close()
+	}))
+	defer proxy.Close()
+	through, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	through.User = url.UserPassword("me", "secret")
+	for _, s := range []*httptest.Server{plain, secure} {
+		base := s.Client().Transport.(*http.Transport).Clone()
+		base.Proxy = http.ProxyURL(through)
+		c, a := client(t, base)
+		require.Contains(t, get(t, c, s.URL+"/chunks"), "chunk 4")
+		request, response := only(t, a, s.URL+"/chunks")
+		require.True(t, strings.HasPrefix(request.block, "GET /chunks HTTP/1.1\r\n"))
+		require.NotContains(t, request.block, "Proxy-Authorization")
+		require.False(t, request.wire())
+		require.Empty(t, response.fields.Get("WARC-IP-Address"))
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	s := serve(t, func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() })
+	c, a := client(t, s.Client().Transport)
+	var group sync.WaitGroup
+	errs := make(chan error, 100)
+	for i := range 20 {
+		group.Go(func() {
+			path := []string{"/chunks", "/gzip", "/post", "/404", "/large"}[i%5]
+			resp, err := c.Get(s.URL + path)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				err = errors.Join(err, resp.Body.Close())
+			}
+			errs <- err
+		})
+	}
+	group.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 20, a.Stats().Captures)
+}

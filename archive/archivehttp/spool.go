@@ -1,0 +1,93 @@
+package archivehttp
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// maxMemory is the size up to which a body is held in memory. Nearly all are far smaller.
+const maxMemory = 1 << 20
+
+// spool keeps a body, in memory or in a temporary file. It is not safe for concurrent use.
+type spool struct {
+	dir string
+	max int64 // negative: no limit
+
+	n    int64   // bytes that came
+	cut  bool    // they are not all kept
+	data *[]byte // nil once there is a file
+	file *os.File
+	size int64 // of the file
+	err  error // that ended it
+}
+
+// buffers are kept and used again.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// write takes more of the body.
+func (s *spool) write(p []byte) {
+	s.n += int64(len(p))
+	if s.max >= 0 && s.n > s.max {
+		keep := max(int64(len(p))-(s.n-s.max), 0)
+		p, s.cut = p[:keep], true
+	}
+	if s.err != nil || len(p) == 0 {
+		return
+	}
+	if s.file == nil && s.data == nil {
+		s.data = buffers.Get().(*[]byte)
+	}
+	if s.file == nil && len(*s.data)+len(p) <= maxMemory {
+		*s.data = append(*s.data, p...)
+		return
+	}
+	if s.file == nil {
+		s.file, s.err = os.CreateTemp(s.dir, "archivehttp-")
+		if s.err == nil {
+			s.append(*s.data)
+		}
+		s.free()
+	}
+	s.append(p)
+}
+
+func (s *spool) append(p []byte) {
+	if s.err == nil {
+		_, s.err = s.file.Write(p)
+		s.size += int64(len(p))
+	}
+	if s.err != nil {
+		s.err = fmt.Errorf("temporary file: %w", s.err)
+	}
+}
+
+// body returns what was kept, valid until close.
+func (s *spool) body() ([]byte, *io.SectionReader) {
+	switch {
+	case s.file != nil:
+		return nil, io.NewSectionReader(s.file, 0, s.size)
+	case s.data != nil:
+		return *s.data, nil
+	}
+	return nil, nil
+}
+
+// close removes the file.
+func (s *spool) close() {
+	s.free()
+	if s.file != nil {
+		_ = s.file.Close()
+		_ = os.Remove(s.file.Name())
+		s.file = nil
+	}
+}
+
+func (s *spool) free() {
+	if s.data != nil {
+		*s.data = (*s.data)[:0]
+		buffers.Put(s.data)
+		s.data = nil
+	}
+}

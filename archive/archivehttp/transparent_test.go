@@ -1,0 +1,224 @@
+package archivehttp_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/archivehttp"
+)
+
+// seen is what a client can see of a response.
+type seen struct {
+	err, proto, status, final, body, bodyErr, closeErr string
+	header                                             http.Header
+	length                                             int64
+	uncompressed, tls                                  bool
+	coding                                             []string
+}
+
+// see sends a request and looks at all of the response.
+func see(t *testing.T, c *http.Client, method, url string, body io.Reader, read int64) (s seen) {
+	req, err := http.NewRequest(method, url, body)
+	require.NoError(t, err)
+	resp, err := c.Do(req)
+	if err != nil {
+		return seen{err: err.Error()}
+	}
+	s = seen{proto: resp.Proto, status: resp.Status, final: resp.Request.URL.String(),
+		header: resp.Header, length: resp.ContentLength, uncompressed: resp.Uncompressed,
+		tls: resp.TLS != nil, coding: resp.TransferEncoding}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, read))
+	s.body, s.bodyErr = string(data), fmt.Sprint(err)
+	s.closeErr = fmt.Sprint(resp.Body.Close())
+	_, err = resp.Body.Read(make([]byte, 1))
+	s.bodyErr += fmt.Sprint(err != nil)
+	s.header.Del("Date")
+	return s
+}
+
+// A client sees the same with and without the recorder.
+func TestTransparent(t *testing.T) {
+	starts := map[string]func(*httptest.Server){
+		"http":  (*httptest.Server).Start,
+		"https": (*httptest.Server).StartTLS,
+		"http2": func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() },
+	}
+	for name, start := range starts {
+		for _, disabled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/DisableCompression=%v", name, disabled), func(t *testing.T) {
+				s := serve(t, start)
+				base := s.Client().Transport.(*http.Transport)
+				base.DisableCompression = disabled
+				plain := &http.Client{Transport: base}
+				recorded, a := client(t, base)
+				for _, path := range []string{"/gzip", "/notgzip", "/emptygzip", "/chunks", "/empty",
+					"/204", "/304", "/404", "/redirect", "/hints", "/broken", "/abort"} {
+					for _, method := range []string{"GET", "HEAD", "POST"} {
+						for _, read := range []int64{1 << 30, 3} {
+							want := see(t, plain, method, s.URL+path, nil, read)
+							got := see(t, recorded, method, s.URL+path, nil, read)
+							require.Equal(t, want, got, "%s %s, %d bytes", method, path, read)
+						}
+					}
+				}
+				require.Equal(t, see(t, plain, "GET", s.URL+"/large", nil, 1<<30),
+					see(t, recorded, "GET", s.URL+"/large", nil, 1<<30))
+				for _, body := range []string{"", "a=b", strings.Repeat("x", 2<<20)} {
+					want := see(t, plain, "POST", s.URL+"/post", strings.NewReader(body), 1<<30)
+					got := see(t, recorded, "POST", s.URL+"/post", strings.NewReader(body), 1<<30)
+					require.Equal(t, want, got)
+					want = see(t, plain, "PUT", s.URL+"/post", unknown(body), 1<<30)
+					got = see(t, recorded, "PUT", s.URL+"/post", unknown(body), 1<<30)
+					require.Equal(t, want, got)
+				}
+				_, err := a.Versions(s.URL + "/chunks")
+				require.NoError(t, err)
+			})
+		}
+	}
+}
+
+// unknown is a body whose length net/http does not know.
+func unknown(body string) io.Reader { return io.MultiReader(strings.NewReader(body)) }
+
+// The request that the caller made stays as it is.
+func TestRequestIsNotChanged(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	c, _ := client(t, nil)
+	req, err := http.NewRequest("POST", s.URL+"/post", strings.NewReader("abc"))
+	require.NoError(t, err)
+	body, header := req.Body, req.Header.Clone()
+	resp, err := c.Transport.RoundTrip(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, header, req.Header)
+	require.Equal(t, body, req.Body)
+	require.Same(t, req, resp.Request)
+}
+
+// A context that ends ends the body, and what was read is recorded.
+func TestContext(t *testing.T) {
+	for _, name := range []string{"canceled", "deadline"} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, (*httptest.Server).Start)
+			c, a := client(t, nil)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			want, reason := context.Canceled, "unspecified"
+			if name == "deadline" {
+				want, reason = context.DeadlineExceeded, "time"
+			}
+			req, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/wait", nil)
+			require.NoError(t, err)
+			resp, err := c.Do(req)
+			require.NoError(t, err)
+			first := make([]byte, 5)
+			_, err = io.ReadFull(resp.Body, first)
+			require.NoError(t, err)
+			cancel(want)
+			_, err = io.ReadAll(resp.Body)
+			require.ErrorIs(t, err, want)
+			require.NoError(t, resp.Body.Close())
+			_, response := only(t, a, s.URL+"/wait")
+			require.Equal(t, reason, response.fields.Get("WARC-Truncated"))
+			require.Contains(t, response.block, "first")
+		})
+	}
+}
+
+// Close ends a Read that waits, as net/http allows.
+func TestCloseWhileReading(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	c, a := client(t, nil)
+	resp, err := c.Get(s.URL + "/wait")
+	require.NoError(t, err)
+	_, err = io.ReadFull(resp.Body, make([]byte, 5))
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() {
+		_, err := io.ReadAll(resp.Body)
+		done <- err
+	}()
+	require.NoError(t, resp.Body.Close())
+	require.Error(t, <-done)
+	_, response := only(t, a, s.URL+"/wait")
+	require.Equal(t, "unspecified", response.fields.Get("WARC-Truncated"))
+}
+
+// Any other client of net/http's interface works, and its heads are rebuilt.
+func TestOtherBase(t *testing.T) {
+	base := roundTripper(func(req *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Proto: "HTTP/1.1",
+			Header:        http.Header{"X-A": {"1", "2"}, "Content-Type": {"text/plain"}},
+			ContentLength: -1, Body: io.NopCloser(bytes.NewReader([]byte("made up")))}, nil
+	})
+	c, a := client(t, base)
+	resp, err := c.Get("http://user:secret@made.up.test:80/x?y#z")
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "made up", string(body))
+	request, response := only(t, a, "http://made.up.test:80/x?y")
+	require.Equal(t, "GET /x?y HTTP/1.1\r\nHost: made.up.test:80\r\n"+
+		"User-Agent: Go-http-client/1.1\r\nAccept-Encoding: gzip\r\n"+
+		"Authorization: Basic dXNlcjpzZWNyZXQ=\r\n\r\n", request.block)
+	require.Equal(t, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-A: 1\r\nX-A: 2\r\n\r\nmade up",
+		response.block)
+	require.False(t, request.wire())
+	require.False(t, response.wire())
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// A base that decodes itself gives what was sent by Tap.
+func TestTap(t *testing.T) {
+	c, a := client(t, tapping{})
+	resp, err := c.Get("http://tapped.test/")
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "hello", string(body))
+	_, response := only(t, a, "http://tapped.test/")
+	require.True(t, strings.HasSuffix(response.block, "\r\n\r\nHELLO"))
+}
+
+// tapping has a content coding of capital letters.
+type tapping struct{}
+
+func (tapping) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Header.Get("Accept-Encoding") != "" {
+		return nil, fmt.Errorf("it was asked for a coding")
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: -1,
+		Uncompressed: true, Body: io.NopCloser(strings.NewReader("HELLO"))}, nil
+}
+
+func (tapping) Tap(resp *http.Response, w io.Writer) bool {
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{lower{io.TeeReader(resp.Body, w)}, resp.Body}
+	return true
+}
+
+type lower struct{ r io.Reader }
+
+func (l lower) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	copy(p, bytes.ToLower(p[:n]))
+	return n, err
+}
+
+var _ http.RoundTripper = new(archivehttp.Transport)

@@ -1,0 +1,225 @@
+package archivehttp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// What zero means in the fields of a [Transport], in bytes.
+const (
+	DefaultMaxBody    = 1 << 30
+	DefaultMaxRequest = 1 << 20
+)
+
+// Transport is an http.RoundTripper that records what passes through it. Make one with
+// [NewTransport]. Its fields must not change once it is in use. Its methods are safe for concurrent
+// use.
+type Transport struct {
+	// MaxBody is how much of a body is recorded, in bytes as they were sent. The client gets all of
+	// it. 0 means 1 GiB. Negative means without limit.
+	MaxBody int64
+
+	// MaxRequest is how much of the body of a request is recorded, in bytes. It is held in memory
+	// until the response ends. 0 means 1 MiB. Negative means that only the head is recorded.
+	MaxRequest int64
+
+	// SpillDir is the directory for temporary files of bodies that are longer than 1 MiB. "" means
+	// that of the system, see [os.TempDir].
+	SpillDir string
+
+	base    http.RoundTripper
+	archive *archive.Archive
+	gunzips bool // what the base would decompress
+
+	mu     sync.Mutex // guards what follows
+	failed []error    // to write captures, until the next RoundTrip tells
+}
+
+// NewTransport returns a Transport that sends requests by base and records into an archive, which
+// must stay open until the last body has been closed.
+//
+// A nil base means one with the settings of [http.DefaultTransport]. Of an [*http.Transport] a clone
+// is used, whose connections are observed; so it has connections of its own.
+//
+// Any other base is used as it is. It can let its connections be observed: those that it reports to
+// httptrace.ClientTrace.GotConn then have the method
+//
+//	Heads() func(status int) (request, response []byte, ok bool)
+//
+// It begins an exchange, and returns a function that returns the heads of this exchange. A base that
+// decodes bodies itself can let them be recorded as they were sent, by the method
+//
+//	Tap(resp *http.Response, w io.Writer) bool
+//
+// It writes to w what is read of resp.Body, before it is decoded. It is called before the body is
+// read. Without it, bodies are asked for in gzip and decompressed here.
+func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
+	t := &Transport{base: base, archive: a, gunzips: true}
+	if base == nil {
+		t.base = http.DefaultTransport
+	}
+	if plain, ok := t.base.(*http.Transport); ok {
+		t.gunzips = !plain.DisableCompression
+		t.base = observed(plain)
+	} else if _, ok := base.(tapper); ok {
+		t.gunzips = false
+	}
+	return t
+}
+
+// tapper is a RoundTripper that decodes bodies itself.
+type tapper interface {
+	Tap(resp *http.Response, w io.Writer) bool
+}
+
+// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+func (t *Transport) CloseIdleConnections() {
+	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements http.RoundTripper. It sends nothing if a capture could not be written since
+// the last call, and returns the error.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := t.takeFailure(); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
+	x := t.begin(req)
+	resp, err := t.base.RoundTrip(x.req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Request = req
+	x.record(resp)
+	return resp, nil
+}
+
+// takeFailure returns the errors that no RoundTrip has told.
+func (t *Transport) takeFailure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := errors.Join(t.failed...)
+	t.failed = nil
+	return err
+}
+
+// maxFailed bounds the errors that wait for a RoundTrip.
+const maxFailed = 16
+
+// fail notes that a capture was not written.
+func (t *Transport) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.failed) < maxFailed {
+		t.failed = append(t.failed, err)
+	}
+}
+
+// exchange is a request and its response. It is not safe for concurrent use, but for its connection
+// and what is sent.
+type exchange struct {
+	t       *Transport
+	req     *http.Request // as the base gets it
+	started time.Time
+	conn    connection
+	sent    *sentBody // nil if the request has no body
+	gunzip  bool      // the client did not ask for a coding, and must not notice one
+}
+
+// begin prepares a request for the base. The client's stays as it is.
+func (t *Transport) begin(req *http.Request) *exchange {
+	x := &exchange{t: t, started: time.Now()}
+	ctx := x.conn.observe(req.Context())
+	if req.Header.Get("Upgrade") != "" {
+		ctx = context.WithValue(ctx, onlyHTTP1{}, true)
+	}
+	x.req = req.WithContext(ctx)
+	if t.gunzips && req.Method != http.MethodHead && req.Header.Get("Accept-Encoding") == "" &&
+		req.Header.Get("Range") == "" {
+		x.gunzip = true
+		x.req.Header = req.Header.Clone()
+		if x.req.Header == nil {
+			x.req.Header = http.Header{}
+		}
+		x.req.Header.Set("Accept-Encoding", "gzip")
+	}
+	if req.Body != nil && req.Body != http.NoBody {
+		x.sent = &sentBody{max: max(cmp.Or(t.MaxRequest, DefaultMaxRequest), 0)}
+		x.sent.wrap(x.req)
+	}
+	return x
+}
+
+// record makes a response record itself.
+func (x *exchange) record(resp *http.Response) {
+	if resp.TLS == nil {
+		resp.TLS = x.conn.tls()
+	}
+	r := &recorder{x: x, want: -1, spool: spool{dir: x.t.SpillDir,
+		max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
+	r.capture, r.chunked = x.capture(resp)
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		r.finish("") // the body is a connection, and the client's alone
+		return
+	case resp.Body == nil || resp.Body == http.NoBody:
+		r.finish("")
+		if r.err != nil {
+			r.src = http.NoBody
+			resp.Body = r
+		}
+		return
+	}
+	r.src, r.want = resp.Body, resp.ContentLength
+	if base, ok := x.t.base.(tapper); ok && base.Tap(resp, tap{r}) {
+		r.src, r.tapped = resp.Body, true
+	}
+	resp.Body = r
+	if x.gunzip && resp.ContentLength != 0 && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+		resp.Body = &gunzipped{raw: r}
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+		resp.ContentLength, resp.Uncompressed = -1, true
+	}
+}
+
+// capture describes a response whose body is still to come. chunked says that the request's body
+// went in chunks.
+func (x *exchange) capture(resp *http.Response) (c archive.Capture, chunked bool) {
+	req := resp.Request
+	resp.Request = x.req // has what was sent
+	c = archive.FromResponse(resp, nil)
+	resp.Request = req
+	c.Time, c.Truncated = x.started, ""
+	request, response, ok := x.conn.heads(resp)
+	if ok {
+		c.Head, c.Rebuilt = response, false
+		// A proxy gets another first line than the server, and maybe a password.
+		if len(request) > 0 && !x.conn.proxied() && !isAbsolute(request) {
+			c.Request = request
+		} else {
+			c.Rebuilt = true
+		}
+	}
+	if !x.conn.proxied() && !isAbsolute(request) {
+		c.Addr = x.conn.addr()
+	}
+	return c, hasChunks(c.Request)
+}
+
+func describe(url string, err error) error {
+	return fmt.Errorf("archivehttp: record %.200s: %w", url, err)
+}

@@ -1,0 +1,78 @@
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// FromResponse makes a Capture of a response of net/http and its body, which the caller has read.
+// Its Time is now: set it to when the request was sent. The heads are put together from the parsed
+// fields; package archivehttp records the bytes of the wire.
+//
+// A body that net/http has decompressed goes in as it is: its field Content-Encoding is gone, too.
+// A body shorter than its Content-Length is marked as truncated. resp must have its Request, as all
+// responses of an http.Client do. The body of the request is not in the capture.
+func FromResponse(resp *http.Response, body []byte) Capture {
+	req := resp.Request
+	c := Capture{URL: targetURL(req.URL), Time: time.Now(), Protocol: resp.Proto, Body: body,
+		Request: requestHead(req, resp), Head: responseHead(resp), Rebuilt: true}
+	if resp.TLS != nil {
+		c.TLS, c.CipherSuite = resp.TLS.Version, resp.TLS.CipherSuite
+	}
+	if req.Method != http.MethodHead && resp.StatusCode != http.StatusNotModified &&
+		resp.ContentLength > int64(len(body)) {
+		c.Truncated = "unspecified"
+	}
+	return c
+}
+
+// targetURL leaves out what no server sees, and a password that should not be in an archive.
+func targetURL(u *url.URL) string {
+	bare := *u
+	bare.User, bare.Fragment, bare.RawFragment = nil, "", ""
+	return bare.String()
+}
+
+// requestHead writes the head that net/http sends, as far as a request tells.
+func requestHead(req *http.Request, resp *http.Response) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", cmp.Or(req.Method, http.MethodGet),
+		req.URL.RequestURI(), cmp.Or(req.Host, req.URL.Host))
+	if _, set := req.Header["User-Agent"]; !set {
+		fmt.Fprintf(&b, "User-Agent: Go-http-client/%d.%d\r\n", min(resp.ProtoMajor, 2),
+			resp.ProtoMinor)
+	}
+	if req.ContentLength > 0 {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", req.ContentLength)
+	}
+	_ = req.Header.WriteSubset(&b, map[string]bool{"Host": true, "Content-Length": true,
+		"Transfer-Encoding": true}) // a buffer takes all
+	if resp.Uncompressed && req.Header.Get("Accept-Encoding") == "" {
+		b.WriteString("Accept-Encoding: gzip\r\n")
+	}
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// responseHead writes a head whose body follows without chunks.
+func responseHead(resp *http.Response) []byte {
+	var b bytes.Buffer
+	status := cmp.Or(resp.Status,
+		fmt.Sprintf("%03d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	fmt.Fprintf(&b, "HTTP/1.%d %s\r\n", rebuiltMinor(resp), status)
+	_ = resp.Header.WriteSubset(&b, map[string]bool{"Transfer-Encoding": true})
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// rebuiltMinor keeps HTTP/1.0. Everything later is written as HTTP/1.1, see Capture.Protocol.
+func rebuiltMinor(resp *http.Response) int {
+	if resp.ProtoMajor == 1 && resp.ProtoMinor == 0 {
+		return 0
+	}
+	return 1
+}
