@@ -25,7 +25,12 @@ import (
 //	Heads() func(status int) (request, response []byte, ok bool)
 //
 // To be called in GotConn, it returns a function that returns the heads of this exchange as they
-// were on the wire, once the response with the status is there.
+// were on the wire, once the response with the status is there. The RoundTripper itself has a method
+//
+//	Tap(resp *http.Response, w io.Writer) bool
+//
+// To be called before the body is read, it makes w get what is read of the body as it was sent,
+// before it is decoded.
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
 
 type roundTripper struct{ client *Client }
@@ -53,6 +58,9 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, failure
 	}
 	resp.Request = req
+	if resp.TLS == nil {
+		resp.TLS = x.tls // a connection that keeps its heads hides it from net/http
+	}
 	if resp.Body == http.NoBody {
 		x.end()
 		return resp, nil
@@ -69,6 +77,19 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.ContentLength, resp.Uncompressed = -1, true
 	}
 	return resp, nil
+}
+
+// Tap is for observers: see [Client.Transport].
+func (t roundTripper) Tap(resp *http.Response, w io.Writer) bool {
+	switch body := resp.Body.(type) {
+	case *stream:
+		body.tap = w
+	case *decodedStream:
+		body.raw.tap = w
+	default:
+		return false
+	}
+	return true
 }
 
 // complete checks a request of an http.Client and adds what it lacks. decode says that the
@@ -110,12 +131,21 @@ type stream struct {
 	src   io.ReadCloser
 	x     *exchange
 	limit int64
-	n     int64 // bytes that came
-	err   error // that ended it
+	tap   io.Writer // gets what was read; nil for none
+	n     int64     // bytes that came
+	err   error     // that ended it
 }
 
 // Read implements io.Reader.
 func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.read(p)
+	if s.tap != nil && n > 0 {
+		_, _ = s.tap.Write(p[:n]) // an observer must not fail the reader
+	}
+	return n, err
+}
+
+func (s *stream) read(p []byte) (int, error) {
 	if s.err != nil || len(p) == 0 {
 		return 0, s.err
 	}

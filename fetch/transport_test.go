@@ -249,6 +249,38 @@ func TestTransportShowsTheWireToObservers(t *testing.T) {
 	}
 }
 
+// What an observer gets by Tap is the body as it was sent, whatever the reader gets.
+func TestTransportTapsBodies(t *testing.T) {
+	lines := strings.Repeat("to be or not to be, ", 100)
+	z := zipped(t, lines)
+	for _, tt := range []struct {
+		name, answer, sent, read string
+		opts                     fetch.Options
+	}{
+		{"plain", ok + "\r\nhello", "hello", "hello", fetch.Options{}},
+		{"cut", ok + "\r\nhello", "hel", "hel", fetch.Options{MaxBody: 3}},
+		{"gzip", ok + "Content-Encoding: gzip\r\n\r\n" + z, z, lines, fetch.Options{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, stop := inMemory(t, tt.opts, says(tt.answer))
+				defer stop()
+				via := c.Transport()
+				resp, err := via.RoundTrip(request(t, "http://a.test/"))
+				require.NoError(t, err)
+				var sent strings.Builder
+				require.True(t, via.(interface {
+					Tap(resp *http.Response, w io.Writer) bool
+				}).Tap(resp, &sent))
+				read, _ := io.ReadAll(resp.Body)
+				require.NoError(t, resp.Body.Close())
+				require.Equal(t, tt.sent, sent.String())
+				require.Equal(t, tt.read, string(read))
+			})
+		})
+	}
+}
+
 // A connection is free for the next request once a body was read, decoded or not, and is closed
 // when somebody stops in the middle.
 func TestTransportReusesConnections(t *testing.T) {

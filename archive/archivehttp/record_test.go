@@ -1,6 +1,7 @@
 package archivehttp_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -71,7 +72,7 @@ func TestHeadsOfKeptConnections(t *testing.T) {
 			}
 		}
 	}()
-	base := &http.Transport{Dial: func(string, string) (net.Conn, error) { return conn, nil }}
+	base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
 	c, a := client(t, base)
 	for i := range 5 {
 		url := "http://kept.test/" + string(rune('a'+i))
