@@ -66,7 +66,6 @@ type crawler struct {
 	say      func(string) // to whoever watches the terminal
 	warnings []string     // to be said when there is somebody to hear them
 	servers  []*http.Server
-	browse   atomic.Value // string: where the archive is shown
 
 	room    chan struct{} // has an element for each page in hand
 	settled chan struct{} // something may be due that was not

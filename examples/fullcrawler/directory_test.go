@@ -103,7 +103,7 @@ func TestTheLivePageOffersTheCommands(t *testing.T) {
 		require.Contains(t, text, want, path)
 		require.Equal(t, strings.Contains(path, "at=no"), status != 200, path)
 	}
-	status, text := get(c.browse.Load().(string))
+	status, text := get(at + "archive/")
 	require.Equal(t, 200, status)
 	require.Contains(t, text, "h00000.vweb.test")
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/examples/internal/viewer"
 )
 
 // While a crawl runs it has its directory for itself. So its live page offers what the commands do.
@@ -76,19 +75,9 @@ func (c *crawler) remoteCheck(w http.ResponseWriter, r *http.Request) {
 		checked.Files, checked.Records, checked.Entries, checked.Faults)
 }
 
-// listen serves the live page, and beside it the archive, until the crawl is closed.
+// listen serves the live page, and below it the archive, until the crawl is closed.
 func (c *crawler) listen(addr string) (at string, err error) {
-	if at, err = c.serve(addr, c.statusHandler(addr)); err != nil || c.store == nil {
-		return at, err
-	}
-	// At a port of its own: what is archived must not have the live page's origin.
-	host, _, err := net.SplitHostPort(addr)
-	if err == nil {
-		var browse string
-		browse, err = c.serve(net.JoinHostPort(host, "0"), viewer.New(c.store, viewer.Options{}))
-		c.browse.Store(browse)
-	}
-	return at, err
+	return c.serve(addr, c.statusHandler(addr))
 }
 
 func (c *crawler) serve(addr string, handler http.Handler) (at string, err error) {

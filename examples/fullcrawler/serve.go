@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/examples/internal/viewer"
+	"github.com/spinneret-go/spinneret/archive/replay"
 )
 
 // serving are the flags of serve.
@@ -36,7 +36,7 @@ func (s *serving) run(ctx context.Context, in call) error {
 		}
 		hosts := strings.FieldsFunc(s.names, func(r rune) bool { return r == ',' || r == ' ' })
 		server := &http.Server{
-			Handler:           viewer.New(a, viewer.Options{Scripts: s.scripts, Hosts: hosts}),
+			Handler:           replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hosts}),
 			ReadHeaderTimeout: 10 * time.Second,
 		}
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })

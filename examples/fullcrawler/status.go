@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/replay"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
@@ -41,8 +42,24 @@ func (c *crawler) statusHandler(addr string) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	return guarded(mux, addr)
+	page := guarded(mux, addr)
+	if c.store == nil {
+		return page
+	}
+	own, _, _ := net.SplitHostPort(addr)
+	pages := replay.New(c.store, replay.Options{ // has guards of its own
+		Base: archivePath, Title: "What was kept", Hosts: []string{own}})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, archivePath) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		page.ServeHTTP(w, r)
+	})
 }
+
+// archivePath is where the live page shows the archive.
+const archivePath = "/archive/"
 
 // guarded refuses requests that a page of another origin could have a browser make under a name
 // that it has led here, and keeps our page from loading anything from elsewhere.
@@ -143,7 +160,9 @@ func (c *crawler) status() status {
 		HostTable: c.hostTable(),
 	}
 	st.Trouble, _ = c.uplink.state()
-	st.Browse, _ = c.browse.Load().(string)
+	if c.store != nil {
+		st.Browse = archivePath
+	}
 	delete(st.Fates, stage.LeftOver)
 	if store.Lag > 0 {
 		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.clock.pace)})

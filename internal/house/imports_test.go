@@ -56,6 +56,10 @@ var allowed = map[string]map[string]string{
 		"github.com/klauspost/compress/zlib":  "likewise, as the RFC has it",
 		"github.com/klauspost/compress/zstd":  "the other compression of WARC files",
 	},
+	"archive/replay": {
+		"golang.org/x/net/html":         "the tokenizer: what it takes for a tag is what browsers do",
+		"golang.org/x/net/html/charset": "pages in the encodings that browsers know",
+	},
 }
 
 // allowedInternal is the same for the packages below internal/: they serve rooms, so what they
@@ -143,7 +147,10 @@ var linked = map[string][]string{
 	"archive":             {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"archive/archivehttp": {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"archive/export":      {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
-	"archive/warc":        {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
+	"archive/replay": {
+		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text",
+	},
+	"archive/warc": {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"dedupe": {
 		"github.com/bits-and-blooms/bitset", "github.com/bits-and-blooms/bloom/v3",
 		"github.com/hashicorp/golang-lru/v2",

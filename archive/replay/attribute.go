@@ -1,0 +1,186 @@
+package replay
+
+import (
+	"slices"
+	"strings"
+)
+
+// attribute is one of a tag, as the tokenizer gives it: the name in lower case, the value without
+// entities.
+type attribute struct{ name, value string }
+
+// treatment is what becomes of an attribute.
+type treatment uint8
+
+const (
+	keep     treatment = iota
+	drop               // it has no use in an archive, or leads out of it
+	link               // a URL that a person follows
+	picture            // a URL of something that can do nothing
+	document           // a URL of something that loads more, or runs
+	pictures           // a list of images
+	style              // CSS: declarations, or a value that may have url()
+	nested             // a whole document
+)
+
+// treatments are those of the attributes by their names. Which element has them hardly matters: a
+// browser ignores what an element does not know.
+var treatments = map[string]treatment{
+	// They send something, or tell someone of a click.
+	"action": drop, "formaction": drop, "formtarget": drop, "ping": drop, "attributionsrc": drop,
+	// They change what other URLs are relative to, or name programs of a past age.
+	"codebase": drop, "xml:base": drop, "archive": drop, "classid": drop, "code": drop,
+	// No browser loads them, and no one follows them.
+	"cite": drop, "longdesc": drop, "profile": drop, "manifest": drop,
+	// They say how something is to be loaded, which the handler decides: a rewritten sheet does not
+	// have its checksum any more, and what asks for CORS would not get it.
+	"crossorigin": drop, "integrity": drop, "nonce": drop, "referrerpolicy": drop,
+	// They say where something is shown, and what it may do there. A sandbox in a sandbox would not
+	// let a person follow links.
+	"allow": drop, "credentialless": drop, "csp": drop, "sandbox": drop, "target": drop,
+	"download": drop,
+
+	"href": picture, "xlink:href": picture, "src": picture, "poster": picture,
+	"background": picture, "dynsrc": picture, "lowsrc": picture, "icon": picture,
+	"srcset": pictures, "imagesrcset": pictures, "data": document, "srcdoc": nested,
+
+	// In SVG these may have url() as their values, in HTML they mean nothing.
+	"style": style, "fill": style, "stroke": style, "filter": style, "mask": style,
+	"clip-path": style, "cursor": style, "marker": style, "marker-start": style,
+	"marker-mid": style, "marker-end": style,
+}
+
+// ofElements are the exceptions: what is a link here is loaded there.
+var ofElements = map[string]map[string]treatment{
+	"a":      {"href": link, "xlink:href": link},
+	"area":   {"href": link},
+	"script": {"src": document, "href": document, "xlink:href": document},
+	"iframe": {"src": document}, "frame": {"src": document}, "embed": {"src": document},
+	"portal": {"src": document}, "fencedframe": {"src": document}, "bgsound": {"src": picture},
+	"use": {"href": document, "xlink:href": document},
+}
+
+// treat returns what becomes of an attribute of an element.
+func (p *pageRewriter) treat(element, name string) treatment {
+	if t, ok := ofElements[element][name]; ok {
+		return t
+	}
+	if t, ok := treatments[name]; ok {
+		return t
+	}
+	if strings.HasPrefix(name, "on") && !p.links.scripts {
+		return drop
+	}
+	return keep
+}
+
+// attribute returns an attribute as it stays, or false if it does not.
+func (p *pageRewriter) attribute(element string, a attribute) (attribute, bool) {
+	ok := true
+	switch p.treat(element, a.name) {
+	case drop:
+		return a, false
+	case link:
+		a.value, ok = p.links.rewrite(a.value, asLink)
+	case picture:
+		a.value, ok = p.links.rewrite(a.value, asImage)
+	case document:
+		a.value, ok = p.links.rewrite(a.value, asDocument)
+	case pictures:
+		a.value = p.links.srcset(a.value)
+		ok = a.value != ""
+	case style:
+		a.value = rewriteCSS(a.value, p.links)
+	case nested:
+		a.value, ok = p.nested(a.value)
+	}
+	return a, ok
+}
+
+// attributes rewrites those of a tag.
+func (p *pageRewriter) attributes(element string, attrs []attribute) []attribute {
+	var out []attribute
+	for _, a := range attrs {
+		if a, ok := p.attribute(element, a); ok {
+			out = append(out, a)
+		}
+	}
+	switch element {
+	case "a", "area":
+		return p.leading(out)
+	case "img", "source":
+		return p.awake(attrs, out)
+	case "button":
+		return append(out, attribute{"disabled", ""})
+	case "input":
+		if kind := strings.ToLower(value(out, "type")); kind == "submit" || kind == "image" {
+			return append(out, attribute{"disabled", ""})
+		}
+	case "animate", "set", "animatetransform", "animatemotion":
+		return p.still(out)
+	}
+	return out
+}
+
+// leading makes a link replace the whole window and not the frame alone, so that what stands above
+// the page goes with it. A document that runs scripts may not do that.
+func (p *pageRewriter) leading(attrs []attribute) []attribute {
+	href := value(attrs, "href") + value(attrs, "xlink:href")
+	if p.links.scripts || href == "" || strings.HasPrefix(href, "#") {
+		return attrs
+	}
+	return append(attrs, attribute{"target", "_top"})
+}
+
+// awake shows images that wait for a script to load them, where there are no scripts. The names are
+// those of the scripts that most sites use.
+func (p *pageRewriter) awake(attrs, out []attribute) []attribute {
+	if p.links.scripts {
+		return out
+	}
+	for _, lazy := range []struct{ from, to string }{{"data-src", "src"}, {"data-original", "src"},
+		{"data-lazy-src", "src"}, {"data-srcset", "srcset"}} {
+		ref, has := value(attrs, lazy.from), value(out, lazy.to)
+		if ref == "" || has != "" && !strings.HasPrefix(has, "data:") {
+			continue
+		}
+		a, ok := p.attribute("img", attribute{lazy.to, ref})
+		if !ok {
+			continue
+		}
+		out = slices.DeleteFunc(out, func(a attribute) bool { return a.name == lazy.to })
+		out = append(out, a)
+	}
+	return out
+}
+
+// still keeps an SVG animation from giving an element a URL.
+func (p *pageRewriter) still(attrs []attribute) []attribute {
+	name := strings.ToLower(strings.TrimSpace(value(attrs, "attributename")))
+	if p.treat("a", name) == keep {
+		return attrs
+	}
+	return slices.DeleteFunc(attrs, func(a attribute) bool { return a.name == "attributename" })
+}
+
+// value returns the value of the attribute of that name, or "".
+func value(attrs []attribute, name string) string {
+	for _, a := range attrs {
+		if a.name == name {
+			return a.value
+		}
+	}
+	return ""
+}
+
+// isPlainName tells whether a name of a tag or an attribute is written so that every reader sees
+// the same in it. Broken markup has quotes and tags in names, which a page loses nothing without.
+func isPlainName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if c <= ' ' || c == 0x7f || strings.IndexByte("\"'<>/=`&", c) >= 0 {
+			return false
+		}
+	}
+	return name != ""
+}

@@ -1,0 +1,109 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// article is a page of the usual kind, and about so many bytes.
+func article(size int) []byte {
+	var page bytes.Buffer
+	page.WriteString(frontPage("An article", "long"))
+	for i := 0; page.Len() < size; i++ {
+		fmt.Fprintf(&page, `<div class="item"><p>Some words &amp; more, %d times, with a <a href="/n/%d?a=1&amp;`+
+			`b=2" class=more>link</a> and <img src="//cdn.example.org/i/%d.jpg" srcset="/i/%d.jpg 1x, `+
+			`/i/%d-2.jpg 2x" alt="An image"> in them.</p></div>`+"\n", i, i, i, i, i)
+	}
+	return page.Bytes()
+}
+
+// BenchmarkRewrite rewrites pages and sheets of the usual sizes.
+func BenchmarkRewrite(b *testing.B) {
+	sheet := strings.Repeat(".a > .b:hover { margin: -5px 0 1.5em; background: #fff url(i/x.png) }\n", 700)
+	for _, bench := range []struct {
+		name string
+		size int
+		run  func()
+	}{
+		{"kind=page/size=20K", 20 << 10, nil}, {"kind=page/size=1M", 1 << 20, nil},
+		{"kind=sheet/size=48K", len(sheet), func() { rewriteCSS(sheet, testLinker(home)) }},
+	} {
+		run := bench.run
+		if run == nil {
+			page := article(bench.size)
+			run = func() { rewriteHTML(page, testLinker(home)) }
+		}
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(bench.size))
+			for b.Loop() {
+				run()
+			}
+		})
+	}
+}
+
+// BenchmarkDiff compares pages of which every hundredth line changed, and pages with no line in
+// common, where the bound takes hold.
+func BenchmarkDiff(b *testing.B) {
+	var before, after, other []string
+	for i := range 10_000 {
+		before = append(before, fmt.Sprint("line ", i%5000))
+		after = append(after, fmt.Sprint("line ", (i%5000)*(1+i%100/99)))
+		other = append(other, fmt.Sprint("other ", i%5000))
+	}
+	for name, to := range map[string][]string{"changed=some": after, "changed=all": other} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				diff(before, to)
+			}
+		})
+	}
+}
+
+// BenchmarkCounts makes what the first page and the page of a host show, of versions that a real
+// archive would have by the million.
+func BenchmarkCounts(b *testing.B) {
+	const pages, versions = 5000, 4
+	a := archiveOf(b)
+	for i := range pages * versions {
+		_, err := a.Append(archive.Capture{
+			URL:  fmt.Sprintf("http://h%d.example/d%d/p%d", i%50, i%7, i%pages),
+			Time: days(i / pages), Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+			Body: fmt.Appendf(nil, "<p>%d", i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	v := New(a, Options{})
+	for name, count := range map[string]func() error{
+		"of=archive": func() error { _, err := summarize(a, v.opts.MaxScan); return err },
+		"of=host": func() error {
+			l := &listing{prefix: "h1.example/", size: itemsPerPage}
+			return v.list(l, "http://h1.example/", time.Time{})
+		},
+	} {
+		if err := count(); err != nil { // the first one writes the index
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := count(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			n := pages * versions
+			if name == "of=host" {
+				n /= 50
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/version")
+		})
+	}
+}

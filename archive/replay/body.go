@@ -1,0 +1,177 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// find returns the version of a URL that was valid at a time, or the first one after it. If there
+// is none, the same URL with the other scheme counts.
+func (v *Handler) find(p place) (found archive.Version, err error) {
+	urls := []string{p.url.String(), withScheme(p.url)}
+	for _, url := range urls {
+		if url == "" {
+			continue
+		}
+		found, err = v.archive.At(url, p.moment)
+		if !errors.Is(err, archive.ErrNotFound) {
+			return found, err
+		}
+	}
+	// There is none up to that time. What was found a moment after the page is what belongs to it.
+	for _, url := range urls {
+		if url == "" {
+			continue
+		}
+		versions, err := v.archive.Versions(url)
+		if err != nil {
+			return found, err
+		}
+		if len(versions) > 0 {
+			return v.archive.At(url, versions[0].Time)
+		}
+	}
+	return found, archive.ErrNotFound
+}
+
+// capture is an archived answer that is open for reading. It is not safe for concurrent use.
+type capture struct {
+	version archive.Version
+	head    *warc.HTTP
+	kind    string    // the Content-Type
+	body    io.Reader // without content coding
+	close   func()
+}
+
+// open opens the content of a version. Close it when it was read.
+func (v *Handler) open(version archive.Version) (*capture, error) {
+	rec, err := v.archive.Read(version.Content)
+	if err != nil {
+		return nil, err
+	}
+	c := &capture{version: version, head: &warc.HTTP{}, close: func() { _ = rec.Close() }}
+	if rec.Type() == "resource" || rec.Type() == "conversion" { // no HTTP
+		c.kind, c.body = rec.Get("Content-Type"), rec
+	} else {
+		if c.head, err = rec.HTTP(); err != nil {
+			c.close()
+			return nil, err
+		}
+		c.kind = c.head.Get("Content-Type")
+		if c.body, err = c.head.Decoded(v.opts.MaxBody); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	c.settleKind()
+	return c, nil
+}
+
+// settleKind replaces a Content-Type that is missing or makes no sense: by what the bytes look like
+// or by one that does nothing.
+func (c *capture) settleKind() {
+	media, _, err := mime.ParseMediaType(c.kind)
+	known := len(media) <= maxKind && (err == nil || errors.Is(err, mime.ErrInvalidMediaParameter))
+	switch {
+	case c.kind == "":
+		start := bufio.NewReaderSize(c.body, sniffLen)
+		c.body = start
+		seen, _ := start.Peek(sniffLen)
+		c.kind = http.DetectContentType(seen)
+	case !known || !strings.Contains(media, "/") || strings.HasPrefix(media, "multipart/"):
+		c.kind = "application/octet-stream"
+	case err != nil || len(c.kind) > maxKind:
+		c.kind = media
+	}
+}
+
+// maxKind is how long a Content-Type may be to be passed on whole.
+const maxKind = 200
+
+// sniffLen is what http.DetectContentType looks at.
+const sniffLen = 512
+
+// media returns the Content-Type without parameters.
+func (c *capture) media() string {
+	media, _, _ := strings.Cut(c.kind, ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+// isHTML tells whether it is a page. XHTML becomes HTML, as which it was written in most places:
+// the tags that are written anew would not all be closed, and XML knows no half measures.
+func (c *capture) isHTML() bool {
+	return c.media() == "text/html" || c.media() == "application/xhtml+xml"
+}
+
+// status returns the status code to answer with. Those that would make a browser ask for a password
+// or try again become others.
+func (c *capture) status() int {
+	switch s := c.head.Status(); {
+	case s == 403, s == 404, s == 410, s == 451, s == 500, s == 503:
+		return s
+	case s >= 500:
+		return http.StatusInternalServerError
+	case s >= 400:
+		return http.StatusNotFound
+	}
+	return http.StatusOK
+}
+
+// location returns where a redirect leads to, or "".
+func (c *capture) location() string {
+	switch c.head.Status() {
+	case 301, 302, 303, 307, 308:
+		return c.head.Get("Location")
+	}
+	return ""
+}
+
+// read returns a body of up to max bytes. If it is longer, whole is false, and the rest is still to
+// be read. A body that ends in damage is returned as far as it could be read.
+func (c *capture) read(max int64) (body []byte, whole bool) {
+	body, _ = io.ReadAll(io.LimitReader(c.body, max+1))
+	return body, int64(len(body)) <= max
+}
+
+// toUTF8 converts a page, by the HTML standard's steps to find its encoding.
+func toUTF8(page []byte, kind string) []byte {
+	e, name, certain := charset.DetermineEncoding(page, kind)
+	// Only the first kilobyte was looked at. In many pages it has no letter beyond ASCII.
+	if name != "utf-8" && (certain || !utf8.Valid(page)) {
+		if converted, err := e.NewDecoder().Bytes(page); err == nil {
+			page = converted
+		}
+	}
+	return bytes.ToValidUTF8(bytes.TrimPrefix(page, []byte("\xef\xbb\xbf")), []byte("\uFFFD"))
+}
+
+// sheetUTF8 does so with a style sheet, by those of the CSS Syntax standard.
+func sheetUTF8(sheet []byte, kind string) []byte {
+	if _, params, err := mime.ParseMediaType(kind); err == nil && params["charset"] != "" {
+		return toUTF8(sheet, kind)
+	}
+	if rest, ok := bytes.CutPrefix(sheet, []byte(`@charset "`)); ok {
+		if name, _, ok := bytes.Cut(rest, []byte(`";`)); ok && len(name) < 40 {
+			return toUTF8(sheet, "text/css; charset="+string(name))
+		}
+	}
+	if utf8.Valid(sheet) {
+		return toUTF8(sheet, "text/css; charset=utf-8")
+	}
+	return toUTF8(sheet, "text/css; charset=windows-1252")
+}
+
+// stamp returns a time as HTTP has it.
+func stamp(t time.Time) string { return t.UTC().Format(http.TimeFormat) }

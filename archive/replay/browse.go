@@ -1,0 +1,231 @@
+package replay
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// itemsPerPage is how many pages and directories are on one page of a listing.
+const itemsPerPage = 200
+
+// item is a page, or a directory with pages in it. A page whose path ends in a slash is in the
+// directory of that name, where it is listed as "/"; the same path without the slash is a page
+// beside it.
+type item struct {
+	Name     string // below the directory that is listed
+	URL      string // of the page, or of a page in the directory
+	Dir      bool
+	Pages    int
+	Versions int
+	Last     archive.Version // of the page
+	First    time.Time
+	key      string
+}
+
+// listing gathers one page of the items of a directory from a walk through the index, and no more
+// than that, however long the list is. It is not safe for concurrent use.
+//
+// Each page of the list costs a walk over the whole directory. That is the price of having no copy
+// of the index in another order: a few seconds for a million versions.
+type listing struct {
+	prefix string // without scheme
+	after  string // the key of the last item of the page before this one
+	size   int
+
+	items    []item
+	more     bool // there are more behind them
+	begun    bool // the item after was met
+	current  item
+	lastURL  string
+	pages    int
+	versions int
+	first    time.Time
+	last     time.Time
+}
+
+// visit takes one version. Those of one URL come together.
+func (l *listing) visit(v *archive.Version) {
+	l.versions++
+	l.first, l.last = widen(l.first, l.last, v.Time)
+	fresh := v.URL != l.lastURL
+	if fresh {
+		l.pages++
+		l.lastURL = v.URL
+	}
+	key, name, dir := l.split(v.URL)
+	if key != l.current.key {
+		l.flush()
+		l.current = item{Name: name, URL: v.URL, Dir: dir, key: key}
+	}
+	c := &l.current
+	c.Versions++
+	if fresh {
+		c.Pages++
+	}
+	if c.Last.URL == "" || v.Time.After(c.Last.Time) {
+		c.Last = *v
+	}
+	if c.First.IsZero() || v.Time.Before(c.First) {
+		c.First = v.Time
+	}
+}
+
+// split returns the item to which a URL belongs: a directory of those right below the prefix, or
+// the page itself. The scheme counts for pages only: the index keeps http and https side by side,
+// and so few directories have both that two of each would not help. A slash in a query is no
+// directory.
+func (l *listing) split(url string) (key, name string, dir bool) {
+	_, rest, _ := strings.Cut(url, "://")
+	below, ok := strings.CutPrefix(rest, l.prefix)
+	if !ok {
+		// Another port of the host: named in full.
+		below, rest = rest, rest[:0]
+	} else {
+		rest = l.prefix
+	}
+	path, _, _ := strings.Cut(below, "?")
+	if slash := strings.IndexByte(path, '/'); slash >= 0 {
+		name = below[:slash+1]
+		return rest + name, name, true
+	}
+	return url, below, false
+}
+
+// flush puts the current item into the list, if it belongs on the page.
+func (l *listing) flush() {
+	switch {
+	case l.current.key == "":
+	case l.after != "" && !l.begun:
+		l.begun = l.current.key == l.after
+	case len(l.items) < l.size:
+		l.items = append(l.items, l.current)
+	default:
+		l.more = true
+	}
+}
+
+// end returns the items of the page, and whether there are more.
+func (l *listing) end() (items []item, more bool) {
+	l.flush()
+	return l.items, l.more
+}
+
+// browsed is what the page of a host or directory shows.
+type browsed struct {
+	Prefix      string
+	Crumbs      []linkTo
+	Items       []browsedItem
+	Pages       int
+	Versions    int
+	First, Last time.Time
+	AsOf        time.Time
+	After       string // address of the next page of the list; "" if there is none
+	Begin       string // address of the first one; "" if this is it
+}
+
+type browsedItem struct {
+	item
+	Address  string
+	Versions string
+}
+
+// Count is the number of versions.
+func (b browsedItem) Count() int { return b.item.Versions }
+
+// browse lists what is below a prefix.
+func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	moment, ok := parseTime(q.Get("t"))
+	prefix := q.Get("prefix")
+	if !strings.Contains(prefix, "://") {
+		prefix = "http://" + prefix
+	}
+	u, err := parseURL(prefix)
+	if err != nil || !ok {
+		v.fail(w, http.StatusBadRequest, "This is no address", "A URL and perhaps a time are "+
+			"needed.")
+		return
+	}
+	prefix = u.String()
+	_, below, _ := strings.Cut(prefix, "://")
+	l := &listing{prefix: below, after: q.Get("after"), size: itemsPerPage}
+	if err := v.list(l, prefix, moment); err != nil {
+		v.fail(w, http.StatusInternalServerError, "The archive cannot be read", err.Error())
+		return
+	}
+	items, more := l.end()
+	d := browsed{Prefix: below, Crumbs: crumbs(u.Scheme, below, moment), Pages: l.pages,
+		Versions: l.versions, First: l.first, Last: l.last, AsOf: moment}
+	for _, it := range items {
+		d.Items = append(d.Items, browsable(u.Scheme, it, moment))
+	}
+	if l.after != "" {
+		d.Begin = browseAddress(prefix, moment)
+	}
+	if more {
+		d.After = browseAddress(prefix, moment) + "&after=" +
+			url.QueryEscape(items[len(items)-1].key)
+	}
+	v.writePage(w, http.StatusOK, "browse", frameOf{Title: below, Query: prefix + "*",
+		When: field(moment), Page: d})
+}
+
+// list walks through all versions below a prefix that had been found by a time.
+func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
+	// Found leaves out what came later, so that a listing as of a time counts what there was then.
+	query := archive.Query{Relations: archive.Found, Failed: true, Prefix: prefix,
+		Memory: 1 << 20}
+	if host := hostOf(prefix); strings.HasSuffix(prefix, "://"+host+"/") {
+		query.Prefix, query.Host = "", host // all its ports
+	}
+	if !moment.IsZero() {
+		query.To = moment.Add(time.Microsecond)
+	}
+	query.Keep = func(version *archive.Version) bool {
+		l.visit(version)
+		return false // no pointer to it is needed
+	}
+	s, err := v.archive.Snapshot(query)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// browsable adds where an item leads.
+func browsable(scheme string, it item, moment time.Time) browsedItem {
+	b := browsedItem{item: it}
+	if it.Dir {
+		b.Address = browseAddress(scheme+"://"+it.key, moment)
+		return b
+	}
+	b.Address = at(viewPath, moment, it.URL)
+	b.Versions = versionsAddress(it.URL)
+	if b.Name == "" {
+		b.Name = "/"
+	}
+	return b
+}
+
+// maxCrumbs is how many directories lead to one. Each has the whole way to it in its address.
+const maxCrumbs = 50
+
+// crumbs are the directories above one, and it. What is deeper than that is named as one.
+func crumbs(scheme, below string, moment time.Time) (list []linkTo) {
+	start := 0
+	for i := range len(below) {
+		if below[i] == '/' && len(list) < maxCrumbs-1 || i == len(below)-1 {
+			list = append(list, linkTo{browseAddress(scheme+"://"+below[:i+1], moment),
+				below[start : i+1]})
+			start = i + 1
+		}
+		if below[i] == '?' {
+			break
+		}
+	}
+	return list
+}

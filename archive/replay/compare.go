@@ -1,0 +1,284 @@
+package replay
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+const (
+	// maxCompared is how much of each version is compared, in bytes.
+	maxCompared = 2 << 20
+
+	// around is how many lines are shown that did not change, on both sides of what did.
+	around = 3
+
+	// maxRows is how many lines of a comparison are shown.
+	maxRows = 5000
+
+	// maxRowText is how much of one line is shown, in bytes.
+	maxRowText = 2000
+)
+
+// compared is what the page of a comparison shows.
+type compared struct {
+	URL            string
+	A, B           archive.Version
+	ViewA, ViewB   string
+	Versions       string
+	Swap           string
+	Facts          []fact
+	Text           bool   // words as they are read, and not the source
+	Other          string // address of the other kind of comparison
+	Binary         bool
+	Equal          bool
+	Cut            bool // not all was compared or shown
+	Added, Removed int
+	Rows           []diffRow
+}
+
+// fact is something that both versions have.
+type fact struct {
+	Name, A, B string
+	Differs    bool
+}
+
+// diffRow is a line of a comparison, or a gap: lines that did not change and are not shown.
+type diffRow struct {
+	Class              string // same, added, removed or gap
+	A, B               int    // line numbers from 1; 0 where there is none
+	Before, Mid, After string // Mid is what is different from the other line, if there is one
+}
+
+// compare shows the differences between two versions of a page.
+func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	u, err := parseURL(q.Get("url"))
+	a, okA := parseMoment(q.Get("a"))
+	b, okB := parseMoment(q.Get("b"))
+	if err != nil || !okA || !okB {
+		v.fail(w, http.StatusBadRequest, "These are no two versions", "A URL and two times are "+
+			"needed.")
+		return
+	}
+	d := compared{URL: u.String(), Versions: versionsAddress(u.String()),
+		Text: q.Get("mode") == "text"}
+	var sides [2]side
+	for i, p := range []place{{a, u}, {b, u}} {
+		if sides[i], err = v.side(p); err != nil {
+			v.missing(w, p, err, 0)
+			return
+		}
+	}
+	d.A, d.B = sides[0].version, sides[1].version
+	d.ViewA, d.ViewB = at(viewPath, d.A.Time, d.URL), at(viewPath, d.B.Time, d.URL)
+	d.Swap, d.Other = diffAddress(d.URL, b, a), diffAddress(d.URL, a, b)
+	if d.Text {
+		d.Swap += "&mode=text"
+	} else {
+		d.Other += "&" + url.Values{"mode": {"text"}}.Encode()
+	}
+	d.Facts = facts(&sides[0], &sides[1])
+	d.compare(&sides[0], &sides[1])
+	v.writePage(w, http.StatusOK, "diff", frameOf{Title: "Changes of " + d.URL, Query: d.URL,
+		Page: d})
+}
+
+// side is one of the two versions.
+type side struct {
+	version archive.Version
+	kind    string
+	page    bool
+	binary  bool
+	whole   bool
+	body    []byte
+}
+
+func (v *Handler) side(p place) (s side, err error) {
+	if s.version, err = v.archive.At(p.url.String(), p.moment); err != nil {
+		return s, err
+	}
+	c, err := v.open(s.version)
+	if err != nil {
+		return s, err
+	}
+	defer c.close()
+	s.kind, s.page = c.kind, c.isHTML()
+	s.body, s.whole = c.read(maxCompared)
+	if s.binary = !isTextual(c.media()); !s.binary {
+		s.body = toUTF8(s.body, c.kind)
+	}
+	return s, nil
+}
+
+// isTextual tells whether something is compared line by line. SVG is an image and a text at once.
+func isTextual(media string) bool {
+	return strings.HasPrefix(media, "text/") || isShown(media) &&
+		!strings.HasPrefix(media, "image/") && !strings.HasPrefix(media, "audio/") &&
+		!strings.HasPrefix(media, "video/") || media == "image/svg+xml"
+}
+
+// lines returns what is compared.
+func (s *side) lines(text bool) []string {
+	if text && s.page {
+		return visibleText(s.body)
+	}
+	return sourceLines(string(s.body))
+}
+
+// facts compares what is known of two versions besides their bodies. A page that is the same may
+// have come with another status or type, which changes what it means.
+func facts(a, b *side) (list []fact) {
+	add := func(name, a, b string) { list = append(list, fact{name, a, b, a != b}) }
+	add("Status", fmt.Sprint(a.version.Status), fmt.Sprint(b.version.Status))
+	add("Type", a.kind, b.kind)
+	add("Digest", a.version.Digest.String(), b.version.Digest.String())
+	return list
+}
+
+// compare fills in the lines.
+func (d *compared) compare(a, b *side) {
+	if a.binary || b.binary {
+		d.Binary = true
+		d.Equal = a.whole && b.whole && string(a.body) == string(b.body) ||
+			a.version.Digest != "" && a.version.Digest == b.version.Digest
+		return
+	}
+	from, to := a.lines(d.Text), b.lines(d.Text)
+	d.Cut = !a.whole || !b.whole || len(from) > maxLines || len(to) > maxLines
+	// More lines than that are no text that someone reads, and the page would be too large.
+	from, to = from[:min(len(from), maxLines)], to[:min(len(to), maxLines)]
+	edits := diff(from, to)
+	for _, e := range edits {
+		switch e.change {
+		case added:
+			d.Added++
+		case removed:
+			d.Removed++
+		}
+	}
+	d.Equal = d.Added+d.Removed == 0
+	if !d.Equal {
+		d.rows(edits, from, to)
+	}
+}
+
+// rows makes the table: what changed, and a little around it.
+func (d *compared) rows(edits []edit, from, to []string) {
+	near := nearChanges(edits)
+	for i := 0; i < len(edits) && len(d.Rows) < maxRows; {
+		switch e := edits[i]; {
+		case !near[i]:
+			d.Rows = append(d.Rows, diffRow{Class: "gap"})
+			for i < len(edits) && !near[i] {
+				i++
+			}
+		case e.change == same:
+			d.Rows = append(d.Rows, diffRow{Class: "same", A: e.a + 1, B: e.b + 1,
+				Before: short(from[e.a])})
+			i++
+		default:
+			end := i
+			for end < len(edits) && edits[end].change != same {
+				end++
+			}
+			d.changed(edits[i:end], from, to)
+			i = end
+		}
+	}
+	if len(d.Rows) >= maxRows {
+		d.Rows, d.Cut = d.Rows[:maxRows], true
+	}
+}
+
+// nearChanges tells which lines are shown.
+func nearChanges(edits []edit) []bool {
+	near := make([]bool, len(edits))
+	for i, e := range edits {
+		if e.change == same {
+			continue
+		}
+		for j := max(0, i-around); j <= min(len(edits)-1, i+around); j++ {
+			near[j] = true
+		}
+	}
+	return near
+}
+
+// changed adds lines that were removed and then those that were added. The n-th of both are taken
+// for the same line, of which the part that differs is marked.
+func (d *compared) changed(edits []edit, from, to []string) {
+	var olds, news []edit
+	for _, e := range edits {
+		if e.change == removed {
+			olds = append(olds, e)
+		} else {
+			news = append(news, e)
+		}
+	}
+	for i, e := range olds {
+		line, other := short(from[e.a]), ""
+		if i < len(news) {
+			other = short(to[news[i].b])
+		}
+		before, mid, after := differing(line, other)
+		d.Rows = append(d.Rows, diffRow{"removed", e.a + 1, 0, before, mid, after})
+	}
+	for i, e := range news {
+		line, other := short(to[e.b]), ""
+		if i < len(olds) {
+			other = short(from[olds[i].a])
+		}
+		before, mid, after := differing(line, other)
+		d.Rows = append(d.Rows, diffRow{"added", 0, e.b + 1, before, mid, after})
+	}
+}
+
+// differing cuts a line into what it has in common with another one at its beginning, what it has
+// not, and what it has in common at its end. Nothing is marked if little is in common: then the two
+// only happen to stand side by side.
+func differing(line, other string) (before, mid, after string) {
+	start := 0
+	for start < min(len(line), len(other)) && line[start] == other[start] {
+		start++
+	}
+	for start > 0 && start < len(line) && !utf8.RuneStart(line[start]) {
+		start--
+	}
+	end := 0
+	for end < min(len(line), len(other))-start &&
+		line[len(line)-1-end] == other[len(other)-1-end] {
+		end++
+	}
+	for end > 0 && !utf8.RuneStart(line[len(line)-end]) {
+		end--
+	}
+	if 4*(start+end) < len(line) {
+		return line, "", ""
+	}
+	// Whole words are easier to read than their parts.
+	for start > 0 && start < len(line) && isNameByte(line[start-1]) && isNameByte(line[start]) {
+		start--
+	}
+	for end > 0 && end < len(line) && isNameByte(line[len(line)-end]) &&
+		isNameByte(line[len(line)-end-1]) {
+		end--
+	}
+	return line[:start], line[start : len(line)-end], line[len(line)-end:]
+}
+
+// short cuts a line that is too long to be shown.
+func short(line string) string {
+	if len(line) <= maxRowText {
+		return line
+	}
+	n := maxRowText
+	for n > 0 && !utf8.RuneStart(line[n]) {
+		n--
+	}
+	return line[:n] + " …"
+}

@@ -1,0 +1,391 @@
+package replay
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// rewriteCSS returns a style sheet, or the value of a style attribute, with all its URLs rewritten.
+//
+// What comes out has a plain form that all readers understand alike: no comments, no escapes in
+// strings but the needed ones, and no "<" that could begin a tag, wherever the sheet stands.
+func rewriteCSS(sheet string, l *linker) string {
+	s := sheetRewriter{in: sheet, links: l}
+	s.out.Grow(len(sheet) + len(sheet)/4)
+	for s.at < len(s.in) {
+		s.token()
+	}
+	return s.out.String()
+}
+
+// sheetRewriter walks over the tokens of a sheet, by the CSS Syntax standard as far as it matters
+// to URLs. It is not safe for concurrent use.
+type sheetRewriter struct {
+	in    string
+	at    int
+	out   strings.Builder
+	links *linker
+
+	rule      string // the at-rule whose beginning this is, until its first string or URL
+	functions []bool // that are open: whether a string in it is a URL
+}
+
+func (s *sheetRewriter) peek(n int) byte {
+	if s.at+n < len(s.in) {
+		return s.in[s.at+n]
+	}
+	return 0
+}
+
+// token passes one token on. Names are looked for before all else, since only a whole name tells
+// url( from my-url(, and numbers before them.
+func (s *sheetRewriter) token() {
+	c := s.peek(0)
+	switch {
+	case strings.HasPrefix(s.in[s.at:], "/*"):
+		s.comment()
+	case c == '"' || c == '\'':
+		s.text()
+	case c == '@' && s.startsName(1):
+		s.at++
+		s.atRule(s.name())
+	case s.startsName(0):
+		s.word(s.name())
+	case isDigit(c) || (c == '-' || c == '.') && isDigit(s.peek(1)):
+		s.number()
+	case strings.HasPrefix(s.in[s.at:], "<!--"):
+		s.at += len("<!--") // old pages hide their styles in comments
+	default:
+		s.other(c)
+	}
+}
+
+// other passes a character on that is a token of its own.
+func (s *sheetRewriter) other(c byte) {
+	s.at++
+	switch c {
+	case '(':
+		s.functions = append(s.functions, false)
+	case ')':
+		s.functions = s.functions[:max(len(s.functions)-1, 0)]
+	case ';', '{', '}':
+		// A broken rule must not make URLs of the strings in those after it.
+		s.rule = ""
+		if c == '}' {
+			s.functions = s.functions[:0]
+		}
+	case '<':
+		s.out.WriteByte('<')
+		c = ' ' // so that it begins no tag
+		if s.peek(0) == c {
+			return
+		}
+	case 0:
+		s.out.WriteRune(utf8.RuneError)
+		return
+	case '\\':
+		return // before a line end it means nothing
+	}
+	s.out.WriteByte(c)
+}
+
+// comment skips a comment. One that is not closed takes all the rest. Something has to stay in its
+// place, as it may keep two words apart.
+func (s *sheetRewriter) comment() {
+	end := strings.Index(s.in[s.at+2:], "*/")
+	if end < 0 {
+		s.at = len(s.in)
+		return
+	}
+	s.at += 2 + end + 2
+	s.out.WriteString("/**/")
+}
+
+// number passes a number on with its unit: in "1url(x)" there is no URL.
+func (s *sheetRewriter) number() {
+	start := s.at
+	if s.in[s.at] == '-' {
+		s.at++
+	}
+	s.digits()
+	if s.peek(0) == '.' && isDigit(s.peek(1)) {
+		s.at++
+		s.digits()
+	}
+	s.out.WriteString(s.in[start:s.at])
+	if s.startsName(0) {
+		s.writeName(s.name())
+	}
+}
+
+func (s *sheetRewriter) digits() {
+	for isDigit(s.peek(0)) {
+		s.at++
+	}
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isNameByte(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' ||
+		c >= utf8.RuneSelf
+}
+
+// startsName tells whether a word begins n bytes on. Digits may be in one, but not at its start.
+func (s *sheetRewriter) startsName(n int) bool {
+	c := s.peek(n)
+	if c == '-' {
+		next := s.peek(n + 1)
+		return isNameByte(next) && !isDigit(next) || s.escapeAt(n+1)
+	}
+	return isNameByte(c) && !isDigit(c) || s.escapeAt(n)
+}
+
+// escapeAt tells whether there is an escape n bytes on: a backslash that no line end follows.
+func (s *sheetRewriter) escapeAt(n int) bool {
+	return s.peek(n) == '\\' && s.at+n+1 < len(s.in) && !strings.ContainsRune("\n\r\f",
+		rune(s.in[s.at+n+1]))
+}
+
+// name takes a word, with its escapes resolved.
+func (s *sheetRewriter) name() string {
+	start := s.at
+	for s.at < len(s.in) && isNameByte(s.in[s.at]) {
+		s.at++
+	}
+	if !s.escapeAt(0) {
+		return s.in[start:s.at]
+	}
+	name := []byte(s.in[start:s.at])
+	for s.at < len(s.in) {
+		switch {
+		case s.escapeAt(0):
+			name = utf8.AppendRune(name, s.escape())
+		case isNameByte(s.in[s.at]):
+			name = append(name, s.in[s.at])
+			s.at++
+		default:
+			return string(name)
+		}
+	}
+	return string(name)
+}
+
+// escape takes a backslash and what it stands for: up to six hexadecimal digits and one space, or
+// the character after it.
+func (s *sheetRewriter) escape() rune {
+	s.at++
+	value, digits := rune(0), 0
+	for digits < 6 && s.at < len(s.in) {
+		d, ok := hexDigit(s.in[s.at])
+		if !ok {
+			break
+		}
+		value = value<<4 | d
+		digits++
+		s.at++
+	}
+	if digits == 0 {
+		// Any other character stands for itself, whatever it means elsewhere.
+		r, size := utf8.DecodeRuneInString(s.in[s.at:])
+		s.at += size
+		if r == 0 {
+			return utf8.RuneError
+		}
+		return r
+	}
+	if strings.HasPrefix(s.in[s.at:], "\r\n") {
+		s.at += 2
+	} else if s.at < len(s.in) && strings.IndexByte(whitespace, s.in[s.at]) >= 0 {
+		s.at++
+	}
+	if value == 0 || !utf8.ValidRune(value) {
+		return utf8.RuneError
+	}
+	return value
+}
+
+func hexDigit(c byte) (rune, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return rune(c - '0'), true
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return rune(c|0x20-'a') + 10, true
+	}
+	return 0, false
+}
+
+// atRule passes the name of an at-rule on. A @charset is left out: what is served is UTF-8.
+func (s *sheetRewriter) atRule(name string) {
+	s.rule = strings.ToLower(name)
+	if s.rule == "charset" {
+		if end := strings.IndexByte(s.in[s.at:], ';'); end >= 0 {
+			s.at += end + 1
+		} else {
+			s.at = len(s.in)
+		}
+		return
+	}
+	s.out.WriteByte('@')
+	s.writeName(name)
+}
+
+// word passes a word on, and what belongs to it if it is url( or another function.
+func (s *sheetRewriter) word(name string) {
+	if s.peek(0) != '(' {
+		s.writeName(name)
+		return
+	}
+	s.at++
+	function := strings.ToLower(name)
+	if function != "url" {
+		s.functions = append(s.functions, urlFunctions[function])
+		s.writeName(name)
+		s.out.WriteByte('(')
+		return
+	}
+	s.skipSpace()
+	// With quotes it is a function like others, which may have more than the URL in it.
+	if c := s.peek(0); c == '"' || c == '\'' {
+		s.functions = append(s.functions, urlFunctions[function])
+		s.out.WriteString("url(")
+		return
+	}
+	ref := s.bareURL()
+	s.out.WriteString("url(")
+	s.writeText(s.mapped(ref))
+	s.out.WriteByte(')')
+}
+
+// bareURL takes a URL without quotes and the parenthesis after it, or the end of the sheet, which
+// closes all that is open. A URL with a character that may not be in it means nothing.
+func (s *sheetRewriter) bareURL() string {
+	var ref strings.Builder
+	bad := false
+	for s.at < len(s.in) && s.in[s.at] != ')' {
+		c := s.in[s.at]
+		switch {
+		case s.escapeAt(0):
+			ref.WriteRune(s.escape())
+			continue
+		case c == '"' || c == '\'' || c == '(' || c == '\\':
+			bad = true
+		case strings.IndexByte(whitespace, c) >= 0:
+			s.skipSpace()
+			bad = bad || s.at < len(s.in) && s.in[s.at] != ')'
+			continue
+		}
+		ref.WriteByte(c)
+		s.at++
+	}
+	s.at = min(s.at+1, len(s.in))
+	if bad {
+		return nowhere
+	}
+	return ref.String()
+}
+
+func (s *sheetRewriter) skipSpace() {
+	s.at = len(s.in) - len(strings.TrimLeft(s.in[s.at:], whitespace))
+}
+
+// urlFunctions are those in which a string is a URL.
+var urlFunctions = map[string]bool{"url": true, "src": true, "image": true, "image-set": true,
+	"-webkit-image-set": true}
+
+// text passes a string on. It may be a URL. A line end closes it as well: the quote was forgotten.
+func (s *sheetRewriter) text() {
+	quote := s.in[s.at]
+	var value strings.Builder
+	for s.at++; s.at < len(s.in); {
+		switch c := s.in[s.at]; {
+		case c == quote:
+			s.at++
+			s.writeString(value.String())
+			return
+		case c == '\n' || c == '\r' || c == '\f':
+			s.writeString(value.String())
+			return
+		case s.escapeAt(0):
+			value.WriteRune(s.escape())
+		case c == '\\':
+			s.at++ // the line goes on
+			if strings.HasPrefix(s.in[s.at:], "\r\n") {
+				s.at++
+			}
+			s.at = min(s.at+1, len(s.in))
+		default:
+			value.WriteByte(c)
+			s.at++
+		}
+	}
+	s.writeString(value.String())
+}
+
+func (s *sheetRewriter) writeString(value string) {
+	inside := len(s.functions) > 0 && s.functions[len(s.functions)-1]
+	if inside || s.rule == "import" {
+		value = s.mapped(value)
+	}
+	s.writeText(value)
+}
+
+// mapped returns what takes the place of a URL. That of a @namespace is a mere name. One that leads
+// nowhere becomes an address of nothing, since an empty one would be that of the page itself.
+func (s *sheetRewriter) mapped(ref string) string {
+	use := asImage
+	switch s.rule {
+	case "namespace":
+		return ref
+	case "import":
+		use, s.rule = asDocument, "" // a layer or a condition may follow
+	}
+	if url, ok := s.links.rewrite(ref, use); ok {
+		return url
+	}
+	return nowhere
+}
+
+// writeText writes a string in quotes.
+func (s *sheetRewriter) writeText(value string) {
+	s.out.WriteByte('"')
+	for _, r := range value {
+		switch {
+		case r == '"' || r == '\\':
+			s.out.WriteByte('\\')
+			s.out.WriteRune(r)
+		case r == 0:
+			s.out.WriteRune(utf8.RuneError)
+		case r == '<' || r < ' ' || r == 0x7f:
+			s.writeHex(r)
+		default:
+			s.out.WriteRune(r)
+		}
+	}
+	s.out.WriteByte('"')
+}
+
+// writeName writes a word whose escapes were resolved. Those that it needs are written anew:
+// without them, the class of a utility such as ".md:flex" would be another one.
+func (s *sheetRewriter) writeName(name string) {
+	for i, r := range name {
+		plain := r >= utf8.RuneSelf || isNameByte(byte(r))
+		first := i == 0 || i == 1 && name[0] == '-'
+		if !plain || first && r < utf8.RuneSelf && isDigit(byte(r)) {
+			s.writeHex(r)
+		} else {
+			s.out.WriteRune(r)
+		}
+	}
+}
+
+func (s *sheetRewriter) writeHex(r rune) {
+	const hex = "0123456789abcdef"
+	s.out.WriteByte('\\')
+	for shift := 20; shift >= 0; shift -= 4 {
+		if r>>shift != 0 {
+			s.out.WriteByte(hex[r>>shift&15])
+		}
+	}
+	s.out.WriteByte(' ')
+}

@@ -1,0 +1,234 @@
+package replay
+
+import "slices"
+
+// change says what became of a line.
+type change uint8
+
+const (
+	same change = iota
+	removed
+	added
+)
+
+// edit is one line of a comparison. A and B are its numbers before and after, from 0.
+type edit struct {
+	change change
+	a, b   int
+}
+
+// Bounds of a comparison: beyond them it tells less exactly what changed, never something wrong.
+const (
+	// maxEdits is how many lines may differ between two lines that both versions have just once.
+	// Time and memory grow with its square, to some 4 MB.
+	maxEdits = 1000
+
+	// maxLines is how many lines of each version are compared.
+	maxLines = 50_000
+)
+
+// diff compares two lists of lines. What both have just once, and in the same order, holds the
+// comparison together, as in Bram Cohen's patience diff; between such lines the shortest way from
+// one to the other is found by Myers' algorithm (1986). Where that is longer than maxEdits, all
+// that was there counts as removed, and all that is there as added.
+func diff(a, b []string) []edit {
+	d := differ{ids: map[string]int{}}
+	d.a, d.b = d.number(a), d.number(b)
+	d.between(0, len(a), 0, len(b), true)
+	return d.out
+}
+
+// differ is not safe for concurrent use.
+type differ struct {
+	ids  map[string]int
+	a, b []int // lines by number: equal lines have equal ones
+	out  []edit
+}
+
+func (d *differ) number(lines []string) []int {
+	list := make([]int, len(lines))
+	for i, line := range lines {
+		id, ok := d.ids[line]
+		if !ok {
+			id = len(d.ids)
+			d.ids[line] = id
+		}
+		list[i] = id
+	}
+	return list
+}
+
+// between compares a part of a with a part of b. What both begin and end with is passed over first:
+// most versions differ in few places, and all that follows gets small.
+func (d *differ) between(a0, a1, b0, b1 int, anchored bool) {
+	for a0 < a1 && b0 < b1 && d.a[a0] == d.b[b0] {
+		d.out = append(d.out, edit{same, a0, b0})
+		a0, b0 = a0+1, b0+1
+	}
+	tail := 0
+	for a0 < a1 && b0 < b1 && d.a[a1-1] == d.b[b1-1] {
+		a1, b1, tail = a1-1, b1-1, tail+1
+	}
+	var anchors [][2]int
+	if anchored && a0 < a1 && b0 < b1 {
+		anchors = d.anchors(a0, a1, b0, b1)
+	}
+	for _, at := range anchors {
+		// Once is enough. What is between two anchors is short, and anchors in it would rest on
+		// less and less.
+		d.between(a0, at[0], b0, at[1], false)
+		d.out = append(d.out, edit{same, at[0], at[1]})
+		a0, b0 = at[0]+1, at[1]+1
+	}
+	d.shortest(a0, a1, b0, b1)
+	for i := range tail {
+		d.out = append(d.out, edit{same, a1 + i, b1 + i})
+	}
+}
+
+// anchors returns the lines that both parts have just once, as many as stand in the same order.
+func (d *differ) anchors(a0, a1, b0, b1 int) [][2]int {
+	type count struct{ inA, inB, atA, atB int }
+	counts := map[int]*count{}
+	for i := a0; i < a1; i++ {
+		c := counts[d.a[i]]
+		if c == nil {
+			c = &count{}
+			counts[d.a[i]] = c
+		}
+		c.inA++
+		c.atA = i
+	}
+	for i := b0; i < b1; i++ {
+		if c := counts[d.b[i]]; c != nil {
+			c.inB++
+			c.atB = i
+		}
+	}
+	var pairs [][2]int
+	for i := a0; i < a1; i++ {
+		if c := counts[d.a[i]]; c.inA == 1 && c.inB == 1 {
+			pairs = append(pairs, [2]int{i, c.atB})
+		}
+	}
+	return longestRise(pairs)
+}
+
+// longestRise returns as many of the pairs as rise in their second number, too, by patience
+// sorting: each pair goes on the first pile whose top is not below it, and remembers the top of the
+// pile before. A list of lines that moved past each other keeps the larger part.
+func longestRise(pairs [][2]int) [][2]int {
+	var piles []int // the index of the pair on top of each
+	before := make([]int, len(pairs))
+	for i, p := range pairs {
+		n, _ := slices.BinarySearchFunc(piles, p[1], func(top, b int) int {
+			return pairs[top][1] - b
+		})
+		before[i] = -1
+		if n > 0 {
+			before[i] = piles[n-1]
+		}
+		if n < len(piles) {
+			piles[n] = i
+		} else {
+			piles = append(piles, i)
+		}
+	}
+	if len(piles) == 0 {
+		return nil
+	}
+	var rise [][2]int
+	for i := piles[len(piles)-1]; i >= 0; i = before[i] {
+		rise = append(rise, pairs[i])
+	}
+	slices.Reverse(rise)
+	return rise
+}
+
+// shortest adds the shortest list of edits, or the coarsest one if that is too long.
+func (d *differ) shortest(a0, a1, b0, b1 int) {
+	a, b := d.a[a0:a1], d.b[b0:b1]
+	steps, ok := myers(a, b)
+	if !ok {
+		for i := range a {
+			d.out = append(d.out, edit{removed, a0 + i, b0})
+		}
+		for i := range b {
+			d.out = append(d.out, edit{added, a1, b0 + i})
+		}
+		return
+	}
+	i, j := a0, b0
+	for _, step := range steps {
+		d.out = append(d.out, edit{step, i, j})
+		if step != added {
+			i++
+		}
+		if step != removed {
+			j++
+		}
+	}
+}
+
+// myers returns the shortest way from a to b, or false if it has more than maxEdits edits. Of each
+// number of edits it keeps how far they reach on every diagonal, to find the way back.
+func myers(a, b []int) (steps []change, ok bool) {
+	n, m := len(a), len(b)
+	limit := min(n+m, maxEdits)
+	reach := make([]int32, 2*limit+3)
+	at := func(k int) int { return k + limit + 1 }
+	var history [][]int32 // by the number of edits, only as wide as these can reach
+	for edits := 0; edits <= limit; edits++ {
+		for k := -edits; k <= edits; k += 2 {
+			var x int
+			if k == -edits || k != edits && reach[at(k-1)] < reach[at(k+1)] {
+				x = int(reach[at(k+1)])
+			} else {
+				x = int(reach[at(k-1)]) + 1
+			}
+			for x < n && x-k < m && x-k >= 0 && a[x] == b[x-k] {
+				x++
+			}
+			reach[at(k)] = int32(x)
+			if x >= n && x-k >= m {
+				return wayBack(history, n, m), true
+			}
+		}
+		history = append(history, slices.Clone(reach[at(-edits):at(edits)+1]))
+	}
+	return nil, false
+}
+
+// wayBack follows the history from the end to the beginning. history[e] has the diagonals from -e
+// to e after e edits.
+func wayBack(history [][]int32, x, y int) (steps []change) {
+	for edits := len(history); edits > 0; edits-- {
+		reach := history[edits-1]
+		far := func(k int) int32 {
+			if i := k + edits - 1; i >= 0 && i < len(reach) {
+				return reach[i]
+			}
+			return -1
+		}
+		k := x - y
+		step, from := removed, k-1
+		if k == -edits || k != edits && far(k-1) < far(k+1) {
+			step, from = added, k+1
+		}
+		fromX := int(far(from))
+		toX := fromX
+		if step == removed {
+			toX++
+		}
+		for ; x > toX; x, y = x-1, y-1 {
+			steps = append(steps, same)
+		}
+		steps = append(steps, step)
+		x, y = fromX, fromX-from
+	}
+	for ; x > 0 && y > 0; x, y = x-1, y-1 {
+		steps = append(steps, same)
+	}
+	slices.Reverse(steps)
+	return steps
+}

@@ -1,0 +1,198 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// apply makes b of a by a comparison, and fails if that does not follow from it.
+func apply(t testing.TB, a, b []string, edits []edit) {
+	t.Helper()
+	i, j := 0, 0
+	for _, e := range edits {
+		switch e.change {
+		case same:
+			require.Equal(t, [2]int{i, j}, [2]int{e.a, e.b})
+			require.Equal(t, a[i], b[j])
+			i, j = i+1, j+1
+		case removed:
+			require.Equal(t, i, e.a)
+			i++
+		case added:
+			require.Equal(t, j, e.b)
+			j++
+		}
+	}
+	require.Equal(t, [2]int{len(a), len(b)}, [2]int{i, j})
+}
+
+// longestCommon returns the length of the longest list that both have in common, the slow way.
+func longestCommon(a, b []int) int {
+	row := make([]int, len(b)+1)
+	for i := range a {
+		before := 0
+		for j := range b {
+			next := row[j+1]
+			if a[i] == b[j] {
+				row[j+1] = before + 1
+			} else {
+				row[j+1] = max(row[j+1], row[j])
+			}
+			before = next
+		}
+	}
+	return row[len(b)]
+}
+
+// Myers' algorithm finds a shortest way, as the textbook's table does.
+func TestMyersIsShortest(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		a, b := make([]int, random.IntN(30)), make([]int, random.IntN(30))
+		for i := range a {
+			a[i] = random.IntN(6)
+		}
+		for i := range b {
+			b[i] = random.IntN(6)
+		}
+		steps, ok := myers(a, b)
+		require.True(t, ok)
+		kept := 0
+		for _, step := range steps {
+			if step == same {
+				kept++
+			}
+		}
+		require.Equal(t, longestCommon(a, b), kept, "seed %d: %v and %v", seed, a, b)
+	}
+}
+
+func TestDiffLeadsFromOneToTheOther(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var a []string
+		for range random.IntN(60) {
+			a = append(a, fmt.Sprint(random.IntN(40)))
+		}
+		b := slices.Clone(a)
+		for range random.IntN(10) {
+			at := random.IntN(len(b) + 1)
+			if random.IntN(2) == 0 && at < len(b) {
+				b = slices.Delete(b, at, at+1)
+			} else {
+				b = slices.Insert(b, at, fmt.Sprint(random.IntN(50)))
+			}
+		}
+		apply(t, a, b, diff(a, b))
+	}
+}
+
+func TestDiff(t *testing.T) {
+	for _, tt := range []struct{ name, a, b, want string }{
+		{"nothing", "", "", ""},
+		{"the same", "a b", "a b", "=a =b"},
+		{"all new", "", "a b", "+a +b"},
+		{"all gone", "a b", "", "-a -b"},
+		{"a change", "a b c", "a x c", "=a -b +x =c"},
+		{"what is there once holds it together", "x a y b", "a x b y", "+a =x -a +b =y -b"},
+		{"braces do not hold it together", "f { x } g { y }", "f { x } h { z } g { y }",
+			"=f ={ =x =} +h +{ +z +} =g ={ =y =}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b := strings.Fields(tt.a), strings.Fields(tt.b)
+			edits := diff(a, b)
+			apply(t, a, b, edits)
+			var got []string
+			for _, e := range edits {
+				switch e.change {
+				case same:
+					got = append(got, "="+a[e.a])
+				case removed:
+					got = append(got, "-"+a[e.a])
+				case added:
+					got = append(got, "+"+b[e.b])
+				}
+			}
+			require.Equal(t, len(strings.Fields(tt.want)), len(got), "%v", got)
+			if !strings.Contains(tt.name, "once") {
+				require.Equal(t, tt.want, strings.Join(got, " "))
+			}
+		})
+	}
+}
+
+// Where too much changed the comparison gets coarse, and stays right.
+func TestDiffIsBounded(t *testing.T) {
+	var a, b []string
+	for i := range 3000 {
+		a = append(a, fmt.Sprint("a", i%70))
+		b = append(b, fmt.Sprint("b", i%70))
+	}
+	a, b = append(a, "last"), append(b, "last")
+	edits := diff(a, b)
+	apply(t, a, b, edits)
+	require.Equal(t, removed, edits[0].change)
+	require.Equal(t, same, edits[len(edits)-1].change)
+	_, ok := myers(make([]int, 10), []int{1, 2})
+	require.True(t, ok)
+}
+
+func FuzzDiffLeadsFromOneToTheOther(f *testing.F) {
+	f.Add("a\nb\nc", "a\nx\nc")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		from, to := strings.Split(a, "\n"), strings.Split(b, "\n")
+		apply(t, from, to, diff(from, to))
+	})
+}
+
+func TestDifferingPartsOfALine(t *testing.T) {
+	for _, tt := range []struct{ name, line, other, want string }{
+		{"in the middle", "one two three", "one 2 three", "one |two| three"},
+		{"at the beginning", "xx the end of it", "the end of it", "|xx |the end of it"},
+		{"at the end", "the start of it xx", "the start of it", "the start of it| xx|"},
+		{"nothing in common", "abc", "xyz", "abc||"},
+		{"no other line", "abc", "", "abc||"},
+		{"letters are not cut", "aaaa é bbbb", "aaaa è bbbb", "aaaa |é| bbbb"},
+		{"words are not cut", "the second page of", "the third page of", "the |second| page of"},
+		{"what is doubled", "a a a a", "a a", "a a| a a|"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before, mid, after := differing(tt.line, tt.other)
+			require.Equal(t, tt.want, before+"|"+mid+"|"+after)
+		})
+	}
+}
+
+func TestVisibleText(t *testing.T) {
+	for _, tt := range []struct{ name, page, want string }{
+		{"blocks are lines", "<p>a<div>b</div>c<br>d", "a\nb\nc\nd"},
+		{"spans are not", "a<b>b</b> <i>c</i>", "ab c"},
+		{"spaces are one", "<p> a \n\t b&nbsp;c </p>", "a b c"},
+		{"entities are letters", "&lt;p&gt; &eacute;", "<p> é"},
+		{"no scripts and styles", "a<script>b</script><style>c</style><noscript>d</noscript>e", "ae"},
+		{"no comments", "a<!-- b -->c", "ac"},
+		{"images have texts", `a<img src=x alt="a dog">`, "a [a dog]"},
+		{"a title is a line", "<title>a</title>b", "a\nb"},
+		{"cells are lines", "<tr><td>a<td>b", "a\nb"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.want, strings.Join(visibleText([]byte(tt.page)), "\n"))
+		})
+	}
+}
+
+func TestSourceLines(t *testing.T) {
+	require.Equal(t, []string{"a", "", "b"}, sourceLines("a\r\n\nb"))
+	require.Empty(t, sourceLines(""))
+	long := strings.Repeat("<p>some words</p>", 100)
+	lines := sourceLines(long)
+	require.Equal(t, long, strings.Join(lines, ""))
+	require.Greater(t, len(lines), 100)
+	plain := strings.Repeat("x", 1000)
+	require.Equal(t, []string{plain}, sourceLines(plain))
+}

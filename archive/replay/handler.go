@@ -1,0 +1,160 @@
+package replay
+
+import (
+	"cmp"
+	"crypto/rand"
+	"embed"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// What zero means in [Options].
+const (
+	DefaultMaxRewrite = 8 << 20
+	DefaultMaxBody    = 256 << 20
+	DefaultMaxScan    = 1_000_000
+)
+
+// Options says what a [Handler] shows and to whom. The zero Options is the recommendation.
+type Options struct {
+	// Scripts lets archived pages run their scripts, in an origin of their own from which they
+	// reach nothing but the archive. They run only where browsers say that a frame is to show a
+	// page, which they do for https and for the computer itself. false means that none run.
+	Scripts bool
+
+	// Hosts are names under which browsers may ask for the archive, such as that of the computer in
+	// its network. nil means only those of the computer itself: localhost and the loopback
+	// addresses.
+	Hosts []string
+
+	// Base is the path below which the handler's addresses are, such as "/archive". It has letters,
+	// digits, slashes and "-._~". "" means that the handler has the whole of a server.
+	Base string
+
+	// Title is what the pages call the archive. "" means "Archive".
+	Title string
+
+	// MaxRewrite is how long a page or a style sheet may be, in bytes, to be rewritten; a longer
+	// one is passed on as it is. It bounds the memory of one request, to some ten times as much.
+	// 0 means 8 MiB.
+	MaxRewrite int64
+
+	// MaxBody is how much of a body is passed on that was archived with a content coding, in bytes
+	// without it. 0 means 256 MiB.
+	MaxBody int64
+
+	// MaxScan is how many versions are looked at, at most, to count what is in the archive.
+	// 0 means a million, which takes a few seconds. Negative means all.
+	MaxScan int
+}
+
+// Handler is an http.Handler. Its methods are safe for concurrent use.
+type Handler struct {
+	archive *archive.Archive
+	opts    Options
+	token   string // of the replay path
+	hosts   map[string]bool
+	static  http.Handler
+	pages   *template.Template
+	summary summarizer
+}
+
+//go:embed static
+var staticFiles embed.FS
+
+// New returns a handler that shows an archive, which may grow meanwhile. Its addresses contain double
+// slashes, which an http.ServeMux would remove: ask for [Options.Base] before a mux, as in the
+// Example of Options.
+func New(a *archive.Archive, opts Options) *Handler {
+	opts.MaxRewrite = cmp.Or(max(opts.MaxRewrite, 0), DefaultMaxRewrite)
+	opts.MaxBody = cmp.Or(max(opts.MaxBody, 0), DefaultMaxBody)
+	opts.MaxScan = cmp.Or(opts.MaxScan, DefaultMaxScan)
+	opts.Title = cmp.Or(opts.Title, "Archive")
+	if opts.Base = strings.Trim(opts.Base, "/"); opts.Base != "" {
+		opts.Base = "/" + opts.Base
+	}
+	v := &Handler{archive: a, opts: opts, token: rand.Text(), hosts: map[string]bool{},
+		static: http.FileServerFS(staticFiles), pages: template.Must(pages.Clone())}
+	v.pages.Funcs(addressesBelow(opts.Base, opts.Title))
+	for _, host := range opts.Hosts {
+		v.hosts[strings.ToLower(host)] = true
+	}
+	return v
+}
+
+// ServeHTTP answers one request.
+func (v *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r, ok := v.strip(r)
+	if !v.admit(w, r) {
+		return
+	}
+	if !ok {
+		v.secure(w, r)
+		http.NotFound(w, r)
+		return
+	}
+	// The addresses of archived pages are taken as they were sent: a parsed and cleaned path is
+	// not the same any more.
+	raw := r.RequestURI
+	if tail, ok := strings.CutPrefix(raw, replayPath); ok {
+		v.replay(w, r, tail)
+		return
+	}
+	v.secure(w, r)
+	if tail, ok := strings.CutPrefix(raw, viewPath); ok {
+		v.view(w, r, tail)
+		return
+	}
+	if tail, ok := strings.CutPrefix(raw, rawPath); ok {
+		v.download(w, r, tail)
+		return
+	}
+	switch r.URL.Path {
+	case "/":
+		v.start(w, r)
+	case "/go":
+		v.search(w, r)
+	case "/browse":
+		v.browse(w, r)
+	case "/versions":
+		v.timeline(w, r)
+	case "/diff":
+		v.compare(w, r)
+	case "/favicon.ico":
+		v.redirectTo(w, "/static/icon.svg")
+	default:
+		if isAsset(r.URL.Path) {
+			w.Header().Set("Cache-Control", "private, max-age=300")
+			v.static.ServeHTTP(w, r)
+			return
+		}
+		v.fail(w, http.StatusNotFound, "There is no such page here",
+			"The address is none of this archive's.")
+	}
+}
+
+// strip returns a request whose addresses begin at the root. It is not ok for one that is not below
+// the handler's path.
+func (v *Handler) strip(r *http.Request) (*http.Request, bool) {
+	rest, ok := strings.CutPrefix(r.RequestURI, v.opts.Base)
+	if ok && (rest == "" || rest[0] == '?') {
+		rest = "/" + rest
+	}
+	if !ok || rest[0] != '/' && v.opts.Base != "" {
+		return r, false
+	}
+	path := *r.URL
+	path.Path, path.RawPath = cmp.Or(strings.TrimPrefix(path.Path, v.opts.Base), "/"), ""
+	stripped := *r
+	stripped.URL, stripped.RequestURI = &path, rest
+	return &stripped, true
+}
+
+// isAsset tells whether a path is that of a file, and not of a list of them.
+func isAsset(path string) bool {
+	name, ok := strings.CutPrefix(path, "/static/")
+	return ok && name != "" && !strings.Contains(name, "/")
+}

@@ -1,0 +1,313 @@
+package replay
+
+import (
+	"bytes"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// maxNesting is how deep documents may stand in attributes of documents.
+const maxNesting = 3
+
+// rewriteHTML returns a page in UTF-8 with all its URLs rewritten.
+//
+// Every tag is written anew, in a plain form that all readers understand alike, and so is the text:
+// there is no "<" that begins a tag but those that were looked at here. Where the tokenizer and a
+// browser see different things in broken markup, then, they do not in what comes out.
+func rewriteHTML(page []byte, l *linker) []byte {
+	// A browser uses the first base for what comes before it, too, as soon as someone follows a
+	// link.
+	own := *l
+	if ref, ok := findBase(page); ok {
+		if base, err := weburl.Parse(ref, &l.base); err == nil && weburl.IsWeb(&base) {
+			own.base = base
+		}
+	}
+	p := &pageRewriter{links: &own}
+	p.run(page)
+	return p.out.Bytes()
+}
+
+// findBase returns what the first base element of a page says that its URLs are relative to. Pages
+// rarely have one, so that it is not worth a second look at all of them.
+func findBase(page []byte) (ref string, ok bool) {
+	if !bytes.Contains(bytes.ToLower(page), []byte("<base")) {
+		return "", false
+	}
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return "", false
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, attrs := readTag(z)
+			if name != "base" {
+				continue
+			}
+			for _, a := range attrs {
+				if a.name == "href" {
+					return a.value, true
+				}
+			}
+		}
+	}
+}
+
+// maxAttributes is how many attributes of a tag are looked at. Each is compared with those before
+// it.
+const maxAttributes = 200
+
+// readTag returns the name of the current tag in lower case, and its attributes. Of two with the
+// same name the first one counts, as in browsers.
+func readTag(z *html.Tokenizer) (name string, attrs []attribute) {
+	raw, more := z.TagName()
+	name = string(raw)
+	for more {
+		var key, val []byte
+		key, val, more = z.TagAttr()
+		if len(attrs) == maxAttributes {
+			break
+		}
+		if n := string(key); isPlainName(n) && !has(attrs, n) {
+			attrs = append(attrs, attribute{n, string(val)})
+		}
+	}
+	return name, attrs
+}
+
+func has(attrs []attribute, name string) bool {
+	for i := range attrs {
+		if attrs[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// pageRewriter walks over the tokens of a page. It is not safe for concurrent use.
+type pageRewriter struct {
+	links *linker
+	z     *html.Tokenizer
+	out   bytes.Buffer
+	depth int // of documents in attributes
+
+	raw     string   // the element whose text comes next and has no tags in it
+	foreign []string // open elements of SVG and MathML, and those of HTML in them
+}
+
+func (p *pageRewriter) run(page []byte) {
+	p.out.Grow(len(page) + len(page)/4)
+	p.z = html.NewTokenizer(bytes.NewReader(page))
+	for {
+		kind := p.z.Next()
+		if kind != html.TextToken && kind != html.EndTagToken {
+			p.raw = ""
+		}
+		switch kind {
+		case html.ErrorToken:
+			return
+		case html.TextToken:
+			p.text()
+		case html.StartTagToken, html.SelfClosingTagToken:
+			p.start(kind == html.SelfClosingTagToken)
+		case html.EndTagToken:
+			p.end()
+			p.raw = ""
+		case html.CommentToken:
+			if p.links.scripts { // some scripts look for their marks
+				p.out.WriteString(p.z.Token().String())
+			}
+		case html.DoctypeToken:
+			p.doctype()
+		}
+		p.z.AllowCDATA(p.inForeign())
+	}
+}
+
+// doctype passes on what decides how a browser lays the page out.
+func (p *pageRewriter) doctype() {
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' || r == '<' || r == '>' {
+			return ' '
+		}
+		return r
+	}, string(p.z.Text()))
+	p.out.WriteString("<!DOCTYPE " + text + ">")
+}
+
+// inText and inValue escape what could be taken for markup.
+var (
+	inText  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;", "\x00", "")
+	inValue = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;",
+		"\r", "&#13;", "\x00", "\uFFFD")
+)
+
+// text passes text on.
+func (p *pageRewriter) text() {
+	text := string(p.z.Text())
+	switch p.raw {
+	case "script":
+		if p.links.scripts {
+			p.out.WriteString(text)
+		}
+	case "style":
+		p.out.WriteString(rewriteCSS(text, p.links))
+	case "iframe", "noembed", "noframes": // for browsers of the last century, in which it was shown
+	default:
+		if p.inForeignStyle() {
+			text = rewriteCSS(text, p.links)
+		}
+		_, _ = inText.WriteString(&p.out, text) // a buffer takes everything
+	}
+}
+
+// rawElements are those whose text has no tags in it.
+var rawElements = map[string]bool{"script": true, "style": true, "xmp": true, "iframe": true,
+	"noembed": true, "noframes": true, "plaintext": true, "title": true, "textarea": true}
+
+// start passes a start tag on, or leaves it out.
+func (p *pageRewriter) start(selfClosing bool) {
+	name, attrs := readTag(p.z)
+	p.leaveForeign(name, attrs)
+	if p.inForeign() && (name != "script" || selfClosing) || name == "noscript" {
+		// There they are elements like others; and without scripts a page shows its noscript. Where
+		// a browser takes that for text after all, nothing in it ends the text early: all "<" in
+		// values are escaped.
+		p.z.NextIsNotRawText()
+	} else if rawElements[name] {
+		p.raw = name
+	}
+	inStyle := p.inForeignStyle()
+	p.enterForeign(name, selfClosing)
+	attrs, ok := p.element(name, attrs)
+	if !ok || inStyle {
+		return
+	}
+	p.out.WriteByte('<')
+	p.out.WriteString(shown(name))
+	for _, a := range attrs {
+		p.out.WriteByte(' ')
+		p.out.WriteString(a.name)
+		p.out.WriteString(`="`)
+		_, _ = inValue.WriteString(&p.out, a.value)
+		p.out.WriteByte('"')
+	}
+	if selfClosing {
+		p.out.WriteString(" /")
+	}
+	p.out.WriteByte('>')
+}
+
+// shown returns the element that takes the place of another: those two show markup as text, but no
+// entities, so that text could not be escaped in them.
+func shown(name string) string {
+	if name == "xmp" || name == "plaintext" {
+		return "pre"
+	}
+	return name
+}
+
+// hidden are elements of which nothing stays. The base is resolved.
+func (p *pageRewriter) hidden(name string) bool {
+	switch name {
+	case "base", "noembed", "noframes":
+		return true
+	case "script":
+		return !p.links.scripts
+	}
+	return !isPlainName(name)
+}
+
+// element returns the attributes that an element keeps, or false if it has to go.
+func (p *pageRewriter) element(name string, attrs []attribute) ([]attribute, bool) {
+	if p.hidden(name) {
+		return nil, false
+	}
+	switch name {
+	case "script":
+		if strings.EqualFold(strings.TrimSpace(value(attrs, "type")), "speculationrules") {
+			p.raw = "noframes" // its text, which has URLs of pages to load early, goes too
+			return nil, false
+		}
+	case "meta":
+		return p.meta(attrs)
+	case "link":
+		return p.linked(attrs)
+	}
+	return p.attributes(name, attrs), true
+}
+
+// meta keeps what describes the page, and a refresh. A policy of the page's own would forbid what
+// the archive shows of it, and its encoding is not what it was.
+func (p *pageRewriter) meta(attrs []attribute) ([]attribute, bool) {
+	name := strings.TrimSpace(value(attrs, "name"))
+	if has(attrs, "charset") || strings.EqualFold(name, "referrer") {
+		return nil, false
+	}
+	if !has(attrs, "http-equiv") {
+		return p.attributes("meta", attrs), true
+	}
+	switch strings.ToLower(strings.TrimSpace(value(attrs, "http-equiv"))) {
+	case "content-language", "default-style", "x-ua-compatible":
+		return p.attributes("meta", attrs), true
+	case "refresh":
+		content, ok := p.links.refresh(value(attrs, "content"))
+		return []attribute{{"http-equiv", "refresh"}, {"content", content}}, ok
+	}
+	return nil, false
+}
+
+// linked keeps style sheets and icons. All other relations lead out, or load for later.
+func (p *pageRewriter) linked(attrs []attribute) ([]attribute, bool) {
+	use := asLink
+	for _, rel := range strings.Fields(strings.ToLower(value(attrs, "rel"))) {
+		switch rel {
+		case "stylesheet":
+			use = asDocument
+		case "icon", "apple-touch-icon", "mask-icon":
+			use = max(use, asImage)
+		case "dns-prefetch", "preconnect", "prefetch", "prerender", "preload", "modulepreload",
+			"manifest", "import", "serviceworker", "expect", "compression-dictionary":
+			return nil, false
+		}
+	}
+	url, ok := p.links.rewrite(value(attrs, "href"), use)
+	if use == asLink || !ok {
+		return nil, false
+	}
+	var out []attribute
+	for _, a := range attrs {
+		switch a.name {
+		case "rel", "media", "type", "title", "sizes", "id", "class", "disabled":
+			out = append(out, a)
+		case "href":
+			out = append(out, attribute{"href", url})
+		}
+	}
+	return out, true
+}
+
+// nested rewrites a document in an attribute, whose URLs are relative to the page around it.
+func (p *pageRewriter) nested(page string) (string, bool) {
+	if p.depth >= maxNesting {
+		return "", false
+	}
+	q := &pageRewriter{links: p.links, depth: p.depth + 1}
+	q.run([]byte(page))
+	return q.out.String(), true
+}
+
+// end passes an end tag on.
+func (p *pageRewriter) end() {
+	raw, _ := p.z.TagName()
+	name := string(raw)
+	inStyle := p.inForeignStyle()
+	p.closeForeign(name)
+	if p.hidden(name) || inStyle && (name == "style" || p.inForeignStyle()) {
+		return // cutForeign wrote the end of the style
+	}
+	p.out.WriteString("</" + shown(name) + ">")
+}

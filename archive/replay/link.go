@@ -1,0 +1,206 @@
+package replay
+
+import (
+	"strings"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// linker turns the URLs of one document into addresses of the handler. It is not safe for concurrent
+// use.
+type linker struct {
+	base    weburl.URL // what references are relative to
+	page    string     // the URL of the document, without fragment
+	moment  string     // as of which everything is shown
+	token   string     // of the replay path
+	path    string     // below which the addresses are
+	scripts bool       // the document may run scripts
+	written int        // how long all rewritten URLs are together
+}
+
+// maxWritten is how long the rewritten URLs of one document may be together, in bytes. A long base
+// and a million short references would else make a document of any size of a small one.
+const maxWritten = 64 << 20
+
+// usage tells what a URL is used for.
+type usage uint8
+
+const (
+	asLink     usage = iota // followed by a person
+	asImage                 // loaded as something that can do nothing: images, fonts, sound
+	asDocument              // loaded as something that has URLs of its own, or runs
+)
+
+// nowhere takes the place of a URL that must not stay where something has to stand.
+const nowhere = "data:,"
+
+// rewrite returns what replaces a reference, or false if it has to go: then it leads to something
+// that is no web page, or nowhere.
+func (l *linker) rewrite(ref string, use usage) (string, bool) {
+	if l.written > maxWritten {
+		return "", false
+	}
+	url, ok := l.resolve(ref, use)
+	l.written += len(url)
+	return url, ok
+}
+
+func (l *linker) resolve(ref string, use usage) (string, bool) {
+	// What browsers trim has to be trimmed before looking for a number sign.
+	trimmed := strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
+	if use != asLink && strings.HasPrefix(trimmed, "#") {
+		return trimmed, len(trimmed) > 1
+	}
+	u, err := weburl.Parse(trimmed, &l.base)
+	if err != nil {
+		return "", false
+	}
+	if u.Scheme == "data" && use == asImage && isPassive(u.Path) {
+		return u.String(), true
+	}
+	if !weburl.IsWeb(&u) || u.Host == "" {
+		return "", false
+	}
+	u.Username, u.Password = "", ""
+	fragment := ""
+	if u.HasFragment {
+		fragment = "#" + u.Fragment
+	}
+	u.Fragment, u.HasFragment = "", false
+	url := u.String()
+	switch {
+	case use == asLink && fragment != "" && url == l.page:
+		return fragment, true // the frame scrolls, and nothing is loaded
+	case use == asLink && !l.scripts:
+		return l.path + viewPath + l.moment + "/" + url + fragment, true
+	}
+	// A frame and a style sheet need no path of their own: what they are is told by their type.
+	return l.path + replayPath + l.token + "/" + l.moment + "/" + url + fragment, true
+}
+
+// isPassive tells by the media type of a data: URL whether it can hold no further URL that a
+// browser would load. Images in SVG load nothing as long as they are used as images.
+func isPassive(path string) bool {
+	media, _, found := strings.Cut(strings.ToLower(path), ",")
+	if !found {
+		return false
+	}
+	media, _, _ = strings.Cut(media, ";")
+	for _, kind := range []string{"image/", "font/", "audio/", "video/", "application/font-",
+		"application/x-font-", "application/vnd.ms-fontobject", "application/octet-stream"} {
+		if strings.HasPrefix(media, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// whitespace is what HTML takes for it.
+const whitespace = " \t\n\f\r"
+
+// srcset rewrites a list of images with descriptors.
+func (l *linker) srcset(list string) string {
+	var out []string
+	for {
+		ref, descriptor, rest := cutImage(list)
+		if ref == "" {
+			return strings.Join(out, ", ")
+		}
+		list = rest
+		url, ok := l.rewrite(ref, asImage)
+		if !ok {
+			continue
+		}
+		url = strings.TrimRight(url, ",") // it may end in one now that nothing is behind it
+		if descriptor != "" {
+			url += " " + descriptor
+		}
+		out = append(out, url)
+	}
+}
+
+// cutImage cuts the first image off a list, by the steps of the HTML standard. URLs may have commas
+// within, though not at their ends. ref is "" at the end of the list.
+func cutImage(list string) (ref, descriptor, rest string) {
+	list = strings.TrimLeft(list, whitespace+",")
+	end := strings.IndexAny(list, whitespace)
+	if end < 0 {
+		end = len(list)
+	}
+	ref, rest = list[:end], list[end:]
+	if bare := strings.TrimRight(ref, ","); len(bare) < len(ref) {
+		return bare, "", rest
+	}
+	n := descriptorLen(rest)
+	return ref, strings.Join(strings.Fields(rest[:n]), " "), rest[n:]
+}
+
+// descriptorLen returns how long the descriptors are that a list begins with: up to a comma that is
+// not in parentheses.
+func descriptorLen(list string) int {
+	inside := false
+	for i := range len(list) {
+		switch c := list[i]; {
+		case c == '(':
+			inside = true
+		case c == ')':
+			inside = false
+		case c == ',' && !inside:
+			return i
+		}
+	}
+	return len(list)
+}
+
+// cutRefresh cuts the content of a meta refresh into the seconds to wait and the reference, by the
+// HTML standard's shared declarative refresh steps. ref is "" where the page means itself.
+func cutRefresh(content string) (wait, ref string, ok bool) {
+	s := strings.TrimLeft(content, whitespace)
+	rest := strings.TrimLeft(s, "0123456789")
+	wait = s[:len(s)-len(rest)]
+	if wait == "" {
+		// The time may be missing only if a fraction begins.
+		if !strings.HasPrefix(s, ".") {
+			return "", "", false
+		}
+		wait = "0"
+	}
+	rest = strings.TrimLeft(rest, "0123456789.")
+	if rest == "" {
+		return wait, "", true
+	}
+	if !strings.ContainsAny(rest[:1], ";,"+whitespace) {
+		return "", "", false
+	}
+	rest = strings.TrimLeft(rest, whitespace)
+	if rest != "" && (rest[0] == ';' || rest[0] == ',') {
+		rest = strings.TrimLeft(rest[1:], whitespace)
+	}
+	rest = afterURLEquals(rest)
+	if rest != "" && (rest[0] == '\'' || rest[0] == '"') {
+		rest, _, _ = strings.Cut(rest[1:], rest[:1])
+	}
+	return wait, strings.Trim(rest, whitespace), true
+}
+
+// afterURLEquals skips "url =", in any case. What does not have both is a URL as it stands.
+func afterURLEquals(s string) string {
+	if len(s) < 3 || !strings.EqualFold(s[:3], "url") {
+		return s
+	}
+	rest, found := strings.CutPrefix(strings.TrimLeft(s[3:], whitespace), "=")
+	if !found {
+		return s
+	}
+	return strings.TrimLeft(rest, whitespace)
+}
+
+// refresh rewrites the content of a meta refresh.
+func (l *linker) refresh(content string) (string, bool) {
+	wait, ref, ok := cutRefresh(content)
+	if !ok || ref == "" {
+		return "", false // a page that only loads itself anew stays the same in an archive
+	}
+	url, ok := l.rewrite(ref, asDocument)
+	return wait + ";url=" + url, ok
+}

@@ -1,0 +1,411 @@
+package replay
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// tree parses one of the viewer's own pages, and fails where it is not well made.
+func tree(t *testing.T, v *Handler, code int, address string) (*html.Node, string) {
+	t.Helper()
+	w := ask(t, v, address)
+	require.Equal(t, code, w.Code, "%s: %s", address, w.Body)
+	require.NotContains(t, w.Body.String(), "ZgotmplZ", "a value was put where it does not fit")
+	require.NotContains(t, w.Body.String(), "<no value>")
+	doc, err := html.Parse(w.Body)
+	require.NoError(t, err)
+	return doc, text(doc)
+}
+
+// text returns the text of a page with single spaces.
+func text(n *html.Node) string {
+	var out strings.Builder
+	for n := range n.Descendants() {
+		if n.Type == html.TextNode {
+			out.WriteString(n.Data + " ")
+		}
+	}
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// links returns where the links of a page lead.
+func links(n *html.Node) (list []string) {
+	for n := range n.Descendants() {
+		if n.Type != html.ElementNode || n.Data != "a" {
+			continue
+		}
+		for _, a := range n.Attr {
+			if a.Key == "href" {
+				list = append(list, a.Val)
+			}
+		}
+	}
+	return list
+}
+
+func TestStartPage(t *testing.T) {
+	v := siteHandler(t, Options{})
+	doc, words := tree(t, v, 200, "/")
+	require.Contains(t, words, "30 versions of 25 addresses on 3 hosts, ")
+	require.Regexp(t, `hosts, \d+\.\d KiB, found`, words)
+	require.Contains(t, words, "from 2 Nov 2026, 09:00:00 UTC to 6 Nov 2026, 09:00:00 UTC")
+	require.Regexp(t, "example.net.*shop.example.org.*www.example.org 23 28", words)
+	require.Contains(t, links(doc), "/browse?prefix=www.example.org/")
+
+	_, words = tree(t, v, 200, "/?host=SHOP")
+	require.Contains(t, words, "shop.example.org")
+	require.NotContains(t, words, "example.net")
+	_, words = tree(t, v, 200, "/?host=%3Cb%3E")
+	require.Contains(t, words, "No host has “<b>” in its name")
+
+	_, words = tree(t, New(archiveOf(t), Options{}), 200, "/")
+	require.Contains(t, words, "There is nothing in the archive yet")
+}
+
+func TestStartPageCountsUpToALimit(t *testing.T) {
+	v := siteHandler(t, Options{MaxScan: 7})
+	_, words := tree(t, v, 200, "/")
+	require.Contains(t, words, "7 versions")
+	require.Contains(t, words, "The search finds all of it")
+}
+
+func TestStartPageHasPages(t *testing.T) {
+	var visits []visit
+	for i := range 250 {
+		visits = append(visits, htmlAt(days(0), fmt.Sprintf("http://h%03d.example/", i), "x"))
+	}
+	v := New(archiveOf(t, visits...), Options{})
+	seen := map[string]bool{}
+	next := "/"
+	for pages := 1; ; pages++ {
+		doc, words := tree(t, v, 200, next)
+		for _, host := range regexp.MustCompile(`h\d{3}\.example`).FindAllString(words, -1) {
+			require.False(t, seen[host], host)
+			seen[host] = true
+		}
+		next = ""
+		for _, link := range links(doc) {
+			if strings.HasPrefix(link, fmt.Sprintf("/?page=%d&", pages+1)) {
+				next = link
+			}
+		}
+		if next == "" {
+			require.Equal(t, 3, pages)
+			break
+		}
+	}
+	require.Len(t, seen, 250)
+	_, words := tree(t, v, 200, "/?page=99")
+	require.Contains(t, words, "h000.example")
+}
+
+// What is appended while the viewer runs is counted, too.
+func TestStartPageGrows(t *testing.T) {
+	a := archiveOf(t)
+	v := New(a, Options{})
+	tree(t, v, 200, "/")
+	_, err := a.Append(archive.Capture{URL: "http://new.example/", Time: days(0),
+		Head: []byte("HTTP/1.1 200 OK\r\n\r\n")})
+	require.NoError(t, err)
+	v.summary.took = 0
+	_, words := tree(t, v, 200, "/")
+	require.Contains(t, words, "new.example")
+}
+
+func TestSearch(t *testing.T) {
+	v := siteHandler(t, Options{})
+	for _, tt := range []struct{ name, query, want string }{
+		{"a URL", "url=http://www.example.org/", versionsAddress(millHome)},
+		{"without its scheme", "url=www.example.org", versionsAddress(millHome)},
+		{"without www", "url=example.org", versionsAddress(millHome)},
+		{"under the other scheme", "url=http://example.net/only-https",
+			versionsAddress("https://example.net/only-https")},
+		{"with spaces around it", "url=+www.example.org/about/+",
+			versionsAddress(millHome + "about/")},
+		{"at a time", "url=www.example.org&t=2026-11-04T10:00",
+			"/view/20261104100059999999/" + millHome},
+		{"all below", "url=www.example.org/news/*",
+			browseAddress("https://www.example.org/news/", time.Time{})},
+		{"nothing", "url=", "/"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := ask(t, v, "/go?"+tt.query)
+			require.Equal(t, http.StatusFound, w.Code)
+			require.Equal(t, tt.want, w.Header().Get("Location"))
+		})
+	}
+	_, words := tree(t, v, 400, "/go?url=javascript:alert(1)")
+	require.Contains(t, words, "no web address")
+	_, words = tree(t, v, 400, "/go?url=www.example.org&t=soon")
+	require.Contains(t, words, "no time")
+	doc, words := tree(t, v, 404, "/go?url=www.example.org/none")
+	require.Contains(t, words, "Not in the archive")
+	require.Contains(t, links(doc), browseAddress("https://www.example.org/", time.Time{}))
+}
+
+func TestBrowse(t *testing.T) {
+	v := siteHandler(t, Options{})
+	doc, words := tree(t, v, 200, "/browse?prefix=www.example.org/")
+	require.Contains(t, words, "28 versions of 23 addresses")
+	require.Regexp(t, `/ text/html 200 5 .* about/ directory 3 inside 3 .* news/ directory 12 inside 12`,
+		words)
+	require.Contains(t, links(doc), browseAddress("http://www.example.org/news/", time.Time{}))
+	require.Contains(t, links(doc), at(viewPath, time.Time{}, millHome+"logo.png"))
+
+	doc, words = tree(t, v, 200, browseAddress(millHome+"about/", days(0)))
+	require.Contains(t, words, "2 versions of 2 addresses")
+	require.Contains(t, words, "people.html")
+	require.NotContains(t, words, "history")
+	require.Contains(t, links(doc), at(viewPath, days(0), millHome+"about/people.html"))
+	require.Contains(t, links(doc), browseAddress(millHome, days(0)), "the way up")
+
+	doc, _ = tree(t, v, 200, browseAddress(millHome+"about/", days(2)))
+	require.Contains(t, links(doc), at(viewPath, days(2), millHome+"about/history?page=(2)"))
+
+	_, words = tree(t, v, 200, "/browse?prefix=shop.example.org/")
+	require.Contains(t, words, "shop.example.org:8443/", "other ports of the host are listed")
+	_, words = tree(t, v, 200, "/browse?prefix=https://shop.example.org:8443/")
+	require.Contains(t, words, "1 versions of 1 addresses")
+	_, words = tree(t, v, 200, "/browse?prefix=nowhere.example/")
+	require.Contains(t, words, "There is nothing here")
+	tree(t, v, 400, "/browse?prefix=javascript:x")
+	tree(t, v, 400, "/browse?prefix=a.example&t=soon")
+}
+
+// Pages of a listing follow each other without a gap, whatever is in between.
+func TestBrowseHasPages(t *testing.T) {
+	var visits []visit
+	for i := range 3*itemsPerPage/2 + 7 {
+		visits = append(visits, htmlAt(days(0), fmt.Sprintf("http://a.example/p%04d", i), "x"))
+		if i%50 == 0 {
+			visits = append(visits, htmlAt(days(0), fmt.Sprintf("https://a.example/p%04d", i), "x"),
+				htmlAt(days(0), fmt.Sprintf("http://a.example/p%04d/x", i), "x"))
+		}
+	}
+	v := New(archiveOf(t, visits...), Options{})
+	var seen []string
+	next := "/browse?prefix=http://a.example/"
+	for pages := 1; next != ""; pages++ {
+		doc, words := tree(t, v, 200, next)
+		seen = append(seen, regexp.MustCompile(`p\d{4}/?`).FindAllString(words, -1)...)
+		next = ""
+		for _, link := range links(doc) {
+			if strings.Contains(link, "after=") {
+				next = link
+			}
+		}
+		require.LessOrEqual(t, pages, 3)
+	}
+	require.Len(t, seen, len(visits))
+	require.IsNonDecreasing(t, seen)
+}
+
+func TestTimeline(t *testing.T) {
+	v := siteHandler(t, Options{})
+	doc, words := tree(t, v, 200, versionsAddress(millHome))
+	require.Contains(t, words, "5 versions, 3 with new content, 1 with an error")
+	require.Regexp(t, `6 Nov.*new 200.*5 Nov.*error 503.*4 Nov.*new 200.*3 Nov.*unchanged 200.*2 Nov.*new`,
+		words)
+	var marks []string
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode || n.Data != "a" {
+			continue
+		}
+		for _, a := range n.Attr {
+			if a.Key == "aria-label" {
+				marks = append(marks, a.Val)
+			}
+		}
+	}
+	require.Equal(t, []string{
+		"2 Nov 2026, 09:00:00 UTC, changed, status 200", "3 Nov 2026, 09:00:00 UTC, unchanged, status 200",
+		"4 Nov 2026, 09:00:00 UTC, changed, status 200", "5 Nov 2026, 09:00:00 UTC, failed, status 503",
+		"6 Nov 2026, 09:00:00 UTC, changed, status 200",
+	}, marks)
+	for i := range 5 {
+		require.Contains(t, links(doc), at(viewPath, days(i), millHome))
+	}
+	require.Contains(t, links(doc), diffAddress(millHome, days(1), days(2)))
+	require.Contains(t, words, "3 Nov", "the axis has dates")
+
+	_, words = tree(t, v, 404, versionsAddress(millHome+"none"))
+	require.Contains(t, words, "Not in the archive")
+	tree(t, v, 400, "/versions?url=mailto:a@b")
+}
+
+// However many versions there are, a bounded number of marks is drawn, in the order of time, and
+// none of them hides an error or a new content behind an unchanged version.
+func TestMarksAreBounded(t *testing.T) {
+	var versions []archive.Version
+	for i := range 10_000 {
+		kind := archive.Unchanged
+		if i%100 == 50 {
+			kind = archive.Changed
+		}
+		versions = append(versions, archive.Version{Time: days(0).Add(time.Duration(i) * time.Hour),
+			Kind: kind})
+	}
+	list := marks(millHome, versions)
+	require.LessOrEqual(t, len(list), slots+1)
+	changed := 0
+	for _, m := range list {
+		if m.Kind == "changed" {
+			changed++
+		}
+	}
+	require.Greater(t, changed, 80)
+	require.Len(t, marks(millHome, versions[:1]), 1)
+}
+
+func TestTicks(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		length time.Duration
+		labels []string
+	}{
+		{"an instant has none but itself", 0, []string{"09:00:00"}},
+		{"some seconds", 4 * time.Second,
+			[]string{"09:00:00", "09:00:01", "09:00:02", "09:00:03", "09:00:04"}},
+		{"some minutes", 3 * time.Minute, []string{"09:00", "09:01", "09:02", "09:03"}},
+		{"some hours", 2 * time.Hour, []string{"09:00", "10:00", "11:00"}},
+		{"some days", 3 * 24 * time.Hour, []string{"3 Nov", "4 Nov", "5 Nov"}},
+		{"some months", 100 * 24 * time.Hour, []string{"Dec 2026", "Jan 2027", "Feb 2027"}},
+		{"some years", 1500 * 24 * time.Hour, []string{"2027", "2028", "2029", "2030"}},
+		{"centuries", 200 * 365 * 24 * time.Hour, []string{"2100", "2200"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			list := ticks(monday, monday.Add(tt.length))
+			var labels []string
+			for _, tick := range list {
+				labels = append(labels, tick.Label)
+			}
+			require.Equal(t, tt.labels, labels)
+		})
+	}
+}
+
+func TestView(t *testing.T) {
+	v := siteHandler(t, Options{})
+	frame := func(doc *html.Node) (src, sandbox string) {
+		for n := range doc.Descendants() {
+			if n.Data == "iframe" {
+				for _, a := range n.Attr {
+					switch a.Key {
+					case "src":
+						src = a.Val
+					case "sandbox":
+						sandbox = a.Val
+					}
+				}
+			}
+		}
+		return src, sandbox
+	}
+	doc, words := tree(t, v, 200, at(viewPath, days(2).Add(time.Hour), millHome))
+	src, sandbox := frame(doc)
+	require.Equal(t, v.replayOf(days(2).Add(time.Hour), millHome), src)
+	require.Equal(t, linkFlags, sandbox)
+	require.Contains(t, words, "4 Nov 2026, 09:00:00 UTC")
+	require.Contains(t, words, "as of 4 Nov 2026, 10:00:00 UTC")
+	for _, want := range []string{at(viewPath, days(1), millHome), at(viewPath, days(3), millHome),
+		versionsAddress(millHome), diffAddress(millHome, days(1), days(2)),
+		at(rawPath, days(2).Add(time.Hour), millHome)} {
+		require.Contains(t, links(doc), want)
+	}
+
+	doc, words = tree(t, v, 200, at(viewPath, days(1), millHome+"report.pdf"))
+	src, _ = frame(doc)
+	require.Empty(t, src)
+	require.Contains(t, words, "application/pdf")
+
+	doc, words = tree(t, v, 404, at(viewPath, days(0), millHome+"logo.png"))
+	require.Contains(t, words, "yet")
+	require.Contains(t, links(doc), at(viewPath, days(1), millHome+"logo.png"), "the nearest one")
+
+	_, words = tree(t, v, 400, "/view/soon/"+millHome)
+	require.Contains(t, words, "This is no address")
+
+	doc, words = tree(t, siteHandler(t, Options{Scripts: true}), 200, at(viewPath, days(2), millHome))
+	_, sandbox = frame(doc)
+	require.Equal(t, "allow-scripts", sandbox)
+	require.Contains(t, words, "scripts run")
+}
+
+// A refresh does not happen in the archive, but leads on by a link.
+func TestViewOfARefresh(t *testing.T) {
+	v := New(archiveOf(t,
+		htmlAt(days(0), "http://a.example/", `<META http-equiv="Refresh" content="0; URL=/next">`),
+		visit{"http://a.example/head", days(0), 200, "Content-Type: text/html\nRefresh: 5;url=/next", ""},
+		htmlAt(days(0), "http://a.example/bad", `<meta http-equiv=refresh content="0;url=javascript:x">`),
+	), Options{})
+	for _, path := range []string{"", "head"} {
+		doc, words := tree(t, v, 200, at(viewPath, days(0), "http://a.example/"+path))
+		require.Contains(t, words, "wanted to lead on to /next")
+		require.Contains(t, links(doc), at(viewPath, days(0), "http://a.example/next"))
+	}
+	_, words := tree(t, v, 200, at(viewPath, days(0), "http://a.example/bad"))
+	require.NotContains(t, words, "wanted")
+}
+
+func TestDiffPage(t *testing.T) {
+	v := siteHandler(t, Options{})
+	doc, words := tree(t, v, 200, diffAddress(millHome, days(0), days(2)))
+	require.Contains(t, words, "2 lines removed , 2 added")
+	require.Contains(t, words, "<h1>The mill opens in spring </h1>")
+	require.Contains(t, words, "<h1>The mill is open </h1>")
+	require.Contains(t, links(doc), diffAddress(millHome, days(2), days(0)), "swapped")
+
+	_, words = tree(t, v, 200, diffAddress(millHome, days(0), days(4))+"&mode=text")
+	require.Contains(t, words, "closed for winter")
+	require.NotContains(t, words, "<h1>")
+
+	_, words = tree(t, v, 200, diffAddress(millHome, days(0), days(1)))
+	require.Contains(t, words, "nothing changed")
+	_, words = tree(t, v, 200, diffAddress(millHome+"logo.png", days(1), days(4)))
+	require.Contains(t, words, "different content")
+	_, words = tree(t, v, 200, diffAddress(millHome+"logo.png", days(1), days(2)))
+	require.Contains(t, words, "the same content")
+	_, words = tree(t, v, 200, diffAddress(millHome, days(2), days(3)))
+	require.Regexp(t, "Status 200 503", words)
+	tree(t, v, 404, diffAddress(millHome+"logo.png", days(0), days(1)))
+	tree(t, v, 400, "/diff?url=x")
+	tree(t, v, 400, "/diff?url=http://a.example/&a=1&b=2")
+
+	const film = "http://a.example/film"
+	scenes := strings.Repeat("x", maxCompared+1)
+	v = New(archiveOf(t, typed(days(0), film, "video/mp4", scenes), typed(days(1), film, "video/mp4", scenes),
+		typed(days(2), film, "video/mp4", scenes+"y")), Options{})
+	_, words = tree(t, v, 200, diffAddress(film, days(0), days(1)))
+	require.Contains(t, words, "the same content", "however long")
+	_, words = tree(t, v, 200, diffAddress(film, days(1), days(2)))
+	require.Contains(t, words, "different content")
+}
+
+// What archived pages and their addresses have in them is text on the viewer's own pages.
+func TestOwnPagesEscape(t *testing.T) {
+	const evil = `http://a.example/"><script>alert(1)</script>'&?<b>(x)`
+	u, err := parseURL(evil)
+	require.NoError(t, err)
+	url := u.String()
+	v := New(archiveOf(t, htmlAt(days(0), url, `<title></title><script>alert(1)</script>`),
+		htmlAt(days(1), url, `<script>alert(2)</script>`)), Options{})
+	for _, address := range []string{"/", versionsAddress(url), browseAddress("http://a.example/", days(9)),
+		diffAddress(url, days(0), days(1)), at(viewPath, days(0), url), "/go?url=" + url + "x",
+		"/?host=%22%3E%3Cscript%3E"} {
+		w := ask(t, v, address)
+		require.NotContains(t, w.Body.String(), "<script>alert", address)
+		require.NotContains(t, w.Body.String(), `"><script>`, address)
+	}
+	doc, _ := tree(t, v, 200, versionsAddress(url))
+	require.Contains(t, links(doc), at(viewPath, days(1), url), "the address is exact")
+	require.Equal(t, 200, ask(t, v, at(viewPath, days(1), url)).Code)
+}

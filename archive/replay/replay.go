@@ -1,0 +1,206 @@
+package replay
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// replay answers with something archived, for the frame in a view and for what a page in there
+// loads.
+func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
+	token, tail, _ := strings.Cut(tail, "/")
+	p, ok := parsePlace(tail)
+	switch {
+	case ok && isNavigation(r):
+		// In a window of its own it would lack the frame, whose policy keeps a script from leading
+		// it to the live web. The address may be one of an earlier run, too.
+		v.secure(w, r)
+		v.redirectTo(w, at(viewPath, p.moment, p.url.String()))
+		return
+	case subtle.ConstantTimeCompare([]byte(token), []byte(v.token)) == 0 || !ok:
+		v.secure(w, r)
+		http.Error(w, "There is nothing here.", http.StatusNotFound)
+		return
+	}
+	// Where a browser does not say what it wants the answer for, nothing runs.
+	scripts := v.opts.Scripts && framed(r)
+	found, err := v.find(p)
+	if err != nil {
+		v.absent(w, r, p, err)
+		return
+	}
+	c, err := v.open(found)
+	if err != nil {
+		v.absent(w, r, p, err)
+		return
+	}
+	defer c.close()
+	if v.redirect(w, r, p, c) {
+		return
+	}
+	h := w.Header()
+	h.Set("Memento-Datetime", stamp(found.Time)) // RFC 7089, for tools that compare archives
+	h.Set("X-Archive-Status", strconv.Itoa(found.Status))
+	if language := c.head.Get("Content-Language"); isPlainValue(language) {
+		h.Set("Content-Language", language)
+	}
+	v.show(w, r, p, c, scripts)
+}
+
+// framed tells whether a frame is to show the answer. Only there scripts may run.
+func framed(r *http.Request) bool {
+	dest := r.Header.Get("Sec-Fetch-Dest")
+	return dest == "iframe" || dest == "frame"
+}
+
+// isPlainValue tells whether an archived field may be passed on.
+func isPlainValue(s string) bool {
+	return s != "" && len(s) < 100 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r < ' ' || r > '~'
+	})
+}
+
+// linkerAt returns what rewrites the URLs of a document.
+func (v *Handler) linkerAt(p place, url string, scripts bool) *linker {
+	base, err := parseURL(url)
+	if err != nil {
+		base = p.url
+	}
+	return &linker{base: base, page: base.String(), moment: formatMoment(p.moment), token: v.token,
+		scripts: scripts}
+}
+
+// show writes what was archived: rewritten if it has URLs and is not too long, or as it is.
+func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *capture, scripts bool) {
+	var body []byte
+	whole := false
+	page, sheet := c.isHTML(), c.media() == "text/css"
+	if page || sheet {
+		body, whole = c.read(v.opts.MaxRewrite)
+	}
+	h := w.Header()
+	// Relative URLs are relative to the one that was found, which may have the other scheme.
+	links := v.linkerAt(p, c.version.URL, scripts)
+	links.path = v.opts.Base
+	switch {
+	case page && whole:
+		body = rewriteHTML(toUTF8(body, c.kind), links)
+		h.Set("Content-Type", "text/html; charset=utf-8")
+	case sheet && whole:
+		body = []byte(rewriteCSS(string(sheetUTF8(body, c.kind)), links))
+		h.Set("Content-Type", "text/css; charset=utf-8")
+	default:
+		h.Set("Content-Type", c.kind)
+	}
+	v.archived(w, r, p, scripts, page && whole)
+	if whole {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	// An error page keeps its status: a browser shows it in a frame, and takes no script from it.
+	w.WriteHeader(c.status())
+	if r.Method == http.MethodHead {
+		return
+	}
+	rest := io.Reader(bytes.NewReader(body))
+	if !whole {
+		rest = io.MultiReader(rest, c.body)
+	}
+	_, _ = io.Copy(w, rest) // a browser that has gone away is told nothing
+}
+
+// redirect answers for an archived redirect by one within the archive.
+func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *capture) bool {
+	location := c.location()
+	if location == "" {
+		return false
+	}
+	links := v.linkerAt(p, c.version.URL, true)
+	address, ok := links.rewrite(location, asDocument)
+	if !ok {
+		return false
+	}
+	if u, err := weburl.Parse(location, &links.base); err == nil {
+		// Where a page was found under one scheme only, the other one leads to it: then a redirect
+		// from one to the other would lead to itself.
+		next, err := v.find(place{p.moment, u})
+		if err == nil && next.Location == c.version.Location {
+			v.absent(w, r, p, archive.ErrNotFound)
+			return true
+		}
+	}
+	v.archived(w, r, p, false, false)
+	v.redirectTo(w, address)
+	return true
+}
+
+// absent answers for what is not in the archive. In a frame a person reads it; elsewhere a page
+// would only be a broken image or style sheet that takes longer.
+func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err error) {
+	v.archived(w, r, p, false, true)
+	w.Header().Set("Cache-Control", "no-store")
+	code, text := http.StatusNotFound, "This is not in the archive."
+	if !errors.Is(err, archive.ErrNotFound) {
+		code, text = http.StatusBadGateway, "The archive cannot read this."
+	}
+	if !framed(r) {
+		http.Error(w, text, code)
+		return
+	}
+	v.writePage(w, code, "absent", frameOf{Title: text, Query: p.url.String()})
+}
+
+// download answers with what was archived, to be saved and not shown.
+func (v *Handler) download(w http.ResponseWriter, r *http.Request, tail string) {
+	p, ok := parsePlace(tail)
+	if !ok {
+		v.fail(w, http.StatusBadRequest, "This is no address", "A time and a URL are needed.")
+		return
+	}
+	found, err := v.find(p)
+	var c *capture
+	if err == nil {
+		c, err = v.open(found)
+	}
+	if err != nil {
+		v.missing(w, p, err, 0)
+		return
+	}
+	defer c.close()
+	h := w.Header()
+	// With the type that it has, a browser could still be told by its user to open it right here.
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", `attachment; filename="`+fileName(p.url)+`"`)
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	if r.Method != http.MethodHead {
+		_, _ = io.Copy(w, c.body)
+	}
+}
+
+// maxFileName is how long the name of a file may be, in bytes. The end says what it is.
+const maxFileName = 80
+
+// fileName returns a name for a file made from the last part of a path, of characters that mean
+// nothing in a header or a shell, and not that of a hidden file.
+func fileName(u weburl.URL) string {
+	name := u.Path[strings.LastIndexByte(u.Path, '/')+1:]
+	name = strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (isNameByte(byte(r)) || r == '.') {
+			return r
+		}
+		return '_'
+	}, name)
+	name = strings.TrimLeft(name[max(0, len(name)-maxFileName):], ".")
+	if name == "" {
+		return "index.html"
+	}
+	return name
+}

@@ -1,0 +1,100 @@
+package replay
+
+import (
+	"bytes"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// blocks are the elements that begin a new line.
+var blocks = func() map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(`address article aside blockquote body br button caption
+		center dd details dialog dir div dl dt fieldset figcaption figure footer form frameset h1 h2
+		h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search
+		section select summary table tbody td tfoot th thead title tr ul video`) {
+		set[name] = true
+	}
+	return set
+}()
+
+// silent are the elements whose text no one reads.
+var silent = map[string]bool{"script": true, "style": true, "iframe": true, "noembed": true,
+	"noframes": true, "noscript": true}
+
+// visibleText returns the lines of text of a page, as a person would read them: without markup,
+// with single spaces, and with the texts that stand for images.
+func visibleText(page []byte) []string {
+	var t textLines
+	z := html.NewTokenizer(bytes.NewReader(page))
+	quiet := ""
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			t.wrap()
+			return t.lines
+		case html.TextToken:
+			if quiet == "" {
+				t.line.WriteString(string(z.Text()))
+			}
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, attrs := readTag(z)
+			if silent[name] {
+				quiet = name
+			}
+			t.tag(name)
+			if alt := value(attrs, "alt"); name == "img" && alt != "" {
+				t.line.WriteString(" [" + alt + "] ")
+			}
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if string(name) == quiet {
+				quiet = ""
+			}
+			t.tag(string(name))
+		}
+	}
+}
+
+// textLines gathers lines, as a browser would if its window had no end: text that follows text
+// without a block in between is on the same line. It is not safe for concurrent use.
+type textLines struct {
+	lines []string
+	line  strings.Builder
+}
+
+func (t *textLines) tag(name string) {
+	if blocks[name] {
+		t.wrap()
+	}
+}
+
+// wrap ends a line, if there is anything on it.
+func (t *textLines) wrap() {
+	if text := strings.Join(strings.Fields(t.line.String()), " "); text != "" {
+		t.lines = append(t.lines, text)
+	}
+	t.line.Reset()
+}
+
+// wideLine is the length from which on a line of source is broken at its tags: pages made by
+// programs are often one line.
+const wideLine = 200
+
+// sourceLines returns the lines of a source.
+func sourceLines(source string) (lines []string) {
+	for line := range strings.Lines(source) {
+		line = strings.TrimRight(line, "\r\n")
+		for len(line) > wideLine {
+			n := strings.IndexAny(line[1:], "<{}")
+			if n < 0 {
+				break
+			}
+			lines = append(lines, line[:n+1])
+			line = line[n+1:]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

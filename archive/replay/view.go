@@ -1,0 +1,234 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/weburl"
+)
+
+// maxHops is how many redirects are followed, as browsers do.
+const maxHops = 20
+
+// viewed is what the page around an archived page shows.
+type viewed struct {
+	URL     string
+	Version archive.Version
+	AsOf    time.Time // what was asked for; zero for the last version
+
+	// Addresses of the versions before and after, of all of them, of what changed since the one
+	// before, of the directory, and of the file itself; "" if there is none.
+	Previous, Next, Versions, Changes, Folder, Raw string
+
+	Frame   string // what the frame shows; "" if a browser would save it instead
+	Sandbox string // the flags of the frame, the same as in the policy of what it shows
+	Scripts bool
+
+	// Onward is where a refresh would have led, and OnwardText what the page says of it.
+	Onward, OnwardText string
+
+	Media string
+	Size  string
+}
+
+// view shows a page of the archive in a frame.
+func (v *Handler) view(w http.ResponseWriter, r *http.Request, tail string) {
+	p, ok := parsePlace(tail)
+	if !ok {
+		v.fail(w, http.StatusBadRequest, "This is no address", "After /view/ come a time, such "+
+			"as 20261102 or latest, a slash, and an http or https URL.")
+		return
+	}
+	t, err := v.follow(p)
+	// Only where no redirect led here: else two pages that lead to each other could send the
+	// browser round and round.
+	if errors.Is(err, archive.ErrNotFound) && t.hops == 0 && v.onlyOtherScheme(p) {
+		v.redirectTo(w, at(viewPath, p.moment, withScheme(p.url)))
+		return
+	}
+	switch {
+	case err == errCircle:
+		v.fail(w, http.StatusNotFound, "A circle of redirects", "As of "+when(p.moment)+", "+
+			p.url.String()+" leads back to itself.",
+			linkTo{versionsAddress(p.url.String()), "All its versions"})
+	case err != nil:
+		v.missing(w, t.place, err, t.hops)
+	case t.hops > 0:
+		t.capture.close()
+		v.redirectTo(w, at(viewPath, p.moment, t.place.url.String())+t.fragment)
+	default:
+		defer t.capture.close()
+		v.writePage(w, http.StatusOK, "view", frameOf{Title: p.url.String(), Query: p.url.String(),
+			When: field(p.moment), Page: v.describe(p, t.capture)})
+	}
+}
+
+// field writes a time as a form field has it.
+func field(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05")
+}
+
+// redirectTo leads on to an address as it is: http.Redirect would clean it.
+func (v *Handler) redirectTo(w http.ResponseWriter, address string) {
+	w.Header().Set("Location", prefixed(v.opts.Base, address))
+	w.WriteHeader(http.StatusFound)
+}
+
+// errCircle is returned for redirects without an end.
+var errCircle = errors.New("replay: too many redirects")
+
+// trace is where archived redirects led.
+type trace struct {
+	place    place
+	capture  *capture // open, if there was no error
+	hops     int
+	fragment string
+}
+
+// follow opens a page, or what its redirects lead to. It does not leave that to the browser, which
+// would say of a circle, or of an end that is not in the archive, only that something went wrong.
+func (v *Handler) follow(p place) (t trace, err error) {
+	t.place = p
+	for ; t.hops <= maxHops; t.hops++ {
+		version, err := v.archive.At(t.place.url.String(), p.moment)
+		if err != nil {
+			return t, err
+		}
+		if t.capture, err = v.open(version); err != nil {
+			return t, err
+		}
+		location := t.capture.location()
+		if location == "" {
+			return t, nil
+		}
+		target, err := weburl.Parse(location, &t.place.url)
+		if err != nil || !weburl.IsWeb(&target) {
+			return t, nil
+		}
+		t.capture.close()
+		if target.HasFragment {
+			t.fragment = "#" + target.Fragment
+		}
+		if t.place.url, err = parseURL(target.String()); err != nil {
+			return t, err
+		}
+	}
+	return t, errCircle
+}
+
+// onlyOtherScheme tells whether a page was only ever found under http where https is asked for, or
+// the other way round.
+func (v *Handler) onlyOtherScheme(p place) bool {
+	other := withScheme(p.url)
+	if other == "" {
+		return false
+	}
+	versions, err := v.archive.Versions(p.url.String())
+	if err != nil || len(versions) > 0 {
+		return false
+	}
+	_, err = v.archive.At(other, p.moment)
+	return err == nil
+}
+
+// describe gathers what stands above a page.
+func (v *Handler) describe(p place, c *capture) viewed {
+	url := p.url.String()
+	dir := p.url
+	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
+	d := viewed{URL: url, Version: c.version, AsOf: p.moment, Versions: versionsAddress(url),
+		Folder: browseAddress(dir.String(), p.moment), Raw: at(rawPath, p.moment, url),
+		Media: c.kind, Size: bytesText(c.version.Content.Length), Scripts: v.opts.Scripts,
+		Sandbox: linkFlags}
+	if v.opts.Scripts {
+		d.Sandbox = "allow-scripts"
+	}
+	// The one before is the one that was valid just before this one was found.
+	if before, err := v.archive.At(url, c.version.Time.Add(-time.Microsecond)); err == nil {
+		d.Previous = at(viewPath, before.Time, url)
+		d.Changes = diffAddress(url, before.Time, c.version.Time)
+	}
+	if !c.version.Until.IsZero() {
+		d.Next = at(viewPath, c.version.Until, url)
+	}
+	if isShown(c.media()) {
+		d.Frame = replayPath + v.token + "/" + formatMoment(p.moment) + "/" + url
+	}
+	if ref, ok := c.onward(); ok {
+		links := v.linkerAt(p, url, false)
+		if address, ok := links.rewrite(ref, asLink); ok && address != "" {
+			d.Onward, d.OnwardText = address, ref
+		}
+	}
+	return d
+}
+
+// isShown tells whether a browser shows a media type in a sandboxed frame, and does not save it. A
+// PDF it would show elsewhere, but not in a sandbox.
+func isShown(media string) bool {
+	kind, sub, _ := strings.Cut(media, "/")
+	switch kind {
+	case "audio", "video":
+		return true
+	case "text":
+		return !savedText[sub]
+	case "image":
+		return shownImages[sub]
+	}
+	switch sub {
+	case "json", "xml", "javascript", "x-javascript", "ecmascript", "xhtml+xml":
+		return true
+	}
+	return strings.HasSuffix(sub, "+json") || strings.HasSuffix(sub, "+xml")
+}
+
+// savedText are texts that browsers save, since other programs know them better.
+var savedText = map[string]bool{"csv": true, "tab-separated-values": true, "calendar": true,
+	"vcard": true, "rtf": true}
+
+// shownImages are the images that browsers show.
+var shownImages = map[string]bool{"png": true, "apng": true, "jpeg": true, "jpg": true, "gif": true,
+	"webp": true, "avif": true, "bmp": true, "svg+xml": true, "x-icon": true,
+	"vnd.microsoft.icon": true}
+
+// refreshWithin is how far into a page a meta refresh is looked for.
+const refreshWithin = 64 << 10
+
+// onward returns where a page would lead by itself after some time. In a sandbox it does not: a
+// link takes its place.
+func (c *capture) onward() (ref string, ok bool) {
+	if _, ref, ok := cutRefresh(c.head.Get("Refresh")); ok && ref != "" {
+		return ref, true
+	}
+	if !c.isHTML() {
+		return "", false
+	}
+	start, _ := c.read(refreshWithin)
+	if !bytes.Contains(bytes.ToLower(start), []byte("refresh")) {
+		return "", false
+	}
+	z := html.NewTokenizer(bytes.NewReader(start))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return "", false
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, attrs := readTag(z)
+			if name != "meta" || !strings.EqualFold(value(attrs, "http-equiv"), "refresh") {
+				continue
+			}
+			if _, ref, ok := cutRefresh(value(attrs, "content")); ok && ref != "" {
+				return ref, true
+			}
+		}
+	}
+}
