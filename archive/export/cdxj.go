@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -30,8 +28,9 @@ type line struct {
 }
 
 // CDXJ writes a line for each version: its key, its time and JSON, sorted by bytes. Keys are those
-// of the Wayback machines, which are coarser than the archive's own: all in lower case, without
-// "www." and with the query in alphabetical order. Imported files are named by their paths.
+// that the Internet Archive's surt library makes, and pywb asks for. They are coarser than the
+// archive's own: in lower case, without "www.", session IDs and the last slash, and with the query in
+// alphabetical order. Imported files are named by their paths.
 func CDXJ(w io.Writer, a *archive.Archive) error {
 	return writeCDXJ(w, a, func(loc archive.Location) (string, bool) { return loc.File, true })
 }
@@ -82,7 +81,7 @@ func appendLine(dst []byte, v *archive.Version, file string) []byte {
 	if v.Kind == archive.Unchanged || elsewhere { // another record has the body
 		l.Mime = "warc/revisit"
 	}
-	b := bytes.NewBuffer(appendWord(dst, waybackKey(v.URL)))
+	b := bytes.NewBuffer(appendWord(dst, surt(v.URL)))
 	b.WriteByte(' ')
 	b.Write(v.Time.AppendFormat(b.AvailableBuffer(), "20060102150405"))
 	b.WriteByte(' ')
@@ -103,46 +102,4 @@ func appendWord(dst []byte, key string) []byte {
 		}
 	}
 	return dst
-}
-
-// waybackKey returns the key of a URL in the indexes of Wayback machines, or the URL itself if it
-// has none.
-func waybackKey(raw string) string {
-	u, err := url.Parse(strings.ToLower(raw))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return raw
-	}
-	// The order of these steps matters: "www." counts in front of the host alone, and a port is
-	// none of its labels.
-	host := stripWWW(u.Host)
-	host, port, found := strings.Cut(host, ":")
-	if strings.HasPrefix(host, "[") {
-		host, port, found = u.Host, "", false
-	}
-	labels := strings.Split(host, ".")
-	slices.Reverse(labels)
-	key := strings.Join(labels, ",")
-	if found {
-		key += ":" + port
-	}
-	key += ")" + strings.ToLower(u.EscapedPath()) // also what had to be escaped first
-	if u.RawQuery == "" {
-		return key
-	}
-	query := strings.Split(u.RawQuery, "&")
-	slices.Sort(query)
-	return key + "?" + strings.Join(query, "&")
-}
-
-// stripWWW cuts off "www." and "www" with a number.
-func stripWWW(host string) string {
-	rest, found := strings.CutPrefix(host, "www")
-	if !found {
-		return host
-	}
-	rest = strings.TrimLeft(rest, "0123456789")
-	if rest, found = strings.CutPrefix(rest, "."); !found {
-		return host
-	}
-	return rest
 }

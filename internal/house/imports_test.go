@@ -146,7 +146,9 @@ func TestRoomsAreIndependent(t *testing.T) {
 var linked = map[string][]string{
 	"archive":             {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"archive/archivehttp": {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
-	"archive/export":      {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
+	"archive/export": {
+		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text",
+	},
 	"archive/replay": {
 		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text",
 	},
