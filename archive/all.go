@@ -54,11 +54,14 @@ func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &part{io.NewSectionReader(f, 0, end), f}, nil
+	section := io.NewSectionReader(f, 0, end)
+	return &part{section, f, name, section}, nil
 }
 
 // part is the beginning of a file.
 type part struct {
 	io.Reader
 	io.Closer
+	name    string
+	section *io.SectionReader
 }

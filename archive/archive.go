@@ -151,6 +151,11 @@ func (a *Archive) Append(c Capture) (Location, error) {
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
+	return a.append(c)
+}
+
+// append writes a capture that was checked.
+func (a *Archive) append(c Capture) (Location, error) {
 	if a.files.isClosed() {
 		return Location{}, ErrClosed
 	}

@@ -68,6 +68,9 @@ type Capture struct {
 	// Rebuilt says that Request or Head was put together from parsed fields, and does not have the
 	// bytes of the wire. The records tell by a field of their own.
 	Rebuilt bool
+
+	record   *Resource // takes the place of a response, see AppendRecord
+	original string    // the ID of the record that it is of
 }
 
 // truncations are the reasons that WARC 1.1 knows, section 5.13.

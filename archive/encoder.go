@@ -68,6 +68,9 @@ func (e *encoder) Write(p []byte) (int, error) {
 func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) error {
 	e.begin(out)
 	e.info = info
+	if c.record != nil {
+		return e.resource(c)
+	}
 	request, response := warc.ID{}, warc.NewID()
 	protocols, suite := c.connection()
 	if len(c.Request) > 0 {

@@ -54,6 +54,21 @@ type entry struct {
 
 	prior    int64 // time of the last changed version before this one, which is not changed itself
 	hasPrior bool
+
+	// posted is the length of the request record, if the method was not GET. It lies before the
+	// record of the entry, or, if the length is negative, after it.
+	posted int64
+}
+
+// request is where the request record is, if the method was not GET.
+func (e *entry) request() address {
+	switch {
+	case e.posted > 0:
+		return address{file: e.file, offset: e.offset - e.posted, length: e.posted}
+	case e.posted < 0:
+		return address{file: e.file, offset: e.offset + e.length, length: -e.posted}
+	}
+	return address{}
 }
 
 // address is where a record is, and what its status was.
@@ -181,7 +196,8 @@ const (
 	bitURL       = 8
 	bitContent   = 16
 	bitPrior     = 32
-	allBits      = kindMask | bitTruncated | bitURL | bitContent | bitPrior
+	bitPosted    = 64
+	allBits      = kindMask | bitTruncated | bitURL | bitContent | bitPrior | bitPosted
 )
 
 // appendValue appends the value of an entry: numbers as short as they can be, since there is a
@@ -200,6 +216,9 @@ func (e *entry) appendValue(dst []byte) []byte {
 	if e.hasPrior {
 		bits |= bitPrior
 	}
+	if e.posted != 0 {
+		bits |= bitPosted
+	}
 	dst = append(dst, bits)
 	dst = binary.AppendUvarint(dst, uint64(e.length))
 	dst = binary.AppendUvarint(dst, uint64(e.status))
@@ -212,6 +231,9 @@ func (e *entry) appendValue(dst []byte) []byte {
 	}
 	if e.hasPrior {
 		dst = binary.AppendUvarint(dst, uint64(e.time-e.prior))
+	}
+	if e.posted != 0 {
+		dst = binary.AppendUvarint(dst, uint64(e.posted<<1)^uint64(e.posted>>63)) // zigzag
 	}
 	return append(dst, e.url...)
 }
@@ -234,6 +256,12 @@ func (e *entry) cutValue(value []byte) error {
 		before := int64(c.uvarint())
 		e.prior = e.time - before
 		c.ok = c.ok && before >= 0 && e.prior <= e.time
+	}
+	e.posted = 0
+	if bits&bitPosted != 0 {
+		n := c.uvarint()
+		e.posted = int64(n>>1) ^ -int64(n&1)
+		c.ok = c.ok && e.posted != 0 && e.posted <= e.offset
 	}
 	e.url = ""
 	if bits&bitURL != 0 {

@@ -53,10 +53,10 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 }
 
 // ledger knows by the digest of its body whether a capture repeats another one, and is told when it
-// has been written and the file is whole up to end; the output is taken then.
+// has been written from start on and the file is whole up to end; the output is taken then.
 type ledger interface {
 	repeats(body *[sha1.Size]byte) (original, error)
-	written(of original, body *[sha1.Size]byte, loc Location, end int64)
+	written(of original, body *[sha1.Size]byte, start int64, loc Location, end int64)
 }
 
 // append writes the records of one capture, which was checked, and returns where its response is.
@@ -144,7 +144,7 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, 
 		}
 	})
 	loc := Location{File: o.name, Offset: start + e.last, Length: e.n - e.last}
-	l.written(of, &e.sum, loc, o.whole)
+	l.written(of, &e.sum, start, loc, o.whole)
 	return loc, nil
 }
 

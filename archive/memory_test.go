@@ -37,8 +37,8 @@ func (s *store) Append(c Capture) (Location, error) {
 // noLedger knows no capture.
 type noLedger struct{}
 
-func (noLedger) repeats(*[sha1.Size]byte) (original, error)          { return original{}, nil }
-func (noLedger) written(original, *[sha1.Size]byte, Location, int64) {}
+func (noLedger) repeats(*[sha1.Size]byte) (original, error)                 { return original{}, nil }
+func (noLedger) written(original, *[sha1.Size]byte, int64, Location, int64) {}
 
 func (s *store) Sync() error              { return s.sync() }
 func (s *store) Files() ([]string, error) { return s.list() }

@@ -16,6 +16,7 @@ type note struct {
 	long    string // the URL, if it cannot be had from the key
 	status  int
 	media   string
+	posted  bool      // the method was not GET
 	prior   time.Time // of the last changed version, if there is one
 }
 
@@ -39,6 +40,10 @@ func (a *Archive) note(c Capture) *note {
 	head := warc.HTTP{Head: n.capture.Head}
 	n.key, n.long = urlKey(c.URL)
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
+	n.posted = isPosted(c.Request)
+	if c.record != nil {
+		n.status, n.media = 200, mediaType(c.record.ContentType)
+	}
 	return n
 }
 
@@ -46,6 +51,9 @@ func (a *Archive) note(c Capture) *note {
 // redirects and errors are often the same and say little: their heads matter.
 func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	a, c := n.archive, &n.capture
+	if c.record != nil && !c.record.isVersion() {
+		return of, nil
+	}
 	e, found, err := a.index.changed(n.key, microseconds(c.Time))
 	if err != nil {
 		return of, err
@@ -53,7 +61,7 @@ func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	if found {
 		n.prior = fromMicroseconds(e.time)
 	}
-	whole := n.status == 200 && c.bodySize() > 0 && !a.keepRepeats && c.Truncated == ""
+	whole := c.record == nil && n.status == 200 && c.bodySize() > 0 && !a.keepRepeats && c.Truncated == ""
 	switch {
 	case found && n.status == 304:
 		return a.originalOf(warc.ProfileNotModified, c.URL, &e)
@@ -83,10 +91,14 @@ func (a *Archive) originalOf(profile, url string, e *entry) (of original, err er
 	return of, nil
 }
 
-// written notes a capture in the index. Its output is locked, so that the ends of a file are noted
-// in order.
-func (n *note) written(of original, sum *[sha1.Size]byte, loc Location, end int64) {
+// written notes a capture in the index, which begins in its file where start is. Its output is locked,
+// so that the ends of a file are noted in order.
+func (n *note) written(of original, sum *[sha1.Size]byte, start int64, loc Location, end int64) {
 	c := &n.capture
+	if c.record != nil && !c.record.isVersion() {
+		n.archive.index.add(loc.File, "", nil, "", end)
+		return
+	}
 	e := entry{time: microseconds(c.Time), offset: loc.Offset, length: loc.Length, status: n.status,
 		truncated: c.Truncated != "", media: n.media, kind: kindOf(n.status, of.kind == Unchanged),
 		url: n.long}
@@ -98,12 +110,15 @@ func (n *note) written(of original, sum *[sha1.Size]byte, loc Location, end int6
 	case e.kind == Unchanged: // a 304 of what is not known
 	default:
 		e.digest = sha1Digest(sum)
-		if n.status == 200 && c.Truncated == "" && c.bodySize() >= minShared {
+		if c.record == nil && n.status == 200 && c.Truncated == "" && c.bodySize() >= minShared {
 			body = e.digest
 		}
 	}
 	if e.kind != Changed && !n.prior.IsZero() {
 		e.prior, e.hasPrior = microseconds(n.prior), true
+	}
+	if n.posted {
+		e.posted = loc.Offset - start
 	}
 	n.archive.index.add(loc.File, n.key, &e, body, end)
 }

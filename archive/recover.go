@@ -166,6 +166,8 @@ type tail struct {
 	whole int64 // where the last whole capture ends, or where indexing began
 	begun bool  // there is a record, if only the warcinfo
 
+	request, response neighbor // the last ones that are in no pair yet
+
 	broken int64 // where damage begins behind which nothing was found yet; negative: nowhere
 	err    error // of that damage
 }
@@ -320,11 +322,19 @@ func (a *Archive) believe(r *reader, f io.ReaderAt, name string, from, length in
 func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	e, url, ok, err := entryOf(rec, nil)
 	kind, offset, ref := rec.Type(), rec.Offset, refersTo(rec.Fields())
+	target, posted := "", false
+	if err == nil && kind == "request" {
+		target = strings.Clone(rec.Fields().URI("WARC-Target-URI"))
+		posted, err = readsPosted(rec)
+	}
 	if err == nil {
 		err = rec.Close()
 	}
 	if err != nil {
 		return err
+	}
+	if kind == "request" {
+		a.pairRequest(t, neighbor{url: target, offset: offset, length: rec.Length, posted: posted})
 	}
 	t.begun = true
 	t.intact(name, offset)
@@ -345,6 +355,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	if err := a.complete(key, &e, ref, name); err != nil {
 		return err
 	}
+	t.pairResponse(url, key, &e)
 	if e.kind == Unchanged && e.content.length == 0 {
 		a.deferVersion(key, &e, ref)
 	}
@@ -354,6 +365,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	}
 	t.Versions++
 	a.index.add(name, key, &e, body, t.whole)
+	t.response.entry = e // with its file
 	return nil
 }
 

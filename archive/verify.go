@@ -168,7 +168,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 func (e *entry) isOf(record *entry) bool {
 	known, other := *e, *record
 	for _, e := range []*entry{&known, &other} {
-		e.content, e.prior, e.hasPrior = address{}, 0, false
+		e.content, e.prior, e.hasPrior, e.posted = address{}, 0, false, 0
 		if record.kind == Unchanged {
 			e.kind, e.digest, e.media, e.truncated = Unchanged, "", "", false
 		}

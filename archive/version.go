@@ -38,6 +38,10 @@ type Version struct {
 	// unless the version is unchanged. Then it is that of the version that holds the content, or
 	// zero if the archive does not have it.
 	Location, Content Location
+
+	// Request is where the record of the request is, if its method was not GET. It is zero if it
+	// was, or if no such record lies beside that of the response.
+	Request Location
 }
 
 // At returns the version of a URL that was valid at a time, or [ErrNotFound] if it had not been
@@ -219,7 +223,7 @@ func (a *Archive) contentIn(history *converter, key string, e *entry) error {
 func (a *Archive) describe(key string, e *entry, until int64) Version {
 	v := Version{URL: e.url, Time: fromMicroseconds(e.time), Kind: e.kind, Status: e.status,
 		Media: e.media, Digest: e.digest, Truncated: e.truncated, Location: a.location(e.address()),
-		Content: a.location(e.body())}
+		Content: a.location(e.body()), Request: a.location(e.request())}
 	if v.URL == "" {
 		v.URL = keyURL(key)
 	}

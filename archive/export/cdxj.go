@@ -25,12 +25,15 @@ type line struct {
 	Length   string `json:"length"`
 	Offset   string `json:"offset"`
 	Filename string `json:"filename"`
+	Method   string `json:"method,omitempty"`
+	Body     string `json:"requestBody,omitempty"`
 }
 
 // CDXJ writes a line for each version: its key, its time and JSON, sorted by bytes. Keys are those
 // that the Internet Archive's surt library makes, and pywb asks for. They are coarser than the
 // archive's own: in lower case, without "www.", session IDs and the last slash, and with the query in
-// alphabetical order. Imported files are named by their paths.
+// alphabetical order. Answers to other methods than GET have the method and the body of the request
+// in their keys, as warcio.js writes them. Imported files are named by their paths.
 func CDXJ(w io.Writer, a *archive.Archive) error {
 	return writeCDXJ(w, a, func(loc archive.Location) (string, bool) { return loc.File, true })
 }
@@ -43,7 +46,13 @@ func writeCDXJ(w io.Writer, a *archive.Archive,
 	defer sorter.Close()
 	for v, err := range a.All() {
 		if file, in := name(v.Location); err == nil && in {
-			err = sorter.Add(appendLine(nil, &v, file))
+			l := line{Filename: file}
+			if v.Request != (archive.Location{}) {
+				l.Method, l.Body, err = posted(a, &v)
+			}
+			if err == nil {
+				err = sorter.Add(l.append(nil, &v))
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("export: index: %w", err)
@@ -66,14 +75,15 @@ func writeCDXJ(w io.Writer, a *archive.Archive,
 	return nil
 }
 
-// appendLine appends the line of a version without the line break. What is not known is left out,
+// append appends the line of a version without the line break. What is not known is left out,
 // as other indexers do; a revisit is told by its type, since its status is that of the page.
 // Characters are not escaped for HTML, which would only make lines longer and differ from those of
 // others.
-func appendLine(dst []byte, v *archive.Version, file string) []byte {
-	_, sum, _ := strings.Cut(v.Digest.String(), ":")
-	l := line{URL: v.URL, Mime: v.Media, Digest: sum, Length: strconv.FormatInt(v.Location.Length, 10),
-		Offset: strconv.FormatInt(v.Location.Offset, 10), Filename: file}
+func (l line) append(dst []byte, v *archive.Version) []byte {
+	_, l.Digest, _ = strings.Cut(v.Digest.String(), ":")
+	l.URL, l.Mime = v.URL, v.Media
+	l.Offset = strconv.FormatInt(v.Location.Offset, 10)
+	l.Length = strconv.FormatInt(v.Location.Length, 10)
 	if v.Status != 0 {
 		l.Status = strconv.Itoa(v.Status)
 	}
@@ -81,7 +91,11 @@ func appendLine(dst []byte, v *archive.Version, file string) []byte {
 	if v.Kind == archive.Unchanged || elsewhere { // another record has the body
 		l.Mime = "warc/revisit"
 	}
-	b := bytes.NewBuffer(appendWord(dst, surt(v.URL)))
+	target := v.URL
+	if l.Method != "" {
+		target = postedURL(target, l.Method, l.Body)
+	}
+	b := bytes.NewBuffer(appendWord(dst, surt(target)))
 	b.WriteByte(' ')
 	b.Write(v.Time.AppendFormat(b.AvailableBuffer(), "20060102150405"))
 	b.WriteByte(' ')

@@ -110,6 +110,15 @@ func TestCDXJIsThatOfWarcio(t *testing.T) {
 		t.Skip("set SPINNERET_WARCIO to a directory after: npm install warcio")
 	}
 	a, dir := filled(t, archive.Options{MaxFile: 3000})
+	for i, form := range forms {
+		_, err := a.Append(archive.Capture{
+			URL: "http://forms.test/" + form.query, Time: began.Add(time.Duration(i) * time.Hour),
+			Request: fmt.Appendf(nil, "%s / HTTP/1.1\r\nHost: forms.test\r\nContent-Type: %s\r\n"+
+				"Content-Length: %d\r\n\r\n%s", form.method, form.media, len(form.body), form.body),
+			Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"), Body: []byte(form.body),
+		})
+		require.NoError(t, err)
+	}
 	require.NoError(t, a.Sync())
 	names, err := a.Files()
 	require.NoError(t, err)
@@ -129,8 +138,12 @@ func essence(t *testing.T, lines []string) (short []string) {
 		parts := strings.SplitN(text, " ", 3)
 		var f map[string]string
 		require.NoError(t, json.Unmarshal([]byte(parts[2]), &f), text)
+		if strings.ContainsAny(f["requestBody"], "._+%") {
+			parts[0] = "" // sorted by names here, as by pywb, and by all of a parameter there
+		}
 		short = append(short, strings.Join([]string{parts[0], parts[1], f["mime"], f["status"],
-			f["digest"], f["length"], f["offset"], strings.TrimSuffix(f["filename"], ".open")}, " "))
+			f["digest"], f["length"], f["offset"], strings.TrimSuffix(f["filename"], ".open"),
+			f["method"], f["requestBody"]}, " "))
 	}
 	return short
 }

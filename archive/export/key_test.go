@@ -41,7 +41,7 @@ func TestLines(t *testing.T) {
 				`"length":"0","offset":"0","filename":"x"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, string(appendLine([]byte("before "), &tt.v, "x")[len("before "):]))
+			require.Equal(t, tt.want, string(line{Filename: "x"}.append([]byte("before "), &tt.v)[len("before "):]))
 		})
 	}
 }
@@ -55,7 +55,7 @@ func FuzzLine(f *testing.F) {
 		if strings.ContainsAny(url, "\n\x00") || strings.ToValidUTF8(url, "") != url {
 			t.Skip() // no version has such a URL, or JSON cannot hold it
 		}
-		text := string(appendLine(nil, &archive.Version{URL: url, Time: time.Unix(1.8e9, 0)}, "f"))
+		text := string(line{Filename: "f"}.append(nil, &archive.Version{URL: url, Time: time.Unix(1.8e9, 0)}))
 		require.NotContains(t, text, "\n")
 		require.NotContains(t, text, "\r")
 		parts := strings.SplitN(text, " ", 3)

@@ -129,7 +129,7 @@ func FuzzSurt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, url string) {
 		require.Equal(t, unescapeAll(url), string(unescape([]byte(url))))
 		require.LessOrEqual(t, len(surt(url)), 9*len(url)+len("http://)/"))
-		line := appendLine(nil, &archive.Version{URL: url, Time: time.Unix(0, 0).UTC()}, "f")
+		line := line{Filename: "f"}.append(nil, &archive.Version{URL: url, Time: time.Unix(0, 0).UTC()})
 		fields := bytes.SplitN(line, []byte(" "), 3)
 		require.Equal(t, "19700101000000", string(fields[1]))
 		require.True(t, json.Valid(fields[2]))

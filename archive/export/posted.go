@@ -1,0 +1,209 @@
+package export
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// maxPosted is how much of the body of a request is read, and maxQuery how much of it, as a query,
+// stands in a line. The second is what warcio.js takes.
+const (
+	maxPosted = 1 << 20
+	maxQuery  = 4096
+)
+
+// posted returns the method of a version that was not asked for by GET, and the body of the request
+// as a query. Answers to different forms have different keys by it.
+func posted(a *archive.Archive, v *archive.Version) (method, query string, err error) {
+	rec, err := a.Read(v.Request)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, warc.ErrDamaged) {
+		return "", "", nil // the version is there, if not what was asked
+	}
+	if err != nil {
+		return "", "", err
+	}
+	defer rec.Close()
+	message, err := rec.HTTP()
+	if err != nil {
+		return "", "", err
+	}
+	method, _, _ = strings.Cut(string(message.Head), " ")
+	body, err := io.ReadAll(io.LimitReader(message.Body, maxPosted))
+	if err != nil && !errors.Is(err, warc.ErrDamaged) {
+		return "", "", err
+	}
+	query = bodyQuery(message.Get("Content-Type"), body)
+	for len(query) > maxQuery {
+		_, size := utf8.DecodeLastRuneInString(query)
+		query = query[:len(query)-size]
+	}
+	return method, query, nil
+}
+
+// postedURL appends a method and a query to a URL as warcio.js and pywb do. What is no text is left
+// out.
+func postedURL(target, method, query string) string {
+	if text, err := url.PathUnescape(query); err != nil || !utf8.ValidString(text) {
+		query = ""
+	}
+	separator := "?"
+	if strings.Contains(target, "?") {
+		separator = "&"
+	}
+	return fmt.Sprintf("%s%s__wb_method=%s&%s", target, separator, method, query)
+}
+
+// bodyQuery makes a query of the body of a request.
+func bodyQuery(contentType string, body []byte) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	switch media {
+	case "application/x-www-form-urlencoded":
+		return strings.ToValidUTF8(string(body), "\ufffd")
+	case "application/json", "text/plain":
+		var q query
+		q.json(json.NewDecoder(bytes.NewReader(body)))
+		return q.String()
+	case "multipart/form-data":
+		var q query
+		q.multipart(contentType, string(body))
+		return q.String()
+	}
+	return "__wb_post_data=" + base64.StdEncoding.EncodeToString(body)
+}
+
+// query is a list of names, which are all different, and values. Its zero value is ready to use, by
+// one goroutine at a time.
+type query struct {
+	names, values []string
+	seen          map[string]int
+}
+
+// set sets the value of a name.
+func (q *query) set(name, value string) {
+	for i := range q.names {
+		if q.names[i] == name {
+			q.values[i] = value
+			return
+		}
+	}
+	q.names, q.values = append(q.names, name), append(q.values, value)
+}
+
+// add sets the value of a name, or of one with a number if there is one of that name.
+func (q *query) add(name, value string) {
+	if q.seen == nil {
+		q.seen = map[string]int{}
+	}
+	q.seen[name]++
+	if n := q.seen[name]; n > 1 {
+		name = fmt.Sprintf("%s.%d_", name, n)
+	}
+	q.names, q.values = append(q.names, name), append(q.values, value)
+}
+
+// String returns the query as a browser's URLSearchParams has it.
+func (q *query) String() string {
+	var b strings.Builder
+	for i := range q.names {
+		if i > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(searchParam(q.names[i]) + "=" + searchParam(q.values[i]))
+	}
+	return b.String()
+}
+
+var searchParams = strings.NewReplacer("%2A", "*", "~", "%7E")
+
+func searchParam(s string) string { return searchParams.Replace(url.QueryEscape(s)) }
+
+// json adds the values of a document by the names that are nearest to them. What is no JSON has
+// none.
+func (q *query) json(d *json.Decoder) {
+	var found query
+	if found.value(d, "", 0) == nil {
+		if _, err := d.Token(); err == io.EOF {
+			*q = found
+		}
+	}
+}
+
+// maxDepth bounds the stack that a document takes.
+const maxDepth = 1000
+
+var errDepth = errors.New("export: too deep")
+
+// value adds one value, with what is in it.
+func (q *query) value(d *json.Decoder, name string, depth int) error {
+	token, err := d.Token()
+	if err != nil || depth > maxDepth {
+		return cmp.Or(err, errDepth)
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		for d.More() {
+			inner := name
+			if t == '{' {
+				key, err := d.Token()
+				if err != nil {
+					return err
+				}
+				inner, _ = key.(string)
+			}
+			if err := q.value(d, inner, depth+1); err != nil {
+				return err
+			}
+		}
+		_, err = d.Token() // the other delimiter
+		return err
+	case string:
+		if t != "" {
+			q.add(name, t)
+		}
+	case float64:
+		q.add(name, number(t))
+	case bool:
+		q.add(name, strconv.FormatBool(t))
+	case nil:
+		q.add(name, "null")
+	}
+	return nil
+}
+
+// number formats a number as a browser does.
+func number(f float64) string {
+	if size := math.Abs(f); size < 1e21 && size >= 1e-6 || f == 0 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strings.Replace(strconv.FormatFloat(f, 'e', -1, 64), "e-0", "e-", 1)
+}
+
+var formField = regexp.MustCompile(`(?i)name="([^"]+)"\r\n\r\n([^\r\n]*)`)
+
+// multipart adds the fields of a form that are no files, up to their first line breaks.
+func (q *query) multipart(contentType, body string) {
+	_, boundary, found := strings.Cut(contentType, "boundary=")
+	if !found || boundary == "" {
+		return
+	}
+	for part := range strings.SplitSeq(body, strings.Trim(boundary, `"`)) {
+		if m := formField.FindStringSubmatch(part); m != nil {
+			q.set(m[1], m[2])
+		}
+	}
+}

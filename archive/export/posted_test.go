@@ -1,0 +1,81 @@
+package export_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/export"
+)
+
+// forms are requests, and what warcio.js makes of them: TestCDXJIsThatOfWarcio asks it.
+var forms = []struct{ query, method, media, body, key, text string }{
+	{"", "POST", "application/x-www-form-urlencoded", "b=2&a=1", "?__wb_method=post&a=1&b=2", "b=2&a=1"},
+	{"?q=1", "POST", "application/x-www-form-urlencoded; charset=utf-8", "a=1",
+		"?__wb_method=post&a=1&q=1", "a=1"},
+	{"", "PUT", "application/json", `{"a":1,"b":{"c":"d","a":true},"e":[1,2.5,null],"f":""}`,
+		"?__wb_method=put&a=1&a.2_=true&c=d&e=1&e.2_=2.5&e.3_=null",
+		"a=1&c=d&a.2_=true&e=1&e.2_=2.5&e.3_=null"},
+	{"", "POST", "application/json", "{ broken", "?&__wb_method=post", ""},
+	{"", "POST", "text/plain", `{"x":1e21}`, "?__wb_method=post&x=1e+21", "x=1e%2B21"},
+	{"", "POST", "text/plain", "no JSON", "?&__wb_method=post", ""},
+	{"", "POST", "multipart/form-data; boundary=----XyZ", "------XyZ\r\nContent-Disposition: form-data; " +
+		"name=\"one\"\r\n\r\nfirst\r\n------XyZ\r\nContent-Disposition: form-data; name=\"two\"\r\n\r\n" +
+		"second\r\n------XyZ--\r\n", "?__wb_method=post&one=first&two=second", "one=first&two=second"},
+	{"", "POST", "application/octet-stream", "\x00\x01\xff", "?__wb_method=post&__wb_post_data=aah/",
+		"__wb_post_data=AAH/"},
+	{"", "HEAD", "", "", "?__wb_method=head&__wb_post_data=", "__wb_post_data="},
+	{"", "POST", "application/x-www-form-urlencoded", "a=%ff", "?&__wb_method=post", "a=%ff"},
+}
+
+// Answers to different requests are different lines, whether the request lies before or behind.
+func TestPostedKeys(t *testing.T) {
+	for _, form := range forms {
+		a, err := archive.Open(t.TempDir(), archive.Options{})
+		require.NoError(t, err)
+		_, err = a.Append(archive.Capture{URL: "http://forms.test/" + form.query, Time: began,
+			Request: fmt.Appendf(nil, "%s / HTTP/1.1\r\nContent-Type: %s\r\n\r\n%s", form.method,
+				form.media, form.body),
+			Head: []byte("HTTP/1.1 200 OK\r\n\r\n")})
+		require.NoError(t, err)
+		_, err = a.Append(archive.Capture{URL: "http://forms.test/" + form.query,
+			Time:    began.Add(time.Hour),
+			Request: []byte("GET / HTTP/1.1\r\n\r\n"), Head: []byte("HTTP/1.1 200 OK\r\n\r\n")})
+		require.NoError(t, err)
+		lines := cdxj(t, a)
+		require.Len(t, lines, 2)
+		posted := lines[0]
+		if !strings.Contains(posted, "method") {
+			posted = lines[1]
+		}
+		key, rest, _ := strings.Cut(posted, " ")
+		require.Equal(t, "test,forms)/"+form.key, key)
+		require.Contains(t, rest, `"method":"`+form.method+`"`)
+		if form.text != "" {
+			require.Contains(t, rest, `"requestBody":"`+form.text+`"`)
+		}
+		require.NoError(t, a.Close())
+	}
+}
+
+// A document of any depth takes a bounded stack, and a long body a bounded part of a line.
+func TestPostedBounds(t *testing.T) {
+	a, err := archive.Open(t.TempDir(), archive.Options{})
+	require.NoError(t, err)
+	defer a.Close()
+	for i, body := range []string{strings.Repeat("[", 900_000), strings.Repeat("a=bé&", 200_000)} {
+		media := []string{"application/json", "application/x-www-form-urlencoded"}[i]
+		_, err := a.Append(archive.Capture{URL: fmt.Sprint("http://a.test/", i), Time: began,
+			Request: []byte("POST / HTTP/1.1\r\nContent-Type: " + media + "\r\n\r\n" + body),
+			Head:    []byte("HTTP/1.1 200 OK\r\n\r\n")})
+		require.NoError(t, err)
+	}
+	for _, line := range cdxj(t, a) {
+		require.Less(t, len(line), 20_000)
+	}
+	require.NoError(t, export.CDXJ(&strings.Builder{}, a))
+}

@@ -1,0 +1,135 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// Resource is a record that is not an answer to an HTTP request. The slice is only read, and only
+// until AppendRecord returns.
+type Resource struct {
+	// Type is what it is in the words of WARC 1.1: "resource" for content that came by other means,
+	// "response" for an answer of another protocol, such as DNS, "metadata" for what is known about
+	// another record, and "conversion" for another form of its content.
+	Type string
+
+	// URL is what it is of: absolute, without spaces and control characters. That of an answer of
+	// DNS is such as "dns:example.org".
+	URL string
+
+	// Time is when it came or was made, and is kept to the microsecond.
+	Time time.Time
+
+	// ContentType is that of Block, such as "text/dns" or "application/warc-fields".
+	ContentType string
+
+	// Block is the content.
+	Block []byte
+
+	// Of is the location of the record that metadata and conversions are of. The zero Location
+	// names none.
+	Of Location
+}
+
+// resourceTypes are the types that a Resource may have, and whether it is a version of its URL.
+var resourceTypes = map[string]bool{"resource": true, "response": true, "metadata": false,
+	"conversion": false}
+
+// isVersion reports whether At and Versions find it.
+func (r *Resource) isVersion() bool { return resourceTypes[r.Type] }
+
+// AppendRecord writes a record that is not an answer to an HTTP request. It promises what
+// [Archive.Append] does. Resources and responses are versions of their URL, with status 200; metadata
+// and conversions are found by [Archive.Records] alone.
+func (a *Archive) AppendRecord(r Resource) (Location, error) {
+	c := Capture{URL: r.URL, Time: r.Time, Body: r.Block, Head: noHead, record: &r}
+	if err := c.check(); err != nil {
+		return Location{}, err
+	}
+	if _, known := resourceTypes[r.Type]; !known {
+		return Location{}, fmt.Errorf("%w: Type %.50q is none of a Resource", ErrInvalid, r.Type)
+	}
+	if fault := fieldFault("Content-Type", r.ContentType); fault != "" || isHTTP(r.ContentType) {
+		return Location{}, fmt.Errorf("%w: ContentType %.100q is HTTP, or %s", ErrInvalid,
+			r.ContentType, fault)
+	}
+	if r.Of != (Location{}) {
+		rec, err := a.Read(r.Of)
+		if err != nil {
+			return Location{}, fmt.Errorf("archive: record %v: %w", r.Of, err)
+		}
+		c.original = rec.Get("WARC-Record-ID")
+		rec.release()
+	}
+	return a.append(c)
+}
+
+// noHead stands for the head of what has none, where a capture is checked.
+var noHead = []byte("HTTP/1.1 200 OK\r\n\r\n")
+
+// resource encodes a record that is not an answer to an HTTP request.
+func (e *encoder) resource(c *Capture) error {
+	r := c.record
+	e.h = warc.Head{Type: r.Type, WarcinfoID: e.info, Date: r.Time, TargetURI: r.URL,
+		Payload: &e.sum, ContentType: r.ContentType}
+	if c.original != "" {
+		e.h.Extra = []warc.Field{{Name: "WARC-Refers-To", Value: c.original}}
+	}
+	return e.record(r.Block)
+}
+
+// Records returns all records of all files, file by file and from the first to the last, as far as
+// they hold whole captures when a file is opened. A record is valid until the next one, and must not
+// be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the walk goes on; any
+// other error ends it.
+func (a *Archive) Records() iter.Seq2[*warc.Record, error] {
+	return func(yield func(*warc.Record, error) bool) {
+		names, err := a.Files()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, name := range names {
+			if goesOn, err := a.recordsOf(name, yield); err != nil || !goesOn {
+				if err != nil {
+					yield(nil, fmt.Errorf("archive: records: %w", err))
+				}
+				return
+			}
+		}
+	}
+}
+
+// recordsOf returns whether the caller wants more.
+func (a *Archive) recordsOf(name string, yield func(*warc.Record, error) bool) (bool, error) {
+	f, err := a.OpenFile(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	file := f.(*part)
+	r, err := a.reader(file.name)
+	if err != nil {
+		return false, err
+	}
+	defer r.close()
+	if err := a.believe(r, file.section, file.name, 0, file.section.Size()); err != nil {
+		return false, err
+	}
+	for {
+		rec, err := r.warc.Next()
+		switch {
+		case err == io.EOF:
+			return true, nil
+		case err != nil && !errors.Is(err, warc.ErrDamaged):
+			return false, err
+		case !yield(rec, err):
+			return false, nil
+		}
+	}
+}
