@@ -20,14 +20,14 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	}
 	// An exchange without a body needs no buffer; with conditional requests it is the common case.
 	if resp.Body == http.NoBody {
-		x.stamp(&x.timing.Done)
+		x.stamp(&x.timing.done)
 		return
 	}
 	x.watch.answered()
 	coding := codingOf(resp.Header.Values("Content-Encoding"))
 	b := bodyReader{c: c, x: x, limit: limit, coding: coding}
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
-	x.stamp(&x.timing.Done)
+	x.stamp(&x.timing.done)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
 	if b.held.n == 0 {
 		return
@@ -51,7 +51,7 @@ type bodyReader struct {
 }
 
 // read reads a body of which promised bytes are announced, -1 for an unknown number.
-func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Truncation) {
+func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 	most := b.limit
 	if promised >= 0 {
 		most = min(promised, b.limit)
@@ -90,7 +90,7 @@ func (b *bodyReader) reserve(n int64) bool {
 }
 
 // cut says why a body ended where it did.
-func (b *bodyReader) cut(over bool, err error) Truncation {
+func (b *bodyReader) cut(over bool, err error) Kind {
 	cut := cutBy(b.x.ctx, over, err)
 	if err == errMemory || cut == CutDisconnect && b.waited {
 		return CutMemory
@@ -99,7 +99,7 @@ func (b *bodyReader) cut(over bool, err error) Truncation {
 }
 
 // cutBy says why a body ended where it did, in an exchange with ctx.
-func cutBy(ctx context.Context, over bool, err error) Truncation {
+func cutBy(ctx context.Context, over bool, err error) Kind {
 	switch {
 	case over:
 		return CutLength

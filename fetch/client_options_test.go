@@ -88,7 +88,7 @@ func TestReferrerPolicies(t *testing.T) {
 	require.Contains(t, (*asked)[1], "\r\nReferer: "+base+"/from\r\n")
 }
 
-func TestReadCookies(t *testing.T) {
+func TestCookiesOfAFile(t *testing.T) {
 	const file = "# Netscape HTTP Cookie File\n\n" +
 		".a.test\tTRUE\t/\tFALSE\t0\tall\tone\r\n" +
 		"a.test\tFALSE\t/dir\tFALSE\t4102444800\tdir\ttwo words\n" +
@@ -97,7 +97,11 @@ func TestReadCookies(t *testing.T) {
 		"a.test\tFALSE\t/\tFALSE\t0\tempty"
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
-	require.NoError(t, fetch.ReadCookies(jar, strings.NewReader(file)))
+	read := func(file string) error {
+		_, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Jar: jar, Cookies: strings.NewReader(file)})
+		return err
+	}
+	require.NoError(t, read(file))
 	for page, want := range map[string]string{
 		"http://a.test/":     "all=one empty=",
 		"http://a.test/dir/": "all=one dir=two words empty=",
@@ -123,7 +127,7 @@ func TestReadCookies(t *testing.T) {
 		"\tFALSE\t/\tFALSE\t0\tname\tx":           "line 2: no domain",
 		"a.test FALSE / FALSE 0 name spaces only": "line 2: 1 fields, want 7 with tabs",
 	} {
-		require.ErrorContains(t, fetch.ReadCookies(jar, strings.NewReader("#\n"+line)), want)
+		require.ErrorContains(t, read("#\n"+line), want)
 	}
 }
 

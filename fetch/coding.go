@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -15,37 +13,30 @@ import (
 // repeated lines is no bomb.
 const ratioAllowance = 64 << 10
 
-// Decoder opens a reader that undoes one content coding of what it reads from r. It is called for
-// each body of that coding, by several goroutines at a time, and so does best to keep what its
-// readers need for those that follow: they are always closed. How much memory a reader takes is
-// its own affair, but no more is read from it than the limits allow.
-type Decoder func(r io.Reader) (io.ReadCloser, error)
+// opener opens a reader that undoes one content coding of what it reads from r.
+type opener func(r io.Reader) (io.ReadCloser, error)
 
 // codec is a content coding that a Client can undo.
 type codec struct {
 	fits func(head []byte) bool // whether a body that begins with head can be of this coding
-	open Decoder
+	open opener
 }
 
-// newCodecs returns the codecs by the names of their codings, with those of the caller. accept is
-// the value of Accept-Encoding for them.
-func newCodecs(more map[string]Decoder) (codecs map[string]codec, accept string) {
+// newCodecs returns the codecs by the names of their codings, and the value of Accept-Encoding for
+// them.
+func newCodecs(brotli opener) (codecs map[string]codec, accept string) {
 	codecs = map[string]codec{
 		"gzip":    {isGzip, openGzip},
 		"deflate": {isAnything, openDeflate},
 		"zstd":    {isZstd, openZstd},
 	}
-	for name, open := range more {
-		codecs[strings.ToLower(name)] = codec{isAnything, open}
-	}
 	// Servers tend to take the first one that they know, so this is the order of preference.
-	names := []string{"gzip", "zstd", "deflate"}
-	for _, name := range slices.Sorted(maps.Keys(codecs)) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+	accept = "gzip, zstd, deflate"
+	if brotli != nil {
+		codecs["br"] = codec{isAnything, brotli}
+		accept += ", br"
 	}
-	return codecs, strings.Join(names, ", ")
+	return codecs, accept
 }
 
 func isAnything([]byte) bool { return true }
@@ -66,7 +57,7 @@ var unpackers = sync.Pool{New: func() any { return &unpacker{src: bufio.NewReade
 
 // decode undoes the content coding of raw. What is of an unknown coding, or does not begin like
 // its own, is returned as it is.
-func (b *bodyReader) decode(raw []byte, cut Truncation) ([]byte, Truncation) {
+func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	if b.coding == "" || len(raw) == 0 {
 		return raw, cut
 	}
@@ -105,7 +96,7 @@ func (b *bodyReader) decode(raw []byte, cut Truncation) ([]byte, Truncation) {
 // unpack decodes at most limit bytes of raw, which src reads, and says whether there are more. On
 // an error it returns what came before it.
 func (b *bodyReader) unpack(
-	open Decoder, src io.Reader, raw []byte, limit int64,
+	open opener, src io.Reader, raw []byte, limit int64,
 ) (body []byte, over bool, err error) {
 	r, err := open(src)
 	if r != nil {

@@ -75,7 +75,7 @@ func TestContentCodings(t *testing.T) {
 		raw          string
 		opts         fetch.Options
 		want         string
-		cut          fetch.Truncation
+		cut          fetch.Kind
 	}{
 		{"none", "", text, fetch.Options{}, text, fetch.Whole},
 		{"identity", "identity", text, fetch.Options{}, text, fetch.Whole},
@@ -150,7 +150,7 @@ func TestContentCodings(t *testing.T) {
 	}
 }
 
-// swapped is a content coding of a caller: it exchanges the cases.
+// swapped decodes a coding of its own, which exchanges the cases.
 type swapped struct{ r io.Reader }
 
 func newSwapped(r io.Reader) (io.ReadCloser, error) { return &swapped{r}, nil }
@@ -165,17 +165,18 @@ func (s *swapped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestDecodersOfTheCaller(t *testing.T) {
+func TestDecoderOfTheCaller(t *testing.T) {
 	made := 0
-	c := newClient(t, fetch.Options{MaxBody: 10, Decoders: map[string]fetch.Decoder{
-		"X-Swapped": func(r io.Reader) (io.ReadCloser, error) { made++; return newSwapped(r) },
+	c := newClient(t, fetch.Options{MaxBody: 10, Brotli: func(r io.Reader) (io.ReadCloser, error) {
+		made++
+		return newSwapped(r)
 	}})
 	for _, text := range []string{"HELLO", "ABCDEFGHIJKLM"} {
-		base := listen(t, says(ok+"Content-Encoding: x-swapped\r\n\r\n"+text))
+		base := listen(t, says(ok+"Content-Encoding: BR\r\n\r\n"+text))
 		r := get(t, c, base)
 		require.Equal(t, strings.ToLower(text[:min(len(text), 10)]), string(r.Body))
 		require.Equal(t, len(text) > 10, r.Truncated == fetch.CutLength)
-		require.Contains(t, string(r.RequestHead), "Accept-Encoding: gzip, zstd, deflate, x-swapped\r\n")
+		require.Contains(t, string(r.RequestHead), "Accept-Encoding: gzip, zstd, deflate, br\r\n")
 	}
 	require.Positive(t, made)
 }

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// ReadCookies reads a file of cookies in Netscape's format, as browser extensions, curl and wget
-// write it, into a jar. An error names the line that is at fault; the cookies before it are in the
-// jar.
-func ReadCookies(jar http.CookieJar, r io.Reader) error {
+// readCookies reads a file of cookies into a jar. An error names the line that is at fault; the
+// cookies before it are in the jar.
+func readCookies(jar http.CookieJar, r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		line, httpOnly := strings.CutPrefix(strings.TrimRight(lines.Text(), "\r"), "#HttpOnly_")

@@ -14,33 +14,52 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says what kept a Get from having a response. It is an error itself, so that
-// errors.Is(err, fetch.Blocked) asks for it.
+// Kind says what kept a Get from having a response, or its body from being whole. It is an error
+// itself, so that errors.Is(err, fetch.Blocked) asks for it. The zero Kind is Whole.
 type Kind uint8
 
-// The kinds, in the order in which a Get can meet them.
+// The kinds: a whole body, options that leave site owners with nobody to ask, what keeps a Get from
+// having a response, in the order in which it can meet them, and why a body ended where it did.
 const (
+	Whole Kind = iota // the body is complete
+
+	NoAgent   // the Options have no UserAgent
+	NoContact // UserAgent names no URL or e-mail address
+
 	// The request cannot be sent: its URL is not an absolute http or https URL, or is longer than
 	// MaxURL, or a field of its header is invalid, or Options.Wrap refuses it.
-	BadURL         Kind = iota + 1
-	Resolve             // the name has no address, or the look-up failed
-	ResolveTimeout      // the look-up took too long
-	Blocked             // Reach allows none of the host's addresses, or the port is bad
-	Proxy               // the proxy is out of reach or refuses: not the server's doing
-	Connect             // refused, unreachable or the like
-	ConnectTimeout      // no connection in time
-	TLS                 // the handshake failed; certificates are part of it
-	TLSTimeout          // the handshake took too long
-	HeadTimeout         // the head of the response was not complete in time
-	Disconnected        // the connection ended before the head was complete
-	Protocol            // what came is not HTTP
-	HeaderTooLarge      // the head is larger than MaxHeader or MaxFields
+	BadURL
+	Resolve        // the name has no address, or the look-up failed
+	ResolveTimeout // the look-up took too long
+	Blocked        // Reach allows none of the host's addresses, or the port is bad
+	Proxy          // the proxy is out of reach or refuses: not the server's doing
+	Connect        // refused, unreachable or the like
+	ConnectTimeout // no connection in time
+	TLS            // the handshake failed; certificates are part of it
+	TLSTimeout     // the handshake took too long
+	HeadTimeout    // the head of the response was not complete in time
+	Disconnected   // the connection ended before the head was complete
+	Protocol       // what came is not HTTP
+	HeaderTooLarge // the head is larger than MaxHeader or MaxFields
 	// The server turned away each of three attempts, in a way that asks for another one.
 	TooManyAttempts
 	Canceled // the caller's context ended, during whatever it was
+
+	CutLength     // at MaxBody
+	CutTime       // at Timeout
+	CutSlow       // it came more slowly than MinRate
+	CutRatio      // it grew by more than MaxRatio while it was decoded
+	CutDisconnect // the connection ended before the body did
+	CutCoding     // its content coding is unknown or corrupt
+	CutMemory     // at MaxMemory: this is not the server's doing
 )
 
+// kindNames are also what an archive writes: those of CutLength, CutTime and CutDisconnect are the
+// words of WARC-Truncated.
 var kindNames = [...]string{
+	Whole:           "whole",
+	NoAgent:         "no User-Agent",
+	NoContact:       "User-Agent names no URL or e-mail address",
 	BadURL:          "bad URL",
 	Resolve:         "resolve",
 	ResolveTimeout:  "resolve timeout",
@@ -56,18 +75,39 @@ var kindNames = [...]string{
 	HeaderTooLarge:  "header too large",
 	TooManyAttempts: "too many attempts",
 	Canceled:        "canceled",
+	CutLength:       "length",
+	CutTime:         "time",
+	CutSlow:         "slow",
+	CutRatio:        "ratio",
+	CutDisconnect:   "disconnect",
+	CutCoding:       "coding",
+	CutMemory:       "memory",
 }
 
 // String returns the kind in words, such as "connect timeout".
 func (k Kind) String() string {
-	if int(k) < len(kindNames) && kindNames[k] != "" {
+	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
 	return "kind " + strconv.Itoa(int(k))
 }
 
 // Error returns the kind in words, with the prefix that errors of this package have.
-func (k Kind) Error() string { return "fetch: " + k.String() }
+func (k Kind) Error() string {
+	if CutLength <= k && k <= CutMemory {
+		return "fetch: body cut: " + k.String()
+	}
+	return "fetch: " + k.String()
+}
+
+// Timeout reports whether one of the Client's time limits was reached.
+func (k Kind) Timeout() bool {
+	switch k {
+	case ResolveTimeout, ConnectTimeout, TLSTimeout, HeadTimeout, CutTime, CutSlow:
+		return true
+	}
+	return false
+}
 
 // Error says why a Get has no response. Its methods are safe for concurrent use.
 type Error struct {
@@ -105,13 +145,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Is(target error) bool { return target == e.Kind }
 
 // Timeout reports whether one of the Client's time limits was reached.
-func (e *Error) Timeout() bool {
-	switch e.Kind {
-	case ResolveTimeout, ConnectTimeout, TLSTimeout, HeadTimeout:
-		return true
-	}
-	return false
-}
+func (e *Error) Timeout() bool { return e.Kind.Timeout() }
 
 // Temporary reports whether the same Get may succeed another time, without a change to the URL,
 // the Options or what the site's owner has set up.

@@ -37,7 +37,7 @@ type exchange struct {
 	heads    *heads         // that went over the wire; nil for HTTP/2
 	attempts int
 	reused   bool
-	timing   Timing
+	timing   timing
 	tls      *tls.ConnectionState
 
 	watch watch
@@ -62,7 +62,7 @@ func enter(ctx context.Context, late Kind, addr netip.AddrPort) {
 
 // reached notes an instant on the way to a connection, under the same condition. at picks it from
 // the timing.
-func reached(ctx context.Context, at func(*Timing) *time.Time) {
+func reached(ctx context.Context, at func(*timing) *time.Time) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return
@@ -74,13 +74,13 @@ func reached(ctx context.Context, at func(*Timing) *time.Time) {
 	}
 }
 
-func resolved(t *Timing) *time.Time { return &t.Resolved }
-func dialled(t *Timing) *time.Time  { return &t.Dialled }
-func secured(t *Timing) *time.Time  { return &t.Secured }
+func resolved(t *timing) *time.Time { return &t.resolved }
+func dialled(t *timing) *time.Time  { return &t.dialled }
+func secured(t *timing) *time.Time  { return &t.secured }
 
 // newExchange returns an exchange on behalf of a caller with ctx, to be ended by end.
 func newExchange(ctx context.Context) *exchange {
-	x := &exchange{late: ConnectTimeout, timing: Timing{Start: time.Now()}}
+	x := &exchange{late: ConnectTimeout, timing: timing{start: time.Now()}}
 	x.ctx, x.cancel = context.WithCancelCause(x.attach(ctx))
 	return x
 }
@@ -96,10 +96,10 @@ func (x *exchange) attach(ctx context.Context) context.Context {
 
 func (x *exchange) wroteRequest(httptrace.WroteRequestInfo) {
 	x.watch.written()
-	x.stamp(&x.timing.WroteRequest)
+	x.stamp(&x.timing.wroteRequest)
 }
 
-func (x *exchange) gotFirstByte() { x.stamp(&x.timing.FirstByte) }
+func (x *exchange) gotFirstByte() { x.stamp(&x.timing.firstByte) }
 
 func (x *exchange) stamp(at *time.Time) {
 	x.mu.Lock()
@@ -143,9 +143,9 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.attempts++
 	// A dial may have begun for this exchange and lost to a connection that came free.
 	if info.Reused {
-		x.timing = Timing{Start: x.timing.Start}
+		x.timing = timing{start: x.timing.start}
 	}
-	x.timing.Connected = time.Now()
+	x.timing.connected = time.Now()
 	switch conn := info.Conn.(type) {
 	case *wire:
 		x.wire, x.heads, x.addr, x.tls = conn, conn.begin(), conn.addr, conn.tls
@@ -162,10 +162,10 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 func (x *exchange) firstByte() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.timing.FirstByte.IsZero() { // what Options.Wrap has put there answered by itself
+	if x.timing.firstByte.IsZero() { // what Options.Wrap has put there answered by itself
 		return time.Now()
 	}
-	return x.timing.FirstByte
+	return x.timing.firstByte
 }
 
 // takeHeads gives away the heads as they were on the wire; ok is false if they are not known.
@@ -182,7 +182,10 @@ func (x *exchange) takeHeads(status int) (request, response []byte, ok bool) {
 func (x *exchange) describe(r *Response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r.Addr, r.Attempts, r.Reused, r.Timing, r.TLS = x.addr, x.attempts, x.reused, x.timing, x.tls
+	r.Addr, r.Attempts, r.Reused, r.TLS = x.addr, x.attempts, x.reused, x.tls
+	t := &x.timing
+	r.Start, r.Resolved, r.Dialled, r.Secured, r.Connected = t.start, t.resolved, t.dialled, t.secured, t.connected
+	r.WroteRequest, r.FirstByte, r.Done = t.wroteRequest, t.firstByte, t.done
 }
 
 // end lets go of what the exchange holds.

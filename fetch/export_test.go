@@ -10,9 +10,9 @@ import (
 )
 
 // Decode is a Client's decoder without a connection, for fuzzing.
-func Decode(raw []byte, coding string, opts Options) ([]byte, Truncation) {
+func Decode(raw []byte, coding string, opts Options) ([]byte, Kind) {
 	c := &Client{opts: opts.withDefaults()}
-	c.codecs, _ = newCodecs(opts.Decoders)
+	c.codecs, _ = newCodecs(opts.Brotli)
 	b := bodyReader{c: c, limit: c.opts.MaxBody, coding: codingOf([]string{coding})}
 	return b.decode(raw, Whole)
 }

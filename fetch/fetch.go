@@ -46,7 +46,7 @@ func New(opts Options) (*Client, error) {
 	} else if c.tlsConfig.NextProtos == nil {
 		c.tlsConfig.NextProtos = []string{"h2", "http/1.1"}
 	}
-	codecs, codings := newCodecs(opts.Decoders)
+	codecs, codings := newCodecs(opts.Brotli)
 	c.codecs, c.header = codecs, opts.header(codings)
 	// What is left out matters, too. Proxy: that of the environment would do the dialling, unknown
 	// to the Options. MaxConnsPerHost: how many requests a host gets is for the scheduler to say,
@@ -69,6 +69,11 @@ func New(opts Options) (*Client, error) {
 	c.transport.Protocols.SetHTTP2(!opts.HTTP1)
 	if opts.Proxy != "" {
 		if err := c.useProxy(); err != nil {
+			return nil, err
+		}
+	}
+	if opts.Cookies != nil {
+		if err := readCookies(opts.Jar, opts.Cookies); err != nil {
 			return nil, err
 		}
 	}
@@ -154,7 +159,7 @@ func (c *Client) answer(
 func (c *Client) send(
 	ctx context.Context, x *exchange, req *http.Request,
 ) (*http.Response, *Error) {
-	x.watch.begin(&c.opts, x.timing.Start, x.cancel)
+	x.watch.begin(&c.opts, x.timing.start, x.cancel)
 	resp, err := c.roundTrip(req)
 	if err != nil {
 		return nil, x.failure(ctx, err, c.opts.MaxHeader)

@@ -21,13 +21,13 @@ func TestNew(t *testing.T) {
 		opts fetch.Options
 		want error // nil: fine
 	}{
-		{"nobody to ask", fetch.Options{}, fetch.ErrNoAgent},
-		{"white space is nobody", fetch.Options{UserAgent: "  "}, fetch.ErrNoAgent},
-		{"a name only", fetch.Options{UserAgent: "mybot/1.0"}, fetch.ErrNoContact},
+		{"nobody to ask", fetch.Options{}, fetch.NoAgent},
+		{"white space is nobody", fetch.Options{UserAgent: "  "}, fetch.NoAgent},
+		{"a name only", fetch.Options{UserAgent: "mybot/1.0"}, fetch.NoContact},
 		{"anywhere needs a contact, too", fetch.Options{UserAgent: "mybot", Reach: fetch.Anywhere},
-			fetch.ErrNoContact},
-		{"half a URL", fetch.Options{UserAgent: "mybot (+http://)"}, fetch.ErrNoContact},
-		{"half an address", fetch.Options{UserAgent: "mybot (me@)"}, fetch.ErrNoContact},
+			fetch.NoContact},
+		{"half a URL", fetch.Options{UserAgent: "mybot (+http://)"}, fetch.NoContact},
+		{"half an address", fetch.Options{UserAgent: "mybot (me@)"}, fetch.NoContact},
 		{"a URL", fetch.Options{UserAgent: "mybot/1.0 (+https://a.test/bot)"}, nil},
 		{"an address", fetch.Options{UserAgent: "mybot/1.0 (me@a.test)"}, nil},
 		{"loopback needs none", fetch.Options{Reach: fetch.Loopback}, nil},
@@ -42,9 +42,7 @@ func TestNew(t *testing.T) {
 		{UserAgent: "bot http://a.test/\r\nX-Evil: 1"},
 		{UserAgent: "bot http://a.test/", From: "a@b.test\x00"},
 		{UserAgent: "bot http://a.test/", Reach: fetch.Anywhere + 1},
-		{Reach: fetch.Loopback, Decoders: map[string]fetch.Decoder{"b r": newSwapped}},
-		{Reach: fetch.Loopback, Decoders: map[string]fetch.Decoder{"": newSwapped}},
-		{Reach: fetch.Loopback, Decoders: map[string]fetch.Decoder{"br": nil}},
+		{Reach: fetch.Loopback, Cookies: strings.NewReader("")},
 	} {
 		_, err := fetch.New(opts)
 		require.Error(t, err, "New(%+v)", opts)
@@ -86,7 +84,7 @@ func TestGetTellsAllAboutAnExchange(t *testing.T) {
 		ETag: `"v1"`, LastModified: "Sat, 01 Jan 2000 00:00:00 GMT",
 	}, r.Validators())
 
-	at := r.Timing
+	at := r
 	for _, next := range []time.Time{at.Start, at.Connected, at.WroteRequest, at.Done, time.Now()} {
 		require.False(t, next.Before(before), "%+v", at)
 		before = next

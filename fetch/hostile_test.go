@@ -66,7 +66,7 @@ func TestHostileHostsCostWhatTheLimitsSay(t *testing.T) {
 		bytes int64
 		after time.Duration // exactly
 		kind  fetch.Kind    // of the error
-		cut   fetch.Truncation
+		cut   fetch.Kind
 		body  int // bytes; negative means any number
 		check func(t *testing.T, r *fetch.Response)
 	}{

@@ -65,12 +65,12 @@ func TestGuardsOverHTTP2(t *testing.T) {
 		handler http.HandlerFunc
 		after   time.Duration
 		kind    fetch.Kind // of the error
-		cut     fetch.Truncation
+		cut     fetch.Kind
 		body    int // bytes kept
 	}{
 		{"no answer", fetch.Options{}, func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-		}, 20 * time.Second, fetch.HeadTimeout, "", 0},
+		}, 20 * time.Second, fetch.HeadTimeout, 0, 0},
 		{"a body that stops", fetch.Options{}, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, strings.Repeat("x", 2048))
 			flush(w)
@@ -110,7 +110,7 @@ func TestGuardsOverHTTP2(t *testing.T) {
 				require.Equal(t, "HTTP/2.0", r.Proto)
 				require.Equal(t, tt.cut, r.Truncated)
 				require.Len(t, r.Body, tt.body)
-				require.Equal(t, tt.after, r.Timing.Done.Sub(start))
+				require.Equal(t, tt.after, r.Done.Sub(start))
 			})
 		})
 	}

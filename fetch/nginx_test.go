@@ -164,7 +164,7 @@ func TestNginx(t *testing.T) {
 	page := strings.Repeat("<p>to be or not to be</p>", 500)
 	opts, br := nginx(t, page)
 	c := newClient(t, opts)
-	opts.Decoders = map[string]fetch.Decoder{"br": brotli.New}
+	opts.Brotli = brotli.New
 	for _, tt := range []struct {
 		name, url, proto, coding string
 		c                        *fetch.Client

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -14,13 +15,7 @@ import (
 	"time"
 )
 
-// What New says about a User-Agent that would leave site owners with nobody to ask.
-var (
-	ErrNoAgent   = errors.New("fetch: no User-Agent")
-	ErrNoContact = errors.New("fetch: User-Agent names no URL or e-mail address")
-)
-
-// The limits that a zero Options stands for.
+// The limits that a zero Options stands for, and that of URLs.
 const (
 	// A crawler has other pages to get meanwhile, so it can wait longer than a person would, but
 	// each wait holds a connection and a goroutine.
@@ -62,6 +57,10 @@ const (
 	// Longer than the usual delay between two requests to a host, and shorter than the time after
 	// which most servers hang up, which would cost an attempt.
 	DefaultIdleTimeout = 30 * time.Second
+
+	// MaxURL is the length in bytes beyond which Get refuses a URL. RFC 9110 asks for at least
+	// 8,000.
+	MaxURL = 8 << 10
 )
 
 // Options says who asks, whom it may ask and how much an answer may cost.
@@ -140,15 +139,18 @@ type Options struct {
 	// crypto/tls. Where it lists NextProtos, they decide on HTTP/2.
 	TLSConfig *tls.Config
 
-	// Decoders makes decoders of further content codings, by the codings' names, such as "br" with
-	// the sub-package brotli; nil means that gzip, deflate and zstd are all. What can be decoded
-	// is asked for.
-	Decoders map[string]Decoder
+	// Brotli opens a decoder of the content coding br: [New] of the sub-package brotli; nil means
+	// that br is not asked for, but gzip, deflate and zstd alone. It is called by several
+	// goroutines at a time. Its readers are always closed.
+	Brotli func(r io.Reader) (io.ReadCloser, error)
 	// Wrap puts a layer around what sends the requests, such as one that signs them; nil means
 	// none. The guards lie below it. It must not change a request that it is given.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Jar keeps cookies; nil means that none are kept or sent. Its methods are called by each Get.
 	Jar http.CookieJar
+	// Cookies is a file of cookies in Netscape's format, as browser extensions, curl and wget
+	// write it, which New reads into the Jar; nil means none.
+	Cookies io.Reader
 
 	// MaxIdle limits the connections kept for a next request; 0 means DefaultMaxIdle, negative
 	// means that none is kept.
@@ -184,19 +186,17 @@ func (o Options) check() error {
 	if err := checkReferrer(o.Referrer); err != nil {
 		return err
 	}
-	for name, construct := range o.Decoders {
-		if !isToken(name) || construct == nil {
-			return fmt.Errorf("fetch: content coding %q has a bad name or no decoder", name)
-		}
+	if o.Cookies != nil && o.Jar == nil {
+		return errors.New("fetch: Cookies without a Jar")
 	}
 	if o.Reach == Loopback {
 		return nil
 	}
 	if strings.TrimSpace(o.UserAgent) == "" {
-		return ErrNoAgent
+		return NoAgent
 	}
 	if !contact.MatchString(o.UserAgent) {
-		return ErrNoContact
+		return NoContact
 	}
 	return nil
 }

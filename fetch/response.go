@@ -22,14 +22,14 @@ type Response struct {
 	Head        []byte // status line, fields and blank line; interim (1xx) responses left out
 	HeadExact   bool   // the two are the bytes of the wire (HTTP/1.x), not made up (HTTP/2)
 
-	Raw       []byte     // the body with its content coding, without its transfer coding
-	RawCut    Truncation // why Raw is not the whole body
-	Body      []byte     // Raw without its content coding; shares memory with Raw if it had none
-	Truncated Truncation // why Body is not the whole page; CutCoding if it could not be decoded
+	Raw       []byte // the body with its content coding, without its transfer coding
+	RawCut    Kind   // why Raw is not the whole body
+	Body      []byte // Raw without its content coding; shares memory with Raw if it had none
+	Truncated Kind   // why Body is not the whole page; CutCoding if it could not be decoded
 	held      *reservation
 
-	RetryAfter time.Duration // that the server asks for, from Timing.FirstByte on; else 0
-	// Fresh is for how long from Timing.FirstByte on the page may be taken for unchanged, by its
+	RetryAfter time.Duration // that the server asks for, from FirstByte on; else 0
+	// Fresh is for how long from FirstByte on the page may be taken for unchanged, by its
 	// Cache-Control, Expires and Age; 0 if it does not say, or says that it may not.
 	Fresh   time.Duration
 	NoStore bool // Cache-Control says that nobody is to keep it
@@ -39,7 +39,17 @@ type Response struct {
 	TLS      *tls.ConnectionState
 	Attempts int  // requests begun, of at most three; this is the response to the last one
 	Reused   bool // whether the connection had served an earlier request
-	Timing   Timing
+
+	// The instants of the exchange. A zero time is one that was not seen: a connection that is used
+	// again has neither been resolved nor dialled for.
+	Start        time.Time // Get was called
+	Resolved     time.Time // the host had an address
+	Dialled      time.Time // the TCP connection stood
+	Secured      time.Time // the TLS handshake was done
+	Connected    time.Time // a connection was there, new or kept alive
+	WroteRequest time.Time // the request was handed to the connection
+	FirstByte    time.Time // the response began
+	Done         time.Time // the last byte that Raw holds was there
 }
 
 // NotModified reports whether the server answered that the page is as it was (304).
@@ -60,36 +70,6 @@ func (r *Response) Unchanged(hash [32]byte) bool { return r.NotModified() || r.H
 func (r *Response) Validators() Validators {
 	return Validators{ETag: r.Header.Get("Etag"), LastModified: r.Header.Get("Last-Modified")}
 }
-
-// Truncation says why a body is not whole, in one word. The zero Truncation is Whole.
-type Truncation string
-
-// Why a body ended where it did. The words "length", "time" and "disconnect" mean the same in the
-// WARC-Truncated field of an archive.
-const (
-	Whole         Truncation = ""           // it is complete
-	CutLength     Truncation = "length"     // at MaxBody
-	CutTime       Truncation = "time"       // at Timeout
-	CutSlow       Truncation = "slow"       // it came more slowly than MinRate
-	CutRatio      Truncation = "ratio"      // it grew by more than MaxRatio while it was decoded
-	CutDisconnect Truncation = "disconnect" // the connection ended before the body did
-	CutCoding     Truncation = "coding"     // its content coding is unknown or corrupt
-	CutMemory     Truncation = "memory"     // at MaxMemory: this is not the server's doing
-)
-
-// String returns the word, or "whole".
-func (t Truncation) String() string {
-	if t == Whole {
-		return "whole"
-	}
-	return string(t)
-}
-
-// Error returns the word in a sentence: a Truncation ends a body that [Client.Transport] streams.
-func (t Truncation) Error() string { return "fetch: body cut: " + t.String() }
-
-// Timeout reports whether a limit of time was reached.
-func (t Truncation) Timeout() bool { return t == CutTime || t == CutSlow }
 
 // setHeads takes the heads off the wire or, where that cannot be, makes them up.
 func (r *Response) setHeads(x *exchange, req *http.Request, resp *http.Response) {

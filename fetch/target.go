@@ -8,10 +8,6 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// MaxURL is the length in bytes beyond which Get refuses a URL and Links leaves it out. RFC 9110
-// asks for at least 8,000.
-const MaxURL = 8 << 10
-
 var (
 	errScheme = errors.New("scheme is neither http nor https")
 	errLong   = errors.New("longer than MaxURL")

@@ -14,7 +14,7 @@ import (
 //
 // All limits of the Options hold, but for MaxMemory: nothing is kept in memory. Those on the body
 // hold while it is read, and what MinRate counts is the time that the server takes, not the
-// reader. Read then returns a [Truncation] as its error. A request that does not ask for a content
+// reader. Read then returns a [Kind] as its error. A request that does not ask for a content
 // coding is sent with all that c knows, and its response comes decoded, as http.Transport does
 // with gzip. Fields that a request lacks (User-Agent and the like) are those of the Options.
 // Cookies are left to the http.Client.

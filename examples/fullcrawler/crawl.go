@@ -236,7 +236,7 @@ func (c *crawler) openNetwork(web network) (err error) {
 		MaxBody:   c.cfg.maxBody,
 		Resolve:   c.addrOf,
 		Dial:      web.dial,
-		Decoders:  decoders,
+		Brotli:    brotli.New,
 	})
 	return err
 }
@@ -246,9 +246,6 @@ func (c *crawler) addrOf(ctx context.Context, host string) ([]netip.Addr, error)
 	addr, err := c.resolver.Addr(ctx, host)
 	return []netip.Addr{addr}, err
 }
-
-// decoders are those of content codings that package fetch does not know by itself.
-var decoders = map[string]fetch.Decoder{"br": brotli.New}
 
 func (c *crawler) openRules() error {
 	saved, err := os.ReadFile(c.file(rulesName))

@@ -144,10 +144,10 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 			want    time.Duration
 		}{
 			{"an answer at once", func(url string) scheduler.Outcome {
-				return c.outcome(&fetch.Response{URL: url, Attempts: 1, Timing: fetch.Timing{FirstByte: time.Now()}})
+				return c.outcome(&fetch.Response{URL: url, Attempts: 1, FirstByte: time.Now()})
 			}, "a.test", 5 * time.Second},
 			{"an answer at the third attempt", func(url string) scheduler.Outcome {
-				return c.outcome(&fetch.Response{URL: url, Attempts: 3, Timing: fetch.Timing{FirstByte: time.Now()}})
+				return c.outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()})
 			}, "b.test", 15 * time.Second},
 			{"no answer to three", func(url string) scheduler.Outcome {
 				return c.sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})

@@ -30,15 +30,14 @@ func (c *crawler) arriving(ctx context.Context, lease *scheduler.Lease[stage.Ite
 // request, so that no two requests can arrive closer than the delay. They count from earlier if it is
 // known how long a request is under way.
 func (c *crawler) outcome(resp *fetch.Response) scheduler.Outcome {
-	t := resp.Timing
 	o := scheduler.Outcome{
-		Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest), Status: resp.Status,
+		Start: resp.FirstByte, Took: resp.FirstByte.Sub(resp.WroteRequest), Status: resp.Status,
 	}
-	if arrived := t.WroteRequest.Add(c.cfg.arrival); c.cfg.arrival > 0 && arrived.Before(o.Start) {
+	if arrived := resp.WroteRequest.Add(c.cfg.arrival); c.cfg.arrival > 0 && arrived.Before(o.Start) {
 		o.Start = arrived
 	}
 	if resp.RetryAfter > 0 {
-		o.RetryAfter = t.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
+		o.RetryAfter = resp.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
 	}
 	return c.charge(o, resp.URL, resp.Attempts)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/brotli"
 )
 
 // relink looks at the links of a page once more, since the filters let more pass than before. It
@@ -33,7 +34,7 @@ func (c *crawler) relink(ctx context.Context, it stage.Item) bool {
 // openArchived makes a client that reads from the archive what others get from servers.
 func (c *crawler) openArchived() (err error) {
 	c.archived, err = fetch.New(fetch.Options{
-		UserAgent: c.cfg.userAgent(), Reach: c.cfg.bounds, MaxBody: c.cfg.maxBody, Decoders: decoders,
+		UserAgent: c.cfg.userAgent(), Reach: c.cfg.bounds, MaxBody: c.cfg.maxBody, Brotli: brotli.New,
 		Wrap: func(http.RoundTripper) http.RoundTripper { return archived{c.store} },
 	})
 	return err

@@ -134,7 +134,7 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 		return fate, why
 	}
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
-	change := it.Visit.State.Observe(resp, c.clock.at(resp.Timing.Start), modified, c.cfg.texts)
+	change := it.Visit.State.Observe(resp, c.clock.at(resp.Start), modified, c.cfg.texts)
 	switch {
 	case change == simhash.Same:
 		return stage.Unchanged, ""
@@ -345,7 +345,7 @@ func (c *crawler) keep(resp *fetch.Response) error {
 		}
 		return err
 	}
-	latency := resp.Timing.FirstByte.Sub(resp.Timing.WroteRequest)
+	latency := resp.FirstByte.Sub(resp.WroteRequest)
 	c.tally.got(resp.Addr.Addr(), len(resp.Raw), latency)
 	return nil
 }

@@ -61,8 +61,8 @@ func (c *crawler) get(ctx context.Context, l *scheduler.Lease[string], at string
 	if err != nil {
 		page = &fetch.Response{URL: at}
 	}
-	l.Done(scheduler.Outcome{Start: page.Timing.FirstByte, Took: page.Timing.Wait(),
-		Status: page.Status, Failed: err != nil, RetryAfter: page.Timing.FirstByte.Add(page.RetryAfter)})
+	l.Done(scheduler.Outcome{Start: page.FirstByte, Took: page.Wait(),
+		Status: page.Status, Failed: err != nil, RetryAfter: page.FirstByte.Add(page.RetryAfter)})
 	return page
 }
 

@@ -120,7 +120,7 @@ func TestSitesSetTheirPace(t *testing.T) {
 
 func TestRunSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), "example.org", "https://you.example", 1, 0), "invalid URL")
-	require.ErrorIs(t, run(t.Context(), "http://example.org/", "", 1, 0), fetch.ErrNoContact)
+	require.ErrorIs(t, run(t.Context(), "http://example.org/", "", 1, 0), fetch.NoContact)
 	synctest.Test(t, func(t *testing.T) { // a host that does not answer is left alone for a while
 		err := run(t.Context(), "http://127.0.0.1:1/", "https://you.example", 9, time.Millisecond)
 		require.ErrorContains(t, err, "robots.txt of 127.0.0.1 ") // loopback is not Public

@@ -1,6 +1,6 @@
 // Package brotli decodes the content coding br for a fetch.Client.
 //
-//	fetch.Options{Decoders: map[string]fetch.Decoder{"br": brotli.New}}
+//	fetch.Options{Brotli: brotli.New}
 //
 // A Client with this option also asks for the coding. Its limits, MaxBody and MaxRatio, hold for
 // it as for all codings.
@@ -26,7 +26,7 @@ import (
 	"github.com/andybalholm/brotli"
 )
 
-// New returns a reader of what r holds in the coding br. It is a fetch.Decoder. The reader must be
+// New returns a reader of what r holds in the coding br, for fetch.Options. The reader must be
 // closed, and not be used afterwards. It is not safe for concurrent use.
 func New(r io.Reader) (io.ReadCloser, error) {
 	src, ok := r.(*bufio.Reader)

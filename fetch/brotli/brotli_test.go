@@ -67,7 +67,7 @@ func answers(t testing.TB, opts fetch.Options, answers ...string) *fetch.Client 
 		}
 	}()
 	opts.Reach = fetch.Loopback
-	opts.Decoders = map[string]fetch.Decoder{"br": br.New}
+	opts.Brotli = br.New
 	opts.Resolve = func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
@@ -96,7 +96,7 @@ func TestBodies(t *testing.T) {
 		name, raw string
 		opts      fetch.Options
 		want      string
-		cut       fetch.Truncation
+		cut       fetch.Kind
 	}{
 		{"a page", z, fetch.Options{}, text, fetch.Whole},
 		{"a page that grows", packed(t, plain), fetch.Options{}, plain, fetch.Whole},
@@ -263,7 +263,7 @@ func BenchmarkDecode(b *testing.B) {
 	unzip := new(gzip.Reader)
 	for _, coding := range []struct {
 		name, raw string
-		open      fetch.Decoder
+		open      func(r io.Reader) (io.ReadCloser, error)
 	}{{"br", packed(b, page), br.New}, {"gzip", z.String(), func(r io.Reader) (io.ReadCloser, error) {
 		return unzip, unzip.Reset(r)
 	}}} {

@@ -20,8 +20,8 @@ func Example() {
 	}))
 	defer site.Close()
 	client, err := fetch.New(fetch.Options{
-		Reach:    fetch.Loopback,
-		Decoders: map[string]fetch.Decoder{"br": brotli.New},
+		Reach:  fetch.Loopback,
+		Brotli: brotli.New,
 	})
 	if err != nil {
 		fmt.Println(err)

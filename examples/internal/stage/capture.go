@@ -6,7 +6,7 @@ import (
 )
 
 // truncated maps why a body ended to what WARC-Truncated can say.
-var truncated = map[fetch.Truncation]string{
+var truncated = map[fetch.Kind]string{
 	fetch.Whole:         "",
 	fetch.CutLength:     "length",
 	fetch.CutTime:       "time",
@@ -22,7 +22,7 @@ func Capture(resp *fetch.Response) archive.Capture {
 	}
 	c := archive.Capture{
 		URL:       resp.URL,
-		Time:      resp.Timing.Start,
+		Time:      resp.Start,
 		Addr:      resp.Addr.Addr(),
 		Protocol:  resp.Proto,
 		Request:   resp.RequestHead,

@@ -168,11 +168,11 @@ func TestCapture(t *testing.T) {
 func TestTheArchiveTakesEveryTruncation(t *testing.T) {
 	store, err := archive.Open(t.TempDir(), archive.Options{})
 	require.NoError(t, err)
-	for _, cut := range []fetch.Truncation{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,
-		fetch.CutRatio, fetch.CutDisconnect, fetch.CutCoding, "unknown"} {
+	for _, cut := range []fetch.Kind{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,
+		fetch.CutRatio, fetch.CutDisconnect, fetch.CutCoding, 99} {
 		resp := &fetch.Response{
 			URL: "http://a.example/", Head: []byte("HTTP/1.1 200 OK\r\n\r\n"), RawCut: cut,
-			Timing: fetch.Timing{Start: time.Now()},
+			Start: time.Now(),
 		}
 		_, err := store.Append(Capture(resp))
 		require.NoError(t, err, "%v", cut)

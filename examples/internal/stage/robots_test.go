@@ -96,7 +96,7 @@ func TestASilentServerIsLeftAloneForAWhile(t *testing.T) {
 // TestHalfAFileAllowsNothing: neither does one that could not be decoded. What lies beyond the limit of
 // robots.txt would not be read anyway.
 func TestHalfAFileAllowsNothing(t *testing.T) {
-	for _, why := range []fetch.Truncation{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,
+	for _, why := range []fetch.Kind{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,
 		fetch.CutRatio, fetch.CutDisconnect, fetch.CutCoding} {
 		resp := &fetch.Response{Status: 200, Body: []byte("User-agent: *\nDisallow: /1\n"), Truncated: why}
 		require.Equal(t, why == fetch.Whole, RobotsResponse(resp).File().Rules("spider").Allowed("/2"), why)

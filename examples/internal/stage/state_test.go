@@ -128,7 +128,7 @@ func TestObserve(t *testing.T) {
 // TestHalfAPageIsAskedForAgain has bodies cut for several reasons. Where more was to be had, the
 // next request must not be one that "not modified" may answer.
 func TestHalfAPageIsAskedForAgain(t *testing.T) {
-	for cut, kept := range map[fetch.Truncation]bool{
+	for cut, kept := range map[fetch.Kind]bool{
 		fetch.Whole: true, fetch.CutLength: true,
 		fetch.CutTime: false, fetch.CutSlow: false, fetch.CutDisconnect: false,
 	} {

@@ -18,7 +18,8 @@ import (
 const module = "github.com/spinneret-go/spinneret"
 
 var rooms = []string{
-	"scheduler", "robots", "robots/robotstxt", "fetch", "fetch/charset", "fetch/brotli", "fetch/botauth",
+	"scheduler", "robots", "robots/robotstxt", "fetch", "fetch/page", "fetch/sitemap", "fetch/brotli",
+	"fetch/botauth",
 	"dedupe", "dedupe/exact", "dedupe/simhash", "dedupe/urlfilter", "hostcache", "hostcache/resolve",
 	"revisit", "satstore", "pagerank", "archive",
 	"archive/export", "archive/warc", "archive/scan",

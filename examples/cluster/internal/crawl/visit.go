@@ -177,12 +177,11 @@ func (f *fetcher) pass(
 // outcome counts the delays from the first byte of the answer: by then the server has seen the
 // request, so that no two requests can arrive closer than the delay.
 func outcome(resp *fetch.Response) scheduler.Outcome {
-	t := resp.Timing
 	o := scheduler.Outcome{
-		Start: t.FirstByte, Took: t.FirstByte.Sub(t.WroteRequest), Status: resp.Status,
+		Start: resp.FirstByte, Took: resp.FirstByte.Sub(resp.WroteRequest), Status: resp.Status,
 	}
 	if resp.RetryAfter > 0 {
-		o.RetryAfter = t.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
+		o.RetryAfter = resp.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
 	}
 	return o
 }

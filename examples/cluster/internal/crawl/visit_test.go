@@ -63,7 +63,7 @@ func TestDelaysCountFromTheFirstByte(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	resp := &fetch.Response{
 		Status: 503, RetryAfter: 90 * time.Second,
-		Timing: fetch.Timing{WroteRequest: at, FirstByte: at.Add(time.Second)},
+		WroteRequest: at, FirstByte: at.Add(time.Second),
 	}
 	require.Equal(t, scheduler.Outcome{
 		Start: at.Add(time.Second), Took: time.Second, Status: 503, RetryAfter: at.Add(91 * time.Second),
@@ -103,7 +103,7 @@ func TestAnswersForRulesAreCutToWhatCounts(t *testing.T) {
 	require.Equal(t, message.Item{Status: 301}, answerOf(&fetch.Response{
 		Status: 301, Location: "mailto:somebody",
 	}))
-	for _, cut := range []fetch.Truncation{
+	for _, cut := range []fetch.Kind{
 		fetch.CutLength, fetch.CutRatio, fetch.CutCoding, fetch.CutDisconnect, fetch.CutTime, fetch.CutSlow,
 	} {
 		require.Zero(t, answerOf(&fetch.Response{Status: 200, Truncated: cut}),

@@ -103,7 +103,7 @@ func (w *Worker) openFetch() (err error) {
 	w.client, err = fetch.New(fetch.Options{
 		UserAgent: w.userAgent(), Reach: reach, Timeout: w.Timeout, MaxBody: w.MaxBody,
 		Resolve: addrOf, Dial: w.dial,
-		Decoders: map[string]fetch.Decoder{"br": brotli.New},
+		Brotli: brotli.New,
 	})
 	if err != nil {
 		return err
