@@ -133,8 +133,10 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.attempts == maxAttempts {
-		// The transport may prefer a connection that is at hand to the end of the context. On one
-		// that is closed, nothing can be sent.
+		// The transport may prefer a connection that is at hand to the end of the context, and
+		// HTTP/2 may come here without a getConn. On a connection that is closed, nothing can be
+		// sent.
+		x.cancel(errAttempts)
 		info.Conn.Close()
 		return
 	}
