@@ -7,18 +7,18 @@ import (
 	"runtime"
 )
 
-// firstBuffer is the size of the first buffer for a body. Most of what a slow or silent server costs
-// is what its answer is going to need; so a buffer grows with what has come, and what was announced
-// is believed once a third of it is there.
+// firstBuffer is the size of the first buffer for a body. A buffer for the whole announced body
+// would be most of what a slow server costs. So buffers grow with what has arrived, and an announced
+// length is believed once a third of it is there.
 const firstBuffer = 4 << 10
 
-// readBodies reads the body of resp and decodes it into r, both up to limit bytes, or up to those
-// that the Options allow.
+// readBodies reads and decodes the body of resp into r, each up to limit bytes; 0 means
+// Options.MaxBody.
 func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Response) {
 	if limit <= 0 {
 		limit = c.opts.MaxBody
 	}
-	// An exchange without a body needs no buffer; with conditional requests it is the common case.
+	// The common case with conditional requests.
 	if resp.Body == http.NoBody {
 		x.stamp(&x.timing.done)
 		return
@@ -35,22 +35,22 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	b.held.shrink(int64(cap(r.Raw) + cap(r.Body)))
 	r.held = new(reservation)
 	*r.held = b.held
-	// A caller who forgets Release must not lock others out for ever.
+	// A caller who forgets Release must not starve others forever.
 	runtime.AddCleanup(r, func(held *reservation) { held.shrink(0) }, r.held)
 }
 
-// bodyReader reads one body. Neither what came over the wire nor what it decodes to grows beyond
-// smallBody without a reservation for the most that both can become.
+// bodyReader reads one body. Neither the raw nor the decoded body grows beyond smallBody without a
+// reservation for the largest size that both can reach.
 type bodyReader struct {
 	c      *Client
 	x      *exchange
 	limit  int64
 	coding string // "" for none
 	held   reservation
-	waited bool // for memory, in which time a server may have lost its patience
+	waited bool // for memory; the server may have given up meanwhile
 }
 
-// read reads a body of which promised bytes are announced, -1 for an unknown number.
+// read reads a body with an announced length, -1 if that is unknown.
 func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 	most := b.limit
 	if promised >= 0 {
@@ -76,7 +76,7 @@ func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 	return raw, b.cut(over, err)
 }
 
-// reserve waits for n bytes of memory. The server is not to blame for that time.
+// reserve waits for n bytes of memory. That time does not count against the server.
 func (b *bodyReader) reserve(n int64) bool {
 	if b.c.budget == nil || b.held.n > 0 {
 		return true

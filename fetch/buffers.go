@@ -6,30 +6,28 @@ import (
 	"sync"
 )
 
-// growth says how a buffer grows while something is read into it.
+// growth controls how a buffer grows while a body is read into it.
 type growth struct {
 	pool  *buffers
 	limit int64 // bytes that may be read
-	most  int64 // bytes that are expected at most; a body that has more is read all the same
+	most  int64 // expected bytes; a longer body is read all the same
 }
 
-// minRoom is the least room worth a read. With less, the read would go through the small buffer of
-// the connection.
+// minRoom is the least free space worth a read. A smaller read would go through the connection's own
+// buffer.
 const minRoom = 1 << 10
 
-// read reads r to its end or to g.limit bytes into buf, which grows, and reports whether there was
-// more than that. It tells progress, if not nil, of each piece. What was read is returned with an
-// error, too.
+// read appends r to buf, up to g.limit bytes in total, and reports whether there was more. It calls
+// progress, if not nil, for each piece. With an error it returns what was read before.
 func (g *growth) read(buf []byte, r io.Reader, progress func(n int)) ([]byte, bool, error) {
 	for {
-		// One more byte than expected, so that the end is seen without growing.
+		// One byte more than expected, so that the end is seen without growing.
 		room, missing := cap(buf)-len(buf), min(g.most, g.limit)+1-int64(cap(buf))
 		if room == 0 || room < minRoom && missing > 0 {
 			buf = g.pool.grow(buf, g.next(int64(cap(buf)), missing))
 		}
 		free := buf[len(buf):cap(buf)]
-		// The byte after the limit is asked for: it tells a body that ends there from one that
-		// goes on.
+		// One byte more than the limit, to tell a body that ends there from a longer one.
 		if left := g.limit - int64(len(buf)); int64(len(free)) > left {
 			free = free[:left+1]
 		}
@@ -49,33 +47,34 @@ func (g *growth) read(buf []byte, r io.Reader, progress func(n int)) ([]byte, bo
 	}
 }
 
-// next returns the size that follows size, where the buffer misses that many bytes of what it is
-// expected to hold.
+// next returns the size to grow to. missing is what a buffer of the present size lacks to hold the
+// expected bytes.
 func (g *growth) next(size, missing int64) int64 {
-	// The first steps are long, for the sake of most pages: each costs a copy and a system call.
+	// The first steps are longer, since each costs a copy and a system call, and most pages are
+	// small.
 	larger := max(2*size, firstBuffer)
 	if size < 4*firstBuffer {
 		larger = max(3*size, firstBuffer)
 	}
-	// Small pages that are announced need no step at all.
+	// Small announced pages need a single step.
 	if missing > 0 && size+missing <= max(larger, 3*firstBuffer) {
 		return size + missing
 	}
 	return min(larger, g.limit+1)
 }
 
-// Buffers of these sizes are kept. One large page must not lend its size to the memory of many
-// small ones.
+// Buffers of these sizes are pooled. Larger ones are not, so that one large page does not set the
+// memory use of many small ones.
 const (
 	minKept = 512
 	maxKept = 1 << 20
 )
 
-// buffers are those that were released, by size. Its methods are safe for concurrent use.
+// buffers are pools of released buffers by size. Its methods are safe for concurrent use.
 type buffers struct{ pools [45]sync.Pool } // of *[]byte
 
-// class returns the number of the least size that is kept and holds n bytes, and that size. There
-// are four sizes to a power of two. n is at most maxKept.
+// class returns the smallest pooled size of at least n bytes, and the number of its pool. There are
+// four sizes per power of two. n is at most maxKept.
 func class(n int64) (number int, size int64) {
 	if n <= minKept {
 		return 0, minKept
@@ -107,19 +106,19 @@ func (b *buffers) get(n int64) []byte {
 	return make([]byte, 0, size)
 }
 
-// put takes a buffer that get or grow has returned.
+// put recycles a buffer that get or grow has returned.
 func (b *buffers) put(buf []byte) {
 	n := int64(cap(buf))
 	if n == 0 || n > maxKept {
 		return
 	}
-	if number, size := class(n); size == n { // not one of what Options.Wrap has read
+	if number, size := class(n); size == n { // else it is not one of ours
 		buf = buf[:0]
 		b.pools[number].Put(&buf)
 	}
 }
 
-// grow returns a buffer for at least n bytes with what buf holds, and takes buf.
+// grow moves buf to a buffer of at least n bytes, and recycles buf.
 func (b *buffers) grow(buf []byte, n int64) []byte {
 	larger := append(b.get(n), buf...)
 	b.put(buf)

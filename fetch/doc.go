@@ -3,34 +3,51 @@
 //	client, err := fetch.New(fetch.Options{UserAgent: "mybot/1.0 (+https://example.org/bot)"})
 //	resp, err := client.Get(ctx, url)
 //
-// A [Client] does one hop: a redirect is a result, not something it follows, so that the caller
-// can ask the scheduler and robots.txt about the next URL first. [Client.Transport] gives the same
-// guards to any http.Client. The sub-package page finds the links of what was fetched, and sitemap
-// reads sitemaps and feeds.
+// A [Client] makes one hop. A redirect is a result, so the caller can ask the scheduler and
+// robots.txt about the next URL first. [Client.Transport] puts the same guards under any
+// http.Client. The sub-package page finds the links of a page, and sitemap reads sitemaps and
+// feeds.
 //
 // # Promise
 //
-// Whatever a server does, one Get costs a bounded number of bytes, of seconds and of memory, and
-// at most three requests. The guards are on by default: only public addresses are dialled (checked
-// on the address itself, after resolving), ports of other services are refused, and time, speed,
-// header, body and decompression ratio are limited. A limit that is reached before the head of the
-// response is complete is an [Error]. One that is reached in the body leaves a [Response] with
-// what had come, and its Truncated field says why there is no more. What all bodies take together
-// is bounded by Options.MaxMemory.
+// Whatever a server does, one Get costs a bounded number of bytes, seconds and bytes of memory, and
+// at most three requests. The guards are on by default:
 //
-// The caller's own trouble is told apart from the server's: see Canceled, Proxy and CutMemory.
+//   - Only public addresses are dialed. The address itself is checked, after it was resolved.
+//   - Ports of other services are refused.
+//   - Time, speed, headers, body and decompression ratio are limited.
+//
+// If a limit is reached before the head of the response is complete, Get returns an [Error]. If it
+// is reached in the body, Get returns a [Response] with what has arrived, and Truncated says why the
+// rest is missing. Options.MaxMemory bounds the memory of all bodies together.
+//
+// The client's own trouble is never recorded as the server's: see [Canceled], [Proxy] and
+// [CutMemory].
+//
+// # Cost
+//
+// A Get of a 20 KB page takes about 1.2 times the CPU of net/http with a loop that discards the
+// body. A Get in flight of which half the page has arrived takes 36 KiB of memory, its buffer
+// included; net/http alone takes 30. The program internal/bench/fetch measures both.
 //
 // # Requests on the wire
 //
-// net/http sends a request again if a kept-alive connection turns out to be dead before a byte of
-// the response has come, or if an HTTP/2 server asks for that. Response.Attempts and
-// Error.Attempts count. No proxy of the environment is used, no credentials of a URL are sent, and
-// cookies are kept only in a jar that the Options name.
+// net/http repeats a request if a kept-alive connection turns out to be dead before the first byte
+// of the response, or if an HTTP/2 server asks for it. Response.Attempts and Error.Attempts count
+// these. Proxies of the environment and credentials in URLs are ignored. Cookies are kept only in
+// Options.Jar.
 //
 // # What it does not do
 //
-// It does not retry, wait, read robots.txt or follow redirects. Requests are signed by the
-// sub-package botauth. Content codings beyond gzip, deflate and zstd are left to the decoders that
-// the Options name, such as that of the sub-package brotli. When a server sends bytes that nobody
-// asked for, net/http says so in the standard logger.
+// It does not retry, wait, read robots.txt or follow redirects. The sub-package botauth signs
+// requests, and brotli decodes that coding. If a server sends bytes that nobody asked for, net/http
+// reports it through the standard logger.
+//
+// # Reading the source
+//
+// Start with fetch.go: New, Do and Release. Then exchange.go, one request in flight, which is the
+// heart of the package: net/http reports to it, and it decides whose fault a failure is. dial.go
+// has the address guard, pace.go the time limits, body.go, buffers.go and memory.go the body and
+// its memory, coding.go the decoders, wire.go the recorder of heads. transport.go is the
+// RoundTripper, which streams.
 package fetch

@@ -10,10 +10,10 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// Client gets URLs. Its methods are safe for concurrent use.
+// Client fetches URLs. Its methods are safe for concurrent use.
 //
-// It keeps connections for next requests, within its Options, and net/http runs two goroutines for
-// each; CloseIdle ends them, and so does IdleTimeout.
+// It keeps idle connections within its Options. For each, net/http runs two goroutines, which
+// CloseIdle or IdleTimeout ends.
 type Client struct {
 	opts      Options // with its defaults filled in
 	tlsConfig *tls.Config
@@ -26,11 +26,11 @@ type Client struct {
 	names     bool    // a proxy looks names up
 }
 
-// writeBuffer is what a connection has for requests. Few of them are longer, and those take two
+// writeBuffer is the size of a connection's buffer for requests. Few are longer; those take two
 // writes.
 const writeBuffer = 2 << 10
 
-// New returns a Client, or an error that says which option cannot be.
+// New returns a Client, or an error that says which option is wrong.
 func New(opts Options) (*Client, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func New(opts Options) (*Client, error) {
 	if opts.TLSConfig != nil {
 		c.tlsConfig = opts.TLSConfig.Clone()
 	}
-	// The transport would add these only to a handshake of its own.
+	// The transport would add these only to its own handshakes.
 	if opts.HTTP1 {
 		c.tlsConfig.NextProtos = []string{"http/1.1"}
 	} else if c.tlsConfig.NextProtos == nil {
@@ -48,9 +48,9 @@ func New(opts Options) (*Client, error) {
 	}
 	codecs, codings := newCodecs(opts.Brotli)
 	c.codecs, c.header = codecs, opts.header(codings)
-	// What is left out matters, too. Proxy: that of the environment would do the dialling, unknown
-	// to the Options. MaxConnsPerHost: how many requests a host gets is for the scheduler to say,
-	// and a queue in here would let a Get's time run out unseen.
+	// Two fields are left out on purpose. Proxy: the one of the environment would dial for us.
+	// MaxConnsPerHost: the scheduler decides how many requests a host gets, and a queue in here
+	// would use up the time of a Get.
 	c.transport = &http.Transport{
 		DialContext:            c.dialPlain,
 		DialTLSContext:         c.dialTLS,
@@ -62,7 +62,7 @@ func New(opts Options) (*Client, error) {
 		MaxResponseHeaderBytes: opts.MaxHeader,
 		WriteBufferSize:        writeBuffer,
 		Protocols:              new(http.Protocols),
-		// Without this a server may push 4 MiB into a stream that nobody reads.
+		// By default a server may push 4 MiB into a stream that nobody reads.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 1 << 20},
 	}
 	c.transport.Protocols.SetHTTP1(true)
@@ -86,23 +86,23 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Get requests url once. A response of any status is a Response, also a redirect, whose Location
-// is not followed. Everything else is an [*Error].
+// Get requests url once. A response of any status is a Response, and so is a redirect, which is not
+// followed. Everything else is an [*Error].
 func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
 	return c.Do(ctx, Request{URL: url})
 }
 
-// GetIf is Get for a page that was fetched before. If it has not changed since, the answer may be
-// 304 and have no body: see [Response.NotModified]. v is what [Response.Validators] returned then.
+// GetIf is Get for a page that was fetched before. v is what [Response.Validators] returned then. If
+// the page has not changed since, the server may answer 304 without a body: see
+// [Response.NotModified].
 func (c *Client) GetIf(ctx context.Context, url string, v Validators) (*Response, error) {
 	return c.Do(ctx, Request{URL: url, Validators: v})
 }
 
 // Do sends a request that needs more than a URL. Its results are those of Get.
-//
-// What waits for servers does so in frames as small as they can be: the stacks are a third of the
-// memory that a fetch takes while it is under way. Hence the functions around it.
 func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
+	// Do waits for servers, so its stack frame and those below are kept small: stacks are a third
+	// of the memory of a fetch in flight. Hence the functions that it is cut into.
 	x := newExchange(ctx)
 	defer x.end()
 	resp, r, err := c.open(ctx, x, &request)
@@ -112,8 +112,8 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	}
 	c.readBodies(x, resp, request.MaxBody, r)
 	resp.Body.Close()
-	// Half a page is of use when the server is to blame. A caller who leaves wants none of it,
-	// and must not take it for the server's doing.
+	// Half a page is useful if the server is to blame. A caller who leaves wants none of it, and
+	// must not mistake it for the server's doing.
 	if ctx.Err() != nil && r.RawCut != Whole {
 		c.Release(r)
 		return nil, x.canceled(ctx, request.URL)
@@ -167,10 +167,10 @@ func (c *Client) send(
 	return resp, nil
 }
 
-// Release gives the memory of r's bodies to the Gets that follow, and takes them from r: neither
-// Raw nor Body, nor a part of one of them may be used afterwards. It also gives back what they
-// held of Options.MaxMemory. Without it that happens when r is garbage, which may be late: a
-// crawler should release each response, as it would close a file.
+// Release takes the bodies from r and recycles their memory: neither Raw nor Body, nor any slice of
+// them, may be used afterwards. It also returns their share of Options.MaxMemory. Without Release
+// that happens when r is garbage-collected, which may be late. Release each response as you would
+// close a file.
 func (c *Client) Release(r *Response) {
 	if r.held != nil {
 		r.held.shrink(0)
@@ -183,7 +183,7 @@ func (c *Client) Release(r *Response) {
 	r.Raw, r.Body = nil, nil
 }
 
-// CloseIdle closes the connections that no Get uses at the moment.
+// CloseIdle closes the idle connections.
 func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
 
 var errSwitched = errors.New("server switched protocols unasked")

@@ -7,22 +7,21 @@ import (
 	"sync"
 )
 
-// smallBody is how much of a body, and again of what it decodes to, needs no reservation: most
-// pages are smaller. What all Gets together hold is bounded by MaxMemory and, for each of them, two
-// buffers of this size, rounded up.
+// smallBody is how much of a body, raw and again decoded, needs no reservation; most pages are
+// smaller. All Gets together hold at most MaxMemory and, each, two buffers of this size, rounded up.
 const smallBody = 64 << 10
 
 // errMemory says that a body would need more than what is left of MaxMemory.
 var errMemory = errors.New("fetch: no memory for the body")
 
-// budget is what the bodies of a Client may take together. A Get reserves what it may need in one
-// piece, before it needs it, and gives back what it did not. So one that has its reservation never
-// waits for another, and they cannot lock each other out. Its methods are safe for concurrent use.
+// budget is the memory that the bodies of a Client may take together. A Get reserves all that it may
+// need at once, beforehand, and returns what it did not use. A Get with a reservation never waits
+// again, so Gets cannot deadlock. Its methods are safe for concurrent use.
 type budget struct {
 	mu    sync.Mutex
 	total int64
 	free  int64
-	queue []*claim // of those that wait, in their order
+	queue []*claim // waiting, in order
 }
 
 type claim struct {
@@ -32,8 +31,8 @@ type claim struct {
 
 func newBudget(total int64) *budget { return &budget{total: total, free: total} }
 
-// reserve takes n bytes, or all there are if those are fewer, and waits for them if need be. It
-// returns how many it got, or an error if ctx ended before.
+// reserve takes n bytes, or the whole budget if that is less, and waits for them if need be. It
+// returns how many it got, or an error if ctx ended first.
 func (b *budget) reserve(ctx context.Context, n int64) (got int64, waited bool, err error) {
 	n = min(n, b.total)
 	b.mu.Lock()
@@ -55,7 +54,7 @@ func (b *budget) reserve(ctx context.Context, n int64) (got int64, waited bool, 
 	if i := slices.Index(b.queue, c); i >= 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
 	} else {
-		b.free += n // it was granted at the same moment
+		b.free += n // it was granted meanwhile
 	}
 	b.grant() // one behind it may need less
 	return 0, true, errMemory
@@ -76,7 +75,7 @@ type reservation struct {
 	n      int64 // guarded by budget.mu once the response has left its Get
 }
 
-// shrink keeps n bytes of what is reserved at most.
+// shrink returns what exceeds n bytes.
 func (r *reservation) shrink(n int64) {
 	if r.budget == nil {
 		return

@@ -15,47 +15,47 @@ import (
 	"time"
 )
 
-// The limits that a zero Options stands for, and that of URLs.
+// The defaults of Options, and the limit on URLs.
 const (
-	// A crawler has other pages to get meanwhile, so it can wait longer than a person would, but
-	// each wait holds a connection and a goroutine.
+	// A crawler can wait longer than a person would, but each wait holds a connection and a
+	// goroutine.
 	DefaultTimeout = 30 * time.Second
 
-	// Ten seconds leave room for two lost packets in a row, in each of the steps before the
-	// request is sent.
+	// Ten seconds leave room for two lost packets in a row.
 	DefaultConnectTimeout = 10 * time.Second
 	DefaultTLSTimeout     = 10 * time.Second
 
-	// Pages that are made on demand take their time to begin.
+	// Pages that are generated on demand start late.
 	DefaultHeadTimeout = 20 * time.Second
 
-	// Hardly any page is larger than 1 MiB; what is larger than ten is no page.
+	// Hardly any page is larger than 1 MiB, and anything above ten is not a page.
 	DefaultMaxBody = 10 << 20
 
-	// A dozen of the largest pages at a time, with what they decode to.
+	// Enough for a dozen of the largest pages at a time, both encoded and decoded.
 	DefaultMaxMemory = 256 << 20
 
-	// Servers themselves refuse heads of more than 8 to 64 KiB.
+	// Servers refuse request heads of more than 8 to 64 KiB.
 	DefaultMaxHeader = 256 << 10
 
-	// Sites send a few dozen. Each takes some 150 bytes of memory, however short it is on the
+	// Sites send a few dozen. Each takes about 150 bytes of memory, however short it is on the
 	// wire.
 	DefaultMaxFields = 1000
 
-	// Markup shrinks by a factor of 5 to 20, a bomb by up to 1,032.
+	// Markup shrinks by a factor of 5 to 20, a decompression bomb by up to 1,032.
 	DefaultMaxRatio = 100
 
-	// Slower than any modem of the web's time, so that only a server which means to is cut.
+	// Slower than any modem that has browsed the web, so only a server that stalls on purpose is
+	// cut.
 	DefaultMinRate = 1 << 10
 	DefaultGrace   = 10 * time.Second
 
-	// A polite crawler has one request at a time on a host, so a second idle connection is of no
-	// use to it; it visits many hosts, and each connection costs both sides a file descriptor.
+	// A polite crawler has one request in flight per host and visits many hosts. A second idle
+	// connection would only cost both sides a file descriptor.
 	DefaultMaxIdle        = 512
 	DefaultMaxIdlePerHost = 1
 
-	// Longer than the usual delay between two requests to a host, and shorter than the time after
-	// which most servers hang up, which would cost an attempt.
+	// Longer than the usual politeness delay, and shorter than most servers keep a connection. One
+	// that the server has closed costs an attempt.
 	DefaultIdleTimeout = 30 * time.Second
 
 	// MaxURL is the length in bytes beyond which Get refuses a URL. RFC 9110 asks for at least
@@ -63,24 +63,24 @@ const (
 	MaxURL = 8 << 10
 )
 
-// Options says who asks, whom it may ask and how much an answer may cost.
+// Options identifies the crawler, and limits where it may connect and what a response may cost.
 type Options struct {
-	// UserAgent is sent with each request and must name a contact, an http(s) URL or an e-mail
-	// address. "" means a default under Loopback and is refused otherwise.
+	// UserAgent is sent with each request. It must contain a contact: an http(s) URL or an e-mail
+	// address. "" means a default under Loopback and is an error otherwise.
 	UserAgent string
-	// From is sent as the From field, an e-mail address; "" means no such field.
+	// From is the e-mail address in the From field; "" means no such field.
 	From string
-	// Header has fields for each request, such as Accept-Language, and may replace the Accept that
-	// is sent by default; nil means none.
+	// Header has fields for each request, such as Accept-Language. It may replace the default
+	// Accept; nil means none.
 	Header http.Header
-	// Referrer is the policy by which a Referer that a request has is sent in full, as an origin
-	// or not at all, by its name in the W3C's Referrer Policy; "" means what browsers do,
-	// "strict-origin-when-cross-origin". No request has a Referer by itself.
+	// Referrer names a policy of the W3C's Referrer Policy. It decides whether the Referer of a
+	// request is sent in full, as an origin or not at all; "" means the default of browsers,
+	// "strict-origin-when-cross-origin". A request without a Referer gets none.
 	Referrer string
-	// Reach says which addresses may be dialled; 0 means Public.
+	// Reach says which addresses may be dialed; 0 means Public.
 	Reach Reach
 
-	// Timeout limits a whole Get, from resolving to the last byte of the body; 0 means
+	// Timeout limits a whole Get, from the name look-up to the last byte of the body; 0 means
 	// DefaultTimeout, negative means no limit.
 	Timeout time.Duration
 	// ConnectTimeout limits the name look-up, and again the TCP connection; 0 means
@@ -89,21 +89,20 @@ type Options struct {
 	// TLSTimeout limits the TLS handshake; 0 means DefaultTLSTimeout, negative means no limit of
 	// its own.
 	TLSTimeout time.Duration
-	// HeadTimeout limits the wait from the request, when it is handed to the connection, to the
+	// HeadTimeout limits the time from the request, when it is handed to the connection, to the
 	// end of the response's head; 0 means DefaultHeadTimeout, negative means no limit of its own.
 	HeadTimeout time.Duration
 
-	// MaxBody limits the bytes of the body, those on the wire and those decoded; 0 means
-	// DefaultMaxBody, negative means no limit.
+	// MaxBody limits the bytes of a body, both on the wire and decoded; 0 means DefaultMaxBody,
+	// negative means no limit.
 	MaxBody int64
-	// MaxMemory limits the bytes that the bodies of all responses take together, from when they
-	// are read until they are released; 0 means DefaultMaxMemory, negative means no limit. The
-	// first
-	// 64 KiB of each body, and of what it decodes to, do not count. A Get that needs more waits for
-	// it, until Timeout at most.
+	// MaxMemory limits the bytes of all bodies together, from the time they are read to
+	// [Client.Release]; 0 means DefaultMaxMemory, negative means no limit. The first 64 KiB of each
+	// body, encoded and decoded, do not count. A Get that needs more memory waits for it, up to its
+	// Timeout.
 	MaxMemory int64
-	// MaxHeader limits the bytes of a response's head, interim responses included; 0 means
-	// DefaultMaxHeader, and so does a negative one: there is always a limit.
+	// MaxHeader limits the bytes of a response's head, interim responses included; zero or negative
+	// means DefaultMaxHeader.
 	MaxHeader int64
 	// MaxFields limits the fields in a response's head, interim responses included; 0 means
 	// DefaultMaxFields, negative means no limit but MaxHeader.
@@ -111,64 +110,62 @@ type Options struct {
 	// MaxRatio limits the decoded bytes per byte of a compressed body, above a free allowance of
 	// 64 KiB; 0 means DefaultMaxRatio, negative means no limit.
 	MaxRatio int
-	// MinRate is the speed in bytes per second that a body must keep up: n bytes may take Grace
-	// plus n/MinRate. 0 means DefaultMinRate, negative means no limit.
+	// MinRate is the least speed of a body in bytes per second: n bytes may take Grace plus
+	// n/MinRate. 0 means DefaultMinRate, negative means no limit.
 	MinRate int64
-	// Grace is the part of the time for a body that does not depend on its size; 0 means
-	// DefaultGrace.
+	// Grace is the time that a body may take whatever its size; 0 means DefaultGrace.
 	Grace time.Duration
 
 	// Resolve looks up the addresses of a host name; nil means net.DefaultResolver. It is called
-	// without any lock held, under the time limits of the Get that needs it.
+	// without a lock, under the time limits of the Get.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Proxy is the URL of a proxy, with a user name and password if it wants them; "" means none,
-	// and the environment is not asked. All guards but one hold through any proxy. With socks5 the
-	// Client looks names up and hands the proxy addresses, so that Reach holds, too. With http,
-	// https and socks5h the proxy looks names up, and Reach judges only addresses that are written
-	// in URLs. Reach does not judge the address of the proxy itself.
+	// Proxy is the URL of a proxy, with user name and password if needed; "" means none, whatever
+	// the environment says. Every guard but Reach holds through any proxy. Reach holds through
+	// socks5: the Client resolves names and gives the proxy an address. With http, https and
+	// socks5h the proxy resolves names, and Reach checks only addresses written in URLs. Reach does
+	// not apply to the proxy's own address.
 	Proxy string
-	// AllowBadPorts allows ports of other services, such as 25 and 6667, that the Fetch Standard
-	// blocks; false means that they are refused.
+	// AllowBadPorts allows the ports that the Fetch Standard blocks, such as 25 and 6667; false
+	// means that they are refused.
 	AllowBadPorts bool
-	// HTTP1 means that HTTP/2 is not offered; false means that it is.
+	// HTTP1 disables HTTP/2; false means that HTTP/2 is offered.
 	HTTP1 bool
-	// Dial opens a connection to addr, which is an IP address with a port that Reach allows, or
-	// the address of the Proxy as it is written; nil means a net.Dialer.
+	// Dial connects to addr, an IP address that Reach allows with a port, or the Proxy's address as
+	// written; nil means a net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// TLSConfig is the base of each TLS connection's configuration; nil means the defaults of
-	// crypto/tls. Where it lists NextProtos, they decide on HTTP/2.
+	// TLSConfig is the base of the configuration of TLS connections; nil means the defaults of
+	// crypto/tls. If it lists NextProtos, those decide about HTTP/2.
 	TLSConfig *tls.Config
 
-	// Brotli opens a decoder of the content coding br: [New] of the sub-package brotli; nil means
-	// that br is not asked for, but gzip, deflate and zstd alone. It is called by several
-	// goroutines at a time. Its readers are always closed.
+	// Brotli opens a decoder of the content coding br; nil means that br is not requested. Set it to
+	// New of the sub-package brotli. It must be safe for concurrent use. Its readers are closed.
 	Brotli func(r io.Reader) (io.ReadCloser, error)
-	// Wrap puts a layer around what sends the requests, such as one that signs them; nil means
-	// none. The guards lie below it. It must not change a request that it is given.
+	// Wrap puts a layer above the transport and its guards, such as one that signs requests; nil
+	// means none. It must not modify a request that it is given.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Jar keeps cookies; nil means that none are kept or sent. Its methods are called by each Get.
+	// Jar keeps cookies; nil means that none are kept or sent.
 	Jar http.CookieJar
-	// Cookies is a file of cookies in Netscape's format, as browser extensions, curl and wget
-	// write it, which New reads into the Jar; nil means none.
+	// Cookies is a file in Netscape's format, as curl, wget and browser extensions write it. New
+	// reads it into Jar; nil means none.
 	Cookies io.Reader
 
-	// MaxIdle limits the connections kept for a next request; 0 means DefaultMaxIdle, negative
-	// means that none is kept.
+	// MaxIdle limits the idle connections; 0 means DefaultMaxIdle, negative means that none is kept.
 	MaxIdle int
-	// MaxIdlePerHost limits them per host; 0 means DefaultMaxIdlePerHost, negative means that none
-	// is kept.
+	// MaxIdlePerHost limits the idle connections of a host; 0 means DefaultMaxIdlePerHost, negative
+	// means that none is kept.
 	MaxIdlePerHost int
-	// IdleTimeout is how long one is kept; 0 means DefaultIdleTimeout, negative means no limit.
+	// IdleTimeout is how long an idle connection is kept; 0 means DefaultIdleTimeout, negative means
+	// no limit.
 	IdleTimeout time.Duration
 }
 
-// loopbackAgent serves demonstrations and tests on this machine, where nobody needs a contact.
+// loopbackAgent is for demonstrations and tests on this machine, where nobody needs a contact.
 const loopbackAgent = "spinneret (loopback)"
 
-// contact is generous: it is there to remind an operator, not to judge addresses.
+// contact is lenient: it reminds an operator, and does not validate addresses.
 var contact = regexp.MustCompile(`https?://[\pL\pN\[]|[^\s@<>()]+@[^\s@<>()]+`)
 
-// check refuses what would make every request fail or leave nobody to complain to.
+// check rejects options with which every request would fail, or nobody could be reached.
 func (o Options) check() error {
 	if o.Reach > Anywhere {
 		return fmt.Errorf("fetch: unknown reach %d", o.Reach)
@@ -253,7 +250,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// fill sets what was left zero.
+// fill sets an option that was left zero.
 func fill[T int | int64 | time.Duration](option *T, value T) {
 	if *option == 0 {
 		*option = value
