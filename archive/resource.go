@@ -83,13 +83,16 @@ func (e *encoder) resource(c *Capture) error {
 	return e.record(r.Block)
 }
 
-// Records returns all records of all files, file by file and from the first to the last, as far as
-// they hold whole captures when a file is opened. A record is valid until the next one, and must not
-// be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the walk goes on; any
-// other error ends it.
-func (a *Archive) Records() iter.Seq2[*warc.Record, error] {
+// Records returns all records of some files, or of all files if none is named, from the first to the
+// last, as far as a file holds whole captures when it is opened. A record is valid until the next one,
+// and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the walk
+// goes on; any other error ends it.
+func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 	return func(yield func(*warc.Record, error) bool) {
-		names, err := a.Files()
+		names, err := files, error(nil)
+		if len(files) == 0 {
+			names, err = a.Files()
+		}
 		if err != nil {
 			yield(nil, err)
 			return

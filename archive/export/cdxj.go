@@ -27,6 +27,8 @@ type line struct {
 	Filename string `json:"filename"`
 	Method   string `json:"method,omitempty"`
 	Body     string `json:"requestBody,omitempty"`
+
+	elsewhere bool // another record has the body
 }
 
 // CDXJ writes a line for each version: its key, its time and JSON, sorted by bytes. Keys are those
@@ -35,18 +37,26 @@ type line struct {
 // alphabetical order. Answers to other methods than GET have the method and the body of the request
 // in their keys, as warcio.js writes them. Imported files are named by their paths.
 func CDXJ(w io.Writer, a *archive.Archive) error {
-	return writeCDXJ(w, a, func(loc archive.Location) (string, bool) { return loc.File, true })
+	return writeCDXJ(w, a, func(loc archive.Location) (archive.Location, bool, error) {
+		return loc, true, nil
+	})
 }
 
-// writeCDXJ leaves out versions for which name is false, and gives the files of the others the
-// names that it returns.
-func writeCDXJ(w io.Writer, a *archive.Archive,
-	name func(archive.Location) (file string, in bool)) error {
+// placing tells where a record is in what is written, and whether it is there.
+type placing func(archive.Location) (at archive.Location, in bool, err error)
+
+// writeCDXJ writes a line for each version that is in what is written.
+func writeCDXJ(w io.Writer, a *archive.Archive, place placing) error {
 	sorter := extsort.New(sortMemory, "")
 	defer sorter.Close()
 	for v, err := range a.All() {
-		if file, in := name(v.Location); err == nil && in {
-			l := line{Filename: file}
+		in := false
+		elsewhere := v.Content != archive.Location{} && v.Content != v.Location
+		if err == nil {
+			v.Location, in, err = place(v.Location)
+		}
+		if err == nil && in {
+			l := line{Filename: v.Location.File, elsewhere: elsewhere}
 			if v.Request != (archive.Location{}) {
 				l.Method, l.Body, err = posted(a, &v)
 			}
@@ -87,8 +97,7 @@ func (l line) append(dst []byte, v *archive.Version) []byte {
 	if v.Status != 0 {
 		l.Status = strconv.Itoa(v.Status)
 	}
-	elsewhere := v.Content != archive.Location{} && v.Content != v.Location
-	if v.Kind == archive.Unchanged || elsewhere { // another record has the body
+	if v.Kind == archive.Unchanged || l.elsewhere {
 		l.Mime = "warc/revisit"
 	}
 	target := v.URL

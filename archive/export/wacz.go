@@ -2,11 +2,10 @@ package export
 
 import (
 	"archive/zip"
-	"bufio"
+	"crypto/ecdsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -26,6 +25,10 @@ type Options struct {
 
 	// Created is when the file was made. The zero Time means now.
 	Created time.Time
+
+	// Key signs the file, anonymously, by the WACZ Signing and Verification format. Its curve is
+	// P-256 or P-384. nil means no signature.
+	Key *ecdsa.PrivateKey
 }
 
 // The WACZ format, version 1.1.1 of specs.webrecorder.net.
@@ -55,14 +58,16 @@ type dataPackage struct {
 
 // page is a line of the list of pages.
 type page struct {
-	ID  string `json:"id"`
-	URL string `json:"url"`
-	TS  string `json:"ts"`
+	ID    string `json:"id"`
+	URL   string `json:"url"`
+	TS    string `json:"ts"`
+	Title string `json:"title,omitempty"`
 }
 
-// WACZ writes the archive as a WACZ file: the WARC files as they are, an index, and a list of the
-// pages. A file that is still being written goes in as far as it is now, and what is appended
-// meanwhile is left out of the list of pages, and of the index if it begins a file.
+// WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with their
+// titles. Files in zstd are compressed anew by gzip, as viewers in browsers read nothing else; all
+// others are copied as they are. A file that is still being written goes in as far as it is now, and
+// what is appended meanwhile is in neither list.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if o.Created.IsZero() {
 		o.Created = time.Now()
@@ -75,26 +80,22 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	p := &packer{zip: zip.NewWriter(w), created: o.Created}
-	short, ends := shortNames(names), map[string]int64{} // up to where files are in the index
-	err = p.add(indexPath, zip.Deflate, func(w io.Writer) error {
-		return writeCDXJ(w, a, func(loc archive.Location) (name string, in bool) {
-			if name, in = short[loc.File]; in {
-				ends[loc.File] = max(ends[loc.File], loc.Offset+loc.Length)
-			}
-			return name, in
-		})
-	})
-	if err == nil {
-		err = p.add(pagesPath, zip.Deflate, func(w io.Writer) error { return writePages(w, a, ends) })
-	}
-	for _, name := range slices.Sorted(maps.Keys(short)) {
+	p := &packer{zip: zip.NewWriter(w), created: o.Created, archive: a, short: shortNames(names),
+		ends: map[string]int64{}}
+	defer p.moves.close()
+	for _, name := range slices.Sorted(maps.Keys(p.short)) {
 		if err == nil {
 			// What is compressed already is stored, so that a viewer can read at any offset.
-			err = p.add("archive/"+short[name], zip.Store, func(w io.Writer) error {
-				return copyFile(w, a, name)
+			err = p.add("archive/"+p.short[name], zip.Store, func(w io.Writer) error {
+				return p.copy(w, name)
 			})
 		}
+	}
+	if err == nil {
+		err = p.add(indexPath, zip.Deflate, func(w io.Writer) error { return writeCDXJ(w, a, p.place) })
+	}
+	if err == nil {
+		err = p.add(pagesPath, zip.Deflate, func(w io.Writer) error { return writePages(w, a, p.place) })
 	}
 	if err == nil {
 		err = p.finish(o)
@@ -122,24 +123,17 @@ func shortNames(names []string) map[string]string {
 		if _, twice := short[name]; twice {
 			continue // finished, and in an older state beside it
 		}
-		base := filepath.Base(name)
+		own := filepath.Base(name)
+		if rest, found := strings.CutSuffix(own, zstdExt); found {
+			own = rest + ".gz"
+		}
+		base := own
 		for n := 2; taken[base]; n++ {
-			base = fmt.Sprintf("%d-%s", n, filepath.Base(name))
+			base = fmt.Sprintf("%d-%s", n, own)
 		}
 		short[name], taken[base] = base, true
 	}
 	return short
-}
-
-// copyFile ends where the archive says that the last whole capture does. The file may be growing.
-func copyFile(w io.Writer, a *archive.Archive, name string) error {
-	f, err := a.OpenFile(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
 }
 
 // packer writes the parts of the file and remembers their hashes.
@@ -147,6 +141,39 @@ type packer struct {
 	zip       *zip.Writer
 	created   time.Time
 	resources []resource
+	archive   *archive.Archive
+	short     map[string]string // the names of files in the package
+	ends      map[string]int64  // how much of each file was copied
+	moves     moves             // in those that were not copied as they are
+}
+
+// copy writes a file of the archive, up to its last whole capture.
+func (p *packer) copy(w io.Writer, name string) error {
+	if strings.HasSuffix(name, zstdExt) {
+		return p.moves.recompress(w, p.archive, name)
+	}
+	f, err := p.archive.OpenFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	p.ends[name], err = io.Copy(w, f)
+	return err
+}
+
+// place tells where in the package a record is.
+func (p *packer) place(loc archive.Location) (archive.Location, bool, error) {
+	name, in := p.short[loc.File]
+	switch {
+	case !in:
+		return loc, false, nil
+	case strings.HasSuffix(loc.File, zstdExt):
+		offset, length, err := p.moves.find(loc.File, loc.Offset)
+		return archive.Location{File: name, Offset: offset, Length: length}, length > 0, err
+	}
+	in = loc.Offset+loc.Length <= p.ends[loc.File]
+	loc.File = name
+	return loc, in, nil
 }
 
 // add writes a part, which is hashed on its way: an archive may be larger than any memory, and is
@@ -177,8 +204,14 @@ func (p *packer) finish(o Options) error {
 		return err
 	}
 	sum := sha256.Sum256(list)
-	digest, err := json.Marshal(map[string]string{"path": packagePath,
-		"hash": "sha256:" + hex.EncodeToString(sum[:])})
+	hash := "sha256:" + hex.EncodeToString(sum[:])
+	d := packageDigest{Path: packagePath, Hash: hash}
+	if o.Key != nil {
+		if d.Signed, err = sign(o, hash); err != nil {
+			return err
+		}
+	}
+	digest, err := json.Marshal(d)
 	if err == nil {
 		err = p.add(digestPath, zip.Deflate, write(digest))
 	}
@@ -207,26 +240,4 @@ func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// writePages lists what a reader may want to begin with: whole documents in HTML, if they lie
-// before the end of what was indexed of their file.
-func writePages(w io.Writer, a *archive.Archive, ends map[string]int64) error {
-	out := bufio.NewWriter(w)
-	list := json.NewEncoder(out)
-	list.SetEscapeHTML(false)
-	err := list.Encode(map[string]string{"format": "json-pages-1.0", "id": "pages", "title": "Pages"})
-	n := 0
-	for v, failed := range a.All() {
-		if err = errors.Join(err, failed); err != nil {
-			return err
-		}
-		loc := v.Location
-		if v.Kind == archive.Changed && v.Status == 200 && strings.HasSuffix(v.Media, "html") &&
-			loc.Offset+loc.Length <= ends[loc.File] {
-			n++
-			err = list.Encode(page{fmt.Sprint(n), v.URL, v.Time.Format(time.RFC3339)})
-		}
-	}
-	return errors.Join(err, out.Flush())
 }

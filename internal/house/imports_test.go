@@ -56,6 +56,10 @@ var allowed = map[string]map[string]string{
 		"github.com/klauspost/compress/zlib":  "likewise, as the RFC has it",
 		"github.com/klauspost/compress/zstd":  "the other compression of WARC files",
 	},
+	"archive/export": {
+		"golang.org/x/net/html":         "the titles of pages",
+		"golang.org/x/net/html/charset": "likewise, in the encodings that browsers know",
+	},
 	"archive/replay": {
 		"golang.org/x/net/html":         "the tokenizer: what it takes for a tag is what browsers do",
 		"golang.org/x/net/html/charset": "pages in the encodings that browsers know",

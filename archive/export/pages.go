@@ -1,0 +1,97 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// writePages lists what a reader may want to begin with: whole documents in HTML, in the order in
+// which they lie in the files, so that these are read from one end to the other for the titles.
+func writePages(w io.Writer, a *archive.Archive, place placing) error {
+	out := bufio.NewWriter(w)
+	list := json.NewEncoder(out)
+	list.SetEscapeHTML(false)
+	err := list.Encode(map[string]string{"format": "json-pages-1.0", "id": "pages", "title": "Pages"})
+	if err != nil {
+		return err
+	}
+	pages, err := a.Snapshot(archive.Query{Relations: archive.Found, Keep: isPage})
+	if err != nil {
+		return err
+	}
+	defer pages.Close()
+	n := 0
+	for doc, failed := range pages.Documents() {
+		if failed != nil && doc.URL == "" {
+			return failed
+		}
+		_, in, err := place(doc.Location)
+		if err != nil {
+			return err
+		}
+		if !in || failed != nil {
+			continue
+		}
+		n++
+		if err := list.Encode(page{ID: fmt.Sprint(n), URL: doc.URL, Title: title(doc),
+			TS: doc.Time.Format(time.RFC3339)}); err != nil {
+			return err
+		}
+	}
+	return errors.Join(err, out.Flush())
+}
+
+func isPage(v *archive.Version) bool {
+	return v.Kind == archive.Changed && v.Status == 200 && strings.HasSuffix(v.Media, "html")
+}
+
+// How much of a page is searched for its title, and how much of that is kept, in bytes.
+const (
+	titleWithin = 64 << 10
+	maxTitle    = 1000
+)
+
+// title returns the title of a page, or "" if there is none, or the page cannot be read: a list of
+// pages is no place to tell damage.
+func title(doc *archive.Document) string {
+	rec, err := doc.Record()
+	if err != nil {
+		return ""
+	}
+	defer rec.Close()
+	message, err := rec.HTTP()
+	if err != nil {
+		return ""
+	}
+	body, err := message.Decoded(0)
+	if err != nil {
+		return ""
+	}
+	start, _ := io.ReadAll(io.LimitReader(body, titleWithin))
+	text, err := charset.NewReader(bytes.NewReader(start), message.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	z := html.NewTokenizer(text)
+	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
+		if name, _ := z.TagName(); kind == html.StartTagToken && string(name) == "title" {
+			if z.Next() != html.TextToken {
+				return ""
+			}
+			title := strings.Join(strings.Fields(string(z.Text())), " ")
+			return strings.ToValidUTF8(title[:min(len(title), maxTitle)], "")
+		}
+	}
+	return ""
+}
