@@ -54,15 +54,23 @@ func Example_frontier() {
 	err := f.put("https://example.org/", "https://EXAMPLE.org:443/#top", "https://example.org/news")
 	f.queue.SetHost("example.org", scheduler.Host{Delay: 2 * time.Millisecond}) // SetDelay
 	fmt.Println(err, f.queue.Stats().Queued)
-	left := 3
+
+	visits := map[string]int{}
 	err = f.crawl(context.Background(), func(url string) (scheduler.Outcome, time.Time) {
-		fmt.Println(url)
+		visits[url]++ // one host, one lease at a time
+		fmt.Println(visits[url], url)
 		outcome := scheduler.Outcome{Start: time.Now(), Status: 200}
-		if left--; left == 0 {
-			return outcome, time.Time{}
+		if visits[url] == 2 {
+			return outcome, time.Time{} // not again
 		}
-		return outcome, time.Now()
+		return outcome, time.Now().Add(time.Millisecond)
 	})
 	fmt.Println(err)
 	// Output:
+	// <nil> 2
+	// 1 https://example.org/
+	// 1 https://example.org/news
+	// 2 https://example.org/
+	// 2 https://example.org/news
+	// <nil>
 }
