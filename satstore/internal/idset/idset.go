@@ -9,8 +9,9 @@ package idset
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -145,18 +146,15 @@ func (x *Set) Flush() error {
 	if len(frozen) == 0 {
 		return nil
 	}
-	all := map[Key]uint64{}
+	count := 0
 	for _, some := range frozen {
-		maps.Copy(all, some)
+		count += len(some)
 	}
-	keys := slices.SortedFunc(maps.Keys(all), compareKeys)
-	w, err := createSegment(x.fs, x.nextFile(), int64(len(keys)))
+	w, err := createSegment(x.fs, x.nextFile(), int64(count))
 	if err != nil {
 		return err
 	}
-	for _, key := range keys {
-		w.add(key, all[key])
-	}
+	sorted(frozen, w.add)
 	s, err := w.finish()
 	if err != nil {
 		return err
@@ -169,6 +167,39 @@ func (x *Set) Flush() error {
 	x.frozen = x.frozen[len(frozen):]
 	x.mem.Unlock()
 	return nil
+}
+
+// sorted visits the entries of maps in the order of keys, of those with one key the one in the last
+// map. It sorts a part at a time and yields in between: callers of the store share few processors
+// with this work.
+func sorted(maps []map[Key]uint64, visit func(Key, uint64)) {
+	type entry struct {
+		key   Key
+		value uint64
+		age   int
+	}
+	var parts [256][]entry
+	for age, m := range maps {
+		n := 0
+		for key, value := range m {
+			parts[key[0]] = append(parts[key[0]], entry{key, value, age})
+			if n++; n%perBlock == 0 {
+				runtime.Gosched()
+			}
+		}
+	}
+	for i, part := range parts {
+		slices.SortFunc(part, func(a, b entry) int {
+			return cmp.Or(compareKeys(a.key, b.key), cmp.Compare(a.age, b.age))
+		})
+		for j, e := range part {
+			if last := j+1 == len(part); last || part[j+1].key != e.key {
+				visit(e.key, e.value)
+			}
+		}
+		parts[i] = nil
+		runtime.Gosched()
+	}
 }
 
 func (x *Set) nextFile() uint64 {
@@ -193,14 +224,12 @@ func (x *Set) Size() (bytes int64) {
 // All visits every key that is in the set, in order.
 func (x *Set) All(visit func(key Key, value uint64)) error {
 	x.mem.Lock()
-	recent := map[Key]uint64{}
-	for _, some := range append(slices.Clone(x.frozen), x.active) {
-		maps.Copy(recent, some)
-	}
+	recent := &memory{}
+	sorted(append(slices.Clone(x.frozen), x.active), recent.add)
 	x.mem.Unlock()
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	sources := []source{&memory{slices.SortedFunc(maps.Keys(recent), compareKeys), recent}}
+	sources := []source{recent}
 	for _, r := range slices.Backward(x.runs) {
 		sources = append(sources, r.from(r.low))
 	}

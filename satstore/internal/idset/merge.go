@@ -2,6 +2,7 @@ package idset
 
 import (
 	"encoding/binary"
+	"runtime"
 	"slices"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
@@ -99,7 +100,11 @@ func (x *Set) mergeSegment(inputs []*run, oldest bool, stop <-chan struct{}) (
 			w.add(m.key, m.value)
 		}
 		err = m.next()
-		if w.left == 0 && isClosed(stop) {
+		if w.left > 0 {
+			continue
+		}
+		runtime.Gosched() // others wait for no more than a block
+		if isClosed(stop) {
 			disk.Discard(x.fs, w.name(), w.file)
 			return nil, low, false, nil
 		}
@@ -144,15 +149,20 @@ type source interface {
 // memory is a source of what has no run yet.
 type memory struct {
 	keys   []Key
-	values map[Key]uint64
+	values []uint64
+}
+
+func (m *memory) add(key Key, value uint64) {
+	m.keys, m.values = append(m.keys, key), append(m.values, value)
 }
 
 func (m *memory) next() (key Key, value uint64, more bool, err error) {
 	if len(m.keys) == 0 {
 		return key, 0, false, nil
 	}
-	key, m.keys = m.keys[0], m.keys[1:]
-	return key, m.values[key], true, nil
+	key, value = m.keys[0], m.values[0]
+	m.keys, m.values = m.keys[1:], m.values[1:]
+	return key, value, true, nil
 }
 
 // A reader is the source of a run's entries.
