@@ -41,6 +41,7 @@ var parts = []part{
 	{stateName, checkPoliteness, "all hosts get the usual delay"},
 	{hostsName, checkHosts, "all hosts are looked up again"},
 	{rulesName, checkRules, "each robots.txt is fetched again"},
+	{rhythmName, checkRhythms, "what hosts are like is learned anew"},
 	{orderName, checkOrder, "ranks begin anew"},
 }
 
@@ -166,6 +167,13 @@ func checkRules(_ context.Context, dir string, _ io.Writer) (sound string, err e
 		err = stage.NewRobots("").Restore(saved, time.Now())
 	}
 	return "sound", missing(err)
+}
+
+func checkRhythms(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+	return checkCache(filepath.Join(dir, rhythmName), func(file string) error {
+		_, err := stage.OpenRhythms(file)
+		return err
+	})
 }
 
 func checkOrder(_ context.Context, dir string, _ io.Writer) (sound string, err error) {

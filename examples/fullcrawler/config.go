@@ -20,6 +20,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // A config is what the command line asks for.
@@ -40,8 +41,8 @@ type config struct {
 	sitemaps       bool
 	byRank         bool // not in the order in which pages are found
 
-	policy  policy  // nil is Bayes as it is by default
-	pace    float64 // of the pages' clock; 0 counts as 1
+	policy  revisit.Policy // nil is Bayes as it is by default
+	pace    float64        // of the pages' clock; 0 counts as 1
 	forever bool
 	texts   bool // a page of which little changes counts as unchanged
 	fresh   bool // forget the pages of earlier crawls

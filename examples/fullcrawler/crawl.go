@@ -61,7 +61,7 @@ type crawler struct {
 	ledger   *ledger
 	filter   stage.Filter
 	tally    *tally
-	policy   policy
+	rhythms  *stage.Rhythms
 	log      *slog.Logger
 	say      func(string) // to whoever watches the terminal
 	warnings []string     // to be said when there is somebody to hear them
@@ -70,7 +70,7 @@ type crawler struct {
 	room    chan struct{} // has an element for each page in hand
 	settled chan struct{} // something may be due that was not
 	changed chan struct{} // something was sighted or given back
-	hints   hints
+	early   underway
 	retries retries
 
 	quota   quota
@@ -142,7 +142,6 @@ func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) 
 		robots:  stage.NewRobots(cfg.agent),
 		filter:  cfg.filter,
 		tally:   newTally(),
-		policy:  cfg.policy,
 		log:     slog.New(slog.DiscardHandler),
 		say:     func(string) {},
 		room:    make(chan struct{}, cfg.queue),
@@ -157,8 +156,8 @@ func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) 
 		}
 		end(why)
 	}
-	if c.policy == nil {
-		c.policy = revisit.Bayes{}
+	if c.cfg.policy == nil {
+		c.cfg.policy = revisit.Bayes{}
 	}
 	c.filter.Scope = stage.NewScope(cfg.reach)
 	c.openQueue()
@@ -173,6 +172,7 @@ func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) 
 		func() error { return c.openNetwork(web) },
 		c.openArchive,
 		c.openRules,
+		c.openRhythms,
 		func() error { return c.manners.open(c) },
 		c.recallDelays,
 	} {
@@ -254,6 +254,16 @@ func (c *crawler) openRules() error {
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.warn("%s: %v: each robots.txt is fetched again", c.file(rulesName), err)
+	}
+	return nil
+}
+
+func (c *crawler) openRhythms() (err error) {
+	if c.rhythms, err = stage.OpenRhythms(c.file(rhythmName)); c.rhythms == nil {
+		return err
+	}
+	if err != nil {
+		c.warn("%v: what hosts are like is learned anew", err)
 	}
 	return nil
 }
@@ -362,11 +372,12 @@ func (c *crawler) close() (err error) {
 
 // The files beside the archive that save work or trouble when the crawl goes on.
 const (
-	hostsName = "hosts.cache"  // addresses
-	rulesName = "robots.cache" // rules of servers
-	orderName = "rank.cache"   // scores and links of pages
-	stateName = "politeness.state"
-	beganName = "began"
+	hostsName  = "hosts.cache"  // addresses
+	rulesName  = "robots.cache" // rules of servers
+	rhythmName = "rhythm.cache" // when hosts publish, and how reliable their sitemaps are
+	orderName  = "rank.cache"   // scores and links of pages
+	stateName  = "politeness.state"
+	beganName  = "began"
 )
 
 func (c *crawler) file(name string) string { return filepath.Join(c.cfg.out, name) }
@@ -376,7 +387,7 @@ func (c *crawler) saveCaches() error {
 	if err == nil {
 		err = replaceFile(c.file(rulesName), rules)
 	}
-	return errors.Join(c.resolver.Save(), err)
+	return errors.Join(c.resolver.Save(), err, c.rhythms.Save())
 }
 
 // work visits what the scheduler hands out until the crawl ends.

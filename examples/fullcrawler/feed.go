@@ -92,6 +92,10 @@ func (c *crawler) take(it stage.Item) {
 		c.giveBack(it)
 		return
 	}
+	if pause := c.quiet(it); pause > 0 {
+		c.putOff(it, c.clock.now().Add(pause).Unix())
+		return
+	}
 	if state.Failures > 0 {
 		c.retries.begin(state.Due)
 	}
@@ -152,8 +156,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	}
 	c.hosts.leave(host, it.Visit.Addr)
 	if it.Visit.Early() {
-		c.hosts.hinted(host, fate.Page())
-		c.hints.end(it.URL)
+		c.early.end(it.URL)
 	}
 	next := time.Time{}
 	if fate != stage.Interrupted { // such a page is due as before when the crawl goes on
@@ -179,7 +182,7 @@ func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.T
 	before, interval, wait := seconds(s.Booked), time.Duration(0), time.Duration(0)
 	switch after := fate.Retry(); {
 	case after == 0:
-		interval = c.policy.Next(s.History).Truncate(time.Second)
+		interval = c.policyOf(it.URL).Next(s.History).Truncate(time.Second)
 		s.Booked = int64(interval / time.Second)
 		stretched := float64(interval) * c.hosts.book(host, before, interval)
 		wait = time.Duration(min(stretched, float64(longest))) // more may be no Duration

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // userAgent names the crawler and whom to ask about it.
@@ -85,7 +87,7 @@ func (r *revisiting) flags(fs *flag.FlagSet) {
 	fs.DurationVar(&r.most, "most", longest, "longest time between two visits of a page")
 }
 
-func (r *revisiting) policy() (policy, error) {
+func (r *revisiting) policy() (revisit.Policy, error) {
 	return parsePolicy(r.name, r.price, r.least, r.most)
 }
 

@@ -160,7 +160,7 @@ func TestSeedsFromStandardInput(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	for name, want := range map[string]policy{
+	for name, want := range map[string]revisit.Policy{
 		"bayes": revisit.Bayes{Price: 2, Min: time.Hour, Max: time.Minute},
 		"mle":   revisit.MLE{Alpha: 2, Min: time.Hour, Max: time.Minute},
 		"aimd":  revisit.AIMD{Min: time.Hour, Max: time.Minute},
@@ -209,7 +209,7 @@ func clockTest(t *testing.T) {
 func TestACrowdedHostIsNotVisitedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crawler{
-			clock: clock{began: time.Now(), pace: 1}, policy: revisit.Every(200 * 24 * time.Hour),
+			clock: clock{began: time.Now(), pace: 1}, cfg: config{policy: revisit.Every(200 * 24 * time.Hour)},
 			hosts: newHostBook(time.Hour, time.Minute, 0, 1),
 		}
 		for range 20_000 {
@@ -294,12 +294,6 @@ func TestHostBook(t *testing.T) {
 	pages, load := b.of("d")
 	require.Equal(t, 1, pages)
 	require.InDelta(t, 8640, load, 1)
-
-	require.InDelta(t, 0.5, b.trust("e"), 0)
-	for range 8 {
-		b.hinted("e", true)
-	}
-	require.InDelta(t, 0.9, b.trust("e"), 0)
 }
 
 // TestSharesOfAddressesAndDomains: neither has more pages in flight than its share.

@@ -51,8 +51,6 @@ type hostEntry struct {
 	known  int32          // pages
 	taken  int32          // of them, those that were in flight at some time
 	load   revisit.Demand // what its known pages ask for
-	hints  int32          // visits that it was said to be worth
-	right  int32          // of them, those that found a change
 	domain *share         // nil while nothing is in flight
 }
 
@@ -251,25 +249,6 @@ func (b *hostBook) book(host string, before, after time.Duration) (stretch float
 		e.load.Add(after)
 	}
 	return e.load.Stretch(hostShare * float64(24*time.Hour) / float64(b.delay))
-}
-
-// trust returns the share of a host's hints that were right, beginning at one half.
-func (b *hostBook) trust(host string) float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	e := b.entry(host)
-	return float64(e.right+1) / float64(e.hints+2)
-}
-
-// hinted notes whether a hint was right.
-func (b *hostBook) hinted(host string, right bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	e := b.entry(host)
-	e.hints++
-	if right {
-		e.right++
-	}
 }
 
 // pending reports whether some page that was put off is not due yet.

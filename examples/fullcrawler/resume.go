@@ -74,8 +74,10 @@ func (c *crawler) rewritePages(now time.Time, wider, ahead bool) (err error) {
 	}
 	if ahead {
 		c.warn("the clock was ahead when this crawl last ran: pages visited then are due again")
-		if err := os.Remove(c.file(hostsName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // its entries would not expire before that time
+		for _, name := range []string{hostsName, rhythmName} { // they know too much of that time
+			if err := os.Remove(c.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	if err := c.pages.Close(); err != nil {

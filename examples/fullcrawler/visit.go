@@ -134,7 +134,8 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 		return fate, why
 	}
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
-	change := it.Visit.State.Observe(resp, c.clock.at(resp.Start), modified, c.cfg.texts)
+	change := it.Visit.State.Compare(resp, c.cfg.texts)
+	c.observe(it, resp, modified, change == simhash.Real)
 	switch {
 	case change == simhash.Same:
 		return stage.Unchanged, ""
@@ -148,11 +149,19 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 
 // extract sights what a page links to.
 func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
+	host, siblings := weburl.Host(it.URL), 0
+	if !it.Visit.Before.IsZero() && c.publishing(host) {
+		siblings = mostSiblings
+	}
 	var links []string
 	stage.Extract(resp, c.cfg.agent, c.cfg.resources, func(url string, why stage.Reason) {
 		to := c.follow(stage.Item{URL: url, Depth: it.Depth + 1}, why)
 		if c.order != nil && to != "" {
 			links = append(links, to)
+		}
+		if siblings > 0 && weburl.Host(to) == host {
+			siblings--
+			c.reconsider(to, time.Time{})
 		}
 	})
 	c.rank(it.URL, links...)
@@ -183,7 +192,7 @@ func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string)
 		url := c.follow(entry, why)
 		modified := time.Unix(entry.LastMod, 0)
 		if url != "" && !last.IsZero() && modified.After(last) {
-			c.hint(url, modified)
+			c.reconsider(url, modified)
 		}
 	})
 	switch {

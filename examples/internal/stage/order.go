@@ -156,6 +156,22 @@ func (o *Order) Done(url string) {
 	o.frontier.Release(p.host)
 }
 
+// mostWeight bounds weights, up and down.
+const mostWeight = 8
+
+// Weight returns how much a page matters: its score over the mean of all pages.
+func (o *Order) Weight(url string) float64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	stats := o.frontier.Stats()
+	id, known := o.ids[url]
+	if !known || stats.Total <= 0 {
+		return 1
+	}
+	mean := stats.Total / float64(stats.Known)
+	return min(max(o.frontier.Score(id)/mean, 1.0/mostWeight), mostWeight)
+}
+
 // A Ranked is a page with its score.
 type Ranked struct {
 	URL   string  `json:"url"`

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"math"
-	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -198,10 +197,11 @@ func (r *recordReader) text() string {
 	return string(taken)
 }
 
-// Observe notes a visit at a time, with a response that brought content or said that it is as it
-// was. It returns how that differs from the visit before. If texts are compared, then a page of
-// which only a date, a counter or a few words have changed is one that has hardly changed.
-func (s *State) Observe(resp *fetch.Response, at, modified time.Time, texts bool) (change simhash.Change) {
+// Compare notes a response that brought content or said that it is as it was. It returns how that
+// differs from the visit before. If texts are compared, then a page of which only a date, a counter
+// or a few words have changed is one that has hardly changed. The caller puts the visit into the
+// History.
+func (s *State) Compare(resp *fetch.Response, texts bool) (change simhash.Change) {
 	first := s.History.Last().IsZero()
 	if !resp.NotModified() {
 		if hash := contentHash(resp); hash != s.Hash {
@@ -216,9 +216,6 @@ func (s *State) Observe(resp *fetch.Response, at, modified time.Time, texts bool
 		}
 		s.Text = text
 	}
-	s.History = s.History.Observe(revisit.Visit{
-		At: at, Changed: change == simhash.Real, LastModified: modified,
-	})
 	s.Failures = 0
 	if first {
 		return simhash.Real

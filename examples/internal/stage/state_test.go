@@ -86,7 +86,7 @@ func FuzzReadRecord(f *testing.F) {
 	})
 }
 
-func TestObserve(t *testing.T) {
+func TestCompare(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	page := func(status int, body, etag string) *fetch.Response {
 		return &fetch.Response{Status: status, Body: []byte(body), Header: http.Header{"Etag": {etag}}}
@@ -111,16 +111,19 @@ func TestObserve(t *testing.T) {
 		{"an address is a page", page(200, away.Location, "f"), simhash.Real, "f"},
 		{"a page that now redirects has changed, even to where it named", away, simhash.Real, ""},
 	} {
-		changed := s.Observe(step.resp, at.Add(time.Duration(i)*time.Hour), time.Time{}, false)
+		changed := s.Compare(step.resp, false)
+		s.History = s.History.Observe(revisit.Visit{
+			At: at.Add(time.Duration(i) * time.Hour), Changed: changed == simhash.Real,
+		})
 		require.Equal(t, step.changed, changed, step.name)
 		require.Equal(t, step.etag, s.Validators.ETag, step.name)
 		require.Zero(t, s.Failures, step.name)
 	}
 	away.Body = []byte("another text")
-	require.Equal(t, simhash.Same, s.Observe(away, at.Add(10*time.Hour), time.Time{}, false),
+	require.Equal(t, simhash.Same, s.Compare(away, false),
 		"of a redirect only the target counts")
 	visits, changes := s.History.Visits()
-	require.Equal(t, []int{9, 4}, []int{visits, changes})
+	require.Equal(t, []int{8, 4}, []int{visits, changes})
 	require.True(t, s.Visited())
 	require.False(t, State{Due: 1}.Visited())
 }
@@ -136,12 +139,12 @@ func TestHalfAPageIsAskedForAgain(t *testing.T) {
 			Status: 200, Header: http.Header{"Etag": {`"1"`}}, Body: []byte("a"), RawCut: cut, Truncated: cut,
 		}
 		var s State
-		s.Observe(resp, time.Unix(1e9, 0), time.Time{}, false)
+		s.Compare(resp, false)
 		require.Equal(t, kept, s.Validators.ETag != "", cut)
 	}
 }
 
-func TestObserveTexts(t *testing.T) {
+func TestCompareTexts(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	page := func(text string) *fetch.Response {
 		return &fetch.Response{
@@ -159,7 +162,10 @@ func TestObserveTexts(t *testing.T) {
 		{"another number", "You are visitor 99 of this page about spiders and their webs", simhash.Minor},
 		{"other words", "This page has moved; ask the owner for the text that you came here for", simhash.Real},
 	} {
-		got := s.Observe(page(step.text), at.Add(time.Duration(i)*time.Hour), time.Time{}, true)
+		got := s.Compare(page(step.text), true)
+		s.History = s.History.Observe(revisit.Visit{
+			At: at.Add(time.Duration(i) * time.Hour), Changed: got == simhash.Real,
+		})
 		require.Equal(t, step.want, got, step.name)
 	}
 	visits, changes := s.History.Visits()

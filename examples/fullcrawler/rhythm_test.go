@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// A press is a host that publishes in bulk: on a few days most of its pages change. It counts what
+// is seen of that.
+type press struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	seen   map[string]time.Time // the version that was seen last
+	visits int
+	caught int // versions, beyond the first of each page
+}
+
+const (
+	pressPages = 40
+	pressEvery = 30 * 24 * time.Hour
+	pressLasts = 300 * 24 * time.Hour
+)
+
+func (p *press) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/robots.txt" {
+		http.NotFound(w, r)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	version := p.now().Truncate(pressEvery)
+	p.visits++
+	if last, again := p.seen[r.URL.Path]; again && !last.Equal(version) {
+		p.caught++
+	}
+	p.seen[r.URL.Path] = version
+	w.Header().Set("Content-Type", "text/html")
+	fmt.Fprintf(w, "<p>Edition of %v</p>", version)
+	for page := 0; r.URL.Path == "/" && page < pressPages; page++ {
+		fmt.Fprintf(w, `<a href="/%d">%[1]d</a> `, page)
+	}
+}
+
+// TestAHostThatPublishesInBulk is crawled twice: by what its pages show one by one, and by what they
+// show together. The second way catches more with a visit.
+func TestAHostThatPublishesInBulk(t *testing.T) {
+	crawl := func(policy revisit.Policy) (visits, caught int) {
+		synctest.Test(t, func(t *testing.T) {
+			clock := clock{time.Now(), 100_000}
+			host := &press{now: clock.now, seen: map[string]time.Time{}}
+			web := serve(t, webtest.Options{
+				Network:  memnet.New(),
+				Handlers: map[string]http.Handler{"press.test": host},
+			})
+			cfg := testConfig(t, web)
+			cfg.delay, cfg.pace, cfg.forever, cfg.policy = time.Millisecond, clock.pace, true, policy
+			cfg.archive = noArchive
+			cfg.duration = time.Duration(float64(pressLasts) / clock.pace)
+			c, err := newCrawler(cfg, on(web))
+			require.NoError(t, err)
+			require.ErrorIs(t, c.run(t.Context()), errTimeLimit)
+			visits, caught = host.visits, host.caught
+			rhythms, err := stage.OpenRhythms(filepath.Join(cfg.out, rhythmName))
+			require.NoError(t, err)
+			require.NotZero(t, rhythms.Of("press.test"), "what was learned is kept")
+		})
+		return visits, caught
+	}
+	bayes := revisit.Bayes{Price: 0.1, Min: time.Hour}
+	alone, alonesCatch := crawl(onItsOwn{bayes})
+	together, catch := crawl(bayes)
+	t.Logf("page by page: %d visits, %d versions; together: %d visits, %d versions",
+		alone, alonesCatch, together, catch)
+	require.Greater(t, catch, pressPages*int(pressLasts/pressEvery)*6/10)
+	require.Greater(t, float64(catch)/float64(together), 1.2*float64(alonesCatch)/float64(alone))
+}
+
+// TestRankedPagesCostLess: under -order rank a visit costs less the more a page matters, with
+// policies that have a price.
+func TestRankedPagesCostLess(t *testing.T) {
+	c := &crawler{order: stage.NewOrder()}
+	c.cfg.policy = revisit.Bayes{}
+	for n := range 5 {
+		c.order.Fetched(fmt.Sprint("http://a.test/", n), []string{"http://b.test/"})
+	}
+	require.Less(t, priceOf(c.policyOf("http://b.test/").(revisit.Bayes)), revisit.DefaultPrice)
+	require.Greater(t, priceOf(c.policyOf("http://a.test/1").(revisit.Bayes)), revisit.DefaultPrice)
+	c.cfg.policy = revisit.Every(time.Hour)
+	require.Equal(t, c.cfg.policy, c.policyOf("http://b.test/"))
+	c.cfg.policy, c.order = revisit.Bayes{Price: 2}, nil
+	require.Equal(t, c.cfg.policy, c.policyOf("http://b.test/"))
+}
+
+// onItsOwn is a policy that knows nothing of hosts.
+type onItsOwn struct{ revisit.Bayes }

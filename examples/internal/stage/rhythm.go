@@ -1,0 +1,167 @@
+package stage
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/hostcache"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// A Rhythm is what the visits to a host's pages have shown of the host: when it publishes, and how
+// reliable its sitemaps are. The zero Rhythm is that of a host never visited. It is not safe for
+// concurrent use.
+type Rhythm struct {
+	Pulse revisit.Pulse
+	Hints revisit.Hints
+}
+
+// keptRhythms is how long the rhythm of a host is kept that is not visited.
+const keptRhythms = 400 * 24 * time.Hour
+
+// pulseSize is the length of an encoded revisit.Pulse.
+const pulseSize = 64
+
+// AppendBinary appends the Pulse and the Hints, 80 bytes. The error is always nil.
+func (r Rhythm) AppendBinary(b []byte) ([]byte, error) {
+	b, _ = r.Pulse.AppendBinary(b) // neither fails
+	return r.Hints.AppendBinary(b)
+}
+
+// UnmarshalBinary is the inverse of AppendBinary. The error wraps revisit.ErrCorrupt.
+func (r *Rhythm) UnmarshalBinary(b []byte) error {
+	if len(b) < pulseSize {
+		return fmt.Errorf("stage: rhythm of %d bytes: %w", len(b), revisit.ErrCorrupt)
+	}
+	var read Rhythm
+	if err := read.Pulse.UnmarshalBinary(b[:pulseSize]); err != nil {
+		return err
+	}
+	if err := read.Hints.UnmarshalBinary(b[pulseSize:]); err != nil {
+		return err
+	}
+	*r = read
+	return nil
+}
+
+// Rhythms knows those of many hosts, in a bounded number of bytes. Its methods are safe for
+// concurrent use.
+type Rhythms struct {
+	mu    sync.Mutex // held to change one
+	hosts *hostcache.Cache[Rhythm]
+}
+
+// OpenRhythms returns those that Save wrote to a file, if there is such a file. If it is damaged,
+// the error comes with those before the damage.
+func OpenRhythms(file string) (*Rhythms, error) {
+	hosts, err := hostcache.Open[Rhythm](file, hostcache.Options{})
+	if hosts == nil {
+		return nil, err
+	}
+	return &Rhythms{hosts: hosts}, err
+}
+
+// Save writes all rhythms to the file.
+func (r *Rhythms) Save() error { return r.hosts.Save() }
+
+// Of returns the rhythm of a host.
+func (r *Rhythms) Of(host string) Rhythm {
+	rhythm, _ := r.hosts.Get(host)
+	return rhythm
+}
+
+// Observe adds a visit to what is known of the page's host, and returns the page's history with that
+// visit. If the page was hinted at, the visit tells whether the hint was right.
+func (r *Rhythms) Observe(host string, it Item, h revisit.History, v revisit.Visit) revisit.History {
+	if h.Last().IsZero() || it.Sitemap != nil { // a sitemap changes with any of its pages
+		return h.Observe(v)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rhythm := r.Of(host)
+	if it.LastMod != 0 {
+		hints := 0
+		if it.Hinted(h, v.At) {
+			hints = 1
+		}
+		rhythm.Hints.Observe(h, v, hints)
+	}
+	v.Elapsed = rhythm.Pulse.Observe(h, v)
+	r.hosts.Set(host, rhythm, keptRhythms)
+	return h.Observe(v)
+}
+
+// Worth returns what a visit to a page is worth, by all that is known of its host.
+func (r *Rhythms) Worth(host string, it Item, b revisit.Bayes, h revisit.History, now time.Time) float64 {
+	rhythm := r.Of(host)
+	return rhythm.worth(it, b, h, rhythm.Pulse.Elapsed(h.Last(), now), it.Hinted(h, now))
+}
+
+// worth is the worth of a visit after a time on the host's clock. Only pages that a sitemap dates
+// are ones whose silence says something.
+func (r *Rhythm) worth(it Item, b revisit.Bayes, h revisit.History, waited time.Duration, hinted bool) float64 {
+	switch {
+	case it.LastMod == 0:
+		return b.Worth(h, waited)
+	case hinted:
+		return b.Hinted(h, waited, r.Hints, 1)
+	}
+	return b.Hinted(h, waited, r.Hints, 0)
+}
+
+// Quiet reports for how long to leave a page alone that is due by the time that passed, because its
+// host has been quiet since; 0 if it is to be visited now.
+func (r *Rhythms) Quiet(host string, it Item, b revisit.Bayes, h revisit.History, now time.Time) time.Duration {
+	rhythm := r.Of(host)
+	passed := now.Sub(h.Last())
+	if rhythm == (Rhythm{}) || passed <= 0 || passed >= most(b) {
+		return 0
+	}
+	waited, hinted := rhythm.Pulse.Elapsed(h.Last(), now), it.Hinted(h, now)
+	// Less than the price, and not only because times are rounded.
+	enough := min(priceOf(b), b.Worth(h, passed))
+	if rhythm.worth(it, b, h, waited, hinted) >= enough {
+		return 0
+	}
+	// It is looked at again before it could be worth a visit by much: the host may publish.
+	step := min(passed/16, longestQuiet)
+	for step < min(passed/4, longestQuiet) && rhythm.worth(it, b, h, waited+step, hinted) < enough {
+		step *= 2
+	}
+	return max(step, time.Second)
+}
+
+// longestQuiet is how long a page is left alone at one time because its host is quiet: that of a
+// span in a Pulse.
+const longestQuiet = 48 * time.Hour
+
+// priceOf and most return those of a policy.
+func priceOf(b revisit.Bayes) float64 {
+	if b.Price == 0 {
+		return revisit.DefaultPrice
+	}
+	return b.Price
+}
+
+func most(b revisit.Bayes) time.Duration {
+	if b.Max == 0 {
+		return revisit.DefaultMax
+	}
+	return b.Max
+}
+
+// Hinted reports whether somebody said that the page has changed since its last visit.
+func (it Item) Hinted(h revisit.History, now time.Time) bool {
+	at := time.Unix(it.LastMod, 0)
+	return it.LastMod != 0 && at.After(h.Last()) && !at.After(now)
+}
+
+// Hint returns the item with the word of somebody on when its page has changed.
+func (it Item) Hint(at time.Time) Item {
+	it.LastMod = at.Unix()
+	if it.Visit != nil {
+		it.Visit.item.LastMod = it.LastMod
+	}
+	return it
+}
