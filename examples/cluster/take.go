@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
@@ -59,7 +59,7 @@ func create(fs *flag.FlagSet) action {
 		}
 		// Every process has to know what the scope spans. For the whole web that is nothing, however
 		// many seeds there are.
-		if o.Scope != string(stage.Any) {
+		if o.Scope != string(urlfilter.Any) {
 			o.Seeds = seeds
 		}
 		bus, err := jet.Connect(ctx, *at)
@@ -84,7 +84,7 @@ func create(fs *flag.FlagSet) action {
 // readSeeds takes seeds from the command line and from a file. What is no URL is reported on log.
 func readSeeds(args []string, file string, log io.Writer) (seeds []string, err error) {
 	for _, arg := range args {
-		url, err := stage.Seed(arg)
+		url, err := urlfilter.Seed(arg)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errUsage, err)
 		}
@@ -98,9 +98,13 @@ func readSeeds(args []string, file string, log io.Writer) (seeds []string, err e
 		return nil, err
 	}
 	defer f.Close()
-	more, err := stage.Seeds(f, func(line int, err error) {
-		fmt.Fprintf(log, "%s:%d: skipped: %v\n", file, line, err)
-	})
+	more, err := urlfilter.Seeds(f, file)
+	if errors.Is(err, urlfilter.ErrSyntax) {
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintln(log, "skipped:", strings.TrimSpace(line))
+		}
+		err = nil
+	}
 	return append(seeds, more...), err
 }
 

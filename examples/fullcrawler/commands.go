@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -164,7 +165,7 @@ func explain(_ context.Context, in call) error {
 		return errUsage
 	}
 	for _, arg := range in.args {
-		url, err := stage.Seed(arg)
+		url, err := urlfilter.Seed(arg)
 		if err != nil {
 			return err
 		}

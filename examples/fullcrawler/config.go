@@ -35,7 +35,7 @@ type config struct {
 	delay          time.Duration
 	arrival        time.Duration // of a request at the server, at most; 0 is not known
 	backoff        time.Duration // after a first failure; 0 is the scheduler's default
-	reach          stage.Reach
+	reach          urlfilter.Reach
 	filter         stage.Filter
 	resources      bool
 	sitemaps       bool
@@ -128,7 +128,7 @@ type commandLine struct {
 // parseFlags reads the command line. Lines of a seed file that are no URLs are reported on log.
 func parseFlags(args []string, log io.Writer) (config, error) {
 	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20}}
-	l.filter.Deny = new(stage.DenyList)
+	l.filter.Deny = new(urlfilter.List)
 	fs := flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // one line is enough for a wrong flag
 	l.mainFlags(fs)
@@ -242,9 +242,8 @@ func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 	fs.Int64Var(&l.maxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
 }
 
-func (c *config) readScope(scope string) (err error) {
-	c.reach, err = stage.ParseReach(scope)
-	return err
+func (c *config) readScope(scope string) error {
+	return c.reach.UnmarshalText([]byte(scope))
 }
 
 func (c *config) readOrder(order string) error {
@@ -262,8 +261,7 @@ func (c *config) readDeny() error {
 		if err != nil {
 			return err
 		}
-		list := new(urlfilter.List)
-		if err := list.Reload(bytes.NewReader(text), c.denyFile); err != nil {
+		if err := c.filter.Deny.Reload(bytes.NewReader(text), c.denyFile); err != nil {
 			return err
 		}
 		c.denyLines = nil
@@ -272,7 +270,6 @@ func (c *config) readDeny() error {
 				c.denyLines = append(c.denyLines, line)
 			}
 		}
-		c.filter.Deny.Set(list)
 		return nil
 	})
 }
@@ -311,7 +308,7 @@ func (c *config) readSeeds(args []string, name string, log io.Writer) error {
 		fmt.Fprintf(log, "%s: skipped: %v\n", where, err)
 	}
 	for _, arg := range args {
-		url, err := stage.Seed(arg)
+		url, err := urlfilter.Seed(arg)
 		if err != nil {
 			reject("command line", err)
 			continue
@@ -320,12 +317,29 @@ func (c *config) readSeeds(args []string, name string, log io.Writer) error {
 	}
 	c.demo = len(args) == 0 && name == ""
 	return readFile(name, func(f io.Reader) error {
-		urls, err := stage.Seeds(f, func(line int, err error) {
-			reject(fmt.Sprintf("%s:%d", name, line), err)
-		})
+		urls, err := urlfilter.Seeds(f, name)
 		c.seeds = append(c.seeds, urls...)
-		return err
+		return skipLines(err, func(err *urlfilter.SyntaxError) {
+			reject(fmt.Sprintf("%s:%d", name, err.Line), errors.New(err.Reason+": "+err.Entry))
+		})
 	})
+}
+
+// skipLines passes the errors about single lines on, and returns another one if there is one.
+func skipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
+	all, joined := err.(interface{ Unwrap() []error })
+	if !joined {
+		return err
+	}
+	for _, err := range all.Unwrap() {
+		var line *urlfilter.SyntaxError
+		if errors.As(err, &line) {
+			skip(line)
+		} else {
+			fatal = err
+		}
+	}
+	return fatal
 }
 
 // readFile opens a file for read, without a byte-order mark. No name is no file, and - is standard

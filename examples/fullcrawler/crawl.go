@@ -159,7 +159,7 @@ func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) 
 	if c.cfg.policy == nil {
 		c.cfg.policy = revisit.Bayes{}
 	}
-	c.filter.Scope = stage.NewScope(cfg.reach)
+	c.filter.Scope = &urlfilter.Scope{Reach: cfg.reach}
 	c.openQueue()
 	defer func() {
 		if err != nil {

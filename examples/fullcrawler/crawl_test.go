@@ -42,7 +42,7 @@ func testConfig(t *testing.T, web *webtest.Web) config {
 		out:         t.TempDir(),
 		delay:       20 * time.Millisecond,
 		backoff:     40 * time.Millisecond,
-		reach:       stage.Any,
+		reach:       urlfilter.Any,
 		sitemaps:    true,
 		queue:       100_000,
 		concurrency: 16,
@@ -415,7 +415,7 @@ func TestARedirectedSeedWidensTheScope(t *testing.T) {
 		return webtest.Traits{Traps: webtest.TrapAway}
 	}})
 	cfg := testConfig(t, web)
-	cfg.reach = stage.Host
+	cfg.reach = urlfilter.Host
 	cfg.seeds = []string{cfg.seeds[0] + "trap/away"} // leads to the next host
 	crawlWeb(t, web, cfg)
 	hosts := map[string]bool{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
@@ -162,7 +163,7 @@ func TestACrawlOfOtherSeeds(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 44, Hosts: 3, Pages: 4})
 	cfg := testConfig(t, web)
-	cfg.reach = stage.Host
+	cfg.reach = urlfilter.Host
 	crawlWeb(t, web, cfg)
 	first := cfg.seeds
 	cfg.seeds = []string{"http://h00002.vweb.test/"}

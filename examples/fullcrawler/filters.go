@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
 
 // filtersName is the file with the filters that the pages of a directory were found under.
@@ -19,15 +19,15 @@ const filtersName = "filters"
 // filters are what decides which links are followed. A crawl remembers them: when they get wider,
 // links that were left out have to be looked at again.
 type filters struct {
-	Scope      stage.Reach `json:"scope"`
-	Depth      int         `json:"depth"`
-	HostPages  int         `json:"hostPages"`
-	Include    []string    `json:"include,omitempty"`
-	Exclude    []string    `json:"exclude,omitempty"`
-	Deny       []string    `json:"deny,omitempty"` // the lines of the list
-	Resources  bool        `json:"resources,omitempty"`
-	Sitemaps   bool        `json:"sitemaps,omitempty"`
-	AnyAddress bool        `json:"anyAddress,omitempty"`
+	Scope      urlfilter.Reach `json:"scope"`
+	Depth      int             `json:"depth"`
+	HostPages  int             `json:"hostPages"`
+	Include    []string        `json:"include,omitempty"`
+	Exclude    []string        `json:"exclude,omitempty"`
+	Deny       []string        `json:"deny,omitempty"` // the lines of the list
+	Resources  bool            `json:"resources,omitempty"`
+	Sitemaps   bool            `json:"sitemaps,omitempty"`
+	AnyAddress bool            `json:"anyAddress,omitempty"`
 }
 
 // filters returns those of a configuration.
@@ -59,7 +59,7 @@ func (f filters) wider(old filters) bool {
 	rules := func(lines []string) []string {
 		return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.HasPrefix(l, "+") })
 	}
-	reaches := []stage.Reach{stage.Page, stage.Prefix, stage.Host, stage.Domain, stage.Any}
+	reaches := []urlfilter.Reach{urlfilter.Page, urlfilter.Prefix, urlfilter.Host, urlfilter.Domain, urlfilter.Any}
 	depth, before := f.Depth+1, old.Depth+1 // of which 0 and less are no limit
 	return slices.Index(reaches, f.Scope) > slices.Index(reaches, old.Scope) ||
 		!atMost(depth, before) || !atMost(f.HostPages, old.HostPages) ||

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
@@ -22,7 +23,7 @@ import (
 func deny(t *testing.T, cfg *config, lines ...string) {
 	t.Helper()
 	cfg.denyFile = write(t, strings.Join(lines, "\n"))
-	cfg.filter.Deny = new(stage.DenyList)
+	cfg.filter.Deny = new(urlfilter.List)
 	require.NoError(t, cfg.readDeny())
 }
 
@@ -30,7 +31,7 @@ func deny(t *testing.T, cfg *config, lines ...string) {
 // run gets what a wide crawl would have got at once, and asks for no page again that the archive has.
 func TestWiderFiltersReachKnownPages(t *testing.T) {
 	for name, narrow := range map[string]func(*testing.T, *config){
-		"scope": func(_ *testing.T, cfg *config) { cfg.reach = stage.Host },
+		"scope": func(_ *testing.T, cfg *config) { cfg.reach = urlfilter.Host },
 		"depth": func(_ *testing.T, cfg *config) { cfg.filter.MaxDepth = 1 },
 		"include": func(_ *testing.T, cfg *config) {
 			cfg.filter.Include = []*regexp.Regexp{regexp.MustCompile("h00001")}
@@ -97,7 +98,7 @@ func TestDeniedPagesComeBack(t *testing.T) {
 
 func TestWider(t *testing.T) {
 	base := filters{
-		Scope: stage.Host, Depth: 5, HostPages: 100, Include: []string{"a"}, Exclude: []string{"b"},
+		Scope: urlfilter.Host, Depth: 5, HostPages: 100, Include: []string{"a"}, Exclude: []string{"b"},
 		Deny: []string{"c.test", "+d.c.test"},
 	}
 	for name, tt := range map[string]struct {
@@ -105,8 +106,8 @@ func TestWider(t *testing.T) {
 		want   bool
 	}{
 		"the same":                      {func(*filters) {}, false},
-		"a wider scope":                 {func(f *filters) { f.Scope = stage.Domain }, true},
-		"a narrower scope":              {func(f *filters) { f.Scope = stage.Page }, false},
+		"a wider scope":                 {func(f *filters) { f.Scope = urlfilter.Domain }, true},
+		"a narrower scope":              {func(f *filters) { f.Scope = urlfilter.Page }, false},
 		"deeper":                        {func(f *filters) { f.Depth = 6 }, true},
 		"any depth":                     {func(f *filters) { f.Depth = -1 }, true},
 		"less deep":                     {func(f *filters) { f.Depth = 4 }, false},

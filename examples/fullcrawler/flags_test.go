@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -52,7 +53,7 @@ func TestFlagsFromAFile(t *testing.T) {
 	require.True(t, cfg.texts)
 	require.False(t, cfg.sitemaps)
 	require.Equal(t, 7, cfg.filter.MaxDepth)
-	require.Equal(t, stage.Domain, cfg.reach)
+	require.Equal(t, urlfilter.Domain, cfg.reach)
 	require.Equal(t, 9*time.Second, cfg.delay, "the command line wins")
 
 	for text, want := range map[string]string{
@@ -354,9 +355,9 @@ func TestListsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 6})
 	cfg := testConfig(t, web)
-	cfg.filter.Deny = new(stage.DenyList)
+	cfg.filter.Deny = new(urlfilter.List)
 	cfg.denyFile, cfg.seedFile = write(t, ""), write(t, "")
-	cfg.reach = stage.Host
+	cfg.reach = urlfilter.Host
 	require.NoError(t, cfg.readDeny())
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)

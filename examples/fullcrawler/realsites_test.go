@@ -18,7 +18,7 @@ import (
 	"github.com/temoto/robotstxt"
 	"golang.org/x/net/html"
 
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
@@ -33,7 +33,7 @@ func TestRealSites(t *testing.T) {
 	web := serve(t, webtest.Options{Static: dir})
 	cfg := testConfig(t, web)
 	cfg.delay = 10 * time.Millisecond
-	cfg.reach = stage.Host
+	cfg.reach = urlfilter.Host
 	cfg.maxBody = 64 << 20
 	cfg.seeds = nil
 	for host := range web.Hosts() {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -33,14 +34,12 @@ func (c *crawler) reload() {
 		return // it can be read once
 	}
 	err := readFile(c.cfg.seedFile, func(f io.Reader) error {
-		seeds, err := stage.Seeds(f, func(line int, err error) {
-			c.log.Error("seed skipped", "file", c.cfg.seedFile, "line", line, "error", err)
-		})
+		seeds, err := urlfilter.Seeds(f, c.cfg.seedFile)
 		for _, seed := range seeds {
 			c.filter.Scope.Add(seed)
 			c.sight(seed, stage.Item{})
 		}
-		return err
+		return skipLines(err, func(err *urlfilter.SyntaxError) { c.log.Error("seed skipped", "error", err) })
 	})
 	if err != nil {
 		c.log.Error("seeds not read again", "error", err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
@@ -87,10 +88,10 @@ func TestSitemapsWithinLimits(t *testing.T) {
 	}{
 		{"as usual", func(*config) {}, 3, true},
 		{"a flag is off", func(c *config) { c.sitemaps = false }, 0, false},
-		{"only the seeds", func(c *config) { c.reach = stage.Page }, 0, false},
+		{"only the seeds", func(c *config) { c.reach = urlfilter.Page }, 0, false},
 		{"only what is linked by the seeds", func(c *config) { c.filter.MaxDepth = 1 }, 3, true},
 		{"only a directory", func(c *config) {
-			c.reach, c.seeds = stage.Prefix, []string{c.seeds[0] + "orphan/0.html"}
+			c.reach, c.seeds = urlfilter.Prefix, []string{c.seeds[0] + "orphan/0.html"}
 		}, 3, true},
 		{"only the seeds' depth", func(c *config) { c.filter.MaxDepth = 0 }, 3, false},
 	} {
@@ -100,7 +101,7 @@ func TestSitemapsWithinLimits(t *testing.T) {
 					Seed: 12, Hosts: 2, Pages: 5, Traits: mapped, Network: memnet.New(),
 				})
 				cfg := politeConfig(t, web)
-				cfg.reach = stage.Host
+				cfg.reach = urlfilter.Host
 				tt.change(&cfg)
 				s := crawlWeb(t, web, cfg).tally.sum()
 				require.Equal(t, tt.listed, s.fates[stage.Listed], "%v", s.fates)
@@ -136,7 +137,7 @@ func TestSitemapsThatAreNone(t *testing.T) {
 				"Sitemap: http://a.test/closed.xml\nSitemap: http://b.test/elsewhere.xml\nSitemap: /half.xml\n",
 			"index.html": "<a href=other.html>", "other.html": "<!doctype html><a href=no.html>",
 			"half.xml": "<urlset><url><loc>http://a.test/last.html</loc></url><url",
-		}, func(cfg *config) { cfg.reach = stage.Host })
+		}, func(cfg *config) { cfg.reach = urlfilter.Host })
 		s := c.tally.sum()
 		require.Equal(t, map[stage.Fate]int64{
 			stage.Fetched: 1, stage.NoSitemap: 1, stage.Listed: 1, stage.Disallowed: 1, stage.ClientError: 2,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/replay"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
@@ -208,7 +209,7 @@ func (c *crawler) hostTable() []hostRow {
 
 // explain tells what is known of a host or a URL.
 func (c *crawler) explain(q string) []fact {
-	url, err := stage.Seed(q)
+	url, err := urlfilter.Seed(q)
 	if err != nil {
 		return []fact{{"error", err.Error()}}
 	}

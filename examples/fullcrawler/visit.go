@@ -11,6 +11,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -211,7 +212,7 @@ const maxSitemaps = 100
 // asks for, and its sitemaps. Those lie where the nearest of the pages lies that need the rules.
 func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 	c.setDelay(url, rules.Delay)
-	if !c.cfg.sitemaps || c.cfg.reach == stage.Page || nearest == math.MaxInt {
+	if !c.cfg.sitemaps || c.cfg.reach == urlfilter.Page || nearest == math.MaxInt {
 		return
 	}
 	it := stage.Item{Depth: nearest, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/revisit"
@@ -172,7 +172,7 @@ func weekConfig(dir, seed string) config {
 	cfg := config{
 		seeds: []string{seed}, out: dir, pace: weekPace,
 		agent: "spinneret", contact: os.Getenv("CRAWL_RUN"),
-		delay: weekDelay, backoff: weekDelay, reach: stage.Any, forever: true, policy: weekPolicy,
+		delay: weekDelay, backoff: weekDelay, reach: urlfilter.Any, forever: true, policy: weekPolicy,
 		queue: 10_000, concurrency: 16, timeout: 10 * time.Second, maxBody: 1 << 20,
 		bounds: fetch.Loopback,
 	}

@@ -2,8 +2,6 @@ package stage
 
 import (
 	"regexp"
-	"strings"
-	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
@@ -26,36 +24,14 @@ const (
 	Duplicate    Reason = "seen before"
 )
 
-// pathOf returns what follows the authority.
-func pathOf(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
-	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
-		return rest[slash:]
-	}
-	return ""
-}
-
 // A Filter is the operator's word on what is crawled. Its methods are safe for concurrent use.
 type Filter struct {
 	Format   urlfilter.Format
-	Scope    *Scope           // nil lets any host pass
+	Scope    *urlfilter.Scope // nil lets any host pass
 	Include  []*regexp.Regexp // of which a URL must match one, unless it is a seed; empty for all
 	Exclude  []*regexp.Regexp // of which it must match none
-	Deny     *DenyList        // nil denies nothing
+	Deny     *urlfilter.List  // nil denies nothing
 	MaxDepth int              // links from a seed; negative is without bound
-}
-
-// A DenyList is a list of URLs that can be replaced while it is in use. The zero DenyList denies
-// nothing. Its methods are safe for concurrent use.
-type DenyList struct {
-	list atomic.Pointer[urlfilter.List]
-}
-
-// Set replaces the list.
-func (d *DenyList) Set(list *urlfilter.List) { d.list.Store(list) }
-
-func (d *DenyList) denies(url string) bool {
-	return d != nil && !d.list.Load().Match(url).Allowed
 }
 
 // Check tells why the item is not to be fetched, or "".
@@ -69,13 +45,13 @@ func (f *Filter) Check(it Item) Reason {
 	switch {
 	case f.MaxDepth >= 0 && it.Depth > f.MaxDepth:
 		return TooManyLinks
-	case f.Scope != nil && !own && !f.Scope.Holds(it.URL):
+	case !own && !f.Scope.Holds(it.URL):
 		return OutOfScope
 	case matchesAny(f.Exclude, it.URL):
 		return Excluded
 	case len(f.Include) > 0 && page && !it.Seeded() && !matchesAny(f.Include, it.URL):
 		return NotIncluded
-	case f.Deny.denies(it.URL):
+	case !f.Deny.Match(it.URL).Allowed:
 		return Denied
 	}
 	return ""

@@ -2,9 +2,9 @@
 // of Ueda et al., "A parallel distributed crawler of producer-consumer modules" (§5). Programs wire
 // them; a stage knows nothing of the others.
 //
-//	seeder (m)              Seeds
+//	seeder (m)              urlfilter.Seeds
 //	URL format filter (f)   urlfilter.Format, in Filter
-//	explicit filter (g)     urlfilter.List, in Filter with Scope and patterns
+//	explicit filter (g)     urlfilter.List and Scope, in Filter with patterns
 //	duplicate check (h)     exact.Set, in Pages
 //	resolver (i)(j)         resolve.Resolver
 //	robots.txt (c)(k)       Robots

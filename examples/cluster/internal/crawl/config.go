@@ -37,6 +37,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
@@ -87,7 +88,7 @@ func (o Options) withDefaults() Options {
 		o.Delay = 5 * time.Second
 	}
 	if o.Scope == "" {
-		o.Scope = string(stage.Any)
+		o.Scope = string(urlfilter.Any)
 	}
 	if o.MaxDepth == 0 {
 		o.MaxDepth = 20
@@ -118,11 +119,11 @@ func (o Options) userAgent() string {
 
 // filter returns the operator's word on what is crawled.
 func (o Options) filter() (*stage.Filter, error) {
-	reach, err := stage.ParseReach(o.Scope)
-	if err != nil {
+	scope := new(urlfilter.Scope)
+	if err := scope.Reach.UnmarshalText([]byte(o.Scope)); err != nil {
 		return nil, err
 	}
-	f := &stage.Filter{MaxDepth: o.MaxDepth, Scope: stage.NewScope(reach)}
+	f := &stage.Filter{MaxDepth: o.MaxDepth, Scope: scope}
 	f.Format.AnySuffix = o.Loopback
 	for _, seed := range o.Seeds {
 		f.Scope.Add(seed)
