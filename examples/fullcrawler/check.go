@@ -78,7 +78,7 @@ func checkPages(_ context.Context, dir string, _ io.Writer) (sound string, err e
 	if !there[0] {
 		return "", errNone
 	}
-	err = withPages(dir, func(p *stage.Pages, _ clock) error {
+	err = withPages(dir, func(p *stage.Pages, _ stage.Clock) error {
 		if err := p.Check(); err != nil {
 			return err
 		}
@@ -134,8 +134,8 @@ func checkLedger(_ context.Context, dir string, _ io.Writer) (sound string, err 
 }
 
 func checkClock(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	clock, err := readClock(filepath.Join(dir, beganName))
-	return moment(clock.began), missing(err)
+	clock, err := stage.ReadClock(filepath.Join(dir, beganName))
+	return moment(clock.Began), missing(err)
 }
 
 func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
@@ -149,7 +149,7 @@ func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err
 func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
 	state, err := os.ReadFile(filepath.Join(dir, stateName))
 	if err == nil {
-		err = restorePoliteness(scheduler.New[stage.Item](scheduler.Options{}), state)
+		err = stage.RestorePoliteness(scheduler.New[stage.Item](scheduler.Options{}), state)
 	}
 	return "sound", missing(err)
 }
@@ -240,9 +240,9 @@ func repair(ctx context.Context, in call) error {
 // repairPages keeps the pages that can be read, and makes the set of URLs anew from them. Pages that
 // are lost are found again by the links of the others, at which the next crawl looks once more.
 func repairPages(dir string, say func(name, format string, args ...any)) error {
-	clock, err := openClock(filepath.Join(dir, beganName), 0)
+	clock, err := stage.OpenClock(filepath.Join(dir, beganName), 0)
 	if err != nil {
-		clock.pace = 1 // the clock itself is mended later
+		clock.Pace = 1 // the clock itself is mended later
 	}
 	done, err := stage.RepairPages(dir, pagesOptions(config{}, clock))
 	if err != nil {
@@ -285,7 +285,7 @@ func repairLedger(dir string, say func(name, format string, args ...any)) error 
 	}
 	defer in.Close()
 	dropped := 0
-	err = replaceWith(name, func(w io.Writer) error {
+	err = stage.ReplaceWith(name, func(w io.Writer) error {
 		lines := bufio.NewReader(in)
 		for {
 			text, err := lines.ReadBytes('\n')

@@ -126,7 +126,7 @@ func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err 
 }
 
 // withPages opens the pages of a crawl for use.
-func withPages(dir string, use func(p *stage.Pages, c clock) error) error {
+func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error {
 	if _, err := os.Stat(filepath.Join(dir, stage.PagesDir)); err != nil {
 		return fmt.Errorf("the pages: %w", err)
 	}
@@ -170,7 +170,7 @@ func explain(_ context.Context, in call) error {
 			return err
 		}
 		var facts []fact
-		err = withPages(in.dir, func(p *stage.Pages, c clock) error {
+		err = withPages(in.dir, func(p *stage.Pages, c stage.Clock) error {
 			facts = aboutPage(p, c, url)
 			return nil
 		})
@@ -198,7 +198,7 @@ type fact struct {
 }
 
 // aboutPage tells what is on record of a page.
-func aboutPage(p *stage.Pages, c clock, url string) []fact {
+func aboutPage(p *stage.Pages, c stage.Clock, url string) []fact {
 	facts := []fact{{"page", url}}
 	known, err := p.Find(url)
 	if err != nil {
@@ -215,7 +215,7 @@ func aboutPage(p *stage.Pages, c clock, url string) []fact {
 		facts = append(facts, fact{"failures", fmt.Sprint(s.Failures, " in a row")})
 	}
 	due := "now"
-	if at := time.Unix(s.Due, 0); at.After(c.now()) {
+	if at := time.Unix(s.Due, 0); at.After(c.Now()) {
 		due = moment(at)
 	}
 	if s.Booked > 0 {

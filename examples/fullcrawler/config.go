@@ -408,7 +408,7 @@ func (l *commandLine) checkNumbers() error {
 		{"price", l.given["price"] && !(l.revisiting.price > 0), "positive"},
 		{"least", l.revisiting.least <= 0, "positive"},
 		{"most", l.revisiting.most < l.revisiting.least, "-least or more"},
-		{"pace", !(l.pace > 0 && l.pace <= maxPace), fmt.Sprintf("positive, and at most %g", float64(maxPace))},
+		{"pace", !(l.pace > 0 && l.pace <= stage.MaxPace), fmt.Sprintf("positive, and at most %g", float64(stage.MaxPace))},
 	} {
 		if limit.bad {
 			return fmt.Errorf("-%s must be %s", limit.name, limit.want)

@@ -46,13 +46,13 @@ const grace = 3 * time.Second
 type crawler struct {
 	cfg      config
 	dir      *directory
-	clock    clock
+	clock    stage.Clock
 	pages    *stage.Pages
-	hosts    *hostBook
+	hosts    *stage.HostBook
 	robots   *stage.Robots
 	order    *stage.Order // nil if items are taken in the order in which they are found
 	ports    stage.Ports
-	uplink   *uplink
+	uplink   *stage.Uplink
 	resolver *resolve.Resolver
 	queue    *scheduler.Scheduler[stage.Item]
 	client   *fetch.Client
@@ -70,11 +70,11 @@ type crawler struct {
 	room    chan struct{} // has an element for each page in hand
 	settled chan struct{} // something may be due that was not
 	changed chan struct{} // something was sighted or given back
-	early   underway
-	retries retries
+	early   stage.Underway
+	retries stage.Retries
 
-	quota   quota
-	delays  crawlDelays
+	quota   stage.Quota
+	delays  stage.CrawlDelays
 	ending  context.Context // ends when the crawl has to; its cause says why
 	stop    context.CancelCauseFunc
 	broken  atomic.Pointer[error] // the first one, also if the crawl was told to end before it
@@ -148,7 +148,7 @@ func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) 
 		settled: make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
 	}
-	c.quota, c.manners.news = newQuota(cfg.pages), make(chan struct{}, 1)
+	c.quota, c.manners.news = stage.NewQuota(cfg.pages), make(chan struct{}, 1)
 	ending, end := context.WithCancelCause(context.Background())
 	c.ending, c.stop = ending, func(why error) {
 		if why != nil && !paused(why) {
@@ -225,9 +225,9 @@ func (c *crawler) openNetwork(web network) (err error) {
 			return err
 		}
 	}
-	c.uplink = newUplink(c.resolver.Ping, c.tellTrouble)
+	c.uplink = stage.NewUplink(c.resolver.Ping, c.tellTrouble)
 	if c.cfg.bounds == fetch.Loopback {
-		c.uplink.probe = func(context.Context) error { return nil } // there is no network to fail
+		c.uplink.Probe = func(context.Context) error { return nil } // there is no network to fail
 	}
 	c.client, err = fetch.New(fetch.Options{
 		UserAgent: c.cfg.userAgent(),
@@ -312,7 +312,7 @@ func (c *crawler) run(user context.Context) error {
 	keepers.Go(func() { c.settleLoop(watching) })
 	keepers.Go(func() { c.manners.keep(watching, c) })
 	keepers.Go(func() { c.watchLimits(watching) })
-	c.retries.progress(time.Now())
+	c.retries.Progress(time.Now())
 	c.seed()
 	c.feed(ctx)
 	feeding()
@@ -385,7 +385,7 @@ func (c *crawler) file(name string) string { return filepath.Join(c.cfg.out, nam
 func (c *crawler) saveCaches() error {
 	rules, err := c.robots.Append(nil)
 	if err == nil {
-		err = replaceFile(c.file(rulesName), rules)
+		err = stage.ReplaceFile(c.file(rulesName), rules)
 	}
 	return errors.Join(c.resolver.Save(), err, c.rhythms.Save())
 }
@@ -397,7 +397,7 @@ func (c *crawler) work(ctx, fetching context.Context) {
 		if err != nil {
 			return
 		}
-		if !c.uplink.wait(ctx) {
+		if !c.uplink.Wait(ctx) {
 			lease.Done(scheduler.Outcome{Skipped: true})
 			return
 		}

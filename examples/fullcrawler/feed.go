@@ -11,14 +11,6 @@ import (
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-// wake wakes who waits for it, or who will look next.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // feed takes in hand what is due, as far as there is room, until nothing is left or ctx ends. Where
 // the crawl is to go on for ever, something is left.
 func (c *crawler) feed(ctx context.Context) {
@@ -41,7 +33,7 @@ func (c *crawler) feed(ctx context.Context) {
 
 // takeDue takes in hand what is due now.
 func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
-	for it, err := range c.pages.Due(ctx, c.clock.now()) {
+	for it, err := range c.pages.Due(ctx, c.clock.Now()) {
 		if err != nil {
 			return taken, err
 		}
@@ -58,7 +50,7 @@ func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 
 // await waits until something may be due. It returns false if nothing will be.
 func (c *crawler) await(ctx context.Context) (left bool, err error) {
-	if !c.clock.now().Before(c.pages.NextSlot()) {
+	if !c.clock.Now().Before(c.pages.NextSlot()) {
 		return true, nil
 	}
 	if len(c.room) == 0 {
@@ -66,11 +58,11 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 		if found || err != nil {
 			return true, err
 		}
-		if !c.cfg.forever && !c.hosts.pending(c.clock.now()) && !c.retrySoon() {
+		if !c.cfg.forever && !c.hosts.Pending(c.clock.Now()) && !c.retrySoon() {
 			return false, nil
 		}
 	}
-	slot := time.NewTimer(max(c.clock.until(c.pages.NextSlot()), time.Millisecond))
+	slot := time.NewTimer(max(c.clock.Until(c.pages.NextSlot()), time.Millisecond))
 	defer slot.Stop()
 	select {
 	case <-c.settled:
@@ -93,28 +85,28 @@ func (c *crawler) take(it stage.Item) {
 		return
 	}
 	if pause := c.quiet(it); pause > 0 {
-		c.putOff(it, c.clock.now().Add(pause).Unix())
+		c.putOff(it, c.clock.Now().Add(pause).Unix())
 		return
 	}
 	if state.Failures > 0 {
-		c.retries.begin(state.Due)
+		c.retries.Begin(state.Due)
 	}
 	first := *state == stage.State{} || state.LeftOut
 	if why := c.filter.Check(it); why != "" { // the lists may have changed since it was sighted
-		c.hosts.hold(host, it.Visit.Addr)
+		c.hosts.Hold(host, it.Visit.Addr)
 		c.tally.open()
 		c.end(it, stage.Unwanted, string(why))
 		return
 	}
 	it.Visit.Addr, _ = c.resolver.Cached(host)
-	a := c.hosts.take(host, it.Visit.Addr, first, c.clock.now())
-	if a.putOff > 0 {
-		c.putOff(it, a.putOff)
+	a := c.hosts.Take(host, it.Visit.Addr, first, c.clock.Now())
+	if a.PutOff > 0 {
+		c.putOff(it, a.PutOff)
 		return
 	}
 	c.tally.open()
 	switch {
-	case a.full:
+	case a.Full:
 		c.end(it, stage.HostFull, "")
 	case c.order != nil && !state.Visited() && c.order.Add(it):
 		c.advance()
@@ -128,7 +120,7 @@ func (c *crawler) putOff(it stage.Item, until int64) {
 	state := &it.Visit.State
 	state.Due = until
 	if state.Failures > 0 {
-		c.retries.expect(until)
+		c.retries.Expect(until)
 	}
 	c.giveBack(it)
 }
@@ -136,7 +128,7 @@ func (c *crawler) putOff(it stage.Item, until int64) {
 // giveBack returns a page to the pages. Its room is free when that is settled.
 func (c *crawler) giveBack(it stage.Item) {
 	c.pages.GiveBack(it.Visit)
-	wake(c.changed)
+	stage.Wake(c.changed)
 }
 
 // end gives an item its fate, in the counts and in the ledger, and a time to come back. Once the
@@ -154,15 +146,15 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	if c.order != nil {
 		c.order.Done(it.URL)
 	}
-	c.hosts.leave(host, it.Visit.Addr)
+	c.hosts.Leave(host, it.Visit.Addr)
 	if it.Visit.Early() {
-		c.early.end(it.URL)
+		c.early.End(it.URL)
 	}
 	next := time.Time{}
 	if fate != stage.Interrupted { // such a page is due as before when the crawl goes on
 		next = c.reschedule(it, host, fate)
 		if fate.Retry() == 0 {
-			c.retries.progress(time.Now())
+			c.retries.Progress(time.Now())
 		}
 	}
 	if err := c.ledger.write(it.URL, fate, why, next); err != nil {
@@ -170,7 +162,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	}
 	if next.IsZero() {
 		<-c.room
-		wake(c.changed)
+		stage.Wake(c.changed)
 		return
 	}
 	c.giveBack(it)
@@ -178,27 +170,27 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 
 // reschedule says when the page is due again, by what became of it.
 func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.Time {
-	s, now := &it.Visit.State, c.clock.now()
+	s, now := &it.Visit.State, c.clock.Now()
 	before, interval, wait := seconds(s.Booked), time.Duration(0), time.Duration(0)
 	switch after := fate.Retry(); {
 	case after == 0:
 		interval = c.policyOf(it.URL).Next(s.History).Truncate(time.Second)
 		s.Booked = int64(interval / time.Second)
-		stretched := float64(interval) * c.hosts.book(host, before, interval)
+		stretched := float64(interval) * c.hosts.Book(host, before, interval)
 		wait = time.Duration(min(stretched, float64(longest))) // more may be no Duration
 	default:
 		wait = after << min(s.Failures, 6)
 		if it.Visit.RetryAfter > 0 {
-			wait = c.clock.shown(it.Visit.RetryAfter)
+			wait = c.clock.Shown(it.Visit.RetryAfter)
 		}
 		s.Failures++
 		s.Booked = 0
-		c.hosts.book(host, before, 0)
+		c.hosts.Book(host, before, 0)
 	}
 	next := now.Add(min(max(wait, time.Second), longest))
 	s.Due, s.LeftOut = next.Unix(), fate == stage.Unwanted || fate == stage.HostFull
 	if s.Failures > 0 && !s.LeftOut {
-		c.retries.expect(s.Due)
+		c.retries.Expect(s.Due)
 	}
 	return next
 }
@@ -224,7 +216,7 @@ func (c *crawler) settle() (found bool, err error) {
 		<-c.room
 	}
 	if done != (stage.Recorded{}) {
-		wake(c.settled)
+		stage.Wake(c.settled)
 	}
 	return done.New > 0, nil
 }
@@ -251,4 +243,15 @@ func (c *crawler) settleLoop(ctx context.Context) {
 		// A settlement looks at all that is known. It is not to take more than a part of the time.
 		pause = min(max(settleEvery, 4*time.Since(start)), maxPause)
 	}
+}
+
+// retrySoon reports whether a retry is worth waiting for: one that is due before the crawl has been
+// without progress for as long as -wait says.
+func (c *crawler) retrySoon() bool {
+	now := c.clock.Now()
+	n, first, progress := c.retries.Expected(now.Add(c.clock.Shown(c.cfg.wait)))
+	if n == 0 {
+		return false
+	}
+	return !time.Now().Add(c.clock.Until(first)).After(progress.Add(c.cfg.wait))
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
 
@@ -90,5 +92,5 @@ func (f filters) write(name string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(name, append(text, '\n'))
+	return stage.ReplaceFile(name, append(text, '\n'))
 }

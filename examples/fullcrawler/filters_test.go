@@ -181,16 +181,6 @@ func pauses(log []webtest.Request) (between []time.Duration) {
 	return between
 }
 
-func TestTheLongestCrawlDelayOfAHostHolds(t *testing.T) {
-	var d crawlDelays
-	require.Zero(t, d.set("a.test", "http://a.test/robots.txt", 0))
-	require.Equal(t, time.Minute, d.set("a.test", "http://a.test/robots.txt", time.Minute))
-	require.Equal(t, time.Minute, d.set("a.test", "https://a.test/robots.txt", time.Second))
-	require.Equal(t, time.Second, d.set("a.test", "http://a.test/robots.txt", 0))
-	require.Zero(t, d.set("a.test", "https://a.test/robots.txt", 0))
-	require.Empty(t, d.hosts)
-}
-
 // TestThePageLimitCountsPages: redirects and errors are none.
 func TestThePageLimitCountsPages(t *testing.T) {
 	t.Parallel()

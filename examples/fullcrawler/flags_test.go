@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -177,44 +175,15 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-func TestClock(t *testing.T) { synctest.Test(t, clockTest) }
-
-func clockTest(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "began")
-	c, err := openClock(file, 10)
-	require.NoError(t, err)
-	require.Equal(t, c.began.Add(50*time.Second), c.at(c.began.Add(5*time.Second)))
-	require.True(t, c.at(time.Time{}).IsZero())
-	require.Equal(t, 6*time.Second, c.until(c.now().Add(time.Minute)))
-	for _, pace := range []float64{10, 0} {
-		again, err := openClock(file, pace)
-		require.NoError(t, err)
-		require.True(t, c.began.Equal(again.began))
-		require.EqualValues(t, 10, again.pace)
-	}
-	_, err = openClock(file, 11)
-	require.ErrorContains(t, err, "-pace 10")
-	for _, text := range []string{"yesterday", "2026-11-01T00:00:00Z 0", "2026-11-01T00:00:00Z NaN"} {
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		_, err = openClock(file, 0)
-		require.ErrorContains(t, err, file, text)
-	}
-	real := clock{pace: 1}
-	require.Equal(t, c.began, real.at(c.began))
-	fast := clock{began: c.began, pace: maxPace}
-	require.False(t, fast.at(c.began.Add(48*time.Hour)).Before(fast.at(c.began.Add(time.Hour))),
-		"it does not go back, however far it has come")
-}
-
 // TestACrowdedHostIsNotVisitedAtOnce: its intervals grow beyond what a Duration holds.
 func TestACrowdedHostIsNotVisitedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crawler{
-			clock: clock{began: time.Now(), pace: 1}, cfg: config{policy: revisit.Every(200 * 24 * time.Hour)},
-			hosts: newHostBook(time.Hour, time.Minute, 0, 1),
+			clock: stage.Clock{Began: time.Now(), Pace: 1}, cfg: config{policy: revisit.Every(200 * 24 * time.Hour)},
+			hosts: stage.NewHostBook(time.Hour, time.Minute, 0, 1),
 		}
 		for range 20_000 {
-			c.hosts.book("a.test", 0, time.Hour)
+			c.hosts.Book("a.test", 0, time.Hour)
 		}
 		it := stage.Item{URL: "http://a.test/", Visit: &stage.Visit{}}
 		it.Visit.State.History = it.Visit.State.History.Observe(revisit.Visit{At: time.Now()})
@@ -244,7 +213,7 @@ func TestTheBuiltInWebKeepsItsClock(t *testing.T) {
 	c, err := dir.newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.close())
-	require.Equal(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), c.clock.began.UTC())
+	require.Equal(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), c.clock.Began.UTC())
 }
 
 // TestSeedsMayComeBeforeTheCrawlRuns: a SIGHUP may come at any time, and what goes wrong then ends
@@ -257,75 +226,6 @@ func TestSeedsMayComeBeforeTheCrawlRuns(t *testing.T) {
 	c.sight(web.Reachable()[0], stage.Item{})
 	require.Error(t, context.Cause(c.ending))
 	require.ErrorIs(t, c.run(t.Context()), context.Cause(c.ending))
-}
-
-func TestHostBook(t *testing.T) {
-	now, nowhere := time.Unix(1_000_000, 0), netip.Addr{}
-	b := newHostBook(10*time.Second, time.Minute, 2, 16_000)
-	for n := range minHostRoom {
-		require.Zero(t, b.take("a.test", nowhere, false, now).putOff, n)
-	}
-	require.EqualValues(t, 30_000, newHostBook(10*time.Millisecond, time.Minute, 0, 1).room)
-	first := b.take("a.test", nowhere, false, now).putOff
-	second := b.take("a.test", nowhere, false, now).putOff
-	require.Equal(t, now.Unix()+10*minHostRoom+10, first-1, "when the host is through with what is in flight")
-	require.Equal(t, first+10, second, "and one delay later")
-	require.True(t, b.pending(now))
-	require.False(t, b.pending(time.Unix(second+1, 0)))
-	b.leave("a.test", nowhere)
-	require.Zero(t, b.take("a.test", nowhere, false, now).putOff)
-
-	require.False(t, b.take("b.test", nowhere, true, now).full)
-	require.False(t, b.take("b.test", nowhere, true, now).full)
-	require.True(t, b.take("b.test", nowhere, true, now).full)
-	require.False(t, b.take("b.test", nowhere, false, now).full, "what was visited before stays")
-	for n := range 4 {
-		require.False(t, b.isCrowded("http://b.test/"), n)
-		b.sighted("b.test")
-	}
-	require.True(t, b.isCrowded("http://b.test/x"), "twice as many as may be visited")
-	require.False(t, b.isCrowded("http://a.test/"))
-	require.Equal(t, 2, b.count())
-
-	require.InDelta(t, 1, b.book("c", 0, time.Hour), 0)
-	require.InDelta(t, 1/hostShare, b.book("c", time.Hour, 10*time.Second), 0.01,
-		"more visits than the host's time has room for")
-	require.InDelta(t, 1, b.book("c", 10*time.Second, 0), 0)
-	b.recall("d", 10*time.Second, now.Unix()+5)
-	pages, load := b.of("d")
-	require.Equal(t, 1, pages)
-	require.InDelta(t, 8640, load, 1)
-}
-
-// TestSharesOfAddressesAndDomains: neither has more pages in flight than its share.
-func TestSharesOfAddressesAndDomains(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
-	b := newHostBook(10*time.Second, time.Minute, 0, 16_000)
-	at, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	for n := range minHostRoom {
-		require.Zero(t, b.take(fmt.Sprintf("h%d.test", n), at, false, now).putOff)
-	}
-	require.Positive(t, b.take("one.test", at, false, now).putOff)
-	require.Zero(t, b.take("one.test", other, false, now).putOff)
-	require.Positive(t, b.move(other, at, now), "there is no room there")
-	b.leave("h0.test", at)
-	require.Zero(t, b.move(other, at, now))
-	b.leave("one.test", at)
-	for n := range minHostRoom - 1 {
-		b.leave(fmt.Sprintf("h%d.test", n+1), at)
-	}
-	require.Empty(t, b.addrs)
-	require.Empty(t, b.domains)
-
-	for n := range 16_000 / domainShare {
-		require.Zero(t, b.take(fmt.Sprintf("h%d.farm.test", n), netip.Addr{}, false, now).putOff)
-	}
-	require.Positive(t, b.take("one.farm.test", netip.Addr{}, false, now).putOff)
-	require.Zero(t, b.take("one.test", netip.Addr{}, false, now).putOff)
-	for n := range 16_000 / domainShare {
-		b.leave(fmt.Sprintf("h%d.farm.test", n), netip.Addr{})
-	}
-	require.Len(t, b.domains, 1)
 }
 
 func TestDryRunFetchesNothing(t *testing.T) {

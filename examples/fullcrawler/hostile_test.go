@@ -135,7 +135,7 @@ func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crawler{cfg: config{delay: 5 * time.Second}}
-		c.delays.set("slow.test", "http://slow.test/robots.txt", time.Minute)
+		c.delays.Set("slow.test", "http://slow.test/robots.txt", time.Minute)
 		c.queue = scheduler.New[stage.Item](scheduler.Options{HostDelay: c.cfg.delay, LatencyFactor: -1})
 		for _, tt := range []struct {
 			name    string

@@ -147,10 +147,10 @@ func TestAFailureOutranksALimit(t *testing.T) {
 	c.seed()
 	_, err = c.settle()
 	require.NoError(t, err)
-	for it, err := range c.pages.Due(t.Context(), c.clock.now()) {
+	for it, err := range c.pages.Due(t.Context(), c.clock.Now()) {
 		require.NoError(t, err)
 		c.room <- struct{}{}
-		c.hosts.hold(weburl.Host(it.URL), it.Visit.Addr)
+		c.hosts.Hold(weburl.Host(it.URL), it.Visit.Addr)
 		c.stop(errStopped)
 		full := errors.New("no space left")
 		c.stop(full)

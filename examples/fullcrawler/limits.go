@@ -45,7 +45,7 @@ func (c *crawler) watchLimits(ctx context.Context) {
 }
 
 func (c *crawler) overLimit() error {
-	if c.pages.Ahead(c.clock.now()) {
+	if c.pages.Ahead(c.clock.Now()) {
 		return fmt.Errorf("the clock was set back: %w", errReopen)
 	}
 	if c.cfg.bytes > 0 && c.tally.sum().bytes >= c.cfg.bytes {

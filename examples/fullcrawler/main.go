@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
@@ -141,7 +143,7 @@ func crawlOnce(
 		c.log.Warn(warning)
 	}
 	done := c.showProgress(log)
-	c.log.Info("begun", "out", cfg.out, "seeds", len(cfg.seeds), "hosts", c.hosts.count())
+	c.log.Info("begun", "out", cfg.out, "seeds", len(cfg.seeds), "hosts", c.hosts.Count())
 	err = c.run(ctx)
 	done()
 	c.log.Info("ended", "why", reason(err), "pages", c.tally.sum().pages, "error", fmt.Sprint(err))
@@ -154,12 +156,12 @@ func crawlOnce(
 // serveDemo starts the built-in web, whose pages change as fast as they come due: by the clock of
 // the crawl.
 func serveDemo(cfg config) (*webtest.Web, error) {
-	clock, err := openClock(filepath.Join(cfg.out, beganName), cfg.pace)
+	clock, err := stage.OpenClock(filepath.Join(cfg.out, beganName), cfg.pace)
 	if err != nil {
 		return nil, err
 	}
 	web := demoWeb
-	web.Now = clock.now
+	web.Now = clock.Now
 	return webtest.Start(web)
 }
 

@@ -48,7 +48,7 @@ func (c *crawler) charge(o scheduler.Outcome, url string, attempts int) schedule
 	if attempts <= 1 {
 		return o
 	}
-	delay := max(c.cfg.delay, c.delays.of(weburl.Host(url)))
+	delay := max(c.cfg.delay, c.delays.Of(weburl.Host(url)))
 	rested := o.Start.Add(time.Duration(attempts) * delay)
 	if o.RetryAfter.Before(rested) {
 		o.RetryAfter = rested

@@ -35,21 +35,21 @@ func dryRun(cfg config, out io.Writer) error {
 		of(seed)
 	}
 	if _, err := os.Stat(filepath.Join(cfg.out, beganName)); err == nil && !cfg.fresh {
-		err := withPages(cfg.out, func(p *stage.Pages, c clock) error {
+		err := withPages(cfg.out, func(p *stage.Pages, c stage.Clock) error {
 			for known, err := range p.All() {
 				if err != nil {
 					return err
 				}
 				plan := of(known.Item.URL)
 				plan.known++
-				if known.State.Due <= c.now().Unix() {
+				if known.State.Due <= c.Now().Unix() {
 					plan.due++
 				}
 				if !known.State.Visited() {
 					fresh++
 				}
 				if known.State.Booked > 0 {
-					plan.perDay += float64(24*time.Hour) / float64(seconds(known.State.Booked)) * c.pace
+					plan.perDay += float64(24*time.Hour) / float64(seconds(known.State.Booked)) * c.Pace
 				}
 			}
 			return nil

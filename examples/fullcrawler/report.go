@@ -77,14 +77,14 @@ func (c *crawler) tellTrouble(trouble string) {
 
 // progress is the state of the crawl in one line.
 func (c *crawler) progress() string {
-	if trouble, since := c.uplink.state(); trouble != "" {
+	if trouble, since := c.uplink.State(); trouble != "" {
 		return fmt.Sprintf("waiting since %s: %s", since.Format(time.TimeOnly), trouble)
 	}
 	s, queue := c.tally.sum(), c.queue.Stats()
 	store, _ := c.pages.Stats()
 	return fmt.Sprintf("%s  %d pages  %s  %.1f pages/s  %d hosts  "+
 		"%d due (%d hosts wait for their delay)  %d known",
-		s.took.Round(time.Second), s.pages, size(s.bytes), s.rate(), c.hosts.count(),
+		s.took.Round(time.Second), s.pages, size(s.bytes), s.rate(), c.hosts.Count(),
 		store.Due, queue.Waiting, store.Records)
 }
 
@@ -106,7 +106,7 @@ func (c *crawler) conclude(w io.Writer, ended error) error {
 	}
 	line("pages", "%d in %s, %.1f per second", s.pages, s.took.Round(time.Millisecond), s.rate())
 	line("bytes", "%s of bodies as sent", size(s.bytes))
-	line("hosts", "%d on %d addresses, %d robots.txt", c.hosts.count(), s.addrs, s.robots)
+	line("hosts", "%d on %d addresses, %d robots.txt", c.hosts.Count(), s.addrs, s.robots)
 	line("names", "%d looked up", c.resolver.Stats().Loads)
 	line("politeness", "%d waits, %s in all", queue.Waits, queue.Waited.Round(time.Millisecond))
 	files, err := c.files()
@@ -184,4 +184,14 @@ func size(bytes int64) string {
 		return fmt.Sprintf("%d B", bytes)
 	}
 	return fmt.Sprintf("%.1f %s", value, unit)
+}
+
+// retriesLeft says how many retries are still to come, or "".
+func (c *crawler) retriesLeft() string {
+	n, first, _ := c.retries.Expected(c.clock.Now().Add(stage.RetryWithin))
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d retries, the first at %s: the same command makes them then",
+		n, moment(first))
 }

@@ -24,8 +24,8 @@ func unitFor(pace float64) time.Duration {
 }
 
 // openPages opens the pages of a crawl, and the clock that they go by.
-func openPages(cfg config) (*stage.Pages, clock, error) {
-	clock, err := openClock(filepath.Join(cfg.out, beganName), cfg.pace)
+func openPages(cfg config) (*stage.Pages, stage.Clock, error) {
+	clock, err := stage.OpenClock(filepath.Join(cfg.out, beganName), cfg.pace)
 	if err != nil {
 		return nil, clock, err
 	}
@@ -33,11 +33,11 @@ func openPages(cfg config) (*stage.Pages, clock, error) {
 	return pages, clock, err
 }
 
-func pagesOptions(cfg config, clock clock) stage.PagesOptions {
+func pagesOptions(cfg config, clock stage.Clock) stage.PagesOptions {
 	return stage.PagesOptions{
 		Memory: cfg.memory / 4,
-		Unit:   unitFor(clock.pace),
-		Start:  clock.now(),
+		Unit:   unitFor(clock.Pace),
+		Start:  clock.Now(),
 	}
 }
 
@@ -47,9 +47,9 @@ func (c *crawler) openPages() (err error) {
 	if c.pages, c.clock, err = openPages(c.cfg); err != nil {
 		return err
 	}
-	c.hosts = newHostBook(c.clock.shown(c.cfg.delay), unitFor(c.clock.pace), c.cfg.hostPages, c.cfg.queue)
+	c.hosts = stage.NewHostBook(c.clock.Shown(c.cfg.delay), unitFor(c.clock.Pace), c.cfg.hostPages, c.cfg.queue)
 	stats, _ := c.pages.Stats()
-	now, filters := c.clock.now(), c.cfg.filters()
+	now, filters := c.clock.Now(), c.cfg.filters()
 	before, known, err := readFilters(c.file(filtersName))
 	if err != nil {
 		c.warn("%v; all links are looked at again", err)
@@ -124,7 +124,7 @@ var errOtherSeeds = errors.New("the directory holds a crawl of other seeds")
 
 // recall learns from the pages what else was known, by one walk through them.
 func (c *crawler) recall() error {
-	c.pages.Found = func(url string) { c.hosts.sighted(weburl.Host(url)) }
+	c.pages.Found = func(url string) { c.hosts.Sighted(weburl.Host(url)) }
 	given := map[string]bool{}
 	for _, seed := range c.cfg.seeds {
 		given[seed] = true
@@ -140,7 +140,7 @@ func (c *crawler) recall() error {
 			seeded++
 			same, example = same || given[page.Item.URL], page.Item.URL
 		}
-		c.hosts.sighted(weburl.Host(page.Item.URL))
+		c.hosts.Sighted(weburl.Host(page.Item.URL))
 		if s == (stage.State{}) || s.LeftOut {
 			continue
 		}
@@ -148,9 +148,9 @@ func (c *crawler) recall() error {
 		if !s.Visited() {
 			putOff = s.Due
 		}
-		c.hosts.recall(weburl.Host(page.Item.URL), seconds(s.Booked), putOff)
+		c.hosts.Recall(weburl.Host(page.Item.URL), seconds(s.Booked), putOff)
 		if s.Failures > 0 {
-			c.retries.expect(s.Due)
+			c.retries.Expect(s.Due)
 		}
 	}
 	if seeded > 0 && len(given) > 0 && !same {
@@ -190,7 +190,7 @@ func (c *crawler) saveOrder() error {
 	if c.order == nil {
 		return nil
 	}
-	return replaceWith(c.file(orderName), func(w io.Writer) error {
+	return stage.ReplaceWith(c.file(orderName), func(w io.Writer) error {
 		_, err := c.order.WriteTo(w)
 		return err
 	})

@@ -138,9 +138,9 @@ func TestVisitsComeWhenTheyShould(t *testing.T) {
 // and nearly always find one.
 func TestHintsBringVisitsForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		month := clock{time.Now(), 10_000} // in four minutes
+		month := stage.Clock{Began: time.Now(), Pace: 10_000} // in four minutes
 		web := serve(t, webtest.Options{
-			Seed: 21, Hosts: 10, Pages: 10, Network: memnet.New(), Now: month.now, Traits: func(int) webtest.Traits {
+			Seed: 21, Hosts: 10, Pages: 10, Network: memnet.New(), Now: month.Now, Traits: func(int) webtest.Traits {
 				return webtest.Traits{
 					Change:  webtest.Change{Mean: 5 * 24 * time.Hour},
 					Sitemap: webtest.Sitemap{Orphans: 4},
@@ -148,7 +148,7 @@ func TestHintsBringVisitsForward(t *testing.T) {
 			},
 		})
 		cfg := testConfig(t, web)
-		cfg.pace, cfg.forever, cfg.duration = month.pace, true, 4*time.Minute
+		cfg.pace, cfg.forever, cfg.duration = month.Pace, true, 4*time.Minute
 		cfg.policy = sitemapsDaily{}
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)

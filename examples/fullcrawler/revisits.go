@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -44,7 +43,7 @@ func priceOf(b revisit.Bayes) float64 { return cmp.Or(b.Price, revisit.DefaultPr
 // observe puts a visit into the history of its page, and into what is known of its host.
 func (c *crawler) observe(it stage.Item, resp *fetch.Response, modified time.Time, changed bool) {
 	state := &it.Visit.State
-	at := c.clock.at(resp.Timing.Start)
+	at := c.clock.At(resp.Start)
 	if it.Visit.Early() && it.Hinted(state.History, at) {
 		modified = time.Unix(it.LastMod, 0) // or the page would look busier than it is
 	}
@@ -59,9 +58,9 @@ func (c *crawler) quiet(it stage.Item) time.Duration {
 	if !weighs || !state.Visited() || state.Failures > 0 || state.Relink || it.Sitemap != nil {
 		return 0
 	}
-	pause := c.rhythms.Quiet(weburl.Host(it.URL), it, bayes, state.History, c.clock.now())
+	pause := c.rhythms.Quiet(weburl.Host(it.URL), it, bayes, state.History, c.clock.Now())
 	if pause > 0 {
-		pause = max(pause, 2*unitFor(c.clock.pace))
+		pause = max(pause, 2*unitFor(c.clock.Pace))
 	}
 	return pause
 }
@@ -72,45 +71,18 @@ const mostSiblings = 20
 // publishing reports whether a host's pages change at twice their usual rate.
 func (c *crawler) publishing(host string) bool {
 	const lately = 48 * time.Hour
-	rhythm, now := c.rhythms.Of(host), c.clock.now()
+	rhythm, now := c.rhythms.Of(host), c.clock.Now()
 	return rhythm.Pulse.Elapsed(now.Add(-lately), now) >= 2*lately
 }
 
-// underway knows the pages that are being visited before they are due. The zero underway is empty.
-// Its methods are safe for concurrent use.
-type underway struct {
-	mu    sync.Mutex
-	pages map[string]struct{}
-}
-
-// begin reports whether the page is not under way yet, and notes that it is.
-func (u *underway) begin(url string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if _, begun := u.pages[url]; begun {
-		return false
-	}
-	if u.pages == nil {
-		u.pages = map[string]struct{}{}
-	}
-	u.pages[url] = struct{}{}
-	return true
-}
-
-func (u *underway) end(url string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.pages, url)
-}
-
 // soon is when a page is due that is not worth a visit before its time: its slot may have begun.
-func (c *crawler) soon() time.Time { return c.clock.now().Add(2 * unitFor(c.clock.pace)) }
+func (c *crawler) soon() time.Time { return c.clock.Now().Add(2 * unitFor(c.clock.Pace)) }
 
 // reconsider visits a page before it is due, if it is known and now worth a visit: because a sitemap
 // says that it was modified, or, with the zero time, because its host publishes. A hint that is not
 // worth a visit yet is noted. It is dropped where there is no room: the page comes due all the same.
 func (c *crawler) reconsider(url string, modified time.Time) {
-	now := c.clock.now()
+	now := c.clock.Now()
 	it, found, err := c.pages.Early(url, c.soon())
 	if err != nil {
 		c.stop(err)
@@ -129,21 +101,21 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 		it = it.Hint(modified)
 	}
 	visit := c.worthwhile(it, now)
-	if !visit && (noted || !news) || !c.early.begin(url) {
+	if !visit && (noted || !news) || !c.early.Begin(url) {
 		return
 	}
 	select {
 	case c.room <- struct{}{}:
 	default:
-		c.early.end(url)
+		c.early.End(url)
 		return
 	}
 	if !visit {
-		c.early.end(url)
+		c.early.End(url)
 		c.giveBack(it)
 		return
 	}
-	c.hosts.hold(weburl.Host(url), it.Visit.Addr)
+	c.hosts.Hold(weburl.Host(url), it.Visit.Addr)
 	c.tally.open()
 	c.route(it)
 }

@@ -59,16 +59,16 @@ func (p *press) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestAHostThatPublishesInBulk(t *testing.T) {
 	crawl := func(policy revisit.Policy) (visits, caught int) {
 		synctest.Test(t, func(t *testing.T) {
-			clock := clock{time.Now(), 100_000}
-			host := &press{now: clock.now, seen: map[string]time.Time{}}
+			clock := stage.Clock{Began: time.Now(), Pace: 100_000}
+			host := &press{now: clock.Now, seen: map[string]time.Time{}}
 			web := serve(t, webtest.Options{
 				Network:  memnet.New(),
 				Handlers: map[string]http.Handler{"press.test": host},
 			})
 			cfg := testConfig(t, web)
-			cfg.delay, cfg.pace, cfg.forever, cfg.policy = time.Millisecond, clock.pace, true, policy
+			cfg.delay, cfg.pace, cfg.forever, cfg.policy = time.Millisecond, clock.Pace, true, policy
 			cfg.archive = noArchive
-			cfg.duration = time.Duration(float64(pressLasts) / clock.pace)
+			cfg.duration = time.Duration(float64(pressLasts) / clock.Pace)
 			c, err := newCrawler(cfg, on(web))
 			require.NoError(t, err)
 			require.ErrorIs(t, c.run(t.Context()), errTimeLimit)

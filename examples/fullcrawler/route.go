@@ -23,7 +23,7 @@ func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 		c.tally.skip(why)
 		return ""
 	}
-	if c.hosts.isCrowded(it.URL) {
+	if c.hosts.IsCrowded(it.URL) {
 		c.tally.skip(stage.CrowdedHost)
 		return ""
 	}
@@ -32,7 +32,7 @@ func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 		return ""
 	}
 	c.tally.sighted()
-	wake(c.changed)
+	stage.Wake(c.changed)
 	return it.URL
 }
 

@@ -144,9 +144,9 @@ func (c *crawler) status() status {
 	runtime.ReadMemStats(&memory)
 	st := status{
 		State: fmt.Sprintf("crawling for %s; the clock of the pages shows %s",
-			s.took.Round(time.Second), moment(c.clock.now())),
+			s.took.Round(time.Second), moment(c.clock.Now())),
 		Rates: rates, Rate: latest(rates, 10), Pages: s.pages, Unchanged: s.fates[stage.Unchanged],
-		Bytes: s.bytes, Latency: c.tally.latency.median(), Hosts: c.hosts.count(), Addresses: s.addrs,
+		Bytes: s.bytes, Latency: c.tally.latency.median(), Hosts: c.hosts.Count(), Addresses: s.addrs,
 		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
 		Goroutines: runtime.NumGoroutine(), Fates: s.fates, Failures: c.tally.recent(),
 		Flow: []flowStep{
@@ -160,13 +160,13 @@ func (c *crawler) status() status {
 		},
 		HostTable: c.hostTable(),
 	}
-	st.Trouble, _ = c.uplink.state()
+	st.Trouble, _ = c.uplink.State()
 	if c.store != nil {
 		st.Browse = archivePath
 	}
 	delete(st.Fates, stage.LeftOver)
 	if store.Lag > 0 {
-		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.clock.pace)})
+		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.clock.Pace)})
 	}
 	if c.order != nil {
 		st.Top = c.order.Top(mostTop)
@@ -202,7 +202,7 @@ func (c *crawler) hostTable() []hostRow {
 	slices.SortFunc(rows, more)
 	rows = rows[:min(len(rows), mostHosts)]
 	for i := range rows {
-		rows[i].Pages, rows[i].Load = c.hosts.of(rows[i].Host)
+		rows[i].Pages, rows[i].Load = c.hosts.Of(rows[i].Host)
 	}
 	return rows
 }
@@ -217,7 +217,7 @@ func (c *crawler) explain(q string) []fact {
 		url = strings.Replace(url, "https:", "http:", 1)
 	}
 	host := weburl.Host(url)
-	pages, load := c.hosts.of(host)
+	pages, load := c.hosts.Of(host)
 	facts := []fact{
 		{"host", host},
 		{"now", host + " " + c.queue.Explain(host).String()},
@@ -277,13 +277,13 @@ func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "pages_due", "Pages that are due.", float64(store.Due))
 	metric("gauge", "pages_in_hand", "Pages between the store and their fate.", float64(len(c.room)))
 	metric("gauge", "links_waiting", "Links that the next settlement looks up.", float64(set.Deferred))
-	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.hosts.count()))
+	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.hosts.Count()))
 	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
 	metric("gauge", "requests_under_way", "Requests under way.", float64(queue.Out))
 	metric("gauge", "first_byte_seconds", "Median time to the first byte, lately.", c.tally.latency.median())
-	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.clock.pace)
+	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.clock.Pace)
 	offline := 0.0
-	if trouble, _ := c.uplink.state(); trouble != "" {
+	if trouble, _ := c.uplink.State(); trouble != "" {
 		offline = 1
 	}
 	metric("gauge", "offline", "1 while this machine seems to be offline.", offline)

@@ -51,11 +51,11 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		_, o := c.visitPage(ctx, it, addr)
 		return o
 	}
-	if !c.quota.take(c.ending) {
+	if !c.quota.Take(c.ending) {
 		return skipped
 	}
 	page, o := c.visitPage(ctx, it, addr)
-	if c.quota.settle(page) {
+	if c.quota.Settle(page) {
 		c.stop(errPageLimit)
 	}
 	return o
@@ -67,12 +67,12 @@ func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
 		return true
 	}
-	until := c.hosts.move(it.Visit.Addr, addr, c.clock.now())
+	until := c.hosts.Move(it.Visit.Addr, addr, c.clock.Now())
 	if until == 0 {
 		it.Visit.Addr = addr
 		return true
 	}
-	c.hosts.leave(weburl.Host(it.URL), it.Visit.Addr)
+	c.hosts.Leave(weburl.Host(it.URL), it.Visit.Addr)
 	if c.order != nil {
 		c.order.Done(it.URL)
 	}
@@ -293,13 +293,13 @@ func (c *crawler) get(
 	switch resp.RawCut {
 	case fetch.CutTime, fetch.CutSlow, fetch.CutDisconnect: // by the server, or the network is gone
 		err = &fetch.Error{Kind: fetch.HeadTimeout, URL: it.URL, Addr: resp.Addr}
-		if c.uplink.ours(ctx, err, addr, began) {
+		if c.uplink.Ours(ctx, err, addr, began) {
 			c.client.Release(resp)
 			c.interrupt(ctx, it, err)
 			return nil, c.sent(err)
 		}
 	}
-	c.uplink.answered()
+	c.uplink.Answered()
 	return resp, scheduler.Outcome{}
 }
 
@@ -311,7 +311,7 @@ func (c *crawler) giveUp(
 ) scheduler.Outcome {
 	fate := stage.Judge(nil, err)
 	switch {
-	case c.uplink.ours(ctx, err, addr, began):
+	case c.uplink.Ours(ctx, err, addr, began):
 		c.interrupt(ctx, it, err)
 		return c.sent(err)
 	case it.Robots == nil:

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -48,11 +50,11 @@ func TestAWeekWithTenKills(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	began := time.Now().Truncate(time.Second)
-	week := clock{began, weekPace}
+	week := stage.Clock{Began: began, Pace: weekPace}
 	require.NoError(t, os.WriteFile(dir+"/"+beganName,
 		fmt.Appendf(nil, "%s %g\n", began.Format(time.RFC3339), weekPace), 0o666))
 	web := serve(t, webtest.Options{
-		Seed: 77, Hosts: 10, Addrs: 5, Pages: 25, Now: week.now,
+		Seed: 77, Hosts: 10, Addrs: 5, Pages: 25, Now: week.Now,
 		Traits: func(host int) webtest.Traits {
 			return webtest.Traits{
 				Change:    webtest.Change{Mean: 24 * time.Hour, Sigma: 1, Periodic: host%3 == 0},
@@ -260,15 +262,15 @@ func requireAllKept(t *testing.T, dir string, web *webtest.Web, visits map[strin
 // compareWithPlan compares what was caught with what the policy alone would catch if each visit
 // took place when it is due.
 func compareWithPlan(
-	t *testing.T, week clock, web *webtest.Web, visits map[string][]visit, downs []outage,
+	t *testing.T, week stage.Clock, web *webtest.Web, visits map[string][]visit, downs []outage,
 ) {
 	t.Helper()
 	var done, planned score
-	end := week.at(week.began.Add(weekTakes))
+	end := week.At(week.Began.Add(weekTakes))
 	for _, url := range slices.Sorted(maps.Keys(visits)) {
 		var actual []time.Time
 		for _, v := range visits[url] {
-			actual = append(actual, week.at(v.at))
+			actual = append(actual, week.At(v.at))
 		}
 		changes := slices.Collect(web.Changes(url, actual[0], end))
 		done.add(actual, changes)
@@ -288,7 +290,7 @@ func compareWithPlan(
 }
 
 // plan returns the visits of a page that begin with the first one.
-func plan(week clock, first, end time.Time, changes []time.Time, downs []outage) (visits []time.Time) {
+func plan(week stage.Clock, first, end time.Time, changes []time.Time, downs []outage) (visits []time.Time) {
 	var h revisit.History
 	seen := 0
 	for at := first; at.Before(end); {
@@ -301,8 +303,8 @@ func plan(week clock, first, end time.Time, changes []time.Time, downs []outage)
 		visits = append(visits, at)
 		at = at.Add(weekPolicy.Next(h))
 		for _, down := range downs {
-			if at.After(week.at(down.from)) && at.Before(week.at(down.to)) {
-				at = week.at(down.to)
+			if at.After(week.At(down.from)) && at.Before(week.At(down.to)) {
+				at = week.At(down.to)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"maps"
@@ -29,9 +29,9 @@ const hostShare = 0.8
 // leads to beyond that is dropped.
 const sightedShare = 2
 
-// A hostBook knows what the crawl asks of each host: some 100 bytes for each. Its methods are safe
+// A HostBook knows what the crawl asks of each host: some 100 bytes for each. Its methods are safe
 // for concurrent use.
-type hostBook struct {
+type HostBook struct {
 	delay      time.Duration // between two visits, on the pages' clock
 	limit      int           // of pages of a host; 0 is none
 	room       int32         // for pages in flight of a host, or of an address
@@ -61,18 +61,18 @@ type share struct {
 	until    int64 // when the last page that was put off is due, in Unix milliseconds
 }
 
-// newHostBook returns an empty book for a queue of that size.
-func newHostBook(delay, unit time.Duration, limit, queue int) *hostBook {
+// NewHostBook returns an empty book for a queue of that size.
+func NewHostBook(delay, unit time.Duration, limit, queue int) *HostBook {
 	delay = max(delay, time.Millisecond)
 	room := max(minHostRoom, int32(min(slotsInFlight*unit/delay, 1e6)))
-	return &hostBook{
+	return &HostBook{
 		delay: delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
 	}
 }
 
 // entry requires that b.mu is held.
-func (b *hostBook) entry(host string) *hostEntry {
+func (b *HostBook) entry(host string) *hostEntry {
 	e := b.hosts[host]
 	if e == nil {
 		e = &hostEntry{}
@@ -81,8 +81,8 @@ func (b *hostBook) entry(host string) *hostEntry {
 	return e
 }
 
-// sighted counts a page that was not known before.
-func (b *hostBook) sighted(host string) {
+// Sighted counts a page that was not known before.
+func (b *HostBook) Sighted(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -96,15 +96,15 @@ func (b *hostBook) sighted(host string) {
 	b.crowded.Store(&crowded)
 }
 
-// isCrowded reports whether no more URLs of a URL's host are to be known. It takes no lock: each link
+// IsCrowded reports whether no more URLs of a URL's host are to be known. It takes no lock: each link
 // asks.
-func (b *hostBook) isCrowded(url string) bool {
+func (b *HostBook) IsCrowded(url string) bool {
 	crowded := b.crowded.Load()
 	return crowded != nil && (*crowded)[weburl.Host(url)]
 }
 
-// recall notes a page of an earlier run that was in flight then.
-func (b *hostBook) recall(host string, interval time.Duration, putOff int64) {
+// Recall notes a page of an earlier run that was in flight then.
+func (b *HostBook) Recall(host string, interval time.Duration, putOff int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -118,14 +118,14 @@ func (b *hostBook) recall(host string, interval time.Duration, putOff int64) {
 
 // admission is what becomes of a page that is due.
 type admission struct {
-	full   bool  // the host has as many pages as it may have; it is in flight all the same
-	putOff int64 // when to try again, in Unix time; 0 if it is in flight now
+	Full   bool  // the host has as many pages as it may have; it is in flight all the same
+	PutOff int64 // when to try again, in Unix time; 0 if it is in flight now
 }
 
-// take lets a page be in flight. A host, an address or a domain that has enough in flight is given
+// Take lets a page be in flight. A host, an address or a domain that has enough in flight is given
 // its pages back one by one, from when it will be through with what it has: so each comes when there
 // is time for it. A zero addr is not known yet; see move.
-func (b *hostBook) take(host string, addr netip.Addr, first bool, now time.Time) admission {
+func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time) admission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -133,18 +133,18 @@ func (b *hostBook) take(host string, addr netip.Addr, first bool, now time.Time)
 		e.taken++
 		if b.limit > 0 && int(e.taken) > b.limit {
 			b.enter(host, e, addr)
-			return admission{full: true}
+			return admission{Full: true}
 		}
 	}
 	domain, at := b.domains[domainOf(host)], b.addrs[addr]
 	switch {
 	case e.inFlight >= b.room:
-		return admission{putOff: b.putOff(&e.share, b.delay, now)}
+		return admission{PutOff: b.putOff(&e.share, b.delay, now)}
 	case at != nil && at.inFlight >= b.room:
-		return admission{putOff: b.putOff(at, b.delay, now)}
+		return admission{PutOff: b.putOff(at, b.delay, now)}
 	case domain != nil && domain.inFlight >= b.domainRoom:
 		// Its hosts are visited at the same time, as far as they have addresses of their own.
-		return admission{putOff: b.putOff(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
+		return admission{PutOff: b.putOff(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
 	}
 	b.enter(host, e, addr)
 	return admission{}
@@ -154,7 +154,7 @@ func (b *hostBook) take(host string, addr netip.Addr, first bool, now time.Time)
 func domainOf(host string) string { return weburl.Site("http://" + host + "/") }
 
 // putOff returns when the next page of a share is due. It requires that b.mu is held.
-func (b *hostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
+func (b *HostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
 	each := max(pause.Milliseconds(), 1)
 	s.until = max(s.until, now.UnixMilli()+each*int64(s.inFlight)) + each
 	b.until = max(b.until, s.until)
@@ -162,7 +162,7 @@ func (b *hostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
 }
 
 // enter requires that b.mu is held.
-func (b *hostBook) enter(host string, e *hostEntry, addr netip.Addr) {
+func (b *HostBook) enter(host string, e *hostEntry, addr netip.Addr) {
 	if e.domain == nil {
 		name := domainOf(host)
 		if e.domain = b.domains[name]; e.domain == nil {
@@ -177,7 +177,7 @@ func (b *hostBook) enter(host string, e *hostEntry, addr netip.Addr) {
 	b.enterAddr(addr)
 }
 
-func (b *hostBook) enterAddr(addr netip.Addr) {
+func (b *HostBook) enterAddr(addr netip.Addr) {
 	if !addr.IsValid() {
 		return
 	}
@@ -187,15 +187,15 @@ func (b *hostBook) enterAddr(addr netip.Addr) {
 	b.addrs[addr].inFlight++
 }
 
-// hold notes that a page is in flight, whatever the room, as take does.
-func (b *hostBook) hold(host string, addr netip.Addr) {
+// Hold notes that a page is in flight, whatever the room, as take does.
+func (b *HostBook) Hold(host string, addr netip.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.enter(host, b.entry(host), addr)
 }
 
-// leave notes that a page is no longer in flight.
-func (b *hostBook) leave(host string, addr netip.Addr) {
+// Leave notes that a page is no longer in flight.
+func (b *HostBook) Leave(host string, addr netip.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -208,7 +208,7 @@ func (b *hostBook) leave(host string, addr netip.Addr) {
 	b.leaveAddr(addr)
 }
 
-func (b *hostBook) leaveAddr(addr netip.Addr) {
+func (b *HostBook) leaveAddr(addr netip.Addr) {
 	if addr.IsValid() {
 		b.addrs[addr].inFlight--
 		forgetShare(b.addrs, addr)
@@ -223,9 +223,9 @@ func forgetShare[K comparable](shares map[K]*share, key K) {
 	}
 }
 
-// move notes that a page in flight is at another address than before, which may have been none. If
+// Move notes that a page in flight is at another address than before, which may have been none. If
 // that has no room, it returns when to try again; the page is in flight until leave is called.
-func (b *hostBook) move(from, to netip.Addr, now time.Time) (putOff int64) {
+func (b *HostBook) Move(from, to netip.Addr, now time.Time) (putOff int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if at := b.addrs[to]; at != nil && at.inFlight >= b.room {
@@ -236,9 +236,9 @@ func (b *hostBook) move(from, to netip.Addr, now time.Time) (putOff int64) {
 	return 0
 }
 
-// book notes that a page will be visited at another interval than before, and returns by how much
+// Book notes that a page will be visited at another interval than before, and returns by how much
 // all intervals of its host have to grow (paper R §5.2).
-func (b *hostBook) book(host string, before, after time.Duration) (stretch float64) {
+func (b *HostBook) Book(host string, before, after time.Duration) (stretch float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -251,16 +251,16 @@ func (b *hostBook) book(host string, before, after time.Duration) (stretch float
 	return e.load.Stretch(hostShare * float64(24*time.Hour) / float64(b.delay))
 }
 
-// pending reports whether some page that was put off is not due yet.
-func (b *hostBook) pending(now time.Time) bool {
+// Pending reports whether some page that was put off is not due yet.
+func (b *HostBook) Pending(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.until/1000 >= now.Unix()
 }
 
-// of returns how many pages of a host were in flight at some time, and how many visits a day they
+// Of returns how many pages of a host were in flight at some time, and how many visits a day they
 // ask for.
-func (b *hostBook) of(host string) (pages int, perDay float64) {
+func (b *HostBook) Of(host string) (pages int, perDay float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.hosts[host]; e != nil {
@@ -269,8 +269,8 @@ func (b *hostBook) of(host string) (pages int, perDay float64) {
 	return 0, 0
 }
 
-// count returns how many hosts there are.
-func (b *hostBook) count() int {
+// Count returns how many hosts there are.
+func (b *HostBook) Count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.hosts)

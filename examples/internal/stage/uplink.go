@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 // How long a probe may take, and the pauses between two visits that try whether an outage is over.
@@ -17,14 +15,14 @@ const (
 	longestTry   = 30 * time.Second
 )
 
-// An uplink tells this machine's own trouble from that of the hosts it visits.
+// An Uplink tells this machine's own trouble from that of the hosts it visits.
 //
 // When a visit fails and the host or the network may be to blame, the uplink asks the name server
 // something that any name server answers. If that fails too, the machine is offline: visits wait,
 // all but one now and then that tries. It keeps no goroutine running. Its methods are safe for
 // concurrent use.
-type uplink struct {
-	probe func(context.Context) error // fails if the network does
+type Uplink struct {
+	Probe func(context.Context) error // fails if the network does
 	tell  func(trouble string)        // called when trouble begins and, with "", when it is over
 
 	probing chan struct{} // holds a value while a probe runs
@@ -39,17 +37,18 @@ type uplink struct {
 	pause    time.Duration // after that
 }
 
-func newUplink(ping func(context.Context) error, tell func(string)) *uplink {
+// NewUplink returns an Uplink that probes with ping and tells of trouble.
+func NewUplink(ping func(context.Context) error, tell func(string)) *Uplink {
 	probe := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
 		return ping(ctx)
 	}
-	return &uplink{probe: probe, tell: tell, probing: make(chan struct{}, 1)}
+	return &Uplink{Probe: probe, tell: tell, probing: make(chan struct{}, 1)}
 }
 
-// answered notes that something out there answered.
-func (u *uplink) answered() {
+// Answered notes that something out there answered.
+func (u *Uplink) Answered() {
 	u.mu.Lock()
 	u.worked = time.Now()
 	ended := u.trouble != ""
@@ -64,7 +63,7 @@ func (u *uplink) answered() {
 }
 
 // down notes that nothing can be visited.
-func (u *uplink) down(trouble string) {
+func (u *Uplink) down(trouble string) {
 	u.mu.Lock()
 	begins := u.trouble == ""
 	if begins {
@@ -78,23 +77,23 @@ func (u *uplink) down(trouble string) {
 	}
 }
 
-// state returns what the trouble is and since when; "" if there is none.
-func (u *uplink) state() (trouble string, since time.Time) {
+// State returns what the trouble is and since when; "" if there is none.
+func (u *Uplink) State() (trouble string, since time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.trouble, u.since
 }
 
-// ours reports whether a visit that began at that time failed through this machine's own trouble.
+// Ours reports whether a visit that began at that time failed through this machine's own trouble.
 // It may have to wait for a probe.
-func (u *uplink) ours(ctx context.Context, err error, addr netip.Addr, began time.Time) bool {
-	switch blame := stage.BlameFor(err, addr); {
+func (u *Uplink) Ours(ctx context.Context, err error, addr netip.Addr, began time.Time) bool {
+	switch blame := BlameFor(err, addr); {
 	case ctx.Err() != nil:
 		return true
-	case blame == stage.Theirs:
-		u.answered()
+	case blame == Theirs:
+		u.Answered()
 		return false
-	case blame == stage.Ours:
+	case blame == Ours:
 		u.down(err.Error())
 		return true
 	}
@@ -104,20 +103,20 @@ func (u *uplink) ours(ctx context.Context, err error, addr netip.Addr, began tim
 	if ours, known := u.verdict(began, failed); known {
 		return ours
 	}
-	if probed := u.probe(ctx); probed != nil {
+	if probed := u.Probe(ctx); probed != nil {
 		if ctx.Err() == nil {
 			u.down(fmt.Sprintf("no answer from %s, nor from the name server: %v", err, probed))
 		}
 		return true
 	}
-	u.answered()
+	u.Answered()
 	ours, _ := u.verdict(began, failed)
 	return ours
 }
 
 // verdict judges a visit by what is known: an outage while it went on, or an answer to somebody
 // since it failed.
-func (u *uplink) verdict(began, failed time.Time) (ours, known bool) {
+func (u *Uplink) verdict(began, failed time.Time) (ours, known bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.over.After(began) {
@@ -126,9 +125,9 @@ func (u *uplink) verdict(began, failed time.Time) (ours, known bool) {
 	return false, u.trouble == "" && !u.worked.Before(failed)
 }
 
-// wait returns when a visit may be tried: at once, unless there is trouble. It returns false if ctx
+// Wait returns when a visit may be tried: at once, unless there is trouble. It returns false if ctx
 // ends first.
-func (u *uplink) wait(ctx context.Context) bool {
+func (u *Uplink) Wait(ctx context.Context) bool {
 	for {
 		wait, restored := u.turn(time.Now())
 		if restored == nil {
@@ -148,7 +147,7 @@ func (u *uplink) wait(ctx context.Context) bool {
 }
 
 // turn returns nil if the caller may go on, or else how long to wait at most, and for what.
-func (u *uplink) turn(now time.Time) (wait time.Duration, restored chan struct{}) {
+func (u *Uplink) turn(now time.Time) (wait time.Duration, restored chan struct{}) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {

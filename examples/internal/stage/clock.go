@@ -1,0 +1,84 @@
+package stage
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Clock shows the time by which pages become due. It may go faster than the world's, so that a
+// crawl of weeks can be watched in minutes; the pauses that servers are owed stay as they are. What
+// servers say of times is taken as by this clock: only a web that goes by it is of use then.
+type Clock struct {
+	Began time.Time
+	Pace  float64
+}
+
+// At returns what the clock shows at a time of the world.
+func (c Clock) At(t time.Time) time.Time {
+	if c.Pace == 1 || t.IsZero() {
+		return t
+	}
+	return c.Began.Add(c.Shown(t.Sub(c.Began)))
+}
+
+// MaxPace is the highest pace: a month goes by in less than three seconds.
+const MaxPace = 1e6
+
+// maxShown is where a clock stands still, after a century and a half: it must not jump back.
+const maxShown = 1 << 62
+
+// Shown returns how much time the clock shows while d goes by.
+func (c Clock) Shown(d time.Duration) time.Duration {
+	return time.Duration(min(float64(d)*c.Pace, maxShown))
+}
+
+// Now returns what the clock shows.
+func (c Clock) Now() time.Time { return c.At(time.Now()) }
+
+// Until returns how long it takes until the clock shows t.
+func (c Clock) Until(t time.Time) time.Duration {
+	return time.Duration(float64(t.Sub(c.Now())) / c.Pace)
+}
+
+// OpenClock makes a clock that goes on from where it was, if the file tells of one. A pace of 0 is
+// the one that it had. Another pace than it had is refused, since times are on record.
+func OpenClock(file string, pace float64) (Clock, error) {
+	had, err := ReadClock(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c := Clock{time.Now().Truncate(time.Second), cmp.Or(pace, 1)}
+		return c, ReplaceFile(file, fmt.Appendf(nil, "%s %g\n", c.Began.Format(time.RFC3339), c.Pace))
+	case err != nil:
+		return Clock{}, err
+	case pace != 0 && pace != had.Pace:
+		return Clock{}, fmt.Errorf("the crawl was begun with -pace %g; say so again, or -fresh, which "+
+			"forgets its pages", had.Pace)
+	}
+	return had, nil
+}
+
+// ReadClock reads a file that OpenClock made.
+func ReadClock(file string) (c Clock, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return Clock{}, err
+	}
+	began, rest, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	c.Began, err = time.Parse(time.RFC3339, began)
+	if err == nil {
+		c.Pace, err = strconv.ParseFloat(rest, 64)
+	}
+	if err == nil && !(c.Pace > 0 && c.Pace <= MaxPace) {
+		err = errors.New("no such pace")
+	}
+	if err != nil {
+		return Clock{}, fmt.Errorf("%s should hold a time and a pace: %w: fullcrawler repair", file, err)
+	}
+	return c, nil
+}

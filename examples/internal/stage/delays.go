@@ -1,0 +1,65 @@
+package stage
+
+import (
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// CrawlDelays knows the delays that sites ask for. A host may have several servers, by scheme and
+// port, each with a robots.txt: the longest delay holds. The zero crawlDelays is empty. Its methods
+// are safe for concurrent use.
+type CrawlDelays struct {
+	mu    sync.Mutex
+	hosts map[string]map[string]time.Duration // by host and server, without those that ask for none
+}
+
+// Set notes what a server asks for, and returns the longest delay of its host.
+func (d *CrawlDelays) Set(host, server string, delay time.Duration) (longest time.Duration) {
+	d.mu.Lock()
+	switch {
+	case delay <= 0:
+		delete(d.hosts[host], server)
+	case d.hosts == nil:
+		d.hosts = map[string]map[string]time.Duration{}
+		fallthrough
+	case d.hosts[host] == nil:
+		d.hosts[host] = map[string]time.Duration{}
+		fallthrough
+	default:
+		d.hosts[host][server] = delay
+	}
+	if len(d.hosts[host]) == 0 {
+		delete(d.hosts, host)
+	}
+	d.mu.Unlock()
+	return d.Of(host)
+}
+
+// Of returns the longest delay that the servers of a host ask for.
+func (d *CrawlDelays) Of(host string) (longest time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, delay := range d.hosts[host] {
+		longest = max(longest, delay)
+	}
+	return longest
+}
+
+// RestorePoliteness makes a scheduler as polite as the one whose state was saved. If the state is
+// damaged, that holds for what comes before the damage, and all other hosts count as just visited.
+func RestorePoliteness(queue *scheduler.Scheduler[Item], state []byte) error {
+	if err := queue.Restore(scheduler.Entry{}, time.Now()); err != nil {
+		return err
+	}
+	for entry, err := range Entries[scheduler.Entry](state) {
+		if err == nil {
+			err = queue.Restore(entry, time.Now())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package stage
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHostBook(t *testing.T) {
+	now, nowhere := time.Unix(1_000_000, 0), netip.Addr{}
+	b := NewHostBook(10*time.Second, time.Minute, 2, 16_000)
+	for n := range minHostRoom {
+		require.Zero(t, b.Take("a.test", nowhere, false, now).PutOff, n)
+	}
+	require.EqualValues(t, 30_000, NewHostBook(10*time.Millisecond, time.Minute, 0, 1).room)
+	first := b.Take("a.test", nowhere, false, now).PutOff
+	second := b.Take("a.test", nowhere, false, now).PutOff
+	require.Equal(t, now.Unix()+10*minHostRoom+10, first-1, "when the host is through with what is in flight")
+	require.Equal(t, first+10, second, "and one delay later")
+	require.True(t, b.Pending(now))
+	require.False(t, b.Pending(time.Unix(second+1, 0)))
+	b.Leave("a.test", nowhere)
+	require.Zero(t, b.Take("a.test", nowhere, false, now).PutOff)
+
+	require.False(t, b.Take("b.test", nowhere, true, now).Full)
+	require.False(t, b.Take("b.test", nowhere, true, now).Full)
+	require.True(t, b.Take("b.test", nowhere, true, now).Full)
+	require.False(t, b.Take("b.test", nowhere, false, now).Full, "what was visited before stays")
+	for n := range 4 {
+		require.False(t, b.IsCrowded("http://b.test/"), n)
+		b.Sighted("b.test")
+	}
+	require.True(t, b.IsCrowded("http://b.test/x"), "twice as many as may be visited")
+	require.False(t, b.IsCrowded("http://a.test/"))
+	require.Equal(t, 2, b.Count())
+
+	require.InDelta(t, 1, b.Book("c", 0, time.Hour), 0)
+	require.InDelta(t, 1/hostShare, b.Book("c", time.Hour, 10*time.Second), 0.01,
+		"more visits than the host's time has room for")
+	require.InDelta(t, 1, b.Book("c", 10*time.Second, 0), 0)
+	b.Recall("d", 10*time.Second, now.Unix()+5)
+	pages, load := b.Of("d")
+	require.Equal(t, 1, pages)
+	require.InDelta(t, 8640, load, 1)
+}
+
+// TestSharesOfAddressesAnddomains: neither has more pages in flight than its share.
+func TestSharesOfAddressesAndDomains(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	b := NewHostBook(10*time.Second, time.Minute, 0, 16_000)
+	at, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for n := range minHostRoom {
+		require.Zero(t, b.Take(fmt.Sprintf("h%d.test", n), at, false, now).PutOff)
+	}
+	require.Positive(t, b.Take("one.test", at, false, now).PutOff)
+	require.Zero(t, b.Take("one.test", other, false, now).PutOff)
+	require.Positive(t, b.Move(other, at, now), "there is no room there")
+	b.Leave("h0.test", at)
+	require.Zero(t, b.Move(other, at, now))
+	b.Leave("one.test", at)
+	for n := range minHostRoom - 1 {
+		b.Leave(fmt.Sprintf("h%d.test", n+1), at)
+	}
+	require.Empty(t, b.addrs)
+	require.Empty(t, b.domains)
+
+	for n := range 16_000 / domainShare {
+		require.Zero(t, b.Take(fmt.Sprintf("h%d.farm.test", n), netip.Addr{}, false, now).PutOff)
+	}
+	require.Positive(t, b.Take("one.farm.test", netip.Addr{}, false, now).PutOff)
+	require.Zero(t, b.Take("one.test", netip.Addr{}, false, now).PutOff)
+	for n := range 16_000 / domainShare {
+		b.Leave(fmt.Sprintf("h%d.farm.test", n), netip.Addr{})
+	}
+	require.Len(t, b.domains, 1)
+}
+
+func TestTheLongestCrawlDelayOfAHostHolds(t *testing.T) {
+	var d CrawlDelays
+	require.Zero(t, d.Set("a.test", "http://a.test/robots.txt", 0))
+	require.Equal(t, time.Minute, d.Set("a.test", "http://a.test/robots.txt", time.Minute))
+	require.Equal(t, time.Minute, d.Set("a.test", "https://a.test/robots.txt", time.Second))
+	require.Equal(t, time.Second, d.Set("a.test", "http://a.test/robots.txt", 0))
+	require.Zero(t, d.Set("a.test", "https://a.test/robots.txt", 0))
+	require.Empty(t, d.hosts)
+}
