@@ -14,48 +14,47 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says what kept a Get from having a response, or its body from being whole. It is an error
-// itself, so that errors.Is(err, fetch.Blocked) asks for it. The zero Kind is Whole.
+// Kind says why a Get has no response, or why its body is not complete. It is an error itself, for
+// errors.Is(err, fetch.Blocked). The zero Kind is Whole.
 type Kind uint8
 
-// The kinds: a whole body, options that leave site owners with nobody to ask, what keeps a Get from
-// having a response, in the order in which it can meet them, and why a body ended where it did.
+// The kinds: a complete body; options without a contact; why a Get has no response, in the order in
+// which a Get can meet them; and why a body was cut.
 const (
 	Whole Kind = iota // the body is complete
 
 	NoAgent   // the Options have no UserAgent
 	NoContact // UserAgent names no URL or e-mail address
 
-	// The request cannot be sent: its URL is not an absolute http or https URL, or is longer than
-	// MaxURL, or a field of its header is invalid, or Options.Wrap refuses it.
+	// The request cannot be sent: its URL is not an absolute http or https URL or is longer than
+	// MaxURL, a header field is invalid, or Options.Wrap refuses it.
 	BadURL
 	Resolve        // the name has no address, or the look-up failed
 	ResolveTimeout // the look-up took too long
 	Blocked        // Reach allows none of the host's addresses, or the port is bad
-	Proxy          // the proxy is out of reach or refuses: not the server's doing
-	Connect        // refused, unreachable or the like
+	Proxy          // the proxy is unreachable or refuses; not the server's doing
+	Connect        // refused, unreachable and similar
 	ConnectTimeout // no connection in time
-	TLS            // the handshake failed; certificates are part of it
+	TLS            // the handshake failed, for its certificate or otherwise
 	TLSTimeout     // the handshake took too long
 	HeadTimeout    // the head of the response was not complete in time
 	Disconnected   // the connection ended before the head was complete
-	Protocol       // what came is not HTTP
-	HeaderTooLarge // the head is larger than MaxHeader or MaxFields
-	// The server turned away each of three attempts, in a way that asks for another one.
+	Protocol       // the response is not HTTP
+	HeaderTooLarge // the head exceeds MaxHeader or MaxFields
+	// The server rejected three attempts in a row, each time in a way that asks for another one.
 	TooManyAttempts
-	Canceled // the caller's context ended, during whatever it was
+	Canceled // the caller's context ended
 
 	CutLength     // at MaxBody
 	CutTime       // at Timeout
 	CutSlow       // it came more slowly than MinRate
-	CutRatio      // it grew by more than MaxRatio while it was decoded
+	CutRatio      // it grew by more than MaxRatio while being decoded
 	CutDisconnect // the connection ended before the body did
 	CutCoding     // its content coding is unknown or corrupt
-	CutMemory     // at MaxMemory: this is not the server's doing
+	CutMemory     // at MaxMemory; not the server's doing
 )
 
-// kindNames are also what an archive writes: those of CutLength, CutTime and CutDisconnect are the
-// words of WARC-Truncated.
+// kindNames holds the words of WARC-Truncated for CutLength, CutTime and CutDisconnect.
 var kindNames = [...]string{
 	Whole:           "whole",
 	NoAgent:         "no User-Agent",
@@ -109,14 +108,14 @@ func (k Kind) Timeout() bool {
 	return false
 }
 
-// Error says why a Get has no response. Its methods are safe for concurrent use.
+// Error is why a Get has no response. Its methods are safe for concurrent use.
 type Error struct {
 	Kind Kind
 	URL  string         // as passed to Get
-	Addr netip.AddrPort // of the server; the zero AddrPort if none was dialled
+	Addr netip.AddrPort // of the server; the zero AddrPort if none was dialed
 	Err  error          // the cause; nil if Kind says it all
-	// Attempts is how many requests may have reached the server. They count towards the delay that
-	// is kept between two requests.
+	// Attempts is how many requests may have reached the server. Each of them calls for a
+	// politeness delay.
 	Attempts int
 }
 
@@ -147,8 +146,8 @@ func (e *Error) Is(target error) bool { return target == e.Kind }
 // Timeout reports whether one of the Client's time limits was reached.
 func (e *Error) Timeout() bool { return e.Kind.Timeout() }
 
-// Temporary reports whether the same Get may succeed another time, without a change to the URL,
-// the Options or what the site's owner has set up.
+// Temporary reports whether the same Get may succeed later, without a change of the URL, the Options
+// or the server's configuration.
 func (e *Error) Temporary() bool {
 	switch e.Kind {
 	case BadURL, Blocked, Protocol, HeaderTooLarge:

@@ -9,27 +9,26 @@ import (
 	"strings"
 )
 
-// Request is what to ask for, where [Client.Get] does not say enough.
+// Request is a request for which [Client.Get] is not enough.
 type Request struct {
 	// URL is absolute, http or https.
 	URL string
 	// Method is GET or HEAD; "" means GET.
 	Method string
-	// Header has fields for this request alone, which replace those of the Options; nil means
-	// none.
+	// Header has fields for this request, which replace those of the Options; nil means none.
 	Header http.Header
-	// Validators ask for the page only if it changed; the zero value asks for it in any case.
+	// Validators make the request conditional; the zero value does not.
 	Validators Validators
 	// MaxBody replaces Options.MaxBody for this request; 0 means that one.
 	MaxBody int64
 }
 
-// Validators are what a server gave with an earlier version of a page. With them [Client.GetIf]
-// asks for the page only if it changed since. The zero Validators ask for it in any case.
+// Validators identify a version of a page. With those of an earlier response, [Client.GetIf] gets the
+// page only if it has changed since. The zero Validators get it in any case.
 type Validators struct{ ETag, LastModified string }
 
-// prepare turns r into what net/http sends, with ctx, and the URL that it has, or says why it cannot
-// be sent.
+// prepare returns the request that net/http sends for r and its normalized URL, or why it cannot be
+// sent.
 func (c *Client) prepare(ctx context.Context, r *Request) (*http.Request, string, *Error) {
 	if r.Method != "" && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		err := fmt.Errorf("method %q is neither GET nor HEAD", r.Method)
@@ -58,7 +57,7 @@ func (c *Client) prepare(ctx context.Context, r *Request) (*http.Request, string
 
 // fields returns the header of a request for page.
 func (c *Client) fields(r *Request, page string) (http.Header, *Error) {
-	// The shared header serves wherever nothing is to be added.
+	// The shared header is copied only if something is added.
 	header := c.header
 	if r.Validators != (Validators{}) || len(r.Header) > 0 || c.opts.Jar != nil ||
 		len(header["Referer"]) > 0 {
@@ -71,7 +70,7 @@ func (c *Client) fields(r *Request, page string) (http.Header, *Error) {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
 	c.refer(header, page)
-	// A server's own bytes come back here, so they are checked like any input.
+	// These are bytes from a server, so they are checked like any input.
 	if v := r.Validators.ETag; v != "" && isFieldValue(v) {
 		header["If-None-Match"] = []string{v}
 	}
@@ -81,7 +80,7 @@ func (c *Client) fields(r *Request, page string) (http.Header, *Error) {
 	return header, nil
 }
 
-// accept is the short form of what browsers send. Without one some servers answer 406, or send
+// accept is a short form of what browsers send. Without it, some servers answer 406 or send
 // something other than a page.
 const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 

@@ -2,12 +2,12 @@ package fetch
 
 import "time"
 
-// timing holds the instants of an exchange while it goes on.
+// timing records when an exchange got where, for Response.
 type timing struct {
 	start, resolved, dialled, secured, connected, wroteRequest, firstByte, done time.Time
 }
 
-// Wait returns how long the server took to begin its answer; 0 if that was not seen.
+// Wait returns the time from the request to the first byte of the response; 0 if unknown.
 func (r *Response) Wait() time.Duration {
 	if r.WroteRequest.IsZero() || r.FirstByte.IsZero() {
 		return 0

@@ -9,28 +9,25 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// Transport returns the guards of c as a RoundTripper for an http.Client of any kind. It shares
-// the connections of c. It is safe for concurrent use.
+// Transport returns the guards of c as a RoundTripper for any http.Client. It shares the connections
+// of c. It is safe for concurrent use.
 //
-// All limits of the Options hold, but for MaxMemory: nothing is kept in memory. Those on the body
-// hold while it is read, and what MinRate counts is the time that the server takes, not the
-// reader. Read then returns a [Kind] as its error. A request that does not ask for a content
-// coding is sent with all that c knows, and its response comes decoded, as http.Transport does
-// with gzip. Fields that a request lacks (User-Agent and the like) are those of the Options.
-// Cookies are left to the http.Client.
+// All limits of the Options hold except MaxMemory, since bodies are streamed. The limits on the body
+// hold while it is read: then Read returns a [Kind], such as [CutLength]. MinRate counts the time of
+// the server, not that of the reader. A request without Accept-Encoding is sent with the codings
+// that c knows, and its response is decoded, as http.Transport does with gzip. Fields that a request
+// lacks, such as User-Agent, are those of the Options. Cookies are left to the http.Client.
 //
-// What an observer can see of the wire, it sees through net/http/httptrace. The connection that
-// GotConn reports is in HTTP/1.x one with a method
+// Observers use net/http/httptrace. With HTTP/1.x, the connection that GotConn reports has a method
 //
 //	Heads() func(status int) (request, response []byte, ok bool)
 //
-// To be called in GotConn, it returns a function that returns the heads of this exchange as they
-// were on the wire, once the response with the status is there. The RoundTripper itself has a method
+// Called in GotConn, it returns a function. That one returns the heads of this exchange as they were
+// on the wire, once the response with the given status has arrived. The RoundTripper has a method
 //
 //	Tap(resp *http.Response, w io.Writer) bool
 //
-// To be called before the body is read, it makes w get what is read of the body as it was sent,
-// before it is decoded.
+// Called before the body is read, it makes w receive the body as it was sent, before decoding.
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
 
 type roundTripper struct{ client *Client }
@@ -92,8 +89,8 @@ func (t roundTripper) Tap(resp *http.Response, w io.Writer) bool {
 	return true
 }
 
-// complete checks a request of an http.Client and adds what it lacks. decode says that the
-// response is to be decoded, since the request did not ask for a coding.
+// complete checks a request of an http.Client and adds the fields that it lacks. decode reports that
+// the response must be decoded, since the request did not ask for a coding.
 func (c *Client) complete(req *http.Request) (decode bool, failure *Error) {
 	if req.URL == nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return false, &Error{Kind: BadURL, Err: errScheme}
@@ -101,7 +98,7 @@ func (c *Client) complete(req *http.Request) (decode bool, failure *Error) {
 	host := req.URL.Hostname()
 	if c.names {
 		if u, err := weburl.Parse(req.URL.String(), nil); err == nil {
-			host = u.Host // an address in one of its other spellings
+			host = u.Host // it may be an address in another spelling
 		}
 	}
 	if failure := c.checkTarget(host, req.URL.Port()); failure != nil {
@@ -126,7 +123,7 @@ func (c *Client) complete(req *http.Request) (decode bool, failure *Error) {
 	return decode, nil
 }
 
-// stream is a body that is read while it comes, within the limits.
+// stream is a body that its reader gets as it arrives, within the limits.
 type stream struct {
 	src   io.ReadCloser
 	x     *exchange
@@ -149,8 +146,7 @@ func (s *stream) read(p []byte) (int, error) {
 	if s.err != nil || len(p) == 0 {
 		return 0, s.err
 	}
-	// The byte after the limit is asked for: it tells a body that ends there from one that goes
-	// on.
+	// One byte more than the limit, to tell a body that ends there from a longer one.
 	if left := s.limit - s.n; int64(len(p)) > left {
 		p = p[:left+1]
 	}
@@ -236,7 +232,7 @@ func (d *decodedStream) open() (err error) {
 	return nil
 }
 
-// blame returns what is wrong with a body that cannot be decoded: what cut it, if something did.
+// blame returns why a body cannot be decoded: because it was cut, or else because it is corrupt.
 func (d *decodedStream) blame() error {
 	if d.raw.err != nil && d.raw.err != io.EOF {
 		return d.raw.err
