@@ -77,11 +77,11 @@ func refuse(conn net.Conn, asked func(), refusal func(stream uint32) []byte) {
 // there were and how many connections.
 func refusing2(
 	t *testing.T, cert tls.Certificate, refusal func(stream uint32) []byte,
-) (c *fetch.Client, asked, dialled *atomic.Int64, stop func()) {
+) (c *fetch.Client, asked, dialed *atomic.Int64, stop func()) {
 	network := memnet.New()
 	l, err := network.Listen("example.com")
 	require.NoError(t, err)
-	asked, dialled = new(atomic.Int64), new(atomic.Int64)
+	asked, dialed = new(atomic.Int64), new(atomic.Int64)
 	var conns sync.WaitGroup
 	conns.Go(func() {
 		for {
@@ -89,7 +89,7 @@ func refusing2(
 			if err != nil {
 				return
 			}
-			dialled.Add(1)
+			dialed.Add(1)
 			conns.Go(func() {
 				config := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
 				refuse(tls.Server(conn, config), func() { asked.Add(1) }, refusal)
@@ -108,7 +108,7 @@ func refusing2(
 		},
 	})
 	require.NoError(t, err)
-	return c, asked, dialled, func() {
+	return c, asked, dialed, func() {
 		c.CloseIdle()
 		l.Close()
 		conns.Wait()
@@ -144,7 +144,7 @@ func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for range 20 { // where the transport chooses at random, it must choose both ways
 				synctest.Test(t, func(t *testing.T) {
-					c, asked, dialled, stop := refusing2(t, cert, tt.refusal)
+					c, asked, dialed, stop := refusing2(t, cert, tt.refusal)
 					e := fails(t, c, "https://example.com/")
 					require.Equal(t, tt.kind, e.Kind, "%v", e)
 					require.True(t, e.Temporary())
@@ -155,7 +155,7 @@ func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 						require.EqualValues(t, tt.attempts, asked.Load())
 					}
 					require.EqualValues(t, asked.Load(), e.Attempts)
-					require.LessOrEqual(t, dialled.Load(), asked.Load()+1, "one dial may come too late")
+					require.LessOrEqual(t, dialed.Load(), asked.Load()+1, "one dial may come too late")
 				})
 			}
 		})

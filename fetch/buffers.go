@@ -13,8 +13,8 @@ type growth struct {
 	most  int64 // expected bytes; a longer body is read all the same
 }
 
-// minRoom is the least free space worth a read. A smaller read would go through the connection's own
-// buffer.
+// minRoom is the least free space worth a read. A smaller read would go through the connection's
+// own buffer.
 const minRoom = 1 << 10
 
 // read appends r to buf, up to g.limit bytes in total, and reports whether there was more. It calls

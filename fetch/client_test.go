@@ -156,7 +156,7 @@ func TestTiming(t *testing.T) {
 			require.Equal(t, n > 0, r.Reused)
 			require.Equal(t, start, at.Start)
 			require.Equal(t, resolve, at.Connected.Sub(start))
-			require.Equal(t, n > 0, at.Resolved.IsZero() && at.Dialled.IsZero())
+			require.Equal(t, n > 0, at.Resolved.IsZero() && at.Dialed.IsZero())
 			require.Equal(t, 2*time.Second, at.Wait())
 			require.Equal(t, resolve, at.WroteRequest.Sub(start))
 			require.Equal(t, resolve+2*time.Second, at.FirstByte.Sub(start))
@@ -172,10 +172,10 @@ func TestTimingOfTLS(t *testing.T) {
 	opts.Reach = fetch.Loopback
 	r := get(t, newClient(t, opts), base+"/x")
 	at := r
-	steps := []time.Time{at.Start, at.Resolved, at.Dialled, at.Secured, at.Connected,
+	steps := []time.Time{at.Start, at.Resolved, at.Dialed, at.Secured, at.Connected,
 		at.WroteRequest, at.Done}
 	require.True(t, slices.IsSortedFunc(steps, time.Time.Compare), "%+v", at)
-	require.Positive(t, at.Secured.Sub(at.Dialled))
+	require.Positive(t, at.Secured.Sub(at.Dialed))
 	require.Zero(t, new(fetch.Response).Wait(), "what was not seen is no span")
 }
 
@@ -330,31 +330,31 @@ func TestHooks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var host string
-		var dialled []string
+		var dialed []string
 		c := newClient(t, fetch.Options{
 			UserAgent: "testbot (bot@a.test)",
 			Resolve: func(ctx context.Context, name string) ([]netip.Addr, error) {
 				host = name
 				return resolveTo("1.1.1.1")(ctx, name)
 			},
-			Dial: recordDial(&dialled),
+			Dial: recordDial(&dialed),
 		})
-		require.ErrorIs(t, fails(t, c, tt.url), errDialled)
+		require.ErrorIs(t, fails(t, c, tt.url), errDialed)
 		require.Equal(t, tt.host, host, tt.url)
-		require.Equal(t, []string{tt.addr}, dialled, tt.url)
+		require.Equal(t, []string{tt.addr}, dialed, tt.url)
 	}
 }
 
-// A proxy would do the dialling, and Reach would judge its address and not the server's.
+// A proxy would do the dialing, and Reach would judge its address and not the server's.
 func TestNoProxyOfTheEnvironment(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
 		t.Setenv(name, "http://2.2.2.2:3128")
 	}
-	var dialled []string
+	var dialed []string
 	c := newClient(t, fetch.Options{
-		UserAgent: "testbot (bot@a.test)", Resolve: resolveTo("1.1.1.1"), Dial: recordDial(&dialled),
+		UserAgent: "testbot (bot@a.test)", Resolve: resolveTo("1.1.1.1"), Dial: recordDial(&dialed),
 	})
-	require.ErrorIs(t, fails(t, c, "http://a.test/"), errDialled)
-	require.ErrorIs(t, fails(t, c, "https://a.test/"), errDialled)
-	require.Equal(t, []string{"1.1.1.1:80", "1.1.1.1:443"}, dialled)
+	require.ErrorIs(t, fails(t, c, "http://a.test/"), errDialed)
+	require.ErrorIs(t, fails(t, c, "https://a.test/"), errDialed)
+	require.Equal(t, []string{"1.1.1.1:80", "1.1.1.1:443"}, dialed)
 }

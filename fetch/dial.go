@@ -14,14 +14,14 @@ import (
 // maxAddrs limits how many addresses of one host are tried: a name can have hundreds.
 const maxAddrs = 4
 
-// peer is a connection that knows which address was dialled, also where the caller's Dial returns
+// peer is a connection that knows which address was dialed, also where the caller's Dial returns
 // something without a network address.
 type peer struct {
 	net.Conn
 	addr netip.AddrPort
 }
 
-// RemoteAddr implements net.Conn. It is the address that was dialled, whatever is behind it.
+// RemoteAddr implements net.Conn. It is the address that was dialed, whatever is behind it.
 func (p *peer) RemoteAddr() net.Addr {
 	if !p.addr.IsValid() {
 		return p.Conn.RemoteAddr()
@@ -97,7 +97,7 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 		addr := netip.AddrPortFrom(a, uint16(port))
 		conn, err := c.dialAddr(ctx, network, addr, len(addrs)-i)
 		if err == nil {
-			reached(ctx, dialled)
+			reached(ctx, dialed)
 			return &peer{Conn: conn, addr: addr}, nil
 		}
 		// The first address is the one that the resolver thought best, so its failure tells most.
@@ -139,7 +139,7 @@ func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer,
 	if err != nil {
 		return nil, dialError(err, netip.AddrPort{})
 	}
-	reached(ctx, dialled)
+	reached(ctx, dialed)
 	return &peer{Conn: conn}, nil
 }
 
@@ -152,10 +152,10 @@ func dialError(err error, addr netip.AddrPort) *Error {
 	return &Error{Kind: pick(err, Connect, ConnectTimeout), Addr: addr, Err: err}
 }
 
-// lookup returns the addresses of host that may be dialled, at most maxAddrs. A name that has
+// lookup returns the addresses of host that may be dialed, at most maxAddrs. A name that has
 // allowed and other addresses keeps the allowed ones.
 //
-// This is the only place where a name becomes an address, and what is dialled is the address. A
+// This is the only place where a name becomes an address, and what is dialed is the address. A
 // check before, on a look-up of its own, could be answered otherwise than the look-up for the
 // dial.
 func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) {

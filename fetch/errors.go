@@ -146,8 +146,8 @@ func (e *Error) Is(target error) bool { return target == e.Kind }
 // Timeout reports whether one of the Client's time limits was reached.
 func (e *Error) Timeout() bool { return e.Kind.Timeout() }
 
-// Temporary reports whether the same Get may succeed later, without a change of the URL, the Options
-// or the server's configuration.
+// Temporary reports whether the same Get may succeed later, without a change of the URL, the
+// Options or the server's configuration.
 func (e *Error) Temporary() bool {
 	switch e.Kind {
 	case BadURL, Blocked, Protocol, HeaderTooLarge:

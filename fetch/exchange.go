@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// The causes with which a Get cancels its own context. They tell its limits from the caller's.
+// The causes with which a Get cancels its own context, to tell its own limits from the caller's.
 var (
 	errTime     = errors.New("time limit")
 	errSlow     = errors.New("too slow")
 	errAttempts = errors.New("too many attempts")
 )
 
-// maxAttempts is how many requests one Get may put on the wire. net/http sends one again when a
-// kept-alive connection turns out to be dead, or an HTTP/2 server refuses the stream or says
-// GOAWAY. Both happen in good faith; a server that does it to each new connection would be asked
-// thousands of times.
+// maxAttempts is how many requests one Get may send. net/http repeats a request if a kept-alive
+// connection turns out to be dead, or if an HTTP/2 server refuses the stream or says GOAWAY. Both
+// happen in good faith, but a server that does it on each new connection would be asked thousands
+// of times.
 const maxAttempts = 3
 
-// exchange is one Get under way. net/http reports on it from several goroutines, some of which may
-// outlive the Get, hence the lock.
+// exchange is one request in flight. net/http reports to it from several goroutines, some of which
+// may outlive the Get, hence the lock.
 type exchange struct {
 	ctx    context.Context // of the round trip; set before it and not changed
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
-	late     Kind           // what it is if time runs out now
-	addr     netip.AddrPort // of the server, once there is one
-	wire     *wire          // that carries it; nil for HTTP/2
-	heads    *heads         // that went over the wire; nil for HTTP/2
+	late     Kind           // of the error if the time runs out now
+	addr     netip.AddrPort // of the server, once known
+	wire     *wire          // the connection; nil for HTTP/2
+	heads    *heads         // on that wire; nil for HTTP/2
 	attempts int
 	reused   bool
 	timing   timing
@@ -46,8 +46,8 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// enter notes what the exchange behind ctx is waiting for. A dial may outlive the wait of the
-// exchange that began it, when another connection came free first; then it is of no interest.
+// enter records what the exchange of ctx is waiting for. The transport may go on dialing for an
+// exchange that got another connection meanwhile; such a dial is ignored.
 func enter(ctx context.Context, late Kind, addr netip.AddrPort) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
@@ -60,8 +60,7 @@ func enter(ctx context.Context, late Kind, addr netip.AddrPort) {
 	}
 }
 
-// reached notes an instant on the way to a connection, under the same condition. at picks it from
-// the timing.
+// reached records a step on the way to a connection, under the same condition. at selects the step.
 func reached(ctx context.Context, at func(*timing) *time.Time) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
@@ -75,7 +74,7 @@ func reached(ctx context.Context, at func(*timing) *time.Time) {
 }
 
 func resolved(t *timing) *time.Time { return &t.resolved }
-func dialled(t *timing) *time.Time  { return &t.dialled }
+func dialed(t *timing) *time.Time   { return &t.dialed }
 func secured(t *timing) *time.Time  { return &t.secured }
 
 // newExchange returns an exchange on behalf of a caller with ctx, to be ended by end.
@@ -85,7 +84,7 @@ func newExchange(ctx context.Context) *exchange {
 	return x
 }
 
-// attach returns a context through which dialling and net/http report to x.
+// attach returns a context through which dialing and net/http report to x.
 func (x *exchange) attach(ctx context.Context) context.Context {
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	x.trace.GetConn, x.trace.GotConn = x.getConn, x.gotConn
@@ -107,8 +106,7 @@ func (x *exchange) stamp(at *time.Time) {
 	*at = time.Now()
 }
 
-// getConn is called before each attempt. Canceling there keeps most attempts too many from going
-// any further, be it to a new connection or to one that is kept.
+// getConn is called before most attempts. Canceling here stops an attempt too many early.
 func (x *exchange) getConn(string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -117,8 +115,8 @@ func (x *exchange) getConn(string) {
 	}
 }
 
-// exhausted reports whether the exchange behind ctx has no attempt left. Its connections are not
-// worth dialling: the transport would do so even though the exchange is canceled.
+// exhausted reports whether the exchange of ctx has no attempt left. The transport would dial for
+// it even though it is canceled.
 func exhausted(ctx context.Context) bool {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
@@ -133,17 +131,16 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.attempts == maxAttempts {
-		// The transport may prefer a connection that is at hand to the end of the context, and
-		// HTTP/2 may come here without a getConn. On a connection that is closed, nothing can be
-		// sent.
+		// The transport may use an idle connection although the context has ended, and HTTP/2 may
+		// come here without a getConn. Nothing can be sent on a closed connection.
 		x.cancel(errAttempts)
 		info.Conn.Close()
 		return
 	}
-	// This is called once for each attempt, so that the last connection is the one that counts.
+	// This is called once per attempt; the last connection counts.
 	x.late, x.wire, x.heads, x.reused, x.tls = HeadTimeout, nil, nil, info.Reused, nil
 	x.attempts++
-	// A dial may have begun for this exchange and lost to a connection that came free.
+	// A dial for this exchange may have lost to a connection that became idle.
 	if info.Reused {
 		x.timing = timing{start: x.timing.start}
 	}
@@ -164,13 +161,13 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 func (x *exchange) firstByte() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.timing.firstByte.IsZero() { // what Options.Wrap has put there answered by itself
+	if x.timing.firstByte.IsZero() { // Options.Wrap answered by itself
 		return time.Now()
 	}
 	return x.timing.firstByte
 }
 
-// takeHeads gives away the heads as they were on the wire; ok is false if they are not known.
+// takeHeads returns the heads as they were on the wire; ok is false if they are not known.
 func (x *exchange) takeHeads(status int) (request, response []byte, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -180,23 +177,23 @@ func (x *exchange) takeHeads(status int) (request, response []byte, ok bool) {
 	return x.wire.take(x.heads, status)
 }
 
-// describe copies to r what x knows of it.
+// describe copies what x knows to r.
 func (x *exchange) describe(r *Response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	r.Addr, r.Attempts, r.Reused, r.TLS = x.addr, x.attempts, x.reused, x.tls
 	t := &x.timing
-	r.Start, r.Resolved, r.Dialled, r.Secured, r.Connected = t.start, t.resolved, t.dialled, t.secured, t.connected
-	r.WroteRequest, r.FirstByte, r.Done = t.wroteRequest, t.firstByte, t.done
+	r.Start, r.Resolved, r.Dialed, r.Secured = t.start, t.resolved, t.dialed, t.secured
+	r.Connected, r.WroteRequest, r.FirstByte, r.Done = t.connected, t.wroteRequest, t.firstByte, t.done
 }
 
-// end lets go of what the exchange holds.
+// end releases the timer and the context.
 func (x *exchange) end() {
 	x.watch.end()
 	x.cancel(nil)
 }
 
-// canceled returns the error of an exchange whose caller has left.
+// canceled returns the error of an exchange whose caller's context has ended.
 func (x *exchange) canceled(parent context.Context, url string) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -205,8 +202,7 @@ func (x *exchange) canceled(parent context.Context, url string) *Error {
 	}
 }
 
-// failure turns the error of a round trip into the one that Get returns. parent is the caller's
-// context.
+// failure turns the error of a round trip into that of Get. parent is the caller's context.
 func (x *exchange) failure(parent context.Context, err error, maxHeader int64) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -217,11 +213,11 @@ func (x *exchange) failure(parent context.Context, err error, maxHeader int64) *
 
 // classify requires that x.mu is held.
 //
-// The order matters. Whoever ended the context is asked first, because the error is then no more
-// than an echo of it, and of a kind that depends on where it caught the transport. The texts of
-// net/http are asked last.
+// The order matters. If a context has ended, the error only echoes that, in a form that depends on
+// where it caught the transport; so the contexts are checked first. The texts of net/http come
+// last.
 func (x *exchange) classify(parent context.Context, err error, maxHeader int64) *Error {
-	var dialled *Error
+	var dialed *Error
 	switch {
 	case parent.Err() != nil:
 		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(parent)}
@@ -229,11 +225,11 @@ func (x *exchange) classify(parent context.Context, err error, maxHeader int64) 
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
 	case context.Cause(x.ctx) == errTime:
 		return &Error{Kind: x.late, Addr: x.addr, Err: context.DeadlineExceeded}
-	case errors.As(err, &dialled):
-		// It may belong to several exchanges, each with a URL of its own.
-		e := *dialled
+	case errors.As(err, &dialed):
+		// Several exchanges may share it, each with its own URL.
+		e := *dialed
 		return &e
-	case isTLS(err): // through an HTTP proxy, where the transport does the handshake
+	case isTLS(err): // through an HTTP proxy, the transport does the handshake
 		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: err}
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
@@ -252,11 +248,10 @@ func (x *exchange) classify(parent context.Context, err error, maxHeader int64) 
 // headerTooLarge requires that x.mu is held.
 func (x *exchange) headerTooLarge(err error, limit int64) bool {
 	if x.wire != nil {
-		// net/http may say of a head that was cut off in a line only that it makes no sense.
+		// For a head that was cut within a line, net/http only says that it is malformed.
 		return x.wire.overflows(x.heads, limit)
 	}
-	// HTTP/2 keeps its limits to itself; the texts are all that comes out. The second one is that
-	// of interim responses.
+	// HTTP/2 reports its limits only as texts. The second is for interim responses.
 	text := err.Error()
 	return errors.Is(err, errFields) || strings.Contains(text, "header list larger than") ||
 		strings.Contains(text, "header list too large")

@@ -92,8 +92,8 @@ func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
 	return c.Do(ctx, Request{URL: url})
 }
 
-// GetIf is Get for a page that was fetched before. v is what [Response.Validators] returned then. If
-// the page has not changed since, the server may answer 304 without a body: see
+// GetIf is Get for a page that was fetched before. v is what [Response.Validators] returned then.
+// If the page has not changed since, the server may answer 304 without a body: see
 // [Response.NotModified].
 func (c *Client) GetIf(ctx context.Context, url string, v Validators) (*Response, error) {
 	return c.Do(ctx, Request{URL: url, Validators: v})
@@ -110,8 +110,8 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 		err.URL = request.URL
 		return nil, err
 	}
+	defer resp.Body.Close()
 	c.readBodies(x, resp, request.MaxBody, r)
-	resp.Body.Close()
 	// Half a page is useful if the server is to blame. A caller who leaves wants none of it, and
 	// must not mistake it for the server's doing.
 	if ctx.Err() != nil && r.RawCut != Whole {

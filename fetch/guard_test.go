@@ -122,7 +122,7 @@ func TestSlowServersCostBoundedTime(t *testing.T) {
 		{"the whole time is over while resolving", fetch.Options{Resolve: neverResolve,
 			Timeout: 3 * time.Second}, silent, "http://a.test/", 3 * time.Second,
 			fetch.ResolveTimeout, 0, 0},
-		{"the whole time is over while dialling", fetch.Options{Dial: neverDial,
+		{"the whole time is over while dialing", fetch.Options{Dial: neverDial,
 			Timeout: 3 * time.Second}, silent, "http://a.test/", 3 * time.Second,
 			fetch.ConnectTimeout, 0, 0},
 		{"the whole time is over in the handshake", fetch.Options{Timeout: 3 * time.Second},

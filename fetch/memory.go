@@ -8,15 +8,16 @@ import (
 )
 
 // smallBody is how much of a body, raw and again decoded, needs no reservation; most pages are
-// smaller. All Gets together hold at most MaxMemory and, each, two buffers of this size, rounded up.
+// smaller. All Gets together hold at most MaxMemory and, each, two buffers of this size, rounded
+// up.
 const smallBody = 64 << 10
 
 // errMemory says that a body would need more than what is left of MaxMemory.
 var errMemory = errors.New("fetch: no memory for the body")
 
-// budget is the memory that the bodies of a Client may take together. A Get reserves all that it may
-// need at once, beforehand, and returns what it did not use. A Get with a reservation never waits
-// again, so Gets cannot deadlock. Its methods are safe for concurrent use.
+// budget is the memory that the bodies of a Client may take together. A Get reserves all that it
+// may need at once, beforehand, and returns what it did not use. A Get with a reservation never
+// waits again, so Gets cannot deadlock. Its methods are safe for concurrent use.
 type budget struct {
 	mu    sync.Mutex
 	total int64

@@ -137,8 +137,8 @@ type Options struct {
 	// crypto/tls. If it lists NextProtos, those decide about HTTP/2.
 	TLSConfig *tls.Config
 
-	// Brotli opens a decoder of the content coding br; nil means that br is not requested. Set it to
-	// New of the sub-package brotli. It must be safe for concurrent use. Its readers are closed.
+	// Brotli opens a decoder of the content coding br; nil means that br is not requested. Set it
+	// to New of the sub-package brotli. It must be safe for concurrent use. Its readers are closed.
 	Brotli func(r io.Reader) (io.ReadCloser, error)
 	// Wrap puts a layer above the transport and its guards, such as one that signs requests; nil
 	// means none. It must not modify a request that it is given.
@@ -149,13 +149,14 @@ type Options struct {
 	// reads it into Jar; nil means none.
 	Cookies io.Reader
 
-	// MaxIdle limits the idle connections; 0 means DefaultMaxIdle, negative means that none is kept.
+	// MaxIdle limits the idle connections; 0 means DefaultMaxIdle, negative means that none is
+	// kept.
 	MaxIdle int
 	// MaxIdlePerHost limits the idle connections of a host; 0 means DefaultMaxIdlePerHost, negative
 	// means that none is kept.
 	MaxIdlePerHost int
-	// IdleTimeout is how long an idle connection is kept; 0 means DefaultIdleTimeout, negative means
-	// no limit.
+	// IdleTimeout is how long an idle connection is kept; 0 means DefaultIdleTimeout, negative
+	// means no limit.
 	IdleTimeout time.Duration
 }
 

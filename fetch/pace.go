@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// watch ends an exchange that takes too long: as a whole, until its head is there, or for its body
-// so far.
+// watch ends an exchange that takes too long: in total, until its head has arrived, or for the part
+// of the body that has arrived.
 //
-// The last of these exists beside Timeout because that one must be generous enough for a large
-// page, and a server that sends a byte a second would hold each connection for all of it: n bytes
-// may take Grace plus n/MinRate.
+// Timeout alone must be generous enough for a large page, and a server that sends a byte a second
+// would hold each connection that long. So n bytes of the body may take Grace plus n/MinRate.
 //
-// All deadlines share one timer, which is not set again when a deadline moves away, but when it
-// fires too early. Most exchanges are over by then, and timers are a good part of what a Get
-// costs.
+// All deadlines share one timer. When a deadline moves out, the timer is not set again; it fires
+// too early and is set then. Most exchanges have ended by that time, and setting timers is a good
+// part of the cost of a Get.
 type watch struct {
 	opts   *Options
 	cancel context.CancelCauseFunc
@@ -29,10 +28,10 @@ type watch struct {
 	body  time.Time   // when the body began; zero before
 	n     int64       // bytes of the body
 
-	paused time.Time // since when nobody reads the body; zero while somebody does
+	paused time.Time // since when the body is not being read; zero while it is
 }
 
-// begin starts to watch.
+// begin starts the watch.
 func (w *watch) begin(opts *Options, start time.Time, cancel context.CancelCauseFunc) {
 	w.opts, w.start, w.cancel = opts, start, cancel
 	w.mu.Lock()
@@ -40,7 +39,7 @@ func (w *watch) begin(opts *Options, start time.Time, cancel context.CancelCause
 	w.set(start)
 }
 
-// end stops to watch.
+// end stops the watch.
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,25 +61,25 @@ func (w *watch) set(now time.Time) {
 	}
 }
 
-// written notes that the request was sent: the server's time to answer begins.
+// written records that the request was sent. The server's time to answer begins.
 func (w *watch) written() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wrote = time.Now()
 }
 
-// answered notes that the head is there: the body's time begins.
+// answered records that the head has arrived. The body's time begins.
 func (w *watch) answered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.body = time.Now()
-	// Its deadline is the only one that can come earlier than those before it.
+	// This is the only deadline that can be earlier than those before it.
 	if w.opts.MinRate > 0 {
 		w.set(w.body)
 	}
 }
 
-// pause lets the time of the body stand still: until resume, nobody waits for the server.
+// pause stops the clock of the body until resume, while nobody waits for the server.
 func (w *watch) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +96,7 @@ func (w *watch) resume() {
 	}
 }
 
-// add notes that n bytes of the body came.
+// add records n bytes of the body.
 func (w *watch) add(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +106,7 @@ func (w *watch) add(n int) {
 func (w *watch) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// It may have been on its way when the exchange ended, and would set the timer once more.
+	// The timer may have fired as the exchange ended. It must not be set again.
 	if w.timer == nil {
 		return
 	}
@@ -122,9 +121,8 @@ func (w *watch) check() {
 // never is longer than any exchange.
 const never = time.Duration(math.MaxInt64)
 
-// due returns how long after now the exchange must have got further, and what it is guilty of if
-// it has not. A deadline whose time has not begun is taken for as early as it can be. It requires
-// that w.mu is held.
+// due returns the time from now to the next deadline, and the cause if that is missed. A deadline
+// whose clock has not started counts as early as it can be. It requires that w.mu is held.
 func (w *watch) due(now time.Time) (time.Duration, error) {
 	due, why := never, errTime
 	if w.opts.Timeout > 0 {

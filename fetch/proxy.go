@@ -101,7 +101,7 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 		defer cancel()
 		conn, err := dial(ctx, network, addr)
 		if err == nil {
-			reached(ctx, dialled)
+			reached(ctx, dialed)
 		}
 		return conn, err
 	}

@@ -23,7 +23,7 @@ func (r Reach) String() string {
 	return "any"
 }
 
-// Allows reports whether addr may be dialled. IPv6 forms that carry an IPv4 address are judged by
+// Allows reports whether addr may be dialed. IPv6 forms that carry an IPv4 address are judged by
 // that address where they are still in use (mapped, NAT64), and are not public where they are not
 // (6to4, Teredo).
 func (r Reach) Allows(addr netip.Addr) bool {

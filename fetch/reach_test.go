@@ -61,22 +61,22 @@ func TestReach(t *testing.T) {
 	require.False(t, fetch.Anywhere.Allows(netip.Addr{}), "the zero Addr is none")
 }
 
-var errDialled = errors.New("dialled")
+var errDialed = errors.New("dialed")
 
 // recordDial returns a Dial that connects to nothing and notes to what.
-func recordDial(dialled *[]string) func(context.Context, string, string) (net.Conn, error) {
+func recordDial(dialed *[]string) func(context.Context, string, string) (net.Conn, error) {
 	return func(_ context.Context, _, addr string) (net.Conn, error) {
-		*dialled = append(*dialled, addr)
-		return nil, errDialled
+		*dialed = append(*dialed, addr)
+		return nil, errDialed
 	}
 }
 
-func TestOnlyAllowedAddressesAreDialled(t *testing.T) {
+func TestOnlyAllowedAddressesAreDialed(t *testing.T) {
 	tests := []struct {
 		name  string
 		url   string
 		addrs []string // of the host
-		want  []string // dialled
+		want  []string // dialed
 	}{
 		{"a public name", "http://a.test/", []string{"1.1.1.1"}, []string{"1.1.1.1:80"}},
 		{"a name that leads inside", "http://a.test/", []string{"10.0.0.1"}, nil},
@@ -97,21 +97,21 @@ func TestOnlyAllowedAddressesAreDialled(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var dialled []string
+			var dialed []string
 			c := newClient(t, fetch.Options{
 				UserAgent: "testbot (+http://a.test/)",
 				Resolve:   resolveTo(tt.addrs...),
-				Dial:      recordDial(&dialled),
+				Dial:      recordDial(&dialed),
 			})
 			e := fails(t, c, tt.url)
-			require.Equal(t, tt.want, dialled)
+			require.Equal(t, tt.want, dialed)
 			if tt.want == nil {
 				require.Equal(t, fetch.Blocked, e.Kind)
 				require.False(t, e.Temporary())
 				return
 			}
 			require.Equal(t, fetch.Connect, e.Kind)
-			require.ErrorIs(t, e, errDialled)
+			require.ErrorIs(t, e, errDialed)
 			require.Equal(t, tt.want[0], e.Addr.String(), "of the first one tried")
 		})
 	}
@@ -120,7 +120,7 @@ func TestOnlyAllowedAddressesAreDialled(t *testing.T) {
 // A name that leads outside when it is checked and inside when it is used gains nothing: each dial
 // resolves once, and dials what it has checked.
 func TestRebinding(t *testing.T) {
-	var dialled []string
+	var dialed []string
 	answers := []string{"1.1.1.1", "127.0.0.1"}
 	n := 0
 	c := newClient(t, fetch.Options{
@@ -129,12 +129,12 @@ func TestRebinding(t *testing.T) {
 			n++
 			return resolveTo(answers[(n-1)%2])(ctx, host)
 		},
-		Dial: recordDial(&dialled),
+		Dial: recordDial(&dialed),
 	})
 	require.Equal(t, fetch.Connect, fails(t, c, "http://a.test/").Kind)
 	require.Equal(t, 1, n, "resolved once")
 	require.Equal(t, fetch.Blocked, fails(t, c, "http://a.test/").Kind)
-	require.Equal(t, []string{"1.1.1.1:80"}, dialled)
+	require.Equal(t, []string{"1.1.1.1:80"}, dialed)
 }
 
 func TestOneDeadAddressIsNotTheEnd(t *testing.T) {

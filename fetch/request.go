@@ -23,8 +23,8 @@ type Request struct {
 	MaxBody int64
 }
 
-// Validators identify a version of a page. With those of an earlier response, [Client.GetIf] gets the
-// page only if it has changed since. The zero Validators get it in any case.
+// Validators identify a version of a page. With those of an earlier response, [Client.GetIf] gets
+// the page only if it has changed since. The zero Validators get it in any case.
 type Validators struct{ ETag, LastModified string }
 
 // prepare returns the request that net/http sends for r and its normalized URL, or why it cannot be

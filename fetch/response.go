@@ -44,7 +44,7 @@ type Response struct {
 	// is reused, no name is resolved and nothing dialed.
 	Start        time.Time // Get was called
 	Resolved     time.Time // the host name was resolved
-	Dialled      time.Time // TCP was connected
+	Dialed       time.Time // TCP was connected
 	Secured      time.Time // the TLS handshake was done
 	Connected    time.Time // a connection was available, new or reused
 	WroteRequest time.Time // the request was handed to the connection
@@ -62,9 +62,9 @@ func (r *Response) Hash() [32]byte { return sha256.Sum256(r.Body) }
 // the same. A body that was cut is compared as far as it came.
 func (r *Response) Unchanged(hash [32]byte) bool { return r.NotModified() || r.Hash() == hash }
 
-// Validators returns what to pass to [Client.GetIf] for the same URL, if the caller keeps this page.
-// A 304 may omit them; then those of the request stay valid. Do not use those of an error page or of
-// a body that was cut: the next answer may be "not modified" for a page that nobody has.
+// Validators returns what to pass to [Client.GetIf] for the same URL, if the caller keeps this
+// page. A 304 may omit them; then those of the request stay valid. Do not use those of an error
+// page or of a body that was cut: the next answer may be "not modified" for a page that nobody has.
 func (r *Response) Validators() Validators {
 	return Validators{ETag: r.Header.Get("Etag"), LastModified: r.Header.Get("Last-Modified")}
 }

@@ -4,7 +4,7 @@ import "time"
 
 // timing records when an exchange got where, for Response.
 type timing struct {
-	start, resolved, dialled, secured, connected, wroteRequest, firstByte, done time.Time
+	start, resolved, dialed, secured, connected, wroteRequest, firstByte, done time.Time
 }
 
 // Wait returns the time from the request to the first byte of the response; 0 if unknown.

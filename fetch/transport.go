@@ -9,21 +9,23 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// Transport returns the guards of c as a RoundTripper for any http.Client. It shares the connections
-// of c. It is safe for concurrent use.
+// Transport returns the guards of c as a RoundTripper for any http.Client. It shares the
+// connections of c. It is safe for concurrent use.
 //
-// All limits of the Options hold except MaxMemory, since bodies are streamed. The limits on the body
-// hold while it is read: then Read returns a [Kind], such as [CutLength]. MinRate counts the time of
-// the server, not that of the reader. A request without Accept-Encoding is sent with the codings
-// that c knows, and its response is decoded, as http.Transport does with gzip. Fields that a request
-// lacks, such as User-Agent, are those of the Options. Cookies are left to the http.Client.
+// All limits of the Options hold except MaxMemory, since bodies are streamed. The limits on the
+// body hold while it is read: then Read returns a [Kind], such as [CutLength]. MinRate counts the
+// time of the server, not that of the reader. A request without Accept-Encoding is sent with the
+// codings that c knows, and its response is decoded, as http.Transport does with gzip. Fields that
+// a request lacks, such as User-Agent, are those of the Options. Cookies are left to the
+// http.Client.
 //
 // Observers use net/http/httptrace. With HTTP/1.x, the connection that GotConn reports has a method
 //
 //	Heads() func(status int) (request, response []byte, ok bool)
 //
-// Called in GotConn, it returns a function. That one returns the heads of this exchange as they were
-// on the wire, once the response with the given status has arrived. The RoundTripper has a method
+// Called in GotConn, it returns a function. That one returns the heads of this exchange as they
+// were on the wire, once the response with the given status has arrived. The RoundTripper has a
+// method
 //
 //	Tap(resp *http.Response, w io.Writer) bool
 //
@@ -89,8 +91,8 @@ func (t roundTripper) Tap(resp *http.Response, w io.Writer) bool {
 	return true
 }
 
-// complete checks a request of an http.Client and adds the fields that it lacks. decode reports that
-// the response must be decoded, since the request did not ask for a coding.
+// complete checks a request of an http.Client and adds the fields that it lacks. decode reports
+// that the response must be decoded, since the request did not ask for a coding.
 func (c *Client) complete(req *http.Request) (decode bool, failure *Error) {
 	if req.URL == nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return false, &Error{Kind: BadURL, Err: errScheme}

@@ -214,7 +214,7 @@ func TestTransportCompletesRequests(t *testing.T) {
 }
 
 // An observer that knows net/http alone sees the heads as they were on the wire, and the address
-// that was dialled.
+// that was dialed.
 func TestTransportShowsTheWireToObservers(t *testing.T) {
 	base := listen(t, func(s *session) {
 		for n := 0; s.request() != ""; n++ {

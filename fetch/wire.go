@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// wire is a connection that speaks HTTP/1.x and keeps the heads that pass over it: net/http parses
-// them into maps and so loses order, spelling and spacing, which an archive must keep.
+// wire is an HTTP/1.x connection that records the heads passing over it. net/http parses them into
+// maps, which lose the order, spelling and spacing that an archive must keep.
 //
-// The transport reads and writes in goroutines of its own, hence the lock.
+// The transport reads and writes in its own goroutines, hence the lock.
 type wire struct {
 	net.Conn
 	addr netip.AddrPort
@@ -20,33 +20,33 @@ type wire struct {
 	most int                  // fields in the heads of one exchange
 
 	mu    sync.Mutex
-	ended bool // there is nothing more to read
+	ended bool // nothing more can be read
 	heads *heads
 }
 
-// heads are those of one exchange. They are guarded by the lock of the wire that they came over.
+// heads are those of one exchange, guarded by the lock of its wire.
 //
-// Each exchange has its own: a response without a body leaves its connection free before the
-// exchange has got hold of it, and by then the next one may have begun there, and even be over.
+// Each exchange has its own. A response without a body frees the connection before the exchange has
+// taken its heads, and by then the next exchange on that connection may have begun, or even ended.
 type heads struct {
 	begun  bool   // some of the request was written
-	asked  bool   // all of its head was
+	asked  bool   // all of its head was written
 	sent   []byte // the head of the request
-	got    []byte // what was read since the exchange began, up to the end of the head
-	from   int    // where in got the present head starts; interim ones lie before it
-	line   int    // where in got the present line starts
-	seen   int    // how much of got was looked at
-	fields int    // of the heads so far
-	done   bool   // the head is complete: what comes is body
+	got    []byte // read since the exchange began, up to the end of the head
+	from   int    // where in got the current head starts, after interim ones
+	line   int    // where in got the current line starts
+	seen   int    // how much of got was scanned
+	fields int    // in the heads so far
+	done   bool   // the head is complete; the body follows
 }
 
 func newWire(conn net.Conn, addr netip.AddrPort, most int) *wire {
 	return &wire{Conn: conn, addr: addr, most: most, heads: new(heads)}
 }
 
-// begin makes w ready for the next exchange and returns where its heads will be. It may be called
-// more than once for one exchange, before the request is written. What a fresh connection said
-// before it was asked is kept: to net/http it is the response.
+// begin prepares w for the next exchange and returns its heads. It may be called several times
+// before the request is written. What a new connection sends unasked is kept, since net/http takes
+// it for the response.
 func (w *wire) begin() *heads {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,9 +64,9 @@ func (w *wire) Heads() func(status int) (request, response []byte, ok bool) {
 
 var errFields = errors.New("too many header fields")
 
-// Read reads from the connection and keeps what belongs to a head. How many bytes that can be is
-// limited by the transport, which stops reading at MaxHeader bytes without a complete head. How
-// many fields it is limited here, before the transport makes something larger of them.
+// Read reads from the connection and records what belongs to a head. The transport limits the bytes
+// of a head: it stops at MaxHeader. The number of fields is limited here, before the transport
+// turns them into something larger.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if (n > 0 || err != nil) && !w.record(p[:n], err) {
@@ -75,9 +75,9 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the connection and keeps the head of the request.
+// Write writes to the connection and records the head of the request.
 func (w *wire) Write(p []byte) (int, error) {
-	// Before it is sent: the answer may be there before Write returns.
+	// Beforehand, since the answer may arrive before Write returns.
 	w.mu.Lock()
 	if h := w.heads; !h.asked {
 		h.begun, h.sent = true, append(h.sent, p...)
@@ -89,8 +89,8 @@ func (w *wire) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// record keeps b up to the blank line that ends a head, and reports whether it has no more fields
-// than it may. err is what came with b.
+// record records b up to the blank line that ends a head, and reports whether the number of fields
+// is within the limit. err is the error of the read.
 func (w *wire) record(b []byte, err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +100,7 @@ func (w *wire) record(b []byte, err error) bool {
 		return true
 	}
 	if len(h.got) == 0 {
-		// Nearly always the whole head comes at once, with much of the body behind it that need
+		// Nearly always the whole head arrives at once, followed by much of the body, which need
 		// not be copied.
 		if end, lines := headEnd(b); end > 0 && !isInterim(statusOf(b)) {
 			h.got, h.fields, h.done = bytes.Clone(b[:end]), lines-1, true
@@ -126,10 +126,10 @@ func headEnd(b []byte) (end, lines int) {
 	}
 }
 
-// search keeps b, too, and looks for the blank line in all that was kept.
+// search appends b and looks for the blank line in all that was recorded.
 func (h *heads) search(b []byte) {
-	// The search goes on where it stopped: a head that comes byte by byte must not cost its
-	// length squared.
+	// It continues where it stopped, so that a head that arrives byte by byte does not cost the
+	// square of its length.
 	h.got = append(h.got, b...)
 	for {
 		i := bytes.IndexByte(h.got[h.seen:], '\n')
@@ -156,8 +156,8 @@ func (h *heads) search(b []byte) {
 	}
 }
 
-// take returns the heads of one exchange. ok says that the response's is complete and has the
-// given status. It has not if the server spoke out of turn on a kept-alive connection.
+// take returns the heads of one exchange. ok reports that the response's is complete and has the
+// given status. It has not if the server sent something unasked on a kept-alive connection.
 func (w *wire) take(h *heads, status int) (request, response []byte, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,15 +167,15 @@ func (w *wire) take(h *heads, status int) (request, response []byte, ok bool) {
 	return request, response, ok
 }
 
-// overflows reports whether a head came that has too many fields, or limit bytes without an end.
+// overflows reports whether a head has too many fields, or limit bytes without an end.
 func (w *wire) overflows(h *heads, limit int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return h.fields > w.most || !h.done && int64(len(h.got)) >= limit
 }
 
-// brokeOff reports whether the connection ended within the head of a response. net/http takes what
-// is left of the line that was cut for something that is not HTTP.
+// brokeOff reports whether the connection ended within the head of a response. net/http then says
+// that the line, which was cut, is malformed.
 func (w *wire) brokeOff(h *heads) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -27,8 +27,8 @@ type Bot struct {
 }
 
 // Handler serves the page about the bot at "/", its address ranges at [RangesPath] and the key
-// directory at [DirectoryPath]. It is the place for the URL in a User-Agent. Serve it on the host of
-// Options.Agent, over TLS.
+// directory at [DirectoryPath]. It is the place for the URL in a User-Agent. Serve it on the host
+// of Options.Agent, over TLS.
 func (b Bot) Handler() http.Handler {
 	mux := http.NewServeMux()
 	page := []byte(b.page())

@@ -23,7 +23,7 @@ func TestLogHasEveryRequest(t *testing.T) {
 	get(t, c, first+"?x=1#f", "User-Agent", "test/1.0")
 	get(t, c, "http://H00001.vweb.test:80/robots.txt", "User-Agent", "")
 	_, err := c.Head("http://nobody.vweb.test/")
-	require.Error(t, err, "an unknown host is not even dialled")
+	require.Error(t, err, "an unknown host is not even dialed")
 
 	log := w.Log()
 	require.Len(t, log, 2)
