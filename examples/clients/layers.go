@@ -15,6 +15,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/archivehttp"
 	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -33,14 +35,16 @@ const (
 )
 
 // layers returns a transport for any client. No layer knows another one.
-func layers(o fetch.Options) (http.RoundTripper, error) {
+func layers(o fetch.Options, kept *archive.Archive) (http.RoundTripper, error) {
 	guarded, err := fetch.New(o)
 	if err != nil {
 		return nil, err
 	}
 	return robotshttp.NewTransport( // what robots.txt forbids is an error
 		schedulerhttp.NewTransport( // waits until the host and its address may be visited again
-			guarded.Transport(), // dials no private address, takes no bombs
+			archivehttp.NewTransport( // keeps what passes, robots.txt too, as it came over the wire
+				guarded.Transport(), // dials no private address, takes no bombs
+				kept),
 			scheduler.Options{}),
 		robots.Options{Agent: agent}), nil
 }

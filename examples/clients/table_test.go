@@ -12,6 +12,7 @@ import (
 	"github.com/gocolly/colly/v2/storage"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
@@ -39,26 +40,26 @@ var roots = []string{"http://h00000.vweb.test/"}
 func TestTable(t *testing.T) {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| client\t| requests\t| too early: host\t| address\t| disallowed\t| pages twice\t| missed"+
-		"\t| bytes per URL seen\t| CPU s per 1,000 pages\t|")
-	fmt.Fprintln(out, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
+		"\t| archived\t| bytes per URL seen\t| CPU s per 1,000 requests\t|")
+	fmt.Fprintln(out, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
 	sizes := bytesPerURL()
 	for _, p := range programs {
-		before, cpu := crawl(t, p.seeds, p.before, plain)
+		before, cpu := crawl(t, p.seeds, p.before, false)
 		row(out, p.name+", before", before, cpu, sizes[p.seen])
 		require.NotZero(t, before.earlyHost+before.earlyAddr, p.name)
 		require.NotZero(t, before.disallowed, p.name)
 		require.NotZero(t, before.twice, p.name)
 
-		after, cpu := crawl(t, p.seeds, p.after, polite)
+		after, cpu := crawl(t, p.seeds, p.after, true)
 		row(out, "after", after, cpu, sizes["dedupe"])
-		require.Equal(t, findings{requests: after.requests}, after, p.name)
+		require.Equal(t, findings{requests: after.requests, archived: after.requests}, after, p.name)
 	}
 	require.NoError(t, out.Flush())
 }
 
 // crawl runs a crawler over a web of its own, and returns what the web saw and the CPU time of both.
 func crawl(
-	t *testing.T, seeds []string, run crawler, over func(*testing.T, *webtest.Web) http.RoundTripper,
+	t *testing.T, seeds []string, run crawler, layered bool,
 ) (f findings, cpuSeconds float64) {
 	synctest.Test(t, func(t *testing.T) {
 		var web *webtest.Web
@@ -68,18 +69,28 @@ func crawl(
 				"two.test": feed(&web, 8, 16), // some articles in common
 			},
 		})
-		transport := over(t, web)
+		kept, err := archive.Open(t.TempDir(), archive.Options{})
+		require.NoError(t, err)
+		transport := plain(t, web)
+		if layered {
+			transport = politeInto(t, web, kept)
+		}
 		began := cpuTime()
 		run(seeds, transport)
 		cpuSeconds = (cpuTime() - began).Seconds()
 		f = judge(web)
+		for _, err := range kept.All() {
+			require.NoError(t, err)
+			f.archived++
+		}
+		require.NoError(t, kept.Close())
 	})
 	return f, cpuSeconds
 }
 
 func row(out *tabwriter.Writer, name string, f findings, cpuSeconds, bytes float64) {
-	fmt.Fprintf(out, "| %s\t| %d\t| %d\t| %d\t| %d\t| %d\t| %d\t| %.0f\t| %.2f\t|\n", name, f.requests,
-		f.earlyHost, f.earlyAddr, f.disallowed, f.twice, f.missed, bytes,
+	fmt.Fprintf(out, "| %s\t| %d\t| %d\t| %d\t| %d\t| %d\t| %d\t| %d\t| %.0f\t| %.2f\t|\n", name,
+		f.requests, f.earlyHost, f.earlyAddr, f.disallowed, f.twice, f.missed, f.archived, bytes,
 		cpuSeconds/float64(f.requests)*1000)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
@@ -59,11 +60,20 @@ func plain(t *testing.T, web *webtest.Web) http.RoundTripper {
 // polite returns the layers above a web.
 func polite(t *testing.T, web *webtest.Web) http.RoundTripper {
 	t.Helper()
+	kept, err := archive.Open(t.TempDir(), archive.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, kept.Close()) })
+	return politeInto(t, web, kept)
+}
+
+// politeInto returns the layers above a web and an archive.
+func politeInto(t *testing.T, web *webtest.Web, kept *archive.Archive) http.RoundTripper {
+	t.Helper()
 	transport, err := layers(fetch.Options{
 		UserAgent: userAgent,
 		Dial:      web.Dial, Resolve: web.Resolve, Reach: fetch.Loopback,
 		TLSConfig: &tls.Config{RootCAs: web.Roots()},
-	})
+	}, kept)
 	require.NoError(t, err)
 	t.Cleanup((&http.Client{Transport: transport}).CloseIdleConnections)
 	return transport
@@ -76,6 +86,7 @@ type findings struct {
 	disallowed           int
 	twice, missed        int // pages
 	nameless             int // requests that do not say whose they are
+	archived             int // versions, judge does not know them
 }
 
 func judge(web *webtest.Web) (f findings) {
