@@ -54,6 +54,24 @@ func foreignPage(url string, at time.Time, status int, text string) foreignRecor
 		ContentType: "application/http"}, fmt.Sprintf("HTTP/1.1 %d X\r\n\r\n%s", status, text)}
 }
 
+// What another program wrote as it was typed is found as a browser asks for it.
+func TestRawIRI(t *testing.T) {
+	path := writeForeign(t, t.TempDir(), "x.warc.gz",
+		foreignPage("http://a.test/h\u00e4user?q=\u00df", someTime, 200, "a page"))
+	a := openDir(t, t.TempDir(), Options{})
+	_, err := a.Import(path)
+	require.NoError(t, err)
+	for _, url := range []string{"http://a.test/h%C3%A4user?q=%C3%9F", "http://a.test/h\u00e4user?q=\u00df"} {
+		v, err := a.At(url, time.Time{})
+		require.NoError(t, err, url)
+		require.Equal(t, "http://a.test/h%C3%A4user?q=%C3%9F", v.URL)
+		require.Equal(t, "a page", body(t, a, v))
+	}
+	checked, err := a.Verify(t.Context(), func(f Fault) { t.Error(f) })
+	require.NoError(t, errors.Join(err, a.Close()))
+	require.EqualValues(t, 1, checked.Entries)
+}
+
 // A finished file is final: what a backup or a copy has left of it while it was being written must
 // not take its place.
 func TestAnOldStateBesideAFinishedFile(t *testing.T) {

@@ -19,7 +19,8 @@ const maxScheme = 64
 // host in reverse order and then the rest, so that what lies together in the web lies together in
 // the index; then a NUL, and the scheme. The SURT is the one that package dedupe has: no "www." is
 // dropped and no letter of a path is lowered. What no server sees or what changes nothing is left
-// out: fragment, user name, a default port, upper case in scheme and host.
+// out: fragment, user name, a default port, upper case in scheme and host. What is not ASCII in the
+// tail is escaped, as browsers do before they ask: other programs keep it as it was written.
 //
 // The tail of a long URL is replaced by its SHA-256. Then the URL cannot be had back from the key,
 // and is returned as it is without what was left out.
@@ -51,7 +52,13 @@ func urlKey(url string) (key, long string) {
 	b = appendHost(b, host, ".", ",")
 	b = append(b, port...)
 	b = append(b, ')')
-	b = append(b, tail...)
+	for i := range len(tail) {
+		if c := tail[i]; c < utf8.RuneSelf {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+		}
+	}
 	if len(b) > longKey {
 		surt := string(b)
 		long = keyURL(surt + "\x00" + scheme)

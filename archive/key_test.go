@@ -24,6 +24,9 @@ func TestURLKey(t *testing.T) {
 		{"no path", "http://a.b", "b,a)/"},
 		{"a query and no path", "http://a.b?c", "b,a)/?c"},
 		{"upper case", "HTTP://A.b/C", "b,a)/C"},
+		{"raw characters", "http://a.b/ä?ö", "b,a)/%C3%A4?%C3%B6"},
+		{"raw bytes", "http://a.b/\xe4", "b,a)/%E4"},
+		{"escapes", "http://a.b/%c3%a4", "b,a)/%c3%a4"},
 		{"user and fragment", "http://u:p@a.b/c#d", "b,a)/c"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

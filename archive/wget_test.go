@@ -77,11 +77,6 @@ func TestImportOfWhatWgetFetched(t *testing.T) {
 	text, err := fs.ReadFile(a.FS("", time.Time{}), host+"/same")
 	require.NoError(t, err)
 	require.Equal(t, same, string(text))
-	// wget is known to give revisit records the digest of the whole response as that of their
-	// block.
-	_, err = a.Verify(t.Context(), func(f Fault) {
-		require.Equal(t, names[1], f.File)
-		require.Equal(t, repeated[1].Location.Offset, f.Offset)
-	})
+	_, err = a.Verify(t.Context(), func(f Fault) { t.Error(f) })
 	require.NoError(t, errors.Join(err, a.Close()))
 }

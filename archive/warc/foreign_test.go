@@ -201,6 +201,27 @@ func TestGzipAndZstdReadWhatIsWritten(t *testing.T) {
 	}
 }
 
+// GNU Wget gives its revisits the digest of nothing as that of their block. Other records that have it
+// are damaged.
+func TestRevisitsOfWget(t *testing.T) {
+	const nothing = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+	for kind, digest := range map[string]string{"revisit": nothing, "response": nothing,
+		"revisit ": strings.Replace(nothing, "3I", "4I", 1)} {
+		file := "WARC/1.0\r\nWARC-Type: " + kind + "\r\nWARC-Record-ID: <urn:x:1>\r\n" +
+			"WARC-Date: 2026-01-02T03:04:05Z\r\nWARC-Block-Digest: " + digest +
+			"\r\nContent-Length: 19\r\n\r\nHTTP/1.0 200 OK\r\n\r\n\r\n\r\n"
+		rec, err := NewReader(strings.NewReader(file), ReaderOptions{Verify: true}).Next()
+		require.NoError(t, err)
+		block, err := io.ReadAll(rec)
+		if kind == "revisit" {
+			require.NoError(t, err)
+			require.Equal(t, "HTTP/1.0 200 OK\r\n\r\n", string(block))
+		} else {
+			require.ErrorIs(t, err, ErrDamaged, kind)
+		}
+	}
+}
+
 // An independent writer of WARC 1.0 is understood. The block digest of its revisit records is known
 // not to be that of the block, and so digests are left out.
 func TestWhatWgetWrites(t *testing.T) {

@@ -271,6 +271,9 @@ func (r *Reader) begin(searching bool) error {
 	r.check.hash = nil
 	if r.opts.Verify {
 		r.check.begin(fields.Get("WARC-Block-Digest"))
+		if fields.Type() == "revisit" && r.check.ofNothing() {
+			r.check.hash = nil // GNU Wget's revisits have it, whatever their block
+		}
 	}
 	r.lost = false
 	return nil

@@ -91,6 +91,10 @@ func checkPages(_ context.Context, dir string, _ io.Writer) (sound string, err e
 
 func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string, err error) {
 	err = withArchive(dir, func(a *archive.Archive) error {
+		for _, d := range a.Recovered().Damage { // which opening it has found, and may have mended
+			fmt.Fprintf(out, "%s:%d: %d bytes, %d versions: %v\n",
+				d.File, d.Offset, d.Length, d.Versions, d.Err)
+		}
 		checked, err := a.Verify(ctx, func(f archive.Fault) {
 			fmt.Fprintf(out, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
 		})

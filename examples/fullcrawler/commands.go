@@ -36,6 +36,7 @@ func subcommands() map[string]subcommand {
 	var q querying
 	var s scanning
 	var v serving
+	var m importing
 	return map[string]subcommand{
 		"check":  {summary: "compare all files with their checksums and with each other", run: check},
 		"repair": {summary: "mend the pages, the URLs, the index and the rest, as far as they are damaged", run: repair},
@@ -44,6 +45,10 @@ func subcommands() map[string]subcommand {
 		},
 		"export": {
 			summary: "write the archive as CDXJ or WACZ to a file", args: "cdxj|wacz FILE", run: exportTo,
+		},
+		"import": {
+			summary: "add WARC files of other programs to the archive, where they are",
+			args:    "FILE ...", flags: m.flags, run: m.run,
 		},
 		"serve": {
 			summary: "show the archive to web browsers, as of any time", flags: v.flags, run: v.run,
@@ -109,7 +114,7 @@ func (s subcommand) parse(fs *flag.FlagSet, args []string) (in call, err error) 
 // inDirectory runs a subcommand where the crawl is. A command that only reads also works where this
 // process may not write.
 func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err error) {
-	if name == "repair" {
+	if name == "repair" || name == "import" {
 		d, err := existingDirectory(in.dir, name)
 		if err != nil {
 			return err

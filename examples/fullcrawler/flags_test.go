@@ -325,6 +325,18 @@ func TestSubcommands(t *testing.T) {
 	}
 	_, status = run("export", "pdf", file)
 	require.Equal(t, 2, status)
+	foreign := filepath.Join(t.TempDir(), "foreign.warc")
+	require.NoError(t, os.WriteFile(foreign, []byte("WARC/1.0\r\nWARC-Type: resource\r\n"+
+		"WARC-Record-ID: <urn:x:1>\r\nWARC-Target-URI: http://foreign.test/\r\n"+
+		"WARC-Date: 2001-02-03T04:05:06Z\r\nContent-Length: 4\r\n\r\ntext\r\n\r\n"), 0o600))
+	out, status = run("import", foreign)
+	require.Zero(t, status, out)
+	require.Contains(t, out, "1 files, 1 versions, 0 bytes damaged")
+	out, status = run("snapshot", "-host", "foreign.test")
+	require.Zero(t, status)
+	require.Contains(t, out, "http://foreign.test/")
+	_, status = run("import", foreign+".none")
+	require.Equal(t, 1, status)
 	out, status = run("scan", "-workers", "1", "false")
 	require.Equal(t, 1, status, "a program that ends at once reads nothing")
 	require.Contains(t, out, "killed its worker")

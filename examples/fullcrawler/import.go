@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// importing are the flags of import.
+type importing struct{ salvage bool }
+
+func (m *importing) flags(fs *flag.FlagSet) {
+	fs.BoolVar(&m.salvage, "salvage", false, "believe everything behind damage that looks like a record")
+}
+
+// run indexes files that other programs wrote. They stay where they are.
+func (m *importing) run(_ context.Context, in call) (err error) {
+	if len(in.args) == 0 {
+		return errUsage
+	}
+	a, err := archive.Open(in.dir, archive.Options{Salvage: m.salvage})
+	if err != nil {
+		return err
+	}
+	found, err := a.Import(in.args...)
+	for _, d := range found.Damage {
+		fmt.Fprintf(in.log, "%s: %d bytes from byte %d on: %v\n", d.File, d.Length, d.Offset, d.Err)
+	}
+	fmt.Fprintf(in.out, "%d files, %d versions, %d bytes damaged\n", found.Files, found.Versions,
+		found.Damaged)
+	return errors.Join(err, a.Close())
+}
