@@ -261,8 +261,11 @@ const tag = (name, fields) => () => Object.assign(document.createElement(name), 
 		const f = document.createElement("iframe");
 		f.src = url;
 		document.body.append(f);
-		await attempt(name, () => new Promise((resolve) => setTimeout(resolve, 200)).then(() =>
-			insist(f.contentDocument && f.contentDocument.title)));
+		await attempt(name, async () => {
+			const title = () => f.contentDocument && f.contentDocument.title;
+			for (let i = 0; i < 20 && !title(); i++) await new Promise((resolve) => setTimeout(resolve, 100));
+			insist(title());
+		});
 	}
 	await attempt("form-live", () => { const f = document.createElement("form");
 		const sink = tag("iframe", {name: "sink"})();
