@@ -56,7 +56,7 @@ func (b Bayes) Worth(h History, waited time.Duration) float64 {
 // is due when its worth reaches the Price.
 //
 // This is the crawl value with noisy signals of Busa-Fekete et al. (GREEDY-NCIS, WWW 2025,
-// arXiv:2502.02430), applied to versions caught.
+// arXiv:2502.02430), for versions caught instead of freshness. It takes up to a few microseconds.
 func (b Bayes) Hinted(h History, waited time.Duration, host Hints, n int) (worth float64) {
 	if h.last == 0 {
 		return math.Inf(1)
@@ -65,11 +65,8 @@ func (b Bayes) Hinted(h History, waited time.Duration, host Hints, n int) (worth
 	seconds := min(max(waited.Seconds(), 1), century.Seconds())
 	recall, wrong := host.reliability()
 	for k, rate := range rates {
-		x := rate * (1 - recall) * seconds
-		if n > 0 {
-			x += float64(n) * math.Log1p(recall*rate/wrong)
-		}
-		worth += v[k] * gain(x)
+		s := signals{change: rate, recall: recall, wrong: wrong}
+		worth += v[k] * s.gain(seconds, max(n, 0))
 	}
 	return worth
 }

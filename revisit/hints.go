@@ -18,7 +18,7 @@ const (
 	hintsRecall = 0.5
 	hintsWrong  = 1.0 / 30 // a day
 	hintsCount  = 1        // changes that the prior counts for
-	hintsFade   = 2000     // changes from which on old ones fade
+	hintsFade   = 1000     // changes from which on old ones fade
 )
 
 // Observe adds a visit to the page with the history h, before the visit is added to h itself. n is
@@ -85,4 +85,50 @@ func (k *Hints) reliability() (recall, wrong float64) {
 		return 0, 1
 	}
 	return k.estimate()
+}
+
+// Signals are the hints about a page whose rate of change is known. Changes that are not announced
+// make it likelier to be stale with the time, and each hint does so at once: after a time t and n
+// hints it is fresh with the probability exp(-x), where x = silent*t + n*jump.
+type signals struct {
+	change, recall, wrong float64 // rates per second; recall is a share
+}
+
+// gain is what one more visit is worth in versions, at the margin, a time after the last one. A
+// policy that visits whenever x reaches a limit makes a visit in T seconds on average and catches C
+// versions by it. Of the versions caught in all, a visit more brings C - T*dC/dT, and dC/dT turns
+// out to be change*exp(-x): the last seconds of waiting catch a version if the page is still fresh.
+// C and T are sums over the number of hints during the wait.
+func (s signals) gain(seconds float64, hints int) float64 {
+	// Where each hint says next to nothing, there are so many that x grows as if there were none.
+	const most = 12
+	silent, hinted := (1-s.recall)*s.change, s.recall*s.change+s.wrong
+	jump := math.Log(hinted / s.wrong)
+	x := silent*seconds + float64(hints)*jump
+	if !(x < most*jump) {
+		return gain(x)
+	}
+	all := s.change + s.wrong // changes and wrong hints
+	waits, caught, fresh := 0.0, 0.0, 1.0
+	for k := 0; float64(k)*jump <= x; k++ {
+		left := (x - float64(k)*jump) / silent
+		waits += moreThan(k, hinted*left) / hinted
+		caught += fresh * moreThan(k, all*left) * s.change / all
+		fresh *= s.wrong / all
+	}
+	return max(caught-s.change*math.Exp(-x)*waits, 0)
+}
+
+// moreThan returns the probability that a number with a Poisson distribution exceeds k.
+func moreThan(k int, mean float64) float64 {
+	if k == 0 {
+		return -math.Expm1(-mean)
+	}
+	term := math.Exp(-mean)
+	upTo := term
+	for i := 1; i <= k; i++ {
+		term *= mean / float64(i)
+		upTo += term
+	}
+	return max(1-upTo, 0)
 }

@@ -22,6 +22,53 @@ func TestHintsMakeVisitsWorthMore(t *testing.T) {
 	require.Equal(t, math.Inf(1), Bayes{}.Hinted(History{}, 0, good, 1))
 }
 
+// TestTheGainOfHintsIsMarginal simulates crawlers that visit whenever x reaches a limit. If they make a
+// few more visits, then these catch as many versions as the gain at the limit says.
+func TestTheGainOfHintsIsMarginal(t *testing.T) {
+	for _, s := range []signals{
+		{change: 1, recall: 0.5, wrong: 1}, {change: 1, recall: 0.6, wrong: 0.2}, {change: 1, recall: 0.3, wrong: 3},
+	} {
+		silent, jump := (1-s.recall)*s.change, math.Log1p(s.recall*s.change/s.wrong)
+		for _, limit := range []float64{0.4, 1, 2} {
+			const share = 0.2
+			moreOften, caughtMore := s.rates(limit * (1 - share))
+			often, caught := s.rates(limit * (1 + share))
+			got := (caughtMore - caught) / (moreOften - often)
+			hints := int(limit / jump)
+			gain := s.gain((limit-float64(hints)*jump)/silent, hints)
+			require.InDelta(t, got, gain, 0.05*gain+0.02, "%+v at %v", s, limit)
+		}
+	}
+	require.InEpsilon(t, gain(1), signals{1, 1e-6, 1000}.gain(1, 0), 1e-5, "hints that say nothing")
+}
+
+// rates returns how often a crawler visits that waits for x to reach a limit, and how many versions
+// it catches.
+func (s signals) rates(limit float64) (visits, caught float64) {
+	random := rand.New(rand.NewPCG(1, 0))
+	silent, hinted := (1-s.recall)*s.change, s.recall*s.change+s.wrong
+	jump := math.Log(hinted / s.wrong)
+	const rounds = 1_000_000
+	time := 0.0
+	for range rounds {
+		x := 0.0
+		for {
+			next := random.ExpFloat64() / hinted
+			if x+silent*next >= limit {
+				time += (limit - x) / silent
+				x = limit
+				break
+			}
+			time += next
+			if x += silent*next + jump; x >= limit {
+				break
+			}
+		}
+		caught -= math.Expm1(-x)
+	}
+	return rounds / time, caught / time
+}
+
 // TestHintsAreLearned: hosts of known recall and false hints, whose pages change at random.
 func TestHintsAreLearned(t *testing.T) {
 	for _, tt := range []struct{ recall, wrong float64 }{ // wrong a day

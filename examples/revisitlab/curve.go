@@ -40,7 +40,8 @@ func (c curve) at(visits float64, of func(*sums) float64) float64 {
 }
 
 // around returns the points on both sides of so many visits, and how far from the left one they
-// are, on a logarithmic axis of cost; nil beyond the ends.
+// are; nil beyond the ends. What lies between two points can be had: some pages are visited as one
+// of them says, the rest as the other.
 func (c curve) around(visits float64) (left, right *score, share float64) {
 	for i := range c.points {
 		right = &c.points[i]
@@ -52,7 +53,7 @@ func (c curve) around(visits float64) (left, right *score, share float64) {
 			return nil, nil, 0
 		default:
 			left = &c.points[i-1]
-			share = math.Log(visits/left.perPage()) / math.Log(right.perPage()/left.perPage())
+			share = (visits - left.perPage()) / (right.perPage() - left.perPage())
 			return left, right, share
 		}
 	}

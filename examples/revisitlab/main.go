@@ -52,6 +52,7 @@ type settings struct {
 	policies   *regexp.Regexp // nil means all
 	half       int
 	choose     bool
+	hosts      bool
 	logs       []string
 }
 
@@ -71,6 +72,8 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags.IntVar(&s.half, "half", 0, "take only this half of the pages, 1 or 2; 0 means both")
 	flags.BoolVar(&s.choose, "choose", false,
 		"choose the numbers of Bayes on each half of all logs, and judge them on the other (slow)")
+	flags.BoolVar(&s.hosts, "hosts", false,
+		"take each log for a host that publishes in bulk, gives hints, and has pages of many weights")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -87,8 +90,8 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 		return s, errors.New("-resolution must lie between a second and 30 days")
 	case s.half < 0 || s.half > 2:
 		return s, errors.New("-half must be 1 or 2")
-	case s.choose && s.half != 0:
-		return s, errors.New("-choose needs both halves")
+	case (s.choose || s.hosts) && s.half != 0:
+		return s, errors.New("-choose and -hosts need both halves")
 	}
 	return s, nil
 }
@@ -104,6 +107,9 @@ func run(args []string, out, errs io.Writer) error {
 	}
 	if s.choose {
 		return s.chooseAndJudge(sets, out, errs)
+	}
+	if s.hosts {
+		return s.printHosts(sets, out, errs)
 	}
 	var all []outcome
 	for _, set := range sets {

@@ -131,6 +131,10 @@ func sweep(name string, knobs []float64, of func(knob float64) strategy) family 
 // Indices into families that the tables speak of.
 const (
 	ofMLE    = 0
+	ofAIMD   = 2
+	ofNutch  = 3
+	ofStorm  = 4
+	ofEvery  = 5
 	ofBayes  = 6
 	ofPool   = 7
 	ofOracle = 8

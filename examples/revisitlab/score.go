@@ -131,7 +131,7 @@ type job struct {
 func jobs(pages []page, strategies []strategy) (all []job) {
 	for i := range strategies {
 		most := chunk
-		if strategies[i].learn != nil {
+		if strategies[i].learn != nil || strategies[i].watch != nil {
 			most = len(pages)
 		}
 		for rest := pages; len(rest) > 0; {

@@ -16,6 +16,9 @@ type strategy struct {
 	// chooses from then on.
 	learn func(seen []track) chooser
 	gaps  bool // next looks at the gaps
+	// watch, if there is one, takes the place of next: it visits all pages of a window in the order
+	// of time, so that what one of them shows counts for the others.
+	watch *watcher
 }
 
 // A chooser returns the days from the last visit to the next one.
@@ -44,6 +47,7 @@ var learnDays = []float64{30, 60, 120, 240}
 type lab struct {
 	step     float64 // least days between two visits to a page
 	modified bool    // servers say when a page changed
+	closing  bool    // at the end of the year each page is visited once more, at no cost
 }
 
 // at returns a day as a time. Which year it is does not matter.
@@ -62,6 +66,21 @@ func (l lab) simulate(pages []page, s *strategy) []track {
 	for i := range pages {
 		tracks[i].page = &pages[i]
 	}
+	l.send(tracks, s)
+	for i := range tracks {
+		if t := &tracks[i]; l.closing && t.seen < len(t.page.changes) {
+			t.captured++
+		}
+	}
+	return tracks
+}
+
+// send makes all visits of the year.
+func (l lab) send(tracks []track, s *strategy) {
+	if s.watch != nil {
+		l.watch(tracks, *s.watch)
+		return
+	}
 	next := s.next
 	if s.learn != nil {
 		for _, day := range learnDays {
@@ -70,7 +89,6 @@ func (l lab) simulate(pages []page, s *strategy) []track {
 		}
 	}
 	l.run(tracks, s, next, year)
-	return tracks
 }
 
 // run makes all visits that are due before the given day.
@@ -86,28 +104,40 @@ func (l lab) run(tracks []track, s *strategy, next chooser, until float64) {
 	}
 }
 
-// visit makes the visit that is due. It catches the newest version; those between it and the one
-// caught last are lost.
+// visit makes the visit that is due.
 func (l lab) visit(t *track, gaps bool) {
+	v, seen := l.look(t)
+	last, first := t.last, t.history == revisit.History{}
+	t.take(v, seen)
+	if gaps && !first {
+		t.gaps = append(t.gaps, optimal.Gap{Length: duration(t.due - last), Changed: v.Changed})
+	}
+}
+
+// look returns what the visit that is due shows, and the number of changes until then.
+func (l lab) look(t *track) (v revisit.Visit, seen int) {
 	const rounding = 1e-6
 	changes, seen := t.page.changes, t.seen
 	for seen < len(changes) && changes[seen] <= t.due+rounding {
 		seen++
 	}
-	v := revisit.Visit{At: at(t.due), Changed: seen > t.seen}
+	v = revisit.Visit{At: at(t.due), Changed: seen > t.seen}
 	if l.modified && v.Changed {
 		v.LastModified = at(changes[seen-1])
 	}
+	return v, seen
+}
+
+// take adds a visit to the track. It catches the newest version; those between it and the one caught
+// last are lost.
+func (t *track) take(v revisit.Visit, seen int) {
 	first := t.history == revisit.History{}
 	t.history = t.history.Observe(v)
 	if !first {
 		t.visits++
 		if v.Changed {
 			t.captured++
-			t.months[monthOf(changes[seen-1])]++
-		}
-		if gaps {
-			t.gaps = append(t.gaps, optimal.Gap{Length: duration(t.due - t.last), Changed: v.Changed})
+			t.months[monthOf(t.page.changes[seen-1])]++
 		}
 	}
 	t.seen, t.last = seen, t.due

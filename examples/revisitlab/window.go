@@ -16,6 +16,8 @@ type page struct {
 	changes []float64 // days from the start of the window, ascending
 	window  int       // windows are numbered from the latest one back
 	half    int       // 1 or 2: see halfOf
+	hints   []float64 // days on which its host says that it changed: see announce
+	weight  float64   // what a version counts; 0 means 1
 }
 
 // gap returns the page's true mean interval in days.

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// A watcher visits the pages of a host day by day, as a crawler does that asks every day which of
+// them are worth a visit.
+type watcher struct {
+	policy revisit.Bayes
+	pulse  bool // the host's pages have a common clock
+	heed   heed
+}
+
+// heed is what a watcher makes of hints.
+type heed int
+
+const (
+	deaf     heed = iota // nothing
+	obedient             // each leads to a visit
+	trusting             // they count by how often they were right; silence means nothing
+	wise                 // revisit.Hints: silence counts, too
+)
+
+// A watch is a watcher at work.
+type watch struct {
+	watcher
+	clock        revisit.Pulse
+	hints        revisit.Hints
+	asked, right int // visits on which there were hints, and those of them that found a change
+}
+
+// watch makes all visits to the pages of one host in a year.
+func (l lab) watch(tracks []track, who watcher) {
+	w := watch{watcher: who}
+	random := rand.New(rand.NewPCG(1, 0))
+	order := random.Perm(len(tracks))
+	heard := make([]int, len(tracks)) // hints of each page, up to its last visit
+	for today := range year {
+		// Who is visited first on a day tells the others about it, so it must not be always the same.
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, i := range order {
+			t := &tracks[i]
+			hints := t.page.hints[heard[i]:]
+			n := 0
+			for n < len(hints) && hints[n] <= float64(today) {
+				n++
+			}
+			if t.due <= float64(today) && w.isWorthIt(t, float64(today), n) {
+				t.due = float64(today)
+				w.visit(l, t, hints[:n])
+				heard[i] += n
+				t.due += l.step
+			}
+		}
+	}
+}
+
+// isWorthIt reports whether a page is worth a visit today, given the hints since the last one.
+func (w *watch) isWorthIt(t *track, today float64, hints int) bool {
+	last := t.history.Last()
+	if last.IsZero() {
+		return true
+	}
+	waited := w.clock.Elapsed(last, at(today))
+	if w.heed == wise {
+		return w.policy.Hinted(t.history, waited, w.hints, hints) >= w.policy.Price
+	}
+	worth := w.policy.Worth(t.history, waited)
+	switch {
+	case hints == 0 || w.heed == deaf:
+	case w.heed == obedient:
+		return true
+	default: // between a visit that nobody asked for and one that is certain to find a change
+		trust := (float64(w.right) + 0.5) / (float64(w.asked) + 1)
+		certain := w.policy.Worth(t.history, math.MaxInt64)
+		worth += trust * (certain - worth)
+	}
+	return worth >= w.policy.Price
+}
+
+// visit makes a visit, with what the hints since the last one say.
+func (w *watch) visit(l lab, t *track, hints []float64) {
+	v, seen := l.look(t)
+	if n := len(hints); n > 0 && w.heed != deaf {
+		w.asked++
+		if v.Changed {
+			w.right++
+			v.LastModified = at(hints[n-1])
+		}
+	}
+	w.hints.Observe(t.history, v, len(hints))
+	if w.pulse {
+		v.Elapsed = w.clock.Observe(t.history, v)
+	}
+	t.take(v, seen)
+}
+
+// announce returns the pages with hints: a share of their changes, each on its day, and wrong ones,
+// so many a year and page on average.
+func announce(pages []page, recall, wrong float64) []page {
+	random := rand.New(rand.NewPCG(2, 0))
+	said := make([]page, len(pages))
+	for i, p := range pages {
+		p.hints = nil
+		mistake := random.ExpFloat64() * year / wrong
+		next := 0
+		for day := range year {
+			for ; next < len(p.changes) && p.changes[next] <= float64(day); next++ {
+				if random.Float64() < recall {
+					p.hints = append(p.hints, float64(day))
+				}
+			}
+			for ; mistake <= float64(day); mistake += random.ExpFloat64() * year / wrong {
+				p.hints = append(p.hints, float64(day))
+			}
+		}
+		said[i] = p
+	}
+	return said
+}
+
+// weigh gives each page a weight as heavy-tailed as PageRank is: one in ten weighs 8 times as much as
+// the lightest, one in a hundred 66 times, none more than 100 times. It has nothing to do with how
+// often the page changes.
+func weigh(pages []page) []page {
+	random := rand.New(rand.NewPCG(3, 0))
+	weighed := make([]page, len(pages))
+	for i, p := range pages {
+		p.weight = min(math.Pow(random.Float64(), -1/1.1), 100)
+		weighed[i] = p
+	}
+	return weighed
+}
