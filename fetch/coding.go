@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// ratioAllowance is what a compressed body may hold whatever MaxRatio says: a small page of
-// repeated lines is no bomb.
+// ratioAllowance is the decoded size that is allowed whatever MaxRatio says: a small page of
+// repeated lines is not a bomb.
 const ratioAllowance = 64 << 10
 
-// opener opens a reader that undoes one content coding of what it reads from r.
+// opener opens a reader that decodes one content coding of r.
 type opener func(r io.Reader) (io.ReadCloser, error)
 
-// codec is a content coding that a Client can undo.
+// codec is a content coding that a Client can decode.
 type codec struct {
 	fits func(head []byte) bool // whether a body that begins with head can be of this coding
 	open opener
@@ -30,7 +30,7 @@ func newCodecs(brotli opener) (codecs map[string]codec, accept string) {
 		"deflate": {isAnything, openDeflate},
 		"zstd":    {isZstd, openZstd},
 	}
-	// Servers tend to take the first one that they know, so this is the order of preference.
+	// In order of preference, since servers tend to take the first one that they know.
 	accept = "gzip, zstd, deflate"
 	if brotli != nil {
 		codecs["br"] = codec{isAnything, brotli}
@@ -41,13 +41,13 @@ func newCodecs(brotli opener) (codecs map[string]codec, accept string) {
 
 func isAnything([]byte) bool { return true }
 
-// knows reports whether a coding can be undone.
+// knows reports whether a coding can be decoded.
 func (c *Client) knows(coding string) bool {
 	_, ok := c.codecs[coding]
 	return ok
 }
 
-// unpacker is where decoders read from.
+// unpacker is the source of a decoder.
 type unpacker struct {
 	raw bytes.Reader
 	src *bufio.Reader
@@ -55,20 +55,19 @@ type unpacker struct {
 
 var unpackers = sync.Pool{New: func() any { return &unpacker{src: bufio.NewReader(nil)} }}
 
-// decode undoes the content coding of raw. What is of an unknown coding, or does not begin like
-// its own, is returned as it is.
+// decode decodes raw. A body of an unknown coding, or one that does not begin like its coding, is
+// returned as it is.
 func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	if b.coding == "" || len(raw) == 0 {
 		return raw, cut
 	}
-	// Servers call plain pages gzip now and then. The page as it is helps a caller more than
-	// nothing, and Truncated says that something is wrong.
+	// Some servers label plain pages as gzip. The page as it is helps a caller more than nothing,
+	// and Truncated says that something is wrong.
 	known, ok := b.c.codecs[b.coding]
 	if !ok || !known.fits(raw) {
 		return raw, CutCoding
 	}
-	// All of raw is there, so the ratio is a limit that is known beforehand, and a bomb costs no
-	// more than that: there is no need to watch the two counts grow.
+	// All of raw is here, so the ratio is a limit known beforehand.
 	limit, why := b.limit, CutLength
 	if byRatio := b.c.opts.ratioLimit(int64(len(raw))); byRatio < limit {
 		limit, why = byRatio, CutRatio
@@ -77,14 +76,14 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	u.raw.Reset(raw)
 	u.src.Reset(&u.raw)
 	body, over, err := b.unpack(known.open, u.src, raw, limit)
-	u.raw.Reset(nil) // it outlives the page in a pool and must not keep it
+	u.raw.Reset(nil) // or the pool would keep the page
 	unpackers.Put(u)
 	switch {
 	case err == errMemory:
 		return body, CutMemory
 	case over:
 		return body, why
-	// What was cut off on the wire ends in the middle of the coding; that is no second fault.
+	// A body that was cut on the wire ends in the middle of its coding. That is not a second fault.
 	case cut != Whole:
 		return body, cut
 	case err != nil:
@@ -93,8 +92,8 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	return body, Whole
 }
 
-// unpack decodes at most limit bytes of raw, which src reads, and says whether there are more. On
-// an error it returns what came before it.
+// unpack decodes raw from src, up to limit bytes, and reports whether there were more. With an
+// error it returns what was decoded before.
 func (b *bodyReader) unpack(
 	open opener, src io.Reader, raw []byte, limit int64,
 ) (body []byte, over bool, err error) {
@@ -123,7 +122,7 @@ func (b *bodyReader) unpack(
 	return g.read(body, r, nil)
 }
 
-// ratioLimit returns how many bytes n compressed ones may become.
+// ratioLimit returns the limit on the decoded size of n compressed bytes.
 func (o *Options) ratioLimit(n int64) int64 {
 	if o.MaxRatio < 0 {
 		return math.MaxInt64 - 1
@@ -132,7 +131,7 @@ func (o *Options) ratioLimit(n int64) int64 {
 }
 
 // codingOf returns the content coding that the fields name, "" for none. Several codings on top of
-// each other have a name that nothing knows.
+// each other get a name that no codec has.
 func codingOf(fields []string) string {
 	if len(fields) == 0 {
 		return ""
@@ -154,11 +153,11 @@ func codingOf(fields []string) string {
 	return coding
 }
 
-// maxFirstGuess keeps the first buffer within what an int of 32 bits and most memories can hold.
+// maxFirstGuess keeps the first buffer within 32 bits and reasonable memory.
 const maxFirstGuess = 64 << 20
 
 // firstGuess returns the size of the first buffer for a decoded body. Markup shrinks to a fifth or
-// less; gzip says how long its last member is, which is believed if it is near that.
+// less. The length in a gzip trailer is believed if it is near that.
 func firstGuess(coding string, raw []byte, limit int64) int64 {
 	guess := int64(len(raw)) * 5
 	if coding == "gzip" && len(raw) >= 4 {

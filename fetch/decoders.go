@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// gunzip walks from member to member itself, because servers pad the last one with bytes that are
-// none, and browsers do not mind.
+// gunzip iterates over the members itself. Some servers pad the last one with other bytes, and
+// browsers ignore that.
 type gunzip struct {
 	src *bufio.Reader
 	zr  gzip.Reader
@@ -27,7 +27,7 @@ func openGzip(r io.Reader) (io.ReadCloser, error) {
 	return g, g.next()
 }
 
-// buffered returns r as what it is for a [Client], or else makes it that.
+// buffered returns r, which is a bufio.Reader if a [Client] calls, as one.
 func buffered(r io.Reader) *bufio.Reader {
 	if br, ok := r.(*bufio.Reader); ok {
 		return br
@@ -71,13 +71,13 @@ func (g *gunzip) Close() error {
 
 func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
 
-// gzipSize returns what the trailer of the last member says of its size.
+// gzipSize returns the size in the trailer of the last member.
 func gzipSize(raw []byte) int64 {
 	return int64(binary.LittleEndian.Uint32(raw[len(raw)-4:]))
 }
 
-// inflate decodes deflate. The coding of that name is zlib's format by the standard, but some
-// servers have always sent the bare stream, and browsers take both.
+// inflate decodes deflate. By the standard that is zlib's format, but some servers have always sent
+// the bare stream, and browsers accept both.
 type inflate struct {
 	io.Reader               // one of the two
 	zlib      io.ReadCloser // nil until one is needed
@@ -89,9 +89,9 @@ var inflates = sync.Pool{New: func() any { return &inflate{bare: flate.NewReader
 func openDeflate(r io.Reader) (io.ReadCloser, error) {
 	d := inflates.Get().(*inflate)
 	src := buffered(r)
-	// zlib begins with its method, 8, and with a check: the first two bytes are a multiple of 31
-	// (RFC 1950, 2.2). A bare stream would have to begin with a stored block whose padding is not
-	// zero, which no encoder writes.
+	// zlib begins with its method, 8, and its first two bytes are a multiple of 31 (RFC 1950, 2.2).
+	// A bare stream with that beginning would be a stored block whose padding is not zero, which no
+	// encoder writes.
 	b, _ := src.Peek(2)
 	if len(b) < 2 || b[0]&0x0f != 8 || binary.BigEndian.Uint16(b)%31 != 0 {
 		d.Reader = d.bare
@@ -116,12 +116,12 @@ func (d *inflate) Close() error {
 // unzstd decodes zstd.
 type unzstd struct{ *zstd.Decoder }
 
-// maxWindow is what RFC 9659 lets a zstd body demand of a client's memory.
+// maxWindow is the largest window that RFC 9659 allows for zstd.
 const maxWindow = 8 << 20
 
 var unzstds = sync.Pool{New: func() any {
-	// One at a time is decoded in the caller's goroutine. The options are constant and valid, so
-	// that there can be no error.
+	// With a concurrency of one it decodes in the caller's goroutine. The options are valid, so
+	// there is no error.
 	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
 	return &unzstd{d}
@@ -134,13 +134,13 @@ func openZstd(r io.Reader) (io.ReadCloser, error) {
 
 // Close implements io.Closer.
 func (d *unzstd) Close() error {
-	err := d.Reset(nil) // it lets go of the body
+	err := d.Reset(nil) // releases the body
 	unzstds.Put(d)
 	return err
 }
 
 func isZstd(b []byte) bool {
-	// A frame, or one that is to be skipped and comes before it.
+	// A frame, or a skippable frame before it.
 	return len(b) >= 4 && (binary.LittleEndian.Uint32(b) == 0xfd2fb528 ||
 		binary.LittleEndian.Uint32(b)&^0xf == 0x184d2a50)
 }

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// maxAddrs limits how many addresses of one host are tried: a name can have hundreds.
+// maxAddrs limits the addresses that are tried per host. A name can have hundreds.
 const maxAddrs = 4
 
-// peer is a connection that knows which address was dialed, also where the caller's Dial returns
+// peer is a connection that knows the address that was dialed, even if Options.Dial returns
 // something without a network address.
 type peer struct {
 	net.Conn
 	addr netip.AddrPort
 }
 
-// RemoteAddr implements net.Conn. It is the address that was dialed, whatever is behind it.
+// RemoteAddr implements net.Conn. It returns the address that was dialed, whatever is behind it.
 func (p *peer) RemoteAddr() net.Addr {
 	if !p.addr.IsValid() {
 		return p.Conn.RemoteAddr()
@@ -38,16 +38,16 @@ func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.C
 	return newWire(p, p.addr, c.opts.MaxFields), nil
 }
 
-// dialTLS is the transport's DialTLSContext. The handshake is done here, and not by the transport,
-// so that the recorder can sit on top of it and see plain text. HTTP/2 has no bytes worth
-// recording, and the transport finds out that it was negotiated only on a bare *tls.Conn.
+// dialTLS is the transport's DialTLSContext. It does the handshake itself, so that the recorder
+// sits on top of TLS and sees plain text. HTTP/2 gets a bare *tls.Conn, without which the transport
+// would not notice that it was negotiated; its bytes are not worth recording.
 func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Conn, error) {
 	p, err := c.connect(ctx, network, hostport)
 	if err != nil {
 		return nil, err
 	}
 	enter(ctx, TLSTimeout, p.addr)
-	// Each handshake has a server name of its own, and the configuration is shared.
+	// The configuration is shared, and each handshake has its own server name.
 	config := c.tlsConfig.Clone()
 	if config.ServerName == "" {
 		config.ServerName, _, _ = net.SplitHostPort(hostport)
@@ -100,11 +100,11 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 			reached(ctx, dialed)
 			return &peer{Conn: conn, addr: addr}, nil
 		}
-		// The first address is the one that the resolver thought best, so its failure tells most.
+		// The resolver prefers the first address, so its failure is the most telling.
 		if first == nil {
 			first = err
 		}
-		// With the time over, further addresses would fail only because of that.
+		// Without time left, the other addresses would fail for that reason alone.
 		if ctx.Err() != nil {
 			break
 		}
@@ -112,7 +112,7 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 	return nil, first
 }
 
-// dialAddr dials one address. While others are left, it may take its share of the time only, so
+// dialAddr dials one address. While others are left, it may take only its share of the time, so
 // that one dead address does not use it up.
 func (c *Client) dialAddr(
 	ctx context.Context, network string, addr netip.AddrPort, left int,
@@ -130,7 +130,7 @@ func (c *Client) dialAddr(
 	return conn, nil
 }
 
-// dialName leaves it to a proxy to look the host up.
+// dialName connects through a proxy that resolves the host.
 func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer, error) {
 	enter(ctx, ConnectTimeout, netip.AddrPort{})
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
@@ -143,7 +143,7 @@ func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer,
 	return &peer{Conn: conn}, nil
 }
 
-// dialError returns what kept Options.Dial from having a connection to addr.
+// dialError returns why Options.Dial has no connection to addr.
 func dialError(err error, addr netip.AddrPort) *Error {
 	var failure *Error
 	if errors.As(err, &failure) {
@@ -152,12 +152,11 @@ func dialError(err error, addr netip.AddrPort) *Error {
 	return &Error{Kind: pick(err, Connect, ConnectTimeout), Addr: addr, Err: err}
 }
 
-// lookup returns the addresses of host that may be dialed, at most maxAddrs. A name that has
-// allowed and other addresses keeps the allowed ones.
+// lookup returns the addresses of host that may be dialed, at most maxAddrs. Of a name with allowed
+// and other addresses it returns the allowed ones.
 //
-// This is the only place where a name becomes an address, and what is dialed is the address. A
-// check before, on a look-up of its own, could be answered otherwise than the look-up for the
-// dial.
+// This is the only place where a name becomes an address, and the address is what is dialed. A
+// separate look-up for a check could get another answer than the look-up for the dial.
 func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return c.allowed([]netip.Addr{addr})
@@ -181,8 +180,8 @@ func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {
 	var ok []netip.Addr
 	for _, a := range addrs {
 		if len(ok) < maxAddrs && c.opts.Reach.Allows(a) {
-			// Unmapped it is the address that was judged, whatever the kernel makes of the
-			// other form.
+			// Unmapped, it is the address that was checked, whatever the kernel makes of the
+			// mapped form.
 			ok = append(ok, a.Unmap())
 		}
 	}
@@ -193,7 +192,7 @@ func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {
 	return ok, nil
 }
 
-// limited is context.WithTimeout in which a negative d is no limit.
+// limited is context.WithTimeout, but a negative d means no limit.
 func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d < 0 {
 		return context.WithCancel(ctx)

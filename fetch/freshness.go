@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// freshness returns for how long after now a response may be taken for the page as it is, by its
-// Cache-Control, Expires and Age (RFC 9111, 4.2): 0 if it does not say, or says that it may not.
-// noStore reports that nobody is to keep it.
+// freshness returns how long from now a response may be assumed unchanged, by its Cache-Control,
+// Expires and Age (RFC 9111, 4.2); 0 if it does not say, or forbids it. noStore reports that it
+// must not be kept.
 func freshness(header http.Header, now time.Time) (fresh time.Duration, noStore bool) {
 	maxAge, said, noCache := time.Duration(0), false, false
 	for directive := range strings.SplitSeq(strings.Join(header["Cache-Control"], ","), ",") {
@@ -28,7 +28,7 @@ func freshness(header http.Header, now time.Time) (fresh time.Duration, noStore 
 	if !said {
 		expires, err := http.ParseTime(header.Get("Expires"))
 		if err == nil {
-			// The server's clock may be wrong: it is compared with itself.
+			// The server's clock may be wrong, so it is compared with itself.
 			if date, err := http.ParseTime(header.Get("Date")); err == nil {
 				now = date
 			}
@@ -41,8 +41,7 @@ func freshness(header http.Header, now time.Time) (fresh time.Duration, noStore 
 	return min(max(maxAge-seconds(header.Get("Age")), 0), maxRetryAfter), false
 }
 
-// seconds reads a number of seconds (RFC 9111, 1.2.2). What is none is 0, what is longer than a
-// year is a year.
+// seconds reads a number of seconds (RFC 9111, 1.2.2), at most a year. Anything else is 0.
 func seconds(value string) time.Duration {
 	value = strings.TrimSpace(value)
 	if value == "" || strings.Trim(value, "0123456789") != "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// badPorts are those that the Fetch Standard blocks (2.9): services that could take an HTTP
+// badPorts are those that the Fetch Standard blocks (2.9): services that could mistake an HTTP
 // request for one of their own, such as mail, FTP and IRC.
 var badPorts = []uint16{
 	0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
@@ -18,8 +18,8 @@ var badPorts = []uint16{
 	6669, 6679, 6697, 10080,
 }
 
-// checkTarget says what keeps a request from being sent to a host and port, before it is known
-// which address the host has. The port is "" if it is the scheme's own.
+// checkTarget returns why a host and port may not be asked, before the address of the host is
+// known. The port is "" if it is the scheme's default.
 func (c *Client) checkTarget(host, port string) *Error {
 	if n, err := strconv.ParseUint(port, 10, 16); err == nil && !c.opts.AllowBadPorts {
 		if _, bad := slices.BinarySearch(badPorts, uint16(n)); bad {
@@ -29,7 +29,7 @@ func (c *Client) checkTarget(host, port string) *Error {
 	if !c.names {
 		return nil
 	}
-	// A proxy looks the name up. All that can be judged is what needs no look-up.
+	// A proxy resolves the name. Only what needs no resolving can be checked.
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {

@@ -78,7 +78,7 @@ func (c *Client) useSOCKS(u *url.URL, dial dialFunc) error {
 }
 
 // refusedBySOCKS reports whether err is a reply about the server, not about the proxy. Package
-// proxy has no better form for them.
+// proxy reports them only as texts.
 func refusedBySOCKS(err error) bool {
 	text := err.Error()
 	for _, reply := range []string{"connection refused", "host unreachable", "network unreachable",
@@ -105,7 +105,7 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 		}
 		return conn, err
 	}
-	// The handshakes with the proxy and through it are the transport's.
+	// The transport does the handshakes with the proxy and through it.
 	t.DialTLSContext = nil
 	t.TLSClientConfig = c.tlsConfig
 	t.TLSHandshakeTimeout = max(c.opts.TLSTimeout, 0)

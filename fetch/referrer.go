@@ -7,8 +7,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// policies say what of a Referer is sent (Referrer Policy, 8.3): to another origin, and to the
-// same.
+// policies say how much of a Referer is sent to the same origin and to another one (Referrer
+// Policy, 8.3).
 var policies = map[string]struct {
 	same, cross  referrer
 	notDowngrade bool // nothing from https to http
@@ -45,7 +45,7 @@ func checkReferrer(policy string) error {
 	return nil
 }
 
-// refer leaves of a Referer in header what the policy allows for a request to url.
+// refer reduces a Referer in header to what the policy allows for a request to url.
 func (c *Client) refer(header http.Header, url string) {
 	from := header.Get("Referer")
 	if from == "" {
