@@ -11,10 +11,10 @@
 // The links are those of the elements that golang.org/x/net/html would put into a tree, with
 // scripting disabled: markup in comments, scripts and attributes is not markup, and what an SVG
 // image contains is read by the rules for SVG. The exceptions are few. The content of noframes and
-// noembed elements is read too, since a crawler is who it was written for. Links before a frameset
-// that replaces the body of the page are reported. The rules for a template that begins with a col
-// element are left out, and so is the list of active formatting elements: misnested HTML around or
-// within SVG can leave it open for too long.
+// noembed elements is read too, since it is written for clients such as crawlers. Links before a
+// frameset that replaces the body of the page are reported. The rules for a template that begins
+// with a col element are left out, and so is the list of active formatting elements: misnested HTML
+// around or within SVG can leave it open for too long.
 //
 // # Cost
 //
