@@ -1,9 +1,9 @@
 // Package calendar maps slots, which number units of time, to buckets.
 //
-// It is a hierarchical timing wheel. Slots that are near have a bucket each. Slots further away
-// share one: a bucket of the second level covers 64 slots, one of each further level 256 times as
-// many. So a few hundred buckets cover all of time. When a shared bucket comes near it is split:
-// the caller moves what it holds to the buckets of the level below.
+// It is a hierarchical timing wheel. Near slots have a bucket each. Slots further away share
+// buckets: one of the second level covers 64 slots, one of each further level 256 times as many. A
+// few hundred buckets cover all of time. A shared bucket is split when it comes near: the caller
+// moves its content to buckets of the level below.
 package calendar
 
 // MaxSlot bounds slots, on both sides of 0.
@@ -24,9 +24,9 @@ type Calendar[B any] struct {
 	create func(start, width int64) *B
 }
 
-// A level covers the slots from the end of the level before it, or from now, to its own end. That
-// is a multiple of the next level's width, so no bucket lies in two levels. It moves on by one
-// bucket of the next level at a time, which is split then.
+// A level covers the slots from the end of the level before it, or from now, to its own end. The end
+// is a multiple of the next level's width, so no bucket lies in two levels. It advances by one
+// bucket of the next level at a time, which is then split.
 type level[B any] struct {
 	shift uint8 // a bucket has 1<<shift slots
 	end   int64
@@ -34,13 +34,13 @@ type level[B any] struct {
 	used  int  // buckets in ring
 }
 
-// New returns an empty calendar. It calls create for each bucket that is needed, with its first
-// slot and how many slots it covers.
+// New returns an empty calendar. It calls create for each bucket it needs, with the first slot and
+// the number of slots.
 func New[B any](shape Shape, now int64, create func(start, width int64) *B) *Calendar[B] {
 	c := &Calendar[B]{now: now, create: create}
 	for shift, more := uint8(0), shape.First; ; shift, more = shift+more, shape.More {
-		// A level has from once to twice as many slots as one bucket of the next level: so there
-		// are that many slots' time for a split.
+		// A level has from one to two times as many slots as one bucket of the next level. That is
+		// how much time there is for a split.
 		size := 4 << more
 		last := shift+more > 45
 		if last {
@@ -107,13 +107,13 @@ func (c *Calendar[B]) Peek(slot int64) *B {
 	return nil
 }
 
-// Next returns how far Advance may go: to the next slot that has a bucket of its own, or up to
-// limit as far as there is none. It returns now if something has to be split first.
+// Next returns how far Advance may go: to the next slot that has a bucket of its own, or towards
+// limit if there is none. It returns now if a bucket has to be split first.
 func (c *Calendar[B]) Next(limit int64) int64 {
 	first, start := c.first()
 	reach := c.levels[0].end - 1
 	switch {
-	case first == nil: // whole levels may be left out
+	case first == nil: // time may skip whole levels
 		reach = MaxSlot
 	case c.levels[0].used > 0:
 		reach = start
@@ -123,7 +123,7 @@ func (c *Calendar[B]) Next(limit int64) int64 {
 	return max(c.now, min(reach, limit))
 }
 
-// first returns the bucket that comes next, of whatever level, and its first slot.
+// first returns the next bucket, of any level, and its first slot.
 func (c *Calendar[B]) first() (b *B, start int64) {
 	c.each(func(found *B, slot int64) bool {
 		b, start = found, slot
@@ -132,15 +132,15 @@ func (c *Calendar[B]) first() (b *B, start int64) {
 	return b, start
 }
 
-// Advance makes a slot that Next returned the current one. It returns its bucket, or nil. Whoever
-// calls it calls Split next.
+// Advance makes a slot that Next returned the current one. It returns its bucket, or nil. The
+// caller must call Split next.
 func (c *Calendar[B]) Advance(to int64) *B {
 	c.now = to
 	var due *B
 	if to < c.levels[0].end {
 		due = c.levels[0].take(to)
 	}
-	// Levels that were left out have no bucket. The coarsest come first, as none may end before
+	// Levels that were skipped have no bucket. The coarsest come first, since none may end before
 	// the one below it.
 	for i := len(c.levels) - 2; i >= 0; i-- {
 		l := &c.levels[i]
@@ -149,10 +149,10 @@ func (c *Calendar[B]) Advance(to int64) *B {
 	return due
 }
 
-// Split moves the levels on and returns a bucket whose content has to find new places, or nil if
-// there is none. The caller calls it again once all of it has moved.
+// Split advances the levels and returns a bucket whose content has to move, or nil. The caller
+// calls Split again once all of it has moved.
 func (c *Calendar[B]) Split() *B {
-	// The coarsest come first: what one gives to the level below may have to go on from there.
+	// The coarsest come first: what moves one level down may have to move on from there.
 	for i := len(c.levels) - 2; i >= 0; i-- {
 		l, coarser := &c.levels[i], &c.levels[i+1]
 		for target := c.target(i); l.end < target; {
@@ -197,8 +197,8 @@ func (c *Calendar[B]) Ends() (ends []int64) {
 	return ends
 }
 
-// SetEnds restores what Ends returned, in an empty calendar of the same now. It reports whether
-// that can be.
+// SetEnds restores what Ends returned, in an empty calendar with the same current slot. It reports
+// whether the ends are possible.
 func (c *Calendar[B]) SetEnds(ends []int64) bool {
 	fits := len(ends) == len(c.levels)-1
 	for i := len(ends) - 1; fits && i >= 0; i-- {
@@ -209,7 +209,7 @@ func (c *Calendar[B]) SetEnds(ends []int64) bool {
 	return fits
 }
 
-// Put restores a bucket, and reports whether it has a place.
+// Put restores a bucket. It reports whether that fits.
 func (c *Calendar[B]) Put(b *B, start, width int64) bool {
 	from := c.now + 1
 	for i := range c.levels {

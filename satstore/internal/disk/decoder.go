@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// A Decoder takes values from the front of foreign bytes. After the first value that is not there
-// it is bad, and every further value is zero. The zero Decoder is at the end, and for use by one
+// A Decoder takes values from the front of untrusted bytes. After the first invalid value it is
+// bad, and all further values are zero. The zero Decoder is at the end. A Decoder is for use by one
 // goroutine at a time.
 type Decoder struct {
 	B   []byte // what is left
@@ -19,7 +19,7 @@ func (d *Decoder) fail() {
 
 // Uvarint takes a number as encoding/binary writes it.
 func (d *Decoder) Uvarint() uint64 {
-	if len(d.B) > 0 && d.B[0] < 0x80 { // as nearly all are
+	if len(d.B) > 0 && d.B[0] < 0x80 { // nearly always
 		v := d.B[0]
 		d.B = d.B[1:]
 		return uint64(v)
@@ -43,7 +43,7 @@ func (d *Decoder) Varint() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// Number takes a Uvarint of at most limit, which need not fit into an int.
+// Number takes a Uvarint of at most limit.
 func (d *Decoder) Number(limit uint64) uint64 {
 	v := d.Uvarint()
 	if v > limit {
@@ -67,7 +67,7 @@ func (d *Decoder) Take(n int) []byte {
 	return b
 }
 
-// Bytes takes what AppendBytes appended, of at most limit bytes.
+// Bytes takes what AppendBytes appended, at most limit bytes.
 func (d *Decoder) Bytes(limit int) []byte { return d.Take(d.Length(limit)) }
 
 // Byte takes one byte.

@@ -1,5 +1,5 @@
-// Package disk holds what the layers of satstore share about bytes on disk: a decoder of foreign
-// bytes, checksums, and the error that says where a file is damaged.
+// Package disk has what the layers of satstore share for files: a decoder for untrusted bytes,
+// checksums, and the error that says where a file is damaged.
 package disk
 
 import (
@@ -21,11 +21,11 @@ var (
 // A CorruptError says which file is damaged, and where.
 type CorruptError struct {
 	File   string
-	Offset int64 // in bytes, of the piece that is wrong
+	Offset int64 // of the damaged piece, in bytes
 	Reason string
 }
 
-// Error returns all fields.
+// Error returns a message with all fields.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("satstore: %s: byte %d: %s", e.File, e.Offset, e.Reason)
 }
@@ -67,8 +67,7 @@ func ReadFile(dir vfs.FS, name string) ([]byte, error) {
 	return b, ReadFull(f, name, b, 0)
 }
 
-// Discard closes and removes a file that could not be written. The error that led here says more
-// than any of these.
+// Discard closes and removes a file after an error. Further errors are of no interest.
 func Discard(dir vfs.FS, name string, f vfs.File) {
 	_ = f.Close()
 	_ = dir.Remove(name)

@@ -1,10 +1,10 @@
-// Package extent keeps satstore's records and messages: in buffers while they come, then in
-// extents, pieces of up to about a megabyte of one data file.
+// Package extent stores records and messages: first in buffers, then in extents, which are pieces
+// of about a megabyte of one data file.
 //
 // A [Part] is a sequence of entries of one bucket. The oldest entries are in extents, then come
-// those that are being written, and the newest are in a buffer. An entry keeps its number from
-// the moment it comes, wherever it lies. [File] writes and reads extents, and knows which room of
-// the data file is free. [Reader] goes through a Part.
+// those that are being written, and the newest are in a buffer. The number of an entry never
+// changes. [File] writes and reads extents and manages the room in the data file. [Reader] reads a
+// Part.
 //
 // Read block.go and part.go first, then buffer.go, file.go, space.go and reader.go.
 package extent
@@ -23,12 +23,12 @@ const (
 	Places   = 0x50544153 // "SATP"
 )
 
-// BlockSize is how many bytes of entries make a block: so many that its header and checksum cost
-// nothing, so few that a record which is held for long does not keep much memory.
+// BlockSize is the number of bytes of entries in a block: enough to make its header and checksum
+// cheap, and few enough that a record that stays out keeps little memory.
 const BlockSize = 64 << 10
 
-// A Block is a checksummed piece of a bucket that can be read on its own. It knows its place, so
-// that it cannot be taken for another.
+// A Block is a piece of a bucket with a checksum. It can be read alone, and says which piece it is,
+// so that it cannot be taken for another.
 type Block struct {
 	Magic  uint32
 	Bucket uint64
@@ -37,7 +37,7 @@ type Block struct {
 	Raw    []byte // the entries
 }
 
-// Seal fills the room for a header that dst has from start on; the entries are behind it.
+// Seal fills in the header at dst[start:]. The entries follow it.
 func (b Block) Seal(dst []byte, start int) {
 	h := dst[start:]
 	binary.LittleEndian.PutUint32(h[4:], b.Magic)
@@ -48,8 +48,8 @@ func (b Block) Seal(dst []byte, start int) {
 	binary.LittleEndian.PutUint32(h, disk.Sum(h[4:]))
 }
 
-// Open returns the block at the beginning of b, which shares its memory, and how many bytes of b
-// it has. The reason is "" if all is well.
+// Open returns the block at the beginning of b and its size in bytes. The block shares the memory of
+// b. The reason is "" if the block is valid.
 func Open(b []byte) (found Block, size int, reason string) {
 	if len(b) < Header {
 		return Block{}, 0, "a block's header is cut off"

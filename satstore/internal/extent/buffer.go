@@ -5,28 +5,28 @@ import (
 	"sort"
 )
 
-// A Pool is the one memory budget of all buffers. It is not safe for concurrent use.
+// A Pool is the memory budget of all buffers. It is not safe for concurrent use.
 type Pool struct {
 	size  int   // of a page
-	limit int64 // pages; a little more may be used, by the last entry before a flush
+	limit int64 // pages; the last entry before a flush may exceed it a little
 	used  int
-	free  [][]byte // those of the last slab, and those that were given back
+	free  [][]byte // pages of the last slab, and returned pages
 }
 
-// NewPool returns a pool of so many bytes, in pages of a size.
+// NewPool returns a pool of so many bytes, in pages of the given size.
 func NewPool(bytes int64, page int) *Pool {
 	p := &Pool{size: page}
 	p.SetLimit(bytes)
 	return p
 }
 
-// SetLimit sets how many bytes there are.
+// SetLimit sets the budget in bytes.
 func (p *Pool) SetLimit(bytes int64) { p.limit = max(1, bytes/int64(p.size)) }
 
-// Used and Limit return bytes, in whole pages.
+// Used returns the bytes of the pages in use.
 func (p *Pool) Used() int64 { return int64(p.used) * int64(p.size) }
 
-// Limit returns how many bytes there are.
+// Limit returns the budget in bytes.
 func (p *Pool) Limit() int64 { return p.limit * int64(p.size) }
 
 // Full reports whether at least so many eighths are in use.
@@ -46,8 +46,7 @@ func (p *Pool) take() []byte {
 	return page
 }
 
-// A buffer holds entries, one after the other, cut into blocks of whole entries. An entry may
-// begin in one page and end in another.
+// A buffer holds entries in blocks of whole entries. An entry may span pages.
 type buffer struct {
 	pages [][]byte
 	bytes int
@@ -59,8 +58,8 @@ type buffer struct {
 // A cut says where a block begins.
 type cut struct{ at, first int } // bytes and entries before it
 
-// extend returns room for the next entry, for the caller to fill with just so many bytes, or nil
-// if it does not fit into a page that is begun: then it has to be made elsewhere, and appended.
+// extend returns room for the next entry, which the caller must fill. It returns nil if the entry
+// does not fit in the current page: then the caller must use append.
 func (b *buffer) extend(p *Pool, size int) []byte {
 	from := b.bytes % p.size
 	if from == 0 || from+size > p.size {
@@ -71,7 +70,7 @@ func (b *buffer) extend(p *Pool, size int) []byte {
 	return b.pages[len(b.pages)-1][from : from : from+size]
 }
 
-// begin counts an entry, and begins a block with it if the last one is large enough.
+// begin counts an entry, and begins a block with it if the last one is full.
 func (b *buffer) begin() {
 	if n := len(b.cuts); n == 0 || b.bytes-b.cuts[n-1].at >= BlockSize {
 		b.cuts = append(b.cuts, cut{b.bytes, b.count})
@@ -111,7 +110,7 @@ func (b *buffer) blockOf(entry int) int {
 	return sort.Search(len(b.cuts), func(i int) bool { return b.cuts[i].first > entry }) - 1
 }
 
-// clone copies a buffer with its pages, which no pool counts.
+// clone copies a buffer with its pages. No pool counts the copies.
 func (b *buffer) clone() *buffer {
 	c := &buffer{bytes: b.bytes, count: b.count, cuts: slices.Clone(b.cuts)}
 	for _, page := range b.pages {
@@ -120,7 +119,7 @@ func (b *buffer) clone() *buffer {
 	return c
 }
 
-// free gives the pages back to the pool. A view that still reads them keeps them, uncounted.
+// free returns the pages to the pool. If a view still reads them, the collector frees them later.
 func (b *buffer) free(p *Pool) {
 	p.used -= len(b.pages)
 	if b.pins == 0 {

@@ -18,8 +18,8 @@ const FileHeader = "SATBKT2\n"
 
 // A File is the data file. Its methods are safe for concurrent use.
 //
-// Room that is released may be what a crash would go back to. So it is given out again only after
-// a checkpoint, and not while anybody reads what was there.
+// After a crash, the last checkpoint may need room that has been released. So released room is
+// reused only after the next checkpoint, and not while a reader has it pinned.
 type File struct {
 	file    vfs.File
 	writers chan []byte // memory for extents: as much as may be written at once
@@ -27,7 +27,7 @@ type File struct {
 	mu       sync.Mutex
 	space    space
 	released []Span // since the last Cut
-	parked   []Span // that are free once nobody reads
+	parked   []Span // free once there are no pins
 	pins     int
 	size     int64 // of the file
 }
@@ -56,7 +56,7 @@ func newFile(file vfs.File, writers int) *File {
 	return f
 }
 
-// OpenFile opens a data file of which those spans are used.
+// OpenFile opens a data file in which the given spans are used.
 func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 	file, err := fs.Open(Name)
 	if err != nil {
@@ -72,7 +72,7 @@ func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 	}
 	var overlap int64
 	if f.space, overlap = newSpace(used); err == nil && overlap >= 0 {
-		err = disk.Corrupt(Name, overlap, "two buckets have the same place")
+		err = disk.Corrupt(Name, overlap, "two buckets overlap")
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -80,7 +80,7 @@ func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 	return f, nil
 }
 
-// OpenDamaged opens a data file that is only to be read, whatever it is.
+// OpenDamaged opens a data file for reading only, without any check.
 func OpenDamaged(fs vfs.FS) (*File, error) {
 	file, err := fs.Open(Name)
 	if err != nil {
@@ -89,7 +89,7 @@ func OpenDamaged(fs vfs.FS) (*File, error) {
 	return newFile(file, 1), nil
 }
 
-// errFull says that the places of extents, of 32 bits each, are used up.
+// errFull means that an offset would not fit in 32 bits.
 var errFull = errors.New("the file has 16 TiB, which is as large as it can be")
 
 func (f *File) take(n uint32) (at uint32, err error) {
@@ -102,8 +102,8 @@ func (f *File) take(n uint32) (at uint32, err error) {
 	return at, nil
 }
 
-// Write writes groups, several at once. For each that was written, some goroutine calls done,
-// which has to adopt it. After an error Write can be called again with the same groups.
+// Write writes groups, several at a time. For each one, a goroutine calls done, which must adopt
+// it. After an error, Write may be called again with the same groups.
 func (f *File) Write(groups []*Group, done func(*Group, Extent)) error {
 	var writes sync.WaitGroup
 	var mu sync.Mutex
@@ -118,7 +118,7 @@ func (f *File) Write(groups []*Group, done func(*Group, Extent)) error {
 		if stop {
 			break
 		}
-		image := g.image((<-f.writers)[:0]) // made while others are being written
+		image := g.image((<-f.writers)[:0]) // while others are being written
 		writes.Go(func() {
 			e := g.Extent
 			err := f.place(&e, image)
@@ -152,7 +152,7 @@ func (g *Group) image(dst []byte) []byte {
 	return dst
 }
 
-// Put writes one block and returns its extent. It is not read as part of a bucket.
+// Put writes a block that belongs to no Part, and returns its extent.
 func (f *File) Put(b Block, generation uint32) (Extent, error) {
 	image := append(append((<-f.writers)[:0], make([]byte, Header)...), b.Raw...)
 	defer func() { f.writers <- image }()
@@ -180,7 +180,7 @@ func (f *File) place(e *Extent, image []byte) error {
 	return nil
 }
 
-// writeAt writes an extent, filled up to whole grains.
+// writeAt writes an extent, padded to whole grains.
 func (f *File) writeAt(e Extent, image []byte) error {
 	size := int(e.Span().N) * grain
 	image = append(image, make([]byte, size-len(image))...)
@@ -188,19 +188,19 @@ func (f *File) writeAt(e Extent, image []byte) error {
 	f.file.Start(e.Offset(), int64(size))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.size = max(f.size, e.Offset()+int64(size)) // if it failed, a part of it may be there
+	f.size = max(f.size, e.Offset()+int64(size)) // also after an error, since a part may be written
 	return err
 }
 
-// giveBack frees room that nothing ever referred to.
+// giveBack frees room that was never referred to.
 func (f *File) giveBack(s Span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.space.give([]Span{s})
 }
 
-// Lower copies an extent to room nearer the beginning of the file, of which there is enough if
-// moved. The old room stays taken.
+// Lower copies an extent to a gap nearer the beginning of the file. It reports whether there was
+// one. The old room stays taken.
 func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	f.mu.Lock()
 	at, fits := f.space.takeBelow(e.Span().N, e.At)
@@ -221,19 +221,19 @@ func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	return to, true, nil
 }
 
-// Read fills b, of the size of an extent, from it.
+// Read fills b, which must have the size of the extent.
 func (f *File) Read(b []byte, e Extent) error {
 	return disk.ReadFull(f.file, Name, b, e.Offset())
 }
 
-// Release says that room is not needed any more, once there is another checkpoint.
+// Release frees room after the next checkpoint.
 func (f *File) Release(s Span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.released = append(f.released, s)
 }
 
-// Cut returns what was released before, for Free or Keep.
+// Cut returns the room that was released so far, for Free or Keep.
 func (f *File) Cut() []Span {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -242,21 +242,20 @@ func (f *File) Cut() []Span {
 	return cut
 }
 
-// Keep takes back a Cut whose checkpoint failed.
+// Keep takes back a Cut after its checkpoint has failed.
 func (f *File) Keep(cut []Span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.released = append(f.released, cut...)
 }
 
-// Free makes the room of a Cut free, and shortens the file if that is at its end. A checkpoint
-// that needs none of it has to last.
+// Free frees the room of a Cut once its checkpoint is on disk, and truncates the file if its end is
+// free.
 func (f *File) Free(cut []Span) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.parked = append(f.parked, cut...)
-	// Somebody may have begun to read before a release or after it: while there is anybody, all of
-	// it waits.
+	// A reader may have begun before or after the release. As long as there is one, all room waits.
 	if f.pins > 0 {
 		return nil
 	}
@@ -273,7 +272,7 @@ func (f *File) Free(cut []Span) error {
 	return nil
 }
 
-// Pin keeps all room that is used now from being given out again, until Unpin.
+// Pin prevents the reuse of all room that is used now, until Unpin.
 func (f *File) Pin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -287,7 +286,7 @@ func (f *File) Unpin() {
 	f.pins--
 }
 
-// Size returns how long the file is, and how much of that is free or will be.
+// Size returns the size of the file, and how much of it is free or will be.
 func (f *File) Size() (bytes, free int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -298,7 +297,7 @@ func (f *File) Size() (bytes, free int64) {
 	return f.size, free * grain
 }
 
-// Sync returns once all that was written lasts.
+// Sync returns once everything written is on disk.
 func (f *File) Sync() error {
 	if err := f.file.Sync(); err != nil {
 		return fmt.Errorf("satstore: sync %s: %w", Name, err)

@@ -5,23 +5,23 @@ import (
 	"sort"
 )
 
-// extentSize is about how large an extent is, which is what is written and read at once. One large
-// entry may make it MaxSize.
+// extentSize is the approximate size of an extent, the unit of reads and writes. A large entry can
+// make an extent larger, up to MaxSize.
 const extentSize = 1 << 20
 
 // MaxSize bounds an extent, in bytes.
 const MaxSize = 4 << 20
 
-// An Extent is some blocks of one part, next to each other in the data file.
+// An Extent is a contiguous piece of the data file with some blocks of one part.
 type Extent struct {
 	At         uint32 // in grains
 	Size       uint32 // in bytes
 	First      uint64 // entries of the part before it
 	Count      uint32
-	Generation uint32 // of the checkpoint that is the first to know it
+	Generation uint32 // of the first checkpoint that knows it
 }
 
-// Span returns the room that an extent takes.
+// Span returns the room of an extent.
 func (e Extent) Span() Span { return Span{e.At, grains(int(e.Size))} }
 
 // Offset returns where an extent begins in the data file.
@@ -30,16 +30,16 @@ func (e Extent) Offset() int64 { return int64(e.At) * grain }
 // A Part is a sequence of entries. The zero Part is empty. It is not safe for concurrent use.
 type Part struct {
 	extents []Extent
-	disk    uint64   // entries in extents, and those that are gone
-	groups  []*Group // frozen, the oldest first; those that are being written come before the others
-	tail    *buffer  // that entries are appended to; nil if there is none
+	disk    uint64   // entries in extents or gone
+	groups  []*Group // frozen, the oldest first; those being written come before the others
+	tail    *buffer  // receives new entries; may be nil
 	held    int      // entries in groups and tail
 }
 
-// A Group is some entries of a part that are frozen, and become one extent. It is not safe for
-// concurrent use. [File.Write] reads only what does not change once it was taken.
+// A Group is frozen entries of a part that become one extent. It is not safe for concurrent use.
+// [File.Write] reads only fields that do not change after [Part.Take].
 type Group struct {
-	Extent Extent // its place and size count once it is written
+	Extent Extent // its place and size are valid once it is written
 	Bucket uint64
 	Magic  uint32
 
@@ -47,11 +47,11 @@ type Group struct {
 	buffers []*buffer
 	bytes   int
 	taken   bool // it is being written
-	done    bool // it has been
-	dead    bool // its part was dropped meanwhile
+	done    bool // it has been written
+	dead    bool // its part was dropped before
 }
 
-// NewPart returns a part whose entries are all on disk, count of them if some are gone.
+// NewPart returns a part whose entries are all on disk. Some of the count entries may be gone.
 func NewPart(extents []Extent, count uint64) Part { return Part{extents: extents, disk: count} }
 
 // Count returns how many entries were appended.
@@ -63,7 +63,7 @@ func (p *Part) InMemory() uint64 { return uint64(p.held) }
 // Extents returns what is on disk. It must not be changed.
 func (p *Part) Extents() []Extent { return p.extents }
 
-// Buffered returns how many pages an [Part.Take] would take.
+// Buffered returns how many pages [Part.Take] would take.
 func (p *Part) Buffered() (pages int) {
 	for _, g := range p.groups {
 		for _, b := range g.buffers {
@@ -78,14 +78,14 @@ func (p *Part) Buffered() (pages int) {
 	return pages
 }
 
-// Append appends an entry of a size, which fill appends to what it is given. scratch is memory for
-// it, if it is needed, and is returned.
+// Append appends an entry of the given size, which fill must append to its argument. Append may use
+// scratch as memory, and returns it.
 func (p *Part) Append(pool *Pool, size int, scratch []byte, fill func([]byte) []byte) []byte {
 	if p.tail == nil {
 		p.tail = &buffer{}
 	}
 	p.held++
-	// Nearly all entries can be made where they stay: that saves a copy of each.
+	// Nearly all entries are built in place, which saves a copy.
 	if room := p.tail.extend(pool, size); room != nil {
 		fill(room)
 		return scratch
@@ -98,7 +98,7 @@ func (p *Part) Append(pool *Pool, size int, scratch []byte, fill func([]byte) []
 	return scratch
 }
 
-// freeze makes a group of the tail.
+// freeze makes the tail a group.
 func (p *Part) freeze() {
 	if p.tail == nil || p.tail.count == 0 {
 		return
@@ -110,8 +110,8 @@ func (p *Part) freeze() {
 	p.tail = nil
 }
 
-// Take freezes what is in memory and appends the groups to be written to all. The first checkpoint
-// to know them has that generation.
+// Take freezes what is in memory and appends the groups to write to all. The first checkpoint that
+// knows them has the given generation.
 func (p *Part) Take(all []*Group, bucket uint64, magic, generation uint32) []*Group {
 	p.freeze()
 	kept := p.groups[:0]
@@ -136,10 +136,10 @@ func (p *Part) Take(all []*Group, bucket uint64, magic, generation uint32) []*Gr
 	return all
 }
 
-// fresh reports whether a group is the last one of all, and so not yet being written.
+// fresh reports whether a group is the last of all, and so not yet being written.
 func (g *Group) fresh(all []*Group) bool { return len(all) > 0 && all[len(all)-1] == g }
 
-// Taken appends those groups of a part to all that are being written.
+// Taken appends the groups of a part that are being written to all.
 func (p *Part) Taken(all []*Group) []*Group {
 	for _, g := range p.groups {
 		if g.taken {
@@ -152,15 +152,15 @@ func (p *Part) Taken(all []*Group) []*Group {
 // Done reports whether a group has been written.
 func (g *Group) Done() bool { return g.done }
 
-// Adopt lets a group be on disk, and frees its memory. If its part was dropped, it returns the
-// room that nobody needs.
+// Adopt notes that a group is on disk, and frees its memory. If its part was dropped, Adopt returns
+// the room of the group.
 func (g *Group) Adopt(pool *Pool, written Extent) (dropped Span) {
 	g.Extent, g.done = written, true
 	if g.dead {
 		g.free(pool)
 		return g.Extent.Span()
 	}
-	// The extents of a part have to be in order, though they may be written in any.
+	// Extents of a part are in order, but may be written in any order.
 	p := g.part
 	for len(p.groups) > 0 && p.groups[0].done {
 		first := p.groups[0]
@@ -180,7 +180,7 @@ func (g *Group) free(pool *Pool) {
 	g.buffers = nil
 }
 
-// Clear drops all entries, and calls release for the room that they took.
+// Clear drops all entries, and calls release for their room.
 func (p *Part) Clear(pool *Pool, release func(Span)) {
 	for _, e := range p.extents {
 		release(e.Span())
@@ -200,10 +200,10 @@ func (p *Part) Clear(pool *Pool, release func(Span)) {
 	*p = Part{}
 }
 
-// Trim drops those extents of which gone says that no entry is needed. What is behind them keeps
-// its numbers.
+// Trim drops extents if gone reports that none of their entries is needed. The other entries keep
+// their numbers.
 func (p *Part) Trim(gone func(from, to uint64) bool, release func(Span)) {
-	kept := make([]Extent, 0, len(p.extents)) // views have the old ones
+	kept := make([]Extent, 0, len(p.extents)) // views share the old slice
 	for _, e := range p.extents {
 		if gone(e.First, e.First+uint64(e.Count)) {
 			release(e.Span())
@@ -214,24 +214,24 @@ func (p *Part) Trim(gone func(from, to uint64) bool, release func(Span)) {
 	p.extents = kept
 }
 
-// Replace lets an extent be at another place, and reports whether it was there.
+// Replace replaces an extent by its copy elsewhere. It reports whether the part had it.
 func (p *Part) Replace(was, is Extent) bool {
 	i := slices.Index(p.extents, was)
 	if i < 0 {
 		return false
 	}
-	p.extents = slices.Clone(p.extents) // views have the old ones
+	p.extents = slices.Clone(p.extents) // views share the old slice
 	p.extents[i] = is
 	return true
 }
 
-// View returns a copy of a part as it is now, to be read while the part changes. It has to be
-// released. Nothing in it is on its way to the disk.
+// View returns a copy of a part as it is now, which can be read while the part changes. The caller
+// must release it.
 func (p *Part) View() Part {
 	const small = 64 << 10
 	v := Part{extents: slices.Clip(p.extents), disk: p.disk, held: p.held}
 	if p.tail != nil && p.tail.bytes > small {
-		p.freeze() // to copy it would take longer
+		p.freeze() // cheaper than a copy
 	}
 	for _, g := range p.groups {
 		v.groups = append(v.groups, &Group{buffers: slices.Clone(g.buffers), Extent: g.Extent})
@@ -262,7 +262,7 @@ func (p *Part) find(entry uint64) int {
 	})
 }
 
-// Bytes returns about how many bytes all entries have.
+// Bytes returns the approximate size of all entries.
 func (p *Part) Bytes() (n int64) {
 	for _, e := range p.extents {
 		n += int64(e.Size)

@@ -8,12 +8,11 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A Reader goes through the blocks of parts, an extent at a time. It is not safe for concurrent
-// use.
+// A Reader reads the blocks of parts, an extent at a time. It is not safe for concurrent use.
 type Reader struct {
 	file  *File
-	lock  sync.Locker     // of the parts; nil if whoever reads holds it
-	ahead func() []Extent // which extents come after those of the part; lock is held
+	lock  sync.Locker     // of the parts; nil if the caller holds it
+	ahead func() []Extent // returns what to read after the part; lock is held
 
 	part   *Part
 	bucket uint64
@@ -25,33 +24,33 @@ type Reader struct {
 	at     int    // of the next block in data
 	first  uint64 // of the entries in that block
 
-	following []Extent // those that come next, as many as are worth reading ahead
+	following []Extent // the next ones, as many as are worth reading ahead
 	fetches   []*fetch // in their order
-	free      [][]byte // memory for others
+	free      [][]byte // memory to reuse
 }
 
-// A fetch is an extent on its way from the disk.
+// A fetch is an extent that is being read.
 type fetch struct {
 	extent Extent
 	data   []byte
 	err    error
-	done   chan struct{} // closed when there is one or the other
+	done   chan struct{} // closed once data or err is set
 }
 
-// readAhead is how many extents are read at once, and aheadBytes when they are enough.
+// readAhead and aheadBytes bound how many extents are read at the same time.
 const (
 	readAhead  = 4
 	aheadBytes = 2 * extentSize
 )
 
-// NewReader returns a reader that locks the parts' lock, unless it is nil, in which case whoever
-// uses the reader has to hold it. If ahead is not nil, the reader reads ahead in goroutines, also
-// what ahead returns, and has to be closed.
+// NewReader returns a reader that takes the lock of the parts. If lock is nil, the caller must hold
+// it. If ahead is not nil, the reader reads ahead in goroutines, and the caller must close it.
+// After the end of a part it reads what ahead returns.
 func NewReader(file *File, lock sync.Locker, ahead func() []Extent) *Reader {
 	return &Reader{file: file, lock: lock, ahead: ahead}
 }
 
-// NoMore is for a reader that reads ahead, and not beyond its part.
+// NoMore is an ahead function for readers that stop at the end of their part.
 func NoMore() []Extent { return nil }
 
 // Open goes on with a part of a bucket.
@@ -61,8 +60,8 @@ func (r *Reader) Open(part *Part, bucket uint64, magic uint32) {
 	}
 }
 
-// Next returns the block that holds an entry, or the one after if that entry is gone together with
-// others. It is valid until the next call; its Count is 0 at the end of the part.
+// Next returns the block that holds an entry. If the entry is gone, it returns the next block. The
+// block is valid until the next call. Its Count is 0 at the end of the part.
 func (r *Reader) Next(entry uint64) (Block, error) {
 	e, found := r.locate(entry)
 	for e.Size > 0 {
@@ -70,8 +69,7 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 		if err == nil || r.lock == nil {
 			return read, err
 		}
-		// Others went on meanwhile. After a checkpoint the room of the extent is free, and what
-		// was read there may be something else.
+		// The extent may have been released meanwhile, and after a checkpoint overwritten.
 		was := e
 		if e, found = r.locate(entry); e == was {
 			return Block{}, err
@@ -80,14 +78,13 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 	return found, nil
 }
 
-// Misfit says that the last block was whole, but one of its entries makes no sense.
+// Misfit returns an error for an entry of the last block, which is whole, but has invalid content.
 func (r *Reader) Misfit(entry uint64) error {
-	reason := fmt.Sprintf("entry %d of bucket %d makes no sense", entry, r.bucket)
+	reason := fmt.Sprintf("entry %d of bucket %d is invalid", entry, r.bucket)
 	return disk.Corrupt(Name, r.extent.Offset(), reason)
 }
 
-// locate returns the extent that holds an entry, or else the block in memory. It notes which
-// extents follow.
+// locate returns the extent that holds an entry, or else the block in memory. It sets r.following.
 func (r *Reader) locate(entry uint64) (e Extent, found Block) {
 	if r.lock != nil {
 		r.lock.Lock()
@@ -132,10 +129,10 @@ func (r *Reader) read(e Extent, entry uint64) (Block, error) {
 		found, size, reason := Open(r.data[r.at:])
 		if reason == "" && (found.Bucket != r.bucket || found.First != r.first ||
 			found.Magic != r.magic || found.Count == 0) {
-			reason = "a block of another place"
+			reason = "a misplaced block"
 		}
 		if reason != "" {
-			r.extent = Extent{} // whoever tries again reads it again
+			r.extent = Extent{} // so that another attempt reads it again
 			return Block{}, disk.Corrupt(Name, e.Offset()+int64(r.at), reason)
 		}
 		r.at += size
@@ -146,14 +143,14 @@ func (r *Reader) read(e Extent, entry uint64) (Block, error) {
 	}
 }
 
-// fetch makes data those of an extent, and begins to read those that follow.
+// fetch sets r.data to an extent, and begins to read the following ones.
 func (r *Reader) fetch(e Extent) error {
 	if r.data != nil {
 		r.free = append(r.free, r.data)
 	}
 	r.extent, r.data = Extent{}, nil
 	for len(r.fetches) > 0 && r.fetches[0].extent != e {
-		r.drop() // it has gone meanwhile
+		r.drop() // it is no longer needed
 	}
 	if len(r.fetches) == 0 {
 		r.begin(e)
@@ -168,7 +165,7 @@ func (r *Reader) fetch(e Extent) error {
 	return nil
 }
 
-// readOn begins to read what follows.
+// readOn begins to read the following extents.
 func (r *Reader) readOn() {
 	size := 0
 	for _, f := range r.fetches {
@@ -204,11 +201,11 @@ func (r *Reader) begin(e Extent) {
 	}
 }
 
-// sized returns memory of a size, b if that is large enough.
+// sized returns memory of the given size, which is b if that is large enough.
 func sized(b []byte, size int) []byte {
 	if cap(b) < size {
-		// The next one may be larger, up to what is kept of a small bucket, of which there are
-		// many.
+		// Rounded up, since the next one may be a little larger. Small buckets get little memory,
+		// because there are many.
 		room := BlockSize
 		for room/2 >= size && room > grain {
 			room /= 2
@@ -218,7 +215,7 @@ func sized(b []byte, size int) []byte {
 	return b[:size]
 }
 
-// drop waits for the first of those that are being read, and forgets it.
+// drop waits for the first fetch and discards it.
 func (r *Reader) drop() {
 	f := r.fetches[0]
 	r.fetches = r.fetches[1:]
@@ -227,7 +224,7 @@ func (r *Reader) drop() {
 	}
 }
 
-// Close waits for what is being read ahead.
+// Close waits for all reads to end.
 func (r *Reader) Close() {
 	for len(r.fetches) > 0 {
 		r.drop()

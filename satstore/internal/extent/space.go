@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// grain is the unit of room in the data file.
+// grain is the unit of allocation in the data file.
 const grain = 4 << 10
 
 func grains(bytes int) uint32 { return uint32((bytes + grain - 1) / grain) }
 
-// MaxGrains bounds the data file, so that ends of spans fit into 32 bits: to 16 TiB.
+// MaxGrains bounds the data file to 16 TiB, so that ends of spans fit in 32 bits.
 const MaxGrains = 1<<32 - 1<<16
 
 // A Span is a piece of the data file, in grains.
 type Span struct{ At, N uint32 }
 
-// End returns the grain behind a span.
+// End returns the grain after a span.
 func (s Span) End() uint32 { return s.At + s.N }
 
 func (s Span) compare(with Span) int { return cmp.Compare(s.At, with.At) }
 
-// A space knows which parts of the data file are free. Room is taken from the beginning of the
-// file, so that its end becomes free and can be cut off. It is guarded by File.mu.
+// A space manages the free room of the data file. It allocates from the beginning of the file, so
+// that the end becomes free and can be truncated. File.mu guards it.
 type space struct {
-	free []Span // in order, none next to another
-	end  uint32 // behind the last one that is used
-	next int    // where to look first, so that one flush is written in one direction
+	free []Span // in order, none adjacent to another
+	end  uint32 // after the last used grain
+	next int    // where to look first, so that a flush is written in one direction
 }
 
-// newSpace finds what is free between those spans that are used, the first grain being the file's
-// header. It reports the offset of two uses that overlap.
+// newSpace returns the space between used spans. The first grain is the file's header. If two spans
+// overlap, it returns the offset of the overlap, else -1.
 func newSpace(used []Span) (s space, overlap int64) {
 	slices.SortFunc(used, Span.compare)
 	s = space{end: 1}
@@ -46,7 +46,7 @@ func newSpace(used []Span) (s space, overlap int64) {
 	return s, -1
 }
 
-// take returns where n grains are free, unless the file would get too large.
+// take allocates n grains, unless the file would get too large.
 func (s *space) take(n uint32) (at uint32, fits bool) {
 	for i := range s.free {
 		i = (s.next + i) % len(s.free)
@@ -64,7 +64,7 @@ func (s *space) take(n uint32) (at uint32, fits bool) {
 	return at, true
 }
 
-// takeBelow is take for room that ends before a grain, as near the beginning as possible.
+// takeBelow allocates the first n free grains that end before a limit.
 func (s *space) takeBelow(n, limit uint32) (at uint32, fits bool) {
 	for i, f := range s.free {
 		if f.At+n > limit {
@@ -87,7 +87,7 @@ func (s *space) cut(i int, n uint32) (at uint32) {
 	return at
 }
 
-// give makes spans free.
+// give frees spans.
 func (s *space) give(spans []Span) {
 	all := append(s.free, spans...)
 	slices.SortFunc(all, Span.compare)

@@ -1,10 +1,12 @@
-// Package idset is satstore's index of ids: it maps the fingerprint of each id to a number.
+// Package idset is the id index: it maps the fingerprint of each id to a number.
 //
-// It is a log-structured merge tree. What was put since the last checkpoint is in memory, the
-// rest in sorted runs, the newest of which counts. A run is a list of segments, files that never
-// change. [Set.Step] merges runs of similar size, one segment at a time, so that there are about
-// as many runs as the logarithm of the number of ids. A B-tree would read and write a leaf for
-// each new id; here a new id costs no read, as each segment has a filter in memory.
+// It is a log-structured merge tree. Changes since the last checkpoint are in memory, the rest is in
+// sorted runs; the newest entry of a key counts. A run is a list of segments, which are immutable
+// files. [Set.Step] merges runs of similar size, one segment at a time, so the number of runs is
+// logarithmic. A B-tree would read and write a leaf for each new id. Here each segment has a filter
+// in memory, and a new id hardly ever reads anything.
+//
+// Read idset.go first, then run.go and segment.go for look-ups, merge.go and state.go.
 package idset
 
 import (
@@ -19,8 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A Key stands for an id. SHA-256 needs no secret, so nobody can make ids that collide: 2^64 of
-// them would have to be tried.
+// A Key is the fingerprint of an id. It needs no secret: to find a collision takes 2^64 attempts.
 type Key [KeySize]byte
 
 // KeySize is the size of a Key.
@@ -40,25 +41,24 @@ const (
 	MaxValue = 1 << 63
 )
 
-// deleted marks a key that is no longer in the set, for runs that are older.
+// deleted marks a key that is no longer in the set. It hides older entries.
 const deleted = MaxValue
 
-// A Set maps keys to values. Its methods are safe for concurrent use. Close comes after all
-// others.
+// A Set maps keys to values. Its methods are safe for concurrent use. Close must be the last call.
 //
-// Between a Find and the Put that depends on it, the caller has to keep other writers out.
+// The caller must keep other writers out between a Find and a Put that depends on it.
 type Set struct {
 	fs vfs.FS
 
-	// mem is never held during a read of the disk, so Put does not wait for one.
+	// mem is never held during a disk read, so Put does not wait for one.
 	mem    sync.Mutex
 	active map[Key]uint64
 	frozen []map[Key]uint64 // what the next Flush writes, the newest last
 
-	// mu is held for reading while a look-up reads files, and for writing to exchange runs.
+	// mu is read-locked while a look-up reads files, and locked to replace runs.
 	mu       sync.RWMutex
 	runs     []*run   // the oldest first
-	obsolete []string // files that only a checkpoint needs
+	obsolete []string // files that only the last checkpoint needs
 	file     uint64   // number of the latest file
 	closed   bool
 }
@@ -76,8 +76,8 @@ func (x *Set) Put(key Key, value uint64) {
 // Delete removes a key.
 func (x *Set) Delete(key Key) { x.Put(key, deleted) }
 
-// Find returns the values of keys, None for those that are not in the set. It reads each block
-// that has some of them once, several at the same time.
+// Find returns the values of keys, and None for those that are not in the set. It reads each block
+// once, and several blocks at the same time.
 func (x *Set) Find(keys []Key) ([]uint64, error) {
 	values := make([]uint64, len(keys))
 	q := query{keys: keys, values: values}
@@ -104,14 +104,14 @@ func (x *Set) Find(keys []Key) ([]uint64, error) {
 	return values, nil
 }
 
-// A query is a Find that is under way.
+// A query is the state of a Find.
 type query struct {
 	keys   []Key
 	values []uint64
-	open   []int // indexes of keys that were not found yet
+	open   []int // indexes of keys that are not found yet
 }
 
-// recall answers what memory knows.
+// recall answers from memory.
 func (x *Set) recall(q *query) {
 	x.mem.Lock()
 	defer x.mem.Unlock()
@@ -127,8 +127,7 @@ func (x *Set) recall(q *query) {
 	}
 }
 
-// Freeze separates what was put before from what is put later: the next Flush writes what came
-// before.
+// Freeze marks a moment: the next Flush writes what was put before it.
 func (x *Set) Freeze() {
 	x.mem.Lock()
 	defer x.mem.Unlock()
@@ -138,10 +137,10 @@ func (x *Set) Freeze() {
 	}
 }
 
-// Flush writes what is frozen to a run and syncs it. After an error all of it is still frozen.
+// Flush writes the frozen entries to a run and syncs it. After an error they are still frozen.
 func (x *Set) Flush() error {
 	x.mem.Lock()
-	frozen := slices.Clone(x.frozen) // nobody changes those maps any more
+	frozen := slices.Clone(x.frozen) // these maps do not change any more
 	x.mem.Unlock()
 	if len(frozen) == 0 {
 		return nil
@@ -162,16 +161,16 @@ func (x *Set) Flush() error {
 	x.mu.Lock()
 	x.runs = append(x.runs, &run{segments: []*segment{s}})
 	x.mu.Unlock()
-	// Look-ups find it in memory until here, and in the run from here on.
+	// Until here, look-ups find the entries in memory; from here on, in the run.
 	x.mem.Lock()
 	x.frozen = x.frozen[len(frozen):]
 	x.mem.Unlock()
 	return nil
 }
 
-// sorted visits the entries of maps in the order of keys, of those with one key the one in the last
-// map. It sorts a part at a time and yields in between: callers of the store share few processors
-// with this work.
+// sorted visits the entries of maps in the order of their keys. If several maps have a key, the last
+// one counts. It sorts one part at a time and yields in between, because callers may be waiting for
+// the processor.
 func sorted(maps []map[Key]uint64, visit func(Key, uint64)) {
 	type entry struct {
 		key   Key
@@ -205,11 +204,11 @@ func sorted(maps []map[Key]uint64, visit func(Key, uint64)) {
 func (x *Set) nextFile() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.file++ // also if the file cannot be made, so that no name is used twice
+	x.file++ // even if the file cannot be created, so that no name is used twice
 	return x.file
 }
 
-// Size returns the bytes of all files that are in use.
+// Size returns the size of all files in use, in bytes.
 func (x *Set) Size() (bytes int64) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -221,7 +220,7 @@ func (x *Set) Size() (bytes int64) {
 	return bytes
 }
 
-// All visits every key that is in the set, in order.
+// All visits all keys in order.
 func (x *Set) All(visit func(key Key, value uint64)) error {
 	x.mem.Lock()
 	recent := &memory{}
@@ -243,7 +242,7 @@ func (x *Set) All(visit func(key Key, value uint64)) error {
 	return err
 }
 
-// Close closes all files. It waits for look-ups; Flush and Step must have returned.
+// Close closes all files. It waits for look-ups. Flush and Step must have returned.
 func (x *Set) Close() (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// segmentEntries is how many entries a merge writes to a segment: 48 MiB, a fraction of a second's
+// segmentEntries is how many entries a merge writes to a segment: 48 MiB, a fraction of a second of
 // work. It is a variable for tests.
 var segmentEntries int64 = 2 << 20
 
-// Step does a part of a merge that takes a fraction of a second, if there is anything to merge,
-// and reports whether there is more to do. It gives up what it has begun when stop is closed.
+// Step merges one segment if there is anything to merge, and reports whether there is more to do. It
+// takes a fraction of a second, and gives up when stop is closed.
 //
-// Each run is more than twice as long as the next newer one, once all merges are done. Only one
-// Step may run at a time; look-ups go on meanwhile.
+// Once all merges are done, each run is more than twice as long as the next newer one. Only one
+// Step may run at a time. It does not block look-ups.
 func (x *Set) Step(stop <-chan struct{}) (more bool, err error) {
 	x.mu.Lock()
 	out := x.plan()
@@ -31,7 +31,7 @@ func (x *Set) Step(stop <-chan struct{}) (more bool, err error) {
 	if out == nil {
 		return false, nil
 	}
-	// The inputs' fields change in this method alone, so they may be read without a lock.
+	// Only this method changes the fields of the inputs, so it needs no lock to read them.
 	made, low, done, err := x.mergeSegment(inputs, oldest, stop)
 	if err != nil || made == nil && !done {
 		return false, err
@@ -54,9 +54,8 @@ func (x *Set) Step(stop <-chan struct{}) (more bool, err error) {
 	return true, nil
 }
 
-// plan returns the run that is being written to by the merge that should go on, or nil. The newest
-// one comes first, since it is the shortest, and the newest runs, which each look-up goes through,
-// should be few. It requires that x.mu is held.
+// plan returns the output of the merge to continue, or nil. It prefers the newest runs: they are the
+// shortest, and merging them reduces the number of runs soonest. It requires that x.mu is held.
 func (x *Set) plan() *run {
 	for i, r := range slices.Backward(x.runs) {
 		if r.merges > 0 {
@@ -76,8 +75,8 @@ func (x *Set) plan() *run {
 	return nil
 }
 
-// mergeSegment merges the lowest entries of some runs, the oldest first. It returns the first key
-// that is left, or that nothing is left. The segment is nil if there is nothing to write in it.
+// mergeSegment merges the lowest entries of some runs, which come oldest first. It returns the first
+// key that is left, or done if there is none. The segment is nil if it would be empty.
 func (x *Set) mergeSegment(inputs []*run, oldest bool, stop <-chan struct{}) (
 	made *segment, low Key, done bool, err error,
 ) {
@@ -96,14 +95,14 @@ func (x *Set) mergeSegment(inputs []*run, oldest bool, stop <-chan struct{}) (
 		return nil, low, false, err
 	}
 	for err == nil && m.more() && w.count < segmentEntries {
-		if m.value&deleted == 0 || !oldest { // what no older run has need not be deleted there
+		if m.value&deleted == 0 || !oldest { // the oldest run has nothing to hide
 			w.add(m.key, m.value)
 		}
 		err = m.next()
 		if w.left > 0 {
 			continue
 		}
-		runtime.Gosched() // others wait for no more than a block
+		runtime.Gosched() // callers wait for one block at most
 		if isClosed(stop) {
 			disk.Discard(x.fs, w.name(), w.file)
 			return nil, low, false, nil
@@ -126,7 +125,7 @@ func isClosed(stop <-chan struct{}) bool {
 	}
 }
 
-// consume gives up the segments of a run of which all entries are below low, or all segments.
+// consume drops the segments of a run whose entries are all below low, or all of them.
 func (x *Set) consume(r *run, low Key, all bool) {
 	gone := 0
 	for i, s := range r.segments {
@@ -146,7 +145,7 @@ type source interface {
 	next() (key Key, value uint64, more bool, err error)
 }
 
-// memory is a source of what has no run yet.
+// memory is a source of entries that are in no run yet.
 type memory struct {
 	keys   []Key
 	values []uint64
@@ -165,7 +164,7 @@ func (m *memory) next() (key Key, value uint64, more bool, err error) {
 	return key, value, true, nil
 }
 
-// A reader is the source of a run's entries.
+// A reader is a source of the entries of a run.
 type reader struct {
 	segments []*segment
 	block    int64 // the next one of the first segment
@@ -210,12 +209,11 @@ func (r *reader) next() (key Key, value uint64, more bool, err error) {
 	}
 }
 
-// A merger gives the entries of several sources in order, the newest source first: of those with
-// one key, it gives the newest.
+// A merger merges sources, the newest source first. If several have a key, it gives the newest entry.
 type merger struct {
 	key   Key // of the current entry
 	value uint64
-	heads []head // there are a dozen at most, so no heap would be faster
+	heads []head // a dozen at most, so a heap would not be faster
 }
 
 type head struct {
@@ -236,7 +234,7 @@ func newMerger(sources []source) (*merger, error) {
 			m.heads = append(m.heads, h)
 		}
 	}
-	m.settle()
+	m.least()
 	return m, nil
 }
 
@@ -248,8 +246,8 @@ func (h *head) step() (more bool, err error) {
 // more reports whether there is a current entry.
 func (m *merger) more() bool { return len(m.heads) > 0 }
 
-// settle finds the least key.
-func (m *merger) settle() {
+// least sets the current entry to the one with the least key.
+func (m *merger) least() {
 	for i, h := range m.heads {
 		if i == 0 || compareKeys(h.key, m.key) < 0 {
 			m.key, m.value = h.key, h.value
@@ -274,6 +272,6 @@ func (m *merger) next() error {
 		}
 	}
 	m.heads = heads
-	m.settle()
+	m.least()
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 // A run is a sorted list of entries, in segments that do not overlap.
 type run struct {
 	segments []*segment
-	low      Key // entries below it have moved into the run that this one is merged into
-	merges   int // so many runs before this one in Set.runs are being merged into it
+	low      Key // entries below it have moved to the output of a merge
+	merges   int // number of runs before this one in Set.runs that are being merged into it
 }
 
 func (r *run) count() (n int64) {
@@ -31,14 +31,14 @@ func (r *run) segmentOf(key Key) *segment {
 	return r.segments[i-1]
 }
 
-// A lookup is what a query wants from one block.
+// A lookup is the part of a query that needs one block.
 type lookup struct {
 	segment *segment
 	block   int64
 	keys    []int // indexes
 }
 
-// find answers what this run knows. It requires that q.open is in the order of keys.
+// find answers from a run. It requires that q.open is in the order of keys.
 func (r *run) find(q *query) error {
 	var all []*lookup
 	for _, i := range q.open {
@@ -74,11 +74,10 @@ func (r *run) find(q *query) error {
 	return err
 }
 
-// readers is how many blocks are read at once: a disk answers that many in the time of a few.
+// readers is how many blocks are read at the same time. An SSD needs about as long for one.
 const readers = 32
 
-// parallel calls do for all look-ups, in several goroutines if there are enough. Each has a buffer
-// of its own.
+// parallel calls do for all look-ups, in several goroutines. Each has its own buffer.
 func parallel(all []*lookup, do func(*lookup, []byte) ([]byte, error)) error {
 	var wait sync.WaitGroup
 	workers := min((len(all)+1)/2, readers)

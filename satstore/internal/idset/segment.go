@@ -21,7 +21,7 @@ const (
 	maxSegments = 1 << 20                           // in a set
 )
 
-// A segment is a file of entries in order. It is never changed.
+// A segment is an immutable file of entries in order.
 type segment struct {
 	number uint64
 	count  int64
@@ -58,7 +58,7 @@ func (s *segment) blockOf(key Key) int64 {
 	return int64(max(i-1, 0))
 }
 
-// sum includes which file and which piece of it this is, so that neither is taken for another.
+// sum includes the number of the file and the offset, so that no piece can pass for another.
 func (s *segment) sum(at int64, b []byte) uint32 {
 	var place [16]byte
 	binary.LittleEndian.PutUint64(place[:8], s.number)
@@ -71,7 +71,7 @@ func (s *segment) seal(b []byte, start int, at int64) []byte {
 	return binary.LittleEndian.AppendUint32(b, s.sum(at, b[start:]))
 }
 
-// unseal fills b and returns it without the checksum at its end.
+// unseal fills b, verifies the checksum at its end, and returns the rest.
 func (s *segment) unseal(b []byte, at int64) ([]byte, error) {
 	if err := disk.ReadFull(s.file, s.name(), b, at); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *segment) unseal(b []byte, at int64) ([]byte, error) {
 	return b[:n], nil
 }
 
-// read returns the entries of a block, in b if that is large enough.
+// read returns the entries of a block. It uses b if that is large enough.
 func (s *segment) read(b []byte, block int64) ([]byte, error) {
 	size := s.entries(block)*entrySize + disk.SumSize
 	if cap(b) < size {
@@ -92,8 +92,7 @@ func (s *segment) read(b []byte, block int64) ([]byte, error) {
 	return s.unseal(b[:size], s.offset(block))
 }
 
-// search looks a key up in the entries of a block. If it is not there, the value stays what it
-// was.
+// search looks up a key in the entries of a block. If it is not there, search returns was.
 func search(b []byte, key Key, was uint64) (value uint64, found bool) {
 	n := len(b) / entrySize
 	i := sort.Search(n, func(i int) bool {
@@ -112,7 +111,7 @@ func (s *segment) header() []byte {
 	return s.seal(b, 0, 0)
 }
 
-// openSegment opens a file and reads what is kept of it in memory.
+// openSegment opens a file and reads the parts of it that stay in memory.
 func openSegment(fs vfs.FS, number uint64) (*segment, error) {
 	s := &segment{number: number}
 	var err error
@@ -158,11 +157,11 @@ func (s *segment) readTail() error {
 		copy(s.firsts[i][:], tail)
 		tail = tail[KeySize:]
 	}
-	s.filter = filter(bytes.Clone(tail)) // without the memory of what stood before it
+	s.filter = filter(bytes.Clone(tail)) // so that the memory before it is freed
 	return nil
 }
 
-// A segmentWriter makes a segment of entries that come in order.
+// A segmentWriter writes a segment. Entries must come in order.
 type segmentWriter struct {
 	*segment
 	fs    vfs.FS
@@ -200,7 +199,7 @@ func (w *segmentWriter) add(key Key, value uint64) {
 	w.count++
 }
 
-// writeSize is how much is written, and sent to the disk, at once.
+// writeSize is how much is written at once.
 const writeSize = 256 << 10
 
 func (w *segmentWriter) closeBlock() {
@@ -222,7 +221,7 @@ func (w *segmentWriter) flush() {
 	w.buf, w.start = w.buf[:0], 0
 }
 
-// finish writes what is left and syncs the file. After an error there is no file.
+// finish writes the rest and syncs the file. After an error there is no file.
 func (w *segmentWriter) finish() (*segment, error) {
 	w.closeBlock()
 	w.flush()
@@ -244,8 +243,8 @@ func (w *segmentWriter) finish() (*segment, error) {
 		w.err = w.file.Sync()
 	}
 	if w.err != nil {
-		// On a full disk each attempt has a new name, and what the last one wrote must not take
-		// the room for the next.
+		// Each attempt has a new name. On a full disk, what one has written must not take the room
+		// of the next.
 		disk.Discard(w.fs, w.name(), w.file)
 		return nil, fmt.Errorf("satstore: write ids: %w", w.err)
 	}

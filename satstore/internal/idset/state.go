@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A State says which files make up a set, for a checkpoint.
+// A State is the part of a checkpoint about a set: its files.
 type State struct {
 	File uint64 // number of the latest file
 	Runs []RunState
@@ -17,11 +17,11 @@ type State struct {
 // A RunState is a run of a State.
 type RunState struct {
 	Files  []uint64
-	Merges int // so many runs before this one are being merged into it
-	Low    Key // entries of those below it have moved here
+	Merges int // number of runs before this one that are being merged into it
+	Low    Key // their entries below it have moved here
 }
 
-// State returns what was flushed.
+// State returns the state of what was flushed.
 func (x *Set) State() State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -39,8 +39,8 @@ func (x *Set) State() State {
 	return st
 }
 
-// Saved removes the files that were in use before, once st is in a checkpoint that lasts. What
-// cannot be removed does no harm: the next Open does not name it.
+// Saved removes files that are no longer needed now that st is in a durable checkpoint. A file that
+// cannot be removed does no harm, since no state names it.
 func (x *Set) Saved(st State) {
 	names := st.Names()
 	x.mu.Lock()
@@ -113,10 +113,10 @@ func (st State) Append(dst []byte) []byte {
 	return dst
 }
 
-// TakeState takes what Append appended. It accepts only what a Set can be in.
+// TakeState takes what Append appended. It accepts only states that a Set can be in.
 func TakeState(d *disk.Decoder) (st State) {
 	st.File = d.Uvarint()
-	free := 0 // runs that a later one may be merged from
+	free := 0 // runs that may be inputs of a merge
 	seen := map[uint64]bool{}
 	for n := d.Length(maxSegments); len(st.Runs) < n && !d.Bad; {
 		r := RunState{}

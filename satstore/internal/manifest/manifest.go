@@ -1,5 +1,5 @@
-// Package manifest holds what a checkpoint of satstore says: what the other files mean. Whatever
-// it does not name does not count.
+// Package manifest encodes checkpoints. A checkpoint says what the other files of a store mean. Data
+// that it does not refer to do not count.
 package manifest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
-// The file is replaced as a whole: first it is written under the second name.
+// The file is written under the second name and then renamed.
 const (
 	Name = "CHECKPOINT"
 	Temp = "CHECKPOINT.tmp"
@@ -28,10 +28,10 @@ const (
 	header = 8 + 8 + disk.SumSize // magic, length of the body, checksum of all that follows
 )
 
-// What bounds a Manifest.
+// Limits of a Manifest.
 const (
 	MaxBuckets = 60_000  // so that 16 bits number them
-	MaxDue     = 50_000  // of them
+	MaxDue     = 50_000  // buckets that are due
 	MaxSeq     = 1 << 40 // sequence numbers
 	MaxUnit    = time.Duration(1<<63 - 1)
 	MinUnit    = time.Millisecond
@@ -49,19 +49,19 @@ type Manifest struct {
 	Records    int64
 	Ends       []int64 // of the calendar's levels
 	IDs        idset.State
-	Pages      []extent.Extent // of the bucket index; one with no Size was not saved
-	Due        int             // so many of the buckets are due, the first ones
-	Split      *Split          // the bucket after those is being split; nil if none is
+	Pages      []extent.Extent // of the bucket index; those with Size 0 are not saved
+	Due        int             // number of buckets that are due; they come first
+	Split      *Split          // of the next bucket; nil if none is being split
 	Buckets    []Bucket
 }
 
-// A Split says how far the split of a bucket has come.
+// A Split is the progress of the split of a bucket.
 type Split struct {
 	Moved     uint64 // records that have moved
 	Forwarded uint64 // messages that have moved, after all records
 }
 
-// A Bucket is what is on disk of a bucket. It is not safe for concurrent use.
+// A Bucket describes the part of a bucket that is on disk. It is not safe for concurrent use.
 type Bucket struct {
 	ID       uint64
 	Number   uint16
@@ -69,7 +69,7 @@ type Bucket struct {
 	Width    int64 // slots
 	Records  Part
 	Messages Part
-	Done     []uint64 // bit by record: it is elsewhere by now; of buckets that are due
+	Done     []uint64 // a bit per record that is elsewhere; only for buckets that are due
 }
 
 // A Part is a sequence of entries.
@@ -78,7 +78,7 @@ type Part struct {
 	Extents []extent.Extent
 }
 
-// Spans returns all room that is used.
+// Spans returns all used room.
 func (m *Manifest) Spans() (used []extent.Span) {
 	for _, e := range m.Pages {
 		if e.Size > 0 {
@@ -157,7 +157,7 @@ func appendExtents(b []byte, all []extent.Extent) []byte {
 	return b
 }
 
-// decode undoes append. It returns nil for what no store can be in.
+// decode undoes append. It returns nil for states that no store can be in.
 func decode(b []byte) *Manifest {
 	d := &disk.Decoder{B: b}
 	m := &Manifest{
@@ -218,8 +218,8 @@ func takeExtents(d *disk.Decoder) (all []extent.Extent) {
 	return all
 }
 
-// sound checks what the rest of satstore relies on. That no two extents overlap, and that the
-// buckets have their places in the calendar, is checked where those are made.
+// sound checks what the rest of satstore relies on, except for two things that are checked where
+// they are used: extents do not overlap, and buckets fit the calendar.
 func (m *Manifest) sound() bool {
 	fits := m.Unit >= MinUnit && m.Shape.First >= 1 && m.Shape.First <= 16 &&
 		m.Shape.More >= 1 && m.Shape.More <= 16 && m.Due <= len(m.Buckets) &&
@@ -251,8 +251,8 @@ func (m *Manifest) soundBuckets() bool {
 }
 
 func (k *Bucket) sound(m *Manifest, due bool) bool {
-	// Whoever reads a part to its end relies on that there is one. Only of what is due may extents
-	// be gone.
+	// Readers rely on the entries of a part being complete. Only buckets that are due may lack
+	// extents.
 	fits := k.Messages.sound(m, true) && k.Records.sound(m, !due)
 	if !due {
 		return fits
@@ -265,8 +265,8 @@ func (k *Bucket) sound(m *Manifest, due bool) bool {
 	return fits
 }
 
-// spread reports whether a bucket can be one that is being split although it is due, as it has too
-// many messages to be read at once.
+// spread reports whether a bucket can be one that is due but still being spread, because it has too
+// many messages.
 func (k *Bucket) spread(m *Manifest) bool {
 	return k.Start == m.Now && k.Width == 1 && m.Due > 0 && m.Buckets[m.Due-1].Start == m.Now
 }
@@ -283,7 +283,7 @@ func (p *Part) sound(m *Manifest, whole bool) bool {
 	return next <= p.Count && (!whole || next == p.Count)
 }
 
-// Gone returns how many records of a bucket are elsewhere.
+// Gone returns how many records are elsewhere.
 func (k *Bucket) Gone() (n int) {
 	for _, word := range k.Done {
 		n += bits.OnesCount64(word)
@@ -291,7 +291,7 @@ func (k *Bucket) Gone() (n int) {
 	return n
 }
 
-// Seal returns the file: the same twice, so that one damaged copy costs nothing.
+// Seal returns the content of the file: the same twice, so that one damaged copy costs nothing.
 func (m *Manifest) Seal() []byte {
 	b := m.append(make([]byte, header, 4096))
 	copy(b, magic)
@@ -311,7 +311,7 @@ func Unseal(b []byte, copy int) (*Manifest, error) {
 	if len(b) < header || string(b[:8]) != magic {
 		return fail("not a checkpoint, or of another version")
 	}
-	// The sum goes over all that is there, before any length in it is believed.
+	// The sum is of everything, and is checked before any length is trusted.
 	sum := disk.SumOn(disk.Sum(b[:16]), b[header:])
 	if binary.LittleEndian.Uint64(b[8:]) != uint64(len(b)-header) ||
 		binary.LittleEndian.Uint32(b[16:]) != sum {
@@ -319,13 +319,12 @@ func Unseal(b []byte, copy int) (*Manifest, error) {
 	}
 	m := decode(b[header:])
 	if m == nil {
-		return fail("a checkpoint of no store")
+		return fail("an impossible checkpoint")
 	}
 	return m, nil
 }
 
-// Load reads the file of a directory. If one copy is damaged, it returns the other one, and what
-// was wrong.
+// Load reads the file. If one copy is damaged, it returns the other one and the damage.
 func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 	b, err := disk.ReadFile(fs, Name)
 	if err != nil {
@@ -339,7 +338,7 @@ func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 	return m, also, nil
 }
 
-// Save replaces the file of a directory. After an error either may be there.
+// Save replaces the file. After an error, either the old or the new one is there.
 func (m *Manifest) Save(fs vfs.FS) error {
 	f, err := fs.Create(Temp)
 	if err != nil {

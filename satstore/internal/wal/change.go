@@ -1,12 +1,12 @@
-// Package wal is satstore's write-ahead log: what was changed since the last checkpoint.
+// Package wal is the write-ahead log: the changes since the last checkpoint.
 //
-// A change is first encoded into memory, and copied to a file that is mapped to memory, which
-// outlives the process. Every few milliseconds a group of changes is written to the log file and
-// synced. A checkpoint begins a new log file; the old one ends with a mark that says so, and is
-// removed once the checkpoint lasts. So the changes that survive a crash are a prefix of all.
+// A change is encoded into memory and copied to a memory-mapped file, which survives the process.
+// Every few milliseconds a group of changes is written to the log file and synced. A checkpoint
+// begins a new log file. The old one ends with a mark, and is removed once the checkpoint is on
+// disk. So a crash leaves a prefix of all changes.
 //
-// Read change.go first, then log.go for the life of a change, and replay.go for what comes after a
-// crash.
+// Read change.go first, then log.go for the life of a change, and replay.go for what happens after
+// a crash.
 package wal
 
 import (
@@ -27,8 +27,8 @@ const (
 	Delete  Kind = 5 // a message that deletes a record: Seq
 	Forget  Kind = 6 // an id goes: Key
 	Advance Kind = 7 // a later slot begins: Slot
-	Split   Kind = 8 // entries of the bucket that is split find new places: Count
-	rotate  Kind = 9 // the next log goes on
+	Split   Kind = 8 // entries of the bucket that is being split move: Count
+	rotate  Kind = 9 // the log ends, and the next one continues it
 )
 
 // MaxID and MaxData bound what a change holds, in bytes.
@@ -40,9 +40,8 @@ const (
 // KeySize is the size of a Change's Key.
 const KeySize = 16
 
-// A Change is one entry of the log. Repeating changes in order on the state of a checkpoint gives
-// the same state as making them did, down to the place of each record in its bucket; so a record
-// can be named by its place.
+// A Change is an entry of the log. Repeating changes in order from a checkpoint leads to the same
+// state, down to the position of each record in its bucket. So that position can name a record.
 type Change struct {
 	Kind   Kind
 	Bucket uint64
@@ -56,17 +55,17 @@ type Change struct {
 	Old    []byte // the data that a Move replaces; not in the log
 }
 
-// MaxSize returns how many bytes a change with so many bytes of ID and Data takes at most.
+// MaxSize returns the maximum size of a change with so many bytes of ID and Data.
 func MaxSize(bytes int) int { return bytes + 64 }
 
-// A coder shortens changes by what the ones before were about. It begins anew with each log.
+// A coder encodes changes relative to the ones before. Each log has a new one.
 type coder struct {
 	base   int64 // slots are counted from here
 	bucket uint64
 	record uint64
 }
 
-// appendPlace names a record by its distance from the one before, mostly in two bytes.
+// appendPlace encodes the position of a record relative to the one before, mostly in two bytes.
 func (c *coder) appendPlace(dst []byte, h *Change) []byte {
 	dst = binary.AppendVarint(dst, int64(h.Bucket-c.bucket))
 	dst = binary.AppendVarint(dst, int64(h.Record-c.record))
@@ -109,7 +108,7 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 	return dst
 }
 
-// take undoes append, but for the diff of a Move.
+// take undoes append, except for the diff of a Move.
 func (c *coder) take(d *disk.Decoder) (h Change) {
 	switch h.Kind = Kind(d.Byte()); h.Kind {
 	case Add:

@@ -8,10 +8,10 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// The log holds what a visit changed of a record, not the record: a fifth of the bytes. A diff is
-// the new length and then, if the length is the same, in turn how many bytes stay and which bytes
-// replace those that follow; else how many bytes stay at the beginning and at the end, and what is
-// between them. Whoever applies it has the old data, so the lengths tell which form it is.
+// The log holds what a visit has changed in a record, which is a fifth of its bytes. A diff begins
+// with the new length. If the length is the same, runs follow in turn: how many bytes stay, and the
+// bytes that replace the next ones. Else it has the numbers of bytes that stay at the beginning and
+// at the end, and what is between them.
 
 // appendSized appends a diff with its length, which is one byte for nearly all.
 func appendSized(dst, old, new []byte) []byte {
@@ -25,7 +25,7 @@ func appendSized(dst, old, new []byte) []byte {
 	return dst
 }
 
-// appendDiff appends to dst what makes new out of old.
+// appendDiff appends the diff from old to new.
 func appendDiff(dst, old, new []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(new)))
 	if len(old) != len(new) {
@@ -53,7 +53,7 @@ func appendDiff(dst, old, new []byte) []byte {
 	return dst
 }
 
-// equalBytes returns how many bytes two slices of one length have in common from the beginning.
+// equalBytes returns the length of the common prefix of two slices of the same length.
 func equalBytes(a, b []byte) int {
 	i := 0
 	for ; len(a)-i >= 8; i += 8 {
@@ -68,8 +68,8 @@ func equalBytes(a, b []byte) int {
 	return i
 }
 
-// unequalBytes returns how many bytes are to be replaced: up to four that stay, as fewer do not
-// pay.
+// unequalBytes returns how many bytes to replace. It ends before four that stay; fewer are not worth
+// another run.
 func unequalBytes(a, b []byte) int {
 	same := 0
 	for i := range a {
@@ -82,7 +82,7 @@ func unequalBytes(a, b []byte) int {
 	return len(a) - same
 }
 
-// ApplyDiff returns what the diff of a decoded Move makes of the old data.
+// ApplyDiff applies the diff of a decoded Move to the old data.
 func ApplyDiff(old, diff []byte) (data []byte, ok bool) {
 	d := disk.Decoder{B: diff}
 	size := d.Length(MaxData)

@@ -30,17 +30,17 @@ func logHead(number uint64, base int64) []byte {
 	return binary.LittleEndian.AppendUint32(b, disk.Sum(b))
 }
 
-// A File is a log file that changes may go to. Its fields are guarded by Log.io.
+// A File is a log file that is being written. Log.io guards its fields.
 type File struct {
 	vfs.File
 	number uint64
-	base   int64 // slots are counted from here
-	end    int64 // of what was written
-	synced int64 // of what a Sync has returned for
+	base   int64 // slots are relative to it
+	end    int64 // of what is written
+	synced int64 // of what is synced
 }
 
-// Create makes an empty log and syncs it. Its name lasts once the directory is synced. Slots near
-// base take the least room in it.
+// Create creates an empty log and syncs it. Its name is durable once the directory is synced. Slots
+// near base take the least room.
 func Create(fs vfs.FS, number uint64, base int64) (*File, error) {
 	file, err := fs.Create(FileName(number))
 	if err != nil {
@@ -70,18 +70,18 @@ func (f *File) appendGroup(dst, changes []byte, synced int64) []byte {
 	return dst
 }
 
-// groupSum includes which log this is, so that no group of an older file is taken for its own.
+// groupSum includes the number of the log, so that no group of an older file can pass for its own.
 func groupSum(number uint64, group []byte) uint32 {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], number)
 	return disk.SumOn(disk.Sum(b[:]), group[8:])
 }
 
-// A fileReader gives the groups of a log that was left behind.
+// A fileReader reads the groups of a log.
 type fileReader struct {
 	name   string
 	number uint64
-	base   int64 // slots are counted from here
+	base   int64 // slots are relative to it
 	b      []byte
 	at     int
 }
@@ -102,8 +102,8 @@ func openFile(fs vfs.FS, number uint64) (*fileReader, error) {
 	return r, nil
 }
 
-// next returns the changes of the next group, or nil at the end. A group that is not whole is the
-// end, as a crash leaves it, unless a later one says that it had been synced.
+// next returns the changes of the next group, or nil at the end. A crash leaves an incomplete group
+// at the end. If a later group says that it had been synced, it is damaged instead.
 func (r *fileReader) next() ([]byte, error) {
 	changes, size := r.group(r.at)
 	if size > 0 {
@@ -117,12 +117,11 @@ func (r *fileReader) next() ([]byte, error) {
 	return nil, err
 }
 
-// syncedAfter returns how much of the file had been synced, as the groups say that follow an
-// offset, whether or not they follow one another.
+// syncedAfter returns how much of the file had been synced, according to any group after an offset.
 func (r *fileReader) syncedAfter(at int) (synced uint64, err error) {
-	// What a group holds is foreign, beginnings of groups included, each of which could have a
-	// checksum added up of all that follows. Whole groups do not overlap, so those cost no more
-	// than the file; what costs more is damage.
+	// The content of groups is untrusted and may contain headers of groups, each of which could
+	// make us sum up the rest of the file. Real groups do not overlap, so together they are not
+	// larger than the file. More than that is damage.
 	budget := 2 * len(r.b)
 	magic := binary.LittleEndian.AppendUint32(nil, groupMagic)
 	for ; ; at++ {
@@ -132,7 +131,7 @@ func (r *fileReader) syncedAfter(at int) (synced uint64, err error) {
 		}
 		at += n
 		if budget -= r.claimed(at); budget < 0 {
-			return synced, disk.Corrupt(r.name, int64(r.at), "many groups seem to be damaged")
+			return synced, disk.Corrupt(r.name, int64(r.at), "many damaged groups")
 		}
 		if _, size := r.group(at); size > 0 {
 			synced = max(synced, binary.LittleEndian.Uint64(r.b[at+20:]))
@@ -153,14 +152,14 @@ func (r *fileReader) group(at int) (changes []byte, size int) {
 	return b[groupHeader:], size
 }
 
-// claimed returns the size of what says that it is a group at this offset, or 0.
+// claimed returns the size of a group according to its header, or 0 if there is none.
 func (r *fileReader) claimed(at int) int {
 	b := r.b[at:]
 	if len(b) < groupHeader || binary.LittleEndian.Uint32(b) != groupMagic ||
 		binary.LittleEndian.Uint64(b[12:]) != uint64(at) {
 		return 0
 	}
-	// Compared before it is an int, which may have 32 bits.
+	// Before the conversion to int, which may have 32 bits.
 	n := binary.LittleEndian.Uint32(b[8:])
 	if uint64(n) > uint64(len(b)-groupHeader) {
 		return 0

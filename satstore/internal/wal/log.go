@@ -10,27 +10,26 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// ErrBroken says that a sync has failed. What it left behind is not known, and another sync would
-// not tell.
+// ErrBroken means that an fsync has failed. Which data are on disk is unknown, and a second fsync
+// would not tell.
 var ErrBroken = errors.New("satstore: a sync has failed: open the store again")
 
-// A Log takes changes. Its methods are safe for concurrent use. Some require that the lock is held
-// that Open was given.
+// A Log records changes. Its methods are safe for concurrent use. Some require that the caller holds
+// the lock that it gave to Open.
 type Log struct {
 	fs     vfs.FS
 	mapped *vfs.Map
-	wake   chan struct{} // there is something to commit
+	wake   chan struct{} // wakes Commit
 
-	// These are locked in this order; io is held during a write, and syncing during a sync. The
-	// last one is the caller's, who holds it to append, so that a change takes no lock of its
-	// own.
+	// These are locked in this order: syncing during a sync, io during a write. The last one is the
+	// caller's and is held during Append, so that a change needs no lock of its own.
 	syncing sync.Mutex
 	io      sync.Mutex  // guards the files
 	lock    sync.Locker // guards the halves, the coder and the lengths
 
-	files     []*File // the last one is written to; those before it are there until Release
-	unwritten []byte  // changes that are in no half that takes changes, and have to be written next
-	to        *File   // where to
+	files     []*File // the last one is active; the others stay until Release
+	unwritten []byte  // changes of the inactive half, to be written next
+	to        *File   // the file to write them to
 	group     []byte  // memory for a group
 
 	halves [2]half
@@ -40,8 +39,8 @@ type Log struct {
 	latest int64 // of the newest one
 }
 
-// Open returns a Log that goes on in a new file, with a pending file of a size if there is none.
-// Whatever was pending for another log is gone then. What is appended is guarded by lock.
+// Open returns a Log that writes to a new file. If there is no pending file, it creates one of the
+// given size; else it discards what was pending. The lock guards what is appended.
 func Open(fs vfs.FS, lock sync.Locker, f *File, size int) (*Log, error) {
 	m, err := fs.Map(PendingName, size)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -52,7 +51,7 @@ func Open(fs vfs.FS, lock sync.Locker, f *File, size int) (*Log, error) {
 	l.length, l.latest = f.end, f.end
 	err = l.halves[0].begin(f.number, f.end)
 	if err == nil {
-		err = l.halves[1].begin(f.number, -1) // what is there is of another log
+		err = l.halves[1].begin(f.number, -1) // discards what is there
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.closeMap())
@@ -60,16 +59,16 @@ func Open(fs vfs.FS, lock sync.Locker, f *File, size int) (*Log, error) {
 	return l, nil
 }
 
-// Room reports whether there is room for changes of up to so many bytes. If not, Flush makes
-// room. It requires that the lock is held.
+// Room reports whether there is room for so many bytes of changes. Flush makes room. It requires
+// that the lock is held.
 func (l *Log) Room(bytes int) bool {
 	h := &l.halves[l.active]
 	return len(h.changes) == 0 || len(h.changes)+bytes <= h.room
 }
 
-// Append appends changes, all of which survive a crash or none. They survive one of the process
-// from then on, unless there was too little room: then they do so once Flush has returned. After
-// an error none was appended. It requires that the lock is held.
+// Append appends changes. After a crash, all or none of them are there. If survives is true, they
+// already survive a crash of the process; else they do once Flush has returned. After an error none
+// was appended. It requires that the lock is held.
 func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 	h, was := &l.halves[l.active], l.coder
 	kept := len(h.changes)
@@ -83,8 +82,7 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 		}
 		survives = true
 	}
-	// Only the first change of a group wakes the committer. All that come while it sleeps share
-	// one sync.
+	// Only the first change of a group wakes Commit. Those that follow until it syncs share the sync.
 	if kept == 0 {
 		select {
 		case l.wake <- struct{}{}:
@@ -94,7 +92,7 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 	return survives, nil
 }
 
-// Flush writes what was appended to the file. It does not sync it.
+// Flush writes what was appended to the file, without a sync.
 func (l *Log) Flush() error {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -102,8 +100,8 @@ func (l *Log) Flush() error {
 }
 
 func (l *Log) flush() error {
-	// What could not be written comes first, at the place where it failed: the half that takes
-	// changes now names the end of that very group as where it goes on.
+	// If a write failed before, it is repeated at the same offset: the active half says that it
+	// continues after that very group.
 	if err := l.write(); err != nil {
 		return err
 	}
@@ -123,9 +121,9 @@ func (l *Log) flush() error {
 	return l.write()
 }
 
-// swap lets the other half take changes, which belong behind so many bytes of a log. The changes
-// of this half have to be written next. It requires that l.io and l.lock are held, and that the
-// other half's changes were written.
+// swap makes the other half active, for changes that follow so many bytes of a log. The caller must
+// write the changes of this half next. It requires that l.io and l.lock are held, and that the
+// changes of the other half are written.
 func (l *Log) swap(number uint64, end int64) error {
 	if err := l.halves[1-l.active].begin(number, end); err != nil {
 		return err
@@ -134,7 +132,7 @@ func (l *Log) swap(number uint64, end int64) error {
 	return nil
 }
 
-// write writes l.unwritten as one group. It does not matter what a failed attempt has left behind.
+// write writes l.unwritten as one group. What a failed attempt has left does not matter.
 func (l *Log) write() error {
 	if len(l.unwritten) == 0 {
 		return nil
@@ -144,7 +142,7 @@ func (l *Log) write() error {
 		if older == f {
 			break
 		}
-		if older.synced < older.end { // nothing in this file lasts before that does
+		if older.synced < older.end { // until it is, this file does not count
 			synced = 0
 		}
 	}
@@ -163,7 +161,7 @@ func (l *Log) write() error {
 	return nil
 }
 
-// Sync returns once what was appended before lasts. [ErrBroken] says that nobody knows what does.
+// Sync returns once everything appended before is on disk.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -191,8 +189,8 @@ func (l *Log) Sync() error {
 	return nil
 }
 
-// Commit syncs changes a while after the first of them, until stop is closed.
-// It tells failed of errors.
+// Commit syncs changes with a delay after the first of them, until stop is closed. It reports errors
+// to failed.
 func (l *Log) Commit(stop <-chan struct{}, delay time.Duration, failed func(error)) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -202,7 +200,7 @@ func (l *Log) Commit(stop <-chan struct{}, delay time.Duration, failed func(erro
 			return
 		case <-l.wake:
 		}
-		timer.Reset(delay) // from the first change on, so that no stream of them puts it off
+		timer.Reset(delay) // after the first change, so that later ones cannot put it off
 		select {
 		case <-stop:
 			return
@@ -214,8 +212,8 @@ func (l *Log) Commit(stop <-chan struct{}, delay time.Duration, failed func(erro
 	}
 }
 
-// Rotate lets changes go to another file from now on. It calls at between the last change of the
-// old file and the first one of the new, while it holds the lock. After an error it has not.
+// Rotate switches to another file. Between the last change of the old file and the first of the new,
+// it calls at with the lock held. After an error nothing has changed.
 func (l *Log) Rotate(next *File, at func()) error {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -227,7 +225,7 @@ func (l *Log) Rotate(next *File, at func()) error {
 		if l.Room(MaxSize(0)) {
 			break
 		}
-		l.lock.Unlock() // somebody was faster
+		l.lock.Unlock() // it has filled up again
 	}
 	defer l.lock.Unlock()
 	if err := l.mark(next); err != nil {
@@ -237,10 +235,9 @@ func (l *Log) Rotate(next *File, at func()) error {
 	return nil
 }
 
-// mark appends the mark that ends a file, and lets what follows belong to the next one.
+// mark appends the mark that ends a file, and makes the next file active.
 func (l *Log) mark(next *File) error {
-	// The other half comes first. As soon as the mark is there, changes in this half would be
-	// lost.
+	// The other half comes first: once the mark is there, changes in this half would be lost.
 	h, old := &l.halves[l.active], l.files[len(l.files)-1]
 	if err := l.halves[1-l.active].begin(next.number, next.end); err != nil {
 		return err
@@ -258,8 +255,8 @@ func (l *Log) mark(next *File) error {
 	return nil
 }
 
-// Release closes and removes the files with numbers below n, which no checkpoint needs any more.
-// What cannot be removed does no harm, as no checkpoint names it.
+// Release closes and removes the files with numbers below n, which no checkpoint needs any more. A
+// file that cannot be removed does no harm.
 func (l *Log) Release(n uint64) {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -280,20 +277,20 @@ func (l *Log) Release(n uint64) {
 	}
 }
 
-// Number returns that of the newest file.
+// Number returns the number of the newest file.
 func (l *Log) Number() uint64 {
 	l.io.Lock()
 	defer l.io.Unlock()
 	return l.files[len(l.files)-1].number
 }
 
-// Size returns the bytes of all files, and of the newest one with what is to be written to it. It
-// requires that the lock is held.
+// Size returns the size of all files, and that of the newest one including what is not written yet.
+// It requires that the lock is held.
 func (l *Log) Size() (all, newest int64) {
 	return l.length, l.latest + int64(len(l.halves[l.active].changes))
 }
 
-// Close closes the files. Nothing may be appended any more, and Commit must have returned.
+// Close closes the files. It must be the last call, and Commit must have returned.
 func (l *Log) Close() (err error) {
 	l.io.Lock()
 	defer l.io.Unlock()

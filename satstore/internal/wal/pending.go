@@ -8,10 +8,9 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// The log is written in groups, as a system call for each change would cost more than the change.
-// What no group has yet is in a file that is mapped to memory: it outlives the process like the
-// log, at the price of a copy. The file has two halves, so that one takes changes while those of
-// the other are being written.
+// The log is written in groups, because a system call per change would cost more than the change.
+// Changes that are in no group yet are in a memory-mapped file, which survives the process at the
+// price of a copy. One half of the file takes changes while those of the other are being written.
 
 // These constants are on disk. Do not change them; add a version.
 const (
@@ -21,17 +20,17 @@ const (
 	pendingWord   = pendingHeader - 8
 )
 
-// PendingSize is that of both halves: what comes within some hundredths of a second.
+// PendingSize is the size of the file: both halves.
 const PendingSize = 4 << 20
 
-// A half keeps changes in memory, and in one half of the file if there is one.
+// A half holds changes in memory and, where files can be mapped, in one half of the file.
 type half struct {
 	file      *vfs.Map // nil on systems that cannot map files
 	at        int      // where it begins
 	room      int      // for changes
-	changes   []byte   // that no group has
-	published int      // bytes of them that a crash would leave
-	sum       uint32   // of those, and of where they belong
+	changes   []byte   // that are in no group
+	published int      // bytes of them that survive the process
+	sum       uint32   // of those, and of the header
 }
 
 // halves divides a file, or memory if there is none.
@@ -47,7 +46,7 @@ func halves(m *vfs.Map, size int) (h [2]half) {
 	return h
 }
 
-// begin empties a half, for changes that belong behind so many bytes of a log.
+// begin empties a half, for changes that follow so many bytes of a log.
 func (h *half) begin(number uint64, end int64) error {
 	var head [pendingWord]byte
 	copy(head[:], pendingMagic)
@@ -57,7 +56,7 @@ func (h *half) begin(number uint64, end int64) error {
 	if h.file == nil {
 		return nil
 	}
-	err := h.file.Store(h.at+pendingWord, 0) // what was there must not be taken for new
+	err := h.file.Store(h.at+pendingWord, 0) // so that old changes do not pass for new ones
 	if err == nil {
 		err = h.file.Write(h.at, head[:])
 	}
@@ -67,8 +66,8 @@ func (h *half) begin(number uint64, end int64) error {
 	return nil
 }
 
-// publish lets the changes outlive the process, all of them or, if it ends in the midst, those
-// that were published before. They must fit.
+// publish makes the changes survive the process. If it dies meanwhile, those that were published
+// before survive. The changes must fit.
 func (h *half) publish() error {
 	if h.file == nil {
 		return nil
@@ -84,8 +83,8 @@ func (h *half) publish() error {
 	return nil
 }
 
-// pendingAfter returns the changes in either half of a file that belong behind so many bytes of a
-// log, or nil if there are none.
+// pendingAfter returns the changes in either half of a file that follow so many bytes of a log, or
+// nil.
 func pendingAfter(file []byte, number uint64, end int64) []byte {
 	size := len(file) / 2 &^ 7
 	for at := 0; at < 2*size; at += size {

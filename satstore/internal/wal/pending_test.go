@@ -120,7 +120,7 @@ func TestHostileLog(t *testing.T) {
 	fs := vfs.NewMem()
 	fs.Put(FileName(1), log)
 	_, err := Replay(fs, 1, nil)
-	require.ErrorContains(t, err, "many groups")
+	require.ErrorContains(t, err, "many damaged groups")
 }
 
 // TestHugeLengths: lengths that are negative where an int has 32 bits are none.

@@ -8,21 +8,21 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A Misfit is what a visitor of Replay returns for a change that does not fit the state. Replay
-// says where in the log it is.
+// A Misfit is a visitor's error for a change that does not fit the state. Replay adds its position in
+// the log.
 type Misfit string
 
 // Error returns the reason.
 func (e Misfit) Error() string { return string(e) }
 
-// A Replayed tells what a Replay found.
+// Replayed describes what Replay has found.
 type Replayed struct {
 	Last    uint64 // number of the last log
 	Changes int64
-	Cut     int64 // bytes at the end of the last log that were not whole, as a crash leaves them
+	Cut     int64 // bytes of an incomplete group at the end of the last log
 }
 
-// Replay visits the changes of a log, and of those that go on after it, in their order.
+// Replay visits the changes of a log, and of the logs that continue it, in order.
 func Replay(dir vfs.FS, number uint64, visit func(*Change) error) (Replayed, error) {
 	r := replayer{dir: dir, visit: visit, done: Replayed{Last: number}}
 	var err error
@@ -48,7 +48,7 @@ type replayer struct {
 	coder coder
 }
 
-// log repeats one log and reports whether it ends with the mark that another one follows.
+// log repeats one log. It reports whether the log ends with a mark, so that another one follows.
 func (r *replayer) log(number uint64) (more bool, err error) {
 	if r.file, err = openFile(r.dir, number); err != nil {
 		return false, err
@@ -66,15 +66,14 @@ func (r *replayer) log(number uint64) (more bool, err error) {
 			return more, err
 		}
 	}
-	// What the log does not have is in one half of the file that is mapped, and what follows that
-	// in the other.
+	// One half of the mapped file may continue the log, and the other half may continue that.
 	r.done.Cut = int64(len(r.file.b) - r.file.at)
 	for end := int64(r.file.at); ; {
 		changes := pendingAfter(r.pending, number, end)
 		if changes == nil {
 			return false, r.requireLast()
 		}
-		r.done.Cut = 0 // it was being written, and is here
+		r.done.Cut = 0 // these are the changes of the incomplete group
 		if more, err := r.group(changes); more || err != nil {
 			return more, err
 		}
@@ -82,12 +81,12 @@ func (r *replayer) log(number uint64) (more bool, err error) {
 	}
 }
 
-// requireLast reports damage if there was a mark at the end of this log that is not there: if the
-// next log tells that all of this one had been synced.
+// requireLast reports damage if the end of the log is missing: the next log has a group which says
+// that all of this one had been synced.
 func (r *replayer) requireLast() error {
 	next, err := openFile(r.dir, r.file.number+1)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrCorrupt) {
-		return nil // there was none, or not yet
+		return nil // there is no next log, or it was being created
 	}
 	if err != nil {
 		return err
@@ -99,12 +98,12 @@ func (r *replayer) requireLast() error {
 	return err
 }
 
-// group repeats changes that were committed together. It reports whether they end the log.
+// group repeats a group of changes. It reports whether they end with the mark.
 func (r *replayer) group(changes []byte) (more bool, err error) {
 	for d := (disk.Decoder{B: changes}); len(d.B) > 0; {
 		h := r.coder.take(&d)
 		if d.Bad || h.Kind == rotate && len(d.B) > 0 {
-			return false, r.bad("a change that cannot be decoded")
+			return false, r.bad("an invalid change")
 		}
 		if h.Kind == rotate {
 			return true, nil
