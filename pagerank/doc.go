@@ -1,13 +1,15 @@
 // Package pagerank ranks discovered pages while a crawl goes on, so that important pages come first.
 //
-// A [Frontier] knows pages by dense ids that the caller assigns. It is told of seeds and of the links
-// of each fetched page, and returns the page to fetch next:
+// It is told of seeds and of the links of each fetched page, and returns the page to fetch next:
 //
-//	f := pagerank.New(pagerank.Options{})
+//	f := pagerank.NewURLs(pagerank.Options{})
 //	f.Discover(seed)
-//	for id, ok := f.Next(); ok; id, ok = f.Next() {
-//		f.Fetched(id, linksOf(id))
+//	for url, ok := f.Next(); ok; url, ok = f.Next() {
+//		f.Fetched(url, fetchLinks(url))
 //	}
+//
+// [URLs] keeps the URLs in a compact table. A [Frontier], which does the ranking, knows pages by
+// dense ids: use it alone if your crawler has ids of its own.
 //
 // # Ranking
 //
@@ -29,7 +31,7 @@
 // A page costs constant time per link, however far the crawl is; with Push, at most 1.5 score
 // updates per link. An id takes 16 bytes and about 5 in the queue; 12 more where links are kept, which
 // is all but DL1; and 4 more where Push knows hosts. A kept link takes 1.2 to 2.7 bytes, on disk with
-// Options.Spill.
+// Options.Spill. The table of URLs takes 40 to 60 bytes a URL.
 //
 // # What it does not do
 //

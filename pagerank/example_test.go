@@ -3,6 +3,7 @@ package pagerank_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/pagerank"
 )
@@ -10,7 +11,27 @@ import (
 // web is what pages link to: two of them to 5.
 var web = [][]uint32{{1, 2, 3}, {4}, {5}, {5}, {0}, {0}}
 
+// Which page first? URLs in, URLs out.
 func Example() {
+	links := map[string][]string{
+		"http://a.test/":  {"http://a.test/x", "http://b.test/"},
+		"http://b.test/":  {"http://a.test/", "http://a.test/y"},
+		"http://a.test/x": {"http://b.test/"},
+	}
+	f := pagerank.NewURLs(pagerank.Options{})
+	f.Discover("http://a.test/")
+	for url, ok := f.Next(); ok; url, ok = f.Next() {
+		fmt.Println(url)
+		f.Fetched(url, links[url])
+	}
+	// Output:
+	// http://a.test/
+	// http://b.test/
+	// http://a.test/y
+	// http://a.test/x
+}
+
+func ExampleFrontier() {
 	f := pagerank.New(pagerank.Options{})
 	f.Discover(0)
 	for id, ok := f.Next(); ok; id, ok = f.Next() {
@@ -27,6 +48,20 @@ func Example() {
 	// page 5, score 1.52
 	// page 3, score 1.39
 	// 6 pages, scores within 1.06 of PageRank
+}
+
+func ExampleOptions_score() {
+	var f *pagerank.URLs
+	f = pagerank.NewURLs(pagerank.Options{Score: func(id uint32) float64 {
+		if strings.Contains(f.URL(id), "/login") {
+			return 0.1
+		}
+		return 1
+	}})
+	f.Fetched("http://a.test/", []string{"http://a.test/login", "http://a.test/news"})
+	fmt.Println(f.Next())
+	// Output:
+	// http://a.test/news true
 }
 
 func ExampleFrontier_NextReady() {

@@ -9,12 +9,7 @@ import (
 	"unsafe"
 )
 
-// ErrFull says that no more links can be kept. Pages fetched from then on pass on their scores as
-// with DL1.
-var ErrFull = errors.New("pagerank: more than 8 GiB of links")
-
-// A Spill keeps links outside of memory; an *os.File does.
-type Spill interface {
+type spill = interface {
 	io.ReaderAt
 	io.WriterAt
 }
@@ -24,7 +19,7 @@ type Spill interface {
 // before. Most links of a web page are to ids close by or close to each other, and take a byte.
 type linkStore struct {
 	slabs [][]byte // of slabBytes; nil where the spill has it
-	spill Spill
+	spill spill
 	room  uint64 // bytes of all slabs
 	end   uint64 // where the next list goes
 	waste uint64 // bytes of lists that were replaced

@@ -31,7 +31,7 @@ func TestLinksAreReadAsTheyWereKept(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "links"))
 	require.NoError(t, err)
 	defer file.Close()
-	for name, spill := range map[string]Spill{"memory": nil, "file": file} {
+	for name, spill := range map[string]spill{"memory": nil, "file": file} {
 		r := rand.New(rand.NewPCG(1, 15))
 		s := linkStore{spill: spill}
 		var places []place

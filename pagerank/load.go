@@ -18,17 +18,28 @@ var (
 	// ErrOptions reports a file that was saved with another Damping, Trusted, KeepLinks or Host
 	// than Load was given: the scores would mean nothing. Load it with the options of then.
 	ErrOptions = errors.New("pagerank: saved with other options")
+
+	// ErrFull reports in Stats.Err that no more links can be kept. Pages fetched from then on pass
+	// on their scores as with DL1.
+	ErrFull = errors.New("pagerank: more than 8 GiB of links")
 )
 
 // Load reads what WriteTo has written. It calls Options.Host for each id again, and writes to
 // Options.Spill anew. Memory is bounded by the number of bytes read, whatever they say. Load buffers,
 // and may read beyond the end of the frontier, unless r is a *bufio.Reader of 64 KiB or more.
 func Load(r io.Reader, opts Options) (*Frontier, error) {
+	f := New(opts)
+	if _, err := f.load(newDecoder(r)); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// load reads n nodes, and what belongs to them, into an empty frontier.
+func (f *Frontier) load(d *decoder) (n uint64, err error) {
 	// The checksum is compared at the end, so that a file need not be read twice; until then nothing
 	// is believed. After an error the decoder goes on with zeros, and all loops check it.
-	f := New(opts)
-	d := newDecoder(r)
-	n := f.readHead(d)
+	n = f.readHead(d)
 	for id := uint64(0); id < n && d.err == nil; id++ {
 		f.readNode(d, uint32(id), n)
 	}
@@ -38,11 +49,10 @@ func Load(r io.Reader, opts Options) (*Frontier, error) {
 	if d.err == nil {
 		d.err = f.links.err
 	}
-	if d.err != nil {
-		return nil, d.err
+	if d.err == nil {
+		f.tally()
 	}
-	f.tally()
-	return f, nil
+	return n, d.err
 }
 
 // A decoder reads and computes the checksum. After an error it returns zeros.
@@ -67,10 +77,15 @@ func (d *decoder) fail(format string, args ...any) {
 
 // bytes returns the next few bytes, at most 8, valid until the next call.
 func (d *decoder) bytes(n int) []byte {
-	b := d.buf[:n]
+	d.read(d.buf[:n])
+	return d.buf[:n]
+}
+
+// read fills b.
+func (d *decoder) read(b []byte) {
 	if d.err != nil {
 		clear(b)
-		return b
+		return
 	}
 	switch _, err := io.ReadFull(d.in, b); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -81,7 +96,6 @@ func (d *decoder) bytes(n int) []byte {
 		clear(b)
 	}
 	d.sum.Write(b)
-	return b
 }
 
 func (d *decoder) byte() byte { return d.bytes(1)[0] }

@@ -1,5 +1,7 @@
 package pagerank
 
+import "io"
+
 // DefaultDamping is the damping factor that PageRank is nearly always computed with.
 const DefaultDamping = 0.85
 
@@ -76,9 +78,12 @@ type Options struct {
 	KeepLinks bool
 
 	// Spill stores the kept links, in blocks of 64 KiB from offset 0. It is read when a residual is
-	// passed on. One frontier uses it alone and does not close it.
+	// passed on. One frontier uses it alone and does not close it. An *os.File is one.
 	// nil means that links are kept in memory.
-	Spill Spill
+	Spill interface {
+		io.ReaderAt
+		io.WriterAt
+	}
 
 	// Limit bounds the ids, and so the memory: ids from Limit on are ignored.
 	// 0 means no limit but that of the type: the highest uint32 is ignored, and on 32-bit platforms

@@ -14,6 +14,7 @@ type Stats struct {
 	Fetched int // of them
 	Links   int // kept
 	Updates int // shares given so far: the work
+	Dropped int // URLs that were too long, or beyond Limit
 
 	Total float64 // sum of all scores
 	Held  float64 // sum of the scores of fetched pages

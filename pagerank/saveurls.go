@@ -1,0 +1,81 @@
+package pagerank
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+const (
+	urlsMagic   = "SPRU"
+	urlsVersion = 1
+)
+
+// WriteTo saves the URLs, and then the Frontier. FORMAT.md describes it. It changes nothing.
+func (u *URLs) WriteTo(w io.Writer) (n int64, err error) {
+	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
+	e.row = append(e.row, urlsMagic...)
+	e.byte(urlsVersion)
+	e.uvarint(uint64(u.urls.n))
+	e.flush()
+	last := []byte{}
+	u.urls.all(func(url []byte) bool {
+		shared := sharedPrefix(last, string(url))
+		e.uvarint(uint64(shared))
+		e.uvarint(uint64(len(url) - shared))
+		e.row = append(e.row, url[shared:]...)
+		e.flush()
+		last = append(last[:0], url...)
+		return e.err == nil
+	})
+	e.row = binary.LittleEndian.AppendUint32(e.row, e.sum.Sum32())
+	e.flush()
+	if e.err == nil {
+		e.err = e.out.Flush()
+	}
+	n = e.count - int64(e.out.Buffered())
+	if e.err != nil {
+		return n, e.err
+	}
+	more, err := u.frontier.WriteTo(w)
+	return n + more, err
+}
+
+// LoadURLs reads what [URLs.WriteTo] has written. See [Load].
+func LoadURLs(r io.Reader, opts Options) (*URLs, error) {
+	u := NewURLs(opts)
+	d := newDecoder(r)
+	if string(d.bytes(4)) != urlsMagic {
+		d.fail("no URLs")
+	}
+	if v := d.byte(); v != urlsVersion {
+		d.fail("version %d of URLs", v)
+	}
+	var url []byte
+	count := d.uvarint(uint64(u.frontier.opts.Limit), "URLs")
+	for i := uint64(0); i < count && d.err == nil; i++ {
+		shared := d.uvarint(uint64(len(url)), "shared bytes")
+		length := d.uvarint(longestURL-shared, "bytes")
+		url = append(url[:shared], make([]byte, length)...)
+		d.read(url[shared:])
+		if d.err == nil {
+			if u.id(string(url)); uint64(u.urls.n) != i+1 {
+				d.fail("%q is there twice", url)
+			}
+		}
+	}
+	d.end()
+	if d.err != nil {
+		return nil, d.err
+	}
+	n, err := u.frontier.load(&decoder{in: d.in, sum: crc32.New(castagnoli)})
+	if err == nil && n != count {
+		err = fmt.Errorf("%w: %d URLs for %d ids", ErrCorrupt, count, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
