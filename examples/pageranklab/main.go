@@ -3,12 +3,12 @@
 //	pageranklab [flags] GRAPH...
 //	pageranklab -generate 1000000
 //
-// A GRAPH is a list of links (two page numbers or two URLs to a line), or LAW's ASCII form (the
-// number of pages, then a line of successors for each); it may be packed by gzip or zstd. A list
-// of pages beside it (id, perhaps 1 or 0 for fetched or not, and URL) gives hosts and ties. The
-// lab crawls what can be reached from a seed with each strategy, the experiment of Yamada et al.
-// (2004), section 4. It prints tables and, with -out, writes their Figures 4 to 10 as SVG, and the
-// numbers as CSV.
+// A GRAPH is a list of links, two page numbers or two URLs to a line, or LAW's ASCII form: the
+// number of pages, then a line of successors for each. It may be compressed by gzip or zstd. A list
+// of pages beside it (id, optionally 1 or 0 for fetched or not, and URL) gives hosts and ties. The
+// lab crawls what a seed reaches with each strategy: the experiment of Yamada et al. (2004),
+// section 4. It prints tables. With -out it writes their Figures 4 to 10 as SVG and the numbers as
+// CSV.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/examples/internal/report"
@@ -41,8 +42,10 @@ type settings struct {
 	seeds    string
 	crawls   int
 	generate int
+	sites    int
 	variant  uint64
 	rounds   int
+	push     []float64 // more thresholds to try
 	workers  int
 	graphs   []string
 }
@@ -51,26 +54,37 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("pageranklab", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.StringVar(&s.out, "out", "", "write SVG and CSV files below this folder")
-	flags.StringVar(&s.pages, "pages", "", "list of pages, for one graph; default: looked for beside it")
-	flags.StringVar(&s.seeds, "seeds", "", "start one crawl from these ids or URLs, with commas between")
-	flags.IntVar(&s.crawls, "crawls", 4, "crawl from so many seeds, chosen by how much they reach")
-	flags.IntVar(&s.generate, "generate", 0, "also make a graph of so many pages")
-	flags.Uint64Var(&s.variant, "variant", 1, "which generated graph: each number makes another")
-	flags.IntVar(&s.rounds, "rounds", 5, "measure speed so often; 0 means not at all")
-	flags.IntVar(&s.workers, "workers", runtime.GOMAXPROCS(0), "crawl with so many strategies at once")
+	flags.StringVar(&s.pages, "pages", "", "list of pages, for one graph; default: found beside it")
+	flags.StringVar(&s.seeds, "seeds", "", "start one crawl from these ids or URLs, separated by commas")
+	flags.IntVar(&s.crawls, "crawls", 4, "number of crawls, from seeds that reach nearly as much as any")
+	flags.IntVar(&s.generate, "generate", 0, "also generate a graph of this many pages")
+	flags.IntVar(&s.sites, "sites", 0, "also generate a graph of this many pages on large sites with many links")
+	flags.Uint64Var(&s.variant, "variant", 1, "which generated graph: each number gives another one")
+	flags.IntVar(&s.rounds, "rounds", 5, "rounds of measuring speed; 0 means none")
+	flags.IntVar(&s.workers, "workers", runtime.GOMAXPROCS(0), "number of strategies that crawl at once")
+	flags.Func("push", "also try Push with these thresholds, separated by commas", func(text string) error {
+		for _, part := range strings.Split(text, ",") {
+			v, err := strconv.ParseFloat(part, 64)
+			if err != nil {
+				return err
+			}
+			s.push = append(s.push, v)
+		}
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	s.graphs = flags.Args()
 	switch {
-	case len(s.graphs) == 0 && s.generate <= 0:
+	case len(s.graphs) == 0 && s.generate <= 0 && s.sites <= 0:
 		return s, errors.New("no graph given; see -help")
 	case s.crawls < 1 || s.workers < 1:
 		return s, errors.New("-crawls and -workers must be at least 1")
 	case s.pages != "" && len(s.graphs) != 1:
 		return s, errors.New("-pages goes with one graph")
-	case s.generate > maxID:
-		return s, fmt.Errorf("-generate: at most %d", maxID)
+	case s.generate > maxID || s.sites > maxID:
+		return s, fmt.Errorf("-generate and -sites: at most %d", maxID)
 	}
 	return s, nil
 }
@@ -82,6 +96,11 @@ func run(args []string, out, errs io.Writer) error {
 	}
 	if s.generate > 0 {
 		if err := s.experiment(generate(s.generate, s.variant), out, errs); err != nil {
+			return err
+		}
+	}
+	if s.sites > 0 {
+		if err := s.experiment(sites(s.sites, s.variant), out, errs); err != nil {
 			return err
 		}
 	}
@@ -99,7 +118,7 @@ func run(args []string, out, errs io.Writer) error {
 
 // experiment crawls with all strategies and reports.
 func (s settings) experiment(w *web, out, errs io.Writer) error {
-	r := &result{web: w}
+	r := &result{web: w, push: s.push}
 	if s.seeds != "" {
 		ids, err := w.find(strings.Split(s.seeds, ","))
 		if err != nil {
@@ -119,6 +138,7 @@ func (s settings) experiment(w *web, out, errs io.Writer) error {
 	}
 	r.crawlAll(s.workers, report.Progress(errs, w.name+": crawls"))
 	r.bound = checkBound(r.starts[0], s.workers)
+	r.gained, r.followed = r.harvests()
 	if s.rounds > 0 {
 		r.paces = paces(r.starts[0], s.rounds, report.Progress(errs, w.name+": speed"))
 		r.growth = growth(r.starts[0], s.rounds)

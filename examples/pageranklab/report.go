@@ -14,6 +14,7 @@ import (
 // A result is all that is known about one graph.
 type result struct {
 	web     *web
+	push    []float64 // thresholds that were tried beside the usual one
 	starts  []start
 	names   []string // of contenders, in order
 	scores  map[string]*score
@@ -22,6 +23,9 @@ type result struct {
 	paces   []pace
 	growth  [10]float64
 	bound   bound
+
+	gained   []harvest
+	followed float64 // share of good pages' links that lead to good pages
 }
 
 // print writes the tables.
@@ -39,6 +43,7 @@ func (r *result) print(w io.Writer) error {
 				s.sum, s.error, s.all(), known("%.1f", r.updates[name]), known("%.1f", r.bytes[name]))
 		}
 	})
+	r.printHarvests(out)
 	r.printSpeed(out)
 	for _, part := range []struct {
 		head   string
@@ -53,6 +58,16 @@ func (r *result) print(w io.Writer) error {
 		})
 	}
 	return out.Err()
+}
+
+func (r *result) printHarvests(out *report.Printer) {
+	out.Printf("\na tenth of the pages are good; %.0f %% of their links lead to good pages\n", 100*r.followed)
+	out.Table(func(row func(string, ...any)) {
+		row("fetched in the first tenth of the crawl\tof good pages\tof their PageRank")
+		for _, h := range r.gained {
+			row("%s\t%.3f\t%.3f", h.name, h.pages, h.rank)
+		}
+	})
 }
 
 func (r *result) printSpeed(out *report.Printer) {

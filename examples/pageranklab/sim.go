@@ -9,7 +9,7 @@ import (
 
 // crawlAll lets each contender crawl from each seed, and takes means.
 func (r *result) crawlAll(workers int, tell func(share float64)) {
-	all := contenders(r.web.hosts != nil)
+	all := append(contenders(r.web.hosts != nil), thresholds(r.push)...)
 	r.scores = map[string]*score{}
 	r.updates, r.bytes = map[string]float64{}, map[string]float64{}
 	jobs := make(chan contender)

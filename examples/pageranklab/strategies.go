@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
@@ -63,6 +65,16 @@ func contenders(hosts bool) []contender {
 		}, true, false})
 	}
 	return all
+}
+
+// thresholds returns Push with other thresholds than its own.
+func thresholds(all []float64) (list []contender) {
+	for _, t := range all {
+		list = append(list, contender{fmt.Sprintf("Push %g", t), func(s start) compare.Strategy {
+			return pagerank.New(pagerank.Options{Threshold: t, Host: s.host()})
+		}, true, false})
+	}
+	return list
 }
 
 // workOf returns what a strategy knows about its own cost.

@@ -124,7 +124,7 @@ func (s *scores) enter(host func(uint32) uint32, id uint32, links []uint32) (sha
 		return 0, false
 	}
 	s.out[id] = append([]uint32{}, clean...)
-	s.give(id, 1)
+	s.heap.give(id, 1)
 	return s.pages[id].score / float64(len(clean)), len(clean) > 0
 }
 
