@@ -67,11 +67,13 @@ func contenders(hosts bool) []contender {
 	return all
 }
 
-// thresholds returns Push with other thresholds than its own.
+// thresholds returns Push with other thresholds than its own, with hosts and without.
 func thresholds(all []float64) (list []contender) {
 	for _, t := range all {
 		list = append(list, contender{fmt.Sprintf("Push %g", t), func(s start) compare.Strategy {
 			return pagerank.New(pagerank.Options{Threshold: t, Host: s.host()})
+		}, true, false}, contender{fmt.Sprintf("Push %g, no hosts", t), func(start) compare.Strategy {
+			return pagerank.New(pagerank.Options{Threshold: t})
 		}, true, false})
 	}
 	return list

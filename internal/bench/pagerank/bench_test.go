@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package pagerank measures the crawl strategies of the room of that name:
+// Package pagerank measures the crawl strategies of spinneret/pagerank:
 //
 //	go test ./pagerank -bench Crawl -count 5
 //	go test ./pagerank -bench Stream -benchtime 1x
@@ -31,8 +31,8 @@ func nodes(b *testing.B, usual int) int {
 	return n
 }
 
-// strategies are what is measured. The difference between DL1+links and DL1 is the graph update of
-// the paper's Figure 10, which all after it pay too; the rest is scoring and the queue.
+// strategies are measured. The difference between DL1+links and DL1 is the graph update of the
+// paper's Figure 10, which all after them pay too; the rest is scoring and the queue.
 var strategies = []struct {
 	name string
 	make func(s sample) compare.Strategy
@@ -85,7 +85,7 @@ func benchmarkAll(b *testing.B, s sample) {
 	}
 }
 
-// cpu is the processor time spent so far, in seconds: the better measure on a busy machine.
+// cpu returns the processor time spent so far, in seconds: the better measure on a busy machine.
 func cpu(b *testing.B) float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
