@@ -166,5 +166,5 @@ func TestASpillMayTellItsEndWithTheLastBytes(t *testing.T) {
 	require.NoError(t, s.err)
 	s.spill.(*shortSpill).blocks = s.spill.(*shortSpill).blocks[:20]
 	require.Empty(t, s.read(places[2], 2, nil))
-	require.ErrorIs(t, s.err, io.EOF, "it has lost the rest")
+	require.ErrorIs(t, s.err, errSpill, "it has lost the rest")
 }

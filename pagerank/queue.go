@@ -6,30 +6,30 @@ import (
 	"math/bits"
 )
 
-// A queue orders ids by bucket: 16 to an octave of the key, so that two ids whose keys differ by
-// less than a sixteenth may come out in the order in which they went in. It is lazy: an id whose
-// bucket has changed is pushed again, and what it leaves behind is dropped when it comes up. An
-// exact heap costs two to three times as much and gains nothing that a crawl could measure.
+// A queue orders ids by bucket, 16 to an octave of the key: two ids whose keys differ by less than a
+// sixteenth may come out in order of arrival. It is lazy: an id whose bucket changes is pushed again,
+// and its old entry is dropped when it comes up. An exact heap costs two to three times as much and
+// gains nothing that a crawl could measure.
 type queue struct {
 	lines   [buckets]line
-	words   [buckets / 64]uint64 // which lines are not empty
-	summary uint32               // which words are not zero
+	words   [buckets / 64]uint64 // bits of the lines that are not empty
+	summary uint32               // bits of the words that are not zero
 	store   chunkStore
-	entries int // stale ones too
-	live    int // ids whose entry is valid
+	entries int // valid and stale
+	live    int // ids in the queue, newcomers too
 }
 
 const (
 	perOctave = 16
-	octaves   = 96 // from 2^-48 to 2^48; what is beyond shares the first and the last bucket
+	octaves   = 96 // from 2^-48 to 2^48; keys beyond are in the first and the last bucket
 	buckets   = perOctave * octaves
 	lowest    = (1023 - octaves/2) * perOctave
 	mantissa  = 48 // bits of a float64 that a bucket does not see
 )
 
-// levelOf returns the level of a key, of which there are perOctave to an octave. The first bits of
-// a number, exponent and mantissa, are its logarithm in all but curvature, and cost a shift. Keys
-// of zero and below are on level 0.
+// levelOf returns the level of a key; there are perOctave to an octave. The first bits of a float64,
+// exponent and mantissa, are nearly its logarithm, and cost a shift. Keys of zero and below are on
+// level 0.
 func levelOf(key float64) uint16 {
 	return uint16(max(int64(math.Float64bits(key)), 0) >> mantissa)
 }
@@ -42,10 +42,10 @@ func bucketAt(level uint16) uint16 {
 // A line is a first-in-first-out list of ids in chunks.
 type line struct {
 	head, tail uint32 // chunks; 0 means none
-	from, to   uint32 // where the first one is in head, and where the next one goes in tail
+	from, to   uint32 // where the first id is in head, and where the next one goes in tail
 }
 
-// push adds an entry for id, which is valid as long as the id's node says the same bucket.
+// push adds an entry for id. It is valid as long as the id's node has the same bucket.
 func (q *queue) push(b uint16, id uint32) {
 	l := &q.lines[b]
 	if l.head == 0 {
@@ -65,7 +65,7 @@ func (q *queue) push(b uint16, id uint32) {
 
 // top returns the highest bucket that has an entry.
 func (q *queue) top() (b uint16, ok bool) {
-	// Two levels of bits find it in two steps. 24 words fit into the 32 bits of the summary.
+	// Two levels of bits find it in two steps. The 24 words fit into the 32 bits of the summary.
 	if q.summary == 0 {
 		return 0, false
 	}
@@ -75,7 +75,7 @@ func (q *queue) top() (b uint16, ok bool) {
 
 // shift takes the first entry of bucket b, which has one.
 func (q *queue) shift(b uint16) (id uint32) {
-	// A line never keeps a chunk that it does not need, or 1536 lines could hold as many.
+	// An empty line keeps no chunk: there are 1536 lines.
 	l := &q.lines[b]
 	c := q.store.at(l.head)
 	id = c.ids[l.from]
@@ -117,19 +117,19 @@ func (q *queue) add(nodes []node, level uint16, id uint32) {
 	q.push(bucketAt(level), id)
 }
 
-// move puts id, which is queued, into the bucket for another level. Beyond the range of buckets it
-// may get there twice, which pop does not mind.
+// move puts id, which is queued, into the bucket for another level. Beyond the range of buckets that
+// may be the same one; pop takes the first entry, and the second is stale then.
 func (q *queue) move(n *node, level uint16, id uint32) {
 	n.next = level + 1
 	q.push(bucketAt(level), id)
 }
 
-// crowded tells whether there are more entries than ids, and two of three of them are stale.
+// crowded reports whether there are more entries than ids, and two thirds of them are stale.
 func (q *queue) crowded(ids int) bool { return q.entries > max(3*q.live, ids)+1024 }
 
-// sweep drops stale entries and keeps the order of the others. Since crowded asks for twice as many
-// stale entries as there are live ones, it costs each push a constant time. Of an id that left its
-// bucket and came back two entries may stay; the second is stale when the first was popped.
+// sweep drops stale entries and keeps the order of the others. As crowded requires twice as many
+// stale entries as valid ones, it costs constant time per push. An id that left its bucket and came
+// back may keep two entries; the second is stale once the first is popped.
 func (q *queue) sweep(nodes []node) {
 	for b := range uint16(buckets) {
 		if q.lines[b].head != 0 {
@@ -177,7 +177,7 @@ func (q *queue) clearLine(b uint16) {
 	}
 }
 
-// entriesOf yields the entries of bucket b, stale ones too, in order.
+// entriesOf yields the entries of bucket b in order, valid and stale.
 func (q *queue) entriesOf(b uint16) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		l := q.lines[b]
@@ -206,12 +206,12 @@ type chunk struct {
 	next uint32
 }
 
-// A chunkStore holds chunks in blocks, so that growing copies nothing and leaves no slack. Chunk 0
-// is not used.
+// A chunkStore holds chunks in blocks, so that growing copies nothing and wastes little. Chunk 0 is
+// not used.
 type chunkStore struct {
 	blocks []*[blockChunks]chunk
-	used   uint32 // chunks that were ever taken
-	free   uint32 // list of chunks given back
+	used   uint32 // chunks ever taken
+	free   uint32 // list of free chunks
 }
 
 const blockChunks = 1 << 7
@@ -221,7 +221,7 @@ func (s *chunkStore) at(c uint32) *chunk {
 }
 
 func (s *chunkStore) take() uint32 {
-	// What was given back last is taken first: the cache still has it.
+	// The chunk freed last is taken first: it is still in the cache.
 	if c := s.free; c != 0 {
 		s.free = s.at(c).next
 		return c
@@ -238,7 +238,7 @@ func (s *chunkStore) give(c uint32) {
 	s.free = c
 }
 
-// giveAll gives back the chunks from c to last.
+// giveAll frees the chunks from c to last.
 func (s *chunkStore) giveAll(c, last uint32) {
 	for {
 		next := s.at(c).next
