@@ -12,11 +12,12 @@ import (
 )
 
 var (
-	// ErrCorrupt reports a file that WriteTo did not write. It is wrapped with the reason.
+	// ErrCorrupt reports a file that WriteTo did not write. It is wrapped with the place and the
+	// reason. Nothing is loaded: start a new crawl, or load an older file.
 	ErrCorrupt = errors.New("pagerank: corrupt file")
 
 	// ErrOptions reports a file that was saved with another Damping, Trusted, KeepLinks or Host
-	// than Load was given: the scores would mean nothing. Load it with the options of then.
+	// than Load was given: the scores would mean nothing. Load it with the options it was saved with.
 	ErrOptions = errors.New("pagerank: saved with other options")
 
 	// ErrFull reports in Stats.Err that no more links can be kept. Pages fetched from then on pass
@@ -59,6 +60,7 @@ func (f *Frontier) load(d *decoder) (n uint64, err error) {
 type decoder struct {
 	in      *bufio.Reader
 	sum     hash.Hash32
+	at      int64 // bytes read
 	version byte
 	buf     [8]byte
 	err     error
@@ -68,10 +70,10 @@ func newDecoder(r io.Reader) *decoder {
 	return &decoder{in: bufio.NewReaderSize(r, 1<<16), sum: crc32.New(castagnoli)}
 }
 
-// fail notes the first error.
+// fail notes the first error, and where it was found.
 func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
-		d.err = fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
+		d.err = fmt.Errorf("%w: before byte %d: "+format, append([]any{ErrCorrupt, d.at}, args...)...)
 	}
 }
 
@@ -87,7 +89,9 @@ func (d *decoder) read(b []byte) {
 		clear(b)
 		return
 	}
-	switch _, err := io.ReadFull(d.in, b); {
+	n, err := io.ReadFull(d.in, b)
+	d.at += int64(n)
+	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		d.fail("it ends early")
 		clear(b)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
@@ -114,6 +115,7 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 	for cut := range file {
 		_, err := Load(bytes.NewReader(file[:cut]), f.opts)
 		require.ErrorIs(t, err, ErrCorrupt, "cut at %d", cut)
+		require.ErrorContains(t, err, fmt.Sprintf("before byte %d: ", cut))
 	}
 	for at := range file {
 		for bit := range 3 {

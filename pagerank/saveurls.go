@@ -70,7 +70,7 @@ func LoadURLs(r io.Reader, opts Options) (*URLs, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	n, err := u.frontier.load(&decoder{in: d.in, sum: crc32.New(castagnoli)})
+	n, err := u.frontier.load(&decoder{in: d.in, at: d.at, sum: crc32.New(castagnoli)})
 	if err == nil && n != count {
 		err = fmt.Errorf("%w: %d URLs for %d ids", ErrCorrupt, count, n)
 	}

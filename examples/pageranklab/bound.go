@@ -7,18 +7,18 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// A bound is what a frontier said of itself in a crawl, and what was true.
+// A bound compares what a frontier states about itself with the truth.
 type bound struct {
 	off, told      float64 // where the first came closest to the second
 	mass, trueMass float64
 	broken         bool
 
-	// Half way, and what refining the scores to an error of refined makes of it:
+	// Half way, before and after refining the scores to an error of refined:
 	half, halfTrue, refinedMass float64
 	refineCost                  float64 // updates for each page fetched
 }
 
-// refined is an error that makes the stated mass worth stopping a crawl for.
+// refined is an error small enough to stop a crawl by the stated mass.
 const refined = 0.02
 
 func (b *bound) holds() bool { return !b.broken }
@@ -26,8 +26,8 @@ func (b *bound) massHolds() bool {
 	return b.mass <= b.trueMass+1e-9 && max(b.half, b.refinedMass) <= b.halfTrue+1e-9
 }
 
-// checkBound crawls with Push and compares with Exact half way and at the end: the graph of pages
-// fetched and found, where readers start on fetched pages.
+// checkBound crawls with Push and compares with Exact half way and at the end, on the graph of pages
+// fetched or found, where readers start on fetched pages.
 func checkBound(s start, workers int) (b bound) {
 	f := pagerank.New(pagerank.Options{Host: s.host()})
 	for _, id := range s.seeds {
@@ -57,7 +57,7 @@ func checkBound(s start, workers int) (b bound) {
 	return b
 }
 
-// check compares once.
+// check compares the scores of now.
 func (b *bound) check(g *compare.Graph, f *pagerank.Frontier, done []bool, workers int) {
 	put := make([]float64, g.Len())
 	known := compare.NewGraph(g.Len(), func(yield func(from, to uint32) bool) {

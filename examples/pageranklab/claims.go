@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A claim is a sentence of the paper, or one of ours, and whether a graph bears it out.
+// A claim is a sentence of the paper, or one of ours, with the verdict of a graph.
 type claim struct {
 	text  string
 	holds bool
@@ -19,7 +19,7 @@ func (c *claim) verdict() string {
 	return "does not hold"
 }
 
-// betterIn tells in which criteria a is better than b, up to a slack.
+// betterIn returns the criteria in which a is better than b, up to a slack.
 func betterIn(a, b *score, slack float64) (names []string) {
 	for k, better := range []bool{
 		a.top[0] > b.top[0]-slack, a.top[1] > b.top[1]-slack, a.top[2] > b.top[2]-slack,
@@ -67,7 +67,7 @@ func (r *result) paperClaims() (all []claim) {
 	return append(all, r.speedClaims()...)
 }
 
-// speedClaims judges what Figure 10 says; there are none if speed was not measured.
+// speedClaims judges Figure 10. There are none if speed was not measured.
 func (r *result) speedClaims() []claim {
 	if len(r.paces) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (r *result) speedClaims() []claim {
 	}}
 }
 
-// ownClaims judges what Push is for.
+// ownClaims judges Push.
 func (r *result) ownClaims() []claim {
 	push, dl1, oracle := r.scores[namePush], r.scores[nameDL1], r.scores[nameOracle]
 	rivals := &score{error: 2}

@@ -38,7 +38,7 @@ const (
 	nTops       = len(tops)
 )
 
-// A score is how well an order of pages does by the paper's criteria, section 4.3.
+// A score rates an order of pages by the paper's criteria, section 4.3.
 type score struct {
 	top    [nTops]float64                  // A, as areas under the curves
 	sum    float64                         // B, as area under the curve
@@ -77,7 +77,7 @@ func (t *truth) judge(crawled []uint32) *score {
 	return s
 }
 
-// all is what constants are chosen by: the mean of A, plus B, less C.
+// all is the figure by which constants are chosen: the mean of A, plus B, minus C.
 func (s *score) all() (sum float64) {
 	for _, area := range s.top {
 		sum += area / float64(nTops)
@@ -85,8 +85,8 @@ func (s *score) all() (sum float64) {
 	return sum + s.sum - s.error
 }
 
-// orderError is criterion C: how far pages are from where they should have come, which matters more
-// for early ones, as a share of what the reverse order would have.
+// orderError is criterion C: how far pages are from their true places, early ones weighing more, as a
+// share of what the reverse order would have.
 func (t *truth) orderError(crawled []uint32) float64 {
 	n := len(t.rank)
 	c := float64(n) / 1000
@@ -106,7 +106,7 @@ func (t *truth) orderError(crawled []uint32) float64 {
 	return seen / worst
 }
 
-// add and divide make means over several crawls.
+// add and divide compute means over several crawls.
 func (s *score) add(o *score) {
 	for k := range s.top {
 		s.top[k] += o.top[k]

@@ -7,7 +7,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// crawled is the share of pages fetched at a point of a curve.
+// crawled returns the share of pages fetched at a point of a curve.
 func crawled(point int) float64 { return float64(point+1) / curvePoints }
 
 // figures returns the paper's Figures 4 to 10 by file name.
@@ -51,7 +51,7 @@ func (r *result) curves(title string, names []string, k int) report.Plot {
 	return p
 }
 
-// cutoffs plots what the cutoffs collect more than DL1.
+// cutoffs plots how much more than DL1 the cutoffs collect.
 func (r *result) cutoffs() report.Plot {
 	p := report.Plot{
 		Title: r.web.name + ": Figure 9: PageRank collected, less that of DL1",

@@ -8,10 +8,10 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// generate makes a web of about n pages on many hosts: sizes of hosts follow a power law, a host's
-// pages form a tree and all link to a few of its top pages, and links to other hosts copy
-// those of pages made before, so that the popular become more so. It is for scale and for
-// what hosts do; it is not the web.
+// generate makes a web of about n pages on many hosts. The sizes of hosts follow a power law; a host's
+// pages form a tree and link to a few of its top pages; links to other hosts copy those of earlier
+// pages, so that popular pages become more popular. It shows scale and the effect of hosts; it is
+// not the web.
 func generate(n int, seed uint64) *web {
 	random := rand.New(rand.NewPCG(seed, 7))
 	name := fmt.Sprintf("generated-%d", n)

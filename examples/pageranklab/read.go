@@ -16,8 +16,8 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// readWeb reads a graph and, if there is one, the list of its pages. Where pages says which were
-// fetched, only those are kept: of the others nobody knows the links.
+// readWeb reads a graph and, if there is one, the list of its pages. If that tells which pages were
+// fetched, only those are kept: the links of the others are unknown.
 func readWeb(graph, pages string) (*web, error) {
 	r := reader{numbers: map[string]uint32{}}
 	if err := r.file(graph, r.links); err != nil {
@@ -61,7 +61,7 @@ func nameOf(graph string) string {
 	return base
 }
 
-// A reader collects what files say.
+// A reader collects the contents of files.
 type reader struct {
 	from, to []uint32
 	n        int // ids are below
@@ -71,7 +71,7 @@ type reader struct {
 	named    bool              // it does
 }
 
-// file opens a file, plain or packed by gzip or zstd, and parses it.
+// file opens a file, plain or compressed by gzip or zstd, and parses it.
 func (r *reader) file(name string, parse func(*bufio.Reader) error) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -157,13 +157,13 @@ func pair(line []byte) (a, b []byte) {
 	return a, b
 }
 
-// What lies between words. URLs may hold marks.
+// Separators of words. URLs may contain marks.
 const (
 	blanks = " \t\r"
 	marks  = ",;"
 )
 
-// word returns the first word of a line, and what follows it.
+// word returns the first word of a line and the rest.
 func word(line []byte) (first, rest []byte) {
 	line = bytes.TrimLeft(line, blanks+marks)
 	end := until(line, blanks+marks)
@@ -175,8 +175,8 @@ func word(line []byte) (first, rest []byte) {
 
 var scheme = []byte("://")
 
-// endOfURL returns where the URL ends with which a line begins, and which has a mark or its end at
-// mark: at a blank, or before another URL.
+// endOfURL returns the end of the URL at the beginning of a line, which has a mark or its end at mark:
+// it ends at a blank, or before another URL.
 func endOfURL(line []byte, mark int) int {
 	end := until(line, blanks)
 	if next := bytes.Index(line[mark:end], scheme); next >= 0 {
@@ -185,7 +185,7 @@ func endOfURL(line []byte, mark int) int {
 	return end
 }
 
-// until returns where the first of some characters is, or the end.
+// until returns the place of the first of some characters, or the end.
 func until(line []byte, chars string) int {
 	if i := bytes.IndexAny(line, chars); i >= 0 {
 		return i
@@ -302,7 +302,7 @@ func (r *reader) fetch(id uint64, yes bool) {
 	}
 }
 
-// web makes a web of what was read.
+// web returns the web of what was read.
 func (r *reader) web(name string) (*web, error) {
 	if len(r.from) == 0 {
 		return nil, errors.New(name + ": no links")

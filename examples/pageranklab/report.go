@@ -11,14 +11,14 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// A result is all that is known about one graph.
+// A result holds everything about one graph.
 type result struct {
 	web     *web
-	push    []float64 // thresholds that were tried beside the usual one
+	push    []float64 // further thresholds of Push
 	starts  []start
 	names   []string // of contenders, in order
 	scores  map[string]*score
-	updates map[string]float64 // shares given for each page; 0 where not known
+	updates map[string]float64 // score updates for each page; 0 where not known
 	bytes   map[string]float64 // of memory for each page; 0 where not known
 	paces   []pace
 	growth  [10]float64
@@ -83,7 +83,7 @@ func (r *result) printSpeed(out *report.Printer) {
 	})
 }
 
-// known formats a number that may not be known.
+// known formats a number, of which 0 means not known.
 func known(format string, v float64) string {
 	if v == 0 {
 		return "-"

@@ -7,7 +7,7 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// crawlAll lets each contender crawl from each seed, and takes means.
+// crawlAll lets each contender crawl from each seed and computes means.
 func (r *result) crawlAll(workers int, tell func(share float64)) {
 	all := append(contenders(r.web.hosts != nil), thresholds(r.push)...)
 	r.scores = map[string]*score{}
@@ -38,7 +38,7 @@ func (r *result) crawlAll(workers int, tell func(share float64)) {
 	group.Wait()
 }
 
-// crawls returns the mean score of a contender, and sums of what it says about itself.
+// crawls returns the mean score of a contender, and the sums of its own figures.
 func (r *result) crawls(c contender) (mean *score, sum pagerank.Stats, pages int) {
 	mean = &score{}
 	for _, s := range r.starts {
@@ -54,7 +54,7 @@ func (r *result) crawls(c contender) (mean *score, sum pagerank.Stats, pages int
 	return mean, sum, pages
 }
 
-// crawl fetches all that s hands out, and returns it in that order.
+// crawl fetches pages in the order of a strategy, and returns that order.
 func crawl(g *compare.Graph, seeds []uint32, s compare.Strategy) (order []uint32) {
 	order = make([]uint32, 0, g.Len())
 	for _, id := range seeds {
@@ -70,8 +70,8 @@ func crawl(g *compare.Graph, seeds []uint32, s compare.Strategy) (order []uint32
 	}
 }
 
-// An oracle takes the best of the discovered pages by the truth: what no strategy can beat by much
-// without knowing pages that nobody has told it of.
+// An oracle takes the discovered page with the highest true PageRank. No strategy can be much better
+// without knowing pages before they are discovered.
 type oracle struct {
 	truth *truth
 	known []bool

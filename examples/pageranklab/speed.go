@@ -9,7 +9,7 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// A pace is how fast a strategy is, and how large.
+// A pace is the speed and the size of a strategy.
 type pace struct {
 	name    string
 	pages   float64 // a second, all in all
@@ -17,8 +17,8 @@ type pace struct {
 	bytes   float64 // of memory for each page at the end, as the collector counts them
 }
 
-// paces measures all strategies on one core, in turns, so that what else the machine does hits all
-// alike, and takes medians. Keeping links is what DL1 with links takes longer than DL1 without.
+// paces measures all strategies on one core, in turns, so that other work on the machine affects them
+// alike, and takes medians. The time to keep links is that of DL1 with links minus that of DL1.
 func paces(s start, rounds int, tell func(share float64)) (all []pace) {
 	var fast []contender
 	for _, c := range contenders(s.hosts != nil) {
@@ -58,7 +58,7 @@ func paces(s start, rounds int, tell func(share float64)) (all []pace) {
 	return all
 }
 
-// timed crawls once and returns the seconds and the bytes that the strategy holds at the end.
+// timed crawls once and returns the seconds, and the bytes that the strategy holds at the end.
 func timed(s start, c contender) (took, bytes float64) {
 	before := heap()
 	strategy := c.make(s)
@@ -82,8 +82,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// growth is how the time that DL1 takes for a link changes in the course of a crawl: the median of
-// each tenth, in nanoseconds. It should grow by cache misses only.
+// growth returns the time that DL1 takes for a link in each tenth of a crawl: the median, in
+// nanoseconds. It should grow by cache misses only.
 func growth(s start, rounds int) (tenths [10]float64) {
 	var all [10][]float64
 	for range rounds {

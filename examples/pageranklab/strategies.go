@@ -23,10 +23,10 @@ const (
 	nameOPIC, nameOracle    = "OPIC", "oracle"
 )
 
-// recomputations is how often the paper's PR was computed in the course of a crawl.
+// recomputations is how often the paper computed PR in a crawl.
 const recomputations = 100
 
-// contenders returns all strategies: those of the paper, others, and what cannot be beaten.
+// contenders returns all strategies: those of the paper, others, and the oracle.
 func contenders(hosts bool) []contender {
 	frontier := func(opts pagerank.Options) func(s start) compare.Strategy {
 		return func(s start) compare.Strategy {
@@ -79,7 +79,7 @@ func thresholds(all []float64) (list []contender) {
 	return list
 }
 
-// workOf returns what a strategy knows about its own cost.
+// workOf returns what a strategy knows about its cost.
 func workOf(s compare.Strategy) (stats pagerank.Stats) {
 	switch s := s.(type) {
 	case interface{ Stats() pagerank.Stats }:

@@ -20,7 +20,7 @@ type web struct {
 	ids   []uint32 // by id: what the file calls it; nil if the same
 }
 
-// find returns the pages that are called so: numbers of the file, or URLs.
+// find returns the pages with these names: numbers of the file, or URLs.
 func (w *web) find(names []string) (found []uint32, err error) {
 	for _, name := range names {
 		id := w.called(name)
@@ -32,9 +32,9 @@ func (w *web) find(names []string) (found []uint32, err error) {
 	return found, nil
 }
 
-// called returns the id of the page that is called so, -1 or one beyond all if there is none.
+// called returns the id of the page with a name, and -1 or one beyond all ids if there is none.
 func (w *web) called(name string) int {
-	if name == "" { // as is the URL of a page of which only the number is known
+	if name == "" { // the URL of a page of which only the number is known
 		return -1
 	}
 	id := slices.Index(w.urls, name)
@@ -78,7 +78,7 @@ func hostOf(text string) string {
 	return strings.ToLower(host)
 }
 
-// host returns what strategies ask for, or nil.
+// host returns the function that strategies call, or nil.
 func (w *web) host() func(uint32) uint32 { return lookup(w.hosts) }
 
 func lookup(values []uint32) func(uint32) uint32 {
@@ -88,7 +88,7 @@ func lookup(values []uint32) func(uint32) uint32 {
 	return func(id uint32) uint32 { return values[id] }
 }
 
-// reach marks what can be reached from the seeds, and counts it.
+// reach marks and counts the pages that can be reached from the seeds.
 func (w *web) reach(seeds []uint32) (in []bool, n int) {
 	in = make([]bool, w.graph.Len())
 	var stack []uint32
@@ -112,8 +112,8 @@ func (w *web) reach(seeds []uint32) (in []bool, n int) {
 	return in, n
 }
 
-// only returns the web of the pages marked, numbered anew in the same order, and the seeds by their
-// new numbers.
+// only returns the web of the marked pages, renumbered in the same order, and the seeds by their new
+// numbers.
 func (w *web) only(in []bool, n int, seeds []uint32) (*web, []uint32) {
 	if n == len(in) {
 		return w, seeds
@@ -156,15 +156,15 @@ func (w *web) only(in []bool, n int, seeds []uint32) (*web, []uint32) {
 	return part, moved
 }
 
-// A start is a web as one crawl sees it: what its seeds reach.
+// A start is the part of a web that the seeds of one crawl reach.
 type start struct {
 	*web
 	seeds []uint32
 	truth *truth
 }
 
-// starts chooses seeds: the first page and random others, as long as they reach nearly as much as
-// the one that reaches most. Quality moves a lot from seed to seed, so one proves little.
+// starts chooses seeds: the first page and random others, if they reach nearly as much as the one
+// that reaches most. Results differ a lot from seed to seed, so one proves little.
 func (w *web) starts(want int) (all []start) {
 	const tries, nearly = 64, 0.9
 	if w.graph.Len() == 0 {
