@@ -48,7 +48,7 @@ func (s *linkStore) put(page uint32, ids []uint32) place {
 		return 0 // a slab is lost, or places have run out
 	}
 	s.out = encode(s.out[:0], page, ids)
-	if len(s.out) > len(s.slabs)*slabBytes-int(s.end) && !s.open(len(s.out)) {
+	if room := uint64(len(s.slabs))*slabBytes - s.end; uint64(len(s.out)) > room && !s.open(len(s.out)) {
 		return 0
 	}
 	at := place(s.end/align + 1)

@@ -21,8 +21,9 @@ type Stats struct {
 	Open  float64 // sum of the residuals of fetched pages
 
 	// Error bounds how far scores are from the PageRank of the known pages: the sum over all pages
-	// of |Score/Total - exact|, where readers start on fetched pages (or as Trust says) and pages
-	// not fetched have no links. Refine reduces it. With Damping 1 it is 2, which says nothing.
+	// of |Score/Total - exact|, where readers start on fetched pages (or as Trust and Inherit say)
+	// and pages not fetched have no links. Refine reduces it. With Damping 1 it is 2, which says
+	// nothing.
 	Error float64
 
 	// Mass is a lower bound of the share of all PageRank that fetched pages hold, however the other
