@@ -18,6 +18,9 @@ var (
 	// Appending the same capture again cannot help.
 	ErrInvalid = errors.New("archive: invalid capture")
 
+	// ErrReadOnly is returned for what would change an archive that is open with Options.ReadOnly.
+	ErrReadOnly = errors.New("archive: it is open for reading only")
+
 	// ErrLocked is returned by [Open] while another process has the archive open.
 	ErrLocked = errors.New("archive: another process has it open")
 
@@ -39,6 +42,7 @@ type Archive struct {
 	keepRepeats bool
 	share       bool
 	salvage     bool
+	readOnly    bool
 	spill       string
 	found       Report // by Open
 	closing     sync.Once
@@ -75,10 +79,13 @@ type Stats struct {
 // Open makes the directory if it is missing, and checks that files can be made in it. It brings the
 // index up to date with all WARC files there, whoever wrote them: reading what is new takes as long
 // as a disk and a decompressor take for it. What a crash left of a capture at the end of a file is
-// cut off, see Durability in the package comment.
+// cut off, see Durability in the package comment. With [Options.ReadOnly] nothing is made or cut.
 func Open(dir string, opts Options) (*Archive, error) {
 	if _, err := opts.settle(); err != nil {
 		return nil, err
+	}
+	if opts.ReadOnly {
+		return openReadOnly(dir, opts)
 	}
 	path, files, err := openDirectory(dir)
 	if err != nil {
@@ -95,7 +102,7 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 		return nil, err
 	}
 	a := &Archive{dir: dir, fs: files, keepRepeats: opts.KeepRepeats, share: opts.Share,
-		salvage: opts.Salvage, spill: opts.SpillDir}
+		salvage: opts.Salvage, spill: opts.SpillDir, readOnly: opts.ReadOnly}
 	if a.locked, err = lock(files); err != nil {
 		if errors.Is(err, ErrLocked) {
 			return nil, fmt.Errorf("archive: open %s: %w", dir, err)
@@ -156,8 +163,11 @@ func (a *Archive) Append(c Capture) (Location, error) {
 
 // append writes a capture that was checked.
 func (a *Archive) append(c Capture) (Location, error) {
-	if a.files.isClosed() {
+	switch {
+	case a.files.isClosed():
 		return Location{}, ErrClosed
+	case a.readOnly:
+		return Location{}, ErrReadOnly
 	}
 	if err := a.index.admit(); err != nil {
 		return Location{}, err
@@ -197,7 +207,7 @@ func (a *Archive) Files() ([]string, error) {
 func (a *Archive) Close() (err error) {
 	a.closing.Do(func() {
 		err = a.files.close()
-		if closed := a.index.close(err == nil); err == nil {
+		if closed := a.index.close(err == nil && !a.readOnly); err == nil {
 			err = closed
 		}
 		if unlocked := a.locked.Close(); err == nil && unlocked != nil {

@@ -25,9 +25,9 @@
 //
 // # Concurrency
 //
-// One process may open an archive at a time. Its goroutines may append and query at once. A
-// goroutine writes the index when enough has come together, and ends; nobody waits for it but
-// Close.
+// One process may open an archive at a time, or many with [Options.ReadOnly]. Its goroutines may
+// append and query at once. A goroutine writes the index when enough has come together, and ends;
+// nobody waits for it but Close.
 //
 // # Limits
 //

@@ -54,6 +54,8 @@ func (a *Archive) importFile(path string, found *Report) error {
 	switch {
 	case a.files.isClosed():
 		return ErrClosed
+	case a.readOnly:
+		return ErrReadOnly
 	case filepath.Dir(path) == a.dir:
 		return errors.New("it lies in the directory of the archive, and belongs to it already")
 	case strings.ContainsAny(path, "\r\n"):

@@ -93,6 +93,12 @@ type Options struct {
 	// means that a body is only looked for under its own URL.
 	Share bool
 
+	// ReadOnly opens an archive that nothing is written to, such as one on read-only media or of
+	// another user. Many may do so at a time. Whatever the index lacks is put into a temporary
+	// directory below SpillDir. Append and Import fail with [ErrReadOnly]. false means that the
+	// directory is written to, and made if it is missing.
+	ReadOnly bool
+
 	// SpillDir is the directory for the temporary files of snapshots whose pointers do not fit into
 	// [Query.Memory]. "" means that of the system, see [os.TempDir].
 	SpillDir string
@@ -107,6 +113,7 @@ type settings struct {
 	syncEvery   int64
 	writers     int
 	compressors int
+	readOnly    bool
 }
 
 // settle refuses what cannot work, before the disk is touched.
@@ -117,7 +124,7 @@ func (o Options) settle() (s settings, err error) {
 			NoBlockDigest: o.NoBlockDigest},
 		maxFile:   cmp.Or(o.MaxFile, DefaultMaxFile),
 		syncEvery: cmp.Or(o.SyncEvery, DefaultSyncEvery),
-		writers:   max(o.Writers, 1), compressors: o.Compressors,
+		writers:   max(o.Writers, 1), compressors: o.Compressors, readOnly: o.ReadOnly,
 	}
 	if s.compressors <= 0 {
 		s.compressors = runtime.GOMAXPROCS(0)

@@ -69,7 +69,7 @@ func (a *Archive) recoverFile(onDisk string) error {
 		return err
 	}
 	t, err := a.update(f, name, size)
-	if err == nil && name != onDisk && ours.MatchString(name) {
+	if err == nil && name != onDisk && ours.MatchString(name) && !a.readOnly {
 		err = a.finishDead(f, name, &t, size)
 	}
 	a.found.count(&t)

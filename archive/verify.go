@@ -283,6 +283,9 @@ func (v *verifier) lead(e *entry, url string, loc Location) error {
 // written. The files themselves are not touched, but for the ends of those whose writer has died:
 // see [Open]. The report tells what the old index knew, if it could be read, and the files lack.
 func Repair(dir string, opts Options) (Report, error) {
+	if opts.ReadOnly {
+		return Report{}, fmt.Errorf("archive: repair: %w", ErrReadOnly)
+	}
 	path, files, err := openDirectory(dir)
 	if err != nil {
 		return Report{}, openError(err)

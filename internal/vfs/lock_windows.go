@@ -15,8 +15,21 @@ func (d OS) Lock(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	handle, err := syscall.CreateFile(path, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil,
-		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	return lockFile(path, name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, syscall.OPEN_ALWAYS)
+}
+
+// LockShared is Lock for those who only read, of whom there may be many. It makes no file, and without
+// one there is nothing to lock.
+func (d OS) LockShared(name string) (io.Closer, error) {
+	path, err := syscall.UTF16PtrFromString(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	return lockFile(path, name, syscall.GENERIC_READ, syscall.FILE_SHARE_READ, syscall.OPEN_EXISTING)
+}
+
+func lockFile(path *uint16, name string, access, share, mode uint32) (io.Closer, error) {
+	handle, err := syscall.CreateFile(path, access, share, nil, mode, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if errors.Is(err, sharingViolation) {
 		return nil, ErrLocked
 	}
