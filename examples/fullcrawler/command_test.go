@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -43,15 +45,15 @@ func TestCommandSaysWhenItCannotWrite(t *testing.T) {
 func TestProgressAndSizes(t *testing.T) {
 	web := serve(t, webtest.Options{Hosts: 1, Pages: 5})
 	c := crawlWeb(t, web, testConfig(t, web))
-	require.Contains(t, c.progress(), fmt.Sprintf("%d pages", len(web.Reachable())))
+	require.Contains(t, c.Progress(), fmt.Sprintf("%d pages", len(web.Reachable())))
 
 	var log bytes.Buffer
-	c.showProgress(&log)()
+	c.ShowProgress(&log)()
 	require.Empty(t, strings.TrimSpace(log.String()), "a file gets a line only now and then")
 
 	for bytes, want := range map[int64]string{
 		0: "0 B", 999: "999 B", 1000: "1.0 KB", 1_234_567: "1.2 MB", 5_000_000_000_000_000: "5000.0 TB",
 	} {
-		require.Equal(t, want, size(bytes))
+		require.Equal(t, want, cockpit.Size(bytes))
 	}
 }

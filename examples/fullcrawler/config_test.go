@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/fetch"
@@ -30,7 +32,7 @@ func TestFlagsDecideHowFarACrawlMayGo(t *testing.T) {
 		delay  time.Duration
 		local  bool
 	}{
-		{"no seeds", nil, fetch.Loopback, demoDelay, true},
+		{"no seeds", nil, fetch.Loopback, cockpit.DemoDelay, true},
 		{"a public site", []string{"-contact", "https://me.example", "www.example.org"},
 			fetch.Public, 5 * time.Second, false},
 		{"loopback needs no contact", []string{"http://127.0.0.1:8080/", "localhost"},
@@ -40,12 +42,12 @@ func TestFlagsDecideHowFarACrawlMayGo(t *testing.T) {
 			fetch.Anywhere, 5 * time.Second, true},
 		{"a delay of one's own", []string{"-delay", "1m", "http://127.0.0.1/"}, fetch.Loopback, time.Minute, true},
 	} {
-		cfg, err := parseFlags(tt.args, io.Discard)
+		cfg, err := cockpit.ParseFlags(tt.args, io.Discard)
 		require.NoError(t, err, tt.name)
-		require.Equal(t, tt.bounds, cfg.bounds, tt.name)
-		require.Equal(t, tt.delay, cfg.delay, tt.name)
-		require.Equal(t, tt.local, cfg.filter.Format.AnySuffix, tt.name)
-		require.Equal(t, len(tt.args) == 0, cfg.demo, tt.name)
+		require.Equal(t, tt.bounds, cfg.Bounds, tt.name)
+		require.Equal(t, tt.delay, cfg.Delay, tt.name)
+		require.Equal(t, tt.local, cfg.Filter.Format.AnySuffix, tt.name)
+		require.Equal(t, len(tt.args) == 0, cfg.Demo, tt.name)
 	}
 }
 
@@ -74,10 +76,10 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 func TestSeedsThatAreNoneAreNamedAndCounted(t *testing.T) {
 	var log bytes.Buffer
 	seeds := write(t, "http://127.0.0.1/\nmailto:me@example.org\n")
-	cfg, err := parseFlags([]string{"-seeds", seeds, "http://127.0.0.2/", "http://[/"}, &log)
+	cfg, err := cockpit.ParseFlags([]string{"-seeds", seeds, "http://127.0.0.2/", "http://[/"}, &log)
 	require.NoError(t, err)
-	require.Equal(t, []string{"http://127.0.0.2/", "http://127.0.0.1/"}, cfg.seeds)
-	require.Equal(t, 2, cfg.badSeeds)
+	require.Equal(t, []string{"http://127.0.0.2/", "http://127.0.0.1/"}, cfg.Seeds)
+	require.Equal(t, 2, cfg.BadSeeds)
 	require.Contains(t, log.String(), seeds+":2: skipped: ")
 	require.Contains(t, log.String(), "command line: skipped: ")
 }
@@ -89,7 +91,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestUserAgentNamesTheContact(t *testing.T) {
-	cfg, err := parseFlags([]string{"-agent", "mybot", "-contact", "https://me.example/bot", "a.example"}, io.Discard)
+	cfg, err := cockpit.ParseFlags([]string{"-agent", "mybot", "-contact", "https://me.example/bot", "a.example"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, "mybot/0.1 (+https://me.example/bot)", cfg.userAgent())
+	require.Equal(t, "mybot/0.1 (+https://me.example/bot)", cfg.UserAgent())
 }

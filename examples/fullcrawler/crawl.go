@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -31,7 +32,7 @@ import (
 // grace is how long requests under way may go on once the crawl was told to end.
 const grace = 3 * time.Second
 
-// A crawler is one crawl: the rooms, and what flows between them.
+// A crawler is one crawl: its parts, and what flows between them.
 //
 // An item goes round like this: sight (canonical form, filter) → settle (duplicates, and into the
 // pages) → feed (what is due, out of the pages) → route (robots.txt) → enqueue (scheduler) → visit
@@ -44,67 +45,26 @@ const grace = 3 * time.Second
 //
 // The pages are files. All else may be lost at any time, and the same command goes on.
 type crawler struct {
-	cfg      config
-	dir      *directory
-	clock    stage.Clock
-	pages    *stage.Pages
-	hosts    *stage.HostBook
-	robots   *stage.Robots
-	order    *stage.Order // nil if items are taken in the order in which they are found
-	ports    stage.Ports
-	uplink   *stage.Uplink
-	resolver *resolve.Resolver
-	queue    *scheduler.Scheduler[stage.Item]
-	client   *fetch.Client
-	archived *fetch.Client    // answers from the archive
-	store    *archive.Archive // nil if nothing is kept
-	ledger   *ledger
-	filter   stage.Filter
-	tally    *tally
-	rhythms  *stage.Rhythms
-	log      *slog.Logger
-	say      func(string) // to whoever watches the terminal
-	warnings []string     // to be said when there is somebody to hear them
-	servers  []*http.Server
+	cockpit.Crawl
 
-	room    chan struct{} // has an element for each page in hand
+	dir      *cockpit.Directory
+	rhythms  *stage.Rhythms
+	ports    stage.Ports
+	client   *fetch.Client
+	archived *fetch.Client // answers from the archive
+	ledger   *cockpit.Ledger
+	warnings []string // to be said when there is somebody to hear them
+
 	settled chan struct{} // something may be due that was not
 	changed chan struct{} // something was sighted or given back
 	early   stage.Underway
-	retries stage.Retries
-
 	quota   stage.Quota
 	delays  stage.CrawlDelays
-	ending  context.Context // ends when the crawl has to; its cause says why
-	stop    context.CancelCauseFunc
-	broken  atomic.Pointer[error] // the first one, also if the crawl was told to end before it
 	manners manners
-	known   satstore.Stats // when the crawl ended
-}
 
-// Why a crawl ends before its queue is empty.
-var (
-	errPageLimit   = errors.New("page limit reached")
-	errByteLimit   = errors.New("byte limit reached")
-	errTimeLimit   = errors.New("time limit reached")
-	errDiskLimit   = errors.New("disk nearly full")
-	errMemoryLimit = errors.New("memory nearly full")
-	errStopped     = errors.New("interrupted")
-
-	// errReopen is wrapped where the same command has to begin anew at once.
-	errReopen = errors.New("the pages are opened again")
-)
-
-// paused says whether a crawl ended because it was told to.
-func paused(err error) bool {
-	for _, limit := range []error{
-		errPageLimit, errByteLimit, errTimeLimit, errDiskLimit, errMemoryLimit, errStopped, errReopen,
-	} {
-		if errors.Is(err, limit) {
-			return true
-		}
-	}
-	return false
+	ending context.Context // ends when the crawl has to; its cause says why
+	stop   context.CancelCauseFunc
+	broken atomic.Pointer[error] // the first failure, also if the crawl was told to end before it
 }
 
 // A network is where requests go. The zero network is the machine's own.
@@ -114,52 +74,45 @@ type network struct {
 }
 
 // newCrawler locks a directory and puts the rooms together in it.
-func newCrawler(cfg config, web network) (*crawler, error) {
+func newCrawler(cfg cockpit.Config, web network) (*crawler, error) {
 	dir, err := claim(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return dir.newCrawler(cfg, web)
+	return openCrawler(dir, cfg, web)
 }
 
 // claim locks the directory of a crawl, and forgets its pages if that is asked for.
-func claim(cfg config) (*directory, error) {
-	dir, err := openDirectory(cfg.out, "crawl")
-	if err == nil && cfg.fresh {
-		if err = dir.forget(); err != nil {
-			err = errors.Join(err, dir.close())
+func claim(cfg cockpit.Config) (*cockpit.Directory, error) {
+	dir, err := cockpit.OpenDirectory(cfg.Out, "crawl")
+	if err == nil && cfg.Fresh {
+		if err = dir.Forget(); err != nil {
+			err = errors.Join(err, dir.Close())
 		}
 	}
 	return dir, err
 }
 
-// newCrawler puts the rooms together, and goes on where an earlier crawl into the same directory
+// openCrawler puts the rooms together, and goes on where an earlier crawl into the same directory
 // ended. The crawler closes the directory.
-func (d *directory) newCrawler(cfg config, web network) (c *crawler, err error) {
-	c = &crawler{
-		cfg:     cfg,
-		dir:     d,
-		robots:  stage.NewRobots(cfg.agent),
-		filter:  cfg.filter,
-		tally:   newTally(),
-		log:     slog.New(slog.DiscardHandler),
-		say:     func(string) {},
-		room:    make(chan struct{}, cfg.queue),
-		settled: make(chan struct{}, 1),
-		changed: make(chan struct{}, 1),
+func openCrawler(d *cockpit.Directory, cfg cockpit.Config, web network) (c *crawler, err error) {
+	c = &crawler{dir: d, settled: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	c.Crawl = cockpit.Crawl{
+		Cfg: cfg, Robots: stage.NewRobots(cfg.Agent), Filter: cfg.Filter, Tally: cockpit.NewTally(),
+		Log: slog.New(slog.DiscardHandler), Say: func(string) {}, Room: make(chan struct{}, cfg.Queue),
 	}
-	c.quota, c.manners.news = stage.NewQuota(cfg.pages), make(chan struct{}, 1)
+	c.quota, c.manners.news = stage.NewQuota(cfg.Pages), make(chan struct{}, 1)
 	ending, end := context.WithCancelCause(context.Background())
 	c.ending, c.stop = ending, func(why error) {
-		if why != nil && !paused(why) {
+		if why != nil && !cockpit.Paused(why) {
 			c.broken.CompareAndSwap(nil, &why)
 		}
 		end(why)
 	}
-	if c.cfg.policy == nil {
-		c.cfg.policy = revisit.Bayes{}
+	if c.Cfg.Policy == nil {
+		c.Cfg.Policy = revisit.Bayes{}
 	}
-	c.filter.Scope = &urlfilter.Scope{Reach: cfg.reach}
+	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
 	c.openQueue()
 	defer func() {
 		if err != nil {
@@ -189,7 +142,7 @@ func (c *crawler) remedy(err error) error {
 		satstore.ErrCorrupt, exact.ErrCorrupt, archive.ErrIndex, stage.ErrLost, stage.ErrRecord, fs.ErrNotExist,
 	} {
 		if errors.Is(err, damage) {
-			return fmt.Errorf("%w: fullcrawler repair -out %s", err, c.cfg.out)
+			return fmt.Errorf("%w: fullcrawler repair -out %s", err, c.Cfg.Out)
 		}
 	}
 	return err
@@ -197,43 +150,43 @@ func (c *crawler) remedy(err error) error {
 
 func (c *crawler) openQueue() {
 	politeness := scheduler.Options{
-		HostDelay: c.cfg.delay,
-		Backoff:   c.cfg.backoff,
+		HostDelay: c.Cfg.Delay,
+		Backoff:   c.Cfg.Backoff,
 		MaxQueue:  -1, // the room bounds all open items, those that wait for a robots.txt too
 
 		// Every worker gives its lease back, after an outage of any length. One that counted as lost
 		// meanwhile could not be queued again, and its page would never end.
 		LeaseTimeout: -1,
 	}
-	if c.cfg.delay == 0 { // none, where 0 would mean the default
+	if c.Cfg.Delay == 0 { // none, where 0 would mean the default
 		politeness.HostDelay, politeness.LatencyFactor = -1, -1
 	}
-	if c.cfg.arrival > 0 {
+	if c.Cfg.Arrival > 0 {
 		politeness.MaxPerAddr = 2 // while the first request is slow, but never two to a host
 	}
-	c.queue = scheduler.New[stage.Item](politeness)
+	c.Queue = scheduler.New[stage.Item](politeness)
 }
 
 func (c *crawler) openNetwork(web network) (err error) {
-	names := resolve.Options{Hosts: c.cfg.hosts, Servers: c.cfg.nameServers}
+	names := resolve.Options{Hosts: c.Cfg.Hosts, Servers: c.Cfg.NameServers}
 	if web.resolve != nil {
 		names.Lookup, names.MinTTL = web.resolve, -1
 	}
-	if c.resolver, err = resolve.Open(c.file(hostsName), names); err != nil {
+	if c.Resolver, err = resolve.Open(c.file(cockpit.HostsName), names); err != nil {
 		c.warn("%v: all hosts are looked up again", err)
-		if c.resolver == nil {
+		if c.Resolver == nil {
 			return err
 		}
 	}
-	c.uplink = stage.NewUplink(c.resolver.Ping, c.tellTrouble)
-	if c.cfg.bounds == fetch.Loopback {
-		c.uplink.Probe = func(context.Context) error { return nil } // there is no network to fail
+	c.Uplink = stage.NewUplink(c.Resolver.Ping, c.TellTrouble)
+	if c.Cfg.Bounds == fetch.Loopback {
+		c.Uplink.Probe = func(context.Context) error { return nil } // there is no network to fail
 	}
 	c.client, err = fetch.New(fetch.Options{
-		UserAgent: c.cfg.userAgent(),
-		Reach:     c.cfg.bounds,
-		Timeout:   c.cfg.timeout,
-		MaxBody:   c.cfg.maxBody,
+		UserAgent: c.Cfg.UserAgent(),
+		Reach:     c.Cfg.Bounds,
+		Timeout:   c.Cfg.Timeout,
+		MaxBody:   c.Cfg.MaxBody,
 		Resolve:   c.addrOf,
 		Dial:      web.dial,
 		Brotli:    brotli.New,
@@ -243,23 +196,23 @@ func (c *crawler) openNetwork(web network) (err error) {
 
 // addrOf is the resolver of package fetch: it connects to the address that the scheduler counts.
 func (c *crawler) addrOf(ctx context.Context, host string) ([]netip.Addr, error) {
-	addr, err := c.resolver.Addr(ctx, host)
+	addr, err := c.Resolver.Addr(ctx, host)
 	return []netip.Addr{addr}, err
 }
 
 func (c *crawler) openRules() error {
-	saved, err := os.ReadFile(c.file(rulesName))
+	saved, err := os.ReadFile(c.file(cockpit.RulesName))
 	if err == nil {
-		err = c.robots.Restore(saved, time.Now())
+		err = c.Robots.Restore(saved, time.Now())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.warn("%s: %v: each robots.txt is fetched again", c.file(rulesName), err)
+		c.warn("%s: %v: each robots.txt is fetched again", c.file(cockpit.RulesName), err)
 	}
 	return nil
 }
 
 func (c *crawler) openRhythms() (err error) {
-	if c.rhythms, err = stage.OpenRhythms(c.file(rhythmName)); c.rhythms == nil {
+	if c.rhythms, err = stage.OpenRhythms(c.file(cockpit.RhythmName)); c.rhythms == nil {
 		return err
 	}
 	if err != nil {
@@ -269,12 +222,12 @@ func (c *crawler) openRhythms() (err error) {
 }
 
 func (c *crawler) openArchive() (err error) {
-	if c.cfg.archive != noArchive {
-		c.store, err = archive.Open(c.cfg.out, archive.Options{
-			Compression: compressions[c.cfg.archive],
+	if c.Cfg.Archive != cockpit.NoArchive {
+		c.Store, err = archive.Open(c.Cfg.Out, archive.Options{
+			Compression: compressions[c.Cfg.Archive],
 			Info: map[string]string{
 				"software": "spinneret fullcrawler",
-				"operator": c.cfg.contact,
+				"operator": c.Cfg.Contact,
 				"robots":   "obey",
 			},
 		})
@@ -285,7 +238,7 @@ func (c *crawler) openArchive() (err error) {
 	if err := c.openArchived(); err != nil {
 		return err
 	}
-	c.ledger, err = openLedger(c.cfg.out)
+	c.ledger, err = cockpit.OpenLedger(c.Cfg.Out)
 	return err
 }
 
@@ -297,22 +250,22 @@ var compressions = map[string]warc.Compression{"gzip": warc.Gzip, "zstd": warc.Z
 func (c *crawler) run(user context.Context) error {
 	ctx := c.ending
 	defer c.stop(nil)
-	unhook := context.AfterFunc(user, func() { c.stop(errStopped) })
+	unhook := context.AfterFunc(user, func() { c.stop(cockpit.ErrStopped) })
 	defer unhook()
 	fetching, abort := context.WithCancel(context.WithoutCancel(user))
 	defer abort()
 	context.AfterFunc(ctx, func() { time.AfterFunc(grace, abort) })
 
-	feeding := c.queue.Producer()
+	feeding := c.Queue.Producer()
 	var workers, keepers sync.WaitGroup
-	for range c.cfg.concurrency {
+	for range c.Cfg.Concurrency {
 		workers.Go(func() { c.work(ctx, fetching) })
 	}
 	watching, done := context.WithCancel(ctx)
 	keepers.Go(func() { c.settleLoop(watching) })
 	keepers.Go(func() { c.manners.keep(watching, c) })
 	keepers.Go(func() { c.watchLimits(watching) })
-	c.retries.Progress(time.Now())
+	c.Retries.Progress(time.Now())
 	c.seed()
 	c.feed(ctx)
 	feeding()
@@ -332,11 +285,11 @@ func (c *crawler) ended() error {
 
 // seed sights the seeds. Those that are known change nothing.
 func (c *crawler) seed() {
-	for range c.cfg.badSeeds {
-		c.tally.skip(urlfilter.NotURL)
+	for range c.Cfg.BadSeeds {
+		c.Tally.Skip(urlfilter.NotURL)
 	}
-	for _, seed := range c.cfg.seeds {
-		c.filter.Scope.Add(seed)
+	for _, seed := range c.Cfg.Seeds {
+		c.Filter.Scope.Add(seed)
 		c.sight(seed, stage.Item{})
 	}
 }
@@ -344,60 +297,50 @@ func (c *crawler) seed() {
 // close closes what is open. What can be had again is closed last: if the disk is full, then pages
 // and archive come first.
 func (c *crawler) close() (err error) {
-	for _, server := range c.servers {
+	for _, server := range c.Servers {
 		err = errors.Join(err, server.Close())
 	}
 	if c.client != nil {
 		c.client.CloseIdle()
 	}
-	if c.store != nil {
-		err = errors.Join(err, c.store.Close())
+	if c.Store != nil {
+		err = errors.Join(err, c.Store.Close())
 	}
-	if c.pages != nil && c.ledger != nil {
+	if c.Pages != nil && c.ledger != nil {
 		_, e := c.settle()
 		err = errors.Join(err, e)
 	}
-	if c.pages != nil {
-		err = errors.Join(err, c.pages.Close())
-		c.known, _ = c.pages.Stats()
+	if c.Pages != nil {
+		err = errors.Join(err, c.Pages.Close())
+		c.Known, _ = c.Pages.Stats()
 	}
 	if c.ledger != nil {
-		err = errors.Join(err, c.ledger.close())
+		err = errors.Join(err, c.ledger.Close())
 	}
 	if c.manners.opened {
 		err = errors.Join(err, c.manners.save(c), c.saveCaches(), c.saveOrder())
 	}
-	return errors.Join(err, c.dir.close())
+	return errors.Join(err, c.dir.Close())
 }
 
-// The files beside the archive that save work or trouble when the crawl goes on.
-const (
-	hostsName  = "hosts.cache"  // addresses
-	rulesName  = "robots.cache" // rules of servers
-	rhythmName = "rhythm.cache" // when hosts publish, and how reliable their sitemaps are
-	orderName  = "rank.cache"   // scores and links of pages
-	stateName  = "politeness.state"
-	beganName  = "began"
-)
-
-func (c *crawler) file(name string) string { return filepath.Join(c.cfg.out, name) }
+func (c *crawler) file(name string) string { return filepath.Join(c.Cfg.Out, name) }
 
 func (c *crawler) saveCaches() error {
-	rules, err := c.robots.Append(nil)
+	rules, err := c.Robots.Append(nil)
 	if err == nil {
-		err = stage.ReplaceFile(c.file(rulesName), rules)
+		err = stage.ReplaceFile(c.file(cockpit.RulesName), rules)
 	}
-	return errors.Join(c.resolver.Save(), err, c.rhythms.Save())
+	return errors.Join(c.Resolver.Save(), err, c.rhythms.Save())
 }
 
 // work visits what the scheduler hands out until the crawl ends.
 func (c *crawler) work(ctx, fetching context.Context) {
 	for ctx.Err() == nil {
-		lease, err := c.queue.Next(ctx)
+		lease, err := c.Queue.Next(ctx)
 		if err != nil {
 			return
 		}
-		if !c.uplink.Wait(ctx) {
+		if !c.Uplink.Wait(ctx) {
 			lease.Done(scheduler.Outcome{Skipped: true})
 			return
 		}

@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -35,31 +37,31 @@ func serve(t *testing.T, o webtest.Options) *webtest.Web {
 }
 
 // testConfig is a crawl of a virtual web from the root of its first host.
-func testConfig(t *testing.T, web *webtest.Web) config {
+func testConfig(t *testing.T, web *webtest.Web) cockpit.Config {
 	t.Helper()
-	cfg := config{
-		agent:       "spinneret",
-		out:         t.TempDir(),
-		delay:       20 * time.Millisecond,
-		backoff:     40 * time.Millisecond,
-		reach:       urlfilter.Any,
-		sitemaps:    true,
-		queue:       100_000,
-		concurrency: 16,
-		timeout:     10 * time.Second,
-		maxBody:     1 << 20,
-		bounds:      fetch.Loopback,
+	cfg := cockpit.Config{
+		Agent:       "spinneret",
+		Out:         t.TempDir(),
+		Delay:       20 * time.Millisecond,
+		Backoff:     40 * time.Millisecond,
+		Reach:       urlfilter.Any,
+		Sitemaps:    true,
+		Queue:       100_000,
+		Concurrency: 16,
+		Timeout:     10 * time.Second,
+		MaxBody:     1 << 20,
+		Bounds:      fetch.Loopback,
 	}
-	cfg.filter.MaxDepth, cfg.filter.Format.AnySuffix = -1, true
+	cfg.Filter.MaxDepth, cfg.Filter.Format.AnySuffix = -1, true
 	for host := range web.Hosts() {
-		cfg.seeds = append(cfg.seeds, host.URL())
+		cfg.Seeds = append(cfg.Seeds, host.URL())
 		break
 	}
 	return cfg
 }
 
 // crawlWeb runs a crawl to its end.
-func crawlWeb(t *testing.T, web *webtest.Web, cfg config) *crawler {
+func crawlWeb(t *testing.T, web *webtest.Web, cfg cockpit.Config) *crawler {
 	t.Helper()
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
@@ -111,25 +113,25 @@ func TestCrawlGetsEveryPageOnceAndNothingForbidden(t *testing.T) {
 	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
 	require.Equal(t, want, slices.Sorted(maps.Keys(got)))
 
-	s := c.tally.sum()
-	require.EqualValues(t, len(want), s.fates[stage.Fetched])
-	require.EqualValues(t, len(want), s.pages)
-	require.Zero(t, s.waiting)
-	require.Positive(t, s.fates[stage.Redirected])
-	require.Positive(t, s.fates[stage.Disallowed])
-	require.Positive(t, s.fates[stage.RobotsUnreachable])
-	require.Positive(t, s.fates[stage.Refused])
-	requireLedger(t, cfg.out, s.fates)
+	s := c.Tally.Sum()
+	require.EqualValues(t, len(want), s.Fates[stage.Fetched])
+	require.EqualValues(t, len(want), s.Pages)
+	require.Zero(t, s.Waiting)
+	require.Positive(t, s.Fates[stage.Redirected])
+	require.Positive(t, s.Fates[stage.Disallowed])
+	require.Positive(t, s.Fates[stage.RobotsUnreachable])
+	require.Positive(t, s.Fates[stage.Refused])
+	requireLedger(t, cfg.Out, s.Fates)
 }
 
 // requireLedger compares the ledger with the counts.
 func requireLedger(t *testing.T, dir string, want map[stage.Fate]int64) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, ledgerName))
+	text, err := os.ReadFile(filepath.Join(dir, cockpit.LedgerName))
 	require.NoError(t, err)
 	got, urls := map[stage.Fate]int64{}, map[string]bool{}
 	for text := range strings.Lines(string(text)) {
-		var l line
+		var l cockpit.Line
 		require.NoError(t, json.Unmarshal([]byte(text), &l), text)
 		fate, url, why := l.Fate, l.URL, l.Why
 		require.False(t, urls[url], "%s has two fates", url)
@@ -173,8 +175,8 @@ func TestCrawlIsPolite(t *testing.T) {
 		log := web.Log()
 		require.NotEmpty(t, log)
 		require.Empty(t, webtest.Violations(log,
-			func(host string) time.Duration { return max(cfg.delay, crawlDelay[host]) },
-			func(netip.Addr) time.Duration { return cfg.delay },
+			func(host string) time.Duration { return max(cfg.Delay, crawlDelay[host]) },
+			func(netip.Addr) time.Duration { return cfg.Delay },
 		))
 		agents := map[string]bool{}
 		for _, r := range log {
@@ -196,7 +198,7 @@ func TestCrawlKeepsEveryAnswer(t *testing.T) {
 	}
 	got := map[string]int{}
 	client := &http.Client{Transport: &http.Transport{DialContext: web.Dial, DisableCompression: true}}
-	for _, rec := range readArchive(t, cfg.out) {
+	for _, rec := range readArchive(t, cfg.Out) {
 		if rec.kind != "response" {
 			continue
 		}
@@ -225,13 +227,13 @@ func surviveHostileHosts(t *testing.T) {
 		return webtest.Traits{}
 	}})
 	cfg := politeConfig(t, web)
-	cfg.maxBody = 200_000
-	cfg.filter.MaxDepth = 12
-	cfg.hostPages = 150
+	cfg.MaxBody = 200_000
+	cfg.Filter.MaxDepth = 12
+	cfg.HostPages = 150
 	c := crawlWeb(t, web, cfg)
 
-	s := c.tally.sum()
-	require.Zero(t, s.waiting, "every URL has a fate")
+	s := c.Tally.Sum()
+	require.Zero(t, s.Waiting, "every URL has a fate")
 	for fate, least := range map[stage.Fate]int64{
 		stage.Cut:              4, // huge, endless, bomb, short
 		stage.TimedOut:         1, // never answers
@@ -241,11 +243,11 @@ func surviveHostileHosts(t *testing.T) {
 		stage.TooManyRedirects: 1,
 		stage.HostFull:         1, // sessions without end
 	} {
-		require.GreaterOrEqual(t, s.fates[fate], least, "%s in %v", fate, s.fates)
+		require.GreaterOrEqual(t, s.Fates[fate], least, "%s in %v", fate, s.Fates)
 	}
-	require.Positive(t, s.skipped[stage.TooManyLinks], "the calendar ends")
+	require.Positive(t, s.Skipped[stage.TooManyLinks], "the calendar ends")
 	require.Subset(t, slices.Collect(maps.Keys(requested(web))), web.Reachable(), "the good pages are there")
-	readArchive(t, cfg.out)
+	readArchive(t, cfg.Out)
 }
 
 // TestServersThatSendTheCrawlerAway proves from the server's log that a Retry-After is kept.
@@ -281,15 +283,15 @@ func TestCrawlStopsAtThePageLimit(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 5, Hosts: 10, Pages: 10})
 	cfg := testConfig(t, web)
-	cfg.pages = 17
+	cfg.Pages = 17
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
 
-	s := c.tally.sum()
-	require.EqualValues(t, 17, s.pages)
-	require.Equal(t, s.waiting, s.fates[stage.LeftOver])
-	require.Positive(t, s.waiting)
+	s := c.Tally.Sum()
+	require.EqualValues(t, 17, s.Pages)
+	require.Equal(t, s.Waiting, s.Fates[stage.LeftOver])
+	require.Positive(t, s.Waiting)
 }
 
 // TestCrawlEndsCleanly interrupts a crawl in full swing: what the archive holds is whole, and all
@@ -298,7 +300,7 @@ func TestCrawlEndsCleanly(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 6, Hosts: 20, Pages: 20})
 	cfg := testConfig(t, web)
-	cfg.delay = time.Millisecond
+	cfg.Delay = time.Millisecond
 	ctx, interrupt := context.WithCancel(t.Context())
 	var dials atomic.Int64
 	under := on(web)
@@ -311,26 +313,26 @@ func TestCrawlEndsCleanly(t *testing.T) {
 	}
 	c, err := newCrawler(cfg, under)
 	require.NoError(t, err)
-	require.ErrorIs(t, c.run(ctx), errStopped)
+	require.ErrorIs(t, c.run(ctx), cockpit.ErrStopped)
 
-	s, pages := c.tally.sum(), int64(0)
-	for _, rec := range readArchive(t, cfg.out) {
+	s, pages := c.Tally.Sum(), int64(0)
+	for _, rec := range readArchive(t, cfg.Out) {
 		if rec.kind == "response" && web.IsPage(rec.url) {
 			pages++
 		}
 	}
-	require.Equal(t, s.pages, pages)
-	require.Positive(t, s.fates[stage.LeftOver])
+	require.Equal(t, s.Pages, pages)
+	require.Positive(t, s.Fates[stage.LeftOver])
 }
 
 func TestASecondCrawlNeedNotAskForNames(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 11, Hosts: 12, Pages: 3})
 	cfg := testConfig(t, web)
-	cfg.delay = time.Millisecond
-	require.EqualValues(t, 12, crawlWeb(t, web, cfg).resolver.Stats().Loads, "one question for each host")
-	cfg.fresh = true
-	require.Zero(t, crawlWeb(t, web, cfg).resolver.Stats().Loads)
+	cfg.Delay = time.Millisecond
+	require.EqualValues(t, 12, crawlWeb(t, web, cfg).Resolver.Stats().Loads, "one question for each host")
+	cfg.Fresh = true
+	require.Zero(t, crawlWeb(t, web, cfg).Resolver.Stats().Loads)
 }
 
 // TestOrderByRankFetchesTheSame holds that the order changes nothing but the order, whatever the
@@ -341,13 +343,13 @@ func TestOrderByRankFetchesTheSame(t *testing.T) {
 		return webtest.Traits{Redirects: 0.2, Sitemap: webtest.Sitemap{Orphans: host % 3}, Refuse: host == 7}
 	}})
 	cfg := testConfig(t, web)
-	cfg.delay, cfg.sitemaps = time.Millisecond, true
-	found := crawlWeb(t, web, cfg).tally.sum().fates
-	cfg.out, cfg.byRank = t.TempDir(), true
+	cfg.Delay, cfg.Sitemaps = time.Millisecond, true
+	found := crawlWeb(t, web, cfg).Tally.Sum().Fates
+	cfg.Out, cfg.ByRank = t.TempDir(), true
 	c := crawlWeb(t, web, cfg)
-	require.Equal(t, found, c.tally.sum().fates)
+	require.Equal(t, found, c.Tally.Sum().Fates)
 	require.Greater(t, found[stage.Fetched], int64(90))
-	_, left := c.order.Next()
+	_, left := c.Order.Next()
 	require.False(t, left)
 }
 
@@ -359,7 +361,7 @@ func TestASecondCrawlKnowsTheRules(t *testing.T) {
 		return webtest.Traits{Sitemap: webtest.Sitemap{Orphans: 2}}
 	}})
 	cfg := testConfig(t, web)
-	cfg.delay, cfg.sitemaps = time.Millisecond, true
+	cfg.Delay, cfg.Sitemaps = time.Millisecond, true
 	rules := func() (n int) {
 		for _, r := range web.Log() {
 			if r.Path == "/robots.txt" {
@@ -368,11 +370,11 @@ func TestASecondCrawlKnowsTheRules(t *testing.T) {
 		}
 		return n
 	}
-	first := crawlWeb(t, web, cfg).tally.sum().fates
+	first := crawlWeb(t, web, cfg).Tally.Sum().Fates
 	require.Equal(t, 6, rules())
 	require.Positive(t, first[stage.Listed])
-	cfg.fresh = true
-	require.Equal(t, first, crawlWeb(t, web, cfg).tally.sum().fates)
+	cfg.Fresh = true
+	require.Equal(t, first, crawlWeb(t, web, cfg).Tally.Sum().Fates)
 	require.Equal(t, 6, rules(), "nobody was asked again")
 }
 
@@ -382,19 +384,19 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 		return webtest.Traits{Refuse: host == 1}
 	}})
 	cfg := testConfig(t, web)
-	cfg.badSeeds = 3
+	cfg.BadSeeds = 3
 	for host := range web.Hosts() {
 		if host.Index == 1 {
-			cfg.seeds = append(cfg.seeds, host.URL(), host.URL()+"other")
+			cfg.Seeds = append(cfg.Seeds, host.URL(), host.URL()+"other")
 		}
 	}
-	cfg.seeds = append(cfg.seeds, "http://no-such-host.test/", "http://8.8.8.8/")
-	s := crawlWeb(t, web, cfg).tally.sum()
-	require.EqualValues(t, 3, s.skipped[urlfilter.NotURL])
-	require.GreaterOrEqual(t, s.fates[stage.Refused], int64(2))
-	require.EqualValues(t, 1, s.fates[stage.UnknownHost])
-	require.EqualValues(t, 1, s.fates[stage.BlockedAddress])
-	require.Positive(t, s.fates[stage.Fetched])
+	cfg.Seeds = append(cfg.Seeds, "http://no-such-host.test/", "http://8.8.8.8/")
+	s := crawlWeb(t, web, cfg).Tally.Sum()
+	require.EqualValues(t, 3, s.Skipped[urlfilter.NotURL])
+	require.GreaterOrEqual(t, s.Fates[stage.Refused], int64(2))
+	require.EqualValues(t, 1, s.Fates[stage.UnknownHost])
+	require.EqualValues(t, 1, s.Fates[stage.BlockedAddress])
+	require.Positive(t, s.Fates[stage.Fetched])
 }
 
 func TestWithoutAnswerForRobotsNothingIsAskedFor(t *testing.T) {
@@ -403,9 +405,9 @@ func TestWithoutAnswerForRobotsNothingIsAskedFor(t *testing.T) {
 		return webtest.Traits{Robots: webtest.Robots{Mode: webtest.RobotsTimeout}}
 	}})
 	cfg := testConfig(t, web)
-	cfg.timeout = 100 * time.Millisecond
-	s := crawlWeb(t, web, cfg).tally.sum()
-	require.Equal(t, map[stage.Fate]int64{stage.RobotsUnreachable: 1}, s.fates)
+	cfg.Timeout = 100 * time.Millisecond
+	s := crawlWeb(t, web, cfg).Tally.Sum()
+	require.Equal(t, map[stage.Fate]int64{stage.RobotsUnreachable: 1}, s.Fates)
 	require.Len(t, web.Log(), 1)
 }
 
@@ -415,8 +417,8 @@ func TestARedirectedSeedWidensTheScope(t *testing.T) {
 		return webtest.Traits{Traps: webtest.TrapAway}
 	}})
 	cfg := testConfig(t, web)
-	cfg.reach = urlfilter.Host
-	cfg.seeds = []string{cfg.seeds[0] + "trap/away"} // leads to the next host
+	cfg.Reach = urlfilter.Host
+	cfg.Seeds = []string{cfg.Seeds[0] + "trap/away"} // leads to the next host
 	crawlWeb(t, web, cfg)
 	hosts := map[string]bool{}
 	for _, r := range web.Log() {

@@ -51,14 +51,14 @@ func TestARunningCrawlIsLeftAlone(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
-	require.NoError(t, c.dir.announce("http://127.0.0.1:8080/"))
-	before := tree(t, cfg.out)
+	require.NoError(t, c.dir.Announce("http://127.0.0.1:8080/"))
+	before := tree(t, cfg.Out)
 	for _, args := range [][]string{
-		{"-fresh", cfg.seeds[0]}, {cfg.seeds[0]}, {"check"}, {"repair"}, {"explain", cfg.seeds[0]},
+		{"-fresh", cfg.Seeds[0]}, {cfg.Seeds[0]}, {"check"}, {"repair"}, {"explain", cfg.Seeds[0]},
 		{"serve", "-listen", "127.0.0.1:0"}, {"export", "cdxj", filepath.Join(t.TempDir(), "x")},
 		{"snapshot"}, {"scan", "true"},
 	} {
-		flags := []string{"-out", cfg.out}
+		flags := []string{"-out", cfg.Out}
 		if strings.HasPrefix(args[0], "-") || strings.Contains(args[0], ":") {
 			flags = append(flags, "-contact", "me@example.org")
 			args = append(flags, args...)
@@ -70,7 +70,7 @@ func TestARunningCrawlIsLeftAlone(t *testing.T) {
 		require.Contains(t, said, fmt.Sprint("process ", os.Getpid(), " (crawl"), "%q", args)
 		require.Contains(t, said, "http://127.0.0.1:8080/", "%q", args)
 	}
-	require.Equal(t, before, tree(t, cfg.out))
+	require.Equal(t, before, tree(t, cfg.Out))
 }
 
 // TestTheLivePageOffersTheCommands asks a running crawl for what the commands would have told.
@@ -82,7 +82,7 @@ func TestTheLivePageOffersTheCommands(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
-	at, err := c.listen("127.0.0.1:0")
+	at, err := c.Listen("127.0.0.1:0")
 	require.NoError(t, err)
 	get := func(url string) (status int, text string) {
 		resp, err := http.Get(url)
@@ -144,16 +144,16 @@ func TestForgetIsAllOrNothing(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 43, Hosts: 3, Pages: 4})
 	for _, gone := range [][]string{{stage.URLsDir}, {stage.URLsDir, stage.PagesDir}} {
 		cfg := testConfig(t, web)
-		want := crawlWeb(t, web, cfg).known.Records
+		want := crawlWeb(t, web, cfg).Known.Records
 		for _, name := range gone {
-			at := filepath.Join(cfg.out, name)
+			at := filepath.Join(cfg.Out, name)
 			require.NoError(t, os.Rename(at, at+".gone"))
 			require.NoError(t, os.RemoveAll(filepath.Join(at+".gone", "lock"))) // half of it removed
 		}
 		c := crawlWeb(t, web, cfg)
-		require.Equal(t, want, c.known.Records)
+		require.Equal(t, want, c.Known.Records)
 		for _, name := range gone {
-			require.NoDirExists(t, filepath.Join(cfg.out, name+".gone"))
+			require.NoDirExists(t, filepath.Join(cfg.Out, name+".gone"))
 		}
 	}
 }
@@ -163,18 +163,18 @@ func TestACrawlOfOtherSeeds(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 44, Hosts: 3, Pages: 4})
 	cfg := testConfig(t, web)
-	cfg.reach = urlfilter.Host
+	cfg.Reach = urlfilter.Host
 	crawlWeb(t, web, cfg)
-	first := cfg.seeds
-	cfg.seeds = []string{"http://h00002.vweb.test/"}
+	first := cfg.Seeds
+	cfg.Seeds = []string{"http://h00002.vweb.test/"}
 	_, err := newCrawler(cfg, on(web))
 	require.ErrorIs(t, err, errOtherSeeds)
 	for _, option := range []string{first[0], "-out", "-fresh"} {
 		require.ErrorContains(t, err, option)
 	}
-	cfg.seeds = append(cfg.seeds, first...)
+	cfg.Seeds = append(cfg.Seeds, first...)
 	crawlWeb(t, web, cfg)
 	require.Positive(t, requested(web)["http://h00002.vweb.test/"], "one more seed is fine")
-	cfg.seeds, cfg.fresh = cfg.seeds[:1], true
+	cfg.Seeds, cfg.Fresh = cfg.Seeds[:1], true
 	crawlWeb(t, web, cfg)
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -25,7 +27,7 @@ func TestReadOnlyDirectories(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 42, Hosts: 3, Pages: 4})
 	cfg := testConfig(t, web)
 	crawlWeb(t, web, cfg)
-	for dir := cfg.out; dir != os.TempDir(); dir = filepath.Dir(dir) {
+	for dir := cfg.Out; dir != os.TempDir(); dir = filepath.Dir(dir) {
 		require.NoError(t, os.Chmod(dir, 0o755))
 	}
 	scratch, err := os.MkdirTemp("", "nobodys")
@@ -33,31 +35,31 @@ func TestReadOnlyDirectories(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(scratch) })
 	require.NoError(t, os.Chmod(scratch, 0o777))
 	self := filepath.Join(scratch, "fullcrawler.test")
-	require.NoError(t, copyFile(os.Args[0], self))
+	require.NoError(t, cockpit.CopyFile(os.Args[0], self))
 	require.NoError(t, os.Chmod(self, 0o755))
 	as := &syscall.SysProcAttr{}
 	if os.Getuid() == 0 {
 		as.Credential = &syscall.Credential{Uid: 65534, Gid: 65534, NoSetGroups: true}
 	} else {
-		require.NoError(t, os.Chmod(cfg.out, 0o555))
-		t.Cleanup(func() { _ = os.Chmod(cfg.out, 0o755) })
+		require.NoError(t, os.Chmod(cfg.Out, 0o555))
+		t.Cleanup(func() { _ = os.Chmod(cfg.Out, 0o755) })
 	}
 	child := func(args string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestReadOnlyDirectories$")
-		cmd.Env = append(os.Environ(), "CRAWL_TO_READ="+cfg.out, "CRAWL_ARGS="+args, "TMPDIR="+scratch)
+		cmd.Env = append(os.Environ(), "CRAWL_TO_READ="+cfg.Out, "CRAWL_ARGS="+args, "TMPDIR="+scratch)
 		cmd.SysProcAttr, cmd.Dir = as, scratch
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	before := tree(t, cfg.out)
+	before := tree(t, cfg.Out)
 	for args, want := range map[string]string{
-		"check -out " + cfg.out:                              "0 faults",
-		"explain -out " + cfg.out + " " + cfg.seeds[0]:       "changed",
-		"snapshot -out " + cfg.out:                           "http://h00000.vweb.test/",
-		"export -out " + cfg.out + " cdxj " + scratch + "/x": "reading it through a copy",
-		"export -out " + cfg.out + " wacz " + scratch + "/y": "reading it through a copy",
-		"scan -workers 1 -out " + cfg.out + " false":         "killed its worker",
-		"repair -out " + cfg.out:                             "permission denied",
+		"check -out " + cfg.Out:                              "0 faults",
+		"explain -out " + cfg.Out + " " + cfg.Seeds[0]:       "changed",
+		"snapshot -out " + cfg.Out:                           "http://h00000.vweb.test/",
+		"export -out " + cfg.Out + " cdxj " + scratch + "/x": "reading it through a copy",
+		"export -out " + cfg.Out + " wacz " + scratch + "/y": "reading it through a copy",
+		"scan -workers 1 -out " + cfg.Out + " false":         "killed its worker",
+		"repair -out " + cfg.Out:                             "permission denied",
 	} {
 		out, _ := child(args)
 		require.Contains(t, out, want, args)
@@ -65,7 +67,7 @@ func TestReadOnlyDirectories(t *testing.T) {
 	wacz, err := os.Stat(filepath.Join(scratch, "y"))
 	require.NoError(t, err)
 	require.Greater(t, wacz.Size(), int64(10_000), "with the pages themselves")
-	require.Equal(t, before, tree(t, cfg.out))
+	require.Equal(t, before, tree(t, cfg.Out))
 	left, err := filepath.Glob(filepath.Join(scratch, "fullcrawler-*"))
 	require.NoError(t, err)
 	require.Empty(t, left, "copies are removed")
@@ -76,7 +78,7 @@ func TestReadOnlyDirectories(t *testing.T) {
 	}
 	require.NoError(t, err)
 	defer c.close()
-	out, err := child("check -out " + cfg.out)
+	out, err := child("check -out " + cfg.Out)
 	require.Error(t, err)
 	require.Contains(t, out, fmt.Sprint("process ", os.Getpid()), "also to another user")
 }

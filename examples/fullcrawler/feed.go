@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
-
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
 // feed takes in hand what is due, as far as there is room, until nothing is left or ctx ends. Where
 // the crawl is to go on for ever, something is left.
@@ -33,13 +33,13 @@ func (c *crawler) feed(ctx context.Context) {
 
 // takeDue takes in hand what is due now.
 func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
-	for it, err := range c.pages.Due(ctx, c.clock.Now()) {
+	for it, err := range c.Pages.Due(ctx, c.Clock.Now()) {
 		if err != nil {
 			return taken, err
 		}
 		taken++
 		select {
-		case c.room <- struct{}{}:
+		case c.Room <- struct{}{}:
 			c.take(it)
 		case <-ctx.Done():
 			return taken, ctx.Err()
@@ -50,19 +50,19 @@ func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 
 // await waits until something may be due. It returns false if nothing will be.
 func (c *crawler) await(ctx context.Context) (left bool, err error) {
-	if !c.clock.Now().Before(c.pages.NextSlot()) {
+	if !c.Clock.Now().Before(c.Pages.NextSlot()) {
 		return true, nil
 	}
-	if len(c.room) == 0 {
+	if len(c.Room) == 0 {
 		found, err := c.settle()
 		if found || err != nil {
 			return true, err
 		}
-		if !c.cfg.forever && !c.hosts.Pending(c.clock.Now()) && !c.retrySoon() {
+		if !c.Cfg.Forever && !c.Hosts.Pending(c.Clock.Now()) && !c.retrySoon() {
 			return false, nil
 		}
 	}
-	slot := time.NewTimer(max(c.clock.Until(c.pages.NextSlot()), time.Millisecond))
+	slot := time.NewTimer(max(c.Clock.Until(c.Pages.NextSlot()), time.Millisecond))
 	defer slot.Stop()
 	select {
 	case <-c.settled:
@@ -85,30 +85,30 @@ func (c *crawler) take(it stage.Item) {
 		return
 	}
 	if pause := c.quiet(it); pause > 0 {
-		c.putOff(it, c.clock.Now().Add(pause).Unix())
+		c.putOff(it, c.Clock.Now().Add(pause).Unix())
 		return
 	}
 	if state.Failures > 0 {
-		c.retries.Begin(state.Due)
+		c.Retries.Begin(state.Due)
 	}
 	first := *state == stage.State{} || state.LeftOut
-	if why := c.filter.Check(it); why != "" { // the lists may have changed since it was sighted
-		c.hosts.Hold(host, it.Visit.Addr)
-		c.tally.open()
+	if why := c.Filter.Check(it); why != "" { // the lists may have changed since it was sighted
+		c.Hosts.Hold(host, it.Visit.Addr)
+		c.Tally.Open()
 		c.end(it, stage.Unwanted, string(why))
 		return
 	}
-	it.Visit.Addr, _ = c.resolver.Cached(host)
-	a := c.hosts.Take(host, it.Visit.Addr, first, c.clock.Now())
+	it.Visit.Addr, _ = c.Resolver.Cached(host)
+	a := c.Hosts.Take(host, it.Visit.Addr, first, c.Clock.Now())
 	if a.PutOff > 0 {
 		c.putOff(it, a.PutOff)
 		return
 	}
-	c.tally.open()
+	c.Tally.Open()
 	switch {
 	case a.Full:
 		c.end(it, stage.HostFull, "")
-	case c.order != nil && !state.Visited() && c.order.Add(it):
+	case c.Order != nil && !state.Visited() && c.Order.Add(it):
 		c.advance()
 	default:
 		c.route(it)
@@ -120,14 +120,14 @@ func (c *crawler) putOff(it stage.Item, until int64) {
 	state := &it.Visit.State
 	state.Due = until
 	if state.Failures > 0 {
-		c.retries.Expect(until)
+		c.Retries.Expect(until)
 	}
 	c.giveBack(it)
 }
 
 // giveBack returns a page to the pages. Its room is free when that is settled.
 func (c *crawler) giveBack(it stage.Item) {
-	c.pages.GiveBack(it.Visit)
+	c.Pages.GiveBack(it.Visit)
 	stage.Wake(c.changed)
 }
 
@@ -138,15 +138,15 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	if failure := c.broken.Load(); failure != nil && fate != stage.Interrupted {
 		fate, why = stage.Interrupted, (*failure).Error()
 	}
-	c.tally.end(it.URL, fate, why)
+	c.Tally.End(it.URL, fate, why)
 	if fate.Retry() > 0 {
-		c.log.Warn("no page", "url", it.URL, "fate", string(fate), "why", why)
+		c.Log.Warn("no page", "url", it.URL, "fate", string(fate), "why", why)
 	}
 	host := weburl.Host(it.URL)
-	if c.order != nil {
-		c.order.Done(it.URL)
+	if c.Order != nil {
+		c.Order.Done(it.URL)
 	}
-	c.hosts.Leave(host, it.Visit.Addr)
+	c.Hosts.Leave(host, it.Visit.Addr)
 	if it.Visit.Early() {
 		c.early.End(it.URL)
 	}
@@ -154,14 +154,14 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	if fate != stage.Interrupted { // such a page is due as before when the crawl goes on
 		next = c.reschedule(it, host, fate)
 		if fate.Retry() == 0 {
-			c.retries.Progress(time.Now())
+			c.Retries.Progress(time.Now())
 		}
 	}
-	if err := c.ledger.write(it.URL, fate, why, next); err != nil {
+	if err := c.ledger.Write(it.URL, fate, why, next); err != nil {
 		c.stop(err)
 	}
 	if next.IsZero() {
-		<-c.room
+		<-c.Room
 		stage.Wake(c.changed)
 		return
 	}
@@ -170,33 +170,30 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 
 // reschedule says when the page is due again, by what became of it.
 func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.Time {
-	s, now := &it.Visit.State, c.clock.Now()
-	before, interval, wait := seconds(s.Booked), time.Duration(0), time.Duration(0)
+	s, now := &it.Visit.State, c.Clock.Now()
+	before, interval, wait := cockpit.Seconds(s.Booked), time.Duration(0), time.Duration(0)
 	switch after := fate.Retry(); {
 	case after == 0:
 		interval = c.policyOf(it.URL).Next(s.History).Truncate(time.Second)
 		s.Booked = int64(interval / time.Second)
-		stretched := float64(interval) * c.hosts.Book(host, before, interval)
-		wait = time.Duration(min(stretched, float64(longest))) // more may be no Duration
+		stretched := float64(interval) * c.Hosts.Book(host, before, interval)
+		wait = time.Duration(min(stretched, float64(cockpit.Longest))) // more may be no Duration
 	default:
 		wait = after << min(s.Failures, 6)
 		if it.Visit.RetryAfter > 0 {
-			wait = c.clock.Shown(it.Visit.RetryAfter)
+			wait = c.Clock.Shown(it.Visit.RetryAfter)
 		}
 		s.Failures++
 		s.Booked = 0
-		c.hosts.Book(host, before, 0)
+		c.Hosts.Book(host, before, 0)
 	}
-	next := now.Add(min(max(wait, time.Second), longest))
+	next := now.Add(min(max(wait, time.Second), cockpit.Longest))
 	s.Due, s.LeftOut = next.Unix(), fate == stage.Unwanted || fate == stage.HostFull
 	if s.Failures > 0 && !s.LeftOut {
-		c.retries.Expect(s.Due)
+		c.Retries.Expect(s.Due)
 	}
 	return next
 }
-
-// longest bounds how long a page is left alone.
-const longest = 400 * 24 * time.Hour
 
 // settleEvery is the shortest time between two settlements, and so about how much of the work done
 // is done again after a crash.
@@ -208,12 +205,12 @@ const maxPause = 2 * time.Second
 // settle puts on record what was sighted and visited, after the lines of the ledger, and gives the
 // room of these visits to others. It reports whether pages are new.
 func (c *crawler) settle() (found bool, err error) {
-	done, err := c.pages.Settle(c.ledger.flush)
+	done, err := c.Pages.Settle(c.ledger.Flush)
 	if err != nil {
 		return false, fmt.Errorf("put pages on record: %w", err)
 	}
 	for range done.Visits {
-		<-c.room
+		<-c.Room
 	}
 	if done != (stage.Recorded{}) {
 		stage.Wake(c.settled)
@@ -248,10 +245,10 @@ func (c *crawler) settleLoop(ctx context.Context) {
 // retrySoon reports whether a retry is worth waiting for: one that is due before the crawl has been
 // without progress for as long as -wait says.
 func (c *crawler) retrySoon() bool {
-	now := c.clock.Now()
-	n, first, progress := c.retries.Expected(now.Add(c.clock.Shown(c.cfg.wait)))
+	now := c.Clock.Now()
+	n, first, progress := c.Retries.Expected(now.Add(c.Clock.Shown(c.Cfg.Wait)))
 	if n == 0 {
 		return false
 	}
-	return !time.Now().Add(c.clock.Until(first)).After(progress.Add(c.cfg.wait))
+	return !time.Now().Add(c.Clock.Until(first)).After(progress.Add(c.Cfg.Wait))
 }

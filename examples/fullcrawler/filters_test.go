@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -20,29 +22,29 @@ import (
 )
 
 // deny makes cfg deny what the lines say.
-func deny(t *testing.T, cfg *config, lines ...string) {
+func deny(t *testing.T, cfg *cockpit.Config, lines ...string) {
 	t.Helper()
-	cfg.denyFile = write(t, strings.Join(lines, "\n"))
-	cfg.filter.Deny = new(urlfilter.List)
-	require.NoError(t, cfg.readDeny())
+	cfg.DenyFile = write(t, strings.Join(lines, "\n"))
+	cfg.Filter.Deny = new(urlfilter.List)
+	require.NoError(t, cfg.ReadDeny())
 }
 
 // TestWiderFiltersReachKnownPages narrows a crawl in each way there is, and then does not. The second
 // run gets what a wide crawl would have got at once, and asks for no page again that the archive has.
 func TestWiderFiltersReachKnownPages(t *testing.T) {
-	for name, narrow := range map[string]func(*testing.T, *config){
-		"scope": func(_ *testing.T, cfg *config) { cfg.reach = urlfilter.Host },
-		"depth": func(_ *testing.T, cfg *config) { cfg.filter.MaxDepth = 1 },
-		"include": func(_ *testing.T, cfg *config) {
-			cfg.filter.Include = []*regexp.Regexp{regexp.MustCompile("h00001")}
+	for name, narrow := range map[string]func(*testing.T, *cockpit.Config){
+		"scope": func(_ *testing.T, cfg *cockpit.Config) { cfg.Reach = urlfilter.Host },
+		"depth": func(_ *testing.T, cfg *cockpit.Config) { cfg.Filter.MaxDepth = 1 },
+		"include": func(_ *testing.T, cfg *cockpit.Config) {
+			cfg.Filter.Include = []*regexp.Regexp{regexp.MustCompile("h00001")}
 		},
-		"exclude": func(_ *testing.T, cfg *config) {
-			cfg.filter.Exclude = []*regexp.Regexp{regexp.MustCompile("h0000[12]")}
+		"exclude": func(_ *testing.T, cfg *cockpit.Config) {
+			cfg.Filter.Exclude = []*regexp.Regexp{regexp.MustCompile("h0000[12]")}
 		},
-		"deny":       func(t *testing.T, cfg *config) { deny(t, cfg, "h00001.vweb.test", "h00002.vweb.test") },
-		"host pages": func(_ *testing.T, cfg *config) { cfg.hostPages = 2 },
+		"deny":       func(t *testing.T, cfg *cockpit.Config) { deny(t, cfg, "h00001.vweb.test", "h00002.vweb.test") },
+		"host pages": func(_ *testing.T, cfg *cockpit.Config) { cfg.HostPages = 2 },
 	} {
-		for _, kept := range []string{"", noArchive} {
+		for _, kept := range []string{"", cockpit.NoArchive} {
 			t.Run(name+" "+kept, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					web := serve(t, webtest.Options{
@@ -51,7 +53,7 @@ func TestWiderFiltersReachKnownPages(t *testing.T) {
 						},
 					})
 					cfg := politeConfig(t, web)
-					cfg.archive, cfg.sitemaps = kept, false
+					cfg.Archive, cfg.Sitemaps = kept, false
 					narrowed := cfg
 					narrow(t, &narrowed)
 					crawlWeb(t, web, narrowed)
@@ -82,58 +84,58 @@ func TestDeniedPagesComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 51, Hosts: 3, Pages: 6, Network: memnet.New()})
 		cfg := politeConfig(t, web)
-		cfg.pages = 3
+		cfg.Pages = 3
 		c, err := newCrawler(cfg, on(web)) // which leaves many pages known and not visited
 		require.NoError(t, err)
-		require.ErrorIs(t, c.run(t.Context()), errPageLimit)
-		cfg.pages = 0
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
+		cfg.Pages = 0
 		denied := cfg
 		deny(t, &denied, "*")
-		s := crawlWeb(t, web, denied).tally.sum()
-		require.Positive(t, s.fates[stage.Unwanted])
+		s := crawlWeb(t, web, denied).Tally.Sum()
+		require.Positive(t, s.Fates[stage.Unwanted])
 		crawlWeb(t, web, cfg)
 		requireAllPages(t, web)
 	})
 }
 
 func TestWider(t *testing.T) {
-	base := filters{
+	base := cockpit.Filters{
 		Scope: urlfilter.Host, Depth: 5, HostPages: 100, Include: []string{"a"}, Exclude: []string{"b"},
 		Deny: []string{"c.test", "+d.c.test"},
 	}
 	for name, tt := range map[string]struct {
-		change func(*filters)
+		change func(*cockpit.Filters)
 		want   bool
 	}{
-		"the same":                      {func(*filters) {}, false},
-		"a wider scope":                 {func(f *filters) { f.Scope = urlfilter.Domain }, true},
-		"a narrower scope":              {func(f *filters) { f.Scope = urlfilter.Page }, false},
-		"deeper":                        {func(f *filters) { f.Depth = 6 }, true},
-		"any depth":                     {func(f *filters) { f.Depth = -1 }, true},
-		"less deep":                     {func(f *filters) { f.Depth = 4 }, false},
-		"seeds only":                    {func(f *filters) { f.Depth = 0 }, false},
-		"more pages of a host":          {func(f *filters) { f.HostPages = 101 }, true},
-		"any number of them":            {func(f *filters) { f.HostPages = 0 }, true},
-		"fewer":                         {func(f *filters) { f.HostPages = 9 }, false},
-		"one more pattern to include":   {func(f *filters) { f.Include = []string{"a", "x"} }, true},
-		"none":                          {func(f *filters) { f.Include = nil }, true},
-		"another one":                   {func(f *filters) { f.Include = []string{"x"} }, true},
-		"one more pattern to exclude":   {func(f *filters) { f.Exclude = []string{"b", "x"} }, false},
-		"one less":                      {func(f *filters) { f.Exclude = nil }, true},
-		"one more denied":               {func(f *filters) { f.Deny = append(slices.Clone(f.Deny), "x") }, false},
-		"one less denied":               {func(f *filters) { f.Deny = f.Deny[1:] }, true},
-		"one more exception":            {func(f *filters) { f.Deny = append(slices.Clone(f.Deny), "+x") }, true},
-		"one less exception":            {func(f *filters) { f.Deny = f.Deny[:1] }, false},
-		"what pages need to be shown":   {func(f *filters) { f.Resources = true }, true},
-		"sitemaps":                      {func(f *filters) { f.Sitemaps = true }, true},
-		"addresses that are not public": {func(f *filters) { f.AnyAddress = true }, true},
+		"the same":                      {func(*cockpit.Filters) {}, false},
+		"a wider scope":                 {func(f *cockpit.Filters) { f.Scope = urlfilter.Domain }, true},
+		"a narrower scope":              {func(f *cockpit.Filters) { f.Scope = urlfilter.Page }, false},
+		"deeper":                        {func(f *cockpit.Filters) { f.Depth = 6 }, true},
+		"any depth":                     {func(f *cockpit.Filters) { f.Depth = -1 }, true},
+		"less deep":                     {func(f *cockpit.Filters) { f.Depth = 4 }, false},
+		"seeds only":                    {func(f *cockpit.Filters) { f.Depth = 0 }, false},
+		"more pages of a host":          {func(f *cockpit.Filters) { f.HostPages = 101 }, true},
+		"any number of them":            {func(f *cockpit.Filters) { f.HostPages = 0 }, true},
+		"fewer":                         {func(f *cockpit.Filters) { f.HostPages = 9 }, false},
+		"one more pattern to include":   {func(f *cockpit.Filters) { f.Include = []string{"a", "x"} }, true},
+		"none":                          {func(f *cockpit.Filters) { f.Include = nil }, true},
+		"another one":                   {func(f *cockpit.Filters) { f.Include = []string{"x"} }, true},
+		"one more pattern to exclude":   {func(f *cockpit.Filters) { f.Exclude = []string{"b", "x"} }, false},
+		"one less":                      {func(f *cockpit.Filters) { f.Exclude = nil }, true},
+		"one more denied":               {func(f *cockpit.Filters) { f.Deny = append(slices.Clone(f.Deny), "x") }, false},
+		"one less denied":               {func(f *cockpit.Filters) { f.Deny = f.Deny[1:] }, true},
+		"one more exception":            {func(f *cockpit.Filters) { f.Deny = append(slices.Clone(f.Deny), "+x") }, true},
+		"one less exception":            {func(f *cockpit.Filters) { f.Deny = f.Deny[:1] }, false},
+		"what pages need to be shown":   {func(f *cockpit.Filters) { f.Resources = true }, true},
+		"sitemaps":                      {func(f *cockpit.Filters) { f.Sitemaps = true }, true},
+		"addresses that are not public": {func(f *cockpit.Filters) { f.AnyAddress = true }, true},
 	} {
 		f := base
 		tt.change(&f)
-		require.Equal(t, tt.want, f.wider(base), name)
-		file := filepath.Join(t.TempDir(), filtersName)
-		require.NoError(t, f.write(file))
-		read, known, err := readFilters(file)
+		require.Equal(t, tt.want, f.Wider(base), name)
+		file := filepath.Join(t.TempDir(), cockpit.FiltersName)
+		require.NoError(t, f.Write(file))
+		read, known, err := cockpit.ReadFilters(file)
 		require.NoError(t, err)
 		require.True(t, known)
 		require.Equal(t, f, read)
@@ -165,11 +167,11 @@ func TestACrawlDelayIsLifted(t *testing.T) {
 		for n := range 3 {
 			file(string(rune('3'+n))+".html", "more")
 		}
-		cfg.seeds = append(cfg.seeds, "http://a.test/3.html", "http://a.test/4.html", "http://a.test/5.html")
+		cfg.Seeds = append(cfg.Seeds, "http://a.test/3.html", "http://a.test/4.html", "http://a.test/5.html")
 		crawlWeb(t, web, cfg)
 		require.Contains(t, web.Log()[seen].Path, "robots.txt")
 		for _, pause := range pauses(web.Log()[seen+1:]) {
-			require.Equal(t, cfg.delay, pause)
+			require.Equal(t, cfg.Delay, pause)
 		}
 	})
 }
@@ -188,13 +190,13 @@ func TestThePageLimitCountsPages(t *testing.T) {
 		return webtest.Traits{Redirects: 0.6}
 	}})
 	cfg := testConfig(t, web)
-	cfg.pages, cfg.delay = 25, time.Millisecond
+	cfg.Pages, cfg.Delay = 25, time.Millisecond
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
-	s := c.tally.sum()
-	require.EqualValues(t, 25, s.pages)
-	require.Positive(t, s.fates[stage.Redirected])
+	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
+	s := c.Tally.Sum()
+	require.EqualValues(t, 25, s.Pages)
+	require.Positive(t, s.Fates[stage.Redirected])
 	pages := requested(web)
 	maps.DeleteFunc(pages, func(url string, _ int) bool { return !web.IsPage(url) })
 	require.Len(t, pages, 25)

@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -27,15 +29,15 @@ import (
 )
 
 func TestByteCounts(t *testing.T) {
-	for text, want := range map[string]byteCount{
+	for text, want := range map[string]cockpit.ByteCount{
 		"0": 0, "12": 12, "12B": 12, "3KB": 3000, "3kb": 3000, "1.5 GB": 15e8, "512MiB": 512 << 20, "2TiB": 2 << 40,
 	} {
-		var b byteCount
+		var b cockpit.ByteCount
 		require.NoError(t, b.Set(text), text)
 		require.Equal(t, want, b, text)
 	}
 	for _, text := range []string{"", "GB", "-1", "1e30", "12 parsecs", "NaN"} {
-		var b byteCount
+		var b cockpit.ByteCount
 		require.ErrorContains(t, b.Set(text), "not a number of bytes", text)
 	}
 }
@@ -43,16 +45,16 @@ func TestByteCounts(t *testing.T) {
 func TestFlagsFromAFile(t *testing.T) {
 	file := write(t, "\ufeff# how we crawl\r\n\r\nagent filebot\r\n-delay 7s\nforever\n\ttexts # words only\n"+
 		"depth=7\nscope =\tdomain\nsitemaps = false\ncontact https://me.example/#bot and more\n")
-	cfg, err := parseFlags([]string{"-config", file, "-delay", "9s", "www.example.org"}, io.Discard)
+	cfg, err := cockpit.ParseFlags([]string{"-config", file, "-delay", "9s", "www.example.org"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, "filebot", cfg.agent)
-	require.Equal(t, "https://me.example/#bot and more", cfg.contact)
-	require.True(t, cfg.forever)
-	require.True(t, cfg.texts)
-	require.False(t, cfg.sitemaps)
-	require.Equal(t, 7, cfg.filter.MaxDepth)
-	require.Equal(t, urlfilter.Domain, cfg.reach)
-	require.Equal(t, 9*time.Second, cfg.delay, "the command line wins")
+	require.Equal(t, "filebot", cfg.Agent)
+	require.Equal(t, "https://me.example/#bot and more", cfg.Contact)
+	require.True(t, cfg.Forever)
+	require.True(t, cfg.Texts)
+	require.False(t, cfg.Sitemaps)
+	require.Equal(t, 7, cfg.Filter.MaxDepth)
+	require.Equal(t, urlfilter.Domain, cfg.Reach)
+	require.Equal(t, 9*time.Second, cfg.Delay, "the command line wins")
 
 	for text, want := range map[string]string{
 		"agent filebot\nforevr\n":  `:2: unknown flag -forevr (did you mean -forever?)`,
@@ -61,18 +63,18 @@ func TestFlagsFromAFile(t *testing.T) {
 		"forever maybe # or not\n": `:1: -forever "maybe": `,
 	} {
 		bad := write(t, text)
-		_, err = parseFlags([]string{"-config", bad}, io.Discard)
+		_, err = cockpit.ParseFlags([]string{"-config", bad}, io.Discard)
 		require.ErrorContains(t, err, bad+want)
 	}
 }
 
 // TestFlagsMayStandAnywhere: one behind a URL is still a flag.
 func TestFlagsMayStandAnywhere(t *testing.T) {
-	cfg, err := parseFlags([]string{"127.0.0.1:1", "-dry-run", "http://127.0.0.2/", "-depth", "3"}, io.Discard)
+	cfg, err := cockpit.ParseFlags([]string{"127.0.0.1:1", "-dry-run", "http://127.0.0.2/", "-depth", "3"}, io.Discard)
 	require.NoError(t, err)
-	require.True(t, cfg.dryRun)
-	require.Equal(t, 3, cfg.filter.MaxDepth)
-	require.Equal(t, []string{"http://127.0.0.1:1/", "http://127.0.0.2/"}, cfg.seeds)
+	require.True(t, cfg.DryRun)
+	require.Equal(t, 3, cfg.Filter.MaxDepth)
+	require.Equal(t, []string{"http://127.0.0.1:1/", "http://127.0.0.2/"}, cfg.Seeds)
 	dir := t.TempDir()
 	status, said := run(t, "127.0.0.1:9", "-out", dir, "-dry-run")
 	require.Zero(t, status)
@@ -114,7 +116,7 @@ func TestWordsThatAreNoURLs(t *testing.T) {
 		{"-delay", "0", "127.0.0.1:8080"}, {"-pace", "5"}, {"-pace", "5", "127.0.0.1:8080"},
 		{"-delay", "0", "-own", "-contact", "me@example.org", "a.example"},
 	} {
-		_, err := parseFlags(args, io.Discard)
+		_, err := cockpit.ParseFlags(args, io.Discard)
 		require.NoError(t, err, "%q", args)
 	}
 }
@@ -122,11 +124,11 @@ func TestWordsThatAreNoURLs(t *testing.T) {
 // TestDirectoriesOfTheirOwn: the built-in web and real sites do not meet.
 func TestDirectoriesOfTheirOwn(t *testing.T) {
 	for want, args := range map[string][]string{
-		demoOut: nil, defaultOut: {"127.0.0.1:8080"}, "x": {"-out", "x"},
+		cockpit.DemoOut: nil, cockpit.DefaultOut: {"127.0.0.1:8080"}, "x": {"-out", "x"},
 	} {
-		cfg, err := parseFlags(args, io.Discard)
+		cfg, err := cockpit.ParseFlags(args, io.Discard)
 		require.NoError(t, err)
-		require.Equal(t, want, cfg.out)
+		require.Equal(t, want, cfg.Out)
 	}
 }
 
@@ -135,7 +137,7 @@ func TestNoDelayMeansNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 53, Hosts: 1, Pages: 20, Network: memnet.New()})
 		cfg := politeConfig(t, web)
-		cfg.delay = 0
+		cfg.Delay = 0
 		start := time.Now()
 		crawlWeb(t, web, cfg)
 		require.Greater(t, len(web.Log()), 10)
@@ -153,9 +155,9 @@ func TestSeedsFromStandardInput(t *testing.T) {
 		_, _ = io.WriteString(w, "\ufeffhttp://127.0.0.1/\r\n# and\nhttp://127.0.0.2/\n")
 		_ = w.Close()
 	}()
-	cfg, err := parseFlags([]string{"-seeds", "-"}, io.Discard)
+	cfg, err := cockpit.ParseFlags([]string{"-seeds", "-"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, []string{"http://127.0.0.1/", "http://127.0.0.2/"}, cfg.seeds)
+	require.Equal(t, []string{"http://127.0.0.1/", "http://127.0.0.2/"}, cfg.Seeds)
 }
 
 func TestPolicies(t *testing.T) {
@@ -165,12 +167,12 @@ func TestPolicies(t *testing.T) {
 		"aimd":  revisit.AIMD{Min: time.Hour, Max: time.Minute},
 		"36h":   revisit.Every(36 * time.Hour),
 	} {
-		got, err := parsePolicy(name, 2, time.Hour, time.Minute)
+		got, err := cockpit.ParsePolicy(name, 2, time.Hour, time.Minute)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for _, name := range []string{"", "sometimes", "-3h"} {
-		_, err := parsePolicy(name, 0, 0, 0)
+		_, err := cockpit.ParsePolicy(name, 0, 0, 0)
 		require.ErrorContains(t, err, "want bayes", name)
 	}
 }
@@ -178,16 +180,15 @@ func TestPolicies(t *testing.T) {
 // TestACrowdedHostIsNotVisitedAtOnce: its intervals grow beyond what a Duration holds.
 func TestACrowdedHostIsNotVisitedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crawler{
-			clock: stage.Clock{Began: time.Now(), Pace: 1}, cfg: config{policy: revisit.Every(200 * 24 * time.Hour)},
-			hosts: stage.NewHostBook(time.Hour, time.Minute, 0, 1),
-		}
+		c := &crawler{}
+		c.Clock, c.Cfg.Policy = stage.Clock{Began: time.Now(), Pace: 1}, revisit.Every(200*24*time.Hour)
+		c.Hosts = stage.NewHostBook(time.Hour, time.Minute, 0, 1)
 		for range 20_000 {
-			c.hosts.Book("a.test", 0, time.Hour)
+			c.Hosts.Book("a.test", 0, time.Hour)
 		}
 		it := stage.Item{URL: "http://a.test/", Visit: &stage.Visit{}}
 		it.Visit.State.History = it.Visit.State.History.Observe(revisit.Visit{At: time.Now()})
-		require.Equal(t, time.Now().Add(longest), c.reschedule(it, "a.test", stage.Fetched))
+		require.Equal(t, time.Now().Add(cockpit.Longest), c.reschedule(it, "a.test", stage.Fetched))
 	})
 }
 
@@ -202,18 +203,18 @@ func TestMemoryWithoutALimit(t *testing.T) {
 
 // TestTheBuiltInWebKeepsItsClock: what -fresh forgets is forgotten before the clock is set.
 func TestTheBuiltInWebKeepsItsClock(t *testing.T) {
-	cfg := config{out: t.TempDir(), pace: 5, fresh: true, queue: 1, concurrency: 1, bounds: fetch.Loopback}
+	cfg := cockpit.Config{Out: t.TempDir(), Pace: 5, Fresh: true, Queue: 1, Concurrency: 1, Bounds: fetch.Loopback}
 	dir, err := claim(cfg)
 	require.NoError(t, err)
 	web, err := serveDemo(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, web.Close()) })
-	file := filepath.Join(cfg.out, beganName)
+	file := filepath.Join(cfg.Out, cockpit.BeganName)
 	require.NoError(t, os.WriteFile(file, []byte("2026-11-01T00:00:00Z 5\n"), 0o600))
-	c, err := dir.newCrawler(cfg, on(web))
+	c, err := openCrawler(dir, cfg, on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.close())
-	require.Equal(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), c.clock.Began.UTC())
+	require.Equal(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), c.Clock.Began.UTC())
 }
 
 // TestSeedsMayComeBeforeTheCrawlRuns: a SIGHUP may come at any time, and what goes wrong then ends
@@ -222,7 +223,7 @@ func TestSeedsMayComeBeforeTheCrawlRuns(t *testing.T) {
 	web := serve(t, webtest.Options{Hosts: 1, Pages: 2})
 	c, err := newCrawler(testConfig(t, web), on(web))
 	require.NoError(t, err)
-	require.NoError(t, c.pages.Close())
+	require.NoError(t, c.Pages.Close())
 	c.sight(web.Reachable()[0], stage.Item{})
 	require.Error(t, context.Cause(c.ending))
 	require.ErrorIs(t, c.run(t.Context()), context.Cause(c.ending))
@@ -240,10 +241,10 @@ func TestDryRunFetchesNothing(t *testing.T) {
 
 	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 6})
 	cfg := testConfig(t, web)
-	cfg.pages = 4
+	cfg.Pages = 4
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
 	asked := len(web.Log())
 	out.Reset()
 	require.NoError(t, dryRun(cfg, &out))
@@ -255,31 +256,31 @@ func TestListsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 6})
 	cfg := testConfig(t, web)
-	cfg.filter.Deny = new(urlfilter.List)
-	cfg.denyFile, cfg.seedFile = write(t, ""), write(t, "")
-	cfg.reach = urlfilter.Host
-	require.NoError(t, cfg.readDeny())
+	cfg.Filter.Deny = new(urlfilter.List)
+	cfg.DenyFile, cfg.SeedFile = write(t, ""), write(t, "")
+	cfg.Reach = urlfilter.Host
+	require.NoError(t, cfg.ReadDeny())
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
 	var log io.Closer
-	c.log, log, err = openLog(filepath.Join(t.TempDir(), "log"))
+	c.Log, log, err = openLog(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
 	defer log.Close()
 	const url = "http://h00002.vweb.test/"
-	require.Equal(t, stage.OutOfScope, c.filter.Check(stage.Item{URL: url}))
-	require.NoError(t, os.WriteFile(cfg.seedFile, []byte(url+"\nmailto:x\n"), 0o600))
+	require.Equal(t, stage.OutOfScope, c.Filter.Check(stage.Item{URL: url}))
+	require.NoError(t, os.WriteFile(cfg.SeedFile, []byte(url+"\nmailto:x\n"), 0o600))
 	c.reload()
-	require.Empty(t, c.filter.Check(stage.Item{URL: url}))
+	require.Empty(t, c.Filter.Check(stage.Item{URL: url}))
 	found, err := c.settle()
 	require.NoError(t, err)
 	require.True(t, found, "the new seed")
-	require.NoError(t, os.WriteFile(cfg.denyFile, []byte("h00002.vweb.test\n"), 0o600))
+	require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("h00002.vweb.test\n"), 0o600))
 	c.reload()
-	require.Equal(t, stage.Denied, c.filter.Check(stage.Item{URL: url}))
-	require.NoError(t, os.WriteFile(cfg.denyFile, []byte("a b c\n"), 0o600))
+	require.Equal(t, stage.Denied, c.Filter.Check(stage.Item{URL: url}))
+	require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("a b c\n"), 0o600))
 	c.reload()
-	require.Equal(t, stage.Denied, c.filter.Check(stage.Item{URL: url}), "a bad list changes nothing")
+	require.Equal(t, stage.Denied, c.Filter.Check(stage.Item{URL: url}), "a bad list changes nothing")
 }
 
 func TestSubcommands(t *testing.T) {
@@ -289,21 +290,21 @@ func TestSubcommands(t *testing.T) {
 	crawlWeb(t, web, cfg)
 	run := func(args ...string) (out string, status int) {
 		var o, log bytes.Buffer
-		args = append(args[:1:1], append([]string{"-out", cfg.out}, args[1:]...)...)
+		args = append(args[:1:1], append([]string{"-out", cfg.Out}, args[1:]...)...)
 		status = command(t.Context(), args, &o, &log)
 		return o.String() + log.String(), status
 	}
 	out, status := run("check")
 	require.Zero(t, status, out)
 	require.Contains(t, out, "0 faults")
-	out, status = run("explain", cfg.seeds[0])
+	out, status = run("explain", cfg.Seeds[0])
 	require.Zero(t, status, out)
 	require.Contains(t, out, "last visit")
 	out, status = run("snapshot", "-host", "h00000.vweb.test")
 	require.Zero(t, status, out)
 	n := 0
 	for text := range strings.Lines(out) {
-		var l listing
+		var l cockpit.Listing
 		require.NoError(t, json.Unmarshal([]byte(text), &l))
 		require.Contains(t, l.URL, "h00000.vweb.test/")
 		n++
@@ -341,7 +342,7 @@ func TestSubcommands(t *testing.T) {
 	require.Equal(t, 1, status, "a program that ends at once reads nothing")
 	require.Contains(t, out, "killed its worker")
 
-	victim, err := filepath.Glob(filepath.Join(cfg.out, "*.warc.gz"))
+	victim, err := filepath.Glob(filepath.Join(cfg.Out, "*.warc.gz"))
 	require.NoError(t, err)
 	text, err := os.ReadFile(victim[0])
 	require.NoError(t, err)
@@ -352,7 +353,7 @@ func TestSubcommands(t *testing.T) {
 	require.Contains(t, out, filepath.Base(victim[0]))
 
 	var log bytes.Buffer
-	require.Equal(t, 1, command(t.Context(), []string{"check", "-out", filepath.Join(cfg.out, "none")}, io.Discard, &log))
+	require.Equal(t, 1, command(t.Context(), []string{"check", "-out", filepath.Join(cfg.Out, "none")}, io.Discard, &log))
 	require.Contains(t, log.String(), "no crawl")
 	require.Equal(t, 2, command(t.Context(), []string{"check", "-nonsense"}, io.Discard, &log))
 	require.Zero(t, command(t.Context(), []string{"scan", "-h"}, io.Discard, &log))
@@ -367,7 +368,7 @@ func TestServe(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- command(ctx, []string{"serve", "-out", cfg.out, "-listen", "127.0.0.1:0",
+		ended <- command(ctx, []string{"serve", "-out", cfg.Out, "-listen", "127.0.0.1:0",
 			"-names", "a.test, b.test"}, w, io.Discard)
 	}()
 	line, err := bufio.NewReader(r).ReadString('\n')

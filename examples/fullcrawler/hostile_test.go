@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -114,11 +116,11 @@ func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 				}
 				web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
 				cfg := politeConfig(t, web)
-				cfg.seeds, cfg.maxBody = []string{"http://a.test/"}, 5000
+				cfg.Seeds, cfg.MaxBody = []string{"http://a.test/"}, 5000
 				c, err := newCrawler(cfg, site.network(t, "127.9.9.9"))
 				require.NoError(t, err)
 				require.NoError(t, c.run(t.Context()))
-				fates := c.tally.sum().fates
+				fates := c.Tally.Sum().Fates
 				if tt.want == stage.Disallowed {
 					require.Equal(t, map[stage.Fate]int64{tt.want: 1}, fates)
 				}
@@ -134,9 +136,10 @@ func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 // TestAttemptsCountTowardsTheDelay: a server that got three requests is left alone for three delays.
 func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crawler{cfg: config{delay: 5 * time.Second}}
+		c := &crawler{}
+		c.Cfg.Delay = 5 * time.Second
 		c.delays.Set("slow.test", "http://slow.test/robots.txt", time.Minute)
-		c.queue = scheduler.New[stage.Item](scheduler.Options{HostDelay: c.cfg.delay, LatencyFactor: -1})
+		c.Queue = scheduler.New[stage.Item](scheduler.Options{HostDelay: c.Cfg.Delay, LatencyFactor: -1})
 		for _, tt := range []struct {
 			name    string
 			outcome func(url string) scheduler.Outcome
@@ -157,13 +160,13 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 			}, "slow.test", 3 * time.Minute},
 		} {
 			for range 2 {
-				require.NoError(t, c.queue.Add(scheduler.Task[stage.Item]{Host: tt.host}), tt.name)
+				require.NoError(t, c.Queue.Add(scheduler.Task[stage.Item]{Host: tt.host}), tt.name)
 			}
-			lease, _ := c.queue.TryNext(time.Now())
+			lease, _ := c.Queue.TryNext(time.Now())
 			require.NotNil(t, lease, tt.name)
 			lease.Done(tt.outcome("http://" + tt.host + "/"))
 			start := time.Now()
-			next, err := c.queue.Next(t.Context())
+			next, err := c.Queue.Next(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, tt.want, time.Since(start), tt.name)
 			next.Done(scheduler.Outcome{})
@@ -206,15 +209,15 @@ func TestAFarmOnOneAddressLeavesRoomForOthers(t *testing.T) {
 		}
 		web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
 		cfg := politeConfig(t, web)
-		cfg.seeds, cfg.sitemaps, cfg.queue = []string{"http://farm.test/"}, false, 3000
-		cfg.duration = 3 * time.Hour
+		cfg.Seeds, cfg.Sitemaps, cfg.Queue = []string{"http://farm.test/"}, false, 3000
+		cfg.Duration = 3 * time.Hour
 		c, err := newCrawler(cfg, site.network(t, "127.9.9.1", "127.9.9.9"))
 		require.NoError(t, err)
-		require.ErrorIs(t, c.run(t.Context()), errTimeLimit)
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
 		visits := site.requested("http://good")
 		require.Len(t, visits, 20, "each robots.txt and each page")
 		require.Greater(t, len(site.requested("-farm")), 1000, "nor is the farm forgotten")
-		require.Zero(t, c.tally.sum().fates[stage.HostFull])
+		require.Zero(t, c.Tally.Sum().Fates[stage.HostFull])
 	})
 }
 
@@ -236,17 +239,17 @@ func TestAnEndlessHostIsKnownInPart(t *testing.T) {
 		}
 		web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
 		cfg := politeConfig(t, web)
-		cfg.seeds, cfg.hostPages, cfg.filter.MaxDepth = []string{"http://a.test/"}, 200, 5
+		cfg.Seeds, cfg.HostPages, cfg.Filter.MaxDepth = []string{"http://a.test/"}, 200, 5
 		c, err := newCrawler(cfg, site.network(t, "127.9.9.9"))
 		require.NoError(t, err)
 		require.NoError(t, c.run(t.Context()))
-		s := c.tally.sum()
-		require.EqualValues(t, 200, s.fates[stage.Fetched])
+		s := c.Tally.Sum()
+		require.EqualValues(t, 200, s.Fates[stage.Fetched])
 		require.EqualValues(t, 201, len(site.requested("")))
-		require.Greater(t, s.skipped[stage.CrowdedHost], int64(100*links))
-		require.Less(t, c.known.Records, int64(2*links), "what one page leads to, and a little more")
-		ledger := fatesIn(t, cfg.out)
-		require.EqualValues(t, c.known.Records-200, ledger[stage.HostFull])
-		require.Zero(t, s.waiting)
+		require.Greater(t, s.Skipped[stage.CrowdedHost], int64(100*links))
+		require.Less(t, c.Known.Records, int64(2*links), "what one page leads to, and a little more")
+		ledger := fatesIn(t, cfg.Out)
+		require.EqualValues(t, c.Known.Records-200, ledger[stage.HostFull])
+		require.Zero(t, s.Waiting)
 	})
 }

@@ -18,6 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -29,11 +31,11 @@ import (
 // fatesIn counts the fates of a crawl's ledger.
 func fatesIn(t *testing.T, dir string) map[stage.Fate]int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, ledgerName))
+	text, err := os.ReadFile(filepath.Join(dir, cockpit.LedgerName))
 	require.NoError(t, err)
 	counts := map[stage.Fate]int{}
 	for text := range strings.Lines(string(text)) {
-		var l line
+		var l cockpit.Line
 		require.NoError(t, json.Unmarshal([]byte(text), &l), text)
 		counts[l.Fate]++
 	}
@@ -52,16 +54,16 @@ func requireAllPages(t *testing.T, web *webtest.Web) {
 // everything.
 func TestAnEndIsNoVerdict(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change func(*config)
+		change func(*cockpit.Config)
 		run    func(context.Context) (context.Context, context.CancelFunc)
 	}{
 		"a signal": {
-			func(*config) {},
+			func(*cockpit.Config) {},
 			func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeout(ctx, time.Second)
 			},
 		},
-		"a limit": {func(cfg *config) { cfg.duration = time.Second }, context.WithCancel},
+		"a limit": {func(cfg *cockpit.Config) { cfg.Duration = time.Second }, context.WithCancel},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -72,7 +74,7 @@ func TestAnEndIsNoVerdict(t *testing.T) {
 				})
 				cfg := politeConfig(t, web)
 				for host := range web.Hosts() {
-					cfg.seeds = append(cfg.seeds, host.URL())
+					cfg.Seeds = append(cfg.Seeds, host.URL())
 				}
 				first := cfg
 				tt.change(&first)
@@ -80,13 +82,13 @@ func TestAnEndIsNoVerdict(t *testing.T) {
 				require.NoError(t, err)
 				ctx, cancel := tt.run(t.Context())
 				defer cancel()
-				require.True(t, paused(c.run(ctx)))
+				require.True(t, cockpit.Paused(c.run(ctx)))
 				require.Empty(t, requested(web))
 				require.NotEmpty(t, web.Log(), "some robots.txt was on its way")
 
 				crawlWeb(t, web, cfg)
 				requireAllPages(t, web)
-				fates := fatesIn(t, cfg.out)
+				fates := fatesIn(t, cfg.Out)
 				delete(fates, stage.Disallowed)
 				require.Equal(t, map[stage.Fate]int{stage.Fetched: len(web.Reachable())}, fates)
 			})
@@ -101,11 +103,11 @@ func TestAFullDiskIsNoVerdict(t *testing.T) {
 	if dir := os.Getenv("CRAWL_UNTIL_FULL"); dir != "" {
 		web := serve(t, fullDiskWeb)
 		cfg := testConfig(t, web)
-		cfg.out, cfg.delay = dir, time.Millisecond
+		cfg.Out, cfg.Delay = dir, time.Millisecond
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
 		limitFileSize(t, 300_000)
-		if err := c.conclude(os.Stdout, c.run(t.Context())); err != nil {
+		if err := c.Conclude(os.Stdout, c.run(t.Context())); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -126,7 +128,7 @@ func TestAFullDiskIsNoVerdict(t *testing.T) {
 
 	web := serve(t, fullDiskWeb)
 	cfg := testConfig(t, web)
-	cfg.out, cfg.delay = dir, time.Millisecond
+	cfg.Out, cfg.Delay = dir, time.Millisecond
 	crawlWeb(t, web, cfg)
 	pages := map[string]bool{}
 	for _, rec := range readArchive(t, dir) {
@@ -147,18 +149,18 @@ func TestAFailureOutranksALimit(t *testing.T) {
 	c.seed()
 	_, err = c.settle()
 	require.NoError(t, err)
-	for it, err := range c.pages.Due(t.Context(), c.clock.Now()) {
+	for it, err := range c.Pages.Due(t.Context(), c.Clock.Now()) {
 		require.NoError(t, err)
-		c.room <- struct{}{}
-		c.hosts.Hold(weburl.Host(it.URL), it.Visit.Addr)
-		c.stop(errStopped)
+		c.Room <- struct{}{}
+		c.Hosts.Hold(weburl.Host(it.URL), it.Visit.Addr)
+		c.stop(cockpit.ErrStopped)
 		full := errors.New("no space left")
 		c.stop(full)
 		c.end(it, stage.Unstored, full.Error())
 		require.ErrorIs(t, c.ended(), full)
 	}
 	require.NoError(t, c.close())
-	require.Equal(t, map[stage.Fate]int{stage.Interrupted: 1}, fatesIn(t, cfg.out))
+	require.Equal(t, map[stage.Fate]int{stage.Interrupted: 1}, fatesIn(t, cfg.Out))
 	crawlWeb(t, web, cfg)
 	requireAllPages(t, web)
 }
@@ -208,14 +210,14 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 					return plain.dial(ctx, network, strings.Replace(addr, "93.184.216", "127.16.0", 1))
 				}
 				cfg := politeConfig(t, web)
-				cfg.bounds, cfg.contact = 0, "me@example.org"
+				cfg.Bounds, cfg.Contact = 0, "me@example.org"
 				c, err := newCrawler(cfg, under)
 				require.NoError(t, err)
 				var said []string
-				c.say = func(text string) { said = append(said, text) }
+				c.Say = func(text string) { said = append(said, text) }
 				require.NoError(t, c.run(t.Context()))
 				requireAllPages(t, web)
-				for fate := range fatesIn(t, cfg.out) {
+				for fate := range fatesIn(t, cfg.Out) {
 					require.Contains(t, []stage.Fate{stage.Fetched, stage.Disallowed}, fate)
 				}
 				require.Greater(t, time.Since(start), ends, "some pages were fetched afterwards")
@@ -246,12 +248,12 @@ func TestADeadHostIsNoOutage(t *testing.T) {
 			return plain(ctx, host)
 		}
 		cfg := politeConfig(t, web)
-		cfg.bounds, cfg.contact = 2, "me@example.org"
+		cfg.Bounds, cfg.Contact = 2, "me@example.org"
 		c, err := newCrawler(cfg, under)
 		require.NoError(t, err)
-		c.say = func(text string) { t.Errorf("it said %q", text) }
+		c.Say = func(text string) { t.Errorf("it said %q", text) }
 		require.NoError(t, c.run(t.Context()))
-		fates := fatesIn(t, cfg.out)
+		fates := fatesIn(t, cfg.Out)
 		require.Positive(t, fates[stage.Unresolved])
 		require.Positive(t, fates[stage.UnknownHost])
 		require.Positive(t, fates[stage.Fetched])
@@ -268,7 +270,7 @@ func TestServersSayWhenToComeBack(t *testing.T) {
 				},
 			})
 			cfg := politeConfig(t, web)
-			cfg.wait = 5 * time.Minute
+			cfg.Wait = 5 * time.Minute
 			crawlWeb(t, web, cfg)
 			fetched := map[string]bool{}
 			for _, r := range web.Log() {
@@ -277,8 +279,8 @@ func TestServersSayWhenToComeBack(t *testing.T) {
 			for _, url := range web.Reachable() {
 				require.True(t, fetched[url], "status %d: %s", status, url)
 			}
-			require.Positive(t, fatesIn(t, cfg.out)[stage.SentAway])
-			require.Zero(t, fatesIn(t, cfg.out)[stage.ClientError]+fatesIn(t, cfg.out)[stage.ServerError])
+			require.Positive(t, fatesIn(t, cfg.Out)[stage.SentAway])
+			require.Zero(t, fatesIn(t, cfg.Out)[stage.ClientError]+fatesIn(t, cfg.Out)[stage.ServerError])
 		})
 	}
 }
@@ -294,12 +296,12 @@ func TestRetriesThatAreNotWaitedForAreTold(t *testing.T) {
 				},
 			})
 			cfg := politeConfig(t, web)
-			cfg.wait = 5 * time.Minute
+			cfg.Wait = 5 * time.Minute
 			start := time.Now()
 			c := crawlWeb(t, web, cfg)
 			require.InDelta(t, want.Minutes(), time.Since(start).Minutes(), 1.5)
 			var out bytes.Buffer
-			require.NoError(t, c.conclude(&out, nil))
+			require.NoError(t, c.Conclude(&out, nil))
 			require.Contains(t, out.String(), "1 retries, the first at")
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -19,7 +21,7 @@ import (
 // lines returns what the ledger's file holds.
 func lines(t *testing.T, dir string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, ledgerName))
+	text, err := os.ReadFile(filepath.Join(dir, cockpit.LedgerName))
 	require.NoError(t, err)
 	return strings.SplitAfter(string(text), "\n")
 }
@@ -27,22 +29,22 @@ func lines(t *testing.T, dir string) []string {
 func TestLinesReachTheFileInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		l, err := openLedger(dir)
+		l, err := cockpit.OpenLedger(dir)
 		require.NoError(t, err)
 		for n := range 3 { // also after a break
-			require.NoError(t, l.write("http://a.test/", stage.Fetched, "", time.Time{}))
-			time.Sleep(maxUnwritten / 2)
-			require.NoError(t, l.write("http://b.test/", stage.Fetched, "a\tb\r\nc", time.Now().Add(time.Hour)))
+			require.NoError(t, l.Write("http://a.test/", stage.Fetched, "", time.Time{}))
+			time.Sleep(cockpit.MaxUnwritten / 2)
+			require.NoError(t, l.Write("http://b.test/", stage.Fetched, "a\tb\r\nc", time.Now().Add(time.Hour)))
 			require.Len(t, lines(t, dir), 2*n+1, "lines wait for others")
-			time.Sleep(maxUnwritten / 2)
+			time.Sleep(cockpit.MaxUnwritten / 2)
 			synctest.Wait()
 			require.Len(t, lines(t, dir), 2*n+3)
 			time.Sleep(time.Hour)
 		}
 		require.JSONEq(t, `{"time": "2000-01-01T00:00:00.5Z", "fate": "fetched", "url": "http://b.test/",
 			"why": "a\tb\r\nc", "next": "2000-01-01T01:00:00.5Z"}`, lines(t, dir)[1])
-		require.NoError(t, l.write("http://c.test/", stage.Fetched, "", time.Time{}))
-		require.NoError(t, l.close())
+		require.NoError(t, l.Write("http://c.test/", stage.Fetched, "", time.Time{}))
+		require.NoError(t, l.Close())
 		require.Len(t, lines(t, dir), 8)
 		time.Sleep(time.Hour) // nothing is left that could go off
 	})
@@ -60,11 +62,11 @@ func TestAHalfLineIsCutOff(t *testing.T) {
 		long + "\n" + long: {long + "\n", ""},
 	} {
 		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, ledgerName), []byte(text), 0o666))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, cockpit.LedgerName), []byte(text), 0o666))
 		for range 2 {
-			l, err := openLedger(dir)
+			l, err := cockpit.OpenLedger(dir)
 			require.NoError(t, err)
-			require.NoError(t, l.close())
+			require.NoError(t, l.Close())
 		}
 		require.Equal(t, want, lines(t, dir))
 	}
@@ -86,7 +88,7 @@ func TestAKilledCrawlLeavesItsLedger(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- child.Wait() }()
 	for {
-		text, _ := os.ReadFile(filepath.Join(dir, ledgerName))
+		text, _ := os.ReadFile(filepath.Join(dir, cockpit.LedgerName))
 		if bytes.Contains(text, []byte(stage.Refused)) {
 			break
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime/metrics"
 	"time"
+
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 )
 
 // limitsEvery is how often the limits are looked at that no single page exceeds.
@@ -23,8 +25,8 @@ const memoryLooks = 60
 // notices a clock that is set back.
 func (c *crawler) watchLimits(ctx context.Context) {
 	var end <-chan time.Time
-	if c.cfg.duration > 0 {
-		end = time.After(c.cfg.duration)
+	if c.Cfg.Duration > 0 {
+		end = time.After(c.Cfg.Duration)
 	}
 	ticks := time.Tick(limitsEvery)
 	for fullFor := 0; ; {
@@ -32,7 +34,7 @@ func (c *crawler) watchLimits(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-end:
-			c.stop(errTimeLimit)
+			c.stop(cockpit.ErrTimeLimit)
 			return
 		case <-ticks:
 		}
@@ -45,17 +47,17 @@ func (c *crawler) watchLimits(ctx context.Context) {
 }
 
 func (c *crawler) overLimit() error {
-	if c.pages.Ahead(c.clock.Now()) {
-		return fmt.Errorf("the clock was set back: %w", errReopen)
+	if c.Pages.Ahead(c.Clock.Now()) {
+		return fmt.Errorf("the clock was set back: %w", cockpit.ErrReopen)
 	}
-	if c.cfg.bytes > 0 && c.tally.sum().bytes >= c.cfg.bytes {
-		return errByteLimit
+	if c.Cfg.Bytes > 0 && c.Tally.Sum().Bytes >= c.Cfg.Bytes {
+		return cockpit.ErrByteLimit
 	}
-	if c.cfg.minFree > 0 {
-		free, known := freeSpace(c.cfg.out)
-		if known && free < c.cfg.minFree {
-			return fmt.Errorf("%w: %s free where %s is, less than -min-free", errDiskLimit,
-				size(free), c.cfg.out)
+	if c.Cfg.MinFree > 0 {
+		free, known := cockpit.FreeSpace(c.Cfg.Out)
+		if known && free < c.Cfg.MinFree {
+			return fmt.Errorf("%w: %s free where %s is, less than -min-free", cockpit.ErrDiskLimit,
+				cockpit.Size(free), c.Cfg.Out)
 		}
 	}
 	return nil
@@ -64,15 +66,15 @@ func (c *crawler) overLimit() error {
 // overMemory counts the looks in a row at which little was left.
 func (c *crawler) overMemory(fullFor *int) error {
 	used := inUse()
-	if c.cfg.memory <= 0 || float64(used) <= memoryShare*float64(c.cfg.memory) {
+	if c.Cfg.Memory <= 0 || float64(used) <= memoryShare*float64(c.Cfg.Memory) {
 		*fullFor = 0
 		return nil
 	}
 	if *fullFor++; *fullFor < memoryLooks {
 		return nil
 	}
-	return fmt.Errorf("%w: %s in use of the %s that -memory allows; give it more", errMemoryLimit,
-		size(used), size(c.cfg.memory))
+	return fmt.Errorf("%w: %s in use of the %s that -memory allows; give it more", cockpit.ErrMemoryLimit,
+		cockpit.Size(used), cockpit.Size(c.Cfg.Memory))
 }
 
 // inUse returns how many bytes the collector found to be in use when it ran last.

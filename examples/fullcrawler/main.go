@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -47,11 +49,11 @@ func signalContext(parent context.Context) (context.Context, context.CancelFunc)
 // with the name of a subcommand.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) > 0 {
-		if s, known := subcommands()[args[0]]; known {
-			return runSubcommand(ctx, args[0], s, args[1:], out, log)
+		if s, known := cockpit.Subcommands()[args[0]]; known {
+			return cockpit.RunSubcommand(ctx, args[0], s, args[1:], out, log)
 		}
 	}
-	cfg, err := parseFlags(args, log)
+	cfg, err := cockpit.ParseFlags(args, log)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -60,7 +62,7 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 		return 2
 	}
 	run := func() error { return crawl(ctx, cfg, out, log) }
-	if cfg.dryRun {
+	if cfg.DryRun {
 		run = func() error { return dryRun(cfg, out) }
 	}
 	if err := run(); err != nil {
@@ -71,21 +73,21 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 }
 
 // crawl runs one crawl and reports on it.
-func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
-	if cfg.memory > 0 {
-		debug.SetMemoryLimit(cfg.memory) // the buffers that grow with the crawl are shares of it
+func crawl(ctx context.Context, cfg cockpit.Config, out, log io.Writer) (err error) {
+	if cfg.Memory > 0 {
+		debug.SetMemoryLimit(cfg.Memory) // the buffers that grow with the crawl are shares of it
 	}
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	for {
 		err := crawlOnce(ctx, cfg, hangups, out, log)
-		if !errors.Is(err, errReopen) {
+		if !errors.Is(err, cockpit.ErrReopen) {
 			return err
 		}
 		fmt.Fprintln(log, err)
-		cfg.fresh = false
-		if err := cfg.readDeny(); err != nil {
+		cfg.Fresh = false
+		if err := cfg.ReadDeny(); err != nil {
 			return err
 		}
 	}
@@ -93,7 +95,7 @@ func crawl(ctx context.Context, cfg config, out, log io.Writer) (err error) {
 
 // crawlOnce runs a crawl until it ends, or until its pages have to be opened anew.
 func crawlOnce(
-	ctx context.Context, cfg config, hangups <-chan os.Signal, out, log io.Writer,
+	ctx context.Context, cfg cockpit.Config, hangups <-chan os.Signal, out, log io.Writer,
 ) (err error) {
 	dir, err := claim(cfg)
 	if err != nil {
@@ -101,37 +103,37 @@ func crawlOnce(
 	}
 	web := machine
 	switch {
-	case cfg.demo:
+	case cfg.Demo:
 		served, err := serveDemo(cfg)
 		if err != nil {
-			return errors.Join(fmt.Errorf("serve the built-in web: %w", err), dir.close())
+			return errors.Join(fmt.Errorf("serve the built-in web: %w", err), dir.Close())
 		}
 		defer served.Close()
 		web = on(served)
 		for host := range served.Hosts() {
-			cfg.seeds = append(cfg.seeds, host.URL())
+			cfg.Seeds = append(cfg.Seeds, host.URL())
 		}
 		fmt.Fprintf(log, "No seeds given: crawling a virtual web of %d hosts on %d loopback addresses.\n"+
 			"To crawl a real site: fullcrawler -contact https://you.example/bot https://www.example.org/\n\n",
 			demoWeb.Hosts, demoWeb.Addrs)
 	}
-	c, err := dir.newCrawler(cfg, web)
+	c, err := openCrawler(dir, cfg, web)
 	if err != nil {
 		return err
 	}
-	logger, file, err := openLog(cfg.logFile)
+	logger, file, err := openLog(cfg.LogFile)
 	if err != nil {
 		return errors.Join(err, c.close())
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c.log = logger
+	c.Log = logger
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go c.reloadOnHangup(watching, hangups)
-	if cfg.listen != "" {
-		at, err := c.listen(cfg.listen)
+	if cfg.Listen != "" {
+		at, err := c.Listen(cfg.Listen)
 		if err == nil {
-			err = dir.announce(at)
+			err = dir.Announce(at)
 		}
 		if err != nil {
 			return errors.Join(err, c.close())
@@ -140,23 +142,23 @@ func crawlOnce(
 	}
 	for _, warning := range c.warnings {
 		fmt.Fprintln(log, "warning:", warning)
-		c.log.Warn(warning)
+		c.Log.Warn(warning)
 	}
-	done := c.showProgress(log)
-	c.log.Info("begun", "out", cfg.out, "seeds", len(cfg.seeds), "hosts", c.hosts.Count())
+	done := c.ShowProgress(log)
+	c.Log.Info("begun", "out", cfg.Out, "seeds", len(cfg.Seeds), "hosts", c.Hosts.Count())
 	err = c.run(ctx)
 	done()
-	c.log.Info("ended", "why", reason(err), "pages", c.tally.sum().pages, "error", fmt.Sprint(err))
-	if errors.Is(err, errReopen) {
+	c.Log.Info("ended", "why", cockpit.Reason(err), "pages", c.Tally.Sum().Pages, "error", fmt.Sprint(err))
+	if errors.Is(err, cockpit.ErrReopen) {
 		return err
 	}
-	return c.conclude(out, err)
+	return c.Conclude(out, err)
 }
 
 // serveDemo starts the built-in web, whose pages change as fast as they come due: by the clock of
 // the crawl.
-func serveDemo(cfg config) (*webtest.Web, error) {
-	clock, err := stage.OpenClock(filepath.Join(cfg.out, beganName), cfg.pace)
+func serveDemo(cfg cockpit.Config) (*webtest.Web, error) {
+	clock, err := stage.OpenClock(filepath.Join(cfg.Out, cockpit.BeganName), cfg.Pace)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +189,7 @@ var demoWeb = webtest.Options{
 		case 2:
 			return webtest.Traits{Sitemap: webtest.Sitemap{Orphans: 5, Index: true}}
 		case 3:
-			return webtest.Traits{Robots: webtest.Robots{CrawlDelay: demoCrawlDelay}}
+			return webtest.Traits{Robots: webtest.Robots{CrawlDelay: cockpit.DemoCrawlDelay}}
 		case 5:
 			return webtest.Traits{Robots: webtest.Robots{Mode: webtest.RobotsMissing}, Gzip: true}
 		case 7:

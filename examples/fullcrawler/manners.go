@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
@@ -32,14 +34,14 @@ type manners struct {
 // open brings the scheduler to what it knew. Even if that is nothing, every host counts as visited
 // just now: the visits before a crash are not on record.
 func (m *manners) open(c *crawler) error {
-	state, err := os.ReadFile(c.file(stateName))
+	state, err := os.ReadFile(c.file(cockpit.StateName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
 	default:
-		if err := stage.RestorePoliteness(c.queue, state); err != nil {
-			c.warn("%s: %v: all other hosts get the usual delay", c.file(stateName), err)
+		if err := stage.RestorePoliteness(c.Queue, state); err != nil {
+			c.warn("%s: %v: all other hosts get the usual delay", c.file(cockpit.StateName), err)
 		}
 	}
 	m.opened = true
@@ -51,12 +53,12 @@ func (m *manners) changed() { stage.Wake(m.news) }
 
 // save replaces the file.
 func (m *manners) save(c *crawler) error {
-	m.given.Store(c.queue.Stats().Given)
-	state, err := stage.AppendEntries(nil, c.queue.All(time.Now()))
+	m.given.Store(c.Queue.Stats().Given)
+	state, err := stage.AppendEntries(nil, c.Queue.All(time.Now()))
 	if err != nil {
 		return err
 	}
-	return stage.ReplaceFile(c.file(stateName), state)
+	return stage.ReplaceFile(c.file(cockpit.StateName), state)
 }
 
 // keep saves until ctx ends: at once what a server asked for, and now and then the rest.
@@ -75,7 +77,7 @@ func (m *manners) keep(ctx context.Context, c *crawler) {
 		case <-m.news:
 			err = m.save(c)
 		case <-ticks.C:
-			if c.queue.Stats().Given != m.given.Load() {
+			if c.Queue.Stats().Given != m.given.Load() {
 				err = m.save(c)
 			}
 		case <-caches.C:
@@ -98,17 +100,17 @@ func (c *crawler) setDelay(url string, delay time.Duration) {
 	}
 	host := weburl.Host(url)
 	longest := c.delays.Set(host, server, delay)
-	c.queue.SetHost(host, scheduler.Host{Delay: max(longest, 1)}) // of which 1 lifts an earlier one
+	c.Queue.SetHost(host, scheduler.Host{Delay: max(longest, 1)}) // of which 1 lifts an earlier one
 	if delay > 0 {
 		c.manners.changed()
-		c.log.Info("Crawl-delay", "host", host, "delay", longest.String())
+		c.Log.Info("Crawl-delay", "host", host, "delay", longest.String())
 	}
 }
 
 // recallDelays takes up the delays of the rules that are known, so that one that is lifted for one
 // server of a host leaves those of the others.
 func (c *crawler) recallDelays() error {
-	for url, delay := range c.robots.Delays() {
+	for url, delay := range c.Robots.Delays() {
 		c.setDelay(url, delay)
 	}
 	return nil

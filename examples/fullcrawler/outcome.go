@@ -18,11 +18,11 @@ const maxRetryAfter = 24 * time.Hour
 // arriving makes the delays count from when the request of a lease reaches its server, if it is known
 // how long that takes. A slow page then does not hold up the other hosts of its address.
 func (c *crawler) arriving(ctx context.Context, lease *scheduler.Lease[stage.Item]) context.Context {
-	if c.cfg.arrival == 0 {
+	if c.Cfg.Arrival == 0 {
 		return ctx
 	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { lease.Arrived(time.Now().Add(c.cfg.arrival)) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { lease.Arrived(time.Now().Add(c.Cfg.Arrival)) },
 	})
 }
 
@@ -33,7 +33,7 @@ func (c *crawler) outcome(resp *fetch.Response) scheduler.Outcome {
 	o := scheduler.Outcome{
 		Start: resp.FirstByte, Took: resp.FirstByte.Sub(resp.WroteRequest), Status: resp.Status,
 	}
-	if arrived := resp.WroteRequest.Add(c.cfg.arrival); c.cfg.arrival > 0 && arrived.Before(o.Start) {
+	if arrived := resp.WroteRequest.Add(c.Cfg.Arrival); c.Cfg.Arrival > 0 && arrived.Before(o.Start) {
 		o.Start = arrived
 	}
 	if resp.RetryAfter > 0 {
@@ -48,7 +48,7 @@ func (c *crawler) charge(o scheduler.Outcome, url string, attempts int) schedule
 	if attempts <= 1 {
 		return o
 	}
-	delay := max(c.cfg.delay, c.delays.Of(weburl.Host(url)))
+	delay := max(c.Cfg.Delay, c.delays.Of(weburl.Host(url)))
 	rested := o.Start.Add(time.Duration(attempts) * delay)
 	if o.RetryAfter.Before(rested) {
 		o.RetryAfter = rested

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -18,7 +20,7 @@ import (
 
 // dialled runs a crawl of one host and returns when connections to it were asked for, by port, from
 // its start. refuse says which are refused.
-func dialled(t *testing.T, change func(*config), refuse func(port string, n int) bool) (
+func dialled(t *testing.T, change func(*cockpit.Config), refuse func(port string, n int) bool) (
 	c *crawler, web *webtest.Web, ports []string, at []time.Duration,
 ) {
 	web = serve(t, webtest.Options{Seed: 13, Hosts: 1, Pages: 6, Network: memnet.New()})
@@ -47,14 +49,14 @@ func TestAClosedPortIsNotHeldAgainstTheOthers(t *testing.T) {
 		{"http://" + root, "https://" + root}, {"https://" + root, "http://" + root},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c, web, _, _ := dialled(t, func(cfg *config) { cfg.seeds = seeds },
+			c, web, _, _ := dialled(t, func(cfg *cockpit.Config) { cfg.Seeds = seeds },
 				func(port string, _ int) bool { return port == "443" })
 			log := web.Log()
 			require.Greater(t, len(log), 4)
 			for n, r := range log[1:] {
 				require.Equal(t, 5*time.Second, r.Time.Sub(log[n].Time), "%s after %s", r.Path, log[n].Path)
 			}
-			require.EqualValues(t, 1, c.tally.sum().fates[stage.Refused])
+			require.EqualValues(t, 1, c.Tally.Sum().Fates[stage.Refused])
 		})
 	}
 }
@@ -63,7 +65,7 @@ func TestAClosedPortIsNotHeldAgainstTheOthers(t *testing.T) {
 func TestAServerThatIsGoneIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Longer than connections are kept, so that each request dials.
-		_, _, _, at := dialled(t, func(cfg *config) { cfg.delay = time.Minute },
+		_, _, _, at := dialled(t, func(cfg *cockpit.Config) { cfg.Delay = time.Minute },
 			func(_ string, n int) bool { return n > 2 })
 		require.Greater(t, len(at), 4)
 		require.Equal(t, []time.Duration{0, 1, 2, 4, 8}, minutes(at[:5]))

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -176,8 +178,8 @@ func contactOf(run int) string { return fmt.Sprintf("run-%d@example.org", run) }
 
 // agentOf returns the User-Agent of a run.
 func agentOf(run int) string {
-	cfg := config{agent: "spinneret", contact: contactOf(run)}
-	return cfg.userAgent()
+	cfg := cockpit.Config{Agent: "spinneret", Contact: contactOf(run)}
+	return cfg.UserAgent()
 }
 
 // wait returns how a run has ended, and what it has said. -1 is the status of one that was killed.
@@ -336,11 +338,11 @@ func (p *proof) requireNoneEarly() {
 // requireTrueVerdicts compares the fates of all visits with what the web is like.
 func (p *proof) requireTrueVerdicts() {
 	p.t.Helper()
-	text, err := os.ReadFile(filepath.Join(p.dir, ledgerName))
+	text, err := os.ReadFile(filepath.Join(p.dir, cockpit.LedgerName))
 	require.NoError(p.t, err)
 	recorded := map[string]bool{}
 	for text := range strings.Lines(string(text)) {
-		var l line
+		var l cockpit.Line
 		require.NoError(p.t, json.Unmarshal([]byte(text), &l), text)
 		require.Contains(p.t, p.verdicts(l.URL), l.Fate, "%s: %s", l.URL, l.Why)
 		recorded[l.URL] = recorded[l.URL] || l.Fate == stage.Fetched || l.Fate == stage.Unchanged

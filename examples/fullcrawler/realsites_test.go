@@ -32,12 +32,12 @@ func TestRealSites(t *testing.T) {
 	}
 	web := serve(t, webtest.Options{Static: dir})
 	cfg := testConfig(t, web)
-	cfg.delay = 10 * time.Millisecond
-	cfg.reach = urlfilter.Host
-	cfg.maxBody = 64 << 20
-	cfg.seeds = nil
+	cfg.Delay = 10 * time.Millisecond
+	cfg.Reach = urlfilter.Host
+	cfg.MaxBody = 64 << 20
+	cfg.Seeds = nil
 	for host := range web.Hosts() {
-		cfg.seeds = append(cfg.seeds, host.URL()+entry(t, filepath.Join(dir, host.Name)))
+		cfg.Seeds = append(cfg.Seeds, host.URL()+entry(t, filepath.Join(dir, host.Name)))
 	}
 	c := crawlWeb(t, web, cfg)
 	log := web.Log() // before the second crawler adds its own
@@ -53,15 +53,15 @@ func TestRealSites(t *testing.T) {
 		require.Equal(t, 1, n, "requests for %s", url)
 	}
 	require.Empty(t, webtest.Violations(log,
-		func(string) time.Duration { return cfg.delay },
-		func(netip.Addr) time.Duration { return cfg.delay }))
+		func(string) time.Duration { return cfg.Delay },
+		func(netip.Addr) time.Duration { return cfg.Delay }))
 
 	second := newWalker(web)
-	for _, seed := range cfg.seeds {
+	for _, seed := range cfg.Seeds {
 		second.walk(t, seed)
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(second.pages)), slices.Sorted(maps.Keys(got)))
-	t.Logf("%d pages of %d hosts, each once; fates: %v", len(got), len(cfg.seeds), c.tally.sum().fates)
+	t.Logf("%d pages of %d hosts, each once; fates: %v", len(got), len(cfg.Seeds), c.Tally.Sum().Fates)
 }
 
 // entry returns the path of a site's page to begin at: its highest index.html, or else its first

@@ -18,7 +18,7 @@ import (
 // takes the page as the archive has it, so that no server is asked. It returns false if the archive
 // does not have it.
 func (c *crawler) relink(ctx context.Context, it stage.Item) bool {
-	if c.store == nil {
+	if c.Store == nil {
 		return false
 	}
 	ctx = context.WithValue(ctx, archivedURL{}, it.URL)
@@ -34,8 +34,8 @@ func (c *crawler) relink(ctx context.Context, it stage.Item) bool {
 // openArchived makes a client that reads from the archive what others get from servers.
 func (c *crawler) openArchived() (err error) {
 	c.archived, err = fetch.New(fetch.Options{
-		UserAgent: c.cfg.userAgent(), Reach: c.cfg.bounds, MaxBody: c.cfg.maxBody, Brotli: brotli.New,
-		Wrap: func(http.RoundTripper) http.RoundTripper { return archived{c.store} },
+		UserAgent: c.Cfg.UserAgent(), Reach: c.Cfg.Bounds, MaxBody: c.Cfg.MaxBody, Brotli: brotli.New,
+		Wrap: func(http.RoundTripper) http.RoundTripper { return archived{c.Store} },
 	})
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
@@ -25,35 +27,35 @@ func (c *crawler) reloadOnHangup(ctx context.Context, hangups <-chan os.Signal) 
 
 // reload reads the files again. What cannot be read leaves all as it was.
 func (c *crawler) reload() {
-	before := c.cfg.filters()
-	if err := c.cfg.readDeny(); err != nil {
-		c.log.Error("deny list not read again", "error", err)
+	before := c.Cfg.Filters()
+	if err := c.Cfg.ReadDeny(); err != nil {
+		c.Log.Error("deny list not read again", "error", err)
 	}
-	defer c.refilter(before, c.cfg.filters())
-	if c.cfg.seedFile == "-" {
+	defer c.refilter(before, c.Cfg.Filters())
+	if c.Cfg.SeedFile == "-" {
 		return // it can be read once
 	}
-	err := readFile(c.cfg.seedFile, func(f io.Reader) error {
-		seeds, err := urlfilter.Seeds(f, c.cfg.seedFile)
+	err := cockpit.ReadFile(c.Cfg.SeedFile, func(f io.Reader) error {
+		seeds, err := urlfilter.Seeds(f, c.Cfg.SeedFile)
 		for _, seed := range seeds {
-			c.filter.Scope.Add(seed)
+			c.Filter.Scope.Add(seed)
 			c.sight(seed, stage.Item{})
 		}
-		return skipLines(err, func(err *urlfilter.SyntaxError) { c.log.Error("seed skipped", "error", err) })
+		return cockpit.SkipLines(err, func(err *urlfilter.SyntaxError) { c.Log.Error("seed skipped", "error", err) })
 	})
 	if err != nil {
-		c.log.Error("seeds not read again", "error", err)
+		c.Log.Error("seeds not read again", "error", err)
 	}
-	c.log.Info("read again", "deny", c.cfg.denyFile, "seeds", c.cfg.seedFile)
+	c.Log.Info("read again", "deny", c.Cfg.DenyFile, "seeds", c.Cfg.SeedFile)
 }
 
 // refilter notes other filters. If they let more pass, what was left out has to come back.
-func (c *crawler) refilter(before, now filters) {
-	if now.wider(before) {
-		c.stop(fmt.Errorf("the deny list has become shorter: %w", errReopen))
+func (c *crawler) refilter(before, now cockpit.Filters) {
+	if now.Wider(before) {
+		c.stop(fmt.Errorf("the deny list has become shorter: %w", cockpit.ErrReopen))
 		return
 	}
-	if err := now.write(c.file(filtersName)); err != nil {
+	if err := now.Write(c.file(cockpit.FiltersName)); err != nil {
 		c.stop(err)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -57,16 +59,16 @@ func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
 		return webtest.Traits{Robots: webtest.Robots{CrawlDelay: time.Duration(host/3) * time.Millisecond}}
 	}})
 	cfg := testConfig(t, web)
-	cfg.delay, cfg.byRank, cfg.pages = time.Millisecond, true, 9
+	cfg.Delay, cfg.ByRank, cfg.Pages = time.Millisecond, true, 9
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
+	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
 	before := requested(web)
-	cfg.pages = 0
-	from := cfg.out
-	for n, file := range tree(t, cfg.out) {
+	cfg.Pages = 0
+	from := cfg.Out
+	for n, file := range tree(t, cfg.Out) {
 		file, _, _ = strings.Cut(file, " ")
-		name, err := filepath.Rel(cfg.out, file)
+		name, err := filepath.Rel(cfg.Out, file)
 		require.NoError(t, err)
 		if strings.Contains(name, "lock") {
 			continue // has nothing in it
@@ -79,9 +81,9 @@ func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
 				cfg := cfg
-				cfg.out = t.TempDir()
-				require.NoError(t, os.CopyFS(cfg.out, os.DirFS(from)))
-				damage(t, filepath.Join(cfg.out, name))
+				cfg.Out = t.TempDir()
+				require.NoError(t, os.CopyFS(cfg.Out, os.DirFS(from)))
+				damage(t, filepath.Join(cfg.Out, name))
 				goOn(t, web, cfg, name)
 				missing := map[string]bool{}
 				for _, url := range web.Reachable() {
@@ -91,7 +93,7 @@ func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
 					delete(missing, url)
 				}
 				for _, r := range web.Log() {
-					if r.UserAgent == userAgentOf(cfg.out) {
+					if r.UserAgent == userAgentOf(cfg.Out) {
 						delete(missing, r.URL())
 					}
 				}
@@ -103,14 +105,14 @@ func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
 
 // userAgentOf tells the crawls of different directories apart.
 func userAgentOf(dir string) string {
-	cfg := config{agent: "spinneret", contact: dir}
-	return cfg.userAgent()
+	cfg := cockpit.Config{Agent: "spinneret", Contact: dir}
+	return cfg.UserAgent()
 }
 
 // goOn starts a crawl, repairs it if that is what the crawl says, and starts it again.
-func goOn(t *testing.T, web *webtest.Web, cfg config, name string) {
+func goOn(t *testing.T, web *webtest.Web, cfg cockpit.Config, name string) {
 	t.Helper()
-	cfg.contact = cfg.out
+	cfg.Contact = cfg.Out
 	start := func() error {
 		c, err := newCrawler(cfg, on(web))
 		if err != nil {
@@ -124,12 +126,12 @@ func goOn(t *testing.T, web *webtest.Web, cfg config, name string) {
 	}
 	t.Log("it says:", err)
 	require.ErrorContains(t, err, "fullcrawler repair")
-	require.ErrorContains(t, err, cfg.out)
-	_, said := run(t, "check", "-out", cfg.out)
+	require.ErrorContains(t, err, cfg.Out)
+	_, said := run(t, "check", "-out", cfg.Out)
 	require.Contains(t, said, "DAMAGED", "check finds what keeps a crawl from starting")
-	status, said := run(t, "repair", "-out", cfg.out)
+	status, said := run(t, "repair", "-out", cfg.Out)
 	require.Zero(t, status, said)
-	status, said = run(t, "check", "-out", cfg.out)
+	status, said = run(t, "check", "-out", cfg.Out)
 	if !strings.Contains(name, ".warc") {
 		require.Zero(t, status, said)
 	}
@@ -141,18 +143,18 @@ func TestInterruptedCopies(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 61, Hosts: 3, Pages: 5})
 	cfg := testConfig(t, web)
-	cfg.delay, cfg.pages = time.Millisecond, 7
+	cfg.Delay, cfg.Pages = time.Millisecond, 7
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.ErrorIs(t, c.run(t.Context()), errPageLimit)
-	cfg.pages = 0
+	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
+	cfg.Pages = 0
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			random, cfg, from := rand.New(rand.NewPCG(seed, 0)), cfg, cfg.out
-			cfg.out = t.TempDir()
-			require.NoError(t, os.CopyFS(cfg.out, os.DirFS(from)))
-			for _, file := range tree(t, cfg.out) {
+			random, cfg, from := rand.New(rand.NewPCG(seed, 0)), cfg, cfg.Out
+			cfg.Out = t.TempDir()
+			require.NoError(t, os.CopyFS(cfg.Out, os.DirFS(from)))
+			for _, file := range tree(t, cfg.Out) {
 				file, _, _ = strings.Cut(file, " ")
 				if random.IntN(3) == 0 {
 					require.NoError(t, os.Remove(file))
@@ -169,20 +171,20 @@ func TestTimesInTheFuture(t *testing.T) {
 	o := webtest.Options{Seed: 62, Hosts: 3, Pages: 5, Traits: func(host int) webtest.Traits {
 		return webtest.Traits{Refuse: host == 2}
 	}}
-	cfg := config{out: t.TempDir()}
+	cfg := cockpit.Config{Out: t.TempDir()}
 	policy := revisit.Every(6 * time.Hour)
 	one := func(t *testing.T, forever time.Duration) (log []webtest.Request) {
 		o.Network = memnet.New()
 		web := serve(t, o)
 		c := politeConfig(t, web)
-		c.out, c.policy, c.sitemaps = cfg.out, policy, false
+		c.Out, c.Policy, c.Sitemaps = cfg.Out, policy, false
 		if forever > 0 {
-			c.forever, c.duration = true, forever
+			c.Forever, c.Duration = true, forever
 		}
 		running, err := newCrawler(c, on(web))
 		require.NoError(t, err)
 		if err := running.run(t.Context()); err != nil {
-			require.ErrorIs(t, err, errTimeLimit)
+			require.ErrorIs(t, err, cockpit.ErrTimeLimit)
 		}
 		return web.Log()
 	}
@@ -223,10 +225,10 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.overLimit())
-	for _, err := range c.pages.Due(t.Context(), time.Now().Add(24*time.Hour)) {
+	for _, err := range c.Pages.Due(t.Context(), time.Now().Add(24*time.Hour)) {
 		require.NoError(t, err)
 	}
-	require.ErrorIs(t, c.overLimit(), errReopen)
+	require.ErrorIs(t, c.overLimit(), cockpit.ErrReopen)
 	require.NoError(t, c.close())
 	c, err = newCrawler(cfg, on(web))
 	require.NoError(t, err)
@@ -241,21 +243,21 @@ func TestAShorterDenyListReopensTheCrawl(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 64, Hosts: 3, Pages: 4, Network: memnet.New()})
 		cfg := politeConfig(t, web)
 		deny(t, &cfg, "h00001.vweb.test")
-		cfg.forever = true
+		cfg.Forever = true
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
 		ended := make(chan error, 1)
 		go func() { ended <- c.run(context.Background()) }()
 		time.Sleep(time.Hour)
-		require.NoError(t, os.WriteFile(cfg.denyFile, []byte("h00001.vweb.test\nh00002.vweb.test\n"), 0o600))
+		require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("h00001.vweb.test\nh00002.vweb.test\n"), 0o600))
 		c.reload()
 		time.Sleep(time.Minute)
 		require.Empty(t, ended, "a longer list does nothing of the kind")
-		require.NoError(t, os.WriteFile(cfg.denyFile, nil, 0o600))
+		require.NoError(t, os.WriteFile(cfg.DenyFile, nil, 0o600))
 		c.reload()
-		require.ErrorIs(t, <-ended, errReopen)
-		require.NoError(t, cfg.readDeny())
-		cfg.forever = false
+		require.ErrorIs(t, <-ended, cockpit.ErrReopen)
+		require.NoError(t, cfg.ReadDeny())
+		cfg.Forever = false
 		crawlWeb(t, web, cfg)
 		requireAllPages(t, web)
 	})
@@ -277,25 +279,25 @@ func TestATruncatedArchiveIsReported(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 65, Hosts: 3, Pages: 5})
 	for _, left := range []int64{0, 5000} {
 		cfg := testConfig(t, web)
-		cfg.delay = time.Millisecond
+		cfg.Delay = time.Millisecond
 		crawlWeb(t, web, cfg)
-		files, err := filepath.Glob(filepath.Join(cfg.out, "*.warc.gz"))
+		files, err := filepath.Glob(filepath.Join(cfg.Out, "*.warc.gz"))
 		require.NoError(t, err)
 		require.NoError(t, os.Truncate(files[0], left))
 		for range 2 {
-			status, said := run(t, "check", "-out", cfg.out)
+			status, said := run(t, "check", "-out", cfg.Out)
 			require.Equal(t, 1, status)
 			require.Contains(t, said, filepath.Base(files[0]))
 			require.Regexp(t, `\d\d versions`, said)
 			require.Contains(t, said, "fullcrawler repair")
 		}
 		crawlWeb(t, web, cfg)
-		status, said := run(t, "check", "-out", cfg.out)
+		status, said := run(t, "check", "-out", cfg.Out)
 		require.Equal(t, 1, status, "a crawl in between forgets nothing: %s", said)
-		status, said = run(t, "repair", "-out", cfg.out)
+		status, said = run(t, "repair", "-out", cfg.Out)
 		require.Zero(t, status, said)
 		require.Regexp(t, regexp.QuoteMeta(filepath.Base(files[0]))+`.*\d versions`, said)
-		status, said = run(t, "check", "-out", cfg.out)
+		status, said = run(t, "check", "-out", cfg.Out)
 		require.Equal(t, left > 0, status != 0, "half a record stays what it is: %s", said)
 		require.NotRegexp(t, `\d\d versions: `, said, "but nothing is missing any more")
 	}
@@ -306,21 +308,21 @@ func TestDamagedCachesAreDiscarded(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 66, Hosts: 2, Pages: 3})
 	cfg := testConfig(t, web)
-	cfg.byRank = true
+	cfg.ByRank = true
 	crawlWeb(t, web, cfg)
-	caches := []string{hostsName, rulesName, orderName, stateName, filtersName}
+	caches := []string{cockpit.HostsName, cockpit.RulesName, cockpit.OrderName, cockpit.StateName, cockpit.FiltersName}
 	for _, name := range caches {
-		require.NoError(t, os.WriteFile(filepath.Join(cfg.out, name), []byte("{nonsense"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(cfg.Out, name), []byte("{nonsense"), 0o600))
 	}
-	status, said := run(t, "check", "-out", cfg.out)
+	status, said := run(t, "check", "-out", cfg.Out)
 	require.Equal(t, 1, status)
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	for _, name := range caches {
 		require.Regexp(t, regexp.QuoteMeta(name)+` +DAMAGED`, said)
-		require.Contains(t, strings.Join(c.warnings, "\n"), filepath.Join(cfg.out, name))
+		require.Contains(t, strings.Join(c.warnings, "\n"), filepath.Join(cfg.Out, name))
 	}
 	require.NoError(t, c.close())
-	status, said = run(t, "check", "-out", cfg.out)
+	status, said = run(t, "check", "-out", cfg.Out)
 	require.Zero(t, status, said)
 }

@@ -6,65 +6,41 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// slotUnit is the time within which the order of pages does not matter.
-const slotUnit = time.Minute
-
-// unitFor returns the unit of the slots: a tenth of a second goes by before one ends.
-func unitFor(pace float64) time.Duration {
-	unit := time.Duration(pace * float64(time.Second/10))
-	return max(slotUnit, unit.Truncate(time.Second))
-}
-
-// openPages opens the pages of a crawl, and the clock that they go by.
-func openPages(cfg config) (*stage.Pages, stage.Clock, error) {
-	clock, err := stage.OpenClock(filepath.Join(cfg.out, beganName), cfg.pace)
-	if err != nil {
-		return nil, clock, err
-	}
-	pages, err := stage.OpenPages(cfg.out, pagesOptions(cfg, clock))
-	return pages, clock, err
-}
-
-func pagesOptions(cfg config, clock stage.Clock) stage.PagesOptions {
-	return stage.PagesOptions{
-		Memory: cfg.memory / 4,
-		Unit:   unitFor(clock.Pace),
-		Start:  clock.Now(),
-	}
-}
-
 // openPages takes up the pages of an earlier run. If the filters let more pass than they did then,
 // or if the clock was wrong, the pages are first rewritten.
 func (c *crawler) openPages() (err error) {
-	if c.pages, c.clock, err = openPages(c.cfg); err != nil {
+	if c.Pages, c.Clock, err = cockpit.OpenPages(c.Cfg); err != nil {
 		return err
 	}
-	c.hosts = stage.NewHostBook(c.clock.Shown(c.cfg.delay), unitFor(c.clock.Pace), c.cfg.hostPages, c.cfg.queue)
-	stats, _ := c.pages.Stats()
-	now, filters := c.clock.Now(), c.cfg.filters()
-	before, known, err := readFilters(c.file(filtersName))
+	c.Hosts = stage.NewHostBook(c.Clock.Shown(c.Cfg.Delay), cockpit.UnitFor(c.Clock.Pace), c.Cfg.HostPages, c.Cfg.Queue)
+	stats, _ := c.Pages.Stats()
+	now, filters := c.Clock.Now(), c.Cfg.Filters()
+	before, known, err := cockpit.ReadFilters(c.file(cockpit.FiltersName))
 	if err != nil {
 		c.warn("%v; all links are looked at again", err)
 	}
-	wider := stats.Records > 0 && (!known || filters.wider(before))
-	ahead := c.pages.Ahead(now)
+	wider := stats.Records > 0 && (!known || filters.Wider(before))
+	ahead := c.Pages.Ahead(now)
 	if wider || ahead {
 		if err := c.rewritePages(now, wider, ahead); err != nil {
 			return err
 		}
 	}
-	if err := filters.write(c.file(filtersName)); err != nil {
+	if err := filters.Write(c.file(cockpit.FiltersName)); err != nil {
 		return err
 	}
-	return c.recall()
+	_, err = c.recall()
+	return err
 }
 
 // rewritePages brings pages back that are due too late.
@@ -74,16 +50,16 @@ func (c *crawler) rewritePages(now time.Time, wider, ahead bool) (err error) {
 	}
 	if ahead {
 		c.warn("the clock was ahead when this crawl last ran: pages visited then are due again")
-		for _, name := range []string{hostsName, rhythmName} { // they know too much of that time
+		for _, name := range []string{cockpit.HostsName, cockpit.RhythmName} { // they know too much of that time
 			if err := os.Remove(c.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
 	}
-	if err := c.pages.Close(); err != nil {
+	if err := c.Pages.Close(); err != nil {
 		return err
 	}
-	c.pages = nil
+	c.Pages = nil
 	change := func(s stage.State) (stage.State, bool) {
 		if ahead {
 			s = broughtBack(s, now)
@@ -99,10 +75,10 @@ func (c *crawler) rewritePages(now time.Time, wider, ahead bool) (err error) {
 		s.Relink = true
 		return s, true
 	}
-	if err := stage.RewritePages(c.cfg.out, pagesOptions(c.cfg, c.clock), change); err != nil {
+	if err := stage.RewritePages(c.Cfg.Out, cockpit.PagesOptions(c.Cfg, c.Clock), change); err != nil {
 		return err
 	}
-	c.pages, err = stage.OpenPages(c.cfg.out, pagesOptions(c.cfg, c.clock))
+	c.Pages, err = stage.OpenPages(c.Cfg.Out, cockpit.PagesOptions(c.Cfg, c.Clock))
 	return err
 }
 
@@ -122,41 +98,91 @@ func broughtBack(s stage.State, now time.Time) stage.State {
 // errOtherSeeds is wrapped by the error for a directory that holds another crawl.
 var errOtherSeeds = errors.New("the directory holds a crawl of other seeds")
 
+// A stock is what is known of pages when a crawl goes on.
+type stock struct{ pages, fresh, due int }
+
 // recall learns from the pages what else was known, by one walk through them.
-func (c *crawler) recall() error {
-	c.pages.Found = func(url string) { c.hosts.Sighted(weburl.Host(url)) }
+func (c *crawler) recall() (s stock, err error) {
+	c.Pages.Found = func(url string) { c.Hosts.Sighted(weburl.Host(url)) }
 	given := map[string]bool{}
-	for _, seed := range c.cfg.seeds {
+	for _, seed := range c.Cfg.Seeds {
 		given[seed] = true
 	}
 	seeded, same, example := 0, false, ""
-	for page, err := range c.pages.All() {
+	for page, err := range c.Pages.All() {
 		if err != nil {
-			return err
+			return s, err
 		}
-		s := page.State
+		s.count(page.State, c.Clock.Now())
 		if page.Item.Seeded() {
-			c.filter.Scope.Add(page.Item.URL)
+			c.Filter.Scope.Add(page.Item.URL)
 			seeded++
 			same, example = same || given[page.Item.URL], page.Item.URL
 		}
-		c.hosts.Sighted(weburl.Host(page.Item.URL))
-		if s == (stage.State{}) || s.LeftOut {
+		c.Hosts.Sighted(weburl.Host(page.Item.URL))
+		state := page.State
+		if state == (stage.State{}) || state.LeftOut {
 			continue
 		}
 		putOff := int64(0)
-		if !s.Visited() {
-			putOff = s.Due
+		if !state.Visited() {
+			putOff = state.Due
 		}
-		c.hosts.Recall(weburl.Host(page.Item.URL), seconds(s.Booked), putOff)
-		if s.Failures > 0 {
-			c.retries.Expect(s.Due)
+		c.Hosts.Recall(weburl.Host(page.Item.URL), cockpit.Seconds(state.Booked), putOff)
+		if state.Failures > 0 {
+			c.Retries.Expect(state.Due)
 		}
 	}
 	if seeded > 0 && len(given) > 0 && !same {
-		return fmt.Errorf("%s: %w, such as %s: name another directory with -out, or one of those seeds "+
+		return s, fmt.Errorf("%s: %w, such as %s: name another directory with -out, or one of those seeds "+
 			"too, which goes on with both crawls, or -fresh, which forgets its pages (not its archive)",
-			c.cfg.out, errOtherSeeds, example)
+			c.Cfg.Out, errOtherSeeds, example)
+	}
+	return s, nil
+}
+
+func (s *stock) count(page stage.State, now time.Time) {
+	s.pages++
+	if !page.Visited() {
+		s.fresh++
+	}
+	if page.Due <= now.Unix() {
+		s.due++
+	}
+}
+
+// dryRun says what a crawl would go on with. It fetches nothing.
+func dryRun(cfg cockpit.Config, out io.Writer) error {
+	c, s := &crawler{}, stock{}
+	c.Cfg, c.Filter = cfg, cfg.Filter
+	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
+	c.Hosts = stage.NewHostBook(cfg.Delay, time.Minute, cfg.HostPages, cfg.Queue)
+	if cockpit.HasCrawl(cfg.Out) && !cfg.Fresh {
+		var err error
+		if c.Pages, c.Clock, err = cockpit.OpenPages(cfg); err != nil {
+			return err
+		}
+		s, err = c.recall()
+		if err := errors.Join(err, c.Pages.Close()); err != nil {
+			return err
+		}
+	}
+	for _, seed := range cfg.Seeds {
+		if c.Hosts.Known(weburl.Host(seed)) == 0 {
+			c.Hosts.Sighted(weburl.Host(seed))
+		}
+	}
+	delay := max(cfg.Delay, time.Millisecond)
+	fmt.Fprintf(out, "%d hosts, %d pages known, %d never visited, %d due now\n",
+		c.Hosts.Count(), s.pages, s.fresh, s.due)
+	fmt.Fprintf(out, "%v between two requests to a host, or its Crawl-delay: at most %.0f a day and host\n",
+		cfg.Delay, float64(24*time.Hour)/float64(delay))
+	busiest, most := c.Hosts.Busiest(20)
+	fmt.Fprintf(out, "the largest host has %d pages: %v for each once\n\n%8s %14s  %s\n", most,
+		(time.Duration(most) * cfg.Delay).Round(time.Second), "known", "visits a day", "host")
+	for _, host := range busiest {
+		_, load := c.Hosts.Of(host)
+		fmt.Fprintf(out, "%8d %14.1f  %s\n", c.Hosts.Known(host), load, host)
 	}
 	return nil
 }
@@ -164,11 +190,11 @@ func (c *crawler) recall() error {
 // openOrder takes over the scores that an earlier crawl saved. Those of the minutes before a crash
 // are not among them, nor would a crawl be wrong without any.
 func (c *crawler) openOrder() error {
-	if !c.cfg.byRank {
+	if !c.Cfg.ByRank {
 		return nil
 	}
-	c.order = stage.NewOrder()
-	f, err := os.Open(c.file(orderName))
+	c.Order = stage.NewOrder()
+	f, err := os.Open(c.file(cockpit.OrderName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -181,17 +207,17 @@ func (c *crawler) openOrder() error {
 		c.warn("%s is damaged, so ranks begin anew: %v", f.Name(), err)
 		return nil
 	}
-	c.order = order
+	c.Order = order
 	return nil
 }
 
 // saveOrder saves the scores, if there are any.
 func (c *crawler) saveOrder() error {
-	if c.order == nil {
+	if c.Order == nil {
 		return nil
 	}
-	return stage.ReplaceWith(c.file(orderName), func(w io.Writer) error {
-		_, err := c.order.WriteTo(w)
+	return stage.ReplaceWith(c.file(cockpit.OrderName), func(w io.Writer) error {
+		_, err := c.Order.WriteTo(w)
 		return err
 	})
 }

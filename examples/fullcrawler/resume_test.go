@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -23,9 +25,9 @@ import (
 // TestManyRunsAreOneCrawl stops a crawl again and again in fake time: all runs together fetch what
 // one would have, each page once, and keep every pause across the stops.
 func TestManyRunsAreOneCrawl(t *testing.T) {
-	for name, change := range map[string]func(cfg *config){
-		"in the order in which pages are found": func(*config) {},
-		"by rank":                               func(cfg *config) { cfg.byRank = true },
+	for name, change := range map[string]func(cfg *cockpit.Config){
+		"in the order in which pages are found": func(*cockpit.Config) {},
+		"by rank":                               func(cfg *cockpit.Config) { cfg.ByRank = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { crawlInParts(t, change) })
@@ -33,7 +35,7 @@ func TestManyRunsAreOneCrawl(t *testing.T) {
 	}
 }
 
-func crawlInParts(t *testing.T, change func(cfg *config)) {
+func crawlInParts(t *testing.T, change func(cfg *cockpit.Config)) {
 	retry := 10 * time.Minute
 	web := serve(t, webtest.Options{
 		Seed: 3, Hosts: 6, Addrs: 3, Pages: 12, Network: memnet.New(), Traits: func(host int) webtest.Traits {
@@ -50,11 +52,11 @@ func crawlInParts(t *testing.T, change func(cfg *config)) {
 	change(&cfg)
 	runs := 0
 	for err := errors.New("begin"); err != nil; runs++ {
-		cfg.pages = int64(3 + runs%7)
+		cfg.Pages = int64(3 + runs%7)
 		c, opening := newCrawler(cfg, on(web))
 		require.NoError(t, opening)
 		if err = c.run(t.Context()); err != nil {
-			require.ErrorIs(t, err, errPageLimit)
+			require.ErrorIs(t, err, cockpit.ErrPageLimit)
 		}
 		require.Less(t, runs, 100, "it never ends")
 	}
@@ -83,7 +85,7 @@ func crawlInParts(t *testing.T, change func(cfg *config)) {
 		require.LessOrEqual(t, n, 1+sentAway[url], "requests for %s", url)
 	}
 	require.NotEmpty(t, sentAway)
-	if cfg.byRank {
+	if cfg.ByRank {
 		requireRanked(t, web, cfg)
 	}
 	maps.DeleteFunc(got, func(url string, _ int) bool { return !web.IsPage(url) })
@@ -94,12 +96,12 @@ func crawlInParts(t *testing.T, change func(cfg *config)) {
 }
 
 // requireRanked asks the saved order for all pages that were fetched, by whichever run.
-func requireRanked(t *testing.T, web *webtest.Web, cfg config) {
+func requireRanked(t *testing.T, web *webtest.Web, cfg cockpit.Config) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
 	ranked := map[string]bool{}
-	for _, page := range c.order.Top(1000) {
+	for _, page := range c.Order.Top(1000) {
 		ranked[page.URL] = true
 	}
 	for _, r := range web.Log() {
@@ -114,13 +116,13 @@ func TestVisitsComeWhenTheyShould(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 9, Hosts: 4, Pages: 8, Network: memnet.New()})
 		cfg := politeConfig(t, web)
-		cfg.forever, cfg.sitemaps, cfg.policy = true, false, revisit.Every(time.Hour)
+		cfg.Forever, cfg.Sitemaps, cfg.Policy = true, false, revisit.Every(time.Hour)
 		start := time.Now()
 		for range 4 {
-			cfg.duration = 3 * time.Hour
+			cfg.Duration = 3 * time.Hour
 			c, err := newCrawler(cfg, on(web))
 			require.NoError(t, err)
-			require.ErrorIs(t, c.run(t.Context()), errTimeLimit)
+			require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
 		}
 		visits := visitsOf(web)
 		require.Len(t, visits, len(web.Reachable()))
@@ -130,7 +132,7 @@ func TestVisitsComeWhenTheyShould(t *testing.T) {
 				require.InDelta(t, 60, all[i].at.Sub(all[i-1].at).Minutes(), 6, url)
 			}
 		}
-		requirePauses(t, web.Log(), cfg.delay)
+		requirePauses(t, web.Log(), cfg.Delay)
 	})
 }
 
@@ -148,12 +150,12 @@ func TestHintsBringVisitsForward(t *testing.T) {
 			},
 		})
 		cfg := testConfig(t, web)
-		cfg.pace, cfg.forever, cfg.duration = month.Pace, true, 4*time.Minute
-		cfg.policy = sitemapsDaily{}
+		cfg.Pace, cfg.Forever, cfg.Duration = month.Pace, true, 4*time.Minute
+		cfg.Policy = sitemapsDaily{}
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
-		require.ErrorIs(t, c.run(t.Context()), errTimeLimit)
-		pages, _, err := openPages(cfg)
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+		pages, _, err := cockpit.OpenPages(cfg)
 		require.NoError(t, err)
 		visits, changes := 0, 0
 		for known, err := range pages.All() {
@@ -166,8 +168,8 @@ func TestHintsBringVisitsForward(t *testing.T) {
 		require.NoError(t, pages.Close())
 		require.Greater(t, changes, 20)
 		t.Log(visits, changes)
-		s := c.tally.sum()
-		require.EqualValues(t, s.waiting, s.fates[stage.LeftOver])
+		s := c.Tally.Sum()
+		require.EqualValues(t, s.Waiting, s.Fates[stage.LeftOver])
 	})
 }
 
@@ -187,25 +189,25 @@ func TestALimitIsNoLoss(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 5, Hosts: 10, Pages: 10})
 	cfg := testConfig(t, web)
-	cfg.delay, cfg.minFree = time.Millisecond, 1<<62
+	cfg.Delay, cfg.MinFree = time.Millisecond, 1<<62
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.ErrorIs(t, c.overLimit(), errDiskLimit)
-	c.cfg.minFree = 0
+	require.ErrorIs(t, c.overLimit(), cockpit.ErrDiskLimit)
+	c.Cfg.MinFree = 0
 	require.NoError(t, c.overLimit())
 	runtime.GC()
 	fullFor := 0
-	c.cfg.memory = 1000
+	c.Cfg.Memory = 1000
 	for range memoryLooks - 1 {
 		require.NoError(t, c.overMemory(&fullFor), "what large pages take for a while")
 	}
 	err = c.overMemory(&fullFor)
-	require.ErrorIs(t, err, errMemoryLimit)
-	require.True(t, paused(err))
-	c.cfg.memory = 1 << 50
+	require.ErrorIs(t, err, cockpit.ErrMemoryLimit)
+	require.True(t, cockpit.Paused(err))
+	c.Cfg.Memory = 1 << 50
 	require.NoError(t, c.overMemory(&fullFor))
 	require.Zero(t, fullFor, "they count anew")
-	cfg.minFree = 0
+	cfg.MinFree = 0
 	c.stop = func(error) {}
 	require.NoError(t, c.close())
 
@@ -217,6 +219,6 @@ func TestALimitIsNoLoss(t *testing.T) {
 	require.NoError(t, err)
 	defer again.close()
 	_, err = newCrawler(cfg, on(web))
-	require.ErrorIs(t, err, errHeld, "two crawlers in one directory")
+	require.ErrorIs(t, err, cockpit.ErrHeld, "two crawlers in one directory")
 	require.ErrorContains(t, err, fmt.Sprint("process ", os.Getpid()))
 }

@@ -2,8 +2,9 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"time"
+
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -11,30 +12,13 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// parsePolicy makes the policy of a name, or of an interval such as 24h.
-func parsePolicy(name string, price float64, least, most time.Duration) (revisit.Policy, error) {
-	switch name {
-	case "bayes":
-		return revisit.Bayes{Price: price, Min: least, Max: most}, nil
-	case "mle":
-		return revisit.MLE{Alpha: price, Min: least, Max: most}, nil
-	case "aimd":
-		return revisit.AIMD{Min: least, Max: most}, nil
-	}
-	every, err := time.ParseDuration(name)
-	if err != nil || every <= 0 {
-		return nil, fmt.Errorf("-revisit %q: want bayes, mle, aimd or an interval such as 24h", name)
-	}
-	return revisit.Every(every), nil
-}
-
 // policyOf returns the policy for a page. Where pages are ranked, one that matters more costs less.
 func (c *crawler) policyOf(url string) revisit.Policy {
-	bayes, weighs := c.cfg.policy.(revisit.Bayes)
-	if !weighs || c.order == nil {
-		return c.cfg.policy
+	bayes, weighs := c.Cfg.Policy.(revisit.Bayes)
+	if !weighs || c.Order == nil {
+		return c.Cfg.Policy
 	}
-	bayes.Price = priceOf(bayes) / c.order.Weight(url)
+	bayes.Price = priceOf(bayes) / c.Order.Weight(url)
 	return bayes
 }
 
@@ -43,7 +27,7 @@ func priceOf(b revisit.Bayes) float64 { return cmp.Or(b.Price, revisit.DefaultPr
 // observe puts a visit into the history of its page, and into what is known of its host.
 func (c *crawler) observe(it stage.Item, resp *fetch.Response, modified time.Time, changed bool) {
 	state := &it.Visit.State
-	at := c.clock.At(resp.Start)
+	at := c.Clock.At(resp.Start)
 	if it.Visit.Early() && it.Hinted(state.History, at) {
 		modified = time.Unix(it.LastMod, 0) // or the page would look busier than it is
 	}
@@ -58,9 +42,9 @@ func (c *crawler) quiet(it stage.Item) time.Duration {
 	if !weighs || !state.Visited() || state.Failures > 0 || state.Relink || it.Sitemap != nil {
 		return 0
 	}
-	pause := c.rhythms.Quiet(weburl.Host(it.URL), it, bayes, state.History, c.clock.Now())
+	pause := c.rhythms.Quiet(weburl.Host(it.URL), it, bayes, state.History, c.Clock.Now())
 	if pause > 0 {
-		pause = max(pause, 2*unitFor(c.clock.Pace))
+		pause = max(pause, 2*cockpit.UnitFor(c.Clock.Pace))
 	}
 	return pause
 }
@@ -71,19 +55,19 @@ const mostSiblings = 20
 // publishing reports whether a host's pages change at twice their usual rate.
 func (c *crawler) publishing(host string) bool {
 	const lately = 48 * time.Hour
-	rhythm, now := c.rhythms.Of(host), c.clock.Now()
+	rhythm, now := c.rhythms.Of(host), c.Clock.Now()
 	return rhythm.Pulse.Elapsed(now.Add(-lately), now) >= 2*lately
 }
 
 // soon is when a page is due that is not worth a visit before its time: its slot may have begun.
-func (c *crawler) soon() time.Time { return c.clock.Now().Add(2 * unitFor(c.clock.Pace)) }
+func (c *crawler) soon() time.Time { return c.Clock.Now().Add(2 * cockpit.UnitFor(c.Clock.Pace)) }
 
 // reconsider visits a page before it is due, if it is known and now worth a visit: because a sitemap
 // says that it was modified, or, with the zero time, because its host publishes. A hint that is not
 // worth a visit yet is noted. It is dropped where there is no room: the page comes due all the same.
 func (c *crawler) reconsider(url string, modified time.Time) {
-	now := c.clock.Now()
-	it, found, err := c.pages.Early(url, c.soon())
+	now := c.Clock.Now()
+	it, found, err := c.Pages.Early(url, c.soon())
 	if err != nil {
 		c.stop(err)
 		return
@@ -105,7 +89,7 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 		return
 	}
 	select {
-	case c.room <- struct{}{}:
+	case c.Room <- struct{}{}:
 	default:
 		c.early.End(url)
 		return
@@ -115,8 +99,8 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 		c.giveBack(it)
 		return
 	}
-	c.hosts.Hold(weburl.Host(url), it.Visit.Addr)
-	c.tally.open()
+	c.Hosts.Hold(weburl.Host(url), it.Visit.Addr)
+	c.Tally.Open()
 	c.route(it)
 }
 

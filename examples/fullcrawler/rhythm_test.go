@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -66,14 +68,14 @@ func TestAHostThatPublishesInBulk(t *testing.T) {
 				Handlers: map[string]http.Handler{"press.test": host},
 			})
 			cfg := testConfig(t, web)
-			cfg.delay, cfg.pace, cfg.forever, cfg.policy = time.Millisecond, clock.Pace, true, policy
-			cfg.archive = noArchive
-			cfg.duration = time.Duration(float64(pressLasts) / clock.Pace)
+			cfg.Delay, cfg.Pace, cfg.Forever, cfg.Policy = time.Millisecond, clock.Pace, true, policy
+			cfg.Archive = cockpit.NoArchive
+			cfg.Duration = time.Duration(float64(pressLasts) / clock.Pace)
 			c, err := newCrawler(cfg, on(web))
 			require.NoError(t, err)
-			require.ErrorIs(t, c.run(t.Context()), errTimeLimit)
+			require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
 			visits, caught = host.visits, host.caught
-			rhythms, err := stage.OpenRhythms(filepath.Join(cfg.out, rhythmName))
+			rhythms, err := stage.OpenRhythms(filepath.Join(cfg.Out, cockpit.RhythmName))
 			require.NoError(t, err)
 			require.NotZero(t, rhythms.Of("press.test"), "what was learned is kept")
 		})
@@ -91,17 +93,18 @@ func TestAHostThatPublishesInBulk(t *testing.T) {
 // TestRankedPagesCostLess: under -order rank a visit costs less the more a page matters, with
 // policies that have a price.
 func TestRankedPagesCostLess(t *testing.T) {
-	c := &crawler{order: stage.NewOrder()}
-	c.cfg.policy = revisit.Bayes{}
+	c := &crawler{}
+	c.Order = stage.NewOrder()
+	c.Cfg.Policy = revisit.Bayes{}
 	for n := range 5 {
-		c.order.Fetched(fmt.Sprint("http://a.test/", n), []string{"http://b.test/"})
+		c.Order.Fetched(fmt.Sprint("http://a.test/", n), []string{"http://b.test/"})
 	}
 	require.Less(t, priceOf(c.policyOf("http://b.test/").(revisit.Bayes)), revisit.DefaultPrice)
 	require.Greater(t, priceOf(c.policyOf("http://a.test/1").(revisit.Bayes)), revisit.DefaultPrice)
-	c.cfg.policy = revisit.Every(time.Hour)
-	require.Equal(t, c.cfg.policy, c.policyOf("http://b.test/"))
-	c.cfg.policy, c.order = revisit.Bayes{Price: 2}, nil
-	require.Equal(t, c.cfg.policy, c.policyOf("http://b.test/"))
+	c.Cfg.Policy = revisit.Every(time.Hour)
+	require.Equal(t, c.Cfg.Policy, c.policyOf("http://b.test/"))
+	c.Cfg.Policy, c.Order = revisit.Bayes{Price: 2}, nil
+	require.Equal(t, c.Cfg.Policy, c.policyOf("http://b.test/"))
 }
 
 // onItsOwn is a policy that knows nothing of hosts.

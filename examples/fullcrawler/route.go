@@ -16,30 +16,30 @@ import (
 func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 	var err error
 	if it.URL, err = weburl.Canonical(raw); err != nil {
-		c.tally.skip(urlfilter.Malformed(err))
+		c.Tally.Skip(urlfilter.Malformed(err))
 		return ""
 	}
-	if why := c.filter.Check(it); why != "" {
-		c.tally.skip(why)
+	if why := c.Filter.Check(it); why != "" {
+		c.Tally.Skip(why)
 		return ""
 	}
-	if c.hosts.IsCrowded(it.URL) {
-		c.tally.skip(stage.CrowdedHost)
+	if c.Hosts.IsCrowded(it.URL) {
+		c.Tally.Skip(stage.CrowdedHost)
 		return ""
 	}
-	if err := c.pages.Sight(it); err != nil {
+	if err := c.Pages.Sight(it); err != nil {
 		c.stop(err)
 		return ""
 	}
-	c.tally.sighted()
+	c.Tally.Sighted()
 	stage.Wake(c.changed)
 	return it.URL
 }
 
 // advance routes what is next by its rank, as far as there is room for it.
 func (c *crawler) advance() {
-	for c.order != nil {
-		it, ok := c.order.Next()
+	for c.Order != nil {
+		it, ok := c.Order.Next()
 		if !ok {
 			return
 		}
@@ -56,7 +56,7 @@ func (c *crawler) route(it stage.Item) {
 
 // rule asks the robots table whether the item may be fetched, and sees to it if not.
 func (c *crawler) rule(it stage.Item) (allowed bool) {
-	ruling := c.robots.Rule(it, time.Now())
+	ruling := c.Robots.Rule(it, time.Now())
 	if ruling.News != nil {
 		c.learn(it.URL, *ruling.News, it.Depth)
 	}
@@ -86,9 +86,9 @@ func (c *crawler) enqueueRobots(req robots.Request) {
 // the worker that gets the item.
 func (c *crawler) enqueue(it stage.Item) {
 	host := weburl.Host(it.URL)
-	addr, _ := c.resolver.Cached(host)
-	c.queue.SetHost(host, scheduler.Host{Addr: addr})
-	if err := c.queue.Add(scheduler.Task[stage.Item]{Host: host, Item: it}); err != nil {
+	addr, _ := c.Resolver.Cached(host)
+	c.Queue.SetHost(host, scheduler.Host{Addr: addr})
+	if err := c.Queue.Add(scheduler.Task[stage.Item]{Host: host, Item: it}); err != nil {
 		c.stop(fmt.Errorf("queue %s: %w", it.URL, err)) // the room is what bounds the queue
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -29,9 +31,9 @@ func mapped(host int) webtest.Traits {
 
 // politeConfig is a crawl with the delays that the command has by default. Only a bubble's time
 // makes it bearable.
-func politeConfig(t *testing.T, web *webtest.Web) config {
+func politeConfig(t *testing.T, web *webtest.Web) cockpit.Config {
 	cfg := testConfig(t, web)
-	cfg.delay, cfg.backoff = 5*time.Second, 0
+	cfg.Delay, cfg.Backoff = 5*time.Second, 0
 	return cfg
 }
 
@@ -45,7 +47,7 @@ func TestSitemapsLeadToTheirPages(t *testing.T) {
 		cfg := politeConfig(t, web)
 		c := crawlWeb(t, web, cfg)
 
-		seeds, sitemaps := slices.Clone(cfg.seeds), 0
+		seeds, sitemaps := slices.Clone(cfg.Seeds), 0
 		var orphans []string
 		for host := range web.Hosts() {
 			orphans = slices.AppendSeq(orphans, host.Orphans())
@@ -67,14 +69,14 @@ func TestSitemapsLeadToTheirPages(t *testing.T) {
 		maps.DeleteFunc(got, func(url string, _ int) bool { return strings.Contains(url, "/sitemap") })
 		require.ElementsMatch(t, want, slices.Collect(maps.Keys(got)))
 		require.Empty(t, webtest.Violations(web.Log(),
-			func(string) time.Duration { return cfg.delay },
-			func(netip.Addr) time.Duration { return cfg.delay }))
+			func(string) time.Duration { return cfg.Delay },
+			func(netip.Addr) time.Duration { return cfg.Delay }))
 
-		s := c.tally.sum()
-		require.EqualValues(t, sitemaps, s.fates[stage.Listed])
-		require.EqualValues(t, len(want), s.fates[stage.Fetched])
-		require.EqualValues(t, 4, s.skipped[stage.OtherServer], "each lists one page of another host")
-		requireLedger(t, cfg.out, s.fates)
+		s := c.Tally.Sum()
+		require.EqualValues(t, sitemaps, s.Fates[stage.Listed])
+		require.EqualValues(t, len(want), s.Fates[stage.Fetched])
+		require.EqualValues(t, 4, s.Skipped[stage.OtherServer], "each lists one page of another host")
+		requireLedger(t, cfg.Out, s.Fates)
 	})
 }
 
@@ -82,18 +84,18 @@ func TestSitemapsLeadToTheirPages(t *testing.T) {
 func TestSitemapsWithinLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(*config)
+		change func(*cockpit.Config)
 		listed int64
 		orphan bool // at least one is fetched
 	}{
-		{"as usual", func(*config) {}, 3, true},
-		{"a flag is off", func(c *config) { c.sitemaps = false }, 0, false},
-		{"only the seeds", func(c *config) { c.reach = urlfilter.Page }, 0, false},
-		{"only what is linked by the seeds", func(c *config) { c.filter.MaxDepth = 1 }, 3, true},
-		{"only a directory", func(c *config) {
-			c.reach, c.seeds = urlfilter.Prefix, []string{c.seeds[0] + "orphan/0.html"}
+		{"as usual", func(*cockpit.Config) {}, 3, true},
+		{"a flag is off", func(c *cockpit.Config) { c.Sitemaps = false }, 0, false},
+		{"only the seeds", func(c *cockpit.Config) { c.Reach = urlfilter.Page }, 0, false},
+		{"only what is linked by the seeds", func(c *cockpit.Config) { c.Filter.MaxDepth = 1 }, 3, true},
+		{"only a directory", func(c *cockpit.Config) {
+			c.Reach, c.Seeds = urlfilter.Prefix, []string{c.Seeds[0] + "orphan/0.html"}
 		}, 3, true},
-		{"only the seeds' depth", func(c *config) { c.filter.MaxDepth = 0 }, 3, false},
+		{"only the seeds' depth", func(c *cockpit.Config) { c.Filter.MaxDepth = 0 }, 3, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -101,24 +103,24 @@ func TestSitemapsWithinLimits(t *testing.T) {
 					Seed: 12, Hosts: 2, Pages: 5, Traits: mapped, Network: memnet.New(),
 				})
 				cfg := politeConfig(t, web)
-				cfg.reach = urlfilter.Host
+				cfg.Reach = urlfilter.Host
 				tt.change(&cfg)
-				s := crawlWeb(t, web, cfg).tally.sum()
-				require.Equal(t, tt.listed, s.fates[stage.Listed], "%v", s.fates)
+				s := crawlWeb(t, web, cfg).Tally.Sum()
+				require.Equal(t, tt.listed, s.Fates[stage.Listed], "%v", s.Fates)
 				orphan := false
 				for url := range requested(web) {
 					require.True(t, strings.HasPrefix(url, "http://h00000."), url)
 					orphan = orphan || strings.Contains(url, "/orphan/")
 				}
 				require.Equal(t, tt.orphan, orphan)
-				require.Zero(t, s.waiting)
+				require.Zero(t, s.Waiting)
 			})
 		})
 	}
 }
 
 // site lays files out as the host a.test, and crawls it from its root.
-func site(t *testing.T, files map[string]string, change func(*config)) (*crawler, map[string]int) {
+func site(t *testing.T, files map[string]string, change func(*cockpit.Config)) (*crawler, map[string]int) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "a.test"), 0o777))
 	for name, text := range files {
@@ -137,12 +139,12 @@ func TestSitemapsThatAreNone(t *testing.T) {
 				"Sitemap: http://a.test/closed.xml\nSitemap: http://b.test/elsewhere.xml\nSitemap: /half.xml\n",
 			"index.html": "<a href=other.html>", "other.html": "<!doctype html><a href=no.html>",
 			"half.xml": "<urlset><url><loc>http://a.test/last.html</loc></url><url",
-		}, func(cfg *config) { cfg.reach = urlfilter.Host })
-		s := c.tally.sum()
+		}, func(cfg *cockpit.Config) { cfg.Reach = urlfilter.Host })
+		s := c.Tally.Sum()
 		require.Equal(t, map[stage.Fate]int64{
 			stage.Fetched: 1, stage.NoSitemap: 1, stage.Listed: 1, stage.Disallowed: 1, stage.ClientError: 2,
-		}, s.fates)
-		require.EqualValues(t, 1, s.skipped[stage.OutOfScope])
+		}, s.Fates)
+		require.EqualValues(t, 1, s.Skipped[stage.OutOfScope])
 		require.Equal(t, map[string]int{
 			"http://a.test/": 1, "http://a.test/other.html": 1, "http://a.test/none.xml": 1,
 			"http://a.test/half.xml": 1, "http://a.test/last.html": 1,
@@ -158,7 +160,7 @@ func TestResourcesOfStyleSheets(t *testing.T) {
 	}
 	for _, resources := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			_, got := site(t, files, func(cfg *config) { cfg.resources = resources })
+			_, got := site(t, files, func(cfg *cockpit.Config) { cfg.Resources = resources })
 			want := map[string]int{"http://a.test/": 1}
 			for name := range files {
 				if resources && name != "index.html" {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -24,7 +26,7 @@ func crawledByRank(t *testing.T) *crawler {
 		return webtest.Traits{Refuse: host == 3}
 	}})
 	cfg := testConfig(t, web)
-	cfg.byRank = true
+	cfg.ByRank = true
 	crawlWeb(t, web, cfg)
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
@@ -37,7 +39,7 @@ func ask(t *testing.T, c *crawler, target, host string) *httptest.ResponseRecord
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
 	r.Host = host
 	w := httptest.NewRecorder()
-	c.statusHandler("127.0.0.1:8080").ServeHTTP(w, r)
+	c.StatusHandler("127.0.0.1:8080").ServeHTTP(w, r)
 	return w
 }
 
@@ -55,20 +57,20 @@ func TestLivePageTells(t *testing.T) {
 	require.NotEqual(t, 200, ask(t, c, "/../main.go", here).Code)
 	require.Equal(t, 404, ask(t, c, "/main.go", here).Code)
 
-	var s status
+	var s cockpit.Status
 	require.NoError(t, json.Unmarshal(ask(t, c, "/api/status", here).Body.Bytes(), &s))
 	require.Equal(t, 5, s.Hosts)
 	require.Equal(t, "pages known", s.Flow[1].Name)
 	require.Greater(t, s.Flow[1].Count, int64(20))
 
-	var facts []fact
-	answer := ask(t, c, "/api/explain?q="+c.cfg.seeds[0], here).Body.Bytes()
+	var facts []cockpit.Fact
+	answer := ask(t, c, "/api/explain?q="+c.Cfg.Seeds[0], here).Body.Bytes()
 	require.NoError(t, json.Unmarshal(answer, &facts))
 	text := string(answer)
 	for _, want := range []string{"last visit", "due", "allows it", "127.16.0.1", "changed"} {
 		require.Contains(t, text, want)
 	}
-	name := strings.TrimSuffix(strings.TrimPrefix(c.cfg.seeds[0], "http://"), "/")
+	name := strings.TrimSuffix(strings.TrimPrefix(c.Cfg.Seeds[0], "http://"), "/")
 	require.Contains(t, ask(t, c, "/api/explain?q="+name, here).Body.String(), "last visit",
 		"a name alone is looked for with http, too")
 	require.Contains(t, ask(t, c, "/api/explain?q=mailto:me", here).Body.String(), "error")
@@ -90,10 +92,10 @@ func TestLivePageIsForWhoAsksByAddress(t *testing.T) {
 	} {
 		require.Equal(t, want, ask(t, c, "/api/status", host).Code, host)
 	}
-	require.ErrorContains(t, checkListen(":8080"), "address")
-	require.ErrorContains(t, checkListen("8080"), "8080")
-	require.NoError(t, checkListen("127.0.0.1:0"))
-	require.NoError(t, checkListen(""))
+	require.ErrorContains(t, cockpit.CheckListen(":8080"), "address")
+	require.ErrorContains(t, cockpit.CheckListen("8080"), "8080")
+	require.NoError(t, cockpit.CheckListen("127.0.0.1:0"))
+	require.NoError(t, cockpit.CheckListen(""))
 }
 
 // TestLivePageInABrowser looks at the page with headless Chromium, where there is one: it shows what
@@ -105,7 +107,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	}
 	t.Parallel()
 	c := crawledByRank(t)
-	at, err := c.listen("127.0.0.1:0")
+	at, err := c.Listen("127.0.0.1:0")
 	require.NoError(t, err)
 	look := func(args ...string) (dom, console string) {
 		args = append(args, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -28,7 +30,7 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 	skipped := scheduler.Outcome{Skipped: true}
 	it := lease.Item()
 	began := time.Now()
-	addr, err := c.resolver.Addr(ctx, lease.Host())
+	addr, err := c.Resolver.Addr(ctx, lease.Host())
 	if err != nil {
 		c.giveUp(ctx, it, err, netip.Addr{}, began)
 		return skipped
@@ -56,7 +58,7 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 	}
 	page, o := c.visitPage(ctx, it, addr)
 	if c.quota.Settle(page) {
-		c.stop(errPageLimit)
+		c.stop(cockpit.ErrPageLimit)
 	}
 	return o
 }
@@ -67,16 +69,16 @@ func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
 		return true
 	}
-	until := c.hosts.Move(it.Visit.Addr, addr, c.clock.Now())
+	until := c.Hosts.Move(it.Visit.Addr, addr, c.Clock.Now())
 	if until == 0 {
 		it.Visit.Addr = addr
 		return true
 	}
-	c.hosts.Leave(weburl.Host(it.URL), it.Visit.Addr)
-	if c.order != nil {
-		c.order.Done(it.URL)
+	c.Hosts.Leave(weburl.Host(it.URL), it.Visit.Addr)
+	if c.Order != nil {
+		c.Order.Done(it.URL)
 	}
-	c.tally.reopen()
+	c.Tally.Reopen()
 	c.putOff(it, until)
 	return false
 }
@@ -135,7 +137,7 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 		return fate, why
 	}
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
-	change := it.Visit.State.Compare(resp, c.cfg.texts)
+	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
 	c.observe(it, resp, modified, change == simhash.Real)
 	switch {
 	case change == simhash.Same:
@@ -155,9 +157,9 @@ func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 		siblings = mostSiblings
 	}
 	var links []string
-	stage.Extract(resp, c.cfg.agent, c.cfg.resources, func(url string, why stage.Reason) {
+	stage.Extract(resp, c.Cfg.Agent, c.Cfg.Resources, func(url string, why stage.Reason) {
 		to := c.follow(stage.Item{URL: url, Depth: it.Depth + 1}, why)
-		if c.order != nil && to != "" {
+		if c.Order != nil && to != "" {
 			links = append(links, to)
 		}
 		if siblings > 0 && weburl.Host(to) == host {
@@ -170,15 +172,15 @@ func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 
 // rank tells the order of items, if there is one, where a page leads.
 func (c *crawler) rank(url string, links ...string) {
-	if c.order != nil {
-		c.order.Fetched(url, links)
+	if c.Order != nil {
+		c.Order.Fetched(url, links)
 	}
 }
 
 // follow sights what a link leads to, unless there is a reason not to.
 func (c *crawler) follow(it stage.Item, why stage.Reason) (canonical string) {
 	if why != "" {
-		c.tally.skip(why)
+		c.Tally.Skip(why)
 		return ""
 	}
 	return c.sight(it.URL, it)
@@ -212,7 +214,7 @@ const maxSitemaps = 100
 // asks for, and its sitemaps. Those lie where the nearest of the pages lies that need the rules.
 func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 	c.setDelay(url, rules.Delay)
-	if !c.cfg.sitemaps || c.cfg.reach == urlfilter.Page || nearest == math.MaxInt {
+	if !c.Cfg.Sitemaps || c.Cfg.Reach == urlfilter.Page || nearest == math.MaxInt {
 		return
 	}
 	it := stage.Item{Depth: nearest, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
@@ -220,7 +222,7 @@ func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 		if n < maxSitemaps {
 			c.sight(sitemap, it)
 		} else {
-			c.tally.skip(stage.ManySitemaps)
+			c.Tally.Skip(stage.ManySitemaps)
 		}
 	}
 }
@@ -229,7 +231,7 @@ func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 // http://example.org wants https://www.example.org.
 func (c *crawler) redirect(it stage.Item, location string) {
 	if url, err := weburl.Canonical(location); err == nil && it.Seeded() {
-		c.filter.Scope.Add(url)
+		c.Filter.Scope.Add(url)
 	}
 	from := it.URL
 	it.Hops++
@@ -251,18 +253,18 @@ func (c *crawler) visitRobots(
 		return given
 	}
 	defer c.client.Release(resp)
-	c.tally.robots()
+	c.Tally.Robots()
 	if err := c.keep(resp); err != nil && !errors.Is(err, archive.ErrInvalid) {
-		c.robots.Abandon(req)
+		c.Robots.Abandon(req)
 		return c.outcome(resp)
 	}
 	if it.Hops < maxRobotsTries && stage.Judge(resp, nil) == stage.SentAway &&
-		0 < resp.RetryAfter && resp.RetryAfter <= c.cfg.wait {
+		0 < resp.RetryAfter && resp.RetryAfter <= c.Cfg.Wait {
 		it.Hops++
 		c.enqueue(it) // the scheduler keeps the Retry-After
 		return c.outcome(resp)
 	}
-	settled := c.robots.Settle(req, stage.RobotsResponse(resp), time.Now())
+	settled := c.Robots.Settle(req, stage.RobotsResponse(resp), time.Now())
 	if settled.More {
 		c.enqueueRobots(settled.Next)
 		return c.outcome(resp)
@@ -293,13 +295,13 @@ func (c *crawler) get(
 	switch resp.RawCut {
 	case fetch.CutTime, fetch.CutSlow, fetch.CutDisconnect: // by the server, or the network is gone
 		err = &fetch.Error{Kind: fetch.HeadTimeout, URL: it.URL, Addr: resp.Addr}
-		if c.uplink.Ours(ctx, err, addr, began) {
+		if c.Uplink.Ours(ctx, err, addr, began) {
 			c.client.Release(resp)
 			c.interrupt(ctx, it, err)
 			return nil, c.sent(err)
 		}
 	}
-	c.uplink.Answered()
+	c.Uplink.Answered()
 	return resp, scheduler.Outcome{}
 }
 
@@ -311,7 +313,7 @@ func (c *crawler) giveUp(
 ) scheduler.Outcome {
 	fate := stage.Judge(nil, err)
 	switch {
-	case c.uplink.Ours(ctx, err, addr, began):
+	case c.Uplink.Ours(ctx, err, addr, began):
 		c.interrupt(ctx, it, err)
 		return c.sent(err)
 	case it.Robots == nil:
@@ -334,13 +336,13 @@ func (c *crawler) interrupt(ctx context.Context, it stage.Item, err error) {
 	case it.Robots == nil:
 		c.end(it, stage.Interrupted, err.Error())
 	default:
-		c.robots.Abandon(*it.Robots)
+		c.Robots.Abandon(*it.Robots)
 	}
 }
 
 // silent ends all items that wait for a robots.txt that cannot be had.
 func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
-	for _, waiting := range c.robots.Silent(req, fate, why, time.Now()) {
+	for _, waiting := range c.Robots.Silent(req, fate, why, time.Now()) {
 		c.end(waiting, fate, why)
 	}
 }
@@ -356,14 +358,14 @@ func (c *crawler) keep(resp *fetch.Response) error {
 		return err
 	}
 	latency := resp.FirstByte.Sub(resp.WroteRequest)
-	c.tally.got(resp.Addr.Addr(), len(resp.Raw), latency)
+	c.Tally.Got(resp.Addr.Addr(), len(resp.Raw), latency)
 	return nil
 }
 
 func (c *crawler) append(resp *fetch.Response) error {
-	if c.store == nil {
+	if c.Store == nil {
 		return nil
 	}
-	_, err := c.store.Append(stage.Capture(resp))
+	_, err := c.Store.Append(stage.Capture(resp))
 	return err
 }

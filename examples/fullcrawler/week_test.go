@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 
 	"github.com/stretchr/testify/require"
@@ -51,7 +53,7 @@ func TestAWeekWithTenKills(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Now().Truncate(time.Second)
 	week := stage.Clock{Began: began, Pace: weekPace}
-	require.NoError(t, os.WriteFile(dir+"/"+beganName,
+	require.NoError(t, os.WriteFile(dir+"/"+cockpit.BeganName,
 		fmt.Appendf(nil, "%s %g\n", began.Format(time.RFC3339), weekPace), 0o666))
 	web := serve(t, webtest.Options{
 		Seed: 77, Hosts: 10, Addrs: 5, Pages: 25, Now: week.Now,
@@ -85,7 +87,7 @@ func TestAWeekWithTenKills(t *testing.T) {
 func requireAllFound(t *testing.T, dir string, web *webtest.Web) {
 	t.Helper()
 	cfg := weekConfig(dir, web.Reachable()[0])
-	cfg.forever, cfg.policy = false, revisit.Every(longest)
+	cfg.Forever, cfg.Policy = false, revisit.Every(cockpit.Longest)
 	crawlWeb(t, web, cfg)
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(visitsOf(web))))
 }
@@ -152,7 +154,7 @@ func crawlForAWeek(t *testing.T, dir, webIs string) {
 		hosts[fields[i]] = []netip.Addr{netip.MustParseAddr(fields[i+1])}
 	}
 	cfg := weekConfig(dir, "http://"+fields[1]+"/")
-	cfg.hosts = hosts
+	cfg.Hosts = hosts
 	c, err := newCrawler(cfg, network{
 		dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, _, err := net.SplitHostPort(addr)
@@ -166,19 +168,19 @@ func crawlForAWeek(t *testing.T, dir, webIs string) {
 	require.NoError(t, err)
 	ctx, stop := signalContext(t.Context())
 	defer stop()
-	require.ErrorIs(t, c.run(ctx), errStopped)
+	require.ErrorIs(t, c.run(ctx), cockpit.ErrStopped)
 }
 
 // weekConfig is the crawl. The contact tells which run it is.
-func weekConfig(dir, seed string) config {
-	cfg := config{
-		seeds: []string{seed}, out: dir, pace: weekPace,
-		agent: "spinneret", contact: os.Getenv("CRAWL_RUN"),
-		delay: weekDelay, backoff: weekDelay, reach: urlfilter.Any, forever: true, policy: weekPolicy,
-		queue: 10_000, concurrency: 16, timeout: 10 * time.Second, maxBody: 1 << 20,
-		bounds: fetch.Loopback,
+func weekConfig(dir, seed string) cockpit.Config {
+	cfg := cockpit.Config{
+		Seeds: []string{seed}, Out: dir, Pace: weekPace,
+		Agent: "spinneret", Contact: os.Getenv("CRAWL_RUN"),
+		Delay: weekDelay, Backoff: weekDelay, Reach: urlfilter.Any, Forever: true, Policy: weekPolicy,
+		Queue: 10_000, Concurrency: 16, Timeout: 10 * time.Second, MaxBody: 1 << 20,
+		Bounds: fetch.Loopback,
 	}
-	cfg.filter.MaxDepth, cfg.filter.Format.AnySuffix = -1, true
+	cfg.Filter.MaxDepth, cfg.Filter.Format.AnySuffix = -1, true
 	return cfg
 }
 
@@ -224,7 +226,7 @@ func requirePauses(t *testing.T, log []webtest.Request, delay time.Duration) {
 // which had no record of the visit before; and that these are few.
 func requireFewRepeats(t *testing.T, visits map[string][]visit) {
 	t.Helper()
-	least := time.Duration(float64(weekPolicy.Min)/weekPace) - 2*unitFor(weekPace)/time.Duration(weekPace)
+	least := time.Duration(float64(weekPolicy.Min)/weekPace) - 2*cockpit.UnitFor(weekPace)/time.Duration(weekPace)
 	repeats := 0
 	for url, all := range visits {
 		for i := 1; i < len(all); i++ {

@@ -1,8 +1,10 @@
 package stage
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -267,6 +269,29 @@ func (b *HostBook) Of(host string) (pages int, perDay float64) {
 		return int(e.taken), e.load.PerDay()
 	}
 	return 0, 0
+}
+
+// Known returns how many pages of a host are known.
+func (b *HostBook) Known(host string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.hosts[host]; e != nil {
+		return int(e.known)
+	}
+	return 0
+}
+
+// Busiest returns the n hosts with the most known pages, and how many the first one has.
+func (b *HostBook) Busiest(n int) (hosts []string, most int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	hosts = slices.SortedFunc(maps.Keys(b.hosts), func(a, c string) int {
+		return cmp.Or(cmp.Compare(b.hosts[c].known, b.hosts[a].known), cmp.Compare(a, c))
+	})
+	if len(hosts) > 0 {
+		most = int(b.hosts[hosts[0]].known)
+	}
+	return hosts[:min(n, len(hosts))], most
 }
 
 // Count returns how many hosts there are.

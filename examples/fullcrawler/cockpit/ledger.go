@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"bytes"
@@ -13,24 +13,24 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// ledgerName is the file, beside the archive, that says what became of each URL.
-const ledgerName = "fates.jsonl"
+// LedgerName is the file, beside the archive, that says what became of each URL.
+const LedgerName = "fates.jsonl"
 
-// maxUnwritten is how long a line may wait for others before it is written to the file, and
+// MaxUnwritten is how long a line may wait for others before it is written to the file, and
 // maxWaiting how many bytes of them may wait.
 const (
-	maxUnwritten = time.Second
+	MaxUnwritten = time.Second
 	maxWaiting   = 64 << 10
 )
 
-// A ledger has a line of JSON for each visit that ended: see line. A crawl in a directory that has a
+// A Ledger has a line of JSON for each visit that ended: see line. A crawl in a directory that has a
 // ledger goes on with it. Its methods are safe for concurrent use.
 //
 // A visit has one line, and the line is in the file before the visit is on record. So the ledger may
 // have lines of visits that a kill took from the record, and these visits are made again and have a
 // second line; but no visit that is on record lacks its line. A power failure may cost the lines of
 // its last seconds.
-type ledger struct {
+type Ledger struct {
 	mu      sync.Mutex
 	f       *os.File
 	waiting []byte      // whole lines
@@ -39,8 +39,8 @@ type ledger struct {
 	timing  bool        // the timer runs
 }
 
-// A line is what the ledger says of one visit.
-type line struct {
+// A Line is what the ledger says of one visit.
+type Line struct {
 	Time time.Time  `json:"time"`
 	URL  string     `json:"url"`
 	Fate stage.Fate `json:"fate"`
@@ -48,8 +48,9 @@ type line struct {
 	Next time.Time  `json:"next,omitzero"` // when it is due again, as the pages' clock shows it
 }
 
-func openLedger(dir string) (*ledger, error) {
-	name := filepath.Join(dir, ledgerName)
+// OpenLedger opens the ledger of a directory, or begins one.
+func OpenLedger(dir string) (*Ledger, error) {
+	name := filepath.Join(dir, LedgerName)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func openLedger(dir string) (*ledger, error) {
 	if err := cutTail(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &ledger{f: f}, nil
+	return &Ledger{f: f}, nil
 }
 
 // cutTail removes a line at the end that a full disk or a power failure has left half written.
@@ -80,8 +81,10 @@ func cutTail(f *os.File) error {
 	return f.Truncate(0)
 }
 
-func (l *ledger) write(url string, fate stage.Fate, why string, next time.Time) error {
-	text, err := json.Marshal(line{
+// Write adds the line of a visit. It is in the file after a second, or with the next Flush. Once a
+// write has failed, every call returns that error.
+func (l *Ledger) Write(url string, fate stage.Fate, why string, next time.Time) error {
+	text, err := json.Marshal(Line{
 		Time: time.Now().UTC().Truncate(time.Millisecond),
 		URL:  url, Fate: fate, Why: why, Next: next,
 	})
@@ -92,9 +95,9 @@ func (l *ledger) write(url string, fate stage.Fate, why string, next time.Time) 
 	defer l.mu.Unlock()
 	switch {
 	case l.timer == nil:
-		l.timer = time.AfterFunc(maxUnwritten, func() { _ = l.flush() }) // the next call tells
+		l.timer = time.AfterFunc(MaxUnwritten, func() { _ = l.Flush() }) // the next call tells
 	case !l.timing:
-		l.timer.Reset(maxUnwritten)
+		l.timer.Reset(MaxUnwritten)
 	}
 	l.timing = true
 	l.waiting = append(append(l.waiting, text...), '\n')
@@ -104,8 +107,8 @@ func (l *ledger) write(url string, fate stage.Fate, why string, next time.Time) 
 	return l.failed
 }
 
-// flush writes the lines that wait.
-func (l *ledger) flush() error {
+// Flush writes the lines that wait.
+func (l *Ledger) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timing = false
@@ -114,7 +117,7 @@ func (l *ledger) flush() error {
 
 // writeOut writes whole lines in one call, so that a kill leaves no half ones. It requires that l.mu
 // is held.
-func (l *ledger) writeOut() error {
+func (l *Ledger) writeOut() error {
 	if l.failed == nil && len(l.waiting) > 0 {
 		_, l.failed = l.f.Write(l.waiting)
 	}
@@ -122,7 +125,8 @@ func (l *ledger) writeOut() error {
 	return l.failed
 }
 
-func (l *ledger) close() error {
+// Close writes what waits and closes the file.
+func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.timer != nil {

@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"bufio"
@@ -23,66 +23,66 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// A config is what the command line asks for.
-type config struct {
-	seeds    []string // canonical
-	badSeeds int      // that were no URLs
-	demo     bool     // no seeds: crawl the built-in web
+// A Config is what the command line asks for. It is not safe for concurrent use.
+type Config struct {
+	Seeds    []string // canonical
+	BadSeeds int      // that were no URLs
+	Demo     bool     // no seeds: crawl the built-in web
 
-	agent, contact string
-	out            string
-	archive        string // how it is compressed; "" is gzip
-	delay          time.Duration
-	arrival        time.Duration // of a request at the server, at most; 0 is not known
-	backoff        time.Duration // after a first failure; 0 is the scheduler's default
-	reach          urlfilter.Reach
-	filter         stage.Filter
-	resources      bool
-	sitemaps       bool
-	byRank         bool // not in the order in which pages are found
+	Agent, Contact string
+	Out            string
+	Archive        string // how it is compressed; "" is gzip
+	Delay          time.Duration
+	Arrival        time.Duration // of a request at the server, at most; 0 is not known
+	Backoff        time.Duration // after a first failure; 0 is the scheduler's default
+	Reach          urlfilter.Reach
+	Filter         stage.Filter
+	Resources      bool
+	Sitemaps       bool
+	ByRank         bool // not in the order in which pages are found
 
-	policy  revisit.Policy // nil is Bayes as it is by default
-	pace    float64        // of the pages' clock; 0 counts as 1
-	forever bool
-	texts   bool // a page of which little changes counts as unchanged
-	fresh   bool // forget the pages of earlier crawls
+	Policy  revisit.Policy // nil is Bayes as it is by default
+	Pace    float64        // of the pages' clock; 0 counts as 1
+	Forever bool
+	Texts   bool // a page of which little changes counts as unchanged
+	Fresh   bool // forget the pages of earlier crawls
 
-	pages       int64
-	bytes       int64
-	duration    time.Duration
-	wait        time.Duration // for retries, without progress
-	minFree     int64
-	listen      string // address of the live page; "" is none
-	logFile     string // "" is none
-	denyFile    string // "" is none
+	Pages       int64
+	Bytes       int64
+	Duration    time.Duration
+	Wait        time.Duration // for retries, without progress
+	MinFree     int64
+	Listen      string // address of the live page; "" is none
+	LogFile     string // "" is none
+	DenyFile    string // "" is none
 	denyLines   []string
-	seedFile    string // "" is none
-	dryRun      bool
-	memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
-	hostPages   int
-	queue       int // pages in flight
-	concurrency int
-	timeout     time.Duration
-	maxBody     int64
+	SeedFile    string // "" is none
+	DryRun      bool
+	Memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
+	HostPages   int
+	Queue       int // pages in flight
+	Concurrency int
+	Timeout     time.Duration
+	MaxBody     int64
 
-	bounds      fetch.Reach
-	hosts       map[string][]netip.Addr
-	nameServers []netip.AddrPort // nil are the system's
+	Bounds      fetch.Reach
+	Hosts       map[string][]netip.Addr
+	NameServers []netip.AddrPort // nil are the system's
 }
 
-// noArchive is a config.archive that keeps nothing.
-const noArchive = "none"
+// NoArchive is a config.archive that keeps nothing.
+const NoArchive = "none"
 
-// demoDelay makes the built-in crawl worth watching: its web has no owner to annoy.
+// DemoDelay makes the built-in crawl worth watching: its web has no owner to annoy.
 const (
-	demoDelay      = 500 * time.Millisecond
-	demoCrawlDelay = time.Second
+	DemoDelay      = 500 * time.Millisecond
+	DemoCrawlDelay = time.Second
 )
 
 // The directories that crawls use if -out does not say otherwise.
 const (
-	defaultOut = "crawl"
-	demoOut    = "crawl-demo"
+	DefaultOut = "crawl"
+	DemoOut    = "crawl-demo"
 )
 
 // defaultDelay is the pause between requests to a host of which nobody said how it may be used, and
@@ -114,7 +114,7 @@ Flags:
 
 // A commandLine is what flags say before it is checked and read.
 type commandLine struct {
-	config
+	Config
 	scope, order, hosts, seedList string
 	nameServer                    string
 	configFile                    string
@@ -125,10 +125,10 @@ type commandLine struct {
 	include, exclude              patterns
 }
 
-// parseFlags reads the command line. Lines of a seed file that are no URLs are reported on log.
-func parseFlags(args []string, log io.Writer) (config, error) {
+// ParseFlags reads the command line. Lines of a seed file that are no URLs are reported on log.
+func ParseFlags(args []string, log io.Writer) (Config, error) {
 	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20}}
-	l.filter.Deny = new(urlfilter.List)
+	l.Filter.Deny = new(urlfilter.List)
 	fs := flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // one line is enough for a wrong flag
 	l.mainFlags(fs)
@@ -139,28 +139,28 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 		fmt.Fprint(log, usage)
 		fs.SetOutput(log)
 		fs.PrintDefaults()
-		return l.config, err
+		return l.Config, err
 	}
 	if err != nil { // the flags may be those of a command that is misspelt
 		if !strings.HasPrefix(args[0], "-") {
 			err = cmp.Or(checkWords(args[:1], nil), err)
 		}
-		return l.config, err
+		return l.Config, err
 	}
-	c := &l.config
+	c := &l.Config
 	steps := []func() error{
 		func() error {
-			return readFile(l.configFile, func(f io.Reader) error { return readFlags(fs, f, l.configFile) })
+			return ReadFile(l.configFile, func(f io.Reader) error { return readFlags(fs, f, l.configFile) })
 		},
 		func() error { l.given = givenFlags(fs); return nil },
 		func() error { return c.readScope(l.scope) },
 		func() error { return c.readOrder(l.order) },
-		func() (err error) { c.policy, err = l.revisiting.policy(); return err },
-		c.readDeny,
-		func() error { return checkListen(c.listen) },
+		func() (err error) { c.Policy, err = l.revisiting.policy(); return err },
+		c.ReadDeny,
+		func() error { return CheckListen(c.Listen) },
 		func() error { return c.readHosts(l.hosts) },
 		func() error { return c.readNameServer(l.nameServer) },
-		func() error { return checkWords(rest, c.hosts) },
+		func() error { return checkWords(rest, c.Hosts) },
 		func() error { return c.readSeeds(rest, l.seedList, log) },
 		l.checkNumbers,
 		l.check,
@@ -170,28 +170,28 @@ func parseFlags(args []string, log io.Writer) (config, error) {
 			return *c, err
 		}
 	}
-	c.filter.Include, c.filter.Exclude = l.include, l.exclude
-	c.bytes, c.minFree, c.memory = int64(l.sizes.bytes), int64(l.sizes.minFree), int64(l.sizes.memory)
+	c.Filter.Include, c.Filter.Exclude = l.include, l.exclude
+	c.Bytes, c.MinFree, c.Memory = int64(l.sizes.bytes), int64(l.sizes.minFree), int64(l.sizes.memory)
 	return *c, nil
 }
 
 // mainFlags say who crawls, into what, and how it can be watched.
 func (l *commandLine) mainFlags(fs *flag.FlagSet) {
-	fs.StringVar(&l.agent, "agent", "spinneret",
+	fs.StringVar(&l.Agent, "agent", "spinneret",
 		"`name` of the crawler: in User-Agent, and as robots.txt calls it")
-	fs.StringVar(&l.contact, "contact", "",
+	fs.StringVar(&l.Contact, "contact", "",
 		"`URL` or address where site owners reach you; required beyond loopback")
-	fs.StringVar(&l.out, "out", "",
+	fs.StringVar(&l.Out, "out", "",
 		"`directory` for the archive and all else (default crawl, or crawl-demo without seeds)")
-	fs.StringVar(&l.archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
+	fs.StringVar(&l.Archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
 	fs.StringVar(&l.seedList, "seeds", "",
 		"`file` of seed URLs, one a line, or - for standard input; SIGHUP reads a file again")
 	fs.StringVar(&l.configFile, "config", "", "`file` of flags, one a line: a name, a blank and a value")
-	fs.BoolVar(&l.forever, "forever", false, "go on when nothing is due, and wait for what will be")
-	fs.BoolVar(&l.fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
-	fs.BoolVar(&l.dryRun, "dry-run", false, "print what would be done, and do nothing")
-	fs.StringVar(&l.listen, "listen", "", "show a live page at this `address`, such as 127.0.0.1:8080")
-	fs.StringVar(&l.logFile, "log", "", "`file` to append a structured log to, as lines of JSON")
+	fs.BoolVar(&l.Forever, "forever", false, "go on when nothing is due, and wait for what will be")
+	fs.BoolVar(&l.Fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
+	fs.BoolVar(&l.DryRun, "dry-run", false, "print what would be done, and do nothing")
+	fs.StringVar(&l.Listen, "listen", "", "show a live page at this `address`, such as 127.0.0.1:8080")
+	fs.StringVar(&l.LogFile, "log", "", "`file` to append a structured log to, as lines of JSON")
 	fs.BoolVar(&l.private, "private", false, "allow private and loopback addresses")
 	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay of less than a second")
 	fs.StringVar(&l.hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
@@ -204,64 +204,64 @@ func (l *commandLine) choiceFlags(fs *flag.FlagSet) {
 	fs.StringVar(&l.scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
 	fs.Var(&l.include, "include", "follow only links that match this `regexp` (repeatable)")
 	fs.Var(&l.exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
-	fs.StringVar(&l.denyFile, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; "+
+	fs.StringVar(&l.DenyFile, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; "+
 		"+ before one takes it out; SIGHUP reads it again")
 	fs.StringVar(&l.order, "order", "found",
 		"which page comes first: found, as they are found, or rank, by PageRank so far")
-	fs.IntVar(&l.filter.MaxDepth, "depth", 20,
+	fs.IntVar(&l.Filter.MaxDepth, "depth", 20,
 		"most links between a seed and a page; negative: any number")
-	fs.BoolVar(&l.resources, "resources", false, "fetch images, styles and scripts too")
-	fs.BoolVar(&l.sitemaps, "sitemaps", true,
+	fs.BoolVar(&l.Resources, "resources", false, "fetch images, styles and scripts too")
+	fs.BoolVar(&l.Sitemaps, "sitemaps", true,
 		"read the sitemaps that robots.txt names, and follow what they list")
-	fs.BoolVar(&l.texts, "texts", false,
+	fs.BoolVar(&l.Texts, "texts", false,
 		"compare texts: a new date, counter or word or two is no change")
 	l.revisiting.flags(fs)
-	fs.Float64Var(&l.pace, "pace", 1, "how much `faster` than real time pages come due, to watch months "+
+	fs.Float64Var(&l.Pace, "pace", 1, "how much `faster` than real time pages come due, to watch months "+
 		"in minutes; only for the built-in web and other hosts on loopback")
 }
 
 // limitFlags say what it may cost, here and elsewhere.
 func (l *commandLine) limitFlags(fs *flag.FlagSet) {
-	fs.DurationVar(&l.delay, "delay", defaultDelay, "least pause between requests to a host or address; "+
+	fs.DurationVar(&l.Delay, "delay", defaultDelay, "least pause between requests to a host or address; "+
 		"0.5s by default without seeds; less than 1s only on loopback or with -own")
-	fs.DurationVar(&l.arrival, "arrival", 0, "a request reaches its server within this time: pauses count from "+
+	fs.DurationVar(&l.Arrival, "arrival", 0, "a request reaches its server within this time: pauses count from "+
 		"then, and a slow page holds up its host alone; 0: pauses count from the first byte of the answer")
-	fs.Int64Var(&l.pages, "pages", 0, "stop after this many pages; 0: no limit")
+	fs.Int64Var(&l.Pages, "pages", 0, "stop after this many pages; 0: no limit")
 	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
-	fs.DurationVar(&l.duration, "time", 0, "stop after this time; 0: no limit")
-	fs.DurationVar(&l.wait, "wait", 3*time.Minute,
+	fs.DurationVar(&l.Duration, "time", 0, "stop after this time; 0: no limit")
+	fs.DurationVar(&l.Wait, "wait", 3*time.Minute,
 		"with nothing else to do, wait so long for pages that are to be tried again")
 	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
 	fs.Var(&l.sizes.memory, "memory",
 		"most `bytes` of memory, roughly: stop when nine tenths are in use; 0: no limit")
-	fs.IntVar(&l.hostPages, "host-pages", 10_000, "most pages of one host; 0: no limit")
-	fs.IntVar(&l.queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
-	fs.IntVar(&l.concurrency, "concurrency", 64,
+	fs.IntVar(&l.HostPages, "host-pages", 10_000, "most pages of one host; 0: no limit")
+	fs.IntVar(&l.Queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
+	fs.IntVar(&l.Concurrency, "concurrency", 64,
 		"requests under way at one time, each to another host")
-	fs.DurationVar(&l.timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
-	fs.Int64Var(&l.maxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
+	fs.DurationVar(&l.Timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
+	fs.Int64Var(&l.MaxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
 }
 
-func (c *config) readScope(scope string) error {
-	return c.reach.UnmarshalText([]byte(scope))
+func (c *Config) readScope(scope string) error {
+	return c.Reach.UnmarshalText([]byte(scope))
 }
 
-func (c *config) readOrder(order string) error {
-	c.byRank = order == "rank"
+func (c *Config) readOrder(order string) error {
+	c.ByRank = order == "rank"
 	if order != "rank" && order != "found" {
 		return fmt.Errorf("unknown order %q: say found or rank", order)
 	}
 	return nil
 }
 
-// readDeny reads the list of what is never fetched. While a crawl runs, too.
-func (c *config) readDeny() error {
-	return readFile(c.denyFile, func(f io.Reader) error {
+// ReadDeny reads the list of what is never fetched. While a crawl runs, too.
+func (c *Config) ReadDeny() error {
+	return ReadFile(c.DenyFile, func(f io.Reader) error {
 		text, err := io.ReadAll(f)
 		if err != nil {
 			return err
 		}
-		if err := c.filter.Deny.Reload(bytes.NewReader(text), c.denyFile); err != nil {
+		if err := c.Filter.Deny.Reload(bytes.NewReader(text), c.DenyFile); err != nil {
 			return err
 		}
 		c.denyLines = nil
@@ -274,9 +274,9 @@ func (c *config) readDeny() error {
 	})
 }
 
-func (c *config) readHosts(name string) error {
-	return readFile(name, func(f io.Reader) (err error) {
-		if c.hosts, err = resolve.ParseHosts(f); err != nil {
+func (c *Config) readHosts(name string) error {
+	return ReadFile(name, func(f io.Reader) (err error) {
+		if c.Hosts, err = resolve.ParseHosts(f); err != nil {
 			err = fmt.Errorf("hosts file %s: %w", name, err)
 		}
 		return err
@@ -284,7 +284,7 @@ func (c *config) readHosts(name string) error {
 }
 
 // readNameServer reads the address of a name server, with or without a port.
-func (c *config) readNameServer(address string) error {
+func (c *Config) readNameServer(address string) error {
 	if address == "" {
 		return nil
 	}
@@ -295,16 +295,16 @@ func (c *config) readNameServer(address string) error {
 	if err != nil {
 		return fmt.Errorf("-dns %q: want an IP address, with or without a port", address)
 	}
-	c.nameServers = []netip.AddrPort{server}
+	c.NameServers = []netip.AddrPort{server}
 	return nil
 }
 
 // readSeeds takes seeds from the command line and from a file. What is no URL is reported on log,
 // counted, and does not keep the others from being crawled.
-func (c *config) readSeeds(args []string, name string, log io.Writer) error {
-	c.seedFile = name
+func (c *Config) readSeeds(args []string, name string, log io.Writer) error {
+	c.SeedFile = name
 	reject := func(where string, err error) {
-		c.badSeeds++
+		c.BadSeeds++
 		fmt.Fprintf(log, "%s: skipped: %v\n", where, err)
 	}
 	for _, arg := range args {
@@ -313,20 +313,20 @@ func (c *config) readSeeds(args []string, name string, log io.Writer) error {
 			reject("command line", err)
 			continue
 		}
-		c.seeds = append(c.seeds, url)
+		c.Seeds = append(c.Seeds, url)
 	}
-	c.demo = len(args) == 0 && name == ""
-	return readFile(name, func(f io.Reader) error {
+	c.Demo = len(args) == 0 && name == ""
+	return ReadFile(name, func(f io.Reader) error {
 		urls, err := urlfilter.Seeds(f, name)
-		c.seeds = append(c.seeds, urls...)
-		return skipLines(err, func(err *urlfilter.SyntaxError) {
+		c.Seeds = append(c.Seeds, urls...)
+		return SkipLines(err, func(err *urlfilter.SyntaxError) {
 			reject(fmt.Sprintf("%s:%d", name, err.Line), errors.New(err.Reason+": "+err.Entry))
 		})
 	})
 }
 
-// skipLines passes the errors about single lines on, and returns another one if there is one.
-func skipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
+// SkipLines passes the errors about single lines on, and returns another one if there is one.
+func SkipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
 	all, joined := err.(interface{ Unwrap() []error })
 	if !joined {
 		return err
@@ -342,9 +342,9 @@ func skipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
 	return fatal
 }
 
-// readFile opens a file for read, without a byte-order mark. No name is no file, and - is standard
+// ReadFile opens a file for read, without a byte-order mark. No name is no file, and - is standard
 // input.
-func readFile(name string, read func(io.Reader) error) error {
+func ReadFile(name string, read func(io.Reader) error) error {
 	if name == "" {
 		return nil
 	}
@@ -367,7 +367,7 @@ func readFile(name string, read func(io.Reader) error) error {
 // checkWords refuses seeds that are more likely to be misspelt commands. hosts are those of a table,
 // whose names may be single words.
 func checkWords(words []string, hosts map[string][]netip.Addr) error {
-	commands := slices.Sorted(maps.Keys(subcommands()))
+	commands := slices.Sorted(maps.Keys(Subcommands()))
 	for _, word := range words {
 		_, known := hosts[word]
 		switch {
@@ -395,20 +395,20 @@ func (l *commandLine) checkNumbers() error {
 		bad  bool
 		want string
 	}{
-		{"delay", l.delay < 0, "0 or more"},
-		{"arrival", l.arrival < 0, "0 or more"},
-		{"pages", l.pages < 0, "0 or more"},
-		{"time", l.duration < 0, "0 or more"},
-		{"wait", l.wait < 0, "0 or more"},
-		{"host-pages", l.hostPages < 0, "0 or more"},
-		{"queue", l.queue < 1, "at least 1"},
-		{"concurrency", l.concurrency < 1, "at least 1"},
-		{"timeout", l.timeout <= 0, "positive"},
-		{"max-body", l.maxBody <= 0, "positive"},
+		{"delay", l.Delay < 0, "0 or more"},
+		{"arrival", l.Arrival < 0, "0 or more"},
+		{"pages", l.Pages < 0, "0 or more"},
+		{"time", l.Duration < 0, "0 or more"},
+		{"wait", l.Wait < 0, "0 or more"},
+		{"host-pages", l.HostPages < 0, "0 or more"},
+		{"queue", l.Queue < 1, "at least 1"},
+		{"concurrency", l.Concurrency < 1, "at least 1"},
+		{"timeout", l.Timeout <= 0, "positive"},
+		{"max-body", l.MaxBody <= 0, "positive"},
 		{"price", l.given["price"] && !(l.revisiting.price > 0), "positive"},
 		{"least", l.revisiting.least <= 0, "positive"},
 		{"most", l.revisiting.most < l.revisiting.least, "-least or more"},
-		{"pace", !(l.pace > 0 && l.pace <= stage.MaxPace), fmt.Sprintf("positive, and at most %g", float64(stage.MaxPace))},
+		{"pace", !(l.Pace > 0 && l.Pace <= stage.MaxPace), fmt.Sprintf("positive, and at most %g", float64(stage.MaxPace))},
 	} {
 		if limit.bad {
 			return fmt.Errorf("-%s must be %s", limit.name, limit.want)
@@ -419,47 +419,47 @@ func (l *commandLine) checkNumbers() error {
 
 // check settles what depends on several flags.
 func (l *commandLine) check() error {
-	c := &l.config
-	if c.demo && !l.given["delay"] {
-		c.delay = demoDelay
+	c := &l.Config
+	if c.Demo && !l.given["delay"] {
+		c.Delay = DemoDelay
 	}
-	if c.out == "" {
-		c.out = defaultOut
-		if c.demo {
-			c.out = demoOut
+	if c.Out == "" {
+		c.Out = DefaultOut
+		if c.Demo {
+			c.Out = DemoOut
 		}
 	}
-	local := c.demo || c.loopbackOnly()
+	local := c.Demo || c.loopbackOnly()
 	switch {
-	case len(c.seeds) == 0 && !c.demo:
+	case len(c.Seeds) == 0 && !c.Demo:
 		return errors.New("none of the seeds is a URL")
-	case c.archive != "gzip" && c.archive != "zstd" && c.archive != noArchive:
-		return fmt.Errorf("-archive %q: want gzip, zstd or none", c.archive)
-	case !local && c.contact == "":
+	case c.Archive != "gzip" && c.Archive != "zstd" && c.Archive != NoArchive:
+		return fmt.Errorf("-archive %q: want gzip, zstd or none", c.Archive)
+	case !local && c.Contact == "":
 		return errors.New("-contact is missing: give a URL or an e-mail address where the owners of " +
 			"the sites can reach you (not needed when every seed is a loopback address)")
-	case !local && !l.own && c.delay < leastDelay:
+	case !local && !l.own && c.Delay < leastDelay:
 		return fmt.Errorf("-delay %v is too short for hosts of others: at least %v, or -own if they are "+
-			"your own", c.delay, leastDelay)
-	case !local && c.pace != 1:
+			"your own", c.Delay, leastDelay)
+	case !local && c.Pace != 1:
 		return errors.New("-pace is for the built-in web and for hosts on loopback")
 	case l.private:
-		c.bounds = fetch.Anywhere
+		c.Bounds = fetch.Anywhere
 	case local:
-		c.bounds = fetch.Loopback
+		c.Bounds = fetch.Loopback
 	}
-	c.filter.Format.AnySuffix = c.bounds != fetch.Public
+	c.Filter.Format.AnySuffix = c.Bounds != fetch.Public
 	return nil
 }
 
 // loopbackOnly says whether every seed is known to lie on this machine.
-func (c *config) loopbackOnly() bool {
-	for _, seed := range c.seeds {
+func (c *Config) loopbackOnly() bool {
+	for _, seed := range c.Seeds {
 		host := weburl.Host(seed)
 		addr, ok := stage.Literal(host)
 		if !ok {
 			var addrs []netip.Addr
-			if addrs, ok = c.hosts[host]; ok {
+			if addrs, ok = c.Hosts[host]; ok {
 				addr = addrs[0]
 			}
 		}
@@ -467,5 +467,5 @@ func (c *config) loopbackOnly() bool {
 			return false
 		}
 	}
-	return len(c.seeds) > 0
+	return len(c.Seeds) > 0
 }

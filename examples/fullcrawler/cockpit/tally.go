@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"net/netip"
@@ -28,7 +28,8 @@ type tally struct {
 	latency  latencies
 }
 
-func newTally() *tally {
+// NewTally returns a Tally that begins now.
+func NewTally() *tally {
 	return &tally{
 		start:   time.Now(),
 		fates:   map[stage.Fate]int64{},
@@ -37,29 +38,29 @@ func newTally() *tally {
 	}
 }
 
-// skip counts a link that was not followed.
-func (t *tally) skip(why stage.Reason) {
+// Skip counts a link that was not followed.
+func (t *tally) Skip(why stage.Reason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.skipped[why]++
 }
 
-// sighted counts a link or a seed that passed the filters.
-func (t *tally) sighted() {
+// Sighted counts a link or a seed that passed the filters.
+func (t *tally) Sighted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sights++
 }
 
-// open counts a page that was taken in hand.
-func (t *tally) open() {
+// Open counts a page that was taken in hand.
+func (t *tally) Open() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opened++
 }
 
-// reopen takes back that a page was taken: it is put off.
-func (t *tally) reopen() {
+// Reopen takes back that a page was taken: it is put off.
+func (t *tally) Reopen() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opened--
@@ -68,8 +69,8 @@ func (t *tally) reopen() {
 // keptFailures is how many failures are kept to be shown.
 const keptFailures = 50
 
-// end counts the fate of a page in hand.
-func (t *tally) end(url string, fate stage.Fate, why string) {
+// End counts the fate of a page in hand.
+func (t *tally) End(url string, fate stage.Fate, why string) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,15 +105,15 @@ func (t *tally) recent() []failure {
 	return all
 }
 
-// robots counts an answer to a request for robots.txt.
-func (t *tally) robots() {
+// Robots counts an answer to a request for robots.txt.
+func (t *tally) Robots() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.files++
 }
 
-// got counts an answer that is in the archive, if there is one.
-func (t *tally) got(addr netip.Addr, bytes int, latency time.Duration) {
+// Got counts an answer that is in the archive, if there is one.
+func (t *tally) Got(addr netip.Addr, bytes int, latency time.Duration) {
 	t.latency.add(latency)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,39 +124,39 @@ func (t *tally) got(addr netip.Addr, bytes int, latency time.Duration) {
 // A summary is what a tally had counted at one instant.
 type summary struct {
 	took           time.Duration
-	fates          map[stage.Fate]int64
-	skipped        map[stage.Reason]int64
-	pages, waiting int64
+	Fates          map[stage.Fate]int64
+	Skipped        map[stage.Reason]int64
+	Pages, Waiting int64
 	addrs          int
 	sights         int64
-	robots, bytes  int64
+	robots, Bytes  int64
 }
 
-// sum returns the counts so far. Items without a fate count as left over.
-func (t *tally) sum() summary {
+// Sum returns the counts so far. Items without a fate count as left over.
+func (t *tally) Sum() summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := summary{
 		took:    time.Since(t.start),
-		fates:   map[stage.Fate]int64{},
-		skipped: map[stage.Reason]int64{},
-		waiting: t.opened - t.ended,
+		Fates:   map[stage.Fate]int64{},
+		Skipped: map[stage.Reason]int64{},
+		Waiting: t.opened - t.ended,
 		addrs:   len(t.addrs),
 		sights:  t.sights,
 		robots:  t.files,
-		bytes:   t.bytes,
+		Bytes:   t.bytes,
 	}
 	for fate, n := range t.fates {
-		s.fates[fate] = n
+		s.Fates[fate] = n
 		if fate.Page() {
-			s.pages += n
+			s.Pages += n
 		}
 	}
 	for why, n := range t.skipped {
-		s.skipped[why] = n
+		s.Skipped[why] = n
 	}
-	if s.waiting > 0 {
-		s.fates[stage.LeftOver] = s.waiting
+	if s.Waiting > 0 {
+		s.Fates[stage.LeftOver] = s.Waiting
 	}
 	return s
 }

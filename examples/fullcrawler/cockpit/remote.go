@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 // While a crawl runs it has its directory for itself. So its live page offers what the commands do.
-func (c *crawler) remoteCommands(mux *http.ServeMux) {
+func (c *Crawl) remoteCommands(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/check", c.remoteCheck)
 	mux.HandleFunc("GET /api/snapshot", c.withStore(func(w http.ResponseWriter, r *http.Request) error {
 		q := querying{
@@ -23,48 +23,48 @@ func (c *crawler) remoteCommands(mux *http.ServeMux) {
 			return err
 		}
 		w.Header().Set("Content-Type", "application/x-ndjson")
-		return list(c.store, query, w)
+		return list(c.Store, query, w)
 	}))
 	for form, export := range exports {
 		mux.HandleFunc("GET /api/export/"+form, c.withStore(
 			func(w http.ResponseWriter, _ *http.Request) error {
 				w.Header().Set("Content-Disposition", "attachment; filename=crawl."+form)
 				w.Header().Set("Content-Type", "application/octet-stream")
-				return export(w, c.store)
+				return export(w, c.Store)
 			}))
 	}
 }
 
 // withStore answers with an error where there is no archive, or where one comes before the answer.
-func (c *crawler) withStore(
+func (c *Crawl) withStore(
 	answer func(http.ResponseWriter, *http.Request) error,
 ) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := errNoArchive
-		if c.store != nil {
+		if c.Store != nil {
 			err = answer(w, r)
 		}
 		if err != nil {
-			c.log.Error("live page", "path", r.URL.Path, "error", err)
+			c.Log.Error("live page", "path", r.URL.Path, "error", err)
 			http.Error(w, err.Error(), http.StatusBadRequest)
 		}
 	}
 }
 
 // remoteCheck compares pages and archive with their checksums, as check does.
-func (c *crawler) remoteCheck(w http.ResponseWriter, r *http.Request) {
+func (c *Crawl) remoteCheck(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	store, set := c.pages.Stats()
-	if err := c.pages.Check(); err != nil {
+	store, set := c.Pages.Stats()
+	if err := c.Pages.Check(); err != nil {
 		fmt.Fprintf(w, "pages            DAMAGED: %v\n", err)
 	} else {
 		fmt.Fprintf(w, "pages            %d, and %d URLs, all sound\n", store.Records, set.URLs)
 	}
-	if c.store == nil {
+	if c.Store == nil {
 		fmt.Fprintln(w, "archive          none")
 		return
 	}
-	checked, err := c.store.Verify(r.Context(), func(f archive.Fault) {
+	checked, err := c.Store.Verify(r.Context(), func(f archive.Fault) {
 		fmt.Fprintf(w, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
 	})
 	if err != nil {
@@ -75,21 +75,21 @@ func (c *crawler) remoteCheck(w http.ResponseWriter, r *http.Request) {
 		checked.Files, checked.Records, checked.Entries, checked.Faults)
 }
 
-// listen serves the live page, and below it the archive, until the crawl is closed.
-func (c *crawler) listen(addr string) (at string, err error) {
-	return c.serve(addr, c.statusHandler(addr))
+// Listen serves the live page, and below it the archive, until the crawl is closed.
+func (c *Crawl) Listen(addr string) (at string, err error) {
+	return c.serve(addr, c.StatusHandler(addr))
 }
 
-func (c *crawler) serve(addr string, handler http.Handler) (at string, err error) {
+func (c *Crawl) serve(addr string, handler http.Handler) (at string, err error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return "", err
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	c.servers = append(c.servers, server)
+	c.Servers = append(c.Servers, server)
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			c.log.Error("live page", "error", err)
+			c.Log.Error("live page", "error", err)
 		}
 	}()
 	return "http://" + l.Addr().String() + "/", nil

@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"context"
@@ -74,8 +74,8 @@ func (q *querying) query() (archive.Query, error) {
 const validAt = archive.Overlaps | archive.Starts | archive.Equal | archive.FinishedBy |
 	archive.Contains | archive.StartedBy
 
-// A listing is what snapshot says of a version.
-type listing struct {
+// A Listing is what snapshot says of a version.
+type Listing struct {
 	URL    string    `json:"url"`
 	Time   time.Time `json:"time"`
 	Until  time.Time `json:"until,omitzero"`
@@ -87,8 +87,8 @@ type listing struct {
 	Offset int64     `json:"offset"`
 }
 
-func listingOf(v *archive.Version) listing {
-	return listing{v.URL, v.Time, v.Until, v.Kind.String(), v.Status, v.Media, v.Digest.String(),
+func listingOf(v *archive.Version) Listing {
+	return Listing{v.URL, v.Time, v.Until, v.Kind.String(), v.Status, v.Media, v.Digest.String(),
 		v.Content.File, v.Content.Offset}
 }
 
@@ -136,7 +136,7 @@ func (s *scanning) flags(fs *flag.FlagSet) {
 
 // scanned is a line of results.
 type scanned struct {
-	listing
+	Listing
 	Result json.RawMessage `json:"result,omitempty"` // if it is JSON
 	Text   string          `json:"text,omitempty"`   // if it is not
 	Error  string          `json:"error,omitempty"`
@@ -173,7 +173,7 @@ func (s *scanning) run(ctx context.Context, in call) error {
 
 func scannedOf(r scan.Result) (line scanned) {
 	if v, ok := r.Value.(archive.Version); ok {
-		line.listing = listingOf(&v)
+		line.Listing = listingOf(&v)
 	}
 	switch {
 	case r.Err != nil:

@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"cmp"
@@ -26,8 +26,8 @@ import (
 //go:embed web
 var webFiles embed.FS
 
-// statusHandler answers for the live page. It only reads.
-func (c *crawler) statusHandler(addr string) http.Handler {
+// StatusHandler answers for the live page. It only reads.
+func (c *Crawl) StatusHandler(addr string) http.Handler {
 	files, _ := fs.Sub(webFiles, "web") // it is there, or the program would not have been built
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
@@ -44,11 +44,11 @@ func (c *crawler) statusHandler(addr string) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	page := guarded(mux, addr)
-	if c.store == nil {
+	if c.Store == nil {
 		return page
 	}
 	own, _, _ := net.SplitHostPort(addr)
-	pages := replay.New(c.store, replay.Options{ // has guards of its own
+	pages := replay.New(c.Store, replay.Options{ // has guards of its own
 		Base: archivePath, Title: "What was kept", Hosts: []string{own}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, archivePath) {
@@ -96,8 +96,8 @@ func answerJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // who went away need not be told
 }
 
-// A status is all that the live page shows.
-type status struct {
+// A Status is all that the live page shows.
+type Status struct {
 	State      string               `json:"state"`
 	Trouble    string               `json:"trouble"` // of this machine; "" if there is none
 	Browse     string               `json:"browse"`  // where the archive is shown; "" if nowhere
@@ -136,40 +136,40 @@ type hostRow struct {
 // mostHosts is how many hosts the live page shows, and mostTop how many pages.
 const mostHosts, mostTop = 200, 20
 
-func (c *crawler) status() status {
-	s, queue := c.tally.sum(), c.queue.Stats()
-	store, set := c.pages.Stats()
-	rates := c.tally.rates()
+func (c *Crawl) status() Status {
+	s, queue := c.Tally.Sum(), c.Queue.Stats()
+	store, set := c.Pages.Stats()
+	rates := c.Tally.rates()
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	st := status{
+	st := Status{
 		State: fmt.Sprintf("crawling for %s; the clock of the pages shows %s",
-			s.took.Round(time.Second), moment(c.clock.Now())),
-		Rates: rates, Rate: latest(rates, 10), Pages: s.pages, Unchanged: s.fates[stage.Unchanged],
-		Bytes: s.bytes, Latency: c.tally.latency.median(), Hosts: c.hosts.Count(), Addresses: s.addrs,
+			s.took.Round(time.Second), moment(c.Clock.Now())),
+		Rates: rates, Rate: latest(rates, 10), Pages: s.Pages, Unchanged: s.Fates[stage.Unchanged],
+		Bytes: s.Bytes, Latency: c.Tally.latency.median(), Hosts: c.Hosts.Count(), Addresses: s.addrs,
 		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
-		Goroutines: runtime.NumGoroutine(), Fates: s.fates, Failures: c.tally.recent(),
+		Goroutines: runtime.NumGoroutine(), Fates: s.Fates, Failures: c.Tally.recent(),
 		Flow: []flowStep{
 			{"links to look up", int64(set.Deferred)},
 			{"pages known", store.Records},
 			{"due", store.Due},
-			{"in hand", int64(len(c.room))},
+			{"in hand", int64(len(c.Room))},
 			{"in the scheduler", int64(queue.Queued)},
 			{"hosts that wait for their delay", int64(queue.Waiting)},
 			{"requests under way", int64(queue.Out)},
 		},
 		HostTable: c.hostTable(),
 	}
-	st.Trouble, _ = c.uplink.State()
-	if c.store != nil {
+	st.Trouble, _ = c.Uplink.State()
+	if c.Store != nil {
 		st.Browse = archivePath
 	}
 	delete(st.Fates, stage.LeftOver)
 	if store.Lag > 0 {
-		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.clock.Pace)})
+		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.Clock.Pace)})
 	}
-	if c.order != nil {
-		st.Top = c.order.Top(mostTop)
+	if c.Order != nil {
+		st.Top = c.Order.Top(mostTop)
 	}
 	return st
 }
@@ -184,10 +184,10 @@ func latest(rates [][2]float64, n int) (mean float64) {
 }
 
 // hostTable returns the hosts with the most in the queue.
-func (c *crawler) hostTable() []hostRow {
+func (c *Crawl) hostTable() []hostRow {
 	rows := []hostRow{}
 	more := func(a, b hostRow) int { return cmp.Or(b.Queued-a.Queued, cmp.Compare(a.Host, b.Host)) }
-	for host, reason := range c.queue.Hosts() {
+	for host, reason := range c.Queue.Hosts() {
 		if reason.Queued == 0 && reason.Leased == 0 && reason.Failures == 0 {
 			continue
 		}
@@ -202,58 +202,58 @@ func (c *crawler) hostTable() []hostRow {
 	slices.SortFunc(rows, more)
 	rows = rows[:min(len(rows), mostHosts)]
 	for i := range rows {
-		rows[i].Pages, rows[i].Load = c.hosts.Of(rows[i].Host)
+		rows[i].Pages, rows[i].Load = c.Hosts.Of(rows[i].Host)
 	}
 	return rows
 }
 
 // explain tells what is known of a host or a URL.
-func (c *crawler) explain(q string) []fact {
+func (c *Crawl) explain(q string) []Fact {
 	url, err := urlfilter.Seed(q)
 	if err != nil {
-		return []fact{{"error", err.Error()}}
+		return []Fact{{"error", err.Error()}}
 	}
-	if _, err := c.pages.Find(url); err != nil && !strings.Contains(q, "://") {
+	if _, err := c.Pages.Find(url); err != nil && !strings.Contains(q, "://") {
 		url = strings.Replace(url, "https:", "http:", 1)
 	}
 	host := weburl.Host(url)
-	pages, load := c.hosts.Of(host)
-	facts := []fact{
+	pages, load := c.Hosts.Of(host)
+	facts := []Fact{
 		{"host", host},
-		{"now", host + " " + c.queue.Explain(host).String()},
+		{"now", host + " " + c.Queue.Explain(host).String()},
 		{"pages", fmt.Sprintf("%d, which ask for %.1f visits a day", pages, load)},
 	}
-	if addr, known := c.resolver.Cached(host); known {
-		facts = append(facts, fact{"address", addr.String()})
+	if addr, known := c.Resolver.Cached(host); known {
+		facts = append(facts, Fact{"address", addr.String()})
 	}
 	facts = append(facts, c.aboutFilters(url)...)
-	facts = append(facts, aboutPage(c.pages, c.clock, url)...)
-	if c.store == nil {
+	facts = append(facts, aboutPage(c.Pages, c.Clock, url)...)
+	if c.Store == nil {
 		return facts
 	}
-	return append(facts, aboutVersions(c.store, url)...)
+	return append(facts, aboutVersions(c.Store, url)...)
 }
 
 // kept returns what the archive got, in this run.
-func (c *crawler) kept() archive.Stats {
-	if c.store == nil {
+func (c *Crawl) kept() archive.Stats {
+	if c.Store == nil {
 		return archive.Stats{}
 	}
-	return c.store.Stats()
+	return c.Store.Stats()
 }
 
 // aboutFilters tells what would keep a URL from being fetched.
-func (c *crawler) aboutFilters(url string) (facts []fact) {
-	if why := c.filter.Check(stage.Item{URL: url}); why != "" {
-		facts = append(facts, fact{"filters", string(why)})
+func (c *Crawl) aboutFilters(url string) (facts []Fact) {
+	if why := c.Filter.Check(stage.Item{URL: url}); why != "" {
+		facts = append(facts, Fact{"filters", string(why)})
 	}
-	return append(facts, fact{"robots.txt", c.robots.Explain(url, time.Now())})
+	return append(facts, Fact{"robots.txt", c.Robots.Explain(url, time.Now())})
 }
 
 // metrics answers in the text format of Prometheus.
-func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
-	s, queue := c.tally.sum(), c.queue.Stats()
-	store, set := c.pages.Stats()
+func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
+	s, queue := c.Tally.Sum(), c.Queue.Stats()
+	store, set := c.Pages.Stats()
 	kept := c.kept()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	metric := func(kind, name, help string, value float64) {
@@ -262,12 +262,12 @@ func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
 	}
 	fmt.Fprint(w, "# HELP spinneret_visits_total Visits by what became of them.\n"+
 		"# TYPE spinneret_visits_total counter\n")
-	for _, fate := range slices.Sorted(maps.Keys(s.fates)) {
+	for _, fate := range slices.Sorted(maps.Keys(s.Fates)) {
 		if fate != stage.LeftOver {
-			fmt.Fprintf(w, "spinneret_visits_total{fate=%q} %d\n", string(fate), s.fates[fate])
+			fmt.Fprintf(w, "spinneret_visits_total{fate=%q} %d\n", string(fate), s.Fates[fate])
 		}
 	}
-	metric("counter", "body_bytes_total", "Bytes of bodies, as sent.", float64(s.bytes))
+	metric("counter", "body_bytes_total", "Bytes of bodies, as sent.", float64(s.Bytes))
 	metric("counter", "links_total", "Links that passed the filters.", float64(s.sights))
 	metric("counter", "archive_captures_total", "Captures in the archive, of this run.", float64(kept.Captures))
 	metric("counter", "archive_bytes_total", "Bytes written to the archive, of this run.", float64(kept.Bytes))
@@ -275,23 +275,23 @@ func (c *crawler) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("counter", "store_written_bytes_total", "Bytes that the store of pages wrote.", float64(store.BytesWritten))
 	metric("gauge", "pages_known", "Pages that are known.", float64(store.Records))
 	metric("gauge", "pages_due", "Pages that are due.", float64(store.Due))
-	metric("gauge", "pages_in_hand", "Pages between the store and their fate.", float64(len(c.room)))
+	metric("gauge", "pages_in_hand", "Pages between the store and their fate.", float64(len(c.Room)))
 	metric("gauge", "links_waiting", "Links that the next settlement looks up.", float64(set.Deferred))
-	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.hosts.Count()))
+	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.Hosts.Count()))
 	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
 	metric("gauge", "requests_under_way", "Requests under way.", float64(queue.Out))
-	metric("gauge", "first_byte_seconds", "Median time to the first byte, lately.", c.tally.latency.median())
-	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.clock.Pace)
+	metric("gauge", "first_byte_seconds", "Median time to the first byte, lately.", c.Tally.latency.median())
+	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.Clock.Pace)
 	offline := 0.0
-	if trouble, _ := c.uplink.State(); trouble != "" {
+	if trouble, _ := c.Uplink.State(); trouble != "" {
 		offline = 1
 	}
 	metric("gauge", "offline", "1 while this machine seems to be offline.", offline)
 	metric("gauge", "goroutines", "Goroutines.", float64(runtime.NumGoroutine()))
 }
 
-// checkListen refuses addresses that others can reach, unless they were asked for in so many words.
-func checkListen(addr string) error {
+// CheckListen refuses addresses that others can reach, unless they were asked for in so many words.
+func CheckListen(addr string) error {
 	if addr == "" {
 		return nil
 	}

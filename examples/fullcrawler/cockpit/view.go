@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ func readDirectory(
 ) (at string, closing func() error, err error) {
 	d, err := existingDirectory(path, command)
 	if err == nil {
-		return path, d.close, nil
+		return path, d.Close, nil
 	}
 	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return "", nil, err
@@ -70,7 +70,7 @@ func copyCrawl(from, to string, whole bool, log io.Writer) error {
 		case isFinishedWARC(name) && !whole:
 			return os.Symlink(path, target)
 		}
-		err = copyFile(path, target)
+		err = CopyFile(path, target)
 		if errors.Is(err, fs.ErrPermission) {
 			fmt.Fprintf(log, "%s may not be read, and is left out\n", path)
 			return nil
@@ -89,7 +89,8 @@ func isFinishedWARC(name string) bool {
 	return false
 }
 
-func copyFile(from, to string) error {
+// CopyFile copies a file to one that is not there yet.
+func CopyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err

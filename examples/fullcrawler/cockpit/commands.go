@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"context"
@@ -31,8 +31,8 @@ type call struct {
 	out, log io.Writer
 }
 
-// subcommands by name.
-func subcommands() map[string]subcommand {
+// Subcommands by name.
+func Subcommands() map[string]subcommand {
 	var q querying
 	var s scanning
 	var v serving
@@ -66,13 +66,13 @@ func subcommands() map[string]subcommand {
 // errUsage is for arguments that make no sense.
 var errUsage = errors.New("wrong arguments; -h tells the right ones")
 
-// runSubcommand runs one and returns the exit status.
-func runSubcommand(
+// RunSubcommand runs one and returns the exit status.
+func RunSubcommand(
 	ctx context.Context, name string, s subcommand, args []string, out, log io.Writer,
 ) int {
 	fs := flag.NewFlagSet("fullcrawler "+name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	dir := fs.String("out", defaultOut, "`directory` of the crawl")
+	dir := fs.String("out", DefaultOut, "`directory` of the crawl")
 	if s.flags != nil {
 		s.flags(fs)
 	}
@@ -119,7 +119,7 @@ func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err 
 		if err != nil {
 			return err
 		}
-		return errors.Join(s.run(ctx, in), d.close())
+		return errors.Join(s.run(ctx, in), d.Close())
 	}
 	whole := name == "export" // which lists the files themselves
 	at, closing, err := readDirectory(in.dir, name, whole, in.log)
@@ -135,7 +135,7 @@ func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error 
 	if _, err := os.Stat(filepath.Join(dir, stage.PagesDir)); err != nil {
 		return fmt.Errorf("the pages: %w", err)
 	}
-	p, c, err := openPages(config{out: dir})
+	p, c, err := OpenPages(Config{Out: dir})
 	if err != nil {
 		return err
 	}
@@ -174,20 +174,20 @@ func explain(_ context.Context, in call) error {
 		if err != nil {
 			return err
 		}
-		var facts []fact
+		var facts []Fact
 		err = withPages(in.dir, func(p *stage.Pages, c stage.Clock) error {
 			facts = aboutPage(p, c, url)
 			return nil
 		})
 		if err != nil {
-			facts = []fact{{"page", url}, {"known", err.Error()}}
+			facts = []Fact{{"page", url}, {"known", err.Error()}}
 		}
 		err = withArchive(in.dir, func(a *archive.Archive) error {
 			facts = append(facts, aboutVersions(a, url)...)
 			return nil
 		})
 		if err != nil && !errors.Is(err, errNoArchive) {
-			facts = append(facts, fact{"versions", err.Error()})
+			facts = append(facts, Fact{"versions", err.Error()})
 		}
 		for _, f := range facts {
 			fmt.Fprintf(in.out, "%-14s %s\n", f.Name, f.Text)
@@ -196,49 +196,49 @@ func explain(_ context.Context, in call) error {
 	return nil
 }
 
-// A fact is one thing that is known of a page or a host.
-type fact struct {
+// A Fact is one thing that is known of a page or a host.
+type Fact struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
 // aboutPage tells what is on record of a page.
-func aboutPage(p *stage.Pages, c stage.Clock, url string) []fact {
-	facts := []fact{{"page", url}}
+func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
+	facts := []Fact{{"page", url}}
 	known, err := p.Find(url)
 	if err != nil {
-		return append(facts, fact{"known", err.Error()})
+		return append(facts, Fact{"known", err.Error()})
 	}
 	s := known.State
-	facts = append(facts, fact{"links away", fmt.Sprint(known.Item.Depth, " from a seed")})
+	facts = append(facts, Fact{"links away", fmt.Sprint(known.Item.Depth, " from a seed")})
 	if last := s.History.Last(); !last.IsZero() {
 		visits, changes := s.History.Visits()
-		facts = append(facts, fact{"last visit", moment(last)},
-			fact{"visits", fmt.Sprintf("%d after the first, %d of them found a change", visits, changes)})
+		facts = append(facts, Fact{"last visit", moment(last)},
+			Fact{"visits", fmt.Sprintf("%d after the first, %d of them found a change", visits, changes)})
 	}
 	if s.Failures > 0 {
-		facts = append(facts, fact{"failures", fmt.Sprint(s.Failures, " in a row")})
+		facts = append(facts, Fact{"failures", fmt.Sprint(s.Failures, " in a row")})
 	}
 	due := "now"
 	if at := time.Unix(s.Due, 0); at.After(c.Now()) {
 		due = moment(at)
 	}
 	if s.Booked > 0 {
-		due += fmt.Sprintf(", %v after the visit before", seconds(s.Booked))
+		due += fmt.Sprintf(", %v after the visit before", Seconds(s.Booked))
 	}
-	return append(facts, fact{"due", due})
+	return append(facts, Fact{"due", due})
 }
 
 // aboutVersions tells what the archive has of a page.
-func aboutVersions(a *archive.Archive, url string) (facts []fact) {
+func aboutVersions(a *archive.Archive, url string) (facts []Fact) {
 	versions, err := a.Versions(url)
 	if err != nil {
-		return []fact{{"versions", err.Error()}}
+		return []Fact{{"versions", err.Error()}}
 	}
 	const most = 20
-	facts = append(facts, fact{"versions", fmt.Sprint(len(versions))})
+	facts = append(facts, Fact{"versions", fmt.Sprint(len(versions))})
 	for _, v := range versions[max(0, len(versions)-most):] {
-		facts = append(facts, fact{"", fmt.Sprintf("%s  %d  %s  %s:%d",
+		facts = append(facts, Fact{"", fmt.Sprintf("%s  %d  %s  %s:%d",
 			moment(v.Time), v.Status, v.Kind, v.Location.File, v.Location.Offset)})
 	}
 	return facts

@@ -1,6 +1,6 @@
 //go:build !unix || solaris || aix || illumos
 
-package main
+package cockpit
 
 // held cannot tell on these systems.
 func held(string) bool { return false }

@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"encoding/json"
@@ -17,10 +17,10 @@ import (
 // The files that say who uses a directory: the one that is locked, and the one to read.
 const lockName, holderName = "crawl.lock", "crawl.holder"
 
-// A directory is that of a crawl, which this process alone uses until it is closed. The parts of a
+// A Directory is that of a crawl, which this process alone uses until it is closed. The parts of a
 // crawl have locks of their own; this one is taken before any of them is touched, and names the
 // process. It is not safe for concurrent use.
-type directory struct {
+type Directory struct {
 	path string
 	lock io.Closer
 	holder
@@ -34,14 +34,14 @@ type holder struct {
 	Page    string    `json:"page,omitempty"` // address of its live page, if it has one
 }
 
-// errHeld is wrapped by the error for a directory that another process uses.
-var errHeld = errors.New("another process uses it")
+// ErrHeld is wrapped by the error for a directory that another process uses.
+var ErrHeld = errors.New("another process uses it")
 
 // errNoCrawl is wrapped by the error for a directory that no crawl has made.
 var errNoCrawl = errors.New("no crawl here")
 
-// openDirectory makes the directory of a crawl if it is missing, and locks it.
-func openDirectory(path, command string) (*directory, error) {
+// OpenDirectory makes the directory of a crawl if it is missing, and locks it.
+func OpenDirectory(path, command string) (*Directory, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
 	}
@@ -60,24 +60,24 @@ func openDirectory(path, command string) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{path, lock, holder{PID: os.Getpid(), Command: command, Since: time.Now()}}
-	if err := d.announce(""); err != nil {
+	d := &Directory{path, lock, holder{PID: os.Getpid(), Command: command, Since: time.Now()}}
+	if err := d.Announce(""); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
 }
 
 // existingDirectory is openDirectory for one that a crawl has made.
-func existingDirectory(path, command string) (*directory, error) {
-	if !hasCrawl(path) {
+func existingDirectory(path, command string) (*Directory, error) {
+	if !HasCrawl(path) {
 		return nil, fmt.Errorf("%s: %w%s", path, errNoCrawl, otherCrawl(path))
 	}
-	return openDirectory(path, command)
+	return OpenDirectory(path, command)
 }
 
-// hasCrawl reports whether a crawl was begun in a directory.
-func hasCrawl(path string) bool {
-	for _, name := range []string{beganName, stage.PagesDir} {
+// HasCrawl reports whether a crawl was begun in a directory.
+func HasCrawl(path string) bool {
+	for _, name := range []string{BeganName, stage.PagesDir} {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
 			return true
 		}
@@ -87,14 +87,14 @@ func hasCrawl(path string) bool {
 
 // otherCrawl points to the directory that the crawl may be in.
 func otherCrawl(path string) string {
-	if path != demoOut && hasCrawl(demoOut) {
-		return fmt.Sprintf(" (that of the built-in web is in %s: say -out %[1]s)", demoOut)
+	if path != DemoOut && HasCrawl(DemoOut) {
+		return fmt.Sprintf(" (that of the built-in web is in %s: say -out %[1]s)", DemoOut)
 	}
 	return ""
 }
 
-// announce tells other processes who has the directory, and where its live page is.
-func (d *directory) announce(page string) error {
+// Announce tells other processes who has the directory, and where its live page is.
+func (d *Directory) Announce(page string) error {
 	d.Page = page
 	text, err := json.Marshal(d.holder)
 	if err != nil {
@@ -103,8 +103,8 @@ func (d *directory) announce(page string) error {
 	return os.WriteFile(filepath.Join(d.path, holderName), append(text, '\n'), 0o666)
 }
 
-// close lets others use the directory.
-func (d *directory) close() error {
+// Close lets others use the directory.
+func (d *Directory) Close() error {
 	err := os.Remove(filepath.Join(d.path, holderName))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -117,24 +117,34 @@ func heldError(path string) error {
 	var h holder
 	text, err := os.ReadFile(filepath.Join(path, holderName))
 	if err != nil || json.Unmarshal(text, &h) != nil {
-		return fmt.Errorf("%s: %w: wait until it ends, or name another directory with -out", path, errHeld)
+		return fmt.Errorf("%s: %w: wait until it ends, or name another directory with -out", path, ErrHeld)
 	}
 	instead := "it has no live page (-listen)"
 	if h.Page != "" {
 		instead = "its live page has the same functions, but for scan: " + h.Page
 	}
 	return fmt.Errorf("%s: %w: process %d (%s, since %s); end it first, as with kill %d; %s",
-		path, errHeld, h.PID, h.Command, moment(h.Since), h.PID, instead)
+		path, ErrHeld, h.PID, h.Command, moment(h.Since), h.PID, instead)
 }
 
-// forget removes what is known of pages. Whatever ends it in the middle, the directory holds a whole
+// Forget removes what is known of pages. Whatever ends it in the middle, the directory holds a whole
 // crawl or none.
-func (d *directory) forget() error {
+func (d *Directory) Forget() error {
 	err := stage.ForgetPages(d.path)
-	for _, name := range []string{filtersName, orderName, beganName} {
+	for _, name := range []string{FiltersName, OrderName, BeganName} {
 		if e := os.Remove(filepath.Join(d.path, name)); !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
 	return err
 }
+
+// The files beside the archive that save work or trouble when the crawl goes on.
+const (
+	HostsName  = "hosts.cache"  // addresses
+	RulesName  = "robots.cache" // rules of servers
+	RhythmName = "rhythm.cache" // when hosts publish, and how reliable their sitemaps are
+	OrderName  = "rank.cache"   // scores and links of pages
+	StateName  = "politeness.state"
+	BeganName  = "began"
+)

@@ -1,11 +1,11 @@
 //go:build linux || darwin
 
-package main
+package cockpit
 
 import "syscall"
 
-// freeSpace returns how many bytes an ordinary user may still write to a directory's disk.
-func freeSpace(dir string) (bytes int64, known bool) {
+// FreeSpace returns how many bytes an ordinary user may still write to a directory's disk.
+func FreeSpace(dir string) (bytes int64, known bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, false

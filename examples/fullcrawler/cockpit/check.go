@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"bufio"
@@ -35,14 +35,14 @@ type part struct {
 var parts = []part{
 	{"pages", checkPages, ""},
 	{"archive", checkArchive, ""},
-	{ledgerName, checkLedger, ""},
-	{beganName, checkClock, "the pages' clock begins anew"},
-	{filtersName, checkFilters, "the links of all pages are looked at again"},
-	{stateName, checkPoliteness, "all hosts get the usual delay"},
-	{hostsName, checkHosts, "all hosts are looked up again"},
-	{rulesName, checkRules, "each robots.txt is fetched again"},
-	{rhythmName, checkRhythms, "what hosts are like is learned anew"},
-	{orderName, checkOrder, "ranks begin anew"},
+	{LedgerName, checkLedger, ""},
+	{BeganName, checkClock, "the pages' clock begins anew"},
+	{FiltersName, checkFilters, "the links of all pages are looked at again"},
+	{StateName, checkPoliteness, "all hosts get the usual delay"},
+	{HostsName, checkHosts, "all hosts are looked up again"},
+	{RulesName, checkRules, "each robots.txt is fetched again"},
+	{RhythmName, checkRhythms, "what hosts are like is learned anew"},
+	{OrderName, checkOrder, "ranks begin anew"},
 }
 
 // check reads every file of a crawl.
@@ -112,7 +112,7 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string,
 }
 
 func checkLedger(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	f, err := os.Open(filepath.Join(dir, ledgerName))
+	f, err := os.Open(filepath.Join(dir, LedgerName))
 	if err != nil {
 		return "", missing(err)
 	}
@@ -138,12 +138,12 @@ func checkLedger(_ context.Context, dir string, _ io.Writer) (sound string, err 
 }
 
 func checkClock(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	clock, err := stage.ReadClock(filepath.Join(dir, beganName))
+	clock, err := stage.ReadClock(filepath.Join(dir, BeganName))
 	return moment(clock.Began), missing(err)
 }
 
 func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	_, known, err := readFilters(filepath.Join(dir, filtersName))
+	_, known, err := ReadFilters(filepath.Join(dir, FiltersName))
 	if err == nil && !known {
 		err = errNone
 	}
@@ -151,7 +151,7 @@ func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err
 }
 
 func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	state, err := os.ReadFile(filepath.Join(dir, stateName))
+	state, err := os.ReadFile(filepath.Join(dir, StateName))
 	if err == nil {
 		err = stage.RestorePoliteness(scheduler.New[stage.Item](scheduler.Options{}), state)
 	}
@@ -159,14 +159,14 @@ func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, 
 }
 
 func checkHosts(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	return checkCache(filepath.Join(dir, hostsName), func(file string) error {
+	return checkCache(filepath.Join(dir, HostsName), func(file string) error {
 		_, err := resolve.Open(file, resolve.Options{})
 		return err
 	})
 }
 
 func checkRules(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	saved, err := os.ReadFile(filepath.Join(dir, rulesName))
+	saved, err := os.ReadFile(filepath.Join(dir, RulesName))
 	if err == nil {
 		err = stage.NewRobots("").Restore(saved, time.Now())
 	}
@@ -174,14 +174,14 @@ func checkRules(_ context.Context, dir string, _ io.Writer) (sound string, err e
 }
 
 func checkRhythms(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	return checkCache(filepath.Join(dir, rhythmName), func(file string) error {
+	return checkCache(filepath.Join(dir, RhythmName), func(file string) error {
 		_, err := stage.OpenRhythms(file)
 		return err
 	})
 }
 
 func checkOrder(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
-	return checkCache(filepath.Join(dir, orderName), func(file string) error {
+	return checkCache(filepath.Join(dir, OrderName), func(file string) error {
 		f, err := os.Open(file)
 		if err != nil {
 			return err
@@ -229,7 +229,7 @@ func repair(ctx context.Context, in call) error {
 			err = repairPages(in.dir, say)
 		case "archive":
 			err = repairArchive(in.dir, say)
-		case ledgerName:
+		case LedgerName:
 			err = repairLedger(in.dir, say)
 		default:
 			if err = os.Remove(filepath.Join(in.dir, p.name)); err == nil {
@@ -244,11 +244,11 @@ func repair(ctx context.Context, in call) error {
 // repairPages keeps the pages that can be read, and makes the set of URLs anew from them. Pages that
 // are lost are found again by the links of the others, at which the next crawl looks once more.
 func repairPages(dir string, say func(name, format string, args ...any)) error {
-	clock, err := stage.OpenClock(filepath.Join(dir, beganName), 0)
+	clock, err := stage.OpenClock(filepath.Join(dir, BeganName), 0)
 	if err != nil {
 		clock.Pace = 1 // the clock itself is mended later
 	}
-	done, err := stage.RepairPages(dir, pagesOptions(config{}, clock))
+	done, err := stage.RepairPages(dir, PagesOptions(Config{}, clock))
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func repairPages(dir string, say func(name, format string, args ...any)) error {
 	}
 	say("pages", "%d pages are there, %d were lost for sure", done.Records, done.Lost)
 	say("pages", "the next crawl looks at the links of all pages again, and so finds what was lost")
-	err = os.Remove(filepath.Join(dir, filtersName))
+	err = os.Remove(filepath.Join(dir, FiltersName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -282,7 +282,7 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 
 // repairLedger leaves out the lines that are none.
 func repairLedger(dir string, say func(name, format string, args ...any)) error {
-	name := filepath.Join(dir, ledgerName)
+	name := filepath.Join(dir, LedgerName)
 	in, err := os.Open(name)
 	if err != nil {
 		return err
@@ -309,7 +309,7 @@ func repairLedger(dir string, say func(name, format string, args ...any)) error 
 		}
 	})
 	if err == nil {
-		say(ledgerName, "%d lines were dropped", dropped)
+		say(LedgerName, "%d lines were dropped", dropped)
 	}
 	return err
 }

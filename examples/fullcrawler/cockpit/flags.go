@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"bufio"
@@ -13,12 +13,12 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// userAgent names the crawler and whom to ask about it.
-func (c *config) userAgent() string {
-	if c.contact == "" {
+// UserAgent names the crawler and whom to ask about it.
+func (c *Config) UserAgent() string {
+	if c.Contact == "" {
 		return ""
 	}
-	return c.agent + "/0.1 (+" + c.contact + ")"
+	return c.Agent + "/0.1 (+" + c.Contact + ")"
 }
 
 // patterns is a flag that may be given more than once.
@@ -36,8 +36,8 @@ func (p *patterns) Set(text string) error {
 	return err
 }
 
-// A byteCount is a flag such as 20GB.
-type byteCount int64
+// A ByteCount is a flag such as 20GB. It is not safe for concurrent use.
+type ByteCount int64
 
 // units are what may follow a number of bytes.
 var units = []struct {
@@ -49,10 +49,10 @@ var units = []struct {
 }
 
 // String returns the bytes as people read them.
-func (b *byteCount) String() string { return size(int64(*b)) }
+func (b *ByteCount) String() string { return Size(int64(*b)) }
 
 // Set reads a number with or without a unit.
-func (b *byteCount) Set(text string) error {
+func (b *ByteCount) Set(text string) error {
 	for _, unit := range units {
 		number, found := strings.CutSuffix(strings.ToLower(text), strings.ToLower(unit.name))
 		if !found {
@@ -62,14 +62,14 @@ func (b *byteCount) Set(text string) error {
 		if err != nil || !(value >= 0) || value*unit.bytes > 1<<60 {
 			break
 		}
-		*b = byteCount(value * unit.bytes)
+		*b = ByteCount(value * unit.bytes)
 		return nil
 	}
 	return fmt.Errorf("%q is not a number of bytes such as 20GB or 512MiB", text)
 }
 
 // sizes are the flags that count bytes.
-type sizes struct{ bytes, minFree, memory byteCount }
+type sizes struct{ bytes, minFree, memory ByteCount }
 
 // revisiting are the flags of the policy.
 type revisiting struct {
@@ -84,11 +84,11 @@ func (r *revisiting) flags(fs *flag.FlagSet) {
 	fs.Float64Var(&r.price, "price", 0, "what a visit costs, for bayes and mle: the higher, the rarer "+
 		"(default 0.5 for bayes, 1 for mle)")
 	fs.DurationVar(&r.least, "least", time.Hour, "shortest time between two visits of a page")
-	fs.DurationVar(&r.most, "most", longest, "longest time between two visits of a page")
+	fs.DurationVar(&r.most, "most", Longest, "longest time between two visits of a page")
 }
 
 func (r *revisiting) policy() (revisit.Policy, error) {
-	return parsePolicy(r.name, r.price, r.least, r.most)
+	return ParsePolicy(r.name, r.price, r.least, r.most)
 }
 
 // parseArgs parses flags wherever they stand, up to "--". What is no flag is returned.
@@ -213,3 +213,23 @@ func setFlag(fs *flag.FlagSet, key, value string) error {
 	}
 	return nil
 }
+
+// ParsePolicy makes the policy of a name, or of an interval such as 24h.
+func ParsePolicy(name string, price float64, least, most time.Duration) (revisit.Policy, error) {
+	switch name {
+	case "bayes":
+		return revisit.Bayes{Price: price, Min: least, Max: most}, nil
+	case "mle":
+		return revisit.MLE{Alpha: price, Min: least, Max: most}, nil
+	case "aimd":
+		return revisit.AIMD{Min: least, Max: most}, nil
+	}
+	every, err := time.ParseDuration(name)
+	if err != nil || every <= 0 {
+		return nil, fmt.Errorf("-revisit %q: want bayes, mle, aimd or an interval such as 24h", name)
+	}
+	return revisit.Every(every), nil
+}
+
+// Longest bounds how long a page is left alone.
+const Longest = 400 * 24 * time.Hour

@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"encoding/json"
@@ -15,12 +15,12 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
 
-// filtersName is the file with the filters that the pages of a directory were found under.
-const filtersName = "filters"
+// FiltersName is the file with the filters that the pages of a directory were found under.
+const FiltersName = "filters"
 
-// filters are what decides which links are followed. A crawl remembers them: when they get wider,
+// Filters are what decides which links are followed. A crawl remembers them: when they get wider,
 // links that were left out have to be looked at again.
-type filters struct {
+type Filters struct {
 	Scope      urlfilter.Reach `json:"scope"`
 	Depth      int             `json:"depth"`
 	HostPages  int             `json:"hostPages"`
@@ -32,23 +32,23 @@ type filters struct {
 	AnyAddress bool            `json:"anyAddress,omitempty"`
 }
 
-// filters returns those of a configuration.
-func (c *config) filters() filters {
+// Filters returns those of a configuration.
+func (c *Config) Filters() Filters {
 	text := func(patterns []*regexp.Regexp) (texts []string) {
 		for _, p := range patterns {
 			texts = append(texts, p.String())
 		}
 		return texts
 	}
-	return filters{
-		Scope: c.reach, Depth: c.filter.MaxDepth, HostPages: c.hostPages,
-		Include: text(c.filter.Include), Exclude: text(c.filter.Exclude), Deny: c.denyLines,
-		Resources: c.resources, Sitemaps: c.sitemaps, AnyAddress: c.filter.Format.AnySuffix,
+	return Filters{
+		Scope: c.Reach, Depth: c.Filter.MaxDepth, HostPages: c.HostPages,
+		Include: text(c.Filter.Include), Exclude: text(c.Filter.Exclude), Deny: c.denyLines,
+		Resources: c.Resources, Sitemaps: c.Sitemaps, AnyAddress: c.Filter.Format.AnySuffix,
 	}
 }
 
-// wider reports whether f lets anything pass that old did not.
-func (f filters) wider(old filters) bool {
+// Wider reports whether f lets anything pass that old did not.
+func (f Filters) Wider(old Filters) bool {
 	atMost := func(limit, before int) bool { // 0 and less are no limit
 		return before <= 0 || limit > 0 && limit <= before
 	}
@@ -71,8 +71,8 @@ func (f filters) wider(old filters) bool {
 		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress
 }
 
-// readFilters reads the file. Without one, known is false.
-func readFilters(name string) (f filters, known bool, err error) {
+// ReadFilters reads the file. Without one, known is false.
+func ReadFilters(name string) (f Filters, known bool, err error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, false, nil
@@ -86,8 +86,8 @@ func readFilters(name string) (f filters, known bool, err error) {
 	return f, err == nil, err
 }
 
-// write replaces the file.
-func (f filters) write(name string) error {
+// Write replaces the file.
+func (f Filters) Write(name string) error {
 	text, err := json.MarshalIndent(f, "", "\t")
 	if err != nil {
 		return err
