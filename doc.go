@@ -1,5 +1,5 @@
-// Package spinneret is a map: the library lives in its sub-packages, called rooms. Each room does
-// one job of a web crawler, imports none of the others, and is useful alone.
+// Package spinneret is a map: the library lives in its sub-packages. Each of them does one
+// job of a web crawler, imports none of the others, and is useful alone.
 //
 //   - scheduler hands out URLs so that no host and no address is visited too often.
 //   - dedupe puts URLs into one canonical form and tells whether one was met before.
@@ -11,8 +11,9 @@
 //   - pagerank ranks discovered pages while the crawl goes on.
 //   - archive keeps every version as WARC 1.1 files, and finds it by URL and time.
 //
-// Plain types cross the borders: string, []byte, [net/netip.Addr], [time.Time]. So any room can be
-// put into an existing crawler, and any room can be replaced by something else.
+// Plain types cross the borders: string, []byte, [net/netip.Addr], [time.Time]. So any of
+// them can be put into an existing crawler, and any can be replaced by something else. The example
+// below puts four of them under a client of net/http.
 //
 // Which of them to put together for a small crawler is shown in examples/threerooms. The program
 // examples/fullcrawler wires most of them; run it without arguments to watch a polite

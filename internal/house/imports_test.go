@@ -102,7 +102,7 @@ func mayImport(dir, path string, test bool) bool {
 	own, inModule := strings.CutPrefix(path, module+"/")
 	room := roomOf(dir)
 	switch {
-	case strings.HasPrefix(dir, "examples/"):
+	case strings.HasPrefix(dir, "examples/"), dir == "." && test: // the README's examples
 		return true
 	case inModule && (own == "fetch/webtest" || own == "internal/memnet"):
 		return test || strings.HasPrefix(dir, "fetch/webtest/")
