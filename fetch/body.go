@@ -10,7 +10,7 @@ import (
 // firstBuffer is the size of the first buffer for a body. A buffer for the whole announced body
 // would be most of what a slow server costs. So buffers grow with what has arrived, and an
 // announced length is believed once a third of it is there.
-const firstBuffer = 4 << 10
+const firstBuffer = 12 << 10
 
 // readBodies reads and decodes the body of resp into r, each up to limit bytes; 0 means
 // Options.MaxBody.

@@ -50,14 +50,11 @@ func (g *growth) read(buf []byte, r io.Reader, progress func(n int)) ([]byte, bo
 // next returns the size to grow to. missing is what a buffer of the present size lacks to hold the
 // expected bytes.
 func (g *growth) next(size, missing int64) int64 {
-	// The first steps are longer, since each costs a copy and a system call, and most pages are
-	// small.
 	larger := max(2*size, firstBuffer)
-	if size < 4*firstBuffer {
-		larger = max(3*size, firstBuffer)
+	if size == firstBuffer { // a step costs a copy and a system call, and most pages are small
+		larger = 3 * size
 	}
-	// Small announced pages need a single step.
-	if missing > 0 && size+missing <= max(larger, 3*firstBuffer) {
+	if 0 < missing && size+missing <= larger {
 		return size + missing
 	}
 	return min(larger, g.limit+1)
@@ -113,8 +110,8 @@ func (b *buffers) put(buf []byte) {
 		return
 	}
 	if number, size := class(n); size == n { // else it is not one of ours
-		buf = buf[:0]
-		b.pools[number].Put(&buf)
+		empty := buf[:0] // and not buf, which would then be allocated for each call
+		b.pools[number].Put(&empty)
 	}
 }
 

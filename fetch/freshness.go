@@ -25,8 +25,8 @@ func freshness(header http.Header, now time.Time) (fresh time.Duration, noStore 
 			}
 		}
 	}
-	if !said {
-		expires, err := http.ParseTime(header.Get("Expires"))
+	if value := header.Get("Expires"); !said && value != "" {
+		expires, err := http.ParseTime(value)
 		if err == nil {
 			// The server's clock may be wrong, so it is compared with itself.
 			if date, err := http.ParseTime(header.Get("Date")); err == nil {
