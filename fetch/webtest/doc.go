@@ -11,24 +11,23 @@
 //		t.Error(v)
 //	}
 //
-// What a host does wrong is its [Traits]; the table of hostile paths is at [Trap]. The page
-// docs/polite.md of the repository shows how to judge a crawler by it.
+// [Traits] says how a host misbehaves, and [Trap] has a table of hostile paths. The page
+// docs/polite.md of the repository shows how to judge a crawler.
 //
 // # Promise
 //
 // Every page of a host can be reached from its "/" by links alone, and every host from the first
-// host's "/". [Web.Reachable] is the set of pages that a crawler which obeys robots.txt must get,
-// no more and no less, besides traps. Every request is in [Web.Log] from the moment it arrives.
+// host's "/". [Web.Reachable] returns the pages that a crawler must get if it obeys robots.txt, no
+// more and no less, apart from traps. [Web.Log] has every request from the moment it arrives.
 // Nothing of a web outlives [Web.Close].
 //
 // # Addresses
 //
-// URLs carry no port: each host has a virtual address, and [Web.Dial] knows the real listener
-// behind it. Where the system has all of 127.0.0.0/8, the listener sits on that very address on
-// some free port; elsewhere each address becomes a port of 127.0.0.1. With Options.Port the web is
-// really there, so that foreign programs find it. It also answers as an HTTP proxy. With
-// Options.Network there are no sockets at all, so that a testing/synctest bubble can hold the web
-// and the crawler.
+// URLs have no port. Each host has a virtual address, and [Web.Dial] knows the listener behind it.
+// On systems with all of 127.0.0.0/8, the listener has that address and a free port; elsewhere each
+// address becomes a port of 127.0.0.1. With Options.Port other programs reach the web at its
+// addresses, and it also serves as an HTTP proxy. With Options.Network there are no sockets, so a
+// testing/synctest bubble can contain the web and the crawler.
 //
 // # What it does not do
 //

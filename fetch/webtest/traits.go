@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Traits says how one host behaves. The zero Traits is a well-behaved host: fast, unchanging,
-// with a robots.txt that closes /private/.
+// Traits says how one host behaves. The zero Traits is a well-behaved host: fast, unchanging, with
+// a robots.txt that disallows /private/.
 type Traits struct {
 	Pages     int      // pages of this host; 0 means Options.Pages
 	Robots    Robots   // what /robots.txt answers
@@ -19,9 +19,9 @@ type Traits struct {
 	Gzip      bool     // compress pages for clients that accept it
 	Refuse    bool     // the host has an address of its own where nobody listens
 
-	// Lookup answers the nth look-up of the host's name, from 1 on, through [Web.Resolve]: with
-	// other addresses, with an error, or late. nil for both is the address that the host has, and
-	// so is a nil Lookup. It is called without a lock, by several goroutines at a time.
+	// Lookup answers the nth look-up of the host's name through [Web.Resolve], counted from 1: with
+	// other addresses, with an error, or late. If it is nil or returns nil twice, the answer is the
+	// host's address. It must be safe for concurrent use.
 	Lookup func(n int) ([]netip.Addr, error)
 }
 
@@ -52,38 +52,38 @@ type Robots struct {
 	Disallow []string
 }
 
-// Latency is the wait before an answer. It depends on seed and URL only, not on the hour: the
-// same URL is always as slow. The zero Latency is none.
+// Latency is the wait before an answer. Without Jitter it depends only on the seed and the URL: a
+// URL is always equally slow. The zero Latency is none.
 type Latency struct {
 	Median    time.Duration // of the log-normal distribution; the wait itself if Sigma is 0
 	Sigma     float64       // of the logarithm; 0 means a fixed wait
 	Slow      time.Duration // wait of the slow share
 	SlowShare float64       // share of the URLs that wait Slow; 0 means none
 
-	// Jitter is the most that comes on top, drawn anew for each request; 0 means none.
+	// Jitter is the upper limit of a random wait that is added to each request; 0 means none.
 	Jitter time.Duration
 }
 
 // Change describes how pages change. A change alters text, ETag and Last-Modified, never links.
-// The process runs over all time, before the start of the web too. The zero Change is none.
+// Pages also changed before the start of the web. The zero Change is none.
 type Change struct {
 	Mean     time.Duration // mean time between changes; 0 means pages never change
 	Sigma    float64       // log-normal spread of that mean over pages; 0 means all alike
 	Periodic bool          // a change every Mean exactly; false means a Poisson process
 }
 
-// Throttle turns away every Every-th request of a host except robots.txt. The zero Throttle
-// turns away none.
+// Throttle rejects every Every-th request of a host, except for robots.txt. The zero Throttle
+// rejects none.
 type Throttle struct {
 	Every      int           // 1 means every request; 0 means none
 	Status     int           // 0 means 429
 	RetryAfter time.Duration // the Retry-After header, in seconds; 0 means no such header
 }
 
-// Trap is a set of hostile paths of one host. Those switched on answer below /trap/ and are
-// linked from "/"; the others are 404.
+// Trap is a set of hostile paths of one host. Those in the set are served below /trap/ and linked
+// from "/"; the others are 404.
 //
-//	bit              path                     what a client meets
+//	bit              path                     what a client gets
 //	TrapCalendar     /trap/calendar/2026/11   a month that links to the next, for ever
 //	TrapSession      /trap/session/           every link carries a new session id, for ever
 //	TrapDuplicate    /trap/dup/KEY            the same bytes under any KEY and query

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Violation is a pair of requests that came too close to each other.
+// Violation is a pair of requests that arrived too close to each other.
 type Violation struct {
 	Earlier, Later Request
 	Gap, Want      time.Duration
@@ -25,9 +25,9 @@ func (v Violation) String() string {
 		v.Later.URL(), v.Gap, what, v.Want)
 }
 
-// Early returns the requests that arrived less than delay after the one before them, on the same
-// host or on the same address. A request that came too early for both is reported once, for its
-// host. With [Options].NoLog it finds nothing.
+// Early returns the requests that arrived less than delay after the previous one on the same host
+// or the same address. A request that is too early for both is reported once, for its host. With
+// [Options].NoLog it finds nothing.
 func (w *Web) Early(delay time.Duration) []Violation {
 	same := func(string) time.Duration { return delay }
 	found := Violations(w.Log(), same, func(netip.Addr) time.Duration { return delay })
@@ -36,10 +36,10 @@ func (w *Web) Early(delay time.Duration) []Violation {
 	})
 }
 
-// Violations returns every request that arrived sooner after the one before it, on the same
-// host or on the same address, than the delay demands. It orders the log itself. A nil function
-// checks nothing. Arrivals differ from departures by the scheduling of two processes: a caller
-// that judges a client by its own clock takes some slack off the delays.
+// Violations returns every request in log that arrived too soon after the previous one on the same
+// host or the same address. The functions return the delays; a nil function checks nothing. The log
+// need not be sorted. Two processes are scheduled between departure and arrival, so allow some
+// slack if a client is judged by the delays that it keeps.
 func Violations(log []Request, hostDelay func(host string) time.Duration,
 	addrDelay func(netip.Addr) time.Duration) []Violation {
 	log = slices.Clone(log)

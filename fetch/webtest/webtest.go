@@ -34,32 +34,33 @@ type Options struct {
 	LocalLinks int     // mean random links to own pages; 0 means 4, negative means none
 	CrossLinks int     // mean random links to any host; 0 means 2, negative means none
 
-	// Traits chooses the behaviour of each host. It is called once per host, from Start. Of a host
-	// that is not generated, Latency, Throttle, Lookup and Refuse count. nil means that all behave
-	// well.
+	// Traits returns the behaviour of each host. Start calls it once per host. For hosts from
+	// Static and Handlers, only Latency, Throttle, Lookup and Refuse count. nil means that all
+	// hosts behave well.
 	Traits func(host int) Traits
 
-	// Static is a directory whose sub-directories are served as hosts of that name. "" means none.
+	// Static is a directory. Each of its sub-directories is served as the host of that name. ""
+	// means none.
 	Static string
 
-	// Handlers are hosts of your own, by name: all requests to them are logged like any. nil means
-	// none. A web with hosts from Static or Handlers has generated ones only if Hosts says so.
+	// Handlers are your own hosts, by name. Requests to them are logged, too. nil means none. A web
+	// with hosts from Static or Handlers has generated ones only if Hosts says so.
 	Handlers map[string]http.Handler
 
-	// TLS makes the URLs of all hosts https, with HTTP/2 for clients that offer it and
-	// certificates that [Web.Roots] vouches for. A request over plain HTTP is redirected. false
-	// means http.
+	// TLS makes the URLs of all hosts https, with HTTP/2 for clients that offer it, and redirects
+	// requests over plain HTTP. [Web.Roots] verifies the certificates. false means http.
 	TLS bool
 
-	// Port is bound on every address, as foreign programs need it. 0 means a free port, which
+	// Port is bound on every address, for programs that cannot use Dial. 0 means a free port, which
 	// only Dial knows.
 	Port int
 
-	// Now tells the time by which pages change; the first call is the start. nil means time.Now.
+	// Now returns the time by which pages change; its first result is the start. nil means
+	// time.Now.
 	Now func() time.Time
 
-	// Network carries the connections instead of sockets, which a testing/synctest bubble needs:
-	// then waits take no time. Only Dial reaches such a web. nil means sockets.
+	// Network carries the connections in place of sockets, for testing/synctest bubbles, in which
+	// waits take no time. Only Dial reaches such a web. nil means sockets.
 	Network interface {
 		Listen(addr string) (net.Listener, error)
 		Dial(ctx context.Context, network, addr string) (net.Conn, error)
@@ -233,7 +234,7 @@ func hostName(i int) string {
 	return fmt.Sprintf("h%05d.vweb.test", i)
 }
 
-// Roots returns what vouches for the certificates of the hosts; nil without TLS.
+// Roots returns the pool that verifies the certificates of the hosts; nil without TLS.
 func (w *Web) Roots() *x509.CertPool {
 	if w.authority == nil {
 		return nil
@@ -292,7 +293,7 @@ func (h Host) Pages() iter.Seq[string] {
 	}
 }
 
-// IsPage reports whether a URL is that of a page of a generated host, written as in [Host.Pages].
+// IsPage reports whether url is one that [Host.Pages] yields for a generated host.
 func (w *Web) IsPage(url string) bool {
 	_, _, ok := w.locate(url)
 	return ok
