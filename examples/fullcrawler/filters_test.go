@@ -129,6 +129,7 @@ func TestWider(t *testing.T) {
 		"what pages need to be shown":   {func(f *cockpit.Filters) { f.Resources = true }, true},
 		"sitemaps":                      {func(f *cockpit.Filters) { f.Sitemaps = true }, true},
 		"addresses that are not public": {func(f *cockpit.Filters) { f.AnyAddress = true }, true},
+		"links as they are found":       {func(f *cockpit.Filters) { f.AsFound = true }, true},
 	} {
 		f := base
 		tt.change(&f)

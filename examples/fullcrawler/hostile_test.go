@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -252,4 +253,44 @@ func TestAnEndlessHostIsKnownInPart(t *testing.T) {
 		require.EqualValues(t, c.Known.Records-200, ledger[stage.HostFull])
 		require.Zero(t, s.Waiting)
 	})
+}
+
+// TestLinksThatDifferInTrackingAreOne: but a redirect to a session is followed, and -as-found follows
+// all of them.
+func TestLinksThatDifferInTrackingAreOne(t *testing.T) {
+	simplified := []string{
+		"http://a.test/", "http://a.test/?PHPSESSID=0123456789abcdef0123", "http://a.test/blog/", "http://a.test/~x",
+	}
+	for asFound, want := range map[bool][]string{
+		false: simplified,
+		true: append([]string{
+			"http://a.test/%7ex", "http://a.test/blog/?gclid=2", "http://a.test/blog/?utm_source=1",
+		}, simplified...),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			site := &fakeSite{
+				addr: func(string) netip.Addr { return netip.MustParseAddr("127.9.9.9") },
+				serve: func(w http.ResponseWriter, r *http.Request) {
+					switch {
+					case r.URL.Path == "/robots.txt":
+						http.NotFound(w, r)
+					case r.URL.Path == "/" && r.URL.RawQuery == "":
+						http.Redirect(w, r, "/?PHPSESSID=0123456789abcdef0123", http.StatusFound)
+					default:
+						fmt.Fprint(w, "<a href=/blog/><a href=/blog/?utm_source=1><a href=/blog/?gclid=2><a href=/~x><a href=/%7ex>")
+					}
+				},
+			}
+			web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
+			cfg := politeConfig(t, web)
+			cfg.Seeds, cfg.AsFound = []string{"http://a.test/"}, asFound
+			c, err := newCrawler(cfg, site.network(t, "127.9.9.9"))
+			require.NoError(t, err)
+			require.NoError(t, c.run(t.Context()))
+			visits := slices.DeleteFunc(site.requested("a.test"), func(url string) bool {
+				return strings.HasSuffix(url, "robots.txt")
+			})
+			require.ElementsMatch(t, want, visits)
+		})
+	}
 }

@@ -15,7 +15,7 @@ import (
 // crawled.
 func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 	var err error
-	if it.URL, err = weburl.Canonical(raw); err != nil {
+	if it.URL, err = c.stepsFor(it).Canonical(raw); err != nil {
 		c.Tally.Skip(urlfilter.Malformed(err))
 		return ""
 	}
@@ -34,6 +34,16 @@ func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 	c.Tally.Sighted()
 	stage.Wake(c.changed)
 	return it.URL
+}
+
+// stepsFor returns how a URL is simplified, so that /blog/?utm_source=x is not fetched beside /blog/.
+// Seeds and sitemaps are what somebody asked for. A redirect may lead from a page to the same one
+// with a session, and would otherwise lead nowhere.
+func (c *crawler) stepsFor(it stage.Item) weburl.Steps {
+	if c.Cfg.AsFound || it.Seeded() || it.Sitemap != nil || it.Hops > 0 {
+		return weburl.Steps{}
+	}
+	return weburl.Steps{NormalizeEscapes: true, DropTracking: true, DropSessions: true}
 }
 
 // advance routes what is next by its rank, as far as there is room for it.

@@ -39,6 +39,7 @@ type Config struct {
 	Filter         stage.Filter
 	Resources      bool
 	Sitemaps       bool
+	AsFound        bool // links are followed as they are
 	ByRank         bool // not in the order in which pages are found
 
 	Policy  revisit.Policy // nil is Bayes as it is by default
@@ -210,6 +211,8 @@ func (l *commandLine) choiceFlags(fs *flag.FlagSet) {
 		"which page comes first: found, as they are found, or rank, by PageRank so far")
 	fs.IntVar(&l.Filter.MaxDepth, "depth", 20,
 		"most links between a seed and a page; negative: any number")
+	fs.BoolVar(&l.AsFound, "as-found", false,
+		"follow links as they are, with tracking parameters and session ids, which are dropped otherwise")
 	fs.BoolVar(&l.Resources, "resources", false, "fetch images, styles and scripts too")
 	fs.BoolVar(&l.Sitemaps, "sitemaps", true,
 		"read the sitemaps that robots.txt names, and follow what they list")

@@ -30,6 +30,7 @@ type Filters struct {
 	Resources  bool            `json:"resources,omitempty"`
 	Sitemaps   bool            `json:"sitemaps,omitempty"`
 	AnyAddress bool            `json:"anyAddress,omitempty"`
+	AsFound    bool            `json:"asFound,omitempty"`
 }
 
 // Filters returns those of a configuration.
@@ -44,6 +45,7 @@ func (c *Config) Filters() Filters {
 		Scope: c.Reach, Depth: c.Filter.MaxDepth, HostPages: c.HostPages,
 		Include: text(c.Filter.Include), Exclude: text(c.Filter.Exclude), Deny: c.denyLines,
 		Resources: c.Resources, Sitemaps: c.Sitemaps, AnyAddress: c.Filter.Format.AnySuffix,
+		AsFound: c.AsFound,
 	}
 }
 
@@ -68,7 +70,8 @@ func (f Filters) Wider(old Filters) bool {
 		len(old.Include) > 0 && (len(f.Include) == 0 || lost(f.Include, old.Include)) ||
 		lost(old.Exclude, f.Exclude) ||
 		lost(rules(old.Deny), rules(f.Deny)) || lost(exceptions(f.Deny), exceptions(old.Deny)) ||
-		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress
+		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress ||
+		f.AsFound && !old.AsFound
 }
 
 // ReadFilters reads the file. Without one, known is false.
