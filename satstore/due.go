@@ -258,8 +258,13 @@ func (s *Store) loadMail(b *bucket) error {
 
 // newChunk returns the records of a block that are to be handed out, or nil if there are none.
 func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chunk, error) {
-	// Each record that was deleted may need a change.
-	if err := s.lockForChange(int(found.Count) * min(1, len(b.mail)) * wal.MaxSize(0)); err != nil {
+	room := 0
+	s.mu.Lock()
+	if len(b.mail) > 0 { // each record that was deleted needs a change
+		room = int(found.Count) * wal.MaxSize(0)
+	}
+	s.mu.Unlock()
+	if err := s.lockForChange(room); err != nil {
 		return nil, err
 	}
 	if found.Count == 0 || b.dead {

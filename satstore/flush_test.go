@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,8 +25,10 @@ type gatedFS struct {
 	*vfs.Mem
 	file string
 	gate chan struct{}
-	fail error
+	fail atomic.Pointer[error]
 }
+
+var errBad = errors.New("bad disk")
 
 type gatedFile struct {
 	vfs.File
@@ -43,8 +46,8 @@ func (g *gatedFS) Create(name string) (vfs.File, error) {
 func (f gatedFile) WriteAt(b []byte, at int64) (int, error) {
 	if at >= 4096 || f.fs.file != extent.Name { // the rest is no bucket
 		<-f.fs.gate
-		if f.fs.fail != nil {
-			return 0, f.fs.fail
+		if err := f.fs.fail.Load(); err != nil {
+			return 0, *err
 		}
 	}
 	return f.File.WriteAt(b, at)
@@ -159,13 +162,16 @@ func TestFullBuffersWait(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if fails {
-			fs.fail = errors.New("bad disk")
+			fs.fail.Store(&errBad)
 		}
 		close(fs.gate)
-		require.ErrorIs(t, <-waited, fs.fail)
-		if fs.fail = nil; fails {
+		err := <-waited
+		fs.fail.Store(nil)
+		if fails {
+			require.ErrorIs(t, err, errBad)
 			require.NoError(t, s.Sync())
 		} else {
+			require.NoError(t, err)
 			want["waits"] = "256 "
 		}
 		require.Equal(t, want, contents(t, s))
@@ -197,19 +203,18 @@ func TestRoomOfBucketsThatDied(t *testing.T) {
 // TestFlushFails: what cannot be written stays in memory, is tried again, and no room is lost.
 func TestFlushFails(t *testing.T) {
 	fs, s, want := behindGate(t)
-	bad := errors.New("bad disk")
-	fs.fail = bad
+	fs.fail.Store(&errBad)
 	close(fs.gate)
-	require.ErrorIs(t, s.checkpointNow(), bad)
+	require.ErrorIs(t, s.checkpointNow(), errBad)
 	s.mu.Lock()
 	used := s.pool.Used()
 	s.mu.Unlock()
 	require.Positive(t, used)
-	require.ErrorIs(t, s.Sync(), bad)
+	require.ErrorIs(t, s.Sync(), errBad)
 	require.ErrorIs(t, s.Sync(), ErrReadOnly)
 	require.Equal(t, used, s.pool.Used())
 	require.Equal(t, want, contents(t, s))
-	fs.fail = nil
+	fs.fail.Store(nil)
 	require.NoError(t, s.Sync())
 	require.Zero(t, s.pool.Used())
 	require.Equal(t, want, contents(t, s))

@@ -187,6 +187,7 @@ func sorted(maps []map[Key]uint64, visit func(Key, uint64)) {
 			}
 		}
 	}
+	n := 0
 	for i, part := range parts {
 		slices.SortFunc(part, func(a, b entry) int {
 			return cmp.Or(compareKeys(a.key, b.key), cmp.Compare(a.age, b.age))
@@ -197,7 +198,10 @@ func sorted(maps []map[Key]uint64, visit func(Key, uint64)) {
 			}
 		}
 		parts[i] = nil
-		runtime.Gosched()
+		if n += len(part); n >= perBlock {
+			n = 0
+			runtime.Gosched()
+		}
 	}
 }
 
