@@ -171,9 +171,10 @@ func TestForgedManifests(t *testing.T) {
 	disk, o, _ := filled(t, Options{Buffer: 16 << 10}, false)
 	body := sealedBody(disk.Data(manifest.Name))
 	refused, opened := 0, 0
-	for at := 0; at < len(body); {
+	values := []uint64{1, 1 << 40, 200, math.MaxUint64}
+	for at, number := 0, 0; at < len(body); number++ {
 		_, size := binary.Uvarint(body[at:])
-		for _, n := range []uint64{1, 200, 1 << 40, math.MaxUint64} {
+		for _, n := range values[number%2*2:][:2] {
 			forged := slices.Clone(body[:at])
 			forged = binary.AppendUvarint(forged, n)
 			forged = append(forged, body[at+max(size, 1):]...)
