@@ -16,8 +16,8 @@ const (
 	DefaultBuffer = 64 << 20
 	DefaultCommit = 10 * time.Millisecond
 
-	MaxID   = wal.MaxID   // bytes of an id
-	MaxData = wal.MaxData // bytes of a record's data or of a message
+	MaxID   = 64 << 10 // bytes of an id
+	MaxData = 1 << 20  // bytes of a record's data or of a message
 )
 
 // Options configure a [Store]. The zero Options open any store, or create one of hours.

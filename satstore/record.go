@@ -46,9 +46,9 @@ func (r *Record) data() []byte {
 	return r.raw[r.at+r.idSize+uint32(disk.UvarintSize(uint64(r.dataSize))):][:r.dataSize]
 }
 
-// Reschedule returns the record with new data, which may be r.Data. It is due again at a time, but
-// not before the next unit. After [ErrSize] the caller still has the record. [ErrDone] means that
-// the record was returned before.
+// Reschedule returns the record with new data, which may be r.Data. The record is due again at the
+// given time, but not before the next unit. After [ErrSize] the caller still has the record.
+// [ErrDone] means that the record was returned before.
 func (r *Record) Reschedule(at time.Time, data []byte) error {
 	if len(data) > MaxData {
 		return ErrSize
@@ -175,10 +175,7 @@ func (r *Record) markReturned() {
 // the block that it was read from. Its data may change in place as before, and only the difference
 // is logged.
 func (r *Record) Detach() *Record {
-	s := r.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.returned || r.chunk == nil {
+	if r.returned || r.chunk == nil { // needs no lock: only this goroutine may use r
 		return r
 	}
 	own := &struct {
@@ -192,6 +189,8 @@ func (r *Record) Detach() *Record {
 	own.block.raw, own.Record.Data = raw[:size:size], raw[size:]
 	own.Record.ID, own.Record.at = strings.Clone(r.ID), 0
 	own.Record.block, own.block.chunk = &own.block, nil
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
 	r.returned = true
 	r.chunk.release(1)
 	return &own.Record

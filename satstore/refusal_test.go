@@ -125,6 +125,7 @@ func TestOpenedTwice(t *testing.T) {
 // TestSizes: what is documented as the largest fits, one byte more does not, and nothing of it
 // stays behind.
 func TestSizes(t *testing.T) {
+	require.Equal(t, [2]int{wal.MaxID, wal.MaxData}, [2]int{MaxID, MaxData})
 	t.Parallel()
 	fs, o := vfs.NewMem(), logged()
 	s := mustOpen(t, fs, o)
