@@ -2,10 +2,10 @@ package pagerank
 
 import (
 	"iter"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/spinneret-go/spinneret/pagerank/internal/linklist"
+	"github.com/spinneret-go/spinneret/pagerank/internal/randomweb"
 )
 
 // A webGraph is a graph to crawl: links by page.
@@ -65,22 +65,12 @@ func crawl(f *Frontier, g webGraph, seeds ...uint32) (order []uint32) {
 
 // testWeb makes a graph in which some pages are far more popular than others.
 func testWeb(n int, seed uint64) webGraph {
-	r := rand.New(rand.NewPCG(seed, 6))
-	var from, to []uint32
-	for i := 1; i < n; i++ {
-		from, to = append(from, r.Uint32N(uint32(i))), append(to, uint32(i))
-		for range r.IntN(12) {
-			target := r.Uint32N(uint32(n))
-			if r.IntN(3) > 0 && len(to) > 0 {
-				target = to[r.IntN(len(to))]
-			}
-			from, to = append(from, uint32(i)), append(to, target)
-		}
-	}
-	return newWeb(n, func(yield func(a, b uint32) bool) {
-		for i := range from {
-			if !yield(from[i], to[i]) {
-				return
+	return newWeb(n, func(yield func(from, to uint32) bool) {
+		for from, links := range randomweb.Links(n, seed) {
+			for _, to := range links {
+				if !yield(uint32(from), to) {
+					return
+				}
 			}
 		}
 	})

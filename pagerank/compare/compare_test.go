@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/pagerank/internal/randomweb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -420,24 +421,4 @@ func crawl(s Strategy, g *Graph, seeds ...uint32) (order []uint32) {
 }
 
 // testWeb makes a graph in which some pages are far more popular than others.
-func testWeb(n int, seed uint64) *Graph {
-	r := rand.New(rand.NewPCG(seed, 6))
-	var from, to []uint32
-	for i := 1; i < n; i++ {
-		from, to = append(from, r.Uint32N(uint32(i))), append(to, uint32(i))
-		for range r.IntN(12) {
-			target := r.Uint32N(uint32(n))
-			if r.IntN(3) > 0 && len(to) > 0 {
-				target = to[r.IntN(len(to))]
-			}
-			from, to = append(from, uint32(i)), append(to, target)
-		}
-	}
-	return NewGraph(n, func(yield func(a, b uint32) bool) {
-		for i := range from {
-			if !yield(from[i], to[i]) {
-				return
-			}
-		}
-	})
-}
+func testWeb(n int, seed uint64) *Graph { return graphOf(randomweb.Links(n, seed)...) }
