@@ -71,7 +71,7 @@ func (t *names) find(p *indexPart, hash uint64, name string) (id uint32, ok bool
 	}
 	tag := tagOf(hash)
 	for at := p.start(hash); p.tags[at] != 0; at = p.after(at) {
-		if p.tags[at] == tag && string(t.bytes(p.ids[at])) == name {
+		if p.tags[at] == tag && t.is(p.ids[at], name) {
 			return p.ids[at], true
 		}
 	}
@@ -147,39 +147,64 @@ func (t *names) closeBlock() {
 	t.open = t.open[:0]
 }
 
+// block returns the block of an id, and perhaps bytes behind it.
+func (t *names) block(id uint32) []byte {
+	block := id / blockNames
+	if int(block) == len(t.blocks) {
+		return t.open
+	}
+	at := t.blocks[block]
+	return t.slabs[at>>slabBits][at&(1<<slabBits-1):]
+}
+
 // bytes returns the string with an id below n. It is valid until the next call.
 func (t *names) bytes(id uint32) []byte {
-	b := t.open
-	if block := int(id / blockNames); block < len(t.blocks) {
-		at := t.blocks[block]
-		b = t.slabs[at>>slabBits][at&(1<<slabBits-1):]
-	}
-	t.scratch, _ = walk(b, t.scratch[:0], int(id%blockNames)+1)
+	t.scratch, _ = walk(t.block(id), t.scratch[:0], int(id%blockNames)+1)
 	return t.scratch
 }
 
 // walk reads strings one after the other. It returns the last of them and the bytes behind it.
 func walk(b, name []byte, count int) (last, rest []byte) {
 	for range count {
-		shared, n := binary.Uvarint(b)
-		length, m := binary.Uvarint(b[n:])
-		b = b[n+m:]
-		name = append(name[:shared], b[:length]...)
-		b = b[length:]
+		shared, suffix, after := next(b)
+		name = append(name[:shared], suffix...)
+		b = after
 	}
 	return name, b
 }
 
+// next reads a string: how many bytes it shares with the one before, and the others.
+func next(b []byte) (shared int, suffix, after []byte) {
+	length := 0
+	if b[0] < 0x80 && b[1] < 0x80 { // nearly always
+		shared, length, b = int(b[0]), int(b[1]), b[2:]
+	} else {
+		s, n := binary.Uvarint(b)
+		l, m := binary.Uvarint(b[n:])
+		shared, length, b = int(s), int(l), b[n+m:]
+	}
+	return shared, b[:length], b[length:]
+}
+
+// is reports whether the string with an id is name. It keeps how much of name the string before has,
+// and skips those that cannot have more, so that nothing is copied.
+func (t *names) is(id uint32, name string) bool {
+	match, length, b := 0, 0, t.block(id)
+	for range id%blockNames + 1 {
+		shared, suffix, after := next(b)
+		if shared <= match {
+			match = shared + sharedPrefix(suffix, name[shared:])
+		}
+		length, b = shared+len(suffix), after
+	}
+	return match == len(name) && length == len(name)
+}
+
 // all calls yield with each string in order. The bytes are valid until it returns.
 func (t *names) all(yield func(name []byte) bool) {
-	for block := range len(t.blocks) + 1 {
-		b, count := t.open, t.n%blockNames
-		if block < len(t.blocks) {
-			at := t.blocks[block]
-			b, count = t.slabs[at>>slabBits][at&(1<<slabBits-1):], blockNames
-		}
-		name := t.other[:0]
-		for range count {
+	for first := 0; first < t.n; first += blockNames {
+		b, name := t.block(uint32(first)), t.other[:0]
+		for range min(blockNames, t.n-first) {
 			if name, b = walk(b, name, 1); !yield(name) {
 				return
 			}

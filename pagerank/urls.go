@@ -7,7 +7,7 @@ import (
 
 // URLs is a [Frontier] for URLs instead of ids, with an id table of its own. In the table a URL takes
 // 40 to 60 bytes, about half of its text; a Go map and a slice take 150. Adding or finding one takes
-// less than a microsecond. Canonicalize URLs first: they are compared byte by byte. URLs of more than
+// about a microsecond. Canonicalize URLs first: they are compared byte by byte. URLs of more than
 // 8 KiB, and new ones when Options.Limit is reached, are ignored and counted in Stats.Dropped.
 //
 // It is not safe for concurrent use.
