@@ -59,10 +59,12 @@ func (f *Frontier) meet(id uint32) (added bool) {
 	if n.state&known != 0 {
 		return false
 	}
-	n.host = f.hostOf(id)
+	if f.opts.Host != nil {
+		n.host = f.hostOf(id)
+		f.hosts.cover(n.host)
+	}
 	n.state |= known
 	f.sums.known++
-	f.hosts.cover(n.host)
 	return true
 }
 

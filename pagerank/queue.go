@@ -41,6 +41,7 @@ func bucketAt(level uint16) uint16 {
 
 // A line is a first-in-first-out list of ids in chunks.
 type line struct {
+	last       *chunk // tail, at hand
 	head, tail uint32 // chunks; 0 means none
 	from, to   uint32 // where the first id is in head, and where the next one goes in tail
 }
@@ -50,15 +51,15 @@ func (q *queue) push(b uint16, id uint32) {
 	l := &q.lines[b]
 	if l.head == 0 {
 		c := q.store.take()
-		*l = line{head: c, tail: c}
+		*l = line{head: c, tail: c, last: q.store.at(c)}
 		q.words[b/64] |= 1 << (b % 64)
 		q.summary |= 1 << (b / 64)
 	} else if l.to == chunkIDs {
 		c := q.store.take()
-		q.store.at(l.tail).next = c
-		l.tail, l.to = c, 0
+		l.last.next = c
+		l.last, l.tail, l.to = q.store.at(c), c, 0
 	}
-	q.store.at(l.tail).ids[l.to] = id
+	l.last.ids[l.to] = id
 	l.to++
 	q.entries++
 }
