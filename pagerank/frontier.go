@@ -73,7 +73,10 @@ func (f *Frontier) Discover(id uint32) {
 	case n.state&(queued|aside|fetched) == 0:
 		f.queue.add(f.nodes, f.level(id), id)
 	case n.state&queued != 0 && n.next != always && f.opts.Score != nil:
-		f.queue.move(n, f.level(id), id)
+		if level := f.level(id); level+1 != n.next {
+			f.queue.move(n, level, id)
+			f.sweep()
+		}
 	}
 }
 

@@ -43,6 +43,13 @@ func TestNamesAreThoseOfAMap(t *testing.T) {
 			back := r.IntN(len(list))
 			require.Equal(t, list[back], string(n.bytes(uint32(back))))
 		}
+		for i := range 40 { // blocks that are larger than a slab
+			name := strings.Repeat(string(rune('a'+i)), longestURL)
+			id, added := n.add(name)
+			require.True(t, added)
+			require.Equal(t, name, string(n.bytes(id)))
+			list = append(list, name)
+		}
 		var all []string
 		n.all(func(name []byte) bool { all = append(all, string(name)); return true })
 		require.Equal(t, list, all)

@@ -22,6 +22,11 @@ func (f *Frontier) settle() {
 		}
 	}
 	f.wave = f.wave[:0]
+	f.sweep()
+}
+
+// sweep frees the memory of stale entries when it is time for it.
+func (f *Frontier) sweep() {
 	if f.queue.crowded(len(f.nodes)) {
 		f.queue.sweep(f.nodes)
 	}

@@ -70,6 +70,20 @@ func TestWorthThatChanges(t *testing.T) {
 	require.False(t, ok, "each comes once")
 }
 
+func TestAskingAgainForTheWorthTakesNoMemory(t *testing.T) {
+	worth := 1.0
+	f := New(Options{Score: func(uint32) float64 { return worth }})
+	f.Trust(0, 1)
+	f.Trust(1, 1)
+	for i := range 20_000 {
+		worth = float64(1 + i%3)
+		f.Discover(uint32(i % 2))
+		require.LessOrEqual(t, f.queue.entries, 1100)
+	}
+	require.Equal(t, 2, f.Len())
+	requireLaw(t, f)
+}
+
 func TestLinksInheritWorth(t *testing.T) {
 	good := func(id uint32) float64 { return float64(id % 2) }
 	f := New(Options{Cutoff: DL1, Inherit: true, Score: good})
