@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// An entropy collects what lists of links hold: the bytes that the best coder of gaps would need
-// that knows how often each order of magnitude of a gap comes, and no more. The room's arena is
-// such a coder with whole bytes; what it takes beyond this is what better packing could save.
+// An entropy computes what lists of links take with the best coder of gaps that knows how often each
+// order of magnitude of a gap occurs, and no more. The arena of package pagerank is such a coder with
+// whole bytes; better packing could save the difference.
 type entropy struct {
 	lengths, sizes map[int]float64 // of lists, and of gaps: bits
 	lists, links   float64

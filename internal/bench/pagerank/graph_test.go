@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// A sample is a graph to crawl, and where to begin.
+// A sample is a graph to crawl, with a seed.
 type sample struct {
 	graph *compare.Graph
 	seed  uint32
@@ -122,7 +122,7 @@ func generated(n int) sample {
 	return newSample(n, from, to, hosts).discovered()
 }
 
-// discovered numbers the pages in the order of discovery, as whoever maps URLs to ids does.
+// discovered renumbers the pages in the order of discovery, as a table of URLs does.
 func (s sample) discovered() sample {
 	var order []uint32
 	q := &compare.BreadthFirst{}
@@ -167,7 +167,7 @@ func newSample(n int, from, to, hosts []uint32) sample {
 	return s
 }
 
-// crawl fetches everything and returns how much that was.
+// crawl fetches everything and returns the number of pages.
 func crawl(s compare.Strategy, from sample) (pages int) {
 	s.Discover(from.seed)
 	for id, ok := s.Next(); ok; id, ok = s.Next() {

@@ -10,8 +10,8 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// A stream is a web whose links are worked out when they are asked for, from hashes, so that it
-// takes no memory however large it is. Hosts are runs of ids whose sizes follow a power law; a page
+// A stream is a web whose links are computed from hashes when they are needed, so that it takes no
+// memory however large it is. Hosts are runs of ids whose sizes follow a power law; a page
 // has nine links, some of them twice: to its neighbours in the host's tree, to the top of the
 // host, anywhere in the host, to the home page of some host, the popular ones more often, and
 // anywhere.
