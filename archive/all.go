@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -43,7 +42,7 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 // OpenFile opens a WARC file of the archive for reading, as far as it holds whole captures now. The
 // name is one of [Archive.Files] or that of a [Location].
 func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
-	if !filepath.IsAbs(name) {
+	if !isImport(name) {
 		name = strings.TrimSuffix(name, unfinished)
 	}
 	end, known := a.index.end(name)

@@ -43,6 +43,7 @@ type Archive struct {
 	share       bool
 	salvage     bool
 	readOnly    bool
+	openImport  func(name string) (io.ReaderAt, int64, error)
 	spill       string
 	found       Report // by Open
 	closing     sync.Once
@@ -102,7 +103,8 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 		return nil, err
 	}
 	a := &Archive{dir: dir, fs: files, keepRepeats: opts.KeepRepeats, share: opts.Share,
-		salvage: opts.Salvage, spill: opts.SpillDir, readOnly: opts.ReadOnly}
+		salvage: opts.Salvage, spill: opts.SpillDir, readOnly: opts.ReadOnly,
+		openImport: opts.OpenImport}
 	if a.locked, err = lock(files); err != nil {
 		if errors.Is(err, ErrLocked) {
 			return nil, fmt.Errorf("archive: open %s: %w", dir, err)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,8 +71,8 @@ func (s *source) ahead(at, n int64) {
 
 // openFile opens a file of the archive, which may be renamed at this moment, or an imported one.
 func (a *Archive) openFile(name string) (*source, error) {
-	if filepath.IsAbs(name) {
-		return openRegular(name)
+	if isImport(name) {
+		return a.openImported(name)
 	}
 	var f vfs.File
 	var err error
@@ -89,6 +90,31 @@ func (a *Archive) openFile(name string) (*source, error) {
 		return nil, errors.Join(fmt.Errorf("archive: read: %w", err), f.Close())
 	}
 	return &source{f, f, size, onDisk != name}, nil
+}
+
+// isRemote reports whether a name is one for [Options.OpenImport].
+func isRemote(name string) bool { return strings.Contains(name, "://") }
+
+// isImport reports whether a name is that of an imported file, and not of one in the directory.
+func isImport(name string) bool { return filepath.IsAbs(name) || isRemote(name) }
+
+// openImported opens an imported file.
+func (a *Archive) openImported(name string) (*source, error) {
+	if !isRemote(name) {
+		return openRegular(name)
+	}
+	if a.openImport == nil {
+		return nil, fmt.Errorf("%s: %w: set Options.OpenImport", name, fs.ErrNotExist)
+	}
+	f, size, err := a.openImport(name)
+	if err != nil {
+		return nil, err
+	}
+	closer, ok := f.(io.Closer)
+	if !ok {
+		closer = io.NopCloser(nil)
+	}
+	return &source{f, closer, size, false}, nil
 }
 
 // openRegular refuses what has no end or cannot be read at an offset, before it is opened: opening

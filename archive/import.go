@@ -19,9 +19,10 @@ import (
 const importsName = "imports.txt"
 
 // Import indexes WARC files that other programs wrote, where they are: nothing is copied, and they
-// are never written to. From then on they belong to the archive, by their absolute paths. To remove
-// one, delete its line from imports.txt in the directory of the archive, and call [Repair]. What is
-// appended to such a file later is found by the next [Open], or by importing it again.
+// are never written to. From then on they belong to the archive, by their absolute paths, or by their
+// names if [Options.OpenImport] opens them. To remove one, delete its line from imports.txt in the
+// directory of the archive, and call [Repair]. What is appended to such a file later is found by the
+// next [Open], or by importing it again.
 //
 // A file is read up to its first damage, and on behind it only as far as its records prove that
 // they belong to it; see [Options.Salvage]. The report names each damaged place. A file that is
@@ -34,7 +35,10 @@ func (a *Archive) Import(paths ...string) (found Report, err error) {
 	a.imports.adding.Lock()
 	defer a.imports.adding.Unlock()
 	for _, path := range paths {
-		abs, err := filepath.Abs(path)
+		abs, err := path, error(nil)
+		if !isRemote(path) {
+			abs, err = filepath.Abs(path)
+		}
 		if err == nil {
 			err = a.importFile(abs, &found)
 		}
@@ -61,7 +65,7 @@ func (a *Archive) importFile(path string, found *Report) error {
 	case strings.ContainsAny(path, "\r\n"):
 		return errors.New("a line break in a path cannot stand in " + importsName)
 	}
-	f, err := openRegular(path)
+	f, err := a.openImported(path)
 	if err != nil {
 		return err
 	}
@@ -111,7 +115,7 @@ func (a *Archive) recoverImports() error {
 		return err
 	}
 	for _, path := range a.imports.list() {
-		f, err := openRegular(path)
+		f, err := a.openImported(path)
 		if err != nil {
 			continue
 		}
@@ -215,10 +219,13 @@ func parseImports(text string) (paths []string, err error) {
 		if path == "" {
 			continue
 		}
-		if !filepath.IsAbs(path) {
+		if !isImport(path) {
 			return nil, fmt.Errorf("line %d: %.200q is no absolute path", n, path)
 		}
-		paths = append(paths, filepath.Clean(path))
+		if !isRemote(path) {
+			path = filepath.Clean(path)
+		}
+		paths = append(paths, path)
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), nil

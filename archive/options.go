@@ -3,6 +3,7 @@ package archive
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"runtime"
 	"slices"
@@ -82,6 +83,13 @@ type Options struct {
 	// records, which damage brings to light as pages that nobody fetched. false means that such a
 	// file is read up to its first damage.
 	Salvage bool
+
+	// OpenImport opens imported files that are not on a disk: those whose names have "://" in them,
+	// such as "https://bucket.example.org/2026.warc.gz". It returns the size of the file in bytes.
+	// What it returns is read at several offsets at a time, and closed if it is an io.Closer. It is
+	// called again whenever a record is read, so it should be cheap. nil means that such files are
+	// missing.
+	OpenImport func(name string) (f io.ReaderAt, size int64, err error)
 
 	// KeepRepeats stores a body again that is the same as in the version before. false means that
 	// such a capture becomes a revisit record, which takes little room.

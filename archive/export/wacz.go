@@ -108,7 +108,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 
 // location returns the name by which versions and OpenFile call a file that Files lists.
 func location(name string) string {
-	if filepath.IsAbs(name) {
+	if filepath.IsAbs(name) || strings.Contains(name, "://") {
 		return name
 	}
 	return strings.TrimSuffix(name, ".open")
