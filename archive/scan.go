@@ -1,9 +1,12 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"time"
 
@@ -24,16 +27,17 @@ type Meta struct {
 
 // Scan sends the documents of the snapshot to workers, and returns their results as [scan.Run]
 // does. Documents stay compressed: a worker gets a WARC file of one record, and its [Meta]. To a
-// function, [scan.Document.Value] is the [Version]; so it is in the results.
+// function, [scan.Document.Value] is the [Version]; so it is in the results. A [scan.Filter] reads the
+// body without its content coding, of up to [MaxBody] bytes.
 //
 // A document that cannot be read, or is larger than [MaxRaw], is not sent: its result has an error.
-func (s *Snapshot) Scan(ctx context.Context, start scan.Starter, opts scan.Options) iter.Seq2[
+func (s *Snapshot) Scan(ctx context.Context, work scan.Work, opts scan.Options) iter.Seq2[
 	scan.Result, error] {
-	return scan.Run(ctx, s.work, start, opts)
+	return scan.Run(ctx, s.documents, work, opts)
 }
 
-// work yields what is sent to workers.
-func (s *Snapshot) work(yield func(scan.Document, error) bool) {
+// documents yields what is sent to workers.
+func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 	var data []byte
 	for doc, err := range s.Documents() {
 		if err != nil && doc.URL == "" {
@@ -43,7 +47,7 @@ func (s *Snapshot) work(yield func(scan.Document, error) bool) {
 		if err == nil && doc.Raw == nil {
 			err = fmt.Errorf("archive: record of %d bytes is too large to be sent", doc.Content.Length)
 		}
-		send := scan.Document{Value: doc.Version, Data: doc.Raw, Err: err}
+		send := scan.Document{Value: doc.Version, Data: doc.Raw, Err: err, Decode: decodeRaw}
 		if dict := doc.Dict(); len(dict) > 0 {
 			data = append(warc.AppendDict(data[:0], dict), doc.Raw...)
 			send.Data = data
@@ -54,4 +58,26 @@ func (s *Snapshot) work(yield func(scan.Document, error) bool) {
 			return
 		}
 	}
+}
+
+// decodeRaw returns the body in a WARC file of one record, without its content coding.
+func decodeRaw(file []byte) ([]byte, error) {
+	r := warc.NewReader(bytes.NewReader(file), warc.ReaderOptions{Verify: true})
+	defer r.Close()
+	rec, err := r.Next()
+	if err != nil {
+		return nil, err
+	}
+	body, err := (&Record{Record: rec}).decoded(MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(body, MaxBody+1))
+	if len(data) > MaxBody {
+		return nil, fmt.Errorf("archive: %w: more than %d bytes", warc.ErrTooLarge, MaxBody)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) && rec.Get("WARC-Truncated") != "" {
+		err = nil
+	}
+	return data, err
 }

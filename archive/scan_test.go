@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,7 +50,7 @@ func serveScan() {
 
 // Workers of both kinds get every document of a snapshot, under all compressions.
 func TestScanIsTheSnapshot(t *testing.T) {
-	starters := map[string]scan.Starter{
+	starters := map[string]scan.Work{
 		"function": scan.Func(func(doc *scan.Document) ([]byte, error) {
 			v := doc.Value.(Version)
 			text, err := read(doc.Data)
@@ -107,4 +108,29 @@ func TestScanOfLostFiles(t *testing.T) {
 	require.Equal(t, s.Len(), n)
 	require.Positive(t, lost)
 	require.NoError(t, s.Close())
+}
+
+// An ordinary program reads bodies without their content coding.
+func TestScanByFilter(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	text := strings.Repeat("text ", 1000)
+	for i, coding := range []string{"", "Content-Encoding: gzip\r\n", "Transfer-Encoding: chunked\r\n"} {
+		body := []byte(text)
+		if i == 1 {
+			body = gzipped(t, body)
+		}
+		_, err := a.Append(Capture{URL: fmt.Sprint("http://a.test/", i), Time: someTime, Body: body,
+			Head: []byte("HTTP/1.1 200 OK\r\n" + coding + "\r\n")})
+		require.NoError(t, err)
+	}
+	s, err := a.Snapshot(Query{})
+	require.NoError(t, err)
+	n := 0
+	for result, err := range s.Scan(t.Context(), scan.Filter("wc", "-c"), scan.Options{}) {
+		require.NoError(t, errors.Join(err, result.Err))
+		require.Equal(t, "5000", strings.TrimSpace(string(result.Out)))
+		n++
+	}
+	require.Equal(t, 3, n)
+	require.NoError(t, errors.Join(s.Close(), a.Close()))
 }

@@ -78,7 +78,7 @@ func TestWorkersAreBusyUntilTheEnd(t *testing.T) {
 	}
 }
 
-func timed(list []time.Duration, l *ledger) scan.Starter {
+func timed(list []time.Duration, l *ledger) scan.Work {
 	return scan.Func(func(doc *scan.Document) ([]byte, error) {
 		defer l.note(time.Now())
 		n, err := strconv.Atoi(string(doc.Data))

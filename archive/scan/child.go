@@ -12,7 +12,7 @@ import (
 
 // Command starts child processes that speak the protocol of the package comment. Their standard
 // error is that of this process.
-func Command(name string, args ...string) Starter {
+func Command(name string, args ...string) Work {
 	return Process(func() *exec.Cmd {
 		cmd := exec.Command(name, args...)
 		cmd.Stderr = os.Stderr
@@ -22,8 +22,8 @@ func Command(name string, args ...string) Starter {
 
 // Process is Command for who wants to set more than arguments, such as the environment, or a
 // program that limits memory. Standard input and output have to be left alone.
-func Process(command func() *exec.Cmd) Starter {
-	return func(o Options) (Worker, error) {
+func Process(command func() *exec.Cmd) Work {
+	return Work{func(o Options) (worker, error) {
 		cmd := command()
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -39,10 +39,10 @@ func Process(command func() *exec.Cmd) Starter {
 		}
 		return &child{cmd: cmd, in: in, out: out, w: bufio.NewWriter(in), r: bufio.NewReader(out),
 			maxReply: o.MaxReply}, nil
-	}
+	}}
 }
 
-// child is a process. Its methods are safe as [Worker] demands.
+// child is a process. Its methods are safe as [worker] demands.
 type child struct {
 	cmd      *exec.Cmd
 	in, out  io.Closer

@@ -1,6 +1,6 @@
 // Package scan spreads documents over workers, and survives what documents do to them.
 //
-//	results := scan.Run(ctx, documents, scan.Command("python3", "analyse.py"), scan.Options{})
+//	results := scan.Run(ctx, documents, scan.Filter("wc", "-c"), scan.Options{})
 //	for result, err := range results {
 //		...
 //	}
@@ -13,13 +13,15 @@
 //
 // # Workers
 //
-// [Func] runs a function in this process; a panic counts as its death, and so does hanging, though
-// the goroutine cannot be ended then. [Command] runs a child process, which may crash, leak, hang
-// or be killed by the system. Workers share nothing, and each works on one document at a time.
+// [Filter] runs an ordinary program once for each document. [Command] runs a child process that
+// reads one document after the other, which saves starting a program for each. Either may crash,
+// leak, hang or be killed by the system. [Func] runs a function in this process; a panic counts as
+// its death, and so does hanging, though the goroutine cannot be ended then. Workers share nothing,
+// and each works on one document at a time.
 //
 // # Protocol
 //
-// A child reads documents from its standard input and writes one reply for each, in their order, to
+// A child of [Command] reads documents from its standard input and writes one reply for each, in their order, to
 // its standard output. Numbers are decimal; what follows a line are bytes of that length:
 //
 //	document: DOC id metaLength dataLength LF meta data

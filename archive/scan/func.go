@@ -11,17 +11,19 @@ var errKilled = errors.New("the worker was killed")
 
 // Func starts workers that call work in a goroutine of this process. The slices of the document and
 // the result must not be shared with another call.
-func Func(work func(*Document) ([]byte, error)) Starter {
-	return func(o Options) (Worker, error) {
-		w := &funcWorker{work: work, docs: make(chan *Document, o.Depth),
-			replies: make(chan funcReply, o.Depth), killed: make(chan struct{}),
-			ended: make(chan struct{})}
-		go w.run()
-		return w, nil
-	}
+func Func(work func(*Document) ([]byte, error)) Work {
+	return Work{func(o Options) (worker, error) { return startFunc(o, work), nil }}
 }
 
-// funcWorker is a goroutine. Its methods are safe as [Worker] demands.
+func startFunc(o Options, work func(*Document) ([]byte, error)) *funcWorker {
+	w := &funcWorker{work: work, docs: make(chan *Document, o.Depth),
+		replies: make(chan funcReply, o.Depth), killed: make(chan struct{}),
+		ended: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// funcWorker is a goroutine. Its methods are safe as [worker] demands.
 type funcWorker struct {
 	work    func(*Document) ([]byte, error)
 	docs    chan *Document

@@ -64,6 +64,12 @@ type Options struct {
 	Progress func(Stats)
 }
 
+// Work is what is done with documents: that of [Filter], [Command], [Process] or [Func]. Its zero value
+// is not valid.
+type Work struct {
+	start func(o Options) (worker, error)
+}
+
 // Document is what a worker gets. Its slices are copied.
 type Document struct {
 	// Meta and Data are sent to the worker.
@@ -71,6 +77,9 @@ type Document struct {
 
 	// Value is for functions, and for the one who takes the results. Child processes do not see it.
 	Value any
+
+	// Decode makes of Data what a [Filter] reads. nil means that it reads Data.
+	Decode func(data []byte) ([]byte, error)
 
 	// Err keeps the document from being sent: it is what becomes of it. nil means that it is sent.
 	Err error
@@ -112,7 +121,7 @@ type run struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	opts    Options
-	start   Starter
+	do      Work
 	fresh   chan *job     // from the documents
 	again   chan *job     // those of dead workers; has room for all that are open
 	done    chan struct{} // closed when open is 0
@@ -128,7 +137,7 @@ type run struct {
 // Run sends each of the documents to a worker and returns a single-use iterator over their results.
 // An error of the documents ends the scan, as does the end of ctx; it comes last, with a zero
 // result. All workers have ended when the iterator has.
-func Run(ctx context.Context, documents iter.Seq2[Document, error], start Starter,
+func Run(ctx context.Context, documents iter.Seq2[Document, error], work Work,
 	opts Options) iter.Seq2[Result, error] {
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
@@ -141,7 +150,7 @@ func Run(ctx context.Context, documents iter.Seq2[Document, error], start Starte
 	}
 	return func(yield func(Result, error) bool) {
 		open := 16 * opts.Workers * opts.Depth
-		r := &run{opts: opts, start: start, fresh: make(chan *job), again: make(chan *job, open),
+		r := &run{opts: opts, do: work, fresh: make(chan *job), again: make(chan *job, open),
 			done: make(chan struct{}), results: make(chan Result), window: make(chan struct{}, open)}
 		r.ctx, r.stop = context.WithCancelCause(ctx)
 		var all sync.WaitGroup

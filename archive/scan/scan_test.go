@@ -131,13 +131,13 @@ func TestTheNextDocumentIsSentBeforeTheResult(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var sent atomic.Int64
 			release := make(chan struct{})
-			start := func(o scan.Options) (scan.Worker, error) {
+			start := scan.WorkOf(func(o scan.Options) (scan.Worker, error) {
 				w, err := scan.Func(func(doc *scan.Document) ([]byte, error) {
 					<-release
 					return double(doc)
-				})(o)
+				}).Start(o)
 				return &counting{w, &sent}, err
-			}
+			})
 			done := make(chan error)
 			go func() {
 				got, err := collect(t, scan.Run(t.Context(), numbered(20), start,
@@ -265,7 +265,7 @@ func TestTheEndOfAScan(t *testing.T) {
 		break // and all goroutines end
 	}
 
-	noStart := func(scan.Options) (scan.Worker, error) { return nil, broken }
+	noStart := scan.WorkOf(func(scan.Options) (scan.Worker, error) { return nil, broken })
 	_, err = collect(t, scan.Run(t.Context(), numbered(5), noStart, scan.Options{}))
 	require.ErrorIs(t, err, broken)
 
@@ -325,7 +325,7 @@ func misbehave(mode string) {
 	}
 }
 
-func childProcess(mode string) scan.Starter {
+func childProcess(mode string) scan.Work {
 	return scan.Process(func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		if mode == "leak" {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Worker is one that documents are sent to. Send and Receive are called from two goroutines, each
+// worker is one that documents are sent to. Send and Receive are called from two goroutines, each
 // in turn, and Kill from any.
-type Worker interface {
+type worker interface {
 	// Send gives it a document. It may return before the document was looked at.
 	Send(number int64, doc *Document) error
 
@@ -27,9 +27,6 @@ type Worker interface {
 	Wait() error
 }
 
-// Starter starts a worker, see [Func] and [Command].
-type Starter func(o Options) (Worker, error)
-
 // work runs one worker after the other until there is nothing left to do.
 func (r *run) work() {
 	for more := true; more && r.ctx.Err() == nil; {
@@ -40,7 +37,7 @@ func (r *run) work() {
 		if first == nil {
 			return
 		}
-		w, err := r.start(r.opts)
+		w, err := r.do.start(r.opts)
 		if err != nil {
 			r.stop(fmt.Errorf("scan: start worker: %w", err))
 			r.close()
@@ -55,7 +52,7 @@ const grace = 10 * time.Second
 
 // employ sends jobs to one worker until it dies or has had enough of them, and tells whether there
 // may be more.
-func (r *run) employ(w Worker, first *job) (more bool) {
+func (r *run) employ(w worker, first *job) (more bool) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	context.AfterFunc(ctx, w.Kill)
@@ -85,7 +82,7 @@ func (r *run) employ(w Worker, first *job) (more bool) {
 
 // send gives the worker jobs as long as it has room for them, and tells whether it ended because
 // the worker has had enough. Before a job is sent it is in out: so it is held, whatever happens.
-func (r *run) send(ctx context.Context, w Worker, j *job, out chan<- *job,
+func (r *run) send(ctx context.Context, w worker, j *job, out chan<- *job,
 	room chan<- struct{}) (enough bool) {
 	for n := 1; ; n++ {
 		select {
@@ -118,7 +115,7 @@ func (r *run) send(ctx context.Context, w Worker, j *job, out chan<- *job,
 
 // receive takes the replies of a worker. It returns why the worker is dead, or nil if it has
 // replied to all.
-func (r *run) receive(w Worker, out <-chan *job, room <-chan struct{}) error {
+func (r *run) receive(w worker, out <-chan *job, room <-chan struct{}) error {
 	for {
 		began := time.Now()
 		j, ok := <-out
@@ -145,7 +142,7 @@ func (r *run) receive(w Worker, out <-chan *job, room <-chan struct{}) error {
 }
 
 // reply waits for one reply, as long as it may take.
-func (r *run) reply(w Worker, j *job) ([]byte, error) {
+func (r *run) reply(w worker, j *job) ([]byte, error) {
 	if r.opts.Timeout > 0 {
 		timer := time.AfterFunc(r.opts.Timeout, w.Kill)
 		defer timer.Stop()

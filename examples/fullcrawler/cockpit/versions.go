@@ -123,6 +123,7 @@ func list(a *archive.Archive, query archive.Query, out io.Writer) (err error) {
 type scanning struct {
 	querying
 	options scan.Options
+	filter  bool
 }
 
 func (s *scanning) flags(fs *flag.FlagSet) {
@@ -131,6 +132,8 @@ func (s *scanning) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.options.RestartAfter, "restart", 0,
 		"begin each program anew after so many documents; 0: never")
 	fs.DurationVar(&s.options.Timeout, "timeout", time.Minute, "longest a document may take")
+	fs.BoolVar(&s.filter, "filter", false, "run the program once for each document, which it reads as text, "+
+		"without the protocol of package scan; as in: scan -filter wc -c")
 	fs.BoolVar(&s.options.Ordered, "ordered", false, "results in the order of the documents")
 }
 
@@ -159,6 +162,9 @@ func (s *scanning) run(ctx context.Context, in call) error {
 		s.options.Progress = progressOf(in.log, snapshot.Len())
 		lines := json.NewEncoder(in.out)
 		start := scan.Command(in.args[0], slices.Clone(in.args[1:])...)
+		if s.filter {
+			start = scan.Filter(in.args[0], slices.Clone(in.args[1:])...)
+		}
 		for result, err := range snapshot.Scan(ctx, start, s.options) {
 			if err != nil {
 				return err

@@ -48,10 +48,10 @@ func analyse(data []byte) ([]byte, error) {
 // workers are the kinds that are compared. Each starts workers that a trace watches.
 var workers = []struct {
 	name  string
-	start func(*trace) scan.Starter
+	start func(*trace) scan.Work
 }{
-	{"processes", func(t *trace) scan.Starter { return scan.Process(t.command) }},
-	{"goroutines", func(t *trace) scan.Starter {
+	{"processes", func(t *trace) scan.Work { return scan.Process(t.command) }},
+	{"goroutines", func(t *trace) scan.Work {
 		return scan.Func(func(doc *scan.Document) ([]byte, error) {
 			defer t.working()()
 			return analyse(doc.Data)
@@ -62,7 +62,7 @@ var workers = []struct {
 // An assignment is a way to give documents to workers. It tells the trace of each result.
 type assignment struct {
 	name string
-	run  func(s *archive.Snapshot, start scan.Starter, o options, t *trace) error
+	run  func(s *archive.Snapshot, start scan.Work, o options, t *trace) error
 }
 
 var assignments = []assignment{
@@ -103,7 +103,7 @@ func scanAll(o options) error {
 	return os.WriteFile(o.svg, drawFigure(drawn), 0o644)
 }
 
-func scanOnce(a *archive.Archive, start func(*trace) scan.Starter, as assignment, o options) (
+func scanOnce(a *archive.Archive, start func(*trace) scan.Work, as assignment, o options) (
 	*trace, error) {
 	s, err := a.Snapshot(archive.Query{})
 	if err != nil {
@@ -117,8 +117,8 @@ func scanOnce(a *archive.Archive, start func(*trace) scan.Starter, as assignment
 }
 
 // dynamic gives a worker its next document when it has fewer than depth.
-func dynamic(depth int) func(*archive.Snapshot, scan.Starter, options, *trace) error {
-	return func(s *archive.Snapshot, start scan.Starter, o options, t *trace) error {
+func dynamic(depth int) func(*archive.Snapshot, scan.Work, options, *trace) error {
+	return func(s *archive.Snapshot, start scan.Work, o options, t *trace) error {
 		opts := scan.Options{Workers: o.workers, Depth: depth}
 		for result, err := range s.Scan(context.Background(), start, opts) {
 			if err := errors.Join(err, result.Err); err != nil {
@@ -132,7 +132,7 @@ func dynamic(depth int) func(*archive.Snapshot, scan.Starter, options, *trace) e
 
 // static gives each worker a part of equal size beforehand, and memory has all of it: to read the
 // documents is no part of its time, as it is of the others'.
-func static(s *archive.Snapshot, start scan.Starter, o options, t *trace) error {
+func static(s *archive.Snapshot, start scan.Work, o options, t *trace) error {
 	parts := make([][]scan.Document, o.workers)
 	i := 0
 	for doc, err := range s.Documents() {

@@ -1,0 +1,108 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// metaVariable is the environment variable that tells a filter of its document.
+const metaVariable = "SCAN_META"
+
+// maxMessage is how much of what a filter says on its standard error stands in an error.
+const maxMessage = 1 << 10
+
+// Filter runs an ordinary program for each document, such as wc -c: it reads the document from its
+// standard input, and what it writes to its standard output is the result. The variable SCAN_META
+// has the Meta of the document. A program that ends with another status than 0 has failed, and the
+// error has the beginning of what it said on its standard error.
+func Filter(name string, args ...string) Work {
+	return Work{func(o Options) (worker, error) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return nil, err
+		}
+		f := &filter{path: path, args: args, maxReply: o.MaxReply}
+		f.ctx, f.stop = context.WithCancel(context.Background())
+		f.funcWorker = startFunc(o, f.run)
+		return f, nil
+	}}
+}
+
+// filter is a worker that starts a program for each document.
+type filter struct {
+	*funcWorker
+	path     string
+	args     []string
+	maxReply int
+	ctx      context.Context
+	stop     context.CancelFunc
+}
+
+// run lets the program read one document.
+func (f *filter) run(doc *Document) ([]byte, error) {
+	data, err := doc.Data, error(nil)
+	if doc.Decode != nil {
+		data, err = doc.Decode(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, said := limited{most: f.maxReply}, limited{most: maxMessage}
+	ctx, stop := context.WithCancel(f.ctx)
+	defer stop()
+	out.full = stop
+	cmd := exec.CommandContext(ctx, f.path, f.args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), &out, &said
+	if bytes.IndexByte(doc.Meta, 0) < 0 {
+		cmd.Env = append(os.Environ(), metaVariable+"="+string(doc.Meta))
+	}
+	cmd.WaitDelay = time.Second // what it has started may hold its output
+	err = cmd.Run()
+	switch {
+	case out.cut:
+		return nil, fmt.Errorf("it wrote more than %d bytes", f.maxReply)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return out.data, nil
+	case err != nil && len(said.data) > 0:
+		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.data))
+	}
+	return out.data, err
+}
+
+// Kill ends the program, too.
+func (f *filter) Kill() {
+	f.stop()
+	f.funcWorker.Kill()
+}
+
+// Wait leaves no program behind.
+func (f *filter) Wait() error {
+	defer f.stop()
+	return f.funcWorker.Wait()
+}
+
+// limited keeps the beginning of what is written to it. It is not safe for concurrent use.
+type limited struct {
+	data []byte
+	most int
+	cut  bool
+	full func() // called when there is more; nil for nothing
+}
+
+// Write never fails: a program should not die of what it says.
+func (l *limited) Write(p []byte) (int, error) {
+	keep := min(len(p), l.most-len(l.data))
+	l.data = append(l.data, p[:keep]...)
+	if keep < len(p) {
+		l.cut = true
+		if l.full != nil {
+			l.full()
+		}
+	}
+	return len(p), nil
+}
