@@ -44,6 +44,14 @@ func create(fs *flag.FlagSet) action {
 	fs.IntVar(&o.Waiting, "waiting", crawl.DefaultWaiting,
 		"most URLs that wait for an address or a robots.txt in a partition of hosts")
 	fs.DurationVar(&o.Timeout, "timeout", 30*time.Second, "longest a request may take")
+	fs.IntVar(&o.Retries, "retries", crawl.DefaultRetries,
+		"tries of a page that could not be had, after the first one; negative: none")
+	fs.DurationVar(&o.Retry, "retry", 0,
+		"delay before the first of them, which doubles; 0: a minute to an hour, by what went wrong")
+	fs.DurationVar(&o.Revisit, "revisit", 0,
+		"least interval at which pages are visited again; 0: they are visited once")
+	fs.BoolVar(&o.NoSitemaps, "no-sitemaps", false, "do not read the sitemaps that robots.txt names")
+	deny := fs.String("deny", "", "`file` of what is never asked for, one entry a line")
 	fs.BoolVar(&o.Loopback, "loopback", false, "only visit addresses of this machine")
 	file := fs.String("seeds", "", "`file` of seed URLs, one a line")
 	return func(ctx context.Context, args []string, out, log io.Writer) error {
@@ -56,6 +64,9 @@ func create(fs *flag.FlagSet) action {
 		case o.Contact == "" && !o.Loopback:
 			return fmt.Errorf("%w: -contact is missing: site owners must be able to reach you",
 				errUsage)
+		}
+		if o.Deny, err = readLines(*deny); err != nil {
+			return err
 		}
 		// Every process has to know what the scope spans. For the whole web that is nothing, however
 		// many seeds there are.
@@ -79,6 +90,18 @@ func create(fs *flag.FlagSet) action {
 		fmt.Fprintf(out, "%d seeds; now start as many \"cluster run\" as you like\n", len(seeds))
 		return nil
 	}
+}
+
+// readLines returns the lines of a file; no name is none.
+func readLines(file string) ([]string, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSpace(string(data)), "\n"), nil
 }
 
 // readSeeds takes seeds from the command line and from a file. What is no URL is reported on log.

@@ -4,51 +4,115 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// extra is what the root of a partition of fetch has besides.
+// extra is what the root of a partition of fetch has besides. What the scheduler has learned is in
+// chunks of the state if it is much.
 type extra struct {
 	done      []byte // see window.appendDone
-	scheduler []byte // entries of scheduler.All; nil if it was never kept
+	scheduler []byte // entries of scheduler.All; nil if it was never kept, or is in chunks
+	recent    []byte // entries for what went wrong since; nil if nothing did
 }
 
 func (e extra) encode() []byte {
-	data := binary.AppendUvarint(nil, uint64(len(e.done)))
-	data = append(data, e.done...)
-	return append(data, e.scheduler...)
+	var data []byte
+	for _, part := range [][]byte{e.done, e.scheduler, e.recent} {
+		data = binary.AppendUvarint(data, uint64(len(part)))
+		data = append(data, part...)
+	}
+	return data
 }
 
-func decodeExtra(data []byte) (extra, error) {
+func decodeExtra(data []byte) (e extra, err error) {
 	if data == nil {
 		return extra{}, nil
 	}
-	size, n := binary.Uvarint(data)
-	if n <= 0 || size > uint64(len(data)-n) {
-		return extra{}, errState
+	for _, part := range []*[]byte{&e.done, &e.scheduler, &e.recent} {
+		size, n := binary.Uvarint(data)
+		if n <= 0 || size > uint64(len(data)-n) {
+			return extra{}, errState
+		}
+		if size > 0 {
+			*part = data[n:][:size]
+		}
+		data = data[n+int(size):]
 	}
-	e := extra{done: data[n:][:size], scheduler: data[n:][size:]}
-	if len(e.scheduler) == 0 {
-		e.scheduler = nil
+	if len(data) > 0 {
+		return extra{}, errState
 	}
 	return e, nil
 }
 
-// learnEvery is how often what the scheduler has learned is kept.
-const learnEvery = 2 * time.Second
+// How often what the scheduler has learned is kept whole. It grows with the number of unusual hosts:
+// beyond maxLearned bytes it goes into chunks of its own, less often. What goes wrong meanwhile is
+// kept at once, as entries of its own.
+const (
+	learnEvery  = 2 * time.Second
+	learnSeldom = 30 * time.Second
+	maxLearned  = 64 << 10
+	maxRecent   = 512 // entries until all is kept anew
+	learnChunk  = 256 << 10
+)
 
-// maxLearned bounds what is kept of that. It grows with the number of unusual hosts; beyond, a new
-// owner has to learn again what a host is like.
-const maxLearned = 128 << 10
+// A memory is what a partition of fetch keeps of its scheduler.
+type memory struct {
+	at     time.Time // when all was kept
+	whole  []byte    // as of then; nil if it is in chunks
+	recent []scheduler.Entry
+	due    time.Duration // until all is kept again
+}
+
+// learn keeps what the scheduler has learned, when it is time. It returns the chunks that no root
+// names any more once the next one is stored.
+func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err error) {
+	if time.Since(m.at) < m.due && len(m.recent) < maxRecent {
+		return nil, nil
+	}
+	now := time.Now()
+	state, err := stage.AppendEntries(nil, f.queue.All(now))
+	if err != nil {
+		return nil, err
+	}
+	// The time that this took bounds how often it is done, however many unusual hosts there are.
+	*m = memory{at: now, whole: state, due: max(learnEvery, 20*time.Since(now))}
+	old = f.keeper.Root.Chunks
+	f.keeper.Root.Chunks = nil
+	if len(state) <= maxLearned {
+		return old, nil
+	}
+	m.whole, m.due = nil, max(learnSeldom, m.due)
+	// Each chunk has to be readable alone.
+	var part []scheduler.Entry
+	size := 0
+	flush := func() error {
+		data, err := stage.AppendEntries(nil, slices.Values(part))
+		part, size = part[:0], 0
+		if err != nil {
+			return err
+		}
+		return f.keeper.AddChunk(ctx, data)
+	}
+	for e := range f.queue.All(now) {
+		part = append(part, e)
+		if size += len(e.Host) + 100; size > learnChunk {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return old, flush()
+}
 
 // commitAll keeps what the workers have done, until no more comes. All that has come while one
 // value was on its way to the broker goes into the next one.
 func (f *fetcher) commitAll(ctx context.Context) error {
-	var learned time.Time
-	var scheduled []byte
+	var learned memory
 	for first := range f.done {
 		batch := f.gather(first)
 		f.mu.Lock()
@@ -57,32 +121,32 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 				f.window.finish(r.task.seq, r.task.place)
 				f.counts[string(r.fate)]++
 			}
+			learned.recent = append(learned.recent, r.learned...)
 		}
 		f.window.slide()
-		// A Retry-After of the last moments may be lost with the process. It would take a look at all
-		// unusual hosts for each page to keep it.
-		if time.Since(learned) > learnEvery {
-			state, err := stage.AppendEntries(nil, f.queue.All(time.Now()))
-			if err == nil && len(state) <= maxLearned {
-				scheduled = state
-			}
-			learned = time.Now()
-		}
 		root := &f.keeper.Root
 		root.Seq, root.Open = f.window.low, f.window.open
 		root.Marks = f.window.marks.Append(nil)
 		done := f.window.appendDone(nil)
 		f.doneSize.Store(int64(len(done)))
-		root.Extra = extra{done, scheduled}.encode()
 		root.Counts = maps.Clone(f.counts)
 		if lost := f.window.head.Lost(); lost > 0 {
 			root.Counts[engine.CountLost] = int64(lost)
 		}
 		f.mu.Unlock()
+		old, err := learned.learn(ctx, f)
+		if err != nil {
+			return err
+		}
+		recent, err := stage.AppendEntries(nil, slices.Values(learned.recent))
+		if err != nil {
+			return err
+		}
+		root.Extra = extra{done, learned.whole, recent}.encode()
 		// Workers that are not done yet may have sent some of these, so more may be counted here
 		// than is with the broker. The last of them writes the root once more.
 		root.Sent = f.out.sent()
-		err := f.keeper.Store(ctx)
+		err = f.keeper.Store(ctx)
 		// Only now may the workers go on: what they did cannot be forgotten any more.
 		for _, r := range batch {
 			if r.kept != nil {
@@ -92,6 +156,7 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		f.keeper.Drop(ctx, old)
 		select {
 		case f.room <- struct{}{}:
 		default:

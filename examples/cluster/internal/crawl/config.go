@@ -41,7 +41,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/robots"
 )
 
 // Options is what all processes of a crawl must agree on. It is kept by the broker.
@@ -58,6 +58,22 @@ type Options struct {
 	Scope     string // how far from the seeds to go; "" means "any"
 	MaxDepth  int    // links from a seed; 0 means 20, negative means any number
 	HostPages int    // of one host; 0 means 10,000
+
+	// Retries is how often a page is tried again that could not be had for a reason that may pass.
+	// 0 means DefaultRetries, negative means never.
+	Retries int
+	// Retry is the delay before the first of these tries; each further one is twice as long, up to a
+	// day. A Retry-After may make it longer. 0 means a minute to an hour, by what went wrong.
+	Retry time.Duration
+	// Revisit is the least interval at which a page is visited again; its history makes it longer. 0
+	// means that pages are visited once.
+	Revisit time.Duration
+	// NoSitemaps leaves out the sitemaps that robots.txt files name; false means that they are read.
+	NoSitemaps bool
+	// RulesTTL is how long a robots.txt is believed at most; 0 means 24 hours, see RFC 9309 §2.4.
+	RulesTTL time.Duration
+	// Deny has entries of a urlfilter.List: what is never asked for. nil denies nothing.
+	Deny []string
 
 	// Waiting bounds the URLs that wait in each partition of hosts for an address or a robots.txt.
 	// Seeds wait at half of it, links are dropped at the whole. 0 means DefaultWaiting.
@@ -96,10 +112,24 @@ func (o Options) withDefaults() Options {
 	if o.HostPages == 0 {
 		o.HostPages = 10_000
 	}
+	if o.Retries == 0 {
+		o.Retries = DefaultRetries
+	}
+	if o.RulesTTL == 0 {
+		o.RulesTTL = rulesTTL
+	}
 	if o.Waiting == 0 {
 		o.Waiting = DefaultWaiting
 	}
 	return o
+}
+
+// robots returns how long what is known of a robots.txt holds.
+func (o *Options) robots() robots.Options {
+	return robots.Options{
+		Agent: o.Agent, MinTTL: min(o.RulesTTL, minTTL), MaxTTL: o.RulesTTL,
+		Retry: errorTTL, MaxRetry: errorTTL,
+	}
 }
 
 // Parts returns how many partitions each module has.
@@ -117,26 +147,13 @@ func (o Options) userAgent() string {
 	return o.Agent + "/0.1 (+" + o.Contact + ")"
 }
 
-// filter returns the operator's word on what is crawled.
-func (o Options) filter() (*stage.Filter, error) {
-	scope := new(urlfilter.Scope)
-	if err := scope.Reach.UnmarshalText([]byte(o.Scope)); err != nil {
-		return nil, err
-	}
-	f := &stage.Filter{MaxDepth: o.MaxDepth, Scope: scope}
-	f.Format.AnySuffix = o.Loopback
-	for _, seed := range o.Seeds {
-		f.Scope.Add(seed)
-	}
-	return f, nil
-}
-
 // Crawl is a crawl's options and tables at the broker. Its methods are safe for concurrent use.
 type Crawl struct {
 	Options
-	Bus    *jet.Bus
-	Leases *jet.Table
-	States *jet.Table
+	Bus     *jet.Bus
+	Leases  *jet.Table
+	States  *jet.Table
+	Control *jet.Table // what the operator says
 
 	seedWaits atomic.Int64 // times that seeds had no room
 }
@@ -149,7 +166,7 @@ const optionsKey = "options"
 // Create makes a crawl, or takes up one that is there, whatever its options.
 func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	o = o.withDefaults()
-	if _, err := o.filter(); err != nil {
+	if _, err := o.filter(Word{}); err != nil {
 		return nil, err
 	}
 	for m, parts := range o.Parts() {
@@ -206,6 +223,9 @@ func open(ctx context.Context, bus *jet.Bus) (c *Crawl, err error) {
 	c = &Crawl{Bus: bus}
 	if c.States, err = bus.Table(ctx, "states"); err == nil {
 		c.Leases, err = bus.Table(ctx, "leases")
+	}
+	if err == nil {
+		c.Control, err = bus.Table(ctx, "control")
 	}
 	return c, err
 }

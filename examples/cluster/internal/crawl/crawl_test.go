@@ -52,6 +52,7 @@ func testOptions() Options {
 	return Options{
 		DedupeParts: 4, HostsParts: 4, FetchParts: 4,
 		Delay: 20 * time.Millisecond, Loopback: true, MaxDepth: -1, Timeout: 10 * time.Second,
+		Retries: -1,
 	}
 }
 

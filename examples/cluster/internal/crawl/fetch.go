@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +36,7 @@ type fetcher struct {
 	out     *outbox
 	started time.Time
 	slow    map[string]time.Time // when hosts that ask for a longer delay may first be visited
+	loads   *loads
 
 	mu     sync.Mutex
 	window window
@@ -46,7 +49,7 @@ type fetcher struct {
 	counts   map[string]int64 // fates, and links that were not followed; under mu
 }
 
-// A task is an item of a message.
+// A task is an item of a message. It counts as work of the address at which it was queued.
 type task struct {
 	seq   uint64
 	place int
@@ -58,6 +61,9 @@ type result struct {
 	task task
 	fate stage.Fate
 	kept chan<- error // nil if nobody waits
+
+	// What the scheduler has learned from it that must not be lost; nil if nothing.
+	learned []scheduler.Entry
 }
 
 // fetch runs a partition.
@@ -65,7 +71,7 @@ func (w *Worker) fetch(ctx context.Context, c engine.Claim) error {
 	f := &fetcher{
 		Worker: w, claim: c, started: time.Now(), slow: map[string]time.Time{},
 		room: make(chan struct{}, 1), done: make(chan result, w.opts.Workers+1),
-		counts: map[string]int64{},
+		counts: map[string]int64{}, loads: newLoads(w.opts.Ahead),
 	}
 	if err := f.restore(ctx); err != nil {
 		return err
@@ -105,11 +111,18 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 	maps.Copy(f.counts, root.Counts)
 	f.queue = scheduler.New[task](f.politeness())
 	if f.claim.Epoch > 1 {
-		entries := stage.Entries[scheduler.Entry](extra.scheduler)
-		if extra.scheduler == nil {
-			entries = func(yield func(scheduler.Entry, error) bool) { yield(scheduler.Entry{}, nil) }
+		if err := f.remember(ctx, extra); err != nil {
+			return err
 		}
-		for entry, err := range entries {
+	}
+	f.out = newOutbox(f.Bus, f.claim)
+	return nil
+}
+
+// remember tells the scheduler what the last owner had learned.
+func (f *fetcher) remember(ctx context.Context, e extra) error {
+	restore := func(data []byte) error {
+		for entry, err := range stage.Entries[scheduler.Entry](data) {
 			if err == nil {
 				err = f.queue.Restore(entry, f.started)
 			}
@@ -117,9 +130,19 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 				return fmt.Errorf("crawl: state of fetch: %w", err)
 			}
 		}
+		return nil
 	}
-	f.out = newOutbox(f.Bus, f.claim)
-	return nil
+	// Whatever else is known, each host and address counts as visited.
+	if err := f.queue.Restore(scheduler.Entry{}, f.started); err != nil {
+		return fmt.Errorf("crawl: state of fetch: %w", err)
+	}
+	err := f.keeper.Load(ctx, restore)
+	for _, part := range [][]byte{e.scheduler, e.recent} {
+		if err == nil && part != nil {
+			err = restore(part)
+		}
+	}
+	return err
 }
 
 // politeness turns the crawl's options into those of the scheduler. A negative delay is for webs
@@ -153,6 +176,7 @@ func (f *fetcher) run(ctx context.Context) error {
 		}
 	})
 	readers.Go(func() { f.tend(taking) })
+	readers.Go(func() { f.obey(taking) })
 	for range f.opts.Workers {
 		workers.Go(func() {
 			if err := f.work(ctx, taking); err != nil {
@@ -199,10 +223,20 @@ func (f *fetcher) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var late []task
 		for _, place := range places {
-			if err := f.enqueue(task{d.Seq, place, m.Items[place]}); err != nil {
+			t := task{d.Seq, place, m.Items[place]}
+			until, err := f.enqueue(t)
+			if err != nil {
 				return err
 			}
+			if !until.IsZero() {
+				t.item.Due = until
+				late = append(late, t)
+			}
+		}
+		if !f.putOff(ctx, late) {
+			return nil
 		}
 		// No worker will say that such a message is done, and the state should not stop in front of it.
 		if len(places) == 0 {
@@ -247,30 +281,94 @@ func (f *fetcher) waitForRoom(ctx context.Context) bool {
 // maxSlow bounds how many hosts are remembered that ask for a longer delay.
 const maxSlow = 100_000
 
-// enqueue hands a task to the scheduler. That a host asks for a longer delay than others is not
-// known before its robots.txt was fetched, here or by the last owner. By now the scheduler may have
-// forgotten when that was, so the first visit waits for the whole delay.
-func (f *fetcher) enqueue(t task) error {
-	t.item = t.item.Clone()
+// delay returns the delay of an item's host: that of the crawl, of its robots.txt, or of the
+// operator, whichever is the longest.
+func (f *fetcher) delay(host string, it message.Item) time.Duration {
+	return max(f.Delay, it.Delay, f.word.Load().Delays[host])
+}
+
+// enqueue hands a task to the scheduler. If its host or address has enough to do, it returns the
+// time to which the task is to be put off instead.
+//
+// That a host asks for a longer delay than others is not known before its robots.txt was fetched,
+// here or by the last owner. By now the scheduler may have forgotten when that was, so the first
+// visit waits for the whole delay.
+func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 	host := weburl.Host(t.item.URL)
-	work := scheduler.Task[task]{Host: host, Item: t}
+	work := scheduler.Task[task]{Host: host}
+	delay := f.delay(host, t.item)
+	if t.item.Kind == message.Rules {
+		work.Priority = scheduler.MaxPriority // other items wait for it
+	} else {
+		now := time.Now()
+		until = f.loads.take(host, t.item.Addr, delay, f.Delay, f.queue.Explain(host).Until, now)
+		if !until.IsZero() {
+			return until, nil
+		}
+	}
+	t.item = t.item.Clone()
+	work.Item = t
 	f.queue.SetHost(host, scheduler.Host{Addr: t.item.Addr})
-	if t.item.Delay > f.Delay {
+	if delay > f.Delay {
 		from, known := f.slow[host]
 		if !known {
 			if len(f.slow) >= maxSlow {
-				clear(f.slow) // who is forgotten waits once more
+				clear(f.slow) // a host that is forgotten waits once more
 			}
-			from = time.Now().Add(t.item.Delay)
+			from = time.Now().Add(delay)
 			f.slow[strings.Clone(host)] = from
 		}
-		f.queue.SetHost(host, scheduler.Host{Delay: t.item.Delay})
+		f.queue.SetHost(host, scheduler.Host{Delay: delay})
 		work.NotBefore = from
 	}
 	if err := f.queue.Add(work); err != nil {
-		return fmt.Errorf("crawl: queue %s: %w", t.item.URL, err)
+		return time.Time{}, fmt.Errorf("crawl: queue %s: %w", t.item.URL, err)
 	}
-	return nil
+	return time.Time{}, nil
+}
+
+// putOff sends tasks back to where they are planned, each until its item's Due. It reports whether
+// the partition is still this process's.
+func (f *fetcher) putOff(ctx context.Context, late []task) bool {
+	if len(late) == 0 {
+		return true
+	}
+	touched := map[address]struct{}{}
+	err := f.pass(ctx, touched, func() error {
+		for _, t := range late {
+			due := t.item.Due.UTC().Truncate(time.Second).Add(time.Second)
+			it, _ := report(t.item, stateOf(t.item), due) // with a Due there is always something to report
+			if err := f.plan(ctx, it, touched); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, t := range late {
+		if err != nil {
+			return false
+		}
+		select {
+		case f.done <- result{task: t, fate: putOff}:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// obey applies what the operator says about hosts to those that are queued already.
+func (f *fetcher) obey(ctx context.Context) {
+	for ctx.Err() == nil {
+		word := f.word.Load()
+		for host, delay := range word.Delays {
+			f.queue.SetHost(host, scheduler.Host{Delay: delay})
+		}
+		select {
+		case <-word.changed:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // Levels of a stream at which links are no longer sent, and are sent again. What is on its way
@@ -309,34 +407,79 @@ func (f *fetcher) tend(ctx context.Context) {
 
 // work does tasks until taking ends, or ctx, or the partition cannot go on.
 func (f *fetcher) work(ctx, taking context.Context) error {
-	for {
+	for f.unpaused(taking) {
 		lease, err := f.queue.Next(taking)
 		if err != nil {
 			return nil
 		}
-		t := lease.Item()
-		fate, outcome, err := f.visit(ctx, t.item)
-		// The delays run from the request, so the host need not wait until the broker has answered.
-		lease.Done(outcome)
-		if err != nil {
-			if errors.Is(err, errAbandoned) {
-				return nil
-			}
+		if f.word.Load().Paused { // it was said while this worker waited
+			lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
+			continue
+		}
+		done, err := f.do(ctx, lease)
+		switch {
+		case errors.Is(err, errAbandoned):
+			return nil
+		case err != nil:
 			return err
-		}
-		kept := make(chan error, 1)
-		select {
-		case f.done <- result{t, fate, kept}:
-		case <-ctx.Done():
-			return nil
-		}
-		select {
-		case err := <-kept:
-			if err != nil {
-				return nil // the committer says why
-			}
-		case <-ctx.Done():
-			return nil
+		case !done:
+			return nil // the committer says why
 		}
 	}
+	return nil
+}
+
+// do does the task of a lease. It returns when what came of it is kept, and reports whether the
+// worker can go on.
+func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bool, err error) {
+	t := lease.Item()
+	v := f.visit(ctx, t.item)
+	if v.requeue {
+		lease.Requeue(v.outcome, v.notBefore)
+	} else {
+		// The delays run from the request, so the host need not wait until the broker has answered.
+		lease.Done(v.outcome)
+	}
+	if v.err != nil {
+		return false, v.err
+	}
+	r := result{task: t, fate: v.fate, learned: learned(lease.Host(), t.item.Addr, v.outcome)}
+	if v.requeue {
+		r.fate = ""
+		if r.learned == nil {
+			return true, nil
+		}
+	} else if t.item.Kind != message.Rules {
+		f.loads.done(lease.Host(), t.item.Addr, time.Now())
+	}
+	kept := make(chan error, 1)
+	r.kept = kept
+	select {
+	case f.done <- r:
+	case <-ctx.Done():
+		return false, nil
+	}
+	select {
+	case err := <-kept:
+		return err == nil, nil
+	case <-ctx.Done():
+		return false, nil
+	}
+}
+
+// learned returns what the next owner must know of a visit that went wrong: a server that has sent
+// the crawler away must not be asked again because a process died.
+func learned(host string, addr netip.Addr, o scheduler.Outcome) []scheduler.Entry {
+	bad := o.Failed || o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable
+	if o.Skipped || !bad && o.RetryAfter.IsZero() {
+		return nil
+	}
+	entry := scheduler.Entry{Host: host, RetryAfter: o.RetryAfter}
+	if bad {
+		entry.Failures = 1
+	}
+	if o.RetryAfter.IsZero() || !addr.IsValid() {
+		return []scheduler.Entry{entry}
+	}
+	return []scheduler.Entry{entry, {Addr: addr, RetryAfter: o.RetryAfter}}
 }

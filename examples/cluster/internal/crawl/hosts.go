@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -15,8 +16,9 @@ import (
 
 // Bounds of the hosts' state.
 const (
-	rulesTTL = 24 * time.Hour // RFC 9309 §2.4
-	errorTTL = time.Hour      // of rules that could not be had, and of names that do not exist
+	rulesTTL = 24 * time.Hour  // RFC 9309 §2.4
+	minTTL   = 5 * time.Minute // of rules whose header wants less
+	errorTTL = time.Hour       // of rules that could not be had, and of names that do not exist
 )
 
 // hosts is the state of a partition of hosts: what is known of each host and of the rules of each
@@ -41,15 +43,16 @@ type host struct {
 	addr    netip.Addr // invalid if the host is not known to exist
 	until   time.Time  // when to look it up again
 	pages   int        // admitted so far
+	silent  bool       // no server had an answer
 	asking  bool       // an answer will come
 	waiting []message.Item
 }
 
 func newHosts(o *Options, part int) *hosts {
 	// The state of the partition is the crawl's: nothing may be evicted, and no request is lost.
-	rules := robots.NewCache(robots.Options{
-		Agent: o.Agent, MaxBytes: -1, Patience: -1, MaxTTL: rulesTTL, Retry: errorTTL, MaxRetry: errorTTL,
-	})
+	ro := o.robots()
+	ro.MaxBytes, ro.Patience = -1, -1
+	rules := robots.NewCache(ro)
 	return &hosts{
 		crawl: o, part: part, rules: robots.Pending[message.Item]{Cache: rules, Max: -1},
 		hosts: map[string]*host{}, servers: map[string]struct{}{}, counts: map[string]int64{},
@@ -63,15 +66,17 @@ func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
 		return // no module sends such an item, and the state has no place for it
 	}
 	switch it.Kind {
-	case message.Page:
+	case message.Page, message.Sitemap:
 		// The limit is looked at first: a host that makes up URLs for ever must not even fill the
 		// memory of what waits for its rules.
 		h := s.host(hostOf(it.URL))
-		if h.pages >= s.crawl.HostPages {
-			s.count(stage.HostFull)
-			return
+		if !it.Again {
+			if h.pages >= s.crawl.HostPages {
+				s.count(stage.HostFull)
+				return
+			}
+			h.pages++
 		}
-		h.pages++
 		s.judge(it, at, emit)
 	case message.Rules:
 		s.send(it, at, emit)
@@ -87,7 +92,7 @@ func nameless(it message.Item) bool {
 	switch it.Kind {
 	case message.Located:
 		return it.URL == ""
-	case message.Page:
+	case message.Page, message.Sitemap:
 		return hostOf(it.URL) == ""
 	default:
 		return hostOf(it.URL) == "" || it.For == ""
@@ -96,13 +101,29 @@ func nameless(it message.Item) bool {
 
 func (s *hosts) count(fate stage.Fate) { s.counts[string(fate)]++ }
 
-// full reports whether no more items may wait, and counts one that would have. Not to read on would
+// end counts what became of a page that will not be fetched now, and reports it to where it is
+// planned when to try it again, but not before a time.
+func (s *hosts) end(
+	it message.Item, fate stage.Fate, at, notBefore time.Time, emit engine.Emit,
+) {
+	s.count(fate)
+	state := stateOf(it)
+	due := s.crawl.next(fate, &state, at, notBefore)
+	if due.IsZero() && mayPass[fate] {
+		s.count(gaveUp)
+	}
+	if r, ok := report(it, state, due); ok {
+		emit(message.Dedupe, s.crawl.urlPart(it.URL), r)
+	}
+}
+
+// full reports whether no more items may wait, and ends one that would have. Not to read on would
 // be no way out: the answers that are waited for stand in the same stream, behind the items.
-func (s *hosts) full() bool {
+func (s *hosts) full(it message.Item, at time.Time, emit engine.Emit) bool {
 	if s.Open() < s.crawl.Waiting {
 		return false
 	}
-	s.count(stage.QueueFull)
+	s.end(it, stage.QueueFull, at, time.Time{}, emit)
 	return true
 }
 
@@ -137,22 +158,29 @@ func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
 	switch verdict := rules.Match(it.URL); {
 	case verdict.Allowed:
 		it.Delay, _ = rules.Delay()
+		it.Until = s.expiry(it.URL)
 		s.send(it, at, emit)
 	case verdict.Line > 0:
-		s.count(stage.Disallowed)
+		s.end(it, stage.Disallowed, at, time.Time{}, emit)
 	default: // no line forbids it: the file itself could not be had (RFC 9309 §2.3.1.4)
-		s.count(stage.RobotsUnreachable)
+		s.end(it, stage.RobotsUnreachable, at, s.expiry(it.URL), emit)
 	}
+}
+
+// expiry returns how long the rules for a URL hold, which are known.
+func (s *hosts) expiry(url string) time.Time {
+	entry, _ := s.rules.Cache.Entry(url)
+	return entry.Expires.UTC().Truncate(time.Second) // as it travels
 }
 
 // await has a page wait for the rules of its server, and sees to it that somebody asks for them.
 func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
 	file, err := robotstxt.Locate(it.URL)
 	if err != nil {
-		s.count(stage.Disallowed)
+		s.end(it, stage.Disallowed, at, time.Time{}, emit)
 		return
 	}
-	if s.full() {
+	if s.full(it, at, emit) {
 		return
 	}
 	answer, _ := s.rules.Lookup(it.URL, it.Clone(), at) // the URL was located, and nothing is bounded here
@@ -172,7 +200,7 @@ func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 	h := s.hosts[name]
 	switch {
 	case h == nil || !at.Before(h.until):
-		if it.Kind == message.Page && s.full() {
+		if it.Kind != message.Rules && s.full(it, at, emit) {
 			return
 		}
 		h = s.host(name)
@@ -183,7 +211,7 @@ func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 			s.wants = append(s.wants, name)
 		}
 	case !h.addr.IsValid():
-		s.unknown(it, at, emit)
+		s.unknown(it, h, at, emit)
 	default:
 		s.fetch(it, h.addr, emit)
 	}
@@ -194,10 +222,15 @@ func (s *hosts) fetch(it message.Item, addr netip.Addr, emit engine.Emit) {
 	emit(message.Fetch, message.AddrPart(addr, s.crawl.FetchParts), it)
 }
 
-// unknown ends an item whose host does not exist.
-func (s *hosts) unknown(it message.Item, at time.Time, emit engine.Emit) {
-	if it.Kind == message.Page {
-		s.count(stage.UnknownHost)
+// unknown ends an item whose host does not exist, or whose name servers have no answer.
+func (s *hosts) unknown(it message.Item, h *host, at time.Time, emit engine.Emit) {
+	switch {
+	case it.Kind == message.Rules:
+	case h.silent:
+		s.end(it, stage.Unresolved, at, h.until, emit)
+		return
+	default:
+		s.end(it, stage.UnknownHost, at, time.Time{}, emit)
 		return
 	}
 	answer := message.Item{Kind: message.Answer, URL: it.URL, For: it.For}
@@ -216,6 +249,7 @@ func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
 	}
 	// An answer that holds for no time at all would be asked for again by the very items that it lets
 	// go, and so on for ever.
+	h.silent = it.Status != 0
 	h.asking, h.addr, h.until = false, it.Addr, at.Add(max(it.Delay, time.Minute))
 	waiting := h.waiting
 	h.waiting = nil
@@ -231,6 +265,14 @@ func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
 	req, asked := s.rules.Cache.InFlight(it.For)
 	if !asked {
 		return // fetched twice, by two owners
+	}
+	if it.Status == statusDenied {
+		waiting := s.rules.Abandon(req)
+		s.changed(it.For)
+		for _, it := range waiting {
+			s.end(it, refused, at, time.Time{}, emit)
+		}
+		return
 	}
 	req.URL, req.Hop = it.URL, int(it.Hops)
 	resp := robots.Response{Status: int(it.Status), Body: []byte(it.Body), Whole: true, Header: http.Header{}}
@@ -250,8 +292,29 @@ func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
 		s.send(next, at, emit)
 		return
 	}
+	s.sitemaps(it.For, answer.Rules, emit)
 	for _, it := range waiting {
 		s.judge(it, at, emit)
+	}
+}
+
+// statusDenied is the status of an answer for a robots.txt that nobody may ask for, by the
+// operator's word.
+const statusDenied = 1
+
+// sitemaps passes on the sitemaps that the rules of a server name.
+func (s *hosts) sitemaps(file string, rules robotstxt.Rules, emit engine.Emit) {
+	if s.crawl.NoSitemaps || rules.File() == nil {
+		return
+	}
+	for _, named := range rules.File().SitemapURLs(file) {
+		url, err := weburl.Canonical(named)
+		if err != nil {
+			continue
+		}
+		emit(message.Dedupe, s.crawl.urlPart(url), message.Item{
+			Kind: message.Sitemap, URL: strings.Clone(url), For: stage.Authority(file),
+		})
 	}
 }
 

@@ -22,6 +22,7 @@ type record struct {
 	Pages  int        `json:",omitempty"`
 	Until  time.Time  `json:",omitzero"`
 	Asking bool       `json:",omitempty"`
+	Silent bool       `json:",omitempty"`
 
 	Server string        `json:",omitempty"`
 	Rules  *robots.Entry `json:",omitempty"` // nil if nothing is known yet
@@ -46,7 +47,7 @@ const (
 func fitting(items []message.Item) int {
 	size := 0
 	for i, it := range items[:min(len(items), maxWaiting)] {
-		if size += len(it.URL) + len(it.For); size > maxWaitingBytes && i > 0 {
+		if size += len(it.URL) + len(it.For) + len(it.State); size > maxWaitingBytes && i > 0 {
 			return i
 		}
 	}
@@ -60,6 +61,7 @@ func (s *hosts) Changes(all bool, size int) [][]byte {
 		h := s.hosts[name]
 		w.write(record{
 			Host: name, Addr: h.addr, Pages: h.pages, Until: h.until, Asking: h.asking,
+			Silent: h.silent,
 		}, h.waiting)
 	}
 	for file := range changed(all, s.servers, s.dirtyServers) {
@@ -156,7 +158,7 @@ func (s *hosts) load(r record) error {
 		}
 		if !r.More {
 			s.waiting -= len(h.waiting)
-			*h = host{addr: r.Addr, until: r.Until, pages: r.Pages, asking: r.Asking}
+			*h = host{addr: r.Addr, until: r.Until, pages: r.Pages, asking: r.Asking, silent: r.Silent}
 		}
 		h.waiting = append(h.waiting, waiting...)
 	case r.Server != "":

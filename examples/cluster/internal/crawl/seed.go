@@ -21,8 +21,22 @@ const levelSeeds = 0.5
 // them. It waits while the crawl has no room. The same list can be brought again, for example
 // because the program was killed: what has arrived is not taken twice.
 func (c *Crawl) Seed(ctx context.Context, urls []string) error {
+	return c.bring(ctx, urls, time.Time{})
+}
+
+// Revisit brings pages forward that are planned to be visited again, as if a sitemap said that they
+// have changed. Pages that the crawl has not met are seeds.
+func (c *Crawl) Revisit(ctx context.Context, urls []string) error {
+	return c.bring(ctx, urls, time.Now().Truncate(time.Second).Add(time.Second))
+}
+
+// bring is Seed for pages that have changed at a time.
+func (c *Crawl) bring(ctx context.Context, urls []string, changed time.Time) error {
 	// Another list is another source, whose messages have numbers of their own.
 	list := message.Hash(strings.Join(urls, "\n"))
+	if !changed.IsZero() {
+		list = message.Hash(changed.String() + strings.Join(urls, "\n"))
+	}
 	from := message.Source{Module: message.Seeder, Part: uint32(list)}
 	always := func() error { return nil }
 	pipes := make([]*jet.Pipe, c.DedupeParts)
@@ -43,7 +57,7 @@ func (c *Crawl) Seed(ctx context.Context, urls []string) error {
 	}
 	for _, url := range urls {
 		part := c.urlPart(url)
-		it := message.Item{Kind: message.Page, URL: url}
+		it := message.Item{Kind: message.Page, URL: url, LastMod: changed}
 		batches[part] = it.Append(batches[part])
 		if sizes[part]++; sizes[part] == maxGathered {
 			if err := send(part); err != nil {

@@ -3,7 +3,7 @@ package crawl
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -15,14 +15,17 @@ import (
 const (
 	countURLs       = "URLs admitted"
 	countDuplicates = "links seen before"
+	countAgain      = "pages sent out again"
 )
 
 // seen is the state of a partition of dedupe: the URLs that have passed, as 64 bits of SHA-256
-// each. Two of a million URLs are taken for one with a probability of 3 in 10^8. A Bloom filter
-// would take a quarter of the memory, but what it takes for old depends on how often it was saved
-// and loaded, and owners that come after one another must agree on each URL. Of FNV, which chooses
-// the partition, a site could make up URLs that hide another site's; of SHA-256 it cannot.
+// each, and the plan of those that are due again. Two of a million URLs are taken for one with a
+// probability of 3 in 10^8. A Bloom filter would take a quarter of the memory, but what it takes for
+// old depends on how often it was saved and loaded, and owners that come after one another must
+// agree on each URL. Of FNV, which chooses the partition, a site could make up URLs that hide
+// another site's; of SHA-256 it cannot.
 type seen struct {
+	plan
 	crawl  *Options
 	keys   map[uint64]struct{}
 	fresh  []uint64 // since the last checkpoint
@@ -30,15 +33,26 @@ type seen struct {
 }
 
 func newSeen(o *Options) *seen {
-	return &seen{crawl: o, keys: map[uint64]struct{}{}, counts: map[string]int64{}}
+	return &seen{
+		plan: newPlan(), crawl: o, keys: map[uint64]struct{}{}, counts: map[string]int64{},
+	}
 }
 
-// Apply lets a URL pass that was not here before.
-func (s *seen) Apply(it message.Item, _ time.Time, emit engine.Emit) {
-	sum := sha256.Sum256([]byte(it.URL))
-	key := binary.LittleEndian.Uint64(sum[:])
+func keyOf(text string) uint64 {
+	sum := sha256.Sum256([]byte(text))
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// Apply lets a URL pass that was not here before, or notes what became of one.
+func (s *seen) Apply(it message.Item, at time.Time, emit engine.Emit) {
+	if it.Kind == message.Visited {
+		s.visited(it)
+		return
+	}
+	key := pageKey(it.URL, it.Kind == message.Sitemap)
 	if _, old := s.keys[key]; old {
 		s.counts[countDuplicates]++
+		s.hinted(key, it.LastMod, at)
 		return
 	}
 	s.keys[key] = struct{}{}
@@ -47,16 +61,35 @@ func (s *seen) Apply(it message.Item, _ time.Time, emit engine.Emit) {
 	emit(message.Hosts, s.crawl.partOfHost(it.URL), it)
 }
 
+// Advance sends out what is due.
+func (s *seen) Advance(at time.Time, emit engine.Emit) {
+	s.advance(at, func(it message.Item) {
+		s.counts[countAgain]++
+		emit(message.Hosts, s.crawl.partOfHost(it.URL), it)
+	})
+}
+
+// Next returns when something is due.
+func (s *seen) Next() time.Time { return s.next() }
+
 // Wants returns nothing: the state needs no answers.
 func (s *seen) Wants() []string { return nil }
 
-// Open returns 0: nothing waits here.
-func (s *seen) Open() int { return 0 }
+// Open returns how many pages are planned that were never had: a crawl is not finished before they
+// are. Those that are only to be seen again do not count.
+func (s *seen) Open() int { return s.open }
 
 // Counts returns what was counted.
 func (s *seen) Counts() map[string]int64 { return s.counts }
 
-// Changes returns the keys that have come, eight bytes each: nothing here ever changes or goes.
+// The first byte of a chunk says what is in it.
+const (
+	chunkKeys = 1 // eight bytes each
+	chunkPlan = 2 // a message with planned pages
+)
+
+// Changes returns the keys that have come, which never change or go, and what has changed in the
+// plan.
 func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	keys := s.fresh
 	if all {
@@ -64,29 +97,71 @@ func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 		for key := range s.keys {
 			keys = append(keys, key)
 		}
+		clear(s.dirty)
+		for key, page := range s.pages {
+			s.dirty[key] = page.url
+		}
 	}
 	for len(keys) > 0 {
 		n := min(len(keys), max(size/8, 1))
-		chunk := make([]byte, 0, 8*n)
+		chunk := make([]byte, 1, 1+8*n)
+		chunk[0] = chunkKeys
 		for _, key := range keys[:n] {
 			chunk = binary.LittleEndian.AppendUint64(chunk, key)
 		}
 		chunks, keys = append(chunks, chunk), keys[n:]
 	}
+	var m message.Message
+	bytes := 0
+	end := func() {
+		if len(m.Items) > 0 {
+			chunks = append(chunks, m.Append([]byte{chunkPlan}))
+			m.Items, bytes = m.Items[:0], 0
+		}
+	}
+	for key, url := range s.dirty {
+		it := s.item(key, url)
+		if bytes += len(it.URL) + len(it.State) + 32; bytes > size || len(m.Items) == maxPlanned {
+			end()
+		}
+		m.Items = append(m.Items, it)
+	}
+	end()
 	s.fresh = s.fresh[:0]
+	clear(s.dirty)
 	return chunks
 }
 
-// Load takes in keys.
+// maxPlanned is below what a message may have.
+const maxPlanned = 1 << 15
+
+// Load takes in a chunk.
 func (s *seen) Load(chunk []byte) error {
-	if len(chunk)%8 != 0 {
-		return fmt.Errorf("crawl: %d bytes of keys", len(chunk))
+	if len(chunk) == 0 {
+		return errPlan
 	}
-	for ; len(chunk) > 0; chunk = chunk[8:] {
-		s.keys[binary.LittleEndian.Uint64(chunk)] = struct{}{}
+	kind, rest := chunk[0], chunk[1:]
+	switch {
+	case kind == chunkPlan:
+		m, err := message.Decode(rest)
+		for _, it := range m.Items {
+			if err == nil {
+				err = s.load(it)
+			}
+		}
+		clear(s.dirty) // what was forgotten is no news
+		return err
+	case kind != chunkKeys || len(rest)%8 != 0:
+		return errPlan
+	}
+	for ; len(rest) > 0; rest = rest[8:] {
+		s.keys[binary.LittleEndian.Uint64(rest)] = struct{}{}
 	}
 	return nil
 }
+
+// errPlan says that what was kept of a partition cannot be read.
+var errPlan = errors.New("crawl: state of dedupe: corrupt")
 
 // hostOf is weburl.Host, which cuts the host out of a canonical URL.
 func hostOf(url string) string { return weburl.Host(url) }

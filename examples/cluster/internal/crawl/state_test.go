@@ -169,6 +169,9 @@ func newHostTest() *hostTest {
 // kinds returns what was sent on for items, in words.
 func (h *hostTest) feed(items ...message.Item) (words []string) {
 	for _, s := range feed(h.hosts, h.at, items...) {
+		if s.it.Kind == message.Visited {
+			continue
+		}
 		kind := map[message.Kind]string{message.Page: "page", message.Rules: "rules"}[s.it.Kind]
 		words = append(words, fmt.Sprintf("%s %s at %s", kind, s.it.URL, s.it.Addr))
 	}
@@ -426,13 +429,18 @@ func TestWhatWaitsHoldsNothingElse(t *testing.T) {
 		return decoded.Items[0]
 	}
 	f := &fetcher{
-		Worker: &Worker{Crawl: &Crawl{}}, slow: map[string]time.Time{},
+		Worker: &Worker{Crawl: &Crawl{}}, slow: map[string]time.Time{}, loads: newLoads(1000 * 24 * time.Hour),
 		queue: scheduler.New[task](scheduler.Options{MaxQueue: -1}),
 	}
+	f.word.Store(&heeded{})
 	h := newHostTest()
 	for name, keep := range map[string]func(it message.Item){
 		"hosts": func(it message.Item) { h.feed(it) },
-		"fetch": func(it message.Item) { require.NoError(t, f.enqueue(task{item: it})) },
+		"fetch": func(it message.Item) {
+			until, err := f.enqueue(task{item: it})
+			require.NoError(t, err)
+			require.Zero(t, until)
+		},
 	} {
 		before := liveBytes()
 		for i := range messages {

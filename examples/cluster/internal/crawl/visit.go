@@ -4,16 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
 
 // errAbandoned says that a visit came to nothing, because the partition is no longer this
@@ -23,51 +29,215 @@ var errAbandoned = errors.New("crawl: visit abandoned")
 // maxRedirects is how many redirects in a row lead to a page; browsers give up after twenty.
 const maxRedirects = 10
 
-// maxRetryAfter is how long a server is believed that sends the crawler away.
-const maxRetryAfter = 24 * time.Hour
+// A visited is what came of a task.
+type visited struct {
+	fate      stage.Fate
+	outcome   scheduler.Outcome
+	requeue   bool      // it has to be done later, by this owner
+	notBefore time.Time // then
+	err       error
+}
 
-// visit fetches what an item asks for, keeps the answer, and passes on what follows from it. When
-// it returns a fate, all that is with the broker.
-func (f *fetcher) visit(
-	ctx context.Context, it message.Item,
-) (stage.Fate, scheduler.Outcome, error) {
-	resp, err := f.get(ctx, it)
+// visit does what an item asks for. When it returns a fate, all that follows from the visit is with
+// the broker.
+func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
+	word := f.word.Load()
+	if v, done := f.unwanted(ctx, it, word.filter); done {
+		return v
+	}
+	if it.Kind != message.Rules && !it.Until.IsZero() && time.Now().After(it.Until) {
+		if v, done := f.rejudge(ctx, it); done {
+			return v
+		}
+	}
+	start := time.Now()
+	state := stateOf(it)
+	resp, err := f.get(ctx, it.URL, it.Addr, state.Validators)
 	// Why a request failed cannot be told from the error once the right to make it was lost: the
 	// guard of the connection refuses like a broken network. The next owner asks again.
 	if ctx.Err() != nil || f.claim.Guard() != nil {
 		if err == nil {
 			f.client.Release(resp)
 		}
-		return "", scheduler.Outcome{}, errAbandoned
+		return visited{err: errAbandoned}
 	}
 	if err != nil {
-		var passed error
-		if it.Kind == message.Rules {
-			passed = f.answer(ctx, it, message.Item{})
-		}
-		return stage.Judge(nil, err), failure(err), passed
+		return f.failed(ctx, it, state, start, err)
 	}
 	defer f.client.Release(resp)
+	o := outcome(start, resp)
 	_, err = f.store.Append(stage.Capture(resp))
 	switch {
 	case errors.Is(err, archive.ErrInvalid): // one answer that no record can hold
-		return stage.Unstored, outcome(resp), nil
+		return visited{fate: stage.Unstored, outcome: o, err: f.over(ctx, it, state, stage.Unstored, o)}
 	case err != nil:
-		return "", outcome(resp), fmt.Errorf("crawl: keep %s: %w", it.URL, err)
+		return visited{outcome: o, err: fmt.Errorf("crawl: keep %s: %w", it.URL, err)}
 	}
 	// From here on a page may be fetched and stored twice, but its links are not lost: it is done
 	// only when they are with the broker.
 	f.visits.Add(1)
 	if it.Kind == message.Rules {
-		fate := stage.Judge(resp, nil)
-		return fate, outcome(resp), f.answer(ctx, it, answerOf(resp))
+		return visited{fate: stage.Judge(resp, nil), outcome: o, err: f.answer(ctx, it, answerOf(resp))}
 	}
-	fate, err := f.follow(ctx, it, resp)
-	return fate, outcome(resp), err
+	fate, err := f.follow(ctx, it, &state, resp, o)
+	return visited{fate: fate, outcome: o, err: err}
+}
+
+// skipped is the outcome of a lease without a request.
+var skipped = scheduler.Outcome{Skipped: true}
+
+// unwanted ends an item without a request that the operator does not want.
+func (f *fetcher) unwanted(ctx context.Context, it message.Item, wanted *filter) (v visited, done bool) {
+	v.outcome = skipped
+	switch {
+	case it.Kind == message.Rules:
+		if !wanted.denies(it.URL) {
+			return v, false
+		}
+		v.fate = refused
+		v.err = f.answer(ctx, it, message.Item{Status: statusDenied})
+		return v, true
+	case wanted.denies(it.URL):
+		v.fate = refused
+	case wanted.check(it) != urlfilter.Fine:
+		v.fate = stage.Unwanted
+	default:
+		return v, false
+	}
+	v.err = f.over(ctx, it, stateOf(it), v.fate, v.outcome)
+	return v, true
+}
+
+// failed notes a request that brought no answer.
+func (f *fetcher) failed(
+	ctx context.Context, it message.Item, state stage.State, start time.Time, err error,
+) visited {
+	v := visited{fate: stage.Judge(nil, err), outcome: failure(start, err)}
+	if stage.BlameFor(err, it.Addr) == stage.Ours {
+		// Our own trouble is not theirs: the item is tried again, and nothing is counted against the host.
+		v.outcome = skipped
+		v.fate = stage.Interrupted
+		if it.Kind == message.Rules {
+			v.requeue, v.notBefore = true, time.Now().Add(ownFault)
+			return v
+		}
+	}
+	if it.Kind == message.Rules {
+		v.err = f.answer(ctx, it, message.Item{})
+	} else {
+		v.err = f.over(ctx, it, state, v.fate, v.outcome)
+	}
+	return v
+}
+
+// over reports a page from which nothing follows.
+func (f *fetcher) over(
+	ctx context.Context, it message.Item, state stage.State, fate stage.Fate, o scheduler.Outcome,
+) error {
+	touched := map[address]struct{}{}
+	return f.pass(ctx, touched, func() error { return f.report(ctx, it, state, fate, o, touched) })
+}
+
+// report tells the page's partition of dedupe what became of it, if it is to be visited again.
+func (f *fetcher) report(
+	ctx context.Context, it message.Item, state stage.State, fate stage.Fate, o scheduler.Outcome,
+	touched map[address]struct{},
+) error {
+	due := f.next(fate, &state, time.Now(), o.RetryAfter)
+	if due.IsZero() && mayPass[fate] {
+		f.skip(urlfilter.Reason(gaveUp))
+	}
+	r, ok := report(it, state, due)
+	if !ok {
+		return nil
+	}
+	return f.plan(ctx, r, touched)
+}
+
+// plan passes a report on.
+func (f *fetcher) plan(ctx context.Context, r message.Item, touched map[address]struct{}) error {
+	to := address{message.Dedupe, f.urlPart(r.URL)}
+	touched[to] = struct{}{}
+	return f.out.put(ctx, to, r)
+}
+
+// rejudge looks whether robots.txt still allows a page that has waited for longer than the rules
+// hold by which it was admitted. If they have to be asked for again, that takes the lease.
+func (f *fetcher) rejudge(ctx context.Context, it message.Item) (v visited, done bool) {
+	v.outcome = skipped
+	answer, err := f.rules.Lookup(it.URL, time.Now())
+	switch {
+	case err != nil || !answer.Known && answer.Request == nil: // somebody else asks for them
+		v.requeue, v.notBefore = true, time.Now().Add(time.Second)
+		return v, true
+	case answer.Request != nil:
+		return f.askRules(ctx, it, *answer.Request), true
+	}
+	verdict := answer.Rules.Match(it.URL)
+	switch {
+	case verdict.Allowed:
+		return v, false
+	case verdict.Line > 0:
+		v.fate = stage.Disallowed
+	default:
+		v.fate = stage.RobotsUnreachable
+		entry, _ := f.rules.Entry(it.URL)
+		v.outcome.RetryAfter = entry.Expires
+	}
+	v.err = f.over(ctx, it, stateOf(it), v.fate, v.outcome)
+	v.outcome = skipped
+	return v, true
+}
+
+// rejudged is a page that went back to hosts, since its robots.txt is elsewhere by now.
+const rejudged stage.Fate = "judged once more"
+
+// askRules asks for a robots.txt with the lease of a page of its server, which is at the same
+// address. Where a redirect leads is not this partition's business: then hosts has to ask.
+func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Request) (v visited) {
+	start := time.Now()
+	resp, err := f.get(ctx, req.URL, it.Addr, fetch.Validators{})
+	if ctx.Err() != nil || f.claim.Guard() != nil {
+		f.rules.Abandon(req)
+		if err == nil {
+			f.client.Release(resp)
+		}
+		return visited{err: errAbandoned}
+	}
+	v.requeue = true
+	if err != nil {
+		v.outcome = failure(start, err)
+		if stage.BlameFor(err, it.Addr) == stage.Ours {
+			f.rules.Abandon(req)
+			v.outcome, v.notBefore = skipped, time.Now().Add(ownFault)
+			return v
+		}
+		_, _ = f.rules.Store(req, robots.Response{}, time.Now()) // the URL was located before
+		return v
+	}
+	defer f.client.Release(resp)
+	v.outcome = outcome(start, resp)
+	if _, err := f.store.Append(stage.Capture(resp)); err != nil && !errors.Is(err, archive.ErrInvalid) {
+		f.rules.Abandon(req)
+		v.err = fmt.Errorf("crawl: keep %s: %w", req.URL, err)
+		return v
+	}
+	f.visits.Add(1)
+	answer, err := f.rules.Store(req, stage.RobotsResponse(resp), time.Now())
+	if err == nil && answer.Request != nil {
+		f.rules.Abandon(*answer.Request)
+		it.Again, it.Addr, it.Until = true, netip.Addr{}, time.Time{}
+		to := address{message.Hosts, f.partOfHost(it.URL)}
+		v.requeue, v.fate = false, rejudged
+		v.err = f.pass(ctx, map[address]struct{}{to: {}}, func() error { return f.out.put(ctx, to, it) })
+	}
+	return v
 }
 
 // get makes one request, when the process may have one more under way.
-func (f *fetcher) get(ctx context.Context, it message.Item) (*fetch.Response, error) {
+func (f *fetcher) get(
+	ctx context.Context, url string, addr netip.Addr, v fetch.Validators,
+) (*fetch.Response, error) {
 	if f.slots != nil {
 		select {
 		case f.slots <- struct{}{}:
@@ -76,7 +246,7 @@ func (f *fetcher) get(ctx context.Context, it message.Item) (*fetch.Response, er
 			return nil, ctx.Err()
 		}
 	}
-	return f.client.Get(withAddr(ctx, it.Addr), it.URL)
+	return f.client.GetIf(withAddr(ctx, addr), url, v)
 }
 
 // answer sends what came of a request for a robots.txt to the partition that waits for it.
@@ -102,31 +272,69 @@ func answerOf(resp *fetch.Response) message.Item {
 	return answer
 }
 
-// follow passes on where a page leads, and returns the page's fate.
+// follow passes on where a page leads and when it is due again, and returns the page's fate.
 func (f *fetcher) follow(
-	ctx context.Context, it message.Item, resp *fetch.Response,
+	ctx context.Context, it message.Item, state *stage.State, resp *fetch.Response, o scheduler.Outcome,
 ) (stage.Fate, error) {
 	fate := stage.Judge(resp, nil)
+	if fate.Page() || fate == stage.Unchanged || fate == stage.Redirected {
+		modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if it makes no sense
+		visit := revisit.Visit{At: resp.FirstByte, LastModified: modified}
+		visit.Changed = state.Compare(resp, false) == simhash.Real
+		state.History = state.History.Observe(visit)
+	}
 	touched := map[address]struct{}{}
 	err := f.pass(ctx, touched, func() (err error) {
 		switch {
 		case fate == stage.Redirected && int(it.Hops) >= maxRedirects:
 			fate = stage.TooManyRedirects
 		case fate == stage.Redirected:
-			next := message.Item{URL: resp.Location, Depth: it.Depth, Hops: it.Hops + 1}
-			err = f.link(ctx, next, touched)
+			next := it
+			next.URL, next.Hops = resp.Location, it.Hops+1
+			err = f.link(ctx, fresh(next), touched)
+		case fate.Page() && it.Kind == message.Sitemap:
+			fate, err = f.list(ctx, it, resp, touched)
 		case fate.Page():
 			stage.Extract(resp, f.Agent, false, func(url string, why stage.Reason) {
 				if why != "" {
 					f.skip(why)
 				} else if err == nil {
-					err = f.link(ctx, message.Item{URL: url, Depth: it.Depth + 1}, touched)
+					err = f.link(ctx, message.Item{Kind: message.Page, URL: url, Depth: it.Depth + 1}, touched)
 				}
 			})
+		}
+		if err == nil {
+			err = f.report(ctx, it, *state, fate, o, touched)
 		}
 		return err
 	})
 	return fate, err
+}
+
+// fresh returns an item as one that nobody has seen yet.
+func fresh(it message.Item) message.Item {
+	return message.Item{
+		Kind: it.Kind, URL: it.URL, Depth: it.Depth, Hops: it.Hops, For: it.For, Status: it.Status,
+		LastMod: it.LastMod,
+	}
+}
+
+// list passes on what a sitemap lists.
+func (f *fetcher) list(
+	ctx context.Context, it message.Item, resp *fetch.Response, touched map[address]struct{},
+) (fate stage.Fate, err error) {
+	n := 0
+	broken := stage.List(resp, knownOf(it), func(entry stage.Item, why stage.Reason) {
+		if n++; why != "" {
+			f.skip(why)
+		} else if err == nil {
+			err = f.link(ctx, itemOf(entry), touched)
+		}
+	})
+	if broken != nil && n == 0 {
+		return stage.NoSitemap, err
+	}
+	return stage.Listed, err
 }
 
 // link passes one link on, unless it leads to what is not crawled.
@@ -136,8 +344,8 @@ func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address
 		f.skip(urlfilter.Malformed(err))
 		return nil
 	}
-	it.Kind, it.URL = message.Page, strings.Clone(url)
-	why := f.filter.Check(stage.Item{URL: url, Depth: int(it.Depth), Hops: int(it.Hops)})
+	it.URL = strings.Clone(url)
+	why := f.word.Load().filter.check(it)
 	switch {
 	case why != "":
 		f.skip(why)
@@ -148,7 +356,8 @@ func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address
 	}
 	to := address{message.Dedupe, f.urlPart(url)}
 	touched[to] = struct{}{} // also if another worker has just put it there, and waits for it
-	if f.out.sentLately(url) {
+	// What a sitemap says of a page is news, and a sitemap may have the URL of a page.
+	if it.Kind == message.Page && it.LastMod.IsZero() && f.out.sentLately(url) {
 		return nil
 	}
 	return f.out.put(ctx, to, it)
@@ -176,22 +385,24 @@ func (f *fetcher) pass(
 
 // outcome counts the delays from the first byte of the answer: by then the server has seen the
 // request, so that no two requests can arrive closer than the delay.
-func outcome(resp *fetch.Response) scheduler.Outcome {
-	o := scheduler.Outcome{
-		Start: resp.FirstByte, Took: resp.FirstByte.Sub(resp.WroteRequest), Status: resp.Status,
-	}
-	if resp.RetryAfter > 0 {
-		o.RetryAfter = resp.FirstByte.Add(min(resp.RetryAfter, maxRetryAfter))
+func outcome(start time.Time, resp *fetch.Response) scheduler.Outcome {
+	o := schedulerhttp.Outcome(start, &http.Response{StatusCode: resp.Status, Header: resp.Header}, nil)
+	o.Start, o.Took = resp.FirstByte, resp.FirstByte.Sub(resp.WroteRequest)
+	if latest := time.Now().Add(scheduler.DefaultMaxRetryAfter); o.RetryAfter.After(latest) {
+		o.RetryAfter = latest
 	}
 	return o
 }
 
 // failure counts them from now, unless nothing was sent.
-func failure(err error) scheduler.Outcome {
+func failure(start time.Time, err error) scheduler.Outcome {
 	for _, unsent := range []fetch.Kind{fetch.Blocked, fetch.BadURL, fetch.Resolve} {
 		if errors.Is(err, unsent) {
-			return scheduler.Outcome{Skipped: true}
+			return skipped
 		}
 	}
-	return scheduler.Outcome{Start: time.Now(), Failed: !errors.Is(err, fetch.Canceled)}
+	if errors.Is(err, fetch.Canceled) {
+		return scheduler.Outcome{Start: time.Now()}
+	}
+	return schedulerhttp.Outcome(start, nil, err)
 }

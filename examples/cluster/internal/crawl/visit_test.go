@@ -60,16 +60,17 @@ func TestARequestGoesToTheAddressOfItsLease(t *testing.T) {
 }
 
 func TestDelaysCountFromTheFirstByte(t *testing.T) {
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := time.Now()
 	resp := &fetch.Response{
-		Status: 503, RetryAfter: 90 * time.Second,
+		Status: 503, Header: http.Header{"Retry-After": {"90"}},
 		WroteRequest: at, FirstByte: at.Add(time.Second),
 	}
-	require.Equal(t, scheduler.Outcome{
-		Start: at.Add(time.Second), Took: time.Second, Status: 503, RetryAfter: at.Add(91 * time.Second),
-	}, outcome(resp))
-	resp.RetryAfter = 1000 * time.Hour
-	require.Equal(t, at.Add(time.Second+maxRetryAfter), outcome(resp).RetryAfter)
+	o := outcome(at, resp)
+	require.False(t, o.RetryAfter.Before(at.Add(90*time.Second)))
+	o.RetryAfter = time.Time{}
+	require.Equal(t, scheduler.Outcome{Start: at.Add(time.Second), Took: time.Second, Status: 503}, o)
+	resp.Header.Set("Retry-After", "99999999999")
+	require.False(t, outcome(at, resp).RetryAfter.After(time.Now().Add(scheduler.DefaultMaxRetryAfter)))
 }
 
 func TestWhatWasNotSentIsNoVisit(t *testing.T) {
@@ -81,7 +82,7 @@ func TestWhatWasNotSentIsNoVisit(t *testing.T) {
 		fetch.HeadTimeout: {Failed: true},
 		fetch.Canceled:    {},
 	} {
-		got := failure(fmt.Errorf("wrapped: %w", &fetch.Error{Kind: kind, Err: errors.New("x")}))
+		got := failure(time.Now(), fmt.Errorf("wrapped: %w", &fetch.Error{Kind: kind, Err: errors.New("x")}))
 		if !want.Skipped {
 			require.False(t, got.Start.IsZero(), "%v: the server may have been disturbed", kind)
 		}
@@ -112,7 +113,9 @@ func TestAnswersForRulesAreCutToWhatCounts(t *testing.T) {
 }
 
 func TestWhatAFetcherKeepsIsRead(t *testing.T) {
-	for _, e := range []extra{{done: []byte{}}, {done: []byte{1, 2}}, {done: []byte{1}, scheduler: []byte("s")}} {
+	for _, e := range []extra{
+		{}, {done: []byte{1, 2}}, {done: []byte{1}, scheduler: []byte("s")}, {recent: []byte("r")},
+	} {
 		got, err := decodeExtra(e.encode())
 		require.NoError(t, err)
 		require.Equal(t, e, got)

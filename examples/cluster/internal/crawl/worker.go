@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"runtime/metrics"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/brotli"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
+	"github.com/spinneret-go/spinneret/robots"
 )
 
 // WorkerOptions says what one process does for a crawl.
@@ -30,6 +32,10 @@ type WorkerOptions struct {
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
 	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
+	// Ahead is how far the window reaches for one host or address: what could not be fetched within
+	// that time is put off. 0 means DefaultAhead.
+	Ahead time.Duration
+	Log   *slog.Logger // what the process has to say; nil means nothing
 
 	// Hosts has addresses that are not to be asked for; nil means only the system's.
 	Hosts map[string][]netip.Addr
@@ -45,7 +51,8 @@ type Worker struct {
 	opts   WorkerOptions
 	member *engine.Member
 	names  *resolve.Resolver
-	filter *stage.Filter
+	word   atomic.Pointer[heeded]
+	rules  *robots.Cache    // of pages that waited for longer than their robots.txt holds
 	client *fetch.Client    // nil without fetch
 	store  *archive.Archive // nil without fetch
 	visits atomic.Int64
@@ -64,11 +71,18 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if len(o.Modules) == 0 {
 		o.Modules = []message.Module{message.Dedupe, message.Hosts, message.Fetch}
 	}
+	if o.Ahead == 0 {
+		o.Ahead = DefaultAhead
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	w := &Worker{Crawl: c, opts: o, start: time.Now()}
-	var err error
-	if w.filter, err = c.filter(); err != nil {
+	f, err := c.filter(Word{})
+	if err != nil {
 		return nil, err
 	}
+	w.word.Store(&heeded{filter: f, changed: make(chan struct{})})
 	// The table is kept by the partitions of hosts; this one only joins questions.
 	w.names = resolve.New(resolve.Options{Lookup: o.Lookup, Hosts: o.Hosts})
 	if o.Requests > 0 {
@@ -96,6 +110,18 @@ func (w *Worker) openFetch() (err error) {
 	if w.opts.Dir == "" {
 		return errors.New("crawl: a process that fetches needs a directory for its archive")
 	}
+	if err := w.newClient(); err != nil {
+		return err
+	}
+	w.store, err = archive.Open(w.opts.Dir, archive.Options{Info: map[string]string{
+		"software": "spinneret cluster", "operator": w.Contact, "robots": "obey",
+	}})
+	return err
+}
+
+// newClient makes the client that the crawl's options ask for.
+func (w *Worker) newClient() (err error) {
+	w.rules = robots.NewCache(w.robots())
 	reach := fetch.Public
 	if w.Loopback {
 		reach = fetch.Loopback
@@ -105,18 +131,12 @@ func (w *Worker) openFetch() (err error) {
 		Resolve: addrOf, Dial: w.dial,
 		Brotli: brotli.New,
 	})
-	if err != nil {
-		return err
-	}
-	w.store, err = archive.Open(w.opts.Dir, archive.Options{Info: map[string]string{
-		"software": "spinneret cluster", "operator": w.Contact, "robots": "obey",
-	}})
 	return err
 }
 
 // runner runs the partitions of all modules.
 func (w *Worker) runner() engine.Runner {
-	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Every: w.opts.Every}
+	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Every: w.opts.Every, Room: w.hasRoom}
 	o.New = func(int) engine.State { return newSeen(&w.Options) }
 	runners := map[message.Module]engine.Runner{message.Fetch: w.fetch, message.Dedupe: engine.Fold(o)}
 	o.New = func(part int) engine.State { return newHosts(&w.Options, part) }
@@ -125,15 +145,51 @@ func (w *Worker) runner() engine.Runner {
 	return func(ctx context.Context, c engine.Claim) error { return runners[c.Module](ctx, c) }
 }
 
-// Run takes part in the crawl until ctx ends, and returns when all that was begun is kept. It fails
-// if this process cannot go on, for example because its disk is full.
-func (w *Worker) Run(ctx context.Context) error {
-	err := w.member.Run(ctx)
+// Run takes part in the crawl until ctx ends or the operator wants this process to end, and returns
+// when all that was begun is kept. It fails if this process cannot go on, for example because its
+// disk is full.
+func (w *Worker) Run(ctx context.Context) (err error) {
+	for again := true; again && err == nil; {
+		run, end := context.WithCancelCause(ctx)
+		var heeding sync.WaitGroup
+		heed, stop := context.WithCancel(context.WithoutCancel(ctx))
+		heeding.Go(func() { w.heed(heed, func(why error) { end(why) }) })
+		err = w.member.Run(run)
+		stop()
+		heeding.Wait()
+		again = errors.Is(context.Cause(run), errReload) && ctx.Err() == nil
+		if again && err == nil {
+			err = w.reload(ctx)
+		}
+		end(nil)
+	}
 	if w.client != nil {
 		w.client.CloseIdle()
 		err = errors.Join(err, w.store.Close())
 	}
 	return err
+}
+
+// reload takes over the crawl's options. It requires that no partition is owned.
+func (w *Worker) reload(ctx context.Context) error {
+	c, err := Open(ctx, w.Bus)
+	if err != nil {
+		return err
+	}
+	w.Options = c.Options
+	before := w.word.Load()
+	f, err := w.filter(before.Word)
+	if err != nil {
+		return err
+	}
+	w.word.Store(&heeded{before.Word, before.revision, f, make(chan struct{})})
+	close(before.changed)
+	w.opts.Log.Info("options have changed")
+	if w.client == nil {
+		return nil
+	}
+	w.client.CloseIdle()
+	return w.newClient()
 }
 
 // A Report is what a process says about itself.
@@ -143,6 +199,7 @@ type Report struct {
 	Rate    float64 // of them per second, since the process began
 	Started time.Time
 	Heap    uint64 // bytes that were in use when the memory was last cleaned up
+	Word    uint64 // revision of the operator's word that the process follows
 }
 
 // Report describes the process.
@@ -151,7 +208,7 @@ func (w *Worker) Report() Report {
 	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(heap)
 	return Report{
-		Heap:  heap[0].Value.Uint64(),
+		Heap: heap[0].Value.Uint64(), Word: w.word.Load().revision,
 		Owned: w.member.Owned(), Visits: n, Started: w.start,
 		Rate: float64(n) / max(time.Since(w.start).Seconds(), 1e-9),
 	}
@@ -169,7 +226,7 @@ func (w *Worker) locate(ctx context.Context, host string) message.Item {
 	case err == nil:
 		found.Addr = addr
 	case dns == nil || !dns.IsNotFound:
-		found.Delay = askAgain
+		found.Delay, found.Status = askAgain, 1
 	}
 	return found
 }

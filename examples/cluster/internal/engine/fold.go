@@ -30,6 +30,17 @@ type State interface {
 	Counts() map[string]int64
 }
 
+// A Timed state also has things to do that become due with time. An owner that finds something due
+// says so in a message to its own partition, whose time all owners see: so they agree on what was
+// done when.
+type Timed interface {
+	State
+	// Advance does what is due at a time.
+	Advance(at time.Time, emit Emit)
+	// Next returns when something is due; the zero time if nothing ever is.
+	Next() time.Time
+}
+
 // Emit sends an item on to a partition of a module.
 type Emit func(to message.Module, part int, it message.Item)
 
@@ -43,6 +54,9 @@ type FoldOptions struct {
 	New func(part int) State
 	// Ask answers what a State wants. nil means that it never wants anything.
 	Ask func(ctx context.Context, want string) message.Item
+	// Room tells whether the crawl has room for what becomes due with time in a partition. nil means
+	// that it always has.
+	Room func(ctx context.Context, part int) bool
 	// Every is the time from one checkpoint to the next while messages come. What comes last is kept
 	// sooner. 0 means a second.
 	Every time.Duration
@@ -59,7 +73,8 @@ const (
 	flushEvery = 64
 
 	idleTick   = 10 * time.Millisecond
-	quietTicks = 10 // without a message, until a checkpoint need not be put off any more
+	timedEvery = 200 * time.Millisecond // how often a Timed state may be told the time
+	quietTicks = 10                     // without a message, until a checkpoint need not be put off any more
 	maxAsking  = 32
 	minChanges = 64 // chunks of changes at the least, before the state is written anew
 	quitFlush  = 2 * time.Second
@@ -89,9 +104,10 @@ type fold struct {
 	state  State
 	marks  message.Marks
 
-	seq      uint64 // of the last message that was applied
-	gathered int    // items that were not sent on yet
-	asked    bool   // for a flush, which has not come yet
+	seq      uint64    // of the last message that was applied
+	gathered int       // items that were not sent on yet
+	asked    bool      // for a flush, which has not come yet
+	ticked   time.Time // when a Timed state was told the time last
 	saved    time.Time
 	whole    int // chunks that the whole state took when this owner wrote it; 0 before
 
@@ -197,6 +213,7 @@ func (f *fold) loop(
 				return err
 			}
 		case <-ticks.C:
+			f.tick(ctx)
 			if still > 0 || quit == nil {
 				done, err := f.idle(ctx, still, quit == nil)
 				if done || err != nil {
@@ -217,15 +234,19 @@ func (f *fold) loop(
 // take applies one message. It returns done after a checkpoint when the partition is given up.
 func (f *fold) take(ctx context.Context, d jet.Delivery, leaving bool) (done bool, err error) {
 	f.seq = d.Seq
+	emit := func(to message.Module, part int, it message.Item) {
+		if err == nil {
+			err = f.emit(ctx, dest{to, part}, it)
+		}
+	}
 	m, garbled := message.Decode(d.Data)
 	if garbled == nil && f.marks.Take(&m) { // what cannot be read is nobody's, and holds nothing up
 		for _, it := range m.Items {
-			f.state.Apply(it, d.Time, func(to message.Module, part int, it message.Item) {
-				if err == nil {
-					err = f.emit(ctx, dest{to, part}, it)
-				}
-			})
+			f.state.Apply(it, d.Time, emit)
 		}
+	}
+	if timed, ok := f.state.(Timed); ok && m.Tick {
+		timed.Advance(d.Time, emit)
 	}
 	if err != nil || !m.Flush && d.Seq%flushEvery != 0 {
 		return false, err
@@ -264,6 +285,28 @@ func (f *fold) idle(ctx context.Context, still int, leaving bool) (done bool, er
 		return leaving, nil
 	}
 	return false, nil
+}
+
+// tick tells a Timed state the time if something is due. What becomes due waits while the crawl has
+// no room for it: it has time, and what was found first comes first.
+func (f *fold) tick(ctx context.Context) {
+	timed, ok := f.state.(Timed)
+	if !ok || time.Since(f.ticked) < timedEvery {
+		return
+	}
+	next := timed.Next()
+	if next.IsZero() || time.Now().Before(next) || f.claim.Guard() != nil {
+		return
+	}
+	f.ticked = time.Now()
+	if f.Room != nil && !f.Room(ctx, f.claim.Part) {
+		return
+	}
+	m := message.Message{
+		From:  message.Source{Module: f.claim.Module, Part: uint32(f.claim.Part)},
+		Flush: true, Tick: true,
+	}
+	_ = f.Bus.Tell(ctx, f.claim.Module, f.claim.Part, m.Append(nil)) // or the next time
 }
 
 // emit gathers an item for a partition.

@@ -81,6 +81,16 @@ func (m *Member) Check() error {
 	return p.check()
 }
 
+// ID returns the id of the present session; "" before the first one.
+func (m *Member) ID() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pulse == nil {
+		return ""
+	}
+	return m.pulse.id
+}
+
 // Owned returns how many partitions the member runs.
 func (m *Member) Owned() int {
 	m.mu.Lock()

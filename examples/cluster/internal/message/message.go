@@ -65,6 +65,8 @@ const (
 	Rules                   // a robots.txt to be fetched
 	Answer                  // what came of a request for a robots.txt
 	Located                 // what a name server said of a host
+	Visited                 // what became of a page, and when to visit it again
+	Sitemap                 // a sitemap to be fetched
 	kinds
 )
 
@@ -79,15 +81,23 @@ type Item struct {
 	Delay time.Duration // that the site asks for between two requests; 0 if it does not
 
 	For      string // the robots.txt that Rules and Answer are about, before redirects
-	Status   uint32 // HTTP status of an Answer; 0 if there was none
+	Status   uint32 // HTTP status of an Answer; 0 if there was none, 1 if nobody may ask
 	Location string // where an Answer redirects to
 	Body     string // of an Answer, cut to what robots.txt may have
+
+	Round   uint32    // times that a plan has sent the page out before this one
+	Due     time.Time // of Visited: when to visit the page again; zero means never. Whole seconds
+	Until   time.Time // how long robots.txt is known to allow the page; zero if not known. Whole seconds
+	LastMod time.Time // when the page changed last, by a sitemap; zero if none says. Whole seconds
+	State   string    // what is known of the page from former visits, for the module that fetches
+	Again   bool      // the page has passed before
 }
 
 // Clone returns an item that shares no memory with the others of its message, for who keeps it.
 func (it Item) Clone() Item {
 	it.URL, it.For = strings.Clone(it.URL), strings.Clone(it.For)
 	it.Location, it.Body = strings.Clone(it.Location), strings.Clone(it.Body)
+	it.State = strings.Clone(it.State)
 	return it
 }
 
@@ -106,19 +116,19 @@ type Message struct {
 	// Base is the first number that the broker had not acknowledged when this was sent.
 	Base uint64
 	// Flush asks the partition to send on what it has gathered. Such a message has no number and
-	// no items.
-	Flush bool
-	Items []Item
+	// no items. A Tick is a Flush that also tells the time: what is due by then is sent on, too.
+	Flush, Tick bool
+	Items       []Item
 }
 
 // version is the first byte of each message.
-const version = 1
+const version = 2
 
 // maxItems bounds what a message may announce.
 const maxItems = 1 << 16
 
-// The bits of an item's second byte say which fields follow; a field that has its zero value does
-// not. Kind and URL are always there.
+// The bits of an item's second and third byte say which fields follow; a field that has its zero
+// value does not. Kind and URL are always there, and isAgain is a field of its own.
 const (
 	hasDepth = 1 << iota
 	hasHops
@@ -128,6 +138,13 @@ const (
 	hasStatus
 	hasLocation
 	hasBody
+	hasRound
+	hasDue
+	hasUntil
+	hasLastMod
+	hasState
+	isAgain
+	fields
 )
 
 // Append appends the encoded message to dst and returns the longer slice.
@@ -145,7 +162,10 @@ func (m *Message) AppendHeader(dst []byte, n int) []byte {
 	dst = append(dst, version, byte(m.From.Module))
 	dst = binary.AppendUvarint(dst, uint64(m.From.Part))
 	flush := byte(0)
-	if m.Flush {
+	switch {
+	case m.Tick:
+		flush = 2
+	case m.Flush:
 		flush = 1
 	}
 	dst = append(dst, flush)
@@ -158,24 +178,25 @@ func (m *Message) AppendHeader(dst []byte, n int) []byte {
 // Append appends one encoded item to dst and returns the longer slice.
 func (it *Item) Append(dst []byte) []byte {
 	at := len(dst) + 1
-	dst = append(dst, byte(it.Kind), 0)
+	dst = append(dst, byte(it.Kind), 0, 0)
+	has := uint16(0)
 	dst = appendString(dst, it.URL)
-	number := func(bit byte, v uint64) {
+	number := func(bit uint16, v uint64) {
 		if v != 0 {
-			dst[at] |= bit
+			has |= bit
 			dst = binary.AppendUvarint(dst, v)
 		}
 	}
-	text := func(bit byte, s string) {
+	text := func(bit uint16, s string) {
 		if s != "" {
-			dst[at] |= bit
+			has |= bit
 			dst = appendString(dst, s)
 		}
 	}
 	number(hasDepth, uint64(it.Depth))
 	number(hasHops, uint64(it.Hops))
 	if it.Addr.IsValid() {
-		dst[at] |= hasAddr
+		has |= hasAddr
 		b, _ := it.Addr.WithZone("").MarshalBinary() // its error is always nil
 		dst = append(append(dst, byte(len(b))), b...)
 	}
@@ -184,8 +205,28 @@ func (it *Item) Append(dst []byte) []byte {
 	number(hasStatus, uint64(it.Status))
 	text(hasLocation, it.Location)
 	text(hasBody, it.Body)
+	number(hasRound, uint64(it.Round))
+	number(hasDue, seconds(it.Due))
+	number(hasUntil, seconds(it.Until))
+	number(hasLastMod, seconds(it.LastMod))
+	text(hasState, it.State)
+	if it.Again {
+		has |= isAgain
+	}
+	binary.LittleEndian.PutUint16(dst[at:], has)
 	return dst
 }
+
+// seconds returns a time in Unix seconds; 0 for the zero time and for those before 1970.
+func seconds(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(max(t.Unix(), 0))
+}
+
+// maxSeconds is the latest time that may travel, far from what time.Time can hold.
+const maxSeconds = 1 << 40
 
 func appendString(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
@@ -200,10 +241,10 @@ func Decode(data []byte) (m Message, err error) {
 	m.From.Module = Module(d.byte())
 	m.From.Part = uint32(d.uint(math.MaxUint32))
 	flush := d.byte()
-	m.Flush = flush == 1
+	m.Flush, m.Tick = flush >= 1, flush == 2
 	m.Epoch, m.Number, m.Base = d.uint(math.MaxUint64), d.uint(math.MaxUint64), d.uint(math.MaxUint64)
 	n := d.uint(maxItems)
-	if m.From.Module >= modules || flush > 1 || n > uint64(len(d.rest)) {
+	if m.From.Module >= modules || flush > 2 || n > uint64(len(d.rest)) {
 		d.failed = true
 	}
 	if !d.failed && n > 0 {
@@ -272,17 +313,17 @@ func (d *decoder) string() string { return d.bytes(d.uint(math.MaxInt32)) }
 // item reads one item. A field that is said to be there and has its zero value is a fault.
 func (d *decoder) item() (it Item) {
 	it.Kind = Kind(d.byte())
-	fields := d.byte()
+	has := uint16(d.byte()) | uint16(d.byte())<<8
 	it.URL = d.string()
-	number := func(bit byte, most uint64) (v uint64) {
-		if fields&bit != 0 {
+	number := func(bit uint16, most uint64) (v uint64) {
+		if has&bit != 0 {
 			v = d.uint(most)
 			d.failed = d.failed || v == 0
 		}
 		return v
 	}
-	text := func(bit byte) (s string) {
-		if fields&bit != 0 {
+	text := func(bit uint16) (s string) {
+		if has&bit != 0 {
 			s = d.string()
 			d.failed = d.failed || s == ""
 		}
@@ -290,7 +331,7 @@ func (d *decoder) item() (it Item) {
 	}
 	it.Depth = uint32(number(hasDepth, math.MaxUint32))
 	it.Hops = uint32(number(hasHops, math.MaxUint32))
-	if fields&hasAddr != 0 {
+	if has&hasAddr != 0 {
 		it.Addr = d.addr()
 	}
 	it.Delay = time.Duration(number(hasDelay, math.MaxInt64))
@@ -298,7 +339,16 @@ func (d *decoder) item() (it Item) {
 	it.Status = uint32(number(hasStatus, math.MaxUint32))
 	it.Location = text(hasLocation)
 	it.Body = text(hasBody)
-	d.failed = d.failed || it.Kind == 0 || it.Kind >= kinds
+	it.Round = uint32(number(hasRound, math.MaxUint32))
+	when := func(bit uint16) (t time.Time) {
+		if s := number(bit, maxSeconds); s != 0 {
+			t = time.Unix(int64(s), 0).UTC()
+		}
+		return t
+	}
+	it.Due, it.Until, it.LastMod = when(hasDue), when(hasUntil), when(hasLastMod)
+	it.State, it.Again = text(hasState), has&isAgain != 0
+	d.failed = d.failed || it.Kind == 0 || it.Kind >= kinds || has >= fields
 	return it
 }
 

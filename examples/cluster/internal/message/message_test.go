@@ -27,6 +27,9 @@ var whole = Message{
 		{Kind: Answer, URL: "http://e.test/robots.txt", For: "http://e.test/robots.txt", Status: 302,
 			Location: "http://f.test/robots.txt", Body: "User-agent: *\nDisallow: /\n"},
 		{Kind: Located, URL: "g.test", Addr: netip.MustParseAddr("::ffff:192.0.2.1"), Delay: 1},
+		{Kind: Visited, URL: "http://h.test/", Round: 4, Due: time.Unix(1e9, 0).UTC(), State: "\x00s", Depth: 2},
+		{Kind: Sitemap, URL: "http://i.test/s.xml", For: "i.test", LastMod: time.Unix(1, 0).UTC(), Again: true,
+			Until: time.Unix(2e9, 0).UTC()},
 	},
 }
 
@@ -35,6 +38,7 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 		"a message with all fields":   whole,
 		"a message without items":     {From: Source{Seeder, 0}, Number: 1, Base: 1},
 		"a request to send on":        {From: Source{Hosts, 2}, Flush: true},
+		"a request to tell the time":  {From: Source{Hosts, 2}, Flush: true, Tick: true},
 		"a number that is 64 bits up": {Epoch: 1<<64 - 1, Number: 1<<64 - 1, Base: 1<<64 - 1},
 	} {
 		got, err := Decode(m.Append(nil))
@@ -58,7 +62,7 @@ func TestAPageIsSmall(t *testing.T) {
 	it := Item{
 		Kind: Page, URL: strings.Repeat("x", 80), Depth: 5, Addr: netip.MustParseAddr("192.0.2.7"),
 	}
-	require.Len(t, it.Append(nil), len(it.URL)+9)
+	require.Len(t, it.Append(nil), len(it.URL)+10)
 }
 
 func TestWhatIsNoMessageIsRefused(t *testing.T) {
@@ -68,18 +72,21 @@ func TestWhatIsNoMessageIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrCorrupt, "cut after %d bytes", n)
 	}
 	for name, data := range map[string][]byte{
-		"another version":                  append([]byte{2}, good[1:]...),
+		"another version":                  append([]byte{3}, good[1:]...),
 		"bytes behind it":                  append(bytes.Clone(good), 0),
-		"an unknown module":                {1, byte(modules), 0, 0, 0, 0, 0, 0},
-		"an unknown kind":                  {1, 0, 0, 0, 0, 0, 0, 1, byte(kinds), 0, 0},
-		"no kind":                          {1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0},
-		"more items than there are bytes":  {1, 0, 0, 0, 0, 0, 0, 0x7f},
-		"a number that is longer than due": {1, 0, 0x80, 0, 0, 0, 0, 0, 0},
-		"a number of more than 64 bits": append([]byte{1, 0, 0, 0},
+		"an unknown module":                {2, byte(modules), 0, 0, 0, 0, 0, 0},
+		"an unknown kind":                  {2, 0, 0, 0, 0, 0, 0, 1, byte(kinds), 0, 0, 0},
+		"no kind":                          {2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
+		"more items than there are bytes":  {2, 0, 0, 0, 0, 0, 0, 0x7f},
+		"a number that is longer than due": {2, 0, 0x80, 0, 0, 0, 0, 0, 0},
+		"a number of more than 64 bits": append([]byte{2, 0, 0, 0},
 			0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0),
-		"a field that is there and zero": {1, 0, 0, 0, 0, 0, 0, 1, 1, hasDepth, 0, 0},
-		"a text that is there and empty": {1, 0, 0, 0, 0, 0, 0, 1, 1, hasBody, 0, 0},
-		"an address of five bytes":       {1, 0, 0, 0, 0, 0, 0, 1, 1, hasAddr, 0, 5, 1, 2, 3, 4, 5},
+		"a field that is there and zero": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasDepth, 0, 0, 0},
+		"a text that is there and empty": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasBody, 0, 0, 0},
+		"a field that nobody knows":      {2, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0x80, 0},
+		"a time beyond all": append([]byte{2, 0, 0, 0, 0, 0, 0, 1, 1, 0, hasDue >> 8, 0},
+			0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
+		"an address of five bytes": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasAddr, 0, 0, 5, 1, 2, 3, 4, 5},
 	} {
 		_, err := Decode(data)
 		require.ErrorIs(t, err, ErrCorrupt, name)

@@ -1,0 +1,94 @@
+package crawl
+
+import (
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// Fates that only a cluster has.
+const (
+	putOff  stage.Fate = "put off (the host or its address has enough to do)"
+	gaveUp  stage.Fate = "given up after all retries"
+	refused stage.Fate = "on the operator's deny list"
+)
+
+// mayPass are the fates that a later visit may well change.
+var mayPass = map[stage.Fate]bool{
+	stage.ServerError: true, stage.SentAway: true, stage.Unresolved: true, stage.Refused: true,
+	stage.TurnedAway: true, stage.TimedOut: true, stage.RobotsUnreachable: true,
+	stage.QueueFull: true, stage.Unstored: true,
+}
+
+// DefaultRetries is how often a page is tried again by default.
+const DefaultRetries = 5
+
+// maxRetry bounds the delay between two tries. It is shorter than the oldest round that a plan
+// waits for.
+const maxRetry = 24 * time.Hour
+
+// ownFault is how long a page waits that could not be had for reasons that lie on this machine.
+const ownFault = time.Minute
+
+// next notes in s how a visit ended, and returns when the page is due again: by its history if there
+// was something to be had, after a delay that doubles if not, and never if the crawl is done with
+// it. A server may say that it should not be sooner than notBefore.
+func (o *Options) next(fate stage.Fate, s *stage.State, at, notBefore time.Time) (due time.Time) {
+	had := !s.History.Last().IsZero()
+	switch {
+	case fate == stage.Interrupted:
+		due = at.Add(ownFault)
+	case fate.Page(), fate == stage.Unchanged, fate == stage.HardlyChanged,
+		fate == stage.Redirected, fate == stage.Listed:
+		s.Failures = 0
+		if o.Revisit <= 0 {
+			return time.Time{}
+		}
+		due = at.Add(revisit.Bayes{Min: o.Revisit}.Next(s.History))
+	case fate == refused, fate == stage.Unwanted, fate == stage.HostFull:
+		return time.Time{}
+	case !mayPass[fate] && (!had || o.Revisit <= 0):
+		return time.Time{}
+	default:
+		s.Failures++
+		if s.Failures > o.Retries && (!had || o.Revisit <= 0) {
+			return time.Time{}
+		}
+		delay := fate.Retry()
+		if o.Retry > 0 {
+			delay = o.Retry
+		}
+		due = at.Add(min(delay<<min(s.Failures-1, 16), maxRetry))
+	}
+	if due.Before(notBefore) {
+		due = notBefore
+	}
+	// A plan counts whole seconds, and must not be early.
+	return due.UTC().Truncate(time.Second).Add(time.Second)
+}
+
+// report returns the item that tells the page's partition of dedupe what became of it, and false if
+// that need not know: it has forgotten the page, and there is no second visit.
+func report(it message.Item, s stage.State, due time.Time) (message.Item, bool) {
+	if due.IsZero() && it.Round == 0 && !it.Again {
+		return message.Item{}, false
+	}
+	return message.Item{
+		Kind: message.Visited, URL: it.URL, Round: it.Round, Due: due,
+		State: string(stage.AppendRecord(nil, knownOf(it), s)),
+	}, true
+}
+
+// stateOf returns what is known of an item's page. What cannot be read is nothing.
+func stateOf(it message.Item) stage.State {
+	if it.State == "" {
+		return stage.State{}
+	}
+	_, s, err := stage.ReadRecord(it.URL, []byte(it.State))
+	if err != nil {
+		return stage.State{}
+	}
+	return s
+}

@@ -1,0 +1,153 @@
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+)
+
+// A Word is what the operator has said since the crawl was created. The broker keeps the latest one,
+// and each process follows it within moments, also one that begins later.
+type Word struct {
+	Paused bool     `json:",omitempty"` // no requests are made
+	Drain  []string `json:",omitempty"` // names or ids of processes that are to end; "*" is all
+
+	Deny   []string                 `json:",omitempty"` // entries of urlfilter.List
+	Delays map[string]time.Duration `json:",omitempty"` // of hosts, at least
+	Scope  string                   `json:",omitempty"` // in the place of that of the options; "" leaves it
+	Seeds  []string                 `json:",omitempty"` // besides those of the options, for the scope
+
+	Options int `json:",omitempty"` // how often the options were changed
+}
+
+const wordKey = "word"
+
+// drains reports whether a process is to end, by its name or the id of its session.
+func (w *Word) drains(name string) bool {
+	return slices.Contains(w.Drain, "*") || slices.Contains(w.Drain, name)
+}
+
+// Word returns what the operator has said, and the revision of it.
+func (c *Crawl) Word(ctx context.Context) (w Word, revision uint64, err error) {
+	revision, value, err := c.Control.Look(ctx, wordKey)
+	if err == nil && value != nil {
+		err = json.Unmarshal(value, &w)
+	}
+	if err != nil {
+		return w, 0, fmt.Errorf("crawl: control: %w", err)
+	}
+	return w, revision, nil
+}
+
+// Say changes the word, and returns its revision. Two operators at a time do not overwrite each other.
+func (c *Crawl) Say(ctx context.Context, change func(w *Word) error) (revision uint64, err error) {
+	for ctx.Err() == nil {
+		w, before, err := c.Word(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if err := change(&w); err != nil {
+			return 0, err
+		}
+		if _, err := c.filter(w); err != nil {
+			return 0, err
+		}
+		value, err := json.Marshal(w)
+		if err != nil {
+			return 0, fmt.Errorf("crawl: control: %w", err)
+		}
+		if len(value) > maxWord {
+			return 0, fmt.Errorf("crawl: control: %d bytes of seeds and hosts, at most %d fit: "+
+				"widen the scope instead, or create a crawl with -seeds", len(value), maxWord)
+		}
+		if ok, revision := c.Control.Try(ctx, wordKey, value, before); ok {
+			return revision, nil
+		}
+	}
+	return 0, ctx.Err()
+}
+
+// maxWord is below what a value of a table may have.
+const maxWord = 900 << 10
+
+// Followers tells which of the processes follow the word of a revision, and which do not yet.
+func (c *Crawl) Followers(ctx context.Context, revision uint64) (follow, lag []string, err error) {
+	members, err := c.Members(ctx)
+	for _, m := range members {
+		if m.Word >= revision {
+			follow = append(follow, m.ID)
+		} else {
+			lag = append(lag, m.ID)
+		}
+	}
+	return follow, lag, err
+}
+
+// A heeded is a word that a process follows. It is not changed any more.
+type heeded struct {
+	Word
+	revision uint64
+	filter   *filter
+	changed  chan struct{} // closed when there is a later one
+}
+
+// What ends the run of a process besides its context.
+var (
+	errDrained = errors.New("crawl: told to end")
+	errReload  = errors.New("crawl: options have changed")
+)
+
+// heed follows the operator's word until ctx ends. It calls end with why partitions have to be
+// given back.
+func (w *Worker) heed(ctx context.Context, end func(why error)) {
+	w.Control.Watch(ctx, func(e *jet.Entry) {
+		if e == nil || e.Key != wordKey || e.Value == nil {
+			return
+		}
+		var word Word
+		err := json.Unmarshal(e.Value, &word)
+		var f *filter
+		if err == nil {
+			f, err = w.filter(word)
+		}
+		if err != nil {
+			w.opts.Log.Error("the word of control cannot be followed", "err", err)
+			return
+		}
+		before := w.word.Load()
+		if e.Revision <= before.revision {
+			return
+		}
+		w.word.Store(&heeded{word, e.Revision, f, make(chan struct{})})
+		close(before.changed)
+		w.opts.Log.Info("control", "revision", e.Revision, "paused", word.Paused, "deny", len(word.Deny),
+			"delays", len(word.Delays), "drain", strings.Join(word.Drain, " "))
+		switch {
+		case word.drains(w.opts.Name) || word.drains(w.member.ID()):
+			end(errDrained)
+		case word.Options != before.Options:
+			end(errReload)
+		}
+	})
+}
+
+// unpaused waits while the crawl is paused, and reports whether ctx still holds.
+func (w *Worker) unpaused(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		word := w.word.Load()
+		if !word.Paused {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+		case <-word.changed:
+		}
+	}
+	return false
+}
