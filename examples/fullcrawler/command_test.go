@@ -23,8 +23,8 @@ func TestCommandCrawlsItsOwnWeb(t *testing.T) {
 	require.Zero(t, command(t.Context(), []string{"-delay", "1ms", "-out", dir}, &out, &log), log.String())
 	for _, want := range []string{
 		"nothing left to fetch", "pages ", "bytes ", "hosts  ", "40 on 25 addresses", "politeness",
-		filepath.Join(dir, "spinneret-"), string(stage.Disallowed), string(stage.Duplicate),
-		string(stage.Listed),
+		filepath.Join(dir, "spinneret-"), stage.Disallowed.String(), string(stage.Duplicate),
+		stage.Listed.String(),
 	} {
 		require.Contains(t, out.String(), want)
 	}

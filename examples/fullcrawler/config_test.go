@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,8 +87,19 @@ func TestSeedsThatAreNoneAreNamedAndCounted(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var log bytes.Buffer
-	require.Zero(t, command(t.Context(), []string{"-help"}, io.Discard, &log))
+	require.Zero(t, command(t.Context(), []string{"-help"}, &log, io.Discard))
 	require.Contains(t, log.String(), "-contact URL")
+	require.Contains(t, log.String(), "\nHow polite it is:\n")
+	require.Equal(t, 1, strings.Count(log.String(), "  -scope "))
+	log.Reset()
+	require.Zero(t, command(t.Context(), []string{"check", "-h"}, &log, io.Discard))
+	require.Contains(t, log.String(), "fullcrawler check")
+	log.Reset()
+	require.Equal(t, 2, command(t.Context(), []string{"-wrong"}, io.Discard, &log))
+	require.Equal(t, 1, strings.Count(log.String(), "\n"))
+	log.Reset()
+	require.Zero(t, command(t.Context(), []string{"--version"}, &log, io.Discard))
+	require.Regexp(t, `^fullcrawler \S+ \(go1\..*\)\n$`, log.String())
 }
 
 func TestUserAgentNamesTheContact(t *testing.T) {

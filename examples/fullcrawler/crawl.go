@@ -238,7 +238,7 @@ func (c *crawler) openArchive() (err error) {
 	if err := c.openArchived(); err != nil {
 		return err
 	}
-	c.ledger, err = cockpit.OpenLedger(c.Cfg.Out)
+	c.ledger, err = cockpit.OpenLedger(c.Cfg.Out, c.Cfg.LedgerSize)
 	return err
 }
 

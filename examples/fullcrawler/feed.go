@@ -139,7 +139,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 		fate, why = stage.Interrupted, (*failure).Error()
 	}
 	c.Tally.End(it.URL, fate, why)
-	if fate.Retry() > 0 {
+	if fate.Failed() {
 		c.Log.Warn("no page", "url", it.URL, "fate", string(fate), "why", why)
 	}
 	host := weburl.Host(it.URL)

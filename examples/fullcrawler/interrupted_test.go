@@ -123,7 +123,7 @@ func TestAFullDiskIsNoVerdict(t *testing.T) {
 	require.Equal(t, 1, exit.ExitCode(), "%s", out)
 	require.Contains(t, string(out), "file too large")
 	// Whoever waited for room when the crawl ended was interrupted; the others are left in the queue.
-	require.Regexp(t, string(stage.Interrupted)+"|"+string(stage.LeftOver), string(out))
+	require.Regexp(t, stage.Interrupted.String()+"|"+stage.LeftOver.String(), string(out))
 	require.Greater(t, len(readArchive(t, dir)), 10, "what was fetched before is there")
 
 	web := serve(t, fullDiskWeb)

@@ -29,7 +29,7 @@ func lines(t *testing.T, dir string) []string {
 func TestLinesReachTheFileInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		l, err := cockpit.OpenLedger(dir)
+		l, err := cockpit.OpenLedger(dir, 0)
 		require.NoError(t, err)
 		for n := range 3 { // also after a break
 			require.NoError(t, l.Write("http://a.test/", stage.Fetched, "", time.Time{}))
@@ -41,7 +41,7 @@ func TestLinesReachTheFileInTime(t *testing.T) {
 			require.Len(t, lines(t, dir), 2*n+3)
 			time.Sleep(time.Hour)
 		}
-		require.JSONEq(t, `{"time": "2000-01-01T00:00:00.5Z", "fate": "fetched", "url": "http://b.test/",
+		require.JSONEq(t, `{"time": "2000-01-01T00:00:00.5Z", "fate": "fetched", "says": "fetched", "url": "http://b.test/",
 			"why": "a\tb\r\nc", "next": "2000-01-01T01:00:00.5Z"}`, lines(t, dir)[1])
 		require.NoError(t, l.Write("http://c.test/", stage.Fetched, "", time.Time{}))
 		require.NoError(t, l.Close())
@@ -64,7 +64,7 @@ func TestAHalfLineIsCutOff(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, cockpit.LedgerName), []byte(text), 0o666))
 		for range 2 {
-			l, err := cockpit.OpenLedger(dir)
+			l, err := cockpit.OpenLedger(dir, 0)
 			require.NoError(t, err)
 			require.NoError(t, l.Close())
 		}

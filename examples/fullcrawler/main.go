@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -49,6 +50,10 @@ func signalContext(parent context.Context) (context.Context, context.CancelFunc)
 // with the name of a subcommand.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) > 0 {
+		if slices.Contains([]string{"version", "-version", "--version"}, args[0]) {
+			fmt.Fprintln(out, "fullcrawler", cockpit.Version())
+			return 0
+		}
 		if s, known := cockpit.Subcommands()[args[0]]; known {
 			return cockpit.RunSubcommand(ctx, args[0], s, args[1:], out, log)
 		}
@@ -56,6 +61,7 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 	cfg, err := cockpit.ParseFlags(args, log)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+		cockpit.Help(out)
 		return 0
 	case err != nil:
 		fmt.Fprintln(log, "fullcrawler:", err)

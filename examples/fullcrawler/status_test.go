@@ -77,8 +77,11 @@ func TestLivePageTells(t *testing.T) {
 
 	metrics := ask(t, c, "/metrics", here).Body.String()
 	require.Contains(t, metrics, "\nspinneret_hosts_known 5\n")
+	for _, want := range []string{"memory_bytes ", "disk_free_bytes ", "build_info{version="} {
+		require.Contains(t, metrics, "\nspinneret_"+want)
+	}
 	for line := range strings.Lines(metrics) {
-		require.Regexp(t, `^(# (HELP|TYPE) spinneret_\w+ .+|spinneret_\w+(\{fate=".+"\})? [\d.e+-]+)\n$`, line)
+		require.Regexp(t, `^(# (HELP|TYPE) spinneret_\w+ .+|spinneret_\w+(\{\w+=".+"\})? [\d.e+-]+)\n$`, line)
 	}
 }
 

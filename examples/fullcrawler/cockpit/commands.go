@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -79,8 +80,8 @@ func RunSubcommand(
 	in, err := s.parse(fs, args)
 	in.out, in.log = out, log
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(log, "fullcrawler %s [flags] %s\n\n\t%s\n\n", name, s.args, s.summary)
-		fs.SetOutput(log)
+		fmt.Fprintf(out, "fullcrawler %s [flags] %s\n\n\t%s\n\n", name, s.args, s.summary)
+		fs.SetOutput(out)
 		fs.PrintDefaults()
 		return 0
 	}
@@ -176,6 +177,7 @@ func explain(_ context.Context, in call) error {
 		}
 		var facts []Fact
 		err = withPages(in.dir, func(p *stage.Pages, c stage.Clock) error {
+			url = eitherScheme(p, arg, url)
 			facts = aboutPage(p, c, url)
 			return nil
 		})
@@ -200,6 +202,23 @@ func explain(_ context.Context, in call) error {
 type Fact struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+}
+
+// eitherScheme returns the known one of the two URLs that somebody may mean who types no scheme.
+func eitherScheme(p *stage.Pages, typed, url string) string {
+	if strings.Contains(typed, "://") {
+		return url
+	}
+	other := strings.Replace(url, "https:", "http:", 1)
+	if other == url {
+		other = strings.Replace(url, "http:", "https:", 1)
+	}
+	if _, err := p.Find(url); err != nil {
+		if _, err := p.Find(other); err == nil {
+			return other
+		}
+	}
+	return url
 }
 
 // aboutPage tells what is on record of a page.

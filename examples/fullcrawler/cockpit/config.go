@@ -53,6 +53,7 @@ type Config struct {
 	Duration    time.Duration
 	Wait        time.Duration // for retries, without progress
 	MinFree     int64
+	LedgerSize  int64  // at which a new file is begun; 0 is never
 	Listen      string // address of the live page; "" is none
 	LogFile     string // "" is none
 	DenyFile    string // "" is none
@@ -110,7 +111,6 @@ Whatever ends the crawl, Ctrl-C, a limit, a full disk or a power failure, the sa
 from there. Pages are visited again when it is likely enough that they have changed: in a later run,
 or, with -forever, in the same one.
 
-Flags:
 `
 
 // A commandLine is what flags say before it is checked and read.
@@ -126,20 +126,18 @@ type commandLine struct {
 	include, exclude              patterns
 }
 
-// ParseFlags reads the command line. Lines of a seed file that are no URLs are reported on log.
+// ParseFlags reads the command line. Lines of a seed file that are no URLs are reported on log. The
+// error is flag.ErrHelp where [Help] is asked for.
 func ParseFlags(args []string, log io.Writer) (Config, error) {
-	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20}}
+	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20, ledger: 1 << 30}}
 	l.Filter.Deny = new(urlfilter.List)
 	fs := flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // one line is enough for a wrong flag
-	l.mainFlags(fs)
-	l.choiceFlags(fs)
-	l.limitFlags(fs)
+	for _, group := range flagGroups {
+		group.define(&l, fs)
+	}
 	rest, err := parseArgs(fs, args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(log, usage)
-		fs.SetOutput(log)
-		fs.PrintDefaults()
 		return l.Config, err
 	}
 	if err != nil { // the flags may be those of a command that is misspelt
@@ -173,76 +171,8 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	}
 	c.Filter.Include, c.Filter.Exclude = l.include, l.exclude
 	c.Bytes, c.MinFree, c.Memory = int64(l.sizes.bytes), int64(l.sizes.minFree), int64(l.sizes.memory)
+	c.LedgerSize = int64(l.sizes.ledger)
 	return *c, nil
-}
-
-// mainFlags say who crawls, into what, and how it can be watched.
-func (l *commandLine) mainFlags(fs *flag.FlagSet) {
-	fs.StringVar(&l.Agent, "agent", "spinneret",
-		"`name` of the crawler: in User-Agent, and as robots.txt calls it")
-	fs.StringVar(&l.Contact, "contact", "",
-		"`URL` or address where site owners reach you; required beyond loopback")
-	fs.StringVar(&l.Out, "out", "",
-		"`directory` for the archive and all else (default crawl, or crawl-demo without seeds)")
-	fs.StringVar(&l.Archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
-	fs.StringVar(&l.seedList, "seeds", "",
-		"`file` of seed URLs, one a line, or - for standard input; SIGHUP reads a file again")
-	fs.StringVar(&l.configFile, "config", "", "`file` of flags, one a line: a name, a blank and a value")
-	fs.BoolVar(&l.Forever, "forever", false, "go on when nothing is due, and wait for what will be")
-	fs.BoolVar(&l.Fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
-	fs.BoolVar(&l.DryRun, "dry-run", false, "print what would be done, and do nothing")
-	fs.StringVar(&l.Listen, "listen", "", "show a live page at this `address`, such as 127.0.0.1:8080")
-	fs.StringVar(&l.LogFile, "log", "", "`file` to append a structured log to, as lines of JSON")
-	fs.BoolVar(&l.private, "private", false, "allow private and loopback addresses")
-	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay of less than a second")
-	fs.StringVar(&l.hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
-	fs.StringVar(&l.nameServer, "dns", "", "`address` of a name server to ask, such as 127.0.0.1:53, "+
-		"instead of the system's")
-}
-
-// choiceFlags say what is visited, in which order, and when again.
-func (l *commandLine) choiceFlags(fs *flag.FlagSet) {
-	fs.StringVar(&l.scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
-	fs.Var(&l.include, "include", "follow only links that match this `regexp` (repeatable)")
-	fs.Var(&l.exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
-	fs.StringVar(&l.DenyFile, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; "+
-		"+ before one takes it out; SIGHUP reads it again")
-	fs.StringVar(&l.order, "order", "found",
-		"which page comes first: found, as they are found, or rank, by PageRank so far")
-	fs.IntVar(&l.Filter.MaxDepth, "depth", 20,
-		"most links between a seed and a page; negative: any number")
-	fs.BoolVar(&l.AsFound, "as-found", false,
-		"follow links as they are, with tracking parameters and session ids, which are dropped otherwise")
-	fs.BoolVar(&l.Resources, "resources", false, "fetch images, styles and scripts too")
-	fs.BoolVar(&l.Sitemaps, "sitemaps", true,
-		"read the sitemaps that robots.txt names, and follow what they list")
-	fs.BoolVar(&l.Texts, "texts", false,
-		"compare texts: a new date, counter or word or two is no change")
-	l.revisiting.flags(fs)
-	fs.Float64Var(&l.Pace, "pace", 1, "how much `faster` than real time pages come due, to watch months "+
-		"in minutes; only for the built-in web and other hosts on loopback")
-}
-
-// limitFlags say what it may cost, here and elsewhere.
-func (l *commandLine) limitFlags(fs *flag.FlagSet) {
-	fs.DurationVar(&l.Delay, "delay", defaultDelay, "least pause between requests to a host or address; "+
-		"0.5s by default without seeds; less than 1s only on loopback or with -own")
-	fs.DurationVar(&l.Arrival, "arrival", 0, "a request reaches its server within this time: pauses count from "+
-		"then, and a slow page holds up its host alone; 0: pauses count from the first byte of the answer")
-	fs.Int64Var(&l.Pages, "pages", 0, "stop after this many pages; 0: no limit")
-	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
-	fs.DurationVar(&l.Duration, "time", 0, "stop after this time; 0: no limit")
-	fs.DurationVar(&l.Wait, "wait", 3*time.Minute,
-		"with nothing else to do, wait so long for pages that are to be tried again")
-	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
-	fs.Var(&l.sizes.memory, "memory",
-		"most `bytes` of memory, roughly: stop when nine tenths are in use; 0: no limit")
-	fs.IntVar(&l.HostPages, "host-pages", 10_000, "most pages of one host; 0: no limit")
-	fs.IntVar(&l.Queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
-	fs.IntVar(&l.Concurrency, "concurrency", 64,
-		"requests under way at one time, each to another host")
-	fs.DurationVar(&l.Timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
-	fs.Int64Var(&l.MaxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
 }
 
 func (c *Config) readScope(scope string) error {

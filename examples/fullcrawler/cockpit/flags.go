@@ -69,7 +69,7 @@ func (b *ByteCount) Set(text string) error {
 }
 
 // sizes are the flags that count bytes.
-type sizes struct{ bytes, minFree, memory ByteCount }
+type sizes struct{ bytes, minFree, memory, ledger ByteCount }
 
 // revisiting are the flags of the policy.
 type revisiting struct {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,8 @@ const (
 type Ledger struct {
 	mu      sync.Mutex
 	f       *os.File
+	size    int64       // of the file
+	most    int64       // size at which a new file is begun; 0 is never
 	waiting []byte      // whole lines
 	failed  error       // of the first write that failed, for the calls that follow
 	timer   *time.Timer // calls flush; nil until there is something to flush
@@ -43,13 +46,15 @@ type Ledger struct {
 type Line struct {
 	Time time.Time  `json:"time"`
 	URL  string     `json:"url"`
-	Fate stage.Fate `json:"fate"`
+	Fate stage.Fate `json:"fate"` // a code
+	Says string     `json:"says"` // the same in words
 	Why  string     `json:"why,omitempty"`
 	Next time.Time  `json:"next,omitzero"` // when it is due again, as the pages' clock shows it
 }
 
-// OpenLedger opens the ledger of a directory, or begins one.
-func OpenLedger(dir string) (*Ledger, error) {
+// OpenLedger opens the ledger of a directory, or begins one. A file of so many bytes gets the time as
+// a part of its name, and a new one is begun; 0 is never.
+func OpenLedger(dir string, most int64) (*Ledger, error) {
 	name := filepath.Join(dir, LedgerName)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
 	if err != nil {
@@ -58,7 +63,8 @@ func OpenLedger(dir string) (*Ledger, error) {
 	if err := cutTail(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &Ledger{f: f}, nil
+	size, err := f.Seek(0, io.SeekEnd)
+	return &Ledger{f: f, size: size, most: most}, err
 }
 
 // cutTail removes a line at the end that a full disk or a power failure has left half written.
@@ -86,7 +92,7 @@ func cutTail(f *os.File) error {
 func (l *Ledger) Write(url string, fate stage.Fate, why string, next time.Time) error {
 	text, err := json.Marshal(Line{
 		Time: time.Now().UTC().Truncate(time.Millisecond),
-		URL:  url, Fate: fate, Why: why, Next: next,
+		URL:  url, Fate: fate, Says: fate.String(), Why: why, Next: next,
 	})
 	if err != nil {
 		return err
@@ -120,9 +126,30 @@ func (l *Ledger) Flush() error {
 func (l *Ledger) writeOut() error {
 	if l.failed == nil && len(l.waiting) > 0 {
 		_, l.failed = l.f.Write(l.waiting)
+		l.size += int64(len(l.waiting))
 	}
 	l.waiting = l.waiting[:0]
+	if l.failed == nil && l.most > 0 && l.size >= l.most {
+		l.failed = l.rotate()
+	}
 	return l.failed
+}
+
+// rotate puts the file aside and begins a new one. Whatever ends it in the middle, no line is lost. It
+// requires that l.mu is held.
+func (l *Ledger) rotate() error {
+	name := l.f.Name()
+	aside := strings.TrimSuffix(name, ".jsonl") + time.Now().UTC().Format("-20060102T150405.000") + ".jsonl"
+	if err := errors.Join(l.f.Sync(), os.Rename(name, aside)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
+	if err != nil {
+		return err
+	}
+	err = l.f.Close()
+	l.f, l.size = f, 0
+	return err
 }
 
 // Close writes what waits and closes the file.

@@ -12,7 +12,8 @@ import (
 type failure struct {
 	Time time.Time  `json:"time"`
 	URL  string     `json:"url"`
-	Fate stage.Fate `json:"fate"`
+	Fate stage.Fate `json:"fate"` // a code
+	Says string     `json:"says"` // the same in words
 	Why  string     `json:"why"`
 }
 

@@ -24,8 +24,9 @@ const (
 // ShowProgress keeps one line up to date on w until the returned function is called.
 func (c *Crawl) ShowProgress(w io.Writer) (done func()) {
 	every, start, end := progressInFile, "", "\n"
+	line := func(text string) string { return text }
 	if isTerminal(w) {
-		every, start, end = progressOnTerminal, "\r\x1b[K", ""
+		every, start, end, line = progressOnTerminal, "\r\x1b[K", "", narrow
 	}
 	quit, finished := make(chan struct{}), make(chan struct{})
 	said := make(chan string, 1)
@@ -42,7 +43,7 @@ func (c *Crawl) ShowProgress(w io.Writer) (done func()) {
 		for {
 			select {
 			case <-ticks.C:
-				fmt.Fprint(w, start, c.Progress(), end)
+				fmt.Fprint(w, start, line(c.Progress()), end)
 			case text := <-said:
 				fmt.Fprint(w, start, text, "\n")
 			case <-quit:
@@ -82,10 +83,20 @@ func (c *Crawl) Progress() string {
 	}
 	s, queue := c.Tally.Sum(), c.Queue.Stats()
 	store, _ := c.Pages.Stats()
-	return fmt.Sprintf("%s  %d pages  %s  %.1f pages/s  %d hosts  "+
-		"%d due (%d hosts wait for their delay)  %d known",
-		s.took.Round(time.Second), s.Pages, Size(s.Bytes), s.rate(), c.Hosts.Count(),
-		store.Due, queue.Waiting, store.Records)
+	return fmt.Sprintf("%s  %d pages  %s  %.1f/s  %d hosts (%d wait)  %d due  %d known",
+		s.took.Round(time.Second), s.Pages, Size(s.Bytes), s.rate(), c.Hosts.Count(), queue.Waiting,
+		store.Due, store.Records)
+}
+
+// columns is how wide a terminal is at least. A longer line would scroll at each renewal.
+const columns = 80
+
+// narrow cuts a line to what a terminal shows without a break.
+func narrow(line string) string {
+	if letters := []rune(line); len(letters) >= columns {
+		return string(letters[:columns-2]) + "…"
+	}
+	return line
 }
 
 // rate returns the pages per second so far.
@@ -160,7 +171,7 @@ func table[K ~string](w io.Writer, counts map[K]int64) {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	for _, key := range keys {
-		fmt.Fprintf(w, "  %8d  %s\n", counts[key], key)
+		fmt.Fprintf(w, "  %8d  %v\n", counts[key], key)
 	}
 }
 

@@ -98,25 +98,46 @@ func answerJSON(w http.ResponseWriter, v any) {
 
 // A Status is all that the live page shows.
 type Status struct {
-	State      string               `json:"state"`
-	Trouble    string               `json:"trouble"` // of this machine; "" if there is none
-	Browse     string               `json:"browse"`  // where the archive is shown; "" if nowhere
-	Rate       float64              `json:"rate"`    // of the last ten seconds
-	Rates      [][2]float64         `json:"rates"`   // of each second: new or changed, and unchanged
-	Pages      int64                `json:"pages"`
-	Unchanged  int64                `json:"unchanged"`
-	Bytes      int64                `json:"bytes"`
-	Latency    float64              `json:"latency"` // seconds to the first byte, median
-	Hosts      int                  `json:"hosts"`
-	Addresses  int                  `json:"addresses"`
-	Archive    archive.Stats        `json:"archive"`
-	Memory     uint64               `json:"memory"`
-	Goroutines int                  `json:"goroutines"`
-	Flow       []flowStep           `json:"flow"`
-	Fates      map[stage.Fate]int64 `json:"fates"`
-	HostTable  []hostRow            `json:"hostTable"`
-	Top        []stage.Ranked       `json:"top"`
-	Failures   []failure            `json:"failures"`
+	State      string         `json:"state"`
+	Trouble    string         `json:"trouble"` // of this machine; "" if there is none
+	Browse     string         `json:"browse"`  // where the archive is shown; "" if nowhere
+	Rate       float64        `json:"rate"`    // of the last ten seconds
+	Rates      [][2]float64   `json:"rates"`   // of each second: new or changed, and unchanged
+	Pages      int64          `json:"pages"`
+	Unchanged  int64          `json:"unchanged"`
+	Bytes      int64          `json:"bytes"`
+	Latency    float64        `json:"latency"` // seconds to the first byte, median
+	Hosts      int            `json:"hosts"`
+	Addresses  int            `json:"addresses"`
+	Archive    archive.Stats  `json:"archive"`
+	Memory     uint64         `json:"memory"`
+	Goroutines int            `json:"goroutines"`
+	Flow       []flowStep     `json:"flow"`
+	Fates      []fateCount    `json:"fates"`
+	HostTable  []hostRow      `json:"hostTable"`
+	Top        []stage.Ranked `json:"top"`
+	Failures   []failure      `json:"failures"`
+}
+
+// A fateCount is how many visits had a fate.
+type fateCount struct {
+	Fate  stage.Fate `json:"fate"` // a code
+	Says  string     `json:"says"` // the same in words
+	Count int64      `json:"count"`
+}
+
+// fateCounts returns them with the largest first.
+func fateCounts(fates map[stage.Fate]int64) []fateCount {
+	counts := []fateCount{}
+	for fate, n := range fates {
+		if fate != stage.LeftOver {
+			counts = append(counts, fateCount{fate, fate.String(), n})
+		}
+	}
+	slices.SortFunc(counts, func(a, b fateCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Fate, b.Fate))
+	})
+	return counts
 }
 
 type flowStep struct {
@@ -148,7 +169,7 @@ func (c *Crawl) status() Status {
 		Rates: rates, Rate: latest(rates, 10), Pages: s.Pages, Unchanged: s.Fates[stage.Unchanged],
 		Bytes: s.Bytes, Latency: c.Tally.latency.median(), Hosts: c.Hosts.Count(), Addresses: s.addrs,
 		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
-		Goroutines: runtime.NumGoroutine(), Fates: s.Fates, Failures: c.Tally.recent(),
+		Goroutines: runtime.NumGoroutine(), Fates: fateCounts(s.Fates), Failures: c.Tally.recent(),
 		Flow: []flowStep{
 			{"links to look up", int64(set.Deferred)},
 			{"pages known", store.Records},
@@ -164,7 +185,6 @@ func (c *Crawl) status() Status {
 	if c.Store != nil {
 		st.Browse = archivePath
 	}
-	delete(st.Fates, stage.LeftOver)
 	if store.Lag > 0 {
 		st.Flow = append(st.Flow, flowStep{"seconds behind", int64(store.Lag.Seconds() / c.Clock.Pace)})
 	}
@@ -213,9 +233,7 @@ func (c *Crawl) explain(q string) []Fact {
 	if err != nil {
 		return []Fact{{"error", err.Error()}}
 	}
-	if _, err := c.Pages.Find(url); err != nil && !strings.Contains(q, "://") {
-		url = strings.Replace(url, "https:", "http:", 1)
-	}
+	url = eitherScheme(c.Pages, q, url)
 	host := weburl.Host(url)
 	pages, load := c.Hosts.Of(host)
 	facts := []Fact{
@@ -288,6 +306,15 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	}
 	metric("gauge", "offline", "1 while this machine seems to be offline.", offline)
 	metric("gauge", "goroutines", "Goroutines.", float64(runtime.NumGoroutine()))
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	metric("gauge", "memory_bytes", "Memory taken from the system.", float64(memory.Sys-memory.HeapReleased))
+	metric("gauge", "heap_bytes", "Memory in use.", float64(memory.HeapAlloc))
+	if free, known := FreeSpace(c.Cfg.Out); known {
+		metric("gauge", "disk_free_bytes", "Room left on the disk of the crawl.", float64(free))
+	}
+	fmt.Fprintf(w, "# HELP spinneret_build_info The program.\n# TYPE spinneret_build_info gauge\n"+
+		"spinneret_build_info{version=%q,go=%q} 1\n", buildVersion(), runtime.Version())
 }
 
 // CheckListen refuses addresses that others can reach, unless they were asked for in so many words.

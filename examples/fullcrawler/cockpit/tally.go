@@ -82,8 +82,8 @@ func (t *tally) End(url string, fate stage.Fate, why string) {
 		t.seconds.now[0]++
 	case fate == stage.Unchanged:
 		t.seconds.now[1]++
-	case fate.Retry() > 0:
-		t.failures.add(failure{now, url, fate, why}, keptFailures)
+	case fate.Failed():
+		t.failures.add(failure{now, url, fate, fate.String(), why}, keptFailures)
 	}
 }
 

@@ -2,48 +2,102 @@ package stage
 
 import "time"
 
-// A Fate is the one recorded outcome of a visit: what a server answered, or why it was not asked.
+// A Fate is the one recorded outcome of a visit: what a server answered, or why it was not asked. Its
+// value is a code for programs, which stays the same; String says it in words.
 type Fate string
 
 // The fates. Those of a URL that was requested say what came back; the others say why it was not.
 const (
 	Fetched          Fate = "fetched"
-	Unchanged        Fate = "unchanged since the last visit"
-	HardlyChanged    Fate = "hardly changed since the last visit"
-	Cut              Fate = "fetched in part (over a limit, or the connection broke)"
-	Undecoded        Fate = "fetched, but its content coding is unknown or corrupt"
+	Unchanged        Fate = "unchanged"
+	HardlyChanged    Fate = "hardly_changed"
+	Cut              Fate = "cut"
+	Undecoded        Fate = "undecoded"
 	Redirected       Fate = "redirected"
-	TooManyRedirects Fate = "redirected too often"
-	ClientError      Fate = "HTTP 4xx"
-	ServerError      Fate = "HTTP 5xx"
-	SentAway         Fate = "told to come back later (HTTP 429 or 503)"
-	OddStatus        Fate = "HTTP status without a page"
-	Listed           Fate = "sitemap read"
-	NoSitemap        Fate = "named as a sitemap, but is none"
+	TooManyRedirects Fate = "too_many_redirects"
+	ClientError      Fate = "http_4xx"
+	ServerError      Fate = "http_5xx"
+	SentAway         Fate = "sent_away"
+	OddStatus        Fate = "odd_status"
+	Listed           Fate = "listed"
+	NoSitemap        Fate = "no_sitemap"
 
-	BadURL         Fate = "URL that cannot be requested"
-	UnknownHost    Fate = "unknown host"
-	Unresolved     Fate = "no answer from the host's name servers"
-	BlockedAddress Fate = "address out of bounds (private, loopback or reserved)"
-	Refused        Fate = "connection refused or broken"
-	TurnedAway     Fate = "each of several attempts turned away"
-	TimedOut       Fate = "timed out"
-	TLSFailed      Fate = "TLS failed"
-	NotHTTP        Fate = "answer is no HTTP"
-	Oversized      Fate = "answer's header over the limit"
+	BadURL         Fate = "bad_url"
+	UnknownHost    Fate = "unknown_host"
+	Unresolved     Fate = "unresolved"
+	BlockedAddress Fate = "blocked_address"
+	Refused        Fate = "refused"
+	TurnedAway     Fate = "turned_away"
+	TimedOut       Fate = "timed_out"
+	TLSFailed      Fate = "tls_failed"
+	NotHTTP        Fate = "not_http"
+	Oversized      Fate = "oversized"
 
 	// Interrupted is a visit that this side broke off: the crawl was told to end, the disk is full,
 	// the machine is offline. It says nothing about the server, and the visit is repeated.
 	Interrupted Fate = "interrupted"
 
-	Disallowed        Fate = "disallowed by robots.txt"
-	RobotsUnreachable Fate = "robots.txt unreachable, so nothing is allowed"
-	Unwanted          Fate = "no longer wanted"
-	QueueFull         Fate = "queue full"
-	HostFull          Fate = "page limit of the host reached"
-	Unstored          Fate = "fetched, but the archive could not take it"
-	LeftOver          Fate = "left in the queue"
+	Disallowed        Fate = "disallowed"
+	RobotsUnreachable Fate = "robots_unreachable"
+	Unwanted          Fate = "unwanted"
+	QueueFull         Fate = "queue_full"
+	HostFull          Fate = "host_full"
+	Unstored          Fate = "unstored"
+	LeftOver          Fate = "left_over"
 )
+
+// sentences say in words what the codes mean.
+var sentences = map[Fate]string{
+	Fetched:           "fetched",
+	Unchanged:         "unchanged since the last visit",
+	HardlyChanged:     "hardly changed since the last visit",
+	Cut:               "fetched in part (over a limit, or the connection broke)",
+	Undecoded:         "fetched, but its content coding is unknown or corrupt",
+	Redirected:        "redirected",
+	TooManyRedirects:  "redirected too often",
+	ClientError:       "HTTP 4xx",
+	ServerError:       "HTTP 5xx",
+	SentAway:          "told to come back later (HTTP 429 or 503)",
+	OddStatus:         "HTTP status without a page",
+	Listed:            "sitemap read",
+	NoSitemap:         "named as a sitemap, but is none",
+	BadURL:            "URL that cannot be requested",
+	UnknownHost:       "unknown host",
+	Unresolved:        "no answer from the host's name servers",
+	BlockedAddress:    "address out of bounds (private, loopback or reserved)",
+	Refused:           "connection refused or broken",
+	TurnedAway:        "each of several attempts turned away",
+	TimedOut:          "timed out",
+	TLSFailed:         "TLS failed",
+	NotHTTP:           "answer is no HTTP",
+	Oversized:         "answer's header over the limit",
+	Interrupted:       "interrupted",
+	Disallowed:        "disallowed by robots.txt",
+	RobotsUnreachable: "robots.txt unreachable, so nothing is allowed",
+	Unwanted:          "no longer wanted",
+	QueueFull:         "queue full",
+	HostFull:          "page limit of the host reached",
+	Unstored:          "fetched, but the archive could not take it",
+	LeftOver:          "left in the queue",
+}
+
+// String returns the fate in words.
+func (f Fate) String() string {
+	if sentence, known := sentences[f]; known {
+		return sentence
+	}
+	return string(f)
+}
+
+// Failed reports whether the visit brought nothing though it was made or tried: what the site or the
+// operator does not want is no failure.
+func (f Fate) Failed() bool {
+	switch f {
+	case Disallowed, Unwanted, HostFull, QueueFull:
+		return false
+	}
+	return f.Retry() > 0
+}
 
 // Page reports whether the archive got a page.
 func (f Fate) Page() bool {

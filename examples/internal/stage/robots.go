@@ -109,7 +109,7 @@ func (r *Robots) Explain(url string, now time.Time) string {
 		return "not asked for yet: " + file
 	}
 	if ruling := r.judge(file, url, rules); ruling.Step == Stop {
-		return string(ruling.Fate) + ": " + ruling.Why
+		return ruling.Fate.String() + ": " + ruling.Why
 	}
 	return "allows it: " + file
 }

@@ -67,7 +67,6 @@ for (const button of $("hosts").tHead.querySelectorAll("button")) {
   });
 }
 
-const pairs = counts => Object.entries(counts).sort((a, b) => b[1] - a[1]);
 const time = text => new Date(text).toLocaleTimeString();
 
 function draw(s) {
@@ -87,8 +86,8 @@ function draw(s) {
     li.append(make("b", number(f.count)), make("span", f.name));
     return li;
   }));
-  fill($("fates").tBodies[0], pairs(s.fates).map(([fate, n]) =>
-    row([make("td", number(n), "n"), make("td", fate)])));
+  fill($("fates").tBodies[0], s.fates.map(f =>
+    row([make("td", number(f.count), "n"), make("td", f.says)])));
   hosts = s.hostTable;
   drawHosts();
   $("hosts-note").textContent = s.hosts > hosts.length ?
@@ -97,7 +96,7 @@ function draw(s) {
   fill($("rank").tBodies[0], (s.top || []).map(p =>
     row([make("td", p.score.toExponential(2), "n"), make("td", p.url)])));
   fill($("errors").tBodies[0], s.failures.map(f => row([
-    make("td", time(f.time), "when"), make("td", f.fate), make("td", f.url), make("td", f.why)])));
+    make("td", time(f.time), "when"), make("td", f.says), make("td", f.url), make("td", f.why)])));
 }
 
 async function refresh() {

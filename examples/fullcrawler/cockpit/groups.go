@@ -1,0 +1,125 @@
+package cockpit
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
+)
+
+// A flagGroup is a part of the flags, under a title of its own in the help.
+type flagGroup struct {
+	title  string
+	define func(*commandLine, *flag.FlagSet)
+}
+
+// flagGroups are all flags.
+var flagGroups = []flagGroup{
+	{"Who crawls, and into what", (*commandLine).identityFlags},
+	{"What is visited", (*commandLine).scopeFlags},
+	{"When pages are visited again", (*commandLine).revisitFlags},
+	{"How polite it is", (*commandLine).politenessFlags},
+	{"What it may take", (*commandLine).limitFlags},
+	{"The network", (*commandLine).networkFlags},
+	{"To watch it", (*commandLine).watchFlags},
+}
+
+// Help writes how the program is used, and its flags by groups.
+func Help(w io.Writer) {
+	fmt.Fprint(w, usage)
+	for _, group := range flagGroups {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		group.define(&commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20, ledger: 1 << 30}}, fs)
+		fs.SetOutput(w)
+		fmt.Fprintf(w, "\n%s:\n", group.title)
+		fs.PrintDefaults()
+	}
+}
+
+// identityFlags say who crawls, and into what.
+func (l *commandLine) identityFlags(fs *flag.FlagSet) {
+	fs.StringVar(&l.Agent, "agent", "spinneret",
+		"`name` of the crawler: in User-Agent, and as robots.txt calls it")
+	fs.StringVar(&l.Contact, "contact", "",
+		"`URL` or address where site owners reach you; required beyond loopback")
+	fs.StringVar(&l.Out, "out", "",
+		"`directory` for the archive and all else (default crawl, or crawl-demo without seeds)")
+	fs.StringVar(&l.Archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
+	fs.BoolVar(&l.Fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
+	fs.StringVar(&l.configFile, "config", "", "`file` of flags, one a line: a name, a blank and a value")
+}
+
+// scopeFlags say what is visited, and in which order.
+func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
+	fs.StringVar(&l.seedList, "seeds", "",
+		"`file` of seed URLs, one a line, or - for standard input; SIGHUP reads a file again")
+	fs.StringVar(&l.scope, "scope", "host", "how far to go: page, prefix, host, domain or any")
+	fs.IntVar(&l.Filter.MaxDepth, "depth", 20,
+		"most links between a seed and a page; negative: any number")
+	fs.Var(&l.include, "include", "follow only links that match this `regexp` (repeatable)")
+	fs.Var(&l.exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
+	fs.StringVar(&l.DenyFile, "deny", "", "`file` of hosts, URL prefixes and /regexps/ never to fetch; "+
+		"+ before one takes it out; SIGHUP reads it again")
+	fs.BoolVar(&l.Resources, "resources", false, "fetch images, styles and scripts too")
+	fs.BoolVar(&l.Sitemaps, "sitemaps", true,
+		"read the sitemaps that robots.txt names, and follow what they list")
+	fs.IntVar(&l.HostPages, "host-pages", 10_000, "most pages of one host; 0: no limit")
+	fs.StringVar(&l.order, "order", "found",
+		"which page comes first: found, as they are found, or rank, by PageRank so far")
+}
+
+// revisitFlags say when pages are visited again.
+func (l *commandLine) revisitFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&l.Forever, "forever", false, "go on when nothing is due, and wait for what will be")
+	l.revisiting.flags(fs)
+	fs.BoolVar(&l.AsFound, "as-found", false,
+		"follow links as they are, with tracking parameters and session ids, which are dropped otherwise")
+	fs.BoolVar(&l.Texts, "texts", false,
+		"compare texts: a new date, counter or word or two is no change")
+	fs.Float64Var(&l.Pace, "pace", 1, "how much `faster` than real time pages come due, to watch months "+
+		"in minutes; only for the built-in web and other hosts on loopback")
+}
+
+// politenessFlags say how polite the crawl is.
+func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
+	fs.DurationVar(&l.Delay, "delay", defaultDelay, "least pause between requests to a host or address; "+
+		"0.5s by default without seeds; less than 1s only on loopback or with -own")
+	fs.DurationVar(&l.Arrival, "arrival", 0, "a request reaches its server within this time: pauses count from "+
+		"then, and a slow page holds up its host alone; 0: pauses count from the first byte of the answer")
+	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay of less than a second")
+	fs.IntVar(&l.Concurrency, "concurrency", 64,
+		"requests under way at one time, each to another host")
+}
+
+// limitFlags say what the crawl may take, here and elsewhere.
+func (l *commandLine) limitFlags(fs *flag.FlagSet) {
+	fs.Int64Var(&l.Pages, "pages", 0, "stop after this many pages; 0: no limit")
+	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
+	fs.DurationVar(&l.Duration, "time", 0, "stop after this time; 0: no limit")
+	fs.DurationVar(&l.Wait, "wait", 3*time.Minute,
+		"with nothing else to do, wait so long for pages that are to be tried again")
+	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
+	fs.Var(&l.sizes.memory, "memory",
+		"most `bytes` of memory, roughly: stop when nine tenths are in use; 0: no limit")
+	fs.IntVar(&l.Queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
+	fs.DurationVar(&l.Timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
+	fs.Int64Var(&l.MaxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
+}
+
+// networkFlags say how requests go out.
+func (l *commandLine) networkFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&l.private, "private", false, "allow private and loopback addresses")
+	fs.StringVar(&l.hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
+	fs.StringVar(&l.nameServer, "dns", "", "`address` of a name server to ask, such as 127.0.0.1:53, "+
+		"instead of the system's")
+}
+
+// watchFlags say how the crawl can be watched.
+func (l *commandLine) watchFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&l.DryRun, "dry-run", false, "print what would be done, and do nothing")
+	fs.StringVar(&l.Listen, "listen", "", "show a live page at this `address`, such as 127.0.0.1:8080")
+	fs.StringVar(&l.LogFile, "log", "", "`file` to append a structured log to, as lines of JSON")
+	fs.Var(&l.sizes.ledger, "ledger", "begin a new fates.jsonl when it has this many `bytes`; 0: never")
+}

@@ -1,0 +1,25 @@
+package stage
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFatesHaveCodesAndWords: programs go by the codes, so that no word of a report is theirs.
+func TestFatesHaveCodesAndWords(t *testing.T) {
+	said := map[string]Fate{}
+	for fate := range sentences {
+		require.Regexp(t, `^[a-z][a-z0-9_]+$`, string(fate))
+		require.NotContains(t, said, fate.String())
+		said[fate.String()] = fate
+	}
+	for fate := range retries {
+		require.Contains(t, sentences, fate)
+	}
+	require.Equal(t, "robots_unreachable", string(RobotsUnreachable))
+	require.Equal(t, "another", Fate("another").String())
+	require.True(t, TimedOut.Failed())
+	require.False(t, Disallowed.Failed(), "what a site does not want is no failure")
+	require.False(t, Fetched.Failed())
+}
