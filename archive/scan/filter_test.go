@@ -78,9 +78,11 @@ func TestFilterFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
+	var last error // the document that was under way may come before it
 	for _, err := range scan.Run(ctx, texts("x"), scan.Filter("sleep", "1000"), scan.Options{}) {
-		require.ErrorIs(t, err, context.Canceled)
+		last = err
 	}
+	require.ErrorIs(t, last, context.Canceled)
 }
 
 // A filter reads what Decode makes of the data.
