@@ -29,16 +29,23 @@ func (s *Store) Add(id string, at time.Time, data []byte) (added bool, err error
 // AddBatch adds records and returns how many it added. It skips those whose id is known or comes
 // twice in the batch. After an error, the items before the one that failed have been added.
 func (s *Store) AddBatch(items []Item) (added int, err error) {
+	err = s.AddEach(items, func(Item) { added++ })
+	return added, err
+}
+
+// AddEach is AddBatch for callers that want to know which items it added: it calls done with each
+// of them. The function must not call methods of the Store.
+func (s *Store) AddEach(items []Item, done func(Item)) error {
 	for _, item := range items {
 		if len(item.ID) == 0 || len(item.ID) > MaxID || len(item.Data) > MaxData {
-			return 0, ErrSize
+			return ErrSize
 		}
 	}
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	fresh, err := s.newKeys(items)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var id []byte
 	for i, item := range items {
@@ -48,25 +55,26 @@ func (s *Store) AddBatch(items []Item) (added int, err error) {
 		// Each item is a change of its own: the log needs no room for all of them at once, and a
 		// crash leaves a prefix of the batch.
 		if err := s.lockForChange(wal.MaxSize(len(item.ID) + len(item.Data))); err != nil {
-			return added, err
+			return err
 		}
 		slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
 		survives, err := s.logChanges(&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data})
 		if err != nil {
 			s.mu.Unlock()
-			return added, err
+			return err
 		}
 		id = append(id[:0], item.ID...)
 		s.ids.Put(fresh[i], s.seq)
 		s.add(slot, id, item.Data)
 		s.stats.Added++
 		s.stats.UserBytes += int64(len(item.ID) + len(item.Data))
-		added++
-		if err := s.unlockAfterChange(survives); err != nil {
-			return added, err
+		err = s.unlockAfterChange(survives)
+		done(item)
+		if err != nil {
+			return err
 		}
 	}
-	return added, nil
+	return nil
 }
 
 // newKeys returns the key of each item that is new, and zero for the others. It requires that

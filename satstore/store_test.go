@@ -286,6 +286,28 @@ func (s *Store) pass(slot int64) (err error) {
 	return err
 }
 
+// TestAddEach tells of the items that are new, and of them only.
+func TestAddEach(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), small(Options{}))
+	defer s.Close()
+	items := func(ids ...string) (items []Item) {
+		for _, id := range ids {
+			items = append(items, Item{ID: id})
+		}
+		return items
+	}
+	for _, tt := range []struct{ ids, want []string }{
+		{[]string{"a", "b", "a"}, []string{"a", "b"}},
+		{[]string{"b", "c", "a"}, []string{"c"}},
+		{[]string{"c"}, nil},
+	} {
+		var added []string
+		require.NoError(t, s.AddEach(items(tt.ids...), func(item Item) { added = append(added, item.ID) }))
+		require.Equal(t, tt.want, added)
+	}
+	require.ErrorIs(t, s.AddEach(items("d", ""), func(Item) { t.Error("all items are checked first") }), ErrSize)
+}
+
 // TestUpdateBatch leaves many messages at once, in any order of ids, some of which are unknown or
 // come several times.
 func TestUpdateBatch(t *testing.T) {

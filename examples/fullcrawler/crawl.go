@@ -18,7 +18,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
-	"github.com/spinneret-go/spinneret/dedupe/exact"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -139,7 +138,7 @@ func openCrawler(d *cockpit.Directory, cfg cockpit.Config, web network) (c *craw
 // remedy adds to an error about damage what to do.
 func (c *crawler) remedy(err error) error {
 	for _, damage := range []error{
-		satstore.ErrCorrupt, exact.ErrCorrupt, archive.ErrIndex, stage.ErrLost, stage.ErrRecord, fs.ErrNotExist,
+		satstore.ErrCorrupt, archive.ErrIndex, stage.ErrRecord, fs.ErrNotExist,
 	} {
 		if errors.Is(err, damage) {
 			return fmt.Errorf("%w: fullcrawler repair -out %s", err, c.Cfg.Out)
@@ -312,7 +311,7 @@ func (c *crawler) close() (err error) {
 	}
 	if c.Pages != nil {
 		err = errors.Join(err, c.Pages.Close())
-		c.Known, _ = c.Pages.Stats()
+		c.Known = c.Pages.Stats()
 	}
 	if c.ledger != nil {
 		err = errors.Join(err, c.ledger.Close())

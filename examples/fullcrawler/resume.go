@@ -23,7 +23,7 @@ func (c *crawler) openPages() (err error) {
 		return err
 	}
 	c.Hosts = stage.NewHostBook(c.Clock.Shown(c.Cfg.Delay), cockpit.UnitFor(c.Clock.Pace), c.Cfg.HostPages, c.Cfg.Queue)
-	stats, _ := c.Pages.Stats()
+	stats := c.Pages.Stats()
 	now, filters := c.Clock.Now(), c.Cfg.Filters()
 	before, known, err := cockpit.ReadFilters(c.file(cockpit.FiltersName))
 	if err != nil {

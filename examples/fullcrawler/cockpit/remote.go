@@ -54,11 +54,10 @@ func (c *Crawl) withStore(
 // remoteCheck compares pages and archive with their checksums, as check does.
 func (c *Crawl) remoteCheck(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	store, set := c.Pages.Stats()
 	if err := c.Pages.Check(); err != nil {
 		fmt.Fprintf(w, "pages            DAMAGED: %v\n", err)
 	} else {
-		fmt.Fprintf(w, "pages            %d, and %d URLs, all sound\n", store.Records, set.URLs)
+		fmt.Fprintf(w, "pages            %d, all sound\n", c.Pages.Stats().Records)
 	}
 	if c.Store == nil {
 		fmt.Fprintln(w, "archive          none")

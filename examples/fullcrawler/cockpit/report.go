@@ -82,7 +82,7 @@ func (c *Crawl) Progress() string {
 		return fmt.Sprintf("waiting since %s: %s", since.Format(time.TimeOnly), trouble)
 	}
 	s, queue := c.Tally.Sum(), c.Queue.Stats()
-	store, _ := c.Pages.Stats()
+	store := c.Pages.Stats()
 	return fmt.Sprintf("%s  %d pages  %s  %.1f/s  %d hosts (%d wait)  %d due  %d known",
 		s.took.Round(time.Second), s.Pages, Size(s.Bytes), s.rate(), c.Hosts.Count(), queue.Waiting,
 		store.Due, store.Records)

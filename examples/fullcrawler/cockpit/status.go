@@ -159,7 +159,7 @@ const mostHosts, mostTop = 200, 20
 
 func (c *Crawl) status() Status {
 	s, queue := c.Tally.Sum(), c.Queue.Stats()
-	store, set := c.Pages.Stats()
+	store := c.Pages.Stats()
 	rates := c.Tally.rates()
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
@@ -171,7 +171,7 @@ func (c *Crawl) status() Status {
 		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
 		Goroutines: runtime.NumGoroutine(), Fates: fateCounts(s.Fates), Failures: c.Tally.recent(),
 		Flow: []flowStep{
-			{"links to look up", int64(set.Deferred)},
+			{"links to look up", int64(c.Pages.Sighted())},
 			{"pages known", store.Records},
 			{"due", store.Due},
 			{"in hand", int64(len(c.Room))},
@@ -271,7 +271,7 @@ func (c *Crawl) aboutFilters(url string) (facts []Fact) {
 // metrics answers in the text format of Prometheus.
 func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	s, queue := c.Tally.Sum(), c.Queue.Stats()
-	store, set := c.Pages.Stats()
+	store := c.Pages.Stats()
 	kept := c.kept()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	metric := func(kind, name, help string, value float64) {
@@ -294,7 +294,7 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "pages_known", "Pages that are known.", float64(store.Records))
 	metric("gauge", "pages_due", "Pages that are due.", float64(store.Due))
 	metric("gauge", "pages_in_hand", "Pages between the store and their fate.", float64(len(c.Room)))
-	metric("gauge", "links_waiting", "Links that the next settlement looks up.", float64(set.Deferred))
+	metric("gauge", "links_waiting", "Links that the next settlement looks up.", float64(c.Pages.Sighted()))
 	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.Hosts.Count()))
 	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
 	metric("gauge", "requests_under_way", "Requests under way.", float64(queue.Out))

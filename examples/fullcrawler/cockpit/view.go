@@ -61,7 +61,7 @@ func copyCrawl(from, to string, whole bool, log io.Writer) error {
 		}
 		target := filepath.Join(to, name)
 		switch {
-		case entry.IsDir() && (name == "." || name == stage.PagesDir || name == stage.URLsDir):
+		case entry.IsDir() && (name == "." || name == stage.PagesDir):
 			return os.MkdirAll(target, 0o700)
 		case entry.IsDir():
 			return fs.SkipDir // nothing of a crawl's

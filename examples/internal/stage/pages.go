@@ -4,41 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"net/netip"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe/exact"
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // Pages knows all pages of a crawl, and gives each out when it is due: the long-term queue of Tamura
 // and Kitsuregawa's crawler. What it has acknowledged survives the death of the process.
 //
-// Sightings of links go into an exact set. Settle asks it which of them are new, puts those into a
-// store that is laid out by time, to be due at once, and only then takes note of the visits that
-// found them. So a page whose visit is on record has all its links on record, too; of the visits
-// since the last Settle, a crash leaves no trace, and their pages are due again.
+// Sightings of links are added to a store that is laid out by time, to be due at once; it knows its
+// pages by their URLs. Settle takes note of visits when all that they have found is added. So a page
+// whose visit is on record has all its links on record, too; of the visits since the last Settle, a
+// crash leaves no trace, and their pages are due again.
 //
 // Its methods are safe for concurrent use. Only one walk of Due can run at a time.
 type Pages struct {
-	// Found is called by Settle with each URL that was not known before, if it is not nil.
+	// Found is called with each URL that was not known before, if it is not nil. It must be safe for
+	// concurrent use.
 	Found func(url string)
 
 	store *satstore.Store
-	set   *exact.Set
 	unit  time.Duration
+	seed  maphash.Seed
 
-	mu     sync.Mutex
-	visits []*Visit // since the last Settle
+	mu      sync.Mutex
+	visits  []*Visit        // since the last Settle
+	sighted []satstore.Item // to be added
+	recent  [1 << 16]uint64 // hashes of the latest sightings, each at its place
+	found   int             // since the last Settle
+	closed  bool
 
-	settling sync.Mutex // held by Settle; guards the rest
-	next     uint64     // number of the first entry of set that is not in store
-	kept     int        // entries of set that are in store and not trimmed
-	fresh    []satstore.Item
+	adding   sync.Mutex // held while what was sighted is added
+	settling sync.Mutex // held by Settle
 }
+
+// sightings is how many are added at a time.
+const sightings = 4096
 
 // A Visit is a page in the crawler's hands, with what was known of it. It has to be given back. It is
 // not safe for concurrent use.
@@ -65,39 +71,18 @@ type PagesOptions struct {
 // DefaultPagesMemory is PagesOptions.Memory if that is 0.
 const DefaultPagesMemory = 96 << 20
 
-// trimAfter is how many entries the set may keep that the store has.
-const trimAfter = 100_000
-
 // OpenPages opens the pages of a crawl, or begins an empty one, in a directory.
 func OpenPages(dir string, o PagesOptions) (*Pages, error) {
-	for _, name := range []string{PagesDir, URLsDir} {
-		if err := finishReplace(dir, name); err != nil {
-			return nil, err
-		}
+	if err := finishReplace(dir, PagesDir); err != nil {
+		return nil, err
 	}
 	o = o.withDefaults()
 	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.store())
 	if err != nil {
 		return nil, fmt.Errorf("open the pages: %w", err)
 	}
-	set, err := exact.Open(filepath.Join(dir, URLsDir), exact.Options{Memory: o.Memory / 2})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the set of URLs: %w", err), store.Close())
-	}
-	p := &Pages{store: store, set: set, unit: o.Unit, next: set.Stats().Trimmed}
-	if uint64(store.Stats().Records) < p.next {
-		return nil, errors.Join(fmt.Errorf("%w: %s knows %d URLs, and %s has %d pages", ErrLost,
-			filepath.Join(dir, URLsDir), p.next, filepath.Join(dir, PagesDir), store.Stats().Records),
-			set.Close(), store.Close())
-	}
-	if _, err := p.enter(); err != nil { // what a crash has kept from the store
-		return nil, errors.Join(err, set.Close(), store.Close())
-	}
-	return p, nil
+	return &Pages{store: store, unit: o.Unit, seed: maphash.MakeSeed()}, nil
 }
-
-// ErrLost is wrapped by the error for pages of which some are gone, with a directory or a file.
-var ErrLost = errors.New("stage: pages are missing")
 
 func (o PagesOptions) withDefaults() PagesOptions {
 	if o.Memory == 0 {
@@ -117,9 +102,50 @@ func (o PagesOptions) store() satstore.Options {
 }
 
 // Sight notes that there is a link to an item. If nobody saw its URL before, it is due at once,
-// from the next Settle on.
+// from the next Settle on at the latest.
 func (p *Pages) Sight(it Item) error {
-	return p.set.Defer(it.URL, AppendRecord(nil, it, State{}))
+	full, err := p.note(it)
+	if err != nil || !full {
+		return err
+	}
+	return p.add()
+}
+
+// note reports whether there are enough sightings to add. Most links have been seen just before, and
+// are dropped here.
+func (p *Pages) note(it Item) (full bool, err error) {
+	hash := maphash.String(p.seed, it.URL)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false, satstore.ErrClosed
+	}
+	if last := &p.recent[hash%uint64(len(p.recent))]; *last != hash {
+		*last = hash
+		p.sighted = append(p.sighted, satstore.Item{ID: it.URL, Data: AppendRecord(nil, it, State{})})
+	}
+	return len(p.sighted) >= sightings, nil
+}
+
+// add adds what was sighted before the call.
+func (p *Pages) add() error {
+	p.adding.Lock()
+	defer p.adding.Unlock()
+	p.mu.Lock()
+	batch := p.sighted
+	p.sighted = nil
+	p.mu.Unlock()
+	found := 0
+	err := p.store.AddEach(batch, func(item satstore.Item) {
+		found++
+		if p.Found != nil {
+			p.Found(item.ID)
+		}
+	})
+	p.mu.Lock()
+	p.found += found
+	p.mu.Unlock()
+	return err
 }
 
 // Due returns an iterator over the items that are due until now, as the store's Due: it ends when
@@ -177,13 +203,13 @@ func (p *Pages) Settle(prepare func() error) (done Recorded, err error) {
 			return done, err
 		}
 	}
-	// What was sighted before a visit was given back is in this merge.
-	if err := p.set.Merge(); err != nil {
+	// What was sighted before a visit was given back is added now, or was before.
+	if err := p.add(); err != nil {
 		return done, err
 	}
-	if done.New, err = p.enter(); err != nil {
-		return done, err
-	}
+	p.mu.Lock()
+	done.New, p.found = p.found, 0
+	p.mu.Unlock()
 	var data []byte
 	for _, v := range visits {
 		data = AppendRecord(data[:0], v.item, v.State)
@@ -218,48 +244,6 @@ func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
 	it = known.Item
 	it.Visit = &Visit{State: s, Before: s.History.Last(), item: it}
 	return it, true, nil
-}
-
-// enter puts the new URLs into the store. They are not trimmed from the set before the store has
-// them for good: entries that come twice do no harm there.
-func (p *Pages) enter() (found int, err error) {
-	const batch = 4096
-	flush := func() error {
-		n, err := p.store.AddBatch(p.fresh)
-		p.fresh = p.fresh[:0]
-		found += n
-		return err
-	}
-	p.fresh = p.fresh[:0]
-	next := p.next
-	for entry, err := range p.set.Entries(next) {
-		if err != nil {
-			return found, err
-		}
-		p.fresh = append(p.fresh, satstore.Item{ID: entry.URL, Data: entry.Data})
-		if p.Found != nil {
-			p.Found(entry.URL)
-		}
-		next = entry.Seq + 1
-		if len(p.fresh) == batch {
-			if err := flush(); err != nil {
-				return found, err
-			}
-		}
-	}
-	if err := flush(); err != nil {
-		return found, err
-	}
-	p.kept += int(next - p.next)
-	p.next = next
-	if p.kept < trimAfter {
-		return found, nil
-	}
-	p.kept = 0
-	if err := p.store.Sync(); err != nil {
-		return found, err
-	}
-	return found, p.set.Trim(next)
 }
 
 // Ahead reports whether the store has come to a slot that lies in the future: the clock was wrong.
@@ -300,22 +284,24 @@ func (p *Pages) Find(url string) (Known, error) {
 	return Known{it, state}, err
 }
 
-// Stats returns the figures of the store and of the set.
-func (p *Pages) Stats() (satstore.Stats, exact.Stats) { return p.store.Stats(), p.set.Stats() }
+// Stats returns the figures of the store.
+func (p *Pages) Stats() satstore.Stats { return p.store.Stats() }
+
+// Sighted returns how many sightings wait to be added.
+func (p *Pages) Sighted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.sighted)
+}
 
 // Check compares all that is in the files. Other calls wait meanwhile.
-func (p *Pages) Check() error {
-	err := p.store.Check()
-	for _, e := range p.set.Entries(p.set.Stats().Trimmed) {
-		if e != nil {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
-}
+func (p *Pages) Check() error { return p.store.Check() }
 
 // Close settles and closes the files. Visits that were not given back are as if they had not been.
 func (p *Pages) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	_, err := p.Settle(nil)
-	return errors.Join(err, p.set.Close(), p.store.Close())
+	return errors.Join(err, p.store.Close())
 }

@@ -12,27 +12,17 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// The directories of the store and of the set, and what is added to their names while one replaces
-// the other.
+// The directory of the store, and what is added to its name while one replaces the other.
 const (
 	PagesDir = "pages"
-	URLsDir  = "urls"
 
 	freshDir = ".new"  // incomplete as long as the old one is there
 	goneDir  = ".gone" // to be removed
 )
 
-// ForgetPages removes the pages of a crawl. A directory goes by being renamed: whatever ends this in
-// the middle, what is left works. The set goes first, as a store without a set finds its pages again
-// and a set without a store knows URLs that have no page.
-func ForgetPages(dir string) error {
-	for _, name := range []string{URLsDir, PagesDir} {
-		if err := discard(dir, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// ForgetPages removes the pages of a crawl. The directory goes by being renamed: whatever ends this in
+// the middle, what is left works.
+func ForgetPages(dir string) error { return discard(dir, PagesDir) }
 
 // discard removes a directory in one step, as far as others can see.
 func discard(dir, name string) error {

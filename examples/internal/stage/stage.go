@@ -5,7 +5,7 @@
 //	seeder (m)              urlfilter.Seeds
 //	URL format filter (f)   urlfilter.Format, in Filter
 //	explicit filter (g)     urlfilter.List and Scope, in Filter with patterns
-//	duplicate check (h)     exact.Set, in Pages
+//	duplicate check (h)     satstore.Store, in Pages
 //	resolver (i)(j)         resolve.Resolver
 //	robots.txt (c)(k)       Robots
 //	scheduler (a)(b)        scheduler.Scheduler
