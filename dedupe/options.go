@@ -32,9 +32,9 @@ type Options struct {
 	MaxBytes int64
 
 	// Generations makes a Filter that forgets, for crawls without an end. 0 means that it never
-	// forgets, and so does every negative number. Otherwise a URL is remembered until Capacity other URLs were added since it
-	// was last added, and for at most 1/Generations of that longer. The memory is then constant,
-	// and MaxBytes has no effect.
+	// forgets, and so does every negative number. Otherwise a URL is remembered until Capacity
+	// other URLs were added since it was last added, and for at most 1/Generations of that longer.
+	// The memory is then constant, and MaxBytes has no effect.
 	Generations int
 }
 

@@ -38,8 +38,8 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 // is no such file. Entries that have expired, or do not fit into Options.MaxBytes, are left out.
 //
 // If the file is damaged, or has values of another type, the error is a [CorruptError]. Then there
-// is a Cache all the same: it has the entries before the damage, and Save replaces the file. With any
-// other error the Cache is nil.
+// is a Cache all the same: it has the entries before the damage, and Save replaces the file. With
+// any other error the Cache is nil.
 //
 // The type V must have the methods AppendBinary or MarshalBinary, and UnmarshalBinary, or be a
 // string or a slice of bytes, or have a fixed size as in encoding/binary.

@@ -12,7 +12,7 @@ type extra struct {
 	waiters  uint32 // of a host: callers of Wait
 	failures uint8  // net of successes, for the back-off
 	ranked   bool   // the queue has tasks of several priorities
-	raised   uint64 // serial of the last flight that was out or over when a failure was last counted
+	raised   uint64 // serial of the last flight that was known when a failure was last counted
 	start    int64  // of the last visit, from which the delays count; longAgo if there was none
 	asked    int64  // delay by SetHost; 0 if that is not more than usual
 	retry    int64  // when the server says to come back; longAgo if it does not

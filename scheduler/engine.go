@@ -20,7 +20,7 @@ type engine struct {
 	most      [kinds]uint16 // leases at a time
 	maxTasks  [kinds]uint32 // queued
 	opts      Options
-	restarted [kinds]int64 // unknown limiters count as visited until then; longAgo without a restart
+	restarted [kinds]int64 // until when unknown limiters count as visited; longAgo: no restart
 
 	now    int64  // the latest time seen
 	first  int64  // the first time seen

@@ -93,7 +93,7 @@ func (b *blocked[T]) note(now int64, queued int) {
 // Any number of goroutines may wait in Next. A task that gets ready wakes one of them. A call that
 // does not wait, with a lease that does not leave the calling function, costs no allocation.
 func (s *Scheduler[T]) Next(ctx context.Context) (*Lease[T], error) {
-	return s.nextLease(ctx, new(Lease[T])) // inlined, so that the Lease may be a local of the caller
+	return s.nextLease(ctx, new(Lease[T])) // inlined: the Lease may be a local of the caller
 }
 
 func (s *Scheduler[T]) nextLease(ctx context.Context, lease *Lease[T]) (*Lease[T], error) {

@@ -40,7 +40,8 @@ func (s *scan) fill(t *tree) bool {
 		if l.block != nil {
 			s.copy(l, rest)
 		}
-		s.over = next == nil || !bytes.HasPrefix(next, s.prefix) && bytes.Compare(next, s.prefix) > 0
+		s.over = next == nil ||
+			!bytes.HasPrefix(next, s.prefix) && bytes.Compare(next, s.prefix) > 0
 		s.from = append(s.from[:0], next...)
 	}
 	return len(s.items) > 0

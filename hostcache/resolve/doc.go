@@ -1,4 +1,4 @@
-// Package resolve looks up host names and remembers the answers for as long as the name servers say.
+// Package resolve looks up host names and remembers the answers as long as the name servers say.
 //
 //	names, err := resolve.Open("names", resolve.Options{})
 //	...
@@ -14,15 +14,15 @@
 // # Errors
 //
 // Errors are of type *net.DNSError. With IsNotFound set, the name server says that there is no such
-// host, or no address for it; this is remembered. An error that wraps [ErrServerFailure] says that a
-// server answered, but cannot find out: mostly the servers of the domain are broken, but a server
+// host, or no address for it; this is remembered. An error that wraps [ErrServerFailure] says that
+// a server answered, but cannot find out: mostly the servers of the domain are broken, but a server
 // without a network says the same. One that wraps [ErrUnreachable] says that no server answered,
 // which is a fault of our own side. If the context ended, errors.Is finds its error.
 //
 // # Trust
 //
-// An answer counts only if it comes from the server that was asked, to the port that asked, with the
-// id, and with the name in the same random mix of upper and lower case. If it does not fit or is
+// An answer counts only if it comes from the server that was asked, to the port that asked, with
+// the id, and with the name in the same mix of upper and lower case. If it does not fit or is
 // truncated, the question is asked again over TCP. In an answer only records of the name and its
 // aliases count, and an SOA record of a zone above. Aliases, addresses, the ttl, and bad answers
 // per query are bounded.
@@ -30,7 +30,7 @@
 // # Costs
 //
 // A name takes about 95 bytes. A cached look-up takes less than a microsecond, and no allocation if
-// the result does not leave the calling function. Each query in flight has a goroutine and a socket.
+// the result does not leave the calling function. A query in flight has a goroutine and a socket.
 //
 // # What it does not do
 //
