@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"time"
 
@@ -33,7 +34,6 @@ const (
 	MaxBuckets = 60_000  // so that 16 bits number them
 	MaxDue     = 50_000  // buckets that are due
 	MaxSeq     = 1 << 40 // sequence numbers
-	MaxUnit    = time.Duration(1<<63 - 1)
 	MinUnit    = time.Millisecond
 )
 
@@ -161,7 +161,7 @@ func appendExtents(b []byte, all []extent.Extent) []byte {
 func decode(b []byte) *Manifest {
 	d := &disk.Decoder{B: b}
 	m := &Manifest{
-		Unit:       time.Duration(d.Number(uint64(MaxUnit))),
+		Unit:       time.Duration(d.Number(math.MaxInt64)),
 		Shape:      calendar.Shape{First: d.Byte(), More: d.Byte()},
 		Generation: uint32(d.Number(1<<32 - 2)), // there is a next one
 		Log:        d.Uvarint(),

@@ -277,13 +277,6 @@ func (l *Log) Release(n uint64) {
 	}
 }
 
-// Number returns the number of the newest file.
-func (l *Log) Number() uint64 {
-	l.io.Lock()
-	defer l.io.Unlock()
-	return l.files[len(l.files)-1].number
-}
-
 // Size returns the size of all files, and that of the newest one including what is not written yet.
 // It requires that the lock is held.
 func (l *Log) Size() (all, newest int64) {
