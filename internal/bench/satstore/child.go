@@ -48,11 +48,18 @@ type result struct {
 	Visits   int       // records in all slots
 	Read     float64   // bytes from the disk, per record
 	Written  float64
-	Disk     float64            // its sequential rate in MB/s, written and read
-	Size     int64              // bytes on disk
-	Bytes    float64            // of a record
-	Recovery float64            // seconds to open the store after its process was gone
-	Slowest  map[string]float64 // ms, by kind of call
+	Disk     float64           // its sequential rate in MB/s, written and read
+	Size     int64             // bytes on disk
+	Bytes    float64           // of a record
+	Recovery float64           // seconds to open the store after its process was gone
+	Slowest  map[string]*calls // by kind
+}
+
+// calls are of one kind.
+type calls struct {
+	N       int
+	Over50  int     // of them, those that took more than 50 ms
+	Slowest float64 // ms
 }
 
 // Rate returns the MB/s at which records were read and written, as the paper has it.
@@ -67,7 +74,8 @@ func (r result) String() string {
 		r.Micros, r.CPU, r.Rate(), r.Rate()/r.Disk, r.Disk, r.Read, r.Written,
 		len(r.Trace), r.Load)
 	for _, kind := range slices.Sorted(maps.Keys(r.Slowest)) {
-		s += fmt.Sprintf("; slowest %s %.1f ms", kind, r.Slowest[kind])
+		c := r.Slowest[kind]
+		s += fmt.Sprintf("; slowest %s %.1f ms (%d of %d over 50)", kind, c.Slowest, c.Over50, c.N)
 	}
 	return s
 }

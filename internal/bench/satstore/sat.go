@@ -18,7 +18,7 @@ type satEngine struct {
 	w      *workload
 	detach bool // records are detached before they are given back
 
-	slowest map[string]float64 // ms, by kind of call; nil if nobody asks
+	slowest map[string]*calls // by kind; nil if nobody asks
 }
 
 // begin returns when a call began, if its time is to be noted: reading the clock twice for each
@@ -33,14 +33,23 @@ func (e *satEngine) begin() (began time.Time) {
 // end notes how long a call took.
 func (e *satEngine) end(kind string, began time.Time) {
 	if e.slowest != nil {
-		e.slowest[kind] = max(e.slowest[kind], time.Since(began).Seconds()*1e3)
+		c := e.slowest[kind]
+		if c == nil {
+			c = &calls{}
+			e.slowest[kind] = c
+		}
+		took := time.Since(began).Seconds() * 1e3
+		if c.N++; took > 50 {
+			c.Over50++
+		}
+		c.Slowest = max(c.Slowest, took)
 	}
 }
 
 func openSAT(c config, w *workload) (engine, error) {
 	e := &satEngine{dir: c.Dir, w: w, detach: c.Engine == "sat-detached"}
 	if c.Slowest {
-		e.slowest = map[string]float64{}
+		e.slowest = map[string]*calls{}
 	}
 	e.o = satstore.Options{
 		Unit: time.Duration(w.hours) * time.Hour, Start: e.at(firstSlot), Buffer: c.Buffer,
