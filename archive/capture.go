@@ -83,7 +83,8 @@ func (c *Capture) check() error {
 		return fmt.Errorf("%w: URL %.200q %s", ErrInvalid, c.URL, reason)
 	}
 	if year := c.Time.UTC().Year(); c.Time.IsZero() || year < 0 || year > 9999 {
-		return fmt.Errorf("%w: Time %v is not set, or its year does not have four digits", ErrInvalid, c.Time)
+		return fmt.Errorf("%w: Time %v is not set, or its year does not have four digits",
+			ErrInvalid, c.Time)
 	}
 	if !bytes.HasPrefix(c.Head, []byte("HTTP/")) || headLen(c.Head) != len(c.Head) {
 		return fmt.Errorf("%w: Head of %d bytes is not a status line, fields and one blank line",

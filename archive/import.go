@@ -18,11 +18,11 @@ import (
 // since the index may have to be made anew from the files alone.
 const importsName = "imports.txt"
 
-// Import indexes WARC files that other programs wrote, where they are: nothing is copied, and they
-// are never written to. From then on they belong to the archive, by their absolute paths, or by their
-// names if [Options.OpenImport] opens them. To remove one, delete its line from imports.txt in the
-// directory of the archive, and call [Repair]. What is appended to such a file later is found by the
-// next [Open], or by importing it again.
+// Import indexes WARC and ARC files that other programs wrote, where they are: nothing is copied,
+// and they are never written to. From then on they belong to the archive, by their absolute paths,
+// or by their names if [Options.OpenImport] opens them. To remove one, delete its line from
+// imports.txt in the directory of the archive, and call [Repair]. What is appended to such a file
+// later is found by the next [Open], or by importing it again.
 //
 // A file is read up to its first damage, and on behind it only as far as its records prove that
 // they belong to it; see [Options.Salvage]. The report names each damaged place. A file that is

@@ -61,7 +61,8 @@ func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	if found {
 		n.prior = fromMicroseconds(e.time)
 	}
-	whole := c.record == nil && n.status == 200 && c.bodySize() > 0 && !a.keepRepeats && c.Truncated == ""
+	whole := c.record == nil && n.status == 200 && c.bodySize() > 0 && !a.keepRepeats &&
+		c.Truncated == ""
 	switch {
 	case found && n.status == 304:
 		return a.originalOf(warc.ProfileNotModified, c.URL, &e)
@@ -91,8 +92,8 @@ func (a *Archive) originalOf(profile, url string, e *entry) (of original, err er
 	return of, nil
 }
 
-// written notes a capture in the index, which begins in its file where start is. Its output is locked,
-// so that the ends of a file are noted in order.
+// written notes a capture in the index, which begins in its file where start is. Its output is
+// locked, so that the ends of a file are noted in order.
 func (n *note) written(of original, sum *[sha1.Size]byte, start int64, loc Location, end int64) {
 	c := &n.capture
 	if c.record != nil && !c.record.isVersion() {

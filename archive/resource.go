@@ -44,8 +44,8 @@ var resourceTypes = map[string]bool{"resource": true, "response": true, "metadat
 func (r *Resource) isVersion() bool { return resourceTypes[r.Type] }
 
 // AppendRecord writes a record that is not an answer to an HTTP request. It promises what
-// [Archive.Append] does. Resources and responses are versions of their URL, with status 200; metadata
-// and conversions are found by [Archive.Records] alone.
+// [Archive.Append] does. Resources and responses are versions of their URL, with status 200;
+// metadata and conversions are found by [Archive.Records] alone.
 func (a *Archive) AppendRecord(r Resource) (Location, error) {
 	c := Capture{URL: r.URL, Time: r.Time, Body: r.Block, Head: noHead, record: &r}
 	if err := c.check(); err != nil {
@@ -83,10 +83,10 @@ func (e *encoder) resource(c *Capture) error {
 	return e.record(r.Block)
 }
 
-// Records returns all records of some files, or of all files if none is named, from the first to the
-// last, as far as a file holds whole captures when it is opened. A record is valid until the next one,
-// and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the walk
-// goes on; any other error ends it.
+// Records returns all records of some files, or of all files if none is named, from the first to
+// the last, as far as a file holds whole captures when it is opened. A record is valid until the
+// next one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record,
+// and the walk goes on; any other error ends it.
 func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 	return func(yield func(*warc.Record, error) bool) {
 		names, err := files, error(nil)

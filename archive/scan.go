@@ -27,8 +27,8 @@ type Meta struct {
 
 // Scan sends the documents of the snapshot to workers, and returns their results as [scan.Run]
 // does. Documents stay compressed: a worker gets a WARC file of one record, and its [Meta]. To a
-// function, [scan.Document.Value] is the [Version]; so it is in the results. A [scan.Filter] reads the
-// body without its content coding, of up to [MaxBody] bytes.
+// function, [scan.Document.Value] is the [Version]; so it is in the results. A [scan.Filter] reads
+// the body without its content coding, of up to [MaxBody] bytes.
 //
 // A document that cannot be read, or is larger than [MaxRaw], is not sent: its result has an error.
 func (s *Snapshot) Scan(ctx context.Context, work scan.Work, opts scan.Options) iter.Seq2[
@@ -45,15 +45,16 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 			return
 		}
 		if err == nil && doc.Raw == nil {
-			err = fmt.Errorf("archive: record of %d bytes is too large to be sent", doc.Content.Length)
+			err = fmt.Errorf("archive: record of %d bytes is too large to be sent",
+				doc.Content.Length)
 		}
 		send := scan.Document{Value: doc.Version, Data: doc.Raw, Err: err, Decode: decodeRaw}
 		if dict := doc.Dict(); len(dict) > 0 {
 			data = append(warc.AppendDict(data[:0], dict), doc.Raw...)
 			send.Data = data
 		}
-		send.Meta, err = json.Marshal(Meta{doc.URL, doc.Time, doc.Status, doc.Media, doc.Digest.String(),
-			doc.Content.File, doc.Content.Offset})
+		send.Meta, err = json.Marshal(Meta{doc.URL, doc.Time, doc.Status, doc.Media,
+			doc.Digest.String(), doc.Content.File, doc.Content.Offset})
 		if !yield(send, err) {
 			return
 		}

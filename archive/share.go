@@ -49,8 +49,8 @@ func (a *Archive) holder(at address, d Digest) (h holder, ok bool, err error) {
 	defer rec.release()
 	date, dated := rec.Fields().Date()
 	h = holder{url: rec.Fields().URI("WARC-Target-URI"), time: date}
-	if rec.Type() != "response" || !isHTTP(rec.Get("Content-Type")) || !dated || urlFault(h.url) != "" ||
-		parseDigest(rec.Get("WARC-Payload-Digest")) != d && isMarked(loc.File) {
+	if rec.Type() != "response" || !isHTTP(rec.Get("Content-Type")) || !dated ||
+		urlFault(h.url) != "" || parseDigest(rec.Get("WARC-Payload-Digest")) != d && isMarked(loc.File) {
 		return h, false, nil
 	}
 	message, err := rec.HTTP()

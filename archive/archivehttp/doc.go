@@ -11,8 +11,8 @@
 // # What is recorded
 //
 // A response is appended when its body has been read to the end or is closed. A body that was
-// closed early or broke off is recorded as far as it was read, and is marked as truncated. A request
-// that got no response is not recorded. Neither are interim responses (1xx) and trailers.
+// closed early or broke off is recorded as far as it was read, and is marked as truncated. A
+// request that got no response is not recorded. Neither are interim responses (1xx) and trailers.
 //
 // The heads are the bytes of the wire for HTTP/1 where the connection can be observed: with a nil
 // base, an [*http.Transport], and any base whose connections have the method Heads, see

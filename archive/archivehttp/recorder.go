@@ -114,7 +114,8 @@ func (r *recorder) finish(truncated string) {
 			c.Truncated = "length"
 		}
 		if sent := r.x.sent; sent != nil {
-			c.Request, c.RequestTruncated = sent.request(c.Request, r.x.req.ContentLength, r.chunked)
+			c.Request, c.RequestTruncated = sent.request(c.Request, r.x.req.ContentLength,
+				r.chunked)
 		}
 		_, r.err = r.x.t.archive.Append(*c)
 	}

@@ -47,16 +47,16 @@ type Transport struct {
 // NewTransport returns a Transport that sends requests by base and records into an archive, which
 // must stay open until the last body has been closed.
 //
-// A nil base means one with the settings of [http.DefaultTransport]. Of an [*http.Transport] a clone
-// is used, whose connections are observed; so it has connections of its own.
+// A nil base means one with the settings of [http.DefaultTransport]. Of an [*http.Transport] a
+// clone is used, whose connections are observed; so it has connections of its own.
 //
 // Any other base is used as it is. It can let its connections be observed: those that it reports to
 // httptrace.ClientTrace.GotConn then have the method
 //
 //	Heads() func(status int) (request, response []byte, ok bool)
 //
-// It begins an exchange, and returns a function that returns the heads of this exchange. A base that
-// decodes bodies itself can let them be recorded as they were sent, by the method
+// It begins an exchange, and returns a function that returns the heads of this exchange. A base
+// that decodes bodies itself can let them be recorded as they were sent, by the method
 //
 //	Tap(resp *http.Response, w io.Writer) bool
 //
@@ -188,7 +188,8 @@ func (x *exchange) record(resp *http.Response) {
 		r.src, r.tapped = resp.Body, true
 	}
 	resp.Body = r
-	if x.gunzip && resp.ContentLength != 0 && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+	coding := resp.Header.Get("Content-Encoding")
+	if x.gunzip && resp.ContentLength != 0 && strings.EqualFold(coding, "gzip") {
 		resp.Body = &gunzipped{raw: r}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")

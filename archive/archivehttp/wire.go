@@ -122,8 +122,8 @@ func handshake(ctx context.Context, t *http.Transport, conn *tls.Conn) error {
 }
 
 // wire is a connection that keeps the heads of HTTP/1 that pass over it. net/http parses them into
-// maps, and so loses order, spelling and spaces. net/http reads and writes in goroutines of its own,
-// hence the lock.
+// maps, and so loses order, spelling and spaces. net/http reads and writes in goroutines of its
+// own, hence the lock.
 type wire struct {
 	net.Conn
 	tls *tls.ConnectionState // nil without TLS

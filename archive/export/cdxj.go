@@ -33,9 +33,9 @@ type line struct {
 
 // CDXJ writes a line for each version: its key, its time and JSON, sorted by bytes. Keys are those
 // that the Internet Archive's surt library makes, and pywb asks for. They are coarser than the
-// archive's own: in lower case, without "www.", session IDs and the last slash, and with the query in
-// alphabetical order. Answers to other methods than GET have the method and the body of the request
-// in their keys, as warcio.js writes them. Imported files are named by their paths.
+// archive's own: in lower case, without "www.", session IDs and the last slash, and with the query
+// in alphabetical order. Answers to other methods than GET have the method and the body of the
+// request in their keys, as warcio.js writes them. Imported files are named by their paths.
 func CDXJ(w io.Writer, a *archive.Archive) error {
 	return writeCDXJ(w, a, func(loc archive.Location) (archive.Location, bool, error) {
 		return loc, true, nil

@@ -22,7 +22,8 @@ func writePages(w io.Writer, a *archive.Archive, place placing) error {
 	out := bufio.NewWriter(w)
 	list := json.NewEncoder(out)
 	list.SetEscapeHTML(false)
-	err := list.Encode(map[string]string{"format": "json-pages-1.0", "id": "pages", "title": "Pages"})
+	err := list.Encode(map[string]string{"format": "json-pages-1.0", "id": "pages",
+		"title": "Pages"})
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,11 @@ package export
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sort"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -13,7 +15,20 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-const zstdExt = ".zst"
+// isForeign reports whether a file is in a form that viewers in browsers do not read: zstd, or ARC.
+func isForeign(name string) bool {
+	return strings.HasSuffix(name, ".zst") || strings.HasSuffix(name, ".arc") ||
+		strings.HasSuffix(name, ".arc.gz")
+}
+
+// recompressedName is what a file in gzip is called in place of one that isForeign.
+func recompressedName(name string) string {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".gz")
+	if rest, found := strings.CutSuffix(name, ".arc"); found {
+		name = rest + ".warc"
+	}
+	return name + ".gz"
+}
 
 // moves knows where records are in files that were compressed anew. Its table is in a temporary
 // file: an archive may have more records than fit in memory. Its zero value is ready to use, by one
@@ -71,9 +86,13 @@ func (m *moves) recompress(w io.Writer, a *archive.Archive, name string) (err er
 	return nil
 }
 
-// writeRecord writes a record as it is, with its header as it was parsed.
+// writeRecord writes a record as it is, with its header as it was parsed. One of ARC gets an ID,
+// which it has not.
 func writeRecord(w io.Writer, rec *warc.Record) error {
 	header := []byte(rec.Version + "\r\n")
+	if strings.HasPrefix(rec.Version, "ARC/") {
+		header = fmt.Appendf(nil, "WARC/1.1\r\nWARC-Record-ID: <%s>\r\n", warc.NewID())
+	}
 	for _, f := range rec.Fields() {
 		header = append(header, f.Name+": "+f.Value+"\r\n"...)
 	}

@@ -92,7 +92,8 @@ func canonicalHost(host string) string {
 	}
 	number := strings.Trim(host, "0123456789") == "" && host != ""
 	if n, err := strconv.ParseUint(host, 10, 64); number && err == nil {
-		return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String()
+		four := [4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+		return netip.AddrFrom4(four).String()
 	}
 	ascii := strings.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 	if !ascii || strings.Trim(host, "0123456789.") == "" {
@@ -154,7 +155,7 @@ func surtQuery(query string) string {
 		return query
 	}
 	args := strings.Split(query, "&")
-	slices.SortFunc(args, func(a, b string) int { // "a" comes before "a=", as names are compared first
+	slices.SortFunc(args, func(a, b string) int { // names are compared first
 		name, _, _ := strings.Cut(a, "=")
 		other, _, _ := strings.Cut(b, "=")
 		return cmp.Or(strings.Compare(name, other), strings.Compare(a, b))

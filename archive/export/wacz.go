@@ -64,10 +64,10 @@ type page struct {
 	Title string `json:"title,omitempty"`
 }
 
-// WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with their
-// titles. Files in zstd are compressed anew by gzip, as viewers in browsers read nothing else; all
-// others are copied as they are. A file that is still being written goes in as far as it is now, and
-// what is appended meanwhile is in neither list.
+// WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with
+// their titles. Files in zstd are compressed anew by gzip, and those of ARC become WARC, as viewers
+// in browsers read nothing else; all others are copied as they are. A file that is still being
+// written goes in as far as it is now, and what is appended meanwhile is in neither list.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if o.Created.IsZero() {
 		o.Created = time.Now()
@@ -92,10 +92,14 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 		}
 	}
 	if err == nil {
-		err = p.add(indexPath, zip.Deflate, func(w io.Writer) error { return writeCDXJ(w, a, p.place) })
+		err = p.add(indexPath, zip.Deflate, func(w io.Writer) error {
+			return writeCDXJ(w, a, p.place)
+		})
 	}
 	if err == nil {
-		err = p.add(pagesPath, zip.Deflate, func(w io.Writer) error { return writePages(w, a, p.place) })
+		err = p.add(pagesPath, zip.Deflate, func(w io.Writer) error {
+			return writePages(w, a, p.place)
+		})
 	}
 	if err == nil {
 		err = p.finish(o)
@@ -124,8 +128,8 @@ func shortNames(names []string) map[string]string {
 			continue // finished, and in an older state beside it
 		}
 		own := filepath.Base(name)
-		if rest, found := strings.CutSuffix(own, zstdExt); found {
-			own = rest + ".gz"
+		if isForeign(own) {
+			own = recompressedName(own)
 		}
 		base := own
 		for n := 2; taken[base]; n++ {
@@ -149,7 +153,7 @@ type packer struct {
 
 // copy writes a file of the archive, up to its last whole capture.
 func (p *packer) copy(w io.Writer, name string) error {
-	if strings.HasSuffix(name, zstdExt) {
+	if isForeign(name) {
 		return p.moves.recompress(w, p.archive, name)
 	}
 	f, err := p.archive.OpenFile(name)
@@ -167,7 +171,7 @@ func (p *packer) place(loc archive.Location) (archive.Location, bool, error) {
 	switch {
 	case !in:
 		return loc, false, nil
-	case strings.HasSuffix(loc.File, zstdExt):
+	case isForeign(loc.File):
 		offset, length, err := p.moves.find(loc.File, loc.Offset)
 		return archive.Location{File: name, Offset: offset, Length: length}, length > 0, err
 	}

@@ -181,3 +181,44 @@ func TestSignature(t *testing.T) {
 			new(big.Int).SetBytes(signature[:half]), new(big.Int).SetBytes(signature[half:])))
 	}
 }
+
+// Files of ARC become WARC, which browsers read.
+func TestWACZOfARC(t *testing.T) {
+	block := "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<title>old</title>"
+	path := filepath.Join(t.TempDir(), "old.arc")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "filedesc://old.arc 0.0.0.0 19970101000000 "+
+		"text/plain 8\n1 0 Some\n\nhttp://old.test/ 192.0.2.1 19970101000000 text/html %d\n%s\n",
+		len(block), block), 0o600))
+	a, err := archive.Open(t.TempDir(), archive.Options{})
+	require.NoError(t, err)
+	defer a.Close()
+	_, err = a.Import(path)
+	require.NoError(t, err)
+	z := pack(t, a, export.Options{})
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, z))
+	f, err := os.Open(filepath.Join(dir, "archive", "old.warc.gz"))
+	require.NoError(t, err)
+	defer f.Close()
+	var index struct{ Offset, Length string }
+	line, err := fs.ReadFile(z, "indexes/index.cdxj")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(line[bytes.IndexByte(line, '{'):], &index))
+	var offset, length int64
+	_, err = fmt.Sscan(index.Offset, &offset)
+	require.NoError(t, err)
+	_, err = fmt.Sscan(index.Length, &length)
+	require.NoError(t, err)
+	r := warc.NewReader(nil, warc.ReaderOptions{})
+	r.ResetAt(f, offset, length)
+	rec, err := r.Next()
+	require.NoError(t, err)
+	require.Equal(t, "WARC/1.1", rec.Version)
+	require.NotEmpty(t, rec.Get("WARC-Record-ID"))
+	text, err := io.ReadAll(rec)
+	require.NoError(t, err)
+	require.Equal(t, block, string(text))
+	pages, err := fs.ReadFile(z, "pages/pages.jsonl")
+	require.NoError(t, err)
+	require.Contains(t, string(pages), `"title":"old"`)
+}

@@ -3,32 +3,34 @@
 //	web, err := archive.Open(dir, archive.Options{})
 //	http.Serve(listener, replay.New(web, replay.Options{}))
 //
-// A page is shown in a frame, as it was at a time, and so is everything that it loads and links to. A
-// resource that had not been fetched by then is replaced by its first version after it. Around the
-// frame are the versions before and after, the timeline, and the differences between versions. The
-// archive may grow meanwhile.
+// A page is shown in a frame, as it was at a time, and so is everything that it loads and links to.
+// A resource that had not been fetched by then is replaced by its first version after it. Around
+// the frame are the versions before and after, the timeline, and the differences between versions.
+// The archive may grow meanwhile.
 //
 // # What an archived page cannot do
 //
 // Archived pages may be hostile. Their URLs are rewritten, but that is for convenience: what
-// contains a page are headers. Its Content-Security-Policy puts it in a sandbox, in an origin of its
-// own, and lets it load only what is below the replay path. By default no script runs. With
-// [Options.Scripts] scripts run, and can send requests neither to the handler's own pages nor to the
-// live web. They can still make a browser resolve names or try a WebRTC connection: browsers have no
-// policy against that.
+// contains a page are headers. Its Content-Security-Policy puts it in a sandbox, in an origin of
+// its own, and lets it load only what is below the replay path. By default no script runs. With
+// [Options.Scripts] scripts run, and can send requests neither to the handler's own pages nor to
+// the live web. They can still make a browser resolve names or try a WebRTC connection: browsers
+// have no policy against that.
 //
 // The replay path contains a random part, so that no website can find out what is in the archive.
 // DNS rebinding does not help either: the Host field must be a loopback address or in
-// [Options.Hosts]. The handler only reads: it answers GET and HEAD, and has no cookies and no state.
+// [Options.Hosts]. The handler only reads: it answers GET and HEAD, and has no cookies and no
+// state.
 //
 // # What is changed in a page
 //
 // Pages and style sheets are served in UTF-8, everything else as it was, without content coding.
-// Forms do nothing. Without scripts, comments, scripts and event handlers are removed. A page longer
-// than [Options.MaxRewrite] is passed on as it is; then only its relative links work. Requests that
-// scripts make up, other than relative ones, find nothing.
+// Forms do nothing. Without scripts, comments, scripts and event handlers are removed. A page
+// longer than [Options.MaxRewrite] is passed on as it is; then only its relative links work.
+// Requests that scripts make up, other than relative ones, find nothing.
 //
 // # What it does not do
 //
-// It has no log-in and no encryption. To let it leave the computer, put a proxy with both before it.
+// It has no log-in and no encryption. To let it leave the computer, put a proxy with both before
+// it.
 package replay

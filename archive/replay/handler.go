@@ -65,9 +65,9 @@ type Handler struct {
 //go:embed static
 var staticFiles embed.FS
 
-// New returns a handler that shows an archive, which may grow meanwhile. Its addresses contain double
-// slashes, which an http.ServeMux would remove: ask for [Options.Base] before a mux, as in the
-// Example of Options.
+// New returns a handler that shows an archive, which may grow meanwhile. Its addresses contain
+// double slashes, which an http.ServeMux would remove: ask for [Options.Base] before a mux, as in
+// the Example of Options.
 func New(a *archive.Archive, opts Options) *Handler {
 	opts.MaxRewrite = cmp.Or(max(opts.MaxRewrite, 0), DefaultMaxRewrite)
 	opts.MaxBody = cmp.Or(max(opts.MaxBody, 0), DefaultMaxBody)

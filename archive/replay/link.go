@@ -6,8 +6,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// linker turns the URLs of one document into addresses of the handler. It is not safe for concurrent
-// use.
+// linker turns the URLs of one document into addresses of the handler. It is not safe for
+// concurrent use.
 type linker struct {
 	base    weburl.URL // what references are relative to
 	page    string     // the URL of the document, without fragment

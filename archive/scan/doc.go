@@ -21,8 +21,9 @@
 //
 // # Protocol
 //
-// A child of [Command] reads documents from its standard input and writes one reply for each, in their order, to
-// its standard output. Numbers are decimal; what follows a line are bytes of that length:
+// A child of [Command] reads documents from its standard input and writes one reply for each, in
+// their order, to its standard output. Numbers are decimal; what follows a line are bytes of that
+// length:
 //
 //	document: DOC id metaLength dataLength LF meta data
 //	reply:    OK id length LF result

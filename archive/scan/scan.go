@@ -64,8 +64,8 @@ type Options struct {
 	Progress func(Stats)
 }
 
-// Work is what is done with documents: that of [Filter], [Command], [Process] or [Func]. Its zero value
-// is not valid.
+// Work is what is done with documents: that of [Filter], [Command], [Process] or [Func]. Its zero
+// value is not valid.
 type Work struct {
 	start func(o Options) (worker, error)
 }

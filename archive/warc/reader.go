@@ -253,7 +253,15 @@ func (r *Reader) begin(searching bool) error {
 	if err != nil {
 		return err
 	}
-	version, fields, err := parseHeader(r.header, r.rec.fields[:0])
+	var version string
+	var fields Fields
+	if hasVersion(r.header) {
+		version, fields, err = parseHeader(r.header, r.rec.fields[:0])
+	} else {
+		start, _ := r.body.Peek(len("HTTP/"))
+		isHTTP := string(start) == "HTTP/"
+		version, fields, err = arcHeader(string(r.header), r.rec.fields[:0], isHTTP)
+	}
 	if err != nil {
 		return err
 	}
@@ -346,8 +354,9 @@ func (r *Reader) decompress() (*bufio.Reader, error) {
 		return r.src.Reader, nil
 	case isSkippable(magic):
 		return nil, r.skip()
-	case string(magic) == "filed":
-		return nil, errors.New("an ARC file, which is not read")
+	case beginsARC(r.src.Reader):
+		r.kind = nil // nothing in it tells a record from a body
+		return r.src.Reader, nil
 	}
 	return nil, errors.New("neither a record nor gzip nor zstd")
 }
@@ -436,7 +445,12 @@ func (r *Reader) readHeader(searching bool) error {
 		}
 		r.header = append(r.header, line...)
 		if len(r.header) >= longest && !hasVersion(r.header) {
-			return errors.New("no version line")
+			switch {
+			case searching && !r.salvage || len(r.header) > maxARCLine:
+				return errors.New("no version line")
+			case err == nil:
+				return nil // perhaps a header of ARC, which has no more lines
+			}
 		}
 		if searching && len(r.header) > searchHeader && !r.salvage &&
 			!bytes.Contains(r.header, []byte(r.warcinfo)) {

@@ -194,7 +194,7 @@ func TestDamageIsToldAndPassedOver(t *testing.T) {
 		{"zstd, a reserved kind of block", zs[:8] + "\x07\x00\x00", "", zs},
 		{"a dictionary that is cut", dictMagic + "\xff\xff\x00\x00xx", "the middle", zs},
 		{"a dictionary that is too large", dictMagic + "\xff\xff\xff\xffxx", "too large", zs},
-		{"ARC", "filedesc://IAH-1.arc 0.0.0.0 text/plain 1\r\n", "ARC", good},
+		{"ARC", "filedesc://IAH-1.arc 0.0.0.0 text/plain 1\r\n", "neither a record", good},
 	}
 	for _, tt := range tests {
 		for _, before := range []string{"", tt.good} {

@@ -155,7 +155,7 @@ func (rec *Record) end() error {
 		return nil
 	case nil:
 		buf, _ := r.body.Peek(longest)
-		if !hasVersion(buf) {
+		if !hasVersion(buf) && !(rec.isARC() && beginsARC(r.body)) {
 			return errors.New("the block is followed by something else than a record")
 		}
 		return nil
@@ -180,7 +180,8 @@ func (rec *Record) endPlain() error {
 	if err := skipBlank(r.body); err != nil && err != io.EOF {
 		return err
 	}
-	if buf, _ := r.body.Peek(longest); len(buf) > 0 && !beginsRecord(buf) {
+	if buf, _ := r.body.Peek(longest); len(buf) > 0 && !beginsRecord(buf) &&
+		!(rec.isARC() && beginsARC(r.body)) {
 		return errors.New("the block is followed by something else than a record")
 	}
 	return nil

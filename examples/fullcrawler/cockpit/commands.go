@@ -48,7 +48,7 @@ func Subcommands() map[string]subcommand {
 			summary: "write the archive as CDXJ or WACZ to a file", args: "cdxj|wacz FILE", run: exportTo,
 		},
 		"import": {
-			summary: "add WARC files of other programs to the archive, where they are",
+			summary: "add WARC and ARC files of other programs to the archive, where they are",
 			args:    "FILE ...", flags: m.flags, run: m.run,
 		},
 		"serve": {
