@@ -9,15 +9,6 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Sizes in bytes of what is held in memory as a whole.
-const (
-	// MaxRaw is that of the record of a [Document]. Larger ones have to be read from their file.
-	MaxRaw = 64 << 20
-
-	// MaxBody is that of a body that [Archive.Body] returns.
-	MaxBody = 64 << 20
-)
-
 // Document is a version of a [Snapshot] with its content, still compressed. It is not safe for
 // concurrent use.
 type Document struct {

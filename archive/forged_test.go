@@ -120,7 +120,7 @@ func TestForgedRecordsBehindACut(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, end, info.Size())
 					if end < int64(cut) {
-						require.Equal(t, []Damage{{File: h.name, Offset: end, Length: int64(cut) - end, Err: errCut}}, a.Recovered().Damage)
+						require.Equal(t, []Fault{{File: h.name, Offset: end, Length: int64(cut) - end, Err: errCut}}, a.Recovered().Damage)
 					}
 				}
 				require.NoError(t, a.Close())
@@ -160,7 +160,7 @@ func TestForgedRecordsInALargeBody(t *testing.T) {
 			a, dir, urls := h.recovered(t, first.File+unfinished, data[:7<<20])
 			require.Equal(t, []string{"http://first.test/"}, urls)
 			end := first.Offset + first.Length
-			require.Equal(t, []Damage{{File: first.File, Offset: end, Length: 7<<20 - end, Err: errCut}},
+			require.Equal(t, []Fault{{File: first.File, Offset: end, Length: 7<<20 - end, Err: errCut}},
 				a.Recovered().Damage)
 			info, err := os.Stat(filepath.Join(dir, first.File))
 			require.NoError(t, err)

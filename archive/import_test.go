@@ -214,14 +214,14 @@ func TestAFileThatIsShorter(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
 	require.NoError(t, os.WriteFile(path, whole[:second], 0o644))
-	want := Damage{File: path, Offset: int64(second), Length: int64(len(whole) - second), Versions: 2,
+	want := Fault{File: path, Offset: int64(second), Length: int64(len(whole) - second), Versions: 2,
 		Err: errShorter}
 	for range 2 {
 		a = openDir(t, dir, Options{})
-		require.Equal(t, []Damage{want}, a.Recovered().Damage)
+		require.Equal(t, []Fault{want}, a.Recovered().Damage)
 		found, err := a.Import(path)
 		require.NoError(t, err)
-		require.Equal(t, []Damage{want}, found.Damage)
+		require.Equal(t, []Fault{want}, found.Damage)
 		v, err := a.At("http://foreign.test/2", time.Time{})
 		require.NoError(t, err, "it is not forgotten")
 		_, err = a.Read(v.Content)
@@ -234,7 +234,7 @@ func TestAFileThatIsShorter(t *testing.T) {
 	}
 	repaired, err := Repair(dir, Options{})
 	require.NoError(t, err)
-	require.Equal(t, []Damage{want}, repaired.Damage)
+	require.Equal(t, []Fault{want}, repaired.Damage)
 	require.Equal(t, 1, repaired.Versions)
 	a = openDir(t, dir, Options{})
 	require.Empty(t, a.Recovered().Damage)
@@ -312,7 +312,7 @@ func TestImportOfABrokenFile(t *testing.T) {
 				for _, d := range found.Damage {
 					require.ErrorIs(t, d.Err, warc.ErrDamaged)
 					d.Err = nil
-					require.Equal(t, Damage{File: path, Offset: int64(tt.offset),
+					require.Equal(t, Fault{File: path, Offset: int64(tt.offset),
 						Length: int64(tt.end - tt.offset)}, d)
 				}
 				faults, checked := verify(t, a)

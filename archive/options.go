@@ -22,12 +22,16 @@ const (
 	specURL      = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 )
 
-// What zero means in [Options].
+// What zero means in [Options] and [Query], and the sizes in bytes of what is held in memory.
 const (
 	DefaultMaxFile   = 1 << 30
 	DefaultPrefix    = "spinneret"
 	DefaultLevel     = warc.DefaultLevel
 	DefaultSyncEvery = 64 << 20
+	DefaultMemory    = 64 << 20 // of a Query
+
+	MaxRaw  = 64 << 20 // of the record of a Document; larger ones have to be read from their file
+	MaxBody = 64 << 20 // of a body that Archive.Body returns
 )
 
 // Options configures an [Archive]. The zero Options is the recommendation.

@@ -119,26 +119,18 @@ type Report struct {
 
 	// Damage are the places that cannot be believed, of which the first thousand are listed, and
 	// Damaged is their size in bytes.
-	Damage  []Damage
+	Damage  []Fault
 	Damaged int64
 
 	// Missing are the files that belong to the archive and are gone.
 	Missing []string
 }
 
-// Damage is a part of a file that does not hold what was written there.
-type Damage struct {
-	File           string
-	Offset, Length int64
-	Versions       int // that the index knows there, if the file has become shorter
-	Err            error
-}
-
 // maxDamage bounds the list in a report: strangers write files, too.
 const maxDamage = 1000
 
 // add notes a damaged place.
-func (r *Report) add(d Damage) {
+func (r *Report) add(d Fault) {
 	if r.Damaged += d.Length; len(r.Damage) < maxDamage {
 		r.Damage = append(r.Damage, d)
 	}
@@ -182,7 +174,7 @@ func (t *tail) damaged(d *warc.DamageError) {
 // intact notes that a file can be believed again from an offset on.
 func (t *tail) intact(name string, offset int64) {
 	if t.broken >= 0 {
-		t.add(Damage{File: name, Offset: t.broken, Length: offset - t.broken, Err: t.err})
+		t.add(Fault{File: name, Offset: t.broken, Length: offset - t.broken, Err: t.err})
 		t.broken = -1
 	}
 }
@@ -198,7 +190,7 @@ func (t *tail) cut(name string, size int64) {
 		t.Damaged -= t.Damage[n-1].Length
 		t.Damage = t.Damage[:n-1]
 	}
-	t.add(Damage{File: name, Offset: t.whole, Length: size - t.whole, Err: errCut})
+	t.add(Fault{File: name, Offset: t.whole, Length: size - t.whole, Err: errCut})
 }
 
 // maxTail is the number of bytes at the end of a file that are read whenever an archive is opened,
@@ -215,7 +207,7 @@ func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err er
 	}
 	t = tail{whole: end, broken: -1}
 	lost, err := a.index.countBehind(name, size)
-	t.add(Damage{File: name, Offset: size, Length: end - size, Versions: lost, Err: errShorter})
+	t.add(Fault{File: name, Offset: size, Length: end - size, Versions: lost, Err: errShorter})
 	return t, err
 }
 

@@ -4,7 +4,8 @@ package archive
 // interval [From, To) of a [Query]. Any two intervals are in exactly one of the thirteen.
 type Relations uint16
 
-// The relations of a version to the interval, in the order in which a version can move over it.
+// The relations of a version to the interval, in the order in which a version can move over it, and
+// sets of them that are often wanted.
 const (
 	Before       Relations = 1 << iota // D+ < From
 	Meets                              // D+ = From
@@ -19,19 +20,16 @@ const (
 	OverlappedBy                       // From < D < To < D+
 	MetBy                              // D = To
 	After                              // To < D
-)
 
-// Sets of relations that are often wanted.
-const (
 	// Latest is the last version of each URL that was found within the interval: found then, and
 	// valid until the interval's end or beyond. It is what snapshots are made of.
-	Latest = OverlappedBy | StartedBy | Finishes | Equal
+	Latest Relations = OverlappedBy | StartedBy | Finishes | Equal
 
 	// Found is every version that was found within the interval.
-	Found = Latest | Starts | During
+	Found Relations = Latest | Starts | During
 
 	// Valid is every version that was valid at some instant of the interval.
-	Valid = Found | Overlaps | FinishedBy | Contains
+	Valid Relations = Found | Overlaps | FinishedBy | Contains
 )
 
 // relation returns the one relation of a version that is valid from start to end to the interval

@@ -14,8 +14,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Meta is what a worker of [Snapshot.Scan] is told of a document, as JSON.
-type Meta struct {
+// told is what a worker of [Snapshot.Scan] is told of a document.
+type told struct {
 	URL    string    `json:"url"`
 	Time   time.Time `json:"time"`
 	Status int       `json:"status"`
@@ -26,9 +26,10 @@ type Meta struct {
 }
 
 // Scan sends the documents of the snapshot to workers, and returns their results as [scan.Run]
-// does. Documents stay compressed: a worker gets a WARC file of one record, and its [Meta]. To a
-// function, [scan.Document.Value] is the [Version]; so it is in the results. A [scan.Filter] reads
-// the body without its content coding, of up to [MaxBody] bytes.
+// does. Documents stay compressed: a worker gets a WARC file of one record. A [scan.Filter] reads
+// the body without its content coding, of up to [MaxBody] bytes. Beside it, [scan.Document.Meta] is
+// JSON with url, time, status, media, digest, file and offset. To a function, [scan.Document.Value]
+// is the [Version]; so it is in the results.
 //
 // A document that cannot be read, or is larger than [MaxRaw], is not sent: its result has an error.
 func (s *Snapshot) Scan(ctx context.Context, work scan.Work, opts scan.Options) iter.Seq2[
@@ -53,7 +54,7 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 			data = append(warc.AppendDict(data[:0], dict), doc.Raw...)
 			send.Data = data
 		}
-		send.Meta, err = json.Marshal(Meta{doc.URL, doc.Time, doc.Status, doc.Media,
+		send.Meta, err = json.Marshal(told{doc.URL, doc.Time, doc.Status, doc.Media,
 			doc.Digest.String(), doc.Content.File, doc.Content.Offset})
 		if !yield(send, err) {
 			return

@@ -39,7 +39,7 @@ func read(data []byte) ([]byte, error) {
 
 func serveScan() {
 	_ = scan.Serve(os.Stdin, os.Stdout, func(meta, data []byte) ([]byte, error) {
-		var m Meta
+		var m told
 		if err := json.Unmarshal(meta, &m); err != nil {
 			return nil, err
 		}

@@ -9,9 +9,6 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
 )
 
-// DefaultMemory is what a zero Memory in a [Query] stands for.
-const DefaultMemory = 64 << 20
-
 // Query says which versions belong to a [Snapshot]. The zero Query is the last version of every
 // URL.
 type Query struct {

@@ -15,12 +15,14 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Fault is something that [Archive.Verify] found to be wrong.
+// Fault is a place in a file that does not hold what it should.
 type Fault struct {
-	File   string
-	Offset int64  // -1 for the file as a whole
-	URL    string // "" if it is not known
-	Err    error
+	File     string
+	Offset   int64  // -1 for the file as a whole
+	Length   int64  // of what cannot be read; 0 if it is not known
+	URL      string // "" if it is not known
+	Versions int    // that the index knows there, if the file has become shorter
+	Err      error
 }
 
 // Checked counts what [Archive.Verify] has looked at.
@@ -81,7 +83,7 @@ type verifier struct {
 // fault tells the caller at once: a check of a large archive takes hours, and may be ended before.
 func (v *verifier) fault(file string, offset int64, url string, err error) {
 	v.checked.Faults++
-	v.report(Fault{file, offset, url, err})
+	v.report(Fault{File: file, Offset: offset, URL: url, Err: err})
 }
 
 // file reads a file, and compares it with the index as far as it was indexed when the check began.
@@ -315,7 +317,7 @@ func repair(dir string, files vfs.FS, opts Options) (Report, error) {
 			a.found.Missing = append(a.found.Missing, name)
 		case slices.Contains(a.found.Missing, name):
 		case end < was.end && was.versions > now[name].versions:
-			a.found.add(Damage{File: name, Offset: end, Length: was.end - end,
+			a.found.add(Fault{File: name, Offset: end, Length: was.end - end,
 				Versions: was.versions - now[name].versions, Err: errShorter})
 		}
 	}

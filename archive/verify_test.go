@@ -258,7 +258,7 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 					require.Empty(t, faults)
 					require.Empty(t, lost)
 				} else {
-					require.Equal(t, []Damage{{File: filepath.Base(name), Offset: int64(at),
+					require.Equal(t, []Fault{{File: filepath.Base(name), Offset: int64(at),
 						Length: int64(len(whole) - at), Versions: len(m) - want, Err: errShorter}}, lost)
 					require.GreaterOrEqual(t, len(faults), 1+len(m)-want)
 				}

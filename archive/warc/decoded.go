@@ -7,12 +7,6 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/content"
 )
 
-// ErrTooLarge is wrapped by the error that ends a decoded body at a bound.
-var ErrTooLarge = content.ErrTooLarge
-
-// DefaultMaxDecoded is what a limit of 0 means to [HTTP.Decoded].
-const DefaultMaxDecoded = 256 << 20
-
 // Decoded returns Body without its content codings, which are gzip, deflate, br and zstd. It ends
 // with [ErrTooLarge] after limit bytes, or where it exceeds 1 MiB and 200 times what was stored. A
 // limit of 0 or less means 256 MiB. A body without a content coding is returned as it is.

@@ -34,9 +34,6 @@ func (c Compression) Extension() string {
 	return ".warc"
 }
 
-// DefaultLevel is what a zero Level stands for with [Gzip].
-const DefaultLevel = 6
-
 // EncoderOptions say how records are compressed. The zero EncoderOptions is gzip at its usual
 // level.
 type EncoderOptions struct {

@@ -3,13 +3,28 @@ package warc
 import (
 	"errors"
 	"fmt"
+
+	"github.com/spinneret-go/spinneret/archive/internal/content"
 )
 
-// ErrDamaged is wrapped by every [DamageError].
-var ErrDamaged = errors.New("warc: damaged")
+// Errors that callers tell apart.
+var (
+	// ErrDamaged is wrapped by every [DamageError].
+	ErrDamaged = errors.New("warc: damaged")
 
-// ErrInvalid is wrapped by the error for a record that cannot be written.
-var ErrInvalid = errors.New("warc: invalid record")
+	// ErrInvalid is wrapped by the error for a record that cannot be written.
+	ErrInvalid = errors.New("warc: invalid record")
+
+	// ErrTooLarge is wrapped by the error that ends a decoded body at a bound.
+	ErrTooLarge = content.ErrTooLarge
+)
+
+// What zero means.
+const (
+	DefaultLevel      = 6         // in EncoderOptions, with Gzip
+	DefaultMaxHeader  = 1 << 20   // in ReaderOptions
+	DefaultMaxDecoded = 256 << 20 // as the limit of HTTP.Decoded
+)
 
 // DamageError says where a file does not hold what it should.
 type DamageError struct {

@@ -12,9 +12,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// DefaultMaxHeader is what a zero MaxHeader stands for.
-const DefaultMaxHeader = 1 << 20
-
 // ReaderOptions say how a [Reader] reads. The zero ReaderOptions is fine for most files.
 type ReaderOptions struct {
 	// Name is what errors call the file. "" means what the source calls itself, if it has a
