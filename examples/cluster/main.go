@@ -5,6 +5,7 @@
 //	cluster run -dir archive1        one process of it; start as many as you like, anywhere
 //	cluster status                   how far it is, and who does what
 //	cluster wait                     until nothing is left to fetch
+//	cluster pause, drain, deny …     what to tell it while it runs
 //	cluster bench …                  figures
 //
 // README.md says how it works and how to run it for real.
@@ -20,6 +21,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
@@ -45,6 +47,17 @@ var verbs = []verb{
 	{"create", "create a crawl and bring it seeds", create},
 	{"run", "take part in a crawl", run},
 	{"status", "show how far a crawl is", status},
+	{"pause", "make no more requests until resume", say(simply(func(w *crawl.Word) { w.Paused = true }))},
+	{"resume", "go on after pause, and let drained processes begin again",
+		say(simply(func(w *crawl.Word) { w.Paused, w.Drain = false, nil }))},
+	{"drain", "let processes finish what is under way, and end: all, or those of the names", say(sayDrain)},
+	{"deny", "ask nothing more of a host, or of what an entry of a deny list says", say(sayDeny)},
+	{"allow", "take back what was denied", say(sayAllow)},
+	{"delay", "leave at least so much time between requests to a host", say(sayDelay)},
+	{"add", "bring more seeds, which also widen the scope", say(sayAdd)},
+	{"revisit", "visit pages again as soon as possible", say(sayRevisit)},
+	{"scope", "change how far from the seeds to go", say(sayScope)},
+	{"word", "show what pause, deny, delay and so on have said", word},
 	{"wait", "wait until nothing is left to fetch", wait},
 	{"bench", "measure the message path, the spread over processes, or scaling", benchmark},
 }

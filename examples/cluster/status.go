@@ -12,15 +12,14 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
 // wait returns when a crawl has nothing left to do.
 func wait(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	every := fs.Duration("every", time.Second, "how often to look")
-	return func(ctx context.Context, _ []string, _, _ io.Writer) error {
-		bus, err := jet.Connect(ctx, *at)
+	return func(ctx context.Context, _ []string, _, log io.Writer) error {
+		bus, err := connectTo(ctx, at, log)
 		if err != nil {
 			return err
 		}
@@ -40,8 +39,8 @@ func status(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	every := fs.Duration("every", 0, "look again and again, and show rates; 0: look once")
 	listen := fs.String("listen", "", "serve the status and /metrics at this `address` instead")
-	return func(ctx context.Context, _ []string, out, _ io.Writer) error {
-		bus, err := jet.Connect(ctx, *at)
+	return func(ctx context.Context, _ []string, out, log io.Writer) error {
+		bus, err := connectTo(ctx, at, log)
 		if err != nil {
 			return err
 		}

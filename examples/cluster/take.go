@@ -53,6 +53,7 @@ func create(fs *flag.FlagSet) action {
 	fs.BoolVar(&o.NoSitemaps, "no-sitemaps", false, "do not read the sitemaps that robots.txt names")
 	deny := fs.String("deny", "", "`file` of what is never asked for, one entry a line")
 	fs.BoolVar(&o.Loopback, "loopback", false, "only visit addresses of this machine")
+	apply := fs.Bool("apply", false, "give these options to a crawl that is there with others")
 	file := fs.String("seeds", "", "`file` of seed URLs, one a line")
 	return func(ctx context.Context, args []string, out, log io.Writer) error {
 		seeds, err := readSeeds(args, *file, log)
@@ -73,7 +74,7 @@ func create(fs *flag.FlagSet) action {
 		if o.Scope != string(urlfilter.Any) {
 			o.Seeds = seeds
 		}
-		bus, err := jet.Connect(ctx, *at)
+		bus, err := connectTo(ctx, at, log)
 		if err != nil {
 			return err
 		}
@@ -81,6 +82,16 @@ func create(fs *flag.FlagSet) action {
 		ctx, cancel := bus.Bound(ctx)
 		defer cancel()
 		c, err := crawl.Create(ctx, bus, o)
+		switch {
+		case errors.Is(err, crawl.ErrDiffers) && *apply:
+			for _, d := range c.Differences(o) {
+				fmt.Fprintln(out, d)
+			}
+			err = c.Apply(ctx, o)
+		case errors.Is(err, crawl.ErrDiffers):
+			err = fmt.Errorf("%w\nwith -apply the crawl gets the new options; "+
+				"\"cluster add\" brings seeds and leaves the options", err)
+		}
 		if err == nil {
 			err = c.Seed(ctx, seeds)
 		}
@@ -151,7 +162,7 @@ func run(fs *flag.FlagSet) action {
 	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
 	fs.IntVar(&port, "web-port", 0,
 		"connect to this port instead of 80, for a virtual web on this machine")
-	return func(ctx context.Context, _ []string, _, _ io.Writer) (err error) {
+	return func(ctx context.Context, _ []string, _, log io.Writer) (err error) {
 		if o.Modules, err = parseModules(modules); err != nil {
 			return fmt.Errorf("%w: %w", errUsage, err)
 		}
@@ -162,7 +173,7 @@ func run(fs *flag.FlagSet) action {
 			o.Dial = dialPort(port)
 		}
 		at.Name = o.Name
-		bus, err := jet.Connect(ctx, *at)
+		bus, err := connectTo(ctx, at, log)
 		if err != nil {
 			return err
 		}

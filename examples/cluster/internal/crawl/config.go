@@ -163,7 +163,8 @@ var ErrNone = errors.New("crawl: not created yet")
 
 const optionsKey = "options"
 
-// Create makes a crawl, or takes up one that is there, whatever its options.
+// Create makes a crawl, or takes up one that is there. If that has other options, it fails with
+// [ErrDiffers] and the crawl, which [Crawl.Apply] may change.
 func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	o = o.withDefaults()
 	if _, err := o.filter(Word{}); err != nil {
@@ -196,7 +197,13 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 			return nil, err
 		}
 	}
-	return Open(ctx, bus)
+	c, err = Open(ctx, bus)
+	if err == nil {
+		if all := c.Options.Differences(o); len(all) > 0 {
+			err = differs(all)
+		}
+	}
+	return c, err
 }
 
 // Open takes up a crawl. It fails with [ErrNone] if there is none.

@@ -304,8 +304,16 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 	first, err := Create(t.Context(), bus, o)
 	require.NoError(t, err)
 	second, err := Create(t.Context(), bus, Options{Delay: time.Hour})
-	require.NoError(t, err)
+	require.ErrorIs(t, err, ErrDiffers)
+	require.ErrorContains(t, err, "Delay is 20ms, not 1h0m0s")
 	require.Equal(t, first.Options, second.Options, "the first word holds")
+	o.Delay, o.FetchParts = time.Hour, 99
+	require.ErrorIs(t, second.Apply(t.Context(), o), ErrDiffers)
+	o.FetchParts = first.FetchParts
+	require.NoError(t, second.Apply(t.Context(), o))
+	second, err = Open(t.Context(), bus)
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, second.Delay)
 	_, err = first.NewWorker(WorkerOptions{})
 	require.ErrorContains(t, err, "directory")
 }

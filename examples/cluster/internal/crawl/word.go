@@ -112,29 +112,36 @@ func (w *Worker) heed(ctx context.Context, end func(why error)) {
 		}
 		var word Word
 		err := json.Unmarshal(e.Value, &word)
-		var f *filter
 		if err == nil {
-			f, err = w.filter(word)
+			err = w.follow(word, e.Revision, end)
 		}
 		if err != nil {
 			w.opts.Log.Error("the word of control cannot be followed", "err", err)
-			return
-		}
-		before := w.word.Load()
-		if e.Revision <= before.revision {
-			return
-		}
-		w.word.Store(&heeded{word, e.Revision, f, make(chan struct{})})
-		close(before.changed)
-		w.opts.Log.Info("control", "revision", e.Revision, "paused", word.Paused, "deny", len(word.Deny),
-			"delays", len(word.Delays), "drain", strings.Join(word.Drain, " "))
-		switch {
-		case word.drains(w.opts.Name) || word.drains(w.member.ID()):
-			end(errDrained)
-		case word.Options != before.Options:
-			end(errReload)
 		}
 	})
+}
+
+// follow takes over a word, unless it knows a later one.
+func (w *Worker) follow(word Word, revision uint64, end func(why error)) error {
+	f, err := w.filter(word)
+	if err != nil {
+		return err
+	}
+	before := w.word.Load()
+	if revision <= before.revision {
+		return nil
+	}
+	w.word.Store(&heeded{word, revision, f, make(chan struct{})})
+	close(before.changed)
+	w.opts.Log.Info("control", "revision", revision, "paused", word.Paused, "deny", len(word.Deny),
+		"delays", len(word.Delays), "drain", strings.Join(word.Drain, " "))
+	switch {
+	case word.drains(w.opts.Name) || word.drains(w.member.ID()):
+		end(errDrained)
+	case word.Options != before.Options:
+		end(errReload)
+	}
+	return nil
 }
 
 // unpaused waits while the crawl is paused, and reports whether ctx still holds.

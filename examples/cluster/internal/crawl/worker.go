@@ -151,10 +151,22 @@ func (w *Worker) runner() engine.Runner {
 func (w *Worker) Run(ctx context.Context) (err error) {
 	for again := true; again && err == nil; {
 		run, end := context.WithCancelCause(ctx)
+		// Before the first request, so that a process that begins in a pause makes none.
+		var word Word
+		var revision uint64
+		if word, revision, err = w.Word(ctx); err == nil {
+			err = w.follow(word, revision, end)
+		}
+		if err != nil {
+			end(nil)
+			return errors.Join(err, w.close())
+		}
 		var heeding sync.WaitGroup
 		heed, stop := context.WithCancel(context.WithoutCancel(ctx))
 		heeding.Go(func() { w.heed(heed, func(why error) { end(why) }) })
-		err = w.member.Run(run)
+		if context.Cause(run) == nil {
+			err = w.member.Run(run)
+		}
 		stop()
 		heeding.Wait()
 		again = errors.Is(context.Cause(run), errReload) && ctx.Err() == nil
@@ -163,11 +175,15 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		}
 		end(nil)
 	}
-	if w.client != nil {
-		w.client.CloseIdle()
-		err = errors.Join(err, w.store.Close())
+	return errors.Join(err, w.close())
+}
+
+func (w *Worker) close() error {
+	if w.client == nil {
+		return nil
 	}
-	return err
+	w.client.CloseIdle()
+	return w.store.Close()
 }
 
 // reload takes over the crawl's options. It requires that no partition is owned.

@@ -40,6 +40,10 @@ type Options struct {
 
 	Replicas int   // servers that keep each stream; 0 means 1
 	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means 1 GiB
+
+	// Waiting is told once, and then every ten seconds, why there is no connection yet. nil means that
+	// nobody is told.
+	Waiting func(why error)
 }
 
 // timeouts of what must not hang for ever when servers are away.
@@ -56,6 +60,8 @@ type Bus struct {
 	js    jetstream.JetStream
 	opts  Options
 	crawl string
+
+	told time.Time // when the caller of Connect was told last what it waits for
 
 	refusing sync.Once
 	refused  chan struct{} // closed when refusal is set
@@ -94,12 +100,24 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 			b.conn.Close()
 			return nil, refusal
 		}
+		b.wait(err)
 		if !sleep(ctx, reconnectWait) {
 			b.conn.Close()
 			return nil, fmt.Errorf("jet: reach %s: %w", o.URL, errors.Join(err, ctx.Err()))
 		}
 	}
 }
+
+// wait tells the caller of Connect what it waits for.
+func (b *Bus) wait(why error) {
+	if b.opts.Waiting != nil && time.Since(b.told) > tellEvery {
+		b.told = time.Now()
+		b.opts.Waiting(why)
+	}
+}
+
+// tellEvery is how often somebody who waits is told why.
+const tellEvery = 10 * time.Second
 
 // dial makes the connection as soon as a server is there. The client library could do the waiting,
 // but would not say why it waits.
@@ -129,6 +147,7 @@ func (b *Bus) dial(ctx context.Context) (err error) {
 		if advice(err) != "" || errors.Is(err, fs.ErrNotExist) {
 			return refusal(fmt.Errorf("connect to %s: %w", o.URL, err))
 		}
+		b.wait(err)
 		if !sleep(ctx, reconnectWait) {
 			return fmt.Errorf("jet: connect to %s: %w", o.URL, errors.Join(err, ctx.Err()))
 		}

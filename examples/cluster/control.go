@@ -1,0 +1,256 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+)
+
+// A sentence is what an operator tells a running crawl. It changes the word, and may do more once
+// the word is kept.
+type sentence struct {
+	change func(w *crawl.Word) error
+	then   func(ctx context.Context, c *crawl.Crawl) error
+}
+
+// say returns the action of a verb that tells the crawl something.
+func say(parse func(args []string) (sentence, error)) func(fs *flag.FlagSet) action {
+	return func(fs *flag.FlagSet) action {
+		at := brokerFlags(fs)
+		patience := fs.Duration("patience", 5*time.Second,
+			"how long to wait until all processes follow; 0: not at all")
+		return func(ctx context.Context, args []string, out, log io.Writer) error {
+			s, err := parse(args)
+			if err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			bus, err := connectTo(ctx, at, log)
+			if err != nil {
+				return err
+			}
+			defer bus.Close()
+			ctx, cancel := bus.Bound(ctx)
+			defer cancel()
+			c, err := crawl.Open(ctx, bus)
+			if err == nil {
+				err = s.tell(ctx, c, *patience, out)
+			}
+			return cmp.Or(bus.Refused(), err)
+		}
+	}
+}
+
+// tell tells the crawl, and shows who follows.
+func (s sentence) tell(ctx context.Context, c *crawl.Crawl, patience time.Duration, out io.Writer) error {
+	if s.change != nil {
+		revision, err := c.Say(ctx, s.change)
+		if err != nil {
+			return err
+		}
+		if err := followed(ctx, c, revision, patience, out); err != nil {
+			return err
+		}
+	}
+	if s.then == nil {
+		return nil
+	}
+	return s.then(ctx, c)
+}
+
+// followed waits until all processes follow the word, and says which do not. Those that follow
+// later, because they are stopped or cut off, do so before their next request.
+func followed(
+	ctx context.Context, c *crawl.Crawl, revision uint64, patience time.Duration, out io.Writer,
+) error {
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		follow, lag, err := c.Followers(ctx, revision)
+		if err != nil {
+			return err
+		}
+		if len(lag) > 0 && time.Now().Before(end) {
+			continue
+		}
+		fmt.Fprintf(out, "kept; %d processes follow\n", len(follow))
+		if len(lag) > 0 {
+			fmt.Fprintf(out, "not yet: %s\n", strings.Join(lag, " "))
+		}
+		return nil
+	}
+}
+
+// simply is a sentence that changes the word and takes no arguments.
+func simply(change func(w *crawl.Word)) func([]string) (sentence, error) {
+	return func(args []string) (sentence, error) {
+		if len(args) > 0 {
+			return sentence{}, fmt.Errorf("%q is not expected", args[0])
+		}
+		return sentence{change: func(w *crawl.Word) error { change(w); return nil }}, nil
+	}
+}
+
+func sayDrain(names []string) (sentence, error) {
+	if len(names) == 0 {
+		names = []string{"*"}
+	}
+	return sentence{change: func(w *crawl.Word) error {
+		w.Drain = union(w.Drain, names)
+		return nil
+	}}, nil
+}
+
+func sayDeny(entries []string) (sentence, error) {
+	if len(entries) == 0 {
+		return sentence{}, errors.New("which host, or which entry of a deny list?")
+	}
+	return sentence{change: func(w *crawl.Word) error {
+		w.Deny = union(w.Deny, entries)
+		return nil
+	}}, nil
+}
+
+func sayAllow(entries []string) (sentence, error) {
+	if len(entries) == 0 {
+		return sentence{}, errors.New("which entry? \"cluster word\" shows them")
+	}
+	return sentence{change: func(w *crawl.Word) error {
+		for _, entry := range entries {
+			if !slices.Contains(w.Deny, entry) {
+				return fmt.Errorf("%q was not denied; \"cluster word\" shows what was", entry)
+			}
+		}
+		w.Deny = slices.DeleteFunc(w.Deny, func(e string) bool { return slices.Contains(entries, e) })
+		return nil
+	}}, nil
+}
+
+func sayDelay(args []string) (sentence, error) {
+	if len(args) != 2 {
+		return sentence{}, errors.New("want HOST and a duration such as 30s; 0 takes it back")
+	}
+	delay, err := time.ParseDuration(args[1])
+	if err != nil || delay < 0 {
+		return sentence{}, fmt.Errorf("delay %q: want a duration such as 30s", args[1])
+	}
+	seed, err := urlfilter.Seed(args[0])
+	if err != nil {
+		return sentence{}, err
+	}
+	host := crawl.Host(seed)
+	return sentence{change: func(w *crawl.Word) error {
+		if delay == 0 {
+			delete(w.Delays, host)
+			return nil
+		}
+		if w.Delays == nil {
+			w.Delays = map[string]time.Duration{}
+		}
+		w.Delays[host] = delay
+		return nil
+	}}, nil
+}
+
+func sayScope(args []string) (sentence, error) {
+	if len(args) != 1 {
+		return sentence{}, errors.New("want page, prefix, host, domain or any")
+	}
+	var reach urlfilter.Reach
+	if err := reach.UnmarshalText([]byte(args[0])); err != nil {
+		return sentence{}, err
+	}
+	return sentence{change: func(w *crawl.Word) error { w.Scope = args[0]; return nil }}, nil
+}
+
+func sayAdd(args []string) (sentence, error) {
+	seeds, err := canonical(args)
+	return sentence{
+		change: func(w *crawl.Word) error { w.Seeds = union(w.Seeds, seeds); return nil },
+		then:   func(ctx context.Context, c *crawl.Crawl) error { return c.Seed(ctx, seeds) },
+	}, err
+}
+
+func sayRevisit(args []string) (sentence, error) {
+	urls, err := canonical(args)
+	return sentence{then: func(ctx context.Context, c *crawl.Crawl) error {
+		if c.Revisit(ctx, urls) == nil && c.Options.Revisit <= 0 {
+			return errors.New("the crawl was created without -revisit, so that only pages " +
+				"which were never had are visited")
+		}
+		return nil
+	}}, err
+}
+
+func canonical(args []string) (urls []string, err error) {
+	if len(args) == 0 {
+		return nil, errors.New("which URLs?")
+	}
+	for _, arg := range args {
+		url, err := urlfilter.Seed(arg)
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, url)
+	}
+	return urls, nil
+}
+
+func union(old, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(old, s) {
+			old = append(old, s)
+		}
+	}
+	return old
+}
+
+// word shows what the operator has said.
+func word(fs *flag.FlagSet) action {
+	at := brokerFlags(fs)
+	return func(ctx context.Context, _ []string, out, log io.Writer) error {
+		bus, err := connectTo(ctx, at, log)
+		if err != nil {
+			return err
+		}
+		defer bus.Close()
+		c, err := crawl.Open(ctx, bus)
+		if err != nil {
+			return cmp.Or(bus.Refused(), err)
+		}
+		w, revision, err := c.Word(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "revision %d\npaused   %t\n", revision, w.Paused)
+		for _, list := range []struct {
+			name  string
+			items []string
+		}{{"drain", w.Drain}, {"deny", append(slices.Clone(c.Deny), w.Deny...)}, {"seed", w.Seeds}} {
+			for _, item := range list.items {
+				fmt.Fprintf(out, "%-8s %s\n", list.name, item)
+			}
+		}
+		for host, delay := range w.Delays {
+			fmt.Fprintf(out, "delay    %s %s\n", host, delay)
+		}
+		fmt.Fprintf(out, "scope    %s\n", cmp.Or(w.Scope, c.Scope))
+		return nil
+	}
+}
+
+// connectTo connects to the brokers, and says on log what it waits for if they do not answer.
+func connectTo(ctx context.Context, o *jet.Options, log io.Writer) (*jet.Bus, error) {
+	o.Waiting = func(why error) {
+		fmt.Fprintf(log, "cluster: no answer from %s yet: %v; waiting until a broker is there "+
+			"(Ctrl-C ends this)\n", o.URL, why)
+	}
+	return jet.Connect(ctx, *o)
+}

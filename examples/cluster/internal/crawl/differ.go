@@ -1,0 +1,110 @@
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+)
+
+// ErrDiffers is wrapped by the error of [Create] for a crawl that is there with other options.
+var ErrDiffers = errors.New("crawl: exists with other options")
+
+// A Difference is an option in which two crawls differ. It is a plain value, and not safe for
+// concurrent use.
+type Difference struct {
+	Option   string
+	Is, Want string
+	Fixed    bool // it cannot be changed any more
+}
+
+// String says what differs.
+func (d Difference) String() string {
+	fixed := ""
+	if d.Fixed {
+		fixed = " (cannot be changed any more)"
+	}
+	return fmt.Sprintf("%s is %s, not %s%s", d.Option, d.Is, d.Want, fixed)
+}
+
+// changeable are the options that can be changed later: those on which what a state sends on does
+// not depend. An owner that takes over must come to what the last one has sent.
+var changeable = map[string]bool{
+	"Contact": true, "Delay": true, "Timeout": true, "MaxBody": true, "Scope": true,
+	"MaxDepth": true, "Deny": true, "Seeds": true,
+}
+
+// Differences returns in what other options differ from those of the crawl.
+func (o Options) Differences(other Options) (all []Difference) {
+	is, want := reflect.ValueOf(o.withDefaults()), reflect.ValueOf(other.withDefaults())
+	for i := range is.NumField() {
+		name := is.Type().Field(i).Name
+		a, b := is.Field(i), want.Field(i)
+		if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 ||
+			reflect.DeepEqual(a.Interface(), b.Interface()) {
+			continue
+		}
+		all = append(all, Difference{name, show(a), show(b), !changeable[name]})
+	}
+	return all
+}
+
+// show shows an option, of which lists may be long.
+func show(v reflect.Value) string {
+	text := fmt.Sprint(v.Interface())
+	if v.Kind() == reflect.Slice && v.Len() > 3 {
+		text = fmt.Sprintf("%v … (%d)", v.Slice(0, 3).Interface(), v.Len())
+	}
+	if text == "" {
+		text = `""`
+	}
+	return text
+}
+
+// differs returns an error that names all differences.
+func differs(all []Difference) error {
+	var lines []string
+	for _, d := range all {
+		lines = append(lines, d.String())
+	}
+	return fmt.Errorf("%w:\n  %s", ErrDiffers, strings.Join(lines, "\n  "))
+}
+
+// Apply gives the crawl other options, which all processes take over. It fails with [ErrDiffers] and
+// changes nothing if one of them cannot be changed any more.
+func (c *Crawl) Apply(ctx context.Context, o Options) error {
+	o = o.withDefaults()
+	var fixed []Difference
+	for _, d := range c.Options.Differences(o) {
+		if d.Fixed {
+			fixed = append(fixed, d)
+		}
+	}
+	if len(fixed) > 0 {
+		return differs(fixed)
+	}
+	if _, err := o.filter(Word{}); err != nil {
+		return err
+	}
+	cell, _, err := c.States.Cell(ctx, optionsKey)
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("crawl: encode options: %w", err)
+	}
+	if err := cell.Store(ctx, value); err != nil {
+		return err
+	}
+	c.Options = o
+	_, err = c.Say(ctx, func(w *Word) error { w.Options++; return nil })
+	return err
+}
+
+// Host returns the host of a canonical URL, as the crawl knows it.
+func Host(url string) string { return weburl.Host(url) }
