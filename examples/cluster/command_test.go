@@ -115,12 +115,12 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 		parts: []crawl.Part{part(message.Fetch, 150, 170, 30), part(message.Hosts, 5, 5, 12)},
 		members: []crawl.Member{{
 			ID: "a-1", Report: crawl.Report{
-				Owned: 2, Visits: 42, Rate: 4.2, Started: at.Add(-time.Minute), Heap: 3 << 19,
+				Owned: 2, Visits: 42, Rate: 4.2, Started: at.Add(-time.Minute), Heap: 3 << 19, Resident: 5 << 20,
 			},
 		}},
 	}
 	var out bytes.Buffer
-	now.show(&out, last)
+	now.show(&out, last, true)
 	lines := map[string][]string{}
 	for line := range strings.Lines(out.String()) {
 		if fields := strings.Fields(line); len(fields) > 0 {
@@ -129,7 +129,15 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	}
 	require.Equal(t, []string{"fetch.3", "4", "170", "20", "7", "12.5", "%", "5", "a-1"}, lines["fetch.3"])
 	require.Equal(t, []string{"hosts.3", "4", "5", "0", "7", "12.5", "%", "-", "a-1"}, lines["hosts.3"])
-	require.Equal(t, []string{"a-1", "2", "42", "4.2", "1.5", "MiB", "1m0s"}, lines["a-1"])
+	require.Equal(t, []string{"a-1", "2", "42", "4.2", "1.5", "MiB", "5.0", "MiB", "1m0s"}, lines["a-1"])
+	require.True(t, strings.HasPrefix(out.String(), "crawl      running\n"), out.String())
+	require.Contains(t, out.String(), "14 waiting, 20 messages on the way")
+	paused := now
+	paused.word.Paused = true
+	require.Contains(t, paused.summary(last).state, "paused")
+	require.Contains(t, (&look{}).summary(look{}).state, "no process is alive")
+	now.parts[0].Owner = ""
+	require.Contains(t, now.summary(last).state, "without an owner: fetch.3")
 	require.Equal(t, []string{"42", "fetched"}, lines["42"])
 }
 
@@ -168,7 +176,7 @@ func TestACrawlByCommands(t *testing.T) {
 	status, _, log = do(t, "wait", "-nats", urls, "-every", "50ms")
 	require.Zero(t, status, log)
 	tr.finish(t)
-	status, out, log := do(t, "status", "-nats", urls)
+	status, out, log := do(t, "status", "-nats", urls, "-partitions")
 	require.Zero(t, status, log)
 	require.Regexp(t, `hosts\.1 .* states-`, out)
 	require.Regexp(t, `fetch\.3 .* fetch-`, out)

@@ -34,7 +34,7 @@ func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", answer(func(now look, w io.Writer) { now.show(w, look{}) }))
+	mux.HandleFunc("GET /{$}", answer(func(now look, w io.Writer) { now.show(w, look{}, true) }))
 	mux.HandleFunc("GET /metrics", answer(func(now look, w io.Writer) { now.metrics(w) }))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	unhook := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -83,10 +83,34 @@ func (l *look) metrics(w io.Writer) {
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
 	}
-	describe(w, "heap_bytes", "memory of a process that is in use")
+	describe(w, "heap_bytes", "memory of a process that was in use at its last collection")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_heap_bytes{process=%q} %d\n", m.ID, m.Heap)
 	}
+	describe(w, "resident_bytes", "memory that a process takes of its machine")
+	for _, m := range l.members {
+		fmt.Fprintf(w, "cluster_resident_bytes{process=%q} %d\n", m.ID, m.Resident)
+	}
+	s := l.summary(look{})
+	for _, g := range []struct {
+		name, help string
+		value      float64
+	}{
+		{"processes", "processes that are alive", float64(len(l.members))},
+		{"partitions_without_owner", "partitions that nobody works on", float64(len(s.ownerless))},
+		{"messages_lost_total", "messages that the brokers acknowledged and lost", float64(s.lost)},
+		{"paused", "1 while the operator has paused the crawl", b2f(l.word.Paused)},
+	} {
+		describe(w, g.name, g.help)
+		fmt.Fprintf(w, "cluster_%s %g\n", g.name, g.value)
+	}
+}
+
+func b2f(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // describe begins a metric. By the custom of Prometheus, the name of what only grows ends in total.

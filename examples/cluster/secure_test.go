@@ -162,7 +162,7 @@ func TestACrawlThroughTLSWithTheRightsOfTheManual(t *testing.T) {
 	t.Parallel()
 	f := newFortress(t)
 	rights := needed(t)
-	require.Len(t, rights, 6)
+	require.Len(t, rights, 7)
 	secured := []string{"-nats", f.url, "-ca", f.ca, "-creds", f.user(t, "crawler", rights...)}
 	tr := serveTrial(t, madeUp)
 	status, _, log := do(t, append(append([]string{"create"}, secured...), "-replicas", "1",

@@ -26,7 +26,7 @@ func wait(fs *flag.FlagSet) action {
 		defer bus.Close()
 		ctx, cancel := bus.Bound(ctx)
 		defer cancel()
-		c, err := opened(ctx, bus)
+		c, err := opened(ctx, bus, log)
 		if err == nil {
 			err = c.Wait(ctx, *every)
 		}
@@ -38,6 +38,7 @@ func wait(fs *flag.FlagSet) action {
 func status(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	every := fs.Duration("every", 0, "look again and again, and show rates; 0: look once")
+	whole := fs.Bool("partitions", false, "show each partition, too")
 	listen := fs.String("listen", "", "serve the status and /metrics at this `address` instead")
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
 		bus, err := connectTo(ctx, at, log)
@@ -53,21 +54,23 @@ func status(fs *flag.FlagSet) action {
 		case *listen != "":
 			err = serveStatus(ctx, *listen, c, out)
 		default:
-			err = showStatus(ctx, c, *every, out)
+			err = showStatus(ctx, c, *every, *whole, out)
 		}
 		return cmp.Or(bus.Refused(), err)
 	}
 }
 
 // showStatus shows how far a crawl is, once or again and again until ctx ends.
-func showStatus(ctx context.Context, c *crawl.Crawl, every time.Duration, out io.Writer) error {
+func showStatus(
+	ctx context.Context, c *crawl.Crawl, every time.Duration, whole bool, out io.Writer,
+) error {
 	var last look
 	for {
 		now, err := lookAt(ctx, c)
 		if err != nil {
 			return err
 		}
-		now.show(out, last)
+		now.show(out, last, whole)
 		if every == 0 {
 			return nil
 		}
@@ -85,6 +88,7 @@ type look struct {
 	at      time.Time
 	parts   []crawl.Part
 	members []crawl.Member
+	word    crawl.Word
 }
 
 // lookAt looks at a crawl.
@@ -92,6 +96,9 @@ func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
 	now.at = time.Now()
 	if now.parts, err = c.Look(ctx); err == nil {
 		now.members, err = c.Members(ctx)
+	}
+	if err == nil {
+		now.word, _, err = c.Word(ctx)
 	}
 	return now, err
 }
@@ -107,8 +114,26 @@ func (l *look) counts() map[string]int64 {
 	return counts
 }
 
-// show writes tables of the partitions, the processes and the counts. Rates are those since last.
-func (l *look) show(out io.Writer, last look) {
+// show writes the crawl in a few figures, its processes, what became of URLs, and if asked for each
+// partition. Rates are those since last.
+func (l *look) show(out io.Writer, last look, whole bool) {
+	l.summary(last).write(out, len(l.members))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	writeProcesses(w, l.members, l.at)
+	w.Flush()
+	fmt.Fprintln(out)
+	counts := l.counts()
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(out, "%10d  %s\n", counts[what], what)
+	}
+	if whole {
+		fmt.Fprintln(out)
+		l.showParts(out, last)
+	}
+}
+
+// showParts writes a table of the partitions.
+func (l *look) showParts(out io.Writer, last look) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "partition\tepoch\tmessages\tlag\twaiting\tfull\trate/s\t  owner\t")
 	before := map[string]uint64{}
@@ -124,19 +149,6 @@ func (l *look) show(out io.Writer, last look) {
 			p.Level.Last, p.Lag(), p.Root.Open, 100*p.Level.Share, rate, p.Owner)
 	}
 	w.Flush()
-	fmt.Fprintln(out)
-	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "process\tpartitions\tanswers\tper second\theap\tup\t")
-	for _, m := range l.members {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t\n", m.ID, m.Owned, m.Visits, m.Rate,
-			mebibytes(m.Heap), l.at.Sub(m.Started).Round(time.Second))
-	}
-	w.Flush()
-	fmt.Fprintln(out)
-	counts := l.counts()
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(out, "%10d  %s\n", counts[what], what)
-	}
 }
 
 func mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

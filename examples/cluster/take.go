@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -148,7 +149,12 @@ func run(fs *flag.FlagSet) action {
 	var o crawl.WorkerOptions
 	var modules, hosts string
 	var port int
+	var level slog.Level
+	var listen string
 	name, _ := os.Hostname()
+	fs.TextVar(&level, "log", slog.LevelInfo, "`level` of what is logged: debug, info, warn or error")
+	fs.StringVar(&listen, "listen", "",
+		"serve /metrics, /healthz and /debug/pprof/ at this `address`, which must not be public")
 	fs.StringVar(&modules, "modules", "dedupe,hosts,fetch", "whose partitions this process takes")
 	fs.StringVar(&o.Name, "name", name, "`name` of this process, for the operator")
 	fs.StringVar(&o.Dir, "dir", "archive", "`directory` for the archive of this process")
@@ -172,7 +178,7 @@ func run(fs *flag.FlagSet) action {
 		if port != 0 {
 			o.Dial = dialPort(port)
 		}
-		at.Name = o.Name
+		at.Name, o.Log = o.Name, newLog(log, level, o.Name)
 		bus, err := connectTo(ctx, at, log)
 		if err != nil {
 			return err
@@ -180,25 +186,34 @@ func run(fs *flag.FlagSet) action {
 		defer bus.Close()
 		ctx, cancel := bus.Bound(ctx)
 		defer cancel()
-		c, err := opened(ctx, bus)
+		c, err := opened(ctx, bus, log)
 		if err != nil {
 			return cmp.Or(bus.Refused(), err)
 		}
 		w, err := c.NewWorker(o)
+		if err == nil && listen != "" {
+			err = listenWorker(ctx, listen, w, o.Log)
+		}
 		if err != nil {
 			return err
 		}
+		o.Log.Info("taking part", "modules", modules, "dir", o.Dir)
 		err = w.Run(ctx)
-		return cmp.Or(bus.Refused(), err)
+		err = cmp.Or(bus.Refused(), err) // which is known only now
+		o.Log.Info("ended", "answers", w.Report().Visits, "err", err)
+		return err
 	}
 }
 
-// opened waits until somebody has created the crawl.
-func opened(ctx context.Context, bus *jet.Bus) (*crawl.Crawl, error) {
-	for {
+// opened waits until somebody has created the crawl, and says so.
+func opened(ctx context.Context, bus *jet.Bus, log io.Writer) (*crawl.Crawl, error) {
+	for told := false; ; told = true {
 		c, err := crawl.Open(ctx, bus)
 		if !errors.Is(err, crawl.ErrNone) {
 			return c, err
+		}
+		if !told {
+			fmt.Fprintln(log, "cluster: the brokers know no such crawl yet; waiting for \"cluster create\"")
 		}
 		select {
 		case <-ctx.Done():

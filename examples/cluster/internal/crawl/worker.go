@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
@@ -214,8 +215,11 @@ type Report struct {
 	Visits  int64   // answers kept
 	Rate    float64 // of them per second, since the process began
 	Started time.Time
-	Heap    uint64 // bytes that were in use when the memory was last cleaned up
-	Word    uint64 // revision of the operator's word that the process follows
+	Heap    uint64 // bytes that were in use at the last garbage collection
+	// Resident is what the process takes of the machine's memory: heap, garbage, stacks and all else.
+	// 0 if the system does not say.
+	Resident uint64
+	Word     uint64 // revision of the operator's word that the process follows
 }
 
 // Report describes the process.
@@ -224,11 +228,27 @@ func (w *Worker) Report() Report {
 	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(heap)
 	return Report{
-		Heap: heap[0].Value.Uint64(), Word: w.word.Load().revision,
+		Heap: heap[0].Value.Uint64(), Resident: resident(), Word: w.word.Load().revision,
 		Owned: w.member.Owned(), Visits: n, Started: w.start,
 		Rate: float64(n) / max(time.Since(w.start).Seconds(), 1e-9),
 	}
 }
+
+// resident reads what Linux says of this process: its second figure is in pages.
+func resident() uint64 {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, pages uint64
+	if _, err := fmt.Sscan(string(data), &size, &pages); err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize())
+}
+
+// Check fails while the process has no right to work: its session has run out or was replaced.
+func (w *Worker) Check() error { return w.member.Check() }
 
 // askAgain is when a name is looked up again that no server had an answer for.
 const askAgain = time.Minute
