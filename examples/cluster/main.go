@@ -59,6 +59,10 @@ var verbs = []verb{
 	{"scope", "change how far from the seeds to go", say(sayScope)},
 	{"word", "show what pause, deny, delay and so on have said", word},
 	{"wait", "wait until nothing is left to fetch", wait},
+	{"archives", "list where all processes have kept what they fetched", archives},
+	{"merge", "make one view of the archives of many processes", merge},
+	{"serve", "show a merged view in a browser", serve},
+	{"export", "write a merged view as CDXJ or WACZ", exportView},
 	{"bench", "measure the message path, the spread over processes, or scaling", benchmark},
 }
 

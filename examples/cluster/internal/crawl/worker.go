@@ -158,6 +158,9 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		if word, revision, err = w.Word(ctx); err == nil {
 			err = w.follow(word, revision, end)
 		}
+		if err == nil {
+			err = w.announce(ctx)
+		}
 		if err != nil {
 			end(nil)
 			return errors.Join(err, w.close())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -225,6 +226,26 @@ func (t *Table) follow(ctx context.Context, watcher jetstream.KeyWatcher, see fu
 			}
 		}
 	}
+}
+
+// Under returns the values whose keys begin with a prefix.
+func (t *Table) Under(ctx context.Context, prefix string) (map[string][]byte, error) {
+	values, whole := map[string][]byte{}, false
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t.Watch(watching, func(e *Entry) {
+		switch {
+		case e == nil:
+			whole = true
+			cancel() // all that is there has come
+		case strings.HasPrefix(e.Key, prefix):
+			values[e.Key] = e.Value
+		}
+	})
+	if !whole {
+		return nil, context.Cause(ctx)
+	}
+	return values, nil
 }
 
 // Leader returns the name of the server that leads the table's replicas.

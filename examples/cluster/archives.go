@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/export"
+	"github.com/spinneret-go/spinneret/archive/replay"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+)
+
+// archives shows where the processes of a crawl have kept what they fetched, also those that are
+// long dead.
+func archives(fs *flag.FlagSet) action {
+	at := brokerFlags(fs)
+	return func(ctx context.Context, _ []string, out, log io.Writer) error {
+		bus, err := connectTo(ctx, at, log)
+		if err != nil {
+			return err
+		}
+		defer bus.Close()
+		c, err := crawl.Open(ctx, bus)
+		if err != nil {
+			return cmp.Or(bus.Refused(), err)
+		}
+		places, err := c.Places(ctx)
+		for _, p := range places {
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", p.Machine, p.Dir, p.Name, p.Since.Format(time.DateTime))
+		}
+		return err
+	}
+}
+
+// merge makes one view of the archives of many processes: an archive of its own that has nothing but
+// an index of their files, which stay where they are. It can be made again at any time, and takes in
+// what is new.
+func merge(fs *flag.FlagSet) action {
+	view := fs.String("view", "view", "`directory` for the merged index")
+	return func(_ context.Context, dirs []string, out, log io.Writer) error {
+		if len(dirs) == 0 {
+			return fmt.Errorf("%w: name the archives of the processes; \"cluster archives\" lists them", errUsage)
+		}
+		a, err := archive.Open(*view, archive.Options{})
+		if err != nil {
+			return err
+		}
+		for _, dir := range dirs {
+			files, err := finished(dir, log)
+			if err == nil && len(files) > 0 {
+				_, err = a.Import(files...)
+			}
+			if err != nil {
+				return errors.Join(fmt.Errorf("merge %s: %w", dir, err), a.Close())
+			}
+			fmt.Fprintf(out, "%s: %d files\n", dir, len(files))
+		}
+		for _, missing := range a.Missing() {
+			fmt.Fprintf(log, "missing: %s\n", missing)
+		}
+		return a.Close()
+	}
+}
+
+// finished returns the files of an archive that nobody writes to any more. If its process is dead,
+// that is all of them: what it left is finished first.
+func finished(dir string, log io.Writer) (files []string, err error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err // Open would make it
+	}
+	a, err := archive.Open(dir, archive.Options{})
+	switch {
+	case errors.Is(err, archive.ErrLocked):
+		fmt.Fprintf(log, "%s: its process is alive, so its current file comes the next time\n", dir)
+	case err != nil:
+		return nil, err
+	default:
+		for _, d := range a.Recovered().Damage {
+			fmt.Fprintf(log, "%s: %s: damage at byte %d: %v\n", dir, d.File, d.Offset, d.Err)
+		}
+		if err := a.Close(); err != nil {
+			return nil, err
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasSuffix(name, ".warc.gz") || strings.HasSuffix(name, ".warc.zst") ||
+			strings.HasSuffix(name, ".warc") {
+			path, err := filepath.Abs(filepath.Join(dir, name))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, path)
+		}
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// serve shows a merged view in a browser, as of any time.
+func serve(fs *flag.FlagSet) action {
+	view := fs.String("view", "view", "`directory` that \"cluster merge\" has made")
+	addr := fs.String("listen", "127.0.0.1:9701", "`address` to listen on")
+	return func(ctx context.Context, _ []string, out, _ io.Writer) error {
+		a, err := existing(*view)
+		if err != nil {
+			return err
+		}
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *addr)
+		if err != nil {
+			return errors.Join(err, a.Close())
+		}
+		fmt.Fprintf(out, "http://%s/\n", l.Addr())
+		handler := replay.New(a, replay.Options{Title: "Crawl"})
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+		defer stop()
+		if err = server.Serve(l); ctx.Err() != nil {
+			err = nil
+		}
+		return errors.Join(err, a.Close())
+	}
+}
+
+// exportView writes a merged view in a format that other programs read.
+func exportView(fs *flag.FlagSet) action {
+	view := fs.String("view", "view", "`directory` that \"cluster merge\" has made")
+	return func(_ context.Context, args []string, _, _ io.Writer) (err error) {
+		if len(args) != 1 {
+			return fmt.Errorf("%w: name one file that ends in .cdxj or .wacz", errUsage)
+		}
+		write := map[string]func(io.Writer, *archive.Archive) error{
+			".cdxj": export.CDXJ,
+			".wacz": func(w io.Writer, a *archive.Archive) error {
+				return export.WACZ(w, a, export.Options{Title: "Crawl"})
+			},
+		}[filepath.Ext(args[0])]
+		if write == nil {
+			return fmt.Errorf("%w: %s: want a name that ends in .cdxj or .wacz", errUsage, args[0])
+		}
+		a, err := existing(*view)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, a.Close()) }()
+		f, err := os.Create(args[0])
+		if err != nil {
+			return err
+		}
+		w := bufio.NewWriterSize(f, 1<<20)
+		return errors.Join(write(w, a), w.Flush(), f.Close())
+	}
+}
+
+// existing opens a view, and makes none.
+func existing(dir string) (*archive.Archive, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("%w; make the view with \"cluster merge\"", err)
+	}
+	return archive.Open(dir, archive.Options{})
+}
