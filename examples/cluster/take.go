@@ -49,6 +49,7 @@ func create(fs *flag.FlagSet) action {
 		"tries of a page that could not be had, after the first one; negative: none")
 	fs.DurationVar(&o.Retry, "retry", 0,
 		"delay before the first of them, which doubles; 0: a minute to an hour, by what went wrong")
+	fs.DurationVar(&o.Backoff, "backoff", 0, "delay of a host after a failure, which doubles; 0: 30s")
 	fs.DurationVar(&o.Revisit, "revisit", 0,
 		"least interval at which pages are visited again; 0: they are visited once")
 	fs.BoolVar(&o.NoSitemaps, "no-sitemaps", false, "do not read the sitemaps that robots.txt names")

@@ -65,6 +65,9 @@ type Options struct {
 	// Retry is the delay before the first of these tries; each further one is twice as long, up to a
 	// day. A Retry-After may make it longer. 0 means a minute to an hour, by what went wrong.
 	Retry time.Duration
+	// Backoff is the delay of a host after a failure, which doubles with each further one. 0 means
+	// that of package scheduler.
+	Backoff time.Duration
 	// Revisit is the least interval at which a page is visited again; its history makes it longer. 0
 	// means that pages are visited once.
 	Revisit time.Duration

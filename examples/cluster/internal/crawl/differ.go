@@ -35,7 +35,7 @@ func (d Difference) String() string {
 // not depend. An owner that takes over must come to what the last one has sent.
 var changeable = map[string]bool{
 	"Contact": true, "Delay": true, "Timeout": true, "MaxBody": true, "Scope": true,
-	"MaxDepth": true, "Deny": true, "Seeds": true,
+	"Backoff": true, "MaxDepth": true, "Deny": true, "Seeds": true,
 }
 
 // Differences returns in what other options differ from those of the crawl.

@@ -148,7 +148,7 @@ func (f *fetcher) remember(ctx context.Context, e extra) error {
 // politeness turns the crawl's options into those of the scheduler. A negative delay is for webs
 // that nobody minds, so that nothing else slows a host down either.
 func (f *fetcher) politeness() scheduler.Options {
-	o := scheduler.Options{HostDelay: f.Delay, MaxQueue: -1}
+	o := scheduler.Options{HostDelay: f.Delay, Backoff: f.Backoff, MaxQueue: -1}
 	if f.Delay < 0 {
 		o.LatencyFactor, o.Backoff = -1, -1
 	}
