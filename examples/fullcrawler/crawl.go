@@ -7,14 +7,17 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http/cookiejar"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -111,6 +114,7 @@ func openCrawler(d *cockpit.Directory, cfg cockpit.Config, web network) (c *craw
 	if c.Cfg.Policy == nil {
 		c.Cfg.Policy = revisit.Bayes{}
 	}
+	c.Filter.Hosts = cfg.Overrides
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
 	c.openQueue()
 	defer func() {
@@ -160,6 +164,11 @@ func (c *crawler) openQueue() {
 	if c.Cfg.Delay == 0 { // none, where 0 would mean the default
 		politeness.HostDelay, politeness.LatencyFactor = -1, -1
 	}
+	if len(c.Cfg.Shared) > 0 {
+		politeness.Exempt = func(addr netip.Addr) bool {
+			return slices.ContainsFunc(c.Cfg.Shared, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) })
+		}
+	}
 	if c.Cfg.Arrival > 0 {
 		politeness.MaxPerAddr = 2 // while the first request is slow, but never two to a host
 	}
@@ -181,7 +190,7 @@ func (c *crawler) openNetwork(web network) (err error) {
 	if c.Cfg.Bounds == fetch.Loopback {
 		c.Uplink.Probe = func(context.Context) error { return nil } // there is no network to fail
 	}
-	c.client, err = fetch.New(fetch.Options{
+	options := fetch.Options{
 		UserAgent: c.Cfg.UserAgent(),
 		Reach:     c.Cfg.Bounds,
 		Timeout:   c.Cfg.Timeout,
@@ -189,7 +198,27 @@ func (c *crawler) openNetwork(web network) (err error) {
 		Resolve:   c.addrOf,
 		Dial:      web.dial,
 		Brotli:    brotli.New,
-	})
+		Header:    c.Cfg.Header,
+		Proxy:     c.Cfg.Proxy,
+		HTTP1:     c.Cfg.HTTP1,
+	}
+	if c.Cfg.Identity != nil {
+		options.Wrap = c.Cfg.Identity.RoundTripper
+	}
+	if c.Cfg.CookieFile == "" {
+		c.client, err = fetch.New(options)
+		return err
+	}
+	cookies, err := os.Open(c.Cfg.CookieFile)
+	if err != nil {
+		return err
+	}
+	defer cookies.Close()
+	options.Cookies = cookies
+	if options.Jar, err = cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List}); err != nil {
+		return err
+	}
+	c.client, err = fetch.New(options)
 	return err
 }
 

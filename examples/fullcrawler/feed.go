@@ -188,6 +188,9 @@ func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.T
 		c.Hosts.Book(host, before, 0)
 	}
 	next := now.Add(min(max(wait, time.Second), cockpit.Longest))
+	if fresh := time.Unix(s.Fresh, 0); fate.Retry() == 0 && fresh.After(next) {
+		next = fresh // by the page's Cache-Control
+	}
 	s.Due, s.LeftOut = next.Unix(), fate == stage.Unwanted || fate == stage.HostFull
 	if s.Failures > 0 && !s.LeftOut {
 		c.Retries.Expect(s.Due)

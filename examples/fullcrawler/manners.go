@@ -100,6 +100,7 @@ func (c *crawler) setDelay(url string, delay time.Duration) {
 	}
 	host := weburl.Host(url)
 	longest := c.delays.Set(host, server, delay)
+	longest = max(longest, c.Cfg.Overrides.Of(host).Delay)
 	c.Queue.SetHost(host, scheduler.Host{Delay: max(longest, 1)}) // of which 1 lifts an earlier one
 	if delay > 0 {
 		c.manners.changed()

@@ -31,6 +31,9 @@ func (c *crawler) reload() {
 	if err := c.Cfg.ReadDeny(); err != nil {
 		c.Log.Error("deny list not read again", "error", err)
 	}
+	if err := c.Cfg.ReadOverrides(); err != nil {
+		c.Log.Error("overrides not read again", "error", err)
+	}
 	defer c.refilter(before, c.Cfg.Filters())
 	if c.Cfg.SeedFile == "-" {
 		return // it can be read once

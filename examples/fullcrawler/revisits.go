@@ -108,6 +108,9 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 // whatever is hinted at.
 func (c *crawler) worthwhile(it stage.Item, now time.Time) bool {
 	h := it.Visit.State.History
+	if time.Unix(it.Visit.State.Fresh, 0).After(now) && !it.Hinted(h, now) {
+		return false
+	}
 	bayes, weighs := c.policyOf(it.URL).(revisit.Bayes)
 	if !weighs {
 		return it.Hinted(h, now)

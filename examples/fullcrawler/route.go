@@ -97,7 +97,14 @@ func (c *crawler) enqueueRobots(req robots.Request) {
 func (c *crawler) enqueue(it stage.Item) {
 	host := weburl.Host(it.URL)
 	addr, _ := c.Resolver.Cached(host)
-	c.Queue.SetHost(host, scheduler.Host{Addr: addr})
+	known := scheduler.Host{Addr: addr}
+	if c.Cfg.Group != nil {
+		known.Group = c.Cfg.Group(host)
+	}
+	if c.Cfg.OverrideFile != "" { // of which 1 lifts one that is gone
+		known.Delay = max(c.Cfg.Overrides.Of(host).Delay, c.delays.Of(host), 1)
+	}
+	c.Queue.SetHost(host, known)
 	if err := c.Queue.Add(scheduler.Task[stage.Item]{Host: host, Item: it}); err != nil {
 		c.stop(fmt.Errorf("queue %s: %w", it.URL, err)) // the room is what bounds the queue
 	}

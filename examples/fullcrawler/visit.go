@@ -25,10 +25,17 @@ import (
 // maxRedirects is how many redirects in a row lead to a page; browsers give up after twenty.
 const maxRedirects = 10
 
+// pausedLook is how often it is looked whether a host is still paused.
+const pausedLook = 5 * time.Second
+
 // visit does the task of a lease and reports when and how long it occupied the host.
 func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item]) scheduler.Outcome {
 	skipped := scheduler.Outcome{Skipped: true}
 	it := lease.Item()
+	if c.Paused.Has(lease.Host()) {
+		lease.Requeue(skipped, time.Now().Add(pausedLook))
+		return skipped
+	}
 	began := time.Now()
 	addr, err := c.Resolver.Addr(ctx, lease.Host())
 	if err != nil {
@@ -139,6 +146,10 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
 	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
 	c.observe(it, resp, modified, change == simhash.Real)
+	it.Visit.State.Fresh = 0
+	if fresh := min(stage.FreshFor(resp.Header), cockpit.Longest); fresh > 0 {
+		it.Visit.State.Fresh = c.Clock.Now().Add(fresh).Unix()
+	}
 	switch {
 	case change == simhash.Same:
 		return stage.Unchanged, ""

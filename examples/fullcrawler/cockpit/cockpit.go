@@ -35,8 +35,9 @@ type Crawl struct {
 	Tally    *tally
 	Retries  stage.Retries
 	Log      *slog.Logger
-	Say      func(string)  // to whoever watches the terminal
-	Room     chan struct{} // has an element for each page in hand
+	Say      func(string)   // to whoever watches the terminal
+	Paused   stage.Underway // hosts, by the operator
+	Room     chan struct{}  // has an element for each page in hand
 
 	Servers []*http.Server
 	Known   satstore.Stats // when the crawl ended

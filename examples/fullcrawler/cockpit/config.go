@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"net/netip"
 	"os"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/botauth"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/revisit"
 )
@@ -70,6 +72,17 @@ type Config struct {
 	Bounds      fetch.Reach
 	Hosts       map[string][]netip.Addr
 	NameServers []netip.AddrPort // nil are the system's
+
+	Header     http.Header     // of each request; nil is none
+	CookieFile string          // "" is none
+	Proxy      string          // "" is none
+	HTTP1      bool            // no HTTP/2
+	Identity   *botauth.Signer // of requests; nil is none
+
+	OverrideFile string // "" is none
+	Overrides    *stage.Overrides
+	Group        func(host string) string // hosts that share a delay; nil is each its own
+	Shared       []netip.Prefix           // addresses of many unrelated hosts, which have no delay
 }
 
 // NoArchive is a config.archive that keeps nothing.
@@ -117,7 +130,9 @@ or, with -forever, in the same one.
 type commandLine struct {
 	Config
 	scope, order, hosts, seedList string
-	nameServer                    string
+	nameServers, identity         string
+	overrides, groups, cdn        string
+	headers                       headers
 	configFile                    string
 	private, own                  bool
 	given                         map[string]bool // flags, by name
@@ -158,7 +173,14 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		c.ReadDeny,
 		func() error { return CheckListen(c.Listen) },
 		func() error { return c.readHosts(l.hosts) },
-		func() error { return c.readNameServer(l.nameServer) },
+		func() error { return c.readNameServers(l.nameServers) },
+		func() (err error) {
+			c.Header, c.OverrideFile = http.Header(l.headers), l.overrides
+			return c.ReadOverrides()
+		},
+		func() error { return c.readGroups(l.groups) },
+		func() error { return c.readShared(l.cdn) },
+		func() error { return c.readIdentity(l.identity) },
 		func() error { return checkWords(rest, c.Hosts) },
 		func() error { return c.readSeeds(rest, l.seedList, log) },
 		l.checkNumbers,
@@ -214,22 +236,6 @@ func (c *Config) readHosts(name string) error {
 		}
 		return err
 	})
-}
-
-// readNameServer reads the address of a name server, with or without a port.
-func (c *Config) readNameServer(address string) error {
-	if address == "" {
-		return nil
-	}
-	server, err := netip.ParseAddrPort(address)
-	if addr, addrErr := netip.ParseAddr(address); addrErr == nil {
-		server, err = netip.AddrPortFrom(addr, 53), nil
-	}
-	if err != nil {
-		return fmt.Errorf("-dns %q: want an IP address, with or without a port", address)
-	}
-	c.NameServers = []netip.AddrPort{server}
-	return nil
 }
 
 // readSeeds takes seeds from the command line and from a file. What is no URL is reported on log,

@@ -44,6 +44,8 @@ func (l *commandLine) identityFlags(fs *flag.FlagSet) {
 		"`name` of the crawler: in User-Agent, and as robots.txt calls it")
 	fs.StringVar(&l.Contact, "contact", "",
 		"`URL` or address where site owners reach you; required beyond loopback")
+	fs.StringVar(&l.identity, "identity", "", "`file` of an Ed25519 key, in PEM, to sign requests with "+
+		"(Web Bot Auth); an https -contact names who publishes it")
 	fs.StringVar(&l.Out, "out", "",
 		"`directory` for the archive and all else (default crawl, or crawl-demo without seeds)")
 	fs.StringVar(&l.Archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
@@ -88,6 +90,12 @@ func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 		"0.5s by default without seeds; less than 1s only on loopback or with -own")
 	fs.DurationVar(&l.Arrival, "arrival", 0, "a request reaches its server within this time: pauses count from "+
 		"then, and a slow page holds up its host alone; 0: pauses count from the first byte of the answer")
+	fs.StringVar(&l.groups, "group", "", "hosts that share a delay: domain, for all hosts of a registrable "+
+		"domain, or a `file` with a line for each group, of hosts and the domains above them")
+	fs.StringVar(&l.overrides, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3\" or "+
+		"\"old.example off\", for a host and all below it; SIGHUP reads it again")
+	fs.StringVar(&l.cdn, "shared", "", "`file` of address ranges that unrelated hosts share, such as those of "+
+		"a CDN: only their hosts have delays")
 	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay of less than a second")
 	fs.IntVar(&l.Concurrency, "concurrency", 64,
 		"requests under way at one time, each to another host")
@@ -112,8 +120,12 @@ func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 func (l *commandLine) networkFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&l.private, "private", false, "allow private and loopback addresses")
 	fs.StringVar(&l.hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
-	fs.StringVar(&l.nameServer, "dns", "", "`address` of a name server to ask, such as 127.0.0.1:53, "+
-		"instead of the system's")
+	fs.StringVar(&l.nameServers, "dns", "", "`addresses` of name servers to ask, with commas, such as "+
+		"127.0.0.1:53, instead of the system's")
+	fs.StringVar(&l.Proxy, "proxy", "", "`URL` of a proxy; with socks5 it is handed addresses, and -private holds")
+	fs.BoolVar(&l.HTTP1, "http1", false, "no HTTP/2")
+	fs.Var(&l.headers, "header", "`field` to send with each request, such as \"Accept-Language: de\" (repeatable)")
+	fs.StringVar(&l.CookieFile, "cookies", "", "`file` of cookies to send, as curl and browser extensions write it")
 }
 
 // watchFlags say how the crawl can be watched.

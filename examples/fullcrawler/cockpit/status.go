@@ -37,6 +37,14 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	mux.HandleFunc("GET /api/explain", func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, c.explain(r.FormValue("q")))
 	})
+	mux.HandleFunc("POST /api/pause", func(w http.ResponseWriter, r *http.Request) {
+		c.Paused.Begin(r.FormValue("host"))
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("POST /api/resume", func(w http.ResponseWriter, r *http.Request) {
+		c.Paused.End(r.FormValue("host"))
+		w.WriteHeader(http.StatusNoContent)
+	})
 	c.remoteCommands(mux)
 	mux.HandleFunc("GET /metrics", c.metrics)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -74,6 +82,11 @@ func guarded(next http.Handler, addr string) http.Handler {
 		_, isAddr := stage.Literal(host)
 		if !isAddr && host != "localhost" && host != own {
 			http.Error(w, "ask for this page by its address, not as "+host, http.StatusForbidden)
+			return
+		}
+		if origin := r.Header.Get("Origin"); r.Method == http.MethodPost && origin != "" &&
+			origin != "http://"+r.Host {
+			http.Error(w, "not for other sites", http.StatusForbidden)
 			return
 		}
 		switch site := r.Header.Get("Sec-Fetch-Site"); {
@@ -114,6 +127,7 @@ type Status struct {
 	Goroutines int            `json:"goroutines"`
 	Flow       []flowStep     `json:"flow"`
 	Fates      []fateCount    `json:"fates"`
+	Limits     []limitUse     `json:"limits"`
 	HostTable  []hostRow      `json:"hostTable"`
 	Top        []stage.Ranked `json:"top"`
 	Failures   []failure      `json:"failures"`
@@ -152,6 +166,7 @@ type hostRow struct {
 	Load     float64 `json:"load"`
 	Failures int     `json:"failures"`
 	Why      string  `json:"why"`
+	Paused   bool    `json:"paused"`
 }
 
 // mostHosts is how many hosts the live page shows, and mostTop how many pages.
@@ -180,6 +195,7 @@ func (c *Crawl) status() Status {
 			{"requests under way", int64(queue.Out)},
 		},
 		HostTable: c.hostTable(),
+		Limits:    c.limits(s, latest(rates, 60)),
 	}
 	st.Trouble, _ = c.Uplink.State()
 	if c.Store != nil {
@@ -223,6 +239,7 @@ func (c *Crawl) hostTable() []hostRow {
 	rows = rows[:min(len(rows), mostHosts)]
 	for i := range rows {
 		rows[i].Pages, rows[i].Load = c.Hosts.Of(rows[i].Host)
+		rows[i].Paused = c.Paused.Has(rows[i].Host)
 	}
 	return rows
 }
@@ -240,6 +257,9 @@ func (c *Crawl) explain(q string) []Fact {
 		{"host", host},
 		{"now", host + " " + c.Queue.Explain(host).String()},
 		{"pages", fmt.Sprintf("%d, which ask for %.1f visits a day", pages, load)},
+	}
+	if c.Paused.Has(host) {
+		facts = append(facts, Fact{"paused", "by the operator"})
 	}
 	if addr, known := c.Resolver.Cached(host); known {
 		facts = append(facts, Fact{"address", addr.String()})

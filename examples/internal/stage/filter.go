@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // A Reason is why a link was not followed; "" is none. Those that lie in a URL's form are urlfilter's.
@@ -16,6 +17,7 @@ const (
 	Excluded     Reason = "excluded by pattern"
 	NotIncluded  Reason = "matches no include pattern"
 	Denied       Reason = "on the deny list"
+	SwitchedOff  Reason = "host is switched off by an override"
 	NoFollow     Reason = "page asks for its links not to be followed"
 	OtherServer  Reason = "in the sitemap of another server"
 	IndexInIndex Reason = "sitemap index in a sitemap index"
@@ -31,6 +33,7 @@ type Filter struct {
 	Include  []*regexp.Regexp // of which a URL must match one, unless it is a seed; empty for all
 	Exclude  []*regexp.Regexp // of which it must match none
 	Deny     *urlfilter.List  // nil denies nothing
+	Hosts    *Overrides       // nil says nothing of single hosts
 	MaxDepth int              // links from a seed; negative is without bound
 }
 
@@ -42,7 +45,12 @@ func (f *Filter) Check(it Item) Reason {
 	// A sitemap is no page, and serves those of its server that the filter lets pass.
 	page := it.Sitemap == nil
 	own := !page && Authority(it.URL) == it.Sitemap.Server
+	host := f.Hosts.Of(weburl.Host(it.URL))
 	switch {
+	case host.Off:
+		return SwitchedOff
+	case host.MaxDepth > 0 && it.Depth > host.MaxDepth:
+		return TooManyLinks
 	case f.MaxDepth >= 0 && it.Depth > f.MaxDepth:
 		return TooManyLinks
 	case !own && !f.Scope.Holds(it.URL):

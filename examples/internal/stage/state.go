@@ -25,6 +25,9 @@ type State struct {
 	// Booked is the interval that the page takes of its host's time, in seconds; 0 if none.
 	Booked int64
 
+	// Fresh is until when the server says that the page stays as it is, in Unix time; 0 if it does not.
+	Fresh int64
+
 	LeftOut bool // the operator's filters and limits keep it from being visited
 	Relink  bool // its links have to be looked at again: the filters were wider than before
 }
@@ -48,6 +51,7 @@ const (
 
 	isLeftOut = 0x01
 	hasRelink = 0x02
+	hasFresh  = 0x04
 )
 
 // ErrRecord is returned for bytes that are no record of a page.
@@ -89,6 +93,9 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	b = binary.AppendUvarint(b, uint64(s.Failures))
 	b = binary.AppendVarint(b, s.Due)
 	b = binary.AppendVarint(b, s.Booked)
+	if s.Fresh != 0 {
+		b = binary.AppendVarint(b, s.Fresh)
+	}
 	b = appendText(b, short(s.Validators.ETag))
 	return appendText(b, short(s.Validators.LastModified))
 }
@@ -100,6 +107,9 @@ func appendFlags(b []byte, flags byte, s State) []byte {
 	}
 	if s.Relink {
 		more |= hasRelink
+	}
+	if s.Fresh != 0 {
+		more |= hasFresh
 	}
 	if more == 0 {
 		return append(b, flags)
@@ -125,7 +135,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	form := flags & 0xf0
 	if form == longForm {
 		more = r.bytes(1)[0]
-		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink) != 0
+		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh) != 0
 	}
 	it.URL = url
 	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
@@ -144,6 +154,10 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 		}
 		s.Failures = int(r.uvarint(math.MaxInt32))
 		s.Due, s.Booked = r.varint(), r.varint()
+		if more&hasFresh != 0 {
+			s.Fresh = r.varint()
+			r.bad = r.bad || s.Fresh == 0
+		}
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
 	}
 	s.LeftOut, s.Relink = more&isLeftOut != 0, more&hasRelink != 0

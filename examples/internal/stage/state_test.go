@@ -21,6 +21,7 @@ func visitedState() State {
 	return State{
 		History:    h.Observe(revisit.Visit{At: at.Add(time.Hour), Changed: true}),
 		Hash:       0x0102030405060708,
+		Fresh:      at.Add(time.Minute).Unix(),
 		Validators: fetch.Validators{ETag: `"x"`, LastModified: "Fri, 02 Jan 2026 03:04:05 GMT"},
 		Text:       simhash.Print{Words: 1, Near: 2},
 		Failures:   3, Due: at.Unix() + 7200, Booked: 3600,

@@ -2,7 +2,7 @@ package stage
 
 import "sync"
 
-// Underway knows the pages that are being visited before they are due. The zero underway is empty.
+// Underway is a set of URLs, or of hosts. It knows the pages that are being visited before they are due. The zero underway is empty.
 // Its methods are safe for concurrent use.
 type Underway struct {
 	mu    sync.Mutex
@@ -21,6 +21,14 @@ func (u *Underway) Begin(url string) bool {
 	}
 	u.pages[url] = struct{}{}
 	return true
+}
+
+// Has reports whether the page is under way.
+func (u *Underway) Has(url string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, under := u.pages[url]
+	return under
 }
 
 // End notes that a page is no longer under way.

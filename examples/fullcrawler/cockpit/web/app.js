@@ -55,7 +55,19 @@ function drawHosts() {
   hosts.sort((a, b) => sign * (a[key] < b[key] ? -1 : a[key] > b[key] ? 1 : 0));
   fill($("hosts").tBodies[0], hosts.map(h => row([
     make("td", h.host), make("td", number(h.queued), "n"), make("td", number(h.pages), "n"),
-    make("td", h.load.toFixed(1), "n"), make("td", h.failures || "", "n"), make("td", h.why)])));
+    make("td", h.load.toFixed(1), "n"), make("td", h.failures || "", "n"), why(h)])));
+}
+
+// why says what a host waits for, with a button to pause it or to let it go on.
+function why(h) {
+  const td = make("td", h.paused ? "paused by the operator " : h.why + " ");
+  const button = make("button", h.paused ? "resume" : "pause", "act");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    await fetch(`api/${h.paused ? "resume" : "pause"}?host=${encodeURIComponent(h.host)}`, { method: "POST" });
+  });
+  td.append(button);
+  return td;
 }
 for (const button of $("hosts").tHead.querySelectorAll("button")) {
   button.addEventListener("click", () => {
@@ -78,6 +90,7 @@ function draw(s) {
       "median, lately"),
     tile("hosts", number(s.hosts)), tile("addresses", number(s.addresses)),
     tile("archive", bytes(s.archive.Bytes), number(s.archive.Captures) + " captures"),
+    ...s.limits.map(l => tile(l.name, l.used, l.left)),
     tile("memory", bytes(s.memory), number(s.goroutines) + " goroutines"),
   ]);
   drawChart(s.rates);

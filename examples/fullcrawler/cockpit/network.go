@@ -1,0 +1,145 @@
+package cockpit
+
+import (
+	"bufio"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/botauth"
+)
+
+// headers is a flag that may be given more than once.
+type headers http.Header
+
+// String is what the flag package shows as the default.
+func (h *headers) String() string { return "" }
+
+// Set adds one field.
+func (h *headers) Set(text string) error {
+	name, value, found := strings.Cut(text, ":")
+	if !found || strings.TrimSpace(name) == "" {
+		return fmt.Errorf("%q is no field such as \"Accept-Language: de\"", text)
+	}
+	if *h == nil {
+		*h = headers{}
+	}
+	http.Header(*h).Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	return nil
+}
+
+// readNameServers reads addresses of name servers, with or without ports.
+func (c *Config) readNameServers(list string) error {
+	for text := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' }) {
+		server, err := netip.ParseAddrPort(text)
+		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
+			server, err = netip.AddrPortFrom(addr, 53), nil
+		}
+		if err != nil {
+			return fmt.Errorf("-dns %q: want an IP address, with or without a port", text)
+		}
+		c.NameServers = append(c.NameServers, server)
+	}
+	return nil
+}
+
+// ReadOverrides reads what holds for single hosts. While a crawl runs, too.
+func (c *Config) ReadOverrides() error {
+	if c.Overrides == nil {
+		c.Overrides = new(stage.Overrides)
+	}
+	return ReadFile(c.OverrideFile, func(f io.Reader) error {
+		if err := c.Overrides.Reload(f); err != nil {
+			return fmt.Errorf("overrides %s: %w", c.OverrideFile, err)
+		}
+		return nil
+	})
+}
+
+// readGroups reads which hosts share a delay: those of a domain, or those in a line of a file.
+func (c *Config) readGroups(name string) error {
+	switch name {
+	case "":
+		return nil
+	case "domain":
+		c.Group = func(host string) string { return weburl.Site("http://" + host + "/") }
+		return nil
+	}
+	groups := map[string]string{} // by host or domain, the first of the line
+	c.Group = func(host string) string {
+		group, _ := stage.ForHost(groups, host)
+		return group
+	}
+	return eachLine(name, func(text string) error {
+		hosts := strings.Fields(strings.ToLower(text))
+		for _, host := range hosts {
+			groups[host] = hosts[0]
+		}
+		return nil
+	})
+}
+
+// readShared reads ranges of addresses.
+func (c *Config) readShared(name string) error {
+	return eachLine(name, func(text string) error {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("%q is no range such as 192.0.2.0/24", text)
+		}
+		c.Shared = append(c.Shared, prefix.Masked())
+		return nil
+	})
+}
+
+// eachLine passes on the lines of a file, without comments and empty ones.
+func eachLine(name string, use func(text string) error) error {
+	return ReadFile(name, func(f io.Reader) error {
+		lines := bufio.NewScanner(f)
+		for n := 1; lines.Scan(); n++ {
+			text, _, _ := strings.Cut(lines.Text(), "#")
+			if text = strings.TrimSpace(text); text == "" {
+				continue
+			}
+			if err := use(text); err != nil {
+				return fmt.Errorf("%s:%d: %w", name, n, err)
+			}
+		}
+		return lines.Err()
+	})
+}
+
+// readIdentity reads the key that signs requests.
+func (c *Config) readIdentity(name string) error {
+	if name == "" {
+		return nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("-identity: %w (openssl genpkey -algorithm ed25519 makes one)", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return fmt.Errorf("-identity %s: no PEM block", name)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, ok := parsed.(ed25519.PrivateKey)
+	if err != nil || !ok {
+		return errors.Join(fmt.Errorf("-identity %s: no Ed25519 key in PKCS #8", name), err)
+	}
+	var agent string
+	if u, err := url.Parse(c.Contact); err == nil && u.Scheme == "https" {
+		agent = "https://" + u.Host
+	}
+	c.Identity, err = botauth.New(botauth.Options{Agent: agent}, botauth.Key{Private: key})
+	return err
+}

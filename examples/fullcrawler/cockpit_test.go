@@ -1,0 +1,174 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
+)
+
+// TestHostsOfOneOwnerShareADelay with -group domain, and have one each without it.
+func TestHostsOfOneOwnerShareADelay(t *testing.T) {
+	for _, group := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			web := serve(t, webtest.Options{Seed: 2, Hosts: 6, Addrs: 6, Pages: 4, Network: memnet.New()})
+			cfg := politeConfig(t, web)
+			if group {
+				cfg.Group = func(host string) string { return weburl.Site("http://" + host + "/") }
+			}
+			c := crawlWeb(t, web, cfg)
+			require.Positive(t, c.Tally.Sum().Pages)
+			var last time.Time
+			early := 0
+			for _, r := range web.Log() { // all its hosts are of one domain
+				if !last.IsZero() && r.Time.Sub(last) < cfg.Delay {
+					early++
+				}
+				last = r.Time
+			}
+			require.Equal(t, group, early == 0, "%d requests came earlier", early)
+		})
+	}
+}
+
+// TestOverrides hold for a host and all below it, and are read again.
+func TestOverrides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, webtest.Options{Seed: 2, Hosts: 4, Addrs: 4, Pages: 6, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		cfg.OverrideFile = filepath.Join(t.TempDir(), "overrides")
+		text := "h00001.vweb.test off # its owner asked\nh00002.vweb.test delay=30s\n"
+		require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte(text), 0o666))
+		require.NoError(t, cfg.ReadOverrides())
+		c := crawlWeb(t, web, cfg)
+		require.Positive(t, c.Tally.Sum().Skipped[stage.SwitchedOff])
+		slow := 0
+		for _, r := range web.Log() {
+			require.NotEqual(t, "h00001.vweb.test", r.Host)
+			if r.Host == "h00002.vweb.test" {
+				slow++
+			}
+		}
+		require.Greater(t, slow, 2)
+		require.Empty(t, webtest.Violations(web.Log(), func(host string) time.Duration {
+			if host == "h00002.vweb.test" {
+				return 30 * time.Second
+			}
+			return cfg.Delay
+		}, func(netip.Addr) time.Duration { return cfg.Delay }))
+
+		require.NoError(t, os.WriteFile(cfg.OverrideFile, nil, 0o666))
+		require.NoError(t, cfg.ReadOverrides())
+		crawlWeb(t, web, cfg) // the links that were left out are looked at again
+		requireAllPages(t, web)
+	})
+}
+
+// TestACachedPageIsLeftAlone as long as its server says that it stays as it is.
+func TestACachedPageIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html")
+			w.Header().Set("Cache-Control", "max-age=14400")
+			_, _ = io.WriteString(w, r.URL.Path)
+		})
+		web := serve(t, webtest.Options{
+			Network: memnet.New(), Handlers: map[string]http.Handler{"a.test": handler},
+		})
+		cfg := politeConfig(t, web)
+		cfg.Forever, cfg.Duration = true, 13*time.Hour
+		var err error
+		cfg.Policy, err = cockpit.ParsePolicy("1h", 0, time.Hour, time.Hour)
+		require.NoError(t, err)
+		c, err := newCrawler(cfg, on(web))
+		require.NoError(t, err)
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+		pages := 0
+		for _, r := range web.Log() {
+			if r.Path == "/" {
+				pages++
+			}
+		}
+		require.Equal(t, 4, pages, "at 0, 4, 8 and 12 hours")
+	})
+}
+
+// TestAPausedHostIsLeftAlone until the operator lets it go on. Other sites cannot.
+func TestAPausedHostIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, webtest.Options{Seed: 2, Hosts: 2, Addrs: 2, Pages: 5, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		c, err := newCrawler(cfg, on(web))
+		require.NoError(t, err)
+		post := func(path string, headers ...string) int {
+			r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8080"+path, nil)
+			for i := 0; i < len(headers); i += 2 {
+				r.Header.Set(headers[i], headers[i+1])
+			}
+			w := httptest.NewRecorder()
+			c.StatusHandler("127.0.0.1:8080").ServeHTTP(w, r)
+			return w.Code
+		}
+		const host = "h00000.vweb.test"
+		require.Equal(t, 403, post("/api/pause?host="+host, "Sec-Fetch-Site", "cross-site"))
+		require.Equal(t, 403, post("/api/pause?host="+host, "Origin", "http://evil.test"))
+		require.False(t, c.Paused.Has(host))
+		require.Equal(t, 204, post("/api/pause?host="+host, "Origin", "http://127.0.0.1:8080"))
+		go func() {
+			time.Sleep(time.Hour)
+			require.Empty(t, web.Log(), "its only seed is there")
+			require.Equal(t, 204, post("/api/resume?host="+host))
+		}()
+		require.NoError(t, c.run(t.Context()))
+		requireAllPages(t, web)
+	})
+}
+
+// TestNetworkFlags reach the configuration, and what is wrong with them is told in a line.
+func TestNetworkFlags(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key.pem")
+	require.NoError(t, os.WriteFile(key, []byte("-----BEGIN PRIVATE KEY-----\n"+
+		"MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n"), 0o600))
+	ranges := write(t, "192.0.2.0/24 # a CDN\n\n2001:db8::/32\n")
+	groups := write(t, "a.example b.example\nc.example\n")
+	cfg, err := cockpit.ParseFlags([]string{
+		"-header", "Accept-Language: de", "-header", "X-A: b", "-http1", "-proxy", "socks5://127.0.0.1:9",
+		"-dns", "192.0.2.1,192.0.2.2:5353", "-identity", key, "-shared", ranges, "-group", groups,
+		"-contact", "https://me.example/bot", "x.example",
+	}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, http.Header{"Accept-Language": {"de"}, "X-A": {"b"}}, cfg.Header)
+	require.True(t, cfg.HTTP1)
+	require.Equal(t, "socks5://127.0.0.1:9", cfg.Proxy)
+	require.Len(t, cfg.NameServers, 2)
+	require.NotNil(t, cfg.Identity)
+	require.Len(t, cfg.Shared, 2)
+	require.Equal(t, "a.example", cfg.Group("www.b.example"))
+	require.Empty(t, cfg.Group("d.example"))
+	for _, tt := range [][]string{
+		{"-header", "nothing"}, {"-dns", "name"}, {"-identity", ranges}, {"-identity", key + "x"},
+		{"-shared", groups}, {"-overrides", groups}, {"-group", key + "x"},
+	} {
+		_, err := cockpit.ParseFlags(append(tt, "http://127.0.0.1/"), io.Discard)
+		require.Error(t, err, tt)
+		require.Equal(t, 0, strings.Count(err.Error(), "\n"), err)
+	}
+}

@@ -1,0 +1,110 @@
+package stage
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Overrides are what the operator says of single hosts. The zero Overrides says nothing. Its methods
+// are safe for concurrent use.
+type Overrides struct {
+	hosts atomic.Pointer[map[string]Override]
+}
+
+// An Override is what holds for a host and for all hosts below it.
+type Override struct {
+	Delay    time.Duration // least pause between two requests; 0 is that of all hosts
+	MaxDepth int           // links from a seed; 0 is that of all hosts, -1 is none
+	Off      bool          // nothing is fetched
+	text     string
+}
+
+// Reload reads the file again: in each line a host, and after it any of delay=DURATION, depth=NUMBER
+// and off. A # begins a comment. After an error the old ones stay.
+func (o *Overrides) Reload(r io.Reader) error {
+	hosts, lines := map[string]Override{}, bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		override := Override{text: strings.Join(fields, " ")}
+		for _, field := range fields[1:] {
+			if err := override.set(field); err != nil {
+				return fmt.Errorf("line %d: %q: %w", n, field, err)
+			}
+		}
+		hosts[strings.ToLower(fields[0])] = override
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	o.hosts.Store(&hosts)
+	return nil
+}
+
+func (o *Override) set(field string) (err error) {
+	key, value, _ := strings.Cut(field, "=")
+	switch key {
+	case "off":
+		o.Off = true
+	case "delay":
+		o.Delay, err = time.ParseDuration(value)
+		if err == nil && o.Delay <= 0 {
+			err = errors.New("want a positive duration")
+		}
+	case "depth":
+		o.MaxDepth, err = strconv.Atoi(value)
+		if err == nil && o.MaxDepth <= 0 {
+			err = errors.New("want a positive number")
+		}
+	default:
+		err = errors.New("want delay=DURATION, depth=NUMBER or off")
+	}
+	return err
+}
+
+// Of returns what holds for a host.
+func (o *Overrides) Of(host string) Override {
+	if o == nil || o.hosts.Load() == nil {
+		return Override{}
+	}
+	override, _ := ForHost(*o.hosts.Load(), host)
+	return override
+}
+
+// Lines returns all that keep a page from being fetched, in order.
+func (o *Overrides) Lines() (lines []string) {
+	if o == nil || o.hosts.Load() == nil {
+		return nil
+	}
+	for _, host := range slices.Sorted(maps.Keys(*o.hosts.Load())) {
+		if override := (*o.hosts.Load())[host]; override.Off || override.MaxDepth > 0 {
+			lines = append(lines, override.text)
+		}
+	}
+	return lines
+}
+
+// ForHost returns the value of a host, or of the nearest domain above it that has one.
+func ForHost[V any](values map[string]V, host string) (v V, found bool) {
+	for {
+		if v, found = values[host]; found {
+			return v, true
+		}
+		_, above, dot := strings.Cut(host, ".")
+		if !dot {
+			return v, false
+		}
+		host = above
+	}
+}
