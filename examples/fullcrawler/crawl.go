@@ -41,9 +41,9 @@ const grace = 3 * time.Second
 // (fetch, archive, links) → sight the links, end (its fate, and when to come back), settle.
 //
 // An item whose server's robots.txt is not known waits in the robots table while an item of its own
-// fetches the file, through the same queue: so that request keeps the host's and the address's delay
-// like any other. The sitemaps that the file names are items like pages, and what they list are
-// links.
+// fetches the file, through the same queue: so that request keeps the host's and the address's
+// delay like any other. The sitemaps that the file names are items like pages, and what they list
+// are links.
 //
 // The pages are files. All else may be lost at any time, and the same command goes on.
 type crawler struct {
@@ -157,8 +157,8 @@ func (c *crawler) openQueue() {
 		Backoff:   c.Cfg.Backoff,
 		MaxQueue:  -1, // the room bounds all open items, those that wait for a robots.txt too
 
-		// Every worker gives its lease back, after an outage of any length. One that counted as lost
-		// meanwhile could not be queued again, and its page would never end.
+		// Every worker gives its lease back, after an outage of any length. One that counted as
+		// lost meanwhile could not be queued again, and its page would never end.
 		LeaseTimeout: -1,
 	}
 	if c.Cfg.Delay == 0 { // none, where 0 would mean the default

@@ -353,8 +353,8 @@ func TestOrderByRankFetchesTheSame(t *testing.T) {
 	require.False(t, left)
 }
 
-// TestASecondCrawlKnowsTheRules holds that what is known of robots.txt is kept: what it forbids, and
-// where the sitemaps are.
+// TestASecondCrawlKnowsTheRules holds that what is known of robots.txt is kept: what it forbids,
+// and where the sitemaps are.
 func TestASecondCrawlKnowsTheRules(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 11, Hosts: 6, Pages: 4, Traits: func(int) webtest.Traits {

@@ -29,8 +29,9 @@ func deny(t *testing.T, cfg *cockpit.Config, lines ...string) {
 	require.NoError(t, cfg.ReadDeny())
 }
 
-// TestWiderFiltersReachKnownPages narrows a crawl in each way there is, and then does not. The second
-// run gets what a wide crawl would have got at once, and asks for no page again that the archive has.
+// TestWiderFiltersReachKnownPages narrows a crawl in each way there is, and then does not. The
+// second run gets what a wide crawl would have got at once, and asks for no page again that the
+// archive has.
 func TestWiderFiltersReachKnownPages(t *testing.T) {
 	for name, narrow := range map[string]func(*testing.T, *cockpit.Config){
 		"scope": func(_ *testing.T, cfg *cockpit.Config) { cfg.Reach = urlfilter.Host },

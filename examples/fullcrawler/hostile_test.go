@@ -78,8 +78,8 @@ func gzipped(text string) string {
 	return b.String()
 }
 
-// TestRobotsThatCannotBeReadForbid: a robots.txt that forbids everything is obeyed, or its server is
-// left alone, however the file is wrapped.
+// TestRobotsThatCannotBeReadForbid: a robots.txt that forbids everything is obeyed, or its server
+// is left alone, however the file is wrapped.
 func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 	const forbids = "User-agent: *\nDisallow: /\n"
 	long := strings.Repeat("# nothing here\n", 2000)
@@ -134,7 +134,8 @@ func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 	}
 }
 
-// TestAttemptsCountTowardsTheDelay: a server that got three requests is left alone for three delays.
+// TestAttemptsCountTowardsTheDelay: a server that got three requests is left alone for three
+// delays.
 func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crawler{}
@@ -176,8 +177,8 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	})
 }
 
-// TestAFarmOnOneAddressLeavesRoomForOthers: a few pages with links to thousands of names, all on one
-// address, do not keep other hosts from being visited.
+// TestAFarmOnOneAddressLeavesRoomForOthers: a few pages with links to thousands of names, all on
+// one address, do not keep other hosts from being visited.
 func TestAFarmOnOneAddressLeavesRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, names, links = 6, 200, 2000
@@ -222,7 +223,8 @@ func TestAFarmOnOneAddressLeavesRoomForOthers(t *testing.T) {
 	})
 }
 
-// TestAnEndlessHostIsKnownInPart: what a host leads to beyond a multiple of its limit leaves no trace.
+// TestAnEndlessHostIsKnownInPart: what a host leads to beyond a multiple of its limit leaves no
+// trace.
 func TestAnEndlessHostIsKnownInPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const links = 3000

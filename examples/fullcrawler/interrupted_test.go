@@ -122,7 +122,8 @@ func TestAFullDiskIsNoVerdict(t *testing.T) {
 	require.ErrorAs(t, err, &exit, "%s", out)
 	require.Equal(t, 1, exit.ExitCode(), "%s", out)
 	require.Contains(t, string(out), "file too large")
-	// Whoever waited for room when the crawl ended was interrupted; the others are left in the queue.
+	// Whoever waited for room when the crawl ended was interrupted; the others are left in the
+	// queue.
 	require.Regexp(t, stage.Interrupted.String()+"|"+stage.LeftOver.String(), string(out))
 	require.Greater(t, len(readArchive(t, dir)), 10, "what was fetched before is there")
 
@@ -260,7 +261,8 @@ func TestADeadHostIsNoOutage(t *testing.T) {
 	})
 }
 
-// TestServersSayWhenToComeBack: a page that was answered with 429 or 503 is fetched in the same run.
+// TestServersSayWhenToComeBack: a page that was answered with 429 or 503 is fetched in the same
+// run.
 func TestServersSayWhenToComeBack(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		synctest.Test(t, func(t *testing.T) {

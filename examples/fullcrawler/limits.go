@@ -13,16 +13,16 @@ import (
 // limitsEvery is how often the limits are looked at that no single page exceeds.
 const limitsEvery = time.Second
 
-// memoryShare is the part of the memory that may be in use. Beyond it, Go's collector would work ever
-// more often and get ever less back.
+// memoryShare is the part of the memory that may be in use. Beyond it, Go's collector would work
+// ever more often and get ever less back.
 const memoryShare = 0.9
 
-// memoryLooks is how many times in a row it has to be more before the crawl ends: large pages that are
-// under way at one time, which servers can arrange for, are soon gone.
+// memoryLooks is how many times in a row it has to be more before the crawl ends: large pages that
+// are under way at one time, which servers can arrange for, are soon gone.
 const memoryLooks = 60
 
-// watchLimits ends the crawl when it has taken what it may: bytes, time, the disk or memory. It also
-// notices a clock that is set back.
+// watchLimits ends the crawl when it has taken what it may: bytes, time, the disk or memory. It
+// also notices a clock that is set back.
 func (c *crawler) watchLimits(ctx context.Context) {
 	var end <-chan time.Time
 	if c.Cfg.Duration > 0 {

@@ -15,8 +15,8 @@ import (
 // maxRetryAfter is how long a server is believed that sends the crawler away.
 const maxRetryAfter = 24 * time.Hour
 
-// arriving makes the delays count from when the request of a lease reaches its server, if it is known
-// how long that takes. A slow page then does not hold up the other hosts of its address.
+// arriving makes the delays count from when the request of a lease reaches its server, if it is
+// known how long that takes. A slow page then does not hold up the other hosts of its address.
 func (c *crawler) arriving(ctx context.Context, lease *scheduler.Lease[stage.Item]) context.Context {
 	if c.Cfg.Arrival == 0 {
 		return ctx
@@ -27,8 +27,8 @@ func (c *crawler) arriving(ctx context.Context, lease *scheduler.Lease[stage.Ite
 }
 
 // outcome counts the delays from the first byte of the answer: by then the server has seen the
-// request, so that no two requests can arrive closer than the delay. They count from earlier if it is
-// known how long a request is under way.
+// request, so that no two requests can arrive closer than the delay. They count from earlier if it
+// is known how long a request is under way.
 func (c *crawler) outcome(resp *fetch.Response) scheduler.Outcome {
 	o := scheduler.Outcome{
 		Start: resp.FirstByte, Took: resp.FirstByte.Sub(resp.WroteRequest), Status: resp.Status,

@@ -28,7 +28,8 @@ import (
 )
 
 // The proof is many runs of the program over one web, each stopped at a random moment in one of
-// these ways. Its long form is that of FULLCRAWLER_TESTS=full; FULLCRAWLER_SEED chooses other moments.
+// these ways. Its long form is that of FULLCRAWLER_TESTS=full; FULLCRAWLER_SEED chooses other
+// moments.
 const (
 	byTerm  = "SIGTERM"
 	byKill  = "kill -9"
@@ -317,8 +318,8 @@ func (p *proof) requireFewRepeats() {
 	require.LessOrEqual(p.t, repeats, 40*len(p.hard))
 }
 
-// requireNoneEarly holds that pauses were kept, across all ends. What a server asked for in the last
-// moment before a kill may be forgotten, and then the usual delay holds.
+// requireNoneEarly holds that pauses were kept, across all ends. What a server asked for in the
+// last moment before a kill may be forgotten, and then the usual delay holds.
 func (p *proof) requireNoneEarly() {
 	p.t.Helper()
 	log := p.web.Log()

@@ -50,9 +50,9 @@ func change(t *testing.T, file string, change func([]byte) []byte) {
 // full asks for the long forms of tests: FULLCRAWLER_TESTS=full go test -timeout 1h
 var full = os.Getenv("FULLCRAWLER_TESTS") == "full"
 
-// TestEveryStartWorksOrNamesARemedy damages each file of a crawl, in two ways, or in its long form in
-// each way. The crawl then goes on and loses nothing, or it says that repair is needed, and goes on
-// after that.
+// TestEveryStartWorksOrNamesARemedy damages each file of a crawl, in two ways, or in its long form
+// in each way. The crawl then goes on and loses nothing, or it says that repair is needed, and goes
+// on after that.
 func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 60, Hosts: 4, Pages: 6, Traits: func(host int) webtest.Traits {

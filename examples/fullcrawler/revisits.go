@@ -62,9 +62,10 @@ func (c *crawler) publishing(host string) bool {
 // soon is when a page is due that is not worth a visit before its time: its slot may have begun.
 func (c *crawler) soon() time.Time { return c.Clock.Now().Add(2 * cockpit.UnitFor(c.Clock.Pace)) }
 
-// reconsider visits a page before it is due, if it is known and now worth a visit: because a sitemap
-// says that it was modified, or, with the zero time, because its host publishes. A hint that is not
-// worth a visit yet is noted. It is dropped where there is no room: the page comes due all the same.
+// reconsider visits a page before it is due, if it is known and now worth a visit: because a
+// sitemap says that it was modified, or, with the zero time, because its host publishes. A hint
+// that is not worth a visit yet is noted. It is dropped where there is no room: the page comes due
+// all the same.
 func (c *crawler) reconsider(url string, modified time.Time) {
 	now := c.Clock.Now()
 	it, found, err := c.Pages.Early(url, c.soon())

@@ -56,8 +56,8 @@ func (p *press) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestAHostThatPublishesInBulk is crawled twice: by what its pages show one by one, and by what they
-// show together. The second way catches more with a visit.
+// TestAHostThatPublishesInBulk is crawled twice: by what its pages show one by one, and by what
+// they show together. The second way catches more with a visit.
 func TestAHostThatPublishesInBulk(t *testing.T) {
 	crawl := func(policy revisit.Policy) (visits, caught int) {
 		synctest.Test(t, func(t *testing.T) {

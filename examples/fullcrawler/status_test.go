@@ -101,8 +101,8 @@ func TestLivePageIsForWhoAsksByAddress(t *testing.T) {
 	require.NoError(t, cockpit.CheckListen(""))
 }
 
-// TestLivePageInABrowser looks at the page with headless Chromium, where there is one: it shows what
-// the crawler tells, and says nothing on the console.
+// TestLivePageInABrowser looks at the page with headless Chromium, where there is one: it shows
+// what the crawler tells, and says nothing on the console.
 func TestLivePageInABrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
 	if err != nil {

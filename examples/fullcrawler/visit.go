@@ -70,8 +70,8 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 	return o
 }
 
-// move charges a page to the share of the address where it turned out to be. If there is no room, the
-// page is put off.
+// move charges a page to the share of the address where it turned out to be. If there is no room,
+// the page is put off.
 func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
 		return true

@@ -82,8 +82,8 @@ func TestAWeekWithTenKills(t *testing.T) {
 	requireAllFound(t, dir, web)
 }
 
-// requireAllFound lets the crawl go on to its end, as a machine that is too slow for such a week may
-// have left pages for later. Then none is missing.
+// requireAllFound lets the crawl go on to its end, as a machine that is too slow for such a week
+// may have left pages for later. Then none is missing.
 func requireAllFound(t *testing.T, dir string, web *webtest.Web) {
 	t.Helper()
 	cfg := weekConfig(dir, web.Reachable()[0])
@@ -222,8 +222,8 @@ func requirePauses(t *testing.T, log []webtest.Request, delay time.Duration) {
 	}
 }
 
-// requireFewRepeats holds that a page is visited earlier than its policy wants only by the next run,
-// which had no record of the visit before; and that these are few.
+// requireFewRepeats holds that a page is visited earlier than its policy wants only by the next
+// run, which had no record of the visit before; and that these are few.
 func requireFewRepeats(t *testing.T, visits map[string][]visit) {
 	t.Helper()
 	least := time.Duration(float64(weekPolicy.Min)/weekPace) - 2*cockpit.UnitFor(weekPace)/time.Duration(weekPace)
@@ -281,8 +281,8 @@ func compareWithPlan(
 	t.Logf("coverage %.3f, planned %.3f; efficiency %.3f, planned %.3f; %d visits, planned %d",
 		done.coverage(), planned.coverage(), done.efficiency(), planned.efficiency(),
 		done.visits, planned.visits)
-	// A machine that is too slow for such a week makes its visits late, so that there are fewer. That
-	// says nothing about the crawler.
+	// A machine that is too slow for such a week makes its visits late, so that there are fewer.
+	// That says nothing about the crawler.
 	if 100*done.visits < 97*planned.visits {
 		t.Log("too many visits were late to compare the two")
 		return

@@ -232,8 +232,9 @@ func repair(ctx context.Context, in call) error {
 	return failed
 }
 
-// repairPages keeps the pages that can be read, and makes the set of URLs anew from them. Pages that
-// are lost are found again by the links of the others, at which the next crawl looks once more.
+// repairPages keeps the pages that can be read, and makes the set of URLs anew from them. Pages
+// that are lost are found again by the links of the others, at which the next crawl looks once
+// more.
 func repairPages(dir string, say func(name, format string, args ...any)) error {
 	clock, err := stage.OpenClock(filepath.Join(dir, BeganName), 0)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package cockpit is what an operator of fullcrawler sees and touches: flags, the directory of a
-// crawl, the commands that work in it, the ledger of fates, counts, the progress line, the live page
-// and the summary. The crawl itself is in package main.
+// crawl, the commands that work in it, the ledger of fates, counts, the progress line, the live
+// page and the summary. The crawl itself is in package main.
 //
-// [Crawl] has the parts of a crawl that are looked at; the crawler embeds it. All else is used before
-// a crawl runs, or without one.
+// [Crawl] has the parts of a crawl that are looked at; the crawler embeds it. All else is used
+// before a crawl runs, or without one.
 package cockpit
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// A Crawl is what an operator sees of a crawl, while it runs and at its end. Its fields are set first.
-// Its methods are safe for concurrent use.
+// A Crawl is what an operator sees of a crawl, while it runs and at its end. Its fields are set
+// first. Its methods are safe for concurrent use.
 type Crawl struct {
 	Cfg      Config
 	Clock    stage.Clock

@@ -303,8 +303,8 @@ func ReadFile(name string, read func(io.Reader) error) error {
 	return read(r)
 }
 
-// checkWords refuses seeds that are more likely to be misspelt commands. hosts are those of a table,
-// whose names may be single words.
+// checkWords refuses seeds that are more likely to be misspelt commands. hosts are those of a
+// table, whose names may be single words.
 func checkWords(words []string, hosts map[string][]netip.Addr) error {
 	commands := slices.Sorted(maps.Keys(Subcommands()))
 	for _, word := range words {

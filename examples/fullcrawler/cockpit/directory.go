@@ -127,8 +127,8 @@ func heldError(path string) error {
 		path, ErrHeld, h.PID, h.Command, moment(h.Since), h.PID, instead)
 }
 
-// Forget removes what is known of pages. Whatever ends it in the middle, the directory holds a whole
-// crawl or none.
+// Forget removes what is known of pages. Whatever ends it in the middle, the directory holds a
+// whole crawl or none.
 func (d *Directory) Forget() error {
 	err := stage.ForgetPages(d.path)
 	for _, name := range []string{FiltersName, OrderName, BeganName} {

@@ -24,13 +24,13 @@ const (
 	maxWaiting   = 64 << 10
 )
 
-// A Ledger has a line of JSON for each visit that ended: see line. A crawl in a directory that has a
-// ledger goes on with it. Its methods are safe for concurrent use.
+// A Ledger has a line of JSON for each visit that ended: see line. A crawl in a directory that has
+// a ledger goes on with it. Its methods are safe for concurrent use.
 //
-// A visit has one line, and the line is in the file before the visit is on record. So the ledger may
-// have lines of visits that a kill took from the record, and these visits are made again and have a
-// second line; but no visit that is on record lacks its line. A power failure may cost the lines of
-// its last seconds.
+// A visit has one line, and the line is in the file before the visit is on record. So the ledger
+// may have lines of visits that a kill took from the record, and these visits are made again and
+// have a second line; but no visit that is on record lacks its line. A power failure may cost the
+// lines of its last seconds.
 type Ledger struct {
 	mu      sync.Mutex
 	f       *os.File
@@ -52,8 +52,8 @@ type Line struct {
 	Next time.Time  `json:"next,omitzero"` // when it is due again, as the pages' clock shows it
 }
 
-// OpenLedger opens the ledger of a directory, or begins one. A file of so many bytes gets the time as
-// a part of its name, and a new one is begun; 0 is never.
+// OpenLedger opens the ledger of a directory, or begins one. A file of so many bytes gets the time
+// as a part of its name, and a new one is begun; 0 is never.
 func OpenLedger(dir string, most int64) (*Ledger, error) {
 	name := filepath.Join(dir, LedgerName)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
@@ -121,8 +121,8 @@ func (l *Ledger) Flush() error {
 	return l.writeOut()
 }
 
-// writeOut writes whole lines in one call, so that a kill leaves no half ones. It requires that l.mu
-// is held.
+// writeOut writes whole lines in one call, so that a kill leaves no half ones. It requires that
+// l.mu is held.
 func (l *Ledger) writeOut() error {
 	if l.failed == nil && len(l.waiting) > 0 {
 		_, l.failed = l.f.Write(l.waiting)
@@ -135,8 +135,8 @@ func (l *Ledger) writeOut() error {
 	return l.failed
 }
 
-// rotate puts the file aside and begins a new one. Whatever ends it in the middle, no line is lost. It
-// requires that l.mu is held.
+// rotate puts the file aside and begins a new one. Whatever ends it in the middle, no line is lost.
+// It requires that l.mu is held.
 func (l *Ledger) rotate() error {
 	name := l.f.Name()
 	aside := strings.TrimSuffix(name, ".jsonl") + time.Now().UTC().Format("-20060102T150405.000") + ".jsonl"

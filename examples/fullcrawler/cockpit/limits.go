@@ -12,8 +12,8 @@ type limitUse struct {
 	Left string `json:"left"` // when it is reached as things go, or ""
 }
 
-// limits tells about the limits that were set, and when what is due will be through, all at the rate
-// of the last minute.
+// limits tells about the limits that were set, and when what is due will be through, all at the
+// rate of the last minute.
 func (c *Crawl) limits(s summary, rate float64) []limitUse {
 	uses := []limitUse{}
 	add := func(name, used string, left float64) { // seconds; less than 0 is not known

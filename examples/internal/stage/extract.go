@@ -71,7 +71,8 @@ func leadsToPage(rel string) bool {
 	return false
 }
 
-// mediaType goes by what the server declares, and by the look of the page where it declares nothing.
+// mediaType goes by what the server declares, and by the look of the page where it declares
+// nothing.
 func mediaType(resp *fetch.Response) string {
 	declared := resp.Header.Get("Content-Type")
 	if declared == "" {

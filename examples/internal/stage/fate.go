@@ -2,8 +2,8 @@ package stage
 
 import "time"
 
-// A Fate is the one recorded outcome of a visit: what a server answered, or why it was not asked. Its
-// value is a code for programs, which stays the same; String says it in words.
+// A Fate is the one recorded outcome of a visit: what a server answered, or why it was not asked.
+// Its value is a code for programs, which stays the same; String says it in words.
 type Fate string
 
 // The fates. Those of a URL that was requested say what came back; the others say why it was not.
@@ -89,8 +89,8 @@ func (f Fate) String() string {
 	return string(f)
 }
 
-// Failed reports whether the visit brought nothing though it was made or tried: what the site or the
-// operator does not want is no failure.
+// Failed reports whether the visit brought nothing though it was made or tried: what the site or
+// the operator does not want is no failure.
 func (f Fate) Failed() bool {
 	switch f {
 	case Disallowed, Unwanted, HostFull, QueueFull:

@@ -7,7 +7,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// A Reason is why a link was not followed; "" is none. Those that lie in a URL's form are urlfilter's.
+// A Reason is why a link was not followed; "" is none. Those that lie in a URL's form are
+// urlfilter's.
 type Reason = urlfilter.Reason
 
 // The reasons that lie in the crawl, in the order in which they are looked for.

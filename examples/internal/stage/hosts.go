@@ -15,20 +15,20 @@ import (
 
 // minHostRoom is how many pages of a host are in flight at one time, at least. The scheduler needs
 // only the next one; the others would keep pages of other hosts from their turn. What is more waits
-// in the files. Where the delay is so short that these are through before some slots are over, there
-// are more, lest the host waits for its pages.
+// in the files. Where the delay is so short that these are through before some slots are over,
+// there are more, lest the host waits for its pages.
 const minHostRoom, slotsInFlight = 1000, 5
 
-// domainShare is the part of all pages in flight that a registrable domain may have: it may have many
-// addresses. An address has no more room than a host, since it gets no more requests.
+// domainShare is the part of all pages in flight that a registrable domain may have: it may have
+// many addresses. An address has no more room than a host, since it gets no more requests.
 const domainShare = 8
 
 // hostShare is the part of a host's time, as its delay makes it, that known pages may ask for. The
 // rest is for pages that are new.
 const hostShare = 0.8
 
-// sightedShare times the limit of pages of a host is how many of its URLs are known at most: what it
-// leads to beyond that is dropped.
+// sightedShare times the limit of pages of a host is how many of its URLs are known at most: what
+// it leads to beyond that is dropped.
 const sightedShare = 2
 
 // A HostBook knows what the crawl asks of each host: some 100 bytes for each. Its methods are safe
@@ -98,8 +98,8 @@ func (b *HostBook) Sighted(host string) {
 	b.crowded.Store(&crowded)
 }
 
-// IsCrowded reports whether no more URLs of a URL's host are to be known. It takes no lock: each link
-// asks.
+// IsCrowded reports whether no more URLs of a URL's host are to be known. It takes no lock: each
+// link asks.
 func (b *HostBook) IsCrowded(url string) bool {
 	crowded := b.crowded.Load()
 	return crowded != nil && (*crowded)[weburl.Host(url)]
@@ -125,8 +125,8 @@ type admission struct {
 }
 
 // Take lets a page be in flight. A host, an address or a domain that has enough in flight is given
-// its pages back one by one, from when it will be through with what it has: so each comes when there
-// is time for it. A zero addr is not known yet; see move.
+// its pages back one by one, from when it will be through with what it has: so each comes when
+// there is time for it. A zero addr is not known yet; see move.
 func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time) admission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,8 +217,8 @@ func (b *HostBook) leaveAddr(addr netip.Addr) {
 	}
 }
 
-// forgetShare removes a share of which nothing is in flight. When it is through with what was put off
-// does not matter then.
+// forgetShare removes a share of which nothing is in flight. When it is through with what was put
+// off does not matter then.
 func forgetShare[K comparable](shares map[K]*share, key K) {
 	if s := shares[key]; s != nil && s.inFlight == 0 {
 		delete(shares, key)

@@ -61,8 +61,8 @@ func (o *Order) options() pagerank.Options {
 // MaxOrdered is how many pages an Order takes, so that its memory has a bound.
 const MaxOrdered = 2_000_000
 
-// Add takes in an item that is not visited yet. It returns false if its page is here already, or has
-// come to its end here, or if there is no room.
+// Add takes in an item that is not visited yet. It returns false if its page is here already, or
+// has come to its end here, or if there is no room.
 func (o *Order) Add(it Item) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,8 +76,8 @@ func (o *Order) Add(it Item) bool {
 	return true
 }
 
-// meet returns the number of a URL, which is a new one if it is met the first time. It returns false
-// if there is no room.
+// meet returns the number of a URL, which is a new one if it is met the first time. It returns
+// false if there is no room.
 func (o *Order) meet(url string) (id uint32, ok bool) {
 	id, ok = o.ids[url]
 	if !ok && len(o.pages) < MaxOrdered {
@@ -101,8 +101,8 @@ func (o *Order) enter(url string) (id uint32) {
 	return id
 }
 
-// Fetched says where the links of a page lead that was given out, or that was never added. What they
-// give to pages that come later, those have when they are added.
+// Fetched says where the links of a page lead that was given out, or that was never added. What
+// they give to pages that come later, those have when they are added.
 func (o *Order) Fetched(url string, links []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 )
 
 // A saved order is the line of orderForm, the number of pages, for each its URL and where it was,
-// the CRC-32C of all that, and what the frontier writes. Numbers are uvarints, the sum is four bytes,
-// the lowest first; a URL comes after its length.
+// the CRC-32C of all that, and what the frontier writes. Numbers are uvarints, the sum is four
+// bytes, the lowest first; a URL comes after its length.
 const orderForm = "spinneret order 1\n"
 
 // ErrOrder is returned for bytes that are no saved order, or only a part of one.

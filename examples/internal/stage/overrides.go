@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Overrides are what the operator says of single hosts. The zero Overrides says nothing. Its methods
-// are safe for concurrent use.
+// Overrides are what the operator says of single hosts. The zero Overrides says nothing. Its
+// methods are safe for concurrent use.
 type Overrides struct {
 	hosts atomic.Pointer[map[string]Override]
 }
@@ -27,8 +27,8 @@ type Override struct {
 	text     string
 }
 
-// Reload reads the file again: in each line a host, and after it any of delay=DURATION, depth=NUMBER
-// and off. A # begins a comment. After an error the old ones stay.
+// Reload reads the file again: in each line a host, and after it any of delay=DURATION,
+// depth=NUMBER and off. A # begins a comment. After an error the old ones stay.
 func (o *Overrides) Reload(r io.Reader) error {
 	hosts, lines := map[string]Override{}, bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A Quota is how many pages a crawl may still get. What a visit brings is known when it is over, so a
-// visit takes a place first and gives it back if it brought no page. The zero Quota has no limit.
+// A Quota is how many pages a crawl may still get. What a visit brings is known when it is over, so
+// a visit takes a place first and gives it back if it brought no page. The zero Quota has no limit.
 // Its methods are safe for concurrent use.
 type Quota struct {
 	limit int64

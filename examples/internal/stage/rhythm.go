@@ -71,8 +71,8 @@ func (r *Rhythms) Of(host string) Rhythm {
 	return rhythm
 }
 
-// Observe adds a visit to what is known of the page's host, and returns the page's history with that
-// visit. If the page was hinted at, the visit tells whether the hint was right.
+// Observe adds a visit to what is known of the page's host, and returns the page's history with
+// that visit. If the page was hinted at, the visit tells whether the hint was right.
 func (r *Rhythms) Observe(host string, it Item, h revisit.History, v revisit.Visit) revisit.History {
 	if h.Last().IsZero() || it.Sitemap != nil { // a sitemap changes with any of its pages
 		return h.Observe(v)

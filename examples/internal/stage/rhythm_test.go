@@ -19,8 +19,8 @@ const dayLong = 24 * time.Hour
 var rhythmBegin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // watched visits the pages of a host at random times. Pages change on every twentieth day, nine of
-// ten at a time, and sitemaps tell of it if they are reliable. It returns the history of a page that
-// was visited since the last such day, but not lately.
+// ten at a time, and sitemaps tell of it if they are reliable. It returns the history of a page
+// that was visited since the last such day, but not lately.
 func watched(t *testing.T, file string, sitemaps bool) (r *Rhythms, it Item, h revisit.History, now time.Time) {
 	r, err := OpenRhythms(file)
 	require.NoError(t, err)
@@ -52,8 +52,8 @@ func watched(t *testing.T, file string, sitemaps bool) (r *Rhythms, it Item, h r
 	return r, it, h, now.Add(time.Hour)
 }
 
-// TestAQuietHostIsLeftAlone by what its pages showed: the visit that is due waits, until the longest
-// interval is over, and one after a burst does not.
+// TestAQuietHostIsLeftAlone by what its pages showed: the visit that is due waits, until the
+// longest interval is over, and one after a burst does not.
 func TestAQuietHostIsLeftAlone(t *testing.T) {
 	r, it, h, now := watched(t, filepath.Join(t.TempDir(), "rhythm"), false)
 	policy := revisit.Bayes{Price: 0.02, Min: time.Hour}

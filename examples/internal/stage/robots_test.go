@@ -93,8 +93,8 @@ func TestASilentServerIsLeftAloneForAWhile(t *testing.T) {
 	require.Equal(t, RobotsUnreachable, r.Rule(page("/2"), later).Fate, "it did answer this time")
 }
 
-// TestHalfAFileAllowsNothing: neither does one that could not be decoded. What lies beyond the limit of
-// robots.txt would not be read anyway.
+// TestHalfAFileAllowsNothing: neither does one that could not be decoded. What lies beyond the
+// limit of robots.txt would not be read anyway.
 func TestHalfAFileAllowsNothing(t *testing.T) {
 	for _, why := range []fetch.Kind{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,
 		fetch.CutRatio, fetch.CutDisconnect, fetch.CutCoding} {

@@ -39,7 +39,8 @@ func (r *Robots) Restore(data []byte, now time.Time) error {
 	return nil
 }
 
-// Delays yields the Crawl-delays of all servers whose rules are known, by the URL of the robots.txt.
+// Delays yields the Crawl-delays of all servers whose rules are known, by the URL of the
+// robots.txt.
 func (r *Robots) Delays() iter.Seq2[string, time.Duration] {
 	return func(yield func(string, time.Duration) bool) {
 		for e := range r.rules.All() {

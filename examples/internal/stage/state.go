@@ -25,7 +25,8 @@ type State struct {
 	// Booked is the interval that the page takes of its host's time, in seconds; 0 if none.
 	Booked int64
 
-	// Fresh is until when the server says that the page stays as it is, in Unix time; 0 if it does not.
+	// Fresh is until when the server says that the page stays as it is, in Unix time; 0 if it does
+	// not.
 	Fresh int64
 
 	LeftOut bool // the operator's filters and limits keep it from being visited
@@ -38,8 +39,8 @@ func (s State) Visited() bool { return !s.History.Last().IsZero() || s.Failures 
 // maxValidator bounds a validator that is kept. Longer ones are rare, and make a visit dearer only.
 const maxValidator = 256
 
-// The first byte of a record tells its form, in the upper half, and what is in it. In the longer form
-// a second byte has flags that few pages have.
+// The first byte of a record tells its form, in the upper half, and what is in it. In the longer
+// form a second byte has flags that few pages have.
 const (
 	recordForm = 0x20
 	longForm   = 0x30

@@ -2,8 +2,8 @@ package stage
 
 import "sync"
 
-// Underway is a set of URLs, or of hosts. It knows the pages that are being visited before they are due. The zero underway is empty.
-// Its methods are safe for concurrent use.
+// Underway is a set of URLs, or of hosts. It knows the pages that are being visited before they are
+// due. The zero underway is empty. Its methods are safe for concurrent use.
 type Underway struct {
 	mu    sync.Mutex
 	pages map[string]struct{}
