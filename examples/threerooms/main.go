@@ -1,8 +1,9 @@
-// Command threerooms is a polite crawler of one site, out of three rooms: scheduler says when,
+// Command threerooms is a polite crawler of one site, made of three packages: scheduler says when,
 // robots says whether, and fetch gets the page and finds its links. It is to be read, and to be
 // taken as a beginning:
 //
 //	go run ./examples/threerooms -contact https://you.example/bot https://www.example.org/
+//	go run ./examples/threerooms -localhost http://localhost:8080/
 package main
 
 import (
@@ -10,65 +11,142 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 func main() {
 	contact := flag.String("contact", "", "URL or e-mail address at which site owners reach you")
-	turns := flag.Int("turns", 20, "at most this many requests")
+	local := flag.Bool("localhost", false, "crawl a site on this machine, which needs no -contact")
+	pages := flag.Int("pages", 20, "at most this many pages")
 	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "pause between two requests")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, flag.Arg(0), *contact, *turns, *delay); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	options := fetch.Options{}
+	if *contact != "" || !*local {
+		options.UserAgent = fmt.Sprintf("%s/1.0 (+%s)", agent, *contact)
+	}
+	if *local {
+		options.Reach = fetch.Loopback
+	}
+	if err := crawl(ctx, flag.Arg(0), *pages, *delay, options, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "threerooms:", err)
 		os.Exit(1)
 	}
 }
 
 const agent = "threerooms"
 
-func run(ctx context.Context, seed, contact string, turns int, delay time.Duration) error {
+// crawl writes status, URL and size of the pages of one site.
+func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o fetch.Options, out io.Writer) error {
 	seed, err := weburl.Canonical(seed)
 	if err != nil {
-		return fmt.Errorf("seed: %w; want one such as https://www.example.org/", err)
+		return fmt.Errorf("%w; want one such as https://www.example.org/", err)
 	}
+	client, err := fetch.New(o)
+	if err != nil {
+		return fmt.Errorf("%w: -contact says whom to ask, and -localhost needs none", err)
+	}
+	defer client.CloseIdle()
 	site := weburl.Host(seed)
-	client, err := fetch.New(fetch.Options{UserAgent: fmt.Sprintf("%s/1.0 (+%s)", agent, contact)})
+	queue := scheduler.New[string](scheduler.Options{HostDelay: delay})
+	seen := map[string]bool{}
+	add := func(link string) { // if it is a new one, and one of the site
+		url, err := weburl.Canonical(link)
+		if err == nil && weburl.Host(url) == site && !seen[url] {
+			seen[url] = queue.Add(scheduler.Task[string]{Host: site, Item: url}) == nil
+		}
+	}
+
+	rules, err := obtainRules(ctx, client, queue, seed)
 	if err != nil {
 		return err
 	}
-	defer client.CloseIdle()
-	c := newCrawler(client, site, delay)
-	c.add(seed)
-	shown := 0
-	err = c.run(ctx, turns, func(page *fetch.Response) {
-		fmt.Println(page.Status, page.URL, len(page.Body))
-		shown++
-	})
-	switch {
-	case !errors.Is(err, scheduler.ErrDrained):
-		return err
-	case shown == 0:
-		return fmt.Errorf("the robots.txt of %s is out of reach, or forbids all", site)
+	add(seed)
+	for lease, err := range queue.Leases(ctx) { // each after its pause; ends when nothing is left
+		if err != nil {
+			return err
+		}
+		url := lease.Item()
+		if verdict := rules.Match(url); !verdict.Allowed {
+			lease.Done(scheduler.Outcome{Skipped: true})
+			if url == seed {
+				return fmt.Errorf("robots.txt of %s forbids %s: line %d, %s", site, url, verdict.Line, verdict.Pattern)
+			}
+			continue
+		}
+		got, err := client.Get(ctx, url)
+		if err != nil { // the next pause is longer
+			lease.Done(scheduler.Outcome{Failed: true})
+			fmt.Fprintln(out, err)
+			continue
+		}
+		lease.Done(scheduler.Outcome{Start: got.FirstByte, Took: got.Wait(), Status: got.Status,
+			RetryAfter: got.FirstByte.Add(got.RetryAfter)})
+		fmt.Fprintln(out, got.Status, url, len(got.Body))
+		add(got.Location) // of a redirect: a link like any other
+		for link, err := range page.Links(got.Body, got.URL, got.Header.Get("Content-Type")) {
+			if err == nil && link.Kind == page.Anchor && !link.NoFollow {
+				add(link.URL)
+			}
+		}
+		client.Release(got)
+		if pages--; pages <= 0 {
+			return nil
+		}
 	}
-	return nil // that was the whole site
+	return nil
 }
 
-func newCrawler(client *fetch.Client, site string, delay time.Duration) *crawler {
-	return &crawler{
-		client: client,
-		rules:  &robots.Pending[string]{Cache: robots.NewCache(robots.Options{Agent: agent})},
-		asked:  map[string]robots.Request{},
-		queue:  scheduler.New[string](scheduler.Options{HostDelay: delay}),
-		seen:   map[string]bool{},
-		site:   site,
+// obtainRules fetches robots.txt, which takes a turn like a page, and follows its redirects.
+func obtainRules(
+	ctx context.Context, client *fetch.Client, queue *scheduler.Scheduler[string], seed string,
+) (robotstxt.Rules, error) {
+	site := weburl.Host(seed)
+	turn, err := queue.Wait(ctx, site)
+	if err != nil {
+		return robotstxt.Rules{}, err
 	}
+	transport := &observed{next: client.Transport()}
+	cache := robots.NewCache(robots.Options{Agent: agent, Client: &http.Client{Transport: transport}})
+	rules, err := cache.Load(ctx, seed)
+	turn.Done(scheduler.Outcome{Start: time.Now()})
+	if entry, _ := cache.Entry(seed); err == nil && entry.Failures > 0 {
+		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, transport.said)
+	}
+	if asked, ok := rules.Delay(); ok {
+		queue.SetHost(site, scheduler.Host{Delay: asked})
+	}
+	return rules, err
+}
+
+// observed is a transport that remembers what the last request came to.
+type observed struct {
+	next http.RoundTripper
+	said string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := o.next.RoundTrip(r)
+	switch {
+	case errors.Is(err, fetch.Blocked):
+		o.said = err.Error() + " (-localhost is for sites on this machine)"
+	case err != nil:
+		o.said = err.Error()
+	default:
+		o.said = resp.Status
+	}
+	return resp, err
 }

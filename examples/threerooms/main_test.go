@@ -6,16 +6,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe/weburl"
-	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/fetch/page"
-	"github.com/spinneret-go/spinneret/scheduler"
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
 // A site notes what is asked of it.
@@ -25,143 +26,106 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.paths = append(s.paths, r.URL.Path)
 	switch r.URL.Path {
 	case "/robots.txt":
-		fmt.Fprint(w, "User-agent: *\nCrawl-delay: 0.01\nDisallow: /private")
+		http.Redirect(w, r, "/rules", http.StatusFound)
+	case "/rules":
+		fmt.Fprint(w, "User-agent: *\nDisallow: /private")
 	case "/moved":
 		http.Redirect(w, r, "/a", http.StatusFound)
 	case "/gone":
 		http.NotFound(w, r)
+	case "/broken":
+		panic(http.ErrAbortHandler)
 	default:
 		fmt.Fprint(w, `<a href="/">home</a> <a href="/a#top">a</a> <a href="/a">a</a> <a href="/moved">m</a>
 			<a href="/private/plans">p</a> <a href="/gone">g</a> <a href="http://elsewhere.test/">e</a>
-			<a href="/ad" rel=nofollow>ad</a>`)
+			<a href="/ad" rel=nofollow>ad</a> <a href=/100%>all</a> <a href=/broken>b</a>`)
 	}
 }
 
+// TestEachPageOnce, by the rules to which robots.txt redirects. What cannot be had is shown.
 func TestEachPageOnce(t *testing.T) {
 	s := new(site)
 	server := httptest.NewServer(s)
 	defer server.Close()
-	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback})
-	require.NoError(t, err)
-	defer client.CloseIdle()
+	typed := strings.Replace(server.URL, "http:", "HTTP:", 1) + "#top" // links to it are in canonical form
+	var out bytes.Buffer
+	require.NoError(t, crawl(t.Context(), typed, 100, time.Millisecond, fetch.Options{Reach: fetch.Loopback}, &out))
+	require.Equal(t, []string{
+		"/robots.txt", "/rules", "/", "/a", "/moved", "/gone", "/broken",
+	}, s.paths)
+	shown := strings.Split(strings.ReplaceAll(out.String(), server.URL, ""), "\n")
+	require.Len(t, shown, 7)
+	require.Regexp(t, `^200 / \d+$`, shown[0])
+	require.Equal(t, "404 /gone 19", shown[3])
+	require.Contains(t, shown[4], "400 /100% ", "package net/url refuses this one, and the server too")
+	require.Contains(t, shown[5], "/broken")
+	require.NotRegexp(t, `^\d`, shown[5])
 
-	c := newCrawler(client, weburl.Host(server.URL), time.Millisecond)
-	c.add(server.URL + "/")
-	var shown []string
-	err = c.run(t.Context(), 100, func(page *fetch.Response) {
-		shown = append(shown, fmt.Sprint(page.Status, strings.TrimPrefix(page.URL, server.URL)))
-	})
-	require.ErrorIs(t, err, scheduler.ErrDrained)
-	require.Equal(t, []string{"200/", "200/a", "302/moved", "404/gone"}, shown)
-	require.Equal(t, []string{"/robots.txt", "/", "/a", "/moved", "/gone"}, s.paths)
+	out.Reset()
+	require.NoError(t, crawl(t.Context(), server.URL, 2, time.Millisecond, fetch.Options{Reach: fetch.Loopback}, &out))
+	require.Equal(t, 2, strings.Count(out.String(), "\n"))
 }
 
-// TestASeedIsOnePage, however it was typed: links to it are in canonical form.
-func TestASeedIsOnePage(t *testing.T) {
-	for _, typed := range []string{"HTTP://A.Test", "http://a.test/#top", "http://a.test/"} {
-		c := newCrawler(nil, "a.test", time.Second)
-		c.add(typed)
-		for link, err := range page.Links([]byte("<a href=/>home</a>"), typed, "") {
-			require.NoError(t, err)
-			c.add(link.URL)
-		}
-		require.Equal(t, map[string]bool{"http://a.test/": true}, c.seen, typed)
-	}
-}
-
-// TestLinksAreReadAsBrowsersDo: package net/url refuses this one.
-func TestLinksAreReadAsBrowsersDo(t *testing.T) {
-	c := newCrawler(nil, "a.test", time.Second)
-	for link, err := range page.Links([]byte("<a href=/100%>all</a>"), "http://a.test/", "") {
+// TestItIsPolite: robots.txt takes a turn, and the site sets the pace.
+func TestItIsPolite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, err := webtest.Start(webtest.Options{
+			Hosts: 1, Pages: 10, Network: memnet.New(), Traits: func(int) webtest.Traits {
+				return webtest.Traits{Robots: webtest.Robots{CrawlDelay: 30 * time.Second}}
+			},
+		})
 		require.NoError(t, err)
-		c.add(link.URL)
-	}
-	require.Equal(t, map[string]bool{"http://a.test/100%": true}, c.seen)
-}
-
-// TestRedirectsOfRulesAreFollowed, each as a request of its own.
-func TestRedirectsOfRulesAreFollowed(t *testing.T) {
-	var asked []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path)
-		switch r.URL.Path {
-		case "/robots.txt":
-			http.Redirect(w, r, "/rules", http.StatusFound)
-		case "/rules":
-			fmt.Fprint(w, "User-agent: *\nDisallow: /private")
-		default:
-			fmt.Fprint(w, "<a href=/private>p</a> <a href=/b>b</a>")
+		defer web.Close()
+		o := fetch.Options{Reach: fetch.Loopback, Dial: web.Dial, Resolve: web.Resolve}
+		for host := range web.Hosts() {
+			require.NoError(t, crawl(t.Context(), host.URL(), 100, time.Second, o, new(bytes.Buffer)))
 		}
-	}))
-	defer server.Close()
-	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback})
-	require.NoError(t, err)
-	defer client.CloseIdle()
-	c := newCrawler(client, weburl.Host(server.URL), time.Millisecond)
-	c.add(server.URL + "/")
-	err = c.run(t.Context(), 100, func(*fetch.Response) {})
-	require.ErrorIs(t, err, scheduler.ErrDrained)
-	require.Equal(t, []string{"/robots.txt", "/rules", "/", "/b"}, asked)
-}
-
-func TestSitesSetTheirPace(t *testing.T) {
-	c := newCrawler(nil, "a.test", time.Millisecond)
-	c.add("http://a.test:8080/")
-	c.add("http://a.test:8080/2")
-	asked, err := c.rules.Cache.Lookup("http://a.test:8080/", time.Now())
-	require.NoError(t, err)
-	c.learn(*asked.Request, &fetch.Response{Status: 200, Body: []byte("User-agent: *\nCrawl-delay: 60")})
-
-	lease, _ := c.queue.TryNext(time.Now())
-	lease.Done(scheduler.Outcome{})
-	_, wait := c.queue.TryNext(time.Now())
-	require.Greater(t, wait, 30*time.Second)
-}
-
-func TestRunSaysWhatIsMissing(t *testing.T) {
-	require.ErrorContains(t, run(t.Context(), "example.org", "https://you.example", 1, 0), "invalid URL")
-	require.ErrorIs(t, run(t.Context(), "http://example.org/", "", 1, 0), fetch.NoContact)
-	synctest.Test(t, func(t *testing.T) { // a host that does not answer is left alone for a while
-		err := run(t.Context(), "http://127.0.0.1:1/", "https://you.example", 9, time.Millisecond)
-		require.ErrorContains(t, err, "robots.txt of 127.0.0.1 ") // loopback is not Public
+		require.Greater(t, len(web.Log()), 5)
+		require.Empty(t, web.Disallowed())
+		require.Empty(t, web.Early(30*time.Second))
 	})
 }
 
-// TestSilenceIsShown: a host that does not answer is a page of status 0, and no end of the crawl.
-func TestSilenceIsShown(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/robots.txt" {
-			panic(http.ErrAbortHandler)
-		}
-	}))
-	defer server.Close()
-	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback})
-	require.NoError(t, err)
-	defer client.CloseIdle()
-	c := newCrawler(client, weburl.Host(server.URL), time.Millisecond)
-	c.add(server.URL + "/")
-	var shown []fetch.Response
-	err = c.run(t.Context(), 100, func(page *fetch.Response) { shown = append(shown, *page) })
-	require.ErrorIs(t, err, scheduler.ErrDrained)
-	require.Len(t, shown, 1)
-	require.Equal(t, server.URL+"/", shown[0].URL)
-	require.Zero(t, shown[0].Status)
+// TestErrorsNameTheCause and what to do.
+func TestErrorsNameTheCause(t *testing.T) {
+	serve := func(robots http.HandlerFunc) string {
+		server := httptest.NewServer(robots)
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	forbidding := serve(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "User-agent: *\nDisallow: /")
+	})
+	failing := serve(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	me := fetch.Options{UserAgent: "threerooms/1.0 (+https://me.example/)"}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, tt := range []struct {
+		seed string
+		o    fetch.Options
+		want string
+	}{
+		{"example.org", me, "want one such as https://"},
+		{"https://example.org/", fetch.Options{UserAgent: "threerooms/1.0 (+)"}, "-contact"},
+		{forbidding, me, "-localhost"},
+		{gone.URL, fetch.Options{Reach: fetch.Loopback}, "unreachable"},
+		{forbidding, fetch.Options{Reach: fetch.Loopback}, "line 2, /"},
+		{failing, fetch.Options{Reach: fetch.Loopback}, "500 "},
+	} {
+		err := crawl(t.Context(), tt.seed, 9, time.Millisecond, tt.o, new(bytes.Buffer))
+		require.ErrorContains(t, err, tt.want, tt.seed)
+		t.Log(err)
+	}
 }
 
-// TestTheGuidePrintsTheProgram: the guide says that these are 72 lines, and shows them.
+// TestTheGuidePrintsTheProgram as it is.
 func TestTheGuidePrintsTheProgram(t *testing.T) {
-	program, err := os.ReadFile("crawler.go")
+	program, err := os.ReadFile("main.go")
 	require.NoError(t, err)
 	guide, err := os.ReadFile("../../docs/own-crawler.md")
 	require.NoError(t, err)
-	_, program, found := bytes.Cut(program, []byte("\n)\n\n")) // behind the imports
-	require.True(t, found)
-	require.Contains(t, string(guide), "```go\n"+string(program)+"```\n")
-	lines := 0
-	for line := range strings.Lines(string(program)) {
-		if text := strings.TrimSpace(line); text != "" && !strings.HasPrefix(text, "//") {
-			lines++
-		}
-	}
-	require.Equal(t, 72, lines)
+	function := regexp.MustCompile(`(?s)// crawl writes .*?\n}\n.*?\n}\n`).Find(program)
+	require.NotEmpty(t, function)
+	require.Contains(t, string(guide), "```go\n"+string(function)+"```\n")
+	require.Less(t, bytes.Count(function, []byte("\n")), 100)
 }
