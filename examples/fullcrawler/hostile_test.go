@@ -257,8 +257,8 @@ func TestAnEndlessHostIsKnownInPart(t *testing.T) {
 	})
 }
 
-// TestLinksThatDifferInTrackingAreOne: but a redirect to a session is followed, and -as-found follows
-// all of them.
+// TestLinksThatDifferInTrackingAreOne: but a redirect to a session is followed, and -as-found
+// follows all of them.
 func TestLinksThatDifferInTrackingAreOne(t *testing.T) {
 	simplified := []string{
 		"http://a.test/", "http://a.test/?PHPSESSID=0123456789abcdef0123", "http://a.test/blog/", "http://a.test/~x",

@@ -36,9 +36,9 @@ func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 	return it.URL
 }
 
-// stepsFor returns how a URL is simplified, so that /blog/?utm_source=x is not fetched beside /blog/.
-// Seeds and sitemaps are what somebody asked for. A redirect may lead from a page to the same one
-// with a session, and would otherwise lead nowhere.
+// stepsFor returns how a URL is simplified, so that /blog/?utm_source=x is not fetched beside
+// /blog/. Seeds and sitemaps are what somebody asked for. A redirect may lead from a page to the
+// same one with a session, and would otherwise lead nowhere.
 func (c *crawler) stepsFor(it stage.Item) weburl.Steps {
 	if c.Cfg.AsFound || it.Seeded() || it.Sitemap != nil || it.Hops > 0 {
 		return weburl.Steps{}

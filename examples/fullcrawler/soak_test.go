@@ -32,8 +32,8 @@ const (
 // TestSoak crawls with everything on for as long as FULLCRAWLER_SOAK says, such as 2h, and for some
 // seconds without it: in the order of ranks, with sitemaps, hints and rhythms, an archive that is
 // browsed, and lists that are read again. The web has a farm on one address, pages of 50,000 unique
-// links and robots.txt files that cannot be decoded beside honest hosts. Memory stays flat, no request
-// is early, no goroutine is left, and honest hosts get their share.
+// links and robots.txt files that cannot be decoded beside honest hosts. Memory stays flat, no
+// request is early, no goroutine is left, and honest hosts get their share.
 func TestSoak(t *testing.T) {
 	takes := 8 * time.Second
 	if text := os.Getenv("FULLCRAWLER_SOAK"); text != "" {

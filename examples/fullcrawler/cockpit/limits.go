@@ -29,7 +29,7 @@ func (c *Crawl) limits(s summary, rate float64) []limitUse {
 		}
 		return max(rest, 0) / perSecond
 	}
-	if store, _ := c.Pages.Stats(); store.Due > 0 {
+	if store := c.Pages.Stats(); store.Due > 0 {
 		add("due now", fmt.Sprint(store.Due), in(float64(store.Due), rate))
 	}
 	if most := c.Cfg.Pages; most > 0 {

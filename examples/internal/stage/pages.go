@@ -14,18 +14,18 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// Pages knows all pages of a crawl, and gives each out when it is due: the long-term queue of Tamura
-// and Kitsuregawa's crawler. What it has acknowledged survives the death of the process.
+// Pages knows all pages of a crawl, and gives each out when it is due: the long-term queue of
+// Tamura and Kitsuregawa's crawler. What it has acknowledged survives the death of the process.
 //
 // Sightings of links are added to a store that is laid out by time, to be due at once; it knows its
-// pages by their URLs. Settle takes note of visits when all that they have found is added. So a page
-// whose visit is on record has all its links on record, too; of the visits since the last Settle, a
-// crash leaves no trace, and their pages are due again.
+// pages by their URLs. Settle takes note of visits when all that they have found is added. So a
+// page whose visit is on record has all its links on record, too; of the visits since the last
+// Settle, a crash leaves no trace, and their pages are due again.
 //
 // Its methods are safe for concurrent use. Only one walk of Due can run at a time.
 type Pages struct {
-	// Found is called with each URL that was not known before, if it is not nil. It must be safe for
-	// concurrent use.
+	// Found is called with each URL that was not known before, if it is not nil. It must be safe
+	// for concurrent use.
 	Found func(url string)
 
 	store *satstore.Store
@@ -46,8 +46,8 @@ type Pages struct {
 // sightings is how many are added at a time.
 const sightings = 4096
 
-// A Visit is a page in the crawler's hands, with what was known of it. It has to be given back. It is
-// not safe for concurrent use.
+// A Visit is a page in the crawler's hands, with what was known of it. It has to be given back. It
+// is not safe for concurrent use.
 type Visit struct {
 	State      State
 	Before     time.Time     // of the visit before this one; zero if there was none
@@ -111,8 +111,8 @@ func (p *Pages) Sight(it Item) error {
 	return p.add()
 }
 
-// note reports whether there are enough sightings to add. Most links have been seen just before, and
-// are dropped here.
+// note reports whether there are enough sightings to add. Most links have been seen just before,
+// and are dropped here.
 func (p *Pages) note(it Item) (full bool, err error) {
 	hash := maphash.String(p.seed, it.URL)
 	p.mu.Lock()
@@ -149,8 +149,8 @@ func (p *Pages) add() error {
 }
 
 // Due returns an iterator over the items that are due until now, as the store's Due: it ends when
-// none is left. Each has a Visit, which has to be given back, or else is due again when the pages are
-// opened the next time.
+// none is left. Each has a Visit, which has to be given back, or else is due again when the pages
+// are opened the next time.
 func (p *Pages) Due(ctx context.Context, now time.Time) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for record, err := range p.store.Due(ctx, now) {

@@ -9,9 +9,9 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// RepairPages makes what can be read of a crawl's pages usable again: damage costs the pages that it
-// hits. Where not even the store's checkpoint can be read, there are no pages left. Nobody may have
-// the pages open.
+// RepairPages makes what can be read of a crawl's pages usable again: damage costs the pages that
+// it hits. Where not even the store's checkpoint can be read, there are no pages left. Nobody may
+// have the pages open.
 func RepairPages(dir string, o PagesOptions) (done satstore.Repaired, err error) {
 	if err := finishReplace(dir, PagesDir); err != nil {
 		return done, err

@@ -20,8 +20,8 @@ const (
 	goneDir  = ".gone" // to be removed
 )
 
-// ForgetPages removes the pages of a crawl. The directory goes by being renamed: whatever ends this in
-// the middle, what is left works.
+// ForgetPages removes the pages of a crawl. The directory goes by being renamed: whatever ends this
+// in the middle, what is left works.
 func ForgetPages(dir string) error { return discard(dir, PagesDir) }
 
 // discard removes a directory in one step, as far as others can see.
