@@ -1,5 +1,11 @@
 package main
 
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+)
+
 // A step is one command.
 type step struct {
 	room, what  string
@@ -18,6 +24,9 @@ func bench(room, what, pattern string) step {
 		short: goTest("-bench", pattern, "-benchtime", "1x", "-short", "./"+room)}
 }
 
+// graph is a recorded crawl.
+var graph = filepath.Join(cmp.Or(os.Getenv("SPINNERET_DATA"), "../../../shared/data"), "graphs", "uci-ics")
+
 var steps = []step{
 	{"scheduler", "cycles, memory and the collector", "../..", goTest("-bench", ".", "-benchtime", "500ms", "./scheduler"),
 		goTest("-bench", ".", "-benchtime", "1x", "-short", "./scheduler"), nil},
@@ -31,6 +40,7 @@ var steps = []step{
 	bench("dedupe", "canonical form and filter", "."),
 	{"dedupe", "the exact set beside B-tree and LSM", ".", goRun("./dedupe", "-urls", "1e6", "-sightings", "1e7"),
 		goRun("./dedupe", "-urls", "1e4", "-sightings", "1e5"), nil},
+	{"dedupe", "the links of a crawl, one at a time", ".", goRun("./dedupe", "-links", graph, "-urls", "1e6", "-memory", "6710886"), nil, nil},
 	{"hostcache", "one million names", ".", goRun("./hostcache", "-n", "1000000", "-rounds", "3"),
 		goRun("./hostcache", "-n", "20000", "-rounds", "1"), nil},
 	{"hostcache", "ten million names", ".", goRun("./hostcache", "-n", "10000000", "-rounds", "1", "-structures", "map,trie,cache"), nil, nil},
