@@ -58,7 +58,9 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 			return err
 		}
 		slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
-		survives, err := s.logChanges(&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data})
+		survives, err := s.logChanges(
+			&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data},
+		)
 		if err != nil {
 			s.mu.Unlock()
 			return err

@@ -156,7 +156,9 @@ func takeMessage(d *disk.Decoder) (seq uint64, m message) {
 
 // eachRecord visits the records of one block, from a record on, until visit returns false. If that
 // record is gone, it is the next block. Entries share the memory of the block.
-func eachRecord(r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool) error {
+func eachRecord(
+	r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool,
+) error {
 	r.Open(&b.records, b.id, extent.Records)
 	return eachEntry(r, from, func(at uint64, d *disk.Decoder) bool {
 		e := b.takeEntry(d)

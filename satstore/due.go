@@ -190,7 +190,7 @@ func (s *Store) advanceTo(limit int64) (more bool, err error) {
 	}
 	if n := len(s.due); n+maxParts >= manifest.MaxDue {
 		s.mu.Unlock()
-		return false, fmt.Errorf("satstore: records of %d past units are out: return some of them", n)
+		return false, fmt.Errorf("satstore: records of %d past units are out: return some", n)
 	}
 	to := s.reach(limit)
 	parts := s.partsOf(to)

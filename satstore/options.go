@@ -85,7 +85,8 @@ func (o Options) withDefaults() Options {
 // adopt returns the options for an existing store.
 func (o Options) adopt(m *manifest.Manifest) (Options, error) {
 	if o.Unit != 0 && o.Unit != m.Unit {
-		return o, fmt.Errorf("%w: Options.Unit is %v, but the store has %v", ErrOptions, o.Unit, m.Unit)
+		return o, fmt.Errorf("%w: Options.Unit is %v, but the store has %v",
+			ErrOptions, o.Unit, m.Unit)
 	}
 	o.Unit, o.test.shape = m.Unit, m.Shape
 	return o, nil
@@ -97,7 +98,8 @@ func (o Options) create() (Options, error) {
 		o.Unit = DefaultUnit
 	}
 	if o.Unit < manifest.MinUnit {
-		return o, fmt.Errorf("%w: Options.Unit is %v, the minimum is %v", ErrOptions, o.Unit, manifest.MinUnit)
+		return o, fmt.Errorf("%w: Options.Unit is %v, the minimum is %v",
+			ErrOptions, o.Unit, manifest.MinUnit)
 	}
 	if o.Start.IsZero() {
 		o.Start = time.Now()

@@ -75,7 +75,9 @@ func (s *Store) create(names []string) (err error) {
 		}
 		s.leftovers = append(s.leftovers, name)
 	}
-	s.leftovers = slices.DeleteFunc(s.leftovers, func(name string) bool { return name == extent.Name })
+	s.leftovers = slices.DeleteFunc(s.leftovers, func(name string) bool {
+		return name == extent.Name
+	})
 	if s.o, err = s.o.create(); err != nil {
 		return err
 	}
@@ -130,7 +132,8 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	for i := range m.Buckets {
 		k := &m.Buckets[i]
 		b := &bucket{
-			id: k.ID, number: k.Number, start: k.Start, width: k.Width, done: k.Done, gone: k.Gone(),
+			id: k.ID, number: k.Number, start: k.Start, width: k.Width,
+			done: k.Done, gone: k.Gone(),
 			records:  extent.NewPart(k.Records.Extents, k.Records.Count),
 			messages: extent.NewPart(k.Messages.Extents, k.Messages.Count),
 		}

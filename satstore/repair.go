@@ -99,7 +99,8 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	v.done = kept // the damage is found again
 	v.report(s.replay(m.Log))
 	if s.stats.Cut > 0 {
-		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0, "the end of the log is incomplete, as after a crash"))
+		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0,
+			"the end of the log is incomplete, as after a crash"))
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ type state struct {
 func (s *state) newBucket(start, width int64) *bucket {
 	b := &bucket{id: s.bucketID, start: start, width: width}
 	s.bucketID++
-	// Numbers have 16 bits, because the bucket index has one per record, and are reused. Ids have 64
-	// bits and are not, so that an old block on disk cannot pass for one of a later bucket.
+	// Numbers have 16 bits, because the bucket index has one per record, and are reused. Ids have
+	// 64 bits and are not, so that an old block on disk cannot pass for one of a later bucket.
 	if n := len(s.spare); n > 0 {
 		b.number, s.spare = s.spare[n-1], s.spare[:n-1]
 		s.numbers[b.number] = b

@@ -98,8 +98,8 @@ func lockStore(fs vfs.FS, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Now returns the beginning of the current unit: the latest that a [Store.Due] has reached. It never
-// goes back.
+// Now returns the beginning of the current unit: the latest that a [Store.Due] has reached. It
+// never goes back.
 func (s *Store) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

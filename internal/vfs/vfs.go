@@ -72,7 +72,7 @@ type Map struct {
 // ErrFault says that memory of a [Map] could not be written: there is no room or no working disk
 // behind it. The room that Map takes does not help where a file system copies what it writes, as
 // btrfs does.
-var ErrFault = errors.New("vfs: a page of a mapped file cannot be written: the disk is full or broken")
+var ErrFault = errors.New("vfs: mapped file cannot be written: the disk is full or broken")
 
 // Write copies b to an offset. After an error some of it may have been copied.
 func (m *Map) Write(at int, b []byte) (err error) {

@@ -24,8 +24,8 @@ type Calendar[B any] struct {
 	create func(start, width int64) *B
 }
 
-// A level covers the slots from the end of the level before it, or from now, to its own end. The end
-// is a multiple of the next level's width, so no bucket lies in two levels. It advances by one
+// A level covers the slots from the end of the level before it, or from now, to its own end. The
+// end is a multiple of the next level's width, so no bucket lies in two levels. It advances by one
 // bucket of the next level at a time, which is then split.
 type level[B any] struct {
 	shift uint8 // a bucket has 1<<shift slots

@@ -48,8 +48,8 @@ func (b Block) Seal(dst []byte, start int) {
 	binary.LittleEndian.PutUint32(h, disk.Sum(h[4:]))
 }
 
-// Open returns the block at the beginning of b and its size in bytes. The block shares the memory of
-// b. The reason is "" if the block is valid.
+// Open returns the block at the beginning of b and its size in bytes. The block shares the memory
+// of b. The reason is "" if the block is valid.
 func Open(b []byte) (found Block, size int, reason string) {
 	if len(b) < Header {
 		return Block{}, 0, "a block's header is cut off"

@@ -1,10 +1,10 @@
 // Package idset is the id index: it maps the fingerprint of each id to a number.
 //
-// It is a log-structured merge tree. Changes since the last checkpoint are in memory, the rest is in
-// sorted runs; the newest entry of a key counts. A run is a list of segments, which are immutable
-// files. [Set.Step] merges runs of similar size, one segment at a time, so the number of runs is
-// logarithmic. A B-tree would read and write a leaf for each new id. Here each segment has a filter
-// in memory, and a new id hardly ever reads anything.
+// It is a log-structured merge tree. Changes since the last checkpoint are in memory, the rest is
+// in sorted runs; the newest entry of a key counts. A run is a list of segments, which are
+// immutable files. [Set.Step] merges runs of similar size, one segment at a time, so the number of
+// runs is logarithmic. A B-tree would read and write a leaf for each new id. Here each segment has
+// a filter in memory, and a new id hardly ever reads anything.
 //
 // Read idset.go first, then run.go and segment.go for look-ups, merge.go and state.go.
 package idset
@@ -168,9 +168,9 @@ func (x *Set) Flush() error {
 	return nil
 }
 
-// sorted visits the entries of maps in the order of their keys. If several maps have a key, the last
-// one counts. It sorts one part at a time and yields in between, because callers may be waiting for
-// the processor.
+// sorted visits the entries of maps in the order of their keys. If several maps have a key, the
+// last one counts. It sorts one part at a time and yields in between, because callers may be
+// waiting for the processor.
 func sorted(maps []map[Key]uint64, visit func(Key, uint64)) {
 	type entry struct {
 		key   Key

@@ -12,8 +12,8 @@ import (
 // work. It is a variable for tests.
 var segmentEntries int64 = 2 << 20
 
-// Step merges one segment if there is anything to merge, and reports whether there is more to do. It
-// takes a fraction of a second, and gives up when stop is closed.
+// Step merges one segment if there is anything to merge, and reports whether there is more to do.
+// It takes a fraction of a second, and gives up when stop is closed.
 //
 // Once all merges are done, each run is more than twice as long as the next newer one. Only one
 // Step may run at a time. It does not block look-ups.
@@ -54,8 +54,8 @@ func (x *Set) Step(stop <-chan struct{}) (more bool, err error) {
 	return true, nil
 }
 
-// plan returns the output of the merge to continue, or nil. It prefers the newest runs: they are the
-// shortest, and merging them reduces the number of runs soonest. It requires that x.mu is held.
+// plan returns the output of the merge to continue, or nil. It prefers the newest runs: they are
+// the shortest, and merging them reduces the number of runs soonest. It requires that x.mu is held.
 func (x *Set) plan() *run {
 	for i, r := range slices.Backward(x.runs) {
 		if r.merges > 0 {
@@ -75,8 +75,8 @@ func (x *Set) plan() *run {
 	return nil
 }
 
-// mergeSegment merges the lowest entries of some runs, which come oldest first. It returns the first
-// key that is left, or done if there is none. The segment is nil if it would be empty.
+// mergeSegment merges the lowest entries of some runs, which come oldest first. It returns the
+// first key that is left, or done if there is none. The segment is nil if it would be empty.
 func (x *Set) mergeSegment(inputs []*run, oldest bool, stop <-chan struct{}) (
 	made *segment, low Key, done bool, err error,
 ) {
@@ -209,7 +209,8 @@ func (r *reader) next() (key Key, value uint64, more bool, err error) {
 	}
 }
 
-// A merger merges sources, the newest source first. If several have a key, it gives the newest entry.
+// A merger merges sources, the newest source first. If several have a key, it gives the newest
+// entry.
 type merger struct {
 	key   Key // of the current entry
 	value uint64

@@ -1,5 +1,5 @@
-// Package manifest encodes checkpoints. A checkpoint says what the other files of a store mean. Data
-// that it does not refer to do not count.
+// Package manifest encodes checkpoints. A checkpoint says what the other files of a store mean.
+// Data that it does not refer to do not count.
 package manifest
 
 import (

@@ -68,8 +68,8 @@ func equalBytes(a, b []byte) int {
 	return i
 }
 
-// unequalBytes returns how many bytes to replace. It ends before four that stay; fewer are not worth
-// another run.
+// unequalBytes returns how many bytes to replace. It ends before four that stay; fewer are not
+// worth another run.
 func unequalBytes(a, b []byte) int {
 	same := 0
 	for i := range a {

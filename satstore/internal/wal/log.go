@@ -14,8 +14,8 @@ import (
 // would not tell.
 var ErrBroken = errors.New("satstore: a sync has failed: open the store again")
 
-// A Log records changes. Its methods are safe for concurrent use. Some require that the caller holds
-// the lock that it gave to Open.
+// A Log records changes. Its methods are safe for concurrent use. Some require that the caller
+// holds the lock that it gave to Open.
 type Log struct {
 	fs     vfs.FS
 	mapped *vfs.Map
@@ -82,7 +82,8 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 		}
 		survives = true
 	}
-	// Only the first change of a group wakes Commit. Those that follow until it syncs share the sync.
+	// Only the first change of a group wakes Commit. Those that follow until it syncs share the
+	// sync.
 	if kept == 0 {
 		select {
 		case l.wake <- struct{}{}:
@@ -189,8 +190,8 @@ func (l *Log) Sync() error {
 	return nil
 }
 
-// Commit syncs changes with a delay after the first of them, until stop is closed. It reports errors
-// to failed.
+// Commit syncs changes with a delay after the first of them, until stop is closed. It reports
+// errors to failed.
 func (l *Log) Commit(stop <-chan struct{}, delay time.Duration, failed func(error)) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -212,8 +213,8 @@ func (l *Log) Commit(stop <-chan struct{}, delay time.Duration, failed func(erro
 	}
 }
 
-// Rotate switches to another file. Between the last change of the old file and the first of the new,
-// it calls at with the lock held. After an error nothing has changed.
+// Rotate switches to another file. Between the last change of the old file and the first of the
+// new, it calls at with the lock held. After an error nothing has changed.
 func (l *Log) Rotate(next *File, at func()) error {
 	l.io.Lock()
 	defer l.io.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A Misfit is a visitor's error for a change that does not fit the state. Replay adds its position in
-// the log.
+// A Misfit is a visitor's error for a change that does not fit the state. Replay adds its position
+// in the log.
 type Misfit string
 
 // Error returns the reason.
