@@ -3,11 +3,12 @@
 //	web, err := archive.Open(dir, archive.Options{})
 //	_, err = web.Append(archive.Capture{URL: url, Time: time.Now(), Head: head, Body: body})
 //	version, err := web.At(url, lastTuesday)
-//	record, err := web.Read(version.Content)
+//	body, err := web.Body(version)
 //
 // An [Archive] is a directory of WARC files, which any tool that knows WARC can read, and an index
 // that can be made from them. [Archive.Snapshot] reads a whole site as of a time, as fast as the
-// disk can; [Archive.FS] shows it as files. [Archive.Import] takes in WARC files of others.
+// disk can; [Archive.FS] shows it as files; [Archive.Import] takes in files of others. Package
+// archivehttp records what an http.Client gets, replay shows it, export writes it for other tools.
 //
 // # Trust
 //
