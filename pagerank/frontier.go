@@ -7,8 +7,8 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/internal/linklist"
 )
 
-// A Frontier ranks the ids that were discovered and not yet fetched by a PageRank that it updates as
-// pages come in. It is not safe for concurrent use.
+// A Frontier ranks the ids that were discovered and not yet fetched by a PageRank that it updates
+// as pages come in. It is not safe for concurrent use.
 type Frontier struct {
 	opts  Options
 	nodes []node // by id
@@ -58,8 +58,8 @@ func New(opts Options) *Frontier {
 }
 
 // Discover queues id with the score that it has: 0 for a seed. An id that was handed out and could
-// not be fetched is queued again. A queued id gets its place anew if Options.Score is set. A fetched
-// id stays as it is.
+// not be fetched is queued again. A queued id gets its place anew if Options.Score is set. A
+// fetched id stays as it is.
 func (f *Frontier) Discover(id uint32) {
 	if f.beyond(id) {
 		return
@@ -108,8 +108,8 @@ func (f *Frontier) Next() (id uint32, ok bool) {
 // itself, repeated links, and ids from Options.Limit on do not count. A page without links passes
 // on nothing.
 //
-// If the page was fetched before, what it passed on over its old links is taken back, and all of its
-// score goes over the new ones. Without kept links, new targets are discovered and that is all.
+// If the page was fetched before, what it passed on over its old links is taken back, and all of
+// its score goes over the new ones. Without kept links, new targets are discovered and that is all.
 //
 // The slice is neither kept nor changed.
 func (f *Frontier) Fetched(id uint32, links []uint32) {

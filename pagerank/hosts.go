@@ -5,9 +5,9 @@ import "math"
 // hosts is what Push considers beside scores.
 //
 // In a score each fetched page has one vote, and a host that makes pages without end has votes
-// without end. So where hosts are known, a key also has a discount for hosts of which many pages are
-// fetched, and, with a small weight, the share of all readers following links from the seeds who
-// would arrive at the page: the cash of OPIC, which no host can make.
+// without end. So where hosts are known, a key also has a discount for hosts of which many pages
+// are fetched, and, with a small weight, the share of all readers following links from the seeds
+// who would arrive at the page: the cash of OPIC, which no host can make.
 type hosts struct {
 	weights []float32 // by host: its discount
 	fetched []uint32  // by host: pages, up to mostDiscounted

@@ -14,8 +14,8 @@ type spill = interface {
 	io.WriterAt
 }
 
-// linkStore keeps lists of ids in an append-only arena. A list is sorted and packed: its length, the
-// distance of the first id from the page's own, and the distance of each other id from the one
+// linkStore keeps lists of ids in an append-only arena. A list is sorted and packed: its length,
+// the distance of the first id from the page's own, and the distance of each other id from the one
 // before. Most links lead to ids close by or close to each other, and take a byte.
 //
 // The arena consists of slabs. A list never crosses from one to the next, except that a long one

@@ -17,7 +17,8 @@ var (
 	ErrCorrupt = errors.New("pagerank: corrupt file")
 
 	// ErrOptions reports a file that was saved with another Damping, Trusted, KeepLinks or Host
-	// than Load was given: the scores would mean nothing. Load it with the options it was saved with.
+	// than Load was given: the scores would mean nothing. Load it with the options it was saved
+	// with.
 	ErrOptions = errors.New("pagerank: saved with other options")
 
 	// ErrFull reports in Stats.Err that no more links can be kept. Pages fetched from then on pass
@@ -26,8 +27,9 @@ var (
 )
 
 // Load reads what WriteTo has written. It calls Options.Host for each id again, and writes to
-// Options.Spill anew. Memory is bounded by the number of bytes read, whatever they say. Load buffers,
-// and may read beyond the end of the frontier, unless r is a *bufio.Reader of 64 KiB or more.
+// Options.Spill anew. Memory is bounded by the number of bytes read, whatever they say. Load
+// buffers, and may read beyond the end of the frontier, unless r is a *bufio.Reader of 64 KiB or
+// more.
 func Load(r io.Reader, opts Options) (*Frontier, error) {
 	f := New(opts)
 	if _, err := f.load(newDecoder(r)); err != nil {
@@ -38,8 +40,8 @@ func Load(r io.Reader, opts Options) (*Frontier, error) {
 
 // load reads n nodes, and what belongs to them, into an empty frontier.
 func (f *Frontier) load(d *decoder) (n uint64, err error) {
-	// The checksum is compared at the end, so that a file need not be read twice; until then nothing
-	// is believed. After an error the decoder goes on with zeros, and all loops check it.
+	// The checksum is compared at the end, so that a file need not be read twice; until then
+	// nothing is believed. After an error the decoder goes on with zeros, and all loops check it.
 	n = f.readHead(d)
 	for id := uint64(0); id < n && d.err == nil; id++ {
 		f.readNode(d, uint32(id), n)

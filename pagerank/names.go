@@ -7,9 +7,9 @@ import (
 )
 
 // names assigns dense ids to strings, in order of arrival. The text is front-coded in blocks: URLs
-// that are found one after the other mostly begin alike. Only the first of a block is complete, so a
-// string is read by walking through its block. The index has a byte of the hash and an id for each
-// string, and compares texts, so that ids are exact.
+// that are found one after the other mostly begin alike. Only the first of a block is complete, so
+// a string is read by walking through its block. The index has a byte of the hash and an id for
+// each string, and compares texts, so that ids are exact.
 type names struct {
 	n      int
 	blocks []uint64 // where the complete blocks are: slab and offset
@@ -99,8 +99,8 @@ func (p *indexPart) insert(hash uint64, id uint32) {
 	p.n++
 }
 
-// grow makes room in a part of the index. The hashes are not kept, for they would take more than the
-// index does, and are computed again.
+// grow makes room in a part of the index. The hashes are not kept, for they would take more than
+// the index does, and are computed again.
 func (t *names) grow(p *indexPart) {
 	old := *p
 	size := len(old.tags) + len(old.tags)/2 + 4
@@ -186,8 +186,8 @@ func next(b []byte) (shared int, suffix, after []byte) {
 	return shared, b[:length], b[length:]
 }
 
-// is reports whether the string with an id is name. It keeps how much of name the string before has,
-// and skips those that cannot have more, so that nothing is copied.
+// is reports whether the string with an id is name. It keeps how much of name the string before
+// has, and skips those that cannot have more, so that nothing is copied.
 func (t *names) is(id uint32, name string) bool {
 	match, length, b := 0, 0, t.block(id)
 	for range id%blockNames + 1 {

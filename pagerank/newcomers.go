@@ -14,8 +14,8 @@ import (
 // Newcomers count as queued. Their node's next is always, so that no gain moves them. A loss does,
 // and admits them early.
 
-// stretch returns how many pages are fetched from one admission of newcomers to the next: from 1/128
-// to 1/64 of the crawl, as a power of two, so that it follows from the number of pages alone.
+// stretch returns how many pages are fetched from one admission of newcomers to the next: from
+// 1/128 to 1/64 of the crawl, as a power of two, so that it follows from the number of pages alone.
 func stretch(fetched int) int {
 	return 1 << max(0, bits.Len(uint(fetched))-7)
 }

@@ -34,11 +34,12 @@ func (n *node) isIn(b uint16) bool {
 	return n.state&queued != 0 && (n.next == lowest+b+1 || n.bucket() == b)
 }
 
-// beyond reports whether an id is to be ignored. It compares 64 bits: in an int of 32 bits the upper
-// half of all ids is negative.
+// beyond reports whether an id is to be ignored. It compares 64 bits: in an int of 32 bits the
+// upper half of all ids is negative.
 func (f *Frontier) beyond(id uint32) bool { return uint64(id) >= uint64(f.opts.Limit) }
 
-// cover makes room for n ids, in the nodes and in what is kept beside them. New nodes are not known.
+// cover makes room for n ids, in the nodes and in what is kept beside them. New nodes are not
+// known.
 func (f *Frontier) cover(n uint64) {
 	if n <= uint64(len(f.nodes)) {
 		return

@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// A queue orders ids by bucket, 16 to an octave of the key: two ids whose keys differ by less than a
-// sixteenth may come out in order of arrival. It is lazy: an id whose bucket changes is pushed again,
-// and its old entry is dropped when it comes up. An exact heap costs two to three times as much and
-// gains nothing that a crawl could measure.
+// A queue orders ids by bucket, 16 to an octave of the key: two ids whose keys differ by less than
+// a sixteenth may come out in order of arrival. It is lazy: an id whose bucket changes is pushed
+// again, and its old entry is dropped when it comes up. An exact heap costs two to three times as
+// much and gains nothing that a crawl could measure.
 type queue struct {
 	lines   [buckets]line
 	words   [buckets / 64]uint64 // bits of the lines that are not empty
@@ -27,9 +27,9 @@ const (
 	mantissa  = 48 // bits of a float64 that a bucket does not see
 )
 
-// levelOf returns the level of a key; there are perOctave to an octave. The first bits of a float64,
-// exponent and mantissa, are nearly its logarithm, and cost a shift. Keys of zero and below are on
-// level 0.
+// levelOf returns the level of a key; there are perOctave to an octave. The first bits of a
+// float64, exponent and mantissa, are nearly its logarithm, and cost a shift. Keys of zero and
+// below are on level 0.
 func levelOf(key float64) uint16 {
 	return uint16(max(int64(math.Float64bits(key)), 0) >> mantissa)
 }
@@ -118,8 +118,8 @@ func (q *queue) add(nodes []node, level uint16, id uint32) {
 	q.push(bucketAt(level), id)
 }
 
-// move puts id, which is queued, into the bucket for another level. Beyond the range of buckets that
-// may be the same one; pop takes the first entry, and the second is stale then.
+// move puts id, which is queued, into the bucket for another level. Beyond the range of buckets
+// that may be the same one; pop takes the first entry, and the second is stale then.
 func (q *queue) move(n *node, level uint16, id uint32) {
 	n.next = level + 1
 	q.push(bucketAt(level), id)

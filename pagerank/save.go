@@ -40,8 +40,8 @@ func (f *Frontier) flags() (b byte) {
 	return b
 }
 
-// appendList appends the number of ids, the first of them, and the number of ids between each and the
-// one before.
+// appendList appends the number of ids, the first of them, and the number of ids between each and
+// the one before.
 func appendList(b []byte, ids []uint32) []byte {
 	b = binary.AppendUvarint(b, uint64(len(ids)))
 	next := uint32(0)
@@ -86,8 +86,8 @@ func (e *encoder) float(v float64)       { e.row = append64(e.row, math.Float64b
 func (e *encoder) byte(b byte)           { e.row = append(e.row, b) }
 func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
 
-// WriteTo saves the frontier: scores, the order of the queue, what is set aside, and the links, with
-// a checksum. FORMAT.md describes it. It changes nothing.
+// WriteTo saves the frontier: scores, the order of the queue, what is set aside, and the links,
+// with a checksum. FORMAT.md describes it. It changes nothing.
 func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
 	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
 	e.row = append(e.row, magic...)

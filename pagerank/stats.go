@@ -27,8 +27,9 @@ type Stats struct {
 	Error float64
 
 	// Mass is a lower bound of the share of all PageRank that fetched pages hold, however the other
-	// pages are linked, if readers start as above. With Trusted it bounds the whole web, as RankMass
-	// does (Cho and Schonfeld, 2007), and is a reason to stop a crawl. With Damping 1 it is 0.
+	// pages are linked, if readers start as above. With Trusted it bounds the whole web, as
+	// RankMass does (Cho and Schonfeld, 2007), and is a reason to stop a crawl. With Damping 1 it
+	// is 0.
 	Mass float64
 
 	Bytes int   // of memory, without the list of hosts that are not ready
@@ -58,8 +59,8 @@ func (s *sums) ahead(open float64) float64 {
 
 // distance is Stats.Error. Let S be the sum of scores, e a page's change to come, and T the sum of
 // all e: |s/S - (s+e)/(S+T)| sums up to at most (|T|+Σ|e|)/(S+T). Residuals above 0 cause changes
-// above 0 that sum up to at most P, and those below 0 to at most N. The worst cases are P with N, and
-// N alone.
+// above 0 that sum up to at most P, and those below 0 to at most N. The worst cases are P with N,
+// and N alone.
 func (s *sums) distance() float64 {
 	total, p, n := s.put+s.total, s.ahead(s.open-s.debt), s.ahead(s.debt)
 	switch {

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// URLs is a [Frontier] for URLs instead of ids, with an id table of its own. In the table a URL takes
-// 40 to 60 bytes, about half of its text; a Go map and a slice take 150. Adding or finding one takes
-// about a microsecond. Canonicalize URLs first: they are compared byte by byte. URLs of more than
-// 8 KiB, and new ones when Options.Limit is reached, are ignored and counted in Stats.Dropped.
+// URLs is a [Frontier] for URLs instead of ids, with an id table of its own. In the table a URL
+// takes 40 to 60 bytes, about half of its text; a Go map and a slice take 150. Adding or finding
+// one takes about a microsecond. Canonicalize URLs first: they are compared byte by byte. URLs of
+// more than 8 KiB, and new ones when Options.Limit is reached, are ignored and counted in
+// Stats.Dropped.
 //
 // It is not safe for concurrent use.
 type URLs struct {
@@ -19,8 +20,8 @@ type URLs struct {
 	dropped  int
 }
 
-// NewURLs returns an empty URLs. Options.Host is ignored: the host is that of the URL. Options.Score
-// may ask for the URL of its id.
+// NewURLs returns an empty URLs. Options.Host is ignored: the host is that of the URL.
+// Options.Score may ask for the URL of its id.
 func NewURLs(opts Options) *URLs {
 	u := &URLs{}
 	opts.Host = func(id uint32) uint32 {

@@ -35,9 +35,10 @@ func (f *Frontier) sweep() {
 // longWave is the length from which on the front of a wave is cut off.
 const longWave = 1 << 16
 
-// mayPush reports whether there is credit for residuals. Each link of a fetched page earns one unit,
-// and each link that a residual goes over costs pushPrice. So with Push a page costs the same on a
-// dense graph as on a thin one. A residual that has to stay gets its chance at the page's next gain.
+// mayPush reports whether there is credit for residuals. Each link of a fetched page earns one
+// unit, and each link that a residual goes over costs pushPrice. So with Push a page costs the same
+// on a dense graph as on a thin one. A residual that has to stay gets its chance at the page's next
+// gain.
 func (f *Frontier) mayPush() bool {
 	return f.opts.Cutoff != Push || f.refining || f.sums.credit >= 0
 }

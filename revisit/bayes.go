@@ -22,10 +22,11 @@ type Bayes struct {
 	Price float64
 
 	// Fair is the mean interval beyond which pages count alike: the versions of a page that changes
-	// less often count for more, so that those of a year count together as if it changed that often.
-	// 0 means DefaultFair, negative means that all versions count alike. It is for pages of which
-	// little is known: one that was quiet in its first 100 days is left alone for 70 more, and would
-	// be for 150 without. Where visits are scarce and most pages never change, negative is better.
+	// less often count for more, so that those of a year count together as if it changed that
+	// often. 0 means DefaultFair, negative means that all versions count alike. It is for pages of
+	// which little is known: one that was quiet in its first 100 days is left alone for 70 more,
+	// and would be for 150 without. Where visits are scarce and most pages never change, negative
+	// is better.
 	Fair time.Duration
 
 	Prior Prior         // what is known before the first visit; its zero value is the usual
@@ -142,8 +143,8 @@ func (v *values) reach(price float64) float64 {
 // half of the pages of real logs, others do no better on the other half. See the laboratory's
 // README.md.
 const (
-	// trust is the share of the evidence that counts. Changes that come in bursts say less about the
-	// rate than changes at random.
+	// trust is the share of the evidence that counts. Changes that come in bursts say less about
+	// the rate than changes at random.
 	trust = 0.7
 
 	// steady is the share of the evidence in the sums of a History, which never forget, and

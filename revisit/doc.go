@@ -1,16 +1,16 @@
 // Package revisit decides when a page should be visited again.
 //
-// A [History] is what all visits to a page showed, in 40 bytes. A [Policy] turns it into the time to
-// wait after the last visit:
+// A [History] is what all visits to a page showed, in 40 bytes. A [Policy] turns it into the time
+// to wait after the last visit:
 //
 //	h = h.Observe(revisit.Visit{At: now, Changed: changed, LastModified: lastModified})
 //	due := now.Add(revisit.Bayes{}.Next(h))
 //
-// [Bayes] is the recommendation. It keeps a belief about the page's rate of change, starts from what
-// is usual (or from a [Prior] learned from the host's other pages), forgets slowly, and has one
-// dial, its price. [MLE] is the estimator of Tamura and Kitsuregawa (2008), [AIMD] what they compare
-// it with; [Scale] has the rules of Apache Nutch and StormCrawler, [Every] a fixed interval. One
-// history serves all of them, so a crawler can change its policy and keep its memory.
+// [Bayes] is the recommendation. It keeps a belief about the page's rate of change, starts from
+// what is usual (or from a [Prior] learned from the host's other pages), forgets slowly, and has
+// one dial, its price. [MLE] is the estimator of Tamura and Kitsuregawa (2008), [AIMD] what they
+// compare it with; [Scale] has the rules of Apache Nutch and StormCrawler, [Every] a fixed
+// interval. One history serves all of them, so a crawler can change its policy and keep its memory.
 //
 // # What hosts tell
 //

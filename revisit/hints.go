@@ -54,8 +54,8 @@ func (k *Hints) expect(h *History, seconds, hints float64) (announced, silent fl
 	rate := h.usualRate()
 	right := recall * rate / (recall*rate + wrong) // chance of each hint
 	silent = (1 - recall) * rate * seconds
-	// A right hint, or a change without one, is a change: to know that there was one makes both more
-	// likely by the same factor.
+	// A right hint, or a change without one, is a change: to know that there was one makes both
+	// more likely by the same factor.
 	changed := max(1-math.Pow(1-right, hints)*math.Exp(-silent), 1e-9)
 	return min(hints*right/changed, hints), silent / changed
 }

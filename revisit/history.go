@@ -41,8 +41,8 @@ const maxVisits = 1<<12 - 1
 //
 // If the visit found a change and LastModified lies between the visit before and this one, then the
 // page changed at that time and not since. Servers lie, so a LastModified is ignored if it lies in
-// the future or before the last visit, if it comes without a change, and if it is nearly the time
-// of the request, as programs set it that do not know better.
+// the future or before the last visit, or if it comes without a change. It is also ignored if it is
+// nearly the time of the request: programs that do not know the time of a change send that.
 func (h History) Observe(v Visit) History {
 	at := unixSeconds(v.At)
 	if h.last == 0 {

@@ -9,8 +9,8 @@ type Policy interface {
 	Next(h History) time.Duration
 }
 
-// The values that zero fields of the policies stand for, and Size, the length of an encoded [History]
-// in bytes.
+// The values that zero fields of the policies stand for, and Size, the length of an encoded
+// [History] in bytes.
 //
 // With the default Price and Fair, a page that is known to change daily is visited every 1.7 days,
 // one that changes every three weeks every five, and one that changes once a year three times a

@@ -39,9 +39,9 @@ const (
 func Fit(pages []History, start Prior) Prior {
 	start = start.orUsual().scaled()
 	p := start
-	// Each round asks which rates the pages have if the prior is right, and takes the answer for the
-	// next prior. It stops early: the best prior of all has a few sharp peaks, and trusts them too
-	// much.
+	// Each round asks which rates the pages have if the prior is right, and takes the answer for
+	// the next prior. It stops early: the best prior of all has a few sharp peaks, and trusts them
+	// too much.
 	for range fitRounds {
 		var sum [cells]float64
 		n := 0.0

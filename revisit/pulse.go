@@ -26,9 +26,9 @@ import (
 // stops when it no longer does. The zero Pulse is that of a host never visited, ready to use by one
 // goroutine at a time.
 //
-// The model is an inhomogeneous Poisson process common to the pages of a host: the rate of a page is
-// its own rate times the activity of the host. Activity is constant within two days and has a Gamma
-// distribution, which each visit updates in the days since the last visit to its page, in
+// The model is an inhomogeneous Poisson process common to the pages of a host: the rate of a page
+// is its own rate times the activity of the host. Activity is constant within two days and has a
+// Gamma distribution, which each visit updates in the days since the last visit to its page, in
 // proportion to what is expected of them.
 type Pulse struct {
 	newest   uint16      // number of the newest span; 0 if there was none
@@ -47,12 +47,12 @@ const (
 	spans      = 14
 	spanLength = 2 * day // seconds
 
-	// pulsePrior is how many changes the prior counts for, in both numbers of a span. The fewer, the
-	// more bursts are expected.
+	// pulsePrior is how many changes the prior counts for, in both numbers of a span. The fewer,
+	// the more bursts are expected.
 	pulsePrior = 0.6
 
-	// leadOn is the lead from which on the clock is used. The lead fades by leadFade a visit, and is
-	// never further away than leadMost.
+	// leadOn is the lead from which on the clock is used. The lead fades by leadFade a visit, and
+	// is never further away than leadMost.
 	leadOn   = 20
 	leadFade = 0.001
 	leadMost = 30

@@ -146,8 +146,8 @@ func setField(h http.Header, name, value string) {
 	}
 }
 
-// isLocal reports whether an error is a failure of this machine, its resolver or its proxy. Taken for
-// one of the host, it would close every host that is asked for meanwhile.
+// isLocal reports whether an error is a failure of this machine, its resolver or its proxy. Taken
+// for one of the host, it would close every host that is asked for meanwhile.
 func isLocal(err error) bool {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

@@ -14,10 +14,10 @@ var siteShapes = []struct {
 	external  float64 // links to other sites for each page
 }{{6, 5, .2}, {6, 20, .2}, {12, 10, .5}}
 
-// sites makes a web of about n pages on few large sites with many links a page: each site is a tree
-// of very uneven sections, and a page links to its children, to the pages above it, to the menus of
-// the site and of its section, to a few siblings, and to a few pages of its section, most of them
-// near its top. So it has what generate has not, and crawls of large sites have.
+// sites makes a web of about n pages on few large sites with many links a page. Each site is a tree
+// of very uneven sections. A page links to its children, to the pages above it, and to the menus of
+// the site and of its section. It also links to a few siblings and to a few pages of its section,
+// most of them near its top. Crawls of large sites look like this; graphs of generate do not.
 func sites(n int, seed uint64) *web {
 	random := rand.New(rand.NewPCG(seed, 8))
 	shape := siteShapes[seed%uint64(len(siteShapes))]

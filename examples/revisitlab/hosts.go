@@ -105,19 +105,19 @@ func latestOf(pages []page, windows int) []page {
 	return pages
 }
 
-// hintVisits are the visits per page and year at which ways to heed hints are compared. A crawler
+// hintVisits are the visits per page and year at which ways to use hints are compared. A crawler
 // that follows each hint cannot make fewer visits than there are hints.
 var hintVisits = []float64{6.5, 15, 40}
 
-// printHints prints what each way to heed hints gains over heeding none, by how reliable they are.
+// printHints prints what each way to use hints gains over using none, by how reliable they are.
 func printHints(l lab, p *report.Printer, sets []set, errs io.Writer) {
 	ways := []family{
 		watching("none", watcher{}),
-		watching("each leads to a visit", watcher{heed: obedient}),
-		watching("by how often they are right", watcher{heed: trusting}),
-		watching("silence counts, too", watcher{heed: wise}),
+		watching("each leads to a visit", watcher{trust: obedient}),
+		watching("by how often they are right", watcher{trust: trusting}),
+		watching("silence counts, too", watcher{trust: wise}),
 	}
-	p.Printf("\nlead over a crawler that heeds no hints, at %v visits, mean over the logs\n", hintVisits)
+	p.Printf("\nlead over a crawler that uses no hints, at %v visits, mean over the logs\n", hintVisits)
 	p.Table(func(row func(string, ...any)) {
 		title := "announced\twrong per year"
 		for _, f := range ways[1:] {

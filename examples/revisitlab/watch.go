@@ -12,17 +12,17 @@ import (
 type watcher struct {
 	policy revisit.Bayes
 	pulse  bool // the host's pages have a common clock
-	heed   heed
+	trust  trust
 }
 
-// heed is what a watcher makes of hints.
-type heed int
+// trust is what a watcher makes of hints.
+type trust int
 
 const (
-	deaf     heed = iota // nothing
-	obedient             // each leads to a visit
-	trusting             // they count by how often they were right; silence means nothing
-	wise                 // revisit.Hints: silence counts, too
+	deaf     trust = iota // nothing
+	obedient              // each leads to a visit
+	trusting              // they count by how often they were right; silence means nothing
+	wise                  // revisit.Hints: silence counts, too
 )
 
 // A watch is a watcher at work.
@@ -66,13 +66,13 @@ func (w *watch) isWorthIt(t *track, today float64, hints int) bool {
 		return true
 	}
 	waited := w.clock.Elapsed(last, at(today))
-	if w.heed == wise {
+	if w.trust == wise {
 		return w.policy.Hinted(t.history, waited, w.hints, hints) >= w.policy.Price
 	}
 	worth := w.policy.Worth(t.history, waited)
 	switch {
-	case hints == 0 || w.heed == deaf:
-	case w.heed == obedient:
+	case hints == 0 || w.trust == deaf:
+	case w.trust == obedient:
 		return true
 	default: // between a visit that nobody asked for and one that is certain to find a change
 		trust := (float64(w.right) + 0.5) / (float64(w.asked) + 1)
@@ -85,7 +85,7 @@ func (w *watch) isWorthIt(t *track, today float64, hints int) bool {
 // visit makes a visit, with what the hints since the last one say.
 func (w *watch) visit(l lab, t *track, hints []float64) {
 	v, seen := l.look(t)
-	if n := len(hints); n > 0 && w.heed != deaf {
+	if n := len(hints); n > 0 && w.trust != deaf {
 		w.asked++
 		if v.Changed {
 			w.right++

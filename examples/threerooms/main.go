@@ -1,6 +1,5 @@
 // Command threerooms is a polite crawler of one site, made of three packages: scheduler says when,
-// robots says whether, and fetch gets the page and finds its links. It is to be read, and to be
-// taken as a beginning:
+// robots says whether, and fetch gets the page and finds its links. Read it, and start from it:
 //
 //	go run ./examples/threerooms -contact https://you.example/bot https://www.example.org/
 //	go run ./examples/threerooms -localhost http://localhost:8080/

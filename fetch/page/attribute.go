@@ -67,8 +67,8 @@ func hasToken(list, token string) bool {
 	return false
 }
 
-// relKind returns what a link element is for, by its rel in lower case; 0 for one that is no link
-// or names nothing but a host to connect to. Of several words the one that comes first here
+// relKind returns what a link element is for, by its rel in lower case; 0 for one that is not a
+// link or names nothing but a host to connect to. Of several words the one that comes first here
 // decides, not the one that comes first in rel, whose order has no meaning.
 func relKind(rel string) Kind {
 	switch {

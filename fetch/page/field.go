@@ -31,7 +31,7 @@ func (w *walker) header(header http.Header) error {
 			}
 		}
 	}
-	// No standard has this field; all browsers heed it, as they do the meta element.
+	// No standard has this field; all browsers follow it, as they do the meta element.
 	if url := refreshURL([]byte(header.Get("Refresh"))); len(url) > 0 {
 		return w.emit(Link{Kind: Redirect}, url)
 	}

@@ -247,8 +247,8 @@ func (w *walker) meta(t *tag) error {
 	return w.pass(Link{Kind: Directive, Name: w.lowered(name), Text: text})
 }
 
-// rebase heeds a base element. The first one with an href is the last one that counts, even if its
-// href is unusable.
+// rebase applies a base element. The first one with an href is the last one that counts, even if
+// its href is unusable.
 func (w *walker) rebase(t *tag) {
 	if w.based || !t.has(attrHref) {
 		return

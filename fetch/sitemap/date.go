@@ -28,7 +28,7 @@ var zones = map[string]string{
 	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
 }
 
-// parseDate returns the zero time for what is no date. Without a zone it is UTC.
+// parseDate returns the zero time if s is not a date. Without a zone it is UTC.
 func parseDate(s string) time.Time {
 	const longest = 64
 	if s = strings.TrimSpace(s); len(s) > longest {

@@ -108,7 +108,7 @@ func (l *lister) lines() error {
 		if err != nil && err != io.EOF {
 			return err
 		}
-		// Only a whole URL counts: what is no sitemap would be full of relative ones.
+		// Only a whole URL counts: other text files are full of relative ones.
 		if isWhole(trimmed(line)) {
 			urls = true
 			if err := l.emit(Entry{Kind: Page, Priority: 0.5}, line); err != nil {

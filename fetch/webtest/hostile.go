@@ -119,7 +119,7 @@ func writeBomb(w io.Writer, blocks int) error {
 	return err
 }
 
-// garbage answers with bytes that are no HTTP.
+// garbage answers with bytes that are not HTTP.
 func (x *exchange) garbage(string) int {
 	return x.raw(func(w io.Writer) {
 		io.WriteString(w, "\x16\x03\x01\x00 SSH-2.0-vweb 220 ready\r\n\x00\x00HTTP\r\n\r\n")
@@ -138,7 +138,7 @@ func (x *exchange) endlessHeaders(string) int {
 }
 
 // raw takes the connection from the server, lets f write to it and closes it. Writes fail once
-// the client has left or the web is closing, so f need only heed them.
+// the client has left or the web is closing, so f only has to check for write errors.
 func (x *exchange) raw(f func(io.Writer)) int {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {

@@ -84,7 +84,7 @@ func listenShared(n int) (all []net.Listener, err error) {
 }
 
 // listenOn asks for IPv4 by name: tcp alone might give a socket that reports mapped addresses,
-// which are no keys of the address tables.
+// which are not keys of the address tables.
 func listenOn(addr netip.Addr, port int) (net.Listener, error) {
 	l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, uint16(port)).String())
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 
 func main() {
 	short := flag.Bool("short", false, "small inputs: to see that everything works")
-	only := flag.String("only", "", "`rooms` to measure, with commas between them; all if empty")
+	only := flag.String("only", "", "`packages` to measure, with commas between them; all if empty")
 	out := flag.String("o", "REPORT.md", "`file` for the report; of what is not measured, it keeps what it has")
 	flag.Parse()
 	if *short && *out == "REPORT.md" {

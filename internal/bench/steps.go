@@ -65,5 +65,5 @@ var steps = []step{
 		goRun(".", "bench", "messages", "-rounds", "1", "-messages", "20000"), nil},
 	{"cluster", "three brokers", "../../examples/cluster", goRun(".", "bench", "messages", "-brokers", "3", "-messages", "1000000"), nil, nil},
 	{"cluster", "1 to 8 processes", "../../examples/cluster", goRun(".", "bench", "scaling"), nil, nil},
-	{"all", "from outside, alone", ".", goRun("./rooms"), goRun("./rooms"), nil},
+	{"all", "from outside, alone", ".", goRun("./sizes"), goRun("./sizes"), nil},
 }

@@ -21,7 +21,8 @@ func (f osFile) Start(at, n int64) {
 		f.Fd(), uintptr(at), uintptr(n), syncRangeWrite, 0, 0) // a hint: it may fail
 }
 
-// Ahead begins to read a range, so that the disk works while the caller is busy with what came before.
+// Ahead begins to read a range, so that the disk works while the caller is busy with what came
+// before.
 func Ahead(f *os.File, at, n int64) {
 	_, _, _ = syscall.Syscall6(syscall.SYS_FADVISE64,
 		f.Fd(), uintptr(at), uintptr(n), adviceWillNeed, 0, 0) // a hint: it may fail

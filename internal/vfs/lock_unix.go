@@ -25,8 +25,8 @@ func (d OS) Lock(name string) (io.Closer, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// LockShared is Lock for those who only read, of whom there may be many. It makes no file, and without
-// one there is nothing to lock.
+// LockShared is Lock for those who only read, of whom there may be many. It makes no file, and
+// without one there is nothing to lock.
 func (d OS) LockShared(name string) (io.Closer, error) {
 	f, err := os.Open(d.path(name))
 	if err != nil {

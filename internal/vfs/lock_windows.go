@@ -18,8 +18,8 @@ func (d OS) Lock(name string) (io.Closer, error) {
 	return lockFile(path, name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, syscall.OPEN_ALWAYS)
 }
 
-// LockShared is Lock for those who only read, of whom there may be many. It makes no file, and without
-// one there is nothing to lock.
+// LockShared is Lock for those who only read, of whom there may be many. It makes no file, and
+// without one there is nothing to lock.
 func (d OS) LockShared(name string) (io.Closer, error) {
 	path, err := syscall.UTF16PtrFromString(d.path(name))
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 // Batch takes the id with the highest PageRank, which it recomputes after every so many pages: one
 // iteration over the links of all fetched pages, starting from the previous values (Cho,
 // Garcia-Molina and Page, 1998, as Yamada et al. describe it). A page found since is worth what a
-// page without links to it is. The zero Batch is empty and ready to use, by one goroutine at a time.
+// page without links to it is. The zero Batch is empty and ready to use, by one goroutine at a
+// time.
 type Batch struct {
 	Every   int                    // pages between iterations; 0 means 165,000, as in the paper
 	Damping float64                // 0 means pagerank.DefaultDamping

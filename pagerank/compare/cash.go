@@ -34,8 +34,8 @@ func (o *OPIC) Fetched(id uint32, links []uint32) { o.frontier().Fetched(id, lin
 func (o *OPIC) Next() (id uint32, ok bool) { return o.frontier().Next() }
 
 // RankMass takes the id with the highest lower bound on its PageRank for readers who start on the
-// seeds (Cho and Schonfeld, 2007), with each page fetched once. The zero RankMass is empty and ready
-// to use, by one goroutine at a time.
+// seeds (Cho and Schonfeld, 2007), with each page fetched once. The zero RankMass is empty and
+// ready to use, by one goroutine at a time.
 type RankMass struct {
 	// Threshold is that of the Frontier's AR cutoff: a smaller one costs more, and brings the bound
 	// closer to the truth.

@@ -333,9 +333,9 @@ func TestCutoffsWorkedByHand(t *testing.T) {
 		want  []float64
 	}{
 		{
-			// 1's share reaches 0, which passes 3/8 to 1 and 2; 1 is where it began.
-			// 3's share 7/4 goes to 0, on to 1 and 2 (7/8 each), and from 1 to 0 and 3 (7/16 each); 0
-			// and 3 had their turn.
+			// 1's share reaches 0, which passes 3/8 to 1 and 2; 1 is where it began. 3's share 7/4
+			// goes to 0, on to 1 and 2 (7/8 each), and from 1 to 0 and 3 (7/16 each); 0 and 3 had
+			// their turn.
 			"PL goes on, breadth first", &PL{}, cycle,
 			[]float64{1 + .75 + 1.75 + .4375, 1.5 + .375 + .875, .5 + .375 + .875, 1.75 + .4375},
 		},
@@ -344,8 +344,8 @@ func TestCutoffsWorkedByHand(t *testing.T) {
 			[]float64{1 + .75 + 1.75, 1.5 + .375 + .875, .5 + .375 + .875, 1.75},
 		},
 		{
-			// The last share of 1.75 is 1.0 times what 0 had: too little for 1.5, enough for 0.9. It
-			// offers 7/8 to 1, which has 3/2, and to 2, which has 1/2: only 2 takes it.
+			// The last share of 1.75 is 1.0 times what 0 had: too little for 1.5, enough for 0.9.
+			// It offers 7/8 to 1, which has 3/2, and to 2, which has 1/2: only 2 takes it.
 			"VR with a high threshold is DL1", &VR{}, cycle, []float64{3.5, 1.5, .5, 1.75},
 		},
 		{

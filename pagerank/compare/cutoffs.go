@@ -50,9 +50,9 @@ func (p *PL) Fetched(id uint32, links []uint32) {
 	}
 }
 
-// VR is the paper's value ratio: a page that receives at least Threshold times the score that it had
-// passes that on. Of what is passed on in this way, pages take only shares above the same threshold.
-// The zero VR is empty and ready to use, by one goroutine at a time.
+// VR is the paper's value ratio: a page that receives at least Threshold times the score that it
+// had passes that on. Of what is passed on in this way, pages take only shares above the same
+// threshold. The zero VR is empty and ready to use, by one goroutine at a time.
 type VR struct {
 	Threshold float64                // 0 means the paper's 1.5
 	Host      func(id uint32) uint32 // for the order of ties; may be nil

@@ -102,8 +102,8 @@ func newPower(g *Graph, opts ExactOptions) *power {
 	return p
 }
 
-// step iterates once and returns a bound on the sum of errors relative to the sum of scores: what the
-// last change will still cause is a geometric series.
+// step iterates once and returns a bound on the sum of errors relative to the sum of scores: what
+// the last change will still cause is a geometric series.
 func (p *power) step() float64 {
 	p.now, p.was = p.was, p.now
 	p.parallel(func(_, from, to int) {

@@ -28,7 +28,8 @@ func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
 		g.offsets[i+1] += g.offsets[i]
 	}
 	g.links = make([]uint32, g.offsets[n])
-	// With the counts known, each link goes to its place at once, and edges in any order need no sort.
+	// With the counts known, each link goes to its place at once, and edges in any order need no
+	// sort.
 	next := slices.Clone(g.offsets[:n])
 	for from, to := range edges {
 		if ok(from, to) {

@@ -29,7 +29,8 @@ type Verdict struct {
 func (r Rules) Allowed(url string) bool { return r.Match(url).Allowed }
 
 // Match reports whether a URL may be fetched, and names the rule that decides: the first in the
-// file if several are equal. A verdict that forbids without a rule means that the file is not known.
+// file if several are equal. A verdict that forbids without a rule means that the file is not
+// known.
 //
 // The url is absolute, or the path and query of one. A fragment is ignored. What starts with two
 // slashes, or with neither a slash nor a scheme, is taken for a host and its path. Dot segments

@@ -19,7 +19,7 @@ type Options struct {
 }
 
 // Web serves the pages of a [Graph] under the names of their hosts, each with its links and
-// nothing else. There is no robots.txt, and what is no page is not found. Its methods are safe for
+// nothing else. There is no robots.txt, and other URLs are not found. Its methods are safe for
 // concurrent use.
 type Web struct {
 	*webtest.Web

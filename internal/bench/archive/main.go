@@ -10,8 +10,8 @@
 // write is appending pages of 20 KB to a disk, by one and by two writers, beside compressing and
 // writing the same records with and without hashing them. read is reading and checking records,
 // beside decompressing and hashing them. snapshot is reading the documents of a snapshot from a
-// disk whose cache was emptied, beside reading the very same bytes from one file, reading all files
-// from end to end, and following the pointers in the order of the index. life is a life of an
+// disk whose cache was emptied. It is compared with reading the same bytes from one file, reading all
+// files from end to end, and following the pointers in the order of the index. life is a life of an
 // archive, and of one of an older version of this package in turns with it: filling an index at
 // random, appending, looking up alone and while entries come in, the slowest single calls, opening
 // after a crash, and questions for a page that was visited often. scan is an analysis by child

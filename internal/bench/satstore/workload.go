@@ -10,8 +10,8 @@ import (
 
 // A workload is the paper's: records that are visited again and again, each at its own interval.
 // The paper's logs are not public. Intervals come from f(t) ~ t / (t+8)^1.7 for t of 1 to 9600
-// hours, which has the figures that the paper tells of its logs: 0.74 % of the records are due in
-// an hour and 9.4 % on a day, less than a tenth of the visits go to records of one hour, and 4 % of
+// hours, which has the figures that the paper tells of its logs. In an hour 0.74 % of the records
+// are due, on a day 9.4 %. Less than a tenth of the visits go to records of one hour, and 4 % of
 // the records have intervals of up to a day.
 type workload struct {
 	records  int

@@ -26,7 +26,7 @@ type look struct {
 	known      float64 // pages
 	cpu        float64 // seconds
 	resident   float64 // MB in memory, of it
-	anonymous  float64 // MB that are no file's
+	anonymous  float64 // MB that belong to no file
 	goroutines float64
 	files      float64 // open ones
 	archive    float64 // MB written

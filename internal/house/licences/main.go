@@ -48,7 +48,7 @@ func main() {
 func write(w io.Writer) error {
 	text := about
 	for _, part := range []struct{ title, dir string }{
-		{"The rooms, and examples of the same module", "."},
+		{"The library, and examples of the same module", "."},
 		{"What `examples/cluster` has beside those", "examples/cluster"},
 		{"What `examples/clients` has beside those", "examples/clients"},
 	} {

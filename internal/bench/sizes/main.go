@@ -1,7 +1,7 @@
-// Command rooms proves that each room can be used from outside, alone: it makes a module elsewhere
-// that imports one room, builds it, and counts what came with it.
+// Command sizes proves that each package can be used alone, from outside: it makes a module elsewhere
+// that imports one package, builds it, and counts its dependencies.
 //
-//	go run ./rooms
+//	go run ./sizes
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const module = "github.com/spinneret-go/spinneret"
 
-var rooms = []string{
+var paths = []string{
 	"scheduler", "robots", "robots/robotstxt", "fetch", "fetch/page", "fetch/sitemap", "fetch/brotli",
 	"fetch/botauth",
 	"dedupe", "dedupe/exact", "dedupe/simhash", "dedupe/urlfilter", "hostcache", "hostcache/resolve",
@@ -29,7 +29,7 @@ func main() {
 	root := flag.String("root", "../..", "the repository")
 	flag.Parse()
 	if err := run(*root); err != nil {
-		fmt.Fprintln(os.Stderr, "rooms:", err)
+		fmt.Fprintln(os.Stderr, "sizes:", err)
 		os.Exit(1)
 	}
 }
@@ -39,33 +39,33 @@ func run(root string) (err error) {
 		return err
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "room\tmodules beside it\tpackages beside the standard library\tadds to a program that calls nothing of it")
+	fmt.Fprintln(out, "package\tmodules\tpackages outside the standard library\tadded to a program that calls nothing of it")
 	base, _, err := build(root, "")
 	if err != nil {
 		return err
 	}
-	for _, room := range rooms {
-		size, packages, err := build(root, room)
+	for _, path := range paths {
+		size, packages, err := build(root, path)
 		if err != nil {
-			return fmt.Errorf("%s: %w", room, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		modules, foreign := count(packages)
-		fmt.Fprintf(out, "%s\t%s\t%d\t%.1f MB\n", room, modules, foreign, float64(size-base)/1e6)
+		fmt.Fprintf(out, "%s\t%s\t%d\t%.1f MB\n", path, modules, foreign, float64(size-base)/1e6)
 	}
 	return out.Flush()
 }
 
-// build makes a program of a module of its own that imports a room, or none, and returns its size
+// build makes a program of a module of its own that imports a package, or none, and returns its size
 // and the packages that are in it.
-func build(root, room string) (size int64, packages []string, err error) {
+func build(root, path string) (size int64, packages []string, err error) {
 	dir, err := os.MkdirTemp("", "outside")
 	if err != nil {
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	text, require := "package main\n\nfunc main() {}\n", ""
-	if room != "" {
-		text = fmt.Sprintf("package main\n\nimport _ %q\n\nfunc main() {}\n", module+"/"+room)
+	if path != "" {
+		text = fmt.Sprintf("package main\n\nimport _ %q\n\nfunc main() {}\n", module+"/"+path)
 		require = fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, root)
 	}
 	for name, text := range map[string]string{
