@@ -169,3 +169,14 @@ func TestARealGraph(t *testing.T) {
 	require.Contains(t, out.String(), "# hollins: 6013 pages, 23875 links")
 	require.Contains(t, out.String(), "Push, no hosts", "the list of pages gives hosts")
 }
+
+func TestNoArgumentsGenerateAGraph(t *testing.T) {
+	s, err := parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, defaultPages, s.generate)
+	s, err = parse([]string{"graph.tsv"}, io.Discard)
+	require.NoError(t, err)
+	require.Zero(t, s.generate)
+	_, err = parse([]string{"-generate", "-1"}, io.Discard)
+	require.Error(t, err)
+}

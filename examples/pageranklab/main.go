@@ -3,12 +3,12 @@
 //	pageranklab [flags] GRAPH...
 //	pageranklab -generate 1000000
 //
-// A GRAPH is a list of links, two page numbers or two URLs to a line, or LAW's ASCII form: the
-// number of pages, then a line of successors for each. It may be compressed by gzip or zstd. A list
-// of pages beside it (id, optionally 1 or 0 for fetched or not, and URL) gives hosts and ties. The
-// lab crawls what a seed reaches with each strategy: the experiment of Yamada et al. (2004),
-// section 4. It prints tables. With -out it writes their Figures 4 to 10 as SVG and the numbers as
-// CSV.
+// Without a GRAPH it generates a small one. A GRAPH is a list of links, two page numbers or two
+// URLs to a line, or LAW's ASCII form: the number of pages, then a line of successors for each. It
+// may be compressed by gzip or zstd. A list of pages beside it (id, optionally 1 or 0 for fetched
+// or not, and URL) gives hosts and ties. The lab crawls what a seed reaches with each strategy: the
+// experiment of Yamada et al. (2004), section 4. It prints tables. With -out it writes their
+// Figures 4 to 10 as SVG and the numbers as CSV.
 package main
 
 import (
@@ -50,6 +50,9 @@ type settings struct {
 	graphs   []string
 }
 
+// defaultPages is the size of the graph that the lab makes if it is given none: it takes seconds.
+const defaultPages = 20_000
+
 func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("pageranklab", flag.ContinueOnError)
 	flags.SetOutput(errs)
@@ -57,7 +60,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags.StringVar(&s.pages, "pages", "", "list of pages, for one graph; default: found beside it")
 	flags.StringVar(&s.seeds, "seeds", "", "start one crawl from these ids or URLs, separated by commas")
 	flags.IntVar(&s.crawls, "crawls", 4, "number of crawls, from seeds that reach nearly as much as any")
-	flags.IntVar(&s.generate, "generate", 0, "also generate a graph of this many pages")
+	flags.IntVar(&s.generate, "generate", 0, "also generate a graph of this many pages; 20000 if no graph is given")
 	flags.IntVar(&s.sites, "sites", 0, "also generate a graph of this many pages on large sites with many links")
 	flags.Uint64Var(&s.variant, "variant", 1, "which generated graph: each number gives another one")
 	flags.IntVar(&s.rounds, "rounds", 5, "rounds of measuring speed; 0 means none")
@@ -75,10 +78,12 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	s.graphs = flags.Args()
+	if s.graphs = flags.Args(); len(s.graphs) == 0 && s.generate == 0 && s.sites == 0 {
+		s.generate = defaultPages
+	}
 	switch {
-	case len(s.graphs) == 0 && s.generate <= 0 && s.sites <= 0:
-		return s, errors.New("no graph given; see -help")
+	case s.generate < 0 || s.sites < 0:
+		return s, errors.New("-generate and -sites must not be negative")
 	case s.crawls < 1 || s.workers < 1:
 		return s, errors.New("-crawls and -workers must be at least 1")
 	case s.pages != "" && len(s.graphs) != 1:

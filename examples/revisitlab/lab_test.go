@@ -450,3 +450,14 @@ func BenchmarkYear(b *testing.B) {
 		})
 	}
 }
+
+func TestNoArgumentsMakeALog(t *testing.T) {
+	s, err := parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, defaultPages, s.synthetic)
+	s, err = parse([]string{"log.tsv"}, io.Discard)
+	require.NoError(t, err)
+	require.Zero(t, s.synthetic)
+	_, err = parse([]string{"-synthetic", "-1"}, io.Discard)
+	require.Error(t, err)
+}

@@ -3,12 +3,12 @@
 //	revisitlab [flags] LOG...
 //	revisitlab -synthetic 163122
 //
-// A LOG has a line for each change of a page: the page, a tab, the Unix time, and, if known, a tab
-// and A (added), M (modified) or D (deleted). It may be compressed with zstd. The lab cuts the log
-// into years, lets each policy visit the pages as if it were then, and counts the versions caught:
-// the experiment of Tamura and Kitsuregawa (2008), section 5. It prints tables and, with -out,
-// writes the paper's Figures 4 to 9 and curves at equal cost as SVG, the numbers as CSV, and the
-// tables of its README.md as tables.md.
+// Without a LOG it makes a small one, like the paper's. A LOG has a line for each change of a page:
+// the page, a tab, the Unix time, and, if known, a tab and A (added), M (modified) or D (deleted).
+// It may be compressed with zstd. The lab cuts the log into years, lets each policy visit the pages
+// as if it were then, and counts the versions caught: the experiment of Tamura and Kitsuregawa
+// (2008), section 5. It prints tables and, with -out, writes the paper's Figures 4 to 9 and curves
+// at equal cost as SVG, the numbers as CSV, and the tables of its README.md as tables.md.
 package main
 
 import (
@@ -56,6 +56,9 @@ type settings struct {
 	logs       []string
 }
 
+// defaultPages is the size of the log that the lab makes if it is given none: it takes seconds.
+const defaultPages = 200
+
 func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("revisitlab", flag.ContinueOnError)
 	flags.SetOutput(errs)
@@ -63,7 +66,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags.DurationVar(&s.resolution, "resolution", 24*time.Hour, "changes closer than this count once")
 	flags.IntVar(&s.least, "least", 2, "leave out pages with fewer changes in a year")
 	flags.IntVar(&s.most, "most", 0, "take only so many pages of each log, evenly; 0 means all")
-	flags.IntVar(&s.synthetic, "synthetic", 0, "also make a log of so many pages like the paper's")
+	flags.IntVar(&s.synthetic, "synthetic", 0, "also make a log of so many pages like the paper's; 200 if no log is given")
 	flags.BoolVar(&s.modified, "modified", false, "servers say when a page was modified")
 	flags.BoolVar(&s.exact, "exact", false, "also run the numerical estimator (slow)")
 	flags.BoolVar(&s.curves, "curves", true, "sweep each policy's cost")
@@ -77,15 +80,17 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	s.logs = flags.Args()
+	if s.logs = flags.Args(); len(s.logs) == 0 && s.synthetic == 0 {
+		s.synthetic = defaultPages
+	}
 	if *only != "" {
 		if s.policies, err = regexp.Compile(*only); err != nil {
 			return s, fmt.Errorf("-policies: %w", err)
 		}
 	}
 	switch {
-	case len(s.logs) == 0 && s.synthetic <= 0:
-		return s, errors.New("no change log given; see -help")
+	case s.synthetic < 0:
+		return s, errors.New("-synthetic must not be negative")
 	case s.resolution < time.Second || s.resolution > 30*day:
 		return s, errors.New("-resolution must lie between a second and 30 days")
 	case s.half < 0 || s.half > 2:
