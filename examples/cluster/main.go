@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -107,7 +108,8 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 // brokerFlags are those of all verbs that connect to a broker.
 func brokerFlags(fs *flag.FlagSet) *jet.Options {
 	o := &jet.Options{}
-	fs.StringVar(&o.URL, "nats", defaultURL, "`URLs` of the brokers, with commas between them")
+	fs.StringVar(&o.URL, "nats", cmp.Or(os.Getenv("CLUSTER_NATS"), defaultURL),
+		"`URLs` of the brokers, with commas between them (default: CLUSTER_NATS, or \"cluster up\")")
 	fs.StringVar(&o.Crawl, "crawl", "crawl", "`name` of the crawl")
 	fs.StringVar(&o.Creds, "creds", "", "`file` with a user's credentials")
 	fs.StringVar(&o.CA, "ca", "", "`file` with the certificate of the authority of the brokers")
