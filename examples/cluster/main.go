@@ -6,7 +6,6 @@
 //	cluster status                   how far it is, and who does what
 //	cluster wait                     until nothing is left to fetch
 //	cluster pause, drain, deny …     what to tell it while it runs
-//	cluster bench …                  figures
 //
 // README.md says how it works and how to run it for real.
 package main
@@ -64,7 +63,6 @@ var verbs = []verb{
 	{"merge", "make one view of the archives of many processes", merge},
 	{"serve", "show a merged view in a browser", serve},
 	{"export", "write a merged view as CDXJ or WACZ", exportView},
-	{"bench", "measure the message path, the spread over processes, or scaling", benchmark},
 }
 
 // errUsage says that the command line makes no sense.

@@ -15,6 +15,14 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
+// The measurements are no part of the operator's program, but of that which the tests are:
+//
+//	go test -c -o bench . && SPINNERET_CLUSTER_PROGRAM=unwatched ./bench bench messages
+func init() {
+	verbs = append(verbs,
+		verb{"bench", "measure the message path, the spread over processes, or scaling", benchmark})
+}
+
 var measurements = []verb{
 	{"messages", "how many messages a second go through the broker into states", benchMessages},
 	{"spread", "how evenly URLs and hosts fall to processes", benchSpread},
