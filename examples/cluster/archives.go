@@ -38,20 +38,21 @@ func archives(fs *flag.FlagSet) action {
 		}
 		places, err := c.Places(ctx)
 		for _, p := range places {
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", p.Machine, p.Dir, p.Name, p.Since.Format(time.DateTime))
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", p.Machine, p.Dir, p.Name,
+				p.Since.Format(time.DateTime))
 		}
 		return err
 	}
 }
 
-// merge makes one view of the archives of many processes: an archive of its own that has nothing but
-// an index of their files, which stay where they are. It can be made again at any time, and takes in
-// what is new.
+// merge makes one view of the archives of many processes: an archive that has nothing but an index
+// of their files, which stay where they are. It can be repeated, and takes in what is new.
 func merge(fs *flag.FlagSet) action {
 	view := fs.String("view", "view", "`directory` for the merged index")
 	return func(_ context.Context, dirs []string, out, log io.Writer) error {
 		if len(dirs) == 0 {
-			return fmt.Errorf("%w: name the archives of the processes; \"cluster archives\" lists them", errUsage)
+			return fmt.Errorf("%w: name the archives of the processes; \"cluster archives\" lists them",
+				errUsage)
 		}
 		a, err := archive.Open(*view, archive.Options{})
 		if err != nil {

@@ -51,7 +51,9 @@ func say(parse func(args []string) (sentence, error)) func(fs *flag.FlagSet) act
 }
 
 // tell tells the crawl, and shows who follows.
-func (s sentence) tell(ctx context.Context, c *crawl.Crawl, patience time.Duration, out io.Writer) error {
+func (s sentence) tell(
+	ctx context.Context, c *crawl.Crawl, patience time.Duration, out io.Writer,
+) error {
 	if s.change != nil {
 		revision, err := c.Say(ctx, s.change)
 		if err != nil {
@@ -128,7 +130,9 @@ func sayAllow(entries []string) (sentence, error) {
 				return fmt.Errorf("%q was not denied; \"cluster word\" shows what was", entry)
 			}
 		}
-		w.Deny = slices.DeleteFunc(w.Deny, func(e string) bool { return slices.Contains(entries, e) })
+		w.Deny = slices.DeleteFunc(w.Deny, func(e string) bool {
+			return slices.Contains(entries, e)
+		})
 		return nil
 	}}, nil
 }
@@ -233,7 +237,9 @@ func word(fs *flag.FlagSet) action {
 		for _, list := range []struct {
 			name  string
 			items []string
-		}{{"drain", w.Drain}, {"deny", append(slices.Clone(c.Deny), w.Deny...)}, {"seed", w.Seeds}} {
+		}{
+			{"drain", w.Drain}, {"deny", slices.Concat(c.Deny, w.Deny)}, {"seed", w.Seeds},
+		} {
 			for _, item := range list.items {
 				fmt.Fprintf(out, "%-8s %s\n", list.name, item)
 			}

@@ -15,7 +15,8 @@ import (
 
 // newLog returns the log of a process: lines of key=value, for a person and for a collector.
 func newLog(out io.Writer, level slog.Level, name string) *slog.Logger {
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})).With("process", name)
+	handler := slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})
+	return slog.New(handler).With("process", name)
 }
 
 // listenWorker serves what one process can say of itself: /metrics for Prometheus, /debug/pprof/
@@ -60,7 +61,7 @@ func writeWorker(w io.Writer, r crawl.Report) {
 		{"worker_partitions", "partitions that the process owns", float64(r.Owned)},
 		{"worker_heap_bytes", "memory that was in use at the last collection", float64(r.Heap)},
 		{"worker_resident_bytes", "memory that the process takes of the machine", float64(r.Resident)},
-		{"worker_word_revision", "revision of the operator's word that the process follows", float64(r.Word)},
+		{"worker_word_revision", "revision of the word that the process follows", float64(r.Word)},
 		{"worker_start_seconds", "when the process began, in Unix time", float64(r.Started.Unix())},
 	} {
 		describe(w, m.name, m.help)

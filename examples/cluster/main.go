@@ -47,10 +47,12 @@ var verbs = []verb{
 	{"create", "create a crawl and bring it seeds", create},
 	{"run", "take part in a crawl", run},
 	{"status", "show how far a crawl is", status},
-	{"pause", "make no more requests until resume", say(simply(func(w *crawl.Word) { w.Paused = true }))},
+	{"pause", "make no more requests until resume",
+		say(simply(func(w *crawl.Word) { w.Paused = true }))},
 	{"resume", "go on after pause, and let drained processes begin again",
 		say(simply(func(w *crawl.Word) { w.Paused, w.Drain = false, nil }))},
-	{"drain", "let processes finish what is under way, and end: all, or those of the names", say(sayDrain)},
+	{"drain", "let processes finish what is under way, and end: all, or those of the names",
+		say(sayDrain)},
 	{"deny", "ask nothing more of a host, or of what an entry of a deny list says", say(sayDeny)},
 	{"allow", "take back what was denied", say(sayAllow)},
 	{"delay", "leave at least so much time between requests to a host", say(sayDelay)},
@@ -59,6 +61,7 @@ var verbs = []verb{
 	{"scope", "change how far from the seeds to go", say(sayScope)},
 	{"word", "show what pause, deny, delay and so on have said", word},
 	{"wait", "wait until nothing is left to fetch", wait},
+	{"plan", "compute what a crawl takes: brokers, disks, memory, partitions", plan},
 	{"archives", "list where all processes have kept what they fetched", archives},
 	{"merge", "make one view of the archives of many processes", merge},
 	{"serve", "show a merged view in a browser", serve},
@@ -107,7 +110,7 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 func brokerFlags(fs *flag.FlagSet) *jet.Options {
 	o := &jet.Options{}
 	fs.StringVar(&o.URL, "nats", cmp.Or(os.Getenv("CLUSTER_NATS"), defaultURL),
-		"`URLs` of the brokers, with commas between them (default: CLUSTER_NATS, or \"cluster up\")")
+		"`URLs` of the brokers, with commas; by default CLUSTER_NATS, or those of \"cluster up\"")
 	fs.StringVar(&o.Crawl, "crawl", "crawl", "`name` of the crawl")
 	fs.StringVar(&o.Creds, "creds", "", "`file` with a user's credentials")
 	fs.StringVar(&o.CA, "ca", "", "`file` with the certificate of the authority of the brokers")

@@ -175,15 +175,9 @@ func (tr *trial) member(t *testing.T, name string, wrap ...string) *child {
 	return start(t, wrap, tr.runArgs(t, name)...)
 }
 
-// memberWith is member with more flags.
-func (tr *trial) memberWith(t *testing.T, name string, flags ...string) *child {
-	t.Helper()
-	return start(t, nil, append(tr.runArgs(t, name), flags...)...)
-}
-
 func (tr *trial) runArgs(t *testing.T, name string) []string {
 	t.Helper()
-	return []string{"run", "-nats", tr.urls, "-name", name, "-dir", filepath.Join(t.TempDir(), name),
+	return []string{"run", "-log", "error", "-nats", tr.urls, "-name", name, "-dir", filepath.Join(t.TempDir(), name),
 		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-hosts", tr.hosts,
 		"-web-port", strconv.Itoa(tr.port)}
 }

@@ -33,6 +33,7 @@ const roundsVariable = "SPINNERET_CLUSTER_ROUNDS"
 // is the witness. Each page was had, once but for what was under way at an owner who went; no
 // request came before the delay of its host or address, or before a Retry-After.
 func TestProof(t *testing.T) {
+	t.Parallel()
 	rounds := 1
 	if text := os.Getenv(roundsVariable); text != "" {
 		n, err := strconv.Atoi(text)

@@ -75,9 +75,12 @@ func short(names []string) string {
 func (s summary) write(out io.Writer, processes int) {
 	fmt.Fprintf(out, "crawl      %s\n", s.state)
 	fmt.Fprintf(out, "fetched    %d answers kept, %.1f per second\n", s.answers, s.rate)
-	fmt.Fprintf(out, "frontier   %d URLs admitted, %d waiting, %d messages on the way\n", s.admitted, s.open, s.lag)
-	fmt.Fprintf(out, "processes  %d alive, %s resident, %d partitions\n", processes, mebibytes(s.resident), s.parts)
-	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n\n", 100*s.full, s.lost)
+	fmt.Fprintf(out, "frontier   %d URLs admitted, %d waiting, %d messages on the way\n",
+		s.admitted, s.open, s.lag)
+	fmt.Fprintf(out, "processes  %d alive, %s resident, %d partitions\n",
+		processes, mebibytes(s.resident), s.parts)
+	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n\n",
+		100*s.full, s.lost)
 }
 
 // writeProcesses writes a table of the processes.

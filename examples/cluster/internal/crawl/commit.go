@@ -49,13 +49,12 @@ func decodeExtra(data []byte) (e extra, err error) {
 	return e, nil
 }
 
-// How often what the scheduler has learned is kept whole. It grows with the number of unusual hosts:
-// beyond maxLearned bytes it goes into chunks of its own, less often. What goes wrong meanwhile is
+// How often what the scheduler has learned is kept whole. It grows with the unusual hosts: beyond maxLearned bytes it goes into chunks of its own, less often. What goes wrong meanwhile is
 // kept at once, as entries of its own.
 const (
 	learnEvery  = 2 * time.Second
 	learnSeldom = 30 * time.Second
-	maxLearned  = 64 << 10
+	maxLearned  = 8 << 10
 	maxRecent   = 512 // entries until all is kept anew
 	learnChunk  = 256 << 10
 )

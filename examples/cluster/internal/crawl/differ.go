@@ -74,8 +74,8 @@ func differs(all []Difference) error {
 	return fmt.Errorf("%w:\n  %s", ErrDiffers, strings.Join(lines, "\n  "))
 }
 
-// Apply gives the crawl other options, which all processes take over. It fails with [ErrDiffers] and
-// changes nothing if one of them cannot be changed any more.
+// Apply gives the crawl other options, which all processes take over. It fails with [ErrDiffers]
+// and changes nothing if one of them cannot be changed any more.
 func (c *Crawl) Apply(ctx context.Context, o Options) error {
 	o = o.withDefaults()
 	var fixed []Difference

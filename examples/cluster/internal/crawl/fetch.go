@@ -337,7 +337,7 @@ func (f *fetcher) putOff(ctx context.Context, late []task) bool {
 	err := f.pass(ctx, touched, func() error {
 		for _, t := range late {
 			due := t.item.Due.UTC().Truncate(time.Second).Add(time.Second)
-			it, _ := report(t.item, stateOf(t.item), due) // with a Due there is always something to report
+			it, _ := report(t.item, stateOf(t.item), due) // true, as it is due
 			if err := f.plan(ctx, it, touched); err != nil {
 				return err
 			}
@@ -470,7 +470,8 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 // learned returns what the next owner must know of a visit that went wrong: a server that has sent
 // the crawler away must not be asked again because a process died.
 func learned(host string, addr netip.Addr, o scheduler.Outcome) []scheduler.Entry {
-	bad := o.Failed || o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable
+	bad := o.Failed || o.Status == http.StatusTooManyRequests ||
+		o.Status == http.StatusServiceUnavailable
 	if o.Skipped || !bad && o.RetryAfter.IsZero() {
 		return nil
 	}

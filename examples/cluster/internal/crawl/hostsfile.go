@@ -158,7 +158,9 @@ func (s *hosts) load(r record) error {
 		}
 		if !r.More {
 			s.waiting -= len(h.waiting)
-			*h = host{addr: r.Addr, until: r.Until, pages: r.Pages, asking: r.Asking, silent: r.Silent}
+			*h = host{
+				addr: r.Addr, until: r.Until, pages: r.Pages, asking: r.Asking, silent: r.Silent,
+			}
 		}
 		h.waiting = append(h.waiting, waiting...)
 	case r.Server != "":

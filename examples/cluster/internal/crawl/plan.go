@@ -77,7 +77,8 @@ func (p *plan) visited(it message.Item) {
 		p.pages[key] = old
 		heap.Push(p, old)
 	}
-	if p.setOpen(old, state.History.Last().IsZero()); len(it.State) != len(old.state) || it.State != old.state {
+	p.setOpen(old, state.History.Last().IsZero())
+	if it.State != old.state {
 		old.state = it.Clone().State
 	}
 	old.round, old.due, old.out = it.Round+1, it.Due.Unix(), false

@@ -81,7 +81,7 @@ func (c *Crawl) bring(ctx context.Context, urls []string, changed time.Time) err
 // waitForRoom waits while there is no room for seeds behind a partition of dedupe. Its number picks
 // the partitions of other modules to look at: all are about as full.
 func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
-	for !c.hasRoom(ctx, part) {
+	for !c.hasRoom(ctx, part) || !c.planHasRoom(ctx, part) {
 		c.seedWaits.Add(1)
 		select {
 		case <-ctx.Done():
@@ -110,6 +110,14 @@ func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 	root, err := engine.ReadRoot(ctx, c.States, message.Hosts, part%c.HostsParts)
 	waiting := root.Open + onTheWay*maxGathered
 	return err == nil && float64(waiting) < levelSeeds*float64(c.Waiting)
+}
+
+// planHasRoom looks at the pages of a partition of dedupe that were put off or failed. They are in
+// memory, as those are that wait in hosts. What is due again does not ask for this room: it is what
+// makes room here.
+func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
+	root, err := engine.ReadRoot(ctx, c.States, message.Dedupe, part)
+	return err == nil && float64(root.Open) < levelSeeds*float64(c.Waiting)
 }
 
 // SeedWaits returns how often a seed had to wait because the crawl had no room.

@@ -69,7 +69,8 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 	_, err = f.store.Append(stage.Capture(resp))
 	switch {
 	case errors.Is(err, archive.ErrInvalid): // one answer that no record can hold
-		return visited{fate: stage.Unstored, outcome: o, err: f.over(ctx, it, state, stage.Unstored, o)}
+		err = f.over(ctx, it, state, stage.Unstored, o)
+		return visited{fate: stage.Unstored, outcome: o, err: err}
 	case err != nil:
 		return visited{outcome: o, err: fmt.Errorf("crawl: keep %s: %w", it.URL, err)}
 	}
@@ -77,7 +78,8 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 	// only when they are with the broker.
 	f.visits.Add(1)
 	if it.Kind == message.Rules {
-		return visited{fate: stage.Judge(resp, nil), outcome: o, err: f.answer(ctx, it, answerOf(resp))}
+		err = f.answer(ctx, it, answerOf(resp))
+		return visited{fate: stage.Judge(resp, nil), outcome: o, err: err}
 	}
 	fate, err := f.follow(ctx, it, &state, resp, o)
 	return visited{fate: fate, outcome: o, err: err}
@@ -87,7 +89,9 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 var skipped = scheduler.Outcome{Skipped: true}
 
 // unwanted ends an item without a request that the operator does not want.
-func (f *fetcher) unwanted(ctx context.Context, it message.Item, wanted *filter) (v visited, done bool) {
+func (f *fetcher) unwanted(
+	ctx context.Context, it message.Item, wanted *filter,
+) (v visited, done bool) {
 	v.outcome = skipped
 	switch {
 	case it.Kind == message.Rules:
@@ -114,7 +118,7 @@ func (f *fetcher) failed(
 ) visited {
 	v := visited{fate: stage.Judge(nil, err), outcome: failure(start, err)}
 	if stage.BlameFor(err, it.Addr) == stage.Ours {
-		// Our own trouble is not theirs: the item is tried again, and nothing is counted against the host.
+		// Our own trouble is not theirs: nothing is counted against the host.
 		v.outcome = skipped
 		v.fate = stage.Interrupted
 		if it.Kind == message.Rules {
@@ -217,7 +221,8 @@ func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Requ
 	}
 	defer f.client.Release(resp)
 	v.outcome = outcome(start, resp)
-	if _, err := f.store.Append(stage.Capture(resp)); err != nil && !errors.Is(err, archive.ErrInvalid) {
+	_, err = f.store.Append(stage.Capture(resp))
+	if err != nil && !errors.Is(err, archive.ErrInvalid) {
 		f.rules.Abandon(req)
 		v.err = fmt.Errorf("crawl: keep %s: %w", req.URL, err)
 		return v
@@ -229,7 +234,9 @@ func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Requ
 		it.Again, it.Addr, it.Until = true, netip.Addr{}, time.Time{}
 		to := address{message.Hosts, f.partOfHost(it.URL)}
 		v.requeue, v.fate = false, rejudged
-		v.err = f.pass(ctx, map[address]struct{}{to: {}}, func() error { return f.out.put(ctx, to, it) })
+		v.err = f.pass(ctx, map[address]struct{}{to: {}}, func() error {
+			return f.out.put(ctx, to, it)
+		})
 	}
 	return v
 }
@@ -274,7 +281,8 @@ func answerOf(resp *fetch.Response) message.Item {
 
 // follow passes on where a page leads and when it is due again, and returns the page's fate.
 func (f *fetcher) follow(
-	ctx context.Context, it message.Item, state *stage.State, resp *fetch.Response, o scheduler.Outcome,
+	ctx context.Context, it message.Item, state *stage.State, resp *fetch.Response,
+	o scheduler.Outcome,
 ) (stage.Fate, error) {
 	fate := stage.Judge(resp, nil)
 	if fate.Page() || fate == stage.Unchanged || fate == stage.Redirected {
@@ -299,7 +307,8 @@ func (f *fetcher) follow(
 				if why != "" {
 					f.skip(why)
 				} else if err == nil {
-					err = f.link(ctx, message.Item{Kind: message.Page, URL: url, Depth: it.Depth + 1}, touched)
+					link := message.Item{Kind: message.Page, URL: url, Depth: it.Depth + 1}
+					err = f.link(ctx, link, touched)
 				}
 			})
 		}
@@ -386,7 +395,8 @@ func (f *fetcher) pass(
 // outcome counts the delays from the first byte of the answer: by then the server has seen the
 // request, so that no two requests can arrive closer than the delay.
 func outcome(start time.Time, resp *fetch.Response) scheduler.Outcome {
-	o := schedulerhttp.Outcome(start, &http.Response{StatusCode: resp.Status, Header: resp.Header}, nil)
+	as := &http.Response{StatusCode: resp.Status, Header: resp.Header}
+	o := schedulerhttp.Outcome(start, as, nil)
 	o.Start, o.Took = resp.FirstByte, resp.FirstByte.Sub(resp.WroteRequest)
 	if latest := time.Now().Add(scheduler.DefaultMaxRetryAfter); o.RetryAfter.After(latest) {
 		o.RetryAfter = latest

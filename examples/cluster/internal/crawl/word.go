@@ -20,8 +20,8 @@ type Word struct {
 
 	Deny   []string                 `json:",omitempty"` // entries of urlfilter.List
 	Delays map[string]time.Duration `json:",omitempty"` // of hosts, at least
-	Scope  string                   `json:",omitempty"` // in the place of that of the options; "" leaves it
-	Seeds  []string                 `json:",omitempty"` // besides those of the options, for the scope
+	Scope  string                   `json:",omitempty"` // instead of the options'; "" leaves that
+	Seeds  []string                 `json:",omitempty"` // besides the options', for the scope
 
 	Options int `json:",omitempty"` // how often the options were changed
 }
@@ -45,7 +45,7 @@ func (c *Crawl) Word(ctx context.Context) (w Word, revision uint64, err error) {
 	return w, revision, nil
 }
 
-// Say changes the word, and returns its revision. Two operators at a time do not overwrite each other.
+// Say changes the word, and returns its revision. Two operators do not overwrite each other.
 func (c *Crawl) Say(ctx context.Context, change func(w *Word) error) (revision uint64, err error) {
 	for ctx.Err() == nil {
 		w, before, err := c.Word(ctx)

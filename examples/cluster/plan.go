@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+)
+
+// What a page costs, as TestThePlanKnowsWhatAPageCosts measures it. The streams and states of the
+// brokers were measured with their overhead on disk, in bench messages and a crawl of real URLs.
+const (
+	itemBytes   = 100     // a URL of 70 bytes in a message, with its share of the header
+	seenBytes   = 8       // of the state of dedupe, for each URL
+	seenMemory  = 40      // the same in the memory of its owner, in a map that has just grown
+	plannedDisk = 220     // of a page that is visited again, in the state
+	plannedRAM  = 380     // the same in the memory of its owner
+	hostBytes   = 3 << 10 // of a host with its robots.txt, on disk and in memory
+	perMessage  = 40      // items, an assumption: a message of links has up to 64
+	rootBytes   = 4 << 10 // that fetch keeps with a page, an assumption at the worst
+	brokerRate  = 250_000 // messages a second, and their bytes, as three brokers took them with
+	brokerBytes = 125e6   // three replicas on one machine: see the README's figures
+	brokerShare = 0.4     // of that, to have room for elections and repairs
+	rewrites    = 3       // how often a byte of state is written, until it is written anew
+)
+
+// A need is how large a crawl is to be.
+type need struct {
+	pages, links, fresh, hosts float64
+	rate                       float64 // pages a second
+	body                       float64 // bytes of a page in the archive
+	machines                   float64
+	again                      bool
+}
+
+// A provision is what it takes.
+type provision struct {
+	days          float64
+	messages      float64 // a second
+	traffic       float64 // bytes of them a second, and of what is kept with each page
+	brokers       float64
+	frontier      float64 // bytes in the streams, one replica, at the worst
+	state, memory float64 // bytes, one replica; of all processes
+	archive       float64
+	partitions    float64 // of each module
+	perMachine    float64 // memory
+}
+
+// provide computes what a crawl takes.
+func provide(n need) provision {
+	urls := n.pages * n.fresh // that are known in the end, visited or not
+	p := provision{
+		days: n.pages / n.rate / 86400,
+		// Each link goes to dedupe, unless it was passed on lately, and each new URL on to hosts and
+		// fetch.
+		messages:   n.rate * (n.links + 2*n.fresh + 2) / perMessage,
+		frontier:   (urls - n.pages) * itemBytes,
+		state:      urls*seenBytes + n.hosts*hostBytes,
+		memory:     urls*seenMemory + n.hosts*hostBytes,
+		archive:    n.pages * n.body,
+		partitions: math.Pow(2, math.Ceil(math.Log2(4*n.machines))),
+	}
+	if n.again {
+		p.state += n.pages * plannedDisk
+		p.memory += n.pages * plannedRAM
+		p.messages += n.rate * 2 / perMessage
+	}
+	// A message is some dozens of items, and is acknowledged once.
+	p.traffic = p.messages*perMessage*itemBytes + n.rate*rootBytes
+	load := max((p.messages+n.rate)/brokerRate, p.traffic/brokerBytes)
+	groups := max(1, math.Ceil(load/brokerShare))
+	p.brokers = 3 * groups
+	p.perMachine = p.memory / n.machines
+	return p
+}
+
+// plan prints what a crawl takes.
+func plan(fs *flag.FlagSet) action {
+	var n need
+	fs.Float64Var(&n.pages, "pages", 1e9, "pages to fetch")
+	fs.Float64Var(&n.rate, "rate", 2000, "pages a second, of all machines")
+	fs.Float64Var(&n.links, "links", 40,
+		"links of a page that were not passed on a short while ago")
+	fs.Float64Var(&n.fresh, "fresh", 3,
+		"URLs that are known in the end, for each page that is fetched")
+	fs.Float64Var(&n.hosts, "hosts", 1e7, "hosts")
+	fs.Float64Var(&n.body, "body", 20_000, "bytes of a page in the archive, compressed")
+	fs.Float64Var(&n.machines, "machines", 30, "machines with \"cluster run\", at the most")
+	fs.BoolVar(&n.again, "revisit", false, "pages are visited again")
+	return func(_ context.Context, _ []string, out, _ io.Writer) error {
+		if n.pages <= 0 || n.rate <= 0 || n.machines < 1 || n.fresh < 1 || n.links < 0 {
+			return fmt.Errorf("%w: -pages and -rate must be positive, -machines and -fresh at least 1",
+				errUsage)
+		}
+		p := provide(n)
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, line := range []struct{ what, much string }{
+			{"time", fmt.Sprintf("%.1f days at %.0f pages/s", p.days, n.rate)},
+			{"messages", fmt.Sprintf("%.0f per second; with states %s/s",
+				p.messages, bytesOf(p.traffic))},
+			{"brokers", fmt.Sprintf("%.0f, in groups of three", p.brokers)},
+			{"streams, each replica", bytesOf(p.frontier) + " at the worst"},
+			{"states, each replica", bytesOf(p.state) + ", " +
+				bytesOf(rewrites*p.state) + " while written anew"},
+			{"partitions of each module", fmt.Sprintf("%.0f", p.partitions)},
+			{"bound of a stream", bytesOf(2*p.frontier/p.partitions) + " (-stream-bytes)"},
+			{"memory of a machine", bytesOf(p.perMachine) +
+				" of states, without windows and bodies"},
+			{"pages/s of a machine", fmt.Sprintf("%.0f", n.rate/n.machines)},
+			{"archive", bytesOf(p.archive) + ", " + bytesOf(p.archive/n.machines) + " a machine"},
+		} {
+			fmt.Fprintf(w, "%s\t%s\n", line.what, line.much)
+		}
+		return w.Flush()
+	}
+}
+
+func bytesOf(n float64) string {
+	for _, unit := range []string{"B", "KB", "MB", "GB"} {
+		if n < 1000 {
+			return fmt.Sprintf("%.3g %s", n, unit)
+		}
+		n /= 1000
+	}
+	return fmt.Sprintf("%.3g TB", n)
+}

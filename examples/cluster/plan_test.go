@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAPlanGrowsWithTheCrawl(t *testing.T) {
+	n := need{pages: 1e9, rate: 2000, links: 40, fresh: 3, hosts: 1e7, body: 20_000, machines: 30}
+	p := provide(n)
+	require.InDelta(t, 5.8, p.days, 0.1)
+	require.InDelta(t, 2e11, p.frontier, 1)
+	require.EqualValues(t, 3, p.brokers)
+	require.EqualValues(t, 128, p.partitions)
+	n.rate *= 20
+	require.Greater(t, provide(n).brokers, p.brokers)
+	n.again = true
+	require.Greater(t, provide(n).memory, p.memory+n.pages*plannedRAM-1)
+	status, out, log := do(t, "plan", "-pages", "1e9")
+	require.Zero(t, status, log)
+	require.Contains(t, out, "5.8 days")
+	status, _, _ = do(t, "plan", "-rate", "0")
+	require.Equal(t, 2, status)
+}
