@@ -166,3 +166,20 @@ func ExampleLoad() {
 	// Output:
 	// 1 true
 }
+
+func ExampleLoadURLs() {
+	f := pagerank.NewURLs(pagerank.Options{})
+	f.Fetched("http://a.test/", []string{"http://b.test/"})
+	var file bytes.Buffer
+	if _, err := f.WriteTo(&file); err != nil {
+		fmt.Println(err)
+	}
+	f, err := pagerank.LoadURLs(&file, pagerank.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(f.Next())
+	// Output:
+	// http://b.test/ true
+}

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/botauth"
@@ -57,4 +58,24 @@ func ExampleBot() {
 	// Output:
 	// User-agent: examplebot
 	// Disallow: /
+}
+
+// A new key is in the directory a week before requests are signed with it.
+func ExampleSigner_SetKeys() {
+	before := botauth.Key{Private: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
+	signer, err := botauth.New(botauth.Options{Agent: "https://crawler.test"}, before)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	next := botauth.Key{Private: private, From: time.Now().AddDate(0, 0, 7)}
+	before.Until = next.From.AddDate(0, 0, 7)
+	fmt.Println(signer.SetKeys(before, next))
+	// Output:
+	// <nil>
 }

@@ -64,3 +64,10 @@ func ExampleHeaderLinks() {
 	// Output:
 	// http://a.test/de de
 }
+
+func ExampleToUTF8() {
+	text, encoding := page.ToUTF8([]byte("caf\xe9"), "text/html; charset=iso-8859-1")
+	fmt.Printf("%s, %s\n", text, encoding)
+	// Output:
+	// café, windows-1252
+}

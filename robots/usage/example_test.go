@@ -17,3 +17,20 @@ func Example() {
 	// [{Label:ai-train Allowed:false Line:3} {Label:search Allowed:true Line:3}]
 	// [{Label:train-ai Allowed:true Line:5}]
 }
+
+func ExampleCombine() {
+	file := []usage.Preference{{Label: "search", Allowed: true, Line: 3}}
+	header := []usage.Preference{{Label: "search"}, {Label: "train-ai"}}
+	fmt.Printf("%+v\n", usage.Combine(file, header))
+	// Output:
+	// [{Label:search Allowed:false Line:0} {Label:train-ai Allowed:false Line:0}]
+}
+
+func ExampleLicenses() {
+	file := robotstxt.Parse([]byte("License: /license.xml\nUser-agent: *\nAllow: /\n"))
+	for _, license := range usage.Licenses(file, "https://example.com/robots.txt") {
+		fmt.Println(license.URL, license.Line)
+	}
+	// Output:
+	// https://example.com/license.xml 1
+}
