@@ -60,6 +60,21 @@ func TestReadmeGivesTheCommandThatCIRuns(t *testing.T) {
 	require.Contains(t, strings.ReplaceAll(readRoot(t, "README.md"), "\n    ", "\n"), command)
 }
 
+var goLine = regexp.MustCompile(`(?m)^(?:go|toolchain) (.*)$`)
+
+// TestModulesStateOneVersion keeps a build with GOTOOLCHAIN=local possible: all modules state the
+// same version of Go, none asks for another toolchain, and the documents name that version.
+func TestModulesStateOneVersion(t *testing.T) {
+	stated := goLine.FindAllStringSubmatch(readRoot(t, "go.mod"), -1)
+	require.Len(t, stated, 1)
+	for _, dir := range []string{"internal/bench", "examples/clients", "examples/cluster"} {
+		require.Equal(t, stated, goLine.FindAllStringSubmatch(readRoot(t, dir+"/go.mod"), -1), dir)
+	}
+	minor := "Go " + strings.TrimSuffix(stated[0][1], ".0")
+	require.Contains(t, readRoot(t, "README.md"), minor)
+	require.Contains(t, readRoot(t, "CHANGELOG.md"), minor)
+}
+
 var roomRow = regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|")
 
 // TestReadmeKnowsTheRooms compares the map with the house: it shows each room once, and no other.
