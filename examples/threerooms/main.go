@@ -30,6 +30,11 @@ func main() {
 	pages := flag.Int("pages", 20, "at most this many pages")
 	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "pause between two requests")
 	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: threerooms [flags] URL, of the site to crawl")
+		flag.PrintDefaults()
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	options := fetch.Options{}
