@@ -27,7 +27,7 @@ var programs = map[string]string{
 }
 
 var (
-	isCommand = regexp.MustCompile(`^(go (run|test|get|install|build|doc) |cd |\.ci/|` +
+	isCommand = regexp.MustCompile(`^(go (-C \S+ )?(run|test|get|install|build|doc) |cd |\.ci/|` +
 		`(fullcrawler|cluster|revisitlab|pageranklab) [-a-z])`)
 	trailing = regexp.MustCompile(`\s+#.*$`)
 	noteLine = regexp.MustCompile(`^<!-- (.*) -->$`)
@@ -92,6 +92,9 @@ func badCommands(root, document string, b shellBlock) (found []string) {
 			words := strings.Fields(strings.ReplaceAll(part, "'", ""))
 			if len(words) == 0 {
 				continue
+			}
+			if len(words) > 3 && words[1] == "-C" {
+				here, words = path.Join(here, words[2]), slices.Delete(words, 1, 3)
 			}
 			if words[0] == "cd" {
 				here = path.Join(here, words[1])
@@ -195,7 +198,7 @@ func TestCommandsOfDocumentsWork(t *testing.T) {
 func TestBadCommandsAreFound(t *testing.T) {
 	root := filepath.Join("..", "..")
 	document := "<!-- not run: long -->\n\n    go run ./examples/revisitlab -out x \\\n      -nosuch 1   # why\n" +
-		"\ntext\n\n```\ncd internal\ngo test ./none\n```\n"
+		"\ntext\n\n```\ncd internal\ngo test ./none\ngo -C house run ./licences\n```\n"
 	blocks := shellBlocks(document)
 	require.Len(t, blocks, 2)
 	require.Equal(t, "long", strings.TrimPrefix(blocks[0].note, "not run: "))
