@@ -19,7 +19,7 @@ var calques = []struct {
 	phrase  *regexp.Regexp
 	instead string
 }{
-	{regexp.MustCompile(`(?i)\brooms\b|\b(each|one|another|this) room\b`), "package"},
+	{regexp.MustCompile(`(?i)\brooms\b|\b(each|one|of a) room\b`), "package"},
 	{regexp.MustCompile(`\b(for|to|from|by|of|with) who [a-z]+`), "for anyone who, by whoever"},
 	{regexp.MustCompile(`\bWho (has|waits|wants|asks|takes|gives|needs|reads) [a-z]+`), "a caller that"},
 	{regexp.MustCompile(`\b(its|their) likes\b`), "and similar"},
