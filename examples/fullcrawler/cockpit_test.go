@@ -172,3 +172,49 @@ func TestNetworkFlags(t *testing.T) {
 		require.Equal(t, 0, strings.Count(err.Error(), "\n"), err)
 	}
 }
+
+// TestSignals of sites are recorded with each fate, and obeyed where the operator says so.
+func TestSignals(t *testing.T) {
+	files := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/robots.txt":
+			_, _ = io.WriteString(w, "User-agent: *\nAllow: /\nContent-Usage: /art/ train-ai=n\n")
+		case "/":
+			_, _ = io.WriteString(w, "<a href=/art/1>1</a><a href=/header>2</a>")
+		case "/header":
+			w.Header().Set("Content-Usage", "train-ai=n, search=y")
+			_, _ = io.WriteString(w, "<a href=/behind>")
+		}
+	}
+	for _, respect := range [][]string{nil, {"train-ai"}} {
+		synctest.Test(t, func(t *testing.T) {
+			web := serve(t, webtest.Options{
+				Network: memnet.New(), Handlers: map[string]http.Handler{"a.test": http.HandlerFunc(files)},
+			})
+			cfg := politeConfig(t, web)
+			cfg.Respect = respect
+			s := crawlWeb(t, web, cfg).Tally.Sum()
+			text, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.LedgerName))
+			require.NoError(t, err)
+			require.Contains(t, string(text), `"signals":"train-ai=n"`)
+			require.Contains(t, string(text), `"signals":"search=y train-ai=n"`)
+			got := requested(web)
+			require.Equal(t, respect == nil, got["http://a.test/art/1"] == 1)
+			require.Equal(t, respect == nil, got["http://a.test/behind"] == 1)
+			kept := 0
+			for _, rec := range readArchive(t, cfg.Out) {
+				if rec.kind == "response" && rec.url != "http://a.test/robots.txt" {
+					kept++
+				}
+			}
+			if respect == nil {
+				require.Equal(t, 4, kept)
+				require.Zero(t, s.Fates[stage.Disallowed])
+				return
+			}
+			require.Equal(t, 1, kept)
+			require.EqualValues(t, 2, s.Fates[stage.Disallowed])
+		})
+	}
+}

@@ -157,7 +157,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 			c.Retries.Progress(time.Now())
 		}
 	}
-	if err := c.ledger.Write(it.URL, fate, why, next); err != nil {
+	if err := c.ledger.Write(it.URL, fate, why, it.Visit.Signals, next); err != nil {
 		c.stop(err)
 	}
 	if next.IsZero() {

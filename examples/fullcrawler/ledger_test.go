@@ -32,18 +32,18 @@ func TestLinesReachTheFileInTime(t *testing.T) {
 		l, err := cockpit.OpenLedger(dir, 0)
 		require.NoError(t, err)
 		for n := range 3 { // also after a break
-			require.NoError(t, l.Write("http://a.test/", stage.Fetched, "", time.Time{}))
+			require.NoError(t, l.Write("http://a.test/", stage.Fetched, "", "", time.Time{}))
 			time.Sleep(cockpit.MaxUnwritten / 2)
-			require.NoError(t, l.Write("http://b.test/", stage.Fetched, "a\tb\r\nc", time.Now().Add(time.Hour)))
+			require.NoError(t, l.Write("http://b.test/", stage.Fetched, "a\tb\r\nc", "train-ai=n", time.Now().Add(time.Hour)))
 			require.Len(t, lines(t, dir), 2*n+1, "lines wait for others")
 			time.Sleep(cockpit.MaxUnwritten / 2)
 			synctest.Wait()
 			require.Len(t, lines(t, dir), 2*n+3)
 			time.Sleep(time.Hour)
 		}
-		require.JSONEq(t, `{"time": "2000-01-01T00:00:00.5Z", "fate": "fetched", "says": "fetched", "url": "http://b.test/",
+		require.JSONEq(t, `{"time": "2000-01-01T00:00:00.5Z", "fate": "fetched", "says": "fetched", "signals": "train-ai=n", "url": "http://b.test/",
 			"why": "a\tb\r\nc", "next": "2000-01-01T01:00:00.5Z"}`, lines(t, dir)[1])
-		require.NoError(t, l.Write("http://c.test/", stage.Fetched, "", time.Time{}))
+		require.NoError(t, l.Write("http://c.test/", stage.Fetched, "", "", time.Time{}))
 		require.NoError(t, l.Close())
 		require.Len(t, lines(t, dir), 8)
 		time.Sleep(time.Hour) // nothing is left that could go off

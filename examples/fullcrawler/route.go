@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -79,7 +80,22 @@ func (c *crawler) rule(it stage.Item) (allowed bool) {
 	case stage.Ask:
 		c.enqueueRobots(ruling.Request)
 	}
-	return ruling.Step == stage.Go
+	if ruling.Step != stage.Go || it.Robots != nil || it.Sitemap != nil {
+		return ruling.Step == stage.Go
+	}
+	return c.unobjected(it, nil)
+}
+
+// unobjected reports whether no signal of the site is against a use that -respect-signals names. It
+// ends an item of which that is not so.
+func (c *crawler) unobjected(it stage.Item, h http.Header) bool {
+	signals := c.Robots.Signals(it.URL, h, time.Now())
+	it.Visit.Signals = stage.Stated(signals)
+	against := stage.Against(signals, c.Cfg.Respect)
+	if against != "" {
+		c.end(it, stage.Disallowed, "the site states "+against)
+	}
+	return against == ""
 }
 
 // enqueueRobots makes an item of a request for a robots.txt.

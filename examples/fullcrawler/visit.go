@@ -104,6 +104,9 @@ func (c *crawler) visitPage(
 		return false, given
 	}
 	defer c.client.Release(resp)
+	if it.Sitemap == nil && !c.unobjected(it, resp.Header) { // it is not kept, nor are its links followed
+		return false, c.outcome(resp)
+	}
 	if err := c.keep(resp); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
 		return false, c.outcome(resp)

@@ -22,7 +22,7 @@ func TestTheLedgerIsRotated(t *testing.T) {
 	l, err := OpenLedger(dir, 1000)
 	require.NoError(t, err)
 	for n := range 50 {
-		require.NoError(t, l.Write(fmt.Sprint("http://a.test/", n), stage.RobotsUnreachable, "why", time.Time{}))
+		require.NoError(t, l.Write(fmt.Sprint("http://a.test/", n), stage.RobotsUnreachable, "why", "", time.Time{}))
 		require.NoError(t, l.Flush())
 		time.Sleep(time.Millisecond) // names have milliseconds
 	}

@@ -40,6 +40,7 @@ type Config struct {
 	Reach          urlfilter.Reach
 	Filter         stage.Filter
 	Resources      bool
+	Respect        []string // uses of which a site may say that it does not want them
 	Sitemaps       bool
 	AsFound        bool // links are followed as they are
 	ByRank         bool // not in the order in which pages are found
@@ -132,6 +133,7 @@ type commandLine struct {
 	scope, order, hosts, seedList string
 	nameServers, identity         string
 	overrides, groups, cdn        string
+	respect                       string
 	headers                       headers
 	configFile                    string
 	private, own                  bool
@@ -177,6 +179,10 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		func() (err error) {
 			c.Header, c.OverrideFile = http.Header(l.headers), l.overrides
 			return c.ReadOverrides()
+		},
+		func() error {
+			c.Respect = strings.FieldsFunc(l.respect, func(r rune) bool { return r == ',' })
+			return nil
 		},
 		func() error { return c.readGroups(l.groups) },
 		func() error { return c.readShared(l.cdn) },

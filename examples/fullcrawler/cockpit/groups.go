@@ -68,6 +68,8 @@ func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&l.Sitemaps, "sitemaps", true,
 		"read the sitemaps that robots.txt names, and follow what they list")
 	fs.IntVar(&l.HostPages, "host-pages", 10_000, "most pages of one host; 0: no limit")
+	fs.StringVar(&l.respect, "respect-signals", "", "`uses` such as train-ai,ai-train: what a site does not want "+
+		"to be used so, by Content-Usage or Content-Signal, is not fetched or not kept")
 	fs.StringVar(&l.order, "order", "found",
 		"which page comes first: found, as they are found, or rank, by PageRank so far")
 }

@@ -48,8 +48,11 @@ type Line struct {
 	URL  string     `json:"url"`
 	Fate stage.Fate `json:"fate"` // a code
 	Says string     `json:"says"` // the same in words
-	Why  string     `json:"why,omitempty"`
-	Next time.Time  `json:"next,omitzero"` // when it is due again, as the pages' clock shows it
+
+	// Signals is what the site states about the use of the page, such as "train-ai=n".
+	Signals string    `json:"signals,omitempty"`
+	Why     string    `json:"why,omitempty"`
+	Next    time.Time `json:"next,omitzero"` // when it is due again, as the pages' clock shows it
 }
 
 // OpenLedger opens the ledger of a directory, or begins one. A file of so many bytes gets the time
@@ -89,10 +92,10 @@ func cutTail(f *os.File) error {
 
 // Write adds the line of a visit. It is in the file after a second, or with the next Flush. Once a
 // write has failed, every call returns that error.
-func (l *Ledger) Write(url string, fate stage.Fate, why string, next time.Time) error {
+func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next time.Time) error {
 	text, err := json.Marshal(Line{
 		Time: time.Now().UTC().Truncate(time.Millisecond),
-		URL:  url, Fate: fate, Says: fate.String(), Why: why, Next: next,
+		URL:  url, Fate: fate, Says: fate.String(), Signals: signals, Why: why, Next: next,
 	})
 	if err != nil {
 		return err

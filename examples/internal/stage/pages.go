@@ -52,6 +52,7 @@ type Visit struct {
 	State      State
 	Before     time.Time     // of the visit before this one; zero if there was none
 	RetryAfter time.Duration // that the server asked for; else 0
+	Signals    string        // what the site states about the use of the page
 	Addr       netip.Addr    // to whose share of the room it belongs; zero if that is not known
 
 	record *satstore.Record // nil if the page was asked for before it was due
