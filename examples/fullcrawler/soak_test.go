@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -78,12 +79,16 @@ func TestSoak(t *testing.T) {
 	for url := range witness.urls {
 		honest[url] = true
 	}
-	missing := slices.DeleteFunc(web.Reachable(), func(url string) bool { return honest[url] })
+	bad, _ := web.Host("farm.test") // hosts at its address take turns with thousands
+	missing := slices.DeleteFunc(web.Reachable(), func(url string) bool {
+		host, known := web.Host(weburl.Host(url))
+		return honest[url] || known && host.Addr == bad.Addr
+	})
+	t.Logf("heap in MB: %d", memory)
 	if takes >= time.Minute {
 		require.Empty(t, missing, "honest hosts get their share")
 		third := len(memory) / 3
 		require.Less(t, slices.Max(memory[2*third:]), slices.Max(memory[third:2*third])*5/4, "%d", memory)
-		t.Logf("heap in MB: %d", memory)
 	}
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 10*time.Second,
 		100*time.Millisecond, "goroutines are left")
