@@ -235,8 +235,8 @@ func (v *witness) see(fields []string) {
 	var index int
 	if n, _ := fmt.Sscanf(host, "h%05d.", &index); n == 1 {
 		delay = max(delay, soakTraits(index).Robots.CrawlDelay)
-		v.urls[url] = struct{}{}
 	}
+	v.urls[url] = struct{}{}
 	if strings.HasSuffix(url, "/robots.txt") {
 		delay = soakDelay // the Crawl-delay is not known yet
 	}
