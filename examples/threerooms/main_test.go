@@ -7,7 +7,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,10 +22,22 @@ import (
 )
 
 // A site notes what is asked of it.
-type site struct{ paths []string }
+type site struct {
+	mu    sync.Mutex
+	paths []string
+}
+
+// asked returns the paths asked for so far.
+func (s *site) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.paths)
+}
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
 	s.paths = append(s.paths, r.URL.Path)
+	s.mu.Unlock()
 	switch r.URL.Path {
 	case "/robots.txt":
 		http.Redirect(w, r, "/rules", http.StatusFound)
@@ -52,7 +66,7 @@ func TestEachPageOnce(t *testing.T) {
 	require.NoError(t, crawl(t.Context(), typed, 100, time.Millisecond, fetch.Options{Reach: fetch.Loopback}, &out))
 	require.Equal(t, []string{
 		"/robots.txt", "/rules", "/", "/a", "/moved", "/gone", "/broken",
-	}, s.paths)
+	}, s.asked())
 	shown := strings.Split(strings.ReplaceAll(out.String(), server.URL, ""), "\n")
 	require.Len(t, shown, 7)
 	require.Regexp(t, `^200 / \d+$`, shown[0])
