@@ -144,7 +144,7 @@ func requireWellFormed(t *testing.T, name string) {
 func TestTheLabSaysWhatIsWrong(t *testing.T) {
 	graph := write(t, "g", "0 1\n1 0\n")
 	for _, args := range [][]string{
-		{}, {"-crawls", "0", graph}, {"-pages", "x", graph, graph}, {"-generate", "9999999999"},
+		{"-crawls", "0", graph}, {"-pages", "x", graph, graph}, {"-generate", "9999999999"},
 		{"-nosuchflag"}, {"/no/such/graph"}, {"-seeds", "7", graph}, {"-seeds", "http://a/", graph},
 		{"-pages", "/no/such/pages", graph},
 	} {

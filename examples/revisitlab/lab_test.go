@@ -377,7 +377,7 @@ func TestRunTakesSomePolicies(t *testing.T) {
 
 func TestRunRefusesNonsense(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"-no-such-flag"}, {"-resolution", "0s", "x"}, {"-resolution", "9999h", "x"},
+		{"-no-such-flag"}, {"-resolution", "0s", "x"}, {"-resolution", "9999h", "x"},
 		{"-half", "3", "x"}, {"-half", "-1", "x"}, {"-choose", "-half", "1", "x"},
 		{"-policies", "(", "x"}, {"-synthetic", "9", "-policies", "no such"},
 		{filepath.Join(t.TempDir(), "none")},
