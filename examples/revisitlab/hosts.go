@@ -109,6 +109,9 @@ func latestOf(pages []page, windows int) []page {
 // that follows each hint cannot make fewer visits than there are hints.
 var hintVisits = []float64{6.5, 15, 40}
 
+// hintPages are enough pages of a log to compare hints, which say nothing about other pages.
+const hintPages = 400
+
 // printHints prints what each way to use hints gains over using none, by how reliable they are.
 func printHints(l lab, p *report.Printer, sets []set, errs io.Writer) {
 	ways := []family{
@@ -128,7 +131,7 @@ func printHints(l lab, p *report.Printer, sets []set, errs io.Writer) {
 			for _, wrong := range []float64{1, 12, 52} {
 				leads := make([][]float64, len(ways))
 				for _, set := range sets {
-					pages := announce(set.pages, recall, wrong)
+					pages := announce(thin(set.pages, hintPages), recall, wrong)
 					progress := report.Progress(errs, fmt.Sprintf("%s: %v, %v", set.name, recall, wrong))
 					curves := l.curves(pages, ways, progress)
 					for i, c := range curves {
