@@ -80,7 +80,7 @@ func TestAPageThatCouldNotBeHadIsTriedAgain(t *testing.T) {
 	for _, url := range web.Reachable() {
 		require.Equal(t, 1, got[url], url)
 	}
-	require.NotZero(t, counts(t, c)["HTTP 5xx"])
+	require.NotZero(t, counts(t, c)["http_5xx"])
 	require.Zero(t, counts(t, c)[string(gaveUp)])
 }
 
@@ -102,7 +102,7 @@ func TestANewOwnerKeepsToRetryAfter(t *testing.T) {
 	url, c := begin(t, web, func(o *Options) { o.Retries, o.Retry, o.Delay = 5, time.Millisecond, -1 })
 	require.NoError(t, c.Seed(t.Context(), []string{"http://busy.test/1", "http://busy.test/2"}))
 	stop := run(t, worker(t, url, web, "first", nil))
-	for counts(t, c)["told to come back later (HTTP 429 or 503)"] == 0 {
+	for counts(t, c)["sent_away"] == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
 	stop()
@@ -133,7 +133,7 @@ func TestSitemapsLeadToPagesThatNothingElseLinks(t *testing.T) {
 			require.Equal(t, 1, got[orphan], orphan)
 		}
 	}
-	require.NotZero(t, counts(t, c)["sitemap read"])
+	require.NotZero(t, counts(t, c)["listed"])
 }
 
 // TestAHostWithALongDelayDoesNotFillTheWindow has a host whose URLs would take a day. They wait
@@ -237,6 +237,6 @@ func TestRobotsAreLookedAtAgainBeforeTheFetch(t *testing.T) {
 	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
 	got := len(requested(web)) - 1
 	require.Less(t, got, pages-1)
-	require.EqualValues(t, pages-got, counts(t, c)["disallowed by robots.txt"])
+	require.EqualValues(t, pages-got, counts(t, c)["disallowed"])
 	require.Empty(t, webtest.Violations(web.Log(), func(string) time.Duration { return c.Delay }, nil))
 }
