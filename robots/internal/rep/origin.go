@@ -26,9 +26,13 @@ func Origin(raw string) (string, error) {
 			continue
 		}
 		host := Leading(rest, isPlainHostByte)
-		ends := len(host) == len(rest) || strings.IndexByte("/?#", rest[len(host)]) >= 0
-		if host != "" && ends {
-			return raw[:len(scheme)+len(host)], nil
+		length := len(host)
+		if port, ok := strings.CutPrefix(rest[length:], ":"); ok {
+			length += len(":") + len(plainPort(port, scheme))
+		}
+		ends := length == len(rest) || strings.IndexByte("/?#", rest[length]) >= 0
+		if host != "" && ends && rest[length-1] != ':' {
+			return raw[:len(scheme)+length], nil
 		}
 	}
 	origin, err := parseOrigin(raw)
@@ -41,6 +45,16 @@ func Origin(raw string) (string, error) {
 // isPlainHostByte has what parseOrigin leaves as it is.
 func isPlainHostByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || IsDigit(c) || c == '.' || c == '-'
+}
+
+// plainPort returns the port at the start of s, or "" if parseOrigin may change or reject it.
+func plainPort(s, scheme string) string {
+	port := Leading(s, IsDigit)
+	usual := scheme == "http://" && port == "80" || scheme == "https://" && port == "443"
+	if len(port) > 5 || port == "" || port[0] == '0' || len(port) == 5 && port > "65535" || usual {
+		return ""
+	}
+	return port
 }
 
 func parseOrigin(raw string) (string, error) {

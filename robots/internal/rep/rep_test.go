@@ -53,6 +53,14 @@ func FuzzOrigin(f *testing.F) {
 	f.Add("HTTPS://u:p@Example.com:443/a?b#c")
 	f.Add("http://[2001:DB8::1]:8080")
 	f.Add("https://example.com?x")
+	for _, port := range []string{
+		"", "1", "80", "443", "080", "8080", "65535", "65536", "123456", "8o",
+	} {
+		f.Add("http://example.com:" + port)
+		f.Add("https://127.0.0.1:" + port + "/a")
+	}
+	f.Add("http://example.com:80:80")
+	f.Add("http://:8080/")
 	f.Fuzz(func(t *testing.T, in string) {
 		got, err := Origin(in)
 		if err != nil {
@@ -68,4 +76,12 @@ func FuzzOrigin(f *testing.F) {
 		require.Equal(t, got, again, in)
 		require.Equal(t, strings.ToLower(got[:4]), got[:4], in)
 	})
+}
+
+func TestOriginOfAPlainURLNeedsNoAllocation(t *testing.T) {
+	for _, url := range []string{
+		"https://example.com/a?b", "http://127.0.0.1:8080/a", "http://a.test:65535",
+	} {
+		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = Origin(url) }), url)
+	}
 }
