@@ -2,7 +2,6 @@ package cockpit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -93,15 +92,17 @@ func cutTail(f *os.File) error {
 // Write adds the line of a visit. It is in the file after a second, or with the next Flush. Once a
 // write has failed, every call returns that error.
 func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next time.Time) error {
-	text, err := json.Marshal(Line{
+	line := Line{
 		Time: time.Now().UTC().Truncate(time.Millisecond),
 		URL:  url, Fate: fate, Says: fate.String(), Signals: signals, Why: why, Next: next,
-	})
-	if err != nil {
-		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	waiting, err := line.appendJSON(l.waiting)
+	if err != nil {
+		return errors.Join(err, l.failed)
+	}
+	l.waiting = append(waiting, '\n')
 	switch {
 	case l.timer == nil:
 		l.timer = time.AfterFunc(MaxUnwritten, func() { _ = l.Flush() }) // the next call tells
@@ -109,7 +110,6 @@ func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next ti
 		l.timer.Reset(MaxUnwritten)
 	}
 	l.timing = true
-	l.waiting = append(append(l.waiting, text...), '\n')
 	if len(l.waiting) >= maxWaiting {
 		return l.writeOut()
 	}
