@@ -53,8 +53,9 @@ func (b Bayes) Worth(h History, waited time.Duration) float64 {
 
 // Hinted returns what a visit is worth if the host gave n hints since the last visit that the page
 // has changed: a lastmod in a sitemap, an entry in a feed, a ping. The more reliable the host, the
-// more a hint adds, and the less a visit is worth without one: silence is information, too. A visit
-// is due when its worth reaches the Price.
+// more a hint adds, and the less a visit is worth without one: silence is information, too. Hints
+// also tell how fast the page changes, before a visit finds out. A visit is due when its worth
+// reaches the Price.
 //
 // This is the crawl value with noisy signals of Busa-Fekete et al. (GREEDY-NCIS, WWW 2025,
 // arXiv:2502.02430), for versions caught instead of freshness. It takes up to a few microseconds.
@@ -62,12 +63,15 @@ func (b Bayes) Hinted(h History, waited time.Duration, host Hints, n int) (worth
 	if h.last == 0 {
 		return math.Inf(1)
 	}
-	v := b.values(&h)
 	seconds := min(max(waited.Seconds(), 1), century.Seconds())
+	n = max(n, 0)
+	chances := h.posterior(&b.Prior)
+	host.hear(&chances, b.Prior.orUsual(), seconds, n)
+	v := b.count(chances)
 	recall, wrong := host.reliability()
 	for k, rate := range rates {
 		s := signals{change: rate, recall: recall, wrong: wrong}
-		worth += v[k] * s.gain(seconds, max(n, 0))
+		worth += v[k] * s.gain(seconds, n)
 	}
 	return worth
 }
@@ -102,7 +106,11 @@ func init() {
 type values [cells]float64
 
 func (b *Bayes) values(h *History) values {
-	v := h.posterior(&b.Prior)
+	return b.count(h.posterior(&b.Prior))
+}
+
+// count turns probabilities into values.
+func (b *Bayes) count(v [cells]float64) values {
 	if fair := orElse(b.Fair, DefaultFair).Seconds(); fair > 0 {
 		for k, rate := range rates {
 			v[k] *= max(1, 1/(rate*fair))

@@ -87,6 +87,33 @@ func (k *Hints) reliability() (recall, wrong float64) {
 	return k.estimate()
 }
 
+// hear weighs the probabilities of the rates by how well they explain the hints of some seconds: the
+// faster a page changes, the more of them there are. A page that slept may have turned into another
+// one since its last visit, of which the hints are the first to tell.
+func (k *Hints) hear(weights *[cells]float64, prior *Prior, seconds float64, hints int) {
+	recall, wrong := k.reliability()
+	if recall == 0 {
+		return
+	}
+	// A Poisson likelihood, without the factors that all rates share.
+	var bits [cells]float64
+	best := math.Inf(1)
+	for i, rate := range rates {
+		announced := recall * rate
+		bits[i] = announced*seconds*math.Log2E - float64(hints)*math.Log2(1+announced/wrong)
+		best = min(best, bits[i])
+	}
+	woke := wake * seconds / (1 + wake*seconds)
+	sum := 0.0
+	for i := range weights {
+		weights[i] = (weights[i] + woke*float64(prior.weight[i])) * math.Exp2(best-bits[i])
+		sum += weights[i]
+	}
+	for i := range weights {
+		weights[i] /= sum
+	}
+}
+
 // Signals are the hints about a page whose rate of change is known. Changes that are not announced
 // make it likelier to be stale with the time, and each hint does so at once: after a time t and n
 // hints it is fresh with the probability exp(-x), where x = silent*t + n*jump.

@@ -18,8 +18,33 @@ func TestHintsMakeVisitsWorthMore(t *testing.T) {
 	require.Equal(t, plain, Bayes{}.Hinted(h, 5*dayLong, Hints{}, 3), "a host of which nothing is known")
 	require.Greater(t, Bayes{}.Hinted(h, 5*dayLong, good, 1), DefaultPrice, "worth a visit at once")
 	require.Less(t, Bayes{}.Hinted(h, 5*dayLong, good, 0), plain, "silence is information")
-	require.InEpsilon(t, plain, Bayes{}.Hinted(h, 5*dayLong, bad, 1), 0.35, "nobody listens to it")
+	require.InEpsilon(t, Bayes{}.Hinted(h, 5*dayLong, bad, 0), Bayes{}.Hinted(h, 5*dayLong, bad, 1), 0.35, "nobody listens to it")
+	require.Less(t, Bayes{}.Hinted(h, 5*dayLong, bad, 1), DefaultPrice)
 	require.Equal(t, math.Inf(1), Bayes{}.Hinted(History{}, 0, good, 1))
+}
+
+// TestHintsTellTheRate: a reliable host that keeps naming a page says that the page changes often, and
+// one that is silent says that it does not, before any visit has found out.
+func TestHintsTellTheRate(t *testing.T) {
+	host := Hints{announced: 90, silent: 10, wrong: 10, days: 3000}
+	h := walk(quietFor(3, 10)...)
+	octave := func(k Hints, days float64, hints int) (mean float64) {
+		var usual Prior
+		chances := h.posterior(&usual)
+		k.hear(&chances, usual.orUsual(), days*day, hints)
+		sum := 0.0
+		for i, chance := range chances {
+			mean += chance * float64(i)
+			sum += chance
+		}
+		require.InDelta(t, 1, sum, 1e-9)
+		return mean
+	}
+	before := octave(Hints{}, 10, 3)
+	require.Equal(t, before, octave(Hints{}, 10, 0), "a host of which nothing is known says nothing")
+	require.Greater(t, octave(host, 10, 3), before+1)
+	require.Less(t, octave(host, 100, 0), before-0.3)
+	require.False(t, math.IsNaN(octave(host, 1e5, math.MaxInt32)))
 }
 
 // TestTheGainOfHintsIsMarginal simulates crawlers that visit whenever x reaches a limit. If they make a
