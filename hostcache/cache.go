@@ -373,11 +373,11 @@ func (w *walk[V]) over(s *shard[V], prefix string, yield func(string, Entry[V]) 
 
 // yield yields the batch, and empties it.
 func (w *walk[V]) yield(yield func(string, Entry[V]) bool) bool {
-	zero := w.cache.zero()
+	zero, now := w.cache.zero(), w.cache.now()
 	var buf [MaxHost]byte
 	for i := range w.slots {
 		e := &w.slots[i]
-		if !e.expired(w.cache.now()) &&
+		if !e.expired(now) &&
 			!yield(strings.Clone(reversed(buf[:0], w.keys[i])), e.entry(zero)) {
 			return false
 		}
