@@ -295,8 +295,9 @@ func (c *Cache[V]) Restore(host string, e Entry[V]) error {
 }
 
 // All returns all entries that have not expired, in no particular order. Entries may come and go
-// meanwhile: one that is there all the time is shown once, of the others some are. No lock is held
-// while the loop's body runs, and no entry counts as used.
+// meanwhile: one that is there all the time is shown once, of the others some are. Entries are read
+// a few hundred at a time, so one may expire between that and its turn. No lock is held while the
+// loop's body runs, and no entry counts as used.
 func (c *Cache[V]) All() iter.Seq2[string, Entry[V]] { return c.under("") }
 
 // Under returns the values of a domain's hosts, as All does: of the host of that name, and of all

@@ -14,7 +14,7 @@
 //
 // # Promises
 //
-// No entry is shown after its time. None is dropped before, except to stay within Options.MaxBytes:
+// No lookup returns an entry after its time. None is dropped before, except to stay within Options.MaxBytes:
 // the cache never holds more memory than that for its entries. Eviction and the removal of expired
 // entries are done by the calls that write, in constant amortised time. No goroutines run but
 // those of loaders.
