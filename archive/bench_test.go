@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -192,7 +193,7 @@ func BenchmarkStore(b *testing.B) {
 func benchEntries(b *testing.B, x *index, n int) []string {
 	keys := make([]string, n/4)
 	for i := range keys {
-		keys[i], _ = urlKey(fmt.Sprintf("http://www.host-%d.example.org/some/path/of-usual-length/%x.html",
+		keys[i], _ = urlkey.Of(fmt.Sprintf("http://www.host-%d.example.org/some/path/of-usual-length/%x.html",
 			i%5000, rand.Uint64()))
 	}
 	e := someEntry()
@@ -233,7 +234,7 @@ func BenchmarkAt(b *testing.B) {
 	keys := benchEntries(b, a.index, n)
 	urls := make([]string, len(keys))
 	for i := range keys {
-		urls[i] = keyURL(keys[i])
+		urls[i] = urlkey.URL(keys[i])
 	}
 	b.Run("what=at", func(b *testing.B) { benchAt(b, a, urls, n) })
 	require.NoError(b, a.Close())
@@ -249,39 +250,6 @@ func benchAt(b *testing.B, a *Archive, urls []string, n int64) {
 		}
 	}
 	b.ReportMetric(float64(found)/float64(b.N), "found") // the others came later, or never
-}
-
-// BenchmarkFS opens and reads pages by name, and lists a directory of a thousand.
-func BenchmarkFS(b *testing.B) {
-	a := openDir(b, b.TempDir(), Options{})
-	c := benchPage(1)
-	for i := range 1000 {
-		c.URL = fmt.Sprintf("http://a.test/d/%03d.html", i)
-		_, err := a.Append(c)
-		require.NoError(b, err)
-	}
-	view := a.FS("a.test", time.Time{})
-	b.Run("what=read", func(b *testing.B) {
-		b.SetBytes(int64(len(c.Body)))
-		b.ReportAllocs()
-		for b.Loop() {
-			data, err := fs.ReadFile(view, "a.test/d/500.html")
-			if err != nil || len(data) != len(c.Body) {
-				b.Fatal(len(data), err)
-			}
-		}
-	})
-	b.Run("what=list", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			entries, err := view.ReadDir("a.test/d")
-			if err != nil || len(entries) != 1000 {
-				b.Fatal(len(entries), err)
-			}
-		}
-		b.ReportMetric(1000*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
-	})
-	require.NoError(b, a.Close())
 }
 
 // BenchmarkRead compares reading with digests with the same done bare.

@@ -11,14 +11,14 @@ import (
 // Body returns the body of a version without its content coding. An unchanged version has the body
 // of the version that it repeats. A body of more than MaxBody bytes, or one that is out of
 // proportion to what is stored, is an error that wraps warc.ErrTooLarge: read it by [Archive.Read]
-// and [warc.HTTP.Decoded]. Of a truncated version it returns what is there.
+// and [warc.Record.Content]. Of a truncated version it returns what is there.
 func (a *Archive) Body(v Version) ([]byte, error) {
 	rec, err := a.Read(v.Content)
 	if err != nil {
 		return nil, err
 	}
 	defer rec.release()
-	body, err := rec.decoded(MaxBody)
+	body, _, err := rec.Content(MaxBody)
 	if err != nil {
 		return nil, fmt.Errorf("archive: body of %.200s: %w", v.URL, err)
 	}
@@ -33,16 +33,4 @@ func (a *Archive) Body(v Version) ([]byte, error) {
 		return nil, fmt.Errorf("archive: body of %.200s: %w", v.URL, err)
 	}
 	return data, nil
-}
-
-// decoded returns the content of a record of any type.
-func (rec *Record) decoded(limit int64) (io.Reader, error) {
-	if !isHTTP(rec.Get("Content-Type")) {
-		return rec, nil // a file, or an answer of another protocol
-	}
-	message, err := rec.HTTP()
-	if err != nil {
-		return nil, err
-	}
-	return message.Decoded(limit)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
 // Times at the edges of what can be said: each version is found from its own instant on, up to the
@@ -66,7 +68,7 @@ func TestURLsThatAreOnePage(t *testing.T) {
 	for _, other := range []string{"https://www.a.test/b?c=D", "http://a.test/b?c=D",
 		"http://www.a.test/B?c=D", "http://www.a.test/b?c=d", "http://www.a.test/b", "http://www.a.test/b?",
 		"http://www.a.test:81/b?c=D", "http://www.a.test/b/?c=D", "http://www.a.test/b?c=D&", "", "x",
-		"http://", strings.Repeat("x", 3*longKey)} {
+		"http://", strings.Repeat("x", 3*urlkey.MaxLen)} {
 		_, err := a.At(other, time.Time{})
 		require.ErrorIs(t, err, ErrNotFound, other)
 		versions, err := a.Versions(other)
@@ -81,7 +83,12 @@ func TestScopesOfQueries(t *testing.T) {
 	urls := []string{"http://a.test/", "https://a.test/d", "http://a.test/d/", "http://a.test/d/e?f",
 		"http://a.test/dx", "http://a.test:81/d/", "http://b.a.test/d/", "http://ba.test/", "http://a.testx/",
 		"http://192.0.2.1/", "http://192.0.2.10/", "http://a.test/D/"}
-	a := siteOf(t, urls...)
+	a := openDir(t, t.TempDir(), Options{})
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	for _, url := range urls {
+		_, err := a.Append(page(url, url))
+		require.NoError(t, err)
+	}
 	for _, tt := range []struct {
 		name string
 		q    Query

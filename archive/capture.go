@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spinneret-go/spinneret/archive/internal/coding"
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
 // maxURL bounds the one header line whose length a stranger chooses; readers have limits too.
@@ -141,7 +142,7 @@ func urlFault(url string) string {
 	switch {
 	case len(url) > maxURL:
 		return "is too long"
-	case !found || !isScheme(scheme):
+	case !found || !urlkey.IsScheme(scheme):
 		return "is not absolute"
 	case !utf8.ValidString(url):
 		return "is not UTF-8"
@@ -149,12 +150,6 @@ func urlFault(url string) string {
 		return "has a space or a control character"
 	}
 	return ""
-}
-
-// isScheme tells whether s is a scheme by RFC 3986, section 3.1.
-func isScheme(s string) bool {
-	return s != "" && !strings.Contains("0123456789+-.", s[:1]) &&
-		strings.Trim(s, alphanumeric+"+-.") == ""
 }
 
 // breaksLine finds the characters at which one reader or another ends a line or a value. That is

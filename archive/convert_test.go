@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -50,7 +51,7 @@ func requireOld(t testing.TB, a *Archive) {
 			}
 			require.Equal(t, want, v.Content)
 		}
-		e, found, err := a.index.changed(func() string { key, _ := urlKey(url); return key }(), never)
+		e, found, err := a.index.changed(func() string { key, _ := urlkey.Of(url); return key }(), never)
 		require.NoError(t, err)
 		require.True(t, found)
 		require.Equal(t, versions[0].Location, a.location(e.address()))

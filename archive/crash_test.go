@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -145,7 +146,7 @@ func requireRecovered(t *testing.T, dir string, acknowledged map[string]Location
 func indexContents(t *testing.T, dir string) map[string]string {
 	x := openTestIndex(t, vfs.OS(dir))
 	contents := map[string]string{}
-	for l, err := range x.scan(everything[0]) {
+	for l, err := range x.scan(urlkey.All) {
 		require.NoError(t, err)
 		e := l.entry
 		at := fmt.Sprintf("%q %d %s %d", l.url, e.time, x.name(e.file), e.offset)

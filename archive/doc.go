@@ -7,8 +7,8 @@
 //
 // An [Archive] is a directory of WARC files, which any tool that knows WARC can read, and an index
 // that can be made from them. [Archive.Snapshot] reads a whole site as of a time, as fast as the
-// disk can; [Archive.FS] shows it as files; [Archive.Import] takes in files of others. Package
-// archivehttp records what an http.Client gets, replay shows it, export writes it for other tools.
+// disk can; [Archive.Import] takes in files of others. Package archivehttp records what an http.Client
+// gets, replay shows it in a browser, archivefs as files, and export writes it for other tools.
 //
 // # Trust
 //

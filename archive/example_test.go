@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -70,34 +69,6 @@ func ExampleArchive_Versions() {
 	// 2026-11-02 changed 200 text/plain
 	// 2026-11-03 unchanged 200 text/plain
 	// 2026-11-04 changed 200 text/plain
-	// <nil>
-}
-
-// A site as it was on Monday is read like a directory.
-func ExampleArchive_FS() {
-	dir, _ := os.MkdirTemp("", "archive")
-	defer os.RemoveAll(dir)
-	a, _ := archive.Open(dir, archive.Options{})
-	defer a.Close()
-	const site = "https://www.example.org"
-	_, _ = a.Append(visited(site+"/", monday, "home"))
-	_, _ = a.Append(visited(site+"/news/", monday, "old news"))
-	_, _ = a.Append(visited(site+"/news/?page=2", monday, "older news"))
-	_, _ = a.Append(visited(site+"/news/", monday.AddDate(0, 0, 1), "new news"))
-	fsys := a.FS("example.org", monday)
-	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(fsys, name)
-		fmt.Printf("%s: %s\n", name, text)
-		return err
-	})
-	fmt.Println(err)
-	// Output:
-	// www.example.org/index.html: home
-	// www.example.org/news/#3Fpage=2: older news
-	// www.example.org/news/index.html: old news
 	// <nil>
 }
 

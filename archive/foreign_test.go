@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -407,10 +408,10 @@ func TestASegmentIsNotWhole(t *testing.T) {
 
 // Hosts that are no UTF-8 are not taken for one another.
 func TestHostsThatAreNoUTF8(t *testing.T) {
-	one, _ := urlKey("http://\x80.test/")
-	two, _ := urlKey("http://\x81.test/")
+	one, _ := urlkey.Of("http://\x80.test/")
+	two, _ := urlkey.Of("http://\x81.test/")
 	require.NotEqual(t, one, two)
-	require.Equal(t, "http://\x80.test/", keyURL(one))
+	require.Equal(t, "http://\x80.test/", urlkey.URL(one))
 }
 
 // All files that begin with the same dictionary have it in memory once.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -26,7 +27,7 @@ func TestFormatPage(t *testing.T) {
 	e, unchanged := someEntry(), someEntry()
 	unchanged.kind, unchanged.status, unchanged.content = Unchanged, 304, e.address()
 	unchanged.prior, unchanged.hasPrior = e.time-3_600_000_000, true
-	key, long := urlKey("http://a.test/")
+	key, long := urlkey.Of("http://a.test/")
 	require.Empty(t, long)
 
 	files := vfs.NewMem()

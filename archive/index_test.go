@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -178,14 +179,15 @@ func TestIndexIsThatOfTheModel(t *testing.T) {
 func requireWalks(t *testing.T, x *index, m *indexModel) {
 	t.Helper()
 	var got []known
-	for l, err := range x.scan(everything[0]) {
+	for l, err := range x.scan(urlkey.All) {
 		require.NoError(t, err)
 		got = append(got, known{l.url, x.name(l.entry.file), l.entry})
 	}
 	slices.SortFunc(got, compareKnown) // a URL may be the beginning of another one's key
 	require.Equal(t, m.all, got)
 	var urls, want []string
-	for url, err := x.seekURL(""); url != ""; url, err = x.seekURL(behind(url)) {
+	next := func(low string) (string, error) { return x.seekURL(low, urlkey.All.High) }
+	for url, err := next(""); url != ""; url, err = next(url + "\x01") {
 		require.NoError(t, err)
 		urls = append(urls, url)
 	}
@@ -222,7 +224,7 @@ func TestAClosedIndex(t *testing.T) {
 	require.NoError(t, x.close(true))
 	_, _, _, err := x.floor("key 7", never)
 	require.ErrorIs(t, err, ErrClosed)
-	_, err = x.seekURL("")
+	_, err = x.seekURL("", urlkey.All.High)
 	require.ErrorIs(t, err, ErrClosed)
 	_, err = x.versions("key 7")
 	require.ErrorIs(t, err, ErrClosed)
@@ -276,7 +278,7 @@ func TestACommitBlocksNobody(t *testing.T) {
 		require.True(t, found)
 	}
 	n := 0
-	for _, err := range x.scan(everything[0]) {
+	for _, err := range x.scan(urlkey.All) {
 		require.NoError(t, err)
 		n++
 	}
@@ -334,7 +336,7 @@ func TestIndexInParallel(t *testing.T) {
 	require.NoError(t, x.close(true))
 	x = openTestIndex(t, files)
 	n := 0
-	for _, err := range x.scan(everything[0]) {
+	for _, err := range x.scan(urlkey.All) {
 		require.NoError(t, err)
 		n++
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/spinneret-go/spinneret/archive/internal/lsm"
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
 // lookup is the memory of one that is used again.
@@ -131,10 +132,10 @@ type located struct {
 
 // scan returns a single-use iterator over the entries in a range of keys, in their order. An entry
 // is valid until the next one.
-func (x *index) scan(s span) iter.Seq2[*located, error] {
+func (x *index) scan(s urlkey.Span) iter.Seq2[*located, error] {
 	return func(yield func(*located, error) bool) {
 		var l located
-		for p, err := range x.tree.Scan([]byte(s.low), []byte(s.high)) {
+		for p, err := range x.tree.Scan([]byte(s.Low), []byte(s.High)) {
 			var url []byte
 			if err == nil {
 				if url, err = l.entry.cutKey(p.Key); err == nil {
@@ -157,7 +158,7 @@ func (x *index) scan(s span) iter.Seq2[*located, error] {
 
 // versions returns all entries of a URL.
 func (x *index) versions(url string) (all []entry, err error) {
-	for l, err := range x.scan(span{url + "\x00", url + "\x01"}) {
+	for l, err := range x.scan(urlkey.Span{Low: url + "\x00", High: url + "\x01"}) {
 		if err != nil {
 			return nil, err
 		}
@@ -168,9 +169,9 @@ func (x *index) versions(url string) (all []entry, err error) {
 	return all, nil
 }
 
-// seekURL returns the first URL at or behind a key, or "".
-func (x *index) seekURL(at string) (string, error) {
-	for l, err := range x.scan(span{at, everything[0].high}) {
+// seekURL returns the first key of a URL that is at least low and less than high, or "".
+func (x *index) seekURL(low, high string) (string, error) {
+	for l, err := range x.scan(urlkey.Span{Low: low, High: high}) {
 		if err != nil {
 			return "", err
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"time"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -38,7 +39,7 @@ func (a *Archive) note(c Capture) *note {
 	n := &note{archive: a}
 	n.capture, n.capture.Protocol = c.asHTTP1()
 	head := warc.HTTP{Head: n.capture.Head}
-	n.key, n.long = urlKey(c.URL)
+	n.key, n.long = urlkey.Of(c.URL)
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
 	n.posted = isPosted(c.Request)
 	if c.record != nil {

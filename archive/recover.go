@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -214,7 +215,7 @@ func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err er
 // countBehind returns how many versions of a file end behind an offset.
 func (x *index) countBehind(name string, offset int64) (n int, err error) {
 	number, _ := x.file(name)
-	for l, err := range x.scan(everything[0]) {
+	for l, err := range x.scan(urlkey.All) {
 		if err != nil {
 			return n, err
 		}
@@ -342,7 +343,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	}
 	e.length = rec.Length
 	// Strings out of the header would keep all of it in memory as long as the entry waits.
-	key, long := urlKey(strings.Clone(url))
+	key, long := urlkey.Of(strings.Clone(url))
 	e.url, e.media = long, intern([]byte(e.media))
 	if err := a.complete(key, &e, ref, name); err != nil {
 		return err

@@ -70,7 +70,7 @@ func decodeRaw(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := (&Record{Record: rec}).decoded(MaxBody)
+	body, _, err := rec.Content(MaxBody)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -72,7 +73,7 @@ func (a *Archive) holder(at address, d Digest) (h holder, ok bool, err error) {
 // when they were appended.
 func (a *Archive) indexBodies() error {
 	x := a.index
-	for l, err := range x.scan(everything[0]) {
+	for l, err := range x.scan(urlkey.All) {
 		if err != nil {
 			return err
 		}

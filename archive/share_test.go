@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -245,7 +246,7 @@ func TestVisitsCostNothingLater(t *testing.T) {
 			require.NoError(t, err)
 			loc, err := a.Append(visit{"http://a.test/", someTime, 200, "body"}.capture())
 			require.NoError(t, err)
-			key, _ := urlKey("http://a.test/")
+			key, _ := urlkey.Of("http://a.test/")
 			first, _, _, err := a.index.floor(key, never)
 			require.NoError(t, err)
 			for i := range visits { // as Append makes them

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
 // Query says which versions belong to a [Snapshot]. The zero Query is the last version of every
@@ -39,13 +40,13 @@ type Query struct {
 }
 
 // spans returns the ranges of keys to walk.
-func (q *Query) spans() ([]span, error) {
+func (q *Query) spans() ([]urlkey.Span, error) {
 	set := 0
-	spans := everything
+	spans := []urlkey.Span{urlkey.All}
 	for _, by := range []struct {
 		name  string
-		spans func(string) []span
-	}{{q.Prefix, prefixSpans}, {q.Host, hostSpans}, {q.Site, siteSpans}} {
+		spans func(string) []urlkey.Span
+	}{{q.Prefix, urlkey.Prefix}, {q.Host, urlkey.Host}, {q.Site, urlkey.Site}} {
 		if by.name != "" {
 			set++
 			spans = by.spans(by.name)
@@ -148,7 +149,7 @@ func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
 
 // span visits the entries of a range of URLs. Until when a version is valid the next one tells, so
 // each is held back for one step.
-func (w *walk) span(s span) error {
+func (w *walk) span(s urlkey.Span) error {
 	var held located
 	var some bool
 	for l, err := range w.archive.index.scan(s) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -225,7 +226,7 @@ func TestLongWalks(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	const urls, each = 70, 320
 	for i := range urls {
-		key, _ := urlKey(fmt.Sprintf("http://a.test/%d", i))
+		key, _ := urlkey.Of(fmt.Sprintf("http://a.test/%d", i))
 		for j := range each {
 			e := entry{time: int64(j), offset: int64(i*each + j), length: 1, kind: Changed}
 			a.index.add("f.warc.gz", key, &e, "", 1)
@@ -294,7 +295,7 @@ func TestSnapshotOfAClosedArchive(t *testing.T) {
 // What cannot be a record is damage, and never the end of anything.
 func TestADocumentWithoutARecord(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
-	for name, raw := range map[string][]byte{"an empty member": packed(t, "gzip", ""),
+	for name, raw := range map[string][]byte{"an empty member": gzipped(t, nil),
 		"blank lines": []byte("\r\n\r\n"), "nothing": {}, "garbage": []byte("garbage")} {
 		loc := Location{File: "f.warc.gz", Offset: 77, Length: int64(len(raw))}
 		doc := &Document{Version: Version{Content: loc}, Raw: raw, archive: a}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -152,7 +153,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		v.fault(name, offset, url, errPayload)
 	}
 	e.length, e.file = rec.Length, number
-	key, long := urlKey(url)
+	key, long := urlkey.Of(url)
 	e.url = long
 	stored, found, err := v.archive.index.value(key, &e)
 	switch {
@@ -218,7 +219,7 @@ func (v *verifier) references() error {
 			return err
 		}
 		if !bytes.Equal(place, at) || wanted.contradicts(digest) {
-			v.fault(v.archive.index.name(e.file), e.offset, keyURL(string(key)), errReference)
+			v.fault(v.archive.index.name(e.file), e.offset, urlkey.URL(string(key)), errReference)
 		}
 	}
 	return nil
@@ -228,7 +229,7 @@ func (v *verifier) references() error {
 // followed.
 func (v *verifier) entries(ctx context.Context) error {
 	counts := map[uint32]int64{}
-	for l, err := range v.archive.index.scan(everything[0]) {
+	for l, err := range v.archive.index.scan(urlkey.All) {
 		if err != nil {
 			return err
 		}
@@ -247,7 +248,7 @@ func (v *verifier) entries(ctx context.Context) error {
 // Which entry is one too many cannot be told otherwise. This is random access, and hence not done
 // for all.
 func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
-	for l, err := range v.archive.index.scan(everything[0]) {
+	for l, err := range v.archive.index.scan(urlkey.All) {
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -274,7 +275,7 @@ func (v *verifier) lead(e *entry, url string, loc Location) error {
 	if err != nil {
 		return err
 	}
-	if key, _ := urlKey(target); !ok || key != url || found.time != e.time {
+	if key, _ := urlkey.Of(target); !ok || key != url || found.time != e.time {
 		return errElse
 	}
 	return nil
@@ -338,7 +339,7 @@ type count struct {
 // counts returns what the index knows of each file.
 func (x *index) counts() (map[string]count, error) {
 	versions := map[uint32]int{}
-	for l, err := range x.scan(everything[0]) {
+	for l, err := range x.scan(urlkey.All) {
 		if err != nil {
 			return nil, err
 		}

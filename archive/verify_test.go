@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -143,7 +144,7 @@ func rewriteIndex(t testing.TB, dir string, change func([]located) []located) {
 	t.Helper()
 	old := openTestIndex(t, vfs.OS(dir))
 	var all []located
-	for l, err := range old.scan(everything[0]) {
+	for l, err := range old.scan(urlkey.All) {
 		require.NoError(t, err)
 		all = append(all, *l)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -27,6 +28,10 @@ type Version struct {
 	// Status is the status code, and Media the type in lower case without parameters.
 	Status int
 	Media  string
+
+	// ContentStatus is the status code of the record at Content: Status, unless the version is
+	// unchanged.
+	ContentStatus int
 
 	// Digest is that of the body. It is "" if it is not known.
 	Digest Digest
@@ -48,7 +53,7 @@ type Version struct {
 // found by then. The zero Time means the last version. It takes about as long for a URL with one
 // version as for one with a million.
 func (a *Archive) At(url string, t time.Time) (Version, error) {
-	key, _ := urlKey(url)
+	key, _ := urlkey.Of(url)
 	e, found, until, err := a.index.floor(key, instant(t))
 	if err != nil {
 		return Version{}, err
@@ -88,7 +93,8 @@ func (a *Archive) elsewhere(key string, v Version) (Version, error) {
 	if err != nil || e.content.length == 0 {
 		return v, err
 	}
-	v.Content, v.Media, v.Digest, v.Truncated = a.location(e.content), e.media, e.digest, e.truncated
+	v.Content, v.ContentStatus = a.location(e.content), e.content.status
+	v.Media, v.Digest, v.Truncated = e.media, e.digest, e.truncated
 	return v, nil
 }
 
@@ -138,7 +144,7 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 	}
 	origin := key
 	if ref.url != "" {
-		origin, _ = urlKey(ref.url)
+		origin, _ = urlkey.Of(ref.url)
 	}
 	// Without fractions in the date, the version that is meant may be later in that second.
 	at := entry{time: ref.time + 1e6 - 1, file: math.MaxUint32, offset: maxOffset}
@@ -176,7 +182,7 @@ func (e *entry) repeat(content *entry) {
 
 // Versions returns all versions of a URL, from the first to the last.
 func (a *Archive) Versions(url string) ([]Version, error) {
-	key, _ := urlKey(url)
+	key, _ := urlkey.Of(url)
 	entries, err := a.index.versions(key)
 	if err != nil {
 		return nil, err
@@ -223,9 +229,10 @@ func (a *Archive) contentIn(history *converter, key string, e *entry) error {
 func (a *Archive) describe(key string, e *entry, until int64) Version {
 	v := Version{URL: e.url, Time: fromMicroseconds(e.time), Kind: e.kind, Status: e.status,
 		Media: e.media, Digest: e.digest, Truncated: e.truncated, Location: a.location(e.address()),
-		Content: a.location(e.body()), Request: a.location(e.request())}
+		Content: a.location(e.body()), ContentStatus: e.body().status,
+		Request: a.location(e.request())}
 	if v.URL == "" {
-		v.URL = keyURL(key)
+		v.URL = urlkey.URL(key)
 	}
 	if until != never {
 		v.Until = fromMicroseconds(until)

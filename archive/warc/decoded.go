@@ -3,6 +3,7 @@ package warc
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/content"
 )
@@ -19,4 +20,22 @@ func (h *HTTP) Decoded(limit int64) (io.Reader, error) {
 		return nil, fmt.Errorf("warc: decode body: %w", err)
 	}
 	return body, nil
+}
+
+// Content returns what a record is about: the body of an HTTP message as [HTTP.Decoded] returns it,
+// or the block of any other record. The size is -1 if only reading to the end tells it.
+func (rec *Record) Content(limit int64) (content io.Reader, size int64, err error) {
+	if !strings.HasPrefix(strings.ToLower(rec.Get("Content-Type")), "application/http") {
+		return rec, rec.Size, nil
+	}
+	message, err := rec.HTTP()
+	if err != nil {
+		return nil, 0, err
+	}
+	size = message.Size
+	if message.Get("Content-Encoding") != "" {
+		size = -1
+	}
+	content, err = message.Decoded(limit)
+	return content, size, err
 }

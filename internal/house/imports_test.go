@@ -149,6 +149,7 @@ func TestRoomsAreIndependent(t *testing.T) {
 // none: so the README says of some.
 var linked = map[string][]string{
 	"archive":             {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
+	"archive/archivefs":   {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"archive/archivehttp": {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"archive/export": {
 		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text",

@@ -1,8 +1,10 @@
-package archive
+package archivefs
 
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
 // The names of files in an [FS] are parts of URLs. Whatever is not fit for a name is escaped, and
@@ -125,16 +127,16 @@ func cutPageName(name string) (part string, taken, ok bool) {
 
 // hostName returns the name of the directory of a host by its authority as it stands in keys.
 func hostName(authority string) string {
-	host, port := cutPort(authority)
-	b := appendHost(make([]byte, 0, len(authority)), host, ",", ".")
+	host, port := urlkey.CutPort(authority)
+	b := urlkey.AppendHost(make([]byte, 0, len(authority)), host, ",", ".")
 	return escapeName(string(append(b, port...)))
 }
 
 // cutHostName is the inverse of hostName.
 func cutHostName(name string) (authority string, ok bool) {
 	part, ok := unescapeName(name)
-	host, port := cutPort(part)
-	b := appendHost(make([]byte, 0, len(part)), host, ".", ",")
+	host, port := urlkey.CutPort(part)
+	b := urlkey.AppendHost(make([]byte, 0, len(part)), host, ".", ",")
 	authority = string(append(b, port...))
 	return authority, ok && hostName(authority) == name
 }

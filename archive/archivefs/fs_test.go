@@ -1,10 +1,7 @@
-package archive
+package archivefs
 
 import (
-	"fmt"
 	"io/fs"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -12,39 +9,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
-
-// siteOf makes an archive of pages, whose bodies are their URLs.
-func siteOf(t testing.TB, urls ...string) *Archive {
-	t.Helper()
-	a := openDir(t, t.TempDir(), Options{})
-	t.Cleanup(func() { require.NoError(t, a.Close()) })
-	for _, url := range urls {
-		_, err := a.Append(visit{url, someTime, 200, url}.capture())
-		require.NoError(t, err)
-	}
-	return a
-}
-
-// tree returns the files of a file system with their contents.
-func tree(t testing.TB, fsys fs.FS) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	require.NoError(t, fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		require.NoError(t, err, name)
-		if d.IsDir() {
-			return nil
-		}
-		data, err := fs.ReadFile(fsys, name)
-		require.NoError(t, err, name)
-		info, err := d.Info()
-		require.NoError(t, err)
-		require.EqualValues(t, len(data), info.Size(), name)
-		files[name] = string(data)
-		return nil
-	}))
-	return files
-}
 
 // Each case is the URLs of pages and the names that they get, in the order of the URLs.
 func TestNamesOfPages(t *testing.T) {
@@ -91,7 +59,7 @@ func TestNamesOfPages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			fsys := siteOf(t, tt.urls...).FS("", time.Time{})
+			fsys := New(siteOf(t, tt.urls...), "", time.Time{})
 			want := map[string]string{}
 			for i, name := range tt.names {
 				want[name] = tt.urls[i]
@@ -104,8 +72,8 @@ func TestNamesOfPages(t *testing.T) {
 
 // A file has one name, and no other leads to it.
 func TestNamesThatLeadNowhere(t *testing.T) {
-	fsys := siteOf(t, "http://a.test/b", "http://a.test/c/d", "http://a.test/c", "http://a.test/",
-		"http://a.test/e?f").FS("", time.Time{})
+	fsys := New(siteOf(t, "http://a.test/b", "http://a.test/c/d", "http://a.test/c", "http://a.test/",
+		"http://a.test/e?f"), "", time.Time{})
 	for _, name := range []string{
 		"A.test/b", "a.test./b", "a.test:80/b", "b.test", "test", "a.test/B", "a.test/b#", "a.test/d",
 		"a.test/#62", "a.test/b/index.html", "a.test/c/index.html", "a.test/c##", "a.test/index.html#",
@@ -145,28 +113,27 @@ func TestFilesAreWhatWasValid(t *testing.T) {
 		{url, hour(4), 301, "moved"}, {url, hour(5), 200, "two"}, {url, hour(6), 200, "two"},
 		{url, hour(7), 206, "part"}, {url, hour(8), 500, "broken"},
 	}
-	a := openDir(t, t.TempDir(), Options{})
+	a := openDir(t, t.TempDir())
 	for _, v := range history {
-		_, err := a.Append(v.capture())
-		require.NoError(t, err)
+		v.into(t, a)
 	}
 	want := []string{"", "one", "one", "", "", "two", "two", "part", ""}
 	for i, text := range want {
-		files := tree(t, a.FS("a.test", hour(i)))
+		files := tree(t, New(a, "a.test", hour(i)))
 		if text == "" {
 			require.Empty(t, files, "hour %d", i)
 			continue
 		}
 		require.Equal(t, map[string]string{"a.test/b": text}, files, "hour %d", i)
-		info, err := a.FS("", hour(i).Add(time.Minute)).Stat("a.test/b")
+		info, err := New(a, "", hour(i).Add(time.Minute)).Stat("a.test/b")
 		require.NoError(t, err)
 		require.Equal(t, hour(i).UTC().Truncate(time.Microsecond), info.ModTime())
-		require.Equal(t, url, info.Sys().(Version).URL)
+		require.Equal(t, url, info.Sys().(archive.Version).URL)
 	}
-	require.Empty(t, tree(t, a.FS("", time.Time{})), "the last one was an error")
+	require.Empty(t, tree(t, New(a, "", time.Time{})), "the last one was an error")
 	require.NoError(t, a.Close())
-	_, err := a.FS("", hour(1)).Open("a.test/b")
-	require.ErrorIs(t, err, ErrClosed)
+	_, err := New(a, "", hour(1)).Open("a.test/b")
+	require.ErrorIs(t, err, archive.ErrClosed)
 }
 
 // Where two schemes have a page at one place there is one file.
@@ -175,7 +142,7 @@ func TestBothSchemes(t *testing.T) {
 		"https://a.test/safe", "ftp://a.test/both", "ftp://a.test/old", "zz://a.test/plain")
 	require.Equal(t, map[string]string{"a.test/both": "https://a.test/both",
 		"a.test/plain": "http://a.test/plain", "a.test/safe": "https://a.test/safe",
-		"a.test/old": "ftp://a.test/old"}, tree(t, a.FS("", time.Time{})))
+		"a.test/old": "ftp://a.test/old"}, tree(t, New(a, "", time.Time{})))
 }
 
 func TestSites(t *testing.T) {
@@ -191,7 +158,7 @@ func TestSites(t *testing.T) {
 		"192.0.2.1":  {"192.0.2.1"},
 		"other.test": nil,
 	} {
-		fsys := a.FS(site, time.Time{})
+		fsys := New(a, site, time.Time{})
 		entries, err := fsys.ReadDir(".")
 		require.NoError(t, err)
 		var hosts []string
@@ -210,7 +177,7 @@ func TestSites(t *testing.T) {
 			}
 		}
 	}
-	sub, err := fs.Sub(a.FS("a.test", time.Time{}), "www.a.test")
+	sub, err := fs.Sub(New(a, "a.test", time.Time{}), "www.a.test")
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"2": urls[1]}, tree(t, sub))
 }
@@ -218,104 +185,7 @@ func TestSites(t *testing.T) {
 // Keys that have no host, or were shortened, are passed over.
 func TestURLsThatAreNoFiles(t *testing.T) {
 	a := siteOf(t, "urn:x", "urn:x)/y", "a:b", "http://a.test/b",
-		"http://a.test/"+strings.Repeat("x", 2*longKey), "http://a.test/"+strings.Repeat("y/", longKey))
-	require.Equal(t, map[string]string{"a.test/b": "http://a.test/b"}, tree(t, a.FS("", time.Time{})))
-	require.NoError(t, fstest.TestFS(a.FS("", time.Time{}), "a.test/b"))
-}
-
-// naiveTree names the pages of a history that were valid at a time, by the words of the
-// documentation and with everything in memory.
-func naiveTree(m model, at time.Time) map[string]string {
-	pages := map[string]string{} // by host and path
-	for _, v := range m {
-		list := m.of(v.url)
-		i := len(list) - 1
-		for i >= 0 && list[i].at.After(at) {
-			i--
-		}
-		if i < 0 || list[i].status != 200 && list[i].status != 304 {
-			continue
-		}
-		if text, known := content(list, i); known {
-			pages[strings.TrimPrefix(v.url, "http://")] = text
-		}
-	}
-	files := map[string]string{}
-	for page, text := range pages {
-		isDir := func(name string) bool {
-			for other := range pages {
-				if strings.HasPrefix(other, name+"/") {
-					return true
-				}
-			}
-			return false
-		}
-		_, index := pages[strings.TrimSuffix(page, "index.html")]
-		switch {
-		case strings.HasSuffix(page, "/"):
-			page += "index.html"
-		case strings.HasSuffix(page, "/index.html") && index, isDir(page):
-			page += "#"
-		}
-		files[page] = text
-	}
-	return files
-}
-
-// Random histories of a site where nearly every name is taken twice, at random times.
-func TestFilesAreThoseOfTheModel(t *testing.T) {
-	for seed := range uint64(6) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 3))
-			a := openDir(t, t.TempDir(), Options{MaxFile: 5000})
-			a.index.limit = 9
-			m := randomVisits(r, 120)
-			parts := []string{"", "d", "d/", "d/1", "d/1/2", "d/index.html", "index.html", "d/1/"}
-			for i := range m {
-				m[i].url = fmt.Sprintf("http://%s/%s", []string{"a.test", "b.a.test:81"}[r.IntN(2)],
-					parts[r.IntN(len(parts))])
-				if m[i].status == 200 {
-					m[i].body = fmt.Sprintf("%s %d", m[i].url, r.IntN(3))
-				}
-				_, err := a.Append(m[i].capture())
-				require.NoError(t, err)
-			}
-			for range 12 {
-				at := m[0].at.Add(time.Duration(r.Int64N(int64(m[len(m)-1].at.Sub(m[0].at)))))
-				want := naiveTree(m, at)
-				require.Equal(t, want, tree(t, a.FS("a.test", at)))
-				require.NoError(t, fstest.TestFS(a.FS("", at), slices.Collect(maps.Keys(want))...))
-			}
-			require.NoError(t, a.Close())
-		})
-	}
-}
-
-// A name is valid in a path, and leads back to what it was made of; no two parts have one name.
-func FuzzFileNames(f *testing.F) {
-	for _, part := range []string{"", ".", "..", "...", "a?b=/c", "#", "#2E", "index.html", "index.html#",
-		"\xff", "ä", "a/b", `\`, "a\x00", "A.test:81", "a,b", "[::1]:8"} {
-		f.Add(part)
-	}
-	f.Fuzz(func(t *testing.T, part string) {
-		name := escapeName(part)
-		require.True(t, fs.ValidPath(name) && name != "." && !strings.Contains(name, "/"), "%q", name)
-		back, ok := unescapeName(name)
-		require.True(t, ok)
-		require.Equal(t, part, back)
-		if got, ok := unescapeName(part); ok { // the part taken for a name
-			require.Equal(t, part, escapeName(got))
-		}
-		if got, ok := cutDirName(part); ok {
-			require.Equal(t, part, dirName(got))
-			require.NotEqual(t, indexPage, part)
-		}
-		if got, marked, ok := cutPageName(part); ok {
-			require.Equal(t, part, pageName(got, marked))
-		}
-		if authority, ok := cutHostName(part); ok {
-			require.Equal(t, part, hostName(authority))
-		}
-	})
+		"http://a.test/"+strings.Repeat("x", 2*urlkey.MaxLen), "http://a.test/"+strings.Repeat("y/", urlkey.MaxLen))
+	require.Equal(t, map[string]string{"a.test/b": "http://a.test/b"}, tree(t, New(a, "", time.Time{})))
+	require.NoError(t, fstest.TestFS(New(a, "", time.Time{}), "a.test/b"))
 }

@@ -1,8 +1,10 @@
-package archive
+package urlkey
 
 import (
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,29 +32,29 @@ func TestURLKey(t *testing.T) {
 		{"user and fragment", "http://u:p@a.b/c#d", "b,a)/c"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			key, long := urlKey(tt.url)
+			key, long := Of(tt.url)
 			scheme, _, _ := strings.Cut(strings.ToLower(tt.url), ":")
 			require.Equal(t, tt.surt+"\x00"+scheme, key)
 			require.Empty(t, long)
 		})
 	}
-	key, long := urlKey("dns:example.com")
+	key, long := Of("dns:example.com")
 	require.Equal(t, "dns:example.com", key)
 	require.Empty(t, long)
 }
 
 func TestLongURLsHaveShortKeys(t *testing.T) {
 	long := "http://a.test/" + strings.Repeat("x", 5000)
-	one, whole := urlKey(long + "1")
+	one, whole := Of(long + "1")
 	require.Equal(t, long+"1", whole)
-	two, _ := urlKey(long + "2")
+	two, _ := Of(long + "2")
 	require.NotEqual(t, one, two)
-	require.Less(t, len(one), longKey+10)
+	require.Less(t, len(one), MaxLen+10)
 	require.True(t, strings.HasPrefix(one, "test,a)/xxx"))
 
-	key, whole := urlKey(strings.Repeat("s", 5000) + "://a.test/#x")
+	key, whole := Of(strings.Repeat("s", 5000) + "://a.test/#x")
 	require.Equal(t, strings.Repeat("s", 5000)+"://a.test/", whole)
-	require.Len(t, key, longKey)
+	require.Len(t, key, MaxLen)
 }
 
 // A key leads back to a URL that has the same key, and nothing that begins like the URL of a key
@@ -63,27 +65,27 @@ func FuzzURLKey(f *testing.F) {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, url string) {
-		if urlFault(url) != "" {
+		if !utf8.ValidString(url) || strings.ContainsFunc(url, unicode.IsControl) {
 			t.Skip()
 		}
-		key, long := urlKey(url)
-		require.LessOrEqual(t, len(key), longKey+1+maxScheme)
-		require.True(t, inSpans(key, everything))
+		key, long := Of(url)
+		require.LessOrEqual(t, len(key), MaxLen+1+maxScheme)
+		require.True(t, inSpans(key, []Span{All}))
 		if long != "" {
-			again, same := urlKey(long)
+			again, same := Of(long)
 			require.Equal(t, []string{key, long}, []string{again, same})
 			return
 		}
-		again, long := urlKey(keyURL(key))
+		again, long := Of(URL(key))
 		require.Empty(t, long)
-		require.Equal(t, key, again, "%q", keyURL(key))
-		require.True(t, inSpans(key, prefixSpans(url)))
+		require.Equal(t, key, again, "%q", URL(key))
+		require.True(t, inSpans(key, Prefix(url)))
 	})
 }
 
-func inSpans(key string, spans []span) bool {
+func inSpans(key string, spans []Span) bool {
 	for _, s := range spans {
-		if key >= s.low && key < s.high {
+		if key >= s.Low && key < s.High {
 			return true
 		}
 	}
@@ -95,20 +97,20 @@ func TestSpans(t *testing.T) {
 		"http://aa.test/", "http://a.tes/", "http://c.b.a.test:82/x", "http://a.test/b"}
 	for _, tt := range []struct {
 		name  string
-		spans []span
+		spans []Span
 		want  []string
 	}{
-		{"a host", hostSpans("A.test"), []string{urls[0], urls[1], urls[3], urls[7]}},
-		{"a site", siteSpans("a.test"),
+		{"a host", Host("A.test"), []string{urls[0], urls[1], urls[3], urls[7]}},
+		{"a site", Site("a.test"),
 			[]string{urls[0], urls[1], urls[2], urls[3], urls[6], urls[7]}},
-		{"a directory", prefixSpans("http://a.test/b/"), []string{urls[1]}},
-		{"a prefix", prefixSpans("http://a.test/b"), []string{urls[1], urls[7]}},
-		{"everything", everything, urls},
+		{"a directory", Prefix("http://a.test/b/"), []string{urls[1]}},
+		{"a prefix", Prefix("http://a.test/b"), []string{urls[1], urls[7]}},
+		{"everything", []Span{All}, urls},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
 			for _, url := range urls {
-				if key, _ := urlKey(url); inSpans(key, tt.spans) {
+				if key, _ := Of(url); inSpans(key, tt.spans) {
 					got = append(got, url)
 				}
 			}

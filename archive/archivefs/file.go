@@ -1,16 +1,16 @@
-package archive
+package archivefs
 
 import (
-	"bufio"
-	"compress/zlib"
 	"errors"
 	"io"
 	"io/fs"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
 var (
@@ -21,7 +21,7 @@ var (
 // Name returns the last part of the path.
 func (n *node) Name() string { return n.name }
 
-// IsDir tells whether it is a directory.
+// IsDir reports whether it is a directory.
 func (n *node) IsDir() bool { return n.dir }
 
 // Type returns the type bits alone.
@@ -66,10 +66,10 @@ func (i nodeInfo) Mode() fs.FileMode {
 // ModTime returns when the page was found.
 func (i nodeInfo) ModTime() time.Time { return i.node.version.Time }
 
-// IsDir tells whether it is a directory.
+// IsDir reports whether it is a directory.
 func (i nodeInfo) IsDir() bool { return i.node.dir }
 
-// Sys returns the [Version] of a page.
+// Sys returns the [archive.Version] of a page.
 func (i nodeInfo) Sys() any {
 	if i.node.dir {
 		return nil
@@ -80,65 +80,23 @@ func (i nodeInfo) Sys() any {
 // pageFile is an open page. It is not safe for concurrent use.
 type pageFile struct {
 	node *node
-	rec  *Record
+	rec  *archive.Record
 	body io.Reader
-	size int64     // or -1 as long as nobody has counted
-	free io.Closer // what the decoder holds; nil for nothing
+	size int64 // or -1 as long as nobody has counted
 }
 
-// open reads the record up to its body. A record that holds no HTTP message is the file itself.
+// open reads the record up to its body.
 func (n *node) open() (*pageFile, error) {
 	rec, err := n.fs.archive.Read(n.version.Content)
 	if err != nil {
 		return nil, err
 	}
-	f := &pageFile{node: n, rec: rec, body: rec, size: rec.Size}
-	if isHTTP(rec.Get("Content-Type")) {
-		if err := f.decode(); err != nil {
-			_ = rec.Close() // the first error says more
-			return nil, err
-		}
+	f := &pageFile{node: n, rec: rec}
+	if f.body, f.size, err = rec.Content(math.MaxInt64 - 1); err != nil {
+		_ = rec.Close() // the first error says more
+		return nil, err
 	}
 	return f, nil
-}
-
-// decode leads to the body of the message in the record.
-func (f *pageFile) decode() error {
-	message, err := f.rec.HTTP()
-	if err != nil {
-		return err
-	}
-	f.body, f.size = message.Body, message.Size
-	body := bufio.NewReader(message.Body)
-	// Servers name a coding that they did not apply: the first bytes are asked, too.
-	begin, _ := body.Peek(4)
-	switch coding := strings.ToLower(message.Get("Content-Encoding")); {
-	case (coding == "gzip" || coding == "x-gzip") && strings.HasPrefix(string(begin), "\x1f\x8b"):
-		f.body, err = gzip.NewReader(body)
-	case coding == "deflate" && isZlib(begin):
-		f.body, err = zlib.NewReader(body)
-	case coding == "zstd" && string(begin) == "\x28\xb5\x2f\xfd":
-		var zs *zstd.Decoder
-		zs, err = zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(maxFileWindow))
-		if err == nil {
-			f.body, f.free = zs, zs.IOReadCloser()
-		}
-	default:
-		f.body = body
-		return nil
-	}
-	f.size = -1
-	return err
-}
-
-// maxFileWindow bounds what a page in zstd can demand; RFC 9659 allows no more on the web.
-const maxFileWindow = 8 << 20
-
-// isZlib tells by its header (RFC 1950, section 2.2) whether a body is what the name deflate stands
-// for in HTTP. Some servers send bare deflate data, which nothing tells from any others.
-func isZlib(begin []byte) bool {
-	return len(begin) >= 2 && begin[0]&15 == 8 && (int(begin[0])<<8|int(begin[1]))%31 == 0
 }
 
 // Stat describes the page. It reads it a second time, if its size is not known.
@@ -180,9 +138,6 @@ func (f *pageFile) Close() error {
 	if f.rec == nil {
 		return fs.ErrClosed
 	}
-	if f.free != nil {
-		_ = f.free.Close() // of a decoder, which has nothing to tell
-	}
 	err := f.rec.Close()
 	f.rec = nil
 	return err
@@ -218,19 +173,16 @@ func (d *dirFile) ReadDir(n int) ([]fs.DirEntry, error) {
 // lister walks through a directory in the order of the index. It is not safe for concurrent use.
 type lister struct {
 	fs     *FS
-	prefix string // of the keys
-	spans  []span // of hosts, at the top
-	at     string // where to go on
+	prefix string        // of the SURTs; "" at the top
+	left   []urlkey.Span // where to go on
 }
 
-// list begins at the first key of a directory; at the top, at the first host of the site.
+// list begins at the first page of a directory; at the top, at the first host of the site.
 func (f *FS) list(n *node) *lister {
-	l := &lister{fs: f, prefix: n.prefix, at: n.prefix}
 	if n.prefix == "" {
-		l.spans = f.spans
-		l.at = f.spans[0].low
+		return &lister{fs: f, left: slices.Clone(f.spans)}
 	}
-	return l
+	return &lister{fs: f, prefix: n.prefix, left: []urlkey.Span{urlkey.Under(n.prefix)}}
 }
 
 // take returns the next n entries or all that are left, as [fs.ReadDirFile] has it.
@@ -253,64 +205,43 @@ func (l *lister) take(n int) (entries []fs.DirEntry, err error) {
 
 // next returns nil at the end.
 func (l *lister) next() (*node, error) {
-	for {
-		key, err := l.fs.archive.index.seekURL(l.at)
-		if err != nil {
-			return nil, err
-		}
-		var n *node
+	for len(l.left) > 0 {
+		surt, _, err := l.fs.first(l.left[0])
 		switch {
-		case l.prefix != "" && !strings.HasPrefix(key, l.prefix):
-			return nil, nil
-		case l.prefix != "":
-			n, err = l.below(key)
-		case key == "" || key >= l.spans[0].high:
-			if l.spans = l.spans[1:]; len(l.spans) == 0 {
-				l.spans, l.at = everything, everything[0].high // and stays there
-				return nil, nil
-			}
-			l.at = l.spans[0].low
+		case err != nil:
+			return nil, err
+		case surt == "":
+			l.left = l.left[1:]
+		case l.prefix == "":
+			authority, _, _ := strings.Cut(surt, ")/")
+			return l.directory(hostName(authority), authority+")/"), nil
 		default:
-			n, err = l.host(key)
-		}
-		if n != nil || err != nil {
-			return n, err
+			return l.below(surt)
 		}
 	}
+	return nil, nil
 }
 
-// host returns the host of a key, and goes behind it.
-func (l *lister) host(key string) (*node, error) {
-	surt, _, whole := strings.Cut(key, "\x00")
-	authority, _, found := strings.Cut(surt, ")/")
-	if !whole || !found {
-		l.at = behind(key)
-		return nil, nil
-	}
-	prefix := authority + ")/"
-	l.at = after(prefix).high
-	return l.fs.directory(hostName(authority), prefix)
+// directory returns a directory in which a page was found, and goes past it.
+func (l *lister) directory(name, prefix string) *node {
+	l.left[0].Low = urlkey.Under(prefix).High
+	return &node{fs: l.fs, name: name, dir: true, prefix: prefix}
 }
 
-// below returns what a key stands for in the directory, and goes behind it.
-func (l *lister) below(key string) (*node, error) {
-	base, _, _ := strings.Cut(key, "\x00")
-	rest := base[len(l.prefix):]
+// below returns what the SURT of a page stands for in the directory, and goes past it.
+func (l *lister) below(surt string) (*node, error) {
+	rest := surt[len(l.prefix):]
 	place, _, _ := strings.Cut(rest, "?")
 	if part, _, deep := strings.Cut(place, "/"); deep {
-		prefix := l.prefix + part + "/"
-		l.at = after(prefix).high
-		return l.fs.directory(dirName(part), prefix)
+		return l.directory(dirName(part), l.prefix+part+"/"), nil
 	}
-	l.at = behind(base)
-	n, err := l.fs.valid("", base)
-	if n == nil || err != nil {
-		return nil, err
-	}
+	l.left[0].Low = surt + "\x01"
 	taken := false
 	if rest != "" {
-		taken, err = l.fs.taken(l.prefix, rest)
+		var err error
+		if taken, err = l.fs.taken(l.prefix, rest); err != nil {
+			return nil, err
+		}
 	}
-	n.name = pageName(rest, taken)
-	return n, err
+	return l.fs.valid(pageName(rest, taken), surt)
 }

@@ -1,4 +1,4 @@
-package archive
+package archivefs
 
 import (
 	"bytes"
@@ -17,10 +17,12 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -37,6 +39,8 @@ func packed(t testing.TB, coding, text string) []byte {
 		zs, err := zstd.NewWriter(&out)
 		require.NoError(t, err)
 		w = zs
+	case "br":
+		w = brotli.NewWriter(&out)
 	default:
 		return []byte(text)
 	}
@@ -61,16 +65,16 @@ func TestContentCodings(t *testing.T) {
 		{"deflate", "deflate", false, string(packed(t, "deflate", text)), text},
 		{"zstd", "zstd", true, string(packed(t, "zstd", text)), text},
 		{"said to be gzip", "gzip", false, text, text},
-		{"said to be deflate", "deflate", false, text, text},
 		{"said to be zstd", "zstd", false, "x", "x"},
-		{"one that is not known", "br", false, "\x01\x02", "\x01\x02"},
-		{"two of them", "gzip, gzip", false, "\x1f\x8b", "\x1f\x8b"},
+		{"brotli", "br", false, string(packed(t, "br", text)), text},
+		{"two of them", "zstd, gzip", false,
+			string(packed(t, "gzip", string(packed(t, "zstd", text)))), text},
 		{"an empty body", "gzip", false, "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := openDir(t, t.TempDir(), Options{})
-			c := page("http://a.test/b", tt.body)
+			a := openDir(t, t.TempDir())
+			c := archive.Capture{URL: "http://a.test/b", Time: someTime, Body: []byte(tt.body)}
 			head := "HTTP/1.1 200 OK\r\n"
 			if tt.field != "" {
 				head += "Content-Encoding: " + tt.field + "\r\n"
@@ -81,8 +85,8 @@ func TestContentCodings(t *testing.T) {
 			c.Head = []byte(head + "\r\n")
 			_, err := a.Append(c)
 			require.NoError(t, err)
-			require.Equal(t, map[string]string{"a.test/b": tt.want}, tree(t, a.FS("", time.Time{})))
-			require.NoError(t, fstest.TestFS(a.FS("", time.Time{}), "a.test/b"))
+			require.Equal(t, map[string]string{"a.test/b": tt.want}, tree(t, New(a, "", time.Time{})))
+			require.NoError(t, fstest.TestFS(New(a, "", time.Time{}), "a.test/b"))
 			require.NoError(t, a.Close())
 		})
 	}
@@ -92,18 +96,18 @@ func TestContentCodings(t *testing.T) {
 func TestBodiesThatAreNotWhole(t *testing.T) {
 	whole := packed(t, "gzip", strings.Repeat("some text, ", 100)+fmt.Sprint(rand.Perm(5000)))
 	for _, truncated := range []string{"length", ""} {
-		a := openDir(t, t.TempDir(), Options{})
-		c := page("http://a.test/b", string(whole[:len(whole)/2]))
-		c.Head, c.Truncated = []byte("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), truncated
+		a := openDir(t, t.TempDir())
+		c := archive.Capture{URL: "http://a.test/b", Time: someTime, Body: whole[:len(whole)/2],
+			Head: []byte("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), Truncated: truncated}
 		_, err := a.Append(c)
 		require.NoError(t, err)
-		data, err := fs.ReadFile(a.FS("", time.Time{}), "a.test/b")
+		data, err := fs.ReadFile(New(a, "", time.Time{}), "a.test/b")
 		require.Contains(t, string(data), "some text, some text")
 		if truncated != "" {
 			require.NoError(t, err)
 		} else {
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-			_, err = a.FS("", time.Time{}).Stat("a.test/b")
+			_, err = New(a, "", time.Time{}).Stat("a.test/b")
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "its size cannot be known")
 		}
 		require.NoError(t, a.Close())
@@ -111,13 +115,15 @@ func TestBodiesThatAreNotWhole(t *testing.T) {
 }
 
 func TestFilesOfALostWARC(t *testing.T) {
-	a := siteOf(t, "http://a.test/b")
+	dir := t.TempDir()
+	a := openDir(t, dir)
+	visit{"http://a.test/b", someTime, 200, "b"}.into(t, a)
 	require.NoError(t, a.Sync())
-	names, err := filepath.Glob(filepath.Join(a.dir, "*.warc*"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.warc*"))
 	require.NoError(t, err)
 	lost := filepath.Join(t.TempDir(), "lost")
 	require.NoError(t, os.Rename(names[0], lost))
-	fsys := a.FS("", time.Time{})
+	fsys := New(a, "", time.Time{})
 	entries, err := fsys.ReadDir("a.test")
 	require.NoError(t, err, "the index knows it")
 	require.Len(t, entries, 1)
@@ -128,10 +134,11 @@ func TestFilesOfALostWARC(t *testing.T) {
 	_, err = fsys.Stat("a.test/b")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.Rename(lost, names[0]))
+	require.NoError(t, a.Close())
 }
 
 func TestFilesThatAreClosed(t *testing.T) {
-	f, err := siteOf(t, "http://a.test/b").FS("", time.Time{}).Open("a.test/b")
+	f, err := New(siteOf(t, "http://a.test/b"), "", time.Time{}).Open("a.test/b")
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	_, err = f.Read(make([]byte, 1))
@@ -148,7 +155,7 @@ func TestALongDirectory(t *testing.T) {
 		urls = append(urls, fmt.Sprintf("http://a.test/%03d", i))
 	}
 	a := siteOf(t, urls...)
-	f, err := a.FS("", time.Time{}).Open("a.test")
+	f, err := New(a, "", time.Time{}).Open("a.test")
 	require.NoError(t, err)
 	dir := f.(fs.ReadDirFile)
 	n := 0
@@ -164,8 +171,7 @@ func TestALongDirectory(t *testing.T) {
 			n++
 		}
 		if n == 14 { // what comes meanwhile does not disturb
-			_, err := a.Append(visit{"http://a.test/000", someTime.Add(1), 404, ""}.capture())
-			require.NoError(t, err)
+			visit{"http://a.test/000", someTime.Add(time.Second), 404, ""}.into(t, a)
 		}
 	}
 	require.Equal(t, 300, n)
@@ -203,16 +209,16 @@ func TestFilesOfForeignRecords(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x.warc.gz"), out.Bytes(), 0o644))
-	a := openDir(t, dir, Options{})
+	a := openDir(t, dir)
 	require.Equal(t, map[string]string{"a.test/1": "one, two", "a.test/2": "one, two",
-		"a.test/4": "four"}, tree(t, a.FS("", time.Time{})))
+		"a.test/4": "four"}, tree(t, New(a, "", time.Time{})))
 	require.NoError(t, a.Close())
 }
 
 // A server of static files makes a browsable copy of the site as it was.
 func TestServedByNetHTTP(t *testing.T) {
 	a := siteOf(t, "http://a.test/", "http://a.test/b/", "http://a.test/b/c.html")
-	sub, err := fs.Sub(a.FS("a.test", time.Time{}), "a.test")
+	sub, err := fs.Sub(New(a, "a.test", time.Time{}), "a.test")
 	require.NoError(t, err)
 	server := httptest.NewServer(http.FileServerFS(sub))
 	t.Cleanup(server.Close)

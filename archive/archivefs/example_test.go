@@ -1,0 +1,49 @@
+package archivefs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/archivefs"
+)
+
+// A site as it was on Monday is read like a directory.
+func Example() {
+	dir, _ := os.MkdirTemp("", "archivefs")
+	defer os.RemoveAll(dir)
+	a, _ := archive.Open(dir, archive.Options{})
+	defer a.Close()
+	monday := time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
+	visited := func(path string, at time.Time, body string) {
+		_, err := a.Append(archive.Capture{URL: "https://www.example.org" + path, Time: at,
+			Head: []byte("HTTP/1.1 200 OK\r\n\r\n"), Body: []byte(body)})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	visited("/", monday, "home")
+	visited("/news/", monday, "old news")
+	visited("/news/?page=2", monday, "older news")
+	visited("/news/", monday.AddDate(0, 0, 1), "new news")
+	fsys := archivefs.New(a, "example.org", monday)
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(fsys, name)
+		fmt.Printf("%s: %s\n", name, text)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// www.example.org/index.html: home
+	// www.example.org/news/#3Fpage=2: older news
+	// www.example.org/news/index.html: old news
+	// <nil>
+}
+
+// Files of other crawlers are found by URL and time as well, and stay where they are.

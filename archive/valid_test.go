@@ -1,0 +1,104 @@
+package archive
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+)
+
+// validAt returns the pages that were valid at a time: their bodies by URL.
+func validAt(t testing.TB, a *Archive, at time.Time) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	for v, err := range a.ValidAt(at, "", "") {
+		require.NoError(t, err)
+		if v.Content != (Location{}) && v.ContentStatus == 200 {
+			text, err := a.Body(v)
+			require.NoError(t, err)
+			pages[v.URL] = string(text)
+		}
+	}
+	return pages
+}
+
+// validIn returns what a model knows to be valid at a time, as validAt does.
+func (m model) validIn(at time.Time) map[string]string {
+	pages := map[string]string{}
+	for _, v := range m {
+		list := m.of(v.url)
+		i := len(list) - 1
+		for i >= 0 && list[i].at.After(at) {
+			i--
+		}
+		if i < 0 || list[i].status != 200 && list[i].status != 304 {
+			continue
+		}
+		if text, known := content(list, i); known {
+			pages[v.url] = text
+		}
+	}
+	return pages
+}
+
+// Random histories at random times, whole and in pieces.
+func TestValidAtIsTheModel(t *testing.T) {
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		a, m := randomArchive(t, seed, 150, Options{MaxFile: 5000})
+		for range 20 {
+			at := m[0].at.Add(time.Duration(r.Int64N(int64(m[len(m)-1].at.Sub(m[0].at)))))
+			require.Equal(t, m.validIn(at), validAt(t, a, at), "seed %d", seed)
+			var keys []string
+			for v, err := range a.ValidAt(at, "", "") {
+				require.NoError(t, err)
+				key, _ := urlkey.Of(v.URL)
+				keys = append(keys, key)
+				same, err := a.At(v.URL, at)
+				require.NoError(t, err)
+				require.Equal(t, same, v)
+			}
+			require.True(t, slices.IsSorted(keys))
+			for i, low := range keys {
+				high := keys[i+r.IntN(len(keys)-i)]
+				var part []string
+				for v, err := range a.ValidAt(at, low, high) {
+					require.NoError(t, err)
+					key, _ := urlkey.Of(v.URL)
+					part = append(part, key)
+				}
+				require.ElementsMatch(t, keys[i:slices.Index(keys, high)], part)
+			}
+		}
+		require.NoError(t, a.Close())
+		for v, err := range a.ValidAt(time.Time{}, "", "") {
+			require.ErrorIs(t, err, ErrClosed)
+			require.Zero(t, v)
+		}
+	}
+}
+
+// A 304 has the status of what it repeats, which may be that of a redirect.
+func TestContentStatus(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	hour := func(n int) time.Time { return someTime.Add(time.Duration(n) * time.Hour) }
+	for i, status := range []int{200, 304, 301, 304, 404} {
+		_, err := a.Append(visit{"http://a.test/", hour(i), status, fmt.Sprint(i)}.capture())
+		require.NoError(t, err)
+	}
+	versions, err := a.Versions("http://a.test/")
+	require.NoError(t, err)
+	for i, want := range []int{200, 200, 301, 301, 404} {
+		require.Equal(t, want, versions[i].ContentStatus)
+		for v, err := range a.ValidAt(hour(i), "", "") {
+			require.NoError(t, err)
+			require.Equal(t, want, v.ContentStatus)
+		}
+	}
+	require.NoError(t, a.Close())
+}
