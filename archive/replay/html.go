@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -31,26 +32,28 @@ func rewriteHTML(page []byte, l *linker) []byte {
 	return p.out.Bytes()
 }
 
-// findBase returns what the first base element of a page says that its URLs are relative to. Pages
-// rarely have one, so that it is not worth a second look at all of them.
+// findBase returns the URL that the first base element of a page with one names. Pages rarely have
+// such an element, so most are not tokenized for it.
 func findBase(page []byte) (ref string, ok bool) {
 	if !bytes.Contains(bytes.ToLower(page), []byte("<base")) {
 		return "", false
 	}
-	z := html.NewTokenizer(bytes.NewReader(page))
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			return "", false
-		case html.StartTagToken, html.SelfClosingTagToken:
-			name, attrs := readTag(z)
-			if name != "base" {
-				continue
-			}
-			for _, a := range attrs {
-				if a.name == "href" {
-					return a.value, true
-				}
+	for name, attrs := range startTags(page) {
+		if name == "base" && has(attrs, "href") {
+			return value(attrs, "href"), true
+		}
+	}
+	return "", false
+}
+
+// startTags returns the names of the start tags of a page, as readTag does, with their attributes.
+func startTags(page []byte) iter.Seq2[string, []attribute] {
+	return func(yield func(string, []attribute) bool) {
+		z := html.NewTokenizer(bytes.NewReader(page))
+		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
+			start := kind == html.StartTagToken || kind == html.SelfClosingTagToken
+			if start && !yield(readTag(z)) {
+				return
 			}
 		}
 	}

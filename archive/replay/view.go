@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/html"
-
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
@@ -216,19 +214,13 @@ func (c *capture) onward() (ref string, ok bool) {
 	if !bytes.Contains(bytes.ToLower(start), []byte("refresh")) {
 		return "", false
 	}
-	z := html.NewTokenizer(bytes.NewReader(start))
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			return "", false
-		case html.StartTagToken, html.SelfClosingTagToken:
-			name, attrs := readTag(z)
-			if name != "meta" || !strings.EqualFold(value(attrs, "http-equiv"), "refresh") {
-				continue
-			}
-			if _, ref, ok := cutRefresh(value(attrs, "content")); ok && ref != "" {
-				return ref, true
-			}
+	for name, attrs := range startTags(start) {
+		if name != "meta" || !strings.EqualFold(value(attrs, "http-equiv"), "refresh") {
+			continue
+		}
+		if _, ref, ok := cutRefresh(value(attrs, "content")); ok && ref != "" {
+			return ref, true
 		}
 	}
+	return "", false
 }
