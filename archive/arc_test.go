@@ -69,7 +69,7 @@ func TestImportARC(t *testing.T) {
 				require.Equal(t, time.Date(1997, 1, 1, 0, i, 0, 0, time.UTC), versions[i].Time)
 				require.Equal(t, "text/html", versions[i].Media)
 			}
-			require.Equal(t, versions[1].Digest, versions[2].Digest)
+			require.Equal(t, versions[1].Digest(), versions[2].Digest())
 			_, err = a.Verify(t.Context(), func(f Fault) { t.Error(f) })
 			require.NoError(t, err)
 			require.NoError(t, a.Close())

@@ -24,7 +24,7 @@ var (
 	// ErrLocked is returned by [Open] while another process has the archive open.
 	ErrLocked = errors.New("archive: another process has it open")
 
-	// ErrIndex is wrapped when the index cannot be used. [Repair] makes a new one.
+	// ErrIndex is wrapped when the index cannot be used. Options.Reindex makes a new one.
 	ErrIndex = errors.New("archive: index")
 
 	// ErrNotFound is returned where there is no version of a URL at a time.
@@ -91,6 +91,9 @@ func Open(dir string, opts Options) (*Archive, error) {
 	path, files, err := openDirectory(dir)
 	if err != nil {
 		return nil, openError(err)
+	}
+	if opts.Reindex {
+		return reindex(path, files, opts)
 	}
 	return openArchive(path, files, opts, false)
 }

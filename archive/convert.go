@@ -116,7 +116,7 @@ func oldCounts(files vfs.FS) (map[string]count, error) {
 type converter struct {
 	url     string
 	changed []entry           // of the URL
-	last    map[Digest]*entry // of these, by digest, and of all by ""; nil until it is needed
+	last    map[digest]*entry // of these, by digest, and of all by ""; nil until it is needed
 }
 
 // complete takes the next entry, and adds to it.
@@ -140,7 +140,7 @@ func (c *converter) complete(url string, e *entry) {
 		return
 	}
 	if c.last == nil {
-		c.last = map[Digest]*entry{}
+		c.last = map[digest]*entry{}
 		for i := range c.changed {
 			c.see(&c.changed[i])
 		}

@@ -14,7 +14,7 @@
 //
 // The body of a page may hold bytes that read as records. Each record has the unpredictable ID of
 // its file, so that damage cannot bring such bytes to light as pages that nobody fetched. Damage is
-// reported with file, offset and length: see [Archive.Recovered], [Archive.Verify] and [Repair]. An
+// reported with file, offset and length: see [Archive.Recovered] and [Archive.Verify]. An
 // entry of the index is never forgotten because its file has become shorter.
 //
 // # Durability

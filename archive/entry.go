@@ -44,7 +44,7 @@ type entry struct {
 	kind      Kind
 	truncated bool
 	status    int
-	digest    Digest
+	digest    digest
 	media     string
 	url       string // where it cannot be had from the key
 
@@ -97,9 +97,9 @@ func (e *entry) body() address {
 	return e.content
 }
 
-// Digest is that of a body, or "" if it is not known. Equal bodies have equal digests, if the same
-// algorithm was used. [Digest.String] returns it as it stands in WARC-Payload-Digest.
-type Digest string // the number of the algorithm and the sum, as on disk
+// digest is that of a body, or "" if it is not known. Equal bodies have equal digests, if the same
+// algorithm was used.
+type digest string // the number of the algorithm and the sum, as on disk
 
 // sums are the algorithms by number. They are on disk: do not change them, add some.
 var sums = []struct {
@@ -108,14 +108,14 @@ var sums = []struct {
 }{1: {"sha1", sha1.Size}, 2: {"sha256", sha256.Size}, 3: {"md5", md5.Size}, 4: {"sha512", sha512.Size}}
 
 // parseDigest returns an empty digest for what is not understood.
-func parseDigest(labelled string) Digest {
+func parseDigest(labelled string) digest {
 	algorithm, sum, ok := warc.ParseDigest(labelled)
 	if !ok {
 		return ""
 	}
 	for i := range sums {
 		if sums[i].name == algorithm {
-			return Digest(append([]byte{byte(i)}, sum...))
+			return digest(append([]byte{byte(i)}, sum...))
 		}
 	}
 	return ""
@@ -123,20 +123,20 @@ func parseDigest(labelled string) Digest {
 
 // sha1Digest makes the digest of a body that was just hashed. It is called for each capture, and
 // allocates the string alone.
-func sha1Digest(sum *[sha1.Size]byte) Digest {
+func sha1Digest(sum *[sha1.Size]byte) digest {
 	var d [1 + sha1.Size]byte
 	d[0] = 1
 	copy(d[1:], sum[:])
-	return Digest(d[:])
+	return digest(d[:])
 }
 
 // is tells whether d is that SHA-1, without making a string of it.
-func (d Digest) is(sum *[sha1.Size]byte) bool {
+func (d digest) is(sum *[sha1.Size]byte) bool {
 	return len(d) == 1+sha1.Size && d[0] == 1 && string(d[1:]) == string(sum[:])
 }
 
 // String returns the digest as it stands in a WARC header.
-func (d Digest) String() string {
+func (d digest) String() string {
 	if d == "" {
 		return ""
 	}
@@ -244,7 +244,7 @@ func (e *entry) cutValue(value []byte) error {
 	bits := c.next()
 	e.kind, e.truncated = Kind(bits&kindMask), bits&bitTruncated != 0
 	e.length, e.status = int64(c.uvarint()), int(c.uvarint())
-	e.digest = Digest(c.bytes())
+	e.digest = digest(c.bytes())
 	e.media = intern(c.bytes())
 	e.content = address{}
 	if bits&bitContent != 0 {

@@ -68,7 +68,7 @@ func TestDigests(t *testing.T) {
 	hex := "SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709"
 	require.Equal(t, "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", parseDigest(hex).String())
 	require.Empty(t, parseDigest("crc:1"))
-	require.Empty(t, Digest("").String())
+	require.Empty(t, digest("").String())
 }
 
 func TestKinds(t *testing.T) {

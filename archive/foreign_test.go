@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -70,7 +71,7 @@ func TestRawIRI(t *testing.T) {
 	}
 	checked, err := a.Verify(t.Context(), func(f Fault) { t.Error(f) })
 	require.NoError(t, errors.Join(err, a.Close()))
-	require.EqualValues(t, 1, checked.Entries)
+	require.EqualValues(t, 1, checked.Versions)
 }
 
 // A finished file is final: what a backup or a copy has left of it while it was being written must
@@ -255,7 +256,7 @@ func TestAnImportThatIsBeingWritten(t *testing.T) {
 			requireForeign(t, a, path, "one", "two", "three")
 			faults, checked := verify(t, a)
 			require.Empty(t, faults, "cut at %d", at)
-			require.EqualValues(t, 3, checked.Entries)
+			require.EqualValues(t, 3, checked.Versions)
 			require.NoError(t, a.Close())
 		}
 	}
@@ -453,7 +454,7 @@ func TestVersionsAreResolvedAsAtDoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, versions, len(records))
 	found := map[Location]Version{}
-	s, err := a.Snapshot(Query{Relations: Found, Failed: true})
+	s, err := a.Snapshot(Query{Relations: allen.Found, Failed: true})
 	require.NoError(t, err)
 	for v, err := range s.Versions() {
 		require.NoError(t, err)

@@ -21,7 +21,8 @@ const importsName = "imports.txt"
 // Import indexes WARC and ARC files that other programs wrote, where they are: nothing is copied,
 // and they are never written to. From then on they belong to the archive, by their absolute paths,
 // or by their names if [Options.OpenImport] opens them. To remove one, delete its line from
-// imports.txt in the directory of the archive, and call [Repair]. What is appended to such a file
+// imports.txt in the directory of the archive, and open it with
+// [Options.Reindex]. What is appended to such a file
 // later is found by the next [Open], or by importing it again.
 //
 // A file is read up to its first damage, and on behind it only as far as its records prove that
@@ -158,7 +159,7 @@ func (a *Archive) known() map[string]int64 {
 
 // imports is the list of imported files. Its methods are safe for concurrent use.
 type imports struct {
-	adding sync.Mutex // held by who imports, which only one may at a time
+	adding sync.Mutex // held during an import
 
 	mu    sync.Mutex // guards what follows
 	paths []string   // sorted

@@ -81,7 +81,7 @@ func TestKilledWhileImporting(t *testing.T) {
 			}
 			faults, checked := verify(t, a)
 			require.Empty(t, faults)
-			require.EqualValues(t, 10*len(list), checked.Entries)
+			require.EqualValues(t, 10*len(list), checked.Versions)
 			require.NoError(t, a.Close())
 			before := indexContents(t, dir)
 			_, err := Repair(dir, Options{})

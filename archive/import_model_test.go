@@ -179,7 +179,7 @@ func (e *estate) check() {
 		}
 	}
 	faults, checked := verify(t, e.a)
-	require.EqualValues(t, entries, checked.Entries)
+	require.EqualValues(t, entries, checked.Versions)
 	require.Len(t, faults, lost+len(e.missing()), "each lost page, and each lost file")
 	for _, f := range faults {
 		require.ErrorIs(t, f.Err, os.ErrNotExist)

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -95,7 +96,7 @@ func requireWholeView(t testing.TB, a *Archive, path string) {
 	require.Len(t, validAt(t, a, time.Time{}), 4, "one is its own")
 	faults, checked := verify(t, a)
 	require.Empty(t, faults)
-	require.EqualValues(t, 4, checked.Entries)
+	require.EqualValues(t, 4, checked.Versions)
 	require.Equal(t, len(names), checked.Files)
 	require.Empty(t, a.Missing())
 	part, err := a.OpenFile(path)
@@ -317,7 +318,7 @@ func TestImportOfABrokenFile(t *testing.T) {
 				}
 				faults, checked := verify(t, a)
 				require.Len(t, faults, tt.fault)
-				require.EqualValues(t, tt.versions, checked.Entries)
+				require.EqualValues(t, tt.versions, checked.Versions)
 				require.NoError(t, a.Close())
 				found, err = Repair(dir, opts)
 				require.NoError(t, err)
@@ -417,7 +418,7 @@ func TestImportWhileOthersAppend(t *testing.T) {
 	requireForeign(t, a, path, bodies...)
 	faults, checked := verify(t, a)
 	require.Empty(t, faults)
-	require.EqualValues(t, 400, checked.Entries)
+	require.EqualValues(t, 400, checked.Versions)
 	require.NoError(t, a.Close())
 }
 
@@ -451,7 +452,7 @@ func TestImportOfAllForeignFiles(t *testing.T) {
 	}
 	require.Positive(t, versions)
 	require.Positive(t, refused)
-	s, err := a.Snapshot(Query{Relations: Found, Failed: true})
+	s, err := a.Snapshot(Query{Relations: allen.Found, Failed: true})
 	require.NoError(t, err)
 	for doc, err := range s.Documents() {
 		require.NoError(t, err, "%+v", doc.Version)

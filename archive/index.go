@@ -78,7 +78,7 @@ func keyPrefix(key []byte) int {
 	return len(key) - tailSize
 }
 
-// indexError tells damage of the index from other failures, since Repair mends it.
+// indexError tells damage of the index from other failures, since Options.Reindex mends it.
 func indexError(err error) error {
 	switch {
 	case errors.Is(err, lsm.ErrClosed):
@@ -186,7 +186,7 @@ func (x *index) indexedFiles() map[string]indexed {
 
 // add notes that the file is indexed up to end, and the entry of a URL if there is one. body is the
 // digest under which other URLs may find the content, if bodies are indexed at all, or "".
-func (x *index) add(file, url string, e *entry, body Digest, end int64) {
+func (x *index) add(file, url string, e *entry, body digest, end int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.fileLocked(file)

@@ -184,10 +184,10 @@ func (x *index) seekURL(low, high string) (string, error) {
 const bodyMark = 0xff
 
 // bodyKey is the key under which a content is found by its digest.
-func bodyKey(d Digest) []byte { return append([]byte{bodyMark}, d...) }
+func bodyKey(d digest) []byte { return append([]byte{bodyMark}, d...) }
 
 // body returns the address of a record that has a body of that digest, if one is known.
-func (x *index) body(d Digest) (at address, found bool, err error) {
+func (x *index) body(d digest) (at address, found bool, err error) {
 	l := lookups.Get().(*lookup)
 	defer lookups.Put(l)
 	l.key = append(append(append(l.key[:0], bodyMark), d...), 0)

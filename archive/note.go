@@ -27,7 +27,7 @@ type original struct {
 	url       string
 	time      time.Time
 	kind      Kind // of the capture: Changed where only another URL had the body
-	digest    Digest
+	digest    digest
 	media     string
 	truncated bool
 	content   address
@@ -104,7 +104,7 @@ func (n *note) written(of original, sum *[sha1.Size]byte, start int64, loc Locat
 	e := entry{time: microseconds(c.Time), offset: loc.Offset, length: loc.Length, status: n.status,
 		truncated: c.Truncated != "", media: n.media, kind: kindOf(n.status, of.kind == Unchanged),
 		url: n.long}
-	body := Digest("")
+	body := digest("")
 	switch {
 	case of.profile != "":
 		e.content, e.media, e.truncated = of.content, of.media, of.truncated

@@ -22,5 +22,20 @@ func (a *Archive) Commit() error {
 	return a.index.merge()
 }
 
+// Repair makes a new index, and tells what was found.
+func Repair(dir string, opts Options) (Report, error) {
+	opts.Reindex = true
+	return closed(Open(dir, opts))
+}
+
 // RepairOn is Repair on any file system.
-func RepairOn(files vfs.FS, opts Options) (Report, error) { return repair("/archive", files, opts) }
+func RepairOn(files vfs.FS, opts Options) (Report, error) {
+	return closed(reindex("/archive", files, opts))
+}
+
+func closed(a *Archive, err error) (Report, error) {
+	if err != nil {
+		return Report{}, err
+	}
+	return a.Recovered(), a.Close()
+}

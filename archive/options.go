@@ -105,6 +105,12 @@ type Options struct {
 	// means that a body is only looked for under its own URL.
 	Share bool
 
+	// Reindex makes a new index from the files in the directory and those that were imported. The
+	// old one stays in force until the first part of the new one is written. [Archive.Recovered]
+	// then lists all files and all damage, and what the old index knew, if it could be read, and
+	// the files lack. false means that the index is brought up to date.
+	Reindex bool
+
 	// ReadOnly opens an archive that nothing is written to, such as one on read-only media or of
 	// another user. Many may do so at a time. Whatever the index lacks is put into a temporary
 	// directory below SpillDir. Append and Import fail with [ErrReadOnly]. false means that the

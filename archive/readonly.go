@@ -2,6 +2,7 @@ package archive
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,6 +15,9 @@ import (
 
 // openReadOnly opens an archive over a directory of its own for what would be written.
 func openReadOnly(dir string, opts Options) (*Archive, error) {
+	if opts.Reindex {
+		return nil, fmt.Errorf("archive: reindex: %w", ErrReadOnly)
+	}
 	path, err := filepath.Abs(dir)
 	if err == nil {
 		_, err = os.ReadDir(path)

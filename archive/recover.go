@@ -112,15 +112,17 @@ func (a *Archive) finishDead(f vfs.File, name string, t *tail, size int64) error
 // maxPreface is more than a warcinfo record takes.
 const maxPreface = 64 << 10
 
-// Report tells what was found in WARC files when they were indexed.
+// Report tells what was found in WARC files, when they were indexed or by [Archive.Verify].
 type Report struct {
 	Files    int
 	Versions int
-	Unnamed  int // versions that share a member with others, so that no address leads to them
+	Records  int64 // that Verify has read
+	Unnamed  int   // versions that share a member with others, so that no address leads to them
 
-	// Damage are the places that cannot be believed, of which the first thousand are listed, and
-	// Damaged is their size in bytes.
+	// Damage lists the first thousand places that cannot be believed. Faults is their number, and
+	// Damaged their size in bytes as far as it is known.
 	Damage  []Fault
+	Faults  int
 	Damaged int64
 
 	// Missing are the files that belong to the archive and are gone.
@@ -132,6 +134,7 @@ const maxDamage = 1000
 
 // add notes a damaged place.
 func (r *Report) add(d Fault) {
+	r.Faults++
 	if r.Damaged += d.Length; len(r.Damage) < maxDamage {
 		r.Damage = append(r.Damage, d)
 	}
@@ -146,6 +149,7 @@ func (r *Report) count(t *tail) {
 		r.add(d)
 		r.Damaged -= d.Length
 	}
+	r.Faults += t.Faults - len(t.Damage)
 	r.Damaged += t.Damaged
 }
 
@@ -190,6 +194,7 @@ func (t *tail) cut(name string, size int64) {
 	if n := len(t.Damage); n > 0 && t.Damage[n-1].Offset >= t.whole {
 		t.Damaged -= t.Damage[n-1].Length
 		t.Damage = t.Damage[:n-1]
+		t.Faults--
 	}
 	t.add(Fault{File: name, Offset: t.whole, Length: size - t.whole, Err: errCut})
 }
@@ -352,7 +357,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	if e.kind == Unchanged && e.content.length == 0 {
 		a.deferVersion(key, &e, ref)
 	}
-	body := Digest("")
+	body := digest("")
 	if kind == "response" && e.kind == Changed && e.status == 200 && !e.truncated {
 		body = e.digest
 	}
@@ -444,7 +449,7 @@ var noBody = sha1.Sum(nil)
 
 // repeated returns the digest of an unchanged version as the index keeps it. That of nothing is
 // left out: many writers mean the 304 itself by it, and not what that stands for.
-func (d Digest) repeated() Digest {
+func (d digest) repeated() digest {
 	if d.is(&noBody) {
 		return ""
 	}

@@ -78,7 +78,7 @@ func TestAppendRecord(t *testing.T) {
 		checked, err := a.Verify(t.Context(), func(f Fault) { t.Errorf("%s: %+v", state, f) })
 		require.NoError(t, err)
 		require.EqualValues(t, 6, checked.Records)
-		require.EqualValues(t, 3, checked.Entries)
+		require.EqualValues(t, 3, checked.Versions)
 	}
 	require.NoError(t, a.Close())
 }

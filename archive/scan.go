@@ -55,7 +55,7 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 			send.Data = data
 		}
 		send.Meta, err = json.Marshal(told{doc.URL, doc.Time, doc.Status, doc.Media,
-			doc.Digest.String(), doc.Content.File, doc.Content.Offset})
+			doc.Digest(), doc.Content.File, doc.Content.Offset})
 		if !yield(send, err) {
 			return
 		}

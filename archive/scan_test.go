@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -69,7 +70,7 @@ func TestScanIsTheSnapshot(t *testing.T) {
 			if testing.Short() && name == "process" {
 				continue
 			}
-			s, err := a.Snapshot(Query{Relations: Found})
+			s, err := a.Snapshot(Query{Relations: allen.Found})
 			require.NoError(t, err)
 			var got []string
 			for result, err := range s.Scan(t.Context(), start, scan.Options{Workers: 2}) {
@@ -78,7 +79,7 @@ func TestScanIsTheSnapshot(t *testing.T) {
 				got = append(got, string(result.Out))
 			}
 			slices.Sort(got)
-			want := naive(m, Query{Relations: Found}, func(string) bool { return true })
+			want := naive(m, Query{Relations: allen.Found}, func(string) bool { return true })
 			require.Equal(t, want, got, name)
 			require.NoError(t, s.Close())
 		}
@@ -88,7 +89,7 @@ func TestScanIsTheSnapshot(t *testing.T) {
 // A document that cannot be read is a result with an error.
 func TestScanOfLostFiles(t *testing.T) {
 	a, _ := randomArchive(t, 3, 60, Options{MaxFile: 3000})
-	s, err := a.Snapshot(Query{Relations: Found})
+	s, err := a.Snapshot(Query{Relations: allen.Found})
 	require.NoError(t, err)
 	names, err := a.Files()
 	require.NoError(t, err)

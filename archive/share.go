@@ -18,7 +18,7 @@ func (n *note) shares() bool { return n.archive.share && n.capture.bodySize() >=
 // shared looks for a record with that body, of any URL. The index only has its address, so the
 // record is asked what it is: it also tells its URL and its date, which a revisit record has to
 // name.
-func (a *Archive) shared(d Digest) (of original, err error) {
+func (a *Archive) shared(d digest) (of original, err error) {
 	at, found, err := a.index.body(d)
 	if err != nil || !found {
 		return of, err
@@ -41,7 +41,7 @@ type holder struct {
 // holder reads the record at an address. It is not ok if that is not a response with that digest:
 // the file may be gone, or another one. Of a file that another program wrote the body is hashed:
 // whoever can make us import a file must not be able to put its bodies in place of those we fetch.
-func (a *Archive) holder(at address, d Digest) (h holder, ok bool, err error) {
+func (a *Archive) holder(at address, d digest) (h holder, ok bool, err error) {
 	loc := a.location(at)
 	rec, err := a.Read(loc)
 	if err != nil {

@@ -76,7 +76,7 @@ func TestOneBodyOfManyURLs(t *testing.T) {
 		require.NoError(t, s.Close())
 		faults, checked := verify(t, a)
 		require.Empty(t, faults)
-		require.EqualValues(t, len(visits), checked.Entries)
+		require.EqualValues(t, len(visits), checked.Versions)
 		require.NoError(t, a.Close())
 		before := indexContents(t, dir)
 		_, err = Repair(dir, opts)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
@@ -18,17 +19,17 @@ type Query struct {
 	From, To time.Time
 
 	// Relations are those in which the validity of a version may be to the interval. 0 means
-	// Latest.
-	Relations Relations
+	// allen.Latest: the last version of each URL that was found in the interval.
+	Relations allen.Relations
 
 	// Failed includes error responses. Without it, the last version of a URL that was one leaves
 	// the URL out.
 	Failed bool
 
-	// Host keeps to the URLs of one host, Site to those of a host and all below it, such as a
-	// registrable domain, and Prefix to those that begin like a URL, such as a directory's that
-	// ends in a slash. At most one of them may be set; with none, all URLs are meant. The scheme
-	// does not count.
+	// Host selects the URLs of one host, Site those of a host and all hosts below it, such as those
+	// of a registrable domain. Prefix selects URLs that begin like this one, such as that of a
+	// directory. At most one of the three may be set; without any, all URLs are selected. Schemes
+	// make no difference.
 	Host, Site, Prefix string
 
 	// Keep is asked for each version before its body is touched. It must not call the archive. nil
@@ -82,7 +83,7 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 		q.Memory = DefaultMemory
 	}
 	if q.Relations == 0 {
-		q.Relations = Latest
+		q.Relations = allen.Latest
 	}
 	s := &Snapshot{archive: a, pointers: extsort.New(q.Memory, a.spill)}
 	w := newWalk(a, &q, s.pointers)
@@ -179,7 +180,7 @@ func (w *walk) span(s urlkey.Span) error {
 // visit adds a version to the list of pointers, if it is selected.
 func (w *walk) visit(l *located, until int64) error {
 	e := &l.entry
-	if w.query.Relations&relation(e.time, until, w.low, w.high) == 0 ||
+	if w.query.Relations&allen.Of(e.time, until, w.low, w.high) == 0 ||
 		e.kind == Failed && !w.query.Failed {
 		return nil
 	}

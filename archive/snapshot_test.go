@@ -14,63 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
-
-// relations are the thirteen, by name.
-var relations = map[string]Relations{
-	"before": Before, "meets": Meets, "overlaps": Overlaps, "starts": Starts, "during": During,
-	"finishes": Finishes, "equal": Equal, "finished by": FinishedBy, "contains": Contains,
-	"started by": StartedBy, "overlapped by": OverlappedBy, "met by": MetBy, "after": After,
-}
-
-// allen says in Allen's words, one definition each, whether [a,b) is in a relation to [c,d).
-func allen(name string, a, b, c, d int64) bool {
-	switch name {
-	case "before":
-		return b < c
-	case "meets":
-		return b == c
-	case "overlaps":
-		return a < c && b > c && b < d
-	case "starts":
-		return a == c && b < d
-	case "during":
-		return a > c && b < d
-	case "finishes":
-		return a > c && a < d && b == d
-	case "equal":
-		return a == c && b == d
-	case "finished by":
-		return a < c && b == d
-	case "contains":
-		return a < c && b > d
-	case "started by":
-		return a == c && b > d
-	case "overlapped by":
-		return a > c && a < d && b > d
-	case "met by":
-		return a == d
-	}
-	return a > d
-}
-
-func TestTheThirteenRelations(t *testing.T) {
-	require.Len(t, relations, 13)
-	for a := range int64(7) {
-		for b := a + 1; b < 8; b++ {
-			for c := range int64(7) {
-				for d := c + 1; d < 8; d++ {
-					for name, want := range relations {
-						got := relation(a, b, c, d)
-						require.Equal(t, allen(name, a, b, c, d), got == want, "%s [%d,%d) [%d,%d)", name, a, b, c, d)
-					}
-				}
-			}
-		}
-	}
-}
 
 // naive returns what a snapshot should hold, as "URL time body", from the definitions.
 func naive(m model, q Query, inScope func(url string) bool) (want []string) {
@@ -97,12 +44,7 @@ func naive(m model, q Query, inScope func(url string) bool) (want []string) {
 			if v.status == 304 {
 				text, known = content(list, i)
 			}
-			selected := false
-			for name, r := range relations {
-				selected = selected || q.Relations&r != 0 &&
-					allen(name, microseconds(v.at), end, low, high)
-			}
-			if selected && known {
+			if q.Relations&allen.Of(microseconds(v.at), end, low, high) != 0 && known {
 				want = append(want, fmt.Sprintf("%s %d %s", v.url, v.at.UnixMicro(), text))
 			}
 		}
@@ -160,9 +102,9 @@ func TestSnapshotsAreThoseOfTheModel(t *testing.T) {
 		"site":   {func(q *Query) { q.Site = "a.test" }, func(url string) bool { return strings.Contains(url, "a.test") }},
 		"prefix": {func(q *Query) { q.Prefix = "http://b.test/d/" }, func(url string) bool { return strings.HasPrefix(url, "http://b.test/d/") }},
 	}
-	sets := map[string]Relations{"latest": Latest, "found": Found, "valid": Valid, "any": 1<<13 - 1}
-	for name, r := range relations {
-		sets[name] = r
+	sets := map[string]allen.Relations{"latest": allen.Latest, "found": allen.Found, "valid": allen.Valid, "any": 1<<13 - 1}
+	for i := range 13 { // each alone
+		sets[fmt.Sprint(i)] = 1 << i
 	}
 	for seed := range uint64(3) {
 		opts := []Options{{MaxFile: 6000}, {Compression: warc.Zstd, MaxFile: 3000}, {KeepRepeats: true}}
@@ -194,14 +136,14 @@ func TestSnapshotsAreThoseOfTheModel(t *testing.T) {
 func TestPredicatesComeBeforeBodies(t *testing.T) {
 	a, m := randomArchive(t, 7, 60, Options{})
 	read := 0
-	s, err := a.Snapshot(Query{Relations: Found, Keep: func(v *Version) bool {
+	s, err := a.Snapshot(Query{Relations: allen.Found, Keep: func(v *Version) bool {
 		read++
 		require.NotEqual(t, Location{}, v.Content)
 		require.Equal(t, "text/html", v.Media)
 		return v.Kind == Changed && strings.Contains(v.URL, "b.test")
 	}})
 	require.NoError(t, err)
-	all := naive(m, Query{Relations: Found}, func(string) bool { return true })
+	all := naive(m, Query{Relations: allen.Found}, func(string) bool { return true })
 	require.Len(t, all, read)
 	for doc, err := range s.Documents() {
 		require.NoError(t, err)
@@ -235,7 +177,7 @@ func TestLongWalks(t *testing.T) {
 			require.NoError(t, a.index.commit())
 		}
 	}
-	for relations, want := range map[Relations]int{Latest: urls, Found: urls * each} {
+	for relations, want := range map[allen.Relations]int{allen.Latest: urls, allen.Found: urls * each} {
 		s, err := a.Snapshot(Query{Relations: relations, Memory: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, want, s.Len())
@@ -255,7 +197,7 @@ func TestLongWalks(t *testing.T) {
 // Files that were lost or cut cost their documents and no others.
 func TestDocumentsOfLostFiles(t *testing.T) {
 	a, _ := randomArchive(t, 3, 60, Options{MaxFile: 3000, KeepRepeats: true})
-	s, err := a.Snapshot(Query{Relations: Found, Failed: true})
+	s, err := a.Snapshot(Query{Relations: allen.Found, Failed: true})
 	require.NoError(t, err)
 	names, err := a.Files()
 	require.NoError(t, err)

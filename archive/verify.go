@@ -26,33 +26,25 @@ type Fault struct {
 	Err      error
 }
 
-// Checked counts what [Archive.Verify] has looked at.
-type Checked struct {
-	Files   int
-	Records int64
-	Entries int64 // of the index
-	Faults  int64
-}
-
 // Faults that callers may want to tell apart.
 var (
-	// errNoEntry is a fault that Repair mends.
+	// errNoEntry is a fault that Options.Reindex mends.
 	errNoEntry   = errors.New("archive: not in the index, or not as it is")
 	errPayload   = errors.New("archive: the payload does not have its digest")
 	errElse      = errors.New("archive: the index leads to something else")
 	errReference = errors.New("archive: there is no record with the body that it refers to")
 )
 
-// Verify reads everything: that records can be decompressed and have their digests, that each
-// version in the files is in the index, that each entry of the index leads to its version, and that
-// the body of each version that another record holds is there. It calls report with each fault. An
-// error means that it could not go on.
+// Verify reads everything. It checks that records can be decompressed and have their digests. It
+// compares the versions in the files with the entries of the index, both ways, and looks for the body
+// of each version that another record holds. It calls report with each fault as it is found, unless
+// report is nil. An error means that it could not go on.
 //
 // The payload digests of files that other programs wrote are not checked: they do not agree on what
 // a payload is.
-func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Checked, error) {
+func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error) {
 	if a.files.isClosed() {
-		return Checked{}, ErrClosed
+		return Report{}, ErrClosed
 	}
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
 		ends: map[string]int64{}, bodies: extsort.New(DefaultMemory, a.spill)}
@@ -75,7 +67,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Checked, erro
 type verifier struct {
 	archive  *Archive
 	report   func(Fault)
-	checked  Checked
+	checked  Report
 	versions map[uint32]int64 // found in each file
 	ends     map[string]int64
 	bodies   *extsort.Sorter // addresses of bodies, and of what refers to them
@@ -83,8 +75,11 @@ type verifier struct {
 
 // fault tells the caller at once: a check of a large archive takes hours, and may be ended before.
 func (v *verifier) fault(file string, offset int64, url string, err error) {
-	v.checked.Faults++
-	v.report(Fault{File: file, Offset: offset, URL: url, Err: err})
+	f := Fault{File: file, Offset: offset, URL: url, Err: err}
+	v.checked.add(f)
+	if v.report != nil {
+		v.report(f)
+	}
 }
 
 // file reads a file, and compares it with the index as far as it was indexed when the check began.
@@ -201,24 +196,24 @@ func (v *verifier) references() error {
 		return fmt.Errorf("archive: verify: %w", err)
 	}
 	var at []byte // of the last body
-	var digest Digest
+	var held digest
 	for item, err := range v.bodies.Items() {
 		if err != nil {
 			return fmt.Errorf("archive: verify: %w", err)
 		}
 		place, tag, rest := item[:addressSize], item[addressSize], item[addressSize+1:]
 		if tag == 0 {
-			at, digest = append(at[:0], place...), Digest(rest)
+			at, held = append(at[:0], place...), digest(rest)
 			continue
 		}
 		c := cutter{rest, true}
-		wanted := Digest(c.bytes())
+		wanted := digest(c.bytes())
 		var e entry
 		key, err := e.cutKey(c.rest)
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(place, at) || wanted.contradicts(digest) {
+		if !bytes.Equal(place, at) || wanted.contradicts(held) {
 			v.fault(v.archive.index.name(e.file), e.offset, urlkey.URL(string(key)), errReference)
 		}
 	}
@@ -233,7 +228,7 @@ func (v *verifier) entries(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v.checked.Entries++
+		v.checked.Versions++
 		counts[l.entry.file]++
 	}
 	for number, n := range counts {
@@ -281,33 +276,31 @@ func (v *verifier) lead(e *entry, url string, loc Location) error {
 	return nil
 }
 
-// Repair makes a new index from the WARC files in a directory and those that were imported. No one
-// may have the archive open. The old index stays in force until the first part of the new one is
-// written. The files themselves are not touched, but for the ends of those whose writer has died:
-// see [Open]. The report tells what the old index knew, if it could be read, and the files lack.
-func Repair(dir string, opts Options) (Report, error) {
-	if opts.ReadOnly {
-		return Report{}, fmt.Errorf("archive: repair: %w", ErrReadOnly)
-	}
-	path, files, err := openDirectory(dir)
-	if err != nil {
-		return Report{}, openError(err)
-	}
-	return repair(path, files, opts)
-}
-
-func repair(dir string, files vfs.FS, opts Options) (Report, error) {
+// reindex opens an archive with [Options.Reindex].
+func reindex(dir string, files vfs.FS, opts Options) (*Archive, error) {
 	before, err := lastKnown(files)
 	if err != nil {
-		return Report{}, err
+		return nil, err
 	}
 	a, err := openArchive(dir, files, opts, true)
 	if err != nil {
-		return Report{}, err
+		return nil, err
 	}
+	err = a.compare(before)
+	if err == nil && exists(files, oldIndexName) {
+		err = errors.Join(files.Remove(oldIndexName), files.Sync())
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// compare adds to the report what an old index knew and the files lack.
+func (a *Archive) compare(before map[string]count) error {
 	now, err := a.index.counts()
 	if err != nil {
-		return Report{}, errors.Join(err, a.Close())
+		return err
 	}
 	a.found.Missing = a.Missing()
 	belongs := a.known()
@@ -323,11 +316,7 @@ func repair(dir string, files vfs.FS, opts Options) (Report, error) {
 		}
 	}
 	slices.Sort(a.found.Missing)
-	err = a.Close()
-	if err == nil && exists(files, oldIndexName) {
-		err = errors.Join(files.Remove(oldIndexName), files.Sync())
-	}
-	return a.found, err
+	return nil
 }
 
 // count is how far a file is indexed, and how many versions of it are.
@@ -357,7 +346,7 @@ func (x *index) counts() (map[string]count, error) {
 func lastKnown(files vfs.FS) (map[string]count, error) {
 	l, err := lock(files)
 	if err != nil {
-		return nil, fmt.Errorf("archive: repair: %w", err)
+		return nil, fmt.Errorf("archive: reindex: %w", err)
 	}
 	defer l.Close()
 	if exists(files, oldIndexName) {

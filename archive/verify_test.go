@@ -20,11 +20,11 @@ import (
 )
 
 // verify returns what Verify finds.
-func verify(t testing.TB, a *Archive) (faults []Fault, checked Checked) {
+func verify(t testing.TB, a *Archive) (faults []Fault, checked Report) {
 	t.Helper()
 	checked, err := a.Verify(t.Context(), func(f Fault) { faults = append(faults, f) })
 	require.NoError(t, err)
-	require.Len(t, faults, int(checked.Faults))
+	require.Len(t, faults, checked.Faults)
 	return faults, checked
 }
 
@@ -54,8 +54,8 @@ func TestVerifyFindsNothingWhereNothingIsWrong(t *testing.T) {
 		for range 2 { // with a file that is being written, and after more was
 			faults, checked := verify(t, a)
 			require.Empty(t, faults)
-			require.EqualValues(t, len(m), checked.Entries)
-			require.GreaterOrEqual(t, checked.Records, 2*checked.Entries)
+			require.EqualValues(t, len(m), checked.Versions)
+			require.GreaterOrEqual(t, checked.Records, int64(2*checked.Versions))
 			v := visit{"http://later.test/", someTime, 200, "x"}
 			_, err := a.Append(v.capture())
 			require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestVerifyComparesIndexAndFiles(t *testing.T) {
 	a = openDir(t, dir, Options{})
 	faults, checked := verify(t, a)
 	require.Empty(t, faults)
-	require.EqualValues(t, repaired.Versions, checked.Entries)
+	require.EqualValues(t, repaired.Versions, checked.Versions)
 	require.NoError(t, a.Close())
 }
 
@@ -253,7 +253,7 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 			a := openDir(t, dir, Options{})
 			faults, checked := verify(t, a)
 			if indexed { // what was indexed is not forgotten, and what is gone is told
-				require.EqualValues(t, len(m), checked.Entries)
+				require.EqualValues(t, len(m), checked.Versions)
 				lost := a.Recovered().Damage
 				if at == len(whole) {
 					require.Empty(t, faults)
@@ -265,7 +265,7 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 				}
 			} else {
 				require.Empty(t, faults, "cut at %d", at)
-				require.EqualValues(t, want, checked.Entries, "cut at %d", at)
+				require.EqualValues(t, want, checked.Versions, "cut at %d", at)
 			}
 			_, err := a.Append(page("http://next.test/", "x"))
 			require.NoError(t, err)

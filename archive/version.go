@@ -33,9 +33,6 @@ type Version struct {
 	// unchanged.
 	ContentStatus int
 
-	// Digest is that of the body. It is "" if it is not known.
-	Digest Digest
-
 	// Truncated tells that the body is not whole.
 	Truncated bool
 
@@ -47,7 +44,13 @@ type Version struct {
 	// Request is where the record of the request is, if its method was not GET. It is zero if it
 	// was, or if no such record lies beside that of the response.
 	Request Location
+
+	digest digest
 }
+
+// Digest returns the digest of the body as it stands in WARC-Payload-Digest, such as "sha1:3I42H3S6…",
+// or "" if it is not known. Equal bodies have equal digests, if the same algorithm was used.
+func (v Version) Digest() string { return v.digest.String() }
 
 // At returns the version of a URL that was valid at a time, or [ErrNotFound] if it had not been
 // found by then. The zero Time means the last version. It takes about as long for a URL with one
@@ -74,7 +77,7 @@ func instant(t time.Time) int64 {
 
 // contradicts tells whether two digests are those of different bodies. Those of two algorithms tell
 // nothing.
-func (d Digest) contradicts(other Digest) bool {
+func (d digest) contradicts(other digest) bool {
 	return d != "" && other != "" && d[0] == other[0] && d != other
 }
 
@@ -84,7 +87,7 @@ func (a *Archive) elsewhere(key string, v Version) (Version, error) {
 	if v.Kind != Unchanged || v.Content != (Location{}) {
 		return v, nil
 	}
-	e := entry{time: microseconds(v.Time), offset: v.Location.Offset, digest: v.Digest, kind: Unchanged}
+	e := entry{time: microseconds(v.Time), offset: v.Location.Offset, digest: v.digest, kind: Unchanged}
 	e.file, _ = a.index.file(v.Location.File)
 	ref, err := a.referenceOf(v.Location)
 	if err == nil {
@@ -94,7 +97,7 @@ func (a *Archive) elsewhere(key string, v Version) (Version, error) {
 		return v, err
 	}
 	v.Content, v.ContentStatus = a.location(e.content), e.content.status
-	v.Media, v.Digest, v.Truncated = e.media, e.digest, e.truncated
+	v.Media, v.digest, v.Truncated = e.media, e.digest, e.truncated
 	return v, nil
 }
 
@@ -228,7 +231,7 @@ func (a *Archive) contentIn(history *converter, key string, e *entry) error {
 // describe says what an entry tells.
 func (a *Archive) describe(key string, e *entry, until int64) Version {
 	v := Version{URL: e.url, Time: fromMicroseconds(e.time), Kind: e.kind, Status: e.status,
-		Media: e.media, Digest: e.digest, Truncated: e.truncated, Location: a.location(e.address()),
+		Media: e.media, digest: e.digest, Truncated: e.truncated, Location: a.location(e.address()),
 		Content: a.location(e.body()), ContentStatus: e.body().status,
 		Request: a.location(e.request())}
 	if v.URL == "" {
@@ -318,8 +321,8 @@ func (a *Archive) readerWith(dict []byte) *reader {
 	return &reader{warc: warc.NewReader(nil, warc.ReaderOptions{Verify: true}), pool: &a.pool}
 }
 
-// dict returns the dictionary that a file of zstd frames begins with, if it does. One that is
-// broken is told by who reads the file from there on, or a frame that needs it.
+// dict returns the dictionary that a file of zstd frames begins with, if any. A broken one is reported
+// when the file is read from its beginning, or a frame that needs it.
 func (a *Archive) dict(name string) ([]byte, error) {
 	if filepath.Ext(name) != ".zst" {
 		return nil, nil

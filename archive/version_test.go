@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -175,7 +176,7 @@ func requireVersion(t *testing.T, a *Archive, got Version, list []visit, i int) 
 	if known {
 		require.Equal(t, text, body(t, a, got))
 		sum := sha1.Sum([]byte(text))
-		require.Equal(t, sha1Digest(&sum), got.Digest)
+		require.Equal(t, sha1Digest(&sum), got.digest)
 		require.Equal(t, "text/html", got.Media)
 	}
 }
@@ -358,7 +359,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		func() error { _, err := a.Versions("http://3.test/"); return err },
 		func() error { return a.Sync() },
 		func() error {
-			s, err := a.Snapshot(Query{Relations: Found})
+			s, err := a.Snapshot(Query{Relations: allen.Found})
 			if err != nil {
 				return err
 			}

@@ -90,7 +90,7 @@ func writeCDXJ(w io.Writer, a *archive.Archive, place placing) error {
 // Characters are not escaped for HTML, which would only make lines longer and differ from those of
 // others.
 func (l line) append(dst []byte, v *archive.Version) []byte {
-	_, l.Digest, _ = strings.Cut(v.Digest.String(), ":")
+	_, l.Digest, _ = strings.Cut(v.Digest(), ":")
 	l.URL, l.Mime = v.URL, v.Media
 	l.Offset = strconv.FormatInt(v.Location.Offset, 10)
 	l.Length = strconv.FormatInt(v.Location.Length, 10)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/allen"
 )
 
 // writePages lists what a reader may want to begin with: whole documents in HTML, in the order in
@@ -27,7 +28,7 @@ func writePages(w io.Writer, a *archive.Archive, place placing) error {
 	if err != nil {
 		return err
 	}
-	pages, err := a.Snapshot(archive.Query{Relations: archive.Found, Keep: isPage})
+	pages, err := a.Snapshot(archive.Query{Relations: allen.Found, Keep: isPage})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/allen"
 )
 
 // itemsPerPage is how many pages and directories are on one page of a listing.
@@ -177,7 +178,7 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 // list walks through all versions below a prefix that had been found by a time.
 func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
 	// Found leaves out what came later, so that a listing as of a time counts what there was then.
-	query := archive.Query{Relations: archive.Found, Failed: true, Prefix: prefix,
+	query := archive.Query{Relations: allen.Found, Failed: true, Prefix: prefix,
 		Memory: 1 << 20}
 	if host := hostOf(prefix); strings.HasSuffix(prefix, "://"+host+"/") {
 		query.Prefix, query.Host = "", host // all its ports

@@ -136,7 +136,7 @@ func facts(a, b *side) (list []fact) {
 	add := func(name, a, b string) { list = append(list, fact{name, a, b, a != b}) }
 	add("Status", fmt.Sprint(a.version.Status), fmt.Sprint(b.version.Status))
 	add("Type", a.kind, b.kind)
-	add("Digest", a.version.Digest.String(), b.version.Digest.String())
+	add("Digest", a.version.Digest(), b.version.Digest())
 	return list
 }
 
@@ -145,12 +145,12 @@ func (d *compared) compare(a, b *side) {
 	if a.binary || b.binary {
 		d.Binary = true
 		d.Equal = a.whole && b.whole && string(a.body) == string(b.body) ||
-			a.version.Digest != "" && a.version.Digest == b.version.Digest
+			a.version.Digest() != "" && a.version.Digest() == b.version.Digest()
 		return
 	}
 	from, to := a.lines(d.Text), b.lines(d.Text)
 	d.Cut = !a.whole || !b.whole || len(from) > maxLines || len(to) > maxLines
-	// More lines than that are no text that someone reads, and the page would be too large.
+	// Nobody reads more lines than that, and the page would be too large.
 	from, to = from[:min(len(from), maxLines)], to[:min(len(to), maxLines)]
 	edits := diff(from, to)
 	for _, e := range edits {

@@ -90,7 +90,7 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string,
 			fmt.Fprintf(out, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
 		})
 		sound = fmt.Sprintf("%d files, %d records, %d versions, %d faults",
-			checked.Files, checked.Records, checked.Entries, checked.Faults)
+			checked.Files, checked.Records, checked.Versions, checked.Faults)
 		if err == nil && checked.Faults > 0 {
 			err = errors.New(sound)
 		}
@@ -257,10 +257,11 @@ func repairPages(dir string, say func(name, format string, args ...any)) error {
 }
 
 func repairArchive(dir string, say func(name, format string, args ...any)) error {
-	done, err := archive.Repair(dir, archive.Options{})
+	a, err := archive.Open(dir, archive.Options{Reindex: true})
 	if err != nil {
 		return err
 	}
+	done := a.Recovered()
 	say("archive", "a new index of %d files with %d versions; %d bytes cannot be read",
 		done.Files, done.Versions, done.Damaged)
 	for _, d := range done.Damage {
@@ -269,7 +270,7 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 	for _, name := range done.Missing {
 		say("archive", "missing: %s", name)
 	}
-	return nil
+	return a.Close()
 }
 
 // repairLedger leaves out the lines that are none.

@@ -71,7 +71,7 @@ func (c *Crawl) remoteCheck(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprintf(w, "archive          %d files, %d records, %d versions, %d faults\n",
-		checked.Files, checked.Records, checked.Entries, checked.Faults)
+		checked.Files, checked.Records, checked.Versions, checked.Faults)
 }
 
 // Listen serves the live page, and below it the archive, until the crawl is closed.

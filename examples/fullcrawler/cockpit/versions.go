@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/export"
 	"github.com/spinneret-go/spinneret/archive/scan"
 )
@@ -71,8 +72,8 @@ func (q *querying) query() (archive.Query, error) {
 }
 
 // validAt are the relations of what is valid at the beginning of an interval.
-const validAt = archive.Overlaps | archive.Starts | archive.Equal | archive.FinishedBy |
-	archive.Contains | archive.StartedBy
+const validAt = allen.Overlaps | allen.Starts | allen.Equal | allen.FinishedBy |
+	allen.Contains | allen.StartedBy
 
 // A Listing is what snapshot says of a version.
 type Listing struct {
@@ -88,7 +89,7 @@ type Listing struct {
 }
 
 func listingOf(v *archive.Version) Listing {
-	return Listing{v.URL, v.Time, v.Until, v.Kind.String(), v.Status, v.Media, v.Digest.String(),
+	return Listing{v.URL, v.Time, v.Until, v.Kind.String(), v.Status, v.Media, v.Digest(),
 		v.Content.File, v.Content.Offset}
 }
 

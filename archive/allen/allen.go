@@ -1,11 +1,19 @@
-package archive
+// Package allen names the relations between two intervals of time, as in J. F. Allen, "Maintaining
+// knowledge about temporal intervals" (1983). Any two intervals are in exactly one of thirteen:
+//
+//	allen.Of(9, 12, 10, 15) == allen.Overlaps
+//
+// A query of an archive selects versions by the relation of their validity to an interval:
+//
+//	archive.Query{From: monday, To: friday, Relations: allen.Valid}
+package allen
 
-// Relations is a set of Allen's relations (1983) between the validity [D, D+) of a version and the
-// interval [From, To) of a [Query]. Any two intervals are in exactly one of the thirteen.
+// Relations is a set of relations of an interval [D, D+), such as the validity of a version, to an
+// interval [From, To).
 type Relations uint16
 
-// The relations of a version to the interval, in the order in which a version can move over it, and
-// sets of them that are often wanted.
+// The relations, in the order in which one interval can move over the other, and sets of them that
+// queries of an archive often want.
 const (
 	Before       Relations = 1 << iota // D+ < From
 	Meets                              // D+ = From
@@ -21,20 +29,20 @@ const (
 	MetBy                              // D = To
 	After                              // To < D
 
-	// Latest is the last version of each URL that was found within the interval: found then, and
-	// valid until the interval's end or beyond. It is what snapshots are made of.
+	// Latest selects the last version of each URL that was found within the interval: it is still
+	// valid at the end. Snapshots are made of these.
 	Latest Relations = OverlappedBy | StartedBy | Finishes | Equal
 
-	// Found is every version that was found within the interval.
+	// Found selects every version that was found within the interval.
 	Found Relations = Latest | Starts | During
 
-	// Valid is every version that was valid at some instant of the interval.
+	// Valid selects every version that was valid at some instant of the interval.
 	Valid Relations = Found | Overlaps | FinishedBy | Contains
 )
 
-// relation returns the one relation of a version that is valid from start to end to the interval
-// from low to high.
-func relation(start, end, low, high int64) Relations {
+// Of returns the one relation of the interval from start to end to the interval from low to high.
+// Neither may be empty.
+func Of(start, end, low, high int64) Relations {
 	switch {
 	case end < low:
 		return Before
