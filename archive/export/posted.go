@@ -195,7 +195,7 @@ func number(f float64) string {
 
 var formField = regexp.MustCompile(`(?i)name="([^"]+)"\r\n\r\n([^\r\n]*)`)
 
-// multipart adds the fields of a form that are no files, up to their first line breaks.
+// multipart adds the fields of a form other than files, up to their first line breaks.
 func (q *query) multipart(contentType, body string) {
 	_, boundary, found := strings.Cut(contentType, "boundary=")
 	if !found || boundary == "" {

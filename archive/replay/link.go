@@ -34,8 +34,8 @@ const (
 // nowhere takes the place of a URL that must not stay where something has to stand.
 const nowhere = "data:,"
 
-// rewrite returns what replaces a reference, or false if it has to go: then it leads to something
-// that is no web page, or nowhere.
+// rewrite returns what replaces a reference, or false if it has to go because it does not lead to a
+// web page.
 func (l *linker) rewrite(ref string, use usage) (string, bool) {
 	if l.written > maxWritten {
 		return "", false

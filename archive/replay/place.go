@@ -78,7 +78,7 @@ func parseTime(s string) (t time.Time, ok bool) {
 	return parseMoment(digits)
 }
 
-// errNotWeb is returned for what is no address of a web page.
+// errNotWeb is returned for anything but the address of a web page.
 var errNotWeb = errors.New("replay: no http or https URL")
 
 // parseURL returns a URL in the form in which crawlers ask for it: without credentials and

@@ -161,7 +161,7 @@ func directoryOf(path string) string {
 	return "/"
 }
 
-// The addresses of pages that are no page's of the archive have what they are about as a query.
+// The handler's own pages, as opposed to those of the archive, have their subject in the query.
 
 func versionsAddress(page string) string {
 	return "/versions?" + url.Values{"url": {page}}.Encode()

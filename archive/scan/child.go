@@ -20,8 +20,8 @@ func Command(name string, args ...string) Work {
 	})
 }
 
-// Process is Command for who wants to set more than arguments, such as the environment, or a
-// program that limits memory. Standard input and output have to be left alone.
+// Process is Command for callers that set more than arguments, such as the environment or a program
+// that limits memory. It must not set standard input and output.
 func Process(command func() *exec.Cmd) Work {
 	return Work{func(o Options) (worker, error) {
 		cmd := command()

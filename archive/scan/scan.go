@@ -125,7 +125,7 @@ type run struct {
 	fresh   chan *job     // from the documents
 	again   chan *job     // those of dead workers; has room for all that are open
 	done    chan struct{} // closed when open is 0
-	open    atomic.Int64  // documents without a result, and one for who makes more of them
+	open    atomic.Int64  // documents without a result, plus one while more may come
 	results chan Result
 	window  chan struct{} // how far results may be ahead of the first that is missing
 

@@ -103,7 +103,7 @@ func (f *frame) block() error {
 // maxDict bounds the dictionary of a file. They have tens to hundreds of kilobytes.
 const maxDict = 16 << 20
 
-// isSkippable tells whether a frame begins that is no content: magic numbers 0x184d2a50 to 5f.
+// isSkippable reports whether a frame without content begins: magic numbers 0x184d2a50 to 5f.
 func isSkippable(magic []byte) bool {
 	return len(magic) >= 4 && magic[0]&0xf0 == 0x50 && string(magic[1:4]) == dictMagic[1:]
 }

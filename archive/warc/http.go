@@ -149,8 +149,8 @@ func chunkSize(line []byte) (int64, bool) {
 	return int64(size), true
 }
 
-// chunks reads a body without its chunks. Where they do not go on as they should, the body ends:
-// it was cut, or the server did not know better, and the rest is in the block for who wants it.
+// chunks reads a body without its chunks. The body ends at the first malformed chunk: it was cut, or
+// the server is broken. The rest is still in the block.
 type chunks struct {
 	r    *bufio.Reader
 	left int64

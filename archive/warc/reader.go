@@ -40,7 +40,7 @@ type ReaderOptions struct {
 // RFC 8878 recommends to support 8 MiB; only the highest levels of zstd go beyond this one.
 const maxWindow = 32 << 20
 
-// bodyBuffer is what a decompressor is asked for at once.
+// bodyBuffer is how many bytes a decompressor is asked for in one call.
 const bodyBuffer = 32 << 10
 
 // Reader reads the records of a file one after the other. It is not safe for concurrent use.
@@ -456,8 +456,8 @@ func (r *Reader) readHeader(searching bool) error {
 	}
 }
 
-// ReadDict returns the dictionary that a file begins with, for who reads it from elsewhere on. It
-// is nil if there is none. One that is broken or cut off is a [DamageError].
+// ReadDict returns the dictionary that a file begins with, or nil if there is none. Readers that start
+// elsewhere in the file need it. A dictionary that is broken or cut off is a [DamageError].
 func ReadDict(f io.ReaderAt) ([]byte, error) {
 	r := NewReader(nil, ReaderOptions{})
 	r.ResetAt(f, 0, 1<<62)

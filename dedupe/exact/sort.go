@@ -82,8 +82,7 @@ func sortWords(all []sighting, word, shift int) {
 		ends[digit] = start
 	}
 	// Each sighting that lies in a wrong heap takes the place of the next one of its own heap,
-	// which then looks for its heap, and so on, until one of the heap that has the gap comes
-	// along.
+	// which then looks for its heap, and so on, until one belongs to the heap with the gap.
 	for digit := range ends {
 		for next[digit] < ends[digit] {
 			s := all[next[digit]]

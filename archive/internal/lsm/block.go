@@ -6,10 +6,10 @@ import (
 	"hash/crc32"
 )
 
-// A block is a sorted list of keys with their values: the length of the rest (4 bytes, of which the
-// highest bit says that the values are addresses of blocks), its CRC-32C (4 bytes), the entries,
-// the offsets of the entries that are written in full (4 bytes each), and their number (4 bytes).
-// Numbers are little endian. An entry is the length of what its key has in common with the key
+// A block is a sorted list of keys with their values. It consists of the length of the rest
+// (4 bytes), its CRC-32C (4 bytes), the entries, the offsets of the entries that are written in full
+// (4 bytes each), and their number (4 bytes). The highest bit of the length is set if the values are
+// addresses of blocks. Numbers are little endian. An entry is the length of what its key has in common with the key
 // before, the lengths of the rest of the key and of the value, and these two.
 const (
 	blockHeader   = 8

@@ -39,7 +39,7 @@ type Options struct {
 type Tree struct {
 	fs   vfs.FS
 	opts Options
-	next uint64 // number of the next run; used by who commits, as meta is
+	next uint64 // number of the next run; used by commits, as meta is
 	meta []byte // of the last commit
 
 	mu     sync.RWMutex
