@@ -182,7 +182,7 @@ func (r *Record) Detach() *Record {
 		Record
 		block
 	}{*r, *r.block}
-	// The stored data come along, so that the log still gets only the difference.
+	// Copy the stored data too: the log then still gets only the difference.
 	size := int(r.idSize) + disk.UvarintSize(uint64(r.dataSize)) + int(r.dataSize)
 	raw := make([]byte, 0, size+len(r.Data))
 	raw = append(append(raw, r.raw[r.at:][:size]...), r.Data...)

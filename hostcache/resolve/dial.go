@@ -13,8 +13,9 @@ import (
 const attemptDelay = 250 * time.Millisecond
 
 // DialContext connects to a host, as net.Dialer's method of that name does. If the host has several
-// addresses it tries them in turns of IPv4 and IPv6, the next one a quarter of a second later or as
-// soon as one fails, and keeps the connection that is there first (RFC 8305, "Happy Eyeballs").
+// addresses, it alternates between IPv6 and IPv4 and keeps the first connection that succeeds
+// (RFC 8305, "Happy Eyeballs"). The next attempt starts a quarter of a second after the last one,
+// or as soon as one fails.
 func (r *Resolver) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -38,7 +39,7 @@ func (r *Resolver) DialContext(ctx context.Context, network, address string) (ne
 	return r.race(ctx, network, strconv.Itoa(port), interleaved(addrs))
 }
 
-// interleaved returns addresses of both versions by turns.
+// interleaved returns the addresses, IPv4 and IPv6 alternating.
 func interleaved(addrs []netip.Addr) []netip.Addr {
 	var v4, v6, mixed []netip.Addr
 	for _, addr := range addrs {
@@ -67,7 +68,7 @@ func (r *Resolver) race(ctx context.Context, network, port string, addrs []netip
 	running := 0
 	defer func() {
 		cancel()
-		go func() { // the attempts that have lost
+		go func() { // the attempts that lost
 			for range running {
 				if late := <-results; late.err == nil {
 					late.conn.Close()

@@ -60,7 +60,7 @@ var steps = []step{
 	{"archive", "a snapshot", ".", goRun("./archive", "-pages", "100000", "-rounds", "3", "snapshot"),
 		goRun("./archive", "-pages", "200", "-rounds", "1", "snapshot"), nil},
 	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl", "-pages", "300", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20"), nil},
-	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "2e4", "-pages", "10", "-every", "1s"), nil},
+	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "1.2e4", "-pages", "10", "-every", "5s"), nil},
 	{"cluster", "messages", "../../examples/cluster", goRun(".", "bench", "messages", "-rounds", "3"),
 		goRun(".", "bench", "messages", "-rounds", "1", "-messages", "20000"), nil},
 	{"cluster", "three brokers", "../../examples/cluster", goRun(".", "bench", "messages", "-brokers", "3", "-messages", "1000000"), nil, nil},

@@ -1,0 +1,112 @@
+// Command figures writes the README's table of figures from the report of internal/bench:
+//
+//	go run ./internal/house/figures
+//
+// Run it in the root of the repository after each new report. A test of this package fails while the
+// two differ, so no figure in the README can be older than the report, or typed by hand.
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	reportName = "internal/bench/REPORT.md"
+	readmeName = "README.md"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "figures:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	report, err := os.ReadFile(reportName)
+	if err != nil {
+		return err
+	}
+	readme, err := os.ReadFile(readmeName)
+	if err != nil {
+		return err
+	}
+	made, err := replaceTable(string(readme), string(report))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(readmeName, []byte(made), 0o644)
+}
+
+// tableHead starts the table. An empty line ends it.
+const tableHead = "| | ours | others |\n| --- | --- | --- |\n"
+
+// replaceTable returns the README with the table of a report.
+func replaceTable(readme, report string) (string, error) {
+	before, rest, found := strings.Cut(readme, tableHead)
+	if !found {
+		return "", fmt.Errorf("%s has no table that begins with %q", readmeName, tableHead)
+	}
+	_, after, found := strings.Cut(rest, "\n\n")
+	if !found {
+		return "", fmt.Errorf("%s: no empty line ends the table", readmeName)
+	}
+	table, err := makeTable(report)
+	return before + tableHead + table + "\n" + after, err
+}
+
+// makeTable returns the rows of the table.
+func makeTable(report string) (string, error) {
+	sections := map[string]string{}
+	for _, section := range strings.Split(report, "\n## ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		sections[title] = text
+	}
+	var table strings.Builder
+	for _, r := range rows {
+		values := make([]any, len(r.figures))
+		for i, f := range r.figures {
+			value, err := f.in(sections)
+			if err != nil {
+				return "", fmt.Errorf("%s: row %q: %w", reportName, r.question, err)
+			}
+			values[i] = format(value)
+		}
+		fmt.Fprintf(&table, "| "+r.question+" | "+r.answers+" |\n", values...)
+	}
+	return table.String(), nil
+}
+
+// in returns the median of a figure's measurements, in the unit of the table.
+func (f figure) in(sections map[string]string) (float64, error) {
+	var measured []float64
+	for _, match := range f.line.FindAllStringSubmatch(sections[f.section], -1) {
+		value, err := strconv.ParseFloat(match[1], 64)
+		if err != nil {
+			return 0, fmt.Errorf("section %q: %w", f.section, err)
+		}
+		measured = append(measured, value*f.scale)
+	}
+	if len(measured) == 0 {
+		return 0, fmt.Errorf("section %q: nothing matches %q", f.section, f.line)
+	}
+	slices.Sort(measured)
+	return measured[len(measured)/2], nil
+}
+
+var thousand = regexp.MustCompile(`(\d)(\d{3})$`)
+
+// format writes a figure with two significant digits, and commas between thousands.
+func format(value float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 2, 64), 64)
+	if err != nil {
+		return err.Error() // FormatFloat writes what ParseFloat reads
+	}
+	text := strconv.FormatFloat(rounded, 'f', -1, 64)
+	return thousand.ReplaceAllString(text, "$1,$2")
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestReadmeHasTheFiguresOfTheReport(t *testing.T) {
+	readme, report := read(t, readmeName), read(t, reportName)
+	want, err := replaceTable(readme, report)
+	require.NoError(t, err)
+	require.Equal(t, want, readme, "run: go run ./internal/house/figures")
+	changed, err := replaceTable(readme, strings.ReplaceAll(report, "  robots  ", "  robots 9"))
+	require.NoError(t, err)
+	require.NotEqual(t, readme, changed, "the figures are not those of the report")
+}
+
+func TestMissingFiguresAreErrors(t *testing.T) {
+	_, err := makeTable("# Measured\n\n## " + robots + "\n\nnothing\n")
+	require.ErrorContains(t, err, "nothing matches")
+	_, err = replaceTable("no table", "")
+	require.ErrorContains(t, err, "has no table")
+	_, err = replaceTable(tableHead+"| a | b | c |\n", "")
+	require.ErrorContains(t, err, "no empty line")
+	_, err = of("a", "x "+number, 1).in(map[string]string{"a": "x 1.2.3\n"})
+	require.ErrorContains(t, err, "invalid syntax")
+}
+
+func TestFiguresAreMedians(t *testing.T) {
+	got, err := of("a", "x "+number, 10).in(map[string]string{"a": "x 7\n x   1\nx 2\ny 9\n"})
+	require.NoError(t, err)
+	require.Equal(t, 20.0, got)
+}
+
+func TestFormat(t *testing.T) {
+	for value, want := range map[float64]string{
+		0: "0", 0.0715: "0.071", 0.2351: "0.24", 1.187: "1.2", 33.84: "34", 378.8: "380", 999: "1,000",
+		38573: "39,000", 593195: "590,000",
+	} {
+		require.Equal(t, want, format(value), value)
+	}
+}

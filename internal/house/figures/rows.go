@@ -1,0 +1,115 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A row asks a question and answers it with figures: one for each %s, from left to right.
+type row struct {
+	question string
+	answers  string // ours | others
+	figures  []figure
+}
+
+// A figure is what the group of a regular expression matches in a section of the report, times scale.
+type figure struct {
+	section string
+	line    *regexp.Regexp
+	scale   float64
+}
+
+// of makes a figure. A space in line stands for any number of spaces.
+func of(section, line string, scale float64) figure {
+	line = strings.ReplaceAll(line, " ", ` +`)
+	return figure{section, regexp.MustCompile(`(?m)^ *` + line), scale}
+}
+
+const (
+	number = `([\d.]+)`
+	other  = `\S+` // a column that the figure does not use
+
+	micro = 1e-3 // of nanoseconds
+)
+
+// The titles of sections.
+const (
+	robots    = "robots: beside its peers"
+	get       = "fetch: Get beside its floors and peers"
+	links     = "fetch: links beside their floors and peers"
+	exact     = "dedupe: the exact set beside B-tree and LSM"
+	hosts     = "hostcache: ten million names"
+	satstore  = "satstore: beside B-tree, LSM and flat file"
+	scheduler = "scheduler: cycles, memory and the collector"
+	revisit   = "revisit: a visit"
+	pagerank  = "pagerank: ten million pages"
+	crawl     = "fullcrawler: beside other crawlers"
+	messages  = "cluster: messages"
+)
+
+var rows = []row{
+	{"May this URL be fetched, by a robots.txt with 124 rules?", "%s µs | temoto/robotstxt %s µs", []figure{
+		robotsCheck("124 rules", "robots"), robotsCheck("124 rules", "temoto"),
+	}},
+	{"The same, by a robots.txt that is meant to be slow", "%s µs | temoto/robotstxt %s µs", []figure{
+		robotsCheck("hostile", "robots"), robotsCheck("hostile", "temoto"),
+	}},
+	{"Get a page of 20 KB: CPU time as a multiple of net/http's", "%s | resty %s, colly %s; fasthttp, not on net/http, %s",
+		[]figure{getCost("fetch"), getCost("resty"), getCost("colly"), getCost("fasthttp")}},
+	{"Find the links of generated pages, MB per CPU second", "%s | goquery %s; x/net/html's tokenizer alone, without links, %s",
+		[]figure{linkSpeed("fetch.Links"), linkSpeed("goquery"), linkSpeed("tokenizer loop")}},
+	{"Was this URL seen? Exact, on disk, nine of ten known", "%s µs | pebble %s µs, bbolt %s µs", []figure{
+		of(exact, `exact \d+ `+number, micro), of(exact, `pebble \d+ `+number, micro), of(exact, `bbolt \d+ `+number, micro),
+	}},
+	{"Ten million hosts in memory: size of one, garbage collection, lookup",
+		"%s B, %s ms, %s µs | Go map %s B, %s ms, %s µs", []figure{
+			hostColumn("trie", 0, 1), hostColumn("trie", 6, 1), hostColumn("trie", 3, micro),
+			hostColumn("map", 0, 1), hostColumn("map", 6, 1), hostColumn("map", 3, micro),
+		}},
+	{"Read and update the record of one page in five million", "%s µs | pebble %s µs by time, %s µs by id; bbolt %s µs",
+		[]figure{storeTime("sat"), storeTime("pebble-time"), storeTime("pebble-id"), storeTime("bolt")}},
+	{"Next URL among a million hosts, one thread", "%s µs in order of arrival, %s µs in random order | –", []figure{
+		of(scheduler, `BenchmarkCycle/order=added/hosts=1000000-\d+\s+\d+\s+`+number, micro),
+		of(scheduler, `BenchmarkCycle/order=random/hosts=1000000-\d+\s+\d+\s+`+number, micro),
+	}},
+	{"When to visit a page again, from its history", "%s µs (Nutch's rule) to %s µs (Bayes) | –", []figure{
+		of(revisit, `BenchmarkObserveNext/policy=Scale-\d+\s+\d+\s+`+number, micro),
+		of(revisit, `BenchmarkObserveNext/policy=Bayes-\d+\s+\d+\s+`+number, micro),
+	}},
+	{"Ten million pages in the order of PageRank, pages per CPU second", "%s million; %s million with the cutoff DL1 | –",
+		[]figure{pageSpeed("Push"), pageSpeed("DL1")}},
+	{"A whole crawl without politeness, pages per second",
+		"%s; %s with a gzip archive | colly %s; wget %s and wget2 %s, which keep files", []figure{
+			crawlSpeed("fullcrawler without archive"), crawlSpeed("fullcrawler with gzip"),
+			crawlSpeed("colly"), crawlSpeed("wget"), crawlSpeed("wget2"),
+		}},
+	{"Messages per second between the processes of a crawl, one broker", "%s | –", []figure{
+		of(messages, `1 \d+ \d+ \d+ \d+ `+other+` `+number, 1),
+	}},
+}
+
+func robotsCheck(file, engine string) figure {
+	return of(robots, file+` \d+ `+engine+` `+number, micro)
+}
+
+func getCost(engine string) figure {
+	return of(get, engine+` `+other+` `+other+` `+number, 1)
+}
+
+func linkSpeed(engine string) figure { return of(links, engine+` `+number, 1) }
+
+func hostColumn(structure string, skip int, scale float64) figure {
+	return of(hosts, structure+strings.Repeat(` `+other, skip)+` `+number, scale)
+}
+
+func storeTime(engine string) figure {
+	return of(satstore, `\| `+engine+` \|`+strings.Repeat(` `+other+` \|`, 4)+` `+number, 1)
+}
+
+func pageSpeed(strategy string) figure {
+	return of(pagerank, `BenchmarkStream/pages=10000000/strategy=`+strategy+`-.*\s`+number+` Mpages/cpu-s\s`, 1)
+}
+
+func crawlSpeed(crawler string) figure {
+	return of(crawl, crawler+` `+other+` `+number, 1)
+}
