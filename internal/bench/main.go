@@ -1,12 +1,14 @@
 // Command bench runs every measurement of this directory, one after the other, and writes what they
 // print to REPORT.md, with the machine, the versions and the commands.
 //
-//	go run .            about half an hour; the machine should do nothing else
-//	go run . -short     some minutes; small inputs, and not to be compared
+//	go run .            about 45 minutes, on a machine that does nothing else
+//	go run . -short     about 4 minutes; small inputs, to see that everything works
 //	go run . -only satstore,archive
 //
-// Host names and web graphs are taken from the directory SPINNERET_DATA: without it hostcache fails,
-// and real graphs are skipped. dedupe, satstore and soak need Linux.
+// The environment variable SPINNERET_DATA names the directory with host names and web graphs. With
+// -short it may be unset: small data are then generated. dedupe, satstore and soak need Linux.
+//
+// A step that fails does not stop the others. The report is written after each step.
 //
 // Each program compares with its peers by itself, in turns and in one run. Larger runs, and those that
 // take hours, are described where the programs are, with what was seen.
@@ -40,30 +42,35 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
-	fmt.Fprintln(os.Stderr, "it is in", *out)
+	fmt.Fprintln(os.Stderr, "the report is in", *out)
 }
 
 // run writes the report after each step, so that what was measured is there whatever happens.
 func run(out, only string, short bool) error {
 	sections := map[string]string{}
-	if !short { // which keeps nothing: what was there says nothing about today
+	if !short { // a short run keeps nothing of an older report
 		var err error
 		sections, err = readReport(out)
 		if err := errors.Join(err, os.MkdirAll("plots", 0o755)); err != nil {
 			return err
 		}
 	}
+	todo := chosen(only, short)
+	if len(todo) == 0 {
+		return fmt.Errorf("no measurement is called %q", only)
+	}
+	done, err := ensureData(todo, short)
+	defer done()
+	if err != nil {
+		return err
+	}
 	var failed []string
-	measured := false
-	for _, s := range steps {
+	for i, s := range todo {
+		fmt.Fprintf(os.Stderr, "%s: %d of %d: %s\n", time.Now().Format(time.TimeOnly), i+1, len(todo), s.title())
 		args := s.long
 		if short {
 			args = s.short
 		}
-		if args == nil || only != "" && !slices.Contains(strings.Split(only, ","), s.room) {
-			continue
-		}
-		measured = true
 		text, err := measure(s.dir, args)
 		if err != nil {
 			text += fmt.Sprintf("\n**It failed: %v**\n", err)
@@ -79,16 +86,48 @@ func run(out, only string, short bool) error {
 			return err
 		}
 	}
-	if !measured {
-		return fmt.Errorf("nothing of %q is measured", only)
-	}
 	if failed != nil {
 		return fmt.Errorf("failed: %s", strings.Join(failed, "; "))
 	}
 	return nil
 }
 
-func (s step) title() string { return s.room + ": " + s.what }
+// chosen returns the steps to run.
+func chosen(only string, short bool) (todo []step) {
+	for _, s := range steps {
+		if short && s.short == nil || only != "" && !slices.Contains(strings.Split(only, ","), s.pkg) {
+			continue
+		}
+		todo = append(todo, s)
+	}
+	return todo
+}
+
+// ensureData sets SPINNERET_DATA for a short run without it, until done is called.
+func ensureData(todo []step, short bool) (done func(), err error) {
+	done = func() {}
+	const name = "SPINNERET_DATA"
+	if dir := os.Getenv(name); dir != "" {
+		dir, err := filepath.Abs(dir) // some steps run in another directory
+		return done, errors.Join(err, os.Setenv(name, dir))
+	}
+	if !short {
+		if !slices.ContainsFunc(todo, func(s step) bool { return strings.Contains(strings.Join(s.long, " "), "$"+name) }) {
+			return done, nil
+		}
+		return done, errors.New(name + " is not set: it names the directory with hosts.txt.zst and graphs/ " +
+			"(go run ./data -o DIR makes small ones, enough for -short)")
+	}
+	dir, err := os.MkdirTemp("", "bench-data-*")
+	if err != nil {
+		return done, err
+	}
+	generate := exec.Command("go", "run", "./data", "-o", dir, "-hosts", "20000")
+	generate.Stderr = os.Stderr
+	return func() { os.RemoveAll(dir) }, errors.Join(generate.Run(), os.Setenv(name, dir))
+}
+
+func (s step) title() string { return s.pkg + ": " + s.what }
 
 // readReport returns the sections of a report by their titles. No report has none.
 func readReport(name string) (sections map[string]string, err error) {
@@ -151,7 +190,11 @@ func measure(dir string, args []string) (text string, err error) {
 		where = "cd " + dir + " && "
 	}
 	fmt.Fprintf(os.Stderr, "%sgo %s\n", where, strings.Join(args, " "))
-	cmd := exec.Command("go", args...)
+	expanded := make([]string, len(args))
+	for i, arg := range args { // no other variable: a pattern of benchmarks may end in $
+		expanded[i] = strings.ReplaceAll(arg, "$SPINNERET_DATA", os.Getenv("SPINNERET_DATA"))
+	}
+	cmd := exec.Command("go", expanded...)
 	cmd.Dir = dir
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, os.Stderr), io.MultiWriter(&errs, os.Stderr)
@@ -161,8 +204,12 @@ func measure(dir string, args []string) (text string, err error) {
 		said := errs.Bytes()
 		err = fmt.Errorf("%w: %s", err, said[max(0, len(said)-2000):])
 	}
+	printed := strings.TrimRight(out.String(), "\n")
+	if data := os.Getenv("SPINNERET_DATA"); data != "" { // where it is on this machine says nothing
+		printed = strings.ReplaceAll(printed, data, "$SPINNERET_DATA")
+	}
 	return fmt.Sprintf("%s, %v%s:\n\n```\n%sgo %s\n\n%s\n```\n", start.UTC().Format(time.DateOnly),
-		time.Since(start).Round(time.Second), load, where, strings.Join(args, " "), bytes.TrimRight(out.Bytes(), "\n")), err
+		time.Since(start).Round(time.Second), load, where, strings.Join(args, " "), printed), err
 }
 
 // busy tells how much else the machine had to do in the minute before, where the system says so.

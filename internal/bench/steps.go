@@ -1,14 +1,8 @@
 package main
 
-import (
-	"cmp"
-	"os"
-	"path/filepath"
-)
-
-// A step is one command.
+// A step is one command. $SPINNERET_DATA in its arguments is replaced when it runs.
 type step struct {
-	room, what  string
+	pkg, what   string
 	dir         string // from here
 	long, short []string
 	plots       []string // that the long one draws
@@ -19,13 +13,16 @@ func goTest(flags ...string) []string { return append([]string{"test", "-run", "
 func goRun(args ...string) []string { return append([]string{"run"}, args...) }
 
 // bench makes a step of a package's own benchmarks.
-func bench(room, what, pattern string) step {
-	return step{room: room, what: what, dir: "../..", long: goTest("-bench", pattern, "-count", "3", "./"+room),
-		short: goTest("-bench", pattern, "-benchtime", "1x", "-short", "./"+room)}
+func bench(pkg, what, pattern string) step {
+	return step{pkg: pkg, what: what, dir: "../..", long: goTest("-bench", pattern, "-count", "3", "./"+pkg),
+		short: goTest("-bench", pattern, "-benchtime", "1x", "-short", "./"+pkg)}
 }
 
-// graph is a recorded crawl.
-var graph = filepath.Join(cmp.Or(os.Getenv("SPINNERET_DATA"), "../../../shared/data"), "graphs", "uci-ics")
+// What comes from outside: host names, and a recorded crawl.
+const (
+	hostNames = "$SPINNERET_DATA/hosts.txt.zst"
+	graph     = "$SPINNERET_DATA/graphs/uci-ics"
+)
 
 var steps = []step{
 	{"scheduler", "cycles, memory and the collector", "../..", goTest("-bench", ".", "-benchtime", "500ms", "./scheduler"),
@@ -41,10 +38,10 @@ var steps = []step{
 	{"dedupe", "the exact set beside B-tree and LSM", ".", goRun("./dedupe", "-urls", "1e6", "-sightings", "1e7"),
 		goRun("./dedupe", "-urls", "1e4", "-sightings", "1e5"), nil},
 	{"dedupe", "the links of a crawl, one at a time", ".", goRun("./dedupe", "-links", graph, "-urls", "1e6", "-memory", "6710886"), nil, nil},
-	{"hostcache", "one million names", ".", goRun("./hostcache", "-n", "1000000", "-rounds", "3"),
-		goRun("./hostcache", "-n", "20000", "-rounds", "1"), nil},
-	{"hostcache", "ten million names", ".", goRun("./hostcache", "-n", "10000000", "-rounds", "1", "-structures", "map,trie,cache"), nil, nil},
-	{"hostcache", "hits of a bounded cache", ".", goRun("./hostcache", "-hits"), goRun("./hostcache", "-hits"), nil},
+	{"hostcache", "one million names", ".", goRun("./hostcache", "-hosts", hostNames, "-n", "1000000", "-rounds", "3"),
+		goRun("./hostcache", "-hosts", hostNames, "-n", "20000", "-rounds", "1"), nil},
+	{"hostcache", "ten million names", ".", goRun("./hostcache", "-hosts", hostNames, "-n", "10000000", "-rounds", "1", "-structures", "map,trie,cache"), nil, nil},
+	{"hostcache", "hits of a bounded cache", ".", goRun("./hostcache", "-hosts", hostNames, "-hits"), goRun("./hostcache", "-hosts", hostNames, "-hits"), nil},
 	bench("hostcache/resolve", "beside package net", "."),
 	bench("revisit", "a visit", "."),
 	{"satstore", "beside B-tree, LSM and flat file", ".",
@@ -55,15 +52,17 @@ var steps = []step{
 	{"pagerank", "real graphs and a generated one", ".", goTest("-bench", "Crawl|Memory|Spill", "-benchtime", "1x", "./pagerank"),
 		goTest("-bench", "Spill", "-benchtime", "1x", "./pagerank"), nil},
 	{"pagerank", "ten million pages", ".", goTest("-bench", "Stream", "-benchtime", "1x", "./pagerank"), nil, nil},
-	{"archive", "append, read, index, scan", ".", goRun("./archive", "-rounds", "3", "-svg", "plots/scan.svg", "write", "read", "at", "scan"),
-		goRun("./archive", "-pages", "200", "-rounds", "1", "-entries", "10000", "write", "read", "at", "scan"), []string{"plots/scan.svg"}},
+	{"archive", "append, read, scan", ".", goRun("./archive", "-rounds", "3", "-svg", "plots/scan.svg", "write", "read", "share", "scan"),
+		goRun("./archive", "-pages", "200", "-rounds", "1", "write", "read", "share", "scan"), []string{"plots/scan.svg"}},
+	{"archive", "index, stalls, recovery", ".", goRun("./archive", "-rounds", "3", "life"),
+		goRun("./archive", "-rounds", "1", "-entries", "20000", "life"), nil},
 	{"archive", "a snapshot", ".", goRun("./archive", "-pages", "100000", "-rounds", "3", "snapshot"),
 		goRun("./archive", "-pages", "200", "-rounds", "1", "snapshot"), nil},
 	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl", "-pages", "300", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20"), nil},
 	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "1.2e4", "-pages", "10", "-every", "5s"), nil},
-	{"cluster", "messages", "../../examples/cluster", goRun(".", "bench", "messages", "-rounds", "3"),
-		goRun(".", "bench", "messages", "-rounds", "1", "-messages", "20000"), nil},
-	{"cluster", "three brokers", "../../examples/cluster", goRun(".", "bench", "messages", "-brokers", "3", "-messages", "1000000"), nil, nil},
-	{"cluster", "1 to 8 processes", "../../examples/cluster", goRun(".", "bench", "scaling"), nil, nil},
+	{"cluster", "messages", ".", goRun("./cluster", "messages", "-rounds", "3"),
+		goRun("./cluster", "messages", "-rounds", "1", "-messages", "20000"), nil},
+	{"cluster", "three brokers", ".", goRun("./cluster", "messages", "-brokers", "3", "-messages", "1000000"), nil, nil},
+	{"cluster", "1 to 8 processes", ".", goRun("./cluster", "scaling"), nil, nil},
 	{"all", "from outside, alone", ".", goRun("./sizes"), goRun("./sizes"), nil},
 }

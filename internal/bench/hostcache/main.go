@@ -8,7 +8,6 @@
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -24,8 +23,8 @@ func main() {
 	hosts := flag.Int("n", 1_000_000, "how many host names")
 	rounds := flag.Int("rounds", 5, "rounds, of which the medians count")
 	chosen := flag.String("structures", "map,sharded map,btree,radix,trie,cache", "what to measure")
-	file := flag.String("hosts", filepath.Join(cmp.Or(os.Getenv("SPINNERET_DATA"), "../../../shared/data"), "hosts.txt.zst"),
-		"a file of host names, one a line, zstd; of SPINNERET_DATA if not given")
+	file := flag.String("hosts", filepath.Join(os.Getenv("SPINNERET_DATA"), "hosts.txt.zst"),
+		"`file` of host names, one per line, compressed with zstd")
 	plain := flag.Bool("plain", false, "put the names in as they are, not with reversed labels")
 	hits := flag.Bool("hits", false, "measure the hits of bounded caches on recorded crawls, and nothing else")
 	flag.Parse()
