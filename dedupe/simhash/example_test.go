@@ -2,6 +2,7 @@ package simhash_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
 )
@@ -17,4 +18,21 @@ func Example() {
 	// Output:
 	// same
 	// real
+}
+
+// Copies of a page under other URLs are found by a threshold of the caller's choice: here a third of
+// the distance between texts that have nothing in common.
+func ExamplePrint_Distance() {
+	article := strings.Repeat("The library on the hill opens at nine and lends books to all. ", 3) +
+		"It was built by the people of the town, who still read there on rainy afternoons."
+	seen := simhash.Of([]byte(article))
+	for _, text := range []string{
+		"Print version. " + article,
+		"A recipe for bread: flour, water, salt, yeast, and a whole day of patience before the oven.",
+	} {
+		fmt.Println(seen.Distance(simhash.Of([]byte(text))) <= 32/3)
+	}
+	// Output:
+	// true
+	// false
 }

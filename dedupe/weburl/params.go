@@ -1,8 +1,6 @@
 package weburl
 
 import (
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -81,17 +79,6 @@ var isTrackingName = func() map[string]bool {
 	}
 	return set
 }()
-
-// Tracking returns the names of the parameters that DropTracking of [Steps] drops, lowercase and
-// sorted. A name that ends in a star stands for all names with that prefix.
-func Tracking() iter.Seq[string] {
-	names := slices.Collect(maps.Keys(isTrackingName))
-	for _, prefix := range trackingPrefixes {
-		names = append(names, prefix+"*")
-	}
-	slices.Sort(names)
-	return slices.Values(names)
-}
 
 func isTracking(name string) bool {
 	var lower [maxTrackingName]byte // on the stack, unlike what strings.ToLower returns

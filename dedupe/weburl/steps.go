@@ -21,7 +21,7 @@ type Steps struct {
 	NormalizeEscapes bool
 
 	// DropTracking drops the parameters that advertisers and mailing services add to learn where
-	// a visitor came from, such as utm_source and gclid. [Tracking] lists them.
+	// a visitor came from, such as utm_source, gclid, fbclid and msclkid.
 	DropTracking bool
 
 	// DropSessions drops session ids: parameters that never hold anything else (PHPSESSID,

@@ -1,7 +1,6 @@
 package weburl_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -140,12 +139,11 @@ func TestManyPathParametersAreReadOnce(t *testing.T) {
 }
 
 func TestTracking(t *testing.T) {
-	names := slices.Collect(weburl.Tracking())
-	require.True(t, slices.IsSorted(names))
-	require.Subset(t, names, []string{"utm_*", "gclid", "fbclid", "msclkid"})
+	names := weburl.TrackingNames()
+	require.Subset(t, names, []string{"utm_x", "gclid", "fbclid", "msclkid"})
 	for _, name := range names {
 		require.Equal(t, strings.ToLower(name), name)
-		url, err := allSteps.Canonical("https://a.test/?" + strings.ReplaceAll(name, "*", "x") + "=1")
+		url, err := allSteps.Canonical("https://a.test/?" + name + "=1")
 		require.NoError(t, err)
 		require.Equal(t, "https://a.test/", url, name)
 	}

@@ -125,18 +125,9 @@ func usersOf(t *testing.T) (users []*file) {
 
 func TestExportsHaveUsers(t *testing.T) {
 	for _, dead := range deadNames(load(t).rooms(), usersOf(t)) {
-		if !slices.ContainsFunc(knownDead, func(known string) bool {
-			return strings.Contains(dead, " "+known+" ")
-		}) {
-			t.Error(dead)
-		}
+		t.Error(dead)
 	}
 	text := "package p\nfunc Used() { Dead() }\nfunc Dead() {}\nvar ErrA, B int\nconst C = 1"
 	user := planted(t, "examples/q/q.go", "package q\nvar _ = p.Used")[0].files
 	require.Len(t, deadNames(planted(t, "p/p.go", text), user), 2, "Dead and B")
-}
-
-// knownDead are the names that still lack an Example or a user. The table only shrinks.
-var knownDead = []string{
-	"dedupe/simhash.Distance", "dedupe/weburl.Tracking",
 }
