@@ -53,30 +53,6 @@ private.example.com
 	// fine
 }
 
-// A calendar links to the next month without end, and shows the same empty page for each.
-func ExampleLimits() {
-	limits := urlfilter.Limits{PerHost: 10_000, Repeats: 20}
-	contents := map[string]bool{}
-	fetched := 0
-	for month := range 1000 {
-		url := fmt.Sprintf("https://example.com/calendar/%d/%d", 2026+month/12, month%12+1)
-		if limits.Admit(url) != urlfilter.Fine {
-			continue
-		}
-		fetched++
-		page := "no events"
-		limits.Fetched(url, contents["example.com "+page])
-		contents["example.com "+page] = true
-	}
-	fmt.Println(fetched, "pages fetched")
-	fmt.Println(limits.Admit("https://example.com/calendar/2199/1"))
-	fmt.Println(limits.Admit("https://example.com/about") == urlfilter.Fine)
-	// Output:
-	// 36 pages fetched
-	// pattern leads to the same pages again and again
-	// true
-}
-
 // A list can be replaced while it is in use. One with a bad line leaves the old one as it was.
 func ExampleList_Reload() {
 	var list urlfilter.List

@@ -22,13 +22,10 @@ const (
 	TooDeep       Reason = "path too deep"
 	Repeating     Reason = "path repeats itself"
 	ManyParams    Reason = "too many parameters"
-	HostLimit     Reason = "enough URLs of this host"
-	PatternLimit  Reason = "enough URLs of this pattern"
-	Trap          Reason = "pattern leads to the same pages again and again"
 )
 
 // Malformed returns the reason for an error of [weburl.Canonical], and Fine for nil.
-func Malformed(err error) Reason {
+func (Format) Malformed(err error) Reason {
 	switch {
 	case err == nil:
 		return Fine
@@ -40,15 +37,13 @@ func Malformed(err error) Reason {
 	return NotURL
 }
 
-// The values that zero fields of [Format] and [Limits] stand for. Those for segments are
+// The values that zero fields of [Format] stand for. Those for segments are
 // Heritrix's, whose operators have lived with them for twenty years.
 const (
 	DefaultMaxLength   = 2083 // the limit of old browsers, and so one that sites keep to
 	DefaultMaxSegments = 20
 	DefaultMaxRepeats  = 3
 	DefaultMaxParams   = 30
-	DefaultRepeats     = 100
-	DefaultEntries     = 1 << 20
 )
 
 // Format is what a URL must look like. The zero Format is recommended for the public web. In each

@@ -116,9 +116,8 @@ func TestBadEntriesAreNamed(t *testing.T) {
 			require.NoError(t, err, text)
 			continue
 		}
-		require.ErrorIs(t, err, urlfilter.ErrSyntax, text)
 		var syntax *urlfilter.SyntaxError
-		require.ErrorAs(t, err, &syntax)
+		require.ErrorAs(t, err, &syntax, text)
 		require.Equal(t, 3, syntax.Line)
 		require.Equal(t, text, syntax.Entry)
 		require.Contains(t, syntax.Reason, reason)
@@ -163,7 +162,8 @@ func TestReloadKeepsTheOldListOnErrors(t *testing.T) {
 	require.True(t, list.Match("https://a.example/").Allowed)
 	require.NoError(t, list.Reload(strings.NewReader("a.example"), "list"))
 	require.False(t, list.Match("https://a.example/").Allowed)
-	require.ErrorIs(t, list.Reload(strings.NewReader("b.example\na b"), "list"), urlfilter.ErrSyntax)
+	var syntax *urlfilter.SyntaxError
+	require.ErrorAs(t, list.Reload(strings.NewReader("b.example\na b"), "list"), &syntax)
 	require.False(t, list.Match("https://a.example/").Allowed)
 	require.True(t, list.Match("https://b.example/").Allowed)
 	require.NoError(t, list.Reload(strings.NewReader("\ufeffb.example"), "list"))
@@ -200,7 +200,8 @@ func FuzzReload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, url string) {
 		list := new(urlfilter.List)
 		if err := list.Reload(strings.NewReader(text), "list"); err != nil {
-			if !errors.Is(err, urlfilter.ErrSyntax) && len(text) < 60_000 {
+			var syntax *urlfilter.SyntaxError
+			if !errors.As(err, &syntax) && len(text) < 60_000 {
 				t.Errorf("Reload(%q): %v", text, err)
 			}
 			return

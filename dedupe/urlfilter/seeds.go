@@ -88,9 +88,6 @@ func entries(r io.Reader, err *error) iter.Seq2[int, string] {
 	}
 }
 
-// ErrSyntax is what every [SyntaxError] unwraps to.
-var ErrSyntax = errors.New("urlfilter: bad entry")
-
 // A SyntaxError says which line of a file cannot be read.
 type SyntaxError struct {
 	File   string
@@ -103,6 +100,3 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("urlfilter: %s:%d: %q %s", e.File, e.Line, e.Entry, e.Reason)
 }
-
-// Unwrap returns ErrSyntax.
-func (e *SyntaxError) Unwrap() error { return ErrSyntax }

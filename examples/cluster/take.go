@@ -135,7 +135,7 @@ func readSeeds(args []string, file string, log io.Writer) (seeds []string, err e
 	}
 	defer f.Close()
 	more, err := urlfilter.Seeds(f, file)
-	if errors.Is(err, urlfilter.ErrSyntax) {
+	if bad := (*urlfilter.SyntaxError)(nil); errors.As(err, &bad) {
 		for line := range strings.Lines(err.Error()) {
 			fmt.Fprintln(log, "skipped:", strings.TrimSpace(line))
 		}

@@ -63,6 +63,7 @@ type crawler struct {
 	quota   stage.Quota
 	delays  stage.CrawlDelays
 	manners manners
+	traps   *traps // nil finds none
 
 	ending context.Context // ends when the crawl has to; its cause says why
 	stop   context.CancelCauseFunc
@@ -116,6 +117,7 @@ func openCrawler(d *cockpit.Directory, cfg cockpit.Config, web network) (c *craw
 	}
 	c.Filter.Hosts = cfg.Overrides
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
+	c.traps = newTraps(cfg.Traps)
 	c.openQueue()
 	defer func() {
 		if err != nil {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -293,6 +296,51 @@ func TestLinksThatDifferInTrackingAreOne(t *testing.T) {
 				return strings.HasSuffix(url, "robots.txt")
 			})
 			require.ElementsMatch(t, want, visits)
+		})
+	}
+}
+
+// TestACalendarWithoutEnd: it leads to the next month for ever, and nothing else tells one month from
+// another. Pages of the same form that say something are fetched.
+func TestACalendarWithoutEnd(t *testing.T) {
+	const pages = 300
+	for repeats, want := range map[int]int{0: pages, 20: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			site := &fakeSite{
+				addr: func(string) netip.Addr { return netip.MustParseAddr("127.9.9.9") },
+				serve: func(w http.ResponseWriter, r *http.Request) {
+					n, err := strconv.Atoi(path.Base(r.URL.Path))
+					switch {
+					case r.URL.Path == "/robots.txt" || r.URL.Path != "/" && err != nil:
+						http.NotFound(w, r)
+						return
+					case strings.HasPrefix(r.URL.Path, "/news/"):
+						fmt.Fprintf(w, "<p>about %s<p>", strings.Repeat("x", n))
+					case strings.HasPrefix(r.URL.Path, "/calendar/"):
+						fmt.Fprintf(w, "<p>%d May %d: no events<p><a href=/calendar/%d>", n, n, n+1)
+					}
+					fmt.Fprintf(w, "<a href=/news/%d><a href=/calendar/1>", n+1)
+				},
+			}
+			web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
+			cfg := politeConfig(t, web)
+			cfg.Seeds, cfg.Traps, cfg.Texts = []string{"http://a.test/"}, repeats, true
+			cfg.Pages, cfg.Filter.MaxDepth = pages, -1
+			c, err := newCrawler(cfg, site.network(t, "127.9.9.9"))
+			require.NoError(t, err)
+			require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
+			calendar := 0
+			for _, url := range site.requested("a.test") {
+				if strings.Contains(url, "/calendar/") {
+					calendar++
+				}
+			}
+			if want == 0 {
+				require.InDelta(t, repeats, calendar, 10, "and a probe now and then")
+				require.Positive(t, c.Tally.Sum().Skipped[trap.Trap])
+			} else {
+				require.Greater(t, calendar, pages/3)
+			}
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots"
@@ -17,10 +16,14 @@ import (
 func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 	var err error
 	if it.URL, err = c.stepsFor(it).Canonical(raw); err != nil {
-		c.Tally.Skip(urlfilter.Malformed(err))
+		c.Tally.Skip(c.Filter.Format.Malformed(err))
 		return ""
 	}
 	if why := c.Filter.Check(it); why != "" {
+		c.Tally.Skip(why)
+		return ""
+	}
+	if why := c.traps.admit(it); why != "" {
 		c.Tally.Skip(why)
 		return ""
 	}

@@ -149,6 +149,9 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
 	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
 	c.observe(it, resp, modified, change == simhash.Real)
+	if fate.Page() {
+		c.traps.fetched(it)
+	}
 	it.Visit.State.Fresh = 0
 	if fresh := min(stage.FreshFor(resp.Header), cockpit.Longest); fresh > 0 {
 		it.Visit.State.Fresh = c.Clock.Now().Add(fresh).Unix()

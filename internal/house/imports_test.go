@@ -162,13 +162,14 @@ var linked = map[string][]string{
 		"github.com/bits-and-blooms/bitset", "github.com/bits-and-blooms/bloom/v3",
 		"github.com/hashicorp/golang-lru/v2",
 	},
-	"dedupe/urlfilter":  {"golang.org/x/net", "golang.org/x/text"},
-	"dedupe/weburl":     {"golang.org/x/net", "golang.org/x/text"},
-	"fetch":             {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
-	"fetch/brotli":      {"github.com/andybalholm/brotli"},
-	"fetch/page":        {"golang.org/x/net", "golang.org/x/text"},
-	"fetch/sitemap":     {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
-	"hostcache/resolve": {"golang.org/x/net"},
+	"dedupe/urlfilter":      {"golang.org/x/net", "golang.org/x/text"},
+	"dedupe/urlfilter/trap": {"golang.org/x/net", "golang.org/x/text"},
+	"dedupe/weburl":         {"golang.org/x/net", "golang.org/x/text"},
+	"fetch":                 {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
+	"fetch/brotli":          {"github.com/andybalholm/brotli"},
+	"fetch/page":            {"golang.org/x/net", "golang.org/x/text"},
+	"fetch/sitemap":         {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
+	"hostcache/resolve":     {"golang.org/x/net"},
 }
 
 // TestBuildsStaySmall asks the go command what an embedder of one package really links: a module that

@@ -65,6 +65,7 @@ type Config struct {
 	DryRun      bool
 	Memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
 	HostPages   int
+	Traps       int // pages in a row with a known content that make their pattern a trap; 0: no traps
 	Queue       int // pages in flight
 	Concurrency int
 	Timeout     time.Duration
@@ -346,6 +347,7 @@ func (l *commandLine) checkNumbers() error {
 		{"time", l.Duration < 0, "0 or more"},
 		{"wait", l.Wait < 0, "0 or more"},
 		{"host-pages", l.HostPages < 0, "0 or more"},
+		{"traps", l.Traps < 0, "0 or more"},
 		{"queue", l.Queue < 1, "at least 1"},
 		{"concurrency", l.Concurrency < 1, "at least 1"},
 		{"timeout", l.Timeout <= 0, "positive"},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
@@ -68,6 +69,9 @@ func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&l.Sitemaps, "sitemaps", true,
 		"read the sitemaps that robots.txt names, and follow what they list")
 	fs.IntVar(&l.HostPages, "host-pages", 10_000, "most pages of one host; 0: no limit")
+	fs.IntVar(&l.Traps, "traps", trap.DefaultRepeats, "pages in a row whose content is known from another URL "+
+		"until URLs that differ from theirs only in numbers, ids and queries are left alone, such as those of a "+
+		"calendar; -texts sees through the dates on them; 0: never")
 	fs.StringVar(&l.respect, "respect-signals", "", "`uses` such as train-ai,ai-train: what a site does not want "+
 		"to be used so, by Content-Usage or Content-Signal, is not fetched or not kept")
 	fs.StringVar(&l.order, "order", "found",

@@ -350,7 +350,7 @@ func (f *fetcher) list(
 func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address]struct{}) error {
 	url, err := weburl.Canonical(it.URL)
 	if err != nil {
-		f.skip(urlfilter.Malformed(err))
+		f.skip(f.word.Load().filter.format.Malformed(err))
 		return nil
 	}
 	it.URL = strings.Clone(url)

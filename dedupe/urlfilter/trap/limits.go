@@ -1,10 +1,25 @@
-package urlfilter
+package trap
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
+)
+
+// The reasons of this package.
+const (
+	HostLimit    urlfilter.Reason = "enough URLs of this host"
+	PatternLimit urlfilter.Reason = "enough URLs of this pattern"
+	Trap         urlfilter.Reason = "pattern leads to the same pages again and again"
+)
+
+// What zero means in [Limits].
+const (
+	DefaultRepeats = 100
+	DefaultEntries = 1 << 20
 )
 
 // Limits bounds how many URLs of a host, or of a pattern, a crawl takes in, and detects traps. The
@@ -20,9 +35,9 @@ type Limits struct {
 	// PerPattern is the maximum number of URLs of a pattern. 0 means unlimited.
 	PerPattern int
 
-	// Repeats is how many pages of a pattern, one after the other, may have content that was
-	// seen before, until the pattern is taken for a trap. 0 means DefaultRepeats, a negative
-	// number that none is.
+	// Repeats is how many pages in a row, all of one pattern, may have content that was seen before
+	// until the pattern is taken for a trap. 0 means DefaultRepeats. Negative means that no
+	// pattern is.
 	Repeats int
 
 	// Entries bounds the memory: the hosts and patterns to keep counts of, in about 50 bytes
@@ -45,9 +60,10 @@ type tally struct {
 // site may have shown the same error for a while.
 const probe = 64
 
-// Admit counts a URL that the crawl is about to take in, and returns Fine, or why it should not.
-// Call it once for each new URL, after all other filters.
-func (l *Limits) Admit(url string) Reason {
+// Admit counts a URL that the crawl is about to take in, and returns urlfilter.Fine, or why it should
+// not be taken in. Call it after all other filters, and only once for each URL if PerHost or
+// PerPattern is set.
+func (l *Limits) Admit(url string) urlfilter.Reason {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	host, pattern := l.keys(url)
@@ -72,11 +88,11 @@ func (l *Limits) Admit(url string) Reason {
 		byPattern.admitted++
 		l.keep(pattern, byPattern)
 	}
-	return Fine
+	return urlfilter.Fine
 }
 
-// Fetched takes notice of a page: whether its content was seen before, at another URL of the host.
-// A Filter of package dedupe with a hash of host and content can tell.
+// Fetched notes whether the content of a page was seen before, at another URL of its host. A Filter of
+// package dedupe answers that, for a hash of host and content.
 func (l *Limits) Fetched(url string, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +152,13 @@ func (l *Limits) keys(url string) (host, pattern uint64) {
 	name := weburl.Host(url)
 	b := append(append(buffer[:0], name...), '/')
 	host = maphash.Bytes(l.seed, b[:len(name)])
-	return host, maphash.Bytes(l.seed, appendPattern(b, afterHost(url)))
+	return host, maphash.Bytes(l.seed, appendPattern(b, pathOf(url)))
+}
+
+// pathOf returns the path and the query of a URL.
+func pathOf(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	return rest[max(strings.IndexAny(rest, "/?"), 0):]
 }
 
 // appendPattern appends a path and query with # for each number, * for each id, and without the

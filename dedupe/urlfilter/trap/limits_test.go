@@ -1,4 +1,4 @@
-package urlfilter
+package trap
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
@@ -34,23 +35,23 @@ func TestPatterns(t *testing.T) {
 func TestLimitsCount(t *testing.T) {
 	l := &Limits{PerHost: 10, PerPattern: 4}
 	for i := range 6 {
-		want := Fine
+		want := urlfilter.Fine
 		if i >= 4 {
 			want = PatternLimit
 		}
 		require.Equal(t, want, l.Admit(fmt.Sprintf("https://a.example/item/%d", i)), i)
 	}
 	for i := range 8 {
-		want := Fine
+		want := urlfilter.Fine
 		if i >= 6 {
 			want = HostLimit
 		}
 		require.Equal(t, want, l.Admit("https://a.example/"+strings.Repeat("x", i)), i)
 	}
-	require.Equal(t, Fine, l.Admit("https://b.example/item/1"), "another host")
+	require.Equal(t, urlfilter.Fine, l.Admit("https://b.example/item/1"), "another host")
 	zero := &Limits{}
 	for i := range 1000 {
-		require.Equal(t, Fine, zero.Admit(fmt.Sprintf("https://a.example/item/%d", i)))
+		require.Equal(t, urlfilter.Fine, zero.Admit(fmt.Sprintf("https://a.example/item/%d", i)))
 	}
 	require.Empty(t, zero.counts)
 }
@@ -62,12 +63,12 @@ func TestTraps(t *testing.T) {
 	admitted := 0
 	for i := range 10_000 {
 		session := fmt.Sprintf("https://a.example/page?s=%x", uint64(i)*0x9e3779b97f4a7c15)
-		if l.Admit(session) == Fine {
+		if l.Admit(session) == urlfilter.Fine {
 			admitted++
 			l.Fetched(session, i > 0)
 		}
 		article := fmt.Sprintf("https://a.example/%d/%02d/%02d/title", 1851+i/366, i/30%12+1, i%28+1)
-		require.Equal(t, Fine, l.Admit(article))
+		require.Equal(t, urlfilter.Fine, l.Admit(article))
 		l.Fetched(article, i%10 > 0) // most are the same, as for a paywall, but not all
 	}
 	require.InDelta(t, DefaultRepeats+10_000/probe, admitted, 3)
@@ -76,16 +77,16 @@ func TestTraps(t *testing.T) {
 	// What was an error for a while is found to be pages again.
 	for i := range 2 * probe {
 		url := fmt.Sprintf("https://a.example/page?s=%d", i)
-		if l.Admit(url) == Fine {
+		if l.Admit(url) == urlfilter.Fine {
 			l.Fetched(url, false)
 		}
 	}
-	require.Equal(t, Fine, l.Admit("https://a.example/page?s=2"))
+	require.Equal(t, urlfilter.Fine, l.Admit("https://a.example/page?s=2"))
 
 	never := &Limits{Repeats: -1}
 	for i := range 1000 {
 		url := fmt.Sprintf("https://a.example/%d", i)
-		require.Equal(t, Fine, never.Admit(url))
+		require.Equal(t, urlfilter.Fine, never.Admit(url))
 		never.Fetched(url, true)
 	}
 }
@@ -95,10 +96,10 @@ func TestTraps(t *testing.T) {
 func TestLimitsKeepToTheirMemory(t *testing.T) {
 	l := &Limits{PerHost: 100, Entries: 200}
 	for i := range 100 {
-		require.Equal(t, Fine, l.Admit(fmt.Sprintf("https://large.example/%d", i)))
+		require.Equal(t, urlfilter.Fine, l.Admit(fmt.Sprintf("https://large.example/%d", i)))
 	}
 	for i := range 5000 {
-		require.Equal(t, Fine, l.Admit(fmt.Sprintf("https://h%d.example/", i)))
+		require.Equal(t, urlfilter.Fine, l.Admit(fmt.Sprintf("https://h%d.example/", i)))
 		require.LessOrEqual(t, len(l.counts), 200)
 	}
 	require.Equal(t, HostLimit, l.Admit("https://large.example/x"))
@@ -120,7 +121,7 @@ func FuzzPattern(f *testing.F) {
 		if err != nil || len(url) > 1000 {
 			t.Skip()
 		}
-		path := afterHost(url)
+		path := pathOf(url)
 		pattern := string(appendPattern(nil, path))
 		if again := string(appendPattern(nil, pattern)); again != pattern {
 			t.Errorf("%q has pattern %q, and that has %q", path, pattern, again)
