@@ -12,7 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 
 	"github.com/stretchr/testify/require"
@@ -141,4 +143,23 @@ func TestLivePageInABrowser(t *testing.T) {
 		require.NoError(t, errors.Join(err, f.Close()))
 		require.Greater(t, n, int64(10_000))
 	}
+}
+
+// TestLivePageShowsTheArchive as replay does, below a path of its own, while the crawl goes on.
+func TestLivePageShowsTheArchive(t *testing.T) {
+	t.Parallel()
+	c := crawledByRank(t)
+	const here = "127.0.0.1:8080"
+	start := ask(t, c, "/archive/", here)
+	require.Equal(t, 200, start.Code)
+	require.Contains(t, start.Body.String(), "What was kept")
+	view := ask(t, c, "/archive/view/latest/"+c.Cfg.Seeds[0], here)
+	require.Equal(t, 200, view.Code)
+	require.Contains(t, view.Body.String(), `src="/archive/replay/`)
+	_, err := c.Store.Append(archive.Capture{URL: "http://new.test/", Time: time.Now(),
+		Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"), Body: []byte("<p>new")})
+	require.NoError(t, err)
+	require.Equal(t, 200, ask(t, c, "/archive/view/latest/http://new.test/", here).Code)
+	require.Equal(t, 404, ask(t, c, "/archive/view/latest/http://none.test/", here).Code)
+	require.NotEqual(t, 200, ask(t, c, "/archive/", "evil.test").Code)
 }
