@@ -47,46 +47,85 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 // high has no limit, and the zero Time means the last versions. URLs that were first found later are
 // left out. A content that the archive does not have is zero.
 //
-// It takes two lookups for each URL, however many versions there are. Each step sees what was
-// appended before it.
+// All that was appended before is there. Of what is appended meanwhile, some may be. A URL costs
+// about the same however many versions it has.
 func (a *Archive) ValidAt(t time.Time, low, high string) iter.Seq2[Version, error] {
 	if high == "" {
 		high = urlkey.All.High
 	}
 	return func(yield func(Version, error) bool) {
-		for at := low; ; {
-			key, err := a.index.seekURL(at, high)
-			if err != nil {
+		w := validWalk{archive: a, at: instant(t), yield: yield}
+		for from, again := low, true; again; {
+			var err error
+			if from, again, err = w.scan(urlkey.Span{Low: from, High: high}); err != nil {
 				yield(Version{}, err)
 				return
 			}
-			if key == "" {
-				return
-			}
-			v, found, err := a.validAt(key, t)
-			if err != nil {
-				yield(Version{}, err)
-				return
-			}
-			if found && !yield(v, nil) {
-				return
-			}
-			at = key + "\x01" // less than any key after those of the URL
 		}
 	}
 }
 
-// validAt returns the version of a key that was valid at a time.
-func (a *Archive) validAt(key string, t time.Time) (v Version, found bool, err error) {
-	e, found, until, err := a.index.floor(key, instant(t))
-	if err != nil || !found {
-		return v, false, err
+// validWalk looks for what was valid at a time. It is not safe for concurrent use.
+type validWalk struct {
+	archive *Archive
+	at      int64
+	yield   func(Version, error) bool
+
+	key   string // of the URL whose entries come
+	n     int    // of its entries so far
+	entry entry  // the last one that is not later than at
+	found bool   // there is one
+	until int64  // the time of the one after it
+}
+
+// maxRead is how many entries of a URL are read before the rest is skipped by a lookup, which costs
+// about as much.
+const maxRead = 32
+
+// scan walks through a range, and returns whether to go on from a key: behind a URL with so many
+// versions that the walk has not seen all of them. That of a URL without a host may have keys of
+// other URLs among its own.
+func (w *validWalk) scan(within urlkey.Span) (from string, again bool, err error) {
+	w.n = 0
+	for l, err := range w.archive.index.scan(within) {
+		if err != nil {
+			return "", false, err
+		}
+		if w.n == 0 || l.url != w.key {
+			if !w.end() {
+				return "", false, nil
+			}
+			w.key, w.n, w.found, w.until = l.url, 0, false, never
+		}
+		switch w.n++; {
+		case l.entry.time <= w.at:
+			w.entry, w.found = l.entry, true
+		case w.until == never:
+			w.until = l.entry.time
+		}
+		if w.n != maxRead || !strings.Contains(w.key, "\x00") {
+			continue
+		}
+		w.entry, w.found, w.until, err = w.archive.index.floor(w.key, w.at)
+		if err != nil || !w.end() {
+			return "", false, err
+		}
+		return w.key + "\x01", true, nil // less than any key after those of the URL
 	}
-	v = a.describe(key, &e, until)
-	if known, err := a.elsewhere(key, v); err == nil {
+	w.end()
+	return "", false, nil
+}
+
+// end returns whether the caller wants more than the URL whose entries have come.
+func (w *validWalk) end() bool {
+	if w.n == 0 || !w.found {
+		return true
+	}
+	v := w.archive.describe(w.key, &w.entry, w.until)
+	if known, err := w.archive.elsewhere(w.key, v); err == nil {
 		v = known // otherwise there is nothing to read, as for a snapshot
 	}
-	return v, true, nil
+	return w.yield(v, nil)
 }
 
 // OpenFile opens a WARC file of the archive for reading, as far as it holds whole captures now. The

@@ -185,16 +185,6 @@ func requireWalks(t *testing.T, x *index, m *indexModel) {
 	}
 	slices.SortFunc(got, compareKnown) // a URL may be the beginning of another one's key
 	require.Equal(t, m.all, got)
-	var urls, want []string
-	next := func(low string) (string, error) { return x.seekURL(low, urlkey.All.High) }
-	for url, err := next(""); url != ""; url, err = next(url + "\x01") {
-		require.NoError(t, err)
-		urls = append(urls, url)
-	}
-	for _, k := range m.all {
-		want = append(want, k.url)
-	}
-	require.Equal(t, slices.Compact(want), urls)
 }
 
 // A file has one number for ever.
@@ -223,8 +213,6 @@ func TestAClosedIndex(t *testing.T) {
 	x := openTestIndex(t, vfs.NewMem())
 	require.NoError(t, x.close(true))
 	_, _, _, err := x.floor("key 7", never)
-	require.ErrorIs(t, err, ErrClosed)
-	_, err = x.seekURL("", urlkey.All.High)
 	require.ErrorIs(t, err, ErrClosed)
 	_, err = x.versions("key 7")
 	require.ErrorIs(t, err, ErrClosed)

@@ -169,17 +169,6 @@ func (x *index) versions(url string) (all []entry, err error) {
 	return all, nil
 }
 
-// seekURL returns the first key of a URL that is at least low and less than high, or "".
-func (x *index) seekURL(low, high string) (string, error) {
-	for l, err := range x.scan(urlkey.Span{Low: low, High: high}) {
-		if err != nil {
-			return "", err
-		}
-		return l.url, nil
-	}
-	return "", nil
-}
-
 // bodyMark begins the keys of bodies. No URL does: it is no UTF-8.
 const bodyMark = 0xff
 

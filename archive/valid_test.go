@@ -46,11 +46,12 @@ func (m model) validIn(at time.Time) map[string]string {
 	return pages
 }
 
-// Random histories at random times, whole and in pieces.
+// Random histories at random times, whole and in pieces. In the last one URLs have more versions than
+// a walk reads.
 func TestValidAtIsTheModel(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		a, m := randomArchive(t, seed, 150, Options{MaxFile: 5000})
+		a, m := randomArchive(t, seed, []int{100, 150, 150, 1000}[seed], Options{MaxFile: 5000})
 		for range 20 {
 			at := m[0].at.Add(time.Duration(r.Int64N(int64(m[len(m)-1].at.Sub(m[0].at)))))
 			require.Equal(t, m.validIn(at), validAt(t, a, at), "seed %d", seed)

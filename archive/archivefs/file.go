@@ -187,61 +187,76 @@ func (f *FS) list(n *node) *lister {
 
 // take returns the next n entries or all that are left, as [fs.ReadDirFile] has it.
 func (l *lister) take(n int) (entries []fs.DirEntry, err error) {
-	for n <= 0 || len(entries) < n {
-		entry, err := l.next()
-		if err != nil {
-			return entries, err
-		}
-		if entry == nil {
-			break
-		}
-		entries = append(entries, entry)
+	more := func() bool { return n <= 0 || len(entries) < n }
+	for err == nil && len(l.left) > 0 && more() {
+		err = l.walk(func(entry *node) bool {
+			entries = append(entries, entry)
+			return more()
+		})
 	}
-	if n > 0 && len(entries) == 0 {
+	if n > 0 && len(entries) == 0 && err == nil {
 		return nil, io.EOF
 	}
-	return entries, nil
+	return entries, err
 }
 
-// next returns nil at the end.
-func (l *lister) next() (*node, error) {
-	for len(l.left) > 0 {
-		surt, _, err := l.fs.first(l.left[0])
+// walk visits entries in the order of the index: up to the first directory, which it goes past, or to
+// the end of a range.
+func (l *lister) walk(visit func(*node) bool) error {
+	var page *node // the last one: that of another scheme may take its place
+	var at string  // its SURT
+	for v, err := range l.fs.archive.ValidAt(l.fs.at, l.left[0].Low, l.left[0].High) {
+		if err != nil {
+			return err
+		}
+		surt, ok := fileAt(&v)
 		switch {
-		case err != nil:
-			return nil, err
-		case surt == "":
-			l.left = l.left[1:]
-		case l.prefix == "":
-			authority, _, _ := strings.Cut(surt, ")/")
-			return l.directory(hostName(authority), authority+")/"), nil
-		default:
-			return l.below(surt)
+		case !ok:
+			continue
+		case page != nil && surt == at:
+			page.prefer(v)
+			continue
 		}
+		if more, err := l.page(page, at, visit); err != nil || !more {
+			return err
+		}
+		if name, prefix, deep := l.directory(surt); deep {
+			l.left[0].Low = urlkey.Under(prefix).High
+			visit(&node{fs: l.fs, name: name, dir: true, prefix: prefix})
+			return nil
+		}
+		page, at = &node{fs: l.fs, version: v}, surt
 	}
-	return nil, nil
+	if more, err := l.page(page, at, visit); err != nil || !more {
+		return err
+	}
+	l.left = l.left[1:]
+	return nil
 }
 
-// directory returns a directory in which a page was found, and goes past it.
-func (l *lister) directory(name, prefix string) *node {
-	l.left[0].Low = urlkey.Under(prefix).High
-	return &node{fs: l.fs, name: name, dir: true, prefix: prefix}
+// directory returns the directory that a page lies in, unless it lies in the one that is listed.
+func (l *lister) directory(surt string) (name, prefix string, deep bool) {
+	if l.prefix == "" {
+		authority, _, _ := strings.Cut(surt, ")/")
+		return hostName(authority), authority + ")/", true
+	}
+	place, _, _ := strings.Cut(surt[len(l.prefix):], "?")
+	part, _, deep := strings.Cut(place, "/")
+	return dirName(part), l.prefix + part + "/", deep
 }
 
-// below returns what the SURT of a page stands for in the directory, and goes past it.
-func (l *lister) below(surt string) (*node, error) {
-	rest := surt[len(l.prefix):]
-	place, _, _ := strings.Cut(rest, "?")
-	if part, _, deep := strings.Cut(place, "/"); deep {
-		return l.directory(dirName(part), l.prefix+part+"/"), nil
+// page visits a page, if there is one, and goes past it. It returns whether more are wanted.
+func (l *lister) page(page *node, surt string, visit func(*node) bool) (more bool, err error) {
+	if page == nil {
+		return true, nil
 	}
-	l.left[0].Low = surt + "\x01"
-	taken := false
+	rest, taken := surt[len(l.prefix):], false
 	if rest != "" {
-		var err error
 		if taken, err = l.fs.taken(l.prefix, rest); err != nil {
-			return nil, err
+			return false, err
 		}
 	}
-	return l.fs.valid(pageName(rest, taken), surt)
+	page.name = pageName(rest, taken)
+	l.left[0].Low = surt + "\x01"
+	return visit(page), nil
 }

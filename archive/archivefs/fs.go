@@ -229,11 +229,22 @@ func (f *FS) valid(name, surt string) (best *node, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := fileAt(&v); ok && (best == nil || preference(v.URL) > preference(best.version.URL)) {
+		if _, ok := fileAt(&v); !ok {
+			continue
+		}
+		if best == nil {
 			best = &node{fs: f, name: name, version: v}
 		}
+		best.prefer(v)
 	}
 	return best, nil
+}
+
+// prefer makes a page that of another scheme at the same place, if that is the preferred one.
+func (n *node) prefer(v archive.Version) {
+	if preference(v.URL) > preference(n.version.URL) {
+		n.version = v
+	}
 }
 
 // preference orders the schemes of pages at one place: a site that has both is moving to https.
