@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -341,6 +342,11 @@ func TestSubcommands(t *testing.T) {
 	out, status = run("scan", "-workers", "1", "false")
 	require.Equal(t, 1, status, "a program that ends at once reads nothing")
 	require.Contains(t, out, "killed its worker")
+	if _, err := exec.LookPath("wc"); err == nil {
+		out, status = run("scan", "-host", "foreign.test", "-filter", "wc", "-c")
+		require.Zero(t, status, out)
+		require.Contains(t, out, `"result":4`, "the length of its text")
+	}
 
 	victim, err := filepath.Glob(filepath.Join(cfg.Out, "*.warc.gz"))
 	require.NoError(t, err)
