@@ -1,23 +1,23 @@
-// Package spinneret is a map: the library lives in its sub-packages. Each of them does one
-// job of a web crawler, imports none of the others, and is useful alone.
+// Package spinneret is a map: the library is in its sub-packages. Each one does one job of a web
+// crawler, imports none of the others, and is useful alone.
 //
-//   - scheduler hands out URLs so that no host and no address is visited too often.
-//   - dedupe puts URLs into one canonical form and tells whether one was met before.
-//   - robots reads what a site asks of crawlers (RFC 9309).
-//   - fetch gets one URL within limits, and finds the links on it.
-//   - hostcache maps host names to small values in little memory.
-//   - revisit decides when a page should be visited again.
-//   - satstore keeps records by the time they are next needed.
-//   - pagerank ranks discovered pages while the crawl goes on.
-//   - archive keeps every version as WARC 1.1 files, and finds it by URL and time.
+//   - scheduler decides which URL may be fetched next, and when.
+//   - robots answers whether robots.txt allows a URL (RFC 9309).
+//   - fetch gets one URL within limits and finds the links on it.
+//   - dedupe canonicalizes URLs and tells whether a URL was seen before.
+//   - archive keeps every version of a page as WARC 1.1 and finds it by URL and time.
+//   - hostcache remembers small values about hosts in little memory.
+//   - revisit decides when to visit a page again.
+//   - satstore stores records by the time when each is next due.
+//   - pagerank ranks discovered pages during a crawl.
 //
-// Plain types cross the borders: string, []byte, [net/netip.Addr], [time.Time]. So any of
-// them can be put into an existing crawler, and any can be replaced by something else. The example
-// below puts four of them under a client of net/http.
+// Their APIs use plain types: string, []byte, [net/netip.Addr], [time.Time]. You can add any of
+// them to an existing crawler, or replace any by your own code. The example below stacks four of
+// them under a net/http client.
 //
-// Which of them to put together for a small crawler is shown in examples/threerooms. The program
-// examples/fullcrawler wires most of them; run it without arguments to watch a polite
-// crawl of a small web that it serves itself on the loopback interface:
+// examples/minicrawler is a small crawler from three packages. examples/fullcrawler combines all of
+// them. Run it without arguments to watch a polite crawl of a small web that it serves itself on
+// the loopback interface:
 //
 //	go run ./examples/fullcrawler
 package spinneret

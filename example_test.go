@@ -21,17 +21,17 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
 
-// Four transports, each around the next one, make any client of net/http obedient, polite, archived
-// and guarded. The web of this example is a virtual one.
+// Four stacked transports add robots.txt, politeness, an archive and guards to any net/http client.
+// The example crawls a virtual web.
 func Example() {
 	web, guarded, kept, done := prepare()
 	defer done()
-	const delay = 50 * time.Millisecond // the virtual web's hosts can bear it
+	const delay = 50 * time.Millisecond // short: the web is our own
 
-	client := &http.Client{Transport: robotshttp.NewTransport( // what robots.txt forbids is an error
-		schedulerhttp.NewTransport( // each host and address has its pauses
-			archivehttp.NewTransport( // what passes is kept, as it came over the wire
-				guarded.Transport(), // no private address is dialed, no bomb unpacked
+	client := &http.Client{Transport: robotshttp.NewTransport( // disallowed by robots.txt: an error
+		schedulerhttp.NewTransport( // waits: politeness delays per host and address
+			archivehttp.NewTransport( // records the bytes of the wire as WARC
+				guarded.Transport(), // refuses private addresses and decompression bombs
 				kept),
 			scheduler.Options{HostDelay: delay}),
 		robots.Options{Agent: "mybot"})}
@@ -52,7 +52,7 @@ func Example() {
 	// true 0
 }
 
-// The questions of a crawler, one line each.
+// The questions that a crawler asks, one line each.
 func Example_questions() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -69,30 +69,30 @@ func Example_questions() {
 	var history revisit.History
 	now := time.Now()
 
-	for link, err := range page.Links(body, base, contentType) { // as browsers see them, in any encoding
+	for link, err := range page.Links(body, base, contentType) { // in any encoding, as browsers see them
 		if err != nil {
-			return // too many links, or a base that is none
+			return // too many links, or an invalid base URL
 		}
-		url, err := weburl.Canonical(link.URL) // the form that browsers send
+		url, err := weburl.Canonical(link.URL) // as browsers normalize it
 		if err != nil {
 			continue
 		}
-		added, err := seen.Add(url) // is it new? exactly, on disk, at once
+		added, err := seen.Add(url) // an exact set on disk
 		if err != nil {
 			panic(err)
 		}
 		fmt.Println(url, added)
 	}
 
-	history = history.Observe(revisit.Visit{At: now, Changed: true}) // 40 bytes for each page
-	wait := revisit.Bayes{}.Next(history)                            // until a visit is worth it again
+	history = history.Observe(revisit.Visit{At: now, Changed: true}) // 40 bytes per page
+	wait := revisit.Bayes{}.Next(history)                            // until the next visit pays
 	fmt.Println(wait > 0)
 	// Output:
 	// http://www.example.com/c true
 	// true
 }
 
-// prepare serves a virtual web, and makes a guarded client for it and an archive.
+// prepare serves a virtual web and creates a guarded client and an archive for it.
 func prepare() (web *webtest.Web, guarded *fetch.Client, kept *archive.Archive, done func()) {
 	web, err := webtest.Start(webtest.Options{Hosts: 3, Pages: 10})
 	if err != nil {

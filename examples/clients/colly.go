@@ -22,8 +22,8 @@ func collyAfter(seeds []string, web http.RoundTripper) {
 	seen := newLinks()
 	c := colly.NewCollector(colly.Async(), colly.UserAgent(userAgent))
 	c.WithTransport(web)
-	c.SetRequestTimeout(0)   // it would count the time that a request waits for its host
-	c.AllowURLRevisit = true // seen decides
+	c.SetRequestTimeout(0)   // it would include the politeness delay
+	c.AllowURLRevisit = true // seen filters
 	c.SetRedirectHandler(seen.redirect)
 	visit := func(page, link string) {
 		if url, added := seen.add(page, link); added {

@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// A frontier is what a URL Frontier does for one crawl.
+// A frontier does for one crawl what a URL Frontier does.
 type frontier struct {
 	seen  *dedupe.Filter
 	queue *scheduler.Scheduler[string]
@@ -30,8 +30,8 @@ func (f frontier) put(links ...string) error {
 	return nil
 }
 
-// crawl is GetURLs, and PutURLs with known items. A lease is for one URL, of a host that may be
-// visited now. It ends when its outcome is known.
+// crawl is GetURLs, and PutURLs with known items. A lease permits one request to a host that may be
+// visited now. It ends when the outcome is reported.
 func (f frontier) crawl(ctx context.Context, visit func(url string) (scheduler.Outcome, time.Time)) error {
 	for lease, err := range f.queue.Leases(ctx) {
 		if err != nil {

@@ -34,16 +34,16 @@ const (
 	userAgent = agent + "/1.0 (+https://example.org/bot)"
 )
 
-// layers returns a transport for any client. No layer knows another one.
+// layers returns a transport for any client. Each layer is independent of the others.
 func layers(o fetch.Options, kept *archive.Archive) (http.RoundTripper, error) {
 	guarded, err := fetch.New(o)
 	if err != nil {
 		return nil, err
 	}
-	return robotshttp.NewTransport( // what robots.txt forbids is an error
-		schedulerhttp.NewTransport( // waits until the host and its address may be visited again
-			archivehttp.NewTransport( // keeps what passes, robots.txt too, as it came over the wire
-				guarded.Transport(), // dials no private address, takes no bombs
+	return robotshttp.NewTransport( // disallowed by robots.txt: an error
+		schedulerhttp.NewTransport( // waits until the host and its address may be visited
+			archivehttp.NewTransport( // records everything, robots.txt included, as WARC
+				guarded.Transport(), // refuses private addresses and decompression bombs
 				kept),
 			scheduler.Options{}),
 		robots.Options{Agent: agent}), nil
@@ -54,14 +54,13 @@ type links struct{ seen *dedupe.Filter }
 
 func newLinks() links { return links{dedupe.New(dedupe.Options{})} }
 
-// add returns the URL that a link on a page leads to, and whether nobody asked for it before.
+// add returns the canonical URL of a link on a page, and whether it is new.
 func (l links) add(page, link string) (url string, added bool) {
 	url, err := weburl.Resolve(page, link)
 	return url, err == nil && l.seen.Add(url)
 }
 
-// redirect is the CheckRedirect of a client: a page that was seen is not fetched again because
-// another URL leads there.
+// redirect is the CheckRedirect of a client. It stops at pages that were seen before.
 func (l links) redirect(r *http.Request, via []*http.Request) error {
 	if _, added := l.add(r.URL.String(), ""); !added {
 		return http.ErrUseLastResponse

@@ -23,12 +23,12 @@ type pageState struct {
 	Digest  [sha256.Size]byte
 }
 
-// recrawl visits all pages that are due, and those that it finds on the way. It is one round of
-// Nutch's generate, fetch, parse and updatedb.
+// recrawl visits all due pages, and the pages that it discovers. It is one round of Nutch's generate,
+// fetch, parse and updatedb.
 func recrawl(ctx context.Context, db *satstore.Store, client *http.Client) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	slots := make(chan struct{}, 1000) // pages that wait or are fetched
+	slots := make(chan struct{}, 1000) // pages waiting or in flight
 	for found := true; found; {
 		found = false
 		var visits sync.WaitGroup
@@ -53,7 +53,7 @@ func recrawl(ctx context.Context, db *satstore.Store, client *http.Client) error
 
 // visit fetches a page, adds what it links to, and sets the time of the next visit.
 func visit(ctx context.Context, db *satstore.Store, client *http.Client, page *satstore.Record) error {
-	var state pageState // of a new page, which has no data
+	var state pageState // stays zero for a new page, which has no data
 	_ = json.Unmarshal(page.Data, &state)
 	wait := 24 * time.Hour
 	at, body, err := fetchPage(ctx, client, page.ID)

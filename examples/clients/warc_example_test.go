@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// record fetches a page twice with a client that archives.
+// record fetches a page twice with a client that archives it.
 func record(dir, url string) error {
 	kept, err := archive.Open(dir, archive.Options{})
 	if err != nil {
@@ -29,14 +29,14 @@ func record(dir, url string) error {
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 			return err
 		}
-		if err := resp.Body.Close(); err != nil { // the record is written, or this is why not
+		if err := resp.Body.Close(); err != nil { // an error means that the record was not written
 			return err
 		}
 	}
 	return kept.Close()
 }
 
-// records counts the records of a WARC file, whoever wrote it.
+// records counts the records of a WARC file by type.
 func records(file string) (n map[string]int, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -46,14 +46,14 @@ func records(file string) (n map[string]int, err error) {
 	n = map[string]int{}
 	for record, err := range warc.NewReader(f, warc.ReaderOptions{Verify: true}).Records() {
 		if err != nil {
-			return n, err // warc.ErrDamaged, and what comes behind may be read
+			return n, err // for example warc.ErrDamaged
 		}
 		n[record.Type()]++
 	}
 	return n, nil
 }
 
-// lookUp finds a page in WARC files that other programs wrote. They stay where they are.
+// lookUp finds a page in WARC files of other programs. The files stay where they are.
 func lookUp(dir string, files []string, url string, at time.Time) (string, error) {
 	kept, err := archive.Open(dir, archive.Options{})
 	if err != nil {

@@ -75,7 +75,7 @@ func TestModulesStateOneVersion(t *testing.T) {
 	require.Contains(t, readRoot(t, "CHANGELOG.md"), minor)
 }
 
-var roomRow = regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|")
+var roomRow = regexp.MustCompile("(?m)^\\| \\[`([a-z]+)`\\]")
 
 // TestReadmeKnowsTheRooms compares the map with the house: it shows each room once, and no other.
 func TestReadmeKnowsTheRooms(t *testing.T) {

@@ -1,8 +1,9 @@
-// Command threerooms is a polite crawler of one site, made of three packages: scheduler says when,
-// robots says whether, and fetch gets the page and finds its links. Read it, and start from it:
+// Command minicrawler is a polite crawler for one site, built from three packages: scheduler decides
+// when to fetch, robots whether, and fetch gets the page and finds its links. Use it as a starting
+// point for your own:
 //
-//	go run ./examples/threerooms -contact https://you.example/bot https://www.example.org/
-//	go run ./examples/threerooms -localhost http://localhost:8080/
+//	go run ./examples/minicrawler -contact https://you.example/bot https://www.example.org/
+//	go run ./examples/minicrawler -localhost http://localhost:8080/
 package main
 
 import (
@@ -26,12 +27,12 @@ import (
 
 func main() {
 	contact := flag.String("contact", "", "URL or e-mail address at which site owners reach you")
-	local := flag.Bool("localhost", false, "crawl a site on this machine, which needs no -contact")
+	local := flag.Bool("localhost", false, "crawl a site on this machine; needs no -contact")
 	pages := flag.Int("pages", 20, "at most this many pages")
-	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "pause between two requests")
+	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "politeness delay: pause between two requests")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: threerooms [flags] URL, of the site to crawl")
+		fmt.Fprintln(os.Stderr, "usage: minicrawler [flags] URL")
 		flag.PrintDefaults()
 		os.Exit(2)
 	}
@@ -45,28 +46,28 @@ func main() {
 		options.Reach = fetch.Loopback
 	}
 	if err := crawl(ctx, flag.Arg(0), *pages, *delay, options, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "threerooms:", err)
+		fmt.Fprintln(os.Stderr, "minicrawler:", err)
 		os.Exit(1)
 	}
 }
 
-const agent = "threerooms"
+const agent = "minicrawler"
 
-// crawl writes status, URL and size of the pages of one site.
+// crawl prints the status, URL and size of each page of one site.
 func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o fetch.Options, out io.Writer) error {
 	seed, err := weburl.Canonical(seed)
 	if err != nil {
-		return fmt.Errorf("%w; want one such as https://www.example.org/", err)
+		return fmt.Errorf("%w; want a URL such as https://www.example.org/", err)
 	}
 	client, err := fetch.New(o)
 	if err != nil {
-		return fmt.Errorf("%w: -contact says whom to ask, and -localhost needs none", err)
+		return fmt.Errorf("%w: set -contact, or -localhost for a site on this machine", err)
 	}
 	defer client.CloseIdle()
 	site := weburl.Host(seed)
 	queue := scheduler.New[string](scheduler.Options{HostDelay: delay})
 	seen := map[string]bool{}
-	add := func(link string) { // if it is a new one, and one of the site
+	add := func(link string) { // enqueues new links of the site
 		url, err := weburl.Canonical(link)
 		if err == nil && weburl.Host(url) == site && !seen[url] {
 			seen[url] = queue.Add(scheduler.Task[string]{Host: site, Item: url}) == nil
@@ -78,7 +79,7 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 		return err
 	}
 	add(seed)
-	for lease, err := range queue.Leases(ctx) { // each after its pause; ends when nothing is left
+	for lease, err := range queue.Leases(ctx) { // waits between requests; ends when the queue is empty
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 			continue
 		}
 		got, err := client.Get(ctx, url)
-		if err != nil { // the next pause is longer
+		if err != nil { // the scheduler backs off
 			lease.Done(scheduler.Outcome{Failed: true})
 			fmt.Fprintln(out, err)
 			continue
@@ -99,7 +100,7 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 		lease.Done(scheduler.Outcome{Start: got.FirstByte, Took: got.Wait(), Status: got.Status,
 			RetryAfter: got.FirstByte.Add(got.RetryAfter)})
 		fmt.Fprintln(out, got.Status, url, len(got.Body))
-		add(got.Location) // of a redirect: a link like any other
+		add(got.Location) // a redirect is a link like any other
 		for link, err := range page.Links(got.Body, got.URL, got.Header.Get("Content-Type")) {
 			if err == nil && link.Kind == page.Anchor && !link.NoFollow {
 				add(link.URL)
@@ -113,19 +114,19 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 	return nil
 }
 
-// obtainRules fetches robots.txt, which takes a turn like a page, and follows its redirects.
+// obtainRules fetches robots.txt and follows its redirects. It waits for the host like any request.
 func obtainRules(
 	ctx context.Context, client *fetch.Client, queue *scheduler.Scheduler[string], seed string,
 ) (robotstxt.Rules, error) {
 	site := weburl.Host(seed)
-	turn, err := queue.Wait(ctx, site)
+	lease, err := queue.Wait(ctx, site)
 	if err != nil {
 		return robotstxt.Rules{}, err
 	}
 	transport := &observed{next: client.Transport()}
 	cache := robots.NewCache(robots.Options{Agent: agent, Client: &http.Client{Transport: transport}})
 	rules, err := cache.Load(ctx, seed)
-	turn.Done(scheduler.Outcome{Start: time.Now()})
+	lease.Done(scheduler.Outcome{Start: time.Now()})
 	if entry, _ := cache.Entry(seed); err == nil && entry.Failures > 0 {
 		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, transport.said)
 	}
@@ -135,7 +136,7 @@ func obtainRules(
 	return rules, err
 }
 
-// observed is a transport that remembers what the last request came to.
+// observed is a transport that remembers the outcome of the last request.
 type observed struct {
 	next http.RoundTripper
 	said string

@@ -111,7 +111,7 @@ func TestErrorsNameTheCause(t *testing.T) {
 		fmt.Fprint(w, "User-agent: *\nDisallow: /")
 	})
 	failing := serve(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-	me := fetch.Options{UserAgent: "threerooms/1.0 (+https://me.example/)"}
+	me := fetch.Options{UserAgent: "minicrawler/1.0 (+https://me.example/)"}
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for _, tt := range []struct {
@@ -119,8 +119,8 @@ func TestErrorsNameTheCause(t *testing.T) {
 		o    fetch.Options
 		want string
 	}{
-		{"example.org", me, "want one such as https://"},
-		{"https://example.org/", fetch.Options{UserAgent: "threerooms/1.0 (+)"}, "-contact"},
+		{"example.org", me, "want a URL such as https://"},
+		{"https://example.org/", fetch.Options{UserAgent: "minicrawler/1.0 (+)"}, "-contact"},
 		{forbidding, me, "-localhost"},
 		{gone.URL, fetch.Options{Reach: fetch.Loopback}, "unreachable"},
 		{forbidding, fetch.Options{Reach: fetch.Loopback}, "line 2, /"},
@@ -138,7 +138,7 @@ func TestTheGuidePrintsTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	guide, err := os.ReadFile("../../docs/own-crawler.md")
 	require.NoError(t, err)
-	function := regexp.MustCompile(`(?s)// crawl writes .*?\n}\n.*?\n}\n`).Find(program)
+	function := regexp.MustCompile(`(?s)// crawl prints .*?\n}\n.*?\n}\n`).Find(program)
 	require.NotEmpty(t, function)
 	require.Contains(t, string(guide), "```go\n"+string(function)+"```\n")
 	require.Less(t, bytes.Count(function, []byte("\n")), 100)
