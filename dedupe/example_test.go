@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 func Example() {
@@ -79,4 +80,36 @@ func ExampleLoad() {
 	// Output:
 	// false true
 	// dedupe: stored filter: byte 8: ends too early
+}
+
+func ExampleLinkCache() {
+	const (
+		refused = iota
+		met
+	)
+	seen, links := dedupe.New(dedupe.Options{}), dedupe.NewLinkCache(1<<16)
+	sight := func(link string) {
+		verdict, known := links.Get(link, 0)
+		if !known {
+			verdict = refused
+			if url, err := weburl.Canonical(link); err == nil {
+				verdict = met
+				if seen.Add(url) {
+					fmt.Println("fetch", url)
+				}
+			}
+			links.Put(link, 0, verdict)
+		}
+		if verdict == refused {
+			fmt.Println("refused", link)
+		}
+	}
+	for range 2 { // two pages with the same links
+		sight("https://example.com/#top")
+		sight("mailto:me@example.com")
+	}
+	// Output:
+	// fetch https://example.com/
+	// refused mailto:me@example.com
+	// refused mailto:me@example.com
 }
