@@ -21,6 +21,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -64,6 +65,7 @@ type crawler struct {
 	delays  stage.CrawlDelays
 	manners manners
 	traps   *traps // nil finds none
+	lately  lately
 
 	ending context.Context // ends when the crawl has to; its cause says why
 	stop   context.CancelCauseFunc
@@ -105,6 +107,7 @@ func openCrawler(d *cockpit.Directory, cfg cockpit.Config, web network) (c *craw
 		Log: slog.New(slog.DiscardHandler), Say: func(string) {}, Room: make(chan struct{}, cfg.Queue),
 	}
 	c.quota, c.manners.news = stage.NewQuota(cfg.Pages), make(chan struct{}, 1)
+	c.lately.links = dedupe.NewLinkCache(latelyLinks)
 	ending, end := context.WithCancelCause(context.Background())
 	c.ending, c.stop = ending, func(why error) {
 		if why != nil && !cockpit.Paused(why) {
@@ -319,7 +322,7 @@ func (c *crawler) seed() {
 		c.Tally.Skip(urlfilter.NotURL)
 	}
 	for _, seed := range c.Cfg.Seeds {
-		c.Filter.Scope.Add(seed)
+		c.widen(seed)
 		c.sight(seed, stage.Item{})
 	}
 }

@@ -34,6 +34,7 @@ func (c *crawler) reload() {
 	if err := c.Cfg.ReadOverrides(); err != nil {
 		c.Log.Error("overrides not read again", "error", err)
 	}
+	c.lately.forget()
 	defer c.refilter(before, c.Cfg.Filters())
 	if c.Cfg.SeedFile == "-" {
 		return // it can be read once
@@ -41,7 +42,7 @@ func (c *crawler) reload() {
 	err := cockpit.ReadFile(c.Cfg.SeedFile, func(f io.Reader) error {
 		seeds, err := urlfilter.Seeds(f, c.Cfg.SeedFile)
 		for _, seed := range seeds {
-			c.Filter.Scope.Add(seed)
+			c.widen(seed)
 			c.sight(seed, stage.Item{})
 		}
 		return cockpit.SkipLines(err, func(err *urlfilter.SyntaxError) { c.Log.Error("seed skipped", "error", err) })

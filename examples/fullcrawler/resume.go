@@ -115,7 +115,7 @@ func (c *crawler) recall() (s stock, err error) {
 		}
 		s.count(page.State, c.Clock.Now())
 		if page.Item.Seeded() {
-			c.Filter.Scope.Add(page.Item.URL)
+			c.widen(page.Item.URL)
 			seeded++
 			same, example = same || given[page.Item.URL], page.Item.URL
 		}

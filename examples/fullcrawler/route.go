@@ -14,30 +14,43 @@ import (
 // sight takes notice of one URL. It returns the canonical form, or "" if the URL is none that is
 // crawled.
 func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
+	context := c.contextOf(it)
+	if why, met := c.lately.find(raw, context); met {
+		return c.count(raw, why)
+	}
 	var err error
 	if it.URL, err = c.stepsFor(it).Canonical(raw); err != nil {
-		c.Tally.Skip(c.Filter.Format.Malformed(err))
-		return ""
+		return c.count("", c.Filter.Format.Malformed(err))
 	}
-	if why := c.Filter.Check(it); why != "" {
+	why := c.Filter.Check(it)
+	if why == "" {
+		why = c.traps.admit(it)
+	}
+	if canonical = c.count(it.URL, why); canonical != "" {
+		if err := c.Pages.Sight(it); err != nil {
+			c.stop(err)
+			return ""
+		}
+		stage.Wake(c.changed)
+	}
+	if why != "" || canonical == raw {
+		c.lately.keep(raw, context, why)
+	}
+	return canonical
+}
+
+// count counts a link that the filters let pass, or the reason why they do not. It returns "" if the
+// link is not followed.
+func (c *crawler) count(url string, why stage.Reason) string {
+	if why == "" && c.Hosts.IsCrowded(url) {
+		why = stage.CrowdedHost
+	}
+	if why != "" {
 		c.Tally.Skip(why)
-		return ""
-	}
-	if why := c.traps.admit(it); why != "" {
-		c.Tally.Skip(why)
-		return ""
-	}
-	if c.Hosts.IsCrowded(it.URL) {
-		c.Tally.Skip(stage.CrowdedHost)
-		return ""
-	}
-	if err := c.Pages.Sight(it); err != nil {
-		c.stop(err)
 		return ""
 	}
 	c.Tally.Sighted()
-	stage.Wake(c.changed)
-	return it.URL
+	return url
 }
 
 // stepsFor returns how a URL is simplified, so that /blog/?utm_source=x is not fetched beside

@@ -248,7 +248,7 @@ func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 // http://example.org wants https://www.example.org.
 func (c *crawler) redirect(it stage.Item, location string) {
 	if url, err := weburl.Canonical(location); err == nil && it.Seeded() {
-		c.Filter.Scope.Add(url)
+		c.widen(url)
 	}
 	from := it.URL
 	it.Hops++
