@@ -15,6 +15,9 @@ func Parse(raw string, base *URL) (URL, error) { return ParseEncoded(raw, base, 
 // query of a special URL is percent-encoded in the encoding of the page. raw is UTF-8 all the same.
 // A nil encoder means UTF-8.
 func ParseEncoded(raw string, base *URL, encoder Encoder) (URL, error) {
+	if u, ok := cutNormal(raw); ok {
+		return u, nil
+	}
 	p := parser{base: base, encoder: encoder}
 	head := p.cutTail(trim(raw))
 	if err := p.parseHead(head); err != nil {
