@@ -116,6 +116,9 @@ func (p *parts) split(text, separator string) bool {
 func (p *parts) all() []string { return p.array[:p.n] }
 
 func (f Format) checkPath(path string) Reason {
+	if f.cannotExceed(path, "/", f.MaxSegments, DefaultMaxSegments) {
+		return Fine
+	}
 	var segments parts
 	fits := segments.split(strings.Trim(path, "/"), "/")
 	if !fits || exceeds(segments.n, f.MaxSegments, DefaultMaxSegments) {
@@ -125,6 +128,13 @@ func (f Format) checkPath(path string) Reason {
 		return Repeating
 	}
 	return Fine
+}
+
+// cannotExceed reports whether a text has too few separators for any bound to be exceeded, as most
+// have. Counting them is cheaper than cutting.
+func (f Format) cannotExceed(text, separator string, bound, standard int) bool {
+	n := strings.Count(text, separator) + 1
+	return n <= maxParts && !exceeds(n, bound, standard) && !exceeds(n, f.MaxRepeats, DefaultMaxRepeats)
 }
 
 // repeats reports whether a part stands among the others too often.
@@ -145,6 +155,9 @@ func (f Format) repeats(parts []string) bool {
 
 func (f Format) checkQuery(query string) Reason {
 	if query == "" {
+		return Fine
+	}
+	if f.cannotExceed(query, "&", f.MaxParams, DefaultMaxParams) {
 		return Fine
 	}
 	var params parts

@@ -11,15 +11,26 @@ import (
 // panics.
 func Host(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
+	for i := range len(rest) {
+		switch rest[i] {
+		case ':':
+			if rest[0] == '[' {
+				continue // within an address
+			}
+			return rest[:i]
+		case '/', '?', '#':
+			return unbracketed(rest[:i])
+		}
 	}
-	if strings.HasPrefix(rest, "[") {
-		address, _, _ := strings.Cut(rest[1:], "]")
-		return address
+	return unbracketed(rest)
+}
+
+func unbracketed(authority string) string {
+	if !strings.HasPrefix(authority, "[") {
+		return authority
 	}
-	host, _, _ := strings.Cut(rest, ":")
-	return host
+	address, _, _ := strings.Cut(authority[1:], "]")
+	return address
 }
 
 // Site returns the registrable domain of a canonical URL's host: its public suffix by the list of

@@ -114,7 +114,7 @@ func sortedParams(query string) string {
 // withoutSessions drops session ids from a path. What is left of a segment must not become a dot
 // segment, which the next parser would resolve. Such paths contain no session and stay.
 func withoutSessions(path string) string {
-	if !strings.ContainsAny(path, ";(") {
+	if strings.IndexByte(path, ';') < 0 && strings.IndexByte(path, '(') < 0 {
 		return path
 	}
 	var b strings.Builder
