@@ -1,5 +1,5 @@
-// Command sizes proves that each package can be used alone, from outside: it makes a module elsewhere
-// that imports one package, builds it, and counts its dependencies.
+// Command sizes shows what each package brings into a program. For each, it makes a module outside the
+// repository that imports only this package, builds it, and counts the dependencies.
 //
 //	go run ./sizes
 package main
@@ -20,9 +20,10 @@ const module = "github.com/spinneret-go/spinneret"
 var paths = []string{
 	"scheduler", "robots", "robots/robotstxt", "fetch", "fetch/page", "fetch/sitemap", "fetch/brotli",
 	"fetch/botauth",
-	"dedupe", "dedupe/exact", "dedupe/simhash", "dedupe/urlfilter", "hostcache", "hostcache/resolve",
+	"dedupe", "dedupe/exact", "dedupe/simhash", "dedupe/weburl", "dedupe/urlfilter",
+	"hostcache", "hostcache/resolve",
 	"revisit", "satstore", "pagerank", "archive",
-	"archive/export", "archive/warc", "archive/scan",
+	"archive/warc", "archive/export", "archive/scan",
 }
 
 func main() {
@@ -39,7 +40,7 @@ func run(root string) (err error) {
 		return err
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "package\tmodules\tpackages outside the standard library\tadded to a program that calls nothing of it")
+	fmt.Fprintln(out, "package\tmodules\tpackages of these\tadded to a program")
 	base, _, err := build(root, "")
 	if err != nil {
 		return err
@@ -105,7 +106,9 @@ func command(dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// count returns the modules that are not ours, and how many packages are not the program's own.
+var shorter = strings.NewReplacer("github.com/", "", "golang.org/", "")
+
+// count returns the other modules that a program needs, and how many of their packages.
 func count(packages []string) (modules string, foreign int) {
 	seen := map[string]bool{}
 	var names []string
@@ -114,10 +117,13 @@ func count(packages []string) (modules string, foreign int) {
 		if from == "outside.example" || path == "" {
 			continue
 		}
+		if from == module {
+			continue
+		}
 		foreign++
-		if from != module && !seen[from] {
+		if !seen[from] {
 			seen[from] = true
-			names = append(names, strings.TrimPrefix(from, "github.com/"))
+			names = append(names, shorter.Replace(from))
 		}
 	}
 	if names == nil {

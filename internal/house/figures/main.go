@@ -1,4 +1,5 @@
-// Command figures writes the README's table of figures from the report of internal/bench:
+// Command figures writes the README's table of figures, and the last column of its map, from the report
+// of internal/bench:
 //
 //	go run ./internal/house/figures
 //
@@ -36,18 +37,60 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	made, err := replaceTable(string(readme), string(report))
+	made, err := update(string(readme), string(report))
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(readmeName, []byte(made), 0o644)
 }
 
+// update returns the README with the figures of a report.
+func update(readme, report string) (string, error) {
+	sections := map[string]string{}
+	for _, section := range strings.Split(report, "\n## ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		sections[title] = text
+	}
+	readme, err := replaceTable(readme, sections)
+	if err != nil {
+		return "", err
+	}
+	return replaceMap(readme, sections[sizes])
+}
+
+var (
+	mapRow  = regexp.MustCompile("(?m)^(\\| \\[`([a-z]+)`\\].* \\| ).* \\|$")
+	sizeRow = regexp.MustCompile(`(?m)^([a-z/]+)  +(\S+(?:, \S+)*)  +(\d+)  +([\d.]+ MB)$`)
+)
+
+// replaceMap returns the README with the dependencies and sizes of packages.
+func replaceMap(readme, measured string) (string, error) {
+	costs := map[string]string{}
+	for _, row := range sizeRow.FindAllStringSubmatch(measured, -1) {
+		costs[row[1]] = row[2] + "; " + row[4]
+		if row[2] != "none" {
+			costs[row[1]] = fmt.Sprintf("%s packages of %s; %s", row[3], row[2], row[4])
+		}
+	}
+	rows := mapRow.FindAllStringSubmatch(readme, -1)
+	if len(rows) == 0 {
+		return "", fmt.Errorf("%s has no map", readmeName)
+	}
+	for _, row := range rows {
+		cost, ok := costs[row[2]]
+		if !ok {
+			return "", fmt.Errorf("%s: section %q lacks package %s", reportName, sizes, row[2])
+		}
+		readme = strings.Replace(readme, row[0], row[1]+cost+" |", 1)
+	}
+	return readme, nil
+}
+
 // tableHead starts the table. An empty line ends it.
 const tableHead = "| | ours | others |\n| --- | --- | --- |\n"
 
-// replaceTable returns the README with the table of a report.
-func replaceTable(readme, report string) (string, error) {
+// replaceTable returns the README with the table of figures.
+func replaceTable(readme string, sections map[string]string) (string, error) {
 	before, rest, found := strings.Cut(readme, tableHead)
 	if !found {
 		return "", fmt.Errorf("%s has no table that begins with %q", readmeName, tableHead)
@@ -56,17 +99,12 @@ func replaceTable(readme, report string) (string, error) {
 	if !found {
 		return "", fmt.Errorf("%s: no empty line ends the table", readmeName)
 	}
-	table, err := makeTable(report)
+	table, err := makeTable(sections)
 	return before + tableHead + table + "\n" + after, err
 }
 
 // makeTable returns the rows of the table.
-func makeTable(report string) (string, error) {
-	sections := map[string]string{}
-	for _, section := range strings.Split(report, "\n## ")[1:] {
-		title, text, _ := strings.Cut(section, "\n")
-		sections[title] = text
-	}
+func makeTable(sections map[string]string) (string, error) {
 	var table strings.Builder
 	for _, r := range rows {
 		values := make([]any, len(r.figures))

@@ -18,21 +18,25 @@ func read(t *testing.T, name string) string {
 
 func TestReadmeHasTheFiguresOfTheReport(t *testing.T) {
 	readme, report := read(t, readmeName), read(t, reportName)
-	want, err := replaceTable(readme, report)
+	want, err := update(readme, report)
 	require.NoError(t, err)
 	require.Equal(t, want, readme, "run: go run ./internal/house/figures")
-	changed, err := replaceTable(readme, strings.ReplaceAll(report, "  robots  ", "  robots 9"))
+	changed, err := update(readme, strings.ReplaceAll(report, "  robots  ", "  robots 9"))
 	require.NoError(t, err)
 	require.NotEqual(t, readme, changed, "the figures are not those of the report")
 }
 
 func TestMissingFiguresAreErrors(t *testing.T) {
-	_, err := makeTable("# Measured\n\n## " + robots + "\n\nnothing\n")
+	_, err := makeTable(map[string]string{robots: "nothing\n"})
 	require.ErrorContains(t, err, "nothing matches")
-	_, err = replaceTable("no table", "")
+	_, err = replaceTable("no table", nil)
 	require.ErrorContains(t, err, "has no table")
-	_, err = replaceTable(tableHead+"| a | b | c |\n", "")
+	_, err = replaceTable(tableHead+"| a | b | c |\n", nil)
 	require.ErrorContains(t, err, "no empty line")
+	_, err = replaceMap("no map", "")
+	require.ErrorContains(t, err, "has no map")
+	_, err = replaceMap("| [`p`](x) | q | none; 1 MB |", "")
+	require.ErrorContains(t, err, "lacks package p")
 	_, err = of("a", "x "+number, 1).in(map[string]string{"a": "x 1.2.3\n"})
 	require.ErrorContains(t, err, "invalid syntax")
 }
@@ -41,6 +45,13 @@ func TestFiguresAreMedians(t *testing.T) {
 	got, err := of("a", "x "+number, 10).in(map[string]string{"a": "x 7\n x   1\nx 2\ny 9\n"})
 	require.NoError(t, err)
 	require.Equal(t, 20.0, got)
+}
+
+func TestMapHasDependenciesAndSizes(t *testing.T) {
+	got, err := replaceMap("| [`p`](x) | q | old |\n| [`r`](x) | s | old |\n",
+		"p      none     0   0.5 MB\nr  a/b, c/d  12  1.5 MB\n")
+	require.NoError(t, err)
+	require.Equal(t, "| [`p`](x) | q | none; 0.5 MB |\n| [`r`](x) | s | 12 packages of a/b, c/d; 1.5 MB |\n", got)
 }
 
 func TestFormat(t *testing.T) {

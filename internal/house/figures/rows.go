@@ -45,6 +45,7 @@ const (
 	pagerank  = "pagerank: ten million pages"
 	crawl     = "fullcrawler: beside other crawlers"
 	messages  = "cluster: messages"
+	sizes     = "all: from outside, alone"
 )
 
 var rows = []row{
