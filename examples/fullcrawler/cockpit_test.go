@@ -1,13 +1,18 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +83,86 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
+// TestAHostMayHaveSeveralRequests where the operator says so, each a delay after the one before.
+func TestAHostMayHaveSeveralRequests(t *testing.T) {
+	const delay, takes, pages = 5 * time.Second, 12 * time.Second, 24
+	for _, most := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			var under, highest atomic.Int32
+			var mu sync.Mutex
+			var starts []time.Time
+			slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				starts = append(starts, time.Now())
+				highest.Store(max(highest.Load(), under.Add(1)))
+				mu.Unlock()
+				defer under.Add(-1)
+				w.Header().Set("Content-Type", "text/html")
+				switch r.URL.Path {
+				case "/robots.txt":
+					http.NotFound(w, r)
+					return
+				case "/":
+					for n := range pages {
+						fmt.Fprintf(w, "<a href=/%d>", n)
+					}
+					return
+				}
+				time.Sleep(takes)
+			})
+			web := serve(t, webtest.Options{
+				Network: memnet.New(), Handlers: map[string]http.Handler{"a.test": slow, "b.test": slow},
+			})
+			cfg := politeConfig(t, web)
+			cfg.Delay, cfg.Timeout, cfg.OverrideFile = delay, 2*takes, write(t, fmt.Sprintf("a.test concurrency=%d\n", most))
+			cfg.Seeds = []string{"http://a.test/"}
+			require.NoError(t, cfg.ReadOverrides())
+			began := time.Now()
+			crawlWeb(t, web, cfg)
+			require.EqualValues(t, most, highest.Load())
+			for i := range starts[1:] {
+				require.GreaterOrEqual(t, starts[i+1].Sub(starts[i]), delay)
+			}
+			if most > 1 {
+				require.Less(t, time.Since(began), pages*takes*2/3)
+			}
+		})
+	}
+}
+
+// TestASharedAddressHasNoDelay once enough unrelated hosts have answered there. With fewer it is
+// one server, whose hosts wait for each other.
+func TestASharedAddressHasNoDelay(t *testing.T) {
+	const hosts = 24
+	for after, shared := range map[int]bool{hosts / 2: true, 2 * hosts: false} {
+		synctest.Test(t, func(t *testing.T) {
+			o := webtest.Options{Network: memnet.New(), Addrs: 1, Handlers: map[string]http.Handler{}}
+			var seeds []string
+			for n := range hosts {
+				name := fmt.Sprintf("site%d.test", n)
+				seeds = append(seeds, "http://"+name+"/")
+				o.Handlers[name] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", "text/html")
+					if r.URL.Path == "/" {
+						_, _ = io.WriteString(w, "<a href=/1><a href=/2><a href=/3>")
+					}
+				})
+			}
+			web := serve(t, o)
+			cfg := politeConfig(t, web)
+			cfg.Seeds, cfg.SharedAfter = seeds, after
+			c := crawlWeb(t, web, cfg)
+			require.EqualValues(t, 4*hosts, c.Tally.Sum().Fates[stage.Fetched])
+			hosts := func(string) time.Duration { return cfg.Delay }
+			require.Empty(t, webtest.Violations(web.Log(), hosts, func(netip.Addr) time.Duration { return 0 }))
+			early := webtest.Violations(web.Log(), hosts, func(netip.Addr) time.Duration { return cfg.Delay })
+			require.Equal(t, shared, len(early) > 0, "%d requests to the address came earlier", len(early))
+			addr := web.Log()[0].Addr
+			require.Equal(t, shared, c.Shared.Has(addr))
+		})
+	}
+}
+
 // TestACachedPageIsLeftAlone as long as its server says that it stays as it is.
 func TestACachedPageIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -142,11 +227,13 @@ func TestAPausedHostIsLeftAlone(t *testing.T) {
 	})
 }
 
+// signingKey is the key of the examples of RFC 9421, which signs for nobody.
+const signingKey = "-----BEGIN PRIVATE KEY-----\n" +
+	"MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n"
+
 // TestNetworkFlags reach the configuration, and what is wrong with them is told in a line.
 func TestNetworkFlags(t *testing.T) {
-	key := filepath.Join(t.TempDir(), "key.pem")
-	require.NoError(t, os.WriteFile(key, []byte("-----BEGIN PRIVATE KEY-----\n"+
-		"MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n"), 0o600))
+	key := write(t, signingKey)
 	ranges := write(t, "192.0.2.0/24 # a CDN\n\n2001:db8::/32\n")
 	groups := write(t, "a.example b.example\nc.example\n")
 	cfg, err := cockpit.ParseFlags([]string{
@@ -202,14 +289,21 @@ func TestSignals(t *testing.T) {
 			got := requested(web)
 			require.Equal(t, respect == nil, got["http://a.test/art/1"] == 1)
 			require.Equal(t, respect == nil, got["http://a.test/behind"] == 1)
-			kept := 0
+			kept, stated := 0, map[string]string{}
 			for _, rec := range readArchive(t, cfg.Out) {
 				if rec.kind == "response" && rec.url != "http://a.test/robots.txt" {
 					kept++
 				}
+				if rec.kind == "metadata" {
+					stated[rec.url] = string(rec.block)
+				}
 			}
 			if respect == nil {
 				require.Equal(t, 4, kept)
+				require.Equal(t, map[string]string{
+					"http://a.test/art/1":  "ai-preferences: train-ai=n\r\n",
+					"http://a.test/header": "ai-preferences: search=y train-ai=n\r\n",
+				}, stated)
 				require.Zero(t, s.Fates[stage.Disallowed])
 				return
 			}
@@ -217,4 +311,32 @@ func TestSignals(t *testing.T) {
 			require.EqualValues(t, 2, s.Fates[stage.Disallowed])
 		})
 	}
+}
+
+// TestTheEndSaysWhatIsToCome, and when.
+func TestTheEndSaysWhatIsToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := serve(t, webtest.Options{Seed: 2, Hosts: 3, Addrs: 3, Pages: 8, Network: memnet.New(),
+			Traits: func(host int) webtest.Traits { return webtest.Traits{Refuse: host == 2} }})
+		cfg := politeConfig(t, web)
+		var err error
+		cfg.Policy, err = cockpit.ParsePolicy("100h", 0, time.Hour, 1000*time.Hour)
+		require.NoError(t, err)
+		c, err := newCrawler(cfg, on(web))
+		require.NoError(t, err)
+		var said strings.Builder
+		require.NoError(t, c.Conclude(&said, c.run(t.Context())))
+		got := c.Tally.Sum().Fates[stage.Fetched]
+		require.Positive(t, got)
+		next := regexp.MustCompile(`(?m)^due next +(\d+) within an hour, (\d+) within a day, (\d+) within a week, (\d+) later$`)
+		counts := next.FindStringSubmatch(said.String())
+		require.NotNil(t, counts, said.String())
+		numbers := make([]int64, len(counts)-1)
+		for i := range numbers {
+			numbers[i], err = strconv.ParseInt(counts[i+1], 10, 64)
+			require.NoError(t, err)
+		}
+		require.Equal(t, c.Tally.Sum().Fates[stage.Refused], numbers[0], "retries of the host that is down")
+		require.InDelta(t, got, numbers[2], 2, "each page is visited again after 100 hours: %d", numbers)
+	})
 }

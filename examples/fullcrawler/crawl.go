@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +13,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +62,7 @@ type crawler struct {
 	settled chan struct{} // something may be due that was not
 	changed chan struct{} // something was sighted or given back
 	early   stage.Underway
+	several stage.Several
 	quota   stage.Quota
 	delays  stage.CrawlDelays
 	manners manners
@@ -76,6 +78,7 @@ type crawler struct {
 type network struct {
 	resolve resolve.Lookup
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	roots   *x509.CertPool
 }
 
 // newCrawler locks a directory and puts the rooms together in it.
@@ -106,6 +109,7 @@ func openCrawler(d *cockpit.Directory, cfg cockpit.Config, web network) (c *craw
 		Cfg: cfg, Robots: stage.NewRobots(cfg.Agent), Filter: cfg.Filter, Tally: cockpit.NewTally(),
 		Log: slog.New(slog.DiscardHandler), Say: func(string) {}, Room: make(chan struct{}, cfg.Queue),
 	}
+	c.Shared = stage.NewSharedAddrs(cfg.Shared, cfg.SharedAfter)
 	c.quota, c.manners.news = stage.NewQuota(cfg.Pages), make(chan struct{}, 1)
 	c.lately.links = dedupe.NewLinkCache(latelyLinks)
 	ending, end := context.WithCancelCause(context.Background())
@@ -165,17 +169,17 @@ func (c *crawler) openQueue() {
 		// Every worker gives its lease back, after an outage of any length. One that counted as
 		// lost meanwhile could not be queued again, and its page would never end.
 		LeaseTimeout: -1,
+		Exempt:       c.Shared.Has,
 	}
 	if c.Cfg.Delay == 0 { // none, where 0 would mean the default
 		politeness.HostDelay, politeness.LatencyFactor = -1, -1
 	}
-	if len(c.Cfg.Shared) > 0 {
-		politeness.Exempt = func(addr netip.Addr) bool {
-			return slices.ContainsFunc(c.Cfg.Shared, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) })
-		}
-	}
 	if c.Cfg.Arrival > 0 {
 		politeness.MaxPerAddr = 2 // while the first request is slow, but never two to a host
+	}
+	if c.Cfg.OverrideFile != "" { // arriving lets only hosts that may have them have several requests
+		politeness.MaxPerHost, politeness.MaxPerAddr = stage.MaxConcurrency, stage.MaxConcurrency
+		politeness.MaxPerGroup, politeness.HostDelay = stage.MaxConcurrency, max(c.Cfg.Delay, 1)
 	}
 	c.Queue = scheduler.New[stage.Item](politeness)
 }
@@ -206,6 +210,7 @@ func (c *crawler) openNetwork(web network) (err error) {
 		Header:    c.Cfg.Header,
 		Proxy:     c.Cfg.Proxy,
 		HTTP1:     c.Cfg.HTTP1,
+		TLSConfig: &tls.Config{RootCAs: web.roots},
 	}
 	if c.Cfg.Identity != nil {
 		options.Wrap = c.Cfg.Identity.RoundTripper
@@ -345,7 +350,6 @@ func (c *crawler) close() (err error) {
 	}
 	if c.Pages != nil {
 		err = errors.Join(err, c.Pages.Close())
-		c.Known = c.Pages.Stats()
 	}
 	if c.ledger != nil {
 		err = errors.Join(err, c.ledger.Close())

@@ -143,11 +143,11 @@ func TestForgetIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 43, Hosts: 3, Pages: 4})
 	cfg := testConfig(t, web)
-	want := crawlWeb(t, web, cfg).Known.Records
+	want := crawlWeb(t, web, cfg).Pages.Stats().Records
 	at := filepath.Join(cfg.Out, stage.PagesDir)
 	require.NoError(t, os.Rename(at, at+".gone"))
 	require.NoError(t, os.RemoveAll(filepath.Join(at+".gone", "lock"))) // half of it removed
-	require.Equal(t, want, crawlWeb(t, web, cfg).Known.Records)
+	require.Equal(t, want, crawlWeb(t, web, cfg).Pages.Stats().Records)
 	require.NoDirExists(t, at+".gone")
 }
 

@@ -98,7 +98,8 @@ func (c *crawler) take(it stage.Item) {
 		c.end(it, stage.Unwanted, string(why))
 		return
 	}
-	it.Visit.Addr, _ = c.Resolver.Cached(host)
+	addr, _ := c.Resolver.Cached(host)
+	it.Visit.Addr = c.Shared.Counted(addr)
 	a := c.Hosts.Take(host, it.Visit.Addr, first, c.Clock.Now())
 	if a.PutOff > 0 {
 		c.putOff(it, a.PutOff)

@@ -253,9 +253,9 @@ func TestAnEndlessHostIsKnownInPart(t *testing.T) {
 		require.EqualValues(t, 200, s.Fates[stage.Fetched])
 		require.EqualValues(t, 201, len(site.requested("")))
 		require.Greater(t, s.Skipped[stage.CrowdedHost], int64(100*links))
-		require.Less(t, c.Known.Records, int64(2*links), "what one page leads to, and a little more")
+		require.Less(t, c.Pages.Stats().Records, int64(2*links), "what one page leads to, and a little more")
 		ledger := fatesIn(t, cfg.Out)
-		require.EqualValues(t, c.Known.Records-200, ledger[stage.HostFull])
+		require.EqualValues(t, c.Pages.Stats().Records-200, ledger[stage.HostFull])
 		require.Zero(t, s.Waiting)
 	})
 }

@@ -180,7 +180,8 @@ func on(web *webtest.Web) network {
 			addrs, err := web.Resolve(ctx, host)
 			return addrs, time.Hour, err
 		},
-		dial: web.Dial,
+		dial:  web.Dial,
+		roots: web.Roots(),
 	}
 }
 

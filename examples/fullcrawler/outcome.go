@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -15,15 +17,43 @@ import (
 // maxRetryAfter is how long a server is believed that sends the crawler away.
 const maxRetryAfter = 24 * time.Hour
 
-// arriving makes the delays count from when the request of a lease reaches its server, if it is
-// known how long that takes. A slow page then does not hold up the other hosts of its address.
-func (c *crawler) arriving(ctx context.Context, lease *scheduler.Lease[stage.Item]) context.Context {
-	if c.Cfg.Arrival == 0 {
-		return ctx
+// arriving makes the delays count from when the request of a lease reaches its server: if it is
+// known how long that takes, so that a slow page does not hold up the other hosts of its address,
+// and for a host that may have several requests under way. Where there are such hosts, the scheduler
+// lets others have several as well once it is told that their requests arrive: so it is not.
+func (c *crawler) arriving(
+	ctx context.Context, lease *scheduler.Lease[stage.Item],
+) (context.Context, func()) {
+	host := lease.Host()
+	most := c.Cfg.Overrides.Of(host).Concurrency
+	if most <= 1 && (c.Cfg.Arrival == 0 || c.Cfg.OverrideFile != "") {
+		return ctx, func() {}
+	}
+	arrived, done := lease.Arrived, func() {}
+	if most > 1 {
+		arrived, done = c.several.Begin(host, most, arrived)
 	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { lease.Arrived(time.Now().Add(c.Cfg.Arrival)) },
-	})
+		WroteRequest: func(httptrace.WroteRequestInfo) { arrived(time.Now().Add(c.Cfg.Arrival)) },
+	}), done
+}
+
+// sawAddr notes a visit as evidence on whether unrelated hosts share an address.
+func (c *crawler) sawAddr(ctx context.Context, host string, addr netip.Addr, o scheduler.Outcome) {
+	busy := o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable
+	if o.Skipped || o.Status == 0 && !o.Failed {
+		return
+	}
+	all, _ := c.Resolver.LookupNetIP(ctx, "ip", host) // it was looked up just now
+	alike := 0
+	for _, other := range all {
+		if other.Is4() == addr.Is4() {
+			alike++
+		}
+	}
+	if c.Shared.Saw(addr, host, alike, o.Failed || busy) {
+		c.Log.Info("address", "addr", addr.String(), "shared", c.Shared.Has(addr))
+	}
 }
 
 // outcome counts the delays from the first byte of the answer: by then the server has seen the
@@ -32,6 +62,9 @@ func (c *crawler) arriving(ctx context.Context, lease *scheduler.Lease[stage.Ite
 func (c *crawler) outcome(resp *fetch.Response) scheduler.Outcome {
 	o := scheduler.Outcome{
 		Start: resp.FirstByte, Took: resp.FirstByte.Sub(resp.WroteRequest), Status: resp.Status,
+	}
+	if c.Cfg.Overrides.Of(weburl.Host(resp.URL)).Concurrency > 1 {
+		o.Took = 0 // its slow pages are what the others do not wait for
 	}
 	if arrived := resp.WroteRequest.Add(c.Cfg.Arrival); c.Cfg.Arrival > 0 && arrived.Before(o.Start) {
 		o.Start = arrived

@@ -49,7 +49,16 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		lease.Requeue(skipped, time.Time{}) // its address, new or changed, cannot be visited yet
 		return skipped
 	}
-	ctx = c.arriving(ctx, lease)
+	ctx, done := c.arriving(ctx, lease)
+	defer done()
+	outcome := c.request(ctx, it, addr)
+	c.sawAddr(ctx, lease.Host(), addr, outcome)
+	return outcome
+}
+
+// request fetches what an item stands for, if it still may.
+func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) scheduler.Outcome {
+	skipped := scheduler.Outcome{Skipped: true}
 	if it.Robots != nil {
 		return c.visitRobots(ctx, it, addr)
 	}
@@ -73,10 +82,11 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 // move charges a page to the share of the address where it turned out to be. If there is no room,
 // the page is put off.
 func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
+	addr = c.Shared.Counted(addr)
 	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
 		return true
 	}
-	until := c.Hosts.Move(it.Visit.Addr, addr, c.Clock.Now())
+	until := c.Hosts.Move(weburl.Host(it.URL), it.Visit.Addr, addr, c.Clock.Now())
 	if until == 0 {
 		it.Visit.Addr = addr
 		return true
@@ -107,7 +117,7 @@ func (c *crawler) visitPage(
 	if it.Sitemap == nil && !c.unobjected(it, resp.Header) { // it is not kept, nor are its links followed
 		return false, c.outcome(resp)
 	}
-	if err := c.keep(resp); err != nil { // if the archive has failed, this becomes an interruption
+	if err := c.keep(resp, it.Visit.Signals); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
 		return false, c.outcome(resp)
 	}
@@ -271,7 +281,7 @@ func (c *crawler) visitRobots(
 	}
 	defer c.client.Release(resp)
 	c.Tally.Robots()
-	if err := c.keep(resp); err != nil && !errors.Is(err, archive.ErrInvalid) {
+	if err := c.keep(resp, ""); err != nil && !errors.Is(err, archive.ErrInvalid) {
 		c.Robots.Abandon(req)
 		return c.outcome(resp)
 	}
@@ -366,8 +376,8 @@ func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
 
 // keep puts a response into the archive. An archive that fails ends the crawl: what cannot be kept
 // should not be asked for. One answer that no record can hold does not.
-func (c *crawler) keep(resp *fetch.Response) error {
-	if err := c.append(resp); err != nil {
+func (c *crawler) keep(resp *fetch.Response, signals string) error {
+	if err := c.append(resp, signals); err != nil {
 		if !errors.Is(err, archive.ErrInvalid) {
 			c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)",
 				err))
@@ -379,10 +389,14 @@ func (c *crawler) keep(resp *fetch.Response) error {
 	return nil
 }
 
-func (c *crawler) append(resp *fetch.Response) error {
+// append writes a response, and a metadata record with what the site states about its use.
+func (c *crawler) append(resp *fetch.Response, signals string) error {
 	if c.Store == nil {
 		return nil
 	}
-	_, err := c.Store.Append(stage.Capture(resp))
+	at, err := c.Store.Append(stage.Capture(resp))
+	if err == nil && signals != "" {
+		_, err = c.Store.AppendRecord(stage.SignalRecord(resp, signals, at))
+	}
 	return err
 }

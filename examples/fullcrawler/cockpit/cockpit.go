@@ -14,7 +14,6 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
-	"github.com/spinneret-go/spinneret/satstore"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -27,6 +26,7 @@ type Crawl struct {
 	Hosts    *stage.HostBook
 	Robots   *stage.Robots
 	Order    *stage.Order // nil if items are taken in the order in which they are found
+	Shared   *stage.SharedAddrs
 	Uplink   *stage.Uplink
 	Resolver *resolve.Resolver
 	Queue    *scheduler.Scheduler[stage.Item]
@@ -40,7 +40,6 @@ type Crawl struct {
 	Room     chan struct{}  // has an element for each page in hand
 
 	Servers []*http.Server
-	Known   satstore.Stats // when the crawl ended
 }
 
 // Why a crawl ends before its queue is empty.

@@ -85,6 +85,7 @@ type Config struct {
 	Overrides    *stage.Overrides
 	Group        func(host string) string // hosts that share a delay; nil is each its own
 	Shared       []netip.Prefix           // addresses of many unrelated hosts, which have no delay
+	SharedAfter  int                      // registrable domains that make an address one of these; 0 is never
 }
 
 // NoArchive is a config.archive that keeps nothing.
@@ -348,6 +349,7 @@ func (l *commandLine) checkNumbers() error {
 		{"wait", l.Wait < 0, "0 or more"},
 		{"host-pages", l.HostPages < 0, "0 or more"},
 		{"traps", l.Traps < 0, "0 or more"},
+		{"shared-after", l.SharedAfter < 0, "0 or more"},
 		{"queue", l.Queue < 1, "at least 1"},
 		{"concurrency", l.Concurrency < 1, "at least 1"},
 		{"timeout", l.Timeout <= 0, "positive"},

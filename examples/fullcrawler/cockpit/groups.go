@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
@@ -98,10 +99,13 @@ func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 		"then, and a slow page holds up its host alone; 0: pauses count from the first byte of the answer")
 	fs.StringVar(&l.groups, "group", "", "hosts that share a delay: domain, for all hosts of a registrable "+
 		"domain, or a `file` with a line for each group, of hosts and the domains above them")
-	fs.StringVar(&l.overrides, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3\" or "+
-		"\"old.example off\", for a host and all below it; SIGHUP reads it again")
+	fs.StringVar(&l.overrides, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3 "+
+		"concurrency=2\" or \"old.example off\", for a host and all below it; SIGHUP reads it again")
 	fs.StringVar(&l.cdn, "shared", "", "`file` of address ranges that unrelated hosts share, such as those of "+
 		"a CDN: only their hosts have delays")
+	fs.IntVar(&l.SharedAfter, "shared-after", stage.DefaultSharedAfter, "an address counts as shared when this many "+
+		"unrelated domains have answered there, or an eighth of them if their names lead to several addresses, "+
+		"until a quarter of its answers are failures; 0: never")
 	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay of less than a second")
 	fs.IntVar(&l.Concurrency, "concurrency", 64,
 		"requests under way at one time, each to another host")

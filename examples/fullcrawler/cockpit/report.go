@@ -107,12 +107,12 @@ func (s summary) rate() float64 {
 // Conclude writes the closing summary. It returns the error that made the crawl fail; limits and
 // the user's wish to stop are none.
 func (c *Crawl) Conclude(w io.Writer, ended error) error {
-	s, queue := c.Tally.Sum(), c.Queue.Stats()
+	s, queue, known := c.Tally.Sum(), c.Queue.Stats(), c.Pages.Stats()
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-22s"+format+"\n", append([]any{name}, args...)...)
 	}
 	line("ended", "%s", Reason(ended))
-	if ended == nil && total(s.Fates) == 0 && c.Known.Records > 0 {
+	if ended == nil && total(s.Fates) == 0 && known.Records > 0 {
 		line("", "no page is due: -fresh begins anew, and -forever waits")
 	}
 	line("pages", "%d in %s, %.1f per second", s.Pages, s.took.Round(time.Millisecond), s.rate())
@@ -123,7 +123,10 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	files, err := c.files()
 	line("archive", "%s", strings.Join(files, "\n"+strings.Repeat(" ", 22)))
 	line("fates", "%s", filepath.Join(c.Cfg.Out, LedgerName))
-	line("known", "%d pages, of which %d are due now", c.Known.Records, c.Known.Due)
+	line("known", "%d pages, of which %d are due now", known.Records, known.Due)
+	if coming := c.coming(known.Records, known.Due); coming != "" {
+		line("due next", "%s", coming)
+	}
 	if left := c.retriesLeft(); left != "" {
 		line("to come", "%s", left)
 	}
@@ -131,7 +134,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	fmt.Fprintf(w, "\nwhat became of %d visits\n", total(s.Fates))
 	table(w, s.Fates)
 	fmt.Fprintf(w, "\nlinks not followed\n")
-	if again := s.sights - c.Known.Added; again > 0 {
+	if again := s.sights - known.Added; again > 0 {
 		s.Skipped[stage.Duplicate] = again
 	}
 	table(w, s.Skipped)
@@ -195,6 +198,29 @@ func Size(bytes int64) string {
 		return fmt.Sprintf("%d B", bytes)
 	}
 	return fmt.Sprintf("%.1f %s", value, unit)
+}
+
+// spans are for which the end of a crawl says what is to come.
+var spans = []struct {
+	name string
+	time time.Duration
+}{{"within an hour", time.Hour}, {"within a day", 24 * time.Hour}, {"within a week", 7 * 24 * time.Hour}}
+
+// coming says how many pages come due when, by the clock of the world, or "" if none will.
+func (c *Crawl) coming(known, before int64) string {
+	if known <= before {
+		return ""
+	}
+	times := make([]time.Time, len(spans))
+	for i, span := range spans {
+		times[i] = c.Clock.Now().Add(c.Clock.Shown(span.time))
+	}
+	text := ""
+	for i, until := range c.Pages.Upcoming(times...) {
+		text += fmt.Sprintf("%d %s, ", max(until-before, 0), spans[i].name)
+		before = max(until, before)
+	}
+	return text + fmt.Sprintf("%d later", max(known-before, 0))
 }
 
 // retriesLeft says how many retries are still to come, or "".

@@ -262,7 +262,11 @@ func (c *Crawl) explain(q string) []Fact {
 		facts = append(facts, Fact{"paused", "by the operator"})
 	}
 	if addr, known := c.Resolver.Cached(host); known {
-		facts = append(facts, Fact{"address", addr.String()})
+		text := addr.String()
+		if c.Shared.Has(addr) {
+			text += ", which unrelated hosts share: it has no delay of its own"
+		}
+		facts = append(facts, Fact{"address", text})
 	}
 	facts = append(facts, c.aboutFilters(url)...)
 	facts = append(facts, aboutPage(c.Pages, c.Clock, url)...)

@@ -20,8 +20,14 @@ import (
 const minHostRoom, slotsInFlight = 1000, 5
 
 // domainShare is the part of all pages in flight that a registrable domain may have: it may have
-// many addresses. An address has no more room than a host, since it gets no more requests.
+// many addresses.
 const domainShare = 8
+
+// An address has room for addrRooms times the pages of a host, though it gets no more requests: a
+// domain there may have as many pages in flight as room is left for others. And no more than
+// placeHosts hosts of one domain are in flight at one address. Hosts of an address take turns, so
+// that a farm of thousands of them would leave nothing for its neighbors.
+const addrRooms, placeHosts = 2, 8
 
 // hostShare is the part of a host's time, as its delay makes it, that known pages may ask for. The
 // rest is for pages that are new.
@@ -45,15 +51,29 @@ type HostBook struct {
 	hosts   map[string]*hostEntry
 	addrs   map[netip.Addr]*share // of which something is in flight or put off
 	domains map[string]*share
+	places  map[place]*tenants
 	until   int64 // the latest until of all
 }
 
 type hostEntry struct {
 	share
+	site   string         // its registrable domain
 	known  int32          // pages
 	taken  int32          // of them, those that were in flight at some time
 	load   revisit.Demand // what its known pages ask for
 	domain *share         // nil while nothing is in flight
+}
+
+// A place is a registrable domain at an address.
+type place struct {
+	domain string
+	addr   netip.Addr
+}
+
+// tenants are what a domain has in flight at an address.
+type tenants struct {
+	share
+	pages map[string]int32 // in flight, by host
 }
 
 // A share is what the pages of a host, an address or a domain have of the room for pages in flight.
@@ -70,6 +90,7 @@ func NewHostBook(delay, unit time.Duration, limit, queue int) *HostBook {
 	return &HostBook{
 		delay: delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
+		places: map[place]*tenants{},
 	}
 }
 
@@ -77,7 +98,7 @@ func NewHostBook(delay, unit time.Duration, limit, queue int) *HostBook {
 func (b *HostBook) entry(host string) *hostEntry {
 	e := b.hosts[host]
 	if e == nil {
-		e = &hostEntry{}
+		e = &hostEntry{site: weburl.Site("http://" + host + "/")}
 		b.hosts[host] = e
 	}
 	return e
@@ -126,7 +147,8 @@ type admission struct {
 
 // Take lets a page be in flight. A host, an address or a domain that has enough in flight is given
 // its pages back one by one, from when it will be through with what it has: so each comes when
-// there is time for it. A zero addr is not known yet; see move.
+// there is time for it. A zero addr is one that is not known yet, or that counts for no delay; see
+// Move.
 func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time) admission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,12 +160,12 @@ func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time)
 			return admission{Full: true}
 		}
 	}
-	domain, at := b.domains[domainOf(host)], b.addrs[addr]
+	domain, at := b.domains[e.site], place{e.site, addr}
 	switch {
 	case e.inFlight >= b.room:
 		return admission{PutOff: b.putOff(&e.share, b.delay, now)}
-	case at != nil && at.inFlight >= b.room:
-		return admission{PutOff: b.putOff(at, b.delay, now)}
+	case !b.hasRoom(at, host):
+		return admission{PutOff: b.putOffAt(at, now)}
 	case domain != nil && domain.inFlight >= b.domainRoom:
 		// Its hosts are visited at the same time, as far as they have addresses of their own.
 		return admission{PutOff: b.putOff(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
@@ -151,9 +173,6 @@ func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time)
 	b.enter(host, e, addr)
 	return admission{}
 }
-
-// domainOf returns the registrable domain of a host.
-func domainOf(host string) string { return weburl.Site("http://" + host + "/") }
 
 // putOff returns when the next page of a share is due. It requires that b.mu is held.
 func (b *HostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
@@ -163,23 +182,46 @@ func (b *HostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
 	return s.until/1000 + 1
 }
 
+// hasRoom reports whether one more page of a host may be in flight at a place. It requires that
+// b.mu is held.
+func (b *HostBook) hasRoom(at place, host string) bool {
+	if !at.addr.IsValid() {
+		return true
+	}
+	all, own := b.addrs[at.addr], b.places[at]
+	if own == nil {
+		return all == nil || all.inFlight < addrRooms*b.room
+	}
+	return own.inFlight < addrRooms*b.room-all.inFlight &&
+		(own.pages[host] > 0 || len(own.pages) < placeHosts)
+}
+
+// putOffAt is putOff for a place. It requires that b.mu is held.
+func (b *HostBook) putOffAt(at place, now time.Time) int64 {
+	s := b.addrs[at.addr]
+	if own := b.places[at]; own != nil {
+		s = &own.share
+	}
+	return b.putOff(s, b.delay, now)
+}
+
 // enter requires that b.mu is held.
 func (b *HostBook) enter(host string, e *hostEntry, addr netip.Addr) {
 	if e.domain == nil {
-		name := domainOf(host)
-		if e.domain = b.domains[name]; e.domain == nil {
+		if e.domain = b.domains[e.site]; e.domain == nil {
 			e.domain = &share{}
-			b.domains[name] = e.domain
+			b.domains[e.site] = e.domain
 		}
 	}
 	if e.inFlight++; e.inFlight == 1 {
 		e.domain.hosts++
 	}
 	e.domain.inFlight++
-	b.enterAddr(addr)
+	b.enterAddr(host, addr)
 }
 
-func (b *HostBook) enterAddr(addr netip.Addr) {
+// enterAddr requires that b.mu is held.
+func (b *HostBook) enterAddr(host string, addr netip.Addr) {
 	if !addr.IsValid() {
 		return
 	}
@@ -187,6 +229,14 @@ func (b *HostBook) enterAddr(addr netip.Addr) {
 		b.addrs[addr] = &share{}
 	}
 	b.addrs[addr].inFlight++
+	at := place{b.entry(host).site, addr}
+	own := b.places[at]
+	if own == nil {
+		own = &tenants{pages: map[string]int32{}}
+		b.places[at] = own
+	}
+	own.inFlight++
+	own.pages[host]++
 }
 
 // Hold notes that a page is in flight, whatever the room, as take does.
@@ -204,16 +254,27 @@ func (b *HostBook) Leave(host string, addr netip.Addr) {
 	e.domain.inFlight--
 	if e.inFlight--; e.inFlight == 0 {
 		e.domain.hosts--
-		forgetShare(b.domains, domainOf(host))
+		forgetShare(b.domains, e.site)
 		e.domain = nil
 	}
-	b.leaveAddr(addr)
+	b.leaveAddr(host, addr)
 }
 
-func (b *HostBook) leaveAddr(addr netip.Addr) {
-	if addr.IsValid() {
-		b.addrs[addr].inFlight--
-		forgetShare(b.addrs, addr)
+// leaveAddr requires that b.mu is held.
+func (b *HostBook) leaveAddr(host string, addr netip.Addr) {
+	if !addr.IsValid() {
+		return
+	}
+	b.addrs[addr].inFlight--
+	forgetShare(b.addrs, addr)
+	at := place{b.entry(host).site, addr}
+	own := b.places[at]
+	own.inFlight--
+	if own.pages[host]--; own.pages[host] == 0 {
+		delete(own.pages, host)
+	}
+	if own.inFlight == 0 {
+		delete(b.places, at)
 	}
 }
 
@@ -225,16 +286,17 @@ func forgetShare[K comparable](shares map[K]*share, key K) {
 	}
 }
 
-// Move notes that a page in flight is at another address than before, which may have been none. If
-// that has no room, it returns when to try again; the page is in flight until leave is called.
-func (b *HostBook) Move(from, to netip.Addr, now time.Time) (putOff int64) {
+// Move notes that a page in flight is at another address than before. Either may be the zero Addr:
+// one that is not known yet, or one whose hosts do not share a delay. If there is no room, it
+// returns when to try again; the page is in flight until Leave is called.
+func (b *HostBook) Move(host string, from, to netip.Addr, now time.Time) (putOff int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at := b.addrs[to]; at != nil && at.inFlight >= b.room {
-		return b.putOff(at, b.delay, now)
+	if at := (place{b.entry(host).site, to}); !b.hasRoom(at, host) {
+		return b.putOffAt(at, now)
 	}
-	b.leaveAddr(from)
-	b.enterAddr(to)
+	b.leaveAddr(host, from)
+	b.enterAddr(host, to)
 	return 0
 }
 

@@ -52,20 +52,22 @@ func TestSharesOfAddressesAndDomains(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	b := NewHostBook(10*time.Second, time.Minute, 0, 16_000)
 	at, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	for n := range minHostRoom {
+	const room = addrRooms * minHostRoom
+	for n := range room {
 		require.Zero(t, b.Take(fmt.Sprintf("h%d.test", n), at, false, now).PutOff)
 	}
 	require.Positive(t, b.Take("one.test", at, false, now).PutOff)
 	require.Zero(t, b.Take("one.test", other, false, now).PutOff)
-	require.Positive(t, b.Move(other, at, now), "there is no room there")
+	require.Positive(t, b.Move("one.test", other, at, now), "there is no room there")
 	b.Leave("h0.test", at)
-	require.Zero(t, b.Move(other, at, now))
+	require.Zero(t, b.Move("one.test", other, at, now))
 	b.Leave("one.test", at)
-	for n := range minHostRoom - 1 {
+	for n := range room - 1 {
 		b.Leave(fmt.Sprintf("h%d.test", n+1), at)
 	}
 	require.Empty(t, b.addrs)
 	require.Empty(t, b.domains)
+	require.Empty(t, b.places)
 
 	for n := range 16_000 / domainShare {
 		require.Zero(t, b.Take(fmt.Sprintf("h%d.farm.test", n), netip.Addr{}, false, now).PutOff)
@@ -76,6 +78,39 @@ func TestSharesOfAddressesAndDomains(t *testing.T) {
 		b.Leave(fmt.Sprintf("h%d.farm.test", n), netip.Addr{})
 	}
 	require.Len(t, b.domains, 1)
+}
+
+// TestAFarmLeavesRoomForItsNeighbors: of thousands of hosts of one domain at an address, few are in
+// flight at a time, and what is put off does not make others wait.
+func TestAFarmLeavesRoomForItsNeighbors(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	b := NewHostBook(10*time.Second, time.Minute, 0, 1_000_000)
+	at := netip.MustParseAddr("192.0.2.1")
+	in := 0
+	for n := range 5000 {
+		for range 1000 {
+			if b.Take(fmt.Sprintf("h%d.farm.test", n), at, false, now).PutOff == 0 {
+				in++
+			}
+		}
+	}
+	require.Equal(t, minHostRoom, in, "half of the room is for others")
+	require.LessOrEqual(t, len(b.places[place{"farm.test", at}].pages), placeHosts)
+	for n := range minHostRoom / 3 {
+		require.Zero(t, b.Take("neighbor.test", at, false, now).PutOff, n)
+	}
+	b.Leave("h0.farm.test", at)
+	full := NewHostBook(10*time.Second, time.Minute, 0, 1_000_000)
+	for n := range placeHosts {
+		require.Zero(t, full.Take(fmt.Sprintf("h%d.farm.test", n), at, false, now).PutOff)
+	}
+	require.Positive(t, full.Take("one.farm.test", at, false, now).PutOff, "too many hosts of a domain")
+	require.Zero(t, full.Take("h1.farm.test", at, false, now).PutOff)
+	require.Zero(t, full.Take("www.neighbor.test", at, false, now).PutOff)
+	require.Zero(t, full.Take("one.farm.test", netip.Addr{}, false, now).PutOff, "its address is not known yet")
+	require.Positive(t, full.Move("one.farm.test", netip.Addr{}, at, now))
+	full.Leave("h0.farm.test", at)
+	require.Zero(t, full.Move("one.farm.test", netip.Addr{}, at, now))
 }
 
 func TestTheLongestCrawlDelayOfAHostHolds(t *testing.T) {

@@ -22,13 +22,18 @@ type Overrides struct {
 // An Override is what holds for a host and for all hosts below it.
 type Override struct {
 	Delay    time.Duration // least pause between two requests; 0 is that of all hosts
-	MaxDepth int           // links from a seed; 0 is that of all hosts, -1 is none
+	MaxDepth int           // links from a seed; 0 is that of all hosts
 	Off      bool          // nothing is fetched
-	text     string
+
+	// Concurrency is how many requests may be under way, each begun a delay after the one before. 0
+	// is one.
+	Concurrency int
+
+	text string
 }
 
 // Reload reads the file again: in each line a host, and after it any of delay=DURATION,
-// depth=NUMBER and off. A # begins a comment. After an error the old ones stay.
+// depth=NUMBER, concurrency=NUMBER and off. A # begins a comment. After an error the old ones stay.
 func (o *Overrides) Reload(r io.Reader) error {
 	hosts, lines := map[string]Override{}, bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -67,8 +72,13 @@ func (o *Override) set(field string) (err error) {
 		if err == nil && o.MaxDepth <= 0 {
 			err = errors.New("want a positive number")
 		}
+	case "concurrency":
+		o.Concurrency, err = strconv.Atoi(value)
+		if err == nil && (o.Concurrency <= 0 || o.Concurrency > MaxConcurrency) {
+			err = fmt.Errorf("want a number from 1 to %d", MaxConcurrency)
+		}
 	default:
-		err = errors.New("want delay=DURATION, depth=NUMBER or off")
+		err = errors.New("want delay=DURATION, depth=NUMBER, concurrency=NUMBER or off")
 	}
 	return err
 }

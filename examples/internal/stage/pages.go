@@ -288,6 +288,9 @@ func (p *Pages) Find(url string) (Known, error) {
 // Stats returns the figures of the store.
 func (p *Pages) Stats() satstore.Stats { return p.store.Stats() }
 
+// Upcoming returns how many pages are due up to each of some times. It also works after Close.
+func (p *Pages) Upcoming(until ...time.Time) []int64 { return p.store.Upcoming(until...) }
+
 // Sighted returns how many sightings wait to be added.
 func (p *Pages) Sighted() int {
 	p.mu.Lock()

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+)
+
+// A notebook is a server that writes down what it is asked.
+type notebook struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []*http.Request
+}
+
+func newNotebook(t *testing.T) *notebook {
+	n := &notebook{}
+	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.mu.Lock()
+		n.requests = append(n.requests, r)
+		n.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+	}))
+	t.Cleanup(n.Close)
+	return n
+}
+
+// page returns the request for a page that was not robots.txt.
+func (n *notebook) page(t *testing.T) *http.Request {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at := slices.IndexFunc(n.requests, func(r *http.Request) bool { return r.URL.Path != "/robots.txt" })
+	require.GreaterOrEqual(t, at, 0, "nothing was asked for")
+	return n.requests[at]
+}
+
+// crawlWith runs the program with flags until it has a page.
+func crawlWith(t *testing.T, flags ...string) {
+	t.Helper()
+	var said bytes.Buffer
+	flags = append([]string{"-out", t.TempDir(), "-delay", "1ms", "-pages", "1", "-wait", "0"}, flags...)
+	require.Zero(t, command(t.Context(), flags, &said, &said), &said)
+}
+
+// TestWhatRequestsCarry: fields, cookies and a signature, each because a flag says so.
+func TestWhatRequestsCarry(t *testing.T) {
+	t.Parallel()
+	server := newNotebook(t)
+	at, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	cookies := write(t, "# Netscape HTTP Cookie File\n"+at.Hostname()+"\tFALSE\t/\tFALSE\t0\tsession\tabc\n")
+	crawlWith(t, "-header", "Accept-Language: de", "-cookies", cookies, "-identity", write(t, signingKey),
+		"-contact", "https://me.example/bot", server.URL)
+	r := server.page(t)
+	require.Equal(t, "de", r.Header.Get("Accept-Language"))
+	require.Equal(t, "session=abc", r.Header.Get("Cookie"))
+	require.Contains(t, r.Header.Get("Signature-Input"), `tag="web-bot-auth"`)
+	require.NotEmpty(t, r.Header.Get("Signature"))
+	require.Contains(t, r.UserAgent(), "https://me.example/bot")
+
+	plain := newNotebook(t)
+	crawlWith(t, plain.URL)
+	for _, name := range []string{"Accept-Language", "Cookie", "Signature", "Signature-Input"} {
+		require.Empty(t, plain.page(t).Header.Get(name), name)
+	}
+}
+
+// TestRequestsGoThroughTheProxy, also those for a server that is not there.
+func TestRequestsGoThroughTheProxy(t *testing.T) {
+	t.Parallel()
+	proxy := newNotebook(t)
+	crawlWith(t, "-proxy", proxy.URL, "http://127.0.0.1:8123/page")
+	require.Equal(t, "http://127.0.0.1:8123/page", proxy.page(t).URL.String())
+}
+
+// TestNamesAreAskedOfTheNameServerGiven: no other one knows this name.
+func TestNamesAreAskedOfTheNameServerGiven(t *testing.T) {
+	t.Parallel()
+	server := newNotebook(t)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	require.NoError(t, err)
+	asked := make(chan string, 100)
+	crawlWith(t, "-dns", oneNameServer(t, asked), "-private", "-own", "-contact", "me@example.org",
+		"http://only.here.test:"+port+"/")
+	require.Equal(t, "only.here.test:"+port, server.page(t).Host)
+	require.Equal(t, "only.here.test.", strings.ToLower(<-asked))
+}
+
+// oneNameServer answers that every name is that of this machine, and returns where it listens.
+func oneNameServer(t *testing.T, asked chan<- string) (at string) {
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		for packet := make([]byte, 1<<16); ; {
+			n, from, err := conn.ReadFromUDPAddrPort(packet)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(packet[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			asked <- q.Name.String()
+			m.Response, m.Additionals = true, nil
+			if q.Type == dnsmessage.TypeA {
+				m.Answers = []dnsmessage.Resource{{
+					Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 600},
+					Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
+				}}
+			}
+			answer, err := m.Pack()
+			if err == nil {
+				_, _ = conn.WriteToUDPAddrPort(answer, from) // a resolver that hears nothing asks again
+			}
+		}
+	}()
+	return conn.LocalAddr().String()
+}
+
+// TestHTTP1: HTTP/2 is spoken where a server has it, unless the flag says no.
+func TestHTTP1(t *testing.T) {
+	t.Parallel()
+	for proto, flags := range map[string][]string{"HTTP/2.0": nil, "HTTP/1.1": {"-http1"}} {
+		web := serve(t, webtest.Options{Seed: 1, Hosts: 1, Pages: 3, TLS: true})
+		cfg := testConfig(t, web)
+		parsed, err := cockpit.ParseFlags(append(flags, "http://127.0.0.1/"), &bytes.Buffer{})
+		require.NoError(t, err)
+		cfg.HTTP1 = parsed.HTTP1
+		crawlWeb(t, web, cfg)
+		log := web.Log()
+		require.NotEmpty(t, log)
+		for _, r := range log {
+			if strings.HasPrefix(r.URL(), "https:") {
+				require.Equal(t, proto, r.Proto, r.URL())
+			}
+		}
+	}
+}

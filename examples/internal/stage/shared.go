@@ -1,0 +1,180 @@
+package stage
+
+import (
+	"hash/maphash"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+)
+
+// DefaultSharedAfter is how many registrable domains answer at one address before it counts as
+// shared infrastructure. The servers of small web hosts have fewer in one crawl.
+const DefaultSharedAfter = 256
+
+// spreadShare is the part of them that is enough if their names lead to several addresses each:
+// those of a content delivery network do, and those of a single machine do not.
+const spreadShare = 8
+
+// maxTenants bounds the domains that are remembered, over all addresses. With one domain for each
+// address they take 30 MB.
+const maxTenants = 1 << 17
+
+// What makes an address lose its standing: one in troubleShare of so many answers is a failure.
+const troubleAnswers, troubleShare = 64, 4
+
+// SharedAddrs tells which addresses unrelated hosts share, such as those of a content delivery
+// network. Each of their hosts has delays of its own, and the address has none.
+//
+// An address is shared if the operator says so, or by evidence: many registrable domains have
+// answered there. Evidence can be wrong. If a quarter of the answers of such an address are
+// failures, it counts as one machine from then on. Its methods are safe for concurrent use.
+type SharedAddrs struct {
+	ranges map[netip.Prefix]bool
+	bits   []int // that the ranges have
+	after  int
+	seed   maphash.Seed
+	shared atomic.Pointer[map[netip.Addr]bool] // by evidence
+
+	mu      sync.Mutex
+	tenants map[netip.Addr]*tenancy
+	known   int // domains in all of them
+}
+
+// A tenancy is what is known of one address.
+type tenancy struct {
+	domains, spread       []uint64 // sorted hashes; spread is of names with several addresses
+	shared, refuted       bool
+	answers, troubleCount int // of a shared address, lately
+}
+
+// NewSharedAddrs returns a table that knows the operator's ranges. An address that is in none of
+// them is shared when so many registrable domains have answered there; 0 means never.
+func NewSharedAddrs(ranges []netip.Prefix, after int) *SharedAddrs {
+	s := &SharedAddrs{
+		ranges: map[netip.Prefix]bool{}, after: after, seed: maphash.MakeSeed(),
+		tenants: map[netip.Addr]*tenancy{},
+	}
+	for _, r := range ranges {
+		s.ranges[r.Masked()] = true
+		if !slices.Contains(s.bits, r.Bits()) {
+			s.bits = append(s.bits, r.Bits())
+		}
+	}
+	s.shared.Store(&map[netip.Addr]bool{})
+	return s
+}
+
+// Has reports whether an address is shared. It takes no lock: each link asks.
+func (s *SharedAddrs) Has(addr netip.Addr) bool {
+	addr = addr.Unmap()
+	for _, bits := range s.bits {
+		if r, err := addr.Prefix(bits); err == nil && s.ranges[r] {
+			return true
+		}
+	}
+	return (*s.shared.Load())[addr]
+}
+
+// Counted returns the address if its hosts share a delay, and the zero Addr if they do not.
+func (s *SharedAddrs) Counted(addr netip.Addr) netip.Addr {
+	if s.Has(addr) {
+		return netip.Addr{}
+	}
+	return addr
+}
+
+// Saw notes a visit to a host at an address. addrs is how many addresses the host's name leads to,
+// and failed says that no good answer came. It reports whether the address is now another one than
+// before: shared, or no longer so.
+func (s *SharedAddrs) Saw(addr netip.Addr, host string, addrs int, failed bool) (changed bool) {
+	addr = addr.Unmap()
+	if s.after <= 0 || !addr.IsValid() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenants[addr]
+	switch {
+	case t == nil && failed, t != nil && t.refuted:
+		return false
+	case t == nil:
+		t = &tenancy{}
+		s.tenants[addr] = t
+	case t.shared:
+		return s.judge(addr, t, failed)
+	}
+	if failed {
+		return false
+	}
+	domain := maphash.String(s.seed, weburl.Site("http://"+host+"/"))
+	s.known += insert(&t.domains, domain)
+	if addrs > 1 {
+		s.known += insert(&t.spread, domain)
+	}
+	if len(t.domains) < s.after && len(t.spread) < max(s.after/spreadShare, 2) {
+		s.forget(addr)
+		return false
+	}
+	s.known -= len(t.domains) + len(t.spread)
+	*t = tenancy{shared: true}
+	s.publish(func(shared map[netip.Addr]bool) { shared[addr] = true })
+	return true
+}
+
+// insert adds a hash to sorted ones, and returns how many more there are.
+func insert(sorted *[]uint64, hash uint64) int {
+	at, found := slices.BinarySearch(*sorted, hash)
+	if found {
+		return 0
+	}
+	*sorted = slices.Insert(*sorted, at, hash)
+	return 1
+}
+
+// judge counts an answer of a shared address. It requires that s.mu is held.
+func (s *SharedAddrs) judge(addr netip.Addr, t *tenancy, failed bool) (changed bool) {
+	t.answers++
+	if failed {
+		t.troubleCount++
+	}
+	if t.answers < troubleAnswers {
+		return false
+	}
+	if t.troubleCount*troubleShare < t.answers {
+		t.answers, t.troubleCount = 0, 0
+		return false
+	}
+	*t = tenancy{refuted: true}
+	s.publish(func(shared map[netip.Addr]bool) { delete(shared, addr) })
+	return true
+}
+
+// publish changes a copy of the addresses that are shared. It requires that s.mu is held.
+func (s *SharedAddrs) publish(change func(map[netip.Addr]bool)) {
+	shared := maps.Clone(*s.shared.Load())
+	change(shared)
+	s.shared.Store(&shared)
+}
+
+// forget makes room by dropping evidence, which begins anew: that of addresses with few domains
+// first. It requires that s.mu is held.
+func (s *SharedAddrs) forget(keep netip.Addr) {
+	if s.known <= maxTenants {
+		return
+	}
+	for _, most := range []int{2, s.after} {
+		for addr, t := range s.tenants {
+			if s.known <= maxTenants*3/4 {
+				return
+			}
+			if addr != keep && !t.shared && !t.refuted && len(t.domains) <= most {
+				s.known -= len(t.domains) + len(t.spread)
+				delete(s.tenants, addr)
+			}
+		}
+	}
+}

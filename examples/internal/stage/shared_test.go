@@ -1,0 +1,85 @@
+package stage
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSharedAddressesByEvidence: many unrelated hosts make an address shared; many hosts of one
+// owner, or those of a small server, do not.
+func TestSharedAddressesByEvidence(t *testing.T) {
+	network, farm, small := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"),
+		netip.MustParseAddr("192.0.2.3")
+	s := NewSharedAddrs([]netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, DefaultSharedAfter)
+	for n := range DefaultSharedAfter {
+		require.False(t, s.Has(network), n)
+		require.False(t, s.Saw(farm, fmt.Sprintf("h%d.farm.example", n), 1, false))
+		changed := s.Saw(network, fmt.Sprintf("www.site%d.example", n), 1, false)
+		require.Equal(t, n == DefaultSharedAfter-1, changed)
+		s.Saw(network, fmt.Sprintf("shop.site%d.example", n), 1, false) // the same domain counts once
+	}
+	for n := range DefaultSharedAfter - 1 {
+		require.False(t, s.Saw(small, fmt.Sprintf("site%d.example", n), 1, false))
+		require.False(t, s.Saw(small, fmt.Sprintf("dead%d.example", n), 1, true), "no answer is no evidence")
+	}
+	require.True(t, s.Has(network))
+	require.True(t, s.Has(netip.AddrFrom16(network.As16())), "mapped into IPv6")
+	require.Equal(t, netip.Addr{}, s.Counted(network))
+	require.False(t, s.Has(farm))
+	require.False(t, s.Has(small))
+	require.Equal(t, small, s.Counted(small))
+	require.True(t, s.Has(netip.MustParseAddr("198.51.100.7")), "by the operator's word")
+
+	spread := netip.MustParseAddr("192.0.2.4")
+	for n := range DefaultSharedAfter / spreadShare {
+		require.False(t, s.Has(spread), n)
+		s.Saw(spread, fmt.Sprintf("site%d.example", n), 2, false)
+	}
+	require.True(t, s.Has(spread), "fewer are enough if their names lead to several addresses")
+	never := NewSharedAddrs(nil, 0)
+	for n := range 2 * DefaultSharedAfter {
+		never.Saw(network, fmt.Sprintf("www.site%d.example", n), 2, false)
+	}
+	require.False(t, never.Has(network))
+}
+
+// TestASharedAddressInTroubleIsOneMachine, and stays one.
+func TestASharedAddressInTroubleIsOneMachine(t *testing.T) {
+	addr := netip.MustParseAddr("192.0.2.1")
+	s := NewSharedAddrs(nil, 16)
+	for n := range 16 {
+		s.Saw(addr, fmt.Sprintf("site%d.example", n), 1, false)
+	}
+	for n := range 10 * troubleAnswers {
+		s.Saw(addr, "site1.example", 1, n%(2*troubleShare) == 0)
+		require.True(t, s.Has(addr), "some failures are those of single hosts")
+	}
+	for n := range 2 * troubleAnswers {
+		s.Saw(addr, "site1.example", 1, n%(troubleShare-1) == 0)
+	}
+	require.False(t, s.Has(addr))
+	for n := range 100 {
+		require.False(t, s.Saw(addr, fmt.Sprintf("site%d.example", n), 1, false))
+	}
+	require.False(t, s.Has(addr))
+}
+
+// TestEvidenceHasABound: other addresses are forgotten, and none that is decided.
+func TestEvidenceHasABound(t *testing.T) {
+	s := NewSharedAddrs(nil, 2)
+	decided := netip.MustParseAddr("192.0.2.1")
+	s.Saw(decided, "a.example", 1, false)
+	s.Saw(decided, "b.example", 1, false)
+	s.known += maxTenants - 10 // of addresses that would take long to make up
+	addr := netip.MustParseAddr("10.0.0.0")
+	for range 1000 {
+		addr = addr.Next()
+		s.Saw(addr, "a.example", 1, false)
+		require.LessOrEqual(t, s.known, maxTenants)
+	}
+	require.LessOrEqual(t, len(s.tenants), 12)
+	require.True(t, s.Has(decided))
+}
