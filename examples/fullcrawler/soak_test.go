@@ -2,14 +2,18 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -18,23 +22,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/revisit"
-)
-
-const (
-	soakDelay = 200 * time.Millisecond
-	soakPace  = 2000
 )
 
 // TestSoak crawls with everything on for as long as FULLCRAWLER_SOAK says, such as 2h, and for some
 // seconds without it: in the order of ranks, with sitemaps, hints and rhythms, an archive that is
-// browsed, and lists that are read again. The web has a farm on one address, pages of 50,000 unique
-// links and robots.txt files that cannot be decoded beside honest hosts. Memory stays flat, no
-// request is early, no goroutine is left, and honest hosts get their share.
+// browsed, and lists that are read again. The web has farms at addresses of honest hosts, pages of
+// 50,000 unique links, a server that keeps sending GOAWAY and a robots.txt that cannot be decoded.
+// Memory stays flat, no request is early, no goroutine is left, and honest hosts get their share.
+// GOEXPERIMENT=goroutineleakprofile has the runtime itself look for goroutines that are stuck.
 func TestSoak(t *testing.T) {
 	takes := 8 * time.Second
 	if text := os.Getenv("FULLCRAWLER_SOAK"); text != "" {
@@ -45,166 +43,174 @@ func TestSoak(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	before := runtime.NumGoroutine()
-	clock := stage.Clock{Began: time.Now(), Pace: soakPace}
-	witness := newWitness()
-	web, err := webtest.Start(webtest.Options{
-		Seed: 32, Hosts: 40, Addrs: 20, Pages: 30, Now: clock.Now, NoLog: true, LogTSV: witness,
-		Traits: soakTraits,
-		Handlers: map[string]http.Handler{
-			"farm.test": http.HandlerFunc(farm), "wide.test": http.HandlerFunc(wide),
-			"unreadable.test": http.HandlerFunc(unreadable),
-		},
-	})
-	require.NoError(t, err)
+	web := newSoakWeb(t)
 	cfg := soakConfig(t, web, takes)
-	c, err := newCrawler(cfg, soakNetwork(web))
+	c, err := newCrawler(cfg, on(web.Web))
 	require.NoError(t, err)
 	at, err := c.Listen("127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan struct{})
 	var disturbing sync.WaitGroup
-	var memory []uint64
-	disturbing.Go(func() { memory = disturb(t, c, at, takes/60, done) })
+	d := &disturber{t: t, c: c, at: at}
+	disturbing.Go(func() { d.run(takes/60, done) })
 	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
 	close(done)
 	disturbing.Wait()
 	require.NoError(t, web.Close())
 	http.DefaultClient.CloseIdleConnections()
 
-	requests, early := witness.judge()
+	requests, early := web.witness.judge()
 	s := c.Tally.Sum()
-	t.Logf("%v: %d requests, %d pages, fates %v", takes, requests, s.Pages, s.Fates)
+	t.Logf("%v: %d requests, %d pages, %d GOAWAY, browsed %d times (%s), fates %v", takes, requests, s.Pages,
+		web.goaways.Load(), d.browsed, d.browser, s.Fates)
 	require.Empty(t, early)
-	honest := map[string]bool{}
-	for url := range witness.urls {
-		honest[url] = true
-	}
-	bad, _ := web.Host("farm.test") // hosts at its address take turns with thousands
-	missing := slices.DeleteFunc(web.Reachable(), func(url string) bool {
-		host, known := web.Host(weburl.Host(url))
-		return honest[url] || known && host.Addr == bad.Addr
-	})
-	t.Logf("heap in MB: %d", memory)
-	if takes >= time.Minute {
-		require.Empty(t, missing, "honest hosts get their share")
-		third := len(memory) / 3
-		require.Less(t, slices.Max(memory[2*third:]), slices.Max(memory[third:2*third])*5/4, "%d", memory)
+	require.Positive(t, d.browsed)
+	require.False(t, c.Shared.Has(web.addrOf(farmBeside)))
+	missing := slices.DeleteFunc(web.Reachable(), func(url string) bool { return web.witness.honest[url] > 0 })
+	t.Logf("heap in MB: %d", d.memory)
+	if takes >= 3*time.Minute {
+		require.Empty(t, missing, "honest hosts get their share, also beside farms")
+		require.Positive(t, web.goaways.Load())
+		require.True(t, c.Shared.Has(web.addrOf(crowdBeside)), "by evidence")
+		third := len(d.memory) / 3
+		require.Less(t, slices.Max(d.memory[2*third:]), slices.Max(d.memory[third:2*third])*5/4, "%d", d.memory)
 	}
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 10*time.Second,
 		100*time.Millisecond, "goroutines are left")
+	require.NoError(t, leaks())
 	status := command(context.Background(), []string{"check", "-out", cfg.Out}, io.Discard, os.Stderr)
 	require.Zero(t, status)
 }
 
-func soakTraits(host int) webtest.Traits {
-	traits := webtest.Traits{
-		Gzip: host%2 == 0, Redirects: 0.1,
-		Change: webtest.Change{Mean: 10 * 24 * time.Hour, Sigma: 1, Periodic: host%4 == 0},
+// leaks has the runtime look for goroutines that wait for what nobody can give them any more, if
+// the program was built so that it can.
+func leaks() error {
+	profile := pprof.Lookup("goroutineleak")
+	if profile == nil {
+		return nil
 	}
-	switch host % 8 {
-	case 1:
-		traits.Sitemap = webtest.Sitemap{Orphans: 5, Index: true}
-	case 3:
-		traits.Robots.CrawlDelay = time.Second
-	case 5:
-		traits.Traps = webtest.TrapLoop | webtest.TrapBroken | webtest.TrapBomb
+	var found bytes.Buffer
+	if err := profile.WriteTo(&found, 1); err != nil {
+		return err
 	}
-	return traits
+	if profile.Count() > 0 {
+		return fmt.Errorf("goroutines leak: %s", &found)
+	}
+	return nil
 }
 
-func soakConfig(t *testing.T, web *webtest.Web, takes time.Duration) cockpit.Config {
-	cfg := testConfig(t, web)
+func soakConfig(t *testing.T, web *soakWeb, takes time.Duration) cockpit.Config {
+	cfg := testConfig(t, web.Web)
 	cfg.Delay, cfg.Pace, cfg.Forever, cfg.Duration = soakDelay, soakPace, true, takes
 	cfg.Policy = revisit.Bayes{Price: 0.2, Min: 12 * time.Hour}
 	cfg.ByRank, cfg.Archive, cfg.Texts, cfg.Concurrency = true, "zstd", true, 32
 	cfg.HostPages, cfg.Queue, cfg.Memory = 200, 20_000, 256<<20
+	cfg.SharedAfter = stage.DefaultSharedAfter
 	cfg.OverrideFile = filepath.Join(cfg.Out, "overrides")
 	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("wide.test delay=1s\n"), 0o666))
 	require.NoError(t, cfg.ReadOverrides())
-	cfg.Seeds = append(cfg.Seeds, "http://farm.test/", "http://wide.test/", "http://unreadable.test/")
+	for _, host := range []string{crowdName(0), farmName(0), "wide.test", "unreadable.test", "goaway.test"} {
+		cfg.Seeds = append(cfg.Seeds, "https://"+host+"/")
+	}
 	return cfg
 }
 
-// soakNetwork leads the thousands of names of the farm to its one address.
-func soakNetwork(web *webtest.Web) network {
-	under := on(web)
-	resolve := under.resolve
-	under.resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
-		if strings.HasSuffix(host, "-farm.test") {
-			host = "farm.test"
-		}
-		return resolve(ctx, host)
-	}
-	return under
+// A disturber does to a crawl what operators and readers do, and looks at its memory.
+type disturber struct {
+	t       *testing.T
+	c       *crawler
+	at      string // the live page
+	memory  []uint64
+	browsed int
+	browser string
 }
 
-func farm(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/robots.txt" {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html")
-	for n := range 5000 {
-		fmt.Fprintf(w, "<a href=http://n%d-farm.test%s>", n, r.URL.Path)
-	}
-}
-
-func wide(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/robots.txt" {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html")
-	for n := range 50_000 {
-		fmt.Fprintf(w, "<a href=%s/%d>", strings.TrimSuffix(r.URL.Path, "/"), n)
-	}
-}
-
-func unreadable(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Encoding", "gzip")
-	_, _ = io.WriteString(w, "not gzip at all")
-}
-
-// disturb does to a crawl what operators and readers do, and looks at its memory, until done.
-func disturb(t *testing.T, c *crawler, at string, every time.Duration, done <-chan struct{}) (memory []uint64) {
-	for {
+func (d *disturber) run(every time.Duration, done <-chan struct{}) {
+	for round := 0; ; round++ {
 		select {
 		case <-done:
-			return memory
+			return
 		case <-time.After(every):
 		}
-		c.reload()
+		d.c.reload()
 		for _, path := range []string{"api/status", "metrics", "archive/", "api/explain?q=h00003.vweb.test"} {
-			resp, err := http.Get(at + path)
-			if err != nil {
-				continue // it has just ended
-			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-			if resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
-				t.Error(path, resp.Status)
-			}
+			_, _ = d.get(path)
+		}
+		if round%20 == 10 {
+			d.browse()
+		}
+		if err := leaks(); err != nil {
+			d.t.Error(err)
 		}
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		memory = append(memory, m.HeapAlloc>>20)
+		d.memory = append(d.memory, m.HeapAlloc>>20)
 	}
+}
+
+func (d *disturber) get(path string) (body []byte, err error) {
+	resp, err := http.Get(d.at + path)
+	if err != nil {
+		return nil, err // it has just ended
+	}
+	body, err = io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err == nil && resp.StatusCode != http.StatusOK {
+		d.t.Error(path, resp.Status)
+	}
+	return body, err
+}
+
+// framed finds the address under which a page of the viewer shows the archived page.
+var framed = regexp.MustCompile(`src="/(archive/replay/[^"]+)"`)
+
+// browse looks at a page of the archive, as it was when it was fetched last: in a browser, if there
+// is one and the soak is one that was asked for.
+func (d *disturber) browse() {
+	view, err := d.get("archive/view/" + time.Now().UTC().Format("20060102150405") + "/https://h00000.vweb.test/")
+	frame := framed.FindSubmatch(view)
+	if err != nil || frame == nil {
+		d.t.Errorf("browse: %v: %.2000s", err, view)
+		return
+	}
+	browser, err := exec.LookPath("chromium")
+	var page []byte
+	switch {
+	case os.Getenv("FULLCRAWLER_SOAK") == "":
+		d.browser = "the Go client: a browser is for long soaks"
+		page, err = d.get(string(frame[1]))
+	case err != nil:
+		d.browser = "the Go client: no chromium here (apt-get install chromium)"
+		page, err = d.get(string(frame[1]))
+	default:
+		d.browser = "chromium"
+		page, err = exec.CommandContext(d.t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu",
+			"--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+			"--disable-sync", "--user-data-dir="+d.t.TempDir(), "--virtual-time-budget=3000", "--dump-dom",
+			d.at+string(frame[1])).Output()
+	}
+	if err != nil || !bytes.Contains(page, []byte("https://h000")) {
+		d.t.Errorf("browse with %s: %v: %.2000s", d.browser, err, page)
+		return
+	}
+	d.browsed++
 }
 
 // A witness reads the log of a web as it is written, and keeps what is needed to judge it.
 type witness struct {
 	*io.PipeWriter
 	ended    chan struct{}
+	crowdAt  string // an address that is found to be shared
 	requests int
 	early    []string
 	last     map[string]time.Time // by host and by address
-	urls     map[string]struct{}
+	honest   map[string]int       // requests for pages of honest hosts
 }
 
 func newWitness() *witness {
 	r, w := io.Pipe()
 	v := &witness{PipeWriter: w, ended: make(chan struct{}), last: map[string]time.Time{},
-		urls: map[string]struct{}{}}
+		honest: map[string]int{}}
 	go func() {
 		defer close(v.ended)
 		lines := bufio.NewScanner(r)
@@ -230,20 +236,39 @@ func (v *witness) see(fields []string) {
 		v.early = append(v.early, err.Error())
 		return
 	}
-	host, url := fields[1], fields[4]
-	delay := time.Duration(soakDelay)
-	var index int
-	if n, _ := fmt.Sscanf(host, "h%05d.", &index); n == 1 {
-		delay = max(delay, soakTraits(index).Robots.CrawlDelay)
+	host, addr, url := fields[1], fields[2], fields[4]
+	robots := strings.HasSuffix(url, "/robots.txt")
+	if host == "unreadable.test" && !robots {
+		v.early = append(v.early, url+", which nobody has allowed")
 	}
-	v.urls[url] = struct{}{}
-	if strings.HasSuffix(url, "/robots.txt") {
-		delay = soakDelay // the Crawl-delay is not known yet
+	if strings.HasSuffix(host, ".vweb.test") {
+		v.honest[url]++
 	}
-	for key, least := range map[string]time.Duration{host: delay, fields[2]: soakDelay} {
+	least := map[string]time.Duration{host: delayOf(host, robots)}
+	if addr != v.crowdAt { // which has no delay once it is known to be shared
+		least[addr] = soakDelay
+	}
+	for key, least := range least {
 		if last, again := v.last[key]; again && at.Sub(last) < least {
 			v.early = append(v.early, fmt.Sprintf("%s after %v at %s", url, at.Sub(last), key))
 		}
 		v.last[key] = at
 	}
+}
+
+// delayOf returns the delay of a host. When its robots.txt is asked for, what that says need not be
+// known yet.
+func delayOf(host string, robots bool) time.Duration {
+	var index int
+	switch n, _ := fmt.Sscanf(host, "h%05d.", &index); {
+	case host == "wide.test":
+		return time.Second
+	case robots:
+		return soakDelay
+	case n == 1:
+		return max(soakDelay, soakTraits(index).Robots.CrawlDelay)
+	case strings.HasSuffix(host, "-crowd.test"):
+		return crowdDelay
+	}
+	return soakDelay
 }
