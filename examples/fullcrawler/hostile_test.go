@@ -344,3 +344,14 @@ func TestACalendarWithoutEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestAResponseMayOvertakeItsRequest, as far as can be seen with HTTP/2: then it is not known how
+// long the server took, which must not make the host wait for ages.
+func TestAResponseMayOvertakeItsRequest(t *testing.T) {
+	c := &crawler{}
+	c.Cfg.Arrival = time.Second
+	now := time.Now()
+	o := c.outcome(&fetch.Response{URL: "http://a.test/", FirstByte: now, Attempts: 1})
+	require.Zero(t, o.Took)
+	require.Equal(t, now, o.Start)
+}

@@ -61,12 +61,12 @@ func (c *crawler) sawAddr(ctx context.Context, host string, addr netip.Addr, o s
 // is known how long a request is under way.
 func (c *crawler) outcome(resp *fetch.Response) scheduler.Outcome {
 	o := scheduler.Outcome{
-		Start: resp.FirstByte, Took: resp.FirstByte.Sub(resp.WroteRequest), Status: resp.Status,
+		Start: resp.FirstByte, Took: resp.Wait(), Status: resp.Status,
 	}
 	if c.Cfg.Overrides.Of(weburl.Host(resp.URL)).Concurrency > 1 {
 		o.Took = 0 // its slow pages are what the others do not wait for
 	}
-	if arrived := resp.WroteRequest.Add(c.Cfg.Arrival); c.Cfg.Arrival > 0 && arrived.Before(o.Start) {
+	if arrived := resp.WroteRequest.Add(c.Cfg.Arrival); c.Cfg.Arrival > 0 && !resp.WroteRequest.IsZero() && arrived.Before(o.Start) {
 		o.Start = arrived
 	}
 	if resp.RetryAfter > 0 {

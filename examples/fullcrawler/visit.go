@@ -384,8 +384,7 @@ func (c *crawler) keep(resp *fetch.Response, signals string) error {
 		}
 		return err
 	}
-	latency := resp.FirstByte.Sub(resp.WroteRequest)
-	c.Tally.Got(resp.Addr.Addr(), len(resp.Raw), latency)
+	c.Tally.Got(resp.Addr.Addr(), len(resp.Raw), resp.Wait())
 	return nil
 }
 

@@ -397,7 +397,7 @@ func (f *fetcher) pass(
 func outcome(start time.Time, resp *fetch.Response) scheduler.Outcome {
 	as := &http.Response{StatusCode: resp.Status, Header: resp.Header}
 	o := schedulerhttp.Outcome(start, as, nil)
-	o.Start, o.Took = resp.FirstByte, resp.FirstByte.Sub(resp.WroteRequest)
+	o.Start, o.Took = resp.FirstByte, resp.Wait()
 	if latest := time.Now().Add(scheduler.DefaultMaxRetryAfter); o.RetryAfter.After(latest) {
 		o.RetryAfter = latest
 	}
