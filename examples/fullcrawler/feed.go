@@ -98,7 +98,10 @@ func (c *crawler) take(it stage.Item) {
 		c.end(it, stage.Unwanted, string(why))
 		return
 	}
-	addr, _ := c.Resolver.Cached(host)
+	addr, known := c.Resolver.Cached(host)
+	if !known {
+		addr = c.Hosts.LastAddr(host)
+	}
 	it.Visit.Addr = c.Shared.Counted(addr)
 	a := c.Hosts.Take(host, it.Visit.Addr, first, c.Clock.Now())
 	if a.PutOff > 0 {

@@ -58,6 +58,7 @@ type HostBook struct {
 type hostEntry struct {
 	share
 	site   string         // its registrable domain
+	addr   netip.Addr     // where a page of it was in flight last
 	known  int32          // pages
 	taken  int32          // of them, those that were in flight at some time
 	load   revisit.Demand // what its known pages ask for
@@ -174,6 +175,17 @@ func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time)
 	return admission{}
 }
 
+// LastAddr returns the address that a host had when a page of it was last in flight. It is the best
+// guess while the resolver does not know: pages at no address would have all the room that there is.
+func (b *HostBook) LastAddr(host string) netip.Addr {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.hosts[host]; e != nil {
+		return e.addr
+	}
+	return netip.Addr{}
+}
+
 // putOff returns when the next page of a share is due. It requires that b.mu is held.
 func (b *HostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
 	each := max(pause.Milliseconds(), 1)
@@ -229,7 +241,9 @@ func (b *HostBook) enterAddr(host string, addr netip.Addr) {
 		b.addrs[addr] = &share{}
 	}
 	b.addrs[addr].inFlight++
-	at := place{b.entry(host).site, addr}
+	e := b.entry(host)
+	e.addr = addr
+	at := place{e.site, addr}
 	own := b.places[at]
 	if own == nil {
 		own = &tenants{pages: map[string]int32{}}

@@ -122,3 +122,14 @@ func TestTheLongestCrawlDelayOfAHostHolds(t *testing.T) {
 	require.Zero(t, d.Set("a.test", "https://a.test/robots.txt", 0))
 	require.Empty(t, d.hosts)
 }
+
+func TestAHostKeepsItsLastAddressInMind(t *testing.T) {
+	b := NewHostBook(time.Second, time.Second, 0, 100)
+	require.False(t, b.LastAddr("a.test").IsValid())
+	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	b.Take("a.test", addr, true, time.Unix(1, 0))
+	require.Equal(t, addr, b.LastAddr("a.test"))
+	require.Zero(t, b.Move("a.test", addr, other, time.Unix(1, 0)))
+	b.Leave("a.test", other)
+	require.Equal(t, other, b.LastAddr("a.test"))
+}
