@@ -13,7 +13,7 @@ import (
 // proportion to what is stored, is an error that wraps warc.ErrTooLarge: read it by [Archive.Read]
 // and [warc.Record.Content]. Of a truncated version it returns what is there.
 func (a *Archive) Body(v Version) ([]byte, error) {
-	rec, err := a.Read(v.Content)
+	rec, err := a.open(v.Content)
 	if err != nil {
 		return nil, err
 	}

@@ -26,12 +26,17 @@ type Document struct {
 func (d *Document) Dict() []byte { return d.dict }
 
 // Record opens the record with the content. Close it when it was read.
-func (d *Document) Record() (*Record, error) {
+func (d *Document) Record() (*warc.Record, error) {
 	if d.Raw == nil {
 		return d.archive.Read(d.Content)
 	}
 	loc := Location{d.Content.File, d.Content.Offset, int64(len(d.Raw))}
-	return d.archive.readerWith(d.dict).record(shifted{bytes.NewReader(d.Raw), loc.Offset}, loc)
+	part := shifted{bytes.NewReader(d.Raw), loc.Offset}
+	o, err := d.archive.readerWith(d.dict).record(part, loc)
+	if err != nil {
+		return nil, err
+	}
+	return o.handOver(), nil
 }
 
 // shifted is a part of a file that is read by its offsets in the whole.

@@ -72,11 +72,12 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 		return e.resource(c)
 	}
 	request, response := warc.ID{}, warc.NewID()
-	protocols, suite := c.connection()
+	var over warc.Head
+	over.SetConnection(c.Protocol, c.TLS, c.CipherSuite)
 	if len(c.Request) > 0 {
 		request = warc.NewID()
 		e.h = warc.Head{Type: "request", ID: request, WarcinfoID: info, ConcurrentTo: response,
-			Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Protocols: protocols, CipherSuite: suite,
+			Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Protocols: over.Protocols, CipherSuite: over.CipherSuite,
 			Truncated: c.RequestTruncated, ContentType: "application/http;msgtype=request",
 			Extra: c.extra()}
 		if err := e.record(c.Request); err != nil {
@@ -85,7 +86,7 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 	}
 	e.h = warc.Head{Type: "response", ID: response, WarcinfoID: info, ConcurrentTo: request,
 		Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Payload: &e.sum, Truncated: c.Truncated,
-		Protocols: protocols, CipherSuite: suite,
+		Protocols: over.Protocols, CipherSuite: over.CipherSuite,
 		ContentType: "application/http;msgtype=response", Extra: c.extra()}
 	if of.profile != "" {
 		return e.revisit(c, of)

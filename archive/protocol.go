@@ -2,25 +2,10 @@ package archive
 
 import (
 	"bytes"
-	"crypto/tls"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
-
-// protocols maps the versions of HTTP, as net/http names them, to what WARC-Protocol says: for h2
-// and h3 the name in ALPN, for the others the one that crawlers have agreed on.
-var protocols = map[string]string{
-	"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3",
-}
-
-// tlsVersions does the same for the versions of TLS, by their numbers.
-var tlsVersions = map[uint16]string{
-	0x0301: "tls/1.0", 0x0302: "tls/1.1", 0x0303: "tls/1.2", 0x0304: "tls/1.3",
-}
 
 // asHTTP1 returns a capture whose heads are those of HTTP/1.1, and the protocol that they were sent
 // in, or "" if that is not told. HTTP/2 has no lines of text; readers of WARC files know those of
@@ -68,59 +53,4 @@ func (c *Capture) extra() []warc.Field {
 		return headsField
 	}
 	return nil
-}
-
-// connection returns what a record says of the connection: the protocols from the inner one to the
-// outer one, and the cipher suite.
-func (c *Capture) connection() (names []string, suite string) {
-	if name := protocols[c.Protocol]; name == "h2" && c.TLS == 0 {
-		names = append(names, "h2c")
-	} else if name != "" {
-		names = append(names, name)
-	}
-	if name := tlsVersions[c.TLS]; name != "" {
-		names = append(names, name)
-	}
-	if c.CipherSuite != 0 {
-		suite = tls.CipherSuiteName(c.CipherSuite)
-	}
-	return names, suite
-}
-
-// Protocol returns the protocol that a message was sent in, as net/http names it: "HTTP/2.0". It is
-// "" if the record does not say.
-func (rec *Record) Protocol() string {
-	values := rec.Fields().Values("WARC-Protocol")
-	for _, name := range slices.Sorted(maps.Keys(protocols)) {
-		if containsFold(values, protocols[name]) {
-			return name
-		}
-	}
-	if containsFold(values, "h2c") {
-		return "HTTP/2.0"
-	}
-	return ""
-}
-
-// TLS returns the version of TLS and the cipher suite that a message came over, as numbers of
-// package crypto/tls. They are 0 if the record does not say.
-func (rec *Record) TLS() (version, cipherSuite uint16) {
-	values := rec.Fields().Values("WARC-Protocol")
-	for v, name := range tlsVersions {
-		if containsFold(values, name) {
-			version = max(version, v)
-		}
-	}
-	name := rec.Get("WARC-Cipher-Suite")
-	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
-		if suite.Name == name {
-			return version, suite.ID
-		}
-	}
-	id, _ := strconv.ParseUint(name, 0, 16) // 0 for a name that is not known
-	return version, uint16(id)
-}
-
-func containsFold(values []string, name string) bool {
-	return slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, name) })
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // Whatever protocol a capture came in, its records are messages of HTTP/1.1 that say what it was,
@@ -89,15 +91,12 @@ func TestProtocols(t *testing.T) {
 // The names of cipher suites are those of package crypto/tls, also of those without a name.
 func TestCipherSuites(t *testing.T) {
 	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
-		c := Capture{CipherSuite: suite.ID}
-		_, name := c.connection()
-		require.Equal(t, suite.Name, name)
+		var h warc.Head
+		h.SetConnection("", 0, suite.ID)
+		require.Equal(t, suite.Name, h.CipherSuite)
 	}
-	c := Capture{CipherSuite: 0x9abc}
-	_, name := c.connection()
-	require.Equal(t, tls.CipherSuiteName(0x9abc), name)
 	a := openDir(t, t.TempDir(), Options{})
-	c = page("https://a.test/", "x")
+	c := page("https://a.test/", "x")
 	c.CipherSuite = 0x9abc
 	loc, err := a.Append(c)
 	require.NoError(t, err)

@@ -59,7 +59,7 @@ func (a *Archive) AppendRecord(r Resource) (Location, error) {
 			r.ContentType, fault)
 	}
 	if r.Of != (Location{}) {
-		rec, err := a.Read(r.Of)
+		rec, err := a.open(r.Of)
 		if err != nil {
 			return Location{}, fmt.Errorf("archive: record %v: %w", r.Of, err)
 		}

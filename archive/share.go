@@ -43,7 +43,7 @@ type holder struct {
 // whoever can make us import a file must not be able to put its bodies in place of those we fetch.
 func (a *Archive) holder(at address, d digest) (h holder, ok bool, err error) {
 	loc := a.location(at)
-	rec, err := a.Read(loc)
+	rec, err := a.open(loc)
 	if err != nil {
 		return h, false, nil // what cannot be read is not referred to
 	}

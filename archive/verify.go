@@ -266,7 +266,7 @@ func (v *verifier) lead(e *entry, url string, loc Location) error {
 		return err
 	}
 	defer rec.Close()
-	found, target, ok, err := entryOf(rec.Record, io.Discard)
+	found, target, ok, err := entryOf(rec, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (a *Archive) elsewhere(key string, v Version) (Version, error) {
 
 // referenceOf reads what a record refers to.
 func (a *Archive) referenceOf(loc Location) (reference, error) {
-	rec, err := a.Read(loc)
+	rec, err := a.open(loc)
 	if err != nil {
 		return reference{}, err
 	}
@@ -278,7 +278,7 @@ func (r *reader) readAt(f io.ReaderAt, name string, offset, length int64) {
 }
 
 // record opens the record at a location. If it cannot, the reader is closed.
-func (r *reader) record(f io.ReaderAt, loc Location) (*Record, error) {
+func (r *reader) record(f io.ReaderAt, loc Location) (*opened, error) {
 	r.readAt(f, loc.File, loc.Offset, loc.Length)
 	rec, err := r.warc.Next()
 	if err == io.EOF {
@@ -288,7 +288,7 @@ func (r *reader) record(f io.ReaderAt, loc Location) (*Record, error) {
 		r.close()
 		return nil, err
 	}
-	return &Record{rec, r}, nil
+	return &opened{rec, r}, nil
 }
 
 // named is a file with the name that it has in the archive.
@@ -345,11 +345,17 @@ func (a *Archive) dict(name string) ([]byte, error) {
 	return a.dicts.put(name, dict), nil
 }
 
-// Record is a record of the archive. Close it when it was read. It is not safe for concurrent use.
-type Record struct {
+// opened is a record, and what it is read by. It is not safe for concurrent use.
+type opened struct {
 	*warc.Record
 	reader *reader
 }
+
+// release is Close for a record of which only the beginning was wanted.
+func (o *opened) release() { o.reader.close() }
+
+// handOver returns the record as one of the caller's, that releases what it is read by when closed.
+func (o *opened) handOver() *warc.Record { return o.Detach(o.release) }
 
 // Read opens the record at a location. With [Version.Content] that is the one that has the body:
 //
@@ -357,8 +363,17 @@ type Record struct {
 //	message, err := rec.HTTP()
 //	body, err := io.ReadAll(message.Body)
 //
-// Reading it to its end tells whether it is what was written, by a [warc.DamageError] if not.
-func (a *Archive) Read(loc Location) (*Record, error) {
+// Close it when it was read, which gives its file back. Reading it to its end tells whether it is what
+// was written, by a [warc.DamageError] if not.
+func (a *Archive) Read(loc Location) (*warc.Record, error) {
+	o, err := a.open(loc)
+	if err != nil {
+		return nil, err
+	}
+	return o.handOver(), nil
+}
+
+func (a *Archive) open(loc Location) (*opened, error) {
 	if loc.Length <= 0 {
 		return nil, ErrNotFound
 	}
@@ -373,17 +388,4 @@ func (a *Archive) Read(loc Location) (*Record, error) {
 	}
 	r.file = f
 	return r.record(f, loc)
-}
-
-// release is Close for a record of which only the beginning was wanted.
-func (rec *Record) release() { rec.reader.close() }
-
-// Close lets go of the file. It tells damage that no Read has told. Closing again does nothing.
-func (rec *Record) Close() error {
-	if rec.reader.warc == nil {
-		return nil
-	}
-	err := rec.Record.Close()
-	rec.reader.close()
-	return err
 }

@@ -3,8 +3,10 @@ package archive
 import (
 	"bytes"
 	"crypto/sha1"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -460,4 +462,35 @@ func TestAVeryLongURL(t *testing.T) {
 	}
 	require.NoError(t, a.Close())
 	requireRebuilt(t, dir, Options{})
+}
+
+// A record that was closed is not that of somebody else who has its reader now.
+func TestReadAfterClose(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	var locs []Location
+	for _, text := range []string{"one", "two"} {
+		loc, err := a.Append(page("http://a.test/"+text, text))
+		require.NoError(t, err)
+		locs = append(locs, loc)
+	}
+	one, err := a.Read(locs[0])
+	require.NoError(t, err)
+	require.NoError(t, one.Close())
+	require.NotZero(t, one.Length)
+	two, err := a.Read(locs[1])
+	require.NoError(t, err)
+	_, err = one.Read(make([]byte, 1))
+	require.ErrorIs(t, err, fs.ErrClosed)
+	_, err = one.WriteTo(io.Discard)
+	require.ErrorIs(t, err, fs.ErrClosed)
+	_, err = one.HTTP()
+	require.ErrorIs(t, err, fs.ErrClosed)
+	require.Equal(t, "http://a.test/one", one.Get("WARC-Target-URI"))
+	require.NoError(t, one.Close(), "again")
+	message, err := two.HTTP()
+	require.NoError(t, err)
+	text, err := io.ReadAll(message.Body)
+	require.NoError(t, err)
+	require.Equal(t, "two", string(text))
+	require.NoError(t, errors.Join(two.Close(), a.Close()))
 }

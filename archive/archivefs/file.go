@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 var (
@@ -80,7 +80,7 @@ func (i nodeInfo) Sys() any {
 // pageFile is an open page. It is not safe for concurrent use.
 type pageFile struct {
 	node *node
-	rec  *archive.Record
+	rec  *warc.Record
 	body io.Reader
 	size int64 // or -1 as long as nobody has counted
 }

@@ -51,6 +51,8 @@ func (id ID) appendURI(dst []byte) []byte {
 // There are two digests because they answer two questions: the one of the block, whether the record
 // is damaged; the one of the payload, whether two bodies are equal. They are SHA-1 because that is
 // what other tools compare. It finds accidents; against a forger it proves nothing.
+//
+// A Head is not safe for concurrent use.
 type Head struct {
 	Type         string           // WARC-Type
 	ID           ID               // WARC-Record-ID

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 )
 
 // Record is a header and a block, which is what Read reads. It is only valid until its [Reader]
@@ -26,10 +28,11 @@ type Record struct {
 	fields  Fields
 	left    int64 // of the block
 	r       *Reader
-	first   bool  // in its member, or not in one
-	checked bool  // the block was compared with its digest
-	ended   bool  // Close has nothing left to do
-	told    error // to the caller, by Read
+	first   bool   // in its member, or not in one
+	checked bool   // the block was compared with its digest
+	ended   bool   // Close has nothing left to do
+	done    func() // to be called by Close; nil for nothing
+	told    error  // to the caller, by Read
 }
 
 // Fields returns the named fields. The slice is reused for the next record; its strings are not.
@@ -122,6 +125,27 @@ func (rec *Record) Close() error {
 		return nil
 	}
 	rec.ended = true
+	err := rec.skip()
+	if rec.done != nil {
+		rec.told = errClosed
+		rec.done()
+	}
+	return err
+}
+
+// errClosed is what a detached record is read with after Close.
+var errClosed = fmt.Errorf("warc: read record: %w", fs.ErrClosed)
+
+// Detach returns the record as one that its Reader does not reuse. Close calls done, once, and the
+// record cannot be read from then on, while its fields stay. Until then the Reader must not be used.
+func (rec *Record) Detach(done func()) *Record {
+	own := *rec
+	own.fields, own.done = slices.Clone(rec.fields), done
+	return &own
+}
+
+// skip passes over what is left, up to the end of the member.
+func (rec *Record) skip() error {
 	told := rec.told != nil
 	if !told {
 		if _, err := rec.WriteTo(io.Discard); err != nil && rec.left > 0 {
