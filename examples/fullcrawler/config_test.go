@@ -67,10 +67,25 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"none of the seeds":          {"-seeds", empty},
 		"-pace must be positive":     {"-pace", "NaN"},
 		"at most 1e+06":              {"-pace", "1e9"},
+		"-level must be 0 or more":   {"-level", "-1"},
 	} {
 		var log bytes.Buffer
 		require.Equal(t, 2, command(t.Context(), args, io.Discard, &log), "%q", args)
 		require.Contains(t, log.String(), want, "%q", args)
+	}
+}
+
+func TestAQueueFitsTheMemory(t *testing.T) {
+	for want, args := range map[int][]string{
+		100_000: nil,
+		25_324:  {"-memory", "134217728"},
+		1000:    {"-memory", "1MB"},
+		5000:    {"-memory", "134217728", "-queue", "5000"},
+		200_000: {"-memory", "134217728", "-queue", "200000"},
+	} {
+		cfg, err := cockpit.ParseFlags(append(args, "http://127.0.0.1/"), io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, want, cfg.Queue, "%q", args)
 	}
 }
 

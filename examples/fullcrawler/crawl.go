@@ -184,6 +184,10 @@ func (c *crawler) openQueue() {
 	c.Queue = scheduler.New[stage.Item](politeness)
 }
 
+// bodyShare is the part of the memory that large pages may take together: a quarter, as for the
+// buffers of the pages' store.
+const bodyShare = 4
+
 func (c *crawler) openNetwork(web network) (err error) {
 	names := resolve.Options{Hosts: c.Cfg.Hosts, Servers: c.Cfg.NameServers}
 	if web.resolve != nil {
@@ -204,6 +208,7 @@ func (c *crawler) openNetwork(web network) (err error) {
 		Reach:     c.Cfg.Bounds,
 		Timeout:   c.Cfg.Timeout,
 		MaxBody:   c.Cfg.MaxBody,
+		MaxMemory: c.Cfg.Memory / bodyShare,
 		Resolve:   c.addrOf,
 		Dial:      web.dial,
 		Brotli:    brotli.New,
@@ -262,7 +267,7 @@ func (c *crawler) openRhythms() (err error) {
 func (c *crawler) openArchive() (err error) {
 	if c.Cfg.Archive != cockpit.NoArchive {
 		c.Store, err = archive.Open(c.Cfg.Out, archive.Options{
-			Compression: compressions[c.Cfg.Archive],
+			Compression: compressions[c.Cfg.Archive], Level: c.Cfg.Level,
 			Info: map[string]string{
 				"software": "spinneret fullcrawler",
 				"operator": c.Cfg.Contact,

@@ -34,6 +34,7 @@ type Config struct {
 	Agent, Contact string
 	Out            string
 	Archive        string // how it is compressed; "" is gzip
+	Level          int    // of the compression; 0 is the archive's default
 	Delay          time.Duration
 	Arrival        time.Duration // of a request at the server, at most; 0 is not known
 	Backoff        time.Duration // after a first failure; 0 is the scheduler's default
@@ -202,8 +203,15 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	c.Filter.Include, c.Filter.Exclude = l.include, l.exclude
 	c.Bytes, c.MinFree, c.Memory = int64(l.sizes.bytes), int64(l.sizes.minFree), int64(l.sizes.memory)
 	c.LedgerSize = int64(l.sizes.ledger)
+	if c.Memory > 0 && !l.given["queue"] {
+		c.Queue = int(min(int64(c.Queue), max(c.Memory/queueShare/queuedPage, leastQueue)))
+	}
 	return *c, nil
 }
+
+// Without -queue, the queue takes a fifth of the memory. A queued page takes 1,060 bytes, measured.
+// A shorter queue than leastQueue would leave hosts without a page when it is their turn.
+const queueShare, queuedPage, leastQueue = 5, 1060, 1000
 
 func (c *Config) readScope(scope string) error {
 	return c.Reach.UnmarshalText([]byte(scope))
@@ -343,6 +351,7 @@ func (l *commandLine) checkNumbers() error {
 		want string
 	}{
 		{"delay", l.Delay < 0, "0 or more"},
+		{"level", l.Level < 0, "0 or more"},
 		{"arrival", l.Arrival < 0, "0 or more"},
 		{"pages", l.Pages < 0, "0 or more"},
 		{"time", l.Duration < 0, "0 or more"},

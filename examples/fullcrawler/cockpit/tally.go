@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -13,8 +14,9 @@ import (
 type tally struct {
 	start time.Time
 
+	sights atomic.Int64 // of links and seeds; each link takes no lock
+
 	mu      sync.Mutex
-	sights  int64 // of links and seeds
 	opened  int64 // pages taken in hand
 	ended   int64 // of them, those with a fate
 	fates   map[stage.Fate]int64
@@ -46,11 +48,7 @@ func (t *tally) Skip(why stage.Reason) {
 }
 
 // Sighted counts a link or a seed that passed the filters.
-func (t *tally) Sighted() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sights++
-}
+func (t *tally) Sighted() { t.sights.Add(1) }
 
 // Open counts a page that was taken in hand.
 func (t *tally) Open() {
@@ -142,7 +140,7 @@ func (t *tally) Sum() summary {
 		Skipped: map[stage.Reason]int64{},
 		Waiting: t.opened - t.ended,
 		addrs:   len(t.addrs),
-		sights:  t.sights,
+		sights:  t.sights.Load(),
 		robots:  t.files,
 		Bytes:   t.bytes,
 	}
