@@ -3,14 +3,16 @@
 //	go run ./archive write
 //	go run ./archive read
 //	go run ./archive share
+//	go run ./archive -site DIR -pages 2500 -rounds 5 levels
 //	go run ./archive -pages 1000000 -rounds 5 snapshot
 //	go run ./archive -entries 1000000 -rounds 3 -old /tmp/older life
 //	go run ./archive -workers 2 -rounds 3 -svg figure2.svg scan
 //
 // write is appending pages of 20 KB to a disk, by one and by two writers, beside compressing and
 // writing the same records with and without hashing them. read is reading and checking records,
-// beside decompressing and hashing them. snapshot is reading the documents of a snapshot from a
-// disk whose cache was emptied. It is compared with reading the same bytes from one file, reading all
+// beside decompressing and hashing them. levels is encoding the HTML pages below a directory with each
+// level of each compression. snapshot is reading the documents of a snapshot from a disk whose cache
+// was emptied. It is compared with reading the same bytes from one file, reading all
 // files from end to end, and following the pointers in the order of the index. life is a life of an
 // archive, and of one of an older version of this package in turns with it: filling an index at
 // random, appending, looking up alone and while entries come in, the slowest single calls, opening
@@ -51,6 +53,7 @@ type options struct {
 	entries int
 	svg     string
 	old     string
+	site    string
 }
 
 // A contest is what is compared, by name. Each returns how many bytes it went through.
@@ -78,14 +81,16 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 2, "`number` of workers of a scan")
 	flag.IntVar(&o.entries, "entries", 1_000_000, "`number` of entries in the index")
 	flag.StringVar(&o.old, "old", "", "`directory` with the code of an older version, for life")
+	flag.StringVar(&o.site, "site", "", "`directory` of HTML pages, for levels")
 	flag.StringVar(&o.svg, "svg", "", "`file` to draw the workers of a scan in")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		log.Fatal("archive: say what to measure: write, read, snapshot, scan, life, share")
+		log.Fatal("archive: say what to measure: write, read, levels, snapshot, scan, life, share")
 	}
 	for _, what := range flag.Args() {
 		measure, ok := map[string]func(options) error{
-			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll, "life": life, "share": share}[what]
+			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll, "life": life,
+			"share": share, "levels": levels}[what]
 		if !ok {
 			log.Fatalf("archive: nothing is called %q", what)
 		}

@@ -1,0 +1,176 @@
+//go:build linux
+
+// Command memory measures what fullcrawler takes of the machine's memory while it runs:
+//
+//	go run ./memory                 a million URLs become known
+//	go run ./memory -urls 1e7       ten million
+//	go run ./memory -bodies 64      large compressed pages arrive at one time
+//
+// The web is in this process, the crawler is one of its own, with as much memory as -memory allows.
+// Each page of the web links to a thousand URLs that nobody has seen, spread over a thousand hosts.
+// With -bodies, as many hosts have one page of nearly 10 MB each, which is sent compressed, and sent
+// when all of them are asked for. "Resident" is what Linux counts, without the pages of files,
+// "heap" what is in use by Go. Nothing of the crawler is special, but that it keeps no archive and
+// that it does not wait between requests.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/bench/programs"
+)
+
+func main() {
+	var b bench
+	urls := flag.Float64("urls", 1e6, "URLs that become known")
+	flag.IntVar(&b.bodies, "bodies", 0, "large pages at one time; 0 measures known URLs")
+	flag.Int64Var(&b.memory, "memory", 512<<20, "bytes that the crawler is told to keep to")
+	flag.StringVar(&b.order, "order", "found", "found or rank")
+	flag.StringVar(&b.program, "fullcrawler", "", "`program` to measure; one is built if there is none")
+	flag.Parse()
+	b.urls = max(int(*urls), 10)
+	if err := b.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "memory:", err)
+		os.Exit(1)
+	}
+}
+
+type bench struct {
+	urls, bodies   int
+	memory         int64
+	order, program string
+	dir            string
+}
+
+// listen is where the crawler shows its figures.
+const listen = "127.0.0.1:18098"
+
+func (b *bench) run() (err error) {
+	if b.dir, err = os.MkdirTemp("", "memory"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if b.program == "" {
+		if err := programs.Build(b.dir); err != nil {
+			return err
+		}
+		b.program = filepath.Join(b.dir, "fullcrawler")
+	}
+	server := &http.Server{Handler: library{}}
+	if b.bodies > 0 {
+		server.Handler = newShelf(b.bodies)
+	}
+	defer server.Close()
+	port, err := b.serve(server)
+	if err != nil {
+		return err
+	}
+	return b.crawl("http://" + hostOf(0) + ":" + port + "/0")
+}
+
+// serve lets a server listen on one port of many addresses, as one address is asked for one page at
+// a time, and writes a file of the hosts there.
+func (b *bench) serve(server *http.Server) (port string, err error) {
+	port = "0"
+	for n := range addrs {
+		listener, err := net.Listen("tcp", net.JoinHostPort(addrOf(n), port))
+		if err != nil {
+			return "", err
+		}
+		go server.Serve(listener)
+		_, port, _ = net.SplitHostPort(listener.Addr().String())
+	}
+	var hosts strings.Builder
+	for n := range librarySize {
+		fmt.Fprintln(&hosts, addrOf(n), hostOf(n))
+	}
+	return port, os.WriteFile(filepath.Join(b.dir, "hosts"), []byte(hosts.String()), 0o666)
+}
+
+// crawl runs the crawler until it knows enough, or is through.
+func (b *bench) crawl(seed string) error {
+	args := []string{"-hosts", "hosts", "-out", "out", "-delay", "0", "-scope", "any", "-host-pages", "0",
+		"-depth", "-1", "-archive", "none", "-sitemaps=false", "-order", b.order,
+		"-memory", fmt.Sprint(b.memory), "-listen", listen, seed}
+	cmd := exec.Command(b.program, args...)
+	said, err := os.Create(filepath.Join(b.dir, "said"))
+	if err != nil {
+		return err
+	}
+	defer said.Close()
+	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dir, said, said
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	looks, err := b.watch(cmd.Process.Pid, ended)
+	if err != nil {
+		text, _ := os.ReadFile(said.Name())
+		return fmt.Errorf("%w; it said:\n%s", err, text[max(0, len(text)-2000):])
+	}
+	b.report(looks)
+	return nil
+}
+
+// watch looks until enough is known. The crawler has ended when it returns.
+func (b *bench) watch(pid int, ended <-chan error) (looks []look, err error) {
+	pause, next := 20*time.Millisecond, 0
+	if b.bodies == 0 {
+		pause, next = 500*time.Millisecond, b.urls/10
+	}
+	for {
+		select {
+		case err := <-ended:
+			if b.bodies == 0 {
+				err = errors.Join(errors.New("it ended before it knew enough"), err)
+			}
+			return looks, err
+		case <-time.After(pause):
+		}
+		l, err := lookAt(pid)
+		if err != nil {
+			continue // it has not begun, or has ended
+		}
+		if b.bodies > 0 || l.known >= next || l.known >= b.urls {
+			looks = append(looks, l)
+			next = (l.known/(b.urls/10) + 1) * (b.urls / 10)
+		}
+		if b.bodies == 0 && l.known >= b.urls {
+			return looks, errors.Join(syscall.Kill(pid, syscall.SIGINT), <-ended)
+		}
+	}
+}
+
+func (b *bench) report(looks []look) {
+	if b.bodies > 0 {
+		most := look{}
+		for _, l := range looks {
+			most.visits = max(most.visits, l.visits)
+			most.heap, most.peak = max(most.heap, l.heap), max(most.peak, l.peak)
+		}
+		fmt.Printf("%d pages of %.1f MB, compressed, at one time, -memory %.0f MB: resident %.0f MB at most, "+
+			"heap %.0f MB; %d visits\n", b.bodies, float64(bodySize)/1e6, float64(b.memory)/1e6, most.peak/1e6,
+			most.heap/1e6, most.visits)
+		return
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(out, "known\tvisited\tresident MB\tB/URL\theap MB\tB/URL\tCPU µs/URL\t\n")
+	for _, l := range looks {
+		known := float64(max(l.known, 1))
+		fmt.Fprintf(out, "%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.1f\t\n", l.known, l.visits, l.resident/1e6,
+			l.resident/known, l.heap/1e6, l.heap/known, 1e6*l.cpu/known)
+	}
+	out.Flush()
+}

@@ -1,0 +1,89 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// librarySize is how many hosts there are, and how many links each page has; addrs is how many
+// addresses the hosts have.
+const librarySize, addrs = 1000, 200
+
+func addrOf(n int) string { return fmt.Sprintf("127.16.1.%d", n%addrs+1) }
+
+func hostOf(n int) string { return fmt.Sprintf("library-%03d.test", n%librarySize) }
+
+// A library is a web without end. The page with the number n links to those from n*librarySize+1 on,
+// which nobody else links to. Its methods are safe for concurrent use.
+type library struct{}
+
+// ServeHTTP answers with a page.
+func (library) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n, err := strconv.Atoi(r.URL.Path[strings.LastIndexByte(r.URL.Path, '-')+1:])
+	if r.URL.Path == "/0" {
+		n, err = 0, nil
+	}
+	if err != nil {
+		http.NotFound(w, r) // as robots.txt
+		return
+	}
+	_, port, _ := strings.Cut(r.Host, ":")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	var page bytes.Buffer
+	for i := range librarySize {
+		next := n*librarySize + 1 + i
+		fmt.Fprintf(&page, "<a href=http://%s:%s/articles/%d/what-was-written-%d>", hostOf(next), port, next%97, next)
+	}
+	_, _ = w.Write(page.Bytes()) // to a client that may have gone
+}
+
+// bodySize is what each page of a shelf has when it is not compressed: nearly as much as is read.
+const bodySize = 10_000_000
+
+// A shelf has some hosts with one large page each, to which its first page links. Its methods are safe
+// for concurrent use.
+type shelf struct {
+	page   []byte // compressed
+	bodies int
+	asked  atomic.Int64  // for pages
+	all    chan struct{} // closed when all were asked for
+}
+
+func newShelf(bodies int) *shelf {
+	var packed bytes.Buffer
+	w, text := gzip.NewWriter(&packed), 0
+	for n := 0; text < bodySize; n++ {
+		k, _ := fmt.Fprintf(w, "<p>%d is %x to the power of %d. <a href=#%d>%d</a>", n*n, n*7919, n%13, n, n)
+		text += k
+	}
+	_ = w.Close() // into memory
+	return &shelf{page: packed.Bytes(), bodies: bodies, all: make(chan struct{})}
+}
+
+// ServeHTTP answers when all pages are asked for.
+func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, port, _ := strings.Cut(r.Host, ":")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	switch r.URL.Path {
+	case "/0":
+		for n := range s.bodies {
+			fmt.Fprintf(w, "<a href=http://%s:%s/large>", hostOf(n), port)
+		}
+	case "/large":
+		if s.asked.Add(1) == int64(s.bodies) {
+			close(s.all)
+		}
+		<-s.all
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(s.page) // to a client that may have gone
+	default:
+		http.NotFound(w, r)
+	}
+}
