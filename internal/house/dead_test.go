@@ -124,7 +124,7 @@ func usersOf(t *testing.T) (users []*file) {
 }
 
 func TestExportsHaveUsers(t *testing.T) {
-	for _, dead := range deadNames(load(t).rooms(), usersOf(t)) {
+	for _, dead := range deadNames(load(t).public(), usersOf(t)) {
 		t.Error(dead)
 	}
 	text := "package p\nfunc Used() { Dead() }\nfunc Dead() {}\nvar ErrA, B int\nconst C = 1"

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// allowed lists what each room may import beyond the standard library and internal/, with the
-// argument for it. A part of a room may import what its room may, and what is listed for it alone.
+// allowed lists what each package may import beyond the standard library and internal/, with the
+// argument for it. A sub-package may import what its parent may, and what is listed for it alone.
 // What is not listed may not be imported.
 var allowed = map[string]map[string]string{
 	"dedupe": {
@@ -66,7 +66,7 @@ var allowed = map[string]map[string]string{
 	},
 }
 
-// allowedInternal is the same for the packages below internal/: they serve rooms, so what they
+// allowedInternal is the same for the packages below internal/: they serve packages, so what they
 // import ends up in an embedder's build too.
 var allowedInternal = map[string]map[string]string{
 	"internal/weburl": {
@@ -82,7 +82,7 @@ var testOnly = []string{
 	"github.com/temoto/robotstxt", // an oracle
 }
 
-// importFindings tells which imports break the walls between the rooms.
+// importFindings tells which imports make packages depend on each other.
 func importFindings(s source) (found []string) {
 	for _, d := range s {
 		for _, f := range d.files {
@@ -100,14 +100,14 @@ func importFindings(s source) (found []string) {
 
 func mayImport(dir, path string, test bool) bool {
 	own, inModule := strings.CutPrefix(path, module+"/")
-	room := roomOf(dir)
+	pkg := packageOf(dir)
 	switch {
 	case strings.HasPrefix(dir, "examples/"), dir == "." && test: // the README's examples
 		return true
 	case inModule && (own == "fetch/webtest" || own == "internal/memnet"):
 		return test || strings.HasPrefix(dir, "fetch/webtest/")
-	case inModule && roomOf(own) != "":
-		return room == roomOf(own) // a sub-package of the same room
+	case inModule && packageOf(own) != "":
+		return pkg == packageOf(own) // a sub-package of the same package
 	case inModule && strings.HasPrefix(own, "examples/"):
 		return false
 	case inModule:
@@ -116,8 +116,8 @@ func mayImport(dir, path string, test bool) bool {
 		return test || !forTests(path)
 	case test && slices.Contains(testOnly, path):
 		return true
-	case room != "":
-		return allowed[room][path] != "" || allowed[dir][path] != ""
+	case pkg != "":
+		return allowed[pkg][path] != "" || allowed[dir][path] != ""
 	default:
 		return allowedInternal[dir][path] != ""
 	}
@@ -126,17 +126,17 @@ func mayImport(dir, path string, test bool) bool {
 // forTests says whether a package of the standard library serves tests alone.
 func forTests(path string) bool { return path == "testing" || strings.HasPrefix(path, "testing/") }
 
-func TestRoomsAreIndependent(t *testing.T) {
+func TestPackagesAreIndependent(t *testing.T) {
 	report(t, importFindings(load(t)))
 
 	for name, text := range map[string]string{
-		"another room":          `package robots; import _ "` + module + `/fetch"`,
-		"an example":            `package robots; import _ "` + module + `/examples/internal/stage"`,
-		"an unlisted module":    `package robots; import _ "github.com/gocolly/colly"`,
-		"another room's module": `package robots; import _ "golang.org/x/net/html"`,
-		"a test helper":         `package robots; import _ "` + module + `/fetch/webtest"`,
-		"testing":               `package robots; import _ "testing"`,
-		"a part of testing":     `package robots; import _ "testing/iotest"`,
+		"another package":          `package robots; import _ "` + module + `/fetch"`,
+		"an example":               `package robots; import _ "` + module + `/examples/internal/stage"`,
+		"an unlisted module":       `package robots; import _ "github.com/gocolly/colly"`,
+		"another package's module": `package robots; import _ "golang.org/x/net/html"`,
+		"a test helper":            `package robots; import _ "` + module + `/fetch/webtest"`,
+		"testing":                  `package robots; import _ "testing"`,
+		"a part of testing":        `package robots; import _ "testing/iotest"`,
 	} {
 		require.Len(t, importFindings(planted(t, "robots/robots.go", text)), 1, name)
 	}
@@ -176,7 +176,7 @@ var linked = map[string][]string{
 // slips in through internal/ or through a dependency is found here and nowhere else.
 func TestBuildsStaySmall(t *testing.T) {
 	const modules = "{{if not .Standard}}{{.Module.Path}}{{end}}"
-	for _, d := range load(t).rooms() {
+	for _, d := range load(t).public() {
 		if code := d.code(); len(code) == 0 || code[0].ast.Name.Name == "main" || strings.Contains(d.path, "/internal/") {
 			continue // nobody embeds those
 		}
@@ -190,9 +190,9 @@ func TestBuildsStaySmall(t *testing.T) {
 			if from != "" && from != module {
 				found = append(found, from)
 			}
-			room := roomOf(strings.TrimPrefix(path, module+"/"))
-			if from == module && room != "" && room != roomOf(d.path) {
-				t.Errorf("a program that imports %s links %s, of another room", d.path, path)
+			pkg := packageOf(strings.TrimPrefix(path, module+"/"))
+			if from == module && pkg != "" && pkg != packageOf(d.path) {
+				t.Errorf("a program that imports %s links %s, of another package", d.path, path)
 			}
 		}
 		slices.Sort(found)

@@ -75,33 +75,33 @@ func TestModulesStateOneVersion(t *testing.T) {
 	require.Contains(t, readRoot(t, "CHANGELOG.md"), minor)
 }
 
-var roomRow = regexp.MustCompile("(?m)^\\| \\[`([a-z]+)`\\]")
+var packageRow = regexp.MustCompile("(?m)^\\| \\[`([a-z]+)`\\]")
 
-// TestReadmeKnowsTheRooms compares the map with the house: it shows each room once, and no other.
-func TestReadmeKnowsTheRooms(t *testing.T) {
+// TestReadmeKnowsThePackages requires that the map shows each package once, and no other.
+func TestReadmeKnowsThePackages(t *testing.T) {
 	var shown, built []string
-	for _, row := range roomRow.FindAllStringSubmatch(readRoot(t, "README.md"), -1) {
+	for _, row := range packageRow.FindAllStringSubmatch(readRoot(t, "README.md"), -1) {
 		shown = append(shown, row[1])
 	}
-	for _, d := range load(t).rooms() {
-		if d.path == roomOf(d.path) {
+	for _, d := range load(t).public() {
+		if d.path == packageOf(d.path) {
 			built = append(built, d.path)
 		}
 	}
 	require.ElementsMatch(t, built, shown)
 }
 
-// roomName matches a name of a package in a document.
-var roomName = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*(?:\\.[A-Z]\\w*)?)`")
+// qualifiedName matches a name of a package in a document.
+var qualifiedName = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*(?:\\.[A-Z]\\w*)?)`")
 
-// strangeNames returns the names in a document that are said to be a room's and are not. What stands
-// before the dot may be a variable: that of no room is not looked at.
+// strangeNames returns the names in a document that a package is said to have and has not. What stands
+// before the dot may be a variable, which is ignored.
 func strangeNames(s source, document string) (found []string) {
 	packages := map[string]map[string]bool{}
-	for _, d := range s.rooms() {
+	for _, d := range s.public() {
 		packages[d.path] = namesOf(d)
 	}
-	for _, m := range roomName.FindAllStringSubmatch(document, -1) {
+	for _, m := range qualifiedName.FindAllStringSubmatch(document, -1) {
 		if names := packages[m[1]]; names != nil && !names[m[2]] {
 			found = append(found, m[1]+" has no "+m[2])
 		}

@@ -58,18 +58,18 @@ func (s source) code() (all []*file) {
 	return all
 }
 
-// rooms returns the folders that make up the library's public packages.
-func (s source) rooms() (rooms source) {
+// public returns the folders that make up the library's public packages.
+func (s source) public() (public source) {
 	for _, d := range s {
-		if roomOf(d.path) != "" {
-			rooms = append(rooms, d)
+		if packageOf(d.path) != "" {
+			public = append(public, d)
 		}
 	}
-	return rooms
+	return public
 }
 
-// roomOf returns the room that a folder belongs to, "" for the folders of the rest of the house.
-func roomOf(path string) string {
+// packageOf returns the public package that a folder belongs to, "" for all other folders.
+func packageOf(path string) string {
 	first, _, _ := strings.Cut(path, "/")
 	if first == "." || first == "internal" || first == "examples" {
 		return ""
@@ -110,7 +110,7 @@ func load(t *testing.T) source {
 				return fs.SkipDir
 			}
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
-				return fs.SkipDir // a module of its own, which no room's user ever builds
+				return fs.SkipDir // a module of its own, which no user of a package builds
 			}
 			return nil
 		}
