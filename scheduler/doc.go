@@ -17,25 +17,25 @@
 //
 // # What it promises
 //
-// At most one lease per host, address and group is out, or as many as Options say. Two leases on a
-// host start at least its delay apart, likewise on an address and on a group, whatever the callers
-// do: a lease returned twice counts once, one never returned ends after Options.LeaseTimeout, and
-// [Scheduler.Restore] carries the delays over a crash. Slow responses, failures and Retry-After
-// make the delay of a host and of its address longer.
+// At most one lease per host, address and group is outstanding, unless Options allow more. Two
+// leases on a host start at least its delay apart; the same holds for addresses and groups. Callers
+// cannot break this: a second Done has no effect, a lease without Done ends after
+// Options.LeaseTimeout, and [Scheduler.Restore] preserves the delays across a crash. Slow responses,
+// failures and Retry-After lengthen the delay of a host and of its address.
 //
-// Tasks of one host and priority are leased in the order in which they were added. Hosts of an
-// address, or of a group, take turns: each overtakes a waiting one at most once. A host that has
-// both waits for a turn of its address, then of its group, and at most once more for its address;
-// the group is held for it that long. Otherwise, Next does not block while a host is ready.
+// Tasks of one host and priority are leased in the order in which they were added. Hosts that share
+// an address or a group take turns: none overtakes a waiting one more than once. A host with both
+// waits for its address, then for its group, and at most once more for its address; meanwhile no
+// other host of the group is leased. Otherwise Next does not block while a host is ready.
 //
 // # What it costs
 //
-// Add, TryNext and Done take amortized constant time at any number of hosts. A host takes 60 bytes
-// beside its name, an address 58, a task 8 beside its item, one with a NotBefore 28. The memory is
-// that of the most held at once, with no pointers for the garbage collector but those in items.
+// Add, TryNext and Done take amortized constant time, however many hosts there are. A host takes 60
+// bytes plus its name, an address 58, a task 8 plus its item, or 28 with a NotBefore. Memory is
+// reused but does not shrink. It has no pointers for the garbage collector, except those in items.
 //
 // # What it does not do
 //
-// It keeps its queues in memory, reads no robots.txt and resolves no name. It takes host names as
-// they are: spell a host in one way. It needs no Close.
+// It keeps its queues in memory, reads no robots.txt and resolves no names. It compares host names
+// byte by byte, so spell each host in one way. It needs no Close.
 package scheduler

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// A Reason says what holds a host now and when that ends, as of the latest time that the Scheduler
-// was told. Its times are in the time zone of the machine. The zero Reason is that of a host that
-// is not known.
+// A Reason says what a host waits for and until when, as of the latest time that the Scheduler has
+// seen. Its times are in the local time zone. The zero Reason stands for an unknown host.
 type Reason struct {
 	Known  bool
 	Rule   string     // what the host waits for, such as "its Crawl-delay"; "" if it does not wait
@@ -27,7 +26,7 @@ type Reason struct {
 }
 
 // String returns a sentence without its subject, such as "waits for its Crawl-delay until
-// 2026-01-01 12:00:30.000, 3 tasks queued". It names no time zone: that of Since and Until.
+// 2026-01-01 12:00:30.000, 3 tasks queued". It omits the time zone, which is that of Until.
 func (r Reason) String() string {
 	switch {
 	case !r.Known:
@@ -58,8 +57,8 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Explain says why a host is not leased. It takes constant time, unless that is a lease: then it
-// looks at all that are out.
+// Explain says why a host is not leased. It takes constant time, unless the reason is another lease:
+// then it looks at all outstanding leases.
 func (s *Scheduler[T]) Explain(host string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +68,8 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	return Reason{}
 }
 
-// Hosts returns an iterator over all hosts that are known, with what Explain says of each. The
-// Scheduler can be used during the walk: what comes or goes meanwhile may be missing.
+// Hosts returns an iterator over all known hosts, with the result of Explain for each. The Scheduler
+// may be used during the walk, which may miss concurrent changes.
 func (s *Scheduler[T]) Hosts() iter.Seq2[string, Reason] {
 	type known struct {
 		host   string
@@ -225,9 +224,9 @@ func (e *engine) rule(i uint32) string {
 	}
 }
 
-// Stats is what a [Scheduler] holds and has done, as of the latest time it was told. Hosts is the
-// sum of Idle, Waiting, Ready and Leased. A host, address or group that need not be known any
-// longer may be counted for a while.
+// Stats describes the state of a [Scheduler], as of the latest time that it has seen. Hosts is the
+// sum of Idle, Waiting, Ready and Leased. Hosts, addresses and groups that are no longer needed may
+// still be counted for a while.
 type Stats struct {
 	Queued int // tasks that were added and not yet leased
 	Hosts  int // that are known
@@ -237,19 +236,19 @@ type Stats struct {
 	Idle    int // hosts with nothing to do now
 	Waiting int // hosts with tasks that wait for their delay, their address or their group
 	Ready   int // hosts that could be leased at once
-	Leased  int // hosts that are leased, and cannot be leased once more at the same time
+	Leased  int // hosts with as many leases as they may have
 
-	Out   int   // leases that are out
-	Given int64 // leases given so far
-	Lost  int64 // leases that were not given back within Options.LeaseTimeout
+	Out   int   // outstanding leases
+	Given int64 // leases so far
+	Lost  int64 // leases without Done within Options.LeaseTimeout
 
-	// How often some call of Next had to wait although tasks were queued, or some call of Wait, and
-	// how long in all. Calls that wait at the same time count once.
+	// Waits counts how often Next had to wait although tasks were queued, or Wait had to wait.
+	// Waited is the total time. Calls that wait at the same time count once.
 	Waits  int64
 	Waited time.Duration
 }
 
-// Stats returns the present figures in constant time.
+// Stats returns the current Stats in constant time.
 func (s *Scheduler[T]) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Lease is the right to visit a host once, now. Until it is given back with [Lease.Done] or
-// [Lease.Requeue] it counts against what may be out on its host, its address and its group. A lease
-// that is given back, or was lost by Options.LeaseTimeout, has no effect any longer. A copy of a
-// Lease is the same lease. Its methods are safe for concurrent use.
+// Lease permits one request to a host, now. It is outstanding until [Lease.Done] or [Lease.Requeue],
+// and counts towards the limits of its host, address and group. After that, or after
+// Options.LeaseTimeout, its methods have no effect. A copy of a Lease is the same lease. Its methods
+// are safe for concurrent use.
 type Lease[T any] struct {
 	s      *Scheduler[T]
 	flight uint32
@@ -17,29 +17,28 @@ type Lease[T any] struct {
 	task   Task[T]
 }
 
-// Outcome says how a lease was used. The zero Outcome is that of a visit at the time of the lease
-// that went well, of which the latency is not known.
+// Outcome is the result of a request. The zero Outcome is a successful request at the time of the
+// lease, with unknown latency.
 type Outcome struct {
-	// Start is when the request reached the server: the delays count from here. When the first byte
-	// of the response arrives, the request has certainly arrived. A Start before the lease was
-	// given, such as zero, means when it was given, or the time of [Lease.Arrived].
+	// Start is when the request reached the server; delays count from then. The arrival of the first
+	// byte of the response is a safe upper bound. A Start before the lease, such as the zero time,
+	// means the time of the lease, or that of [Lease.Arrived].
 	Start time.Time
 
 	// Took is the latency of the server, for Options.LatencyFactor.
 	Took time.Duration
 
-	// Status is that of the response; 0 if it does not matter. 429 and 503 are failures.
+	// Status is the status code of the response, 0 if unknown. 429 and 503 are failures.
 	Status int
 
-	// Failed says that there was no response, or not all of it: a failure.
+	// Failed reports that there was no response, or an incomplete one. It is a failure.
 	Failed bool
 
-	// RetryAfter is when the server says to come back, such as the time of the response plus the
-	// seconds of its Retry-After header. Neither its host nor its address is leased before. Zero if
-	// it does not say.
+	// RetryAfter is the time given by the Retry-After header, such as the time of the response plus
+	// its seconds. Neither the host nor its address is leased before. Zero means that there is none.
 	RetryAfter time.Time
 
-	// Skipped says that no request was made, so that no delay is charged; the rest is ignored.
+	// Skipped reports that no request was made: no delay starts, and the other fields are ignored.
 	Skipped bool
 }
 
@@ -49,8 +48,8 @@ const (
 	serviceUnavailable = 503
 )
 
-// Task returns the task that is to be done, without its NotBefore. Its Host is a part of a text of
-// some 16 KiB, which it keeps in memory.
+// Task returns the leased task, without its NotBefore. Its Host is a substring of about 16 KiB of
+// text; clone it if you keep it.
 func (l *Lease[T]) Task() Task[T] { return l.task }
 
 // Host returns the host of the task.
@@ -59,11 +58,12 @@ func (l *Lease[T]) Host() string { return l.task.Host }
 // Item returns the item of the task.
 func (l *Lease[T]) Item() T { return l.task.Item }
 
-// Done gives the lease back and starts the delays of its host, its address and its group.
+// Done ends the lease and starts the delays of its host, address and group.
 func (l *Lease[T]) Done(o Outcome) { l.giveBack(o, false, time.Time{}) }
 
-// Requeue is Done, and queues the task again, behind the others of its host and priority. It is not
-// leased before a time, which may be zero. This works even if the queue is full.
+// Requeue is Done, and also enqueues the task again, behind the others of its host and priority.
+// notBefore is the earliest time of its next lease, and may be zero. Requeue works even if the queue
+// is full.
 func (l *Lease[T]) Requeue(o Outcome, notBefore time.Time) { l.giveBack(o, true, notBefore) }
 
 func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
@@ -103,10 +103,9 @@ func (l *Lease[T]) lock() bool {
 	return true
 }
 
-// Reach tells to which address the request is about to go, as soon as that is known. The host then
-// lives there, as if by [Scheduler.SetHost]. It reports whether the address may be visited now. If
-// not, make no request: give the lease back with Skipped, and the next lease on the host waits for
-// the address.
+// Reach sets the address of the host, as [Scheduler.SetHost] does, once the caller knows where the
+// request will go. It reports whether the address may be visited now. If not, send no request and
+// call Done with Skipped: the next lease on the host waits for the address.
 func (l *Lease[T]) Reach(addr netip.Addr) (ok bool) {
 	if !l.lock() {
 		return false
@@ -126,13 +125,12 @@ func (l *Lease[T]) Reach(addr netip.Addr) (ok bool) {
 	return ok
 }
 
-// Arrived tells when the request reaches the server: the delays count from then, or from
-// [Outcome].Start if that is later. Where Options allow several leases at a time, it lets the next
-// one be given before this one is back.
+// Arrived sets the time when the request reaches the server. Delays count from then, or from
+// [Outcome].Start if that is later. If Options allow several leases at a time, the next one need not
+// wait for Done.
 //
-// The first byte of the response proves that the request has arrived. Whoever knows how long a
-// request is under way at most can tell earlier: it lets the next one come too early by as much as
-// that is wrong.
+// Call it at the first byte of the response, or earlier if the time that a request takes to arrive
+// has a known bound. If that bound is too low, the next request may come too early by the difference.
 func (l *Lease[T]) Arrived(at time.Time) {
 	if !l.lock() {
 		return
@@ -142,8 +140,8 @@ func (l *Lease[T]) Arrived(at time.Time) {
 	l.s.changed()
 }
 
-// InFlight returns an iterator over the tasks that are leased, with the times of their leases. The
-// Scheduler can be used during the walk: what comes or goes meanwhile may be missing.
+// InFlight returns an iterator over the leased tasks, with the times of their leases. The Scheduler
+// may be used during the walk, which may miss concurrent changes.
 func (s *Scheduler[T]) InFlight() iter.Seq2[Task[T], time.Time] {
 	type leased struct {
 		task Task[T]

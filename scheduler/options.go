@@ -21,20 +21,20 @@ type Options struct {
 	// 0 means the same as HostDelay, negative means none.
 	GroupDelay time.Duration
 
-	// LatencyFactor makes slow servers wait: the delay of a host is at least LatencyFactor times
-	// the latency of its last visit. The delay of an address is at least LatencyFactor times the
-	// smallest latency of its last three visits, so that one slow page does not slow its neighbors.
+	// LatencyFactor gives slow servers longer delays: the delay of a host is at least LatencyFactor
+	// times the latency of its last visit. For an address, the smallest latency of its last three
+	// visits counts, so that one slow page does not slow down its other hosts.
 	// 0 means DefaultLatencyFactor, negative means that latency does not count.
 	LatencyFactor float64
 
-	// MaxDelay bounds the delays that SetHost, latency and back-off lead to. It shortens neither
-	// HostDelay and AddrDelay nor a Retry-After.
-	// 0 means unlimited, and so does a negative value.
+	// MaxDelay bounds the delays that result from SetHost, latency and back-off. It does not affect
+	// HostDelay, AddrDelay and Retry-After.
+	// Zero or negative means unlimited.
 	MaxDelay time.Duration
 
-	// Backoff is the least delay of a host after a first failure. Each further failure doubles it,
-	// each success halves the number of failures, and a day without visits forgives all. A failure
-	// doubles the delay of the address, up to 64 times.
+	// Backoff is the minimum delay of a host after its first failure. Each further failure doubles
+	// it, each success halves the number of failures, and a day without visits resets it. A failure
+	// also doubles the delay of the address, up to a factor of 64.
 	// 0 means DefaultBackoff, or twice HostDelay if that is longer; negative means no back-off.
 	Backoff time.Duration
 
@@ -46,14 +46,14 @@ type Options struct {
 	// 0 means DefaultMaxRetryAfter, negative means unlimited.
 	MaxRetryAfter time.Duration
 
-	// LeaseTimeout is when a lease that was not given back counts as lost. It then ends as a
-	// failure, so that its host, address and group go on. Its task is not queued again.
+	// LeaseTimeout is the time after which a lease without Done counts as lost. It then ends as a
+	// failure, and its host, address and group become available. Its task is not queued again.
 	// 0 means DefaultLeaseTimeout, negative means never.
 	LeaseTimeout time.Duration
 
-	// MaxPerHost is how many leases on a host may be out at a time. Where there is a delay, the
-	// next one is given only when Lease.Arrived was called for all that are out, and the delay has
-	// passed.
+	// MaxPerHost is the number of leases on a host that may be outstanding. If the host has a delay,
+	// the next lease requires that Lease.Arrived was called for all of them, and that the delay has
+	// passed since.
 	// 0 means 1, negative means unlimited (32,767).
 	MaxPerHost int
 
@@ -70,24 +70,24 @@ type Options struct {
 	MaxQueue int
 
 	// MaxHostQueue bounds the queued tasks of one host.
-	// 0 means no bound but MaxQueue, and so does a negative value.
+	// Zero or negative means that only MaxQueue applies.
 	MaxHostQueue int
 
 	// MaxAddrQueue bounds the queued tasks of all hosts of one address.
-	// 0 means no bound but MaxQueue, and so does a negative value.
+	// Zero or negative means that only MaxQueue applies.
 	MaxAddrQueue int
 
 	// MaxGroupQueue bounds the queued tasks of all hosts of one group. With a group for each
 	// registrable domain, it keeps a wildcard DNS entry from filling the queue.
-	// 0 means no bound but MaxQueue, and so does a negative value.
+	// Zero or negative means that only MaxQueue applies.
 	MaxGroupQueue int
 
-	// MaxIdleHosts bounds the hosts that are kept only for what SetHost said about them.
+	// MaxIdleHosts bounds the idle hosts that are kept for their settings by SetHost.
 	// 0 means DefaultMaxIdleHosts, negative means unlimited.
 	MaxIdleHosts int
 
-	// Exempt tells which addresses have no delay because unrelated hosts share them, such as those
-	// of a content delivery network. It may be called by several goroutines at a time.
+	// Exempt reports whether an address has no delay of its own, because unrelated hosts share it, as
+	// in a content delivery network. Several goroutines may call it at a time.
 	// nil means none.
 	Exempt func(netip.Addr) bool
 }

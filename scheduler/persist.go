@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// An Entry is what a Scheduler should remember across a restart about a host or about an address.
-// With neither Host nor Addr it stands for all hosts, addresses and groups that have no entry, so
-// that nothing is remembered of a host without a name. It is made for encoding/json and the like.
+// An Entry is the state of a host or of an address that should survive a restart. Without Host and
+// Addr it stands for all hosts, addresses and groups that have no entry. It can be encoded with
+// encoding/json and similar packages.
 type Entry struct {
 	Host       string        `json:",omitzero"`
 	Addr       netip.Addr    `json:",omitzero"`
-	Delay      time.Duration `json:",omitzero"` // by SetHost, or Options.HostDelay of all others
-	Slow       time.Duration `json:",omitzero"` // the delay that its latency leads to
-	Failures   int           `json:",omitzero"` // that the back-off counts
+	Delay      time.Duration `json:",omitzero"` // set by SetHost, or Options.HostDelay for all others
+	Slow       time.Duration `json:",omitzero"` // the delay that results from its latency
+	Failures   int           `json:",omitzero"` // as counted for the back-off
 	RetryAfter time.Time     `json:",omitzero"`
 }
 
-// All returns an iterator over what a Scheduler that takes this one's place has to know to be
-// polite: the delays that were asked for, failures, latencies, Retry-After. The first Entry stands
-// for all that is not unusual, so that the number of entries is that of the unusual hosts and
-// addresses, plus one.
+// All returns an iterator over the state that keeps a successor of this Scheduler polite: delays set
+// by SetHost, failures, latencies and Retry-After. The first Entry stands for all hosts and
+// addresses in their default state; one more follows for each of the others.
 //
-// No entry tells when a host was visited, as most visits before a crash would be missing anyway:
-// [Scheduler.Restore] takes all hosts for just visited. Nor are there tasks.
+// Entries do not contain the times of visits, since most visits before a crash would be missing
+// anyway: [Scheduler.Restore] treats all hosts as just visited. They do not contain tasks either.
 //
-// The Scheduler can be used during the walk, which holds its lock for a few hundred entries at a
-// time. What changes meanwhile may be missing.
+// The Scheduler may be used during the walk, which locks it for a few hundred entries at a time and
+// may miss concurrent changes.
 func (s *Scheduler[T]) All(now time.Time) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		longest := max(s.opts.HostDelay, s.opts.AddrDelay, s.opts.GroupDelay)
@@ -71,14 +70,13 @@ func (s *Scheduler[T]) entry(x *extra, now time.Time) (entry Entry, ok bool) {
 	return entry, entry.Host != "" || entry.Addr.IsValid()
 }
 
-// Restore makes a Scheduler as polite as the one that gave an [Entry] must have been, whatever that
-// one did afterwards until it was killed. Nothing is known of the visits in between. So the host or
-// address counts as visited at now, and the Entry that stands for all others makes them all count
-// so: the crawl starts with a break of a delay.
+// Restore applies an [Entry] of an earlier Scheduler, even if that one continued to make visits
+// until it was killed. Since those visits are unknown, the host or address counts as visited at now.
+// The Entry for all others makes all of them count as visited at now, so the crawl starts with a
+// pause of one delay.
 //
-// Where the Scheduler knows of a longer delay or of more failures than the Entry, these stay, so
-// that entries may come twice and in any order. An Entry that cannot be right is refused, and
-// changes nothing.
+// A longer delay or a higher number of failures in the Scheduler remains, so entries may come twice
+// and in any order. Restore returns an error for an invalid Entry, and changes nothing.
 func (s *Scheduler[T]) Restore(e Entry, now time.Time) error {
 	if fault := e.fault(); fault != "" {
 		name := e.Host

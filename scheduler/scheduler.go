@@ -38,8 +38,8 @@ var (
 	// ErrGroupFull is the ErrFull of a group, by Options.MaxGroupQueue. It wraps ErrFull.
 	ErrGroupFull = fmt.Errorf("%w for the group of this host", ErrFull)
 
-	// ErrDrained is returned by Next when nothing is queued, nothing is leased and no producer is
-	// registered, so that waiting would be in vain.
+	// ErrDrained is returned by Next when nothing is queued or leased and no producer is registered:
+	// no task can become ready.
 	ErrDrained = errors.New("scheduler: drained")
 )
 
@@ -47,13 +47,13 @@ var (
 type Task[T any] struct {
 	Host string // names the queue of the task; compared byte by byte
 
-	// Priority of the task, up to MaxPriority. Tasks of higher priority come first at their host,
-	// and of the hosts that are ready, those come first whose next task has the higher priority.
-	// But hosts of one address or group take turns, whatever their priorities.
+	// Priority of the task, up to MaxPriority. Tasks of higher priority come first at their host. Of
+	// the ready hosts, those whose next task has the higher priority come first. Hosts of one
+	// address or group take turns, whatever their priorities.
 	Priority uint8
 
-	// NotBefore is the earliest time of the lease. Until then, the task holds up no other. The zero
-	// time means at once.
+	// NotBefore is the earliest time of the lease. Until then, the task does not delay others. The
+	// zero time means now.
 	NotBefore time.Time
 
 	Item T // the caller's own
@@ -61,16 +61,16 @@ type Task[T any] struct {
 
 // Host is what the caller knows about a host.
 type Host struct {
-	Addr  netip.Addr // where it lives; IPv4 addresses mapped into IPv6 count as IPv4
+	Addr  netip.Addr // its address; IPv4 addresses mapped into IPv6 count as IPv4
 	Group string     // what else should not be visited too often: a domain, a network, a customer
 
-	// Delay is the least delay between two leases, such as the Crawl-delay of a robots.txt. One
-	// that is not longer than Options.HostDelay, such as -1, takes back an earlier one.
+	// Delay is the minimum delay between two leases, such as a Crawl-delay. A value up to
+	// Options.HostDelay, such as -1, cancels an earlier one.
 	Delay time.Duration
 }
 
-// Scheduler hands out tasks so that no host and no address is visited too often. Its methods are
-// safe for concurrent use.
+// Scheduler queues tasks and leases them such that no host and no address is visited too often. Its
+// methods are safe for concurrent use.
 type Scheduler[T any] struct {
 	epoch time.Time // times are kept as nanoseconds since then
 	opts  Options   // without zeros
@@ -84,7 +84,7 @@ type Scheduler[T any] struct {
 	blocked   blocked[T]
 }
 
-// New returns a Scheduler that holds nothing.
+// New returns an empty Scheduler.
 func New[T any](o Options) *Scheduler[T] {
 	o = o.normal()
 	s := &Scheduler[T]{epoch: time.Now(), opts: o}
@@ -120,12 +120,12 @@ func (s *Scheduler[T]) Add(t Task[T]) error {
 	return nil
 }
 
-// SetHost tells what is known about a host. Fields of h that are zero leave what was said before.
-// The change holds for the tasks that are queued already, and for the delay that runs.
+// SetHost sets what is known about a host. Zero fields of h leave earlier settings unchanged. The
+// change also applies to queued tasks and to the current delay.
 //
-// A host with nothing queued is remembered for a day after it was last used, or for its delay if
-// that is longer. So tell again when the host is used again: crawlers know when they resolve its
-// name, and when they read its robots.txt.
+// A host with an empty queue is forgotten a day after its last use, or after its delay if that is
+// longer. So call SetHost again when the host is used again, for example whenever the crawler
+// resolves its name or reads its robots.txt.
 func (s *Scheduler[T]) SetHost(host string, h Host) {
 	known := h.Addr.IsValid()
 	h.Addr = s.address(h.Addr)
@@ -150,9 +150,8 @@ func (s *Scheduler[T]) address(ip netip.Addr) netip.Addr {
 // nil and how long it takes until some host may be ready, unless another call makes one ready
 // earlier; [Forever] means that only another call can.
 //
-// Simulations and event loops call it with times of their own. All times that a Scheduler is given
-// must come from one clock, and lie within 290 years of New. A now earlier than the latest one seen
-// counts as that one.
+// Simulations and event loops call it with their own times. All times given to a Scheduler must come
+// from one clock and lie within 290 years of New. A now before the latest one counts as the latest.
 func (s *Scheduler[T]) TryNext(now time.Time) (*Lease[T], time.Duration) {
 	return s.tryNext(now, new(Lease[T])) // inlined, so that the Lease may be a local of the caller
 }
@@ -208,9 +207,9 @@ func (s *Scheduler[T]) releaseTask(t uint32) {
 	s.engine.tasks.release(t)
 }
 
-// Producer announces that tasks are still to come: until done is called, Next does not return
-// [ErrDrained] but waits. Seeders and resolvers call it before they start. A second call of done
-// does nothing.
+// Producer announces that more tasks will be added: until done is called, Next waits instead of
+// returning [ErrDrained]. Call it before starting goroutines that add tasks, such as resolvers. A
+// second call of done does nothing.
 func (s *Scheduler[T]) Producer() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

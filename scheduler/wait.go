@@ -17,11 +17,11 @@ type waiter[T any] struct {
 	ended chan struct{} // is closed when it has a lease or an error
 }
 
-// blocked is who waits, guarded by the mutex of the Scheduler.
+// blocked holds the waiters, guarded by the mutex of the Scheduler.
 //
-// Whatever makes a host ready hands the lease to a waiter at once, under the same lock: a call that
-// ends with changed, or the timer, which is set for the next event as long as somebody waits. So a
-// host that gets ready wakes one goroutine, no wake-up is lost, and nobody overtakes.
+// A call that makes a host ready ends with changed, which passes the lease to a waiter under the
+// same lock. So does the timer, which is set for the next event while there are waiters. So a host
+// that becomes ready wakes one goroutine, no wake-up is lost, and no waiter overtakes another.
 type blocked[T any] struct {
 	any   list.List             // calls of Next, in the order in which they came
 	hosts map[uint32]*list.List // calls of Wait, likewise
@@ -86,12 +86,11 @@ func (b *blocked[T]) note(now int64, queued int) {
 	b.inVain, b.since = inVain, now
 }
 
-// Next waits until some host is ready and returns the lease on it. Meanwhile tasks may be added
-// and leases given back by others. It returns [ErrDrained] when there is nothing to wait for, and
-// ctx's error when ctx ends first.
+// Next waits until a host is ready and returns a lease on it. It returns [ErrDrained] if no task is
+// left to wait for, and the error of ctx if ctx ends first.
 //
-// Any number of goroutines may wait in Next. A task that gets ready wakes one of them. A call that
-// does not wait, with a lease that does not leave the calling function, costs no allocation.
+// Any number of goroutines may wait in Next; a task that becomes ready wakes one of them. A call
+// that does not wait does not allocate, provided the lease does not escape from the caller.
 func (s *Scheduler[T]) Next(ctx context.Context) (*Lease[T], error) {
 	return s.nextLease(ctx, new(Lease[T])) // inlined: the Lease may be a local of the caller
 }
@@ -115,8 +114,8 @@ func (s *Scheduler[T]) nextLease(ctx context.Context, lease *Lease[T]) (*Lease[T
 	return s.await(ctx, w, lease)
 }
 
-// Leases returns an iterator that calls Next until nothing is queued or leased any longer. An
-// error, such as that of ctx, is yielded once, with a nil Lease, and ends the walk.
+// Leases returns an iterator that calls Next until nothing is queued or leased. An error, such as
+// that of ctx, is yielded once, with a nil Lease, and ends the walk.
 func (s *Scheduler[T]) Leases(ctx context.Context) iter.Seq2[*Lease[T], error] {
 	return func(yield func(*Lease[T], error) bool) {
 		for {
@@ -128,10 +127,10 @@ func (s *Scheduler[T]) Leases(ctx context.Context) iter.Seq2[*Lease[T], error] {
 	}
 }
 
-// Wait waits until one host may be visited, and returns a lease without a task. It is for requests
-// that are not worth a queue, as golang.org/x/time/rate.Limiter.Wait is for events. Callers get the
-// host in the order of their calls, and before its queued tasks; at its address and in its group it
-// comes before hosts that have only tasks, too.
+// Wait waits until a host may be visited and returns a lease without a task. It is for requests that
+// need no queue, like golang.org/x/time/rate.Limiter.Wait for events. Callers get the host in the
+// order of their calls, before its queued tasks. At its address and in its group, the host also
+// comes before hosts that have only tasks.
 //
 // If ctx has a deadline before which the host cannot be visited, Wait returns an error that wraps
 // context.DeadlineExceeded at once.

@@ -194,7 +194,7 @@ func TestTypesStateTheirConcurrency(t *testing.T) {
 }
 
 // zeroWords are the beginnings of the half sentence that says what a field's zero value means.
-var zeroWords = []string{"0 means", `"" means`, "nil means", "false means", "zero means", "The zero"}
+var zeroWords = []string{"0 means", `"" means`, "nil means", "false means", "zero means", "Zero or negative means", "The zero"}
 
 // silentOptions tells which fields of an Options struct do not say what their zero means.
 func silentOptions(s source) (found []string) {

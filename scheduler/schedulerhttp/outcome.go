@@ -12,14 +12,14 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// Outcome tells a scheduler how a request went that began at start: status, latency, Retry-After
-// and failure. Call it when the response is there, or when its body is read; the delay of the host
-// counts from the call, as by then the server has certainly seen the request. Either resp or err
+// Outcome describes a request that began at start, for a scheduler: status, latency, Retry-After and
+// failure. Call it when the response has arrived, or after its body was read. The delay of the host
+// counts from the call, since by then the server has certainly seen the request. Either resp or err
 // may be nil.
 //
-// A name that does not resolve, a dead network or too many open files are no fault of the server:
-// the visit then counts as skipped. A request that the caller has canceled is no failure either,
-// but may have reached the server.
+// A name that does not resolve, a broken network or too many open files are not the server's fault:
+// the visit counts as skipped. A canceled request is not a failure either, but it may have reached
+// the server.
 func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome {
 	now := time.Now()
 	o := scheduler.Outcome{Start: now, Failed: err != nil && !errors.Is(err, context.Canceled)}

@@ -20,23 +20,22 @@ import (
 // layer that knows the delay and the layer that keeps it need not import each other.
 type crawlDelayKey = struct{ RobotsCrawlDelay struct{} }
 
-// Transport makes requests of another RoundTripper when their host may be visited. Its methods are
-// safe for concurrent use.
+// Transport is an http.RoundTripper that waits until the host may be visited and then calls another
+// RoundTripper. Its methods are safe for concurrent use.
 type Transport struct {
-	// Arrival is how long a request is under way at most, from when it is written until it reaches
-	// the server. If it is set, the delay counts from then, or from the first byte of the response
-	// if that comes earlier, and with MaxPerAddr of 2 the next request need not wait for a slow
-	// page. It has to cover the jitter of the network: a request that takes longer lets the next
-	// one come too early by as much. 0 means that it is not known, and only the first byte counts.
-	// Set it before the first request.
+	// Arrival bounds the time from writing a request until it reaches the server. If it is set, the
+	// delay counts from then, or from the first byte of the response if that is earlier. With
+	// MaxPerAddr of 2, the next request then need not wait for a slow page. Arrival has to include
+	// the jitter of the network: if a request takes longer, the next one may come too early by the
+	// difference. 0 means unknown: only the first byte counts. Set it before the first request.
 	Arrival time.Duration
 
 	base  http.RoundTripper
 	hosts *scheduler.Scheduler[struct{}]
 }
 
-// NewTransport returns a Transport on top of base; nil means http.DefaultTransport. Nothing runs in
-// the background, so that it need not be closed.
+// NewTransport returns a Transport on top of base; nil means http.DefaultTransport. It has no
+// goroutines in the background and need not be closed.
 func NewTransport(base http.RoundTripper, o scheduler.Options) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
@@ -44,19 +43,19 @@ func NewTransport(base http.RoundTripper, o scheduler.Options) *Transport {
 	return &Transport{base: base, hosts: scheduler.New[struct{}](o)}
 }
 
-// Hosts returns the scheduler that spaces the requests. Use it to say what is known about a host,
-// to ask why it waits, or to save and restore what was learned.
+// Hosts returns the scheduler of the requests. Use it for settings of a host, to explain why a host
+// waits, or to save and restore the state.
 func (t *Transport) Hosts() *scheduler.Scheduler[struct{}] { return t.hosts }
 
-// CloseIdleConnections does what it says for the RoundTripper below, if that can.
+// CloseIdleConnections calls the method of that name of the RoundTripper below, if it has one.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// RoundTrip makes a request when its host may be visited, and its address if that is known. The
-// request is not changed.
+// RoundTrip sends the request when its host may be visited, and its address if that is known. It does
+// not change the request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	host := hostOf(r.URL.Hostname())
 	if delay, known := r.Context().Value(crawlDelayKey{}).(time.Duration); known {
@@ -95,7 +94,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // a dot.
 func hostOf(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
-// refuse ends a request that is not made. Its body is closed, as a RoundTripper owes.
+// refuse ends a request that is not sent. It closes the body, as the contract of RoundTripper requires.
 func refuse(r *http.Request, why error) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
@@ -249,7 +248,7 @@ func (x *exchange) Close() error {
 	return err
 }
 
-// end gives the lease back.
+// end ends the lease.
 func (x *exchange) end(o scheduler.Outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
