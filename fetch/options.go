@@ -101,8 +101,8 @@ type Options struct {
 	// body, encoded and decoded, do not count. A Get that needs more memory waits for it, up to its
 	// Timeout.
 	MaxMemory int64
-	// MaxHeader limits the bytes of a response's head, interim responses included; 0 means
-	// DefaultMaxHeader, and so does a negative number.
+	// MaxHeader limits the bytes of a response's head, interim responses included. Zero or negative
+	// means DefaultMaxHeader.
 	MaxHeader int64
 	// MaxFields limits the fields in a response's head, interim responses included; 0 means
 	// DefaultMaxFields, negative means no limit but MaxHeader.

@@ -169,7 +169,7 @@ type Entry[V any] struct {
 	Expires  time.Time `json:",omitzero"` // zero if it never does
 }
 
-// Lookup returns what is known about a host, and whether anything is.
+// Lookup returns the entry of a host, and whether there is one.
 func (c *Cache[V]) Lookup(host string) (e Entry[V], known bool) {
 	s, known := c.find(host)
 	if !known {
@@ -250,7 +250,7 @@ func (c *Cache[V]) set(host string, v V, ttl time.Duration, negative bool, by *f
 	s.put(key, newSlot(v, c.deadline(ttl), negative), c.now())
 }
 
-// Delete forgets what is known about a host, and reports whether anything was.
+// Delete removes the entry of a host, and reports whether there was one.
 func (c *Cache[V]) Delete(host string) (deleted bool) {
 	if len(host) > MaxHost {
 		return false

@@ -8,33 +8,33 @@
 //	}
 //	err = addrs.Save()
 //
-// A [Cache] calls the [Loader] once for all callers that ask at the same time, keeps the result for
-// as long as the loader says, and remembers that a host has no value, too. Package resolve, below
-// this one, is such a cache for addresses. Package hattrie is the trie that entries are kept in.
+// A [Cache] calls the [Loader] once for all concurrent callers and keeps the result for the time that
+// the loader returns. It also remembers that a host has no value. The sub-package resolve is such a
+// cache for addresses; hattrie is the trie that holds the entries.
 //
 // # Promises
 //
 // No lookup returns an entry after its time. None is dropped before, except to stay within Options.MaxBytes:
 // the cache never holds more memory than that for its entries. Eviction and the removal of expired
-// entries are done by the calls that write, in constant amortised time. No goroutines run but
+// entries are done by the calls that write, in constant amortized time. No goroutines run but
 // those of loaders.
 //
 // # Durability
 //
-// [Cache.Save] replaces the file by a new one or leaves it as it is, whatever happens. A crash may
-// leave a file with a name that ends in .new beside it. [Open] finds every damage of the file, says
-// where it is, and believes nothing behind it. To keep entries in another place, read them with
-// [Cache.All] and put them back with [Cache.Restore]; an [Entry] takes encoding/json.
+// [Cache.Save] replaces the file atomically. A crash may leave a file beside it whose name ends in
+// .new. [Open] detects any damage to the file, reports its offset, and uses nothing behind it. To
+// store entries elsewhere, read them with [Cache.All] and put them back with [Cache.Restore]; an
+// [Entry] can be encoded as JSON.
 //
 // # Costs
 //
-// An entry takes about ten bytes more than in a hattrie.Trie: 43 for ten million real host names
-// and 16-byte values, where a Go map takes 91. For values without pointers of up to 120 bytes the
-// garbage collector takes no time, however many entries there are. A hit takes about twice the time
-// of a map. A walk with All or Under shows some million entries per second.
+// With ten million real host names and 16-byte values, an entry takes 43 bytes, about ten more than
+// in a hattrie.Trie; a Go map takes 91. If values have no pointers and at most 120 bytes, the cache
+// costs the garbage collector no time. A hit takes about twice as long as in a map. All and Under
+// visit more than a million entries per second.
 //
 // # Reading the source
 //
-// cache.go is the heart, evict.go decides what goes, load.go waits for loaders. file.go is Open and
-// Save (FORMAT.md describes the file), and codec.go turns values into bytes.
+// cache.go is the heart, evict.go chooses what to evict, load.go waits for loaders. file.go has Open
+// and Save (FORMAT.md describes the file), and codec.go encodes values.
 package hostcache

@@ -10,7 +10,7 @@ import (
 
 // Scan returns an iterator over all records as they are when it begins, in the order of their
 // buckets, with messages merged. Records that are out come as they were handed out. The caller may
-// keep the Items. Scan blocks nobody, but room that others free on disk is not reused until it
+// keep the Items. Scan blocks nobody, but space that others free on disk is not reused until it
 // ends. It holds the messages of one bucket in memory at a time. It yields an error once, with a
 // zero Item, and ends.
 func (s *Store) Scan() iter.Seq2[Item, error] {

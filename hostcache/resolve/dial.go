@@ -13,7 +13,7 @@ import (
 const attemptDelay = 250 * time.Millisecond
 
 // DialContext connects to a host, as net.Dialer's method of that name does. If the host has several
-// addresses, it alternates between IPv6 and IPv4 and keeps the first connection that succeeds
+// addresses, it alternates between IPv4 and IPv6 and keeps the first connection that succeeds
 // (RFC 8305, "Happy Eyeballs"). The next attempt starts a quarter of a second after the last one,
 // or as soon as one fails.
 func (r *Resolver) DialContext(ctx context.Context, network, address string) (net.Conn, error) {

@@ -25,11 +25,10 @@ const (
 const maxNegative = 3 * time.Hour
 
 var (
-	// ErrUnreachable says that no name server answered: there is none, or no way to it. That says
-	// nothing about the host.
+	// ErrUnreachable says that no name server answered. It says nothing about the host.
 	ErrUnreachable = errors.New("no name server answered")
 
-	// ErrServerFailure says that a name server answered that it cannot find out, or with nonsense.
+	// ErrServerFailure says that a name server reported a failure, or sent an invalid answer.
 	ErrServerFailure = errors.New("the name server failed")
 
 	errNotFound = errors.New("no such host") // as package net calls it
@@ -47,16 +46,16 @@ type Options struct {
 	// no such file, package net is asked, and its answers are kept for MinTTL.
 	Servers []netip.AddrPort
 
-	// Hosts has addresses of names in lower case that are not to be asked for, see [ParseHosts].
-	// nil means only those of /etc/hosts, which come next.
+	// Hosts maps names in lower case to addresses; they are not looked up, see [ParseHosts]. Names
+	// of /etc/hosts come next. nil means only those.
 	Hosts map[string][]netip.Addr
 
-	// MinTTL is how long answers are kept at least, lest a host of many requests is looked up
-	// for each of them. 0 means DefaultMinTTL, negative means that the ttl is always obeyed.
+	// MinTTL is how long answers are kept at least, so that a host with many requests is not
+	// looked up for each. 0 means DefaultMinTTL, negative means that the ttl is always obeyed.
 	MinTTL time.Duration
 
-	// MaxTTL is how long answers are kept at most. 0 means DefaultMaxTTL. Answers that there is
-	// no such name are kept for three hours at most.
+	// MaxTTL is how long answers are kept at most. 0 means DefaultMaxTTL. Negative
+	// answers are kept for three hours at most.
 	MaxTTL time.Duration
 
 	// MaxBytes bounds the memory for answers. 0 means hostcache.DefaultMaxBytes, about 800,000
