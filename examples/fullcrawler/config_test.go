@@ -67,7 +67,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"none of the seeds":          {"-seeds", empty},
 		"-pace must be positive":     {"-pace", "NaN"},
 		"at most 1e+06":              {"-pace", "1e9"},
-		"-level must be 0 or more":   {"-level", "-1"},
+		"-level must be at least 1":  {"-level", "0"},
 	} {
 		var log bytes.Buffer
 		require.Equal(t, 2, command(t.Context(), args, io.Discard, &log), "%q", args)

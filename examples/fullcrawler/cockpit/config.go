@@ -351,7 +351,7 @@ func (l *commandLine) checkNumbers() error {
 		want string
 	}{
 		{"delay", l.Delay < 0, "0 or more"},
-		{"level", l.Level < 0, "0 or more"},
+		{"level", l.given["level"] && l.Level < 1, "at least 1"},
 		{"arrival", l.Arrival < 0, "0 or more"},
 		{"pages", l.Pages < 0, "0 or more"},
 		{"time", l.Duration < 0, "0 or more"},

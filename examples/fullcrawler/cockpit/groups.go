@@ -51,7 +51,7 @@ func (l *commandLine) identityFlags(fs *flag.FlagSet) {
 	fs.StringVar(&l.Out, "out", "",
 		"`directory` for the archive and all else (default crawl, or crawl-demo without seeds)")
 	fs.StringVar(&l.Archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
-	fs.IntVar(&l.Level, "level", 0, "effort of the compression: 1 to 9 for gzip, 1 to 4 for zstd; 0: the usual one")
+	fs.IntVar(&l.Level, "level", 0, "effort of the compression: 1 to 9 for gzip (default 6), 1 to 4 for zstd (default 1)")
 	fs.BoolVar(&l.Fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
 	fs.StringVar(&l.configFile, "config", "", "`file` of flags, one a line: a name, a blank and a value")
 }
