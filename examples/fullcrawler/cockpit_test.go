@@ -158,7 +158,7 @@ func TestASharedAddressHasNoDelay(t *testing.T) {
 			early := webtest.Violations(web.Log(), hosts, func(netip.Addr) time.Duration { return cfg.Delay })
 			require.Equal(t, shared, len(early) > 0, "%d requests to the address came earlier", len(early))
 			addr := web.Log()[0].Addr
-			require.Equal(t, shared, c.Shared.Has(addr))
+			require.Equal(t, shared, c.Polite.Shared.Has(addr))
 		})
 	}
 }

@@ -36,6 +36,18 @@ func serve(t *testing.T, o webtest.Options) *webtest.Web {
 	return web
 }
 
+// on leads all requests to a virtual web.
+func on(web *webtest.Web) stage.Network { return cockpit.On(web) }
+
+// newCrawler locks a directory and puts the packages together in it.
+func newCrawler(cfg cockpit.Config, web stage.Network) (*crawler, error) {
+	dir, err := cfg.Claim()
+	if err != nil {
+		return nil, err
+	}
+	return openCrawler(dir, cfg, web)
+}
+
 // testConfig is a crawl of a virtual web from the root of its first host.
 func testConfig(t *testing.T, web *webtest.Web) cockpit.Config {
 	t.Helper()
@@ -304,8 +316,8 @@ func TestCrawlEndsCleanly(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var dials atomic.Int64
 	under := on(web)
-	dial := under.dial
-	under.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := under.Dial
+	under.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if dials.Add(1) == 10 {
 			interrupt()
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
@@ -161,7 +162,7 @@ func TestACrawlOfOtherSeeds(t *testing.T) {
 	first := cfg.Seeds
 	cfg.Seeds = []string{"http://h00002.vweb.test/"}
 	_, err := newCrawler(cfg, on(web))
-	require.ErrorIs(t, err, errOtherSeeds)
+	require.ErrorIs(t, err, cockpit.ErrOtherSeeds)
 	for _, option := range []string{first[0], "-out", "-fresh"} {
 		require.ErrorContains(t, err, option)
 	}

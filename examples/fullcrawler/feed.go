@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
-
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// feed takes in hand what is due, as far as there is room, until nothing is left or ctx ends. Where
-// the crawl is to go on for ever, something is left.
+// feed takes what is due out of the pages, as far as there is room, until nothing is left or ctx
+// ends. Where the crawl is to go on for ever, something is left.
 func (c *crawler) feed(ctx context.Context) {
 	for ctx.Err() == nil {
 		taken, err := c.takeDue(ctx)
@@ -31,7 +30,7 @@ func (c *crawler) feed(ctx context.Context) {
 	}
 }
 
-// takeDue takes in hand what is due now.
+// takeDue takes what is due now.
 func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 	for it, err := range c.Pages.Due(ctx, c.Clock.Now()) {
 		if err != nil {
@@ -76,15 +75,16 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 func (c *crawler) take(it stage.Item) {
 	host, state := weburl.Host(it.URL), &it.Visit.State
 	if state.Relink {
-		if state.Relink = !c.relink(c.ending, it); state.Relink {
+		relinked := c.archived.With(c.ending, it.URL, func(resp *fetch.Response) { c.links(it, resp) })
+		if state.Relink = !relinked; state.Relink {
 			state.Due = 0 // only a visit can tell
 		}
 	}
-	if time.Unix(state.Due, 0).After(c.soon()) { // it was visited before its time
+	if time.Unix(state.Due, 0).After(c.revisits.Soon()) { // it was visited before its time
 		c.giveBack(it)
 		return
 	}
-	if pause := c.quiet(it); pause > 0 {
+	if pause := c.revisits.Quiet(it); pause > 0 {
 		c.putOff(it, c.Clock.Now().Add(pause).Unix())
 		return
 	}
@@ -102,7 +102,7 @@ func (c *crawler) take(it stage.Item) {
 	if !known {
 		addr = c.Hosts.LastAddr(host)
 	}
-	it.Visit.Addr = c.Shared.Counted(addr)
+	it.Visit.Addr = c.Polite.Shared.Counted(addr)
 	a := c.Hosts.Take(host, it.Visit.Addr, first, c.Clock.Now())
 	if a.PutOff > 0 {
 		c.putOff(it, a.PutOff)
@@ -156,10 +156,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	}
 	next := time.Time{}
 	if fate != stage.Interrupted { // such a page is due as before when the crawl goes on
-		next = c.reschedule(it, host, fate)
-		if fate.Retry() == 0 {
-			c.Retries.Progress(time.Now())
-		}
+		next = c.revisits.Next(it, fate)
 	}
 	if err := c.ledger.Write(it.URL, fate, why, it.Visit.Signals, next); err != nil {
 		c.stop(err)
@@ -170,36 +167,6 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 		return
 	}
 	c.giveBack(it)
-}
-
-// reschedule says when the page is due again, by what became of it.
-func (c *crawler) reschedule(it stage.Item, host string, fate stage.Fate) time.Time {
-	s, now := &it.Visit.State, c.Clock.Now()
-	before, interval, wait := cockpit.Seconds(s.Booked), time.Duration(0), time.Duration(0)
-	switch after := fate.Retry(); {
-	case after == 0:
-		interval = c.policyOf(it.URL).Next(s.History).Truncate(time.Second)
-		s.Booked = int64(interval / time.Second)
-		stretched := float64(interval) * c.Hosts.Book(host, before, interval)
-		wait = time.Duration(min(stretched, float64(cockpit.Longest))) // more may be no Duration
-	default:
-		wait = after << min(s.Failures, 6)
-		if it.Visit.RetryAfter > 0 {
-			wait = c.Clock.Shown(it.Visit.RetryAfter)
-		}
-		s.Failures++
-		s.Booked = 0
-		c.Hosts.Book(host, before, 0)
-	}
-	next := now.Add(min(max(wait, time.Second), cockpit.Longest))
-	if fresh := time.Unix(s.Fresh, 0); fate.Retry() == 0 && fresh.After(next) {
-		next = fresh // by the page's Cache-Control
-	}
-	s.Due, s.LeftOut = next.Unix(), fate == stage.Unwanted || fate == stage.HostFull
-	if s.Failures > 0 && !s.LeftOut {
-		c.Retries.Expect(s.Due)
-	}
-	return next
 }
 
 // settleEvery is the shortest time between two settlements, and so about how much of the work done
@@ -258,4 +225,39 @@ func (c *crawler) retrySoon() bool {
 		return false
 	}
 	return !time.Now().Add(c.Clock.Until(first)).After(progress.Add(c.Cfg.Wait))
+}
+
+// mostSiblings is how many links of a changed page are looked up when its host publishes.
+const mostSiblings = 20
+
+// reconsider visits a page before it is due, if it is known and now worth a visit: because a
+// sitemap says that it was modified, or, with the zero time, because its host publishes. A hint
+// that is not worth a visit yet is noted. It is dropped where there is no room: the page comes due
+// all the same.
+func (c *crawler) reconsider(url string, modified time.Time) {
+	it, found, err := c.Pages.Early(url, c.revisits.Soon())
+	if err != nil {
+		c.stop(err)
+	}
+	if !found || err != nil {
+		return
+	}
+	it, visit, note := c.revisits.Hint(it, modified)
+	if !visit && !note || !c.early.Begin(url) {
+		return
+	}
+	select {
+	case c.Room <- struct{}{}:
+	default:
+		c.early.End(url)
+		return
+	}
+	if !visit {
+		c.early.End(url)
+		c.giveBack(it)
+		return
+	}
+	c.Hosts.Hold(weburl.Host(url), it.Visit.Addr)
+	c.Tally.Open()
+	c.route(it)
 }

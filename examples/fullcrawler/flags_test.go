@@ -178,21 +178,6 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestACrowdedHostIsNotVisitedAtOnce: its intervals grow beyond what a Duration holds.
-func TestACrowdedHostIsNotVisitedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &crawler{}
-		c.Clock, c.Cfg.Policy = stage.Clock{Began: time.Now(), Pace: 1}, revisit.Every(200*24*time.Hour)
-		c.Hosts = stage.NewHostBook(time.Hour, time.Minute, 0, 1)
-		for range 20_000 {
-			c.Hosts.Book("a.test", 0, time.Hour)
-		}
-		it := stage.Item{URL: "http://a.test/", Visit: &stage.Visit{}}
-		it.Visit.State.History = it.Visit.State.History.Observe(revisit.Visit{At: time.Now()})
-		require.Equal(t, time.Now().Add(cockpit.Longest), c.reschedule(it, "a.test", stage.Fetched))
-	})
-}
-
 // TestMemoryWithoutALimit: a limit of 0 would keep the collector running all the time.
 func TestMemoryWithoutALimit(t *testing.T) {
 	before := debug.SetMemoryLimit(math.MaxInt64)
@@ -205,9 +190,9 @@ func TestMemoryWithoutALimit(t *testing.T) {
 // TestTheBuiltInWebKeepsItsClock: what -fresh forgets is forgotten before the clock is set.
 func TestTheBuiltInWebKeepsItsClock(t *testing.T) {
 	cfg := cockpit.Config{Out: t.TempDir(), Pace: 5, Fresh: true, Queue: 1, Concurrency: 1, Bounds: fetch.Loopback}
-	dir, err := claim(cfg)
+	dir, err := cfg.Claim()
 	require.NoError(t, err)
-	web, err := serveDemo(cfg)
+	web, err := cfg.ServeDemo(io.Discard)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, web.Close()) })
 	file := filepath.Join(cfg.Out, cockpit.BeganName)
@@ -248,7 +233,7 @@ func TestDryRunFetchesNothing(t *testing.T) {
 	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
 	asked := len(web.Log())
 	out.Reset()
-	require.NoError(t, dryRun(cfg, &out))
+	require.NoError(t, cockpit.DryRun(cfg, &out))
 	require.Regexp(t, `3 hosts, \d\d pages known, \d+ never visited, \d+ due now`, out.String())
 	require.Len(t, web.Log(), asked)
 }
@@ -265,7 +250,7 @@ func TestListsAreReadAgain(t *testing.T) {
 	require.NoError(t, err)
 	defer c.close()
 	var log io.Closer
-	c.Log, log, err = openLog(filepath.Join(t.TempDir(), "log"))
+	c.Log, log, err = cockpit.OpenLog(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
 	defer log.Close()
 	const url = "http://h00002.vweb.test/"

@@ -16,16 +16,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
-	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // A fakeSite answers for every host name, by rules of its own. It is for what webtest has not.
@@ -38,7 +36,7 @@ type fakeSite struct {
 }
 
 // network starts the site on some addresses.
-func (s *fakeSite) network(t *testing.T, addrs ...string) network {
+func (s *fakeSite) network(t *testing.T, addrs ...string) stage.Network {
 	t.Helper()
 	under := memnet.New()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,11 +51,11 @@ func (s *fakeSite) network(t *testing.T, addrs ...string) network {
 		go func() { _ = server.Serve(l) }()
 	}
 	t.Cleanup(func() { server.Close() })
-	return network{
-		resolve: func(_ context.Context, host string) ([]netip.Addr, time.Duration, error) {
+	return stage.Network{
+		Resolve: func(_ context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			return []netip.Addr{s.addr(host)}, time.Hour, nil
 		},
-		dial: under.Dial,
+		Dial: under.Dial,
 	}
 }
 
@@ -135,49 +133,6 @@ func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestAttemptsCountTowardsTheDelay: a server that got three requests is left alone for three
-// delays.
-func TestAttemptsCountTowardsTheDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &crawler{}
-		c.Cfg.Delay = 5 * time.Second
-		c.delays.Set("slow.test", "http://slow.test/robots.txt", time.Minute)
-		c.Queue = scheduler.New[stage.Item](scheduler.Options{HostDelay: c.Cfg.Delay, LatencyFactor: -1})
-		for _, tt := range []struct {
-			name    string
-			outcome func(url string) scheduler.Outcome
-			host    string
-			want    time.Duration
-		}{
-			{"an answer at once", func(url string) scheduler.Outcome {
-				return c.outcome(&fetch.Response{URL: url, Attempts: 1, FirstByte: time.Now()})
-			}, "a.test", 5 * time.Second},
-			{"an answer at the third attempt", func(url string) scheduler.Outcome {
-				return c.outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()})
-			}, "b.test", 15 * time.Second},
-			{"no answer to three", func(url string) scheduler.Outcome {
-				return c.sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
-			}, "c.test", 15 * time.Second},
-			{"a server that asks for a delay", func(url string) scheduler.Outcome {
-				return c.sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
-			}, "slow.test", 3 * time.Minute},
-		} {
-			for range 2 {
-				require.NoError(t, c.Queue.Add(scheduler.Task[stage.Item]{Host: tt.host}), tt.name)
-			}
-			lease, _ := c.Queue.TryNext(time.Now())
-			require.NotNil(t, lease, tt.name)
-			lease.Done(tt.outcome("http://" + tt.host + "/"))
-			start := time.Now()
-			next, err := c.Queue.Next(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, tt.want, time.Since(start), tt.name)
-			next.Done(scheduler.Outcome{})
-			time.Sleep(time.Hour)
-		}
-	})
 }
 
 // TestAFarmOnOneAddressLeavesRoomForOthers: a few pages with links to thousands of names, all on
@@ -343,15 +298,4 @@ func TestACalendarWithoutEnd(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAResponseMayOvertakeItsRequest, as far as can be seen with HTTP/2: then it is not known how
-// long the server took, which must not make the host wait for ages.
-func TestAResponseMayOvertakeItsRequest(t *testing.T) {
-	c := &crawler{}
-	c.Cfg.Arrival = time.Second
-	now := time.Now()
-	o := c.outcome(&fetch.Response{URL: "http://a.test/", FirstByte: now, Attempts: 1})
-	require.Zero(t, o.Took)
-	require.Equal(t, now, o.Start)
 }

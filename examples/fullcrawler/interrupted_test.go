@@ -193,22 +193,22 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 				web := serve(t, webtest.Options{Seed: 32, Hosts: 12, Pages: 6, Network: memnet.New()})
 				start := time.Now()
 				gone := func() bool { return time.Since(start) > begins && time.Since(start) < ends }
-				under, plain := network{}, on(web)
-				under.resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+				under, plain := stage.Network{}, on(web)
+				under.Resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 					if gone() {
 						return nil, 0, outage.names(ctx)
 					}
-					addrs, _, err := plain.resolve(ctx, host)
+					addrs, _, err := plain.Resolve(ctx, host)
 					for i := range addrs { // one that is not loopback
 						addrs[i] = netip.AddrFrom4([4]byte{93, 184, 216, addrs[i].As4()[3]})
 					}
 					return addrs, 10 * time.Second, err
 				}
-				under.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				under.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					if gone() && outage.dials != nil {
 						return nil, outage.dials(ctx)
 					}
-					return plain.dial(ctx, network, strings.Replace(addr, "93.184.216", "127.16.0", 1))
+					return plain.Dial(ctx, network, strings.Replace(addr, "93.184.216", "127.16.0", 1))
 				}
 				cfg := politeConfig(t, web)
 				cfg.Bounds, cfg.Contact = 0, "me@example.org"
@@ -236,13 +236,13 @@ func TestADeadHostIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 33, Hosts: 6, Pages: 4, Network: memnet.New()})
 		under := on(web)
-		plain := under.resolve
+		plain := under.Resolve
 		dead := map[string]error{
 			"h00001.vweb.test": &net.DNSError{Err: "server misbehaving", IsTemporary: true},
 			"h00002.vweb.test": &net.DNSError{Err: "i/o timeout", IsTimeout: true},
 			"h00003.vweb.test": &net.DNSError{Err: "no such host", IsNotFound: true},
 		}
-		under.resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+		under.Resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			if err := dead[host]; err != nil {
 				return nil, 0, err
 			}

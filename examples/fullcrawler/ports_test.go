@@ -27,8 +27,8 @@ func dialled(t *testing.T, change func(*cockpit.Config), refuse func(port string
 	cfg := politeConfig(t, web)
 	change(&cfg)
 	under := on(web)
-	dial, start := under.dial, time.Now()
-	under.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial, start := under.Dial, time.Now()
+	under.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		_, port, _ := strings.Cut(addr, ":")
 		ports, at = append(ports, port), append(at, time.Since(start))
 		if refuse(port, len(ports)) {

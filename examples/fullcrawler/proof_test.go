@@ -59,7 +59,7 @@ type proof struct {
 // verdict that the web never gave.
 func TestTheSameCommandContinues(t *testing.T) {
 	if args := os.Getenv("PROOF_ARGS"); args != "" {
-		machine.dial = dialPort(os.Getenv("PROOF_PORT"))
+		machine.Dial = dialPort(os.Getenv("PROOF_PORT"))
 		if limit := os.Getenv("PROOF_FILE_SIZE"); limit != "" {
 			var bytes uint64
 			_, err := fmt.Sscan(limit, &bytes)

@@ -18,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
 	"github.com/spinneret-go/spinneret/revisit"
@@ -224,17 +223,17 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	cfg := testConfig(t, web)
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.NoError(t, c.overLimit())
+	require.NoError(t, c.OverLimit())
 	for _, err := range c.Pages.Due(t.Context(), time.Now().Add(24*time.Hour)) {
 		require.NoError(t, err)
 	}
-	require.ErrorIs(t, c.overLimit(), cockpit.ErrReopen)
+	require.ErrorIs(t, c.OverLimit(), cockpit.ErrReopen)
 	require.NoError(t, c.close())
 	c, err = newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.NoError(t, c.overLimit())
+	require.NoError(t, c.OverLimit())
 	require.NoError(t, c.close())
-	require.Len(t, c.warnings, 1)
+	require.Len(t, c.Warnings, 1)
 }
 
 // TestAShorterDenyListReopensTheCrawl by SIGHUP.
@@ -261,15 +260,6 @@ func TestAShorterDenyListReopensTheCrawl(t *testing.T) {
 		crawlWeb(t, web, cfg)
 		requireAllPages(t, web)
 	})
-}
-
-func TestBroughtBack(t *testing.T) {
-	now := time.Now()
-	visited := stage.State{Booked: 5, Due: now.Add(time.Hour).Unix()}
-	visited.History = visited.History.Observe(revisit.Visit{At: now.Add(-time.Hour)})
-	require.Equal(t, visited, broughtBack(visited, now))
-	failed := stage.State{Failures: 1, Due: now.Add(400 * 24 * time.Hour).Unix()}
-	require.Equal(t, now.Add(24*time.Hour).Unix(), broughtBack(failed, now).Due)
 }
 
 // TestATruncatedArchiveIsReported: what a file has lost is told with the file and the versions, and
@@ -320,7 +310,7 @@ func TestDamagedCachesAreDiscarded(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range caches {
 		require.Regexp(t, regexp.QuoteMeta(name)+` +DAMAGED`, said)
-		require.Contains(t, strings.Join(c.warnings, "\n"), filepath.Join(cfg.Out, name))
+		require.Contains(t, strings.Join(c.Warnings, "\n"), filepath.Join(cfg.Out, name))
 	}
 	require.NoError(t, c.close())
 	status, said = run(t, "check", "-out", cfg.Out)

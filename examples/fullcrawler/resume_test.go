@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -155,7 +156,9 @@ func TestHintsBringVisitsForward(t *testing.T) {
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
 		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
-		pages, _, err := cockpit.OpenPages(cfg)
+		clock, err := stage.OpenClock(filepath.Join(cfg.Out, cockpit.BeganName), 0)
+		require.NoError(t, err)
+		pages, err := stage.OpenPages(cfg.Out, cockpit.PagesOptions(cfg, clock))
 		require.NoError(t, err)
 		visits, changes := 0, 0
 		for known, err := range pages.All() {
@@ -192,20 +195,20 @@ func TestALimitIsNoLoss(t *testing.T) {
 	cfg.Delay, cfg.MinFree = time.Millisecond, 1<<62
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
-	require.ErrorIs(t, c.overLimit(), cockpit.ErrDiskLimit)
+	require.ErrorIs(t, c.OverLimit(), cockpit.ErrDiskLimit)
 	c.Cfg.MinFree = 0
-	require.NoError(t, c.overLimit())
+	require.NoError(t, c.OverLimit())
 	runtime.GC()
 	fullFor := 0
 	c.Cfg.Memory = 1000
-	for range memoryLooks - 1 {
-		require.NoError(t, c.overMemory(&fullFor), "what large pages take for a while")
+	for range cockpit.MemoryLooks - 1 {
+		require.NoError(t, c.OverMemory(&fullFor), "what large pages take for a while")
 	}
-	err = c.overMemory(&fullFor)
+	err = c.OverMemory(&fullFor)
 	require.ErrorIs(t, err, cockpit.ErrMemoryLimit)
 	require.True(t, cockpit.Paused(err))
 	c.Cfg.Memory = 1 << 50
-	require.NoError(t, c.overMemory(&fullFor))
+	require.NoError(t, c.OverMemory(&fullFor))
 	require.Zero(t, fullFor, "they count anew")
 	cfg.MinFree = 0
 	c.stop = func(error) {}

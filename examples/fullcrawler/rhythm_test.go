@@ -90,22 +90,5 @@ func TestAHostThatPublishesInBulk(t *testing.T) {
 	require.Greater(t, float64(catch)/float64(together), 1.2*float64(alonesCatch)/float64(alone))
 }
 
-// TestRankedPagesCostLess: under -order rank a visit costs less the more a page matters, with
-// policies that have a price.
-func TestRankedPagesCostLess(t *testing.T) {
-	c := &crawler{}
-	c.Order = stage.NewOrder()
-	c.Cfg.Policy = revisit.Bayes{}
-	for n := range 5 {
-		c.Order.Fetched(fmt.Sprint("http://a.test/", n), []string{"http://b.test/"})
-	}
-	require.Less(t, priceOf(c.policyOf("http://b.test/").(revisit.Bayes)), revisit.DefaultPrice)
-	require.Greater(t, priceOf(c.policyOf("http://a.test/1").(revisit.Bayes)), revisit.DefaultPrice)
-	c.Cfg.Policy = revisit.Every(time.Hour)
-	require.Equal(t, c.Cfg.Policy, c.policyOf("http://b.test/"))
-	c.Cfg.Policy, c.Order = revisit.Bayes{Price: 2}, nil
-	require.Equal(t, c.Cfg.Policy, c.policyOf("http://b.test/"))
-}
-
 // onItsOwn is a policy that knows nothing of hosts.
 type onItsOwn struct{ revisit.Bayes }

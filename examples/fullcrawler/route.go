@@ -8,23 +8,22 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots"
-	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // sight takes notice of one URL. It returns the canonical form, or "" if the URL is none that is
 // crawled.
 func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
-	context := c.contextOf(it)
-	if why, met := c.lately.find(raw, context); met {
+	context := c.lately.ContextOf(it)
+	if why, met := c.lately.Find(raw, context); met {
 		return c.count(raw, why)
 	}
 	var err error
-	if it.URL, err = c.stepsFor(it).Canonical(raw); err != nil {
+	if it.URL, err = stage.StepsFor(it, c.Cfg.AsFound).Canonical(raw); err != nil {
 		return c.count("", c.Filter.Format.Malformed(err))
 	}
 	why := c.Filter.Check(it)
 	if why == "" {
-		why = c.traps.admit(it)
+		why = c.traps.Admit(it)
 	}
 	if canonical = c.count(it.URL, why); canonical != "" {
 		if err := c.Pages.Sight(it); err != nil {
@@ -34,7 +33,7 @@ func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 		stage.Wake(c.changed)
 	}
 	if why != "" || canonical == raw {
-		c.lately.keep(raw, context, why)
+		c.lately.Keep(raw, context, why)
 	}
 	return canonical
 }
@@ -51,16 +50,6 @@ func (c *crawler) count(url string, why stage.Reason) string {
 	}
 	c.Tally.Sighted()
 	return url
-}
-
-// stepsFor returns how a URL is simplified, so that /blog/?utm_source=x is not fetched beside
-// /blog/. Seeds and sitemaps are what somebody asked for. A redirect may lead from a page to the
-// same one with a session, and would otherwise lead nowhere.
-func (c *crawler) stepsFor(it stage.Item) weburl.Steps {
-	if c.Cfg.AsFound || it.Seeded() || it.Sitemap != nil || it.Hops > 0 {
-		return weburl.Steps{}
-	}
-	return weburl.Steps{NormalizeEscapes: true, DropTracking: true, DropSessions: true}
 }
 
 // advance routes what is next by its rank, as far as there is room for it.
@@ -117,7 +106,7 @@ func (c *crawler) unobjected(it stage.Item, h http.Header) bool {
 // enqueueRobots makes an item of a request for a robots.txt.
 func (c *crawler) enqueueRobots(req robots.Request) {
 	url, err := weburl.Canonical(req.URL)
-	if err != nil { // a redirect to what is no URL
+	if err != nil { // a redirect to something else than a URL
 		c.silent(req, stage.RobotsUnreachable, err.Error())
 		return
 	}
@@ -127,17 +116,8 @@ func (c *crawler) enqueueRobots(req robots.Request) {
 // enqueue hands an item to the scheduler. A host whose address is not known yet is looked up by
 // the worker that gets the item.
 func (c *crawler) enqueue(it stage.Item) {
-	host := weburl.Host(it.URL)
-	addr, _ := c.Resolver.Cached(host)
-	known := scheduler.Host{Addr: addr}
-	if c.Cfg.Group != nil {
-		known.Group = c.Cfg.Group(host)
-	}
-	if c.Cfg.OverrideFile != "" { // of which 1 lifts one that is gone
-		known.Delay = max(c.Cfg.Overrides.Of(host).Delay, c.delays.Of(host), 1)
-	}
-	c.Queue.SetHost(host, known)
-	if err := c.Queue.Add(scheduler.Task[stage.Item]{Host: host, Item: it}); err != nil {
+	addr, _ := c.Resolver.Cached(weburl.Host(it.URL))
+	if err := c.Polite.Enqueue(it, addr); err != nil {
 		c.stop(fmt.Errorf("queue %s: %w", it.URL, err)) // the room is what bounds the queue
 	}
 }

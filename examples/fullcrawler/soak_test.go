@@ -65,13 +65,13 @@ func TestSoak(t *testing.T) {
 		web.goaways.Load(), d.browsed, d.browser, s.Fates)
 	require.Empty(t, early)
 	require.Positive(t, d.browsed)
-	require.False(t, c.Shared.Has(web.addrOf(farmBeside)))
+	require.False(t, c.Polite.Shared.Has(web.addrOf(farmBeside)))
 	missing := slices.DeleteFunc(web.Reachable(), func(url string) bool { return web.witness.honest[url] > 0 })
 	t.Logf("heap in MB: %d", d.memory)
 	if takes >= 3*time.Minute {
 		require.Empty(t, missing, "honest hosts get their share, also beside farms")
 		require.Positive(t, web.goaways.Load())
-		require.True(t, c.Shared.Has(web.addrOf(crowdBeside)), "by evidence")
+		require.True(t, c.Polite.Shared.Has(web.addrOf(crowdBeside)), "by evidence")
 		third := len(d.memory) / 3
 		require.Less(t, slices.Max(d.memory[2*third:]), slices.Max(d.memory[third:2*third])*5/4, "%d", d.memory)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"net/netip"
 	"time"
 
@@ -49,11 +48,19 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		lease.Requeue(skipped, time.Time{}) // its address, new or changed, cannot be visited yet
 		return skipped
 	}
-	ctx, done := c.arriving(ctx, lease)
+	ctx, done := c.Polite.Begin(ctx, lease)
 	defer done()
 	outcome := c.request(ctx, it, addr)
-	c.sawAddr(ctx, lease.Host(), addr, outcome)
+	c.saw(ctx, lease.Host(), addr, outcome)
 	return outcome
+}
+
+// saw notes a visit as evidence on whether unrelated hosts share an address.
+func (c *crawler) saw(ctx context.Context, host string, addr netip.Addr, o scheduler.Outcome) {
+	all, _ := c.Resolver.LookupNetIP(ctx, "ip", host) // it was looked up just now
+	if c.Polite.Saw(host, addr, all, o) {
+		c.Log.Info("address", "addr", addr.String(), "shared", c.Polite.Shared.Has(addr))
+	}
 }
 
 // request fetches what an item stands for, if it still may.
@@ -82,7 +89,7 @@ func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) s
 // move charges a page to the share of the address where it turned out to be. If there is no room,
 // the page is put off.
 func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
-	addr = c.Shared.Counted(addr)
+	addr = c.Polite.Shared.Counted(addr)
 	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
 		return true
 	}
@@ -115,11 +122,11 @@ func (c *crawler) visitPage(
 	}
 	defer c.client.Release(resp)
 	if it.Sitemap == nil && !c.unobjected(it, resp.Header) { // it is not kept, nor are its links followed
-		return false, c.outcome(resp)
+		return false, c.Polite.Outcome(resp)
 	}
 	if err := c.keep(resp, it.Visit.Signals); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
-		return false, c.outcome(resp)
+		return false, c.Polite.Outcome(resp)
 	}
 	fate, why := c.judge(it, resp)
 	state := &it.Visit.State
@@ -131,7 +138,7 @@ func (c *crawler) visitPage(
 		state.Relink = false
 	}
 	c.end(it, fate, why)
-	return fate.Page() || fate == stage.Unchanged, c.outcome(resp)
+	return fate.Page() || fate == stage.Unchanged, c.Polite.Outcome(resp)
 }
 
 // links sights what a page links to, or what a sitemap lists: then it returns the sitemap's fate.
@@ -151,20 +158,15 @@ func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate,
 func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, why string) {
 	fate, why = stage.Judge(resp, nil), stage.Detail(resp)
 	if fate == stage.SentAway {
-		it.Visit.RetryAfter = min(resp.RetryAfter, maxRetryAfter)
+		it.Visit.RetryAfter = min(resp.RetryAfter, stage.MaxRetryAfter)
 	}
 	if fate.Retry() > 0 {
 		return fate, why
 	}
-	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
 	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
-	c.observe(it, resp, modified, change == simhash.Real)
+	c.revisits.Observe(it, resp, change == simhash.Real)
 	if fate.Page() {
-		c.traps.fetched(it)
-	}
-	it.Visit.State.Fresh = 0
-	if fresh := min(stage.FreshFor(resp.Header), cockpit.Longest); fresh > 0 {
-		it.Visit.State.Fresh = c.Clock.Now().Add(fresh).Unix()
+		c.traps.Note(it)
 	}
 	switch {
 	case change == simhash.Same:
@@ -180,7 +182,7 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 // extract sights what a page links to.
 func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 	host, siblings := weburl.Host(it.URL), 0
-	if !it.Visit.Before.IsZero() && c.publishing(host) {
+	if !it.Visit.Before.IsZero() && c.revisits.Publishing(host) {
 		siblings = mostSiblings
 	}
 	var links []string
@@ -240,7 +242,10 @@ const maxSitemaps = 100
 // learn takes in what the rules of a URL's server say beside what they forbid: the delay that it
 // asks for, and its sitemaps. Those lie where the nearest of the pages lies that need the rules.
 func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
-	c.setDelay(url, rules.Delay)
+	if longest := c.Polite.SetDelay(url, rules.Delay); rules.Delay > 0 {
+		stage.Wake(c.asked)
+		c.Log.Info("Crawl-delay", "host", weburl.Host(url), "delay", longest.String())
+	}
 	if !c.Cfg.Sitemaps || c.Cfg.Reach == urlfilter.Page || nearest == math.MaxInt {
 		return
 	}
@@ -283,18 +288,18 @@ func (c *crawler) visitRobots(
 	c.Tally.Robots()
 	if err := c.keep(resp, ""); err != nil && !errors.Is(err, archive.ErrInvalid) {
 		c.Robots.Abandon(req)
-		return c.outcome(resp)
+		return c.Polite.Outcome(resp)
 	}
 	if it.Hops < maxRobotsTries && stage.Judge(resp, nil) == stage.SentAway &&
 		0 < resp.RetryAfter && resp.RetryAfter <= c.Cfg.Wait {
 		it.Hops++
 		c.enqueue(it) // the scheduler keeps the Retry-After
-		return c.outcome(resp)
+		return c.Polite.Outcome(resp)
 	}
 	settled := c.Robots.Settle(req, stage.RobotsResponse(resp), time.Now())
 	if settled.More {
 		c.enqueueRobots(settled.Next)
-		return c.outcome(resp)
+		return c.Polite.Outcome(resp)
 	}
 	nearest := math.MaxInt
 	for _, waiting := range settled.Released {
@@ -302,7 +307,7 @@ func (c *crawler) visitRobots(
 		c.route(waiting)
 	}
 	c.learn(req.For, settled, nearest)
-	return c.outcome(resp)
+	return c.Polite.Outcome(resp)
 }
 
 // get fetches what an item asks for. A nil response comes with the outcome of the visit.
@@ -318,14 +323,13 @@ func (c *crawler) get(
 	if err != nil {
 		return nil, c.giveUp(ctx, it, err, addr, began)
 	}
-	c.ports.Answered(it.URL)
 	switch resp.RawCut {
 	case fetch.CutTime, fetch.CutSlow, fetch.CutDisconnect: // by the server, or the network is gone
 		err = &fetch.Error{Kind: fetch.HeadTimeout, URL: it.URL, Addr: resp.Addr}
 		if c.Uplink.Ours(ctx, err, addr, began) {
 			c.client.Release(resp)
 			c.interrupt(ctx, it, err)
-			return nil, c.sent(err)
+			return nil, c.Polite.Sent(err)
 		}
 	}
 	c.Uplink.Answered()
@@ -342,7 +346,7 @@ func (c *crawler) giveUp(
 	switch {
 	case c.Uplink.Ours(ctx, err, addr, began):
 		c.interrupt(ctx, it, err)
-		return c.sent(err)
+		return c.Polite.Sent(err)
 	case it.Robots == nil:
 		c.end(it, fate, err.Error())
 	default:
@@ -352,7 +356,7 @@ func (c *crawler) giveUp(
 		}
 		c.silent(*it.Robots, fate, err.Error())
 	}
-	return c.failure(it.URL, err)
+	return c.Polite.Failure(it.URL, err)
 }
 
 // interrupt repeats a visit that failed on this side: in this run or, if that ends, in the next.
@@ -377,7 +381,7 @@ func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
 // keep puts a response into the archive. An archive that fails ends the crawl: what cannot be kept
 // should not be asked for. One answer that no record can hold does not.
 func (c *crawler) keep(resp *fetch.Response, signals string) error {
-	if err := c.append(resp, signals); err != nil {
+	if err := stage.Keep(c.Store, resp, signals); err != nil {
 		if !errors.Is(err, archive.ErrInvalid) {
 			c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)",
 				err))
@@ -386,16 +390,4 @@ func (c *crawler) keep(resp *fetch.Response, signals string) error {
 	}
 	c.Tally.Got(resp.Addr.Addr(), len(resp.Raw), resp.Wait())
 	return nil
-}
-
-// append writes a response, and a metadata record with what the site states about its use.
-func (c *crawler) append(resp *fetch.Response, signals string) error {
-	if c.Store == nil {
-		return nil
-	}
-	at, err := c.Store.Append(stage.Capture(resp))
-	if err == nil && signals != "" {
-		_, err = c.Store.AppendRecord(stage.SignalRecord(resp, signals, at))
-	}
-	return err
 }

@@ -87,7 +87,7 @@ func TestAWeekWithTenKills(t *testing.T) {
 func requireAllFound(t *testing.T, dir string, web *webtest.Web) {
 	t.Helper()
 	cfg := weekConfig(dir, web.Reachable()[0])
-	cfg.Forever, cfg.Policy = false, revisit.Every(cockpit.Longest)
+	cfg.Forever, cfg.Policy = false, revisit.Every(stage.Longest)
 	crawlWeb(t, web, cfg)
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(visitsOf(web))))
 }
@@ -155,8 +155,8 @@ func crawlForAWeek(t *testing.T, dir, webIs string) {
 	}
 	cfg := weekConfig(dir, "http://"+fields[1]+"/")
 	cfg.Hosts = hosts
-	c, err := newCrawler(cfg, network{
-		dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := newCrawler(cfg, stage.Network{
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, _, err := net.SplitHostPort(addr)
 			if err != nil {
 				return nil, err

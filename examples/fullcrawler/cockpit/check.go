@@ -15,7 +15,6 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
-	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // errFaults is returned by check if it has found some.
@@ -144,7 +143,7 @@ func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err
 func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
 	state, err := os.ReadFile(filepath.Join(dir, StateName))
 	if err == nil {
-		err = stage.RestorePoliteness(scheduler.New[stage.Item](scheduler.Options{}), state)
+		err = stage.NewPoliteness(stage.PolitenessOptions{}).Restore(state)
 	}
 	return "sound", missing(err)
 }

@@ -10,11 +10,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
-	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // A Crawl is what an operator sees of a crawl, while it runs and at its end. Its fields are set
@@ -25,11 +25,11 @@ type Crawl struct {
 	Pages    *stage.Pages
 	Hosts    *stage.HostBook
 	Robots   *stage.Robots
+	Rhythms  *stage.Rhythms
 	Order    *stage.Order // nil if items are taken in the order in which they are found
-	Shared   *stage.SharedAddrs
 	Uplink   *stage.Uplink
 	Resolver *resolve.Resolver
-	Queue    *scheduler.Scheduler[stage.Item]
+	Polite   *stage.Politeness
 	Store    *archive.Archive // nil if nothing is kept
 	Filter   stage.Filter
 	Tally    *tally
@@ -37,9 +37,13 @@ type Crawl struct {
 	Log      *slog.Logger
 	Say      func(string)   // to whoever watches the terminal
 	Paused   stage.Underway // hosts, by the operator
-	Room     chan struct{}  // has an element for each page in hand
+	Room     chan struct{}  // has an element for each page in flight
 
-	Servers []*http.Server
+	Servers  []*http.Server
+	Warnings []string // before there was somebody to hear them
+
+	opened bool         // the scheduler knows what it knew
+	given  atomic.Int64 // visits that were begun when politeness was saved
 }
 
 // Why a crawl ends before its queue is empty.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // TestTheLedgerIsRotated: no line is lost, and none is in two files.
@@ -71,4 +72,14 @@ func TestAHostIsFoundByEitherScheme(t *testing.T) {
 	}
 	require.Equal(t, "https://plain.test/", eitherScheme(p, "https://plain.test/", "https://plain.test/"))
 	require.NoError(t, p.Close())
+}
+
+// TestBroughtBack: a page is not due long after the clock is right again.
+func TestBroughtBack(t *testing.T) {
+	now := time.Now()
+	visited := stage.State{Booked: 5, Due: now.Add(time.Hour).Unix()}
+	visited.History = visited.History.Observe(revisit.Visit{At: now.Add(-time.Hour)})
+	require.Equal(t, visited, broughtBack(visited, now))
+	failed := stage.State{Failures: 1, Due: now.Add(400 * 24 * time.Hour).Unix()}
+	require.Equal(t, now.Add(24*time.Hour).Unix(), broughtBack(failed, now).Due)
 }

@@ -136,7 +136,7 @@ func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error 
 	if _, err := os.Stat(filepath.Join(dir, stage.PagesDir)); err != nil {
 		return fmt.Errorf("the pages: %w", err)
 	}
-	p, c, err := OpenPages(Config{Out: dir})
+	p, c, err := openPages(Config{Out: dir})
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 		due = moment(at)
 	}
 	if s.Booked > 0 {
-		due += fmt.Sprintf(", %v after the visit before", Seconds(s.Booked))
+		due += fmt.Sprintf(", %v after the visit before", stage.Seconds(s.Booked))
 	}
 	return append(facts, Fact{"due", due})
 }

@@ -146,7 +146,7 @@ type commandLine struct {
 	include, exclude              patterns
 }
 
-// ParseFlags reads the command line. Lines of a seed file that are no URLs are reported on log. The
+// ParseFlags reads the command line. Lines of a seed file that are not URLs are reported on log. The
 // error is flag.ErrHelp where [Help] is asked for.
 func ParseFlags(args []string, log io.Writer) (Config, error) {
 	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20, ledger: 1 << 30}}

@@ -67,6 +67,17 @@ func OpenDirectory(path, command string) (*Directory, error) {
 	return d, nil
 }
 
+// Claim opens the directory of a crawl, and forgets its pages if that is asked for.
+func (c *Config) Claim() (*Directory, error) {
+	d, err := OpenDirectory(c.Out, "crawl")
+	if err == nil && c.Fresh {
+		if err = d.Forget(); err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}
+	return d, err
+}
+
 // existingDirectory is openDirectory for one that a crawl has made.
 func existingDirectory(path, command string) (*Directory, error) {
 	if !HasCrawl(path) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -84,7 +85,7 @@ func (r *revisiting) flags(fs *flag.FlagSet) {
 	fs.Float64Var(&r.price, "price", 0, "what a visit costs, for bayes and mle: the higher, the rarer "+
 		"(default 0.5 for bayes, 1 for mle)")
 	fs.DurationVar(&r.least, "least", time.Hour, "shortest time between two visits of a page")
-	fs.DurationVar(&r.most, "most", Longest, "longest time between two visits of a page")
+	fs.DurationVar(&r.most, "most", stage.Longest, "longest time between two visits of a page")
 }
 
 func (r *revisiting) policy() (revisit.Policy, error) {
@@ -230,6 +231,3 @@ func ParsePolicy(name string, price float64, least, most time.Duration) (revisit
 	}
 	return revisit.Every(every), nil
 }
-
-// Longest bounds how long a page is left alone.
-const Longest = 400 * 24 * time.Hour

@@ -122,7 +122,7 @@ func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has less than this many `bytes` left")
 	fs.Var(&l.sizes.memory, "memory",
 		"most `bytes` of memory, roughly: stop when nine tenths are in use; 0: no limit")
-	fs.IntVar(&l.Queue, "queue", 100_000, "most pages in hand at one time; others wait in files")
+	fs.IntVar(&l.Queue, "queue", 100_000, "most pages in flight at one time; others wait in files")
 	fs.DurationVar(&l.Timeout, "timeout", fetch.DefaultTimeout, "longest a request may take")
 	fs.Int64Var(&l.MaxBody, "max-body", fetch.DefaultMaxBody, "`bytes` after which a page is cut")
 }

@@ -3,6 +3,8 @@ package cockpit
 import (
 	"fmt"
 	"time"
+
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 // A limitUse is how far a crawl is on the way to one of its limits.
@@ -18,7 +20,7 @@ func (c *Crawl) limits(s summary, rate float64) []limitUse {
 	uses := []limitUse{}
 	add := func(name, used string, left float64) { // seconds; less than 0 is not known
 		use := limitUse{Name: name, Used: used}
-		if left >= 0 && left < float64(Longest/time.Second) {
+		if left >= 0 && left < float64(stage.Longest/time.Second) {
 			use.Left = "in about " + time.Duration(left*float64(time.Second)).Round(time.Second).String()
 		}
 		uses = append(uses, use)

@@ -2,21 +2,29 @@ package cockpit
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"crypto/ed25519"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 
+	"golang.org/x/net/publicsuffix"
+
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/botauth"
+	"github.com/spinneret-go/spinneret/fetch/brotli"
 )
 
 // headers is a flag that may be given more than once.
@@ -116,6 +124,43 @@ func eachLine(name string, use func(text string) error) error {
 		}
 		return lines.Err()
 	})
+}
+
+// bodyShare is the part of the memory that large pages may take together: a quarter, as for the
+// buffers of the pages' store.
+const bodyShare = 4
+
+// FetchOptions returns how requests go out, over a network and to addresses that resolve knows.
+func (c *Config) FetchOptions(
+	web stage.Network, resolve func(context.Context, string) ([]netip.Addr, error),
+) (o fetch.Options, err error) {
+	o = fetch.Options{
+		UserAgent: c.UserAgent(),
+		Reach:     c.Bounds,
+		Timeout:   c.Timeout,
+		MaxBody:   c.MaxBody,
+		MaxMemory: c.Memory / bodyShare,
+		Resolve:   resolve,
+		Dial:      web.Dial,
+		TLSConfig: &tls.Config{RootCAs: web.Roots},
+		Brotli:    brotli.New,
+		Header:    c.Header,
+		Proxy:     c.Proxy,
+		HTTP1:     c.HTTP1,
+	}
+	if c.Identity != nil {
+		o.Wrap = c.Identity.RoundTripper
+	}
+	if c.CookieFile == "" {
+		return o, nil
+	}
+	cookies, err := os.ReadFile(c.CookieFile)
+	if err != nil {
+		return o, err
+	}
+	o.Cookies = bytes.NewReader(cookies)
+	o.Jar, err = cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
+	return o, err
 }
 
 // readIdentity reads the key that signs requests.

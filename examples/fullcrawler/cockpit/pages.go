@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // slotUnit is the time within which the order of pages does not matter.
@@ -16,8 +17,8 @@ func UnitFor(pace float64) time.Duration {
 	return max(slotUnit, unit.Truncate(time.Second))
 }
 
-// OpenPages opens the pages of a crawl, and the clock that they go by.
-func OpenPages(cfg Config) (*stage.Pages, stage.Clock, error) {
+// openPages opens the pages of a crawl, and the clock that they go by.
+func openPages(cfg Config) (*stage.Pages, stage.Clock, error) {
 	clock, err := stage.OpenClock(filepath.Join(cfg.Out, BeganName), cfg.Pace)
 	if err != nil {
 		return nil, clock, err
@@ -35,5 +36,22 @@ func PagesOptions(cfg Config, clock stage.Clock) stage.PagesOptions {
 	}
 }
 
-// Seconds makes a duration of what is on record of a page.
-func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+// Politeness returns how polite a crawl is.
+func (c *Config) Politeness() stage.PolitenessOptions {
+	o := stage.PolitenessOptions{
+		Delay: c.Delay, Backoff: c.Backoff, Arrival: c.Arrival, Group: c.Group,
+		Shared: stage.NewSharedAddrs(c.Shared, c.SharedAfter),
+	}
+	if c.OverrideFile != "" {
+		o.Overrides = c.Overrides
+	}
+	return o
+}
+
+// RevisitPolicy returns the policy, by default revisit.Bayes.
+func (c *Config) RevisitPolicy() revisit.Policy {
+	if c.Policy == nil {
+		return revisit.Bayes{}
+	}
+	return c.Policy
+}

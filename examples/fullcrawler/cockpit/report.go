@@ -55,6 +55,31 @@ func (c *Crawl) ShowProgress(w io.Writer) (done func()) {
 	return func() { close(quit); <-finished }
 }
 
+// Show makes a crawl visible: its log, its live page, and what there was to warn of. The crawl ends
+// before hide is called.
+func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
+	log, file, err := OpenLog(c.Cfg.LogFile)
+	if err != nil {
+		return nil, err
+	}
+	c.Log = log
+	if c.Cfg.Listen != "" {
+		at, err := c.Listen(c.Cfg.Listen)
+		if err == nil {
+			err = d.Announce(at)
+		}
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		fmt.Fprintln(w, "live page:", at)
+	}
+	for _, warning := range c.Warnings {
+		fmt.Fprintln(w, "warning:", warning)
+		c.Log.Warn(warning)
+	}
+	return file.Close, nil
+}
+
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -81,7 +106,7 @@ func (c *Crawl) Progress() string {
 	if trouble, since := c.Uplink.State(); trouble != "" {
 		return fmt.Sprintf("waiting since %s: %s", since.Format(time.TimeOnly), trouble)
 	}
-	s, queue := c.Tally.Sum(), c.Queue.Stats()
+	s, queue := c.Tally.Sum(), c.Polite.Queue.Stats()
 	store := c.Pages.Stats()
 	return fmt.Sprintf("%s  %d pages  %s  %.1f/s  %d hosts (%d wait)  %d due  %d known",
 		s.took.Round(time.Second), s.Pages, Size(s.Bytes), s.rate(), c.Hosts.Count(), queue.Waiting,
@@ -107,7 +132,7 @@ func (s summary) rate() float64 {
 // Conclude writes the closing summary. It returns the error that made the crawl fail; limits and
 // the user's wish to stop are none.
 func (c *Crawl) Conclude(w io.Writer, ended error) error {
-	s, queue, known := c.Tally.Sum(), c.Queue.Stats(), c.Pages.Stats()
+	s, queue, known := c.Tally.Sum(), c.Polite.Queue.Stats(), c.Pages.Stats()
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-22s"+format+"\n", append([]any{name}, args...)...)
 	}

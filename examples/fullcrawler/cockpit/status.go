@@ -173,7 +173,7 @@ type hostRow struct {
 const mostHosts, mostTop = 200, 20
 
 func (c *Crawl) status() Status {
-	s, queue := c.Tally.Sum(), c.Queue.Stats()
+	s, queue := c.Tally.Sum(), c.Polite.Queue.Stats()
 	store := c.Pages.Stats()
 	rates := c.Tally.rates()
 	var memory runtime.MemStats
@@ -189,7 +189,7 @@ func (c *Crawl) status() Status {
 			{"links to look up", int64(c.Pages.Sighted())},
 			{"pages known", store.Records},
 			{"due", store.Due},
-			{"in hand", int64(len(c.Room))},
+			{"in flight", int64(len(c.Room))},
 			{"in the scheduler", int64(queue.Queued)},
 			{"hosts that wait for their delay", int64(queue.Waiting)},
 			{"requests under way", int64(queue.Out)},
@@ -223,7 +223,7 @@ func latest(rates [][2]float64, n int) (mean float64) {
 func (c *Crawl) hostTable() []hostRow {
 	rows := []hostRow{}
 	more := func(a, b hostRow) int { return cmp.Or(b.Queued-a.Queued, cmp.Compare(a.Host, b.Host)) }
-	for host, reason := range c.Queue.Hosts() {
+	for host, reason := range c.Polite.Queue.Hosts() {
 		if reason.Queued == 0 && reason.Leased == 0 && reason.Failures == 0 {
 			continue
 		}
@@ -255,7 +255,7 @@ func (c *Crawl) explain(q string) []Fact {
 	pages, load := c.Hosts.Of(host)
 	facts := []Fact{
 		{"host", host},
-		{"now", host + " " + c.Queue.Explain(host).String()},
+		{"now", host + " " + c.Polite.Queue.Explain(host).String()},
 		{"pages", fmt.Sprintf("%d, which ask for %.1f visits a day", pages, load)},
 	}
 	if c.Paused.Has(host) {
@@ -263,7 +263,7 @@ func (c *Crawl) explain(q string) []Fact {
 	}
 	if addr, known := c.Resolver.Cached(host); known {
 		text := addr.String()
-		if c.Shared.Has(addr) {
+		if c.Polite.Shared.Has(addr) {
 			text += ", which unrelated hosts share: it has no delay of its own"
 		}
 		facts = append(facts, Fact{"address", text})
@@ -294,7 +294,7 @@ func (c *Crawl) aboutFilters(url string) (facts []Fact) {
 
 // metrics answers in the text format of Prometheus.
 func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
-	s, queue := c.Tally.Sum(), c.Queue.Stats()
+	s, queue := c.Tally.Sum(), c.Polite.Queue.Stats()
 	store := c.Pages.Stats()
 	kept := c.kept()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

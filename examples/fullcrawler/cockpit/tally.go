@@ -17,7 +17,7 @@ type tally struct {
 	sights atomic.Int64 // of links and seeds; each link takes no lock
 
 	mu      sync.Mutex
-	opened  int64 // pages taken in hand
+	opened  int64 // pages that were taken out
 	ended   int64 // of them, those with a fate
 	fates   map[stage.Fate]int64
 	skipped map[stage.Reason]int64 // links that were not followed
@@ -50,7 +50,7 @@ func (t *tally) Skip(why stage.Reason) {
 // Sighted counts a link or a seed that passed the filters.
 func (t *tally) Sighted() { t.sights.Add(1) }
 
-// Open counts a page that was taken in hand.
+// Open counts a page that was taken out of the store.
 func (t *tally) Open() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +67,7 @@ func (t *tally) Reopen() {
 // keptFailures is how many failures are kept to be shown.
 const keptFailures = 50
 
-// End counts the fate of a page in hand.
+// End counts the fate of a page in flight.
 func (t *tally) End(url string, fate stage.Fate, why string) {
 	now := time.Now()
 	t.mu.Lock()

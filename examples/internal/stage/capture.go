@@ -2,6 +2,7 @@ package stage
 
 import (
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
@@ -34,4 +35,21 @@ func Capture(resp *fetch.Response) archive.Capture {
 		c.TLS, c.CipherSuite = resp.TLS.Version, resp.TLS.CipherSuite
 	}
 	return c
+}
+
+// Keep writes a response into an archive, and beside it a metadata record with what the site states
+// about the use of the page, if it states anything. A nil archive keeps nothing.
+func Keep(store *archive.Archive, resp *fetch.Response, stated string) error {
+	if store == nil {
+		return nil
+	}
+	at, err := store.Append(Capture(resp))
+	if err != nil || stated == "" {
+		return err
+	}
+	_, err = store.AppendRecord(archive.Resource{
+		Type: "metadata", URL: resp.URL, Time: resp.Start, ContentType: "application/warc-fields",
+		Block: warc.Info(warc.Field{Name: "ai-preferences", Value: stated}), Of: at,
+	})
+	return err
 }

@@ -3,8 +3,6 @@ package stage
 import (
 	"sync"
 	"time"
-
-	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // CrawlDelays knows the delays that sites ask for. A host may have several servers, by scheme and
@@ -45,21 +43,4 @@ func (d *CrawlDelays) Of(host string) (longest time.Duration) {
 		longest = max(longest, delay)
 	}
 	return longest
-}
-
-// RestorePoliteness makes a scheduler as polite as the one whose state was saved. If the state is
-// damaged, that holds for what comes before the damage, and all other hosts count as just visited.
-func RestorePoliteness(queue *scheduler.Scheduler[Item], state []byte) error {
-	if err := queue.Restore(scheduler.Entry{}, time.Now()); err != nil {
-		return err
-	}
-	for entry, err := range Entries[scheduler.Entry](state) {
-		if err == nil {
-			err = queue.Restore(entry, time.Now())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -13,8 +13,8 @@ import (
 
 // Extract passes the links of a page and of its header on to yield, each with the reason not to
 // follow it, if it is the page that asks for that. With resources, what a page needs to be shown
-// counts as links too, and so does what a style sheet needs. agent is whose directives in the page
-// are heeded, besides those for all.
+// counts as links too, and so does what a style sheet needs. Directives in the page
+// count if they are for agent or for all.
 func Extract(resp *fetch.Response, agent string, resources bool, yield func(url string, why Reason)) {
 	x := extraction{
 		agent: agent, resources: resources, yield: yield,

@@ -37,7 +37,7 @@ type orderedAt uint8
 
 const (
 	inQueue orderedAt = iota
-	isOut             // in the hands of who called Next
+	isOut             // with the caller of Next
 	isDone            // and has its fate
 	isAway            // its item is not here yet: there are links to it, or an earlier crawl had it
 )

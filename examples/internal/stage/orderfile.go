@@ -17,7 +17,7 @@ import (
 // bytes, the lowest first; a URL comes after its length.
 const orderForm = "spinneret order 1\n"
 
-// ErrOrder is returned for bytes that are no saved order, or only a part of one.
+// ErrOrder is returned for bytes other than a whole saved order.
 var ErrOrder = errors.New("stage: no saved order")
 
 // longestURL bounds a URL of a saved order.
@@ -82,7 +82,7 @@ func ReadOrder(r io.Reader) (*Order, error) {
 			return nil, fmt.Errorf("%w: it ranks more pages than it names", ErrOrder)
 		}
 	}
-	for host := range o.out { // nobody has anything in hand who could
+	for host := range o.out { // nothing is out that could be given back
 		o.frontier.Release(uint32(host))
 	}
 	return o, nil

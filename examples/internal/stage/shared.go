@@ -68,8 +68,11 @@ func NewSharedAddrs(ranges []netip.Prefix, after int) *SharedAddrs {
 	return s
 }
 
-// Has reports whether an address is shared. It takes no lock: each link asks.
+// Has reports whether an address is shared. It takes no lock: each link asks. A nil table has none.
 func (s *SharedAddrs) Has(addr netip.Addr) bool {
+	if s == nil {
+		return false
+	}
 	addr = addr.Unmap()
 	for _, bits := range s.bits {
 		if r, err := addr.Prefix(bits); err == nil && s.ranges[r] {

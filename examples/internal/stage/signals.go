@@ -6,9 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/archive/warc"
-	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots/usage"
 )
 
@@ -44,13 +41,4 @@ func Against(signals []usage.Preference, uses []string) string {
 		}
 	}
 	return ""
-}
-
-// SignalRecord returns the metadata record that says what a site stated when a response was
-// fetched. of is where the response is in the archive.
-func SignalRecord(resp *fetch.Response, stated string, of archive.Location) archive.Resource {
-	return archive.Resource{
-		Type: "metadata", URL: resp.URL, Time: resp.Start, ContentType: "application/warc-fields",
-		Block: warc.Info(warc.Field{Name: "ai-preferences", Value: stated}), Of: of,
-	}
 }

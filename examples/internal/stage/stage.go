@@ -19,6 +19,7 @@ package stage
 import (
 	"strings"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/robots"
 )
 
@@ -50,4 +51,14 @@ func Authority(url string) string {
 		rest = rest[:end]
 	}
 	return rest
+}
+
+// StepsFor returns how a URL is simplified, so that /blog/?utm_source=x is not fetched beside
+// /blog/. Seeds and sitemaps are what somebody asked for. A redirect may lead from a page to the
+// same one with a session, and would otherwise lead nowhere.
+func StepsFor(it Item, asFound bool) weburl.Steps {
+	if asFound || it.Seeded() || it.Sitemap != nil || it.Hops > 0 {
+		return weburl.Steps{}
+	}
+	return weburl.Steps{NormalizeEscapes: true, DropTracking: true, DropSessions: true}
 }

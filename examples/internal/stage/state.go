@@ -55,7 +55,7 @@ const (
 	hasFresh  = 0x04
 )
 
-// ErrRecord is returned for bytes that are no record of a page.
+// ErrRecord is returned for bytes that are not the record of a page.
 var ErrRecord = errors.New("stage: no record of a page")
 
 // AppendRecord appends an item and the state of its page to b, without the URL. A page that was

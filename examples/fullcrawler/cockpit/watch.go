@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"cmp"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"runtime/metrics"
 	"time"
-
-	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 )
 
 // limitsEvery is how often the limits are looked at that no single page exceeds.
@@ -17,13 +15,13 @@ const limitsEvery = time.Second
 // ever more often and get ever less back.
 const memoryShare = 0.9
 
-// memoryLooks is how many times in a row it has to be more before the crawl ends: large pages that
+// MemoryLooks is how many times in a row it has to be more before the crawl ends: large pages that
 // are under way at one time, which servers can arrange for, are soon gone.
-const memoryLooks = 60
+const MemoryLooks = 60
 
-// watchLimits ends the crawl when it has taken what it may: bytes, time, the disk or memory. It
+// WatchLimits ends the crawl when it has taken what it may: bytes, time, the disk or memory. It
 // also notices a clock that is set back.
-func (c *crawler) watchLimits(ctx context.Context) {
+func (c *Crawl) WatchLimits(ctx context.Context, stop func(why error)) {
 	var end <-chan time.Time
 	if c.Cfg.Duration > 0 {
 		end = time.After(c.Cfg.Duration)
@@ -34,47 +32,48 @@ func (c *crawler) watchLimits(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-end:
-			c.stop(cockpit.ErrTimeLimit)
+			stop(ErrTimeLimit)
 			return
 		case <-ticks:
 		}
-		err := cmp.Or(c.overLimit(), c.overMemory(&fullFor))
+		err := cmp.Or(c.OverLimit(), c.OverMemory(&fullFor))
 		if err != nil {
-			c.stop(err)
+			stop(err)
 			return
 		}
 	}
 }
 
-func (c *crawler) overLimit() error {
+// OverLimit returns the limit that is reached, if one is.
+func (c *Crawl) OverLimit() error {
 	if c.Pages.Ahead(c.Clock.Now()) {
-		return fmt.Errorf("the clock was set back: %w", cockpit.ErrReopen)
+		return fmt.Errorf("the clock was set back: %w", ErrReopen)
 	}
 	if c.Cfg.Bytes > 0 && c.Tally.Sum().Bytes >= c.Cfg.Bytes {
-		return cockpit.ErrByteLimit
+		return ErrByteLimit
 	}
 	if c.Cfg.MinFree > 0 {
-		free, known := cockpit.FreeSpace(c.Cfg.Out)
+		free, known := FreeSpace(c.Cfg.Out)
 		if known && free < c.Cfg.MinFree {
-			return fmt.Errorf("%w: %s free where %s is, less than -min-free", cockpit.ErrDiskLimit,
-				cockpit.Size(free), c.Cfg.Out)
+			return fmt.Errorf("%w: %s free where %s is, less than -min-free", ErrDiskLimit,
+				Size(free), c.Cfg.Out)
 		}
 	}
 	return nil
 }
 
-// overMemory counts the looks in a row at which little was left.
-func (c *crawler) overMemory(fullFor *int) error {
+// OverMemory counts the looks in a row at which little was left.
+func (c *Crawl) OverMemory(fullFor *int) error {
 	used := inUse()
 	if c.Cfg.Memory <= 0 || float64(used) <= memoryShare*float64(c.Cfg.Memory) {
 		*fullFor = 0
 		return nil
 	}
-	if *fullFor++; *fullFor < memoryLooks {
+	if *fullFor++; *fullFor < MemoryLooks {
 		return nil
 	}
-	return fmt.Errorf("%w: %s in use of the %s that -memory allows; give it more", cockpit.ErrMemoryLimit,
-		cockpit.Size(used), cockpit.Size(c.Cfg.Memory))
+	return fmt.Errorf("%w: %s in use of the %s that -memory allows; give it more", ErrMemoryLimit,
+		Size(used), Size(c.Cfg.Memory))
 }
 
 // inUse returns how many bytes the collector found to be in use when it ran last.

@@ -1,4 +1,4 @@
-package main
+package cockpit
 
 import (
 	"errors"
@@ -8,26 +8,24 @@ import (
 	"os"
 	"time"
 
-	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
-
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// openPages takes up the pages of an earlier run. If the filters let more pass than they did then,
+// OpenPages takes up the pages of an earlier run. If the filters let more pass than they did then,
 // or if the clock was wrong, the pages are first rewritten.
-func (c *crawler) openPages() (err error) {
-	if c.Pages, c.Clock, err = cockpit.OpenPages(c.Cfg); err != nil {
+func (c *Crawl) OpenPages() (err error) {
+	if c.Pages, c.Clock, err = openPages(c.Cfg); err != nil {
 		return err
 	}
-	c.Hosts = stage.NewHostBook(c.Clock.Shown(c.Cfg.Delay), cockpit.UnitFor(c.Clock.Pace), c.Cfg.HostPages, c.Cfg.Queue)
+	c.Hosts = stage.NewHostBook(c.Clock.Shown(c.Cfg.Delay), UnitFor(c.Clock.Pace), c.Cfg.HostPages, c.Cfg.Queue)
 	stats := c.Pages.Stats()
 	now, filters := c.Clock.Now(), c.Cfg.Filters()
-	before, known, err := cockpit.ReadFilters(c.file(cockpit.FiltersName))
+	before, known, err := ReadFilters(c.file(FiltersName))
 	if err != nil {
-		c.warn("%v; all links are looked at again", err)
+		c.Warn("%v; all links are looked at again", err)
 	}
 	wider := stats.Records > 0 && (!known || filters.Wider(before))
 	ahead := c.Pages.Ahead(now)
@@ -36,7 +34,7 @@ func (c *crawler) openPages() (err error) {
 			return err
 		}
 	}
-	if err := filters.Write(c.file(cockpit.FiltersName)); err != nil {
+	if err := filters.Write(c.file(FiltersName)); err != nil {
 		return err
 	}
 	_, err = c.recall()
@@ -44,13 +42,13 @@ func (c *crawler) openPages() (err error) {
 }
 
 // rewritePages brings pages back that are due too late.
-func (c *crawler) rewritePages(now time.Time, wider, ahead bool) (err error) {
+func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 	if wider {
-		c.warn("the filters let more pass than before: the links of all pages are looked at again")
+		c.Warn("the filters let more pass than before: the links of all pages are looked at again")
 	}
 	if ahead {
-		c.warn("the clock was ahead when this crawl last ran: pages visited then are due again")
-		for _, name := range []string{cockpit.HostsName, cockpit.RhythmName} { // they know too much of that time
+		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
+		for _, name := range []string{HostsName, RhythmName} { // they know too much of that time
 			if err := os.Remove(c.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -75,10 +73,10 @@ func (c *crawler) rewritePages(now time.Time, wider, ahead bool) (err error) {
 		s.Relink = true
 		return s, true
 	}
-	if err := stage.RewritePages(c.Cfg.Out, cockpit.PagesOptions(c.Cfg, c.Clock), change); err != nil {
+	if err := stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change); err != nil {
 		return err
 	}
-	c.Pages, err = stage.OpenPages(c.Cfg.Out, cockpit.PagesOptions(c.Cfg, c.Clock))
+	c.Pages, err = stage.OpenPages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock))
 	return err
 }
 
@@ -95,14 +93,14 @@ func broughtBack(s stage.State, now time.Time) stage.State {
 	return s
 }
 
-// errOtherSeeds is wrapped by the error for a directory that holds another crawl.
-var errOtherSeeds = errors.New("the directory holds a crawl of other seeds")
+// ErrOtherSeeds is wrapped by the error for a directory that holds another crawl.
+var ErrOtherSeeds = errors.New("the directory holds a crawl of other seeds")
 
 // A stock is what is known of pages when a crawl goes on.
 type stock struct{ pages, fresh, due int }
 
 // recall learns from the pages what else was known, by one walk through them.
-func (c *crawler) recall() (s stock, err error) {
+func (c *Crawl) recall() (s stock, err error) {
 	c.Pages.Found = func(url string) { c.Hosts.Sighted(weburl.Host(url)) }
 	given := map[string]bool{}
 	for _, seed := range c.Cfg.Seeds {
@@ -115,7 +113,7 @@ func (c *crawler) recall() (s stock, err error) {
 		}
 		s.count(page.State, c.Clock.Now())
 		if page.Item.Seeded() {
-			c.widen(page.Item.URL)
+			c.Filter.Scope.Add(page.Item.URL)
 			seeded++
 			same, example = same || given[page.Item.URL], page.Item.URL
 		}
@@ -128,7 +126,7 @@ func (c *crawler) recall() (s stock, err error) {
 		if !state.Visited() {
 			putOff = state.Due
 		}
-		c.Hosts.Recall(weburl.Host(page.Item.URL), cockpit.Seconds(state.Booked), putOff)
+		c.Hosts.Recall(weburl.Host(page.Item.URL), stage.Seconds(state.Booked), putOff)
 		if state.Failures > 0 {
 			c.Retries.Expect(state.Due)
 		}
@@ -136,7 +134,7 @@ func (c *crawler) recall() (s stock, err error) {
 	if seeded > 0 && len(given) > 0 && !same {
 		return s, fmt.Errorf("%s: %w, such as %s: name another directory with -out, or one of those seeds "+
 			"too, which goes on with both crawls, or -fresh, which forgets its pages (not its archive)",
-			c.Cfg.Out, errOtherSeeds, example)
+			c.Cfg.Out, ErrOtherSeeds, example)
 	}
 	return s, nil
 }
@@ -151,15 +149,15 @@ func (s *stock) count(page stage.State, now time.Time) {
 	}
 }
 
-// dryRun says what a crawl would go on with. It fetches nothing.
-func dryRun(cfg cockpit.Config, out io.Writer) error {
-	c, s := &crawler{}, stock{}
+// DryRun says what a crawl would go on with. It fetches nothing.
+func DryRun(cfg Config, out io.Writer) error {
+	c, s := &Crawl{}, stock{}
 	c.Cfg, c.Filter = cfg, cfg.Filter
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
 	c.Hosts = stage.NewHostBook(cfg.Delay, time.Minute, cfg.HostPages, cfg.Queue)
-	if cockpit.HasCrawl(cfg.Out) && !cfg.Fresh {
+	if HasCrawl(cfg.Out) && !cfg.Fresh {
 		var err error
-		if c.Pages, c.Clock, err = cockpit.OpenPages(cfg); err != nil {
+		if c.Pages, c.Clock, err = openPages(cfg); err != nil {
 			return err
 		}
 		s, err = c.recall()
@@ -185,45 +183,4 @@ func dryRun(cfg cockpit.Config, out io.Writer) error {
 		fmt.Fprintf(out, "%8d %14.1f  %s\n", c.Hosts.Known(host), load, host)
 	}
 	return nil
-}
-
-// openOrder takes over the scores that an earlier crawl saved. Those of the minutes before a crash
-// are not among them, nor would a crawl be wrong without any.
-func (c *crawler) openOrder() error {
-	if !c.Cfg.ByRank {
-		return nil
-	}
-	c.Order = stage.NewOrder()
-	f, err := os.Open(c.file(cockpit.OrderName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	order, err := stage.ReadOrder(f)
-	if err != nil {
-		c.warn("%s is damaged, so ranks begin anew: %v", f.Name(), err)
-		return nil
-	}
-	c.Order = order
-	return nil
-}
-
-// saveOrder saves the scores, if there are any.
-func (c *crawler) saveOrder() error {
-	if c.Order == nil {
-		return nil
-	}
-	return stage.ReplaceWith(c.file(cockpit.OrderName), func(w io.Writer) error {
-		_, err := c.Order.WriteTo(w)
-		return err
-	})
-}
-
-// warn tells of something that costs time and nothing else.
-func (c *crawler) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.warnings = append(c.warnings, text)
 }

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"bufio"
@@ -9,35 +9,39 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/fetch/brotli"
 )
 
-// relink looks at the links of a page once more, since the filters let more pass than before. It
-// takes the page as the archive has it, so that no server is asked. It returns false if the archive
-// does not have it.
-func (c *crawler) relink(ctx context.Context, it stage.Item) bool {
-	if c.Store == nil {
+// An Archived is a client that gets pages from an archive as others get them from servers: with the
+// same limits and the same decoding. Its methods are safe for concurrent use.
+type Archived struct {
+	store  *archive.Archive
+	client *fetch.Client
+}
+
+// NewArchived returns a client with some of the options. A nil archive has no page.
+func NewArchived(store *archive.Archive, o fetch.Options) (*Archived, error) {
+	a := &Archived{store: store}
+	var err error
+	a.client, err = fetch.New(fetch.Options{
+		UserAgent: o.UserAgent, Reach: o.Reach, MaxBody: o.MaxBody, Brotli: o.Brotli,
+		Wrap: func(http.RoundTripper) http.RoundTripper { return archived{store} },
+	})
+	return a, err
+}
+
+// With passes the last version of a page to use, and reports whether there is one.
+func (a *Archived) With(ctx context.Context, url string, use func(*fetch.Response)) bool {
+	if a.store == nil {
 		return false
 	}
-	ctx = context.WithValue(ctx, archivedURL{}, it.URL)
-	resp, err := c.archived.Get(ctx, it.URL)
+	resp, err := a.client.Get(context.WithValue(ctx, archivedURL{}, url), url)
 	if err != nil {
 		return false
 	}
-	defer c.archived.Release(resp)
-	c.links(it, resp)
+	defer a.client.Release(resp)
+	use(resp)
 	return true
-}
-
-// openArchived makes a client that reads from the archive what others get from servers.
-func (c *crawler) openArchived() (err error) {
-	c.archived, err = fetch.New(fetch.Options{
-		UserAgent: c.Cfg.UserAgent(), Reach: c.Cfg.Bounds, MaxBody: c.Cfg.MaxBody, Brotli: brotli.New,
-		Wrap: func(http.RoundTripper) http.RoundTripper { return archived{c.Store} },
-	})
-	return err
 }
 
 // archived answers requests with the last versions of an archive. Its methods are safe for

@@ -1,0 +1,69 @@
+package cockpit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+)
+
+// OnHangup calls reload at each SIGHUP, until ctx ends.
+func OnHangup(ctx context.Context, hangups <-chan os.Signal, reload func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			reload()
+		}
+	}
+}
+
+// Reload reads the deny list, the overrides and the seeds again, and passes the seeds on. What
+// cannot be read leaves all as it was. The error says that the crawl has to end, such as ErrReopen:
+// if the filters let more pass, what was left out has to come back.
+func (c *Crawl) Reload(seed func(url string)) error {
+	before := c.Cfg.Filters()
+	tell := func(what string, err error) {
+		if err != nil {
+			c.Log.Error("not read again: "+what, "error", err)
+		}
+	}
+	tell("deny list", c.Cfg.ReadDeny())
+	tell("overrides", c.Cfg.ReadOverrides())
+	if c.Cfg.SeedFile != "-" { // which can be read once
+		tell("seeds", c.rereadSeeds(seed))
+	}
+	c.Log.Info("read again", "deny", c.Cfg.DenyFile, "seeds", c.Cfg.SeedFile)
+	now := c.Cfg.Filters()
+	if now.Wider(before) {
+		return fmt.Errorf("the deny list has become shorter: %w", ErrReopen)
+	}
+	return now.Write(filepath.Join(c.Cfg.Out, FiltersName))
+}
+
+func (c *Crawl) rereadSeeds(seed func(url string)) error {
+	return ReadFile(c.Cfg.SeedFile, func(f io.Reader) error {
+		seeds, err := urlfilter.Seeds(f, c.Cfg.SeedFile)
+		for _, url := range seeds {
+			seed(url)
+		}
+		return SkipLines(err, func(err *urlfilter.SyntaxError) { c.Log.Error("seed skipped", "error", err) })
+	})
+}
+
+// OpenLog makes the log of a file, or of nothing.
+func OpenLog(name string) (*slog.Logger, io.Closer, error) {
+	if name == "" {
+		return slog.New(slog.DiscardHandler), io.NopCloser(nil), nil
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slog.New(slog.NewJSONHandler(f, nil)), f, nil
+}

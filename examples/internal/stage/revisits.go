@@ -1,0 +1,146 @@
+package stage
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// Longest bounds how long a page is left alone.
+const Longest = 400 * 24 * time.Hour
+
+// Seconds makes a duration of what is on record of a page.
+func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// Revisits decides when pages are visited again: by their own changes, by what their hosts are like,
+// and by how much they matter. Its fields are set first. Its methods are safe for concurrent use.
+type Revisits struct {
+	Policy  revisit.Policy
+	Clock   Clock
+	Unit    time.Duration // of the slots of pages
+	Order   *Order        // nil if no page matters more than others
+	Rhythms *Rhythms
+	Hosts   *HostBook
+	Retries *Retries
+}
+
+// PolicyOf returns the policy for a page. Where pages are ranked, one that matters more costs less.
+func (r *Revisits) PolicyOf(url string) revisit.Policy {
+	bayes, weighs := r.Policy.(revisit.Bayes)
+	if !weighs || r.Order == nil {
+		return r.Policy
+	}
+	bayes.Price = priceOf(bayes) / r.Order.Weight(url)
+	return bayes
+}
+
+// Observe puts a visit into the history of its page, and into what is known of its host.
+func (r *Revisits) Observe(it Item, resp *fetch.Response, changed bool) {
+	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
+	state := &it.Visit.State
+	at := r.Clock.At(resp.Start)
+	if it.Visit.Early() && it.Hinted(state.History, at) {
+		modified = time.Unix(it.LastMod, 0) // or the page would look busier than it is
+	}
+	state.History = r.Rhythms.Observe(weburl.Host(it.URL), it, state.History,
+		revisit.Visit{At: at, Changed: changed, LastModified: modified})
+	state.Fresh = 0
+	if fresh := min(FreshFor(resp.Header), Longest); fresh > 0 {
+		state.Fresh = r.Clock.Now().Add(fresh).Unix()
+	}
+}
+
+// Next says when the page is due again, by what became of it.
+func (r *Revisits) Next(it Item, fate Fate) time.Time {
+	s, now, host := &it.Visit.State, r.Clock.Now(), weburl.Host(it.URL)
+	before, interval, wait := Seconds(s.Booked), time.Duration(0), time.Duration(0)
+	switch after := fate.Retry(); {
+	case after == 0:
+		interval = r.PolicyOf(it.URL).Next(s.History).Truncate(time.Second)
+		s.Booked = int64(interval / time.Second)
+		stretched := float64(interval) * r.Hosts.Book(host, before, interval)
+		wait = time.Duration(min(stretched, float64(Longest))) // more may be no Duration
+	default:
+		wait = after << min(s.Failures, 6)
+		if it.Visit.RetryAfter > 0 {
+			wait = r.Clock.Shown(it.Visit.RetryAfter)
+		}
+		s.Failures++
+		s.Booked = 0
+		r.Hosts.Book(host, before, 0)
+	}
+	next := now.Add(min(max(wait, time.Second), Longest))
+	if fresh := time.Unix(s.Fresh, 0); fate.Retry() == 0 && fresh.After(next) {
+		next = fresh // by the page's Cache-Control
+	}
+	s.Due, s.LeftOut = next.Unix(), fate == Unwanted || fate == HostFull
+	if s.Failures > 0 && !s.LeftOut {
+		r.Retries.Expect(s.Due)
+	}
+	if fate.Retry() == 0 {
+		r.Retries.Progress(time.Now())
+	}
+	return next
+}
+
+// Quiet reports for how long to leave a page alone that is due, because its host has been quiet.
+func (r *Revisits) Quiet(it Item) time.Duration {
+	state := &it.Visit.State
+	bayes, weighs := r.PolicyOf(it.URL).(revisit.Bayes)
+	if !weighs || !state.Visited() || state.Failures > 0 || state.Relink || it.Sitemap != nil {
+		return 0
+	}
+	pause := r.Rhythms.Quiet(weburl.Host(it.URL), it, bayes, state.History, r.Clock.Now())
+	if pause > 0 {
+		pause = max(pause, 2*r.Unit)
+	}
+	return pause
+}
+
+// Publishing reports whether a host's pages change at twice their usual rate.
+func (r *Revisits) Publishing(host string) bool {
+	const lately = 48 * time.Hour
+	rhythm, now := r.Rhythms.Of(host), r.Clock.Now()
+	return rhythm.Pulse.Elapsed(now.Add(-lately), now) >= 2*lately
+}
+
+// Soon is when a page is due that is not worth a visit before its time: its slot may have begun.
+func (r *Revisits) Soon() time.Time { return r.Clock.Now().Add(2 * r.Unit) }
+
+// Hint takes the word of a sitemap on when a known page was modified, or, with the zero time, that
+// its host publishes. It returns the page with what is new to it. visit says that it is worth a
+// visit before it is due, and note that the hint is worth remembering.
+func (r *Revisits) Hint(it Item, modified time.Time) (hinted Item, visit, note bool) {
+	now := r.Clock.Now()
+	history := it.Visit.State.History
+	news := modified.After(history.Last()) && !modified.After(now)
+	if !modified.IsZero() && !news {
+		return it, false, false
+	}
+	noted := it.Hinted(history, now)
+	if news {
+		it = it.Hint(modified)
+	}
+	return it, r.worthwhile(it, now), news && !noted
+}
+
+// worthwhile weighs a visit before its time against its price. Policies without a price visit
+// whatever is hinted at.
+func (r *Revisits) worthwhile(it Item, now time.Time) bool {
+	h := it.Visit.State.History
+	if time.Unix(it.Visit.State.Fresh, 0).After(now) && !it.Hinted(h, now) {
+		return false
+	}
+	bayes, weighs := r.PolicyOf(it.URL).(revisit.Bayes)
+	if !weighs {
+		return it.Hinted(h, now)
+	}
+	if now.Sub(h.Last()) < cmp.Or(bayes.Min, revisit.DefaultMin) {
+		return false
+	}
+	return r.Rhythms.Worth(weburl.Host(it.URL), it, bayes, h, now) >= priceOf(bayes)
+}

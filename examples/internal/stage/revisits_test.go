@@ -1,0 +1,43 @@
+package stage
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+// TestRankedPagesCostLess: under -order rank a visit costs less the more a page matters, with
+// policies that have a price.
+func TestRankedPagesCostLess(t *testing.T) {
+	r := Revisits{Order: NewOrder(), Policy: revisit.Bayes{}}
+	for n := range 5 {
+		r.Order.Fetched(fmt.Sprint("http://a.test/", n), []string{"http://b.test/"})
+	}
+	require.Less(t, priceOf(r.PolicyOf("http://b.test/").(revisit.Bayes)), revisit.DefaultPrice)
+	require.Greater(t, priceOf(r.PolicyOf("http://a.test/1").(revisit.Bayes)), revisit.DefaultPrice)
+	r.Policy = revisit.Every(time.Hour)
+	require.Equal(t, r.Policy, r.PolicyOf("http://b.test/"))
+	r.Policy, r.Order = revisit.Bayes{Price: 2}, nil
+	require.Equal(t, r.Policy, r.PolicyOf("http://b.test/"))
+}
+
+// TestACrowdedHostIsNotVisitedAtOnce: its intervals grow beyond what a Duration holds.
+func TestACrowdedHostIsNotVisitedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := Revisits{
+			Clock: Clock{Began: time.Now(), Pace: 1}, Policy: revisit.Every(200 * 24 * time.Hour),
+			Hosts: NewHostBook(time.Hour, time.Minute, 0, 1), Retries: new(Retries),
+		}
+		for range 20_000 {
+			r.Hosts.Book("a.test", 0, time.Hour)
+		}
+		it := Item{URL: "http://a.test/", Visit: &Visit{}}
+		it.Visit.State.History = it.Visit.State.History.Observe(revisit.Visit{At: time.Now()})
+		require.Equal(t, time.Now().Add(Longest), r.Next(it, Fetched))
+	})
+}
