@@ -15,6 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -51,6 +52,8 @@ type crawler struct {
 	settled chan struct{} // something may be due that was not
 	changed chan struct{} // something was sighted or given back
 	asked   chan struct{} // a server asked for something that a crash must not lose
+	finding chan struct{} // has an element for each host that is looked up
+	finders sync.WaitGroup
 	early   stage.Underway
 	quota   stage.Quota
 	traps   *stage.Traps // nil finds none
@@ -68,6 +71,7 @@ func openCrawler(
 ) (c *crawler, err error) {
 	signal := func() chan struct{} { return make(chan struct{}, 1) }
 	c = &crawler{dir: d, settled: signal(), changed: signal(), asked: signal()}
+	c.finding = make(chan struct{}, resolve.DefaultMaxQueries)
 	c.Crawl = cockpit.Crawl{
 		Cfg: cfg, Robots: stage.NewRobots(cfg.Agent), Filter: cfg.Filter, Tally: cockpit.NewTally(),
 		Polite: stage.NewPoliteness(cfg.Politeness()), Room: make(chan struct{}, cfg.Queue),
@@ -168,6 +172,7 @@ func (c *crawler) run(user context.Context) error {
 	c.Retries.Progress(time.Now())
 	c.seed()
 	c.feed(ctx)
+	c.finders.Wait()
 	feeding()
 	workers.Wait()
 	done()

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -151,4 +153,17 @@ func TestHTTP1(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTheLedgerFlag: a ledger of that size is put aside, and no line is lost.
+func TestTheLedgerFlag(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	crawlWith(t, "-ledger", "1B", "-out", dir, newNotebook(t).URL)
+	files, err := filepath.Glob(filepath.Join(dir, "fates-*.jsonl"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"fate":"fetched"`)
 }

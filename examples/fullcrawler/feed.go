@@ -39,7 +39,7 @@ func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 		taken++
 		select {
 		case c.Room <- struct{}{}:
-			c.take(it)
+			c.find(ctx, it)
 		case <-ctx.Done():
 			return taken, ctx.Err()
 		}
@@ -69,6 +69,28 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 	case <-ctx.Done():
 	}
 	return true, nil
+}
+
+// find takes a page when it is known where its host is: an address has room for so many pages. A
+// host that cannot be found is the worker's to judge.
+func (c *crawler) find(ctx context.Context, it stage.Item) {
+	host := weburl.Host(it.URL)
+	if _, known := c.Resolver.Cached(host); known {
+		c.take(it)
+		return
+	}
+	select {
+	case c.finding <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	c.finders.Go(func() {
+		_, _ = c.Resolver.Addr(ctx, host)
+		<-c.finding
+		if ctx.Err() == nil {
+			c.take(it)
+		}
+	})
 }
 
 // take begins with a page that is due.

@@ -34,6 +34,9 @@ const (
 	farmBeside  = 3
 )
 
+// oddHosts are what the names of all other hosts end with.
+var oddHosts = []string{"wide.test", "unreadable.test", "goaway.test", "-crowd.test", ".farm.test"}
+
 // A soakWeb has two farms: the hosts of one are of one domain, those of the crowd of as many
 // domains as there are hosts. Both are at addresses of honest hosts.
 type soakWeb struct {

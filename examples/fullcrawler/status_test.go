@@ -79,7 +79,7 @@ func TestLivePageTells(t *testing.T) {
 
 	metrics := ask(t, c, "/metrics", here).Body.String()
 	require.Contains(t, metrics, "\nspinneret_hosts_known 5\n")
-	for _, want := range []string{"memory_bytes ", "disk_free_bytes ", "build_info{version="} {
+	for _, want := range []string{"memory_bytes ", "heap_bytes ", "disk_free_bytes ", "first_byte_seconds ", "build_info{version="} {
 		require.Contains(t, metrics, "\nspinneret_"+want)
 	}
 	for line := range strings.Lines(metrics) {

@@ -48,6 +48,35 @@ func TestTheLedgerIsRotated(t *testing.T) {
 	require.Len(t, seen, 50)
 }
 
+// TestLimitsSayWhenTheyAreReached, as things go.
+func TestLimitsSayWhenTheyAreReached(t *testing.T) {
+	dir := t.TempDir()
+	p, err := stage.OpenPages(dir, stage.PagesOptions{})
+	require.NoError(t, err)
+	for n := range 30 {
+		require.NoError(t, p.Sight(stage.Item{URL: fmt.Sprint("http://a.test/", n)}))
+	}
+	_, err = p.Settle(nil)
+	require.NoError(t, err)
+	c := &Crawl{Pages: p, Cfg: Config{Out: dir, Pages: 100, Bytes: 1e6, Duration: time.Hour, MinFree: 1}}
+	s := summary{Pages: 40, Bytes: 500_000, took: 10 * time.Minute}
+	got := map[string]limitUse{}
+	for _, use := range c.limits(s, 2) {
+		got[use.Name] = use
+	}
+	require.Equal(t, limitUse{"due now", "30", "in about 15s"}, got["due now"])
+	require.Equal(t, limitUse{"page limit", "40 of 100", "in about 30s"}, got["page limit"])
+	require.Equal(t, limitUse{"byte limit", "500.0 KB of 1.0 MB", "in about 10m0s"}, got["byte limit"])
+	require.Equal(t, limitUse{"time limit", "10m0s of 1h0m0s", "in about 50m0s"}, got["time limit"])
+	require.Contains(t, got["disk"].Used, " free")
+	for _, use := range c.limits(s, 0) {
+		if use.Name == "page limit" {
+			require.Empty(t, use.Left, "nobody knows")
+		}
+	}
+	require.NoError(t, p.Close())
+}
+
 // TestOneLineOfATerminal is never more than that.
 func TestOneLineOfATerminal(t *testing.T) {
 	require.Equal(t, "short", narrow("short"))
