@@ -3,11 +3,15 @@
 //
 //	go run ./crawl
 //	go run ./crawl -polite
+//	go run ./crawl -static DIR
 //
 // The web is a process of its own, and so is each crawler, which has one core for itself. Each round
 // runs every crawler, one after the other; the table has the medians. What was asked for is counted
 // from the web's log. wget, wget2 and httrack take part if they are installed, and keep pages as
 // files; colly keeps none, and fullcrawler none or an archive, with its index and its store of pages.
+//
+// With -static, the web is that of real sites, DIR/HOST/PATH, whose pages have far more links than those
+// of the virtual one. Links to https are left out, since nobody listens there.
 //
 // With -polite, each is told to leave a second between two requests to an address, of which many hosts
 // share each, and gets a minute: see polite.go.
@@ -42,6 +46,7 @@ func main() {
 	flag.IntVar(&b.size, "size", 20<<10, "median bytes of a page")
 	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "longest that a crawler may take; what it had by then counts")
 	only := flag.String("only", "", "crawlers to run, with commas between them; all if empty")
+	flag.StringVar(&b.static, "static", "", "`directory` of sites to serve, instead of a generated web")
 	polite := flag.Bool("polite", false, "measure what crawlers reach with pauses of a second for each address")
 	child := flag.String("colly", "", "crawl with colly through a `proxy`: what the program runs itself for")
 	flag.Parse()
@@ -69,6 +74,8 @@ type bench struct {
 	latency            time.Duration // median of the waits before answers; 0: none
 	limit              time.Duration
 	dir                string
+	static             string   // directory of sites; "" is a generated web
+	entries            []string // to them
 }
 
 // A figure is what one run took.
@@ -80,6 +87,9 @@ type figure struct {
 }
 
 func (b *bench) run(rounds int, only string) (err error) {
+	if b.entries, err = entries(b.static); err != nil {
+		return err
+	}
 	remove, err := b.prepare()
 	if err != nil {
 		return err
@@ -136,6 +146,9 @@ func (b *bench) engines() []engine {
 		return []string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"), "-delay", "0",
 			"-scope", "any", "-host-pages", "0", "-depth", "-1", "-concurrency", "200", "-archive", archive,
 			"-sitemaps=false", first}
+	}
+	if b.static != "" {
+		return b.staticEngines()
 	}
 	self, _ := os.Executable()
 	all := []engine{
@@ -203,9 +216,13 @@ func (b *bench) measure(e engine) (f figure, err error) {
 
 // serve starts the web, on the other core if there is one.
 func (b *bench) serve() (stop func() error, err error) {
-	args := []string{b.path("webtest"), "-hosts", fmt.Sprint(b.hosts), "-pages", fmt.Sprint(b.pages), "-size",
-		fmt.Sprint(b.size), "-addrs", fmt.Sprint(b.addrs), "-latency", b.latency.String(),
-		"-port", "80", "-hosts-file", b.path("hosts"), "-log", b.path("log")}
+	args := []string{b.path("webtest"), "-port", "80", "-hosts-file", b.path("hosts"), "-log", b.path("log")}
+	if b.static != "" {
+		args = append(args, "-static", b.static)
+	} else {
+		args = append(args, "-hosts", fmt.Sprint(b.hosts), "-pages", fmt.Sprint(b.pages), "-size",
+			fmt.Sprint(b.size), "-addrs", fmt.Sprint(b.addrs), "-latency", b.latency.String())
+	}
 	if path, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
 		args = append([]string{path, "-c", "1"}, args...)
 	}
