@@ -50,7 +50,8 @@ type Options struct {
 	Compression warc.Compression
 
 	// Level is the effort of the compressor: 1 to 9 for gzip, 1 to 4 for zstd. 0 means 6 for gzip
-	// and 1 for zstd. Negative means no compression, still as gzip.
+	// and 1 for zstd. With gzip, 4 takes four fifths of the time for 7 % more bytes, and 9 four
+	// times as long for 4 % fewer. Negative means no compression, still as gzip.
 	Level int
 
 	// Dict is a dictionary for warc.Zstd. Each file begins with it. nil means none.

@@ -60,6 +60,8 @@ var steps = []step{
 		goRun("./archive", "-pages", "200", "-rounds", "1", "snapshot"), nil},
 	{"fullcrawler", "beside other crawlers", ".", goRun("./crawl", "-pages", "300", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20"), nil},
 	{"fullcrawler", "for long", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "1.2e4", "-pages", "10", "-every", "5s"), nil},
+	{"fullcrawler", "memory, ten million known URLs", ".", goRun("./memory", "-urls", "1e7"), goRun("./memory", "-urls", "2e4"), nil},
+	{"fullcrawler", "memory, large pages at one time", ".", goRun("./memory", "-bodies", "64"), goRun("./memory", "-bodies", "8"), nil},
 	{"cluster", "messages", ".", goRun("./cluster", "messages", "-rounds", "3"),
 		goRun("./cluster", "messages", "-rounds", "1", "-messages", "20000"), nil},
 	{"cluster", "three brokers", ".", goRun("./cluster", "messages", "-brokers", "3", "-messages", "1000000"), nil, nil},
