@@ -62,9 +62,17 @@ func ContentUsage(rules robotstxt.Rules, url string) []Preference {
 // FromHeader returns the preferences of a response, from its Content-Usage and Content-Signal
 // fields, combined.
 func FromHeader(h http.Header) []Preference {
-	list := parseUsage(strings.Join(h.Values("Content-Usage"), ","), 0)
+	var list []Preference
+	if values := h["Content-Usage"]; values != nil {
+		list = parseUsage(strings.Join(values, ","), 0)
+	}
 	for _, key := range []string{"Content-Signal", "Content-Signals"} {
-		list = append(list, parseSignals(strings.Join(h.Values(key), ","), 0)...)
+		if values := h[key]; values != nil {
+			list = append(list, parseSignals(strings.Join(values, ","), 0)...)
+		}
+	}
+	if list == nil { // as nearly always
+		return nil
 	}
 	return Combine(list)
 }
@@ -91,9 +99,6 @@ func Combine(statements ...[]Preference) []Preference {
 func preferences(
 	rules robotstxt.Rules, url string, parse func(string, int) []Preference, keys ...string,
 ) (found []Preference) {
-	if !rules.Allowed(url) {
-		return nil
-	}
 	longest := 0
 	for record := range rules.Records() {
 		isKey := func(key string) bool { return strings.EqualFold(key, record.Key) }
@@ -115,6 +120,10 @@ func preferences(
 		if octets == longest {
 			found = append(found, parse(value, record.Line)...)
 		}
+	}
+	// Few files say anything, so whether the URL is allowed is asked last.
+	if len(found) == 0 || !rules.Allowed(url) {
+		return nil
 	}
 	return Combine(found)
 }
