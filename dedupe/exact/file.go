@@ -60,14 +60,14 @@ func (w *writer) flush() error {
 	return w.err
 }
 
-// readFull fills b. A file that ends too early is corrupt.
-func readFull(f vfs.File, name string, b []byte, at int64) error {
+// readFull fills b. A file that ends too early is corrupt. Its name is only asked for after an error.
+func readFull(f vfs.File, name func() string, b []byte, at int64) error {
 	n, err := f.ReadAt(b, at)
 	switch {
 	case n == len(b):
 		return nil
 	case err == io.EOF:
-		return &CorruptError{name, at, "the file ends too early"}
+		return &CorruptError{name(), at, "the file ends too early"}
 	}
-	return fmt.Errorf("exact: read %s: %w", name, err)
+	return fmt.Errorf("exact: read %s: %w", name(), err)
 }

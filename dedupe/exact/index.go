@@ -72,10 +72,7 @@ func (x *index) header() []byte {
 
 // checksum covers the numbers of the index and of the page, so that no page passes for another.
 func (x *index) checksum(page int64, b []byte) uint32 {
-	var place [16]byte
-	binary.LittleEndian.PutUint64(place[:8], x.number)
-	binary.LittleEndian.PutUint64(place[8:], uint64(page))
-	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, b)
+	return crc32.Update(sumNumber(sumNumber(0, x.number), uint64(page)), castagnoli, b)
 }
 
 // check returns the fingerprints of a page that was read.
@@ -107,7 +104,7 @@ func (x *index) has(f fingerprint) (bool, error) {
 	}
 	b := pageBuffers.Get().(*[pageSize]byte)
 	defer pageBuffers.Put(b)
-	if err := readFull(x.file, x.name(), b[:], x.offset(page)); err != nil {
+	if err := readFull(x.file, x.name, b[:], x.offset(page)); err != nil {
 		return false, err
 	}
 	prints, err := x.check(page, b[:])
@@ -171,7 +168,7 @@ func (r *indexReader) page(n int64) ([]byte, error) {
 		r.buf = slices.Grow(r.buf[:0], size)[:size]
 		r.start = n
 		*r.bytes += int64(size)
-		if err := readFull(r.file, r.name(), r.buf, r.offset(n)); err != nil {
+		if err := readFull(r.file, r.name, r.buf, r.offset(n)); err != nil {
 			r.buf = r.buf[:0]
 			return nil, err
 		}
@@ -198,7 +195,7 @@ func openIndex(fs vfs.FS, number uint64, width int, visit func(fingerprint)) (*i
 
 func (x *index) readAll(visit func(fingerprint)) error {
 	head := make([]byte, pageSize)
-	if err := readFull(x.file, x.name(), head, 0); err != nil {
+	if err := readFull(x.file, x.name, head, 0); err != nil {
 		return err
 	}
 	x.count = int64(binary.LittleEndian.Uint64(head[12:]))

@@ -139,9 +139,18 @@ func (l *log) appendRecord(dst, item []byte) []byte {
 }
 
 func recordChecksum(seq uint64, b []byte) uint32 {
-	var place [8]byte
-	binary.LittleEndian.PutUint64(place[:], seq)
-	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, b)
+	return crc32.Update(sumNumber(0, seq), castagnoli, b)
+}
+
+// sumNumber is crc32.Update with the eight bytes of a number, low ones first. Package crc32 would
+// make their array escape, and each Add would allocate it.
+func sumNumber(sum uint32, n uint64) uint32 {
+	sum = ^sum
+	for range 8 {
+		sum = castagnoli[byte(sum)^byte(n)] ^ sum>>8
+		n >>= 8
+	}
+	return ^sum
 }
 
 // appendItem appends an entry without its checksum: its size, and the contents. The URL is
@@ -196,7 +205,7 @@ func openSegment(fs vfs.FS, s segment) (*segmentReader, error) {
 
 func (r *segmentReader) open() error {
 	head := make([]byte, segmentHeader)
-	if err := readFull(r.file, r.name(), head, 0); err != nil {
+	if err := readFull(r.file, r.name, head, 0); err != nil {
 		return err
 	}
 	if string(head[:syncMarks]) != string(r.header()[:syncMarks]) {
@@ -233,7 +242,7 @@ func (r *segmentReader) peek(n int) ([]byte, error) {
 			r.buf = make([]byte, size)
 		}
 		r.buf, r.at, r.head = r.buf[:size], at, 0
-		if err := readFull(r.file, r.name(), r.buf, at); err != nil {
+		if err := readFull(r.file, r.name, r.buf, at); err != nil {
 			return nil, err
 		}
 	}

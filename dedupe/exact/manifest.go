@@ -127,7 +127,7 @@ func readManifest(fs vfs.FS, names []string) (*manifest, error) {
 		return nil, fmt.Errorf("exact: read manifest: %w", err)
 	}
 	b := make([]byte, size)
-	if err := readFull(f, manifestName, b, 0); err != nil {
+	if err := readFull(f, func() string { return manifestName }, b, 0); err != nil {
 		return nil, err
 	}
 	return decodeManifest(b)

@@ -120,7 +120,7 @@ func (r *pileReader) bytesAt(place, n int64) ([]byte, error) {
 		r.window = slices.Grow(r.window[:0], int(size))[:size]
 		r.start = place
 		*r.bytes += size
-		if err := readFull(r.file, pileName, r.window, place); err != nil {
+		if err := readFull(r.file, func() string { return pileName }, r.window, place); err != nil {
 			r.window = r.window[:0]
 			return nil, err
 		}

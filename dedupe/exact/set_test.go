@@ -37,6 +37,36 @@ func TestAddAnswersAtOnce(t *testing.T) {
 	}
 }
 
+// TestAddCostsNoAllocation holds for new URLs, and for those that are looked up on disk.
+func TestAddCostsNoAllocation(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{Memory: MinMemory})
+	require.NoError(t, err)
+	urls := make([]string, 60_000)
+	for i := range urls {
+		urls[i] = page(i)
+	}
+	next := 0
+	add := func() {
+		if added, err := s.Add(urls[next]); !added || err != nil {
+			t.Fatal(added, err)
+		}
+		next++
+	}
+	for range 50_000 {
+		add()
+	}
+	require.Zero(t, testing.AllocsPerRun(5000, add))
+	pages, old := s.stats.Pages, 0
+	require.Zero(t, testing.AllocsPerRun(5000, func() {
+		if added, err := s.Add(urls[old]); added || err != nil {
+			t.Fatal(added, err)
+		}
+		old += 7
+	}))
+	require.Positive(t, s.stats.Pages-pages)
+	require.NoError(t, s.Close())
+}
+
 // TestAddReadsAPageAtMost counts reads of the disk: none for what the filter and the list know, and
 // one for anything else.
 func TestAddReadsAPageAtMost(t *testing.T) {
