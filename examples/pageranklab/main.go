@@ -56,15 +56,15 @@ const defaultPages = 20_000
 func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("pageranklab", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	flags.StringVar(&s.out, "out", "", "write SVG and CSV files below this folder")
-	flags.StringVar(&s.pages, "pages", "", "list of pages, for one graph; default: found beside it")
+	flags.StringVar(&s.out, "out", "", "write SVG and CSV files to this directory")
+	flags.StringVar(&s.pages, "pages", "", "list of pages, for one graph; by default the file beside it")
 	flags.StringVar(&s.seeds, "seeds", "", "start one crawl from these ids or URLs, separated by commas")
-	flags.IntVar(&s.crawls, "crawls", 4, "number of crawls, from seeds that reach nearly as much as any")
+	flags.IntVar(&s.crawls, "crawls", 4, "number of crawls, from the seeds that reach the most pages")
 	flags.IntVar(&s.generate, "generate", 0, "also generate a graph of this many pages; 20000 if no graph is given")
 	flags.IntVar(&s.sites, "sites", 0, "also generate a graph of this many pages on large sites with many links")
-	flags.Uint64Var(&s.variant, "variant", 1, "which generated graph: each number gives another one")
-	flags.IntVar(&s.rounds, "rounds", 5, "rounds of measuring speed; 0 means none")
-	flags.IntVar(&s.workers, "workers", runtime.GOMAXPROCS(0), "number of strategies that crawl at once")
+	flags.Uint64Var(&s.variant, "variant", 1, "seed of the generated graph")
+	flags.IntVar(&s.rounds, "rounds", 5, "rounds of speed measurements; 0 means none")
+	flags.IntVar(&s.workers, "workers", runtime.GOMAXPROCS(0), "number of strategies that run concurrently")
 	flags.Func("push", "also try Push with these thresholds, separated by commas", func(text string) error {
 		for _, part := range strings.Split(text, ",") {
 			v, err := strconv.ParseFloat(part, 64)

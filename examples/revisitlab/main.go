@@ -1,14 +1,14 @@
-// Command revisitlab tries revisit policies on change logs.
+// Command revisitlab compares revisit policies on change logs.
 //
 //	revisitlab [flags] LOG...
 //	revisitlab -synthetic 163122
 //
-// Without a LOG it makes a small one, like the paper's. A LOG has a line for each change of a page:
-// the page, a tab, the Unix time, and, if known, a tab and A (added), M (modified) or D (deleted).
-// It may be compressed with zstd. The lab cuts the log into years, lets each policy visit the pages
-// as if it were then, and counts the versions caught: the experiment of Tamura and Kitsuregawa
-// (2008), section 5. It prints tables and, with -out, writes the paper's Figures 4 to 9 and curves
-// at equal cost as SVG, the numbers as CSV, and the tables of its README.md as tables.md.
+// Without a LOG it generates a small one, like the paper's. A LOG has a line for each change of a
+// page: the page, a tab, the Unix time, and, if known, a tab and A (added), M (modified) or D
+// (deleted). It may be compressed with zstd. The lab cuts the log into years, lets each policy visit
+// the pages as they were at that time, and counts the versions caught: the experiment of Tamura and
+// Kitsuregawa (2008), section 5. It prints tables and, with -out, writes the paper's Figures 4 to 9
+// and curves at equal cost as SVG, the numbers as CSV, and the tables of its README.md as tables.md.
 package main
 
 import (
@@ -62,21 +62,21 @@ const defaultPages = 200
 func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("revisitlab", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	flags.StringVar(&s.out, "out", "", "write SVG and CSV files below this folder")
-	flags.DurationVar(&s.resolution, "resolution", 24*time.Hour, "changes closer than this count once")
-	flags.IntVar(&s.least, "least", 2, "leave out pages with fewer changes in a year")
-	flags.IntVar(&s.most, "most", 0, "take only so many pages of each log, evenly; 0 means all")
+	flags.StringVar(&s.out, "out", "", "write SVG and CSV files to this directory")
+	flags.DurationVar(&s.resolution, "resolution", 24*time.Hour, "merge changes that are closer together than this")
+	flags.IntVar(&s.least, "least", 2, "ignore pages with fewer changes in a year")
+	flags.IntVar(&s.most, "most", 0, "use at most this many pages of each log, evenly spaced; 0 means all")
 	flags.IntVar(&s.synthetic, "synthetic", 0, "also make a log of so many pages like the paper's; 200 if no log is given")
-	flags.BoolVar(&s.modified, "modified", false, "servers say when a page was modified")
+	flags.BoolVar(&s.modified, "modified", false, "let servers send Last-Modified")
 	flags.BoolVar(&s.exact, "exact", false, "also run the numerical estimator (slow)")
 	flags.BoolVar(&s.curves, "curves", true, "sweep each policy's cost")
-	only := flags.String("policies", "", "run only the policies whose names match this expression")
-	flags.BoolVar(&s.overload, "overload", false, "also let servers admit less than is asked for")
-	flags.IntVar(&s.half, "half", 0, "take only this half of the pages, 1 or 2; 0 means both")
+	only := flags.String("policies", "", "run only the policies whose names match this regular expression")
+	flags.BoolVar(&s.overload, "overload", false, "also run with servers that admit fewer visits than requested")
+	flags.IntVar(&s.half, "half", 0, "use only this half of the pages, 1 or 2; 0 means both")
 	flags.BoolVar(&s.choose, "choose", false,
-		"choose the numbers of Bayes on each half of all logs, and judge them on the other (slow)")
+		"tune the parameters of Bayes on each half of the logs, and judge them on the other (slow)")
 	flags.BoolVar(&s.hosts, "hosts", false,
-		"take each log for a host that publishes in bulk, gives hints, and has pages of many weights")
+		"treat each log as a host that publishes in bulk, gives hints, and has pages of different weights")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
