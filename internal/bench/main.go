@@ -43,6 +43,9 @@ func main() {
 		os.Exit(1)
 	}
 	fmt.Fprintln(os.Stderr, "the report is in", *out)
+	if !*short {
+		fmt.Fprintln(os.Stderr, "go run ./internal/house/figures, in the root of the repository, copies its figures")
+	}
 }
 
 // run writes the report after each step, so that what was measured is there whatever happens.

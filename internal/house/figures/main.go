@@ -1,13 +1,14 @@
-// Command figures writes the README's table of figures, and the last column of its map, from the report
-// of internal/bench:
+// Command figures writes the README's table of figures, the last column of its map, and the page of goals
+// from the report of internal/bench:
 //
 //	go run ./internal/house/figures
 //
-// Run it in the root of the repository after each new report. A test of this package fails while the
-// two differ, so no figure in the README can be older than the report, or typed by hand.
+// Run it in the root of the repository after each new report. A test of this package fails while these
+// pages and the report differ, so no figure can be older than the report, or typed by hand.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 const (
 	reportName = "internal/bench/REPORT.md"
 	readmeName = "README.md"
+	goalsName  = "internal/bench/GOALS.md"
 )
 
 func main() {
@@ -37,20 +39,30 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	made, err := update(string(readme), string(report))
+	sections := sectionsOf(string(report))
+	made, err := update(string(readme), sections)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(readmeName, []byte(made), 0o644)
+	page, err := makeGoals(sections)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(readmeName, []byte(made), 0o644), os.WriteFile(goalsName, []byte(page), 0o644))
 }
 
-// update returns the README with the figures of a report.
-func update(readme, report string) (string, error) {
+// sectionsOf returns the parts of a report by their titles.
+func sectionsOf(report string) map[string]string {
 	sections := map[string]string{}
 	for _, section := range strings.Split(report, "\n## ")[1:] {
 		title, text, _ := strings.Cut(section, "\n")
 		sections[title] = text
 	}
+	return sections
+}
+
+// update returns the README with the figures of a report.
+func update(readme string, sections map[string]string) (string, error) {
 	readme, err := replaceTable(readme, sections)
 	if err != nil {
 		return "", err
@@ -113,7 +125,7 @@ func makeTable(sections map[string]string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("%s: row %q: %w", reportName, r.question, err)
 			}
-			values[i] = format(value)
+			values[i] = format(value, 2)
 		}
 		fmt.Fprintf(&table, "| "+r.question+" | "+r.answers+" |\n", values...)
 	}
@@ -137,14 +149,17 @@ func (f figure) in(sections map[string]string) (float64, error) {
 	return measured[len(measured)/2], nil
 }
 
-var thousand = regexp.MustCompile(`(\d)(\d{3})$`)
+var thousand = regexp.MustCompile(`(\d)(\d{3})(,|$)`)
 
-// format writes a figure with two significant digits, and commas between thousands.
-func format(value float64) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 2, 64), 64)
+// format writes a figure with some significant digits, and commas between thousands.
+func format(value float64, digits int) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
 	if err != nil {
 		return err.Error() // FormatFloat writes what ParseFloat reads
 	}
 	text := strconv.FormatFloat(rounded, 'f', -1, 64)
-	return thousand.ReplaceAllString(text, "$1,$2")
+	for grouped := ""; text != grouped; {
+		grouped, text = text, thousand.ReplaceAllString(text, "$1,$2$3")
+	}
+	return text
 }

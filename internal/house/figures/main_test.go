@@ -18,12 +18,24 @@ func read(t *testing.T, name string) string {
 
 func TestReadmeHasTheFiguresOfTheReport(t *testing.T) {
 	readme, report := read(t, readmeName), read(t, reportName)
-	want, err := update(readme, report)
+	want, err := update(readme, sectionsOf(report))
 	require.NoError(t, err)
 	require.Equal(t, want, readme, "run: go run ./internal/house/figures")
-	changed, err := update(readme, strings.ReplaceAll(report, "  robots  ", "  robots 9"))
+	changed, err := update(readme, sectionsOf(strings.ReplaceAll(report, "  robots  ", "  robots 9")))
 	require.NoError(t, err)
 	require.NotEqual(t, readme, changed, "the figures are not those of the report")
+}
+
+func TestGoalsHaveTheFiguresOfTheReport(t *testing.T) {
+	report := read(t, reportName)
+	want, err := makeGoals(sectionsOf(report))
+	require.NoError(t, err)
+	require.Equal(t, want, read(t, goalsName), "run: go run ./internal/house/figures")
+	slower, err := makeGoals(sectionsOf(strings.ReplaceAll(report, "| 64 | 0.", "| 64 | 9.")))
+	require.NoError(t, err)
+	require.Greater(t, strings.Count(slower, "missed:"), strings.Count(want, "missed:"))
+	_, err = makeGoals(nil)
+	require.ErrorContains(t, err, "nothing matches")
 }
 
 func TestMissingFiguresAreErrors(t *testing.T) {
@@ -57,8 +69,8 @@ func TestMapHasDependenciesAndSizes(t *testing.T) {
 func TestFormat(t *testing.T) {
 	for value, want := range map[float64]string{
 		0: "0", 0.0715: "0.071", 0.2351: "0.24", 1.187: "1.2", 33.84: "34", 378.8: "380", 999: "1,000",
-		38573: "39,000", 593195: "590,000",
+		38573: "39,000", 593195: "590,000", 12345678: "12,000,000",
 	} {
-		require.Equal(t, want, format(value), value)
+		require.Equal(t, want, format(value, 2), value)
 	}
 }
