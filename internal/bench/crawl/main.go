@@ -1,20 +1,20 @@
-// Command crawl measures whole crawlers on one virtual web: CPU time and pages per second, without
-// politeness, as far as each can do without.
+// Command crawl measures whole crawlers on one virtual web: CPU time and pages per second, with as
+// little delay as each crawler allows.
 //
 //	go run ./crawl
 //	go run ./crawl -polite
 //	go run ./crawl -static DIR
 //
-// The web is a process of its own, and so is each crawler, which has one core for itself. Each round
-// runs every crawler, one after the other; the table has the medians. What was asked for is counted
-// from the web's log. wget, wget2 and httrack take part if they are installed, and keep pages as
-// files; colly keeps none, and fullcrawler none or an archive, with its index and its store of pages.
+// The web and each crawler are separate processes; the crawler has one core for itself. Each round runs
+// every crawler, one after the other; the table has the medians. Requests are counted from the web's
+// log. wget, wget2 and httrack take part if they are installed, and keep pages as files. colly keeps
+// none, and fullcrawler none or an archive, with its index and its store of pages.
 //
 // With -static, the web is that of real sites, DIR/HOST/PATH, whose pages have far more links than those
 // of the virtual one. Links to https are left out, since nobody listens there.
 //
-// With -polite, each is told to leave a second between two requests to an address, of which many hosts
-// share each, and gets a minute: see polite.go.
+// With -polite, each crawler runs for a minute with a delay of one second between requests to an
+// address that many hosts share: see polite.go.
 package main
 
 import (

@@ -1,11 +1,11 @@
-// Command data makes small data of the kinds that tests, laboratories and benchmarks look for in
-// the directory that the environment variable SPINNERET_DATA names:
+// Command data generates small data for the tests, laboratories and benchmarks that read the
+// directory named by the environment variable SPINNERET_DATA:
 //
 //	go run ./data -o /tmp/data
 //	export SPINNERET_DATA=/tmp/data
 //
-// All of it is made up, and the same each time. It shows that everything works. Figures need real
-// data of the same form: the page of each laboratory tells where its own came from.
+// The data is random, and the same each time. It shows that everything works. Figures need real data
+// in the same formats, which the READMEs of the laboratories describe.
 package main
 
 import (

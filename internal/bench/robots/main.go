@@ -4,8 +4,8 @@
 //	go run ./robots
 //
 // Each round measures both on every file, one after the other, so that both see the same noise; the
-// table has the medians of the rounds. jimsmart/grobotstxt, the port of Google's parser, takes no
-// part: it parses the file anew for each check, so that it is slower by the cost of parsing.
+// table has the medians of the rounds. jimsmart/grobotstxt, the port of Google's parser, is left out:
+// it parses the file for each check, so a check includes the cost of parsing.
 package main
 
 import (

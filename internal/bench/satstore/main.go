@@ -1,9 +1,9 @@
 //go:build linux
 
 // Command satstore compares package satstore with a B+ tree (bbolt), a log-structured tree (pebble)
-// and a flat file that do the same work: visit the records that are due in a slot, each of which is
-// due again after its own interval. What was done in a slot is on disk at its end, with satstore
-// within -commit after it. bolt-nosync does not sync.
+// and a flat file. All do the same work: they visit the records that are due in a slot and
+// reschedule each by its own interval. Changes are on disk at the end of the slot, in satstore at
+// most -commit later. bolt-nosync does not sync.
 //
 //	go run ./satstore -records 1e6,5e6,17.5e6 -engines sat -units 70 -recover -out growth
 //	go run ./satstore -records 1e6 -engines sat,sat-detached,flat,bolt,bolt-nosync,pebble-id,pebble-time
@@ -14,9 +14,9 @@
 //	go run ./satstore -records 1e6 -buffer 2,8,32,128 -engines sat -out buffers
 //	go run ./satstore -records 17.5e6 -engines sat -units 36 -slowest
 //
-// Each takes some minutes. What takes longest is to load a store, at 1 to 10 µs for each record, and
-// at up to 300 in bbolt; the slots of one run end after -limit. sat-detached detaches each record, as
-// a crawler does that holds them for long.
+// Each takes some minutes, most of it to load the stores: 1 to 10 µs per record, up to 300 in bbolt.
+// The slots of one run end after -limit. sat-detached detaches each record, like a crawler that holds
+// records for a long time.
 //
 // Each run is a process of its own, whose memory, page cache included, is limited by a control
 // group if this process may make one (as root; version 1 or 2); else files are dropped from the

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command soak lets fullcrawler run for millions of visits and watches what it takes: memory,
-// goroutines, open files, processor time. All of it has to stay as it is once every page is known.
+// Command soak runs fullcrawler for millions of visits and watches its resources: memory, goroutines,
+// open files, CPU time. They must not grow once every page is known.
 //
 //	go run ./soak                       5 million visits, about twenty minutes
 //	go run ./soak -visits 1e5
