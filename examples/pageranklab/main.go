@@ -1,4 +1,4 @@
-// Command pageranklab tries crawl strategies on web graphs.
+// Command pageranklab compares crawl strategies on web graphs.
 //
 //	pageranklab [flags] GRAPH...
 //	pageranklab -generate 1000000
@@ -87,7 +87,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	case s.crawls < 1 || s.workers < 1:
 		return s, errors.New("-crawls and -workers must be at least 1")
 	case s.pages != "" && len(s.graphs) != 1:
-		return s, errors.New("-pages goes with one graph")
+		return s, errors.New("-pages needs exactly one graph")
 	case s.generate > maxID || s.sites > maxID:
 		return s, fmt.Errorf("-generate and -sites: at most %d", maxID)
 	}

@@ -132,7 +132,7 @@ func (r *reader) links(in *bufio.Reader) error {
 		a, b := pair(line)
 		if count, err := strconv.Atoi(string(a)); r.n == 0 && len(b) == 0 && err == nil {
 			if law = true; count < 0 || count > maxID {
-				return fmt.Errorf("line %d: %d pages", n, count)
+				return fmt.Errorf("line %d: %d pages, want 0 to %d", n, count, maxID)
 			}
 			r.n = count
 			continue
@@ -145,7 +145,7 @@ func (r *reader) links(in *bufio.Reader) error {
 		return err
 	}
 	if law && page+1 != r.n {
-		return fmt.Errorf("%d lines for %d pages", page+1, r.n)
+		return fmt.Errorf("the file has links of %d pages, and its head says %d", page+1, r.n)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (r *reader) successors(page int, line []byte) error {
 		}
 		to, err := strconv.ParseUint(string(w), 10, 32)
 		if err != nil || to >= uint64(r.n) || page >= r.n {
-			return fmt.Errorf("page %d links to %q, of %d pages", page, w, r.n)
+			return fmt.Errorf("page %d links to %q, which is not among the %d pages", page, w, r.n)
 		}
 		r.from, r.to = append(r.from, uint32(page)), append(r.to, uint32(to))
 	}
@@ -219,7 +219,7 @@ func (r *reader) link(a, b []byte, first bool) error {
 		if first {
 			return nil
 		}
-		return fmt.Errorf("no link in %q", string(a)+" "+string(b))
+		return fmt.Errorf("%q is not a link; want two numbers or two URLs", string(a)+" "+string(b))
 	}
 	r.from, r.to = append(r.from, from), append(r.to, to)
 	return nil

@@ -75,12 +75,12 @@ const latest = 1e12
 func parseEvent(line string) (event, error) {
 	page, rest, ok := strings.Cut(line, "\t")
 	if !ok {
-		return event{}, fmt.Errorf("no tab in %q", line)
+		return event{}, fmt.Errorf("%q has no tab; want a page, a tab and a Unix time", line)
 	}
 	stamp, op, hasOp := strings.Cut(rest, "\t")
 	at, err := strconv.ParseFloat(stamp, 64)
 	if err != nil || !(math.Abs(at) <= latest) { // also NaN
-		return event{}, fmt.Errorf("no time in %q", line)
+		return event{}, fmt.Errorf("%q has no Unix time after the tab", line)
 	}
 	e := event{strings.Clone(page), int64(at), 'M'}
 	if hasOp && op != "" {

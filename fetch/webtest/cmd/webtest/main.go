@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	if o.Port == 0 {
-		return errors.New("webtest: -port 0 would be a port that nobody knows")
+		return errors.New("webtest: -port must not be 0: crawlers have to know the port")
 	}
 	o.Traits = traits(*change, *latency)
 	o.NoLog = true // the file has them; memory must not grow with the crawl
