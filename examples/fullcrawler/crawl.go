@@ -96,8 +96,8 @@ func openCrawler(
 		c.OpenPages,
 		c.OpenOrder,
 		func() error { return c.OpenCaches(web) },
-		func() error { return c.openClient(web) },
 		c.openArchive,
+		func() error { return c.openClients(web) },
 		c.OpenPoliteness,
 	} {
 		if err := open(); err != nil {
@@ -111,8 +111,8 @@ func openCrawler(
 	return c, nil
 }
 
-// openClient makes what fetches pages.
-func (c *crawler) openClient(web stage.Network) error {
+// openClients makes what fetches pages: from servers, and once more from the archive.
+func (c *crawler) openClients(web stage.Network) error {
 	// It connects to the address that the scheduler counts.
 	addrOf := func(ctx context.Context, host string) ([]netip.Addr, error) {
 		addr, err := c.Resolver.Addr(ctx, host)
@@ -121,6 +121,9 @@ func (c *crawler) openClient(web stage.Network) error {
 	options, err := c.Cfg.FetchOptions(web, addrOf)
 	if err == nil {
 		c.client, err = fetch.New(options)
+	}
+	if err == nil {
+		c.archived, err = stage.NewArchived(c.Store, options)
 	}
 	return err
 }
@@ -136,13 +139,6 @@ func (c *crawler) openArchive() (err error) {
 		})
 	}
 	if err != nil {
-		return err
-	}
-	options, err := c.Cfg.FetchOptions(stage.Network{}, nil)
-	if err != nil {
-		return err
-	}
-	if c.archived, err = stage.NewArchived(c.Store, options); err != nil {
 		return err
 	}
 	c.ledger, err = cockpit.OpenLedger(c.Cfg.Out, c.Cfg.LedgerSize)

@@ -9,13 +9,11 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"syscall"
 
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
@@ -41,36 +39,13 @@ func signalContext(parent context.Context) (context.Context, context.CancelFunc)
 }
 
 // command runs the program and returns its exit status: 0 also when a limit or the user ended the
-// crawl, 1 when it failed, 2 when the command line makes no sense. It is that of a crawl, or begins
-// with the name of a subcommand.
+// crawl, 1 when it failed, 2 when the command line makes no sense.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
-	if len(args) > 0 {
-		if slices.Contains([]string{"version", "-version", "--version"}, args[0]) {
-			fmt.Fprintln(out, "fullcrawler", cockpit.Version())
-			return 0
-		}
-		if s, known := cockpit.Subcommands()[args[0]]; known {
-			return cockpit.RunSubcommand(ctx, args[0], s, args[1:], out, log)
-		}
+	cfg, isCrawl, status := cockpit.CommandLine(ctx, args, out, log)
+	if !isCrawl {
+		return status
 	}
-	cfg, err := cockpit.ParseFlags(args, log)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		cockpit.Help(out)
-		return 0
-	case err != nil:
-		fmt.Fprintln(log, "fullcrawler:", err)
-		return 2
-	}
-	run := func() error { return crawl(ctx, cfg, out, log) }
-	if cfg.DryRun {
-		run = func() error { return cockpit.DryRun(cfg, out) }
-	}
-	if err := run(); err != nil {
-		fmt.Fprintln(log, "fullcrawler:", err)
-		return 1
-	}
-	return 0
+	return cockpit.Exit(log, crawl(ctx, cfg, out, log))
 }
 
 // crawl runs one crawl and reports on it.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,44 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
+
+// CommandLine reads a command line. It answers one that does not crawl, such as that of a
+// subcommand, and returns the exit status. For a crawl it returns the configuration.
+func CommandLine(
+	ctx context.Context, args []string, out, log io.Writer,
+) (cfg Config, isCrawl bool, status int) {
+	if len(args) > 0 {
+		if slices.Contains([]string{"version", "-version", "--version"}, args[0]) {
+			fmt.Fprintln(out, "fullcrawler", Version())
+			return cfg, false, 0
+		}
+		if s, known := Subcommands()[args[0]]; known {
+			return cfg, false, runSubcommand(ctx, args[0], s, args[1:], out, log)
+		}
+	}
+	cfg, err := ParseFlags(args, log)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		Help(out)
+	case err != nil:
+		Exit(log, err)
+		return cfg, false, 2
+	case cfg.DryRun:
+		return cfg, false, Exit(log, DryRun(cfg, out))
+	default:
+		return cfg, true, 0
+	}
+	return cfg, false, 0
+}
+
+// Exit reports an error, if there is one, and returns the exit status.
+func Exit(log io.Writer, err error) (status int) {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(log, "fullcrawler:", err)
+	return 1
+}
 
 // A subcommand does something with what crawls have left in a directory.
 type subcommand struct {
@@ -67,8 +106,8 @@ func Subcommands() map[string]subcommand {
 // errUsage is for arguments that make no sense.
 var errUsage = errors.New("wrong arguments; -h tells the right ones")
 
-// RunSubcommand runs one and returns the exit status.
-func RunSubcommand(
+// runSubcommand runs one and returns the exit status.
+func runSubcommand(
 	ctx context.Context, name string, s subcommand, args []string, out, log io.Writer,
 ) int {
 	fs := flag.NewFlagSet("fullcrawler "+name, flag.ContinueOnError)
