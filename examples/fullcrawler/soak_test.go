@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,11 +52,14 @@ func TestSoak(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan struct{})
 	var disturbing sync.WaitGroup
-	d := &disturber{t: t, c: c, at: at}
+	d := &disturber{t: t, c: c, at: at, hangups: make(chan os.Signal, 1)}
+	watching, stop := context.WithCancel(t.Context())
+	go cockpit.OnHangup(watching, d.hangups, c.reload)
 	disturbing.Go(func() { d.run(takes/60, done) })
 	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
 	close(done)
 	disturbing.Wait()
+	stop()
 	require.NoError(t, web.Close())
 	http.DefaultClient.CloseIdleConnections()
 
@@ -120,6 +124,7 @@ type disturber struct {
 	t       *testing.T
 	c       *crawler
 	at      string // the live page
+	hangups chan os.Signal
 	memory  []uint64
 	browsed int
 	browser string
@@ -132,7 +137,7 @@ func (d *disturber) run(every time.Duration, done <-chan struct{}) {
 			return
 		case <-time.After(every):
 		}
-		d.c.reload()
+		d.hangups <- syscall.SIGHUP
 		for _, path := range []string{"api/status", "metrics", "archive/", "api/explain?q=h00003.vweb.test"} {
 			_, _ = d.get(path)
 		}

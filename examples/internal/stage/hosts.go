@@ -37,7 +37,7 @@ const hostShare = 0.8
 // it leads to beyond that is dropped.
 const sightedShare = 2
 
-// A HostBook knows what the crawl asks of each host: some 100 bytes for each. Its methods are safe
+// A HostBook knows what the crawl asks of each host: some 150 bytes for each. Its methods are safe
 // for concurrent use.
 type HostBook struct {
 	delay      time.Duration // between two visits, on the pages' clock
