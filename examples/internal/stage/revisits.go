@@ -49,7 +49,7 @@ func (r *Revisits) Observe(it Item, resp *fetch.Response, changed bool) {
 	state.History = r.Rhythms.Observe(weburl.Host(it.URL), it, state.History,
 		revisit.Visit{At: at, Changed: changed, LastModified: modified})
 	state.Fresh = 0
-	if fresh := min(FreshFor(resp.Header), Longest); fresh > 0 {
+	if fresh := min(resp.Fresh, Longest); fresh > 0 {
 		state.Fresh = r.Clock.Now().Add(fresh).Unix()
 	}
 }
