@@ -26,13 +26,13 @@ const grace = 3 * time.Second
 //
 // An item goes through these steps:
 //
-//	sight    canonical form, filters; noted in the pages if it is new
-//	settle   what was sighted and visited is on record
-//	feed     what is due, out of the pages
-//	route    what robots.txt says
-//	enqueue  into the scheduler, which waits for the host and its address
-//	visit    fetch, archive, links, each of which is sighted
-//	end      its fate, and when to come back
+//	discover  canonical form, filters; noted in the pages if it is new
+//	commit    what was discovered and visited is on record
+//	feed      what is due, out of the pages
+//	route     what robots.txt says
+//	enqueue   into the scheduler, which waits for the host and its address
+//	visit     fetch, archive, links, each of which is discovered
+//	end       its fate, and when to come back
 //
 // An item whose server's robots.txt is not known waits in the robots table while an item of its own
 // fetches the file, through the same queue: so that request keeps the host's and the address's
@@ -49,15 +49,15 @@ type crawler struct {
 	ledger   *cockpit.Ledger
 	revisits *stage.Revisits
 
-	settled chan struct{} // something may be due that was not
-	changed chan struct{} // something was sighted or given back
-	asked   chan struct{} // a server asked for something that a crash must not lose
-	finding chan struct{} // has an element for each host that is looked up
-	finders sync.WaitGroup
-	early   stage.Underway
-	quota   stage.Quota
-	traps   *stage.Traps // nil finds none
-	lately  *stage.Lately
+	committed chan struct{} // something may be due that was not
+	changed   chan struct{} // something was discovered or given back
+	asked     chan struct{} // a server asked for something that a crash must not lose
+	finding   chan struct{} // has an element for each host that is looked up
+	finders   sync.WaitGroup
+	early     stage.Underway
+	quota     stage.Quota
+	traps     *stage.Traps // nil finds none
+	lately    *stage.Lately
 
 	ending context.Context // ends when the crawl has to; its cause says why
 	stop   context.CancelCauseFunc
@@ -70,7 +70,7 @@ func openCrawler(
 	d *cockpit.Directory, cfg cockpit.Config, web stage.Network,
 ) (c *crawler, err error) {
 	signal := func() chan struct{} { return make(chan struct{}, 1) }
-	c = &crawler{dir: d, settled: signal(), changed: signal(), asked: signal()}
+	c = &crawler{dir: d, committed: signal(), changed: signal(), asked: signal()}
 	c.finding = make(chan struct{}, resolve.DefaultMaxQueries)
 	c.Crawl = cockpit.Crawl{
 		Cfg: cfg, Robots: stage.NewRobots(cfg.Agent), Filter: cfg.Filter, Tally: cockpit.NewTally(),
@@ -162,7 +162,7 @@ func (c *crawler) run(user context.Context) error {
 		workers.Go(func() { c.work(ctx, fetching) })
 	}
 	watching, done := context.WithCancel(ctx)
-	keepers.Go(func() { c.settleLoop(watching) })
+	keepers.Go(func() { c.commitLoop(watching) })
 	keepers.Go(func() { c.saveLoop(watching) })
 	keepers.Go(func() { c.WatchLimits(watching, c.stop) })
 	c.Retries.Progress(time.Now())
@@ -184,20 +184,20 @@ func (c *crawler) ended() error {
 	return context.Cause(c.ending)
 }
 
-// seed sights the seeds. Those that are known change nothing.
+// seed discovers the seeds. Those that are known change nothing.
 func (c *crawler) seed() {
 	for range c.Cfg.BadSeeds {
 		c.Tally.Skip(urlfilter.NotURL)
 	}
 	for _, seed := range c.Cfg.Seeds {
-		c.sightSeed(seed)
+		c.discoverSeed(seed)
 	}
 }
 
-// sightSeed widens the scope to a seed and sights it.
-func (c *crawler) sightSeed(url string) {
+// discoverSeed widens the scope to a seed and discovers it.
+func (c *crawler) discoverSeed(url string) {
 	c.widen(url)
-	c.sight(url, stage.Item{})
+	c.discover(url, stage.Item{})
 }
 
 // widen makes a URL one of those that span the scope.
@@ -208,7 +208,7 @@ func (c *crawler) widen(seed string) {
 
 // reload reads the lists again. If they let more pass, the crawl begins anew.
 func (c *crawler) reload() {
-	err := c.Reload(c.sightSeed)
+	err := c.Reload(c.discoverSeed)
 	c.lately.Forget()
 	if err != nil {
 		c.stop(err)
@@ -273,7 +273,7 @@ func (c *crawler) close() (err error) {
 		err = errors.Join(err, c.Store.Close())
 	}
 	if c.Pages != nil && c.ledger != nil {
-		_, e := c.settle()
+		_, e := c.commit()
 		err = errors.Join(err, e)
 	}
 	if c.Pages != nil {

@@ -53,7 +53,7 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 		return true, nil
 	}
 	if len(c.Room) == 0 {
-		found, err := c.settle()
+		found, err := c.commit()
 		if found || err != nil {
 			return true, err
 		}
@@ -64,7 +64,7 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 	slot := time.NewTimer(max(c.Clock.Until(c.Pages.NextSlot()), time.Millisecond))
 	defer slot.Stop()
 	select {
-	case <-c.settled:
+	case <-c.committed:
 	case <-slot.C:
 	case <-ctx.Done():
 	}
@@ -114,7 +114,7 @@ func (c *crawler) take(it stage.Item) {
 		c.Retries.Begin(state.Due)
 	}
 	first := *state == stage.State{} || state.LeftOut
-	if why := c.Filter.Check(it); why != "" { // the lists may have changed since it was sighted
+	if why := c.Filter.Check(it); why != "" { // the lists may have changed since it was discovered
 		c.Hosts.Hold(host, it.Visit.Addr)
 		c.Tally.Open()
 		c.end(it, stage.Unwanted, string(why))
@@ -151,7 +151,7 @@ func (c *crawler) putOff(it stage.Item, until int64) {
 	c.giveBack(it)
 }
 
-// giveBack returns a page to the pages. Its room is free when that is settled.
+// giveBack returns a page to the pages. Its room is free when that is committed.
 func (c *crawler) giveBack(it stage.Item) {
 	c.Pages.GiveBack(it.Visit)
 	stage.Wake(c.changed)
@@ -191,17 +191,17 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	c.giveBack(it)
 }
 
-// settleEvery is the shortest time between two settlements, and so about how much of the work done
+// commitEvery is the shortest time between two commits, and so about how much of the work done
 // is done again after a crash.
-const settleEvery = 50 * time.Millisecond
+const commitEvery = 50 * time.Millisecond
 
-// maxPause bounds the pause between two settlements: what waits for one holds its room.
+// maxPause bounds the pause between two commits: what waits for one holds its room.
 const maxPause = 2 * time.Second
 
-// settle puts on record what was sighted and visited, after the lines of the ledger, and gives the
+// commit puts on record what was discovered and visited, after the lines of the ledger, and gives the
 // room of these visits to others. It reports whether pages are new.
-func (c *crawler) settle() (found bool, err error) {
-	done, err := c.Pages.Settle(c.ledger.Flush)
+func (c *crawler) commit() (found bool, err error) {
+	done, err := c.Pages.Commit(c.ledger.Flush)
 	if err != nil {
 		return false, fmt.Errorf("put pages on record: %w", err)
 	}
@@ -209,14 +209,14 @@ func (c *crawler) settle() (found bool, err error) {
 		<-c.Room
 	}
 	if done != (stage.Recorded{}) {
-		stage.Wake(c.settled)
+		stage.Wake(c.committed)
 	}
 	return done.New > 0, nil
 }
 
-// settleLoop settles what happens until ctx ends.
-func (c *crawler) settleLoop(ctx context.Context) {
-	pause := time.Duration(settleEvery)
+// commitLoop commits what happens until ctx ends.
+func (c *crawler) commitLoop(ctx context.Context) {
+	pause := time.Duration(commitEvery)
 	for {
 		select {
 		case <-c.changed:
@@ -229,12 +229,12 @@ func (c *crawler) settleLoop(ctx context.Context) {
 			return
 		}
 		start := time.Now()
-		if _, err := c.settle(); err != nil {
+		if _, err := c.commit(); err != nil {
 			c.stop(err)
 			return
 		}
-		// A settlement looks at all that is known. It is not to take more than a part of the time.
-		pause = min(max(settleEvery, 4*time.Since(start)), maxPause)
+		// A commit looks at all that is known. It is not to take more than a part of the time.
+		pause = min(max(commitEvery, 4*time.Since(start)), maxPause)
 	}
 }
 

@@ -210,7 +210,7 @@ func TestSeedsMayComeBeforeTheCrawlRuns(t *testing.T) {
 	c, err := newCrawler(testConfig(t, web), on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.Pages.Close())
-	c.sight(web.Reachable()[0], stage.Item{})
+	c.discover(web.Reachable()[0], stage.Item{})
 	require.Error(t, context.Cause(c.ending))
 	require.ErrorIs(t, c.run(t.Context()), context.Cause(c.ending))
 }
@@ -258,7 +258,7 @@ func TestListsAreReadAgain(t *testing.T) {
 	require.NoError(t, os.WriteFile(cfg.SeedFile, []byte(url+"\nmailto:x\n"), 0o600))
 	c.reload()
 	require.Empty(t, c.Filter.Check(stage.Item{URL: url}))
-	found, err := c.settle()
+	found, err := c.commit()
 	require.NoError(t, err)
 	require.True(t, found, "the new seed")
 	require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("h00002.vweb.test\n"), 0o600))

@@ -148,7 +148,7 @@ func TestAFailureOutranksALimit(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	c.seed()
-	_, err = c.settle()
+	_, err = c.commit()
 	require.NoError(t, err)
 	for it, err := range c.Pages.Due(t.Context(), c.Clock.Now()) {
 		require.NoError(t, err)

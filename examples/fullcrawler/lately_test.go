@@ -94,7 +94,7 @@ func (l *lockstep) list(file func(cockpit.Config) string, line string) {
 func (l *lockstep) requireEqual() {
 	want := map[string]string{}
 	for i, c := range l.crawlers {
-		_, err := c.settle()
+		_, err := c.commit()
 		require.NoError(l.t, err)
 		_, counts, _ := strings.Cut(fmt.Sprintf("%+v", c.Tally.Sum()), " ") // after the time it took
 		hosts, _ := c.Hosts.Busiest(10)

@@ -10,9 +10,9 @@ import (
 	"github.com/spinneret-go/spinneret/robots"
 )
 
-// sight takes notice of one URL. It returns the canonical form, or "" if the URL is none that is
+// discover takes notice of one URL. It returns the canonical form, or "" if the URL is none that is
 // crawled.
-func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
+func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	context := c.lately.ContextOf(it)
 	if why, met := c.lately.Find(raw, context); met {
 		return c.count(raw, why)
@@ -26,7 +26,7 @@ func (c *crawler) sight(raw string, it stage.Item) (canonical string) {
 		why = c.traps.Admit(it)
 	}
 	if canonical = c.count(it.URL, why); canonical != "" {
-		if err := c.Pages.Sight(it); err != nil {
+		if err := c.Pages.Discover(it); err != nil {
 			c.stop(err)
 			return ""
 		}
@@ -48,7 +48,7 @@ func (c *crawler) count(url string, why stage.Reason) string {
 		c.Tally.Skip(why)
 		return ""
 	}
-	c.Tally.Sighted()
+	c.Tally.Discovered()
 	return url
 }
 

@@ -80,7 +80,7 @@ func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) s
 		return skipped
 	}
 	page, o := c.visitPage(ctx, it, addr)
-	if c.quota.Settle(page) {
+	if c.quota.Done(page) {
 		c.stop(cockpit.ErrPageLimit)
 	}
 	return o
@@ -107,7 +107,7 @@ func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 	return false
 }
 
-// visitPage fetches a page or a sitemap, keeps it and sights its links, if it is not as it was. It
+// visitPage fetches a page or a sitemap, keeps it and discovers its links, if it is not as it was. It
 // reports whether it got a page, changed or not.
 func (c *crawler) visitPage(
 	ctx context.Context, it stage.Item, addr netip.Addr,
@@ -141,7 +141,7 @@ func (c *crawler) visitPage(
 	return fate.Page() || fate == stage.Unchanged, c.Polite.Outcome(resp)
 }
 
-// links sights what a page links to, or what a sitemap lists: then it returns the sitemap's fate.
+// links discovers what a page links to, or what a sitemap lists: then it returns the sitemap's fate.
 func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate, why string) {
 	switch fate := stage.Judge(resp, nil); {
 	case fate == stage.Redirected:
@@ -179,7 +179,7 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 	return fate, why
 }
 
-// extract sights what a page links to.
+// extract discovers what a page links to.
 func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 	host, siblings := weburl.Host(it.URL), 0
 	if !it.Visit.Before.IsZero() && c.revisits.Publishing(host) {
@@ -206,16 +206,16 @@ func (c *crawler) rank(url string, links ...string) {
 	}
 }
 
-// follow sights what a link leads to, unless there is a reason not to.
+// follow discovers what a link leads to, unless there is a reason not to.
 func (c *crawler) follow(it stage.Item, why stage.Reason) (canonical string) {
 	if why != "" {
 		c.Tally.Skip(why)
 		return ""
 	}
-	return c.sight(it.URL, it)
+	return c.discover(it.URL, it)
 }
 
-// list sights what a sitemap lists and returns what became of the sitemap.
+// list discovers what a sitemap lists and returns what became of the sitemap.
 func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string) {
 	entries := 0
 	last := it.Visit.Before
@@ -241,7 +241,7 @@ const maxSitemaps = 100
 
 // learn takes in what the rules of a URL's server say beside what they forbid: the delay that it
 // asks for, and its sitemaps. Those lie where the nearest of the pages lies that need the rules.
-func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
+func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 	if longest := c.Polite.SetDelay(url, rules.Delay); rules.Delay > 0 {
 		stage.Wake(c.asked)
 		c.Log.Info("Crawl-delay", "host", weburl.Host(url), "delay", longest.String())
@@ -252,14 +252,14 @@ func (c *crawler) learn(url string, rules stage.Settled, nearest int) {
 	it := stage.Item{Depth: nearest, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
 	for n, sitemap := range rules.Sitemaps {
 		if n < maxSitemaps {
-			c.sight(sitemap, it)
+			c.discover(sitemap, it)
 		} else {
 			c.Tally.Skip(stage.ManySitemaps)
 		}
 	}
 }
 
-// redirect sights where a redirect leads. What a seed redirects to is a seed too: who asks for
+// redirect discovers where a redirect leads. What a seed redirects to is a seed too: who asks for
 // http://example.org wants https://www.example.org.
 func (c *crawler) redirect(it stage.Item, location string) {
 	if url, err := weburl.Canonical(location); err == nil && it.Seeded() {
@@ -267,7 +267,7 @@ func (c *crawler) redirect(it stage.Item, location string) {
 	}
 	from := it.URL
 	it.Hops++
-	c.rank(from, c.sight(location, it))
+	c.rank(from, c.discover(location, it))
 }
 
 // maxRobotsTries is how often a server may ask for a little patience before its robots.txt counts
@@ -296,17 +296,17 @@ func (c *crawler) visitRobots(
 		c.enqueue(it) // the scheduler keeps the Retry-After
 		return c.Polite.Outcome(resp)
 	}
-	settled := c.Robots.Settle(req, stage.RobotsResponse(resp), time.Now())
-	if settled.More {
-		c.enqueueRobots(settled.Next)
+	answer := c.Robots.Answer(req, stage.RobotsResponse(resp), time.Now())
+	if answer.More {
+		c.enqueueRobots(answer.Next)
 		return c.Polite.Outcome(resp)
 	}
 	nearest := math.MaxInt
-	for _, waiting := range settled.Released {
+	for _, waiting := range answer.Released {
 		nearest = min(nearest, waiting.Depth)
 		c.route(waiting)
 	}
-	c.learn(req.For, settled, nearest)
+	c.learn(req.For, answer, nearest)
 	return c.Polite.Outcome(resp)
 }
 

@@ -54,9 +54,9 @@ func TestLimitsSayWhenTheyAreReached(t *testing.T) {
 	p, err := stage.OpenPages(dir, stage.PagesOptions{})
 	require.NoError(t, err)
 	for n := range 30 {
-		require.NoError(t, p.Sight(stage.Item{URL: fmt.Sprint("http://a.test/", n)}))
+		require.NoError(t, p.Discover(stage.Item{URL: fmt.Sprint("http://a.test/", n)}))
 	}
-	_, err = p.Settle(nil)
+	_, err = p.Commit(nil)
 	require.NoError(t, err)
 	c := &Crawl{Pages: p, Cfg: Config{Out: dir, Pages: 100, Bytes: 1e6, Duration: time.Hour, MinFree: 1}}
 	s := summary{Pages: 40, Bytes: 500_000, took: 10 * time.Minute}
@@ -89,9 +89,9 @@ func TestOneLineOfATerminal(t *testing.T) {
 func TestAHostIsFoundByEitherScheme(t *testing.T) {
 	p, err := stage.OpenPages(t.TempDir(), stage.PagesOptions{})
 	require.NoError(t, err)
-	require.NoError(t, p.Sight(stage.Item{URL: "http://plain.test/"}))
-	require.NoError(t, p.Sight(stage.Item{URL: "https://safe.test/"}))
-	_, err = p.Settle(nil)
+	require.NoError(t, p.Discover(stage.Item{URL: "http://plain.test/"}))
+	require.NoError(t, p.Discover(stage.Item{URL: "https://safe.test/"}))
+	_, err = p.Commit(nil)
 	require.NoError(t, err)
 	for typed, want := range map[string]string{
 		"plain.test": "http://plain.test/", "safe.test": "https://safe.test/",

@@ -375,7 +375,7 @@ func (l *commandLine) checkNumbers() error {
 	return nil
 }
 
-// check settles what depends on several flags.
+// check refuses and sets what depends on several flags.
 func (l *commandLine) check() error {
 	c := &l.Config
 	if c.Demo && !l.given["delay"] {

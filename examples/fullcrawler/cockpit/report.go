@@ -159,7 +159,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	fmt.Fprintf(w, "\nwhat became of %d visits\n", total(s.Fates))
 	table(w, s.Fates)
 	fmt.Fprintf(w, "\nlinks not followed\n")
-	if again := s.sights - known.Added; again > 0 {
+	if again := s.links - known.Added; again > 0 {
 		s.Skipped[stage.Duplicate] = again
 	}
 	table(w, s.Skipped)

@@ -101,7 +101,7 @@ type stock struct{ pages, fresh, due int }
 
 // recall learns from the pages what else was known, by one walk through them.
 func (c *Crawl) recall() (s stock, err error) {
-	c.Pages.Found = func(url string) { c.Hosts.Sighted(weburl.Host(url)) }
+	c.Pages.Found = func(url string) { c.Hosts.Discovered(weburl.Host(url)) }
 	given := map[string]bool{}
 	for _, seed := range c.Cfg.Seeds {
 		given[seed] = true
@@ -117,7 +117,7 @@ func (c *Crawl) recall() (s stock, err error) {
 			seeded++
 			same, example = same || given[page.Item.URL], page.Item.URL
 		}
-		c.Hosts.Sighted(weburl.Host(page.Item.URL))
+		c.Hosts.Discovered(weburl.Host(page.Item.URL))
 		state := page.State
 		if state == (stage.State{}) || state.LeftOut {
 			continue
@@ -167,7 +167,7 @@ func DryRun(cfg Config, out io.Writer) error {
 	}
 	for _, seed := range cfg.Seeds {
 		if c.Hosts.Known(weburl.Host(seed)) == 0 {
-			c.Hosts.Sighted(weburl.Host(seed))
+			c.Hosts.Discovered(weburl.Host(seed))
 		}
 	}
 	delay := max(cfg.Delay, time.Millisecond)

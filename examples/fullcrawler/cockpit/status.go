@@ -186,7 +186,7 @@ func (c *Crawl) status() Status {
 		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
 		Goroutines: runtime.NumGoroutine(), Fates: fateCounts(s.Fates), Failures: c.Tally.recent(),
 		Flow: []flowStep{
-			{"links to look up", int64(c.Pages.Sighted())},
+			{"links to look up", int64(c.Pages.Discovered())},
 			{"pages known", store.Records},
 			{"due", store.Due},
 			{"in flight", int64(len(c.Room))},
@@ -310,7 +310,7 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	metric("counter", "body_bytes_total", "Bytes of bodies, as sent.", float64(s.Bytes))
-	metric("counter", "links_total", "Links that passed the filters.", float64(s.sights))
+	metric("counter", "links_total", "Links that passed the filters.", float64(s.links))
 	metric("counter", "archive_captures_total", "Captures in the archive, of this run.", float64(kept.Captures))
 	metric("counter", "archive_bytes_total", "Bytes written to the archive, of this run.", float64(kept.Bytes))
 	metric("counter", "store_read_bytes_total", "Bytes that the store of pages read.", float64(store.BytesRead))
@@ -318,7 +318,7 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "pages_known", "Pages that are known.", float64(store.Records))
 	metric("gauge", "pages_due", "Pages that are due.", float64(store.Due))
 	metric("gauge", "pages_in_hand", "Pages between the store and their fate.", float64(len(c.Room)))
-	metric("gauge", "links_waiting", "Links that the next settlement looks up.", float64(c.Pages.Sighted()))
+	metric("gauge", "links_waiting", "Links that the next commit looks up.", float64(c.Pages.Discovered()))
 	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.Hosts.Count()))
 	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
 	metric("gauge", "requests_under_way", "Requests under way.", float64(queue.Out))

@@ -14,7 +14,7 @@ import (
 type tally struct {
 	start time.Time
 
-	sights atomic.Int64 // of links and seeds; each link takes no lock
+	links atomic.Int64 // of links and seeds; each link takes no lock
 
 	mu      sync.Mutex
 	opened  int64 // pages that were taken out
@@ -47,8 +47,8 @@ func (t *tally) Skip(why stage.Reason) {
 	t.skipped[why]++
 }
 
-// Sighted counts a link or a seed that passed the filters.
-func (t *tally) Sighted() { t.sights.Add(1) }
+// Discovered counts a link or a seed that passed the filters.
+func (t *tally) Discovered() { t.links.Add(1) }
 
 // Open counts a page that was taken out of the store.
 func (t *tally) Open() {
@@ -126,7 +126,7 @@ type summary struct {
 	Skipped        map[stage.Reason]int64
 	Pages, Waiting int64
 	addrs          int
-	sights         int64
+	links          int64
 	robots, Bytes  int64
 }
 
@@ -140,7 +140,7 @@ func (t *tally) Sum() summary {
 		Skipped: map[stage.Reason]int64{},
 		Waiting: t.opened - t.ended,
 		addrs:   len(t.addrs),
-		sights:  t.sights.Load(),
+		links:   t.links.Load(),
 		robots:  t.files,
 		Bytes:   t.bytes,
 	}

@@ -33,9 +33,9 @@ const addrRooms, placeHosts = 2, 8
 // rest is for pages that are new.
 const hostShare = 0.8
 
-// sightedShare times the limit of pages of a host is how many of its URLs are known at most: what
+// knownShare times the limit of pages of a host is how many of its URLs are known at most: what
 // it leads to beyond that is dropped.
-const sightedShare = 2
+const knownShare = 2
 
 // A HostBook knows what the crawl asks of each host: some 150 bytes for each. Its methods are safe
 // for concurrent use.
@@ -105,12 +105,12 @@ func (b *HostBook) entry(host string) *hostEntry {
 	return e
 }
 
-// Sighted counts a page that was not known before.
-func (b *HostBook) Sighted(host string) {
+// Discovered counts a page that was not known before.
+func (b *HostBook) Discovered(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	if e.known++; b.limit <= 0 || int(e.known) != sightedShare*b.limit {
+	if e.known++; b.limit <= 0 || int(e.known) != knownShare*b.limit {
 		return
 	}
 	crowded := map[string]bool{host: true}

@@ -31,7 +31,7 @@ func TestHostBook(t *testing.T) {
 	require.False(t, b.Take("b.test", nowhere, false, now).Full, "what was visited before stays")
 	for n := range 4 {
 		require.False(t, b.IsCrowded("http://b.test/"), n)
-		b.Sighted("b.test")
+		b.Discovered("b.test")
 	}
 	require.True(t, b.IsCrowded("http://b.test/x"), "twice as many as may be visited")
 	require.False(t, b.IsCrowded("http://a.test/"))

@@ -12,7 +12,7 @@ import (
 // those that passed and are known as they are. Its methods are safe for concurrent use.
 //
 // The second time, a link that passed changes nothing but a count. It may have another depth, which
-// the first sighting has decided. What traps refuse is not remembered: they let a few through, to see
+// the first discovery has decided. What traps refuse is not remembered: they let a few through, to see
 // whether they still are traps.
 type Lately struct {
 	Links   *dedupe.LinkCache

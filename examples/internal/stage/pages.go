@@ -17,10 +17,10 @@ import (
 // Pages knows all pages of a crawl, and gives each out when it is due: the long-term queue of
 // Tamura and Kitsuregawa's crawler. What it has acknowledged survives the death of the process.
 //
-// Sightings of links are added to a store that is laid out by time, to be due at once; it knows its
-// pages by their URLs. Settle takes note of visits when all that they have found is added. So a
+// Discoveries of links are added to a store that is laid out by time, to be due at once; it knows its
+// pages by their URLs. Commit takes note of visits when all that they have found is added. So a
 // page whose visit is on record has all its links on record, too; of the visits since the last
-// Settle, a crash leaves no trace, and their pages are due again.
+// Commit, a crash leaves no trace, and their pages are due again.
 //
 // Its methods are safe for concurrent use. Only one walk of Due can run at a time.
 type Pages struct {
@@ -32,19 +32,19 @@ type Pages struct {
 	unit  time.Duration
 	seed  maphash.Seed
 
-	mu      sync.Mutex
-	visits  []*Visit        // since the last Settle
-	sighted []satstore.Item // to be added
-	recent  [1 << 16]uint64 // hashes of the latest sightings, each at its place
-	found   int             // since the last Settle
-	closed  bool
+	mu         sync.Mutex
+	visits     []*Visit        // since the last Commit
+	discovered []satstore.Item // to be added
+	recent     [1 << 16]uint64 // hashes of the latest discoveries, each at its place
+	found      int             // since the last Commit
+	closed     bool
 
-	adding   sync.Mutex // held while what was sighted is added
-	settling sync.Mutex // held by Settle
+	adding     sync.Mutex // held while what was discovered is added
+	committing sync.Mutex // held by Commit
 }
 
-// sightings is how many are added at a time.
-const sightings = 4096
+// discoveries is how many are added at a time.
+const discoveries = 4096
 
 // A Visit is a page in the crawler's hands, with what was known of it. It has to be given back. It
 // is not safe for concurrent use.
@@ -102,9 +102,9 @@ func (o PagesOptions) store() satstore.Options {
 	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2}
 }
 
-// Sight notes that there is a link to an item. If nobody saw its URL before, it is due at once,
-// from the next Settle on at the latest.
-func (p *Pages) Sight(it Item) error {
+// Discover notes that there is a link to an item. If nobody saw its URL before, it is due at once,
+// from the next Commit on at the latest.
+func (p *Pages) Discover(it Item) error {
 	full, err := p.note(it)
 	if err != nil || !full {
 		return err
@@ -112,7 +112,7 @@ func (p *Pages) Sight(it Item) error {
 	return p.add()
 }
 
-// note reports whether there are enough sightings to add. Most links have been seen just before,
+// note reports whether there are enough discoveries to add. Most links have been seen just before,
 // and are dropped here.
 func (p *Pages) note(it Item) (full bool, err error) {
 	hash := maphash.String(p.seed, it.URL)
@@ -123,18 +123,18 @@ func (p *Pages) note(it Item) (full bool, err error) {
 	}
 	if last := &p.recent[hash%uint64(len(p.recent))]; *last != hash {
 		*last = hash
-		p.sighted = append(p.sighted, satstore.Item{ID: it.URL, Data: AppendRecord(nil, it, State{})})
+		p.discovered = append(p.discovered, satstore.Item{ID: it.URL, Data: AppendRecord(nil, it, State{})})
 	}
-	return len(p.sighted) >= sightings, nil
+	return len(p.discovered) >= discoveries, nil
 }
 
-// add adds what was sighted before the call.
+// add adds what was discovered before the call.
 func (p *Pages) add() error {
 	p.adding.Lock()
 	defer p.adding.Unlock()
 	p.mu.Lock()
-	batch := p.sighted
-	p.sighted = nil
+	batch := p.discovered
+	p.discovered = nil
 	p.mu.Unlock()
 	found := 0
 	err := p.store.AddEach(batch, func(item satstore.Item) {
@@ -175,7 +175,7 @@ func (p *Pages) Due(ctx context.Context, now time.Time) iter.Seq2[Item, error] {
 	}
 }
 
-// GiveBack returns a visit. Its state is on record after the next Settle, and the page is due at
+// GiveBack returns a visit. Its state is on record after the next Commit, and the page is due at
 // State.Due.
 func (p *Pages) GiveBack(v *Visit) {
 	p.mu.Lock()
@@ -183,17 +183,17 @@ func (p *Pages) GiveBack(v *Visit) {
 	p.visits = append(p.visits, v)
 }
 
-// Recorded counts what a call of Settle has put on record.
+// Recorded counts what a call of Commit has put on record.
 type Recorded struct {
-	New    int // pages that were sighted
+	New    int // pages that were discovered
 	Visits int // that were given back
 }
 
-// Settle puts on record what was sighted and given back. It calls prepare when it has taken the
+// Commit puts on record what was discovered and given back. It calls prepare when it has taken the
 // visits, for what has to be done before they are on record; nil is nothing.
-func (p *Pages) Settle(prepare func() error) (done Recorded, err error) {
-	p.settling.Lock()
-	defer p.settling.Unlock()
+func (p *Pages) Commit(prepare func() error) (done Recorded, err error) {
+	p.committing.Lock()
+	defer p.committing.Unlock()
 	p.mu.Lock()
 	visits := p.visits
 	p.visits = nil
@@ -204,7 +204,7 @@ func (p *Pages) Settle(prepare func() error) (done Recorded, err error) {
 			return done, err
 		}
 	}
-	// What was sighted before a visit was given back is added now, or was before.
+	// What was discovered before a visit was given back is added now, or was before.
 	if err := p.add(); err != nil {
 		return done, err
 	}
@@ -291,21 +291,21 @@ func (p *Pages) Stats() satstore.Stats { return p.store.Stats() }
 // Upcoming returns how many pages are due up to each of some times. It also works after Close.
 func (p *Pages) Upcoming(until ...time.Time) []int64 { return p.store.Upcoming(until...) }
 
-// Sighted returns how many sightings wait to be added.
-func (p *Pages) Sighted() int {
+// Discovered returns how many discoveries wait to be added.
+func (p *Pages) Discovered() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.sighted)
+	return len(p.discovered)
 }
 
 // Check compares all that is in the files. Other calls wait meanwhile.
 func (p *Pages) Check() error { return p.store.Check() }
 
-// Close settles and closes the files. Visits that were not given back are as if they had not been.
+// Close commits and closes the files. Visits that were not given back are as if they had not been.
 func (p *Pages) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	_, err := p.Settle(nil)
+	_, err := p.Commit(nil)
 	return errors.Join(err, p.store.Close())
 }

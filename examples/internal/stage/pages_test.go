@@ -43,21 +43,21 @@ func urlsOf(items []Item) (urls []string) {
 	return urls
 }
 
-func TestASightingIsDueOnceAfterItIsSettled(t *testing.T) {
+func TestADiscoveryIsDueOnceAfterTheCommit(t *testing.T) {
 	p := openPages(t, t.TempDir())
 	defer p.Close()
 	for range 3 {
-		require.NoError(t, p.Sight(Item{URL: "http://a/", Depth: 2}))
+		require.NoError(t, p.Discover(Item{URL: "http://a/", Depth: 2}))
 	}
 	require.Empty(t, due(t, p, 0), "nothing is on record yet")
-	done, err := p.Settle(nil)
+	done, err := p.Commit(nil)
 	require.NoError(t, err)
 	require.Equal(t, Recorded{New: 1}, done)
 	items := due(t, p, 0)
 	require.Equal(t, []string{"http://a/"}, urlsOf(items))
 	require.Equal(t, 2, items[0].Depth)
-	require.NoError(t, p.Sight(Item{URL: "http://a/"}))
-	done, err = p.Settle(nil)
+	require.NoError(t, p.Discover(Item{URL: "http://a/"}))
+	done, err = p.Commit(nil)
 	require.NoError(t, err)
 	require.Zero(t, done)
 	require.Empty(t, due(t, p, 0), "it is in hand")
@@ -67,9 +67,9 @@ func TestWhatIsNotGivenBackIsDueAgain(t *testing.T) {
 	dir := t.TempDir()
 	p := openPages(t, dir)
 	for _, url := range []string{"http://a/", "http://b/", "http://c/"} {
-		require.NoError(t, p.Sight(Item{URL: url}))
+		require.NoError(t, p.Discover(Item{URL: url}))
 	}
-	_, err := p.Settle(nil)
+	_, err := p.Commit(nil)
 	require.NoError(t, err)
 	items := due(t, p, 0)
 	require.Len(t, items, 3)
@@ -88,8 +88,8 @@ func TestWhatIsNotGivenBackIsDueAgain(t *testing.T) {
 func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
 	p := openPages(t, t.TempDir())
 	defer p.Close()
-	require.NoError(t, p.Sight(Item{URL: "http://a/"}))
-	_, err := p.Settle(nil)
+	require.NoError(t, p.Discover(Item{URL: "http://a/"}))
+	_, err := p.Commit(nil)
 	require.NoError(t, err)
 	_, ok, err := p.Early("http://a/", pagesBegin)
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
 	first.Visit.State.Due = pagesBegin.Add(time.Hour).Unix()
 	require.False(t, first.Visit.Early())
 	p.GiveBack(first.Visit)
-	_, err = p.Settle(nil)
+	_, err = p.Commit(nil)
 	require.NoError(t, err)
 
 	it, ok, err := p.Early("http://a/", pagesBegin)
@@ -113,7 +113,7 @@ func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
 	require.Equal(t, pagesBegin, it.Visit.Before.UTC())
 	it.Visit.State.Due = pagesBegin.Add(3 * time.Hour).Unix()
 	p.GiveBack(it.Visit)
-	_, err = p.Settle(nil)
+	_, err = p.Commit(nil)
 	require.NoError(t, err)
 	known, err := p.Find("http://a/")
 	require.NoError(t, err)
@@ -167,16 +167,16 @@ type model struct {
 	slot  map[string]int64 // when they are given out: a page comes back in the next slot at the earliest
 	hand  map[string]Item
 
-	sighted []string
-	back    []Item
+	discovered []string
+	back       []Item
 }
 
 func (m *model) step() {
 	switch n := m.r.IntN(20); {
 	case n < 8:
 		url := fmt.Sprintf("http://h/%d", m.r.IntN(300))
-		require.NoError(m.t, m.p.Sight(Item{URL: url, Depth: len(url)}))
-		m.sighted = append(m.sighted, url)
+		require.NoError(m.t, m.p.Discover(Item{URL: url, Depth: len(url)}))
+		m.discovered = append(m.discovered, url)
 	case n < 12:
 		for url, it := range m.hand {
 			it.Visit.State.Due = m.now.Unix() + 60*int64(1+m.r.IntN(100))
@@ -186,7 +186,7 @@ func (m *model) step() {
 			break
 		}
 	case n < 15:
-		m.settle()
+		m.commit()
 	case n < 17:
 		m.take()
 	case n < 19:
@@ -196,14 +196,14 @@ func (m *model) step() {
 	}
 }
 
-func (m *model) settle() {
-	_, err := m.p.Settle(nil)
+func (m *model) commit() {
+	_, err := m.p.Commit(nil)
 	require.NoError(m.t, err)
-	m.settled()
+	m.committed()
 }
 
-func (m *model) settled() {
-	for _, url := range m.sighted {
+func (m *model) committed() {
+	for _, url := range m.discovered {
 		if _, known := m.due[url]; !known {
 			m.due[url] = 0
 		}
@@ -212,7 +212,7 @@ func (m *model) settled() {
 		m.due[it.URL] = it.Visit.State.Due
 		m.slot[it.URL] = max(it.Visit.State.Due, m.taken.Unix()+60)
 	}
-	m.sighted, m.back = nil, nil
+	m.discovered, m.back = nil, nil
 }
 
 // take takes what is due, which is what the map says that is not in hand.
@@ -240,13 +240,13 @@ func (m *model) take() {
 // reopen is what an interrupted crawl does: what was in hand is due as before.
 func (m *model) reopen() {
 	require.NoError(m.t, m.p.Close())
-	m.settled()
+	m.committed()
 	clear(m.hand)
 	m.p = openPages(m.t, m.dir)
 }
 
 func (m *model) compare() {
-	m.settle()
+	m.commit()
 	got := map[string]int64{}
 	for known, err := range m.p.All() {
 		require.NoError(m.t, err)
@@ -256,7 +256,7 @@ func (m *model) compare() {
 	require.NoError(m.t, m.p.Check())
 }
 
-// BenchmarkPages sights new URLs and visits each once. With -benchtime 10000000x it tells what so
+// BenchmarkPages discovers new URLs and visits each once. With -benchtime 10000000x it tells what so
 // many pages take: memory and disk.
 func BenchmarkPages(b *testing.B) {
 	dir := b.TempDir()
@@ -266,7 +266,7 @@ func BenchmarkPages(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	visit := func() {
-		_, err := p.Settle(nil)
+		_, err := p.Commit(nil)
 		require.NoError(b, err)
 		for it, err := range p.Due(b.Context(), pagesBegin) {
 			require.NoError(b, err)
@@ -277,7 +277,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 	for b.Loop() {
 		url := fmt.Sprintf("http://h%d.example.org/some/path/%d", n%1000, n)
-		require.NoError(b, p.Sight(Item{URL: url}))
+		require.NoError(b, p.Discover(Item{URL: url}))
 		if n++; n%10_000 == 0 {
 			visit()
 		}
@@ -295,15 +295,15 @@ func BenchmarkPages(b *testing.B) {
 func TestNothingIsRecordedBeforeItIsPrepared(t *testing.T) {
 	dir := t.TempDir()
 	p := openPages(t, dir)
-	require.NoError(t, p.Sight(Item{URL: "http://a/"}))
-	_, err := p.Settle(nil)
+	require.NoError(t, p.Discover(Item{URL: "http://a/"}))
+	_, err := p.Commit(nil)
 	require.NoError(t, err)
 	items := due(t, p, 0)
 	require.Len(t, items, 1)
 	items[0].Visit.State.Due = time.Now().Add(time.Hour).Unix()
 	p.GiveBack(items[0].Visit)
 	full := errors.New("disk full")
-	done, err := p.Settle(func() error { return full })
+	done, err := p.Commit(func() error { return full })
 	require.ErrorIs(t, err, full)
 	require.Zero(t, done)
 	require.NoError(t, p.Close())

@@ -46,9 +46,9 @@ func (q *Quota) Take(ctx context.Context) bool {
 	return true
 }
 
-// Settle says whether a visit that has a place brought a page. It returns true if that was the last
+// Done says whether a visit that has a place brought a page. It returns true if that was the last
 // one.
-func (q *Quota) Settle(page bool) (last bool) {
+func (q *Quota) Done(page bool) (last bool) {
 	if q.limit <= 0 {
 		return false
 	}

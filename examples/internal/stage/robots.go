@@ -18,7 +18,7 @@ type Step int
 const (
 	Go   Step = iota // fetch it
 	Stop             // it ends here
-	Wait             // its server's rules are on their way; Settle gives it back
+	Wait             // its server's rules are on their way; Answer gives it back
 	Ask              // as Wait, and the caller has to make a request for the rules
 )
 
@@ -32,7 +32,7 @@ type Ruling struct {
 
 	// News is what rules of an earlier crawl lead to, the first time that they are asked in this
 	// one; else nil.
-	News *Settled
+	News *Answered
 }
 
 // Robots says of items what robots.txt has to say, in the words of this crawl. Its methods are safe
@@ -89,7 +89,7 @@ func (r *Robots) Rule(it Item, now time.Time) Ruling {
 	defer r.mu.Unlock()
 	if _, unused := r.unused[file]; unused {
 		delete(r.unused, file)
-		news := settled(file, answer.Rules)
+		news := answered(file, answer.Rules)
 		ruling.News = &news
 	}
 	return ruling
@@ -142,8 +142,8 @@ func RobotsResponse(resp *fetch.Response) robots.Response {
 	}
 }
 
-// Settled is what an answer for a robots.txt leads to.
-type Settled struct {
+// Answered is what an answer for a robots.txt leads to.
+type Answered struct {
 	More     bool           // nothing yet: it is a redirect, to be followed by the request Next
 	Next     robots.Request // to be made, if More
 	Released []Item         // that waited
@@ -151,8 +151,8 @@ type Settled struct {
 	Sitemaps []string       // that it names, as absolute URLs
 }
 
-// Settle takes the answer to a request for a robots.txt.
-func (r *Robots) Settle(req robots.Request, resp robots.Response, now time.Time) (s Settled) {
+// Answer takes the answer to a request for a robots.txt.
+func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time) (s Answered) {
 	r.mu.Lock()
 	delete(r.silent, req.For)
 	delete(r.unused, req.For)
@@ -160,17 +160,17 @@ func (r *Robots) Settle(req robots.Request, resp robots.Response, now time.Time)
 	answer, released, err := r.pending.Store(req, resp, now)
 	switch {
 	case err == nil && answer.Request != nil:
-		return Settled{More: true, Next: *answer.Request}
+		return Answered{More: true, Next: *answer.Request}
 	case err != nil || !answer.Known:
-		return Settled{} // an answer that nobody waits for any more
+		return Answered{} // an answer that nobody waits for any more
 	}
-	s = settled(req.URL, answer.Rules)
+	s = answered(req.URL, answer.Rules)
 	s.Released = released
 	return s
 }
 
-// settled returns what rules say beside what they forbid. url is where they come from.
-func settled(url string, rules robotstxt.Rules) (s Settled) {
+// answered returns what rules say beside what they forbid. url is where they come from.
+func answered(url string, rules robotstxt.Rules) (s Answered) {
 	s.Sitemaps = rules.File().SitemapURLs(url)
 	s.Delay, _ = rules.Delay()
 	return s

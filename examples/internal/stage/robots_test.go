@@ -35,10 +35,10 @@ func TestRobotsParksUntilTheRulesAreThere(t *testing.T) {
 	require.Equal(t, Ruling{Step: Wait}, r.Rule(page("/2"), now.Add(48*time.Hour)), "however long it takes")
 	require.Equal(t, Ask, r.Rule(Item{URL: "https://a.example/"}, now).Step, "another scheme is another server")
 
-	require.Equal(t, Settled{
+	require.Equal(t, Answered{
 		Released: []Item{page("/1"), page("/2")}, Delay: 7 * time.Second,
 		Sitemaps: []string{"http://b.example/s.xml", "http://a.example/t.xml"},
-	}, r.Settle(req, reply(200, "User-agent: spider\nDisallow: /2\nCrawl-delay: 7\n"+
+	}, r.Answer(req, reply(200, "User-agent: spider\nDisallow: /2\nCrawl-delay: 7\n"+
 		"Sitemap: http://b.example/s.xml\nSitemap: /t.xml"), now))
 	require.Equal(t, Ruling{Step: Go}, r.Rule(page("/1"), now))
 	require.Equal(t, Ruling{
@@ -51,11 +51,11 @@ func TestRobotsFollowsRedirects(t *testing.T) {
 	req := asked(t, r, page("/1"), now)
 	moved := reply(301, "")
 	moved.Header.Set("Location", "http://b.example/r.txt")
-	s := r.Settle(req, moved, now)
+	s := r.Answer(req, moved, now)
 	require.True(t, s.More)
 	require.Empty(t, s.Released)
 	require.Equal(t, "http://b.example/r.txt", s.Next.URL)
-	s = r.Settle(s.Next, reply(200, "User-agent: *\nDisallow: /1"), now)
+	s = r.Answer(s.Next, reply(200, "User-agent: *\nDisallow: /1"), now)
 	require.False(t, s.More)
 	require.Len(t, s.Released, 1)
 	require.Equal(t, Disallowed, r.Rule(page("/1"), now).Fate)
@@ -63,11 +63,11 @@ func TestRobotsFollowsRedirects(t *testing.T) {
 
 func TestRobotsAsksAgainAfterADay(t *testing.T) {
 	r, now := NewRobots("spider"), time.Now()
-	r.Settle(asked(t, r, page("/1"), now), reply(404, ""), now)
+	r.Answer(asked(t, r, page("/1"), now), reply(404, ""), now)
 	require.Equal(t, Go, r.Rule(page("/1"), now.Add(24*time.Hour-1)).Step)
 	req := asked(t, r, page("/1"), now.Add(24*time.Hour))
 	require.Equal(t, Wait, r.Rule(page("/2"), now.Add(24*time.Hour)).Step)
-	s := r.Settle(req, reply(200, "User-agent: *\nDisallow: /"), now.Add(24*time.Hour))
+	s := r.Answer(req, reply(200, "User-agent: *\nDisallow: /"), now.Add(24*time.Hour))
 	require.Len(t, s.Released, 2)
 	require.Equal(t, Disallowed, r.Rule(page("/1"), now.Add(24*time.Hour)).Fate)
 }
@@ -78,7 +78,7 @@ func TestRobotsByStatus(t *testing.T) {
 		429: RobotsUnreachable, 500: RobotsUnreachable, 503: RobotsUnreachable,
 	} {
 		r, now := NewRobots("spider"), time.Now()
-		r.Settle(asked(t, r, page("/"), now), reply(status, "User-agent: *\nDisallow: /"), now)
+		r.Answer(asked(t, r, page("/"), now), reply(status, "User-agent: *\nDisallow: /"), now)
 		require.Equal(t, want, r.Rule(page("/"), now).Fate, "status %d", status)
 	}
 }
@@ -89,7 +89,7 @@ func TestASilentServerIsLeftAloneForAWhile(t *testing.T) {
 	require.Equal(t, []Item{page("/1")}, released)
 	require.Equal(t, Ruling{Step: Stop, Fate: Refused, Why: "connection refused"}, r.Rule(page("/2"), now))
 	later := now.Add(time.Hour)
-	r.Settle(asked(t, r, page("/3"), later), reply(500, ""), later)
+	r.Answer(asked(t, r, page("/3"), later), reply(500, ""), later)
 	require.Equal(t, RobotsUnreachable, r.Rule(page("/2"), later).Fate, "it did answer this time")
 }
 

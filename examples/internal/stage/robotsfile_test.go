@@ -9,7 +9,7 @@ import (
 
 func TestRobotsAreKeptForTheNextCrawl(t *testing.T) {
 	first, now := NewRobots("spider"), time.Now()
-	first.Settle(asked(t, first, page("/1"), now), reply(200, "User-agent: spider\n"+
+	first.Answer(asked(t, first, page("/1"), now), reply(200, "User-agent: spider\n"+
 		"Disallow: /2\nCrawl-delay: 7\nSitemap: http://b.example/s.xml"), now)
 	saved, err := first.Append(nil)
 	require.NoError(t, err)
@@ -18,12 +18,12 @@ func TestRobotsAreKeptForTheNextCrawl(t *testing.T) {
 	require.NoError(t, next.Restore(saved, time.Now()))
 	require.Equal(t, Ruling{
 		Step: Stop, Fate: Disallowed, Why: "line 2 of http://a.example/robots.txt: /2",
-		News: &Settled{Delay: 7 * time.Second, Sitemaps: []string{"http://b.example/s.xml"}},
+		News: &Answered{Delay: 7 * time.Second, Sitemaps: []string{"http://b.example/s.xml"}},
 	}, next.Rule(page("/2"), now))
 	require.Equal(t, Ruling{Step: Go}, next.Rule(page("/1"), now), "news are told once")
 
 	req := asked(t, next, page("/1"), now.Add(24*time.Hour))
-	s := next.Settle(req, reply(500, ""), now.Add(24*time.Hour))
+	s := next.Answer(req, reply(500, ""), now.Add(24*time.Hour))
 	require.Len(t, s.Released, 1)
 	require.Equal(t, Go, next.Rule(page("/1"), now.Add(24*time.Hour)).Step, "the copy holds")
 }
@@ -31,7 +31,7 @@ func TestRobotsAreKeptForTheNextCrawl(t *testing.T) {
 // TestOldRobotsAreForgotten when they have expired a month ago.
 func TestOldRobotsAreForgotten(t *testing.T) {
 	first, now := NewRobots("spider"), time.Now()
-	first.Settle(asked(t, first, page("/1"), now), reply(200, ""), now)
+	first.Answer(asked(t, first, page("/1"), now), reply(200, ""), now)
 	saved, err := first.Append(nil)
 	require.NoError(t, err)
 	for _, tt := range []struct {

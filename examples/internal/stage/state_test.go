@@ -35,13 +35,13 @@ func TestRecordsComeBack(t *testing.T) {
 		state State
 		most  int // bytes
 	}{
-		"a page that was only sighted takes little": {it: Item{Depth: 3}, most: 4},
-		"a redirect's target":                       {it: Item{Depth: 3, Hops: 2, LastMod: 1e9}, most: 9},
-		"a time before 1970":                        {it: Item{LastMod: -5}, most: 4},
-		"a sitemap":                                 {it: Item{Sitemap: &Sitemap{Server: "example.org"}}, most: 16},
-		"a sitemap that an index named":             {it: Item{Sitemap: &Sitemap{Server: "example.org", Nested: true}}, most: 16},
-		"a visited page":                            {it: Item{Depth: 1}, state: visitedState(), most: 121},
-		"a page that was put off":                   {state: State{Due: 5}, most: 60},
+		"a page that was only discovered takes little": {it: Item{Depth: 3}, most: 4},
+		"a redirect's target":                          {it: Item{Depth: 3, Hops: 2, LastMod: 1e9}, most: 9},
+		"a time before 1970":                           {it: Item{LastMod: -5}, most: 4},
+		"a sitemap":                                    {it: Item{Sitemap: &Sitemap{Server: "example.org"}}, most: 16},
+		"a sitemap that an index named":                {it: Item{Sitemap: &Sitemap{Server: "example.org", Nested: true}}, most: 16},
+		"a visited page":                               {it: Item{Depth: 1}, state: visitedState(), most: 121},
+		"a page that was put off":                      {state: State{Due: 5}, most: 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.it.URL = url
