@@ -218,7 +218,7 @@ func countFields(header http.Header) (n int) {
 	return n
 }
 
-// location returns where a redirect leads, or "" if resp is none or does not say.
+// location returns where a redirect leads, or "" if resp is not a redirect or names no target.
 func location(resp *http.Response, from string) string {
 	to := resp.Header.Get("Location")
 	// A 304 may repeat the fields of the page, and a 201 names what was made: neither leads on.

@@ -63,7 +63,7 @@ func TestEndlessServersCostBoundedBytes(t *testing.T) {
 	}
 }
 
-// drip answers with start and then one byte a second, for ever.
+// drip answers with start and then one byte a second, forever.
 func drip(start string) server {
 	return func(s *session) {
 		s.request()

@@ -53,7 +53,7 @@ func says(text string) server {
 	}
 }
 
-// repeats returns a server that answers with head and then goes on with text for ever. It reports
+// repeats returns a server that answers with head and then goes on with text forever. It reports
 // how many bytes it got rid of.
 func repeats(head, text string, sent *int64) server {
 	return func(s *session) {

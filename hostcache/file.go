@@ -25,7 +25,7 @@ type CorruptError struct {
 	Reason string
 }
 
-// Error tells all of it, and what to do.
+// Error names the file, the offset and the reason, and says what to do.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("hostcache: %s: byte %d: %s; remove the file, or save over it",
 		e.File, e.Offset, e.Reason)

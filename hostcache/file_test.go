@@ -303,7 +303,7 @@ func TestAFileFromTheFutureIsBroughtBack(t *testing.T) {
 var update = flag.Bool("update", false, "write the hex dumps of FORMAT.md anew")
 
 // TestFormatIsDocumented compares the dumps in FORMAT.md with what the code writes, and with the
-// files of each version in testdata, which have to be readable for ever.
+// files of each version in testdata, which have to be readable forever.
 func TestFormatIsDocumented(t *testing.T) {
 	made := map[string]string{}
 	synctest.Test(t, func(t *testing.T) { // at midnight of 2000-01-01

@@ -50,7 +50,7 @@ func (h *hosts) pay(id uint32, links []uint32) {
 
 // The constants of Push. README.md of examples/pageranklab tells on which graphs they were chosen
 // and on which they were judged. Without a limit, the discount would make a large host's good pages
-// wait for ever. A higher weight of cash helps against traps and hurts elsewhere. With a longer
+// wait forever. A higher weight of cash helps against traps and hurts elsewhere. With a longer
 // patience, small crawls lose.
 const (
 	mostDiscounted = 100  // pages of a host

@@ -3,10 +3,10 @@ package revisit
 import "math/bits"
 
 // A plan is what the rules that step from interval to interval (AIMD, Scale, and MLE before the
-// first change) need: the interval that was planned, whatever time really passed. A late visit must
-// not lengthen the intervals after it; under load, that would slow down every page for good.
+// first change) need: the interval that was planned, not the time that really passed. A late visit
+// must not lengthen the intervals after it; under load, that would slow down every page for good.
 //
-// Nobody tells a History what its policy planned, but the rule can be repeated: from an interval
+// A History does not store what its policy planned, but the rule can be replayed: from an interval
 // known, through the outcomes since. That is exact, and serves every rule. Once in 31 visits the
 // interval that really passed becomes the known one. If it was late then, the rule makes up for it,
 // as it does for any interval that does not fit the page.

@@ -102,7 +102,7 @@ func (c *Cache) InFlight(url string) (req Request, found bool) {
 
 // Lookup returns the rules for a URL, or the Request to make to learn them, or neither if that
 // request is in flight. It never waits. The caller must pass the response to [Cache.Store], or call
-// [Cache.Abandon]. If it does neither, the request is given out again after Options.Patience.
+// [Cache.Abandon]. If it does neither, Lookup returns it again after Options.Patience.
 //
 // The error is [robotstxt.ErrLocate], or [ErrFull] if the requests in flight alone take
 // Options.MaxBytes.

@@ -112,7 +112,7 @@ func TestFirstAnswers(t *testing.T) {
 		{"overload", whole(503, fields("Retry-After", "7200"), ""), false, false, true,
 			2 * time.Hour},
 		{"overload till a date", whole(503, fields("Retry-After", "Sat, 01 Jun 2024 15:00:00 GMT"), ""), false, false, true, 3 * time.Hour},
-		{"overload for ever", whole(503, fields("Retry-After", "99999999999999999999"), ""), false,
+		{"overload forever", whole(503, fields("Retry-After", "99999999999999999999"), ""), false,
 			false, true, day},
 		{"overload, over already", whole(503, fields("Retry-After", "Sat, 01 Jun 2024 11:00:00 GMT"), ""), false, false, true, 5 * time.Minute},
 		{"no answer", Response{}, false, false, true, 5 * time.Minute},

@@ -8,7 +8,7 @@ import (
 
 // Options configures a [Cache]. The zero Options follows RFC 9309.
 type Options struct {
-	// Agent is the crawler whose rules are given out: a product token, or a whole User-Agent
+	// Agent is the crawler whose rules are returned: a product token, or a whole User-Agent
 	// header that begins with one. Requests for robots.txt send it as their User-Agent.
 	// "" means a crawler that no group names, and net/http's own User-Agent.
 	Agent string
@@ -22,7 +22,7 @@ type Options struct {
 	// evicted to keep it. 0 means 64 MiB, negative means unlimited.
 	MaxBytes int
 
-	// MinTTL and MaxTTL bound how long a response is believed, whatever its header says.
+	// MinTTL and MaxTTL bound how long a response is believed, regardless of its header.
 	// 0 means 5 minutes and 24 hours.
 	MinTTL, MaxTTL time.Duration
 
@@ -36,7 +36,7 @@ type Options struct {
 	GiveUp time.Duration
 
 	// Patience is how long the response to a request may take. Then the request counts as lost, and
-	// is given out again.
+	// is returned again.
 	// 0 means 1 hour, negative means forever, for callers that lose no request.
 	Patience time.Duration
 }

@@ -67,7 +67,7 @@ func TestFormatPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, names, shown)
 
-	// What the page shows must be readable for ever.
+	// What the page shows must be readable forever.
 	s := mustOpen(t, old, formatOptions())
 	want := map[string]string{"https://a.test/": "105 new data", "https://a.test/b": "170 hint"}
 	require.Equal(t, want, contents(t, s))

@@ -227,7 +227,7 @@ func TestDatesOfSitemaps(t *testing.T) {
 	}
 }
 
-// hostile is a document that goes on for ever: head, and then text again and again. It counts what
+// hostile is a document that goes on forever: head, and then text again and again. It counts what
 // was read of it.
 type hostile struct {
 	head, text string

@@ -16,7 +16,7 @@ import (
 // open returns the text of a sitemap in UTF-8. It undoes gzip, which for sitemaps is a format and
 // not only a content coding.
 func open(r io.Reader, total int) (io.Reader, error) {
-	// Gzip can go on for ever without a byte of the document in it.
+	// Gzip can go on forever without a byte of the document in it.
 	br := bufio.NewReader(&ceiling{r, total})
 	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
 		zr, err := gzip.NewReader(br)

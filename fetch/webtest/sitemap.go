@@ -16,7 +16,7 @@ const (
 )
 
 // Sitemap describes the sitemaps of a host, which any robots.txt with rules names. The zero
-// Sitemap is none.
+// Sitemap means that there are none.
 type Sitemap struct {
 	Orphans int  // pages that nothing else leads to; 0 means no sitemap at all
 	Index   bool // it is an index of two, one of them in gzip
@@ -63,7 +63,7 @@ var (
 	typeGzip = []string{"application/gzip"}
 )
 
-// sitemapIndex lists the two sitemaps, and itself, which nobody should follow for ever.
+// sitemapIndex lists the two sitemaps, and itself, which nobody should follow forever.
 func (x *exchange) sitemapIndex() int {
 	host := x.web.hosts[x.host].Host
 	var b strings.Builder

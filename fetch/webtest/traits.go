@@ -37,7 +37,7 @@ const (
 	RobotsError                          // 500: nothing is allowed
 	RobotsRedirect                       // 302 to /robots-rules.txt: its rules hold
 	RobotsRedirectHost                   // 302 to the next host's /robots-rules.txt: they hold
-	RobotsLoop                           // 302 to itself, for ever: everything is allowed
+	RobotsLoop                           // 302 to itself, forever: everything is allowed
 	RobotsTimeout                        // never answers: nothing is allowed
 	RobotsHuge                           // the rules, then 2 MiB of rules about nothing
 	RobotsEmpty                          // 200 with an empty body: everything is allowed
@@ -53,7 +53,7 @@ type Robots struct {
 }
 
 // Latency is the wait before an answer. Without Jitter it depends only on the seed and the URL: a
-// URL is always equally slow. The zero Latency is none.
+// URL is always equally slow. The zero Latency means none.
 type Latency struct {
 	Median    time.Duration // of the log-normal distribution; the wait itself if Sigma is 0
 	Sigma     float64       // of the logarithm; 0 means a fixed wait
@@ -65,7 +65,7 @@ type Latency struct {
 }
 
 // Change describes how pages change. A change alters text, ETag and Last-Modified, never links.
-// Pages also changed before the start of the web. The zero Change is none.
+// Pages also changed before the start of the web. The zero Change means that pages never change.
 type Change struct {
 	Mean     time.Duration // mean time between changes; 0 means pages never change
 	Sigma    float64       // log-normal spread of that mean over pages; 0 means all alike
@@ -84,8 +84,8 @@ type Throttle struct {
 // from "/"; the others are 404.
 //
 //	bit              path                     what a client gets
-//	TrapCalendar     /trap/calendar/2026/11   a month that links to the next, for ever
-//	TrapSession      /trap/session/           every link carries a new session id, for ever
+//	TrapCalendar     /trap/calendar/2026/11   a month that links to the next, forever
+//	TrapSession      /trap/session/           every link carries a new session id, forever
 //	TrapDuplicate    /trap/dup/KEY            the same bytes under any KEY and query
 //	TrapChain        /trap/chain/20           20 redirects, the last to "/"
 //	TrapLoop         /trap/loop/a             redirects to loop/b and back

@@ -95,7 +95,7 @@ func (x *exchange) calendar(rest string) int {
 }
 
 // session gives every answer a new session id, drawn from the URL that was asked for, and puts
-// it into the links: the same three pages under new URLs for ever.
+// it into the links: the same three pages under new URLs forever.
 func (x *exchange) session(string) int {
 	sid := strconv.FormatUint(mix(hashString(x.target)), 36)
 	var b strings.Builder

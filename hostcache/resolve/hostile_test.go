@@ -68,7 +68,7 @@ func clone(q message) message {
 	return q
 }
 
-// TestFloodsEndInTCP sends strays for ever, which is how an id is guessed.
+// TestFloodsEndInTCP sends strays forever, which is how an id is guessed.
 func TestFloodsEndInTCP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, sample.handler())

@@ -52,7 +52,7 @@ func ContentSignal(rules robotstxt.Rules, url string) []Preference {
 //
 //	Content-Usage: /articles/ train-ai=n, search=y
 //
-// The preferences are a dictionary of RFC 9651. A line that is none states nothing, and neither
+// The preferences are a dictionary of RFC 9651. An invalid line states nothing, and neither
 // does a member other than the token y or n. The case of labels matters. Labels that the vocabulary
 // does not define are returned too; ignore the ones that you do not know.
 func ContentUsage(rules robotstxt.Rules, url string) []Preference {
