@@ -145,7 +145,7 @@ type handle struct {
 	closed bool
 }
 
-// Sync fails for ever once it has failed: the system may have thrown away what it could not write,
+// Sync fails forever once it has failed: the system may have thrown away what it could not write,
 // and would call the next attempt a success. Of a closed file it does nothing: whoever closes a
 // file has synced it, or given it up.
 func (h *handle) Sync() error {

@@ -7,7 +7,7 @@ package hostcache
 // nothing is evicted does not fill up with it.
 
 const (
-	// evictions is how many entries are dropped at a time. The trie copies some hundred of them to
+	// evictions is how many entries are dropped at a time. The trie copies a few hundred of them to
 	// show them in order, so one at a time would be slow.
 	evictions = 64
 

@@ -38,7 +38,7 @@ type Options struct {
 	Title string
 
 	// MaxRewrite is how long a page or a style sheet may be, in bytes, to be rewritten; a longer
-	// one is passed on as it is. It bounds the memory of one request, to some ten times as much.
+	// one is passed on as it is. It bounds the memory of one request, to about ten times as much.
 	// 0 means 8 MiB.
 	MaxRewrite int64
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// maxHosts bounds the memory of a summary, to some ten megabytes.
+// maxHosts bounds the memory of a summary, to about ten megabytes.
 const maxHosts = 50_000
 
 // hostCount is what the archive has of a host.

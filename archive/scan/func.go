@@ -113,7 +113,7 @@ func (w *funcWorker) Receive(int64) ([]byte, error) {
 // Kill gives the goroutine up.
 func (w *funcWorker) Kill() { w.once.Do(func() { close(w.killed) }) }
 
-// Wait does not wait for a goroutine that was given up: it may hang for ever.
+// Wait does not wait for a goroutine that was given up: it may hang forever.
 func (w *funcWorker) Wait() error {
 	select {
 	case <-w.ended:

@@ -49,7 +49,7 @@ type Options struct {
 	RestartAfter int
 
 	// Timeout is how long a worker may take for one document until it is taken for dead. 0 means
-	// that it may take for ever.
+	// that it may take forever.
 	Timeout time.Duration
 
 	// MaxReply bounds the bytes of one reply of a child process. 0 means 64 MiB.

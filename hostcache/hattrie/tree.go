@@ -6,7 +6,7 @@ import (
 )
 
 // A tree is a HAT-trie (Askitis and Sinha 2007). Its inner nodes branch on one byte, after a prefix
-// that all keys below share. Its leaves are hash tables of some hundred keys. They are the paper's
+// that all keys below share. Its leaves are hash tables of a few hundred keys. They are the paper's
 // "hybrid" ones: a leaf may have several bytes of a node, and one that gets too big bursts into two
 // with half of the keys each. Only a leaf whose keys all go on with the same byte becomes a node. A
 // leaf for each byte, the paper's "pure" ones, would save a byte per key, but would have 44 keys on

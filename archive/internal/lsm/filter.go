@@ -27,7 +27,7 @@ func newFilter(prefixes int64) filter {
 	return make(filter, max(size, filterBlock))
 }
 
-// hashOf uses checksums that processors compute, since it must be the same for ever. Whoever finds
+// hashOf uses checksums that processors compute, since it must be the same forever. Whoever finds
 // URLs with equal hashes makes us read a block in vain.
 func hashOf(prefix []byte) uint64 {
 	h := uint64(crc32.Checksum(prefix, castagnoli))<<32 | uint64(crc32.ChecksumIEEE(prefix))
