@@ -1,8 +1,8 @@
 // Command bench runs every measurement of this directory, one after the other, and writes what they
 // print to REPORT.md, with the machine, the versions and the commands.
 //
-//	go run .            about 45 minutes, on a machine that does nothing else
-//	go run . -short     about 4 minutes; small inputs, to see that everything works
+//	go run .            about an hour, on a machine that does nothing else
+//	go run . -short     about 5 minutes; small inputs, to see that everything works
 //	go run . -only satstore,archive
 //
 // The environment variable SPINNERET_DATA names the directory with host names and web graphs. With
