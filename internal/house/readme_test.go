@@ -91,6 +91,16 @@ func TestReadmeKnowsThePackages(t *testing.T) {
 	require.ElementsMatch(t, built, shown)
 }
 
+// TestChangelogNamesThePackages, with their sub-packages: what is missing there was forgotten.
+func TestChangelogNamesThePackages(t *testing.T) {
+	changes := readRoot(t, "CHANGELOG.md")
+	for _, d := range load(t).public() {
+		if len(d.code()) > 0 && d.code()[0].ast.Name.Name != "main" && !strings.Contains(d.path, "internal") {
+			require.Contains(t, changes, "`"+d.path+"`")
+		}
+	}
+}
+
 // qualifiedName matches a name of a package in a document.
 var qualifiedName = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*(?:\\.[A-Z]\\w*)?)`")
 
