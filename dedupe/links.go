@@ -81,8 +81,9 @@ func (c *LinkCache) Put(link string, context uint64, verdict uint32) {
 }
 
 // hashes returns 64 and 32 bits. One link has different ones in each context, as an odd factor maps
-// no two numbers to one.
+// no two numbers to one. The context counts in both: a torn entry has each from another context.
 func (c *LinkCache) hashes(link string, context uint64) (first, second uint64) {
 	const odd = 0x9E3779B97F4A7C15
-	return maphash.String(c.seeds[0], link) ^ context*odd, maphash.String(c.seeds[1], link) >> 32
+	mixed := context * odd
+	return maphash.String(c.seeds[0], link) ^ mixed, (maphash.String(c.seeds[1], link) ^ mixed) >> 32
 }
