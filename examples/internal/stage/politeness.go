@@ -139,7 +139,8 @@ func (p *Politeness) charge(o scheduler.Outcome, url string, attempts int) sched
 	if attempts <= 1 {
 		return o
 	}
-	delay := max(p.Delay, p.delays.Of(weburl.Host(url)))
+	host := weburl.Host(url)
+	delay := max(p.Delay, p.delays.Of(host), p.Overrides.Of(host).Delay)
 	rested := o.Start.Add(time.Duration(attempts) * delay)
 	if o.RetryAfter.Before(rested) {
 		o.RetryAfter = rested
@@ -185,9 +186,9 @@ func (p *Politeness) Saw(
 	if o.Skipped || o.Status == 0 && !o.Failed {
 		return false
 	}
-	alike := 0
-	for _, other := range all {
-		if other.Is4() == addr.Is4() {
+	alike := 1
+	for _, other := range all { // a name server may repeat itself
+		if other != addr && other.Is4() == addr.Is4() {
 			alike++
 		}
 	}

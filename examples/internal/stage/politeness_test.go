@@ -1,6 +1,9 @@
 package stage
 
 import (
+	"fmt"
+	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +18,9 @@ import (
 // delays.
 func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPoliteness(PolitenessOptions{Delay: 5 * time.Second})
+		overrides := &Overrides{}
+		require.NoError(t, overrides.Reload(strings.NewReader("spared.test delay=2m")))
+		p := NewPoliteness(PolitenessOptions{Delay: 5 * time.Second, Overrides: overrides})
 		p.delays.Set("slow.test", "http://slow.test/robots.txt", time.Minute)
 		for _, tt := range []struct {
 			name    string
@@ -35,6 +40,9 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 			{"a server that asks for a delay", func(url string) scheduler.Outcome {
 				return p.Sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
 			}, "slow.test", 3 * time.Minute},
+			{"a server that the operator spares", func(url string) scheduler.Outcome {
+				return p.Outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()})
+			}, "spared.test", 6 * time.Minute},
 		} {
 			for range 2 {
 				require.NoError(t, p.Queue.Add(scheduler.Task[Item]{Host: tt.host}), tt.name)
@@ -60,4 +68,19 @@ func TestAResponseMayOvertakeItsRequest(t *testing.T) {
 	o := p.Outcome(&fetch.Response{URL: "http://a.test/", FirstByte: now, Attempts: 1})
 	require.Zero(t, o.Took)
 	require.Equal(t, now, o.Start)
+}
+
+// TestAnAddressThatIsNamedTwiceIsOne: a name server may repeat itself, which makes no network of a
+// single machine.
+func TestAnAddressThatIsNamedTwiceIsOne(t *testing.T) {
+	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for _, all := range [][]netip.Addr{
+		{addr, addr}, {addr, netip.MustParseAddr("2001:db8::1")}, {addr, other},
+	} {
+		p := NewPoliteness(PolitenessOptions{Shared: NewSharedAddrs(nil, DefaultSharedAfter)})
+		for n := range DefaultSharedAfter / spreadShare {
+			p.Saw(fmt.Sprintf("site%d.example", n), addr, all, scheduler.Outcome{Status: 200})
+		}
+		require.Equal(t, all[1] == other, p.Shared.Has(addr), all)
+	}
 }
