@@ -23,7 +23,8 @@ const spreadShare = 8
 // address they take 30 MB.
 const maxTenants = 1 << 17
 
-// What makes an address lose its standing: one in troubleShare of so many answers is a failure.
+// What makes an address lose its standing: one in troubleShare of so many answers is a failure, and
+// so many registrable domains have some. A single owner could arrange for failures.
 const troubleAnswers, troubleShare = 64, 4
 
 // SharedAddrs tells which addresses unrelated hosts share, such as those of a content delivery
@@ -31,7 +32,8 @@ const troubleAnswers, troubleShare = 64, 4
 //
 // An address is shared if the operator says so, or by evidence: many registrable domains have
 // answered there. Evidence can be wrong. If a quarter of the answers of such an address are
-// failures, it counts as one machine from then on. Its methods are safe for concurrent use.
+// failures, of several domains, it counts as one machine from then on. Its methods are safe for
+// concurrent use.
 type SharedAddrs struct {
 	ranges map[netip.Prefix]bool
 	bits   []int // that the ranges have
@@ -48,7 +50,8 @@ type SharedAddrs struct {
 type tenancy struct {
 	domains, spread       []uint64 // sorted hashes; spread is of names with several addresses
 	shared, refuted       bool
-	answers, troubleCount int // of a shared address, lately
+	answers, troubleCount int      // of a shared address, lately
+	troubled              []uint64 // sorted hashes of the domains with failures among these
 }
 
 // NewSharedAddrs returns a table that knows the operator's ranges. An address that is in none of
@@ -98,6 +101,7 @@ func (s *SharedAddrs) Saw(addr netip.Addr, host string, addrs int, failed bool) 
 	if s.after <= 0 || !addr.IsValid() {
 		return false
 	}
+	domain := maphash.String(s.seed, weburl.Site("http://"+host+"/"))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenants[addr]
@@ -108,17 +112,16 @@ func (s *SharedAddrs) Saw(addr netip.Addr, host string, addrs int, failed bool) 
 		t = &tenancy{}
 		s.tenants[addr] = t
 	case t.shared:
-		return s.judge(addr, t, failed)
+		return s.judge(addr, t, domain, failed)
 	}
 	if failed {
 		return false
 	}
-	domain := maphash.String(s.seed, weburl.Site("http://"+host+"/"))
 	s.known += insert(&t.domains, domain)
 	if addrs > 1 {
 		s.known += insert(&t.spread, domain)
 	}
-	if len(t.domains) < s.after && len(t.spread) < max(s.after/spreadShare, 2) {
+	if len(t.domains) < s.after && len(t.spread) < s.enoughSpread() {
 		s.forget(addr)
 		return false
 	}
@@ -138,17 +141,22 @@ func insert(sorted *[]uint64, hash uint64) int {
 	return 1
 }
 
+// enoughSpread returns how many domains are enough if their names lead to several addresses each.
+func (s *SharedAddrs) enoughSpread() int { return max(s.after/spreadShare, 2) }
+
 // judge counts an answer of a shared address. It requires that s.mu is held.
-func (s *SharedAddrs) judge(addr netip.Addr, t *tenancy, failed bool) (changed bool) {
+func (s *SharedAddrs) judge(addr netip.Addr, t *tenancy, domain uint64, failed bool) (changed bool) {
 	t.answers++
 	if failed {
 		t.troubleCount++
+		insert(&t.troubled, domain)
 	}
 	if t.answers < troubleAnswers {
 		return false
 	}
-	if t.troubleCount*troubleShare < t.answers {
-		t.answers, t.troubleCount = 0, 0
+	owners := max(min(s.enoughSpread(), troubleAnswers)/troubleShare, 2)
+	if t.troubleCount*troubleShare < t.answers || len(t.troubled) < owners {
+		t.answers, t.troubleCount, t.troubled = 0, 0, nil
 		return false
 	}
 	*t = tenancy{refuted: true}

@@ -58,13 +58,34 @@ func TestASharedAddressInTroubleIsOneMachine(t *testing.T) {
 		require.True(t, s.Has(addr), "some failures are those of single hosts")
 	}
 	for n := range 2 * troubleAnswers {
-		s.Saw(addr, "site1.example", 1, n%(troubleShare-1) == 0)
+		s.Saw(addr, fmt.Sprintf("site%d.example", n%16), 1, n%(troubleShare-1) == 0)
 	}
 	require.False(t, s.Has(addr))
 	for n := range 100 {
 		require.False(t, s.Saw(addr, fmt.Sprintf("site%d.example", n), 1, false))
 	}
 	require.False(t, s.Has(addr))
+}
+
+// TestOneOwnerCannotHoldUpItsNeighbors: a farm whose names all fail says nothing about a network.
+func TestOneOwnerCannotHoldUpItsNeighbors(t *testing.T) {
+	addr := netip.MustParseAddr("192.0.2.1")
+	for _, after := range []int{2, 16, DefaultSharedAfter} {
+		s := NewSharedAddrs(nil, after)
+		for n := range after {
+			s.Saw(addr, fmt.Sprintf("site%d.example", n), 1, false)
+		}
+		require.True(t, s.Has(addr))
+		for n := range 10 * troubleAnswers {
+			require.False(t, s.Saw(addr, fmt.Sprintf("h%d.farm.example", n), 1, true))
+			s.Saw(addr, fmt.Sprintf("site%d.example", n%after), 1, false)
+		}
+		require.True(t, s.Has(addr), after)
+		for n := 0; s.Has(addr); n++ {
+			require.Less(t, n, 2*troubleAnswers, "many owners are a machine in trouble")
+			s.Saw(addr, fmt.Sprintf("site%d.example", n%after), 1, true)
+		}
+	}
 }
 
 // TestEvidenceHasABound: other addresses are forgotten, and none that is decided.
