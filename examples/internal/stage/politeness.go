@@ -69,12 +69,12 @@ func NewPoliteness(o PolitenessOptions) *Politeness {
 // Enqueue queues an item at a host that may live at an address; the zero Addr is not known.
 func (p *Politeness) Enqueue(it Item, addr netip.Addr) error {
 	host := weburl.Host(it.URL)
-	known := scheduler.Host{Addr: addr}
+	known := scheduler.Host{Addr: addr, Delay: p.delays.Of(host)} // the queue may have forgotten it
 	if p.Group != nil {
 		known.Group = p.Group(host)
 	}
 	if p.Overrides != nil { // 1 lifts a delay that is gone
-		known.Delay = max(p.Overrides.Of(host).Delay, p.delays.Of(host), 1)
+		known.Delay = max(p.Overrides.Of(host).Delay, known.Delay, 1)
 	}
 	p.Queue.SetHost(host, known)
 	return p.Queue.Add(scheduler.Task[Item]{Host: host, Item: it})

@@ -84,3 +84,28 @@ func TestAnAddressThatIsNamedTwiceIsOne(t *testing.T) {
 		require.Equal(t, all[1] == other, p.Shared.Has(addr), all)
 	}
 }
+
+// TestACrawlDelayOutlivesTheQueuesMemory: the scheduler forgets hosts that have been idle for a day,
+// or of which there are a million.
+func TestACrawlDelayOutlivesTheQueuesMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPoliteness(PolitenessOptions{Delay: time.Second})
+		require.Equal(t, time.Minute, p.SetDelay("http://slow.test/", time.Minute))
+		for _, idle := range []time.Duration{0, 100 * time.Hour} {
+			time.Sleep(idle)
+			lease, _ := p.Queue.TryNext(time.Now()) // goes on to the present
+			require.Nil(t, lease)
+			for range 2 {
+				require.NoError(t, p.Enqueue(Item{URL: "http://slow.test/page"}, netip.Addr{}))
+			}
+			first, err := p.Queue.Next(t.Context())
+			require.NoError(t, err)
+			first.Done(scheduler.Outcome{})
+			start := time.Now()
+			next, err := p.Queue.Next(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, time.Minute, time.Since(start), idle)
+			next.Done(scheduler.Outcome{})
+		}
+	})
+}
