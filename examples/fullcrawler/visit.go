@@ -49,9 +49,10 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		return skipped
 	}
 	ctx, done := c.Polite.Begin(ctx, lease)
-	defer done()
 	outcome := c.request(ctx, it, addr)
 	c.saw(ctx, lease.Host(), addr, outcome)
+	c.advance() // before the lease ends, lest nothing seems to be left
+	done(outcome)
 	return outcome
 }
 

@@ -96,17 +96,23 @@ func (p *Politeness) SetDelay(url string, delay time.Duration) (longest time.Dur
 // Begin makes the delays count from when the request of a lease reaches its server: if it is known
 // how long that takes, so that a slow page does not hold up the other hosts of its address, and for
 // a host that may have several requests under way. Where there are such hosts, the scheduler lets
-// others have several as well once it is told that their requests arrive: so it is not.
+// others have several as well once it is told that their requests arrive: so it is not. The caller
+// ends the lease by done.
 func (p *Politeness) Begin(
 	ctx context.Context, lease *scheduler.Lease[Item],
-) (traced context.Context, done func()) {
+) (traced context.Context, done func(scheduler.Outcome)) {
 	most := p.Overrides.Of(lease.Host()).Concurrency
 	if most <= 1 && (p.Arrival == 0 || p.Overrides != nil) {
-		return ctx, func() {}
+		return ctx, lease.Done
 	}
-	arrived, done := lease.Arrived, func() {}
+	arrived, done := lease.Arrived, lease.Done
 	if most > 1 {
-		arrived, done = p.several.Begin(lease.Host(), most, arrived)
+		var leave func()
+		arrived, leave = p.several.Begin(lease.Host(), most, arrived)
+		done = func(o scheduler.Outcome) {
+			lease.Done(o) // first: the server may have asked for a pause
+			leave()
+		}
 	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { arrived(time.Now().Add(p.Arrival)) },

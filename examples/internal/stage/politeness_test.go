@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"net/http/httptrace"
 	"net/netip"
 	"strings"
 	"testing"
@@ -107,5 +108,38 @@ func TestACrawlDelayOutlivesTheQueuesMemory(t *testing.T) {
 			require.Equal(t, time.Minute, time.Since(start), idle)
 			next.Done(scheduler.Outcome{})
 		}
+	})
+}
+
+// TestAPauseHoldsForAHostWithSeveralRequests: two may be under way, and the third waits for room. The
+// first one makes that room, and brings a Retry-After, which comes first.
+func TestAPauseHoldsForAHostWithSeveralRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		overrides := &Overrides{}
+		require.NoError(t, overrides.Reload(strings.NewReader("busy.test concurrency=2")))
+		p := NewPoliteness(PolitenessOptions{Delay: time.Second, Overrides: overrides})
+		for range 3 {
+			require.NoError(t, p.Enqueue(Item{URL: "http://busy.test/"}, netip.Addr{}))
+		}
+		var dones []func(scheduler.Outcome)
+		for range 2 {
+			lease, err := p.Queue.Next(t.Context())
+			require.NoError(t, err)
+			traced, done := p.Begin(t.Context(), lease)
+			httptrace.ContextClientTrace(traced).WroteRequest(httptrace.WroteRequestInfo{})
+			dones = append(dones, done)
+		}
+		time.Sleep(time.Minute)
+		lease, _ := p.Queue.TryNext(time.Now())
+		require.Nil(t, lease, "there is no room for a third")
+		start := time.Now()
+		go func() {
+			time.Sleep(time.Second)
+			dones[0](scheduler.Outcome{Status: 429, RetryAfter: time.Now().Add(time.Hour)})
+		}()
+		_, err := p.Queue.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, time.Hour+time.Second, time.Since(start))
+		dones[1](scheduler.Outcome{})
 	})
 }
