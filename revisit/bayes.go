@@ -171,7 +171,7 @@ func (h *History) posterior(p *Prior) (weights [cells]float64) {
 	against := h.steadyBits()
 	sum := 0.0
 	for k, c := range h.belief {
-		weights[k] = float64(prior.weight[k]) * math.Exp2(-trust*(float64(c)/perBit+against[k]))
+		weights[k] = float64(prior.weight[k]) * exp2(-trust*(float64(c)/perBit+against[k]))
 		sum += weights[k]
 	}
 	for k := range weights {

@@ -36,6 +36,9 @@ const (
 	missEntries = (6+cells-missFrom)*missOctave + 1
 )
 
+// likelihoods has what a cell stands for, beside the best rate.
+var likelihoods [math.MaxUint8 + 1]float64
+
 func init() {
 	for k := range rates {
 		rates[k] = slowest * math.Exp2(float64(k))
@@ -43,6 +46,9 @@ func init() {
 	for i := range missBits {
 		x := math.Exp2(missFrom + float64(i)/missOctave)
 		missBits[i] = -math.Log2(-math.Expm1(-x))
+	}
+	for b := range likelihoods {
+		likelihoods[b] = math.Exp2(-float64(b) / perBit)
 	}
 }
 
@@ -71,7 +77,7 @@ func (b *belief) observe(gap, tail float64, changed bool) {
 			cost = miss[k*missOctave]
 		}
 		// Either the page is the one that it was, or it has become another one.
-		bits[k] = cost - math.Log2(math.Exp2(-float64(b[k])/perBit)+woke)
+		bits[k] = cost - log2(likelihoods[b[k]]+woke)
 		best = min(best, bits[k])
 	}
 	for k := range b {
