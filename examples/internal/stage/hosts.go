@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -45,7 +44,7 @@ type HostBook struct {
 	room       int32         // for pages in flight of a host, or of an address
 	domainRoom int32         // of a registrable domain
 
-	crowded atomic.Pointer[map[string]bool] // hosts with as many URLs as may be known
+	crowded sync.Map // hosts with as many URLs as may be known
 
 	mu      sync.Mutex
 	hosts   map[string]*hostEntry
@@ -110,21 +109,16 @@ func (b *HostBook) Discovered(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	if e.known++; b.limit <= 0 || int(e.known) != knownShare*b.limit {
-		return
+	if e.known++; b.limit > 0 && int(e.known) == knownShare*b.limit {
+		b.crowded.Store(host, nil)
 	}
-	crowded := map[string]bool{host: true}
-	if before := b.crowded.Load(); before != nil {
-		maps.Copy(crowded, *before)
-	}
-	b.crowded.Store(&crowded)
 }
 
 // IsCrowded reports whether no more URLs of a URL's host are to be known. It takes no lock: each
 // link asks.
 func (b *HostBook) IsCrowded(url string) bool {
-	crowded := b.crowded.Load()
-	return crowded != nil && (*crowded)[weburl.Host(url)]
+	_, crowded := b.crowded.Load(weburl.Host(url))
+	return crowded
 }
 
 // Recall notes a page of an earlier run that was in flight then.

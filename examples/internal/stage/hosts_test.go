@@ -3,6 +3,7 @@ package stage
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -132,4 +133,23 @@ func TestAHostKeepsItsLastAddressInMind(t *testing.T) {
 	require.Zero(t, b.Move("a.test", addr, other, time.Unix(1, 0)))
 	b.Leave("a.test", other)
 	require.Equal(t, other, b.LastAddr("a.test"))
+}
+
+// TestACrowdedHostCostsTheSameHoweverManyThereAre counts bytes: a farm of names has many such hosts.
+func TestACrowdedHostCostsTheSameHoweverManyThereAre(t *testing.T) {
+	const hosts = 2000
+	b := NewHostBook(time.Second, time.Minute, 1, 1000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for n := range hosts {
+		host := fmt.Sprintf("h%d.test", n)
+		for range knownShare {
+			require.False(t, b.IsCrowded("http://"+host+"/"))
+			b.Discovered(host)
+		}
+		require.True(t, b.IsCrowded("http://"+host+"/"))
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/hosts, uint64(5000), "bytes for each host")
+	require.Zero(t, testing.AllocsPerRun(100, func() { b.IsCrowded("http://h1.test/") }))
 }
