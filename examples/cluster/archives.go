@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -27,21 +26,14 @@ import (
 func archives(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
-		bus, err := connectTo(ctx, at, log)
-		if err != nil {
+		return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
+			places, err := c.Places(ctx)
+			for _, p := range places {
+				fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", p.Machine, p.Dir, p.Name,
+					p.Since.Format(time.DateTime))
+			}
 			return err
-		}
-		defer bus.Close()
-		c, err := crawl.Open(ctx, bus)
-		if err != nil {
-			return cmp.Or(bus.Refused(), err)
-		}
-		places, err := c.Places(ctx)
-		for _, p := range places {
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", p.Machine, p.Dir, p.Name,
-				p.Since.Format(time.DateTime))
-		}
-		return err
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,18 +35,9 @@ func say(parse func(args []string) (sentence, error)) func(fs *flag.FlagSet) act
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			bus, err := connectTo(ctx, at, log)
-			if err != nil {
-				return err
-			}
-			defer bus.Close()
-			ctx, cancel := bus.Bound(ctx)
-			defer cancel()
-			c, err := crawl.Open(ctx, bus)
-			if err == nil {
-				err = s.tell(ctx, c, *patience, out)
-			}
-			return cmp.Or(bus.Refused(), err)
+			return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
+				return s.tell(ctx, c, *patience, out)
+			})
 		}
 	}
 }
@@ -185,7 +177,10 @@ func sayAdd(args []string) (sentence, error) {
 func sayRevisit(args []string) (sentence, error) {
 	urls, err := canonical(args)
 	return sentence{then: func(ctx context.Context, c *crawl.Crawl) error {
-		if c.Revisit(ctx, urls) == nil && c.Options.Revisit <= 0 {
+		if err := c.Revisit(ctx, urls); err != nil {
+			return err
+		}
+		if c.Options.Revisit <= 0 {
 			return errors.New("the crawl was created without -revisit, so that only pages " +
 				"which were never had are visited")
 		}
@@ -220,36 +215,52 @@ func union(old, more []string) []string {
 func word(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
-		bus, err := connectTo(ctx, at, log)
-		if err != nil {
-			return err
-		}
-		defer bus.Close()
-		c, err := crawl.Open(ctx, bus)
-		if err != nil {
-			return cmp.Or(bus.Refused(), err)
-		}
-		w, revision, err := c.Word(ctx)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "revision %d\npaused   %t\n", revision, w.Paused)
-		for _, list := range []struct {
-			name  string
-			items []string
-		}{
-			{"drain", w.Drain}, {"deny", slices.Concat(c.Deny, w.Deny)}, {"seed", w.Seeds},
-		} {
-			for _, item := range list.items {
-				fmt.Fprintf(out, "%-8s %s\n", list.name, item)
+		return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
+			w, revision, err := c.Word(ctx)
+			if err == nil {
+				showWord(out, c, w, revision)
 			}
-		}
-		for host, delay := range w.Delays {
-			fmt.Fprintf(out, "delay    %s %s\n", host, delay)
-		}
-		fmt.Fprintf(out, "scope    %s\n", cmp.Or(w.Scope, c.Scope))
-		return nil
+			return err
+		})
 	}
+}
+
+func showWord(out io.Writer, c *crawl.Crawl, w crawl.Word, revision uint64) {
+	fmt.Fprintf(out, "revision %d\npaused   %t\n", revision, w.Paused)
+	for _, list := range []struct {
+		name  string
+		items []string
+	}{
+		{"drain", w.Drain}, {"deny", slices.Concat(c.Deny, w.Deny)}, {"seed", w.Seeds},
+	} {
+		for _, item := range list.items {
+			fmt.Fprintf(out, "%-8s %s\n", list.name, item)
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(w.Delays)) {
+		fmt.Fprintf(out, "delay    %s %s\n", host, w.Delays[host])
+	}
+	fmt.Fprintf(out, "scope    %s\n", cmp.Or(w.Scope, c.Scope))
+}
+
+// withCrawl connects to the brokers, opens the crawl and calls do. The context of do also ends when
+// the brokers refuse this process; then the refusal is the error.
+func withCrawl(
+	ctx context.Context, at *jet.Options, log io.Writer,
+	do func(ctx context.Context, c *crawl.Crawl) error,
+) error {
+	bus, err := connectTo(ctx, at, log)
+	if err != nil {
+		return err
+	}
+	defer bus.Close()
+	ctx, cancel := bus.Bound(ctx)
+	defer cancel()
+	c, err := crawl.Open(ctx, bus)
+	if err == nil {
+		err = do(ctx, c)
+	}
+	return cmp.Or(bus.Refused(), err)
 }
 
 // connectTo connects to the brokers, and says on log what it waits for if they do not answer.

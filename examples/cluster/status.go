@@ -41,22 +41,12 @@ func status(fs *flag.FlagSet) action {
 	whole := fs.Bool("partitions", false, "show each partition, too")
 	listen := fs.String("listen", "", "serve the status and /metrics at this `address` instead")
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
-		bus, err := connectTo(ctx, at, log)
-		if err != nil {
-			return err
-		}
-		defer bus.Close()
-		ctx, cancel := bus.Bound(ctx)
-		defer cancel()
-		c, err := crawl.Open(ctx, bus)
-		switch {
-		case err != nil:
-		case *listen != "":
-			err = serveStatus(ctx, *listen, c, out)
-		default:
-			err = showStatus(ctx, c, *every, *whole, out)
-		}
-		return cmp.Or(bus.Refused(), err)
+		return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
+			if *listen != "" {
+				return serveStatus(ctx, *listen, c, out)
+			}
+			return showStatus(ctx, c, *every, *whole, out)
+		})
 	}
 }
 

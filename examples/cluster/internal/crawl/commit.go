@@ -49,7 +49,8 @@ func decodeExtra(data []byte) (e extra, err error) {
 	return e, nil
 }
 
-// How often what the scheduler has learned is kept whole. It grows with the unusual hosts: beyond maxLearned bytes it goes into chunks of its own, less often. What goes wrong meanwhile is
+// How often what the scheduler has learned is kept whole. It grows with the unusual hosts: beyond
+// maxLearned bytes it goes into chunks of its own, less often. What goes wrong meanwhile is
 // kept at once, as entries of its own.
 const (
 	learnEvery  = 2 * time.Second

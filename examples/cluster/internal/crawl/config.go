@@ -12,7 +12,7 @@
 // places of the flow: fetch gets pages and robots.txt; dedupe is behind the seeder, behind the
 // parser and behind redirects.
 //
-// # Who has what
+// # Ownership of data
 //
 //	dedupe   by h(URL)      the set of URLs that have passed
 //	hosts    by h(host)     addresses, rules of robots.txt, and the URLs that wait for either

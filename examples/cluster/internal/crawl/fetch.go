@@ -262,7 +262,7 @@ const (
 func (f *fetcher) waitForRoom(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		f.mu.Lock()
-		// Who takes over from an owner that had come to maxDone reads on: low moves only behind messages
+		// A new owner whose predecessor had reached maxDone reads on: low moves only behind messages
 		// that were read.
 		small := f.doneSize.Load() < maxDone || f.window.rereading()
 		open := f.window.open
@@ -381,8 +381,8 @@ const (
 
 // tend lets the stream forget what is done, and notes when the stream, which is this partition's
 // share of the frontier, is nearly full. As links are spread evenly, the others are too. Links that
-// are found then are counted and not followed: who waited with them would hold up the very fetches
-// that make room.
+// are found then are counted and not followed: a worker that waited with them would hold up the
+// very fetches that make room.
 func (f *fetcher) tend(ctx context.Context) {
 	for forgot := uint64(0); ctx.Err() == nil; {
 		if kept := f.kept.Load(); kept > forgot {

@@ -432,7 +432,7 @@ func TestWhatWaitsHoldsNothingElse(t *testing.T) {
 		Worker: &Worker{Crawl: &Crawl{}}, slow: map[string]time.Time{}, loads: newLoads(1000 * 24 * time.Hour),
 		queue: scheduler.New[task](scheduler.Options{MaxQueue: -1}),
 	}
-	f.word.Store(&heeded{})
+	f.word.Store(&followed{})
 	h := newHostTest()
 	for name, keep := range map[string]func(it message.Item){
 		"hosts": func(it message.Item) { h.feed(it) },

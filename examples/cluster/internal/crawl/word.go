@@ -89,8 +89,8 @@ func (c *Crawl) Followers(ctx context.Context, revision uint64) (follow, lag []s
 	return follow, lag, err
 }
 
-// A heeded is a word that a process follows. It is not changed any more.
-type heeded struct {
+// A followed is a word that a process obeys. It is not changed any more.
+type followed struct {
 	Word
 	revision uint64
 	filter   *filter
@@ -103,9 +103,9 @@ var (
 	errReload  = errors.New("crawl: options have changed")
 )
 
-// heed follows the operator's word until ctx ends. It calls end with why partitions have to be
+// obeyWord follows the operator's word until ctx ends. It calls end with why partitions have to be
 // given back.
-func (w *Worker) heed(ctx context.Context, end func(why error)) {
+func (w *Worker) obeyWord(ctx context.Context, end func(why error)) {
 	w.Control.Watch(ctx, func(e *jet.Entry) {
 		if e == nil || e.Key != wordKey || e.Value == nil {
 			return
@@ -131,7 +131,7 @@ func (w *Worker) follow(word Word, revision uint64, end func(why error)) error {
 	if revision <= before.revision {
 		return nil
 	}
-	w.word.Store(&heeded{word, revision, f, make(chan struct{})})
+	w.word.Store(&followed{word, revision, f, make(chan struct{})})
 	close(before.changed)
 	w.opts.Log.Info("control", "revision", revision, "paused", word.Paused, "deny", len(word.Deny),
 		"delays", len(word.Delays), "drain", strings.Join(word.Drain, " "))

@@ -52,7 +52,7 @@ type Worker struct {
 	opts   WorkerOptions
 	member *engine.Member
 	names  *resolve.Resolver
-	word   atomic.Pointer[heeded]
+	word   atomic.Pointer[followed]
 	rules  *robots.Cache    // of pages that waited for longer than their robots.txt holds
 	client *fetch.Client    // nil without fetch
 	store  *archive.Archive // nil without fetch
@@ -83,7 +83,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.word.Store(&heeded{filter: f, changed: make(chan struct{})})
+	w.word.Store(&followed{filter: f, changed: make(chan struct{})})
 	// The table is kept by the partitions of hosts; this one only joins questions.
 	w.names = resolve.New(resolve.Options{Lookup: o.Lookup, Hosts: o.Hosts})
 	if o.Requests > 0 {
@@ -165,14 +165,14 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 			end(nil)
 			return errors.Join(err, w.close())
 		}
-		var heeding sync.WaitGroup
-		heed, stop := context.WithCancel(context.WithoutCancel(ctx))
-		heeding.Go(func() { w.heed(heed, func(why error) { end(why) }) })
+		var following sync.WaitGroup
+		until, stop := context.WithCancel(context.WithoutCancel(ctx))
+		following.Go(func() { w.obeyWord(until, func(why error) { end(why) }) })
 		if context.Cause(run) == nil {
 			err = w.member.Run(run)
 		}
 		stop()
-		heeding.Wait()
+		following.Wait()
 		again = errors.Is(context.Cause(run), errReload) && ctx.Err() == nil
 		if again && err == nil {
 			err = w.reload(ctx)
@@ -202,7 +202,7 @@ func (w *Worker) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.word.Store(&heeded{before.Word, before.revision, f, make(chan struct{})})
+	w.word.Store(&followed{before.Word, before.revision, f, make(chan struct{})})
 	close(before.changed)
 	w.opts.Log.Info("options have changed")
 	if w.client == nil {

@@ -25,7 +25,7 @@ type State interface {
 	Changes(all bool, size int) [][]byte
 	// Load takes in one chunk.
 	Load(chunk []byte) error
-	// Counts is what is counted, for who looks at the crawl. The map is the state's own; a new
+	// Counts is what is counted, for operators to see. The map is the state's own; a new
 	// owner puts into it what the last one had counted.
 	Counts() map[string]int64
 }

@@ -34,7 +34,7 @@ type Options struct {
 	TTL   time.Duration          // of the session; 0 means DefaultTTL
 	Parts map[message.Module]int // partitions of the modules that it runs; nil means none
 	Run   Runner                 // nil means that the member only looks on
-	// Report describes the member to who looks at the crawl; nil means that it says nothing.
+	// Report describes the member to operators; nil means that it says nothing.
 	Report func() any
 }
 

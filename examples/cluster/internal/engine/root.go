@@ -22,7 +22,7 @@ type Root struct {
 	Chunks []Chunk
 	Sent   []Sent           `json:",omitempty"`
 	Extra  []byte           `json:",omitempty"` // what the module keeps besides
-	Counts map[string]int64 `json:",omitempty"` // for who looks at the crawl
+	Counts map[string]int64 `json:",omitempty"` // for operators to see
 }
 
 // A Sent says how many messages a partition has sent to another one.

@@ -17,8 +17,8 @@
 // # Fencing
 //
 // A process that stood still may believe what was true before. So everything it writes is refused:
-// a partition's state is replaced only by who knows the present revision, which the new owner has
-// changed; a message of an older epoch is left out by who reads it; and the guard is asked once
+// only a writer that knows the present revision replaces a partition's state, and the new owner has
+// changed that; readers leave out messages of older epochs; and the guard is asked once
 // more right before each message and each request to a web server.
 package engine
 
@@ -47,7 +47,7 @@ const DefaultTTL = 3 * time.Second
 type Session struct {
 	Modules []string        // whose partitions it takes
 	Dead    bool            `json:",omitempty"` // it ended, or others found that it says nothing
-	Report  json.RawMessage `json:",omitempty"` // for who looks at the crawl
+	Report  json.RawMessage `json:",omitempty"` // for operators to see
 }
 
 // runs says whether the member takes partitions of the module.

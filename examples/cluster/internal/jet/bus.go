@@ -3,7 +3,7 @@
 //	Bus     a connection, and the streams and tables of one crawl
 //	Reader  the messages of one stream, in order, each once, from a sequence on
 //	Pipe    sends to one stream in order, and sends again what was not acknowledged
-//	Cell    a value that is only replaced by who knows the present one
+//	Cell    a value that only a writer that knows the present one replaces
 //	Server  a broker inside this process
 //
 // # What the broker promises, and what is made of it
@@ -127,8 +127,8 @@ func (b *Bus) dial(ctx context.Context) (err error) {
 		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(2 * time.Second),
-		// What could not be sent is sent again by who sent it, in order; a second copy in the
-		// connection's buffer would only come at a time when nobody asks for it any more.
+		// The sender sends again what could not be sent, in order. A second copy from the
+		// connection's buffer would only come when nobody asks for it any more.
 		nats.ReconnectBufSize(-1),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.refuse(err) }),
 		// The library gives a connection up when its user is no longer welcome.

@@ -93,7 +93,7 @@ type Item struct {
 	Again   bool      // the page has passed before
 }
 
-// Clone returns an item that shares no memory with the others of its message, for who keeps it.
+// Clone returns an item that shares no memory with the others of its message, so that it can be kept.
 func (it Item) Clone() Item {
 	it.URL, it.For = strings.Clone(it.URL), strings.Clone(it.For)
 	it.Location, it.Body = strings.Clone(it.Location), strings.Clone(it.Body)
