@@ -17,6 +17,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
@@ -164,6 +165,8 @@ func run(fs *flag.FlagSet) action {
 	fs.IntVar(&o.Requests, "requests", 0,
 		"requests under way at one time in this process; 0: only -workers bounds them")
 	fs.IntVar(&o.Window, "window", 1<<16, "URLs in memory for each partition of fetch, at most 65536")
+	fs.DurationVar(&o.Balance, "balance", engine.DefaultBalance,
+		"least time between two moves of a partition to a process that works less; negative: none")
 	fs.DurationVar(&o.TTL, "ttl", 0,
 		"silence after which a process counts as dead (default 3s)")
 	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")

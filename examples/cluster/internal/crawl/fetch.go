@@ -433,7 +433,9 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 // worker can go on.
 func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bool, err error) {
 	t := lease.Item()
+	begun := time.Now()
 	v := f.visit(ctx, t.item)
+	f.claim.Worked(time.Since(begun))
 	if v.requeue {
 		lease.Requeue(v.outcome, v.notBefore)
 	} else {

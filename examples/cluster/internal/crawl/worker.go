@@ -31,6 +31,7 @@ type WorkerOptions struct {
 	Requests int
 	Window   int           // items in memory for each partition of fetch; 0 means 65536, the most
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
+	Balance  time.Duration // see engine.Options; 0 means that of package engine
 	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
 	// Ahead is how far the window reaches for one host or address: what could not be fetched within
@@ -95,7 +96,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 		parts[m] = c.Parts()[m]
 	}
 	w.member = engine.NewMember(c.Leases, engine.Options{
-		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
+		Name: o.Name, TTL: o.TTL, Balance: o.Balance, Parts: parts, Run: w.runner(),
 		Report: func() any { return w.Report() },
 	})
 	if parts[message.Fetch] > 0 {

@@ -109,7 +109,8 @@ type fold struct {
 	asked    bool      // for a flush, which has not come yet
 	ticked   time.Time // when a Timed state was told the time last
 	saved    time.Time
-	whole    int // chunks that the whole state took when this owner wrote it; 0 before
+	blocked  time.Duration // in all, while the brokers took what was sent or kept
+	whole    int           // chunks that the whole state took when this owner wrote it; 0 before
 
 	dests   map[dest]*outbox
 	sent    map[dest]uint64 // numbers of the last messages, as of the last checkpoint
@@ -234,6 +235,8 @@ func (f *fold) loop(
 // take applies one message. It returns done after a checkpoint when the partition is given up.
 func (f *fold) take(ctx context.Context, d jet.Delivery, leaving bool) (done bool, err error) {
 	f.seq = d.Seq
+	begun, blocked := time.Now(), f.blocked
+	defer func() { f.claim.Worked(time.Since(begun) - (f.blocked - blocked)) }()
 	emit := func(to message.Module, part int, it message.Item) {
 		if err == nil {
 			err = f.emit(ctx, dest{to, part}, it)
@@ -331,6 +334,8 @@ func (f *fold) send(ctx context.Context, box *outbox) error {
 	items, n := box.items, box.n
 	box.items, box.n = make([]byte, 0, len(items)), 0
 	f.gathered -= n
+	begun := time.Now()
+	defer func() { f.blocked += time.Since(begun) }()
 	return box.pipe.Send(ctx, n, items)
 }
 
@@ -350,6 +355,8 @@ func (f *fold) sendOn(ctx context.Context) error {
 // checkpoint keeps the state. It requires that nothing is gathered. What the state has led to must
 // be with the broker first, and what is part of it can be forgotten by the stream only then.
 func (f *fold) checkpoint(ctx context.Context) error {
+	begun := time.Now()
+	defer func() { f.blocked += time.Since(begun) }()
 	root := &f.keeper.Root
 	for to, box := range f.dests {
 		if err := box.pipe.Flush(ctx); err != nil {

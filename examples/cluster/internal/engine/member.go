@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
@@ -22,6 +23,16 @@ type Claim struct {
 	Guard func() error
 	// Quit is closed when the partition should be given up in good order.
 	Quit <-chan struct{}
+
+	worked *atomic.Int64 // nanoseconds; nil if nobody measures
+}
+
+// Worked adds to the time that the partition has worked. Partitions move from members that work
+// much to those that work little. It is safe for concurrent use.
+func (c Claim) Worked(d time.Duration) {
+	if c.worked != nil {
+		c.worked.Add(int64(d))
+	}
 }
 
 // A Runner works on a partition until the claim's Quit is closed, and then finishes what it has
@@ -33,7 +44,10 @@ type Options struct {
 	Name  string                 // begins the member's id; "" means "member"
 	TTL   time.Duration          // of the session; 0 means DefaultTTL
 	Parts map[message.Module]int // partitions of the modules that it runs; nil means none
-	Run   Runner                 // nil means that the member only looks on
+	// Balance is how often a partition may move because loads are uneven; 0 means DefaultBalance, a
+	// negative one never.
+	Balance time.Duration
+	Run     Runner // nil means that the member only looks on
 	// Report describes the member to operators; nil means that it says nothing.
 	Report func() any
 }
@@ -48,13 +62,17 @@ type Member struct {
 	pulse  *pulse // nil before the first session
 	owned  map[string]*ownership
 	failed error // why a partition cannot go on in this process
+
+	// steady is since when the shares of a module have been settled; used by one goroutine at a time.
+	steady map[message.Module]time.Time
 }
 
 // An ownership is a partition that this member runs.
 type ownership struct {
 	claim    Claim
 	revision uint64
-	leaving  bool // quit was called; under the member's mutex
+	meter    meter // under the member's mutex
+	leaving  bool  // quit was called; under the member's mutex
 	quit     func()
 	done     chan struct{}
 }
@@ -64,10 +82,16 @@ func NewMember(table *jet.Table, o Options) *Member {
 	if o.TTL == 0 {
 		o.TTL = DefaultTTL
 	}
+	if o.Balance == 0 {
+		o.Balance = DefaultBalance
+	}
 	if o.Name == "" {
 		o.Name = "member"
 	}
-	return &Member{opts: o, table: table, view: newView(), owned: map[string]*ownership{}}
+	return &Member{
+		opts: o, table: table, view: newView(), owned: map[string]*ownership{},
+		steady: map[message.Module]time.Time{},
+	}
 }
 
 // Check fails while the member has no session that holds.
@@ -184,7 +208,7 @@ func (m *Member) failure() error {
 }
 
 func (m *Member) session() Session {
-	s := Session{}
+	s := Session{Loads: m.loads(time.Now())}
 	for module := range m.opts.Parts {
 		s.Modules = append(s.Modules, module.String())
 	}
@@ -234,6 +258,7 @@ func (m *Member) mournAndShare(ctx context.Context, p *pulse) {
 		if mine > share {
 			m.giveAway(module, mine-share)
 		}
+		m.balance(ctx, module, parts, p.id)
 	}
 }
 
@@ -263,7 +288,8 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 	}
 	quit := make(chan struct{})
 	o := &ownership{
-		claim:    Claim{module, part, next.Epoch, p.check, quit},
+		claim:    Claim{module, part, next.Epoch, p.check, quit, new(atomic.Int64)},
+		meter:    meter{start: time.Now(), last: time.Now()},
 		revision: revision,
 		quit:     sync.OnceFunc(func() { close(quit) }),
 		done:     make(chan struct{}),
@@ -316,16 +342,23 @@ func (m *Member) run(ctx context.Context, key string, o *ownership) {
 	}
 }
 
-// giveAway lets go of n partitions of a module.
+// giveAway lets go of n partitions of a module: first of the one that is to move.
 func (m *Member) giveAway(module message.Module, n int) {
+	_, now := m.view.loads(module)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, o := range m.owned {
-		if n > 0 && o.claim.Module == module && !o.leaving {
+	quit := func(o *ownership) {
+		if o != nil && n > 0 && o.claim.Module == module && !o.leaving {
 			o.leaving = true
 			o.quit()
 			n--
 		}
+	}
+	if len(now.More) > 0 {
+		quit(m.owned[leaseKey(module, now.Give)])
+	}
+	for _, o := range m.owned {
+		quit(o)
 	}
 }
 

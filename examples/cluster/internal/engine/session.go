@@ -45,9 +45,11 @@ const DefaultTTL = 3 * time.Second
 
 // A Session is what a member says about itself to the others.
 type Session struct {
-	Modules []string        // whose partitions it takes
-	Dead    bool            `json:",omitempty"` // it ended, or others found that it says nothing
-	Report  json.RawMessage `json:",omitempty"` // for operators to see
+	Modules []string // whose partitions it takes
+	Dead    bool     `json:",omitempty"` // it ended, or others found that it says nothing
+	// Loads has thousandths of a second of work per second, by module and partition.
+	Loads  map[string]map[int]int `json:",omitempty"`
+	Report json.RawMessage        `json:",omitempty"` // for operators to see
 }
 
 // runs says whether the member takes partitions of the module.

@@ -17,6 +17,7 @@ type view struct {
 	mu       sync.Mutex
 	sessions map[string]seenSession // by id
 	leases   map[string]seenLease   // by key
+	shifts   map[string]seenShift   // by key
 	whole    bool                   // all that was there at the beginning has come
 }
 
@@ -34,7 +35,10 @@ type seenLease struct {
 }
 
 func newView() *view {
-	return &view{sessions: map[string]seenSession{}, leases: map[string]seenLease{}}
+	return &view{
+		sessions: map[string]seenSession{}, leases: map[string]seenLease{},
+		shifts: map[string]seenShift{},
+	}
 }
 
 // see takes in one entry of the table.
@@ -51,6 +55,14 @@ func (v *view) see(e *jet.Entry) {
 			s.Dead = true
 		}
 		v.sessions[id] = seenSession{s, e.Revision, e.Seen}
+		return
+	}
+	if strings.HasPrefix(e.Key, shiftPrefix) {
+		var s shift
+		if e.Value != nil && json.Unmarshal(e.Value, &s) != nil {
+			s = shift{} // shares are equal, and the next move replaces it
+		}
+		v.shifts[e.Key] = seenShift{s, e.Revision}
 		return
 	}
 	var l Lease
@@ -79,16 +91,19 @@ func (v *view) silent(now time.Time, ttl time.Duration) map[string]seenSession {
 }
 
 // share returns how many partitions of a module a member should have. What does not divide goes to
-// those whose ids come first, so that all members agree and nobody is left without.
+// those whose ids come first, so that all members agree and nobody is left without. Where loads are
+// uneven, a shift is added.
 func (v *view) share(m message.Module, parts int, member string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	members, before := 0, 0
+	var ids []string
 	for id, s := range v.sessions {
 		if s.Dead || !s.runs(m) {
 			continue
 		}
 		members++
+		ids = append(ids, id)
 		if id < member {
 			before++
 		}
@@ -99,6 +114,9 @@ func (v *view) share(m message.Module, parts int, member string) int {
 	share := parts / members
 	if before < parts%members {
 		share++
+	}
+	if s := v.shifts[shiftPrefix+m.String()]; s.holds(ids) {
+		share += s.More[member]
 	}
 	return share
 }
