@@ -118,6 +118,39 @@ func TestANewOwnerKeepsToRetryAfter(t *testing.T) {
 	require.GreaterOrEqual(t, times[1].Sub(times[0]), pause)
 }
 
+// TestAFullDiskDoesNotForgetRetryAfter has the first owner's archive fail while the server sends it
+// away. That process ends; the next one knows all the same.
+func TestAFullDiskDoesNotForgetRetryAfter(t *testing.T) {
+	t.Parallel()
+	const pause = 2 * time.Second
+	var first *Worker
+	var asked atomic.Int64
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+		} else if asked.Add(1) == 1 {
+			_ = first.store.Close() // from here on nothing can be kept
+			w.Header().Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
+			http.Error(w, "busy", http.StatusTooManyRequests)
+		}
+	})
+	web := serve(t, webtest.Options{Handlers: map[string]http.Handler{"busy.test": handler}})
+	url, c := begin(t, web, func(o *Options) { o.Retries, o.Retry, o.Delay = 5, time.Millisecond, -1 })
+	require.NoError(t, c.Seed(t.Context(), []string{"http://busy.test/1", "http://busy.test/2"}))
+	first = worker(t, url, web, "first", nil)
+	require.ErrorContains(t, first.Run(t.Context()), "keep http://busy.test/")
+	run(t, worker(t, url, web, "second", nil))
+	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
+	var times []time.Time
+	for _, r := range web.Log() {
+		if r.Path != "/robots.txt" {
+			times = append(times, r.Time)
+		}
+	}
+	require.Len(t, times, 3, "both pages, one of them twice")
+	require.GreaterOrEqual(t, times[1].Sub(times[0]), pause)
+}
+
 func TestSitemapsLeadToPagesThatNothingElseLinks(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 7, Hosts: 4, Pages: 3, Traits: func(host int) webtest.Traits {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -188,4 +190,22 @@ func (f *fetcher) skip(why stage.Reason) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counts[string(why)]++
+}
+
+// learned returns what the next owner must know of a visit that went wrong: a server that has sent
+// the crawler away must not be asked again because a process died.
+func learned(host string, addr netip.Addr, o scheduler.Outcome) []scheduler.Entry {
+	bad := o.Failed || o.Status == http.StatusTooManyRequests ||
+		o.Status == http.StatusServiceUnavailable
+	if o.Skipped || !bad && o.RetryAfter.IsZero() {
+		return nil
+	}
+	entry := scheduler.Entry{Host: host, RetryAfter: o.RetryAfter}
+	if bad {
+		entry.Failures = 1
+	}
+	if o.RetryAfter.IsZero() || !addr.IsValid() {
+		return []scheduler.Entry{entry}
+	}
+	return []scheduler.Entry{entry, {Addr: addr, RetryAfter: o.RetryAfter}}
 }

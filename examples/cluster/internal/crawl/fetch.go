@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,6 +167,10 @@ func (f *fetcher) run(ctx context.Context) error {
 	// An empty queue is no end: the next message may come at any time.
 	defer f.queue.Producer()()
 
+	// A worker that cannot go on, for example because the disk is full, ends the partition in good
+	// order: what servers have answered to the others must still be kept.
+	failed := make(chan error, f.opts.Workers)
+
 	var readers, workers, committer sync.WaitGroup
 	readers.Go(func() {
 		if err := f.read(taking); err != nil {
@@ -180,7 +182,8 @@ func (f *fetcher) run(ctx context.Context) error {
 	for range f.opts.Workers {
 		workers.Go(func() {
 			if err := f.work(ctx, taking); err != nil {
-				cancel(err)
+				failed <- err
+				stopTaking()
 			}
 		})
 	}
@@ -190,7 +193,7 @@ func (f *fetcher) run(ctx context.Context) error {
 		}
 	})
 	select {
-	case <-ctx.Done():
+	case <-taking.Done():
 	case <-f.claim.Quit:
 	}
 	stopTaking()
@@ -198,7 +201,12 @@ func (f *fetcher) run(ctx context.Context) error {
 	workers.Wait()
 	close(f.done)
 	committer.Wait()
-	return context.Cause(ctx)
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return context.Cause(ctx)
+	}
 }
 
 // read hands the items of the stream to the scheduler, as long as there is room for them.
@@ -442,10 +450,14 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 		// The delays run from the request, so the host need not wait until the broker has answered.
 		lease.Done(v.outcome)
 	}
+	r := result{task: t, fate: v.fate, learned: learned(lease.Host(), t.item.Addr, v.outcome)}
 	if v.err != nil {
+		// The next owner fetches this again, but not before the server permits it.
+		if r.fate = ""; r.learned != nil && !errors.Is(v.err, errAbandoned) {
+			f.keep(ctx, r)
+		}
 		return false, v.err
 	}
-	r := result{task: t, fate: v.fate, learned: learned(lease.Host(), t.item.Addr, v.outcome)}
 	if v.requeue {
 		r.fate = ""
 		if r.learned == nil {
@@ -454,35 +466,22 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 	} else if t.item.Kind != message.Rules {
 		f.loads.done(lease.Host(), t.item.Addr, time.Now())
 	}
+	return f.keep(ctx, r), nil
+}
+
+// keep hands a result to the committer and reports whether it is kept.
+func (f *fetcher) keep(ctx context.Context, r result) bool {
 	kept := make(chan error, 1)
 	r.kept = kept
 	select {
 	case f.done <- r:
 	case <-ctx.Done():
-		return false, nil
+		return false
 	}
 	select {
 	case err := <-kept:
-		return err == nil, nil
+		return err == nil
 	case <-ctx.Done():
-		return false, nil
+		return false
 	}
-}
-
-// learned returns what the next owner must know of a visit that went wrong: a server that has sent
-// the crawler away must not be asked again because a process died.
-func learned(host string, addr netip.Addr, o scheduler.Outcome) []scheduler.Entry {
-	bad := o.Failed || o.Status == http.StatusTooManyRequests ||
-		o.Status == http.StatusServiceUnavailable
-	if o.Skipped || !bad && o.RetryAfter.IsZero() {
-		return nil
-	}
-	entry := scheduler.Entry{Host: host, RetryAfter: o.RetryAfter}
-	if bad {
-		entry.Failures = 1
-	}
-	if o.RetryAfter.IsZero() || !addr.IsValid() {
-		return []scheduler.Entry{entry}
-	}
-	return []scheduler.Entry{entry, {Addr: addr, RetryAfter: o.RetryAfter}}
 }
