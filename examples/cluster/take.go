@@ -96,6 +96,9 @@ func create(fs *flag.FlagSet) action {
 				"\"cluster add\" brings seeds and leaves the options", err)
 		}
 		if err == nil {
+			err = streamsDiffer(ctx, bus, log)
+		}
+		if err == nil {
 			err = c.Seed(ctx, seeds)
 		}
 		if err != nil {
@@ -104,6 +107,16 @@ func create(fs *flag.FlagSet) action {
 		fmt.Fprintf(out, "%d seeds; now start as many \"cluster run\" as you like\n", len(seeds))
 		return nil
 	}
+}
+
+// streamsDiffer tells in what the streams of a crawl that was there differ from what is wanted. Only
+// the brokers' own tools can change that.
+func streamsDiffer(ctx context.Context, bus *jet.Bus, log io.Writer) error {
+	all, err := bus.Differs(ctx, message.Fetch, 0)
+	for _, d := range all {
+		fmt.Fprintf(log, "cluster: %s, and stays so; \"nats stream edit\" changes the streams\n", d)
+	}
+	return err
 }
 
 // readLines returns the lines of a file; no name is none.

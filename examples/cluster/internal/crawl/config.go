@@ -166,6 +166,38 @@ var ErrNone = errors.New("crawl: not created yet")
 
 const optionsKey = "options"
 
+// format counts the changes of messages and states after which an older crawl cannot go on.
+const format = 1
+
+// ErrFormat says that another version of the program made the crawl.
+var ErrFormat = errors.New("crawl: made by another version of this program: finish it with that " +
+	"version, or create a new crawl with another -crawl NAME; \"merge\" takes the archives of both")
+
+// A stored is what the broker keeps of the options.
+type stored struct {
+	Format int
+	Options
+}
+
+func (o Options) encode() ([]byte, error) {
+	value, err := json.Marshal(stored{format, o})
+	if err != nil {
+		return nil, fmt.Errorf("crawl: encode options: %w", err)
+	}
+	return value, nil
+}
+
+func decodeOptions(value []byte) (Options, error) {
+	var s stored
+	if err := json.Unmarshal(value, &s); err != nil {
+		return Options{}, fmt.Errorf("crawl: options: %w", err)
+	}
+	if s.Format != format {
+		return Options{}, fmt.Errorf("%w (format %d, this version has %d)", ErrFormat, s.Format, format)
+	}
+	return s.withDefaults(), nil
+}
+
 // Create makes a crawl, or takes up one that is there. If that has other options, it fails with
 // [ErrDiffers] and the crawl, which [Crawl.Apply] may change.
 func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
@@ -192,9 +224,9 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 				return nil, err
 			}
 		}
-		value, err := json.Marshal(o)
+		value, err := o.encode()
 		if err != nil {
-			return nil, fmt.Errorf("crawl: encode options: %w", err)
+			return nil, err
 		}
 		if err := cell.Store(ctx, value); err != nil && !errors.Is(err, jet.ErrFenced) {
 			return nil, err
@@ -209,7 +241,8 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	return c, err
 }
 
-// Open takes up a crawl. It fails with [ErrNone] if there is none.
+// Open takes up a crawl. It fails with [ErrNone] if there is none, and with
+// [ErrFormat] if another version of the program made it.
 func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
 	c, err := open(ctx, bus)
 	if err != nil {
@@ -222,11 +255,8 @@ func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
 	case value == nil:
 		return nil, ErrNone
 	}
-	if err := json.Unmarshal(value, &c.Options); err != nil {
-		return nil, fmt.Errorf("crawl: options: %w", err)
-	}
-	c.Options = c.Options.withDefaults() // for those that were not there yet when it was made
-	return c, nil
+	c.Options, err = decodeOptions(value)
+	return c, err
 }
 
 func open(ctx context.Context, bus *jet.Bus) (c *Crawl, err error) {

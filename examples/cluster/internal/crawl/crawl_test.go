@@ -318,6 +318,21 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 	require.ErrorContains(t, err, "directory")
 }
 
+// TestACrawlOfAnotherVersionSaysWhatToDo reads what a version without formats kept, and a later one.
+func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
+	for _, value := range []string{`{"FetchParts":4}`, `{"Format":99,"FetchParts":4}`} {
+		bus := connect(t, startBroker(t).URL())
+		states, err := bus.Table(t.Context(), "states")
+		require.NoError(t, err)
+		require.NoError(t, states.Put(t.Context(), optionsKey, []byte(value)))
+		_, err = Open(t.Context(), bus)
+		require.ErrorIs(t, err, ErrFormat)
+		require.ErrorContains(t, err, "-crawl NAME")
+		_, err = Create(t.Context(), bus, testOptions())
+		require.ErrorIs(t, err, ErrFormat)
+	}
+}
+
 // motley gives each host one of many characters, none of them endless.
 func motley(host int) webtest.Traits {
 	modes := []webtest.RobotsMode{

@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -94,9 +93,9 @@ func (c *Crawl) Apply(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	value, err := json.Marshal(o)
+	value, err := o.encode()
 	if err != nil {
-		return fmt.Errorf("crawl: encode options: %w", err)
+		return err
 	}
 	if err := cell.Store(ctx, value); err != nil {
 		return err

@@ -217,6 +217,24 @@ func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) er
 	return nil
 }
 
+// Differs says in what the stream of a partition differs from the options of this connection.
+func (b *Bus) Differs(ctx context.Context, m message.Module, part int) (all []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	stream, err := b.js.Stream(ctx, b.stream(m, part))
+	if err != nil {
+		return nil, fmt.Errorf("jet: look at %s: %w", b.stream(m, part), err)
+	}
+	is := stream.CachedInfo().Config
+	if is.MaxBytes != b.opts.MaxBytes {
+		all = append(all, fmt.Sprintf("stream-bytes is %d, not %d", is.MaxBytes, b.opts.MaxBytes))
+	}
+	if is.Replicas != b.opts.Replicas {
+		all = append(all, fmt.Sprintf("replicas is %d, not %d", is.Replicas, b.opts.Replicas))
+	}
+	return all, nil
+}
+
 // tries is how often a request is made that servers which just started may not answer yet.
 const tries = 20
 
