@@ -1,9 +1,9 @@
-// Command minicrawler is a polite crawler for one site, built from three packages: scheduler decides
+// Command threerooms is a polite crawler for one site, built from three packages: scheduler decides
 // when to fetch, robots whether, and fetch gets the page and finds its links. Use it as a starting
 // point for your own:
 //
-//	go run ./examples/minicrawler -contact https://you.example/bot https://www.example.org/
-//	go run ./examples/minicrawler -localhost http://localhost:8080/
+//	go run ./examples/threerooms -contact https://you.example/bot https://www.example.org/
+//	go run ./examples/threerooms -localhost http://localhost:8080/
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "politeness delay: pause between two requests")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: minicrawler [flags] URL")
+		fmt.Fprintln(os.Stderr, "usage: threerooms [flags] URL")
 		flag.PrintDefaults()
 		os.Exit(2)
 	}
@@ -46,12 +46,12 @@ func main() {
 		options.Reach = fetch.Loopback
 	}
 	if err := crawl(ctx, flag.Arg(0), *pages, *delay, options, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "minicrawler:", err)
+		fmt.Fprintln(os.Stderr, "threerooms:", err)
 		os.Exit(1)
 	}
 }
 
-const agent = "minicrawler"
+const agent = "threerooms"
 
 // crawl prints the status, URL and size of each page of one site.
 func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o fetch.Options, out io.Writer) error {
