@@ -25,7 +25,8 @@ import (
 //
 // A link is known by a 96-bit hash with a random key. Each entry takes 16 bytes without pointers,
 // and a new link takes the place of an older one in constant time. A LinkCache has no lock. Its
-// methods are safe for concurrent use. A nil LinkCache remembers nothing.
+// methods are safe for concurrent use. A nil LinkCache remembers nothing,
+// and neither does the zero value.
 type LinkCache struct {
 	seeds   [2]maphash.Seed
 	entries []linkEntry // a power of two
@@ -54,7 +55,7 @@ func NewLinkCache(links int) *LinkCache {
 // Get returns the verdict that was put last for the link in that context, and whether it is still
 // there.
 func (c *LinkCache) Get(link string, context uint64) (verdict uint32, ok bool) {
-	if c == nil {
+	if c == nil || len(c.entries) == 0 {
 		return 0, false
 	}
 	first, second := c.hashes(link, context)
@@ -71,7 +72,7 @@ func (c *LinkCache) Get(link string, context uint64) (verdict uint32, ok bool) {
 
 // Put remembers a verdict.
 func (c *LinkCache) Put(link string, context uint64, verdict uint32) {
-	if c == nil {
+	if c == nil || len(c.entries) == 0 {
 		return
 	}
 	first, second := c.hashes(link, context)

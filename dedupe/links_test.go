@@ -118,3 +118,11 @@ func BenchmarkLinkCache(b *testing.B) {
 		}
 	}
 }
+
+func TestLinkCacheWithoutEntries(t *testing.T) {
+	for name, links := range map[string]*dedupe.LinkCache{"nil": nil, "zero": {}} {
+		links.Put("/a", 0, 1)
+		_, known := links.Get("/a", 0)
+		require.False(t, known, name)
+	}
+}
