@@ -139,7 +139,7 @@ func TestASharedAddressHasNoDelay(t *testing.T) {
 			o := webtest.Options{Network: memnet.New(), Addrs: 1, Handlers: map[string]http.Handler{}}
 			var seeds []string
 			for n := range hosts {
-				name := fmt.Sprintf("site%d.test", n)
+				name := fmt.Sprintf("site%d.org", n)
 				seeds = append(seeds, "http://"+name+"/")
 				o.Handlers[name] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					w.Header().Set("Content-Type", "text/html")

@@ -276,7 +276,7 @@ func delayOf(host string, robots bool) time.Duration {
 		return soakDelay
 	case n == 1:
 		return max(soakDelay, soakTraits(index).Robots.CrawlDelay)
-	case strings.HasSuffix(host, "-crowd.test"):
+	case strings.HasSuffix(host, "-crowd.org"):
 		return crowdDelay
 	}
 	return soakDelay

@@ -35,7 +35,7 @@ const (
 )
 
 // oddHosts are what the names of all other hosts end with.
-var oddHosts = []string{"wide.test", "unreadable.test", "goaway.test", "-crowd.test", ".farm.test"}
+var oddHosts = []string{"wide.test", "unreadable.test", "goaway.test", "-crowd.org", ".farm.test"}
 
 // A soakWeb has two farms: the hosts of one are of one domain, those of the crowd of as many
 // domains as there are hosts. Both are at addresses of honest hosts.
@@ -70,7 +70,7 @@ func newSoakWeb(t *testing.T) *soakWeb {
 	return s
 }
 
-func crowdName(n int) string { return fmt.Sprintf("n%d-crowd.test", n) }
+func crowdName(n int) string { return fmt.Sprintf("n%d-crowd.org", n) }
 
 func farmName(n int) string { return fmt.Sprintf("n%d.farm.test", n) }
 
@@ -84,7 +84,7 @@ func (s *soakWeb) traits(host int) webtest.Traits {
 	if host < soakHosts {
 		return soakTraits(host)
 	}
-	for end, beside := range map[string]int{"-crowd.test": crowdBeside, ".farm.test": farmBeside} {
+	for end, beside := range map[string]int{"-crowd.org": crowdBeside, ".farm.test": farmBeside} {
 		if strings.HasSuffix(s.names[host-soakHosts], end) {
 			return webtest.Traits{Lookup: func(int) ([]netip.Addr, error) {
 				return []netip.Addr{s.addrOf(beside)}, nil

@@ -86,7 +86,7 @@ type Config struct {
 	Overrides    *stage.Overrides
 	Group        func(host string) string // hosts that share a delay; nil is each its own
 	Shared       []netip.Prefix           // addresses of many unrelated hosts, which have no delay
-	SharedAfter  int                      // registrable domains that make an address one of these; 0 is never
+	SharedAfter  int                      // domains of owners that make an address one of these; 0 is never
 }
 
 // NoArchive is a config.archive that keeps nothing.

@@ -18,8 +18,8 @@ import (
 // there are more, lest the host waits for its pages.
 const minHostRoom, slotsInFlight = 1000, 5
 
-// domainShare is the part of all pages in flight that a registrable domain may have: it may have
-// many addresses.
+// domainShare is the part of all pages in flight that an owner's domain may have: it may have many
+// addresses.
 const domainShare = 8
 
 // An address has room for addrRooms times the pages of a host, though it gets no more requests: a
@@ -56,7 +56,7 @@ type HostBook struct {
 
 type hostEntry struct {
 	share
-	site   string         // its registrable domain
+	site   string         // its owner, or its registrable domain where no owner is known
 	addr   netip.Addr     // where a page of it was in flight last
 	known  int32          // pages
 	taken  int32          // of them, those that were in flight at some time
@@ -98,7 +98,7 @@ func NewHostBook(delay, unit time.Duration, limit, queue int) *HostBook {
 func (b *HostBook) entry(host string) *hostEntry {
 	e := b.hosts[host]
 	if e == nil {
-		e = &hostEntry{site: weburl.Site("http://" + host + "/")}
+		e = &hostEntry{site: cmp.Or(Owner(host), weburl.Site("http://"+host+"/"))}
 		b.hosts[host] = e
 	}
 	return e

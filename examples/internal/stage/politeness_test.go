@@ -80,7 +80,7 @@ func TestAnAddressThatIsNamedTwiceIsOne(t *testing.T) {
 	} {
 		p := NewPoliteness(PolitenessOptions{Shared: NewSharedAddrs(nil, DefaultSharedAfter)})
 		for n := range DefaultSharedAfter / spreadShare {
-			p.Saw(fmt.Sprintf("site%d.example", n), addr, all, scheduler.Outcome{Status: 200})
+			p.Saw(fmt.Sprintf("site%d.org", n), addr, all, scheduler.Outcome{Status: 200})
 		}
 		require.Equal(t, all[1] == other, p.Shared.Has(addr), all)
 	}

@@ -7,32 +7,38 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// DefaultSharedAfter is how many registrable domains answer at one address before it counts as
-// shared infrastructure. The servers of small web hosts have fewer in one crawl.
+// DefaultSharedAfter is how many owners of domains answer at one address before it counts as shared
+// infrastructure. The servers of small web hosts have fewer in one crawl.
 const DefaultSharedAfter = 256
 
 // spreadShare is the part of them that is enough if their names lead to several addresses each:
-// those of a content delivery network do, and those of a single machine do not.
+// those of a content delivery network do, and those of a single machine do not. How many there are
+// is what the owners say of their names.
 const spreadShare = 8
 
-// maxTenants bounds the domains that are remembered, over all addresses. With one domain for each
+// maxTenants bounds the owners that are remembered, over all addresses. With one owner for each
 // address they take 30 MB.
 const maxTenants = 1 << 17
 
 // What makes an address lose its standing: one in troubleShare of so many answers is a failure, and
-// so many registrable domains have some. A single owner could arrange for failures.
+// so many owners have some. A single one could arrange for failures.
 const troubleAnswers, troubleShare = 64, 4
 
 // SharedAddrs tells which addresses unrelated hosts share, such as those of a content delivery
 // network. Each of their hosts has delays of its own, and the address has none.
 //
-// An address is shared if the operator says so, or by evidence: many registrable domains have
-// answered there. Evidence can be wrong. If a quarter of the answers of such an address are
-// failures, of several domains, it counts as one machine from then on. Its methods are safe for
+// An address is shared if the operator says so, or by evidence: hosts of many owners have answered
+// there, see [Owner]. Evidence can be wrong. If a quarter of the answers of such an address are
+// failures, of several owners, it counts as one machine from then on.
+//
+// Evidence can also be forged: a name can lead to the server of somebody else, which answers. Names
+// that cost nothing are no evidence, however many there are. What it takes is an eighth of the
+// owners with two addresses for each name: by default 32 domains, of one to ten dollars a year each,
+// and the crawl has to find links to all. The server then gets a request per delay for each of the
+// names that lead to it, which may be many below each domain, until a quarter of its answers are
+// failures. With -shared-after 0 only the operator's ranges count. Its methods are safe for
 // concurrent use.
 type SharedAddrs struct {
 	ranges map[netip.Prefix]bool
@@ -43,19 +49,19 @@ type SharedAddrs struct {
 
 	mu      sync.Mutex
 	tenants map[netip.Addr]*tenancy
-	known   int // domains in all of them
+	known   int // owners in all of them
 }
 
 // A tenancy is what is known of one address.
 type tenancy struct {
-	domains, spread       []uint64 // sorted hashes; spread is of names with several addresses
+	owners, spread        []uint64 // sorted hashes; spread is of names with several addresses
 	shared, refuted       bool
 	answers, troubleCount int      // of a shared address, lately
-	troubled              []uint64 // sorted hashes of the domains with failures among these
+	troubled              []uint64 // sorted hashes of the owners with failures among these
 }
 
 // NewSharedAddrs returns a table that knows the operator's ranges. An address that is in none of
-// them is shared when so many registrable domains have answered there; 0 means never.
+// them is shared when hosts of so many owners have answered there; 0 means never.
 func NewSharedAddrs(ranges []netip.Prefix, after int) *SharedAddrs {
 	s := &SharedAddrs{
 		ranges: map[netip.Prefix]bool{}, after: after, seed: maphash.MakeSeed(),
@@ -98,10 +104,11 @@ func (s *SharedAddrs) Counted(addr netip.Addr) netip.Addr {
 // before: shared, or no longer so.
 func (s *SharedAddrs) Saw(addr netip.Addr, host string, addrs int, failed bool) (changed bool) {
 	addr = addr.Unmap()
-	if s.after <= 0 || !addr.IsValid() {
+	domain := Owner(host)
+	if s.after <= 0 || !addr.IsValid() || domain == "" {
 		return false
 	}
-	domain := maphash.String(s.seed, weburl.Site("http://"+host+"/"))
+	owner := maphash.String(s.seed, domain)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenants[addr]
@@ -112,20 +119,20 @@ func (s *SharedAddrs) Saw(addr netip.Addr, host string, addrs int, failed bool) 
 		t = &tenancy{}
 		s.tenants[addr] = t
 	case t.shared:
-		return s.judge(addr, t, domain, failed)
+		return s.judge(addr, t, owner, failed)
 	}
 	if failed {
 		return false
 	}
-	s.known += insert(&t.domains, domain)
+	s.known += insert(&t.owners, owner)
 	if addrs > 1 {
-		s.known += insert(&t.spread, domain)
+		s.known += insert(&t.spread, owner)
 	}
-	if len(t.domains) < s.after && len(t.spread) < s.enoughSpread() {
+	if len(t.owners) < s.after && len(t.spread) < s.enoughSpread() {
 		s.forget(addr)
 		return false
 	}
-	s.known -= len(t.domains) + len(t.spread)
+	s.known -= len(t.owners) + len(t.spread)
 	*t = tenancy{shared: true}
 	s.publish(func(shared map[netip.Addr]bool) { shared[addr] = true })
 	return true
@@ -141,21 +148,21 @@ func insert(sorted *[]uint64, hash uint64) int {
 	return 1
 }
 
-// enoughSpread returns how many domains are enough if their names lead to several addresses each.
+// enoughSpread returns how many owners are enough if their names lead to several addresses each.
 func (s *SharedAddrs) enoughSpread() int { return max(s.after/spreadShare, 2) }
 
 // judge counts an answer of a shared address. It requires that s.mu is held.
-func (s *SharedAddrs) judge(addr netip.Addr, t *tenancy, domain uint64, failed bool) (changed bool) {
+func (s *SharedAddrs) judge(addr netip.Addr, t *tenancy, owner uint64, failed bool) (changed bool) {
 	t.answers++
 	if failed {
 		t.troubleCount++
-		insert(&t.troubled, domain)
+		insert(&t.troubled, owner)
 	}
 	if t.answers < troubleAnswers {
 		return false
 	}
-	owners := max(min(s.enoughSpread(), troubleAnswers)/troubleShare, 2)
-	if t.troubleCount*troubleShare < t.answers || len(t.troubled) < owners {
+	least := max(min(s.enoughSpread(), troubleAnswers)/troubleShare, 2)
+	if t.troubleCount*troubleShare < t.answers || len(t.troubled) < least {
 		t.answers, t.troubleCount, t.troubled = 0, 0, nil
 		return false
 	}
@@ -171,7 +178,7 @@ func (s *SharedAddrs) publish(change func(map[netip.Addr]bool)) {
 	s.shared.Store(&shared)
 }
 
-// forget makes room by dropping evidence, which begins anew: that of addresses with few domains
+// forget makes room by dropping evidence, which begins anew: that of addresses with few owners
 // first. It requires that s.mu is held.
 func (s *SharedAddrs) forget(keep netip.Addr) {
 	if s.known <= maxTenants {
@@ -182,8 +189,8 @@ func (s *SharedAddrs) forget(keep netip.Addr) {
 			if s.known <= maxTenants*3/4 {
 				return
 			}
-			if addr != keep && !t.shared && !t.refuted && len(t.domains) <= most {
-				s.known -= len(t.domains) + len(t.spread)
+			if addr != keep && !t.shared && !t.refuted && len(t.owners) <= most {
+				s.known -= len(t.owners) + len(t.spread)
 				delete(s.tenants, addr)
 			}
 		}
