@@ -44,7 +44,7 @@ func (e *engine) judge(i uint32, f flight, r report) {
 		e.charge(i, f.start)
 		return
 	}
-	slow := times(e.opts.LatencyFactor, r.took)
+	slow := min(times(e.opts.LatencyFactor, r.took), maxSlow)
 	if slow <= e.delay[p.kind] {
 		slow = 0
 	}
@@ -70,6 +70,14 @@ func (e *engine) judge(i uint32, f flight, r report) {
 		e.unholdFronts(i)
 	}
 }
+
+// maxSlow bounds the delays that result from latency: as those after failures, unless the options
+// say otherwise. A latency is what the caller has measured, and may be wrong.
+const maxSlow = int64(time.Hour)
+
+// maxAhead is how far after the present a caller may say that a request arrives. It is longer than
+// any request takes, and keeps a wrong clock from taking a host out for good.
+const maxAhead = int64(24 * time.Hour)
 
 // countFailure halves the failures at each success. Of visits that were out at the same time only
 // one failure counts: they tell of the same trouble.

@@ -171,7 +171,7 @@ func (e *engine) leave(f *flight, which int) {
 // the delays count from then.
 func (e *engine) arrived(n uint32, at int64) {
 	f := e.flights.at(n)
-	f.start = max(f.start, at)
+	f.start = max(f.start, min(at, later(e.now, maxAhead)))
 	for which, i := range f.limiters {
 		if i == 0 || e.most[e.at(i).kind] == 1 {
 			continue
@@ -218,7 +218,7 @@ func (e *engine) release(n uint32, r report) {
 	e.flying.remove(&e.flightTimers, n)
 	e.flights.release(n)
 	e.flightTimers.release(n)
-	f.start = max(f.start, r.start)
+	f.start = max(f.start, min(r.start, later(e.now, maxAhead)))
 	for _, which := range [...]int{theAddr, theGroup, theHost} {
 		i := f.limiters[which]
 		if i == 0 {

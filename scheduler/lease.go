@@ -22,10 +22,11 @@ type Lease[T any] struct {
 type Outcome struct {
 	// Start is when the request reached the server; delays count from then. The arrival of the first
 	// byte of the response is a safe upper bound. A Start before the lease, such as the zero time,
-	// means the time of the lease, or that of [Lease.Arrived].
+	// means the time of the lease, or that of [Lease.Arrived]. A Start more than a day ahead is not
+	// believed, and means a day.
 	Start time.Time
 
-	// Took is the latency of the server, for Options.LatencyFactor.
+	// Took is the latency of the server, for Options.LatencyFactor, which bounds its effect.
 	Took time.Duration
 
 	// Status is the status code of the response, 0 if unknown. 429 and 503 are failures.

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -258,4 +259,52 @@ func TestTasksWithATimeComeByPriority(t *testing.T) {
 	add(t, s, ranked("a6")...)
 	require.Equal(t, []string{"0s a6", "1s a1", "2s a1x", "3s a0", "4s a7", "5s a5", "6s a0x"},
 		visits(s, goesWell))
+}
+
+// TestAbsurdOutcomesHaveABound: whatever the caller has measured, a host comes back.
+func TestAbsurdOutcomesHaveABound(t *testing.T) {
+	const forever, day = time.Duration(math.MaxInt64), 24 * time.Hour
+	for name, tt := range map[string]struct {
+		o    scheduler.Options
+		out  scheduler.Outcome
+		want time.Duration
+	}{
+		"latency": {out: scheduler.Outcome{Took: forever}, want: time.Hour},
+		"latency, with a shorter bound": {scheduler.Options{MaxDelay: time.Minute},
+			scheduler.Outcome{Took: forever}, time.Minute},
+		"latency, where hosts have longer delays": {scheduler.Options{HostDelay: day},
+			scheduler.Outcome{Took: forever}, day},
+		"a negative latency": {out: scheduler.Outcome{Took: math.MinInt64}, want: scheduler.DefaultHostDelay},
+		"a start to come": {out: scheduler.Outcome{Start: start.Add(forever)},
+			want: day + scheduler.DefaultHostDelay},
+		"both": {out: scheduler.Outcome{Start: start.Add(forever), Took: forever},
+			want: day + time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler.New[string](tt.o)
+			add(t, s, jobs(anywhere, "a1", "a2")...)
+			lease, _ := s.TryNext(start)
+			lease.Done(tt.out)
+			_, wait := s.TryNext(start)
+			require.Equal(t, tt.want, wait)
+			for entry := range s.All(start) { // nor does its successor believe it
+				entry.Slow = max(entry.Slow, forever)
+				successor := scheduler.New[string](tt.o)
+				require.NoError(t, successor.Restore(entry, start))
+				add(t, successor, jobs(anywhere, "a1")...)
+				_, wait := successor.TryNext(start)
+				require.LessOrEqual(t, wait, max(time.Hour, tt.o.HostDelay))
+			}
+		})
+	}
+}
+
+// TestARequestThatArrivesInTheFarFuture does not take its host out either.
+func TestARequestThatArrivesInTheFarFuture(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{MaxPerHost: 2, MaxPerAddr: 2, LeaseTimeout: -1})
+	add(t, s, jobs(here, "a1", "a2")...)
+	lease, _ := s.TryNext(start)
+	lease.Arrived(start.Add(math.MaxInt64))
+	_, wait := s.TryNext(start)
+	require.Equal(t, 24*time.Hour+scheduler.DefaultHostDelay, wait)
 }

@@ -432,6 +432,7 @@ func (m *model) done(l *modelLease, o scheduler.Outcome) {
 // judge takes note of what a visit says of the health of a host or an address.
 func (m *model) judge(p *modelLimiter, l *modelLease, o scheduler.Outcome) {
 	slow := time.Duration(max(0, m.opts.LatencyFactor) * float64(max(0, o.Took)))
+	slow = min(slow, time.Hour)
 	if slow <= m.usual(p.kind) {
 		slow = 0
 	}

@@ -23,7 +23,8 @@ type Options struct {
 
 	// LatencyFactor gives slow servers longer delays: the delay of a host is at least LatencyFactor
 	// times the latency of its last visit. For an address, the smallest latency of its last three
-	// visits counts, so that one slow page does not slow down its other hosts.
+	// visits counts, so that one slow page does not slow down its other hosts. The delay is at most
+	// an hour, so that a latency that was measured wrongly does not take a host out for good.
 	// 0 means DefaultLatencyFactor, negative means that latency does not count.
 	LatencyFactor float64
 

@@ -135,7 +135,7 @@ func (e *engine) restore(i uint32, entry Entry, retry int64) {
 	x := e.extraOf(i)
 	x.start = max(x.start, e.now)
 	x.failures = max(x.failures, uint8(entry.Failures))
-	slow := max(x.slow[0], int64(entry.Slow))
+	slow := max(x.slow[0], min(int64(entry.Slow), maxSlow))
 	x.slow = [3]int64{slow, slow, slow}
 	if e.at(i).kind == aHost {
 		x.slow = [3]int64{slow}
