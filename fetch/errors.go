@@ -10,8 +10,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
 // Kind says why a Get has no response, or why its body is not complete. It is an error itself, for
@@ -203,11 +204,13 @@ func innermost(err error) string {
 // disconnected reports whether err is the end of a connection rather than something that came
 // over it.
 func disconnected(err error) bool {
-	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed,
-		syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE} {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed} {
 		if errors.Is(err, end) {
 			return true
 		}
+	}
+	if neterr.Reset(err) {
+		return true
 	}
 	// Neither of the two is exported by net/http.
 	text := err.Error()

@@ -9,11 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
@@ -157,12 +157,7 @@ func isLocal(err error) bool {
 	if errors.As(err, &op) && op.Op == "proxyconnect" {
 		return true
 	}
-	return slices.ContainsFunc(localErrors, func(local error) bool { return errors.Is(err, local) })
-}
-
-var localErrors = []error{
-	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.EADDRNOTAVAIL,
-	syscall.ENETDOWN, syscall.ENETUNREACH,
+	return neterr.Local(err)
 }
 
 // fromNetwork reports whether an error is one of a network that was tried. A transport that is not

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/internal/retryafter"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -38,16 +38,5 @@ func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome 
 // neverSent tells whether an error says that no server was reached for reasons that are ours.
 func neverSent(err error) bool {
 	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return true
-	}
-	for _, ours := range []error{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.EADDRNOTAVAIL,
-		syscall.ENETDOWN, syscall.ENETUNREACH,
-	} {
-		if errors.Is(err, ours) {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &dns) || neterr.Local(err)
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"syscall"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
 // A Blame says whose trouble a failed visit is. It matters because a crawler's own trouble must
@@ -21,21 +21,13 @@ const (
 	Ours                 // this machine's, for sure
 )
 
-// exhausted are the errors of a machine that has run out of something.
-var exhausted = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
-
 // BlameFor judges the error of a fetch or of a name lookup. addr is the host's address, the zero
 // Addr if it is not known. The way to a loopback address is never in doubt.
 func BlameFor(err error, addr netip.Addr) Blame {
 	var dns *net.DNSError
 	var failed *fetch.Error
-	for _, own := range exhausted {
-		if errors.Is(err, own) {
-			return Ours
-		}
-	}
 	switch {
-	case errors.Is(err, context.Canceled):
+	case neterr.Exhausted(err), errors.Is(err, context.Canceled):
 		return Ours
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return Theirs
@@ -49,7 +41,7 @@ func BlameFor(err error, addr netip.Addr) Blame {
 		fetch.HeadTimeout:
 		return Unclear
 	case fetch.Connect:
-		if !errors.Is(err, syscall.ECONNREFUSED) {
+		if !neterr.Refused(err) {
 			return Unclear // no route, network down and the like
 		}
 	}
