@@ -41,7 +41,7 @@ func Example() {
 		}
 		lease.Done(schedulerhttp.Outcome(start, resp, err)) // status, failure, latency, Retry-After
 	}
-	// Output:
+	// Unordered output:
 	// 200 http://h00000.vweb.test/
 	// 200 http://h00001.vweb.test/
 	// 404 http://h00000.vweb.test/nothing
