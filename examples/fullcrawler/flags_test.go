@@ -327,6 +327,14 @@ func TestSubcommands(t *testing.T) {
 	out, status = run("scan", "-workers", "1", "false")
 	require.Equal(t, 1, status, "a program that ends at once reads nothing")
 	require.Contains(t, out, "killed its worker")
+	if _, err := exec.LookPath("sleep"); err == nil {
+		out, status = run("scan", "-timeout", "1ms", "sleep", "1000")
+		require.Equal(t, 1, status)
+		require.Contains(t, out, "no answer from sleep: without -filter it has to speak the protocol")
+		out, status = run("scan", "-timeout", "1ms", "-filter", "sleep", "1000")
+		require.Equal(t, 1, status)
+		require.Contains(t, out, "no answer from sleep: it has to read its standard input, and end")
+	}
 	if _, err := exec.LookPath("wc"); err == nil {
 		out, status = run("scan", "-host", "foreign.test", "-filter", "wc", "-c")
 		require.Zero(t, status, out)

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/revisit"
 )
@@ -111,4 +114,43 @@ func TestBroughtBack(t *testing.T) {
 	require.Equal(t, visited, broughtBack(visited, now))
 	failed := stage.State{Failures: 1, Due: now.Add(400 * 24 * time.Hour).Unix()}
 	require.Equal(t, now.Add(24*time.Hour).Unix(), broughtBack(failed, now).Due)
+}
+
+// TestASilentProgram: the user learns early what a program has to do, and one that never answers
+// ends the scan.
+func TestASilentProgram(t *testing.T) {
+	lost := fmt.Errorf("%w: it killed its worker twice", scan.ErrSkipped)
+	for name, tt := range map[string]struct {
+		after   time.Duration // the first result
+		results []error
+		told    bool
+		want    string
+	}{
+		"it answers":         {silentFor - 1, []error{nil, lost, lost, lost}, false, ""},
+		"it answers late":    {silentFor + 1, []error{nil, lost, lost}, true, ""},
+		"it reports":         {0, []error{scan.ErrFailed, lost, lost}, false, ""},
+		"a bad document":     {time.Hour, []error{lost, nil, lost, lost}, true, ""},
+		"a damaged document": {time.Hour, []error{io.ErrUnexpectedEOF, lost, lost}, true, "no answer"},
+		"it does not answer": {time.Hour, []error{lost, lost}, true, "no answer from cat: without -filter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				s := new(scanning).listen(call{args: []string{"cat"}, log: &log})
+				defer s.end()
+				time.Sleep(tt.after)
+				var err error
+				for n, result := range tt.results {
+					require.NoError(t, err, n)
+					err = s.heard(result)
+				}
+				require.Equal(t, tt.told, strings.Contains(log.String(), "cat has not answered yet"), &log)
+				if tt.want == "" {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, tt.want)
+				}
+			})
+		})
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -166,6 +167,8 @@ func (s *scanning) run(ctx context.Context, in call) error {
 		if s.filter {
 			start = scan.Filter(in.args[0], slices.Clone(in.args[1:])...)
 		}
+		silence := s.listen(in)
+		defer silence.end()
 		for result, err := range snapshot.Scan(ctx, start, s.options) {
 			if err != nil {
 				return err
@@ -173,9 +176,57 @@ func (s *scanning) run(ctx context.Context, in call) error {
 			if err := lines.Encode(scannedOf(result)); err != nil {
 				return err
 			}
+			if err := silence.heard(result.Err); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
+}
+
+// How long a program may be silent at its beginning until the user is told what it has to do, and
+// how many documents may be lost to one that never answers. One could be to blame itself.
+const silentFor, silentDocuments = 10 * time.Second, 2
+
+// A silence is that of a program that has not answered yet. It is not safe for concurrent use.
+type silence struct {
+	duty string // what the program has to do
+	lost int    // documents that it did not answer; -1 once it has answered one
+	end  func() // ends the silence; after that nothing is written to the log
+}
+
+// listen tells the user, after a while, about a program that does not answer.
+func (s *scanning) listen(in call) *silence {
+	duty := "without -filter it has to speak the protocol of package archive/scan"
+	if s.filter {
+		duty = "it has to read its standard input, and end"
+	}
+	quiet, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		select {
+		case <-time.After(silentFor):
+			fmt.Fprintf(in.log, "fullcrawler: %s has not answered yet: %s\n", in.args[0], duty)
+		case <-quiet:
+		}
+	}()
+	return &silence{duty: in.args[0] + ": " + duty, end: sync.OnceFunc(func() { close(quiet); <-told })}
+}
+
+// heard takes notice of a result. It returns an error if the program has never answered and will not.
+func (s *silence) heard(result error) error {
+	switch {
+	case s.lost < 0: // it has answered
+	case result == nil, errors.Is(result, scan.ErrFailed):
+		s.lost = -1
+		s.end()
+	case errors.Is(result, scan.ErrSkipped):
+		s.end()
+		if s.lost++; s.lost == silentDocuments {
+			return fmt.Errorf("no answer from %s: %w", s.duty, result)
+		}
+	}
+	return nil
 }
 
 func scannedOf(r scan.Result) (line scanned) {
