@@ -11,25 +11,25 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// Cache keeps the robots.txt of many hosts, each as long as RFC 9309 (2.4) permits. Its methods are
-// safe for concurrent use. It keeps no goroutine running.
+// Cache holds the robots.txt of many hosts, each for as long as RFC 9309 (2.4) permits. Its methods
+// are safe for concurrent use. It keeps no goroutine running.
 //
 // [Cache.Allowed] and [Cache.Load] wait and fetch. [Cache.Get], [Cache.Lookup] and [Cache.Store]
-// never wait. All may be mixed: one request is in flight per host.
+// never wait. All of them may be mixed: there is at most one request in flight per host.
 type Cache struct {
 	options   Options
 	transport http.RoundTripper
 
 	mu      sync.Mutex
 	hosts   map[string]*host // by origin
-	slots   []*host          // all of them in any order, for All
-	idle    list.List        // of *host, those without a flight, the last used in front
-	given   list.List        // of *host, those whose flight Lookup gave out, the oldest in front
+	slots   []*host          // every host, in any order, for All
+	idle    list.List        // of *host: no request in flight; most recently used first
+	given   list.List        // of *host: Lookup returned the request; oldest first
 	bytes   int              // the cost of all hosts
-	flights uint64           // so many began
+	flights uint64           // number of the last flight
 }
 
-// A host is a state and the request in flight for it.
+// A host is its state and the request that is in flight for it.
 type host struct {
 	state
 	origin string
@@ -39,7 +39,7 @@ type host struct {
 	rules   robotstxt.Rules // of rulesOf, for the cache's agent
 	rulesOf *robotstxt.File
 
-	flight Request // its Flight is 0 if none is out
+	flight Request // Flight is 0 if no request is in flight
 	began  time.Time
 	place  *list.Element // in idle or given; nil while Load waits for the response
 	landed chan struct{} // made when a Load waits, closed when the flight ends
@@ -55,15 +55,15 @@ func NewCache(o Options) *Cache {
 	return c
 }
 
-// Answer is what a [Cache] says of a URL. The zero Answer means that a request is in flight.
+// Answer is what a [Cache] knows about a URL. The zero Answer means that a request is in flight.
 type Answer struct {
-	Known   bool            // whether the Rules hold
-	Rules   robotstxt.Rules // for Options.Agent; they forbid everything until they are Known
+	Known   bool            // whether Rules are valid
+	Rules   robotstxt.Rules // for Options.Agent; they forbid everything unless Known
 	Request *Request        // if not nil, the caller must make it and pass the response to Store
 }
 
-// with calls f with the host of a URL, if there is one. It holds c.mu meanwhile, which all
-// unexported methods below require.
+// with calls f with the host of a URL, if there is one, while it holds c.mu. All unexported methods
+// below require that c.mu is held.
 func (c *Cache) with(url string, f func(h *host)) {
 	origin, err := rep.Origin(url)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Cache) with(url string, f func(h *host)) {
 	}
 }
 
-// Get returns the rules for a URL if they are known. It never waits and asks for nothing.
+// Get returns the rules for a URL if they are known. It never waits and starts no request.
 func (c *Cache) Get(url string, now time.Time) (rules robotstxt.Rules, known bool) {
 	c.with(url, func(h *host) {
 		if known = h.fresh(now, &c.options); known {
@@ -86,7 +86,7 @@ func (c *Cache) Get(url string, now time.Time) (rules robotstxt.Rules, known boo
 	return rules, known
 }
 
-// Entry returns what is known of a URL's host, if anything.
+// Entry returns what is known about the host of a URL, if anything.
 func (c *Cache) Entry(url string) (e Entry, known bool) {
 	var s state
 	c.with(url, func(h *host) { s = h.state })
@@ -100,11 +100,11 @@ func (c *Cache) InFlight(url string) (req Request, found bool) {
 	return req, req.Flight != 0
 }
 
-// Lookup returns the rules for a URL, or the Request to make to learn them, or neither if that
-// request is in flight. It never waits. The caller must pass the response to [Cache.Store], or call
-// [Cache.Abandon]. If it does neither, Lookup returns it again after Options.Patience.
+// Lookup returns the rules for a URL, or the Request that fetches them, or neither if that request
+// is already in flight. It never waits. The caller must pass the response to [Cache.Store], or call
+// [Cache.Abandon]. If it does neither, Lookup returns the Request again after Options.Patience.
 //
-// The error is [robotstxt.ErrLocate], or [ErrFull] if the requests in flight alone take
+// The error is [robotstxt.ErrLocate], or [ErrFull] if the requests in flight alone take up
 // Options.MaxBytes.
 func (c *Cache) Lookup(url string, now time.Time) (Answer, error) {
 	origin, err := rep.Origin(url)
@@ -128,7 +128,7 @@ func (c *Cache) Lookup(url string, now time.Time) (Answer, error) {
 	return answer, nil
 }
 
-// ask returns what is known of a host, or nothing while its request is in flight, or begins a
+// ask returns the answer if it is known, nothing if a request is in flight, and otherwise starts a
 // flight.
 func (c *Cache) ask(origin string, now time.Time) (Answer, *host) {
 	h := c.hosts[origin]
@@ -148,7 +148,7 @@ func (c *Cache) lost(h *host, now time.Time) bool {
 	return c.options.Patience >= 0 && now.Sub(h.began) >= c.options.Patience
 }
 
-// use returns what holds, and marks a host as used last.
+// use returns the current rules and marks the host as most recently used.
 func (c *Cache) use(h *host, now time.Time) Answer {
 	if h.flight.Flight == 0 {
 		c.idle.MoveToFront(h.place)
@@ -166,9 +166,9 @@ func (h *host) needed() Answer {
 	return Answer{Request: &req}
 }
 
-// Store takes the response to a Request. It returns the rules that hold now, or the next Request
-// if the response is a redirect. A response of a flight that is no longer awaited is ignored: then
-// the answer is what is known without it.
+// Store takes the response to a Request. It returns the current rules, or the next Request if the
+// response is a redirect. A response to a superseded flight is ignored; the answer then reflects
+// what is known without it.
 func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error) {
 	origin, err := rep.Origin(req.For)
 	if err != nil {
@@ -198,8 +198,9 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	return c.use(h, now), nil
 }
 
-// Abandon says that a Request will not be made, or that it failed for a reason that says nothing
-// about the host, such as the end of the caller's own context. The next Lookup returns a new one.
+// Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
+// to do with the host, such as the end of the caller's context. The next Lookup returns a new
+// Request.
 func (c *Cache) Abandon(req Request) {
 	c.with(req.For, func(h *host) {
 		if req.Flight != 0 && h.flight.Flight == req.Flight {
@@ -209,11 +210,11 @@ func (c *Cache) Abandon(req Request) {
 	})
 }
 
-// Stats counts what a cache holds.
+// Stats describes the contents of a cache.
 type Stats struct {
-	Hosts    int // that are known or asked
-	InFlight int // of these, with a request in flight
-	Bytes    int // of memory that they take, about
+	Hosts    int // known or being requested
+	InFlight int // of these, the ones with a request in flight
+	Bytes    int // of memory, approximately
 }
 
 // Stats returns how full the cache is.
@@ -223,12 +224,12 @@ func (c *Cache) Stats() Stats {
 	return Stats{len(c.hosts), len(c.hosts) - c.idle.Len(), c.bytes}
 }
 
-// host finds or makes a host.
+// host finds or creates a host.
 func (c *Cache) host(origin string) *host {
 	if h := c.hosts[origin]; h != nil {
 		return h
 	}
-	origin = strings.Clone(origin) // not all of some long URL
+	origin = strings.Clone(origin) // do not keep a long URL in memory
 	h := &host{origin: origin, slot: len(c.slots)}
 	h.URL = origin + rep.Path
 	c.hosts[origin] = h
@@ -238,8 +239,8 @@ func (c *Cache) host(origin string) *host {
 	return h
 }
 
-// launch begins a flight, in the place of one that counts as lost. The host is in no list then, and
-// so is not evicted.
+// launch starts a flight, replacing one that counts as lost. During a flight the host is in no
+// list, so it cannot be evicted.
 func (c *Cache) launch(origin string, now time.Time) *host {
 	h := c.host(origin)
 	c.unlist(h)
@@ -250,7 +251,7 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 	return h
 }
 
-// relaunch gives out the request for a host whatever is in flight.
+// relaunch returns the request for a host whether or not one is in flight.
 func (c *Cache) relaunch(origin string, now time.Time) Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,7 +271,7 @@ func (c *Cache) unlist(h *host) {
 	h.place = nil
 }
 
-// land ends a flight and wakes every Load that waits for it.
+// land ends a flight and wakes every Load that is waiting for it.
 func (c *Cache) land(h *host) {
 	c.unlist(h)
 	h.flight = Request{}
@@ -282,7 +283,8 @@ func (c *Cache) land(h *host) {
 	c.weigh(h)
 }
 
-// evict drops the idle hosts used least recently until the bound is kept, or so many are left.
+// evict drops the least recently used idle hosts until the cache is within its bound, or only this
+// many are left.
 func (c *Cache) evict(left int) {
 	for c.bytes > c.options.MaxBytes && c.idle.Len() > left {
 		c.drop(c.idle.Back().Value.(*host))
@@ -311,7 +313,7 @@ func (c *Cache) drop(h *host) {
 	c.bytes -= h.cost
 }
 
-// weigh brings the account up to date with a host.
+// weigh updates the byte count after a host has changed.
 func (c *Cache) weigh(h *host) {
 	c.bytes -= h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
@@ -322,5 +324,5 @@ func (c *Cache) weigh(h *host) {
 	c.bytes += h.cost
 }
 
-// hostCost is what a host takes beside its strings and its file.
+// hostCost is the memory of a host without its strings and its file.
 const hostCost = 768

@@ -13,14 +13,14 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// Entry is what a [Cache] knows of one host: what its robots.txt says, since when, and until when
-// that is to be believed. It is a plain value of types that encoding/json and encoding/gob know,
-// for [Cache.All] and [Cache.Restore].
+// Entry is what a [Cache] knows about one host: what its robots.txt says, when it was fetched, and
+// when it expires. It is a plain value that encoding/json and encoding/gob can encode, for
+// [Cache.All] and [Cache.Restore].
 type Entry struct {
 	URL string // of the robots.txt, as robotstxt.Locate returns it
 
-	// What the host said last.
-	Fetched      time.Time `json:",omitzero"` // when: a file, a 304, or that there is none
+	// The last conclusive response.
+	Fetched      time.Time `json:",omitzero"` // when it came: a file, a 304, or a status that means no file
 	Source       string    `json:",omitzero"` // of the file, after redirects; empty without one
 	Body         []byte    `json:",omitzero"` // of the file, as robotstxt.File.String returns it
 	ETag         string    `json:",omitzero"` // of the file
@@ -29,12 +29,12 @@ type Entry struct {
 	// The last attempt.
 	Expires     time.Time `json:",omitzero"` // when to ask again
 	Status      int       `json:",omitzero"` // of the response, 0 if there was none
-	Failures    int       `json:",omitzero"` // how many times in a row the host was unreachable
-	FailedSince time.Time `json:",omitzero"` // the first of these times
+	Failures    int       `json:",omitzero"` // consecutive failures to reach the host
+	FailedSince time.Time `json:",omitzero"` // when the first of these was
 }
 
-// A state is an Entry whose body is parsed, and the steps that responses make with it. It knows no
-// clock but its arguments.
+// A state is an Entry whose body is parsed, together with the transitions that responses cause.
+// Time is always an argument.
 type state struct {
 	Entry // its Body is nil
 	file  *robotstxt.File
@@ -43,7 +43,7 @@ type state struct {
 // maxHops is how many redirects are followed (RFC 9309, 2.3.1.2).
 const maxHops = 5
 
-// request adds the validators where they belong: to the URL that the copy came from.
+// request sets the validators, but only for the URL that the copy came from.
 func (s *state) request(url string, hop int) Request {
 	req := Request{For: s.URL, URL: url, Hop: hop}
 	if s.Source == url {
@@ -53,7 +53,7 @@ func (s *state) request(url string, hop int) Request {
 }
 
 // take updates the state with a response and the file in it, or returns the request that a redirect
-// leads to. It is all of RFC 9309, 2.3.1.
+// leads to. It implements RFC 9309, 2.3.1.
 func (s *state) take(
 	req Request, resp Response, file *robotstxt.File, now time.Time, o *Options,
 ) (next Request, more bool) {
@@ -97,7 +97,7 @@ func redirectTarget(req Request, resp Response) (target string, ok bool) {
 	return target, len(target) <= maxField
 }
 
-// asciiOnly escapes what url.URL leaves in a query as it came.
+// asciiOnly escapes the non-ASCII bytes that url.URL leaves in a query.
 func asciiOnly(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -110,11 +110,11 @@ func asciiOnly(s string) string {
 	return b.String()
 }
 
-// maxField bounds what is kept of a header. An honest URL or validator is much shorter.
+// maxField bounds the length of a header value that is kept. Real URLs and validators are much
+// shorter.
 const maxField = 4 << 10
 
-// validator returns a header field that is to be kept, apart from the header. What JSON would alter
-// is not.
+// validator returns a header value to keep, as a copy. It drops values that JSON would alter.
 func validator(h http.Header, name string) string {
 	value := h.Get(name)
 	if len(value) > maxField || !utf8.ValidString(value) {
@@ -123,14 +123,14 @@ func validator(h http.Header, name string) string {
 	return strings.Clone(value)
 }
 
-// succeed notes that the host said something, and forgets what it said before.
+// succeed records that the host gave a conclusive answer, and forgets the previous one.
 func (s *state) succeed(resp Response, now time.Time, o *Options) {
 	*s = state{Entry: Entry{URL: s.URL, Status: resp.Status, Fetched: now}}
 	s.Expires = now.Add(o.ttl(resp.Header, now))
 }
 
-// confirm notes that the copy still holds. A 304 to a request that did not name this copy is
-// nonsense, from which nothing can be learned.
+// confirm records that the copy is still valid. A 304 to a request that did not name this copy is
+// nonsense and proves nothing.
 func (s *state) confirm(req Request, resp Response, now time.Time, o *Options) {
 	named := req.URL == s.Source && req.ETag == s.ETag && req.LastModified == s.LastModified
 	if s.file == nil || !named || req.ETag == "" && req.LastModified == "" {
@@ -148,7 +148,7 @@ func (s *state) confirm(req Request, resp Response, now time.Time, o *Options) {
 	}
 }
 
-// fail notes that the host was unreachable, and leaves the copy as it is.
+// fail records that the host was unreachable. The copy stays as it is.
 func (s *state) fail(resp Response, now time.Time, o *Options) {
 	if s.Failures == 0 {
 		s.FailedSince = now
@@ -162,7 +162,7 @@ func (s *state) fail(resp Response, now time.Time, o *Options) {
 	s.Expires = now.Add(max(wait, min(retryafter.Of(resp.Header, now), longestWait)))
 }
 
-// current returns the file that holds at a time, nil if nothing may be fetched.
+// current returns the file that is valid at a time, or nil if nothing may be fetched.
 func (s *state) current(now time.Time, o *Options) *robotstxt.File {
 	switch {
 	case s.file != nil:
@@ -173,15 +173,15 @@ func (s *state) current(now time.Time, o *Options) *robotstxt.File {
 	return nil
 }
 
-// fresh reports whether the state may be used without asking again. A time to ask again that is
-// further away than any response can have set it was set by a wrong clock.
+// fresh reports whether the state may be used without another request. An expiry further in the
+// future than any response can set comes from a clock that was wrong.
 func (s *state) fresh(now time.Time, o *Options) bool {
 	left := s.Expires.Sub(now)
 	return left > 0 && left <= max(o.MaxTTL, o.MaxRetry, longestWait)
 }
 
-// ttl returns how long a response may be believed: as long as it says, within the bounds of the
-// options, and as long as possible if it says nothing.
+// ttl returns how long a response is valid: as long as it says, within the bounds of the options,
+// or MaxTTL if it says nothing.
 func (o *Options) ttl(h http.Header, now time.Time) time.Duration {
 	age, said := maxAge(h)
 	if !said {
@@ -193,8 +193,8 @@ func (o *Options) ttl(h http.Header, now time.Time) time.Duration {
 	return min(max(age, o.MinTTL), o.MaxTTL)
 }
 
-// maxAge reads Cache-Control (RFC 9111, 5.2.2). That a shared cache would have other rules does not
-// matter here.
+// maxAge reads Cache-Control (RFC 9111, 5.2.2). The special rules for shared caches do not matter
+// here.
 func maxAge(h http.Header) (age time.Duration, said bool) {
 	for part := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
@@ -218,7 +218,7 @@ func untilDate(value string, now time.Time) (wait time.Duration, ok bool) {
 	return date.Sub(now), err == nil
 }
 
-// parseSeconds takes more than a year for a year, which is more than anybody here waits for.
+// parseSeconds caps the value at a year, which is longer than any bound here.
 func parseSeconds(s string) (d time.Duration, ok bool) {
 	const most = 365 * 24 * 60 * 60
 	s = strings.TrimSpace(s)

@@ -25,14 +25,14 @@ func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
 	return rules.Allowed(url), err
 }
 
-// Load returns the rules for a URL. If they are not known it fetches the robots.txt with
-// Options.Client. Of many concurrent calls for one host, one fetches under its own ctx and the
-// others wait. If that ctx ends, the next call takes over.
+// Load returns the rules for a URL. If they are not known, it fetches the robots.txt with
+// Options.Client. If several goroutines call Load for one host, one of them fetches under its own
+// ctx and the others wait. If that ctx ends, another call takes over.
 //
 // An unreachable host is not an error: its rules forbid everything, or are those of the last copy.
-// The error is that of ctx, [robotstxt.ErrLocate], or the client's if the fault is ours: it sent no
-// request, or the network, the resolver or the proxy of this machine failed, which says nothing
-// about the host. Rules returned with an error forbid everything.
+// The error is ctx's, [robotstxt.ErrLocate], or the client's if the fault is local: no request was
+// sent, or the network, resolver or proxy of this machine failed, which says nothing about the
+// host. Rules returned with an error forbid everything.
 func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 	origin, err := rep.Origin(url)
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 	}
 }
 
-// join is Lookup for callers that wait. A caller has one flight at most and loses none, so ErrFull
-// does not apply. It also returns what to wait for.
+// join is Lookup for callers that wait. Such a caller has at most one flight and never loses it, so
+// ErrFull does not apply. It also returns the channel to wait on.
 func (c *Cache) join(origin string, now time.Time) (Answer, *host, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +69,8 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, <-chan struct
 	return answer, h, h.landed
 }
 
-// fly makes a request and follows its redirects. However it ends, also by a panic of the client,
-// the flight is over.
+// fly makes a request and follows its redirects. The flight ends in any case, even if the client
+// panics.
 func (c *Cache) fly(ctx context.Context, req Request) (Answer, error) {
 	defer c.Abandon(req)
 	for {
@@ -106,11 +106,12 @@ func (c *Cache) wait(ctx context.Context, h *host, landed <-chan struct{}) error
 	return nil
 }
 
-// bodyTime is how long the body of a robots.txt may take, for which an http.Transport has no limit.
-// It begins with the header, so the time that the layers below let a request wait does not count.
+// bodyTime limits how long the body of a robots.txt may take; an http.Transport has no such limit.
+// It starts when the header arrives, so it does not count the time that lower layers delay the
+// request.
 const bodyTime = 30 * time.Second
 
-// fetch makes one request. An error says nothing about the host.
+// fetch makes one request. An error is a local failure and says nothing about the host.
 func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -119,7 +120,7 @@ func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 		inner, stop = context.WithTimeout(inner, limit)
 		defer stop()
 	}
-	var tried atomic.Bool // to reach the host, since a layer below last had a connection to wait on
+	var tried atomic.Bool // set once a layer below has tried to reach the host
 	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
 		GetConn:      func(string) { tried.Store(true) },
 		GotConn:      func(httptrace.GotConnInfo) { tried.Store(false) },
@@ -146,8 +147,8 @@ func setField(h http.Header, name, value string) {
 	}
 }
 
-// isLocal reports whether an error is a failure of this machine, its resolver or its proxy. Taken
-// for one of the host, it would close every host that is asked for meanwhile.
+// isLocal reports whether an error is a failure of this machine, its resolver or its proxy. If such
+// a failure were blamed on the host, every host requested at that time would become off limits.
 func isLocal(err error) bool {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

@@ -13,35 +13,34 @@ type Options struct {
 	// "" means a crawler that no group names, and net/http's own User-Agent.
 	Agent string
 
-	// Client makes the requests of Allowed and Load. Only its Transport and its Timeout, for each
-	// hop, are used: redirects are followed by the rules of the RFC, and no cookies are sent.
-	// nil means net/http's default transport and 30 seconds.
+	// Client makes the requests of Allowed and Load. Only its Transport and its Timeout, per hop,
+	// are used: redirects follow the rules of the RFC, and no cookies are sent. nil means
+	// net/http's default transport and 30 seconds.
 	Client *http.Client
 
-	// MaxBytes bounds the memory of the cache, in bytes, about. The hosts used least recently are
-	// evicted to keep it. 0 means 64 MiB, negative means unlimited.
+	// MaxBytes is the approximate bound on the memory of the cache, in bytes. The least recently
+	// used hosts are evicted to stay within it. 0 means 64 MiB, negative means unlimited.
 	MaxBytes int
 
-	// MinTTL and MaxTTL bound how long a response is believed, regardless of its header.
-	// 0 means 5 minutes and 24 hours.
+	// MinTTL and MaxTTL bound how long a response is valid, whatever its header says. 0 means 5
+	// minutes and 24 hours.
 	MinTTL, MaxTTL time.Duration
 
 	// Retry is how long to wait after a failure. It doubles with each further failure, up to
-	// MaxRetry. A host that asks for more by Retry-After gets up to a day.
-	// 0 means 5 minutes and 1 hour.
+	// MaxRetry. A host may ask for more by Retry-After, up to a day. 0 means 5 minutes and 1 hour.
 	Retry, MaxRetry time.Duration
 
-	// GiveUp is how long a host must have been unreachable before everything is allowed there, if
-	// there is no copy of its file. The RFC permits that after 30 days. 0 means never.
+	// GiveUp is how long a host without a known file must have been unreachable before everything
+	// is allowed there. The RFC permits this after 30 days. 0 means never.
 	GiveUp time.Duration
 
-	// Patience is how long the response to a request may take. Then the request counts as lost, and
-	// is returned again.
-	// 0 means 1 hour, negative means forever, for callers that lose no request.
+	// Patience is how long the response to a request may take. After that the request counts as
+	// lost, and Lookup returns it again. 0 means 1 hour; negative means forever, for callers that
+	// never lose a request.
 	Patience time.Duration
 }
 
-// longestWait is the longest that a host may ask for by Retry-After.
+// longestWait caps the Retry-After of a host.
 const longestWait = 24 * time.Hour
 
 func (o Options) withDefaults() Options {

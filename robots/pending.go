@@ -10,9 +10,9 @@ import (
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
 )
 
-// Pending parks items that wait for a robots.txt, for crawlers that schedule their own requests for
+// Pending holds items that wait for a robots.txt, for crawlers that schedule their own requests for
 // robots.txt. T is whatever the crawler queues for a URL. Its methods are safe for concurrent use.
-// Cache must be set; the fields must not be changed after the first use.
+// Cache must be set; do not change the fields after the first use.
 //
 //	answer, err := pending.Lookup(url, item, now)
 //	switch {
@@ -22,7 +22,7 @@ import (
 //	default:                          // item waits for a request that was made before
 //	}
 //
-// Every item that waits is returned once, by Store or Abandon: pass all requests through these.
+// Store or Abandon returns each waiting item once, so all requests must be passed to one of them.
 type Pending[T any] struct {
 	Cache *Cache
 
@@ -34,15 +34,15 @@ type Pending[T any] struct {
 	count int
 }
 
-// Lookup is [Cache.Lookup] for an item with that URL. Unless the rules are known the item waits,
-// and later Store returns it. It does not wait if there is an error, which is [ErrFull] if Max
-// items wait already.
+// Lookup is [Cache.Lookup] for an item with that URL. If the rules are not known, the item waits
+// until Store returns it. It does not wait if there is an error, such as [ErrFull] if Max items are
+// waiting already.
 func (p *Pending[T]) Lookup(url string, item T, now time.Time) (Answer, error) {
 	origin, err := rep.Origin(url)
 	if err != nil {
 		return Answer{}, err
 	}
-	// Between the lookup and the parking, no other call may take what is parked.
+	// No other call may release the item between the lookup and the parking.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer, err := p.Cache.Lookup(url, now)
@@ -58,14 +58,15 @@ func (p *Pending[T]) Lookup(url string, item T, now time.Time) (Answer, error) {
 	items := p.items[origin]
 	if items == nil {
 		if answer.Request == nil {
-			// The flight of a Load, of whose end Store would not hear. Ours takes its place.
+			// A Load made this request, and Store would not learn when it ends. Take over its
+			// flight.
 			answer = p.Cache.relaunch(origin, now)
 		}
 		if p.items == nil {
 			p.items = make(map[string]*[]T)
 		}
 		items = new([]T)
-		p.items[strings.Clone(origin)] = items // not all of some long URL
+		p.items[strings.Clone(origin)] = items // do not keep a long URL in memory
 	}
 	*items = append(*items, item)
 	p.count++
@@ -82,10 +83,10 @@ func (p *Pending[T]) limit() int {
 	return p.Max
 }
 
-// Store is [Cache.Store], and also returns the items that waited, if the rules are known now.
+// Store is [Cache.Store]. It also returns the items that waited, if the rules are now known.
 func (p *Pending[T]) Store(req Request, resp Response, now time.Time) (Answer, []T, error) {
-	// A Lookup that still saw the request in flight has parked its item when release gets the lock;
-	// a later one does not park.
+	// A Lookup that still saw the request in flight has parked its item by the time release gets
+	// the lock. A later one does not park.
 	answer, err := p.Cache.Store(req, resp, now)
 	if err != nil || !answer.Known {
 		return answer, nil, err
@@ -93,13 +94,13 @@ func (p *Pending[T]) Store(req Request, resp Response, now time.Time) (Answer, [
 	return answer, p.release(req.For), nil
 }
 
-// Abandon is [Cache.Abandon], and returns the items that waited.
+// Abandon is [Cache.Abandon]. It also returns the items that waited.
 func (p *Pending[T]) Abandon(req Request) []T {
 	p.Cache.Abandon(req)
 	return p.release(req.For)
 }
 
-// release takes the items that wait for a robots.txt.
+// release removes and returns the items that wait for a robots.txt.
 func (p *Pending[T]) release(file string) []T {
 	origin, err := rep.Origin(file)
 	if err != nil {

@@ -11,37 +11,36 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// Request is one request that is needed to learn the rules of a host.
+// Request is one request on the way to the rules of a host.
 type Request struct {
-	For          string // the robots.txt that it is about
-	URL          string // what to ask for; differs from For after a redirect
-	Hop          int    // how many redirects led there
-	ETag         string // to be sent as If-None-Match, if not empty
-	LastModified string // to be sent as If-Modified-Since, if not empty
+	For          string // the robots.txt whose rules are wanted
+	URL          string // what to request; differs from For after a redirect
+	Hop          int    // number of redirects so far
+	ETag         string // send it as If-None-Match, if not empty
+	LastModified string // send it as If-Modified-Since, if not empty
 
-	// Flight is the serial number of the flight that the request belongs to, which is one request
-	// and all redirects that follow from it. A response to any other flight than the one that is
-	// awaited is ignored, so a late one can do no harm.
+	// Flight numbers a request together with the redirects that follow from it. A response to any
+	// flight but the current one is ignored, so a late one does no harm.
 	Flight uint64
 }
 
-// Response is the response to a [Request]. The zero Response means that there was none, because the
-// host could not be reached. [ReadResponse] makes one from an http.Response.
+// Response is the response to a [Request]. The zero Response means that the host could not be
+// reached. [ReadResponse] makes one from an http.Response.
 type Response struct {
 	Status int
-	Header http.Header // Location, validators, ages and Retry-After are read
+	Header http.Header // needed: Location, validators, cache control and Retry-After
 	Body   []byte      // decoded; robotstxt.MaxSize+1 bytes are enough
 
-	// Whole says that Body is complete and decoded. A file that is not whole may lack the line that
-	// forbids, so it counts as none and the host as unreachable. Only a Body of more than
-	// robotstxt.MaxSize bytes may be cut: the rest would not be parsed anyway.
+	// Whole means that Body is complete and decoded. An incomplete file may lack the line that
+	// forbids, so it is ignored and the host counts as unreachable. Only a Body longer than
+	// robotstxt.MaxSize bytes may be cut, since the rest is not parsed anyway.
 	Whole bool
 }
 
-// ReadResponse makes a Response from what an http.Client returned. It reads the body, as far as
-// needed, undoes a content coding gzip that is still there, and closes the body. An error of the
-// client, or a body that breaks off or cannot be decoded, gives a Response that counts as
-// unreachable; check before whether it is the caller's own context that ended.
+// ReadResponse makes a Response from what an http.Client returned. It reads as much of the body as
+// is needed, decodes a remaining gzip content coding, and closes the body. If the client returned
+// an error, or the body breaks off or cannot be decoded, the host counts as unreachable. Before
+// calling it, check whether it was the caller's own context that ended.
 func ReadResponse(resp *http.Response, err error) Response {
 	if err != nil || resp == nil {
 		return Response{}
@@ -54,21 +53,21 @@ func ReadResponse(resp *http.Response, err error) Response {
 	}
 	r := Response{Status: resp.StatusCode, Header: resp.Header}
 	if found(r.Status) {
-		// A part was not requested. If one comes all the same, the rest is missing.
+		// No range was requested. If the server sends one anyway, the rest is missing.
 		r.Body, r.Whole = body, err == nil && r.Status != http.StatusPartialContent
 	}
 	return r
 }
 
-// decoded returns the body without its content coding. net/http undoes gzip by itself, but not
-// where a transport asked for it explicitly, or the server sent it unasked.
+// decoded returns the body without its content coding. net/http decodes gzip itself, unless a
+// transport asked for it explicitly or the server sent it unasked.
 func decoded(resp *http.Response) (io.Reader, error) {
 	coding := strings.Join(resp.Header.Values("Content-Encoding"), ",")
 	switch strings.ToLower(coding) {
 	case "", "identity":
 		return resp.Body, nil
 	case "gzip", "x-gzip":
-		// Empty blocks would be input without output, so that is limited as well.
+		// Empty blocks are input without output, so the input is limited too.
 		return gzip.NewReader(io.LimitReader(resp.Body, 2*robotstxt.MaxSize))
 	default:
 		return nil, fmt.Errorf("robots: unknown content coding %q", coding)
@@ -78,16 +77,16 @@ func decoded(resp *http.Response) (io.Reader, error) {
 // found reports whether the body of a response is a robots.txt.
 func found(status int) bool { return status >= 200 && status < 300 }
 
-// missing reports whether a status says that a host has no robots.txt. The RFC counts 429 among
-// these. Like Google, this package does not: a server that asks for fewer requests has not said
-// that there are no rules.
+// missing reports whether a status means that a host has no robots.txt. The RFC includes 429. Like
+// Google, this package does not: a server that asks for fewer requests has not said that there are
+// no rules.
 func missing(status int) bool {
 	return status >= 300 && status < 500 && status != http.StatusTooManyRequests
 }
 
-// File returns what one response says, by RFC 9309 (2.3.1). It returns nil, which forbids
-// everything, for a host that counts as unreachable. Redirects must have been followed, and a 304
-// confirms an older File.
+// File returns what one response means by RFC 9309 (2.3.1). For an unreachable host it returns nil,
+// which forbids everything. Redirects must have been followed already. A 304 confirms an older File
+// and is not handled here.
 //
 //	status            RFC 9309            meaning
 //	2xx               2.3.1.1             the body is parsed
@@ -113,8 +112,8 @@ var (
 	// ErrDisallowed is wrapped by [DisallowedError].
 	ErrDisallowed = errors.New("robots: disallowed by robots.txt")
 
-	// ErrFull says that a URL was not looked up, because the requests in flight take all of
-	// Options.MaxBytes, or Pending.Max items wait for them.
+	// ErrFull means that a URL was not looked up, because the requests in flight take up
+	// Options.MaxBytes, or because Pending.Max items wait for them.
 	ErrFull = errors.New("robots: too many requests in flight; store or abandon some first")
 )
 

@@ -11,10 +11,10 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// known reports whether anything was learned, so that a state is worth saving.
+// known reports whether anything was learned, so that the state is worth saving.
 func (s *state) known() bool { return !s.Expires.IsZero() }
 
-// entry returns the plain value, with a body of its own.
+// entry returns the plain value, with its own copy of the body.
 func (s *state) entry() Entry {
 	e := s.Entry
 	if s.file != nil {
@@ -23,15 +23,15 @@ func (s *state) entry() Entry {
 	return e
 }
 
-// allBatch is how many states All copies at a time while it holds the lock.
+// allBatch is how many states All copies at a time under the lock.
 const allBatch = 256
 
-// All yields what the cache knows, in no particular order. The cache may be used meanwhile: what
-// comes or goes may be missing, or yielded twice. A host whose request is in flight is yielded as
-// it was before.
+// All yields what the cache knows, in no particular order. The cache may be used during the
+// iteration: hosts that are added or evicted may be missing, or yielded twice. A host with a
+// request in flight is yielded in its previous state.
 func (c *Cache) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		// Backwards, since a host that is dropped leaves its slot to the last one.
+		// Backwards, since the last host moves into the slot of one that is dropped.
 		for next := math.MaxInt; next > 0; {
 			var batch []state
 			batch, next = c.batch(next)
@@ -56,12 +56,12 @@ func (c *Cache) batch(before int) (states []state, next int) {
 	return states, before
 }
 
-// Restore puts back an Entry that [Cache.All] yielded, at any time and in any order. If the host is
-// known already, the newer file and the later expiry stay. So a cache never knows less than before,
-// and restoring twice changes nothing.
+// Restore adds an Entry that [Cache.All] yielded, at any time and in any order. If the host is
+// known already, the newer file and the later expiry win. So a cache never loses information, and
+// restoring twice changes nothing.
 //
-// Expired entries are kept: they are the last copy for a host that becomes unreachable. An Entry
-// that cannot be right is refused with an error that names the field, and changes nothing.
+// Expired entries are kept: they are the last copy for a host that becomes unreachable. An
+// impossible Entry is refused with an error that names the field, and changes nothing.
 func (c *Cache) Restore(e Entry) error {
 	origin, err := rep.Origin(e.URL)
 	if err != nil || origin+rep.Path != e.URL {
@@ -88,7 +88,8 @@ func (e *Entry) wrong(field, why string) error {
 	return fmt.Errorf("robots: restore %q: %s: %s", e.URL, field, why)
 }
 
-// check refuses what no sequence of responses leads to. A damaged entry must not allow anything.
+// check refuses entries that no sequence of responses can produce. A damaged entry must not allow
+// anything.
 func (e *Entry) check() error {
 	last := (&Response{Status: e.Status, Whole: true}).File()
 	switch {
@@ -108,8 +109,8 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// merge takes over the parts of other that are newer than those of s. Where neither is, the order
-// of what they hold decides, so that the result does not depend on which came first.
+// merge takes over the parts of other that are newer than those of s. Ties are decided by comparing
+// the contents, so that the result does not depend on the order.
 func (s *state) merge(other *state) {
 	text, otherText := s.file.String(), other.file.String()
 	said := cmp.Or(other.Fetched.Compare(s.Fetched), strings.Compare(otherText, text),

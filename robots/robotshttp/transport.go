@@ -9,22 +9,22 @@
 // # Promises
 //
 // A request that robots.txt does not allow is not sent. It fails with a [robots.DisallowedError],
-// which names the rule and its line. Redirects of a client are checked hop by hop, because each is
-// a request of its own. As long as a host's robots.txt cannot be fetched, its requests fail too.
+// which names the rule and its line. Redirects are checked hop by hop, because a client sends each
+// as a request. While a host's robots.txt cannot be fetched, requests to it fail too.
 //
-// Requests for robots.txt go through the same base transport, so the layers below count, delay,
-// record and guard them like any other. They have the User-Agent of the request that needs them;
-// where it has none, a layer below sets the same for both. Of many requests that need one
-// robots.txt one fetches it, and the others wait until their own context ends.
+// Requests for robots.txt go through the same base transport, so lower layers count, delay, record
+// and guard them like any other. They carry the User-Agent of the request that needs them; if it
+// has none, a lower layer sets the same one for both. If several requests need one robots.txt, one
+// of them fetches it and the others wait, each until its own context ends.
 //
-// The Crawl-delay travels in the request's context under the key
-// struct{ RobotsCrawlDelay struct{} }{}, as a time.Duration. Package schedulerhttp, placed below,
-// keeps to it; it is 0 if the host asks for none. Requests for robots.txt carry no value.
+// The Crawl-delay travels in the request's context under the key struct{ RobotsCrawlDelay struct{}
+// }{}, as a time.Duration. Package schedulerhttp, placed below, obeys it. It is 0 if the host has
+// none. Requests for robots.txt carry no value.
 //
 // # Cost
 //
-// A request to a host whose rules are known costs about 0.5 µs and three allocations. The rules
-// are kept in a [robots.Cache], whose options bound the memory.
+// A request to a host whose rules are known costs about 0.5 µs and three allocations. The rules are
+// in a [robots.Cache], whose options bound the memory.
 package robotshttp
 
 import (
@@ -35,16 +35,16 @@ import (
 	"github.com/spinneret-go/spinneret/robots"
 )
 
-// Transport is an http.RoundTripper that sends what robots.txt allows. Its methods are safe for
-// concurrent use.
+// Transport is an http.RoundTripper that sends only what robots.txt allows. Its methods are safe
+// for concurrent use.
 type Transport struct {
 	base  http.RoundTripper
 	cache *robots.Cache
 }
 
-// NewTransport returns a Transport that sends requests with base, nil for http.DefaultTransport.
-// It keeps no goroutine running. o.Agent picks the rules and is not sent. Of o.Client only the
-// Timeout is used, for requests for robots.txt.
+// NewTransport returns a Transport that sends requests with base, or http.DefaultTransport if base
+// is nil. It keeps no goroutine running. o.Agent selects the rules and is not sent. Of o.Client
+// only the Timeout is used, for requests for robots.txt.
 func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
@@ -57,11 +57,12 @@ func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	return &Transport{base, robots.NewCache(o)}
 }
 
-// Cache returns the cache of rules, to save and restore it or to ask it.
+// Cache returns the cache of rules, for saving, restoring and looking up.
 func (t *Transport) Cache() *robots.Cache { return t.cache }
 
-// RoundTrip sends a request, if robots.txt allows it. The error is a [robots.DisallowedError] if it
-// does not, one of [robots.Cache.Load], or that of the base transport.
+// RoundTrip sends a request if robots.txt allows it. Otherwise the error is a
+// [robots.DisallowedError]. Errors of [robots.Cache.Load] and of the base transport are returned as
+// well.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/robots.txt" && r.URL.RawQuery == "" {
 		return t.base.RoundTrip(r) // always allowed
@@ -82,14 +83,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), crawlDelayKey{}, delay)))
 }
 
-// CloseIdleConnections closes those of the base transport, if it can.
+// CloseIdleConnections closes the idle connections of the base transport, if it can.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
 	}
 }
 
-// refuse ends a request that is not sent. A RoundTripper has to close its body.
+// refuse ends a request that is not sent. A RoundTripper must close its body.
 func refuse(r *http.Request, err error) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
@@ -97,13 +98,13 @@ func refuse(r *http.Request, err error) (*http.Response, error) {
 	return nil, err
 }
 
-// crawlDelayKey is the key under which the request's context carries the Crawl-delay of its host, a
-// time.Duration. An unnamed struct type is the same type in every package, so the layer that knows
-// the delay and the layer that keeps it need not import each other.
+// crawlDelayKey is the key under which a request's context carries the Crawl-delay of its host, a
+// time.Duration. An unnamed struct type is identical in every package, so the layer that knows the
+// delay and the layer that enforces it need not import each other.
 type crawlDelayKey = struct{ RobotsCrawlDelay struct{} } // an alias: do not define a new type
 
-// agentKey is the key under which the context of a request for robots.txt carries the User-Agent
-// of the request that needs it, a []string: servers may answer others differently.
+// agentKey is the context key, in a request for robots.txt, of the User-Agent of the request that
+// needs it, a []string: servers may answer other agents differently.
 type agentKey struct{}
 
 // rulesTransport sends the requests for robots.txt.

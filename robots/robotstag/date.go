@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxDate bounds the work on what may not be a date at all, in bytes.
+// maxDate bounds, in bytes, the text that is tried as a date.
 const maxDate = 64
 
-// form matches the dates that pages have: those of RFC 822, RFC 850, ISO 8601 and the like.
-// Weekdays are not checked: pages get them wrong, and the rest of the date is clear.
+// form matches the dates found in pages: RFC 822, RFC 850, ISO 8601 and similar. Weekdays are not
+// checked: pages get them wrong, and the rest of the date is unambiguous.
 var form = sync.OnceValue(func() *regexp.Regexp {
 	const (
 		weekday = `(?:[a-z]{3,9},? +)?`
@@ -25,8 +25,8 @@ var form = sync.OnceValue(func() *regexp.Regexp {
 		`(?:[t ] *(?:` + clock + ` *` + zone + `)?)?$`)
 })
 
-// zones are the names, beside those of UTC, that RFC 822 gives a meaning. Others mean different
-// things in different countries, and are read as UTC.
+// zones are the names that RFC 822 defines besides those of UTC. Other names mean different things
+// in different countries, and are read as UTC.
 var zones = map[string]string{
 	"EDT": "-0400", "EST": "-0500", "CDT": "-0500", "CST": "-0600",
 	"MDT": "-0600", "MST": "-0700", "PDT": "-0700", "PST": "-0800",

@@ -26,11 +26,11 @@ func (d *Directives) flag(name string) *bool {
 	return nil
 }
 
-// set applies a directive, and reports whether it understands it. It takes the more restrictive of
-// what it says and what was said before.
+// set applies a directive and reports whether it is known. If it contradicts an earlier one, the
+// more restrictive wins.
 func (d *Directives) set(key, value string) bool {
 	switch key {
-	case "all", "index", "follow": // which is so anyway
+	case "all", "index", "follow": // the default
 	case "none":
 		d.NoIndex, d.NoFollow = true, true
 	case "max-snippet":
@@ -50,7 +50,8 @@ func (d *Directives) set(key, value string) bool {
 		}
 		return ok
 	default:
-		// The value of a flag is ignored: to ignore all of it would be the less careful guess.
+		// The value of a flag is ignored. Ignoring the whole directive would be the less careful
+		// choice.
 		flag := d.flag(key)
 		if flag != nil {
 			*flag = true
@@ -69,7 +70,7 @@ func known(word string) bool {
 	return new(Directives).set(word, "")
 }
 
-// set takes the lower of several limits, as if they had come from several fields.
+// set keeps the lowest of several limits, as if they had come from several fields.
 func (l *Limit) set(value string) bool {
 	if value == "-1" {
 		return true
@@ -84,8 +85,7 @@ func (l *Limit) set(value string) bool {
 	return true
 }
 
-// read adds the directives of a header field or, where no names of crawlers occur, of a meta
-// element.
+// read adds the directives of a header field or, if crawlers cannot be named, of a meta element.
 func (d *Directives) read(field, own string, named bool) {
 	applies := true
 	for field != "" {
@@ -97,7 +97,7 @@ func (d *Directives) read(field, own string, named bool) {
 			item, rest = cutItem(field, 1)
 			key, _, _ = cutKey(item)
 		}
-		// A date may hold two commas, so the longest item that is one counts.
+		// A date may contain two commas, so the longest item that parses as a date counts.
 		for n := 3; n > 1 && key == "unavailable_after"; n-- {
 			longer, after := cutItem(field, n)
 			if _, value, _ := cutKey(longer); new(Directives).set(key, value) {
@@ -112,7 +112,7 @@ func (d *Directives) read(field, own string, named bool) {
 	}
 }
 
-// add adds one item. Words between blanks are read as if commas stood between them.
+// add adds one item. Words separated by blanks are read as if separated by commas.
 func (d *Directives) add(item string) {
 	key, value, colon := cutKey(item)
 	unknown := false
@@ -128,23 +128,23 @@ func (d *Directives) add(item string) {
 	}
 }
 
-// isName reports whether a key that a colon follows is the name of a crawler. To take an unknown
-// directive for one would hide all directives up to the next name.
+// isName reports whether a key followed by a colon is the name of a crawler. Mistaking an unknown
+// directive for a name would hide all directives up to the next name.
 func isName(key, value, own string) bool {
 	token := rep.NameOf(key)
 	if token == "" || known(key) || key != token && key[len(token)] != '/' {
-		return false // no name, with or without version
+		return false // not a name, with or without version
 	}
 	if names(token, own) {
 		return true
 	}
 	next, _, _ := cutKey(value)
 	next = rep.Leading(next, func(c byte) bool { return !rep.IsBlank(c) })
-	// Limits that are not known yet may have values that are known: "max-audio-preview: none".
+	// Future limits may have values that are known today: "max-audio-preview: none".
 	return !strings.HasPrefix(key, "max-") && known(next)
 }
 
-// cutKey splits an item at its first colon, or equals sign. The key comes in lower case.
+// cutKey splits an item at its first colon or equals sign. The key is returned in lower case.
 func cutKey(item string) (key, value string, found bool) {
 	i := strings.IndexAny(item, ":=")
 	if i < 0 {
@@ -153,7 +153,7 @@ func cutKey(item string) (key, value string, found bool) {
 	return strings.ToLower(strings.TrimSpace(item[:i])), strings.Trim(item[i+1:], " \t\""), true
 }
 
-// cutItem splits off what stands before the n-th comma, or semicolon, which some write instead.
+// cutItem splits off what precedes the n-th comma, or semicolon, which some pages use instead.
 func cutItem(field string, n int) (item, rest string) {
 	for i := range len(field) {
 		if field[i] == ',' || field[i] == ';' {

@@ -1,5 +1,5 @@
-// Package robotstag reads what a page asks of crawlers: the robots meta elements of HTML, and the
-// header fields X-Robots-Tag and Robots-Tag.
+// Package robotstag reads what a page asks of crawlers, in the robots meta elements of HTML and in
+// the header fields X-Robots-Tag and Robots-Tag.
 //
 //	page := robotstag.FromHeader(resp.Header, "examplebot")
 //	page = page.Merge(robotstag.FromMeta("robots", "noindex, nofollow", "examplebot"))
@@ -8,8 +8,8 @@
 // # Promises
 //
 // It fails closed: where the text is ambiguous, the stricter reading counts, and an unknown
-// directive never hides a known one. Sources may be merged in any order, and the most restrictive
-// wins. Reading is linear in the text and never fails.
+// directive never hides a known one. Sources may be merged in any order; the most restrictive wins.
+// Reading is linear in the text and never fails.
 //
 // # What it does not do
 //
@@ -36,7 +36,7 @@ type Directives struct {
 	NoAI         bool // noai: do not train on its text
 	NoImageAI    bool // noimageai: do not train on its images
 
-	// IndexIfEmbedded takes NoIndex back for a page that is shown in a frame of another.
+	// IndexIfEmbedded lifts NoIndex where the page is embedded in a frame of another page.
 	IndexIfEmbedded bool
 
 	MaxSnippet      Limit     // characters of a snippet
@@ -44,27 +44,26 @@ type Directives struct {
 	MaxImagePreview string    // none, standard or large; empty if the page does not say
 	Unavailable     time.Time // unavailable_after: do not show the page from then on; zero is never
 
-	// Other holds what was not understood, as written, sorted, each once.
+	// Other has the unknown directives, as written, sorted, each once.
 	Other []string
 }
 
-// Limit is a number that may be limited. The zero Limit is no limit, as is -1 in a page.
+// Limit is a number that may be unlimited. The zero Limit is unlimited, as is -1 in a page.
 type Limit struct {
 	Limited bool
 	Max     int
 }
 
-// FromHeader returns what the X-Robots-Tag and Robots-Tag fields of a response ask of one crawler:
-// what they ask of all, and what they ask of it by name. The agent is a product token or a
-// User-Agent header.
+// FromHeader returns what the X-Robots-Tag and Robots-Tag fields of a response ask of one crawler,
+// either by name or as one of all crawlers. The agent is a product token or a User-Agent header.
 //
-// X-Robots-Tag holds directives between commas. A name and a colon before a directive mean that it
-// and all up to the next name are for that crawler only; each field begins with directives for all.
-// What stands before a colon is such a name if it is the crawler's own, or if a known directive
-// follows. Else it is a directive that is not known, and has a value.
+// X-Robots-Tag has directives separated by commas. A name and a colon before a directive mean that
+// it, and all directives up to the next name, are for that crawler only. Each field begins with
+// directives for all crawlers. The text before a colon is such a name if it is the crawler's own,
+// or if a known directive follows. Otherwise it is an unknown directive with a value.
 //
-// Robots-Tag, of draft-illyes-repext, is read in the same way: what its syntax asks of other
-// crawlers counts for all then.
+// Robots-Tag, of draft-illyes-repext, is read in the same way. Directives that its syntax addresses
+// to other crawlers then count for all.
 func FromHeader(h http.Header, agent string) (d Directives) {
 	own := rep.OwnToken(agent)
 	for _, name := range []string{"X-Robots-Tag", "Robots-Tag"} {
@@ -76,8 +75,9 @@ func FromHeader(h http.Header, agent string) (d Directives) {
 	return d
 }
 
-// FromMeta returns what one meta element of a page asks of one crawler. It asks nothing if its name
-// is neither robots nor the crawler's. A page may have several: [Directives.Merge] combines them.
+// FromMeta returns what one meta element of a page asks of one crawler: nothing, if the name is
+// neither robots nor the crawler's. A page may have several elements; combine them with
+// [Directives.Merge].
 func FromMeta(name, content, agent string) (d Directives) {
 	if names(strings.TrimSpace(name), rep.OwnToken(agent)) {
 		d.read(content, "", false)
@@ -86,16 +86,16 @@ func FromMeta(name, content, agent string) (d Directives) {
 	return d
 }
 
-// names reports whether a name in a header or a meta element means the crawler with that token, as
-// in the groups of a robots.txt.
+// names reports whether a name in a header or a meta element refers to the crawler with that token,
+// by the same rules as the groups of a robots.txt.
 func names(name, own string) bool {
 	return name == rep.AnyAgent || strings.EqualFold(name, "robots") ||
 		own != "" && rep.Names(rep.NameOf(name), own)
 }
 
 // Merge combines what two sources ask, such as the header and the meta elements of a page. The most
-// restrictive counts, except that IndexIfEmbedded may stand apart from the noindex that it limits,
-// and counts wherever it stands.
+// restrictive counts. The exception is IndexIfEmbedded: it may be in another source than the
+// noindex that it limits, so it counts wherever it is.
 func (d Directives) Merge(other Directives) Directives {
 	for _, name := range flagNames {
 		flag := d.flag(name)
@@ -110,7 +110,7 @@ func (d Directives) Merge(other Directives) Directives {
 	return d
 }
 
-// MayIndex reports whether the page may be shown in results at some time, as itself or embedded
+// MayIndex reports whether the page may be shown in results at a given time, by itself or embedded
 // in another page.
 func (d Directives) MayIndex(at time.Time, embedded bool) bool {
 	if !d.Unavailable.IsZero() && !at.Before(d.Unavailable) {
@@ -119,7 +119,7 @@ func (d Directives) MayIndex(at time.Time, embedded bool) bool {
 	return !d.NoIndex || embedded && d.IndexIfEmbedded
 }
 
-// tidy brings Other into the form that is promised, in memory of its own.
+// tidy sorts Other, removes duplicates and copies it.
 func (d *Directives) tidy() {
 	slices.Sort(d.Other)
 	d.Other = append([]string(nil), slices.Compact(d.Other)...)

@@ -6,7 +6,7 @@ import (
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
 )
 
-// target returns the part of a URL that patterns are compared with: path and query, in canonical
+// target returns the part of a URL that patterns are matched against: path and query, in canonical
 // form.
 func target(url string) string {
 	if i := strings.IndexByte(url, '#'); i >= 0 {
@@ -19,8 +19,8 @@ func target(url string) string {
 }
 
 // afterHost returns path and query of a URL that does not start with its path. Like Google's
-// parser it ends the host at the first slash, question mark or semicolon whatever comes before, so
-// that neither a missing scheme nor a "://" inside of the query can hide the path from the rules.
+// parser, it ends the host at the first slash, question mark or semicolon. So neither a missing
+// scheme nor a "://" inside the query can hide the path from the rules.
 func afterHost(url string) string {
 	url = strings.TrimPrefix(url, "//")
 	if i := strings.Index(url, "://"); i >= 0 && !strings.ContainsAny(url[:i], "/?;") {
@@ -38,14 +38,14 @@ func afterHost(url string) string {
 
 // The classes of bytes in canonical form.
 const (
-	plainClass   = iota // stays
-	percentClass        // may begin an escape
-	starClass           // is a wildcard in patterns, and escaped in URLs
-	escapeClass         // is always escaped
+	plainClass   = iota // unchanged
+	percentClass        // may start an escape
+	starClass           // wildcard in patterns, escaped in URLs
+	escapeClass         // always escaped
 )
 
-// classes follows RFC 3986: what it does not allow anywhere in a URI is escaped. The dollar sign is
-// allowed, but would be mistaken for the end mark of patterns.
+// classes follows RFC 3986: characters that it does not allow anywhere in a URI are escaped. It
+// allows the dollar sign, which would be mistaken for the end marker of patterns.
 var classes = func() (c [256]uint8) {
 	for i := range c {
 		if i <= ' ' || i >= 0x7F || strings.IndexByte("\"<>\\^`{|}$", byte(i)) >= 0 {
@@ -56,15 +56,15 @@ var classes = func() (c [256]uint8) {
 	return c
 }()
 
-// canonical returns s in the form that is compared octet by octet (RFC 9309, 2.2.2 and 2.2.3).
-// It returns s itself if that is canonical, as URLs usually are. The end mark of a pattern must
-// have been cut off.
+// canonical returns s in the form that is compared octet by octet (RFC 9309, 2.2.2 and 2.2.3). It
+// returns s itself if that is canonical, as URLs usually are. The caller must have removed the end
+// marker of a pattern.
 func canonical(s string, isPattern bool) string {
 	i := settled(s, isPattern)
 	if i == len(s) {
 		return s
 	}
-	// From here on it costs an allocation, which a well-formed URL does not come to.
+	// The rest costs an allocation, but well-formed URLs do not get here.
 	out := make([]byte, i, len(s)+16)
 	copy(out, s)
 	for i < len(s) {
@@ -88,8 +88,8 @@ func canonical(s string, isPattern bool) string {
 	return string(out)
 }
 
-// settled returns how much of s is in canonical form already. It is apart from canonical
-// because it is all that most checks need, and must be cheap.
+// settled returns the length of the canonical prefix of s. It is separate from canonical because
+// most checks need nothing else, and it must be cheap.
 func settled(s string, isPattern bool) int {
 	for i := range len(s) {
 		switch classes[s[i]] {
@@ -112,8 +112,8 @@ func settled(s string, isPattern bool) int {
 	return len(s)
 }
 
-// unescape decodes the %xx at the start of s, if there is one. A lone % is left as it is, as
-// browsers leave it when they request such a URL.
+// unescape decodes the %xx at the start of s, if there is one. A lone % stays, as it does when a
+// browser requests such a URL.
 func unescape(s string) (octet byte, ok bool) {
 	if len(s) < len("%xx") || s[0] != '%' {
 		return 0, false
@@ -131,9 +131,9 @@ func completesEscape(out []byte, octet byte) bool {
 		n > 1 && out[n-2] == '%' && isHex(out[n-1]))
 }
 
-// A literal dollar sign or star, escaped or not, is three bytes that occur nowhere else: as long as
-// the escape, whose octets count, and matched by nothing but itself. As %24 and %2A they would be
-// matched by patterns such as "/a%" and "/*4$", although the URL may have "$".
+// A literal dollar sign or star, escaped or not, becomes three bytes that occur nowhere else. They
+// are as long as the escape, whose octets count, and match only themselves. As %24 and %2A they
+// would match patterns such as "/a%" and "/*4$", although the URL may have "$".
 const (
 	literalDollar = "\x01\x02\x03"
 	literalStar   = "\x04\x05\x06"
@@ -141,7 +141,7 @@ const (
 
 func isSpecial(c byte) bool { return c == '$' || c == '*' }
 
-// appendEscape writes upper case, which RFC 3986 (2.1) makes the normal form.
+// appendEscape writes upper case, the normal form of RFC 3986 (2.1).
 func appendEscape(out []byte, octet byte) []byte {
 	const digits = "0123456789ABCDEF"
 	switch octet {

@@ -12,8 +12,7 @@ import (
 )
 
 // Rules is what a file asks of one crawler. It is a small immutable value, safe for concurrent use,
-// and keeps its File in memory. The zero Rules stands for a file that is not known, and forbids
-// everything.
+// and keeps its File in memory. The zero Rules stands for an unknown file and forbids everything.
 type Rules struct {
 	set *ruleset
 }
@@ -28,13 +27,12 @@ type Verdict struct {
 // Allowed reports whether a URL may be fetched. It is Match(url).Allowed.
 func (r Rules) Allowed(url string) bool { return r.Match(url).Allowed }
 
-// Match reports whether a URL may be fetched, and names the rule that decides: the first in the
-// file if several are equal. A verdict that forbids without a rule means that the file is not
-// known.
+// Match reports whether a URL may be fetched, and names the deciding rule: the first in the file if
+// several are equal. A verdict that forbids without a rule means that the file is unknown.
 //
-// The url is absolute, or the path and query of one. A fragment is ignored. What starts with two
-// slashes, or with neither a slash nor a scheme, is taken for a host and its path. Dot segments
-// are not resolved: pass the URL that will be requested.
+// The url is absolute, or the path and query of one. A fragment is ignored. If it starts with two
+// slashes, or with neither a slash nor a scheme, the host comes first and then the path. Dot
+// segments are not resolved: pass the URL that will be requested.
 func (r Rules) Match(url string) Verdict {
 	path := target(url)
 	if path == rep.Path { // always allowed (RFC 9309, 2.2.2)
@@ -50,10 +48,10 @@ func (r Rules) Match(url string) Verdict {
 	return Verdict{Allowed: rule.allow(), Pattern: r.set.written(rule), Line: int(rule.line())}
 }
 
-// Delay returns the Crawl-delay that the file asks for between two requests, and whether it asks
-// for one. It may have a fraction, and is at most [MaxDelay]; what is not a plain decimal number
-// is ignored, and of several the longest counts. A crawler with a group of its own does not
-// inherit the delay of the group for *.
+// Delay returns the Crawl-delay that the file asks for, and whether it asks for one. It may be
+// fractional, and is at most [MaxDelay]. Anything but a plain decimal number is ignored; of several
+// the longest counts. A crawler with a group of its own does not inherit the delay of the group for
+// *.
 func (r Rules) Delay() (delay time.Duration, ok bool) {
 	if r.set == nil {
 		return 0, false
@@ -61,7 +59,7 @@ func (r Rules) Delay() (delay time.Duration, ok bool) {
 	return r.set.delay, r.set.delayed
 }
 
-// File returns the file that the rules come from, nil if it is not known.
+// File returns the file that the rules come from, or nil if it is unknown.
 func (r Rules) File() *File {
 	if r.set == nil {
 		return nil
@@ -69,8 +67,8 @@ func (r Rules) File() *File {
 	return r.set.file
 }
 
-// Records yields the records of the crawler's groups, in the order of the file. Those that by
-// their meaning belong to no group are left out: Sitemap, Host, Clean-param, License.
+// Records yields the records of the crawler's groups, in the order of the file. It omits records
+// that belong to no group by definition: Sitemap, Host, Clean-param, License.
 func (r Rules) Records() iter.Seq[Record] {
 	return records(func(yield func(line) bool) {
 		if r.set == nil {
@@ -90,23 +88,23 @@ func (r Rules) Records() iter.Seq[Record] {
 type ruleset struct {
 	file     *File
 	groups   []uint32
-	text     string // of the file, with the patterns that are in canonical form there
+	text     string // of the file; canonical patterns are taken from it
 	extra    string // the other patterns, see rule
 	delayed  bool
 	delay    time.Duration
 	prefixes prefixes // rules without wildcards
-	wild     []rule   // the others, in the order of before
-	needs    []uint64 // which bytes a path must have for each of these, as bytesIn
+	wild     []rule   // the others, ordered by before
+	needs    []uint64 // for each of these, the bytes that a path must have, see bytesIn
 }
 
-// size returns about how many bytes of memory a ruleset takes beside its file.
+// size returns the approximate memory of a ruleset in bytes, without its file.
 func (s *ruleset) size() int {
 	return 320 + 4*len(s.groups) + len(s.extra) + len(s.extra)/8 +
 		18*len(s.prefixes.sorted) + 23*len(s.wild)
 }
 
-// compile merges groups. It is done on demand, because a file may have thousands of groups and a
-// crawler asks for one.
+// compile merges groups. It runs on demand, because a file may have thousands of groups and a
+// crawler needs one.
 func (f *File) compile(groups []uint32) *ruleset {
 	s := &ruleset{file: f, groups: groups, text: f.text}
 	var list []rule
@@ -128,8 +126,8 @@ func (f *File) compile(groups []uint32) *ruleset {
 	return s
 }
 
-// appendRules adds the rule of a line, and the rule for the directory itself that Google reads into
-// an Allow of its index.htm or index.html. Patterns that are not in the text go to extra.
+// appendRules adds the rule of a line. Like Google, it reads an Allow of index.htm or index.html as
+// one of the directory, too. Patterns that are not in the text go to extra.
 func appendRules(list []rule, extra []byte, l line) ([]rule, []byte) {
 	body, anchored := strings.CutSuffix(l.value, "$")
 	pattern := canonical(body, true)
@@ -172,7 +170,7 @@ func (s *ruleset) setRules(list []rule) {
 			wild = append(wild, list[i].sortKey(i))
 		}
 	}
-	slices.Sort(wild) // numbers sort several times as fast as what they stand for
+	slices.Sort(wild) // sorting numbers is several times as fast as sorting rules
 	if len(wild) > 0 {
 		s.wild = make([]rule, len(wild))
 		s.needs = make([]uint64, len(wild))
@@ -184,7 +182,7 @@ func (s *ruleset) setRules(list []rule) {
 	s.setPrefixes(slices.DeleteFunc(list, func(r rule) bool { return !r.literal() }))
 }
 
-// decider returns the first rule in the order of before that matches, or nil.
+// decider returns the first matching rule in the order of before, or nil.
 func (s *ruleset) decider(path string) *rule {
 	best := s.longestPrefix(path)
 	if len(s.wild) == 0 {
@@ -193,11 +191,11 @@ func (s *ruleset) decider(path string) *rule {
 	has := bytesIn(path)
 	for i, needs := range s.needs {
 		if needs&^has != 0 {
-			continue // the cheapest of all comparisons, which fails for most rules
+			continue // the cheapest comparison, which most rules fail
 		}
 		w := &s.wild[i]
 		if best != nil && !w.before(best) {
-			break // so are all that follow
+			break // the remaining rules are no better
 		}
 		if w.matches(s.pattern(w), path) {
 			return w
@@ -206,14 +204,14 @@ func (s *ruleset) decider(path string) *rule {
 	return best
 }
 
-// parseDelay accepts digits with at most one point, in seconds. What ParseFloat knows beyond that
-// (signs, exponents, hexadecimal, Inf) is more likely an accident than a wish.
+// parseDelay accepts seconds as digits with at most one point. What ParseFloat accepts beyond that
+// (signs, exponents, hexadecimal, Inf) is more likely a mistake than intended.
 func parseDelay(value string) (delay time.Duration, ok bool) {
 	if strings.Trim(value, "0123456789.") != "" {
 		return 0, false
 	}
 	seconds, err := strconv.ParseFloat(value, 64)
-	// Too many digits make infinity and an error, but they are a number: a very long delay.
+	// Too many digits yield infinity and an error, but they mean a very long delay.
 	if err != nil && !math.IsInf(seconds, 1) {
 		return 0, false
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// MaxSize is how many bytes of a body are parsed: the least that RFC 9309 (2.5) permits.
-	// Read one byte more, so that a cut is noticed.
+	// MaxSize is how many bytes of a body are parsed: the minimum of RFC 9309 (2.5). Read one byte
+	// more to detect truncation.
 	MaxSize = 500 << 10
 
 	// MaxDelay is the longest delay that [Rules.Delay] reports. A file should be fetched again
@@ -20,23 +20,23 @@ const (
 )
 
 // A File is a parsed robots.txt. Its methods are safe for concurrent use. The nil File is one that
-// could not be had: its Rules forbid everything.
+// could not be fetched: its Rules forbid everything.
 //
-// It keeps the text, and finds other records than User-agent, Allow and Disallow by reading that
-// again. Rules are compiled on demand, once for each crawler that the file names.
+// It keeps the text, and rereads it to find records other than User-agent, Allow and Disallow.
+// Rules are compiled on demand, once for each crawler that the file names.
 type File struct {
 	text   string
 	groups []group
 	names  []name // in the order of the file
 
 	mu    sync.Mutex
-	rules map[string]*ruleset // by the token that found the groups
+	rules map[string]*ruleset // by the token that selects the groups
 }
 
-// A group is what follows one run of User-agent lines, up to the next run.
+// A group is what follows consecutive User-agent lines, up to the next such line.
 type group struct {
-	start uint32 // where its first line begins in the text
-	lines uint32 // how many come before it
+	start uint32 // offset of its first line in the text
+	lines uint32 // number of lines before it
 }
 
 // A name is a crawler's name in a User-agent line.
@@ -46,28 +46,29 @@ type name struct {
 	group uint32
 }
 
-// Parse reads the body of a robots.txt. It never fails: lines that make no sense are skipped, so
-// any body, an HTML page too, gives a usable File.
+// Parse reads the body of a robots.txt. It never fails: malformed lines are skipped, so any body,
+// even an HTML page, gives a usable File.
 //
-// Only the first [MaxSize] bytes are read, and a line that does not end within them is dropped:
-// half a pattern would forbid or allow too much. Lines end in CR, LF or both; more than 16,663
-// bytes of one line, and what follows a NUL in it, are ignored. A byte order mark is skipped, and
-// after one of UTF-16 the body is read as UTF-16.
+// Only the first [MaxSize] bytes are read. A line that does not end within them is dropped, since
+// half a pattern would forbid or allow too much. Lines end in CR, LF or both. Beyond 16,663 bytes a
+// line is ignored, as is what follows a NUL. A byte order mark is skipped; after that of UTF-16 the
+// body is read as UTF-16.
 func Parse(body []byte) *File {
 	f := &File{text: decode(body)}
-	open := false // further User-agent lines join the last group
+	open := false // the next User-agent line joins the last group
 	for l := range f.lines() {
 		switch l.kind {
 		case agentKind:
-			// A line without a name starts a group, too. Else its rules would go to the one above.
+			// A line without a name starts a group, too. Otherwise its rules would go to the group
+			// above.
 			if !open {
 				f.groups = append(f.groups, group{l.start, l.number - 1})
 				open = true
 			}
 			f.addName(l)
 		case allowKind, disallowKind:
-			// Nothing else closes a group: files put Crawl-delay and unknown lines between
-			// User-agent lines that belong together.
+			// Nothing else ends a group: files put Crawl-delay and unknown lines between User-agent
+			// lines that belong together.
 			open = false
 		}
 	}
@@ -82,7 +83,7 @@ func (f *File) addName(l line) {
 	}
 }
 
-// exact returns a copy without spare capacity, since files are kept for long.
+// exact returns a copy without spare capacity, since files are kept for a long time.
 func exact[T any](list []T) []T { return append([]T(nil), list...) }
 
 func (f *File) lines() iter.Seq[line] {
@@ -92,8 +93,8 @@ func (f *File) lines() iter.Seq[line] {
 	return lines(f.text, 0, uint32(len(f.text)), 0)
 }
 
-// Rules returns what the file asks of one crawler: all groups that name it, merged, or else those
-// for *, or else no rules.
+// Rules returns what the file asks of one crawler: all groups that name it, merged. If there are
+// none, it returns the groups for *.
 //
 // The agent is the crawler's product token, such as examplebot, or its whole User-Agent header.
 // The token is the leading run of letters, digits, and the characters _ - and . in it; in headers
@@ -149,8 +150,8 @@ func (f *File) linesOf(n uint32) iter.Seq[line] {
 	return lines(f.text, f.groups[n].start, end, f.groups[n].lines)
 }
 
-// String returns the text that was parsed: the body as UTF-8 without a byte order mark, cut to
-// MaxSize. [Parse] makes the same File of it, so it is what to save. It costs nothing.
+// String returns the parsed text: the body as UTF-8 without a byte order mark, cut to MaxSize.
+// [Parse] turns it into the same File again, so it is what to save. It costs nothing.
 func (f *File) String() string {
 	if f == nil {
 		return ""
@@ -158,8 +159,7 @@ func (f *File) String() string {
 	return f.text
 }
 
-// Size returns about how many bytes of memory the File takes now, with the Rules that were asked
-// for.
+// Size returns the approximate memory of the File in bytes, including all Rules compiled so far.
 func (f *File) Size() int {
 	if f == nil {
 		return 0
@@ -173,18 +173,18 @@ func (f *File) Size() int {
 	return size
 }
 
-// Record is one line of a file that neither names crawlers nor allows or disallows paths.
+// Record is one line of a file that neither names a crawler nor allows or disallows a path.
 type Record struct {
 	Line  int    // in the file, from 1
 	Key   string // as written
 	Value string // as written, without comment and blanks around it; may be empty
 }
 
-// Records yields all records of the file in order, also those that this package does not know. It
-// reads the text again each time.
+// Records yields all records of the file in order, unknown ones included. It rereads the text each
+// time.
 func (f *File) Records() iter.Seq[Record] { return records(f.lines()) }
 
-// records leaves out what names crawlers or rules paths.
+// records skips User-agent, Allow and Disallow.
 func records(lines iter.Seq[line]) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		for l := range lines {
@@ -199,8 +199,8 @@ func records(lines iter.Seq[line]) iter.Seq[Record] {
 	}
 }
 
-// Sitemaps returns the sitemaps that the file names, each once, as written, in order. They hold for
-// all crawlers, and may be relative, on another host, or no URLs at all: see [File.SitemapURLs].
+// Sitemaps returns the sitemaps that the file names, each once, as written, in order. They are for
+// all crawlers, and may be relative, on another host, or not a URL at all: see [File.SitemapURLs].
 func (f *File) Sitemaps() (list []string) {
 	seen := make(map[string]bool)
 	for l := range f.lines() {
@@ -212,9 +212,9 @@ func (f *File) Sitemaps() (list []string) {
 	return list
 }
 
-// SitemapURLs returns the sitemaps as absolute URLs, each once. The standard wants them absolute,
-// but many files write a path: it is resolved against fileURL, where the file was found, as a
-// browser would resolve a link. What is not a URL of http, https or ftp then is left out.
+// SitemapURLs returns the sitemaps as absolute URLs, each once. The standard demands absolute URLs,
+// but many files have a path. It is resolved against fileURL, where the file was found, as a
+// browser resolves a link. Results that are not URLs of http, https or ftp are left out.
 func (f *File) SitemapURLs(fileURL string) (list []string) {
 	base, err := url.Parse(fileURL)
 	if err != nil {
@@ -238,13 +238,13 @@ func (f *File) SitemapURLs(fileURL string) (list []string) {
 // ErrLocate is wrapped by the errors of [Locate].
 var ErrLocate = rep.ErrLocate
 
-// Locate returns where the robots.txt lies that holds for a URL (RFC 9309, 2.3): on the same
-// scheme, host and port. One file holds for two URLs if the results are equal, so the result is
-// also the key to keep a File under.
+// Locate returns the location of the robots.txt for a URL (RFC 9309, 2.3): the same scheme, host
+// and port. Two URLs with equal results share a file, so the result also serves as the key of a
+// File.
 //
-// Scheme and host come in lower case, without user, path, query and default port. The url must be
-// absolute, with the scheme http, https or ftp. A host name is not converted to Punycode: give it
-// in the form in which it will be requested.
+// Scheme and host are returned in lower case, without user, path, query and default port. The url
+// must be absolute, with the scheme http, https or ftp. A host name is not converted to Punycode:
+// pass it in the form in which it will be requested.
 func Locate(url string) (robotsURL string, err error) {
 	origin, err := rep.Origin(url)
 	if err != nil {

@@ -31,8 +31,8 @@ var expressions = sync.OnceValue(func() (e struct{ dictionary, member *regexp.Re
 	return e
 })
 
-// parseDictionary returns the members of a dictionary as they are written, without parameters.
-// Of members with one key the last counts. A field with a fault anywhere has none (RFC 9651, 4.2).
+// parseDictionary returns the members of a dictionary as written, without parameters. If a key is
+// repeated, the last member counts. A field with an error anywhere has no members (RFC 9651, 4.2).
 func parseDictionary(field string) map[string]string {
 	if !expressions().dictionary.MatchString(field) {
 		return nil

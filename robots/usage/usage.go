@@ -6,15 +6,15 @@
 //		fmt.Println(p.Label, p.Allowed, p.Line)
 //	}
 //
-// It follows drafts, and changes with them, without the compatibility that the packages beside it
-// promise: Content-Signal by contentsignals.org, Content-Usage by draft-ietf-aipref-attach-05 and
+// It follows drafts and changes with them, so it does not promise the compatibility of the other
+// packages: Content-Signal by contentsignals.org, Content-Usage by draft-ietf-aipref-attach-05 and
 // draft-ietf-aipref-vocab (August 2026), and License by Really Simple Licensing 1.0.
 //
 // # What it does not do
 //
-// A preference is about what happens after the fetch: it changes no verdict of robots.txt, and the
-// package enforces none. It does not fetch licenses. Lines are parsed at each call, which takes
-// microseconds.
+// A preference is about the use of content after the fetch. It changes no verdict of robots.txt,
+// and the package enforces none. It does not fetch licenses. Lines are parsed at each call, which
+// takes microseconds.
 package usage
 
 import (
@@ -27,12 +27,12 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// Preference is what a site states about one use of its content. A use that no Preference names is
+// Preference is what a site states about one use of its content. A use without a Preference is
 // neither allowed nor disallowed.
 type Preference struct {
 	Label   string // of the use, such as search, ai-train or train-ai
 	Allowed bool
-	Line    int // of the robots.txt, that decides; 0 if it is from a header
+	Line    int // of the robots.txt; 0 if it comes from a header
 }
 
 // ContentSignal returns the preferences that the Content-Signal lines of the crawler's groups state
@@ -40,21 +40,21 @@ type Preference struct {
 //
 //	Content-Signal: search=yes, ai-input=no, ai-train=no
 //
-// A line may name a path before its preferences, and holds for all URLs otherwise. Of several lines
-// that match, those with the longest path count, and among these no prevails. For a URL that may
-// not be fetched there are none. What is not yes or no is ignored.
+// A line may start with a path; without one it is for all URLs. Of several matching lines, those
+// with the longest path count; if these disagree, no wins. A URL that may not be fetched has no
+// preferences. Values other than yes and no are ignored.
 func ContentSignal(rules robotstxt.Rules, url string) []Preference {
 	return preferences(rules, url, parseSignals, "Content-Signal", "Content-Signals")
 }
 
 // ContentUsage returns the preferences that the Content-Usage lines of the crawler's groups state
-// for a URL, sorted by label. Lines count as with [ContentSignal].
+// for a URL, sorted by label. Lines are selected as by [ContentSignal].
 //
 //	Content-Usage: /articles/ train-ai=n, search=y
 //
-// The preferences are a dictionary of RFC 9651. An invalid line states nothing, and neither
-// does a member other than the token y or n. The case of labels matters. Labels that the vocabulary
-// does not define are returned too; ignore the ones that you do not know.
+// The preferences are a dictionary of RFC 9651. An invalid line states nothing, and neither does a
+// member other than the token y or n. The case of labels matters. Labels that the vocabulary does
+// not define are returned too; ignore those that you do not know.
 func ContentUsage(rules robotstxt.Rules, url string) []Preference {
 	return preferences(rules, url, parseUsage, "Content-Usage")
 }
@@ -71,14 +71,14 @@ func FromHeader(h http.Header) []Preference {
 			list = append(list, parseSignals(strings.Join(values, ","), 0)...)
 		}
 	}
-	if list == nil { // as nearly always
+	if list == nil { // by far the most common case
 		return nil
 	}
 	return Combine(list)
 }
 
-// Combine merges several statements about one thing, such as those of a robots.txt and a header:
-// what any of them disallows is disallowed, and else what any of them allows is allowed
+// Combine merges several statements, such as those of a robots.txt and a header. A use is
+// disallowed if any statement disallows it, and otherwise allowed if any allows it
 // (draft-ietf-aipref-vocab, Combining Preferences). The result is sorted by label; of statements
 // that agree it has the first line.
 func Combine(statements ...[]Preference) []Preference {
@@ -95,7 +95,7 @@ func Combine(statements ...[]Preference) []Preference {
 	return slices.CompactFunc(all, func(a, b Preference) bool { return a.Label == b.Label })
 }
 
-// preferences finds the lines with one of the keys that have the longest matching path.
+// preferences finds the lines that have one of the keys and the longest matching path.
 func preferences(
 	rules robotstxt.Rules, url string, parse func(string, int) []Preference, keys ...string,
 ) (found []Preference) {
@@ -121,14 +121,14 @@ func preferences(
 			found = append(found, parse(value, record.Line)...)
 		}
 	}
-	// Few files say anything, so whether the URL is allowed is asked last.
+	// Few files state anything, so whether the URL is allowed is checked last.
 	if len(found) == 0 || !rules.Allowed(url) {
 		return nil
 	}
 	return Combine(found)
 }
 
-// parseSignals reads a list of key=yes and key=no, and ignores what has another form.
+// parseSignals reads a list of key=yes and key=no, and ignores everything else.
 func parseSignals(value string, line int) (list []Preference) {
 	for member := range strings.SplitSeq(strings.ToLower(value), ",") {
 		label, wish, _ := strings.Cut(member, "=")
@@ -150,15 +150,16 @@ func parseUsage(value string, line int) (list []Preference) {
 	return list
 }
 
-// License is a License line: where the terms of use are, in the form of Really Simple Licensing.
+// License is a License line: the location of the terms of use, in the form of Really Simple
+// Licensing.
 type License struct {
 	URL  string
 	Line int // of the robots.txt
 }
 
-// Licenses returns the licenses that a file names, each once, in order. They hold for the whole
-// site and all crawlers. They should be absolute; others are resolved against fileURL, where the
-// file was found. What is not a URL of http or https then is left out.
+// Licenses returns the licenses that a file names, each once, in order. They are for the whole site
+// and all crawlers. They should be absolute; others are resolved against fileURL, where the file
+// was found. Results that are not URLs of http or https are left out.
 func Licenses(file *robotstxt.File, fileURL string) (list []License) {
 	base, err := url.Parse(fileURL)
 	if err != nil {
