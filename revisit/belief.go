@@ -2,10 +2,10 @@ package revisit
 
 import "math"
 
-// A belief is how well each of a few rates of change explains what the visits showed. A cell holds
-// the bits, in sixteenths, by which its rate explains the visits worse than the best rate does. It
-// is a likelihood: the prior belongs to the policy, so that a better prior counts at once for all
-// pages. The zero belief knows nothing.
+// A belief is how well each of a few rates of change explains the visits so far. Each cell holds a
+// number of bits, in sixteenths: how much worse its rate explains the visits than the best rate
+// does. It is a likelihood. The prior belongs to the policy, so a better prior takes effect for all
+// pages immediately. The zero belief knows nothing.
 type belief [cells]uint8
 
 // The rates are an octave apart, from one change in 1,024 days to 32 changes a day. These constants
@@ -22,12 +22,12 @@ const day = 24 * 60 * 60 // seconds
 var rates [cells]float64
 
 // wake is the chance, per second, that a page turns into another one, so that all rates are
-// possible again. Without it, a page that slept for a year would need months to be believed awake.
-// A tenth of it or three times as much changes little; more wastes visits on steady pages.
+// possible again. Without it, a page that slept for a year would need months to be recognized as
+// awake. A tenth of it or three times as much changes little; more wastes visits on steady pages.
 const wake = 0.001 / day
 
-// missBits has the bits that a change costs a rate, by the expected number of changes: 16 entries
-// an octave, from 2^missFrom on. The rates of two cells are 16 entries apart.
+// missBits has the cost of a change in bits, by the expected number of changes: 16 entries per
+// octave, starting at 2^missFrom. The costs of two neighboring rates are 16 entries apart.
 var missBits [missEntries]float64
 
 const (
@@ -36,7 +36,7 @@ const (
 	missEntries = (6+cells-missFrom)*missOctave + 1
 )
 
-// likelihoods has what a cell stands for, beside the best rate.
+// likelihoods maps the value of a cell to a likelihood relative to the best rate.
 var likelihoods [math.MaxUint8 + 1]float64
 
 func init() {
@@ -52,15 +52,15 @@ func init() {
 	}
 }
 
-// missCost returns where in missBits the costs lie of a change within some seconds: that of the
-// slowest rate, and those of the others 16 entries apart. It replaces an exponential and a
-// logarithm for each rate.
+// missCost returns the index in missBits of the costs of a change within some seconds: that of the
+// slowest rate, with the other rates 16 entries apart. It replaces an exponential and a logarithm
+// for each rate.
 func missCost(gap float64) []float64 {
 	return missBits[int(math.Round((math.Log2(gap*slowest)-missFrom)*missOctave)):]
 }
 
-// observe adds a time in seconds that ended with a visit, which found a change or not. If tail is
-// positive, then the last change is known to be so many seconds ago.
+// observe adds a time in seconds that ended with a visit, and whether the visit found a change. A
+// positive tail means that the last change is known to be that many seconds ago.
 func (b *belief) observe(gap, tail float64, changed bool) {
 	miss := missCost(gap)
 	woke := wake * gap / (1 + wake*gap)
@@ -76,7 +76,7 @@ func (b *belief) observe(gap, tail float64, changed bool) {
 		default: // 1-exp(-x)
 			cost = miss[k*missOctave]
 		}
-		// Either the page is the one that it was, or it has become another one.
+		// Either the page is still the same, or it has become another one.
 		bits[k] = cost - log2(likelihoods[b[k]]+woke)
 		best = min(best, bits[k])
 	}

@@ -13,7 +13,7 @@ import (
 // ErrCorrupt is wrapped by the errors of the decoding methods.
 var ErrCorrupt = errors.New("revisit: corrupt encoding")
 
-// text is the form in JSON and other texts. The empty text is the zero value.
+// text is the form in JSON and other text formats. The empty text is the zero value.
 var text = base64.RawStdEncoding
 
 // AppendBinary appends the 40 bytes of h to b. FORMAT.md says what they mean. The zero History is
@@ -33,8 +33,8 @@ func (h History) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the 40 bytes of h. The error is always nil.
 func (h History) MarshalBinary() ([]byte, error) { return h.AppendBinary(make([]byte, 0, Size)) }
 
-// UnmarshalBinary sets h to what AppendBinary wrote. Bytes that no history has are an error that
-// wraps [ErrCorrupt], and leave h as it was.
+// UnmarshalBinary sets h to what AppendBinary wrote. If b is not the encoding of a History, the
+// error wraps [ErrCorrupt] and h is unchanged.
 func (h *History) UnmarshalBinary(b []byte) error {
 	if len(b) != Size {
 		return fmt.Errorf("%w: %d bytes instead of %d", ErrCorrupt, len(b), Size)
@@ -52,7 +52,7 @@ func (h *History) UnmarshalBinary(b []byte) error {
 		},
 		belief: belief(b[24:]),
 	}
-	// A history from a damaged file would not crash a policy, but mislead it for years.
+	// A damaged history would not crash a policy, but it would mislead it for years.
 	if fault := read.fault(); fault != "" {
 		return fmt.Errorf("%w: %s", ErrCorrupt, fault)
 	}
@@ -60,7 +60,7 @@ func (h *History) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// fault says which of the rules that Observe keeps is broken, or nothing.
+// fault names the first violated invariant of Observe, or returns "".
 func (h History) fault() string {
 	switch {
 	case h.last == 0 && h != History{}:
@@ -106,8 +106,8 @@ func (h *History) UnmarshalText(b []byte) error { return unmarshalText(h, b, Siz
 // Value returns the 40 bytes of h, as database/sql stores it. The error is always nil.
 func (h History) Value() (driver.Value, error) { return h.MarshalBinary() }
 
-// Scan sets h to what database/sql read: bytes as Value returned them, a text as MarshalText did,
-// or nil for the zero History.
+// Scan sets h to what database/sql read: bytes from Value, text from MarshalText, or nil for the
+// zero History.
 func (h *History) Scan(value any) error {
 	switch v := value.(type) {
 	case nil:
@@ -138,8 +138,8 @@ func (p Prior) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the 64 bytes of p. The error is always nil.
 func (p Prior) MarshalBinary() ([]byte, error) { return p.AppendBinary(make([]byte, 0, priorSize)) }
 
-// UnmarshalBinary sets p to what AppendBinary wrote. Bytes that no Prior has are an error that
-// wraps [ErrCorrupt], and leave p as it was.
+// UnmarshalBinary sets p to what AppendBinary wrote. If b is not the encoding of a Prior, the error
+// wraps [ErrCorrupt] and p is unchanged.
 func (p *Prior) UnmarshalBinary(b []byte) error {
 	if len(b) != priorSize {
 		return fmt.Errorf("%w: prior: %d bytes instead of %d", ErrCorrupt, len(b), priorSize)
@@ -181,7 +181,8 @@ func marshalText[T interface {
 	return text.AppendEncode(nil, b), err
 }
 
-// unmarshalText is the inverse of marshalText for a value of so many bytes, all zero if it is zero.
+// unmarshalText is the inverse of marshalText for a value of this size, whose zero value is all
+// zeros.
 func unmarshalText(v encoding.BinaryUnmarshaler, b []byte, size int) error {
 	if len(b) == 0 {
 		return v.UnmarshalBinary(make([]byte, size))
@@ -211,8 +212,8 @@ func (p Pulse) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the 64 bytes of p. The error is always nil.
 func (p Pulse) MarshalBinary() ([]byte, error) { return p.AppendBinary(make([]byte, 0, pulseSize)) }
 
-// UnmarshalBinary sets p to what AppendBinary wrote. Bytes that no Pulse has are an error that
-// wraps [ErrCorrupt], and leave p as it was.
+// UnmarshalBinary sets p to what AppendBinary wrote. If b is not the encoding of a Pulse, the error
+// wraps [ErrCorrupt] and p is unchanged.
 func (p *Pulse) UnmarshalBinary(b []byte) error {
 	if len(b) != pulseSize {
 		return fmt.Errorf("%w: pulse: %d bytes instead of %d", ErrCorrupt, len(b), pulseSize)
@@ -235,7 +236,7 @@ func (p *Pulse) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// fault says which of the rules that Observe keeps is broken, or nothing.
+// fault names the first violated invariant of Observe, or returns "".
 func (p Pulse) fault() string {
 	if p.newest == 0 {
 		if p != (Pulse{}) {
@@ -271,8 +272,8 @@ func (k Hints) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the 16 bytes of k. The error is always nil.
 func (k Hints) MarshalBinary() ([]byte, error) { return k.AppendBinary(make([]byte, 0, hintsSize)) }
 
-// UnmarshalBinary sets k to what AppendBinary wrote. Bytes that no Hints have are an error that
-// wraps [ErrCorrupt], and leave k as it was.
+// UnmarshalBinary sets k to what AppendBinary wrote. If b is not the encoding of Hints, the error
+// wraps [ErrCorrupt] and k is unchanged.
 func (k *Hints) UnmarshalBinary(b []byte) error {
 	if len(b) != hintsSize {
 		return fmt.Errorf("%w: hints: %d bytes instead of %d", ErrCorrupt, len(b), hintsSize)

@@ -2,31 +2,29 @@ package revisit
 
 import "math"
 
-// Hints is how reliable a host's hints are that its pages have changed: which share of the changes
-// it announces, and how often it announces one that did not happen. It is learned from visits,
-// which find out. The zero Hints is that of a host that gave none; use it by one goroutine at a
-// time.
+// Hints is how reliably a host announces changes of its pages: the share of changes that it
+// announces, and how often it announces a change that did not happen. It is learned from visits.
+// The zero Hints is that of a host without hints; use it by one goroutine at a time.
 type Hints struct {
 	announced, silent float32 // changes with and without a hint
 	wrong             float32 // hints without a change
-	days              float32 // watched, of all pages together
+	days              float32 // watched, all pages together
 }
 
-// Before anything is known, a host is taken to announce half of its changes, and to be wrong about
-// a page once in a month.
+// The prior: a host announces half of its changes, and makes one wrong announcement per page and
+// month.
 const (
 	hintsRecall = 0.5
 	hintsWrong  = 1.0 / 30 // a day
-	hintsCount  = 1        // changes that the prior counts for
-	hintsFade   = 1000     // changes from which on old ones fade
+	hintsCount  = 1        // weight of the prior, in changes
+	hintsFade   = 1000     // number of changes beyond which old ones fade
 )
 
-// Observe adds a visit to the page with the history h, before the visit is added to h itself. n is
-// the number of hints that the host gave about the page since the last visit.
+// Observe adds a visit to the page with the history h. Call it before adding the visit to h itself.
+// n is the number of hints about the page since the last visit.
 //
-// If a visit was made because of a hint and found a change, then set its LastModified to the time
-// that the hint named. Otherwise the page looks busier than it is, because visits come right after
-// its changes.
+// If a visit was made because of a hint and found a change, set its LastModified to the time in the
+// hint. Otherwise the page appears busier than it is, because visits come right after its changes.
 func (k *Hints) Observe(h History, v Visit, n int) {
 	at := unixSeconds(v.At)
 	if h.last == 0 || at <= h.last {
@@ -47,21 +45,21 @@ func (k *Hints) Observe(h History, v Visit, n int) {
 	}
 }
 
-// expect returns how many changes the host is expected to have announced and not announced in some
-// seconds, given its hints and that there was a change. Nobody says which hints were right.
+// expect returns the expected number of announced and unannounced changes in some seconds, given
+// the hints and that there was a change. It is not known which hints were right.
 func (k *Hints) expect(h *History, seconds, hints float64) (announced, silent float64) {
 	recall, wrong := k.estimate()
 	rate := h.usualRate()
 	right := recall * rate / (recall*rate + wrong) // chance of each hint
 	silent = (1 - recall) * rate * seconds
-	// A right hint, or a change without one, is a change: to know that there was one makes both
-	// more likely by the same factor.
+	// A right hint is a change, and so is an unannounced one. Knowing that there was a change makes
+	// both more likely by the same factor.
 	changed := max(1-math.Pow(1-right, hints)*math.Exp(-silent), 1e-9)
 	return min(hints*right/changed, hints), silent / changed
 }
 
-// usualRate returns the geometric mean of the rates that a page may have, per second. The
-// arithmetic one would be that of the fastest rates, however unlikely they are.
+// usualRate returns the geometric mean of the page's possible rates, per second. The arithmetic
+// mean would be dominated by the fastest rates, however unlikely they are.
 func (h *History) usualRate() float64 {
 	var unknown Prior
 	octaves := 0.0
@@ -79,7 +77,7 @@ func (k *Hints) estimate() (recall, wrong float64) {
 	return recall, wrong / day
 }
 
-// reliability is estimate, but a host that never gave a hint announces nothing.
+// reliability is estimate, except that a host that never gave a hint announces nothing.
 func (k *Hints) reliability() (recall, wrong float64) {
 	if k.announced+k.wrong == 0 {
 		return 0, 1
@@ -87,9 +85,9 @@ func (k *Hints) reliability() (recall, wrong float64) {
 	return k.estimate()
 }
 
-// hear weighs the probabilities of the rates by how well they explain the hints of some seconds: the
-// faster a page changes, the more of them there are. A page that slept may have turned into another
-// one since its last visit, of which the hints are the first to tell.
+// hear weighs the probabilities of the rates by how well they explain the number of hints in some
+// seconds: fast pages get more hints. A page that slept may have changed its rate since the last
+// visit, and hints are the first sign of that.
 func (k *Hints) hear(weights *[cells]float64, prior *Prior, seconds float64, hints int) {
 	recall, wrong := k.reliability()
 	if recall == 0 {
@@ -114,20 +112,20 @@ func (k *Hints) hear(weights *[cells]float64, prior *Prior, seconds float64, hin
 	}
 }
 
-// Signals are the hints about a page whose rate of change is known. Changes that are not announced
-// make it likelier to be stale with the time, and each hint does so at once: after a time t and n
-// hints it is fresh with the probability exp(-x), where x = silent*t + n*jump.
+// Signals are the hints about a page with a known rate of change. Unannounced changes make it more
+// likely to be stale as time passes, and each hint does so at once: after a time t and n hints it
+// is fresh with probability exp(-x), where x = silent*t + n*jump.
 type signals struct {
 	change, recall, wrong float64 // rates per second; recall is a share
 }
 
-// gain is what one more visit is worth in versions, at the margin, a time after the last one. A
-// policy that visits whenever x reaches a limit makes a visit in T seconds on average and catches C
-// versions by it. Of the versions caught in all, a visit more brings C - T*dC/dT, and dC/dT turns
-// out to be change*exp(-x): the last seconds of waiting catch a version if the page is still fresh.
-// C and T are sums over the number of hints during the wait.
+// gain is the marginal worth of one more visit, in versions, some time after the last one. A policy
+// that visits whenever x reaches a limit makes a visit in T seconds on average and catches C
+// versions by it. One visit more adds C - T*dC/dT to all versions caught, and dC/dT turns out to be
+// change*exp(-x): the last seconds of waiting catch a version if the page is still fresh. C and T
+// are sums over the number of hints during the wait.
 func (s signals) gain(seconds float64, hints int) float64 {
-	// Where each hint says next to nothing, there are so many that x grows as if there were none.
+	// If a single hint is weak evidence, there are so many that x grows as if there were none.
 	const most = 12
 	silent, hinted := (1-s.recall)*s.change, s.recall*s.change+s.wrong
 	jump := math.Log(hinted / s.wrong)

@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// A Visit is what one fetch of a page showed.
+// A Visit is what one fetch of a page found.
 type Visit struct {
 	At           time.Time // of the request
-	Changed      bool      // the content differs from that of the visit before
-	LastModified time.Time // what the server says; zero if it says nothing
+	Changed      bool      // the content differs from that of the previous visit
+	LastModified time.Time // from the server; zero if unknown
 
-	// Elapsed is the time since the last visit on the clock of the host, from [Pulse.Observe].
-	// Zero or negative means that the wall clock counts.
+	// Elapsed is the time since the last visit on the clock of the host, from [Pulse.Observe]. Zero
+	// or negative means the wall clock.
 	Elapsed time.Duration
 }
 
-// A History is what all visits to a page showed, in 40 bytes. The zero History is that of a page
-// never visited. It is a plain value: Observe returns a new one and leaves its receiver as it was.
-// It is not safe for concurrent use.
+// A History summarizes all visits to a page in 40 bytes. The zero History is that of a page never
+// visited. It is a plain value: Observe returns a new one and leaves its receiver unchanged. It is
+// not safe for concurrent use.
 //
-// Times are kept in seconds, from 1970 to 2106. Times outside count as the nearest of them.
+// Times are kept in seconds, from 1970 to 2106. Times outside are clamped.
 type History struct {
 	last     uint32 // time of the last visit in Unix seconds; 0 if there was none
-	total    uint32 // seconds between visits, all together: T of the paper
-	quiet    uint32 // of these, seconds that ended without a change: U
+	total    uint32 // sum of all intervals in seconds: T of the paper
+	quiet    uint32 // of these, seconds in intervals without a change: U
 	visits   uint16 // after the first one: n
 	changes  uint16 // visits that found a change: m
-	shortest short  // least seconds that ended with a change: t_c,min
+	shortest short  // shortest interval with a change, in seconds: t_c,min
 	plan     plan
 	belief   belief
 }
@@ -36,13 +36,14 @@ type History struct {
 // maxVisits is where the counters of a History are halved.
 const maxVisits = 1<<12 - 1
 
-// Observe returns the history with one more visit. The first visit only starts the clock: nobody
-// knows what the page looked like before. A visit that is not later than the last one is ignored.
+// Observe returns the history with one more visit. The first visit only starts the clock, since
+// there is nothing to compare with. A visit that is not later than the last one is ignored.
 //
-// If the visit found a change and LastModified lies between the visit before and this one, then the
-// page changed at that time and not since. Servers lie, so a LastModified is ignored if it lies in
-// the future or before the last visit, or if it comes without a change. It is also ignored if it is
-// nearly the time of the request: programs that do not know the time of a change send that.
+// If the visit found a change and LastModified lies between the previous visit and this one, the
+// page is taken to have changed at that time and not since. A LastModified is ignored if it cannot
+// be true: in the future, before the last visit, or without a change. It is also ignored if it is
+// close to the time of the request, which is what programs send that do not know when a page
+// changed.
 func (h History) Observe(v Visit) History {
 	at := unixSeconds(v.At)
 	if h.last == 0 {
@@ -63,7 +64,7 @@ func (h History) Observe(v Visit) History {
 		tail = quietTail(h.last, at, v.LastModified)
 		tail = min(uint32(uint64(tail)*uint64(gap)/uint64(wall)), gap-1)
 	}
-	// Belief and plan are kept for all policies: a crawler that tries another one has both at once.
+	// Belief and plan are kept for all policies, so that a crawler can switch to another one.
 	h.belief.observe(float64(gap), float64(tail), v.Changed)
 	h.plan.observe(gap, v.Changed)
 	h.count(gap, tail, v.Changed)
@@ -92,12 +93,12 @@ func (h *History) count(gap, tail uint32, changed bool) {
 	}
 }
 
-// freshShare is the share of an interval within which a LastModified counts as made up. A page that
-// really changed so late loses little: its whole interval counts as one with a change.
+// freshShare is the share of an interval within which a LastModified is considered made up. A page
+// that really changed so late loses little: its whole interval counts as one with a change.
 const freshShare = 64
 
-// quietTail returns for how many seconds before at the page has not changed, going by its server; 0
-// if the server does not say or cannot be believed.
+// quietTail returns for how many seconds before at the page has not changed, according to its
+// server; 0 if the server does not say or is not credible.
 func quietTail(last, at uint32, modified time.Time) uint32 {
 	if modified.IsZero() {
 		return 0
@@ -126,16 +127,15 @@ func (h History) Last() time.Time {
 	return time.Unix(int64(h.last), 0).UTC()
 }
 
-// Span returns the time between the first visit and the last one. Past 4,095 visits it is halved
+// Span returns the time between the first visit and the last one. After 4,095 visits it is halved
 // together with the counts of Visits, so that old visits fade.
 func (h History) Span() time.Duration { return time.Duration(h.total) * time.Second }
 
-// Visits returns how many visits there were after the first one, and how many of them found a
-// change.
+// Visits returns the number of visits after the first one, and how many of them found a change.
 func (h History) Visits() (visits, changes int) { return int(h.visits), int(h.changes) }
 
-// A short is a number of seconds in 16 bits: 5 of exponent above 11 of mantissa. Order is kept, so
-// that two of them compare like the numbers.
+// A short is a number of seconds in 16 bits: 5 of exponent above 11 of mantissa. Encoded values
+// compare like the numbers.
 type short uint16
 
 const mantissaBits = 11

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Representative is what stands for all intervals that ended with a change in equation 4.
+// A Representative stands for all intervals that ended with a change in equation 4.
 type Representative uint8
 
 // The paper's three representatives: its tc,mix, tc,min and tc,avg. Mix is its choice.
@@ -29,9 +29,9 @@ func (r Representative) String() string {
 
 // MLE waits for a share of the page's mean interval between changes, estimated by maximum
 // likelihood: equations 4 and 5 of Tamura and Kitsuregawa, "Evaluation of Scheduling Methods of an
-// Incremental Crawler for Large Scale Web Archives" (2008). With T the time since the first visit,
-// U the part of it in intervals without a change and tc the representative of those with one, the
-// estimate is tc / ln(T/U). It never forgets, so a page that wakes up is noticed late.
+// Incremental Crawler for Large Scale Web Archives" (2008). If T is the time since the first visit,
+// U the part of it in intervals without a change, and tc the representative of those with one, the
+// estimate is tc / ln(T/U). It never forgets, so it notices late that a page has become active.
 type MLE struct {
 	Rep    Representative // the zero value is Mix
 	Low    float64        // least factor on tc; 0 means DefaultLow
@@ -42,9 +42,9 @@ type MLE struct {
 	Max    time.Duration  // longest interval; 0 means DefaultMax, negative means a century
 }
 
-// Next follows equation 5 to the letter; only Min and Max are added. Alpha does not touch the
-// intervals before the first change, which grow by High: days 7, 77 and 777 with the defaults. On
-// real pages this is the main loss of the method, and Max = 60 days or High = 3 its cure.
+// Next follows equation 5 exactly; only Min and Max are added. Alpha does not affect the intervals
+// before the first change, which grow by High: days 7, 77 and 777 with the defaults. On real pages
+// this is the main loss of the method. Max = 60 days or High = 3 avoids it.
 func (p MLE) Next(h History) time.Duration {
 	if h.changes == 0 {
 		high := orElse(p.High, DefaultHigh)
@@ -55,16 +55,16 @@ func (p MLE) Next(h History) time.Duration {
 	return within(orElse(p.Alpha, 1)*p.factor(&h)*p.Rep.of(&h), p.Min, p.Max)
 }
 
-// factor returns mu = 1/ln(T/U) within its bounds. Where U is 0 so is mu; where U is T it is
-// infinite. Neither is an error: the bounds are what the paper has them for.
+// factor returns mu = 1/ln(T/U) within its bounds. If U is 0, so is mu; if U is T, it is infinite.
+// Neither is an error: this is why the paper has bounds.
 func (p MLE) factor(h *History) float64 {
 	mu := 1 / math.Log(float64(h.total)/float64(h.quiet))
 	return max(orElse(p.Low, DefaultLow), min(mu, orElse(p.High, DefaultHigh)))
 }
 
 // of returns the representative in seconds. It requires that a change was seen. The shortest
-// interval stands for what a page does when it is busy, the mean one for what it usually does;
-// equation 4 is exact if they are the same.
+// interval shows what a page does when it is busy, the mean one what it usually does; equation 4 is
+// exact if they are equal.
 func (r Representative) of(h *History) float64 {
 	mean := float64(h.total-h.quiet) / float64(h.changes)
 	switch r {

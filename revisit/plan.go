@@ -2,17 +2,17 @@ package revisit
 
 import "math/bits"
 
-// A plan is what the rules that step from interval to interval (AIMD, Scale, and MLE before the
-// first change) need: the interval that was planned, not the time that really passed. A late visit
-// must not lengthen the intervals after it; under load, that would slow down every page for good.
+// A plan is the input of the rules that step from interval to interval (AIMD, Scale, and MLE before
+// the first change): the planned interval, not the time that really passed. A late visit must not
+// lengthen the intervals after it. Under load, that would slow down every page permanently.
 //
-// A History does not store what its policy planned, but the rule can be replayed: from an interval
-// known, through the outcomes since. That is exact, and serves every rule. Once in 31 visits the
-// interval that really passed becomes the known one. If it was late then, the rule makes up for it,
-// as it does for any interval that does not fit the page.
+// A History does not store what its policy planned. Instead, the rule is replayed from a known
+// interval, through the outcomes since. That is exact, and works for every rule. After 31 visits
+// the interval that really passed becomes the known one. If that visit was late, the rule corrects
+// it, as it does with any interval that does not fit the page.
 type plan struct {
-	from     short  // interval before the first outcome; 0: the first one of the policy
-	outcomes uint32 // a bit for each visit since, 1 for a change, the newest lowest; above them a 1
+	from     short  // interval before the first outcome; 0: the policy's first one
+	outcomes uint32 // a bit for each visit since, 1 for a change, newest lowest; a 1 above them
 }
 
 const mostOutcomes = 31
@@ -28,9 +28,9 @@ func (p *plan) observe(gap uint32, changed bool) {
 	p.outcomes = max(p.outcomes, 1)<<1 | bit
 }
 
-// repeat returns the interval in seconds that a rule comes to, which begins with second and stays
-// between two bounds. The rule gets an interval and the number of quiet visits in a row, 0 after a
-// change.
+// repeat applies a rule repeatedly and returns the interval in seconds. It starts with second and
+// stays within two bounds. The rule gets an interval and the number of consecutive quiet visits, 0
+// after a change.
 func (p *plan) repeat(second, low, high float64, rule func(interval float64, quiet int) float64) float64 {
 	interval := p.from.long()
 	if p.from == 0 {

@@ -3,18 +3,17 @@ package revisit
 import "time"
 
 // A Policy says how long to wait after the last visit before the next one. The policies of this
-// package are plain values without state; all may be shared between goroutines.
+// package are plain values without state, so goroutines may share them.
 type Policy interface {
-	// Next returns the time from the last visit to the next one, 0 for a page never visited.
+	// Next returns the time from the last visit to the next one; 0 for a page never visited.
 	Next(h History) time.Duration
 }
 
-// The values that zero fields of the policies stand for, and Size, the length of an encoded
-// [History] in bytes.
+// The defaults for zero fields of the policies, and Size, the length of an encoded [History] in
+// bytes.
 //
-// With the default Price and Fair, a page that is known to change daily is visited every 1.7 days,
-// one that changes every three weeks every five, and one that changes once a year three times a
-// year.
+// With the default Price and Fair, a page known to change daily is visited every 1.7 days, one that
+// changes every three weeks every five weeks, and one that changes once a year three times a year.
 const (
 	DefaultSecond = 7 * 24 * time.Hour
 	DefaultMin    = 24 * time.Hour
@@ -30,8 +29,7 @@ const (
 	Size = 40
 )
 
-// century is what stands for no upper bound: longer than any history, and short enough for a
-// Duration.
+// century means no upper bound: longer than any history, and short enough for a Duration.
 const century = 100 * 365 * 24 * time.Hour
 
 // Every is the policy that visits all pages at the same interval.
@@ -45,7 +43,7 @@ func (e Every) Next(h History) time.Duration {
 	return max(time.Duration(e), 0)
 }
 
-// bounds returns the bounds that Min and Max stand for, the lower one first.
+// bounds returns the values of Min and Max, the lower one first.
 func bounds(low, high time.Duration) (lo, hi time.Duration) {
 	lo, hi = orElse(low, DefaultMin), orElse(high, DefaultMax)
 	if high < 0 {
@@ -59,14 +57,14 @@ func bounds(low, high time.Duration) (lo, hi time.Duration) {
 func within(s float64, low, high time.Duration) time.Duration {
 	lo, hi := bounds(low, high)
 	ns := s * float64(time.Second)
-	// The comparison is one of floats, since s may be too long for a duration, infinite or NaN.
+	// It compares floats, since s may be too long for a duration, infinite or NaN.
 	if !(ns < float64(hi)) {
 		return hi
 	}
 	return max(time.Duration(ns), lo)
 }
 
-// orElse returns v, or what its zero stands for.
+// orElse returns v, or the default if v is zero.
 func orElse[T time.Duration | float64](v, byDefault T) T {
 	if v == 0 {
 		return byDefault

@@ -2,11 +2,11 @@ package revisit
 
 import "math"
 
-// A visit needs a logarithm and a power of two for each rate. Those of package math take any number
-// and five times as long.
+// Each visit needs a logarithm and a power of two per rate. Those of package math accept any number
+// and take five times as long.
 
-// parts is how many pieces an octave is cut into. A piece is so small that few terms of the series
-// are as exact as a float64.
+// parts is how many pieces an octave is cut into. A piece is so small that a few terms of the
+// series reach the precision of a float64.
 const (
 	parts    = 128
 	partBits = 7

@@ -2,15 +2,15 @@ package revisit
 
 import "math"
 
-// A Prior is how many pages change how often, as far as one knows before visiting them. The zero
-// Prior is the usual one: as many pages change every few months as every few weeks or days; hardly
-// any are slower or faster. [Fit] makes one from the pages of a host or of a crawl. It is a plain
+// A Prior is a distribution of rates of change, for pages that were not visited yet. The zero Prior
+// is the usual one: as many pages change every few months as every few weeks or days; hardly any
+// are slower or faster. [Fit] makes one from the pages of a host or of a crawl. It is a plain
 // value, and is not safe for concurrent use.
 type Prior struct{ weight [cells]float32 }
 
-// usual is a prior for pages of which nothing is known, one weight per rate. It is what the paper's
-// Figure 4 says of 163,122 feeds, halfway to indifference: about as many pages to each octave from
-// a change in two months to one in two days, and few beyond.
+// usual is the prior for unknown pages, one weight per rate. It is the distribution of the paper's
+// Figure 4, for 163,122 feeds, halfway to uniform: about as many pages in each octave from a change
+// in two months to one in two days, and few beyond.
 var usual = Prior{[cells]float32{
 	.02, .05, .15, .5, 1, 1, 1, 1, 1, 1, .3, .1, .05, .02, .01, .01,
 }}
@@ -24,24 +24,24 @@ func (p *Prior) orUsual() *Prior {
 
 // Parameters of Fit.
 const (
-	fitRounds = 10  // of expectation and maximization; more only sharpen the result
-	fitKeep   = 0.5 // share of the old prior that stays, for pages of a kind not seen yet
+	fitRounds = 10  // of expectation maximization; more rounds only sharpen the result
+	fitKeep   = 0.5 // share of the old prior that stays, for kinds of pages not seen yet
 	fitDoubt  = 0.5 // of a page's evidence; pages of one host change together
-	fitPages  = 5   // as many pages as the old prior counts for on its own
+	fitPages  = 5   // weight of the old prior, in pages
 )
 
-// Fit returns the prior that explains the histories best, halfway from the prior given. A few
-// hundred pages are enough, chosen at random; pages visited once or never say nothing. It allocates
+// Fit returns the prior that explains the histories best, halfway from the given prior. A few
+// hundred pages chosen at random are enough; pages visited at most once are ignored. It allocates
 // nothing, and takes a few milliseconds for a thousand pages.
 //
 // It pays for hosts whose pages are much slower or faster than usual and were visited for months.
-// Weeks teach it nothing: what all pages did lately is not what each of them does.
+// Weeks are not enough: what all pages did lately does not show what each of them usually does.
 func Fit(pages []History, start Prior) Prior {
 	start = start.orUsual().scaled()
 	p := start
-	// Each round asks which rates the pages have if the prior is right, and takes the answer for
-	// the next prior. It stops early: the best prior of all has a few sharp peaks, and trusts them
-	// too much.
+	// Each round computes the rates that the pages have under the prior, and takes the result as
+	// the next prior. It stops early: the prior of maximum likelihood has a few sharp peaks, and is
+	// overconfident.
 	for range fitRounds {
 		var sum [cells]float64
 		n := 0.0
@@ -60,8 +60,8 @@ func Fit(pages []History, start Prior) Prior {
 	return p
 }
 
-// explain adds the probabilities of the rates of one page to sum. It counts changes over time and
-// leaves out what the belief knows beyond: short bursts would make all pages look fast. It adds
+// explain adds the probabilities of one page's rates to sum. It counts changes over time and
+// ignores what else the belief knows: short bursts would make all pages look fast. It adds
 // logarithms, since the likelihood of a few hundred visits is below the smallest float.
 func (p *Prior) explain(h *History, sum *[cells]float64) {
 	var q [cells]float64

@@ -5,60 +5,61 @@ import (
 	"time"
 )
 
-// A Pulse is the rhythm in which one host publishes, as the visits to its pages show it, in 64
-// bytes. Many sites publish in bulk: on a few days most of their pages change, and hardly any in
-// between. One page's visits cannot tell when that happens, but those of all its siblings can.
+// A Pulse is the rhythm in which one host publishes, learned from the visits to its pages, in 64
+// bytes. Many sites publish in bulk: most of their pages change on a few days, and hardly any in
+// between. The visits to one page cannot show when that happens, but those to all pages of the host
+// can.
 //
-// A Pulse turns the rhythm into a clock of the host, which runs fast on the days when pages change
-// and slow on the others, and like any other clock in the long run. Policies work on that clock as
-// they do on the wall clock:
+// A Pulse turns the rhythm into a clock of the host. It runs fast on days when pages change and
+// slow on the others, and in the long run as fast as the wall clock. Policies use it like the wall
+// clock:
 //
 //	visit.Elapsed = pulse.Observe(page, visit)
 //	page = page.Observe(visit)
 //
-// When a page is due, look at the clock before visiting it: if the host has been quiet, the visit
-// may not be worth its price yet, and if the host has published, pages are worth a visit that are
-// not due for long:
+// When a page is due, check the clock before visiting it. If the host has been quiet, the visit may
+// not be worth its price yet. If the host has just published, pages are worth a visit long before
+// they are due:
 //
 //	worth := policy.Worth(page, pulse.Elapsed(page.Last(), now))
 //
-// The clock starts only when it explains what the visits find better than the wall clock does, and
+// The clock starts only when it explains the results of visits better than the wall clock, and
 // stops when it no longer does. The zero Pulse is that of a host never visited, ready to use by one
 // goroutine at a time.
 //
 // The model is an inhomogeneous Poisson process common to the pages of a host: the rate of a page
 // is its own rate times the activity of the host. Activity is constant within two days and has a
-// Gamma distribution, which each visit updates in the days since the last visit to its page, in
-// proportion to what is expected of them.
+// Gamma distribution. Each visit updates it for the days since the last visit to the page, in
+// proportion to the changes expected in them.
 type Pulse struct {
 	newest   uint16      // number of the newest span; 0 if there was none
 	pace     short       // activity in the long run
-	lead     float32     // by which the clock explains the visits better than time does, in nats
+	lead     float32     // how much better than time the clock explains the visits, in nats
 	activity [spans]span // newest first
 }
 
 // A span is two days of a host's life.
 type span struct {
-	changes short // seen in it, as far as can be said, and pulsePrior
-	visits  short // changes expected in it by the rates of the pages visited, and pulsePrior
+	changes short // estimated number seen in it, plus pulsePrior
+	visits  short // number expected by the rates of the pages visited, plus pulsePrior
 }
 
 const (
 	spans      = 14
 	spanLength = 2 * day // seconds
 
-	// pulsePrior is how many changes the prior counts for, in both numbers of a span. The fewer,
+	// pulsePrior is the weight of the prior in changes, in both numbers of a span. The lower it is,
 	// the more bursts are expected.
 	pulsePrior = 0.6
 
-	// leadOn is the lead from which on the clock is used. The lead fades by leadFade a visit, and
-	// is never further away than leadMost.
+	// leadOn is the lead above which the clock is used. The lead fades by leadFade per visit, and
+	// is bounded by leadMost.
 	leadOn   = 20
 	leadFade = 0.001
 	leadMost = 30
 
-	// settled is the age, in spans, from which on the activity of a span is taken to be known, and
-	// paceShare its share in the pace.
+	// settled is the age, in spans, from which the activity of a span is final, and paceShare its
+	// share in the pace.
 	settled   = 10
 	paceShare = 2.0 / 90
 	leastPace = 0.02
@@ -70,9 +71,9 @@ func pack(v float64) short       { return shorten(uint32(min(v*unit+0.5, math.Ma
 func (s short) unpack() float64  { return s.long() / unit }
 func (s span) activity() float64 { return s.changes.unpack() / s.visits.unpack() }
 
-// Observe adds a visit to the page with the history h, before the visit is added to h itself, and
-// returns the time on the clock of the host since the last visit to the page. It takes constant
-// time.
+// Observe adds a visit to the page with the history h, and returns the time on the clock of the
+// host since the last visit to the page. Call it before adding the visit to h itself. It takes
+// constant time.
 func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 	at := unixSeconds(v.At)
 	p.advance(at)
@@ -85,8 +86,8 @@ func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 	return p.Elapsed(h.Last(), v.At)
 }
 
-// Elapsed returns the time on the clock of the host between two times. Before the last 28 days, and
-// for a host without a rhythm, it is the time that passed.
+// Elapsed returns the time on the clock of the host between two times. Earlier than the last 28
+// days, and for a host without a rhythm, it is real time.
 func (p *Pulse) Elapsed(since, now time.Time) time.Duration {
 	if p.lead <= leadOn {
 		return now.Sub(since)
@@ -95,7 +96,7 @@ func (p *Pulse) Elapsed(since, now time.Time) time.Duration {
 	return time.Duration(p.elapsed(from, max(from, to)) * float64(time.Second))
 }
 
-// advance makes the span of a time the newest one.
+// advance makes the span that contains a time the newest one.
 func (p *Pulse) advance(at uint32) {
 	number := uint16(at/spanLength) + 1
 	if p.newest == 0 {
@@ -106,7 +107,7 @@ func (p *Pulse) advance(at uint32) {
 	if passed <= 0 {
 		return
 	}
-	for i := range min(passed, settled) { // those that become settled
+	for i := range min(passed, settled) { // those that become final
 		pace := p.pace.unpack()
 		pace += (p.activity[settled-1-i].activity() - pace) * paceShare
 		p.pace = pack(max(pace, leastPace))
@@ -117,7 +118,7 @@ func (p *Pulse) advance(at uint32) {
 	p.newest = number
 }
 
-// clear makes the newest n spans unknown.
+// clear resets the newest n spans to unknown.
 func (p *Pulse) clear(n int) {
 	for i := range n {
 		p.activity[i] = span{pack(pulsePrior), pack(pulsePrior)}
@@ -125,7 +126,7 @@ func (p *Pulse) clear(n int) {
 }
 
 // each calls visit with each span between two times and the seconds of it that lie between them,
-// and returns the seconds for which there is no span.
+// and returns the seconds outside all spans.
 func (p *Pulse) each(from, to uint32, visit func(s *span, seconds float64)) (rest float64) {
 	covered := uint32(0)
 	for i := range p.activity {
@@ -147,7 +148,7 @@ func (p *Pulse) elapsed(from, to uint32) (seconds float64) {
 	return seconds/pace + rest
 }
 
-// judge compares how likely the outcome of a visit was, by the clock and by the time that passed.
+// judge compares how likely the outcome of a visit was by the clock and by real time.
 func (p *Pulse) judge(h *History, wall, clock float64, changed bool) {
 	var unknown Prior
 	byWall, byClock := 0.0, 0.0
@@ -168,7 +169,7 @@ func (p *Pulse) learn(h *History, at uint32, changed bool) {
 	pace := max(p.pace.unpack(), leastPace)
 	rate := h.rate() / pace
 	clock := p.elapsed(h.last, at) * pace
-	// If there was a change, then so many are expected.
+	// If there was a change, this many are expected.
 	changes := 0.0
 	if changed {
 		x := rate * clock

@@ -30,8 +30,8 @@ func (p AIMD) Next(h History) time.Duration {
 }
 
 // Scale multiplies the interval by one number after a visit without a change, and by another one
-// after a visit with a change. [Nutch] and [StormCrawler] return the two that are in wide use. Like
-// the originals, it multiplies the interval that was planned, so late visits do not lengthen it.
+// after a visit with a change. [Nutch] and [StormCrawler] return the two rules in wide use. Like
+// the originals, it multiplies the planned interval, so late visits do not lengthen it.
 type Scale struct {
 	Grow   float64       // after a visit without a change, above 1; 0 means 1.5
 	Shrink float64       // after a visit with a change, below 1; 0 means 0.5
@@ -41,8 +41,8 @@ type Scale struct {
 }
 
 // Nutch returns the rule of Apache Nutch's AdaptiveFetchSchedule with its default rates and bounds,
-// without its shift towards the time of the last change: the shift keeps it from ever catching more
-// than some 0.8 of the versions, whatever the rates.
+// but without its shift towards the time of the last change. With the shift it never catches more
+// than about 0.8 of the versions, whatever the rates.
 func Nutch() Scale {
 	return Scale{Grow: 1.4, Shrink: 0.8, Second: 30 * 24 * time.Hour, Min: time.Minute}
 }
@@ -56,8 +56,8 @@ func StormCrawler() Scale {
 	}
 }
 
-// Next multiplies the interval before. It needs no more memory than that, and so it never settles:
-// a page with a steady rate is visited at intervals that differ by the factor from one to the next.
+// Next multiplies the previous interval. It has no other memory, so it never settles: the intervals
+// of a page with a steady rate keep changing by the factor.
 func (p Scale) Next(h History) time.Duration {
 	grow, shrink := orElse(p.Grow, 1.5), orElse(p.Shrink, 0.5)
 	return h.repeat(p.Second, p.Min, p.Max, func(interval float64, quiet int) float64 {
@@ -68,7 +68,7 @@ func (p Scale) Next(h History) time.Duration {
 	})
 }
 
-// repeat returns what a rule makes of the planned intervals of h.
+// repeat returns the interval that a rule derives from the planned intervals of h.
 func (h *History) repeat(second, low, high time.Duration,
 	rule func(interval float64, quiet int) float64) time.Duration {
 	if h.last == 0 {

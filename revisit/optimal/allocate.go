@@ -5,22 +5,22 @@ import (
 	"math"
 )
 
-// A Page is one whose rate of change is known, for [Allocate].
+// A Page is one with a known rate of change, for [Allocate].
 type Page struct {
 	Rate   float64 // changes per day
 	Weight float64 // worth of one version, or of being fresh; 0 means 1
 	Host   int     // index into the bounds of the hosts
 }
 
-// A Budget is how many visits a day there are.
+// A Budget is the number of visits per day.
 type Budget struct {
 	Visits float64   // for all pages
 	Hosts  []float64 // for the pages of each host; nil means no bounds, as does a host beyond
 }
 
-// Allocate returns the visits per day for each page with which an archive catches the most
-// versions, and the price at which it does: every page is visited until one more visit per day
-// would add less than the price. A page of no worth gets none.
+// Allocate returns the visits per day for each page that let an archive catch the most versions,
+// and the price: every page is visited until one more visit per day would add less than the price.
+// A page that is worth nothing gets none.
 //
 // It is a water-filling: with equal weights, all intervals are one multiple of the pages' mean
 // intervals. It takes some 100 passes over the pages.
@@ -28,19 +28,19 @@ func Allocate(pages []Page, b Budget) (perDay []float64, price float64) {
 	return fill(pages, b, weightOf)
 }
 
-// Freshen does the same for the pages' freshness: the expected share of time for which the copy is
-// the current version, as Cho and Garcia-Molina (2003) define it. It abandons pages that change too
-// fast to be kept fresh.
+// Freshen does the same for the pages' freshness: the expected share of time during which the copy
+// is current, as Cho and Garcia-Molina (2003) define it. It abandons pages that change too fast to
+// be kept fresh.
 func Freshen(pages []Page, b Budget) (perDay []float64, price float64) {
-	// Visits at a rate of r keep a page fresh for r/l(1-exp(-l/r)) of the time: that is the
-	// versions caught, over l.
+	// Visits at a rate of r keep a page fresh for r/l(1-exp(-l/r)) of the time: the versions
+	// caught, divided by l.
 	return fill(pages, b, func(p Page) float64 { return weightOf(p) / p.Rate })
 }
 
 func weightOf(p Page) float64 { return cmp.Or(p.Weight, 1) }
 
-// leastPrice, times the most that a version is worth, is where the search for a price ends. A
-// budget that is larger visits each page 700,000 times per change; there is nothing left to share.
+// leastPrice, times the greatest worth of a version, is where the search for a price ends. At a
+// lower price each page would get 700,000 visits per change; there is nothing left to allocate.
 const leastPrice = 1e-12
 
 // A pool is the water-filling of one set of pages.
@@ -145,9 +145,9 @@ func (f *pool) shareHost(members []int, bound float64) (used float64) {
 // set gives the members their visits at a price, but not more than bound in all. The price is the
 // highest one at which they want more.
 //
-// Where visits are so few that each finds a new version, worth and price are equal to the last
-// digit, and the visits to a page jump from none to one in about 40 mean intervals. Pages at that
-// edge get what is left when the others have theirs.
+// If visits are so rare that each finds a new version, worth and price are equal to the last digit,
+// and the visits to a page jump from none to one in about 40 mean intervals. Pages at that edge get
+// what the others leave.
 func (f *pool) set(members []int, price, bound float64) {
 	const edge = 1 + 1e-12
 	sum, edged := 0.0, 0.0
@@ -190,10 +190,10 @@ func gainInverse(y float64) float64 {
 	return x
 }
 
-// gain is what one more visit is worth in versions, at the margin, when a page has changed x times
-// on average since the last one: the derivative of r(1-exp(-l/r)) by r, with x = l/r.
+// gain is the marginal worth of one more visit, in versions, to a page that has changed x times on
+// average since the last one: the derivative of r(1-exp(-l/r)) with respect to r, with x = l/r.
 func gain(x float64) float64 {
-	if x < 1e-3 { // where the difference below loses its digits
+	if x < 1e-3 { // avoids cancellation in the difference below
 		return x * x * (0.5 - x*(1.0/3-x/8))
 	}
 	return 1 - (1+x)*math.Exp(-x)

@@ -1,5 +1,5 @@
-// Package optimal has the yardsticks of revisit policies: the best that anyone could do who knew the
-// pages' rates of change, and the classic estimators of those rates. It is for laboratories; a
+// Package optimal has the upper bounds for revisit policies: the best result possible if the pages'
+// rates of change were known, and the classic estimators of those rates. It is for experiments; a
 // crawler needs only package revisit.
 //
 // [Allocate] and [Freshen] share a budget of visits among pages of known rates. [Rate] estimates a

@@ -8,11 +8,11 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// CGM is the policy that waits for a share of the mean interval between changes as Cho and
-// Garcia-Molina, "Estimating frequency of change" (2003), estimate it: rate = -ln((X+0.5)/(n+0.5))
-// / I, with X of n visits finding no change and I the interval. The two halves remove most of the
-// bias of the plain estimator and keep it finite. They assume equal intervals; for others this
-// takes the mean. It waits as long as the defaults of package revisit allow.
+// CGM waits for a share of the mean interval between changes, estimated by the method of Cho and
+// Garcia-Molina, "Estimating frequency of change" (2003): rate = -ln((X+0.5)/(n+0.5)) / I, where X
+// of n visits found no change and I is the interval. The two halves remove most of the bias of the
+// plain estimator and keep it finite. They assume equal intervals; otherwise I is the mean.
+// Intervals have the default bounds of package revisit.
 type CGM struct {
 	Alpha float64 // share of the mean interval to wait; 0 means 1
 }
@@ -42,9 +42,9 @@ type Gap struct {
 }
 
 // Rate returns the changes per day that explain the gaps best if changes come at random at a
-// constant rate: the root of equation 2 of the paper. It is the yardstick for the estimators that
-// do with a History. It is 0 if no gap has a change, and infinite if all have. Gaps that are not
-// positive say nothing.
+// constant rate: the root of equation 2 of the paper. Estimators that have only a History are
+// measured against it. It is 0 if no gap has a change, and infinite if all have one. Gaps that are
+// not positive are ignored.
 func Rate(gaps []Gap) float64 {
 	quiet, changed := 0.0, 0.0
 	for _, g := range gaps {
@@ -78,9 +78,9 @@ func excess(gaps []Gap, rate float64) (sum float64) {
 	return sum
 }
 
-// bisect returns the last number between low and high for which below holds; low if it holds
-// nowhere. It asks until no float lies between, which takes some 60 steps and no tolerance that
-// would be wrong for somebody's units.
+// bisect returns the last number between low and high for which below holds; low if it never holds.
+// It continues until no float lies between, which takes about 60 steps and needs no tolerance,
+// which would depend on the unit.
 func bisect(low, high float64, below func(float64) bool) float64 {
 	for {
 		mid := low + (high-low)/2
