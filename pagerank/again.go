@@ -11,12 +11,12 @@ func (f *Frontier) again(id uint32, links []uint32) {
 	}
 	f.targets = f.links.read(f.places[id], id, f.targets[:0])
 	if n.state&kept != 0 && len(f.targets) == 0 {
-		f.give(links, 0) // the spill is broken: what was passed on stays where it is
+		f.give(links, 0) // the spill is broken: shares passed on before stay where they are
 		return
 	}
 	if now := slices.Sorted(slices.Values(links)); !slices.Equal(now, f.targets) {
-		// Taking everything back and passing it on anew costs twice as much as moving the
-		// difference, and needs no case for pages that had no links, or have none now.
+		// Taking back all shares and passing them on again costs twice as much as moving the
+		// difference. In return, pages without links, then or now, need no special case.
 		f.takeBack(id)
 		if len(links) > 0 {
 			f.sums.dangling -= n.score
@@ -24,7 +24,7 @@ func (f *Frontier) again(id uint32, links []uint32) {
 			f.passOn(id, links)
 		}
 	} else if len(links) > 0 {
-		f.spread(id) // someone is interested in this page: its residual goes on, whatever the cutoff
+		f.spread(id) // a fetched page always passes on its residual, whatever the cutoff
 	}
 	f.settle()
 	if f.links.wasteful() {
@@ -32,7 +32,7 @@ func (f *Frontier) again(id uint32, links []uint32) {
 	}
 }
 
-// takeBack turns a page into one without links; f.targets are those that it had.
+// takeBack turns a page into one without links. f.targets are the links it had.
 func (f *Frontier) takeBack(id uint32) {
 	n := &f.nodes[id]
 	if n.state&linked == 0 {
@@ -42,8 +42,8 @@ func (f *Frontier) takeBack(id uint32) {
 	f.sums.dangling += n.score
 	f.links.drop(f.places[id])
 	n.state &^= linked | kept
-	// Only the first step is taken back at once. The targets then have negative residuals for what
-	// they passed on, and the cutoff decides when they take that back.
+	// Only the first step is taken back immediately. The targets then have negative residuals for
+	// the shares that they passed on, and the cutoff decides when they take those back.
 	back := f.passed[id]
 	f.passed[id], f.places[id] = 0, 0
 	f.calm(id)

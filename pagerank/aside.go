@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// lots hold the ids whose hosts were not ready, by host.
+// lots hold the ids whose hosts are not ready, by host.
 type lots struct {
 	byHost map[uint32]*lot
 	parked int // ids
 }
 
-// A lot is the queue of a host that was not ready. Ids may join it at any time, and one that is
-// found late may be better than those that wait. So it is a heap, by bucket and then by id. When an
-// id gains or leaves, its old entry stays and is stale.
+// A lot is the queue of a host that is not ready. Ids may join it at any time, and a late one may
+// be better than those that wait, so it is a heap, ordered by bucket and then by id. If an id gains
+// or leaves, its old entry stays and is stale.
 type lot struct {
 	entries []entry // a binary heap, the highest first
 	n       int     // ids
 	busy    bool    // until Release
 }
 
-// An entry is a bucket in the upper half, and below it the complement of an id.
+// An entry has a bucket in its upper half and the complement of an id below.
 type entry uint64
 
 func entryFor(n *node, id uint32) entry { return entry(n.bucket())<<32 | entry(^id) }
@@ -43,7 +43,7 @@ func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) 
 		}
 		host := f.nodes[id].host
 		l := f.lots.byHost[host]
-		// The ids in a lot that is not busy wait for the Release of one visit each.
+		// In a lot that is not busy, each id waits for the Release of one visit.
 		if l == nil || !l.busy {
 			if ready(host) {
 				return id, true
@@ -74,7 +74,7 @@ func (f *Frontier) Release(host uint32) {
 	f.queue.add(f.nodes, f.level(e.id()), e.id())
 }
 
-// close notes that a host is not ready.
+// close marks a host as not ready.
 func (l *lots) close(host uint32) *lot {
 	if l.byHost == nil {
 		l.byHost = map[uint32]*lot{}
@@ -98,7 +98,7 @@ func (f *Frontier) park(l *lot, id uint32) {
 // unpark takes a node out of its lot.
 func (f *Frontier) unpark(n *node) {
 	n.state &^= aside
-	f.lots.byHost[n.host].n-- // a lot without ids stays until Release: it says that the host is busy
+	f.lots.byHost[n.host].n-- // an empty lot stays until Release: it marks the host as busy
 	f.lots.parked--
 }
 
@@ -134,7 +134,7 @@ func (l *lot) push(e entry) {
 	l.entries = h
 }
 
-// pop takes the highest entry, of which there is one.
+// pop removes the highest entry. There must be one.
 func (l *lot) pop() entry {
 	h := l.entries
 	top, last := h[0], h[len(h)-1]

@@ -7,8 +7,8 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/internal/linklist"
 )
 
-// A Frontier ranks the ids that were discovered and not yet fetched by a PageRank that it updates
-// as pages come in. It is not safe for concurrent use.
+// A Frontier ranks ids that are discovered and not yet fetched, by a PageRank that it updates with
+// each fetched page. It is not safe for concurrent use.
 type Frontier struct {
 	opts  Options
 	nodes []node // by id
@@ -22,16 +22,16 @@ type Frontier struct {
 	links  linkStore
 
 	fetched int     // pages
-	step    float32 // weight of a key now, see age
+	step    float32 // current weight of a key, see age
 	sums    sums
 
-	newcomers []uint32 // found, and waiting for their place in the queue
-	stretch   int      // pages from one admission of newcomers to the next
+	newcomers []uint32 // discovered, and waiting for a place in the queue
+	stretch   int      // number of pages between admissions of newcomers
 
 	cleaner  linklist.Cleaner
 	targets  []uint32 // scratch: links that were read back
 	wave     []uint32 // pages about to pass on their residual
-	refining bool     // Refine spends what it takes
+	refining bool     // Refine is running, which has no budget
 }
 
 // New returns an empty Frontier.
@@ -57,9 +57,9 @@ func New(opts Options) *Frontier {
 	return f
 }
 
-// Discover queues id with the score that it has: 0 for a seed. An id that was handed out and could
-// not be fetched is queued again. A queued id gets its place anew if Options.Score is set. A
-// fetched id stays as it is.
+// Discover queues id with its current score, 0 for a seed. An id that was returned by Next and
+// could not be fetched is queued again. A queued id gets a new place if Options.Score is set. A
+// fetched id is ignored.
 func (f *Frontier) Discover(id uint32) {
 	if f.beyond(id) {
 		return
@@ -80,8 +80,8 @@ func (f *Frontier) Discover(id uint32) {
 	}
 }
 
-// Trust discovers id and adds weight to its score: how many readers start there. It ignores weights
-// that are infinite or not above 0.
+// Trust discovers id and adds weight to its score: how many readers start there. Weights that are
+// infinite or not above 0 are ignored.
 func (f *Frontier) Trust(id uint32, weight float64) {
 	if f.beyond(id) || !(weight > 0) || math.IsInf(weight, 1) {
 		return
@@ -93,7 +93,7 @@ func (f *Frontier) Trust(id uint32, weight float64) {
 	f.settle()
 }
 
-// Next takes the id with the highest key out of the queue; ok is false if the queue is empty. Ids
+// Next removes the id with the highest key from the queue; ok is false if the queue is empty. Ids
 // that NextReady has set aside are not in the queue.
 func (f *Frontier) Next() (id uint32, ok bool) {
 	if id, ok = f.queue.pop(f.nodes); !ok && len(f.newcomers) > 0 {
@@ -103,13 +103,13 @@ func (f *Frontier) Next() (id uint32, ok bool) {
 	return id, ok
 }
 
-// Fetched reports that a page was fetched and which ids it links to. The page puts in its 1, unless
+// Fetched reports that a page was fetched, with the ids it links to. The page gets its 1, unless
 // Options says otherwise, and passes on its score; new targets are discovered. Links to the page
 // itself, repeated links, and ids from Options.Limit on do not count. A page without links passes
 // on nothing.
 //
-// If the page was fetched before, what it passed on over its old links is taken back, and all of
-// its score goes over the new ones. Without kept links, new targets are discovered and that is all.
+// If the page was fetched before, the score that went over its old links is taken back, and all of
+// its score goes over the new ones. If links are not kept, only new targets are discovered.
 //
 // The slice is neither kept nor changed.
 func (f *Frontier) Fetched(id uint32, links []uint32) {
@@ -133,7 +133,7 @@ func (f *Frontier) Fetched(id uint32, links []uint32) {
 	f.settle()
 }
 
-// enter makes a node one of the fetched.
+// enter marks a node as fetched.
 func (f *Frontier) enter(id uint32) {
 	n := &f.nodes[id]
 	if n.state&queued != 0 {
@@ -163,9 +163,9 @@ func (f *Frontier) enter(id uint32) {
 	}
 }
 
-// Score returns the score of an id, fetched or not; 0 if it is not known. Scores grow with the
-// crawl: to compare those of different times, divide by Stats.Total. The score of a fetched page
-// tells how much a revisit is worth.
+// Score returns the score of an id, fetched or not; 0 if it is unknown. Scores grow with the crawl:
+// to compare scores of different times, divide by Stats.Total. The score of a fetched page tells
+// how much a revisit is worth.
 func (f *Frontier) Score(id uint32) float64 {
 	if uint64(id) >= uint64(len(f.nodes)) {
 		return 0
@@ -174,7 +174,7 @@ func (f *Frontier) Score(id uint32) float64 {
 }
 
 // All yields the known ids in ascending order with their scores. The frontier must not be changed
-// meanwhile.
+// during the iteration.
 func (f *Frontier) All() iter.Seq2[uint32, float64] {
 	return func(yield func(uint32, float64) bool) {
 		for i := range f.nodes {

@@ -2,12 +2,12 @@ package pagerank
 
 import "math"
 
-// hosts is what Push considers beside scores.
+// hosts holds what Push considers besides scores.
 //
-// In a score each fetched page has one vote, and a host that makes pages without end has votes
-// without end. So where hosts are known, a key also has a discount for hosts of which many pages
-// are fetched, and, with a small weight, the share of all readers following links from the seeds
-// who would arrive at the page: the cash of OPIC, which no host can make.
+// In a score each fetched page has one vote, so a host that generates endless pages has endless
+// votes. If hosts are known, a key therefore has two more factors. One is a discount for hosts with
+// many fetched pages. The other, with a small weight, is the cash of OPIC: the share of all readers
+// following links from the seeds who would arrive at the page. No host can create cash.
 type hosts struct {
 	weights []float32 // by host: its discount
 	fetched []uint32  // by host: pages, up to mostDiscounted
@@ -48,31 +48,31 @@ func (h *hosts) pay(id uint32, links []uint32) {
 	}
 }
 
-// The constants of Push. README.md of examples/pageranklab tells on which graphs they were chosen
+// The constants of Push. README.md of examples/pageranklab says on which graphs they were chosen
 // and on which they were judged. Without a limit, the discount would make a large host's good pages
 // wait forever. A higher weight of cash helps against traps and hurts elsewhere. With a longer
 // patience, small crawls lose.
 const (
-	mostDiscounted = 100  // pages of a host
-	cashWeight     = 16   // one part of so many
+	mostDiscounted = 100  // pages per host
+	cashWeight     = 16   // denominator of the exponent
 	patience       = 1000 // pages
 )
 
-// blend returns the key of an id: its score to the power of 15/16, times its cash to that of 1/16.
-// The bits of a float32 are nearly its logarithm, and the queue looks at no more.
+// blend returns the key of an id: its score to the power of 15/16, times its cash to the power of
+// 1/16. The bits of a float32 are nearly its logarithm, and the queue needs no more precision.
 func (h *hosts) blend(score float32, host, id uint32) float32 {
 	k := uint64(math.Float32bits(max(score*h.weights[host], 0)))
 	c := uint64(math.Float32bits(h.cash[id]))
 	return math.Float32frombits(uint32((k*(cashWeight-1) + c) / cashWeight))
 }
 
-// age returns the weight of keys computed when so many pages are fetched. A score that was reached
-// early comes from few pages and means more than the same score later.
+// age returns the weight of keys computed after so many fetched pages. A score reached early comes
+// from few pages and means more than the same score later.
 func age(fetched int) float32 {
 	return float32(1 / math.Sqrt(1+float64(fetched)/patience))
 }
 
-// worth returns what Options.Score says.
+// worth returns the value of Options.Score.
 func (f *Frontier) worth(id uint32) float64 {
 	if f.opts.Score == nil {
 		return 1

@@ -15,34 +15,34 @@ type spill = interface {
 }
 
 // linkStore keeps lists of ids in an append-only arena. A list is sorted and packed: its length,
-// the distance of the first id from the page's own, and the distance of each other id from the one
-// before. Most links lead to ids close by or close to each other, and take a byte.
+// the distance of the first id from the page's own, and the distance of each other id from the
+// previous one. Most links lead to ids close by or close to each other, and take a byte.
 //
-// The arena consists of slabs. A list never crosses from one to the next, except that a long one
-// begins a run of slabs that lie together in memory.
+// The arena consists of slabs. A list never crosses a slab boundary, except that a long one starts
+// a run of slabs that are contiguous in memory.
 type linkStore struct {
-	slabs [][]byte // each reaches to the end of its run; nil where the spill has it
-	run   int      // the slab that the last run begins with
+	slabs [][]byte // each extends to the end of its run; nil if it is in the spill
+	run   int      // first slab of the last run
 	spill spill
 	end   uint64 // where the next list goes
 	waste uint64 // bytes of lists that were replaced
-	size  int    // links that are not waste
+	size  int    // number of links, without waste
 	last  uint32 // the highest id of all
 	out   []byte // scratch for a list to be written
 	in    []byte // scratch for a list read from the spill
-	err   error  // the first one of the spill, or ErrFull
+	err   error  // the first error of the spill, or ErrFull
 }
 
 const (
 	slabBytes = 1 << 16
-	align     = 2 // so that 32 bits reach 8 GiB
+	align     = 2 // lets 32 bits address 8 GiB
 	firstRead = 64
 )
 
-// A place tells where a list is, in units of align, from 1 on; 0 means nowhere.
+// A place is the offset of a list, in units of align, from 1 on; 0 means none.
 type place uint32
 
-// put keeps the sorted list of a page, which has no id twice. It returns 0 if it cannot.
+// put stores the sorted list of a page, which must not have duplicates. It returns 0 if it cannot.
 func (s *linkStore) put(page uint32, ids []uint32) place {
 	if s.err != nil {
 		return 0 // a slab is lost, or places have run out
@@ -81,7 +81,7 @@ func encode(b []byte, page uint32, ids []uint32) []byte {
 	return b
 }
 
-// open begins a run of slabs for n bytes. If there is a spill, the run before goes there.
+// open starts a run of slabs for n bytes. If there is a spill, the previous run is written to it.
 func (s *linkStore) open(n int) bool {
 	count := (n + slabBytes - 1) / slabBytes
 	start := uint64(len(s.slabs)) * slabBytes
@@ -108,7 +108,7 @@ func (s *linkStore) open(n int) bool {
 	return true
 }
 
-// read appends the list of a page to ids. What cannot be read is an empty list.
+// read appends the list of a page to ids. A list that cannot be read is empty.
 func (s *linkStore) read(at place, page uint32, ids []uint32) []uint32 {
 	if at == 0 {
 		return ids
@@ -127,7 +127,7 @@ func (s *linkStore) read(at place, page uint32, ids []uint32) []uint32 {
 }
 
 // decode reverses encode, without the length. It fills ids and reports whether they are valid:
-// rising, and up to last.
+// ascending, and at most last.
 func decode(b []byte, page uint32, ids []uint32, last uint32) bool {
 	first, n := binary.Uvarint(b)
 	next := int64(page) + (int64(first>>1) ^ -int64(first&1))
@@ -155,7 +155,7 @@ func decode(b []byte, page uint32, ids []uint32, last uint32) bool {
 	return next <= int64(last)
 }
 
-// errSpill reports a spill that returns other bytes than were written.
+// errSpill means that a spill returned other bytes than were written.
 var errSpill = errors.New("pagerank: read links: not what was written")
 
 func (s *linkStore) fail(err error) {
@@ -164,12 +164,12 @@ func (s *linkStore) fail(err error) {
 	}
 }
 
-// list returns how many ids the list at a place has, and the bytes behind that number, perhaps more
-// than are the list's. They are valid until the next call.
+// list returns how many ids the list at a place has, and the bytes after that number, perhaps more
+// than the list's. They are valid until the next call.
 func (s *linkStore) list(at place) (count int, b []byte) {
 	from := uint64(at-1) * align
 	b = s.view(from, firstRead)
-	// More links than ids would cost memory.
+	// A list with more links than there are ids is corrupt, and would cost memory.
 	c, n := binary.Uvarint(b)
 	if n <= 0 || c > uint64(s.last)+1 {
 		if b != nil {
@@ -177,15 +177,15 @@ func (s *linkStore) list(at place) (count int, b []byte) {
 		}
 		return 0, nil
 	}
-	// The length in bytes is not kept: it would take a byte. In memory everything is at hand; from
-	// a spill a longer piece is read if the first one has too few numbers.
+	// The length in bytes is not kept: it would take a byte. In memory all bytes are available;
+	// from a spill a longer piece is read if the first one has too few numbers.
 	if most := n + int(c)*binary.MaxVarintLen32; len(b) < most && span(b[n:], int(c)) < 0 {
 		b = s.view(from, most)
 	}
 	return int(c), b[min(n, len(b)):]
 }
 
-// span returns how many bytes so many numbers take, or -1 if there are not as many.
+// span returns the length of n numbers in bytes, or -1 if there are fewer.
 func span(b []byte, numbers int) int {
 	for i, c := range b {
 		if numbers == 0 {

@@ -12,12 +12,12 @@ import (
 )
 
 var (
-	// ErrCorrupt reports a file that WriteTo did not write. It is wrapped with the place and the
+	// ErrCorrupt reports a file that WriteTo did not write. It is wrapped with the offset and the
 	// reason. Nothing is loaded: start a new crawl, or load an older file.
 	ErrCorrupt = errors.New("pagerank: corrupt file")
 
 	// ErrOptions reports a file that was saved with another Damping, Trusted, KeepLinks or Host
-	// than Load was given: the scores would mean nothing. Load it with the options it was saved
+	// than Load was given. The scores would be meaningless. Load it with the options it was saved
 	// with.
 	ErrOptions = errors.New("pagerank: saved with other options")
 
@@ -26,8 +26,8 @@ var (
 	ErrFull = errors.New("pagerank: more than 8 GiB of links")
 )
 
-// Load reads what WriteTo has written. It calls Options.Host for each id again, and writes to
-// Options.Spill anew. Memory is bounded by the number of bytes read, whatever they say. Load
+// Load reads what WriteTo has written. It calls Options.Host again for each id, and rewrites
+// Options.Spill. Its memory is bounded by the size of the input, whatever that contains. Load
 // buffers, and may read beyond the end of the frontier, unless r is a *bufio.Reader of 64 KiB or
 // more.
 func Load(r io.Reader, opts Options) (*Frontier, error) {
@@ -38,10 +38,10 @@ func Load(r io.Reader, opts Options) (*Frontier, error) {
 	return f, nil
 }
 
-// load reads n nodes, and what belongs to them, into an empty frontier.
+// load reads n nodes and their data into an empty frontier.
 func (f *Frontier) load(d *decoder) (n uint64, err error) {
-	// The checksum is compared at the end, so that a file need not be read twice; until then
-	// nothing is believed. After an error the decoder goes on with zeros, and all loops check it.
+	// The checksum is compared at the end, so that a file need not be read twice. Until then
+	// nothing is trusted. After an error the decoder returns zeros, and all loops check for it.
 	n = f.readHead(d)
 	for id := uint64(0); id < n && d.err == nil; id++ {
 		f.readNode(d, uint32(id), n)
@@ -72,7 +72,7 @@ func newDecoder(r io.Reader) *decoder {
 	return &decoder{in: bufio.NewReaderSize(r, 1<<16), sum: crc32.New(castagnoli)}
 }
 
-// fail notes the first error, and where it was found.
+// fail records the first error and its offset.
 func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: before byte %d: "+format, append([]any{ErrCorrupt, d.at}, args...)...)
@@ -133,7 +133,7 @@ func (d *decoder) uvarint(most uint64, what string) (v uint64) {
 	return 0
 }
 
-// end checks the sum.
+// end compares the checksum.
 func (d *decoder) end() {
 	want := d.sum.Sum32()
 	if got := binary.LittleEndian.Uint32(d.bytes(4)); got != want {
@@ -170,7 +170,7 @@ func (f *Frontier) readHead(d *decoder) (n uint64) {
 // readNode reads the next node.
 func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	state := d.byte()
-	// One by one, not all at once: the number of nodes in a corrupt file may be anything.
+	// One by one, not all at once: in a corrupt file, the number of nodes may be anything.
 	f.cover(uint64(id) + 1)
 	n := &f.nodes[id]
 	if state == 0 {
@@ -192,7 +192,7 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 		}
 		n.next = lowest + b + 1
 	}
-	f.meet(id) // asks for the host, which is not in the file: numbers of hosts are the caller's
+	f.meet(id) // calls Host: the file has no hosts, since the caller numbers them
 	n.state = state
 	if f.blends() {
 		cash := math.Float32frombits(binary.LittleEndian.Uint32(d.bytes(4)))
@@ -210,7 +210,7 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	}
 }
 
-// legal reports whether a node may be in a state.
+// legal reports whether a node's state is possible.
 func legal(state uint8, links bool) bool {
 	places := 0
 	for _, in := range []uint8{queued, aside, fetched} {
@@ -245,7 +245,7 @@ func (f *Frontier) readLinks(d *decoder, id uint32, all uint64) {
 	f.places[id] = f.links.put(id, f.targets)
 }
 
-// claim reads an id that must be in a state and not have been read before.
+// claim reads an id that must be in the given state and must not have been read before.
 func (f *Frontier) claim(d *decoder, state uint8) (id uint32) {
 	id = uint32(d.uvarint(uint64(len(f.nodes)), "id"))
 	if int(id) >= len(f.nodes) || f.nodes[id].state&(state|marked) != state {
@@ -263,7 +263,7 @@ func (f *Frontier) readQueue(d *decoder) {
 		if d.err != nil {
 			return
 		}
-		// Only in order of the buckets will another WriteTo give the same file.
+		// Reading in the order of the buckets makes another WriteTo give the same file.
 		node := &f.nodes[id]
 		if b := node.bucket(); b < bucket || node.next == always {
 			d.fail("the queue is out of order at id %d", id)
@@ -329,9 +329,9 @@ func (f *Frontier) requireClaimed(d *decoder) {
 	}
 }
 
-// tally computes what is not in the file.
+// tally computes what the file does not contain.
 func (f *Frontier) tally() {
-	// Sums formed anew differ from those kept up to date by rounding.
+	// Recomputed sums differ from incremental ones by rounding errors.
 	all := 0.0
 	for id := range f.nodes {
 		n := &f.nodes[id]
@@ -354,7 +354,8 @@ func (f *Frontier) tally() {
 	f.calmAll()
 	f.sums.total = all - f.sums.put
 	if !f.opts.KeepLinks && f.sums.damping > 0 {
-		// All fetched pages with links have passed on what they had then, so the total is known.
+		// All fetched pages with links have passed on their score of that time, so the total is
+		// known.
 		f.sums.open = max(0, f.sums.held-f.sums.dangling-f.sums.total/f.sums.damping)
 	}
 	if f.opts.Cutoff == Push {

@@ -7,9 +7,9 @@ import (
 )
 
 // names assigns dense ids to strings, in order of arrival. The text is front-coded in blocks: URLs
-// that are found one after the other mostly begin alike. Only the first of a block is complete, so
-// a string is read by walking through its block. The index has a byte of the hash and an id for
-// each string, and compares texts, so that ids are exact.
+// that are found one after the other mostly share a prefix. Only the first string of a block is
+// complete, so a string is read by walking through its block. The index has a byte of the hash and
+// an id for each string. It compares texts, so ids are exact.
 type names struct {
 	n      int
 	blocks []uint64 // where the complete blocks are: slab and offset
@@ -30,17 +30,17 @@ const (
 	longestURL = 8 << 10
 )
 
-// An indexPart is an open-addressed table of its own, so that growing one is short.
+// An indexPart is an open-addressed table of its own, so that growing one is quick.
 type indexPart struct {
 	tags []uint8 // 0 is free
 	ids  []uint32
 	n    int
 }
 
-// add returns the id of a string, which is the next one if it was not known.
+// add returns the id of a string. A new string gets the next id.
 func (t *names) add(name string) (id uint32, added bool) {
 	if t.n == 0 && t.seed == (maphash.Seed{}) {
-		t.seed = maphash.MakeSeed() // a page cannot choose strings with the same hash
+		t.seed = maphash.MakeSeed() // pages must not be able to choose strings that collide
 	}
 	hash := maphash.String(t.seed, name)
 	p := &t.index[hash%indexParts]
@@ -99,8 +99,8 @@ func (p *indexPart) insert(hash uint64, id uint32) {
 	p.n++
 }
 
-// grow makes room in a part of the index. The hashes are not kept, for they would take more than
-// the index does, and are computed again.
+// grow makes room in a part of the index. Hashes are computed again; keeping them would take more
+// memory than the index itself.
 func (t *names) grow(p *indexPart) {
 	old := *p
 	size := len(old.tags) + len(old.tags)/2 + 4
@@ -134,7 +134,7 @@ func sharedPrefix(a []byte, b string) (n int) {
 	return n
 }
 
-// closeBlock moves the open block to where it stays.
+// closeBlock moves the open block to its final place.
 func (t *names) closeBlock() {
 	last := len(t.slabs) - 1
 	if last < 0 || len(t.slabs[last])+len(t.open) > cap(t.slabs[last]) {
@@ -147,7 +147,7 @@ func (t *names) closeBlock() {
 	t.open = t.open[:0]
 }
 
-// block returns the block of an id, and perhaps bytes behind it.
+// block returns the block of an id, perhaps with the bytes that follow it.
 func (t *names) block(id uint32) []byte {
 	block := id / blockNames
 	if int(block) == len(t.blocks) {
@@ -163,7 +163,7 @@ func (t *names) bytes(id uint32) []byte {
 	return t.scratch
 }
 
-// walk reads strings one after the other. It returns the last of them and the bytes behind it.
+// walk reads consecutive strings. It returns the last of them and the bytes after it.
 func walk(b, name []byte, count int) (last, rest []byte) {
 	for range count {
 		shared, suffix, after := next(b)
@@ -173,7 +173,7 @@ func walk(b, name []byte, count int) (last, rest []byte) {
 	return name, b
 }
 
-// next reads a string: how many bytes it shares with the one before, and the others.
+// next reads a string: the length of the prefix shared with the previous one, and the rest.
 func next(b []byte) (shared int, suffix, after []byte) {
 	length := 0
 	if b[0] < 0x80 && b[1] < 0x80 { // nearly always
@@ -186,8 +186,9 @@ func next(b []byte) (shared int, suffix, after []byte) {
 	return shared, b[:length], b[length:]
 }
 
-// is reports whether the string with an id is name. It keeps how much of name the string before
-// has, and skips those that cannot have more, so that nothing is copied.
+// is reports whether the string with an id equals name. It tracks the length of the prefix that
+// name shares with the previous string, and skips strings that cannot share more, so it copies
+// nothing.
 func (t *names) is(id uint32, name string) bool {
 	match, length, b := 0, 0, t.block(id)
 	for range id%blockNames + 1 {

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// With Push, ids that were just found are newcomers. A page's first score is a guess from one link,
-// and the highest of many guesses is mostly one that is too high. So newcomers get their place in
-// the queue when the crawl has grown by about a percent and other links were seen. It saves work,
-// too: their gains until then move nothing.
+// With Push, ids that were just discovered are newcomers. A page's first score is a guess from one
+// link, and the highest of many guesses is usually too high. So newcomers enter the queue when the
+// crawl has grown by about a percent and other links were seen. It saves work, too: until then,
+// gains move nothing.
 //
-// Newcomers count as queued. Their node's next is always, so that no gain moves them. A loss does,
-// and admits them early.
+// Newcomers count as queued. The next level of their nodes is always, so that no gain moves them. A
+// loss does, and admits them early.
 
-// stretch returns how many pages are fetched from one admission of newcomers to the next: from
-// 1/128 to 1/64 of the crawl, as a power of two, so that it follows from the number of pages alone.
+// stretch returns the number of pages between admissions of newcomers: 1/128 to 1/64 of the crawl,
+// as a power of two, so that it depends on the number of pages only.
 func stretch(fetched int) int {
 	return 1 << max(0, bits.Len(uint(fetched))-7)
 }
 
-// found queues an id that was just met.
+// found queues an id that was just discovered.
 func (f *Frontier) found(id uint32) {
 	if f.stretch == 1 {
 		f.queue.add(f.nodes, f.level(id), id)
@@ -33,10 +33,10 @@ func (f *Frontier) found(id uint32) {
 	f.newcomers = append(f.newcomers, id)
 }
 
-// isNew reports whether a newcomer still is one: it may have been fetched, or have lost score.
+// isNew reports whether a newcomer still is one. It may have been fetched, or have lost score.
 func (n *node) isNew() bool { return n.state&queued != 0 && n.next == always }
 
-// admit gives newcomers their places in the queue.
+// admit moves newcomers to their places in the queue.
 func (f *Frontier) admit() {
 	for _, id := range f.newcomers {
 		if f.nodes[id].isNew() {

@@ -6,11 +6,11 @@ import "math"
 type node struct {
 	score float64
 	host  uint32
-	next  uint16 // the level from which on a gain needs more than an addition
+	next  uint16 // the level above which a gain needs more than an addition
 	state uint8
 }
 
-// Bits of a node's state. A known node that is neither queued, aside nor fetched was handed out.
+// Bits of a node's state. A known node without queued, aside and fetched was returned by Next.
 const (
 	known   = 1 << iota
 	queued  // in the queue, or a newcomer
@@ -18,7 +18,7 @@ const (
 	linked  // fetched, and has links
 	kept    // and they are kept
 	aside   // its host was not ready
-	marked  // in the list just looked at
+	marked  // seen in the current list
 	waiting // in the wave
 )
 
@@ -30,7 +30,7 @@ func (n *node) bucket() uint16 { return bucketAt(n.next - 1) }
 
 // isIn reports whether an entry for the node in bucket b is valid.
 func (n *node) isIn(b uint16) bool {
-	// The first comparison settles all levels within the range of the buckets.
+	// The first comparison decides all levels within the range of the buckets.
 	return n.state&queued != 0 && (n.next == lowest+b+1 || n.bucket() == b)
 }
 
@@ -38,8 +38,7 @@ func (n *node) isIn(b uint16) bool {
 // upper half of all ids is negative.
 func (f *Frontier) beyond(id uint32) bool { return uint64(id) >= uint64(f.opts.Limit) }
 
-// cover makes room for n ids, in the nodes and in what is kept beside them. New nodes are not
-// known.
+// cover makes room for n ids, in the nodes and in parallel slices. New nodes are unknown.
 func (f *Frontier) cover(n uint64) {
 	if n <= uint64(len(f.nodes)) {
 		return
@@ -54,7 +53,7 @@ func (f *Frontier) cover(n uint64) {
 	}
 }
 
-// meet makes id known and reports whether it was not. The caller queues it.
+// meet makes id known and reports whether it was unknown. The caller queues it.
 func (f *Frontier) meet(id uint32) (added bool) {
 	n := &f.nodes[id]
 	if n.state&known != 0 {
@@ -77,7 +76,7 @@ func (f *Frontier) hostOf(id uint32) uint32 {
 	if f.opts.Host == nil {
 		return 0
 	}
-	// A stray number must not take all memory.
+	// One huge number must not use up all memory.
 	if h := f.opts.Host(id); !f.beyond(h) {
 		return h
 	}
@@ -89,9 +88,9 @@ func grown[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s
 	}
-	// Growing by a quarter costs a little more than append does, and wastes less.
+	// Growing by a quarter costs a little more than append's growth, and wastes less.
 	return append(make([]T, 0, max(n, cap(s)+cap(s)/4+16)), s...)
 }
 
-// lengthened returns s with n elements, of which new ones are zero as long as nobody shortens s.
+// lengthened returns s with n elements. New elements are zero, provided that s is never shortened.
 func lengthened[T any](s []T, n int) []T { return grown(s, n)[:n] }

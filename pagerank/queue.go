@@ -9,7 +9,7 @@ import (
 // A queue orders ids by bucket, 16 to an octave of the key: two ids whose keys differ by less than
 // a sixteenth may come out in order of arrival. It is lazy: an id whose bucket changes is pushed
 // again, and its old entry is dropped when it comes up. An exact heap costs two to three times as
-// much and gains nothing that a crawl could measure.
+// much, without a measurable benefit for a crawl.
 type queue struct {
 	lines   [buckets]line
 	words   [buckets / 64]uint64 // bits of the lines that are not empty
@@ -74,7 +74,7 @@ func (q *queue) top() (b uint16, ok bool) {
 	return uint16(w*64 + bits.Len64(q.words[w]) - 1), true
 }
 
-// shift takes the first entry of bucket b, which has one.
+// shift removes the first entry of bucket b, which must have one.
 func (q *queue) shift(b uint16) (id uint32) {
 	// An empty line keeps no chunk: there are 1536 lines.
 	l := &q.lines[b]
@@ -93,7 +93,7 @@ func (q *queue) shift(b uint16) (id uint32) {
 	return id
 }
 
-// pop takes the first id of the highest bucket.
+// pop removes the first id of the highest bucket.
 func (q *queue) pop(nodes []node) (id uint32, ok bool) {
 	for {
 		b, ok := q.top()
@@ -118,8 +118,8 @@ func (q *queue) add(nodes []node, level uint16, id uint32) {
 	q.push(bucketAt(level), id)
 }
 
-// move puts id, which is queued, into the bucket for another level. Beyond the range of buckets
-// that may be the same one; pop takes the first entry, and the second is stale then.
+// move puts id, which is queued, into the bucket for another level. Outside the range of buckets
+// that may be the same one. Then pop takes the first entry, and the second is stale.
 func (q *queue) move(n *node, level uint16, id uint32) {
 	n.next = level + 1
 	q.push(bucketAt(level), id)
@@ -170,7 +170,7 @@ func (q *queue) drop(b uint16) {
 	q.clearLine(b)
 }
 
-// clearLine marks bucket b as empty. Its chunks are the caller's.
+// clearLine marks bucket b as empty. The caller owns its chunks.
 func (q *queue) clearLine(b uint16) {
 	q.lines[b] = line{}
 	if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
@@ -222,7 +222,7 @@ func (s *chunkStore) at(c uint32) *chunk {
 }
 
 func (s *chunkStore) take() uint32 {
-	// The chunk freed last is taken first: it is still in the cache.
+	// The chunk freed last is reused first: it is still in the cache.
 	if c := s.free; c != 0 {
 		s.free = s.at(c).next
 		return c

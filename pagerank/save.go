@@ -72,8 +72,8 @@ func (e *encoder) flush() {
 	e.row = e.row[:0]
 }
 
-// longRow is the size from which on a row is written before its end: a bucket may hold the whole
-// queue, and memory must not grow with it.
+// longRow is the size above which a part of a row is written: a bucket may hold the whole queue,
+// and memory must not grow with it.
 const longRow = 1 << 12
 
 func (e *encoder) uvarint(n uint64) {
@@ -86,8 +86,8 @@ func (e *encoder) float(v float64)       { e.row = append64(e.row, math.Float64b
 func (e *encoder) byte(b byte)           { e.row = append(e.row, b) }
 func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
 
-// WriteTo saves the frontier: scores, the order of the queue, what is set aside, and the links,
-// with a checksum. FORMAT.md describes it. It changes nothing.
+// WriteTo saves the frontier: scores, the order of the queue, ids set aside, and the links, with a
+// checksum. FORMAT.md describes it. It changes nothing.
 func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
 	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
 	e.row = append(e.row, magic...)
@@ -124,7 +124,7 @@ func (f *Frontier) writeNode(e *encoder, id uint32) {
 	}
 	e.float(n.score)
 	if n.state&(queued|aside) != 0 && !n.isNew() {
-		// It cannot be computed again: scores and weights have changed since.
+		// It cannot be recomputed: scores and weights have changed since.
 		e.row = binary.LittleEndian.AppendUint16(e.row, n.bucket())
 	}
 	if f.hosts.weights != nil {

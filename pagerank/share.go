@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// sums make the bounds in Stats free. The law that ties them together: all scores are what was put
-// in plus what was passed on, less what damping took on the way.
+// sums make the bounds in Stats free to compute. Invariant: the sum of all scores is what was put
+// in plus what was passed on, minus what damping removed on the way.
 type sums struct {
 	known    int     // ids
 	updates  uint64  // shares given
-	credit   int64   // what Push may spend on residuals, see mayPush
+	credit   int64   // budget of Push for residuals, see mayPush
 	put      float64 // by fetches and by Trust
 	total    float64 // of shares: with put, the sum of all scores
 	held     float64 // scores of fetched pages
-	dangling float64 // those of them without links
-	open     float64 // residuals of fetched pages with links, as absolute values
-	debt     float64 // the negative ones, which come from shares taken back
+	dangling float64 // scores of fetched pages without links
+	open     float64 // absolute residuals of fetched pages with links
+	debt     float64 // the negative ones, from shares taken back
 	damping  float64 // the largest one seen
 }
 
-// rate returns the share of a page's score that all its links together pass on.
+// rate returns the share of a page's score that its links pass on in total.
 func (f *Frontier) rate(host uint32) float64 {
 	d := f.opts.Damping
 	if f.opts.HostDamping != nil {
@@ -62,9 +62,9 @@ func (f *Frontier) passOn(id uint32, links []uint32) {
 
 // give adds a share to the score of each of ids.
 //
-// A crawl spends its time here, mostly waiting for memory. So a node, which is all that most links
-// touch, tells from which level on something has to be done: a queued id below it stays in its
-// bucket, and a fetched page below it has nothing to pass on yet.
+// A crawl spends its time here, mostly waiting for memory. Most links touch only the node, so the
+// node has the level above which something has to be done. Below it, a queued id stays in its
+// bucket, and a fetched page has nothing to pass on yet.
 func (f *Frontier) give(ids []uint32, share float64) {
 	nodes, weight, plain := f.nodes, float64(f.step), f.hosts.weights == nil && f.opts.Score == nil
 	back := !(share >= 0) // keys fall, and residuals may become negative
@@ -118,9 +118,9 @@ func (f *Frontier) notice(id uint32) {
 // always is a level that no score reaches.
 const always = math.MaxUint16
 
-// calm computes the level of its score up to which a fetched page needs no attention when it gains:
-// below it the residual is positive and, with AR and Push, not above the threshold. s-p > T*s is
-// s > p/(1-T). On that level itself the page is looked at.
+// calm computes the level of its score up to which a fetched page needs no attention when it gains.
+// Below it the residual is positive and, with AR and Push, at most the threshold: s-p > T*s is s >
+// p/(1-T). On that level itself the page is checked.
 func (f *Frontier) calm(id uint32) {
 	n := &f.nodes[id]
 	n.next = always
@@ -136,7 +136,8 @@ func (f *Frontier) calm(id uint32) {
 	}
 }
 
-// owe handles an amount that a fetched page with links has received, and that give counts as open.
+// owe handles an amount that a fetched page with links has received, and that give has added to
+// open.
 func (f *Frontier) owe(id uint32, amount float64) {
 	if !f.opts.KeepLinks {
 		return

@@ -5,34 +5,34 @@ import (
 	"unsafe"
 )
 
-// Stats describes a [Frontier]. All figures are kept up to date, so asking is cheap. Bounds hold up
+// Stats describes a [Frontier]. All figures are kept up to date, so Stats is cheap. Bounds hold up
 // to the rounding of float64.
 type Stats struct {
 	Known   int // ids
-	Queued  int // of them
-	Aside   int // of them: their hosts were not ready
-	Fetched int // of them
+	Queued  int // of these, waiting to be returned
+	Aside   int // of these, on hosts that are not ready
+	Fetched int // of these
 	Links   int // kept
-	Updates int // shares given so far: the work
+	Updates int // number of shares given so far, the measure of work
 	Dropped int // URLs that were too long, or beyond Limit
 
 	Total float64 // sum of all scores
 	Held  float64 // sum of the scores of fetched pages
 	Open  float64 // sum of the residuals of fetched pages
 
-	// Error bounds how far scores are from the PageRank of the known pages: the sum over all pages
-	// of |Score/Total - exact|, where readers start on fetched pages (or as Trust and Inherit say)
-	// and pages not fetched have no links. Refine reduces it. With Damping 1 it is 2, which says
-	// nothing.
+	// Error bounds the distance of the scores from the PageRank of the known pages: the sum over
+	// all pages of |Score/Total - exact|, where readers start on fetched pages (or as Trust and
+	// Inherit say) and unfetched pages have no links. Refine reduces it. With Damping 1 it is 2,
+	// which means nothing.
 	Error float64
 
 	// Mass is a lower bound of the share of all PageRank that fetched pages hold, however the other
 	// pages are linked, if readers start as above. With Trusted it bounds the whole web, as
-	// RankMass does (Cho and Schonfeld, 2007), and is a reason to stop a crawl. With Damping 1 it
-	// is 0.
+	// RankMass does (Cho and Schonfeld, 2007), and can decide when to stop a crawl. With Damping 1
+	// it is 0.
 	Mass float64
 
-	Bytes int   // of memory, without the list of hosts that are not ready
+	Bytes int   // of memory, without ids set aside
 	Err   error // of the spill, or ErrFull: some links are not kept
 }
 
@@ -48,8 +48,8 @@ func (f *Frontier) Stats() Stats {
 	}
 }
 
-// ahead bounds the sum of all changes of scores that passing on everything would make: the open
-// residuals, and then what becomes of them, are a geometric series.
+// ahead bounds the sum of all changes of scores if everything were passed on: the open residuals
+// and their consequences are a geometric series.
 func (s *sums) ahead(open float64) float64 {
 	if open <= 0 {
 		return 0
@@ -57,10 +57,10 @@ func (s *sums) ahead(open float64) float64 {
 	return open * s.damping / (1 - s.damping)
 }
 
-// distance is Stats.Error. Let S be the sum of scores, e a page's change to come, and T the sum of
-// all e: |s/S - (s+e)/(S+T)| sums up to at most (|T|+Σ|e|)/(S+T). Residuals above 0 cause changes
-// above 0 that sum up to at most P, and those below 0 to at most N. The worst cases are P with N,
-// and N alone.
+// distance is Stats.Error. Let S be the sum of scores, e a page's future change, and T the sum of
+// all e: the sum of |s/S - (s+e)/(S+T)| is at most (|T|+Σ|e|)/(S+T). Residuals above 0 cause
+// changes above 0 that sum up to at most P, and those below 0 to at most N. The worst cases are P
+// with N, and N alone.
 func (s *sums) distance() float64 {
 	total, p, n := s.put+s.total, s.ahead(s.open-s.debt), s.ahead(s.debt)
 	switch {
@@ -72,8 +72,8 @@ func (s *sums) distance() float64 {
 	return min(2, max(2*p/(total+p-n), 2*n/(total-n)))
 }
 
-// mass is Stats.Mass. Fetched pages can only gain, but for debt. All scores together are at most
-// what was put in and comes back again and again, less what ends at pages without links.
+// mass is Stats.Mass. Fetched pages can only gain, except for debt. The sum of all scores is at
+// most what was put in and keeps circulating, minus what ends at pages without links.
 func (s *sums) mass() float64 {
 	if s.damping >= 1 || s.put <= 0 {
 		return 0

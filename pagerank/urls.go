@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// URLs is a [Frontier] for URLs instead of ids, with an id table of its own. In the table a URL
-// takes 40 to 60 bytes, about half of its text; a Go map and a slice take 150. Adding or finding
-// one takes about a microsecond. Canonicalize URLs first: they are compared byte by byte. URLs of
-// more than 8 KiB, and new ones when Options.Limit is reached, are ignored and counted in
-// Stats.Dropped.
+// URLs is a [Frontier] for URLs instead of ids, with its own table of ids. A URL takes 40 to 60
+// bytes in the table, about half of its text; a Go map and a slice take 150. Adding or finding one
+// takes about a microsecond. Canonicalize URLs first: they are compared byte by byte. URLs of more
+// than 8 KiB, and new ones when Options.Limit is reached, are ignored and counted in Stats.Dropped.
 //
 // It is not safe for concurrent use.
 type URLs struct {
@@ -21,7 +20,7 @@ type URLs struct {
 }
 
 // NewURLs returns an empty URLs. Options.Host is ignored: the host is that of the URL.
-// Options.Score may ask for the URL of its id.
+// Options.Score may call URL with its id.
 func NewURLs(opts Options) *URLs {
 	u := &URLs{}
 	opts.Host = func(id uint32) uint32 {
@@ -35,7 +34,7 @@ func NewURLs(opts Options) *URLs {
 }
 
 // Discover queues a URL: a seed, one that could not be fetched, or one whose Options.Score has
-// changed. A fetched one stays as it is. It returns false if the URL was ignored.
+// changed. A fetched URL is ignored. It returns false if the URL was dropped.
 func (u *URLs) Discover(url string) (ok bool) {
 	id, ok := u.id(url)
 	if ok {
@@ -59,14 +58,14 @@ func (u *URLs) Fetched(url string, links []string) {
 	u.frontier.Fetched(page, u.links)
 }
 
-// Next takes the URL with the highest key out of the queue; ok is false if the queue is empty.
+// Next removes the URL with the highest key from the queue; ok is false if the queue is empty.
 func (u *URLs) Next() (url string, ok bool) {
 	id, ok := u.frontier.Next()
 	return u.name(id, ok)
 }
 
 // NextReady is Next for a polite crawler: it returns only URLs of hosts that are ready. A host that
-// is not is asked for again after Release. See [Frontier.NextReady].
+// is not ready is skipped until Release. See [Frontier.NextReady].
 func (u *URLs) NextReady(ready func(host string) bool) (url string, ok bool) {
 	id, ok := u.frontier.NextReady(func(host uint32) bool { return ready(string(u.hosts.bytes(host))) })
 	return u.name(id, ok)
@@ -110,8 +109,8 @@ func (u *URLs) Stats() Stats {
 	return s
 }
 
-// Frontier returns what ranks the URLs, for all that needs no URL: Refine, Ahead, Trust. Report
-// fetches to the URLs alone.
+// Frontier returns the underlying Frontier, for methods that need no URL: Refine, Ahead, Trust.
+// Report fetches only to the URLs.
 func (u *URLs) Frontier() *Frontier { return u.frontier }
 
 // ID returns the id of a URL in the Frontier. Ids are dense, in order of discovery.
@@ -130,7 +129,7 @@ func (u *URLs) name(id uint32, ok bool) (string, bool) {
 	return string(u.urls.bytes(id)), true
 }
 
-// id returns the id of a URL, a new one if it is not known and there is room.
+// id returns the id of a URL. A new URL gets an id if there is room.
 func (u *URLs) id(url string) (id uint32, ok bool) {
 	if len(url) > longestURL || u.urls.n >= u.frontier.opts.Limit {
 		if id, ok = u.urls.lookup(url); !ok {

@@ -7,9 +7,9 @@ import (
 )
 
 // Top yields the n fetched pages with the highest scores, best first; of equals, the lower id
-// first. It looks at each known id once, which takes milliseconds for a million, and holds 2n of
-// them. The score divided by Stats.Total is a page's share of all PageRank, and off by at most half
-// of Stats.Error. The frontier must not be changed meanwhile.
+// first. It scans all known ids, which takes milliseconds for a million, and holds 2n of them. The
+// score divided by Stats.Total is a page's share of all PageRank, with an error of at most half of
+// Stats.Error. The frontier must not be changed during the iteration.
 func (f *Frontier) Top(n int) iter.Seq2[uint32, float64] {
 	return func(yield func(uint32, float64) bool) {
 		for _, p := range f.best(min(n, f.fetched)) {
@@ -26,9 +26,9 @@ type scored struct {
 	score float64
 }
 
-// best returns the n best fetched pages; there are as many. It collects twice as many before it
-// sorts and drops the worse half. So sorting costs log n for each page that gets in, and most do
-// not: a page that comes late has to be better than n others.
+// best returns the n best fetched pages; there must be that many. It collects twice as many before
+// it sorts and drops the worse half. So sorting costs log n for each page that gets in, and most do
+// not: a late page has to be better than n others.
 func (f *Frontier) best(n int) []scored {
 	if n <= 0 {
 		return nil
@@ -56,10 +56,10 @@ func sortScored(list []scored) {
 	})
 }
 
-// Ahead yields the n ids that Next would return if nothing were fetched meanwhile, in that order,
+// Ahead yields the n ids that Next would return if nothing were fetched in between, in that order,
 // with their scores. The order is that of the queue, which is not quite that of the scores. It
-// looks at about as many entries of the queue as it yields, at worst at all. Ids that are set aside
-// are not among them. The frontier must not be changed meanwhile.
+// usually reads about n entries of the queue, at worst all of them. Ids that are set aside are not
+// included. The frontier must not be changed during the iteration.
 func (f *Frontier) Ahead(n int) iter.Seq2[uint32, float64] {
 	return func(yield func(uint32, float64) bool) {
 		list := f.queue.ahead(f.nodes, n)

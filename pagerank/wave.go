@@ -2,8 +2,8 @@ package pagerank
 
 import "math"
 
-// settle lets the pages in the wave pass on their residuals, first come first served, until the
-// cutoff is content.
+// settle lets the pages in the wave pass on their residuals, first in, first out, until the cutoff
+// permits no more.
 func (f *Frontier) settle() {
 	for done := 0; done < len(f.wave); done++ {
 		id := f.wave[done]
@@ -14,8 +14,7 @@ func (f *Frontier) settle() {
 				f.sums.credit -= pushPrice * int64(len(f.targets))
 			}
 		}
-		// A long wave must not keep all that was ever in it. Cutting it when half is done moves
-		// each id once at most.
+		// A long wave must not keep processed ids. Cutting it at half moves each id at most once.
 		if done >= longWave && done >= len(f.wave)/2 {
 			f.wave = append(f.wave[:0], f.wave[done+1:]...)
 			done = -1
@@ -25,7 +24,7 @@ func (f *Frontier) settle() {
 	f.sweep()
 }
 
-// sweep frees the memory of stale entries when it is time for it.
+// sweep drops stale entries of the queue when there are too many.
 func (f *Frontier) sweep() {
 	if f.queue.crowded(len(f.nodes)) {
 		f.queue.sweep(f.nodes)
@@ -37,32 +36,32 @@ const longWave = 1 << 16
 
 // mayPush reports whether there is credit for residuals. Each link of a fetched page earns one
 // unit, and each link that a residual goes over costs pushPrice. So with Push a page costs the same
-// on a dense graph as on a thin one. A residual that has to stay gets its chance at the page's next
-// gain.
+// on a dense graph as on a sparse one. A residual that has to stay gets its chance at the page's
+// next gain.
 func (f *Frontier) mayPush() bool {
 	return f.opts.Cutoff != Push || f.refining || f.sums.credit >= 0
 }
 
-// pushPrice makes residuals cost half as much as the links of fetched pages do.
+// pushPrice bounds the cost of residuals to half of that of the links of fetched pages.
 const pushPrice = 2
 
 // Refine passes on residuals until Stats.Error is at most within, and reports whether it is. The
-// cost depends on how much the error has to shrink: a crawl may run with rough scores and ask for
-// good ones, and for a good Stats.Mass, now and then. Without kept links, or with Damping 1, it can
-// do nothing.
+// cost depends on how much the error has to shrink. A crawl may use rough scores, and refine them
+// only when it needs good ones or a good Stats.Mass. Without kept links, or with Damping 1, Refine
+// can do nothing.
 func (f *Frontier) Refine(within float64) (ok bool) {
 	if f.sums.damping >= 1 || !f.opts.KeepLinks {
 		return f.sums.distance() <= within
 	}
-	// This is AR with a threshold that is halved again and again: large residuals go first, and
-	// what they bring to others is passed on together with theirs.
+	// This is AR with a threshold that is halved repeatedly: large residuals go first, and what
+	// they add to others is passed on together with theirs.
 	opts := f.opts
 	defer func() {
 		f.opts, f.refining = opts, false
 		f.calmAll()
 	}()
 	f.refining = true
-	const finest = 1e-15 // the end of float64
+	const finest = 1e-15 // near the precision of float64
 	for part := 0.5; f.sums.distance() > within && part > finest; part /= 2 {
 		f.opts.Cutoff, f.opts.Threshold = AR, part
 		f.calmAll()
@@ -74,7 +73,7 @@ func (f *Frontier) Refine(within float64) (ok bool) {
 	return f.sums.distance() <= within
 }
 
-// calmAll computes anew when fetched pages need attention: the threshold has changed.
+// calmAll recomputes when fetched pages need attention, after the threshold has changed.
 func (f *Frontier) calmAll() {
 	for id := range f.nodes {
 		if f.nodes[id].state&fetched != 0 {
@@ -83,7 +82,7 @@ func (f *Frontier) calmAll() {
 	}
 }
 
-// consider lets a page join the wave if its residual is above the threshold.
+// consider adds a page to the wave if its residual is above the threshold.
 func (f *Frontier) consider(id uint32) {
 	n := &f.nodes[id]
 	if n.state&(kept|waiting) != kept {
@@ -95,7 +94,7 @@ func (f *Frontier) consider(id uint32) {
 	}
 }
 
-// spread passes the residual of a page on over its links.
+// spread passes on the residual of a page over its links.
 func (f *Frontier) spread(id uint32) {
 	f.targets = f.links.read(f.places[id], id, f.targets[:0])
 	if len(f.targets) == 0 {

@@ -7,7 +7,7 @@ type heap struct {
 	ties []uint32 // by id; nil if there are none
 }
 
-// add queues id if it was not known.
+// add queues id if it is new.
 func (h *heap) add(id uint32, tie func(uint32) uint32) {
 	if !h.meet(id) {
 		return

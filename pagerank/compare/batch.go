@@ -7,18 +7,18 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// Batch takes the id with the highest PageRank, which it recomputes after every so many pages: one
+// Batch takes the id with the highest PageRank, which it recomputes at fixed intervals: one
 // iteration over the links of all fetched pages, starting from the previous values (Cho,
-// Garcia-Molina and Page, 1998, as Yamada et al. describe it). A page found since is worth what a
-// page without links to it is. The zero Batch is empty and ready to use, by one goroutine at a
-// time.
+// Garcia-Molina and Page, 1998, as Yamada et al. describe it). A page discovered since then has the
+// value of a page without incoming links. The zero Batch is empty and ready to use, by one
+// goroutine at a time.
 type Batch struct {
 	Every   int                    // pages between iterations; 0 means 165,000, as in the paper
 	Damping float64                // 0 means pagerank.DefaultDamping
 	Host    func(id uint32) uint32 // for the order of ties; may be nil
 
 	table   table
-	queue   []uint32 // sorted by the last iteration, then pages found since, all worth the minimum
+	queue   []uint32 // sorted by the last iteration, then pages discovered since, all of minimum value
 	next    int
 	sources []source
 	links   []uint32  // of all sources
@@ -49,8 +49,8 @@ func (b *Batch) Discover(id uint32) {
 	}
 }
 
-// Fetched keeps the links of a page, and iterates when it is time. If a page is fetched again, its
-// links count again.
+// Fetched keeps the links of a page, and iterates when an iteration is due. If a page is fetched
+// again, its links count again.
 func (b *Batch) Fetched(id uint32, links []uint32) {
 	clean := b.table.links(b.Host, id, links)
 	for _, to := range clean {

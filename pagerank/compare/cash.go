@@ -2,9 +2,9 @@ package compare
 
 import "github.com/spinneret-go/spinneret/pagerank"
 
-// OPIC gives each seed 1 and lets a fetched page pass on what it has to its links; the id that has
-// most is next (Abiteboul, Preda and Cobena, 2003), with each page fetched once. The zero OPIC is
-// empty and ready to use, by one goroutine at a time.
+// OPIC gives each seed 1, and a fetched page distributes its cash over its links; the id with the
+// most cash is next (Abiteboul, Preda and Cobena, 2003), with each page fetched once. The zero OPIC
+// is empty and ready to use, by one goroutine at a time.
 type OPIC struct {
 	Host func(id uint32) uint32 // for the order of ties; may be nil
 
@@ -18,7 +18,7 @@ func (o *OPIC) frontier() *pagerank.Frontier {
 	return o.cash
 }
 
-// Discover queues id, and gives it 1 if it never had anything.
+// Discover queues id, and gives it 1 if it never had any cash.
 func (o *OPIC) Discover(id uint32) {
 	if f := o.frontier(); f.Score(id) > 0 {
 		f.Discover(id)
@@ -30,16 +30,15 @@ func (o *OPIC) Discover(id uint32) {
 // Fetched passes on the page's cash.
 func (o *OPIC) Fetched(id uint32, links []uint32) { o.frontier().Fetched(id, links) }
 
-// Next takes the id that has most.
+// Next takes the id with the most cash.
 func (o *OPIC) Next() (id uint32, ok bool) { return o.frontier().Next() }
 
 // RankMass takes the id with the highest lower bound on its PageRank for readers who start on the
 // seeds (Cho and Schonfeld, 2007), with each page fetched once. The zero RankMass is empty and
 // ready to use, by one goroutine at a time.
 type RankMass struct {
-	// Threshold is that of the Frontier's AR cutoff: a smaller one costs more, and brings the bound
-	// closer to the truth.
-	// 0 means 29.0/30.
+	// Threshold is that of the Frontier's AR cutoff: a smaller one costs more and gives a tighter
+	// bound. 0 means 29.0/30.
 	Threshold float64
 	Host      func(id uint32) uint32 // for the order of ties; may be nil
 
@@ -65,6 +64,6 @@ func (m *RankMass) Fetched(id uint32, links []uint32) { m.frontier().Fetched(id,
 // Next takes the id with the highest bound.
 func (m *RankMass) Next() (id uint32, ok bool) { return m.frontier().Next() }
 
-// Stats returns the figures of the frontier inside. Stats.Mass is the guarantee: fetched pages hold
-// at least that share of the PageRank of the whole web.
+// Stats returns the figures of the underlying frontier. Stats.Mass is the guarantee: fetched pages
+// hold at least that share of the PageRank of the whole web.
 func (m *RankMass) Stats() pagerank.Stats { return m.frontier().Stats() }

@@ -9,7 +9,7 @@ import (
 
 // A Strategy decides in which order pages are fetched. Its methods are not safe for concurrent use.
 type Strategy interface {
-	// Discover adds an id that no link led to: a seed.
+	// Discover adds a seed: an id that no link led to.
 	Discover(id uint32)
 	// Fetched reports the links of a page.
 	Fetched(id uint32, links []uint32)
@@ -28,7 +28,7 @@ var (
 	_ Strategy = (*RankMass)(nil)
 )
 
-// A table holds what strategies know of pages, by id.
+// A table holds what strategies know about pages, by id.
 type table struct {
 	pages []page
 	lists linklist.Cleaner
@@ -43,7 +43,7 @@ type page struct {
 
 const maxIDs = math.MaxUint32 & math.MaxInt // an int has to hold them
 
-// meet reports whether id was not known before.
+// meet adds id and reports whether it is new.
 func (t *table) meet(id uint32) (added bool) {
 	if uint64(id) >= maxIDs {
 		return false
@@ -65,7 +65,7 @@ func (t *table) cover(n uint64) {
 	}
 }
 
-// links returns the links of a page that count.
+// links returns the links of a page, without those that do not count.
 func (t *table) links(host func(uint32) uint32, id uint32, links []uint32) []uint32 {
 	if uint64(id) >= maxIDs {
 		return nil

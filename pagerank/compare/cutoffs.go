@@ -2,9 +2,9 @@ package compare
 
 import "slices"
 
-// PL is the paper's page number limit: the pages that a fetched page links to get a share of its
-// score, and then Pages more pages, breadth first, pass on what they have just received. The zero
-// PL is empty and ready to use, by one goroutine at a time.
+// PL is the paper's page number limit: the links of a fetched page get a share of its score, and
+// then up to Pages pages, breadth first, pass on what they have just received. The zero PL is empty
+// and ready to use, by one goroutine at a time.
 type PL struct {
 	Pages int                    // 0 means the paper's 8
 	Host  func(id uint32) uint32 // for the order of ties; may be nil
@@ -18,7 +18,7 @@ func (p *PL) Discover(id uint32) { p.scores.add(id, nil) }
 // Next takes the id with the highest score.
 func (p *PL) Next() (id uint32, ok bool) { return p.scores.Next() }
 
-// Fetched passes on the score of a page. When a page is fetched again, its new links are discovered
+// Fetched passes on the score of a page. If a page is fetched again, its new links are discovered
 // and nothing else changes.
 func (p *PL) Fetched(id uint32, links []uint32) {
 	share, ok := p.scores.enter(p.Host, id, links)
@@ -50,9 +50,9 @@ func (p *PL) Fetched(id uint32, links []uint32) {
 	}
 }
 
-// VR is the paper's value ratio: a page that receives at least Threshold times the score that it
-// had passes that on. Of what is passed on in this way, pages take only shares above the same
-// threshold. The zero VR is empty and ready to use, by one goroutine at a time.
+// VR is the paper's value ratio: a page passes on what it receives if that is at least Threshold
+// times the score that it had. Shares passed on in this way are dropped below the same threshold.
+// The zero VR is empty and ready to use, by one goroutine at a time.
 type VR struct {
 	Threshold float64                // 0 means the paper's 1.5
 	Host      func(id uint32) uint32 // for the order of ties; may be nil
@@ -66,7 +66,7 @@ func (v *VR) Discover(id uint32) { v.scores.add(id, nil) }
 // Next takes the id with the highest score.
 func (v *VR) Next() (id uint32, ok bool) { return v.scores.Next() }
 
-// Fetched passes on the score of a page. When a page is fetched again, its new links are discovered
+// Fetched passes on the score of a page. If a page is fetched again, its new links are discovered
 // and nothing else changes.
 func (v *VR) Fetched(id uint32, links []uint32) {
 	share, ok := v.scores.enter(v.Host, id, links)
@@ -110,7 +110,7 @@ type scores struct {
 }
 
 // enter gives a page its 1 and keeps its links. It returns the share of each link; ok is false if
-// there is none, or if the page was fetched before.
+// there are none, or if the page was fetched before.
 func (s *scores) enter(host func(uint32) uint32, id uint32, links []uint32) (share float64, ok bool) {
 	clean := s.links(host, id, links)
 	for _, to := range clean {
@@ -133,8 +133,8 @@ func (s *scores) give(id uint32, share float64) {
 	s.heap.give(id, share)
 }
 
-// Updates returns how many shares were given so far: the work.
+// Updates returns the number of shares given so far, the measure of work.
 func (p *PL) Updates() int { return p.scores.updates }
 
-// Updates returns how many shares were given so far: the work.
+// Updates returns the number of shares given so far, the measure of work.
 func (v *VR) Updates() int { return v.scores.updates }

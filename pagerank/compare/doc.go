@@ -10,11 +10,11 @@
 //		}
 //	}
 //
-// They are made for experiments: examples/pageranklab runs them all. [BreadthFirst], [BackLinks],
+// They are for experiments: examples/pageranklab runs them all. [BreadthFirst], [BackLinks],
 // [Batch], [PL] and [VR] are those of Yamada, Takahashi, Taura and Chikayama (2004); [OPIC] and
-// [RankMass] are younger ones. [Exact] computes the PageRank of a [Graph] by power iteration.
+// [RankMass] are more recent. [Exact] computes the PageRank of a [Graph] by power iteration.
 //
-// All of them know pages by dense ids from 0 and ignore the highest uint32. Ids of equal worth come
-// in the order of discovery; if Host is set, a page's links to other hosts count as discovered
+// All of them identify pages by dense ids from 0 and ignore the highest uint32. Ids of equal worth
+// come in the order of discovery. If Host is set, a page's links to other hosts count as discovered
 // before those to its own. Memory grows with the highest id.
 package compare

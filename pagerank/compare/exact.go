@@ -18,8 +18,8 @@ type ExactOptions struct {
 	// nil means 1.
 	Damp func(id uint32) float64
 
-	// Teleport is how likely each page is to be where a reader starts, up to a factor.
-	// nil means that all pages are equally likely, as does a length other than the graph's.
+	// Teleport is how likely a reader is to start on each page, up to a factor. nil means that all
+	// pages are equally likely, as does a length other than the graph's.
 	Teleport []float64
 
 	// Tolerance bounds the sum of the errors of all pages.
@@ -33,10 +33,10 @@ type ExactOptions struct {
 
 // Exact computes the PageRank of all pages by power iteration; it sums up to 1. A reader on a page
 // without links starts again, as does one who stops following links. The zero ExactOptions takes
-// some 120 iterations over all links, 50 bytes for each page and 4 for each link.
+// about 120 iterations over all links, 50 bytes per page and 4 per link.
 //
-// The scores solve x = v + d Pᵀx and are scaled at the end. That is the same vector as with the
-// links of such pages spread over v, and needs no second sum.
+// The scores solve x = v + d Pᵀx and are scaled at the end. That is the same vector as if the links
+// of pages without links were spread over v, and needs no second sum.
 func Exact(g *Graph, opts ExactOptions) []float64 {
 	if g.Len() == 0 {
 		return nil
@@ -56,8 +56,8 @@ func Exact(g *Graph, opts ExactOptions) []float64 {
 	return p.scaled()
 }
 
-// A power is the state of a power iteration. Each block of pages is computed by one worker from the
-// links that lead to them, so that no worker writes what another one reads.
+// A power is the state of a power iteration. Each block of pages is computed by one worker from its
+// incoming links, so no worker writes what another one reads.
 type power struct {
 	in       *Graph // reversed
 	rate     []float64
@@ -102,8 +102,8 @@ func newPower(g *Graph, opts ExactOptions) *power {
 	return p
 }
 
-// step iterates once and returns a bound on the sum of errors relative to the sum of scores: what
-// the last change will still cause is a geometric series.
+// step iterates once and returns a bound on the sum of errors relative to the sum of scores. The
+// effects of the last change form a geometric series.
 func (p *power) step() float64 {
 	p.now, p.was = p.was, p.now
 	p.parallel(func(_, from, to int) {
@@ -123,7 +123,7 @@ func (p *power) step() float64 {
 	return 2 * all.change / all.total * p.damping / (1 - p.damping)
 }
 
-// pull computes a block from the links that lead to it.
+// pull computes a block from its incoming links.
 func (p *power) pull(block, from, to int) {
 	var s sum
 	for i := from; i < to; i++ {
@@ -138,7 +138,7 @@ func (p *power) pull(block, from, to int) {
 	p.sums[block] = s
 }
 
-// parallel deals the blocks out to the workers in turn: blocks differ in their number of links.
+// parallel assigns the blocks to the workers in turn: blocks differ in their number of links.
 func (p *power) parallel(do func(block, from, to int)) {
 	var group sync.WaitGroup
 	for w := range p.workers {

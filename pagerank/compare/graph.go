@@ -12,7 +12,7 @@ type Graph struct {
 	links   []uint32
 }
 
-// NewGraph returns the graph of ids below n with the given links, which it walks twice. It drops
+// NewGraph returns the graph of ids below n with the given links, which it iterates twice. It drops
 // links of a page to itself, repeated links, and ids from n on. The links of a page stay in order.
 func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
 	g := &Graph{offsets: make([]uint64, n+1)}
@@ -28,8 +28,8 @@ func NewGraph(n int, edges iter.Seq2[uint32, uint32]) *Graph {
 		g.offsets[i+1] += g.offsets[i]
 	}
 	g.links = make([]uint32, g.offsets[n])
-	// With the counts known, each link goes to its place at once, and edges in any order need no
-	// sort.
+	// With the counts known, each link is written to its final place, and edges in any order need
+	// no sort.
 	next := slices.Clone(g.offsets[:n])
 	for from, to := range edges {
 		if ok(from, to) {

@@ -4,7 +4,7 @@ package linklist
 import "math/bits"
 
 // A Cleaner removes from a page's links those that do not count: links to the page itself, repeated
-// links, and ids from Limit on. The zero Cleaner is not usable: Limit has to be set. It is not safe
+// links, and ids from Limit on. The zero Cleaner is not usable: Limit must be set. It is not safe
 // for concurrent use.
 type Cleaner struct {
 	Limit int
@@ -15,9 +15,9 @@ type Cleaner struct {
 }
 
 // Clean returns the links of a page that count, and a number above all of them. They keep their
-// order, except that links to other hosts come first: the paper's order of ties, as queues keep ids
-// with equal scores in order of arrival. The result is valid until the next call. The caller's slice
-// is not changed, and may be what is returned.
+// order, except that links to other hosts come first: the paper's order of ties, since queues keep
+// ids with equal scores in order of arrival. The result is valid until the next call. It may be the
+// caller's slice, which is not changed.
 func (c *Cleaner) Clean(page uint32, links []uint32) (clean []uint32, above uint64) {
 	clean, above = c.distinct(page, links)
 	if c.Host != nil && len(clean) > 0 {
@@ -43,8 +43,8 @@ func (c *Cleaner) distinct(page uint32, links []uint32) (clean []uint32, above u
 	return clean, above
 }
 
-// rising reports whether links are sorted, without repetitions, and all count: then there is
-// nothing to copy. Many crawlers sort them anyway.
+// rising reports whether links are sorted and all count, so that nothing needs to be copied. Many
+// crawlers sort them anyway.
 func (c *Cleaner) rising(page uint32, links []uint32) (above uint64, ok bool) {
 	for _, to := range links {
 		if uint64(to) < above || to == page {
@@ -55,7 +55,7 @@ func (c *Cleaner) rising(page uint32, links []uint32) (above uint64, ok bool) {
 	return above, above <= uint64(c.Limit)
 }
 
-// othersFirst reorders a list. Both parts keep their order, which is that of the page.
+// othersFirst moves links to other hosts to the front. Both parts keep their order.
 func (c *Cleaner) othersFirst(page uint32, list []uint32) []uint32 {
 	// The list may be the buffer itself: the part that is written never overtakes the one read.
 	host, others := c.Host(page), c.buffer[:0]
@@ -74,8 +74,8 @@ func (c *Cleaner) othersFirst(page uint32, list []uint32) []uint32 {
 // Bytes returns how much memory the Cleaner holds.
 func (c *Cleaner) Bytes() int { return (cap(c.buffer)+cap(c.own))*4 + cap(c.sieve.slots)*8 }
 
-// A sieve finds repeated ids. It fits into the first-level cache; marks on the nodes themselves
-// would wait for the memory of each node in turn.
+// A sieve finds repeated ids. It fits into the first-level cache. Marks on the nodes would mean a
+// cache miss per node.
 type sieve struct {
 	slots []uint64 // a round and an id; slots of other rounds are free
 	round uint64   // in the upper half
@@ -86,8 +86,8 @@ const longList = 1 << 8 // ids
 
 // start forgets all ids and makes room for n.
 func (s *sieve) start(n int) {
-	// A quarter of the slots is used at most, so that an id is nearly always in its own slot; for
-	// long lists a half, to save memory.
+	// At most a quarter of the slots is used, so that an id is nearly always in its own slot; for
+	// long lists half, to save memory.
 	width := bits.Len(uint(n-1)) + 2
 	if n > longList {
 		width--
