@@ -28,8 +28,8 @@ func create(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	var o crawl.Options
 	fs.IntVar(&at.Replicas, "replicas", brokers, "brokers that keep each stream")
-	fs.Int64Var(&at.MaxBytes, "stream-bytes", 1<<30,
-		"bound of each stream; at nine tenths of it, links are dropped")
+	fs.Int64Var(&at.MaxBytes, "stream-bytes", jet.DefaultMaxBytes,
+		"bound of each stream, which the brokers reserve; at nine tenths of it, links are dropped")
 	fs.IntVar(&o.DedupeParts, "dedupe", crawl.DefaultParts, "partitions of dedupe")
 	fs.IntVar(&o.HostsParts, "hosts", crawl.DefaultParts, "partitions of hosts")
 	fs.IntVar(&o.FetchParts, "fetch", crawl.DefaultParts, "partitions of fetch")
@@ -64,7 +64,10 @@ func create(fs *flag.FlagSet) action {
 		case err != nil:
 			return err
 		case len(seeds) == 0:
-			return fmt.Errorf("%w: no seeds", errUsage)
+			return fmt.Errorf("%w: no seeds: name URLs after the flags, or a file with -seeds", errUsage)
+		case at.MaxBytes < jet.MinMaxBytes:
+			return fmt.Errorf("%w: -stream-bytes %d: want %d at least", errUsage,
+				at.MaxBytes, jet.MinMaxBytes)
 		case o.Contact == "" && !o.Loopback:
 			return fmt.Errorf("%w: -contact is missing: site owners must be able to reach you",
 				errUsage)

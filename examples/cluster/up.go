@@ -26,6 +26,8 @@ func broker(fs *flag.FlagSet) action {
 	fs.StringVar(&o.Dir, "dir", "", "`directory` for the streams")
 	fs.IntVar(&o.Port, "port", 14222, "where to listen for clients; 0: a free port")
 	fs.StringVar(&o.Bind, "bind", "127.0.0.1", "`address` to listen on")
+	fs.Int64Var(&o.MaxStore, "max-store", 0,
+		"most bytes that streams may reserve; 0: three quarters of the free disk")
 	fs.StringVar(&o.Log, "log", "", "`file` for what the broker has to say")
 	fs.StringVar(&o.Name, "name", "", "`name` of this broker, if it is one of several")
 	fs.StringVar(&o.Cluster, "cluster", "", "`address` and port to listen on for the others")

@@ -219,10 +219,8 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 		return nil, err
 	}
 	if present == nil {
-		for m, parts := range o.Parts() {
-			if err := bus.CreateStreams(ctx, m, parts); err != nil {
-				return nil, err
-			}
+		if err := o.createStreams(ctx, bus); err != nil {
+			return nil, err
 		}
 		value, err := o.encode()
 		if err != nil {
@@ -239,6 +237,23 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 		}
 	}
 	return c, err
+}
+
+// createStreams makes the streams of all modules.
+func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
+	made := 0
+	for _, m := range []message.Module{message.Dedupe, message.Hosts, message.Fetch} {
+		err := bus.CreateStreams(ctx, m, o.Parts()[m])
+		if room := (*jet.RoomError)(nil); errors.As(err, &room) {
+			room.Made += made
+			room.Streams = o.DedupeParts + o.HostsParts + o.FetchParts
+		}
+		if err != nil {
+			return err
+		}
+		made += o.Parts()[m]
+	}
+	return nil
 }
 
 // Open takes up a crawl. It fails with [ErrNone] if there is none, and with

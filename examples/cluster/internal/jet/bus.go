@@ -39,7 +39,7 @@ type Options struct {
 	Name  string // of this connection, for the operator; "" means none
 
 	Replicas int   // servers that keep each stream; 0 means 1
-	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means 1 GiB
+	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means DefaultMaxBytes
 
 	// Waiting is told once, and then every ten seconds, why there is no connection yet. nil means that
 	// nobody is told.
@@ -82,7 +82,7 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	}
 	o.Replicas = max(o.Replicas, 1)
 	if o.MaxBytes == 0 {
-		o.MaxBytes = 1 << 30
+		o.MaxBytes = DefaultMaxBytes
 	}
 	b := &Bus{opts: o, crawl: o.Crawl, refused: make(chan struct{})}
 	if err := b.dial(ctx); err != nil {
@@ -186,7 +186,9 @@ func (b *Bus) subject(m message.Module, part int) string {
 	return fmt.Sprintf("%s.%s.%d", b.crawl, m, part)
 }
 
-// CreateStreams makes the streams of a module's partitions, unless they are there.
+// CreateStreams makes the streams of a module's partitions. Those that are there, from an attempt
+// that failed, get the options of this connection. It fails with a [RoomError] if the brokers do not
+// have the disk.
 func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) error {
 	for part := range parts {
 		config := jetstream.StreamConfig{
@@ -206,11 +208,17 @@ func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) er
 			attempt, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
 			_, err := b.js.CreateStream(attempt, config)
-			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-				return nil // with other options, such as a bound that the operator raised
+			// A broker without room says so even if the stream is there.
+			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || noRoom(err) {
+				_, again := b.js.UpdateStream(attempt, config)
+				if !errors.Is(again, jetstream.ErrStreamNotFound) {
+					err = again
+				}
 			}
 			return err
-		}); err != nil {
+		}); noRoom(err) {
+			return &RoomError{config.MaxBytes, parts, part, err}
+		} else if err != nil {
 			return fmt.Errorf("jet: create stream %s: %w", config.Name, err)
 		}
 	}

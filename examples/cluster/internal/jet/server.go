@@ -18,6 +18,8 @@ type ServerOptions struct {
 	Log  string // a file for what the server has to say; "" means that nobody hears it
 	Bind string // the address to listen on; "" means 127.0.0.1
 
+	MaxStore int64 // bytes that streams may reserve; 0 means three quarters of the free disk
+
 	Name    string   // among several servers; "" means that the server makes one up
 	Cluster string   // where it listens for the others; "" means that it is alone
 	Routes  []string // where all of them do, itself included; nil means that it waits for them
@@ -42,6 +44,7 @@ func StartServer(o ServerOptions) (*Server, error) {
 	options := &server.Options{
 		Host: o.Bind, Port: o.Port, ServerName: o.Name, StoreDir: o.Dir, JetStream: true,
 		NoSigs: true, NoLog: o.Log == "", LogFile: o.Log, MaxPayload: 1 << 20,
+		JetStreamMaxStore: o.MaxStore,
 	}
 	if o.Port == 0 {
 		options.Port = server.RANDOM_PORT

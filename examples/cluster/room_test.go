@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+)
+
+// createOn returns the command line that creates a small crawl.
+func createOn(urls string, more ...string) []string {
+	return append([]string{"create", "-nats", urls, "-replicas", "1", "-loopback"},
+		append(more, "http://a.test/")...)
+}
+
+// TestTheDefaultCrawlFitsOnALaptop gives a broker the disk that README.md names.
+func TestTheDefaultCrawlFitsOnALaptop(t *testing.T) {
+	t.Parallel()
+	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir(), MaxStore: 48 * jet.DefaultMaxBytes})
+	require.NoError(t, err)
+	defer s.Close()
+	status, out, log := do(t, createOn(s.URL())...)
+	require.Zero(t, status, log)
+	require.Contains(t, out, "1 seeds")
+}
+
+// TestBrokersWithoutRoomSaySo has too little disk for a crawl, and then does what the error says.
+func TestBrokersWithoutRoomSaySo(t *testing.T) {
+	t.Parallel()
+	for _, disk := range []int64{256, 1024, 1} {
+		t.Run(fmt.Sprint(disk, " MiB"), func(t *testing.T) {
+			s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir(), MaxStore: disk << 20})
+			require.NoError(t, err)
+			defer s.Close()
+			status, _, log := do(t, createOn(s.URL())...)
+			require.Equal(t, 1, status)
+			made := disk << 20 / jet.DefaultMaxBytes
+			require.Contains(t, log, "48 streams of 64 MiB reserve 3072 MiB on each broker")
+			require.Contains(t, log, fmt.Sprintf("refused stream %d ", made+1))
+			advice := regexp.MustCompile(`-stream-bytes (\d+)`).FindStringSubmatch(log)
+			require.NotNil(t, advice, log)
+			if size, _ := strconv.ParseInt(advice[1], 10, 64); 48*size > disk<<20 {
+				require.Contains(t, log, "raise", "no crawl fits into %d MiB", disk)
+				return
+			}
+			status, _, log = do(t, createOn(s.URL(), strings.Fields(advice[0])...)...)
+			require.Zero(t, status, log)
+			status, out, log := do(t, "status", "-nats", s.URL())
+			require.Zero(t, status, log)
+			require.Contains(t, out, "48 partitions")
+		})
+	}
+}
