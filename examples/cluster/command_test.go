@@ -114,7 +114,10 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 		at:    at,
 		parts: []crawl.Part{part(message.Fetch, 150, 170, 30), part(message.Hosts, 5, 5, 12)},
 		members: []crawl.Member{{
-			ID: "a-1", Report: crawl.Report{
+			ID: "a-1", Work: map[message.Module]crawl.Work{
+				message.Hosts: {Parts: 1, Load: 0.126}, message.Fetch: {Parts: 1, Load: 3.5},
+			},
+			Report: crawl.Report{
 				Owned: 2, Visits: 42, Rate: 4.2, Started: at.Add(-time.Minute), Heap: 3 << 19, Resident: 5 << 20,
 			},
 		}},
@@ -129,7 +132,9 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	}
 	require.Equal(t, []string{"fetch.3", "4", "170", "20", "7", "12.5", "%", "5", "a-1"}, lines["fetch.3"])
 	require.Equal(t, []string{"hosts.3", "4", "5", "0", "7", "12.5", "%", "-", "a-1"}, lines["hosts.3"])
-	require.Equal(t, []string{"a-1", "2", "42", "4.2", "1.5", "MiB", "5.0", "MiB", "1m0s"}, lines["a-1"])
+	require.Equal(t, []string{"process", "dedupe", "load", "hosts", "load", "fetch", "load", "answers"},
+		lines["process"][:8])
+	require.Equal(t, []string{"a-1", "0", "0.00", "1", "0.13", "1", "3.50", "42", "4.2", "1.5", "MiB", "5.0", "MiB", "1m0s"}, lines["a-1"])
 	require.True(t, strings.HasPrefix(out.String(), "crawl      running\n"), out.String())
 	require.Contains(t, out.String(), "14 waiting, 20 messages on the way")
 	paused := now
@@ -186,16 +191,26 @@ func TestACrawlByCommands(t *testing.T) {
 	c := start(t, nil, "status", "-nats", urls, "-listen", "127.0.0.1:0")
 	page, _, ok := strings.Cut(c.line(t), " and ")
 	require.True(t, ok)
-	resp, err := http.Get(page + "metrics")
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	metrics, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Contains(t, string(metrics), "\n# TYPE cluster_partition_messages_total counter\n")
-	require.Contains(t, string(metrics), "\ncluster_partition_lag_messages{module=\"hosts\",part=\"1\"} 0\n")
-	require.Contains(t, string(metrics),
+	read := func(path string) string {
+		resp, err := http.Get(page + path)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return string(body)
+	}
+	require.Regexp(t, `(?m)^ *states-[0-9a-f]+ +2 +[0-9.]+ +2 +[0-9.]+ +0 +0\.00 `, read(""))
+	require.Regexp(t, `(?m)^ *fetch-[0-9a-f]+ +0 +0\.00 +0 +0\.00 +4 +[0-9.]+ `, read(""))
+	require.NotContains(t, read(""), "fetch.3")
+	require.Contains(t, read("?partitions"), "fetch.3")
+	metrics := read("metrics")
+	require.Regexp(t, `\ncluster_process_partitions\{process="fetch-[0-9a-f]+",module="fetch"\} 4\n`, metrics)
+	require.Regexp(t, `\ncluster_process_load\{process="fetch-[0-9a-f]+",module="fetch"\} [0-9.]*[1-9]\n`, metrics)
+	require.Contains(t, metrics, "\n# TYPE cluster_partition_messages_total counter\n")
+	require.Contains(t, metrics, "\ncluster_partition_lag_messages{module=\"hosts\",part=\"1\"} 0\n")
+	require.Contains(t, metrics,
 		fmt.Sprintf("\ncluster_outcomes_total{what=\"fetched\"} %d\n", answers))
-	require.Regexp(t, `\ncluster_answers_total\{process="fetch-[0-9a-f]+"\} [1-9]`, string(metrics))
+	require.Regexp(t, `\ncluster_answers_total\{process="fetch-[0-9a-f]+"\} [1-9]`, metrics)
 }
 
 func TestUpStartsThreeBrokers(t *testing.T) {

@@ -7,22 +7,24 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// serveStatus serves the tables of status as a page, and their figures for Prometheus below
-// /metrics, until ctx ends. Each request looks at the broker anew.
+// serveStatus serves the tables of status as a page, with /?partitions those of each partition too,
+// and their figures for Prometheus below /metrics, until ctx ends. Each request looks at the broker anew.
 func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "http://%s/ and http://%[1]s/metrics\n", l.Addr())
-	answer := func(write func(now look, w io.Writer)) http.HandlerFunc {
+	answer := func(write func(now look, w io.Writer, asked url.Values)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			now, err := lookAt(r.Context(), c)
 			if err != nil {
@@ -30,12 +32,16 @@ func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer
 				return
 			}
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			write(now, w)
+			write(now, w, r.URL.Query())
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", answer(func(now look, w io.Writer) { now.show(w, look{}, true) }))
-	mux.HandleFunc("GET /metrics", answer(func(now look, w io.Writer) { now.metrics(w) }))
+	mux.HandleFunc("GET /{$}", answer(func(now look, w io.Writer, asked url.Values) {
+		now.show(w, look{}, asked.Has("partitions"))
+	}))
+	mux.HandleFunc("GET /metrics", answer(func(now look, w io.Writer, _ url.Values) {
+		now.metrics(w)
+	}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	unhook := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer unhook()
@@ -83,6 +89,7 @@ func (l *look) metrics(w io.Writer) {
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
 	}
+	l.workMetrics(w)
 	describe(w, "heap_bytes", "memory of a process that was in use at its last collection")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_heap_bytes{process=%q} %d\n", m.ID, m.Heap)
@@ -103,6 +110,27 @@ func (l *look) metrics(w io.Writer) {
 	} {
 		describe(w, g.name, g.help)
 		fmt.Fprintf(w, "cluster_%s %g\n", g.name, g.value)
+	}
+}
+
+// workMetrics writes what each process owns, and how much work that is.
+func (l *look) workMetrics(w io.Writer) {
+	for _, g := range []struct {
+		name, help string
+		value      func(work crawl.Work) float64
+	}{
+		{"process_partitions", "partitions of a module that a process owns",
+			func(work crawl.Work) float64 { return float64(work.Parts) }},
+		{"process_load", "seconds that a process works for a module per second, all partitions added up",
+			func(work crawl.Work) float64 { return work.Load }},
+	} {
+		describe(w, g.name, g.help)
+		for _, m := range l.members {
+			for _, module := range message.Partitioned() {
+				fmt.Fprintf(w, "cluster_%s{process=%q,module=%q} %g\n",
+					g.name, m.ID, module, g.value(m.Work[module]))
+			}
+		}
 	}
 }
 

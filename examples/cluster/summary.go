@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
 // A summary is a crawl in a few figures: what an operator looks at first.
@@ -83,11 +84,20 @@ func (s summary) write(out io.Writer, processes int) {
 		100*s.full, s.lost)
 }
 
-// writeProcesses writes a table of the processes.
+// writeProcesses writes a table of the processes: what each owns of each module and how much work
+// that is, and what it has done.
 func writeProcesses(w io.Writer, members []crawl.Member, at time.Time) {
-	fmt.Fprintln(w, "process\tpartitions\tanswers\tper second\tlive heap\tresident\tup\t")
+	fmt.Fprint(w, "process\t")
+	for _, m := range message.Partitioned() {
+		fmt.Fprintf(w, "%s\tload\t", m)
+	}
+	fmt.Fprintln(w, "answers\tper second\tlive heap\tresident\tup\t")
 	for _, m := range members {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t\n", m.ID, m.Owned, m.Visits, m.Rate,
+		fmt.Fprintf(w, "%s\t", m.ID)
+		for _, module := range message.Partitioned() {
+			fmt.Fprintf(w, "%d\t%.2f\t", m.Work[module].Parts, m.Work[module].Load)
+		}
+		fmt.Fprintf(w, "%d\t%.1f\t%s\t%s\t%s\t\n", m.Visits, m.Rate,
 			mebibytes(m.Heap), mebibytes(m.Resident), at.Sub(m.Started).Round(time.Second))
 	}
 }

@@ -242,7 +242,7 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 // createStreams makes the streams of all modules.
 func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 	made := 0
-	for _, m := range []message.Module{message.Dedupe, message.Hosts, message.Fetch} {
+	for _, m := range message.Partitioned() {
 		err := bus.CreateStreams(ctx, m, o.Parts()[m])
 		if room := (*jet.RoomError)(nil); errors.As(err, &room) {
 			room.Made += made

@@ -98,7 +98,7 @@ func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 	parts := c.Parts()
 	onTheWay := 0
-	for _, m := range []message.Module{message.Dedupe, message.Hosts, message.Fetch} {
+	for _, m := range message.Partitioned() {
 		level, err := c.Bus.Level(ctx, m, part%parts[m])
 		if err != nil || level.Share >= levelSeeds {
 			return false
@@ -138,7 +138,7 @@ func (p *Part) Lag() uint64 { return p.Level.Last - min(p.Root.Seq, p.Level.Last
 
 // Look returns how far all partitions are.
 func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
-	for _, m := range []message.Module{message.Dedupe, message.Hosts, message.Fetch} {
+	for _, m := range message.Partitioned() {
 		for part := range c.Parts()[m] {
 			p := Part{Module: m, Part: part}
 			// The state first: what is in the stream behind it can then only be more.
@@ -236,8 +236,29 @@ func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 
 // A Member is a process of the crawl as the others see it.
 type Member struct {
-	ID string
+	ID   string
+	Work map[message.Module]Work // nil if it does not say
 	Report
+}
+
+// A Work is what a process does for one module.
+type Work struct {
+	Parts int     // partitions that it owns
+	Load  float64 // seconds of work per second, as a mean of the last minute
+}
+
+// workOf adds up the loads of partitions, which are thousandths.
+func workOf(loads map[string]map[int]int) map[message.Module]Work {
+	work := map[message.Module]Work{}
+	for _, m := range message.Partitioned() {
+		parts := loads[m.String()]
+		sum := 0
+		for _, load := range parts {
+			sum += load
+		}
+		work[m] = Work{len(parts), float64(sum) / 1000}
+	}
+	return work
 }
 
 // Members returns the processes that are alive, or were a moment ago.
@@ -247,7 +268,7 @@ func (c *Crawl) Members(ctx context.Context) (members []Member, err error) {
 		return nil, err
 	}
 	for id, s := range sessions {
-		m := Member{ID: id}
+		m := Member{ID: id, Work: workOf(s.Loads)}
 		if s.Report != nil {
 			if err := json.Unmarshal(s.Report, &m.Report); err != nil {
 				return nil, fmt.Errorf("crawl: report of %s: %w", id, err)

@@ -71,7 +71,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 		o.Window = maxWindow
 	}
 	if len(o.Modules) == 0 {
-		o.Modules = []message.Module{message.Dedupe, message.Hosts, message.Fetch}
+		o.Modules = message.Partitioned()
 	}
 	if o.Ahead == 0 {
 		o.Ahead = DefaultAhead

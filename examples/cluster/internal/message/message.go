@@ -36,6 +36,9 @@ const (
 	modules
 )
 
+// Partitioned returns the modules that have partitions, in the order of the flow.
+func Partitioned() []Module { return []Module{Dedupe, Hosts, Fetch} }
+
 var moduleNames = [modules]string{"seeder", "dedupe", "hosts", "fetch", "lookup"}
 
 // String returns the name of the module on the command line and in subjects.
@@ -48,7 +51,7 @@ func (m Module) String() string {
 
 // ParseModule reads the name of a module that has partitions.
 func ParseModule(name string) (Module, error) {
-	for _, m := range []Module{Dedupe, Hosts, Fetch} {
+	for _, m := range Partitioned() {
 		if moduleNames[m] == name {
 			return m, nil
 		}
