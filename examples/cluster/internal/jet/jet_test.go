@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -406,4 +407,26 @@ func TestAServerNeedsADirectory(t *testing.T) {
 	require.Error(t, err)
 	_, err = StartServer(ServerOptions{Dir: t.TempDir(), Cluster: "nowhere"})
 	require.ErrorContains(t, err, "cluster address")
+}
+
+// TestReadersTakeLittleMemory opens as many as a process of a small crawl has. What they reserve and
+// never use would still let the collector wait for as much garbage.
+func TestReadersTakeLittleMemory(t *testing.T) {
+	b := broker(t, 0)
+	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
+	live := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := live()
+	const readers = 16
+	for range readers {
+		r := b.Read(message.Dedupe, 0, 1)
+		defer r.Stop()
+		_, err := r.Next(t.Context())
+		require.NoError(t, err)
+	}
+	require.Less(t, live(), before+readers<<20)
 }

@@ -19,9 +19,11 @@ type Delivery struct {
 }
 
 // Bounds of what the broker sends ahead. A server drops a client to which it owes more than 64 MiB,
-// and a process may read dozens of streams.
+// and a process may read dozens of streams. A bound of the bytes alone will not do: the client
+// library then reserves 8 MB for each reader, so that the collector lets that much garbage lie about.
 const (
-	readAhead     = 1 << 20
+	readAhead     = 1 << 20 // bytes of one request
+	readMessages  = 256
 	readHeartbeat = 500 * time.Millisecond
 	readExpiry    = 10 * time.Second
 )
@@ -104,7 +106,8 @@ func (r *Reader) open(ctx context.Context) bool {
 		MemoryStorage:     true,
 	})
 	if err == nil {
-		r.iter, err = consumer.Messages(jetstream.PullMaxBytes(readAhead),
+		r.iter, err = consumer.Messages(
+			jetstream.PullMaxMessagesWithBytesLimit(readMessages, readAhead),
 			jetstream.PullHeartbeat(readHeartbeat), jetstream.PullExpiry(readExpiry))
 	}
 	if err != nil {
