@@ -15,7 +15,6 @@ import (
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -52,8 +51,6 @@ type crawler struct {
 	committed chan struct{} // something may be due that was not
 	changed   chan struct{} // something was discovered or given back
 	asked     chan struct{} // a server asked for something that a crash must not lose
-	finding   chan struct{} // has an element for each host that is looked up
-	finders   sync.WaitGroup
 	early     stage.Underway
 	quota     stage.Quota
 	traps     *stage.Traps // nil finds none
@@ -71,11 +68,11 @@ func openCrawler(
 ) (c *crawler, err error) {
 	signal := func() chan struct{} { return make(chan struct{}, 1) }
 	c = &crawler{dir: d, committed: signal(), changed: signal(), asked: signal()}
-	c.finding = make(chan struct{}, resolve.DefaultMaxQueries)
 	c.Crawl = cockpit.Crawl{
 		Cfg: cfg, Robots: stage.NewRobots(cfg.Agent), Filter: cfg.Filter, Tally: cockpit.NewTally(),
 		Polite: stage.NewPoliteness(cfg.Politeness()), Room: make(chan struct{}, cfg.Queue),
-		Log: slog.New(slog.DiscardHandler), Say: func(string) {},
+		Places: make(stage.Places, cfg.Concurrency),
+		Log:    slog.New(slog.DiscardHandler), Say: func(string) {},
 	}
 	c.Filter.Hosts = cfg.Overrides
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
@@ -157,10 +154,8 @@ func (c *crawler) run(user context.Context) error {
 	context.AfterFunc(ctx, func() { time.AfterFunc(grace, abort) })
 
 	feeding := c.Polite.Queue.Producer()
-	var workers, keepers sync.WaitGroup
-	for range c.Cfg.Concurrency {
-		workers.Go(func() { c.work(ctx, fetching) })
-	}
+	var visits, keepers sync.WaitGroup
+	visits.Go(func() { c.work(ctx, fetching, &visits) })
 	watching, done := context.WithCancel(ctx)
 	keepers.Go(func() { c.commitLoop(watching) })
 	keepers.Go(func() { c.saveLoop(watching) })
@@ -168,9 +163,9 @@ func (c *crawler) run(user context.Context) error {
 	c.Retries.Progress(time.Now())
 	c.seed()
 	c.feed(ctx)
-	c.finders.Wait()
 	feeding()
-	workers.Wait()
+	visits.Wait()
+	c.Finder.Wait()
 	done()
 	keepers.Wait()
 	return c.Remedy(errors.Join(c.ended(), c.close()))
@@ -216,22 +211,25 @@ func (c *crawler) reload() {
 }
 
 // work visits what the scheduler hands out until the crawl ends.
-func (c *crawler) work(ctx, fetching context.Context) {
-	for ctx.Err() == nil {
+func (c *crawler) work(ctx, fetching context.Context, visits *sync.WaitGroup) {
+	for {
+		c.Places.Enter()
 		lease, err := c.Polite.Queue.Next(ctx)
 		if err != nil {
 			return
 		}
-		if !c.Uplink.Wait(ctx) {
-			lease.Done(scheduler.Outcome{Skipped: true})
-			return
-		}
-		outcome := c.visit(fetching, lease)
-		c.advance() // before the lease ends, lest nothing seems to be left
-		lease.Done(outcome)
-		if outcome.RetryAfter.After(time.Now()) {
-			stage.Wake(c.asked)
-		}
+		visits.Go(func() {
+			defer c.Places.Leave()
+			outcome := scheduler.Outcome{Skipped: true}
+			if c.Uplink.Wait(ctx) {
+				outcome = c.visit(fetching, lease)
+			}
+			c.advance() // before the lease ends, lest nothing seems to be left
+			lease.Done(outcome)
+			if outcome.RetryAfter.After(time.Now()) {
+				stage.Wake(c.asked)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -39,7 +40,7 @@ func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 		taken++
 		select {
 		case c.Room <- struct{}{}:
-			c.find(ctx, it)
+			c.take(it)
 		case <-ctx.Done():
 			return taken, ctx.Err()
 		}
@@ -71,28 +72,6 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 	return true, nil
 }
 
-// find takes a page when it is known where its host is: an address has room for so many pages. A
-// host that cannot be found is the worker's to judge.
-func (c *crawler) find(ctx context.Context, it stage.Item) {
-	host := weburl.Host(it.URL)
-	if _, known := c.Resolver.Cached(host); known {
-		c.take(it)
-		return
-	}
-	select {
-	case c.finding <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	c.finders.Go(func() {
-		_, _ = c.Resolver.Addr(ctx, host)
-		<-c.finding
-		if ctx.Err() == nil {
-			c.take(it)
-		}
-	})
-}
-
 // take begins with a page that is due.
 func (c *crawler) take(it stage.Item) {
 	host, state := weburl.Host(it.URL), &it.Visit.State
@@ -113,19 +92,29 @@ func (c *crawler) take(it stage.Item) {
 	if state.Failures > 0 {
 		c.Retries.Begin(state.Due)
 	}
-	first := *state == stage.State{} || state.LeftOut
 	if why := c.Filter.Check(it); why != "" { // the lists may have changed since it was discovered
 		c.Hosts.Hold(host, it.Visit.Addr)
 		c.Tally.Open()
 		c.end(it, stage.Unwanted, string(why))
 		return
 	}
-	addr, known := c.Resolver.Cached(host)
-	if !known {
+	admit := func(f stage.Finding) { c.admit(it, f) }
+	if addr, known := c.Resolver.Cached(host); known {
+		admit(stage.Finding{Addr: addr})
+	} else if !c.Finder.Find(c.ending, host, false, admit) {
+		c.putOff(it, c.Hosts.Postpone(c.Clock.Now().Add(c.Clock.Shown(stage.FindAgain))))
+	}
+}
+
+// admit lets a page be in flight, as far as there is room for it where its host is.
+func (c *crawler) admit(it stage.Item, found stage.Finding) {
+	host, state := weburl.Host(it.URL), it.Visit.State
+	addr := found.Addr
+	if found.Err != nil {
 		addr = c.Hosts.LastAddr(host)
 	}
 	it.Visit.Addr = c.Polite.Shared.Counted(addr)
-	a := c.Hosts.Take(host, it.Visit.Addr, first, c.Clock.Now())
+	a := c.Hosts.Take(host, it.Visit.Addr, state == stage.State{} || state.LeftOut, c.Clock.Now())
 	if a.PutOff > 0 {
 		c.putOff(it, a.PutOff)
 		return
@@ -134,6 +123,8 @@ func (c *crawler) take(it stage.Item) {
 	switch {
 	case a.Full:
 		c.end(it, stage.HostFull, "")
+	case found.Err != nil:
+		c.giveUp(c.ending, it, found.Err, netip.Addr{}, found.Began)
 	case c.Order != nil && !state.Visited() && c.Order.Add(it):
 		c.advance()
 	default:

@@ -35,10 +35,14 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		lease.Requeue(skipped, time.Now().Add(pausedLook))
 		return skipped
 	}
-	began := time.Now()
-	addr, err := c.Resolver.Addr(ctx, lease.Host())
-	if err != nil {
-		c.giveUp(ctx, it, err, netip.Addr{}, began)
+	found := c.locate(lease)
+	addr := found.Addr
+	switch {
+	case errors.Is(found.Err, stage.ErrManyLookups):
+		lease.Requeue(skipped, time.Now().Add(stage.FindAgain))
+		return skipped
+	case found.Err != nil:
+		c.giveUp(c.ending, it, found.Err, netip.Addr{}, found.Began)
 		return skipped
 	}
 	if !c.move(it, addr) {
@@ -50,15 +54,26 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 	}
 	ctx, done := c.Polite.Begin(ctx, lease)
 	outcome := c.request(ctx, it, addr)
-	c.saw(ctx, lease.Host(), addr, outcome)
+	c.saw(lease.Host(), addr, outcome)
 	c.advance() // before the lease ends, lest nothing seems to be left
 	done(outcome)
 	return outcome
 }
 
+// locate finds out where the host of a lease is. Meanwhile another visit has the place of this one,
+// and if it takes long, another host the turn at the address where this one was.
+func (c *crawler) locate(lease *scheduler.Lease[stage.Item]) stage.Finding {
+	if addr, known := c.Resolver.Cached(lease.Host()); known {
+		return stage.Finding{Addr: addr}
+	}
+	c.Places.Leave()
+	defer c.Places.Enter()
+	return c.Finder.Addr(c.ending, lease.Host(), func() { lease.Reach(netip.Addr{}) })
+}
+
 // saw notes a visit as evidence on whether unrelated hosts share an address.
-func (c *crawler) saw(ctx context.Context, host string, addr netip.Addr, o scheduler.Outcome) {
-	all, _ := c.Resolver.LookupNetIP(ctx, "ip", host) // it was looked up just now
+func (c *crawler) saw(host string, addr netip.Addr, o scheduler.Outcome) {
+	all, _ := c.Resolver.LookupNetIP(stage.AskingNobody(), "ip", host)
 	if c.Polite.Saw(host, addr, all, o) {
 		c.Log.Info("address", "addr", addr.String(), "shared", c.Polite.Shared.Has(addr))
 	}

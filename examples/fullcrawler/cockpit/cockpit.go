@@ -37,7 +37,9 @@ type Crawl struct {
 	Log      *slog.Logger
 	Say      func(string)   // to whoever watches the terminal
 	Paused   stage.Underway // hosts, by the operator
-	Room     chan struct{}  // has an element for each page in flight
+	Finder   *stage.Finder
+	Places   stage.Places  // of the visits that are under way
+	Room     chan struct{} // has an element for each page in flight
 
 	Servers  []*http.Server
 	Warnings []string // before there was somebody to hear them

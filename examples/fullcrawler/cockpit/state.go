@@ -41,7 +41,10 @@ func (c *Crawl) Remedy(err error) error {
 // OpenCaches opens what would otherwise have to be learned again: addresses, rules of servers, and
 // what hosts are like.
 func (c *Crawl) OpenCaches(web stage.Network) (err error) {
-	names := resolve.Options{Hosts: c.Cfg.Hosts, Servers: c.Cfg.NameServers}
+	// Two queries for each lookup, and some for what asks beside the finder: no one waits here.
+	names := resolve.Options{
+		Hosts: c.Cfg.Hosts, Servers: c.Cfg.NameServers, MaxQueries: 2*stage.MaxLookups + 16,
+	}
 	if web.Resolve != nil {
 		names.Lookup, names.MinTTL = web.Resolve, -1
 	}
@@ -51,6 +54,7 @@ func (c *Crawl) OpenCaches(web stage.Network) (err error) {
 			return err
 		}
 	}
+	c.Finder = stage.NewFinder(c.Resolver.Addr, c.Polite.Queue.Producer, c.Cfg.Queue)
 	c.Uplink = stage.NewUplink(c.Resolver.Ping, c.TellTrouble)
 	if c.Cfg.Bounds == fetch.Loopback {
 		c.Uplink.Probe = func(context.Context) error { return nil } // there is no network to fail

@@ -98,7 +98,7 @@ func NewHostBook(delay, unit time.Duration, limit, queue int) *HostBook {
 func (b *HostBook) entry(host string) *hostEntry {
 	e := b.hosts[host]
 	if e == nil {
-		e = &hostEntry{site: cmp.Or(Owner(host), weburl.Site("http://"+host+"/"))}
+		e = &hostEntry{site: siteOf(host)}
 		b.hosts[host] = e
 	}
 	return e
@@ -167,6 +167,15 @@ func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time)
 	}
 	b.enter(host, e, addr)
 	return admission{}
+}
+
+// Postpone notes that a page is put off for another reason than that there is no room, and returns
+// the time in Unix time.
+func (b *HostBook) Postpone(until time.Time) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.until = max(b.until, until.UnixMilli())
+	return until.Unix()
 }
 
 // LastAddr returns the address that a host had when a page of it was last in flight. It is the best

@@ -1,9 +1,12 @@
 package stage
 
 import (
+	"cmp"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 // Owner returns the domain that somebody pays for and to which a host belongs: one label below a
@@ -29,4 +32,9 @@ func Owner(host string) (domain string) {
 		return ""
 	}
 	return below[strings.LastIndexByte(below, '.')+1:] + "." + suffix
+}
+
+// siteOf returns the owner of a host, or what tells it from others if no owner is known.
+func siteOf(host string) string {
+	return cmp.Or(Owner(host), weburl.Site("http://"+host+"/"))
 }

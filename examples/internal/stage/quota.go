@@ -62,3 +62,12 @@ func (q *Quota) Done(page bool) (last bool) {
 	Wake(q.freed)
 	return false
 }
+
+// Places bounds how many visits are under way: it has an element for each.
+type Places chan struct{}
+
+// Enter waits for a place.
+func (p Places) Enter() { p <- struct{}{} }
+
+// Leave makes room for another visit.
+func (p Places) Leave() { <-p }

@@ -1,0 +1,196 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// How many names are looked up at one time. Of those that were not found before, some are left for
+// hosts that were: their queues wait. The names of one owner have the same name servers, which may
+// all be dead.
+const (
+	MaxLookups   = 256
+	newLookups   = MaxLookups * 3 / 4
+	ownerLookups = 8
+)
+
+// What else has a bound: the hosts that are looked up or wait for that, and the parts of all open
+// items that may wait for hosts not found before, of all owners and of one.
+const (
+	maxSearches           = 1 << 13
+	waitShare, ownerShare = 2, 8
+)
+
+// lookupTimeout is the longest that a lookup may take. A resolver has asked three name servers twice
+// within half a minute.
+const lookupTimeout = 30 * time.Second
+
+// patience is how long a lookup may take until [Finder.Addr] calls it slow.
+const patience = time.Second
+
+// FindAgain is when to ask a Finder again that has no room.
+const FindAgain = 10 * time.Second
+
+// ErrManyLookups is returned when a Finder has no room for one more.
+var ErrManyLookups = errors.New("stage: too many names are being looked up")
+
+// A Finder looks up hosts in goroutines of its own, so that name servers that do not answer hold up
+// their own hosts only. One owner's names take eight lookups of 256 at most, and an eighth of the
+// room for open items. What remains: with 192 such names, all of different owners, hosts that were
+// never found before wait up to half a minute for those before them. Its methods are safe for
+// concurrent use.
+type Finder struct {
+	lookup func(ctx context.Context, host string) (netip.Addr, error)
+	hold   func() (done func())
+	room   int // for open items
+
+	all, fresh chan struct{} // has a value for each lookup, and for each of a host not found before
+	running    sync.WaitGroup
+
+	mu       sync.Mutex
+	waiting  int // callers
+	searches map[string]*search
+	owners   map[string]*ownerSearches
+}
+
+// A search is a lookup of one host, and those who wait for it.
+type search struct {
+	began   time.Time
+	callers []func(Finding)
+}
+
+// ownerSearches are those of one owner's hosts.
+type ownerSearches struct {
+	lookups  chan struct{} // has a value for each
+	searches int
+	waiting  int // callers
+}
+
+// A Finding is what became of a lookup.
+type Finding struct {
+	Began time.Time // when the search began
+	Addr  netip.Addr
+	Err   error
+}
+
+// NewFinder returns a Finder for a crawl with room for so many open items. hold is called when a
+// search begins, and what it returns when its callers have been told.
+func NewFinder(
+	lookup func(ctx context.Context, host string) (netip.Addr, error), hold func() func(), room int,
+) *Finder {
+	return &Finder{
+		lookup: lookup, hold: hold, room: room,
+		all: make(chan struct{}, MaxLookups), fresh: make(chan struct{}, newLookups),
+		searches: map[string]*search{}, owners: map[string]*ownerSearches{},
+	}
+}
+
+// Find looks up a host and calls then from another goroutine, unless ctx ends before. known says
+// that the host was found before. Find returns false if there is no room for one more.
+func (f *Finder) Find(ctx context.Context, host string, known bool, then func(Finding)) (ok bool) {
+	owner := siteOf(host)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o, s := f.owners[owner], f.searches[host]
+	if !known && (f.waiting >= max(f.room/waitShare, 1) ||
+		o != nil && o.waiting >= max(f.room/ownerShare, 1)) {
+		return false
+	}
+	if s == nil && len(f.searches) >= maxSearches {
+		return false
+	}
+	if o == nil {
+		o = &ownerSearches{lookups: make(chan struct{}, ownerLookups)}
+		f.owners[owner] = o
+	}
+	f.waiting++
+	o.waiting++
+	if s != nil {
+		s.callers = append(s.callers, then)
+		return true
+	}
+	s = &search{began: time.Now(), callers: []func(Finding){then}}
+	f.searches[host] = s
+	o.searches++
+	done := f.hold()
+	f.running.Go(func() {
+		defer done()
+		addr, err := f.search(ctx, o.lookups, host, known)
+		callers := f.end(host, owner, s)
+		for _, then := range callers {
+			if ctx.Err() == nil {
+				then(Finding{s.began, addr, err})
+			}
+		}
+	})
+	return true
+}
+
+// search waits for its turn, and looks up a host.
+func (f *Finder) search(
+	ctx context.Context, owners chan struct{}, host string, known bool,
+) (addr netip.Addr, err error) {
+	turns := []chan struct{}{owners, f.fresh, f.all}
+	if known {
+		turns = []chan struct{}{owners, f.all}
+	}
+	for _, turn := range turns {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return addr, context.Cause(ctx)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	return f.lookup(ctx, host)
+}
+
+// end forgets a search and returns its callers.
+func (f *Finder) end(host, owner string, s *search) []func(Finding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.searches, host)
+	f.waiting -= len(s.callers)
+	o := f.owners[owner]
+	o.waiting -= len(s.callers)
+	if o.searches--; o.searches == 0 {
+		delete(f.owners, owner)
+	}
+	return s.callers
+}
+
+// Addr looks up a host that was found before. It calls slow if that takes longer than a second.
+func (f *Finder) Addr(ctx context.Context, host string, slow func()) Finding {
+	found := make(chan Finding, 1)
+	if !f.Find(ctx, host, true, func(r Finding) { found <- r }) {
+		return Finding{Err: ErrManyLookups}
+	}
+	began := time.Now()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-found:
+			return r
+		case <-timer.C:
+			slow()
+		case <-ctx.Done():
+			return Finding{Began: began, Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// Wait waits until all searches have ended.
+func (f *Finder) Wait() { f.running.Wait() }
+
+// AskingNobody returns a context that has ended. With it a resolver says what it knows, and asks nobody.
+func AskingNobody() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	return ctx
+}
