@@ -19,33 +19,57 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// TestHostsOfOneOwnerShareADelay with -group domain, and have one each without it.
-func TestHostsOfOneOwnerShareADelay(t *testing.T) {
-	for _, group := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			web := serve(t, webtest.Options{Seed: 2, Hosts: 6, Addrs: 6, Pages: 4, Network: memnet.New()})
-			cfg := politeConfig(t, web)
-			if group {
-				cfg.Group = func(host string) string { return weburl.Site("http://" + host + "/") }
+// TestHostsOfOneGroupShareADelay: those of a domain with -group domain, those of a line with a file,
+// and none without the flag.
+func TestHostsOfOneGroupShareADelay(t *testing.T) {
+	one := func(host string) string { return host }
+	for name, tt := range map[string]struct {
+		group   string
+		groupOf func(host string) string
+	}{
+		"none":   {"", one},
+		"domain": {"domain", func(string) string { return "vweb.test" }}, // all hosts of the web are below it
+		"file": {write(t, "# of two owners\nh00000.vweb.test h00001.vweb.test h00002.vweb.test\n"+
+			"h00003.vweb.test\th00004.vweb.test # and no more\n"), func(host string) string {
+			switch {
+			case host <= "h00002.vweb.test":
+				return "first"
+			case host <= "h00004.vweb.test":
+				return "second"
 			}
-			c := crawlWeb(t, web, cfg)
-			require.Positive(t, c.Tally.Sum().Pages)
-			var last time.Time
-			early := 0
-			for _, r := range web.Log() { // all its hosts are of one domain
-				if !last.IsZero() && r.Time.Sub(last) < cfg.Delay {
-					early++
+			return host
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := serve(t, webtest.Options{Seed: 2, Hosts: 7, Addrs: 7, Pages: 4, Network: memnet.New()})
+				cfg := politeConfig(t, web)
+				flags, err := cockpit.ParseFlags([]string{"-group", tt.group, "http://127.0.0.1/"}, io.Discard)
+				require.NoError(t, err)
+				cfg.Group = flags.Group
+				crawlWeb(t, web, cfg)
+				requireAllPages(t, web)
+				last := map[string]time.Time{} // of a group
+				var lastOfAll time.Time
+				early := 0
+				for _, r := range web.Log() {
+					group := tt.groupOf(r.Host)
+					if at, before := last[group]; before {
+						require.GreaterOrEqual(t, r.Time.Sub(at), cfg.Delay, r.Host)
+					}
+					if !lastOfAll.IsZero() && r.Time.Sub(lastOfAll) < cfg.Delay {
+						early++
+					}
+					last[group], lastOfAll = r.Time, r.Time
 				}
-				last = r.Time
-			}
-			require.Equal(t, group, early == 0, "%d requests came earlier", early)
+				require.Equal(t, len(last) == 1, early == 0, "hosts of other groups do not wait")
+			})
 		})
 	}
 }
