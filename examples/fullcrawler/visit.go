@@ -52,7 +52,7 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		lease.Requeue(skipped, time.Time{}) // its address, new or changed, cannot be visited yet
 		return skipped
 	}
-	ctx, done := c.Polite.Begin(ctx, lease)
+	ctx, done := c.Polite.Begin(ctx, lease, addr)
 	outcome := c.request(ctx, it, addr)
 	c.saw(lease.Host(), addr, outcome)
 	c.advance() // before the lease ends, lest nothing seems to be left

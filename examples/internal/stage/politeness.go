@@ -37,6 +37,7 @@ type Politeness struct {
 	Queue *scheduler.Scheduler[Item]
 
 	several Several
+	lanes   Lanes
 	delays  CrawlDelays
 	ports   Ports
 }
@@ -96,27 +97,43 @@ func (p *Politeness) SetDelay(url string, delay time.Duration) (longest time.Dur
 // Begin makes the delays count from when the request of a lease reaches its server: if it is known
 // how long that takes, so that a slow page does not hold up the other hosts of its address, and for
 // a host that may have several requests under way. Where there are such hosts, the scheduler lets
-// others have several as well once it is told that their requests arrive: so it is not. The caller
-// ends the lease by done.
+// others have several as well once it is told that their requests arrive: so it is not. addr is
+// where the request goes. The caller ends the lease by done.
 func (p *Politeness) Begin(
-	ctx context.Context, lease *scheduler.Lease[Item],
+	ctx context.Context, lease *scheduler.Lease[Item], addr netip.Addr,
 ) (traced context.Context, done func(scheduler.Outcome)) {
-	most := p.Overrides.Of(lease.Host()).Concurrency
+	host := lease.Host()
+	most := p.Overrides.Of(host).Concurrency
 	if most <= 1 && (p.Arrival == 0 || p.Overrides != nil) {
 		return ctx, lease.Done
 	}
-	arrived, done := lease.Arrived, lease.Done
-	if most > 1 {
-		var leave func()
-		arrived, leave = p.several.Begin(lease.Host(), most, arrived)
-		done = func(o scheduler.Outcome) {
-			lease.Done(o) // first: the server may have asked for a pause
-			leave()
-		}
+	key := host
+	if !p.Shared.Has(addr) {
+		key = addr.String()
 	}
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { arrived(time.Now().Add(p.Arrival)) },
-	}), done
+	visit := p.lanes.Enter(key, host, p.Delay, p.delayOf(host))
+	arrived, leave := lease.Arrived, func() {}
+	if most > 1 {
+		arrived, leave = p.several.Begin(host, most, arrived)
+	}
+	traced = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { visit.Wait(ctx) },
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			at := time.Now().Add(p.Arrival)
+			visit.Arrived(at)
+			arrived(at)
+		},
+	})
+	return traced, func(o scheduler.Outcome) {
+		lease.Done(o) // first: the server may have asked for a pause
+		visit.Leave()
+		leave()
+	}
+}
+
+// delayOf returns the delay of a host, as far as it is known beforehand.
+func (p *Politeness) delayOf(host string) time.Duration {
+	return max(p.Delay, p.delays.Of(host), p.Overrides.Of(host).Delay)
 }
 
 // Outcome counts the delays from the first byte of the answer: by then the server has seen the
@@ -145,9 +162,7 @@ func (p *Politeness) charge(o scheduler.Outcome, url string, attempts int) sched
 	if attempts <= 1 {
 		return o
 	}
-	host := weburl.Host(url)
-	delay := max(p.Delay, p.delays.Of(host), p.Overrides.Of(host).Delay)
-	rested := o.Start.Add(time.Duration(attempts) * delay)
+	rested := o.Start.Add(time.Duration(attempts) * p.delayOf(weburl.Host(url)))
 	if o.RetryAfter.Before(rested) {
 		o.RetryAfter = rested
 	}

@@ -125,7 +125,7 @@ func TestAPauseHoldsForAHostWithSeveralRequests(t *testing.T) {
 		for range 2 {
 			lease, err := p.Queue.Next(t.Context())
 			require.NoError(t, err)
-			traced, done := p.Begin(t.Context(), lease)
+			traced, done := p.Begin(t.Context(), lease, netip.Addr{})
 			httptrace.ContextClientTrace(traced).WroteRequest(httptrace.WroteRequestInfo{})
 			dones = append(dones, done)
 		}
