@@ -2,16 +2,16 @@ package page
 
 import "strings"
 
-// The sizes of an arena's blocks. The first one is sized by the page, of which URLs are a
-// twentieth as a rule and a quarter at times, so that a large page does not begin with small
-// blocks. The largest one bounds what a single string can keep alive.
+// The sizes of an arena's blocks. The first one depends on the size of the page, so that a large
+// page does not start with small blocks; URLs are usually a twentieth of a page, sometimes a
+// quarter. The largest one bounds how much memory a single string can keep alive.
 const (
 	minBlock   = 1 << 10
 	maxBlock   = 16 << 10
-	blockShare = 16 // of a page's bytes, one in so many
+	blockShare = 16 // denominator: of a page's bytes
 )
 
-// arena makes many small strings with few allocations: they are parts of larger ones.
+// arena allocates many small strings as parts of larger ones.
 type arena struct {
 	block strings.Builder
 	size  int // of the next block
@@ -22,7 +22,7 @@ func (a *arena) expect(n int) { a.size = n / blockShare }
 
 // add returns a string with the bytes of b.
 func (a *arena) add(b []byte) string {
-	// A Builder that grows would copy what it has, and keep the old bytes alive as well.
+	// A growing Builder would copy its contents, and keep the old bytes alive as well.
 	if a.block.Cap()-a.block.Len() < len(b) {
 		size := min(max(a.size, minBlock), maxBlock)
 		a.block, a.size = strings.Builder{}, 2*size

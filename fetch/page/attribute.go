@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// whitespace is ASCII whitespace in the sense of the HTML standard: without the vertical tab.
+// whitespace is ASCII whitespace as the HTML standard defines it: without the vertical tab.
 const whitespace = " \t\n\f\r"
 
 func isSpace(c byte) bool { return marks[c]&isBlank != 0 }
@@ -28,7 +28,7 @@ func equalFold(b []byte, word string) bool {
 	return len(b) == len(word) && strings.EqualFold(string(b), word)
 }
 
-// lowered returns b trimmed and in lower case. The usual values cost nothing.
+// lowered returns b trimmed and in lower case. It does not allocate for the usual values.
 func (w *walker) lowered(b []byte) string {
 	b = trimmed(b)
 	switch string(b) {
@@ -55,7 +55,7 @@ func (w *walker) lowered(b []byte) string {
 
 // hasToken reports whether list, in lower case, names the token between white space.
 func hasToken(list, token string) bool {
-	// Most links have no rel, and most others one word.
+	// Most links have no rel, and most of the rest a single word.
 	if len(list) < len(token) || list == token {
 		return list == token
 	}
@@ -67,9 +67,9 @@ func hasToken(list, token string) bool {
 	return false
 }
 
-// relKind returns what a link element is for, by its rel in lower case; 0 for one that is not a
-// link or names nothing but a host to connect to. Of several words the one that comes first here
-// decides, not the one that comes first in rel, whose order has no meaning.
+// relKind returns the purpose of a link element, by its rel in lower case; 0 if it is not a link,
+// or only names a host to connect to. Of several words the one listed first here decides, since
+// their order in rel has no meaning.
 func relKind(rel string) Kind {
 	switch {
 	case hasToken(rel, "stylesheet"): // also "alternate stylesheet"
@@ -95,10 +95,10 @@ func relKind(rel string) Kind {
 	return Related
 }
 
-// isDirective reports whether some part of content is a word for crawlers. It tells
+// isDirective reports whether some part of content is a directive for crawlers. It distinguishes
 // <meta name=examplebot content=noindex> from <meta name=author content=...>.
 func isDirective(content []byte) bool {
-	// One word is enough: crawlers skip what they do not know, and so may a site's author.
+	// One word is enough: crawlers skip unknown words, so pages may have some.
 	for part := range bytes.SplitSeq(content, []byte(",")) {
 		word, _, _ := bytes.Cut(part, []byte(":"))
 		word = trimmed(word)
@@ -120,11 +120,12 @@ func isDirective(content []byte) bool {
 	return false
 }
 
-// maxDirective is longer than any word for crawlers; descriptions are not looked at.
+// maxDirective is longer than any directive. Longer contents, such as descriptions, are not
+// examined.
 const maxDirective = 20
 
-// srcsetURLs walks over the URLs of a srcset attribute, by the HTML standard's "parse a srcset
-// attribute" without what it does with the descriptors.
+// srcsetURLs iterates over the URLs of a srcset attribute, by the HTML standard's "parse a srcset
+// attribute" without the processing of descriptors.
 func srcsetURLs(s []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
@@ -151,8 +152,8 @@ func srcsetURLs(s []byte) iter.Seq[[]byte] {
 	}
 }
 
-// descriptors returns the length of the descriptors that s begins with: up to a comma that is not
-// in parentheses.
+// descriptors returns the length of the descriptors at the start of s: up to a comma that is not in
+// parentheses.
 func descriptors(s []byte) int {
 	inside := false
 	for i, c := range s {
@@ -169,7 +170,7 @@ func descriptors(s []byte) int {
 }
 
 // refreshURL returns the URL in the content of a meta refresh, by the HTML standard's "shared
-// declarative refresh steps"; nil if it has none, which means this page again.
+// declarative refresh steps"; nil if it has none, which means the page itself.
 func refreshURL(s []byte) []byte {
 	s = bytes.TrimLeft(s, whitespace)
 	rest := bytes.TrimLeft(s, "0123456789")
@@ -185,7 +186,7 @@ func refreshURL(s []byte) []byte {
 	if len(rest) > 0 && (rest[0] == ';' || rest[0] == ',') {
 		rest = bytes.TrimLeft(rest[1:], whitespace)
 	}
-	// The quote may follow "url=" or take its place.
+	// The quote may follow "url=" or replace it.
 	rest = afterURLEquals(rest)
 	if len(rest) > 0 && (rest[0] == '\'' || rest[0] == '"') {
 		quote := rest[0]
@@ -197,7 +198,7 @@ func refreshURL(s []byte) []byte {
 	return trimmed(rest)
 }
 
-// afterURLEquals skips "url =", in any case. What does not have both is a URL as it stands.
+// afterURLEquals skips "url =", in any case. Without both parts, the text is a URL as it is.
 func afterURLEquals(s []byte) []byte {
 	if len(s) < 3 || !equalFold(s[:3], "url") {
 		return s

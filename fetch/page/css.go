@@ -22,7 +22,7 @@ func Styles(css []byte, base, contentType string) iter.Seq2[Link, error] {
 }
 
 // decodeCSS returns a style sheet in UTF-8. The second byte of a character can be a backslash, so
-// that it has to be converted before it is read.
+// it must be converted before it is parsed.
 func decodeCSS(css []byte, contentType string) []byte {
 	c, mark, ok := declared(css, contentType)
 	if rest, found := bytes.CutPrefix(css, []byte(`@charset "`)); !ok && found {
@@ -47,8 +47,8 @@ func (w *walker) styles(css []byte) error {
 	return nil
 }
 
-// cssURLs walks over the URLs of a style sheet. It knows as much of CSS as it takes not to be
-// fooled by comments and strings.
+// cssURLs iterates over the URLs of a style sheet. It parses only as much CSS as is needed to skip
+// comments and strings.
 func cssURLs(css []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		s := cssScanner{css: css}
@@ -60,15 +60,15 @@ func cssURLs(css []byte) iter.Seq[[]byte] {
 	}
 }
 
-// cssScanner is a walk over a style sheet. It needs no idea of rules and blocks: url() means the
-// same in all of them, and what looks like it in a selector has no use there.
+// cssScanner is a position in a style sheet. It ignores rules and blocks: url() means the same in
+// all of them, and something similar in a selector has no effect.
 type cssScanner struct {
 	css      []byte
 	pos      int
-	imported bool // @import was the last word: a string is a URL
+	imported bool // the previous token was @import: a string is a URL
 }
 
-// next moves over one token, or a byte of something else, and returns the URL that it is.
+// next skips one token, or one byte of something else, and returns the URL if the token is one.
 func (s *cssScanner) next() (url []byte, ok bool) {
 	c := s.css[s.pos]
 	switch {
@@ -85,21 +85,21 @@ func (s *cssScanner) next() (url []byte, ok bool) {
 	case c == '@' || isIdent(c):
 		word := s.word()
 		s.imported = equalFold(word, "@import")
-		// A blank before the parenthesis would make it a word and a block.
+		// With a blank before the parenthesis it is a word and a block.
 		if equalFold(word, "url") && s.pos < len(s.css) && s.css[s.pos] == '(' {
 			return s.url(), true
 		}
 		return nil, false
 	case c == '\\':
-		s.pos++ // and what follows is no quote
+		s.pos++ // so that it does not start a string
 	}
 	s.imported = false
 	s.pos = min(s.pos+1, len(s.css))
 	return nil, false
 }
 
-// comment skips a comment. As in HTML one that is not closed takes all the rest, so that a browser
-// sees no more of the sheet than we do.
+// comment skips a comment. As in HTML, an unclosed one extends to the end, so that we see the same
+// part of the sheet as a browser.
 func (s *cssScanner) comment() {
 	s.pos += len("/*")
 	if i := bytes.Index(s.css[s.pos:], []byte("*/")); i >= 0 {
@@ -109,8 +109,8 @@ func (s *cssScanner) comment() {
 	s.pos = len(s.css)
 }
 
-// word returns the identifier or at-keyword that begins here. To take the whole of it at once is
-// what tells url( from my-url(.
+// word returns the identifier or at-keyword at the current position. Reading all of it
+// distinguishes url( from my-url(.
 func (s *cssScanner) word() []byte {
 	start := s.pos
 	for s.pos++; s.pos < len(s.css) && isIdent(s.css[s.pos]); {
@@ -119,8 +119,8 @@ func (s *cssScanner) word() []byte {
 	return s.css[start:s.pos]
 }
 
-// text returns what stands in the quotes that begin here. A line end closes them, too: it shows
-// that the quotes were forgotten.
+// text returns the contents of the quoted string at the current position. A line end closes it,
+// too: the closing quote was forgotten.
 func (s *cssScanner) text() []byte {
 	quote := s.css[s.pos]
 	s.pos++
@@ -128,11 +128,11 @@ func (s *cssScanner) text() []byte {
 	for ; s.pos < len(s.css); s.pos++ {
 		switch s.css[s.pos] {
 		case quote, '\n':
-			// Either is left behind: the next quote begins a text, and does not end this one.
+			// Skip the closing quote or the line end. The next quote starts a string.
 			s.pos++
 			return unescapeCSS(s.css[start : s.pos-1])
 		case '\\':
-			// A line end that is escaped ends nothing, be it one byte or two.
+			// An escaped line end, of one byte or two, does not end the string.
 			if s.pos++; bytes.HasPrefix(s.css[min(s.pos, len(s.css)):], []byte("\r\n")) {
 				s.pos++
 			}
@@ -142,7 +142,7 @@ func (s *cssScanner) text() []byte {
 	return unescapeCSS(s.css[start:])
 }
 
-// url returns what stands in the parentheses that begin here, with quotes or without.
+// url returns the contents of the parentheses at the current position, with or without quotes.
 func (s *cssScanner) url() []byte {
 	s.pos++
 	for s.pos < len(s.css) && isSpace(s.css[s.pos]) {
@@ -161,7 +161,7 @@ func (s *cssScanner) url() []byte {
 	return unescapeCSS(trimmed(s.css[start:s.pos]))
 }
 
-// unescapeCSS undoes backslashes, of which hardly any URL has one.
+// unescapeCSS removes backslash escapes, which are rare in URLs.
 func unescapeCSS(b []byte) []byte {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return b
@@ -180,7 +180,7 @@ func unescapeCSS(b []byte) []byte {
 		}
 		switch {
 		case digits == 0:
-			// A line end is only a longer line; anything else stands for itself.
+			// An escaped line end disappears; any other character stands for itself.
 			if i++; b[i] != '\n' {
 				out = append(out, b[i])
 			}
@@ -190,7 +190,7 @@ func unescapeCSS(b []byte) []byte {
 		}
 		out = utf8.AppendRune(out, code)
 		if i+1 < len(b) && isSpace(b[i+1]) {
-			i++ // it ends the number
+			i++ // one blank ends the number
 		}
 	}
 	return out
@@ -207,8 +207,8 @@ func hexValue(c byte) rune {
 	return -1
 }
 
-// isIdent reports whether c may be in an identifier. Escapes may be, too, but not in any word that
-// matters here.
+// isIdent reports whether c may be in an identifier. Escapes may be as well, but not in the
+// keywords that matter here.
 func isIdent(c byte) bool {
 	return isAlpha(c) || isDigit(c) || c == '-' || c == '_' || c >= utf8.RuneSelf
 }

@@ -8,12 +8,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// decoded returns what the value of an attribute means, in UTF-8: character references are undone,
-// line ends are one kind, and NULs are replaced. A value that means what it says is returned as it
-// is.
+// decoded returns the value of an attribute in UTF-8, with character references resolved, line ends
+// unified and NULs replaced. It returns the value itself if nothing changes.
 func (s *scanner) decoded(value []byte) []byte {
 	if s.buf == nil {
-		// Enough for most, at once: growing from nothing would take several steps.
+		// Enough for most values; growing from nothing would take several steps.
 		s.buf = make([]byte, 0, 512)
 	}
 	if c, needed := s.decoder.needed(value); needed {
@@ -48,7 +47,7 @@ func (s *scanner) decoded(value []byte) []byte {
 	}
 }
 
-// isPlain reports whether a value means what it says, in all encodings that are scanned.
+// isPlain reports whether a value needs no decoding, in all encodings that are scanned.
 func isPlain(value []byte) bool {
 	for _, c := range value {
 		if marks[c]&isOdd != 0 {
@@ -58,7 +57,7 @@ func isPlain(value []byte) bool {
 	return true
 }
 
-// plainLen returns how many bytes of value can stand as they are before one that cannot.
+// plainLen returns the length of the prefix of value that needs no decoding.
 func plainLen(value []byte) int {
 	for i, c := range value {
 		if isCoded(c) {
@@ -70,8 +69,9 @@ func plainLen(value []byte) int {
 
 func isCoded(c byte) bool { return c == '&' || c == '\r' || c == 0 }
 
-// appendReference appends what the reference at the beginning of b stands for, by the rules for
-// attributes, and returns its length. An ampersand that begins none stands for itself.
+// appendReference appends the meaning of the character reference at the start of b, by the rules
+// for attributes, and returns its length. An ampersand that does not start a reference stands for
+// itself.
 func appendReference(dst, b []byte) ([]byte, int) {
 	if bytes.HasPrefix(b, []byte("&amp;")) {
 		return append(dst, '&'), len("&amp;")
@@ -80,8 +80,8 @@ func appendReference(dst, b []byte) ([]byte, int) {
 	if n == 1 {
 		return append(dst, '&'), 1
 	}
-	// The names are known to package html, whose rules are those for text: it takes the "&not" out
-	// of "&notit;". Then a part of the name is left over.
+	// Package html knows the names, but applies the rules for text: it resolves the "&not" of
+	// "&notit;". Then a part of the name is left over.
 	name := string(b[:n])
 	text := html.UnescapeString(name)
 	if text == name || name[1] != '#' && leftOver(text, name) {
@@ -90,8 +90,8 @@ func appendReference(dst, b []byte) ([]byte, int) {
 	return append(dst, text...), n
 }
 
-// leftOver reports whether text is more than what one name stands for. That is one character, or
-// two of which the second is no semicolon.
+// leftOver reports whether text is more than the meaning of one name. That is one character, or two
+// of which the second is not a semicolon.
 func leftOver(text, name string) bool {
 	if utf8.RuneCountInString(text) == 1 {
 		return false
@@ -99,8 +99,7 @@ func leftOver(text, name string) bool {
 	return !strings.HasSuffix(name, ";") || strings.HasSuffix(text, ";")
 }
 
-// referenceLen returns the length of what looks like a reference at the beginning of b, 1 if
-// nothing does.
+// referenceLen returns the length of a possible reference at the start of b, or 1 if there is none.
 func referenceLen(b []byte) int {
 	n := 1
 	if len(b) > 1 && b[1] == '#' {
@@ -118,7 +117,7 @@ func referenceLen(b []byte) int {
 		for n < len(b) && (isAlpha(b[n]) || isDigit(b[n])) {
 			n++
 		}
-		// In "?a=1&copy=2" nobody meant the sign.
+		// In "?a=1&copy=2" no copyright sign was meant.
 		if n == 1 || n < len(b) && b[n] == '=' {
 			return 1
 		}

@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// decoder makes UTF-8 of what is of interest on a page, and of nothing else: most pages are markup
-// in ASCII. It finds out the encoding of the page when it is needed first.
+// decoder converts only the interesting parts of a page to UTF-8, since most of a page is ASCII
+// markup. It determines the encoding of the page when it first needs it.
 type decoder struct {
 	body  []byte // without its byte order mark
 	xml   bool
 	known bool     // page is set
 	page  *charset // the encoding of the page
-	done  bool     // what is scanned is UTF-8 already
-	buf   []byte   // for a text
+	done  bool     // the scanned text is UTF-8 already
+	buf   []byte   // scratch
 }
 
 // open returns the text to be scanned.
@@ -33,9 +33,9 @@ func (d *decoder) open(body []byte, contentType string) []byte {
 	return d.body
 }
 
-// mayBeOpaque reports whether a page may declare an encoding that has to be undone before the page
-// is read. It is there to spare all others the prescan: such encodings are named ISO-2022
-// something or HZ-GB-2312, but for UTF-16, which begins with a NUL.
+// mayBeOpaque reports whether a page may declare an encoding that must be converted before
+// scanning, so that other pages need no prescan. Such encodings have ISO-2022 or HZ-GB-2312 in
+// their names; UTF-16 starts with a NUL.
 func mayBeOpaque(body []byte) bool {
 	head := body[:min(len(body), prescanned)]
 	return bytes.Contains(head, []byte("2022")) || bytes.Contains(head, []byte("2312")) ||
@@ -51,8 +51,8 @@ func (d *decoder) charset() *charset {
 	return d.page
 }
 
-// convert returns raw, a part of what is scanned, in UTF-8: raw itself if it is that already, or
-// else the end of dst, to which it was appended.
+// convert returns raw, a part of the scanned text, in UTF-8: either raw itself, or the end of dst,
+// to which the result was appended.
 func (d *decoder) convert(dst, raw []byte) []byte {
 	if c, needed := d.needed(raw); needed {
 		return c.decode(dst, raw)[len(dst):]
@@ -60,7 +60,7 @@ func (d *decoder) convert(dst, raw []byte) []byte {
 	return raw
 }
 
-// text is convert with a result that is good until the next call.
+// text is convert with a result that is valid until the next call.
 func (d *decoder) text(raw []byte) []byte {
 	if c, needed := d.needed(raw); needed {
 		d.buf = c.decode(d.buf[:0], raw)
@@ -80,7 +80,7 @@ func (d *decoder) needed(raw []byte) (c *charset, needed bool) {
 	return c, c != nil || !utf8.Valid(raw)
 }
 
-// encode writes a query in the encoding of the page: it is a weburl.Encoder.
+// encode converts a query to the encoding of the page. It is a weburl.Encoder.
 func (d *decoder) encode(dst []byte, text string) []byte {
 	if encode := d.charset().encoder(); encode != nil {
 		return encode(dst, text)

@@ -1,31 +1,31 @@
-// Package page finds the links of an HTML page, in whatever encoding it is.
+// Package page finds the links of an HTML page in any encoding.
 //
 //	for link, err := range page.Links(body, url, response.Header.Get("Content-Type")) {
 //
-// [Scan] also reports forms, the URLs of styles, the title and the texts. [HeaderLinks] reads the
-// Link fields of a response, and [Styles] a style sheet. [ToUTF8] converts a page for programs
-// that read one encoding only.
+// [Scan] can also report forms, the URLs of styles, the title and the text. [HeaderLinks] reads the
+// Link fields of a response, and [Styles] a style sheet. [ToUTF8] converts a page for programs that
+// read only UTF-8.
 //
 // # Promise
 //
 // The links are those of the elements that golang.org/x/net/html would put into a tree, with
-// scripting disabled: markup in comments, scripts and attributes is not markup, and what an SVG
-// image contains is read by the rules for SVG. The exceptions are few. The content of noframes and
-// noembed elements is read too, since it is written for clients such as crawlers. Links before a
-// frameset that replaces the body of the page are reported. The rules for a template that begins
-// with a col element are left out, and so is the list of active formatting elements: misnested HTML
-// around or within SVG can leave it open for too long.
+// scripting disabled: markup in comments, scripts and attributes is not markup, and the content of
+// an SVG image is parsed by the rules for SVG. There are few exceptions. The content of noframes
+// and noembed elements is read too, since it is written for clients such as crawlers. Links before
+// a frameset that replaces the body of the page are reported. The rules for a template that starts
+// with a col element are omitted, and so is the list of active formatting elements: misnested HTML
+// around or within SVG can keep it open for too long.
 //
 // # Cost
 //
-// There is no tree. The page is read in place, five times as fast as the tokenizer of
-// golang.org/x/net/html reads it, with less than ten allocations. Only what is of interest is
-// converted to UTF-8, except for pages in UTF-16 and ISO-2022-JP, which are converted as a whole
-// and so take up to three times their size. Misnested SVG takes a second pass over the page. The
-// limits [MaxLinks], [MaxLinkBytes] and [MaxURL] bound what a hostile page can produce.
+// It builds no tree. The page is scanned in place, about four times as fast as by the tokenizer of
+// golang.org/x/net/html, with fewer than ten allocations. Only the interesting parts are converted
+// to UTF-8. Pages in UTF-16 and ISO-2022-JP are converted as a whole and so take up to three times
+// their size. Misnested SVG requires a second pass over the page. The limits [MaxLinks],
+// [MaxLinkBytes] and [MaxURL] bound the output for a hostile page.
 //
 // # What it does not do
 //
-// It runs no scripts. It does not guess an encoding by the frequencies of letters: an undeclared
-// page in Shift_JIS or KOI8-R is taken for windows-1252, as browsers do in most places.
+// It runs no scripts. It does not guess an encoding by letter frequencies: like most browsers, it
+// reads an undeclared page in Shift_JIS or KOI8-R as windows-1252.
 package page

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// encoder returns what writes the queries of links on a page in the encoding; nil means UTF-8,
+// encoder returns the encoder for the queries of links on a page in the encoding; nil means UTF-8,
 // which is also the output encoding of UTF-16.
 func (c *charset) encoder() weburl.Encoder {
 	if c == nil {
@@ -33,13 +33,13 @@ func (c *charset) encoder() weburl.Encoder {
 	}
 }
 
-// appendUnknown appends what a form has for a character that its encoding lacks.
+// appendUnknown appends what a form sends for a character that its encoding lacks.
 func appendUnknown(dst []byte, r rune) []byte {
 	return append(strconv.AppendInt(append(dst, "%26%23"...), int64(r), 10), "%3B"...)
 }
 
-// appendRune appends r in the encoding, and reports whether it has r. Where the tables know more
-// characters than the Encoding Standard lets an encoder use, the standard decides.
+// appendRune appends r in the encoding, and reports whether the encoding has r. Some tables know
+// more characters than the Encoding Standard lets an encoder use; the standard decides.
 func (c *charset) appendRune(dst []byte, e *encoding.Encoder, r rune) ([]byte, bool) {
 	if r < utf8.RuneSelf {
 		return append(dst, byte(r)), true
@@ -63,9 +63,9 @@ func (c *charset) appendRune(dst []byte, e *encoding.Encoder, r rune) ([]byte, b
 	switch {
 	case !ok:
 		return dst, false
-	case c.name == "euc-jp" && bytes[0] == 0x8f: // JIS X 0212 is only ever read
+	case c.name == "euc-jp" && bytes[0] == 0x8f: // JIS X 0212 is only decoded, never encoded
 		return dst, false
-	case c.name == "big5" && bytes[0] < 0xa1: // so are the Hong Kong supplements
+	case c.name == "big5" && bytes[0] < 0xa1: // and so are the Hong Kong supplements
 		return dst, false
 	}
 	return append(dst, bytes...), true

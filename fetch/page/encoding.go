@@ -17,7 +17,7 @@ type charset struct {
 	tables encoding.Encoding
 }
 
-// charsetNamed returns the encoding that a label means; ok is false if it means none.
+// charsetNamed returns the encoding for a label; ok is false if there is none.
 func charsetNamed(label string) (c *charset, ok bool) {
 	label = strings.Trim(label, whitespace)
 	if strings.EqualFold(label, "utf-8") || strings.EqualFold(label, "utf8") {
@@ -59,10 +59,9 @@ func (c *charset) String() string {
 	return c.name
 }
 
-// opaque reports whether parts of characters can look like markup, so that a page must be
-// converted before it is read. In all other encodings the bytes of ASCII that markup is made of
-// stand for themselves: the second byte of a character is never a quote, a bracket, an ampersand
-// or a blank.
+// opaque reports whether parts of characters can look like markup, so that a page must be converted
+// before scanning. In all other encodings the ASCII bytes of markup are unambiguous: the second
+// byte of a character is never a quote, a bracket, an ampersand or a blank.
 func (c *charset) opaque() bool {
 	if c == nil {
 		return false
@@ -74,7 +73,7 @@ func (c *charset) opaque() bool {
 	return false
 }
 
-// decode appends raw in UTF-8 to dst. What is wrong in the encoding becomes U+FFFD.
+// decode appends raw in UTF-8 to dst. Invalid sequences become U+FFFD.
 func (c *charset) decode(dst, raw []byte) []byte {
 	if c == nil {
 		return appendValid(dst, raw)
@@ -90,8 +89,8 @@ func (c *charset) decode(dst, raw []byte) []byte {
 	}
 }
 
-// appendValid appends raw to dst, with U+FFFD for each maximal part of a character that is wrong,
-// as browsers do.
+// appendValid appends raw to dst, with U+FFFD for each maximal invalid part of a character, as
+// browsers do.
 func appendValid(dst, raw []byte) []byte {
 	for len(raw) > 0 {
 		r, size := utf8.DecodeRune(raw)
@@ -108,8 +107,8 @@ func appendValid(dst, raw []byte) []byte {
 	return dst
 }
 
-// truncatedRune returns how many bytes raw has of the character that it begins with and that is
-// not complete; 1 if it begins with none.
+// truncatedRune returns the number of bytes of the incomplete character at the start of raw; 1 if
+// there is none.
 func truncatedRune(raw []byte) int {
 	n := 1
 	switch c := raw[0]; {
@@ -129,7 +128,7 @@ func truncatedRune(raw []byte) int {
 	return n
 }
 
-// isASCII reports whether b has no byte beyond ASCII.
+// isASCII reports whether all bytes of b are ASCII.
 func isASCII(b []byte) bool {
 	for len(b) >= 8 {
 		if (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]|b[6]|b[7])&0x80 != 0 {
@@ -145,8 +144,8 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// declared returns the encoding that a byte order mark or the Content-Type field says, and how
-// many bytes of the page are the mark. ok is false if neither says any.
+// declared returns the encoding given by a byte order mark or the Content-Type field, and the
+// length of the mark. ok is false if neither gives one.
 func declared(body []byte, contentType string) (c *charset, mark int, ok bool) {
 	switch {
 	case bytes.HasPrefix(body, utf8BOM):
@@ -162,10 +161,11 @@ func declared(body []byte, contentType string) (c *charset, mark int, ok bool) {
 	return c, 0, ok
 }
 
-// utf8BOM says that a page is in UTF-8, and is no part of its text.
+// utf8BOM marks a page as UTF-8, and is not part of its text.
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// sniffed returns the encoding of a page for which neither a mark nor a field declares one.
+// sniffed returns the encoding of a page that has neither a mark nor a Content-Type that declares
+// one.
 func sniffed(body []byte, xml bool) *charset {
 	head := body[:min(len(body), prescanned)]
 	if !xml {
@@ -176,16 +176,16 @@ func sniffed(body []byte, xml bool) *charset {
 	if c, ok := xmlEncoding(head); ok {
 		return c
 	}
-	// The standard leaves the rest to the user's language. To look at all of the page finds UTF-8
-	// where the first kilobyte is ASCII, as that of many pages is.
+	// The standard leaves the rest to the user's language. We check the whole page, because UTF-8
+	// often starts with a kilobyte of ASCII.
 	if xml || utf8.Valid(body) || validHead(head, len(body)) {
 		return nil
 	}
 	return windows1252
 }
 
-// validHead reports whether head is in UTF-8 with some letter beyond ASCII in it. The character at
-// its end may be cut off, if the page goes on.
+// validHead reports whether head is valid UTF-8 and has a character beyond ASCII. The last
+// character may be incomplete if the page continues.
 func validHead(head []byte, size int) bool {
 	if len(head) < size {
 		for i := 1; i < utf8.UTFMax && i <= len(head); i++ {
@@ -227,7 +227,7 @@ func charsetParam(contentType string) string {
 	return ""
 }
 
-// isXML reports whether a Content-Type says that the page is XML: browsers then parse it as such.
+// isXML reports whether a Content-Type marks the page as XML, so that browsers use an XML parser.
 func isXML(contentType string) bool {
 	kind, _, _ := strings.Cut(contentType, ";")
 	if kind = strings.TrimSpace(kind); len(kind) < len("text/xml") {

@@ -7,11 +7,11 @@ import (
 )
 
 // HeaderLinks returns an iterator over the links of a response's header: those of its Link fields
-// (RFC 8288) with the kinds that link elements of the same rel have, and that of a Refresh field.
-// base is the URL of the response. Limits, errors and strings are as those of [Links].
+// (RFC 8288), with the same kinds as link elements with that rel, and that of a Refresh field. base
+// is the URL of the response. Limits, errors and strings are as those of [Links].
 //
-// Links about another resource than the response (those with an anchor) are left out, and so is
-// what has no rel.
+// Links with an anchor, which are about another resource, are left out, and so are links without a
+// rel.
 func HeaderLinks(header http.Header, base string) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
 		w := newWalker(yield)
@@ -31,7 +31,7 @@ func (w *walker) header(header http.Header) error {
 			}
 		}
 	}
-	// No standard has this field; all browsers follow it, as they do the meta element.
+	// No standard has this field, but all browsers follow it like the meta element.
 	if url := refreshURL([]byte(header.Get("Refresh"))); len(url) > 0 {
 		return w.emit(Link{Kind: Redirect}, url)
 	}
@@ -41,7 +41,7 @@ func (w *walker) header(header http.Header) error {
 // field yields one link of a Link field.
 func (w *walker) field(url string, params map[string]string) error {
 	l := Link{Rel: strings.ToLower(params["rel"])}
-	// With an anchor it is another page that has this link.
+	// With an anchor, it is a link of another page.
 	if l.Kind = relKind(l.Rel); l.Kind == 0 || params["anchor"] != "" {
 		return nil
 	}
@@ -50,9 +50,9 @@ func (w *walker) field(url string, params map[string]string) error {
 	return w.emit(l, []byte(url))
 }
 
-// linkValues walks over the links of a field's value, each with its parameters by their names in
-// lower case. Of two with one name, the first one counts. What does not begin with "<" is skipped
-// up to the next comma.
+// linkValues iterates over the links of a field's value, each with its parameters by lower-case
+// name. Of two parameters with one name, the first counts. Text that does not start with "<" is
+// skipped up to the next comma.
 func linkValues(s string) iter.Seq2[string, map[string]string] {
 	return func(yield func(string, map[string]string) bool) {
 		for s != "" {
@@ -61,7 +61,7 @@ func linkValues(s string) iter.Seq2[string, map[string]string] {
 				_, s, _ = strings.Cut(s, ",")
 				continue
 			}
-			// A comma in the URL separates nothing, so that this bracket must be found first.
+			// A comma inside the URL is not a separator, so look for the bracket first.
 			url, rest, ok := strings.Cut(s[1:], ">")
 			if !ok {
 				return
@@ -112,7 +112,7 @@ func linkParam(s string) (value, rest string) {
 	for i := 1; i < len(s); i++ {
 		switch {
 		case s[i] == '"':
-			// What stands between the quotes and the next parameter is of no use.
+			// Ignore the text between the quotes and the next parameter.
 			rest = s[i+1:]
 			if next := strings.IndexAny(rest, ";,"); next >= 0 {
 				return b.String(), rest[next:]

@@ -9,10 +9,10 @@ import (
 const (
 	MaxURL       = 8 << 10 // bytes of a URL; RFC 9110 asks for at least 8,000
 	MaxLinks     = 50_000  // per page
-	MaxLinkBytes = 8 << 20 // of all of a page's URLs together: a base can make short links long
+	MaxLinkBytes = 8 << 20 // total of a page's URLs: a base can make short links long
 )
 
-// ErrTooManyLinks ends the iteration over a page beyond MaxLinks or MaxLinkBytes.
+// ErrTooManyLinks ends the iteration over a page that exceeds MaxLinks or MaxLinkBytes.
 var ErrTooManyLinks = errors.New("page: too many links")
 
 // Kind says what a link is for.
@@ -29,8 +29,8 @@ const (
 	Next                      // link rel=next
 	Prev                      // link rel=prev
 	Related                   // link with any other rel
-	Directive                 // meta robots and its like: no URL, but Name and Text
-	Form                      // where a form is sent; only if Scan is asked for it
+	Directive                 // meta robots and similar: no URL, but Name and Text
+	Form                      // target of a form; only if Scan is asked for it
 	Title                     // the page's title: no URL, but Text; only if Scan is asked for it
 )
 
@@ -51,34 +51,34 @@ type Link struct {
 // element with an href takes the place of base from there on.
 //
 // The encoding of the page is determined as the HTML standard says: byte order mark, Content-Type,
-// meta elements within the first 1,024 bytes, XML declaration. A page that declares none is UTF-8
-// if it is valid UTF-8, and windows-1252 otherwise. URLs and texts come out in UTF-8, but for the
+// meta elements within the first 1,024 bytes, XML declaration. An undeclared page is UTF-8 if it is
+// valid UTF-8, and windows-1252 otherwise. URLs and texts are returned in UTF-8, except for the
 // queries of links, which are percent-encoded in the encoding of the page, as browsers send them.
 //
-// Links to a place on the same page ("#top", while there is no base element) are left out, and so
-// are those that are longer than [MaxURL], do not parse, or are neither http nor https. They count
-// towards [MaxLinks] all the same. An error is yielded once, with a zero Link, last: base is not
-// an absolute URL, or the page has too many links ([ErrTooManyLinks]).
+// Links to a place on the same page ("#top", without a base element) are left out. So are links
+// longer than [MaxURL], links that do not parse, and those that are neither http nor https. All of
+// them count towards [MaxLinks]. An error is yielded once, with a zero Link, last: base is not an
+// absolute URL, or the page has too many links ([ErrTooManyLinks]).
 //
-// Links neither changes nor keeps body, which must not change during the iteration. The iterator
+// Links neither modifies nor keeps body, which must not change during the iteration. The iterator
 // can be used again. The strings of neighbouring links share blocks of memory of up to 16 KiB: to
-// keep few of them for long, clone them ([strings.Clone]).
+// keep a few of them for a long time, clone them ([strings.Clone]).
 func Links(body []byte, base, contentType string) iter.Seq2[Link, error] {
 	return Scan(body, base, contentType, Options{})
 }
 
-// Options says what Scan yields besides links. The zero Options is for nothing else.
+// Options selects what Scan yields besides links. The zero Options selects nothing else.
 type Options struct {
-	// Forms asks for the URLs that forms are sent to; false means none. To follow one is to press
-	// a button, and some buttons do something.
+	// Forms asks for the targets of forms; false means none. Following one is like pressing a
+	// button, which may have side effects.
 	Forms bool
 	// Styles asks for the URLs in style elements; false means none.
 	Styles bool
 	// Title asks for the title of the page; false means none.
 	Title bool
-	// Text is called with each piece of text between two tags, in UTF-8 but with its character
-	// references. The piece is good until Text returns. nil means that texts are skipped, which is
-	// faster.
+	// Text is called with each piece of text between two tags, in UTF-8, with its character
+	// references unresolved. The piece is valid until Text returns. nil means that text is skipped,
+	// which is faster.
 	Text func(piece []byte)
 }
 
@@ -95,9 +95,9 @@ func Scan(body []byte, base, contentType string, opts Options) iter.Seq2[Link, e
 	}
 }
 
-// ToUTF8 returns the text of a page in UTF-8, without a byte order mark, and the name of the
-// encoding that it was in: see [Links]. Bytes that are wrong in that encoding become U+FFFD. Text
-// that is valid UTF-8 already is not copied.
+// ToUTF8 returns the text of a page in UTF-8, without a byte order mark, and the name of its
+// original encoding: see [Links]. Invalid bytes become U+FFFD. Text that is valid UTF-8 already is
+// not copied.
 func ToUTF8(body []byte, contentType string) (text []byte, encoding string) {
 	var d decoder
 	text = d.open(body, contentType)

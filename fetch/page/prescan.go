@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// prescanned is how many bytes of a page may declare its encoding.
+// prescanned is the length of the prefix of a page that may declare its encoding.
 const prescanned = 1024
 
 // prescan looks for a meta element that declares the encoding: the HTML standard's "prescan a byte
@@ -77,7 +77,7 @@ func (p *prescanner) meta() (c *charset, ok bool) {
 			needsPragma = false
 		}
 	}
-	cut := p.pos == len(p.page) // a tag that the first kilobyte cuts off declares nothing
+	cut := p.pos == len(p.page) // a tag cut off by the end of the prefix declares nothing
 	if !ok || cut || needsPragma && !pragma {
 		return nil, false
 	}
@@ -93,8 +93,8 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// asDeclared returns the encoding that is meant where the page itself declares c. That a
-// declaration in ASCII can be read shows that the page is not in UTF-16.
+// asDeclared returns the encoding meant by a page that declares c itself. Since the ASCII
+// declaration could be read, the page is not in UTF-16.
 func (c *charset) asDeclared() *charset {
 	switch c.String() {
 	case "utf-16le", "utf-16be":
@@ -184,7 +184,7 @@ func indexFold(s, word string) int {
 }
 
 // xmlEncoding returns the encoding of an XML declaration: the standard's "get an XML encoding",
-// with what comes before it for UTF-16.
+// including its check for UTF-16.
 func xmlEncoding(head []byte) (c *charset, ok bool) {
 	switch {
 	case bytes.HasPrefix(head, []byte("<\x00?\x00x\x00")):

@@ -2,8 +2,8 @@ package page
 
 import "bytes"
 
-// rawText skips the content of the element name, which is text whatever it looks like, up to its
-// end tag. An element that is not closed takes the rest of the page.
+// rawText skips the content of the element name, which is text in any case, up to its end tag. An
+// unclosed element extends to the end of the page.
 func (s *scanner) rawText(name []byte) {
 	start := s.pos
 	defer func() { s.content = s.page[start:s.pos] }()
@@ -24,7 +24,7 @@ func (s *scanner) rawText(name []byte) {
 	s.pos = len(s.page)
 }
 
-// closes reports whether the end tag of name begins here, behind its angle bracket.
+// closes reports whether the end tag of name is next, after its angle bracket.
 func (s *scanner) closes(name []byte) bool {
 	rest := s.page[s.pos:]
 	if len(rest) < len(name)+2 || rest[0] != '/' || marks[rest[len(name)+1]]&endsName == 0 {
@@ -35,9 +35,9 @@ func (s *scanner) closes(name []byte) bool {
 
 var script = []byte("script")
 
-// script skips the content of a script. Scripts of the web's first years stand in a comment,
-// within which they may write further scripts: "<!-- <script></script> -->" does not end at the
-// first end tag. These are the script data states of the HTML standard.
+// script skips the content of a script. Early scripts are wrapped in a comment, in which they may
+// write other scripts: "<!-- <script></script> -->" does not end at the first end tag. These are
+// the script data states of the HTML standard.
 func (s *scanner) script() {
 	for s.skipPast('<') {
 		if s.closes(script) {
@@ -55,8 +55,8 @@ func (s *scanner) script() {
 	s.pos = len(s.page)
 }
 
-// escaped skips a comment in a script, from its dashes on. It reports whether the script ended in
-// it, by its end tag or with the page.
+// escaped skips a comment in a script, starting with its dashes. It reports whether the script
+// ended in it, by its end tag or with the page.
 func (s *scanner) escaped() (ended bool) {
 	for s.pos < len(s.page) {
 		switch s.page[s.pos] {
@@ -76,8 +76,8 @@ func (s *scanner) escaped() (ended bool) {
 	return true
 }
 
-// escapedTag reads what follows an angle bracket in a comment in a script. left says that this was
-// the comment's end, and ended that it was the script's.
+// escapedTag reads the text after an angle bracket in a comment in a script. left reports that it
+// ended the comment, and ended that it ended the script.
 func (s *scanner) escapedTag() (ended, left bool) {
 	switch {
 	case s.pos == len(s.page):
@@ -88,7 +88,7 @@ func (s *scanner) escapedTag() (ended, left bool) {
 	case s.page[s.pos] == '/':
 		s.pos++
 	case !isAlpha(s.page[s.pos]):
-		// The tokenizer of x/net goes back to the script here and not to the comment.
+		// Here the tokenizer of x/net returns to the script and not to the comment.
 		return false, true
 	case s.opensScript():
 		s.pos += len(script)
@@ -97,8 +97,8 @@ func (s *scanner) escapedTag() (ended, left bool) {
 	return false, false
 }
 
-// closesComment reports whether dashes and an angle bracket end the comment here. It moves behind
-// them, or else behind the dashes.
+// closesComment reports whether dashes and an angle bracket end the comment here. It skips them, or
+// otherwise the dashes.
 func (s *scanner) closesComment() bool {
 	start := s.pos
 	for s.pos < len(s.page) && s.page[s.pos] == '-' {
@@ -111,15 +111,15 @@ func (s *scanner) closesComment() bool {
 	return true
 }
 
-// opensScript reports whether the start tag of a script begins here, behind its angle bracket.
+// opensScript reports whether the start tag of a script is next, after its angle bracket.
 func (s *scanner) opensScript() bool {
 	rest := s.page[s.pos:]
 	return len(rest) > len(script) && bytes.EqualFold(rest[:len(script)], script) &&
 		marks[rest[len(script)]]&endsName != 0
 }
 
-// doublyEscaped skips a script within the comment, to behind its end tag. It reports whether the
-// comment ended before.
+// doublyEscaped skips a script within the comment, including its end tag. It reports whether the
+// comment ended before that.
 func (s *scanner) doublyEscaped() (closed bool) {
 	for s.pos < len(s.page) {
 		switch s.page[s.pos] {

@@ -5,28 +5,29 @@ import (
 	"unicode/utf8"
 )
 
-// scanner finds the start tags of a page, and nothing else of it. It reads the page as the
-// tokenizer of golang.org/x/net/html does, state by state, so that the tags are the same ones. It
-// is faster because it copies nothing and because most bytes of a page are of no interest: texts,
-// and the attributes of most tags, are searched for their end and not looked at.
+// scanner finds the start tags of a page and skips everything else. It follows the states of
+// golang.org/x/net/html's tokenizer, so it finds the same tags. It is faster because it copies
+// nothing, and because it only looks for the end of most of a page: text, and the attributes of
+// most tags.
 //
-// What a tag means depends on where it is. While no SVG, MathML or frameset is open, that needs no
-// tree. tree.go decides the rest, with the rules for open HTML elements in stack.go and table.go.
+// The meaning of a tag depends on its context. While no SVG, MathML or frameset is open, that needs
+// no tree. tree.go handles the rest, with the rules for open HTML elements in stack.go and
+// table.go.
 type scanner struct {
 	page []byte
 	pos  int
 	tag  tag
-	buf  []byte // for values of the tag that are not written as they are meant
+	buf  []byte // for attribute values that must be decoded
 
-	xml     bool               // a tag that ends with a slash has no content, in XHTML
-	decoder *decoder           // for values that are not ASCII; nil leaves them as they are
-	content []byte             // of the last element whose content is text
-	text    func(piece []byte) // called with the texts between tags; nil if nobody wants them
-	form    bool               // a form is open, and those within it do not count
+	xml     bool               // in XHTML, a tag that ends with a slash has no content
+	decoder *decoder           // for values that are not ASCII; nil leaves them unchanged
+	content []byte             // of the last element with raw text
+	text    func(piece []byte) // called with the texts between tags; may be nil
+	form    bool               // a form is open; forms inside it do not count
 	tree    tree
 }
 
-// next moves on to the next start tag that can have links, and reports whether there is one.
+// next moves to the next start tag that can have links, and reports whether there is one.
 func (s *scanner) next() bool {
 	for {
 		i := bytes.IndexByte(s.page[s.pos:], '<')
@@ -37,7 +38,7 @@ func (s *scanner) next() bool {
 			return false
 		}
 		s.pos += i + 1
-		// A bracket that begins none of these is text, such as that of "1 < 2".
+		// Any other bracket is text, such as that of "1 < 2".
 		switch c := s.page[s.pos]; {
 		case isAlpha(c):
 			if found, ok := s.startTag(); found || !ok {
@@ -52,8 +53,8 @@ func (s *scanner) next() bool {
 				return false
 			}
 		case c == '?':
-			// What XML and PHP put there is a comment to HTML. It has no quotes that could hide
-			// its end.
+			// XML and PHP instructions are comments in HTML. They have no quotes that could hide
+			// their end.
 			if !s.skipPast('>') {
 				return false
 			}
@@ -61,7 +62,7 @@ func (s *scanner) next() bool {
 	}
 }
 
-// piece hands the next n bytes out, or all that are left if n is negative, if they are a text.
+// piece passes the next n bytes to text, or all that are left if n is negative.
 func (s *scanner) piece(n int) {
 	text := s.page[s.pos:]
 	if n >= 0 {
@@ -76,15 +77,15 @@ func (s *scanner) piece(n int) {
 	s.text(text)
 }
 
-// skipPast moves behind the next c, and reports whether there is one.
+// skipPast moves past the next c, and reports whether there is one.
 func (s *scanner) skipPast(c byte) bool {
 	i := bytes.IndexByte(s.page[s.pos:], c)
 	s.pos += i + 1
 	return i >= 0
 }
 
-// startTag reads the tag whose name begins here. found says that it is of interest, and ok that
-// the page has not ended within it: such a tag is none.
+// startTag reads the tag whose name is next. found reports that it is of interest, and ok that the
+// page does not end within it: an incomplete tag does not count.
 func (s *scanner) startTag() (found, ok bool) {
 	start := s.pos
 	name := s.name()
@@ -95,14 +96,14 @@ func (s *scanner) startTag() (found, ok bool) {
 	return s.htmlTag(name, class)
 }
 
-// htmlTag reads the rest of the tag of an HTML element, and its content if that is text.
+// htmlTag reads the rest of the tag of an HTML element, and its content if that is raw text.
 func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
 	if found = class.element != elemNone; found {
 		ok = s.attributes(class.element, false)
 	} else {
 		ok = s.skipAttributes()
 	}
-	// A slash at the end of the tag changes nothing: in HTML <script/> is not closed.
+	// A slash at the end of the tag changes nothing: in HTML, <script/> is not closed.
 	if ok && class.raw && !(s.xml && s.selfClosing()) {
 		s.rawText(name)
 	}
@@ -113,12 +114,12 @@ func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
 	return found, ok
 }
 
-// selfClosing reports whether the tag that was read ends with a slash, like the tokenizer even if
-// the slash belongs to a value without quotes.
+// selfClosing reports whether the tag just read ends with a slash. Like the tokenizer, it does so
+// even if the slash belongs to an unquoted value.
 func (s *scanner) selfClosing() bool { return s.page[s.pos-2] == '/' }
 
-// endTag skips the rest of a tag that begins with "</". Its attributes count for nothing, but
-// their quotes hide angle brackets.
+// endTag skips the rest of a tag that starts with "</". Its attributes are ignored, but their
+// quotes hide angle brackets.
 func (s *scanner) endTag() bool {
 	s.pos++
 	switch {
@@ -141,7 +142,7 @@ func (s *scanner) endTag() bool {
 	return s.skipPast('>')
 }
 
-// name returns the name of the tag that begins here, as it is written.
+// name returns the name of the tag at the current position, as written.
 func (s *scanner) name() []byte {
 	start := s.pos
 	for s.pos < len(s.page) && marks[s.page[s.pos]]&endsName == 0 {
@@ -150,8 +151,8 @@ func (s *scanner) name() []byte {
 	return s.page[start:s.pos]
 }
 
-// declaration skips what begins with "<!": a comment, a CDATA section where there can be one, or
-// else up to the next angle bracket.
+// declaration skips text that starts with "<!": a comment, a CDATA section where one is allowed, or
+// otherwise up to the next angle bracket.
 func (s *scanner) declaration() bool {
 	s.pos++
 	rest := s.page[s.pos:]
@@ -170,7 +171,7 @@ func (s *scanner) declaration() bool {
 	s.pos += len("--")
 	start := s.pos
 	for s.skipPast('>') {
-		// "<!-->" and "<!--->" are comments that somebody meant to be empty.
+		// "<!-->" and "<!--->" count as empty comments.
 		text := s.page[start : s.pos-1]
 		if len(text) == 0 || len(text) == 1 && text[0] == '-' ||
 			bytes.HasSuffix(text, []byte("--")) || bytes.HasSuffix(text, []byte("--!")) {
@@ -180,10 +181,10 @@ func (s *scanner) declaration() bool {
 	return false
 }
 
-// skipAttributes moves behind the tag, and reports whether it has an end.
+// skipAttributes moves past the tag, and reports whether it has an end.
 //
-// Only what follows an equals sign can hide an angle bracket. One that a name could begin with is
-// left to skipAttribute, which knows the states of the tokenizer.
+// Only the text after an equals sign can hide an angle bracket. An equals sign that could start a
+// name is left to skipAttribute, which knows the states of the tokenizer.
 func (s *scanner) skipAttributes() bool {
 	for begin := s.pos; ; begin = s.pos {
 		for s.pos < len(s.page) && marks[s.page[s.pos]]&mayHide == 0 {
@@ -211,8 +212,8 @@ func (s *scanner) skipAttributes() bool {
 	}
 }
 
-// skipAttribute moves behind an attribute, or what is left of the tag without one. It reports
-// whether the page goes on.
+// skipAttribute moves past an attribute, or past the rest of a tag without one. It reports whether
+// the page continues.
 func (s *scanner) skipAttribute() bool {
 	if s.skipSpace(); s.pos < len(s.page) && s.page[s.pos] != '>' {
 		s.key()
@@ -223,8 +224,8 @@ func (s *scanner) skipAttribute() bool {
 	return s.pos < len(s.page)
 }
 
-// attributes reads the attributes of an element, moves behind the tag, and reports whether it has
-// an end.
+// attributes reads the attributes of an element, moves past the tag, and reports whether it has an
+// end.
 func (s *scanner) attributes(e element, foreign bool) bool {
 	s.tag.element, s.tag.foreign, s.tag.present = e, foreign, 0
 	s.buf = s.buf[:0]
@@ -252,7 +253,7 @@ func (s *scanner) attributes(e element, foreign bool) bool {
 	}
 }
 
-// attribute looks ahead for an attribute of the tag that begins here, of any of the names.
+// attribute looks ahead for an attribute of the current tag with any of the names.
 func (s *scanner) attribute(names ...string) (value []byte, ok bool) {
 	defer func(pos int) { s.pos = pos }(s.pos)
 	for {
@@ -278,8 +279,8 @@ func (s *scanner) skipSpace() {
 	}
 }
 
-// key returns the name of the attribute that begins here. An equals sign at its very beginning
-// belongs to it. It is empty before a slash.
+// key returns the name of the attribute at the current position. A leading equals sign is part of
+// it. It is empty before a slash.
 func (s *scanner) key() []byte {
 	start := s.pos
 	if s.page[s.pos] == '=' {
@@ -291,15 +292,15 @@ func (s *scanner) key() []byte {
 	return s.page[start:s.pos]
 }
 
-// beforeValue moves to the value of the attribute whose name was read, and reports whether it has
-// one.
+// beforeValue moves to the value of the attribute whose name was just read, and reports whether it
+// has one.
 func (s *scanner) beforeValue() bool {
 	if s.skipSpace(); s.pos == len(s.page) {
 		return false
 	}
 	switch s.page[s.pos] {
 	case '/':
-		// It separates attributes like white space, wherever it stands.
+		// A slash separates attributes like white space.
 		s.pos++
 	case '=':
 		s.pos++
@@ -310,7 +311,7 @@ func (s *scanner) beforeValue() bool {
 	return false
 }
 
-// value returns the value that begins here, as it is written.
+// value returns the value at the current position, as written.
 func (s *scanner) value() []byte {
 	quote := s.page[s.pos]
 	start := s.pos
@@ -321,8 +322,8 @@ func (s *scanner) value() []byte {
 		return s.page[start:s.pos]
 	}
 	s.pos++
-	// A quote that was forgotten takes the page with it, up to the next one of its kind. What
-	// browsers show then is no better.
+	// A forgotten quote takes the page with it, up to the next quote of its kind. Browsers do the
+	// same.
 	if !s.skipPast(quote) {
 		s.pos = len(s.page)
 		return nil
@@ -330,7 +331,7 @@ func (s *scanner) value() []byte {
 	return s.page[start+1 : s.pos-1]
 }
 
-// mark says what a byte ends.
+// mark says what a byte terminates.
 type mark uint8
 
 const (
@@ -338,8 +339,8 @@ const (
 	endsName      // of a tag
 	endsKey
 	endsBare // a value without quotes
-	mayHide  // within a tag: it ends it, or begins a value
-	isOdd    // in a value: it may not stand for itself
+	mayHide  // in a tag: ends it, or starts a value
+	isOdd    // in a value: may need decoding
 )
 
 var marks = func() (table [256]mark) {

@@ -2,21 +2,21 @@ package page
 
 import "strings"
 
-// htmlClass is what the rules for the stack of open elements have to know of an HTML element.
+// htmlClass is what the rules for the stack of open elements need to know about an HTML element.
 type htmlClass uint16
 
 const (
 	void       htmlClass = 1 << iota // it has no content and no end tag
 	special                          // an end tag of something else does not close it
-	scoping                          // nor does one that it contains reach out of it
+	scoping                          // an end tag inside it does not close anything outside
 	block                            // it ends a paragraph
 	closable                         // its end tag closes all within it
-	implied                          // it ends without an end tag
+	implied                          // its end tag may be omitted
 	heading                          //
-	formatting                       // it goes on where another end tag cut it short
+	formatting                       // it continues after another end tag cut it short
 	tabular                          // a part of a table
 	breakout                         // it cannot be in SVG or MathML
-	shown                            // after it there can be no frameset
+	shown                            // no frameset can follow it
 )
 
 var htmlClasses = func() map[string]htmlClass {
@@ -78,7 +78,7 @@ const (
 	tableScope
 )
 
-// find returns where on the stack the innermost HTML element is that matches, or -1 if there is
+// find returns the index on the stack of the innermost HTML element that matches, or -1 if there is
 // none before the end of the scope.
 func (t *tree) find(within scope, matches func(n *node) bool) int {
 	for i := len(t.open) - 1; i >= 0; i-- {
@@ -113,7 +113,7 @@ func named(names ...string) func(n *node) bool {
 	}
 }
 
-// popTo closes the innermost element of one of the names, and all within it.
+// popTo closes the innermost element with one of the names, and all within it.
 func (t *tree) popTo(within scope, names ...string) bool {
 	i := t.find(within, named(names...))
 	if i >= 0 {
@@ -122,7 +122,7 @@ func (t *tree) popTo(within scope, names ...string) bool {
 	return i >= 0
 }
 
-// popImplied closes the elements on top of the stack that need no end tag.
+// popImplied closes the elements on top of the stack whose end tags may be omitted.
 func (t *tree) popImplied(but string) {
 	i := len(t.open)
 	for i > 0 && t.open[i-1].html&implied != 0 && !t.open[i-1].is(but) {
@@ -141,7 +141,7 @@ func (t *tree) inTemplate() bool {
 	return false
 }
 
-// start opens the HTML element whose start tag begins with name. It requires that all elements are
+// start opens the HTML element whose start tag starts with name. It requires that all elements are
 // tracked.
 func (t *tree) start(name []byte, s *scanner) {
 	n := node{name: name, html: classOfHTML(name)}
@@ -182,13 +182,13 @@ func (t *tree) start(name []byte, s *scanner) {
 	}
 }
 
-// isHidden looks ahead whether the input whose name was read is one that nobody sees.
+// isHidden looks ahead to see whether the input whose name was just read is a hidden one.
 func (s *scanner) isHidden() bool {
 	value, _ := s.attribute("type")
 	return equalFold(value, "hidden")
 }
 
-// startOther closes what the start tag of n ends, where n is not a block.
+// startOther closes the elements that the start tag of n ends, where n is not a block.
 func (t *tree) startOther(n *node) {
 	switch {
 	case n.is("li"):
@@ -250,14 +250,14 @@ func (n *node) isSpecial() bool {
 	return n.html&special != 0 || n.space != spaceHTML && n.scope
 }
 
-// end closes what the end tag of an HTML element closes. It requires that all elements are
-// tracked.
+// end closes the elements that the end tag of an HTML element closes. It requires that all elements
+// are tracked.
 func (t *tree) end(name []byte) {
 	n := node{name: name, html: classOfHTML(name)}
 	switch {
 	case n.is("p"):
 		if !t.popTo(buttonScope, "p") {
-			t.leaveForeign() // as if there were a start tag before it
+			t.leaveForeign() // as if a start tag preceded it
 		}
 	case n.is("br"):
 		t.leaveForeign()
@@ -288,7 +288,7 @@ func (t *tree) end(name []byte) {
 	}
 }
 
-// endForm closes a form, but not what is open within it: so the standard has it.
+// endForm closes a form, but not the elements open within it, as the standard requires.
 func (t *tree) endForm() {
 	i := t.find(anyScope, named("form"))
 	if i < 0 {
@@ -300,7 +300,7 @@ func (t *tree) endForm() {
 	}
 }
 
-// endOther closes the innermost element of the name, unless something special is open in it.
+// endOther closes the innermost element of the name, unless a special element is open in it.
 func (t *tree) endOther(name []byte) {
 	for i := len(t.open) - 1; i >= 0; i-- {
 		n := &t.open[i]
@@ -314,13 +314,13 @@ func (t *tree) endOther(name []byte) {
 	}
 }
 
-// endFormatting is what the standard's adoption agency does to the stack.
+// endFormatting implements the effect of the standard's adoption agency algorithm on the stack.
 func (t *tree) endFormatting(name []byte) {
 	i := t.find(anyScope, named(string(name)))
 	if i < 0 {
 		return
 	}
-	last := i // of what stays open: the innermost element that cannot be cut short
+	last := i // of the elements that stay open: the innermost that cannot be cut short
 	for j := i + 1; j < len(t.open); j++ {
 		if t.open[j].isSpecial() {
 			last = j

@@ -1,8 +1,8 @@
 package page
 
-// startTable closes what cannot contain the table whose start tag was read.
+// startTable closes the elements that cannot contain the table whose start tag was just read.
 func (t *tree) startTable() {
-	// Between a table's parts there is no table: the outer one ends.
+	// Between the parts of a table, no table can start: the outer one ends.
 	for i := t.inner(); i >= 0; i = t.inner() {
 		in := &t.open[i]
 		if in.is("td") || in.is("th") || in.is("caption") || !t.popTo(tableScope, "table") {
@@ -12,8 +12,8 @@ func (t *tree) startTable() {
 	t.popTo(buttonScope, "p")
 }
 
-// inner returns where on the stack the innermost part of a table is, a table or a template. It
-// stands for the insertion mode. -1 means that there is none.
+// inner returns the index on the stack of the innermost table part, table or template, in place of
+// the insertion mode. -1 means that there is none.
 func (t *tree) inner() int {
 	for i := len(t.open) - 1; i >= 0; i-- {
 		n := &t.open[i]
@@ -24,8 +24,8 @@ func (t *tree) inner() int {
 	return -1
 }
 
-// startTabular opens a part of a table, with those around it that were left out. Outside of a
-// table it is none.
+// startTabular opens a part of a table and the omitted parts around it. Outside of a table the tag
+// is ignored.
 func (t *tree) startTabular(n node) {
 	for {
 		i := t.inner()
@@ -38,7 +38,7 @@ func (t *tree) startTabular(n node) {
 		switch {
 		case in.is("td"), in.is("th"), in.is("caption"):
 			if in.is("caption") && n.is("th") {
-				return // an oversight of package html
+				return // like package html, which overlooks this case
 			}
 			t.cut(i)
 			continue

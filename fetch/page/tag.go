@@ -1,16 +1,16 @@
 package page
 
 // element is what a start tag means to a walker. Elements whose links are in the same attributes
-// share one, even if one of them has no such attribute: hardly anybody writes <img data=...>, and
-// if somebody does it leads to something all the same.
+// share one, even if one of them lacks such an attribute: almost nobody writes <img data=...>, and
+// if they do, it is a link anyway.
 type element uint8
 
 const (
 	elemNone     element = iota
 	elemAnchor           // a, area
 	elemFrame            // iframe, and frame in a frameset
-	elemMedia            // whatever has src, srcset, data or poster
-	elemGraphic          // in SVG: whatever needs the resource in its href
+	elemMedia            // any element with src, srcset, data or poster
+	elemGraphic          // in SVG: any element that needs the resource in its href
 	elemFallback         // noframes, noembed: markup for browsers without the feature
 	elemInput
 	elemLink
@@ -21,15 +21,15 @@ const (
 	elemStyle
 )
 
-// nameClass is what the scanner has to know of the name of an HTML element.
+// nameClass is what the scanner needs to know about the name of an HTML element.
 type nameClass struct {
 	element element
-	raw     bool // its content is text, whatever it looks like
-	tree    bool // it begins a part of the page that is parsed by other rules
+	raw     bool // its content is text in any case
+	tree    bool // it starts a part of the page that has other parsing rules
 }
 
-// classOf returns the class of a name in any case. The content of noscript would be text to a
-// browser that runs scripts; a crawler reads it.
+// classOf returns the class of a name in any case. To a browser that runs scripts, the content of
+// noscript would be text; a crawler reads it.
 func classOf(name []byte) nameClass {
 	if len(name) > longestName || lengths[name[0]|0x20]&(1<<len(name)) == 0 {
 		return nameClass{}
@@ -42,7 +42,7 @@ func classOf(name []byte) nameClass {
 	case "a", "area":
 		return nameClass{element: elemAnchor}
 	case "iframe":
-		// What stands in it is for browsers that know no frames: there are none left.
+		// Its content is for browsers that do not support frames; there are none left.
 		return nameClass{element: elemFrame, raw: true}
 	case "img", "image", "source", "video", "audio", "track", "embed", "object":
 		return nameClass{element: elemMedia}
@@ -74,8 +74,8 @@ func classOf(name []byte) nameClass {
 
 const longestName = len("plaintext")
 
-// lengths holds, for the first letter of a name, a bit for each length that names of interest with
-// this letter have. It spares most tags the closer look: span, div, p, td, li.
+// lengths has, for the first letter of a name, a bit for each length of interesting names with this
+// letter. With it, most tags need no further examination: span, div, p, td, li.
 var lengths = func() (table [256]uint16) {
 	for _, name := range []string{"a", "area", "iframe", "img", "image", "source", "video", "audio",
 		"track", "embed", "object", "script", "input", "link", "meta", "base", "form", "button",
@@ -93,8 +93,8 @@ func lowerByte(c byte) byte {
 	return c
 }
 
-// attr is an attribute that some element of a walker has. All others are skipped unread, also on
-// the elements of interest.
+// attr is an attribute of some element that a walker is interested in. All others are skipped
+// unread, also on these elements.
 type attr uint8
 
 const (
@@ -161,15 +161,15 @@ func attrOf(key []byte) attr {
 	return attrCount
 }
 
-// tag is a start tag. Its values are good until the next one is read.
+// tag is a start tag. Its values are valid until the next one is read.
 type tag struct {
 	element element
 	foreign bool              // it is in SVG, not in HTML
-	present uint16            // a bit for each attribute that is there, be it empty
+	present uint16            // a bit for each attribute that is present, even if empty
 	value   [attrCount][]byte // of those that are present
 }
 
-// has reports whether the tag has the attribute, be it empty.
+// has reports whether the tag has the attribute, even if it is empty.
 func (t *tag) has(a attr) bool { return t.present&(1<<a) != 0 }
 
 // get returns the value of an attribute, or nil.
@@ -180,8 +180,8 @@ func (t *tag) get(a attr) []byte {
 	return t.value[a]
 }
 
-// hrefAttr returns which attribute leads to the tag's target: SVG has two, of which SVG 2 prefers
-// the one without prefix.
+// hrefAttr returns the attribute with the tag's target: SVG has two, of which SVG 2 prefers the one
+// without prefix.
 func (t *tag) hrefAttr() attr {
 	if t.foreign && t.has(attrXlinkHref) && !t.has(attrHref) {
 		return attrXlinkHref

@@ -6,20 +6,20 @@ import (
 	"golang.org/x/net/html"
 )
 
-// tree says where in the page the scanner is, as far as that decides what a tag means: in SVG or
+// tree tracks where in the page the scanner is, if that changes the meaning of a tag: in SVG or
 // MathML, in HTML within one of them, or in a frameset. These are the rules of the HTML standard's
 // tree construction (13.2.6) that change which elements a page has, without the tree.
 //
-// As long as what is foreign is well-formed, only the foreign elements are known, and nothing is
-// done for the rest of the page. What is not (an end tag of something outside, or HTML within an
-// integration point) takes the whole stack of open elements. Then the page is read once more up to
-// that point, and from there on all tags are tracked: two passes at most.
+// As long as the foreign content is well-formed, only the foreign elements are tracked, and the
+// rest of the page costs nothing. Malformed content (an end tag of something outside, or HTML
+// within an integration point) needs the whole stack of open elements. Then the page is read once
+// more up to that point, and from there on all tags are tracked: two passes at most.
 type tree struct {
-	active  bool   // tags have to be looked at: there are open elements, or a frameset
-	tracked bool   // open has all elements, and not only those from the outermost foreign one on
-	open    []node // the stack of open elements, but html, head and body
+	active  bool   // tags must be examined: there are open elements, or a frameset
+	tracked bool   // open has all elements, not only those from the outermost foreign one on
+	open    []node // the stack of open elements, without html, head and body
 	frames  int    // open framesets; -1 after the last one
-	content bool   // something was shown, so that a frameset comes too late
+	content bool   // something was shown, so a frameset comes too late
 }
 
 // maxOpen bounds the stack of open elements, as browsers do.
@@ -36,7 +36,7 @@ const (
 
 // node is an open element.
 type node struct {
-	name  []byte // as it is written
+	name  []byte // as written
 	space space
 	html  htmlClass
 	point bool // start tags within it are HTML: an HTML or MathML text integration point
@@ -47,7 +47,7 @@ func (n *node) is(name string) bool {
 	return len(n.name) == len(name) && bytes.EqualFold(n.name, []byte(name))
 }
 
-// takesHTML reports whether a start tag of the name within n is one of HTML.
+// takesHTML reports whether a start tag of the name within n is an HTML element.
 func (n *node) takesHTML(name []byte) bool {
 	switch {
 	case n.space == spaceMath && n.is("annotation-xml") && equalFold(name, "svg"):
@@ -58,7 +58,7 @@ func (n *node) takesHTML(name []byte) bool {
 	return n.space == spaceHTML || n.point
 }
 
-// foreign reports whether the innermost open element is one of SVG or MathML.
+// foreign reports whether the innermost open element is SVG or MathML.
 func (t *tree) foreign() bool {
 	return len(t.open) > 0 && t.open[len(t.open)-1].space != spaceHTML
 }
@@ -76,7 +76,7 @@ func (t *tree) cut(i int) {
 	t.active = t.tracked || len(t.open) > 0
 }
 
-// treeTag reads the start tag whose name began at start, where that is not simply one of HTML.
+// treeTag reads the start tag whose name started at start, if it may not be plain HTML.
 func (s *scanner) treeTag(start int, name []byte, class nameClass) (found, ok bool) {
 	t := &s.tree
 	if t.frames != 0 {
@@ -120,7 +120,7 @@ func (s *scanner) treeTag(start int, name []byte, class nameClass) (found, ok bo
 	return s.htmlTag(name, class)
 }
 
-// foreignTag reads the rest of the tag of an element in the namespace that is open.
+// foreignTag reads the rest of the tag of an element in the open namespace.
 func (s *scanner) foreignTag(name []byte) (found, ok bool) {
 	n := node{name: name, space: s.tree.open[len(s.tree.open)-1].space}
 	e := elemNone
@@ -140,7 +140,7 @@ func (s *scanner) foreignTag(name []byte) (found, ok bool) {
 	return found, ok
 }
 
-// graphic returns what an element of SVG means, and makes n one.
+// graphic returns the meaning of an SVG element, and turns n into one.
 func (n *node) graphic() element {
 	switch {
 	case n.is("a"):
@@ -153,7 +153,7 @@ func (n *node) graphic() element {
 	return elemNone
 }
 
-// math makes n an element of MathML.
+// math turns n into a MathML element.
 func (n *node) math(s *scanner) {
 	switch {
 	case n.is("mi"), n.is("mo"), n.is("mn"), n.is("ms"), n.is("mtext"):
@@ -167,8 +167,8 @@ func (n *node) math(s *scanner) {
 	}
 }
 
-// breaksOut reports whether a tag of HTML ends all that is foreign around it: nobody meant such an
-// element to be one of SVG.
+// breaksOut reports whether an HTML tag ends all foreign elements around it: the author cannot have
+// meant it to be SVG.
 func (s *scanner) breaksOut(name []byte) bool {
 	if equalFold(name, "font") {
 		_, ok := s.attribute("color", "face", "size")
@@ -177,7 +177,7 @@ func (s *scanner) breaksOut(name []byte) bool {
 	return classOfHTML(name)&breakout != 0
 }
 
-// leaveForeign closes what is foreign up to HTML or an integration point.
+// leaveForeign closes foreign elements up to HTML or an integration point.
 func (t *tree) leaveForeign() {
 	i := len(t.open)
 	for i > 0 && t.open[i-1].space != spaceHTML && !t.open[i-1].point {
@@ -186,7 +186,7 @@ func (t *tree) leaveForeign() {
 	t.cut(i)
 }
 
-// treeEnd closes what the end tag closes whose name began at start.
+// treeEnd closes the elements that the end tag closes whose name started at start.
 func (s *scanner) treeEnd(start int, name []byte) {
 	t := &s.tree
 	if t.frames != 0 {
@@ -214,7 +214,7 @@ func (s *scanner) treeEnd(start int, name []byte) {
 	t.end(name)
 }
 
-// track finds out which elements are open before the tag whose name begins at start.
+// track determines which elements are open before the tag whose name started at start.
 func (s *scanner) track(start int) {
 	end := start - len("<")
 	if s.page[end] == '/' {
@@ -232,8 +232,7 @@ func (s *scanner) track(start int) {
 	s.tree = past.tree
 }
 
-// frameTag reads the start tag of a page of frames, where nothing counts but frames and what
-// stands there for browsers without.
+// frameTag reads the start tag of a page of frames, where only frames and their fallback count.
 func (s *scanner) frameTag(name []byte, class nameClass) (found, ok bool) {
 	t := &s.tree
 	switch {

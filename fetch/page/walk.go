@@ -12,24 +12,24 @@ import (
 
 var errLongBase = errors.New("page: parse base: longer than MaxURL")
 
-// errStop says that the caller has left the loop.
+// errStop means that the caller has left the loop.
 var errStop = errors.New("stop")
 
-// walker is one walk over one page.
+// walker is one pass over one page.
 type walker struct {
 	yield   func(Link, error) bool
 	opts    Options
 	scan    scanner
 	decoder decoder
 	refs    weburl.Resolver
-	based   bool   // a base element was met
-	titled  bool   // a title was met; browsers show the first one
+	based   bool   // a base element was seen
+	titled  bool   // a title was seen; browsers show the first one
 	nested  bool   // this is the content of a noframes or noembed element
-	left    int    // URLs until MaxLinks
-	room    int    // bytes until MaxLinkBytes
+	left    int    // URLs left until MaxLinks
+	room    int    // bytes left until MaxLinkBytes
 	buf     []byte // for one URL
 	strings arena
-	short   [256]byte // buf, as long as that is enough
+	short   [256]byte // initial memory of buf
 }
 
 func newWalker(yield func(Link, error) bool) *walker {
@@ -38,7 +38,7 @@ func newWalker(yield func(Link, error) bool) *walker {
 	return w
 }
 
-// end yields the error that ended the walk, if it is one for the caller.
+// end yields the error that ended the walk, if the caller is to see it.
 func (w *walker) end(err error) {
 	if err != nil && err != errStop {
 		w.yield(Link{}, err)
@@ -77,8 +77,8 @@ func (w *walker) elements() error {
 	return nil
 }
 
-// fallback yields the links in the content of a noframes or noembed element. To browsers that is a
-// text, which they do not show. A crawler is who it was written for.
+// fallback yields the links in the content of a noframes or noembed element. To browsers it is text
+// that they do not show, but it was written for clients such as crawlers.
 func (w *walker) fallback() error {
 	if w.nested { // nobody writes that, and it could go on without end
 		return nil
@@ -94,7 +94,7 @@ func (w *walker) fallback() error {
 	return err
 }
 
-// element yields the links of the tag that was read.
+// element yields the links of the tag that was just read.
 func (w *walker) element(t *tag) error {
 	switch t.element {
 	case elemAnchor:
@@ -102,7 +102,7 @@ func (w *walker) element(t *tag) error {
 	case elemFrame:
 		return w.resource(Frame, t.get(attrSrc))
 	case elemMedia:
-		// The order is that of the attributes' importance, not of their place in the tag.
+		// The order is that of importance, not that of the attributes in the tag.
 		for _, a := range []attr{attrSrc, attrData, attrPoster} {
 			if err := w.resource(Resource, t.get(a)); err != nil {
 				return err
@@ -127,7 +127,7 @@ func (w *walker) element(t *tag) error {
 	return nil
 }
 
-// asked yields what Links leaves out.
+// asked yields what Scan adds to Links.
 func (w *walker) asked(t *tag) error {
 	switch {
 	case t.element == elemForm && w.opts.Forms:
@@ -144,10 +144,10 @@ func (w *walker) asked(t *tag) error {
 	return nil
 }
 
-// maxTitle is longer than any title that somebody reads.
+// maxTitle is longer than any useful title.
 const maxTitle = 1 << 10
 
-// titleText returns a title as browsers show it: with its references undone, on one line.
+// titleText returns a title as browsers show it: with its references resolved, on one line.
 func titleText(content []byte) string {
 	if len(content) > maxTitle {
 		end := maxTitle
@@ -160,26 +160,26 @@ func titleText(content []byte) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// hyperlink yields the tag's href, also an empty one, which means this page.
+// hyperlink yields the tag's href. An empty one means the page itself.
 func (w *walker) hyperlink(t *tag, kind Kind) error {
 	href := t.hrefAttr()
 	if !t.has(href) {
 		return nil
 	}
 	l := Link{Kind: kind}
-	if t.present != 1<<href { // most anchors have nothing else of interest
+	if t.present != 1<<href { // most anchors have no other interesting attribute
 		l.Rel = w.lowered(t.get(attrRel))
 		l.NoFollow = hasToken(l.Rel, "nofollow")
 		l.Lang = w.lowered(t.get(attrHreflang))
 	}
-	// The type of an anchor says nothing that a crawler could rely on.
+	// The type of an anchor is not reliable enough for a crawler.
 	if t.element == elemLink {
 		l.Type = w.lowered(t.get(attrType))
 	}
 	return w.emit(l, t.value[href])
 }
 
-// input yields the picture of a button, and where the button sends its form.
+// input yields the image of a button, and the target of its form.
 func (w *walker) input(t *tag) error {
 	if equalFold(t.get(attrType), "image") {
 		if err := w.resource(Resource, t.get(attrSrc)); err != nil {
@@ -192,7 +192,7 @@ func (w *walker) input(t *tag) error {
 	return nil
 }
 
-// resource yields the URL in value, unless it is empty: nothing is loaded then.
+// resource yields the URL in value. An empty value loads nothing.
 func (w *walker) resource(kind Kind, value []byte) error {
 	if value = trimmed(value); len(value) > 0 {
 		return w.emit(Link{Kind: kind}, value)
@@ -200,8 +200,8 @@ func (w *walker) resource(kind Kind, value []byte) error {
 	return nil
 }
 
-// srcset yields the URLs in value. A browser would load one of them; which one depends on its
-// screen, so that an archive needs all.
+// srcset yields the URLs in value. A browser loads one of them, depending on its screen, so an
+// archive needs all.
 func (w *walker) srcset(value []byte) error {
 	if len(value) == 0 {
 		return nil
@@ -214,8 +214,8 @@ func (w *walker) srcset(value []byte) error {
 	return nil
 }
 
-// link yields where a link element leads. One that preloads a picture may have its URLs in
-// imagesrcset alone.
+// link yields the target of a link element. One that preloads an image may have its URLs in
+// imagesrcset only.
 func (w *walker) link(t *tag) error {
 	kind := relKind(w.lowered(t.get(attrRel)))
 	if kind == 0 {
@@ -247,8 +247,8 @@ func (w *walker) meta(t *tag) error {
 	return w.pass(Link{Kind: Directive, Name: w.lowered(name), Text: text})
 }
 
-// rebase applies a base element. The first one with an href is the last one that counts, even if
-// its href is unusable.
+// rebase applies a base element. Only the first one with an href counts, even if its href is
+// unusable.
 func (w *walker) rebase(t *tag) {
 	if w.based || !t.has(attrHref) {
 		return
@@ -258,7 +258,7 @@ func (w *walker) rebase(t *tag) {
 	if len(href) > MaxURL {
 		return
 	}
-	// A base of another scheme would leave every link of the page out; browsers ignore
+	// A base with another scheme would leave out every link of the page; browsers ignore
 	// javascript: and data: here as well.
 	base := w.refs.Base()
 	u, err := weburl.ParseEncoded(string(href), &base, w.refs.Encoder)
@@ -270,13 +270,13 @@ func (w *walker) rebase(t *tag) {
 	}
 }
 
-// emit makes raw absolute and yields l with it.
+// emit resolves raw to an absolute URL and yields l with it.
 func (w *walker) emit(l Link, raw []byte) error {
 	raw = trimmed(raw)
 	if len(raw) > 0 && raw[0] == '#' && !w.based {
 		return nil
 	}
-	// Counted before it is looked at: a link that is left out is work, too.
+	// Count first: a link that is left out costs work, too.
 	if w.left--; w.left < 0 {
 		return ErrTooManyLinks
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// dateForms are those of sitemaps and Atom (W3C date and time), and what people write instead.
+// dateForms are those of sitemaps and Atom (W3C date and time), and common deviations.
 var dateForms = []string{
 	time.RFC3339, "2006-01-02", "2006-01-02T15:04Z07:00", "2006-01", "2006",
 	"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04:05-0700",
@@ -13,15 +13,15 @@ var dateForms = []string{
 	"2006-1-2", "2006/1/2", "20060102",
 }
 
-// mailForms are those of RSS, which has the dates of mail (RFC 822, RFC 5322), without the day of
+// mailForms are those of RSS, which uses the dates of mail (RFC 822, RFC 5322), without the day of
 // the week and the zone.
 var mailForms = []string{
 	"2 Jan 2006 15:04:05", "2 Jan 06 15:04:05", "2 Jan 2006 15:04", "2 Jan 06 15:04", "2 Jan 2006",
 	"2 January 2006 15:04:05", "2 January 2006", "January 2 2006 15:04:05", "Jan 2 15:04:05 2006",
 }
 
-// zones are the names that RFC 822 has for them. It would have them of one letter, too, but with
-// the signs mixed up, so that nobody can rely on those.
+// zones are the names of RFC 822. It also has zones of one letter, but with wrong signs, so they
+// are not reliable.
 var zones = map[string]string{
 	"UT": "+0000", "GMT": "+0000", "UTC": "+0000", "Z": "+0000",
 	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
@@ -43,7 +43,7 @@ func parseDate(s string) time.Time {
 	if len(words) < 3 {
 		return time.Time{}
 	}
-	// The day of the week is not needed, and wrong at times.
+	// The day of the week is redundant, and sometimes wrong.
 	for _, day := range []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"} {
 		if strings.HasPrefix(strings.ToLower(words[0]), day) {
 			words = words[1:]

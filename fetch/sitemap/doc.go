@@ -1,16 +1,16 @@
-// Package sitemap reads what a site says that it has: sitemaps, sitemap indexes and feeds.
+// Package sitemap reads the lists of URLs that sites publish: sitemaps, sitemap indexes and feeds.
 //
 //	for entry, err := range sitemap.Entries(body, url) {
 //
-// It takes sitemap.xml, sitemap indexes, lists of URLs as text, RSS 0.9 to 2.0 and Atom, each of
-// them gzipped or not, in any encoding of the Encoding Standard.
+// It reads sitemap.xml, sitemap indexes, lists of URLs as text, RSS 0.9 to 2.0 and Atom, each of
+// them optionally gzipped, in any encoding of the Encoding Standard.
 //
 // # Promise
 //
-// A broken document gives what can be read of it. A stray angle bracket, an ampersand, an element
-// that is never closed, an encoding that is not the declared one or a wrong namespace costs at
-// most the entry that it is in. Entities that a document declares are not resolved, neither its
-// own nor external ones.
+// A broken document yields everything that can be read from it. A stray angle bracket, an
+// ampersand, an unclosed element, a wrong encoding declaration or a wrong namespace costs at most
+// the entry that contains it. Entities that a document declares are not resolved, neither its own
+// nor external ones.
 //
 // # Cost
 //
@@ -18,5 +18,5 @@
 //
 // # What it does not do
 //
-// Whether a URL may be listed there is left to the caller: the protocol wants the same host.
+// The caller decides whether a URL may be listed there: the protocol requires the same host.
 package sitemap

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// format is how one kind of document names what Entry holds.
+// format is how one kind of document names the parts of an Entry.
 type format struct {
 	kind   Kind
 	item   string // the element of one entry
-	fields string // of an entry that are of interest, with blanks around them
-	strict bool   // elements with another prefix than the root's are something else
+	fields string // of an entry; the ones of interest, separated by blanks
+	strict bool   // elements with another prefix than the root's do not count
 }
 
 // formats are known by their root element, in lower case.
@@ -24,27 +24,27 @@ var formats = map[string]format{
 	"feed":         {Item, "entry", " link updated published modified issued ", true},
 }
 
-// extensions are the prefixes of elements in an entry of a sitemap that have fields of their own,
-// such as the locations of its images.
+// extensions are the prefixes of elements in a sitemap entry that have fields of their own, such as
+// the locations of its images.
 const extensions = " image video news mobile xhtml pagemap "
 
-// maxField is longer than any URL or date that is of use, with white space around it.
+// maxField is longer than any useful URL or date, including white space around it.
 const maxField = 2 * maxURL
 
 // maxDepth bounds the open elements that are remembered.
 const maxDepth = 64
 
-// document is a walk over an XML document, token by token, with the one entry that is open.
+// document is a pass over an XML document, token by token, with the current entry.
 type document struct {
 	format
 	prefix string   // of the root's name, which the names of interest share
-	open   []string // names of the elements in the entry that are open
+	open   []string // names of the open elements of the entry
 	inside bool     // an entry is open
 	entry  Entry
 	url    []byte // of the entry
-	guid   []byte // of an RSS item, or the text of a sitemap entry: its URL, if it has no other
-	named  bool   // the guid says that it is not a URL
-	field  string // that is open; "" if none of interest is
+	guid   []byte // of an RSS item, or the text of a sitemap entry: the URL, if it has no other
+	named  bool   // the guid is marked as not being a URL
+	field  string // the open field of interest; "" if none
 	text   []byte // of the field
 }
 
@@ -80,7 +80,7 @@ func (l *lister) document() error {
 				return err
 			}
 		}
-		// An entry ends where the next one begins, if somebody forgot to close it.
+		// An unclosed entry ends where the next one starts.
 		if t.kind == startToken && d.opens(&t) {
 			d.begin()
 			if t.empty {
@@ -93,7 +93,7 @@ func (l *lister) document() error {
 // ended yields the entry in which the document ends with err, if its URL is known.
 func (l *lister) ended(d *document, err error) error {
 	if d.inside && d.field != "" && bytes.HasPrefix(l.src.rest(), []byte("</")) {
-		d.set() // only its end tag was cut
+		d.set() // only its end tag is missing
 	}
 	if d.inside && len(d.url) > 0 {
 		if err := l.emit(d.entry, d.url); err != nil {
@@ -108,7 +108,7 @@ func (l *lister) ended(d *document, err error) error {
 
 func lower(name []byte) string { return strings.ToLower(string(name)) }
 
-// root reads the tag that tells the format.
+// root reads the first tag, which determines the format.
 func (d *document) root(t *token) error {
 	name := lower(t.name)
 	known, ok := formats[name]
@@ -116,19 +116,19 @@ func (d *document) root(t *token) error {
 		return ErrFormat
 	}
 	d.format = known
-	// RSS 1.0 has a prefix at its root and none within.
+	// RSS 1.0 has a prefix at its root and none inside.
 	if name != "rdf" {
 		d.prefix = string(t.space)
 	}
 	return nil
 }
 
-// own reports whether an element is one of the format, and not one of an extension.
+// own reports whether an element belongs to the format, and not to an extension.
 func (d *document) own(t *token) bool {
 	if d.strict {
 		return string(t.space) == d.prefix
 	}
-	// Sitemaps have all kinds of namespaces. Only what a known extension has is not meant.
+	// Sitemaps have all kinds of namespaces. Only those of known extensions are excluded.
 	return string(t.space) == d.prefix || !strings.Contains(extensions, " "+lower(t.space)+" ")
 }
 
@@ -153,7 +153,7 @@ func (d *document) start(t *token) (done bool) {
 	if d.opens(t) {
 		return d.close()
 	}
-	// The depth keeps apart what has the same name: the link of an item from that of its source.
+	// The depth distinguishes elements of one name: the link of an item and that of its source.
 	if name := lower(t.name); len(d.open) == 0 && d.wants(t, name) {
 		d.field, d.text = name, d.text[:0]
 		d.attributes(t)
@@ -171,21 +171,21 @@ func (d *document) wants(t *token, name string) bool {
 	if !strings.Contains(d.fields, " "+name+" ") {
 		return false
 	}
-	// RSS has no date of this name, and an extension that all of its feeds use.
+	// RSS has no date of this name, but its feeds use this extension.
 	if name == "date" {
 		return lower(t.space) == "dc"
 	}
 	return d.own(t)
 }
 
-// attributes reads what Atom and RSS say by attributes.
+// attributes reads the values that Atom and RSS put into attributes.
 func (d *document) attributes(t *token) {
 	switch d.field {
 	case "guid":
 		value, _ := t.attr("ispermalink")
 		d.named = lower(trimmed(value)) == "false"
 	case "link":
-		// Of an Atom entry's links this one leads to the page; others to the entry itself, to
+		// Of an Atom entry's links this one leads to the page; others lead to the entry itself, to
 		// comments or to a file.
 		href, ok := t.attr("href")
 		rel, _ := t.attr("rel")
@@ -196,10 +196,10 @@ func (d *document) attributes(t *token) {
 	}
 }
 
-// add takes a piece of text. A field that gets too long is dropped whole: the rest of it alone
-// would be another URL.
+// add appends a piece of text. A field that gets too long is dropped entirely: a part of it would
+// be another URL.
 func (d *document) add(t *token) {
-	// Of a sitemap entry without a loc, the text is the URL.
+	// If a sitemap entry has no loc, its text is the URL.
 	if d.inside && !d.strict && len(d.open) == 0 && len(d.guid)+len(t.text) <= maxField {
 		d.guid = appendUnescaped(d.guid, t.text)
 		return
@@ -218,8 +218,8 @@ func (d *document) add(t *token) {
 	}
 }
 
-// end closes an element with all within it, and reports whether that completes an entry. An end
-// tag that fits nothing is ignored.
+// end closes an element and all within it, and reports whether that completes an entry. An end tag
+// without a matching element is ignored.
 func (d *document) end(name string) (done bool) {
 	if !d.inside {
 		return false
@@ -240,7 +240,7 @@ func (d *document) end(name string) (done bool) {
 // close ends the entry, and reports whether it has a URL.
 func (d *document) close() bool {
 	if d.field != "" {
-		d.set() // somebody forgot to
+		d.set() // the field was not closed
 	}
 	d.inside, d.field = false, ""
 	if len(d.url) == 0 {
@@ -249,7 +249,7 @@ func (d *document) close() bool {
 	return len(d.url) > 0
 }
 
-// set puts the text of the field that ends into the entry.
+// set copies the text of the closed field into the entry.
 func (d *document) set() {
 	text := trimmed(d.text)
 	switch d.field {
@@ -258,17 +258,17 @@ func (d *document) set() {
 			d.url = append(d.url, text...)
 		}
 	case "guid":
-		// A name that looks like a URL is mostly one.
+		// A guid that looks like a URL usually is one.
 		if !d.named || isWhole(text) {
 			d.guid = append(d.guid[:0], text...)
 		}
 	case "lastmod", "updated", "pubdate", "date", "modified":
-		// A date that makes no sense does not undo one that did.
+		// An invalid date does not overwrite a valid one.
 		if at := parseDate(string(text)); !at.IsZero() {
 			d.entry.LastMod = at
 		}
 	case "published", "issued":
-		// What was updated says so, too; in either order.
+		// An updated date counts as well, in either order.
 		if d.entry.LastMod.IsZero() {
 			d.entry.LastMod = parseDate(string(text))
 		}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind says what a token is.
+// tokenKind is the kind of a token.
 type tokenKind uint8
 
 const (
@@ -17,18 +17,18 @@ const (
 	endToken
 )
 
-// token is a piece of a document. Its bytes are good until the next one is read.
+// token is a piece of a document. Its bytes are valid until the next one is read.
 type token struct {
 	kind  tokenKind
 	text  []byte // of a text
 	name  []byte // of a tag, without its prefix
 	space []byte // its prefix
-	attrs []byte // of a start tag, as they are written
-	empty bool   // a start tag that ends its element, too
+	attrs []byte // of a start tag, as written
+	empty bool   // a start tag that also ends its element
 }
 
-// next returns the next token but for comments and declarations. What cannot be markup is text, as
-// it is to browsers: an XML parser would give up.
+// next returns the next token, skipping comments and declarations. Text that cannot be markup is
+// text, as in browsers: an XML parser would give up.
 func (s *source) next() (token, error) {
 	for {
 		if len(s.rest()) < len("<![CDATA[") && s.more() {
@@ -60,7 +60,7 @@ func (s *source) next() (token, error) {
 			fallthrough
 		default:
 			s.pos++
-			return token{text: rest[:1]}, nil // a bracket that somebody forgot to escape
+			return token{text: rest[:1]}, nil // an unescaped bracket
 		}
 	}
 }
@@ -108,15 +108,15 @@ func (s *source) cdata() (token, error) {
 	return token{kind: cdataToken, text: text}, nil
 }
 
-// skip moves behind the first end from the nth byte on, and reports whether there is one.
+// skip moves past the first end from the nth byte on, and reports whether there is one.
 func (s *source) skip(n int, end string) bool {
 	n = s.until(n, end)
 	s.pos += max(n, 0)
 	return n >= 0
 }
 
-// declaration skips what begins with "<!" or "<?". A document type, which comes first, may have
-// declarations of its own in brackets.
+// declaration skips text that starts with "<!" or "<?". A document type, which comes first, may
+// have declarations of its own in brackets.
 func (s *source) declaration() bool {
 	end := s.until(0, ">")
 	if bracket := bytes.IndexByte(s.rest()[:max(end, 0)], '['); bracket >= 0 && !s.rooted {
@@ -128,8 +128,8 @@ func (s *source) declaration() bool {
 	return end >= 0
 }
 
-// tag reads a tag. ok is false if another bracket comes before its end, or none at all: then it is
-// none.
+// tag reads a tag. If its end is missing, or another bracket comes first, it is not a tag and ok is
+// false.
 func (s *source) tag() (t token, ok bool) {
 	end := s.until(1, ">")
 	if end < 0 || bytes.IndexByte(s.rest()[1:end], '<') >= 0 {
@@ -154,8 +154,7 @@ func (s *source) tag() (t token, ok bool) {
 	return t, true
 }
 
-// attr returns the value of an attribute as it is meant, by its name in lower case without a
-// prefix.
+// attr returns the decoded value of an attribute, by its lower-case name without a prefix.
 func (t *token) attr(name string) (value []byte, ok bool) {
 	rest := t.attrs
 	for {
@@ -185,11 +184,11 @@ func (t *token) attr(name string) (value []byte, ok bool) {
 	}
 }
 
-// entities are those that XML knows by itself. Others are declared, and not resolved.
+// entities are the predefined ones of XML. Others must be declared, and are not resolved.
 var entities = map[string]byte{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
 
-// appendUnescaped appends text with its references undone. An ampersand that begins none stands
-// for itself: half of all URLs in sitemaps are not escaped.
+// appendUnescaped appends text with its references resolved. An ampersand that does not start a
+// reference stands for itself: half of all URLs in sitemaps are not escaped.
 func appendUnescaped(dst, text []byte) []byte {
 	for {
 		i := bytes.IndexByte(text, '&')

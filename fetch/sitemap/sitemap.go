@@ -21,13 +21,13 @@ const (
 // maxURL is the length in bytes beyond which a URL is left out.
 const maxURL = 8 << 10
 
-// What ends a walk over a sitemap early.
+// The errors that end an iteration early.
 var (
 	ErrFormat   = errors.New("sitemap: not a sitemap or feed")
 	ErrTooLarge = errors.New("sitemap: too large")
 )
 
-// Kind says what an Entry leads to.
+// Kind says where an Entry leads.
 type Kind uint8
 
 // The kinds of entries.
@@ -37,8 +37,8 @@ const (
 	Item                    // an item of an RSS or Atom feed
 )
 
-// Entry is one entry of a sitemap or feed. All but the URL are hints of the site's owner, and many
-// of them are set once and never kept up.
+// Entry is one entry of a sitemap or feed. All fields but the URL are hints by the site's owner,
+// and many of them are set once and never updated.
 type Entry struct {
 	URL        string // absolute, http or https, without fragment and credentials
 	Kind       Kind
@@ -47,13 +47,13 @@ type Entry struct {
 	Priority   float64   // among the site's own pages, from 0 to 1; 0.5 if not said
 }
 
-// Entries returns a single-use iterator over what a sitemap or feed lists. base is the URL that it
-// was got from.
+// Entries returns a single-use iterator over the entries of a sitemap or feed. base is the URL that
+// it was fetched from.
 //
-// It reads no more of r than it must, and never more than MaxBytes. Entries without a usable URL
+// It reads no more of r than necessary, and never more than MaxBytes. Entries without a usable URL
 // are left out. An error is yielded once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], a
 // base that is not an absolute URL, io.ErrUnexpectedEOF for a document that ends within a tag, or
-// an error of r. The entries before it are good.
+// an error of r. The entries before it are valid.
 func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l := lister{yield: yield, left: MaxEntries, total: MaxBytes}
@@ -63,10 +63,10 @@ func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
 	}
 }
 
-// errStop says that the caller has left the loop.
+// errStop means that the caller has left the loop.
 var errStop = errors.New("stop")
 
-// lister is one walk over one sitemap.
+// lister is one pass over one sitemap.
 type lister struct {
 	yield func(Entry, error) bool
 	src   source
@@ -100,7 +100,7 @@ func (l *lister) walk(r io.Reader, base string) error {
 // maxLine leaves room for white space around a URL.
 const maxLine = 2 * maxURL
 
-// lines yields the URLs of a sitemap in text, one a line. It requires that there is some text.
+// lines yields the URLs of a text sitemap, one per line. It requires that there is some text.
 func (l *lister) lines() error {
 	urls := false
 	for {
@@ -108,7 +108,7 @@ func (l *lister) lines() error {
 		if err != nil && err != io.EOF {
 			return err
 		}
-		// Only a whole URL counts: other text files are full of relative ones.
+		// Only absolute URLs count: other text files are full of relative ones.
 		if isWhole(trimmed(line)) {
 			urls = true
 			if err := l.emit(Entry{Kind: Page, Priority: 0.5}, line); err != nil {
@@ -130,7 +130,7 @@ func isWhole(text []byte) bool {
 	return err == nil && weburl.IsWeb(&u)
 }
 
-// emit makes raw absolute and yields e with it.
+// emit resolves raw to an absolute URL and yields e with it.
 func (l *lister) emit(e Entry, raw []byte) error {
 	if l.left--; l.left < 0 {
 		return ErrTooLarge

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// open returns the text of a sitemap in UTF-8. It undoes gzip, which for sitemaps is a format and
-// not only a content coding.
+// open returns the text of a sitemap in UTF-8. It decompresses gzip, which for sitemaps is a file
+// format as well as a content coding.
 func open(r io.Reader, total int) (io.Reader, error) {
-	// Gzip can go on forever without a byte of the document in it.
+	// Gzip input can be endless without any output.
 	br := bufio.NewReader(&ceiling{r, total})
 	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
 		zr, err := gzip.NewReader(br)
@@ -31,7 +31,7 @@ func open(r io.Reader, total int) (io.Reader, error) {
 	return br, nil
 }
 
-// ceiling is a reader that fails when more than left bytes come from it.
+// ceiling is a reader that fails after left bytes.
 type ceiling struct {
 	io.Reader
 	left int
@@ -49,8 +49,8 @@ func (c *ceiling) Read(p []byte) (int, error) {
 // declaration is an XML declaration that names an encoding.
 var declaration = regexp.MustCompile(`^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([^"']*)["']`)
 
-// sniff returns the encoding of a document, nil for UTF-8, and skips its byte order mark. A
-// declaration that cannot be true is not believed.
+// sniff returns the encoding of a document, nil for UTF-8, and skips its byte order mark. An
+// impossible declaration is ignored.
 func sniff(br *bufio.Reader) encoding.Encoding {
 	head, _ := br.Peek(1024)
 	for mark, name := range map[string]string{
@@ -85,7 +85,7 @@ func sniff(br *bufio.Reader) encoding.Encoding {
 	return tables
 }
 
-// named returns the encoding that a label means, nil for UTF-8 and for none.
+// named returns the encoding for a label, nil for UTF-8 and for unknown labels.
 func named(label string) encoding.Encoding {
 	tables, err := htmlindex.Get(label)
 	if err != nil {
@@ -97,8 +97,8 @@ func named(label string) encoding.Encoding {
 	return tables
 }
 
-// isUTF8 reports whether head has some letters beyond ASCII and all of them are UTF-8. Text in
-// another encoding hardly ever looks like that. The last letter may be cut off.
+// isUTF8 reports whether head is valid UTF-8 with some characters beyond ASCII. Text in another
+// encoding hardly ever is. The last character may be incomplete.
 func isUTF8(head []byte) bool {
 	const some = 4 // one or two may look so by chance
 	letters := 0
@@ -115,25 +115,25 @@ func isUTF8(head []byte) bool {
 	return letters >= some
 }
 
-// source is a window on a document: what was read of it and is still of use.
+// source is a window on a document: the part that was read and is still needed.
 type source struct {
 	r    io.Reader
 	buf  []byte
-	pos  int   // where in buf the rest begins
+	pos  int   // start of the unread part of buf
 	err  error // of r, after what is in buf
 	left int   // bytes that may be read
 
 	rooted bool // the first element was met
 }
 
-// piece is how much is read at a time, so that a limit is not overrun by much.
+// piece is how much is read at a time, so that a limit is not exceeded by much.
 const piece = 4096
 
 // rest returns what was read and not yet consumed.
 func (s *source) rest() []byte { return s.buf[s.pos:] }
 
-// more reads more of the document behind the rest, which moves. It reports whether there was any.
-// The rest may not grow beyond MaxToken.
+// more reads more of the document after the rest, which moves. It reports whether there was any.
+// The rest may not exceed MaxToken.
 func (s *source) more() bool {
 	if s.err != nil {
 		return false
@@ -160,7 +160,7 @@ func (s *source) more() bool {
 	return n > 0 || err == nil
 }
 
-// until returns how many bytes of the rest are up to and with the first end from the nth byte on,
+// until returns the length of the rest up to and including the first end from the nth byte on, or
 // -1 if there is none: then s.err says why.
 func (s *source) until(n int, end string) int {
 	for {
@@ -187,7 +187,7 @@ func (s *source) first() (byte, error) {
 	}
 }
 
-// line returns the next line, good until the next call; nothing of one that is longer than most.
+// line returns the next line, valid until the next call; a line longer than most is returned empty.
 func (s *source) line(most int) ([]byte, error) {
 	for skip := false; ; {
 		if i := bytes.IndexByte(s.rest(), '\n'); i >= 0 {
