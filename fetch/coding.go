@@ -157,7 +157,7 @@ func codingOf(fields []string) string {
 const maxFirstGuess = 64 << 20
 
 // firstGuess returns the size of the first buffer for a decoded body. Markup shrinks to a fifth or
-// less. The length in a gzip trailer is believed if it is near that.
+// less. The length in a gzip trailer is used if it is plausible.
 func firstGuess(coding string, raw []byte, limit int64) int64 {
 	guess := int64(len(raw)) * 5
 	if coding == "gzip" && len(raw) >= 4 {

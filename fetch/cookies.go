@@ -33,8 +33,8 @@ func readCookies(jar http.CookieJar, r io.Reader) error {
 	return nil
 }
 
-// parseCookie reads one line: domain, whether its subdomains count, path, whether it is for https
-// alone, when it expires (0: with the session), name and value.
+// parseCookie reads one line: domain, whether it includes subdomains, path, whether it is for https
+// only, expiry (0: with the session), name and value.
 func parseCookie(line string) (*url.URL, *http.Cookie, error) {
 	f := strings.Split(line, "\t")
 	if len(f) == 6 {
@@ -70,8 +70,8 @@ func (c *Client) addCookies(req *http.Request, page string) {
 	if c.opts.Jar == nil {
 		return
 	}
-	// A jar looks at the path, which req's URL has in a form of its own. A URL that net/url does
-	// not take goes without.
+	// A jar compares the path, which req's URL has in another form. A URL that net/url does not
+	// accept gets no cookies.
 	u, err := url.Parse(page)
 	if err != nil {
 		return
@@ -81,7 +81,7 @@ func (c *Client) addCookies(req *http.Request, page string) {
 	}
 }
 
-// keepCookies gives the jar what the response for page sets.
+// keepCookies stores the cookies that the response for page sets.
 func (c *Client) keepCookies(resp *http.Response, page string) {
 	if c.opts.Jar == nil || len(resp.Header["Set-Cookie"]) == 0 {
 		return

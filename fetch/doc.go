@@ -1,4 +1,4 @@
-// Package fetch gets one URL within limits.
+// Package fetch fetches one URL within limits.
 //
 //	client, err := fetch.New(fetch.Options{UserAgent: "mybot/1.0 (+https://example.org/bot)"})
 //	resp, err := client.Get(ctx, url)
@@ -10,12 +10,12 @@
 //
 // # Promise
 //
-// Whatever a server does, one Get costs a bounded number of bytes, seconds and bytes of memory, and
-// at most three requests. Only public addresses are dialed, which is checked on the resolved
-// address. Ports of other services are refused. Time, speed, headers, body and decompression ratio
-// are limited, and Options.MaxMemory bounds the memory of all bodies together. A limit reached in
-// the head is an [Error]. One reached in the body leaves a [Response] with what has arrived, and
-// Truncated says why the rest is missing. The client's own trouble is never recorded as the
+// Whatever a server does, one Get costs a bounded amount of traffic, time and memory, and at most
+// three requests. Only public addresses are dialed, which is checked on the resolved address. Ports
+// of other services are refused. Time, speed, headers, body and decompression ratio are limited,
+// and Options.MaxMemory bounds the memory of all bodies together. If a limit is reached in the
+// head, the result is an [Error]. If one is reached in the body, it is a [Response] with what has
+// arrived, and Truncated says why the rest is missing. A local failure is never recorded as the
 // server's: see [Canceled], [Proxy] and [CutMemory].
 //
 // net/http repeats a request if a kept-alive connection turns out to be dead before the first byte
@@ -29,8 +29,8 @@
 //
 // # What it does not do
 //
-// It does not retry, wait, read robots.txt or follow redirects. If a server sends bytes that nobody
-// asked for, net/http reports it through the standard logger.
+// It does not retry, wait, read robots.txt or follow redirects. If a server sends bytes on an idle
+// connection, net/http reports it through the standard logger.
 //
 // # Reading the source
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
-// Kind says why a Get has no response, or why its body is not complete. It is an error itself, for
+// Kind says why a Get has no response, or why its body is incomplete. It is an error itself, for
 // errors.Is(err, fetch.Blocked). The zero Kind is Whole.
 type Kind uint8
 
@@ -163,8 +163,8 @@ func (e *Error) Temporary() bool {
 	return true
 }
 
-// These keep one line of a log from being as long as a hostile URL, or as what a server says in a
-// certificate or instead of HTTP.
+// These limits keep a log line from being as long as a hostile URL, or as the text of a certificate
+// or of a response that is not HTTP.
 const (
 	maxPrintedURL   = 256
 	maxPrintedCause = 512

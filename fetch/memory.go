@@ -15,9 +15,9 @@ const smallBody = 64 << 10
 // errMemory says that a body would need more than what is left of MaxMemory.
 var errMemory = errors.New("fetch: no memory for the body")
 
-// budget is the memory that the bodies of a Client may take together. A Get reserves all that it
-// may need at once, beforehand, and returns what it did not use. A Get with a reservation never
-// waits again, so Gets cannot deadlock. Its methods are safe for concurrent use.
+// budget is the memory that the bodies of a Client may use together. A Get reserves all that it may
+// need in advance, and returns what it did not use. A Get with a reservation never waits again, so
+// Gets cannot deadlock. Its methods are safe for concurrent use.
 type budget struct {
 	mu    sync.Mutex
 	total int64
@@ -32,7 +32,7 @@ type claim struct {
 
 func newBudget(total int64) *budget { return &budget{total: total, free: total} }
 
-// reserve takes n bytes, or the whole budget if that is less, and waits for them if need be. It
+// reserve takes n bytes, or the whole budget if that is less, and waits for them if necessary. It
 // returns how many it got, or an error if ctx ended first.
 func (b *budget) reserve(ctx context.Context, n int64) (got int64, waited bool, err error) {
 	n = min(n, b.total)

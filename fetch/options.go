@@ -160,13 +160,13 @@ type Options struct {
 	IdleTimeout time.Duration
 }
 
-// loopbackAgent is for demonstrations and tests on this machine, where nobody needs a contact.
+// loopbackAgent is for demonstrations and tests on this machine, where no contact is needed.
 const loopbackAgent = "spinneret (loopback)"
 
 // contact is lenient: it reminds an operator, and does not validate addresses.
 var contact = regexp.MustCompile(`https?://[\pL\pN\[]|[^\s@<>()]+@[^\s@<>()]+`)
 
-// check rejects options with which every request would fail, or nobody could be reached.
+// check rejects options that would make every request fail, or leave site owners without a contact.
 func (o Options) check() error {
 	if o.Reach > Anywhere {
 		return fmt.Errorf("fetch: unknown reach %d", o.Reach)

@@ -18,7 +18,7 @@ var badPorts = []uint16{
 	6669, 6679, 6697, 10080,
 }
 
-// checkTarget returns why a host and port may not be asked, before the address of the host is
+// checkTarget returns why a host and port may not be requested, before the address of the host is
 // known. The port is "" if it is the scheme's default.
 func (c *Client) checkTarget(host, port string) *Error {
 	if n, err := strconv.ParseUint(port, 10, 16); err == nil && !c.opts.AllowBadPorts {

@@ -64,7 +64,8 @@ func (r *Response) Unchanged(hash [32]byte) bool { return r.NotModified() || r.H
 
 // Validators returns what to pass to [Client.GetIf] for the same URL, if the caller keeps this
 // page. A 304 may omit them; then those of the request stay valid. Do not use those of an error
-// page or of a body that was cut: the next answer may be "not modified" for a page that nobody has.
+// page or of a body that was cut: the next answer may be "not modified" for a page that was never
+// stored.
 func (r *Response) Validators() Validators {
 	return Validators{ETag: r.Header.Get("Etag"), LastModified: r.Header.Get("Last-Modified")}
 }

@@ -13,8 +13,8 @@ var (
 	errLong   = errors.New("longer than MaxURL")
 )
 
-// target returns raw without fragment and credentials, and as net/http wants it, or says why it
-// cannot be asked for.
+// target returns raw without fragment and credentials, in the form that net/http needs, or says why
+// it cannot be requested.
 func (c *Client) target(raw string) (page string, wire *url.URL, failure *Error) {
 	u, page, err := parseTarget(raw)
 	if err != nil {
@@ -42,8 +42,8 @@ func parseTarget(raw string) (u weburl.URL, page string, err error) {
 	if !weburl.IsWeb(&u) {
 		return u, "", errScheme
 	}
-	// Credentials found in a link are not ours to use, and with them gone the URLs that differ in
-	// nothing else are the same page.
+	// Credentials in a link are not ours to use. Without them, URLs that differ in nothing else are
+	// the same page.
 	u.Username, u.Password = "", ""
 	text := u.Append(make([]byte, 0, len(raw)+8), false)
 	if string(text) != raw {
@@ -52,9 +52,9 @@ func parseTarget(raw string) (u weburl.URL, page string, err error) {
 	return u, raw, nil
 }
 
-// wireURL returns u as a net/url value that puts the very bytes of u on the wire. net/url refuses
-// paths that browsers send ("/%zz") and would escape others anew, so that the path and query go
-// into Opaque, which is left alone.
+// wireURL returns u as a net/url value that sends exactly the bytes of u. net/url refuses paths
+// that browsers send ("/%zz") and would escape others again. So path and query go into Opaque,
+// which is left alone.
 func wireURL(u *weburl.URL) *url.URL {
 	w := &url.URL{Scheme: u.Scheme, Host: u.Host}
 	if u.Port != "" {

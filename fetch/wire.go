@@ -100,8 +100,8 @@ func (w *wire) record(b []byte, err error) bool {
 		return true
 	}
 	if len(h.got) == 0 {
-		// Nearly always the whole head arrives at once, followed by much of the body, which need
-		// not be copied.
+		// Usually the whole head arrives at once, followed by much of the body, which need not be
+		// copied.
 		if end, lines := headEnd(b); end > 0 && !isInterim(statusOf(b)) {
 			h.got, h.fields, h.done = bytes.Clone(b[:end]), lines-1, true
 			return h.fields <= w.most
@@ -126,7 +126,7 @@ func headEnd(b []byte) (end, lines int) {
 	}
 }
 
-// search appends b and looks for the blank line in all that was recorded.
+// search appends b and looks for the blank line in everything recorded so far.
 func (h *heads) search(b []byte) {
 	// It continues where it stopped, so that a head that arrives byte by byte does not cost the
 	// square of its length.

@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	// DefaultMaxBytes is what a zero [Options.MaxBytes] stands for.
+	// DefaultMaxBytes is the default of [Options.MaxBytes].
 	DefaultMaxBytes = 64 << 20
 
 	// Forever is the ttl of a value that is kept until it is evicted or deleted.
 	Forever time.Duration = math.MaxInt64
 
-	// MaxHost is the length of the longest host name. Longer ones are never kept.
+	// MaxHost is the length of the longest host name. Longer ones are never stored.
 	MaxHost = 253
 )
 
-// ErrNegative says that a host is known to have no value. A [Loader] returns it, possibly wrapped,
-// to have that remembered.
+// ErrNegative means that a host has no value. A [Loader] returns it, possibly wrapped, to have that
+// cached.
 var ErrNegative = errors.New("hostcache: host has no value")
 
 // Options configures a [Cache]. The zero Options holds about a million small values.
 type Options struct {
-	// MaxBytes bounds the memory held for entries, without what their values point to. When it is
-	// reached, entries that were not used lately make room for new ones. 0 means
-	// DefaultMaxBytes, negative means unlimited. Less than 256 KiB counts as that.
+	// MaxBytes bounds the memory of the entries, without what their values point to. When it is
+	// reached, entries that were not used recently make room for new ones. 0 means DefaultMaxBytes,
+	// negative means unlimited. The minimum is 256 KiB.
 	MaxBytes int
 }
 
-// A Cache keeps a value of type V for each of many hosts, for a time. Names are compared byte by
-// byte, so spell each host in one way. Its methods are safe for concurrent use.
+// A Cache stores a value of type V per host, for a limited time. Names are compared byte by byte,
+// so spell each host in one way. Its methods are safe for concurrent use.
 type Cache[V any] struct {
 	epoch  time.Time // expiry times count from here
 	seed   maphash.Seed
@@ -57,17 +57,17 @@ type shard[V any] struct {
 	mu      sync.Mutex
 	trie    hattrie.Trie[slot[V]] // by reversed labels
 	budget  int                   // bytes
-	hand    string                // where eviction goes on
-	broom   string                // where the removal of expired entries goes on
+	hand    string                // where the eviction continues
+	broom   string                // where the removal of expired entries continues
 	writes  int
 	flights map[string]*flight[V]
 	counts  Stats // without the sizes
 	_       [64]byte
 }
 
-// A slot is what the trie keeps for a host. Meta has, from the highest bit on, the milliseconds
-// since the epoch at which the entry expires, whether it is negative, and whether it was used since
-// the hand of the eviction was last there.
+// A slot is what the trie stores for a host. Meta has, from the highest bit on, the expiry in
+// milliseconds since the epoch, whether the entry is negative, and whether it was used since the
+// eviction last passed it.
 type slot[V any] struct {
 	value V
 	meta  [6]byte
@@ -140,7 +140,7 @@ func (c *Cache[V]) shard(host string) *shard[V] {
 // now returns the milliseconds since the epoch, rounded down.
 func (c *Cache[V]) now() uint64 { return uint64(time.Since(c.epoch) / time.Millisecond) }
 
-// deadline returns when an entry expires that lives for a ttl from now, rounded up.
+// deadline returns the expiry of an entry with a ttl, rounded up.
 func (c *Cache[V]) deadline(ttl time.Duration) uint64 {
 	since := time.Since(c.epoch)
 	if ttl > Forever-since-time.Millisecond {
@@ -149,8 +149,8 @@ func (c *Cache[V]) deadline(ttl time.Duration) uint64 {
 	return min(uint64((since+ttl+time.Millisecond-1)/time.Millisecond), never)
 }
 
-// zero returns the epoch in milliseconds of Unix time, by today's wall clock. Entries live by the
-// monotonic clock, so setting the other one ends no life and prolongs none.
+// zero returns the epoch in milliseconds of Unix time, by the current wall clock. Expiry follows
+// the monotonic clock, so adjusting the wall clock does not change when entries expire.
 func (c *Cache[V]) zero() int64 {
 	now := time.Now()
 	return now.Add(-now.Sub(c.epoch)).Round(time.Millisecond).UnixMilli()
@@ -178,7 +178,7 @@ func (c *Cache[V]) Lookup(host string) (e Entry[V], known bool) {
 	return s.entry(c.zero()), true
 }
 
-// entry returns what the caller sees of a slot, where zero is when the epoch was.
+// entry returns the public form of a slot, where zero is the epoch in Unix time.
 func (e *slot[V]) entry(zero int64) Entry[V] {
 	entry := Entry[V]{Value: e.value, Negative: e.negative()}
 	if at := e.expires(); at != never {
@@ -218,18 +218,18 @@ func (c *Cache[V]) lookup(s *shard[V], key string) (e slot[V], known bool) {
 	return e, true
 }
 
-// Set gives a host a value for a time. If the ttl is zero or negative the value is not kept, and
-// what was known about the host is forgotten.
+// Set stores the value of a host for a time. If the ttl is zero or negative the value is not
+// stored, and the host's previous entry is dropped.
 func (c *Cache[V]) Set(host string, v V, ttl time.Duration) { c.set(host, v, ttl, false, nil) }
 
-// SetNegative is Set for a host that has no value.
+// SetNegative is Set for a host without a value.
 func (c *Cache[V]) SetNegative(host string, ttl time.Duration) {
 	var none V
 	c.set(host, none, ttl, true, nil)
 }
 
-// set is Set if by is nil. Otherwise that flight has got the value, which is kept unless the flight
-// was abandoned or overtaken by another call.
+// set is Set if by is nil. Otherwise the value comes from that flight, and is stored unless the
+// flight was abandoned or superseded by another call.
 func (c *Cache[V]) set(host string, v V, ttl time.Duration, negative bool, by *flight[V]) {
 	if len(host) > MaxHost {
 		return
@@ -266,10 +266,10 @@ func (c *Cache[V]) Delete(host string) (deleted bool) {
 	return known && !e.expired(c.now())
 }
 
-// Restore takes over an entry of another Cache, as All and Lookup return it. Of that entry and one
-// already there, the one that expires later stays. An entry that has expired is ignored. Times are
-// rounded up to milliseconds. It is an error if the host is longer than [MaxHost], or if the entry
-// expires in more than a thousand years.
+// Restore adds an entry of another Cache, as All and Lookup return it. If there is one already, the
+// one that expires later stays. An expired entry is ignored. Times are rounded up to milliseconds.
+// It is an error if the host is longer than [MaxHost], or if the entry expires in more than a
+// thousand years.
 func (c *Cache[V]) Restore(host string, e Entry[V]) error {
 	expires := int64(never)
 	if !e.Expires.IsZero() {
@@ -294,14 +294,14 @@ func (c *Cache[V]) Restore(host string, e Entry[V]) error {
 	return nil
 }
 
-// All returns all entries that have not expired, in no particular order. Entries may come and go
-// meanwhile: one that is there all the time is shown once, of the others some are. Entries are read
-// a few hundred at a time, so one may expire between that and its turn. No lock is held while the
-// loop's body runs, and no entry counts as used.
+// All returns all entries that have not expired, in no particular order. The cache may change
+// during the iteration: an entry that is there all the time is yielded once, others at most once.
+// Entries are read a few hundred at a time, so one may expire before it is yielded. No lock is held
+// while the loop's body runs, and no entry counts as used.
 func (c *Cache[V]) All() iter.Seq2[string, Entry[V]] { return c.under("") }
 
-// Under returns the values of a domain's hosts, as All does: of the host of that name, and of all
-// below it. What it costs depends on their number, not on that of all entries.
+// Under returns the values of a domain's hosts like All: the host of that name, and all below it.
+// The cost depends on their number, not on the size of the cache.
 func (c *Cache[V]) Under(domain string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for host, e := range c.under(domain) {
@@ -312,7 +312,7 @@ func (c *Cache[V]) Under(domain string) iter.Seq2[string, V] {
 	}
 }
 
-// under walks through a domain, "" for all.
+// under iterates over a domain, "" for all.
 func (c *Cache[V]) under(domain string) iter.Seq2[string, Entry[V]] {
 	return func(yield func(string, Entry[V]) bool) {
 		key := reversed(nil, domain)
@@ -342,7 +342,7 @@ type walk[V any] struct {
 
 const batch = 512
 
-// one makes a batch of one entry, if it is there.
+// one makes a batch of a single entry, if it exists.
 func (w *walk[V]) one(s *shard[V], key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -388,10 +388,11 @@ func (w *walk[V]) yield(yield func(string, Entry[V]) bool) bool {
 	return true
 }
 
-// Len returns the number of entries: also negative ones, and expired ones not yet dropped.
+// Len returns the number of entries, including negative ones and expired ones that were not dropped
+// yet.
 func (c *Cache[V]) Len() int { return c.Stats().Entries }
 
-// Stats describes a [Cache]. The counts are those since New.
+// Stats describes a [Cache]. The counters start at New.
 type Stats struct {
 	Entries  int // including negative and expired ones
 	Bytes    int // held for entries, without what their values point to
@@ -404,7 +405,7 @@ type Stats struct {
 	Expired uint64 // entries dropped because their time was over
 }
 
-// Stats adds up the shards one by one: it is exact when nothing is written meanwhile.
+// Stats adds up the shards one by one: it is exact if nothing is written at the same time.
 func (c *Cache[V]) Stats() (total Stats) {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -423,8 +424,8 @@ func (c *Cache[V]) Stats() (total Stats) {
 	return total
 }
 
-// reversed returns the labels of a host in reverse order, written to buf: the result is good as
-// long as buf is not written to. The reverse of the result is the host again, whatever the host is.
+// reversed returns the labels of a host in reverse order. The result is in buf, and valid until buf
+// is written to again. Reversing the result gives the host again, for any host.
 func reversed(buf []byte, host string) string {
 	end := len(host)
 	for i := end - 1; i >= 0; i-- {

@@ -8,19 +8,19 @@ import (
 	"reflect"
 )
 
-// errNoCodec says what a type of values lacks.
+// errNoCodec says what a value type lacks.
 var errNoCodec = errors.New("cannot be saved: " +
 	"it needs methods AppendBinary and UnmarshalBinary, or a fixed size and no unexported fields")
 
-// A codec turns values into bytes and back, as their type allows.
+// A codec converts values to bytes and back, by the means of their type.
 type codec[V any] struct {
-	layout string // what a file has to have been written with
+	layout string // must match that of a file
 	append func(b []byte, v V) ([]byte, error)
 	decode func(b []byte, v *V) error
 }
 
-// newCodec returns the codec for a type: its own methods, those of a pointer to it, or, for a
-// string, a slice of bytes or a fixed size, the bytes themselves.
+// newCodec returns the codec for a type: its own methods, those of a pointer to it, or the bytes
+// themselves for a string, a slice of bytes or a type of fixed size.
 func newCodec[V any]() (c codec[V], err error) {
 	t := reflect.TypeFor[V]()
 	c.layout = t.String()

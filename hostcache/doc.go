@@ -1,4 +1,4 @@
-// Package hostcache remembers things about hosts, for a time and in bounded memory.
+// Package hostcache caches values per host, for a limited time and in bounded memory.
 //
 //	addrs, err := hostcache.Open[netip.Addr]("addrs", hostcache.Options{})
 //	...
@@ -8,22 +8,22 @@
 //	}
 //	err = addrs.Save()
 //
-// A [Cache] calls the [Loader] once for all concurrent callers and keeps the result for the time that
-// the loader returns. It also remembers that a host has no value. The sub-package resolve is such a
-// cache for addresses; hattrie is the trie that holds the entries.
+// A [Cache] calls the [Loader] once for all concurrent callers and stores the result for the time
+// that the loader returns. It also stores that a host has no value. The sub-package resolve is such
+// a cache for addresses; hattrie is the trie that holds the entries.
 //
 // # Promises
 //
-// No lookup returns an entry after its time. None is dropped before, except to stay within Options.MaxBytes:
-// the cache never holds more memory than that for its entries. Eviction and the removal of expired
-// entries are done by the calls that write, in constant amortized time. No goroutines run but
-// those of loaders.
+// No lookup returns an expired entry. Entries are dropped earlier only to stay within
+// Options.MaxBytes: the cache never uses more memory than that for its entries. Calls that write
+// evict entries and remove expired ones, in constant amortized time. No goroutines run except those
+// of loaders.
 //
 // # Durability
 //
 // [Cache.Save] replaces the file atomically. A crash may leave a file beside it whose name ends in
-// .new. [Open] detects any damage to the file, reports its offset, and uses nothing behind it. To
-// store entries elsewhere, read them with [Cache.All] and put them back with [Cache.Restore]; an
+// .new. [Open] detects any damage to the file, reports its offset, and ignores everything after it.
+// To store entries elsewhere, read them with [Cache.All] and add them with [Cache.Restore]; an
 // [Entry] can be encoded as JSON.
 //
 // # Costs
@@ -35,6 +35,6 @@
 //
 // # Reading the source
 //
-// cache.go is the heart, evict.go chooses what to evict, load.go waits for loaders. file.go has Open
-// and Save (FORMAT.md describes the file), and codec.go encodes values.
+// cache.go is the heart, evict.go chooses what to evict, load.go waits for loaders. file.go has
+// Open and Save (FORMAT.md describes the file), and codec.go encodes values.
 package hostcache

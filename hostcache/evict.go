@@ -1,21 +1,21 @@
 package hostcache
 
-// The eviction is the clock of Corbató (1969), with one bit for each entry. Its hand goes round in
-// the order of the keys; an entry that was used since the hand was last there loses its bit, and
-// one without a bit goes. No list links the entries: the place of the hand is a key. A second hand,
-// the broom, goes round with the writes and drops what has expired, so that a cache in which
-// nothing is evicted does not fill up with it.
+// The eviction is the clock of Corbató (1969), with one bit for each entry. Its hand cycles through
+// the entries in the order of the keys. An entry that was used since the last pass loses its bit;
+// one without a bit is evicted. No list links the entries: the position of the hand is a key. A
+// second hand, the broom, advances with the writes and drops expired entries, so that they do not
+// fill up a cache in which nothing is evicted.
 
 const (
 	// evictions is how many entries are dropped at a time. The trie copies a few hundred of them to
-	// show them in order, so one at a time would be slow.
+	// sort them, so one at a time would be slow.
 	evictions = 64
 
-	// sweepEvery is after how many writes the broom passes a batch of entries.
+	// sweepEvery is the number of writes after which the broom passes a batch of entries.
 	sweepEvery = batch / 2
 )
 
-// put requires that s.mu is held. An entry that does not fit into an empty shard is not kept.
+// put requires that s.mu is held. An entry that does not fit into an empty shard is not stored.
 func (s *shard[V]) put(key string, e slot[V], now uint64) {
 	if s.writes++; s.writes%sweepEvery == 0 {
 		s.broom = s.pass(s.broom, now, 0)
@@ -29,8 +29,9 @@ func (s *shard[V]) put(key string, e slot[V], now uint64) {
 	}
 }
 
-// pass passes over some entries, from a key on, drops those that have expired and at most so many
-// that have no bit, and returns where it has stopped. It requires that s.mu is held.
+// pass advances over some entries, starting at a key. It drops those that have expired and a
+// limited number of those without a bit, and returns where it stopped. It requires that s.mu is
+// held.
 func (s *shard[V]) pass(from string, now uint64, evict int) (next string) {
 	passed, evicted := 0, 0
 	for key, e := range s.trie.From("", from) {

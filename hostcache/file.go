@@ -18,7 +18,7 @@ import (
 // ErrCorrupt is wrapped by every [CorruptError].
 var ErrCorrupt = errors.New("hostcache: corrupt file")
 
-// A CorruptError says where a file is not what [Cache.Save] writes for this type of values.
+// A CorruptError says where a file differs from what [Cache.Save] writes for this type of values.
 type CorruptError struct {
 	File   string
 	Offset int64
@@ -37,9 +37,9 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 // Open returns a Cache with the entries that [Cache.Save] wrote to a file, or an empty one if there
 // is no such file. Entries that have expired, or do not fit into Options.MaxBytes, are left out.
 //
-// If the file is damaged, or has values of another type, the error is a [CorruptError]. Then there
-// is a Cache all the same: it has the entries before the damage, and Save replaces the file. With
-// any other error the Cache is nil.
+// If the file is damaged, or has values of another type, the error is a [CorruptError]. The Cache
+// is usable even then: it has the entries before the damage, and Save replaces the file. With any
+// other error the Cache is nil.
 //
 // The type V must have the methods AppendBinary or MarshalBinary, and UnmarshalBinary, or be a
 // string or a slice of bytes, or have a fixed size as in encoding/binary.
@@ -72,15 +72,15 @@ func Open[V any](file string, o Options) (*Cache[V], error) {
 }
 
 // Save writes all entries that have not expired to the file that was given to [Open]. The new file
-// takes the place of the old one when it is complete and on disk, and gets its mode. Entries that
-// change meanwhile are in the file in their old or in their new state.
+// replaces the old one when it is complete and on disk, and keeps its mode. Entries that change
+// during the call are saved in their old or in their new state.
 func (c *Cache[V]) Save() (err error) {
 	if c.file == "" {
 		return errors.New("hostcache: save: the cache has no file: make it with Open, not with New")
 	}
 	c.saves.Lock()
 	defer c.saves.Unlock()
-	// A symbolic link stays, and the file that it leads to is replaced.
+	// A symbolic link stays; the file that it points to is replaced.
 	path, err := filepath.EvalSymlinks(c.file)
 	if err != nil {
 		path = c.file
@@ -140,8 +140,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A frames writes frames to a file. Each has a checksum of the file up to its end, so a frame that
-// is lost, repeated or moved is found like one that is altered.
+// A frames writes frames to a file. Each has a checksum of the file up to its end, so a lost,
+// repeated or moved frame is detected like a modified one.
 type frames struct {
 	w   io.Writer
 	sum uint32
@@ -199,7 +199,7 @@ func (c *Cache[V]) write(to io.Writer) error {
 			return err
 		}
 	}
-	return errors.Join(f.write(nil), w.Flush()) // the empty frame says that this was all
+	return errors.Join(f.write(nil), w.Flush()) // the empty frame marks the end
 }
 
 // expiryOnDisk returns the milliseconds of Unix time at which an entry expires, 0 if it never does,
@@ -214,7 +214,7 @@ func expiryOnDisk(t time.Time, negative bool) (n uint64) {
 	return n
 }
 
-// A reader reads frames. Its errors have an offset, and no file yet.
+// A reader reads frames. Its errors have an offset, but no file yet.
 type reader struct {
 	r       io.Reader
 	offset  int64 // of what is read next
@@ -283,7 +283,7 @@ func (c *Cache[V]) read(from io.Reader) error {
 	if layout := string(r.payload[8:]); layout != c.codec.layout {
 		return corrupt(begin, "it has values of type %s, not %s", layout, c.codec.layout)
 	}
-	// If the clock was ahead when the file was written, its times are brought back.
+	// If the clock was ahead when the file was written, its times are shifted back.
 	ahead := max(saved-time.Now().UnixMilli(), 0)
 	for {
 		begin = r.offset
@@ -339,7 +339,7 @@ func (c *Cache[V]) entries(at int64, payload []byte, ahead int64) error {
 	return nil
 }
 
-// cut takes n bytes off the front.
+// cut removes n bytes from the front.
 func cut(b []byte, n uint64) (front, rest []byte, ok bool) {
 	if n > uint64(len(b)) {
 		return nil, nil, false

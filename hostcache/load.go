@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A Loader gets the value of a host, and says for how long it may be kept: not at all if the ttl is
-// zero or negative. An error that wraps [ErrNegative] says that the host has none, which is kept
-// for the ttl, too. Other errors are not kept.
+// A Loader fetches the value of a host, and says how long to store it; it is not stored if the ttl
+// is zero or negative. An error that wraps [ErrNegative] means that the host has no value, which is
+// stored for the ttl, too. Other errors are not stored.
 type Loader[V any] func(ctx context.Context, host string) (v V, ttl time.Duration, err error)
 
 // A flight is one call of a loader and all callers that wait for it.
@@ -24,14 +24,14 @@ type flight[V any] struct {
 // errNoReturn is the result of a loader that ends its goroutine instead of returning.
 var errNoReturn = errors.New("hostcache: loader did not return")
 
-// Load returns the value of a host. If nothing is known about the host, it calls load, once for all
-// callers that ask meanwhile, and keeps the result. For a host without a value it returns an error
-// that wraps [ErrNegative].
+// Load returns the value of a host. If the host has no entry, it calls load, once for all
+// concurrent callers, and stores the result. For a host without a value it returns an error that
+// wraps [ErrNegative].
 //
-// The loader runs in a goroutine of its own, under no lock, and may use the Cache. Its context has
-// the values of the first caller's context, but ends only when no caller waits any more. A caller
-// stops waiting when its own context ends, and gets the cause of that. What a loader returns is not
-// kept if all callers had left by then, or if the host was set or deleted while it ran.
+// The loader runs in its own goroutine, without a lock, and may use the Cache. Its context has the
+// values of the first caller's context, but ends only when no caller is waiting any more. A caller
+// stops waiting when its own context ends, and gets the cause. The result is not stored if all
+// callers had left by then, or if the host was set or deleted while the loader ran.
 func (c *Cache[V]) Load(ctx context.Context, host string, load Loader[V]) (v V, err error) {
 	var buf [MaxHost]byte
 	s := c.shard(host)
@@ -88,7 +88,7 @@ func (c *Cache[V]) start(ctx context.Context, s *shard[V], host string, load Loa
 	return f
 }
 
-// end is called when a flight has got its result.
+// end is called when a flight has its result.
 func (s *shard[V]) end(host string, f *flight[V]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 // RangesPath is where [Bot.Handler] serves the address ranges.
 const RangesPath = "/ip-ranges.json"
 
-// rangesAge is for how long the address ranges may be kept: sites poll them once a day.
+// rangesAge is how long the address ranges may be cached: sites poll them once a day.
 const rangesAge = 24 * time.Hour
 
-// Bot is what site owners want to know about a crawler. What is empty is left out.
+// Bot is what site owners want to know about a crawler. Empty fields are left out.
 type Bot struct {
-	Name      string         // that it obeys in robots.txt, such as "examplebot"
-	UserAgent string         // as it is sent
+	Name      string         // the name that it obeys in robots.txt, such as "examplebot"
+	UserAgent string         // as sent
 	Purpose   string         // what the pages are used for, in a sentence or two
 	Contact   string         // an e-mail address or a URL
 	Ranges    []netip.Prefix // from which it crawls
@@ -39,7 +39,7 @@ func (b Bot) Handler() http.Handler {
 	if len(b.Ranges) > 0 {
 		mux.HandleFunc("GET "+RangesPath, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/jafar+json")
-			// Not to the second, so that the entity tag holds for a while.
+			// Not to the second, so that the entity tag stays the same for a while.
 			serve(w, r, b.ranges(time.Now().Truncate(time.Hour)), rangesAge)
 		})
 	}

@@ -1,9 +1,9 @@
-// Package botauth tells sites who a crawler is, in a way that they can check.
+// Package botauth lets sites verify who a crawler is.
 //
 // A [Signer] signs each request (HTTP message signatures, RFC 9421, with Ed25519) by the
-// conventions of Web Bot Auth. [Bot.Handler] serves what a site needs to check the signature: the
-// signed directory of the public keys, the address ranges of the crawler, and a page that says in
-// plain words what the crawler is for.
+// conventions of Web Bot Auth. [Bot.Handler] serves what a site needs to verify the signature: the
+// signed directory of the public keys, the address ranges of the crawler, and a page that describes
+// the crawler in plain words.
 //
 //	agent := botauth.Options{Agent: "https://crawler.example"}
 //	signer, err := botauth.New(agent, botauth.Key{Private: key})
@@ -13,14 +13,14 @@
 //
 // # Promise
 //
-// Keys are rotated without a gap: see [Signer.SetKeys]. The directory is signed for the host of
-// Options.Agent alone, so nobody can present the keys as those of another host. A request costs one
+// Keys are rotated without a gap: see [Signer.SetKeys]. The directory is signed only for the host
+// of Options.Agent, so nobody can present the keys as those of another host. A request costs one
 // signature, about 20 µs.
 //
 // # What it does not do
 //
-// It signs neither the path nor a body: the signature says who asks, not what for. It verifies no
-// signatures, and stores no keys.
+// It signs neither the path nor a body: the signature identifies the sender, not the request. It
+// verifies no signatures, and stores no keys.
 //
 // The drafts are draft-ietf-webbotauth-httpsig-protocol for signatures and the directory,
 // draft-illyes-webbotauth-jafar for address ranges and draft-illyes-webbotauth-cbcp for the page.
@@ -42,14 +42,13 @@ import (
 	"time"
 )
 
-// What is wrong with options or keys. ErrKey is also what a request fails with when no key is valid
-// at its time.
+// Errors of options and keys. A request also fails with ErrKey if no key is valid at its time.
 var (
 	ErrKey   = errors.New("botauth: no valid Ed25519 key")
 	ErrAgent = errors.New("botauth: agent is not an https origin such as https://crawler.example")
 )
 
-// DefaultTTL leaves room for clocks that differ, and little time to a thief.
+// DefaultTTL tolerates clocks that differ, and gives a thief little time.
 const DefaultTTL = time.Minute
 
 // Options says who signs.
@@ -60,16 +59,16 @@ type Options struct {
 	// PlainAgent sends Signature-Agent as a plain string, as the drafts before October 2025 had it,
 	// for sites that know no other form; false means the dictionary of the current draft.
 	PlainAgent bool
-	// TTL is how long a signature is good; 0 means DefaultTTL.
+	// TTL is how long a signature is valid; 0 means DefaultTTL.
 	TTL time.Duration
 }
 
-// Key is a key to sign with, for a time.
+// Key is a signing key that is valid for a time.
 type Key struct {
 	Private ed25519.PrivateKey
-	// From is when it is first used. It is in the directory before. The zero Time means always.
+	// From is when it is first used. It is published before that. The zero Time means always.
 	From time.Time
-	// Until is when it is no longer used, nor in the directory. The zero Time means never.
+	// Until is when it is last used and published. The zero Time means forever.
 	Until time.Time
 }
 
@@ -131,9 +130,9 @@ func origin(raw string) (string, error) {
 }
 
 // SetKeys replaces the keys. Requests are signed with the key whose From is the latest that has
-// passed, and the directory holds every key that has not expired. To rotate, set the old key and
-// the new one, whose From is some days ahead, so that sites that keep the directory for a while
-// know the new key before it is used. Then let the old one expire.
+// passed, and the directory has every key that has not expired. To rotate, set the old key and a
+// new one whose From is a few days ahead, so that sites that cache the directory learn the new key
+// before it is used. Then let the old one expire.
 func (s *Signer) SetKeys(keys ...Key) error {
 	if len(keys) == 0 {
 		return ErrKey
@@ -161,9 +160,9 @@ func (s *Signer) key(now time.Time) *namedKey {
 	return nil
 }
 
-// Sign sets the fields of a signature made at now on req, or returns ErrKey.
+// Sign adds the fields of a signature made at now to req, or returns ErrKey.
 func (s *Signer) Sign(req *http.Request, now time.Time) error {
-	// Two requests within a second must differ, or a site might take the second for a copy.
+	// Two requests within a second must differ, or a site might reject the second as a replay.
 	return s.sign(req, now, rand.Text(), label)
 }
 
@@ -180,7 +179,7 @@ type roundTripper struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	signed := *req // the caller's must not change
+	signed := *req // the caller's request must not change
 	signed.Header = maps.Clone(req.Header)
 	if signed.Header == nil {
 		signed.Header = make(http.Header)
@@ -194,7 +193,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(&signed)
 }
 
-// label is what the signature is called in its fields.
+// label is the name of the signature in its fields.
 const label = "sig1"
 
 // sign signs with a nonce. member is the key in the dictionary of Signature-Agent.
@@ -228,7 +227,7 @@ func (k *namedKey) signature(base, params string) string {
 	return ":" + base64.StdEncoding.EncodeToString(sum) + ":"
 }
 
-// authority returns the host that req asks, in the normal form of RFC 9421, 2.2.3.
+// authority returns the host of req, in the normal form of RFC 9421, 2.2.3.
 func authority(req *http.Request) string {
 	host := req.Host
 	if host == "" {

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// DirectoryPath is where the key directory is looked for on the host of Options.Agent.
+// DirectoryPath is where sites look for the key directory on the host of Options.Agent.
 const DirectoryPath = "/.well-known/http-message-signatures-directory"
 
-// The directory may be kept for an hour, so that a new key is known soon. Its signatures hold for a
-// week: lists of known crawlers copy directories, and drop those whose signatures have expired.
+// The directory may be cached for an hour, so that a new key is soon known. Its signatures are
+// valid for a week: lists of known crawlers copy directories, and drop those whose signatures have
+// expired.
 const (
 	directoryAge = time.Hour
 	directoryTTL = 7 * 24 * time.Hour
@@ -65,8 +66,8 @@ func (s *Signer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "application/http-message-signatures-directory+json")
 	digest := sha256.Sum256(body)
 	h.Set("Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(digest[:])+":")
-	// Signed for whatever host is asked for, the keys could be shown as those of any host that
-	// passes requests on.
+	// If it were signed for any requested host, the keys could be presented as those of any host
+	// that forwards requests.
 	host := strings.TrimSuffix(strings.ToLower(r.Host), ":443")
 	if "https://"+host == s.agent {
 		signDirectory(h, keys, host, now)
@@ -93,7 +94,7 @@ func signDirectory(h http.Header, keys []namedKey, host string, now time.Time) {
 	h.Set("Signature", strings.Join(signatures, ", "))
 }
 
-// serve answers with body, which may be kept for age.
+// serve answers with body, which may be cached for age.
 func serve(w http.ResponseWriter, r *http.Request, body []byte, age time.Duration) {
 	hash := sha256.Sum256(body)
 	w.Header().Set("Etag", fmt.Sprintf(`"%x"`, hash[:8]))

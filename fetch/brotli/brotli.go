@@ -7,9 +7,9 @@
 //
 // # Why it is a package of its own
 //
-// It adds a module and a quarter of a megabyte to a program. It saves a crawler about a tenth of
-// the bytes on the wire that gzip takes for pages, at three quarters of gzip's speed, or less for
-// small pages. Servers that have both tend to send br whatever the order in which they are asked.
+// It adds a module and a quarter of a megabyte to a program. On typical pages it saves about a
+// tenth of the bytes that gzip needs, and decodes at three quarters of gzip's speed, or less for
+// small pages. Servers that support both tend to send br, whatever the order of preference.
 //
 // # Memory
 //
@@ -26,8 +26,8 @@ import (
 	"github.com/andybalholm/brotli"
 )
 
-// New returns a reader of what r holds in the coding br, for fetch.Options. The reader must be
-// closed, and not be used afterwards. It is not safe for concurrent use.
+// New returns a reader that decodes the coding br from r, for fetch.Options. The reader must be
+// closed, and must not be used afterwards. It is not safe for concurrent use.
 func New(r io.Reader) (io.ReadCloser, error) {
 	src, ok := r.(*bufio.Reader)
 	if !ok {
@@ -40,11 +40,10 @@ func New(r io.Reader) (io.ReadCloser, error) {
 
 var decoders = sync.Pool{New: func() any { return &decoder{Reader: new(brotli.Reader)} }}
 
-// decoder adds to the reader of package brotli what differs between its idea of a stream and what
-// servers send.
+// decoder adapts the reader of package brotli to what servers send.
 type decoder struct {
 	*brotli.Reader
-	wide bool // the stream's window is one that is not kept
+	wide bool // the stream's window is too large to keep
 }
 
 // Read implements io.Reader.

@@ -39,8 +39,8 @@ func (x *exchange) page(number int) int {
 	return x.send(typeHTML, z.pack(p.body))
 }
 
-// fresh evaluates the conditions of RFC 9110, section 13.2.2: If-None-Match decides alone where
-// it is given; If-Modified-Since only knows whole seconds.
+// fresh evaluates the conditions of RFC 9110, section 13.2.2: If-None-Match alone decides if it is
+// present; If-Modified-Since has a resolution of seconds.
 func fresh(h http.Header, etag string, modified time.Time) bool {
 	if match := h.Get("If-None-Match"); match != "" {
 		for tag := range strings.SplitSeq(match, ",") {
@@ -59,7 +59,7 @@ func fresh(h http.Header, etag string, modified time.Time) bool {
 	return err == nil && !modified.Truncate(time.Second).After(since)
 }
 
-// acceptsGzip reads no more of Accept-Encoding than crawlers write into it.
+// acceptsGzip parses only the forms of Accept-Encoding that crawlers send.
 func acceptsGzip(h http.Header) bool {
 	for coding := range strings.SplitSeq(h.Get("Accept-Encoding"), ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(coding), ";")
@@ -112,13 +112,13 @@ func (w *Web) latency(h *host, target string) time.Duration {
 	return time.Duration(min(wait, math.MaxInt64/2)) + jitter
 }
 
-// throttled counts a request and says whether it is one of those to be turned away.
+// throttled counts a request and reports whether to reject it.
 func (h *host) throttled() bool {
 	every := int64(h.traits.Throttle.Every)
 	return every > 0 && h.asked.Add(1)%every == 0
 }
 
-// retryLater turns a request away. The header goes with any status: RFC 6585 wants it with 429,
+// retryLater rejects a request. The header is allowed with any status: RFC 6585 wants it with 429,
 // RFC 9110 with 503.
 func (x *exchange) retryLater(t Throttle) int {
 	if t.RetryAfter > 0 {
@@ -130,5 +130,5 @@ func (x *exchange) retryLater(t Throttle) int {
 	return x.fail(t.Status)
 }
 
-// wholeSeconds rounds up: a client that waits so long has waited long enough.
+// wholeSeconds rounds up: a client that waits that long has waited long enough.
 func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// The time of a change is counted from the start of the web, and kept within a span in which
-// sums of a few of them cannot overflow.
+// Times of changes are relative to the start of the web, and clamped to a range in which sums of a
+// few of them cannot overflow.
 const (
 	maxMean    = 10 * 365 * 24 * time.Hour
 	maxElapsed = 100 * 365 * 24 * time.Hour
 )
 
-// window is how many changes of a Poisson process lie in one window on average. Without memory,
-// the process may start anew in each window: any moment's version is found by drawing one
-// window, rarely two, however long the web has been running.
+// window is the mean number of changes of a Poisson process per window. The process is memoryless,
+// so it may start anew in each window. Any moment's version is found by drawing one window, rarely
+// two, however long the web has been running.
 const window = 8
 
 // process is the changes of one page.
@@ -98,7 +98,7 @@ func (p process) between(from, to time.Duration) iter.Seq[time.Duration] {
 	}
 }
 
-// floorDiv rounds down: the time before the start of the web is negative.
+// floorDiv rounds down: times before the start of the web are negative.
 func floorDiv(a, b time.Duration) time.Duration {
 	q := a / b
 	if a%b < 0 {
@@ -114,11 +114,12 @@ type version struct {
 	modified time.Time
 }
 
-// epoch is when pages that never change were last modified, at the latest. It is a constant, so
-// that their headers are the same in every run.
+// epoch is the latest Last-Modified of pages that never change. It is a constant, so that their
+// headers are the same in every run.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// version is what the page is now. Pages that never change have a date too, as files on a disk do.
+// version is the current state of the page. Pages that never change have a date too, as files on a
+// disk do.
 func (w *Web) version(host, page int) version {
 	p := w.process(host, page)
 	if p.mean == 0 {
@@ -128,7 +129,7 @@ func (w *Web) version(host, page int) version {
 	return version{number: mix(uint64(at)), modified: w.start.Add(at)}
 }
 
-// clampElapsed keeps a clock that is off by centuries from overflowing the sums.
+// clampElapsed keeps a clock that is wrong by centuries from overflowing the sums.
 func clampElapsed(d time.Duration) time.Duration { return min(max(-maxElapsed, d), maxElapsed) }
 
 // etag returns the quoted strong validator of one version of a page, in one encoding.
@@ -142,8 +143,8 @@ func (w *Web) etag(host, page int, v version, gzip bool) string {
 	return string(append(b, '"'))
 }
 
-// Changes returns the times in (from, to] at which the page behind url changed, in order: the
-// truth that a revisiting crawler is measured against. What is no page never changes.
+// Changes returns the times in (from, to] at which the page behind url changed, in order: the truth
+// against which to measure a revisiting crawler. A URL that is not a page never changes.
 func (w *Web) Changes(url string, from, to time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		host, page, ok := w.locate(url)

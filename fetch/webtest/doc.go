@@ -1,7 +1,7 @@
 // Package webtest serves a deterministic virtual web on loopback, for tests, benchmarks and demos.
 //
-// A [Web] has many hosts on many addresses of 127.0.0.0/8 and any number of pages, all computed
-// from a seed when they are asked for. The same Options give the same bytes on every machine:
+// A [Web] has many hosts on many addresses of 127.0.0.0/8 and any number of pages, all computed on
+// demand from a seed. The same Options give the same bytes on every machine:
 //
 //	web, err := webtest.Start(webtest.Options{Seed: 1, Hosts: 100, Pages: 50})
 //	defer web.Close()
@@ -12,14 +12,14 @@
 //	}
 //
 // [Traits] says how a host misbehaves, and [Trap] has a table of hostile paths. The page
-// docs/polite.md of the repository shows how to judge a crawler.
+// docs/polite.md of the repository shows how to test a crawler.
 //
 // # Promise
 //
 // Every page of a host can be reached from its "/" by links alone, and every host from the first
-// host's "/". [Web.Reachable] returns the pages that a crawler must get if it obeys robots.txt, no
-// more and no less, apart from traps. [Web.Log] has every request from the moment it arrives.
-// Nothing of a web outlives [Web.Close].
+// host's "/". [Web.Reachable] returns exactly the pages that a crawler must fetch if it obeys
+// robots.txt, apart from traps. [Web.Log] has every request from the moment it arrives. After
+// [Web.Close], nothing of a web keeps running.
 //
 // # Addresses
 //

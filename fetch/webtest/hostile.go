@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// How much the traps that waste a client's bytes and time offer.
+// How many bytes the traps send, and how slowly.
 const (
 	hugeSize   = 64 << 20
 	dripSize   = 1 << 20
@@ -54,7 +54,7 @@ func (x *exchange) endless(string) int {
 	return http.StatusOK
 }
 
-// drip sends a byte now and then: each read succeeds, the page takes a day.
+// drip sends a byte now and then: each read succeeds, but the page takes a day.
 func (x *exchange) drip(string) int {
 	h := x.w.Header()
 	h["Content-Type"] = typeHTML
@@ -91,8 +91,8 @@ func (x *exchange) bomb(string) int {
 	return http.StatusOK
 }
 
-// deflatedBlock is one block of zeros between two byte boundaries of a deflate stream. It refers
-// to nothing before itself, so it may be repeated: no bomb is ever built in memory.
+// deflatedBlock is one block of zeros between two byte boundaries of a deflate stream. It does not
+// refer to earlier data, so it can be repeated: no bomb is ever built in memory.
 var deflatedBlock = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	w, _ := flate.NewWriter(&b, flate.BestCompression) // the level is valid
@@ -137,12 +137,12 @@ func (x *exchange) endlessHeaders(string) int {
 	})
 }
 
-// raw takes the connection from the server, lets f write to it and closes it. Writes fail once
-// the client has left or the web is closing, so f only has to check for write errors.
+// raw takes the connection from the server, lets f write to it and closes it. Writes fail once the
+// client has left or the web is closing, so f only has to check for write errors.
 func (x *exchange) raw(f func(io.Writer)) int {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
-		// In HTTP/2 a connection is not one request's own. The stream ends without an answer.
+		// An HTTP/2 connection is shared by several requests. The stream ends without an answer.
 		panic(http.ErrAbortHandler)
 	}
 	x.taken = conn
@@ -160,7 +160,7 @@ func (x *exchange) raw(f func(io.Writer)) int {
 	return 0
 }
 
-// closeHijacked ends the connections that the server no longer knows.
+// closeHijacked closes the connections that the server no longer tracks.
 func (w *Web) closeHijacked() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

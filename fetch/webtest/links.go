@@ -9,8 +9,8 @@ const (
 	hostFan = 4
 )
 
-// link is an arc of the web: the page it leads to. How it is written is drawn later, and does
-// not change where it leads.
+// link is an edge of the web: the page it leads to. Its spelling is drawn later, and does not
+// change the target.
 type link struct{ host, page int }
 
 // appendLinks appends the links of one page: the tree first, then those at random.
@@ -35,8 +35,8 @@ func (w *Web) appendLinks(l []link, host, page int) []link {
 	return l
 }
 
-// appendAnchor writes one link in one of the forms that authors use. All of them resolve to the
-// very same URL, but for a fragment.
+// appendAnchor writes one link in one of the forms that authors use. All of them resolve to exactly
+// the same URL, except for a fragment.
 func (p *page) appendAnchor(b []byte, l link) []byte {
 	r := &p.text
 	p.target = p.web.appendPath(p.target[:0], l.host, l.page)

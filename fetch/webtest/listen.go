@@ -70,8 +70,8 @@ func listenAll(n, port int) (all []net.Listener, err error) {
 	return all, nil
 }
 
-// listenShared makes do with the one loopback address that every system has: each virtual
-// address is one of its ports.
+// listenShared uses the one loopback address that every system has: each virtual address is one of
+// its ports.
 func listenShared(n int) (all []net.Listener, err error) {
 	for range n {
 		l, err := listenOn(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
@@ -112,7 +112,7 @@ func (w *Web) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// lookup answers a look-up of the host's name.
+// lookup answers a lookup of the host's name.
 func (h *host) lookup() ([]netip.Addr, error) {
 	n := h.lookups.Add(1)
 	if h.traits.Lookup != nil {
@@ -134,7 +134,7 @@ func (w *Web) Client() *http.Client {
 }
 
 // Dial connects to a virtual address, such as 127.16.0.9:80, or to a host by name. It fits
-// http.Transport.DialContext. It never leaves the web: what is not part of it refuses.
+// http.Transport.DialContext. It never leaves the web: other addresses are refused.
 func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -148,7 +148,7 @@ func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 		}
 		virtual = found[0]
 	}
-	if w.ctx.Err() != nil { // the port may belong to a stranger by now
+	if w.ctx.Err() != nil { // another program may have the port by now
 		return nil, &net.OpError{Op: "dial", Net: network, Err: net.ErrClosed}
 	}
 	behind, ok := w.listeners[virtual]

@@ -32,8 +32,8 @@ func (r Request) URL() string {
 	return "http://" + r.Host + r.Path
 }
 
-// chunk is the unit in which the log grows: a request stays where it was first written, so that
-// its status can be added later.
+// chunk is the unit in which the log grows. A request never moves, so that its status can be added
+// later.
 const chunk = 1024
 
 // recorder keeps the requests. Its cost per request is two locks and one copy, whatever the
@@ -47,7 +47,7 @@ type recorder struct {
 	line   []byte
 }
 
-// maxAgents bounds the user agents that are shared; a client may send a new one each time.
+// maxAgents bounds the shared user agents; a client may send a new one each time.
 const maxAgents = 1024
 
 func newRecorder(keep bool, tsv io.Writer) *recorder {
@@ -58,7 +58,7 @@ func newRecorder(keep bool, tsv io.Writer) *recorder {
 	return l
 }
 
-// begin records a request that has arrived. The caller owes an end.
+// begin logs a request that has arrived. The caller must call end.
 func (l *recorder) begin(r Request) *Request {
 	if !l.keep {
 		return &r
@@ -120,7 +120,7 @@ func (l *recorder) flush() error {
 	return l.tsv.Flush()
 }
 
-// all copies the log: requests under way still change in it.
+// all copies the log, since requests in flight still change in it.
 func (l *recorder) all() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *recorder) all() []Request {
 	for _, c := range l.chunks {
 		all = append(all, c...)
 	}
-	// Two handlers may reach begin in another order than their requests arrived.
+	// Handlers may reach begin in another order than their requests arrived.
 	slices.SortStableFunc(all, func(a, b Request) int { return a.Time.Compare(b.Time) })
 	return all
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// brokenPages are bodies that no validator passes. Where a link can be made out, it leads to "/",
-// so that a parser's opinion never changes which pages are reachable.
+// brokenPages are bodies that no validator accepts. A link in one leads to "/", so that
+// reachability never depends on a parser's opinion.
 var brokenPages = []string{
 	"",
 	"<",
@@ -37,8 +37,8 @@ func (x *exchange) broken(rest string) int {
 	return x.send(typeHTML, []byte(body))
 }
 
-// charsetPage is a page whose bytes and labels need care. Its text is "café" or "東京" in the
-// charset that a browser ends up with, or cannot be saved.
+// charsetPage is a page whose bytes and labels are difficult. Its text is "café" or "東京" in the
+// charset that a browser selects, or it cannot be decoded.
 type charsetPage struct {
 	contentType string // "" means no header at all
 	body        string
@@ -54,31 +54,31 @@ var charsetPages = []charsetPage{
 	{"text/html", "<meta http-equiv=content-type content='text/html;charset=sjis'>" +
 		"<title>\x93\x8c\x8b\x9e</title>"},
 	{"", "<!doctype html><meta charset=\"utf-8\"><title>caf\u00e9</title>"},
-	// No label: windows-1252 by default, UTF-8 by its looks.
+	// No label: windows-1252 by default, UTF-8 by detection.
 	{"text/html", "<title>caf\xe9</title>"},
 	{"text/html", "<title>caf\u00e9</title>"},
 	// Byte order marks win over labels.
 	{"text/html; charset=windows-1252", "\xef\xbb\xbf<title>caf\u00e9</title>"},
 	{"text/html; charset=utf-8", "\xff\xfe" + utf16le("<title>caf\u00e9</title>")},
-	// Labels that lie: declared UTF-8, really windows-1252, and the other way round.
+	// Wrong labels: declared UTF-8, actually windows-1252, and the other way round.
 	{"text/html; charset=utf-8", "<title>caf\xe9</title>"},
 	{"text/html; charset=iso-8859-1", "<title>caf\u00e9</title>"},
 	// Header and page disagree; the header wins.
 	{"text/html; charset=utf-8", "<meta charset=shift_jis><title>caf\u00e9</title>"},
-	// Labels that nobody knows, and no labels where some are expected.
+	// Unknown labels, and missing labels.
 	{"text/html; charset=klingon", "<title>caf\u00e9</title>"},
 	{"text/html; charset=", "<title>caf\u00e9</title>"},
 	{"text/html; charset=utf-8; charset=utf-16", "<title>caf\u00e9</title>"},
 	{"TEXT/HTML;CHARSET=UTF8", "<title>caf\u00e9</title>"},
 	{"text/plain; charset=utf-7", "+ADw-title+AD4-caf+AOk-"},
-	// Types that lie.
+	// Wrong types.
 	{"application/octet-stream", "<title>caf\u00e9</title>"},
 	{"image/png", "<!doctype html><title>caf\u00e9</title>"},
 	{"text/html", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"},
 	{"nonsense", "<title>caf\u00e9</title>"},
 }
 
-// utf16le spells the one charset here in which no source file can be written.
+// utf16le encodes text in the one charset here in which no source file can be written.
 func utf16le(s string) string {
 	var b strings.Builder
 	for _, r := range s { // all of them in the basic plane

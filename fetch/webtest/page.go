@@ -10,15 +10,14 @@ import (
 // vocabulary is a single letter, so no page has such a path.
 const goDir = "/r/"
 
-// minSize and maxSize bound the bytes drawn for a page: the body of the smallest holds little
-// besides its links.
+// minSize and maxSize bound the size drawn for a page: the smallest body has little besides its
+// links.
 const (
 	minSize = 256
 	maxSize = 1 << 20
 )
 
-// page is the work space for making one page. It is pooled: once warm, a page costs no
-// allocation.
+// page is the work space for making one page. It is pooled: once warm, a page costs no allocation.
 type page struct {
 	web      *Web
 	host     int
@@ -36,7 +35,7 @@ type page struct {
 
 var pages = sync.Pool{New: func() any { return new(page) }}
 
-// render makes the bytes of a page into p.body. The version changes the text and nothing else.
+// render writes the bytes of a page into p.body. The version changes only the text.
 func (p *page) render(w *Web, host, number int, version uint64) {
 	p.web, p.host, p.number = w, host, number
 	p.text = w.stream(saltText, host, number)
@@ -77,8 +76,8 @@ func (p *page) appendHead(b []byte) []byte {
 	return append(b, "</head><body>\n"...)
 }
 
-// appendGhosts writes what looks like links to a careless scanner. Nothing else points below
-// /ghost/, so a request there gives the scanner away.
+// appendGhosts writes text that looks like links to a careless scanner. Nothing else points below
+// /ghost/, so a request there exposes the scanner.
 func (p *page) appendGhosts(b []byte) []byte {
 	b = append(b, "<!-- <a href=\"/ghost/comment.html\">old</a> -->\n"...)
 	b = append(b, "<script>var s = '<a href=\"/ghost/script.html\">';</script>\n"...)
@@ -90,7 +89,7 @@ func (p *page) appendGhosts(b []byte) []byte {
 	return append(b, "<a href=\"#here\">here</a>\n"...)
 }
 
-// appendTraps links the hostile paths that the host has switched on.
+// appendTraps links the hostile paths that are enabled on the host.
 func (p *page) appendTraps(b []byte) []byte {
 	for _, t := range trapLinks {
 		if p.web.hosts[p.host].traits.Traps&t.bit != 0 {
@@ -102,8 +101,8 @@ func (p *page) appendTraps(b []byte) []byte {
 	return b
 }
 
-// appendParagraph writes some sentences, as long as the page is short of its size, and some of
-// the links left over.
+// appendParagraph writes some sentences, if the page has not reached its size, and some of the
+// remaining links.
 func (p *page) appendParagraph(b []byte, words *rng, size int) []byte {
 	b = append(b, "<p>"...)
 	for range 2 + p.text.below(4) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// privateDir is closed by every robots.txt that has rules.
+// privateDir is disallowed by every robots.txt that has rules.
 const privateDir = "/private/"
 
 // appendPath appends the path of a page, with its query. Its form is drawn per page, so that a
@@ -46,8 +46,8 @@ func (w *Web) appendPath(b []byte, host, page int) []byte {
 	}
 }
 
-// findPage is the inverse of appendPath. Nothing is stored: it reads the number and looks
-// whether that page really has this path.
+// findPage is the inverse of appendPath. Nothing is stored: it parses the number and checks whether
+// that page really has this path.
 func (w *Web) findPage(host int, target string) (page int, ok bool) {
 	if target == "/" {
 		return 0, true
@@ -60,7 +60,7 @@ func (w *Web) findPage(host int, target string) (page int, ok bool) {
 	return page, string(w.appendPath(room[:0], host, page)) == target
 }
 
-// lastNumber refuses what no page number can be, so that a caller may use it as an index.
+// lastNumber rejects impossible page numbers, so that a caller may use the result as an index.
 func lastNumber(s string) (n int, ok bool) {
 	end := len(s)
 	for end > 0 && !isDigit(s[end-1]) {

@@ -2,12 +2,11 @@ package webtest
 
 import "slices"
 
-// Reachable returns, sorted, the URLs of all pages that a crawler gets which starts at the seeds
-// (the first host's "/" if there are none), follows every link and redirect, and obeys
-// robots.txt as the constants of [RobotsMode] say. Traps and redirects themselves are left out,
-// as are sitemaps with what only they lead to, and whatever a static host has. Requests that a
-// [Throttle] turned away count as repeated until they succeed, which they never do where it turns
-// away every one.
+// Reachable returns, sorted, the URLs of all pages that a crawler must fetch which starts at the
+// seeds (the first host's "/" if there are none), follows every link and redirect, and obeys
+// robots.txt as the constants of [RobotsMode] say. It omits traps and redirects, sitemaps with
+// pages that only they list, and static hosts. Requests that a [Throttle] rejects count as repeated
+// until they succeed, which they never do if it rejects every one.
 func (w *Web) Reachable(seeds ...string) []string {
 	if len(seeds) == 0 && w.generated > 0 {
 		seeds = []string{w.hosts[0].URL()}
@@ -36,13 +35,13 @@ func (w *Web) Reachable(seeds ...string) []string {
 	return urls
 }
 
-// leadsAway says whether a host's front page leads to the next host through [TrapAway], the one
-// trap behind which pages lie that may have no other way to them.
+// leadsAway reports whether a host's front page leads to the next host through [TrapAway], the only
+// trap that leads to pages which may have no other incoming links.
 func (w *Web) leadsAway(host int) bool {
 	return w.hosts[host].traits.Traps&TrapAway != 0 && w.allowed(host, []byte(trapDir+"away"))
 }
 
-// search walks the graph of links without making a page.
+// search walks the graph of links without rendering pages.
 type search struct {
 	web   *Web
 	met   map[link]bool

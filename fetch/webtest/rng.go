@@ -3,7 +3,7 @@ package webtest
 import "math"
 
 // Salts keep the random streams of one page apart, so that a change to one of them (say, more
-// links) leaves the bytes made by the others as they were.
+// links) does not change the bytes of the others.
 const (
 	saltPath uint64 = iota + 1
 	saltLinks
@@ -51,7 +51,7 @@ func (w *Web) stream(salt uint64, host, page int) rng {
 	return rng(mix(mix(w.seed^salt*0xd6e8feb86659fd93) + uint64(host)<<32 + uint64(page)))
 }
 
-// hashString is FNV-1a: streams that hang on a URL rather than a page start from it.
+// hashString is FNV-1a, for streams that depend on a URL rather than a page.
 func hashString(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

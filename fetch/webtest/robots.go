@@ -9,11 +9,12 @@ import (
 
 const robotsPath = "/robots.txt"
 
-// robotsCopy has the rules even where /robots.txt does not: redirects of robots.txt end there.
+// robotsCopy always has the rules, even if /robots.txt does not: redirects of robots.txt lead
+// there.
 const robotsCopy = "/robots-rules.txt"
 
-// hugeRobots is the size that RobotsHuge fills up with rules about nothing. Parsers must read
-// 500 KiB (RFC 9309, section 2.5) and may stop there.
+// hugeRobots is the size of RobotsHuge, padded with irrelevant rules. Parsers must read 500 KiB
+// (RFC 9309, section 2.5) and may stop there.
 const hugeRobots = 2 << 20
 
 // robots answers /robots.txt.
@@ -42,7 +43,7 @@ func (x *exchange) robots(rb Robots) int {
 	}
 }
 
-// rules answers with the host's rules, filled up to a size.
+// rules answers with the host's rules, padded to a size.
 func (x *exchange) rules(size int) int {
 	rb := x.web.hosts[x.host].traits.Robots
 	b := []byte("User-agent: *\nDisallow: " + privateDir + "\n")
@@ -62,7 +63,7 @@ func (x *exchange) rules(size int) int {
 	return x.send(typePlain, b)
 }
 
-// hang holds the connection without a byte. The client's leaving or Close ends it.
+// hang holds the connection without sending a byte, until the client leaves or the web is closed.
 func (x *exchange) hang() int {
 	x.sleep(forever)
 	return 0

@@ -19,7 +19,7 @@ func (w *Web) serve(all []net.Listener) {
 		Handler:     http.HandlerFunc(w.handle),
 		BaseContext: func(net.Listener) context.Context { return w.ctx },
 		ConnState:   w.countConn,
-		// Clients that vanish are the normal case here, not worth a line on stderr.
+		// Clients that vanish are normal here, and not worth a line on stderr.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	if w.authority != nil {
@@ -55,9 +55,9 @@ type exchange struct {
 	taken  net.Conn // hijacked by raw; nil means that the server still has it
 }
 
-// handle is the one way in: it logs the arrival before it does anything that takes time. A
-// request in proxy form came to whatever address the proxy setting names; for politeness it
-// counts where its host is.
+// handle is the only entry point: it logs the arrival before it does anything that takes time. A
+// proxy request arrives at whatever address the proxy setting names; for politeness it counts at
+// the address of its host.
 func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	entry := Request{
 		Time: time.Now(), Method: r.Method, UserAgent: r.UserAgent(),
@@ -89,8 +89,8 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer sends what the host has for the target. It returns the status, or 0 if begin was never
-// called: the client left before, or what it got was not HTTP.
+// answer sends the response for the target. It returns the status, or 0 if begin was never called:
+// the client left before, or the response was not HTTP.
 func (x *exchange) answer() int {
 	h := &x.web.hosts[x.host]
 	switch {
@@ -139,8 +139,8 @@ func (x *exchange) handled(h http.Handler) int {
 	return noted.status
 }
 
-// begin logs the status and then sends the header. What a client has seen is in the log: tests
-// that look there after a request need not wait.
+// begin logs the status and then sends the header. So whatever a client has seen is in the log, and
+// tests that read it after a request need not wait.
 func (x *exchange) begin(status int) int {
 	x.web.log.end(x.logged, status)
 	x.w.WriteHeader(status)
@@ -164,7 +164,7 @@ var (
 	varying   = []string{"Accept-Encoding"}
 )
 
-// fail answers with a status and a small page that says it.
+// fail answers with a status and a small page that names it.
 func (x *exchange) fail(status int) int {
 	x.w.Header()["Content-Type"] = typeHTML
 	x.begin(status)
@@ -184,11 +184,11 @@ func (x *exchange) send(contentType []string, body []byte) int {
 	h["Content-Type"] = contentType
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	x.begin(http.StatusOK)
-	x.w.Write(body) // a client that has left is no matter of ours
+	x.w.Write(body) // a client that has left does not matter
 	return http.StatusOK
 }
 
-// sleep waits, and says whether the client was still there and the web still open.
+// sleep waits, and reports whether the client is still there and the web still open.
 func (x *exchange) sleep(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -212,7 +212,7 @@ func (w *Web) arrivedAt(r *http.Request) netip.Addr {
 	return w.virtual[local.AddrPort()]
 }
 
-// hostOf takes a Host header down to the form of the names.
+// hostOf converts a Host header to the form of the names.
 func hostOf(header string) string {
 	if i := strings.LastIndexByte(header, ':'); i >= 0 {
 		header = header[:i]

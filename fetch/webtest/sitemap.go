@@ -15,15 +15,15 @@ const (
 	orphanDir    = "/orphan/"
 )
 
-// Sitemap describes the sitemaps of a host, which any robots.txt with rules names. The zero
+// Sitemap describes the sitemaps of a host; its robots.txt names them if it has rules. The zero
 // Sitemap means that there are none.
 type Sitemap struct {
-	Orphans int  // pages that nothing else leads to; 0 means no sitemap at all
-	Index   bool // it is an index of two, one of them in gzip
+	Orphans int  // pages that nothing else links to; 0 means no sitemap at all
+	Index   bool // an index of two sitemaps, one of them gzipped
 }
 
-// Orphans returns the URLs of the pages that only the host's sitemap leads to. They are no pages
-// in the sense of the invariants.
+// Orphans returns the URLs of the pages that only the host's sitemap lists. They do not count as
+// pages of the host.
 func (h Host) Orphans() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n := range h.web.hosts[h.Index].traits.Sitemap.Orphans {
@@ -75,8 +75,8 @@ func (x *exchange) sitemapIndex() int {
 	return x.send(typeXML, []byte(b.String()))
 }
 
-// sitemap lists pages with their last changes and one page of another host, of which it may not
-// speak, or orphans, or both.
+// sitemap lists pages with their last changes and one page of another host, which it is not allowed
+// to list, or orphans, or both.
 func (x *exchange) sitemap(pages, orphans bool) int {
 	host := x.web.hosts[x.host].Host
 	b := []byte(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")

@@ -39,8 +39,8 @@ func (w *Web) closeStatic() error {
 	return w.static.Close()
 }
 
-// indexNames are tried in turn for a directory. The last is how Apache's manual names its pages
-// for content negotiation.
+// indexNames are tried in turn for a directory. The last is how Apache's manual names its pages for
+// content negotiation.
 var indexNames = []string{"index.html", "index.htm", "index.html.en"}
 
 // static answers with a file of the host's directory.
@@ -67,7 +67,7 @@ func (x *exchange) static() int {
 	return x.file(f, info)
 }
 
-// slashForm is the address of a directory as it should have been asked for.
+// slashForm is the URL of a directory in its canonical form.
 func slashForm(r *http.Request) string {
 	u := *r.URL
 	u.Scheme, u.Host = "", ""
@@ -76,7 +76,7 @@ func slashForm(r *http.Request) string {
 	return u.String()
 }
 
-// index passes over folders of such a name, as they hold no page.
+// index skips folders of such a name, as they have no page.
 func (x *exchange) index(dir string) int {
 	for _, name := range indexNames {
 		f, err := x.web.static.Open(path.Join(dir, name))
@@ -101,8 +101,8 @@ func (x *exchange) file(f io.ReadSeeker, info fs.FileInfo) int {
 	return noted.status
 }
 
-// contentType names the type of a file. HTML goes out without a charset, so that the one in the
-// page holds; the common types do not depend on the system's table.
+// contentType returns the type of a file. HTML is sent without a charset, so that the one in the
+// page counts; the common types do not depend on the system's table.
 func contentType(name string) string {
 	lower := strings.ToLower(name)
 	ext := path.Ext(lower)
@@ -145,7 +145,7 @@ func (n *noter) Write(p []byte) (int, error) {
 	return n.ResponseWriter.Write(p)
 }
 
-// ReadFrom keeps the way open for sendfile, which embedding alone would hide.
+// ReadFrom preserves sendfile, which embedding alone would hide.
 func (n *noter) ReadFrom(r io.Reader) (int64, error) {
 	n.WriteHeader(http.StatusOK)
 	return io.Copy(n.ResponseWriter, r)

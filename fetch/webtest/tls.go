@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// authority makes certificates for the hosts of one web, when they are asked for first. It is safe
-// for concurrent use.
+// authority makes certificates for the hosts of one web on demand. It is safe for concurrent use.
 type authority struct {
 	cert  *x509.Certificate
 	key   *ecdsa.PrivateKey // of all hosts, too
@@ -26,7 +25,7 @@ type authority struct {
 	hosts map[string]*tls.Certificate
 }
 
-// The certificates are good at any time that a test may pretend it is.
+// The certificates are valid at any time that a test may simulate.
 var (
 	notBefore = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 	notAfter  = time.Date(2990, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -45,7 +44,7 @@ func newAuthority() *authority {
 	return a
 }
 
-// sign requires templates that are complete, so that it cannot fail.
+// sign requires complete templates, so that it cannot fail.
 func (a *authority) sign(template, parent *x509.Certificate) *x509.Certificate {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &a.key.PublicKey, a.key)
 	if err != nil {
@@ -78,7 +77,7 @@ func (a *authority) certificate(host string) *tls.Certificate {
 // tlsConfig presents the certificate of the host that a client asks for.
 func (w *Web) tlsConfig() *tls.Config {
 	return &tls.Config{
-		// Otherwise net/http leaves HTTP/2 out if the side without TLS is served first.
+		// Otherwise net/http omits HTTP/2 if the side without TLS is served first.
 		NextProtos: []string{"h2", "http/1.1"},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			h, ok := w.Host(hello.ServerName)
@@ -90,8 +89,8 @@ func (w *Web) tlsConfig() *tls.Config {
 	}
 }
 
-// serveTLS serves both https and what is still http on one listener, which a web with hundreds of
-// addresses needs to have. The first byte of a connection tells them apart.
+// serveTLS serves both https and plain http on one listener, which saves listeners in a web with
+// hundreds of addresses. The first byte of a connection distinguishes them.
 func (w *Web) serveTLS(l net.Listener) {
 	plain, secure := newSide(l, l.Close), newSide(l, func() error { return nil })
 	w.serving.Go(func() { w.server.Serve(plain) })
@@ -107,7 +106,7 @@ func (w *Web) serveTLS(l net.Listener) {
 	})
 }
 
-// dispatch hands conn to one of the sides, unless ctx ends before it says anything.
+// dispatch hands conn to one of the sides, unless ctx ends before its first byte.
 func dispatch(ctx context.Context, conn net.Conn, plain, secure *side) {
 	const handshake = 22 // the first byte of TLS
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -128,7 +127,7 @@ func dispatch(ctx context.Context, conn net.Conn, plain, secure *side) {
 	}
 }
 
-// begunConn is a connection of which the beginning was read.
+// begunConn is a connection whose first bytes were read already.
 type begunConn struct {
 	net.Conn
 	br *bufio.Reader

@@ -25,8 +25,8 @@ type Traits struct {
 	Lookup func(n int) ([]netip.Addr, error)
 }
 
-// RobotsMode is one way of answering /robots.txt. Each constant says what RFC 9309 makes of it,
-// which is also what [Web.Reachable] assumes.
+// RobotsMode is one way of answering /robots.txt. Each constant says what follows from it by RFC
+// 9309, which is also what [Web.Reachable] assumes.
 type RobotsMode uint8
 
 // The ways of answering /robots.txt.
@@ -48,7 +48,7 @@ type Robots struct {
 	Mode       RobotsMode    // 0 means RobotsRules
 	CrawlDelay time.Duration // the Crawl-delay line, in seconds; 0 means no such line
 
-	// Disallow lists path prefixes closed besides /private/, without wildcards and not /r/.
+	// Disallow lists disallowed path prefixes besides /private/, without wildcards and not /r/.
 	Disallow []string
 }
 

@@ -10,7 +10,7 @@ import (
 
 const trapDir = "/trap/"
 
-// trapLinks is what "/" links to for each trap, below trapDir.
+// trapLinks has the links from "/" to each trap, below trapDir.
 var trapLinks = slices.Concat([]trapLink{
 	{TrapCalendar, "calendar/2026/1"},
 	{TrapSession, "session/"},
@@ -70,8 +70,7 @@ var serveTrap = map[string]struct {
 	"503":      {TrapUnavailable, (*exchange).unavailable},
 }
 
-// trap treats what is switched off like what does not exist: a host without a trap must not be
-// told from one that never had it.
+// trap answers 404 for a disabled trap, exactly as for a path that never existed.
 func (x *exchange) trap(path string) int {
 	name, rest, _ := strings.Cut(path, "/")
 	t, ok := serveTrap[name]
@@ -94,8 +93,8 @@ func (x *exchange) calendar(rest string) int {
 	return x.sendSmall(title, "<a href=\""+trapDir+"calendar/"+next+"\">next month</a>")
 }
 
-// session gives every answer a new session id, drawn from the URL that was asked for, and puts
-// it into the links: the same three pages under new URLs forever.
+// session puts a new session id into the links of every response, derived from the requested URL:
+// the same three pages under new URLs forever.
 func (x *exchange) session(string) int {
 	sid := strconv.FormatUint(mix(hashString(x.target)), 36)
 	var b strings.Builder
@@ -105,7 +104,7 @@ func (x *exchange) session(string) int {
 	return x.sendSmall("shop", b.String())
 }
 
-// duplicate looks at nothing of the request, so that every URL has the very same bytes.
+// duplicate ignores the request, so that every URL has exactly the same bytes.
 func (x *exchange) duplicate(string) int {
 	return x.sendSmall("the same everywhere", "<a href=\""+trapDir+"dup/b\">again</a>")
 }
@@ -127,8 +126,7 @@ func (x *exchange) chain(rest string) int {
 	return x.redirect(http.StatusFound, trapDir+"chain/"+strconv.Itoa(n-1))
 }
 
-// loop has two URLs, as a client that only compares a redirect with its own URL finds shorter
-// ones.
+// loop has two URLs, since some clients only compare a redirect with its own URL.
 func (x *exchange) loop(rest string) int {
 	if rest == "a" {
 		return x.redirect(http.StatusFound, trapDir+"loop/b")
@@ -142,7 +140,7 @@ func (x *exchange) away(string) int {
 
 func (x *exchange) noLocation(string) int { return x.fail(http.StatusFound) }
 
-// retrySeconds is how long the two turning-away traps ask for.
+// retrySeconds is the Retry-After of the two rejecting traps.
 const retrySeconds = 3600
 
 func (x *exchange) tooMany(string) int {

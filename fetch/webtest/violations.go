@@ -38,8 +38,8 @@ func (w *Web) Early(delay time.Duration) []Violation {
 
 // Violations returns every request in log that arrived too soon after the previous one on the same
 // host or the same address. The functions return the delays; a nil function checks nothing. The log
-// need not be sorted. Two processes are scheduled between departure and arrival, so allow some
-// slack if a client is judged by the delays that it keeps.
+// need not be sorted. Scheduling of two processes affects the times between departure and arrival,
+// so allow some slack if a client is judged by its own delays.
 func Violations(log []Request, hostDelay func(host string) time.Duration,
 	addrDelay func(netip.Addr) time.Duration) []Violation {
 	log = slices.Clone(log)
@@ -59,7 +59,7 @@ func Violations(log []Request, hostDelay func(host string) time.Duration,
 	return found
 }
 
-// tooSoon compares a request with the one before it under the same key, whose place it takes.
+// tooSoon compares a request with the previous one under the same key, and replaces it.
 func tooSoon[K comparable](before map[K]Request, key K, r Request,
 	delay func(K) time.Duration) (v Violation, bad bool) {
 	if delay == nil {

@@ -35,7 +35,7 @@ type Options struct {
 	CrossLinks int     // mean random links to any host; 0 means 2, negative means none
 
 	// Traits returns the behaviour of each host. Start calls it once per host. For hosts from
-	// Static and Handlers, only Latency, Throttle, Lookup and Refuse count. nil means that all
+	// Static and Handlers, only Latency, Throttle, Lookup and Refuse apply. nil means that all
 	// hosts behave well.
 	Traits func(host int) Traits
 
@@ -43,8 +43,8 @@ type Options struct {
 	// means none.
 	Static string
 
-	// Handlers are your own hosts, by name. Requests to them are logged, too. nil means none. A web
-	// with hosts from Static or Handlers has generated ones only if Hosts says so.
+	// Handlers are your own hosts, by name. Requests to them are logged, too. nil means none. If a
+	// web has hosts from Static or Handlers, it has generated ones only if Hosts is set.
 	Handlers map[string]http.Handler
 
 	// TLS makes the URLs of all hosts https, with HTTP/2 for clients that offer it, and redirects
@@ -96,7 +96,7 @@ type Host struct {
 	web   *Web
 }
 
-// host is what the web remembers of a host.
+// host is the state of a host.
 type host struct {
 	Host
 	pages   int          // 0 for a host that is not generated
@@ -138,7 +138,7 @@ type Web struct {
 	hijacked map[net.Conn]struct{}
 }
 
-// Start brings up a web. It listens once Start returns.
+// Start starts a web. It listens once Start returns.
 func Start(o Options) (*Web, error) {
 	o = o.withDefaults()
 	w := &Web{
@@ -162,8 +162,7 @@ func Start(o Options) (*Web, error) {
 	return w, nil
 }
 
-// bind gives every host its address and opens the listeners. The named ones follow those that are
-// generated.
+// bind gives every host its address and opens the listeners. Named hosts follow the generated ones.
 func (w *Web) bind(o Options, named []string) ([]net.Listener, error) {
 	n := o.Hosts + len(named)
 	addrs := o.Addrs
@@ -198,7 +197,7 @@ func (w *Web) bind(o Options, named []string) ([]net.Listener, error) {
 	return all, nil
 }
 
-// addHosts deals out the addresses in turn. A refusing host gets one of its own, since an address
+// addHosts assigns the addresses in turn. A refusing host gets one of its own, since an address
 // that answers for its other hosts cannot refuse for one.
 func (w *Web) addHosts(o Options, named []string, addrs int) {
 	n := o.Hosts + len(named)
@@ -242,7 +241,7 @@ func (w *Web) Roots() *x509.CertPool {
 	return w.authority.roots
 }
 
-// Close ends every connection and returns when nothing of the web runs any more. The log stays
+// Close closes every connection and returns when nothing of the web runs any more. The log stays
 // readable. It may be called more than once.
 func (w *Web) Close() error {
 	w.closeOnce.Do(func() {
@@ -269,7 +268,7 @@ func (w *Web) Hosts() iter.Seq[Host] {
 	}
 }
 
-// Host finds a host by name, in any case and with or without the final dot.
+// Host finds a host by name, in any case and with or without the trailing dot.
 func (w *Web) Host(name string) (Host, bool) {
 	i, ok := w.byName[strings.TrimSuffix(strings.ToLower(name), ".")]
 	if !ok {

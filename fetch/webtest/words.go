@@ -1,6 +1,6 @@
 package webtest
 
-// The vocabulary is the same in every web; which words stand where is the seed's business.
+// The vocabulary is the same in every web; the seed determines the order of the words.
 const (
 	wordCount     = 1024
 	sentenceCount = 1024
@@ -14,7 +14,7 @@ type prose struct {
 	start []uint32 // of each sentence in text, and the end of the last
 }
 
-// newProse spells the same words for each seed: only their order is the web's own.
+// newProse has the same words for each seed; only their order depends on the web.
 func newProse(seed uint64) *prose {
 	p := &prose{words: make([]string, wordCount), start: make([]uint32, 0, sentenceCount+1)}
 	spell := rng(0)
@@ -30,7 +30,7 @@ func newProse(seed uint64) *prose {
 	return p
 }
 
-// newWord makes two to nine letters that can be read aloud, which helps when a log is read.
+// newWord makes two to nine letters that can be pronounced, which helps when reading a log.
 func newWord(r *rng) string {
 	const consonants, vowels = "bcdfghjklmnprstvwz", "aeiou"
 	var b []byte
@@ -43,7 +43,7 @@ func newWord(r *rng) string {
 	return string(b)
 }
 
-// oddWords need a parser that knows entities and UTF-8, as real text does.
+// oddWords need a parser that supports entities and UTF-8, as real text does.
 var oddWords = []string{
 	"caf\u00e9", "\u6771\u4eac", "R&amp;D", "&eacute;t&eacute;", "&#8212;", "1&nbsp;000",
 }

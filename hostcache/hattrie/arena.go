@@ -28,8 +28,8 @@ const (
 
 var le = binary.LittleEndian
 
-// An arena allocates blocks of bytes. A block is known by its address, never by a pointer, so the
-// garbage collector has nothing to trace. Address 0 means no block. Blocks do not move.
+// An arena allocates blocks of bytes. A block is identified by its address, never by a pointer, so
+// the garbage collector has nothing to trace. Address 0 means no block. Blocks do not move.
 //
 // The allocator is the two-level segregated fit of Masmano and others (2004): allocating and
 // freeing take constant time, and free neighbours are always merged.
@@ -117,7 +117,8 @@ func (a *arena) free(addr uint32) {
 	whole := int(n+1)*unit == len(a.chunks[number])
 	switch {
 	case whole && a.spare != 0:
-		// One free chunk is kept, or a trie at the edge of two would allocate one over and over.
+		// Keep one free chunk. Otherwise a trie at the boundary would allocate and free one over
+		// and over.
 		a.reserved -= len(a.chunks[number])
 		a.chunks[number] = nil
 		a.vacant = append(a.vacant, number)
@@ -128,7 +129,7 @@ func (a *arena) free(addr uint32) {
 	a.insert(addr, n)
 }
 
-// shrink takes the end of a block back. The first bytes stay where they are.
+// shrink frees the end of a block. The first bytes stay where they are.
 func (a *arena) shrink(addr uint32, bytes int) {
 	h, n := a.header(addr), unitsFor(bytes)
 	if have := h >> 2; n < have {
@@ -138,14 +139,14 @@ func (a *arena) shrink(addr uint32, bytes int) {
 	}
 }
 
-// grow adds a chunk with room for a block of n units, and reports whether it may.
+// grow adds a chunk with room for a block of n units, and reports whether it could.
 func (a *arena) grow(n uint32) (ok bool) {
 	// One unit marks the end of the chunk, and search rounds up.
 	least, left := roundUp(int(n+n/classesPer+2)*unit), a.limit-a.reserved
 	if least > left {
 		return false
 	}
-	// A chunk adds a thirty-second to what there is, so little is held in vain.
+	// A chunk adds a thirty-second of the present size, so little is held in vain.
 	want := roundUp(min(a.reserved/32, chunkUnits*unit))
 	bytes := max(least, min(want, left/pageSize*pageSize))
 

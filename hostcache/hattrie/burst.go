@@ -2,8 +2,8 @@ package hattrie
 
 import "slices"
 
-// What follows replaces leaves by others. If there is no memory for those, all stays as it is, and
-// the functions report ok as false, or return the ref 0.
+// These functions replace leaves. If there is no memory for new ones, they change nothing, and
+// report ok as false or return the ref 0.
 
 // rewrite replaces the leaf in slot by one without a tail, with room for need more bytes and some
 // slack, and of the right level for one more record.
@@ -25,7 +25,7 @@ func (t *tree) replace(slot []byte, r ref) (ok bool) {
 	return true
 }
 
-// discard frees what was built in vain.
+// discard frees a leaf that was built in vain.
 func (t *tree) discard(refs ...ref) (ok bool) {
 	for _, r := range refs {
 		if r != 0 {
@@ -35,8 +35,8 @@ func (t *tree) discard(refs ...ref) (ok bool) {
 	return false
 }
 
-// slack returns how many bytes to leave free in a leaf: an eighth, as far as the tail can make use
-// of it. With more slack a leaf is rewritten less often, and wastes more.
+// slack returns how many bytes to leave free in a leaf: an eighth, as far as the tail can use it.
+// With more slack a leaf is rewritten less often, and wastes more.
 func slack(records, bytes int) int {
 	return bytes * min(records/8+1, maxTail) / max(records, 1)
 }
@@ -220,8 +220,8 @@ func (t *tree) halve(parent []byte, l leaf, records []uint16, c byte) (ok bool) 
 	return true
 }
 
-// deepen replaces a leaf by a node. What all keys begin with becomes the node's prefix, as far as
-// it fits: if it does not, the leaf below bursts next.
+// deepen replaces a leaf by a node. The common prefix of all keys becomes the node's prefix. If it
+// does not fit, the leaf below bursts next.
 func (t *tree) deepen(parent, slot []byte, l leaf, records []uint16) (ok bool) {
 	old, lead := getRef(slot), 0
 	var above node

@@ -17,12 +17,12 @@ import (
 //	   where the last bucket ends, two bytes
 //	   the records of the buckets, bucket by bucket, then those of the tail
 //
-// A record is the length of the key, the key, and the value. The key lacks what the path from the
-// root says. A record is known by where in the block it begins; 0 is none.
+// A record is the length of the key, the key, and the value. The key lacks the part that the path
+// from the root determines. A record is identified by its offset in the block; 0 means none.
 //
 // Packed buckets waste nothing, but adding a record to one moves half of the table. So new records
-// go to the tail, which is small, until it is full. Then the leaf is written anew, with the records
-// of the tail in their buckets.
+// go to the tail, a small area, until it is full. Then the leaf is rewritten, with the records of
+// the tail in their buckets.
 //
 // In a trie of millions of keys a search mostly waits for memory: for the line of the table with
 // its bucket, and for the bucket. The filter has two bits for each record in the bucket, so a
@@ -39,8 +39,8 @@ const (
 	leafTail  = 8
 	leafTags  = 9
 
-	// A leaf bursts beyond either of these. More records in a leaf save memory, since there are
-	// fewer nodes and more bytes of each key are shared, and make Set slower.
+	// A leaf bursts beyond either limit. More records per leaf save memory, since there are fewer
+	// nodes and keys share more bytes, and make Set slower.
 	maxEntries = 256
 	maxLeaf    = 16 << 10
 
@@ -149,8 +149,8 @@ func (l leaf) write(rec int, lead, key []byte) (value []byte) {
 	return l.block[at : at+l.width : at+l.width]
 }
 
-// hash is seeded, so nobody can choose keys that all fall into one bucket. What is left of a host
-// name is short, and for short keys nothing is faster than the hash of Go's own maps.
+// hash is seeded, so nobody can choose keys that all fall into one bucket. The remaining part of a
+// host name is short, and for short keys nothing is faster than the hash of Go's own maps.
 func (t *tree) hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
 
 // A bucket is chosen by the upper bits of a hash, the tag is the lowest byte, and the bits of the

@@ -2,9 +2,9 @@ package hattrie
 
 import "math/bits"
 
-// A ref tells where a node or a leaf is: the address of its block and, of a leaf, the level as
-// well, so that a search need not read the level from the leaf before it can find the bucket. The
-// zero ref refers to nothing.
+// A ref identifies a node or a leaf: the address of its block and, for a leaf, its level, so that a
+// search need not read the level from the leaf before it can find the bucket. The zero ref refers
+// to nothing.
 type ref uint32
 
 const (

@@ -9,7 +9,7 @@ import (
 
 // A scan yields the entries of a tree in the order of their keys, from one key on, as long as they
 // have a prefix. It copies and sorts a leaf at a time, and finds the next leaf by the first key
-// that can be in it. So it goes on rightly whatever is put or deleted between two leaves.
+// that can be in it. So it continues correctly after any change between two leaves.
 type scan struct {
 	prefix []byte
 	from   []byte // no key below this one is still to come

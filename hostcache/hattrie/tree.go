@@ -12,8 +12,8 @@ import (
 // leaf for each byte, the paper's "pure" ones, would save a byte per key, but would have 44 keys on
 // average, of real host names, and what the additional leaves and nodes cost is more than that.
 //
-// The tree knows nothing about values but their width. A value is a slice of a block, for the
-// caller to read and write, and is good until the next put or del.
+// The tree knows only the width of its values. A value is a slice of a block, for the caller to
+// read and write, and is valid until the next put or del.
 type tree struct {
 	arena arena
 	root  [refSize]byte
@@ -100,8 +100,8 @@ func (t *tree) put(key []byte, limit int) (value []byte, added bool) {
 	}
 }
 
-// del removes a key. It never makes the arena grow: what would need a block that is not there is
-// left for later.
+// del removes a key. It never makes the arena grow: steps that need a new block are postponed until
+// there is one.
 func (t *tree) del(key []byte) (deleted bool) {
 	t.arena.limit = 0
 	deleted = t.delBelow(t.root[:], nil, key)

@@ -1,4 +1,4 @@
-// Package hattrie maps byte strings to values, in the order of the keys and in little memory.
+// Package hattrie maps byte strings to values, sorted by key and in little memory.
 //
 //	var visits hattrie.Trie[uint32]
 //	visits.Set("com.example.www", 1)
@@ -7,23 +7,23 @@
 //		// in ascending order
 //	}
 //
-// A [Trie] is a HAT-trie (Askitis and Sinha 2007): a trie whose leaves are hash tables of some
-// hundred keys each. Keys that have much in common share it, so with ten million real host names,
-// labels reversed, and 16-byte values, an entry takes 34 bytes. A Go map takes 91.
+// A [Trie] is a HAT-trie (Askitis and Sinha 2007): a trie whose leaves are hash tables of a few
+// hundred keys each. Keys share common prefixes, so with ten million real host names, labels
+// reversed, and 16-byte values, an entry takes 34 bytes. A Go map takes 91.
 //
 // # Costs
 //
 // Get takes about twice the time of a Go map with millions of entries, Set one and a half times.
-// That is the price of 2.6 times less memory. The garbage collector takes no time, however many
-// entries there are, provided the values are at most 128 bytes and have no pointers: then keys and
-// values lie in a few blocks of bytes. Other values are kept in slices beside the trie, at four
-// bytes more, and a cache miss. Note that string, netip.Addr and time.Time have pointers.
+// That is the price of using 2.6 times less memory. The garbage collector takes no time, however
+// many entries there are, provided the values are at most 128 bytes and have no pointers: then keys
+// and values are in a few blocks of bytes. Other values are kept in slices beside the trie, which
+// costs four more bytes and a cache miss. Note that string, netip.Addr and time.Time have pointers.
 //
 // # Reading the source
 //
-// trie.go is the API and values.go what it knows of values. tree.go is the heart: the way down
-// through nodes (node.go) to a leaf (leaf.go). burst.go splits what has become too big, shrink.go
-// joins what has become small. scan.go walks in order, and arena.go manages the memory.
+// trie.go is the API and values.go stores values. tree.go is the heart: the descent through nodes
+// (node.go) to a leaf (leaf.go). burst.go splits leaves that have become too big, shrink.go joins
+// those that have become small. scan.go iterates in order, and arena.go manages the memory.
 package hattrie
 
 import (
@@ -35,12 +35,12 @@ import (
 // MaxKey is the length of the longest key.
 const MaxKey = 4 << 10
 
-// A Trie maps keys to values, in the order of the keys. The zero Trie is empty and ready to use, by
-// one goroutine at a time. Any number of goroutines may read while none writes. A Trie must not be
+// A Trie maps keys to values, sorted by key. The zero Trie is empty and ready to use, by one
+// goroutine at a time. Any number of goroutines may read while none writes. A Trie must not be
 // copied.
 //
-// It holds up to 16 GiB, which is more than 400 million host names, and four billion values that
-// do not lie beside their keys.
+// It holds up to 16 GiB, which is more than 400 million host names, and up to four billion values
+// that are not stored beside their keys.
 type Trie[V any] struct {
 	tree   tree
 	values values[V]
@@ -65,10 +65,10 @@ func (t *Trie[V]) Set(key string, v V) (added bool) {
 	return added
 }
 
-// SetWithin is Set for a trie in bounded memory: it reports ok if the trie then holds at most max
+// SetWithin is Set for a trie in bounded memory: ok reports that the trie then uses at most max
 // bytes, as reported by [Trie.Memory]. If that is not possible it sets nothing; delete some entries
-// and try again. Since memory is needed in pieces of up to 64 KiB, max should be a quarter of a
-// megabyte at least.
+// and try again. Since memory is allocated in pieces of up to 64 KiB, max should be at least 256
+// KiB.
 func (t *Trie[V]) SetWithin(max int, key string, v V) (added, ok bool) {
 	if len(key) > MaxKey {
 		panic("hattrie: key of more than 4096 bytes")
@@ -96,8 +96,8 @@ func (t *Trie[V]) init() {
 	}
 }
 
-// Delete removes a key, and reports whether it was there. Its memory serves later entries. A chunk
-// of memory, of up to 8 MiB, goes back to the collector when all of it is free.
+// Delete removes a key, and reports whether it was there. Later entries reuse its memory. A chunk
+// of memory, of up to 8 MiB, is returned to the collector when all of it is free.
 func (t *Trie[V]) Delete(key string) (deleted bool) {
 	k := keyOf(key)
 	b := t.tree.get(k)
@@ -112,14 +112,14 @@ func (t *Trie[V]) Delete(key string) (deleted bool) {
 func (t *Trie[V]) Len() int { return t.tree.count }
 
 // All returns all entries in the order of their keys. Entries may be set and deleted during the
-// walk. An entry that is there all the time is shown once; of the others, some are.
+// iteration. An entry that is there all the time is yielded once, others at most once.
 func (t *Trie[V]) All() iter.Seq2[string, V] { return t.From("", "") }
 
-// Prefix returns the entries whose keys begin with a prefix, as All does. What it costs depends on
-// their number, not on that of all entries.
+// Prefix returns the entries whose keys start with a prefix, like All. The cost depends on their
+// number, not on the size of the trie.
 func (t *Trie[V]) Prefix(prefix string) iter.Seq2[string, V] { return t.From(prefix, prefix) }
 
-// From returns the entries that Prefix returns, from a key on. The key need not be there.
+// From returns the entries that Prefix returns, starting at a key. The key need not exist.
 func (t *Trie[V]) From(prefix, key string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		s := scan{prefix: []byte(prefix), from: []byte(max(prefix, key))}
@@ -139,8 +139,8 @@ func (t *Trie[V]) From(prefix, key string) iter.Seq2[string, V] {
 	}
 }
 
-// Memory returns the bytes that the entries take, without what values point to, and the bytes held
-// for them: the former, and what is free for later entries.
+// Memory returns the bytes in use by entries, without what values point to, and the bytes held:
+// those in use, and those free for later entries.
 func (t *Trie[V]) Memory() (used, reserved int) {
 	used, reserved = t.values.memory()
 	return used + t.tree.arena.used, reserved + t.tree.arena.reserved

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxInline bounds the values that lie beside their keys. Bigger ones would make a leaf of a
-	// few kilobytes burst early.
+	// maxInline bounds the values that are stored beside their keys. Bigger ones would make a leaf
+	// of a few kilobytes burst early.
 	maxInline = 128
 
 	// Values that are kept apart lie in chunks of about this many bytes.
@@ -16,9 +16,9 @@ const (
 	numberBytes = 4
 )
 
-// values keeps the values of a trie. Small ones without pointers are stored in the tree, as the
-// bytes they are in memory. Of all others the tree holds a number, and they lie in chunks, which
-// the collector has to scan if they hold pointers.
+// values stores the values of a trie. Small ones without pointers are stored in the tree, as their
+// bytes in memory. For all others the tree has a number, and they are in chunks, which the
+// collector scans if they have pointers.
 type values[V any] struct {
 	inline bool
 	chunks []chunk[V]
@@ -115,7 +115,8 @@ func (s *values[V]) drop(b []byte) {
 	c.values[i], c.next[i] = zero, s.free // it keeps nothing alive
 	s.free = number + 1
 	if s.count--; s.count == 0 {
-		// One chunk is kept, or a trie at the edge of empty would allocate one over and over.
+		// Keep one chunk. Otherwise a trie at the boundary would allocate and free one over and
+		// over.
 		*s = values[V]{chunks: s.chunks[:1:1]}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A config is what the system says about names.
+// A config is the system's configuration for names.
 type config struct {
 	servers  []netip.AddrPort
 	search   []string // suffixes, each with a dot at the end
@@ -92,7 +92,7 @@ func (s *system) refresh() *config {
 	return c
 }
 
-// names returns what to ask for when a name is to be looked up, as resolv.conf(5) has it.
+// names returns the names to query when looking up a name, as resolv.conf(5) describes.
 func (c *config) names(name string) []string {
 	if strings.HasSuffix(name, ".") {
 		return []string{name}
@@ -113,7 +113,7 @@ func (c *config) names(name string) []string {
 	return names
 }
 
-// parseResolvConf reads a file as resolv.conf(5) describes it. What it does not know it skips.
+// parseResolvConf reads a file as resolv.conf(5) describes it. It skips what it does not know.
 func parseResolvConf(r io.Reader) config {
 	c := config{ndots: 1, timeout: DefaultTimeout, attempts: 2}
 	lines := bufio.NewScanner(r)

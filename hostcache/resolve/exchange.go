@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// maxStrays is how many messages are dropped that do not answer a question, before it is asked over
+// maxStrays is how many messages that do not answer a query are dropped before it is repeated over
 // TCP. They are errors, or attempts to guess the id.
 const maxStrays = 64
 
-// errTCP says that a question is to be asked over TCP.
+// errTCP means that a query must be repeated over TCP.
 var errTCP = errors.New("ask over TCP")
 
 // connect opens a connection to a name server, with the deadline of the context.
@@ -26,12 +26,12 @@ func (r *Resolver) connect(ctx context.Context, network string, server netip.Add
 	if err != nil {
 		return nil, nil, lost(ctx, server, err)
 	}
-	// A deadline in the past wakes whoever reads or writes.
+	// A deadline in the past wakes blocked reads and writes.
 	stop = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	return conn, stop, nil
 }
 
-// overUDP asks a question. The socket has a random port and takes messages from the server only.
+// overUDP sends a query. The socket has a random port and accepts messages from the server only.
 func (r *Resolver) overUDP(ctx context.Context, server netip.AddrPort, q *question, edns bool,
 ) (m *message, err error) {
 	packed, err := q.pack(edns)
@@ -64,7 +64,7 @@ func (r *Resolver) overUDP(ctx context.Context, server netip.AddrPort, q *questi
 	return nil, errTCP
 }
 
-// overTCP asks a question over a connection of its own, which nobody else can answer.
+// overTCP sends a query over its own connection, on which nobody else can answer.
 func (r *Resolver) overTCP(ctx context.Context, server netip.AddrPort, q *question, edns bool,
 ) (m *message, err error) {
 	packed, err := q.pack(edns)

@@ -15,15 +15,15 @@ import (
 // udpSize is the size of UDP answers that we announce: they pass everywhere in one piece.
 const udpSize = 1232
 
-// A question is what is asked, to be recognized in the answer.
+// A question is what was asked, to be recognized in the answer.
 type question struct {
 	id   uint16
 	name dnsmessage.Name // in random upper and lower case
 	kind dnsmessage.Type
 }
 
-// newQuestion chooses an id, and the case of each letter of a name. Whoever wants to forge an
-// answer has to guess both (draft-vixie-dnsext-dns0x20).
+// newQuestion chooses an id, and the case of each letter of a name. A forged answer would have to
+// match both (draft-vixie-dnsext-dns0x20).
 func newQuestion(fqdn string, kind dnsmessage.Type) (*question, error) {
 	var random [2 + 32]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -59,11 +59,11 @@ func (q *question) pack(edns bool) ([]byte, error) {
 	return packed, nil
 }
 
-// A message is what matters of an answer. Names are in lower case.
+// A message is the relevant part of an answer. Names are in lower case.
 type message struct {
 	rcode     dnsmessage.RCode
 	truncated bool
-	lame      bool // it says nothing but that others may know
+	lame      bool // it only says that other servers may know
 	noName    bool
 
 	addrs    map[string][]netip.Addr
@@ -73,15 +73,15 @@ type message struct {
 	negative time.Duration            // what that says
 }
 
-// errStray says that a message is not the answer to a question.
+// errStray means that a message is not the answer to a question.
 var errStray = errors.New("the message does not answer the question")
 
-// errSpelling says that it is, but that the name is spelled in another way.
+// errSpelling means that it is, but with another spelling of the name.
 var errSpelling = errors.New("the answer spells the name in another way")
 
 // parse reads the answer to a question. It returns errStray if the message is another one,
-// errSpelling if it has to be exact and is not, and an error that wraps ErrServerFailure if it is
-// malformed.
+// errSpelling if the spelling must match and does not, and an error that wraps ErrServerFailure if
+// it is malformed.
 func (q *question) parse(b []byte, exact bool) (*message, error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(b)
@@ -207,8 +207,8 @@ func (m *message) authorities(p *dnsmessage.Parser) error {
 	}
 }
 
-// resolve goes from alias to alias, from a name to the last one that the message knows. It returns
-// how many it has passed, at most limit, and the shortest of their ttls.
+// resolve follows aliases from a name to the last one in the message. It returns how many it
+// passed, at most limit, and the shortest of their ttls.
 func (m *message) resolve(name string, limit int) (end string, passed int, ttl time.Duration) {
 	end, ttl = name, maxDuration
 	for passed < limit && len(m.addrs[end]) == 0 {
@@ -223,7 +223,7 @@ func (m *message) resolve(name string, limit int) (end string, passed int, ttl t
 	return end, passed, ttl
 }
 
-// negativeTTL returns for how long a name has no address: 0 if no zone above it says so.
+// negativeTTL returns how long a name stays without an address: 0 if no zone above it says so.
 func (m *message) negativeTTL(name string) time.Duration {
 	above := m.zone == "." || name == m.zone || strings.HasSuffix(name, "."+m.zone)
 	if m.zone == "" || !above {

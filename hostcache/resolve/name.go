@@ -7,8 +7,8 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache"
 )
 
-// parseHost returns the name in lower case that a host is to be looked up as, or its address if it
-// is one, in brackets or not. It is not ok if the host is neither.
+// parseHost returns the lower-case name to look up for a host, or its address if it is one, in
+// brackets or not. ok is false if the host is neither.
 func parseHost(host string) (name string, addr netip.Addr, ok bool) {
 	bracket := len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']'
 	if bracket {

@@ -48,16 +48,16 @@ func (r *Resolver) query(ctx context.Context, c *config, fqdn string) (addrs []n
 	return nil, min(v4.ttl, v6.ttl), errNotFound
 }
 
-// A result is what became of a query for one kind of address.
+// A result is the outcome of a query for one kind of address.
 type result struct {
-	addrs  []netip.Addr // none if there is an error
+	addrs  []netip.Addr // empty if there is an error
 	ttl    time.Duration
 	err    error // errNotFound if there is no address of this kind
 	noName bool  // nor one of another kind, as the name does not exist
 }
 
-// follow asks for one kind of address. Mostly one message has it all, but some servers leave it to
-// us to ask for what an alias stands for.
+// follow queries one kind of address. Usually one message has everything, but some servers leave it
+// to the client to look up the target of an alias.
 func (r *Resolver) follow(ctx context.Context, c *config, fqdn string, kind dnsmessage.Type,
 ) result {
 	left, ttl := maxAliases, maxDuration
@@ -82,7 +82,7 @@ func (r *Resolver) follow(ctx context.Context, c *config, fqdn string, kind dnsm
 	}
 }
 
-// exchange asks one server after the other, until one knows the answer.
+// exchange queries one server after the other, until one knows the answer.
 func (r *Resolver) exchange(ctx context.Context, c *config, name string, kind dnsmessage.Type,
 ) (*message, error) {
 	q, err := newQuestion(name, kind)
@@ -122,7 +122,7 @@ func (r *Resolver) exchange(ctx context.Context, c *config, name string, kind dn
 	return nil, fmt.Errorf("%w: %w", ErrUnreachable, lost)
 }
 
-// try asks one server, over UDP and if need be over TCP.
+// try queries one server, over UDP and if necessary over TCP.
 func (r *Resolver) try(ctx context.Context, c *config, server netip.AddrPort, q *question,
 ) (m *message, err error) {
 	select {

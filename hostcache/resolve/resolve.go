@@ -20,42 +20,42 @@ const (
 	DefaultMaxQueries = 256
 )
 
-// maxNegative bounds how long it is remembered that a name does not exist: more than some hours
-// have been found to be a nuisance (RFC 2308 §5).
+// maxNegative bounds how long it is cached that a name does not exist: more than a few hours have
+// been found to cause trouble (RFC 2308 §5).
 const maxNegative = 3 * time.Hour
 
 var (
-	// ErrUnreachable says that no name server answered. It says nothing about the host.
+	// ErrUnreachable means that no name server answered. It says nothing about the host.
 	ErrUnreachable = errors.New("no name server answered")
 
-	// ErrServerFailure says that a name server reported a failure, or sent an invalid answer.
+	// ErrServerFailure means that a name server reported a failure, or sent an invalid answer.
 	ErrServerFailure = errors.New("the name server failed")
 
 	errNotFound = errors.New("no such host") // as package net calls it
 )
 
-// A Lookup finds the addresses of a host, and says how long they may be kept; the bounds of the
-// [Options] apply. If there is no such host, it returns a *net.DNSError with IsNotFound set.
+// A Lookup finds the addresses of a host, and says how long to cache them, within the bounds of the
+// [Options]. If there is no such host, it returns a *net.DNSError with IsNotFound set.
 type Lookup func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
 
 // Options configures a [Resolver]. The zero Options resolves as the system does.
 type Options struct {
-	// Servers are the name servers to ask, in this order; those that do not answer are asked last
-	// from then on. Names are then looked up as they are, without a search list. nil means the
-	// servers, search list and options of /etc/resolv.conf, read again when it changes. If there is
-	// no such file, package net is asked, and its answers are kept for MinTTL.
+	// Servers are the name servers to query, in this order; a server that does not answer goes to
+	// the end of the list. Names are then looked up as they are, without a search list. nil means
+	// the servers, search list and options of /etc/resolv.conf, read again when it changes. If
+	// there is no such file, package net is used, and its answers are cached for MinTTL.
 	Servers []netip.AddrPort
 
 	// Hosts maps names in lower case to addresses; they are not looked up, see [ParseHosts]. Names
 	// of /etc/hosts come next. nil means only those.
 	Hosts map[string][]netip.Addr
 
-	// MinTTL is how long answers are kept at least, so that a host with many requests is not
-	// looked up for each. 0 means DefaultMinTTL, negative means that the ttl is always obeyed.
+	// MinTTL is the minimum time for which answers are cached, so that a host with many requests is
+	// not looked up for each. 0 means DefaultMinTTL, negative means that the ttl is always obeyed.
 	MinTTL time.Duration
 
-	// MaxTTL is how long answers are kept at most. 0 means DefaultMaxTTL. Negative
-	// answers are kept for three hours at most.
+	// MaxTTL is the maximum time for which answers are cached. 0 means DefaultMaxTTL. The maximum
+	// for negative answers is three hours.
 	MaxTTL time.Duration
 
 	// MaxBytes bounds the memory for answers. 0 means hostcache.DefaultMaxBytes, about 800,000
@@ -65,10 +65,10 @@ type Options struct {
 	// MaxQueries bounds the queries in flight; others wait. 0 means DefaultMaxQueries.
 	MaxQueries int
 
-	// Timeout is for one try with one server. 0 means that of resolv.conf, or DefaultTimeout.
+	// Timeout limits one try with one server. 0 means that of resolv.conf, or DefaultTimeout.
 	Timeout time.Duration
 
-	// Lookup is asked instead of name servers. nil means name servers.
+	// Lookup replaces the name servers. nil means name servers.
 	Lookup Lookup
 
 	// Dial opens the connections to name servers and those of DialContext. nil means a net.Dialer.
@@ -108,7 +108,7 @@ const (
 	maxV6 = 2
 )
 
-// An answer is what the cache keeps of a host. It has no pointers, so millions of them cost the
+// An answer is what the cache stores about a host. It has no pointers, so millions of them cost the
 // garbage collector nothing.
 type answer struct {
 	N4, N6 uint8
@@ -148,9 +148,9 @@ func New(o Options) *Resolver {
 	return r
 }
 
-// Open returns a Resolver that begins with what [Resolver.Save] wrote to a file, if there is such a
-// file. Errors are those of [hostcache.Open]: with one that wraps [hostcache.ErrCorrupt] there is a
-// Resolver as well, which knows what stands before the damage.
+// Open returns a Resolver that starts with what [Resolver.Save] wrote to a file, if that exists.
+// Errors are those of [hostcache.Open]: with one that wraps [hostcache.ErrCorrupt] the Resolver is
+// usable, and has the entries before the damage.
 func Open(file string, o Options) (*Resolver, error) {
 	cache, err := hostcache.Open[answer](file, hostcache.Options{MaxBytes: o.MaxBytes})
 	if cache == nil {
@@ -168,21 +168,21 @@ func newResolver(o Options) *Resolver {
 	return r
 }
 
-// Save writes what is known to the file that was given to [Open].
+// Save writes the cache to the file that was given to [Open].
 func (r *Resolver) Save() error { return r.cache.Save() }
 
 // Stats describes the cache. Loads counts the names that were looked up.
 func (r *Resolver) Stats() hostcache.Stats { return r.cache.Stats() }
 
-// LookupNetIP returns the addresses of a host, those of version 4 first. The network is "ip", "ip4"
-// or "ip6". It is net.Resolver's method, but for the order and the number of addresses.
+// LookupNetIP returns the addresses of a host, IPv4 first. The network is "ip", "ip4" or "ip6". It
+// differs from net.Resolver's method in the order and the number of addresses.
 func (r *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	// This is small enough to be inlined, so the list need not be allocated if it does not escape.
 	return r.lookup(ctx, make([]netip.Addr, 0, maxV4+maxV6), network, host)
 }
 
-// Addr returns the first address of a host: always the same one while an answer is kept. A crawler
-// that counts a delay per address can be sure to connect to the address that it has counted.
+// Addr returns the first address of a host, which stays the same while the answer is cached. A
+// crawler that has a delay per address can rely on connecting to this one.
 func (r *Resolver) Addr(ctx context.Context, host string) (netip.Addr, error) {
 	var space [maxV4 + maxV6]netip.Addr
 	addrs, err := r.lookup(ctx, space[:0], "ip", host)
@@ -192,7 +192,7 @@ func (r *Resolver) Addr(ctx context.Context, host string) (netip.Addr, error) {
 	return addrs[0], nil
 }
 
-// Cached is Addr if it is known without asking anybody.
+// Cached is Addr if it is known without a query.
 func (r *Resolver) Cached(host string) (addr netip.Addr, known bool) {
 	var space [maxV4 + maxV6]netip.Addr
 	name, addr, ok := parseHost(host)
@@ -210,8 +210,8 @@ func (r *Resolver) Cached(host string) (addr netip.Addr, known bool) {
 	return addrs[0], true
 }
 
-// Ping asks the name servers for something that all of them know, the root of all names, and caches
-// nothing. An error says that no name can be looked up now.
+// Ping queries the name servers for the root of all names, which all of them know, and caches
+// nothing. An error means that no name can be looked up now.
 func (r *Resolver) Ping(ctx context.Context) error {
 	const root = "."
 	if _, _, err := r.ask(ctx, root); err != nil && err != errNotFound {
@@ -278,7 +278,7 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 	return newAnswer(addrs), min(max(ttl, r.opts.MinTTL), longest), err
 }
 
-// ask asks whoever is to be asked. A name that does not exist is errNotFound.
+// ask queries the name servers, or Options.Lookup. A name that does not exist is errNotFound.
 func (r *Resolver) ask(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration,
 	err error) {
 	c := r.system.refresh()
@@ -301,7 +301,7 @@ func (r *Resolver) ask(ctx context.Context, name string) (addrs []netip.Addr, tt
 	return addrs, ttl, err
 }
 
-// askServers goes through the search list.
+// askServers tries the names of the search list.
 func (r *Resolver) askServers(ctx context.Context, c *config, name string) (addrs []netip.Addr,
 	ttl time.Duration, err error) {
 	ttl, err = maxNegative, errNotFound
