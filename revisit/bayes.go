@@ -113,19 +113,23 @@ func (b *Bayes) values(h *History) values {
 func (b *Bayes) count(v [cells]float64) values {
 	if fair := orElse(b.Fair, DefaultFair).Seconds(); fair > 0 {
 		for k, rate := range rates {
-			v[k] *= max(1, 1/(rate*fair))
+			if once := rate * fair; once < 1 {
+				v[k] /= once
+			}
 		}
 	}
 	return v
 }
 
-// at returns the worth at a mark.
-func (v *values) at(mark int) (sum float64) {
-	table := gains[mark:]
-	for k, value := range v {
-		sum += value * table[k*markOctave]
+// at returns the worth at a mark. Two sums need not wait for each other.
+func (v *values) at(mark int) float64 {
+	var even, odd float64
+	table := gains[mark : mark+(cells-1)*markOctave+1]
+	for k := 0; k < cells; k += 2 {
+		even += v[k] * table[k*markOctave]
+		odd += v[k+1] * table[(k+1)*markOctave]
 	}
-	return sum
+	return even + odd
 }
 
 // reach returns the seconds after which the worth reaches a price. Between two marks it
@@ -175,7 +179,7 @@ func (h *History) posterior(p *Prior) (weights [cells]float64) {
 		sum += weights[k]
 	}
 	for k := range weights {
-		weights[k] /= sum
+		weights[k] *= 1 / sum
 	}
 	return weights
 }
@@ -194,7 +198,9 @@ func (h *History) steadyBits() (bits [cells]float64) {
 	best := math.Inf(1)
 	for k, rate := range rates {
 		bits[k] = steady * (changes*miss[k*missOctave] + rate*quiet*math.Log2E)
-		best = min(best, bits[k])
+		if bits[k] < best {
+			best = bits[k]
+		}
 	}
 	for k := range bits {
 		bits[k] = min(bits[k]-best, steadyMost)

@@ -56,31 +56,38 @@ func init() {
 // slowest rate, with the other rates 16 entries apart. It replaces an exponential and a logarithm
 // for each rate.
 func missCost(gap float64) []float64 {
-	return missBits[int(math.Round((math.Log2(gap*slowest)-missFrom)*missOctave)):]
+	return missBits[int(math.Round((log2(gap*slowest)-missFrom)*missOctave)):]
 }
 
 // observe adds a time in seconds that ended with a visit, and whether the visit found a change. A
 // positive tail means that the last change is known to be that many seconds ago.
 func (b *belief) observe(gap, tail float64, changed bool) {
-	miss := missCost(gap)
-	woke := wake * gap / (1 + wake*gap)
 	var bits [cells]float64
-	best := math.Inf(1)
-	for k, rate := range rates {
-		var cost float64
-		switch {
-		case !changed: // exp(-x)
-			cost = rate * gap * math.Log2E
-		case tail > 0: // the density of the last change: rate*exp(-rate*tail)
-			cost = rate*tail*math.Log2E - float64(k)
-		default: // 1-exp(-x)
-			cost = miss[k*missOctave]
+	switch {
+	case !changed: // exp(-x)
+		for k, rate := range rates {
+			bits[k] = rate * gap * math.Log2E
 		}
-		// Either the page is still the same, or it has become another one.
-		bits[k] = cost - log2(likelihoods[b[k]]+woke)
-		best = min(best, bits[k])
+	case tail > 0: // the density of the last change: rate*exp(-rate*tail)
+		for k, rate := range rates {
+			bits[k] = rate*tail*math.Log2E - float64(k)
+		}
+	default: // 1-exp(-x)
+		miss := missCost(gap)
+		for k := range bits {
+			bits[k] = miss[k*missOctave]
+		}
+	}
+	// Either the page is still the same, or it has become another one.
+	woke := wake * gap / (1 + wake*gap)
+	best := math.Inf(1)
+	for k := range bits {
+		bits[k] -= log2(likelihoods[b[k]] + woke)
+		if bits[k] < best {
+			best = bits[k]
+		}
 	}
 	for k := range b {
-		b[k] = uint8(min(math.Round(perBit*(bits[k]-best)), math.MaxUint8))
+		b[k] = uint8(min(perBit*(bits[k]-best), math.MaxUint8) + 0.5)
 	}
 }
