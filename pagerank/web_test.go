@@ -20,9 +20,15 @@ func newWeb(n int, edges iter.Seq2[uint32, uint32]) webGraph {
 	for from, to := range edges {
 		g[from] = append(g[from], to)
 	}
+	var all []uint32 // a crawl should wait for the frontier's memory, not for the graph's
 	for id := range g {
 		links, _ := clean.Clean(uint32(id), g[id])
-		g[id] = slices.Clone(links)
+		all = append(all, links...)
+		g[id] = g[id][:len(links)]
+	}
+	for id := range g {
+		n := len(g[id])
+		g[id], all = all[:n:n], all[n:]
 	}
 	return g
 }
