@@ -109,7 +109,7 @@ func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 		"until a quarter of its answers are failures; 0: never")
 	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay of less than a second")
 	fs.IntVar(&l.Concurrency, "concurrency", 64,
-		"requests under way at one time, each to another host")
+		"requests in flight, each to a different host")
 }
 
 // limitFlags say what the crawl may take, here and elsewhere.

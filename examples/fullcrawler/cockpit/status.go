@@ -192,7 +192,7 @@ func (c *Crawl) status() Status {
 			{"in flight", int64(len(c.Room))},
 			{"in the scheduler", int64(queue.Queued)},
 			{"hosts that wait for their delay", int64(queue.Waiting)},
-			{"requests under way", int64(queue.Out)},
+			{"requests in flight", int64(queue.Out)},
 		},
 		HostTable: c.hostTable(),
 		Limits:    c.limits(s, latest(rates, 60)),
@@ -321,7 +321,7 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "links_waiting", "Links that the next commit looks up.", float64(c.Pages.Discovered()))
 	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.Hosts.Count()))
 	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
-	metric("gauge", "requests_under_way", "Requests under way.", float64(queue.Out))
+	metric("gauge", "requests_in_flight", "Requests in flight.", float64(queue.Out))
 	metric("gauge", "first_byte_seconds", "Median time to the first byte, lately.", c.Tally.latency.median())
 	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.Clock.Pace)
 	offline := 0.0
