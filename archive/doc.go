@@ -5,37 +5,40 @@
 //	version, err := web.At(url, lastTuesday)
 //	body, err := web.Body(version)
 //
-// An [Archive] is a directory of WARC files, which any tool that knows WARC can read, and an index
-// that can be made from them. [Archive.Snapshot] reads a whole site as of a time, as fast as the
-// disk can; [Archive.Import] takes in files of others. Package archivehttp records what an http.Client
-// gets, replay shows it in a browser, archivefs as files, and export writes it for other tools.
+// An [Archive] is a directory of WARC files, which any WARC tool can read, and an index that can be
+// rebuilt from them. [Archive.Snapshot] reads a whole site as of a time, at the speed of the disk;
+// [Archive.Import] adds files of other programs. Package archivehttp records the responses of an
+// http.Client, replay shows an archive in a browser, archivefs as files, and export converts it for
+// other tools.
 //
 // # Trust
 //
-// The body of a page may hold bytes that read as records. Each record has the unpredictable ID of
-// its file, so that damage cannot bring such bytes to light as pages that nobody fetched. Damage is
-// reported with file, offset and length: see [Archive.Recovered] and [Archive.Verify]. An
-// entry of the index is never forgotten because its file has become shorter.
+// The body of a page may contain bytes that look like records. Each record therefore has the
+// unpredictable ID of its file, so even after damage such bytes are never returned as pages. Damage
+// is reported with file, offset and length: see [Archive.Recovered] and [Archive.Verify]. The index
+// keeps the entries of a file that has become shorter, so the loss stays visible.
 //
 // # Durability
 //
-// A capture is in its file with all its records, and in the index, or not at all. Once Append
-// returns nil it survives the death of the process: [Open] reads what the index lacks from the ends
-// of the files. A power failure costs at most what came after the last sync, see [Options]. When
-// the disk is full the file is cut back to its last whole capture.
+// A capture is stored with all of its records and its index entry, or not at all. Once Append
+// returns nil, it survives a crash of the process: [Open] indexes the ends of the files that the
+// index lacks. A power failure loses at most the captures since the last sync, see [Options]. If the
+// disk is full, the file is cut back to its last complete capture.
 //
 // # Concurrency
 //
-// One process may open an archive at a time, or many with [Options.ReadOnly]. Its goroutines may
-// append and query at once. A goroutine writes the index when enough has come together, and ends;
-// nobody waits for it but Close.
+// One process can have an archive open at a time, or several with [Options.ReadOnly]. Its goroutines
+// may append and query concurrently. A background goroutine writes the index when there is enough to
+// write, and then ends. Only Close waits for it.
 //
 // # Limits
 //
-// Each of [Options.Compressors] holds up to 7 MiB, and one capture of up to 4 MiB; larger ones go
-// straight into the file. Up to 262,144 entries wait for the index, some 60 MB. Of the index itself
-// some 3 bytes per entry are in memory, up to 48 MiB for each of its few files. URLs have 64 KiB.
+// Each of [Options.Compressors] uses up to 7 MiB, and one capture of up to 4 MiB; larger captures are
+// written directly to the file. Up to 262,144 entries wait for the index, about 60 MB. The index
+// itself uses about 3 bytes of memory per entry, up to 48 MiB for each of its few files. A URL may
+// have 64 KiB.
 //
-// The format is in FORMAT.md. To read the source begin with archive.go, then note.go and files.go
-// for the way of a capture, index.go and lookup.go for the index, recover.go for what Open does.
+// FORMAT.md describes the files. To read the source, start with archive.go. Then note.go and
+// files.go show how a capture is written, index.go and lookup.go the index, and recover.go what Open
+// does.
 package archive
