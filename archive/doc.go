@@ -8,8 +8,7 @@
 // An [Archive] is a directory of WARC files, which any WARC tool can read, and an index that can be
 // rebuilt from them. [Archive.Snapshot] reads a whole site as of a time, at the speed of the disk;
 // [Archive.Import] adds files of other programs. Package archivehttp records the responses of an
-// http.Client, replay shows an archive in a browser, archivefs as files, and export converts it for
-// other tools.
+// http.Client, replay shows an archive in a browser, archivefs as files, and export converts it.
 //
 // # Trust
 //
@@ -34,11 +33,8 @@
 // # Limits
 //
 // Each of [Options.Compressors] uses up to 7 MiB, and one capture of up to 4 MiB; larger captures are
-// written directly to the file. Up to 262,144 entries wait for the index, about 60 MB. The index
-// itself uses about 3 bytes of memory per entry, up to 48 MiB for each of its few files. A URL may
-// have 64 KiB.
+// written directly to the file. The index uses about 3 bytes of memory per entry, up to 48 MiB for
+// each of its few files, and 60 MB for up to 262,144 new entries. A URL may have 64 KiB.
 //
-// FORMAT.md describes the files. To read the source, start with archive.go. Then note.go and
-// files.go show how a capture is written, index.go and lookup.go the index, and recover.go what Open
-// does.
+// FORMAT.md describes the files. Start reading with archive.go, note.go and files.go.
 package archive
