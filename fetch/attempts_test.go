@@ -115,8 +115,8 @@ func refusing2(
 	}
 }
 
-// net/http repeats a request that an HTTP/2 server refuses, on new connections without a pause or
-// an end. One Get costs a server three requests at most.
+// net/http repeats a request that an HTTP/2 server refuses, on new connections, without a pause or
+// an end. One Get makes at most three requests.
 func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	cert := srv.TLS.Certificates[0]
@@ -177,8 +177,8 @@ func TestAttemptsCountWhatWasRefused(t *testing.T) {
 	require.EqualValues(t, 3, n.Load())
 }
 
-// Connections that die one after the other are found out by at most three requests, however many
-// of them are kept.
+// Connections that die one after the other are detected with at most three requests, however many
+// are kept.
 func TestAttemptsAreBoundedOverDeadConnections(t *testing.T) {
 	const conns = 10
 	var together sync.WaitGroup
@@ -217,7 +217,7 @@ func TestErrorsCountAttempts(t *testing.T) {
 	require.Zero(t, fails(t, c, "http://[/").Attempts)
 }
 
-// What the head of a request is does not depend on how it is written, and a body is not part of
+// The head of a request is recognized however it is split into writes, and a body is not part of
 // it.
 func TestDoSendsWhatItIsTold(t *testing.T) {
 	var heads []string

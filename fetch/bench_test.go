@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serverEnv makes the test binary a server instead, so that the CPU time of a benchmark is that of
-// the client alone.
+// serverEnv turns the test binary into a server, so that a benchmark measures the CPU time of the
+// client alone.
 const serverEnv = "SPINNERET_FETCH_BENCH_SERVER"
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func startServer(b *testing.B) string {
 	return "http://" + strings.TrimSpace(addr) + "/page.html"
 }
 
-// The floor is net/http alone, which throws the body away.
+// The lower bound is net/http alone, which discards the body.
 func BenchmarkGet(b *testing.B) {
 	const connections = 200
 	url := startServer(b)

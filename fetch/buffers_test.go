@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trickle is a body that comes in pieces and sees how large the buffer is that waits for each.
+// trickle is a body that arrives in pieces and records the size of the buffer offered for each.
 type trickle struct {
 	body  []byte
 	rng   *rand.Rand
@@ -27,8 +27,8 @@ func (t *trickle) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// While a body comes, its buffer holds at most three times what has come, and 12 KiB in any case:
-// most of the fetches under way wait for a server.
+// While a body arrives, its buffer holds at most three times what has arrived, and 12 KiB in any
+// case: most requests in flight wait for a server.
 func TestBuffersGrowWithWhatHasCome(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))

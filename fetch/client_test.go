@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Many Gets at once share a client, its connections and its decoders; each must get what belongs
-// to it. The race detector looks on.
+// Concurrent Gets share a client, its connections and its decoders; each must get its own result.
+// Also for the race detector.
 func TestConcurrentGets(t *testing.T) {
 	base := listen(t, func(s *session) {
 		for head := s.request(); head != ""; head = s.request() {
@@ -166,7 +166,7 @@ func TestTiming(t *testing.T) {
 	})
 }
 
-// A dial that takes its time, with a handshake that does: each is told apart.
+// A slow dial and a slow handshake are distinguished.
 func TestTimingOfTLS(t *testing.T) {
 	base, opts := tlsServer(t, false)
 	opts.Reach = fetch.Loopback
@@ -224,7 +224,7 @@ func TestUnchanged(t *testing.T) {
 
 var midnight2000 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A body gets no time in advance without Grace, and what comes before the body is not its affair.
+// Without Grace a body gets no time in advance, and the time before the body does not count.
 func TestNoGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := fetch.Options{Grace: -1, MinRate: 1, Timeout: -1, HeadTimeout: -1}
@@ -267,7 +267,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// A layer may answer by itself, and then no byte has come from anywhere.
+// A layer may answer by itself, without any byte from a server.
 func TestWrapThatAnswers(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"Sat, 01 Jan 2000 00:00:00 GMT": 0, "7": 7 * time.Second,
@@ -291,7 +291,7 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// What is released is used again, and is no part of what comes after.
+// Released memory is reused, and does not leak into later responses.
 func TestRelease(t *testing.T) {
 	base := listen(t, func(s *session) {
 		for n := 0; s.request() != ""; n++ {
@@ -345,7 +345,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// A proxy would do the dialing, and Reach would judge its address and not the server's.
+// A proxy would do the dialing, and Reach would check the proxy's address, not the server's.
 func TestNoProxyOfTheEnvironment(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
 		t.Setenv(name, "http://2.2.2.2:3128")

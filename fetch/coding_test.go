@@ -181,7 +181,7 @@ func TestDecoderOfTheCaller(t *testing.T) {
 	require.Positive(t, made)
 }
 
-// A body that breaks off is kept as far as it came, and so is what can be decoded of it.
+// A body that breaks off is kept as far as it arrived and can be decoded.
 func TestBodiesThatBreakOff(t *testing.T) {
 	text := noise(50_000)
 	z := zipped(t, text)
@@ -209,7 +209,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	}
 }
 
-// Decoders are used again; nothing of one page may come out with the next.
+// Decoders are reused; nothing of one page may appear in the next.
 func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
 	pages := []string{zipped(t, "one"), "\x1f\x8bbroken", zipped(t, "two")[:15], zipped(t, "three")}
 	base := listen(t, func(s *session) {
@@ -249,7 +249,7 @@ func FuzzGzipRoundTrip(f *testing.F) {
 	})
 }
 
-// The law: a body decodes to what was encoded, and any bytes at all to no more than the limit.
+// The law: a body decodes to the original, and arbitrary bytes to no more than the limit.
 func FuzzDeflateAndZstd(f *testing.F) {
 	f.Add([]byte("some text"), []byte("rest"))
 	f.Add([]byte{}, []byte("\x28\xb5\x2f\xfd\x04\x00"))

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The parts of random answers. Most of them are in order, so that the others meet a client that is
-// in the middle of something.
+// The parts of random responses. Most are valid, so that the invalid ones reach a client in the
+// middle of a response.
 var (
 	randomInterims = []string{"", "", "", "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n",
 		"HTTP/1.1 100 Continue\r\n\r\n"}
@@ -33,7 +33,7 @@ var (
 
 func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 
-// randomAnswer is a response that is more or less one of HTTP/1.x.
+// randomAnswer is a response that is more or less valid HTTP/1.x.
 func randomAnswer(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString(pick(r, randomInterims))
@@ -56,7 +56,7 @@ func randomAnswer(r *rand.Rand) string {
 	return b.String()
 }
 
-// randomChunks cuts body into chunks, of which sometimes one is broken or the last one is missing.
+// randomChunks splits body into chunks. Sometimes one is broken or the last one is missing.
 func randomChunks(r *rand.Rand, body string) string {
 	var b strings.Builder
 	for body != "" {
@@ -81,7 +81,7 @@ func randomChunks(r *rand.Rand, body string) string {
 	return b.String()
 }
 
-// outcome is what two clients can be compared by.
+// outcome is the part of a result that two clients are compared by.
 type outcome struct {
 	failed bool
 	status int
@@ -110,9 +110,8 @@ func viaNetHTTP(t *testing.T, transport http.RoundTripper) outcome {
 	return outcome{false, resp.StatusCode, resp.Header, string(body), err == nil}
 }
 
-// What stands between net/http and the connection, and what is made of its answers, changes
-// neither what is understood of a response nor how much of it: whatever a server says, in whatever
-// pieces.
+// The layers below net/http and those above it do not change how a response is understood: for any
+// response, in any pieces.
 func TestGetUnderstandsWhatNetHTTPDoes(t *testing.T) {
 	rounds := uint64(2000)
 	if testing.Short() {

@@ -110,8 +110,8 @@ func TestGetFailsToConnect(t *testing.T) {
 	require.EqualError(t, e, "fetch: http://a.test/: resolve: no address")
 }
 
-// The caller's context ends a Get at once, wherever it is, and whatever had come is dropped: the
-// caller has said that it does not want it.
+// The end of the caller's context ends a Get at once, at any point, and discards what had arrived:
+// the caller does not want it.
 func TestCallersContext(t *testing.T) {
 	why := errors.New("shutting down")
 	tests := []struct {

@@ -41,7 +41,7 @@ func Record(pieces ...[]byte) (head []byte, done bool) {
 	return head, done
 }
 
-// Trusted reports whether a recorder that read b takes it for the head of a response with status.
+// Trusted reports whether a recorder that read b accepts it as the head of a response with status.
 func Trusted(status int, b string) bool {
 	w := newWire(nil, netip.AddrPort{}, math.MaxInt)
 	w.record([]byte(b), nil)
@@ -49,7 +49,7 @@ func Trusted(status int, b string) bool {
 	return ok
 }
 
-// LateCheck ends a watch while the check of its timer is on the way. cancel is called if the check
+// LateCheck ends a watch while the check of its timer is pending. cancel is called if the check
 // sets the timer again.
 func LateCheck(cancel context.CancelCauseFunc) {
 	var w watch
@@ -58,7 +58,7 @@ func LateCheck(cancel context.CancelCauseFunc) {
 	w.check()
 }
 
-// Refer returns what a policy leaves of a Referer for a request to url.
+// Refer returns what a policy leaves of a Referer in a request to url.
 func Refer(policy, from, url string) string {
 	c := &Client{opts: Options{Referrer: policy}.withDefaults()}
 	header := http.Header{"Referer": {from}}
@@ -69,7 +69,7 @@ func Refer(policy, from, url string) string {
 // Freshness is freshness.
 var Freshness = freshness
 
-// Grow reads r, of which most bytes are expected, as a Get reads a body.
+// Grow reads most bytes of r in a buffer of the expected size, as a Get reads a body.
 func Grow(r io.Reader, limit, most int64) ([]byte, bool, error) {
 	g := growth{new(buffers), limit, most}
 	return g.read(nil, r, nil)

@@ -15,7 +15,7 @@ import (
 
 const ok = "HTTP/1.1 200 OK\r\n"
 
-// The guards that count bytes. What a server got rid of is bounded by the limit and what lies in
+// The guards that count bytes. The bytes that a server can send are bounded by the limit and the
 // buffers on the way: two of bufio's in memory.
 func TestEndlessServersCostBoundedBytes(t *testing.T) {
 	limits := fetch.Options{MaxBody: 100_000, MaxHeader: 20_000, Timeout: time.Hour}
@@ -78,7 +78,7 @@ func silent(s *session) {
 	_, _ = s.br.ReadByte() // until the client goes
 }
 
-// The guards that count time, each to the nanosecond. At the end of its bubble synctest fails if a
+// The guards that count time, each to the nanosecond. At the end of its bubble, synctest fails if a
 // goroutine is left.
 func TestSlowServersCostBoundedTime(t *testing.T) {
 	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }

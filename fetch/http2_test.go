@@ -52,8 +52,8 @@ func inMemory2(
 	}
 }
 
-// The guards that count time hold for HTTP/2 as well, where net/http has connections of its own
-// making; and those that count bytes.
+// The guards that count time and bytes also hold for HTTP/2, where net/http makes its own
+// connections.
 func TestGuardsOverHTTP2(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	cert := srv.TLS.Certificates[0]
@@ -116,7 +116,7 @@ func TestGuardsOverHTTP2(t *testing.T) {
 	}
 }
 
-// What an endless server got rid of is bounded by MaxBody and by what may lie in a stream unread.
+// The bytes that an endless server can send are bounded by MaxBody and the unread part of a stream.
 func TestEndlessBodyCostsBoundedBytesOverHTTP2(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	cert := srv.TLS.Certificates[0]

@@ -53,8 +53,8 @@ func FuzzRecorder(f *testing.F) {
 	})
 }
 
-// A server that speaks out of turn can make the recorder and net/http see different heads. Then
-// the recorded one must not pass for that of the response.
+// A server that sends out of turn can make the recorder and net/http see different heads. Then the
+// recorded one must not pass for that of the response.
 func TestRecordedHeadsMustFitTheResponse(t *testing.T) {
 	require.True(t, fetch.Trusted(200, "HTTP/1.1 200 OK\r\n\r\nbody"))
 	require.True(t, fetch.Trusted(404, "HTTP/1.1 100 \r\n\r\nHTTP/1.1 404\n\n"))
@@ -64,8 +64,8 @@ func TestRecordedHeadsMustFitTheResponse(t *testing.T) {
 	require.False(t, fetch.Trusted(200, ""), "nothing")
 }
 
-// The law: what stands on the wire is the path and query of the URL, byte for byte, alone or
-// behind the scheme and host that make it absolute.
+// The law: the request target is the path and query of the URL, byte for byte, alone or after the
+// scheme and host that make it absolute.
 func FuzzRequestURI(f *testing.F) {
 	f.Add("http://a.test//x/%zz?y?#z")
 	f.Add("https://u:p@[::1]:8080?")

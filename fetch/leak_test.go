@@ -28,8 +28,8 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// Whatever goes wrong, no connection stays open behind it, and no goroutine: a bubble does not end
-// before all of its goroutines have.
+// Whatever goes wrong, no connection and no goroutine is left: a bubble does not end before all of
+// its goroutines have.
 func TestFailuresLeaveNothing(t *testing.T) {
 	t.Parallel()
 	rounds := 10_000

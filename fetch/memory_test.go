@@ -33,8 +33,8 @@ func large(body string, promise bool, sent *atomic.Int64) server {
 	}
 }
 
-// However many large pages come at once, what they hold together is bounded: the others wait, and
-// get their turn when a response is released.
+// However many large pages arrive at once, their total memory is bounded: the others wait until a
+// response is released.
 func TestBodiesInFlightAreBounded(t *testing.T) {
 	const size, pages, atOnce = 256 << 10, 32, 4
 	body := zipped(t, noise(size))
@@ -58,11 +58,11 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 			}
 			for done := 0; done < pages; {
 				synctest.Wait()
-				time.Sleep(time.Minute) // nobody is blamed for the wait
+				time.Sleep(time.Minute) // the server is not blamed for the wait
 				synctest.Wait()
 				here := len(got)
 				require.Positive(t, here)
-				// What waits has its first 64 KiB, and some of what lies in buffers on the way.
+				// A waiting body has its first 64 KiB, and what is in buffers on the way.
 				most := int64(done+here)*size + int64(pages)*(80<<10)
 				require.LessOrEqual(t, sent.Load(), most+atOnce*size)
 				require.LessOrEqual(t, here, 3*atOnce, "released memory is used again, held is not")
@@ -79,7 +79,7 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 	}
 }
 
-// A Get that waits for memory longer than it may says whose fault that is.
+// A Get that waits too long for memory reports that it was not the server's fault.
 func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 	body := zipped(t, noise(1<<20))
 	synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 	})
 }
 
-// Nor is a server that loses its patience meanwhile.
+// Nor is it that of a server that closes the connection in the meantime.
 func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
 	body := noise(1 << 20)
 	synctest.Test(t, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
 	})
 }
 
-// Small pages that decode to large ones are counted, too, and a response that is never released is
+// Small pages that decode to large ones count too. A response that is never released is released
 // when it is garbage.
 func TestForgottenResponsesGiveTheirMemoryBack(t *testing.T) {
 	text := strings.Repeat("a page of repeated lines. ", 1<<15)

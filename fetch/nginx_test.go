@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nginxConf serves files on two sockets of its folder, so that no port can be taken. HTTP/2 is
-// asked for in the old form, of which new versions only warn; the new one is unknown to old ones.
+// nginxConf serves files on two sockets in its directory, so it needs no port. HTTP/2 is enabled in
+// the old form: new versions only warn about it, and old ones do not know the new one.
 const nginxConf = `
 %s
 daemon off;
@@ -62,8 +62,7 @@ func configured() (conf string, br bool) {
 		"brotli on; brotli_min_length 100;"), true
 }
 
-// writeCert writes the certificate of httptest, which is for example.com, and returns who signed
-// it.
+// writeCert writes the certificate of httptest, which is for example.com, and returns its issuer.
 func writeCert(t *testing.T, dir string) *x509.CertPool {
 	srv := httptest.NewTLSServer(nil)
 	defer srv.Close()
@@ -159,7 +158,7 @@ func visitNginx(t *testing.T, c *fetch.Client, url, proto, coding, page string) 
 	require.Equal(t, 404, get(t, c, url+"x").Status)
 }
 
-// What a server of everyday use does, over HTTP/1.1 and HTTP/2.
+// A common web server, over HTTP/1.1 and HTTP/2.
 func TestNginx(t *testing.T) {
 	page := strings.Repeat("<p>to be or not to be</p>", 500)
 	opts, br := nginx(t, page)

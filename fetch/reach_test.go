@@ -117,8 +117,8 @@ func TestOnlyAllowedAddressesAreDialed(t *testing.T) {
 	}
 }
 
-// A name that leads outside when it is checked and inside when it is used gains nothing: each dial
-// resolves once, and dials what it has checked.
+// A name that resolves to a public address when it is checked and to a private one when it is used
+// gains nothing: each dial resolves once, and dials the address that was checked.
 func TestRebinding(t *testing.T) {
 	var dialed []string
 	answers := []string{"1.1.1.1", "127.0.0.1"}

@@ -97,7 +97,7 @@ func TestTransportGuardsStreamedBodies(t *testing.T) {
 	}
 }
 
-// A bomb is found out while it goes off: what it makes is bounded by the ratio to what came.
+// A bomb is detected while it is decoded: its output is bounded by the ratio to its input.
 func TestTransportDefusesBombs(t *testing.T) {
 	bomb := zipped(t, strings.Repeat("\x00", 8<<20))
 	base := listen(t, says(ok+"Content-Encoding: gzip\r\n\r\n"+bomb))
@@ -106,7 +106,7 @@ func TestTransportDefusesBombs(t *testing.T) {
 	require.Less(t, len(body), 64<<10+100*len(bomb)+64<<10)
 }
 
-// A reader that takes its time is not the server's fault.
+// A slow reader is not the server's fault.
 func TestTransportBlamesNobodyForASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, stop := inMemory(t, fetch.Options{Timeout: -1}, says(ok+"\r\n"+strings.Repeat("x", 1<<20)))
@@ -176,7 +176,7 @@ type closer struct {
 
 func (c closer) Close() error { c.closed(); return nil }
 
-// What a request of another client lacks is added, and what it has is left alone; so is the
+// Fields that another client's request lacks are added, the others are unchanged, and so is the
 // request.
 func TestTransportCompletesRequests(t *testing.T) {
 	var heads []string
@@ -249,7 +249,7 @@ func TestTransportShowsTheWireToObservers(t *testing.T) {
 	}
 }
 
-// What an observer gets by Tap is the body as it was sent, whatever the reader gets.
+// Tap yields the body as it was sent, whatever the reader gets.
 func TestTransportTapsBodies(t *testing.T) {
 	lines := strings.Repeat("to be or not to be, ", 100)
 	z := zipped(t, lines)
@@ -281,8 +281,8 @@ func TestTransportTapsBodies(t *testing.T) {
 	}
 }
 
-// A connection is free for the next request once a body was read, decoded or not, and is closed
-// when somebody stops in the middle.
+// A connection is free for the next request once a body was read, decoded or not, and is closed if
+// the reader stops in the middle.
 func TestTransportReusesConnections(t *testing.T) {
 	z := zipped(t, noise(100_000))
 	base := listen(t, func(s *session) {

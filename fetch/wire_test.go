@@ -69,8 +69,8 @@ func TestHeadOfEachExchangeOnOneConnection(t *testing.T) {
 	}
 }
 
-// A response without a body frees its connection before its Get has got hold of the heads. The
-// next Get may be over by then; each must have its own.
+// A response without a body frees its connection before its Get has taken the heads. The next Get
+// may be over by then; each must have its own.
 func TestHeadsOfGetsThatShareAConnection(t *testing.T) {
 	base := listen(t, func(s *session) {
 		for n := 1; s.request() != ""; n++ {
@@ -109,7 +109,7 @@ func TestHeadsOfGetsThatShareAConnection(t *testing.T) {
 	}
 }
 
-// A kept-alive connection on which the server has hung up is found out only by using it.
+// That the server has closed a kept-alive connection is only detected by using it.
 func TestAttemptsCountsADeadConnection(t *testing.T) {
 	base := listen(t, func(s *session) {
 		s.request()

@@ -180,7 +180,7 @@ func TestWaitersLeaveWhenTheirContextsEnd(t *testing.T) {
 		require.False(t, cancelled.Load(), "the second still waits")
 		require.Equal(t, context.DeadlineExceeded, <-results)
 		synctest.Wait()
-		require.True(t, cancelled.Load(), "nobody waits any more")
+		require.True(t, cancelled.Load(), "no caller is waiting")
 		require.Zero(t, c.Stats().InFlight)
 
 		_, err := c.Load(first, "a.test", load)

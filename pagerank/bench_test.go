@@ -57,7 +57,7 @@ func BenchmarkSave(b *testing.B) {
 	})
 }
 
-// BenchmarkTop is what a status page costs each time that it is drawn.
+// BenchmarkTop is the cost of Top for a status page.
 func BenchmarkTop(b *testing.B) {
 	n := 1_000_000
 	if testing.Short() {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nervous makes a frontier look at each fetched page whenever that gets something.
+// nervous makes a frontier check each fetched page at every gain.
 func nervous(f *Frontier) {
 	for id := range f.nodes {
 		if f.nodes[id].state&fetched != 0 {
@@ -17,8 +17,8 @@ func nervous(f *Frontier) {
 	}
 }
 
-// TestCalmPagesNeedNoAttention crawls twice alike, once with all pages nervous before each step:
-// what a page's level says must change nothing but the time that it takes.
+// TestCalmPagesNeedNoAttention crawls twice, once with all pages nervous before each step: a page's
+// level must affect nothing but speed.
 func TestCalmPagesNeedNoAttention(t *testing.T) {
 	for name, opts := range keepers {
 		t.Run(name, func(t *testing.T) {

@@ -158,7 +158,7 @@ func TestTrustMakesThePageRankPersonal(t *testing.T) {
 	f.Discover(5)
 	steps := []page{{0, []uint32{1, 2}}, {1, []uint32{0}}, {2, []uint32{0, 1, 3}}, {5, []uint32{4}}}
 	fetchAll(f, steps)
-	require.Zero(t, f.Score(5), "nobody trusts it")
+	require.Zero(t, f.Score(5), "its weight was ignored")
 	require.Zero(t, f.Score(4))
 	g := webGraph{{1, 2}, {0}, {0, 1, 3}, nil, nil, {4}}
 	want := exactly(g, []float64{1, 0, 0, 0, 0, 0}, func(uint32) float64 { return DefaultDamping })

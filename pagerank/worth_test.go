@@ -93,6 +93,6 @@ func TestLinksInheritWorth(t *testing.T) {
 	require.Zero(t, f.Score(21))
 	require.InDelta(t, 2, f.Stats().Total, 1e-12)
 	f.Fetched(11, []uint32{15})
-	require.InDelta(t, 1.5, f.Score(15), 1e-12, "what it inherited goes on")
+	require.InDelta(t, 1.5, f.Score(15), 1e-12, "the inherited worth is passed on")
 	requireLaw(t, f)
 }

@@ -125,7 +125,8 @@ func TestThePriceOfEachEnd(t *testing.T) {
 	require.Equal(t, dayLong, Bayes{Price: -1}.Next(h))
 }
 
-// A page that changes every eight days is told from one that never does after a few visits.
+// After a few visits, a page that changes every eight days is distinguished from one that never
+// does.
 func TestBayesTellsPagesApart(t *testing.T) {
 	still := inDays(Bayes{}, walk(quietFor(8, 8, 8, 8, 8)...))
 	moving := inDays(Bayes{}, walk(step{8, true}, step{8, true}, step{8, true}, step{8, true}))

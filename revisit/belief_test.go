@@ -73,7 +73,7 @@ func TestMissCostIsThatOfRandomChanges(t *testing.T) {
 	}
 }
 
-// No visits of any length make a belief without a best rate, or leave the tables.
+// Every sequence of visits leaves a belief with a best rate, and within the tables.
 func FuzzBeliefHasABestRate(f *testing.F) {
 	f.Add(uint32(1), uint32(0), true, []byte{255, 0, 255})
 	f.Add(uint32(math.MaxUint32), uint32(math.MaxUint32), true, []byte{})

@@ -15,16 +15,16 @@ func TestHintsMakeVisitsWorthMore(t *testing.T) {
 	plain := Bayes{}.Worth(h, 5*dayLong)
 	require.Less(t, plain, DefaultPrice)
 	require.Equal(t, plain, Bayes{}.Hinted(h, 5*dayLong, Hints{}, 0))
-	require.Equal(t, plain, Bayes{}.Hinted(h, 5*dayLong, Hints{}, 3), "a host of which nothing is known")
+	require.Equal(t, plain, Bayes{}.Hinted(h, 5*dayLong, Hints{}, 3), "an unknown host")
 	require.Greater(t, Bayes{}.Hinted(h, 5*dayLong, good, 1), DefaultPrice, "worth a visit at once")
 	require.Less(t, Bayes{}.Hinted(h, 5*dayLong, good, 0), plain, "silence is information")
-	require.InEpsilon(t, Bayes{}.Hinted(h, 5*dayLong, bad, 0), Bayes{}.Hinted(h, 5*dayLong, bad, 1), 0.35, "nobody listens to it")
+	require.InEpsilon(t, Bayes{}.Hinted(h, 5*dayLong, bad, 0), Bayes{}.Hinted(h, 5*dayLong, bad, 1), 0.35, "hints of an unreliable host hardly count")
 	require.Less(t, Bayes{}.Hinted(h, 5*dayLong, bad, 1), DefaultPrice)
 	require.Equal(t, math.Inf(1), Bayes{}.Hinted(History{}, 0, good, 1))
 }
 
-// TestHintsTellTheRate: a reliable host that keeps naming a page says that the page changes often, and
-// one that is silent says that it does not, before any visit has found out.
+// TestHintsTellTheRate: frequent hints of a reliable host mean that a page changes often, and
+// silence means that it does not, before any visit has confirmed it.
 func TestHintsTellTheRate(t *testing.T) {
 	host := Hints{announced: 90, silent: 10, wrong: 10, days: 3000}
 	h := walk(quietFor(3, 10)...)
@@ -41,14 +41,14 @@ func TestHintsTellTheRate(t *testing.T) {
 		return mean
 	}
 	before := octave(Hints{}, 10, 3)
-	require.Equal(t, before, octave(Hints{}, 10, 0), "a host of which nothing is known says nothing")
+	require.Equal(t, before, octave(Hints{}, 10, 0), "hints of an unknown host are no evidence")
 	require.Greater(t, octave(host, 10, 3), before+1)
 	require.Less(t, octave(host, 100, 0), before-0.3)
 	require.False(t, math.IsNaN(octave(host, 1e5, math.MaxInt32)))
 }
 
-// TestTheGainOfHintsIsMarginal simulates crawlers that visit whenever x reaches a limit. If they make a
-// few more visits, then these catch as many versions as the gain at the limit says.
+// TestTheGainOfHintsIsMarginal simulates crawlers that visit whenever x reaches a limit. With a few
+// more visits, they catch as many more versions as the gain at the limit says.
 func TestTheGainOfHintsIsMarginal(t *testing.T) {
 	for _, s := range []signals{
 		{change: 1, recall: 0.5, wrong: 1}, {change: 1, recall: 0.6, wrong: 0.2}, {change: 1, recall: 0.3, wrong: 3},

@@ -159,7 +159,7 @@ func TestCountersAreHalvedTogether(t *testing.T) {
 	require.InDelta(t, 3600, float64(h.total)/float64(h.visits), 4)
 }
 
-// A history from elsewhere may claim more time than there was since 1970.
+// A history from elsewhere may claim more time than has passed since 1970.
 func TestTimeDoesNotOverflow(t *testing.T) {
 	h := walk(quietFor(1)...)
 	h.total, h.quiet = math.MaxUint32, math.MaxUint32-5
@@ -305,7 +305,7 @@ func FuzzUnmarshalIsTheInverse(f *testing.F) {
 	})
 }
 
-// diary is a history as one would keep it without thinking of memory.
+// diary is a history kept without saving memory.
 type diary []Visit
 
 // read returns the sums that a History keeps, from all visits of the diary.

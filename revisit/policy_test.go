@@ -13,11 +13,11 @@ import (
 // inDays returns a policy's answer in days.
 func inDays(p Policy, h History) float64 { return p.Next(h).Hours() / 24 }
 
-// unbounded are bounds that get in nobody's way.
+// unbounded are bounds that never apply.
 const unbounded = -1
 
 func TestMLEFollowsEquation5(t *testing.T) {
-	// Ten visits every two days, four of which found a change: T = 20, U = 12, tc = 2.
+	// Ten visits every two days, of which four found a change: T = 20, U = 12, tc = 2.
 	regular := []step{
 		{2, true}, {2, false}, {2, false}, {2, true}, {2, false},
 		{2, true}, {2, false}, {2, false}, {2, true}, {2, false},
@@ -108,7 +108,7 @@ func TestRulesOfOtherCrawlers(t *testing.T) {
 	}
 }
 
-// policies are all that can be asked for bounds between an hour and 50 days.
+// policies are all policies with bounds between an hour and 50 days.
 func policies() map[string]Policy {
 	const low, high = time.Hour, 50 * dayLong
 	return map[string]Policy{

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A kind is a way in which pages change over a year, given one page's mean interval in days. All
-// of them are made up; only the first one was used to choose the numbers of Bayes.
+// A kind is a pattern of changes over a year, given a page's mean interval in days. All of them are
+// made up; only the first one was used to choose the parameters of Bayes.
 type kind struct {
 	name    string
 	changes func(random *rand.Rand, mean float64) (days []float64)
@@ -137,7 +137,7 @@ func TestARegularPageIsVisitedAtItsPace(t *testing.T) {
 	require.Less(t, visits, len(changes)*7/4)
 }
 
-// When a page stops to change, so do most visits; when it starts again, it is noticed.
+// When a page stops changing, most visits stop too; when it starts again, it is noticed.
 func TestVisitsFollowAPageThroughItsLife(t *testing.T) {
 	var changes []float64
 	for d := 0.5; d < yearDays; d++ {

@@ -36,7 +36,8 @@ func TestHostsAreKeptApart(t *testing.T) {
 	}
 }
 
-// TestWhatHasNoRobots is asked of all methods. None may panic or let anybody in.
+// TestWhatHasNoRobots passes URLs without a robots.txt to all methods. None may panic or allow
+// anything.
 func TestWhatHasNoRobots(t *testing.T) {
 	const url = "mailto:a@h.test"
 	c := NewCache(Options{})
@@ -90,8 +91,8 @@ func TestOneFlightPerHost(t *testing.T) {
 	require.True(t, known, "too late")
 }
 
-// TestALateResponseIsIgnored: what a request that counted as lost brings in the end must not
-// overwrite what was learned since, nor what is on its way.
+// TestALateResponseIsIgnored: the response to a request that counted as lost must overwrite neither
+// a later response nor a request in flight.
 func TestALateResponseIsIgnored(t *testing.T) {
 	c := NewCache(Options{Patience: time.Minute})
 	lost := ask(t, c, page, noon)
@@ -111,7 +112,7 @@ func TestALateResponseIsIgnored(t *testing.T) {
 	never := Request{For: "https://never.test/robots.txt", URL: "https://never.test/robots.txt"}
 	answer, err = c.Store(never, whole(404, nil, ""), noon)
 	require.NoError(t, err)
-	require.Equal(t, Answer{}, answer, "nobody asked for it")
+	require.Equal(t, Answer{}, answer, "it was not requested")
 }
 
 func TestEndlessPatience(t *testing.T) {
@@ -151,7 +152,7 @@ func TestCacheKeepsItsBound(t *testing.T) {
 	require.Equal(t, 10, unlimited.Stats().Hosts)
 }
 
-// TestLostRequestsKeepTheBound: requests to which nobody ever brings a response take memory as well.
+// TestLostRequestsKeepTheBound: requests that are never answered use memory as well.
 func TestLostRequestsKeepTheBound(t *testing.T) {
 	const bound = 1 << 20
 	c := NewCache(Options{MaxBytes: bound})
@@ -178,7 +179,7 @@ func TestLostRequestsKeepTheBound(t *testing.T) {
 	first, _ := c.InFlight("https://h0.test/")
 	tell(t, c, first, whole(200, nil, noAs), noon)
 
-	// After their time they make room.
+	// Once they count as lost, they make room.
 	given, refused = 0, 0
 	for i := range 20_000 {
 		look(30_000+i, noon.Add(time.Hour))
@@ -188,7 +189,7 @@ func TestLostRequestsKeepTheBound(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// TestABigFileDoesNotStopTheOthers: it takes more than the bound, but gives way to new requests.
+// TestABigFileDoesNotStopTheOthers: it exceeds the bound, but is evicted for new requests.
 func TestABigFileDoesNotStopTheOthers(t *testing.T) {
 	c := NewCache(Options{MaxBytes: 64 << 10})
 	tell(t, c, ask(t, c, page, noon), whole(200, nil, long), noon)
@@ -205,7 +206,7 @@ func liveBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestCostIsNoLie: the bound is on an estimate, which must not be below what is really taken.
+// TestCostIsNoLie: the bound applies to an estimate, which must not be below the real use.
 func TestCostIsNoLie(t *testing.T) {
 	for name, body := range map[string]string{
 		"nothing": "",
@@ -236,8 +237,8 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 	}))
 }
 
-// TestCacheModel compares the cache with a map from host to what was last said, under random
-// responses at random times.
+// TestCacheModel compares the cache with a map from host to its last conclusive response, under
+// random responses at random times.
 func TestCacheModel(t *testing.T) {
 	type known struct {
 		copied      bool // there is a copy, which forbids /a
@@ -287,9 +288,9 @@ func TestCacheModel(t *testing.T) {
 	}
 }
 
-// FuzzStore asserts that no response leads the cache out of its states: the rules are there, and
-// expire within the bounds, or a request leads on, at most five times. What is kept of it can be
-// saved and restored.
+// FuzzStore asserts that every response leads to a valid state: the rules are known and expire
+// within the bounds, or there is a next request, at most five times. The result can be saved and
+// restored.
 func FuzzStore(f *testing.F) {
 	f.Add(301, "Location", "//other.test/%zz", "Retry-After", "1")
 	f.Add(200, "Cache-Control", "max-age=1e9", "Expires", "0")
@@ -316,7 +317,7 @@ func FuzzStore(f *testing.F) {
 	})
 }
 
-// BenchmarkLookup finds the rules of one of many hosts, which each check of a crawler begins with.
+// BenchmarkLookup finds the rules of one of many hosts, the first step of each check.
 func BenchmarkLookup(b *testing.B) {
 	for _, hosts := range []int{1e2, 1e4} {
 		b.Run(fmt.Sprintf("hosts=%d", hosts), func(b *testing.B) {

@@ -46,7 +46,7 @@ func ask(t testing.TB, c *Cache, url string, now time.Time) Request {
 	return *answer.Request
 }
 
-// A held is what a host is known for after a response.
+// A held is what is known about a host after a response.
 type held struct {
 	Entry
 	rules robotstxt.Rules
@@ -87,7 +87,7 @@ func (h held) allows(paths ...string) bool {
 	return true
 }
 
-// What one answer means for a host of which nothing was known (RFC 9309, 2.3.1).
+// What one answer means for an unknown host (RFC 9309, 2.3.1).
 func TestFirstAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -239,7 +239,7 @@ func TestRedirects(t *testing.T) {
 	require.Equal(t, urls[5], req.URL)
 	got := tell(t, c, req, whole(200, fields("ETag", `"x"`), noAs), now)
 	require.False(t, got.allows("/a"))
-	ask(t, c, "https://other.test/a", now) // whose own rules nobody has seen
+	ask(t, c, "https://other.test/a", now) // its own rules are unknown
 
 	now = got.Expires
 	req = follow()
@@ -295,7 +295,7 @@ func TestOutOfReach(t *testing.T) {
 	require.False(t, got.allows("/b"), "a file that was withdrawn is no copy, nor is its absence")
 }
 
-// What is restored has failed under other options: the count may be higher than these lead to.
+// The entry comes from a cache with other options: the count may be higher than these permit.
 func TestRetryAfterManyFailures(t *testing.T) {
 	for _, tt := range []struct{ retry, most, want time.Duration }{
 		{0, 0, time.Hour},
@@ -331,7 +331,7 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
-// A 304 says something about the copy that the request named, and about no other.
+// A 304 confirms only the copy that the request named.
 func TestConfirmationOfAnotherCopy(t *testing.T) {
 	c := NewCache(Options{})
 	req := ask(t, c, page, noon)
@@ -344,7 +344,7 @@ func TestConfirmationOfAnotherCopy(t *testing.T) {
 	require.True(t, got.allows("/b"), "the copy stays")
 }
 
-// A clock that was wrong for a minute must not make a file last for years.
+// A clock that was wrong for a minute must not keep a file valid for years.
 func TestTimesThatNoResponseSets(t *testing.T) {
 	c := NewCache(Options{})
 	tell(t, c, ask(t, c, page, noon.Add(400*day)), whole(404, nil, ""), noon.Add(400*day))

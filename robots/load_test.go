@@ -22,7 +22,7 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// A web is a transport that answers after a while, and notes what is asked of it, with the time.
+// A web is a transport that answers after a while, and records its requests with their times.
 type web struct {
 	mu      sync.Mutex
 	began   time.Time
@@ -144,7 +144,7 @@ func TestLoadRevalidates(t *testing.T) {
 	})
 }
 
-// Who gives up must not take the others with him, nor count as a fault of the host.
+// A caller that gives up must not fail the others, nor count as a failure of the host.
 func TestLoadSurvivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(10 * time.Second)
@@ -178,7 +178,7 @@ func TestLoadSurvivesItsCaller(t *testing.T) {
 	})
 }
 
-// TestOurOwnFailuresAreNotTheHosts: what failed on this machine says nothing about the host.
+// TestOurOwnFailuresAreNotTheHosts: a failure of this machine says nothing about the host.
 func TestOurOwnFailuresAreNotTheHosts(t *testing.T) {
 	w := newWeb(0)
 	failures := func(failure error) (int, error) {
@@ -211,7 +211,7 @@ func TestOurOwnFailuresAreNotTheHosts(t *testing.T) {
 	}
 }
 
-// TestAConnectionIsNotYetARequest: a layer below may wait on a connection before it sends anything.
+// TestAConnectionIsNotYetARequest: a lower layer may wait on a connection before it sends anything.
 func TestAConnectionIsNotYetARequest(t *testing.T) {
 	for _, wrote := range []bool{false, true} {
 		w := newWeb(0)
@@ -232,7 +232,8 @@ func TestAConnectionIsNotYetARequest(t *testing.T) {
 	}
 }
 
-// TestATransportThatTriedIsBelieved: net/http's says by httptrace that it did, whatever the error.
+// TestATransportThatTriedIsBelieved: net/http's transport reports by httptrace that it tried,
+// whatever the error.
 func TestATransportThatTriedIsBelieved(t *testing.T) {
 	dial := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("strange") }
 	transport := &http.Transport{DialContext: dial}
@@ -305,7 +306,7 @@ func TestLoadWaitsForRequestsOfOthers(t *testing.T) {
 	})
 }
 
-// TestLoadIsNotRefused: its requests are bounded by those who wait for them.
+// TestLoadIsNotRefused: the number of its requests is bounded by the number of callers.
 func TestLoadIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newWeb(time.Second).cache(Options{MaxBytes: 1})

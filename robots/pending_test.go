@@ -67,7 +67,7 @@ func TestPendingIsBounded(t *testing.T) {
 		require.Equal(t, Answer{}, answer)
 	}
 	_, found := p.Cache.InFlight("https://other.test/")
-	require.False(t, found, "nobody was told to make the request")
+	require.False(t, found, "no request is in flight")
 	_, released, err := p.Store(*first.Request, Response{}, noon)
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2}, released)
@@ -79,7 +79,8 @@ func TestPendingIsBounded(t *testing.T) {
 	require.Greater(t, (&Pending[int]{Max: -1}).limit(), 1_000_000)
 }
 
-// TestAFlightOfSomebodyElse: Store would never hear of its end, so the item must not wait for it.
+// TestAFlightOfSomebodyElse: Store would never learn when it ends, so the item must not wait for
+// it.
 func TestAFlightOfSomebodyElse(t *testing.T) {
 	p := &Pending[int]{Cache: NewCache(Options{})}
 	theirs := ask(t, p.Cache, page, noon)
@@ -94,7 +95,7 @@ func TestAFlightOfSomebodyElse(t *testing.T) {
 	require.Equal(t, []int{1}, released)
 }
 
-// TestPendingModel has every item come back once, whatever happens to the requests.
+// TestPendingModel requires that every item is returned once, whatever happens to the requests.
 func TestPendingModel(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -157,7 +158,7 @@ func TestPendingModel(t *testing.T) {
 	}
 }
 
-// Many who look up and store at once lose no item: for the race detector, too.
+// No item is lost by concurrent lookups and stores; also for the race detector.
 func TestPendingIsSafeForConcurrentUse(t *testing.T) {
 	p := &Pending[int]{Cache: NewCache(Options{MaxTTL: time.Nanosecond, MinTTL: time.Nanosecond})}
 	var mu sync.Mutex
@@ -185,7 +186,7 @@ func TestPendingIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for _, item := range p.Waiting(page) { // for a request of which somebody was told
+	for _, item := range p.Waiting(page) { // for a request that a caller has
 		seen[item]++
 	}
 	require.Len(t, seen, 1600)
@@ -194,7 +195,7 @@ func TestPendingIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// What waits must not keep the long URL that it came with.
+// A waiting item must not keep its long URL in memory.
 func TestPendingKeepsNoURLs(t *testing.T) {
 	p := &Pending[int]{Cache: NewCache(Options{})}
 	before := liveBytes()

@@ -55,7 +55,7 @@ func TestFileOfAResponse(t *testing.T) {
 	require.Nil(t, Response{Status: 200, Body: []byte(body)}.File(), "half of it may be missing")
 }
 
-// TestReadResponse asks a real server. What is not a whole file must forbid everything.
+// TestReadResponse uses a real server. Anything but a complete file must forbid everything.
 func TestReadResponse(t *testing.T) {
 	const file = "user-agent: *\ndisallow: /a\n"
 	long := file + strings.Repeat("#\n", robotstxt.MaxSize)

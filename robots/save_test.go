@@ -40,7 +40,7 @@ func restored(t testing.TB, lines []string) *Cache {
 	return c
 }
 
-// requireSaved asserts the law: what All yields makes a cache that yields the same.
+// requireSaved asserts that a cache restored from All yields the same entries.
 func requireSaved(t testing.TB, c *Cache) {
 	t.Helper()
 	lines := saved(t, c)
@@ -126,8 +126,8 @@ func randomEntry(t *testing.T, rnd *rand.Rand, url string) Entry {
 	return entry
 }
 
-// TestRestoreInAnyOrder is the law of merging: whatever is restored, in whatever order and however
-// often, gives the same, and restoring never makes a cache know less.
+// TestRestoreInAnyOrder asserts that any order and repetition of entries gives the same result, and
+// that restoring never makes a cache know less.
 func TestRestoreInAnyOrder(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -166,8 +166,8 @@ func TestRestoreInAnyOrder(t *testing.T) {
 	}
 }
 
-// A host says that its file is gone. An older copy, restored later, must not bring it back, nor
-// must what another process knows of a failure hide what the host said.
+// A host says that its file is gone. Neither an older copy, restored later, nor another process's
+// record of a failure may override that.
 func TestTheNewerStays(t *testing.T) {
 	file := Entry{URL: where, Status: 200, Fetched: noon, Expires: noon.Add(time.Hour), Source: where,
 		Body: []byte(noAs)}

@@ -90,7 +90,7 @@ func TestBot(t *testing.T) {
 	require.NoError(t, again.Body.Close())
 	require.Equal(t, http.StatusNotModified, again.StatusCode)
 
-	// What nobody has said is not on the page, and nothing else is served.
+	// Empty fields are not on the page, and no other path is served.
 	client = host(botauth.Bot{Contact: "https://example.org/?a&b"}.Handler())
 	_, page = read(t, client, "https://crawler.test/")
 	require.Contains(t, page, `<a href="https://example.org/?a&amp;b" rel=nofollow>`)

@@ -41,7 +41,7 @@ func newSigner(t testing.TB, opts botauth.Options, keys ...botauth.Key) *botauth
 	return s
 }
 
-// host returns a client of which all requests come to handler, as over TLS.
+// host returns a client whose requests all go to handler, as over TLS.
 func host(handler http.Handler) *http.Client {
 	return &http.Client{Transport: roundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		answer := httptest.NewRecorder()
@@ -67,8 +67,8 @@ func TestNew(t *testing.T) {
 	require.Equal(t, testKeyID, botauth.Key{Private: testKey(t)}.ID())
 }
 
-// Both forms of Signature-Agent convince a verifier that was written from the drafts, for the host
-// that was asked and for no other, now and not later.
+// A verifier written from the drafts accepts both forms of Signature-Agent, for the requested host
+// and no other, and only while they are valid.
 func TestVerifierOfTheDrafts(t *testing.T) {
 	const origin = "https://crawler.test"
 	for _, tt := range []struct {
@@ -144,7 +144,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// A site is not to blame when the last key has expired.
+// A site is not to blame if the last key has expired.
 func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	signer := newSigner(t, botauth.Options{}, botauth.Key{Private: testKey(t), Until: time.Unix(1, 0)})
 	asked := false

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SignWith is Sign with a nonce and a member of Signature-Agent that are known.
+// SignWith is Sign with a given nonce and member of Signature-Agent.
 func (s *Signer) SignWith(req *http.Request, now time.Time, nonce, member string) error {
 	return s.sign(req, now, nonce, member)
 }

@@ -118,7 +118,7 @@ func dictionary(h http.Header, name string) (map[string]item, error) {
 	return members, nil
 }
 
-// message is what a signature is about: a request, or a response with its request.
+// message is the subject of a signature: a request, or a response with its request.
 type message struct {
 	header    http.Header
 	authority string // of the request
@@ -247,7 +247,7 @@ func directoryOf(client *http.Client, origin string, now time.Time) (map[string]
 	return keys, nil
 }
 
-// verify tells who sent a request to authority: the origin whose directory has the key.
+// verify returns who sent a request to authority: the origin whose directory has the key.
 func verify(client *http.Client, h http.Header, authority string, now time.Time) (origin string, err error) {
 	inputs, err := dictionary(h, "Signature-Input")
 	if err != nil {

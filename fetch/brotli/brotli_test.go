@@ -80,7 +80,7 @@ func answers(t testing.TB, opts fetch.Options, answers ...string) *fetch.Client 
 	return c
 }
 
-// answer is a response with body in the coding, of which a length is promised.
+// answer is a response with body in the coding and a Content-Length.
 func answer(body string, promised int) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: br\r\n"+
 		"Content-Length: %d\r\n\r\n%s", promised, body)
@@ -135,7 +135,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// A body that the server cuts anywhere is typed by that, and is as much of the page as came.
+// A body that the server cuts anywhere is reported as cut, with as much of the page as arrived.
 func TestBodiesThatBreakOff(t *testing.T) {
 	text := noise(2000) + strings.Repeat("to be or not to be, ", 100) + noise(2000)
 	z := packed(t, text)
@@ -147,7 +147,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 		require.Equal(t, fetch.CutDisconnect, r.Truncated)
 		require.True(t, strings.HasPrefix(text, string(r.Body)), "cut at %d", at)
 
-		// The same bytes, but the server thinks that they are the page.
+		// The same bytes, but the server considers them the whole page.
 		r, err = c.Get(t.Context(), "http://a.test/")
 		require.NoError(t, err)
 		require.Equal(t, fetch.Whole, r.RawCut)
@@ -158,7 +158,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	}
 }
 
-// Decoders are used again; nothing of one page may come out with the next.
+// Decoders are reused; nothing of one page may appear in the next.
 func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
 	one, three := packed(t, "one"), packedWithin(t, strings.Repeat("three", 10_000), 24)
 	for range 3 {
@@ -220,8 +220,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, after(greedy[24]+text, small), int64(4<<20), "a wide window is given back")
 }
 
-// The law: a body decodes to what was encoded, whatever follows it, and any bytes at all to no
-// more than the limit.
+// The law: a body decodes to the original, whatever follows it, and arbitrary bytes to no more than
+// the limit.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte("some text"), []byte("rest"), uint8(22))
 	f.Add([]byte{}, []byte(greedy[24]), uint8(24))
@@ -244,7 +244,7 @@ func FuzzRoundTrip(f *testing.F) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			// Half of a stream has part of its text; what comes after must at least end.
+			// Half a stream has part of its text; what follows must at least end.
 			if n, err := io.Copy(io.Discard, io.LimitReader(d, 1<<20)); n > 1<<20 {
 				t.Errorf("%q: %d bytes, %v", head, n, err)
 			}
@@ -252,7 +252,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// The floor of a page's cost: gzip is what a server sends instead.
+// The lower bound of a page's cost: gzip is what a server sends instead.
 func BenchmarkDecode(b *testing.B) {
 	page := strings.Repeat("<li><a href=/to/be>to be</a> or <b>not</b> to be, ", 100) + noise(1000)
 	var z bytes.Buffer

@@ -85,8 +85,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// The law: a URL that is found is a part of the content, and is found again where it is written
-// down in the plainest way.
+// The law: a URL that is found is part of the content, and is found again in the simplest spelling.
 func FuzzRefresh(f *testing.F) {
 	f.Add("5; url='x'")
 	f.Add(".;,url==")

@@ -132,7 +132,7 @@ func TestUTF8IsNotCopied(t *testing.T) {
 	require.Same(t, &body[0], &got[0])
 }
 
-// The law: what comes out is UTF-8, and goes in and out again as it is.
+// The law: the result is valid UTF-8, and converting it again does not change it.
 func FuzzToUTF8(f *testing.F) {
 	f.Add([]byte("\xff\xfeh\x00"), "text/html")
 	f.Add([]byte("<meta charset=gbk>\x81\x30\x81\x30"), "")

@@ -74,8 +74,8 @@ func TestHeaderLinksEndsWithOneError(t *testing.T) {
 	}
 }
 
-// The law: each link is lawful, and a link that is written down in the plainest way comes out
-// whatever stands before it on another line.
+// The law: each link is lawful, and a link in the simplest spelling is found whatever precedes it
+// on another line.
 func FuzzHeaderLinks(f *testing.F) {
 	f.Add(`<x>; rel="next"; hreflang=de, <y>`, "0;url=x")
 	f.Add(`<;,="\`, "")
@@ -137,13 +137,13 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// The law: each URL is lawful, and what follows a comment that nothing can hide comes out.
+// The law: each URL is lawful, and what follows a comment that nothing can hide is found.
 func FuzzStyles(f *testing.F) {
 	f.Add(`@import "x"; a { b: url(y\29) /* url(no) */ }`)
 	f.Add("url('\\\n')\"")
 	f.Fuzz(func(t *testing.T, css string) {
 		last := false
-		// The end of whatever may be open: a comment, a string in parentheses, the parentheses.
+		// Close anything that may be open: a comment, a string in parentheses, the parentheses.
 		css = " " + css + " */ \n\n ) \n url(/last)" // and at the beginning no byte order mark
 		for l, err := range page.Styles([]byte(css), pageURL, "") {
 			if err != nil {

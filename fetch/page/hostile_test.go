@@ -29,8 +29,8 @@ func trapClient(t *testing.T) *fetch.Client {
 	return client
 }
 
-// The virtual web has pages that say one thing of their encoding and are another. Their text is
-// there wherever a browser would show it, and whatever comes out is UTF-8.
+// The virtual web has pages whose declared encoding is wrong. Their text is found wherever a
+// browser would show it, and the result is always UTF-8.
 func TestPagesThatLie(t *testing.T) {
 	lost := map[int]string{
 		10: "declared to be UTF-8 and is not", 11: "declared to be Latin-1 and is UTF-8",
@@ -52,8 +52,8 @@ func TestPagesThatLie(t *testing.T) {
 	}
 }
 
-// What browsers make of broken pages is what the tokenizer makes of them, and that is what Links
-// finds: no more than the way home.
+// Browsers see in broken pages what the tokenizer sees, and so does Links: nothing but the link
+// home.
 func TestLinksOfBrokenPages(t *testing.T) {
 	client := trapClient(t)
 	pages, home := 0, 0

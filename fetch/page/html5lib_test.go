@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The inputs of the html5lib tokenizer suite are the oddest markup there is. They say nothing on
-// links, so they are held to the law of FuzzLinks, between two links that must come out unless the
-// input has swallowed the second one.
+// The inputs of the html5lib tokenizer suite are the oddest markup available. They have no
+// expectations about links, so the test applies the law of FuzzLinks, between two links that must
+// be found unless the input has swallowed the second one.
 func TestLinksOfHTML5LibInputs(t *testing.T) {
 	data := cmp.Or(os.Getenv("SPINNERET_DATA"), filepath.Join("..", "shared", "data"))
 	if !filepath.IsAbs(data) {

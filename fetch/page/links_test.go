@@ -234,7 +234,7 @@ func TestLinksLeavesOutLongURLs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"anchor http://a.test/" + fits, "anchor http://a.test/dir/z"}, got)
 
-	// A base just short enough may not lend its length to many short links.
+	// A base just within the limit must not extend many short links.
 	body := "<base href=/" + strings.Repeat("x", page.MaxURL) + "/><a href=y>"
 	got, err = collect(body, pageURL)
 	require.NoError(t, err)
@@ -257,7 +257,7 @@ func TestLinksCanBeLeftAndWalkedAgain(t *testing.T) {
 	require.Equal(t, "<a href=1>", string(body[:10]), "the page is untouched")
 }
 
-// What Links keeps of a page would keep all of it in memory, so that nothing may alias it.
+// A string that aliases the page would keep all of it in memory.
 func TestLinksDoesNotKeepThePage(t *testing.T) {
 	body := []byte("<a href=http://a.test/one rel=me><meta name=robots content=noindex>")
 	var got []page.Link
@@ -299,7 +299,7 @@ func FuzzLinks(f *testing.F) {
 	})
 }
 
-// lawful says what keeps a URL from being one that Links may yield.
+// lawful says why a URL is not one that Links may yield.
 func lawful(url string) error {
 	u, err := weburl.Parse(url, nil)
 	switch {

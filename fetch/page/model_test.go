@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// pieces are what random pages are made of. None of them changes how those around it are parsed,
-// so that the tree of the page has the elements in the order in which they are written.
+// pieces are the parts of random pages. None of them changes how its neighbors are parsed, so the
+// tree of the page has the elements in document order.
 var pieces = []string{
 	"<a href=%d>", "</a>", "<a href='/x/%d?a=1&amp;b=2#f' class=c>text</a>", "<a name=n%d>",
 	"<A HREF=\"//b.test/%d\" rel='nofollow noopener'>", "<a href=mailto:a%d@b.test>",
@@ -38,7 +38,7 @@ func randomPage(r *rand.Rand) string {
 	return b.String()
 }
 
-// reference finds the links of a page the long way: by its tree.
+// reference finds the links of a page the slow way: by its tree.
 func reference(t *testing.T, page, base string) (found []string) {
 	root, err := html.ParseWithOptions(strings.NewReader(page), html.ParseOptionEnableScripting(false))
 	require.NoError(t, err)

@@ -84,8 +84,8 @@ func tagOf(n *html.Node) (t tag, ok bool) {
 	return t, t.element != elemNone
 }
 
-// TokenizerLoop walks over all tags and attributes and does nothing with them: the floor under
-// whatever finds links by the tokenizer.
+// TokenizerLoop iterates over all tags and attributes and does nothing with them: the lower bound
+// of any link finder that uses the tokenizer.
 func TokenizerLoop(body []byte) (attrs int) {
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for {

@@ -38,8 +38,8 @@ func TestStylesModel(t *testing.T) {
 	}
 }
 
-// The law: what Scan is asked for comes on top of what Links yields, and the texts are parts of
-// the page, one behind the other, without a tag in them.
+// The law: Scan yields what Links yields plus what was asked for. The texts are parts of the page,
+// in order, without tags.
 func FuzzScanOptions(f *testing.F) {
 	f.Add([]byte("<title>a&amp;b</title>x<a href=y>z</a><style>url(i)</style><form action=s>"))
 	f.Add([]byte("a<b<c><!-- d -->e<script>f</script>"))

@@ -88,7 +88,7 @@ func TestLinksOfRealPagesAreTheTrees(t *testing.T) {
 	for name, body := range sitePages(t, nth) {
 		pages++
 		links += same(t, body, "http://a.test/dir/page.html", name)
-		// What a page's cut does to it is worse than what most authors do.
+		// Cutting a page is worse than what most authors do.
 		cut := rand.New(rand.NewPCG(uint64(pages), 0)).IntN(len(body) + 1)
 		same(t, body[cut:], pageURL, name)
 		same(t, body[:cut], pageURL, name)
@@ -97,8 +97,8 @@ func TestLinksOfRealPagesAreTheTrees(t *testing.T) {
 	require.Greater(t, links, pages, "real pages have links")
 }
 
-// markup is what the scanner has a state for. Strung together at random, it makes the pages that
-// nobody would write down as a test.
+// markup has everything for which the scanner has a state. Random sequences of it make pages that
+// nobody would write as a test.
 var markup = strings.Split("<|>|/|=|'|\"|!|--|-|?| |\n|\r|\r\n|\t|\f|\x00|x|a|]]>|<!--|"+
 	"-->|--!>|<!|<?|</|/>|"+
 	"<a |<a\n|<A/|href=|HREF |src=|<img src=i|<a href=x>|<a href='y'>|<a href=\"z\">|</a>|</|<b>|"+
@@ -119,7 +119,7 @@ func TestScannerIsTheTree(t *testing.T) {
 		for range 1 + r.IntN(25) {
 			body.WriteString(markup[r.IntN(len(markup))])
 		}
-		// What is left open at the end shows in what becomes of these.
+		// These show what is left open at the end.
 		body.WriteString("<a href=1><!----></script><a href=2>'><a href=3>\"><a href=4>")
 		name := fmt.Sprintf("seed %d: %q", seed, body.String())
 		links += same(t, []byte(body.String()), pageURL, name)
@@ -149,8 +149,8 @@ func TestScriptsInComments(t *testing.T) {
 	}
 }
 
-// What the references of attributes are is known by the tokenizer's package; Links asks it for
-// those in texts, whose rules are others.
+// The tokenizer's package knows the references in attributes; Links uses its function for those in
+// text, which has other rules.
 func TestReferencesInLinks(t *testing.T) {
 	for name := range strings.FieldsSeq(`amp copy not notit notin lt gt quot semi fjlig NotEqualTilde
 		Zopf nvlt bne acE hearts sect reg AMP COPY ampx x #65 #x41 #X4a #0 #128 #x9f #55296 #1114112
@@ -172,8 +172,8 @@ func TestScannerHasNoLimitOnTokens(t *testing.T) {
 	}
 }
 
-// The law: a tree has the same links. Where the stack of open elements decides, it holds but for
-// what TestLinksAreTheTreesOnTheSuite leaves out.
+// The law: a tree has the same links. Where the stack of open elements matters, it holds with the
+// exceptions of TestLinksAreTheTreesOnTheSuite.
 func FuzzScanner(f *testing.F) {
 	f.Add([]byte("<a href=x&copy><script><!--<script></script>--></script><a/href/=y/>"))
 	f.Add([]byte("<!--><a href='x\r\n&#13;\x00'><style></style ><noscript><a href=z></noscript>"))
@@ -190,7 +190,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// A page that is all links has nothing that the scanner could skip; real ones have little else.
+// A page that is all links has nothing that the scanner could skip; real pages have little else.
 func BenchmarkLinks(b *testing.B) {
 	for _, links := range []int{10, 100, 1000} {
 		body := "<!doctype html><title>x</title>" + strings.Repeat(

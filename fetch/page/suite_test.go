@@ -49,7 +49,7 @@ var probes = []string{"<a href=P%d>", "<img src=P%d>", "<svg><a href=P%d /></svg
 	"<script src=P%d></script>", "<frame src=P%d>", "<image src=P%d>", "<![CDATA[<a href=P%d>]]>",
 	"<link rel=next href=P%d>", "<noframes><a href=P%d></noframes>"}
 
-// The law, on the html5lib suite: wherever in one of its inputs a link is put, it is found if and
+// The law, on the html5lib suite: a link inserted anywhere in one of its inputs is found if and
 // only if it is in the tree of package html.
 func TestLinksAreTheTreesOnTheSuite(t *testing.T) {
 	inputs := suiteInputs(t)
@@ -59,9 +59,8 @@ func TestLinksAreTheTreesOnTheSuite(t *testing.T) {
 		if tag := strings.Index(input, "<template"); tag >= 0 &&
 			(strings.Contains(input, "<svg") || strings.Contains(input, "<math") ||
 				strings.Contains(input[tag:], "<col>")) {
-			// Package html gives up on templates in foreign content, and says so. In a template
-			// that begins with a col there can be nothing else, which is not worth a look at all
-			// others.
+			// Package html gives up on templates in foreign content. In a template that starts with
+			// a col there can be nothing else, which is not worth supporting.
 			continue
 		}
 		r := rand.New(rand.NewPCG(uint64(n), 5))
@@ -80,8 +79,7 @@ func TestLinksAreTheTreesOnTheSuite(t *testing.T) {
 	t.Logf("%d inputs, %d links", len(inputs), links)
 }
 
-// nesting is markup that opens and closes what has rules of its own, in right ways and in wrong
-// ones.
+// nesting is correct and incorrect markup with special nesting rules.
 var nesting = strings.Split("<svg>|</svg>|<math>|</math>|<g>|</g>|<path/>|<path d=x>|</path>|<title>|</title>|"+
 	"<desc>|</desc>|<foreignObject>|</foreignobject>|<mi>|</mi>|<mtext>|</mtext>|<annotation-xml encoding=text/html>|"+
 	"<annotation-xml>|</annotation-xml>|<mglyph>|<style>|</style>|<style/>|<script>|</script>|<script src=s />|"+

@@ -2,7 +2,7 @@ package sitemap
 
 import "io"
 
-// SitemapWithin walks over a sitemap of which no more than total bytes may be read.
+// SitemapWithin iterates over a sitemap of which at most total bytes may be read.
 func SitemapWithin(r io.Reader, base string, total int) error {
 	l := lister{yield: func(Entry, error) bool { return true }, left: MaxEntries, total: total}
 	return l.walk(r, base)

@@ -39,7 +39,7 @@ func noise(n int) string {
 	return string(b)
 }
 
-// lawful says what keeps a URL from being one that Entries may yield.
+// lawful says why a URL is not one that Entries may yield.
 func lawful(url string) error {
 	u, err := weburl.Parse(url, nil)
 	switch {

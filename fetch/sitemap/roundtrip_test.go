@@ -71,7 +71,7 @@ func date(e sitemap.Entry, layout string) string {
 	return e.LastMod.Format(layout)
 }
 
-// What is written down by each format's rules comes out again.
+// Entries written by each format's rules are read back.
 func TestSitemapRoundTrip(t *testing.T) {
 	for name, format := range writers {
 		for seed := range uint64(50) {

@@ -339,7 +339,7 @@ func TestSitemapErrors(t *testing.T) {
 	}
 }
 
-// Entities could read files, call other hosts, or grow without bound; none of that may happen.
+// Entities could read files, contact other hosts, or grow without bound; none of that may happen.
 func TestSitemapResolvesNoEntities(t *testing.T) {
 	doc := `<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/hostname"><!ENTITY a "aaaaaaaaaa">
 		<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><urlset><url><loc>/&x;</loc></url>
@@ -381,7 +381,7 @@ func FuzzSitemap(f *testing.F) {
 	})
 }
 
-// The law: what stands in a text, well written or not, costs at most the entry that it is in.
+// The law: any text, well-formed or not, costs at most the entry that contains it.
 func FuzzBrokenTexts(f *testing.F) {
 	f.Add([]byte("1 < 2 & <b <c d='<' e=\"> <p></q> <!x [ <?y"))
 	f.Add([]byte("</title></x></channel><br/><"))

@@ -33,9 +33,9 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// BenchmarkServe fetches pages over loopback with keep-alive connections. CPU time is that of
-// the whole process, so pages/cpu-s has the client in it: net/http's own for client=http, and
-// next to none for client=raw, which is what the server alone can do.
+// BenchmarkServe fetches pages over loopback with keep-alive connections. CPU time is that of the
+// whole process, so pages/cpu-s includes the client: net/http's for client=http, and almost none
+// for client=raw, which shows the server alone.
 func BenchmarkServe(b *testing.B) {
 	for _, size := range []int{2 << 10, 20 << 10} {
 		for name, fetch := range map[string]func(testing.TB, *Web, []string){

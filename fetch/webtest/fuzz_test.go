@@ -18,8 +18,8 @@ func ask(w *Web, target string, header http.Header) *httptest.ResponseRecorder {
 	return rec
 }
 
-// FuzzTarget asks for anything. What is found must be a page or one of the few fixed paths, and
-// twice the same; what is a page must be found.
+// FuzzTarget requests arbitrary targets. A target that is found must be a page or one of the few
+// fixed paths, with the same response twice; a page must be found.
 func FuzzTarget(f *testing.F) {
 	w := offline(Options{Hosts: 2, Pages: 1000})
 	w.log = newRecorder(false, nil)
@@ -92,7 +92,7 @@ func FuzzHostOf(f *testing.F) {
 	})
 }
 
-// FuzzDial never reaches what is not of the web, whatever the address.
+// FuzzDial never reaches anything outside the web, for any address.
 func FuzzDial(f *testing.F) {
 	w := offline(Options{Hosts: 2})
 	w.ctx = context.Background()

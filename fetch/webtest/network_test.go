@@ -17,8 +17,8 @@ func TestNetworkServesTheSameBytes(t *testing.T) {
 	require.Equal(t, first, everything(t, o))
 }
 
-// The waits of a web without sockets take fake time, to the nanosecond. The bubble would not end
-// if something of the web were left.
+// The waits of a web without sockets take fake time, to the nanosecond. The bubble would not end if
+// a goroutine of the web were left.
 func TestNetworkWaitsInFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, Options{Hosts: 3, Addrs: 2, Network: memnet.New(), Traits: func(int) Traits {

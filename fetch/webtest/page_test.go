@@ -49,7 +49,7 @@ func TestPathsComeInAllForms(t *testing.T) {
 	}
 }
 
-// No word of the vocabulary may lead where something else answers.
+// No word of the vocabulary may be the path of something else.
 func TestWordsDoNotCollideWithFixedPaths(t *testing.T) {
 	words := newProse(0).words
 	for _, dir := range []string{trapDir, goDir, privateDir, "/ghost/", "/item/"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crawl stands for the crawler of a reader of docs/polite.md. It is as rude as can be.
+// crawl stands for the crawler of a reader of docs/polite.md. It is as rude as possible.
 func crawl(web *webtest.Web) {
 	client := web.Client()
 	for h := range web.Hosts() {

@@ -70,8 +70,8 @@ func secureLess(urls []string) []string {
 	return urls
 }
 
-// What nobody vouches for is refused by clients that look, and connections that say nothing do not
-// outlive the web.
+// Clients that verify certificates reject an unknown authority, and idle connections do not outlive
+// the web.
 func TestTLSIsReal(t *testing.T) {
 	w, err := Start(Options{Hosts: 1, TLS: true})
 	require.NoError(t, err)

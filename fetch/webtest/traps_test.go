@@ -171,8 +171,8 @@ func TestGarbageIsNotHTTP(t *testing.T) {
 	require.NotEmpty(t, all)
 }
 
-// What never ends by itself must end with its client. The waits below have no time limit: if a
-// handler stayed, the test would too.
+// Endless responses must end with their clients. The waits below have no time limit: if a handler
+// stayed, the test would too.
 func TestEndlessAnswersEndWithTheirClient(t *testing.T) {
 	for _, tt := range []struct {
 		path string

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// start brings up a web that ends with the test.
+// start starts a web that ends with the test.
 func start(t testing.TB, o Options) *Web {
 	t.Helper()
 	w, err := Start(o)
@@ -41,7 +41,7 @@ func client(t testing.TB, w *Web) *http.Client {
 	}
 }
 
-// response is what tests look at.
+// response is the part of a response that tests check.
 type response struct {
 	status int
 	header http.Header
@@ -85,7 +85,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	o := Options{Seed: 7, Hosts: 9, Pages: 20}
 	first := everything(t, o)
 	require.Len(t, first, 9*21)
-	o.Addrs = 2 // where a host lives is no part of its pages
+	o.Addrs = 2 // the address of a host does not change its pages
 	require.Equal(t, first, everything(t, o))
 
 	o.Seed = 8
@@ -335,7 +335,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	require.Len(t, w.Log(), len(paths), "the log outlives the web")
 }
 
-// Close may come at any moment, in the middle of whatever is going on.
+// Close may be called at any moment, in the middle of anything.
 func TestCloseUnderLoad(t *testing.T) {
 	w, err := Start(Options{Hosts: 4, Addrs: 2, Traits: func(int) Traits {
 		return Traits{Traps: TrapAll}
@@ -414,7 +414,7 @@ func TestIsPage(t *testing.T) {
 	}
 }
 
-// Requests as no client library sends them, byte by byte.
+// Requests that no client library sends, byte by byte.
 func TestRequestsByHand(t *testing.T) {
 	w := start(t, Options{Hosts: 1})
 	for _, tt := range []struct{ name, request, want string }{

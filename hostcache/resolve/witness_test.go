@@ -87,7 +87,7 @@ func TestAgainstDnsmasq(t *testing.T) {
 	}
 	r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}})
 	_, err = r.LookupNetIP(t.Context(), "ip", "refused.example.")
-	require.ErrorIs(t, err, resolve.ErrServerFailure, "it has nobody to ask")
+	require.ErrorIs(t, err, resolve.ErrServerFailure, "there is no server to ask")
 	require.False(t, isNotFound(err))
 }
 

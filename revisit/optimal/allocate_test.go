@@ -49,7 +49,7 @@ func TestEqualVersionsGetEqualMultiples(t *testing.T) {
 	require.InEpsilon(t, gain(1), price, 1e-6)
 }
 
-// No visits moved from one page to another one, within the bounds, catch more.
+// Moving visits from one page to another, within the bounds, does not catch more.
 func TestAllocationsCannotBeImproved(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 0))
 	for _, tt := range []struct {
@@ -81,7 +81,7 @@ func TestAllocationsCannotBeImproved(t *testing.T) {
 	}
 }
 
-// requireWithin checks the bounds, and that nothing is left over that some host could use.
+// requireWithin checks the bounds, and that no host could use more.
 func requireWithin(t *testing.T, pages []Page, visits []float64, b Budget) {
 	t.Helper()
 	sum, hosts := 0.0, make([]float64, 10)

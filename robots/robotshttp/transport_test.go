@@ -105,7 +105,7 @@ func TestWhatIsDisallowedIsNotSent(t *testing.T) {
 	require.Equal(t, 2, transport.Cache().Stats().Hosts)
 }
 
-// Each hop of a client is a request of its own, and so is each of a robots.txt.
+// Each hop is a separate request, and so is each request for a robots.txt.
 func TestRedirectsAreCheckedHopByHop(t *testing.T) {
 	w := newWeb()
 	client, _ := w.client(robots.Options{Agent: "foo"})
@@ -133,7 +133,7 @@ func TestRobotsHasTheAgentOfThePage(t *testing.T) {
 		"http://a.test/ 2.5s by Foo/1.0 (+https://foo.test)"}, w.log)
 }
 
-// Who asks for a robots.txt gets it, without another request before it.
+// A caller that requests a robots.txt gets it, without another request before it.
 func TestTheFileItself(t *testing.T) {
 	w := newWeb()
 	client, _ := w.client(robots.Options{Agent: "foo"})
@@ -213,7 +213,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// A RoundTripper has to close the body, whatever becomes of the request.
+// A RoundTripper must close the body, whatever happens to the request.
 func TestBodiesOfRequestsAreClosed(t *testing.T) {
 	_, transport := newWeb().client(robots.Options{Agent: "foo"})
 	for _, url := range []string{"http://a.test/private/x", "mailto:a@b.test"} {
@@ -237,7 +237,7 @@ func TestRequestsStayAsTheyAre(t *testing.T) {
 	require.Nil(t, r.Context().Value(struct{ RobotsCrawlDelay struct{} }{}))
 }
 
-// TestOverARealServer closes its connections by way of the client.
+// TestOverARealServer closes its connections through the client.
 func TestOverARealServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
@@ -257,7 +257,7 @@ func TestOverARealServer(t *testing.T) {
 	(&http.Client{Transport: robotshttp.NewTransport(newWeb(), robots.Options{})}).CloseIdleConnections()
 }
 
-// An empty is a transport that costs nothing.
+// An empty is a transport without any cost.
 type empty struct{ resp http.Response }
 
 func (e *empty) RoundTrip(*http.Request) (*http.Response, error) { return &e.resp, nil }

@@ -133,7 +133,7 @@ func TestFromHeader(t *testing.T) {
 		{[]string{"noindex, https://h.test/, nofollow"},
 			"noindex, nofollow, https://h.test/"},
 		{[]string{"bar: otherwise, foo: something"}, "bar: otherwise, something"},
-		// What is not known must not hide what is: it may look like the name of a crawler.
+		// An unknown directive must not hide a known one: it may look like the name of a crawler.
 		{[]string{"max-audio-preview: 5, noindex"}, "noindex, max-audio-preview: 5"},
 		{[]string{"max-audio-preview: none, noindex"}, "noindex, max-audio-preview: none"},
 		{[]string{"license: none-of-it, noindex, foo: nofollow"}, "noindex, nofollow, license: none-of-it"},
@@ -147,7 +147,7 @@ func TestFromHeader(t *testing.T) {
 	require.Equal(t, "nofollow", render(FromHeader(h, "")), "a crawler without a name")
 }
 
-// Of a Robots-Tag nothing may be lost that is meant for the crawler, whichever draft it follows.
+// Of a Robots-Tag, everything for the crawler counts, whichever draft it follows.
 func TestRobotsTagHeader(t *testing.T) {
 	for _, tt := range []struct{ field, want string }{
 		{"noindex, nofollow", "noindex, nofollow"},
@@ -222,7 +222,7 @@ func randomTag(rnd *rand.Rand) Directives {
 	return FromMeta("robots", strings.Join(items, ","), "")
 }
 
-// Sources come in any order and may repeat themselves; the result must not depend on that.
+// Sources may come in any order and repeat; the result must not depend on that.
 func TestMergeLaws(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 0))
 	for range 500 {
@@ -256,7 +256,7 @@ func TestMayIndex(t *testing.T) {
 	}
 }
 
-// What is kept of a header must not keep the header.
+// A result must not keep the header in memory.
 func TestOtherIsACopy(t *testing.T) {
 	field := strings.Repeat("noindex,", 100) + "other"
 	other := FromHeader(http.Header{"X-Robots-Tag": {field}}, "foo").Other
@@ -266,8 +266,8 @@ func TestOtherIsACopy(t *testing.T) {
 	require.False(t, kept >= start && kept < start+uintptr(len(field)))
 }
 
-// Hostile headers: each is read right, and work that grows with the square of one would take a
-// hundred times as long as all of this.
+// Hostile headers: each is read correctly. Quadratic work would take a hundred times as long as
+// this test.
 func TestHostileHeaders(t *testing.T) {
 	for _, part := range []string{
 		"a:", "a:,", ":", "a:b ", "foo:noindex ", "noindex:", "max-snippet:", "max-snippet:x,",
@@ -281,8 +281,8 @@ func TestHostileHeaders(t *testing.T) {
 }
 
 // FuzzFromHeader asserts that a header asks a crawler for at least what it asks of all, that an
-// unknown directive in front takes nothing away, and that what was understood says the same when it
-// is written down and read again.
+// unknown directive in front hides nothing, and that the result, written and read again, is the
+// same.
 func FuzzFromHeader(f *testing.F) {
 	f.Add("noarchive, bar: noindex, foo: unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT", "foo")
 	f.Add("*: max-snippet: -1; x:y:, max-image-preview:large,,", "")

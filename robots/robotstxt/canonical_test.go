@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Written with percent signs, the marks of the canonical form are what a browser would request.
+// With percent signs, the markers of the canonical form are what a browser would request.
 var unmarked = strings.NewReplacer(literalDollar, "%24", literalStar, "%2A")
 
-// FuzzCanonical asserts that the canonical form is a form: it is its own, pure ASCII, and holds
-// nothing that a URI may not.
+// FuzzCanonical asserts that the canonical form is idempotent, pure ASCII, and has only characters
+// that a URI may contain.
 func FuzzCanonical(f *testing.F) {
 	f.Add("/a%zz%2f%7E %41*$\xff\x01\x02\x03")
 	f.Fuzz(func(t *testing.T, in string) {

@@ -21,7 +21,7 @@ func TestUTF16(t *testing.T) {
 	}
 }
 
-// The reason must lead to the line that a person would change.
+// The reason must point to the line that a person would change.
 func TestMatchNamesTheRule(t *testing.T) {
 	const body = "# first\r\nuser-agent: *\r\n\r\nallow: /a\rdisallow: /a/%62 c*$ # why\n" +
 		"disallow: /b\ndisallow: /b\nallow: /c/index.html\ndisallow: /c\n"

@@ -13,7 +13,7 @@ const manyRecords = "Host: h.test # main\nX-Early: 1\nuser-agent: foo\nX-Foo : a
 	"user-agent: foo2\nallow: /\nsitemap: /s.xml\nCrawl-Delay: 3\n" +
 	"user-agent: *\nNoindex: /a\nLicense: https://h.test/l.xml\nx-empty:\nuser-agent: foo\nx-foo: late\n"
 
-// A record that nobody has thought of yet must be reachable, with its place.
+// Records unknown to the package must be accessible, with their lines.
 func TestRecordsOfFile(t *testing.T) {
 	file := Parse([]byte(manyRecords))
 	require.Equal(t, []Record{
@@ -61,7 +61,8 @@ func TestSitemapURLs(t *testing.T) {
 	require.Equal(t, []string{"https://h.test/a.xml"}, file.SitemapURLs("%"))
 }
 
-// TestWhatIsNotKnownIsForbidden: who forgets to look whether a file could be had lets nobody in.
+// TestWhatIsNotKnownIsForbidden: callers that do not check whether a file was fetched must not
+// allow anything.
 func TestWhatIsNotKnownIsForbidden(t *testing.T) {
 	var file *File
 	for _, rules := range []Rules{{}, file.Rules("foo")} {
@@ -79,7 +80,7 @@ func TestWhatIsNotKnownIsForbidden(t *testing.T) {
 	require.Zero(t, file.Size())
 }
 
-// TestAgents holds what counts as a crawler's own name. A text that is none gets the groups for *.
+// TestAgents covers what counts as a crawler's own name. Any other text gets the groups for *.
 func TestAgents(t *testing.T) {
 	file := Parse([]byte("user-agent: foo\ndisallow: /foo\nuser-agent: MJ12bot\ndisallow: /mj\n" +
 		"user-agent: mozilla\ndisallow: /moz\nuser-agent: *\ndisallow: /all\n"))

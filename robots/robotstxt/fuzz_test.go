@@ -8,9 +8,9 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// FuzzMatch asserts that any body parses, and that the verdict, with its pattern and line, and the
-// records equal those of the slow reference, for the agent and for all that the body names. What
-// String returns parses to the same.
+// FuzzMatch asserts that any body parses, and that verdicts, with pattern and line, and records
+// equal those of the slow reference, for the agent and for all agents that the body names. The
+// result of String parses to the same File.
 func FuzzMatch(f *testing.F) {
 	for _, v := range allVectors(f) {
 		if len(v.body) < 1<<12 {
@@ -56,7 +56,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// checkBounds asserts that what a file says is within what is promised.
+// checkBounds asserts that the properties of a file are within the documented bounds.
 func checkBounds(t *testing.T, file *robotstxt.File, agent string) {
 	t.Helper()
 	if delay, _ := file.Rules(agent).Delay(); delay < 0 || delay > robotstxt.MaxDelay {

@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 		slices.Collect(lines(text, 72, 83, 14)), "a part of it")
 }
 
-// TestDecodeLeavesItsResult: what is saved of a file is parsed again, and must stay what it is.
+// TestDecodeLeavesItsResult: a saved file is parsed again, and must not change.
 func TestDecodeLeavesItsResult(t *testing.T) {
 	wide := "\xFF\xFE" + strings.Repeat("\x00\x4e", MaxSize/2-8) + "\n\x00\x01\x00"
 	for _, body := range []string{
@@ -41,8 +41,8 @@ func TestDecodeLeavesItsResult(t *testing.T) {
 	}
 }
 
-// Hostile texts: each is the most of one thing that fits. Work that grows with the square of
-// the text would take minutes here, and memory that does not follow the text would show.
+// Hostile texts: each has as much as possible of one thing. Quadratic work would take minutes here,
+// and memory that is not proportional to the text would be noticed.
 func TestHostileFiles(t *testing.T) {
 	many := func(format string) []byte {
 		var b strings.Builder
@@ -64,7 +64,7 @@ func TestHostileFiles(t *testing.T) {
 	require.NotNil(t, Parse(many("user-agent:N\n")).Rules("b").set)
 	require.True(t, Parse(many("\r")).Rules("foo").Allowed(long))
 	require.True(t, Parse(many("user-agent:*\nallow:/N\n")).Rules("foo").Allowed(long))
-	// Else each repeated name would merge all rules once more.
+	// Otherwise each repeated name would merge all rules again.
 	same := Parse([]byte("user-agent: foo\nuser-agent: FOO/2\nuser-agent: foo\ndisallow: /a\n"))
 	require.Equal(t, []uint32{0}, same.groupsOf("foo"))
 	require.True(t, Parse([]byte(nested)).Rules("foo").Allowed(long))
@@ -81,7 +81,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// number writes in letters, so that it can stand in a token.
+// number is written in letters, so that it can be part of a token.
 func number(i int) string {
 	s := ""
 	for ; i > 0 || s == ""; i /= 26 {

@@ -23,14 +23,14 @@ func liveHeap[T any](n int, build func() T) int {
 	return (int(after.HeapAlloc) - int(before.HeapAlloc)) / n
 }
 
-// compiledFile is a file of which one agent's rules were asked for, as a cache keeps it.
+// compiledFile is a file with the rules of one agent, as a cache keeps it.
 func compiledFile(body []byte) *File {
 	file := Parse(body)
 	file.Rules("examplebot").Allowed("/")
 	return file
 }
 
-// The figures are promised: a crawler keeps a hundred thousand files.
+// The documented figures: a crawler keeps a hundred thousand files.
 func TestFilesStaySmall(t *testing.T) {
 	typical := liveHeap(200, func() *File { return compiledFile([]byte(typicalFile)) })
 	hostile := liveHeap(2, func() *File { return compiledFile(hostileFile()) })
@@ -39,7 +39,7 @@ func TestFilesStaySmall(t *testing.T) {
 	require.LessOrEqual(t, hostile, 1_200_000)
 }
 
-// Whatever a body holds, what is kept of it is at most about five times as long.
+// For any body, the memory is at most about five times its length.
 func TestMemoryFollowsTheBody(t *testing.T) {
 	for _, line := range []string{
 		"user-agent:N\n", "allow:/\n", "allow:/N\n", "a:b\n", "allow:\nuseragent:a\n",
@@ -51,7 +51,7 @@ func TestMemoryFollowsTheBody(t *testing.T) {
 	}
 }
 
-// fileOf repeats a line until the body is full. N stands for another word in each.
+// fileOf repeats a line until the body is full, with N replaced by a different word in each.
 func fileOf(line string) []byte {
 	var b strings.Builder
 	b.WriteString("user-agent: *\n")
@@ -61,7 +61,7 @@ func fileOf(line string) []byte {
 	return []byte(b.String())
 }
 
-// TestSizeIsNoLie: caches go by it, so it must not be below what is really taken, nor far above.
+// TestSizeIsNoLie: caches rely on it, so it must not be below the real use, nor far above.
 func TestSizeIsNoLie(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"typical":   []byte(typicalFile),

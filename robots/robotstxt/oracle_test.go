@@ -11,9 +11,10 @@ import (
 	ours "github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// oracle asks temoto/robotstxt, which others wrote, about some rules. It gets a canonical text
-// instead of the file, because it rejects whole files for one bad line, and only plain prefixes: it
-// ranks wildcards by the length of a regular expression. It says nothing of other rules.
+// oracle asks temoto/robotstxt, an independent implementation, about some rules. It gets a
+// canonical text instead of the file, because it rejects whole files for one bad line. It gets only
+// plain prefixes, because it ranks wildcards by the length of a regular expression. It has no
+// answer for other rules.
 func oracle(rules []refRule, path string) (allowed, asked bool) {
 	rules = slices.Clone(rules)
 	slices.SortStableFunc(rules, func(a, b refRule) int { // of equal rules it takes the first
@@ -50,7 +51,7 @@ func oracle(rules []refRule, path string) (allowed, asked bool) {
 	return path == "/robots.txt" || data.FindGroup("*").Test(path), true
 }
 
-// requireOracleAgrees compares the package with the oracle, where that has a say.
+// requireOracleAgrees compares the package with the oracle, where that has an answer.
 func requireOracleAgrees(t *testing.T, body, agent, path string) (asked bool) {
 	t.Helper()
 	return oracleAgrees(t, refRules(body, agent), ours.Parse([]byte(body)).Rules(agent), path)
@@ -85,7 +86,7 @@ func TestOracleIsAsked(t *testing.T) {
 	}
 }
 
-// FuzzOracle asserts that temoto and this package agree on whatever literal rules the lines make.
+// FuzzOracle asserts that temoto and this package agree on any literal rules.
 func FuzzOracle(f *testing.F) {
 	f.Add("a\n/b\n//\n%41\nA:b\n\u00e9\n", "/a?b")
 	f.Add("\na#b\n +c:$d\n%\n%2\n%2a", "/%2A")

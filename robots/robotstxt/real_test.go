@@ -57,8 +57,8 @@ func realFiles(t *testing.T) iter.Seq2[string, []byte] {
 	}
 }
 
-// TestRealFiles asks some groups of each file about paths made from the file's own patterns. The
-// oracle must agree, and now and then the reference is asked too.
+// TestRealFiles checks some groups of each file with paths made from the file's own patterns. The
+// oracle must agree, and occasionally the reference is checked too.
 func TestRealFiles(t *testing.T) {
 	files, groups, asked, referred := 0, 0, 0, 0
 	for name, raw := range realFiles(t) {

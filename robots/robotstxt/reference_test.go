@@ -15,8 +15,8 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// This file holds a slow second reading of RFC 9309, written to be obviously right and to share
-// nothing with the code but the extraction of an agent's own token.
+// This file is a slow second reading of RFC 9309. It is written to be obviously correct and shares
+// nothing with the code except the extraction of an agent's own token.
 
 var (
 	refLineEnd  = regexp.MustCompile("\r\n|\r|\n")
@@ -208,7 +208,7 @@ func refDecide(rules []refRule, path string) robotstxt.Verdict {
 	return best
 }
 
-// refMatches keeps the set of all places in the path up to which the pattern can have matched.
+// refMatches tracks the set of all positions in the path up to which the pattern can have matched.
 func refMatches(pattern, path string) bool {
 	at := make([]bool, len(path)+1)
 	at[0] = true
@@ -272,7 +272,7 @@ func refCanonical(s string, isPattern bool) string {
 	return out.String() + end
 }
 
-// TestReferenceKnowsRight pins the reference to a few verdicts that one can see by eye.
+// TestReferenceKnowsRight pins the reference to a few verdicts that are easy to verify by hand.
 func TestReferenceKnowsRight(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, path string

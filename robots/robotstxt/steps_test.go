@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A step is one octet of the path that a search for one piece of a pattern looks at. Whatever the
-// pattern, all its searches together look at no octet twice, so a check of one rule takes at most
-// as many steps as the path has octets, and as many searches as the pattern has pieces.
+// A step is one octet of the path that the search for a piece of a pattern reads. For any pattern,
+// all of its searches together read no octet twice. So a check of one rule takes at most as many
+// steps as the path has octets, and as many searches as the pattern has pieces.
 func TestStepsAreBounded(t *testing.T) {
 	path := strings.Repeat("a", 2000) + "b"
 	for _, tt := range []struct {

@@ -32,7 +32,7 @@ func TestRFC9309(t *testing.T) { runVectors(t, "rfc9309") }
 
 func TestChoices(t *testing.T) { runVectors(t, "choices") }
 
-// TestCauses has each way in which temoto/robotstxt, given the file itself, is wrong.
+// TestCauses has each case in which temoto/robotstxt, given the file itself, is wrong.
 func TestCauses(t *testing.T) { runVectors(t, "causes") }
 
 func runVectors(t *testing.T, folder string) {
@@ -94,7 +94,7 @@ func readVectors(t testing.TB, name string) (cases []vector) {
 	return cases
 }
 
-// bodyLine returns what a line of a vector adds to the robots.txt.
+// bodyLine returns the contribution of a vector's line to the robots.txt.
 func bodyLine(t testing.TB, at, line string) string {
 	if line[0] == '|' {
 		return strings.TrimPrefix(line[1:], " ") + "\n"
@@ -112,7 +112,7 @@ func bodyLine(t testing.TB, at, line string) string {
 	return strings.Repeat(text, n)
 }
 
-// next reads a line that says what must hold, or under which conditions.
+// next reads a line with an expectation or a condition.
 func (s step) next(t testing.TB, line string) step {
 	verb, arg, _ := strings.Cut(line, " ")
 	var err error
@@ -142,7 +142,7 @@ func (s step) next(t testing.TB, line string) step {
 	return s
 }
 
-// noAnswer tells a status of 0 from none at all.
+// noAnswer distinguishes a status of 0 from an absent one.
 const noAnswer = -1
 
 func (v vector) run(t *testing.T) {

@@ -57,7 +57,7 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
-// FuzzDictionary asserts that what a field was read as is written and read again as the same.
+// FuzzDictionary asserts that a parsed field, written and parsed again, is the same.
 func FuzzDictionary(f *testing.F) {
 	f.Add(`a=y, b=(1 "x, y";z=?0);q=@-1, c;d=%"e", f=:aGk=:, g=-1.5`)
 	f.Fuzz(func(t *testing.T, field string) {

@@ -47,8 +47,8 @@ func TestNames(t *testing.T) {
 	require.Empty(t, NameOf("*foo"))
 }
 
-// FuzzOrigin asserts that the short cut for plain URLs leads where the parser does, and that an
-// origin is its own.
+// FuzzOrigin asserts that the fast path for plain URLs agrees with the parser, and that an origin
+// is its own origin.
 func FuzzOrigin(f *testing.F) {
 	f.Add("HTTPS://u:p@Example.com:443/a?b#c")
 	f.Add("http://[2001:DB8::1]:8080")

@@ -19,8 +19,8 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// freePort finds a port that is free on the first address, and skips the test where the system
-// has 127.0.0.1 only: a command that foreign programs use cannot do without.
+// freePort finds a port that is free on the first address, and skips the test on systems that have
+// 127.0.0.1 only: the command needs real addresses.
 func freePort(t *testing.T) string {
 	l, err := net.Listen("tcp4", "127.16.0.1:0")
 	if err != nil {
