@@ -1,17 +1,17 @@
-// Command bench runs every measurement of this directory, one after the other, and writes what they
-// print to REPORT.md, with the machine, the versions and the commands.
+// Command bench runs all measurements of this directory, one after the other, and writes their
+// output to REPORT.md, with the machine, the versions and the commands.
 //
 //	go run .            about an hour, on a machine that does nothing else
 //	go run . -short     about 5 minutes; small inputs, to see that everything works
 //	go run . -only satstore,archive
 //
 // The environment variable SPINNERET_DATA names the directory with host names and web graphs. With
-// -short it may be unset: small data are then generated. dedupe, satstore and soak need Linux.
+// -short it may be unset: then small data is generated. dedupe, satstore and soak need Linux.
 //
 // A step that fails does not stop the others. The report is written after each step.
 //
-// Each program compares with its peers by itself, in turns and in one run. Larger runs, and those that
-// take hours, are described where the programs are, with what was seen.
+// Each program compares with its peers by itself, alternating within one run. Larger runs, and
+// those that take hours, are described next to the programs, with their results.
 package main
 
 import (
@@ -31,12 +31,12 @@ import (
 )
 
 func main() {
-	short := flag.Bool("short", false, "small inputs: to see that everything works")
-	only := flag.String("only", "", "`packages` to measure, with commas between them; all if empty")
-	out := flag.String("o", "REPORT.md", "`file` for the report; of what is not measured, it keeps what it has")
+	short := flag.Bool("short", false, "use small inputs, to check that everything works")
+	only := flag.String("only", "", "`packages` to measure, separated by commas; empty means all")
+	out := flag.String("o", "REPORT.md", "`file` for the report; sections that are not measured again stay")
 	flag.Parse()
 	if *short && *out == "REPORT.md" {
-		*out = filepath.Join(os.TempDir(), *out) // which is for figures that mean something
+		*out = filepath.Join(os.TempDir(), *out) // the default is for meaningful figures
 	}
 	if err := run(*out, *only, *short); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -48,10 +48,10 @@ func main() {
 	}
 }
 
-// run writes the report after each step, so that what was measured is there whatever happens.
+// run writes the report after each step, so that no result is lost whatever happens.
 func run(out, only string, short bool) error {
 	sections := map[string]string{}
-	if !short { // a short run keeps nothing of an older report
+	if !short { // a short run discards the older report
 		var err error
 		sections, err = readReport(out)
 		if err := errors.Join(err, os.MkdirAll("plots", 0o755)); err != nil {
@@ -132,7 +132,7 @@ func ensureData(todo []step, short bool) (done func(), err error) {
 
 func (s step) title() string { return s.pkg + ": " + s.what }
 
-// readReport returns the sections of a report by their titles. No report has none.
+// readReport returns the sections of a report by their titles. A missing report has none.
 func readReport(name string) (sections map[string]string, err error) {
 	sections = map[string]string{}
 	text, err := os.ReadFile(name)
@@ -186,7 +186,7 @@ func describe(w io.Writer, short bool) {
 	}
 }
 
-// measure runs one command and returns what it has printed, with when and how long.
+// measure runs one command and returns its output, with the date and the duration.
 func measure(dir string, args []string) (text string, err error) {
 	where := ""
 	if dir != "." {
@@ -194,7 +194,7 @@ func measure(dir string, args []string) (text string, err error) {
 	}
 	fmt.Fprintf(os.Stderr, "%sgo %s\n", where, strings.Join(args, " "))
 	expanded := make([]string, len(args))
-	for i, arg := range args { // no other variable: a pattern of benchmarks may end in $
+	for i, arg := range args { // only this variable: a pattern of benchmarks may end in $
 		expanded[i] = strings.ReplaceAll(arg, "$SPINNERET_DATA", os.Getenv("SPINNERET_DATA"))
 	}
 	cmd := exec.Command("go", expanded...)
@@ -208,14 +208,14 @@ func measure(dir string, args []string) (text string, err error) {
 		err = fmt.Errorf("%w: %s", err, said[max(0, len(said)-2000):])
 	}
 	printed := strings.TrimRight(out.String(), "\n")
-	if data := os.Getenv("SPINNERET_DATA"); data != "" { // where it is on this machine says nothing
+	if data := os.Getenv("SPINNERET_DATA"); data != "" { // its place on this machine does not matter
 		printed = strings.ReplaceAll(printed, data, "$SPINNERET_DATA")
 	}
 	return fmt.Sprintf("%s, %v%s:\n\n```\n%sgo %s\n\n%s\n```\n", start.UTC().Format(time.DateOnly),
 		time.Since(start).Round(time.Second), load, where, strings.Join(args, " "), printed), err
 }
 
-// busy tells how much else the machine had to do in the minute before, where the system says so.
+// busy returns the load of the machine in the previous minute, if the system reports it.
 func busy() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	load, _, ok := strings.Cut(string(text), " ")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// cpuUsed returns how long this process has computed, on all cores.
+// cpuUsed returns the CPU time of this process, on all cores.
 func cpuUsed() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -20,7 +20,7 @@ func cpuUsed() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cpuTime returns how long a process has computed, to the hundredth of a second.
+// cpuTime returns the CPU time of a process, with a resolution of 10 ms.
 func cpuTime(cmd *exec.Cmd) (time.Duration, error) {
 	if cmd.Process == nil {
 		return 0, nil
@@ -29,7 +29,7 @@ func cpuTime(cmd *exec.Cmd) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, rest, found := strings.Cut(string(data), ") ") // behind the name of the program
+	_, rest, found := strings.Cut(string(data), ") ") // after the name of the program
 	fields := strings.Fields(rest)
 	if !found || len(fields) < 13 || fields[0] == "Z" {
 		return 0, errors.New("no statistics")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cpuUsed returns the time, which is as good where there is nothing else to go by.
+// cpuUsed returns the elapsed time, as the best available substitute.
 func cpuUsed() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
 func cpuTime(*exec.Cmd) (time.Duration, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// levels encodes pages as records with each level of each compression, and prints what is left of
-// them.
+// levels encodes pages as records with each level of each compression, and prints the resulting
+// sizes.
 func levels(o options) error {
 	bodies, err := realPages(o.site, o.pages)
 	if err != nil {
@@ -43,7 +43,7 @@ func levels(o options) error {
 	return all.hold("levels", o.rounds)
 }
 
-// encoder returns a function that encodes all bodies, each as a member of its own.
+// encoder returns a function that encodes all bodies, each as its own member.
 func encoder(o warc.EncoderOptions, bodies [][]byte) (encode func() (total, packed int64, err error), err error) {
 	enc, err := warc.NewEncoder(o)
 	if err != nil {
@@ -64,7 +64,7 @@ func encoder(o warc.EncoderOptions, bodies [][]byte) (encode func() (total, pack
 	}, nil
 }
 
-// realPages returns as many of the HTML pages below a directory, spread over all of it.
+// realPages returns some of the HTML pages below a directory, spread evenly.
 func realPages(dir string, n int) (bodies [][]byte, err error) {
 	var names []string
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

@@ -13,7 +13,7 @@ import (
 //go:embed life/main.go
 var lifeSource []byte
 
-// life puts archives of this code and of an older one through the same life, in turns.
+// life runs the same program on archives of this code and of an older version, alternating.
 func life(o options) error {
 	dir, err := os.MkdirTemp(o.dir, "bench-archive-*")
 	if err != nil {

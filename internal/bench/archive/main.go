@@ -1,4 +1,4 @@
-// Command archive measures package archive beside the bare work that it consists of:
+// Command archive compares package archive with the bare work that it has to do:
 //
 //	go run ./archive write
 //	go run ./archive read
@@ -24,8 +24,7 @@
 // its end, whatever else its core does meanwhile: shares are to be compared within a kind, between
 // kinds the seconds.
 //
-// What is compared takes turns, round after round and each round in another order, and medians are
-// printed.
+// The subjects alternate, in random order within each round, and the medians are printed.
 package main
 
 import (
@@ -44,7 +43,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// options are those of the command.
+// options are the flags of the command.
 type options struct {
 	dir     string
 	pages   int
@@ -56,16 +55,16 @@ type options struct {
 	site    string
 }
 
-// A contest is what is compared, by name. Each returns how many bytes it went through.
+// A contest has the subjects to compare, by name. Each returns how many bytes it processed.
 type contest []subject
 
 type subject struct {
 	name    string
 	run     func() (int64, error)
-	prepare func() error // before it, and not measured; may be nil
+	prepare func() error // called before each run, not measured; may be nil
 }
 
-// speeds are what was measured of a subject, in MB of a second and of a second of all cores.
+// speeds are the measurements of a subject, in MB per second and per CPU second of all cores.
 type speeds struct{ wall, cpu []float64 }
 
 func main() {
@@ -77,12 +76,12 @@ func main() {
 	var o options
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "`directory` on the disk to measure")
 	flag.IntVar(&o.pages, "pages", 400, "`number` of pages")
-	flag.IntVar(&o.rounds, "rounds", 25, "`times` that each is measured")
+	flag.IntVar(&o.rounds, "rounds", 25, "`number` of rounds")
 	flag.IntVar(&o.workers, "workers", 2, "`number` of workers of a scan")
 	flag.IntVar(&o.entries, "entries", 1_000_000, "`number` of entries in the index")
 	flag.StringVar(&o.old, "old", "", "`directory` with the code of an older version, for life")
 	flag.StringVar(&o.site, "site", "", "`directory` of HTML pages, for levels")
-	flag.StringVar(&o.svg, "svg", "", "`file` to draw the workers of a scan in")
+	flag.StringVar(&o.svg, "svg", "", "`file` for a drawing of the workers of a scan")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		log.Fatal("archive: say what to measure: write, read, levels, snapshot, scan, life, share")
@@ -115,7 +114,7 @@ func (c contest) hold(what string, rounds int) error {
 					return fmt.Errorf("%s: %s: %w", what, c[i].name, err)
 				}
 			}
-			runtime.GC() // what one leaves behind must not slow down the next
+			runtime.GC() // garbage of one subject must not slow down the next
 			began, computed := time.Now(), cpuUsed()
 			n, err := c[i].run()
 			if err != nil {
@@ -147,11 +146,11 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// sample is how many different pages there are; more would only fill memory.
+// sample is the number of different pages; more would only use memory.
 const sample = 500
 
-// pages are captures of 20 KB that shrink to about a third. They are made once, and not while
-// anything is measured.
+// pages are captures of 20 KB that compress to about a third. They are made once, outside of any
+// measurement.
 var pages = sync.OnceValue(makePages)
 
 func makePages() []archive.Capture {
@@ -205,7 +204,7 @@ func capture(i int) archive.Capture {
 	return c
 }
 
-// compressions are those that are measured.
+// compressions are the ones to compare.
 var compressions = []struct {
 	name string
 	warc.Compression

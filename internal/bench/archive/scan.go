@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// childEnv makes this program a worker.
+// childEnv turns this program into a worker.
 const childEnv = "SPINNERET_BENCH_CHILD"
 
 // serve is the worker.
@@ -45,7 +45,7 @@ func analyse(data []byte) ([]byte, error) {
 	return sum[:], nil
 }
 
-// workers are the kinds that are compared. Each starts workers that a trace watches.
+// workers are the kinds of workers to compare. A trace watches the workers that each starts.
 var workers = []struct {
 	name  string
 	start func(*trace) scan.Work
@@ -59,7 +59,7 @@ var workers = []struct {
 	}},
 }
 
-// An assignment is a way to give documents to workers. It tells the trace of each result.
+// An assignment distributes documents to workers. It reports each result to the trace.
 type assignment struct {
 	name string
 	run  func(s *archive.Snapshot, start scan.Work, o options, t *trace) error
@@ -130,8 +130,8 @@ func dynamic(depth int) func(*archive.Snapshot, scan.Work, options, *trace) erro
 	}
 }
 
-// static gives each worker a part of equal size beforehand, and memory has all of it: to read the
-// documents is no part of its time, as it is of the others'.
+// static assigns an equal part to each worker in advance, from memory: unlike the others, it does
+// not count the time for reading the documents.
 func static(s *archive.Snapshot, start scan.Work, o options, t *trace) error {
 	parts := make([][]scan.Document, o.workers)
 	i := 0

@@ -9,9 +9,9 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// share compares appending with and without looking for the bodies under all URLs: of bodies that are
-// all different, which is what it costs, and of bodies of which each comes ten times, which is what it
-// saves. Archives are open before they are measured, as opening one costs more than many pages.
+// share compares appending with and without looking for bodies under all URLs. With distinct bodies
+// it measures the cost, with ten copies of each the savings. Archives are opened before the
+// measurement, since that costs more than many pages.
 func share(o options) error {
 	var all contest
 	for _, c := range compressions {
@@ -47,8 +47,8 @@ func share(o options) error {
 	return all.hold("share", o.rounds)
 }
 
-// appendMarked appends pages first to end, whose bodies differ in their first bytes: of so many copies
-// each are the same.
+// appendMarked appends pages first to end. Their bodies differ in the first bytes, with that many
+// copies of each.
 func appendMarked(a *archive.Archive, first, end, copies int) error {
 	var failed error
 	for i := first; i < end && failed == nil; i++ {

@@ -15,12 +15,12 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// readSize is what is read at once from one end of a file to the other.
+// readSize is the size of reads when a file is read sequentially.
 const readSize = 2 << 20
 
-// snapshot compares by the bytes of the documents of the snapshot, whatever else a subject has to
-// read to have them. In the first contest all captures belong to it; in the second most are older
-// versions, between which those that are wanted lie scattered.
+// snapshot counts the bytes of the snapshot's documents, whatever else a subject has to read. In
+// the first contest all captures belong to it; in the second, most are older versions, among which
+// the wanted ones are scattered.
 func snapshot(o options) error {
 	if err := snapshotOf("dense", func(i int) string { return capture(i).URL }, o); err != nil {
 		return err
@@ -100,7 +100,7 @@ func fillWith(dir string, n int, url func(i int) string) (*archive.Archive, erro
 	return a, a.Sync()
 }
 
-// wanted returns where the last versions are, in the order of the index.
+// wanted returns the locations of the last versions, in the order of the index.
 func wanted(a *archive.Archive) (places []archive.Location, err error) {
 	for v, err := range a.All() {
 		if err != nil {
@@ -113,7 +113,7 @@ func wanted(a *archive.Archive) (places []archive.Location, err error) {
 	return places, nil
 }
 
-// concatenate writes the members of a snapshot to one file, and returns how long that is.
+// concatenate writes the members of a snapshot to one file, and returns its length.
 func concatenate(name, dir string, places []archive.Location) (total int64, err error) {
 	out, err := os.Create(name)
 	if err != nil {
@@ -128,7 +128,7 @@ func concatenate(name, dir string, places []archive.Location) (total int64, err 
 	return total, err
 }
 
-// eachPart reads parts of files in the order in which they are given.
+// eachPart reads parts of files in the given order.
 func eachPart(dir string, places []archive.Location, visit func([]byte) error) error {
 	files := map[string]*os.File{}
 	defer func() {

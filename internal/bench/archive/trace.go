@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// trace samples how much the workers compute: of processes by what the system says, of goroutines
-// by the time from the beginning of a document to its end. Its methods are safe for concurrent use.
+// trace samples the CPU use of the workers: of processes as the system reports it, of goroutines by
+// the time from the start of a document to its end. Its methods are safe for concurrent use.
 type trace struct {
 	workers int
 	stop    chan struct{}
@@ -30,7 +30,7 @@ type trace struct {
 	samples []point
 }
 
-// point is the time that workers have computed in all by some moment.
+// point is the CPU time that workers have used up to some moment.
 type point struct{ at, computed time.Duration }
 
 func newTrace(workers int) *trace {
@@ -61,7 +61,8 @@ func (t *trace) command() *exec.Cmd {
 	return cmd
 }
 
-// working notes that a goroutine has begun a document, and returns what notes its end.
+// working records that a goroutine has started a document, and returns a function that records its
+// end.
 func (t *trace) working() (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +77,7 @@ func (t *trace) working() (done func()) {
 	}
 }
 
-// restart forgets what has been by now: the part that reading the documents takes.
+// restart discards the samples so far, which are for reading the documents.
 func (t *trace) restart() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +115,7 @@ func (t *trace) sample() {
 	t.samples = append(t.samples, p)
 }
 
-// share returns the part of the workers' time up to a moment in which they computed.
+// share returns the fraction of the workers' time up to a moment that they used the CPU.
 func (t *trace) share(until time.Duration) float64 {
 	var first, last point
 	for _, p := range t.samples {
@@ -149,7 +150,7 @@ func (t *trace) shares(n int) []float64 {
 	return list
 }
 
-// draw draws the share over time as one line of text.
+// draw returns the share over time as one line of text.
 func (t *trace) draw() string {
 	bars := []rune(" ▁▂▃▄▅▆▇█")
 	var b strings.Builder
@@ -165,8 +166,7 @@ type panel struct {
 	trace *trace
 }
 
-// Sizes of a figure, in pixels. All panels have one scale of time, so that it shows who is ready
-// first.
+// Sizes of a figure, in pixels. All panels have the same time scale, to show who finishes first.
 const (
 	figureWidth = 720
 	panelHeight = 90

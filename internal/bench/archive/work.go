@@ -30,11 +30,11 @@ func bare(c warc.Compression) (resetter, error) {
 		zstd.WithEncoderConcurrency(1))
 }
 
-// record is what the writers of a contest put into one member: a header, and the parts of a block.
+// record is the input for one member: a header, and the parts of a block.
 type record struct {
 	raw  []byte // all of it
-	head int    // up to where it is header, which is not hashed
-	body int    // from where on it is the body, which is hashed twice
+	head int    // end of the header, which is not hashed
+	body int    // start of the body, which is hashed twice
 	tail int    // what follows the block
 }
 
@@ -133,7 +133,7 @@ func appendAll(dir string, n, goroutines int, opts archive.Options) error {
 	return a.Close()
 }
 
-// errgroup runs functions at once and keeps their errors.
+// errgroup runs functions concurrently and collects their errors.
 type errgroup struct {
 	wg   sync.WaitGroup
 	mu   sync.Mutex
@@ -154,8 +154,8 @@ func (g *errgroup) wait() error {
 	return errors.Join(g.errs...)
 }
 
-// writeBare writes each record as one member to a file, and forces it to disk as an archive does.
-// It hashes the body and the block, as many of the two as are asked for.
+// writeBare writes each record as one member to a file, and syncs it like an archive. It hashes the
+// body, or body and block, as requested.
 func writeBare(dir string, list []record, n int, c warc.Compression, digests int) error {
 	w, err := bare(c)
 	if err != nil {
@@ -234,7 +234,7 @@ func read(o options) error {
 	return nil
 }
 
-// readBare decompresses the members at known places, and hashes what is in them.
+// readBare decompresses the members at known offsets, and hashes their contents.
 func readBare(data []byte, places []archive.Version, c warc.Compression) error {
 	sum, buf, gz := sha1.New(), make([]byte, 32<<10), new(gzip.Reader)
 	zs, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))

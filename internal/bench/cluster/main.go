@@ -3,7 +3,7 @@
 //	go run ./cluster messages -rounds 3
 //	go run ./cluster scaling
 //
-// It builds the test binary and starts it as the program that the tests start.
+// It builds the test binary and starts it as the program that the tests use.
 package main
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// crawlWithColly follows all links from some pages, as colly's documentation shows it. It cuts
-// fragments off, for colly would ask for a page once more for each of them.
+// crawlWithColly follows all links from some pages, as in colly's documentation. It removes
+// fragments, because colly would request a page again for each of them.
 func crawlWithColly(through string, limits []*colly.LimitRule, seeds []string) error {
 	proxy, err := url.Parse(through)
 	if err != nil {
@@ -26,9 +26,9 @@ func crawlWithColly(through string, limits []*colly.LimitRule, seeds []string) e
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		link, _, _ := strings.Cut(e.Attr("href"), "#")
-		_ = e.Request.Visit(link) // it tells of each link that was seen before
+		_ = e.Request.Visit(link) // it reports each link that was seen before
 	})
-	// Visit waits for robots.txt, even so.
+	// Visit waits for robots.txt anyway.
 	errs := make(chan error, len(seeds))
 	for _, seed := range seeds {
 		go func() { errs <- c.Visit(seed) }()
@@ -40,7 +40,7 @@ func crawlWithColly(through string, limits []*colly.LimitRule, seeds []string) e
 	return err
 }
 
-// politeRules are a rule for each host: one for all would let one host wait for another.
+// politeRules are a rule for each host: with one rule for all, hosts would wait for each other.
 func politeRules(seeds []string) (rules []*colly.LimitRule) {
 	for _, seed := range seeds {
 		host := strings.Trim(strings.TrimPrefix(seed, "http:"), "/")

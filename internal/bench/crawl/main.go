@@ -1,17 +1,17 @@
-// Command crawl measures whole crawlers on one virtual web: CPU time and pages per second, with as
-// little delay as each crawler allows.
+// Command crawl measures whole crawlers on one virtual web: CPU time and pages per second, with the
+// lowest delay that each crawler allows.
 //
 //	go run ./crawl
 //	go run ./crawl -polite
 //	go run ./crawl -static DIR
 //
-// The web and each crawler are separate processes; the crawler has one core for itself. Each round runs
-// every crawler, one after the other; the table has the medians. Requests are counted from the web's
-// log. wget, wget2 and httrack take part if they are installed, and keep pages as files. colly keeps
-// none, and fullcrawler none or an archive, with its index and its store of pages.
+// The web and each crawler are separate processes; the crawler has its own core. Each round runs
+// every crawler, one after the other; the table has the medians. Requests are counted in the web's
+// log. wget, wget2 and httrack are included if they are installed, and store pages as files. colly
+// stores none, and fullcrawler none or an archive, with its index and its store of pages.
 //
-// With -static, the web is that of real sites, DIR/HOST/PATH, whose pages have far more links than those
-// of the virtual one. Links to https are left out, since nobody listens there.
+// With -static, the web consists of real sites, DIR/HOST/PATH, whose pages have many more links
+// than those of the virtual web. Links to https are omitted, because nothing listens there.
 //
 // With -polite, each crawler runs for a minute with a delay of one second between requests to an
 // address that many hosts share: see polite.go.
@@ -40,15 +40,15 @@ import (
 
 func main() {
 	var b bench
-	rounds := flag.Int("rounds", 3, "rounds, of which the medians count")
-	flag.IntVar(&b.hosts, "hosts", 100, "hosts of the web")
-	flag.IntVar(&b.pages, "pages", 100, "pages of each")
-	flag.IntVar(&b.size, "size", 20<<10, "median bytes of a page")
-	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "longest that a crawler may take; what it had by then counts")
-	only := flag.String("only", "", "crawlers to run, with commas between them; all if empty")
+	rounds := flag.Int("rounds", 3, "`number` of rounds; the table has the medians")
+	flag.IntVar(&b.hosts, "hosts", 100, "`number` of hosts")
+	flag.IntVar(&b.pages, "pages", 100, "`number` of pages per host")
+	flag.IntVar(&b.size, "size", 20<<10, "median size of a page in `bytes`")
+	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "time limit for a crawler; its results until then count")
+	only := flag.String("only", "", "`crawlers` to run, separated by commas; empty means all")
 	flag.StringVar(&b.static, "static", "", "`directory` of sites to serve, instead of a generated web")
-	polite := flag.Bool("polite", false, "measure what crawlers reach with pauses of a second for each address")
-	child := flag.String("colly", "", "crawl with colly through a `proxy`: what the program runs itself for")
+	polite := flag.Bool("polite", false, "measure with delays of a second per address")
+	child := flag.String("colly", "", "crawl with colly through a `proxy`; for internal use")
 	flag.Parse()
 	var err error
 	switch {
@@ -67,23 +67,23 @@ func main() {
 	}
 }
 
-// A bench is the web, and where things are.
+// A bench is the web and its settings.
 type bench struct {
 	hosts, pages, size int
-	addrs              int           // 0: one for each host
+	addrs              int           // 0: one per host
 	latency            time.Duration // median of the waits before answers; 0: none
 	limit              time.Duration
 	dir                string
-	static             string   // directory of sites; "" is a generated web
-	entries            []string // to them
+	static             string   // directory of sites; "" means a generated web
+	entries            []string // first pages of them
 }
 
-// A figure is what one run took.
+// A figure has the measurements of one run.
 type figure struct {
 	cpu, wall time.Duration
 	memory    int64 // bytes, the most
-	pages     int   // distinct ones that were served
-	again     int   // requests for a page beyond the first
+	pages     int   // distinct pages that were served
+	again     int   // requests for a page after the first one
 }
 
 func (b *bench) run(rounds int, only string) (err error) {
@@ -131,7 +131,7 @@ func wanted(engines []engine, only string) []engine {
 
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
-// An engine is a crawler: its command for a web whose first page and hosts file are given.
+// An engine is a crawler: its command for a web with a given first page and hosts file.
 type engine struct {
 	name    string
 	command []string
@@ -140,7 +140,7 @@ type engine struct {
 
 const first, proxy = "http://h00000.vweb.test/", "http://127.16.0.1:80"
 
-// engines returns those that are there.
+// engines returns the available ones.
 func (b *bench) engines() []engine {
 	ours := func(archive string) []string {
 		return []string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"), "-delay", "0",
@@ -158,14 +158,14 @@ func (b *bench) engines() []engine {
 		{"colly", []string{self, "-colly", proxy, first}, false},
 		{"wget", []string{"wget", "-q", "-r", "-l", "inf", "-H", "--no-verbose", "-P", b.path("out"), first}, true},
 		{"wget2", []string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "-P", b.path("out"), first}, true},
-		// Only with -%c0 does it ask for more than one page a second.
+		// Without -%c0 it requests at most one page a second.
 		{"httrack", []string{"httrack", first, "-O", b.path("out"), "-e", "-c200", "-%c0", "-A0", "-s0", "-q",
 			"-P", "127.16.0.1:80", "--disable-security-limits"}, false},
 	}
 	return b.installed(all)
 }
 
-// installed returns those whose programs are there.
+// installed returns the engines whose programs exist.
 func (b *bench) installed(engines []engine) []engine {
 	return slices.DeleteFunc(engines, func(e engine) bool {
 		_, err := exec.LookPath(e.command[0])
@@ -173,7 +173,7 @@ func (b *bench) installed(engines []engine) []engine {
 	})
 }
 
-// measure runs a crawler against a web of its own.
+// measure runs a crawler against its own web.
 func (b *bench) measure(e engine) (f figure, err error) {
 	if err := os.RemoveAll(b.path("out")); err != nil {
 		return f, err
@@ -211,7 +211,7 @@ func (b *bench) measure(e engine) (f figure, err error) {
 	if err := b.count(&f); err != nil || f.pages == 0 {
 		return f, fmt.Errorf("%w: %w: %s", errors.New("nothing was fetched"), errors.Join(err, failed), out.Bytes())
 	}
-	return f, nil // some exit with an error for a single page that was not there
+	return f, nil // some exit with an error if a single page was missing
 }
 
 // serve starts the web, on the other core if there is one.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// watchMemory looks at a process that has started, until the returned function is called, which
-// returns the most memory that it had, in bytes. What wait4 tells would not do: it is never less than
-// what the parent had when the process began.
+// watchMemory monitors a running process. The returned function stops that, and returns the peak
+// memory in bytes. The figure of wait4 would be wrong: it is never less than that of the parent
+// when the process started.
 func watchMemory(pid int) (peak func() int64) {
 	end, seen := make(chan struct{}), make(chan int64)
 	most := peakOf(pid)
@@ -33,7 +33,7 @@ func watchMemory(pid int) (peak func() int64) {
 	}
 }
 
-// peakOf returns the most memory that a process had by now, and 0 of one that has ended.
+// peakOf returns the peak memory of a process so far, or 0 if it has ended.
 func peakOf(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMemoryIsTheChildsOwn gives this process far more memory than cat ever has.
+// TestMemoryIsTheChildsOwn makes this process use far more memory than cat ever does.
 func TestMemoryIsTheChildsOwn(t *testing.T) {
 	ballast := make([]byte, 200<<20)
 	for i := 0; i < len(ballast); i += 4096 {

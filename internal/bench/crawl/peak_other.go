@@ -2,5 +2,5 @@
 
 package main
 
-// watchMemory cannot tell.
+// watchMemory is not supported here.
 func watchMemory(int) (peak func() int64) { return func() int64 { return 0 } }

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Five hundred hosts share fifty addresses, and answers take 50 ms in the median, one in 20 of them
-// three seconds. A crawler that leaves a second between two requests to an address can make fifty a
-// second.
+// Five hundred hosts share fifty addresses. The median latency is 50 ms, and three seconds for one
+// response in 20. A crawler that leaves a second between two requests to an address can make fifty
+// requests a second.
 const (
 	politeHosts, politeAddrs = 500, 50
 	politePages              = 50
@@ -22,17 +22,18 @@ const (
 	politeTime               = time.Minute
 	politeLatency            = 50 * time.Millisecond
 
-	// A request takes no longer to reach the web, which is on the same machine. Whoever waits for the first
-	// byte of each answer instead, which proves that the request has arrived, cannot make more than 0.83.
+	// This is an upper bound for the time that a request takes to the web on the same machine. A
+	// crawler that waits for the first byte of each response, which proves that the request has
+	// arrived, cannot exceed 0.83.
 	politeArrival = 25 * time.Millisecond
 
-	// A request is early if the web sees it so much less than a pause after the last one: what comes a
-	// little late and then in time is nobody's fault.
+	// A request is early if it arrives sooner after the previous one than a delay minus this slack:
+	// one that is slightly late, followed by one on time, is not a violation.
 	politeSlack = 50 * time.Millisecond
 )
 
-// runPolite lets each crawler work for a minute and counts, by the web's log, what it asked for and
-// what of that came too early for its host or its address.
+// runPolite runs each crawler for a minute. From the web's log it counts the requests, and those
+// that were too early for their host or address.
 func (b *bench) runPolite(only string) (err error) {
 	remove, err := b.prepare()
 	if err != nil {
@@ -82,7 +83,7 @@ func (b *bench) seeds() (urls []string, err error) {
 	return urls, err
 }
 
-// politeEngines are crawlers that have a pause to set. None but ours knows addresses.
+// politeEngines are the crawlers with a configurable delay. Only ours has one per address.
 func (b *bench) politeEngines(seeds []string) []engine {
 	self, _ := os.Executable()
 	ours := func(arrival time.Duration) []string {
@@ -105,7 +106,7 @@ type request struct {
 	host, addr string
 }
 
-// requests returns all of them, in the order in which they came.
+// requests returns all of them, in order of arrival.
 func (b *bench) requests() (all []request, err error) {
 	log, err := os.Open(b.path("log"))
 	if err != nil {
@@ -125,8 +126,8 @@ func (b *bench) requests() (all []request, err error) {
 	return all, lines.Err()
 }
 
-// early counts the requests that came less than a pause after the last one with the same key. It also
-// returns the shortest time between two of them.
+// early counts the requests that arrived less than a delay after the previous one with the same
+// key. It also returns the shortest time between two of them.
 func early(asked []request, key func(request) string) (n int, least time.Duration) {
 	last := map[string]time.Time{}
 	least = politeTime

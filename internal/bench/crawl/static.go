@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// entries returns the page of each site below a directory at which a crawl begins: the highest
-// index.html, or else the highest page.
+// entries returns the first page of each site below a directory: the highest index.html, or
+// otherwise the highest page.
 func entries(dir string) (urls []string, err error) {
 	if dir == "" {
 		return nil, nil
@@ -46,7 +46,8 @@ func entries(dir string) (urls []string, err error) {
 	return urls, nil
 }
 
-// staticEngines are ours: the others have no flag for many seeds, each with its own host for a scope.
+// staticEngines are ours: the others have no flag for many seeds, each with its own host as the
+// scope.
 func (b *bench) staticEngines() (engines []engine) {
 	for _, archive := range []string{"none", "gzip", "zstd"} {
 		command := []string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"), "-delay", "0",

@@ -4,8 +4,8 @@
 //	go run ./data -o /tmp/data
 //	export SPINNERET_DATA=/tmp/data
 //
-// The data is random, and the same each time. It shows that everything works. Figures need real data
-// in the same formats, which the READMEs of the laboratories describe.
+// The data is random, but always the same. It shows that everything works. Meaningful figures need
+// real data in the same formats, which the READMEs of the laboratories describe.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("o", "", "`directory` to make")
+	dir := flag.String("o", "", "`directory` to create")
 	hosts := flag.Int("hosts", 1000, "number of hosts; a graph has 20 pages of each")
 	flag.Parse()
 	if err := run(*dir, *hosts); err != nil {
@@ -87,7 +87,7 @@ func writeEdges(w io.Writer, random *rand.Rand, hosts int) {
 	}
 }
 
-// writeChanges lets pages change at random over three years, each at a rate of its own.
+// writeChanges changes each page at random over three years, at its own rate.
 func writeChanges(w io.Writer, random *rand.Rand, pages int) {
 	const begin, days = 1_600_000_000, 3 * 365
 	for p := range pages {

@@ -21,12 +21,12 @@ import (
 const serverArg = "serve"
 
 func main() {
-	rounds := flag.Int("rounds", 5, "rounds, of which the medians count")
+	rounds := flag.Int("rounds", 5, "`number` of rounds; the table has the medians")
 	pages := flag.Int("pages", 20_000, "get: pages per engine and round")
-	conns := flag.Int("conns", 200, "get: connections; memory: fetches under way")
+	conns := flag.Int("conns", 200, "get: connections; memory: fetches in flight")
 	size := flag.Int("size", 20<<10, "get, memory: bytes of a page")
-	sites := flag.String("sites", "", "links: directory of real pages; none means made-up ones")
-	every := flag.Int("every", 10, "links: take one of so many pages")
+	sites := flag.String("sites", "", "links: `directory` of real pages; empty means generated ones")
+	every := flag.Int("every", 10, "links: use one of this many pages")
 	flag.Parse()
 	var err error
 	switch flag.Arg(0) {

@@ -19,9 +19,9 @@ import (
 // A page of answers about a host, so that few hosts fit into the smallest cache.
 type hitValue [100]byte
 
-// runHits asks bounded caches for the host of each link of recorded crawls, in the order in which the
-// crawlers met them, and puts in what is missing. An LRU list gets room for as many hosts as the cache
-// had in the end: what the clock of the cache costs in hits is the difference.
+// runHits looks up the host of each link of recorded crawls in bounded caches, in the order of the
+// crawl, and adds missing ones. An LRU list gets room for as many hosts as the cache had in the
+// end. The difference is the cost of the cache's clock algorithm in hits.
 func runHits(data string) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "stream\thosts asked\tdifferent\tKiB\thosts kept\tcache hits\tLRU hits\t\n")

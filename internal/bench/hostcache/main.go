@@ -1,5 +1,5 @@
-// Command hostcache measures package hostcache beside Go's map and trees, with values of 16 bytes:
-// the memory of an entry, the time to put and to get it, a scan, and what a collection costs.
+// Command hostcache compares package hostcache with Go's map and with trees, with values of 16
+// bytes: memory per entry, the time of put and get, a scan, and the cost of a garbage collection.
 //
 // Each round makes every structure anew, one after the other, so that all of them see the same
 // noise; the table has the medians of the rounds.
@@ -20,12 +20,12 @@ import (
 )
 
 func main() {
-	hosts := flag.Int("n", 1_000_000, "how many host names")
-	rounds := flag.Int("rounds", 5, "rounds, of which the medians count")
-	chosen := flag.String("structures", "map,sharded map,btree,radix,trie,cache", "what to measure")
+	hosts := flag.Int("n", 1_000_000, "`number` of host names")
+	rounds := flag.Int("rounds", 5, "`number` of rounds; the table has the medians")
+	chosen := flag.String("structures", "map,sharded map,btree,radix,trie,cache", "`names` of the structures to measure")
 	file := flag.String("hosts", filepath.Join(os.Getenv("SPINNERET_DATA"), "hosts.txt.zst"),
 		"`file` of host names, one per line, compressed with zstd")
-	plain := flag.Bool("plain", false, "put the names in as they are, not with reversed labels")
+	plain := flag.Bool("plain", false, "use the names as they are, not with reversed labels")
 	hits := flag.Bool("hits", false, "measure the hits of bounded caches on recorded crawls, and nothing else")
 	flag.Parse()
 	var err error
@@ -66,7 +66,7 @@ func run(n, rounds int, chosen []string, file string, plain bool) error {
 	return report(chosen, seen, raw)
 }
 
-// figures are what is measured, in the order of columns. A missing one is negative.
+// figures are the measurements, in the order of columns. A missing one is negative.
 type figures [len(columns)]float64
 
 var columns = [...]string{
@@ -141,7 +141,7 @@ func (w workload) measure(make func() structure) (f figures) {
 	return f
 }
 
-// timed returns the nanoseconds that each of n calls takes.
+// timed returns the nanoseconds per call of n calls.
 func timed(n int, f func(i int)) float64 {
 	start := time.Now()
 	for i := range n {

@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A nameList holds names without a pointer to each, so that the collector has nothing to do with it
-// and what is measured is the structure that the names are put into.
+// A nameList holds names without pointers, so that the garbage collector has no work with it and
+// only the structure under test is measured.
 type nameList struct {
 	text string
 	ends []uint32
@@ -29,8 +29,8 @@ func (l nameList) at(i int) string {
 	return l.text[begin:l.ends[i]]
 }
 
-// mapped returns a list of what f makes of the names in some order. They lie in memory in that
-// order, so that who goes through them waits for what he does with them and not for themselves.
+// mapped returns a list of the results of f for the names in some order. They are in memory in that
+// order, so iterating over them causes no cache misses of its own.
 func (l nameList) mapped(order []uint32, f func(string) string) nameList {
 	var text strings.Builder
 	text.Grow(len(l.text) + len(l.text)/8)
@@ -54,15 +54,15 @@ func permutation(n int, seed uint64) []uint32 {
 	return order
 }
 
-// reversed puts the labels of a name in reverse order.
+// reversed reverses the order of a name's labels.
 func reversed(name string) string {
 	labels := strings.Split(name, ".")
 	slices.Reverse(labels)
 	return strings.Join(labels, ".")
 }
 
-// hostNames returns n different host names in no particular order: those of the file, and beyond
-// those ones that are made up from them, half of one name's first label and half of another's.
+// hostNames returns n different host names in random order: those of the file, and beyond those,
+// names that combine halves of the first labels of two of them.
 func hostNames(file string, n int) (nameList, error) {
 	known, err := readNames(file, n)
 	if err != nil {
@@ -99,7 +99,7 @@ func hostNames(file string, n int) (nameList, error) {
 	return nameList{text.String(), ends}, nil
 }
 
-// readNames returns at most n names of a file that has one a line, evenly spread over it.
+// readNames returns at most n names of a file with one per line, spread evenly over it.
 func readNames(file string, n int) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 
 type value [16]byte
 
-// A structure is what is measured.
+// A structure is a subject of the measurement.
 type structure struct {
-	plain   bool // it takes host names as they are, not with reversed labels
+	plain   bool // takes host names as they are, not with reversed labels
 	put     func(key string, v value)
 	get     func(key string) bool
-	prefix  func(prefix string) int // nil if it has no order
-	reports func() (bytes int)      // what it says that it takes; nil if it says nothing
+	prefix  func(prefix string) int // nil if it is unordered
+	reports func() (bytes int)      // its own estimate of its memory; nil if it has none
 }
 
-// makers make the structures. All own their keys, as they do in a crawler that got them out of a
+// makers create the structures. All of them own their keys, as in a crawler that cuts them out of a
 // page.
 var makers = map[string]func() structure{
 	"map":         newMap,
@@ -42,7 +42,7 @@ func newMap() structure {
 	}
 }
 
-// newShardedMap makes maps under 64 locks, the usual answer to many writers.
+// newShardedMap returns maps under 64 locks, the usual solution for many writers.
 func newShardedMap() structure {
 	type shard struct {
 		mu sync.RWMutex
@@ -111,7 +111,7 @@ func newTrie() structure {
 	}
 }
 
-// newCache makes a cache, which reverses the labels itself.
+// newCache returns a cache, which reverses the labels itself.
 func newCache() structure {
 	c := hostcache.New[value](hostcache.Options{MaxBytes: -1})
 	return structure{

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A look is what the crawler was like at one time, in bytes and seconds.
+// A look is the state of the crawler at one time, in bytes and seconds.
 type look struct {
 	known, visits  int
 	resident, heap float64
@@ -20,7 +20,7 @@ type look struct {
 	cpu            float64
 }
 
-// lookAt asks the crawler and the kernel.
+// lookAt queries the crawler and the kernel.
 func lookAt(pid int) (l look, err error) {
 	resp, err := http.Get("http://" + listen + "/metrics")
 	if err != nil {

@@ -1,17 +1,16 @@
 //go:build linux
 
-// Command memory measures what fullcrawler takes of the machine's memory while it runs:
+// Command memory measures the memory of fullcrawler while it runs:
 //
-//	go run ./memory                 a million URLs become known
+//	go run ./memory                 discovers a million URLs
 //	go run ./memory -urls 1e7       ten million
-//	go run ./memory -bodies 64      large compressed pages arrive at one time
+//	go run ./memory -bodies 64      large compressed pages arrive at once
 //
-// The web is in this process, the crawler is one of its own, with as much memory as -memory allows.
-// Each page of the web links to a thousand URLs that nobody has seen, spread over a thousand hosts.
-// With -bodies, as many hosts have one page of nearly 10 MB each, which is sent compressed, and sent
-// when all of them are asked for. "Resident" is what Linux counts, without the pages of files,
-// "heap" what is in use by Go. Nothing of the crawler is special, but that it keeps no archive and
-// that it does not wait between requests.
+// The web is part of this process; the crawler is a separate one, with the memory that -memory
+// allows. Each page of the web links to a thousand new URLs, spread over a thousand hosts. With
+// -bodies, as many hosts have one page of nearly 10 MB each, which is sent compressed, as soon as all
+// of them were requested. "Resident" is what Linux reports without mapped files, "heap" the memory in
+// use by Go. The crawler has no archive and no delays.
 package main
 
 import (
@@ -33,11 +32,11 @@ import (
 
 func main() {
 	var b bench
-	urls := flag.Float64("urls", 1e6, "URLs that become known")
-	flag.IntVar(&b.bodies, "bodies", 0, "large pages at one time; 0 measures known URLs")
-	flag.Int64Var(&b.memory, "memory", 512<<20, "bytes that the crawler is told to keep to")
+	urls := flag.Float64("urls", 1e6, "`number` of URLs to discover")
+	flag.IntVar(&b.bodies, "bodies", 0, "`number` of large pages at a time; 0 measures known URLs")
+	flag.Int64Var(&b.memory, "memory", 512<<20, "the crawler's -memory, in `bytes`")
 	flag.StringVar(&b.order, "order", "found", "found or rank")
-	flag.StringVar(&b.program, "fullcrawler", "", "`program` to measure; one is built if there is none")
+	flag.StringVar(&b.program, "fullcrawler", "", "`program` to measure; empty builds one")
 	flag.Parse()
 	b.urls = max(int(*urls), 10)
 	if err := b.run(); err != nil {

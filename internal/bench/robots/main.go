@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 5, "rounds, of which the medians count")
+	rounds := flag.Int("rounds", 5, "`number` of rounds; the table has the medians")
 	budget := flag.Duration("time", 100*time.Millisecond, "time for each figure in a round")
 	only := flag.String("file", "", "name of a real robots.txt to measure as well")
 	flag.Parse()

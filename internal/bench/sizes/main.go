@@ -27,7 +27,7 @@ var paths = []string{
 }
 
 func main() {
-	root := flag.String("root", "../..", "the repository")
+	root := flag.String("root", "../..", "`directory` of the repository")
 	flag.Parse()
 	if err := run(*root); err != nil {
 		fmt.Fprintln(os.Stderr, "sizes:", err)

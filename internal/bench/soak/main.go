@@ -26,13 +26,13 @@ import (
 
 func main() {
 	var s soak
-	visits := flag.Float64("visits", 5e6, "visits, after which it ends")
-	flag.IntVar(&s.hosts, "hosts", 1000, "hosts of the web")
-	flag.IntVar(&s.pages, "pages", 200, "pages of each")
+	visits := flag.Float64("visits", 5e6, "`number` of visits to make")
+	flag.IntVar(&s.hosts, "hosts", 1000, "`number` of hosts")
+	flag.IntVar(&s.pages, "pages", 200, "`number` of pages per host")
 	flag.StringVar(&s.archive, "archive", "zstd", "gzip, zstd or none")
 	flag.StringVar(&s.order, "order", "found", "found or rank")
-	flag.Int64Var(&s.memory, "memory", 512<<20, "bytes that the crawler is told to keep to")
-	flag.DurationVar(&s.every, "every", 10*time.Second, "pause between two looks")
+	flag.Int64Var(&s.memory, "memory", 512<<20, "the crawler's -memory, in `bytes`")
+	flag.DurationVar(&s.every, "every", 10*time.Second, "time between samples")
 	flag.Parse()
 	s.visits = *visits
 	if err := s.run(); err != nil {

@@ -1,6 +1,6 @@
-// Command life puts one archive through a life, and prints what it saw as JSON. It only uses what
-// package archive has had since its first version: the benchmark beside it builds this file against
-// an older one, too, to compare both in one run.
+// Command life simulates the life of one archive, and prints its measurements as JSON. It only uses
+// functions that package archive has had since its first version: the benchmark next to it also
+// builds this file against an older one, to compare both in one run.
 package main
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// Seen is what was seen.
+// Seen has the measurements.
 type Seen struct {
-	FillPerSecond   float64 // entries that came in at random
-	IndexBytes      float64 // for each entry
+	FillPerSecond   float64 // entries imported in random order
+	IndexBytes      float64 // per entry
 	AppendPerSecond float64 // captures of 2 KB, while nothing else runs
-	AtMicros        float64 // median of looking up, while nothing else runs
-	BusyAtMicros    float64 // median of looking up, while captures and entries come in
+	AtMicros        float64 // median of a lookup, while nothing else runs
+	BusyAtMicros    float64 // median of a lookup, during appends and imports
 	WorstAt         float64 // milliseconds
 	WorstAppend     float64 // milliseconds
 	Recovery        float64 // seconds of Open after a crash
@@ -64,7 +64,7 @@ func url(i int) string {
 	return fmt.Sprintf("http://www.host-%05d.example.org/some/path/of-usual-length/%04d.html", i%5003, i/5003)
 }
 
-// write makes a file of n tiny records whose URLs come in no order.
+// write makes a file of n tiny records whose URLs are in random order.
 func write(name string, first, n int) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -84,10 +84,10 @@ func write(name string, first, n int) error {
 	return f.Close()
 }
 
-// scatter takes numbers to others in no order, none twice.
+// scatter maps numbers to other numbers, each once, in random order.
 func scatter(i int) int { return (i * 7_368_787) % 15_485_863 }
 
-// fill brings in entries as a crawl does: at random places of the index.
+// fill imports entries at random places of the index, as in a crawl.
 func (s *Seen) fill(dir string, entries int) error {
 	const part = 500_000
 	a, err := archive.Open(filepath.Join(dir, "a"), archive.Options{})
@@ -134,7 +134,7 @@ func page(seed uint64) []byte {
 	return body
 }
 
-// live asks and appends, first alone and then at once, until the index was written.
+// live looks up and appends, first separately and then concurrently, until the index was written.
 func (s *Seen) live(dir string, entries int) error {
 	a, err := archive.Open(filepath.Join(dir, "a"), archive.Options{Level: 1})
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Seen) live(dir string, entries int) error {
 	if s.AtMicros, _, err = ask(a, entries, func() bool { return false }); err != nil {
 		return err
 	}
-	const together = 150_000 // more than wait in memory for the index
+	const together = 150_000 // more than can wait in memory for the index
 	var done atomic.Bool
 	var all sync.WaitGroup
 	var failed error
@@ -173,7 +173,7 @@ func (s *Seen) live(dir string, entries int) error {
 	return a.Close()
 }
 
-// ask looks up so many times, and on as long as more says.
+// ask makes that many lookups, and continues as long as more reports true.
 func ask(a *archive.Archive, entries int, more func() bool) (median, worst float64, err error) {
 	var took []float64
 	for i := 0; i < lookups || more(); i++ {
@@ -188,7 +188,7 @@ func ask(a *archive.Archive, entries int, more func() bool) (median, worst float
 	return took[len(took)/2], took[len(took)-1] / 1e3, nil
 }
 
-// visits finds one page unchanged, often.
+// visits records many unchanged visits of one page.
 func (s *Seen) visits(dir string) error {
 	a, err := archive.Open(dir, archive.Options{Level: 1})
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *Seen) visits(dir string) error {
 	return a.Close()
 }
 
-// die appends as many captures as an index may lack, and is gone.
+// die appends as many captures as an index may lack, and exits.
 func die(dir string, n int) error {
 	a, err := archive.Open(dir, archive.Options{Level: 1})
 	for i := 0; i < n && err == nil; i++ {
