@@ -1,7 +1,7 @@
 package scheduler
 
-// A timer is what a wheel keeps of each of its entries. Its links serve every chain that the entry
-// may be in: the list of a slot of the wheel, a waitlist, a ready list. It is in one at a time.
+// A timer is the part of an entry that a wheel needs. Its links serve every chain that the entry
+// may be in: a slot of the wheel, a waitlist or a ready list. It is in at most one at a time.
 type timer struct {
 	due        int64
 	prev, next uint32

@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// An extra is what is unusual about a limiter, mostly what makes its delay longer than that of
-// others.
+// An extra is the state that few limiters have, mostly what makes a delay longer than the default.
 type extra struct {
 	owner    uint32
 	waiters  uint32 // of a host: callers of Wait
 	failures uint8  // net of successes, for the back-off
 	ranked   bool   // the queue has tasks of several priorities
-	raised   uint64 // serial of the last flight that was known when a failure was last counted
+	raised   uint64 // serial of the last flight when a failure was last counted
 	start    int64  // of the last visit, from which the delays count; longAgo if there was none
-	asked    int64  // delay by SetHost; 0 if that is not more than usual
-	retry    int64  // when the server says to come back; longAgo if it does not
+	asked    int64  // delay by SetHost; 0 if that is not more than the default
+	retry    int64  // the Retry-After of the server; longAgo if there is none
 
-	// The delays for the latencies of the last visits, the last one first; 0 if a delay is not more
-	// than usual. A host needs only one.
+	// The delays for the latencies of the last visits, newest first; 0 if a delay is not more than
+	// the default. A host needs only the first.
 	slow [3]int64
 
 	// The last task of each priority, if ranked.
 	tails [priorities]uint32
 }
 
-// A report is an Outcome in the terms of an engine.
+// A report is an Outcome in the units of an engine.
 type report struct {
 	skipped, failed bool
 	start           int64
@@ -33,14 +32,14 @@ type report struct {
 	retry           int64
 }
 
-// maxAddrFailures bounds the back-off of an address at 64 times its delay. Many hosts may live
-// there, and those that are well should not wait for the ill ones, which have a back-off each.
+// maxAddrFailures bounds the back-off of an address to 64 times its delay. An address may serve
+// many hosts, and the healthy ones should not wait for failing ones, which have their own back-off.
 const maxAddrFailures = 6
 
-// judge starts the delays of a limiter after a visit, as its outcome demands.
-func (e *engine) judge(i uint32, f flight, r report) {
+// applyOutcome starts the delays of a limiter after a visit.
+func (e *engine) applyOutcome(i uint32, f flight, r report) {
 	p := e.at(i)
-	if p.kind == aGroup { // which is the caller's own matter, of which servers know nothing
+	if p.kind == aGroup { // servers know nothing of the caller's groups
 		e.charge(i, f.start)
 		return
 	}
@@ -71,16 +70,16 @@ func (e *engine) judge(i uint32, f flight, r report) {
 	}
 }
 
-// maxSlow bounds the delays that result from latency: as those after failures, unless the options
-// say otherwise. A latency is what the caller has measured, and may be wrong.
+// maxSlow bounds the delays that result from latency, at the default bound of back-off. A latency
+// is measured by the caller, and may be wrong.
 const maxSlow = int64(time.Hour)
 
-// maxAhead is how far after the present a caller may say that a request arrives. It is longer than
-// any request takes, and keeps a wrong clock from taking a host out for good.
+// maxAhead is how far in the future a caller may report an arrival. It is longer than any request
+// takes, and prevents a wrong clock from blocking a host forever.
 const maxAhead = int64(24 * time.Hour)
 
-// countFailure halves the failures at each success. Of visits that were out at the same time only
-// one failure counts: they tell of the same trouble.
+// countFailure halves the failures at each success. Of visits in flight at the same time only one
+// failure counts, as they probably have the same cause.
 func (e *engine) countFailure(k kind, x *extra, f flight, failed bool) {
 	switch {
 	case !failed:
@@ -91,8 +90,8 @@ func (e *engine) countFailure(k kind, x *extra, f flight, failed bool) {
 	}
 }
 
-// backoff returns the least delay after so many failures. A host's is doubled by each after the
-// first, an address's by each.
+// backoff returns the minimum delay after a number of failures. For a host, each failure after the
+// first doubles it; for an address, each failure does.
 func (e *engine) backoff(k kind, failures uint8) int64 {
 	limit := int64(e.opts.MaxBackoff)
 	switch {
@@ -106,7 +105,7 @@ func (e *engine) backoff(k kind, failures uint8) int64 {
 	}
 }
 
-// charge makes the delay of a limiter count from a visit, unless it counts from a later one.
+// charge starts the delay of a limiter at a visit, unless it counts from a later one.
 func (e *engine) charge(i uint32, start int64) {
 	p := e.at(i)
 	if p.extra == 0 {
@@ -119,7 +118,7 @@ func (e *engine) charge(i uint32, start int64) {
 }
 
 // setDue sets when the delay of a limiter has passed. The wheel finds its entries by that time, so
-// the limiter leaves it.
+// the limiter is removed from it.
 func (e *engine) setDue(i uint32, at int64) {
 	due := e.due(i)
 	if *due == at {
@@ -146,13 +145,13 @@ func (e *engine) pace(p *limiter) int64 {
 	return max(min(d, int64(e.opts.MaxDelay)), e.delay[p.kind])
 }
 
-// isPaused tells whether a shared limiter stays closed for longer than its usual delay.
+// isPaused reports whether a shared limiter stays closed for longer than its default delay.
 func (e *engine) isPaused(i uint32) bool {
 	p := e.at(i)
 	return p.extra != 0 && *e.due(i) > later(e.now, e.delay[p.kind])
 }
 
-// unholdFronts lets the groups go on that are held for hosts at the front of a waitlist.
+// unholdFronts releases the groups that are held for hosts at the front of a waitlist.
 func (e *engine) unholdFronts(addr uint32) {
 	p := e.at(addr)
 	for i := *p.lastFront(); i != 0; i = e.timers.at(i).prev {
@@ -163,15 +162,14 @@ func (e *engine) unholdFronts(addr uint32) {
 	}
 }
 
-// extraOf returns the extra of a limiter, which it gets if it has none.
+// extraOf returns the extra of a limiter, and creates it if necessary.
 func (e *engine) extraOf(i uint32) *extra {
 	p, due := e.at(i), *e.due(i)
 	if p.extra == 0 {
 		p.extra = e.extras.alloc()
 		start := int64(longAgo)
 		if due != longAgo {
-			// If due is the end of all time this is not the start, but a longer delay has the same
-			// end.
+			// If due is never, this is not the start, but a longer delay also ends at never.
 			start = due - e.delay[p.kind]
 		}
 		*e.extras.at(p.extra) = extra{owner: i, start: start, retry: longAgo}
@@ -179,8 +177,8 @@ func (e *engine) extraOf(i uint32) *extra {
 	return e.extras.at(p.extra)
 }
 
-// updateDue works out anew when the delay of a limiter has passed, after its extra has changed. The
-// extra goes if nothing is unusual any longer. Replace has to follow, as after setDue.
+// updateDue recomputes when the delay of a limiter has passed, after its extra has changed. An
+// extra that is no longer needed is released. A call of replace must follow, as after setDue.
 func (e *engine) updateDue(i uint32) {
 	p := e.at(i)
 	x := e.extras.at(p.extra)
@@ -199,7 +197,7 @@ func (e *engine) updateDue(i uint32) {
 
 // setDelay remembers the delay that a host asked for.
 func (e *engine) setDelay(host uint32, d int64) {
-	// A host that asks for nothing unusual need not be remembered for it.
+	// A delay up to the default need not be stored.
 	if d <= e.delay[aHost] {
 		d = 0
 	}

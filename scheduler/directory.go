@@ -6,15 +6,15 @@ import (
 	"net/netip"
 )
 
-// A directory finds the limiters by their keys.
+// A directory finds limiters by their keys.
 type directory struct {
 	limiters slab[limiter]
-	timers   slab[timer] // by the numbers of limiters; apart from them, so that they lie close
+	timers   slab[timer] // by the numbers of limiters; separate, so that they are densely packed
 	table    table
 	names    names
 	seed     maphash.Seed
 	known    [kinds]int
-	hand     uint32 // the limiter that was swept last
+	hand     uint32 // the last limiter that was swept
 }
 
 func (d *directory) init() {
@@ -22,7 +22,7 @@ func (d *directory) init() {
 	d.names.moved = d.moved
 }
 
-// full tells whether no further limiter can be given a number or a name.
+// full reports whether there is no number or no room for the name of another limiter.
 func (d *directory) full() bool { return d.names.full() || d.limiters.used >= 1<<31 }
 
 // lookup returns the number of a limiter with a name, or 0.
@@ -46,7 +46,7 @@ func (d *directory) named(k kind, name string) (i uint32, isNew bool) {
 	return d.enter(hash, limiter{kind: k, key: d.names.put(name), state: idle}), true
 }
 
-// enter makes a new limiter known.
+// enter adds a new limiter.
 func (d *directory) enter(hash uint64, p limiter) uint32 {
 	i := d.limiters.alloc()
 	*d.limiters.at(i) = p
@@ -123,7 +123,7 @@ func (d *directory) forget(i uint32) {
 	d.names.drop(p.key)
 }
 
-// moved finds the limiter of a name that moves.
+// moved finds the limiter of a name that is about to move.
 func (d *directory) moved(name string, from uint32) (set func(to uint32)) {
 	i := d.table.find(maphash.String(d.seed, name), func(i uint32) bool {
 		p := d.limiters.at(i)

@@ -25,17 +25,17 @@
 //
 // Tasks of one host and priority are leased in the order in which they were added. Hosts that share
 // an address or a group take turns: none overtakes a waiting one more than once. A host with both
-// waits for its address, then for its group, and at most once more for its address; meanwhile no
+// waits for its address, its group, and at most once more for its address; during that last wait no
 // other host of the group is leased. Otherwise Next does not block while a host is ready.
 //
 // # What it costs
 //
-// Add, TryNext and Done take amortized constant time, however many hosts there are. A host takes 60
-// bytes plus its name, an address 58, a task 8 plus its item, or 28 with a NotBefore. Memory is
-// reused but does not shrink. It has no pointers for the garbage collector, except those in items.
+// Add, TryNext and Done take amortized constant time, independent of the number of hosts. A host
+// takes 60 bytes plus its name, an address 58, a task 8 plus its item, or 28 with a NotBefore.
+// Memory is reused but does not shrink. Only the items contain pointers for the garbage collector.
 //
 // # What it does not do
 //
 // It keeps its queues in memory, reads no robots.txt and resolves no names. It compares host names
-// byte by byte, so spell each host in one way. It needs no Close.
+// byte by byte, so always spell a host the same way. It needs no Close.
 package scheduler

@@ -8,7 +8,7 @@ import (
 
 // Times are nanoseconds since the epoch of the Scheduler.
 const (
-	longAgo = math.MinInt64 // before every time: when what never happened did
+	longAgo = math.MinInt64 // before every time; stands for events that never happened
 	never   = math.MaxInt64 // after every time
 )
 
@@ -30,36 +30,35 @@ type engine struct {
 	extras slab[extra]
 	tasks  slab[task]
 
-	// Every host that waits for its delay, and every shared limiter that hosts wait for, is in the
-	// wheel, by its number in the directory. Idle limiters are not: nothing has to wake up for
-	// them.
+	// The wheel contains every host that waits for its delay, and every shared limiter that hosts
+	// wait for, by their numbers in the directory. Idle limiters need no wake-up and are not in it.
 	wheel wheel
 	ready readyLists
 
-	// Tasks whose NotBefore has not come are in a wheel of their own, so that they hold up nothing.
+	// Tasks with a future NotBefore are in a separate wheel, so that they delay nothing.
 	deferredTimers slab[timer]
 	deferredTasks  slab[uint32] // by the numbers of the timers
 	deferred       wheel
 
 	flights      slab[flight]
-	flightTimers slab[timer] // by the numbers of flights; due is when one counts as lost
+	flightTimers slab[timer] // by the numbers of flights; due is when the lease counts as lost
 	flying       chain       // of flights, in the order in which they began
 
 	inState [ready + 1]int // hosts
-	lost    int64          // leases that were not given back in time
-	joins   int64          // how often a host went into a waitlist, for the tests
+	lost    int64          // leases without Done within the timeout
+	joins   int64          // how often a host joined a waitlist; for tests
 
-	dropped func(task uint32) // is called with the task of a lost lease, before it is released
+	dropped func(task uint32) // called with the task of a lost lease, before it is released
 }
 
-// A flight is a lease that is out.
+// A flight is an outstanding lease.
 type flight struct {
-	serial   uint64 // tells it from those that had its number before
+	serial   uint64 // tells it from earlier flights with the same number
 	at       int64  // when the lease was given
-	start    int64  // when the request reached the server, as far as is known
+	start    int64  // when the request reached the server, as far as known
 	limiters [3]uint32
 	task     uint32 // 0 if it was given by Wait
-	pending  uint8  // a bit for each of the limiters of which it has set the pendingBit
+	pending  uint8  // a bit for each limiter whose pendingBit it has set
 }
 
 // The order of limiters in a flight.
@@ -93,8 +92,8 @@ func (e *engine) at(i uint32) *limiter { return e.limiters.at(i) }
 // due is when the delay of a limiter has passed; longAgo if it was never visited.
 func (e *engine) due(i uint32) *int64 { return &e.timers.at(i).due }
 
-// next leases a host that is ready, with its address and its group, and returns the number of the
-// flight. It returns 0 if no host of at least a level is ready.
+// next leases a ready host together with its address and its group, and returns the number of the
+// flight. It returns 0 if no host of the given level or above is ready.
 func (e *engine) next(level uint8) (n uint32) {
 	for e.ready.inUse>>level != 0 {
 		i := e.ready.of[e.ready.top()].head
@@ -110,8 +109,8 @@ func (e *engine) next(level uint8) (n uint32) {
 	return 0
 }
 
-// lease leases a host that is in no list, whose delay has passed and whose address and group are
-// open.
+// lease leases a host that is in no list. Its delay must have passed, and its address and group
+// must be open.
 func (e *engine) lease(host uint32) (n uint32) {
 	var t uint32
 	p := e.at(host)
@@ -124,7 +123,7 @@ func (e *engine) lease(host uint32) (n uint32) {
 	}
 	e.serial++
 	n = e.flights.alloc()
-	e.flightTimers.at(e.flightTimers.alloc()).due = never // the same number: both are used alike
+	e.flightTimers.at(e.flightTimers.alloc()).due = never // same number: the slabs are used in step
 	if timeout := e.opts.LeaseTimeout; timeout != Forever {
 		e.flightTimers.at(n).due = later(e.now, int64(timeout))
 	}
@@ -143,7 +142,7 @@ func (e *engine) lease(host uint32) (n uint32) {
 	return n
 }
 
-// take counts a flight at one of its limiters.
+// take adds a flight to the count of one of its limiters.
 func (e *engine) take(f *flight, which int) {
 	i := f.limiters[which]
 	if i == 0 {
@@ -167,8 +166,8 @@ func (e *engine) leave(f *flight, which int) {
 	}
 }
 
-// arrived notes when the request of a flight reaches the server. Where several leases may be out,
-// the delays count from then.
+// arrived records when the request of a flight reaches the server. If a limiter allows several
+// leases, its delay counts from then.
 func (e *engine) arrived(n uint32, at int64) {
 	f := e.flights.at(n)
 	f.start = max(f.start, min(at, later(e.now, maxAhead)))
@@ -185,8 +184,8 @@ func (e *engine) arrived(n uint32, at int64) {
 	}
 }
 
-// reach notes to which address the request of a flight is about to go. It reports whether the
-// flight may go there now.
+// reach records the address that the request of a flight is about to go to. It reports whether that
+// address may be visited now.
 func (e *engine) reach(n uint32, addr uint32) bool {
 	f := e.flights.at(n)
 	e.setShared(f.limiters[theHost], addr, e.at(f.limiters[theHost]).group)
@@ -211,8 +210,8 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	return true
 }
 
-// release ends a flight. Its task is the caller's to release. Shared limiters come first: their
-// other hosts have waited longer than this one.
+// release ends a flight. The caller must release its task. Shared limiters come first: their other
+// hosts have waited longer than this one.
 func (e *engine) release(n uint32, r report) {
 	f := *e.flights.at(n)
 	e.flying.remove(&e.flightTimers, n)
@@ -226,14 +225,14 @@ func (e *engine) release(n uint32, r report) {
 		}
 		e.leave(&f, which)
 		if !r.skipped {
-			e.judge(i, f, r)
+			e.applyOutcome(i, f, r)
 		}
 		e.replace(i)
 	}
 	e.sweep()
 }
 
-// advance brings everything to the states of time now.
+// advance moves everything to the state at time now.
 func (e *engine) advance(now int64) {
 	// Now is later than longAgo, so that a visit at any time differs from no visit.
 	if e.now == longAgo {
@@ -250,7 +249,7 @@ func (e *engine) advance(now int64) {
 	}
 }
 
-// delayPassed places what has left the wheel.
+// delayPassed places a limiter that has left the wheel.
 func (e *engine) delayPassed(i uint32) {
 	if e.at(i).kind == aHost {
 		e.placeHost(i)
@@ -268,7 +267,7 @@ func (e *engine) soonest() int64 {
 	return e.nextEvent()
 }
 
-// nextEvent returns the earliest time at which something changes by itself.
+// nextEvent returns the earliest time at which something changes without a call.
 func (e *engine) nextEvent() int64 {
 	at := min(e.wheel.soonest(), e.deferred.soonest())
 	if e.flying.head != 0 {
@@ -277,13 +276,13 @@ func (e *engine) nextEvent() int64 {
 	return at
 }
 
-// sweptAtOnce is how many limiters are looked at whenever a lease comes back. It leaves at most one
-// host and two shared limiters idle, so that the sweep gains on them.
-const sweptAtOnce = 4
+// sweepBatch is the number of limiters that are checked whenever a lease ends. A lease leaves at
+// most one host and two shared limiters idle, so the sweep catches up with them.
+const sweepBatch = 4
 
-// sweep forgets what is idle and whose delay has passed, among the next few limiters.
+// sweep forgets idle limiters whose delay has passed, among the next few limiters.
 func (e *engine) sweep() {
-	for range min(sweptAtOnce, e.limiters.used) {
+	for range min(sweepBatch, e.limiters.used) {
 		if e.hand++; e.hand >= e.limiters.used {
 			e.hand = 1
 		}
@@ -297,8 +296,8 @@ func (e *engine) sweep() {
 	}
 }
 
-// expire forgets the last visit of a limiter that is not in use, if its delay has passed, which it
-// reports. What SetHost said of a host, and its failures, stay for a day, unless there is no room.
+// expire forgets the last visit of an unused limiter if its delay has passed, and reports whether
+// it has. A host's settings and failures are kept for a day, unless there is no room.
 func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	p, due := e.at(i), e.due(i)
 	if p.out > 0 || p.tasks > 0 || p.state != idle || *due > e.now {
@@ -322,14 +321,14 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	return true
 }
 
-// remembered is how long an idle host is remembered for what is unusual about it, in units of a
-// stamp: a day, as long as a robots.txt may be used without asking again (RFC 9309, section 2.4).
-const remembered = int64(24*time.Hour) >> stampUnit
+// retention is how long the settings and failures of an idle host are kept, in units of a stamp: a
+// day, the maximum age of a cached robots.txt (RFC 9309, section 2.4).
+const retention = int64(24*time.Hour) >> stampUnit
 
-// isStale tells whether an idle host was last used more than a day ago.
-func (e *engine) isStale(p *limiter) bool { return int64(e.stamp()-p.tail) > remembered }
+// isStale reports whether an idle host was last used more than a day ago.
+func (e *engine) isStale(p *limiter) bool { return int64(e.stamp()-p.tail) > retention }
 
-// A stamp is a time in units of 1.07 s since the first time seen, which lasts for 146 years.
+// A stamp is a time in units of 1.07 s since the first time seen. It overflows after 146 years.
 const stampUnit = 30
 
 // stamp returns the present as a stamp.
@@ -340,8 +339,8 @@ func (e *engine) stamp() uint32 {
 	return uint32((e.now - e.first) >> stampUnit)
 }
 
-// use returns the number of a host, which it makes known. What is remembered of it does not depend
-// on when sweep last came to it.
+// use returns the number of a host and adds unknown ones. It expires the host first, so that the
+// result does not depend on when sweep last visited it.
 func (e *engine) use(name string) uint32 {
 	i, isNew := e.named(aHost, name)
 	if isNew {
@@ -353,7 +352,7 @@ func (e *engine) use(name string) uint32 {
 	return i
 }
 
-// touch notes that a host is used now, and its address and group as well.
+// touch records that a host, its address and its group are used now.
 func (e *engine) touch(host uint32) {
 	p := e.at(host)
 	if p.head == 0 {
@@ -383,7 +382,7 @@ func (e *engine) freshen(i uint32, isNew bool) uint32 {
 	return i
 }
 
-// setHost remembers what is said about a host.
+// setHost records what the caller knows about a host.
 func (e *engine) setHost(name string, h Host, addrKnown bool) {
 	i := e.use(name)
 	e.touch(i)
@@ -399,10 +398,10 @@ func (e *engine) setHost(name string, h Host, addrKnown bool) {
 	if h.Delay != 0 {
 		e.setDelay(i, int64(h.Delay))
 	}
-	e.sweep() // as this may be the only call that is ever made
+	e.sweep() // callers may never make any other call
 }
 
-// setShared makes a host belong to an address and a group.
+// setShared assigns a host to an address and a group.
 func (e *engine) setShared(host, addr, group uint32) {
 	p := e.at(host)
 	if addr == p.addr && group == p.group {
@@ -429,7 +428,7 @@ func (e *engine) moveShared(host *limiter, from *uint32, to uint32) {
 	*from = to
 }
 
-// later returns t plus d, but not more than the end of all time. It requires that d is not
+// later returns t plus d, but at most never. It requires that d is not
 // negative.
 func later(t, d int64) int64 {
 	if t > 0 && d > never-t {
@@ -438,16 +437,16 @@ func later(t, d int64) int64 {
 	return t + d
 }
 
-// between returns how long it is from one time to a later one.
+// between returns the duration from one time to a later one.
 func between(from, to int64) time.Duration {
-	// The second case is that of a difference that no Duration can hold.
+	// The second condition is that the difference overflows a Duration.
 	if to == never || from < 0 && to > never+from {
 		return Forever
 	}
 	return time.Duration(to - from)
 }
 
-// times returns factor times d, within 0 and the end of all time.
+// times returns factor times d, between 0 and never.
 func times(factor float64, d time.Duration) int64 {
 	switch product := factor * float64(d); {
 	case product >= never:

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// A Reason says what a host waits for and until when, as of the latest time that the Scheduler has
+// Reason says what a host waits for and until when, as of the latest time that the Scheduler has
 // seen. Its times are in the local time zone. The zero Reason stands for an unknown host.
 type Reason struct {
 	Known  bool
 	Rule   string     // what the host waits for, such as "its Crawl-delay"; "" if it does not wait
-	Until  time.Time  // when that ends if nothing happens before; zero if no time can tell
-	Since  time.Time  // when the lease was given that Rule is about; zero if it is about none
+	Until  time.Time  // when that ends unless something happens earlier; zero if unknown
+	Since  time.Time  // when the lease that Rule refers to was given; zero if there is none
 	Addr   netip.Addr // if it is known
 	Group  string     // if it has one
 	Others int        // hosts in the same waitlist, up to 1000
 
-	Queued   int // tasks
+	Queued   int // number of tasks
 	Leased   int
 	Failures int // that the back-off counts
 }
@@ -57,8 +57,8 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Explain says why a host is not leased. It takes constant time, unless the reason is another lease:
-// then it looks at all outstanding leases.
+// Explain says why a host is not leased. It takes constant time, unless the reason is another
+// lease: then it scans all outstanding leases.
 func (s *Scheduler[T]) Explain(host string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +86,8 @@ func (s *Scheduler[T]) Hosts() iter.Seq2[string, Reason] {
 	}
 }
 
-// walk yields what get makes of the entries of a slab. It holds the mutex for a few hundred entries
-// at a time, and not while it yields.
+// walk yields the results of get for the entries of a slab. It holds the mutex for a few hundred
+// entries at a time, and not while it yields.
 func walk[E, V any](
 	mu *sync.Mutex, entries *slab[E], yield func(V) bool, get func(i uint32) (V, bool),
 ) {
@@ -139,15 +139,15 @@ func (s *Scheduler[T]) reason(host uint32) Reason {
 	return r
 }
 
-// explainShared fills in why a host is not leased whose own delay has passed, if it has an address
-// or a group. It requires that s.mu is held.
+// explainShared explains a host that has an address or a group, and whose own delay has passed. It
+// requires that s.mu is held.
 func (s *Scheduler[T]) explainShared(r *Reason, p *limiter) {
 	e := &s.engine
 	shared := [...]uint32{theAddr: p.addr, theGroup: p.group}
 	names := [...]string{
 		theAddr: "its address " + r.Addr.String(), theGroup: fmt.Sprintf("its group %q", r.Group),
 	}
-	at := theAddr // in whose waitlist the host is
+	at := theAddr // whose waitlist the host is in
 	if p.state == atGroup || p.addr == 0 {
 		at = theGroup
 	}
@@ -174,8 +174,8 @@ func (s *Scheduler[T]) explainShared(r *Reason, p *limiter) {
 	}
 }
 
-// leasedSince returns when the longest lease on a limiter was given that is out. It looks at all
-// that are out, which are not many. It requires that s.mu is held.
+// leasedSince returns the start of the oldest outstanding lease on a limiter. It scans all
+// outstanding leases, which are few. It requires that s.mu is held.
 func (s *Scheduler[T]) leasedSince(which int, i uint32) time.Time {
 	flights := &s.engine.flights
 	for n := s.engine.flying.head; n != 0; n = s.engine.flightTimers.at(n).next {
@@ -186,7 +186,7 @@ func (s *Scheduler[T]) leasedSince(which int, i uint32) time.Time {
 	return time.Time{}
 }
 
-// others counts the hosts in a waitlist but one, up to 1000.
+// others returns the number of other hosts in the waitlist of a host, up to 1000.
 func (e *engine) others(shared uint32) (n int) {
 	for i := e.at(shared).head; i != 0 && n <= 1000; i = e.timers.at(i).next {
 		n++
@@ -194,7 +194,7 @@ func (e *engine) others(shared uint32) (n int) {
 	return max(n-1, 0)
 }
 
-// rule returns why the delay of a limiter is what it is.
+// rule returns the rule that determines the delay of a limiter.
 func (e *engine) rule(i uint32) string {
 	p := e.at(i)
 	names := [...]string{
@@ -235,7 +235,7 @@ type Stats struct {
 
 	Idle    int // hosts with nothing to do now
 	Waiting int // hosts with tasks that wait for their delay, their address or their group
-	Ready   int // hosts that could be leased at once
+	Ready   int // hosts that could be leased now
 	Leased  int // hosts with as many leases as they may have
 
 	Out   int   // outstanding leases

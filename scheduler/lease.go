@@ -13,7 +13,7 @@ import (
 type Lease[T any] struct {
 	s      *Scheduler[T]
 	flight uint32
-	serial uint64 // as the number of the flight may come to stand for another one
+	serial uint64 // the number of the flight may be reused
 	task   Task[T]
 }
 
@@ -22,7 +22,8 @@ type Lease[T any] struct {
 type Outcome struct {
 	// Start is when the request reached the server; delays count from then. The arrival of the first
 	// byte of the response is a safe upper bound. A Start before the lease, such as the zero time,
-	// means the time of the lease, or that of [Lease.Arrived]. A Start more than a day ahead is not
+	// means the time of the lease, or that of [Lease.Arrived]. A Start more than a day ahead is
+	// reduced to a day.
 	// believed, and means a day.
 	Start time.Time
 
@@ -43,7 +44,7 @@ type Outcome struct {
 	Skipped bool
 }
 
-// These two are not worth net/http, which would add 2 MB to a program that does without.
+// Package net/http has these two, but would add 2 MB to a program that does not use it.
 const (
 	tooManyRequests    = 429
 	serviceUnavailable = 503
@@ -90,8 +91,8 @@ func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
 	s.changed()
 }
 
-// lock locks the mutex of the Scheduler, and reports whether the lease still counts. If not, the
-// mutex is not locked.
+// lock locks the mutex of the Scheduler, and reports whether the lease is still outstanding. If
+// not, the mutex is not locked.
 func (l *Lease[T]) lock() bool {
 	if l.s == nil {
 		return false

@@ -4,26 +4,26 @@ import "strings"
 
 const (
 	textBits = 14
-	textLen  = 1 << textBits        // bytes in a text, but for one that holds a single longer name
-	maxTexts = 1 << (32 - textBits) // so that a number of 32 bits tells the text and the offset
+	textLen  = 1 << textBits        // bytes in a text; a single longer name gets a text of its own
+	maxTexts = 1 << (32 - textBits) // so that 32 bits suffice for the text and the offset
 
-	// spareTexts are kept for the names of one task, each of which may be too long to share a text,
-	// and for what moves.
+	// spareTexts are reserved for the names of one task, each of which may be too long to share a
+	// text, and for names that are moved.
 	spareTexts = 4
 )
 
-// names holds names in texts, one behind the other, each after its length. A text is written once
-// and then never changed, so that parts of it can be given away as strings without a copy. What is
-// forgotten leaves a hole; when most of a text is holes, what is left of it moves elsewhere, and
-// the text goes when nobody has a string of it any longer.
+// names stores names in texts, one after another, each preceded by its length. A text is
+// append-only, so that its substrings can be returned without a copy. A forgotten name leaves a
+// hole. When holes make up most of a text, the remaining names move elsewhere, and the text is
+// freed once no caller has a substring of it.
 type names struct {
 	texts   []text
-	free    []uint32         // numbers of texts that are gone
+	free    []uint32         // numbers of free texts
 	current uint32           // number of the text that is written to
 	builder *strings.Builder // of the current text; nil before the first name
 
-	// moved is called with each name that is about to move, and its old place. It returns whom to
-	// tell the new place, or nil if the name is no longer in use.
+	// moved is called with each name that is about to move, and its old position. It returns a
+	// function to call with the new one, or nil if the name is no longer in use.
 	moved func(name string, from uint32) (set func(to uint32))
 }
 
@@ -32,10 +32,10 @@ type text struct {
 	holes int // bytes of forgotten names
 }
 
-// full tells whether the names of another task cannot be held: at 4 GiB of them.
+// full reports whether there is no room for the names of another task, which takes 4 GiB of names.
 func (n *names) full() bool { return len(n.texts)-len(n.free) > maxTexts-spareTexts }
 
-// put keeps a copy of a name and returns where. It requires that the names are not full.
+// put stores a copy of a name and returns its position. It requires that the names are not full.
 func (n *names) put(name string) uint32 {
 	size := prefixed(name)
 	if n.builder == nil || n.builder.Len()+size > textLen && n.builder.Len() > 0 {
@@ -68,7 +68,7 @@ func (n *names) begin(size int) {
 	}
 }
 
-// get returns the name at a place. It keeps the text alive, but nothing else.
+// get returns the name at a position. The result keeps its text alive, but nothing else.
 func (n *names) get(at uint32) string {
 	name, _ := cut(n.texts[at>>textBits].s[at%textLen:])
 	return name
@@ -87,7 +87,7 @@ func cut(s string) (name, rest string) {
 	}
 }
 
-// prefixed returns the bytes that a name takes.
+// prefixed returns the size of a name with its length.
 func prefixed(name string) int {
 	size := 1 + len(name)
 	for rest := len(name); rest >= 0x80; rest >>= 7 {
@@ -96,7 +96,7 @@ func prefixed(name string) int {
 	return size
 }
 
-// drop forgets the name at a place.
+// drop forgets the name at a position.
 func (n *names) drop(at uint32) {
 	i := at >> textBits
 	t := &n.texts[i]
@@ -106,7 +106,7 @@ func (n *names) drop(at uint32) {
 	}
 }
 
-// clear moves what is left in a text elsewhere. Each byte that moves is paid for by a hole.
+// clear moves the remaining names of a text elsewhere. For each byte that moves, one is freed.
 func (n *names) clear(i uint32) {
 	s := n.texts[i].s
 	for offset, rest := 0, s; rest != ""; offset = len(s) - len(rest) {

@@ -39,7 +39,7 @@ type Options struct {
 	// 0 means DefaultBackoff, or twice HostDelay if that is longer; negative means no back-off.
 	Backoff time.Duration
 
-	// MaxBackoff bounds the delays that back-off leads to.
+	// MaxBackoff bounds the delays that result from back-off.
 	// 0 means DefaultMaxBackoff, or Backoff if that is longer; negative means Backoff.
 	MaxBackoff time.Duration
 
@@ -93,7 +93,7 @@ type Options struct {
 	Exempt func(netip.Addr) bool
 }
 
-// normal returns o with defaults in place of zeros and zeros in place of what is off.
+// normal returns o with defaults for zeros, and with zeros for what is disabled.
 func (o Options) normal() Options {
 	o.HostDelay = normalDelay(o.HostDelay, DefaultHostDelay)
 	o.AddrDelay = normalDelay(o.AddrDelay, o.HostDelay)

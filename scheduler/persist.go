@@ -20,7 +20,7 @@ type Entry struct {
 	RetryAfter time.Time     `json:",omitzero"`
 }
 
-// All returns an iterator over the state that keeps a successor of this Scheduler polite: delays set
+// All returns an iterator over the state that a later Scheduler needs to remain polite: delays set
 // by SetHost, failures, latencies and Retry-After. The first Entry stands for all hosts and
 // addresses in their default state; one more follows for each of the others.
 //
@@ -100,7 +100,7 @@ func (s *Scheduler[T]) Restore(e Entry, now time.Time) error {
 	return nil
 }
 
-// fault tells what cannot be right about an Entry.
+// fault returns what is impossible about an Entry.
 func (e Entry) fault() string {
 	switch {
 	case e.Delay < 0:
@@ -115,7 +115,7 @@ func (e Entry) fault() string {
 	return ""
 }
 
-// restoreAll makes all limiters count as visited now, those that are known and those to come.
+// restoreAll makes all limiters count as visited now, including those added later.
 func (e *engine) restoreAll(delay int64) {
 	for k := range e.restarted {
 		e.restarted[k] = max(e.restarted[k], later(e.now, max(e.delay[k], delay)))

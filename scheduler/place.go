@@ -2,7 +2,7 @@ package scheduler
 
 import "math/bits"
 
-// setState keeps the figures by state.
+// setState also maintains the counts by state.
 func (e *engine) setState(host uint32, s state) {
 	p := e.at(host)
 	if p.kind == aHost {
@@ -12,21 +12,21 @@ func (e *engine) setState(host uint32, s state) {
 	p.state = s
 }
 
-// hasWork tells whether a host has a task or a caller of Wait.
+// hasWork reports whether a host has a task or a caller of Wait.
 func (e *engine) hasWork(host *limiter) bool { return host.head != 0 || e.hasWaiters(host) }
 
-// hasWaiters tells whether a host has a caller of Wait.
+// hasWaiters reports whether a host has a caller of Wait.
 func (e *engine) hasWaiters(host *limiter) bool {
 	return host.extra != 0 && e.extras.at(host.extra).waiters > 0
 }
 
-// isOpen tells whether a shared limiter can be leased now.
+// isOpen reports whether a shared limiter can be leased now.
 func (e *engine) isOpen(i uint32) bool {
 	p := e.at(i)
 	return p.out < e.most[p.kind] && *e.due(i) <= e.now
 }
 
-// replace is place for a limiter of which the work, the delay or the leases have changed.
+// replace is place for a limiter whose work, delay or leases have changed.
 func (e *engine) replace(i uint32) {
 	if e.at(i).kind == aHost {
 		e.replaceHost(i)
@@ -35,7 +35,7 @@ func (e *engine) replace(i uint32) {
 	}
 }
 
-// placeHost puts a host where it belongs now. It requires that the host is in no list.
+// placeHost puts a host into the list it belongs in. It requires that the host is in no list.
 func (e *engine) placeHost(i uint32) {
 	p := e.at(i)
 	switch work := e.hasWork(p); {
@@ -55,8 +55,8 @@ func (e *engine) placeHost(i uint32) {
 	}
 }
 
-// replaceHost is placeHost for a host of which something has changed. In a waitlist or a ready list
-// it keeps its position, if it still has to be in it.
+// replaceHost is placeHost for a host that has changed. It keeps its position in a waitlist or a
+// ready list if it still belongs there.
 func (e *engine) replaceHost(i uint32) {
 	p := e.at(i)
 	if e.hasWork(p) && p.out < e.most[aHost] && *e.due(i) <= e.now {
@@ -72,8 +72,8 @@ func (e *engine) replaceHost(i uint32) {
 	e.placeHost(i)
 }
 
-// addWaiter notes that a caller of Wait waits for a host, which then goes to the front of the
-// waitlists: whoever holds the next lease of it may be the caller itself.
+// addWaiter adds a caller of Wait to a host, and moves the host to the front of the waitlists. It
+// must not queue behind other hosts: the caller may be holding the lease that they wait for.
 func (e *engine) addWaiter(host uint32) {
 	e.touch(host)
 	x := e.extraOf(host)
@@ -94,7 +94,7 @@ func (e *engine) removeWaiter(host uint32) {
 	e.replaceHost(host)
 }
 
-// unplace takes a host out of the list that it is in.
+// unplace removes a host from its list.
 func (e *engine) unplace(i uint32) {
 	switch p := e.at(i); {
 	case p.state == waiting:
@@ -111,7 +111,7 @@ func (e *engine) unplace(i uint32) {
 	}
 }
 
-// waitlistOf returns in whose waitlist a host is.
+// waitlistOf returns the shared limiter whose waitlist a host is in.
 func (e *engine) waitlistOf(i uint32) (shared uint32) {
 	if p := e.at(i); p.state == atGroup {
 		return p.group
@@ -120,8 +120,8 @@ func (e *engine) waitlistOf(i uint32) (shared uint32) {
 	}
 }
 
-// join puts a host into the waitlist of a shared limiter: behind all others, or at its front,
-// behind those that are there already.
+// join puts a host into the waitlist of a shared limiter: at the end, or behind the hosts that are
+// already at the front.
 func (e *engine) join(i, shared uint32, front bool) {
 	e.joins++
 	p := e.at(shared)
@@ -143,7 +143,7 @@ func (e *engine) join(i, shared uint32, front bool) {
 	}
 }
 
-// unlink takes a host out of its waitlist, and leaves the shared limiter where it is.
+// unlink removes a host from its waitlist, and leaves the shared limiter where it is.
 func (e *engine) unlink(i uint32) {
 	p := e.at(e.waitlistOf(i))
 	if *p.lastFront() == i {
@@ -153,7 +153,7 @@ func (e *engine) unlink(i uint32) {
 	e.setState(i, idle)
 }
 
-// placeShared puts a shared limiter where it belongs now. It requires that it is in no list.
+// placeShared puts a shared limiter into the list it belongs in. It must be in no list.
 func (e *engine) placeShared(i uint32) {
 	switch p := e.at(i); {
 	case p.head == 0:
@@ -168,8 +168,8 @@ func (e *engine) placeShared(i uint32) {
 	}
 }
 
-// replaceShared is placeShared for a shared limiter of which something has changed. A ready one
-// keeps its position, and a held one is held.
+// replaceShared is placeShared for a shared limiter that has changed. A ready one keeps its
+// position, and a held one stays held.
 func (e *engine) replaceShared(i uint32) {
 	if i == 0 {
 		return
@@ -189,27 +189,27 @@ func (e *engine) replaceShared(i uint32) {
 	e.placeShared(i)
 }
 
-// unhold lets a held group go on.
+// unhold releases a held group.
 func (e *engine) unhold(group uint32) {
 	e.at(group).state = idle
 	e.placeShared(group)
 }
 
-// serve takes the first host out of the waitlist of a shared limiter that is open and in no list,
-// if the host is of at least a level and may be leased. If there is none it returns 0, and the
-// shared limiter is where it belongs.
+// serve removes the first host from the waitlist of a shared limiter that is open and in no list,
+// provided that the host is of the given level or above and may be leased. Otherwise it returns 0,
+// and the shared limiter is where it belongs.
 //
 // A host that has both an address and a group waits for one after the other:
 //
-//  1. in the waitlist of its address. When its turn comes and the group is free, too, it is leased.
-//  2. Otherwise it steps aside, into the waitlist of its group. When its turn comes and the address
-//     is open, it is leased.
+//  1. In the waitlist of its address. At its turn it is leased if the group is free, too.
+//  2. Otherwise it moves to the waitlist of its group. At its turn it is leased if the address is
+//     open.
 //  3. Otherwise it goes to the front of the waitlist of its address, and its group is held for it:
-//     nothing else of the group is leased meanwhile. So it is leased when the address opens.
+//     no other host of the group is leased until the address opens and this one is.
 //
-// So it changes lists twice for a lease, whatever else happens, and waits for no more than one turn
-// of all others in each list. The group is not held while the address has a pause, which may last
-// for a day: such a host starts at step 2 again when the pause is over.
+// So each lease costs at most two changes of lists, and in each list a host waits for at most one
+// turn of every other host. The group is not held while the address is paused, which may last for a
+// day: such a host restarts at step 2 when the pause is over.
 func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 	p := e.at(shared)
 	for p.head != 0 {
@@ -247,8 +247,8 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 	return 0
 }
 
-// mayPass tells whether a host whose turn has come at a limiter of one kind may use the other one
-// as well, without overtaking hosts that wait there. Having had its turn at its group, it goes
+// mayPass reports whether a host whose turn has come at a limiter of one kind may use the other one
+// as well, without overtaking hosts that wait there. A host that has had its turn at its group goes
 // before all that have not.
 func (e *engine) mayPass(host *limiter, other uint32, at kind) bool {
 	p := e.at(other)
@@ -284,8 +284,7 @@ func (e *engine) unready(i uint32) {
 	e.setState(i, idle)
 }
 
-// relevel moves a shared limiter to the ready list that the first host of its waitlist belongs to,
-// if it is ready.
+// relevel moves a ready shared limiter to the ready list of the first host in its waitlist.
 func (e *engine) relevel(shared uint32) {
 	p := e.at(shared)
 	if p.state < ready {

@@ -1,7 +1,7 @@
 package scheduler
 
-// A task is what the engine knows of a task. The item is with the Scheduler, under the same number:
-// so only items can hold pointers, and lie close.
+// A task is the engine's part of a task. The item is in the Scheduler, under the same number, so
+// that only items can contain pointers and tasks are densely packed.
 type task struct {
 	next     uint32 // task of the same host; of a deferred task, the host
 	priority uint8
@@ -9,7 +9,7 @@ type task struct {
 
 const priorities = 8
 
-// admits returns the kind of limiter that has no room for another task of a host, if there is one.
+// admits returns the kind of limiter whose queue is full for another task of a host, if any.
 func (e *engine) admits(host uint32) (full kind, ok bool) {
 	p := e.at(host)
 	for _, i := range [...]uint32{host, p.addr, p.group} {
@@ -23,7 +23,7 @@ func (e *engine) admits(host uint32) (full kind, ok bool) {
 	return 0, true
 }
 
-// countTasks counts the tasks that are queued for a host.
+// countTasks adds to the number of queued tasks of a host, its address and its group.
 func (e *engine) countTasks(host uint32, more int32) {
 	p := e.at(host)
 	for _, i := range [...]uint32{host, p.addr, p.group} {
@@ -41,7 +41,7 @@ func (e *engine) add(host uint32, priority uint8, notBefore int64) (t uint32) {
 	return t
 }
 
-// queue queues a task, behind those of the same priority when its time has come.
+// queue queues a task. At notBefore it goes behind those of the same priority.
 func (e *engine) queue(host, t uint32, notBefore int64) {
 	e.touch(host)
 	e.countTasks(host, 1)
@@ -51,7 +51,7 @@ func (e *engine) queue(host, t uint32, notBefore int64) {
 	}
 	d := e.deferredTimers.alloc()
 	e.deferredTimers.at(d).due = notBefore
-	*e.deferredTasks.at(e.deferredTasks.alloc()) = t // the same number: both are used alike
+	*e.deferredTasks.at(e.deferredTasks.alloc()) = t // same number: the slabs are used in step
 	e.tasks.at(t).next = host
 	e.deferred.insert(d)
 }
@@ -94,8 +94,8 @@ func (e *engine) isRanked(p *limiter) bool {
 	return p.extra != 0 && e.extras.at(p.extra).ranked
 }
 
-// rank makes a task the last of its priority and returns behind which task it belongs. With few
-// priorities it takes few steps to find that.
+// rank makes a task the last of its priority and returns the task to put it behind. The number of
+// steps is bounded by the number of priorities.
 func (e *engine) rank(host, t uint32) (behind uint32) {
 	p, x, priority := e.at(host), e.extraOf(host), e.tasks.at(t).priority
 	if !x.ranked {
@@ -112,7 +112,7 @@ func (e *engine) rank(host, t uint32) (behind uint32) {
 	return behind
 }
 
-// dequeue takes the first task out of the queue of a host.
+// dequeue removes the first task from the queue of a host.
 func (e *engine) dequeue(host uint32) (t uint32) {
 	p := e.at(host)
 	t = p.head

@@ -97,8 +97,8 @@ func New[T any](o Options) *Scheduler[T] {
 	return s
 }
 
-// Add queues t behind the other tasks of its host and priority. It returns [ErrFull], or an error
-// that wraps it, and leaves everything as it was, if no more tasks may be queued. It never waits.
+// Add queues t behind the other tasks of its host and priority. If no more tasks may be queued, it
+// returns [ErrFull], or an error that wraps it, and changes nothing. It never waits.
 func (s *Scheduler[T]) Add(t Task[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *Scheduler[T]) TryNext(now time.Time) (*Lease[T], time.Duration) {
 	return s.tryNext(now, new(Lease[T])) // inlined, so that the Lease may be a local of the caller
 }
 
-// tryNext is TryNext, with room for the lease.
+// tryNext is TryNext, with the memory for the lease.
 func (s *Scheduler[T]) tryNext(now time.Time, lease *Lease[T]) (*Lease[T], time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *Scheduler[T]) tryNext(now time.Time, lease *Lease[T]) (*Lease[T], time.
 // take leases a host that is ready at now. It requires that s.mu is held.
 func (s *Scheduler[T]) take(now int64, lease *Lease[T]) bool {
 	s.engine.advance(now)
-	s.dispatch() // those who wait already come first
+	s.dispatch() // waiting callers come first
 	n := s.engine.next(0)
 	if n == 0 {
 		return false
@@ -178,7 +178,7 @@ func (s *Scheduler[T]) take(now int64, lease *Lease[T]) bool {
 	return true
 }
 
-// fill makes a lease of a flight that has just begun. It requires that s.mu is held.
+// fill turns a new flight into a lease. It requires that s.mu is held.
 func (s *Scheduler[T]) fill(lease *Lease[T], n uint32) {
 	f := s.engine.flights.at(n)
 	*lease = Lease[T]{s: s, flight: n, serial: f.serial, task: s.taskOf(f)}
@@ -197,13 +197,13 @@ func (s *Scheduler[T]) taskOf(f *flight) Task[T] {
 	return t
 }
 
-// releaseTask makes the place of a task free. It requires that s.mu is held.
+// releaseTask frees the slot of a task. It requires that s.mu is held.
 func (s *Scheduler[T]) releaseTask(t uint32) {
 	if t == 0 {
 		return
 	}
 	var zero T
-	*s.items.at(t) = zero // so that it keeps nothing alive
+	*s.items.at(t) = zero // so that the garbage collector can free the item
 	s.engine.tasks.release(t)
 }
 
@@ -222,17 +222,17 @@ func (s *Scheduler[T]) Producer() (done func()) {
 	})
 }
 
-// instant returns t as the engine counts time. Sub stops at the longest Duration, which makes
-// longAgo of the zero time. Where both times carry a monotonic reading, as those of time.Now do,
-// setting the clock of the machine changes nothing.
+// instant returns t in the units of the engine. Sub saturates, so the zero time becomes longAgo. If
+// both times have a monotonic reading, as those of time.Now do, changes of the system clock have no
+// effect.
 func (s *Scheduler[T]) instant(t time.Time) int64 {
 	if t.IsZero() {
-		return longAgo // as Sub would say, but at once
+		return longAgo // what Sub would return, but faster
 	}
 	return int64(t.Sub(s.epoch))
 }
 
-// time is the inverse of instant. What never comes is the zero time.
+// time is the inverse of instant. The zero time stands for both longAgo and never.
 func (s *Scheduler[T]) time(at int64) time.Time {
 	if at == longAgo || at == never {
 		return time.Time{}

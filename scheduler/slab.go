@@ -1,16 +1,16 @@
 package scheduler
 
-// chunkLen entries are allocated at a time: few enough for a scheduler of three hosts, and so many
-// that the collector has few chunks to look at. It is a power of two, so that finding an entry
-// takes a shift and a mask.
+// chunkLen entries are allocated at a time: few enough for a scheduler of three hosts, and enough
+// that the garbage collector sees few chunks. It is a power of two, so that finding an entry takes
+// a shift and a mask.
 const chunkLen = 1024
 
-// A slab holds entries under small numbers. Links between entries are such numbers, half as big as
-// pointers and of no interest to the garbage collector. Entries do not move. Entry 0 is never
-// handed out and stands for none. What is released is used again, never given back.
+// A slab stores entries under small numbers. Links between entries are such numbers: they are half
+// as big as pointers, and the garbage collector ignores them. Entries do not move. Entry 0 is never
+// handed out and stands for none. Released entries are reused; memory is never given back.
 type slab[E any] struct {
 	chunks []*[chunkLen]E
-	used   uint32 // entries handed out at least once, with the 0th
+	used   uint32 // entries handed out at least once, including the 0th
 	free   []uint32
 }
 
@@ -29,12 +29,12 @@ func (s *slab[E]) alloc() uint32 {
 	return s.used - 1
 }
 
-// at returns an entry that is in use. The pointer is good until the entry is released.
+// at returns an entry that is in use. The pointer is valid until the entry is released.
 func (s *slab[E]) at(i uint32) *E {
 	return &s.chunks[i/chunkLen][i%chunkLen]
 }
 
-// release takes an entry back. It is zeroed at once, so that it keeps nothing alive.
+// release frees an entry. It is zeroed at once, so that it does not keep anything alive.
 func (s *slab[E]) release(i uint32) {
 	var zero E
 	*s.at(i) = zero

@@ -1,8 +1,8 @@
 package scheduler
 
-// A table finds the numbers of places by the hash of their keys. It keeps no keys, so there is
-// nothing in it for the garbage collector. It is split by the first bits of the hash, so that one
-// insertion has to move a small part only when there is no room.
+// A table maps hashes of keys to the numbers of limiters. It stores no keys, so the garbage
+// collector need not scan it. It is split by the first bits of the hash, so that an insertion that
+// has to grow it moves only a small part.
 type table struct {
 	shards [shardCount]shard
 }
@@ -12,9 +12,9 @@ const (
 	shardCount = 1 << shardBits
 )
 
-// A shard is an open-addressing hash table with linear probing. Its cells are in the order of
-// their tags as far as collisions allow, whence any number of cells will do: it grows by a quarter
-// when four fifths of them are in use, and never shrinks.
+// A shard is an open-addressing hash table with linear probing. Its cells are ordered by tag as far
+// as collisions allow, so any number of cells works: it grows by a quarter when four fifths of them
+// are in use, and never shrinks.
 type shard struct {
 	cells []cell
 	used  int
@@ -26,12 +26,12 @@ type cell struct{ tag, id uint32 }
 // home is where the cell of a tag should be among n.
 func home(tag uint32, n int) int { return int(uint64(tag) * uint64(n) >> 32) }
 
-// split returns the shard and the tag of a hash, which have no bit in common.
+// split returns the shard and the tag of a hash, which share no bits.
 func (t *table) split(hash uint64) (*shard, uint32) {
 	return &t.shards[hash>>(64-shardBits)], uint32(hash)
 }
 
-// find returns the number under a hash of which is is true, or 0.
+// find returns the number under a hash for which is returns true, or 0.
 func (t *table) find(hash uint64, is func(id uint32) bool) uint32 {
 	s, tag := t.split(hash)
 	if len(s.cells) == 0 {
@@ -61,7 +61,7 @@ func (t *table) remove(hash uint64, id uint32) {
 	for s.cells[hole].id != id {
 		hole = s.after(hole)
 	}
-	// Whatever would no longer be found behind the hole moves into it.
+	// Cells behind the hole that would no longer be found move into it.
 	for i := s.after(hole); s.cells[i].id != 0; i = s.after(i) {
 		if s.gap(home(s.cells[i].tag, len(s.cells)), i) >= s.gap(hole, i) {
 			s.cells[hole], hole = s.cells[i], i
@@ -98,7 +98,7 @@ func (s *shard) after(i int) int {
 	return i
 }
 
-// gap returns how many steps lead from one index to another.
+// gap returns the number of steps from one index to another.
 func (s *shard) gap(from, to int) int {
 	if to < from {
 		to += len(s.cells)

@@ -10,11 +10,11 @@ import (
 
 // A waiter is a call of Next, which takes any host, or of Wait.
 type waiter[T any] struct {
-	host  uint32        // 0 if any
-	at    *list.Element // in the list of those that want the same; its Value is the waiter
+	host  uint32        // 0 means any
+	at    *list.Element // in the list of waiters for the same host; its Value is the waiter
 	lease Lease[T]
 	err   error
-	ended chan struct{} // is closed when it has a lease or an error
+	ended chan struct{} // closed when it has a lease or an error
 }
 
 // blocked holds the waiters, guarded by the mutex of the Scheduler.
@@ -23,19 +23,19 @@ type waiter[T any] struct {
 // same lock. So does the timer, which is set for the next event while there are waiters. So a host
 // that becomes ready wakes one goroutine, no wake-up is lost, and no waiter overtakes another.
 type blocked[T any] struct {
-	any   list.List             // calls of Next, in the order in which they came
+	any   list.List             // calls of Next, in the order of arrival
 	hosts map[uint32]*list.List // calls of Wait, likewise
 	timer *time.Timer           // calls tick
-	armed int64                 // when; never if it is not set
+	armed int64                 // the time it is set for; never if it is stopped
 
-	inVain bool  // somebody waits although there is something to do
-	since  int64 // when that began
-	waits  int64 // how often it began
-	waited int64 // how long it was so
+	stalled bool  // a call waits although there is something to do
+	since   int64 // when that began
+	waits   int64 // how often that began
+	waited  int64 // for how long in total
 }
 
-// nobody tells whether nobody waits.
-func (b *blocked[T]) nobody() bool { return b.any.Len() == 0 && len(b.hosts) == 0 }
+// empty reports whether there are no waiters.
+func (b *blocked[T]) empty() bool { return b.any.Len() == 0 && len(b.hosts) == 0 }
 
 // add makes a new waiter.
 func (b *blocked[T]) add(host uint32) *waiter[T] {
@@ -54,7 +54,7 @@ func (b *blocked[T]) add(host uint32) *waiter[T] {
 	return w
 }
 
-// first returns the waiter that came first.
+// first returns the waiter that has waited longest.
 func (b *blocked[T]) first(host uint32) *waiter[T] {
 	in := &b.any
 	if host != 0 {
@@ -74,16 +74,16 @@ func (b *blocked[T]) remove(w *waiter[T]) {
 	}
 }
 
-// note keeps the figures of waiting.
+// note updates the statistics of waiting.
 func (b *blocked[T]) note(now int64, queued int) {
-	inVain := b.any.Len() > 0 && queued > 0 || len(b.hosts) > 0
-	if b.inVain {
+	stalled := b.any.Len() > 0 && queued > 0 || len(b.hosts) > 0
+	if b.stalled {
 		b.waited += now - b.since
 	}
-	if inVain && !b.inVain {
+	if stalled && !b.stalled {
 		b.waits++
 	}
-	b.inVain, b.since = inVain, now
+	b.stalled, b.since = stalled, now
 }
 
 // Next waits until a host is ready and returns a lease on it. It returns [ErrDrained] if no task is
@@ -165,7 +165,7 @@ func (s *Scheduler[T]) waitLease(
 	return s.await(ctx, w, lease)
 }
 
-// await returns what a waiter gets.
+// await waits for a waiter to get a lease or an error.
 func (s *Scheduler[T]) await(
 	ctx context.Context, w *waiter[T], lease *Lease[T],
 ) (*Lease[T], error) {
@@ -191,20 +191,20 @@ func (s *Scheduler[T]) await(
 	return lease, nil
 }
 
-// changed has to follow everything that may make a host ready, or leave nothing to wait for. It
+// changed must follow everything that may make a host ready, or leave nothing to wait for. It
 // requires that s.mu is held.
 func (s *Scheduler[T]) changed() {
-	if !s.blocked.nobody() {
+	if !s.blocked.empty() {
 		s.engine.advance(s.instant(time.Now()))
 		s.dispatch()
 	}
 }
 
-// dispatch hands the hosts that are ready to those who wait, and sets the timer. It requires that
-// s.mu is held and that the engine has advanced.
+// dispatch gives the ready hosts to the waiters, and sets the timer. It requires that s.mu is held
+// and that the engine has advanced.
 func (s *Scheduler[T]) dispatch() {
 	b := &s.blocked
-	for !b.nobody() {
+	for !b.empty() {
 		level := uint8(waitLevel)
 		if b.any.Len() > 0 {
 			level = 0
@@ -232,18 +232,18 @@ func (s *Scheduler[T]) dispatch() {
 	s.arm()
 }
 
-// drained tells whether Next would wait in vain: no event is left that could make a task ready. A
-// lease is one, as its holder may add what it finds, and so is a call of Wait, which gets one. It
-// requires that s.mu is held.
+// drained reports whether Next would wait forever, because no event is left that could make a task
+// ready. A lease could, as its holder may add tasks, and so could a call of Wait, which gets one.
+// It requires that s.mu is held.
 func (s *Scheduler[T]) drained() bool {
 	return s.queued == 0 && s.leased == 0 && s.producers == 0 && len(s.blocked.hosts) == 0
 }
 
-// arm sets the timer for the next event, if somebody waits. It requires that s.mu is held.
+// arm sets the timer for the next event, if there are waiters. It requires that s.mu is held.
 func (s *Scheduler[T]) arm() {
 	b := &s.blocked
 	at := int64(never)
-	if !b.nobody() {
+	if !b.empty() {
 		at = s.engine.nextEvent()
 	}
 	if at == b.armed {

@@ -8,31 +8,30 @@ import (
 const (
 	levelBits   = 6
 	slotCount   = 1 << levelBits                   // per level, so that a word has a bit for each
-	wheelLevels = (64 + levelBits - 1) / levelBits // enough for every time there is
+	wheelLevels = (64 + levelBits - 1) / levelBits // enough for every time
 )
 
-// A wheel holds entries until they are due. It is a hierarchical timing wheel (Varghese and Lauck
+// A wheel stores entries until they are due. It is a hierarchical timing wheel (Varghese and Lauck
 // 1987) with ticks of one nanosecond, so that nothing fires early or late.
 //
-// An entry lies on the level of the highest digit, to the base 64, in which its due time differs
-// from the present, in the slot of that digit. With two digits, and at 3.17:
+// The level of an entry is the highest digit, in base 64, in which its due time differs from the
+// present. Its slot is the value of that digit. With two digits, and at 3.17:
 //
 //	due at 3.20, 3.63    level 0, slots 20 and 63
 //	due at 4.00, 4.63    level 1, slot 4
 //	due at 5.17          level 1, slot 5
 //
-// So the first slot in use on the lowest level in use holds what is due first. When time enters a
-// slot, its entries move to lower wheelLevels, as those of slot 4 do at 4.00. That happens to an
-// entry at most once per level, whence the constant cost; one that time has passed meanwhile fires
-// without moving further down.
+// So the first slot in use on the lowest level in use has the entries that are due first. When time
+// enters a slot, its entries move to lower levels, as those of slot 4 do at 4.00. An entry moves at
+// most once per level, so the cost is constant. Entries that are due by then fire immediately.
 type wheel struct {
 	timers *slab[timer] // by the numbers of the entries
 
-	// fire is called with each entry that is due, after it has left the wheel. It may insert, but
-	// not remove: the entry might be on the list that is just being walked along.
+	// fire is called with each due entry, after it has left the wheel. It may insert, but not
+	// remove: the entry might be in the list that is being iterated.
 	fire func(uint32)
 
-	present uint64              // position of a time since which nothing was due
+	present uint64              // position of a time after which nothing was due
 	inUse   uint16              // a bit for each level in use
 	used    [wheelLevels]uint64 // a bit for each slot in use
 	slots   [wheelLevels][slotCount]slot
@@ -81,7 +80,7 @@ func (w *wheel) remove(i uint32) {
 	}
 }
 
-// vacate empties a slot and returns the first entry of the list that was in it.
+// vacate empties a slot and returns the first entry of its list.
 func (w *wheel) vacate(level, digit int) (head uint32) {
 	head = w.slots[level][digit].head
 	w.slots[level][digit] = slot{}
@@ -92,15 +91,15 @@ func (w *wheel) vacate(level, digit int) (head uint32) {
 	return head
 }
 
-// first returns the slot that holds what is due first. It requires that the wheel is not
+// first returns the slot with the entries that are due first. It requires that the wheel is not
 // empty.
 func (w *wheel) first() (level, digit int) {
 	level = bits.TrailingZeros16(w.inUse)
 	return level, bits.TrailingZeros64(w.used[level])
 }
 
-// soonest returns when the next entry is due. After a removal it may be earlier than that. Of an
-// empty wheel it is the end of all time.
+// soonest returns the earliest time at which an entry may be due. After a removal it may be too
+// early. For an empty wheel it is the largest time.
 func (w *wheel) soonest() int64 {
 	if w.inUse == 0 {
 		return math.MaxInt64
@@ -116,7 +115,7 @@ func (w *wheel) advance(now int64) {
 		i := w.vacate(level, digit)
 		w.enter(level, digit, now)
 		for i != 0 {
-			t := *w.timers.at(i) // a copy: fire may put the entry to other use
+			t := *w.timers.at(i) // a copy: fire may reuse the entry
 			if t.due <= now {
 				w.fire(i)
 			} else {
@@ -127,8 +126,8 @@ func (w *wheel) advance(now int64) {
 	}
 }
 
-// enter sets the present to now, or to the last moment of the slot if that is earlier: the places
-// of entries in other slots are the same for all presents within this one.
+// enter sets the present to now, or to the last moment of the slot if that is earlier: within the
+// slot, the positions of entries in other slots do not change.
 func (w *wheel) enter(level, digit int, now int64) {
 	width := level * levelBits
 	slot := w.present>>width&^(slotCount-1) | uint64(digit)

@@ -15,8 +15,8 @@
 // responses lengthen the delay, and Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
-// request is not written, and waits for the address, too. Behind an HTTP proxy addresses are unknown,
-// and only the delay of the host applies.
+// request is not written, and waits for the address as well. Behind an HTTP proxy addresses are
+// unknown, and only the delay of the host applies.
 //
 // # Timeouts
 //

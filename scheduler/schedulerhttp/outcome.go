@@ -35,7 +35,7 @@ func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome 
 	return o
 }
 
-// neverSent tells whether an error says that no server was reached for reasons that are ours.
+// neverSent reports whether err means that no server was reached, for reasons on our side.
 func neverSent(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) || neterr.Local(err)

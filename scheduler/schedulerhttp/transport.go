@@ -54,13 +54,13 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// RoundTrip sends the request when its host may be visited, and its address if that is known. It does
-// not change the request.
+// RoundTrip sends the request when its host may be visited, and also its address if that is known.
+// It does not change the request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	host := hostOf(r.URL.Hostname())
 	if delay, known := r.Context().Value(crawlDelayKey{}).(time.Duration); known {
 		if delay <= 0 {
-			delay = -1 // which takes back an earlier one
+			delay = -1 // cancels an earlier one
 		}
 		t.hosts.SetHost(host, scheduler.Host{Delay: delay})
 	}
@@ -79,7 +79,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			x.end(Outcome(x.start, nil, err))
 			return nil, err
 		}
-		// Its address was busy. Now that it is known, the next lease waits for it.
+		// The address was busy. It is known now, so the next lease waits for it.
 		x.end(scheduler.Outcome{Skipped: true})
 		if r.GetBody != nil {
 			sent = r.Clone(r.Context())
@@ -90,8 +90,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// hostOf returns one of the spellings that a host name may have: names have no case, and may end in
-// a dot.
+// hostOf returns the canonical spelling of a host name: lower case, without the final dot.
 func hostOf(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
 // refuse ends a request that is not sent. It closes the body, as the contract of RoundTripper requires.
@@ -111,12 +110,12 @@ type exchange struct {
 	mayRetry  bool // on another connection
 
 	start  time.Time // when the request could be written
-	dialed string    // what the connection was made to, host:port of the server or of a proxy
-	busy   bool      // the connection was closed, as its address is busy
+	dialed string    // host:port of the server or the proxy of the connection
+	busy   bool      // the connection was closed, because its address is busy
 
 	mu      sync.Mutex
 	lease   scheduler.Lease[struct{}]
-	arrived time.Time // at the latest, by Transport.Arrival; zero if that is not known
+	arrived time.Time // at the latest, by Transport.Arrival; zero if unknown
 	outcome scheduler.Outcome
 	ended   bool
 }
@@ -133,7 +132,7 @@ func (x *exchange) wait() error {
 	return nil
 }
 
-// traced returns a copy of a request that tells the exchange what happens to it.
+// traced returns a copy of a request that reports its progress to the exchange.
 func (x *exchange) traced(r *http.Request) *http.Request {
 	trace := &httptrace.ClientTrace{
 		GetConn: func(hostPort string) { x.dialed = hostPort },
@@ -145,10 +144,9 @@ func (x *exchange) traced(r *http.Request) *http.Request {
 	return r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
 }
 
-// gotConn makes sure that the server at the other end may be visited, before the request is
-// written. If it may not, a new connection is closed, so that the server need not keep it while the
-// request waits. A connection that other requests use, or that would be the second one to be
-// closed, is kept waiting.
+// gotConn waits until the server at the other end may be visited, before the request is written. If
+// it may not be visited yet, a new connection is closed, so that the server need not keep it open
+// during the wait. A connection that other requests use, and one made after a close, is kept open.
 func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.start = time.Now()
 	addr := x.addrOf(info.Conn)
@@ -168,7 +166,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	}
 }
 
-// addrOf returns the address of the server at the other end of a connection, if it is known.
+// addrOf returns the address of the server at the other end of a connection, if known.
 func (x *exchange) addrOf(conn net.Conn) netip.Addr {
 	if host, _, err := net.SplitHostPort(x.dialed); err == nil && !sameHost(host, x.host) {
 		return netip.Addr{} // a proxy
@@ -181,8 +179,8 @@ func (x *exchange) addrOf(conn net.Conn) netip.Addr {
 	return addr.Addr().Unmap()
 }
 
-// sameHost tells whether a connection for a host may be to a name. International names are dialed
-// in their ASCII form.
+// sameHost reports whether a connection for a host may be to a dialed name. International names are
+// dialed in their ASCII form.
 func sameHost(dialed, host string) bool {
 	isASCII := strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0
 	return hostOf(dialed) == host || !isASCII && strings.Contains(dialed, "xn--")
@@ -199,8 +197,7 @@ func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
 	x.lease.Arrived(x.arrived)
 }
 
-// begin notes what the head of a response says, and returns the response with a body that ends the
-// lease.
+// begin records the head of a response, and returns the response with a body that ends the lease.
 func (x *exchange) begin(resp *http.Response) *http.Response {
 	o := Outcome(x.start, resp, nil)
 	x.mu.Lock()
@@ -216,7 +213,7 @@ func (x *exchange) begin(resp *http.Response) *http.Response {
 	}
 	x.ReadCloser = resp.Body
 	resp.Body = x
-	if w, ok := x.ReadCloser.(io.Writer); ok { // of a protocol that was switched to
+	if w, ok := x.ReadCloser.(io.Writer); ok { // after a switch of protocols
 		resp.Body = struct {
 			*exchange
 			io.Writer
@@ -225,7 +222,7 @@ func (x *exchange) begin(resp *http.Response) *http.Response {
 	return resp
 }
 
-// Read reads the body. Its end is the end of the visit.
+// Read reads the body. Its end ends the visit.
 func (x *exchange) Read(p []byte) (n int, err error) {
 	n, err = x.ReadCloser.Read(p)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package stepped is the scheduler of a paper, for comparison with package scheduler and for crawls
-// that must not use more memory than they were given.
+// Package stepped implements the scheduler of a paper, for comparison with package scheduler and
+// for crawls with a fixed memory budget.
 //
 // It follows Ueda et al., "A parallel distributed crawler of producer-consumer modules" (section
-// 5.2.1, Algorithms 1 and 2), to the letter: lists of URLs, of which each holds at most one URL per
-// address, are visited one list after the other, a step apart.
+// 5.2.1, Algorithms 1 and 2), to the letter: URLs are put into lists, with at most one URL per
+// address in each, and the lists are visited one after another, a step apart.
 //
 //	for {
 //		items, wait := s.Next(time.Now())
@@ -17,13 +17,13 @@
 //		}
 //	}
 //
-// It never visits an address earlier than a step, or the delay of its last URL rounded up to steps,
-// after the visit before it has ended. Each URL takes constant time, and the number of lists and
-// counters is fixed, however many hosts there are.
+// After a visit has ended, its address is not visited for a step, or for the delay of that URL
+// rounded up to steps. Each URL takes constant time, and the number of lists and counters is fixed,
+// independent of the number of hosts.
 //
-// Its price, as the paper says: nothing is visited during the wait for a step; a list is done when
-// its slowest page is; an address that has many URLs loses those that do not fit into the lists. It
-// keeps one delay, that of the address.
+// Its price, as the paper says: nothing is visited during the wait for a step; a list takes as long
+// as its slowest page; an address with too many URLs loses those that do not fit into the lists. It
+// knows only the delays of addresses.
 package stepped
 
 import (
@@ -45,16 +45,16 @@ const (
 
 // Options sizes a [Scheduler]. The zero Options are those of the paper.
 type Options struct {
-	// Lists is how many steps ahead a URL may be put off; one that would have to wait longer is
-	// dropped. More lists lose fewer URLs and keep less of their order.
-	// 0 means DefaultLists; 2 is the least that works.
+	// Lists is how many steps ahead a URL may be scheduled. A URL that would have to wait longer is
+	// dropped. More lists lose fewer URLs and preserve less of their order. 0 means DefaultLists;
+	// the minimum is 2.
 	Lists int
 
-	// Counters is among how many counters the addresses are spread. Addresses that share a counter
+	// Counters is the number of counters that the addresses share. Addresses with the same counter
 	// wait for each other. 0 means DefaultCounters.
 	Counters int
 
-	// Step is the least time between two lists, and the unit to which delays are rounded up.
+	// Step is the minimum time between two lists, and the unit to which delays are rounded up.
 	// 0 means DefaultStep.
 	Step time.Duration
 }
@@ -66,7 +66,7 @@ type Scheduler[T any] struct {
 	counters []int64 // for each, the number of the next list that may take a URL
 
 	current int64 // number of the list that is being visited or waited for
-	out     int   // URLs of it that are being visited
+	out     int   // its URLs in flight
 
 	waiting bool      // for due, to release the current list
 	due     time.Time // known while waiting
@@ -76,7 +76,7 @@ type Scheduler[T any] struct {
 	steps   int64
 }
 
-// New returns a Scheduler that holds nothing.
+// New returns an empty Scheduler.
 func New[T any](o Options) *Scheduler[T] {
 	if o.Lists <= 0 {
 		o.Lists = DefaultLists
@@ -96,8 +96,8 @@ func New[T any](o Options) *Scheduler[T] {
 }
 
 // Add puts an item into the first list that is far enough from the last URL of its address. delay
-// is what the site asks for; up to a step it changes nothing. If all lists that are left are too
-// near, the item is dropped, and Add reports that it was not added.
+// is what the site asks for; up to a step it has no effect. If none of the remaining lists is far
+// enough, the item is dropped, and Add reports that it was not added.
 func (s *Scheduler[T]) Add(addr netip.Addr, delay time.Duration, item T) (added bool) {
 	next := &s.counters[s.counter(addr)]
 	apart := s.stepsOf(delay)
@@ -115,9 +115,9 @@ func (s *Scheduler[T]) Add(addr netip.Addr, delay time.Duration, item T) (added 
 	return true
 }
 
-// Next returns the items of the next list, all of which may be visited at once, if it is time for
-// it. Otherwise it returns how long to wait, [Forever] if that is until the next call of Done or
-// Add. The slice is the caller's.
+// Next returns the items of the next list, if it is time for it. All of them may be visited at the
+// same time. Otherwise it returns how long to wait, or [Forever] if only a call of Done or Add can
+// end the wait. The slice is the caller's.
 func (s *Scheduler[T]) Next(now time.Time) ([]T, time.Duration) {
 	if s.out > 0 {
 		return nil, Forever
@@ -137,8 +137,8 @@ func (s *Scheduler[T]) Next(now time.Time) ([]T, time.Duration) {
 	return items, 0
 }
 
-// Done reports that the visit of one item has ended, well or not. The wait for the next list begins
-// when all items of this one have.
+// Done reports that the visit of one item has ended, successfully or not. The wait for the next
+// list begins when the visits of all items of this one have ended.
 func (s *Scheduler[T]) Done(now time.Time) {
 	if s.out == 0 {
 		return
@@ -148,12 +148,12 @@ func (s *Scheduler[T]) Done(now time.Time) {
 	}
 }
 
-// advance goes on to the next list that holds something, and reports whether there is one. The wait
-// before it takes one step, and one more for each empty list that it skips: a Crawl-delay may have
-// been the reason to leave it empty.
+// advance moves to the next list that is not empty, and reports whether there is one. It waits one
+// step, and one more for each empty list that it skips, as a Crawl-delay may be the reason that it
+// is empty.
 //
-// With all lists empty the paper's loop would sleep through each of them. That is left out, as it
-// puts off what is added next for nothing: the counters keep the distances.
+// With all lists empty the paper's loop would sleep through each of them. That would only delay
+// items added later, so it is left out: the counters keep the distances.
 func (s *Scheduler[T]) advance(now time.Time) (found bool) {
 	if s.queued == 0 {
 		return false
@@ -170,26 +170,26 @@ func (s *Scheduler[T]) advance(now time.Time) (found bool) {
 	}
 }
 
-// Stats is what a [Scheduler] holds and has done.
+// Stats describes the state of a [Scheduler].
 type Stats struct {
 	Queued  int   // items in lists
-	Out     int   // items that are being visited
+	Out     int   // items in flight
 	Dropped int64 // items for which no list was left
-	Steps   int64 // waits, those for empty lists included
+	Steps   int64 // waits, including those for empty lists
 }
 
-// Stats returns the present figures.
+// Stats returns the current Stats.
 func (s *Scheduler[T]) Stats() Stats {
 	return Stats{Queued: s.queued, Out: s.out, Dropped: s.dropped, Steps: s.steps}
 }
 
-// index returns the place of list number n.
+// index returns the index of list number n.
 func (s *Scheduler[T]) index(n int64) int { return int(n % int64(len(s.lists))) }
 
-// maxSteps is more than any crawl takes, and can be added to the number of a list.
+// maxSteps is more than any crawl takes, and can be added to a list number without overflow.
 const maxSteps = math.MaxInt64 / 2
 
-// stepsOf rounds a delay up to steps; the least is one.
+// stepsOf rounds a delay up to steps, at least one.
 func (s *Scheduler[T]) stepsOf(delay time.Duration) int64 {
 	if delay <= s.step {
 		return 1
