@@ -7,11 +7,11 @@ import (
 )
 
 // AddBatch does what [Filter.Add] does for each of urls, in order, and several times as fast if the
-// Filter does not fit into the processor's cache. It appends to dst, which may be nil, whether each
-// URL is new. A batch should have several hundred URLs or more.
+// Filter does not fit into the processor's cache. It appends to dst, which may be nil, and reports
+// for each URL whether it is new. A batch should have several hundred URLs or more.
 //
-// The URLs are sorted by shard, and the bits of many are fetched from memory before the first is
-// looked at. URLs of a batch are looked up in the list of the latest ones, but not added to it.
+// The URLs are sorted by shard, and the bits of many are prefetched before the first is tested.
+// URLs of a batch are looked up in the list of the latest ones, but not added to it.
 func (f *Filter) AddBatch(dst []bool, urls []string) (added []bool) {
 	n := len(dst)
 	added = slices.Grow(dst, len(urls))[:n+len(urls)]
@@ -31,8 +31,8 @@ func (f *Filter) AddBatch(dst []bool, urls []string) (added []bool) {
 // A batch is the working memory of AddBatch.
 type batch struct {
 	unsorted []uint64         // hashes in the order of the URLs
-	hashes   []uint64         // the same, by shard
-	places   []int32          // of each of hashes among the URLs
+	hashes   []uint64         // the same hashes, by shard
+	places   []int32          // index of each hash's URL
 	ends     [maxShards]int32 // of each shard's hashes
 }
 
@@ -52,7 +52,7 @@ func (b *batch) sort(f *Filter, urls []string) {
 	}
 	start := int32(0)
 	for i, count := range b.ends {
-		b.ends[i] = start // for now, where the next hash goes
+		b.ends[i] = start // for now, the position of the next hash
 		start += count
 	}
 	for place, hash := range b.unsorted {
@@ -62,11 +62,11 @@ func (b *batch) sort(f *Filter, urls []string) {
 	}
 }
 
-// touchedHashes is the number of hashes whose bits are fetched ahead: enough to keep the memory
-// busy, and few enough for the first to be still in the cache when the last one arrives.
+// touchedHashes is the number of hashes whose bits are prefetched: enough to keep the memory busy,
+// and few enough that the first is still in the cache when the last arrives.
 const touchedHashes = 64
 
-// touched makes use of what Touch returns.
+// touched consumes the results of Touch, so that the compiler keeps the reads.
 var touched atomic.Uint64
 
 func (s *shard) addBatch(hashes []uint64, places []int32, added []bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 )
 
-// halfSet returns random words: the bits of a Bloom filter that is as full as planned.
+// halfSet fills words at random, like the bits of a Bloom filter at its planned capacity.
 func halfSet(words []uint64) []uint64 {
 	random := rand.New(rand.NewPCG(1, 0))
 	for i := range words {
@@ -21,7 +21,7 @@ func halfSet(words []uint64) []uint64 {
 	return words
 }
 
-// fullFilter looks like one with as many URLs as planned, without the time to add them.
+// fullFilter returns a filter that looks filled to its capacity, without the time to add the URLs.
 func fullFilter(keys int) *Filter {
 	f := New(Options{Capacity: keys})
 	for i := range f.shards {
@@ -31,7 +31,7 @@ func fullFilter(keys int) *Filter {
 	return f
 }
 
-// bare is what Filter is compared with: its two libraries side by side, for one goroutine.
+// bare is the baseline for Filter: the two libraries that it builds on, for one goroutine.
 type bare struct {
 	list  *simplelru.LRU[string, struct{}]
 	bloom *bloom.BloomFilter
@@ -58,7 +58,7 @@ func benchURLs(n int) []string {
 	return urls
 }
 
-// benchSizes are the numbers of URLs in the filters. The bits of the smaller one lie in the
+// benchSizes are the numbers of URLs in the filters. The bits of the smaller filter fit into the
 // processor's cache, those of the larger one do not.
 func benchSizes(b *testing.B) []int {
 	if testing.Short() {
@@ -137,8 +137,8 @@ func BenchmarkAddBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkListCost measures what the list of the latest URLs costs beside time: the bytes of an
-// entry, and how long a whole collection takes because of the pointers in it.
+// BenchmarkListCost measures the cost of the list of the latest URLs apart from Add's time: the
+// bytes per entry, and the time of a full garbage collection because of its pointers.
 func BenchmarkListCost(b *testing.B) {
 	for _, entries := range []int{1 << 16, 1 << 20} {
 		b.Run(fmt.Sprintf("recent=%d", entries), func(b *testing.B) {
@@ -159,7 +159,7 @@ func BenchmarkListCost(b *testing.B) {
 	}
 }
 
-// heap returns the bytes that are in use.
+// heap returns the bytes in use.
 func heap() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats

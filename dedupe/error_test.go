@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestErrorAtEveryFill asks filters for hashes that they do not have, at every fill from a tenth of
-// the plan to five times as much, where they have grown. The share that they take for old ones must
-// be what Stats says, give or take a tenth, and at most the rate. What is too rare to be measured
-// that well, as in a filter that is nearly empty, may be off by five standard deviations.
+// TestErrorAtEveryFill looks up absent hashes, at fills from a tenth of the capacity to five times
+// the capacity, when the filters have grown. The share of false positives must match Stats within a
+// tenth, and must not exceed the rate. If it is too low to be measured that well, as in a nearly
+// empty filter, it may be off by five standard deviations.
 func TestErrorAtEveryFill(t *testing.T) {
 	for _, o := range []Options{
 		{Capacity: 20_000, Rate: 0.1},
@@ -40,7 +40,7 @@ func TestErrorAtEveryFill(t *testing.T) {
 func requireError(t *testing.T, f *Filter, random *rand.Rand, fill float64) {
 	t.Helper()
 	promised := f.Stats().Error
-	const enough = 2500 // of which a tenth is five standard deviations
+	const enough = 2500 // a tenth of it is five standard deviations
 	tries := min(enough/promised, 125_000)
 	wrong := 0
 	for range int(tries) {

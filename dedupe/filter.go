@@ -6,31 +6,31 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 )
 
-// A Filter remembers URLs in memory. The latest ones are in an LRU list, and what is evicted from
-// the list goes into a Bloom filter (Ueda et al., "A parallel distributed crawler of
-// producer-consumer modules", section 5.2.2, Algorithm 3). Its methods are safe for concurrent use.
+// A Filter remembers URLs in memory. The latest ones are in an LRU list. URLs evicted from the list
+// go into a Bloom filter (Ueda et al., "A parallel distributed crawler of producer-consumer
+// modules", section 5.2.2, Algorithm 3). Its methods are safe for concurrent use.
 //
-// Both tiers know a URL by a 64-bit hash, SipHash with a random key, so no site can craft URLs
-// that collide. By chance a new URL has the hash of one of n others with a probability of n/2^64,
-// which is negligible beside Rate.
+// Both tiers know a URL by a 64-bit hash, SipHash with a random key, so no site can craft URLs that
+// collide. By chance a new URL shares its hash with one of n others with a probability of n/2^64,
+// which is negligible compared to Rate.
 type Filter struct {
 	key    siphash.Key
 	plan   Options
 	shards []shard // a power of two
-	shift  int     // of a hash, leaves the number of its shard
+	shift  int     // a hash shifted right by it is a shard number
 	growth growth
 }
 
 const (
-	// maxShards makes it rare that two goroutines need the same shard.
+	// maxShards is large enough that two goroutines rarely need the same shard.
 	maxShards = 64
 
-	// minShardCapacity is large enough for all shards to fill up about equally.
+	// minShardCapacity is large enough that all shards fill up about equally.
 	minShardCapacity = 1 << 14
 )
 
-// New returns an empty Filter. It allocates the memory for its Capacity at once, or for the first
-// of its Generations.
+// New returns an empty Filter. It allocates the memory for its Capacity immediately, or for the
+// first of its Generations.
 func New(o Options) *Filter {
 	o = o.withDefaults()
 	logShards := min(bits.Len(uint(o.Capacity/minShardCapacity)), bits.Len(maxShards)) - 1
@@ -41,7 +41,7 @@ func New(o Options) *Filter {
 	return f
 }
 
-// newFilter returns a filter whose shards have no layers yet. It requires a power of two.
+// newFilter returns a filter whose shards have no layers yet. Their number must be a power of two.
 func newFilter(o Options, key siphash.Key, shards int) *Filter {
 	f := &Filter{
 		key:    key,
@@ -73,7 +73,7 @@ func (f *Filter) Len() int {
 	return n
 }
 
-// Stats describes a [Filter]. URLs that are added at the same time may be counted or not.
+// Stats describes a [Filter]. URLs that are being added concurrently may or may not be counted.
 type Stats struct {
 	URLs     int    // reported as new so far
 	Capacity int    // expected number of URLs
@@ -81,18 +81,18 @@ type Stats struct {
 	Bits     uint64 // of the Bloom filter
 	Bytes    uint64 // of memory, estimated
 
-	// Layers is the number of Bloom filters, which are asked one after the other. The first is
-	// for Capacity URLs, and each further one doubles the total. Layer 0 has 15/16 of the Rate,
-	// and layer i has 1/20 of it, halved i times; the sum is below Rate. A URL takes
-	// 1.44*log2(1/share) bits: at a Rate of 0.001, 14.5 in layer 0, and 22.1 + 1.44*(i-1) in
-	// layer i. So a Capacity that is right costs 1 % more than a Bloom filter that cannot grow,
-	// and one that is a half, a quarter or an eighth of the truth 27, 45 or 59 % more.
+	// Layers is the number of Bloom filters, which are searched in turn. The first is for Capacity
+	// URLs, and each further one doubles the total. Layer 0 has 15/16 of the Rate, and layer i has
+	// 1/20 of it, halved i times; the sum is below Rate. A URL takes 1.44*log2(1/share) bits: at a
+	// Rate of 0.001, 14.5 in layer 0, and 22.1 + 1.44*(i-1) in layer i. So with the right Capacity,
+	// a Filter costs 1 % more than a Bloom filter that cannot grow. With a half, a quarter or an
+	// eighth of the right Capacity, it costs 27, 45 or 59 % more.
 	Layers int
 
-	// Error is the probability that the next new URL is taken for an old one.
+	// Error is the probability that the next new URL is taken for a known one.
 	Error float64
 
-	// Saturated means that the Filter is full and must not grow: Error exceeds Rate, or soon will.
+	// Saturated means that the Filter is full and may not grow: Error exceeds Rate, or soon will.
 	Saturated bool
 }
 

@@ -25,8 +25,8 @@ func TestFilterTellsNewFromOld(t *testing.T) {
 	require.Equal(t, 3, f.Len())
 }
 
-// TestModel compares filters with a map. A filter may take a new URL for an old one, but never
-// the other way round, whatever its size and however full it is.
+// TestModel compares filters with a map. A filter may take a new URL for a known one, but never the
+// other way round, whatever its size and fill.
 func TestModel(t *testing.T) {
 	optionSets := map[string]dedupe.Options{
 		"default":         {},
@@ -51,7 +51,7 @@ func compareWithMap(t *testing.T, f *dedupe.Filter, random *rand.Rand) {
 	met := make(map[string]bool)
 	added := 0
 	for range 20_000 {
-		// Small numbers come often, as links to home pages do.
+		// Small numbers are frequent, like links to home pages.
 		url := fmt.Sprintf("https://a.test/%d", uint64(math.Exp(random.Float64()*16)))
 		isNew := f.Add(url)
 		if isNew && met[url] {
@@ -71,10 +71,10 @@ func compareWithMap(t *testing.T, f *dedupe.Filter, random *rand.Rand) {
 	}
 }
 
-// TestErrorIsAsPromised fills filters far beyond their plan. At any fill, the share of new URLs
-// that are taken for old ones must be what Stats says, give or take a tenth or six standard
-// deviations. It must never be above Rate unless the filter says that it is saturated.
-func TestErrorIsAsPromised(t *testing.T) {
+// TestErrorMatchesStats fills filters far beyond their capacity. At any fill, the share of new URLs
+// that are taken for known ones must match Stats within a tenth or six standard deviations. It must
+// never exceed Rate unless the filter is saturated.
+func TestErrorMatchesStats(t *testing.T) {
 	for name, opts := range map[string]dedupe.Options{
 		"one shard":         {Capacity: 10_000, Rate: 0.02, Recent: -1},
 		"four shards":       {Capacity: 70_000, Rate: 0.02, Recent: -1},
@@ -93,10 +93,10 @@ func TestErrorIsAsPromised(t *testing.T) {
 				n := opts.Capacity / 4
 				before := f.Stats().Error
 				wrong := float64(n - fill(f, strconv.Itoa(i), n))
-				after := f.Stats() // the new ones have filled it further
+				after := f.Stats() // the new URLs have filled it further
 				want := float64(n) * (before + after.Error) / 2
 				slack := max(want/10, 6*math.Sqrt(want)+2)
-				if after.Error >= before { // else a generation has gone meanwhile
+				if after.Error >= before { // else a generation was dropped in between
 					require.InDelta(t, want, wrong, slack, "%+v", after)
 				}
 				saturated = saturated || after.Saturated
@@ -112,7 +112,7 @@ func TestErrorIsAsPromised(t *testing.T) {
 	}
 }
 
-// fill adds n URLs of its own and returns how many of them were reported as new.
+// fill adds n URLs of the given kind and returns how many of them were reported as new.
 func fill(f *dedupe.Filter, kind string, n int) (added int) {
 	for i := range n {
 		if f.Add("https://" + kind + ".test/" + strconv.Itoa(i)) {
@@ -131,7 +131,7 @@ func TestRecentURLsAreKeptOutOfTheBloomFilter(t *testing.T) {
 	require.Positive(t, f.Stats().Error)
 	require.Equal(t, 100, f.Stats().Recent)
 
-	// An old URL that comes back into the list must not be counted again when it leaves it.
+	// A known URL that returns to the list must not be counted again when it is evicted.
 	settled := f.Stats().Error
 	fill(f, "a", 100)
 	all := f.Stats().Error
@@ -149,13 +149,13 @@ func TestOptionsOutOfRangeMeanTheDefaults(t *testing.T) {
 	}
 }
 
-func TestNoRateIsTooSmall(t *testing.T) {
+func TestTheSmallestRate(t *testing.T) {
 	f := dedupe.New(dedupe.Options{Capacity: 100, Rate: math.SmallestNonzeroFloat64, Generations: 64})
 	require.Equal(t, 300, fill(f, "a", 300))
 	require.False(t, f.Add("https://a.test/299"))
 }
 
-// TestTheLongestLists asks for lists that no number of URLs fills.
+// TestTheLongestLists requests lists that can never be filled.
 func TestTheLongestLists(t *testing.T) {
 	for _, capacity := range []int{1000, 100_000} { // one shard and several
 		f := dedupe.New(dedupe.Options{Capacity: capacity, Recent: math.MaxInt})
@@ -177,7 +177,7 @@ func TestMemoryIsCloseToTheFormula(t *testing.T) {
 	}
 }
 
-// TestConcurrentAdds has each URL added by several goroutines: exactly one is told that it is new.
+// TestConcurrentAdds adds each URL from several goroutines: exactly one Add may return true.
 func TestConcurrentAdds(t *testing.T) {
 	const goroutines, urls = 8, 10_000
 	f := dedupe.New(dedupe.Options{Capacity: 100_000, Rate: 1e-12, Recent: 1000})

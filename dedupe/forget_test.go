@@ -13,7 +13,7 @@ import (
 )
 
 // operations is how many URLs TestNothingIsForgotten adds to each filter. SPINNERET_OPS=1e8 takes
-// some ten minutes for all of them, and 1.2 GB of memory.
+// about ten minutes and 1.2 GB of memory.
 func operations(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SPINNERET_OPS")
@@ -25,15 +25,15 @@ func operations(t *testing.T) int {
 	return int(n)
 }
 
-// A witness has seen all that a filter was told. URLs are numbers.
+// A witness records all calls of a filter. URLs are numbers.
 type witness struct {
-	horizon    int     // sightings after which a URL may be forgotten; 0 for never
-	last       []int32 // sighting of each URL, counted from 1; 0 if there was none
+	horizon    int     // calls after which a URL may be forgotten; 0 for never
+	last       []int32 // latest call with each URL, counted from 1; 0 if there was none
 	now        int32
-	news, lost int // URLs at their first sight, and those of them that were called old
+	news, lost int // new URLs, and those of them that were reported as known
 }
 
-// check compares what the filter said about a URL with what must hold.
+// check compares an answer of the filter with the promises.
 func (w *witness) check(t *testing.T, n int, added bool) {
 	w.now++
 	last := w.last[n]
@@ -44,15 +44,15 @@ func (w *witness) check(t *testing.T, n int, added bool) {
 			w.lost++
 		}
 	case added && (w.horizon == 0 || int(w.now-last) <= w.horizon):
-		t.Fatalf("URL %d was met at %d and forgotten at %d", n, last, w.now)
+		t.Fatalf("URL %d was added at %d and forgotten at %d", n, last, w.now)
 	}
 	w.last[n] = w.now
 }
 
-// TestNothingIsForgotten adds URLs one by one and in batches, through growth, rotation, writing
-// and loading. A URL that was met must never be new again; where the filter rotates, not as long
-// as it was promised. Its second half is that new ones are told as such, all but a share of Rate,
-// whatever was done to the filter.
+// TestNothingIsForgotten adds URLs one by one and in batches, through growth, rotation, writing and
+// loading. A known URL must never be reported as new again; a filter that rotates must remember it
+// for the promised number of URLs. Conversely, new URLs must be reported as new, all but a share of
+// Rate.
 func TestNothingIsForgotten(t *testing.T) {
 	for name, opts := range map[string]dedupe.Options{
 		"grows":   {Capacity: 20_000, Rate: 0.01, Recent: 500},
@@ -67,7 +67,7 @@ func TestNothingIsForgotten(t *testing.T) {
 			window := len(w.last)
 			if opts.Generations > 0 {
 				w.horizon = opts.Capacity
-				window = min(3*opts.Capacity, window) // met again in time, or too late
+				window = min(3*opts.Capacity, window) // so that URLs return in time, or too late
 			}
 			f := dedupe.New(opts)
 			rate := f.Stats().Error
@@ -84,7 +84,7 @@ func TestNothingIsForgotten(t *testing.T) {
 	}
 }
 
-// addSome adds some hundred URLs of a window, one by one or in a batch.
+// addSome adds up to 500 URLs of a window, one by one or in a batch.
 func addSome(t *testing.T, f *dedupe.Filter, w *witness, random *rand.Rand, first, window int) {
 	numbers := make([]int, 1+random.IntN(500))
 	urls := make([]string, len(numbers))
@@ -103,7 +103,7 @@ func addSome(t *testing.T, f *dedupe.Filter, w *witness, random *rand.Rand, firs
 	}
 }
 
-// reloaded passes a filter on without a third copy in memory.
+// reloaded writes and loads a filter through a pipe, to avoid a third copy in memory.
 func reloaded(t *testing.T, f *dedupe.Filter) *dedupe.Filter {
 	t.Helper()
 	from, to := io.Pipe()

@@ -15,7 +15,7 @@ import (
 
 var dumps = regexp.MustCompile("(?s)```hexdump (\\S+)\n(.*?)```")
 
-// TestFormatPage compares the dumps of FORMAT.md with what is written.
+// TestFormatPage compares the dumps of FORMAT.md with real output.
 func TestFormatPage(t *testing.T) {
 	page, err := os.ReadFile("FORMAT.md")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestFormatPage(t *testing.T) {
 		require.Equal(t, want[dump[1]], dump[2], dump[1])
 	}
 
-	// What the page shows must be readable for ever.
+	// The documented bytes must remain readable forever.
 	g, err := Load(bytes.NewReader(undump(t, found[0][2])))
 	require.NoError(t, err)
 	require.Equal(t, f.Stats(), g.Stats())

@@ -12,7 +12,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe"
 )
 
-// TestLayersFollowTheFormula compares bits and errors with what the doc of Stats states.
+// TestLayersFollowTheFormula compares bits and errors with the doc comment of Stats.
 func TestLayersFollowTheFormula(t *testing.T) {
 	const capacity = 8000
 	f := dedupe.New(dedupe.Options{Capacity: capacity, Recent: -1})
@@ -25,7 +25,7 @@ func TestLayersFollowTheFormula(t *testing.T) {
 		{4 * capacity, 3, (14.5 + 22.1 + 2*23.5) / 4},
 		{8 * capacity, 4, (14.5 + 22.1 + 2*23.5 + 4*24.9) / 8},
 	} {
-		for i := 0; f.Len() < tt.urls*999/1000; i++ { // shards begin layers with some delay
+		for i := 0; f.Len() < tt.urls*999/1000; i++ { // shards start layers with some delay
 			f.Add(fmt.Sprint(tt.urls, "/", i))
 		}
 		s := f.Stats()
@@ -35,8 +35,8 @@ func TestLayersFollowTheFormula(t *testing.T) {
 	}
 }
 
-// TestBatchDoesTheSameAsAdd gives two filters the same URLs, one by one and in batches with
-// repetitions. Only false positives, which come at random, may differ.
+// TestBatchDoesTheSameAsAdd adds the same URLs to two filters, one by one and in batches with
+// repetitions. Only false positives, which are random, may differ.
 func TestBatchDoesTheSameAsAdd(t *testing.T) {
 	for name, opts := range map[string]dedupe.Options{
 		"default":  {},
@@ -48,14 +48,14 @@ func TestBatchDoesTheSameAsAdd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 0))
 			single, batched := dedupe.New(opts), dedupe.New(opts)
-			added := []bool{true, false, true} // what is there stays
+			added := []bool{true, false, true} // AddBatch must keep these
 			const before = 3
 			for round := range 60 {
 				urls := make([]string, random.IntN(300))
 				for i := range urls {
 					urls[i] = strconv.Itoa(random.IntN(10_000))
 				}
-				if round%3 == 0 { // some reach the list of the latest, in both
+				if round%3 == 0 { // so that both lists of the latest URLs get some
 					for _, url := range urls {
 						require.Equal(t, single.Add(url), batched.Add(url))
 					}
@@ -94,8 +94,8 @@ func TestConcurrentBatches(t *testing.T) {
 	require.LessOrEqual(t, f.Stats().Error, 1e-12)
 }
 
-// TestRotatingFilterRemembersCapacityURLs checks both halves of the promise: what was met within
-// the last Capacity URLs is known, and what was not met for much longer is not.
+// TestRotatingFilterRemembersCapacityURLs checks both halves of the promise: a URL added within the
+// last Capacity URLs is known, and a URL that was not added for much longer is forgotten.
 func TestRotatingFilterRemembersCapacityURLs(t *testing.T) {
 	const capacity, generations = 5000, 4
 	f := dedupe.New(dedupe.Options{
@@ -107,11 +107,11 @@ func TestRotatingFilterRemembersCapacityURLs(t *testing.T) {
 	for i := range 20 * capacity {
 		require.True(t, f.Add(strconv.Itoa(i)))
 		if i >= capacity {
-			// As long as it is met again in time, a URL stays known.
+			// A URL that is added again in time stays known.
 			if i%(capacity/2) == 0 {
 				require.False(t, f.Add(home))
 			}
-			old := i - capacity*9/10 // its return takes room, too
+			old := i - capacity*9/10 // a repeated URL takes space, too
 			if i%1000 == 0 {
 				require.False(t, f.Add(strconv.Itoa(old)), old)
 			}
@@ -127,7 +127,7 @@ func TestRotatingFilterRemembersCapacityURLs(t *testing.T) {
 	require.False(t, f.Stats().Saturated)
 }
 
-// TestBatchesReuseTheirMemory allows for a few times that the collector empties the pool.
+// TestBatchesReuseTheirMemory allows the garbage collector to empty the pool a few times.
 func TestBatchesReuseTheirMemory(t *testing.T) {
 	f := dedupe.New(dedupe.Options{})
 	urls := make([]string, 1000)

@@ -8,21 +8,21 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 )
 
-// growth decides for all shards when the next layer begins. Shards fill up unevenly, so a single
-// one would begin it too early or too late.
+// growth decides for all shards when the next layer starts. Shards fill up unevenly, so a single
+// shard would start it too early or too late.
 //
-// Layers are numbered from 1. A Filter that grows keeps all of them, a Filter that rotates the
-// latest. After Almeida et al., "Scalable Bloom filters" (2007), but with unequal shares of the
-// error: the first layer has nearly all of it, since most filters never need another.
+// Layers are numbered from 1. A Filter that grows keeps all of them, a Filter that rotates only the
+// latest. The design follows Almeida et al., "Scalable Bloom filters" (2007), but with unequal
+// shares of the error: the first layer has nearly all of it, since most filters never need another.
 type growth struct {
 	plan    Options
 	shards  int
-	step    int          // hashes that a shard settles before it reports them
-	latest  atomic.Int64 // layer; shards follow when they are used next
+	step    int          // hashes that a shard adds to layers before it reports them
+	latest  atomic.Int64 // layer; shards catch up at their next use
 	settled atomic.Int64 // hashes in the layers of all shards, within one step per shard
-	limit   atomic.Int64 // of settled, where the next layer begins
+	limit   atomic.Int64 // of settled, at which the next layer starts
 
-	mu        sync.Mutex // held to begin a layer
+	mu        sync.Mutex // held to start a layer
 	bytes     int64      // of all layers so far
 	saturated atomic.Bool
 }
@@ -34,7 +34,7 @@ func (g *growth) init(o Options, shards int) {
 	g.begin(1)
 }
 
-// begin requires that g.mu is held, or that g is not shared yet.
+// begin starts a layer. It requires that g.mu is held, or that g is not shared yet.
 func (g *growth) begin(layer int64) {
 	g.bytes += g.sizeOf(layer)
 	g.limit.Store(g.settled.Load() + g.keysOf(layer))
@@ -54,7 +54,7 @@ func (g *growth) resume(shards []shard) {
 			inLatest += s.layers[len(s.layers)-1].Keys()
 		}
 	}
-	// A Filter that rotates may have begun billions of layers. Only the last few count.
+	// A Filter that rotates may have started billions of layers. Only the last few count.
 	for layer := max(latest-maxLayers, 0) + 1; layer <= latest; layer++ {
 		g.begin(layer)
 	}
@@ -62,7 +62,7 @@ func (g *growth) resume(shards []shard) {
 	g.report(settled)
 }
 
-// keysOf returns the number of hashes that a layer is made for.
+// keysOf returns the number of hashes that a layer is designed for.
 func (g *growth) keysOf(layer int64) int64 {
 	capacity := int64(g.plan.Capacity)
 	switch {
@@ -79,7 +79,7 @@ func (g *growth) keysOf(layer int64) int64 {
 // rateOf returns the layer's share of the error. The sum over all layers that exist at the same
 // time is at most the rate of the plan.
 func (g *growth) rateOf(layer int64) float64 {
-	const first, others = 15.0 / 16, 1.0 / 20 // the rest is for layers that begin late
+	const first, others = 15.0 / 16, 1.0 / 20 // the rest is for layers that start late
 	switch {
 	case g.plan.Generations > 0:
 		return g.plan.Rate / float64(g.plan.Generations+1)
@@ -107,7 +107,7 @@ func (g *growth) sizeOf(layer int64) int64 {
 	return int64(bits / 8)
 }
 
-// report notes that a shard has settled n more hashes.
+// report records that a shard added n more hashes to its layers.
 func (g *growth) report(n int) {
 	if g.settled.Add(int64(n)) < g.limit.Load() {
 		return
@@ -126,7 +126,7 @@ func (g *growth) report(n int) {
 	g.begin(next)
 }
 
-// exceeds reports whether more bytes are too many.
+// exceeds reports whether more bytes would exceed MaxBytes.
 func (g *growth) exceeds(more int64) bool {
 	bound := g.plan.MaxBytes
 	return bound < 0 || bound > 0 && g.bytes+more > bound

@@ -12,8 +12,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe"
 )
 
-// The law: what Get returns is what was put last for the same link in the same context. What was
-// just put is there.
+// Get must return the latest verdict for the same link in the same context, if any. A link that was
+// just put must be found.
 func TestLinkCacheNeverMistakesALink(t *testing.T) {
 	type key struct {
 		link    string
@@ -35,14 +35,14 @@ func TestLinkCacheNeverMistakesALink(t *testing.T) {
 				require.Equal(t, last[k], verdict, k)
 			}
 		}
-		require.Greater(t, hits, 49_000, "half of the calls ask for what was just put")
+		require.Greater(t, hits, 49_000, "half of the calls look up a link that was just put")
 		if size == 1000 {
 			require.Greater(t, hits, 55_000)
 		}
 	}
 }
 
-func TestLinkCacheOfGoroutines(t *testing.T) {
+func TestLinkCacheConcurrentUse(t *testing.T) {
 	links := dedupe.NewLinkCache(64)
 	verdict := func(n int, context uint64) uint32 { return uint32(n)<<8 | uint32(context) }
 	var group sync.WaitGroup
@@ -62,7 +62,7 @@ func TestLinkCacheOfGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-func TestLinkCacheCostsNoAllocation(t *testing.T) {
+func TestLinkCacheDoesNotAllocate(t *testing.T) {
 	links := dedupe.NewLinkCache(0)
 	link := strings.Repeat("/a/b", 30)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -80,7 +80,7 @@ func TestNoLinkCache(t *testing.T) {
 	require.False(t, ok)
 }
 
-// BenchmarkLinkCache measures a look-up, and which share of the links of a real crawl it finds.
+// BenchmarkLinkCache measures a lookup, and the hit rate for the links of real crawls.
 func BenchmarkLinkCache(b *testing.B) {
 	const link = "https://www.example.test/articles/2026/11/index.html?id=12345&page=2"
 	for _, known := range []bool{true, false} {

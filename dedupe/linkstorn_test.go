@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestATornEntryIsNeitherLink does by hand what two goroutines may do that write to one entry at one
-// time: the first word is of one link, and the second of another, or of the same in another context.
-func TestATornEntryIsNeitherLink(t *testing.T) {
+// TestATornEntryMatchesNeitherLink simulates concurrent writes to one entry: the first word is of
+// one link, and the second of another link, or of the same link in another context.
+func TestATornEntryMatchesNeitherLink(t *testing.T) {
 	for _, other := range []struct {
 		link    string
 		context uint64

@@ -1,6 +1,6 @@
 package dedupe
 
-// The values that zero fields of [Options] stand for.
+// Defaults for zero fields of [Options].
 const (
 	DefaultCapacity = 1_000_000
 	DefaultRate     = 0.001
@@ -9,32 +9,31 @@ const (
 
 // Options sizes a [Filter]. The zero Options is for a million URLs in about 10 MB.
 type Options struct {
-	// Capacity is the expected number of URLs. 0 means DefaultCapacity, and so does every negative
-	// number. At a Rate of 0.001, the Filter allocates 14.5 bits for each. Beyond the capacity it
-	// grows, which takes more bits per URL: see Layers of [Stats].
+	// Capacity is the expected number of URLs. Zero or negative means DefaultCapacity. At a Rate of
+	// 0.001, the Filter allocates 14.5 bits for each. Beyond the capacity it grows, which takes
+	// more bits per URL: see Layers of [Stats].
 	Capacity int
 
-	// Rate is the maximum probability that a new URL is taken for an old one. 0 means
-	// DefaultRate, and so does every value that is not between 0 and 1. The minimum is 2^-64.
+	// Rate is the maximum probability that a new URL is taken for a known one. 0 means DefaultRate,
+	// as does any value that is not between 0 and 1. The minimum is 2^-64.
 	Rate float64
 
 	// Recent is the approximate number of the latest URLs that are kept in a list. 0 means
 	// DefaultRecent, a negative number no list. The list makes Add fast and exact for the links
 	// that are on every page of a site. An entry takes about 120 bytes and contains pointers for
-	// the garbage collector to follow: 7 ms per collection for DefaultRecent, 130 ms and more for
-	// a million entries. README.md of this package shows how many links of real crawls a list
-	// catches.
+	// the garbage collector to follow: 7 ms per collection for DefaultRecent, 130 ms and more for a
+	// million entries. README.md of this package has hit rates for the links of real crawls.
 	Recent int
 
-	// MaxBytes bounds the memory of a Filter that grows beyond its Capacity. 0 means unlimited, a
-	// negative number that it must not grow. A Filter that cannot grow is saturated: its error
-	// exceeds Rate, as [Filter.Stats] reports.
+	// MaxBytes bounds the memory of a Filter that grows beyond its Capacity. 0 means unlimited; a
+	// negative number means that it must not grow. A Filter that cannot grow is saturated: its
+	// error exceeds Rate, as [Filter.Stats] reports.
 	MaxBytes int64
 
-	// Generations makes a Filter that forgets, for crawls without an end. 0 means that it never
-	// forgets, and so does every negative number. Otherwise a URL is remembered until Capacity
-	// other URLs were added since it was last added, and for at most 1/Generations of that longer.
-	// The memory is then constant, and MaxBytes has no effect.
+	// Generations makes a Filter that forgets, for endless crawls. Zero or negative means that it
+	// never forgets. Otherwise a URL is remembered until Capacity other URLs were added since it
+	// was last added, and for at most 1/Generations of that longer. The memory is then constant,
+	// and MaxBytes has no effect.
 	Generations int
 }
 
@@ -57,5 +56,5 @@ func (o Options) withDefaults() Options {
 // minRate is the probability that two URLs have the same hash.
 const minRate = 0x1p-64
 
-// maxGenerations bounds the cost of a look-up, which asks each of them.
+// maxGenerations bounds the cost of a lookup, which searches each of them.
 const maxGenerations = 64

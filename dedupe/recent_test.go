@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkRecent measures which share of the sightings in a real crawl a list of the latest URLs
-// catches. The sightings are the links of all pages, in document order and page after page.
+// BenchmarkRecent measures the hit rate of a list of the latest URLs for the links of real crawls,
+// in document order and page after page.
 func BenchmarkRecent(b *testing.B) {
 	for _, graph := range []string{"uci-ics", "debian-docs"} {
 		edges := strings.TrimSpace(string(readZstd(b, "graphs/"+graph+"/"+graph+".edges.tsv.zst")))
@@ -48,8 +48,7 @@ func readZstd(t testing.TB, name string) []byte {
 	return data
 }
 
-// recentHits returns how many of all sightings were of a URL met before, and how many were of one
-// in the list.
+// recentHits returns how many links were to a URL met before, and how many to one in the list.
 func recentHits(b *testing.B, edges string, size int) (old, found, total int) {
 	list, err := simplelru.NewLRU[string, struct{}](size, nil)
 	require.NoError(b, err)

@@ -13,12 +13,12 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 )
 
-// ErrCorrupt is what every [CorruptError] unwraps to.
+// Every [CorruptError] unwraps to ErrCorrupt.
 var ErrCorrupt = errors.New("dedupe: corrupt filter")
 
-// A CorruptError says where a stored Filter is damaged or ends too early.
+// A CorruptError reports where a stored Filter is damaged or truncated.
 type CorruptError struct {
-	Offset int64  // in bytes from where Load began; the chunks before it are whole
+	Offset int64  // in bytes from where Load started; the chunks before it are intact
 	Reason string // a few words
 }
 
@@ -38,14 +38,14 @@ const (
 	shardWords   = 5
 	layerWords   = 3
 	recentWords  = 2
-	maxLayers    = maxGenerations + 1 // doubling never gets that far
+	maxLayers    = maxGenerations + 1 // doubling never reaches it
 	maxLayerBits = 1 << 46            // 8 TiB
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// WriteTo writes the Filter to w, for [Load]. Other goroutines can add URLs meanwhile, except to
-// the shard that is being written; such URLs may be written or not.
+// WriteTo writes the Filter to w, for [Load]. Other goroutines can add URLs during the call; only
+// the shard that is being written is locked. Such URLs may or may not be written.
 //
 // The output contains the hash key. Anyone who reads it can craft URLs that collide.
 func (f *Filter) WriteTo(w io.Writer) (int64, error) {
@@ -62,7 +62,7 @@ func (f *Filter) WriteTo(w io.Writer) (int64, error) {
 	for i := range f.shards {
 		f.shards[i].writeTo(out)
 	}
-	out.words(nil) // so that a file that was cut off between two shards is not whole
+	out.words(nil) // so that a file truncated between two shards is detected
 	if out.err != nil {
 		return out.n, fmt.Errorf("dedupe: write filter: %w", out.err)
 	}
@@ -116,7 +116,7 @@ func (w *chunkWriter) raw(b []byte) {
 	w.err = err
 }
 
-// words writes words in one chunk, or in several if there are many.
+// words writes words in one or more chunks.
 func (w *chunkWriter) words(words []uint64) {
 	for first := true; first || len(words) > 0; first = false {
 		n := min(len(words), maxChunk/8)
@@ -131,7 +131,7 @@ func (w *chunkWriter) words(words []uint64) {
 	}
 }
 
-// Load reads a Filter that [Filter.WriteTo] wrote, and nothing behind it. It rejects a damaged or
+// Load reads a Filter that [Filter.WriteTo] wrote, and not a byte more. It rejects a damaged or
 // truncated one with a [CorruptError].
 func Load(r io.Reader) (*Filter, error) {
 	in := &chunkReader{from: r}
@@ -182,8 +182,8 @@ func (r *chunkReader) raw(n int) []byte {
 	return b
 }
 
-// words reads n words, from as many chunks as they were written to. It allocates memory only as the
-// words arrive, so a wrong number costs at most twice the memory of what was there to read.
+// words reads n words from one or more chunks. It allocates memory only as the words arrive, so a
+// wrong number costs at most twice the memory of the actual input.
 func (r *chunkReader) words(n int) []uint64 {
 	words := make([]uint64, 0, min(n, maxChunk))
 	for first := true; r.err == nil && (first || len(words) < n); first = false {
@@ -198,7 +198,7 @@ func (r *chunkReader) words(n int) []uint64 {
 	return words
 }
 
-// chunk appends the words of a chunk, which must have n, to words.
+// chunk reads a chunk of n words and appends them to words.
 func (r *chunkReader) chunk(words []uint64, n int) []uint64 {
 	b := r.raw(4 + 8*n + 4)
 	if r.err != nil {
@@ -208,7 +208,7 @@ func (r *chunkReader) chunk(words []uint64, n int) []uint64 {
 	r.sum = crc32.Update(r.sum, castagnoli, body)
 	switch {
 	case binary.LittleEndian.Uint32(body) != uint32(8*n):
-		r.fail("a chunk has another size than expected")
+		r.fail("a chunk has an unexpected size")
 	case r.sum != sum:
 		r.fail("wrong checksum")
 	default:
@@ -220,7 +220,7 @@ func (r *chunkReader) chunk(words []uint64, n int) []uint64 {
 	return words
 }
 
-// number reads a count. It rejects those beyond a bound, or beyond the size of an int.
+// number converts a count. It rejects one beyond the bound or the range of an int.
 func (r *chunkReader) number(word, bound uint64) int {
 	if word > min(bound, math.MaxInt) {
 		r.fail("a number is out of range")
@@ -229,7 +229,7 @@ func (r *chunkReader) number(word, bound uint64) int {
 	return int(word)
 }
 
-// filter reads what follows the magic.
+// filter reads everything after the magic.
 func (r *chunkReader) filter() *Filter {
 	if r.err == nil {
 		r.n += int64(len(magic))
@@ -294,8 +294,8 @@ func (r *chunkReader) shard(s *shard) {
 	}
 }
 
-// plausible reports whether a shard can have that many layers, the last of which is its latest, and
-// that many entries in its list.
+// plausible reports whether a shard can have that many layers, up to its latest, and that many
+// entries in its list.
 func (s *shard) plausible(layers, entries int) bool {
 	n := s.growth.plan.Generations
 	if n == 0 && int64(layers) != s.latest || n > 0 && layers > n+1 {
@@ -305,7 +305,7 @@ func (s *shard) plausible(layers, entries int) bool {
 }
 
 // layer reads the words of a layer with the given numbers of bits, functions and keys. Its size
-// follows from the plan, up to the rounding of another machine. Any other size is rejected before
+// follows from the plan, except for rounding on another machine. Any other size is rejected before
 // memory is allocated for it.
 func (r *chunkReader) layer(g *growth, number int64, size []uint64) *layers.Layer {
 	bits, functions := layers.Size(float64(g.keysOf(number))/float64(g.shards), g.rateOf(number))

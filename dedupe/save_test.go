@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 )
 
-// optionSets are filters of all kinds: with and without a list, grown, rotated, saturated.
+// optionSets cover all kinds of filters: with and without a list, grown, rotated, saturated.
 var optionSets = map[string]Options{
 	"default":   {Capacity: 20_000},
 	"no list":   {Capacity: 1000, Recent: -1},
@@ -58,7 +58,7 @@ func TestLoadedFilterIsTheSame(t *testing.T) {
 			require.Equal(t, f.Stats(), g.Stats())
 			require.Equal(t, f.Len(), g.Len())
 			require.True(t, bytes.Equal(stored, saved(t, g)))
-			for i := range 5000 { // old ones, then new ones
+			for i := range 5000 { // known URLs, then new ones
 				url := fmt.Sprint("https://a.test/", i)
 				require.Equal(t, f.Add(url), g.Add(url), url)
 			}
@@ -68,7 +68,7 @@ func TestLoadedFilterIsTheSame(t *testing.T) {
 	}
 }
 
-// TestEveryDamageIsFound changes each byte of a stored filter in turn, and cuts it off there.
+// TestEveryDamageIsFound changes each byte of a stored filter in turn, and truncates it there.
 func TestEveryDamageIsFound(t *testing.T) {
 	stored := saved(t, filled(Options{Capacity: 60, Rate: 0.1, Recent: 5}, 100))
 	require.Less(t, len(stored), 1000)
@@ -91,7 +91,7 @@ func requireCorrupt(t *testing.T, stored []byte, at int) {
 	require.Contains(t, err.Error(), fmt.Sprintf("byte %d: ", corrupt.Offset))
 }
 
-func TestChunksCannotChangePlaces(t *testing.T) {
+func TestSwappedChunksAreDetected(t *testing.T) {
 	var out bytes.Buffer
 	w := &chunkWriter{to: &out}
 	w.words([]uint64{1})
@@ -103,7 +103,7 @@ func TestChunksCannotChangePlaces(t *testing.T) {
 	require.ErrorIs(t, r.err, ErrCorrupt)
 }
 
-func TestErrorsOfTheDiskAreNoCorruption(t *testing.T) {
+func TestDiskErrorsAreNotCorruption(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := Load(iotest.ErrReader(broken))
 	require.ErrorIs(t, err, broken)
@@ -114,7 +114,7 @@ func TestErrorsOfTheDiskAreNoCorruption(t *testing.T) {
 	require.EqualValues(t, 1000, n)
 }
 
-// A fullDisk takes so many bytes and then fails.
+// A fullDisk accepts space bytes and then fails.
 type fullDisk struct {
 	space int
 	err   error
@@ -129,7 +129,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// resum makes the checksums fit the chunks, so that what stands in them is looked at.
+// resum makes the checksums match the chunks, so that their contents are checked.
 func resum(stored []byte) []byte {
 	stored = bytes.Clone(stored)
 	sum := uint32(0)
@@ -146,8 +146,8 @@ func resum(stored []byte) []byte {
 	return stored
 }
 
-// TestImpossibleContentsAreRefused changes each byte and mends the checksums. Most changes are
-// still a filter, if not the same one; the others must not do harm.
+// TestImpossibleContentsAreRefused changes each byte and fixes the checksums. Most results are
+// valid, if different, filters; the others must do no harm.
 func TestImpossibleContentsAreRefused(t *testing.T) {
 	for _, generations := range []int{0, 3} {
 		stored := saved(t, filled(Options{
@@ -163,8 +163,8 @@ func TestImpossibleContentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestForgedFiltersAreRefused has right checksums around what no Filter writes. Each case says what
-// it makes of a filter of two shards before that is written.
+// TestForgedFiltersAreRefused has valid checksums around contents that no Filter writes. Each case
+// modifies a filter of two shards before that is written.
 func TestForgedFiltersAreRefused(t *testing.T) {
 	listed := uint64(1)<<63 - 1
 	for _, tt := range []struct {
@@ -173,11 +173,11 @@ func TestForgedFiltersAreRefused(t *testing.T) {
 		want  error
 	}{
 		{"a list longer than planned", func(f *Filter) { f.plan.Recent = 6 }, ErrCorrupt},
-		{"an entry of a layer to come", func(f *Filter) {
+		{"an entry of a future layer", func(f *Filter) {
 			f.shards[0].recent.Add(listed, uint32(f.shards[0].latest+1))
 		}, ErrCorrupt},
-		{"a capacity beyond all numbers", func(f *Filter) { f.plan.Capacity = math.MaxInt }, ErrCorrupt},
-		{"a list that no URLs fill", func(f *Filter) { f.plan.Recent = math.MaxInt }, nil},
+		{"the maximum capacity", func(f *Filter) { f.plan.Capacity = math.MaxInt }, ErrCorrupt},
+		{"a list of the maximum length", func(f *Filter) { f.plan.Recent = math.MaxInt }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, generations := range []int{0, 3} {
@@ -198,8 +198,8 @@ func TestForgedFiltersAreRefused(t *testing.T) {
 	}
 }
 
-// TestCountsOfMoreBitsThanAnInt reads what another machine may have written.
-func TestCountsOfMoreBitsThanAnInt(t *testing.T) {
+// TestCountsBeyondAnInt reads counts that a machine with larger ints may have written.
+func TestCountsBeyondAnInt(t *testing.T) {
 	r := &chunkReader{}
 	r.number(math.MaxInt, math.MaxUint64)
 	require.NoError(t, r.err)
@@ -207,7 +207,7 @@ func TestCountsOfMoreBitsThanAnInt(t *testing.T) {
 	require.ErrorIs(t, r.err, ErrCorrupt)
 }
 
-// TestPlansOfAllSizesHaveLayers asks for the keys of a layer where their sum is no number any more.
+// TestPlansOfAllSizesHaveLayers computes the keys of a layer where their sum would overflow.
 func TestPlansOfAllSizesHaveLayers(t *testing.T) {
 	for _, generations := range []int{0, 1, maxGenerations} {
 		g := growth{plan: Options{Capacity: math.MaxInt, Generations: generations}}
@@ -215,9 +215,9 @@ func TestPlansOfAllSizesHaveLayers(t *testing.T) {
 	}
 }
 
-// TestShardsFarBehindCatchUpAtOnce has one shard in the last of many layers and another one in the
-// first: of those between them, none but the latest may be made.
-func TestShardsFarBehindCatchUpAtOnce(t *testing.T) {
+// TestShardsFarBehindSkipLayers has one shard in the last of many layers and another in the first.
+// When that one catches up, it must create only the layers that are still in use.
+func TestShardsFarBehindSkipLayers(t *testing.T) {
 	o := Options{Capacity: 60, Rate: 0.1, Recent: -1, Generations: 3}
 	f := newFilter(o.withDefaults(), siphash.Key{1, 2}, 2)
 	for i := range f.shards {
@@ -238,8 +238,8 @@ func TestShardsFarBehindCatchUpAtOnce(t *testing.T) {
 	checkLoad(t, saved(t, g))
 }
 
-// checkLoad asserts what holds for any bytes: what can be loaded can be used, and is written as
-// something that loads to the same again.
+// checkLoad asserts the law for any input: a filter that loads is usable, and writing and loading
+// it again gives the same filter.
 func checkLoad(t *testing.T, stored []byte) {
 	t.Helper()
 	f, err := Load(bytes.NewReader(stored))
@@ -264,8 +264,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// BenchmarkSave stores and loads a filter of ten million URLs, in memory and through a file, where
-// the disk has its say.
+// BenchmarkSave stores and loads a filter of ten million URLs, in memory and through a file on
+// disk.
 func BenchmarkSave(b *testing.B) {
 	f := fullFilter(1e7)
 	var stored bytes.Buffer

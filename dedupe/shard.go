@@ -8,8 +8,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 )
 
-// A shard is a filter for the hashes that begin with its number, so that goroutines rarely wait for
-// each other.
+// A shard is a filter for the hashes whose highest bits are its number. With several shards,
+// goroutines rarely wait for each other.
 type shard struct {
 	mu       sync.Mutex
 	growth   *growth
@@ -18,25 +18,25 @@ type shard struct {
 	latest   int64                          // number of the last of layers
 	added    int                            // hashes that were reported as new
 	settled  int                            // hashes that were added to a layer
-	reported int                            // of settled, those that growth knows about
+	reported int                            // how many of settled were reported to growth
 }
 
-// recentBytes is the measured size of an entry of the list, with its place in the list's map.
+// recentBytes is the measured size of a list entry, including its share of the list's map.
 const recentBytes = 120
 
 func (s *shard) init(g *growth) {
 	s.growth = g
 	if size := g.listSize(); size > 0 {
-		s.recent, _ = simplelru.NewLRU(size, s.evicted) // fails for sizes below 1 only
+		s.recent, _ = simplelru.NewLRU(size, s.evicted) // fails only for sizes below 1
 	}
 }
 
-// add is Algorithm 3 of the paper: the hash enters the list, what it evicts enters the Bloom
-// filter, and only then the filter is asked for the hash. This order is also the fast one. Setting
-// bits waits for nothing, so the memory fetches them while the list is updated.
+// add is Algorithm 3 of the paper: the hash enters the list, the hash it evicts enters the Bloom
+// filter, and only then the filter is searched for the new hash. This order is also the fastest.
+// Setting bits does not stall, so they are fetched from memory while the list is updated.
 //
-// A hash that the filter has enters the list, too. That makes the pages that everybody links to
-// cheap, and costs nothing when they are evicted: the list knows which layer has a hash.
+// A hash that the filter has enters the list, too. That makes popular pages cheap, and costs
+// nothing when they are evicted: the list knows which layer has a hash.
 func (s *shard) add(hash uint64) (added bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *shard) add(hash uint64) (added bool) {
 	return false
 }
 
-// addSettled adds a hash past the list.
+// addSettled adds a hash directly to the Bloom filter, bypassing the list.
 func (s *shard) addSettled(hash uint64) (added bool) {
 	layer := s.find(hash)
 	if layer == 0 {
@@ -81,7 +81,7 @@ func (s *shard) find(hash uint64) int64 {
 }
 
 // settle adds a hash to the latest layer, unless a layer has it; 0 means none. A Filter that
-// forgets also moves a hash that was met again to its latest layer.
+// forgets also adds a hash that was met again to its latest layer.
 func (s *shard) settle(hash uint64, layer int64) {
 	if layer == s.latest || layer > 0 && s.growth.plan.Generations == 0 {
 		return
@@ -99,22 +99,22 @@ func (s *shard) reportSettled() {
 	s.reported = s.settled
 }
 
-// report tells growth at once what it would be told later.
+// report passes the pending count to growth early.
 func (s *shard) report() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reportSettled()
 }
 
-// catchUp begins the layers that growth has begun meanwhile. Shards do that when they are used, so
-// that no goroutine has to lock all of them.
+// catchUp starts the layers that growth has started since the last call. Each shard does so when it
+// is used, so that no goroutine has to lock all of them.
 func (s *shard) catchUp() {
 	if latest := s.growth.latest.Load(); s.latest < latest {
 		s.follow(latest)
 	}
 }
 
-// follow proceeds to a layer. Layers that have already been rotated out by then are not made.
+// follow advances to the given layer. It skips layers that would be rotated out by then.
 func (s *shard) follow(latest int64) {
 	n := s.growth.plan.Generations
 	if gone := latest - int64(n) - 1; n > 0 && s.latest < gone {
@@ -139,7 +139,7 @@ func (s *shard) stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := Stats{URLs: s.added, Layers: len(s.layers)}
-	right := 1.0 // probability that a new hash is told as such
+	right := 1.0 // probability that a new hash is recognized
 	for _, l := range s.layers {
 		stats.Bits += l.Bits()
 		stats.Bytes += uint64(len(l.Words())) * 8
