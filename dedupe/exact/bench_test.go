@@ -15,17 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// benchURL returns the i-th URL, valid until the next call. A URL that is gone after the call is no
-// work for the collector.
+// benchURL returns the i-th URL, valid until the next call. Reusing the buffer keeps garbage
+// collection out of the measurement.
 func benchURL(buffer []byte, i int) string {
 	const start = "https://www.example.test/articles/2026/11/21/some-title-of-the-usual-length/"
 	buffer = fmt.Appendf(buffer[:0], start+"%010d", i)
 	return unsafe.String(&buffer[0], len(buffer))
 }
 
-// BenchmarkAdd adds new URLs, and URLs that are known, drawn evenly, so that nearly all of them
-// have to be looked up on disk. The module internal/bench has a program that adds the links of
-// real crawls, beside key-value stores.
+// BenchmarkAdd adds new URLs, and then known URLs at random, so that nearly all of them have to be
+// looked up on disk. The module internal/bench has a program that adds the links of real crawls,
+// and compares with key-value stores.
 func BenchmarkAdd(b *testing.B) {
 	urls := 1_000_000
 	if testing.Short() {
@@ -60,8 +60,8 @@ func BenchmarkAdd(b *testing.B) {
 	require.NoError(b, set.Close())
 }
 
-// BenchmarkDefer defers URLs that are drawn evenly, ten times as often as there are. The memory is
-// a twentieth of the bytes of the URLs, if that is not too little.
+// BenchmarkDefer defers random URLs, each ten times on average. The memory is a twentieth of the
+// bytes of the URLs, or MinMemory.
 func BenchmarkDefer(b *testing.B) {
 	sizes := []int{1e5, 1e6}
 	if testing.Short() {
@@ -101,12 +101,12 @@ func benchDefer(b *testing.B, dir string, urls int, o Options) {
 	require.NoError(b, set.Close())
 }
 
-// BenchmarkRecent compares the list of the latest URLs with golang-lru's, which package dedupe
-// has, in the same memory: the share of the links of a real crawl that each of them catches.
+// BenchmarkRecent compares the hit rate of the list of the latest URLs with that of golang-lru,
+// which package dedupe uses, in the same memory and for the links of real crawls.
 func BenchmarkRecent(b *testing.B) {
 	for _, graph := range []string{"uci-ics", "debian-docs"} {
 		links := readLinks(b, graph)
-		for _, memory := range []int64{1 << 20, 4 << 20} { // of Options.Memory, a sixteenth
+		for _, memory := range []int64{1 << 20, 4 << 20} { // a sixteenth of Options.Memory
 			for name, newList := range map[string]func(int64) func(uint64) bool{
 				"own": ownList, "golang-lru": lruList,
 			} {
@@ -128,7 +128,7 @@ func BenchmarkRecent(b *testing.B) {
 	}
 }
 
-// ownList returns a function that adds to a list, and reports whether it was there.
+// ownList returns a function that adds an id to a list and reports whether it was there.
 func ownList(memory int64) func(uint64) bool {
 	list := newRecent(memory)
 	return func(id uint64) bool {
@@ -141,9 +141,10 @@ func ownList(memory int64) func(uint64) bool {
 	}
 }
 
-// lruList does the same. BenchmarkListCost of package dedupe has measured 116 bytes for an entry.
+// lruList does the same with golang-lru. An entry takes 116 bytes, as BenchmarkListCost of package
+// dedupe measured.
 func lruList(memory int64) func(uint64) bool {
-	list, _ := simplelru.NewLRU[uint64, struct{}](int(memory/116), nil) // fails for sizes below 1 only
+	list, _ := simplelru.NewLRU[uint64, struct{}](int(memory/116), nil) // fails only below 1
 	return func(id uint64) bool {
 		if _, found := list.Get(id); found {
 			return true

@@ -16,9 +16,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// TestPowerFailure takes the power away before each step of the disk in turn. What is found is a
-// prefix of what was added, with all that a Sync has acknowledged, and the crawl can go on from
-// there.
+// TestPowerFailure simulates a power failure before each disk operation in turn. The Set must then
+// have a prefix of the added URLs, with everything that a Sync acknowledged, and must be usable.
 func TestPowerFailure(t *testing.T) {
 	const urls = 80
 	for _, o := range []Options{{Memory: tiny}, {Memory: small, Wide: true}} {
@@ -53,7 +52,7 @@ func TestPowerFailure(t *testing.T) {
 			require.NoError(t, err, "step %d", step)
 			got := entriesFrom(t, s, 0)
 			require.GreaterOrEqual(t, len(got), synced, "step %d", step)
-			require.LessOrEqual(t, len(got), added+1, "step %d", step) // one may have been under way
+			require.LessOrEqual(t, len(got), added+1, "step %d", step) // one in flight
 			for i := range urls {
 				isNew, err := s.Add(page(i))
 				require.NoError(t, err)
@@ -64,7 +63,7 @@ func TestPowerFailure(t *testing.T) {
 	}
 }
 
-// TestMergesSurvivePowerFailures does the same to what is deferred.
+// TestMergesSurvivePowerFailures does the same for deferred URLs.
 func TestMergesSurvivePowerFailures(t *testing.T) {
 	o := Options{Memory: tiny}
 	play := func(fs *vfs.Mem) (merged int) {
@@ -97,9 +96,9 @@ func TestMergesSurvivePowerFailures(t *testing.T) {
 	}
 }
 
-// TestWhatAKilledProcessLeftLasts lets a process die between the two last steps of a commit: the
-// new manifest is there to be seen, but not to last. The next process promises what it finds.
-func TestWhatAKilledProcessLeftLasts(t *testing.T) {
+// TestManifestOfAKilledProcessIsSynced kills a process between the last two steps of a commit: the
+// new manifest is visible, but not durable. The next process must make it durable.
+func TestManifestOfAKilledProcessIsSynced(t *testing.T) {
 	whole := vfs.NewMem()
 	s := mustOpen(t, whole, Options{Memory: small})
 	add(t, s, "a", "b")
@@ -119,8 +118,8 @@ func TestWhatAKilledProcessLeftLasts(t *testing.T) {
 	}
 }
 
-// TestFailuresLeaveNoFiles lets each step of a crawl fail once, as a full disk does. What was
-// written in vain must give its room back, or each further try would find less.
+// TestFailuresLeaveNoFiles makes each disk operation fail once, as a full disk does. Files of a
+// failed operation must be removed, or each retry would find less space.
 func TestFailuresLeaveNoFiles(t *testing.T) {
 	for failing := 1; ; failing++ {
 		fs := vfs.NewMem()
@@ -150,9 +149,9 @@ func TestFailuresLeaveNoFiles(t *testing.T) {
 	}
 }
 
-// TestFailedReadsAreMadeGood lets each read of a history fail once. No such error is taken for
-// damage, and the next try shows all there is.
-func TestFailedReadsAreMadeGood(t *testing.T) {
+// TestFailedReadsCanBeRetried makes each read fail once. The error must not be reported as
+// corruption, and a retry must succeed.
+func TestFailedReadsCanBeRetried(t *testing.T) {
 	again := func(try func() error) {
 		if err := try(); err != nil {
 			require.ErrorIs(t, err, errFull)
@@ -191,11 +190,11 @@ func TestFailedReadsAreMadeGood(t *testing.T) {
 	}
 }
 
-// childEnv names the directory for the process that TestKill kills.
+// childEnv is the environment variable with the directory of the process that TestKill kills.
 const childEnv = "SPINNERET_EXACT_CHILD"
 
-// TestMain is the child, if there is a directory for it: it adds URLs, which are known up to where
-// the last child was killed, and prints the number of those that are acknowledged.
+// TestMain is the child if childEnv is set: it adds URLs, of which the previous children have added
+// the first, and prints the number of acknowledged ones.
 func TestMain(m *testing.M) {
 	dir := os.Getenv(childEnv)
 	if dir == "" {
@@ -210,8 +209,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// TestKill kills a process that adds URLs, again and again. What it acknowledged on its output
-// must be there, once, in order. Nothing was synced.
+// TestKill repeatedly kills a process that adds URLs without Sync. The URLs that it acknowledged on
+// its output must be present, once and in order.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
@@ -229,8 +228,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killOnce lets the child acknowledge so many URLs, kills it at the next chance, and returns how
-// many it has acknowledged by then.
+// killOnce kills the child after it acknowledged the given number of URLs, and returns how many it
+// acknowledged in total.
 func killOnce(t *testing.T, dir string, urls int) (acknowledged int) {
 	t.Helper()
 	child := exec.Command(os.Args[0])

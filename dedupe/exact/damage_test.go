@@ -12,8 +12,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// damageable returns a Set on disk with an index and two segments, of which the last is not in the
-// index.
+// damageable returns the files of a Set with an index and two segments, the last of which is not
+// indexed.
 func damageable(t testing.TB) *vfs.Mem {
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, Options{Memory: tiny})
@@ -25,7 +25,7 @@ func damageable(t testing.TB) *vfs.Mem {
 	return fs
 }
 
-// openAndRead returns the first error of a Set.
+// openAndRead opens a Set, reads all entries, and returns the first error.
 func openAndRead(fs vfs.FS) error {
 	s, err := open(fs, Options{Memory: tiny})
 	if err != nil {
@@ -39,7 +39,7 @@ func openAndRead(fs vfs.FS) error {
 	return s.Close()
 }
 
-// TestEveryDamageIsFound changes each byte of each file in turn, and cuts each file off there.
+// TestEveryDamageIsFound changes each byte of each file in turn, and truncates the file there.
 func TestEveryDamageIsFound(t *testing.T) {
 	whole := damageable(t)
 	names, _ := whole.List()
@@ -48,10 +48,10 @@ func TestEveryDamageIsFound(t *testing.T) {
 		data := whole.Data(name)
 		for i := range data {
 			if name[0] == 'l' && syncMarks <= i && i < segmentHeader {
-				continue // a mark that is lost is no harm
+				continue // a lost sync mark is harmless
 			}
 			if name[0] == 'i' && i%64 > 3 && i > 64 {
-				continue // some bytes of each kind will do
+				continue // a sample of the fingerprints is enough
 			}
 			damaged := slices.Clone(data)
 			damaged[i] ^= 0x10
@@ -72,9 +72,9 @@ func TestEveryDamageIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatIsBehindATearIsNotBelieved damages an entry that was not synced. It and those behind it
-// are gone, and new entries do not bring any of them back.
-func TestWhatIsBehindATearIsNotBelieved(t *testing.T) {
+// TestEntriesAfterATearAreDropped damages an entry that was not synced. It and all later entries
+// are lost, and new entries must not bring any of them back.
+func TestEntriesAfterATearAreDropped(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, Options{Memory: small})
 	add(t, s, "a", "b")
@@ -97,8 +97,9 @@ func TestWhatIsBehindATearIsNotBelieved(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "C", "d"}, entriesFrom(t, s, 0))
 }
 
-// TestDamageThatComesLater is found by who reads it, and changes nothing.
-func TestDamageThatComesLater(t *testing.T) {
+// TestDamageAfterOpen damages the index of an open Set. Each read must report it, and nothing may
+// be lost.
+func TestDamageAfterOpen(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, Options{Memory: tiny})
 	added := 0
@@ -112,11 +113,11 @@ func TestDamageThatComesLater(t *testing.T) {
 		_, err = s.Add(page(i))
 	}
 	require.ErrorIs(t, err, ErrCorrupt)
-	require.NoError(t, s.Defer(page(0), nil)) // is not in the list of the latest any more
+	require.NoError(t, s.Defer(page(0), nil)) // no longer in the list of the latest URLs
 	require.ErrorIs(t, s.Merge(), ErrCorrupt)
 	var sweeping error
 	for i := added; i < 200; i++ {
-		_, err = s.Add(page(i)) // some are refused, as sweeps are
+		_, err = s.Add(page(i)) // some fail, since sweeps do
 		sweeping = errors.Join(sweeping, err)
 	}
 	require.ErrorIs(t, sweeping, ErrCorrupt)
@@ -152,8 +153,8 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzFiles gives any bytes for an index and a segment: the Set opens or says that they are
-// corrupt, and if it opens, it goes on.
+// FuzzFiles uses arbitrary bytes as index and segment. Open must report them as corrupt, or return
+// a usable Set.
 func FuzzFiles(f *testing.F) {
 	whole := damageable(f)
 	names, _ := whole.List()
@@ -177,8 +178,7 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// TestWriterWritesAll writes pieces of all sizes behind something that is there already, and counts
-// the writes that it takes.
+// TestWriterWritesAll appends pieces of all sizes to an existing file, and counts the writes.
 func TestWriterWritesAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	fs := vfs.NewMem()
@@ -198,7 +198,7 @@ func TestWriterWritesAll(t *testing.T) {
 	require.LessOrEqual(t, fs.Steps(), len(want)/(writeSize-600)+2)
 }
 
-// TestWriterRemembersTheFirstError goes on writing after it. Nothing must look written.
+// TestWriterRemembersTheFirstError writes on after an error. Nothing may be reported as written.
 func TestWriterRemembersTheFirstError(t *testing.T) {
 	fs := vfs.NewMem()
 	file, err := fs.Create("x")
@@ -206,13 +206,13 @@ func TestWriterRemembersTheFirstError(t *testing.T) {
 	w := writer{to: file}
 	fs.FailAt(fs.Steps()+1, errFull)
 	w.write(make([]byte, writeSize))
-	w.write([]byte("this fails")) // as it makes room first
+	w.write([]byte("this fails")) // because the buffer is full
 	w.write(make([]byte, writeSize))
 	require.ErrorIs(t, w.flush(), errFull)
 	require.Empty(t, fs.Data("x"))
 }
 
-func TestErrorsSayWhere(t *testing.T) {
+func TestErrorsNameFileAndOffset(t *testing.T) {
 	err := error(&CorruptError{"index-00000001", 24, "wrong checksum"})
 	require.EqualError(t, err, "exact: index-00000001: byte 24: wrong checksum")
 	require.ErrorIs(t, err, ErrCorrupt)

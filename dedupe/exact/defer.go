@@ -12,12 +12,11 @@ type deferred struct {
 // 300 bytes on average; fewer can be deferred if they are longer.
 const maxPile = 8
 
-// Defer notes that url was met, and leaves it to the next merge whether it is new; if so, it
-// becomes an entry with a copy of data. This is much faster than Add where most answers would have
-// to be read from a disk: a merge reads the index from one end to the other, once for all that
-// were deferred.
+// Defer records url for the next merge, which decides whether it is new; if so, it becomes an entry
+// with a copy of data. This is much faster than Add if most answers have to be read from disk: a
+// merge reads the index sequentially, once for all deferred URLs.
 //
-// When the memory for deferred URLs is full, Defer merges. After an error, url was not noted.
+// When the memory for deferred URLs is full, Defer merges. After an error, url was not recorded.
 func (s *Set) Defer(url string, data []byte) error {
 	if len(url)+len(data) > MaxEntry-maxUvarint {
 		return ErrTooLarge
@@ -54,8 +53,8 @@ func (s *Set) Defer(url string, data []byte) error {
 	return nil
 }
 
-// Merge decides on all URLs that were deferred, and then does what [Set.Sync] does. After an error,
-// nothing is lost as long as the process lives: the next Merge tries again what is left to do.
+// Merge decides on all deferred URLs, and then syncs like [Set.Sync]. After an error, nothing is
+// lost as long as the process lives: the next Merge retries the rest.
 func (s *Set) Merge() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +113,7 @@ func (s *Set) dropKnown() error {
 	if s.index.count > 0 {
 		unknown, err = s.index.dropKnown(kept, &s.stats.Read)
 	}
-	// The next merge must not trust the filter's word of today.
+	// The next merge must not rely on the filter's current answers.
 	if err != nil {
 		unknown = kept
 	}
@@ -125,9 +124,9 @@ func (s *Set) dropKnown() error {
 	return err
 }
 
-// appendAll writes entries to the log: the items of the pile, completed. Of an item that was in a
-// file meanwhile, the URL must still have its fingerprint. The caller's bytes are trusted to the
-// disk for that time, as a checksum would have to be computed for known URLs, too.
+// appendAll completes the items of the pile and writes them to the log as entries. For an item that
+// was spilled to the file, it checks that the URL still has its fingerprint. The caller's data is
+// not checked, since a checksum would have to be computed for known URLs, too.
 func (s *Set) appendAll(all []sighting, items *pileReader) error {
 	w := &writer{to: s.log.file, at: s.log.end}
 	next := s.log

@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-func TestNothingIsAnEntryBeforeTheMerge(t *testing.T) {
+func TestDeferredURLsAreNotEntries(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 	put(t, s, "b", "a", "b")
 	require.Empty(t, entriesFrom(t, s, 0))
@@ -23,7 +23,7 @@ func TestNothingIsAnEntryBeforeTheMerge(t *testing.T) {
 	require.NoError(t, s.Close()) // merges
 }
 
-func TestFirstDataCount(t *testing.T) {
+func TestTheFirstDataIsKept(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 	require.NoError(t, s.Defer("a", []byte("first")))
 	require.NoError(t, s.Defer("a", []byte("second")))
@@ -39,8 +39,8 @@ func TestFirstDataCount(t *testing.T) {
 	require.Equal(t, []Entry{{0, "a", []byte("first")}, {1, "", nil}}, got)
 }
 
-// TestAddAnswersForDeferredURLs: a URL that is deferred is not known yet, so Add makes it an entry,
-// and the merge then knows it.
+// TestAddAnswersForDeferredURLs adds a deferred URL. It is not known yet, so Add makes it an entry,
+// and the merge then drops it.
 func TestAddAnswersForDeferredURLs(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 	put(t, s, "a", "b")
@@ -53,9 +53,9 @@ func TestAddAnswersForDeferredURLs(t *testing.T) {
 	require.False(t, added)
 }
 
-// TestAMergeThatFailedForgetsTheFilter adds a URL that the filter has called new in a merge that
-// came to nothing.
-func TestAMergeThatFailedForgetsTheFilter(t *testing.T) {
+// TestAFailedMergeDiscardsTheFilterMarks adds a URL that the filter marked as new in a merge that
+// failed.
+func TestAFailedMergeDiscardsTheFilterMarks(t *testing.T) {
 	for failing := range 4 {
 		fs := vfs.NewMem()
 		s := mustOpen(t, fs, Options{Memory: small})
@@ -70,8 +70,8 @@ func TestAMergeThatFailedForgetsTheFilter(t *testing.T) {
 	}
 }
 
-// TestTiersKeepWorkDown counts what the list and the filter save.
-func TestTiersKeepWorkDown(t *testing.T) {
+// TestTiersSaveWork counts the reads that the list and the filter save.
+func TestTiersSaveWork(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 	put(t, s, "a", "a", "a", "b")
 	require.NoError(t, s.Merge())
@@ -138,7 +138,7 @@ func TestPileReturnsItsItems(t *testing.T) {
 	}
 }
 
-// cramped returns a Set that has room for 30 deferred URLs, and in memory for a few of them.
+// cramped returns a Set with space for 30 deferred URLs, only a few of them in memory.
 func cramped(t testing.TB, fs vfs.FS) *Set {
 	s := mustOpen(t, fs, Options{Memory: small})
 	s.deferred.sightings = make([]sighting, 0, 30)
@@ -146,9 +146,9 @@ func cramped(t testing.TB, fs vfs.FS) *Set {
 	return s
 }
 
-// TestPileThatWasChangedIsFound changes each byte of what is spilled in turn. What a merge reads of
-// it is noticed, and nothing is written. As soon as it is mended, nothing has been lost.
-func TestPileThatWasChangedIsFound(t *testing.T) {
+// TestDamagedPileIsDetected changes each byte of the spilled items in turn. The merge must detect
+// it and write nothing. Once the byte is restored, nothing is lost.
+func TestDamagedPileIsDetected(t *testing.T) {
 	fs := vfs.NewMem()
 	s := cramped(t, fs)
 	for i := range 20 {
@@ -166,9 +166,9 @@ func TestPileThatWasChangedIsFound(t *testing.T) {
 	require.Len(t, entriesFrom(t, s, 0), 20)
 }
 
-// TestFullDiskKeepsDeferFromNotingIt lets a spill fail. The URL was then not noted, all the others
-// were, and the Set goes on when there is room again.
-func TestFullDiskKeepsDeferFromNotingIt(t *testing.T) {
+// TestDeferOnAFullDisk makes a spill fail. That URL must not be recorded, but all others must be,
+// and the Set must work once there is space again.
+func TestDeferOnAFullDisk(t *testing.T) {
 	for failing := 1; failing <= 3; failing++ { // creating the file, and two writes
 		fs := vfs.NewMem()
 		s := cramped(t, fs)
@@ -189,8 +189,7 @@ func TestFullDiskKeepsDeferFromNotingIt(t *testing.T) {
 	}
 }
 
-// TestPileIsBounded defers URLs with so much data that the room for them is full before that for
-// sightings is.
+// TestPileIsBounded defers URLs with so much data that the pile is full before the sightings are.
 func TestPileIsBounded(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 	data := make([]byte, 10_000)
@@ -205,8 +204,8 @@ func TestPileIsBounded(t *testing.T) {
 	require.EqualValues(t, 200, s.Stats().URLs)
 }
 
-// TestPileGoesWithTheSet looks for the file while the Set is open, and afterwards.
-func TestPileGoesWithTheSet(t *testing.T) {
+// TestCloseRemovesThePile looks for the file while the Set is open, and after Close.
+func TestCloseRemovesThePile(t *testing.T) {
 	fs := vfs.NewMem()
 	s := cramped(t, fs)
 	for i := range 20 {

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// Entries returns an iterator over the entries numbered from and above, in order: all that were
-// added before the walk began. An error is yielded once, with a zero Entry, and ends the walk; it
-// is [ErrTrimmed] if from was trimmed, or if what comes next is trimmed during the walk. Each
-// Entry is the caller's to keep. Asking for the latest entries does not read through older ones.
+// Entries returns an iterator over the entries with numbers of at least from, in order, up to those
+// that were added before the iteration started. An error is yielded once, with a zero Entry, and
+// ends the iteration. It is [ErrTrimmed] if from was trimmed, or if the next entry is trimmed
+// during the iteration. The caller may keep each Entry. Reading the latest entries does not read
+// older ones.
 func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s.mu.Lock()
@@ -46,7 +47,7 @@ func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
 	}
 }
 
-// openForWalk returns ErrTrimmed if the segment cannot be opened because it is gone by now.
+// openForWalk returns ErrTrimmed if the segment cannot be opened because it was removed.
 func (s *Set) openForWalk(wanted segment) (*segmentReader, error) {
 	r, err := openSegment(s.fs, wanted)
 	if err == nil {
@@ -78,9 +79,8 @@ func (r *segmentReader) walk(from uint64, yield func(Entry, error) bool) bool {
 	return true
 }
 
-// Trim says that entries below a number are no longer needed. They are not shown any more, and
-// their room on disk is given back in whole files, once the index has their URLs, which stay
-// known.
+// Trim declares entries below a number as no longer needed. [Set.Entries] no longer yields them.
+// Their disk space is freed in whole files, once the index has their URLs, which stay known.
 func (s *Set) Trim(below uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

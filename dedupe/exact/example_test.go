@@ -38,8 +38,8 @@ func Example() {
 	// https://example.com/ false <nil>
 }
 
-// A crawler that is killed between Add and what it does with a new URL finds the URL among the
-// entries. It only has to remember up to which number it has acted on them.
+// A crawler that is killed before it processed a new URL finds the URL among the entries. It only
+// has to remember the number up to which it has processed them.
 func ExampleSet_Entries() {
 	dir, err := os.MkdirTemp("", "exact")
 	if err != nil {
@@ -59,7 +59,7 @@ func ExampleSet_Entries() {
 			fmt.Println(err)
 		}
 	}
-	queued := uint64(1) // what a checkpoint says
+	queued := uint64(1) // from a checkpoint
 	for entry, err := range seen.Entries(queued) {
 		fmt.Println("enqueue", entry.URL, err)
 		queued = entry.Seq + 1
@@ -71,7 +71,7 @@ func ExampleSet_Entries() {
 	// <nil>
 }
 
-// Where answers may wait, many URLs are decided on at once, in one pass over the disk.
+// If answers may wait, one pass over the disk decides on many URLs.
 func ExampleSet_Defer() {
 	dir, err := os.MkdirTemp("", "exact")
 	if err != nil {

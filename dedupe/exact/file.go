@@ -9,13 +9,13 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// ErrCorrupt is what every [CorruptError] unwraps to.
+// Every [CorruptError] unwraps to ErrCorrupt.
 var ErrCorrupt = errors.New("exact: corrupt file")
 
-// A CorruptError says which file is damaged, and where.
+// A CorruptError reports which file is damaged, and where.
 type CorruptError struct {
 	File   string
-	Offset int64 // in bytes, of the piece that is wrong
+	Offset int64 // of the damaged part, in bytes
 	Reason string
 }
 
@@ -40,7 +40,7 @@ type writer struct {
 // writeSize is a size beyond which larger writes and reads are not faster.
 const writeSize = 256 << 10
 
-// write copies b. Whether it could be written is reported by flush.
+// write copies b into the buffer. Errors are reported by flush.
 func (w *writer) write(b []byte) {
 	if len(w.buf)+len(b) > writeSize {
 		_ = w.flush() // the error is kept
@@ -48,8 +48,8 @@ func (w *writer) write(b []byte) {
 	w.buf = append(w.buf, b...)
 }
 
-// flush writes what is left, and returns the first error. It also starts writing it to the disk, so
-// that less is left to do for a sync.
+// flush writes the buffer, and returns the first error. It also starts the write to disk, so that a
+// later sync has less to do.
 func (w *writer) flush() error {
 	if w.err == nil && len(w.buf) > 0 {
 		_, w.err = w.to.WriteAt(w.buf, w.at)
@@ -60,7 +60,7 @@ func (w *writer) flush() error {
 	return w.err
 }
 
-// readFull fills b. A file that ends too early is corrupt. Its name is only asked for after an error.
+// readFull fills b. A file that ends too early is corrupt. name is only called after an error.
 func readFull(f vfs.File, name func() string, b []byte, at int64) error {
 	n, err := f.ReadAt(b, at)
 	switch {

@@ -2,12 +2,11 @@ package exact
 
 import "math/bits"
 
-// A filter is a Bloom filter that knows which fingerprints are certainly new. All bits of a
-// fingerprint are in one line (Putze, Sanders and Singler, "Cache-, hash- and space-efficient
-// Bloom filters", 2007), and the highest bits choose the line. So asking costs one access to
-// memory, and a merge, which has sorted its fingerprints, proceeds through the memory from one end
-// to the other. Compared to spreading the bits, errors are twice as frequent, and each costs one
-// more look-up.
+// A filter is a Bloom filter that tells which fingerprints are certainly new. All bits of a
+// fingerprint are in one line (Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom
+// filters", 2007), and the highest bits choose the line. So a lookup costs one memory access, and a
+// merge, which sorts its fingerprints, accesses the memory sequentially. False positives are twice
+// as frequent as with bits spread over the whole filter, and each costs one more lookup.
 type filter struct {
 	lines []line
 }
@@ -29,8 +28,8 @@ func newFilter(memory int64) filter {
 func (f filter) addNew(print fingerprint) (isNew bool) {
 	at, _ := bits.Mul64(print[0], uint64(len(f.lines)))
 	line := &f.lines[at]
-	// The low bits have had no influence yet. The product spreads them over the word, in which each
-	// nine bits then select a bit of the line.
+	// The low bits were not used yet. The product spreads them over the word, and each nine bits of
+	// it select a bit of the line.
 	spots := print[0] * 0x9e3779b97f4a7c15
 	for range functions {
 		spots = bits.RotateLeft64(spots, lineBits)
@@ -42,7 +41,7 @@ func (f filter) addNew(print fingerprint) (isNew bool) {
 }
 
 // mark adds all sightings, which should be sorted by fingerprint, and marks those that are
-// certainly new. It returns how many they are.
+// certainly new. It returns their number.
 func (f filter) mark(all []sighting) (news int64) {
 	for i := range all {
 		if f.addNew(all[i].print()) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFilterNeverCallsAnOldOneNew fills filters of all sizes far beyond what they are good for.
-func TestFilterNeverCallsAnOldOneNew(t *testing.T) {
+// TestFilterNeverReportsAKnownOneAsNew fills filters of all sizes far beyond their useful capacity.
+func TestFilterNeverReportsAKnownOneAsNew(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for _, memory := range []int64{0, lineBytes, 1000, 1 << 16} {
 		f := newFilter(memory)
@@ -28,8 +28,8 @@ func TestFilterNeverCallsAnOldOneNew(t *testing.T) {
 	}
 }
 
-// TestFilterErrors measures how many new fingerprints it cannot tell from old ones, with eight bits
-// for each and with sixteen.
+// TestFilterErrors measures the rate of false positives, with eight bits per fingerprint and with
+// sixteen.
 func TestFilterErrors(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for _, bits := range []int{8, 16} {
@@ -43,7 +43,7 @@ func TestFilterErrors(t *testing.T) {
 		lines := slices.Clone(f.lines)
 		for i := range tries {
 			if i%100 == 0 {
-				copy(f.lines, lines) // asking adds
+				copy(f.lines, lines) // undo the adds
 			}
 			if !f.addNew(fingerprint{random.Uint64()}) {
 				unsure++
@@ -54,8 +54,8 @@ func TestFilterErrors(t *testing.T) {
 	}
 }
 
-// lineError is the chance that a line has all bits of a new fingerprint, where lines have so many
-// others on average: a Bloom filter's of each number, and the numbers after Poisson.
+// lineError is the probability that a line has all bits of a new fingerprint, if lines have mean
+// others on average: the error of a Bloom filter, averaged over a Poisson distribution.
 func lineError(mean float64) (sum float64) {
 	chance := math.Exp(-mean)
 	for n := range int(4 * mean) {

@@ -15,7 +15,7 @@ import (
 
 var dumps = regexp.MustCompile("(?s)```(?:hexdump|text) (\\S+)\n(.*?)```")
 
-// TestFormatPage compares the dumps of FORMAT.md with what is written.
+// TestFormatPage compares the dumps of FORMAT.md with real files.
 func TestFormatPage(t *testing.T) {
 	page, err := os.ReadFile("FORMAT.md")
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestFormatPage(t *testing.T) {
 		old.Put(dump[1], data)
 	}
 
-	// What the page shows must be readable for ever.
+	// The documented bytes must remain readable forever.
 	s = mustOpen(t, old, Options{Memory: small})
 	added, err := s.Add("https://a.test/b")
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestFormatPage(t *testing.T) {
 
 const zeroRow = "00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  |................|\n"
 
-// shorten leaves a star for rows of zeros, as the programs od and hexdump do.
+// shorten replaces rows of zeros with a star, as the programs od and hexdump do.
 func shorten(dump string) string {
 	var out strings.Builder
 	zeros := false

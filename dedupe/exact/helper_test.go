@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// tiny is memory for 24 URLs in a table, and for one deferred URL. small is for ten times as many
-// in a table, and for a thousand deferred ones.
+// tiny is memory for 24 URLs in a table, and for one deferred URL. small is memory for ten times as
+// many in a table, and for a thousand deferred ones.
 const (
 	tiny  = 1
 	small = 48 << 10
@@ -22,7 +22,7 @@ const (
 
 var errFull = errors.New("disk full")
 
-// A faultyFS counts reads, and lets one of them fail.
+// A faultyFS counts reads, and makes one of them fail.
 type faultyFS struct {
 	*vfs.Mem
 	reads  atomic.Int64
@@ -62,7 +62,7 @@ func mustOpen(t testing.TB, fs vfs.FS, o Options) *Set {
 	return s
 }
 
-// kill leaves a Set as a process does that dies: nothing is merged, synced or removed.
+// kill leaves a Set in the state after kill -9: nothing is merged, synced or removed.
 func kill(t testing.TB, s *Set) {
 	t.Helper()
 	require.NoError(t, s.lock.Close())
@@ -101,14 +101,14 @@ func entriesFrom(t testing.TB, s *Set, from int) (urls []string) {
 	return urls
 }
 
-// page makes URLs that are no longer equal once they are longer than any piece of a file.
+// page returns the i-th URL.
 func page(i int) string { return fmt.Sprint("https://a.test/", i) }
 
-// longURL is a URL of so many bytes.
+// longURL returns a URL of n bytes.
 func longURL(n int) string { return page(1) + strings.Repeat("x", n-len(page(1))) }
 
-// randomPrints returns fingerprints in order, each once. With a mask for the first word, many have
-// that one in common.
+// randomPrints returns fingerprints in order, each once. A mask for the first word makes many share
+// that word.
 func randomPrints(random *rand.Rand, n, width int, mask uint64) []fingerprint {
 	met := map[fingerprint]bool{{}: true}
 	var prints []fingerprint

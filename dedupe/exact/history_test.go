@@ -12,11 +12,11 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// FuzzHistory plays one history on Sets of several kinds: what is added, deferred, merged, synced,
-// trimmed and walked, when the Set is closed and opened again, when the process is killed, when a
-// step of the disk fails and when the power does. All must agree with a model, which is two lists.
+// FuzzHistory plays one history on several kinds of Sets: URLs are added, deferred, merged, synced,
+// trimmed and listed; the Set is closed and reopened; the process is killed, disk operations fail,
+// and the power fails. All must agree with a model, which is two lists.
 //
-// Each byte is an operation: the ones from opMerge on are listed below, others add or defer a URL.
+// Each byte is an operation: those from opMerge on are listed below, all others add or defer a URL.
 func FuzzHistory(f *testing.F) {
 	f.Add([]byte{1, 2, 1, opMerge, 3, 1, opReopen, 3, 4, opPower, 1, 4, opSync, opTrim, 5, opFail, 6, opKill})
 	random := rand.New(rand.NewPCG(1, 0))
@@ -46,21 +46,21 @@ func FuzzHistory(f *testing.F) {
 }
 
 const (
-	opMerge  = 240 + iota
-	opSync   // makes what was added last
+	opMerge = 240 + iota
+	opSync
 	opReopen // close and open
 	opKill   // open without a close
-	opPower  // fails
-	opFail   // a step of the disk soon, once
+	opPower  // a power failure
+	opFail   // one of the next disk operations fails
 	opTrim
 	opWalk
-	opFail2 // as opFail: the more, the more there is to find
+	opFail2 // as opFail, to make it more frequent
 	opFail3
 	opKill2
 	opPower2
 )
 
-// A player does to a Set what the model does to two lists.
+// A player applies operations to a Set and to the model, two lists.
 type player struct {
 	t       *testing.T
 	options Options
@@ -69,7 +69,7 @@ type player struct {
 	set     *Set
 	known   []string // entries, in order
 	waiting []string // deferred
-	synced  int      // entries that the disk has promised
+	synced  int      // entries known to be durable
 	trimmed int
 }
 
@@ -136,8 +136,8 @@ func (p *player) add(url string, deferred bool) {
 	})
 }
 
-// do does what may fail once, as one fault is planned at most. After faults of some kinds the Set
-// has to be opened again; deferred URLs are then lost.
+// do calls try, and retries it once after an error, since at most one fault is planned. After some
+// faults the Set has to be reopened; deferred URLs are then lost.
 func (p *player) do(try func() error) {
 	err := try()
 	p.catchUp()
@@ -153,7 +153,7 @@ func (p *player) do(try func() error) {
 	p.catchUp()
 }
 
-// catchUp takes note of what merges have decided on, also those that came to a part only.
+// catchUp updates the model after merges, including those that failed halfway.
 func (p *player) catchUp() {
 	for uint64(len(p.known)) < p.set.Stats().URLs {
 		require.NotEmpty(p.t, p.waiting)
@@ -167,12 +167,12 @@ func (p *player) catchUp() {
 	}
 }
 
-// reopen finds what was added before, or so much of it as the disk has kept.
+// reopen opens the Set and finds the earlier entries, or as many as the disk has kept.
 func (p *player) reopen() {
 	p.open()
 	found := int(p.set.Stats().URLs)
 	require.GreaterOrEqual(p.t, found, p.synced)
-	if len(p.known) < found { // of a merge that failed
+	if len(p.known) < found { // entries of a merge that failed
 		p.known = entriesFromAny(p.t, p.set, p.trimmed, p.known)
 	}
 	lost, again := p.known[found:], p.waiting
@@ -191,7 +191,7 @@ func entriesFromAny(t *testing.T, s *Set, trimmed int, known []string) []string 
 	return append(slices.Clone(known), entriesFrom(t, s, from)...)
 }
 
-// compare walks through the entries that are left, and asks for one that is not.
+// compare reads the remaining entries, and tries to read a trimmed one.
 func (p *player) compare() {
 	want, got := p.known[p.trimmed:], entriesFrom(p.t, p.set, p.trimmed)
 	require.True(p.t, slices.Equal(want, got), "want %q, got %q", want, got)

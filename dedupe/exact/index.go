@@ -20,7 +20,7 @@ func (f fingerprint) compare(g fingerprint) int {
 	return cmp.Or(cmp.Compare(f[0], g[0]), cmp.Compare(f[1], g[1]))
 }
 
-// less is compare below zero, in little code that can be inlined.
+// less is compare(g) < 0, small enough to be inlined.
 func (f fingerprint) less(g fingerprint) bool {
 	return f[0] < g[0] || f[0] == g[0] && f[1] < g[1]
 }
@@ -57,7 +57,7 @@ func (x *index) offset(page int64) int64 { return (1 + page) * pageSize }
 
 func (x *index) fileSize() int64 { return x.offset(x.pages()) }
 
-// used returns the bytes of a page that hold fingerprints.
+// used returns how many bytes of a page are fingerprints.
 func (x *index) used(page int64) int {
 	return int(min(x.perPage(), x.count-page*x.perPage())) * x.width
 }
@@ -70,12 +70,13 @@ func (x *index) header() []byte {
 	return b[:pageSize]
 }
 
-// checksum covers the numbers of the index and of the page, so that no page passes for another.
+// checksum covers the numbers of the index and of the page, so that no page can be mistaken for
+// another.
 func (x *index) checksum(page int64, b []byte) uint32 {
 	return crc32.Update(sumNumber(sumNumber(0, x.number), uint64(page)), castagnoli, b)
 }
 
-// check returns the fingerprints of a page that was read.
+// check verifies the checksum of a page and returns its fingerprints.
 func (x *index) check(page int64, b []byte) ([]byte, error) {
 	body, sum := b[:pageSize-pageChecksum], binary.LittleEndian.Uint32(b[pageSize-pageChecksum:])
 	if x.checksum(page, body) != sum {
@@ -122,12 +123,12 @@ func (x *index) has(f fingerprint) (bool, error) {
 	return low < len(prints)/x.width && x.decode(prints, low) == f, nil
 }
 
-// find returns the only page that can have f, or -1 if none can. Fingerprints are spread evenly, so
-// the page is near to where it is guessed to be, whatever the size of the index.
+// find returns the only page that can have f, or -1 if none can. Fingerprints are distributed
+// evenly, so the page is close to the guess, whatever the size of the index.
 func (x *index) find(f fingerprint) (page int64) {
 	pages := len(x.firsts)
 	guess, _ := bits.Mul64(f[0], uint64(pages))
-	// Pages below low begin at or below f, those from high on begin above it.
+	// Pages below low start at or below f, and pages from high on start above it.
 	low, high := int(guess), int(guess)
 	for step := 4; low > 0 && f.less(x.firsts[low-1]); step *= 2 {
 		low, high = max(low-step, 0), low-1
@@ -154,7 +155,7 @@ type indexReader struct {
 	bytes *int64
 }
 
-// maxAhead are the pages in a read of the largest size.
+// maxAhead is the number of pages in the largest read.
 const maxAhead = writeSize / pageSize
 
 func newIndexReader(x *index, ahead int64, bytes *int64) *indexReader {
@@ -177,8 +178,8 @@ func (r *indexReader) page(n int64) ([]byte, error) {
 }
 
 // openIndex opens an index, reads all of it, and passes each fingerprint to visit. It checks the
-// order as well as the checksums: an index that was forged, or written by a faulty program, must
-// not lose URLs.
+// order as well as the checksums: an index that was forged, or written by a program with a bug,
+// must not lose URLs.
 func openIndex(fs vfs.FS, number uint64, width int, visit func(fingerprint)) (*index, error) {
 	x := &index{number: number, width: width}
 	var err error
@@ -207,7 +208,7 @@ func (x *index) readAll(visit func(fingerprint)) error {
 	case !slices.Equal(head, x.header()):
 		return &CorruptError{x.name(), 0, "wrong header"}
 	case x.count < 0 || x.count > size || size != x.fileSize():
-		return &CorruptError{x.name(), size, "wrong size of the file"}
+		return &CorruptError{x.name(), size, "wrong file size"}
 	}
 	var bytes int64
 	reader, last := newIndexReader(x, maxAhead, &bytes), fingerprint{}
@@ -231,8 +232,8 @@ func (x *index) readAll(visit func(fingerprint)) error {
 	return nil
 }
 
-// dropKnown removes the sightings that are in the index, and returns the others. Those that are
-// marked as new are not looked for. The sightings must be sorted by fingerprint.
+// dropKnown removes the sightings that are in the index, and returns the others. Sightings marked
+// as new are not looked up. All sightings must be sorted by fingerprint.
 func (x *index) dropKnown(all []sighting, bytes *int64) (unknown []sighting, err error) {
 	uncertain := int64(0)
 	for i := range all {
@@ -243,8 +244,8 @@ func (x *index) dropKnown(all []sighting, bytes *int64) (unknown []sighting, err
 	// Pages are read ahead if most of them will be needed.
 	reader := newIndexReader(x, 2*uncertain*maxAhead/(x.pages()+1), bytes)
 	unknown = all[:0]
-	var b []byte        // what is left of a page
-	var end fingerprint // where the next page begins
+	var b []byte        // the rest of a page
+	var end fingerprint // the first of the next page
 	for _, s := range all {
 		if s.isNew() {
 			unknown = append(unknown, s)
@@ -268,7 +269,7 @@ func (x *index) dropKnown(all []sighting, bytes *int64) (unknown []sighting, err
 	return unknown, nil
 }
 
-// begin returns the first fingerprint of a page, and the greatest one behind the last page.
+// begin returns the first fingerprint of a page, or the greatest possible one after the last page.
 func (x *index) begin(page int64) fingerprint {
 	if page < int64(len(x.firsts)) {
 		return x.firsts[page]
@@ -277,8 +278,8 @@ func (x *index) begin(page int64) fingerprint {
 }
 
 // skip drops the fingerprints below f from the start of a page. There are few of them if batches
-// are as large as they should be. Counting how many of eight are below f needs no branches, which
-// the processor could only guess.
+// are large. Counting how many of eight are below f needs no branches, which would be
+// unpredictable.
 func (x *index) skip(b []byte, f fingerprint) []byte {
 	const few = 8
 	for leap := few * x.width; len(b) >= leap; {

@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// indexOf writes fingerprints, which must be sorted, to an index, by a sweep with any old index.
+// indexOf returns the result of a sweep that merges sorted fingerprints with an old index.
 func indexOf(t testing.TB, fs vfs.FS, number uint64, old *index, prints []fingerprint) *index {
 	t.Helper()
 	table := newTable(int64(16*(2*len(prints)+2*tableSlack)), old.width/8)
@@ -29,8 +29,8 @@ func indexOf(t testing.TB, fs vfs.FS, number uint64, old *index, prints []finger
 	return w.index
 }
 
-// TestIndexHasWhatWasSwept looks for fingerprints in indexes of several pages, one by one and many
-// at once, and compares with the list of them.
+// TestIndexHasWhatWasSwept looks up fingerprints in indexes of several pages, one by one and in
+// batches, and compares with a sorted list.
 func TestIndexHasWhatWasSwept(t *testing.T) {
 	for _, width := range []int{8, 16} {
 		for _, mask := range []uint64{^uint64(0), 0x3ff << 54, 0x3ff} {
@@ -88,7 +88,7 @@ func testIndex(t *testing.T, width int, mask uint64, size int) {
 	}
 }
 
-// TestSweepsKeepAll sweeps again and again, and reads what came out as Open does.
+// TestSweepsKeepAll sweeps repeatedly, and reads each result as Open does.
 func TestSweepsKeepAll(t *testing.T) {
 	for _, width := range []int{8, 16} {
 		random := rand.New(rand.NewPCG(2, 0))
@@ -115,8 +115,8 @@ func TestSweepsKeepAll(t *testing.T) {
 	}
 }
 
-// TestFindIsExact compares the search with that of the library, also where the guess is always
-// wrong.
+// TestFindIsExact compares find with the standard library's search, including indexes where the
+// guess is always wrong.
 func TestFindIsExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 0))
 	for _, pages := range []int{0, 1, 2, 3, 100, 5000} {

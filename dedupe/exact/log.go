@@ -10,18 +10,18 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// An Entry is a URL at its first sight.
+// An Entry is a URL that was new when it was added.
 type Entry struct {
 	Seq  uint64 // counts the entries of a Set from 0, and never changes
 	URL  string
-	Data []byte // passed to Defer with it; nil if there was none
+	Data []byte // passed to Defer; nil if there was none
 }
 
 // These constants are on disk. Do not change them; add a version.
 const (
 	segmentMagic  = "SPNXLOG2"
 	segmentHeader = 64    // bytes before the first entry
-	syncMarks     = 32    // where the two marks begin
+	syncMarks     = 32    // offset of the two marks
 	syncMarkSize  = 8 + 4 // size, checksum
 	recordFrame   = 4 + 4 // size before, checksum after
 )
@@ -29,10 +29,10 @@ const (
 // maxUvarint is the maximum number of bytes of a length below MaxEntry.
 const maxUvarint = 3
 
-// maxSegment is the size from which a segment is continued in the next one.
+// maxSegment is the size at which the log starts the next segment.
 const maxSegment = 64 << 20
 
-// A segment is a file of the log, which has the entries. Only its first bytes, up to size, count.
+// A segment is a file of the log, which has the entries. Bytes beyond size are ignored.
 type segment struct {
 	number uint64
 	first  uint64 // number of its first entry
@@ -50,7 +50,7 @@ func (s segment) header() []byte {
 	return b[:segmentHeader] // without marks
 }
 
-// The log is the last segment, which entries are appended to.
+// The log is the last segment, to which entries are appended.
 type log struct {
 	segment          // its size is 0
 	file    vfs.File // nil before the first entry of a Set
@@ -58,13 +58,13 @@ type log struct {
 	next    uint64   // number of the next entry
 	synced  int64    // bytes that are known to be on disk
 	mark    int      // which of the two marks is the older one
-	torn    bool     // something lies behind end
+	torn    bool     // the file may have garbage after end
 	starts  []start  // about one for each startGap bytes of entries
 	item    []byte   // buffers
 	record  []byte
 }
 
-// A start is where an entry begins.
+// A start is the position of an entry.
 type start struct {
 	seq uint64
 	at  int64
@@ -72,8 +72,8 @@ type start struct {
 
 const startGap = 64 << 10
 
-// note keeps it in mind that the next entry begins at the end, if it is time to, and reports
-// whether it was.
+// note records the start of the next entry if the last recorded one is far enough back, and reports
+// whether it did.
 func (l *log) note() bool {
 	if n := len(l.starts); n > 0 && l.end-l.starts[n-1].at < startGap {
 		return false
@@ -82,7 +82,7 @@ func (l *log) note() bool {
 	return true
 }
 
-// before returns the last known start that is not behind an entry.
+// before returns the last recorded start at or before an entry.
 func (l *log) before(seq uint64) start {
 	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i].seq > seq })
 	if i == 0 {
@@ -100,16 +100,16 @@ func (l *log) append(url string) error {
 		return fmt.Errorf("exact: write entry: %w", err)
 	}
 	if l.note() {
-		l.file.Start(l.end-startGap, startGap) // or the next sync takes longer
+		l.file.Start(l.end-startGap, startGap) // makes the next sync faster
 	}
 	l.end += int64(len(l.record))
 	l.next++
 	return nil
 }
 
-// markSynced notes on disk how much of the file was synced. Before that, damage is no torn end. The
-// marks are written in turn, so that one of them is whole. That a mark cannot be written costs
-// nothing but the distinction.
+// markSynced records on disk how much of the file was synced. Damage before that point is not a
+// torn end. The two marks are written alternately, so that one of them is always intact. A failed
+// write is ignored: it only loses this distinction.
 func (l *log) markSynced(size int64) {
 	l.synced = size
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, syncMarkSize), uint64(size))
@@ -118,8 +118,7 @@ func (l *log) markSynced(size int64) {
 	l.mark = 1 - l.mark
 }
 
-// readMarks returns how much of a segment was synced by the mark that says more, and which of them
-// is the other one.
+// readMarks returns the larger of the two synced sizes, and the number of the other mark.
 func readMarks(head []byte) (synced int64, older int) {
 	for i := range 2 {
 		b := head[syncMarks+i*syncMarkSize:][:syncMarkSize]
@@ -132,7 +131,7 @@ func readMarks(head []byte) (synced int64, older int) {
 }
 
 // appendRecord appends the next entry as it is stored: an item, and a checksum that includes the
-// number, so that no entry passes for another.
+// number, so that no entry can be mistaken for another.
 func (l *log) appendRecord(dst, item []byte) []byte {
 	dst = append(dst, item...)
 	return binary.LittleEndian.AppendUint32(dst, recordChecksum(l.next, item))
@@ -153,8 +152,8 @@ func sumNumber(sum uint32, n uint64) uint32 {
 	return ^sum
 }
 
-// appendItem appends an entry without its checksum: its size, and the contents. The URL is
-// preceded by its length, to separate it from the data.
+// appendItem appends an entry without its checksum: its size and its contents. The length of the
+// URL precedes it, to separate it from the data.
 func appendItem(dst []byte, url string, data []byte) []byte {
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
@@ -164,8 +163,8 @@ func appendItem(dst []byte, url string, data []byte) []byte {
 	return dst
 }
 
-// parseContents takes the contents of an item apart. It rejects a length that is written with more
-// bytes than it needs.
+// parseContents splits the contents of an item. It rejects a length that is encoded with more bytes
+// than necessary.
 func parseContents(b []byte) (url, data []byte, ok bool) {
 	n, width := binary.Uvarint(b)
 	if width <= 0 || width > 1 && b[width-1] == 0 || n > uint64(len(b)-width) {
@@ -180,7 +179,7 @@ type segmentReader struct {
 	file vfs.File
 	at   int64 // of buf in the file
 	buf  []byte
-	head int // of what is not yet read in buf
+	head int // start of the unread part of buf
 	seq  uint64
 	mark struct {
 		synced int64
@@ -188,8 +187,8 @@ type segmentReader struct {
 	}
 }
 
-// openSegment checks the header. What lies behind s.size is not looked at; 0 means that the file
-// decides where the segment ends.
+// openSegment opens a segment and checks the header. It ignores bytes beyond s.size; 0 means the
+// size of the file.
 func openSegment(fs vfs.FS, s segment) (*segmentReader, error) {
 	f, err := fs.Open(s.name())
 	if err != nil {
@@ -273,9 +272,9 @@ func (r *segmentReader) next() (url, data []byte, err error) {
 	return url, data, nil
 }
 
-// replay passes the entries of the last segment to visit, and returns a log that goes on behind
-// them. It ends at the first entry that is not whole: a crash tears the end of a file, and nothing
-// behind the tear is believed. Where the disk had promised to keep the bytes, that is damage.
+// replay passes the entries of the last segment to visit, and returns a log that continues after
+// them. It stops at the first damaged entry: a crash may tear the end of a file, and nothing after
+// the tear is trusted. Within the synced part, a damaged entry is corruption.
 func (r *segmentReader) replay(visit func(seq uint64, url []byte) error) (l log, err error) {
 	l = log{
 		segment: segment{number: r.number, first: r.first}, file: r.file, next: r.first,
@@ -297,7 +296,7 @@ func (r *segmentReader) replay(visit func(seq uint64, url []byte) error) (l log,
 		l.next, l.end = r.seq, r.offset()
 	}
 	if l.end < l.synced {
-		return log{}, &CorruptError{r.name(), l.end, "the file ends before what was synced"}
+		return log{}, &CorruptError{r.name(), l.end, "the file ends within its synced part"}
 	}
 	return l, nil
 }

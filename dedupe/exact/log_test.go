@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// segmentOf writes entries to a segment as the log does.
+// segmentOf writes a segment with the given entries.
 func segmentOf(t testing.TB, fs *vfs.Mem, first uint64, entries []Entry) segment {
 	t.Helper()
 	s := segment{number: 7, first: first}
@@ -44,7 +44,7 @@ func randomEntries(random *rand.Rand, first uint64, n int) []Entry {
 	return entries
 }
 
-// walkAll opens a segment and walks through it.
+// walkAll opens a segment and reads its entries.
 func walkAll(t *testing.T, fs *vfs.Mem, s segment, from uint64, yield func(Entry, error) bool) bool {
 	t.Helper()
 	r, err := openSegment(fs, s)
@@ -52,8 +52,8 @@ func walkAll(t *testing.T, fs *vfs.Mem, s segment, from uint64, yield func(Entry
 	return r.walk(from, yield)
 }
 
-// TestSegmentsShowWhatWasWritten reads from any number on, across the buffer's ends.
-func TestSegmentsShowWhatWasWritten(t *testing.T) {
+// TestSegmentsReturnWhatWasWritten reads from several numbers on, across buffer boundaries.
+func TestSegmentsReturnWhatWasWritten(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	const first = 1000
 	entries := randomEntries(random, first, 500)
@@ -81,8 +81,8 @@ func TestSegmentsShowWhatWasWritten(t *testing.T) {
 	require.Equal(t, 3, calls)
 }
 
-// TestEntriesAreFoundFast asks after each URL for what is new, as a crawler does. It must not cost
-// more and more.
+// TestEntriesAreFoundFast reads the new entries after each Add, as a crawler does. The cost must
+// not grow.
 func TestEntriesAreFoundFast(t *testing.T) {
 	fs := newFaultyFS()
 	s := mustOpen(t, fs, Options{Memory: small})
@@ -109,8 +109,8 @@ func TestEntriesAreFoundFast(t *testing.T) {
 	require.Equal(t, starts, s.log.starts)
 }
 
-// TestEntriesCannotChangePlaces copies an entry over another one of the same size.
-func TestEntriesCannotChangePlaces(t *testing.T) {
+// TestSwappedEntriesAreDetected copies an entry over another one of the same size.
+func TestSwappedEntriesAreDetected(t *testing.T) {
 	fs := vfs.NewMem()
 	s := segmentOf(t, fs, 0, []Entry{{0, "a", nil}, {1, "b", nil}})
 	data := fs.Data(s.name())
@@ -123,8 +123,8 @@ func TestEntriesCannotChangePlaces(t *testing.T) {
 	}))
 }
 
-// TestEntriesAreTheCallers changes what a walk gave, and walks again.
-func TestEntriesAreTheCallers(t *testing.T) {
+// TestEntriesAreCopies modifies the yielded entries, and reads them again.
+func TestEntriesAreCopies(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 	put(t, s, "a", "b")
 	require.NoError(t, s.Merge())
@@ -140,9 +140,9 @@ func TestEntriesAreTheCallers(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, entriesFrom(t, s, 0))
 }
 
-// TestWalksGoOnMeanwhile changes the Set at each entry that a walk shows. It shows what there was
-// when it began, even if that is trimmed meanwhile, as long as the file is there.
-func TestWalksGoOnMeanwhile(t *testing.T) {
+// TestChangesDuringAnIteration changes the Set at each yielded entry. The iteration yields the
+// entries that existed at its start, even trimmed ones, as long as their file exists.
+func TestChangesDuringAnIteration(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 	for i := range 20 {
 		add(t, s, fmt.Sprint(i))
@@ -168,16 +168,16 @@ func TestTrim(t *testing.T) {
 		for _, err := range s.Entries(1) {
 			require.ErrorIs(t, err, ErrTrimmed)
 		}
-		require.NoError(t, s.Trim(1)) // does not bring anything back
+		require.NoError(t, s.Trim(1)) // has no effect
 	}
-	require.NoError(t, s.Trim(100)) // means all there are
+	require.NoError(t, s.Trim(100)) // trims all
 	require.EqualValues(t, 3, s.Stats().Trimmed)
 	add(t, s, "d")
 	require.Equal(t, []string{"d"}, entriesFrom(t, s, 3))
 }
 
-// TestSegmentsAreCutAndTrimmed writes more than a segment holds. Files stay as long as the index
-// lacks their URLs, trimmed or not.
+// TestSegmentsAreCutAndTrimmed fills several segments. Files stay until the index has their URLs,
+// trimmed or not.
 func TestSegmentsAreCutAndTrimmed(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, Options{Memory: small})
@@ -194,7 +194,7 @@ func TestSegmentsAreCutAndTrimmed(t *testing.T) {
 	for i := int(s.log.next); s.indexed < third; i++ {
 		add(t, s, strconv.Itoa(i))
 	}
-	require.Empty(t, s.older[0].first < third, "all of the trimmed ones are gone")
+	require.Empty(t, s.older[0].first < third, "all trimmed segments are removed")
 	names, _ := fs.List()
 	require.NotContains(t, names, "log-00000001")
 
@@ -202,13 +202,13 @@ func TestSegmentsAreCutAndTrimmed(t *testing.T) {
 	s = mustOpen(t, fs, Options{Memory: small})
 	added, err := s.Add("0")
 	require.NoError(t, err)
-	require.False(t, added, "a URL whose entry is gone stays known")
+	require.False(t, added, "a URL with a trimmed entry stays known")
 }
 
-// TestWalkThatIsOvertakenByATrimSaysSo trims files away that a walk has not come to.
-func TestWalkThatIsOvertakenByATrimSaysSo(t *testing.T) {
+// TestTrimDuringAnIteration trims segments that an iteration has not reached yet.
+func TestTrimDuringAnIteration(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: tiny})
-	s.segmentSize = 1 // each entry begins a new one
+	s.segmentSize = 1 // one entry per segment
 	for i := range 200 {
 		add(t, s, strconv.Itoa(i))
 	}
@@ -227,8 +227,8 @@ func TestWalkThatIsOvertakenByATrimSaysSo(t *testing.T) {
 	require.Equal(t, "100", entriesFrom(t, s, 100)[0])
 }
 
-// FuzzSegment takes any bytes for the entries of a segment, as they are and with checksums that
-// fit. What is shown is written as the same bytes again; the rest is corrupt.
+// FuzzSegment uses arbitrary bytes as the entries of a segment, as they are and with valid
+// checksums. Writing the entries that it reads must give the same bytes; the rest is corrupt.
 func FuzzSegment(f *testing.F) {
 	fs := vfs.NewMem()
 	s := segmentOf(f, fs, 3, []Entry{{3, "https://a.test/", []byte("x")}, {4, "", nil}})
@@ -260,11 +260,11 @@ func checkSegment(t *testing.T, records []byte) {
 	written := segmentOf(t, again, 3, entries)
 	data := again.Data(written.name())[segmentHeader:]
 	if !bytes.HasPrefix(records, data) {
-		t.Errorf("%x shows %+v, which is %x", records, entries, data)
+		t.Errorf("%x has entries %+v, which encode to %x", records, entries, data)
 	}
 }
 
-// mend makes the checksums fit the entries, which are numbered from seq on.
+// mend sets the checksums of the entries, which are numbered from seq on.
 func mend(records []byte, seq uint64) {
 	for len(records) >= recordFrame {
 		size := int64(binary.LittleEndian.Uint32(records))

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	lockName = "lock" // keeps a second Set out
+	lockName = "lock" // excludes a second Set
 
-	// The manifest says which files count. It is replaced as a whole.
+	// The manifest lists the files in use. It is replaced as a whole.
 	manifestName = "MANIFEST"
 	manifestTemp = "MANIFEST.tmp"
 	manifestHead = "spinneret exact set 2\n"
@@ -62,7 +62,8 @@ func decodeManifest(b []byte) (*manifest, error) {
 	return m, nil
 }
 
-// decodeLine ignores errors: such a line is not encoded the same way again.
+// decodeLine ignores errors: decodeManifest detects them, since it encodes the result again and
+// compares.
 func (m *manifest) decodeLine(line string) {
 	switch kind, rest, _ := strings.Cut(line, " "); kind {
 	case "key":
@@ -84,7 +85,7 @@ func (m *manifest) decodeLine(line string) {
 	}
 }
 
-// names returns the files that count.
+// names returns the files in use.
 func (m *manifest) names() map[string]bool {
 	names := map[string]bool{manifestName: true}
 	if m.index > 0 {
@@ -97,7 +98,7 @@ func (m *manifest) names() map[string]bool {
 }
 
 // fileNumber returns the number in the name of an index or a segment, and 0 for other names. Only
-// names that are formatted exactly as a Set does count: others belong to somebody else.
+// names in exactly the format of a Set are recognized: other files are not ours.
 func fileNumber(name string) uint64 {
 	_, digits, _ := strings.Cut(name, "-")
 	number, err := strconv.ParseUint(digits, 10, 64)
@@ -107,7 +108,7 @@ func fileNumber(name string) uint64 {
 	return number
 }
 
-// isOurs reports whether a Set wrote the file of this name, and may remove it if it does not count.
+// isOurs reports whether a Set wrote the file of this name, and may remove it if it is not in use.
 func isOurs(name string) bool {
 	return name == manifestTemp || name == pileName || fileNumber(name) > 0
 }
@@ -133,7 +134,7 @@ func readManifest(fs vfs.FS, names []string) (*manifest, error) {
 	return decodeManifest(b)
 }
 
-// write writes the manifest beside the one that counts, and returns the file for syncing it.
+// write writes the manifest to a temporary file, and returns the file for syncing it.
 func (m *manifest) write(fs vfs.FS) (vfs.File, error) {
 	f, err := fs.Create(manifestTemp)
 	if err != nil {

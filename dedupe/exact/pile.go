@@ -9,17 +9,18 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// pileName is a file that never counts: only the process that wrote it knows what is in it.
+// pileName is a file that is never in use after a restart: only the process that wrote it knows its
+// contents.
 const pileName = "deferred"
 
-// A pile has the URLs of the deferred sightings, and their data, as items one after the other: the
-// latest in memory, and if there are more than fit, the others in a file. Most of them are never
-// looked at again, as their URLs turn out to be known. The others are read once.
+// A pile has the URLs of the deferred sightings and their data, as consecutive items: the latest in
+// memory, and the others in a file if there are too many. Most items are never read, as their URLs
+// turn out to be known. The others are read once.
 type pile struct {
 	fs      vfs.FS
 	file    vfs.File // nil until it is needed
 	spilled int64    // bytes in it
-	latest  []byte   // items behind those; the capacity is fixed
+	latest  []byte   // items after those; the capacity is fixed
 	written *int64   // counts bytes
 }
 
@@ -30,10 +31,10 @@ func itemSize(url string, data []byte) int64 {
 
 const maxItem = 4 + MaxEntry
 
-// size returns where the next item begins.
+// size returns the place of the next item.
 func (p *pile) size() int64 { return p.spilled + int64(len(p.latest)) }
 
-// add appends an item and returns its place. If that fails, the pile is as it was.
+// add appends an item and returns its place. If that fails, the pile is unchanged.
 func (p *pile) add(url string, data []byte) (place int64, err error) {
 	if int64(len(p.latest))+itemSize(url, data) > int64(cap(p.latest)) {
 		if err := p.spill(); err != nil {
@@ -45,7 +46,7 @@ func (p *pile) add(url string, data []byte) (place int64, err error) {
 	return place, nil
 }
 
-// spill makes room in memory.
+// spill moves the items in memory to the file.
 func (p *pile) spill() error {
 	if p.file == nil {
 		f, err := p.fs.Create(pileName)
@@ -54,7 +55,7 @@ func (p *pile) spill() error {
 		}
 		p.file = f
 	}
-	// If that fails halfway, the next spill writes to the same place again.
+	// If this fails halfway, the next spill writes to the same place again.
 	if _, err := p.file.WriteAt(p.latest, p.spilled); err != nil {
 		return fmt.Errorf("exact: write deferred URLs: %w", err)
 	}
@@ -64,8 +65,8 @@ func (p *pile) spill() error {
 	return nil
 }
 
-// clear keeps the file, and the next spills write over what is in it: a new file would have to be
-// laid out on disk each time.
+// clear keeps the file, and the next spills overwrite it: a new file would have to be allocated on
+// disk each time.
 func (p *pile) clear() { p.spilled, p.latest = 0, p.latest[:0] }
 
 // remove closes the file and removes it.
@@ -87,8 +88,8 @@ type pileReader struct {
 	bytes  *int64
 }
 
-// newPileReader is told how many items will be read. It then reads all of the file if they are
-// close to each other, and pages of it otherwise.
+// newPileReader returns a reader for the given number of items. If they are close to each other, it
+// reads the whole file, and otherwise single pages.
 func newPileReader(p *pile, items int, bytes *int64) *pileReader {
 	const page, close = 4 << 10, 16 << 10
 	r := &pileReader{pile: p, ahead: page, bytes: bytes}

@@ -2,8 +2,8 @@ package exact
 
 // recent is a list of the latest fingerprints in a fixed amount of memory without pointers. It is
 // divided into sets of a cache line, each with its own order, and a fingerprint can be in one set
-// only. So it is a little less exact about which one is the latest than a linked list with a map,
-// but seven times as many fit into the same memory, and a search reads one cache line.
+// only. So its order is less exact than that of a linked list with a map, but seven times as many
+// entries fit into the same memory, and a search reads one cache line.
 type recent struct {
 	sets [][setSize]fingerprint // a power of two
 }
@@ -21,8 +21,8 @@ func newRecent(memory int64) recent {
 	return recent{make([][setSize]fingerprint, sets)}
 }
 
-// of returns the set of a fingerprint, by its low bits: the index and the filter go by the high
-// ones.
+// of returns the set of a fingerprint, selected by its low bits: the index and the filter use the
+// high ones.
 func (r recent) of(f fingerprint) *[setSize]fingerprint {
 	return &r.sets[f[0]&uint64(len(r.sets)-1)]
 }

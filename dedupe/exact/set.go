@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Errors that callers may want to test for, beside [ErrCorrupt].
+// Errors that callers may want to test for, in addition to [ErrCorrupt].
 var (
 	ErrClosed   = errors.New("exact: set is closed")
 	ErrLocked   = errors.New("exact: directory is in use by another Set")
@@ -20,10 +20,10 @@ var (
 	ErrFailed   = errors.New("exact: disk failed, close the Set and open it again")
 )
 
-// MaxEntry is the maximum size of an entry in bytes: its URL, its data, and three bytes more.
+// MaxEntry is the maximum size of an entry in bytes: its URL, its data, and three more bytes.
 const MaxEntry = 1 << 16
 
-// DefaultMemory is the meaning of a zero Options.Memory, and MinMemory the minimum.
+// DefaultMemory is the default of Options.Memory, and MinMemory the minimum.
 const (
 	DefaultMemory = 64 << 20
 	MinMemory     = 2 << 20
@@ -33,11 +33,11 @@ const (
 type Options struct {
 	// Memory bounds the memory in bytes: a quarter for the Bloom filter, 3/16 for new URLs, 1/16
 	// for the list of the latest URLs, and the rest for deferred ones. 0 means DefaultMemory. One
-	// byte per known URL keeps the filter useful, one per ten keeps the index from being rewritten
-	// too often. The index needs 0.4 % of its size in memory in addition, and a rewrite 1 MB.
+	// byte per known URL keeps the filter useful; one byte per ten URLs keeps rewrites of the index
+	// rare. The index takes another 0.4 % of its size in memory, and a rewrite 1 MB.
 	Memory int64
 
-	// Wide makes fingerprints of 128 bits. false means 64 bits. It must be the same each time the
+	// Wide selects fingerprints of 128 bits. false means 64 bits. It must be the same each time the
 	// Set is opened.
 	Wide bool
 }
@@ -56,7 +56,7 @@ type Set struct {
 	recent    recent // URLs that are known, or deferred
 	filter    filter // of all known URLs
 	fresh     *table // known URLs, the latest of the log
-	frozen    *table // known URLs before those, which the sweep adds to index
+	frozen    *table // known URLs before those, which the sweep adds to the index
 	index     *index // all other known URLs
 	sweep     *sweep // nil if there is none
 	frozenEnd uint64 // entries below it are in index or frozen
@@ -65,22 +65,22 @@ type Set struct {
 	trimmed   uint64
 	indexed   uint64 // entries below it are in index
 	deferred  deferred
-	onDisk    *manifest // the state that is certainly on disk
+	onDisk    *manifest // the state known to be on disk
 	ahead     bool      // the state in memory is ahead of it
-	loading   bool      // the state in memory is not complete
-	garbage   []string  // files to be removed when onDisk does not name them any more
+	loading   bool      // the state in memory is incomplete
+	garbage   []string  // files to be removed when onDisk no longer names them
 	file      uint64    // number of the latest file
-	failed    error     // what is on disk is unknown
+	failed    error     // after it, the state on disk is unknown
 	closed    bool
 	stats     Stats
 
-	segmentSize int64 // from which a segment is full
+	segmentSize int64 // at which a segment is full
 	stepPages   int64 // of a step of a sweep
 }
 
-// Stats counts what a [Set] did since it was opened.
+// Stats has the counters of a [Set] since it was opened.
 type Stats struct {
-	URLs     uint64 // known; also since before it was opened
+	URLs     uint64 // known, including those from before it was opened
 	Trimmed  uint64 // number of the first entry that is not trimmed
 	Deferred int    // sightings that the next merge decides on
 	Lookups  int64  // calls of Add and Defer
@@ -141,9 +141,9 @@ func (o Options) width() int {
 }
 
 // Add remembers url and reports whether it is new. If several goroutines add the same new URL at
-// the same time, one of them is told so. It reads at most one page of the disk, if neither the
-// Bloom filter nor the list of the latest URLs knows the answer, and writes the entry of a new
-// URL.
+// the same time, Add returns true to one of them. It reads at most one page from disk, and none if
+// the Bloom filter or the list of the latest URLs has the answer. For a new URL, it writes an
+// entry.
 //
 // After an error, url was not added.
 func (s *Set) Add(url string) (added bool, err error) {
@@ -160,7 +160,7 @@ func (s *Set) Add(url string) (added bool, err error) {
 		return false, err
 	}
 	s.stats.Lookups++
-	// A URL that is deferred is in the list, too, but not yet decided on.
+	// A deferred URL is in the list, too, but it is not known yet whether it is new.
 	if s.recent.has(print) && len(s.deferred.sightings) == 0 {
 		s.stats.Recent++
 		return false, nil
@@ -232,15 +232,15 @@ func (s *Set) knows(f fingerprint) (bool, error) {
 		if found || err != nil {
 			return found, err
 		}
-		// Meanwhile, others may have added f, or moved it to another index.
+		// While s.mu was unlocked, f may have been added, or moved to another index.
 		if err := s.refusal(); err != nil {
 			return false, err
 		}
 	}
 }
 
-// Sync makes everything that was added survive a power failure. After an error the Set is of no
-// use: close it and open it again.
+// Sync makes all added URLs survive a power failure. After an error the Set is unusable: close it
+// and open it again.
 func (s *Set) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *Set) Sync() error {
 	return s.sync()
 }
 
-// sync requires that s.mu is held, and unlocks it while the disk works.
+// sync requires that s.mu is held, and unlocks it during the disk operation.
 func (s *Set) sync() error {
 	size, file := s.log.end, s.log.file
 	if size == s.log.synced {
@@ -265,9 +265,8 @@ func (s *Set) sync() error {
 	return nil
 }
 
-// syncSweep syncs the new index of a sweep that is complete, and the log, so that there is little
-// left to do while s.mu is held when the index is put into use. It requires that s.mu is held, and
-// unlocks it meanwhile.
+// syncSweep syncs the new index of a complete sweep, and the log, so that install has little to do
+// under s.mu. It requires that s.mu is held, and unlocks it during the disk operations.
 func (s *Set) syncSweep() error {
 	w := s.sweep
 	if w == nil || !w.done || w.syncing {
@@ -281,10 +280,10 @@ func (s *Set) syncSweep() error {
 	if err := s.sync(); err != nil {
 		return err
 	}
-	return s.refusal() // others may have closed the Set
+	return s.refusal() // the Set may have been closed while s.mu was unlocked
 }
 
-// syncFile requires that s.mu is held, and unlocks it while the disk works.
+// syncFile requires that s.mu is held, and unlocks it during the disk operation.
 func (s *Set) syncFile(f vfs.File) error {
 	s.files.RLock()
 	s.mu.Unlock()
@@ -298,7 +297,7 @@ func (s *Set) syncFile(f vfs.File) error {
 	return fmt.Errorf("%w: %w", ErrFailed, s.failed)
 }
 
-// Stats returns what the Set did so far.
+// Stats returns the current counters.
 func (s *Set) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -316,8 +315,8 @@ func (s *Set) Stats() Stats {
 	return stats
 }
 
-// Close merges, syncs and closes the files. The Set cannot be used afterwards, even if there is an
-// error; then it is as after a crash.
+// Close merges, syncs and closes the files. The Set cannot be used afterwards. An error leaves the
+// files as after a crash.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -328,14 +327,14 @@ func (s *Set) Close() error {
 	if err == nil {
 		err = s.merge()
 	}
-	s.closed = true // whoever waits for s.mu, while it is unlocked, is refused
+	s.closed = true // calls that get s.mu while it is unlocked must fail
 	if err == nil {
 		err = s.sync()
 	}
 	return errors.Join(err, s.closeFiles())
 }
 
-// closeFiles also removes the files that are of no use to the next Open, and unlocks the directory.
+// closeFiles also removes the files that the next Open does not need, and unlocks the directory.
 func (s *Set) closeFiles() (err error) {
 	s.files.Lock()
 	defer s.files.Unlock()

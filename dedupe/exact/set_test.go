@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-func TestAddAnswersAtOnce(t *testing.T) {
+func TestAddAnswersImmediately(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 	add(t, s, "b", "a", "")
 	for _, url := range []string{"a", "b", ""} {
@@ -37,8 +37,8 @@ func TestAddAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// TestAddCostsNoAllocation holds for new URLs, and for those that are looked up on disk.
-func TestAddCostsNoAllocation(t *testing.T) {
+// TestAddDoesNotAllocate adds new URLs, and known ones that are looked up on disk.
+func TestAddDoesNotAllocate(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{Memory: MinMemory})
 	require.NoError(t, err)
 	urls := make([]string, 60_000)
@@ -67,9 +67,9 @@ func TestAddCostsNoAllocation(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestAddReadsAPageAtMost counts reads of the disk: none for what the filter and the list know, and
-// one for anything else.
-func TestAddReadsAPageAtMost(t *testing.T) {
+// TestAddReadsAtMostOnePage counts disk reads: none if the filter or the list has the answer, and
+// otherwise one.
+func TestAddReadsAtMostOnePage(t *testing.T) {
 	fs := newFaultyFS()
 	s := mustOpen(t, fs, Options{Memory: 100 << 10})
 	random := rand.New(rand.NewPCG(1, 0))
@@ -96,8 +96,8 @@ func TestAddReadsAPageAtMost(t *testing.T) {
 	require.EqualValues(t, known, stats.URLs)
 }
 
-// TestModel compares Sets of little memory with a map. They are closed, killed, synced, trimmed and
-// read from random places meanwhile, and some URLs are deferred.
+// TestModel compares Sets of little memory with a map. At random, they are closed, killed, merged,
+// trimmed and read, and some URLs are deferred.
 func TestModel(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		for _, memory := range []int64{tiny, small} {
@@ -135,7 +135,7 @@ func testModel(t *testing.T, o Options, random *rand.Rand) {
 			require.NoError(t, s.Close())
 			s = reopen()
 		case 1:
-			require.NoError(t, s.Merge()) // what is deferred does not survive
+			require.NoError(t, s.Merge()) // deferred URLs would not survive
 			kill(t, s)
 			s = reopen()
 		case 2:
@@ -182,7 +182,7 @@ func TestLessMemoryThanBefore(t *testing.T) {
 	require.Positive(t, s.indexed)
 }
 
-// TestConcurrentAdds has each URL added by several goroutines: exactly one is told that it is new.
+// TestConcurrentAdds adds each URL from several goroutines: exactly one Add may return true.
 func TestConcurrentAdds(t *testing.T) {
 	const goroutines, urls = 4, 4000
 	s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
@@ -221,9 +221,8 @@ func TestConcurrentAdds(t *testing.T) {
 	require.Len(t, slices.Compact(got), urls)
 }
 
-// TestAddGoesOnDuringASlowRead adds a URL a second time while the page is read that does not have
-// it.
-func TestAddGoesOnDuringASlowRead(t *testing.T) {
+// TestAddDuringASlowRead adds a URL a second time while the first Add reads the page that lacks it.
+func TestAddDuringASlowRead(t *testing.T) {
 	fs := &slowFS{Mem: vfs.NewMem()}
 	s := mustOpen(t, fs, Options{Memory: tiny})
 	for i := range 200 {
@@ -232,7 +231,7 @@ func TestAddGoesOnDuringASlowRead(t *testing.T) {
 	require.Positive(t, s.index.count)
 	for i := range s.filter.lines {
 		s.filter.lines[i] = line{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0),
-			^uint64(0), ^uint64(0)} // it knows nothing
+			^uint64(0), ^uint64(0)} // so that it never has the answer
 	}
 	fs.onRead = func() {
 		fs.onRead = nil
@@ -240,12 +239,12 @@ func TestAddGoesOnDuringASlowRead(t *testing.T) {
 	}
 	added, err := s.Add("new")
 	require.NoError(t, err)
-	require.False(t, added, "the other one was faster")
+	require.False(t, added, "the second Add was faster")
 	require.Nil(t, fs.onRead)
 }
 
-// TestAddGoesOnWhileAnIndexIsSynced adds a URL while another Add makes the new index last.
-func TestAddGoesOnWhileAnIndexIsSynced(t *testing.T) {
+// TestAddWhileAnIndexIsSynced adds a URL while another Add syncs the new index.
+func TestAddWhileAnIndexIsSynced(t *testing.T) {
 	fs := &slowFS{Mem: vfs.NewMem()}
 	s := mustOpen(t, fs, Options{Memory: tiny})
 	fs.onSync = func() {
@@ -291,8 +290,8 @@ func (f *slowFile) ReadAt(b []byte, at int64) (int, error) {
 	return f.File.ReadAt(b, at)
 }
 
-// TestSweepsAreSpread adds URLs and looks at how much a single call writes: the work for one grows
-// with the index, but never is all of it.
+// TestSweepsAreSpread counts the writes of each Add. The work of a sweep grows with the index, but
+// must be spread over many calls.
 func TestSweepsAreSpread(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, Options{Memory: 300 << 10})
@@ -323,13 +322,13 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, err, ErrOptions)
 	_, err = Open(filepath.Join(dir, manifestName, "x"), Options{})
 	require.Error(t, err)
-	s, err = Open(dir, Options{}) // an Open that fails leaves no lock
+	s, err = Open(dir, Options{}) // a failed Open leaves no lock
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 }
 
-// TestLeftoversAreRemoved opens a directory in which a sweep was not completed and somebody else
-// left files, some of which have names much like ours.
+// TestLeftoversAreRemoved opens a directory with leftovers of an incomplete sweep, and with foreign
+// files, some of which have names much like ours.
 func TestLeftoversAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{})

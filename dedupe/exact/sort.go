@@ -7,15 +7,15 @@ import (
 )
 
 // A sighting is a URL that waits for the next merge: the words of its fingerprint, and the place of
-// its item in the pile, doubled to make room for a bit. The bit says that the filter has found it
-// to be new for sure. Places grow, so they also tell which sighting came first.
+// its item in the pile, shifted left by one bit. The lowest bit is set if the filter found the URL
+// to be certainly new. Places grow, so they also tell which sighting came first.
 //
-// It is an array, and not a struct, so that the words it is sorted by can be chosen. Most of a
-// Set's memory is sightings, and the more of them wait, the fewer walks through the disk there
-// are. So whatever else belongs to a sighting is on disk.
+// It is an array, not a struct, so that the sort can index its words. Sightings take most of a
+// Set's memory, and the more of them fit, the fewer passes over the disk there are. So everything
+// else that belongs to a sighting is in the pile.
 type sighting [3]uint64
 
-// The words of a sighting that sightings are sorted by.
+// The words by which sightings are sorted.
 const (
 	byPrint = 0
 	byPlace = 2
@@ -23,7 +23,7 @@ const (
 
 const sightingBytes = 3 * 8
 
-// newSighting returns one that the filter was not asked about yet.
+// newSighting returns a sighting that is not marked as new.
 func newSighting(f fingerprint, place int64) sighting {
 	return sighting{f[0], f[1], uint64(place) << 1}
 }
@@ -41,13 +41,13 @@ func (s *sighting) clearNew() { s[byPlace] &^= 1 }
 // sameURL reports whether two sightings are of one URL.
 func (s sighting) sameURL(other sighting) bool { return s.print() == other.print() }
 
-// sortPrints brings sightings into the order of the runs, and drops all but the first of each URL.
+// sortPrints sorts sightings by fingerprint, and drops all but the first of each URL.
 func sortPrints(all []sighting) []sighting {
 	sortWords(all, byPrint, 64-digitBits)
 	return slices.CompactFunc(all, sighting.sameURL)
 }
 
-// sortPlaces brings sightings into the order in which they came.
+// sortPlaces sorts sightings in the order in which they were deferred.
 func sortPlaces(all []sighting) {
 	last := uint64(0)
 	for i := range all {
@@ -57,18 +57,19 @@ func sortPlaces(all []sighting) {
 }
 
 const (
-	digitBits = 8 // few enough that the heaps' ends, which are written to, stay in the first cache
-	digits    = 1 << digitBits
-	smallHeap = 24 // sightings that are sorted quickest one by one
+	digitBits   = 8 // few enough that the ends of all buckets stay in the L1 cache
+	digits      = 1 << digitBits
+	smallBucket = 24 // sightings for which an insertion sort is fastest
 )
 
-// sortWords sorts by one word, and by the others, cyclically, where it is equal. As fingerprints
-// and places are spread evenly, their highest bits part them into small heaps: in place, which
-// keeps half of the memory for more sightings (McIlroy, Bostic and McIlroy, "Engineering radix
-// sort", 1993). Bits above the digit at shift must be equal in all.
+// sortWords sorts by one word, and if that is equal, by the others in cyclic order. It is a radix
+// sort: as fingerprints and places are distributed evenly, their highest bits divide them into
+// small buckets. It works in place, which leaves the memory of a copy for more sightings (McIlroy,
+// Bostic and McIlroy, "Engineering radix sort", 1993). All words must be equal in the bits above
+// the digit at shift.
 func sortWords(all []sighting, word, shift int) {
-	if len(all) <= smallHeap || shift < 0 {
-		sortHeap(all, word)
+	if len(all) <= smallBucket || shift < 0 {
+		sortBucket(all, word)
 		return
 	}
 	var next, ends [digits]int
@@ -81,8 +82,8 @@ func sortWords(all []sighting, word, shift int) {
 		start += count
 		ends[digit] = start
 	}
-	// Each sighting that lies in a wrong heap takes the place of the next one of its own heap,
-	// which then looks for its heap, and so on, until one belongs to the heap with the gap.
+	// Each sighting in the wrong bucket replaces the next one of its own bucket, which is then
+	// moved in the same way, and so on, until one belongs to the bucket with the gap.
 	for digit := range ends {
 		for next[digit] < ends[digit] {
 			s := all[next[digit]]
@@ -101,8 +102,8 @@ func sortWords(all []sighting, word, shift int) {
 	}
 }
 
-// nextShift returns where the next digit begins, which may share bits with the one before it if
-// there are no whole digits left, or -1 if there is none.
+// nextShift returns the shift of the next digit, or -1 if there is none. The last digit may overlap
+// with the one before it.
 func nextShift(shift int) int {
 	if shift == 0 {
 		return -1
@@ -110,10 +111,10 @@ func nextShift(shift int) int {
 	return max(shift-digitBits, 0)
 }
 
-// sortHeap sorts a few sightings, or many with the same word: those of a URL that is met all the
-// time and yet never stays in the list of the latest.
-func sortHeap(all []sighting, word int) {
-	if len(all) > smallHeap {
+// sortBucket sorts a few sightings, or many with the same word: those of a frequent URL that never
+// stays in the list of the latest URLs for long.
+func sortBucket(all []sighting, word int) {
+	if len(all) > smallBucket {
 		slices.SortFunc(all, func(x, y sighting) int { return x.compare(y, word) })
 		return
 	}
@@ -126,7 +127,7 @@ func sortHeap(all []sighting, word int) {
 	}
 }
 
-// compare orders by the word, and then by those that follow it, from the last one to the first.
+// compare orders by the word, and then by the words that follow it, in cyclic order.
 func (s sighting) compare(other sighting, word int) int {
 	if c := cmp.Compare(s[word], other[word]); c != 0 {
 		return c

@@ -21,11 +21,11 @@ func randomSightings(random *rand.Rand, n int, urls uint64, mask uint64) []sight
 	return all
 }
 
-// TestSightingsAreSorted compares with the sort of the library. Fingerprints are spread as hashes
-// are, crowded at either end, or all the same.
+// TestSightingsAreSorted compares with the sort of the standard library. Fingerprints are
+// distributed like hashes, crowded at either end, or all the same.
 func TestSightingsAreSorted(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
-	for _, n := range []int{0, 1, 2, smallHeap, smallHeap + 1, 300, 5000} {
+	for _, n := range []int{0, 1, 2, smallBucket, smallBucket + 1, 300, 5000} {
 		for _, urls := range []uint64{1, 2, 100, 1 << 40} {
 			for _, mask := range []uint64{^uint64(0), 0xfff, 0xff << 56, 0x8000_0000_0000_0001} {
 				came := randomSightings(random, n, urls, mask)

@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// load brings s to the state on disk, and removes files that do not count.
+// load brings s to the state on disk, and removes files that are not in use.
 func (s *Set) load() error {
 	names, err := s.fs.List()
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Set) load() error {
 	if m.width != s.options.width() {
 		return ErrOptions
 	}
-	// A process that was killed may have replaced the manifest without making that last.
+	// A process that was killed may have replaced the manifest without syncing that.
 	if err := s.fs.Sync(); err != nil {
 		return fmt.Errorf("exact: sync directory: %w", err)
 	}
@@ -50,11 +50,11 @@ func (s *Set) load() error {
 	return err
 }
 
-// create makes an empty Set. Files without a manifest are the rest of something that was lost.
+// create creates an empty Set. Files without a manifest are the remains of a lost Set.
 func (s *Set) create(names []string) error {
 	for _, name := range names {
 		if fileNumber(name) > 0 {
-			return &CorruptError{name, 0, "there is no MANIFEST beside it"}
+			return &CorruptError{name, 0, "the directory has no MANIFEST"}
 		}
 	}
 	s.key = siphash.NewKey()
@@ -72,7 +72,7 @@ func (s *Set) restore(m *manifest) error {
 		}
 		s.index = x
 		if x.count != m.count {
-			return &CorruptError{x.name(), 0, "another number of fingerprints than in the MANIFEST"}
+			return &CorruptError{x.name(), 0, "fingerprint count differs from the MANIFEST"}
 		}
 	}
 	last := len(m.segments) - 1
@@ -96,14 +96,14 @@ func (s *Set) restore(m *manifest) error {
 	}
 	s.log = l
 	if l.next < s.indexed {
-		return &CorruptError{l.name(), l.end, "the log ends before what is indexed"}
+		return &CorruptError{l.name(), l.end, "the log ends before the last indexed entry"}
 	}
 	return nil
 }
 
-// replay checks a segment of the log that is complete, and remembers its entries, which end where
-// the next segment begins. It only looks at the size if all of them are in the index: who walks
-// through them checks them.
+// replay checks a complete segment of the log, and adds its entries, up to the first of the next
+// segment. If all of them are in the index, it only checks the size: Entries verifies the contents
+// when it reads them.
 func (s *Set) replay(segment segment, next uint64) error {
 	r, err := openSegment(s.fs, segment)
 	if err != nil {
@@ -123,12 +123,12 @@ func (s *Set) replay(segment segment, next uint64) error {
 		}
 	}
 	if r.seq != next {
-		return &CorruptError{r.name(), r.size, "another number of entries than in the MANIFEST"}
+		return &CorruptError{r.name(), r.size, "entry count differs from the MANIFEST"}
 	}
 	return nil
 }
 
-// remember takes in an entry that was logged before.
+// remember adds an entry from the log to the tables.
 func (s *Set) remember(seq uint64, url []byte) error {
 	if seq < s.indexed {
 		return nil
@@ -144,7 +144,7 @@ func (s *Set) remember(seq uint64, url []byte) error {
 	return nil
 }
 
-// makeRoom makes sure that an entry can be added to the log and to s.fresh, and does a part of the
+// makeRoom ensures that an entry can be added to the log and to s.fresh, and does a part of the
 // sweep. It requires that s.mu is held.
 func (s *Set) makeRoom() error {
 	if s.ahead {
@@ -165,7 +165,7 @@ func (s *Set) makeRoom() error {
 	return nil
 }
 
-// advance does a step of the sweep. If there is none, it begins one with the entries in s.fresh,
+// advance does a step of the sweep. If there is none, it starts one with the entries in s.fresh,
 // which are numbered below end.
 func (s *Set) advance(end uint64) (err error) {
 	if s.sweep == nil {
@@ -180,7 +180,7 @@ func (s *Set) advance(end uint64) (err error) {
 		return s.install(s.sweep)
 	}
 	if err := s.sweep.step(s.stepPages); err != nil {
-		// A full disk needs the room. The sweep begins anew when s.fresh is full.
+		// The disk may be full, so free the space. The sweep starts again when s.fresh is full.
 		err = errors.Join(err, s.sweep.drop(s.fs))
 		s.sweep = nil
 		return err
@@ -188,7 +188,7 @@ func (s *Set) advance(end uint64) (err error) {
 	return nil
 }
 
-// install puts the new index of a sweep into the place of the old one.
+// install replaces the index with the new one of a sweep.
 func (s *Set) install(w *sweep) error {
 	s.stats.Written += w.to.at
 	s.stats.Sweeps++
@@ -202,14 +202,14 @@ func (s *Set) install(w *sweep) error {
 		s.files.Unlock()
 		s.garbage = append(s.garbage, old.name())
 	}
-	if s.loading { // it is too early for a manifest
+	if s.loading { // load writes the manifest
 		s.ahead = true
 		return nil
 	}
 	return s.commit(s.manifest(), nil)
 }
 
-// roll begins the next segment of the log.
+// roll starts the next segment of the log.
 func (s *Set) roll() error {
 	s.file++
 	added := segment{number: s.file, first: s.log.next}
@@ -246,7 +246,7 @@ func (s *Set) roll() error {
 	return err
 }
 
-// manifest returns the state in memory, and drops the segments of which nothing is needed any more.
+// manifest returns the state in memory, and drops the segments that are no longer needed.
 func (s *Set) manifest() *manifest {
 	needed := min(s.trimmed, s.indexed)
 	for len(s.older) > 0 {
@@ -270,9 +270,9 @@ func (s *Set) manifest() *manifest {
 	return m
 }
 
-// commit makes m the state on disk, where m names a new segment or nil. If it fails before anything
-// has changed, s.ahead is set and the next call tries again. After later failures, it is unknown
-// what is on disk. It requires that s.mu is held.
+// commit makes m the state on disk; added is the new segment in m, or nil. If it fails before
+// anything has changed, s.ahead is set and the next call tries again. After later failures, the
+// state on disk is unknown. It requires that s.mu is held.
 func (s *Set) commit(m *manifest, added vfs.File) error {
 	s.ahead = true
 	f, err := m.write(s.fs)
@@ -281,7 +281,8 @@ func (s *Set) commit(m *manifest, added vfs.File) error {
 	}
 	defer f.Close()
 	size := s.log.end
-	// All is written before anything is synced, which may then be one step for the file system.
+	// Everything is written before anything is synced, so that the file system can combine the
+	// syncs.
 	for _, written := range []vfs.File{s.log.file, s.index.file, added, f} {
 		unchanged := written == s.log.file && size == s.log.synced ||
 			written == s.index.file && m.index == s.onDisk.index
@@ -300,7 +301,7 @@ func (s *Set) commit(m *manifest, added vfs.File) error {
 		s.log.markSynced(size)
 	}
 	for _, name := range s.garbage {
-		_ = s.fs.Remove(name) // or the next Open does
+		_ = s.fs.Remove(name) // if this fails, the next Open does it
 	}
 	s.onDisk, s.ahead, s.garbage = m, false, nil
 	return nil

@@ -8,26 +8,26 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// A sweep writes a new index: the fingerprints of the old one and new ones. It proceeds in steps,
+// A sweep writes a new index, which merges the old one with new fingerprints. It proceeds in steps,
 // so that each Add does a part of the work and none has to wait for all of it.
 type sweep struct {
 	*index        // the new one
 	to     writer // of the file
-	page   []byte // the last page, as far as it is filled
+	page   []byte // the last page, partly filled
 
 	from *indexReader // of the old index
-	next int64        // page of it
-	old  []byte       // fingerprints of the page before that, which are not yet written
+	next int64        // next page of from
+	old  []byte       // fingerprints of the page before next that are not written yet
 	news func() (fingerprint, bool)
-	head fingerprint // of news
-	more bool        // there is a head
+	head fingerprint // next result of news
+	more bool        // head is valid
 
-	done    bool // all is written
-	syncing bool // somebody makes it last
+	done    bool // everything is written
+	syncing bool // a sync has started
 	synced  bool
 }
 
-// newSweep begins a sweep of the entries of a table, which are not in the old index.
+// newSweep starts a sweep of the entries of a table, none of which are in the old index.
 func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64) (*sweep, error) {
 	x := &index{number: number, count: old.count + int64(frozen.n), width: old.width}
 	var err error
@@ -43,9 +43,9 @@ func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64)
 	return w, nil
 }
 
-// due reports whether a step has to be done before the next entry is added to a table, so that the
-// sweep is complete well before the table is full. The last step is to put the new index into use,
-// which should not be done before it is synced.
+// due reports whether a step is due before the next entry is added to a table. The pace completes
+// the sweep well before the table is full. The last step installs the new index, which should wait
+// until it is synced.
 func (w *sweep) due(fresh *table) bool {
 	if w.done {
 		return w.synced
@@ -56,7 +56,8 @@ func (w *sweep) due(fresh *table) bool {
 // drop removes the new index.
 func (w *sweep) drop(fs vfs.FS) error { return errors.Join(w.file.Close(), fs.Remove(w.name())) }
 
-// step writes about so many pages. Then w.done says whether the new index is complete.
+// step writes about the given number of pages. Then w.done reports whether the new index is
+// complete.
 func (w *sweep) step(pages int64) (err error) {
 	for target := int64(len(w.firsts)) + pages; int64(len(w.firsts)) < target; {
 		switch {

@@ -5,19 +5,19 @@ import "math/bits"
 // A table holds the fingerprints that are not in the index yet, in memory and in ascending order.
 //
 // It is a hash table with linear probing. The hash of a fingerprint is its highest bits, and the
-// entries of a cluster are sorted, so that the whole table is (Amble and Knuth, "Ordered hash
-// tables", 1974). A sweep can then merge the table into the index without sorting it first, and a
-// search ends as soon as it meets a greater entry.
+// entries of each cluster are sorted, so that the whole table is sorted (Amble and Knuth, "Ordered
+// hash tables", 1974). A sweep can then merge the table into the index without sorting it first,
+// and a search ends as soon as it meets a greater entry.
 type table struct {
 	slots []uint64 // words of fingerprints; an empty slot is zero
 	words int      // per fingerprint, 1 or 2
-	homes uint64   // slots at which the search for a fingerprint may begin
+	homes uint64   // slots at which the search for a fingerprint may start
 	n     int
 }
 
 const (
-	// tableSlack are slots behind the last home, so that clusters need not wrap around. The last
-	// slot is always empty, and ends every search.
+	// tableSlack is the number of slots after the last home, so that clusters need not wrap around.
+	// The last slot is always empty, and ends every search.
 	tableSlack = 256
 
 	// A table is full at tableLoad/8 of its homes. Searches then look at nine slots on average,
@@ -32,7 +32,7 @@ func newTable(memory int64, words int) *table {
 	}
 }
 
-// limit returns the number of entries that the table has room for.
+// limit returns the maximum number of entries.
 func (t *table) limit() int { return int(t.homes) * tableLoad / 8 }
 
 func (t *table) at(slot int) (f fingerprint) {
@@ -61,8 +61,7 @@ func (t *table) has(f fingerprint) bool {
 	return found
 }
 
-// add requires that there are fewer entries than the limit. A fingerprint that the table has
-// already changes nothing.
+// add adds a fingerprint, unless the table has it. It requires fewer entries than the limit.
 func (t *table) add(f fingerprint) {
 	slot, found := t.seek(f)
 	if found {
@@ -72,7 +71,7 @@ func (t *table) add(f fingerprint) {
 	for t.at(end) != (fingerprint{}) {
 		end++
 	}
-	if (end+1)*t.words == len(t.slots) { // does not happen to hashes
+	if (end+1)*t.words == len(t.slots) { // does not happen with hashes
 		t.slots = append(t.slots, make([]uint64, tableSlack*t.words)...)
 	}
 	copy(t.slots[(slot+1)*t.words:], t.slots[slot*t.words:end*t.words])
@@ -85,7 +84,7 @@ func (t *table) clear() {
 	t.n = 0
 }
 
-// ascending returns a function that returns one entry after the other, and then false.
+// ascending returns a function that returns the entries in order, and then false.
 func (t *table) ascending() func() (fingerprint, bool) {
 	slot := 0
 	return func() (fingerprint, bool) {

@@ -22,8 +22,8 @@ func printsOf(t *table) (prints []fingerprint) {
 	return prints
 }
 
-// TestTableIsASortedMap fills tables to their limit with fingerprints that are spread evenly, as
-// hashes are, or crowded at either end, which hashes are not.
+// TestTableIsASortedMap fills tables to their limit with fingerprints that are distributed evenly,
+// like hashes, or crowded at either end.
 func TestTableIsASortedMap(t *testing.T) {
 	for _, words := range []int{1, 2} {
 		for _, mask := range []uint64{^uint64(0), 0xff, 0xff << 56} {
@@ -35,7 +35,7 @@ func TestTableIsASortedMap(t *testing.T) {
 					prints[i], prints[j] = prints[j], prints[i]
 				})
 				added := prints[:min(table.limit(), len(prints)/2)]
-				for range 2 { // the second time, it was cleared
+				for range 2 { // the second time after clear
 					for i, f := range added {
 						require.False(t, table.has(f))
 						table.add(f)
@@ -56,8 +56,8 @@ func TestTableIsASortedMap(t *testing.T) {
 	}
 }
 
-// TestTableKeepsToItsMemory also wants it to be of use.
-func TestTableKeepsToItsMemory(t *testing.T) {
+// TestTableMemory checks that a table stays within its memory, and uses most of it.
+func TestTableMemory(t *testing.T) {
 	for _, words := range []int{1, 2} {
 		table := newTable(1<<20, words)
 		require.LessOrEqual(t, 8*len(table.slots), 1<<20)
