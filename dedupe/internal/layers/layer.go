@@ -1,8 +1,7 @@
-// Package layers stores 64-bit hashes in Bloom filters whose error is known exactly.
+// Package layers stores 64-bit hashes in Bloom filters with an exactly known error.
 //
-// A [Layer] is a Bloom filter that is made for a number of keys. Several layers, asked one after
-// the other, make a filter that grows: the probability that a new key is taken for an old one is
-// at most the sum of theirs.
+// A [Layer] is a Bloom filter for a given number of keys. Several layers, searched in turn, make a
+// filter that grows: its probability of a false positive is at most the sum of theirs.
 package layers
 
 import (
@@ -15,13 +14,12 @@ import (
 // A Layer is a Bloom filter of hashes. They must come from a keyed hash function, as the layer
 // derives all its bit positions from them. It is not safe for concurrent use.
 //
-// The filter is that of bits-and-blooms, which keeps the bits and their number. The positions are
-// ours: the library would hash each hash again, and divide for each position, which takes 1.5 times
-// as long in a large filter and three times as long in one that fits into the cache (README.md of
-// package dedupe).
+// The bits are stored in a filter of bits-and-blooms. The positions are computed here: the library
+// would hash each hash again and divide for each position, which takes 1.5 times as long in a large
+// filter and three times as long in one that fits into the cache (README.md of package dedupe).
 type Layer struct {
 	filter *bloom.BloomFilter
-	keys   int // that were added
+	keys   int // calls of Add
 }
 
 // New returns an empty layer whose error reaches rate with the given number of keys.
@@ -31,12 +29,12 @@ func New(keys, rate float64) *Layer {
 }
 
 // Of returns a layer with existing bits, such as those read from a file. There must be words for
-// all bits, and they belong to the layer from then on.
+// all bits. The layer takes ownership of them.
 func Of(words []uint64, size, functions uint64, keys int) *Layer {
 	return &Layer{bloom.FromWithM(words, uint(size), uint(functions)), keys}
 }
 
-// Words returns the bits, which belong to the layer, for storing them.
+// Words returns the bits for storing them. The caller must not change them.
 func (l *Layer) Words() []uint64 { return l.filter.BitSet().Words() }
 
 // Bits returns the number of bits.
@@ -73,8 +71,8 @@ func (l *Layer) Test(hash uint64) bool {
 }
 
 // Touch reads the words of the hashes' bits, so that they are in the cache when Test and Add need
-// them. Nothing depends on them, so the processor waits for many at once instead of for one after
-// the other. The result means nothing, and only keeps the reads from being optimized away.
+// them. The reads do not depend on each other, so the processor waits for many at the same time.
+// The result is meaningless; it only keeps the reads from being optimized away.
 func (l *Layer) Touch(hashes []uint64) (sum uint64) {
 	words := l.Words()
 	for _, hash := range hashes {
@@ -89,11 +87,12 @@ func (l *Layer) Touch(hashes []uint64) (sum uint64) {
 
 // positions returns a hash's first position, as a fraction of 2^64 of the layer, and its step. The
 // next position is the position times multiplier, plus the step. Callers distribute hashes over
-// shards by their highest bits; the multiplications bring the other bits up to where at looks.
+// shards by their highest bits; the multiplications move the other bits up to the ones that at
+// uses.
 //
-// Adding steps only, the double hashing of Kirsch and Mitzenmacher (2006), would be a little
-// faster. But two hashes with similar starts and steps then have nearly all of their bits in
-// common. In small layers that happens once in a million, too often for the smallest error rates.
+// Adding only steps, the double hashing of Kirsch and Mitzenmacher (2006), would be a little
+// faster. But two hashes with similar starts and steps would then share nearly all of their bits.
+// In small layers that happens once in a million, too often for the smallest error rates.
 func positions(hash uint64) (start, step uint64) {
 	return hash * 0x9e3779b97f4a7c15, (hash ^ hash>>32) * 0xd6e8feb86659fd93
 }
@@ -127,7 +126,7 @@ func Size(n, rate float64) (size, functions uint64) {
 
 // loadAt returns the number of hashes per bit that a Bloom filter with k functions has taken when
 // the share p of its bits is set. The textbook's p = 1 - exp(-load) is for arbitrary keys. Here,
-// each key was new to the filter, so it met a clear bit and set k(1-p)/(1-p^k) bits on average.
+// each key was new to the filter, so it found a clear bit and set k(1-p)/(1-p^k) bits on average.
 // Integrated, that is load = p + p^2/2 + ... + p^k/k: almost the same up to the planned number of
 // keys, but not beyond.
 func loadAt(p, k float64) float64 {

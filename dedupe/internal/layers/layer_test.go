@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestErrorAtEveryFill fills layers with new keys and measures, from a tenth of the keys that they
-// are made for to twice as many, how many other keys look as if they were there. Errors that are
-// frequent enough to be counted must be within a tenth of what the layer says of itself.
+// TestErrorAtEveryFill fills layers with new keys and counts the false positives, from a tenth to
+// twice the planned number of keys. Errors that are frequent enough to be counted must be within a
+// tenth of what the layer reports.
 func TestErrorAtEveryFill(t *testing.T) {
 	const keys, probes = 20_000, 300_000
 	for _, rate := range []float64{0.05, 0.01, 0.001} {
@@ -37,7 +37,7 @@ func TestErrorAtEveryFill(t *testing.T) {
 	}
 }
 
-// addNew adds n keys that the layer does not think to have.
+// addNew adds n keys that look new to the layer.
 func addNew(l *Layer, random *rand.Rand, n int) {
 	for n > 0 {
 		if key := random.Uint64(); !l.Test(key) {
@@ -47,8 +47,8 @@ func addNew(l *Layer, random *rand.Rand, n int) {
 	}
 }
 
-// TestTinyErrors asks a small layer more often than it may err once. Positions that are not
-// independent of each other would show here.
+// TestTinyErrors looks up three million absent keys where one in a billion may be a false positive.
+// Positions that depend on each other would fail here.
 func TestTinyErrors(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 0))
 	l := New(500, 1e-9)

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLayerIsABloomFilter compares layers of odd sizes with a plain one: a set of bits, of which
-// each key sets some.
+// TestLayerIsABloomFilter compares layers of odd sizes with a model, a map of bits.
 func TestLayerIsABloomFilter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for _, size := range []uint64{1, 2, 63, 64, 65, 1000, 4097} {
@@ -41,7 +40,7 @@ func TestLayerIsABloomFilter(t *testing.T) {
 	}
 }
 
-// spotsOf is what FORMAT.md of package dedupe says.
+// spotsOf computes positions as described in FORMAT.md of package dedupe.
 func spotsOf(l *Layer, key uint64) (spots []uint64) {
 	position, step := key*0x9e3779b97f4a7c15, (key^key>>32)*0xd6e8feb86659fd93
 	for range l.Functions() {
