@@ -50,7 +50,7 @@ func plain(k Key, message string, wide bool) (first, second uint64) {
 	return first, second
 }
 
-// FuzzSums compares the fast functions with the paper's.
+// FuzzSums compares the fast functions with a plain transcription of the paper.
 func FuzzSums(f *testing.F) {
 	f.Add(uint64(1), uint64(2), "https://www.example.test/")
 	f.Add(uint64(0), uint64(0), "")

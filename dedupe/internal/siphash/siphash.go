@@ -2,9 +2,9 @@
 //
 // SipHash (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) is a keyed function
 // that cannot be distinguished from a random one without the key. A crawler needs that: the author
-// of a page chooses what is hashed, and with a hash that he can compute he could craft URLs that
-// collide with those of other sites, whose pages would then be taken for known. Unlike in
-// hash/maphash, the key can be stored, together with the hashes.
+// of a page chooses what is hashed, and with a predictable hash, the author could craft URLs that
+// collide with those of other sites, whose pages would then look known. Unlike in hash/maphash, the
+// key can be stored, together with the hashes.
 package siphash
 
 import (
@@ -73,7 +73,7 @@ func (k Key) start() state {
 	}
 }
 
-// absorb hashes the string word by word. The last word has the rest and the length.
+// absorb hashes the string word by word. The last word has the remaining bytes and the length.
 func (v *state) absorb(s string) {
 	v0, v1, v2, v3 := v.v0, v.v1, v.v2, v.v3 // in registers during the loop
 	last := uint64(len(s)) << 56

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// referenceKey and reference are those of the authors' test vectors: the key is 00 01 … 0f.
+// referenceKey and reference are from the authors' test vectors: the key is 00 01 … 0f.
 var referenceKey = Key{0x0706050403020100, 0x0f0e0d0c0b0a0908}
 
 func reference(length int) string {
@@ -20,7 +20,7 @@ func reference(length int) string {
 	return string(b)
 }
 
-// TestVectors holds values of the authors' vectors.h, for messages 00 01 02 … of some lengths.
+// TestVectors has values from the authors' vectors.h, for messages 00 01 02 … of some lengths.
 func TestVectors(t *testing.T) {
 	for _, tt := range []struct {
 		length          int
