@@ -20,8 +20,8 @@ func Example() {
 	// real
 }
 
-// Copies of a page under other URLs are found by a threshold of the caller's choice: here a third of
-// the distance between texts that have nothing in common.
+// To find copies of a page under other URLs, choose a threshold: here a third of the distance
+// between unrelated texts.
 func ExamplePrint_Distance() {
 	article := strings.Repeat("The library on the hill opens at nine and lends books to all. ", 3) +
 		"It was built by the people of the town, who still read there on rainy afternoons."

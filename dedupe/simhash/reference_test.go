@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plain is Of for texts of lower-case words and spaces, as the paper has it: one bit after the
-// other, with nothing done at once.
+// plain is Of for texts of lower-case words and spaces, as in the paper: one bit at a time.
 func plain(text string) Print {
 	var hashes []uint64
 	for _, w := range strings.Fields(text) {
@@ -55,8 +54,8 @@ func TestOfIsTheSimhashOfThePaper(t *testing.T) {
 	}
 }
 
-// TestDistanceIsAMetric looks at all triples of some texts: none is far from itself, the way back
-// is as long, and no detour is shorter.
+// TestDistanceIsAMetric checks all triples of some texts: the distance of a text to itself is zero,
+// and distances are symmetric and satisfy the triangle inequality.
 func TestDistanceIsAMetric(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 0))
 	prints := []Print{{}, {Near: ^uint64(0)}}
@@ -75,9 +74,9 @@ func TestDistanceIsAMetric(t *testing.T) {
 	}
 }
 
-// TestAdsAndCountersInAPage changes what changes by itself in a page of usual length, and then a
-// paragraph. A counter must never matter, a paragraph always, and an advert of two words in one
-// page of five at most: the shorter the page, the more of it is advert.
+// TestAdsAndCountersInAPage changes a counter, an advert and a paragraph in pages of the usual
+// length. The counter must never matter, the paragraph always, and an advert of two words in at
+// most one page of five: the shorter the page, the larger the share of the advert.
 func TestAdsAndCountersInAPage(t *testing.T) {
 	const pages = 200
 	kinds := map[string][3]int{}

@@ -1,21 +1,21 @@
-// Package simhash tells whether a text has really changed.
+// Package simhash detects whether a text has really changed.
 //
-// A page with a counter or today's date has other bytes at each visit, so a crawler that compares
-// bytes believes that it changes all the time. [Of] fingerprints the text without such words, and
-// [Print.Compare] reports how much of it is new:
+// A page with a counter or today's date has different bytes at each visit, so to a crawler that
+// compares bytes it seems to change all the time. [Of] fingerprints the text without such words,
+// and [Print.Compare] reports how much of it is new:
 //
 //	before := simhash.Of(oldText)
 //	now := simhash.Of(newText)
 //	if before.Compare(now) == simhash.Real {
-//		// worth another version
+//		// store a new version
 //	}
 //
 // # What is ignored
 //
 // Words with a digit (counters, dates, times, prices, ids); English names of months and weekdays,
-// and the words of "5 minutes ago"; the case of letters; all that is neither letter nor digit.
-// These are heuristics. If only a price changes, the page counts as unchanged: compare bytes, too,
-// where that matters.
+// and the words of "5 minutes ago"; the case of letters; everything that is neither letter nor
+// digit. These are heuristics. If only a price changes, the page counts as unchanged: compare
+// bytes, too, if that matters.
 //
 // # What it does not do
 //
@@ -29,19 +29,19 @@ import (
 	"unicode/utf8"
 )
 
-// A Print is the fingerprint of a text, in 16 bytes. The zero Print is that of a text without
-// words.
+// A Print is the fingerprint of a text, in 16 bytes. The zero Print is the fingerprint of a text
+// without words.
 type Print struct {
 	Words uint64 // hash of all words that are not ignored, in order
-	Near  uint64 // simhash of them: the fewer bits differ, the more shingles are the same
+	Near  uint64 // their simhash: the fewer bits differ, the more shingles are the same
 }
 
 // Change is how much two texts differ.
 type Change int
 
-// The kinds of changes. MaxMinor is the distance up to which a change is Minor: Manku, Jain and
-// Das Sarma, "Detecting near-duplicates for web crawling" (2007), found that 3 bits of 64 separate
-// copies from others best, among eight billion pages.
+// The kinds of changes. MaxMinor is the distance up to which a change is Minor: Manku, Jain and Das
+// Sarma, "Detecting near-duplicates for web crawling" (2007), found that a threshold of 3 bits of
+// 64 separates copies from other pages best, among eight billion pages.
 const (
 	Same  Change = iota // except for words that are ignored
 	Minor               // a few words, of a long text
@@ -53,8 +53,8 @@ const (
 // String returns the name in lower case.
 func (c Change) String() string { return [...]string{"same", "minor", "real"}[c] }
 
-// Distance returns how many bits of the simhashes differ, from 0 to 64. For texts that have nothing
-// in common, that is about 32.
+// Distance returns how many bits of the simhashes differ, from 0 to 64. For unrelated texts it is
+// about 32.
 func (p Print) Distance(q Print) int { return bits.OnesCount64(p.Near ^ q.Near) }
 
 // Compare returns how much two texts differ.
@@ -83,18 +83,18 @@ func Of(text []byte) Print {
 	return s.print()
 }
 
-// sum is a Print in the making.
+// sum is the state of computing a Print.
 type sum struct {
 	words    uint64
 	last     [2]uint64 // hashes of the words before
 	seen     int       // words
 	shingles int32
-	counts   [64]int32 // of the shingles with this bit
-	lanes    [8]uint64 // the same of the latest ones, eight bits for each count
+	counts   [64]int32 // shingles with each bit
+	lanes    [8]uint64 // the same for the latest ones, eight bits per count
 	pending  int       // shingles in lanes
 }
 
-// shingle is how many words make one.
+// shingle is the number of words in a shingle.
 const shingle = 3
 
 func (s *sum) add(word uint64) {
@@ -106,7 +106,7 @@ func (s *sum) add(word uint64) {
 	s.last[0], s.last[1] = s.last[1], word
 }
 
-// count takes a shingle in. It adds eight counts at once, as long as none exceeds eight bits.
+// count adds a shingle. It adds eight counts in one operation, as long as none exceeds eight bits.
 func (s *sum) count(hash uint64) {
 	hash = mix(hash)
 	s.shingles++
@@ -158,8 +158,8 @@ func mix(h uint64) uint64 {
 
 // A word is a run of letters and digits.
 type word struct {
-	hash   uint64 // 0 if there was none
-	digits bool   // among the letters
+	hash   uint64 // 0 if there is no word
+	digits bool   // contains a digit
 }
 
 // The constants of FNV-1a (Fowler, Noll and Vo).
@@ -168,7 +168,7 @@ const (
 	fnvPrime = 0x100000001b3
 )
 
-// nextWord cuts the first word off, and what stands before it.
+// nextWord cuts off the first word and everything before it.
 func nextWord(text []byte) (w word, rest []byte) {
 	hash := uint64(fnvStart)
 	for i := 0; i < len(text); {
@@ -206,14 +206,14 @@ func nextWord(text []byte) (w word, rest []byte) {
 	return w, nil
 }
 
-// isAlone reports whether a letter is of a script that puts no spaces between words.
+// isAlone reports whether a letter belongs to a script without spaces between words.
 func isAlone(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r,
 		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
 		unicode.Myanmar)
 }
 
-// ignored are the hashes of words that come with dates and times.
+// ignored has the hashes of words that are typical of dates and times.
 var ignored = func() map[uint64]bool {
 	set := make(map[uint64]bool)
 	for _, text := range []string{

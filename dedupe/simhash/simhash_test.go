@@ -22,7 +22,7 @@ func prose(random *rand.Rand, n int) []string {
 	return words
 }
 
-func TestCompareIgnoresWhatChangesByItself(t *testing.T) {
+func TestCompareIgnoresVolatileWords(t *testing.T) {
 	for _, tt := range []struct{ name, before, after string }{
 		{"counter", "You are visitor 1234 of this page", "You are visitor 1235 of this page"},
 		{"counter with marks", "Seen 1,234.5 times already", "Seen 99 times already"},
@@ -62,8 +62,8 @@ func TestCompareSeesWords(t *testing.T) {
 	require.Equal(t, "same minor real", fmt.Sprint(Same, Minor, Real))
 }
 
-// TestDistanceGrowsWithTheChange replaces more and more words of a text of a thousand, and takes
-// the mean of many texts.
+// TestDistanceGrowsWithTheChange replaces more and more words of texts of a thousand words, and
+// compares the mean distances.
 func TestDistanceGrowsWithTheChange(t *testing.T) {
 	const texts, words = 40, 1000
 	last := 0.0
@@ -100,7 +100,7 @@ func TestDistanceGrowsWithTheChange(t *testing.T) {
 	require.InDelta(t, 32, last, 3)
 }
 
-// TestCountsAgreeWithASimpleSum counts the bits of many hashes one by one.
+// TestCountsAgreeWithASimpleSum compares the counts with ones that are added bit by bit.
 func TestCountsAgreeWithASimpleSum(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	var s sum
@@ -127,7 +127,7 @@ func TestOfAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { Of(text) }))
 }
 
-// FuzzOf asserts that what is ignored can stand anywhere between words.
+// FuzzOf asserts that ignored text may be anywhere between words.
 func FuzzOf(f *testing.F) {
 	f.Add([]byte("Some text, of May 2026"), []byte("日本語 x"))
 	f.Add([]byte("\xff\xe6\x97"), []byte("\xa5"))
