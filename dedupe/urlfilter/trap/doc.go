@@ -1,5 +1,5 @@
-// Package trap detects the parts of a site that a server makes up without end: calendars, session ids
-// in links, searches that lead to searches.
+// Package trap detects endless generated parts of a site: calendars, session ids in links, searches
+// that link to searches.
 //
 //	var limits trap.Limits
 //	if why := limits.Admit(url); why != urlfilter.Fine {
@@ -8,9 +8,9 @@
 //	…
 //	limits.Fetched(url, known) // was its content seen before?
 //
-// No URL gives a trap away for certain. A date long ago is a newspaper's archive, and an id is a
-// product. So [Limits] looks at this crawl: a pattern of URLs that leads to the same contents again
-// and again is a trap. It also bounds the URLs of a host and of a pattern.
+// A URL alone does not prove a trap. An old date may belong to a newspaper's archive, and an id to
+// a product. So [Limits] looks at the results of the crawl: a pattern of URLs whose pages repeat
+// the same content is a trap. It also bounds the URLs of a host and of a pattern.
 //
-// All URLs are canonical, as package weburl makes them.
+// All URLs must be canonical, as returned by package weburl.
 package trap

@@ -7,7 +7,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 )
 
-// A calendar links to the next month without end, and shows the same empty page for each.
+// A calendar links to the next month forever, and shows the same empty page for each.
 func Example() {
 	limits := trap.Limits{PerHost: 10_000, Repeats: 20}
 	contents := map[string]bool{}

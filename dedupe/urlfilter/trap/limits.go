@@ -16,14 +16,14 @@ const (
 	Trap         urlfilter.Reason = "pattern leads to the same pages again and again"
 )
 
-// What zero means in [Limits].
+// Defaults for zero fields of [Limits].
 const (
 	DefaultRepeats = 100
 	DefaultEntries = 1 << 20
 )
 
-// Limits bounds how many URLs of a host, or of a pattern, a crawl takes in, and detects traps. The
-// zero Limits bounds no numbers, but detects traps. Its methods are safe for concurrent use.
+// Limits bounds how many URLs of a host, or of a pattern, a crawl accepts, and detects traps. The
+// zero Limits sets no bounds, but detects traps. Its methods are safe for concurrent use.
 //
 // URLs of one host have the same pattern if they differ only in numbers, in ids and in the values
 // of query parameters: /2031/05/x?a=b and /1999/12/x?a=c. An id is a UUID, or at least 16 letters
@@ -35,13 +35,12 @@ type Limits struct {
 	// PerPattern is the maximum number of URLs of a pattern. 0 means unlimited.
 	PerPattern int
 
-	// Repeats is how many pages in a row, all of one pattern, may have content that was seen before
-	// until the pattern is taken for a trap. 0 means DefaultRepeats. Negative means that no
-	// pattern is.
+	// Repeats is the number of consecutive pages of a pattern with known content after which the
+	// pattern counts as a trap. 0 means DefaultRepeats. Negative disables the detection.
 	Repeats int
 
-	// Entries bounds the memory: the hosts and patterns to keep counts of, in about 50 bytes
-	// each. If there are more, those with low counts are forgotten. 0 means DefaultEntries.
+	// Entries bounds the number of hosts and patterns with counts, which take about 50 bytes each.
+	// If there are more, those with low counts are forgotten. 0 means DefaultEntries.
 	Entries int
 
 	mu     sync.Mutex
@@ -49,19 +48,19 @@ type Limits struct {
 	counts map[uint64]tally
 }
 
-// A tally is what is counted of a host or a pattern.
+// A tally has the counts of a host or a pattern.
 type tally struct {
 	admitted uint32
-	repeats  uint32 // pages in a row
+	repeats  uint32 // consecutive pages with known content
 	refused  uint32 // since it became a trap
 }
 
-// probe is the share of the URLs of a trap that are admitted, to see whether it still is one: a
-// site may have shown the same error for a while.
+// One in probe URLs of a trap is admitted, to see whether it still is one: a site may have shown
+// the same error for a while.
 const probe = 64
 
-// Admit counts a URL that the crawl is about to take in, and returns urlfilter.Fine, or why it should
-// not be taken in. Call it after all other filters, and only once for each URL if PerHost or
+// Admit counts a URL that the crawl is about to accept, and returns urlfilter.Fine, or the reason
+// to reject it. Call it after all other filters, and only once for each URL if PerHost or
 // PerPattern is set.
 func (l *Limits) Admit(url string) urlfilter.Reason {
 	l.mu.Lock()
@@ -91,8 +90,8 @@ func (l *Limits) Admit(url string) urlfilter.Reason {
 	return urlfilter.Fine
 }
 
-// Fetched notes whether the content of a page was seen before, at another URL of its host. A Filter of
-// package dedupe answers that, for a hash of host and content.
+// Fetched records whether the content of a page was seen before, at another URL of its host. To
+// know that, use a Filter of package dedupe with a hash of host and content.
 func (l *Limits) Fetched(url string, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +101,7 @@ func (l *Limits) Fetched(url string, known bool) {
 	case known:
 		t.repeats++
 	case !found:
-		return // as most are
+		return // the common case
 	default:
 		t.repeats, t.refused = 0, 0
 	}
@@ -121,7 +120,7 @@ func (l *Limits) isTrap(t tally) bool {
 	return most > 0 && t.repeats >= uint32(most)
 }
 
-// keep makes room, if there is none, by forgetting the lowest of a few counts.
+// keep stores a tally. If there is no space, it evicts the lowest of a few.
 func (l *Limits) keep(key uint64, t tally) {
 	most := l.Entries
 	if most <= 0 {
@@ -130,7 +129,7 @@ func (l *Limits) keep(key uint64, t tally) {
 	if _, found := l.counts[key]; !found && len(l.counts) >= most {
 		const few = 8
 		n, lowest, least := 0, uint64(0), ^uint32(0)
-		for other, t := range l.counts { // begins anywhere
+		for other, t := range l.counts { // starts anywhere
 			if sum := t.admitted + t.repeats; sum < least {
 				lowest, least = other, sum
 			}
@@ -161,8 +160,8 @@ func pathOf(url string) string {
 	return rest[max(strings.IndexAny(rest, "/?"), 0):]
 }
 
-// appendPattern appends a path and query with # for each number, * for each id, and without the
-// values of the query's parameters.
+// appendPattern appends a path and query, with # for each number and * for each id, and without the
+// values of query parameters.
 func appendPattern(dst []byte, path string) []byte {
 	query, value := false, false
 	for i := 0; i < len(path); {
@@ -214,7 +213,7 @@ func isUUID(text string) bool {
 	return true
 }
 
-// minID is the length from which a word with letters and digits is an id.
+// minID is the minimum length of an id of letters and digits.
 const minID = 16
 
 // appendWord appends a word of letters and digits.

@@ -56,8 +56,8 @@ func TestLimitsCount(t *testing.T) {
 	require.Empty(t, zero.counts)
 }
 
-// TestTraps leads a crawl into session ids, which show the same page again and again, and into the
-// archive of a newspaper, which does not.
+// TestTraps crawls URLs with session ids, which repeat the same page, and the archive of a
+// newspaper, which does not.
 func TestTraps(t *testing.T) {
 	var l Limits
 	admitted := 0
@@ -69,12 +69,12 @@ func TestTraps(t *testing.T) {
 		}
 		article := fmt.Sprintf("https://a.example/%d/%02d/%02d/title", 1851+i/366, i/30%12+1, i%28+1)
 		require.Equal(t, urlfilter.Fine, l.Admit(article))
-		l.Fetched(article, i%10 > 0) // most are the same, as for a paywall, but not all
+		l.Fetched(article, i%10 > 0) // most are the same, like a paywall, but not all
 	}
 	require.InDelta(t, DefaultRepeats+10_000/probe, admitted, 3)
 	require.Equal(t, Trap, l.Admit("https://a.example/page?s=1"))
 
-	// What was an error for a while is found to be pages again.
+	// The pattern recovers once its pages differ again.
 	for i := range 2 * probe {
 		url := fmt.Sprintf("https://a.example/page?s=%d", i)
 		if l.Admit(url) == urlfilter.Fine {
@@ -91,9 +91,9 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// TestLimitsKeepToTheirMemory meets more hosts than there is room for. The host with the most URLs
-// is remembered.
-func TestLimitsKeepToTheirMemory(t *testing.T) {
+// TestLimitsBoundTheirMemory admits URLs of more hosts than Entries. The host with the most URLs
+// must be remembered.
+func TestLimitsBoundTheirMemory(t *testing.T) {
 	l := &Limits{PerHost: 100, Entries: 200}
 	for i := range 100 {
 		require.Equal(t, urlfilter.Fine, l.Admit(fmt.Sprintf("https://large.example/%d", i)))
@@ -105,7 +105,7 @@ func TestLimitsKeepToTheirMemory(t *testing.T) {
 	require.Equal(t, HostLimit, l.Admit("https://large.example/x"))
 }
 
-func TestAdmitCostsNoAllocation(t *testing.T) {
+func TestAdmitDoesNotAllocate(t *testing.T) {
 	l := &Limits{PerHost: 1 << 30, PerPattern: 1 << 30}
 	const url = "https://www.example.com/articles/2026/11/index.html?id=12345&page=2"
 	l.Admit(url)
