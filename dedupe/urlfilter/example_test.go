@@ -45,7 +45,7 @@ private.example.com
 		}
 	}
 	// Output:
-	// [https://example.com/news] urlfilter: seeds.txt:1: "www.example.com # no comment" is no http(s) URL
+	// [https://example.com/news] urlfilter: seeds.txt:1: "www.example.com # no comment" is not an http(s) URL
 	// fine
 	// rejected: path repeats itself
 	// out of scope
@@ -53,10 +53,10 @@ private.example.com
 	// fine
 }
 
-// A list can be replaced while it is in use. One with a bad line leaves the old one as it was.
+// A list can be replaced while it is in use. If the new list has a bad line, the old one stays.
 func ExampleList_Reload() {
 	var list urlfilter.List
-	for _, text := range []string{"a.example", "no host at all", "b.example"} {
+	for _, text := range []string{"a.example", "not a host", "b.example"} {
 		if err := list.Reload(strings.NewReader(text), "deny.txt"); err != nil {
 			fmt.Println(err)
 		}
@@ -64,7 +64,7 @@ func ExampleList_Reload() {
 	}
 	// Output:
 	// false
-	// urlfilter: deny.txt:1: "no host at all" is neither a host, nor an http(s) URL, nor a /pattern/
+	// urlfilter: deny.txt:1: "not a host" is neither a host, nor an http(s) URL, nor a /pattern/
 	// false
 	// true
 }

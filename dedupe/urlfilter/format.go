@@ -9,10 +9,10 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// A Reason is why a URL is left alone, in a few words for logs and reports.
+// A Reason says why a URL is rejected, in a few words for logs and reports.
 type Reason string
 
-// The reasons of this package. Fine is none.
+// The reasons of this package. Fine means that the URL is not rejected.
 const (
 	Fine          Reason = ""
 	NotURL        Reason = "not a URL"
@@ -37,20 +37,20 @@ func (Format) Malformed(err error) Reason {
 	return NotURL
 }
 
-// The values that zero fields of [Format] stand for. Those for segments are
-// Heritrix's, whose operators have lived with them for twenty years.
+// Defaults for zero fields of [Format]. The limits of segments are those of Heritrix, proven for
+// twenty years.
 const (
-	DefaultMaxLength   = 2083 // the limit of old browsers, and so one that sites keep to
+	DefaultMaxLength   = 2083 // the limit of old browsers, which sites still observe
 	DefaultMaxSegments = 20
 	DefaultMaxRepeats  = 3
 	DefaultMaxParams   = 30
 )
 
-// Format is what a URL must look like. The zero Format is recommended for the public web. In each
-// field, a negative number switches the check off.
+// Format has limits on the form of a URL. The zero Format is recommended for the public web. In
+// each field, a negative number disables the check.
 type Format struct {
-	// AnySuffix accepts hosts under no public suffix, such as those of an intranet. false means
-	// that only addresses and names under listed suffixes are fine.
+	// AnySuffix accepts hosts without a public suffix, such as those of an intranet. false means
+	// that only addresses and names under listed suffixes are accepted.
 	AnySuffix bool
 
 	// MaxLength is the maximum length of a URL in bytes. 0 means DefaultMaxLength.
@@ -60,17 +60,17 @@ type Format struct {
 	// path of more than 64 is always too deep.
 	MaxSegments int
 
-	// MaxRepeats is how often a segment may be in a path, anywhere in it. Broken relative links
-	// breed such paths: /a/b/a/b/a/b. 0 means DefaultMaxRepeats.
+	// MaxRepeats is how often the same segment may occur in a path. Broken relative links create
+	// such paths: /a/b/a/b/a/b. 0 means DefaultMaxRepeats.
 	MaxRepeats int
 
 	// MaxParams is the maximum number of query parameters; more than 64 are always too many.
-	// MaxRepeats bounds how often the same parameter has the same value. 0 means
+	// MaxRepeats bounds how often the same parameter may have the same value. 0 means
 	// DefaultMaxParams.
 	MaxParams int
 }
 
-// Check returns why a canonical URL is not fine, or Fine.
+// Check returns why a canonical URL is rejected, or Fine.
 func (f Format) Check(url string) Reason {
 	if exceeds(len(url), f.MaxLength, DefaultMaxLength) {
 		return TooLong
@@ -85,7 +85,8 @@ func (f Format) Check(url string) Reason {
 	return f.checkQuery(query)
 }
 
-// exceeds reports whether n is above a bound, where 0 is the default and a negative one is none.
+// exceeds reports whether n is above a bound, where 0 means the default and a negative bound means
+// none.
 func exceeds(n, bound, standard int) bool {
 	if bound == 0 {
 		bound = standard
@@ -130,14 +131,14 @@ func (f Format) checkPath(path string) Reason {
 	return Fine
 }
 
-// cannotExceed reports whether a text has too few separators for any bound to be exceeded, as most
-// have. Counting them is cheaper than cutting.
+// cannotExceed reports whether a text has too few separators to exceed any bound, as in most URLs.
+// Counting them is cheaper than splitting.
 func (f Format) cannotExceed(text, separator string, bound, standard int) bool {
 	n := strings.Count(text, separator) + 1
 	return n <= maxParts && !exceeds(n, bound, standard) && !exceeds(n, f.MaxRepeats, DefaultMaxRepeats)
 }
 
-// repeats reports whether a part stands among the others too often.
+// repeats reports whether a part occurs too often.
 func (f Format) repeats(parts []string) bool {
 	for i, part := range parts {
 		count := 1

@@ -33,7 +33,7 @@ func TestFormat(t *testing.T) {
 		{"root dot", "https://example.com./", urlfilter.Fine},
 		{"single label", "http://intranet/", urlfilter.UnknownSuffix},
 		{"unlisted top-level domain", "http://a.invalid/", urlfilter.UnknownSuffix},
-		{"as long as may be", "https://example.com/" + strings.Repeat("x", 2063), urlfilter.Fine},
+		{"maximum length", "https://example.com/" + strings.Repeat("x", 2063), urlfilter.Fine},
 		{"too long", "https://example.com/" + strings.Repeat("x", 2064), urlfilter.TooLong},
 		{"deep", deep(20), urlfilter.Fine},
 		{"too deep", deep(21), urlfilter.TooDeep},
@@ -99,9 +99,9 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestCheckAllocatesHardly allows for the one error value that publicsuffix makes and drops when it
-// asks whether a host is an address.
-func TestCheckAllocatesHardly(t *testing.T) {
+// TestCheckHardlyAllocates allows the one error value that publicsuffix allocates when it checks
+// whether a host is an address.
+func TestCheckHardlyAllocates(t *testing.T) {
 	const url = "https://www.example.com/a/b/2026/11/21/title.html?id=12&date=2026-11&page=3"
 	check := func() { urlfilter.Format{}.Check(url) }
 	require.LessOrEqual(t, testing.AllocsPerRun(10, check), 1.0)
@@ -119,11 +119,11 @@ func FuzzCheck(f *testing.F) {
 		if (urlfilter.Format{MaxLength: len(url)}).Check(url) == urlfilter.TooLong {
 			t.Errorf("%q is longer than itself", url)
 		}
-		// What is fine stays fine when a bound is widened, and no bound at all is the widest.
+		// A URL that is accepted must still be accepted if a bound is raised or removed.
 		wide := urlfilter.Format{MaxLength: 8000, MaxSegments: 30, MaxRepeats: 9, MaxParams: 60}
 		if why := wide.Check(url); why != urlfilter.Fine &&
 			(urlfilter.Format{}).Check(url) == urlfilter.Fine {
-			t.Errorf("%q is fine, but by wider bounds: %s", url, why)
+			t.Errorf("%q is accepted, but with higher bounds: %s", url, why)
 		}
 	})
 }

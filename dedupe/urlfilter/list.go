@@ -11,34 +11,33 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// A Verdict is what a [List] says of a URL, and which line said so.
+// A Verdict is the decision of a [List] on a URL, and the line that made it.
 type Verdict struct {
 	Allowed bool
-	Entry   string // that decided, as it is in the list; empty if none matched
+	Entry   string // the deciding entry, as written in the list; empty if none matched
 	Line    int    // of that entry, from 1; 0 if none matched
 }
 
-// A List is what the operator denies and allows. The zero List allows everything, and so does a nil
-// List. Its methods are safe for concurrent use.
+// A List has the URLs that the operator denies and allows. The zero List allows everything, and so
+// does a nil List. Its methods are safe for concurrent use.
 type List struct{ rules atomic.Pointer[rules] }
 
 // rules are never changed.
 type rules struct{ deny, allow matcher }
 
-// Reload reads the list, and replaces what was there, at once. It may be called at any time. After
-// an error, the old list stays. The file is the name for errors. Each line has one entry:
+// Reload reads a list and atomically replaces the old one. It may be called at any time. After an
+// error, the old list stays. The file name is only for errors. Each line has one entry:
 //
 //	# a comment
 //	example.com               the host and all hosts under it
 //	https://a.example/dir/    all URLs with this prefix
-//	=https://a.example/page   this URL alone
+//	=https://a.example/page   only this URL
 //	/[?&]sort=/               all URLs that match the regular expression between the slashes
 //	*                         all URLs
-//	+b.example.com            with a plus before any of these: allowed all the same
+//	+b.example.com            a plus before any of these: allowed nevertheless
 //
-// What no entry matches is allowed, and what entries of both kinds match is allowed, too. So a star
-// and some lines with a plus make a list of what alone is allowed. A line of 64 KiB or more is an
-// error.
+// URLs that match no entry are allowed, as are URLs that match entries of both kinds. So a star and
+// some lines with a plus make an allowlist. A line of 64 KiB or more is an error.
 func (l *List) Reload(r io.Reader, file string) (err error) {
 	next := &rules{}
 	for n, text := range entries(r, &err) {
@@ -84,8 +83,8 @@ type entry struct {
 	line int
 }
 
-// A matcher has the entries of one side. The cost of a look-up grows with the number of expressions
-// only, not with the other entries.
+// A matcher has the entries of one side. The cost of a lookup grows only with the number of regular
+// expressions, not with the other entries.
 type matcher struct {
 	all         *entry
 	exact       map[string]entry
@@ -115,13 +114,13 @@ func (m *matcher) add(text string, e entry) (reason string) {
 	case len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/':
 		expression, err := regexp.Compile(text[1 : len(text)-1])
 		if err != nil {
-			return "is no regular expression: " + err.Error()
+			return "is not a regular expression: " + err.Error()
 		}
 		m.patterns = append(m.patterns, pattern{expression, e})
 	case strings.HasPrefix(text, "="):
 		url, err := weburl.Canonical(text[1:])
 		if err != nil {
-			return "is no http(s) URL after the equals sign"
+			return "is not an http(s) URL after the equals sign"
 		}
 		keep(&m.exact, url, e)
 	case strings.Contains(text, "://"):
@@ -137,7 +136,7 @@ func (m *matcher) add(text string, e entry) (reason string) {
 func (m *matcher) addPrefix(text string, e entry) (reason string) {
 	url, err := weburl.Canonical(text)
 	if err != nil {
-		return "is no http(s) URL"
+		return "is not an http(s) URL"
 	}
 	m.prefixes = append(m.prefixes, prefix{url, e})
 	return ""

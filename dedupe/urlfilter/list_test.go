@@ -52,7 +52,7 @@ func TestList(t *testing.T) {
 		{"host with a port", "http://example.com:81/", false, "example.com"},
 		{"host with a root dot", "http://example.com./", false, "example.com"},
 		{"host below", "https://www.example.com/", false, "example.com"},
-		{"host that only ends so", "https://myexample.com/", true, ""},
+		{"host with only a common ending", "https://myexample.com/", true, ""},
 		{"host above", "https://com/", true, ""},
 		{"allowed host", "https://good.example.com/", true, "+ good.example.com"},
 		{"host below the allowed one", "https://a.good.example.com/", true, "+ good.example.com"},
@@ -72,7 +72,7 @@ func TestList(t *testing.T) {
 		{"more than exact", "https://c.example/page?a&b", true, ""},
 		{"pattern", "http://e.example/?a&sort=1", false, "/[?&]sort=/"},
 		{"allowed exactly", "http://d.example/?sort=1", true, "+=http://d.example/?sort=1"},
-		{"no URL", "", true, ""},
+		{"not a URL", "", true, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := list.Match(tt.url)
@@ -87,7 +87,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestStarMakesAListOfWhatIsAllowed(t *testing.T) {
+func TestStarMakesAnAllowlist(t *testing.T) {
 	list := parse(t, "*\n+example.com\n")
 	require.True(t, list.Match("https://www.example.com/").Allowed)
 	require.Equal(t, urlfilter.Verdict{Entry: "*", Line: 1}, list.Match("https://a.example/"))
@@ -103,13 +103,13 @@ func TestBadEntriesAreNamed(t *testing.T) {
 		"example.com/path":      "is neither a host",
 		"example.com:80":        "",
 		"example.com:81":        "is neither a host",
-		"/(/":                   "is no regular expression",
+		"/(/":                   "is not a regular expression",
 		"//":                    "is neither a host",
-		"ftp://example.com/":    "is no http(s) URL",
-		"=example.com":          "is no http(s) URL after the equals sign",
+		"ftp://example.com/":    "is not an http(s) URL",
+		"=example.com":          "is not an http(s) URL after the equals sign",
 		"+":                     "is neither a host",
 		"user@example.com":      "",
-		"https://exa mple.com/": "is no http(s) URL",
+		"https://exa mple.com/": "is not an http(s) URL",
 	} {
 		err := new(urlfilter.List).Reload(strings.NewReader("# first\n\n"+text+"\n"), "deny.txt")
 		if reason == "" {
@@ -130,7 +130,7 @@ func TestBadEntriesAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "deny.txt: line 2: ")
 }
 
-// TestPrefixesAgreeWithASimpleSearch compares the look-up with trying all prefixes in turn.
+// TestPrefixesAgreeWithASimpleSearch compares the lookup with trying all prefixes in turn.
 func TestPrefixesAgreeWithASimpleSearch(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -171,7 +171,7 @@ func TestReloadKeepsTheOldListOnErrors(t *testing.T) {
 	require.False(t, list.Match("https://b.example/").Allowed)
 }
 
-// TestReloadIsAtomic swaps two lists while others ask: each answer is one list's, whole.
+// TestReloadIsAtomic swaps two lists during lookups: each answer must be from one of the lists.
 func TestReloadIsAtomic(t *testing.T) {
 	texts := []string{"a.example", "\nexample"}
 	list := parse(t, texts[0])
@@ -215,7 +215,7 @@ func FuzzReload(f *testing.F) {
 		}
 		// The entry alone must decide the same way, if it denies.
 		if again := parse(t, got.Entry).Match(url); !got.Allowed && again.Allowed {
-			t.Errorf("%q: %+v, but its entry says %+v", url, got, again)
+			t.Errorf("%q: %+v, but its entry alone gives %+v", url, got, again)
 		}
 	})
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// special is how special an entry is for a URL, from 0 for one that does not match to 5 for the URL
-// itself. It is the doc of Parse, line by line, and knows no tables. Entries are in canonical form.
-func special(entry, url string) int {
+// specificity returns how specific an entry is for a URL, from 0 if it does not match to 5 for the
+// URL itself. It follows the doc comment of Reload line by line, without tables. Entries must be in
+// canonical form.
+func specificity(entry, url string) int {
 	host := strings.TrimSuffix(weburl.Host(url), ".")
 	switch {
 	case entry == "*":
@@ -37,15 +38,15 @@ func special(entry, url string) int {
 	return 0
 }
 
-// modelMatch goes through all lines. Of those that match, the most special kind decides; of two of
-// one kind, any may be named, as all of them say the same.
+// modelMatch checks all lines. Among the matching ones, the most specific kind decides. If several
+// of that kind match, any may be named.
 func modelMatch(lines []string, url string) (allowed bool, kind int) {
 	denied, spared := 0, 0
 	for _, line := range lines {
 		if entry, plus := strings.CutPrefix(line, "+"); plus {
-			spared = max(spared, special(entry, url))
+			spared = max(spared, specificity(entry, url))
 		} else {
-			denied = max(denied, special(entry, url))
+			denied = max(denied, specificity(entry, url))
 		}
 	}
 	switch {
@@ -58,7 +59,7 @@ func modelMatch(lines []string, url string) (allowed bool, kind int) {
 }
 
 // TestListAgreesWithItsDoc compares random lists of all kinds of entries with the model. Names are
-// few and short, so that they often meet.
+// few and short, so that entries often match.
 func TestListAgreesWithItsDoc(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	kinds := map[int]int{}
@@ -81,11 +82,11 @@ func TestListAgreesWithItsDoc(t *testing.T) {
 			require.Equal(t, lines[got.Line-1], got.Entry)
 			require.Equal(t, allowed, strings.HasPrefix(got.Entry, "+"))
 			entry := strings.TrimPrefix(got.Entry, "+")
-			require.Equal(t, kind, special(entry, url), "%s in %q: %+v", url, lines, got)
+			require.Equal(t, kind, specificity(entry, url), "%s in %q: %+v", url, lines, got)
 		}
 	}
 	for kind := range 6 {
-		require.Greater(t, kinds[kind], 100, "kind %d was hardly tried", kind)
+		require.Greater(t, kinds[kind], 100, "kind %d was rarely tested", kind)
 	}
 }
 

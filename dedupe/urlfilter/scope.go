@@ -15,7 +15,7 @@ type Reach string
 // The reaches, from the narrowest to the widest.
 const (
 	Page   Reach = "page"   // the seeds themselves
-	Prefix Reach = "prefix" // what is in a seed's directory or below
+	Prefix Reach = "prefix" // everything in or below a seed's directory
 	Host   Reach = "host"   // the seeds' hosts and ports
 	Domain Reach = "domain" // the seeds' registrable domains, with all hosts
 	Any    Reach = "any"    // the whole web
@@ -34,10 +34,10 @@ func (r *Reach) UnmarshalText(text []byte) error {
 	return fmt.Errorf("urlfilter: scope %q: want page, prefix, host, domain or any", text)
 }
 
-// A Scope is the part of the web that seeds span. The zero Scope is the whole web, and a nil Scope
-// is, too. Its methods are safe for concurrent use.
+// A Scope is the part of the web that seeds span. The zero Scope is the whole web, as is a nil
+// Scope. Its methods are safe for concurrent use.
 type Scope struct {
-	// Reach must not change once a seed was added. "" means Any.
+	// Reach must not change after the first Add. "" means Any.
 	Reach Reach
 
 	mu      sync.RWMutex
@@ -47,7 +47,7 @@ type Scope struct {
 
 func (s *Scope) all() bool { return s == nil || s.Reach == Any || s.Reach == "" }
 
-// Add widens the scope by a seed.
+// Add adds a seed to the scope.
 func (s *Scope) Add(seed string) {
 	if s.all() {
 		return
@@ -76,7 +76,7 @@ func (s *Scope) Holds(url string) bool {
 	return found
 }
 
-// key returns what two URLs of one scope have in common.
+// key returns the part that all URLs in the scope of one seed have in common.
 func (s *Scope) key(url string) string {
 	path, _, _ := strings.Cut(url, "?")
 	switch s.Reach {
@@ -90,8 +90,8 @@ func (s *Scope) key(url string) string {
 	return authority(url)
 }
 
-// holdsDirectory looks up each directory on the way to the URL, and none that is longer than all
-// keys, as that would take the square of the length of the URL. It requires that s.mu is held.
+// holdsDirectory looks up the URL's parent directories, except those longer than all keys: hashing
+// all of them would take quadratic time. It requires that s.mu is held.
 func (s *Scope) holdsDirectory(url string) bool {
 	path, _, _ := strings.Cut(url, "?")
 	for i := len(path) - len(afterHost(path)); i < min(len(path), s.longest); i++ {

@@ -55,10 +55,9 @@ func TestScope(t *testing.T) {
 	require.True(t, none.Holds(seed))
 }
 
-// TestLongPathsAreLookedUpOnce allows no work that grows with the square of a path's length: of a
-// path with 4,000 directories, only those as long as the seed's are looked up. It counts
-// allocations, as a stand-in for work that is done at all.
-func TestLongPathsAreLookedUpOnce(t *testing.T) {
+// TestLongPathsDoNotAllocate looks up a path with 3,900 directories, of which only those no longer
+// than the seed's matter. Allocations stand in for quadratic work.
+func TestLongPathsDoNotAllocate(t *testing.T) {
 	s := &urlfilter.Scope{Reach: urlfilter.Prefix}
 	s.Add("https://example.com/docs/")
 	url := "https://example.com/" + strings.Repeat("d/", 3900)
@@ -108,8 +107,8 @@ func TestSeedsReportsEachBadLine(t *testing.T) {
 	text := "\ufeff# list\n a.example\r\n\nhttp://\nb.example/x\nmailto:c\n"
 	urls, err := urlfilter.Seeds(strings.NewReader(text), "seeds.txt")
 	require.Equal(t, []string{"https://a.example/", "https://b.example/x"}, urls)
-	require.EqualError(t, err, "urlfilter: seeds.txt:4: \"http://\" is no http(s) URL\n"+
-		"urlfilter: seeds.txt:6: \"mailto:c\" is no http(s) URL")
+	require.EqualError(t, err, "urlfilter: seeds.txt:4: \"http://\" is not an http(s) URL\n"+
+		"urlfilter: seeds.txt:6: \"mailto:c\" is not an http(s) URL")
 
 	urls, err = urlfilter.Seeds(strings.NewReader("a.example\n"+strings.Repeat("x", 1<<16)), "seeds.txt")
 	require.Equal(t, []string{"https://a.example/"}, urls)

@@ -11,8 +11,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// Seed returns the canonical URL of what a person types. A missing scheme means https, except for
-// local names, which rarely have certificates: there it means http.
+// Seed returns the canonical URL for text that a person typed. A missing scheme means https, or
+// http for local names, which rarely have certificates.
 func Seed(text string) (url string, err error) {
 	text = strings.TrimSpace(text)
 	full := text
@@ -44,15 +44,15 @@ func schemeFor(text string) string {
 	return "https://"
 }
 
-// Seeds reads seeds, one a line, as [Seed] accepts them. Empty lines and lines that begin with #
+// Seeds reads seeds, one per line, as [Seed] accepts them. Empty lines and lines that begin with #
 // are skipped. The error joins a [SyntaxError] for each bad line; the seeds of the other lines are
-// returned all the same. The file is the name for errors.
+// returned nevertheless. The file name is only for errors.
 func Seeds(r io.Reader, file string) (urls []string, err error) {
 	var bad []error
 	for n, line := range entries(r, &err) {
 		url, err := Seed(line)
 		if err != nil {
-			bad = append(bad, &SyntaxError{file, n, line, "is no http(s) URL"})
+			bad = append(bad, &SyntaxError{file, n, line, "is not an http(s) URL"})
 			continue
 		}
 		urls = append(urls, url)
@@ -88,7 +88,7 @@ func entries(r io.Reader, err *error) iter.Seq2[int, string] {
 	}
 }
 
-// A SyntaxError says which line of a file cannot be read.
+// A SyntaxError reports a line of a file that cannot be parsed.
 type SyntaxError struct {
 	File   string
 	Line   int // from 1
