@@ -9,8 +9,8 @@ import (
 )
 
 // MaxLength is the maximum length of a canonical URL in bytes. RFC 9110 (section 4.1) recommends
-// that everyone supports at least 8000 bytes, so no longer URL is reliable. A caller can reject
-// shorter URLs, but could not get longer ones back.
+// that everyone supports at least 8000 bytes, so longer URLs are unreliable. A caller who wants a
+// lower limit can check the result.
 const MaxLength = 8000
 
 // The errors of this package. Test for them with [errors.Is].
@@ -28,12 +28,11 @@ var (
 //     be encoded. A string that browsers reject is [ErrInvalid].
 //  2. Reject schemes other than http and https with [ErrScheme].
 //  3. Drop the fragment, which is never sent to the server.
-//  4. Drop user name and password. A login in somebody's link is not the crawler's, and it would
-//     make any number of URLs for one page.
+//  4. Drop user name and password. A login in a link does not belong to the crawler, and it would make any number of URLs for one page.
 //  5. Reject a result longer than [MaxLength] with [ErrTooLong].
 //
-// Everything else stays: the order of the query, "/?" and "/", %7E and ~, and the case of the path
-// may all matter to a server. [Steps] offers more normalization.
+// Everything else is unchanged: the order of the query, "/?" and "/", %7E and ~, and the case of
+// the path may all matter to a server. [Steps] offers more normalization.
 func Canonical(rawURL string) (string, error) { return Steps{}.Canonical(rawURL) }
 
 // Canonical does what the function [Canonical] does, with the enabled steps before step 5.
@@ -46,7 +45,7 @@ func (s Steps) Canonical(rawURL string) (string, error) {
 }
 
 // Resolve returns the canonical form of a link on the page with the URL base, and the errors of
-// [Canonical]. Base need not be canonical. It is the page's own URL or that of its base element.
+// [Canonical]. Base is the URL of the page or of its base element. It need not be canonical.
 func Resolve(base, link string) (string, error) {
 	b, err := parse(base, nil)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func TestCanonical(t *testing.T) {
 	for _, tt := range []struct{ name, input, want string }{
-		{"canonical already", "https://a.test:8080/b/c?d=e&f", "https://a.test:8080/b/c?d=e&f"},
+		{"already canonical", "https://a.test:8080/b/c?d=e&f", "https://a.test:8080/b/c?d=e&f"},
 		{"fragment", "https://a.test/b#c", "https://a.test/b"},
 		{"empty fragment", "https://a.test/b#", "https://a.test/b"},
 		{"user name and password", "https://u:p@a.test/", "https://a.test/"},
@@ -32,7 +32,7 @@ func TestCanonical(t *testing.T) {
 		{"international", "https://Bücher.test/ü", "https://xn--bcher-kva.test/%C3%BC"},
 		{"address", "http://0x7f.1:0080/", "http://127.0.0.1/"},
 		{"same length, not the same", "http:\\\\a.test/b", "http://a.test/b"},
-		{"as long as may be", longURL(weburl.MaxLength), longURL(weburl.MaxLength)},
+		{"maximum length", longURL(weburl.MaxLength), longURL(weburl.MaxLength)},
 		{"short without its fragment", longURL(weburl.MaxLength) + "#x", longURL(weburl.MaxLength)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestResolve only covers what Canonical and Parse do not: how the two work together.
+// TestResolve only covers the combination of Parse and Canonical, which have tests of their own.
 func TestResolve(t *testing.T) {
 	const page = "HTTPS://u:p@A.test:443/b/c?d#e"
 	for _, tt := range []struct{ name, base, link, want string }{
@@ -55,7 +55,7 @@ func TestResolve(t *testing.T) {
 		{"other host", page, `\\Other.test\x y`, "https://other.test/x%20y"},
 		{"absolute", page, " http://b.test:80/ ", "http://b.test/"},
 		{"scheme without slashes", page, "https:x", "https://a.test/b/x"},
-		{"absolute on a page that is not the web's", "file:///a/b", "https://b.test", "https://b.test/"},
+		{"absolute on a local page", "file:///a/b", "https://b.test", "https://b.test/"},
 		{"line break", page, "/a\n/b", "https://a.test/a/b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestCanonicalRefuses(t *testing.T) {
 	}
 }
 
-func TestCanonicalURLCostsNoAllocation(t *testing.T) {
+func TestCanonicalURLsDoNotAllocate(t *testing.T) {
 	for _, url := range []string{
 		canonicalURL,
 		"http://192.0.2.1:8080/?",
@@ -164,7 +164,7 @@ func readZstd(t testing.TB, name string) []byte {
 	return data
 }
 
-// TestRealURLs runs the laws of Canonical and Steps over URLs from the web.
+// TestRealURLs checks the laws of Canonical and Steps for URLs from the web.
 func TestRealURLs(t *testing.T) {
 	changed := 0
 	for i, url := range realURLs(t) {
@@ -191,7 +191,7 @@ func FuzzCanonicalIsIdempotent(f *testing.F) {
 	f.Add("http://é%41.1.%e3%80%82/?")
 	f.Add("https://a.test/" + strings.Repeat("ü", 40))
 	f.Fuzz(func(t *testing.T, in string) {
-		_, _ = weburl.Host(in), weburl.Site(in) // any answer will do, but a panic will not
+		_, _ = weburl.Host(in), weburl.Site(in) // any result is fine, but they must not panic
 		once, err := weburl.Canonical(in)
 		if err != nil {
 			t.Skip()

@@ -9,21 +9,21 @@
 //
 // It follows the WHATWG URL Standard. Package net/url follows RFC 3986, which rejects or keeps much
 // of what pages contain: spaces around a link, backslashes, stray percent signs, 0x7f.1 for
-// 127.0.0.1. A crawler that reads links the way browsers do finds the same pages, and one that
-// checks addresses the way browsers do cannot be fooled about the host.
+// 127.0.0.1. A crawler that parses links like a browser finds the same pages, and cannot be
+// deceived about the host.
 //
 // # Promises
 //
 // Canonical(Canonical(x)) == Canonical(x). The result is ASCII, http or https, and at most
-// [MaxLength] bytes long. The same holds for every choice of [Steps]. Any input is accepted without
-// a panic, in time linear in its length. A URL that is canonical already is returned as it is,
+// [MaxLength] bytes long. The same is true for every choice of [Steps]. No input causes a panic,
+// and the time is linear in its length. A URL that is already canonical is returned as it is,
 // without an allocation.
 //
 // # What it does not do
 //
-// A canonical form is not an identity. %7E and ~, /a?b=1&c=2 and /a?c=2&b=1, http and https may
-// be one page or two; only the server knows. [Steps] merges such spellings where a crawl can
-// afford the rare mistake.
+// A canonical form is not an identity. %7E and ~, /a?b=1&c=2 and /a?c=2&b=1, http and https may be
+// one page or two; only the server knows. [Steps] merges such spellings, for crawls that can afford
+// the rare mistake.
 //
 // There are no setters, no blob URLs and no form encoding. Queries are encoded as UTF-8 whatever
 // the encoding of the page. Host names with non-ASCII characters are limited to 1 KiB, because

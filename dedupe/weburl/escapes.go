@@ -2,7 +2,8 @@ package weburl
 
 import "strings"
 
-// normalizeEscapes returns s with its percent-encodings in normal form: s itself if they are.
+// normalizeEscapes returns s with its percent-encodings in normal form. If they already are, it
+// returns s itself.
 func normalizeEscapes(s string) string {
 	at := strings.IndexByte(s, '%')
 	for at >= 0 && isNormalEscape(s[at:]) {
@@ -33,20 +34,20 @@ func normalizeEscapes(s string) string {
 }
 
 // extendsEscape reports whether c would complete an escape together with a stray percent sign at
-// the end of out. In "%%37E" the first percent sign means itself; decoding %37 would turn what
-// means "%7E" into an escape, and so into a different URL. An escape in out ends in two
-// hexadecimal digits, so a percent sign any closer to the end is a stray one.
+// the end of out. In "%%37E" the first percent sign is literal; decoding %37 would turn the literal
+// "%7E" into an escape, and so change the URL. An escape in out ends in two hexadecimal digits, so
+// a percent sign any closer to the end is a stray one.
 func extendsEscape(out []byte, c byte) bool {
 	n := len(out)
 	return isHex(c) && (n > 0 && out[n-1] == '%' || n > 1 && out[n-2] == '%' && isHex(out[n-1]))
 }
 
-// isEscape reports whether s begins with a percent sign and two hexadecimal digits.
+// isEscape reports whether s starts with a percent sign and two hexadecimal digits.
 func isEscape(s string) bool {
 	return len(s) >= len("%41") && s[0] == '%' && isHex(s[1]) && isHex(s[2])
 }
 
-// isNormalEscape reports whether the percent sign that s begins with is certain to stay as it is.
+// isNormalEscape reports whether s starts with an escape in normal form.
 func isNormalEscape(s string) bool {
 	return isEscape(s) && upper(s[1]) == s[1] && upper(s[2]) == s[2] &&
 		!isUnreserved(unhex(s[1])<<4|unhex(s[2]))

@@ -1,6 +1,6 @@
 package weburl
 
-// TrackingNames returns the names of the parameters that DropTracking drops, one of them for each
+// TrackingNames returns the names of the parameters that DropTracking drops, and one name for each
 // prefix.
 func TrackingNames() (names []string) {
 	for name := range isTrackingName {

@@ -34,7 +34,7 @@ func unbracketed(authority string) string {
 }
 
 // Site returns the registrable domain of a canonical URL's host: its public suffix by the list of
-// publicsuffix.org, and one label more. All hosts of a site have the same owner. By the rules of
+// publicsuffix.org, and one more label. All hosts of a site have the same owner. By the rules of
 // the list, an unlisted top-level domain counts as a public suffix. A host without a registrable
 // domain (an address, or a public suffix itself) is its own site.
 func Site(url string) string {
@@ -46,11 +46,11 @@ func Site(url string) string {
 	return site
 }
 
-// SURT returns a key that sorts a canonical URL next to the others of its host and domain: the
+// SURT returns a key that sorts a canonical URL next to other URLs of its host and domain: the
 // labels of the host in reverse order, the port if there is one, the path and the query, as in
 // "com,example,www:8080)/a?b". The key does not contain the scheme, as in the indexes of web
-// archives; addresses stay as they are. Unlike those indexes, SURT drops no "www.", lowercases
-// nothing and sorts no query, since two pages may differ in them. Keys are ambiguous if the name
+// archives; addresses are not reversed. Unlike those indexes, SURT does not drop "www.", lowercase
+// paths or sort queries, since two pages may differ in them. Keys are ambiguous if the name
 // contains a comma or a parenthesis, which browsers accept but no registry does.
 func SURT(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
@@ -91,8 +91,8 @@ func writeReversed(b *strings.Builder, host string) {
 	}
 }
 
-// isIPv4 reports whether the host of a canonical URL is an address: no name consists of digits and
-// dots alone.
+// isIPv4 reports whether the host of a canonical URL is an address: names never consist only of
+// digits and dots.
 func isIPv4(host string) bool {
 	return strings.Trim(host, "0123456789.") == "" && strings.Count(host, ".") == 3
 }

@@ -26,7 +26,7 @@ func TestHostAndSite(t *testing.T) {
 		{"IPv4", "http://192.0.2.1:80/", "192.0.2.1", "192.0.2.1"},
 		{"IPv6", "http://[2001:db8::1]:80/", "2001:db8::1", "2001:db8::1"},
 		{"IPv6 without a port", "http://[::]/", "::", "::"},
-		{"no URL", "example.com", "", ""},
+		{"not a URL", "example.com", "", ""},
 		{"nothing", "", "", ""},
 		{"unclosed bracket", "http://[::1", "::1", "::1"},
 	} {
@@ -55,8 +55,8 @@ func TestSURT(t *testing.T) {
 	}
 }
 
-// TestSURTTellsURLsApart gives each canonical URL of one scheme a key of its own.
-func TestSURTTellsURLsApart(t *testing.T) {
+// TestSURTKeysAreUnique checks that canonical URLs of one scheme have different keys.
+func TestSURTKeysAreUnique(t *testing.T) {
 	urls := map[string]string{}
 	for _, url := range realURLs(t) {
 		if !strings.HasPrefix(url, "http:") {
@@ -72,7 +72,7 @@ func TestSURTTellsURLsApart(t *testing.T) {
 	require.Greater(t, len(urls), 3000)
 }
 
-// realURLs returns the canonical ones of a collection of URLs from the web.
+// realURLs returns the canonical forms of a collection of URLs from the web.
 func realURLs(t testing.TB) (urls []string) {
 	t.Helper()
 	for line := range strings.Lines(string(readZstd(t, "urls-scoop.txt.zst"))) {
@@ -83,8 +83,8 @@ func realURLs(t testing.TB) (urls []string) {
 	return urls
 }
 
-// TestPublicSuffixVectors runs the vectors of publicsuffix.org, which name the registrable
-// domain of a host, or null.
+// TestPublicSuffixVectors runs the vectors of publicsuffix.org, which have the registrable domain
+// of a host, or null.
 func TestPublicSuffixVectors(t *testing.T) {
 	checked := 0
 	for line := range strings.Lines(string(readData(t, "suites/publicsuffix/tests.txt"))) {

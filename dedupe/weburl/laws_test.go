@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// spellings are ways to write a canonical URL differently without making it another one, by the URL
-// Standard. Each takes the scheme, the host with its port, and the rest.
+// spellings are different ways to write the same URL, by the URL Standard. Each takes the scheme,
+// the host with its port, and the rest.
 var spellings = []struct {
 	name  string
 	spell func(scheme, host, rest string) (string, string, string)
@@ -75,7 +75,7 @@ func hasPort(host string) bool {
 	return strings.LastIndexByte(host, ':') > strings.LastIndexByte(host, ']')
 }
 
-// respelled applies the spellings whose bits are set, one after the other.
+// respelled applies the spellings whose bits are set, in order.
 func respelled(url string, choice uint16) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	end := strings.IndexByte(rest, '/')
@@ -104,7 +104,7 @@ func TestSpellingsOfOneURL(t *testing.T) {
 	}
 }
 
-// FuzzSpellings writes any URL in any combination of ways.
+// FuzzSpellings applies any combination of spellings to any URL.
 func FuzzSpellings(f *testing.F) {
 	f.Add("https://www.example.test/a/b?c=d&e", uint16(0x7ff))
 	f.Add("http://[::1]:8080/..?/../", uint16(0x155))
@@ -157,9 +157,9 @@ func isUnreserved(c byte) bool {
 	return strings.IndexByte("-._~", c) >= 0 || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
 }
 
-// FuzzParamsThatGo puts parameters that the steps drop anywhere into a query. That must change
-// nothing, and neither must the order of parameters if it is made to.
-func FuzzParamsThatGo(f *testing.F) {
+// FuzzDroppedParams inserts parameters that the steps drop anywhere into a query. That must change
+// nothing, and with SortParams, neither must the order of parameters.
+func FuzzDroppedParams(f *testing.F) {
 	f.Add("https://a.test/?b=1&a=2&a=1", uint8(1))
 	f.Add("https://a.test/x", uint8(0))
 	f.Add("https://a.test/?&&=&PHPSESSID", uint8(2))
@@ -169,7 +169,7 @@ func FuzzParamsThatGo(f *testing.F) {
 		url, err := weburl.Canonical(in)
 		path, query, found := strings.Cut(url, "?")
 		if err != nil || found && query == "" || len(url)+50 > weburl.MaxLength {
-			t.Skip() // a query that is empty stays, but one that has become empty goes
+			t.Skip() // an empty query stays, but one that becomes empty is dropped
 		}
 		var params []string
 		if found {
@@ -183,7 +183,7 @@ func FuzzParamsThatGo(f *testing.F) {
 			t.Errorf("%q becomes %q, but with %q %q: %v, %v", url, want, more, got, err1, err2)
 		}
 
-		// Parameters of one name must keep their order, so only whole names change places.
+		// Parameters of one name must keep their order, so the sort is stable.
 		slices.SortStableFunc(params, func(a, b string) int { return -compareNames(a, b) })
 		sorted := steps
 		sorted.SortParams = true
@@ -201,7 +201,7 @@ func compareNames(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// FuzzPartsAgree compares what Host, Site and SURT say about one URL.
+// FuzzPartsAgree compares the results of Host, Site and SURT for one URL.
 func FuzzPartsAgree(f *testing.F) {
 	f.Add("https://www.news.example.co.uk:8443/today?a)b,c")
 	f.Add("http://[2001:db8::1]:81/")
@@ -215,7 +215,7 @@ func FuzzPartsAgree(f *testing.F) {
 		}
 		host, site, key := weburl.Host(url), weburl.Site(url), weburl.SURT(url)
 		if strings.ContainsAny(host, ",)") {
-			t.Skip() // no name that is in use
+			t.Skip() // no real host name has these
 		}
 		bare := strings.TrimSuffix(host, ".")
 		if bare != site && !strings.HasSuffix(bare, "."+site) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// trackingNames are the parameters of DropTracking by the service that adds them. Parameters that
-// also have a meaning on many sites (ref, source, cid) are left out.
+// trackingNames are the parameters of DropTracking, by the service that adds them. Parameters that
+// also have a meaning on many sites (ref, source, cid) are not included.
 var trackingNames = map[string][]string{
 	"Adobe":      {"s_cid", "s_kwcid", "ef_id", "sc_cid"},
 	"Branch":     {"_branch_match_id", "_branch_referrer"},
@@ -45,8 +45,8 @@ var trackingNames = map[string][]string{
 // HubSpot's ads.
 var trackingPrefixes = []string{"utm_", "mtm_", "hsa_"}
 
-// sessionNames are parameters that always hold session ids: Java, PHP, ASP, ColdFusion, osCommerce,
-// Zend. maybeSessionNames hold one if the value looks like it.
+// sessionNames are parameters whose values are always session ids: Java, PHP, ASP, ColdFusion,
+// osCommerce, Zend. For maybeSessionNames, it depends on the value.
 var (
 	sessionNames = []string{
 		"jsessionid", "phpsessid", "aspsessionid", "asp.net_sessionid", "cfid", "cftoken",
@@ -58,7 +58,7 @@ var (
 // minSessionID is the minimum length of a value that counts as random.
 const minSessionID = 16
 
-// indexNames and indexExtensions make up the names of index files.
+// indexNames and indexExtensions combine to the names of index files.
 var (
 	indexNames      = []string{"index", "default"}
 	indexExtensions = []string{
@@ -81,7 +81,7 @@ var isTrackingName = func() map[string]bool {
 }()
 
 func isTracking(name string) bool {
-	var lower [maxTrackingName]byte // on the stack, unlike what strings.ToLower returns
+	var lower [maxTrackingName]byte // on the stack, unlike the result of strings.ToLower
 	n := copy(lower[:], name)
 	for i, c := range lower[:n] {
 		if isUpper(c) {

@@ -7,36 +7,35 @@ import (
 	whatwg "github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// Steps are changes to a URL that usually, but not necessarily, lead to the same page. The zero
-// Steps changes nothing. The order of the steps is that of the fields. Canonicalization is
+// Steps are changes to a URL after which it usually, but not necessarily, has the same page. The
+// zero Steps changes nothing. Steps are applied in the order of the fields. Canonicalization is
 // idempotent for every choice of steps.
 //
-// A query parameter is what stands between two "&"; its name ends at the first "=". Names are
-// compared as they are written, ignoring ASCII case. If the last parameter is dropped, so is the
-// question mark.
+// Query parameters are separated by "&"; the name ends at the first "=". Names are compared as
+// written, ignoring ASCII case. If the last parameter is dropped, so is the question mark.
 type Steps struct {
 	// NormalizeEscapes makes equivalent percent-encodings equal (RFC 3986, section 6.2.2): the
 	// hexadecimal digits become uppercase, and letters, digits and "-._~" are decoded. So %c3
-	// becomes %C3, and %7E becomes ~. A percent sign that begins no escape stays.
+	// becomes %C3, and %7E becomes ~. A percent sign that does not start an escape is unchanged.
 	NormalizeEscapes bool
 
-	// DropTracking drops the parameters that advertisers and mailing services add to learn where
-	// a visitor came from, such as utm_source, gclid, fbclid and msclkid.
+	// DropTracking drops the parameters that advertisers and mailing services add to track where a
+	// visitor came from, such as utm_source, gclid, fbclid and msclkid.
 	DropTracking bool
 
-	// DropSessions drops session ids: parameters that never hold anything else (PHPSESSID,
-	// jsessionid, …), parameters that sometimes do (sid, …) if the value looks random, and in the
+	// DropSessions drops session ids: parameters that are always session ids (PHPSESSID,
+	// jsessionid, …), parameters that sometimes are (sid, …) if the value looks random, and in the
 	// path ";jsessionid=…" and ASP.NET's "(S(…))".
 	DropSessions bool
 
 	// DropParams are the names of further parameters to drop.
 	DropParams []string
 
-	// SortParams sorts the parameters by name. Parameters of one name keep their order.
+	// SortParams sorts the parameters by name. Parameters with the same name keep their order.
 	SortParams bool
 
 	// DropIndex drops the name of an index file at the end of the path, such as index.html or
-	// default.aspx, since servers show these files for the bare directory.
+	// default.aspx, since servers return these files for the directory.
 	DropIndex bool
 }
 
@@ -111,8 +110,8 @@ func sortedParams(query string) string {
 	return strings.Join(params, "&")
 }
 
-// withoutSessions drops session ids from a path. What is left of a segment must not become a dot
-// segment, which the next parser would resolve. Such paths contain no session and stay.
+// withoutSessions drops session ids from a path. The rest of a segment must not become a dot
+// segment, which the next parser would resolve; such segments are unchanged.
 func withoutSessions(path string) string {
 	if strings.IndexByte(path, ';') < 0 && strings.IndexByte(path, '(') < 0 {
 		return path
@@ -154,8 +153,9 @@ func isDots(segment string) bool {
 	return plain == "." || plain == ".."
 }
 
-// isASPSession reports whether a segment is what ASP.NET puts into paths instead of a cookie:
-// letters with 24 characters in parentheses, as in (S(lit3py55t21z5v55vlm25s55)) or (A(…)F(…)).
+// isASPSession reports whether a segment is a session id that ASP.NET puts into paths instead of a
+// cookie: letters, each with 24 characters in parentheses, as in (S(lit3py55t21z5v55vlm25s55)) or
+// (A(…)F(…)).
 func isASPSession(segment string) bool {
 	rest, found := strings.CutPrefix(segment, "(")
 	if !found {

@@ -106,7 +106,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func TestStepsAreMadeBeforeTheLengthIsMeasured(t *testing.T) {
+func TestStepsPrecedeTheLengthCheck(t *testing.T) {
 	url := longURL(weburl.MaxLength) + "?utm_source=x"
 	_, err := weburl.Canonical(url)
 	require.ErrorIs(t, err, weburl.ErrTooLong)
@@ -115,11 +115,11 @@ func TestStepsAreMadeBeforeTheLengthIsMeasured(t *testing.T) {
 	require.Equal(t, longURL(weburl.MaxLength), got)
 }
 
-func TestStepsOnACleanURLCostNoAllocation(t *testing.T) {
+func TestStepsOnACleanURLDoNotAllocate(t *testing.T) {
 	const url = "https://a.test/b/c(d);e?a=1&b=2&sid=3"
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		steps := allSteps
-		steps.DropSessions = false // a path with parameters or parentheses is built anew
+		steps.DropSessions = false // it rebuilds paths with parameters or parentheses
 		if got, err := steps.Canonical(url); got != url || err != nil {
 			t.Errorf("Canonical(%q) = %q, %v", url, got, err)
 		}
@@ -128,8 +128,8 @@ func TestStepsOnACleanURLCostNoAllocation(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { _, _ = allSteps.Canonical(plain) }))
 }
 
-// TestManyPathParametersAreReadOnce counts allocations: a copy for each parameter would be one for
-// each, and together take the square of the path's length.
+// TestManyPathParametersAreReadOnce counts allocations: a copy for each parameter would take
+// quadratic time.
 func TestManyPathParametersAreReadOnce(t *testing.T) {
 	steps := weburl.Steps{DropSessions: true}
 	for _, segment := range []string{strings.Repeat(";a", 2000), strings.Repeat(";jsessionid=1;b", 500)} {
@@ -149,8 +149,8 @@ func TestTracking(t *testing.T) {
 	}
 }
 
-// FuzzStepsAreIdempotent tries all choices of steps. Whether the plain canonical form is made
-// first must not matter.
+// FuzzStepsAreIdempotent tries all choices of steps. Canonicalizing without steps first must not
+// change the result.
 func FuzzStepsAreIdempotent(f *testing.F) {
 	f.Add("https://a.test/;jsessionid=1;b/..;jsessionid=/(S(0123456789abcdef))//index.html?b&a&utm_x",
 		uint8(31))
@@ -185,7 +185,7 @@ func FuzzStepsAreIdempotent(f *testing.F) {
 			t.Errorf("%+v: %q grows to %q", steps, plain, once)
 		}
 		if plainAgain, err := weburl.Canonical(once); err != nil || plainAgain != once {
-			t.Errorf("%+v: %q becomes %q, which is not canonical: %q", steps, in, once, plainAgain)
+			t.Errorf("%+v: %q becomes %q, which becomes %q", steps, in, once, plainAgain)
 		}
 	})
 }

@@ -14,20 +14,19 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// surtDifferences are the ways in which the keys of web archives deliberately differ from ours: all
-// of them give one key to URLs that may be different pages, or an ugly one to rare hosts. Each
-// brings a key of ours nearer to theirs. The numbers are how many of the URLs in testdata/surt.tsv
-// it takes part in.
+// surtDifferences are the intended differences between the keys of web archives and ours: they give
+// one key to URLs that may be different pages, or an ugly key to rare hosts. Each step converts our
+// key towards theirs; want is the number of URLs in testdata/surt.tsv that it changes.
 var surtDifferences = []struct {
 	name string
 	step func(key string) string
 	want int
 }{
-	{"letters are lowered, wherever they stand", strings.ToLower, 57},
+	{"all letters are lowercased", strings.ToLower, 57},
 	{"www. and www2. are dropped", withoutWWW, 41},
 	{"the query is sorted", withSortedQuery, 9},
 	{"an empty query is dropped", func(key string) string { return strings.TrimSuffix(key, "?") }, 4},
-	{"addresses are reversed as names are", withReversedAddress, 7},
+	{"addresses are reversed like names", withReversedAddress, 7},
 }
 
 var (
@@ -52,9 +51,9 @@ func withSortedQuery(key string) string {
 
 func withReversedAddress(key string) string { return address.ReplaceAllString(key, "$4,$3,$2,$1") }
 
-// TestSURTAgreesWithAnotherProgram compares keys with those of an independent implementation, but
-// for the differences above. For a root dot that one has a label of its own, and for letters
-// beyond ASCII another case: those are left out.
+// TestSURTAgreesWithAnotherProgram compares keys with those of an independent implementation, apart
+// from the differences above. URLs with a root dot or with some non-ASCII letters are skipped: it
+// makes a label of the dot, and changes the case of the letters.
 func TestSURTAgreesWithAnotherProgram(t *testing.T) {
 	used := make([]int, len(surtDifferences))
 	compared, left := 0, 0

@@ -11,8 +11,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// wptClasses part the cases of the URL Standard's suite by how much of each applies to Canonical,
-// and say why. The numbers are those of the suite that the test data has, and none is left over.
+// wptClasses divide the cases of the URL Standard's test suite by how much of each applies to
+// Canonical, and say why. Each case is in exactly one class; want is the number of cases.
 var wptClasses = []struct {
 	reason string
 	in     func(wptCase) bool
@@ -25,12 +25,12 @@ var wptClasses = []struct {
 		func(t *testing.T, c wptCase) { c.requireCanonical(t, c.Input, c.Href) }, 133,
 	},
 	{
-		"all of it: absolute and no URL",
+		"all of it: absolute and not a URL",
 		func(c wptCase) bool { return c.Failure && c.Base == "" && c.RelativeTo == "" },
 		func(t *testing.T, c wptCase) { c.requireInvalid(t) }, 188,
 	},
 	{
-		"that it is refused: no crawler fetches the scheme",
+		"only the rejection: no crawler fetches the scheme",
 		func(c wptCase) bool { return !c.Failure && !c.isWeb() },
 		func(t *testing.T, c wptCase) {
 			_, err := weburl.Canonical(c.Href)
@@ -47,7 +47,7 @@ var wptClasses = []struct {
 		func(t *testing.T, c wptCase) { c.requireResolved(t) }, 114,
 	},
 	{
-		"all of it: no URL, with its base or for the lack of one",
+		"all of it: not a URL, with its base or without any",
 		func(c wptCase) bool { return c.Failure && (c.Base != "" || c.RelativeTo != "") },
 		func(t *testing.T, c wptCase) {
 			_, err := weburl.Resolve(c.Base, c.Input)
@@ -60,17 +60,17 @@ var wptClasses = []struct {
 	},
 }
 
-// wptFilesLeftOut are the suite's other files, with the reason.
+// wptFilesLeftOut are the suite's files that are not run here, with the reasons.
 var wptFilesLeftOut = []struct{ reason, names string }{
 	{
-		"a canonical URL is a string that nobody sets parts of",
+		"package weburl has no setters",
 		"setters_tests.json ada_extra_setters_tests.json",
 	},
 	{
 		"run by the tests of internal/weburl, as they are about host names and other encodings",
 		"toascii.json IdnaTestV2.json IdnaTestV2-removed.json percent-encoding.json",
 	},
-	{"a check that the URL Standard leaves out", "verifydnslength_tests.json"},
+	{"a check that the URL Standard does not require", "verifydnslength_tests.json"},
 	{
 		"another standard, URL Pattern",
 		"urlpatterntestdata.json urlpattern-compare-test-data.json urlpattern-generate-test-data.json",
@@ -98,12 +98,12 @@ func TestWebPlatformTests(t *testing.T) {
 	for _, left := range wptFilesLeftOut {
 		t.Logf("left out: %s: %s", left.reason, left.names)
 		for name := range strings.FieldsSeq(left.names) {
-			readData(t, "suites/wpt-url/"+name) // or the list is out of date
+			readData(t, "suites/wpt-url/"+name) // fails if the list is out of date
 		}
 	}
 }
 
-// TestMoreURLTests runs the files of the same format.
+// TestMoreURLTests runs the other files of the same format.
 func TestMoreURLTests(t *testing.T) {
 	for name, want := range map[string]int{
 		"ada_extra_urltestdata.json":       28,
@@ -132,7 +132,7 @@ type wptCase struct {
 
 func (c wptCase) isWeb() bool { return c.Protocol == "http:" || c.Protocol == "https:" }
 
-// canonical is the wanted form, made of the parts that the suite gives.
+// canonical returns the expected form, built from the parts in the suite.
 func (c wptCase) canonical() string {
 	search := c.Search
 	if beforeFragment, _, _ := strings.Cut(c.Href, "#"); strings.HasSuffix(beforeFragment, "?") {
