@@ -263,11 +263,16 @@ func withCrawl(
 	return cmp.Or(bus.Refused(), err)
 }
 
-// connectTo connects to the brokers, and says on log what it waits for if they do not answer.
+// connectTo connects to the brokers. Whenever they do not answer, it says so on log, and what it
+// waits for.
 func connectTo(ctx context.Context, o *jet.Options, log io.Writer) (*jet.Bus, error) {
 	o.Waiting = func(why error) {
+		if why == nil {
+			fmt.Fprintln(log, "cluster: the brokers answer")
+			return
+		}
 		fmt.Fprintf(log, "cluster: no answer from %s yet: %v; waiting until a broker is there "+
-			"(Ctrl-C ends this)\n", o.URL, why)
+			"(Ctrl-C ends this)\n", jet.Redacted(o.URL), why)
 	}
 	return jet.Connect(ctx, *o)
 }

@@ -20,8 +20,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -41,8 +43,8 @@ type Options struct {
 	Replicas int   // servers that keep each stream; 0 means 1
 	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means DefaultMaxBytes
 
-	// Waiting is told once, and then every ten seconds, why there is no connection yet. nil means that
-	// nobody is told.
+	// Waiting is told why the brokers do not answer: at once, then every ten seconds, and nil when they
+	// answer again. Several goroutines may call it. nil means that nobody is told.
 	Waiting func(why error)
 }
 
@@ -61,7 +63,9 @@ type Bus struct {
 	opts  Options
 	crawl string
 
-	told time.Time // when the caller of Connect was told last what it waits for
+	silent atomic.Bool // the brokers did not answer, and the operator was told
+	mu     sync.Mutex
+	told   time.Time // when it was last
 
 	refusing sync.Once
 	refused  chan struct{} // closed when refusal is set
@@ -94,6 +98,7 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 		_, err := b.js.AccountInfo(attempt)
 		cancel()
 		if err == nil {
+			b.answered()
 			return b, nil
 		}
 		if refusal := b.Refused(); refusal != nil {
@@ -103,16 +108,29 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 		b.wait(err)
 		if !sleep(ctx, reconnectWait) {
 			b.conn.Close()
-			return nil, fmt.Errorf("jet: reach %s: %w", o.URL, errors.Join(err, ctx.Err()))
+			return nil, fmt.Errorf("jet: reach %s: %w", Redacted(o.URL), errors.Join(err, ctx.Err()))
 		}
 	}
 }
 
-// wait tells the caller of Connect what it waits for.
+// wait tells the operator why requests have to wait.
 func (b *Bus) wait(why error) {
-	if b.opts.Waiting != nil && time.Since(b.told) > tellEvery {
+	b.mu.Lock()
+	due := time.Since(b.told) > tellEvery
+	if due {
 		b.told = time.Now()
+	}
+	b.mu.Unlock()
+	if due && b.opts.Waiting != nil {
+		b.silent.Store(true)
 		b.opts.Waiting(why)
+	}
+}
+
+// answered tells the operator that waiting is over.
+func (b *Bus) answered() {
+	if b.silent.Load() && b.silent.CompareAndSwap(true, false) {
+		b.opts.Waiting(nil)
 	}
 }
 
@@ -145,11 +163,11 @@ func (b *Bus) dial(ctx context.Context) (err error) {
 			break
 		}
 		if advice(err) != "" || errors.Is(err, fs.ErrNotExist) {
-			return refusal(fmt.Errorf("connect to %s: %w", o.URL, err))
+			return refusal(fmt.Errorf("connect to %s: %w", Redacted(o.URL), err))
 		}
 		b.wait(err)
 		if !sleep(ctx, reconnectWait) {
-			return fmt.Errorf("jet: connect to %s: %w", o.URL, errors.Join(err, ctx.Err()))
+			return fmt.Errorf("jet: connect to %s: %w", Redacted(o.URL), errors.Join(err, ctx.Err()))
 		}
 	}
 	b.js, err = jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(maxBuffered),
@@ -159,6 +177,19 @@ func (b *Bus) dial(ctx context.Context) (err error) {
 		return fmt.Errorf("jet: %w", err)
 	}
 	return nil
+}
+
+// Redacted returns URLs, with commas between them, without their passwords.
+func Redacted(urls string) string {
+	all := strings.Split(urls, ",")
+	for i, s := range all {
+		if u, err := url.Parse(s); err != nil {
+			all[i] = "(no URL)" // an error of the connection says why
+		} else {
+			all[i] = u.Redacted()
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 // Close ends the connection. What is under way fails.
@@ -283,7 +314,7 @@ type Level struct {
 // Level looks how full the stream of a partition is. It waits while servers are away.
 func (b *Bus) Level(ctx context.Context, m message.Module, part int) (Level, error) {
 	var stream jetstream.Stream
-	err := untilAnswered(ctx, func(ctx context.Context) (err error) {
+	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		stream, err = b.js.Stream(ctx, b.stream(m, part))
 		return err
 	})

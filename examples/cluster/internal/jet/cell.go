@@ -16,13 +16,14 @@ var ErrFenced = errors.New("jet: replaced by another owner")
 
 // A Table is a set of values by key, kept by the broker. Its methods are safe for concurrent use.
 type Table struct {
+	bus    *Bus
 	kv     jetstream.KeyValue
 	stream jetstream.Stream // that keeps the values
 }
 
 // Table opens a table of the crawl, and makes it if need be.
 func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
-	t := &Table{}
+	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
 	err := b.retry(ctx, func() (err error) {
 		if t.kv, err = b.js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -64,7 +65,7 @@ func (b *Bus) readLeader(ctx context.Context, t *Table) (err error) {
 
 // Put writes a value, whatever was there.
 func (t *Table) Put(ctx context.Context, key string, value []byte) error {
-	return untilAnswered(ctx, func(ctx context.Context) error {
+	return t.bus.untilAnswered(ctx, func(ctx context.Context) error {
 		_, err := t.kv.Put(ctx, key, value)
 		return err
 	})
@@ -80,7 +81,7 @@ func (t *Table) Get(ctx context.Context, key string) (value []byte, err error) {
 // leave a note of it behind, and there it would stay.
 func (t *Table) Delete(ctx context.Context, key string) error {
 	subject := "$KV." + t.kv.Bucket() + "." + key
-	return untilAnswered(ctx, func(ctx context.Context) error {
+	return t.bus.untilAnswered(ctx, func(ctx context.Context) error {
 		return t.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 	})
 }
@@ -91,7 +92,7 @@ func (t *Table) Look(ctx context.Context, key string) (revision uint64, value []
 }
 
 func (t *Table) get(ctx context.Context, key string) (revision uint64, value []byte, err error) {
-	err = untilAnswered(ctx, func(ctx context.Context) error {
+	err = t.bus.untilAnswered(ctx, func(ctx context.Context) error {
 		entry, err := t.kv.Get(ctx, key)
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
 			revision, value = 0, nil
@@ -106,19 +107,21 @@ func (t *Table) get(ctx context.Context, key string) (revision uint64, value []b
 }
 
 // untilAnswered repeats a request while servers are away, until ctx ends.
-func untilAnswered(ctx context.Context, do func(context.Context) error) error {
+func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
 		err := do(attempt)
 		cancel()
 		switch {
 		case err == nil:
+			b.answered()
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case !transient(err):
 			return err
 		}
+		b.wait(err)
 		sleep(ctx, reconnectWait)
 	}
 }
@@ -146,7 +149,7 @@ func (t *Table) Cell(ctx context.Context, key string) (*Cell, []byte, error) {
 // before. No two processes may store equal bytes: an answer that was lost is recognised by them.
 func (c *Cell) Store(ctx context.Context, value []byte) error {
 	for {
-		err := untilAnswered(ctx, func(ctx context.Context) error {
+		err := c.table.bus.untilAnswered(ctx, func(ctx context.Context) error {
 			revision, err := c.table.kv.Update(ctx, c.key, value, c.revision)
 			if err == nil {
 				c.revision = revision
@@ -193,6 +196,12 @@ func (t *Table) Try(ctx context.Context, key string, value []byte, revision uint
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	next, err := t.kv.Update(ctx, key, value, revision)
+	switch {
+	case err == nil:
+		t.bus.answered()
+	case transient(err):
+		t.bus.wait(err)
+	}
 	return err == nil, next
 }
 

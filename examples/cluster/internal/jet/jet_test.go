@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -429,4 +431,45 @@ func TestReadersTakeLittleMemory(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Less(t, live(), before+readers<<20)
+}
+
+// TestMissingBrokersAreReported ends a broker while a table is in use, and starts it again.
+func TestMissingBrokersAreReported(t *testing.T) {
+	dir := t.TempDir()
+	s, err := StartServer(ServerOptions{Dir: dir})
+	require.NoError(t, err)
+	address, err := url.Parse(s.URL())
+	require.NoError(t, err)
+	port, err := strconv.Atoi(address.Port())
+	require.NoError(t, err)
+	told := make(chan error, 100)
+	b, err := Connect(t.Context(), Options{URL: s.URL(), Waiting: func(why error) { told <- why }})
+	require.NoError(t, err)
+	defer b.Close()
+	table, err := b.Table(t.Context(), "test")
+	require.NoError(t, err)
+	require.NoError(t, table.Put(t.Context(), "x", []byte("1")))
+	require.Empty(t, told, "nobody had to wait")
+	s.Close()
+	got := make(chan error, 1)
+	go func() {
+		_, err := table.Get(t.Context(), "x")
+		got <- err
+	}()
+	require.Error(t, <-told)
+	s, err = StartServer(ServerOptions{Dir: dir, Port: port})
+	require.NoError(t, err)
+	defer s.Close()
+	require.NoError(t, <-got)
+	for why := range told {
+		if why == nil {
+			break
+		}
+	}
+}
+
+func TestPasswordsAreNotShown(t *testing.T) {
+	require.Equal(t, "tls://worker:xxxxx@n1:4222,nats://n2:4222",
+		Redacted("tls://worker:secret@n1:4222,nats://n2:4222"))
+	require.NotContains(t, Redacted("tls://worker:%secret@n1"), "secret")
 }
