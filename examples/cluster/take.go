@@ -220,8 +220,8 @@ func run(fs *flag.FlagSet) action {
 		o.Log.Info("taking part", "modules", modules, "dir", o.Dir)
 		err = w.Run(ctx)
 		err = cmp.Or(bus.Refused(), err) // which is known only now
-		o.Log.Info("ended", "answers", w.Report().Visits, "err", err)
-		return err
+		o.Log.Info("ended", "answers", w.Report().Visits)
+		return err // which is told on stderr
 	}
 }
 

@@ -415,7 +415,7 @@ func (f *fetcher) tend(ctx context.Context) {
 
 // work does tasks until taking ends, or ctx, or the partition cannot go on.
 func (f *fetcher) work(ctx, taking context.Context) error {
-	for f.unpaused(taking) {
+	for f.unpaused(taking) && f.uplink.Wait(taking) {
 		lease, err := f.queue.Next(taking)
 		if err != nil {
 			return nil
@@ -444,6 +444,7 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 	begun := time.Now()
 	v := f.visit(ctx, t.item)
 	f.claim.Worked(time.Since(begun))
+	f.opts.Log.Debug("visit", "url", t.item.URL, "fate", v.fate, "took", time.Since(begun))
 	if v.requeue {
 		lease.Requeue(v.outcome, v.notBefore)
 	} else {

@@ -116,11 +116,10 @@ func (f *fetcher) unwanted(
 func (f *fetcher) failed(
 	ctx context.Context, it message.Item, state stage.State, start time.Time, err error,
 ) visited {
+	f.opts.Log.Debug("request failed", "url", it.URL, "err", err)
 	v := visited{fate: stage.Judge(nil, err), outcome: failure(start, err)}
-	if stage.BlameFor(err, it.Addr) == stage.Ours {
-		// Our own trouble is not theirs: nothing is counted against the host.
-		v.outcome = skipped
-		v.fate = stage.Interrupted
+	if o, ours := f.ours(ctx, it.Addr, start, err); ours {
+		v.outcome, v.fate = o, stage.Interrupted
 		if it.Kind == message.Rules {
 			v.requeue, v.notBefore = true, time.Now().Add(ownFault)
 			return v
@@ -132,6 +131,21 @@ func (f *fetcher) failed(
 		v.err = f.over(ctx, it, state, v.fate, v.outcome)
 	}
 	return v
+}
+
+// ours reports whether a request failed through this machine's own trouble, such as a dead network,
+// and what that is for the delays: nothing is counted against the host, but the request may have
+// been sent.
+func (f *fetcher) ours(
+	ctx context.Context, addr netip.Addr, start time.Time, err error,
+) (o scheduler.Outcome, ours bool) {
+	if !f.uplink.Ours(ctx, err, addr, start) {
+		return o, false
+	}
+	if failure(start, err).Skipped {
+		return skipped, true
+	}
+	return scheduler.Outcome{Start: time.Now()}, true
 }
 
 // over reports a page from which nothing follows.
@@ -211,9 +225,9 @@ func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Requ
 	v.requeue = true
 	if err != nil {
 		v.outcome = failure(start, err)
-		if stage.BlameFor(err, it.Addr) == stage.Ours {
+		if o, ours := f.ours(ctx, it.Addr, start, err); ours {
 			f.rules.Abandon(req)
-			v.outcome, v.notBefore = skipped, time.Now().Add(ownFault)
+			v.outcome, v.notBefore = o, time.Now().Add(ownFault)
 			return v
 		}
 		_, _ = f.rules.Store(req, robots.Response{}, time.Now()) // the URL was located before
@@ -253,7 +267,11 @@ func (f *fetcher) get(
 			return nil, ctx.Err()
 		}
 	}
-	return f.client.GetIf(withAddr(ctx, addr), url, v)
+	resp, err := f.client.GetIf(withAddr(ctx, addr), url, v)
+	if err == nil {
+		f.uplink.Answered()
+	}
+	return resp, err
 }
 
 // answer sends what came of a request for a robots.txt to the partition that waits for it.

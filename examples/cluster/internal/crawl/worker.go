@@ -16,6 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/brotli"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
@@ -53,6 +54,7 @@ type Worker struct {
 	opts   WorkerOptions
 	member *engine.Member
 	names  *resolve.Resolver
+	uplink *stage.Uplink
 	word   atomic.Pointer[followed]
 	rules  *robots.Cache    // of pages that waited for longer than their robots.txt holds
 	client *fetch.Client    // nil without fetch
@@ -87,6 +89,10 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	w.word.Store(&followed{filter: f, changed: make(chan struct{})})
 	// The table is kept by the partitions of hosts; this one only joins questions.
 	w.names = resolve.New(resolve.Options{Lookup: o.Lookup, Hosts: o.Hosts})
+	w.uplink = stage.NewUplink(w.names.Ping, w.tellTrouble)
+	if c.Loopback {
+		w.uplink.Probe = func(context.Context) error { return nil } // there is no network to fail
+	}
 	if o.Requests > 0 {
 		w.slots = make(chan struct{}, o.Requests)
 	}
@@ -257,18 +263,39 @@ func (w *Worker) Check() error { return w.member.Check() }
 // askAgain is when a name is looked up again that no server had an answer for.
 const askAgain = time.Minute
 
-// locate asks for the address of a host.
+// locate asks for the address of a host. It waits while this machine is offline.
 func (w *Worker) locate(ctx context.Context, host string) message.Item {
 	found := message.Item{Kind: message.Located, URL: host, Delay: errorTTL}
-	addr, err := w.names.Addr(ctx, host)
-	dns, _ := errors.AsType[*net.DNSError](err)
-	switch {
-	case err == nil:
-		found.Addr = addr
-	case dns == nil || !dns.IsNotFound:
-		found.Delay, found.Status = askAgain, 1
+	for w.uplink.Wait(ctx) {
+		began := time.Now()
+		_, known := w.names.Cached(host) // by a hosts file: then no name server has answered
+		addr, err := w.names.Addr(ctx, host)
+		if err == nil {
+			if found.Addr = addr; !known {
+				w.uplink.Answered()
+			}
+			break
+		}
+		if w.uplink.Ours(ctx, err, netip.Addr{}, began) {
+			continue
+		}
+		if dns, ok := errors.AsType[*net.DNSError](err); !ok || !dns.IsNotFound {
+			found.Delay, found.Status = askAgain, 1
+			w.opts.Log.Debug("lookup failed", "host", host, "again in", askAgain, "err", err)
+		}
+		break
 	}
 	return found
+}
+
+// tellTrouble logs that this machine is offline, and with "" that it is online again.
+func (w *Worker) tellTrouble(trouble string) {
+	if trouble == "" {
+		w.opts.Log.Info("the network is back")
+		return
+	}
+	w.opts.Log.Warn("this machine is offline, or its name server does not answer; "+
+		"nothing is fetched until that is over, and nothing is lost", "err", trouble)
 }
 
 // addrKey is under what the address of a visit is in its context.

@@ -1,0 +1,122 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+)
+
+// A cable is the way from a process to a web. It can be pulled.
+type cable struct {
+	web    *webtest.Web
+	pulled atomic.Bool
+	tried  chan struct{} // gets a value when a name was looked up in vain
+}
+
+func (c *cable) lookup(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+	if c.pulled.Load() {
+		select {
+		case c.tried <- struct{}{}:
+		default:
+		}
+		return nil, 0, errors.New("no name server answers")
+	}
+	addrs, err := c.web.Resolve(ctx, host)
+	return addrs, 0, err
+}
+
+func (c *cable) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if c.pulled.Load() {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ENETUNREACH}
+	}
+	return c.web.Dial(ctx, network, addr)
+}
+
+func (c *cable) process(t *testing.T, url string, log *strings.Builder) *Worker {
+	t.Helper()
+	crawl, err := Open(t.Context(), connect(t, url))
+	require.NoError(t, err)
+	w, err := crawl.NewWorker(WorkerOptions{
+		Name: "p", Workers: 4, TTL: time.Minute, Every: 100 * time.Millisecond,
+		Dir: filepath.Join(t.TempDir(), "p"), Dial: c.dial, Lookup: c.lookup,
+		Log: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	require.NoError(t, err)
+	w.uplink.Probe = w.names.Ping // on loopback, too
+	return w
+}
+
+// TestAMachineThatIsOfflineWaits begins a crawl without retries on a machine without a network. No
+// page is given up for that.
+func TestAMachineThatIsOfflineWaits(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 1, Hosts: 5, Addrs: 3, Pages: 4})
+	wire := &cable{web: web, tried: make(chan struct{})}
+	wire.pulled.Store(true)
+	url := startBroker(t).URL()
+	c, err := Create(t.Context(), connect(t, url), testOptions())
+	require.NoError(t, err)
+	seed(t, c, web)
+	var log strings.Builder
+	stop := run(t, wire.process(t, url, &log))
+	<-wire.tried // the host
+	<-wire.tried // and whether anything is there at all
+	wire.pulled.Store(false)
+	require.NoError(t, c.Wait(t.Context(), 50*time.Millisecond))
+	stop()
+	requireAllOnce(t, web)
+	require.Contains(t, log.String(), "this machine is offline")
+	require.Contains(t, log.String(), "the network is back")
+}
+
+// TestADeadNetworkIsNotTheHostsFailure asks of whom a failed request tells.
+func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
+	web := serve(t, webtest.Options{Seed: 1, Hosts: 1, Pages: 1})
+	wire := &cable{web: web, tried: make(chan struct{})}
+	url := startBroker(t).URL()
+	o := testOptions()
+	o.Loopback, o.Contact = false, "https://you.test/bot"
+	_, err := Create(t.Context(), connect(t, url), o)
+	require.NoError(t, err)
+	var log strings.Builder
+	f := &fetcher{Worker: wire.process(t, url, &log)}
+	public := netip.MustParseAddr("93.0.0.1")
+	get := func() (time.Time, error) {
+		start := time.Now()
+		_, err := f.client.GetIf(withAddr(t.Context(), public), "http://a.test/", stateOf(message.Item{}).Validators)
+		require.Error(t, err)
+		return start, err
+	}
+	wire.pulled.Store(true)
+	start, err := get()
+	outcome, ours := f.ours(t.Context(), public, start, err)
+	require.True(t, ours)
+	require.False(t, outcome.Failed)
+	trouble, _ := f.uplink.State()
+	require.NotEmpty(t, trouble)
+
+	f.uplink.Answered()
+	wire.pulled.Store(false)
+	f.opts.Dial = func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}
+	}
+	require.NoError(t, f.newClient())
+	start, err = get()
+	_, ours = f.ours(t.Context(), public, start, err)
+	require.False(t, ours, "the name server answers, so the host is to blame")
+	require.Equal(t, stage.Unclear, stage.BlameFor(err, public))
+}
