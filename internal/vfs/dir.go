@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// MakeDir is os.MkdirAll, but the new names survive a power failure.
+// MakeDir is like os.MkdirAll, but the new names survive a power failure.
 func MakeDir(dir string, perm fs.FileMode) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -29,9 +29,9 @@ func MakeDir(dir string, perm fs.FileMode) error {
 	return SyncDir(parent)
 }
 
-// SyncDir makes the new and changed names in a directory survive a power failure: to sync its files
-// is not enough. It takes that for done where a directory cannot be synced: Windows refuses to, and
-// so do some network file systems, and nothing else could be done there.
+// SyncDir makes the new and changed names in a directory survive a power failure: syncing the files
+// is not enough. It does nothing on Windows and on network file systems that cannot sync a
+// directory, where there is no alternative.
 func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -47,7 +47,7 @@ func SyncDir(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// RenameDir is os.Rename, but the new name survives a power failure.
+// RenameDir is like os.Rename, but the new name survives a power failure.
 func RenameDir(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// What was synced survives a power failure. What was not may, or may not.
+// Synced data survive a power failure. Other data may or may not.
 func Example() {
 	disk := vfs.NewMem()
 	f, err := disk.Create("file")

@@ -7,31 +7,30 @@ import (
 	"syscall"
 )
 
-// What the system calls are told, from the kernel's headers. Other processors pass offsets in other
-// ways, or have no number in package syscall.
+// Arguments of the system calls, from the kernel's headers. Other architectures pass offsets
+// differently, or lack the numbers of the calls in package syscall.
 const (
-	syncRangeWrite = 2 // begin to write dirty pages, and do not wait
+	syncRangeWrite = 2 // start writing dirty pages, and do not wait
 	adviceRandom   = 1
 	adviceWillNeed = 3
 )
 
-// Start begins to write a range, so that the disk works while the caller prepares more.
+// Start starts writing a range to disk while the caller prepares more.
 func (f osFile) Start(at, n int64) {
 	_, _, _ = syscall.Syscall6(syscall.SYS_SYNC_FILE_RANGE,
 		f.Fd(), uintptr(at), uintptr(n), syncRangeWrite, 0, 0) // a hint: it may fail
 }
 
-// Ahead begins to read a range, so that the disk works while the caller is busy with what came
-// before.
+// Ahead starts reading a range from disk while the caller processes earlier data.
 func Ahead(f *os.File, at, n int64) {
 	_, _, _ = syscall.Syscall6(syscall.SYS_FADVISE64,
 		f.Fd(), uintptr(at), uintptr(n), adviceWillNeed, 0, 0) // a hint: it may fail
 }
 
-// Ahead is a hint.
+// Ahead is like the function Ahead.
 func (f osFile) Ahead(at, n int64) { Ahead(f.File, at, n) }
 
-// Random keeps the kernel from reading ahead.
+// Random disables the kernel's read-ahead.
 func (f osFile) Random() {
 	_, _, _ = syscall.Syscall6(syscall.SYS_FADVISE64,
 		f.Fd(), 0, 0, adviceRandom, 0, 0) // a hint: it may fail

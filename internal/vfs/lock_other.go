@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Lock makes the file if there is none. These systems have no lock that ends with the process, so
-// nothing keeps two of them apart.
+// Lock creates the file if it does not exist. These systems have no lock that ends with the
+// process, so two processes do not exclude each other.
 func (d OS) Lock(name string) (io.Closer, error) {
 	return os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE, 0o600)
 }

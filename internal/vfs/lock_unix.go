@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Lock makes the file if there is none, and leaves it there.
+// Lock creates the file if it does not exist, and leaves it there.
 func (d OS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -25,8 +25,7 @@ func (d OS) Lock(name string) (io.Closer, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// LockShared is Lock for those who only read, of whom there may be many. It makes no file, and
-// without one there is nothing to lock.
+// LockShared is a shared lock for readers. It does not create the file, and fails without it.
 func (d OS) LockShared(name string) (io.Closer, error) {
 	f, err := os.Open(d.path(name))
 	if err != nil {
@@ -42,11 +41,11 @@ func (d OS) LockShared(name string) (io.Closer, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// A flock is a file that is locked. A child that was forked and has not yet become its program has
-// the file open, too: to close it alone would leave the lock to that child.
+// A flock is a locked file. A forked child has the file open, too, until it calls exec: just
+// closing the file would leave the lock to that child.
 type flock struct{ *os.File }
 
-// Close gives the lock back.
+// Close releases the lock.
 func (f flock) Close() error {
 	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.File.Close())
 }

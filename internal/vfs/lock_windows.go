@@ -9,7 +9,8 @@ import (
 
 const sharingViolation = syscall.Errno(32)
 
-// Lock makes the file if there is none, and leaves it there. It opens it so that nobody else can.
+// Lock creates the file if it does not exist, and leaves it there. It opens the file for exclusive
+// use.
 func (d OS) Lock(name string) (io.Closer, error) {
 	path, err := syscall.UTF16PtrFromString(d.path(name))
 	if err != nil {
@@ -18,8 +19,7 @@ func (d OS) Lock(name string) (io.Closer, error) {
 	return lockFile(path, name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, syscall.OPEN_ALWAYS)
 }
 
-// LockShared is Lock for those who only read, of whom there may be many. It makes no file, and
-// without one there is nothing to lock.
+// LockShared is a shared lock for readers. It does not create the file, and fails without it.
 func (d OS) LockShared(name string) (io.Closer, error) {
 	path, err := syscall.UTF16PtrFromString(d.path(name))
 	if err != nil {

@@ -4,5 +4,5 @@ package vfs
 
 import "errors"
 
-// Map says that there is no such thing here, or that package syscall does not know it.
+// Map is not supported by the system or by package syscall.
 func (d OS) Map(string, int) (*Map, error) { return nil, errors.ErrUnsupported }

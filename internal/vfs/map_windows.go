@@ -7,13 +7,13 @@ import (
 	"unsafe"
 )
 
-// Map opens or makes a file that is memory as well.
+// Map opens or creates a memory-mapped file.
 func (d OS) Map(name string, size int) (*Map, error) {
 	f, err := os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if size, err = takeRoom(f, size); err != nil {
+	if size, err = allocate(f, size); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	mapping, err := syscall.CreateFileMapping(syscall.Handle(f.Fd()), nil,

@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// ErrPower is what every change and every Sync returns once the power of a [Mem] is gone. Reading
-// goes on, for a test to see what had been written.
-var ErrPower = errors.New("vfs: the power is gone")
+// ErrPower is returned by every change and every Sync after the power of a [Mem] failed. Reads
+// still work, so that a test can see what was written.
+var ErrPower = errors.New("vfs: power failure")
 
-// A Mem is a directory in memory whose hardware fails on request. The zero Mem is not ready; use
+// A Mem is a directory in memory whose hardware fails on request. The zero Mem is not usable; use
 // [NewMem]. Its methods are safe for concurrent use.
 type Mem struct {
 	mu      sync.Mutex
@@ -26,7 +26,7 @@ type Mem struct {
 	steps   int
 	failAt  int
 	failure error // of step failAt; if it is ErrPower, of all later ones too
-	space   int64 // bytes that all files may have; -1 for any
+	space   int64 // maximum bytes of all files; -1 for unlimited
 }
 
 type memFile struct {
@@ -35,19 +35,19 @@ type memFile struct {
 	durable []byte // as of the last Sync
 	writes  []memWrite
 	mapped  bool // data may change at any time
-	flipped bool // data has changed otherwise than by writes
+	flipped bool // data has changed other than by writes
 }
 
 type memWrite struct {
 	at     int64
 	data   []byte
-	failed bool // it may turn up after a crash, but is not in the file
-	cut    bool // in place of writing, the file is cut at this offset
+	failed bool // it is not in the file, but may appear after a crash
+	cut    bool // a truncation at this offset, not a write
 }
 
 var _ FS = (*Mem)(nil)
 
-// NewMem returns an empty Mem in good order.
+// NewMem returns an empty Mem without faults.
 func NewMem() *Mem {
 	return &Mem{
 		names: map[string]*memFile{}, durable: map[string]*memFile{}, locks: map[string]bool{},
@@ -55,15 +55,15 @@ func NewMem() *Mem {
 	}
 }
 
-// Steps returns how often something was changed or synced so far.
+// Steps returns the number of changes and syncs so far.
 func (m *Mem) Steps() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.steps
 }
 
-// FailAt lets the n-th step from the beginning fail, before it has any effect; a write that fails
-// so may still turn up after a crash, as it was under way. With [ErrPower] all later steps fail
+// FailAt makes the n-th step, counted from the start, fail before it has any effect. A failed write
+// may still appear after a crash, since it was in flight. With [ErrPower] all later steps fail,
 // too.
 func (m *Mem) FailAt(n int, err error) {
 	m.mu.Lock()
@@ -71,8 +71,8 @@ func (m *Mem) FailAt(n int, err error) {
 	m.failAt, m.failure = n, err
 }
 
-// SetSpace bounds the bytes of all files. A write beyond fails with ENOSPC after the bytes that had
-// room, as system calls do. A negative n takes the bound away.
+// SetSpace bounds the bytes of all files. A write beyond it fails with ENOSPC after the bytes that
+// fit, like a system call. A negative n removes the bound.
 func (m *Mem) SetSpace(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +103,7 @@ func (m *Mem) Data(name string) []byte {
 	return nil
 }
 
-// Put makes a file of these bytes, as if it had been there always.
+// Put creates a durable file with the given data.
 func (m *Mem) Put(name string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *Mem) Put(name string, data []byte) {
 	m.names[name], m.durable[name] = f, f
 }
 
-// Flip inverts one bit of a file, the lowest of a byte being bit 0, as a failing disk may.
+// Flip inverts one bit of a file, as a failing disk may. Bit 0 is the lowest of a byte.
 func (m *Mem) Flip(name string, at int64, bit int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *Mem) Flip(name string, at int64, bit int) {
 	f.flipped = true
 }
 
-// Clone returns a copy of what a reader sees now, in good order and with all of it durable.
+// Clone returns a copy of the visible state, all of it durable and without faults.
 func (m *Mem) Clone() *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,9 +132,9 @@ func (m *Mem) Clone() *Mem {
 	return c
 }
 
-// Crash returns the directory as it is found when the power is back. Names are journaled: changes
-// last in their order, up to a random one. Each write since its file's last Sync is kept, torn or
-// lost at random.
+// Crash returns the directory as found after a power failure. Names are journaled: changes survive
+// in order, up to a random one. Each write since its file's last Sync is kept, torn or lost at
+// random.
 func (m *Mem) Crash(random *rand.Rand) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,7 +156,7 @@ func (m *Mem) Crash(random *rand.Rand) *Mem {
 				data = apply(data, w)
 			case 2:
 				if w.cut {
-					continue // all of it or nothing
+					continue // a truncation is atomic
 				}
 				w.data = w.data[:random.IntN(len(w.data)+1)]
 				data = apply(data, w)
@@ -168,11 +168,11 @@ func (m *Mem) Crash(random *rand.Rand) *Mem {
 	return found
 }
 
-// sector is what a disk writes as a whole.
+// sector is the number of bytes that a disk writes atomically.
 const sector = 512
 
-// sectors returns what a power failure may leave of a file that is mapped: of each sector what was
-// there first, or what is there now.
+// sectors returns what a power failure may leave of a mapped file: each sector has its durable or
+// its current contents.
 func (f *memFile) sectors(random *rand.Rand) []byte {
 	data := make([]byte, len(f.data))
 	copy(data, f.durable)
@@ -196,7 +196,8 @@ func apply(data []byte, w memWrite) []byte {
 	return data
 }
 
-// step counts what changes the directory. It requires that m.mu is held.
+// step counts a change, and returns the planned failure if it is due. It requires that m.mu is
+// held.
 func (m *Mem) step() error {
 	m.steps++
 	if m.failAt > 0 && (m.steps == m.failAt || m.steps > m.failAt && m.failure == ErrPower) {
@@ -205,7 +206,7 @@ func (m *Mem) step() error {
 	return nil
 }
 
-// change applies a change of names, which may yet be undone by a crash.
+// change applies a change of names, which a crash may undo.
 func (m *Mem) change(apply func(map[string]*memFile)) error {
 	if err := m.step(); err != nil {
 		return err
@@ -215,7 +216,7 @@ func (m *Mem) change(apply func(map[string]*memFile)) error {
 	return nil
 }
 
-// Create makes an empty file.
+// Create creates an empty file.
 func (m *Mem) Create(name string) (File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,7 +227,7 @@ func (m *Mem) Create(name string) (File, error) {
 	return f, nil
 }
 
-// Open opens a file that exists.
+// Open opens an existing file.
 func (m *Mem) Open(name string) (File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -236,7 +237,7 @@ func (m *Mem) Open(name string) (File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// Map opens or makes a file that is memory as well. The size must not change while it is.
+// Map opens or creates a memory-mapped file. Its size must not change while it is mapped.
 func (m *Mem) Map(name string, size int) (*Map, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -254,7 +255,7 @@ func (m *Mem) Map(name string, size int) (*Map, error) {
 	return &Map{f.data, func() error { return nil }}, nil
 }
 
-// Rename takes the place of a file that is there.
+// Rename replaces an existing file.
 func (m *Mem) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -285,7 +286,7 @@ func (m *Mem) List() ([]string, error) {
 	return slices.Sorted(maps.Keys(m.names)), nil
 }
 
-// Sync makes creations, renamings and removals last.
+// Sync makes creations, renames and removals durable.
 func (m *Mem) Sync() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -296,7 +297,7 @@ func (m *Mem) Sync() error {
 	return nil
 }
 
-// Lock makes no file.
+// Lock does not create a file.
 func (m *Mem) Lock(name string) (io.Closer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -358,7 +359,7 @@ func (f *memFile) write(w memWrite) {
 	}
 }
 
-// Truncate cuts the file. It counts as a step.
+// Truncate truncates the file. It counts as a step.
 func (f *memFile) Truncate(size int64) error {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
@@ -372,7 +373,7 @@ func (f *memFile) Truncate(size int64) error {
 		return err
 	}
 	f.writes = append(f.writes, w)
-	f.data = f.data[:size:size] // what is written next must not reach an older copy
+	f.data = f.data[:size:size] // later writes must not change older copies
 	return nil
 }
 

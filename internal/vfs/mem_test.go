@@ -11,7 +11,7 @@ import (
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// written makes a file, writes to it and closes it.
+// written writes to a file, which it creates if necessary.
 func written(t testing.TB, m *Mem, name, data string, at int64) {
 	t.Helper()
 	f, err := m.Open(name)
@@ -23,7 +23,7 @@ func written(t testing.TB, m *Mem, name, data string, at int64) {
 	require.NoError(t, err)
 }
 
-// outcomes returns what many crashes leave of a file.
+// outcomes returns the contents of a file after many crashes.
 func outcomes(m *Mem, name string) map[string]int {
 	seen := map[string]int{}
 	for seed := range uint64(400) {
@@ -44,15 +44,15 @@ func keys(seen map[string]int) (all []string) {
 	return all
 }
 
-func TestCrashKeepsTearsAndLosesWrites(t *testing.T) {
+func TestCrashKeepsLosesOrTearsWrites(t *testing.T) {
 	m := NewMem()
 	written(t, m, "a", "xy", 0)
 	want := []string{"none", "=", "=x", "=xy"}
-	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "neither name nor data were synced")
+	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "neither name nor data are synced")
 
 	require.NoError(t, m.Sync())
 	want = []string{"=", "=x", "=xy"}
-	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "the data were not synced")
+	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "the data are not synced")
 
 	f, err := m.Open("a")
 	require.NoError(t, err)
@@ -62,11 +62,11 @@ func TestCrashKeepsTearsAndLosesWrites(t *testing.T) {
 	written(t, m, "a", "Z", 1)
 	written(t, m, "a", "!", 2)
 	want = []string{"=xy", "=xZ", "=xZ!", "=xy!"}
-	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "writes are lost each on its own")
-	require.Equal(t, "xZ!", string(m.Data("a")), "a crash leaves the original alone")
+	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "writes are lost independently")
+	require.Equal(t, "xZ!", string(m.Data("a")), "a crash does not change the original")
 }
 
-func TestNamesLastInTheirOrder(t *testing.T) {
+func TestNamesSurviveInOrder(t *testing.T) {
 	m := NewMem()
 	m.Put("a", []byte("1"))
 	written(t, m, "b", "2", 0)
@@ -103,7 +103,7 @@ func TestFailAt(t *testing.T) {
 	_, err = f.WriteAt([]byte("x"), 0)
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, []byte{}, m.Data("a"), "it had no effect")
-	require.Contains(t, keys(outcomes(m, "a")), "=x", "but it was under way")
+	require.Contains(t, keys(outcomes(m, "a")), "=x", "but it was in flight")
 	_, err = f.WriteAt([]byte("x"), 0)
 	require.NoError(t, err, "it fails once")
 
@@ -129,9 +129,9 @@ func TestSpace(t *testing.T) {
 	n, err := f.WriteAt([]byte("123456"), 0)
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.Equal(t, 4, n)
-	require.Equal(t, "1234", string(m.Data("a")), "what had room was written")
+	require.Equal(t, "1234", string(m.Data("a")), "the bytes that fit are written")
 	_, err = f.WriteAt([]byte("xxxx"), 0)
-	require.NoError(t, err, "writing over needs no room")
+	require.NoError(t, err, "overwriting needs no space")
 	n, err = f.WriteAt([]byte("yyy"), 2)
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.Equal(t, 2, n)
@@ -156,8 +156,8 @@ func TestFlipAndClone(t *testing.T) {
 	require.Nil(t, m.Data("none"))
 }
 
-// TestMapMeetsNoFullDisk: its room is taken when it is made, or it is not made.
-func TestMapMeetsNoFullDisk(t *testing.T) {
+// TestMapAllocatesItsSpace checks that Map allocates all space, or fails without creating the file.
+func TestMapAllocatesItsSpace(t *testing.T) {
 	m := NewMem()
 	m.SetSpace(1000)
 	_, err := m.Map("a", 1024)
@@ -168,7 +168,7 @@ func TestMapMeetsNoFullDisk(t *testing.T) {
 	require.EqualValues(t, 1000, m.Used())
 }
 
-// TestCrashOfAMap keeps or loses sectors, each as a whole, whatever their order.
+// TestCrashOfAMap checks that a crash keeps or loses whole sectors, independently of their order.
 func TestCrashOfAMap(t *testing.T) {
 	m := NewMem()
 	mapped, err := m.Map("a", 2*sector)
@@ -185,7 +185,7 @@ func TestCrashOfAMap(t *testing.T) {
 	require.Equal(t, map[[3]byte]bool{{}: true, {1, 2}: true, {0, 0, 3}: true, {1, 2, 3}: true}, seen)
 }
 
-// TestCrashOfATruncation: it is kept or lost, as a whole and in its place among the writes.
+// TestCrashOfATruncation checks that a truncation is atomic and ordered among the writes.
 func TestCrashOfATruncation(t *testing.T) {
 	m := NewMem()
 	m.Put("a", []byte("abcd"))
@@ -201,7 +201,7 @@ func TestCrashOfATruncation(t *testing.T) {
 	require.ElementsMatch(t, []string{"=abZ"}, keys(outcomes(m, "a")))
 }
 
-// TestReplace: after a power failure at any step the old file is there, or the new one.
+// TestReplace checks that after a power failure at any step there is the old file or the new one.
 func TestReplace(t *testing.T) {
 	for step := 1; ; step++ {
 		m := NewMem()

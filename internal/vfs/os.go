@@ -9,22 +9,22 @@ import (
 	"syscall"
 )
 
-// OS is the directory of that name.
+// OS is the name of a directory of the operating system.
 type OS string
 
 var _ FS = OS("")
 
-// Open opens a file that exists, for reading and writing.
+// Open opens an existing file for reading and writing.
 func (d OS) Open(name string) (File, error) {
 	return wrap(os.OpenFile(d.path(name), os.O_RDWR, 0))
 }
 
-// Create makes an empty file, which nobody but the owner may read.
+// Create creates an empty file that only the owner may read.
 func (d OS) Create(name string) (File, error) {
 	return wrap(os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600))
 }
 
-// Rename takes the place of a file that is there.
+// Rename replaces an existing file.
 func (d OS) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
 
 // Remove removes a file.
@@ -42,19 +42,19 @@ func (d OS) List() ([]string, error) {
 	return names, err
 }
 
-// Sync makes creations, renamings and removals last.
+// Sync makes creations, renames and removals durable.
 func (d OS) Sync() error { return SyncDir(string(d)) }
 
 func (d OS) path(name string) string { return filepath.Join(string(d), name) }
 
 type osFile struct{ *os.File }
 
-// Shared is a directory of the operating system whose files others read, too. Its files are made
-// readable for everyone. Files that may only be read can be opened, and what is not a regular file,
-// such as a symbolic link, is not listed.
+// Shared is a directory of the operating system whose files have other readers. New files are
+// readable by everyone. Open accepts read-only files, and List skips everything but regular files,
+// such as symbolic links.
 type Shared struct{ OS }
 
-// Open opens a file that exists, for reading and, if that is permitted, for writing.
+// Open opens an existing file for reading and, if permitted, for writing.
 func (d Shared) Open(name string) (File, error) {
 	f, err := d.OS.Open(name)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -63,7 +63,7 @@ func (d Shared) Open(name string) (File, error) {
 	return f, err
 }
 
-// Create makes an empty file, which everyone may read.
+// Create creates an empty file that everyone may read.
 func (d Shared) Create(name string) (File, error) {
 	return wrap(os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644))
 }
@@ -80,7 +80,7 @@ func (d Shared) List() ([]string, error) {
 	return names, err
 }
 
-// wrap keeps a nil *os.File from becoming a File that is not nil.
+// wrap prevents a nil *os.File from becoming a non-nil File.
 func wrap(f *os.File, err error) (File, error) {
 	if err != nil {
 		return nil, err
@@ -96,10 +96,10 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// takeRoom makes a file as long as it should be, unless it was made before, and returns its size.
-// It writes, as a file that is only said to be long may meet a full disk whenever it is used. If
-// there is no room, it gives back what it took: else that would pass for a whole file later.
-func takeRoom(f *os.File, size int) (int, error) {
+// allocate extends a new file to size, and returns the size of the file. It writes zeros, since a
+// sparse file may find the disk full at any later use. If there is not enough space, it truncates
+// the file, which would otherwise look complete later.
+func allocate(f *os.File, size int) (int, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, fmt.Errorf("vfs: size: %w", err)

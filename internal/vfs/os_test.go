@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOSAndMemAgree does the same to both and compares.
+// TestOSAndMemAgree runs the same operations on all implementations.
 func TestOSAndMemAgree(t *testing.T) {
 	for name, d := range map[string]FS{"OS": OS(t.TempDir()), "Mem": NewMem(), "Shared": Shared{OS(t.TempDir())}} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestOSAndMemAgree(t *testing.T) {
 	}
 }
 
-// TestMapIsTheFile: what is written to the memory is in the file, and the other way round, and
-// stays there; the size counts when the file is made.
+// TestMapIsTheFile checks that writes to the memory are in the file, and the other way round, and
+// that they persist. The size only matters when the file is created.
 func TestMapIsTheFile(t *testing.T) {
 	for name, d := range map[string]FS{"OS": OS(t.TempDir()), "Mem": NewMem()} {
 		t.Run(name, func(t *testing.T) {
@@ -116,13 +116,13 @@ func TestMapIsTheFile(t *testing.T) {
 	}
 }
 
-// TestMapFaults: memory that has no file behind it any longer is an error, as that of a full disk is
-// where files are copied on write.
+// TestMapFaults writes to mapped memory beyond the end of the truncated file. The result must be an
+// error, as on a full disk with copy-on-write files.
 func TestMapFaults(t *testing.T) {
 	d := OS(t.TempDir())
 	m, err := d.Map("a", 64<<10)
 	if errors.Is(err, errors.ErrUnsupported) || runtime.GOOS == "windows" {
-		t.Skip("there a mapped file cannot be cut off")
+		t.Skip("this system cannot truncate a mapped file")
 	}
 	require.NoError(t, err)
 	require.NoError(t, m.Write(0, []byte("there")))
@@ -144,7 +144,7 @@ func TestOSOfNoDirectory(t *testing.T) {
 	require.ErrorIs(t, d.Sync(), fs.ErrNotExist)
 }
 
-// TestShared: others may read the files, and what is not a file of the directory is not listed.
+// TestShared checks that others may read the files, and that only regular files are listed.
 func TestShared(t *testing.T) {
 	dir := t.TempDir()
 	d := Shared{OS(dir)}

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMapGivesBackWhatItTook: a file that met a full disk halfway is not taken for a whole one. The
-// system's limit on the length of files stands for the disk.
-func TestMapGivesBackWhatItTook(t *testing.T) {
-	signal.Ignore(syscall.SIGXFSZ) // or the limit would end the program
+// TestMapFreesItsSpaceOnFailure checks that a file does not look complete after the disk became
+// full halfway. The system's limit on file sizes stands in for the disk.
+func TestMapFreesItsSpaceOnFailure(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ) // it would end the program
 	t.Cleanup(func() { signal.Reset(syscall.SIGXFSZ) })
 	var unlimited syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited))

@@ -1,13 +1,14 @@
-// Package vfs holds the file system that stores write through, with no more than they need.
+// Package vfs is a minimal file system interface for stores.
 //
-// [OS] is a directory of the operating system. [Mem] is one in memory that can lose its power: what
-// was written and not synced may then be kept, torn or lost. Whoever writes through an [FS] can so
-// be shown a full disk, a broken one, a flipped bit and a power failure in a test of milliseconds.
+// [OS] is a directory of the operating system. [Mem] is a directory in memory that simulates power
+// failures: unsynced writes may then be kept, torn or lost. So a test of a store can cover a full
+// disk, a broken disk, a flipped bit and a power failure in milliseconds.
 //
 // # Durability
 //
-// A write lasts once [File.Sync] returned. The creation, renaming or removal of a file lasts once
-// [FS.Sync] returned; until then they last in their order, up to any of them.
+// A write is durable once [File.Sync] returned. The creation, renaming or removal of a file is
+// durable once [FS.Sync] returned. Before that, a power failure keeps these in order, up to any of
+// them.
 package vfs
 
 import (
@@ -20,58 +21,57 @@ import (
 	"unsafe"
 )
 
-// ErrLocked says that another process, or another part of this one, holds the lock.
+// ErrLocked means that another process, or another part of this one, holds the lock.
 var ErrLocked = errors.New("vfs: locked by another user")
 
 // An FS is one flat directory.
 type FS interface {
-	// Open opens a file that exists, for reading and writing.
+	// Open opens an existing file for reading and writing.
 	Open(name string) (File, error)
-	// Create makes an empty file, in the place of one that is there.
+	// Create creates an empty file, and replaces an existing one.
 	Create(name string) (File, error)
 	Rename(from, to string) error
 	Remove(name string) error
 	// List returns the names of all files, in order.
 	List() ([]string, error)
-	// Map opens a file that is memory as well. If there is none, it makes one of that size, 512
-	// bytes at least, with all of its room taken, so that no write to the memory can find the disk
-	// full. An error that is errors.ErrUnsupported says that the system has no such thing.
+	// Map opens a memory-mapped file. If it does not exist, Map creates it with that size, at least
+	// 512 bytes, and allocates all of its space, so that no write to the memory finds the disk
+	// full. The error wraps errors.ErrUnsupported if the system has no mapped files.
 	Map(name string, size int) (*Map, error)
-	// Sync makes creations, renamings and removals last.
+	// Sync makes creations, renames and removals durable.
 	Sync() error
 	// Lock returns ErrLocked if the file of that name is locked. The end of the process unlocks it.
 	Lock(name string) (io.Closer, error)
 }
 
-// A File is read and written at offsets. Reads and writes may go on at the same time.
+// A File is read and written at offsets. Reads and writes may be concurrent.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
-	// Truncate cuts a file at a size that it has reached. Like a write, it lasts once Sync
+	// Truncate truncates a file to at most its current size. Like a write, it is durable once Sync
 	// returned.
 	Truncate(size int64) error
-	// Sync makes writes last. After an error it is open which of them did, and a later Sync that
-	// returns nil says nothing about them.
+	// Sync makes writes durable. After an error it is unknown which of them are, and a later
+	// successful Sync does not tell.
 	Sync() error
-	// Start hints that a range should be on its way to the disk before Sync asks for it.
+	// Start is a hint to start writing a range to disk before Sync.
 	Start(at, n int64)
-	// Random hints that each read is as long as what is wanted, so that more should not be read.
+	// Random is a hint that reads are random, so that read-ahead is useless.
 	Random()
 }
 
-// A Map is a file that is memory as well. What is written to it is in the file at once as far as
-// other processes are concerned, those after a crash of this one included; when it gets to the
-// disk, and in which order, is up to the system. It is not safe for concurrent use.
+// A Map is a memory-mapped file. Other processes see a write immediately, even if this one crashes
+// afterwards. When writes reach the disk, and in which order, is up to the system. It is not safe
+// for concurrent use.
 type Map struct {
-	Bytes []byte // of the whole file, to be read; Write and Store write it
+	Bytes []byte // the whole file, for reading; Write and Store write to it
 	close func() error
 }
 
-// ErrFault says that memory of a [Map] could not be written: there is no room or no working disk
-// behind it. The room that Map takes does not help where a file system copies what it writes, as
-// btrfs does.
+// ErrFault means that the memory of a [Map] could not be written: the disk is full or broken.
+// Allocating the space in advance does not help with copy-on-write file systems such as btrfs.
 var ErrFault = errors.New("vfs: mapped file cannot be written: the disk is full or broken")
 
 // Write copies b to an offset. After an error some of it may have been copied.
@@ -81,9 +81,9 @@ func (m *Map) Write(at int, b []byte) (err error) {
 	return nil
 }
 
-// Store writes an integer of 8 bytes, little endian, at a multiple of 8. Whoever reads it after a
-// crash of the process, as it was or as it is now, also finds what was written to the Map before.
-// After an error it is as it was.
+// Store writes an integer of 8 bytes, little endian, at a multiple of 8. It is atomic and ordered:
+// a reader that finds the new value after a crash of the process also finds all earlier writes to
+// the Map. After an error the old value is unchanged.
 func (m *Map) Store(at int, v uint64) error { return m.Publish(at, nil, at, v) }
 
 // Publish is Write at one offset, followed by Store at another one.
@@ -101,8 +101,8 @@ func (m *Map) store(at int, v uint64) {
 	atomic.StoreUint64(word, binary.NativeEndian.Uint64(b[:]))
 }
 
-// catch turns the signal that a full disk raises into an error. The signal would end the process
-// otherwise. Any other panic goes on.
+// catch converts the signal of a full disk into an error. Otherwise the signal would end the
+// process. Other panics continue.
 func (m *Map) catch(old bool, err *error) {
 	debug.SetPanicOnFault(old)
 	if r := recover(); r != nil {
@@ -115,17 +115,17 @@ func (m *Map) catch(old bool, err *error) {
 	}
 }
 
-// Close makes Bytes unusable, and leaves the file.
+// Close unmaps Bytes, and keeps the file.
 func (m *Map) Close() error {
 	m.Bytes = nil
 	return m.close()
 }
 
-// leastMap is the size below which a file is one whose making was cut short.
+// leastMap is the minimum size of a mapped file. A smaller one was not completely created.
 const leastMap = 512
 
-// Replace writes a small file as a whole and makes it last: whatever happens, the old one or the
-// new one is there. Until it is whole it has another name, which ends in ".new".
+// Replace writes a small file atomically and durably: after a failure there is the old file or the
+// new one. It writes to a temporary file whose name ends in ".new".
 func Replace(fs FS, name string, data []byte) error {
 	f, err := fs.Create(name + ".new")
 	if err != nil {
