@@ -1,6 +1,6 @@
 // Package memnet connects clients and servers inside one process, without sockets.
 //
-// Its connections are net.Pipe's, so that goroutines which wait on them count as blocked in a
+// Its connections come from net.Pipe, so that goroutines that wait for them count as blocked in a
 // testing/synctest bubble: a limit of 30 seconds fires after exactly 30 seconds of fake time.
 //
 //	n := memnet.New()
@@ -19,7 +19,7 @@ import (
 	"syscall"
 )
 
-// ErrInUse says that an address has a listener already.
+// ErrInUse means that an address already has a listener.
 var ErrInUse = errors.New("memnet: address in use")
 
 // Network is a set of listeners. Its methods are safe for concurrent use.
@@ -28,10 +28,10 @@ type Network struct {
 	listeners map[string]*listener
 }
 
-// New returns a Network on which nobody listens.
+// New returns a Network without listeners.
 func New() *Network { return &Network{listeners: make(map[string]*listener)} }
 
-// Listen returns a listener for connections that are dialled to addr, which may be any string.
+// Listen returns a listener for connections to addr, which may be any string.
 func (n *Network) Listen(addr string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,8 +43,8 @@ func (n *Network) Listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dial connects to the listener at addr and waits until it accepts. Where nobody listens, the
-// connection is refused as a real network would do it.
+// Dial connects to the listener at addr and waits until it accepts. Without a listener, the
+// connection is refused as in a real network.
 func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[addr]

@@ -40,7 +40,7 @@ func Example() {
 	// Output: you asked for /page
 }
 
-func TestDialIsRefusedWhereNobodyListens(t *testing.T) {
+func TestDialWithoutAListenerIsRefused(t *testing.T) {
 	n := memnet.New()
 	_, err := n.Dial(t.Context(), "tcp", "a:1")
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
@@ -53,7 +53,7 @@ func TestDialIsRefusedWhereNobodyListens(t *testing.T) {
 	require.Equal(t, "memory", l.Addr().Network())
 
 	require.NoError(t, l.Close())
-	require.NoError(t, l.Close(), "a second Close changes nothing")
+	require.NoError(t, l.Close(), "a second Close has no effect")
 	_, err = n.Dial(t.Context(), "tcp", "a:1")
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	l, err = n.Listen("a:1")
@@ -61,7 +61,7 @@ func TestDialIsRefusedWhereNobodyListens(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-func TestDialWaitsForAcceptAndHeedsItsContext(t *testing.T) {
+func TestDialWaitsForAcceptOrItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New()
 		l, err := n.Listen("a:1")
@@ -75,7 +75,7 @@ func TestDialWaitsForAcceptAndHeedsItsContext(t *testing.T) {
 
 		time.AfterFunc(time.Second, func() { l.Close() })
 		_, err = n.Dial(t.Context(), "tcp", "a:1")
-		require.ErrorIs(t, err, syscall.ECONNREFUSED, "closed while it waited")
+		require.ErrorIs(t, err, syscall.ECONNREFUSED, "closed while Dial waited")
 		_, err = l.Accept()
 		require.ErrorIs(t, err, net.ErrClosed)
 	})
