@@ -2,8 +2,8 @@ package neterr
 
 import "syscall"
 
-// The numbers are those of winsock2.h and winerror.h. Those of package syscall are here too, as
-// tests and networks in memory use them.
+// The numbers are those of winsock2.h and winerror.h. The constants of package syscall are included
+// for tests and in-memory networks, which use them.
 var (
 	exhausted = []error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,

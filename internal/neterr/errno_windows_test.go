@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
-// TestNumbersOfWindows: those that a test cannot bring about.
+// TestNumbersOfWindows covers errors that a test cannot provoke.
 func TestNumbersOfWindows(t *testing.T) {
 	for errno, want := range map[syscall.Errno]func(error) bool{
 		10024: neterr.Exhausted, 10055: neterr.Exhausted, 8: neterr.Exhausted,

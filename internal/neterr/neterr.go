@@ -1,6 +1,6 @@
-// Package neterr tells whose fault an error of the network is. Windows has numbers of its own for
-// such errors, which its package syscall does not name: syscall.ENETDOWN is made up there, and no
-// error is ever equal to it.
+// Package neterr tells whether a network error is ours or the server's. Windows has its own numbers
+// for such errors, which package syscall does not name: there syscall.ENETDOWN is an invented
+// number that no error equals.
 package neterr
 
 import (
@@ -8,17 +8,18 @@ import (
 	"slices"
 )
 
-// Local reports whether an error says that this machine could not open a connection, whatever the
-// server: it has run out of something, or has no network.
+// Local reports whether this machine could not open a connection for a local reason: it ran out of
+// resources, or has no network.
 func Local(err error) bool { return Exhausted(err) || is(err, unconnected) }
 
-// Exhausted reports whether an error says that this machine has run out of something.
+// Exhausted reports whether this machine ran out of a resource, such as file descriptors.
 func Exhausted(err error) bool { return is(err, exhausted) }
 
-// Refused reports whether an error says that nobody listens at a port of a host that was reached.
+// Refused reports whether a reachable host refused the connection, since nothing listens on the
+// port.
 func Refused(err error) bool { return is(err, refused) }
 
-// Reset reports whether an error says that the other side, or the system, ended a connection.
+// Reset reports whether the peer or the system aborted a connection.
 func Reset(err error) bool { return is(err, reset) }
 
 func is(err error, any []error) bool {

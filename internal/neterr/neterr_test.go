@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
-// TestErrorsOfThisSystem meets errors as the system has them, which has its own numbers for them.
+// TestErrorsOfThisSystem provokes real errors, whose numbers depend on the system.
 func TestErrorsOfThisSystem(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestErrorsOfThisSystem(t *testing.T) {
 	require.False(t, neterr.Refused(err))
 }
 
-// TestAResetConnection has a server that throws away what was sent.
+// TestAResetConnection has a server that closes with a reset.
 func TestAResetConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
