@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Of returns how long a server asks to be left alone: the seconds or the date of Retry-After (RFC
-// 9110, section 10.2.3). A date counts from the Date of the response, so that it does not matter
-// whether the clocks agree. It is 0 if the header is missing or makes no sense, and the longest
-// Duration if no Duration is long enough: callers set a bound of their own.
+// Of returns how long a server asks clients to wait: the seconds or the date of Retry-After (RFC
+// 9110, section 10.2.3). A date is relative to the Date of the response, so that clocks need not
+// agree. It is 0 if the field is missing or invalid, and the longest Duration if the value exceeds
+// it: callers set their own bound.
 func Of(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if value == "" {

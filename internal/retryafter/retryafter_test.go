@@ -20,7 +20,7 @@ func header(fields ...string) http.Header {
 	return h
 }
 
-// TestRFC9110 holds section 10.2.3, Retry-After.
+// TestRFC9110 covers section 10.2.3, Retry-After.
 func TestRFC9110(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	const noon = "Thu, 01 Jan 2026 12:00:00 GMT"
@@ -34,11 +34,11 @@ func TestRFC9110(t *testing.T) {
 		"white space":                    {header("Retry-After", " 7 "), 7 * time.Second},
 		"HTTP-date":                      {header("Retry-After", "Thu, 01 Jan 2026 12:00:30 GMT"), 30 * time.Second},
 		"an obsolete HTTP-date":          {header("Retry-After", "Thursday, 01-Jan-26 12:00:30 GMT"), 30 * time.Second},
-		"a date as asctime writes it":    {header("Retry-After", "Thu Jan  1 12:00:30 2026"), 30 * time.Second},
+		"a date in asctime format":       {header("Retry-After", "Thu Jan  1 12:00:30 2026"), 30 * time.Second},
 		"an HTTP-date that has passed":   {header("Retry-After", "Thu, 01 Jan 2026 11:00:00 GMT"), 0},
 		"a clock that is an hour ahead":  {header("Retry-After", "Thu, 01 Jan 2026 13:00:30 GMT", "Date", "Thu, 01 Jan 2026 13:00:00 GMT"), 30 * time.Second},
 		"a clock that is an hour behind": {header("Retry-After", "Thu, 01 Jan 2026 11:00:30 GMT", "Date", "Thu, 01 Jan 2026 11:00:00 GMT"), 30 * time.Second},
-		"a Date that makes no sense":     {header("Retry-After", "Thu, 01 Jan 2026 12:00:30 GMT", "Date", "noon"), 30 * time.Second},
+		"an invalid Date":                {header("Retry-After", "Thu, 01 Jan 2026 12:00:30 GMT", "Date", "noon"), 30 * time.Second},
 		"seconds do not depend on Date":  {header("Retry-After", "60", "Date", noon), time.Minute},
 		"a negative number":              {header("Retry-After", "-5"), 0},
 		"a fraction":                     {header("Retry-After", "1.5"), 0},
@@ -54,7 +54,7 @@ func TestRFC9110(t *testing.T) {
 	}
 }
 
-// FuzzOf holds that a delay is never negative, and that seconds are what they say.
+// FuzzOf checks that a delay is never negative, and that seconds are exact.
 func FuzzOf(f *testing.F) {
 	for _, value := range []string{"120", "Thu, 01 Jan 2026 12:00:30 GMT", "-1", "", "1e9", "٣"} {
 		f.Add(value, "Thu, 01 Jan 2026 12:00:00 GMT")
