@@ -4,8 +4,8 @@ import "strings"
 
 var dropTabsAndNewlines = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
-// trim drops what surrounds a URL in careless markup, and the line breaks in it: long links are
-// often wrapped.
+// trim drops control characters and spaces around a URL, and tabs and line breaks in it: markup is
+// careless, and long links are often wrapped.
 func trim(raw string) string {
 	in := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' }) // controls and the space
 	if strings.ContainsAny(in, "\t\n\r") {
@@ -14,8 +14,8 @@ func trim(raw string) string {
 	return in
 }
 
-// cutScheme cuts off a scheme and its colon, and lowercases the scheme. A colon after anything that
-// cannot be a scheme belongs to a relative path, as in "./a:b".
+// cutScheme cuts off a scheme and its colon, and lowercases the scheme. A colon after anything else
+// belongs to a relative path, as in "./a:b".
 func cutScheme(in string) (scheme, rest string, found bool) {
 	for i := range len(in) {
 		switch c := in[i]; {
@@ -89,8 +89,7 @@ func (p *parser) cutAtSlash(in string) (before, after string) {
 	if p.special {
 		stop |= isBackslash
 	}
-	// One loop for both: to look for each on its own would cost quadratic time when one of them
-	// is missing.
+	// One loop for both: a separate search for each would take quadratic time if one is missing.
 	i := 0
 	for i < len(in) && classOf[in[i]]&stop == 0 {
 		i++

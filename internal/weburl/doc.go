@@ -3,7 +3,7 @@
 // [Parse] follows the standard's basic URL parser and [URL.Append] its serializer. Package net/url
 // follows RFC 3986, which rejects or keeps much of what pages contain: spaces around a link,
 // backslashes, stray percent signs, 0x7f.1 for 127.0.0.1. Parse returns URLs in normal form:
-// serializing and parsing them again changes nothing. Package dedupe/weburl is the public face.
+// serializing and parsing them again changes nothing. Package dedupe/weburl is the public API.
 //
 // # Invariants
 //

@@ -20,7 +20,7 @@ const (
 	startsDot // may be the first byte of a dot segment
 )
 
-// classOf makes the inner loops look up one value per byte. The sets are built as in the standard,
+// classOf lets the inner loops look up one value per byte. The sets are built as in the standard,
 // from the smallest to the largest.
 var classOf = func() (table [256]class) {
 	add := func(chars string, set class) {
@@ -59,8 +59,8 @@ func has(s string, set class) bool {
 	return false
 }
 
-// encode returns s with the bytes of set percent-encoded: s itself if there are none. Percent
-// signs stay, so what was encoded before is not encoded twice.
+// encode returns s with the bytes of set percent-encoded, or s itself if there are none. Percent
+// signs are unchanged, so nothing is encoded twice.
 func encode(s string, set class) string {
 	if !has(s, set) {
 		return s
@@ -69,11 +69,11 @@ func encode(s string, set class) string {
 }
 
 // An Encoder appends text to dst in some encoding. A character that the encoding lacks is appended
-// as a numeric character reference that is percent-encoded, such as %26%238364%3B: browsers send
-// that ("percent-encode after encoding").
+// as a percent-encoded numeric character reference, such as %26%238364%3B, as browsers do
+// ("percent-encode after encoding").
 type Encoder func(dst []byte, text string) []byte
 
-// encodeWith is encode after an encoder.
+// encodeWith encodes s with the encoder, and then percent-encodes the bytes of set.
 func encodeWith(s string, set class, encoder Encoder) string {
 	if !has(s, set) {
 		return s
@@ -106,7 +106,7 @@ func appendEncoded(dst []byte, s string, set class) []byte {
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		i += size
-		var bytes [utf8.UTFMax]byte // not s[i:], which may be no UTF-8
+		var bytes [utf8.UTFMax]byte // not s[i:], which may be invalid UTF-8
 		for _, c := range bytes[:utf8.EncodeRune(bytes[:], r)] {
 			dst = appendByte(dst, c, set)
 		}

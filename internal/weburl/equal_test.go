@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// fragments are what the grammar turns on, so that strings of them reach all of its corners.
+// fragments are the tokens that matter to the grammar, so that random strings of them reach all of
+// its corner cases.
 var fragments = []string{
 	"http:", "https:", "file:", "x:", "mailto:", "//", "//", "/", "/", "/", `\`, ".", "..", "%2e",
 	"?", "#", "@", ":", ":", ":80", ":443", ":0", ":99999", "a", "b.test", "C|", "C:", "c", " ", "\t",
@@ -44,13 +45,13 @@ func TestParseFollowsTheStateMachine(t *testing.T) {
 				}
 			}
 			if parsed < 4000 {
-				t.Errorf("only %d of the random URLs are valid: the test has no teeth", parsed)
+				t.Errorf("only %d of the random URLs are valid: too few to test anything", parsed)
 			}
 		})
 	}
 }
 
-// equalToTheStateMachine reports whether there was something to compare: a valid URL.
+// equalToTheStateMachine compares one URL, and reports whether it is valid.
 func equalToTheStateMachine(t *testing.T, input, base string) bool {
 	t.Helper()
 	var fastBase *URL
@@ -81,7 +82,7 @@ func FuzzParseFollowsTheStateMachine(f *testing.F) {
 	f.Add("x:  ?", "")
 	f.Fuzz(func(t *testing.T, input, base string) {
 		if !utf8.ValidString(input) || !utf8.ValidString(base) {
-			t.Skip() // the standard speaks of code points
+			t.Skip() // the standard works on code points
 		}
 		if len(input) > 1000 || len(base) > 1000 {
 			t.Skip() // the state machine takes quadratic time

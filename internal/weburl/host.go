@@ -9,9 +9,9 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxUnicodeHost bounds, in bytes, the names that are given to idna: punycode takes quadratic
-// time. No name that can be resolved is cut off. It has 255 bytes of punycode at most, in which
-// each character beyond ASCII takes a byte or more, but four at most in UTF-8.
+// maxUnicodeHost bounds, in bytes, the names that are passed to idna: punycode takes quadratic
+// time. No resolvable name is longer. It has at most 255 bytes of punycode, in which each non-ASCII
+// character takes at least one byte, but at most four in UTF-8.
 const maxUnicodeHost = 1 << 10
 
 // toASCII maps names by the standard: non-transitional processing, with the checks that browsers
@@ -26,8 +26,8 @@ var toASCII = idna.New(
 	idna.VerifyDNSLength(false),
 ).ToASCII
 
-// parseHost returns the serialized host. Only special schemes know domains and IPv4 addresses;
-// the hosts of other schemes have a meaning for their own programs only, and stay as they are.
+// parseHost returns the serialized host. Only special schemes have domains and IPv4 addresses;
+// hosts of other schemes are opaque and unchanged.
 func parseHost(in string, special bool) (string, error) {
 	switch {
 	case strings.HasPrefix(in, "["):
@@ -54,8 +54,8 @@ func parseHost(in string, special bool) (string, error) {
 func mapDomain(in string) (string, error) {
 	name := decode(in)
 	if isASCII(name) {
-		// Most names are ASCII, and for them the standard asks for nothing else: not even
-		// whether the punycode in them is valid. Some names in use are not.
+		// Most names are ASCII, and for them the standard requires nothing else. It does not even
+		// check whether punycode in them is valid, and in some real names it is not.
 		name = strings.ToLower(name)
 	} else {
 		if len(name) > maxUnicodeHost {
@@ -67,7 +67,8 @@ func mapDomain(in string) (string, error) {
 			return "", ParseError{ErrHost, "no internationalized name"}
 		}
 	}
-	// Decoding and mapping can give anything: nothing (from a soft hyphen alone), or a slash.
+	// Decoding and mapping can result in an empty name (from a soft hyphen alone), or in one with a
+	// slash.
 	switch {
 	case name == "":
 		return "", ParseError{ErrHost, "empty"}
@@ -79,8 +80,8 @@ func mapDomain(in string) (string, error) {
 
 // mapNewer maps the characters whose mapping UTS #46 has changed since Unicode 15. Package
 // golang.org/x/net/idna has the tables of Unicode 15 before Go 1.27, and newer ones, which do the
-// same, from then on. Capital letters that were rejected become lowercase, and characters that
-// cannot be seen are dropped.
+// same, from then on. Some capital letters that were rejected become lowercase, and some invisible
+// characters are dropped.
 func mapNewer(r rune) rune {
 	switch {
 	case r < 0x04C0:
@@ -115,8 +116,8 @@ func mapNewer(r rune) rune {
 	return r
 }
 
-// decode undoes the percent-encoding. Unlike in net/url, an invalid escape stays; the percent sign
-// makes the host invalid later.
+// decode undoes the percent-encoding. Unlike in net/url, an invalid escape is unchanged; its
+// percent sign makes the host invalid later.
 func decode(in string) string {
 	if !strings.Contains(in, "%") {
 		return in
@@ -151,9 +152,9 @@ func isASCII(s string) bool {
 	return true
 }
 
-// endsInNumber reports whether the last label of a domain is a number, which makes the whole of
-// it an IPv4 address or nothing: no top-level domain is a number, and what looks like an address
-// to some programs must not be a name to others.
+// endsInNumber reports whether the last label of a domain is a number. Then it must be an IPv4
+// address: no top-level domain is a number, and an address for some programs must not be a name for
+// others.
 func endsInNumber(domain string) bool {
 	domain = strings.TrimSuffix(domain, ".")
 	last := domain[strings.LastIndexByte(domain, '.')+1:]
@@ -166,9 +167,9 @@ func endsInNumber(domain string) bool {
 	return strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
 }
 
-// parseIPv4 reads the forms that inet_aton of BSD Unix knew: one to four numbers, the last of
-// which fills what is left of the 32 bits, each decimal, octal or hexadecimal. A crawler's guard
-// against private addresses relies on 0x7f.1 being recognized here, and not by the resolver.
+// parseIPv4 parses the forms of BSD's inet_aton: one to four numbers, each decimal, octal or
+// hexadecimal, the last of which fills the rest of the 32 bits. A crawler's guard against private
+// addresses relies on 0x7f.1 being recognized here, and not by the resolver.
 func parseIPv4(domain string) (string, error) {
 	rest, address := strings.TrimSuffix(domain, "."), uint64(0)
 	for bits, more := 32, true; more; {
@@ -212,8 +213,8 @@ func parseIPv4Number(part string, bits int) (number uint64, ok bool) {
 	return number, err == nil
 }
 
-// parseIPv6 returns the address in brackets and in its shortest form. Package netip accepts what
-// the standard does, and also zones, which mean nothing to other machines.
+// parseIPv6 returns the address in brackets and in its shortest form. Package netip accepts the
+// same addresses as the standard, and also zones, which are meaningless on other machines.
 func parseIPv6(in string) (string, error) {
 	if !strings.HasSuffix(in, "]") {
 		return "", ParseError{ErrHost, "unclosed bracket"}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// machine is the standard's basic URL parser to the letter: one state per method, one code point
-// at a time, the path a list. It is slow and simple, and the yardstick for Parse, which cuts the
-// input instead. Both parse hosts with parseHost.
+// machine is a literal transcription of the standard's basic URL parser: one method per state, one
+// code point at a time, and the path is a list. It is slow and simple, and the reference for Parse,
+// which slices the input instead. Both parse hosts with parseHost.
 type machine struct {
 	input   []rune
 	pointer int
@@ -23,7 +23,7 @@ type machine struct {
 	base *record
 }
 
-// record is a URL as the standard keeps it.
+// record is a URL as the standard represents it.
 type record struct {
 	URL           // without Path
 	path []string // for an opaque path, one string
@@ -31,7 +31,7 @@ type record struct {
 
 const eof rune = -1
 
-// parseByTheBook is Parse by the state machine.
+// parseByTheBook is like Parse, with the state machine.
 func parseByTheBook(raw string, base *record) (record, bool) {
 	input := strings.Trim(strings.ToValidUTF8(raw, ""), controlsAndSpace())
 	input = dropTabsAndNewlines.Replace(input)
@@ -55,7 +55,7 @@ func controlsAndSpace() string {
 	return string(set)
 }
 
-// plain returns the record as Parse returns URLs.
+// plain converts the record to the URL that Parse should return.
 func (r *record) plain() URL {
 	u := r.URL
 	if u.Opaque {
@@ -325,7 +325,8 @@ func (m *machine) file(c rune) {
 	}
 }
 
-// startsWithDrive looks at the code points from the pointer on.
+// startsWithDrive reports whether the code points from the pointer on start with a Windows drive
+// letter.
 func (m *machine) startsWithDrive() bool {
 	end := m.at(m.pointer + 2)
 	return m.pointer+2 <= len(m.input) && isDrive(string(m.input[m.pointer:m.pointer+2])) &&
@@ -354,7 +355,7 @@ func (m *machine) fileHost(c rune) {
 	m.pointer--
 	switch {
 	case isDrive(string(m.buffer)):
-		m.state = (*machine).path // which takes the buffer over
+		m.state = (*machine).path // keeps the buffer
 		return
 	case len(m.buffer) == 0:
 		m.url.Host = ""
@@ -415,7 +416,7 @@ func (m *machine) path(c rune) {
 	m.startTail(c)
 }
 
-// startTail begins the query or the fragment if c does.
+// startTail starts the query or the fragment if c is its delimiter.
 func (m *machine) startTail(c rune) {
 	switch c {
 	case '?':

@@ -2,9 +2,9 @@ package weburl
 
 import "strings"
 
-// cutNormal cuts an http or https URL that is in normal form, has a name for a host and no
-// credentials, as most absolute URLs do that a program sees a second time. It looks at each byte
-// once. It returns false if the parser has to look at raw; the result is the same.
+// cutNormal is a fast path for http and https URLs in normal form, with a name as host and without
+// credentials. It reads each byte once. It returns false if raw needs the full parser; the result
+// is the same.
 func cutNormal(raw string) (u URL, ok bool) {
 	scheme := "http"
 	rest, found := strings.CutPrefix(raw, "http://")
@@ -39,7 +39,7 @@ func cutNormal(raw string) (u URL, ok bool) {
 	return u, rest == ""
 }
 
-// until returns the place of the first byte that is in one of the sets, or the length of s.
+// until returns the index of the first byte that is in one of the sets, or the length of s.
 func until(s string, set class) int {
 	for i := range len(s) {
 		if classOf[s[i]]&set != 0 {
@@ -49,16 +49,16 @@ func until(s string, set class) int {
 	return len(s)
 }
 
-// isPlainName reports whether a host of domain bytes is certainly no address: an address ends in a
-// label that begins with a digit.
+// isPlainName reports whether a host of domain bytes is certainly not an address: the last label of
+// an address starts with a digit.
 func isPlainName(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	label := host[strings.LastIndexByte(host, '.')+1:]
 	return label != "" && !isDigit(label[0])
 }
 
-// cutNormalPort cuts off a port without leading zeros that is not the default of the scheme, and ""
-// if there is none.
+// cutNormalPort cuts off the port, if it has no leading zeros and is not the default of the scheme.
+// It returns "" if there is none.
 func cutNormalPort(s, scheme string) (port, rest string) {
 	end := 0
 	for end < len(s) && isDigit(s[end]) {
@@ -71,7 +71,7 @@ func cutNormalPort(s, scheme string) (port, rest string) {
 	return port, s[end:]
 }
 
-// hasDotSegment reports whether the parser would change a path that begins with a slash.
+// hasDotSegment reports whether a path that starts with a slash has a dot segment.
 func hasDotSegment(path string) bool {
 	for i := range len(path) - 1 {
 		if path[i] == '/' && classOf[path[i+1]]&startsDot != 0 {

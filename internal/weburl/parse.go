@@ -5,15 +5,15 @@ import "strings"
 // Parse parses raw, which may be relative if base is not nil. It only reads base. All errors are
 // of type [ParseError].
 //
-// The standard's parser is a state machine that looks at one code point after the other. This one
-// cuts strings, and copies nothing that need not change: the first "#" begins the fragment in every
-// state, the first "?" before it the query, and what is before them is the head. The comments below
-// name the states that a function implements.
+// The standard's parser is a state machine over code points. This one slices strings, and copies
+// only what must change: the first "#" starts the fragment in every state, the first "?" before it
+// starts the query, and the rest is the head. The comments below name the states that a function
+// implements.
 func Parse(raw string, base *URL) (URL, error) { return ParseEncoded(raw, base, nil) }
 
-// ParseEncoded parses raw as a page does whose encoding is not UTF-8: what is beyond ASCII in the
-// query of a special URL is percent-encoded in the encoding of the page. raw is UTF-8 all the same.
-// A nil encoder means UTF-8.
+// ParseEncoded parses a link on a page whose encoding is not UTF-8: non-ASCII characters in the
+// query of a special URL are percent-encoded in the encoding of the page. raw is still UTF-8. A nil
+// encoder means UTF-8.
 func ParseEncoded(raw string, base *URL, encoder Encoder) (URL, error) {
 	if u, ok := cutNormal(raw); ok {
 		return u, nil
@@ -26,13 +26,13 @@ func ParseEncoded(raw string, base *URL, encoder Encoder) (URL, error) {
 	return p.url, nil
 }
 
-// parser is one run of Parse: the URL as far as it is known.
+// parser is the state of one call of Parse.
 type parser struct {
 	url     URL
 	base    *URL
 	encoder Encoder
 	special bool   // the scheme of url is special
-	query   string // as it was written
+	query   string // as written
 }
 
 // cutTail cuts off the fragment and the raw query. The encoding of the query depends on the scheme,
@@ -56,10 +56,10 @@ func (p *parser) parseHead(head string) error {
 	case scheme == "file":
 		return p.parseFile(rest)
 	case p.special && p.base != nil && p.base.Scheme == scheme:
-		// "http:page" is relative to another http URL, as it was in the web's first years.
+		// "http:page" is relative to another http URL, as in the early years of the web.
 		return p.parseRelative(rest)
 	case p.special:
-		// Any number of slashes will do, none included: there is always a host.
+		// Any number of slashes is accepted, including none: there is always a host.
 		return p.parseAuthority(p.skipSlashes(rest))
 	case strings.HasPrefix(rest, "//"):
 		return p.parseAuthority(rest[len("//"):])
@@ -77,7 +77,7 @@ func (p *parser) parseSchemeless(head string) error {
 	case p.base == nil:
 		return ParseError{ErrNoBase, "no scheme"}
 	case p.base.Opaque:
-		// Nothing can be resolved against mailto:a@b.test but another fragment.
+		// Only a fragment can be resolved against mailto:a@b.test.
 		if head != "" || p.url.HasQuery || !p.url.HasFragment {
 			return ParseError{ErrNoBase, "the base has an opaque path"}
 		}
@@ -93,8 +93,8 @@ func (p *parser) parseSchemeless(head string) error {
 	return p.parseRelative(head)
 }
 
-// setScheme also encodes the query: in special URLs an apostrophe is encoded, because old pages
-// put such URLs between apostrophes in scripts.
+// setScheme sets the scheme and encodes the query. In special URLs an apostrophe is encoded,
+// because old pages put such URLs between apostrophes in scripts.
 func (p *parser) setScheme(scheme string) {
 	p.url.Scheme = scheme
 	p.special = isSpecial(scheme)
@@ -110,8 +110,9 @@ func (p *parser) setScheme(scheme string) {
 }
 
 // parseRelative parses a head that shares its scheme with the base. It implements the relative,
-// relative slash and special relative or authority states. The more slashes the head begins
-// with, the less it takes from the base: none, the path; one, the host; two, the scheme alone.
+// relative slash and special relative or authority states. The more slashes the head starts with,
+// the less it inherits from the base: without a slash, the path; with one, the host; with two, only
+// the scheme.
 func (p *parser) parseRelative(head string) error {
 	if p.slashAt(head, 0) && p.slashAt(head, 1) {
 		if p.special {
@@ -128,15 +129,15 @@ func (p *parser) parseRelative(head string) error {
 	case p.slashAt(head, 0):
 		p.setPath("", head[len("/"):])
 	default:
-		// The base's last segment is the page that the link stands on.
+		// The base's last segment is the page with the link.
 		p.setPath(parent(p.base.Path, false), head)
 	}
 	return nil
 }
 
-// parseFile parses the head of a file URL. Such URLs have rules of their own, which keep a
-// Windows drive letter in the path's first place: neither can dots remove it, nor is it lost when
-// a path that begins with a slash is resolved. It implements the file and file slash states.
+// parseFile parses the head of a file URL. Such URLs have special rules, which keep a Windows drive
+// letter at the start of the path: dots do not remove it, nor does resolving a path that starts
+// with a slash. It implements the file and file slash states.
 //
 // A file URL always has a host, which may be empty.
 func (p *parser) parseFile(head string) error {
@@ -175,7 +176,7 @@ func (p *parser) parseFile(head string) error {
 func (p *parser) parseFileHost(rest string) error {
 	host, path := p.cutAtSlash(rest)
 	if isDrive(host) {
-		// In file://C:/ somebody forgot a slash: the drive is meant.
+		// In file://C:/ a slash is missing: C: is the drive, not the host.
 		p.setPath("", rest)
 		return nil
 	}
@@ -209,7 +210,7 @@ func (p *parser) parseAuthority(rest string) error {
 		}
 	}
 	host, port, hasPort := cutPort(authority)
-	// Other schemes may leave the host empty, as in x:///path, but a port wants a host.
+	// Other schemes may leave the host empty, as in x:///path, but a port needs a host.
 	if host == "" && (p.special || hasPort) {
 		return ParseError{ErrHost, "empty"}
 	}
@@ -225,13 +226,13 @@ func (p *parser) parseAuthority(rest string) error {
 	return nil
 }
 
-// inheritAuthority takes everything between the scheme and the path from the base.
+// inheritAuthority copies everything between the scheme and the path from the base.
 func (p *parser) inheritAuthority() {
 	p.url.Username, p.url.Password = p.base.Username, p.base.Password
 	p.url.Host, p.url.Port, p.url.HasHost = p.base.Host, p.base.Port, p.base.HasHost
 }
 
-// inheritPath takes the base's path, and its query unless there is a new one.
+// inheritPath copies the base's path, and its query unless there is a new one.
 func (p *parser) inheritPath() {
 	p.url.Path = p.base.Path
 	if !p.url.HasQuery {

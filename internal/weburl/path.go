@@ -2,9 +2,9 @@ package weburl
 
 import "strings"
 
-// A path is stored as the standard serializes it, each segment with a slash before it, instead of
-// as a list. No information is lost: the list of no segments is "", the list of one empty segment
-// is "/", and no segment contains a slash.
+// A path is stored in its serialized form, with a slash before each segment, instead of as a list.
+// No information is lost: the list of no segments is "", the list of one empty segment is "/", and
+// no segment contains a slash.
 
 // setPathAfterHost sets the path from what follows a host: nothing, or a slash and more. It
 // implements the path start state. A special URL always has a path, others need none.
@@ -40,15 +40,15 @@ func (p *parser) isNormalPath(in string) bool {
 	return true
 }
 
-// dotsAt counts the dots of the segment that in begins with.
+// dotsAt counts the dots of the segment at the start of in.
 func (p *parser) dotsAt(in string) int {
 	segment, _ := p.cutAtSlash(in)
 	return countDots(segment)
 }
 
 // setPath sets the path to prefix and the segments of in, without the dot segments. It implements
-// the path state. Each byte of in is looked at once, and each byte of path is taken away at most
-// once, so the time is linear however many dots there are.
+// the path state. Each byte of in is read once, and each byte of path is removed at most once, so
+// the time is linear for any number of dots.
 func (p *parser) setPath(prefix, in string) {
 	file := p.url.Scheme == "file"
 	path := append(make([]byte, 0, len(prefix)+len(in)+len("/")), prefix...)
@@ -75,8 +75,8 @@ func (p *parser) setPath(prefix, in string) {
 	p.url.Path = string(path)
 }
 
-// setOpaque sets a path that is not hierarchical. It implements the opaque path state. Spaces
-// stay, for the scripts in javascript: URLs. But a space at the end must be encoded: a query or a
+// setOpaque sets a path that is not hierarchical. It implements the opaque path state. Spaces are
+// kept, for the scripts in javascript: URLs. But a space at the end must be encoded: a query or a
 // fragment follows it, and without those it would be trimmed.
 func (p *parser) setOpaque(in string) {
 	p.url.Opaque = true
@@ -87,8 +87,8 @@ func (p *parser) setOpaque(in string) {
 	p.url.Path = encode(in, inControl)
 }
 
-// parent returns path without its last segment ("shorten" in the standard). The drive letter of a
-// file URL stays.
+// parent returns path without its last segment ("shorten" in the standard). It keeps the drive
+// letter of a file URL.
 func parent[P string | []byte](path P, file bool) P {
 	if file && len(path) == len("/C:") && drive(string(path)) != "" {
 		return path
@@ -120,8 +120,8 @@ func countDots(segment string) int {
 	return dots
 }
 
-// isDrive reports whether s is a Windows drive letter: "C:" or, from times when a colon was not
-// allowed there, "C|".
+// isDrive reports whether s is a Windows drive letter: "C:", or "C|" from the time when a colon was
+// not allowed there.
 func isDrive(s string) bool {
 	return len(s) == 2 && isAlpha(s[0]) && (s[1] == ':' || s[1] == '|')
 }

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// A Resolver makes the references of one page absolute, if they lead to http or https. It is not
+// A Resolver makes the references of one page absolute, if they resolve to http or https. It is not
 // safe for concurrent use.
 //
-// Its results are those of [Parse] and [URL.Append]. But nearly all references in pages are already
-// in normal form, relative to some directory, and for those it only copies bytes.
+// It returns the same results as [Parse] and [URL.Append]. But nearly all references in pages are
+// already in normal form, relative to some directory, and for those it only copies bytes.
 type Resolver struct {
-	// Encoder is that of the page, for queries; nil means UTF-8. It may be set at any time.
+	// Encoder is the encoder of the page, for queries; nil means UTF-8. It may be set at any time.
 	Encoder Encoder
 
 	base URL
-	web  bool   // the base is http or https; what else it may be has rules of its own
+	web  bool   // the base is http or https; other schemes have rules of their own
 	page []byte // base without query, fragment and credentials
-	root int    // where in page the path begins
-	dir  int    // where in page the last segment of the path begins
+	root int    // index in page of the path
+	dir  int    // index in page of the last segment of the path
 }
 
-// Reset makes base the URL that the next references are relative to.
+// Reset sets the base of the next references.
 func (r *Resolver) Reset(base URL) {
 	base.Username, base.Password = "", ""
 	r.base, r.web = base, IsWeb(&base)
@@ -32,11 +32,11 @@ func (r *Resolver) Reset(base URL) {
 	r.dir = bytes.LastIndexByte(r.page, '/') + 1
 }
 
-// Base returns the URL that references are relative to, without credentials.
+// Base returns the base URL, without credentials.
 func (r *Resolver) Base() URL { return r.base }
 
-// Append appends the URL that ref leads to, without fragment and credentials, to dst. It returns
-// dst as it was and false if that is not a URL, or neither http nor https.
+// Append appends the URL to which ref resolves, without fragment and credentials, to dst. It
+// returns dst unchanged and false if that is not a URL, or neither http nor https.
 func (r *Resolver) Append(dst, ref []byte) ([]byte, bool) {
 	if out, ok := r.copied(dst, ref); ok {
 		return out, true
@@ -55,8 +55,8 @@ func (r *Resolver) Append(dst, ref []byte) ([]byte, bool) {
 // IsWeb reports whether the scheme is http or https.
 func IsWeb(u *URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
-// isForeign reports whether ref has another scheme: such a URL need not be parsed to see that it is
-// of no use, and data: URLs are long.
+// isForeign reports whether ref has another scheme. Parsing such a URL would be a waste, and data:
+// URLs are long.
 func isForeign(ref []byte) bool {
 	for i, c := range ref {
 		switch {
@@ -72,8 +72,8 @@ func isForeign(ref []byte) bool {
 	return false
 }
 
-// copied does what Append does if the bytes of ref need not change. It returns false if Parse has
-// to look at them.
+// copied is the fast path of Append, for references whose bytes need not change. It returns false
+// if ref needs Parse.
 func (r *Resolver) copied(dst, ref []byte) ([]byte, bool) {
 	head, query, ok := cutPlain(ref)
 	if !ok || !r.web {
@@ -102,7 +102,7 @@ func (r *Resolver) copied(dst, ref []byte) ([]byte, bool) {
 	return append(out, query...), true
 }
 
-// relative appends the URL of a head that does not begin with a slash.
+// relative appends the URL of a head that does not start with a slash.
 func (r *Resolver) relative(dst, head []byte) ([]byte, bool) {
 	if colon := bytes.IndexByte(head, ':'); colon >= 0 {
 		scheme := string(head[:colon])
@@ -137,9 +137,9 @@ func appendAbsolute(dst, rest []byte) ([]byte, bool) {
 	if len(rest) < len("//h") || rest[0] != '/' || rest[1] != '/' {
 		return dst, false
 	}
-	end, label := 2, 2 // of the host, and where its last label begins
+	end, label := 2, 2 // end of the host, and start of its last label
 	for ; end < len(rest) && rest[end] != '/'; end++ {
-		// Colons and what needs mapping are in this class.
+		// Colons and characters that need mapping are in this class.
 		if classOf[rest[end]]&inDomain != 0 {
 			return dst, false
 		}
@@ -147,7 +147,7 @@ func appendAbsolute(dst, rest []byte) ([]byte, bool) {
 			label = end + 1
 		}
 	}
-	// A host whose last label begins with a digit may be an address, in one of many forms.
+	// A host whose last label starts with a digit may be an address, in one of many forms.
 	if end == 2 || isDigit(rest[label]) || hasDots(rest[end:]) {
 		return dst, false
 	}
@@ -158,7 +158,7 @@ func appendAbsolute(dst, rest []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// cutPlain cuts ref into what is before the query, and the query with its question mark; the
+// cutPlain cuts ref into the part before the query and the query with its question mark; the
 // fragment is dropped. It returns false if a byte before the fragment must be encoded.
 func cutPlain(ref []byte) (head, query []byte, ok bool) {
 	i := 0
@@ -175,7 +175,7 @@ func cutPlain(ref []byte) (head, query []byte, ok bool) {
 	return head, query, i == len(ref) || ref[i] == '#'
 }
 
-// hasDots reports whether a segment of path begins like a dot segment. Few others do.
+// hasDots reports whether a segment of path starts like a dot segment. Few others do.
 func hasDots(path []byte) bool {
 	start := true
 	for _, c := range path {

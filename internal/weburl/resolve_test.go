@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// longWay is what a Resolver stands for.
+// longWay is the reference for a Resolver.
 func longWay(ref string, base *URL) (string, bool) {
 	u, err := Parse(ref, base)
 	if err != nil || !IsWeb(&u) {
@@ -51,7 +51,7 @@ func TestResolverIsTheLongWayMadeShort(t *testing.T) {
 	}
 }
 
-// The law: a Resolver gives what Parse gives, also after other bases.
+// FuzzResolver checks that a Resolver returns the same as Parse, even after other bases.
 func FuzzResolver(f *testing.F) {
 	f.Add("http://a.test/d/e?q", "../x?y#z")
 	f.Add("https://a.test:1/", "//b.test./%2e")

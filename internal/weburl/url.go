@@ -9,7 +9,7 @@ var (
 	ErrPort   = errors.New("weburl: bad port")
 )
 
-// A ParseError says why a string is not a URL. It does not repeat the string, which may be long.
+// A ParseError reports why a string is not a URL. It does not repeat the string, which may be long.
 type ParseError struct {
 	Kind   error  // ErrNoBase, ErrHost or ErrPort
 	Reason string // a few words, without the input
@@ -31,13 +31,13 @@ type URL struct {
 	Path        string // percent-encoded; begins with a slash unless empty or Opaque
 	Query       string // percent-encoded, without the question mark
 	Fragment    string // percent-encoded, without the number sign
-	HasHost     bool   // tells file:///etc from mailto:a@b.test
-	HasQuery    bool   // tells "/?" from "/"
-	HasFragment bool   // tells "/#" from "/"
+	HasHost     bool   // distinguishes file:///etc from mailto:a@b.test
+	HasQuery    bool   // distinguishes "/?" from "/"
+	HasFragment bool   // distinguishes "/#" from "/"
 	Opaque      bool   // Path is not hierarchical, as in mailto:a@b.test
 }
 
-// Special reports whether the scheme is one that browsers know: http, https, ws, wss, ftp, file.
+// Special reports whether the scheme is a special one: http, https, ws, wss, ftp, file.
 func (u *URL) Special() bool { return isSpecial(u.Scheme) }
 
 // String returns the URL with its fragment.
@@ -51,7 +51,7 @@ func (u *URL) Append(dst []byte, fragment bool) []byte {
 	case u.HasHost:
 		dst = u.appendAuthority(append(dst, "//"...))
 	case !u.Opaque && len(u.Path) > 1 && u.Path[1] == '/':
-		// Without the dot, the path's two slashes would announce a host.
+		// Without the dot, the path's two slashes would start a host.
 		dst = append(dst, "/."...)
 	}
 	dst = append(dst, u.Path...)
@@ -64,7 +64,7 @@ func (u *URL) Append(dst []byte, fragment bool) []byte {
 	return dst
 }
 
-// appendAuthority appends what is between "//" and the path.
+// appendAuthority appends the part between "//" and the path.
 func (u *URL) appendAuthority(dst []byte) []byte {
 	if u.Username != "" || u.Password != "" {
 		dst = append(dst, u.Username...)

@@ -24,7 +24,7 @@ func TestParseAndSerialize(t *testing.T) {
 		{"escapes keep their case", "https://a.test/%c3%A9", "", "https://a.test/%c3%A9"},
 		{"characters are encoded", "https://a.test/é{}?é'{}#é`", "",
 			"https://a.test/%C3%A9%7B%7D?%C3%A9%27{}#%C3%A9%60"},
-		{"no UTF-8", "https://a.test/\xff\xed\xa0", "",
+		{"invalid UTF-8", "https://a.test/\xff\xed\xa0", "",
 			"https://a.test/%EF%BF%BD%EF%BF%BD%EF%BF%BD"},
 		{"credentials", "http://u@v:p:w@a.test", "", "http://u%40v:p%3Aw@a.test/"},
 		{"password only", "http://:p@a.test/", "", "http://:p@a.test/"},
@@ -86,8 +86,8 @@ func TestHosts(t *testing.T) {
 		{"international, escaped", "b%C3%BCcher.test", "xn--bcher-kva.test"},
 		{"ideographic dots", "a。test", "a.test"},
 		{"bad punycode in ASCII", "XN--a.test", "xn--a.test"},
-		{"capital letters of late", "\u10a0Ӏ\u1e9e.test", "xn--zca92r509b.test"},
-		{"characters that are dropped of late", "a\u2061\u180e\u3164b.test", "ab.test"},
+		{"newer capital letters", "\u10a0Ӏ\u1e9e.test", "xn--zca92r509b.test"},
+		{"newer dropped characters", "a\u2061\u180e\u3164b.test", "ab.test"},
 		{"IPv4", "192.0.2.1", "192.0.2.1"},
 		{"IPv4 in hexadecimal and octal", "0xC0.00.0X2.01", "192.0.2.1"},
 		{"IPv4 as one number", "3221225985", "192.0.2.1"},
@@ -96,7 +96,7 @@ func TestHosts(t *testing.T) {
 		{"IPv4 in full-width digits", "１９２.0.2.1", "192.0.2.1"},
 		{"bare 0x is zero", "0x", "0.0.0.0"},
 		{"number before a name", "1.2.3.4.test", "1.2.3.4.test"},
-		{"no hexadecimal number", "1.0xg", "1.0xg"},
+		{"not a hexadecimal number", "1.0xg", "1.0xg"},
 		{"two root dots", "1..", "1.."},
 		{"IPv6", "[2001:DB8:0:0::0:1]", "[2001:db8::1]"},
 		{"IPv6, first longest run", "[1:0:0:2:0:0:3:4]", "[1::2:0:0:3:4]"},
@@ -129,7 +129,7 @@ func TestFailures(t *testing.T) {
 		{"percent sign in a host", "http://a%zz/", "", weburl.ErrHost},
 		{"forbidden character in another scheme", "x://a^b/", "", weburl.ErrHost},
 		{"host that maps to nothing", "http://\u00ad/", "", weburl.ErrHost},
-		{"no UTF-8 in a host", "http://a\xff/", "", weburl.ErrHost},
+		{"invalid UTF-8 in a host", "http://a\xff/", "", weburl.ErrHost},
 		{"long international host", "http://" + strings.Repeat("é", 600), "", weburl.ErrHost},
 		{"bad file host", "file://a b/", "", weburl.ErrHost},
 		{"IPv4 with five parts", "http://1.2.3.4.5/", "", weburl.ErrHost},
@@ -172,7 +172,7 @@ func TestComponents(t *testing.T) {
 	require.False(t, u.Special())
 }
 
-func TestNormalInputCostsNoAllocation(t *testing.T) {
+func TestNormalInputDoesNotAllocate(t *testing.T) {
 	dst := make([]byte, 0, 256)
 	for _, in := range []string{
 		"https://www.example.test/a/.b/%C3%A9/c.html?d=e%20f&g=1#h",
@@ -211,7 +211,7 @@ func FuzzNormalFormIsStable(f *testing.F) {
 	})
 }
 
-// BenchmarkParse also shows that hostile shapes stay linear: ns/B must not grow with the size.
+// BenchmarkParse also shows that hostile input takes linear time: ns/B must not grow with the size.
 func BenchmarkParse(b *testing.B) {
 	hostile := func(prefix, repeated string) func(int) string {
 		return func(size int) string { return prefix + strings.Repeat(repeated, size/len(repeated)) }

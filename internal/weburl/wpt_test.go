@@ -87,8 +87,8 @@ func checkWPT(t *testing.T, c wptCase) {
 	}
 }
 
-// checkRelativeTo checks what fails for the lack of a base alone: an input that is relative to all
-// bases, or to all that have a path. The scheme of the base counts for inputs as old as "http:a".
+// checkRelativeTo checks inputs that fail only without a base: they are relative to any base, or to
+// any with a path. The scheme of the base matters for old forms such as "http:a".
 func checkRelativeTo(t *testing.T, c wptCase) {
 	t.Helper()
 	scheme, _, found := strings.Cut(c.Input, ":")
@@ -101,7 +101,7 @@ func checkRelativeTo(t *testing.T, c wptCase) {
 	require.Equal(t, c.RelativeTo == "any-base", err == nil, "%q", c.Input)
 }
 
-// prefixed is how the standard's API shows a query or a fragment.
+// prefixed returns a query or a fragment in the form of the standard's API.
 func prefixed(prefix, s string) string {
 	if s == "" {
 		return ""
@@ -146,8 +146,8 @@ func TestInternationalNames(t *testing.T) {
 	}
 }
 
-// isNewer reports whether the Unicode version of the Go release does not know the character. No
-// name can contain one before the release does.
+// isNewer reports whether a character is too new for the Unicode version of the Go release, which
+// then rejects names with it.
 func isNewer(r rune) bool {
 	return !unicode.IsGraphic(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
