@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 
@@ -298,4 +299,51 @@ func TestACalendarWithoutEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStrangersCannotHideAHost: a page elsewhere links to a hundred items that a shop does not have,
+// and for which it answers 200 and that there is no such item. Its own items are fetched all the same.
+func TestStrangersCannotHideAHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const missing, items, repeats, late = 120, 20, 100, 150
+		site := &fakeSite{
+			addr: func(host string) netip.Addr {
+				return netip.MustParseAddr(map[string]string{"stranger.org": "127.9.9.8", "shop.org": "127.9.9.9"}[host])
+			},
+			serve: func(w http.ResponseWriter, r *http.Request) {
+				n, err := strconv.Atoi(path.Base(r.URL.Path))
+				w.Header().Set("Content-Type", "text/html")
+				switch {
+				case r.URL.Path == "/robots.txt":
+					http.NotFound(w, r)
+				case r.Host == "stranger.org" && n < late:
+					fmt.Fprintf(w, "%d <a href=/%d>", n, n+1)
+					for i := range missing {
+						fmt.Fprintf(w, "<a href=http://shop.org/item/%d>", 1000+i)
+					}
+				case r.Host == "stranger.org":
+					fmt.Fprint(w, "<a href=http://shop.org/catalog>")
+				case err == nil && n >= 1000:
+					fmt.Fprint(w, "no such item")
+				case err == nil:
+					fmt.Fprintf(w, "item %d", n)
+				default:
+					for n := range items {
+						fmt.Fprintf(w, "<a href=/item/%d>", n)
+					}
+				}
+			},
+		}
+		web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
+		cfg := politeConfig(t, web)
+		cfg.Seeds, cfg.Traps, cfg.Reach = []string{"http://stranger.org/"}, repeats, urlfilter.Any
+		cfg.Filter.MaxDepth = -1
+		c, err := newCrawler(cfg, site.network(t, "127.9.9.8", "127.9.9.9"))
+		require.NoError(t, err)
+		require.NoError(t, c.run(t.Context()))
+		require.Len(t, site.requested("/item/1"), missing+11, "those that are missing, 1, and 10 to 19")
+		for n := range items {
+			require.Contains(t, site.requested(""), fmt.Sprintf("http://shop.org/item/%d", n))
+		}
+	})
 }

@@ -203,7 +203,7 @@ func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 	}
 	var links []string
 	stage.Extract(resp, c.Cfg.Agent, c.Cfg.Resources, func(url string, why stage.Reason) {
-		to := c.follow(stage.Item{URL: url, Depth: it.Depth + 1}, why)
+		to := c.follow(stage.Item{URL: url, Depth: it.Depth + 1, From: it.URL}, why)
 		if c.Order != nil && to != "" {
 			links = append(links, to)
 		}
@@ -281,9 +281,9 @@ func (c *crawler) redirect(it stage.Item, location string) {
 	if url, err := weburl.Canonical(location); err == nil && it.Seeded() {
 		c.widen(url)
 	}
-	from := it.URL
+	it.From = it.URL
 	it.Hops++
-	c.rank(from, c.discover(location, it))
+	c.rank(it.From, c.discover(location, it))
 }
 
 // maxRobotsTries is how often a server may ask for a little patience before its robots.txt counts

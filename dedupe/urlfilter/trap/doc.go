@@ -12,5 +12,11 @@
 // a product. So [Limits] looks at the results of the crawl: a pattern of URLs whose pages repeat
 // the same content is a trap. It also bounds the URLs of a host and of a pattern.
 //
+// Anybody can link to any number of pages that a host does not have, and some hosts answer each of
+// these requests with the same page and status 200. A hundred such links would keep real pages of
+// the pattern out. So do not report a known content to [Limits.Fetched] if only other sites have
+// linked to the page. The price: a trap that only other sites link to is not found, and costs what
+// PerHost allows.
+//
 // All URLs must be canonical, as returned by package weburl.
 package trap

@@ -91,7 +91,8 @@ func (l *Limits) Admit(url string) urlfilter.Reason {
 }
 
 // Fetched records whether the content of a page was seen before, at another URL of its host. To
-// know that, use a Filter of package dedupe with a hash of host and content.
+// know that, use a Filter of package dedupe with a hash of host and content. Report a known content
+// only if the host's own site links to the page, see the package comment.
 func (l *Limits) Fetched(url string, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ func Literal(host string) (netip.Addr, bool) {
 
 // makeRoom drops some entry from a table that is full. Which one does not matter: what is dropped
 // can be learned again.
-func makeRoom[V any](table map[string]V, limit int) {
+func makeRoom[K comparable, V any](table map[K]V, limit int) {
 	if len(table) < limit {
 		return
 	}

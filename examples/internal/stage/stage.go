@@ -28,6 +28,7 @@ type Item struct {
 	URL   string // in canonical form
 	Depth int    // links between the nearest seed and this URL
 	Hops  int    // redirects since the last link
+	From  string // URL of the page that leads to it, when it is discovered; "" if none does
 
 	// LastMod is when the page changed last, by a sitemap, in Unix time; 0 if none says so.
 	LastMod int64

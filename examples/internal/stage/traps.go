@@ -1,7 +1,9 @@
 package stage
 
 import (
+	"hash/maphash"
 	"strconv"
+	"sync"
 
 	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
@@ -9,23 +11,33 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// Traps finds the parts of hosts that a server makes up without end. It lives in memory: after a
-// restart each trap is found once more. Its methods are safe for concurrent use.
+// Traps finds the parts of hosts that a server makes up without end. Only pages to which their own
+// site leads tell of a trap: a stranger can link to any number of pages that do not exist, and some
+// hosts answer for each of them with the same page. It lives in memory: after a restart each trap is
+// found once more. Its methods are safe for concurrent use.
 type Traps struct {
 	limits   trap.Limits
 	contents *dedupe.Filter // of the pages of each host
+	seed     maphash.Seed
+
+	mu      sync.Mutex
+	strange map[uint64]struct{} // hashes of pages to come to which only other sites have led
 }
 
-// maxContents is how many contents are remembered at least, in some 4 MB.
-const maxContents = 1 << 20
+// maxContents is how many contents are remembered at least, in some 4 MB, and maxStrange how many
+// pages, in some 10 MB.
+const maxContents, maxStrange = 1 << 20, 1 << 18
 
 // NewTraps finds a trap when so many pages in a row say nothing new; 0 finds none, by a nil Traps.
 func NewTraps(repeats int) *Traps {
 	if repeats <= 0 {
 		return nil
 	}
-	return &Traps{trap.Limits{Repeats: repeats},
-		dedupe.New(dedupe.Options{Capacity: maxContents, Generations: 2, Recent: -1})}
+	return &Traps{
+		limits:   trap.Limits{Repeats: repeats},
+		contents: dedupe.New(dedupe.Options{Capacity: maxContents, Generations: 2, Recent: -1}),
+		seed:     maphash.MakeSeed(), strange: map[uint64]struct{}{},
+	}
 }
 
 // Admit returns why a URL is left alone, or "".
@@ -33,7 +45,24 @@ func (t *Traps) Admit(it Item) Reason {
 	if t == nil || it.Seeded() {
 		return ""
 	}
-	return t.limits.Admit(it.URL)
+	if why := t.limits.Admit(it.URL); why != "" {
+		return why
+	}
+	own := it.From == "" || weburl.Host(it.From) == weburl.Host(it.URL) ||
+		weburl.Site(it.From) == weburl.Site(it.URL)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if own && len(t.strange) == 0 {
+		return ""
+	}
+	page := maphash.String(t.seed, it.URL)
+	if _, strange := t.strange[maphash.String(t.seed, it.From)]; !own || it.Hops > 0 && strange {
+		makeRoom(t.strange, maxStrange)
+		t.strange[page] = struct{}{}
+	} else {
+		delete(t.strange, page)
+	}
+	return ""
 }
 
 // Note notes a page after its first visit. Its text says more than its bytes, if it was looked at:
@@ -46,6 +75,13 @@ func (t *Traps) Note(it Item) {
 	if text := it.Visit.State.Text; text != (simhash.Print{}) {
 		content = text.Words
 	}
-	key := weburl.Host(it.URL) + " " + strconv.FormatUint(content, 16)
-	t.limits.Fetched(it.URL, !t.contents.Add(key))
+	known := !t.contents.Add(weburl.Host(it.URL) + " " + strconv.FormatUint(content, 16))
+	page := maphash.String(t.seed, it.URL)
+	t.mu.Lock()
+	_, strange := t.strange[page]
+	delete(t.strange, page)
+	t.mu.Unlock()
+	if !strange || !known {
+		t.limits.Fetched(it.URL, known)
+	}
 }

@@ -1,0 +1,60 @@
+package stage
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
+)
+
+// TestStrangersMakeNoTrap: a host answers for any item that it does not have with the same page.
+// Links of its own site make a trap of that, and those of others do not, also by way of redirects.
+func TestStrangersMakeNoTrap(t *testing.T) {
+	const repeats = 100
+	const own, other, sibling = "http://www.a.org/list", "http://b.org/", "http://shop.a.org/"
+	item := func(n int) string { return fmt.Sprintf("http://www.a.org/item/%d", n) }
+	for name, tt := range map[string]struct {
+		found func(n int) []Item // one after the other; the last one is fetched
+		want  Reason
+	}{
+		"by its own links":     {func(n int) []Item { return []Item{{URL: item(n), From: own}} }, trap.Trap},
+		"by those of its site": {func(n int) []Item { return []Item{{URL: item(n), From: sibling}} }, trap.Trap},
+		"by a sitemap":         {func(n int) []Item { return []Item{{URL: item(n)}} }, trap.Trap},
+		"by those of others":   {func(n int) []Item { return []Item{{URL: item(n), From: other}} }, ""},
+		"by those of others, which redirect": {func(n int) []Item {
+			return []Item{{URL: other + fmt.Sprint(n), From: other}, {URL: item(n), From: other + fmt.Sprint(n), Hops: 1}}
+		}, ""},
+		"by its own redirects, to which others lead": {func(n int) []Item {
+			old := fmt.Sprintf("http://www.a.org/old/%d", n)
+			return []Item{{URL: old, From: other}, {URL: item(n), From: old, Hops: 1}}
+		}, ""},
+		"by those of others first": {func(n int) []Item {
+			return []Item{{URL: item(n), From: other}, {URL: item(n), From: own}}
+		}, trap.Trap},
+	} {
+		t.Run(name, func(t *testing.T) {
+			traps := NewTraps(repeats)
+			for n := range repeats + 1 {
+				var last Item
+				for _, last = range tt.found(n) {
+					last.Depth = 1
+					require.Empty(t, traps.Admit(last), n)
+				}
+				last.Visit = &Visit{State: State{Hash: 1}}
+				traps.Note(last)
+			}
+			require.Equal(t, tt.want, traps.Admit(Item{URL: item(9999), From: own, Depth: 1}))
+		})
+	}
+}
+
+// TestStrangePagesHaveABound: memory does not grow with the links of strangers.
+func TestStrangePagesHaveABound(t *testing.T) {
+	traps := NewTraps(10)
+	for n := range maxStrange + 100 {
+		traps.Admit(Item{URL: fmt.Sprintf("http://a.org/%d", n), From: "http://b.org/", Depth: 1})
+	}
+	require.Len(t, traps.strange, maxStrange)
+}
