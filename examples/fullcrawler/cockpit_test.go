@@ -77,17 +77,31 @@ func TestHostsOfOneGroupShareADelay(t *testing.T) {
 // TestOverrides hold for a host and all below it, and are read again.
 func TestOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := serve(t, webtest.Options{Seed: 2, Hosts: 4, Addrs: 4, Pages: 6, Network: memnet.New()})
+		chain := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var n int
+			_, _ = fmt.Sscanf(r.URL.Path, "/%d", &n)
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, "<a href=/%d>", min(n+1, 3))
+		})
+		web := serve(t, webtest.Options{
+			Seed: 2, Hosts: 4, Addrs: 4, Pages: 6, Network: memnet.New(),
+			Handlers: map[string]http.Handler{"chain.test": chain},
+		})
 		cfg := politeConfig(t, web)
+		cfg.Seeds = append(cfg.Seeds, "http://chain.test/0")
 		cfg.OverrideFile = filepath.Join(t.TempDir(), "overrides")
-		text := "h00001.vweb.test off # its owner asked\nh00002.vweb.test delay=30s\n"
+		text := "h00001.vweb.test off # its owner asked\nh00002.vweb.test delay=30s\nchain.test depth=1\n"
 		require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte(text), 0o666))
 		require.NoError(t, cfg.ReadOverrides())
 		c := crawlWeb(t, web, cfg)
 		require.Positive(t, c.Tally.Sum().Skipped[stage.SwitchedOff])
+		require.Positive(t, c.Tally.Sum().Skipped[stage.TooManyLinks])
 		slow := 0
 		for _, r := range web.Log() {
 			require.NotEqual(t, "h00001.vweb.test", r.Host)
+			if r.Host == "chain.test" {
+				require.Contains(t, []string{"/robots.txt", "/0", "/1"}, r.Path)
+			}
 			if r.Host == "h00002.vweb.test" {
 				slow++
 			}

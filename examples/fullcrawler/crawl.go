@@ -15,7 +15,6 @@ import (
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
-	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // grace is how long requests under way may go on once the crawl was told to end.
@@ -220,7 +219,7 @@ func (c *crawler) work(ctx, fetching context.Context, visits *sync.WaitGroup) {
 		}
 		visits.Go(func() {
 			defer c.Places.Leave()
-			outcome := scheduler.Outcome{Skipped: true}
+			outcome := skipped
 			if c.Uplink.Wait(ctx) {
 				outcome = c.visit(fetching, lease)
 			}

@@ -243,8 +243,9 @@ func TestListsAreReadAgain(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 6})
 	cfg := testConfig(t, web)
 	cfg.Filter.Deny = new(urlfilter.List)
-	cfg.DenyFile, cfg.SeedFile = write(t, ""), write(t, "")
+	cfg.DenyFile, cfg.SeedFile, cfg.OverrideFile = write(t, ""), write(t, ""), write(t, "")
 	cfg.Reach = urlfilter.Host
+	require.NoError(t, cfg.ReadOverrides())
 	require.NoError(t, cfg.ReadDeny())
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
@@ -267,6 +268,15 @@ func TestListsAreReadAgain(t *testing.T) {
 	require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("a b c\n"), 0o600))
 	c.reload()
 	require.Equal(t, stage.Denied, c.Filter.Check(stage.Item{URL: url}), "a bad list changes nothing")
+	const other = "http://h00001.vweb.test/"
+	require.NoError(t, os.WriteFile(cfg.SeedFile, []byte(other+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("h00001.vweb.test delay=1m\n"), 0o600))
+	c.reload()
+	require.Empty(t, c.Filter.Check(stage.Item{URL: other}))
+	require.Equal(t, time.Minute, cfg.Overrides.Of("h00001.vweb.test").Delay)
+	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("h00001.vweb.test off\n"), 0o600))
+	c.reload()
+	require.Equal(t, stage.SwitchedOff, c.Filter.Check(stage.Item{URL: other}))
 }
 
 func TestSubcommands(t *testing.T) {

@@ -27,9 +27,11 @@ const maxRedirects = 10
 // pausedLook is how often it is looked whether a host is still paused.
 const pausedLook = 5 * time.Second
 
+// skipped is the outcome of a visit that made no request.
+var skipped = scheduler.Outcome{Skipped: true}
+
 // visit does the task of a lease and reports when and how long it occupied the host.
 func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item]) scheduler.Outcome {
-	skipped := scheduler.Outcome{Skipped: true}
 	it := lease.Item()
 	if c.Paused.Has(lease.Host()) {
 		lease.Requeue(skipped, time.Now().Add(pausedLook))
@@ -81,7 +83,6 @@ func (c *crawler) saw(host string, addr netip.Addr, o scheduler.Outcome) {
 
 // request fetches what an item stands for, if it still may.
 func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) scheduler.Outcome {
-	skipped := scheduler.Outcome{Skipped: true}
 	if it.Robots != nil {
 		return c.visitRobots(ctx, it, addr)
 	}

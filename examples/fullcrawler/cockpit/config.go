@@ -175,20 +175,20 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		func() error { return c.readScope(l.scope) },
 		func() error { return c.readOrder(l.order) },
 		func() (err error) { c.Policy, err = l.revisiting.policy(); return err },
-		c.ReadDeny,
+		func() error { return inFlag("-deny", c.ReadDeny()) },
 		func() error { return CheckListen(c.Listen) },
-		func() error { return c.readHosts(l.hosts) },
+		func() error { return inFlag("-hosts", c.readHosts(l.hosts)) },
 		func() error { return c.readNameServers(l.nameServers) },
 		func() (err error) {
 			c.Header, c.OverrideFile = http.Header(l.headers), l.overrides
-			return c.ReadOverrides()
+			return inFlag("-overrides", c.ReadOverrides())
 		},
 		func() error {
 			c.Respect = strings.FieldsFunc(l.respect, func(r rune) bool { return r == ',' })
 			return nil
 		},
-		func() error { return c.readGroups(l.groups) },
-		func() error { return c.readShared(l.cdn) },
+		func() error { return inFlag("-group", c.readGroups(l.groups)) },
+		func() error { return inFlag("-shared", c.readShared(l.cdn)) },
 		func() error { return c.readIdentity(l.identity) },
 		func() error { return checkWords(rest, c.Hosts) },
 		func() error { return c.readSeeds(rest, l.seedList, log) },
@@ -207,6 +207,14 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		c.Queue = int(min(int64(c.Queue), max(c.Memory/queueShare/queuedPage, leastQueue)))
 	}
 	return *c, nil
+}
+
+// inFlag adds to an error which flag names the file that is wrong.
+func inFlag(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // Without -queue, the queue takes a fifth of the memory. A queued page takes 1,060 bytes, measured.
