@@ -76,6 +76,11 @@ func TestDeadNameServersHoldUpNobody(t *testing.T) {
 		cfg.Seeds, cfg.Concurrency, cfg.Reach, cfg.Wait = []string{"http://honest.org/"}, 4, urlfilter.Any, 0
 		c, err := newCrawler(cfg, under)
 		require.NoError(t, err)
+		time.AfterFunc(10*time.Second, func() {
+			require.Contains(t, ask(t, c, "/api/explain?q=http://h1.dead.org/", "127.0.0.1:8080").Body.String(),
+				"without an answer")
+			require.Regexp(t, `\nspinneret_names_looked_up \d{4}\n`, ask(t, c, "/metrics", "127.0.0.1:8080").Body.String())
+		})
 		require.NoError(t, c.run(t.Context()))
 		require.Len(t, visits, pages+1)
 		for n, at := range visits[1:] {

@@ -267,6 +267,8 @@ func (c *Crawl) explain(q string) []Fact {
 			text += ", which unrelated hosts share: it has no delay of its own"
 		}
 		facts = append(facts, Fact{"address", text})
+	} else if began, searching := c.Finder.Since(host); searching {
+		facts = append(facts, Fact{"address", "asked for since " + moment(began) + ", without an answer"})
 	}
 	facts = append(facts, c.aboutFilters(url)...)
 	facts = append(facts, aboutPage(c.Pages, c.Clock, url)...)
@@ -321,7 +323,8 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "links_waiting", "Links that the next commit looks up.", float64(c.Pages.Discovered()))
 	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.Hosts.Count()))
 	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
-	metric("gauge", "requests_in_flight", "Requests in flight.", float64(queue.Out))
+	metric("gauge", "requests_in_flight", "Visits in flight, including name lookups.", float64(queue.Out))
+	metric("gauge", "names_looked_up", "Hosts that are being looked up, or wait for that.", float64(c.Finder.Len()))
 	metric("gauge", "first_byte_seconds", "Median time to the first byte, lately.", c.Tally.latency.median())
 	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.Clock.Pace)
 	offline := 0.0

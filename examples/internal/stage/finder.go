@@ -185,6 +185,23 @@ func (f *Finder) Addr(ctx context.Context, host string, slow func()) Finding {
 	}
 }
 
+// Since returns when the search for a host began, if there is one.
+func (f *Finder) Since(host string) (began time.Time, searching bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.searches[host]; s != nil {
+		return s.began, true
+	}
+	return time.Time{}, false
+}
+
+// Len returns how many hosts are looked up, or wait for that.
+func (f *Finder) Len() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.searches)
+}
+
 // Wait waits until all searches have ended.
 func (f *Finder) Wait() { f.running.Wait() }
 
