@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// crowd returns a task for each of so many hosts.
+// crowd returns one task for each of many hosts.
 func crowd(hosts int) []scheduler.Task[int] {
 	tasks := make([]scheduler.Task[int], hosts)
 	for i := range tasks {
@@ -24,7 +24,7 @@ func crowd(hosts int) []scheduler.Task[int] {
 	return tasks
 }
 
-// addCrowd adds tasks, the host of each with an address of its own.
+// addCrowd adds tasks, and gives each host its own address.
 func addCrowd(s *scheduler.Scheduler[int], tasks []scheduler.Task[int]) {
 	for _, t := range tasks {
 		s.SetHost(t.Host, scheduler.Host{Addr: ip(t.Item)})
@@ -32,8 +32,8 @@ func addCrowd(s *scheduler.Scheduler[int], tasks []scheduler.Task[int]) {
 	}
 }
 
-// A treadmill gives a lease, gives it back and adds the next task of the host, while time runs so
-// that hosts get ready as fast as they are leased.
+// A treadmill leases a task, ends the lease and adds the next task of the host, while time advances
+// so that hosts become ready as fast as they are leased.
 type treadmill struct {
 	s     *scheduler.Scheduler[int]
 	tasks []scheduler.Task[int]
@@ -41,7 +41,7 @@ type treadmill struct {
 	step  time.Duration
 }
 
-// newTreadmill returns one that runs smoothly: with leases that are spread over the delay.
+// newTreadmill returns a treadmill whose leases are spread evenly over the delay.
 func newTreadmill(tasks []scheduler.Task[int]) *treadmill {
 	m := &treadmill{
 		s:     scheduler.New[int](scheduler.Options{MaxQueue: -1}),
@@ -67,8 +67,8 @@ func (m *treadmill) cycle() {
 	}
 }
 
-// BenchmarkCycle has the hosts in the order in which they were added, which the caches like, or in
-// none, which is what a crawl is like.
+// BenchmarkCycle visits the hosts in the order in which they were added, which is good for caches,
+// or in random order, as a crawl does.
 func BenchmarkCycle(b *testing.B) {
 	for _, order := range []string{"added", "random"} {
 		for _, hosts := range []int{1e3, 1e5, 1e6, 1e7} {
@@ -79,7 +79,7 @@ func BenchmarkCycle(b *testing.B) {
 				tasks := crowd(hosts)
 				m := newTreadmill(tasks)
 				if order == "random" {
-					// Each host comes back after a delay of its own, and so the order is lost.
+					// Each host gets a random delay, so the original order is lost.
 					shuffle(m)
 				}
 				b.ReportAllocs()
@@ -108,8 +108,8 @@ func shuffle(m *treadmill) {
 	m.now = m.now.Add(scheduler.DefaultHostDelay)
 }
 
-// BenchmarkGoroutines has callers of Next, Done and Add without a delay, so that the lock is all
-// that they wait for.
+// BenchmarkGoroutines calls Next, Done and Add concurrently without delays, so the callers wait
+// only for the lock.
 func BenchmarkGoroutines(b *testing.B) {
 	for _, goroutines := range []int{1, 2, 8} {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
@@ -158,7 +158,7 @@ func BenchmarkOneHost(b *testing.B) {
 	b.ReportMetric(1.1*tasks*float64(b.N)/b.Elapsed().Seconds(), "operations/s")
 }
 
-// heap returns the bytes that are in use.
+// heap returns the bytes in use.
 func heap() float64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -166,9 +166,9 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// BenchmarkMemory reports what a host costs of which the delay runs and nothing is queued, without
-// its name and without its address; what such an address costs; and what a queued task costs,
-// without its item, and one that waits for its time.
+// BenchmarkMemory reports the cost of a host whose delay is running and that has nothing queued,
+// without its name and address; of such an address; and of a queued task and of a deferred one,
+// without their items.
 func BenchmarkMemory(b *testing.B) {
 	const hosts, tasksPerHost, item = 1_000_000, 10, 8
 	tasks := crowd(hosts)
@@ -206,9 +206,9 @@ func BenchmarkMemory(b *testing.B) {
 	runtime.KeepAlive(tasks)
 }
 
-// BenchmarkCollector tells how much longer the collector marks because of a million hosts with ten
-// million tasks. What it marks without them is measured before and after, and subtracted. The
-// runtime counts time on the clock, in which other processes may have had the core: medians count.
+// BenchmarkCollector reports the marking time that a million hosts with ten million tasks add. An
+// empty heap is measured before and after, and subtracted. The runtime counts wall-clock time, in
+// which other processes may have had the core, so the minimum counts.
 func BenchmarkCollector(b *testing.B) {
 	if testing.Short() {
 		b.Skip("500 MB; not with -short")
@@ -248,7 +248,7 @@ func markOnce() float64 {
 	return markSeconds() - before
 }
 
-// markSeconds returns the processor time that marking has taken so far.
+// markSeconds returns the processor time spent on marking so far.
 func markSeconds() (sum float64) {
 	samples := []metrics.Sample{
 		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
@@ -262,7 +262,7 @@ func markSeconds() (sum float64) {
 	return sum
 }
 
-// BenchmarkAll walks over the state of a million hosts of which one in a hundred is unusual.
+// BenchmarkAll iterates over a million hosts, one in a hundred of which has an extra.
 func BenchmarkAll(b *testing.B) {
 	m := newTreadmill(crowd(1e6))
 	for i := range m.tasks {
@@ -280,8 +280,8 @@ func BenchmarkAll(b *testing.B) {
 	b.ReportMetric(float64(entries)/float64(b.N), "entries")
 }
 
-// BenchmarkCrossing has hosts of which each shares its address with some and its group with others,
-// so that most have to step aside for somebody.
+// BenchmarkCrossing has hosts that share their address with some hosts and their group with others,
+// so that most have to change waitlists.
 func BenchmarkCrossing(b *testing.B) {
 	for _, side := range []int{30, 100, 500} {
 		b.Run(fmt.Sprintf("hosts=%d", side*side), func(b *testing.B) {

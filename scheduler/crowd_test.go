@@ -17,11 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A witness writes down the visits that a crowd of workers makes, each under its lease.
+// A witness records the visits of many concurrent workers.
 type witness struct {
 	t    *testing.T
 	mu   sync.Mutex
-	last map[any]time.Time // of a host or an address
+	last map[any]time.Time // visit of a host or an address
 	busy map[any]bool
 	seen map[int]bool
 }
@@ -31,15 +31,15 @@ func newWitness(t *testing.T) *witness {
 		last: make(map[any]time.Time), busy: make(map[any]bool), seen: make(map[int]bool)}
 }
 
-// enter checks that neither the host of a task nor its address is being visited, nor was it less
-// than delay ago, and that the task is new.
+// enter checks that the task is new, and that neither its host nor its address is being visited or
+// was visited less than delay ago.
 func (w *witness) enter(task scheduler.Task[int], addr netip.Addr, delay time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	for _, key := range []any{task.Host, addr} {
 		if w.busy[key] {
-			w.t.Errorf("%v is leased twice at once", key)
+			w.t.Errorf("%v has two leases at the same time", key)
 		}
 		if last, ok := w.last[key]; ok && now.Sub(last) < delay {
 			w.t.Errorf("%v is visited again after %v", key, now.Sub(last))
@@ -47,7 +47,7 @@ func (w *witness) enter(task scheduler.Task[int], addr netip.Addr, delay time.Du
 		w.busy[key], w.last[key] = true, now
 	}
 	if w.seen[task.Item] {
-		w.t.Errorf("task %d is given twice", task.Item)
+		w.t.Errorf("task %d is leased twice", task.Item)
 	}
 	w.seen[task.Item] = true
 }
@@ -59,8 +59,8 @@ func (w *witness) leave(task scheduler.Task[int], addr netip.Addr) {
 	delete(w.busy, addr)
 }
 
-// TestCrowdIsPolite has hosts that share addresses, visits of any length, and tasks that are found
-// while others are done.
+// TestCrowdIsPolite has hosts that share addresses, visits of random length, and tasks that are
+// added while others are in flight.
 func TestCrowdIsPolite(t *testing.T) {
 	const workers, seeds, found, delay = 16, 40, 400, 5 * time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestCrowdIsPolite(t *testing.T) {
 	})
 }
 
-// TestRace is for the race detector: everything at once, in real time, with no delay to wait for.
+// TestRace is for the race detector: it runs everything concurrently, without delays.
 func TestRace(t *testing.T) {
 	const workers, perProducer, producers = 8, 1000, 4
 	s, w := scheduler.New[int](scheduler.Options{HostDelay: -1}), newWitness(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMemoryIsThatOfTheMostHeldAtOnce lets many hosts, addresses and tasks come and go, of which
-// two are held at any time.
-func TestMemoryIsThatOfTheMostHeldAtOnce(t *testing.T) {
+// TestMemoryIsReused adds and removes many hosts, addresses and tasks, with at most two of each at
+// any time.
+func TestMemoryIsReused(t *testing.T) {
 	s := New[string](Options{MaxIdleHosts: 1})
 	now := time.Now()
 	for i := range uint16(10 * chunkLen) {
@@ -32,7 +32,7 @@ func TestMemoryIsThatOfTheMostHeldAtOnce(t *testing.T) {
 	require.LessOrEqual(t, len(s.engine.names.texts), 2)
 }
 
-func TestNothingIsAllocated(t *testing.T) {
+func TestAllocations(t *testing.T) {
 	v4, v6 := netip.AddrFrom4([4]byte{10}), netip.MustParseAddr("2001:db8::1")
 	for name, host := range map[string]Host{
 		"host":         {},
@@ -61,7 +61,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-func TestLaterStopsAtTheEndOfTime(t *testing.T) {
+func TestLaterSaturates(t *testing.T) {
 	for _, tt := range []struct{ t, d, want int64 }{
 		{0, 0, 0},
 		{5, never, never},
@@ -74,7 +74,7 @@ func TestLaterStopsAtTheEndOfTime(t *testing.T) {
 	}
 }
 
-func TestTimesStopsAtTheEndOfTime(t *testing.T) {
+func TestTimesSaturates(t *testing.T) {
 	for _, tt := range []struct {
 		factor float64
 		d      time.Duration

@@ -48,7 +48,7 @@ func Example() {
 	// 404 http://h00001.vweb.test/nothing
 }
 
-// A simulation brings its own time: no second passes while this runs.
+// A simulation passes its own times, so the example does not wait.
 func ExampleScheduler_TryNext() {
 	s := scheduler.New[int](scheduler.Options{HostDelay: 5 * time.Second, AddrDelay: time.Second})
 	shared := netip.MustParseAddr("192.0.2.1")
@@ -75,7 +75,7 @@ func ExampleScheduler_TryNext() {
 	// 6s b.test 1
 }
 
-// A Crawl-delay slows its host alone.
+// A Crawl-delay affects only its host.
 func ExampleScheduler_SetHost() {
 	s := scheduler.New[int](scheduler.Options{})
 	s.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
@@ -104,7 +104,7 @@ func ExampleLease_Done() {
 	// Output: allowed
 }
 
-// A page that fails is tried again after an hour, while the others go on.
+// A failed page is retried after an hour, without delaying the others.
 func ExampleLease_Requeue() {
 	s := scheduler.New[string](scheduler.Options{Backoff: -1})
 	_ = s.Add(scheduler.Task[string]{Host: "a.test", Item: "broken"})
@@ -129,7 +129,7 @@ func ExampleLease_Requeue() {
 	// 01:00:00 broken
 }
 
-// The answer of a server slows its host and its address down.
+// The response of a server can lengthen the delay of its host and its address.
 func ExampleOutcome() {
 	s := scheduler.New[int](scheduler.Options{})
 	for i := range 2 {
@@ -159,7 +159,7 @@ func ExampleScheduler_Explain() {
 	// Output: slow.test waits for its Crawl-delay until 2026-01-01 00:01:00.000, 1 task queued
 }
 
-// A crawler that is killed and started again is as polite as if it had gone on.
+// A crawler that was killed and restarted keeps the delays.
 func ExampleScheduler_Restore() {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := scheduler.New[int](scheduler.Options{})

@@ -11,20 +11,20 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// inUTC makes the words of a Reason the same on every machine.
+// inUTC makes the text of a Reason independent of the time zone.
 func inUTC(r scheduler.Reason) string {
 	r.Since, r.Until = r.Since.UTC(), r.Until.UTC()
 	return r.String()
 }
 
-// TestExplain asks about host a, of which a0 was leased at the start, one second later.
+// TestExplain explains host a one second after the lease of its task a0.
 func TestExplain(t *testing.T) {
 	const s = time.Second
 	for name, tt := range map[string]struct {
 		opts    scheduler.Options
 		queued  []job
 		delay   time.Duration
-		outcome *scheduler.Outcome // nil means that the lease stays out
+		outcome *scheduler.Outcome // nil means that the lease is not ended
 		want    string
 	}{
 		"a host with nothing queued": {
@@ -93,7 +93,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestExplainWhatOthersDo(t *testing.T) {
+func TestExplainOtherHosts(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
 	add(t, s, jobs(here, "a1", "b1")...)
 	add(t, s, grouped("g", jobs(there, "c1"))...)
@@ -112,8 +112,8 @@ func TestExplainWhatOthersDo(t *testing.T) {
 	}
 }
 
-// TestExplainAGroupThatIsHeld has a group that waits for b, whose address is closed for a while.
-func TestExplainAGroupThatIsHeld(t *testing.T) {
+// TestExplainHeldGroup has a group that is held for b, whose address is not open yet.
+func TestExplainHeldGroup(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{HostDelay: time.Second, AddrDelay: 9 * time.Second, LatencyFactor: -1})
 	add(t, s, grouped("g", jobs(here, "a1", "b1"))...)
 	lease, _ := s.TryNext(start)
@@ -128,7 +128,7 @@ func TestExplainAGroupThatIsHeld(t *testing.T) {
 	add(t, s, grouped("g", jobs(anywhere, "c2"))...)
 	second, _ := s.TryNext(start.Add(time.Minute))
 	second.Done(scheduler.Outcome{})
-	add(t, s, grouped("g", jobs(there, "d1"))...) // steps aside, as c was leased, and then waits for x
+	add(t, s, grouped("g", jobs(there, "d1"))...) // moves to the waitlist of g, and then waits for x
 	add(t, s, grouped("g", jobs(anywhere, "e1"))...)
 	lease.Done(scheduler.Outcome{})
 	third, _ := s.TryNext(start.Add(time.Minute + 2*time.Second))
@@ -147,7 +147,7 @@ func TestHosts(t *testing.T) {
 	for host, reason := range all {
 		require.Equal(t, s.Explain(host), reason)
 	}
-	for range s.Hosts() { // a walk may end, and the Scheduler be used meanwhile
+	for range s.Hosts() { // an iteration may end early, and the Scheduler may be used during it
 		s.SetHost("0", scheduler.Host{Delay: time.Hour})
 		break
 	}

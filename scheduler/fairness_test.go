@@ -32,7 +32,7 @@ func (c *crossing) add(host string, h Host) {
 	_ = c.s.Add(Task[struct{}]{Host: host})
 }
 
-// run gives out leases for a time. Each is given back after one that visit returns.
+// run leases tasks for a period. Each visit takes as long as visit returns.
 func (c *crossing) run(d time.Duration, visit func() time.Duration) {
 	until := map[*Lease[struct{}]]time.Time{}
 	for end := c.now.Add(d); c.now.Before(end); {
@@ -59,9 +59,9 @@ func (c *crossing) run(d time.Duration, visit func() time.Duration) {
 	}
 }
 
-// TestNobodyStarves has a victim that shares its address with some hosts and its group with others,
-// so that there is hardly a moment when both are free.
-func TestNobodyStarves(t *testing.T) {
+// TestNoStarvation has a victim that shares its address with some hosts and its group with others,
+// so that both are rarely free at the same time.
+func TestNoStarvation(t *testing.T) {
 	for _, tt := range []struct{ atAddr, inGroup int }{{1, 1}, {2, 2}, {1, 50}, {50, 1}, {20, 20}} {
 		for _, visit := range []time.Duration{0, 300 * time.Millisecond} {
 			t.Run(fmt.Sprintf("%+v visit=%v", tt, visit), func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestNobodyStarves(t *testing.T) {
 				}
 				const hours = 6
 				c.run(hours*time.Hour, func() time.Duration { return visit })
-				// A turn of each list, and at most one more of the address: see serve.
+				// One turn of each list, and at most one more of the address: see serve.
 				turns := float64(max(tt.atAddr, tt.inGroup)+2) * 2
 				require.GreaterOrEqual(t, float64(c.given["victim"]), hours*3600/turns/1.3)
 				for i := range tt.atAddr {
@@ -86,9 +86,9 @@ func TestNobodyStarves(t *testing.T) {
 	}
 }
 
-// TestNeighborsAreNotSlowedByABigGroup: the host of a group of a thousand does not slow down the
-// others at its address, as it would if they waited for its turn in the group.
-func TestNeighborsAreNotSlowedByABigGroup(t *testing.T) {
+// TestBigGroupDoesNotSlowNeighbors: a host in a group of a thousand does not delay the other hosts
+// of its address. It would if they waited for its turn in the group.
+func TestBigGroupDoesNotSlowNeighbors(t *testing.T) {
 	c := newCrossing(Options{HostDelay: -1, AddrDelay: time.Second, GroupDelay: time.Second})
 	c.add("both", Host{Addr: nthAddr(0), Group: "g"})
 	c.add("neighbor", Host{Addr: nthAddr(0)})
@@ -100,8 +100,8 @@ func TestNeighborsAreNotSlowedByABigGroup(t *testing.T) {
 	require.Greater(t, c.given["both"], 2)
 }
 
-// TestAPausedAddressHoldsNoGroup has a host whose address is not to be visited for a day.
-func TestAPausedAddressHoldsNoGroup(t *testing.T) {
+// TestPausedAddressHoldsNoGroup has a host whose address is paused for a day.
+func TestPausedAddressHoldsNoGroup(t *testing.T) {
 	c := newCrossing(Options{HostDelay: -1, AddrDelay: time.Second, GroupDelay: time.Second})
 	c.add("ill", Host{Addr: nthAddr(0), Group: "g"})
 	c.add("well", Host{Addr: nthAddr(1), Group: "g"})
@@ -109,7 +109,7 @@ func TestAPausedAddressHoldsNoGroup(t *testing.T) {
 	lease, _ := c.s.TryNext(c.now)
 	require.Equal(t, "ill", lease.Host())
 	_ = c.s.Add(lease.Task())
-	c.run(3*time.Second, func() time.Duration { return 0 }) // ill waits with its group
+	c.run(3*time.Second, func() time.Duration { return 0 }) // the group is held for ill
 	lease.Done(Outcome{Start: c.now, RetryAfter: c.now.Add(24 * time.Hour)})
 	c.given = map[string]int{}
 	c.run(time.Hour, func() time.Duration { return 0 })
@@ -119,10 +119,9 @@ func TestAPausedAddressHoldsNoGroup(t *testing.T) {
 	require.Greater(t, c.given["ill"], 1000)
 }
 
-// TestHostsChangeListsRarely holds the promise of a constant cost, for hosts of which each shares
-// its address with some and its group with others, where every address and every group has hosts of
-// its own as well, which keep it busy: none goes from one waitlist to another more than twice for a
-// lease.
+// TestHostsChangeListsRarely checks the constant cost: a host changes waitlists at most twice per
+// lease. Each host shares its address with some hosts and its group with others. Every address and
+// every group also has hosts of its own, which keep it busy.
 func TestHostsChangeListsRarely(t *testing.T) {
 	for _, visit := range []time.Duration{0, 700 * time.Millisecond} {
 		c := newCrossing(Options{HostDelay: -1, AddrDelay: time.Second, GroupDelay: time.Second})

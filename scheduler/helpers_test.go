@@ -15,7 +15,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// ip returns the n-th of many addresses.
+// ip returns the n-th address.
 func ip(n int) netip.Addr {
 	var b [4]byte
 	binary.BigEndian.PutUint32(b[:], 10<<24+uint32(n))
@@ -27,13 +27,13 @@ var (
 	here, there = ip(1), ip(2)
 )
 
-// A job is a task, and what is said about its host when it is added.
+// A job is a task with the settings of its host, to be added together.
 type job struct {
 	scheduler.Task[string]
 	host scheduler.Host
 }
 
-// jobs makes jobs of items such as "a1", for host "a", which all go to one address.
+// jobs returns jobs for items such as "a1", for host "a", all at one address.
 func jobs(addr netip.Addr, items ...string) (jobs []job) {
 	for _, item := range items {
 		task := scheduler.Task[string]{Host: item[:1], Item: item}
@@ -42,7 +42,7 @@ func jobs(addr netip.Addr, items ...string) (jobs []job) {
 	return jobs
 }
 
-// ranked makes jobs of one host of items such as "a7": a name and a priority.
+// ranked returns jobs for items such as "a7", for host "a" with priority 7.
 func ranked(items ...string) (jobs []job) {
 	for _, item := range items {
 		task := scheduler.Task[string]{Host: item[:1], Priority: item[1] - '0', Item: item}
@@ -59,7 +59,7 @@ func grouped(group string, jobs []job) []job {
 	return jobs
 }
 
-// notBefore gives jobs a time.
+// notBefore sets the NotBefore of jobs.
 func notBefore(at time.Time, jobs []job) []job {
 	for i := range jobs {
 		jobs[i].NotBefore = at
@@ -77,7 +77,7 @@ func add(t *testing.T, s *scheduler.Scheduler[string], jobs ...job) {
 	}
 }
 
-// setDelay says that a host asks for a delay.
+// setDelay sets the delay of a host.
 func setDelay(s *scheduler.Scheduler[string], host string, d time.Duration) {
 	s.SetHost(host, scheduler.Host{Delay: d})
 }
@@ -89,8 +89,8 @@ func next(t *testing.T, s *scheduler.Scheduler[string]) *scheduler.Lease[string]
 	return lease
 }
 
-// visits leases what is left, as fast as it may be, and returns the time and the item of every
-// lease. Visits take no time, and have the outcome that visit returns.
+// visits leases all remaining tasks as early as possible, and returns the time and the item of
+// every lease. Visits take no time, and have the outcome that visit returns.
 func visits(
 	s *scheduler.Scheduler[string], visit func(item string) scheduler.Outcome,
 ) (visits []string) {
@@ -108,14 +108,14 @@ func visits(
 
 func goesWell(string) scheduler.Outcome { return scheduler.Outcome{} }
 
-// result is what a call in another goroutine returned, and when.
+// result is what a call in another goroutine returned, and after what time.
 type result struct {
 	item  string
 	err   error
 	after time.Duration
 }
 
-// background calls Next in a goroutine and gives the lease back at once.
+// background calls Next in a goroutine and ends the lease immediately.
 func background(ctx context.Context, s *scheduler.Scheduler[string]) <-chan result {
 	return async(func() (*scheduler.Lease[string], error) { return s.Next(ctx) })
 }

@@ -1,26 +1,26 @@
 package scheduler_test
 
-// A law is what a host may expect that waits for its turn, from when its own delay has passed until
-// it is leased.
+// A law bounds how often a host is overtaken, from when its own delay has passed until it is
+// leased.
 //
-// A host with an address, or with a group, is overtaken by each other host of it at most once.
+// A host with only an address, or only a group, is overtaken by each other host of it at most once.
 //
 // A host with both waits for its address, then for its group, then for its address again. In each
-// of these phases, each other host of what it waits for overtakes it at most once. Hosts of what it
-// does not wait for are free to go: otherwise a host whose group has a thousand others would slow
-// its neighbors at the address down to a thousandth. In the third phase its group waits for it.
+// phase, each other host of what it waits for overtakes it at most once. Hosts of what it does not
+// wait for are unrestricted: otherwise a host whose group has a thousand others would delay its
+// neighbors at the address a thousandfold. In the third phase its group is held for it.
 //
-// From outside, one cannot see when a phase ends. But if there are such phases at all, then each
-// can be taken for as long as it may last.
+// The end of a phase is not visible from outside. So the test assumes that each phase lasts as long
+// as possible.
 type law struct {
 	phase  int
 	passed map[string]bool // in this phase
 }
 
-// checkLaw takes note that a host is leased, and returns what is wrong with it.
+// checkLaw records that a host is leased, and returns what is wrong with that.
 func (m *model) checkLaw(leased *modelHost, name string) (fault string) {
 	if max(m.most(host), m.most(addr), m.most(group)) > 1 {
-		return "" // leases that overlap hide who came first
+		return "" // overlapping leases hide the order
 	}
 	for waiting, h := range m.hosts {
 		if h == leased || !m.inLine(h) {
@@ -35,7 +35,7 @@ func (m *model) checkLaw(leased *modelHost, name string) (fault string) {
 	return ""
 }
 
-// pass takes note that the host was overtaken, and reports whether the law permits it.
+// pass records that the host was overtaken, and reports whether the law permits it.
 func (l *law) pass(by string, sameAddr, sameGroup, both bool) (permitted bool) {
 	counts := sameAddr || sameGroup
 	if both {
@@ -61,7 +61,7 @@ func (l *law) pass(by string, sameAddr, sameGroup, both bool) (permitted bool) {
 	return l.pass(by, sameAddr, sameGroup, both)
 }
 
-// paused tells whether a limiter stays closed for longer than its usual delay.
+// paused reports whether a limiter stays closed for longer than its default delay.
 func (m *model) paused(p *modelLimiter) bool {
 	return m.delayed(p).After(m.now.Add(m.usual(p.kind)))
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// TestALostLeaseEnds has a holder that never gives its lease back, and one that does too late.
-func TestALostLeaseEnds(t *testing.T) {
+// TestLostLeaseEnds has a lease without Done, and one whose Done comes too late.
+func TestLostLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{LeaseTimeout: time.Minute})
 		add(t, s, jobs(here, "a1", "a2", "b1")...)
 		lost := next(t, s)
 		waiting := background(t.Context(), s)
 		require.Equal(t, result{item: "b1", after: time.Minute + 10*time.Second}, <-waiting,
-			"its address goes on, with a delay that is doubled as after any failure")
+			"its address is open again, with a doubled delay as after any failure")
 
 		before := s.Stats()
 		require.EqualValues(t, 1, before.Lost)
@@ -31,13 +31,13 @@ func TestALostLeaseEnds(t *testing.T) {
 		lost.Requeue(scheduler.Outcome{}, time.Time{})
 		lost.Arrived(time.Now().Add(time.Hour))
 		require.False(t, lost.Reach(there))
-		require.Equal(t, before, s.Stats(), "it has no effect any longer")
+		require.Equal(t, before, s.Stats(), "a late Done has no effect")
 		require.Equal(t, 1, s.Explain("a").Failures)
 		require.Equal(t, 20*time.Second, (<-background(t.Context(), s)).after, "a backs off")
 	})
 }
 
-func TestACrawlWithALostLeaseIsDrained(t *testing.T) {
+func TestDrainedAfterLostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{})
 		add(t, s, jobs(here, "a1")...)
@@ -70,8 +70,8 @@ func TestRequeue(t *testing.T) {
 		after time.Duration
 		want  []string
 	}{
-		"at once, behind the others": {0, []string{"0s a1", "5s a2", "10s a3", "15s a1"}},
-		"later, and holds up nobody": {time.Hour, []string{"0s a1", "5s a2", "10s a3", "1h0m0s a1"}},
+		"now, behind the others":  {0, []string{"0s a1", "5s a2", "10s a3", "15s a1"}},
+		"later, without blocking": {time.Hour, []string{"0s a1", "5s a2", "10s a3", "1h0m0s a1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduler.New[string](scheduler.Options{MaxQueue: 3, MaxHostQueue: 3})
@@ -88,7 +88,7 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
-// TestReach has a host whose address becomes known when a connection is made.
+// TestReach has a host whose address becomes known on connecting.
 func TestReach(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
 	add(t, s, jobs(anywhere, "a1", "a2")...)
@@ -96,20 +96,20 @@ func TestReach(t *testing.T) {
 	lease, _ := s.TryNext(start)
 	require.Equal(t, "a1", lease.Item())
 	require.True(t, lease.Reach(there))
-	require.True(t, lease.Reach(there), "it is there already")
+	require.True(t, lease.Reach(there), "it already has this address")
 	require.True(t, lease.Reach(netip.AddrFrom16(there.As16())))
 	other, _ := s.TryNext(start)
 	require.Equal(t, "b1", other.Item())
-	require.False(t, lease.Reach(here), "b is there")
+	require.False(t, lease.Reach(here), "the address is leased by b")
 	lease.Done(scheduler.Outcome{Skipped: true})
 	none, wait := s.TryNext(start)
 	require.Nil(t, none, "now a waits for the address as well")
 	require.Equal(t, scheduler.DefaultLeaseTimeout, wait)
 	other.Done(scheduler.Outcome{})
-	require.Equal(t, []string{"5s a2", "10s b2"}, visits(s, goesWell), "a is free at once")
+	require.Equal(t, []string{"5s a2", "10s b2"}, visits(s, goesWell), "a is ready immediately")
 }
 
-// TestReachHoldsTheAddress: what is found out during a visit counts for that visit.
+// TestReachHoldsTheAddress: an address that is learned during a visit counts for that visit.
 func TestReachHoldsTheAddress(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
 	add(t, s, jobs(anywhere, "a1")...)
@@ -129,7 +129,7 @@ func TestReachDoesNotOvertake(t *testing.T) {
 	add(t, s, jobs(anywhere, "a1")...)
 	lease, _ := s.TryNext(start)
 	add(t, s, jobs(here, "b1")...)
-	require.False(t, lease.Reach(here), "b is ready to go there")
+	require.False(t, lease.Reach(here), "b waits for the address")
 }
 
 func TestReachOfAnExemptAddress(t *testing.T) {
@@ -138,17 +138,17 @@ func TestReachOfAnExemptAddress(t *testing.T) {
 	lease, _ := s.TryNext(start)
 	require.True(t, lease.Reach(here))
 	other, _ := s.TryNext(start)
-	require.Equal(t, "b1", other.Item(), "a has left")
-	require.True(t, other.Reach(here), "and there is room for all")
+	require.Equal(t, "b1", other.Item(), "a has moved to another address")
+	require.True(t, other.Reach(here), "an exempt address is never busy")
 }
 
 func TestUnboundedRetryAfter(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limit, want time.Duration
 	}{
-		"a day by default": {0, 24 * time.Hour},
-		"as set":           {time.Hour, time.Hour},
-		"without a bound":  {-1, 100 * 365 * 24 * time.Hour},
+		"one day by default": {0, 24 * time.Hour},
+		"as set":             {time.Hour, time.Hour},
+		"without a bound":    {-1, 100 * 365 * 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduler.New[string](scheduler.Options{MaxRetryAfter: tt.limit})
@@ -156,13 +156,13 @@ func TestUnboundedRetryAfter(t *testing.T) {
 			lease, _ := s.TryNext(start)
 			lease.Done(scheduler.Outcome{Status: 503, RetryAfter: start.Add(100 * 365 * 24 * time.Hour)})
 			_, wait := s.TryNext(start)
-			require.Equal(t, tt.want, wait, "no longer for b, either")
+			require.Equal(t, tt.want, wait, "the same for b")
 		})
 	}
 }
 
-// TestASlowSharedServerGetsPauses has a hundred hosts on one address, which takes 20 s for a page.
-func TestASlowSharedServerGetsPauses(t *testing.T) {
+// TestSlowSharedServer has a hundred hosts on one address, which takes 20 s for a page.
+func TestSlowSharedServer(t *testing.T) {
 	const took = 20 * time.Second
 	s := scheduler.New[int](scheduler.Options{})
 	for i := range 100 {
@@ -187,9 +187,9 @@ func TestASlowSharedServerGetsPauses(t *testing.T) {
 	require.Greater(t, busy, time.Hour/6)
 }
 
-// TestATrapFillsNobodysQueue has one wildcard DNS entry with a new host for every link, and a site
-// that is found while it is crawled.
-func TestATrapFillsNobodysQueue(t *testing.T) {
+// TestTrapDoesNotFillTheQueue has a wildcard DNS entry with a new host for every link, and a site
+// that is discovered during the crawl.
+func TestTrapDoesNotFillTheQueue(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opts scheduler.Options
 		want error
@@ -221,8 +221,8 @@ func TestATrapFillsNobodysQueue(t *testing.T) {
 	}
 }
 
-// TestAnUrgentTaskGoesFirst has a host that is ready, behind a hundred thousand others.
-func TestAnUrgentTaskGoesFirst(t *testing.T) {
+// TestUrgentTaskGoesFirst has a ready host behind a hundred thousand others.
+func TestUrgentTaskGoesFirst(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{MaxQueue: -1})
 	for i := range 100_000 {
 		require.NoError(t, s.Add(scheduler.Task[string]{Host: fmt.Sprint(i)}))
@@ -237,9 +237,8 @@ func TestAnUrgentTaskGoesFirst(t *testing.T) {
 	}
 }
 
-// TestARetryHoldsUpNobody has a thousand pages of one host, of which one is to be tried again
-// later.
-func TestARetryHoldsUpNobody(t *testing.T) {
+// TestRetryDelaysNoOthers has a thousand pages of one host, one of which is retried later.
+func TestRetryDelaysNoOthers(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
 	add(t, s, notBefore(start.Add(24*time.Hour), jobs(here, "a-retry"))...)
 	for range 1000 {
@@ -250,8 +249,8 @@ func TestARetryHoldsUpNobody(t *testing.T) {
 	require.Equal(t, "24h0m0s a-retry", got[1000])
 }
 
-// TestTasksWithATimeComeByPriority when their time has come.
-func TestTasksWithATimeComeByPriority(t *testing.T) {
+// TestDeferredTasksFollowPriority: tasks whose NotBefore has passed are leased by priority.
+func TestDeferredTasksFollowPriority(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
 	at := start.Add(3500 * time.Millisecond)
 	add(t, s, ranked("a1", "a1x", "a0", "a0x")...)
@@ -261,8 +260,8 @@ func TestTasksWithATimeComeByPriority(t *testing.T) {
 		visits(s, goesWell))
 }
 
-// TestAbsurdOutcomesHaveABound: whatever the caller has measured, a host comes back.
-func TestAbsurdOutcomesHaveABound(t *testing.T) {
+// TestExtremeOutcomes: no measurement of the caller blocks a host forever.
+func TestExtremeOutcomes(t *testing.T) {
 	const forever, day = time.Duration(math.MaxInt64), 24 * time.Hour
 	for name, tt := range map[string]struct {
 		o    scheduler.Options
@@ -275,7 +274,7 @@ func TestAbsurdOutcomesHaveABound(t *testing.T) {
 		"latency, where hosts have longer delays": {scheduler.Options{HostDelay: day},
 			scheduler.Outcome{Took: forever}, day},
 		"a negative latency": {out: scheduler.Outcome{Took: math.MinInt64}, want: scheduler.DefaultHostDelay},
-		"a start to come": {out: scheduler.Outcome{Start: start.Add(forever)},
+		"a start in the future": {out: scheduler.Outcome{Start: start.Add(forever)},
 			want: day + scheduler.DefaultHostDelay},
 		"both": {out: scheduler.Outcome{Start: start.Add(forever), Took: forever},
 			want: day + time.Hour},
@@ -287,7 +286,7 @@ func TestAbsurdOutcomesHaveABound(t *testing.T) {
 			lease.Done(tt.out)
 			_, wait := s.TryNext(start)
 			require.Equal(t, tt.want, wait)
-			for entry := range s.All(start) { // nor does its successor believe it
+			for entry := range s.All(start) { // nor does a restored scheduler
 				entry.Slow = max(entry.Slow, forever)
 				successor := scheduler.New[string](tt.o)
 				require.NoError(t, successor.Restore(entry, start))
@@ -299,8 +298,8 @@ func TestAbsurdOutcomesHaveABound(t *testing.T) {
 	}
 }
 
-// TestARequestThatArrivesInTheFarFuture does not take its host out either.
-func TestARequestThatArrivesInTheFarFuture(t *testing.T) {
+// TestArrivalInTheFarFuture: such a request does not block its host forever, either.
+func TestArrivalInTheFarFuture(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{MaxPerHost: 2, MaxPerAddr: 2, LeaseTimeout: -1})
 	add(t, s, jobs(here, "a1", "a2")...)
 	lease, _ := s.TryNext(start)

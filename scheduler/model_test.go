@@ -9,20 +9,20 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// A model is the same scheduler again, written to be obviously right: it keeps nothing but what
-// happened, and works out by looking at every host what may happen now. It does not choose.
+// A model is a scheduler written to be obviously correct: it stores only what happened, and
+// determines what may happen next by looking at every host. It does not choose.
 type model struct {
 	opts   scheduler.Options // without defaults
-	now    time.Time         // the latest seen
-	first  time.Time         // the first seen
+	now    time.Time         // the latest time seen
+	first  time.Time         // the first time seen
 	hosts  map[string]*modelHost
 	shared map[any]*modelLimiter // by netip.Addr and groupName
 	serial int                   // of the last lease
-	step   int                   // of time, and of tasks that were added
-	out    []*modelLease         // in the order in which they were given
+	step   int                   // counts advances of time and added tasks
+	out    []*modelLease         // in order
 	lost   int
 
-	restarted [3]time.Time // by kind: until when what is new may have been visited
+	restarted [3]time.Time // by kind: until when unknown limiters count as visited
 }
 
 type groupName string
@@ -43,7 +43,7 @@ type modelLimiter struct {
 	asked    time.Duration
 	retry    time.Time
 	failures int
-	raised   int // the last serial when failures were counted last
+	raised   int // the last serial when a failure was last counted
 }
 
 type modelHost struct {
@@ -57,10 +57,10 @@ type modelHost struct {
 
 type modelTask struct {
 	scheduler.Task[int]
-	came int // step in which it was added or its time came
+	came int // step in which it was added or its NotBefore passed
 }
 
-// A modelLease is what a model knows of a lease that is out.
+// A modelLease is an outstanding lease.
 type modelLease struct {
 	lease    *scheduler.Lease[int]
 	task     scheduler.Task[int]
@@ -89,7 +89,7 @@ func (m *model) most(kind int) int {
 	return max(1, [...]int{m.opts.MaxPerHost, m.opts.MaxPerAddr, m.opts.MaxPerGroup}[kind])
 }
 
-// backoff returns the delay after so many failures.
+// backoff returns the delay after a number of failures.
 func (m *model) backoff(kind, failures int) time.Duration {
 	base, doubled := m.opts.Backoff, failures-1
 	if kind == addr {
@@ -122,7 +122,7 @@ func (m *model) delayed(p *modelLimiter) time.Time {
 	return latest(p.start.Add(m.pace(p)), p.retry)
 }
 
-// closed tells whether a limiter has as many leases out as it may have.
+// closed reports whether a limiter has as many leases as allowed.
 func (m *model) closed(p *modelLimiter) bool {
 	for _, l := range m.out {
 		if i := slices.Index(l.limiters, p); i >= 0 && l.pending[i] {
@@ -132,7 +132,7 @@ func (m *model) closed(p *modelLimiter) bool {
 	return p.out >= m.most(p.kind)
 }
 
-// next returns the tasks of which one is to be leased first, those of the highest priority that
+// next returns the candidates for the next lease of a host: the tasks of the highest priority that
 // came first.
 func (m *model) next(h *modelHost) (first []modelTask) {
 	for _, t := range h.queue {
@@ -148,11 +148,10 @@ func (m *model) next(h *modelHost) (first []modelTask) {
 	return first
 }
 
-// busy tells whether a host has something to do now, and waits for something that is not its own
-// lease.
+// busy reports whether a host has a task, and is not waiting for its own lease.
 func (m *model) busy(h *modelHost) bool { return len(m.next(h)) > 0 && !m.closed(&h.modelLimiter) }
 
-// inLine tells whether a host waits for nothing but its address and its group.
+// inLine reports whether a host waits only for its address or its group.
 func (m *model) inLine(h *modelHost) bool {
 	return m.busy(h) && !m.delayed(&h.modelLimiter).After(m.now)
 }
@@ -168,7 +167,7 @@ func (m *model) sharedBy(h *modelHost) (shared []*modelLimiter) {
 	return shared
 }
 
-// due returns when a host may be leased if no other call comes before.
+// due returns when a host may be leased unless there is another call.
 func (m *model) due(h *modelHost) (at time.Time, ok bool) {
 	if !m.busy(h) {
 		return time.Time{}, false
@@ -188,7 +187,7 @@ func (m *model) ready(h *modelHost) bool {
 	return ok && !at.After(m.now)
 }
 
-// mayBeHeld tells whether the group of a host may be held for another host, which has an address.
+// mayBeHeld reports whether the group of a host may be held for another host with an address.
 func (m *model) mayBeHeld(h *modelHost) bool {
 	for _, other := range m.hosts {
 		if h.group != "" && other != h && other.group == h.group && other.addr.IsValid() && m.inLine(other) {
@@ -198,7 +197,7 @@ func (m *model) mayBeHeld(h *modelHost) bool {
 	return false
 }
 
-// soonest returns the earliest time at which something is due, but for hosts whose group may be
+// soonest returns the earliest time at which something is due, except for hosts whose group may be
 // held.
 func (m *model) soonest() (soonest time.Time, any bool) {
 	earlier := func(at time.Time) {
@@ -222,7 +221,7 @@ func (m *model) soonest() (soonest time.Time, any bool) {
 	return soonest, any
 }
 
-// advance lets time pass.
+// advance advances the time.
 func (m *model) advance(now time.Time) {
 	before := m.now
 	m.now = latest(m.now, now)
@@ -240,7 +239,7 @@ func (m *model) advance(now time.Time) {
 	}
 }
 
-// fresh returns a limiter of which nothing is known.
+// fresh returns the limiter of an unknown host, address or group.
 func (m *model) fresh(kind int) modelLimiter {
 	p := modelLimiter{kind: kind}
 	if m.restarted[kind].After(m.now) {
@@ -272,7 +271,7 @@ func (m *model) add(t scheduler.Task[int]) {
 	h.queue = append(h.queue, modelTask{t, m.step})
 }
 
-// full returns the error with which a task is to be refused.
+// full returns the error that Add should return, if any.
 func (m *model) full(name string) error {
 	all, tasks := 0, map[any]int{}
 	for name, h := range m.hosts {
@@ -323,20 +322,20 @@ func (m *model) move(h *modelHost, to netip.Addr) {
 	}
 }
 
-// lease takes note of a lease, and returns what is wrong with it.
+// lease records a lease, and returns what is wrong with it.
 func (m *model) lease(lease *scheduler.Lease[int]) (fault string) {
 	got := lease.Task()
 	h := m.hosts[got.Host]
 	if h == nil || len(h.queue) == 0 {
-		return "nothing was queued there"
+		return "nothing is queued for the host"
 	}
 	first := m.next(h)
 	at := slices.IndexFunc(first, func(t modelTask) bool { return t.Item == got.Item })
 	switch {
 	case at < 0:
-		return "another task comes before"
+		return "another task should come first"
 	case first[at].Priority != got.Priority:
-		return "the task is not as it was added"
+		return "the task differs from the one added"
 	case !m.ready(h):
 		return "the host is not ready"
 	}
@@ -377,14 +376,14 @@ func (m *model) arrived(l *modelLease, at time.Time) {
 	}
 }
 
-// reach takes note of the address of a lease, and of whether it may be visited. It returns what is
-// wrong with that.
+// reach records the address of a lease and whether it may be visited. It returns what is wrong with
+// that.
 func (m *model) reach(l *modelLease, to netip.Addr, ok bool) (fault string) {
 	h := m.hosts[l.task.Host]
 	m.move(h, to)
 	if to == l.addr {
 		if !ok {
-			return "the lease has the address already"
+			return "the lease already has the address"
 		}
 		return ""
 	}
@@ -403,7 +402,7 @@ func (m *model) reach(l *modelLease, to netip.Addr, ok bool) (fault string) {
 	case ok && !open:
 		return "the address is not open"
 	case !ok && open && !waits:
-		return "nothing waits for the address, which is open"
+		return "the address is open, and no host waits for it"
 	case ok:
 		l.limiters[addr], l.addr = p, to
 		m.take(l, addr)
@@ -429,7 +428,7 @@ func (m *model) done(l *modelLease, o scheduler.Outcome) {
 	}
 }
 
-// judge takes note of what a visit says of the health of a host or an address.
+// judge updates a host or an address with the outcome of a visit.
 func (m *model) judge(p *modelLimiter, l *modelLease, o scheduler.Outcome) {
 	slow := time.Duration(max(0, m.opts.LatencyFactor) * float64(max(0, o.Took)))
 	slow = min(slow, time.Hour)

@@ -8,10 +8,10 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// over tells whether the last visit of a limiter has no bearing on anything any longer.
+// over reports whether the last visit of a limiter no longer has any effect.
 func (m *model) over(p *modelLimiter) bool { return p.out == 0 && !m.delayed(p).After(m.now) }
 
-// forget drops what has no bearing on anything that may still happen.
+// forget drops state that no longer has any effect.
 func (m *model) forget() {
 	tasks, hosts := make(map[any]bool), make(map[any]bool)
 	stamp := func(t time.Time) int64 { return int64(t.Sub(m.first)) >> 30 }
@@ -31,7 +31,7 @@ func (m *model) forget() {
 			tasks[h.addr], tasks[groupName(h.group)] = true, true
 		}
 		if !m.inLine(h) || h.addr.IsValid() && m.paused(m.shared[h.addr]) {
-			h.law = law{} // after a pause all begin anew
+			h.law = law{} // after a pause all phases restart
 		}
 	}
 	for key, p := range m.shared {
@@ -47,7 +47,7 @@ func (m *model) forget() {
 	}
 }
 
-// stats returns what Stats should say, but for the figures of the past.
+// stats returns the expected Stats, except for Waits and Waited.
 func (m *model) stats() scheduler.Stats {
 	st := scheduler.Stats{Hosts: len(m.hosts), Out: len(m.out), Given: int64(m.serial), Lost: int64(m.lost)}
 	for key := range m.shared {
@@ -66,7 +66,7 @@ func (m *model) stats() scheduler.Stats {
 		case !m.busy(h):
 			st.Leased++
 		case m.ready(h) && !ready[h.addr]:
-			// Of several hosts that wait for one address only one can be leased.
+			// Only one of the hosts that wait for an address can be leased.
 			ready[h.addr] = h.addr.IsValid()
 			st.Ready++
 		default:
@@ -76,8 +76,8 @@ func (m *model) stats() scheduler.Stats {
 	return st
 }
 
-// entries returns what All should yield, without the first. It requires that what has no bearing
-// was forgotten.
+// entries returns the expected entries of All, except for the first. It requires that forget was
+// called.
 func (m *model) entries() map[scheduler.Entry]bool {
 	entries := make(map[scheduler.Entry]bool)
 	note := func(p *modelLimiter, e scheduler.Entry) {
@@ -103,7 +103,7 @@ func (m *model) entries() map[scheduler.Entry]bool {
 	return entries
 }
 
-// restore does what Restore should do.
+// restore is the counterpart of Restore.
 func (m *model) restore(e scheduler.Entry, now time.Time) {
 	m.advance(now)
 	if e.Host == "" && !e.Addr.IsValid() {

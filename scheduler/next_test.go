@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A script is a crawl with one worker, whose visits take no time unless visit says so.
+// A script is a crawl with one worker. Visits take no time unless visit advances it.
 type script struct {
 	opts  scheduler.Options
 	tasks []job
@@ -59,19 +59,19 @@ func TestNextKeepsDelays(t *testing.T) {
 			script{tasks: jobs(anywhere, "a1", "a2", "a3")},
 			[]string{"0s a1", "5s a2", "10s a3"},
 		},
-		"visits to one address are as far apart by default, and hosts take turns": {
+		"so are visits to one address, and hosts take turns": {
 			script{tasks: jobs(here, "a1", "a2", "a3", "b1", "b2", "c1")},
 			[]string{"0s a1", "5s b1", "10s c1", "15s a2", "20s b2", "25s a3"},
 		},
-		"hosts of unknown address do not know of each other": {
+		"hosts with unknown addresses are independent": {
 			script{tasks: jobs(anywhere, "a1", "a2", "b1", "b2")},
 			[]string{"0s a1", "0s b1", "5s a2", "5s b2"},
 		},
-		"both delays hold where both apply": {
+		"both delays apply": {
 			script{opts: second, tasks: jobs(here, "a1", "a2", "b1", "b2")},
 			[]string{"0s a1", "1s b1", "5s a2", "6s b2"},
 		},
-		"the address holds for what was queued before it was known": {
+		"an address also applies to tasks queued before it was known": {
 			script{
 				opts:  second,
 				tasks: append(jobs(anywhere, "a1", "b1"), jobs(here, "b2", "a2")...),
@@ -90,21 +90,21 @@ func TestNextKeepsDelays(t *testing.T) {
 				jobs(netip.AddrFrom16(here.As16()), "b1")...)},
 			[]string{"0s a1", "5s b1"},
 		},
-		"negative delays are none": {
+		"negative delays mean no delay": {
 			script{
 				opts:  scheduler.Options{HostDelay: -1, AddrDelay: -1},
 				tasks: jobs(here, "a1", "a2", "b1"),
 			},
 			[]string{"0s a1", "0s b1", "0s a2"},
 		},
-		"an address may have a delay where hosts have none": {
+		"an address may have a delay when hosts have none": {
 			script{
 				opts:  scheduler.Options{HostDelay: -1, AddrDelay: time.Second},
 				tasks: jobs(here, "a1", "a2", "b1"),
 			},
 			[]string{"0s a1", "1s b1", "2s a2"},
 		},
-		"no delay of hosts means none of addresses either, by default": {
+		"no delay for hosts means none for addresses either, by default": {
 			script{opts: scheduler.Options{HostDelay: -1}, tasks: jobs(here, "a1", "a2", "b1")},
 			[]string{"0s a1", "0s b1", "0s a2"},
 		},
@@ -130,31 +130,31 @@ func TestOutcomeSetsTheNextTime(t *testing.T) {
 		"delays count from the lease, not from its end": {
 			script{visit: sleeps(3 * time.Second)}, "5s",
 		},
-		"a visit longer than the delay delays by its length": {
+		"a long visit delays the next one until its end": {
 			script{visit: sleeps(7 * time.Second)}, "7s",
 		},
-		"delays count from the start, if told": {script{visit: func(string) scheduler.Outcome {
+		"delays count from the start, if given": {script{visit: func(string) scheduler.Outcome {
 			time.Sleep(3 * time.Second)
 			start := time.Now()
 			time.Sleep(time.Second)
 			return scheduler.Outcome{Start: start}
 		}}, "8s"},
-		"a start before the lease is not believed": {script{visit: func(string) scheduler.Outcome {
+		"a start before the lease is ignored": {script{visit: func(string) scheduler.Outcome {
 			return scheduler.Outcome{Start: time.Now().Add(-time.Hour)}
 		}}, "5s"},
-		"a start that has not come yet is": {script{visit: func(string) scheduler.Outcome {
+		"a start in the future is not": {script{visit: func(string) scheduler.Outcome {
 			return scheduler.Outcome{Start: time.Now().Add(time.Hour)}
 		}}, "1h0m5s"},
 		"a low latency changes nothing":       {script{visit: took(time.Second)}, "5s"},
 		"a high latency delays by five times": {script{visit: took(2 * time.Second)}, "10s"},
-		"the factor may be another": {script{
+		"the factor is configurable": {script{
 			opts: scheduler.Options{LatencyFactor: 2.5}, visit: took(4 * time.Second),
 		}, "10s"},
-		"the factor may be off": {script{
+		"the factor can be disabled": {script{
 			opts: scheduler.Options{LatencyFactor: -1}, visit: took(time.Hour),
 		}, "5s"},
 		"a negative latency changes nothing": {script{visit: took(-time.Hour)}, "5s"},
-		"a skipped visit is none": {script{visit: func(string) scheduler.Outcome {
+		"a skipped visit does not count": {script{visit: func(string) scheduler.Outcome {
 			return scheduler.Outcome{Skipped: true, Took: time.Hour, Start: time.Now()}
 		}}, "0s"},
 	} {
@@ -165,8 +165,8 @@ func TestOutcomeSetsTheNextTime(t *testing.T) {
 	}
 }
 
-// TestLatencySlowsItsAddressIfItStays: one slow page of one host is nothing unusual.
-func TestLatencySlowsItsAddressIfItStays(t *testing.T) {
+// TestLatencyOfAnAddress: one slow page of one host does not slow down its address.
+func TestLatencyOfAnAddress(t *testing.T) {
 	slow := func(items ...string) func(string) scheduler.Outcome {
 		return func(item string) (o scheduler.Outcome) {
 			if slices.Contains(items, item) {
@@ -194,12 +194,12 @@ func TestLatencySlowsItsAddressIfItStays(t *testing.T) {
 	}
 }
 
-// TestNotBefore has three tasks of a host, of which the first one has to wait.
+// TestNotBefore has three tasks of a host, the first of which is deferred.
 func TestNotBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		s := scheduler.New[string](scheduler.Options{})
-		s.TryNext(start) // so that it knows what time it is
+		s.TryNext(start) // sets the current time
 		for i, after := range []time.Duration{12345678901, 0, -time.Hour} {
 			require.NoError(t, s.Add(scheduler.Task[string]{
 				Host: "a", NotBefore: start.Add(after), Item: fmt.Sprint(i),
@@ -208,7 +208,7 @@ func TestNotBefore(t *testing.T) {
 		for i, want := range []time.Duration{0, 5 * time.Second, 12345678901} {
 			lease, err := s.Next(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, want, time.Since(start), "it holds up no other")
+			require.Equal(t, want, time.Since(start), "it does not delay the others")
 			require.Equal(t, fmt.Sprint((i+1)%3), lease.Item())
 			lease.Done(scheduler.Outcome{})
 		}
@@ -230,13 +230,13 @@ func TestDelayOfAHost(t *testing.T) {
 		"a longer delay slows that host only": {
 			set(time.Minute), []string{"0s a1", "5s b1", "10s b2", "1m0s a2"},
 		},
-		"a shorter delay is not taken": {
+		"a shorter delay is ignored": {
 			set(time.Second), []string{"0s a1", "5s b1", "10s a2", "15s b2"},
 		},
-		"the last delay replaces those before": {
+		"the last delay replaces earlier ones": {
 			set(time.Hour, 12*time.Second), []string{"0s a1", "5s b1", "10s b2", "15s a2"},
 		},
-		"a negative one takes it back": {
+		"a negative one cancels it": {
 			set(time.Hour, -1), []string{"0s a1", "5s b1", "10s a2", "15s b2"},
 		},
 	} {
@@ -247,7 +247,7 @@ func TestDelayOfAHost(t *testing.T) {
 	}
 }
 
-func TestDelayOfAHostThatIsLeased(t *testing.T) {
+func TestDelayOfALeasedHost(t *testing.T) {
 	var s *scheduler.Scheduler[string]
 	got := script{
 		tasks:   jobs(here, "a1", "a2", "b1"),
@@ -260,8 +260,8 @@ func TestDelayOfAHostThatIsLeased(t *testing.T) {
 	require.Equal(t, []string{"0s a1", "5s b1", "1m0s a2"}, got)
 }
 
-// TestWorkersShareTheWork has more workers than hosts, so that most wait at any time: that no
-// wake-up is lost and no lease comes late shows in the exact times.
+// TestWorkersShareTheWork has more workers than hosts, so that most of them wait. The exact times
+// show that no wake-up is lost and no lease is late.
 func TestWorkersShareTheWork(t *testing.T) {
 	const workers, hosts, rounds = 50, 20, 10
 	synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// saved returns what is to be remembered of a host that asked for a minute, of one that has failed,
-// and of an address where a server asked to come back in an hour.
+// saved returns the entries of a host with a Crawl-delay of a minute, of a host that has failed,
+// and of an address with a Retry-After of an hour.
 func saved(t testing.TB) []scheduler.Entry {
 	s := scheduler.New[string](scheduler.Options{})
 	s.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
@@ -31,7 +31,7 @@ func saved(t testing.TB) []scheduler.Entry {
 	return slices.Collect(s.All(start.Add(time.Second)))
 }
 
-// restored returns a Scheduler that takes the place of one that is gone.
+// restored returns a Scheduler with restored entries.
 func restored(t testing.TB, entries []scheduler.Entry, now time.Time) *scheduler.Scheduler[string] {
 	s := scheduler.New[string](scheduler.Options{})
 	for _, e := range entries {
@@ -45,7 +45,7 @@ func TestRestore(t *testing.T) {
 		at   time.Duration // of the restart
 		busy time.Duration // when busy.test may be visited
 	}{
-		"at once":                            {time.Second, time.Hour - time.Second},
+		"immediately":                        {time.Second, time.Hour - time.Second},
 		"later":                              {10 * time.Minute, 50 * time.Minute},
 		"after a day":                        {24 * time.Hour, 15 * time.Second},
 		"after the clock was set back a bit": {-time.Hour, 2 * time.Hour},
@@ -70,12 +70,12 @@ func TestRestore(t *testing.T) {
 			if tt.busy < time.Minute {
 				want = 0 // the address was not slow three times in a row
 			}
-			require.Equal(t, want, wait, "its address waits, too")
+			require.Equal(t, want, wait, "the same for its address")
 		})
 	}
 }
 
-// TestRestoreIntoASchedulerInUse is as good as before its use.
+// TestRestoreIntoASchedulerInUse: Restore works at any time.
 func TestRestoreIntoASchedulerInUse(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
 	add(t, s, jobs(here, "a1", "a2")...)
@@ -93,9 +93,9 @@ func TestRestoreIntoASchedulerInUse(t *testing.T) {
 	require.Equal(t, 2, s.Explain("a").Failures)
 }
 
-// TestAllOfWhatGoesOn saves when the delay of an unusual visit to a has passed: what made it
-// unusual counts for the next one, which is out or about to be.
-func TestAllOfWhatGoesOn(t *testing.T) {
+// TestAllAfterTheDelay calls All after the delay of an exceptional visit to a has passed. What made
+// it exceptional still counts for the next visit, which is in flight or about to start.
+func TestAllAfterTheDelay(t *testing.T) {
 	later := start.Add(time.Hour)
 	for name, tt := range map[string]struct {
 		outcome scheduler.Outcome
@@ -115,7 +115,7 @@ func TestAllOfWhatGoesOn(t *testing.T) {
 			func(s *scheduler.Scheduler[string]) {
 				s.SetHost("b", scheduler.Host{Addr: here})
 				_ = s.Add(scheduler.Task[string]{Host: "b"})
-				s.TryNext(start.Add(20 * time.Second)) // which leases b, and never ends
+				s.TryNext(start.Add(20 * time.Second)) // leases b, without Done
 				s.TryNext(later)
 			}, 30 * time.Second,
 		},
@@ -143,7 +143,7 @@ func TestAllOfWhatGoesOn(t *testing.T) {
 	}
 }
 
-func TestRestoreOfStricterOptions(t *testing.T) {
+func TestRestoreFromStricterOptions(t *testing.T) {
 	strict := scheduler.New[string](scheduler.Options{HostDelay: time.Hour})
 	s := restored(t, slices.Collect(strict.All(start)), start)
 	add(t, s, jobs(anywhere, "a1", "a2")...)
@@ -163,14 +163,14 @@ func TestAllIsSmall(t *testing.T) {
 		lease, _ := s.TryNext(start)
 		lease.Done(scheduler.Outcome{Failed: i%100 == 0})
 	}
-	require.Len(t, slices.Collect(s.All(start)), 1+10+10, "ten hosts and ten addresses are unusual")
+	require.Len(t, slices.Collect(s.All(start)), 1+10+10, "ten hosts and ten addresses have extras")
 	for range s.All(start) {
-		break // a walk may end
+		break // an iteration may end early
 	}
 }
 
-// TestTheSchedulerIsUsedDuringAWalk: it would not return if All held a lock.
-func TestTheSchedulerIsUsedDuringAWalk(t *testing.T) {
+// TestSchedulerInUseDuringAll would not return if All held a lock.
+func TestSchedulerInUseDuringAll(t *testing.T) {
 	s := restored(t, saved(t), start)
 	entries := 0
 	for e := range s.All(start) {
@@ -198,8 +198,8 @@ func TestRestoreRefusesBadEntries(t *testing.T) {
 	}
 }
 
-// FuzzRestore holds that what is accepted comes out again as it was, so that it survives any number
-// of restarts, and that nothing is leased at once.
+// FuzzRestore checks that accepted entries come out of All unchanged, so that they survive any
+// number of restarts, and that nothing is leased immediately.
 func FuzzRestore(f *testing.F) {
 	for _, e := range saved(f) {
 		text, err := json.Marshal(e)
@@ -242,7 +242,7 @@ func FuzzRestore(f *testing.F) {
 			return set
 		}
 		if again := all(read); !maps.Equal(set(once), set(again)) {
-			t.Errorf("%+v was restored, and then\n%+v came out", read, again)
+			t.Errorf("%+v was restored, but All yields\n%+v", read, again)
 		}
 	})
 }

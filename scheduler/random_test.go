@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// An optionSet is the politeness under which every list of operations is replayed. Where it is
-// plain, hosts have no group and tasks no priority.
+// An optionSet has the Options with which every list of operations is replayed. If it is plain,
+// hosts have no group and tasks no priority.
 type optionSet struct {
 	plain bool
 	scheduler.Options
@@ -74,7 +74,7 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// replay does what ops say, three bytes an operation, to a Scheduler and to a model.
+// replay applies ops, three bytes each, to a Scheduler and to a model.
 func replay(t *testing.T, ops []byte, opts optionSet) {
 	opts.LeaseTimeout = max(opts.LeaseTimeout, -1)
 	if opts.LeaseTimeout == 0 {
@@ -84,7 +84,7 @@ func replay(t *testing.T, ops []byte, opts optionSet) {
 		t: t, s: scheduler.New[int](opts.Options), m: newModel(opts.Options), plain: opts.plain,
 		clock: start,
 	}
-	p.try(0) // so that both know what time it is
+	p.try(0) // sets the current time of both
 	p.save()
 	for ; len(ops) >= 3; ops = ops[3:] {
 		p.step++
@@ -100,7 +100,7 @@ type player struct {
 	m     *model
 	plain bool
 	step  int
-	clock time.Time // which may go back
+	clock time.Time // may go back
 	over  []*scheduler.Lease[int]
 	added int
 
@@ -119,13 +119,13 @@ func (p *player) play(op, a, b byte) {
 		p.add(a, b)
 	case 4, 5, 6:
 		p.try(time.Duration(a) * 10 * time.Millisecond)
-	case 7: // any time, also back
+	case 7: // any time, even in the past
 		p.try(time.Duration(int8(a)) * 100 * time.Millisecond)
 	case 8, 9, 10:
 		if len(p.m.out) > 0 {
 			p.done(p.m.out[int(a)%len(p.m.out)], p.outcome(b), b)
 		}
-	case 11: // is to be harmless
+	case 11: // must be harmless
 		if len(p.over) > 0 {
 			lease := p.over[int(a)%len(p.over)]
 			lease.Done(p.outcome(b))
@@ -145,7 +145,7 @@ func (p *player) play(op, a, b byte) {
 			p.restart(-time.Duration(a) * 100 * time.Millisecond)
 		case 4:
 			p.restart(time.Duration(a) * 20 * time.Millisecond)
-		case 5: // what SetHost said is forgotten
+		case 5: // the settings by SetHost are forgotten
 			p.try(time.Duration(a) * 10 * time.Minute)
 		}
 	}
@@ -188,7 +188,7 @@ func (p *player) setHost(a, b byte) {
 	p.s.SetHost(name(a), h)
 }
 
-// tell says something about a lease that is out.
+// tell calls Arrived or Reach of an outstanding lease.
 func (p *player) tell(a, b byte) {
 	if len(p.m.out) == 0 {
 		return
@@ -209,7 +209,7 @@ func (p *player) tell(a, b byte) {
 	l.lease.Arrived(at)
 }
 
-// try asks for a lease d later than last time.
+// try calls TryNext, d after the last time.
 func (p *player) try(d time.Duration) (wait time.Duration) {
 	p.clock = p.clock.Add(d)
 	out := slices.Clone(p.m.out)
@@ -227,7 +227,7 @@ func (p *player) try(d time.Duration) (wait time.Duration) {
 			p.failf("TryNext waits %v, but something is due in %v", wait, soonest.Sub(p.m.now))
 		}
 		if wait <= 0 {
-			p.failf("TryNext gives nothing and waits %v", wait)
+			p.failf("TryNext returns no lease and waits %v", wait)
 		}
 		return wait
 	}
@@ -253,7 +253,7 @@ func (p *player) outcome(b byte) scheduler.Outcome {
 	}[b%10]
 }
 
-// done gives a lease back, and now and then queues its task again.
+// done ends a lease, and sometimes requeues its task.
 func (p *player) done(l *modelLease, o scheduler.Outcome, b byte) {
 	p.over = append(p.over, l.lease)
 	p.m.forget()
@@ -281,13 +281,13 @@ func (p *player) save() {
 	}
 }
 
-// restart kills the scheduler and starts another one from what was saved last, after some time. A
-// negative time is one by which the clock is set back.
+// restart kills the scheduler and starts another one from the last saved state, after some time. A
+// negative time sets the clock back.
 func (p *player) restart(after time.Duration) {
 	old, now := p.m, p.m.now.Add(after)
 	p.s, p.m = scheduler.New[int](old.opts), newModel(old.opts)
 	p.m.now, p.m.first = now, now
-	for range 2 { // twice is as good as once
+	for range 2 { // restoring twice changes nothing
 		for _, e := range p.saved {
 			if err := p.s.Restore(e, now); err != nil {
 				p.failf("Restore(%+v): %v", e, err)
@@ -296,14 +296,14 @@ func (p *player) restart(after time.Duration) {
 		}
 	}
 	for name, h := range old.hosts {
-		// What was learned after the state was saved is lost, but no visit is forgotten.
+		// State learned after the save is lost, but all visits count.
 		visited := max(min(h.start.Sub(old.now), 0), -time.Hour) + old.usual(host)
 		known := p.m.fresh(host)
 		if h := p.m.hosts[name]; h != nil {
 			known = h.modelLimiter
 		}
 		if latest(now, p.m.delayed(&known)).Sub(now) < visited-max(after, 0) {
-			p.failf("after the restart %s is visited too early", name)
+			p.failf("%s is visited too early after the restart", name)
 		}
 	}
 	p.clock, p.added = now, 0
@@ -324,7 +324,7 @@ func (p *player) restart(after time.Duration) {
 	p.save()
 }
 
-// check compares what can be seen from outside.
+// check compares the visible state.
 func (p *player) check() {
 	p.m.forget()
 	want, got := p.m.stats(), p.s.Stats()
@@ -332,12 +332,12 @@ func (p *player) check() {
 		min(got.Idle, got.Waiting, got.Ready, got.Leased) < 0 {
 		p.failf("Stats do not add up: %+v", got)
 	}
-	// What need not be known any longer is forgotten some time.
+	// State that no longer has any effect may be forgotten late.
 	if late := got.Idle - want.Idle; late > 0 {
 		want.Idle, want.Hosts = want.Idle+late, want.Hosts+late
 	}
 	want.Addrs, want.Groups = max(want.Addrs, got.Addrs), max(want.Groups, got.Groups)
-	if !p.plain { // how many can be leased depends on the groups of each other
+	if !p.plain { // with groups, the number of ready hosts depends on each other
 		want.Ready, want.Waiting = got.Ready, got.Waiting
 	}
 	if got != want {
@@ -352,12 +352,12 @@ func (p *player) check() {
 	}
 	for _, l := range p.m.out {
 		if !flying[l.task.Item].Equal(l.given) || len(flying) != len(p.m.out) {
-			p.failf("in flight are %v, and not %+v", flying, l)
+			p.failf("InFlight yields %v, without %+v", flying, l)
 		}
 	}
 }
 
-// checkReason compares what Explain says.
+// checkReason checks the result of Explain.
 func (p *player) checkReason(name string, h *modelHost) {
 	r := p.s.Explain(name)
 	var want time.Time
@@ -376,7 +376,7 @@ func (p *player) checkReason(name string, h *modelHost) {
 	}
 }
 
-// drain leases all that is left, as fast as it may be.
+// drain leases all remaining tasks as early as possible.
 func (p *player) drain() {
 	for p.s.Stats().Queued > 0 {
 		p.step++
@@ -386,7 +386,7 @@ func (p *player) drain() {
 		p.clock = p.m.now
 		wait := p.try(0)
 		if wait == scheduler.Forever {
-			p.failf("%d tasks are left and no time is known", p.s.Stats().Queued)
+			p.failf("%d tasks are left, but TryNext waits forever", p.s.Stats().Queued)
 		}
 		p.clock = p.clock.Add(wait)
 		p.try(0)
@@ -398,7 +398,7 @@ func (p *player) drain() {
 	if wait := p.try(1e6 * time.Hour); wait != scheduler.Forever {
 		p.failf("nothing is left, but TryNext waits %v", wait)
 	}
-	for range 100 { // until sweep has come round
+	for range 100 { // until sweep has visited all limiters
 		p.s.SetHost("z", scheduler.Host{Delay: -1})
 	}
 	if st := p.s.Stats(); st.Hosts-st.Idle+st.Addrs+st.Groups > 0 || st.Idle > 1 {

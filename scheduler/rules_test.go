@@ -24,7 +24,7 @@ func TestRules(t *testing.T) {
 			script{opts: second, tasks: ranked("a0", "b0", "c2", "d1", "e2")},
 			[]string{"0s c2", "0s e2", "0s d1", "0s a0", "0s b0"},
 		},
-		"an urgent task makes its host urgent, even if that is ready already": {
+		"an urgent task makes its host urgent, even if it is already ready": {
 			script{opts: second, tasks: ranked("a0", "b5", "c1", "a7")},
 			[]string{"0s a7", "0s b5", "0s c1", "1s a0"},
 		},
@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 				})},
 			[]string{"0s a1", "1s b7", "6s b1"},
 		},
-		"more than the highest priority is the highest": {
+		"priorities above the highest count as the highest": {
 			script{opts: second, tasks: []job{
 				{Task: scheduler.Task[string]{Host: "a", Priority: 100, Item: "a7"}},
 				{Task: scheduler.Task[string]{Host: "a", Priority: 8, Item: "a7x"}},
@@ -52,49 +52,49 @@ func TestRules(t *testing.T) {
 			script{tasks: grouped("g", jobs(anywhere, "a1", "b1"))},
 			[]string{"0s a1", "5s b1"},
 		},
-		"a group may have none": {
+		"a group may have no delay": {
 			script{
 				opts:  scheduler.Options{GroupDelay: -1},
 				tasks: grouped("g", jobs(anywhere, "a1", "b1")),
 			},
 			[]string{"0s a1", "0s b1"},
 		},
-		"a group of the name of a host is another thing": {
+		"a group may have the name of a host": {
 			script{tasks: append(grouped("b", jobs(anywhere, "a1")), jobs(anywhere, "b1")...)},
 			[]string{"0s a1", "0s b1"},
 		},
-		"a host that waits for its group does not hold up its address": {
+		"a host that waits for its group does not block its address": {
 			script{opts: scheduler.Options{GroupDelay: 9 * time.Second, AddrDelay: time.Second},
 				tasks: append(grouped("g", jobs(here, "a1", "b1")), jobs(here, "c1")...)},
 			[]string{"0s a1", "1s c1", "9s b1"},
 		},
-		"a host that waits for its address does not hold up its group": {
+		"a host that waits for its address does not block its group": {
 			script{opts: scheduler.Options{AddrDelay: 9 * time.Second, GroupDelay: time.Second},
 				tasks: grouped("g", append(jobs(here, "a1", "b1"), jobs(there, "c1")...))},
 			[]string{"0s a1", "1s c1", "9s b1"},
 		},
-		"an address that is exempt does not count": {
+		"an exempt address has no delay": {
 			script{
 				opts:  scheduler.Options{Exempt: func(ip netip.Addr) bool { return ip == here }},
 				tasks: append(jobs(here, "a1", "b1"), jobs(there, "c1", "d1")...),
 			},
 			[]string{"0s a1", "0s b1", "0s c1", "5s d1"},
 		},
-		"nor does one that a host had before it moved to one that is": {
+		"nor does the old address of a host that moved to an exempt one": {
 			script{
 				opts:  scheduler.Options{Exempt: func(ip netip.Addr) bool { return ip == here }},
 				tasks: append(jobs(there, "a1", "b1"), jobs(here, "b2")...),
 			},
 			[]string{"0s a1", "0s b1", "5s b2"},
 		},
-		"a longest delay caps what latency makes of it": {
+		"MaxDelay bounds the delay by latency": {
 			script{
 				opts: scheduler.Options{MaxDelay: 8 * time.Second}, tasks: jobs(here, "a1", "a2"),
 				visit: func(string) scheduler.Outcome { return scheduler.Outcome{Took: time.Hour} },
 			},
 			[]string{"0s a1", "8s a2"},
 		},
-		"and what a robots.txt asks for, even if it is a year": {
+		"and a Crawl-delay, even if it is a year": {
 			script{
 				opts: scheduler.Options{MaxDelay: 8 * time.Second}, tasks: jobs(here, "a1", "a2"),
 				prepare: func(s *scheduler.Scheduler[string], _ time.Time) {
@@ -103,11 +103,11 @@ func TestRules(t *testing.T) {
 			},
 			[]string{"0s a1", "8s a2"},
 		},
-		"but never the usual delay": {
+		"but not the default delay": {
 			script{opts: scheduler.Options{MaxDelay: 1}, tasks: jobs(here, "a1", "a2")},
 			[]string{"0s a1", "5s a2"},
 		},
-		"without it a year is a year, for that host": {
+		"without MaxDelay, a Crawl-delay of a year is obeyed for its host": {
 			script{tasks: jobs(here, "a1", "a2", "b1"),
 				prepare: func(s *scheduler.Scheduler[string], _ time.Time) {
 					setDelay(s, "a", 365*24*time.Hour)
@@ -121,8 +121,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestSeveralAtOnce gives out all leases that it can, each second, and gives none back. Each
-// request arrives at once.
+// TestSeveralAtOnce takes all available leases each second, and ends none. Each request arrives
+// immediately.
 func TestSeveralAtOnce(t *testing.T) {
 	opts := scheduler.Options{HostDelay: 2 * time.Second, AddrDelay: -1, GroupDelay: -1, LeaseTimeout: -1}
 	for name, tt := range map[string]struct {
@@ -154,8 +154,8 @@ func TestSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// TestTheNextLeaseWaitsUntilTheRequestArrives has an address where two requests may be out, of
-// which the first one takes three seconds to arrive, say for a slow handshake.
+// TestTheNextLeaseWaitsUntilTheRequestArrives has an address that allows two requests. The first
+// one takes three seconds to arrive, for example because of a slow handshake.
 func TestTheNextLeaseWaitsUntilTheRequestArrives(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{HostDelay: 5 * time.Second, AddrDelay: time.Second, MaxPerAddr: 2})
 	add(t, s, jobs(here, "a1", "b1", "c1")...)
@@ -171,10 +171,10 @@ func TestTheNextLeaseWaitsUntilTheRequestArrives(t *testing.T) {
 	require.Equal(t, "b1", second.Item())
 	second.Arrived(start.Add(4 * time.Second))
 	none, _ = s.TryNext(start.Add(6 * time.Second))
-	require.Nil(t, none, "two are out")
+	require.Nil(t, none, "two are in flight")
 	first.Done(scheduler.Outcome{Start: start.Add(5500 * time.Millisecond)})
 	_, wait = s.TryNext(start.Add(6 * time.Second))
-	require.Equal(t, 500*time.Millisecond, wait, "it reached the server even later")
+	require.Equal(t, 500*time.Millisecond, wait, "the later arrival counts")
 }
 
 func TestFailuresSlowTheirHost(t *testing.T) {
@@ -209,8 +209,8 @@ func TestFailuresSlowTheirHost(t *testing.T) {
 	}
 }
 
-// TestIllHostDoesNotStopItsAddress has one host that is always ill among twenty that are well.
-func TestIllHostDoesNotStopItsAddress(t *testing.T) {
+// TestFailingHostDoesNotStopItsAddress has one failing host among twenty healthy ones.
+func TestFailingHostDoesNotStopItsAddress(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
 	for host := range 20 {
 		task := scheduler.Task[string]{Host: fmt.Sprint(host)}
@@ -231,7 +231,7 @@ func TestIllHostDoesNotStopItsAddress(t *testing.T) {
 	require.Greater(t, visits, 980, "the address loses a few visits of a thousand")
 }
 
-// TestFailuresAtOnceCountOnce has several leases out on an address when it breaks down.
+// TestFailuresAtOnceCountOnce has several requests in flight to an address when it breaks down.
 func TestFailuresAtOnceCountOnce(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{
 		HostDelay: -1, AddrDelay: time.Second, MaxPerAddr: 10, Backoff: 1, MaxBackoff: time.Hour,
@@ -251,7 +251,7 @@ func TestFailuresAtOnceCountOnce(t *testing.T) {
 	require.Equal(t, 2*time.Second, wait, "the delay is doubled once")
 }
 
-func TestRetryAfterIsKeptToTheNanosecond(t *testing.T) {
+func TestRetryAfterIsExact(t *testing.T) {
 	for name, tt := range map[string]struct {
 		outcome scheduler.Outcome
 		exempt  bool
@@ -269,7 +269,7 @@ func TestRetryAfterIsKeptToTheNanosecond(t *testing.T) {
 			scheduler.Outcome{Status: 503, RetryAfter: start.Add(7 * time.Second)}, false,
 			[]string{"10s b1", "30s a2"},
 		},
-		"not for an address that is exempt": {
+		"not for an exempt address": {
 			scheduler.Outcome{RetryAfter: start.Add(time.Hour)}, true,
 			[]string{"0s b1", "1h0m0s a2"},
 		},
@@ -294,8 +294,8 @@ func TestRetryAfterIsKeptToTheNanosecond(t *testing.T) {
 	}
 }
 
-// TestGroupsAndAddressesAreBothKept has the group and the address of every task compete.
-func TestGroupsAndAddressesAreBothKept(t *testing.T) {
+// TestGroupsAndAddressesBothApply has tasks whose groups and addresses compete.
+func TestGroupsAndAddressesBothApply(t *testing.T) {
 	const visits = 300
 	s := scheduler.New[int](scheduler.Options{
 		HostDelay: -1, AddrDelay: 3 * time.Second, GroupDelay: 2 * time.Second,
@@ -328,7 +328,7 @@ func TestGroupsAndAddressesAreBothKept(t *testing.T) {
 	require.Less(t, now.Sub(start), 320*time.Second, "three addresses, 100 visits each, one in 3 s")
 }
 
-// TestBadInput does what nobody should do. Nothing panics, and what is promised holds.
+// TestBadInput passes invalid values. Nothing panics, and the promises hold.
 func TestBadInput(t *testing.T) {
 	year := 365 * 24 * time.Hour
 	for name, do := range map[string]func(t *testing.T, s *scheduler.Scheduler[string]){
@@ -344,7 +344,7 @@ func TestBadInput(t *testing.T) {
 			setDelay(s, "a", 0)
 			require.Zero(t, s.Stats().Hosts)
 		},
-		"the longest Crawl-delay there is": func(t *testing.T, s *scheduler.Scheduler[string]) {
+		"the longest possible Crawl-delay": func(t *testing.T, s *scheduler.Scheduler[string]) {
 			setDelay(s, "a", 1<<63-1)
 			add(t, s, jobs(here, "a1", "a2", "b1")...)
 			lease, _ := s.TryNext(start)
@@ -379,7 +379,7 @@ func TestBadInput(t *testing.T) {
 			_, wait := s.TryNext(start.Add(-year))
 			require.Equal(t, 5*time.Second, wait, "the latest time counts")
 		},
-		"an address that is none": func(t *testing.T, s *scheduler.Scheduler[string]) {
+		"an invalid address": func(t *testing.T, s *scheduler.Scheduler[string]) {
 			add(t, s, jobs(netip.Addr{}, "a1", "b1")...)
 			require.Equal(t, 2, s.Stats().Ready)
 		},
@@ -390,7 +390,7 @@ func TestBadInput(t *testing.T) {
 			_, wait := s.TryNext(start.Add(time.Hour))
 			require.Equal(t, 23*time.Hour, wait, "is obeyed for a day")
 		},
-		"a lease that is none": func(t *testing.T, s *scheduler.Scheduler[string]) {
+		"a zero lease": func(t *testing.T, s *scheduler.Scheduler[string]) {
 			var lease scheduler.Lease[string]
 			lease.Done(scheduler.Outcome{})
 			require.Zero(t, lease.Task())
@@ -400,7 +400,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestManyTasksOfOneHost is the small sister of BenchmarkOneHost.
+// TestManyTasksOfOneHost is a small version of BenchmarkOneHost.
 func TestManyTasksOfOneHost(t *testing.T) {
 	const n = 100_000
 	s := scheduler.New[int32](scheduler.Options{MaxQueue: -1})

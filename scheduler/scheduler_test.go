@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTaskComesBackAsItWas(t *testing.T) {
+func TestTaskIsReturnedUnchanged(t *testing.T) {
 	for name, want := range map[string]scheduler.Task[string]{
 		"with everything":      {Host: "a.test", Priority: 3, Item: "x"},
 		"with nothing":         {},
@@ -33,7 +33,7 @@ func TestTaskComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestAddressComesBackAsItWas(t *testing.T) {
+func TestAddressIsReturnedUnchanged(t *testing.T) {
 	for _, addr := range []string{"192.0.2.1", "2001:db8::1", "fe80::1%eth0"} {
 		s := scheduler.New[string](scheduler.Options{})
 		want := scheduler.Host{Addr: netip.MustParseAddr(addr), Group: "a"}
@@ -43,19 +43,19 @@ func TestAddressComesBackAsItWas(t *testing.T) {
 	}
 }
 
-// TestTryNextTellsHowLong asks a scheduler with one lease out, on a, since the start.
-func TestTryNextTellsHowLong(t *testing.T) {
+// TestTryNextReturnsTheWait calls TryNext with one lease outstanding on a since the start.
+func TestTryNextReturnsTheWait(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tasks   []job
-		outcome *scheduler.Outcome // nil means that the lease stays out
+		outcome *scheduler.Outcome // nil means that the lease is not ended
 		now     time.Duration
 		want    time.Duration
 	}{
-		"nothing queued":              {nil, nil, 0, scheduler.Forever},
-		"nothing queued, delay runs":  {nil, &scheduler.Outcome{}, 0, scheduler.Forever},
-		"nothing queued, delay is up": {nil, &scheduler.Outcome{}, time.Hour, scheduler.Forever},
-		"host leased":                 {jobs(there, "a1"), nil, time.Hour, scheduler.Forever},
-		"address leased":              {jobs(here, "b1"), nil, time.Hour, scheduler.Forever},
+		"nothing queued":                {nil, nil, 0, scheduler.Forever},
+		"nothing queued, delay running": {nil, &scheduler.Outcome{}, 0, scheduler.Forever},
+		"nothing queued, delay over":    {nil, &scheduler.Outcome{}, time.Hour, scheduler.Forever},
+		"host leased":                   {jobs(there, "a1"), nil, time.Hour, scheduler.Forever},
+		"address leased":                {jobs(here, "b1"), nil, time.Hour, scheduler.Forever},
 		"delay of the host runs": {
 			jobs(there, "a1"), &scheduler.Outcome{}, 0, 5 * time.Second,
 		},
@@ -72,7 +72,7 @@ func TestTryNextTellsHowLong(t *testing.T) {
 			append(jobs(there, "a1"), jobs(here, "b1")...),
 			&scheduler.Outcome{Took: 3 * time.Second}, 2 * time.Second, 3 * time.Second,
 		},
-		"a delay without end": {
+		"an infinite delay": {
 			[]job{{Task: scheduler.Task[string]{Host: "a", Item: "a1"},
 				host: scheduler.Host{Delay: math.MaxInt64}}},
 			&scheduler.Outcome{}, 0, scheduler.Forever,
@@ -93,7 +93,7 @@ func TestTryNextTellsHowLong(t *testing.T) {
 	}
 }
 
-func TestLeaseGivenBackTwiceCountsOnce(t *testing.T) {
+func TestSecondDoneHasNoEffect(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{HostDelay: -1})
 	add(t, s, jobs(here, "a0", "a1", "a2", "b1")...)
 	first, _ := s.TryNext(start)
@@ -106,15 +106,14 @@ func TestLeaseGivenBackTwiceCountsOnce(t *testing.T) {
 	first.Done(scheduler.Outcome{Took: time.Hour})
 	require.Equal(t, before, s.Stats())
 	third, _ = s.TryNext(start)
-	require.Nil(t, third, "the first lease gives back nothing of the second")
+	require.Nil(t, third, "a second Done of the first lease does not end the second")
 
 	second.Done(scheduler.Outcome{})
 	third, _ = s.TryNext(start)
-	require.NotNil(t, third, "and has started no delay")
+	require.NotNil(t, third, "and starts no delay")
 }
 
-// TestLateDone gives a lease back twice after its host was forgotten and its number taken by
-// another one.
+// TestLateDone ends a lease twice after its host was forgotten and the host's number was reused.
 func TestLateDone(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{HostDelay: -1, LeaseTimeout: -1})
 	add(t, s, jobs(anywhere, "a0")...)
@@ -131,7 +130,7 @@ func TestLateDone(t *testing.T) {
 	require.Equal(t, scheduler.Forever, wait)
 }
 
-func TestLeaseNeverGivenBackBlocksOnlyItsHostAndAddress(t *testing.T) {
+func TestLeaseWithoutDoneBlocksOnlyItsHostAndAddress(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{LeaseTimeout: -1})
 	add(t, s, jobs(here, "a0", "b0", "a1")...)
 	add(t, s, jobs(there, "c0")...)
@@ -155,7 +154,7 @@ func TestClockGoesBack(t *testing.T) {
 	lease.Done(scheduler.Outcome{})
 
 	got, wait := s.TryNext(start.Add(-time.Hour))
-	require.Nil(t, got, "an hour ago was before the delay had passed")
+	require.Nil(t, got, "the delay has not passed at the latest time")
 	require.Equal(t, 5*time.Second, wait)
 
 	lease, _ = s.TryNext(start.Add(5 * time.Second))
@@ -173,24 +172,24 @@ func TestErrFull(t *testing.T) {
 	add(t, s, jobs(here, "a0", "b0")...)
 	before := s.Stats()
 	require.ErrorIs(t, s.Add(jobs(there, "c0")[0].Task), scheduler.ErrFull)
-	require.Equal(t, before, s.Stats(), "nothing is left of a refused task")
+	require.Equal(t, before, s.Stats(), "a refused task changes nothing")
 
 	lease, _ := s.TryNext(start)
-	require.NoError(t, s.Add(jobs(there, "c0")[0].Task), "a leased task is not queued")
+	require.NoError(t, s.Add(jobs(there, "c0")[0].Task), "leased tasks do not count")
 	require.ErrorIs(t, s.Add(jobs(there, "c1")[0].Task), scheduler.ErrFull)
 	lease.Done(scheduler.Outcome{})
 	require.ErrorIs(t, s.Add(jobs(there, "c1")[0].Task), scheduler.ErrFull)
 }
 
-// sweep makes a scheduler look at all hosts that it may forget.
+// sweep makes a scheduler forget all hosts that it may forget.
 func sweep(s *scheduler.Scheduler[string]) {
 	for range 100 {
 		s.SetHost("swept", scheduler.Host{Delay: -1})
 	}
 }
 
-// TestWhatIsForgotten has a host with a delay and an address, and one of which nothing was said.
-func TestWhatIsForgotten(t *testing.T) {
+// TestForgottenHosts has a host with a delay and an address, and one without settings.
+func TestForgottenHosts(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{AddrDelay: 8 * time.Second})
 	s.TryNext(start)
 	setDelay(s, "a", time.Minute)
@@ -208,7 +207,7 @@ func TestWhatIsForgotten(t *testing.T) {
 		{5*time.Second - 1, 2, 1},
 		{5 * time.Second, 1, 1},
 		{day, 1, 1},
-		{day + 3*time.Second, 0, 0}, // it is remembered to about a second
+		{day + 3*time.Second, 0, 0}, // times are stored to about a second
 	} {
 		s.TryNext(start.Add(tt.after))
 		sweep(s)
@@ -219,8 +218,8 @@ func TestWhatIsForgotten(t *testing.T) {
 	}
 }
 
-// TestHostsWithADelayOfTheirOwnAreForgotten: a year later, nobody needs to know them any longer.
-func TestHostsWithADelayOfTheirOwnAreForgotten(t *testing.T) {
+// TestHostsWithADelayAreForgotten: hosts with a Crawl-delay are forgotten within a year.
+func TestHostsWithADelayAreForgotten(t *testing.T) {
 	const hosts = 10_000
 	s := scheduler.New[string](scheduler.Options{})
 	s.TryNext(start)
@@ -235,8 +234,8 @@ func TestHostsWithADelayOfTheirOwnAreForgotten(t *testing.T) {
 	require.Equal(t, scheduler.Stats{Hosts: 1, Idle: 1}, s.Stats())
 }
 
-// TestOnlySoManyIdleHostsAreRemembered has more hosts than that, of which all have an address.
-func TestOnlySoManyIdleHostsAreRemembered(t *testing.T) {
+// TestMaxIdleHosts has more hosts than the limit, all of which have an address.
+func TestMaxIdleHosts(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{MaxIdleHosts: 100})
 	for i := range 10_000 {
 		s.SetHost(fmt.Sprint(i), scheduler.Host{Addr: ip(i)})
@@ -246,7 +245,7 @@ func TestOnlySoManyIdleHostsAreRemembered(t *testing.T) {
 	require.LessOrEqual(t, got.Addrs, 300)
 }
 
-func TestWhatWasSaidOfAHostStaysWhenItIsIdle(t *testing.T) {
+func TestSettingsOfIdleHostsAreKept(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
 	add(t, s, grouped("g", jobs(here, "a0"))...)
 	lease, _ := s.TryNext(start)
@@ -261,8 +260,8 @@ func TestWhatWasSaidOfAHostStaysWhenItIsIdle(t *testing.T) {
 	require.Nil(t, lease, "its address is leased")
 }
 
-func TestDelayPutsOffAHostThatIsReady(t *testing.T) {
-	for name, addr := range map[string]netip.Addr{"in a line": here, "without address": anywhere} {
+func TestDelayAppliesToAReadyHost(t *testing.T) {
+	for name, addr := range map[string]netip.Addr{"in a waitlist": here, "without address": anywhere} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduler.New[string](scheduler.Options{AddrDelay: -1})
 			add(t, s, jobs(addr, "a0", "a1", "b0")...)
@@ -282,16 +281,16 @@ func TestDelayPutsOffAHostThatIsReady(t *testing.T) {
 	}
 }
 
-// TestOddOptions holds that no number in Options or Outcome breaks the order of times.
-func TestOddOptions(t *testing.T) {
+// TestExtremeOptions checks that no number in Options or Outcome breaks the order of times.
+func TestExtremeOptions(t *testing.T) {
 	for name, opts := range map[string]scheduler.Options{
-		"factor is not a number":    {LatencyFactor: math.NaN()},
-		"factor is infinite":        {LatencyFactor: math.Inf(1)},
-		"factor is minus infinite":  {LatencyFactor: math.Inf(-1)},
-		"delays are without end":    {HostDelay: math.MaxInt64, AddrDelay: math.MaxInt64},
-		"delays are far below zero": {HostDelay: math.MinInt64, AddrDelay: math.MinInt64},
-		"the queue has no bound":    {MaxQueue: math.MaxInt},
-		"the queue has less than 0": {MaxQueue: math.MinInt},
+		"factor is not a number":      {LatencyFactor: math.NaN()},
+		"factor is infinite":          {LatencyFactor: math.Inf(1)},
+		"factor is minus infinite":    {LatencyFactor: math.Inf(-1)},
+		"delays are infinite":         {HostDelay: math.MaxInt64, AddrDelay: math.MaxInt64},
+		"delays are far below zero":   {HostDelay: math.MinInt64, AddrDelay: math.MinInt64},
+		"the queue has no bound":      {MaxQueue: math.MaxInt},
+		"the queue bound is negative": {MaxQueue: math.MinInt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduler.New[string](opts)
@@ -317,7 +316,7 @@ func TestOddOptions(t *testing.T) {
 	}
 }
 
-// TestSimulationFarFromNow runs two delays at a time that has nothing to do with now.
+// TestSimulationFarFromNow simulates two delays at a time far from the present.
 func TestSimulationFarFromNow(t *testing.T) {
 	for _, begin := range []time.Time{time.Unix(0, 0), start.AddDate(200, 0, 0)} {
 		s := scheduler.New[string](scheduler.Options{})

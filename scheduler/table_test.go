@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTableAgainstMap has hashes that collide in all ways: in the shard, in the tag, in the home.
+// TestTableAgainstMap has hashes that collide in the shard, in the tag and in the home.
 func TestTableAgainstMap(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -46,7 +46,7 @@ func TestTableAgainstMap(t *testing.T) {
 	}
 }
 
-// TestDirectoryAgainstMap lets hosts, groups and addresses come and go, so that names move.
+// TestDirectoryAgainstMap adds and removes hosts, groups and addresses, so that names move.
 func TestDirectoryAgainstMap(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -72,7 +72,7 @@ func TestDirectoryAgainstMap(t *testing.T) {
 			checkKey(t, &d, key, id)
 		}
 		for want, name := range given {
-			require.Equal(t, want, name, "a name that was given away does not change")
+			require.Equal(t, want, name, "a returned name does not change")
 		}
 		held, live := 0, 0
 		for key := range ids {
@@ -88,7 +88,7 @@ func TestDirectoryAgainstMap(t *testing.T) {
 		for _, text := range d.names.texts {
 			held += len(text.s)
 		}
-		require.Less(t, held, 2*live+3*textLen, "forgotten names make room")
+		require.Less(t, held, 2*live+3*textLen, "the memory of forgotten names is reused")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestNamesAreFull(t *testing.T) {
 	n.free = append(n.free, 7)
 	require.False(t, n.full())
 
-	// A task brings three names, of which each may need a text of its own.
+	// A task has three names, each of which may need a text of its own.
 	met := make(map[uint32]bool)
 	for !n.full() {
 		for range 3 {
@@ -151,5 +151,5 @@ func TestNamesAreFull(t *testing.T) {
 		}
 	}
 	require.Len(t, met, 3)
-	require.Less(t, len(n.texts), maxTexts, "one is left for what moves")
+	require.Less(t, len(n.texts), maxTexts, "one is left for names that move")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// waitFor calls Wait in a goroutine and gives the lease back at once.
+// waitFor calls Wait in a goroutine and ends the lease immediately.
 func waitFor(ctx context.Context, s *scheduler.Scheduler[string], host string) <-chan result {
 	return async(func() (*scheduler.Lease[string], error) { return s.Wait(ctx, host) })
 }
@@ -52,15 +52,14 @@ func TestLeasesYieldAnErrorOnce(t *testing.T) {
 		got = append(got, err)
 	}
 	require.Equal(t, []error{context.Canceled}, got)
-	for lease, err := range s.Leases(t.Context()) { // and may be left
+	for lease, err := range s.Leases(t.Context()) { // the loop may be left
 		require.NoError(t, err)
 		lease.Done(scheduler.Outcome{})
 		break
 	}
 }
 
-// TestWaitSpacesAHost has callers that come at once, for two hosts of one address and one of
-// another.
+// TestWaitSpacesAHost has simultaneous callers for two hosts of one address and one of another.
 func TestWaitSpacesAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -90,8 +89,8 @@ func TestWaitSpacesAHost(t *testing.T) {
 	})
 }
 
-// TestWaitComesBeforeTasks, so that those who hold leases can wait for another host, even if all
-// others are busy with tasks.
+// TestWaitComesBeforeTasks, so that holders of leases can wait for another host even if all other
+// hosts are busy with tasks.
 func TestWaitComesBeforeTasks(t *testing.T) {
 	for name, group := range map[string]string{"at an address": "", "in a group as well": "g"} {
 		t.Run(name, func(t *testing.T) {
@@ -102,16 +101,16 @@ func TestWaitComesBeforeTasks(t *testing.T) {
 				require.Equal(t, "a1", lease.Item())
 				late, early := waitFor(t.Context(), s, "c"), waitFor(t.Context(), s, "b")
 				lease.Done(scheduler.Outcome{})
-				require.Equal(t, result{after: time.Second}, <-late, "c has come first, and nobody takes tasks")
+				require.Equal(t, result{after: time.Second}, <-late, "c was first; no tasks are leased")
 				require.Equal(t, result{after: 2 * time.Second}, <-early)
-				require.Equal(t, 3, s.Stats().Queued, "tasks are no business of Wait")
+				require.Equal(t, 3, s.Stats().Queued, "Wait takes no tasks")
 				require.Equal(t, "c1", next(t, s).Item())
 			})
 		})
 	}
 }
 
-// TestWaitAndNextTogether has callers of both, who get what they asked for.
+// TestWaitAndNextTogether has callers of both, and each gets its own kind of lease.
 func TestWaitAndNextTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{})
@@ -123,13 +122,13 @@ func TestWaitAndNextTogether(t *testing.T) {
 		tasks = background(t.Context(), s)
 		require.Equal(t, result{after: 5 * time.Second}, <-waiting)
 		require.Equal(t, result{err: scheduler.ErrDrained, after: 5 * time.Second}, <-tasks,
-			"whoever waits might have added a task")
+			"a caller of Wait could still add a task")
 		require.EqualValues(t, 1, s.Stats().Waits)
 		require.Equal(t, 5*time.Second, s.Stats().Waited)
 	})
 }
 
-// TestContextEndsWait has callers that give up while they wait, and the others go on.
+// TestContextEndsWait has callers that give up while waiting; the others continue.
 func TestContextEndsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{})
@@ -158,14 +157,14 @@ func TestContextEndsWait(t *testing.T) {
 	})
 }
 
-// TestALeaseMeetsWhoGivesUp: they come at the same moment, in any order, and no lease is lost.
-func TestALeaseMeetsWhoGivesUp(t *testing.T) {
+// TestLeaseAndCancelRace ends a context when a lease becomes available: no lease is lost.
+func TestLeaseAndCancelRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = time.Hour
 		s := scheduler.New[string](scheduler.Options{HostDelay: delay, LeaseTimeout: -1})
 		for range 200 {
 			lease, err := s.Wait(t.Context(), "a")
-			require.NoError(t, err, "the lease before was lost")
+			require.NoError(t, err, "the previous lease was lost")
 			lease.Done(scheduler.Outcome{})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(delay, cancel)
@@ -177,8 +176,8 @@ func TestALeaseMeetsWhoGivesUp(t *testing.T) {
 	})
 }
 
-// TestWaitDoesNotWaitInVain: a deadline that cannot be met is no reason to wait for it.
-func TestWaitDoesNotWaitInVain(t *testing.T) {
+// TestWaitFailsEarly: if the deadline cannot be met, Wait fails immediately.
+func TestWaitFailsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{HostDelay: time.Minute, AddrDelay: time.Hour})
 		for _, host := range []string{"a", "b"} {

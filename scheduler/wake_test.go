@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNextWakes has a Next that sleeps until a1 or nothing at all, and something that happens after
-// one second.
+// TestNextWakes has a Next that waits for a1 or for nothing, and an event after one second.
 func TestNextWakes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		queued []job
@@ -25,7 +24,7 @@ func TestNextWakes(t *testing.T) {
 			},
 			result{item: "b1", after: time.Second},
 		},
-		"at the time of a task that was added": {
+		"at the NotBefore of an added task": {
 			jobs(here, "a1"),
 			func(t *testing.T, s *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
 				add(t, s, notBefore(time.Now().Add(time.Millisecond), jobs(there, "b1"))...)
@@ -33,28 +32,28 @@ func TestNextWakes(t *testing.T) {
 			},
 			result{item: "b1", after: 1001 * time.Millisecond},
 		},
-		"when a lease comes back that left a host without delay": {
+		"when a lease of a host without a delay ends": {
 			jobs(here, "a1"),
 			func(_ *testing.T, _ *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
 				out.Done(scheduler.Outcome{Skipped: true})
 			},
 			result{item: "a1", after: time.Second},
 		},
-		"after the delay of a lease that comes back": {
+		"after the delay of a lease that ends": {
 			jobs(here, "a1"),
 			func(_ *testing.T, _ *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
 				out.Done(scheduler.Outcome{})
 			},
 			result{item: "a1", after: 5 * time.Second},
 		},
-		"when the last lease comes back": {
+		"when the last lease ends": {
 			nil,
 			func(_ *testing.T, _ *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
 				out.Done(scheduler.Outcome{})
 			},
 			result{err: scheduler.ErrDrained, after: time.Second},
 		},
-		"when a delay is taken back": {
+		"when a delay is canceled": {
 			jobs(here, "a1"),
 			func(_ *testing.T, s *scheduler.Scheduler[string], out *scheduler.Lease[string]) {
 				setDelay(s, "a", time.Hour)
@@ -100,7 +99,7 @@ func TestProducerHoldsOffDrained(t *testing.T) {
 	})
 }
 
-func TestSchedulerGoesOnAfterDrained(t *testing.T) {
+func TestSchedulerContinuesAfterDrained(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{HostDelay: -1})
 	for range 3 {
 		_, err := s.Next(t.Context())
@@ -132,7 +131,7 @@ func TestContextEndsNext(t *testing.T) {
 				cancel[cancelled]()
 				want := result{err: context.Canceled, after: time.Second}
 				require.Equal(t, want, <-results[cancelled])
-				// The other one still gets the lease, and gets it in time.
+				// The other one still gets the lease in time.
 				want = result{item: "a1", after: 5 * time.Second}
 				require.Equal(t, want, <-results[1-cancelled])
 				cancel[1-cancelled]()
@@ -141,7 +140,7 @@ func TestContextEndsNext(t *testing.T) {
 	}
 }
 
-func TestContextOfNextHasEndedBefore(t *testing.T) {
+func TestNextWithEndedContext(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})
 	add(t, s, jobs(here, "a1")...)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -155,11 +154,11 @@ func TestStatsOfWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{})
 		add(t, s, jobs(here, "a0", "a1")...)
-		next(t, s).Done(scheduler.Outcome{}) // at once
-		next(t, s)                           // after 5 s, and never given back
+		next(t, s).Done(scheduler.Outcome{}) // immediately
+		next(t, s)                           // after 5 s, without Done
 		one, other := background(t.Context(), s), background(t.Context(), s)
 
-		// These 20 s count for nothing, as nothing is queued.
+		// These 20 s do not count, as nothing is queued.
 		time.Sleep(20 * time.Second)
 		got := s.Stats()
 		require.EqualValues(t, 1, got.Waits)
@@ -174,13 +173,13 @@ func TestStatsOfWaiting(t *testing.T) {
 		require.Equal(t, "b1", (<-one).item)
 		require.Equal(t, "c1", (<-other).item)
 		got = s.Stats()
-		require.EqualValues(t, 2, got.Waits, "the other one waits for another second, without a break")
+		require.EqualValues(t, 2, got.Waits, "the other caller waits for another second, without a break")
 		require.Equal(t, 13*time.Second, got.Waited)
 		require.EqualValues(t, 4, got.Given)
 	})
 }
 
-func TestStatsOfWaitingInVain(t *testing.T) {
+func TestStatsOfCanceledWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheduler.New[string](scheduler.Options{})
 		add(t, s, jobs(here, "a0", "a1")...)
@@ -189,10 +188,10 @@ func TestStatsOfWaitingInVain(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, (<-background(ctx, s)).err, context.DeadlineExceeded)
 
-		time.Sleep(time.Second) // while nobody waits
+		time.Sleep(time.Second) // without a waiter
 		next(t, s)
 		got := s.Stats()
 		require.EqualValues(t, 2, got.Waits)
-		require.Equal(t, 4*time.Second, got.Waited, "3 s in vain, and the last 1 s of the delay")
+		require.Equal(t, 4*time.Second, got.Waited, "3 s canceled, and the last 1 s of the delay")
 	})
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wheelTest is a wheel, and the map that it should be equal to.
+// wheelTest is a wheel, and a map that it should equal.
 type wheelTest struct {
 	t      *testing.T
 	wheel  wheel
 	timers slab[timer]
-	want   map[uint32]int64 // due times of what is in the wheel
+	want   map[uint32]int64 // due times of the entries in the wheel
 	fired  []uint32
 }
 
@@ -47,7 +47,7 @@ func (w *wheelTest) advance(now int64) {
 	slices.Sort(due)
 	slices.Sort(w.fired)
 	if !slices.Equal(due, w.fired) {
-		w.t.Fatalf("at %d these fire: %v, want %v", now, w.fired, due)
+		w.t.Fatalf("at %d, fired %v, want %v", now, w.fired, due)
 	}
 }
 
@@ -59,7 +59,7 @@ func (w *wheelTest) soonest() int64 {
 	return soonest
 }
 
-// TestWheelAgainstMap lets delays of all magnitudes pass in steps of all magnitudes.
+// TestWheelAgainstMap uses delays and steps of all magnitudes.
 func TestWheelAgainstMap(t *testing.T) {
 	const entries = 50
 	for seed := range uint64(50) {
@@ -92,7 +92,7 @@ func TestWheelAgainstMap(t *testing.T) {
 	}
 }
 
-func TestWheelFiresAtTheEdgesOfTime(t *testing.T) {
+func TestWheelAtTheLimitsOfTime(t *testing.T) {
 	times := []int64{
 		math.MinInt64, math.MinInt64 + 1, -1, 0, 1, 63, 64, math.MaxInt64 - 1, math.MaxInt64,
 	}
@@ -106,8 +106,7 @@ func TestWheelFiresAtTheEdgesOfTime(t *testing.T) {
 	}
 }
 
-// TestWheelFiresInOrder holds for entries that are inserted in the order of their due times, as all
-// are that have the same delay.
+// TestWheelFiresInOrder inserts entries in the order of their due times, as for equal delays.
 func TestWheelFiresInOrder(t *testing.T) {
 	const entries = 500
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -125,8 +124,8 @@ func TestWheelFiresInOrder(t *testing.T) {
 	require.Equal(t, want, w.fired)
 }
 
-// TestWheelMovesEntriesRarely holds the promise of a constant cost: an entry is moved at most once
-// per level, even if time passes a nanosecond at a time.
+// TestWheelMovesEntriesRarely checks the constant cost: an entry moves at most once per level, even
+// if time advances a nanosecond at a time.
 func TestWheelMovesEntriesRarely(t *testing.T) {
 	w := newWheelTest(t, 1)
 	const due = 1 << 20
@@ -167,5 +166,5 @@ func TestSlab(t *testing.T) {
 	for i, want := range used {
 		require.Same(t, want, *s.at(i), "entry %d", i)
 	}
-	require.Len(t, s.chunks, 3, "released entries are used again")
+	require.Len(t, s.chunks, 3, "released entries are reused")
 }

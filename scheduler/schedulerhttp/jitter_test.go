@@ -21,8 +21,8 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
 
-// A jitterConn delivers what is written to it, and what comes back, after random times, in order. A
-// Write returns at once, as that of a socket does.
+// A jitterConn delivers the bytes in both directions in order, after random times. Write returns
+// immediately, as that of a socket does.
 type jitterConn struct {
 	net.Conn
 	out    chan []byte
@@ -79,8 +79,9 @@ func (c *jitterConn) Close() error {
 	return c.Conn.Close()
 }
 
-// crawlWithJitter has clients that always want another page, of ten hosts on each address. It returns
-// the requests that the web saw, as a share of those that the delay of a second admits.
+// crawlWithJitter has clients that always request another page, of ten hosts on each address. It
+// returns the requests that the servers received, and their share of the maximum for a delay of a
+// second.
 func crawlWithJitter(t *testing.T, jitter, arrival time.Duration) (log []webtest.Request, share float64) {
 	const addrs, hosts, lasts = 5, 50, 200 * time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -126,7 +127,7 @@ func crawlWithJitter(t *testing.T, jitter, arrival time.Duration) (log []webtest
 					require.NoError(t, err)
 					resp, err := client.Do(r)
 					if err != nil {
-						return // the time is up
+						return // the test is over
 					}
 					_, _ = io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()
@@ -135,23 +136,23 @@ func crawlWithJitter(t *testing.T, jitter, arrival time.Duration) (log []webtest
 		}
 		clients.Wait()
 		base.CloseIdleConnections()
-		time.Sleep(time.Minute) // until what is under way has arrived
+		time.Sleep(time.Minute) // until all requests in flight have arrived
 		log = web.Log()
 	})
 	return log, float64(len(log)) / (addrs * lasts.Seconds())
 }
 
-// TestNoGapIsTooShort crawls through networks that jitter in both directions, and judges by the log of
+// TestNoGapIsTooShort crawls through networks with jitter in both directions, and checks the log of
 // the server.
 //
-// Whoever waits for the first byte of a response before the delay begins to count is never early,
-// whatever the network does, but makes no more than 1/(1 s + the mean latency): 0.83 of the ideal. To
-// make more, one has to know that a request has arrived before the server answers. That is a matter
-// of the network alone: with Arrival, no gap is shorter than the delay by more than the jitter exceeds
-// it.
+// If the delay counts from the first byte of a response, no request is ever early, whatever the
+// network does, but the rate is limited to 1/(1 s + the mean latency): 0.83 of the ideal. A higher
+// rate requires knowing that a request has arrived before the server responds. That depends on the
+// network alone: with Arrival, no gap is shorter than the delay by more than the jitter exceeds
+// Arrival.
 //
-// Which request draws which latency depends on the order of goroutines, so the share varies by about
-// two hundredths between runs. The bars leave room for that; 0.90 is still out of reach without Arrival.
+// The latency of each request depends on the order of goroutines, so the share varies by about two
+// hundredths between runs. The bars leave room for that; 0.90 is still impossible without Arrival.
 func TestNoGapIsTooShort(t *testing.T) {
 	for _, tt := range []struct {
 		jitter, arrival time.Duration

@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// header returns a header of alternating names and values.
+// header returns a header from alternating names and values.
 func header(pairs ...string) http.Header {
 	h := http.Header{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -98,10 +98,10 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestAnAddressThatIsNotOurs brings about an error of this machine, with the number that the system
-// has for it: on Windows that is none of package syscall.
+// TestAnAddressThatIsNotOurs causes an error of the local machine, with the system's error number.
+// On Windows that number is not in package syscall.
 func TestAnAddressThatIsNotOurs(t *testing.T) {
-	from := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)} // of a network for documentation
+	from := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)} // from a documentation network
 	client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{LocalAddr: from}).DialContext}}
 	_, err := client.Get("http://127.0.0.1:1/")
 	require.Error(t, err)

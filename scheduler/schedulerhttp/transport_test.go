@@ -22,7 +22,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
 
-// A bench is a web in memory, and a client that reaches it politely.
+// A bench is an in-memory web, and a polite client for it.
 type bench struct {
 	t         *testing.T
 	web       *webtest.Web
@@ -44,7 +44,7 @@ func newBench(t *testing.T, w webtest.Options, o scheduler.Options) *bench {
 	return b
 }
 
-// addressed is a connection of a web in memory, with the address that a socket would have.
+// addressed is a connection to an in-memory web, with the address that a socket would have.
 type addressed struct {
 	net.Conn
 	remote netip.AddrPort
@@ -75,7 +75,7 @@ func (b *bench) get(url string) (status int) {
 	return resp.StatusCode
 }
 
-// host returns the root of the n-th host.
+// root returns the root of the n-th host.
 func root(n int) string { return fmt.Sprintf("http://h%05d.vweb.test/", n) }
 
 func TestRequestsToAHostAreSpaced(t *testing.T) {
@@ -85,13 +85,13 @@ func TestRequestsToAHostAreSpaced(t *testing.T) {
 		for _, url := range []string{root(0), "http://H00000.VWEB.test/", "http://h00000.vweb.test./nothing"} {
 			b.get(url)
 		}
-		require.Equal(t, 10*time.Second, time.Since(start), "a host is one however it is spelled")
+		require.Equal(t, 10*time.Second, time.Since(start), "all spellings are one host")
 		require.Empty(t, b.web.Early(5*time.Second))
 	})
 }
 
-// TestHostsOfOneAddressAreSpaced has clients that ask for the pages of many hosts at once, of which
-// nobody knows where they live. No two requests arrive too early, not even the first ones.
+// TestHostsOfOneAddressAreSpaced has clients that request pages of many hosts concurrently, before
+// their addresses are known. No two requests arrive too early, not even the first ones.
 func TestHostsOfOneAddressAreSpaced(t *testing.T) {
 	for _, keepAlive := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -120,12 +120,12 @@ func TestHostsOfOneAddressAreSpaced(t *testing.T) {
 	}
 }
 
-// TestAPostIsNotSentTwice has requests with bodies, of which some can be read again and some cannot,
-// to a host that turns out to live at a busy address.
+// TestAPostIsNotSentTwice has requests with and without a body that can be read again, to a host
+// that turns out to have a busy address.
 func TestAPostIsNotSentTwice(t *testing.T) {
 	for name, hide := range map[string]func(io.Reader) io.Reader{
-		"a body that can be had again": func(r io.Reader) io.Reader { return r },
-		"a body that cannot":           func(r io.Reader) io.Reader { return struct{ io.Reader }{r} },
+		"a body that can be read again": func(r io.Reader) io.Reader { return r },
+		"a body that cannot":            func(r io.Reader) io.Reader { return struct{ io.Reader }{r} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestAPostIsNotSentTwice(t *testing.T) {
 	}
 }
 
-// TestAnAddressIsBusyTwice has a connection that turns out to go elsewhere each time, as with names
+// TestAnAddressIsBusyTwice has a connection that goes to another address each time, as with names
 // that have several addresses: the second connection is kept until its address is free.
 func TestAnAddressIsBusyTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestTheVisitEndsWithTheBody(t *testing.T) {
 		"when it is read": {func(body io.ReadCloser) {
 			_, _ = io.Copy(io.Discard, body)
 		}, time.Minute},
-		"or in the end by itself": {func(io.ReadCloser) {}, 10*time.Minute + 30*time.Second},
+		"or by the lease timeout": {func(io.ReadCloser) {}, 10*time.Minute + 30*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestTheVisitEndsWithTheBody(t *testing.T) {
 	}
 }
 
-func TestTheServerIsHeard(t *testing.T) {
+func TestResponsesSetTheDelay(t *testing.T) {
 	for name, tt := range map[string]struct {
 		path string
 		want time.Duration
@@ -222,7 +222,7 @@ func TestTheServerIsHeard(t *testing.T) {
 	}
 }
 
-func TestASlowServerGetsPauses(t *testing.T) {
+func TestSlowServerGetsLongerDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, webtest.Options{Hosts: 1, Traits: func(int) webtest.Traits {
 			return webtest.Traits{Latency: webtest.Latency{Median: 20 * time.Second}}
@@ -234,7 +234,7 @@ func TestASlowServerGetsPauses(t *testing.T) {
 	})
 }
 
-// TestTimeouts has clients that do not want to wait as long as the host has to be left alone.
+// TestTimeouts has clients with timeouts shorter than the delay of the host.
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, webtest.Options{Hosts: 1}, scheduler.Options{HostDelay: time.Minute})
@@ -244,7 +244,7 @@ func TestTimeouts(t *testing.T) {
 		_, err := b.client.Get(root(0))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "h00000.vweb.test may not be visited before ")
-		require.Zero(t, time.Since(start), "nobody waits in vain")
+		require.Zero(t, time.Since(start), "the request fails without waiting")
 
 		b.client.Timeout = 2 * time.Minute
 		b.get(root(0))
@@ -260,8 +260,8 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// TestWhoGivesUpIsNoFailure of the server: neither before the response nor in the middle of it.
-func TestWhoGivesUpIsNoFailure(t *testing.T) {
+// TestCanceledIsNotAFailure of the server: neither before the response nor during the body.
+func TestCanceledIsNotAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, webtest.Options{Hosts: 1, Traits: func(int) webtest.Traits {
 			return webtest.Traits{Traps: webtest.TrapAll}
@@ -283,7 +283,7 @@ func TestWhoGivesUpIsNoFailure(t *testing.T) {
 	})
 }
 
-// withCrawlDelay is a layer above that knows what robots.txt asks for.
+// withCrawlDelay is a layer above that knows the Crawl-delay of robots.txt.
 func withCrawlDelay(r *http.Request, delay time.Duration) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), struct{ RobotsCrawlDelay struct{} }{}, delay))
 }
@@ -296,10 +296,10 @@ func TestCrawlDelayComesFromTheLayerAbove(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
 		for _, r := range []*http.Request{
-			r,                              // at once
-			withCrawlDelay(r, time.Minute), // holds from this request on
-			r,                              // which says nothing new
-			withCrawlDelay(r, 0),           // takes it back
+			r,                              // immediately
+			withCrawlDelay(r, time.Minute), // applies from this request on
+			r,                              // no change
+			withCrawlDelay(r, 0),           // cancels it
 		} {
 			resp, err := b.client.Do(r)
 			require.NoError(t, err)
@@ -310,8 +310,8 @@ func TestCrawlDelayComesFromTheLayerAbove(t *testing.T) {
 	})
 }
 
-// TestRedirectsWaitForTheirTurn, each of them.
-func TestRedirectsWaitForTheirTurn(t *testing.T) {
+// TestRedirectsWait: each redirect waits for its host.
+func TestRedirectsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, webtest.Options{Hosts: 2, Traits: func(int) webtest.Traits {
 			return webtest.Traits{Traps: webtest.TrapAll}
@@ -323,7 +323,7 @@ func TestRedirectsWaitForTheirTurn(t *testing.T) {
 	})
 }
 
-// TestNothingIsLearnedFromAProxy: else all hosts would share its address.
+// TestNothingIsLearnedFromAProxy: otherwise all hosts would share its address.
 func TestNothingIsLearnedFromAProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, webtest.Options{Hosts: 3}, scheduler.Options{})
@@ -342,7 +342,7 @@ func TestNothingIsLearnedFromAProxy(t *testing.T) {
 	})
 }
 
-// body notes that it was closed.
+// body records that it was closed.
 type body struct {
 	io.Reader
 	closed bool
@@ -353,7 +353,8 @@ func (b *body) Close() error {
 	return nil
 }
 
-// TestBodiesOfRequestsAreClosed: a RoundTripper owes that, whatever becomes of the request.
+// TestBodiesOfRequestsAreClosed: a RoundTripper must close the body, whatever happens to the
+// request.
 func TestBodiesOfRequestsAreClosed(t *testing.T) {
 	transport := schedulerhttp.NewTransport(nil, scheduler.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -371,7 +372,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestASwitchedProtocolCanBeWrittenTo, as net/http promises of 101.
+// TestASwitchedProtocolCanBeWrittenTo, as net/http promises for status 101.
 func TestASwitchedProtocolCanBeWrittenTo(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
@@ -389,10 +390,10 @@ func TestASwitchedProtocolCanBeWrittenTo(t *testing.T) {
 	require.Equal(t, "hello", string(got))
 	require.NoError(t, resp.Body.Close())
 	require.Zero(t, transport.Hosts().Stats().Out)
-	transport.CloseIdleConnections() // of which the base knows nothing
+	transport.CloseIdleConnections() // the base has no such method
 }
 
-// TestResponsesWithoutABody end the visit at once.
+// TestResponsesWithoutABody end the visit immediately.
 func TestResponsesWithoutABody(t *testing.T) {
 	for _, none := range []io.ReadCloser{nil, http.NoBody} {
 		transport := schedulerhttp.NewTransport(roundTrip(func(*http.Request) (*http.Response, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler/stepped"
 )
 
-// The simulated web: its servers are what limits a crawl, its pages never run out.
+// The simulated web: the servers limit a crawl, and pages never run out.
 const (
 	simHosts     = 500
 	simAddrs     = 50
@@ -25,7 +25,7 @@ const (
 	simTime      = 10 * time.Minute
 )
 
-// A simVisit is one visit under way.
+// A simVisit is a visit in flight.
 type simVisit struct {
 	host  int
 	start time.Time
@@ -48,20 +48,20 @@ func (h *simHeap) Pop() any {
 	return v
 }
 
-// A simScheduler is what the simulation asks for work.
+// A simScheduler is the scheduler under test.
 type simScheduler interface {
 	add(host int)
 	next(now time.Time) (hosts []int, wait time.Duration)
 	done(v simVisit)
 }
 
-// A simResult is what a simulated crawl did.
+// A simResult is the result of a simulated crawl.
 type simResult struct {
 	pages                int
-	hostEarly, addrEarly int // visits too soon after the one before
+	hostEarly, addrEarly int // visits too soon after the previous one
 }
 
-// share is the pages of the best crawl there can be that were got.
+// share returns the pages fetched as a share of the best possible crawl.
 func (r simResult) share() float64 {
 	ideal := float64(simAddrs) * simTime.Seconds() / simAddrDelay.Seconds()
 	return float64(r.pages) / ideal
@@ -156,8 +156,8 @@ func newSimDefault(o scheduler.Options) simDefault {
 	return simDefault{scheduler.New[int](o), map[int]*scheduler.Lease[int]{}}
 }
 
-// TestSimulatedCrawl compares what the schedulers make of one web. Time is virtual, so that the
-// figures are the same on every machine.
+// TestSimulatedCrawl compares the schedulers on one web. Time is virtual, so the figures are the
+// same on every machine.
 func TestSimulatedCrawl(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -55,12 +55,12 @@ func TestSteppedWaitsForTheSlowestPage(t *testing.T) {
 	require.Equal(t, "5s [a1 b1]", release(t, s, &now))
 	s.Done(now.Add(time.Second))
 	_, wait := s.Next(now.Add(time.Minute))
-	require.Equal(t, Forever, wait, "b1 is still out")
+	require.Equal(t, Forever, wait, "b1 is still in flight")
 	s.Done(now.Add(40 * time.Second))
 	require.Equal(t, "50s [a2]", release(t, s, &now), "45 s and a step")
 }
 
-func TestSteppedKeepsCrawlDelaysByEmptyLists(t *testing.T) {
+func TestSteppedObeysCrawlDelaysByEmptyLists(t *testing.T) {
 	s, now := New[string](Options{}), steppedStart
 	s.Add(ip(1), 12*time.Second, "a1")
 	s.Add(ip(1), 12*time.Second, "a2")
@@ -71,14 +71,14 @@ func TestSteppedKeepsCrawlDelaysByEmptyLists(t *testing.T) {
 	require.EqualValues(t, 4, s.Stats().Steps)
 }
 
-func TestSteppedDropsWhatNoListCanTake(t *testing.T) {
+func TestSteppedDropsItemsWithoutAList(t *testing.T) {
 	s := New[string](Options{Lists: 3})
 	for i := range 5 {
 		// The paper's lists are numbered from 0, and the one before the first counts as visited.
 		require.Equal(t, i < 2, s.Add(ip(1), 0, "a"), i)
 	}
 	require.True(t, s.Add(ip(2), 0, "b"), "another address has lists of its own")
-	require.True(t, s.Add(ip(3), time.Hour, "c"), "nothing was visited there yet")
+	require.True(t, s.Add(ip(3), time.Hour, "c"), "its first URL")
 	require.False(t, s.Add(ip(3), time.Hour, "c"), "an hour is more than three lists")
 	require.EqualValues(t, 4, s.Stats().Dropped)
 }
@@ -92,7 +92,7 @@ func TestSteppedKeepsTheDistanceWhileItIsIdle(t *testing.T) {
 	require.Equal(t, "1m5s [a2]", release(t, s, &now))
 }
 
-// TestSteppedLongestDelay has the shortest step, of which most go into a delay.
+// TestSteppedLongestDelay has the shortest step, so that a delay has the most steps.
 func TestSteppedLongestDelay(t *testing.T) {
 	s, now := New[string](Options{Step: 1}), steppedStart
 	for range 3 {
@@ -100,10 +100,10 @@ func TestSteppedLongestDelay(t *testing.T) {
 		release(t, s, &now)
 		finish(s, now)
 	}
-	require.False(t, s.Add(ip(2), math.MaxInt64, "b"), "no list is as far from the present one")
+	require.False(t, s.Add(ip(2), math.MaxInt64, "b"), "no list is that far from the current one")
 	require.True(t, s.Add(ip(3), 0, "c"))
 	require.True(t, s.Add(ip(3), math.MaxInt64, "c"))
-	require.False(t, s.Add(ip(3), 0, "c"), "nor from the one that has the last")
+	require.False(t, s.Add(ip(3), 0, "c"), "nor from that of its last URL")
 }
 
 func TestSteppedMisuse(t *testing.T) {
@@ -118,7 +118,8 @@ func TestSteppedMisuse(t *testing.T) {
 }
 
 // TestSteppedLaws runs random crawls and checks what the paper promises: no address is visited
-// before its delay since the end of its last visit has passed, and what was not dropped is visited.
+// before the delay since the end of its last visit has passed, and all items that are not dropped
+// are visited.
 func TestSteppedLaws(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))
