@@ -8,26 +8,26 @@ import (
 )
 
 // Every change has four steps: lockForChange may refuse it, logChanges writes it to the log, a
-// method of state makes it, which cannot fail, and unlockAfterChange unlocks. So log and state
+// method of state applies it, which cannot fail, and unlockAfterChange unlocks. So log and state
 // never differ, and a replay sees the same state before each change.
 
 // An Item is a record to add, or a copy of one that is stored.
 type Item struct {
 	ID   string
-	At   time.Time // when it is due; the past means at once
+	At   time.Time // when it is due; the past means now
 	Data []byte
 }
 
-// Add adds a record. If its id is known, it does nothing and returns false. An id that is empty
-// or longer than MaxID, or data longer than MaxData, is [ErrSize]. [Store.AddBatch] is faster for
-// many records.
+// Add adds a record. If its id is known, it does nothing and returns false. An id that is empty or
+// longer than MaxID, or data longer than MaxData, is [ErrSize]. [Store.AddBatch] is faster for many
+// records.
 func (s *Store) Add(id string, at time.Time, data []byte) (added bool, err error) {
 	n, err := s.AddBatch([]Item{{id, at, data}})
 	return n == 1, err
 }
 
-// AddBatch adds records and returns how many it added. It skips those whose id is known or comes
-// twice in the batch. After an error, the items before the one that failed have been added.
+// AddBatch adds records and returns how many it added. It skips known ids, and ids that are
+// repeated in the batch. After an error, the items before the one that failed have been added.
 func (s *Store) AddBatch(items []Item) (added int, err error) {
 	err = s.AddEach(items, func(Item) { added++ })
 	return added, err
@@ -52,7 +52,7 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 		if fresh[i] == (idset.Key{}) {
 			continue
 		}
-		// Each item is a change of its own: the log needs no room for all of them at once, and a
+		// Each item is a separate change: the log needs no room for all of them at once, and a
 		// crash leaves a prefix of the batch.
 		if err := s.lockForChange(wal.MaxSize(len(item.ID) + len(item.Data))); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 	return keys, nil
 }
 
-// A Message is what [Store.UpdateBatch] leaves for a record.
+// A Message is a message that [Store.UpdateBatch] leaves for a record.
 type Message struct {
 	ID   string
 	Data []byte
@@ -149,9 +149,9 @@ func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
 	return left, err
 }
 
-// Delete makes an id unknown. The id may be added again at once. The old record is removed when it
-// would be due next, or if it is out, once it has been rescheduled. Delete returns [ErrUnknown] if
-// no record has the id.
+// Delete removes an id. It may be added again immediately. The old record is removed when it would
+// next be due, or, if it is out, once it has been rescheduled. Delete returns [ErrUnknown] if no
+// record has the id.
 func (s *Store) Delete(id string) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()

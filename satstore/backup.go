@@ -9,10 +9,10 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Backup copies the store as it is now to another directory, which must be empty or not exist. The
-// copy is a store like any other. Backup takes a few microseconds per record and blocks nobody. It
-// writes to a directory with the suffix ".partial" and renames that at the end, so a backup is
-// either complete or not there.
+// Backup copies the current state of the store to another directory, which must be empty or not
+// exist. The copy is an ordinary store. Backup takes a few microseconds per record and does not
+// block other calls. It writes to a directory with the suffix ".partial" and renames that at the
+// end, so a backup is either complete or absent.
 func (s *Store) Backup(dir string) error {
 	if err := s.backup(dir); err != nil {
 		return fmt.Errorf("satstore: back up: %w", err)
@@ -21,7 +21,7 @@ func (s *Store) Backup(dir string) error {
 }
 
 func (s *Store) backup(dir string) error {
-	// Some systems do not rename a directory to one that exists, even if it is empty.
+	// Some systems do not rename a directory to an existing one, even if that is empty.
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -57,5 +57,5 @@ func (s *Store) copyTo(to *Store) error {
 	return err
 }
 
-// copyBatch is how many records Backup and Repair add at once.
+// copyBatch is the number of records that Backup and Repair add at a time.
 const copyBatch = 1000

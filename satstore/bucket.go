@@ -16,17 +16,17 @@ type bucket struct {
 	width    int64  // slots
 	records  extent.Part
 	messages extent.Part
-	dead     bool // all of its records are elsewhere, and its room is free
+	dead     bool // all of its records have moved, and its space is free
 
 	// These are used once the bucket is due.
-	done   []uint64 // bit by record: it is elsewhere by now
+	done   []uint64 // a bit per record: it is no longer here
 	gone   int      // bits that are set
 	next   uint64   // record to read next
 	mail   mailbox
 	loaded bool // mail holds the messages
 }
 
-// A message is what Update or Delete leaves for a record.
+// A message is left for a record by Update or Delete.
 type message struct {
 	delete  bool
 	payload []byte
@@ -38,7 +38,7 @@ type mailbox map[uint64]*mail
 // mail is the messages for one record.
 type mail struct {
 	messages []message
-	taken    int // how many of them were merged when the record was handed out
+	taken    int // number merged when the record was handed out
 }
 
 func (m *mailbox) post(seq uint64, one message) {
@@ -63,7 +63,7 @@ func (b *bucket) setDone(record uint64) {
 	b.gone++
 }
 
-// allDone reports whether all records of a range are elsewhere.
+// allDone reports whether all records of a range are done.
 func (b *bucket) allDone(from, to uint64) bool {
 	for ; from < to; from++ {
 		// A word at a time: a checkpoint asks this for every extent that is due.
@@ -154,8 +154,8 @@ func takeMessage(d *disk.Decoder) (seq uint64, m message) {
 	return seq, m
 }
 
-// eachRecord visits the records of one block, from a record on, until visit returns false. If that
-// record is gone, it is the next block. Entries share the memory of the block.
+// eachRecord visits the records of one block, starting at the given record, until visit returns
+// false. If that record is gone, it visits the next block. Entries share the memory of the block.
 func eachRecord(
 	r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool,
 ) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 )
 
-// maxFindings bounds what Check and Repair report.
+// maxFindings bounds the findings of Check and Repair.
 const maxFindings = 100
 
 // Check reads the whole store and verifies checksums, the bucket index and the id index. It
@@ -110,8 +110,8 @@ func (c *checker) record(b *bucket, e entry, m *mail) {
 	}
 }
 
-// deleted reports whether there is a delete message for a record that a split has moved, but not
-// yet its messages.
+// deleted reports whether a record that a split has moved has a delete message that has not moved
+// yet.
 func (c *checker) deleted(seq uint64) bool {
 	p := c.s.split
 	if p == nil {
@@ -120,7 +120,7 @@ func (c *checker) deleted(seq uint64) bool {
 	if c.v.mail == nil {
 		mail, err := c.v.mailOf(p.bucket, p.forwarded)
 		if err != nil {
-			return false // the bucket's own walk reports it
+			return false // reported for the bucket itself
 		}
 		if c.v.mail = mail; mail == nil {
 			c.v.mail = mailbox{}

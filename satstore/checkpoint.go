@@ -10,16 +10,16 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// A snapshot is what a checkpoint will say about the moment when one log ends and the next one
+// A snapshot is the content of a checkpoint at the moment when one log ends and the next one
 // begins. Taking it holds s.mu for a time that grows with the number of buckets, not of records.
-// What it refers to is written afterwards, while the store goes on.
+// The data that it refers to is written afterwards, while the store is in use.
 type snapshot struct {
 	m     manifest.Manifest
-	parts [][2][]*extent.Group // of each bucket: what will be behind its extents
-	mine  []*extent.Group      // those of them that this checkpoint writes
+	parts [][2][]*extent.Group // of each bucket: the groups that follow its extents
+	mine  []*extent.Group      // those that this checkpoint writes
 	pages []*pageImage
 	next  *wal.File     // if there is no log yet
-	cut   []extent.Span // room that is free once the checkpoint is on disk
+	cut   []extent.Span // space that is free once the checkpoint is on disk
 }
 
 // checkpointIfLong writes a checkpoint if the log has become long.
@@ -37,10 +37,10 @@ func (s *Store) checkpointIfLong() error {
 // checkpoint saves the whole bucket index, so that the next Open need not read records to
 // rebuild it.
 //
-// The order makes a crash harmless. New data goes to room that the old checkpoint does not use.
-// After a sync, one rename replaces the checkpoint. Only then is anything removed or reused that
-// the old one needs. A crash before the rename leaves the old checkpoint, its log, and the new log
-// that continues it.
+// The order makes a crash harmless. New data goes to space that the old checkpoint does not use.
+// After a sync, one rename replaces the checkpoint. Only then is data that the old one needs
+// removed or overwritten. A crash before the rename leaves the old checkpoint, its log, and the new
+// log that continues it.
 func (s *Store) checkpoint(last bool) error {
 	s.checkpoints.Lock()
 	defer s.checkpoints.Unlock()
@@ -96,8 +96,8 @@ func (s *Store) rotate(next *wal.File, last bool) (snap *snapshot, err error) {
 }
 
 // pageShare is the ratio of buffer bytes to bytes of the bucket index that a checkpoint saves. At
-// 16, saving it adds a sixteenth to what is written, and recovery reads about 16 times the size of
-// the index.
+// 16, saving it adds a sixteenth to the bytes written, and recovery reads about 16 times the size
+// of the index.
 const pageShare = 16
 
 // snapshot requires that s.mu is held.
@@ -110,7 +110,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 	snap.mine = append(snap.mine, s.takeAll()...)
 	pages := max(1, int(s.o.Buffer/pageShare/(2*pageNumbers)))
 	if last {
-		pages = -1 // the store is closed
+		pages = -1 // the store is being closed
 	}
 	snap.pages = s.places.copy(pages)
 	s.ids.Freeze()
@@ -158,7 +158,7 @@ func (s *Store) save(snap *snapshot) error {
 		snap.m.Pages[p.index] = p.saved
 	}
 	if err := s.file.Sync(); err != nil {
-		// Which pages are on disk is unknown, and a second sync would not tell.
+		// Which pages are on disk is unknown, and a second sync would not help.
 		return fmt.Errorf("%w: %w", wal.ErrBroken, err)
 	}
 	snap.m.IDs = s.ids.State()
@@ -187,8 +187,8 @@ func (s *Store) awaitGroups(snap *snapshot) error {
 	return nil
 }
 
-// awaitGroup waits until a group is written. It tries again to write groups that could not be
-// written. It requires that s.mu is held, and releases it meanwhile.
+// awaitGroup waits until a group is written. It retries groups that could not be written. It
+// requires that s.mu is held, and releases it while it waits.
 func (s *Store) awaitGroup(g *extent.Group) error {
 	for !g.Done() {
 		if !slices.Contains(s.unwritten, g) {
@@ -223,8 +223,8 @@ func (s *Store) adoptLog(snap *snapshot) error {
 	return nil
 }
 
-// undo cleans up after a checkpoint that failed. Its log stays, since it may already have changes,
-// and a crash may find either checkpoint.
+// undo cleans up after a failed checkpoint. Its log stays, since it may already have changes, and a
+// crash may leave either checkpoint.
 func (s *Store) undo(snap *snapshot) {
 	s.file.Keep(snap.cut)
 	for _, p := range snap.pages {
@@ -240,8 +240,8 @@ func (s *Store) undo(snap *snapshot) {
 	s.places.keep(snap.pages)
 }
 
-// finish releases what the old checkpoint needed. A file that cannot be removed stays until the
-// next Open.
+// finish releases the data that only the old checkpoint needed. A file that cannot be removed stays
+// until the next Open.
 func (s *Store) finish(snap *snapshot) {
 	s.mu.Lock()
 	for _, p := range snap.pages {
@@ -251,7 +251,7 @@ func (s *Store) finish(snap *snapshot) {
 		}
 		page.saved = p.saved
 	}
-	s.pool.SetLimit(s.o.Buffer) // a replay may have needed more
+	s.pool.SetLimit(s.o.Buffer) // a replay may have raised it
 	s.stats.Checkpoints++
 	s.request(&s.merger)
 	s.mu.Unlock()
@@ -280,7 +280,7 @@ func (s *Store) shrink() error {
 	return nil
 }
 
-// movePages marks the pages of the bucket index behind an offset to be saved elsewhere.
+// movePages marks the pages of the bucket index after an offset to be saved elsewhere.
 func (s *Store) movePages(offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -320,7 +320,7 @@ func (s *Store) lowerLast() (moved bool, err error) {
 	defer s.mu.Unlock()
 	if in.Replace(last, to) {
 		s.file.Release(last.Span())
-	} else { // it has gone meanwhile
+	} else { // it was dropped during the copy
 		s.file.Release(to.Span())
 	}
 	return true, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// Due returns an iterator over the records that are due until a time, including its unit, and were
-// not handed out yet. The oldest unit comes first; within a unit, records come in the order of
-// their arrival. Records that are added meanwhile come too, if they are due at once. The iterator
+// Due returns an iterator over the records that are due up to and including the unit of a time, and
+// that were not handed out yet. The oldest unit comes first; within a unit, records come in the
+// order of arrival. Records added during the iteration are included if they are due. The iterator
 // ends when no record is left, when ctx ends, or at the first error. It yields an error once, with
 // a nil record.
 //
@@ -47,8 +47,8 @@ func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, err
 	}
 }
 
-// aheadOfDue returns what to read after the bucket that is due. Without it, each slot would begin
-// by waiting for the disk. It requires that s.mu is held.
+// aheadOfDue returns the extents to read after the bucket that is due. Without it, each slot would
+// begin by waiting for the disk. It requires that s.mu is held.
 func (s *Store) aheadOfDue() []extent.Extent {
 	if next := s.calendar.Peek(s.calendar.Now() + 1); next != nil {
 		return next.records.Extents()
@@ -82,8 +82,8 @@ func (c *chunk) yieldRecords(yield func(*Record, error) bool) bool {
 	defer func() { c.handedOut(next) }() // also if the caller panics
 	for more && next < len(c.records) {
 		r := &c.records[next]
-		// Not when the block is read: Merge is the caller's code and must not run under a lock,
-		// and a record that is not handed out after all needs no merging.
+		// Merge is called here and not when the block is read: it is the caller's code and must not
+		// run under a lock, and records that are not handed out need no merging.
 		for _, m := range c.mail[next] {
 			r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
 		}
@@ -93,7 +93,7 @@ func (c *chunk) yieldRecords(yield func(*Record, error) bool) bool {
 	return more
 }
 
-// handedOut notes that the first n records are out and the others are not.
+// handedOut records that the first n records are out and the others are not.
 func (c *chunk) handedOut(n int) {
 	s := c.store
 	s.mu.Lock()
@@ -109,8 +109,8 @@ func (c *chunk) handedOut(n int) {
 }
 
 // A reader goes through the buckets that are due. It holds no lock while it reads the disk, so
-// buckets may disappear or become due meanwhile: each step looks again. It keeps what it has read
-// ahead from one Due to the next.
+// buckets may disappear or become due during a read: each step looks again. Its read-ahead is kept
+// from one Due to the next.
 type reader struct {
 	s       *Store
 	extents *extent.Reader
@@ -152,7 +152,7 @@ func (r *reader) bucket(limit int64) (*bucket, error) {
 		}
 		ready := b != nil && b.loaded
 		if p := s.split; err == nil && p != nil && len(p.into) > 0 {
-			b, ready = nil, false // its records are due, but not yet where they belong
+			b, ready = nil, false // its records are due, but not moved yet
 		}
 		s.mu.Unlock()
 		switch more := true; {
@@ -174,7 +174,7 @@ func (r *reader) bucket(limit int64) (*bucket, error) {
 	}
 }
 
-// maxParts bounds over how many buckets one is spread whose messages do not fit in memory.
+// maxParts bounds the number of buckets over which a bucket with too many messages is spread.
 const maxParts = 256
 
 // advanceTo begins the next slot in which something is due, up to a limit. It reports whether the
@@ -221,8 +221,8 @@ func (s *state) reach(slot int64) int64 {
 	return s.calendar.Next(slot)
 }
 
-// partsOf returns over how many buckets to spread the one of a slot, so that the messages of each
-// take at most a quarter of the buffers.
+// partsOf returns the number of buckets over which to spread the bucket of a slot, so that the
+// messages of each take at most a quarter of the buffers.
 func (s *Store) partsOf(slot int64) uint64 {
 	b := s.calendar.Peek(slot)
 	if b == nil {
@@ -268,7 +268,7 @@ func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chun
 		return nil, err
 	}
 	if found.Count == 0 || b.dead {
-		b.next = b.records.Count() // the rest of it is gone
+		b.next = b.records.Count() // the rest is gone
 		s.mu.Unlock()
 		return nil, nil
 	}

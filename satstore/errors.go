@@ -7,7 +7,8 @@ import (
 )
 
 // Errors to branch on. ErrReadOnly wraps its cause, such as ENOSPC, and lasts until a Sync
-// succeeds. Earlier changes are safe; the outcome of the first one that got it is unknown.
+// succeeds. Earlier changes are safe. The outcome of the first change that fails with it is
+// unknown.
 var (
 	ErrClosed   = disk.ErrClosed
 	ErrCorrupt  = disk.ErrCorrupt // every CorruptError unwraps to it

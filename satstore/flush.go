@@ -6,12 +6,12 @@ import (
 )
 
 // Buffers are flushed in the background. The nearest slots keep up to a quarter of the memory,
-// because every other visit may be to one of their records, which then never go to the disk. The
-// rest is for what is being written and what arrives meanwhile. Each extent of about a megabyte
-// frees its memory as soon as it is written, so a writer that finds no memory waits for one extent
-// and not for the whole flush.
+// because every other visit may be to one of their records, which then never reach the disk. The
+// rest is for data that is being written and new data. Each extent of about a megabyte frees its
+// memory as soon as it is written, so a writer that finds no memory waits for one extent and not
+// for the whole flush.
 
-// writers is how many extents are written at once.
+// writers is the number of extents that are written at the same time.
 const writers = 3
 
 // flush writes buffers until enough memory is free.
@@ -33,13 +33,13 @@ func (s *Store) flush() error {
 	}
 }
 
-// takeFar takes the buffers of all buckets except the nearest ones, which may keep a quarter of
-// the memory.
+// takeFar takes the buffers of all buckets except the nearest ones, which may keep a quarter of the
+// memory.
 func (s *Store) takeFar() (groups []*extent.Group) {
 	room := s.pool.Limit() / 4 / int64(s.o.test.page)
 	for b := range s.buckets {
 		if room -= int64(b.records.Buffered() + b.messages.Buffered()); room < 0 {
-			room = 0 // also if the next one is small
+			room = 0 // even if the next one is small
 			groups = s.take(b, groups)
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Store) write(groups []*extent.Group) error {
 	return err
 }
 
-// written notes that a group is on disk.
+// written records that a group is on disk.
 func (s *Store) written(g *extent.Group, e extent.Extent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,12 +22,12 @@ const (
 
 // Options configure a [Store]. The zero Options open any store, or create one of hours.
 type Options struct {
-	// Unit is the resolution of time: a record is due from the beginning of the unit in which its
-	// time lies. It is at least a millisecond, and fixed when a store is created. 0 means the
-	// unit of the store, or DefaultUnit for a new one.
+	// Unit is the resolution of time: a record is due from the start of the unit that contains its
+	// time. It is at least a millisecond, and fixed when a store is created. 0 means the unit of
+	// the store, or DefaultUnit for a new one.
 	Unit time.Duration
 
-	// Start is the current time of a new store: whatever is due before is due at once. The zero
+	// Start is the current time of a new store: records due earlier are due immediately. The zero
 	// Time means now.
 	Start time.Time
 
@@ -116,7 +116,7 @@ var (
 
 const maxSeconds = math.MaxInt64 / 1_000_000_000
 
-// slotOf returns the unit in which a time lies, counted from 1970.
+// slotOf returns the unit that contains a time, counted from 1970.
 func slotOf(t time.Time, unit time.Duration) int64 {
 	n := min(max(t.Unix(), -maxSeconds), maxSeconds) * 1_000_000_000
 	if n > -maxSeconds*1_000_000_000 && n < maxSeconds*1_000_000_000 {

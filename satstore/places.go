@@ -9,8 +9,8 @@ import (
 // places is the bucket index: for each sequence number, the 16-bit number of the bucket that holds
 // the record, or 0. It grows by pages and is never copied as a whole.
 //
-// Each checkpoint saves a few pages, in rotation. What has changed since a page was saved follows
-// from extents of later generations, so Open reads only those.
+// Each checkpoint saves a few pages, in rotation. The changes since a page was saved are in extents
+// of later generations, so Open reads only those.
 type places struct {
 	pages []*page
 	turn  int // the page to save next
@@ -98,8 +98,8 @@ func (p *page) decode(b []byte) bool {
 	return true
 }
 
-// extents returns where the pages are saved. A page that has not changed since is as good as one
-// saved now, so it gets the generation of this checkpoint.
+// extents returns the extents of the saved pages. A page that has not changed since its save is as
+// good as one saved now, so it gets the generation of this checkpoint.
 func (p *places) extents(generation uint32) []extent.Extent {
 	all := make([]extent.Extent, len(p.pages))
 	for i, page := range p.pages {

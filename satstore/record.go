@@ -27,7 +27,7 @@ type Record struct {
 	returned bool
 }
 
-// A block is what records were read from.
+// A block is the block that records were read from.
 type block struct {
 	store  *Store
 	bucket *bucket
@@ -41,7 +41,7 @@ func (r *Record) At() time.Time { return timeOf(r.bucket.start, r.store.o.Unit) 
 // id returns the id as stored.
 func (r *Record) id() []byte { return r.raw[r.at:][:r.idSize] }
 
-// data returns the data as stored. Their encoded length is between them and the id.
+// data returns the data as stored. Its encoded length is between the id and the data.
 func (r *Record) data() []byte {
 	return r.raw[r.at+r.idSize+uint32(disk.UvarintSize(uint64(r.dataSize))):][:r.dataSize]
 }
@@ -66,8 +66,8 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 	h := wal.Change{
 		Kind: wal.Move, Bucket: b.id, Record: r.record, Slot: slot, Old: old, Data: data,
 	}
-	// Messages that came since it was handed out follow the record, in the log as in the buffers.
-	// A replay then finds the record where it has moved it.
+	// Messages that arrived since it was handed out follow the record, in the log as in the
+	// buffers. A replay then finds the record at its new place.
 	var later []message
 	if len(b.mail) > 0 {
 		later = b.mail[r.seq].later()
@@ -95,7 +95,7 @@ func (s *Store) logMove(h *wal.Change, seq uint64, later []message) (bool, error
 	if len(later) == 0 {
 		return s.logChanges(h)
 	}
-	move := *h // else h would always escape to the heap
+	move := *h // otherwise h would always escape to the heap
 	changes := []*wal.Change{&move}
 	for _, m := range later {
 		kind := wal.Update
@@ -107,7 +107,7 @@ func (s *Store) logMove(h *wal.Change, seq uint64, later []message) (bool, error
 	return s.logChanges(changes...)
 }
 
-// later returns the messages that came after the record was handed out.
+// later returns the messages that arrived after the record was handed out.
 func (m *mail) later() []message {
 	if m == nil {
 		return nil
@@ -170,10 +170,10 @@ func (r *Record) markReturned() {
 	}
 }
 
-// Detach returns a copy of the record that replaces r. Use it for records that stay out for long:
-// a detached record with 100 bytes of data and an id of 64 takes about 500 bytes and does not keep
-// the block that it was read from. Its data may change in place as before, and only the difference
-// is logged.
+// Detach returns a copy of the record that replaces r. Use it for records that stay out for long: a
+// detached record with 100 bytes of data and an id of 64 takes about 500 bytes and does not keep
+// the block that it was read from. Its data may be changed in place as before, and only the
+// difference is logged.
 func (r *Record) Detach() *Record {
 	if r.returned || r.chunk == nil { // needs no lock: only this goroutine may use r
 		return r

@@ -17,9 +17,9 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// recover loads the store from disk, or creates it. It ends with a checkpoint, since a log is never
-// continued after an end that may be torn. If the disk is full, the store is read-only, and Sync
-// tries again.
+// recover loads the store from disk, or creates it. It ends with a checkpoint, since a log whose
+// end may be torn is never continued. If the disk is full, the store is read-only, and Sync tries
+// again.
 func (s *Store) recover() error {
 	names, err := s.fs.List()
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
 	if err := s.adoptManifest(m); err != nil {
 		return err
 	}
-	// Only once the checkpoint is valid, and before any file with a new name is made.
+	// After the checkpoint has been validated, and before a file with a new name is created.
 	s.removeLeftovers(names, m)
 	if s.file, err = extent.OpenFile(s.fs, m.Spans(), s.writers()); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (s *state) number(b *bucket) {
 // logNumber returns the number of the log file with a name, or 0 if it is not one.
 func logNumber(name string) uint64 { return numberOf(name, wal.FileName) }
 
-// numberOf returns the number from which nameOf makes a name, or 0.
+// numberOf returns the number for which nameOf returns the name, or 0.
 func numberOf(name string, nameOf func(uint64) string) uint64 {
 	n, err := strconv.ParseUint(name[strings.IndexByte(name, '-')+1:], 10, 64)
 	if err != nil || name != nameOf(n) {
@@ -185,15 +185,15 @@ func numberOf(name string, nameOf func(uint64) string) uint64 {
 	return n
 }
 
-// isOurs reports whether a file name belongs to a store. Other files in the directory are left
-// alone.
+// isOurs reports whether a file name belongs to a store. Other files in the directory are not
+// touched.
 func isOurs(name string) bool {
 	return name == extent.Name || name == manifest.Name || name == manifest.Temp ||
 		name == wal.PendingName || logNumber(name) > 0 || numberOf(name, idset.FileName) > 0
 }
 
-// removeLeftovers removes files that the checkpoint does not name. Logs that may still be needed go
-// with the next checkpoint. A file that cannot be removed does no harm.
+// removeLeftovers removes files that the checkpoint does not name. Logs that may still be needed
+// are removed after the next checkpoint. A file that cannot be removed does no harm.
 func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
 	ids := m.IDs.Names()
 	for _, name := range names {
@@ -239,7 +239,7 @@ func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 	return nil
 }
 
-// since returns the generation of the saved page with a record.
+// since returns the generation of the saved page that contains a record.
 func (p *places) since(seq uint64) uint32 {
 	if i := seq / pageNumbers; i < uint64(len(p.pages)) && p.pages[i] != nil {
 		return p.pages[i].saved.Generation
@@ -247,8 +247,7 @@ func (p *places) since(seq uint64) uint32 {
 	return 0
 }
 
-// findPlaces updates the bucket index with the records that were written since its pages were
-// saved.
+// findPlaces updates the bucket index with the records written since its pages were saved.
 func (s *Store) findPlaces() error {
 	since := s.generation
 	for seq := uint64(0); seq < s.seq; seq += pageNumbers {

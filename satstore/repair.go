@@ -13,17 +13,17 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// Repaired is what [Repair] saved and what it found.
+// Repaired is the result of [Repair].
 type Repaired struct {
 	Records  int64   // copied to the new store
 	Messages int64   // copied to the new store
-	Lost     int64   // records in damaged blocks, as far as is known
+	Lost     int64   // records in damaged blocks, as far as known
 	Findings []error // the damage, each with file and offset; at most 100
 }
 
 // Repair copies everything readable from a damaged store to a new one. It does not change the old
-// store. Both indexes are rebuilt, so damage to them costs nothing; nor does damage to one copy of
-// the checkpoint. A damaged block costs its records. A damaged group in the log costs the changes
+// store. Both indexes are rebuilt, so damage to them loses nothing; nor does damage to one copy of
+// the checkpoint. A damaged block loses its records. A damaged group in the log loses the changes
 // after it; so does a damaged block that a logged change refers to. Overdue records become due in
 // the current unit.
 func Repair(from, to string) (Repaired, error) {
@@ -53,14 +53,14 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 	return done, errors.Join(err, v.fresh.Close())
 }
 
-// A salvage copies what can be read of an old store to a fresh one.
+// A salvage copies the readable data of an old store to a new one.
 type salvage struct {
 	old, fresh *Store
 	ids        map[uint64]string // of the bucket's records that have messages
-	doomed     map[uint64]bool   // of those, the records that a message deletes
+	doomed     map[uint64]bool   // those that a message deletes
 	items      []Item            // to add
 	done       Repaired
-	err        error // of the fresh store: it ends the repair
+	err        error // of the new store; it ends the repair
 }
 
 func (v *salvage) report(err error) {
@@ -96,7 +96,7 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	for b := range s.buckets {
 		v.places(b)
 	}
-	v.done = kept // the damage is found again
+	v.done = kept // the damage will be found again
 	v.report(s.replay(m.Log))
 	if s.stats.Cut > 0 {
 		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0,
@@ -105,7 +105,7 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	return nil
 }
 
-// places enters the records of a bucket into the bucket index, for messages in the log.
+// places adds the records of a bucket to the bucket index, for messages in the log.
 func (v *salvage) places(b *bucket) {
 	v.entries(b, &b.records, func(record uint64, d *disk.Decoder) {
 		if e := b.takeEntry(d); !d.Bad && !b.isDone(record) && e.seq < v.old.seq {
@@ -119,7 +119,7 @@ func (v *salvage) places(b *bucket) {
 func (v *salvage) all() {
 	s := v.old
 	for b := range s.buckets {
-		v.waits(b)
+		v.waiting(b)
 		moved, forwarded := uint64(0), uint64(0)
 		if s.split != nil && s.split.bucket == b {
 			moved, forwarded = s.split.moved, s.split.forwarded
@@ -140,8 +140,8 @@ func (v *salvage) all() {
 	}
 }
 
-// waits finds the records of a bucket that have messages, and those that a message deletes.
-func (v *salvage) waits(b *bucket) {
+// waiting finds the records of a bucket that have messages, and those that a message deletes.
+func (v *salvage) waiting(b *bucket) {
 	v.ids, v.doomed = map[uint64]string{}, map[uint64]bool{}
 	kept := v.done
 	v.entries(b, &b.messages, func(_ uint64, d *disk.Decoder) {
@@ -150,7 +150,7 @@ func (v *salvage) waits(b *bucket) {
 			v.doomed[seq] = v.doomed[seq] || m.delete
 		}
 	})
-	v.done = kept // the damage is found again
+	v.done = kept // the damage will be found again
 }
 
 func (v *salvage) add(e entry) {
@@ -182,7 +182,8 @@ func (v *salvage) send(seq uint64, m message) {
 	}
 }
 
-// entries visits the readable entries of a part. A visitor that cannot decode one ends the block.
+// entries visits the readable entries of a part. After one that visit cannot decode, it
+// skips the rest of the block.
 func (v *salvage) entries(b *bucket, p *extent.Part, visit func(uint64, *disk.Decoder)) {
 	magic := uint32(extent.Messages)
 	if p == &b.records {
@@ -199,7 +200,7 @@ func (v *salvage) entries(b *bucket, p *extent.Part, visit func(uint64, *disk.De
 		}
 		next = e.First + uint64(e.Count)
 	}
-	// What a replay of the log added is in memory.
+	// Entries that a replay of the log added are in memory.
 	r := extent.NewReader(v.old.file, nil, nil)
 	r.Open(p, b.id, magic)
 	for at := max(next, p.Count()-p.InMemory()); at < p.Count(); {

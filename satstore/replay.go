@@ -18,7 +18,7 @@ func (s *Store) replay(log uint64) error {
 		s: s, blocks: map[uint64][]*oldBlock{}, splits: extent.NewReader(s.file, nil, nil),
 		reader: extent.NewReader(s.file, nil, nil),
 	}
-	// The checkpoint may be from the moment before a split that was due began.
+	// The checkpoint may be from just before a due split began.
 	s.startNextSplit()
 	done, err := wal.Replay(s.fs, log, r.repeat)
 	s.stats.Replayed, s.stats.Cut = done.Changes, done.Cut
@@ -26,8 +26,8 @@ func (s *Store) replay(log uint64) error {
 	return err
 }
 
-// A replayer repeats changes. The data to which a diff refers are still on disk or in a buffer,
-// since the room of a bucket is reused only after the next checkpoint.
+// A replayer repeats changes. The data that a diff refers to is still on disk or in a buffer, since
+// the space of a bucket is reused only after the next checkpoint.
 type replayer struct {
 	s      *Store
 	reader *extent.Reader         // of buckets that are due
@@ -76,8 +76,8 @@ func (r *replayer) repeat(h *wal.Change) error {
 }
 
 // relieve writes all buffers without a checkpoint, which is impossible in the middle of a log. If
-// that fails, for instance because the disk is full, the buffers grow: a log is not much longer
-// than they are.
+// that fails, for instance because the disk is full, it raises the limit of the buffers: a log is
+// not much longer than they are.
 func (r *replayer) relieve() {
 	if r.s.write(r.s.takeAll()) != nil {
 		r.s.pool.SetLimit(2 * r.s.pool.Limit())
@@ -105,7 +105,7 @@ func (r *replayer) split(count uint64) error {
 	return nil
 }
 
-// visit repeats what was done with a record that was due.
+// visit repeats the change of a record that was due.
 func (r *replayer) visit(h *wal.Change) error {
 	s := r.s
 	b := r.bucket(h)
@@ -138,7 +138,7 @@ func (r *replayer) bucket(h *wal.Change) *bucket {
 	return nil
 }
 
-// entry returns a record of a bucket. It keeps blocks, since records mostly come in order.
+// entry returns a record of a bucket. It caches blocks, since records mostly come in order.
 func (r *replayer) entry(b *bucket, record uint64) (entry, error) {
 	old := r.cached(b, record)
 	if old == nil {

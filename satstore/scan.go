@@ -8,11 +8,11 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
-// Scan returns an iterator over all records as they are when it begins, in the order of their
-// buckets, with messages merged. Records that are out come as they were handed out. The caller may
-// keep the Items. Scan blocks nobody, but space that others free on disk is not reused until it
-// ends. It holds the messages of one bucket in memory at a time. It yields an error once, with a
-// zero Item, and ends.
+// Scan returns an iterator over a snapshot of all records, taken when it begins, in the order of
+// their buckets, with messages merged. Records that are out come as they were handed out. The
+// caller may keep the Items. Scan does not block other calls, but space that they free on disk is
+// not reused until it ends. It holds the messages of one bucket in memory at a time. It yields an
+// error once, with a zero Item, and ends.
 func (s *Store) Scan() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		v, err := s.view(func(*bucket) bool { return true })
@@ -40,8 +40,8 @@ func (s *Store) item(e entry) Item {
 }
 
 // Get returns the record with an id as Scan would, or [ErrUnknown]. It reads the bucket up to the
-// record. That takes a tenth of a second in a bucket of a million records, as there are for times
-// that are days away. Get is for debugging.
+// record. That takes a tenth of a second in a bucket of a million records, which is common for
+// times that are days away. Get is for debugging.
 func (s *Store) Get(id string) (Item, error) {
 	seq, err := s.seqOf(idset.KeyOf(id))
 	if err != nil {
@@ -78,14 +78,14 @@ type view struct {
 	s       *Store
 	buckets []*bucket
 
-	// The bucket that was being split, if any.
+	// The bucket being split, if any.
 	split     *bucket // among buckets
-	moved     uint64  // records of it that are elsewhere already
-	forwarded uint64  // messages
+	moved     uint64  // its records that have moved
+	forwarded uint64  // its messages that have moved
 	mail      mailbox // messages that have not followed their records yet
 }
 
-// view copies the buckets that are wanted, and the one that is being split.
+// view copies the buckets for which want returns true, and the one being split.
 func (s *Store) view(want func(*bucket) bool) (*view, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +135,8 @@ func (v *view) walk(b *bucket, visit func(entry) bool) (more bool, err error) {
 	if b == v.split {
 		moved, mail = v.moved, nil // they are in v.mail
 	}
-	// A record that a split has moved may have messages in two places. Those that have followed it
-	// are older.
+	// A record that a split has moved may have messages in two places. Those that have already
+	// moved are older.
 	r := extent.NewReader(v.s.file, nil, extent.NoMore)
 	defer r.Close()
 	return walkRecords(r, b, moved, func(_ uint64, e entry) bool {
@@ -159,7 +159,7 @@ func (v *view) merge(e *entry, m *mail) bool {
 	return true
 }
 
-// mailOf returns the messages of a bucket, except for the first ones.
+// mailOf returns the messages of a bucket after the first skip ones.
 func (v *view) mailOf(b *bucket, skip uint64) (mail mailbox, err error) {
 	r := extent.NewReader(v.s.file, nil, nil)
 	for at := skip; at < b.messages.Count() && err == nil; {
@@ -173,8 +173,8 @@ func (v *view) mailOf(b *bucket, skip uint64) (mail mailbox, err error) {
 	return mail, err
 }
 
-// walkRecords visits the records that are in a bucket, from one on, until visit returns false. The
-// bucket must not change meanwhile: s.mu is held, or b is part of a view.
+// walkRecords visits the records that are in a bucket, starting at one, until visit returns false.
+// The bucket must not change during the walk: s.mu is held, or b is part of a view.
 func walkRecords(
 	r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool,
 ) (more bool, err error) {
@@ -190,7 +190,7 @@ func walkRecords(
 			return false, err
 		}
 		if from == was {
-			break // the rest of it is gone
+			break // the rest is gone
 		}
 	}
 	return more, nil

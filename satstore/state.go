@@ -5,9 +5,9 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
-// A state is what changes change: where each record and each message is. New changes and a replay
-// call the same methods. The same changes lead to the same state, down to the number of each entry
-// in its bucket. None of the methods can fail.
+// A state is what changes modify: the place of each record and each message. New changes and a
+// replay call the same methods. The same changes produce the same state, including the number of
+// each entry in its bucket. None of the methods can fail.
 //
 // Store.mu guards it.
 type state struct {
@@ -15,7 +15,7 @@ type state struct {
 	file     *extent.File
 	calendar *calendar.Calendar[bucket]
 	due      []*bucket // for slots up to now, the oldest first
-	split    *split    // under way, or nil
+	split    *split    // in progress, or nil
 	places   places
 	numbers  []*bucket // by bucket.number; number 0 is not used
 	spare    []uint16  // numbers that are not in use
@@ -30,7 +30,8 @@ func (s *state) newBucket(start, width int64) *bucket {
 	b := &bucket{id: s.bucketID, start: start, width: width}
 	s.bucketID++
 	// Numbers have 16 bits, because the bucket index has one per record, and are reused. Ids have
-	// 64 bits and are not, so that an old block on disk cannot pass for one of a later bucket.
+	// 64 bits and are not reused, so an old block on disk is never mistaken for one of a later
+	// bucket.
 	if n := len(s.spare); n > 0 {
 		b.number, s.spare = s.spare[n-1], s.spare[:n-1]
 		s.numbers[b.number] = b
@@ -41,7 +42,7 @@ func (s *state) newBucket(start, width int64) *bucket {
 	return b
 }
 
-// dropBucket frees a bucket whose records are all elsewhere.
+// dropBucket frees a bucket whose records have all moved or gone.
 func (s *state) dropBucket(b *bucket) {
 	b.records.Clear(s.pool, s.file.Release)
 	b.messages.Clear(s.pool, s.file.Release)
@@ -50,7 +51,7 @@ func (s *state) dropBucket(b *bucket) {
 	b.done, b.mail, b.dead = nil, nil, true
 }
 
-// currentBucket returns the bucket for records that are due at once.
+// currentBucket returns the bucket for records that are due now.
 func (s *state) currentBucket() *bucket {
 	if n := len(s.due); n > 0 && s.due[n-1].start == s.calendar.Now() {
 		return s.due[n-1]
@@ -97,10 +98,10 @@ func (s *state) drop(b *bucket, record, seq uint64) {
 	s.markGone(b, record)
 }
 
-// markGone notes that a record is no longer in a bucket that is due.
+// markGone records that a record is no longer in a bucket that is due.
 func (s *state) markGone(b *bucket, record uint64) {
-	// The bucket of the current slot stays even if it is empty, for records that are due at once. A
-	// past one goes with its last record, in a replay at the same change.
+	// The bucket of the current slot stays even if it is empty, for records that are due now. A
+	// past one is dropped with its last record, at the same change in a replay.
 	b.setDone(record)
 	if b.left() == 0 && b.start < s.calendar.Now() {
 		s.dropBucket(b)
@@ -138,7 +139,7 @@ func (s *state) addMessageTo(b *bucket, seq uint64, m message) {
 	}
 }
 
-// advance begins a later slot. If parts is more than 1, its bucket is spread over as many.
+// advance begins a later slot. If parts is more than 1, its bucket is spread over that many.
 func (s *state) advance(slot int64, parts uint64) {
 	b := s.calendar.Advance(slot)
 	kept := s.due[:0]
@@ -176,8 +177,8 @@ func (s *state) startNextSplit() {
 // A split moves the records of a bucket to other ones. Either the bucket has come near, and its
 // records go to finer buckets of the calendar; or its messages do not fit in memory, and it is
 // spread over several buckets of the same slot. Records move first, in order. Messages follow, as
-// the bucket index then knows where each record is. A split takes many steps. Each is a change of
-// its own, with other changes between them.
+// the bucket index then knows where each record is. A split takes many steps. Each is a separate
+// change, with other changes between them.
 type split struct {
 	bucket    *bucket
 	into      []*bucket // over which it is spread; empty for a split to finer buckets
@@ -199,19 +200,20 @@ func (p *split) before() int64 {
 	return p.bucket.start
 }
 
-// A batch is some entries of the bucket that is being split: either records or messages.
+// A batch is some entries of the bucket being split: either records or messages.
 type batch struct {
 	records  []entry
 	messages []sealed
 }
 
-// A sealed message is one with the number of its record.
+// A sealed message has the number of its record.
 type sealed struct {
 	seq uint64
 	message
 }
 
-// read returns up to so many of the next entries, all from one block. It returns none at the end.
+// read returns the next entries, all from one block and not more than most. It returns none at the
+// end.
 func (p *split) read(r *extent.Reader, most uint64) (next batch, err error) {
 	b := p.bucket
 	if p.moved < b.records.Count() {

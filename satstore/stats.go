@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Stats describes what a [Store] holds, and what it has done since Open.
+// Stats describes the contents of a [Store], and its work since Open.
 type Stats struct {
 	Records int64 // in the store, including deleted ones until they would be due
 	Due     int64 // of Records, those due up to Now
@@ -69,16 +69,16 @@ func (s *Store) Stats() Stats {
 	return t
 }
 
-// A meter counts the bytes that go through a file system.
+// A meter counts the bytes read from and written to a file system.
 type meter struct {
 	vfs.FS
 	read, written atomic.Int64
 }
 
-// Open opens a file and counts what goes through it.
+// Open opens a file and counts its bytes.
 func (m *meter) Open(name string) (vfs.File, error) { return m.wrap(m.FS.Open(name)) }
 
-// Create makes a file and counts what goes through it.
+// Create creates a file and counts its bytes.
 func (m *meter) Create(name string) (vfs.File, error) { return m.wrap(m.FS.Create(name)) }
 
 func (m *meter) wrap(f vfs.File, err error) (vfs.File, error) {

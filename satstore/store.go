@@ -17,13 +17,13 @@ import (
 type Store struct {
 	fs   *meter
 	o    Options
-	lock io.Closer // keeps other processes out
+	lock io.Closer // excludes other processes
 
 	// These two have locks of their own.
 	ids *idset.Set
 	log *wal.Log // nil until the first checkpoint after Open
 
-	// These are locked in this order, and before those of the layers.
+	// Locked in this order, and before the locks of the layers.
 	walking     sync.Mutex // held by the Due that runs; guards reader
 	adding      sync.Mutex // held from a look-up of ids to the change that depends on it
 	checkpoints sync.Mutex // held during a checkpoint
@@ -35,18 +35,18 @@ type Store struct {
 	generation uint32          // of the next checkpoint
 	lastLog    uint64          // number of the newest log file; guarded by checkpoints
 	leftovers  []string        // files to remove after the next checkpoint
-	out        int64           // records that were handed out and not returned
+	out        int64           // records handed out and not returned
 	failed     error           // why the store is read-only
-	broken     bool            // it stays so: what is on disk is unknown
+	broken     bool            // read-only for good: the state of the disk is unknown
 	closed     bool
-	changed    sync.Cond // there is room, a split has moved on, a write has failed
+	changed    sync.Cond // there is room, a split has advanced, or a write has failed
 	stats      Stats
 
 	tasks
 	chunks sync.Pool
 }
 
-// lockName is the file that keeps other processes out.
+// lockName is the file that excludes other processes.
 const lockName = "lock"
 
 // Open opens the store in a directory, and creates both if they do not exist. Options that
@@ -79,7 +79,7 @@ func load(fs vfs.FS, o Options) (*Store, error) {
 	return s, nil
 }
 
-// lockStore returns a store that has not read anything yet, and keeps other processes out.
+// lockStore locks a store against other processes, without reading anything.
 func lockStore(fs vfs.FS, o Options) (*Store, error) {
 	lock, err := fs.Lock(lockName)
 	if errors.Is(err, vfs.ErrLocked) {
@@ -110,8 +110,8 @@ func (s *Store) Now() time.Time {
 // read-only, Sync retries what failed. If that succeeds, the store is writable again.
 func (s *Store) Sync() error {
 	s.mu.Lock()
-	// After a failed fsync, memory and disk may disagree. Only Open, which goes by the disk alone,
-	// helps then.
+	// After a failed fsync, memory and disk may disagree. Only Open helps then, which uses the disk
+	// alone.
 	if s.closed || s.broken {
 		defer s.mu.Unlock()
 		return s.refusal()
@@ -169,7 +169,7 @@ func (s *Store) closeFiles() (err error) {
 	return errors.Join(err, s.ids.Close(), s.lock.Close())
 }
 
-// lockForChange waits for room for a change of up to so many bytes of log, and locks s.mu.
+// lockForChange waits for room for a change of the given maximum size in the log, and locks s.mu.
 func (s *Store) lockForChange(bytes int) error {
 	for {
 		s.runInline()
@@ -203,8 +203,8 @@ func (s *Store) logChanges(changes ...*wal.Change) (survives bool, err error) {
 	return survives, nil
 }
 
-// unlockAfterChange unlocks s.mu. When it returns, the change survives the process. It writes the
-// log for a change that was too large to survive otherwise.
+// unlockAfterChange unlocks s.mu. When it returns, the change survives the process. If survives is
+// false, it flushes the log for that.
 func (s *Store) unlockAfterChange(survives bool) error {
 	if s.pool.Full(5) {
 		s.request(&s.flusher)

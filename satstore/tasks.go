@@ -3,7 +3,7 @@ package satstore
 import "sync"
 
 // tasks run in the background. Callers wait for them only if the buffers are full, or if a slot
-// begins whose records are still being moved.
+// begins while its records are still being moved.
 type tasks struct {
 	flusher      task // writes buffers
 	checkpointer task // writes a checkpoint when the log is long
@@ -132,7 +132,7 @@ func (s *Store) runInline() {
 	}
 }
 
-// wait waits until something has changed. It requires that s.mu is held, and releases it meanwhile.
+// wait waits until s.changed is signaled. It requires that s.mu is held, and releases it to wait.
 func (s *Store) wait() {
 	if s.inline {
 		s.mu.Unlock()
@@ -143,8 +143,8 @@ func (s *Store) wait() {
 	s.changed.Wait()
 }
 
-// mergeIDs merges runs of the id index until nothing is left to merge. It takes none of the store's
-// locks.
+// mergeIDs merges runs of the id index until there is nothing left to merge. It takes none of the
+// store's locks.
 func (s *Store) mergeIDs() error {
 	for {
 		if more, err := s.ids.Step(s.stop); err != nil || !more {

@@ -2,10 +2,10 @@ package satstore
 
 import "time"
 
-// Upcoming returns how many records are due up to each of some times, in one pass over the buckets.
-// Of a bucket that reaches beyond a time, a part of the records counts: as large as the part of the
-// bucket that lies before that time. Buckets grow with their distance, so that the counts do well
-// for the next hours and for a rough idea of the next months.
+// Upcoming returns how many records are due by each of the given times, in one pass over the
+// buckets. A bucket that extends beyond a time counts in proportion to its part before that time.
+// Buckets grow with their distance, so the counts are good for the next hours, and rough for the
+// next months.
 func (s *Store) Upcoming(until ...time.Time) []int64 {
 	counts := make([]int64, len(until))
 	s.mu.Lock()
@@ -13,7 +13,7 @@ func (s *Store) Upcoming(until ...time.Time) []int64 {
 	for b := range s.buckets {
 		left := int64(b.left())
 		for i, at := range until {
-			units := slotOf(at, s.o.Unit) + 1 - b.start // of the bucket that begin by then
+			units := slotOf(at, s.o.Unit) + 1 - b.start // units of the bucket that begin by then
 			switch {
 			case b.start <= s.calendar.Now() || units >= b.width:
 				counts[i] += left

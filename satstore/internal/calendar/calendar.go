@@ -149,10 +149,10 @@ func (c *Calendar[B]) Advance(to int64) *B {
 	return due
 }
 
-// Split advances the levels and returns a bucket whose content has to move, or nil. The caller
-// calls Split again once all of it has moved.
+// Split advances the levels and returns a bucket whose content must move, or nil. The caller calls
+// Split again once all of it has moved.
 func (c *Calendar[B]) Split() *B {
-	// The coarsest come first: what moves one level down may have to move on from there.
+	// The coarsest come first: content that moves one level down may have to move on from there.
 	for i := len(c.levels) - 2; i >= 0; i-- {
 		l, coarser := &c.levels[i], &c.levels[i+1]
 		for target := c.target(i); l.end < target; {
@@ -209,7 +209,7 @@ func (c *Calendar[B]) SetEnds(ends []int64) bool {
 	return fits
 }
 
-// Put restores a bucket. It reports whether that fits.
+// Put restores a bucket. It reports whether the calendar can contain it.
 func (c *Calendar[B]) Put(b *B, start, width int64) bool {
 	from := c.now + 1
 	for i := range c.levels {

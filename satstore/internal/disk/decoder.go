@@ -6,8 +6,8 @@ import (
 )
 
 // A Decoder takes values from the front of untrusted bytes. After the first invalid value it is
-// bad, and all further values are zero. The zero Decoder is at the end. A Decoder is for use by one
-// goroutine at a time.
+// bad, and all further values are zero. The zero Decoder has no bytes left. A Decoder is for use by
+// one goroutine at a time.
 type Decoder struct {
 	B   []byte // what is left
 	Bad bool

@@ -1,4 +1,4 @@
-// Package disk has what the layers of satstore share for files: a decoder for untrusted bytes,
+// Package disk has the file code that the layers of satstore share: a decoder for untrusted bytes,
 // checksums, and the error that says where a file is damaged.
 package disk
 
@@ -67,7 +67,7 @@ func ReadFile(dir vfs.FS, name string) ([]byte, error) {
 	return b, ReadFull(f, name, b, 0)
 }
 
-// Discard closes and removes a file after an error. Further errors are of no interest.
+// Discard closes and removes a file after an error. Further errors are ignored.
 func Discard(dir vfs.FS, name string, f vfs.File) {
 	_ = f.Close()
 	_ = dir.Remove(name)
@@ -81,5 +81,5 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Sum returns the CRC-32C of b.
 func Sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// SumOn returns the CRC-32C of what sum is the checksum of, followed by b.
+// SumOn continues a checksum: sum is the CRC-32C of the bytes before b.
 func SumOn(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }

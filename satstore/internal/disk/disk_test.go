@@ -32,9 +32,9 @@ func TestDecoder(t *testing.T) {
 		"a number above its limit":  func(d *Decoder) { d.Number(299) },
 		"a length above its limit":  func(d *Decoder) { d.Length(299) },
 		"more bytes than there are": func(d *Decoder) { d.Take(len(b) + 1) },
-		"a byte behind the end":     func(d *Decoder) { d.Take(len(b)); d.Byte() },
-		"a word behind the end":     func(d *Decoder) { d.Take(len(b) - 7); d.Uint64() },
-		"a number behind the end":   func(d *Decoder) { d.Take(len(b)); d.Varint() },
+		"a byte after the end":      func(d *Decoder) { d.Take(len(b)); d.Byte() },
+		"a word after the end":      func(d *Decoder) { d.Take(len(b) - 7); d.Uint64() },
+		"a number after the end":    func(d *Decoder) { d.Take(len(b)); d.Varint() },
 	} {
 		d := Decoder{B: b}
 		take(&d)
@@ -43,7 +43,7 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// FuzzDecoder: what decodes encodes to something that decodes to the same.
+// FuzzDecoder: decoded values survive encoding and decoding.
 func FuzzDecoder(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5})
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -66,7 +66,7 @@ func TestUvarintSize(t *testing.T) {
 	}
 }
 
-func TestSumsGoOn(t *testing.T) {
+func TestSumOn(t *testing.T) {
 	require.Equal(t, Sum([]byte("onetwo")), SumOn(Sum([]byte("one")), []byte("two")))
 }
 

@@ -23,12 +23,12 @@ const (
 	Places   = 0x50544153 // "SATP"
 )
 
-// BlockSize is the number of bytes of entries in a block: enough to make its header and checksum
-// cheap, and few enough that a record that stays out keeps little memory.
+// BlockSize is the number of bytes of entries in a block: large enough to make its header and
+// checksum cheap, and small enough that a record that stays out keeps little memory.
 const BlockSize = 64 << 10
 
-// A Block is a piece of a bucket with a checksum. It can be read alone, and says which piece it is,
-// so that it cannot be taken for another.
+// A Block is a piece of a bucket with a checksum. It can be read on its own, and identifies itself,
+// so that it cannot be mistaken for another.
 type Block struct {
 	Magic  uint32
 	Bucket uint64

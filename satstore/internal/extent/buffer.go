@@ -13,7 +13,7 @@ type Pool struct {
 	free  [][]byte // pages of the last slab, and returned pages
 }
 
-// NewPool returns a pool of so many bytes, in pages of the given size.
+// NewPool returns a pool with a budget of bytes, in pages of the given size.
 func NewPool(bytes int64, page int) *Pool {
 	p := &Pool{size: page}
 	p.SetLimit(bytes)
@@ -29,10 +29,10 @@ func (p *Pool) Used() int64 { return int64(p.used) * int64(p.size) }
 // Limit returns the budget in bytes.
 func (p *Pool) Limit() int64 { return p.limit * int64(p.size) }
 
-// Full reports whether at least so many eighths are in use.
+// Full reports whether at least the given number of eighths are in use.
 func (p *Pool) Full(eighths int) bool { return int64(p.used)*8 >= p.limit*int64(eighths) }
 
-// take returns a page. Pages are cut from slabs, so that the collector sees few objects.
+// take returns a page. Pages are cut from slabs, so that the garbage collector sees few objects.
 func (p *Pool) take() []byte {
 	if len(p.free) == 0 {
 		slab := make([]byte, min(max(1<<20/int64(p.size), 1), p.limit)*int64(p.size))
@@ -110,7 +110,7 @@ func (b *buffer) blockOf(entry int) int {
 	return sort.Search(len(b.cuts), func(i int) bool { return b.cuts[i].first > entry }) - 1
 }
 
-// clone copies a buffer with its pages. No pool counts the copies.
+// clone copies a buffer with its pages. The copies do not count towards a pool.
 func (b *buffer) clone() *buffer {
 	c := &buffer{bytes: b.bytes, count: b.count, cuts: slices.Clone(b.cuts)}
 	for _, page := range b.pages {
@@ -119,7 +119,8 @@ func (b *buffer) clone() *buffer {
 	return c
 }
 
-// free returns the pages to the pool. If a view still reads them, the collector frees them later.
+// free returns the pages to the pool. Pages that a view still reads are left to the garbage
+// collector.
 func (b *buffer) free(p *Pool) {
 	p.used -= len(b.pages)
 	if b.pins == 0 {

@@ -13,16 +13,16 @@ import (
 // Name is the data file.
 const Name = "buckets"
 
-// FileHeader is what the data file begins with. It is on disk: do not change it, add a version.
+// FileHeader is the beginning of the data file. It is on disk: do not change it, add a version.
 const FileHeader = "SATBKT2\n"
 
 // A File is the data file. Its methods are safe for concurrent use.
 //
-// After a crash, the last checkpoint may need room that has been released. So released room is
+// After a crash, the last checkpoint may need space that has been released. So released space is
 // reused only after the next checkpoint, and not while a reader has it pinned.
 type File struct {
 	file    vfs.File
-	writers chan []byte // memory for extents: as much as may be written at once
+	writers chan []byte // memory for the extents being written
 
 	mu       sync.Mutex
 	space    space
@@ -90,7 +90,7 @@ func OpenDamaged(fs vfs.FS) (*File, error) {
 }
 
 // errFull means that an offset would not fit in 32 bits.
-var errFull = errors.New("the file has 16 TiB, which is as large as it can be")
+var errFull = errors.New("the file has its maximum size of 16 TiB")
 
 func (f *File) take(n uint32) (at uint32, err error) {
 	f.mu.Lock()
@@ -164,7 +164,7 @@ func (f *File) Put(b Block, generation uint32) (Extent, error) {
 	return e, nil
 }
 
-// place finds room for an extent and writes it there.
+// place finds space for an extent and writes it there.
 func (f *File) place(e *Extent, image []byte) error {
 	n := grains(len(image))
 	at, err := f.take(n)
@@ -188,11 +188,11 @@ func (f *File) writeAt(e Extent, image []byte) error {
 	f.file.Start(e.Offset(), int64(size))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.size = max(f.size, e.Offset()+int64(size)) // also after an error, since a part may be written
+	f.size = max(f.size, e.Offset()+int64(size)) // even after a partial write
 	return err
 }
 
-// giveBack frees room that was never referred to.
+// giveBack frees space that was never referred to.
 func (f *File) giveBack(s Span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,7 +200,7 @@ func (f *File) giveBack(s Span) {
 }
 
 // Lower copies an extent to a gap nearer the beginning of the file. It reports whether there was
-// one. The old room stays taken.
+// one. The old space stays in use.
 func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	f.mu.Lock()
 	at, fits := f.space.takeBelow(e.Span().N, e.At)
@@ -226,14 +226,14 @@ func (f *File) Read(b []byte, e Extent) error {
 	return disk.ReadFull(f.file, Name, b, e.Offset())
 }
 
-// Release frees room after the next checkpoint.
+// Release frees space after the next checkpoint.
 func (f *File) Release(s Span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.released = append(f.released, s)
 }
 
-// Cut returns the room that was released so far, for Free or Keep.
+// Cut returns the space released so far, for Free or Keep.
 func (f *File) Cut() []Span {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -249,13 +249,13 @@ func (f *File) Keep(cut []Span) {
 	f.released = append(f.released, cut...)
 }
 
-// Free frees the room of a Cut once its checkpoint is on disk, and truncates the file if its end is
-// free.
+// Free frees the space of a Cut once its checkpoint is on disk, and truncates the file if its end
+// is free.
 func (f *File) Free(cut []Span) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.parked = append(f.parked, cut...)
-	// A reader may have begun before or after the release. As long as there is one, all room waits.
+	// A reader may have begun before or after the release. While there is a pin, all space waits.
 	if f.pins > 0 {
 		return nil
 	}
@@ -272,7 +272,7 @@ func (f *File) Free(cut []Span) error {
 	return nil
 }
 
-// Pin prevents the reuse of all room that is used now, until Unpin.
+// Pin prevents the reuse of all space in use now, until Unpin.
 func (f *File) Pin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -286,7 +286,7 @@ func (f *File) Unpin() {
 	f.pins--
 }
 
-// Size returns the size of the file, and how much of it is free or will be.
+// Size returns the size of the file, and how much of it is free or about to be.
 func (f *File) Size() (bytes, free int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

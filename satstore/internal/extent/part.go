@@ -18,13 +18,13 @@ type Extent struct {
 	Size       uint32 // in bytes
 	First      uint64 // entries of the part before it
 	Count      uint32
-	Generation uint32 // of the first checkpoint that knows it
+	Generation uint32 // of the first checkpoint that includes it
 }
 
-// Span returns the room of an extent.
+// Span returns the space of an extent.
 func (e Extent) Span() Span { return Span{e.At, grains(int(e.Size))} }
 
-// Offset returns where an extent begins in the data file.
+// Offset returns the offset of an extent in the data file.
 func (e Extent) Offset() int64 { return int64(e.At) * grain }
 
 // A Part is a sequence of entries. The zero Part is empty. It is not safe for concurrent use.
@@ -48,7 +48,7 @@ type Group struct {
 	bytes   int
 	taken   bool // it is being written
 	done    bool // it has been written
-	dead    bool // its part was dropped before
+	dead    bool // its part was dropped before the write ended
 }
 
 // NewPart returns a part whose entries are all on disk. Some of the count entries may be gone.
@@ -60,7 +60,7 @@ func (p *Part) Count() uint64 { return p.disk + uint64(p.held) }
 // InMemory returns how many entries are not on disk.
 func (p *Part) InMemory() uint64 { return uint64(p.held) }
 
-// Extents returns what is on disk. It must not be changed.
+// Extents returns the extents on disk. The slice must not be changed.
 func (p *Part) Extents() []Extent { return p.extents }
 
 // Buffered returns how many pages [Part.Take] would take.
@@ -110,8 +110,8 @@ func (p *Part) freeze() {
 	p.tail = nil
 }
 
-// Take freezes what is in memory and appends the groups to write to all. The first checkpoint that
-// knows them has the given generation.
+// Take freezes the entries in memory and appends the groups to write to all. generation is that of
+// the first checkpoint that includes them.
 func (p *Part) Take(all []*Group, bucket uint64, magic, generation uint32) []*Group {
 	p.freeze()
 	kept := p.groups[:0]
@@ -136,7 +136,7 @@ func (p *Part) Take(all []*Group, bucket uint64, magic, generation uint32) []*Gr
 	return all
 }
 
-// fresh reports whether a group is the last of all, and so not yet being written.
+// fresh reports whether a group is the last of all, and so is not being written yet.
 func (g *Group) fresh(all []*Group) bool { return len(all) > 0 && all[len(all)-1] == g }
 
 // Taken appends the groups of a part that are being written to all.
@@ -152,8 +152,8 @@ func (p *Part) Taken(all []*Group) []*Group {
 // Done reports whether a group has been written.
 func (g *Group) Done() bool { return g.done }
 
-// Adopt notes that a group is on disk, and frees its memory. If its part was dropped, Adopt returns
-// the room of the group.
+// Adopt records that a group is on disk, and frees its memory. If its part was dropped, Adopt
+// returns the space of the group.
 func (g *Group) Adopt(pool *Pool, written Extent) (dropped Span) {
 	g.Extent, g.done = written, true
 	if g.dead {
@@ -180,7 +180,7 @@ func (g *Group) free(pool *Pool) {
 	g.buffers = nil
 }
 
-// Clear drops all entries, and calls release for their room.
+// Clear drops all entries, and calls release for their space.
 func (p *Part) Clear(pool *Pool, release func(Span)) {
 	for _, e := range p.extents {
 		release(e.Span())

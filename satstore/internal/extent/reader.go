@@ -12,7 +12,7 @@ import (
 type Reader struct {
 	file  *File
 	lock  sync.Locker     // of the parts; nil if the caller holds it
-	ahead func() []Extent // returns what to read after the part; lock is held
+	ahead func() []Extent // returns the extents to read after the part; lock is held
 
 	part   *Part
 	bucket uint64
@@ -24,8 +24,8 @@ type Reader struct {
 	at     int    // of the next block in data
 	first  uint64 // of the entries in that block
 
-	following []Extent // the next ones, as many as are worth reading ahead
-	fetches   []*fetch // in their order
+	following []Extent // the next extents to read ahead
+	fetches   []*fetch // in order
 	free      [][]byte // memory to reuse
 }
 
@@ -53,7 +53,7 @@ func NewReader(file *File, lock sync.Locker, ahead func() []Extent) *Reader {
 // NoMore is an ahead function for readers that stop at the end of their part.
 func NoMore() []Extent { return nil }
 
-// Open goes on with a part of a bucket.
+// Open continues with a part of a bucket.
 func (r *Reader) Open(part *Part, bucket uint64, magic uint32) {
 	if r.part != part {
 		r.part, r.bucket, r.magic, r.extent = part, bucket, magic, Extent{}
@@ -69,7 +69,7 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 		if err == nil || r.lock == nil {
 			return read, err
 		}
-		// The extent may have been released meanwhile, and after a checkpoint overwritten.
+		// The extent may have been released during the read, and overwritten after a checkpoint.
 		was := e
 		if e, found = r.locate(entry); e == was {
 			return Block{}, err
@@ -78,7 +78,7 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 	return found, nil
 }
 
-// Misfit returns an error for an entry of the last block, which is whole, but has invalid content.
+// Misfit returns an error for an invalid entry of the last block, whose checksum is valid.
 func (r *Reader) Misfit(entry uint64) error {
 	reason := fmt.Sprintf("entry %d of bucket %d is invalid", entry, r.bucket)
 	return disk.Corrupt(Name, r.extent.Offset(), reason)
@@ -116,7 +116,7 @@ func (r *Reader) follow(rest []Extent) {
 	}
 }
 
-// read returns the block of an extent that holds an entry, or the one after.
+// read returns the block of an extent that holds an entry, or the next one.
 func (r *Reader) read(e Extent, entry uint64) (Block, error) {
 	if e != r.extent {
 		if err := r.fetch(e); err != nil {

@@ -21,16 +21,16 @@ func (s Span) End() uint32 { return s.At + s.N }
 
 func (s Span) compare(with Span) int { return cmp.Compare(s.At, with.At) }
 
-// A space manages the free room of the data file. It allocates from the beginning of the file, so
+// A space manages the free space of the data file. It allocates from the beginning of the file, so
 // that the end becomes free and can be truncated. File.mu guards it.
 type space struct {
 	free []Span // in order, none adjacent to another
 	end  uint32 // after the last used grain
-	next int    // where to look first, so that a flush is written in one direction
+	next int    // where to search first, so that a flush writes in one direction
 }
 
 // newSpace returns the space between used spans. The first grain is the file's header. If two spans
-// overlap, it returns the offset of the overlap, else -1.
+// overlap, it returns the offset of the overlap, otherwise -1.
 func newSpace(used []Span) (s space, overlap int64) {
 	slices.SortFunc(used, Span.compare)
 	s = space{end: 1}

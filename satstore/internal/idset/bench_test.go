@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// BenchmarkStep merges two runs of a million ids to one segment, which is the longest step there is.
+// BenchmarkStep merges two runs of a million ids to one segment, the longest possible step.
 func BenchmarkStep(b *testing.B) {
 	const entries = 1 << 20
 	was := segmentEntries

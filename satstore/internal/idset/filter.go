@@ -2,12 +2,12 @@ package idset
 
 import "encoding/binary"
 
-// A filter tells which keys a segment does not have, so that a new id costs no read. It is a Bloom
-// filter whose bits for one key are in one cache line.
+// A filter rules out keys that a segment does not have, so that a new id costs no read. It is a
+// Bloom filter whose bits for one key are in one cache line.
 //
 // Most runs are small, and most keys are in the large ones (as in Monkey: Dayan, Athanassoulis and
 // Idreos, 2017). So the filters of small segments have more bits per key: about one look-up in
-// 1,000 reads a block for nothing there, and one in 240 where memory counts.
+// 1,000 reads a block in vain there, and one in 240 in large segments, where memory matters.
 type filter []byte
 
 const (

@@ -21,7 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A Key is the fingerprint of an id. It needs no secret: to find a collision takes 2^64 attempts.
+// A Key is the fingerprint of an id. It needs no secret: finding a collision takes 2^64 attempts.
 type Key [KeySize]byte
 
 // KeySize is the size of a Key.
@@ -46,14 +46,14 @@ const deleted = MaxValue
 
 // A Set maps keys to values. Its methods are safe for concurrent use. Close must be the last call.
 //
-// The caller must keep other writers out between a Find and a Put that depends on it.
+// The caller must exclude other writers between a Find and a Put that depends on it.
 type Set struct {
 	fs vfs.FS
 
 	// mem is never held during a disk read, so Put does not wait for one.
 	mem    sync.Mutex
 	active map[Key]uint64
-	frozen []map[Key]uint64 // what the next Flush writes, the newest last
+	frozen []map[Key]uint64 // to be written by the next Flush, the newest last
 
 	// mu is read-locked while a look-up reads files, and locked to replace runs.
 	mu       sync.RWMutex
@@ -111,7 +111,7 @@ type query struct {
 	open   []int // indexes of keys that are not found yet
 }
 
-// recall answers from memory.
+// recall answers a query from memory.
 func (x *Set) recall(q *query) {
 	x.mem.Lock()
 	defer x.mem.Unlock()
@@ -127,7 +127,7 @@ func (x *Set) recall(q *query) {
 	}
 }
 
-// Freeze marks a moment: the next Flush writes what was put before it.
+// Freeze marks a moment: the next Flush writes the entries put before it.
 func (x *Set) Freeze() {
 	x.mem.Lock()
 	defer x.mem.Unlock()
@@ -140,7 +140,7 @@ func (x *Set) Freeze() {
 // Flush writes the frozen entries to a run and syncs it. After an error they are still frozen.
 func (x *Set) Flush() error {
 	x.mem.Lock()
-	frozen := slices.Clone(x.frozen) // these maps do not change any more
+	frozen := slices.Clone(x.frozen) // these maps no longer change
 	x.mem.Unlock()
 	if len(frozen) == 0 {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// segmentEntries is how many entries a merge writes to a segment: 48 MiB, a fraction of a second of
-// work. It is a variable for tests.
+// segmentEntries is the number of entries that a merge writes to a segment: 48 MiB, a fraction of a
+// second of work. It is a variable for tests.
 var segmentEntries int64 = 2 << 20
 
 // Step merges one segment if there is anything to merge, and reports whether there is more to do.
-// It takes a fraction of a second, and gives up when stop is closed.
+// It takes a fraction of a second, and returns early when stop is closed.
 //
 // Once all merges are done, each run is more than twice as long as the next newer one. Only one
 // Step may run at a time. It does not block look-ups.
@@ -55,7 +55,7 @@ func (x *Set) Step(stop <-chan struct{}) (more bool, err error) {
 }
 
 // plan returns the output of the merge to continue, or nil. It prefers the newest runs: they are
-// the shortest, and merging them reduces the number of runs soonest. It requires that x.mu is held.
+// the shortest, so merging them reduces the number of runs soonest. It requires that x.mu is held.
 func (x *Set) plan() *run {
 	for i, r := range slices.Backward(x.runs) {
 		if r.merges > 0 {
@@ -76,7 +76,7 @@ func (x *Set) plan() *run {
 }
 
 // mergeSegment merges the lowest entries of some runs, which come oldest first. It returns the
-// first key that is left, or done if there is none. The segment is nil if it would be empty.
+// first remaining key, or done if there is none. The segment is nil if it would be empty.
 func (x *Set) mergeSegment(inputs []*run, oldest bool, stop <-chan struct{}) (
 	made *segment, low Key, done bool, err error,
 ) {
@@ -102,7 +102,7 @@ func (x *Set) mergeSegment(inputs []*run, oldest bool, stop <-chan struct{}) (
 		if w.left > 0 {
 			continue
 		}
-		runtime.Gosched() // callers wait for one block at most
+		runtime.Gosched() // callers wait for at most one block
 		if isClosed(stop) {
 			disk.Discard(x.fs, w.name(), w.file)
 			return nil, low, false, nil
@@ -131,7 +131,7 @@ func (x *Set) consume(r *run, low Key, all bool) {
 	for i, s := range r.segments {
 		last := i+1 == len(r.segments)
 		if all || !last && compareKeys(r.segments[i+1].firsts[0], low) <= 0 {
-			_ = s.file.Close() // it was only read
+			_ = s.file.Close() // it was opened for reading
 			x.obsolete = append(x.obsolete, s.name())
 			gone = i + 1
 		}
@@ -145,7 +145,7 @@ type source interface {
 	next() (key Key, value uint64, more bool, err error)
 }
 
-// memory is a source of entries that are in no run yet.
+// memory is a source of entries that are not in a run yet.
 type memory struct {
 	keys   []Key
 	values []uint64
@@ -214,7 +214,7 @@ func (r *reader) next() (key Key, value uint64, more bool, err error) {
 type merger struct {
 	key   Key // of the current entry
 	value uint64
-	heads []head // a dozen at most, so a heap would not be faster
+	heads []head // at most a dozen, so a heap would not be faster
 }
 
 type head struct {
@@ -247,7 +247,7 @@ func (h *head) step() (more bool, err error) {
 // more reports whether there is a current entry.
 func (m *merger) more() bool { return len(m.heads) > 0 }
 
-// least sets the current entry to the one with the least key.
+// least sets the current entry to the one with the smallest key.
 func (m *merger) least() {
 	for i, h := range m.heads {
 		if i == 0 || compareKeys(h.key, m.key) < 0 {
@@ -256,7 +256,7 @@ func (m *merger) least() {
 	}
 }
 
-// next goes on to the next key.
+// next advances to the next key.
 func (m *merger) next() error {
 	key := m.key
 	heads := m.heads[:0]

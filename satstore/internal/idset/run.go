@@ -38,7 +38,7 @@ type lookup struct {
 	keys    []int // indexes
 }
 
-// find answers from a run. It requires that q.open is in the order of keys.
+// find answers a query from a run. It requires that q.open is sorted by key.
 func (r *run) find(q *query) error {
 	var all []*lookup
 	for _, i := range q.open {
@@ -74,7 +74,7 @@ func (r *run) find(q *query) error {
 	return err
 }
 
-// readers is how many blocks are read at the same time. An SSD needs about as long for one.
+// readers is the number of blocks read at the same time. An SSD takes about as long for one.
 const readers = 32
 
 // parallel calls do for all look-ups, in several goroutines. Each has its own buffer.

@@ -58,7 +58,7 @@ func (s *segment) blockOf(key Key) int64 {
 	return int64(max(i-1, 0))
 }
 
-// sum includes the number of the file and the offset, so that no piece can pass for another.
+// sum includes the number of the file and the offset, so that no piece can be mistaken for another.
 func (s *segment) sum(at int64, b []byte) uint32 {
 	var place [16]byte
 	binary.LittleEndian.PutUint64(place[:8], s.number)
@@ -66,7 +66,7 @@ func (s *segment) sum(at int64, b []byte) uint32 {
 	return disk.SumOn(disk.Sum(place[:]), b)
 }
 
-// seal appends the checksum of the bytes from start on, which are to be written at an offset.
+// seal appends the checksum of the bytes from start on, for a write at an offset.
 func (s *segment) seal(b []byte, start int, at int64) []byte {
 	return binary.LittleEndian.AppendUint32(b, s.sum(at, b[start:]))
 }
@@ -167,12 +167,12 @@ type segmentWriter struct {
 	fs    vfs.FS
 	buf   []byte
 	start int // of the open block in buf
-	left  int // entries that it has room for
+	left  int // entries that still fit in it
 	end   int64
 	err   error
 }
 
-// createSegment begins a segment of at most so many entries.
+// createSegment begins a segment with up to most entries.
 func createSegment(fs vfs.FS, number uint64, most int64) (*segmentWriter, error) {
 	bits := int64(smallBits)
 	if most >= segmentEntries {
@@ -199,7 +199,7 @@ func (w *segmentWriter) add(key Key, value uint64) {
 	w.count++
 }
 
-// writeSize is how much is written at once.
+// writeSize is the size of a write.
 const writeSize = 256 << 10
 
 func (w *segmentWriter) closeBlock() {
@@ -221,7 +221,7 @@ func (w *segmentWriter) flush() {
 	w.buf, w.start = w.buf[:0], 0
 }
 
-// finish writes the rest and syncs the file. After an error there is no file.
+// finish writes the rest and syncs the file. After an error the file is removed.
 func (w *segmentWriter) finish() (*segment, error) {
 	w.closeBlock()
 	w.flush()
@@ -243,8 +243,8 @@ func (w *segmentWriter) finish() (*segment, error) {
 		w.err = w.file.Sync()
 	}
 	if w.err != nil {
-		// Each attempt has a new name. On a full disk, what one has written must not take the room
-		// of the next.
+		// Each attempt has a new name. On a full disk, a failed attempt must not leave a file that
+		// takes the space of the next.
 		disk.Discard(w.fs, w.name(), w.file)
 		return nil, fmt.Errorf("satstore: write ids: %w", w.err)
 	}

@@ -21,7 +21,7 @@ type RunState struct {
 	Low    Key // their entries below it have moved here
 }
 
-// State returns the state of what was flushed.
+// State returns the state of the flushed entries.
 func (x *Set) State() State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -113,7 +113,7 @@ func (st State) Append(dst []byte) []byte {
 	return dst
 }
 
-// TakeState takes what Append appended. It accepts only states that a Set can be in.
+// TakeState decodes a state that Append appended. It accepts only possible states.
 func TakeState(d *disk.Decoder) (st State) {
 	st.File = d.Uvarint()
 	free := 0 // runs that may be inputs of a merge

@@ -1,5 +1,5 @@
-// Package manifest encodes checkpoints. A checkpoint says what the other files of a store mean.
-// Data that it does not refer to do not count.
+// Package manifest encodes checkpoints. A checkpoint determines the meaning of the other files of a
+// store. Data that it does not refer to is ignored.
 package manifest
 
 import (
@@ -26,7 +26,7 @@ const (
 // These constants are on disk. Do not change them; add a version.
 const (
 	magic  = "SATCHK3\n"
-	header = 8 + 8 + disk.SumSize // magic, length of the body, checksum of all that follows
+	header = 8 + 8 + disk.SumSize // magic, length of the body, checksum of the rest
 )
 
 // Limits of a Manifest.
@@ -78,7 +78,7 @@ type Part struct {
 	Extents []extent.Extent
 }
 
-// Spans returns all used room.
+// Spans returns all used space.
 func (m *Manifest) Spans() (used []extent.Span) {
 	for _, e := range m.Pages {
 		if e.Size > 0 {
@@ -157,13 +157,13 @@ func appendExtents(b []byte, all []extent.Extent) []byte {
 	return b
 }
 
-// decode undoes append. It returns nil for states that no store can be in.
+// decode undoes append. It returns nil for impossible states.
 func decode(b []byte) *Manifest {
 	d := &disk.Decoder{B: b}
 	m := &Manifest{
 		Unit:       time.Duration(d.Number(math.MaxInt64)),
 		Shape:      calendar.Shape{First: d.Byte(), More: d.Byte()},
-		Generation: uint32(d.Number(1<<32 - 2)), // there is a next one
+		Generation: uint32(d.Number(1<<32 - 2)), // so that there is a next one
 		Log:        d.Uvarint(),
 		Now:        d.Varint(),
 		NextBucket: d.Uvarint(),
@@ -218,8 +218,8 @@ func takeExtents(d *disk.Decoder) (all []extent.Extent) {
 	return all
 }
 
-// sound checks what the rest of satstore relies on, except for two things that are checked where
-// they are used: extents do not overlap, and buckets fit the calendar.
+// sound checks the invariants that the rest of satstore relies on, except for two that are checked
+// where they are used: extents do not overlap, and buckets fit the calendar.
 func (m *Manifest) sound() bool {
 	fits := m.Unit >= MinUnit && m.Shape.First >= 1 && m.Shape.First <= 16 &&
 		m.Shape.More >= 1 && m.Shape.More <= 16 && m.Due <= len(m.Buckets) &&
@@ -265,7 +265,7 @@ func (k *Bucket) sound(m *Manifest, due bool) bool {
 	return fits
 }
 
-// spread reports whether a bucket can be one that is due but still being spread, because it has too
+// spread reports whether a bucket may be a due one that is still being spread because it has too
 // many messages.
 func (k *Bucket) spread(m *Manifest) bool {
 	return k.Start == m.Now && k.Width == 1 && m.Due > 0 && m.Buckets[m.Due-1].Start == m.Now
@@ -283,7 +283,7 @@ func (p *Part) sound(m *Manifest, whole bool) bool {
 	return next <= p.Count && (!whole || next == p.Count)
 }
 
-// Gone returns how many records are elsewhere.
+// Gone returns how many records are no longer in the bucket.
 func (k *Bucket) Gone() (n int) {
 	for _, word := range k.Done {
 		n += bits.OnesCount64(word)
@@ -291,7 +291,7 @@ func (k *Bucket) Gone() (n int) {
 	return n
 }
 
-// Seal returns the content of the file: the same twice, so that one damaged copy costs nothing.
+// Seal returns the content of the file: the same twice, so that one damaged copy loses nothing.
 func (m *Manifest) Seal() []byte {
 	b := m.append(make([]byte, header, 4096))
 	copy(b, magic)
@@ -311,7 +311,7 @@ func Unseal(b []byte, copy int) (*Manifest, error) {
 	if len(b) < header || string(b[:8]) != magic {
 		return fail("not a checkpoint, or of another version")
 	}
-	// The sum is of everything, and is checked before any length is trusted.
+	// The checksum covers everything, and is verified before any length is trusted.
 	sum := disk.SumOn(disk.Sum(b[:16]), b[header:])
 	if binary.LittleEndian.Uint64(b[8:]) != uint64(len(b)-header) ||
 		binary.LittleEndian.Uint32(b[16:]) != sum {
@@ -324,7 +324,7 @@ func Unseal(b []byte, copy int) (*Manifest, error) {
 	return m, nil
 }
 
-// Load reads the file. If one copy is damaged, it returns the other one and the damage.
+// Load reads the file. If one copy is damaged, it returns the other one, and the damage.
 func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 	b, err := disk.ReadFile(fs, Name)
 	if err != nil {

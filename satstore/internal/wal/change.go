@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A Kind says what a change does. It is not 0.
+// A Kind is the kind of a change. It is not 0.
 type Kind byte
 
 // These constants are on disk. Do not change them; add a version.
@@ -31,7 +31,7 @@ const (
 	rotate  Kind = 9 // the log ends, and the next one continues it
 )
 
-// MaxID and MaxData bound what a change holds, in bytes.
+// MaxID and MaxData bound the ID and the Data of a change, in bytes.
 const (
 	MaxID   = 64 << 10
 	MaxData = 1 << 20
@@ -40,8 +40,9 @@ const (
 // KeySize is the size of a Change's Key.
 const KeySize = 16
 
-// A Change is an entry of the log. Repeating changes in order from a checkpoint leads to the same
-// state, down to the position of each record in its bucket. So that position can name a record.
+// A Change is an entry of the log. Repeating changes in order from a checkpoint produces the same
+// state, including the position of each record in its bucket. So that position can identify a
+// record.
 type Change struct {
 	Kind   Kind
 	Bucket uint64
@@ -55,17 +56,17 @@ type Change struct {
 	Old    []byte // the data that a Move replaces; not in the log
 }
 
-// MaxSize returns the maximum size of a change with so many bytes of ID and Data.
+// MaxSize returns the maximum size of a change with the given bytes of ID and Data.
 func MaxSize(bytes int) int { return bytes + 64 }
 
-// A coder encodes changes relative to the ones before. Each log has a new one.
+// A coder encodes changes relative to earlier ones. Each log has a new coder.
 type coder struct {
 	base   int64 // slots are counted from here
 	bucket uint64
 	record uint64
 }
 
-// appendPlace encodes the position of a record relative to the one before, mostly in two bytes.
+// appendPlace encodes the position of a record relative to the previous one, mostly in two bytes.
 func (c *coder) appendPlace(dst []byte, h *Change) []byte {
 	dst = binary.AppendVarint(dst, int64(h.Bucket-c.bucket))
 	dst = binary.AppendVarint(dst, int64(h.Record-c.record))

@@ -8,10 +8,10 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// The log holds what a visit has changed in a record, which is a fifth of its bytes. A diff begins
-// with the new length. If the length is the same, runs follow in turn: how many bytes stay, and the
-// bytes that replace the next ones. Else it has the numbers of bytes that stay at the beginning and
-// at the end, and what is between them.
+// The log stores the bytes that a visit has changed in a record, a fifth of its size. A diff begins
+// with the new length. If the length is unchanged, alternating runs follow: the number of bytes to
+// keep, and the bytes that replace the next ones. Otherwise it has the numbers of bytes to keep at
+// the beginning and at the end, and the bytes between them.
 
 // appendSized appends a diff with its length, which is one byte for nearly all.
 func appendSized(dst, old, new []byte) []byte {
@@ -68,7 +68,7 @@ func equalBytes(a, b []byte) int {
 	return i
 }
 
-// unequalBytes returns how many bytes to replace. It ends before four that stay; fewer are not
+// unequalBytes returns how many bytes to replace. It stops before four equal bytes; fewer are not
 // worth another run.
 func unequalBytes(a, b []byte) int {
 	same := 0

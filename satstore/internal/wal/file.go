@@ -14,7 +14,7 @@ const (
 	logMagic    = "SATLOG2\n"
 	logHeader   = 8 + 8 + 8 + disk.SumSize // magic, number, slot, checksum
 	groupMagic  = 0x47544153               // "SATG", little endian
-	groupHeader = 4 + 4 + 4 + 8 + 8        // magic, checksum, length, place, what was synced
+	groupHeader = 4 + 4 + 4 + 8 + 8        // magic, checksum, length, offset, synced bytes
 )
 
 // FileName returns the name of the log with a number.
@@ -40,7 +40,7 @@ type File struct {
 }
 
 // Create creates an empty log and syncs it. Its name is durable once the directory is synced. Slots
-// near base take the least room.
+// near base are encoded in the fewest bytes.
 func Create(fs vfs.FS, number uint64, base int64) (*File, error) {
 	file, err := fs.Create(FileName(number))
 	if err != nil {
@@ -57,7 +57,7 @@ func Create(fs vfs.FS, number uint64, base int64) (*File, error) {
 	return &File{file, number, base, logHeader, logHeader}, nil
 }
 
-// appendGroup makes a group of changes.
+// appendGroup appends a group of changes.
 func (f *File) appendGroup(dst, changes []byte, synced int64) []byte {
 	start := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, groupMagic)
@@ -70,7 +70,7 @@ func (f *File) appendGroup(dst, changes []byte, synced int64) []byte {
 	return dst
 }
 
-// groupSum includes the number of the log, so that no group of an older file can pass for its own.
+// groupSum includes the number of the log, so that groups of older files are rejected.
 func groupSum(number uint64, group []byte) uint32 {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], number)
@@ -103,7 +103,7 @@ func openFile(fs vfs.FS, number uint64) (*fileReader, error) {
 }
 
 // next returns the changes of the next group, or nil at the end. A crash leaves an incomplete group
-// at the end. If a later group says that it had been synced, it is damaged instead.
+// at the end. If a later group says that the group had been synced, it is damaged instead.
 func (r *fileReader) next() ([]byte, error) {
 	changes, size := r.group(r.at)
 	if size > 0 {
@@ -117,7 +117,7 @@ func (r *fileReader) next() ([]byte, error) {
 	return nil, err
 }
 
-// syncedAfter returns how much of the file had been synced, according to any group after an offset.
+// syncedAfter returns how much of the file was synced, according to any group after an offset.
 func (r *fileReader) syncedAfter(at int) (synced uint64, err error) {
 	// The content of groups is untrusted and may contain headers of groups, each of which could
 	// make us sum up the rest of the file. Real groups do not overlap, so together they are not

@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// FuzzDiff: a diff leads from the old data to the new, at a size that was reckoned with.
+// FuzzDiff: a diff turns the old data into the new, within the maximum size.
 func FuzzDiff(f *testing.F) {
 	f.Add([]byte("the old data"), []byte("the new data"))
 	f.Add([]byte("shorter"), []byte("a bit longer than that"))
@@ -31,7 +31,7 @@ func FuzzDiff(f *testing.F) {
 	})
 }
 
-// FuzzApplyDiff: foreign bytes lead to data of the length that they begin with, or to nothing.
+// FuzzApplyDiff: untrusted bytes produce data of the length that they begin with, or an error.
 func FuzzApplyDiff(f *testing.F) {
 	f.Add([]byte("old"), []byte{3, 1, 1, 'x', 1})
 	f.Add([]byte("old"), []byte{2, 1, 1})
@@ -46,7 +46,7 @@ func FuzzApplyDiff(f *testing.F) {
 	})
 }
 
-// FuzzChange: a change that decodes encodes to something that decodes to the same.
+// FuzzChange: decoded changes survive encoding and decoding.
 func FuzzChange(f *testing.F) {
 	for kind := Add; kind <= rotate; kind++ {
 		h := Change{
@@ -58,7 +58,7 @@ func FuzzChange(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		d := disk.Decoder{B: in}
 		h := (&coder{base: 100}).take(&d)
-		if d.Bad || h.Kind == Move { // for which there is FuzzDiff
+		if d.Bad || h.Kind == Move { // covered by FuzzDiff
 			return
 		}
 		b := (&coder{base: 100}).append(nil, &h)
@@ -69,7 +69,7 @@ func FuzzChange(f *testing.F) {
 	})
 }
 
-// FuzzReplay: whatever a log and the pending file hold, a replay ends, with changes or an error.
+// FuzzReplay: whatever a log and the pending file contain, a replay ends, with changes or an error.
 func FuzzReplay(f *testing.F) {
 	file := &File{number: 3, end: logHeader}
 	changes := (&coder{}).append(nil, added("one"))
@@ -97,8 +97,8 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-// FuzzPending: whatever the file holds, only changes whose checksum fits are taken from it, and
-// what was published is found.
+// FuzzPending: whatever the file contains, only changes with a valid checksum are read from it, and
+// published changes are found.
 func FuzzPending(f *testing.F) {
 	fs := vfs.NewMem()
 	h := mustHalves(f, fs, 512)

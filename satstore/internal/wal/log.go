@@ -10,8 +10,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// ErrBroken means that an fsync has failed. Which data are on disk is unknown, and a second fsync
-// would not tell.
+// ErrBroken means that an fsync has failed. Which data is on disk is unknown, and a second fsync
+// would not help.
 var ErrBroken = errors.New("satstore: a sync has failed: open the store again")
 
 // A Log records changes. Its methods are safe for concurrent use. Some require that the caller
@@ -21,8 +21,8 @@ type Log struct {
 	mapped *vfs.Map
 	wake   chan struct{} // wakes Commit
 
-	// These are locked in this order: syncing during a sync, io during a write. The last one is the
-	// caller's and is held during Append, so that a change needs no lock of its own.
+	// Locked in this order: syncing during a sync, io during a write. The last one is the caller's
+	// and is held during Append, so that a change needs no lock of its own.
 	syncing sync.Mutex
 	io      sync.Mutex  // guards the files
 	lock    sync.Locker // guards the halves, the coder and the lengths
@@ -40,7 +40,7 @@ type Log struct {
 }
 
 // Open returns a Log that writes to a new file. If there is no pending file, it creates one of the
-// given size; else it discards what was pending. The lock guards what is appended.
+// given size; otherwise it discards the pending changes. The lock guards what is appended.
 func Open(fs vfs.FS, lock sync.Locker, f *File, size int) (*Log, error) {
 	m, err := fs.Map(PendingName, size)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -51,7 +51,7 @@ func Open(fs vfs.FS, lock sync.Locker, f *File, size int) (*Log, error) {
 	l.length, l.latest = f.end, f.end
 	err = l.halves[0].begin(f.number, f.end)
 	if err == nil {
-		err = l.halves[1].begin(f.number, -1) // discards what is there
+		err = l.halves[1].begin(f.number, -1) // discards its changes
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.closeMap())
@@ -59,7 +59,7 @@ func Open(fs vfs.FS, lock sync.Locker, f *File, size int) (*Log, error) {
 	return l, nil
 }
 
-// Room reports whether there is room for so many bytes of changes. Flush makes room. It requires
+// Room reports whether there is room for changes of the given size. Flush makes room. It requires
 // that the lock is held.
 func (l *Log) Room(bytes int) bool {
 	h := &l.halves[l.active]
@@ -67,8 +67,8 @@ func (l *Log) Room(bytes int) bool {
 }
 
 // Append appends changes. After a crash, all or none of them are there. If survives is true, they
-// already survive a crash of the process; else they do once Flush has returned. After an error none
-// was appended. It requires that the lock is held.
+// already survive a crash of the process; otherwise they do once Flush has returned. After an error
+// none was appended. It requires that the lock is held.
 func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 	h, was := &l.halves[l.active], l.coder
 	kept := len(h.changes)
@@ -82,8 +82,7 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 		}
 		survives = true
 	}
-	// Only the first change of a group wakes Commit. Those that follow until it syncs share the
-	// sync.
+	// Only the first change of a group wakes Commit. Those that follow before the sync share it.
 	if kept == 0 {
 		select {
 		case l.wake <- struct{}{}:
@@ -93,7 +92,7 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 	return survives, nil
 }
 
-// Flush writes what was appended to the file, without a sync.
+// Flush writes the appended changes to the file, without a sync.
 func (l *Log) Flush() error {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -101,8 +100,8 @@ func (l *Log) Flush() error {
 }
 
 func (l *Log) flush() error {
-	// If a write failed before, it is repeated at the same offset: the active half says that it
-	// continues after that very group.
+	// If a write failed before, it is repeated at the same offset: the active half continues
+	// exactly after that group.
 	if err := l.write(); err != nil {
 		return err
 	}
@@ -122,9 +121,9 @@ func (l *Log) flush() error {
 	return l.write()
 }
 
-// swap makes the other half active, for changes that follow so many bytes of a log. The caller must
-// write the changes of this half next. It requires that l.io and l.lock are held, and that the
-// changes of the other half are written.
+// swap makes the other half active, for changes that follow the given number of bytes of a log. The
+// caller must write the changes of this half next. It requires that l.io and l.lock are held, and
+// that the changes of the other half are written.
 func (l *Log) swap(number uint64, end int64) error {
 	if err := l.halves[1-l.active].begin(number, end); err != nil {
 		return err
@@ -133,7 +132,7 @@ func (l *Log) swap(number uint64, end int64) error {
 	return nil
 }
 
-// write writes l.unwritten as one group. What a failed attempt has left does not matter.
+// write writes l.unwritten as one group. Remains of a failed attempt are harmless.
 func (l *Log) write() error {
 	if len(l.unwritten) == 0 {
 		return nil
@@ -143,7 +142,7 @@ func (l *Log) write() error {
 		if older == f {
 			break
 		}
-		if older.synced < older.end { // until it is, this file does not count
+		if older.synced < older.end { // until then, this file's sync does not count
 			synced = 0
 		}
 	}
@@ -177,7 +176,7 @@ func (l *Log) Sync() error {
 	}
 	l.io.Unlock()
 	for i, f := range files { // the oldest first
-		if f.synced == ends[i] { // which changes only here
+		if f.synced == ends[i] { // only changed here
 			continue
 		}
 		if err := f.Sync(); err != nil {
@@ -201,7 +200,7 @@ func (l *Log) Commit(stop <-chan struct{}, delay time.Duration, failed func(erro
 			return
 		case <-l.wake:
 		}
-		timer.Reset(delay) // after the first change, so that later ones cannot put it off
+		timer.Reset(delay) // after the first change, so that later ones cannot delay it
 		select {
 		case <-stop:
 			return
@@ -226,7 +225,7 @@ func (l *Log) Rotate(next *File, at func()) error {
 		if l.Room(MaxSize(0)) {
 			break
 		}
-		l.lock.Unlock() // it has filled up again
+		l.lock.Unlock() // it is full again
 	}
 	defer l.lock.Unlock()
 	if err := l.mark(next); err != nil {
@@ -256,7 +255,7 @@ func (l *Log) mark(next *File) error {
 	return nil
 }
 
-// Release closes and removes the files with numbers below n, which no checkpoint needs any more. A
+// Release closes and removes the files with numbers below n, which no checkpoint needs anymore. A
 // file that cannot be removed does no harm.
 func (l *Log) Release(n uint64) {
 	l.syncing.Lock()
@@ -278,8 +277,8 @@ func (l *Log) Release(n uint64) {
 	}
 }
 
-// Size returns the size of all files, and that of the newest one including what is not written yet.
-// It requires that the lock is held.
+// Size returns the size of all files, and that of the newest one including unwritten changes. It
+// requires that the lock is held.
 func (l *Log) Size() (all, newest int64) {
 	return l.length, l.latest + int64(len(l.halves[l.active].changes))
 }
