@@ -9,7 +9,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// BenchmarkVisit visits records slot by slot, as a crawler does, that are due again after 1 to 128
+// BenchmarkVisit visits records slot by slot, as a crawler does. They are due again after 1 to 128
 // slots. internal/bench/satstore has the paper's intervals, sizes and competitors.
 func BenchmarkVisit(b *testing.B) {
 	for _, detach := range []bool{false, true} {
@@ -69,7 +69,7 @@ func visitSlot(b *testing.B, s *Store, slot int64, detach bool) (n int) {
 	return n
 }
 
-// BenchmarkAddBatch adds URLs of which every other one is known.
+// BenchmarkAddBatch adds URLs, half of which are known.
 func BenchmarkAddBatch(b *testing.B) {
 	s := benchStore(b)
 	items := make([]Item, 10_000)

@@ -14,8 +14,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 )
 
-// TestClockSetForward jumps over more slots than the store has buckets for, between random things.
-// What was skipped is due, oldest first, and the rest is not.
+// TestClockSetForward jumps over more slots than the store has buckets for, between random
+// operations. Skipped records are due, oldest first, and the others are not.
 func TestClockSetForward(t *testing.T) {
 	t.Parallel()
 	for name, o := range optionSets {
@@ -47,16 +47,16 @@ func TestClockSetForward(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: the current slot never goes back, be it while the store is open or when it is
-// opened again, and what is wanted for a time that has passed is not put off.
+// TestClockSetBack: the current slot never goes back, neither in an open store nor on reopening,
+// and a record rescheduled to the past is not delayed.
 func TestClockSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, o := vfs.NewMem(), Options{Commit: -1}
 		s := mustOpen(t, fs, o)
 		began := time.Now()
-		ahead := began.Add(48 * time.Hour) // the clock ran ahead by two days, and is then set right
+		ahead := began.Add(48 * time.Hour) // the clock is two days fast, and is then corrected
 		require.NoError(t, s.pass(slotAt(ahead)))
-		require.Zero(t, s.Stats().Lag, "a slot that lies ahead is not late")
+		require.Zero(t, s.Stats().Lag, "a slot in the future is not late")
 		_, err := s.Add("new", began, nil)
 		require.NoError(t, err)
 		_, err = s.Add("later", ahead.Add(time.Hour), nil)
@@ -66,7 +66,7 @@ func TestClockSetBack(t *testing.T) {
 			require.NoError(t, err)
 			seen = append(seen, r.ID)
 			require.Equal(t, slotAt(ahead), slotAt(r.At()))
-			require.NoError(t, r.Reschedule(began.Add(time.Hour), nil), "for the clock it is in an hour")
+			require.NoError(t, r.Reschedule(began.Add(time.Hour), nil), "in an hour by the clock")
 		}
 		require.Equal(t, []string{"new"}, seen)
 		require.NoError(t, s.Close())
@@ -75,15 +75,14 @@ func TestClockSetBack(t *testing.T) {
 		require.Equal(t, slotAt(ahead), nowOf(s))
 		require.Empty(t, due(t, s, slotAt(ahead), nil))
 		require.ElementsMatch(t, []string{"later", "new"}, due(t, s, slotAt(ahead)+1, nil))
-		time.Sleep(51*time.Hour + 30*time.Minute) // the clock has caught up, and more
+		time.Sleep(51*time.Hour + 30*time.Minute) // the clock has passed the slot
 		require.Equal(t, time.Since(s.Now())-time.Hour, s.Stats().Lag)
 		require.NoError(t, s.Close())
 	})
 }
 
-// TestEachSlotComes puts records where one bucket ends and another begins, at all levels. Each has
-// to come due in its slot, not before and not after, also if the store was closed, or killed,
-// shortly before.
+// TestEachSlotComes puts records at the boundaries of buckets, at all levels. Each must be due in
+// its slot, not before and not after, even if the store was closed or killed shortly before.
 func TestEachSlotComes(t *testing.T) {
 	t.Parallel()
 	const start, walked = 1000, 700
@@ -119,7 +118,7 @@ func TestEachSlotComes(t *testing.T) {
 					require.NoError(t, s.Close())
 					s = mustOpen(t, fs, o)
 				case 30:
-					fs = fs.Clone() // what a kill leaves
+					fs = fs.Clone() // the state after a kill
 					s = mustOpen(t, fs, o)
 				}
 				var want []string
@@ -132,13 +131,13 @@ func TestEachSlotComes(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 2262, item.At.UTC().Year())
 			require.NoError(t, s.Check())
-			// All of time passes in a few steps, and then it is due.
+			// The end of time is a few steps away, and then it is due.
 			require.Equal(t, []string{"never"}, takeDue(t, s, slotAt(time.Unix(1<<60, 0))))
 		})
 	}
 }
 
-// takeDue removes what is due, which must be of the current slot.
+// takeDue removes the due records, which must be of the current slot.
 func takeDue(t *testing.T, s *Store, now int64) []string {
 	t.Helper()
 	return due(t, s, now, func(r *Record) {
@@ -147,8 +146,8 @@ func takeDue(t *testing.T, s *Store, now int64) []string {
 	})
 }
 
-// TestHeldForLong: a record that is out for many slots does not keep its bucket, nor in the way of
-// time; only very many slots do.
+// TestHeldForLong: a record that is out for many slots keeps neither its bucket nor the time from
+// advancing; only very many slots with such records do.
 func TestHeldForLong(t *testing.T) {
 	o := logged()
 	o.Buffer = 1 << 16
@@ -167,16 +166,16 @@ func TestHeldForLong(t *testing.T) {
 	})
 	require.NoError(t, s.pass(3))
 	require.NoError(t, s.checkpointNow())
-	require.NoError(t, s.checkpointNow(), "what was in memory before is on disk now")
+	require.NoError(t, s.checkpointNow(), "the buffers are on disk now")
 	require.LessOrEqual(t, len(s.state.due[0].records.Extents()), 1)
 	was := s.state.due
-	for len(s.state.due) < 50_000 { // as if records of so many slots were out
+	for len(s.state.due) < 50_000 { // as if records of that many slots were out
 		s.state.due = append(s.state.due, was[0])
 	}
 	require.ErrorContains(t, firstOf(s.Due(t.Context(), at(4))), "return some")
 	s.state.due = was
-	require.NoError(t, stuck.Reschedule(at(5), []byte("back")), "it was no failure of the store")
+	require.NoError(t, stuck.Reschedule(at(5), []byte("back")), "the store has not failed")
 	require.Empty(t, due(t, s, 4, nil))
-	require.Empty(t, s.state.due, "whoever gives back gets the room back")
+	require.Empty(t, s.state.due, "returned records free their buckets")
 	require.NoError(t, s.Check())
 }

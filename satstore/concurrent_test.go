@@ -15,12 +15,12 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// TestFetchersReschedule reads slots while several goroutines give records back late and out of
-// order, others add, send messages, sync, look and write checkpoints. Each visit must count once.
+// TestFetchersReschedule reads slots while several goroutines return records late and out of order,
+// and others add, send messages, sync, read and write checkpoints. Each visit must count once.
 func TestFetchersReschedule(t *testing.T) {
 	t.Parallel()
 	const records, fetchers, slots = 400, 4, 30
-	o := beside(64 << 10)
+	o := concurrentOptions(64 << 10)
 	o.Merge = func(_ string, data, _ []byte) []byte { return data }
 	s := mustOpen(t, vfs.NewMem(), o)
 	visits := make(chan string, records)
@@ -121,9 +121,9 @@ func disturb(t *testing.T, s *Store, stop <-chan struct{}) {
 	}
 }
 
-// TestCloseBesideAll closes a store while it is used in every way. Each call ends with what it was
-// asked for or with ErrClosed, and what was acknowledged is there.
-func TestCloseBesideAll(t *testing.T) {
+// TestCloseDuringCalls closes a store while all of its methods are in use. Each call succeeds or
+// returns ErrClosed, and acknowledged changes are there.
+func TestCloseDuringCalls(t *testing.T) {
 	t.Parallel()
 	for round := range 3 {
 		dir := t.TempDir()

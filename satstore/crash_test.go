@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// recovered finds the state that a store went back to. It must be one since the last Sync.
+// recovered finds the state that a store recovered. It must be one since the last Sync.
 func (p *player) recovered() {
 	p.t.Helper()
 	got := contents(p.t, p.s)
@@ -30,8 +30,8 @@ func (p *player) recovered() {
 	require.Equal(p.t, p.m.contents(), got)
 }
 
-// TestPowerFailure takes the power away in the midst of random histories, again and again. What is
-// found must be the state at some moment since the last Sync, with no record lost, twice or mixed.
+// TestPowerFailure cuts the power during random histories, again and again. The store must recover
+// the state at some moment since the last Sync, with no record lost, duplicated or mixed.
 func TestPowerFailure(t *testing.T) {
 	t.Parallel()
 	for name, o := range optionSets {
@@ -51,7 +51,7 @@ func TestPowerFailure(t *testing.T) {
 	}
 }
 
-// crash takes the power away and opens what is left, with more failures while it is opened.
+// crash cuts the power and reopens the store, with more failures during Open.
 func (p *player) crash() {
 	for tries := 0; ; tries++ {
 		p.fs = p.fs.Crash(rand.New(rand.NewPCG(p.random.Uint64(), 0)))
@@ -74,9 +74,9 @@ func (p *player) crash() {
 	require.NoError(p.t, p.s.Check())
 }
 
-// TestFailedSteps lets single steps of random histories fail, as a bad disk does. A Sync that
-// works afterwards acknowledges everything; if none does, what was acknowledged before is found
-// again.
+// TestFailedSteps makes single steps of random histories fail, as a bad disk does. A later Sync
+// that succeeds acknowledges everything; if none does, the changes acknowledged earlier are
+// recovered.
 func TestFailedSteps(t *testing.T) {
 	t.Parallel()
 	bad := errors.New("bad disk")
@@ -108,15 +108,14 @@ func TestFailedSteps(t *testing.T) {
 			})
 		}
 	}
-	if ran > 1 { // and not one of them by its name
+	if ran > 1 { // not a single one selected by name
 		require.NotZero(t, resumed)
 		require.NotZero(t, broken)
 	}
 }
 
-// TestFullDisk lets the disk get full in the midst of random histories. The store then refuses
-// changes, still shows everything, and goes on as if nothing had been once there is room and Sync
-// was called.
+// TestFullDisk fills the disk during random histories. The store then refuses changes, can still be
+// read, and continues normally once there is space and Sync was called.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	full, ran := 0, 0
@@ -150,12 +149,12 @@ func TestFullDisk(t *testing.T) {
 			})
 		}
 	}
-	if ran > 1 { // and not one of them by its name
+	if ran > 1 { // not a single one selected by name
 		require.NotZero(t, full)
 	}
 }
 
-// openCopy opens what is on disk now, on a disk that has no room for a checkpoint if full is odd.
+// openCopy opens a copy of the disk, which has no space for a checkpoint if full is odd.
 func (p *player) openCopy(full int) {
 	p.t.Helper()
 	disk := p.fs.Clone()

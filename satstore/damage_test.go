@@ -22,7 +22,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// damages are what may happen to a file. Each returns what is left of it; nil means that it is gone.
+// damages are kinds of damage to a file. Each returns the damaged content; nil means no file.
 var damages = map[string]func(b, other []byte) []byte{
 	"is gone":           func([]byte, []byte) []byte { return nil },
 	"is empty":          func([]byte, []byte) []byte { return []byte{} },
@@ -54,9 +54,9 @@ var damages = map[string]func(b, other []byte) []byte{
 	},
 }
 
-// TestEveryDamage does everything to every file. Whoever opens the store or checks it hears of it,
-// with the file's name, or nothing of what it held is missing or other than it was; and Repair saves
-// nothing that was not there.
+// TestEveryDamage applies each kind of damage to every file. Opening or checking the store must
+// report it with the file's name, unless the contents are complete and unchanged. Repair must not
+// invent anything.
 func TestEveryDamage(t *testing.T) {
 	t.Parallel()
 	for _, closed := range []bool{true, false} {
@@ -67,7 +67,7 @@ func TestEveryDamage(t *testing.T) {
 		names, err := disk.List()
 		require.NoError(t, err)
 		for _, file := range names {
-			// What a crash leaves differs from what Close does by these two.
+			// A crash leaves these two files, and Close does not.
 			if closed == (file == wal.PendingName || strings.HasPrefix(file, "log-")) {
 				continue
 			}
@@ -80,7 +80,7 @@ func TestEveryDamage(t *testing.T) {
 					} else {
 						require.NoError(t, damaged.Remove(file))
 					}
-					notices(t, damaged.Clone(), kept, want)
+					detects(t, damaged.Clone(), kept, want)
 					requireNothingNew(t, damaged, kept, want)
 				})
 			}
@@ -88,10 +88,10 @@ func TestEveryDamage(t *testing.T) {
 	}
 }
 
-// notices reports whether a damaged store is refused, found to be damaged, or says that it was. If
-// not, it must hold what is wanted; but changes at the end of a log may look like those that a crash
-// cut off, which Stats.Cut tells.
-func notices(t *testing.T, disk *vfs.Mem, o Options, want map[string]string) bool {
+// detects reports whether a damaged store is refused, found to be damaged, or reports recovered
+// damage. Otherwise it must have the expected contents. Only damage at the end of a log may look
+// like changes that a crash cut off, which Stats.Cut counts.
+func detects(t *testing.T, disk *vfs.Mem, o Options, want map[string]string) bool {
 	t.Helper()
 	s, err := open(disk, o)
 	if err == nil {
@@ -102,7 +102,7 @@ func notices(t *testing.T, disk *vfs.Mem, o Options, want map[string]string) boo
 		return true
 	}
 	if !maps.Equal(want, contents(t, s)) {
-		require.Positive(t, s.stats.Cut, "nobody noticed, and the contents are others")
+		require.Positive(t, s.stats.Cut, "undetected damage has changed the contents")
 		return true
 	}
 	damage := s.Stats().Damage
@@ -110,14 +110,14 @@ func notices(t *testing.T, disk *vfs.Mem, o Options, want map[string]string) boo
 	return damage != nil
 }
 
-// requireNothingNew repairs a store. What comes of it is whole, and of what was there at some time:
-// where it was said that a record was deleted may be damaged.
+// requireNothingNew repairs a store. The result must be sound, and have only records that existed
+// at some time: deleted ones may return if their deletion is damaged.
 func requireNothingNew(t *testing.T, disk *vfs.Mem, o Options, want map[string]string) {
 	t.Helper()
 	to := vfs.NewMem()
 	done, err := repair(disk, to, o)
 	if err != nil {
-		return // without a CHECKPOINT or any buckets there is nothing to go by
+		return // nothing can be repaired without a CHECKPOINT or buckets
 	}
 	s := mustOpen(t, to, o)
 	require.NoError(t, s.Check())
@@ -132,8 +132,8 @@ func requireNothingNew(t *testing.T, disk *vfs.Mem, o Options, want map[string]s
 	require.NoError(t, s.Close())
 }
 
-// TestFlippedBits inverts bits of each file in turn. Each is noticed, with the file and the place,
-// or changes nothing: then it was where nothing is.
+// TestFlippedBits inverts bits of each file in turn. Each is detected, with file and offset, or
+// changes nothing because it is in unused space.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	for _, closed := range []bool{true, false} {
@@ -145,17 +145,17 @@ func TestFlippedBits(t *testing.T) {
 			noticed, size := 0, len(disk.Data(file))
 			for range 20 {
 				damaged := disk.Clone()
-				if file != wal.PendingName { // which would make up for the log's end
+				if file != wal.PendingName { // it would replace the end of the log
 					require.NoError(t, damaged.Remove(wal.PendingName))
 				}
 				damaged.Flip(file, int64(random.IntN(size)), random.IntN(8))
-				if notices(t, damaged, o, want) {
+				if detects(t, damaged, o, want) {
 					noticed++
 				}
 			}
 			t.Logf("closed=%v: %s: %d of 20 noticed", closed, file, noticed)
 			switch {
-			case file == manifest.Name: // a copy of which can be done without
+			case file == manifest.Name: // one copy is enough
 				require.Equal(t, 20, noticed)
 			case file != extent.Name && file != wal.PendingName && size > wal.Header:
 				require.Greater(t, noticed, 1, file)
@@ -164,8 +164,8 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// TestForgedManifests changes what a checkpoint says, each number in turn, and seals it again. Open,
-// Check and Repair refuse it or go on; none of them panics, or takes memory that nobody has.
+// TestForgedManifests changes each number of a checkpoint in turn, and updates the checksum. Open,
+// Check and Repair refuse it or continue; none of them panics or allocates without bound.
 func TestForgedManifests(t *testing.T) {
 	t.Parallel()
 	disk, o, _ := filled(t, Options{Buffer: 16 << 10}, false)
@@ -197,7 +197,7 @@ func TestForgedManifests(t *testing.T) {
 	require.Greater(t, refused, opened)
 }
 
-// sealedBody returns what is sealed in a manifest, and seal seals it.
+// sealedBody returns the body of a manifest, and seal adds the checksum to one.
 func sealedBody(b []byte) []byte { return b[20 : len(b)/2] }
 
 func seal(body []byte) []byte {
@@ -208,7 +208,7 @@ func seal(body []byte) []byte {
 	return append(b, b...)
 }
 
-// TestSecondCopy: one flipped bit of the checkpoint costs nothing, and is told.
+// TestSecondCopy: one flipped bit of the checkpoint loses nothing, and is reported.
 func TestSecondCopy(t *testing.T) {
 	fs, o := vfs.NewMem(), logged()
 	s := mustOpen(t, fs, o)
@@ -220,14 +220,14 @@ func TestSecondCopy(t *testing.T) {
 	var where *CorruptError
 	require.ErrorAs(t, s.Stats().Damage, &where)
 	require.Equal(t, manifest.Name, where.File)
-	require.NoError(t, s.Check(), "opening has written it anew")
+	require.NoError(t, s.Check(), "Open has rewritten it")
 	require.NoError(t, s.Close())
 	s = mustOpen(t, fs, o)
 	require.NoError(t, s.Stats().Damage)
 }
 
-// TestRepairKeepsAll: of a store that is not damaged, or whose indexes and one copy of the
-// checkpoint are, nothing is lost.
+// TestRepairKeepsAll: a repair loses nothing if the store is intact, or if only the indexes and one
+// copy of the checkpoint are damaged.
 func TestRepairKeepsAll(t *testing.T) {
 	t.Parallel()
 	for _, closed := range []bool{true, false} {
@@ -255,14 +255,14 @@ func TestRepairKeepsAll(t *testing.T) {
 			require.Equal(t, sinceNow(t, want, nowOf(s)), contents(t, s))
 			require.NoError(t, s.Check())
 			require.NoError(t, s.Close())
-			for _, name := range names { // it only reads
+			for _, name := range names { // Repair only reads the old store
 				require.Equal(t, was.Data(name), damaged.Data(name), name)
 			}
 		}
 	}
 }
 
-// sinceNow lets what was due before be due now.
+// sinceNow makes overdue records due now.
 func sinceNow(t testing.TB, want map[string]string, now int64) map[string]string {
 	moved := map[string]string{}
 	for id, text := range want {
@@ -274,8 +274,8 @@ func sinceNow(t testing.TB, want map[string]string, now int64) map[string]string
 	return moved
 }
 
-// TestRepairOfDamage flips bits of the buckets. What is in no damaged block must be there, as it
-// was.
+// TestRepairOfDamage flips bits of the buckets. All records outside damaged blocks must be there,
+// unchanged.
 func TestRepairOfDamage(t *testing.T) {
 	t.Parallel()
 	disk, o, want := filled(t, Options{Buffer: 16 << 10}, true)
@@ -310,8 +310,8 @@ func TestRepairOfDamage(t *testing.T) {
 	require.NotZero(t, lost)
 }
 
-// TestFullOfMarks: blocks are found again behind damage by their marks, of which data may be full.
-func TestFullOfMarks(t *testing.T) {
+// TestDataFullOfMarks: blocks after damage are found by their marks, which may also occur in data.
+func TestDataFullOfMarks(t *testing.T) {
 	fs, o := vfs.NewMem(), logged()
 	s := mustOpen(t, fs, o)
 	data := bytes.Repeat([]byte("SATR"), 1000)
@@ -324,23 +324,23 @@ func TestFullOfMarks(t *testing.T) {
 	done, err := repair(fs, to, o)
 	require.NoError(t, err)
 	require.NotEmpty(t, done.Findings)
-	require.Positive(t, done.Records, "of the blocks behind it")
+	require.Positive(t, done.Records, "from the blocks after it")
 	require.EqualValues(t, 60, done.Records+done.Lost)
 	for _, text := range contents(t, mustOpen(t, to, o)) {
 		require.Equal(t, "5 "+string(data), text)
 	}
 }
 
-// TestCheckCompares plants disagreements between files that are all whole.
+// TestCheckCompares creates inconsistencies between intact files.
 func TestCheckCompares(t *testing.T) {
 	id := "https://a.test/0"
 	plants := map[string]func(*Store){
-		"bucket index":    func(s *Store) { s.places.set(0, s.places.get(0)+1) },
-		"missing id":      func(s *Store) { s.ids.Delete(idset.KeyOf(id)) },
-		"additional id":   func(s *Store) { s.ids.Put(idset.Key{1}, 5) },
-		"count":           func(s *Store) { s.records++ },
-		"record is twice": func(s *Store) { s.place(entry{0, 1, []byte(id), nil}) },
-		"foreign number":  func(s *Store) { s.place(entry{99, 1, []byte(id), nil}) },
+		"bucket index":     func(s *Store) { s.places.set(0, s.places.get(0)+1) },
+		"missing id":       func(s *Store) { s.ids.Delete(idset.KeyOf(id)) },
+		"additional id":    func(s *Store) { s.ids.Put(idset.Key{1}, 5) },
+		"count":            func(s *Store) { s.records++ },
+		"duplicate record": func(s *Store) { s.place(entry{0, 1, []byte(id), nil}) },
+		"foreign number":   func(s *Store) { s.place(entry{99, 1, []byte(id), nil}) },
 	}
 	for name, plant := range plants {
 		s := mustOpen(t, vfs.NewMem(), small(Options{}))
@@ -353,8 +353,8 @@ func TestCheckCompares(t *testing.T) {
 	}
 }
 
-// TestManyPages: a store with more records than a page of the bucket index has numbers opens from
-// what checkpoints and Close have saved of it, and from what the log has.
+// TestManyPages: a store whose bucket index has several pages opens from the pages that checkpoints
+// and Close have saved, and from the log.
 func TestManyPages(t *testing.T) {
 	t.Parallel()
 	fs, o := vfs.NewMem(), logged()
@@ -379,7 +379,7 @@ func TestManyPages(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	s = mustOpen(t, fs, o)
-	require.Less(t, s.fs.read.Load(), int64(1200<<10), "the indexes, and none of the records")
+	require.Less(t, s.fs.read.Load(), int64(1200<<10), "the indexes are read, but no records")
 	require.NoError(t, s.Check())
 	require.EqualValues(t, len(items), s.Stats().Records)
 }

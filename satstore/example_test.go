@@ -50,7 +50,7 @@ func Example() {
 // hour returns an hour of some day.
 func hour(n int) time.Time { return time.Date(2030, time.May, 1, n, 0, 0, 0, time.UTC) }
 
-// temporary opens a store that the example's end removes.
+// temporary opens a store that is removed at the end of the example.
 func temporary(o satstore.Options) (*satstore.Store, func()) {
 	dir, err := os.MkdirTemp("", "satstore")
 	if err != nil {
@@ -67,7 +67,7 @@ func temporary(o satstore.Options) (*satstore.Store, func()) {
 	}
 }
 
-// A feed or a sitemap tells about pages that are not due: messages wait for them.
+// Messages from a feed or a sitemap wait for pages that are not due yet.
 func ExampleStore_Update() {
 	store, remove := temporary(satstore.Options{
 		Start: hour(1),
@@ -90,7 +90,7 @@ func ExampleStore_Update() {
 	// every day, in a feed
 }
 
-// A sitemap names many pages at once, and some that the store does not have.
+// A sitemap lists many pages, and some that the store does not have.
 func ExampleStore_UpdateBatch() {
 	store, remove := temporary(satstore.Options{
 		Start: hour(1),
@@ -112,7 +112,7 @@ func ExampleStore_UpdateBatch() {
 	// https://example.com/: changed on Monday
 }
 
-// A record that waits long for its host should not keep the block it was read from.
+// A record that waits long for its host should not keep its block in memory.
 func ExampleRecord_Detach() {
 	store, remove := temporary(satstore.Options{Start: hour(1)})
 	defer remove()
@@ -122,7 +122,7 @@ func ExampleRecord_Detach() {
 	for record := range store.Due(context.Background(), hour(1)) {
 		slow = record.Detach()
 	}
-	for range store.Due(context.Background(), hour(5)) { // it stays out, and time goes on
+	for range store.Due(context.Background(), hour(5)) { // it stays out while time advances
 		fmt.Println("nothing else is due")
 	}
 	fmt.Println(store.Stats().Out, "out")
@@ -136,7 +136,7 @@ func ExampleRecord_Detach() {
 	// https://example.com/ 09:00 at last <nil>
 }
 
-// A backup is a store like any other, of one moment, while the first one goes on.
+// A backup is an ordinary store. Later changes to the original do not affect it.
 func ExampleStore_Backup() {
 	store, done := temporary(satstore.Options{Start: hour(1)})
 	defer done()

@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// A trial is a store in the midst of its life, with something in all sorts of places: a record that
-// is out, one that is due with a message, others in slots to come, of which some are on disk.
+// A trial is a store in use with data in many places: a record that is out, a due one with a
+// message, and others in later slots, some of them on disk.
 type trial struct {
 	t  *testing.T
 	fs *faultyFS
@@ -40,17 +40,17 @@ func newTrial(t *testing.T, o Options) *trial {
 	return c
 }
 
-// A sight is all that can be seen of a store.
-type sight struct {
+// A visibleState is all that callers can see of a store.
+type visibleState struct {
 	now  int64
 	seen map[string]string
 }
 
-func seenOf(t *testing.T, s *Store) sight { return sight{nowOf(s), contents(t, s)} }
+func seenOf(t *testing.T, s *Store) visibleState { return visibleState{nowOf(s), contents(t, s)} }
 
-// A deed is what is done while something fails. If it has several parts, a fault may leave the first
-// ones done. One that is durable lets everything survive a power failure.
-type deed struct {
+// An operation is carried out while a call fails. If it has several parts, a fault may leave the
+// first ones done. After a durable one, everything survives a power failure.
+type operation struct {
 	name    string
 	parts   int
 	durable bool
@@ -64,7 +64,7 @@ func (c *trial) items(n int) (items []Item) {
 	return items
 }
 
-var deeds = []deed{
+var operations = []operation{
 	{"Add", 1, false, func(c *trial, n int) error {
 		_, err := c.s.AddBatch(c.items(n))
 		return err
@@ -132,15 +132,15 @@ var deeds = []deed{
 	}},
 }
 
-// faultOptions are so small that hardly anything is done in memory alone.
+// faultOptions are so small that nearly everything involves the disk.
 func faultOptions() Options {
 	o := small(Options{})
 	o.test.pending = 1 << 10
 	return o
 }
 
-// outcomes returns what the store is after each part of a deed, if nothing fails.
-func (d deed) outcomes(t *testing.T, o Options) (all []sight) {
+// outcomes returns the states after each part of an operation without faults.
+func (d operation) outcomes(t *testing.T, o Options) (all []visibleState) {
 	for n := range d.parts + 1 {
 		c := newTrial(t, o)
 		require.NoError(t, d.do(c, n))
@@ -149,7 +149,7 @@ func (d deed) outcomes(t *testing.T, o Options) (all []sight) {
 	return all
 }
 
-func requireOneOf(t *testing.T, all []sight, got sight, why string, args ...any) {
+func requireOneOf(t *testing.T, all []visibleState, got visibleState, why string, args ...any) {
 	t.Helper()
 	for _, want := range all {
 		if reflect.DeepEqual(want, got) {
@@ -159,9 +159,11 @@ func requireOneOf(t *testing.T, all []sight, got sight, why string, args ...any)
 	require.Fail(t, fmt.Sprintf(why, args...), "%+v is none of %+v", got, all)
 }
 
-// eachDeed runs a test for every deed.
-func eachDeed(t *testing.T, test func(t *testing.T, o Options, d deed, all []sight)) {
-	for _, d := range deeds {
+// eachOperation runs a test for every operation.
+func eachOperation(
+	t *testing.T, test func(t *testing.T, o Options, d operation, all []visibleState),
+) {
+	for _, d := range operations {
 		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
 			o := faultOptions()
 			test(t, o, d, d.outcomes(t, o))
@@ -169,12 +171,12 @@ func eachDeed(t *testing.T, test func(t *testing.T, o Options, d deed, all []sig
 	}
 }
 
-// TestFaultAtEachCall lets each call to the file system fail in turn, once, while something is done.
-// What was acknowledged is there, what was not is there or not, and nothing is there in part; after
-// a Sync that works, or when the store is opened again, it goes on as if nothing had been.
+// TestFaultAtEachCall makes each call to the file system fail in turn, once, during an operation.
+// Acknowledged changes are there, others may be there, and none is there in part. After a Sync that
+// succeeds, or after reopening, the store works normally.
 func TestFaultAtEachCall(t *testing.T) {
 	t.Parallel()
-	eachDeed(t, func(t *testing.T, o Options, d deed, all []sight) {
+	eachOperation(t, func(t *testing.T, o Options, d operation, all []visibleState) {
 		for nth := 1; ; nth++ {
 			c := newTrial(t, o)
 			c.fs.failAt.Store(c.fs.calls.Load() + int64(nth))
@@ -191,8 +193,8 @@ func TestFaultAtEachCall(t *testing.T) {
 	})
 }
 
-// afterFault looks at a store that met a fault and may not have told.
-func (c *trial) afterFault(all []sight, done bool, why string) {
+// afterFault checks a store after a fault that it may not have reported.
+func (c *trial) afterFault(all []visibleState, done bool, why string) {
 	t := c.t
 	t.Helper()
 	if done {
@@ -202,7 +204,7 @@ func (c *trial) afterFault(all []sight, done bool, why string) {
 	requireOneOf(t, all, seenOf(t, c.s), "%s", why)
 	synced := c.s.Sync()
 	if synced == nil {
-		all = []sight{seenOf(t, c.s)}
+		all = []visibleState{seenOf(t, c.s)}
 		require.NoError(t, c.s.Check(), why)
 	} else {
 		require.ErrorIs(t, synced, ErrReadOnly, why)
@@ -222,11 +224,11 @@ func (c *trial) afterFault(all []sight, done bool, why string) {
 	requireOneOf(t, all, seenOf(t, mustOpen(t, c.fs.Mem, c.o)), "%s, and Close", why)
 }
 
-// TestPowerFailsAtEachStep takes the power away at each change of the disk in turn, while something
-// is done. What is found is the state after one of its parts.
+// TestPowerFailsAtEachStep cuts the power at each change of the disk in turn, during an operation.
+// The store recovers the state after one of its parts.
 func TestPowerFailsAtEachStep(t *testing.T) {
 	t.Parallel()
-	eachDeed(t, func(t *testing.T, o Options, d deed, all []sight) {
+	eachOperation(t, func(t *testing.T, o Options, d operation, all []visibleState) {
 		for nth := 1; ; nth++ {
 			c := newTrial(t, o)
 			at := c.fs.Steps() + nth
@@ -237,7 +239,7 @@ func TestPowerFailsAtEachStep(t *testing.T) {
 				break
 			}
 			may := all
-			if err == nil && d.durable { // then it failed behind what mattered
+			if err == nil && d.durable { // then the fault came after the sync
 				may = all[len(all)-1:]
 			}
 			for seed := range uint64(1 + nth%2) {
@@ -250,8 +252,8 @@ func TestPowerFailsAtEachStep(t *testing.T) {
 	})
 }
 
-// TestOpenFailsAtEachCall: an Open that fails leaves no file open and no lock, changes nothing that
-// counts, and can be tried again; also when there is nothing yet, or a log to replay.
+// TestOpenFailsAtEachCall: an Open that fails leaves no file open and no lock, loses nothing, and
+// can be retried, for a new store as well as for one with a log to replay.
 func TestOpenFailsAtEachCall(t *testing.T) {
 	t.Parallel()
 	o := faultOptions()
@@ -268,7 +270,7 @@ func TestOpenFailsAtEachCall(t *testing.T) {
 					require.NoError(t, err)
 					break
 				}
-				if err == nil { // it can be read at least
+				if err == nil { // it can at least be read
 					if name == "killed" {
 						require.Equal(t, want, seenOf(t, s), "call %d", nth)
 					}
@@ -289,7 +291,7 @@ func TestOpenFailsAtEachCall(t *testing.T) {
 	}
 }
 
-// TestCloseFailsAtEachCall: a Close that fails has closed all files, and what was done is there.
+// TestCloseFailsAtEachCall: a Close that fails has closed all files, and earlier changes are there.
 func TestCloseFailsAtEachCall(t *testing.T) {
 	t.Parallel()
 	for nth := int64(1); ; nth++ {
@@ -309,7 +311,7 @@ func TestCloseFailsAtEachCall(t *testing.T) {
 	}
 }
 
-// firstOf returns the error that a walk yields.
+// firstOf returns the error that an iteration yields.
 func firstOf[T any](walk func(func(T, error) bool)) (err error) {
 	for _, err = range walk {
 		break

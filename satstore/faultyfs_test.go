@@ -10,8 +10,8 @@ import (
 
 var errFault = errors.New("a fault")
 
-// A faultyFS lets one call fail that it is told of by its number, whatever it is: a read, a write, a
-// sync, an open. It counts the files that are open.
+// A faultyFS fails one call, selected by its number: a read, a write, a sync or an open. It counts
+// the open files.
 type faultyFS struct {
 	*vfs.Mem
 	calls  atomic.Int64
@@ -34,7 +34,7 @@ func (f *faultyFS) call() error {
 	return nil
 }
 
-// hit reports whether the call that was to fail has come.
+// hit reports whether the call that should fail was made.
 func (f *faultyFS) hit() bool { return f.calls.Load() >= f.failAt.Load() }
 
 func (f *faultyFS) wrap(name string, file vfs.File, err error) (vfs.File, error) {
@@ -62,7 +62,7 @@ func (f *faultyFS) Create(name string) (vfs.File, error) {
 }
 
 func (f *faultyFS) Rename(from, to string) error {
-	return errors.Join(f.call(), f.Mem.Rename(from, to)) // it may have taken effect all the same
+	return errors.Join(f.call(), f.Mem.Rename(from, to)) // it may take effect nevertheless
 }
 
 func (f *faultyFS) Remove(name string) error {
@@ -110,7 +110,7 @@ func (f *faultyFile) ReadAt(b []byte, at int64) (int, error) {
 	return f.File.ReadAt(b, at)
 }
 
-// WriteAt writes a part of what it should, as a disk may.
+// A failing WriteAt writes a part of the data, as a disk may.
 func (f *faultyFile) WriteAt(b []byte, at int64) (int, error) {
 	if err := f.fs.call(); err != nil {
 		n, _ := f.File.WriteAt(b[:len(b)/2], at)

@@ -20,7 +20,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 )
 
-// A gatedFS lets writes to a file wait until its gate is open, or fail.
+// A gatedFS makes writes to a file wait until its gate is open, or fail.
 type gatedFS struct {
 	*vfs.Mem
 	file string
@@ -44,7 +44,7 @@ func (g *gatedFS) Create(name string) (vfs.File, error) {
 }
 
 func (f gatedFile) WriteAt(b []byte, at int64) (int, error) {
-	if at >= 4096 || f.fs.file != extent.Name { // the rest is no bucket
+	if at >= 4096 || f.fs.file != extent.Name { // the rest is not a bucket
 		<-f.fs.gate
 		if err := f.fs.fail.Load(); err != nil {
 			return 0, *err
@@ -53,14 +53,14 @@ func (f gatedFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// behindGate returns a store whose buffers are being written to a disk that does not answer, and
-// what it holds: a record of 1,000 bytes in each slot from 257 on.
+// behindGate returns a store whose buffers are being written to a blocked disk, and its contents: a
+// record of 1,000 bytes in each slot from 257 on.
 func behindGate(t *testing.T) (*gatedFS, *Store, map[string]string) {
 	t.Helper()
 	fs := &gatedFS{Mem: vfs.NewMem(), file: extent.Name, gate: make(chan struct{})}
 	o := small(Options{Buffer: 64 << 10})
 	o.Start, o.test.inline, o.test.page, o.test.pending = at(0x100), false, 1<<10, 1<<20
-	o.test.shape = calendar.Default // so that nothing has to be split
+	o.test.shape = calendar.Default // so that there are no splits
 	s := mustOpen(t, fs, o)
 	want := map[string]string{}
 	for i := 0; !s.full(5); i++ {
@@ -72,14 +72,14 @@ func behindGate(t *testing.T) (*gatedFS, *Store, map[string]string) {
 	return fs, s, want
 }
 
-// full reports whether so many eighths of the buffers are taken.
+// full reports whether the given number of eighths of the buffers are in use.
 func (s *Store) full(eighths int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pool.Full(eighths)
 }
 
-// writing reports whether anything is on its way to the disk.
+// writing reports whether a write is in progress.
 func (s *Store) writing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,15 +99,15 @@ func addLong(t *testing.T, s *Store, want map[string]string, i int) {
 	want[id] = fmt.Sprint(slot, " ", data)
 }
 
-// TestNobodyWaitsForAFlush: while buffers are being written, the store takes records and messages,
-// hands out, and shows what is on its way to the disk; and so it does during a checkpoint, whatever
-// part of it takes long.
-func TestNobodyWaitsForAFlush(t *testing.T) {
+// TestFlushBlocksNoCalls: while buffers are being written, the store accepts records and messages,
+// hands out records, and shows those that are being written. The same is true during each part of a
+// checkpoint.
+func TestFlushBlocksNoCalls(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{extent.Name, manifest.Temp, "ids-00000001"} {
 		t.Run(file, func(t *testing.T) {
 			fs, s, want := behindGate(t)
-			if file != extent.Name { // let those go on, and stop another one
+			if file != extent.Name { // let these pass, and block another file
 				close(fs.gate)
 				require.NoError(t, s.checkpointNow())
 				fs.gate, fs.file = make(chan struct{}), file
@@ -123,7 +123,7 @@ func TestNobodyWaitsForAFlush(t *testing.T) {
 			want[last] += "+message"
 			require.NoError(t, s.Sync())
 			require.Equal(t, want, contents(t, s))
-			for i := range n - 1 { // through slots whose records are being written
+			for i := range n - 1 { // slots whose records are being written
 				id := fmt.Sprint("https://a.test/", i)
 				require.Equal(t, []string{id}, due(t, s, nowOf(s)+1, func(r *Record) {
 					require.NoError(t, r.Reschedule(r.At().Add(3000*time.Hour), []byte("visited")))
@@ -132,7 +132,7 @@ func TestNobodyWaitsForAFlush(t *testing.T) {
 			}
 			require.Equal(t, want, contents(t, s))
 			killed := mustOpen(t, fs.Mem.Clone(), s.o)
-			require.Equal(t, want, contents(t, killed), "and a crash meanwhile costs nothing")
+			require.Equal(t, want, contents(t, killed), "a crash at this point loses nothing")
 			require.NoError(t, killed.Check())
 			close(fs.gate)
 			require.NoError(t, <-checkpoint)
@@ -143,8 +143,8 @@ func TestNobodyWaitsForAFlush(t *testing.T) {
 	}
 }
 
-// TestFullBuffersWait: when all memory is taken, whoever needs some waits until the first piece has
-// been written, or it fails.
+// TestFullBuffersWait: when all memory is in use, callers that need some wait until the first
+// extent has been written or the write fails.
 func TestFullBuffersWait(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		fs, s, want := behindGate(t)
@@ -158,7 +158,7 @@ func TestFullBuffersWait(t *testing.T) {
 		}()
 		select {
 		case <-waited:
-			require.Fail(t, "there was no memory")
+			require.Fail(t, "a call succeeded without memory")
 		case <-time.After(10 * time.Millisecond):
 		}
 		if fails {
@@ -179,18 +179,18 @@ func TestFullBuffersWait(t *testing.T) {
 	}
 }
 
-// TestRoomOfBucketsThatDied: a bucket whose records have all moved on while it was being written
-// takes no room on disk in the end.
-func TestRoomOfBucketsThatDied(t *testing.T) {
+// TestSpaceOfDroppedBuckets: a bucket whose records have all moved while it was being written takes
+// no space on disk in the end.
+func TestSpaceOfDroppedBuckets(t *testing.T) {
 	fs, s, want := behindGate(t)
 	due(t, s, nowOf(s)+int64(len(want)), func(r *Record) { require.NoError(t, r.Delete()) })
 	require.NoError(t, s.pass(nowOf(s)+1))
 	require.Empty(t, contents(t, s))
 	close(fs.gate)
-	for used := int64(1); used > 0; runtime.Gosched() { // nobody waits for what is written in vain
+	for used := int64(1); used > 0; runtime.Gosched() { // nothing waits for needless writes
 		used = s.Stats().BufferUsed
 	}
-	for range 3 { // of the index of buckets, too, what was saved before is given back
+	for range 3 { // old pages of the bucket index are freed, too
 		require.NoError(t, s.checkpointNow())
 	}
 	size, free := s.file.Size()
@@ -200,7 +200,8 @@ func TestRoomOfBucketsThatDied(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestFlushFails: what cannot be written stays in memory, is tried again, and no room is lost.
+// TestFlushFails: after a failed write the data stays in memory and is retried, and no space is
+// lost.
 func TestFlushFails(t *testing.T) {
 	fs, s, want := behindGate(t)
 	fs.fail.Store(&errBad)
@@ -224,8 +225,8 @@ func TestFlushFails(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestNearSlotsStayInMemory: a flush leaves the nearest buffers alone, up to a quarter of the
-// memory, and takes all others.
+// TestNearSlotsStayInMemory: a flush writes all buffers except the nearest ones, which may keep a
+// quarter of the memory.
 func TestNearSlotsStayInMemory(t *testing.T) {
 	fs, s, _ := behindGate(t)
 	near, last := 0, int64(0)
@@ -243,10 +244,10 @@ func TestNearSlotsStayInMemory(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestManyVisitsNeedNoRoom: records that are visited in each slot are written again each time. With
-// each checkpoint the room that they left is used again, so the file does not grow with the visits;
-// and once they are gone, it shrinks.
-func TestManyVisitsNeedNoRoom(t *testing.T) {
+// TestVisitsReuseSpace: records that are visited in each slot are rewritten each time. Each
+// checkpoint frees the old space, so the file does not grow with the visits. It shrinks once they
+// are deleted.
+func TestVisitsReuseSpace(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, small(Options{}))
@@ -270,7 +271,7 @@ func TestManyVisitsNeedNoRoom(t *testing.T) {
 		}
 	}
 	require.Equal(t, 200*150, visits)
-	require.Greater(t, s.Stats().BytesWritten, 50*total, "or this would prove nothing")
+	require.Greater(t, s.Stats().BytesWritten, 50*total, "otherwise this would prove nothing")
 	size, _ := s.file.Size()
 	require.LessOrEqual(t, size, early*5/4)
 	require.NoError(t, s.Check())
@@ -279,13 +280,13 @@ func TestManyVisitsNeedNoRoom(t *testing.T) {
 		require.NoError(t, s.checkpointNow())
 	}
 	size, free := s.file.Size()
-	require.EqualValues(t, size, len(fs.Data(extent.Name)), "what Stats say is so")
+	require.EqualValues(t, size, len(fs.Data(extent.Name)), "Stats are correct")
 	require.Less(t, size-free, int64(200<<10))
 	require.NoError(t, s.Check())
 }
 
-// TestFileShrinks: when most of a file is free, what is at its end moves to the front, a part of it
-// with each checkpoint, and the file is cut off.
+// TestFileShrinks: when most of a file is free, each checkpoint moves some of the extents at its
+// end to the front, and truncates the file.
 func TestFileShrinks(t *testing.T) {
 	t.Parallel()
 	fs, o := vfs.NewMem(), small(Options{Buffer: 64 << 10})
@@ -317,9 +318,9 @@ func TestFileShrinks(t *testing.T) {
 	require.NoError(t, s.Check())
 }
 
-// TestLogHoldsWhatChanged: a visit that changes a few bytes of a record costs a few bytes of log,
-// also if it was detached.
-func TestLogHoldsWhatChanged(t *testing.T) {
+// TestLogHasDifferences: a visit that changes a few bytes of a record takes a few bytes of log,
+// even if the record was detached.
+func TestLogHasDifferences(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), logged())
 	data := bytes.Repeat([]byte("0123456789"), 20)
 	for i := range 1000 {
@@ -339,8 +340,8 @@ func TestLogHoldsWhatChanged(t *testing.T) {
 	require.Less(t, s.Stats().LogSize-before, int64(1000*20))
 }
 
-// TestGroupCommit: what is done survives a power failure once Options.Commit has passed, and not
-// for sure before.
+// TestGroupCommit: changes survive a power failure once Options.Commit has passed, and may be lost
+// before.
 func TestGroupCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, o := vfs.NewMem(), logged()
@@ -358,11 +359,11 @@ func TestGroupCommit(t *testing.T) {
 	})
 }
 
-// fewestAfterCrash returns how many records the unluckiest of some power failures leaves.
+// fewestAfterCrash returns the minimum number of records after several power failures.
 func fewestAfterCrash(t *testing.T, of *Store, fs *vfs.Mem) int {
 	fewest := 1 << 30
 	for seed := range uint64(20) {
-		of.mu.Lock() // of what is mapped
+		of.mu.Lock() // guards the mapped file
 		crashed := fs.Crash(rand.New(rand.NewPCG(seed, 0)))
 		of.mu.Unlock()
 		s := mustOpen(t, crashed, logged())
@@ -372,7 +373,7 @@ func fewestAfterCrash(t *testing.T, of *Store, fs *vfs.Mem) int {
 	return fewest
 }
 
-// TestStats counts what was done.
+// TestStats checks the counts.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

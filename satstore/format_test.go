@@ -16,10 +16,10 @@ import (
 
 var (
 	dumps   = regexp.MustCompile("(?s)```hexdump (\\S+)\n(.*?)```")
-	rewrite = flag.Bool("rewrite", false, "put what is written now into FORMAT.md")
+	rewrite = flag.Bool("rewrite", false, "update the dumps in FORMAT.md")
 )
 
-// formatFiles returns the files that FORMAT.md shows: a store with two records and a message in its
+// formatFiles returns the files of FORMAT.md: a store with two records and a message in its
 // buckets, and a visit in its log.
 func formatFiles(t *testing.T) *vfs.Mem {
 	fs := vfs.NewMem()
@@ -43,7 +43,7 @@ func formatOptions() Options {
 	return Options{Start: at(100), Commit: -1, test: testOptions{inline: true}}
 }
 
-// TestFormatPage compares the dumps of FORMAT.md with what is written, and opens them.
+// TestFormatPage compares the dumps of FORMAT.md with current files, and opens them.
 func TestFormatPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("FORMAT.md")
@@ -67,14 +67,14 @@ func TestFormatPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, names, shown)
 
-	// What the page shows must be readable forever.
+	// The files of the page must be readable forever.
 	s := mustOpen(t, old, formatOptions())
 	want := map[string]string{"https://a.test/": "105 new data", "https://a.test/b": "170 hint"}
 	require.Equal(t, want, contents(t, s))
 	require.NoError(t, s.Check())
 }
 
-// dump shows bytes as hex.Dump does, with one line of dots for lines of zeros.
+// dump formats bytes as hex.Dump does, with one line of dots for lines of zeros.
 func dump(b []byte) string {
 	var out strings.Builder
 	zeros := false
@@ -90,7 +90,7 @@ func dump(b []byte) string {
 		zeros = false
 		out.WriteString(strings.TrimSpace(hexLine(at)) + hex.Dump(row)[8:])
 	}
-	if zeros { // how long the file is
+	if zeros { // the length of the file
 		out.WriteString(hexLine(len(b)))
 	}
 	return out.String()

@@ -9,8 +9,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
-// FuzzEntries: records and messages that decode encode to something that decodes to the same, also in
-// a buffer, where a record has room for as many bytes as it should take.
+// FuzzEntries: decoded records and messages survive encoding and decoding, also in a buffer, where
+// a record gets as much room as its computed size.
 func FuzzEntries(f *testing.F) {
 	b := bucket{start: 5, width: 64}
 	f.Add(b.appendEntry(nil, entry{7, 6, []byte("id"), []byte("data")}), true)
@@ -26,7 +26,7 @@ func FuzzEntries(f *testing.F) {
 			require.Less(t, e.slot-b.start, b.width)
 			pool := extent.NewPool(1<<20, 512)
 			b.place(pool, e, nil)
-			b.place(pool, e, nil) // where a page may be begun
+			b.place(pool, e, nil) // this may begin a page
 			found := 0
 			r := extent.NewReader(nil, nil, nil)
 			require.NoError(t, eachRecord(r, &b, 0, func(_ uint64, same entry) bool {

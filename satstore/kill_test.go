@@ -19,16 +19,15 @@ import (
 )
 
 const (
-	// childEnv names the directory for a process that a test starts, and roleEnv what it has to do
-	// there.
+	// childEnv names the directory for a process that a test starts, and roleEnv its task.
 	childEnv = "SPINNERET_SATSTORE_CHILD"
 	roleEnv  = "SPINNERET_SATSTORE_ROLE"
-	// killsEnv says how often TestKill kills. A few times show that the test works; hundreds, that
+	// killsEnv sets how often TestKill kills. A few times show that the test works; hundreds, that
 	// the store does.
 	killsEnv = "SPINNERET_SATSTORE_KILLS"
 )
 
-// roles are what a process can be started for. Each runs until it fails or is killed.
+// roles are the tasks of started processes. Each runs until it fails or is killed.
 var roles = map[string]func(dir string) error{
 	"work": func(dir string) error {
 		w := &worker{random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
@@ -36,7 +35,7 @@ var roles = map[string]func(dir string) error{
 	},
 }
 
-// TestMain plays a role, if there is one to play.
+// TestMain runs a role if the environment names one.
 func TestMain(m *testing.M) {
 	role := roles[os.Getenv(roleEnv)]
 	if role == nil {
@@ -49,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// startRole starts this test's program again.
+// startRole starts this test binary in a role.
 func startRole(role, dir string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, childEnv+"="+dir)
@@ -57,8 +56,8 @@ func startRole(role, dir string) *exec.Cmd {
 	return cmd
 }
 
-// killOptions are small, so that a kill meets flushes, splits and checkpoints. A message is added
-// to the number that the data are.
+// killOptions are small, so that a kill hits flushes, splits and checkpoints. The data is a number,
+// and a message is added to it.
 func killOptions() Options {
 	return Options{
 		Start: at(1000), Buffer: 128 << 10, Commit: time.Millisecond,
@@ -73,8 +72,8 @@ func killOptions() Options {
 	}
 }
 
-// A worker adds, visits, changes and deletes. It says what it is going to do, which takes a system
-// call, and once it is done, which takes another.
+// A worker adds, visits, changes and deletes. It prints each operation before it starts and after
+// it is done, with a system call each.
 type worker struct {
 	random *rand.Rand
 	s      *Store
@@ -101,7 +100,7 @@ func (w *worker) run(dir string) (err error) {
 	return err
 }
 
-// do lets the value of an id be another, or none if it is negative.
+// do changes the value of an id, or removes it if the value is negative.
 func (w *worker) do(id string, value int, change func() error) error {
 	fmt.Fprintf(os.Stdout, "will %s %d\n", id, value)
 	if err := change(); err != nil {
@@ -117,7 +116,7 @@ func (w *worker) do(id string, value int, change func() error) error {
 }
 
 func (w *worker) slot() error {
-	for range min(30, 2000-len(w.values)) { // or a test of hundreds of kills would take hours
+	for range min(30, 2000-len(w.values)) { // bounds the time of each kill
 		if err := w.add(); err != nil {
 			return err
 		}
@@ -156,7 +155,7 @@ func (w *worker) add() error {
 	})
 }
 
-// visit gives a record back.
+// visit returns a record.
 func (w *worker) visit(i int) error {
 	r := w.late[i]
 	w.late = slices.Delete(w.late, i, i+1)
@@ -166,7 +165,7 @@ func (w *worker) visit(i int) error {
 		return err
 	}
 	if _, known := w.values[id]; !known {
-		return r.Delete() // its id was deleted when it was about to be handed out
+		return r.Delete() // its id was deleted while it was being handed out
 	}
 	if w.random.IntN(40) == 0 {
 		return w.do(id, -1, r.Delete)
@@ -177,7 +176,7 @@ func (w *worker) visit(i int) error {
 	})
 }
 
-// message changes or deletes a record, whether it is out or not, by its id.
+// message changes or deletes a record by its id, whether it is out or not.
 func (w *worker) message() error {
 	for id, value := range w.values { // any one
 		out := slices.ContainsFunc(w.late, func(r *Record) bool { return r.ID == id })
@@ -189,8 +188,8 @@ func (w *worker) message() error {
 	return nil
 }
 
-// TestKill kills a process under load again and again. All that it had done is found, each record
-// once and as it was last. Of what it was about to do, it may be found or not.
+// TestKill kills a process under load again and again. All completed operations must be found, and
+// each record once, in its last state. The operation in progress may be found or not.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	kills := 3
@@ -218,14 +217,14 @@ func TestKill(t *testing.T) {
 		}
 		for id, value := range values {
 			if n, found := got[id]; !found || n != value {
-				t.Errorf("%s is %d (%v), and not %d", id, n, found, value)
+				t.Errorf("%s is %d (%v), want %d", id, n, found, value)
 			}
 		}
 		require.True(t, maps.Equal(values, got), "%d and %d records", len(values), len(got))
 		if random.IntN(2) == 0 {
 			require.NoError(t, s.Close())
 		} else {
-			abandon(s) // so that the next process finds what this one has made of a crash
+			abandon(s) // so that the next process finds the state after this recovery
 		}
 	}
 }
@@ -238,8 +237,8 @@ func setValue(values map[string]int, id string, value int) {
 	}
 }
 
-// killOnce lets the worker do so many things, kills it while it does more, and notes all that it
-// said it had done. What it was about to do it returns.
+// killOnce lets the worker complete some operations, kills it during the next ones, and records all
+// that it reported as done. It returns the operation in progress.
 func killOnce(
 	t *testing.T, dir string, things int, values map[string]int,
 ) (id string, value int) {
@@ -252,7 +251,7 @@ func killOnce(
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			break // of a line that was cut short nothing had been done
+			break // the operation of an incomplete line was not started
 		}
 		word := strings.Fields(line)
 		require.Len(t, word, 3, line)

@@ -18,12 +18,12 @@ import (
 
 var rounds = flag.Uint64("rounds", 2, "seeds of each random test")
 
-// optionSets are small in every way, so that each history meets every path.
+// optionSets are small in every way, so that each history covers every path.
 var optionSets = map[string]Options{
 	"full":   {},
 	"coarse": {test: testOptions{shape: calendar.Shape{First: 4, More: 3}}},
 	"roomy":  {Buffer: 1 << 20},
-	"tight":  {test: testOptions{pending: 1 << 10}}, // so that changes have to be written at once
+	"tight":  {test: testOptions{pending: 1 << 10}}, // so that changes must be written immediately
 }
 
 func small(o Options) Options {
@@ -40,20 +40,20 @@ func small(o Options) Options {
 	if o.test.pending == 0 {
 		o.test.pending = 32 << 10
 	}
-	o.test.inline = true // so that a seed always leads to the same steps
+	o.test.inline = true // so that a seed always produces the same steps
 	o.Merge = func(_ string, data, m []byte) []byte { return fmt.Appendf(data, "+%s", m) }
 	return o
 }
 
-// at returns when a slot of an hour begins, and slotAt undoes it.
+// at returns the start of a slot of an hour, and slotAt is its inverse.
 func at(slot int64) time.Time { return timeOf(slot, time.Hour) }
 
 func slotAt(t time.Time) int64 { return slotOf(t, time.Hour) }
 
-// A model is what a store should be.
+// A model is the expected content of a store.
 type model map[string]*modelRecord
 
-// A modelRecord is never changed, but replaced: so models of many moments can share it.
+// A modelRecord is immutable, so that models of many moments can share it.
 type modelRecord struct {
 	slot int64
 	data string
@@ -76,7 +76,8 @@ func (m model) contents() map[string]string {
 	return all
 }
 
-// A player does random things to a store and to a model. What a crash may go back to is in past.
+// A player applies random operations to a store and to a model. past has the states that a crash
+// may restore.
 type player struct {
 	t      testing.TB
 	o      Options
@@ -84,7 +85,7 @@ type player struct {
 	fs     *vfs.Mem
 	s      *Store
 	m      model
-	past   []model // since the last Sync, the present one included
+	past   []model // since the last Sync, including the current one
 	out    map[string]*held
 	ids    int // added so far
 }
@@ -110,7 +111,7 @@ func (p *player) done() { p.past = append(p.past, maps.Clone(p.m)) }
 
 func (p *player) now() int64 { return slotAt(p.s.Now()) }
 
-// play does one thing. The error is the store's.
+// play does one operation. The error is the store's.
 func (p *player) play() error {
 	switch n := p.random.IntN(100); {
 	case n < 25:
@@ -163,7 +164,7 @@ func (p *player) add(n int) error {
 	return err
 }
 
-// due takes some records, gives most of them back, and holds the others.
+// due takes some records, returns most of them, and holds the others.
 func (p *player) due() error {
 	most := p.random.IntN(40)
 	if most == 0 {
@@ -195,7 +196,7 @@ func (p *player) due() error {
 	}
 	require.GreaterOrEqual(p.t, p.now(), until)
 	for id, r := range p.m {
-		require.True(p.t, r.slot > p.now() || p.out[id] != nil, "%s was left out", id)
+		require.True(p.t, r.slot > p.now() || p.out[id] != nil, "%s was skipped", id)
 	}
 	return nil
 }
@@ -238,9 +239,9 @@ func (p *player) reschedule(id string) error {
 	if err := h.r.Reschedule(at(slot), data); err != nil {
 		return err
 	}
-	require.Error(p.t, h.r.Reschedule(at(slot), data), "it was returned before")
+	require.Error(p.t, h.r.Reschedule(at(slot), data), "the record has already been returned")
 	delete(p.out, id)
-	if m != nil { // else it was deleted meanwhile
+	if m != nil { // otherwise it was deleted while it was out
 		p.m[id] = &modelRecord{max(slot, p.now()+1), want, m.mail[h.taken:]}
 	}
 	p.done()
@@ -275,7 +276,7 @@ func (p *player) update() error {
 	return err
 }
 
-// delete does not touch what is out: the model could not tell it from one that is added again.
+// delete spares records that are out: the model could not tell them from ones that are added again.
 func (p *player) delete() error {
 	id := p.id()
 	if p.out[id] != nil {
@@ -308,7 +309,7 @@ func (p *player) check() {
 	}
 }
 
-// checkStats compares what is counted. Deleted records count until they would be due.
+// checkStats compares the counts. Deleted records count until they would be due.
 func (p *player) checkStats() {
 	p.t.Helper()
 	got, due := p.s.Stats(), 0
@@ -321,7 +322,7 @@ func (p *player) checkStats() {
 	require.GreaterOrEqual(p.t, got.Records, int64(len(p.m)))
 	require.GreaterOrEqual(p.t, got.Due, int64(due))
 	require.LessOrEqual(p.t, got.Due, got.Records)
-	// Files of ids that were merged are there until the next checkpoint.
+	// Merged files of ids are kept until the next checkpoint.
 	rest := p.fs.Used() - got.DiskSize - int64(p.rest())
 	require.GreaterOrEqual(p.t, rest, int64(0))
 	require.Less(p.t, rest, int64(20_000))
@@ -332,8 +333,7 @@ func (p *player) rest() int {
 	return len(p.fs.Data("CHECKPOINT")) + len(p.fs.Data("pending"))
 }
 
-// kill opens what a kill of the process would leave behind. All that was done must be there,
-// synced or not.
+// kill opens the state after a kill of the process. All changes must be there, synced or not.
 func (p *player) kill() {
 	p.t.Helper()
 	s := mustOpen(p.t, p.fs.Clone(), p.o)

@@ -21,8 +21,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// TestAllSayThatTheStoreIsClosed: also those that would read a file first, which is closed too.
-func TestAllSayThatTheStoreIsClosed(t *testing.T) {
+// TestCallsAfterClose: all calls return ErrClosed, even those that would first read a closed file.
+func TestCallsAfterClose(t *testing.T) {
 	s, err := Open(t.TempDir(), logged())
 	require.NoError(t, err)
 	mustAdd(t, s, "out", 1, "x")
@@ -32,36 +32,36 @@ func TestAllSayThatTheStoreIsClosed(t *testing.T) {
 	due(t, s, 1, func(r *Record) { held[r.ID] = r })
 	require.NoError(t, s.Close())
 	for name, do := range map[string]func() error{
-		"Add of a known id":    func() error { _, err := s.Add("there", at(5), nil); return err },
-		"Add of a new id":      func() error { _, err := s.Add("new", at(5), nil); return err },
-		"AddBatch":             func() error { _, err := s.AddBatch([]Item{{ID: "new"}, {ID: "there"}}); return err },
-		"Update":               func() error { return s.Update("there", nil) },
-		"Update of no record":  func() error { return s.Update("new", nil) },
-		"UpdateBatch":          func() error { _, err := s.UpdateBatch([]Message{{ID: "there"}}); return err },
-		"Delete":               func() error { return s.Delete("there") },
-		"Get":                  func() error { _, err := s.Get("there"); return err },
-		"Get of no record":     func() error { _, err := s.Get("new"); return err },
-		"Scan":                 func() error { return firstOf(s.Scan()) },
-		"Due":                  func() error { return firstOf(s.Due(t.Context(), at(1))) },
-		"Sync":                 s.Sync,
-		"Check":                s.Check,
-		"Close":                s.Close,
-		"Backup":               func() error { return s.Backup(filepath.Join(t.TempDir(), "copy")) },
-		"Reschedule":           func() error { return held["out"].Reschedule(at(9), nil) },
-		"Delete of one's own":  func() error { return held["deleted"].Delete() },
-		"Reschedule once more": func() error { return held["out"].Reschedule(at(9), nil) },
+		"Add of a known id":  func() error { _, err := s.Add("there", at(5), nil); return err },
+		"Add of a new id":    func() error { _, err := s.Add("new", at(5), nil); return err },
+		"AddBatch":           func() error { _, err := s.AddBatch([]Item{{ID: "new"}, {ID: "there"}}); return err },
+		"Update":             func() error { return s.Update("there", nil) },
+		"Update of unknown":  func() error { return s.Update("new", nil) },
+		"UpdateBatch":        func() error { _, err := s.UpdateBatch([]Message{{ID: "there"}}); return err },
+		"Delete":             func() error { return s.Delete("there") },
+		"Get":                func() error { _, err := s.Get("there"); return err },
+		"Get of unknown":     func() error { _, err := s.Get("new"); return err },
+		"Scan":               func() error { return firstOf(s.Scan()) },
+		"Due":                func() error { return firstOf(s.Due(t.Context(), at(1))) },
+		"Sync":               s.Sync,
+		"Check":              s.Check,
+		"Close":              s.Close,
+		"Backup":             func() error { return s.Backup(filepath.Join(t.TempDir(), "copy")) },
+		"Reschedule":         func() error { return held["out"].Reschedule(at(9), nil) },
+		"Delete of a record": func() error { return held["deleted"].Delete() },
+		"second Reschedule":  func() error { return held["out"].Reschedule(at(9), nil) },
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			require.ErrorIs(t, do(), ErrClosed)
 		})
 	}
 	require.NotNil(t, held["out"].Detach(), "it has no error to return, and must not panic")
-	require.EqualValues(t, 3, s.Stats().Records, "what was so at the end can still be asked for")
+	require.EqualValues(t, 3, s.Stats().Records, "Stats still work")
 	require.EqualValues(t, 1, nowOf(s))
 }
 
-// TestReadOnly: when the disk is full, all that changes something says so and why, all that reads
-// goes on, and a Sync that works ends it.
+// TestReadOnly: when the disk is full, all changes fail with the reason, all reads work, and a
+// successful Sync ends it.
 func TestReadOnly(t *testing.T) {
 	full := errors.New("disk is full")
 	fs, o := vfs.NewMem(), small(Options{})
@@ -87,7 +87,7 @@ func TestReadOnly(t *testing.T) {
 	} {
 		err := do()
 		require.ErrorIs(t, err, ErrReadOnly, name)
-		require.ErrorIs(t, err, full, "%s must say why", name)
+		require.ErrorIs(t, err, full, "%s must wrap the cause", name)
 	}
 	was["new"] = "2000 x"
 	require.Equal(t, was, contents(t, s), "it can be read")
@@ -99,7 +99,7 @@ func TestReadOnly(t *testing.T) {
 	require.False(t, added)
 
 	require.NoError(t, s.Sync())
-	require.NoError(t, held.Reschedule(at(1005), []byte("visited")), "the failure has not given it back")
+	require.NoError(t, held.Reschedule(at(1005), []byte("visited")), "it was not returned")
 	was["due"] = "1005 visited"
 	require.Equal(t, was, contents(t, mustOpen(t, fs.Clone(), o)))
 	require.NoError(t, s.Check())
@@ -113,7 +113,7 @@ func TestOpenedTwice(t *testing.T) {
 	_, err = Open(dir, Options{})
 	require.ErrorIs(t, err, ErrLocked)
 	_, err = Repair(dir, t.TempDir())
-	require.ErrorIs(t, err, ErrLocked, "nor can it be repaired meanwhile")
+	require.ErrorIs(t, err, ErrLocked, "nor can it be repaired while it is open")
 	mustAdd(t, first, "a", 1, "first is not harmed")
 	require.NoError(t, first.Close())
 	second, err := Open(dir, Options{})
@@ -122,8 +122,7 @@ func TestOpenedTwice(t *testing.T) {
 	require.NoError(t, second.Close())
 }
 
-// TestSizes: what is documented as the largest fits, one byte more does not, and nothing of it
-// stays behind.
+// TestSizes: the documented maximum sizes fit, and one byte more is refused without effect.
 func TestSizes(t *testing.T) {
 	require.Equal(t, [2]int{wal.MaxID, wal.MaxData}, [2]int{MaxID, MaxData})
 	t.Parallel()
@@ -140,9 +139,9 @@ func TestSizes(t *testing.T) {
 	require.ErrorIs(t, s.Update(id, []byte(data+"d")), ErrSize)
 	require.Len(t, due(t, s, 1, func(r *Record) {
 		require.ErrorIs(t, r.Reschedule(at(2), []byte(data+"d")), ErrSize)
-		require.NoError(t, r.Reschedule(at(2), []byte(data)), "a refusal does not give it back")
+		require.NoError(t, r.Reschedule(at(2), []byte(data)), "a refusal does not return it")
 	}), 1)
-	require.NoError(t, s.Update(id, nil), "no message at all is one")
+	require.NoError(t, s.Update(id, nil), "an empty message is valid")
 	mustAdd(t, s, "x", 2, "")
 	want := map[string]string{id: "2 ", "x": "2 "}
 	require.Equal(t, want, contents(t, s))
@@ -150,7 +149,7 @@ func TestSizes(t *testing.T) {
 	require.NoError(t, s.Check())
 }
 
-// TestAnyID: an id is any bytes.
+// TestAnyID: an id may be any bytes.
 func TestAnyID(t *testing.T) {
 	fs, o := vfs.NewMem(), small(Options{})
 	s := mustOpen(t, fs, o)
@@ -178,8 +177,8 @@ func TestAnyID(t *testing.T) {
 	require.Empty(t, contents(t, s))
 }
 
-// TestRecordsAreGivenBackOnce: whatever the first way was, and whatever the second one is.
-func TestRecordsAreGivenBackOnce(t *testing.T) {
+// TestRecordsAreReturnedOnce: all combinations of two ways to return a record.
+func TestRecordsAreReturnedOnce(t *testing.T) {
 	ways := map[string]func(*Record) error{
 		"Reschedule": func(r *Record) error { return r.Reschedule(at(3), []byte("x")) },
 		"Delete":     (*Record).Delete,
@@ -205,8 +204,8 @@ func TestRecordsAreGivenBackOnce(t *testing.T) {
 	}
 }
 
-// TestOptions: a store that is there is opened with what it was made with, and anything else is
-// refused with both values.
+// TestOptions: an existing store opens with its own options; different ones are refused, with both
+// values.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -225,7 +224,7 @@ func TestOptions(t *testing.T) {
 		require.Equal(t, time.Unix(60, 0), s.Now())
 		item, err := s.Get("a")
 		require.NoError(t, err)
-		require.Equal(t, time.Unix(60, 0), item.At, "as exact as the unit")
+		require.Equal(t, time.Unix(60, 0), item.At, "times are rounded down to the unit")
 		require.Positive(t, s.Stats().BufferSize)
 		require.NoError(t, s.Close())
 	}
@@ -238,8 +237,8 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestSlotsAndTimes: a time lies in its slot, and slots follow each other without a gap, for units of
-// every sort, before 1970 too; and a time that cannot be counted is not a near one.
+// TestSlotsAndTimes: a time is in its slot, and slots follow each other without a gap, for all
+// kinds of units, before 1970 too. Times out of range are clamped.
 func TestSlotsAndTimes(t *testing.T) {
 	for _, unit := range []time.Duration{
 		time.Millisecond, 999 * time.Millisecond, time.Second, 1500 * time.Millisecond, time.Minute,
@@ -261,7 +260,7 @@ func TestSlotsAndTimes(t *testing.T) {
 	}
 }
 
-// TestOnDisk: what there is on a real disk: two stores, a backup, a repair.
+// TestOnDisk uses a real disk: two stores, a backup, a repair.
 func TestOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(filepath.Join(dir, "a"), logged())
@@ -287,12 +286,12 @@ func TestOnDisk(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Repaired{Records: 2, Messages: 1}, done)
 	_, err = Repair(filepath.Join(dir, "a"), filepath.Join(dir, "c"))
-	require.ErrorContains(t, err, "not empty", "there is a store already")
+	require.ErrorContains(t, err, "not empty", "the directory already has a store")
 	_, err = Repair(filepath.Join(dir, "none"), filepath.Join(dir, "d"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// TestBackup copies stores in the midst of random histories, which go on, and opens the copies.
+// TestBackup copies stores during random histories, and opens the copies.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	p := newPlayer(t, Options{}, 5)
@@ -302,7 +301,7 @@ func TestBackup(t *testing.T) {
 			require.NoError(t, p.play())
 		}
 		to := filepath.Join(dir, fmt.Sprint(i))
-		require.NoError(t, os.MkdirAll(to+".partial", 0o700), "as an attempt that failed leaves it")
+		require.NoError(t, os.MkdirAll(to+".partial", 0o700), "left by a failed attempt")
 		require.NoError(t, p.s.Backup(to))
 		s, err := Open(to, Options{})
 		require.NoError(t, err)
@@ -319,9 +318,9 @@ func TestBackup(t *testing.T) {
 	require.Len(t, names, 5)
 }
 
-// TestOthersFilesAreLeftAlone: what only looks like a file of the store, as a crawler may keep in
-// the same directory, is neither removed nor in the way.
-func TestOthersFilesAreLeftAlone(t *testing.T) {
+// TestOtherFilesAreNotTouched: files with similar names, as a crawler may keep in the same
+// directory, are neither removed nor read.
+func TestOtherFilesAreNotTouched(t *testing.T) {
 	fs, o := vfs.NewMem(), logged()
 	others := []string{
 		"log-of-the-crawler", "log-2026", "ids-00000001.bak", "places-00000001", "log-0000000x",
@@ -351,8 +350,8 @@ func TestOthersFilesAreLeftAlone(t *testing.T) {
 	require.Nil(t, fs.Data(idset.FileName(77)))
 }
 
-// TestForeignFiles: a directory that has files of a store, but no checkpoint, is not taken for a new
-// one unless they are as empty as a crash at its creation leaves them.
+// TestForeignFiles: a directory with files of a store but no checkpoint is not taken for a new
+// store, unless the files are as empty as after a crash at its creation.
 func TestForeignFiles(t *testing.T) {
 	for name, size := range map[string]int{
 		extent.Name: 9, wal.FileName(3): wal.Header + 1, idset.FileName(1): 0,
@@ -373,7 +372,7 @@ func TestForeignFiles(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestCanceled: a walk ends with its context.
+// TestCanceled: an iteration ends with its context.
 func TestCanceled(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), logged())
 	mustAdd(t, s, "a", 1, "x")

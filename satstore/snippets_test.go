@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// snippetHead is what a reader of the docs has around a snippet.
+// snippetHead is the assumed context of a snippet.
 const snippetHead = `package snippets
 
 import (
@@ -44,7 +44,7 @@ func TestSnippetsCompile(t *testing.T) {
 			code = append(code, snippets(t, name)...)
 		}
 	}
-	require.Greater(t, len(code), 1, "no snippet was found")
+	require.Greater(t, len(code), 1, "no snippets found")
 	require.NoError(t, compile(t, strings.Join(code, "\n")))
 	require.ErrorContains(t, compile(t, snippetHead+"func _() { store.Fetch() }\n"), "store.Fetch")
 }
@@ -63,7 +63,7 @@ func snippets(t *testing.T, name string) (code []string) {
 	return code
 }
 
-// compile builds a package in the place of one below this, where there is none.
+// compile builds a package in a directory of this module that does not exist, by an overlay.
 func compile(t *testing.T, code string) error {
 	dir := t.TempDir()
 	source, overlay := filepath.Join(dir, "snippets.go"), filepath.Join(dir, "overlay.json")

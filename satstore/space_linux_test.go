@@ -23,14 +23,13 @@ func init() {
 	roles["btrfs"] = fillBtrfs
 }
 
-// errCannot says that this process may not make a small disk.
+// errCannot means that this process is not permitted to create a small disk.
 var errCannot = errors.New("may not")
 
 const smallDisk = 12 << 20
 
-// TestSmallDisk fills a disk that is full in earnest: a tmpfs of 12 MiB, in a mount namespace of a
-// process of its own. Where that is not allowed, a limit of what files may be as large as stands
-// for it.
+// TestSmallDisk fills a disk that is really full: a tmpfs of 12 MiB, in the mount namespace of
+// another process. Where that is not permitted, it limits the size of files instead.
 func TestSmallDisk(t *testing.T) {
 	t.Parallel()
 	mounted := startRole("mounted", t.TempDir())
@@ -45,16 +44,16 @@ func TestSmallDisk(t *testing.T) {
 		t.Log(said)
 		return
 	}
-	require.Contains(t, said, errCannot.Error(), "it may mount, and failed")
-	t.Log("no tmpfs may be mounted:", said)
+	require.Contains(t, said, errCannot.Error(), "the process may mount, but failed")
+	t.Log("a tmpfs cannot be mounted:", said)
 	said, err = output(startRole("limited", t.TempDir()))
 	if strings.Contains(said, errCannot.Error()) {
-		t.Skip("neither may a tmpfs be mounted nor files be limited:", said)
+		t.Skip("neither a tmpfs nor a file size limit is permitted:", said)
 	}
 	require.NoError(t, err, said)
 }
 
-// output returns what a process says. One that cannot be started may not.
+// output returns the output of a process, or errCannot for one that cannot be started.
 func output(cmd *exec.Cmd) (string, error) {
 	b, err := cmd.Output()
 	var exit *exec.ExitError
@@ -65,7 +64,7 @@ func output(cmd *exec.Cmd) (string, error) {
 }
 
 func fillMounted(dir string) error {
-	// What is mounted here must not be seen elsewhere.
+	// Mounts of this process must not be visible elsewhere.
 	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	if err == nil {
 		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprint("size=", smallDisk))
@@ -82,13 +81,13 @@ func fillMounted(dir string) error {
 	})
 }
 
-// TestCopyOnWriteDisk fills a file system that copies what it writes, so that a write to the mapped
-// file finds it full: a btrfs in a file, in a mount namespace of a process of its own. That raised a
-// signal that ends the process, and has to be ErrReadOnly.
+// TestCopyOnWriteDisk fills a copy-on-write file system, so that a write to the mapped file finds
+// it full: a btrfs in a file, in the mount namespace of another process. The write raises a signal
+// that would end the process, and must become ErrReadOnly.
 func TestCopyOnWriteDisk(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		t.Skip("only root may mount a file")
+		t.Skip("only root can mount a file")
 	}
 	for _, tool := range []string{"mkfs.btrfs", "mount"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -99,7 +98,7 @@ func TestCopyOnWriteDisk(t *testing.T) {
 	mounted.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	said, err := output(mounted)
 	if err != nil && strings.Contains(said, errCannot.Error()) {
-		t.Skip("no btrfs may be mounted: ", said)
+		t.Skip("btrfs cannot be mounted: ", said)
 	}
 	require.NoError(t, err, said)
 	t.Log(said)
@@ -127,8 +126,8 @@ func fillBtrfs(dir string) error {
 	return faultWhenFull(at)
 }
 
-// faultWhenFull lets the disk get full while all changes still go to memory, so that it is the mapped
-// file that notices.
+// faultWhenFull fills the disk while all changes still go to memory, so that the mapped file is the
+// first to fail.
 func faultWhenFull(dir string) error {
 	o := Options{Start: time.Unix(0, 0), Commit: -1}
 	s, err := Open(filepath.Join(dir, "store"), o)
@@ -143,7 +142,7 @@ func faultWhenFull(dir string) error {
 		}
 		want[id] = "0 "
 	}
-	syscall.Sync() // what was reserved for the mapped file is used up
+	syscall.Sync() // use up the space reserved for the mapped file
 	ballast := filepath.Join(dir, "ballast")
 	for size := 1 << 20; size > 0; size /= 2 {
 		for err = nil; err == nil; {
@@ -174,7 +173,7 @@ func faultWhenFull(dir string) error {
 	}
 	syscall.Sync()
 	if err := s.Sync(); err != nil {
-		return fmt.Errorf("sync with room again: %w", err)
+		return fmt.Errorf("sync with free space: %w", err)
 	}
 	if _, err := s.Add("https://a.test/more", time.Unix(0, 0), nil); err != nil {
 		return err
@@ -211,8 +210,8 @@ func fillLimited(dir string) error {
 	})
 }
 
-// fill adds until the disk is full, opens what it then finds as after a kill, twice, makes room, and
-// goes on. Each time all must be there that was acknowledged, and perhaps what was refused.
+// fill adds records until the disk is full, opens the store twice as after a kill, makes room, and
+// continues. Each time all acknowledged records must be there; refused ones may be.
 func fill(dir string, full error, makeRoom func() error) error {
 	o := Options{Start: at(1000), Buffer: 256 << 10, test: testOptions{pending: 64 << 10}}
 	s, err := Open(dir, o)
@@ -229,21 +228,21 @@ func fill(dir string, full error, makeRoom func() error) error {
 			return err
 		}
 		if _, err := s.Add("https://a.test/more", at(1000), nil); !errors.Is(err, ErrReadOnly) {
-			return fmt.Errorf("a full disk takes a record: %w", err)
+			return fmt.Errorf("Add on a full disk: %w", err)
 		}
 		abandon(s)
 		if s, err = Open(dir, o); err != nil {
 			return fmt.Errorf("open on a full disk: %w", err)
 		}
 		if s.failed == nil {
-			break // the log that was replayed made room
+			break // removing the replayed log made room
 		}
 	}
 	if err := makeRoom(); err != nil {
 		return err
 	}
 	if err := s.Sync(); err != nil {
-		return fmt.Errorf("sync with room again: %w", err)
+		return fmt.Errorf("sync with free space: %w", err)
 	}
 	if _, err := s.Add("https://a.test/more", at(1000), []byte("more")); err != nil {
 		return err
@@ -252,7 +251,7 @@ func fill(dir string, full error, makeRoom func() error) error {
 	return errors.Join(holds(s, want), s.Check(), s.Close())
 }
 
-// fillUp returns the records that could be added, and the error that ended it.
+// fillUp adds records until an error, and returns both.
 func fillUp(s *Store) (map[string]string, error) {
 	added := map[string]string{}
 	for i := range 1_000_000 {
@@ -266,8 +265,8 @@ func fillUp(s *Store) (map[string]string, error) {
 	return added, nil
 }
 
-// holds compares a store with what it should hold. A record may be more that was refused as it was
-// added.
+// holds compares a store with its expected contents. It may also have the record that was refused
+// last.
 func holds(s *Store, want map[string]string) error {
 	got := map[string]string{}
 	for item, err := range s.Scan() {

@@ -12,9 +12,9 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
-// TestScanIsOfOneMoment changes the store at random while it is scanned, checkpoints and new slots
-// included. What is seen is what was there when the scan began.
-func TestScanIsOfOneMoment(t *testing.T) {
+// TestScanIsASnapshot changes the store at random during a scan, including checkpoints and new
+// slots. The scan yields the state at its beginning.
+func TestScanIsASnapshot(t *testing.T) {
 	t.Parallel()
 	for name, o := range optionSets {
 		t.Run(name, func(t *testing.T) {
@@ -23,13 +23,13 @@ func TestScanIsOfOneMoment(t *testing.T) {
 				for range 20 {
 					require.NoError(t, p.play())
 				}
-				p.synced() // no crash comes, so no other state is asked for
+				p.synced() // there is no crash, so earlier states are not needed
 				want, got := p.m.contents(), map[string]string{}
 				for item, err := range p.s.Scan() {
 					require.NoError(t, err)
 					require.NotContains(t, got, item.ID)
 					got[item.ID] = fmt.Sprint(slotAt(item.At), " ", string(item.Data))
-					if len(got) > 20 { // what is added must not outrun the scan
+					if len(got) > 20 { // additions must not outrun the scan
 						continue
 					}
 					require.NoError(t, p.play())
@@ -46,9 +46,9 @@ func TestScanIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// TestMoreMailThanMemory: a bucket with more messages than fit into memory is spread over several,
-// each of which is read with its own. All messages are merged, once, those too that come meanwhile,
-// wherever a kill comes between.
+// TestMoreMailThanMemory: a bucket with more messages than fit into memory is spread over several.
+// Each is read with its own messages. All messages are merged once, including those that arrive
+// during the split, and wherever a kill interrupts it.
 func TestMoreMailThanMemory(t *testing.T) {
 	t.Parallel()
 	fs, o := vfs.NewMem(), small(Options{})
@@ -90,7 +90,7 @@ func TestMoreMailThanMemory(t *testing.T) {
 			for id := range left {
 				seq, err := s.seqOf(idset.KeyOf(id))
 				require.NoError(t, err)
-				// One whose block was read is as good as out.
+				// A record whose block was read counts as out.
 				if b := s.numbers[s.places.get(seq)]; b.next == 0 && b != r.bucket {
 					send(id, "in time")
 				}
@@ -109,7 +109,7 @@ func TestMoreMailThanMemory(t *testing.T) {
 }
 
 // TestMessagesDuringASplit: messages for records that are being moved to a finer bucket arrive once
-// and in order, before and after the record moves, and whatever moves first.
+// and in order, before and after the record moves, in any order of moves.
 func TestMessagesDuringASplit(t *testing.T) {
 	t.Parallel()
 	fs, o := vfs.NewMem(), small(Options{Buffer: 1 << 20})
@@ -128,7 +128,7 @@ func TestMessagesDuringASplit(t *testing.T) {
 		want[id] = strings.Repeat("x", 2000)
 		send(i)
 	}
-	s.inline = false // so that nothing moves but when this test says so
+	s.inline = false // so that only this test moves entries
 	r := extent.NewReader(s.file, &s.mu, nil)
 	steps := 0
 	for nowOf(s) < 1060 {
@@ -146,7 +146,7 @@ func TestMessagesDuringASplit(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.moveBatch(next))
 		if steps++; steps%4 == 0 {
-			require.Equal(t, want, datasOf(t, s), "a walk beside it")
+			require.Equal(t, want, datasOf(t, s), "a concurrent scan")
 			killed := mustOpen(t, fs.Clone(), o)
 			require.Equal(t, want, datasOf(t, killed), "after a kill")
 			require.NoError(t, killed.Check())

@@ -18,14 +18,14 @@ func contents(t testing.TB, s *Store) map[string]string {
 	for item, err := range s.Scan() {
 		require.NoError(t, err)
 		if _, twice := all[item.ID]; twice {
-			t.Fatalf("%s is there twice", item.ID)
+			t.Fatalf("%s has two records", item.ID)
 		}
 		all[item.ID] = fmt.Sprint(slotAt(item.At), " ", string(item.Data))
 	}
 	return all
 }
 
-// datasOf returns the data of all records, whenever they are due.
+// datasOf returns the data of all records, without their slots.
 func datasOf(t testing.TB, s *Store) map[string]string {
 	all := contents(t, s)
 	for id, text := range all {
@@ -48,7 +48,7 @@ func mustAdd(t testing.TB, s *Store, id string, slot int64, data string) {
 	require.True(t, added)
 }
 
-// due returns the ids of the records that are due until a slot, after visit has seen them.
+// due returns the ids of the records that are due until a slot, after calling visit with each.
 func due(t testing.TB, s *Store, slot int64, visit func(*Record)) (ids []string) {
 	t.Helper()
 	for r, err := range s.Due(t.Context(), at(slot)) {
@@ -75,7 +75,7 @@ func (s *Store) checkpointNow() error {
 	return nil
 }
 
-// abandon leaves a store as a killed process would, but for what the kernel does then.
+// abandon leaves a store as a killed process would: without Close, but with the lock released.
 func abandon(s *Store) {
 	s.tasks.end()
 	s.mu.Lock()
@@ -84,8 +84,8 @@ func abandon(s *Store) {
 	_ = s.lock.Close()
 }
 
-// filled returns a store with records in all sorts of places, and what it holds. It is closed, or
-// left with a log as after a crash.
+// filled returns a store with records in many places, and its contents. It is closed, or left with
+// a log as after a crash.
 func filled(t testing.TB, o Options, closed bool) (*vfs.Mem, Options, map[string]string) {
 	p := newPlayer(t, o, 3)
 	for range 300 {
@@ -103,11 +103,11 @@ func filled(t testing.TB, o Options, closed bool) (*vfs.Mem, Options, map[string
 	return p.fs.Clone(), p.o, want
 }
 
-// logged are options for a store whose log is synced by Sync alone, from slot 1 on.
+// logged returns options for a store from slot 1 on whose log only Sync syncs.
 func logged() Options { return Options{Start: at(1), Commit: -1} }
 
-// TestMessages says by the sentence what becomes of messages, whatever happens to their record. The
-// same must come out of the log.
+// TestMessages lists what happens to messages, whatever happens to their record. A replay of the
+// log must give the same result.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -115,10 +115,10 @@ func TestMessages(t *testing.T) {
 		play func(c *scene)
 		want string // slot and data, or nothing if the record is gone
 	}{
-		{"a message is merged when the record is looked at", func(c *scene) {
+		{"a message is merged when the record is read", func(c *scene) {
 			c.update("a")
 		}, "1 old+a"},
-		{"messages are merged in their order", func(c *scene) {
+		{"messages are merged in order", func(c *scene) {
 			c.update("a")
 			c.update("b")
 			c.update("c")
@@ -133,13 +133,13 @@ func TestMessages(t *testing.T) {
 			c.update("a")
 			c.giveBack(5)
 		}, "5 old visited+a"},
-		{"only those that came while it was out wait", func(c *scene) {
+		{"only messages that arrive while it is out wait", func(c *scene) {
 			c.update("a")
 			c.handOut()
 			c.update("b")
 			c.giveBack(5)
 		}, "5 old+a visited+b"},
-		{"what waits is merged the next time", func(c *scene) {
+		{"waiting messages are merged the next time", func(c *scene) {
 			c.handOut()
 			c.update("a")
 			c.giveBack(2)
@@ -152,14 +152,14 @@ func TestMessages(t *testing.T) {
 			c.giveBack(2000)
 			c.update("a")
 		}, "2000 old visited+a"},
-		{"a message outlives the slot that is not worked off", func(c *scene) {
+		{"a message survives a slot whose records are not taken", func(c *scene) {
 			c.update("a")
 			c.update("b")
 		}, "1 old+a+b"},
-		{"a deleted record is gone at once", func(c *scene) {
+		{"a deleted record is gone immediately", func(c *scene) {
 			c.delete()
 		}, ""},
-		{"a deletion overrides messages before it", func(c *scene) {
+		{"a deletion overrides earlier messages", func(c *scene) {
 			c.update("a")
 			c.delete()
 		}, ""},
@@ -167,7 +167,7 @@ func TestMessages(t *testing.T) {
 			c.delete()
 			require.Empty(c.t, due(c.t, c.s, 1, nil))
 		}, ""},
-		{"a record that is deleted while it is out goes when it is back", func(c *scene) {
+		{"a record that is deleted while it is out is removed when it is returned", func(c *scene) {
 			c.handOut()
 			c.delete()
 			c.giveBack(5)
@@ -176,40 +176,40 @@ func TestMessages(t *testing.T) {
 			c.delete()
 			mustAdd(c.t, c.s, "id", 7, "new")
 		}, "7 new"},
-		{"and has no message of its former life", func(c *scene) {
+		{"and has no messages of the old record", func(c *scene) {
 			c.update("a")
 			c.delete()
 			mustAdd(c.t, c.s, "id", 7, "new")
 			c.update("b")
 		}, "7 new+b"},
-		{"nor the record that was out", func(c *scene) {
+		{"nor is it affected by the old record that is out", func(c *scene) {
 			c.handOut()
 			c.delete()
 			mustAdd(c.t, c.s, "id", 7, "new")
 			c.giveBack(5)
 		}, "7 new"},
-		{"a record given back for good is gone with its messages", func(c *scene) {
+		{"a record that its holder deletes is gone with its messages", func(c *scene) {
 			c.handOut()
 			c.update("a")
 			require.NoError(c.t, c.r.Delete())
 		}, ""},
-		{"its id can be added again", func(c *scene) {
+		{"and its id can be added again", func(c *scene) {
 			c.handOut()
 			require.NoError(c.t, c.r.Delete())
 			mustAdd(c.t, c.s, "id", 3, "new")
 		}, "3 new"},
-		{"a detached record is like any other", func(c *scene) {
+		{"a detached record behaves like any other", func(c *scene) {
 			c.handOut()
 			c.r = c.r.Detach()
 			c.update("a")
 			c.giveBack(5)
 		}, "5 old visited+a"},
-		{"a record that comes back late goes to the next slot", func(c *scene) {
+		{"a record that is returned late goes to the next slot", func(c *scene) {
 			c.handOut()
 			c.advance(3)
 			c.giveBack(2)
 		}, "4 old visited"},
-		{"an id that was changed does not matter", func(c *scene) {
+		{"a changed ID field does not matter", func(c *scene) {
 			c.handOut()
 			c.r.ID = "other"
 			c.giveBack(5)
@@ -245,12 +245,11 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// A scene is a store with one record, "old", due in slot 1, which is the current one, and what
-// happens there.
+// A scene is a store with one record, "old", due in slot 1, which is the current one.
 type scene struct {
 	t *testing.T
 	s *Store
-	r *Record // the one that was handed out last
+	r *Record // the last one handed out
 }
 
 func (c *scene) handOut() {
@@ -278,7 +277,7 @@ func (c *scene) advance(slot int64) {
 	require.NoError(c.t, c.s.pass(slot))
 }
 
-// pass begins slots up to one, and hands nothing out.
+// pass advances to a slot without handing out records.
 func (s *Store) pass(slot int64) (err error) {
 	for more := true; more && err == nil; {
 		more, err = s.advanceTo(slot)
@@ -286,7 +285,7 @@ func (s *Store) pass(slot int64) (err error) {
 	return err
 }
 
-// TestAddEach tells of the items that are new, and of them only.
+// TestAddEach checks that done is called with the new items only.
 func TestAddEach(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), small(Options{}))
 	defer s.Close()
@@ -308,8 +307,8 @@ func TestAddEach(t *testing.T) {
 	require.ErrorIs(t, s.AddEach(items("d", ""), func(Item) { t.Error("all items are checked first") }), ErrSize)
 }
 
-// TestUpdateBatch leaves many messages at once, in any order of ids, some of which are unknown or
-// come several times.
+// TestUpdateBatch sends many messages at once, with ids in any order, some of them unknown or
+// repeated.
 func TestUpdateBatch(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), small(Options{}))
 	want := map[string]string{}
@@ -318,7 +317,7 @@ func TestUpdateBatch(t *testing.T) {
 		mustAdd(t, s, id, 1000, "x")
 		want[id] = "1000 x"
 	}
-	require.NoError(t, s.checkpointNow()) // so that ids are in a file
+	require.NoError(t, s.checkpointNow()) // moves the ids to a file
 	var batch []Message
 	known := 0
 	for i := range 700 {
@@ -341,9 +340,9 @@ func TestUpdateBatch(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// TestChangesOutliveTheProcess: each kind of change is found by whoever opens the files that a
-// killed process leaves, before anything was committed.
-func TestChangesOutliveTheProcess(t *testing.T) {
+// TestChangesSurviveTheProcess: each kind of change is found in the files of a killed process, even
+// if it was not committed.
+func TestChangesSurviveTheProcess(t *testing.T) {
 	o := logged()
 	o.test.pending = 8 << 10
 	long := strings.Repeat("x", 6000) // more than a half has room for
@@ -368,7 +367,7 @@ func TestChangesOutliveTheProcess(t *testing.T) {
 		{"a visit of a record that was detached", func(t *testing.T, s *Store, r *Record) {
 			require.NoError(t, r.Detach().Reschedule(at(9), []byte("visited")))
 		}, map[string]string{"a": "9 visited"}},
-		{"a record given back for good", func(t *testing.T, s *Store, r *Record) {
+		{"a record deleted by its holder", func(t *testing.T, s *Store, r *Record) {
 			require.NoError(t, r.Delete())
 		}, map[string]string{}},
 		{"a message", func(t *testing.T, s *Store, _ *Record) {
@@ -407,8 +406,8 @@ func TestChangesOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// TestTooLargeAndRefused: a change that has to be written at once, and cannot be, is refused, and
-// what was acknowledged before it is there.
+// TestTooLargeAndRefused: a change that must be written immediately, and cannot be, is refused, and
+// earlier acknowledged changes are there.
 func TestTooLargeAndRefused(t *testing.T) {
 	fs, o := vfs.NewMem(), logged()
 	o.test.pending = 8 << 10
@@ -427,7 +426,7 @@ func TestTooLargeAndRefused(t *testing.T) {
 	require.NoError(t, found.Check())
 }
 
-// TestUnmappable: where files cannot be mapped, a Sync keeps what was done.
+// TestUnmappable: where files cannot be mapped, changes survive once they are synced.
 func TestUnmappable(t *testing.T) {
 	fs := unmappable{vfs.NewMem()}
 	s := mustOpen(t, fs, logged())
@@ -440,7 +439,7 @@ func TestUnmappable(t *testing.T) {
 	require.Len(t, contents(t, mustOpen(t, fs, logged())), 2)
 }
 
-// unmappable is a file system of a system that knows no files that are memory as well.
+// unmappable is a file system that cannot map files.
 type unmappable struct{ *vfs.Mem }
 
 func (unmappable) Map(string, int) (*vfs.Map, error) { return nil, errors.ErrUnsupported }

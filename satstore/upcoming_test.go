@@ -10,7 +10,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// TestUpcoming: near counts are exact, far ones nearly so, and what is overdue counts for any time.
+// TestUpcoming: near counts are exact, far ones approximate, and overdue records count for any
+// time.
 func TestUpcoming(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	s, err := satstore.Open(t.TempDir(), satstore.Options{Unit: time.Minute, Start: start})
@@ -32,5 +33,5 @@ func TestUpcoming(t *testing.T) {
 	require.EqualValues(t, 1010, counts[3])
 	require.NoError(t, s.Close())
 	require.Equal(t, counts, s.Upcoming(start.Add(-time.Minute), start.Add(5*time.Hour),
-		start.Add(500*time.Hour), start.Add(5000*time.Hour)), "also once it is closed")
+		start.Add(500*time.Hour), start.Add(5000*time.Hour)), "even after Close")
 }

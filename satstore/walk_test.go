@@ -16,19 +16,19 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
-// An owner is the only one to change some ids, so it knows at any time what the store must say of
-// them, whoever else visits them. Visits do not touch the data.
+// An owner is the only goroutine that changes some ids, so it always knows what the store must
+// return for them, even if others visit them. Visits do not change the data.
 type owner struct {
 	s      *Store
 	name   int
 	random *rand.Rand
 	want   map[string]string // by id
-	lives  int               // so that a record can be told from its predecessor
+	lives  int               // tells a record from earlier ones with its id
 }
 
 func (o *owner) id() string { return fmt.Sprintf("https://%d.test/%d", o.name, o.random.IntN(25)) }
 
-// step does one random thing and compares. It returns errors, as it runs beside the test.
+// step does one random operation and compares. It returns errors, as it runs in another goroutine.
 func (o *owner) step() error {
 	id := o.id()
 	text, there := o.want[id]
@@ -71,22 +71,22 @@ func (o *owner) compare(id string) error {
 	return nil
 }
 
-// beside are options for tests with many goroutines: small, and with everything in the background.
-func beside(pending int) Options {
+// concurrentOptions are small options with all background goroutines.
+func concurrentOptions(pending int) Options {
 	o := small(Options{Buffer: 16 << 10})
 	o.Start, o.Commit = at(1), time.Millisecond
 	o.test.inline, o.test.pending = false, pending
 	return o
 }
 
-// TestOwnersBesideAWalk lets goroutines add, update, delete and look at records while Due hands the
-// same ones out, and others give them back later. Each message must arrive once, in order, and at
-// the life of the record that it was sent to; what is deleted must not come back.
-func TestOwnersBesideAWalk(t *testing.T) {
+// TestConcurrentOwners lets goroutines add, update, delete and read records while Due hands the
+// same ones out, and others return them later. Each message must arrive once, in order, at the
+// record that it was sent to; deleted records must not return.
+func TestConcurrentOwners(t *testing.T) {
 	t.Parallel()
-	roomy := beside(1 << 20)
+	roomy := concurrentOptions(1 << 20)
 	roomy.Buffer = 0
-	for name, o := range map[string]Options{"tight": beside(8 << 10), "roomy": roomy} {
+	for name, o := range map[string]Options{"tight": concurrentOptions(8 << 10), "roomy": roomy} {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			s := mustOpen(t, fs, o)
@@ -132,7 +132,8 @@ func TestOwnersBesideAWalk(t *testing.T) {
 	}
 }
 
-// walkUntil works slots off, without waiting for what is out, until the others are done.
+// walkUntil takes the records of slot after slot, without waiting for those that are out, until the
+// others are done.
 func walkUntil(t *testing.T, s *Store, done <-chan struct{}, out chan<- *Record) {
 	for slot := int64(1); ; slot++ {
 		for r, err := range s.Due(t.Context(), at(slot)) {
@@ -150,7 +151,7 @@ func walkUntil(t *testing.T, s *Store, done <-chan struct{}, out chan<- *Record)
 	}
 }
 
-// bringBack gives records back later and in another order than they came.
+// bringBack returns records later, in another order.
 func bringBack(t *testing.T, out <-chan *Record) {
 	var held []*Record
 	n := 0
@@ -175,8 +176,9 @@ func bringBack(t *testing.T, out <-chan *Record) {
 	}
 }
 
-// TestNobodyHoldsALock: Merge and the bodies of walks are the caller's code, and may use the store.
-func TestNobodyHoldsALock(t *testing.T) {
+// TestCallbacksRunWithoutALock: Merge and the bodies of loops are the caller's code, and may use
+// the store.
+func TestCallbacksRunWithoutALock(t *testing.T) {
 	var s *Store
 	merged := 0
 	s = mustOpen(t, vfs.NewMem(), Options{
@@ -199,11 +201,11 @@ func TestNobodyHoldsALock(t *testing.T) {
 	for item, err := range s.Scan() {
 		require.NoError(t, err)
 		require.NoError(t, s.Sync(), item.ID)
-		break // as what is merged leaves more to merge
+		break // merging leaves more messages to merge
 	}
 	seen := due(t, s, 1, func(r *Record) {
 		require.NoError(t, s.Check())
-		require.NoError(t, s.pass(nowOf(s)+1), "a slot may begin while the one before is read")
+		require.NoError(t, s.pass(nowOf(s)+1), "a slot may begin while the previous one is read")
 		_, err := s.Get(r.ID)
 		require.NoError(t, err)
 		require.NoError(t, r.Reschedule(at(90), r.Data))
@@ -214,20 +216,20 @@ func TestNobodyHoldsALock(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestWalksGoOn: whatever ends a walk, the next one goes on behind it, and what was handed out stays
-// with the caller.
-func TestWalksGoOn(t *testing.T) {
+// TestIterationsContinue: however an iteration ends, the next one continues after it, and records
+// that were handed out stay with the caller.
+func TestIterationsContinue(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		end  func(cancel func()) (stop bool)
-		err  error // that the walk yields
+		err  error // that the iteration yields
 	}{
 		{"break", func(func()) bool { return true }, nil},
 		{"the context ends", func(cancel func()) bool { cancel(); return false }, context.Canceled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mustOpen(t, vfs.NewMem(), logged())
-			// More than a block, as a context is looked at between blocks.
+			// More than a block, as the context is checked between blocks.
 			filler := string(make([]byte, extent.BlockSize/4))
 			for i := range 20 {
 				mustAdd(t, s, fmt.Sprintf("%02d", i), 1, filler)
@@ -237,7 +239,7 @@ func TestWalksGoOn(t *testing.T) {
 			var ids []string
 			var last error
 			for r, err := range s.Due(ctx, at(1)) {
-				require.NoError(t, last, "an error is the last thing of a walk")
+				require.NoError(t, last, "an error ends the iteration")
 				if last = err; err != nil {
 					require.Nil(t, r)
 					continue
@@ -260,8 +262,8 @@ func TestWalksGoOn(t *testing.T) {
 	}
 }
 
-// TestCloseInTheMidst ends a walk with an error, and what was out is due again.
-func TestCloseInTheMidst(t *testing.T) {
+// TestCloseDuringDue: the iteration ends with an error, and records that were out are due again.
+func TestCloseDuringDue(t *testing.T) {
 	fs, o := vfs.NewMem(), logged()
 	s := mustOpen(t, fs, o)
 	for i := range 4 {
@@ -298,7 +300,8 @@ func TestOnlyOneDueAtATime(t *testing.T) {
 	require.ErrorIs(t, s.Close(), ErrClosed)
 }
 
-// TestPanicsLoseNothing: what was handed out before a consumer panicked is out, the rest is not.
+// TestPanicsLoseNothing: records handed out before the loop body panics are out, the others are
+// not.
 func TestPanicsLoseNothing(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), logged())
 	for i := range 5 {
@@ -320,8 +323,8 @@ func TestPanicsLoseNothing(t *testing.T) {
 	require.NoError(t, s.Check())
 }
 
-// TestLastOneIsDeleted: when the last record of a passed slot turns out to be deleted, the bucket
-// is given up, and the records behind it, which moved before, do not come again.
+// TestLastOneIsDeleted: when the last record of a past slot turns out to be deleted, the bucket is
+// dropped, and the records after it, which moved earlier, are not handed out again.
 func TestLastOneIsDeleted(t *testing.T) {
 	fs, o := vfs.NewMem(), logged()
 	s := mustOpen(t, fs, o)
@@ -341,7 +344,7 @@ func TestLastOneIsDeleted(t *testing.T) {
 	require.NoError(t, s.Check())
 }
 
-// A balkyFS cannot read some of the times. It has to be told which.
+// A balkyFS fails selected reads.
 type balkyFS struct {
 	*vfs.Mem
 	reads  atomic.Int64 // Due reads ahead in goroutines
@@ -367,8 +370,8 @@ func (f balkyFile) ReadAt(b []byte, at int64) (int, error) {
 	return f.File.ReadAt(b, at)
 }
 
-// TestReadsThatFailOnce: a walk that ended with an error can be tried again, and nothing of what the
-// first one had read counts twice, at whichever read it failed.
+// TestReadsThatFailOnce: an iteration that ended with an error can be retried, and no record that
+// was read before counts twice, whichever read failed.
 func TestReadsThatFailOnce(t *testing.T) {
 	t.Parallel()
 	failed := 0
@@ -394,7 +397,7 @@ func TestReadsThatFailOnce(t *testing.T) {
 			for r, err := range s.Due(t.Context(), at(1001)) {
 				if err != nil {
 					require.ErrorIs(t, err, errBalky)
-					require.NoError(t, s.Sync(), "it may have failed in the background")
+					require.NoError(t, s.Sync(), "a background task may have failed")
 					errs++
 					break
 				}
@@ -403,7 +406,7 @@ func TestReadsThatFailOnce(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, got, "read %d failed", nth)
-		if errs == 0 { // there were not so many
+		if errs == 0 { // there were fewer reads
 			break
 		}
 		failed++

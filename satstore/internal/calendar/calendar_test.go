@@ -14,15 +14,15 @@ func newTest(shape Shape, now int64) *Calendar[bucket] {
 	return New(shape, now, func(start, width int64) *bucket { return &bucket{start, width} })
 }
 
-// A walker puts slots into a calendar and advances it. Every slot has one bucket at all times,
-// which covers it and comes with it.
+// A walker puts slots into a calendar and advances it. Every slot must be covered by exactly one
+// bucket at all times, and become current with it.
 type walker struct {
 	t      *testing.T
 	random *rand.Rand
 	c      *Calendar[bucket]
 	slots  map[*bucket][]int64
 	splits int
-	due    map[int64]int // slots that were put and have not come
+	due    map[int64]int // slots that were put and are in the future
 }
 
 func (w *walker) put(slot int64) {
@@ -33,14 +33,14 @@ func (w *walker) put(slot int64) {
 	w.slots[b] = append(w.slots[b], slot)
 }
 
-// advance goes on by up to so many slots, and splits what has to be split, sooner or later.
+// advance advances by up to the given number of slots, and makes pending splits at some time.
 func (w *walker) advance(most int64) {
 	limit := w.c.Now() + most
 	for w.c.Now() < limit {
 		was := w.c.Now()
 		to := w.c.Next(limit)
 		if to == was {
-			require.True(w.t, w.split(), "it does not go on at %d", was)
+			require.True(w.t, w.split(), "no progress at %d", was)
 			continue
 		}
 		near := w.c.Peek(to)
@@ -56,7 +56,7 @@ func (w *walker) advance(most int64) {
 			if w.due[slot] == 0 {
 				delete(w.due, slot)
 			}
-			require.True(w.t, slot > to || w.due[slot] == 0, "slot %d was left out", slot)
+			require.True(w.t, slot > to || w.due[slot] == 0, "slot %d was skipped", slot)
 		}
 		if w.random.IntN(4) > 0 {
 			for w.split() {
@@ -71,7 +71,7 @@ func (w *walker) split() bool {
 	if b == nil {
 		return false
 	}
-	require.Greater(w.t, b.start, w.c.Now(), "a bucket is split that has come")
+	require.Greater(w.t, b.start, w.c.Now(), "a current bucket is split")
 	slots := w.slots[b]
 	delete(w.slots, b)
 	for _, slot := range slots {
@@ -83,7 +83,7 @@ func (w *walker) split() bool {
 	return true
 }
 
-// compare goes through all buckets.
+// compare checks all buckets.
 func (w *walker) compare() {
 	seen, last := 0, w.c.Now()
 	for b := range w.c.All {
@@ -95,7 +95,7 @@ func (w *walker) compare() {
 	require.Len(w.t, w.slots, seen)
 }
 
-// restore goes on with what a checkpoint would hold.
+// restore continues with the content of a checkpoint.
 func (w *walker) restore(shape Shape) {
 	c := newTest(shape, w.c.Now())
 	require.True(w.t, c.SetEnds(w.c.Ends()))
@@ -133,7 +133,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestLongGaps: slots that nothing is in are left out, however many they are.
+// TestLongGaps: empty slots are skipped, however many there are.
 func TestLongGaps(t *testing.T) {
 	c := newTest(Default, 0)
 	const far = 1 << 40
@@ -154,7 +154,7 @@ func TestLongGaps(t *testing.T) {
 	}
 }
 
-// TestMinutesNeedFewBuckets: minutes of 400 days have some hundred buckets, not 576,000.
+// TestMinutesNeedFewBuckets: the minutes of 400 days have a few hundred buckets, not 576,000.
 func TestMinutesNeedFewBuckets(t *testing.T) {
 	buckets := map[*bucket]bool{}
 	c := newTest(Default, 29_000_000)
@@ -164,16 +164,16 @@ func TestMinutesNeedFewBuckets(t *testing.T) {
 	require.Less(t, len(buckets), 700)
 }
 
-// TestRestoreRefuses what no calendar can be in.
+// TestRestoreRefuses impossible states.
 func TestRestoreRefuses(t *testing.T) {
 	c := newTest(Default, 1000)
 	good := c.Ends()
 	for name, spoil := range map[string]func(ends []int64) []int64{
-		"a level too few":               func(e []int64) []int64 { return e[1:] },
+		"a missing level":               func(e []int64) []int64 { return e[1:] },
 		"a level that ends in the past": func(e []int64) []int64 { e[0] = 1000; return e },
 		"a level that is too long":      func(e []int64) []int64 { e[0] += 64; return e },
 		"a level that ends in a bucket": func(e []int64) []int64 { e[0]--; return e },
-		"a level behind the next one":   func(e []int64) []int64 { e[1] = 0; return e },
+		"a level after the next one":    func(e []int64) []int64 { e[1] = 0; return e },
 	} {
 		ends := spoil(append([]int64(nil), good...))
 		require.False(t, newTest(Default, 1000).SetEnds(ends), name)
@@ -184,8 +184,8 @@ func TestRestoreRefuses(t *testing.T) {
 	require.False(t, c.Put(b, 1001, 1), "twice")
 	require.False(t, c.Put(b, 1000, 1), "passed")
 	require.False(t, c.Put(b, 1<<20, 1), "too far for its width")
-	require.False(t, c.Put(b, 1<<20+1, 1<<14), "in the midst of a bucket")
-	require.False(t, c.Put(b, 1001, 3), "a width that no level has")
+	require.False(t, c.Put(b, 1<<20+1, 1<<14), "in the middle of a bucket")
+	require.False(t, c.Put(b, 1001, 3), "not the width of a level")
 	require.False(t, c.Covers(1<<20, 1<<14), "too far to be split")
 	require.False(t, c.Covers(1<<20, 3))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
-// A shelf is some parts of one file, and what should be in them.
+// A shelf is some parts of one file, with their expected entries.
 type shelf struct {
 	t      testing.TB
 	random *rand.Rand
@@ -56,7 +56,7 @@ func (s *shelf) append(p *shelfPart) {
 	p.entries = append(p.entries, string(entry))
 }
 
-// adopt is what a store does with a group that was written.
+// adopt adopts a written group, as a store does.
 func (s *shelf) adopt(g *Group, e Extent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *shelf) adopt(g *Group, e Extent) {
 	}
 }
 
-// take takes what is in memory of some parts.
+// take takes the entries in memory of some parts.
 func (s *shelf) take() {
 	for _, p := range s.parts {
 		if s.random.IntN(2) == 0 {
@@ -94,7 +94,7 @@ func (s *shelf) compare(p *Part, of *shelfPart) {
 		for at = found.First; at < found.First+uint64(found.Count); at++ {
 			got := string(disk.AppendBytes(nil, d.Bytes(1<<20)))
 			if got != of.entries[at] {
-				s.t.Fatalf("entry %d is %.50q and not %.50q", at, got, of.entries[at])
+				s.t.Fatalf("entry %d is %.50q, want %.50q", at, got, of.entries[at])
 			}
 		}
 		require.Empty(s.t, d.B)
@@ -193,8 +193,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestReadBesideWrites reads parts while they are appended to, written, and moved.
-func TestReadBesideWrites(t *testing.T) {
+// TestConcurrentReads reads parts while they are appended to, written, and moved.
+func TestConcurrentReads(t *testing.T) {
 	s := newShelf(t, 1, 3)
 	p := s.parts[0]
 	done := make(chan struct{})
@@ -245,9 +245,9 @@ func TestReadBesideWrites(t *testing.T) {
 	}
 }
 
-// TestFileGivesBack: a file is as long as what is in it, once what was at its end is not needed
-// and nobody reads it.
-func TestFileGivesBack(t *testing.T) {
+// TestFileShrinks: a file is truncated once the extents at its end are no longer needed and not
+// pinned.
+func TestFileShrinks(t *testing.T) {
 	s := newShelf(t, 2, 2)
 	var groups []*Group
 	for _, p := range s.parts {
@@ -273,7 +273,7 @@ func TestFileGivesBack(t *testing.T) {
 	require.Equal(t, full, size)
 	s.f.Unpin()
 	require.NoError(t, s.f.Free(nil))
-	for _, e := range kept.Extents() { // whatever is last goes to the beginning
+	for _, e := range kept.Extents() { // the last extent moves to the beginning
 		if to, moved, err := s.f.Lower(e); moved {
 			require.NoError(t, err)
 			require.True(t, kept.Replace(e, to))
@@ -302,10 +302,10 @@ func TestPutAndRead(t *testing.T) {
 	s.fs.SetSpace(s.fs.Used())
 	e, err = s.f.Put(b, 5)
 	require.Error(t, err)
-	require.Zero(t, e, "nothing that could be released")
+	require.Zero(t, e, "there is no extent to release")
 }
 
-// TestDamage: whichever bit of an extent is flipped, whoever reads it learns where it is.
+// TestDamage: each flipped bit of an extent is reported with its location on reading.
 func TestDamage(t *testing.T) {
 	s := newShelf(t, 4, 1)
 	p := s.parts[0]
@@ -330,7 +330,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestOpenFileRefuses what is not a data file, or not this one.
+// TestOpenFileRefuses files that are not a data file, and overlapping spans.
 func TestOpenFileRefuses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		head string
@@ -338,7 +338,7 @@ func TestOpenFileRefuses(t *testing.T) {
 	}{
 		"another file":      {"SATBKT1\n", nil},
 		"an empty file":     {"", nil},
-		"one place twice":   {FileHeader, []Span{{4, 3}, {6, 1}}},
+		"overlapping spans": {FileHeader, []Span{{4, 3}, {6, 1}}},
 		"within the header": {FileHeader, []Span{{0, 1}}},
 	} {
 		fs := vfs.NewMem()
@@ -392,7 +392,7 @@ func TestSpace(t *testing.T) {
 	require.False(t, fits)
 }
 
-// TestBuffer: what went into a buffer comes out of its blocks, whatever the size of a page.
+// TestBuffer: the blocks of a buffer have its entries, whatever the size of a page.
 func TestBuffer(t *testing.T) {
 	for _, page := range []int{512, 4096, 1 << 20} {
 		p := NewPool(1<<20, page)
@@ -426,14 +426,14 @@ func TestBuffer(t *testing.T) {
 	}
 }
 
-// FuzzBlock: what opens seals to the same bytes.
+// FuzzBlock: sealing an opened block gives the same bytes.
 func FuzzBlock(f *testing.F) {
 	b := Block{Magic: Records, Bucket: 7, First: 9, Count: 2}
 	image := append(make([]byte, Header), "entries"...)
 	b.Seal(image, 0)
 	f.Add(image)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) >= Header { // the checksum would keep all else out
+		if len(b) >= Header { // otherwise the checksum would reject nearly all inputs
 			b = append([]byte(nil), b...)
 			size := min(len(b), Header+int(binary.LittleEndian.Uint32(b[8:])))
 			binary.LittleEndian.PutUint32(b, disk.Sum(b[4:max(size, Header)]))

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// alike returns keys of which many have the same beginning, which hashes hardly ever have.
+// alike returns keys with common prefixes, which are rare among hashes.
 func alike(n int) (key Key) {
 	binary.BigEndian.PutUint64(key[:], uint64(n/3000))
 	binary.BigEndian.PutUint64(key[8:], uint64(n)*0x9e3779b97f4a7c15)
@@ -29,7 +29,7 @@ func alike(n int) (key Key) {
 
 const alikeKeys = 20_000
 
-// A world is a set and a map that should agree.
+// A world is a set, and a map that it should equal.
 type world struct {
 	fs     *vfs.Mem
 	x      *Set
@@ -79,8 +79,8 @@ func (w *world) compare(t *testing.T) {
 	require.Equal(t, w.want, got)
 }
 
-// reopen goes on with what a checkpoint of this moment would name, and requires that no other file
-// is needed.
+// reopen continues with the state of a checkpoint taken now, and requires that no other file is
+// needed.
 func (w *world) reopen(t *testing.T) {
 	t.Helper()
 	w.x.Freeze()
@@ -104,7 +104,8 @@ func (w *world) reopen(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// mergeAll takes all steps. Then each run is more than twice as long as the next.
+// mergeAll merges until nothing is left to merge. Then each run is more than twice as long as the
+// next.
 func (w *world) mergeAll(t *testing.T) {
 	t.Helper()
 	for more := true; more; {
@@ -117,8 +118,8 @@ func (w *world) mergeAll(t *testing.T) {
 	}
 }
 
-// TestModel compares a set with a map, over many flushes, merges that are interrupted anywhere,
-// and keys that are deleted and come back.
+// TestModel compares a set with a map, over many flushes, merges that are interrupted anywhere, and
+// keys that are deleted and added again.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -143,7 +144,7 @@ func TestModel(t *testing.T) {
 			}
 			w.compare(t)
 		}
-		for key := range maps.Clone(w.want) { // until nothing is left, not even the marks of what was
+		for key := range maps.Clone(w.want) { // until nothing is left, not even deletion marks
 			w.x.Delete(key)
 			delete(w.want, key)
 		}
@@ -155,8 +156,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestStepGivesUp: a Step that is told to stop leaves everything as it was.
-func TestStepGivesUp(t *testing.T) {
+// TestStepStops: a Step that is stopped changes nothing.
+func TestStepStops(t *testing.T) {
 	w := newWorld(1)
 	for range 4 {
 		w.change(4000)
@@ -177,8 +178,8 @@ func TestStepGivesUp(t *testing.T) {
 	w.compare(t)
 }
 
-// TestFilesAreDamaged: whichever bit of a file is flipped, a look-up finds what is right, or says
-// which file is wrong.
+// TestFilesAreDamaged: for each flipped bit of a file, a look-up is correct or names the damaged
+// file.
 func TestFilesAreDamaged(t *testing.T) {
 	w := newWorld(2)
 	for range 3 {
@@ -211,8 +212,8 @@ func TestFilesAreDamaged(t *testing.T) {
 	require.Greater(t, noticed, 200)
 }
 
-// TestFailedSteps lets each change of the disk fail in turn. What was put is there all the same,
-// and the next try goes on.
+// TestFailedSteps makes each change of the disk fail in turn. The entries are still there, and the
+// next attempt succeeds.
 func TestFailedSteps(t *testing.T) {
 	bad := errors.New("bad disk")
 	failed := 0
@@ -242,8 +243,8 @@ func TestFailedSteps(t *testing.T) {
 	require.Greater(t, failed, 10)
 }
 
-// TestLookUpsBesideMerges looks up while runs are exchanged.
-func TestLookUpsBesideMerges(t *testing.T) {
+// TestConcurrentLookUps looks up keys while runs are replaced.
+func TestConcurrentLookUps(t *testing.T) {
 	w := newWorld(4)
 	w.change(4000)
 	fixed := slices.Collect(maps.Keys(w.want))
@@ -303,8 +304,8 @@ func (f countingFile) ReadAt(b []byte, at int64) (int, error) {
 
 func hashed(n int) Key { return KeyOf(string(binary.AppendVarint(nil, int64(n)))) }
 
-// TestNewIDsReadNothing: hardly any block is read for ids that are new, and each one once for a
-// batch of ids that are known.
+// TestNewIDsReadNothing: look-ups of new ids read almost no blocks, and a batch of known ids reads
+// each block once.
 func TestNewIDsReadNothing(t *testing.T) {
 	t.Parallel()
 	fs := &countingFS{FS: vfs.NewMem()}
@@ -322,7 +323,7 @@ func TestNewIDsReadNothing(t *testing.T) {
 	values, err := x.Find(unknown)
 	require.NoError(t, err)
 	require.Equal(t, slices.Repeat([]uint64{None}, 1000), values)
-	require.LessOrEqual(t, fs.read, int64(10*blockSize), "one in 200 new ids reads a block at most")
+	require.LessOrEqual(t, fs.read, int64(10*blockSize), "at most one in 200 new ids reads a block")
 	fs.read = 0
 	values, err = x.Find(known)
 	require.NoError(t, err)
@@ -350,7 +351,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// FuzzSegment: a file is refused, or can be searched and walked through, with the same outcome.
+// FuzzSegment: a file is refused, or searching it and reading it through agree.
 func FuzzSegment(f *testing.F) {
 	fs := vfs.NewMem()
 	w, err := createSegment(fs, 1, 2000)
@@ -388,7 +389,7 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// FuzzState: a state that decodes encodes to the same, and names no file twice.
+// FuzzState: encoding a decoded state gives the same bytes, and it names no file twice.
 func FuzzState(f *testing.F) {
 	st := State{File: 9, Runs: []RunState{{Files: []uint64{4, 7}}, {}, {Files: []uint64{9}, Merges: 2}}}
 	f.Add(st.Append(nil))

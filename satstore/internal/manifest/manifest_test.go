@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
-// example returns a manifest with something of everything.
+// example returns a manifest with a value in every field.
 func example() *Manifest {
 	return &Manifest{
 		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
@@ -57,7 +57,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.Equal(t, 6, m.Buckets[0].Gone())
 }
 
-// TestEachFlippedBit: one flipped bit costs nothing, and is told.
+// TestEachFlippedBit: one flipped bit loses nothing, and is reported.
 func TestEachFlippedBit(t *testing.T) {
 	fs := vfs.NewMem()
 	require.NoError(t, example().Save(fs))
@@ -83,7 +83,7 @@ func TestBothCopiesDamaged(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestSaveFailsAtEachStep: the old one is there, or the new one is.
+// TestSaveFailsAtEachStep: the old or the new manifest is there.
 func TestSaveFailsAtEachStep(t *testing.T) {
 	bad := errors.New("bad disk")
 	for nth := 1; ; nth++ {
@@ -105,47 +105,47 @@ func TestSaveFailsAtEachStep(t *testing.T) {
 	}
 }
 
-// TestUnsound: what is whole may yet be nothing that a store can be in. Whoever went by it would
-// read without an end, or beside the file.
+// TestUnsound: a valid checksum does not make a state possible. Reading by an impossible one might
+// never end, or go beyond the file.
 func TestUnsound(t *testing.T) {
 	due := func(m *Manifest) *Bucket { return &m.Buckets[0] }
 	split := func(m *Manifest) *Bucket { return &m.Buckets[1] }
 	for name, spoil := range map[string]func(*Manifest){
-		"no unit":                        func(m *Manifest) { m.Unit = 0 },
-		"no shape":                       func(m *Manifest) { m.Shape.More = 0 },
-		"a huge shape":                   func(m *Manifest) { m.Shape.First = 40 },
-		"a slot beyond all":              func(m *Manifest) { m.Now = calendar.MaxSlot + 1 },
-		"no log":                         func(m *Manifest) { m.Log = 0 },
-		"more numbers than memory has":   func(m *Manifest) { m.NextSeq = MaxSeq + 1 },
-		"more records than numbers":      func(m *Manifest) { m.Records = -1 },
-		"more pages than numbers":        func(m *Manifest) { m.NextSeq = 7 },
-		"a page of a later time":         func(m *Manifest) { m.Pages[1].Generation = 8 },
-		"no generation left":             func(m *Manifest) { m.Generation = 1<<32 - 1 },
-		"a file of ids twice":            func(m *Manifest) { m.IDs.Runs[1].Files[0] = 2 },
-		"more that is due than there is": func(m *Manifest) { m.Due = 4 },
-		"a bucket without a time":        func(m *Manifest) { m.Due = 2 },
-		"no bucket to be split":          func(m *Manifest) { m.Buckets = m.Buckets[:1] },
-		"more moved than there was":      func(m *Manifest) { m.Split.Moved = 10 },
-		"more forwarded than there was":  func(m *Manifest) { m.Split.Forwarded = 2 },
-		"a number given twice":           func(m *Manifest) { split(m).Number = 4 },
-		"number 0":                       func(m *Manifest) { split(m).Number = 0 },
-		"a bucket of a later time":       func(m *Manifest) { split(m).ID = 9 },
-		"a bucket that was due":          func(m *Manifest) { m.Buckets[2].Start = -5 },
-		"a split bucket that was due":    func(m *Manifest) { split(m).Start = -64 },
-		"a split that leads nowhere":     func(m *Manifest) { split(m).Start, split(m).Width = -5, 1 },
-		"a bucket that is not due":       func(m *Manifest) { due(m).Start = 1 },
-		"entries without an extent":      func(m *Manifest) { split(m).Records.Count++ },
-		"messages without any":           func(m *Manifest) { split(m).Messages.Extents = nil },
-		"an extent of no bytes":          func(m *Manifest) { due(m).Records.Extents[0].Size = 0 },
-		"an extent of no entries":        func(m *Manifest) { due(m).Records.Extents[0].Count = 0 },
-		"an extent of gigabytes":         func(m *Manifest) { due(m).Records.Extents[0].Size = 1 << 30 },
-		"an extent beyond the file":      func(m *Manifest) { due(m).Records.Extents[0].At = 1<<32 - 1 },
-		"an extent in the header":        func(m *Manifest) { due(m).Records.Extents[0].At = 0 },
-		"an extent of a later time":      func(m *Manifest) { due(m).Records.Extents[0].Generation = 8 },
-		"an extent behind the end":       func(m *Manifest) { due(m).Records.Count = 64 },
-		"a gap between extents":          func(m *Manifest) { split(m).Records.Extents[1].First = 5 },
-		"bits without records":           func(m *Manifest) { due(m).Done[1] = 1 << 6 },
-		"words without records":          func(m *Manifest) { due(m).Done = make([]uint64, 3) },
+		"no unit":                       func(m *Manifest) { m.Unit = 0 },
+		"no shape":                      func(m *Manifest) { m.Shape.More = 0 },
+		"a huge shape":                  func(m *Manifest) { m.Shape.First = 40 },
+		"a slot beyond the maximum":     func(m *Manifest) { m.Now = calendar.MaxSlot + 1 },
+		"no log":                        func(m *Manifest) { m.Log = 0 },
+		"too many sequence numbers":     func(m *Manifest) { m.NextSeq = MaxSeq + 1 },
+		"more records than numbers":     func(m *Manifest) { m.Records = -1 },
+		"more pages than numbers":       func(m *Manifest) { m.NextSeq = 7 },
+		"a page of a later time":        func(m *Manifest) { m.Pages[1].Generation = 8 },
+		"no generation left":            func(m *Manifest) { m.Generation = 1<<32 - 1 },
+		"a file of ids twice":           func(m *Manifest) { m.IDs.Runs[1].Files[0] = 2 },
+		"more due buckets than buckets": func(m *Manifest) { m.Due = 4 },
+		"a bucket without a time":       func(m *Manifest) { m.Due = 2 },
+		"no bucket to be split":         func(m *Manifest) { m.Buckets = m.Buckets[:1] },
+		"more moved than there was":     func(m *Manifest) { m.Split.Moved = 10 },
+		"more forwarded than there was": func(m *Manifest) { m.Split.Forwarded = 2 },
+		"a number given twice":          func(m *Manifest) { split(m).Number = 4 },
+		"number 0":                      func(m *Manifest) { split(m).Number = 0 },
+		"a bucket of a later time":      func(m *Manifest) { split(m).ID = 9 },
+		"a bucket that was due":         func(m *Manifest) { m.Buckets[2].Start = -5 },
+		"a split bucket that was due":   func(m *Manifest) { split(m).Start = -64 },
+		"a split without targets":       func(m *Manifest) { split(m).Start, split(m).Width = -5, 1 },
+		"a bucket that is not due":      func(m *Manifest) { due(m).Start = 1 },
+		"entries without an extent":     func(m *Manifest) { split(m).Records.Count++ },
+		"messages without any":          func(m *Manifest) { split(m).Messages.Extents = nil },
+		"an extent of no bytes":         func(m *Manifest) { due(m).Records.Extents[0].Size = 0 },
+		"an extent of no entries":       func(m *Manifest) { due(m).Records.Extents[0].Count = 0 },
+		"an extent of gigabytes":        func(m *Manifest) { due(m).Records.Extents[0].Size = 1 << 30 },
+		"an extent beyond the file":     func(m *Manifest) { due(m).Records.Extents[0].At = 1<<32 - 1 },
+		"an extent in the header":       func(m *Manifest) { due(m).Records.Extents[0].At = 0 },
+		"an extent of a later time":     func(m *Manifest) { due(m).Records.Extents[0].Generation = 8 },
+		"an extent behind the end":      func(m *Manifest) { due(m).Records.Count = 64 },
+		"a gap between extents":         func(m *Manifest) { split(m).Records.Extents[1].First = 5 },
+		"bits without records":          func(m *Manifest) { due(m).Done[1] = 1 << 6 },
+		"words without records":         func(m *Manifest) { due(m).Done = make([]uint64, 3) },
 	} {
 		m := example()
 		spoil(m)
@@ -154,7 +154,7 @@ func TestUnsound(t *testing.T) {
 	}
 }
 
-// FuzzManifest: what decodes encodes to something that decodes to the same.
+// FuzzManifest: decoded manifests survive encoding and decoding.
 func FuzzManifest(f *testing.F) {
 	f.Add(example().append(nil))
 	f.Fuzz(func(t *testing.T, in []byte) {

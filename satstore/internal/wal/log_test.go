@@ -43,7 +43,7 @@ func mustAppend(t testing.TB, l *Log, text string) {
 	require.True(t, survives)
 }
 
-// replayed returns the ids of the changes that a directory holds.
+// replayed returns the ids of the changes in a directory.
 func replayed(t testing.TB, fs vfs.FS, number uint64) (ids []string, done Replayed) {
 	t.Helper()
 	ids = []string{}
@@ -56,8 +56,8 @@ func replayed(t testing.TB, fs vfs.FS, number uint64) (ids []string, done Replay
 	return ids, done
 }
 
-// A history appends changes at random, and does all else that a log can do. What a kill of the
-// process or a failure of the power leaves is a prefix of them.
+// A history calls the methods of a log at random. After a kill of the process or a power failure,
+// the log has a prefix of its changes.
 type history struct {
 	t      *testing.T
 	random *rand.Rand
@@ -140,8 +140,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestBesideOneAnother appends, flushes, syncs, rotates and releases at the same time.
-func TestBesideOneAnother(t *testing.T) {
+// TestConcurrentUse appends, flushes, syncs, rotates and releases at the same time.
+func TestConcurrentUse(t *testing.T) {
 	fs := vfs.NewMem()
 	l := mustCreate(t, fs, 4<<10)
 	var others sync.WaitGroup
@@ -161,7 +161,7 @@ func TestBesideOneAnother(t *testing.T) {
 	}
 	beside(l.Flush)
 	beside(l.Sync)
-	from := uint64(1) // the log before which nothing is needed
+	from := uint64(1) // earlier logs are not needed
 	number := l.files[0].number
 	beside(func() error {
 		number++
@@ -194,8 +194,7 @@ func TestBesideOneAnother(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestRelease removes logs that a checkpoint has made superfluous, whether or not they were
-// written.
+// TestRelease removes logs that a checkpoint has made obsolete, whether or not they were written.
 func TestRelease(t *testing.T) {
 	h := newHistory(t, 1)
 	for range 5 {
@@ -220,8 +219,8 @@ func TestRelease(t *testing.T) {
 	require.NoError(t, h.l.Close())
 }
 
-// TestFullDisk: what cannot be written is written once there is room, in its order, and survives
-// the process meanwhile.
+// TestFullDisk: changes that could not be written are written once there is space, in order, and
+// survive the process in between.
 func TestFullDisk(t *testing.T) {
 	fs := vfs.NewMem()
 	l := mustCreate(t, fs, 2<<10)
@@ -244,7 +243,7 @@ func TestFullDisk(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, got)
 }
 
-// TestBrokenSync: after a sync that failed nobody knows what lasts.
+// TestBrokenSync: after a failed sync, the state of the disk is unknown.
 func TestBrokenSync(t *testing.T) {
 	fs := vfs.NewMem()
 	l := mustCreate(t, fs, 2<<10)
@@ -256,7 +255,7 @@ func TestBrokenSync(t *testing.T) {
 	require.ErrorIs(t, err, bad)
 }
 
-// A faultyMap is a file system whose mapped files are those of a directory, to be cut off.
+// A faultyMap is a file system with mapped files in a directory, so that they can be truncated.
 type faultyMap struct {
 	vfs.FS
 	dir vfs.OS
@@ -264,19 +263,19 @@ type faultyMap struct {
 
 func (f faultyMap) Map(name string, size int) (*vfs.Map, error) { return f.dir.Map(name, size) }
 
-// cut changes the size of the pending file, which leaves memory without a file behind it.
+// cut changes the size of the pending file, so that mapped memory has no file behind it.
 func cut(t *testing.T, dir vfs.OS, size int64) {
 	t.Helper()
 	require.NoError(t, os.Truncate(filepath.Join(string(dir), PendingName), size))
 }
 
-// TestFault: where the mapped file cannot be written, a change is refused as a whole, and those
-// before it are there.
+// TestFault: if the mapped file cannot be written, a change is refused as a whole, and earlier ones
+// are there.
 func TestFault(t *testing.T) {
 	fs := faultyMap{vfs.NewMem(), vfs.OS(t.TempDir())}
 	l := mustCreate(t, fs, 64<<10)
 	if l.mapped == nil || runtime.GOOS == "windows" {
-		t.Skip("no file that is mapped can be cut off here")
+		t.Skip("mapped files cannot be truncated here")
 	}
 	mustAppend(t, l, "a")
 	cut(t, fs.dir, 0)
@@ -290,8 +289,8 @@ func TestFault(t *testing.T) {
 	require.Equal(t, []string{"a", "d"}, got)
 }
 
-// TestCommit: changes are synced as long after the first of them as was asked for, and all that
-// come meanwhile with it.
+// TestCommit: changes are synced at the given delay after the first of them, together with all
+// later ones until then.
 func TestCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := vfs.NewMem()
@@ -321,8 +320,8 @@ func TestCommit(t *testing.T) {
 	})
 }
 
-// TestDamage: a group that is not whole is the end of the log, unless a later one says that it had
-// been synced.
+// TestDamage: an incomplete group is the end of the log, unless a later group says that it had been
+// synced.
 func TestDamage(t *testing.T) {
 	for _, synced := range []bool{false, true} {
 		for _, rotated := range []bool{false, true} {
@@ -346,7 +345,7 @@ func TestDamage(t *testing.T) {
 			require.NoError(t, fs.Remove(PendingName))
 			group := int64(groupHeader + 11)
 			at := logHeader + group
-			if rotated { // what no group of its own file tells of
+			if rotated { // no group of its own file says so
 				at += group
 			}
 			fs.Flip(FileName(1), at+groupHeader, 1)
@@ -368,7 +367,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestMisfit: a visitor that cannot apply a change learns where in the log it is.
+// TestMisfit: an error for a change that cannot be applied has its position in the log.
 func TestMisfit(t *testing.T) {
 	fs := vfs.NewMem()
 	l := mustCreate(t, fs, 2<<10)
@@ -402,7 +401,7 @@ func TestOpenFailsAtEachStep(t *testing.T) {
 	}
 }
 
-// unmappable is a file system of a system that knows no files that are memory as well.
+// unmappable is a file system that cannot map files.
 type unmappable struct{ vfs.FS }
 
 func (unmappable) Map(string, int) (*vfs.Map, error) { return nil, errors.ErrUnsupported }

@@ -28,9 +28,9 @@ type half struct {
 	file      *vfs.Map // nil on systems that cannot map files
 	at        int      // where it begins
 	room      int      // for changes
-	changes   []byte   // that are in no group
-	published int      // bytes of them that survive the process
-	sum       uint32   // of those, and of the header
+	changes   []byte   // that are not in a group yet
+	published int      // of these, the bytes that survive the process
+	sum       uint32   // of the published bytes and the header
 }
 
 // halves divides a file, or memory if there is none.
@@ -38,7 +38,7 @@ func halves(m *vfs.Map, size int) (h [2]half) {
 	if m != nil {
 		size = len(m.Bytes)
 	}
-	size = size / 2 &^ 7 // the word has to be at a multiple of 8
+	size = size / 2 &^ 7 // the offset of the word must be a multiple of 8
 	for i := range h {
 		h[i] = half{file: m, at: i * size, room: size - pendingHeader}
 		h[i].changes = make([]byte, 0, h[i].room)
@@ -46,7 +46,7 @@ func halves(m *vfs.Map, size int) (h [2]half) {
 	return h
 }
 
-// begin empties a half, for changes that follow so many bytes of a log.
+// begin empties a half, for changes that follow the given number of bytes of a log.
 func (h *half) begin(number uint64, end int64) error {
 	var head [pendingWord]byte
 	copy(head[:], pendingMagic)
@@ -56,7 +56,7 @@ func (h *half) begin(number uint64, end int64) error {
 	if h.file == nil {
 		return nil
 	}
-	err := h.file.Store(h.at+pendingWord, 0) // so that old changes do not pass for new ones
+	err := h.file.Store(h.at+pendingWord, 0) // so that old changes are not mistaken for new ones
 	if err == nil {
 		err = h.file.Write(h.at, head[:])
 	}
@@ -66,8 +66,8 @@ func (h *half) begin(number uint64, end int64) error {
 	return nil
 }
 
-// publish makes the changes survive the process. If it dies meanwhile, those that were published
-// before survive. The changes must fit.
+// publish makes the changes survive the process. If it dies during the call, those published
+// earlier survive. The changes must fit.
 func (h *half) publish() error {
 	if h.file == nil {
 		return nil
@@ -83,8 +83,8 @@ func (h *half) publish() error {
 	return nil
 }
 
-// pendingAfter returns the changes in either half of a file that follow so many bytes of a log, or
-// nil.
+// pendingAfter returns the changes in either half of a file that follow the given number of bytes
+// of a log, or nil.
 func pendingAfter(file []byte, number uint64, end int64) []byte {
 	size := len(file) / 2 &^ 7
 	for at := 0; at < 2*size; at += size {

@@ -25,9 +25,8 @@ func (h *half) put(t testing.TB, number uint64, end int64, text string) {
 	require.NoError(t, h.publish())
 }
 
-// TestPendingGoesOnFromTheLog: of the two halves, those count that follow the log's last group
-// without a gap, and nothing else does.
-func TestPendingGoesOnFromTheLog(t *testing.T) {
+// TestPendingContinuesTheLog: only halves that follow the log's last group without a gap count.
+func TestPendingContinuesTheLog(t *testing.T) {
 	const number, first = 5, int64(1000)
 	second := first + groupHeader + 3
 	type part struct {
@@ -45,10 +44,10 @@ func TestPendingGoesOnFromTheLog(t *testing.T) {
 		{"the first half is next", [2]part{abc, {}}, "", "abc"},
 		{"the second half is next", [2]part{{}, abc}, "", "abc"},
 		{"both, in their order", [2]part{abc, def}, "", "abcdef"},
-		{"both, the other way round", [2]part{def, abc}, "", "abcdef"},
+		{"both, in reverse order", [2]part{def, abc}, "", "abcdef"},
 		{"one has been written", [2]part{abc, def}, "abc", "def"},
 		{"both have been written", [2]part{abc, def}, "abcdef", ""},
-		{"one is missing between", [2]part{{}, def}, "", ""},
+		{"one is missing in between", [2]part{{}, def}, "", ""},
 		{"of an older log", [2]part{{number - 1, first, "abc"}, {number - 1, second, "def"}}, "", ""},
 		{"empty halves", [2]part{{number, first, ""}, {number, first, ""}}, "", ""},
 	} {
@@ -76,7 +75,7 @@ func TestPendingGoesOnFromTheLog(t *testing.T) {
 	}
 }
 
-// TestPendingOfAnySize: files that are too short or odd hold nothing, and break nothing.
+// TestPendingOfAnySize: files of any other size have no changes, and do no harm.
 func TestPendingOfAnySize(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for size := range 200 {
@@ -90,7 +89,7 @@ func TestPendingOfAnySize(t *testing.T) {
 	}
 }
 
-// TestDamagedPending flips each bit of what a half holds: none of the changes counts then.
+// TestDamagedPending flips each bit of the changes in a half: then none of them counts.
 func TestDamagedPending(t *testing.T) {
 	fs := vfs.NewMem()
 	h := mustHalves(t, fs, 512)
@@ -105,8 +104,7 @@ func TestDamagedPending(t *testing.T) {
 	}
 }
 
-// TestHostileLog: a log that is made of beginnings of groups is read in a time that grows with its
-// size, and not with the square of it.
+// TestHostileLog: a log full of group headers is read in a time linear in its size, not quadratic.
 func TestHostileLog(t *testing.T) {
 	log := logHead(1, 0)
 	for len(log) < 8<<20 {
@@ -123,7 +121,7 @@ func TestHostileLog(t *testing.T) {
 	require.ErrorContains(t, err, "many damaged groups")
 }
 
-// TestHugeLengths: lengths that are negative where an int has 32 bits are none.
+// TestHugeLengths: lengths that are negative as a 32-bit int are invalid.
 func TestHugeLengths(t *testing.T) {
 	for _, n := range []uint32{1 << 31, 1<<31 + 1, 1<<32 - 1} {
 		f := &File{number: 1, end: logHeader}

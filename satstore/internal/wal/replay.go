@@ -81,12 +81,12 @@ func (r *replayer) log(number uint64) (more bool, err error) {
 	}
 }
 
-// requireLast reports damage if the end of the log is missing: the next log has a group which says
-// that all of this one had been synced.
+// requireLast reports damage if the end of the log is missing: the next log has a group that says
+// that all of this log had been synced.
 func (r *replayer) requireLast() error {
 	next, err := openFile(r.dir, r.file.number+1)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrCorrupt) {
-		return nil // there is no next log, or it was being created
+		return nil // there is no next log, or its creation was interrupted
 	}
 	if err != nil {
 		return err
