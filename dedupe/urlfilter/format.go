@@ -2,7 +2,9 @@ package urlfilter
 
 import (
 	"errors"
+	"maps"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/net/publicsuffix"
 
@@ -177,9 +179,27 @@ func isListed(host string) bool {
 	if isAddress(host) {
 		return true
 	}
-	suffix, icann := publicsuffix.PublicSuffix(strings.TrimSuffix(host, "."))
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	known := registries.Load()
+	if known != nil && (*known)[last] {
+		return true
+	}
+	if _, icann := publicsuffix.PublicSuffix(last); icann {
+		grown := map[string]bool{strings.Clone(last): true}
+		if known != nil {
+			maps.Copy(grown, *known)
+		}
+		registries.Store(&grown) // what another goroutine has found meanwhile is found again
+		return true
+	}
+	suffix, icann := publicsuffix.PublicSuffix(host)
 	return icann || strings.Contains(suffix, ".")
 }
+
+// registries are the top-level domains that were met and are rules of the list: whatever is under
+// them is listed. Asking the list costs an allocation and more time than the rest of a check.
+var registries atomic.Pointer[map[string]bool]
 
 // isAddress relies on canonical names not ending in a number.
 func isAddress(host string) bool {
