@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -166,4 +168,26 @@ func TestTheLedgerFlag(t *testing.T) {
 	text, err := os.ReadFile(files[0])
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"fate":"fetched"`)
+}
+
+// TestNoBlockDigest: a page has two digests, or that of the payload alone if a flag says so.
+func TestNoBlockDigest(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"-no-block-digest"}} {
+		dir := t.TempDir()
+		crawlWith(t, append(flags, "-out", dir, newNotebook(t).URL)...)
+		names, err := filepath.Glob(filepath.Join(dir, "*.warc.gz"))
+		require.NoError(t, err)
+		require.Len(t, names, 1)
+		file, err := os.Open(names[0])
+		require.NoError(t, err)
+		defer file.Close()
+		plain, err := gzip.NewReader(file)
+		require.NoError(t, err)
+		text, err := io.ReadAll(plain)
+		require.NoError(t, err)
+		_, pages, _ := strings.Cut(string(text), "WARC-Type: request") // after the record of the file
+		require.Contains(t, pages, "WARC-Payload-Digest: ")
+		require.Equal(t, flags == nil, strings.Contains(pages, "WARC-Block-Digest: "))
+	}
 }

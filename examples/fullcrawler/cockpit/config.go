@@ -35,6 +35,7 @@ type Config struct {
 	Out            string
 	Archive        string // how it is compressed; "" is gzip
 	Level          int    // of the compression; 0 is the archive's default
+	NoBlockDigest  bool   // in the archive
 	Delay          time.Duration
 	Arrival        time.Duration // of a request at the server, at most; 0 is not known
 	Backoff        time.Duration // after a first failure; 0 is the scheduler's default

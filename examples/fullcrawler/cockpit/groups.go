@@ -52,6 +52,8 @@ func (l *commandLine) identityFlags(fs *flag.FlagSet) {
 		"`directory` for the archive and all else (default crawl, or crawl-demo without seeds)")
 	fs.StringVar(&l.Archive, "archive", "gzip", "how to keep what is fetched: gzip, zstd or none")
 	fs.IntVar(&l.Level, "level", 0, "effort of the compression: 1 to 9 for gzip (default 6), 1 to 4 for zstd (default 1)")
+	fs.BoolVar(&l.NoBlockDigest, "no-block-digest", false, "leave the digests of whole records out of the archive: "+
+		"the checksums of gzip and zstd find the same damage, but not what a later recompression does")
 	fs.BoolVar(&l.Fresh, "fresh", false, "forget the pages of earlier runs; the archive stays")
 	fs.StringVar(&l.configFile, "config", "", "`file` of flags, one a line: a name, a blank and a value")
 }
