@@ -47,7 +47,7 @@ func gofeedAfter(feeds []string, web http.RoundTripper) {
 	}
 }
 
-// save stands for what a reader does with an article.
+// save stands for the work of a feed reader with an article.
 func save(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()

@@ -1,14 +1,14 @@
-// Package clients makes the crawlers that people already have polite. For each of some popular
-// clients it has a crawler as that client's README would have it, called …Before, and the same one
-// on top of this library's transports, called …After.
+// Package clients makes existing crawlers polite. For each of some popular clients it has a crawler
+// written as in that client's README, called …Before, and the same one on top of this library's
+// transports, called …After.
 //
 // The tests let both crawl one virtual web and judge them by the log of its servers. They print the
 // table of docs/existing-crawler.md:
 //
 //	cd examples/clients && go test -v -run TestTable
 //
-// All that is said about politeness is in the function layers. The rest of an …After is a filter of
-// the URLs that were seen, since a transport cannot know whether a page is wanted twice.
+// All politeness is in the function layers. The rest of an …After is a filter of seen URLs, since a
+// transport cannot know whether a page was fetched before.
 package clients
 
 import (
@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	// agent is the name by which robots.txt knows the crawlers.
+	// agent is the name of the crawlers in robots.txt.
 	agent = "examplebot"
 
-	// userAgent is sent with each request, also by clients that would send a name of their own.
+	// userAgent is sent with each request, also by clients that would send their own name.
 	userAgent = agent + "/1.0 (+https://example.org/bot)"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// A pageState is what is kept of a page between two visits.
+// A pageState is the state of a page between two visits.
 type pageState struct {
 	History revisit.History
 	Digest  [sha256.Size]byte
@@ -79,7 +79,7 @@ func visit(ctx context.Context, db *satstore.Store, client *http.Client, page *s
 	return page.Reschedule(now.Add(wait), data)
 }
 
-// addLinks adds what a page links to. A store skips what it knows.
+// addLinks adds the links of a page. The store skips known ones.
 func addLinks(db *satstore.Store, at string, body []byte, now time.Time) error {
 	var items []satstore.Item
 	for _, link := range hrefs(bytes.NewReader(body)) {
@@ -91,7 +91,7 @@ func addLinks(db *satstore.Store, at string, body []byte, now time.Time) error {
 	return err
 }
 
-// fetchPage returns a page and where it was found in the end.
+// fetchPage returns a page and its final URL.
 func fetchPage(ctx context.Context, client *http.Client, url string) (at string, body []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -41,8 +41,8 @@ func retryableAfter(seeds []string, web http.RoundTripper) {
 	})
 }
 
-// retryUnlessDisallowed does not try again what robots.txt forbids. It would cost the server
-// nothing, but time.
+// retryUnlessDisallowed does not retry what robots.txt forbids. Retrying would cost the server
+// nothing, but it would cost time.
 func retryUnlessDisallowed(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if errors.Is(err, robots.ErrDisallowed) {
 		return false, err

@@ -8,9 +8,9 @@ import (
 	"github.com/PuerkitoBio/goquery"
 )
 
-// spread fetches the seeds and whatever they lead to, every page in a goroutine of its own: with
-// the transports below, they wait there. add is that of links, and get returns what a page, which
-// may have another URL than was asked for, links to.
+// spread fetches the seeds and all pages reachable from them, each in its own goroutine: with the
+// transports below, they wait there. add is that of links. get returns the links of a page, whose
+// URL may differ from the requested one.
 func spread(
 	seeds []string, add func(page, link string) (url string, added bool),
 	get func(url string) (page string, found []string),
@@ -33,7 +33,7 @@ func spread(
 	group.Wait()
 }
 
-// hrefs returns what an HTML page links to, as it is written there.
+// hrefs returns the links of an HTML page, as written.
 func hrefs(body io.Reader) (found []string) {
 	doc, err := goquery.NewDocumentFromReader(body)
 	if err != nil {
@@ -45,8 +45,8 @@ func hrefs(body io.Reader) (found []string) {
 	return found
 }
 
-// plainLinks is what crawlers have that know no better than net/url. Its methods are safe for
-// concurrent use.
+// plainLinks is the filter of crawlers that use only net/url. Its methods are safe for concurrent
+// use.
 type plainLinks struct{ seen sync.Map }
 
 func (l *plainLinks) add(page, link string) (string, bool) {

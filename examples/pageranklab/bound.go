@@ -7,9 +7,9 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// A bound compares what a frontier states about itself with the truth.
+// A bound compares the stated error of a frontier with the actual one.
 type bound struct {
-	off, told      float64 // where the first came closest to the second
+	off, told      float64 // where the first was closest to the second
 	mass, trueMass float64
 	broken         bool
 
@@ -26,8 +26,8 @@ func (b *bound) massHolds() bool {
 	return b.mass <= b.trueMass+1e-9 && max(b.half, b.refinedMass) <= b.halfTrue+1e-9
 }
 
-// checkBound crawls with Push and compares with Exact half way and at the end, on the graph of pages
-// fetched or found, where readers start on fetched pages.
+// checkBound crawls with Push and compares with Exact, half way and at the end. The graph is that
+// of pages fetched or discovered, with readers starting on fetched pages.
 func checkBound(s start, workers int) (b bound) {
 	f := pagerank.New(pagerank.Options{Host: s.host()})
 	for _, id := range s.seeds {
@@ -57,7 +57,7 @@ func checkBound(s start, workers int) (b bound) {
 	return b
 }
 
-// check compares the scores of now.
+// check compares the current scores.
 func (b *bound) check(g *compare.Graph, f *pagerank.Frontier, done []bool, workers int) {
 	put := make([]float64, g.Len())
 	known := compare.NewGraph(g.Len(), func(yield func(from, to uint32) bool) {

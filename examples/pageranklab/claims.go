@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A claim is a sentence of the paper, or one of ours, with the verdict of a graph.
+// A claim is a sentence of the paper, or one of ours, with the verdict for a graph.
 type claim struct {
 	text  string
 	holds bool

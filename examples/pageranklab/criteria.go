@@ -11,7 +11,7 @@ import (
 // A truth is the PageRank of a whole web.
 type truth struct {
 	rank  []float64 // by id
-	order []uint32  // by id: its place when all are sorted by rank
+	order []uint32  // by id: its rank
 }
 
 func newTruth(g *compare.Graph, workers int) *truth {
@@ -30,7 +30,7 @@ func newTruth(g *compare.Graph, workers int) *truth {
 	return t
 }
 
-// tops are the shares of pages that criterion A looks at.
+// tops are the shares of pages for criterion A.
 var tops = [...]float64{0.001, 0.01, 0.1}
 
 const (
@@ -85,8 +85,8 @@ func (s *score) all() (sum float64) {
 	return sum + s.sum - s.error
 }
 
-// orderError is criterion C: how far pages are from their true places, early ones weighing more, as a
-// share of what the reverse order would have.
+// orderError is criterion C: the distance of pages from their true ranks, early ones weighing more,
+// relative to that of the reverse order.
 func (t *truth) orderError(crawled []uint32) float64 {
 	n := len(t.rank)
 	c := float64(n) / 1000

@@ -8,10 +8,10 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// generate makes a web of about n pages on many hosts. The sizes of hosts follow a power law; a host's
-// pages form a tree and link to a few of its top pages; links to other hosts copy those of earlier
-// pages, so that popular pages become more popular. It shows scale and the effect of hosts; it is
-// not the web.
+// generate makes a web of about n pages on many hosts. The sizes of hosts follow a power law. A
+// host's pages form a tree and link to a few of its top pages. Links to other hosts copy those of
+// earlier pages, so that popular pages become more popular. It shows scale and the effect of hosts,
+// but is not realistic otherwise.
 func generate(n int, seed uint64) *web {
 	random := rand.New(rand.NewPCG(seed, 7))
 	name := fmt.Sprintf("generated-%d", n)
@@ -39,7 +39,7 @@ func generate(n int, seed uint64) *web {
 			for random.Float64() < 0.5 && len(popular) > 0 {
 				target := popular[random.IntN(len(popular))]
 				if random.Float64() < 0.3 {
-					target = uint32(random.IntN(n)) // nobody's copy, and perhaps of a later host
+					target = uint32(random.IntN(n)) // not a copy, and perhaps of a later host
 				}
 				link(page, target)
 				popular = append(popular, target)

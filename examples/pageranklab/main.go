@@ -50,7 +50,7 @@ type settings struct {
 	graphs   []string
 }
 
-// defaultPages is the size of the graph that the lab makes if it is given none: it takes seconds.
+// defaultPages is the size of the graph that the lab generates by default: it takes seconds.
 const defaultPages = 20_000
 
 func parse(args []string, errs io.Writer) (s settings, err error) {

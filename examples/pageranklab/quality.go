@@ -8,9 +8,9 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// A quality is a label on a tenth of the pages, which are those that the crawl is for: training data
-// for language models in Craw4LLM (arXiv 2502.13347), relevant pages in arXiv 2506.16146. Good pages
-// link to good pages there, and they do here.
+// A quality is a label on a tenth of the pages, the goal of the crawl: training data for language
+// models in Craw4LLM (arXiv 2502.13347), relevant pages in arXiv 2506.16146. As there, good pages
+// link to good pages.
 type quality struct {
 	good     []bool
 	followed float64 // share of the links of good pages that lead to good pages
@@ -18,13 +18,13 @@ type quality struct {
 
 const (
 	goodShare  = 0.1
-	poorWorth  = 0.05 // of a page that is not good; 1 is that of a good one
+	poorWorth  = 0.05 // worth of a page that is not good; 1 is that of a good one
 	firstPart  = 0.1  // of the crawl
 	smoothings = 2    // more make longer chains of good pages
 )
 
-// newQuality gives each page a random number, replaces it by the mean of its own and those of the
-// pages that it links to, some times, and labels the pages with the highest numbers.
+// newQuality gives each page a random number, repeatedly replaces it by the mean over the page and
+// its links, and labels the pages with the highest numbers.
 func newQuality(g *compare.Graph, seed uint64) quality {
 	random := rand.New(rand.NewPCG(seed, 10))
 	values := make([]float64, g.Len())
@@ -71,8 +71,8 @@ func (q quality) worth(id uint32) float64 {
 	return poorWorth
 }
 
-// A harvest is what the first part of a crawl brings: shares of the good pages, and of the PageRank
-// that good pages have.
+// A harvest is the yield of the first part of a crawl: shares of the good pages, and of their
+// PageRank.
 type harvest struct {
 	name        string
 	pages, rank float64

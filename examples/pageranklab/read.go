@@ -16,8 +16,8 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// readWeb reads a graph and, if there is one, the list of its pages. If that tells which pages were
-// fetched, only those are kept: the links of the others are unknown.
+// readWeb reads a graph and, if there is one, the list of its pages. If the list says which pages
+// were fetched, only those are kept: the links of the others are unknown.
 func readWeb(graph, pages string) (*web, error) {
 	r := reader{numbers: map[string]uint32{}}
 	if err := r.file(graph, r.links); err != nil {
@@ -34,8 +34,8 @@ func readWeb(graph, pages string) (*web, error) {
 	return r.web(nameOf(graph))
 }
 
-// pagesBeside looks for the list of pages that belongs to a graph: its name with nodes for edges,
-// or with urls at its end.
+// pagesBeside looks for the list of pages of a graph: its name with nodes instead of edges, or with
+// urls at its end.
 func pagesBeside(graph string) string {
 	dir, base := filepath.Split(graph)
 	stem, _, _ := strings.Cut(base, ".")
@@ -50,7 +50,7 @@ func pagesBeside(graph string) string {
 	return ""
 }
 
-// nameOf names a graph after its file, or its folder if the file is just called edges.
+// nameOf names a graph after its file, or its directory if the file is just called edges.
 func nameOf(graph string) string {
 	base, _, _ := strings.Cut(filepath.Base(graph), ".")
 	if base == "edges" {
@@ -107,7 +107,7 @@ func unpack(in io.Reader) (io.Reader, error) {
 // maxLine bounds a line: the links of one page in LAW's form.
 const maxLine = 1 << 26
 
-// maxID keeps a stray number from taking all memory.
+// maxID keeps one huge number from using up all memory.
 const maxID = 1 << 30
 
 // links parses a graph. A first line of one number is LAW's ASCII form: the number of pages, then
@@ -157,7 +157,7 @@ func pair(line []byte) (a, b []byte) {
 	return a, b
 }
 
-// Separators of words. URLs may contain marks.
+// Word separators. URLs may contain commas and semicolons.
 const (
 	blanks = " \t\r"
 	marks  = ",;"
@@ -175,8 +175,8 @@ func word(line []byte) (first, rest []byte) {
 
 var scheme = []byte("://")
 
-// endOfURL returns the end of the URL at the beginning of a line, which has a mark or its end at mark:
-// it ends at a blank, or before another URL.
+// endOfURL returns the end of the URL at the start of a line: a blank, or a separator before
+// another URL.
 func endOfURL(line []byte, mark int) int {
 	end := until(line, blanks)
 	if next := bytes.Index(line[mark:end], scheme); next >= 0 {

@@ -83,7 +83,7 @@ func (r *result) printSpeed(out *report.Printer) {
 	})
 }
 
-// known formats a number, of which 0 means not known.
+// known formats a number, where 0 means unknown.
 func known(format string, v float64) string {
 	if v == 0 {
 		return "-"

@@ -70,8 +70,8 @@ func crawl(g *compare.Graph, seeds []uint32, s compare.Strategy) (order []uint32
 	}
 }
 
-// An oracle takes the discovered page with the highest true PageRank. No strategy can be much better
-// without knowing pages before they are discovered.
+// An oracle takes the discovered page with the highest true PageRank. No strategy can be much
+// better without knowing pages before they are discovered.
 type oracle struct {
 	truth *truth
 	known []bool

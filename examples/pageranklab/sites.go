@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// siteShapes are the kinds of sites that sites makes. Real crawls have 10 to 30 links a page.
+// siteShapes are the kinds of sites that sites generates. Real crawls have 10 to 30 links per page.
 var siteShapes = []struct {
 	fan, menu int     // children of a page, and links of a menu, at most
 	external  float64 // links to other sites for each page

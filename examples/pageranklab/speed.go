@@ -9,16 +9,17 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// A pace is the speed and the size of a strategy.
+// A pace is the speed and the memory of a strategy.
 type pace struct {
 	name    string
-	pages   float64 // a second, all in all
-	scoring float64 // a second, if keeping the links were free
-	bytes   float64 // of memory for each page at the end, as the collector counts them
+	pages   float64 // per second, in total
+	scoring float64 // per second, if keeping the links were free
+	bytes   float64 // of memory per page at the end, as the garbage collector counts them
 }
 
-// paces measures all strategies on one core, in turns, so that other work on the machine affects them
-// alike, and takes medians. The time to keep links is that of DL1 with links minus that of DL1.
+// paces measures all strategies on one core, alternating, so that other work on the machine affects
+// them alike, and returns medians. The time to keep links is that of DL1 with links minus that of
+// DL1.
 func paces(s start, rounds int, tell func(share float64)) (all []pace) {
 	var fast []contender
 	for _, c := range contenders(s.hosts != nil) {
@@ -82,8 +83,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// growth returns the time that DL1 takes for a link in each tenth of a crawl: the median, in
-// nanoseconds. It should grow by cache misses only.
+// growth returns DL1's time per link in each tenth of a crawl: the median, in nanoseconds. It
+// should grow by cache misses only.
 func growth(s start, rounds int) (tenths [10]float64) {
 	var all [10][]float64
 	for range rounds {

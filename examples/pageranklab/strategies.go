@@ -67,7 +67,7 @@ func contenders(hosts bool) []contender {
 	return all
 }
 
-// thresholds returns Push with other thresholds than its own, with hosts and without.
+// thresholds returns Push with other thresholds, with hosts and without.
 func thresholds(all []float64) (list []contender) {
 	for _, t := range all {
 		list = append(list, contender{fmt.Sprintf("Push %g", t), func(s start) compare.Strategy {
@@ -79,7 +79,7 @@ func thresholds(all []float64) (list []contender) {
 	return list
 }
 
-// workOf returns what a strategy knows about its cost.
+// workOf returns the cost of a strategy as far as it is known.
 func workOf(s compare.Strategy) (stats pagerank.Stats) {
 	switch s := s.(type) {
 	case interface{ Stats() pagerank.Stats }:

@@ -17,7 +17,7 @@ type web struct {
 	urls  []string // by id; nil if not known
 	hosts []uint32 // by id; nil if not known
 	ties  []uint32 // by id: slashes, then length; nil if not known
-	ids   []uint32 // by id: what the file calls it; nil if the same
+	ids   []uint32 // by id: its number in the file; nil if the same
 }
 
 // find returns the pages with these names: numbers of the file, or URLs.
@@ -32,9 +32,9 @@ func (w *web) find(names []string) (found []uint32, err error) {
 	return found, nil
 }
 
-// called returns the id of the page with a name, and -1 or one beyond all ids if there is none.
+// called returns the id of the page with a name. If there is none, it is -1 or beyond all ids.
 func (w *web) called(name string) int {
-	if name == "" { // the URL of a page of which only the number is known
+	if name == "" { // the URL of a page known only by its number
 		return -1
 	}
 	id := slices.Index(w.urls, name)
@@ -88,7 +88,7 @@ func lookup(values []uint32) func(uint32) uint32 {
 	return func(id uint32) uint32 { return values[id] }
 }
 
-// reach marks and counts the pages that can be reached from the seeds.
+// reach marks and counts the pages reachable from the seeds.
 func (w *web) reach(seeds []uint32) (in []bool, n int) {
 	in = make([]bool, w.graph.Len())
 	var stack []uint32
@@ -163,8 +163,8 @@ type start struct {
 	truth *truth
 }
 
-// starts chooses seeds: the first page and random others, if they reach nearly as much as the one
-// that reaches most. Results differ a lot from seed to seed, so one proves little.
+// starts chooses seeds: the first page and random others, if they reach nearly as many pages as the
+// best one. Results differ a lot from seed to seed, so a single one proves little.
 func (w *web) starts(want int) (all []start) {
 	const tries, nearly = 64, 0.9
 	if w.graph.Len() == 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// orderGain returns by how much more versions the best order of visits catches than first come, by
-// theory: each page changes at random at its true yearly rate, which is known, and servers admit a
-// share of what MLE.mix asks for. It says what an order can gain at all, whatever it learns from.
+// orderGain returns how many more versions the best order of visits catches than first come, first
+// served, in theory: each page changes at random at its true yearly rate, which is known, and
+// servers admit a share of the visits of MLE.mix. It is the upper bound of what an order can gain.
 func (l lab) orderGain(pages []page, share float64) float64 {
 	first, best := 0.0, 0.0
 	next := plain("", revisit.MLE{}).next
@@ -30,11 +30,12 @@ func rates(pages []page) (perDay []float64) {
 	return perDay
 }
 
-// crowded returns the versions a day that a server's pages yield under first come and under the
-// best order, if they ask for so many visits a day at intervals in proportion to their mean ones.
+// crowded returns the versions per day that a server's pages yield under first come and under the
+// best order, if they ask for this many visits per day at intervals in proportion to their mean
+// ones.
 //
-// Under first come the backlog grows until each page waits so long beyond its interval, all of them
-// alike, that what they ask for fits. The best order makes all intervals longer by one factor.
+// Under first come the backlog grows until each page is late by the same time and the demand fits.
+// The best order lengthens all intervals by one factor.
 func crowded(rates []float64, asked, share float64) (first, best float64) {
 	sum := 0.0
 	for _, r := range rates {
@@ -63,6 +64,6 @@ func crowded(rates []float64, asked, share float64) (first, best float64) {
 	return first, best
 }
 
-// perDay returns the versions a day that visits at an interval catch of a page that changes at
+// perDay returns the versions per day caught by visits at an interval to a page that changes at
 // random.
 func perDay(rate, interval float64) float64 { return -math.Expm1(-rate*interval) / interval }

@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// A dial is one of the numbers with the values that are tried for it, the plainest one first.
+// A dial is one of the parameters with the values to try for it, the plainest one first.
 type dial struct {
 	name   string
 	values []float64
@@ -23,8 +23,8 @@ var dials = []dial{
 	{"steady", []float64{0, .25, .5, 1}, func(n *numbers) *float64 { return &n.steady }},
 }
 
-// plainest are the numbers from which the choice starts: those of a textbook. To start from the
-// library's would find them again wherever nothing else is better.
+// plainest are the parameters at which the choice starts: those of a textbook. Starting with the
+// library's would keep them wherever nothing else is better.
 func plainest() (n numbers) {
 	for _, d := range dials {
 		*d.of(&n) = d.values[0]
@@ -32,14 +32,14 @@ func plainest() (n numbers) {
 	return n
 }
 
-// modelPrices are the prices at which the model is run. Between them, curves are nearly straight;
-// they lie closest at 1, where busy pages drop out. More would cost more time than they tell.
+// modelPrices are the prices at which the model is run. Between them, curves are nearly straight.
+// They are closest at 1, where busy pages drop out. More prices would not be worth the time.
 var modelPrices = []float64{
 	20, 12, 7, 4.5, 3, 2.2, 1.6, 1.3, 1.1, .98, .92, .85, .75, .62, .5, .38, .27, .18, .1, .05, .025,
 }
 
-// A trial is one half of a log, and what the rivals reach on it. Rivals have no numbers to choose,
-// so that they are run once.
+// A trial is one half of a log, with the results of the rivals on it. Rivals have no parameters to
+// choose, so they run once.
 type trial struct {
 	name  string
 	pages []page
@@ -48,10 +48,10 @@ type trial struct {
 	best  [2][]float64 // of all rivals, by cost: of all versions, and mean over pages
 }
 
-// measures are the two ways to count that a choice has to be good by.
+// measures are the two measures by which a choice is judged.
 var measures = [2]func(*sums) float64{(*sums).micro, (*sums).macro}
 
-// try runs the rivals at the costs at which the summaries compare, which are those of the target.
+// try runs the rivals at the costs that the summaries compare, which are those of the target.
 func (l lab) try(name string, pages []page) *trial {
 	curves := l.curves(pages, families()[:ofBayes], func(float64) {})
 	t := &trial{name: name, pages: pages, base: curves[ofMLE]}
@@ -62,7 +62,7 @@ func (l lab) try(name string, pages []page) *trial {
 		for m, of := range measures {
 			best := 0.0
 			for _, c := range curves {
-				if v := c.at(visits, of); v > best { // false also beyond a curve's end
+				if v := c.at(visits, of); v > best { // false also beyond the end of a curve
 					best = v
 				}
 			}
@@ -72,7 +72,7 @@ func (l lab) try(name string, pages []page) *trial {
 	return t
 }
 
-// A verdict is what numbers reach on some trials.
+// A verdict is the result of some parameters on some trials.
 type verdict struct {
 	rivals float64 // mean lead over the best rival, over costs and both measures
 	paper  float64 // mean lead over MLE.mix, of all versions
@@ -80,8 +80,8 @@ type verdict struct {
 	least  float64 // least lead over MLE.mix of all versions
 }
 
-// judge runs the model with these numbers. Each log counts alike, however many pages it has: what
-// holds for one host is not to be outvoted by another one's pages.
+// judge runs the model with these parameters. Each log has the same weight, however many pages it
+// has, so that the pages of one host do not outvote another one.
 func (l lab) judge(n numbers, trials []*trial) (v verdict) {
 	v.least = math.Inf(1)
 	count := 0.0
@@ -108,13 +108,13 @@ func (l lab) judge(n numbers, trials []*trial) (v verdict) {
 	return v
 }
 
-// worst is how much worse than MLE.mix a choice may be anywhere. What falls below costs ten times
-// as much as what is gained elsewhere.
+// worst is how much worse than MLE.mix a choice may be anywhere. A shortfall below that costs ten
+// times as much as a gain elsewhere.
 const worst = 0.01
 
 func (v verdict) score() float64 { return v.rivals - 10*max(-worst-v.least, 0) }
 
-// choose turns each dial twice, keeps what helps, and shows each step.
+// choose tunes each dial twice, keeps improvements, and prints each step.
 func (l lab) choose(trials []*trial, out *report.Printer, done func(float64)) numbers {
 	best := plainest()
 	bestScore := l.judge(best, trials).score()
@@ -146,9 +146,9 @@ type set struct {
 	pages []page
 }
 
-// chooseAndJudge chooses numbers on each half of all logs and judges them on the other half, beside
-// those of the library. What was chosen on a half is judged there, too: the difference is what the
-// choice has learned by heart.
+// chooseAndJudge chooses parameters on each half of all logs and judges them on the other half,
+// beside those of the library. They are also judged on their own half: the difference is
+// overfitting.
 func (s settings) chooseAndJudge(sets []set, out, errs io.Writer) error {
 	l := lab{step: inDays(s.resolution)}
 	p := report.NewPrinter(out)

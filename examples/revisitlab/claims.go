@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// A claim is a sentence of the paper, and whether a log bears it out.
+// A claim is a sentence of the paper, and whether it holds for a log.
 type claim struct {
 	text  string
 	holds bool
 	seen  string // the figures that decided
-	brief string // the same for a narrow table; "" if yes or no will do
-	void  bool   // the log has no pages of the kind
+	brief string // the same for a narrow table; "" if yes or no is enough
+	void  bool   // the log has no such pages
 }
 
 func (c *claim) verdict() string {

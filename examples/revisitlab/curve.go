@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// A curve is what one family reaches, from the cheapest to the dearest.
+// A curve is the results of one family, from the cheapest to the most expensive.
 type curve struct {
 	name   string
 	points []score
 }
 
-// curves runs all families at once, so that all processors are busy.
+// curves runs all families concurrently, on all processors.
 func (l lab) curves(pages []page, families []family, done func(float64)) []curve {
 	var all []strategy
 	for _, f := range families {
@@ -30,7 +30,7 @@ func (l lab) curves(pages []page, families []family, done func(float64)) []curve
 	return out
 }
 
-// at returns what the curve reaches at so many visits per page; NaN beyond its ends.
+// at returns the value of the curve at this many visits per page; NaN beyond its ends.
 func (c curve) at(visits float64, of func(*sums) float64) float64 {
 	left, right, share := c.around(visits)
 	if right == nil {
@@ -39,9 +39,9 @@ func (c curve) at(visits float64, of func(*sums) float64) float64 {
 	return of(&left.sums) + share*(of(&right.sums)-of(&left.sums))
 }
 
-// around returns the points on both sides of so many visits, and how far from the left one they
-// are; nil beyond the ends. What lies between two points can be had: some pages are visited as one
-// of them says, the rest as the other.
+// around returns the points on both sides of this many visits, and the distance from the left one;
+// nil beyond the ends. Values between two points can be achieved by visiting some pages as in one
+// and the rest as in the other.
 func (c curve) around(visits float64) (left, right *score, share float64) {
 	for i := range c.points {
 		right = &c.points[i]
@@ -60,9 +60,9 @@ func (c curve) around(visits float64) (left, right *score, share float64) {
 	return nil, nil, 0
 }
 
-// lead returns by how much more of all versions c catches than the base at one cost, and half the
-// width of the 95 % confidence interval of that. Both have visited the same pages, so that the
-// interval is one over the pages' differences; pages that change together make it too narrow.
+// lead returns the lead of c over the base, as a share of all versions at one cost, and half the
+// width of its 95 % confidence interval. Both have visited the same pages, so the interval is one
+// over the pages' differences; it is too narrow for pages that change together.
 func (c curve) lead(base curve, visits float64, pages []page) (lead, margin float64) {
 	own, other := c.perPage(visits), base.perPage(visits)
 	if own == nil || other == nil {
@@ -94,7 +94,8 @@ func (c curve) perPage(visits float64) func(page int) float64 {
 	}
 }
 
-// gapClosed returns the share of the way from the base to the oracle that c goes, at one cost.
+// gapClosed returns the share of the gap between the base and the oracle that c closes, at one
+// cost.
 func gapClosed(c, base, oracle curve, visits float64, of func(*sums) float64) float64 {
 	b := base.at(visits, of)
 	return (c.at(visits, of) - b) / (oracle.at(visits, of) - b)

@@ -39,7 +39,7 @@ func (r *result) figures() map[string]report.Plot {
 	return all
 }
 
-// own tells whether a policy is the library's recommendation.
+// own reports whether a policy is the library's recommendation.
 func own(name string) bool { return name == "Bayes" }
 
 // intervals is the histogram of the gaps between versions and of the pages' mean ones.

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// halfOf deals pages out into two halves, 1 and 2, so that numbers can be chosen on one of them and
-// judged on the other. All pages of a site, and all years of a page, fall into the same half: they
-// change together, and what was chosen on some of them has seen the rest.
+// halfOf splits pages into two halves, 1 and 2, so that parameters can be chosen on one of them and
+// judged on the other. All pages of a site, and all years of a page, are in the same half: they
+// change together, so a choice made on some of them is not independent of the rest.
 func halfOf(page string) int {
 	hash := fnv.New32a()
 	hash.Write([]byte(siteOf(page)))
-	// This bit of the hash hardly depends on the last character. That is welcome: of pages that have
-	// numbers for names, neighbours fall into the same half, ten at a time.
+	// This bit of the hash hardly depends on the last character. That helps if names are numbers:
+	// neighbors fall into the same half, ten at a time.
 	return 1 + int(hash.Sum32()>>16&1)
 }
 
-// siteOf returns the host of a page, if its name tells one: "http://host/path" or "host.name/path".
-// Of other names nothing is known, and each page is a site of its own.
+// siteOf returns the host of a page, if its name contains one: "http://host/path" or
+// "host.name/path". With any other name, each page is its own site.
 func siteOf(page string) string {
 	_, rest, isURL := strings.Cut(page, "://")
 	if !isURL {

@@ -13,7 +13,7 @@ import (
 // hostVisits are the visits per page and year at which policies are compared host by host.
 var hostVisits = []float64{3, 4, 5, 6.5, 8, 10, 12, 15, 18, 22, 27, 40, 60, 90, 140}
 
-// hostPrices are those that lead to so many visits.
+// hostPrices are those that lead to this many visits.
 var hostPrices = []float64{
 	6, 3.5, 2.2, 1.5, 1.2, 1, .97, .93, .88, .8, .7, .6, .5, .4, .3, .22, .15, .1, .06, .03, .012,
 }
@@ -26,8 +26,7 @@ func watching(name string, w watcher) family {
 	})
 }
 
-// leads returns by how much more of what counts c catches than another curve at some costs; NaN
-// where one of them has no answer.
+// leads returns the lead of c over another curve at some costs; NaN where one of them has no value.
 func (c curve) leads(other curve, costs []float64, pages []page) (leads []float64) {
 	for _, visits := range costs {
 		own, base := c.perPage(visits), other.perPage(visits)
@@ -46,13 +45,13 @@ func (c curve) leads(other curve, costs []float64, pages []page) (leads []float6
 	return leads
 }
 
-// meanLead returns the mean of the leads at hostVisits, as far as there are answers.
+// meanLead returns the mean of the known leads at hostVisits.
 func (c curve) meanLead(other curve, pages []page) string {
 	return means(c.leads(other, hostVisits, pages), 1)
 }
 
-// printHosts takes each log for a host. At the end of the year all pages are visited once more:
-// where many change on few days, chance would otherwise decide whose last visit comes after them.
+// printHosts treats each log as a host. At the end of the year all pages are visited once more: if
+// many pages change on a few days, chance would otherwise decide whose last visit comes after them.
 func (s settings) printHosts(sets []set, out, errs io.Writer) error {
 	p := report.NewPrinter(out)
 	l := lab{step: inDays(s.resolution), closing: true}
@@ -67,7 +66,7 @@ func (s settings) printHosts(sets []set, out, errs io.Writer) error {
 	return p.Err()
 }
 
-// printPulses prints by how much more a host's pulse catches than each policy does, on both halves.
+// printPulses prints the lead of a host's pulse over each policy, on both halves.
 func printPulses(l lab, p *report.Printer, sets []set, errs io.Writer) {
 	all := families()
 	others := []family{
@@ -109,10 +108,11 @@ func latestOf(pages []page, windows int) []page {
 // that follows each hint cannot make fewer visits than there are hints.
 var hintVisits = []float64{6.5, 15, 40}
 
-// hintPages are enough pages of a log to compare hints, which say nothing about other pages.
+// hintPages is a sufficient number of pages of a log to compare hints, which say nothing about
+// other pages.
 const hintPages = 400
 
-// printHints prints what each way to use hints gains over using none, by how reliable they are.
+// printHints prints the gain of each way to use hints over using none, by their reliability.
 func printHints(l lab, p *report.Printer, sets []set, errs io.Writer) {
 	ways := []family{
 		watching("none", watcher{}),
@@ -137,7 +137,8 @@ func printHints(l lab, p *report.Printer, sets []set, errs io.Writer) {
 					for i, c := range curves[:3] {
 						leads[i] = append(leads[i], c.leads(curves[0], hintVisits, pages)...)
 					}
-					// A visit for each hint is too many for some logs, so the two are compared where both answer.
+					// A visit for each hint is too many for some logs, so the two are compared
+					// where both have values.
 					leads[3] = append(leads[3], curves[2].leads(curves[3], hintVisits, pages)...)
 				}
 				line := fmt.Sprintf("%v\t%v", recall, wrong)
@@ -150,8 +151,7 @@ func printHints(l lab, p *report.Printer, sets []set, errs io.Writer) {
 	})
 }
 
-// means returns the means of the columns of a table that is given row by row, as far as there are
-// numbers.
+// means returns the column means of a table that is passed row by row, ignoring NaN.
 func means(table []float64, columns int) (text string) {
 	for column := range columns {
 		sum, n := 0.0, 0.0
@@ -166,7 +166,7 @@ func means(table []float64, columns int) (text string) {
 	return text[1:]
 }
 
-// printWeights prints what it gains to visit pages by their weight.
+// printWeights prints the gain of visiting pages by their weight.
 func printWeights(l lab, p *report.Printer, sets []set, errs io.Writer) {
 	blind := sweep("", hostPrices, func(price float64) strategy {
 		return plain("", revisit.Bayes{Price: price})

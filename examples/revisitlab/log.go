@@ -69,7 +69,7 @@ func parseLog(in io.Reader) ([]event, error) {
 	return events, nil
 }
 
-// latest is the largest time that is taken, some 30,000 years from now.
+// latest is the largest time accepted, about 30,000 years from now.
 const latest = 1e12
 
 func parseEvent(line string) (event, error) {

@@ -56,7 +56,7 @@ type settings struct {
 	logs       []string
 }
 
-// defaultPages is the size of the log that the lab makes if it is given none: it takes seconds.
+// defaultPages is the size of the log that the lab generates by default: it takes seconds.
 const defaultPages = 200
 
 func parse(args []string, errs io.Writer) (s settings, err error) {
@@ -144,7 +144,7 @@ func run(args []string, out, errs io.Writer) error {
 	})
 }
 
-// read makes the synthetic log, if asked for, and reads the others. It says which have no pages.
+// read makes the synthetic log, if requested, and reads the others. It reports those without pages.
 func (s settings) read(errs io.Writer) (sets []set, err error) {
 	step := inDays(s.resolution)
 	take := func(file, name string, pages []page) {
@@ -168,7 +168,7 @@ func (s settings) read(errs io.Writer) (sets []set, err error) {
 	return sets, nil
 }
 
-// thin takes about so many pages, evenly.
+// thin returns about this many pages, evenly spread.
 func thin(pages []page, most int) []page {
 	if most <= 0 || len(pages) <= most {
 		return pages

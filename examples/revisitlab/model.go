@@ -2,10 +2,11 @@ package main
 
 import "math"
 
-// Numbers are what no theory gives Bayes. The library has them as constants; here they can be
-// varied, to see what they are worth and to choose them on some pages and judge them on others.
+// Numbers are the parameters of Bayes that no theory determines. The library has them as constants.
+// Here they can be varied, to measure their effect, and to choose them on some pages and judge them
+// on others.
 type numbers struct {
-	fair   float64 // days: pages that change less often than once in these count alike
+	fair   float64 // days: pages that change less often than this count alike
 	trust  float64 // share of the evidence that counts
 	wake   float64 // chance per day that a page turns into another one
 	steady float64 // share of the evidence in the sums, which never forget
@@ -44,15 +45,15 @@ func init() {
 	}
 }
 
-// A belief is what the model remembers of a page: that of the library without its bytes and its
-// table of costs, and without constants that are on disk.
+// A belief is the model's memory of a page: that of the library without its compact encoding, its
+// table of costs, and constants that are on disk.
 type belief struct {
 	bits         [modelRates]float64 // by which each rate explains the visits worse than the best one
 	total, quiet float64             // days
 	changes      float64
 }
 
-// modelled is Bayes in plain numbers, with the numbers given.
+// modelled is Bayes in plain floats, with the given parameters.
 func modelled(n numbers, price float64) strategy {
 	next := func(t *track) float64 {
 		if t.belief == nil {
@@ -127,8 +128,8 @@ func worthAt(worths *[modelRates]float64, mark int) (sum float64) {
 	return sum
 }
 
-// weigh returns the weight of each rate: prior times likelihood, with what the sums say. Both count
-// for less than if changes came at random.
+// weigh returns the weight of each rate: prior times likelihood, including the sums. Both count for
+// less than they would if changes came at random.
 func (b *belief) weigh(n numbers) (weights [modelRates]float64) {
 	const from = 3 // changes from which on the sums say anything
 	var drops [modelRates]float64
@@ -141,8 +142,8 @@ func (b *belief) weigh(n numbers) (weights [modelRates]float64) {
 	return weights
 }
 
-// drops returns the bits that the sums speak against each rate, 4 at most: where the page has changed
-// its ways, the last visits win.
+// drops returns the bits that the sums count against each rate, 4 at most: if the page has changed
+// its behavior, the last visits win.
 func (b *belief) drops(steady float64) (drops [modelRates]float64) {
 	const most = 4
 	mean, best := (b.total-b.quiet)/b.changes, math.Inf(1)

@@ -11,20 +11,21 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// An order is what a crowded server's visits are given to.
+// An order is a rule for the visits of an overloaded server.
 type order struct {
 	name string
 	next chooser
-	// stretch makes all intervals longer by one factor, so that they fit: section 5.2.
+	// stretch lengthens all intervals by one factor, so that they fit: section 5.2.
 	stretch bool
-	// rank, if any, puts the pages that are due into order; without it they come by their time.
+	// rank, if any, orders the pages that are due; without it they come in the order of their
+	// times.
 	rank func(t *track, today float64) float64
-	// eager takes pages that are not due yet when no other is.
+	// eager visits pages that are not due yet when no other page is.
 	eager bool
 }
 
-// orders are those that are compared. The first one sets the demand that servers cannot meet; price
-// is the one at which Bayes would ask for as much.
+// orders are the rules to compare. The first one sets the demand that servers cannot meet; price is
+// the one at which Bayes would ask for as much.
 func orders(price float64) []order {
 	bayes := revisit.Bayes{Price: price}
 	byMLE, byBayes := plain("", revisit.MLE{}).next, plain("", bayes).next
@@ -43,7 +44,7 @@ func orders(price float64) []order {
 	}
 }
 
-// Indices into orders that the tables speak of. ofCome is what the others are measured against.
+// Indices into orders that the tables use. The others are compared with ofCome.
 const (
 	ofPaper  = 0
 	ofCome   = 2
@@ -76,8 +77,8 @@ type crowd struct {
 	unused  float64
 }
 
-// servers deals the pages out to servers with 1 to 1,093 pages, each three times as large as the
-// one before and then from 1 again.
+// servers distributes the pages to servers with 1 to 1,093 pages, each three times as large as the
+// previous one, and then from 1 again.
 func servers(pages []page) (groups [][]page) {
 	const largest = 1093
 	for size := 1; len(pages) > 0; size = size%largest*3 + 1 {
@@ -88,7 +89,7 @@ func servers(pages []page) (groups [][]page) {
 	return groups
 }
 
-// demand returns the visits per day that the pages get where nothing holds them up.
+// demand returns the visits per day without overload.
 func (l lab) demand(pages []page, next chooser) float64 {
 	sum := 0
 	for _, t := range l.simulate(pages, &strategy{next: next}) {
@@ -97,8 +98,8 @@ func (l lab) demand(pages []page, next chooser) float64 {
 	return float64(sum) / year
 }
 
-// overload returns what each order reaches when each server admits a share of what MLE.mix asks
-// for, and which share of the visits admitted went unused.
+// overload returns the results of each order when each server admits a share of the visits of
+// MLE.mix, and the share of admitted visits that were unused.
 func (l lab) overload(
 	pages []page, share float64, orders []order,
 ) (scores []score, unused []float64) {
@@ -149,14 +150,14 @@ func (l lab) serve(c *crowd, o order, today float64) {
 		}
 		t.due = today + wait
 	}
-	// A server does not remember for long what it was spared.
+	// Unused visits expire.
 	if most := max(c.admits, 1); c.savings > most {
 		c.unused += c.savings - most
 		c.savings = most
 	}
 }
 
-// queue returns the pages that may be visited today, the first one first.
+// queue returns the pages that may be visited today, in order.
 func (c *crowd) queue(o order, today float64) (queue []int) {
 	rank := make([]float64, len(c.tracks))
 	for n := range c.tracks {
@@ -179,8 +180,8 @@ func (c *crowd) queue(o order, today float64) (queue []int) {
 	return queue
 }
 
-// printOverload prints what the orders reach when servers admit three quarters and half of the
-// demand, and returns it in short.
+// printOverload prints the results when servers admit three quarters and half of the demand, and
+// returns them in short.
 func (r *result) printOverload(out *report.Printer, l lab) (crowds []crowding) {
 	all := orders(l.priceFor(r.pages))
 	for _, share := range []float64{0.75, 0.5} {

@@ -18,8 +18,8 @@ func plain(name string, p revisit.Policy) strategy {
 
 func inDays(d time.Duration) float64 { return d.Seconds() / daySeconds }
 
-// pooled is a Bayes that learns its prior from the other pages of the window while it goes on, from
-// nothing but what the visits showed.
+// pooled is a Bayes that learns its prior from the visits to the other pages of the window, as they
+// happen.
 func pooled(name string, b revisit.Bayes) strategy {
 	const sample = 500
 	s := plain(name, b)
@@ -51,7 +51,7 @@ func exact(p revisit.MLE) strategy {
 	return strategy{name: "MLE.full", next: next, gaps: true}
 }
 
-// gain is what a visit is worth, in versions at the margin, when x changes are expected.
+// gain is the marginal worth of a visit, in versions, when x changes are expected.
 func gain(x float64) float64 { return 1 - (1+x)*math.Exp(-x) }
 
 // worthWaiting returns how many changes are expected when a visit is worth the price.
@@ -74,8 +74,8 @@ func oracle(price float64) strategy {
 	return strategy{name: fmt.Sprintf("oracle(%v)", price), next: next}
 }
 
-// fairOracle is one for which pages count alike if they change less often than once in so many
-// days. It shows what no choice of Fair can reach, however well the rates are known.
+// fairOracle is an oracle for which all pages count alike that change less often than this. It
+// shows what no choice of Fair can reach, however well the rates are known.
 func fairOracle(price, fair float64) strategy {
 	next := func(t *track) float64 {
 		counts := max(1, t.page.gap()/fair)
@@ -84,7 +84,7 @@ func fairOracle(price, fair float64) strategy {
 	return strategy{name: fmt.Sprintf("oracle(%v, %v)", price, fair), next: next}
 }
 
-// paced is the oracle that visits each page once in its true mean interval. It shows in the figures
+// paced is the oracle that visits each page once in its true mean interval. In the figures it shows
 // how far the others are from knowing the rates, by interval and month by month.
 func paced() strategy {
 	s := oracle(gain(1))
@@ -145,9 +145,9 @@ const (
 // mleAlphas are the costs of MLE.
 var mleAlphas = []float64{8, 4, 2, 1, .5, .3, .15}
 
-// everyDays are the fixed intervals, from a day to a year. They lie close together, since those
-// that divide the year catch what changed last, and those that do not lose it: a visit on day 360
-// and none after day 250 are one and the same interval but for luck.
+// everyDays are the fixed intervals, from a day to a year. They are close together, because an
+// interval that divides the year catches the last change and others lose it: only luck
+// distinguishes a visit on day 360 from none after day 250.
 func everyDays() (days []float64) {
 	for d := float64(year); d > 1; d /= 1.15 {
 		days = append(days, d)
@@ -155,7 +155,7 @@ func everyDays() (days []float64) {
 	return append(days, 1)
 }
 
-// families are the curves at equal cost. The first one is what the others are measured against.
+// families are the curves at equal cost. The others are compared with the first one.
 func families() []family {
 	prices := []float64{.98, .95, .9, .8, .7, .6, .5, .4, .3, .2, .13, .08, .05, .03, .015}
 	// Slow pages count more than 1, so prices may exceed it. At 1, busy pages drop out.

@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// A result is all that is known about one log.
+// A result is everything known about one log.
 type result struct {
 	name   string
 	pages  []page
@@ -122,7 +122,7 @@ func (r *result) printClaims(out *report.Printer) {
 	})
 }
 
-// claims judges the paper's claims; none if policies that they compare were left out.
+// claims judges the paper's claims; there are none if policies that they compare were left out.
 func (r *result) claims() []claim {
 	byName := map[string]*score{}
 	for i, name := range r.names {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A score is what a strategy reached, added up over pages.
+// A score is the result of a strategy, added up over pages.
 type score struct {
 	sums
 	months   [months]int // versions caught that were published in this month
@@ -15,7 +15,7 @@ type score struct {
 	caught   []uint32    // versions by page, so that strategies can be compared page by page
 }
 
-// sums are the four numbers that everything is computed from, and the sums over pages of the two
+// sums are the four numbers from which all results are computed, and the sums over pages of the two
 // ratios that the paper averages.
 type sums struct {
 	pages, visits, versions, captured int
@@ -52,7 +52,7 @@ func (s *sums) add(o *sums) {
 	s.squares += o.squares
 }
 
-// addTrack adds one page. One without versions counts as covered, and all visits to it as vain.
+// addTrack adds one page. One without versions counts as covered, and all visits to it as wasted.
 func (s *score) addTrack(t *track) {
 	one := sums{
 		pages: 1, visits: t.visits, versions: len(t.page.changes), captured: t.captured, coverage: 1,
@@ -117,10 +117,10 @@ func binDays(b int) float64 {
 	}
 }
 
-// chunk is how many pages one job takes, unless the strategy has to see all of a window.
+// chunk is the number of pages per job, unless the strategy must see all of a window.
 const chunk = 4096
 
-// A job is a part of the work that needs nothing of the others.
+// A job is an independent part of the work.
 type job struct {
 	strategy int
 	from     int // index of the first page
@@ -147,7 +147,7 @@ func jobs(pages []page, strategies []strategy) (all []job) {
 }
 
 // simulateAll runs all strategies over all pages on all processors, and returns their scores in the
-// order of the strategies. It calls done now and then with the share of the work that is done.
+// order of the strategies. It calls done occasionally with the completed share of the work.
 func (l lab) simulateAll(pages []page, strategies []strategy, done func(float64)) []score {
 	all := jobs(pages, strategies)
 	scores := make([]score, len(strategies))

@@ -8,23 +8,24 @@ import (
 	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
-// A strategy is a policy as the laboratory runs it: with a name, and with what a policy cannot see.
+// A strategy is a policy as the laboratory runs it: with a name, and with information that a policy
+// does not have.
 type strategy struct {
 	name string
 	next chooser
-	// learn, if there is one, is shown all pages of a window now and then, and returns what
-	// chooses from then on.
+	// learn, if set, is shown all pages of a window at times, and returns the chooser to use from
+	// then on.
 	learn func(seen []track) chooser
 	gaps  bool // next looks at the gaps
-	// watch, if there is one, takes the place of next: it visits all pages of a window in the order
-	// of time, so that what one of them shows counts for the others.
+	// watch, if set, replaces next: it visits all pages of a window in the order of time, so that
+	// the result of one visit affects the others.
 	watch *watcher
 }
 
 // A chooser returns the days from the last visit to the next one.
 type chooser func(t *track) float64
 
-// A track is one page on its way through the year.
+// A track is one page during the year.
 type track struct {
 	page     *page
 	history  revisit.History
@@ -43,7 +44,7 @@ const months = 12
 // learnDays are the days on which strategies that learn do so.
 var learnDays = []float64{30, 60, 120, 240}
 
-// A lab is what all simulations share.
+// A lab is shared by all simulations.
 type lab struct {
 	step     float64 // least days between two visits to a page
 	modified bool    // servers say when a page changed
@@ -55,12 +56,12 @@ func at(days float64) time.Time {
 	return time.Unix(1_000_000_000, 0).Add(duration(days))
 }
 
-// duration returns whole seconds, as a History keeps them.
+// duration returns whole seconds, the resolution of a History.
 func duration(days float64) time.Duration {
 	return time.Duration(math.Round(days*daySeconds)) * time.Second
 }
 
-// simulate sends the pages of one window through the year.
+// simulate simulates a year of the pages of one window.
 func (l lab) simulate(pages []page, s *strategy) []track {
 	tracks := make([]track, len(pages))
 	for i := range pages {
@@ -98,7 +99,7 @@ func (l lab) run(tracks []track, s *strategy, next chooser, until float64) {
 		for t.due < until {
 			l.visit(t, s.gaps)
 			// The pages of a log change at whole steps; visits keep their fractions, so that an
-			// interval of a day and a half is one.
+			// interval of a day and a half is possible.
 			t.due += max(next(t), l.step)
 		}
 	}
@@ -114,7 +115,7 @@ func (l lab) visit(t *track, gaps bool) {
 	}
 }
 
-// look returns what the visit that is due shows, and the number of changes until then.
+// look returns the result of the visit that is due, and the number of changes until then.
 func (l lab) look(t *track) (v revisit.Visit, seen int) {
 	const rounding = 1e-6
 	changes, seen := t.page.changes, t.seen
@@ -128,8 +129,8 @@ func (l lab) look(t *track) (v revisit.Visit, seen int) {
 	return v, seen
 }
 
-// take adds a visit to the track. It catches the newest version; those between it and the one caught
-// last are lost.
+// take adds a visit to the track. It catches the newest version; versions between it and the last
+// one caught are lost.
 func (t *track) take(v revisit.Visit, seen int) {
 	first := t.history == revisit.History{}
 	t.history = t.history.Observe(v)

@@ -8,17 +8,17 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// A summary is what one log says of Bayes, at the costs of MLE.mix with these alphas.
+// A summary is the result of Bayes for one log, at the costs of MLE.mix with these alphas.
 type summary struct {
 	name  string
 	costs []summaryCost
-	// won counts, for each rival and each match, the costs above the lowest at which ours catches at
-	// least as much, and all of them.
+	// won counts, for each rival and each match, the costs above the lowest at which ours catches
+	// at least as much, and the total.
 	won [len(matches)]map[string]*tally
 }
 
-// summaryAlphas are the values of alpha that are looked at: a quarter to three times the visits of
-// the paper's own setting.
+// summaryAlphas are the values of alpha to compare at: a quarter to three times the visits of the
+// paper's own setting.
 var summaryAlphas = []float64{2, 1, 0.5, 0.3}
 
 // A summaryCost is Bayes at one cost.
@@ -31,9 +31,9 @@ type summaryCost struct {
 
 type tally struct{ won, of int }
 
-// matches are the ways to compare policies: by what, and which of ours. No setting is best by both
-// measures, since busy pages hold the versions, and slow ones are most of the pages. The oracle
-// shows that this is so: its Fair is the one with which it wins most cases by both measures.
+// matches are the ways to compare policies: by which measure, and with which of ours. No setting is
+// best by both measures, since busy pages have most versions, but most pages are slow. The oracle
+// shows this: its Fair is the one with which it wins most cases by both measures.
 var matches = [...]struct {
 	name string
 	own  int
@@ -72,7 +72,7 @@ func (r *result) summarize() (s summary) {
 // and alphas fall as they rise.
 func skipTo(alpha float64) int { return slices.Index(mleAlphas, alpha) }
 
-// count compares ours with the rivals, which come before it, at one cost.
+// count compares ours with the rivals, which come first, at one cost.
 func (s *summary) count(curves []curve, visits float64) {
 	for i, m := range matches {
 		ours := curves[m.own].at(visits, m.of)
@@ -95,7 +95,7 @@ func (s *summary) count(curves []curve, visits float64) {
 }
 
 // closed returns the share of the gap between MLE.mix and the rate oracle that Bayes closes, over
-// all costs together: where the gap is nearly nothing, its share says nothing.
+// all costs together: where the gap is nearly zero, its share is meaningless.
 func (s *summary) closed() float64 {
 	lead, gap := 0.0, 0.0
 	for _, c := range s.costs {

@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// synthesize returns pages like those of the paper's Figure 4: mean intervals fall off by a power
-// law, with a peak at one day, and changes come at random. Pages with fewer changes than least are
-// drawn again; if no page has as many, there are fewer than n.
+// synthesize returns pages like those of the paper's Figure 4: mean intervals follow a power law,
+// with a peak at one day, and changes come at random. Pages with fewer changes than least are drawn
+// again; if too few pages have enough, there are fewer than n.
 func synthesize(n, least int, step float64, seed uint64) []page {
 	const (
 		exponent = 1.3
 		peak     = 0.08   // of the pages change daily
-		patience = 10_000 // draws in vain, one after the other
+		patience = 10_000 // consecutive rejected draws
 	)
 	random := rand.New(rand.NewPCG(seed, 0))
 	pages := make([]page, 0, n)

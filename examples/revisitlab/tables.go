@@ -9,7 +9,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// An outcome is what is kept of a log for the tables over all logs.
+// An outcome is the part of a log's results that the tables over all logs need.
 type outcome struct {
 	name    string
 	summary *summary // nil without curves
@@ -17,17 +17,18 @@ type outcome struct {
 	crowds  []crowding
 }
 
-// A crowding is what orders reach when servers admit a share of the demand: ratios of versions caught.
+// A crowding is the result of the orders when servers admit a share of the demand: ratios of
+// versions caught.
 type crowding struct {
-	own         float64 // our order over our first come
-	paper       float64 // the same over MLE.mix, first come
-	oracle      float64 // of the rate oracle over our first come
-	theory      float64 // of the best order over first come if rates are known and steady
+	own         float64 // our order to our first come
+	paper       float64 // the same to MLE.mix, first come
+	oracle      float64 // of the rate oracle to our first come
+	theory      float64 // of the best order to first come if rates are known and steady
 	unused      float64 // visits that our first come leaves, as a share
 	unusedPaper float64 // visits that MLE.mix, first come, leaves
 }
 
-// summaries returns those that there are.
+// summaries returns the existing ones.
 func summaries(all []outcome) (some []summary) {
 	for i := range all {
 		if all[i].summary != nil {
@@ -37,7 +38,7 @@ func summaries(all []outcome) (some []summary) {
 	return some
 }
 
-// printTables writes the tables of the lab's README.md, so that nobody copies numbers by hand.
+// printTables writes the tables of the lab's README.md, so that no number is copied by hand.
 func printTables(w io.Writer, all []outcome) error {
 	out := report.NewPrinter(w)
 	if some := summaries(all); len(some) > 0 {

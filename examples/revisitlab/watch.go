@@ -7,7 +7,7 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// A watcher visits the pages of a host day by day, as a crawler does that asks every day which of
+// A watcher visits the pages of a host day by day, like a crawler that checks every day which of
 // them are worth a visit.
 type watcher struct {
 	policy revisit.Bayes
@@ -15,17 +15,17 @@ type watcher struct {
 	trust  trust
 }
 
-// trust is what a watcher makes of hints.
+// trust is how a watcher treats hints.
 type trust int
 
 const (
-	deaf     trust = iota // nothing
-	obedient              // each leads to a visit
-	trusting              // they count by how often they were right; silence means nothing
+	deaf     trust = iota // ignores them
+	obedient              // follows each of them
+	trusting              // weighs them by how often they were right; silence means nothing
 	wise                  // revisit.Hints: silence counts, too
 )
 
-// A watch is a watcher at work.
+// A watch is a watcher during the simulation.
 type watch struct {
 	watcher
 	clock        revisit.Pulse
@@ -40,7 +40,7 @@ func (l lab) watch(tracks []track, who watcher) {
 	order := random.Perm(len(tracks))
 	heard := make([]int, len(tracks)) // hints of each page, up to its last visit
 	for today := range year {
-		// Who is visited first on a day tells the others about it, so it must not be always the same.
+		// The first visit of a day affects the others, so it must not always be to the same page.
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, i := range order {
 			t := &tracks[i]
@@ -74,7 +74,7 @@ func (w *watch) isWorthIt(t *track, today float64, hints int) bool {
 	case hints == 0 || w.trust == deaf:
 	case w.trust == obedient:
 		return true
-	default: // between a visit that nobody asked for and one that is certain to find a change
+	default: // between an unhinted visit and one that is certain to find a change
 		trust := (float64(w.right) + 0.5) / (float64(w.asked) + 1)
 		certain := w.policy.Worth(t.history, math.MaxInt64)
 		worth += trust * (certain - worth)
@@ -100,7 +100,7 @@ func (w *watch) visit(l lab, t *track, hints []float64) {
 }
 
 // announce returns the pages with hints: a share of their changes, each on its day, and wrong ones,
-// so many a year and page on average.
+// on average this many per page and year.
 func announce(pages []page, recall, wrong float64) []page {
 	random := rand.New(rand.NewPCG(2, 0))
 	said := make([]page, len(pages))
@@ -123,9 +123,9 @@ func announce(pages []page, recall, wrong float64) []page {
 	return said
 }
 
-// weigh gives each page a weight as heavy-tailed as PageRank is: one in ten weighs 8 times as much as
-// the lightest, one in a hundred 66 times, none more than 100 times. It has nothing to do with how
-// often the page changes.
+// weigh gives each page a weight as heavy-tailed as PageRank: one in ten weighs 8 times as much as
+// the lightest, one in a hundred 66 times, none more than 100 times. It is independent of how often
+// the page changes.
 func weigh(pages []page) []page {
 	random := rand.New(rand.NewPCG(3, 0))
 	weighed := make([]page, len(pages))

@@ -23,7 +23,7 @@ type page struct {
 // gap returns the page's true mean interval in days.
 func (p *page) gap() float64 { return year / float64(len(p.changes)) }
 
-// change adds a change at a day. Those of the first step are seen by the first visit, and changes
+// change adds a change at a day. Changes of the first step are seen by the first visit, and changes
 // of one step count once.
 func (p *page) change(day, step float64) {
 	day = math.Floor(day/step) * step
@@ -35,10 +35,10 @@ func (p *page) change(day, step float64) {
 	}
 }
 
-// cut makes windows of a year, the last of which ends with the log, and returns each page that
-// lived through all of a window and changed in it at least so many times. Changes within one step
-// of so many days count once, as the paper counts those of one day. Pages of one window lie
-// together.
+// cut makes windows of a year, of which the last ends with the log. It returns each page that
+// existed during a whole window and changed at least this often in it. Changes within one step of
+// this many days count once, as the paper counts those of one day. Pages of one window are
+// contiguous.
 func cut(events []event, step float64, least int) []page {
 	end := int64(math.MinInt64)
 	for _, e := range events {
@@ -69,8 +69,8 @@ type life struct {
 	changes  []int64
 }
 
-// lives splits the events of one page. A page whose first event is no addition is taken to live
-// from then on.
+// lives splits the events of one page. A page whose first event is not an addition exists from then
+// on.
 func lives(events []event, end int64) (all []life) {
 	open := false
 	for _, e := range events {

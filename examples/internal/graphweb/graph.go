@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Graph is the pages of a real web and the links between them. It does not change once it was
-// read, so that its methods are safe for concurrent use.
+// Graph is the pages of a real web and the links between them. It is immutable, so its methods are
+// safe for concurrent use.
 type Graph struct {
 	urls  []string
 	hosts []int32   // of each page, counted in the order of their first pages
@@ -21,18 +21,18 @@ type Graph struct {
 	index map[string]int32
 }
 
-// ErrGraph says that a file is no graph.
+// ErrGraph means that a file is not a graph.
 var ErrGraph = errors.New("graphweb: no graph")
 
 // maxGraphLine bounds a line of a graph's files.
 const maxGraphLine = 1 << 20
 
-// Read reads a graph from lines "id, fetched, URL" and "from, to" with tabs between the
-// fields. What was not fetched (0) is no page, and what no page here is behind is no link.
+// Read reads a graph from lines "id, fetched, URL" and "from, to" with tabs between the fields.
+// URLs that were not fetched (0) are not pages, and links to them are dropped.
 //
-// Clean turns a URL into the form in which it will be asked for, or into "" if nobody will ask;
-// URLs of the same form are one page. It must take https away, as the virtual web has no TLS. A
-// nil Clean only does that.
+// Clean turns a URL into the form in which it will be requested, or into "" if it will not be; URLs
+// of the same form are one page. It must remove https, as the virtual web has no TLS. A nil Clean
+// only does that.
 func Read(nodes, edges io.Reader, clean func(url string) string) (*Graph, error) {
 	if clean == nil {
 		clean = withoutTLS
@@ -83,14 +83,14 @@ func withoutTLS(url string) string {
 	return url
 }
 
-// plainHost returns a host as it stands in a URL of the web: in lower case, without a port and the
-// final dot.
+// plainHost returns a host as URLs of the web have it: in lower case, without a port and the
+// trailing dot.
 func plainHost(host string) string {
 	host, _, _ = strings.Cut(host, ":")
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// add takes a page in. It reports whether the page can be served: on port 80, without a fragment.
+// add adds a page. It reports whether the page can be served: on port 80, without a fragment.
 func (g *Graph) add(text string, hosts map[string]int32) (page int32, ok bool) {
 	if page, ok = g.index[text]; ok {
 		return page, true
@@ -112,7 +112,7 @@ func (g *Graph) add(text string, hosts map[string]int32) (page int32, ok bool) {
 	return page, true
 }
 
-// eachLine passes on the lines that are not empty.
+// eachLine yields the lines that are not empty.
 func eachLine(r io.Reader, take func(line string) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxGraphLine)
@@ -129,13 +129,13 @@ func eachLine(r io.Reader, take func(line string) error) error {
 	return nil
 }
 
-// Len returns how many pages there are.
+// Len returns the number of pages.
 func (g *Graph) Len() int { return len(g.urls) }
 
-// Part cuts a graph down to at most so many pages, at most so many of a host, 0 for any number:
-// those that are met first on the way along the links, breadth first, from the first page, and
-// from the next one that was not met when links lead no further. Of the links, those between pages
-// that are left remain. The seeds are where the ways began, so that they lead to all pages.
+// Part cuts a graph down to a number of pages, in total and per host; 0 means no limit. It keeps
+// the first ones in breadth-first order from the first page, and continues from the next unvisited
+// page when links lead no further. Links between the remaining pages stay. The seeds are the
+// starting points, so they lead to all pages.
 func (g *Graph) Part(pages, perHost int) (part *Graph, seeds []string) {
 	if pages == 0 {
 		pages = g.Len()
@@ -185,8 +185,7 @@ func (g *Graph) only(order []int32, kept map[int32]bool) *Graph {
 	return part
 }
 
-// Reachable returns, sorted, the URLs of the pages to which links lead from the seeds, themselves
-// included.
+// Reachable returns, sorted, the URLs of the pages reachable from the seeds, including the seeds.
 func (g *Graph) Reachable(seeds ...string) []string {
 	met := make([]bool, g.Len())
 	var queue []int32

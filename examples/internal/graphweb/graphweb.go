@@ -46,7 +46,7 @@ func Start(g *Graph, o Options) (*Web, error) {
 
 // serve answers with a page of the graph.
 func (g *Graph) serve(w http.ResponseWriter, r *http.Request) {
-	// The whole URL comes to a proxy, and from net/http for a path that begins with "//".
+	// A proxy gets the whole URL, and so does a path that starts with "//" in net/http.
 	url := "http://" + plainHost(r.Host) + strings.TrimPrefix(r.RequestURI, "http://"+r.Host)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	page, ok := g.index[url]
@@ -55,10 +55,10 @@ func (g *Graph) serve(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintln(w, "<!doctype html><title>Not Found</title>")
 		return
 	}
-	_, _ = w.Write(g.render(page)) // a client that has left is no matter of ours
+	_, _ = w.Write(g.render(page)) // a client that has left does not matter
 }
 
-// render makes a page. Links are written in full, so that they mean the same whatever its address.
+// render makes a page. Links are absolute, so that they do not depend on its URL.
 func (g *Graph) render(page int32) []byte {
 	b := fmt.Appendf(nil, "<!doctype html><title>%s</title>\n", html.EscapeString(g.urls[page]))
 	for _, to := range g.links[page] {
@@ -79,8 +79,7 @@ func (w *Web) Hosts() iter.Seq[webtest.Host] {
 	}
 }
 
-// Reachable returns, sorted, the URLs of the pages to which links lead from the seeds, themselves
-// included.
+// Reachable returns, sorted, the URLs of the pages reachable from the seeds, including the seeds.
 func (w *Web) Reachable(seeds ...string) []string { return w.graph.Reachable(seeds...) }
 
 // IsPage reports whether a URL is that of a page, written as in [Graph.Reachable].

@@ -16,7 +16,7 @@ type Line struct {
 	Bold   bool      // the one to look at
 }
 
-// A Plot is a drawing with two axes. What has no place on a logarithmic axis is left out.
+// A Plot is a drawing with two axes. Values without a place on a logarithmic axis are left out.
 type Plot struct {
 	Title, XName, YName string
 	LogX, LogY          bool
@@ -32,12 +32,12 @@ const (
 	nameLeft                  = 16.0
 )
 
-// colours are told apart by most eyes; after the last one they begin again, with dashes.
+// colours can be distinguished by most people; after the last one they repeat, with dashes.
 var colours = []string{
 	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f3c8d",
 }
 
-// Series is how many lines of a Plot can be told apart.
+// Series is the number of lines that a Plot can distinguish.
 const Series = 16
 
 // An axis maps values to the canvas.
@@ -67,7 +67,7 @@ func axisOf(log bool, values func(yield func(float64))) axis {
 	return a
 }
 
-// share returns where v lies, from 0 to 1.
+// share returns the position of v, from 0 to 1.
 func (a axis) share(v float64) float64 {
 	if a.log {
 		return math.Log(v/a.low) / math.Log(a.high/a.low)

@@ -1,4 +1,4 @@
-// Package report writes what the laboratories have found: tables, and drawings as SVG.
+// Package report writes the results of the laboratories: tables, and drawings as SVG.
 package report
 
 import (
@@ -24,7 +24,7 @@ func (p *Printer) Printf(format string, args ...any) {
 	}
 }
 
-// Table writes rows of cells that are separated by tabs, in columns.
+// Table writes rows of tab-separated cells in columns.
 func (p *Printer) Table(rows func(row func(format string, args ...any))) {
 	if p.err != nil {
 		return

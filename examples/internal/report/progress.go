@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Progress returns a function that shows on one line of a terminal which share of a job is done,
-// from 0 to 1; 1 ends the line. If w is no terminal, the function shows nothing: a log would keep
+// Progress returns a function that shows the progress of a job, from 0 to 1, on one line of a
+// terminal; 1 ends the line. If w is not a terminal, the function does nothing: a log would keep
 // every step.
 func Progress(w io.Writer, what string) func(share float64) {
 	f, ok := w.(*os.File)
@@ -23,7 +23,7 @@ func Progress(w io.Writer, what string) func(share float64) {
 	return bar(f, what)
 }
 
-// bar draws over the line it drew before.
+// bar overwrites the line that it drew before.
 func bar(w io.Writer, what string) func(share float64) {
 	const width = 40
 	return func(share float64) {
