@@ -9,12 +9,12 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache"
 )
 
-// The comparison with other structures, on real names and by the million, is in
+// The comparison with other structures, with millions of real names, is in
 // internal/bench/hostcache.
 
 func benchHost(i int) string { return "www.host-" + strconv.Itoa(i*7919) + ".test" }
 
-// BenchmarkFullCache sets new hosts in a cache that has to evict one for each.
+// BenchmarkFullCache sets new hosts in a cache that must evict one for each.
 func BenchmarkFullCache(b *testing.B) {
 	c, i := hostcache.New[[16]byte](hostcache.Options{MaxBytes: 16 << 20}), 0
 	for ; c.Stats().Evicted == 0; i++ {
@@ -28,7 +28,7 @@ func BenchmarkFullCache(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "hosts/s")
 }
 
-// BenchmarkLoad asks for a host that is known, and for one that is not.
+// BenchmarkLoad loads a known host, and an unknown one.
 func BenchmarkLoad(b *testing.B) {
 	c := hostcache.New[[16]byte](hostcache.Options{})
 	for _, bb := range []struct {

@@ -75,8 +75,8 @@ func TestSomeEntriesLiveForever(t *testing.T) {
 	})
 }
 
-// TestWritingDropsExpiredEntries writes new entries until the broom has been everywhere. Nobody
-// asks for the old ones.
+// TestWritingDropsExpiredEntries writes new entries until the broom has passed everything. The old
+// ones are never looked up.
 func TestWritingDropsExpiredEntries(t *testing.T) {
 	t.Parallel()
 	for _, max := range []int{0, -1} {
@@ -166,7 +166,7 @@ func TestWalksHoldNoLock(t *testing.T) {
 	})
 }
 
-// TestHostsOfAllShapes asks a cache for hosts that no name server would take.
+// TestHostsOfAllShapes looks up hosts that no name server would accept.
 func TestHostsOfAllShapes(t *testing.T) {
 	hosts := []string{"", ".", "..", "a.", ".a", "a..b", "\x00", "\xff.\xff", "a\x00.b"}
 	for _, n := range []int{63, 126, 250, 251, 252, 253} {
@@ -201,7 +201,7 @@ func TestHostsOfAllShapes(t *testing.T) {
 }
 
 // TestMemoryStaysWithinItsBound writes several times as many entries as fit, of all sizes, with
-// values that are kept in different ways.
+// values that are stored in different ways.
 func TestMemoryStaysWithinItsBound(t *testing.T) {
 	t.Parallel()
 	for _, max := range []int{1, 300_000, 1 << 20, 2 << 20} {
@@ -240,7 +240,7 @@ func testBound[V any](t *testing.T, max int, v V) {
 
 func maxOf(a, b int) int { return max(a, b) }
 
-// TestAValueTooBigIsNotKept has values of which not one fits.
+// TestAValueTooBigIsNotKept has values that are all too big.
 func TestAValueTooBigIsNotKept(t *testing.T) {
 	c := hostcache.New[[300_000]byte](hostcache.Options{MaxBytes: 1})
 	c.Set("a.test", [300_000]byte{}, time.Hour)
@@ -261,7 +261,7 @@ func TestUnlimitedCachesEvictNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsUsedStays asks for some hosts again and again while many others pass through.
+// TestWhatIsUsedStays looks up some hosts again and again while many others pass through.
 func TestWhatIsUsedStays(t *testing.T) {
 	t.Parallel()
 	c := hostcache.New[[16]byte](hostcache.Options{MaxBytes: 300_000})
@@ -324,8 +324,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestEveryEntryIsAccountedFor adds up where the entries of a full cache went: each was deleted,
-// evicted, dropped when its time was over, or is there.
+// TestEveryEntryIsAccountedFor checks the counters of a full cache: each entry was deleted,
+// evicted, dropped when it expired, or is still there.
 func TestEveryEntryIsAccountedFor(t *testing.T) {
 	for _, budget := range []int{1, 2 << 20, -1} {
 		synctest.Test(t, func(t *testing.T) {

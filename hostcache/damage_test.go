@@ -69,7 +69,7 @@ func TestEveryDamageIsFound(t *testing.T) {
 	require.ErrorContains(t, err, "remove the file")
 }
 
-// TestADamagedFileIsSavedOver goes on with what stood before the damage.
+// TestADamagedFileIsSavedOver continues with the entries before the damage.
 func TestADamagedFileIsSavedOver(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hosts")
 	whole := sample(t)
@@ -85,8 +85,8 @@ func TestADamagedFileIsSavedOver(t *testing.T) {
 	require.Zero(t, other.Len())
 }
 
-// TestPowerFailures cuts the power at each step of a Save. The old or the new file is there then, and
-// the new one if Save had said so.
+// TestPowerFailures cuts the power at each step of a Save. Then the old or the new file is there,
+// and the new one if Save had returned.
 func TestPowerFailures(t *testing.T) {
 	fill := func(entries int) *hostcache.Cache[string] {
 		c := hostcache.New[string](hostcache.Options{})
@@ -115,7 +115,7 @@ func TestPowerFailures(t *testing.T) {
 	}
 }
 
-// TestFullDisks fails each step of a Save, which says so and leaves a whole file.
+// TestFullDisks fails each step of a Save, which must return an error and leave a complete file.
 func TestFullDisks(t *testing.T) {
 	c := hostcache.New[string](hostcache.Options{})
 	c.Set("a.test", "v", hostcache.Forever)
@@ -139,7 +139,7 @@ func TestFullDisks(t *testing.T) {
 
 var errFull = errors.New("no space left on device")
 
-// TestFramesCannotBeLostOrMoved takes a frame away, doubles one, and swaps two.
+// TestFramesCannotBeLostOrMoved removes a frame, duplicates one, and swaps two.
 func TestFramesCannotBeLostOrMoved(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "hosts")
@@ -182,7 +182,7 @@ func TestFramesCannotBeLostOrMoved(t *testing.T) {
 	}
 }
 
-// TestForgedEntriesAreRefused has right checksums around entries that Save does not write.
+// TestForgedEntriesAreRefused has entries that Save does not write, with correct checksums.
 func TestForgedEntriesAreRefused(t *testing.T) {
 	head := append(make([]byte, 8), "string"...)
 	many := string(binary.AppendUvarint(nil, math.MaxUint64))
@@ -218,7 +218,7 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 	require.Contains(t, refused(t, file.Bytes()).Reason, "too short")
 }
 
-// TestRestoringAllGivesTheSame is the law of All and Restore: in any order, and more than once.
+// TestRestoringAllGivesTheSame restores the entries of All in any order, and repeatedly.
 func TestRestoringAllGivesTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := hostcache.New[string](hostcache.Options{})
@@ -254,7 +254,7 @@ func TestRestoringAllGivesTheSame(t *testing.T) {
 	})
 }
 
-// FuzzRestore has JSON decoded into an entry, which is then refused, or shown as it is.
+// FuzzRestore decodes JSON into an entry, which is then refused, or returned unchanged.
 func FuzzRestore(f *testing.F) {
 	f.Add("a.test", []byte(`{"Value":"v","Expires":"2000-01-01T00:00:01.5Z"}`))
 	f.Add("b.test", []byte(`{"Negative":true}`))
@@ -282,7 +282,7 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzOpen has arbitrary files opened. What can be read is saved again, and then read the same.
+// FuzzOpen opens arbitrary files. What can be read is saved, and read again unchanged.
 func FuzzOpen(f *testing.F) {
 	for _, name := range []string{"v2-empty", "v2-three"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))

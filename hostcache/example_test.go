@@ -47,7 +47,7 @@ func ExampleCache_Lookup() {
 	// Output: true true true
 }
 
-// A crawler that is started again need not ask again.
+// A restarted crawler need not look up hosts again.
 func ExampleOpen() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
@@ -71,7 +71,7 @@ func ExampleOpen() {
 	// Output: 192.0.2.1 true
 }
 
-// Entries can be kept anywhere, here as lines of JSON.
+// Entries can be stored anywhere, here as lines of JSON.
 func ExampleCache_Restore() {
 	type line struct {
 		Host string

@@ -208,7 +208,7 @@ func TestSaveKeepsPlaceAndMode(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestAFailedSaveLeavesTheOldFile has the writing and the rename fail, and leaves nothing behind.
+// TestAFailedSaveLeavesTheOldFile fails the write and the rename. Nothing else may be left.
 func TestAFailedSaveLeavesTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	c := open[stubborn](t, filepath.Join(dir, "hosts"))
@@ -255,8 +255,8 @@ func (s stubborn) AppendBinary(b []byte) ([]byte, error) {
 
 func (*stubborn) UnmarshalBinary([]byte) error { return nil }
 
-// TestErrorsOfTheDiskAreNoDamage fails the read at each byte, and the one that asks whether
-// anything follows the end.
+// TestErrorsOfTheDiskAreNoDamage fails the read at each byte, including the one that checks for the
+// end.
 func TestErrorsOfTheDiskAreNoDamage(t *testing.T) {
 	whole, broken := sample(t), errors.New("broken")
 	for n := range len(whole) + 1 {
@@ -267,8 +267,8 @@ func TestErrorsOfTheDiskAreNoDamage(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetChangesNoLife sets the wall clock by ten hours, which concerns neither what
-// the cache knows nor what it saves. It cannot be in a bubble, whose times have one clock only.
+// TestAClockThatIsSetChangesNoLife adjusts the wall clock by ten hours. That must affect neither
+// the entries nor the file. It cannot be in a bubble, whose times have one clock only.
 func TestAClockThatIsSetChangesNoLife(t *testing.T) {
 	for _, by := range []time.Duration{-10 * time.Hour, 10 * time.Hour} {
 		c := open[string](t, filepath.Join(t.TempDir(), "hosts"))
@@ -284,7 +284,7 @@ func TestAClockThatIsSetChangesNoLife(t *testing.T) {
 	}
 }
 
-// TestAFileFromTheFutureIsBroughtBack opens what was saved while the clock was a year ahead.
+// TestAFileFromTheFutureIsBroughtBack opens a file that was saved while the clock was a year ahead.
 func TestAFileFromTheFutureIsBroughtBack(t *testing.T) {
 	var file []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -302,8 +302,8 @@ func TestAFileFromTheFutureIsBroughtBack(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the hex dumps of FORMAT.md anew")
 
-// TestFormatIsDocumented compares the dumps in FORMAT.md with what the code writes, and with the
-// files of each version in testdata, which have to be readable forever.
+// TestFormatIsDocumented compares the dumps in FORMAT.md with the output of the code, and with the
+// files of each version in testdata, which must stay readable forever.
 func TestFormatIsDocumented(t *testing.T) {
 	made := map[string]string{}
 	synctest.Test(t, func(t *testing.T) { // at midnight of 2000-01-01

@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache"
 )
 
-// slow is a loader that takes some time and then knows the host.
+// slow is a loader that takes some time.
 func slow[V any](took time.Duration) hostcache.Loader[V] {
 	return func(context.Context, string) (v V, ttl time.Duration, err error) {
 		time.Sleep(took)
@@ -24,7 +24,7 @@ func slow[V any](took time.Duration) hostcache.Loader[V] {
 	}
 }
 
-// returns is a loader that returns some things at once.
+// returns is a loader with a fixed result.
 func returns[V any](v V, ttl time.Duration, err error) hostcache.Loader[V] {
 	return func(context.Context, string) (V, time.Duration, error) { return v, ttl, err }
 }
@@ -97,7 +97,7 @@ func TestLoadersSayWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestLoadersRunUnderNoLock has a loader use the cache for its own host and for another one.
+// TestLoadersRunUnderNoLock has a loader that uses the cache for its own host and for another one.
 func TestLoadersRunUnderNoLock(t *testing.T) {
 	c := hostcache.New[int](hostcache.Options{MaxBytes: 1}) // one shard
 	v, err := c.Load(t.Context(), "www.a.test",
@@ -113,7 +113,7 @@ func TestLoadersRunUnderNoLock(t *testing.T) {
 	require.Equal(t, 1, v, "a Set during the load is newer")
 }
 
-// TestNewerKnowledgeStays has a loader return late, after the host was set or deleted.
+// TestNewerKnowledgeStays has a loader that returns late, after the host was set or deleted.
 func TestNewerKnowledgeStays(t *testing.T) {
 	for name, change := range map[string]func(c *hostcache.Cache[string]){
 		"set":      func(c *hostcache.Cache[string]) { c.Set("a.test", "newer", time.Hour) },
@@ -192,7 +192,7 @@ func TestWaitersLeaveWhenTheirContextsEnd(t *testing.T) {
 type keyType struct{}
 
 // TestAnAbandonedLoaderHoldsNobodyUp has a loader that ignores its context. A later caller does not
-// wait for it, and what it brings in the end changes nothing.
+// wait for it, and its late result changes nothing.
 func TestAnAbandonedLoaderHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := hostcache.New[string](hostcache.Options{})
@@ -213,7 +213,7 @@ func TestAnAbandonedLoaderHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// TestALoaderThatEndsItsGoroutine leaves nobody waiting.
+// TestALoaderThatEndsItsGoroutine does not leave its callers waiting.
 func TestALoaderThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := hostcache.New[int](hostcache.Options{})
@@ -238,7 +238,7 @@ func TestALoaderThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// TestHostsTooLongAreLoadedEachTime asks once for all who ask at the same time, too.
+// TestHostsTooLongAreLoadedEachTime also makes one call for concurrent callers.
 func TestHostsTooLongAreLoadedEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := hostcache.New[int](hostcache.Options{})

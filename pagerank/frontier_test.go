@@ -240,7 +240,7 @@ func TestAShareOfNothingIsNotPassedOn(t *testing.T) {
 		return 1
 	}})
 	f.Fetched(0, []uint32{1})
-	f.Fetched(1, []uint32{0}) // nobody trusts these two
+	f.Fetched(1, []uint32{0}) // the weights of these two are ignored
 	f.Fetched(2, []uint32{0})
 	requireLaw(t, f)
 }

@@ -33,7 +33,7 @@ func TestTopWorkedByHand(t *testing.T) {
 	require.Empty(t, listed(f.Top(-1)))
 	for id := range f.Top(4) {
 		require.Equal(t, uint32(2), id)
-		break // whoever has seen enough may stop
+		break // the caller may stop early
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // TestArenaAgainstMap allocates, shrinks and frees blocks of all sizes, filled with a byte that
-// says whose they are.
+// identifies them.
 func TestArenaAgainstMap(t *testing.T) {
 	type block struct {
 		addr uint32
@@ -70,8 +70,8 @@ func TestArenaAgainstMap(t *testing.T) {
 	}
 }
 
-// checkBlocks walks through each chunk block by block: no two neighbours are free, each block knows
-// whether the one before it is, and the sizes add up.
+// checkBlocks checks each chunk block by block: no two neighbors are free, each block knows whether
+// the previous one is, and the sizes add up.
 func checkBlocks(t *testing.T, a *arena) {
 	t.Helper()
 	used, reserved, listed := 0, 0, map[uint32]bool{}
@@ -107,7 +107,7 @@ func checkBlocks(t *testing.T, a *arena) {
 	require.Equal(t, a.reserved, reserved)
 }
 
-// TestFullArenasPanic asks for more blocks and more values than there are numbers for.
+// TestFullArenasPanic allocates more blocks and more values than there are numbers for.
 func TestFullArenasPanic(t *testing.T) {
 	a := arena{chunks: make([][]byte, maxChunks), limit: math.MaxInt}
 	require.Panics(t, func() { a.alloc(1) })
@@ -120,7 +120,7 @@ func TestFullArenasPanic(t *testing.T) {
 	require.Panics(t, func() { full.alloc() })
 }
 
-// TestListsHaveBlocksOfTheirSizes holds what search promises: the blocks of its list are big
+// TestListsHaveBlocksOfTheirSizes checks that the blocks of the list that search returns are large
 // enough.
 func TestListsHaveBlocksOfTheirSizes(t *testing.T) {
 	last := 0

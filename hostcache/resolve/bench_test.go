@@ -11,8 +11,8 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
-// BenchmarkLookup looks up names at a name server on the loopback device, beside package net's
-// resolver: ever new ones, and one that is known, which that resolver does not remember.
+// BenchmarkLookup looks up names at a name server on the loopback device, and compares with package
+// net's resolver, which has no cache: always new names, and a known one.
 func BenchmarkLookup(b *testing.B) {
 	h := func(q message) [][]byte {
 		return zone{q.Questions[0].Name.String(): {
@@ -57,7 +57,7 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports what a name takes, of 200,000 with one or two addresses.
+// BenchmarkMemory reports the memory per name, for 200,000 with one or two addresses.
 func BenchmarkMemory(b *testing.B) {
 	const n = 200_000
 	for b.Loop() {

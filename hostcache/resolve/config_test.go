@@ -74,7 +74,7 @@ func TestSearchList(t *testing.T) {
 	}
 }
 
-// TestTheSystemsFiles has a resolver use files as the system has them, and see that they change.
+// TestTheSystemsFiles has a resolver that reads files like the system's, and notices changes.
 func TestTheSystemsFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, sample.handler())
@@ -122,7 +122,7 @@ func TestTheSystemsFiles(t *testing.T) {
 	})
 }
 
-// TestWithoutResolvConf asks package net, which knows the system's ways.
+// TestWithoutResolvConf uses package net, which knows how this system resolves names.
 func TestWithoutResolvConf(t *testing.T) {
 	r := resolve.New(resolve.Options{})
 	r.UseFiles(filepath.Join(t.TempDir(), "absent"), filepath.Join(t.TempDir(), "absent"))
@@ -160,7 +160,7 @@ func TestParseHosts(t *testing.T) {
 	require.Error(t, err)
 }
 
-// FuzzParseHosts writes what was read, and reads it again.
+// FuzzParseHosts writes the result, and parses it again.
 func FuzzParseHosts(f *testing.F) {
 	f.Add("127.0.1.1 A.example b.example. # both\n::1 c.example\nx")
 	f.Add("fe80::1%eth0 a\n::ffff:1.2.3.4 b")
@@ -185,7 +185,7 @@ func FuzzParseHosts(f *testing.F) {
 	})
 }
 
-// FuzzResolvConf holds the bounds of what a file can say.
+// FuzzResolvConf checks that the settings of any file are within bounds.
 func FuzzResolvConf(f *testing.F) {
 	f.Add("nameserver 192.0.2.1\nsearch a.test b.test\noptions ndots:2 timeout:3", "www")
 	f.Fuzz(func(t *testing.T, text, name string) {

@@ -30,7 +30,7 @@ type dialer struct {
 	closed int
 }
 
-// errRefused is what a failing address says.
+// errRefused is the error of a failing address.
 var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
 // A dialed connection says to what, and tells when it is closed.

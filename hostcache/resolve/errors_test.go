@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
-// TestErrorsTellWhoseFaultItIs has name servers that say no, that fail, and that are not there.
+// TestErrorsTellWhoseFaultItIs has name servers that say no, that fail, and that do not exist.
 func TestErrorsTellWhoseFaultItIs(t *testing.T) {
 	failing := zone{}.handler(func(m *message) { m.RCode = dnsmessage.RCodeServerFailure })
 	refusing := zone{}.handler(func(m *message) { m.RCode = dnsmessage.RCodeRefused })
@@ -76,7 +76,7 @@ func TestErrorsTellWhoseFaultItIs(t *testing.T) {
 	}
 }
 
-// TestContextsEndLookups cancels, and lets deadlines pass.
+// TestContextsEndLookups cancels contexts, and lets deadlines pass.
 func TestContextsEndLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newNetwork(t, func(message) [][]byte { return nil }).resolver(resolve.Options{})
@@ -97,7 +97,7 @@ func TestContextsEndLookups(t *testing.T) {
 	})
 }
 
-// TestServersThatDoNotAnswerAreAskedLast waits for the first one once only.
+// TestServersThatDoNotAnswerAreAskedLast waits for the first one only once.
 func TestServersThatDoNotAnswerAreAskedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, func(message) [][]byte { return nil })

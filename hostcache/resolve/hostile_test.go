@@ -15,12 +15,12 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
-// change returns the answer of the sample zone with a change.
+// change returns the answer of the sample zone with a modification.
 func change(f func(*message)) func(q message) []byte {
 	return func(q message) []byte { return sample.answer(q, f)[0] }
 }
 
-// strays are messages that do not answer the question, although they look like it.
+// strays are messages that look like the answer, but do not match the question.
 var strays = map[string]func(q message) []byte{
 	"another id":     change(func(m *message) { m.ID ^= 1 }),
 	"a question":     change(func(m *message) { m.Response = false }),
@@ -38,7 +38,7 @@ var strays = map[string]func(q message) []byte{
 	"zeros":          func(message) []byte { return make([]byte, 100) },
 }
 
-// TestStraysAreNotBelieved sends some before the answer.
+// TestStraysAreNotBelieved sends some of them before the answer.
 func TestStraysAreNotBelieved(t *testing.T) {
 	for name, stray := range strays {
 		t.Run(name, func(t *testing.T) {
@@ -62,13 +62,13 @@ func TestStraysAreNotBelieved(t *testing.T) {
 	}
 }
 
-// clone copies a question, so that a change of its answer leaves it alone.
+// clone copies a question, so that changes of its answer do not affect it.
 func clone(q message) message {
 	q.Questions = append([]dnsmessage.Question(nil), q.Questions...)
 	return q
 }
 
-// TestFloodsEndInTCP sends strays forever, which is how an id is guessed.
+// TestFloodsEndInTCP sends strays forever, as an attacker would to guess the id.
 func TestFloodsEndInTCP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, sample.handler())
@@ -92,8 +92,8 @@ func TestFloodsEndInTCP(t *testing.T) {
 	})
 }
 
-// TestOtherSpellingsEndInTCP has a forger that guessed all but the case of the letters, or a server
-// that does not keep it.
+// TestOtherSpellingsEndInTCP has a forger that guessed everything but the case of the letters, or a
+// server that does not preserve it.
 func TestOtherSpellingsEndInTCP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forged := zone{"a-long-name-of-many-letters.test.": {
@@ -115,7 +115,7 @@ func TestOtherSpellingsEndInTCP(t *testing.T) {
 	})
 }
 
-// TestTruncatedAnswersAreAskedForOverTCP has a part of the answer in the truncated one.
+// TestTruncatedAnswersAreAskedForOverTCP has a truncated answer with a part of the records.
 func TestTruncatedAnswersAreAskedForOverTCP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, sample.handler())
@@ -137,7 +137,7 @@ func TestTruncatedAnswersAreAskedForOverTCP(t *testing.T) {
 	})
 }
 
-// TestOnlyRecordsOfTheNameCount has answers that carry more than was asked for.
+// TestOnlyRecordsOfTheNameCount has answers with more records than were requested.
 func TestOnlyRecordsOfTheNameCount(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -224,7 +224,8 @@ func TestAliasesAreBounded(t *testing.T) {
 	}
 }
 
-// TestServersThatAnswerNonsense are failures of the server, and the next one is asked.
+// TestServersThatAnswerNonsense: a nonsensical answer is a failure of the server, and the next one
+// is queried.
 func TestServersThatAnswerNonsense(t *testing.T) {
 	for name, h := range map[string]handler{
 		"a record that is cut off": func(q message) [][]byte {
@@ -269,8 +270,8 @@ func TestServersThatAnswerNonsense(t *testing.T) {
 	}
 }
 
-// TestOldServersAreAskedWithoutEDNS has one that does not understand the additional record, and
-// says so with or without the question.
+// TestOldServersAreAskedWithoutEDNS has a server that does not understand the additional record,
+// and says so with or without the question.
 func TestOldServersAreAskedWithoutEDNS(t *testing.T) {
 	for _, withQuestion := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
-// sample has the shapes that answers come in.
+// sample has all shapes of answers.
 var sample = zone{
 	"plain.test.": {a("plain.test.", "192.0.2.10", 300), a("plain.test.", "192.0.2.11", 600)},
 	"both.test.":  {a("both.test.", "2001:db8::1", 200), a("both.test.", "192.0.2.12", 400)},
@@ -125,8 +125,8 @@ func TestBoundsOfTheTTL(t *testing.T) {
 	}
 }
 
-// TestNegativesNeedAnSOA has zones that do not say how long a name does not exist, or that have no
-// business to.
+// TestNegativesNeedAnSOA has zones that do not say how long a name does not exist, or are not
+// entitled to.
 func TestNegativesNeedAnSOA(t *testing.T) {
 	for name, tt := range map[string]struct {
 		authorities []dnsmessage.Resource
@@ -188,7 +188,7 @@ func TestOneQueryOfEachKindIsInFlight(t *testing.T) {
 	})
 }
 
-// TestQueriesInFlightAreBounded asks for many names at once.
+// TestQueriesInFlightAreBounded looks up many names at once.
 func TestQueriesInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -217,7 +217,7 @@ func TestQueriesInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// TestMemoryIsBounded asks for more names than fit.
+// TestMemoryIsBounded looks up more names than fit.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	lookup := func(context.Context, string) ([]netip.Addr, time.Duration, error) {
@@ -262,7 +262,7 @@ func TestNamesThatNeedNoServer(t *testing.T) {
 	hosts, err := resolve.ParseHosts(strings.NewReader("192.0.2.7 in.table\n2001:db8::7 in.table\n"))
 	require.NoError(t, err)
 	r := resolve.New(resolve.Options{Hosts: hosts, Servers: []netip.AddrPort{}, Dial: noDial(t)})
-	r.UseFiles("", "") // whatever this machine's say
+	r.UseFiles("", "") // ignore the files of this machine
 	for host, want := range map[string][]netip.Addr{
 		"192.0.2.1":                         addrs("192.0.2.1"),
 		"2001:db8::1":                       addrs("2001:db8::1"),

@@ -61,7 +61,7 @@ func (n *network) resolver(o resolve.Options, addrs ...string) *resolve.Resolver
 	return resolve.New(o)
 }
 
-// questions returns what was asked since the last call.
+// questions returns the questions since the last call.
 func (n *network) questions() (asked []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,7 +113,7 @@ func (n *network) dial(ctx context.Context, proto, addr string) (net.Conn, error
 	return client, nil
 }
 
-// A zone is what a name server knows, by lower-case name.
+// A zone is the contents of a name server, by lower-case name.
 type zone map[string][]dnsmessage.Resource
 
 // answer makes the message that answers a question, and lets others change it.
@@ -126,7 +126,7 @@ func (z zone) answer(q message, change ...func(*message)) [][]byte {
 		if kind == q.Questions[0].Type || kind == dnsmessage.TypeCNAME {
 			m.Answers = append(m.Answers, r)
 		}
-		// An address of another name stands behind the alias that leads to it.
+		// An address of another name follows the alias that leads to it.
 	}
 	if !known {
 		m.RCode = dnsmessage.RCodeNameError

@@ -31,8 +31,8 @@ func goResolver(server netip.AddrPort) *net.Resolver {
 		}}
 }
 
-// sameAsGo compares what both resolvers say about a name, which must end in a dot lest the search
-// list of this machine matters.
+// sameAsGo compares the results of both resolvers for a name. It must end in a dot, so that the
+// search list of this machine does not matter.
 func sameAsGo(t *testing.T, server netip.AddrPort, name string) {
 	t.Helper()
 	r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}})
@@ -45,7 +45,7 @@ func sameAsGo(t *testing.T, server netip.AddrPort, name string) {
 	require.Equal(t, isNotFound(wantErr), isNotFound(err), "%s: %v, not %v", name, err, wantErr)
 }
 
-// TestAgainstPackageNet asks both resolvers for the same names, over UDP and over TCP.
+// TestAgainstPackageNet looks up the same names with both resolvers, over UDP and over TCP.
 func TestAgainstPackageNet(t *testing.T) {
 	truncating := sample.handler(func(m *message) { m.Truncated, m.Answers = true, nil })
 	for name, h := range map[string]handler{"udp": sample.handler(), "tcp": truncating} {
@@ -61,8 +61,8 @@ func TestAgainstPackageNet(t *testing.T) {
 	}
 }
 
-// TestAgainstDnsmasq asks a name server that others wrote. It does not send what it is told, like
-// the servers of the other tests, but what it thinks is right.
+// TestAgainstDnsmasq uses an independent name server. Unlike the servers of the other tests, it
+// sends what it considers right.
 func TestAgainstDnsmasq(t *testing.T) {
 	program, err := exec.LookPath("dnsmasq")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestAgainstDnsmasq(t *testing.T) {
 		"--host-record=a.test,192.0.2.1,2001:db8::1,600", "--host-record=four.test,192.0.2.4",
 		"--cname=alias.test,a.test,120", "--cname=second.test,alias.test,90", "--local=/test/")...)
 	for _, name := range []string{"a.test.", "four.test.", "alias.test.", "second.test.", "none.test.", "big.test."} {
-		if name == "big.test." { // of which we keep some
+		if name == "big.test." { // the resolver keeps only some of them
 			r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}})
 			got, err := r.LookupNetIP(t.Context(), "ip", name)
 			require.NoError(t, err)
@@ -121,8 +121,8 @@ func startDnsmasq(t *testing.T, program string, args ...string) netip.AddrPort {
 	return server
 }
 
-// freePort returns a port that is free for both UDP and TCP. Nobody reserves it: another process of
-// this machine may take it first, so it is one that the system does not hand out by itself.
+// freePort returns a port that is free for both UDP and TCP. It is not reserved, and another
+// process may take it first, so it is one that the system does not assign by itself.
 func freePort(t *testing.T) netip.AddrPort {
 	t.Helper()
 	for range 100 {
@@ -150,8 +150,8 @@ func userName() string {
 	return os.Getenv("USER")
 }
 
-// FuzzAnswer has a server answer with arbitrary bytes behind a right header and question. Whatever
-// comes of it, the resolver ends, and believes only what an independent reading of the message
+// FuzzAnswer has a server that answers with arbitrary bytes after a correct header and question. In
+// any case the resolver ends, and accepts only records that an independent reading of the message
 // finds under the name or one of its aliases.
 func FuzzAnswer(f *testing.F) {
 	question := message{Header: dnsmessage.Header{ID: 1}, Questions: []dnsmessage.Question{{
@@ -199,8 +199,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// mentions reports whether a message has a record of an address under the name that is asked for, or
-// under one that an alias in it leads to. What does not concern addresses need not be well-formed.
+// mentions reports whether a message has a record of an address under the requested name, or under
+// one that an alias in it leads to. Other parts of the message need not be well-formed.
 func mentions(b []byte, addr netip.Addr) bool {
 	var p dnsmessage.Parser
 	if _, err := p.Start(b); err != nil {
@@ -218,7 +218,7 @@ func mentions(b []byte, addr netip.Addr) bool {
 		}
 		var found netip.Addr
 		switch {
-		case h.Class != dnsmessage.ClassINET: // nobody has to understand what else there is
+		case h.Class != dnsmessage.ClassINET: // other classes need not be understood
 			err = p.SkipAnswer()
 		case h.Type == dnsmessage.TypeA:
 			var body dnsmessage.AResource
