@@ -70,7 +70,7 @@ func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
 		return 0, err
 	}
 	defer reading.Close()
-	states, err := reading.Table(ctx, "states")
+	states, err := reading.MakeTable(ctx, "states")
 	if err != nil {
 		return 0, err
 	}

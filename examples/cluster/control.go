@@ -271,7 +271,7 @@ func connectTo(ctx context.Context, o *jet.Options, log io.Writer) (*jet.Bus, er
 			fmt.Fprintln(log, "cluster: the brokers answer")
 			return
 		}
-		fmt.Fprintf(log, "cluster: no answer from %s yet: %v; waiting until a broker is there "+
+		fmt.Fprintf(log, "cluster: no answer from %s: %v; waiting until a broker is there "+
 			"(Ctrl-C ends this)\n", jet.Redacted(o.URL), why)
 	}
 	return jet.Connect(ctx, *o)

@@ -26,7 +26,7 @@ func TestMissingBrokersAreReportedAtOnce(t *testing.T) {
 	for log.String() == "" {
 		time.Sleep(time.Millisecond)
 	}
-	require.Contains(t, log.String(), "no answer from nats://127.0.0.1:1 yet")
+	require.Contains(t, log.String(), "no answer from nats://127.0.0.1:1: ")
 	require.Contains(t, log.String(), "waiting until a broker is there")
 	cancel()
 	<-ended

@@ -210,33 +210,43 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 			return nil, fmt.Errorf("crawl: %d partitions of %s: want 1 to 4096", parts, m)
 		}
 	}
-	c, err := open(ctx, bus)
-	if err != nil {
+	if err := o.create(ctx, bus); err != nil {
 		return nil, err
 	}
-	cell, present, err := c.States.Cell(ctx, optionsKey)
-	if err != nil {
-		return nil, err
-	}
-	if present == nil {
-		if err := o.createStreams(ctx, bus); err != nil {
-			return nil, err
-		}
-		value, err := o.encode()
-		if err != nil {
-			return nil, err
-		}
-		if err := cell.Store(ctx, value); err != nil && !errors.Is(err, jet.ErrFenced) {
-			return nil, err
-		}
-	}
-	c, err = Open(ctx, bus)
+	c, err := Open(ctx, bus)
 	if err == nil {
 		if all := c.Options.Differences(o); len(all) > 0 {
 			err = differs(all)
 		}
 	}
 	return c, err
+}
+
+// create makes a crawl unless it is there. Its options come last: what was made before them, in an
+// attempt that failed, is brought into line by the next one.
+func (o Options) create(ctx context.Context, bus *jet.Bus) error {
+	if _, err := Open(ctx, bus); !errors.Is(err, ErrNone) {
+		return err
+	}
+	c, err := tables(bus, func(name string) (*jet.Table, error) { return bus.MakeTable(ctx, name) })
+	if err != nil {
+		return err
+	}
+	if err := o.createStreams(ctx, bus); err != nil {
+		return err
+	}
+	cell, present, err := c.States.Cell(ctx, optionsKey)
+	if err != nil || present != nil {
+		return err
+	}
+	value, err := o.encode()
+	if err != nil {
+		return err
+	}
+	if err := cell.Store(ctx, value); !errors.Is(err, jet.ErrFenced) {
+		return err
+	}
+	return nil // somebody else was faster
 }
 
 // createStreams makes the streams of all modules.
@@ -259,8 +269,11 @@ func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 // Open takes up a crawl. It fails with [ErrNone] if there is none, and with
 // [ErrFormat] if another version of the program made it.
 func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
-	c, err := open(ctx, bus)
-	if err != nil {
+	c, err := tables(bus, func(name string) (*jet.Table, error) { return bus.Table(ctx, name) })
+	switch {
+	case errors.Is(err, jet.ErrNoTable):
+		return nil, ErrNone
+	case err != nil:
 		return nil, err
 	}
 	value, err := c.States.Get(ctx, optionsKey)
@@ -274,13 +287,14 @@ func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
 	return c, err
 }
 
-func open(ctx context.Context, bus *jet.Bus) (c *Crawl, err error) {
+// tables opens the tables of a crawl.
+func tables(bus *jet.Bus, open func(name string) (*jet.Table, error)) (c *Crawl, err error) {
 	c = &Crawl{Bus: bus}
-	if c.States, err = bus.Table(ctx, "states"); err == nil {
-		c.Leases, err = bus.Table(ctx, "leases")
+	if c.States, err = open("states"); err == nil {
+		c.Leases, err = open("leases")
 	}
 	if err == nil {
-		c.Control, err = bus.Table(ctx, "control")
+		c.Control, err = open("control")
 	}
 	return c, err
 }

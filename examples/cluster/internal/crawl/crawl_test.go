@@ -322,9 +322,11 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
 	for _, value := range []string{`{"FetchParts":4}`, `{"Format":99,"FetchParts":4}`} {
 		bus := connect(t, startBroker(t).URL())
-		states, err := bus.Table(t.Context(), "states")
+		c, err := tables(bus, func(name string) (*jet.Table, error) {
+			return bus.MakeTable(t.Context(), name)
+		})
 		require.NoError(t, err)
-		require.NoError(t, states.Put(t.Context(), optionsKey, []byte(value)))
+		require.NoError(t, c.States.Put(t.Context(), optionsKey, []byte(value)))
 		_, err = Open(t.Context(), bus)
 		require.ErrorIs(t, err, ErrFormat)
 		require.ErrorContains(t, err, "-crawl NAME")
@@ -349,5 +351,19 @@ func motley(host int) webtest.Traits {
 		Gzip:      host%3 == 0,
 		Redirects: 0.2,
 		Refuse:    host == 10,
+	}
+}
+
+// TestLookingForACrawlMakesNothing holds that a process may wait for a crawl that somebody makes later
+// with replicas of their own choice.
+func TestLookingForACrawlMakesNothing(t *testing.T) {
+	bus := connect(t, startBroker(t).URL())
+	for range 2 {
+		_, err := Open(t.Context(), bus)
+		require.ErrorIs(t, err, ErrNone)
+	}
+	for _, name := range []string{"states", "leases", "control"} {
+		_, err := bus.Table(t.Context(), name)
+		require.ErrorIs(t, err, jet.ErrNoTable)
 	}
 }

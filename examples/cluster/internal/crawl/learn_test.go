@@ -39,7 +39,7 @@ func TestWhatTheSchedulerHasLearnedOutgrowsTheRoot(t *testing.T) {
 	bus, err := jet.Connect(t.Context(), jet.Options{URL: s.URL()})
 	require.NoError(t, err)
 	t.Cleanup(bus.Close)
-	states, err := bus.Table(t.Context(), "states")
+	states, err := bus.MakeTable(t.Context(), "states")
 	require.NoError(t, err)
 
 	const hosts = 6000

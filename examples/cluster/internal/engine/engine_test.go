@@ -27,9 +27,9 @@ func setup(t *testing.T) (connect func() (*jet.Bus, *jet.Table, *jet.Table)) {
 		bus, err := jet.Connect(t.Context(), jet.Options{URL: s.URL()})
 		require.NoError(t, err)
 		t.Cleanup(bus.Close)
-		leases, err := bus.Table(t.Context(), "leases")
+		leases, err := bus.MakeTable(t.Context(), "leases")
 		require.NoError(t, err)
-		states, err := bus.Table(t.Context(), "states")
+		states, err := bus.MakeTable(t.Context(), "states")
 		require.NoError(t, err)
 		return bus, leases, states
 	}

@@ -113,6 +113,8 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 	}
 }
 
+var errConnectionLost = errors.New("the connection is lost")
+
 // wait tells the operator why requests have to wait.
 func (b *Bus) wait(why error) {
 	b.mu.Lock()
@@ -122,6 +124,9 @@ func (b *Bus) wait(why error) {
 	}
 	b.mu.Unlock()
 	if due && b.opts.Waiting != nil {
+		if errors.Is(why, nats.ErrReconnectBufExceeded) { // which is how the client library puts it
+			why = errConnectionLost
+		}
 		b.silent.Store(true)
 		b.opts.Waiting(why)
 	}
@@ -256,7 +261,7 @@ func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) er
 	return nil
 }
 
-// Differs says in what the stream of a partition differs from the options of this connection.
+// Differs says in what the stream of a partition, and the tables, differ from the options of this connection.
 func (b *Bus) Differs(ctx context.Context, m message.Module, part int) (all []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -271,6 +276,13 @@ func (b *Bus) Differs(ctx context.Context, m message.Module, part int) (all []st
 	if is.Replicas != b.opts.Replicas {
 		all = append(all, fmt.Sprintf("replicas is %d, not %d", is.Replicas, b.opts.Replicas))
 	}
+	states := "KV_" + b.crawl + "-states"
+	if stream, err = b.js.Stream(ctx, states); err != nil {
+		return nil, fmt.Errorf("jet: look at %s: %w", states, err)
+	}
+	if n := stream.CachedInfo().Config.Replicas; n != is.Replicas {
+		all = append(all, fmt.Sprintf("replicas of the tables is %d, not %d", n, b.opts.Replicas))
+	}
 	return all, nil
 }
 
@@ -280,9 +292,14 @@ const tries = 20
 // retry repeats what failed for want of a leader or an answer.
 func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
 	for range tries {
-		if err = do(); err == nil || !transient(err) {
+		if err = do(); err == nil {
+			b.answered()
+			return nil
+		}
+		if !transient(err) {
 			return err
 		}
+		b.wait(err)
 		if !sleep(ctx, 5*reconnectWait) {
 			break
 		}

@@ -2,6 +2,7 @@ package jet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,31 @@ type Table struct {
 	stream jetstream.Stream // that keeps the values
 }
 
-// Table opens a table of the crawl, and makes it if need be.
+// ErrNoTable says that nobody has made a table yet.
+var ErrNoTable = errors.New("jet: no such table")
+
+// Table opens a table of the crawl, or fails with [ErrNoTable].
 func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
+	t := &Table{bus: b}
+	bucket := b.crawl + "-" + name
+	err := b.retry(ctx, func() (err error) {
+		if t.kv, err = b.js.KeyValue(ctx, bucket); err == nil {
+			err = b.readLeader(ctx, t, 0)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrBucketNotFound):
+		return nil, fmt.Errorf("%w: %s", ErrNoTable, bucket)
+	case err != nil:
+		return nil, fmt.Errorf("jet: open table %s: %w", bucket, err)
+	}
+	return t, nil
+}
+
+// MakeTable makes a table with as many replicas as the options of this connection say. One that is
+// there gets them.
+func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
 	err := b.retry(ctx, func() (err error) {
@@ -35,27 +59,29 @@ func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 			}
 		}
 		if err == nil {
-			err = b.readLeader(ctx, t)
+			err = b.readLeader(ctx, t, b.opts.Replicas)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("jet: open table %s: %w", bucket, err)
+		return nil, fmt.Errorf("jet: make table %s: %w", bucket, err)
 	}
 	return t, nil
 }
 
 // readLeader finds the stream of a table, and sees to it that values are read from the server that
-// leads it: the others may lag behind. Buckets are made to be read from any of them.
-func (b *Bus) readLeader(ctx context.Context, t *Table) (err error) {
+// leads it: the others may lag behind. Buckets are made to be read from any of them. The table gets
+// that many replicas, unless it is 0.
+func (b *Bus) readLeader(ctx context.Context, t *Table, replicas int) (err error) {
 	if t.stream, err = b.js.Stream(ctx, "KV_"+t.kv.Bucket()); err != nil {
 		return err
 	}
 	config := t.stream.CachedInfo().Config
-	if !config.AllowDirect {
+	if !config.AllowDirect && (replicas == 0 || replicas == config.Replicas) {
 		return nil
 	}
 	config.AllowDirect = false
+	config.Replicas = cmp.Or(replicas, config.Replicas)
 	if t.stream, err = b.js.UpdateStream(ctx, config); err != nil {
 		return err
 	}

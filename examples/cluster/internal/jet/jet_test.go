@@ -281,7 +281,7 @@ func TestACellIsOnlyReplacedByWhoKnowsIt(t *testing.T) {
 
 func replaceCell(t *testing.T, b *Bus) {
 	t.Helper()
-	table, err := b.Table(t.Context(), "test")
+	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
 	first, value, err := table.Cell(t.Context(), "x")
 	require.NoError(t, err)
@@ -302,7 +302,7 @@ func replaceCell(t *testing.T, b *Bus) {
 // value counts the writes: one that was lost or came twice would show.
 func TestACellHasOneWriterAtATime(t *testing.T) {
 	const writers, writes = 4, 25
-	table, err := brokers(t).Table(t.Context(), "test")
+	table, err := brokers(t).MakeTable(t.Context(), "test")
 	require.NoError(t, err)
 	var writing sync.WaitGroup
 	for writer := range writers {
@@ -333,7 +333,7 @@ func TestACellHasOneWriterAtATime(t *testing.T) {
 // does not know.
 func TestACellRecognisesItsOwnValue(t *testing.T) {
 	b := broker(t, 0)
-	table, err := b.Table(t.Context(), "test")
+	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
 	cell, _, err := table.Cell(t.Context(), "x")
 	require.NoError(t, err)
@@ -344,7 +344,7 @@ func TestACellRecognisesItsOwnValue(t *testing.T) {
 
 func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
 	b := broker(t, 0)
-	table, err := b.Table(t.Context(), "test")
+	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
 	require.NoError(t, table.Put(t.Context(), "old", []byte("1")))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -371,7 +371,7 @@ func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
 // crawl deletes a chunk of state every few seconds, and none of them ever comes back.
 func TestOfWhatIsDeletedNothingIsLeft(t *testing.T) {
 	b := broker(t, 0)
-	table, err := b.Table(t.Context(), "test")
+	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
 	for _, key := range []string{"a.1", "a.2", "a.22"} {
 		require.NoError(t, table.Put(t.Context(), key, []byte("x")))
@@ -446,7 +446,7 @@ func TestMissingBrokersAreReported(t *testing.T) {
 	b, err := Connect(t.Context(), Options{URL: s.URL(), Waiting: func(why error) { told <- why }})
 	require.NoError(t, err)
 	defer b.Close()
-	table, err := b.Table(t.Context(), "test")
+	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
 	require.NoError(t, table.Put(t.Context(), "x", []byte("1")))
 	require.Empty(t, told, "nobody had to wait")
@@ -472,4 +472,28 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	require.Equal(t, "tls://worker:xxxxx@n1:4222,nats://n2:4222",
 		Redacted("tls://worker:secret@n1:4222,nats://n2:4222"))
 	require.NotContains(t, Redacted("tls://worker:%secret@n1"), "secret")
+}
+
+// TestATableIsMadeWithItsReplicas holds that nobody makes a table in passing, with fewer replicas than
+// the crawl is to have.
+func TestATableIsMadeWithItsReplicas(t *testing.T) {
+	b := brokers(t)
+	_, err := b.Table(t.Context(), "test")
+	require.ErrorIs(t, err, ErrNoTable)
+	replicas := b.opts.Replicas
+	b.opts.Replicas = 1 // an attempt that had other options
+	_, err = b.MakeTable(t.Context(), "test")
+	require.NoError(t, err)
+	b.opts.Replicas = replicas
+	made, err := b.MakeTable(t.Context(), "test")
+	require.NoError(t, err)
+	require.NoError(t, made.Put(t.Context(), "x", []byte("1")))
+	stream, err := b.js.Stream(t.Context(), "KV_crawl-test")
+	require.NoError(t, err)
+	require.Equal(t, 3, stream.CachedInfo().Config.Replicas)
+	table, err := b.Table(t.Context(), "test")
+	require.NoError(t, err)
+	value, err := table.Get(t.Context(), "x")
+	require.NoError(t, err)
+	require.Equal(t, []byte("1"), value)
 }
