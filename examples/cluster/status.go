@@ -90,7 +90,21 @@ func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
 	if err == nil {
 		now.word, _, err = c.Word(ctx)
 	}
+	now.bury()
 	return now, err
+}
+
+// bury takes partitions from owners that are dead, which nobody has found out who could take over.
+func (l *look) bury() {
+	alive := map[string]bool{}
+	for _, m := range l.members {
+		alive[m.ID] = true
+	}
+	for i := range l.parts {
+		if p := &l.parts[i]; !alive[p.Owner] {
+			p.Owner = ""
+		}
+	}
 }
 
 // counts adds up what the partitions have counted.

@@ -208,7 +208,7 @@ func (m *Member) failure() error {
 }
 
 func (m *Member) session() Session {
-	s := Session{Loads: m.loads(time.Now())}
+	s := Session{TTL: m.opts.TTL, Loads: m.loads(time.Now())}
 	for module := range m.opts.Parts {
 		s.Modules = append(s.Modules, module.String())
 	}

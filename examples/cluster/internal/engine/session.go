@@ -47,6 +47,7 @@ const DefaultTTL = 3 * time.Second
 type Session struct {
 	Modules []string // whose partitions it takes
 	Dead    bool     `json:",omitempty"` // it ended, or others found that it says nothing
+	TTL     time.Duration
 	// Loads has thousandths of a second of work per second, by module and partition.
 	Loads  map[string]map[int]int `json:",omitempty"`
 	Report json.RawMessage        `json:",omitempty"` // for operators to see

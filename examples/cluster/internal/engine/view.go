@@ -27,6 +27,7 @@ type seenSession struct {
 	Session
 	revision uint64
 	seen     time.Time
+	stored   time.Time // by the clock of the broker
 }
 
 type seenLease struct {
@@ -54,7 +55,7 @@ func (v *view) see(e *jet.Entry) {
 		if e.Value == nil || json.Unmarshal(e.Value, &s) != nil {
 			s.Dead = true
 		}
-		v.sessions[id] = seenSession{s, e.Revision, e.Seen}
+		v.sessions[id] = seenSession{s, e.Revision, e.Seen, e.Stored}
 		return
 	}
 	if strings.HasPrefix(e.Key, shiftPrefix) {
@@ -147,7 +148,17 @@ func ReadLease(
 	return l, err
 }
 
-// ReadSessions looks which members are alive, or were a moment ago.
+// clockError is by how much the clocks of a broker and of an operator's machine may differ before
+// members are shown wrongly. Nothing else depends on it.
+const clockError = 30 * time.Second
+
+// silent reports whether a session has not been renewed for so long that its process must be dead.
+// Other members find out sooner and for sure, but there may be none left.
+func (s seenSession) silent(now time.Time) bool {
+	return now.Sub(s.stored) > 10*s.TTL+clockError
+}
+
+// ReadSessions looks which members are alive, or were half a minute ago.
 func ReadSessions(ctx context.Context, leases *jet.Table) (map[string]Session, error) {
 	seen := newView()
 	ctx, cancel := context.WithCancel(ctx)
@@ -162,7 +173,7 @@ func ReadSessions(ctx context.Context, leases *jet.Table) (map[string]Session, e
 	}
 	alive := map[string]Session{}
 	for id, s := range seen.sessions {
-		if !s.Dead && s.revision > 0 {
+		if !s.Dead && s.revision > 0 && !s.silent(time.Now()) {
 			alive[id] = s.Session
 		}
 	}

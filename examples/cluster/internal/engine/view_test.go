@@ -173,3 +173,22 @@ func TestWhoIsOnlyNamedByALeaseIsNoMember(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]Session{"a": {Modules: []string{"fetch"}}}, sessions)
 }
+
+// TestTheLastMemberMayDieUnnoticed holds that status shows no process that nobody is left to mourn.
+func TestTheLastMemberMayDieUnnoticed(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		ttl, since time.Duration
+		silent     bool
+	}{
+		{DefaultTTL, 0, false},
+		{DefaultTTL, 10 * time.Second, false}, // another clock
+		{DefaultTTL, -10 * time.Second, false},
+		{DefaultTTL, 2 * time.Minute, true},
+		{5 * time.Minute, 2 * time.Minute, false},
+		{0, time.Minute, true},
+	} {
+		s := seenSession{Session: Session{TTL: tt.ttl}, stored: now.Add(-tt.since)}
+		require.Equal(t, tt.silent, s.silent(now), "%+v", tt)
+	}
+}

@@ -215,6 +215,7 @@ type Entry struct {
 	Value    []byte // nil if it was deleted by other means than Delete
 	Revision uint64
 	Seen     time.Time // by this process
+	Stored   time.Time // by the clock of the broker
 }
 
 // Try replaces a value of a known revision, 0 for none, once, and reports whether it did.
@@ -255,9 +256,9 @@ func (t *Table) follow(ctx context.Context, watcher jetstream.KeyWatcher, see fu
 			case update == nil:
 				see(nil)
 			case update.Operation() != jetstream.KeyValuePut:
-				see(&Entry{update.Key(), nil, update.Revision(), time.Now()})
+				see(&Entry{update.Key(), nil, update.Revision(), time.Now(), update.Created()})
 			default:
-				see(&Entry{update.Key(), update.Value(), update.Revision(), time.Now()})
+				see(&Entry{update.Key(), update.Value(), update.Revision(), time.Now(), update.Created()})
 			}
 		}
 	}
