@@ -50,6 +50,7 @@ func merge(fs *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
+		all := 0
 		for _, dir := range dirs {
 			files, err := finished(dir, log)
 			if err == nil && len(files) > 0 {
@@ -59,6 +60,11 @@ func merge(fs *flag.FlagSet) action {
 				return errors.Join(fmt.Errorf("merge %s: %w", dir, err), a.Close())
 			}
 			fmt.Fprintf(out, "%s: %d files\n", dir, len(files))
+			all += len(files)
+		}
+		if all == 0 {
+			return errors.Join(errors.New("no finished files were found, so the view is empty: \"cluster "+
+				"drain\" ends the processes, and with them their files"), a.Close())
 		}
 		for _, missing := range a.Missing() {
 			fmt.Fprintf(log, "missing: %s\n", missing)
@@ -76,7 +82,8 @@ func finished(dir string, log io.Writer) (files []string, err error) {
 	a, err := archive.Open(dir, archive.Options{})
 	switch {
 	case errors.Is(err, archive.ErrLocked):
-		fmt.Fprintf(log, "%s: its process is alive, so its current file comes the next time\n", dir)
+		fmt.Fprintf(log, "%s: its process still writes to its last file; \"cluster drain\" ends it, "+
+			"and the next merge takes that file\n", dir)
 	case err != nil:
 		return nil, err
 	default:

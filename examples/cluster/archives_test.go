@@ -37,7 +37,7 @@ func TestOneViewHasWhatAllProcessesFetched(t *testing.T) {
 		require.Zero(t, status, log)
 		return log
 	}
-	require.Contains(t, merge(), "its process is alive")
+	require.Contains(t, merge(), "still writes to its last file")
 	status, _, log = do(t, "drain", "-nats", urls)
 	require.Zero(t, status, log)
 	require.NoError(t, two.Wait())

@@ -257,8 +257,12 @@ func withCrawl(
 	ctx, cancel := bus.Bound(ctx)
 	defer cancel()
 	c, err := crawl.Open(ctx, bus)
-	if err == nil {
+	switch {
+	case err == nil:
 		err = do(ctx, c)
+	case errors.Is(err, crawl.ErrNone):
+		err = fmt.Errorf("%w: the brokers know no crawl %q; \"cluster create\" makes one, -crawl names "+
+			"another", err, at.Crawl)
 	}
 	return cmp.Or(bus.Refused(), err)
 }

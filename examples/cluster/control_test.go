@@ -88,14 +88,15 @@ func TestCreateShowsInWhatACrawlDiffers(t *testing.T) {
 	require.Contains(t, log, "stream-bytes is 16777216, not 33554432, and stays so")
 	status, _, log = create("-fetch", "2", "-delay", "1ms", "-depth", "-1")
 	require.Equal(t, 1, status)
-	require.Contains(t, log, "Delay is 1h0m0s, not 1ms\n")
+	require.Contains(t, log, "-delay is 1h0m0s, not 1ms\n")
 	require.Contains(t, log, "-apply")
 	status, _, log = create("-fetch", "3", "-delay", "1ms", "-apply")
 	require.Equal(t, 1, status)
-	require.Contains(t, log, "FetchParts is 2, not 3 (cannot be changed any more)")
+	require.Contains(t, log, "-fetch is 2, not 3 (cannot be changed any more)")
+	require.Contains(t, log, "another -crawl NAME")
 	status, out, log := create("-fetch", "2", "-delay", "1ms", "-depth", "-1", "-apply")
 	require.Zero(t, status, log)
-	require.Contains(t, out, "Delay is 1h0m0s, not 1ms\n")
+	require.Contains(t, out, "-delay is 1h0m0s, not 1ms\n")
 	// With an hour between two requests to a host, that would take days.
 	tr.waitFor(t, len(tr.reachable()))
 }

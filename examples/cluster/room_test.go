@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
@@ -26,7 +27,7 @@ func TestTheDefaultCrawlFitsOnALaptop(t *testing.T) {
 	defer s.Close()
 	status, out, log := do(t, createOn(s.URL())...)
 	require.Zero(t, status, log)
-	require.Contains(t, out, "1 seeds")
+	require.Contains(t, out, "seeds: 1")
 }
 
 // TestBrokersWithoutRoomSaySo has too little disk for a crawl, and then does what the error says.
@@ -55,4 +56,30 @@ func TestBrokersWithoutRoomSaySo(t *testing.T) {
 			require.Contains(t, out, "48 partitions")
 		})
 	}
+}
+
+// TestErrorsOfBeginnersSayWhatToDo makes the mistakes that README.md's quick start invites to.
+func TestErrorsOfBeginnersSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir()})
+	require.NoError(t, err)
+	defer s.Close()
+	status, _, log := do(t, "pause", "-nats", s.URL(), "-crawl", "misspelt")
+	require.Equal(t, 1, status)
+	require.Contains(t, log, `no crawl "misspelt"; "cluster create" makes one, -crawl names another`)
+	status, _, log = do(t, "create", "-nats", s.URL(), "-loopback", "http://a.test/")
+	require.Equal(t, 1, status, "one broker cannot keep three replicas")
+	require.Contains(t, log, "-replicas 1")
+	status, _, log = do(t, createOn(s.URL())...)
+	require.Zero(t, status, log)
+	dir := t.TempDir()
+	a, err := archive.Open(dir, archive.Options{})
+	require.NoError(t, err)
+	status, _, log = do(t, "run", "-nats", s.URL(), "-dir", dir)
+	require.Equal(t, 1, status)
+	require.Contains(t, log, "a directory of its own with -dir")
+	status, _, log = do(t, "merge", "-view", t.TempDir(), dir)
+	require.Equal(t, 1, status, "the process has not finished any file")
+	require.Contains(t, log, `"cluster drain" ends`)
+	require.NoError(t, a.Close())
 }

@@ -88,15 +88,14 @@ func create(fs *flag.FlagSet) action {
 		ctx, cancel := bus.Bound(ctx)
 		defer cancel()
 		c, err := crawl.Create(ctx, bus, o)
-		switch {
-		case errors.Is(err, crawl.ErrDiffers) && *apply:
+		if errors.Is(err, crawl.ErrDiffers) && *apply {
 			for _, d := range c.Differences(o) {
 				fmt.Fprintln(out, d)
 			}
 			err = c.Apply(ctx, o)
-		case errors.Is(err, crawl.ErrDiffers):
-			err = fmt.Errorf("%w\nwith -apply the crawl gets the new options; "+
-				"\"cluster add\" brings seeds and leaves the options", err)
+		}
+		if errors.Is(err, crawl.ErrDiffers) {
+			err = fmt.Errorf("%w\n%s", err, aboutDifferences(c.Differences(o)))
 		}
 		if err == nil {
 			err = streamsDiffer(ctx, bus, log)
@@ -107,9 +106,21 @@ func create(fs *flag.FlagSet) action {
 		if err != nil {
 			return cmp.Or(bus.Refused(), err)
 		}
-		fmt.Fprintf(out, "%d seeds; now start as many \"cluster run\" as you like\n", len(seeds))
+		fmt.Fprintf(out, "seeds: %d; now start as many \"cluster run\" as you like\n", len(seeds))
 		return nil
 	}
+}
+
+// aboutDifferences says what can be done about other options.
+func aboutDifferences(all []crawl.Difference) string {
+	for _, d := range all {
+		if d.Fixed {
+			return "another -crawl NAME gets a crawl with these options; \"cluster add\" brings seeds " +
+				"to the one that is there, and leaves its options"
+		}
+	}
+	return "with -apply the crawl gets the new options; \"cluster add\" brings seeds and leaves the " +
+		"options"
 }
 
 // streamsDiffer tells in what the streams of a crawl that was there differ from what is wanted. Only

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
@@ -16,7 +17,7 @@ var ErrDiffers = errors.New("crawl: exists with other options")
 // A Difference is an option in which two crawls differ. It is a plain value, and not safe for
 // concurrent use.
 type Difference struct {
-	Option   string
+	Option   string // as "cluster create" calls it
 	Is, Want string
 	Fixed    bool // it cannot be changed any more
 }
@@ -27,7 +28,7 @@ func (d Difference) String() string {
 	if d.Fixed {
 		fixed = " (cannot be changed any more)"
 	}
-	return fmt.Sprintf("%s is %s, not %s%s", d.Option, d.Is, d.Want, fixed)
+	return fmt.Sprintf("-%s is %s, not %s%s", d.Option, d.Is, d.Want, fixed)
 }
 
 // changeable are the options that can be changed later: those on which what a state sends on does
@@ -35,6 +36,23 @@ func (d Difference) String() string {
 var changeable = map[string]bool{
 	"Contact": true, "Delay": true, "Timeout": true, "MaxBody": true, "Scope": true,
 	"Backoff": true, "MaxDepth": true, "Deny": true, "Seeds": true,
+}
+
+// flagOf returns the flag of "cluster create" for an option: HostPages is -host-pages.
+func flagOf(option string) string {
+	if option == "MaxDepth" {
+		return "depth"
+	}
+	var b strings.Builder
+	for i, r := range strings.TrimSuffix(option, "Parts") {
+		if unicode.IsUpper(r) {
+			if r = unicode.ToLower(r); i > 0 {
+				b.WriteByte('-')
+			}
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // Differences returns in what other options differ from those of the crawl.
@@ -47,7 +65,7 @@ func (o Options) Differences(other Options) (all []Difference) {
 			reflect.DeepEqual(a.Interface(), b.Interface()) {
 			continue
 		}
-		all = append(all, Difference{name, show(a), show(b), !changeable[name]})
+		all = append(all, Difference{flagOf(name), show(a), show(b), !changeable[name]})
 	}
 	return all
 }

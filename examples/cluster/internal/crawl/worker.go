@@ -124,6 +124,9 @@ func (w *Worker) openFetch() (err error) {
 	w.store, err = archive.Open(w.opts.Dir, archive.Options{Info: map[string]string{
 		"software": "spinneret cluster", "operator": w.Contact, "robots": "obey",
 	}})
+	if errors.Is(err, archive.ErrLocked) {
+		err = fmt.Errorf("%w: give each process a directory of its own with -dir", err)
+	}
 	return err
 }
 

@@ -124,8 +124,11 @@ func (b *Bus) wait(why error) {
 	}
 	b.mu.Unlock()
 	if due && b.opts.Waiting != nil {
-		if errors.Is(why, nats.ErrReconnectBufExceeded) { // which is how the client library puts it
+		switch { // what the client library says is about itself
+		case errors.Is(why, nats.ErrReconnectBufExceeded):
 			why = errConnectionLost
+		case errors.Is(why, context.DeadlineExceeded):
+			why = nats.ErrTimeout
 		}
 		b.silent.Store(true)
 		b.opts.Waiting(why)
@@ -296,6 +299,10 @@ func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
 			b.answered()
 			return nil
 		}
+		if errorCode(err) == tooFewBrokers && b.conn.ConnectedClusterName() == "" {
+			return fmt.Errorf("%w: a single broker keeps no replicas: create the crawl with -replicas 1",
+				err)
+		}
 		if !transient(err) {
 			return err
 		}
@@ -307,13 +314,27 @@ func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
 	return errors.Join(err, ctx.Err())
 }
 
+// Codes of errors of the brokers: both may pass when more servers are there.
+const (
+	noPeers       = 10005
+	tooFewBrokers = 10074
+)
+
+// errorCode returns what a broker calls an error, 0 if it is none of a broker's.
+func errorCode(err error) jetstream.ErrorCode {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return 0
+	}
+	return api.ErrorCode
+}
+
 // transient reports whether an error is about servers being away, not about what was asked.
 func transient(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
-		// 10074 is returned for streams of three while only two servers are there; 503 is the class
-		// of all answers that mean "not now".
-		return api.Code == 503 || api.ErrorCode == 10005 || api.ErrorCode == 10074
+		// 503 is the class of all responses that mean "not now".
+		return api.Code == 503 || api.ErrorCode == noPeers || api.ErrorCode == tooFewBrokers
 	}
 	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||

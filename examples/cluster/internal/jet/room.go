@@ -57,5 +57,5 @@ func noRoom(err error) bool {
 	case 10047, 10023, 10028:
 		return true
 	}
-	return api.ErrorCode == 10005 && strings.Contains(api.Description, "insufficient storage")
+	return api.ErrorCode == noPeers && strings.Contains(api.Description, "insufficient storage")
 }
