@@ -163,6 +163,11 @@ func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
 	case verdict.Line > 0:
 		s.end(it, stage.Disallowed, at, time.Time{}, emit)
 	default: // no line forbids it: the file itself could not be had (RFC 9309 §2.3.1.4)
+		h := s.hosts[hostOf(it.URL)]
+		if h != nil && at.Before(h.until) && !h.addr.IsValid() {
+			s.unknown(it, h, at, emit) // since there is no such host
+			return
+		}
 		s.end(it, stage.RobotsUnreachable, at, s.expiry(it.URL), emit)
 	}
 }

@@ -246,10 +246,17 @@ func TestWithoutAnAddressOrRulesNothingIsFetched(t *testing.T) {
 	h := newHostTest()
 	h.feed(page("http://a.test/1"))
 	require.Empty(t, h.feed(located("a.test", "")))
-	require.EqualValues(t, 1, h.Counts()[string(stage.RobotsUnreachable)])
+	require.EqualValues(t, 1, h.Counts()[string(stage.UnknownHost)])
+	h.feed(page("http://a.test/2"))
+	require.EqualValues(t, 2, h.Counts()[string(stage.UnknownHost)], "it is not asked again at once")
 	h.feed(page("http://b.test/1"), located("b.test", "192.0.2.1"))
 	require.Empty(t, h.feed(answer("http://b.test/robots.txt", 503, "")))
-	require.EqualValues(t, 2, h.Counts()[string(stage.RobotsUnreachable)])
+	require.EqualValues(t, 1, h.Counts()[string(stage.RobotsUnreachable)])
+	h.feed(page("http://c.test/1"))
+	silent := located("c.test", "")
+	silent.Status = 1
+	h.feed(silent)
+	require.EqualValues(t, 1, h.Counts()[string(stage.Unresolved)])
 	require.Zero(t, h.Open())
 }
 
