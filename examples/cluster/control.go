@@ -74,6 +74,10 @@ func followed(
 		if len(lag) > 0 && time.Now().Before(end) {
 			continue
 		}
+		if len(follow)+len(lag) == 0 {
+			fmt.Fprintln(out, "kept; no process is running, and those that begin will follow")
+			return nil
+		}
 		fmt.Fprintf(out, "kept; %d processes follow\n", len(follow))
 		if len(lag) > 0 {
 			fmt.Fprintf(out, "not yet: %s\n", strings.Join(lag, " "))

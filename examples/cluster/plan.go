@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"text/tabwriter"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
 // What a page costs, as TestThePlanKnowsWhatAPageCosts measures it. The streams and states of the
@@ -45,6 +47,8 @@ type provision struct {
 	state, memory float64 // bytes, one replica; of all processes
 	archive       float64
 	partitions    float64 // of each module
+	bound         float64 // bytes of a stream
+	disk          float64 // bytes that a broker must offer: all bounds are reserved
 	perMachine    float64 // memory
 }
 
@@ -72,6 +76,8 @@ func provide(n need) provision {
 	load := max((p.messages+n.rate)/brokerRate, p.traffic/brokerBytes)
 	groups := max(1, math.Ceil(load/brokerShare))
 	p.brokers = 3 * groups
+	p.bound = max(2*p.frontier/p.partitions, jet.DefaultMaxBytes)
+	p.disk = (3*p.partitions*p.bound + rewrites*p.state) / groups
 	p.perMachine = p.memory / n.machines
 	return p
 }
@@ -105,11 +111,14 @@ func plan(fs *flag.FlagSet) action {
 			{"states, each replica", bytesOf(p.state) + ", " +
 				bytesOf(rewrites*p.state) + " while written anew"},
 			{"partitions of each module", fmt.Sprintf("%.0f", p.partitions)},
-			{"bound of a stream", bytesOf(2*p.frontier/p.partitions) + " (-stream-bytes)"},
+			{"bound of a stream", bytesOf(p.bound)},
+			{"disk of a broker", bytesOf(p.disk) + " with what the bounds reserve (max_file)"},
 			{"memory of a machine", bytesOf(p.perMachine) +
 				" of states, without windows and bodies"},
 			{"pages/s of a machine", fmt.Sprintf("%.0f", n.rate/n.machines)},
 			{"archive", bytesOf(p.archive) + ", " + bytesOf(p.archive/n.machines) + " a machine"},
+			{"options of create", fmt.Sprintf("-dedupe %.0f -hosts %.0[1]f -fetch %.0[1]f -stream-bytes %.0f",
+				p.partitions, p.bound)},
 		} {
 			fmt.Fprintf(w, "%s\t%s\n", line.what, line.much)
 		}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
 func TestAPlanGrowsWithTheCrawl(t *testing.T) {
@@ -20,6 +23,15 @@ func TestAPlanGrowsWithTheCrawl(t *testing.T) {
 	status, out, log := do(t, "plan", "-pages", "1e9")
 	require.Zero(t, status, log)
 	require.Contains(t, out, "5.8 days")
+	// What create reserves must fit into what the plan says a broker offers.
+	require.GreaterOrEqual(t, p.disk, 3*p.partitions*p.bound)
+	_, options, ok := strings.Cut(out, "options of create")
+	require.True(t, ok)
+	require.Equal(t, "-dedupe 128 -hosts 128 -fetch 128 -stream-bytes 3125000000",
+		strings.TrimSpace(options))
+	status, _, log = do(t, append(append([]string{"create"}, strings.Fields(options)...), "-h")...)
+	require.Zero(t, status, log)
+	require.EqualValues(t, jet.DefaultMaxBytes, provide(need{pages: 1, rate: 1, fresh: 1, machines: 1}).bound)
 	status, _, _ = do(t, "plan", "-rate", "0")
 	require.Equal(t, 2, status)
 }

@@ -137,6 +137,7 @@ func (w *Worker) follow(word Word, revision uint64, end func(why error)) error {
 		"delays", len(word.Delays), "drain", strings.Join(word.Drain, " "))
 	switch {
 	case word.drains(w.opts.Name) || word.drains(w.member.ID()):
+		w.opts.Log.Info("drained: this process ends; \"cluster resume\" lets it begin again")
 		end(errDrained)
 	case word.Options != before.Options:
 		end(errReload)
