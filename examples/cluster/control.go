@@ -247,11 +247,29 @@ func showWord(out io.Writer, c *crawl.Crawl, w crawl.Word, revision uint64) {
 	fmt.Fprintf(out, "scope    %s\n", cmp.Or(w.Scope, c.Scope))
 }
 
-// withCrawl connects to the brokers, opens the crawl and calls do. The context of do also ends when
-// the brokers refuse this process; then the refusal is the error.
+// withCrawl connects to the brokers, opens the crawl and calls do.
 func withCrawl(
 	ctx context.Context, at *jet.Options, log io.Writer,
 	do func(ctx context.Context, c *crawl.Crawl) error,
+) error {
+	return withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
+		c, err := crawl.Open(ctx, bus)
+		switch {
+		case err == nil:
+			err = do(ctx, c)
+		case errors.Is(err, crawl.ErrNone):
+			err = fmt.Errorf("%w: the brokers know no crawl %q; \"cluster create\" makes one, -crawl "+
+				"names another", err, at.Crawl)
+		}
+		return err
+	})
+}
+
+// withBrokers connects to the brokers and calls do. The context of do also ends when the brokers
+// refuse this process; then the refusal is the error.
+func withBrokers(
+	ctx context.Context, at *jet.Options, log io.Writer,
+	do func(ctx context.Context, bus *jet.Bus) error,
 ) error {
 	bus, err := connectTo(ctx, at, log)
 	if err != nil {
@@ -260,14 +278,7 @@ func withCrawl(
 	defer bus.Close()
 	ctx, cancel := bus.Bound(ctx)
 	defer cancel()
-	c, err := crawl.Open(ctx, bus)
-	switch {
-	case err == nil:
-		err = do(ctx, c)
-	case errors.Is(err, crawl.ErrNone):
-		err = fmt.Errorf("%w: the brokers know no crawl %q; \"cluster create\" makes one, -crawl names "+
-			"another", err, at.Crawl)
-	}
+	err = do(ctx, bus)
 	return cmp.Or(bus.Refused(), err)
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// createOn returns the command line that creates a small crawl.
-func createOn(urls string, more ...string) []string {
+// creation returns the command line that creates a small crawl.
+func creation(urls string, more ...string) []string {
 	return append([]string{"create", "-nats", urls, "-replicas", "1", "-loopback"},
 		append(more, "http://a.test/")...)
 }
@@ -25,7 +25,7 @@ func TestTheDefaultCrawlFitsOnALaptop(t *testing.T) {
 	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir(), MaxStore: 48 * jet.DefaultMaxBytes})
 	require.NoError(t, err)
 	defer s.Close()
-	status, out, log := do(t, createOn(s.URL())...)
+	status, out, log := do(t, creation(s.URL())...)
 	require.Zero(t, status, log)
 	require.Contains(t, out, "seeds: 1")
 }
@@ -38,7 +38,7 @@ func TestBrokersWithoutRoomSaySo(t *testing.T) {
 			s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir(), MaxStore: disk << 20})
 			require.NoError(t, err)
 			defer s.Close()
-			status, _, log := do(t, createOn(s.URL())...)
+			status, _, log := do(t, creation(s.URL())...)
 			require.Equal(t, 1, status)
 			made := disk << 20 / jet.DefaultMaxBytes
 			require.Contains(t, log, "48 streams of 64 MiB reserve 3072 MiB on each broker")
@@ -49,7 +49,7 @@ func TestBrokersWithoutRoomSaySo(t *testing.T) {
 				require.Contains(t, log, "raise", "no crawl fits into %d MiB", disk)
 				return
 			}
-			status, _, log = do(t, createOn(s.URL(), strings.Fields(advice[0])...)...)
+			status, _, log = do(t, creation(s.URL(), strings.Fields(advice[0])...)...)
 			require.Zero(t, status, log)
 			status, out, log := do(t, "status", "-nats", s.URL())
 			require.Zero(t, status, log)
@@ -70,7 +70,7 @@ func TestErrorsOfBeginnersSayWhatToDo(t *testing.T) {
 	status, _, log = do(t, "create", "-nats", s.URL(), "-loopback", "http://a.test/")
 	require.Equal(t, 1, status, "one broker cannot keep three replicas")
 	require.Contains(t, log, "-replicas 1")
-	status, _, log = do(t, createOn(s.URL())...)
+	status, _, log = do(t, creation(s.URL())...)
 	require.Zero(t, status, log)
 	dir := t.TempDir()
 	a, err := archive.Open(dir, archive.Options{})

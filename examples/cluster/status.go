@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
 // wait returns when a crawl has nothing left to do.
@@ -19,18 +19,13 @@ func wait(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	every := fs.Duration("every", time.Second, "how often to look")
 	return func(ctx context.Context, _ []string, _, log io.Writer) error {
-		bus, err := connectTo(ctx, at, log)
-		if err != nil {
+		return withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
+			c, err := opened(ctx, bus, log)
+			if err == nil {
+				err = c.Wait(ctx, *every)
+			}
 			return err
-		}
-		defer bus.Close()
-		ctx, cancel := bus.Bound(ctx)
-		defer cancel()
-		c, err := opened(ctx, bus, log)
-		if err == nil {
-			err = c.Wait(ctx, *every)
-		}
-		return cmp.Or(bus.Refused(), err)
+		})
 	}
 }
 

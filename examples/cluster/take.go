@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -80,35 +79,39 @@ func create(fs *flag.FlagSet) action {
 		if o.Scope != string(urlfilter.Any) {
 			o.Seeds = seeds
 		}
-		bus, err := connectTo(ctx, at, log)
+		err = withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
+			return createOn(ctx, bus, o, *apply, seeds, out, log)
+		})
 		if err != nil {
 			return err
-		}
-		defer bus.Close()
-		ctx, cancel := bus.Bound(ctx)
-		defer cancel()
-		c, err := crawl.Create(ctx, bus, o)
-		if errors.Is(err, crawl.ErrDiffers) && *apply {
-			for _, d := range c.Differences(o) {
-				fmt.Fprintln(out, d)
-			}
-			err = c.Apply(ctx, o)
-		}
-		if errors.Is(err, crawl.ErrDiffers) {
-			err = fmt.Errorf("%w\n%s", err, aboutDifferences(c.Differences(o)))
-		}
-		if err == nil {
-			err = streamsDiffer(ctx, bus, log)
-		}
-		if err == nil {
-			err = c.Seed(ctx, seeds)
-		}
-		if err != nil {
-			return cmp.Or(bus.Refused(), err)
 		}
 		fmt.Fprintf(out, "seeds: %d; now start as many \"cluster run\" as you like\n", len(seeds))
 		return nil
 	}
+}
+
+// createOn makes a crawl, or gives one that is there other options, and brings it seeds.
+func createOn(
+	ctx context.Context, bus *jet.Bus, o crawl.Options, apply bool, seeds []string,
+	out, log io.Writer,
+) error {
+	c, err := crawl.Create(ctx, bus, o)
+	if errors.Is(err, crawl.ErrDiffers) && apply {
+		for _, d := range c.Differences(o) {
+			fmt.Fprintln(out, d)
+		}
+		err = c.Apply(ctx, o)
+	}
+	switch {
+	case errors.Is(err, crawl.ErrDiffers):
+		return fmt.Errorf("%w\n%s", err, aboutDifferences(c.Differences(o)))
+	case err != nil:
+		return err
+	}
+	if err := streamsDiffer(ctx, bus, log); err != nil {
+		return err
+	}
+	return c.Seed(ctx, seeds)
 }
 
 // aboutDifferences says what can be done about other options.
@@ -210,29 +213,23 @@ func run(fs *flag.FlagSet) action {
 			o.Dial = dialPort(port)
 		}
 		at.Name, o.Log = o.Name, newLog(log, level, o.Name)
-		bus, err := connectTo(ctx, at, log)
-		if err != nil {
-			return err
-		}
-		defer bus.Close()
-		ctx, cancel := bus.Bound(ctx)
-		defer cancel()
-		c, err := opened(ctx, bus, log)
-		if err != nil {
-			return cmp.Or(bus.Refused(), err)
-		}
-		w, err := c.NewWorker(o)
-		if err == nil && listen != "" {
-			err = listenWorker(ctx, listen, w, o.Log)
-		}
-		if err != nil {
-			return err
-		}
-		o.Log.Info("taking part", "modules", modules, "dir", o.Dir)
-		err = w.Run(ctx)
-		err = cmp.Or(bus.Refused(), err) // which is known only now
-		o.Log.Info("ended", "answers", w.Report().Visits)
-		return err // which is told on stderr
+		return withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
+			c, err := opened(ctx, bus, log)
+			if err != nil {
+				return err
+			}
+			w, err := c.NewWorker(o)
+			if err == nil && listen != "" {
+				err = listenWorker(ctx, listen, w, o.Log)
+			}
+			if err != nil {
+				return err
+			}
+			o.Log.Info("taking part", "modules", modules, "dir", o.Dir)
+			err = w.Run(ctx)
+			o.Log.Info("ended", "answers", w.Report().Visits)
+			return err // which is told on stderr
+		})
 	}
 }
 
