@@ -57,6 +57,10 @@ func TestCommandLinesThatMakeNoSense(t *testing.T) {
 		"run -modules fetch,sleep":             `module "sleep"`,
 		"run -modules seeder":                  `module "seeder"`,
 		"run -no-such-flag":                    "no-such-flag",
+		"create http://a.test/ -loopback":      "flags come first",
+		"deny a.test -crawl other":             "flags come first",
+		"run archive1":                         `"archive1" is not expected`,
+		"status -every 5s crawl":               `"crawl" is not expected`,
 		"create -loopback":                     "no seeds",
 		"create http://example.org/":           "-contact is missing",
 		"create -loopback mailto:a@b":          "seed",
@@ -137,6 +141,7 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	require.Equal(t, []string{"a-1", "0", "0.00", "1", "0.13", "1", "3.50", "42", "4.2", "1.5", "MiB", "5.0", "MiB", "1m0s"}, lines["a-1"])
 	require.True(t, strings.HasPrefix(out.String(), "crawl      running\n"), out.String())
 	require.Contains(t, out.String(), "14 waiting, 20 messages on the way")
+	require.Equal(t, "-", mebibytes(0), "not every system says how much memory a process takes")
 	paused := now
 	paused.word.Paused = true
 	require.Contains(t, paused.summary(last).state, "paused")

@@ -25,8 +25,8 @@ type sentence struct {
 }
 
 // say returns the action of a verb that tells the crawl something.
-func say(parse func(args []string) (sentence, error)) func(fs *flag.FlagSet) action {
-	return func(fs *flag.FlagSet) action {
+func say(parse func(args []string) (sentence, error)) setter {
+	return listed(func(fs *flag.FlagSet) action {
 		at := brokerFlags(fs)
 		patience := fs.Duration("patience", 5*time.Second,
 			"how long to wait until all processes follow; 0: not at all")
@@ -39,7 +39,7 @@ func say(parse func(args []string) (sentence, error)) func(fs *flag.FlagSet) act
 				return s.tell(ctx, c, *patience, out)
 			})
 		}
-	}
+	})
 }
 
 // tell tells the crawl, and shows who follows.

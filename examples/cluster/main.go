@@ -35,18 +35,18 @@ func main() {
 // A verb is one sub-command. It sets up its flags and returns what to do once they are parsed.
 type verb struct {
 	name, does string
-	set        func(fs *flag.FlagSet) action
+	set        setter
 }
 
 // An action is what a sub-command does.
 type action func(ctx context.Context, args []string, out, log io.Writer) error
 
 var verbs = []verb{
-	{"up", "start three brokers on this machine, for trying", up},
-	{"broker", "start one broker", broker},
-	{"create", "create a crawl and bring it seeds", create},
-	{"run", "take part in a crawl", run},
-	{"status", "show how far a crawl is", status},
+	{"up", "start three brokers on this machine, for trying", bare(up)},
+	{"broker", "start one broker", bare(broker)},
+	{"create", "create a crawl and bring it seeds", listed(create)},
+	{"run", "take part in a crawl", bare(run)},
+	{"status", "show how far a crawl is", bare(status)},
 	{"pause", "make no more requests until resume",
 		say(simply(func(w *crawl.Word) { w.Paused = true }))},
 	{"resume", "go on after pause, and let drained processes begin again",
@@ -59,13 +59,48 @@ var verbs = []verb{
 	{"add", "bring more seeds, which also widen the scope", say(sayAdd)},
 	{"revisit", "visit pages again as soon as possible", say(sayRevisit)},
 	{"scope", "change how far from the seeds to go", say(sayScope)},
-	{"word", "show what pause, deny, delay and so on have said", word},
-	{"wait", "wait until nothing is left to fetch", wait},
-	{"plan", "compute what a crawl takes: brokers, disks, memory, partitions", plan},
-	{"archives", "list where all processes have kept what they fetched", archives},
-	{"merge", "make one view of the archives of many processes", merge},
-	{"serve", "show a merged view in a browser", serve},
-	{"export", "write a merged view as CDXJ or WACZ", exportView},
+	{"word", "show what pause, deny, delay and so on have said", bare(word)},
+	{"wait", "wait until nothing is left to fetch", bare(wait)},
+	{"plan", "compute what a crawl takes: brokers, disks, memory, partitions", bare(plan)},
+	{"archives", "list where all processes have kept what they fetched", bare(archives)},
+	{"merge", "make one view of the archives of many processes", listed(merge)},
+	{"serve", "show a merged view in a browser", bare(serve)},
+	{"export", "write a merged view as CDXJ or WACZ", listed(exportView)},
+}
+
+// A setter sets up the flags of a verb.
+type setter func(fs *flag.FlagSet) action
+
+// bare is a verb that takes no arguments but flags.
+func bare(set setter) setter {
+	return checked(set, func(arg string) error {
+		return fmt.Errorf("%w: %q is not expected: there are only flags, see -h", errUsage, arg)
+	})
+}
+
+// listed is a verb that takes arguments, among which a flag would be taken for a seed or a host.
+func listed(set setter) setter {
+	return checked(set, func(arg string) error {
+		if len(arg) > 1 && arg[0] == '-' {
+			return fmt.Errorf("%w: %s stands behind the arguments: flags come first", errUsage, arg)
+		}
+		return nil
+	})
+}
+
+// checked looks at each argument before the verb does anything.
+func checked(set setter, check func(arg string) error) setter {
+	return func(fs *flag.FlagSet) action {
+		do := set(fs)
+		return func(ctx context.Context, args []string, out, log io.Writer) error {
+			for _, arg := range args {
+				if err := check(arg); err != nil {
+					return err
+				}
+			}
+			return do(ctx, args, out, log)
+		}
+	}
 }
 
 // errUsage says that the command line makes no sense.

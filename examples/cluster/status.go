@@ -150,6 +150,12 @@ func (l *look) showParts(out io.Writer, last look) {
 	w.Flush()
 }
 
-func mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+// mebibytes shows an amount of memory, of which 0 is none that is known.
+func mebibytes(n uint64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
 
 func partName(p crawl.Part) string { return fmt.Sprintf("%s.%d", p.Module, p.Part) }
