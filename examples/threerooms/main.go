@@ -114,19 +114,14 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 	return nil
 }
 
-// obtainRules fetches robots.txt and follows its redirects. It waits for the host like any request.
+// obtainRules fetches robots.txt and follows its redirects.
 func obtainRules(
 	ctx context.Context, client *fetch.Client, queue *scheduler.Scheduler[string], seed string,
 ) (robotstxt.Rules, error) {
 	site := weburl.Host(seed)
-	lease, err := queue.Wait(ctx, site)
-	if err != nil {
-		return robotstxt.Rules{}, err
-	}
-	transport := &observed{next: client.Transport()}
+	transport := &polite{next: client.Transport(), queue: queue}
 	cache := robots.NewCache(robots.Options{Agent: agent, Client: &http.Client{Transport: transport}})
 	rules, err := cache.Load(ctx, seed)
-	lease.Done(scheduler.Outcome{Start: time.Now()})
 	if entry, _ := cache.Entry(seed); err == nil && entry.Failures > 0 {
 		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, transport.said)
 	}
@@ -136,22 +131,29 @@ func obtainRules(
 	return rules, err
 }
 
-// observed is a transport that remembers the outcome of the last request.
-type observed struct {
-	next http.RoundTripper
-	said string
+// polite is a transport that waits for the host of each request, as the pages do, and remembers the
+// outcome of the last one.
+type polite struct {
+	next  http.RoundTripper
+	queue *scheduler.Scheduler[string]
+	said  string
 }
 
 // RoundTrip implements http.RoundTripper.
-func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := o.next.RoundTrip(r)
+func (p *polite) RoundTrip(r *http.Request) (*http.Response, error) {
+	lease, err := p.queue.Wait(r.Context(), weburl.Host(r.URL.String()))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := p.next.RoundTrip(r)
+	lease.Done(scheduler.Outcome{Start: time.Now()})
 	switch {
 	case errors.Is(err, fetch.Blocked):
-		o.said = err.Error() + " (-localhost is for sites on this machine)"
+		p.said = err.Error() + " (-localhost is for sites on this machine)"
 	case err != nil:
-		o.said = err.Error()
+		p.said = err.Error()
 	default:
-		o.said = resp.Status
+		p.said = resp.Status
 	}
 	return resp, err
 }

@@ -100,6 +100,22 @@ func TestItIsPolite(t *testing.T) {
 	})
 }
 
+// TestRedirectsOfRobotsWait for the host like any request.
+func TestRedirectsOfRobotsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(site)
+		web, err := webtest.Start(webtest.Options{
+			Network: memnet.New(), Handlers: map[string]http.Handler{"a.test": s},
+		})
+		require.NoError(t, err)
+		defer web.Close()
+		o := fetch.Options{Reach: fetch.Loopback, Dial: web.Dial, Resolve: web.Resolve}
+		require.NoError(t, crawl(t.Context(), "http://a.test/", 3, time.Minute, o, new(bytes.Buffer)))
+		require.Equal(t, []string{"/robots.txt", "/rules", "/"}, s.asked()[:3])
+		require.Empty(t, web.Early(time.Minute))
+	})
+}
+
 // TestErrorsNameTheCause and what to do.
 func TestErrorsNameTheCause(t *testing.T) {
 	serve := func(robots http.HandlerFunc) string {
