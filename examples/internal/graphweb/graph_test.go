@@ -20,8 +20,8 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/page"
 )
 
-// Pages 0, 1 and 2 are a ring, 2 leads to another host, 4 can be reached from nowhere, and what
-// cannot be served is no page.
+// Pages 0, 1 and 2 are a ring, 2 links to another host, 4 is not reachable, and the others cannot
+// be served.
 const (
 	graphNodes = "0\t1\thttps://a.test/\n1\t1\thttp://a.test/b?c=d&e\n2\t1\thttp://a.test/%7Ef\n" +
 		"3\t1\thttp://b.test/\n4\t1\thttp://b.test/lonely\n5\t0\thttp://b.test/never\n" +
@@ -47,13 +47,13 @@ func TestRead(t *testing.T) {
 	require.Equal(t, ring, g.Reachable("http://a.test/b?c=d&e"))
 	require.Equal(t, []string{"http://b.test/"}, g.Reachable("http://b.test/"))
 	require.Equal(t, append(ring, "http://b.test/lonely"), g.Reachable("http://b.test/lonely"))
-	require.Empty(t, g.Reachable("http://b.test/never"), "what was not fetched is no page")
+	require.Empty(t, g.Reachable("http://b.test/never"), "nodes that were not fetched are not pages")
 
 	for name, tt := range map[string]struct{ nodes, edges string }{
 		"a node without a URL":     {"0\t1\n", ""},
 		"a node without an id":     {"x\t1\thttp://a.test/\n", ""},
 		"an edge with one end":     {graphNodes, "0\n"},
-		"an edge to what is no id": {graphNodes, "0\tx\n"},
+		"an edge to an invalid id": {graphNodes, "0\tx\n"},
 	} {
 		_, err := Read(strings.NewReader(tt.nodes), strings.NewReader(tt.edges), nil)
 		require.ErrorIs(t, err, ErrGraph, name)
@@ -105,7 +105,7 @@ func TestPartOfAGraph(t *testing.T) {
 	}
 }
 
-// crawlGraph gets all that links lead to, one page at a time.
+// crawlGraph fetches all reachable pages, one at a time.
 func crawlGraph(t *testing.T, w *Web, seeds []string) {
 	t.Helper()
 	transport := &http.Transport{DialContext: w.Dial}
@@ -158,7 +158,7 @@ func TestGraphWeb(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	_, err = c.Get("http://a.test/")
-	require.ErrorIs(t, err, net.ErrClosed, "nobody else is asked")
+	require.ErrorIs(t, err, net.ErrClosed, "no other server is asked")
 	require.Len(t, w.Log(), len(got)+2, "the log stays")
 }
 
@@ -206,7 +206,7 @@ func ExampleStart() {
 	// <a href="http://b.test/">http://b.test/</a>
 }
 
-// TestARealGraph serves a part of the graph of a university.
+// TestARealGraph serves a part of the link graph of a university.
 func TestARealGraph(t *testing.T) {
 	dir := os.Getenv("SPINNERET_DATA")
 	if dir == "" {
@@ -244,7 +244,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		part, seeds := g.Part(0, 0)
-		require.Equal(t, g.Len(), part.Len(), "the whole is a part")
+		require.Equal(t, g.Len(), part.Len(), "Part without limits is the whole graph")
 		require.Len(t, part.Reachable(seeds...), g.Len(), "the seeds lead to all pages")
 		some, seeds := g.Part(3, 1)
 		require.Len(t, some.Reachable(seeds...), some.Len())

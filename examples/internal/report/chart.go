@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// A Bar is a value of a Chart, and a second one that is a part of it or lies beside it.
+// A Bar is a value of a Chart, with a second one that is a part of it or is drawn next to it.
 type Bar struct {
 	Name          string
 	Value, Second float64

@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// A Printer writes text and keeps the first error, after which it writes no more. It is used by one
-// goroutine at a time.
+// A Printer writes text and keeps the first error, after which it writes nothing. It is for use by
+// one goroutine at a time.
 type Printer struct {
 	w   io.Writer
 	err error

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A full writer takes nothing, and counts what it was asked to take.
+// A full writer fails, and counts the calls.
 type full struct{ asked int }
 
 var errFull = errors.New("full")

@@ -25,7 +25,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 	require.Empty(t, written)
 }
 
-// TestBar: a share outside 0 to 1, such as rounding may bring about, is no reason to panic.
+// TestBar: a share outside 0 to 1, as rounding may produce, must not panic.
 func TestBar(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -35,8 +35,8 @@ func TestBar(t *testing.T) {
 		{"nothing is done", 0, "\rjob [" + strings.Repeat(" ", 40) + "]   0 %"},
 		{"half is done", 0.5, "\rjob [" + strings.Repeat("=", 20) + strings.Repeat(" ", 20) + "]  50 %"},
 		{"the end ends the line", 1, "\rjob [" + strings.Repeat("=", 40) + "] 100 %\n"},
-		{"more than all is all", 1.5, "\rjob [" + strings.Repeat("=", 40) + "] 100 %\n"},
-		{"less than nothing is nothing", -1, "\rjob [" + strings.Repeat(" ", 40) + "]   0 %"},
+		{"more than 1 counts as 1", 1.5, "\rjob [" + strings.Repeat("=", 40) + "] 100 %\n"},
+		{"less than 0 counts as 0", -1, "\rjob [" + strings.Repeat(" ", 40) + "]   0 %"},
 	} {
 		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
 			var out bytes.Buffer

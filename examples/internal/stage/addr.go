@@ -11,8 +11,7 @@ func Literal(host string) (netip.Addr, bool) {
 	return addr, err == nil
 }
 
-// makeRoom drops some entry from a table that is full. Which one does not matter: what is dropped
-// can be learned again.
+// makeRoom drops an arbitrary entry from a full table. The entry can be learned again.
 func makeRoom[K comparable, V any](table map[K]V, limit int) {
 	if len(table) < limit {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// An Archived is a client that gets pages from an archive as others get them from servers: with the
-// same limits and the same decoding. Its methods are safe for concurrent use.
+// An Archived is a client that gets pages from an archive instead of servers, with the same limits
+// and the same decoding. Its methods are safe for concurrent use.
 type Archived struct {
 	store  *archive.Archive
 	client *fetch.Client
@@ -44,14 +44,14 @@ func (a *Archived) With(ctx context.Context, url string, use func(*fetch.Respons
 	return true
 }
 
-// archived answers requests with the last versions of an archive. Its methods are safe for
+// archived answers requests with the latest versions in an archive. Its methods are safe for
 // concurrent use.
 type archived struct{ store *archive.Archive }
 
-// archivedURL is the key of the URL in a context. That of a request is made for the wire.
+// archivedURL is the context key of the original URL. The URL of a request is in its wire form.
 type archivedURL struct{}
 
-// RoundTrip returns the answer that was kept last.
+// RoundTrip returns the latest response in the archive.
 func (a archived) RoundTrip(req *http.Request) (*http.Response, error) {
 	url, _ := req.Context().Value(archivedURL{}).(string)
 	version, err := a.store.At(url, time.Time{})

@@ -10,19 +10,19 @@ import (
 	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
-// A Blame says whose trouble a failed visit is. It matters because a crawler's own trouble must
-// never be recorded as a server's failure.
+// A Blame says who caused a failed visit. A crawler's own failure must never be recorded as a
+// server's.
 type Blame int
 
 // The choices.
 const (
-	Theirs  Blame = iota // somebody out there answered, if only to refuse
+	Theirs  Blame = iota // a remote host answered, if only to refuse
 	Unclear              // the host, its name servers or the network between: the error cannot tell
 	Ours                 // this machine's, for sure
 )
 
-// BlameFor judges the error of a fetch or of a name lookup. addr is the host's address, the zero
-// Addr if it is not known. The way to a loopback address is never in doubt.
+// BlameFor classifies the error of a fetch or of a name lookup. addr is the host's address, the
+// zero Addr if it is not known. The route to a loopback address always works.
 func BlameFor(err error, addr netip.Addr) Blame {
 	var dns *net.DNSError
 	var failed *fetch.Error

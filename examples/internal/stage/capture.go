@@ -6,7 +6,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// truncated maps why a body ended to what WARC-Truncated can say.
+// truncated maps the reasons for the end of a body to values of WARC-Truncated.
 var truncated = map[fetch.Kind]string{
 	fetch.Whole:         "",
 	fetch.CutLength:     "length",
@@ -15,7 +15,7 @@ var truncated = map[fetch.Kind]string{
 	fetch.CutDisconnect: "disconnect",
 }
 
-// Capture turns what was fetched into what the archive keeps: the bytes as they were sent.
+// Capture converts a response for the archive, which keeps the bytes as they were sent.
 func Capture(resp *fetch.Response) archive.Capture {
 	why, known := truncated[resp.RawCut]
 	if !known {
@@ -37,8 +37,8 @@ func Capture(resp *fetch.Response) archive.Capture {
 	return c
 }
 
-// Keep writes a response into an archive, and beside it a metadata record with what the site states
-// about the use of the page, if it states anything. A nil archive keeps nothing.
+// Keep writes a response to an archive. If the site states anything about the use of the page, a
+// metadata record with that follows. A nil archive keeps nothing.
 func Keep(store *archive.Archive, resp *fetch.Response, stated string) error {
 	if store == nil {
 		return nil

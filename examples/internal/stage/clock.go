@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A Clock shows the time by which pages become due. It may go faster than the world's, so that a
-// crawl of weeks can be watched in minutes; the pauses that servers are owed stay as they are. What
-// servers say of times is taken as by this clock: only a web that goes by it is of use then.
+// A Clock shows the time by which pages become due. It may run faster than real time, so that a
+// crawl of weeks can be watched in minutes; politeness delays keep their length. Times that servers
+// send are taken as times of this clock, so only a web that runs by it is useful then.
 type Clock struct {
 	Began time.Time
 	Pace  float64
 }
 
-// At returns what the clock shows at a time of the world.
+// At returns what the clock shows at a real time.
 func (c Clock) At(t time.Time) time.Time {
 	if c.Pace == 1 || t.IsZero() {
 		return t
@@ -27,13 +27,13 @@ func (c Clock) At(t time.Time) time.Time {
 	return c.Began.Add(c.Shown(t.Sub(c.Began)))
 }
 
-// MaxPace is the highest pace: a month goes by in less than three seconds.
+// MaxPace is the highest pace: a month passes in less than three seconds.
 const MaxPace = 1e6
 
-// maxShown is where a clock stands still, after a century and a half: it must not jump back.
+// maxShown is where a clock stops, after a century and a half: it must not jump back.
 const maxShown = 1 << 62
 
-// Shown returns how much time the clock shows while d goes by.
+// Shown returns how much time the clock shows while d passes.
 func (c Clock) Shown(d time.Duration) time.Duration {
 	return time.Duration(min(float64(d)*c.Pace, maxShown))
 }
@@ -46,8 +46,9 @@ func (c Clock) Until(t time.Time) time.Duration {
 	return time.Duration(float64(t.Sub(c.Now())) / c.Pace)
 }
 
-// OpenClock makes a clock that goes on from where it was, if the file tells of one. A pace of 0 is
-// the one that it had. Another pace than it had is refused, since times are on record.
+// OpenClock returns a clock that continues from the state in the file, if there is one. A pace of 0
+// means the pace in the file. A different pace is refused, since times have been recorded by the
+// old one.
 func OpenClock(file string, pace float64) (Clock, error) {
 	had, err := ReadClock(file)
 	switch {
@@ -75,7 +76,7 @@ func ReadClock(file string) (c Clock, err error) {
 		c.Pace, err = strconv.ParseFloat(rest, 64)
 	}
 	if err == nil && !(c.Pace > 0 && c.Pace <= MaxPace) {
-		err = errors.New("no such pace")
+		err = errors.New("invalid pace")
 	}
 	if err != nil {
 		return Clock{}, fmt.Errorf("%s should hold a time and a pace: %w: fullcrawler repair", file, err)

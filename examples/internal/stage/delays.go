@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// CrawlDelays knows the delays that sites ask for. A host may have several servers, by scheme and
-// port, each with a robots.txt: the longest delay holds. The zero crawlDelays is empty. Its methods
-// are safe for concurrent use.
+// CrawlDelays stores the Crawl-delays of sites. A host may have several servers, by scheme and
+// port, each with a robots.txt: the longest delay applies. The zero CrawlDelays is empty. Its
+// methods are safe for concurrent use.
 type CrawlDelays struct {
 	mu    sync.Mutex
-	hosts map[string]map[string]time.Duration // by host and server, without those that ask for none
+	hosts map[string]map[string]time.Duration // by host and server, if there is one
 }
 
-// Set notes what a server asks for, and returns the longest delay of its host.
+// Set sets the delay of a server, and returns the longest delay of its host.
 func (d *CrawlDelays) Set(host, server string, delay time.Duration) (longest time.Duration) {
 	d.mu.Lock()
 	switch {
@@ -35,7 +35,7 @@ func (d *CrawlDelays) Set(host, server string, delay time.Duration) (longest tim
 	return d.Of(host)
 }
 
-// Of returns the longest delay that the servers of a host ask for.
+// Of returns the longest delay of the servers of a host.
 func (d *CrawlDelays) Of(host string) (longest time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"iter"
 )
 
-// endOfEntries is the last line of what AppendEntries writes: without it the rest is missing.
+// endOfEntries is the last line that AppendEntries writes. Without it the data is incomplete.
 const endOfEntries = "end\n"
 
-// AppendEntries appends entries that a package wants to be remembered, such as those of
-// scheduler.Scheduler.All: a line of JSON for each, after the checksum of the lines so far.
+// AppendEntries appends the saved state of a package, such as scheduler.Scheduler.All: a line of
+// JSON for each entry, after the checksum of the lines so far.
 func AppendEntries[E any](dst []byte, entries iter.Seq[E]) ([]byte, error) {
 	sum := uint32(0)
 	for e := range entries {
@@ -26,8 +26,8 @@ func AppendEntries[E any](dst []byte, entries iter.Seq[E]) ([]byte, error) {
 	return append(dst, endOfEntries...), nil
 }
 
-// Entries returns an iterator over what AppendEntries wrote. An error says at which byte data is
-// damaged or ends too early; it is yielded once and ends the walk.
+// Entries returns an iterator over the entries that AppendEntries wrote. An error gives the byte at
+// which the data is damaged or ends too early; it is yielded once and ends the iteration.
 func Entries[E any](data []byte) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		sum, rest := uint32(0), data

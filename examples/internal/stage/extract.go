@@ -11,16 +11,15 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstag"
 )
 
-// Extract passes the links of a page and of its header on to yield, each with the reason not to
-// follow it, if it is the page that asks for that. With resources, what a page needs to be shown
-// counts as links too, and so does what a style sheet needs. Directives in the page
-// count if they are for agent or for all.
+// Extract passes the links of a page and of its header to yield. A link that the page asks not to
+// follow has a reason. With resources, the resources of pages and style sheets count as links too.
+// Directives in the page count if they are for agent or for all.
 func Extract(resp *fetch.Response, agent string, resources bool, yield func(url string, why Reason)) {
 	x := extraction{
 		agent: agent, resources: resources, yield: yield,
 		tag: robotstag.FromHeader(resp.Header, agent),
 	}
-	// Few responses have one of the two fields, and to look at the others for them costs something.
+	// Few responses have one of the two fields, and parsing costs something.
 	if resp.Header["Link"] != nil || resp.Header["Refresh"] != nil {
 		x.pass(webpage.HeaderLinks(resp.Header, resp.URL))
 	}
@@ -45,7 +44,7 @@ func (x *extraction) pass(links iter.Seq2[webpage.Link, error]) {
 	for link, err := range links {
 		switch {
 		case err != nil:
-			return // the page has more links than anybody writes; those so far were good
+			return // the page has more links than any author writes; those so far are valid
 		case link.Kind == webpage.Directive:
 			x.tag = x.tag.Merge(robotstag.FromMeta(link.Name, link.Text, x.agent))
 		case link.Kind == webpage.Resource && !x.resources:
@@ -58,8 +57,8 @@ func (x *extraction) pass(links iter.Seq2[webpage.Link, error]) {
 	}
 }
 
-// leadsToPage says whether a link element's rel names another page, by the HTML standard or by the
-// habit of generated manuals; the rest are hints to browsers.
+// leadsToPage reports whether the rel of a link element refers to another page, by the HTML
+// standard or by the convention of generated manuals; all others are hints to browsers.
 func leadsToPage(rel string) bool {
 	for word := range strings.FieldsSeq(rel) {
 		switch word {
@@ -71,8 +70,8 @@ func leadsToPage(rel string) bool {
 	return false
 }
 
-// mediaType goes by what the server declares, and by the look of the page where it declares
-// nothing.
+// mediaType returns the type that the server declares. If there is none, it detects HTML by the
+// content.
 func mediaType(resp *fetch.Response) string {
 	declared := resp.Header.Get("Content-Type")
 	if declared == "" {

@@ -2,11 +2,11 @@ package stage
 
 import "time"
 
-// A Fate is the one recorded outcome of a visit: what a server answered, or why it was not asked.
-// Its value is a code for programs, which stays the same; String says it in words.
+// A Fate is the one recorded outcome of a visit: the kind of response, or why there was no request.
+// Its value is a stable code for programs; String returns a description.
 type Fate string
 
-// The fates. Those of a URL that was requested say what came back; the others say why it was not.
+// The fates. Those of a requested URL describe the response; the others say why there was none.
 const (
 	Fetched          Fate = "fetched"
 	Unchanged        Fate = "unchanged"
@@ -33,8 +33,8 @@ const (
 	NotHTTP        Fate = "not_http"
 	Oversized      Fate = "oversized"
 
-	// Interrupted is a visit that this side broke off: the crawl was told to end, the disk is full,
-	// the machine is offline. It says nothing about the server, and the visit is repeated.
+	// Interrupted is a visit that the crawler broke off: the crawl was told to end, the disk is
+	// full, the machine is offline. It says nothing about the server, and the visit is repeated.
 	Interrupted Fate = "interrupted"
 
 	Disallowed        Fate = "disallowed"
@@ -46,7 +46,7 @@ const (
 	LeftOver          Fate = "left_over"
 )
 
-// sentences say in words what the codes mean.
+// sentences describes the codes.
 var sentences = map[Fate]string{
 	Fetched:           "fetched",
 	Unchanged:         "unchanged since the last visit",
@@ -60,7 +60,7 @@ var sentences = map[Fate]string{
 	SentAway:          "told to come back later (HTTP 429 or 503)",
 	OddStatus:         "HTTP status without a page",
 	Listed:            "sitemap read",
-	NoSitemap:         "named as a sitemap, but is none",
+	NoSitemap:         "listed as a sitemap, but is not one",
 	BadURL:            "URL that cannot be requested",
 	UnknownHost:       "unknown host",
 	Unresolved:        "no answer from the host's name servers",
@@ -69,8 +69,8 @@ var sentences = map[Fate]string{
 	TurnedAway:        "each of several attempts turned away",
 	TimedOut:          "timed out",
 	TLSFailed:         "TLS failed",
-	NotHTTP:           "answer is no HTTP",
-	Oversized:         "answer's header over the limit",
+	NotHTTP:           "response is not HTTP",
+	Oversized:         "response header over the limit",
 	Interrupted:       "interrupted",
 	Disallowed:        "disallowed by robots.txt",
 	RobotsUnreachable: "robots.txt unreachable, so nothing is allowed",
@@ -81,7 +81,7 @@ var sentences = map[Fate]string{
 	LeftOver:          "left in the queue",
 }
 
-// String returns the fate in words.
+// String returns a description of the fate.
 func (f Fate) String() string {
 	if sentence, known := sentences[f]; known {
 		return sentence
@@ -89,8 +89,8 @@ func (f Fate) String() string {
 	return string(f)
 }
 
-// Failed reports whether the visit brought nothing though it was made or tried: what the site or
-// the operator does not want is no failure.
+// Failed reports whether a visit that was made or tried brought no page. A visit that the site or
+// the operator does not want is not a failure.
 func (f Fate) Failed() bool {
 	switch f {
 	case Disallowed, Unwanted, HostFull, QueueFull:
@@ -104,7 +104,7 @@ func (f Fate) Page() bool {
 	return f == Fetched || f == HardlyChanged || f == Cut || f == Undecoded
 }
 
-// retries are the delays before a page that brought nothing is tried again, the first time.
+// retries are the delays before the first retry of a failed page.
 var retries = map[Fate]time.Duration{
 	TooManyRedirects: 24 * time.Hour,
 	ClientError:      24 * time.Hour,
@@ -126,12 +126,12 @@ var retries = map[Fate]time.Duration{
 	Unstored:       time.Hour,
 
 	Disallowed:        7 * 24 * time.Hour,
-	RobotsUnreachable: time.Hour, // unless it is known when the file is asked for again
+	RobotsUnreachable: time.Hour, // unless the time of the next request for the file is known
 	Unwanted:          7 * 24 * time.Hour,
 	QueueFull:         time.Hour,
 	HostFull:          365 * 24 * time.Hour,
 }
 
-// Retry returns the delay before the next try, the first time. It is 0 if the visit brought what it
-// should, and then the page's history decides; and for [Interrupted], which is due as before.
+// Retry returns the delay before the first retry. It is 0 if the visit succeeded, since the page's
+// history then decides, and for [Interrupted], which remains due.
 func (f Fate) Retry() time.Duration { return retries[f] }

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// ReplaceFile writes a file such that there is always the old one or the new one, whole, also after
-// a power failure.
+// ReplaceFile replaces a file atomically: it has either the old or the new content, even after a
+// power failure.
 func ReplaceFile(name string, data []byte) error {
 	return ReplaceWith(name, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -15,7 +15,7 @@ func ReplaceFile(name string, data []byte) error {
 	})
 }
 
-// ReplaceWith is replaceFile for what is not in memory.
+// ReplaceWith is ReplaceFile for data that is not in memory.
 func ReplaceWith(name string, write func(io.Writer) error) error {
 	temporary := name + ".new"
 	f, err := os.Create(temporary)

@@ -7,11 +7,11 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// A Reason is why a link was not followed; "" is none. Those that lie in a URL's form are
-// urlfilter's.
+// A Reason is why a link was not followed; "" means none. Reasons in the form of a URL are in
+// urlfilter.
 type Reason = urlfilter.Reason
 
-// The reasons that lie in the crawl, in the order in which they are looked for.
+// The reasons that depend on the crawl, in the order in which they are checked.
 const (
 	TooManyLinks Reason = "too many links from a seed"
 	OutOfScope   Reason = "out of scope"
@@ -27,23 +27,23 @@ const (
 	Duplicate    Reason = "seen before"
 )
 
-// A Filter is the operator's word on what is crawled. Its methods are safe for concurrent use.
+// A Filter has the operator's rules for what is crawled. Its methods are safe for concurrent use.
 type Filter struct {
 	Format   urlfilter.Format
-	Scope    *urlfilter.Scope // nil lets any host pass
-	Include  []*regexp.Regexp // of which a URL must match one, unless it is a seed; empty for all
-	Exclude  []*regexp.Regexp // of which it must match none
+	Scope    *urlfilter.Scope // nil allows any host
+	Include  []*regexp.Regexp // a URL must match one, unless it is a seed; empty means all
+	Exclude  []*regexp.Regexp // it must match none
 	Deny     *urlfilter.List  // nil denies nothing
-	Hosts    *Overrides       // nil says nothing of single hosts
-	MaxDepth int              // links from a seed; negative is without bound
+	Hosts    *Overrides       // nil means no rules for single hosts
+	MaxDepth int              // links from a seed; negative means unlimited
 }
 
-// Check tells why the item is not to be fetched, or "".
+// Check returns why the item must not be fetched, or "".
 func (f *Filter) Check(it Item) Reason {
 	if reason := f.Format.Check(it.URL); reason != urlfilter.Fine {
 		return reason
 	}
-	// A sitemap is no page, and serves those of its server that the filter lets pass.
+	// A sitemap is not a page, and serves those of its server that the filter allows.
 	page := it.Sitemap == nil
 	own := !page && Authority(it.URL) == it.Sitemap.Server
 	host := f.Hosts.Of(weburl.Host(it.URL))

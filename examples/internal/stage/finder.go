@@ -8,39 +8,38 @@ import (
 	"time"
 )
 
-// How many names are looked up at one time. Of those that were not found before, some are left for
-// hosts that were: their queues wait. The names of one owner have the same name servers, which may
-// all be dead.
+// The number of concurrent lookups. Some are reserved for hosts that were found before, since their
+// queues wait. The names of one owner share name servers, which may all be down.
 const (
 	MaxLookups   = 256
 	newLookups   = MaxLookups * 3 / 4
 	ownerLookups = 8
 )
 
-// What else has a bound: the hosts that are looked up or wait for that, and the parts of all open
-// items that may wait for hosts not found before, of all owners and of one.
+// Bounds of the hosts that are looked up or wait for that, and of the parts of all open items that
+// may wait for hosts not found before, of all owners and of one.
 const (
 	maxSearches           = 1 << 13
 	waitShare, ownerShare = 2, 8
 )
 
-// lookupTimeout is the longest that a lookup may take. A resolver has asked three name servers twice
-// within half a minute.
+// lookupTimeout bounds a lookup. Within half a minute, a resolver has asked three name servers
+// twice.
 const lookupTimeout = 30 * time.Second
 
 // patience is how long a lookup may take until [Finder.Addr] calls it slow.
 const patience = time.Second
 
-// FindAgain is when to ask a Finder again that has no room.
+// FindAgain is the delay before a retry if a Finder has no room.
 const FindAgain = 10 * time.Second
 
-// ErrManyLookups is returned when a Finder has no room for one more.
+// ErrManyLookups is returned when a Finder has no room for another lookup.
 var ErrManyLookups = errors.New("stage: too many names are being looked up")
 
-// A Finder looks up hosts in goroutines of its own, so that name servers that do not answer hold up
-// their own hosts only. One owner's names take eight lookups of 256 at most, and an eighth of the
-// room for open items. What remains: with 192 such names, all of different owners, hosts that were
-// never found before wait up to half a minute for those before them. Its methods are safe for
+// A Finder looks up hosts in background goroutines, so that name servers that do not answer delay
+// only their own hosts. The names of one owner take at most eight of 256 lookups, and an eighth of
+// the room for open items. One weakness remains: with 192 such names of different owners, hosts
+// that were never found before wait up to half a minute for earlier ones. Its methods are safe for
 // concurrent use.
 type Finder struct {
 	lookup func(ctx context.Context, host string) (netip.Addr, error)
@@ -56,28 +55,28 @@ type Finder struct {
 	owners   map[string]*ownerSearches
 }
 
-// A search is a lookup of one host, and those who wait for it.
+// A search is a lookup of one host, with its callers.
 type search struct {
 	began   time.Time
 	callers []func(Finding)
 }
 
-// ownerSearches are those of one owner's hosts.
+// ownerSearches are the searches of one owner's hosts.
 type ownerSearches struct {
 	lookups  chan struct{} // has a value for each
 	searches int
 	waiting  int // callers
 }
 
-// A Finding is what became of a lookup.
+// A Finding is the result of a lookup.
 type Finding struct {
 	Began time.Time // when the search began
 	Addr  netip.Addr
 	Err   error
 }
 
-// NewFinder returns a Finder for a crawl with room for so many open items. hold is called when a
-// search begins, and what it returns when its callers have been told.
+// NewFinder returns a Finder for a crawl with room for the given number of open items. hold is
+// called when a search begins, and its result when the search's callers have been told.
 func NewFinder(
 	lookup func(ctx context.Context, host string) (netip.Addr, error), hold func() func(), room int,
 ) *Finder {
@@ -88,8 +87,8 @@ func NewFinder(
 	}
 }
 
-// Find looks up a host and calls then from another goroutine, unless ctx ends before. known says
-// that the host was found before. Find returns false if there is no room for one more.
+// Find looks up a host and calls then from another goroutine, unless ctx ends before. known means
+// that the host was found before. Find returns false if there is no room for another lookup.
 func (f *Finder) Find(ctx context.Context, host string, known bool, then func(Finding)) (ok bool) {
 	owner := siteOf(host)
 	f.mu.Lock()
@@ -195,7 +194,7 @@ func (f *Finder) Since(host string) (began time.Time, searching bool) {
 	return time.Time{}, false
 }
 
-// Len returns how many hosts are looked up, or wait for that.
+// Len returns how many hosts are being looked up, or wait for that.
 func (f *Finder) Len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -205,7 +204,8 @@ func (f *Finder) Len() int {
 // Wait waits until all searches have ended.
 func (f *Finder) Wait() { f.running.Wait() }
 
-// AskingNobody returns a context that has ended. With it a resolver says what it knows, and asks nobody.
+// AskingNobody returns a context that has ended. With it, a resolver only returns what it has
+// cached.
 func AskingNobody() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	end()

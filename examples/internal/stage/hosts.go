@@ -12,35 +12,35 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// minHostRoom is how many pages of a host are in flight at one time, at least. The scheduler needs
-// only the next one; the others would keep pages of other hosts from their turn. What is more waits
-// in the files. Where the delay is so short that these are through before some slots are over,
-// there are more, lest the host waits for its pages.
+// minHostRoom is the minimum room for pages of a host in flight. The scheduler needs only the next
+// one; more would keep pages of other hosts waiting. The rest waits in the files. If the delay is
+// so short that these pages are fetched before some slots are over, there is more room, so that the
+// host never waits for pages.
 const minHostRoom, slotsInFlight = 1000, 5
 
-// domainShare is the part of all pages in flight that an owner's domain may have: it may have many
-// addresses.
+// domainShare is the share of all pages in flight that an owner's domain may have, which may have
+// many addresses.
 const domainShare = 8
 
 // An address has room for addrRooms times the pages of a host, though it gets no more requests: a
-// domain there may have as many pages in flight as room is left for others. And no more than
-// placeHosts hosts of one domain are in flight at one address. Hosts of an address take turns, so
-// that a farm of thousands of them would leave nothing for its neighbors.
+// domain there may have as many pages in flight as it leaves room for others. And at most
+// placeHosts hosts of a domain are in flight at an address. Hosts of an address take turns, so a
+// farm of thousands of them would leave nothing to its neighbors.
 const addrRooms, placeHosts = 2, 8
 
-// hostShare is the part of a host's time, as its delay makes it, that known pages may ask for. The
-// rest is for pages that are new.
+// hostShare is the share of a host's time, given its delay, that visits to known pages may take.
+// The rest is for new pages.
 const hostShare = 0.8
 
-// knownShare times the limit of pages of a host is how many of its URLs are known at most: what
-// it leads to beyond that is dropped.
+// knownShare times the page limit of a host is the maximum number of its known URLs. More are
+// dropped.
 const knownShare = 2
 
-// A HostBook knows what the crawl asks of each host: some 150 bytes for each. Its methods are safe
+// A HostBook has the state of the crawl for each host, about 150 bytes each. Its methods are safe
 // for concurrent use.
 type HostBook struct {
 	delay      time.Duration // between two visits, on the pages' clock
-	limit      int           // of pages of a host; 0 is none
+	limit      int           // of pages of a host; 0 means none
 	room       int32         // for pages in flight of a host, or of an address
 	domainRoom int32         // of a registrable domain
 
@@ -57,10 +57,10 @@ type HostBook struct {
 type hostEntry struct {
 	share
 	site   string         // its owner, or its registrable domain where no owner is known
-	addr   netip.Addr     // where a page of it was in flight last
+	addr   netip.Addr     // address of its last page in flight
 	known  int32          // pages
-	taken  int32          // of them, those that were in flight at some time
-	load   revisit.Demand // what its known pages ask for
+	taken  int32          // of these, pages that have been in flight
+	load   revisit.Demand // of its known pages
 	domain *share         // nil while nothing is in flight
 }
 
@@ -70,20 +70,20 @@ type place struct {
 	addr   netip.Addr
 }
 
-// tenants are what a domain has in flight at an address.
+// tenants are the pages in flight of a domain at an address.
 type tenants struct {
 	share
 	pages map[string]int32 // in flight, by host
 }
 
-// A share is what the pages of a host, an address or a domain have of the room for pages in flight.
+// A share is the use of the room for pages in flight by a host, an address or a domain.
 type share struct {
 	inFlight int32
 	hosts    int32 // of a domain: those with pages in flight
-	until    int64 // when the last page that was put off is due, in Unix milliseconds
+	until    int64 // when the last postponed page is due, in Unix milliseconds
 }
 
-// NewHostBook returns an empty book for a queue of that size.
+// NewHostBook returns an empty book for a queue of the given size.
 func NewHostBook(delay, unit time.Duration, limit, queue int) *HostBook {
 	delay = max(delay, time.Millisecond)
 	room := max(minHostRoom, int32(min(slotsInFlight*unit/delay, 1e6)))
@@ -104,7 +104,7 @@ func (b *HostBook) entry(host string) *hostEntry {
 	return e
 }
 
-// Discovered counts a page that was not known before.
+// Discovered counts a new page.
 func (b *HostBook) Discovered(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,14 +114,14 @@ func (b *HostBook) Discovered(host string) {
 	}
 }
 
-// IsCrowded reports whether no more URLs of a URL's host are to be known. It takes no lock: each
-// link asks.
+// IsCrowded reports whether the host of a URL has its maximum number of known URLs. It takes no
+// lock, as it is called for each link.
 func (b *HostBook) IsCrowded(url string) bool {
 	_, crowded := b.crowded.Load(weburl.Host(url))
 	return crowded
 }
 
-// Recall notes a page of an earlier run that was in flight then.
+// Recall restores a page that was in flight in an earlier run.
 func (b *HostBook) Recall(host string, interval time.Duration, putOff int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,15 +134,15 @@ func (b *HostBook) Recall(host string, interval time.Duration, putOff int64) {
 	b.until = max(b.until, e.until)
 }
 
-// admission is what becomes of a page that is due.
+// An admission is the result of Take for a page that is due.
 type admission struct {
 	Full   bool  // the host has as many pages as it may have; it is in flight all the same
 	PutOff int64 // when to try again, in Unix time; 0 if it is in flight now
 }
 
-// Take lets a page be in flight. A host, an address or a domain that has enough in flight is given
-// its pages back one by one, from when it will be through with what it has: so each comes when
-// there is time for it. A zero addr is one that is not known yet, or that counts for no delay; see
+// Take makes a page in flight. If a host, an address or a domain has enough in flight, its pages
+// are postponed one by one, starting when it will be done with the current ones: so each comes back
+// when there is time for it. A zero addr is one that is not known yet, or that has no delay; see
 // Move.
 func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time) admission {
 	b.mu.Lock()
@@ -162,15 +162,14 @@ func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time)
 	case !b.hasRoom(at, host):
 		return admission{PutOff: b.putOffAt(at, now)}
 	case domain != nil && domain.inFlight >= b.domainRoom:
-		// Its hosts are visited at the same time, as far as they have addresses of their own.
+		// Its hosts are visited concurrently if they have separate addresses.
 		return admission{PutOff: b.putOff(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
 	}
 	b.enter(host, e, addr)
 	return admission{}
 }
 
-// Postpone notes that a page is put off for another reason than that there is no room, and returns
-// the time in Unix time.
+// Postpone postpones a page for a reason other than lack of room, and returns the Unix time.
 func (b *HostBook) Postpone(until time.Time) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,8 +177,8 @@ func (b *HostBook) Postpone(until time.Time) int64 {
 	return until.Unix()
 }
 
-// LastAddr returns the address that a host had when a page of it was last in flight. It is the best
-// guess while the resolver does not know: pages at no address would have all the room that there is.
+// LastAddr returns the address of a host when a page of it was last in flight. It is the best guess
+// while the resolver does not know: for pages without an address, room is not limited by address.
 func (b *HostBook) LastAddr(host string) netip.Addr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -256,14 +255,14 @@ func (b *HostBook) enterAddr(host string, addr netip.Addr) {
 	own.pages[host]++
 }
 
-// Hold notes that a page is in flight, whatever the room, as take does.
+// Hold records that a page is in flight, regardless of room, as Take does.
 func (b *HostBook) Hold(host string, addr netip.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.enter(host, b.entry(host), addr)
 }
 
-// Leave notes that a page is no longer in flight.
+// Leave records that a page is no longer in flight.
 func (b *HostBook) Leave(host string, addr netip.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -295,16 +294,16 @@ func (b *HostBook) leaveAddr(host string, addr netip.Addr) {
 	}
 }
 
-// forgetShare removes a share of which nothing is in flight. When it is through with what was put
-// off does not matter then.
+// forgetShare removes a share with nothing in flight. The due time of its postponed pages no longer
+// matters then.
 func forgetShare[K comparable](shares map[K]*share, key K) {
 	if s := shares[key]; s != nil && s.inFlight == 0 {
 		delete(shares, key)
 	}
 }
 
-// Move notes that a page in flight is at another address than before. Either may be the zero Addr:
-// one that is not known yet, or one whose hosts do not share a delay. If there is no room, it
+// Move records that the address of a page in flight has changed. Either address may be the zero
+// Addr: one that is not known yet, or one whose hosts do not share a delay. If there is no room, it
 // returns when to try again; the page is in flight until Leave is called.
 func (b *HostBook) Move(host string, from, to netip.Addr, now time.Time) (putOff int64) {
 	b.mu.Lock()
@@ -317,8 +316,8 @@ func (b *HostBook) Move(host string, from, to netip.Addr, now time.Time) (putOff
 	return 0
 }
 
-// Book notes that a page will be visited at another interval than before, and returns by how much
-// all intervals of its host have to grow (paper R §5.2).
+// Book records that the interval of a page changes, and returns the factor by which all intervals
+// of its host have to grow (paper R §5.2).
 func (b *HostBook) Book(host string, before, after time.Duration) (stretch float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -332,15 +331,14 @@ func (b *HostBook) Book(host string, before, after time.Duration) (stretch float
 	return e.load.Stretch(hostShare * float64(24*time.Hour) / float64(b.delay))
 }
 
-// Pending reports whether some page that was put off is not due yet.
+// Pending reports whether a postponed page is not due yet.
 func (b *HostBook) Pending(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.until/1000 >= now.Unix()
 }
 
-// Of returns how many pages of a host were in flight at some time, and how many visits a day they
-// ask for.
+// Of returns how many pages of a host have been in flight, and how many visits a day they ask for.
 func (b *HostBook) Of(host string) (pages int, perDay float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// Judge tells the fate of a URL from what the fetch of it brought: a response, or an error.
+// Judge returns the fate of a URL, given the response or the error of the fetch.
 func Judge(resp *fetch.Response, err error) Fate {
 	if err != nil {
 		return judgeError(err)
@@ -36,13 +36,13 @@ func Judge(resp *fetch.Response, err error) Fate {
 	return Fetched
 }
 
-// conditional reports whether the request named a version: only then 304 is an answer.
+// conditional reports whether the request was conditional: only then is 304 a valid response.
 func conditional(resp *fetch.Response) bool {
 	return bytes.Contains(resp.RequestHead, []byte("\r\nIf-None-Match:")) ||
 		bytes.Contains(resp.RequestHead, []byte("\r\nIf-Modified-Since:"))
 }
 
-// fates maps what fetch distinguishes to what a summary tells apart.
+// fates maps the kinds of fetch errors to fates.
 var fates = map[fetch.Kind]Fate{
 	fetch.BadURL:          BadURL,
 	fetch.Resolve:         Unresolved,
@@ -77,7 +77,7 @@ func judgeError(err error) Fate {
 	return Unresolved
 }
 
-// Detail says in a few words what a fate leaves open: where a redirect leads, which status came.
+// Detail returns the details of a fate: the target of a redirect, or the status.
 func Detail(resp *fetch.Response) string {
 	switch {
 	case resp.Location != "":

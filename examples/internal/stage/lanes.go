@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Lanes space requests where several may be under way: at a host, or at an address. The scheduler
-// does so for leases. But net/http may repeat a request within its lease, if the server has broken
-// the connection or asks for it, and a server that breaks one connection may break all. The zero
-// Lanes is ready to use; its methods are safe for concurrent use.
+// Lanes space requests where several may be in flight: at a host, or at an address. The scheduler
+// does so for leases. But net/http may repeat a request within its lease, if the server has closed
+// the connection or asks for it, and a server that does so once may do so often. The zero Lanes is
+// ready to use; its methods are safe for concurrent use.
 type Lanes struct {
 	mu    sync.Mutex
 	lanes map[string]*lane
@@ -18,7 +18,7 @@ type Lanes struct {
 // A lane is shared by the visits at a host or an address.
 type lane struct {
 	visits int
-	turn   chan struct{}        // has a value from when a request has its turn until it has arrived
+	turn   chan struct{}        // has a value from the turn of a request until its arrival
 	next   map[string]time.Time // when the next request of a host may have its turn; "" is any host
 }
 
@@ -54,7 +54,7 @@ func (l *Lanes) Enter(key, host string, any, own time.Duration) *LaneVisit {
 func (v *LaneVisit) Wait(ctx context.Context) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.hasTurn { // of a request that could not be sent
+	if v.hasTurn { // for a request that could not be sent
 		return
 	}
 	select {
@@ -77,7 +77,7 @@ func (v *LaneVisit) Wait(ctx context.Context) {
 	}
 }
 
-// Arrived notes when the request reaches the server, and ends the turn.
+// Arrived records when the request reaches the server, and ends the turn.
 func (v *LaneVisit) Arrived(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,7 +91,7 @@ func (v *LaneVisit) Arrived(at time.Time) {
 	<-v.lane.turn
 }
 
-// Leave ends the visit. The delays of a lane without visits are the scheduler's to keep.
+// Leave ends the visit. The delays of a lane without visits are kept by the scheduler.
 func (v *LaneVisit) Leave() {
 	v.Arrived(time.Now()) // if it was to be sent
 	v.lanes.mu.Lock()

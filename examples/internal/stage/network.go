@@ -12,5 +12,5 @@ import (
 type Network struct {
 	Resolve resolve.Lookup
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
-	Roots   *x509.CertPool // whose certificates are trusted; nil are the system's
+	Roots   *x509.CertPool // trusted certificates; nil means those of the system
 }

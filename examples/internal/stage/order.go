@@ -7,20 +7,20 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// perHost is how many items of a host an Order gives out at a time: one to be fetched and one that
-// is ready when that is done. What is out keeps its place, however high others rise meanwhile.
+// perHost is the number of items of a host that an Order gives out at a time: one being fetched and
+// one ready. These keep their place, even if others rise above them.
 const perHost = 2
 
-// An Order gives items out by the PageRank of their pages among what was fetched so far, instead of
-// in the order in which they were found. It keeps the URLs of all pages that it has met, some 200
-// bytes for each. Its methods are safe for concurrent use.
+// An Order gives out items by the PageRank of their pages among those fetched so far, instead of in
+// the order of discovery. It keeps the URLs of all pages that it has met, about 200 bytes each. Its
+// methods are safe for concurrent use.
 type Order struct {
 	mu       sync.Mutex
 	frontier *pagerank.Frontier
 	ids      map[string]uint32 // by URL
 	pages    []orderedPage     // by id
 	hosts    map[string]uint32
-	out      []int // by host: how many items were given out and are not done
+	out      []int // by host: items given out and not done
 }
 
 type orderedPage struct {
@@ -32,14 +32,14 @@ type orderedPage struct {
 	fetched bool // and so out of the frontier's queue for good
 }
 
-// An orderedAt says where a page is on its way.
+// An orderedAt is the state of a page.
 type orderedAt uint8
 
 const (
 	inQueue orderedAt = iota
 	isOut             // with the caller of Next
-	isDone            // and has its fate
-	isAway            // its item is not here yet: there are links to it, or an earlier crawl had it
+	isDone            // the visit has ended
+	isAway            // its item is not here yet: only links to it, or an entry of an earlier crawl
 )
 
 // NewOrder returns an empty Order.
@@ -51,18 +51,18 @@ func NewOrder() *Order {
 
 func (o *Order) options() pagerank.Options {
 	return pagerank.Options{Host: func(id uint32) uint32 {
-		if int(id) >= len(o.pages) { // in a file that is not ours
+		if int(id) >= len(o.pages) { // in a foreign file
 			return 0
 		}
 		return o.pages[id].host
 	}}
 }
 
-// MaxOrdered is how many pages an Order takes, so that its memory has a bound.
+// MaxOrdered bounds the pages of an Order, and so its memory.
 const MaxOrdered = 2_000_000
 
-// Add takes in an item that is not visited yet. It returns false if its page is here already, or
-// has come to its end here, or if there is no room.
+// Add adds an item that is not visited yet. It returns false if its page is here or done already,
+// or if there is no room.
 func (o *Order) Add(it Item) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,8 +76,7 @@ func (o *Order) Add(it Item) bool {
 	return true
 }
 
-// meet returns the number of a URL, which is a new one if it is met the first time. It returns
-// false if there is no room.
+// meet returns the number of a URL, and enters new ones. It returns false if there is no room.
 func (o *Order) meet(url string) (id uint32, ok bool) {
 	id, ok = o.ids[url]
 	if !ok && len(o.pages) < MaxOrdered {
@@ -101,13 +100,13 @@ func (o *Order) enter(url string) (id uint32) {
 	return id
 }
 
-// Fetched says where the links of a page lead that was given out, or that was never added. What
-// they give to pages that come later, those have when they are added.
+// Fetched records the links of a page that was given out, or that was never added. Pages that are
+// added later get the score of earlier links.
 func (o *Order) Fetched(url string, links []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	id, ok := o.meet(url)
-	if !ok || o.pages[id].at == inQueue { // whose item would be lost
+	if !ok || o.pages[id].at == inQueue { // its item would be lost
 		return
 	}
 	o.pages[id].fetched = true
@@ -120,7 +119,7 @@ func (o *Order) Fetched(url string, links []string) {
 	o.frontier.Fetched(id, targets)
 }
 
-// Next gives out the item with the highest score among those whose host has none too many out.
+// Next gives out the item with the highest score among those whose host may have another one.
 func (o *Order) Next() (it Item, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +130,7 @@ func (o *Order) Next() (it Item, ok bool) {
 			return it, false
 		}
 		p := &o.pages[id]
-		if p.at != inQueue { // Add brings it back, and its turn is the next one's
+		if p.at != inQueue { // Add brings it back; try the next one
 			o.frontier.Release(p.host)
 			continue
 		}
@@ -142,7 +141,7 @@ func (o *Order) Next() (it Item, ok bool) {
 	}
 }
 
-// Done says that an item that was given out has come to its end. For another one it does nothing.
+// Done ends an item that was given out. For others it does nothing.
 func (o *Order) Done(url string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -156,10 +155,10 @@ func (o *Order) Done(url string) {
 	o.frontier.Release(p.host)
 }
 
-// mostWeight bounds weights, up and down.
+// mostWeight bounds weights, and their inverses.
 const mostWeight = 8
 
-// Weight returns how much a page matters: its score over the mean of all pages.
+// Weight returns the importance of a page: its score over the mean of all pages.
 func (o *Order) Weight(url string) float64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

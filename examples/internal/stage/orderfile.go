@@ -12,19 +12,19 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// A saved order is the line of orderForm, the number of pages, for each its URL and where it was,
-// the CRC-32C of all that, and what the frontier writes. Numbers are uvarints, the sum is four
-// bytes, the lowest first; a URL comes after its length.
+// A saved order is the line of orderForm, the number of pages, the URL and the state of each page,
+// the CRC-32C of all that, and the output of the frontier. Numbers are uvarints, the checksum is
+// four bytes, little endian; a URL follows its length.
 const orderForm = "spinneret order 1\n"
 
-// ErrOrder is returned for bytes other than a whole saved order.
-var ErrOrder = errors.New("stage: no saved order")
+// ErrOrder is returned for bytes that are not a complete saved order.
+var ErrOrder = errors.New("stage: not a saved order")
 
 // longestURL bounds a URL of a saved order.
 const longestURL = 1 << 16
 
-// WriteTo saves the order: all URLs, and the scores and links of their pages. What is out counts as
-// not given out. No item is saved: they come again.
+// WriteTo saves the order: all URLs, and the scores and links of their pages. Items that are out
+// count as not given out. Items are not saved: they are added again.
 func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,9 +59,9 @@ func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
 	return n + 4 + links, err
 }
 
-// ReadOrder reads what WriteTo has written. Pages that were not visited are not given out before
-// they are added again, and then with the scores that they had. Errors wrap [ErrOrder] or those of
-// pagerank.Load; memory is bounded by what is read.
+// ReadOrder reads the output of WriteTo. Pages that were not visited are not given out before they
+// are added again, with their old scores. Errors wrap [ErrOrder] or those of pagerank.Load; memory
+// is bounded by the size of the input.
 func ReadOrder(r io.Reader) (*Order, error) {
 	o := NewOrder()
 	in := bufio.NewReader(r)
@@ -82,7 +82,7 @@ func ReadOrder(r io.Reader) (*Order, error) {
 			return nil, fmt.Errorf("%w: it ranks more pages than it names", ErrOrder)
 		}
 	}
-	for host := range o.out { // nothing is out that could be given back
+	for host := range o.out { // nothing is out
 		o.frontier.Release(uint32(host))
 	}
 	return o, nil
@@ -91,7 +91,7 @@ func ReadOrder(r io.Reader) (*Order, error) {
 func (o *Order) readPages(r *summed) error {
 	line := make([]byte, len(orderForm))
 	if _, err := io.ReadFull(r, line); err != nil || string(line) != orderForm {
-		return errors.New("it does not begin like one")
+		return errors.New("it has no header")
 	}
 	pages, err := binary.ReadUvarint(r)
 	if err != nil || pages > MaxOrdered {
@@ -108,14 +108,14 @@ func (o *Order) readPages(r *summed) error {
 		}
 		url, at := string(line[:length]), orderedAt(line[length])
 		if _, met := o.ids[url]; met || at != isAway && at != isDone {
-			return fmt.Errorf("%q is there twice, or nowhere", url)
+			return fmt.Errorf("%q is repeated, or has an invalid state", url)
 		}
 		o.pages[o.enter(url)].at = at
 	}
 	return nil
 }
 
-// summed reads with a checksum over what was read.
+// summed is a reader that computes the checksum of the bytes read.
 type summed struct {
 	r   *bufio.Reader
 	sum hash.Hash32
