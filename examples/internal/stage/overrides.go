@@ -13,27 +13,28 @@ import (
 	"time"
 )
 
-// Overrides are what the operator says of single hosts. The zero Overrides says nothing. Its
-// methods are safe for concurrent use.
+// Overrides are the operator's settings for single hosts. The zero Overrides has none. Its methods
+// are safe for concurrent use.
 type Overrides struct {
 	hosts atomic.Pointer[map[string]Override]
 }
 
-// An Override is what holds for a host and for all hosts below it.
+// An Override has the settings of a host and of all hosts below it.
 type Override struct {
-	Delay    time.Duration // least pause between two requests; 0 is that of all hosts
-	MaxDepth int           // links from a seed; 0 is that of all hosts
+	Delay    time.Duration // minimum delay between two requests; 0 means that of all hosts
+	MaxDepth int           // links from a seed; 0 means that of all hosts
 	Off      bool          // nothing is fetched
 
-	// Concurrency is how many requests may be under way, each begun a delay after the one before. 0
-	// is one.
+	// Concurrency is the maximum number of requests in flight, each begun a delay after the one
+	// before. 0 means one.
 	Concurrency int
 
 	text string
 }
 
-// Reload reads the file again: in each line a host, and after it any of delay=DURATION,
-// depth=NUMBER, concurrency=NUMBER and off. A # begins a comment. After an error the old ones stay.
+// Reload reads the file again. Each line has a host, followed by any of delay=DURATION,
+// depth=NUMBER, concurrency=NUMBER and off. A # begins a comment. After an error the old settings
+// remain.
 func (o *Overrides) Reload(r io.Reader) error {
 	hosts, lines := map[string]Override{}, bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -83,7 +84,7 @@ func (o *Override) set(field string) (err error) {
 	return err
 }
 
-// Of returns what holds for a host.
+// Of returns the settings of a host.
 func (o *Overrides) Of(host string) Override {
 	if o == nil || o.hosts.Load() == nil {
 		return Override{}
@@ -92,7 +93,7 @@ func (o *Overrides) Of(host string) Override {
 	return override
 }
 
-// Lines returns all that keep a page from being fetched, in order.
+// Lines returns the settings that may keep a page from being fetched, in order.
 func (o *Overrides) Lines() (lines []string) {
 	if o == nil || o.hosts.Load() == nil {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// Owner returns the domain that somebody pays for and to which a host belongs: one label below a
-// suffix at which a registry sells names, as the public suffix list has it. The list also has
-// suffixes of companies that give names away, such as github.io and duckdns.org. All names below
-// one of these count as one owner, as anybody can have any number of them. A host has no owner if
-// it is an address, a suffix itself, or under a top-level domain that does not exist.
+// Owner returns the registered domain that a host belongs to: one label below a suffix at which a
+// registry sells names, according to the public suffix list. The list also has suffixes of
+// companies that give names away, such as github.io and duckdns.org. All names below one of these
+// count as one owner, as anybody can have any number of them. A host has no owner if it is an
+// address, a suffix itself, or under a top-level domain that does not exist.
 func Owner(host string) (domain string) {
 	host = strings.TrimSuffix(host, ".")
 	if _, literal := Literal(host); literal {
@@ -34,7 +34,7 @@ func Owner(host string) (domain string) {
 	return below[strings.LastIndexByte(below, '.')+1:] + "." + suffix
 }
 
-// siteOf returns the owner of a host, or what tells it from others if no owner is known.
+// siteOf returns the owner of a host, or its site if no owner is known.
 func siteOf(host string) string {
 	return cmp.Or(Owner(host), weburl.Site("http://"+host+"/"))
 }

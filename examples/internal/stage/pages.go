@@ -14,15 +14,14 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// Pages knows all pages of a crawl, and gives each out when it is due: the long-term queue of
-// Tamura and Kitsuregawa's crawler. What it has acknowledged survives the death of the process.
+// Pages stores all pages of a crawl, and hands each out when it is due: the long-term queue of
+// Tamura and Kitsuregawa's crawler. Acknowledged changes survive the death of the process.
 //
-// Discoveries of links are added to a store that is laid out by time, to be due at once; it knows its
-// pages by their URLs. Commit takes note of visits when all that they have found is added. So a
-// page whose visit is on record has all its links on record, too; of the visits since the last
-// Commit, a crash leaves no trace, and their pages are due again.
+// Discovered links are added to a store ordered by time, due now; the store knows its pages by URL.
+// Commit records visits after the links that they found. So all links of a recorded visit are
+// recorded, too. Visits since the last Commit are lost in a crash, and their pages are due again.
 //
-// Its methods are safe for concurrent use. Only one walk of Due can run at a time.
+// Its methods are safe for concurrent use. Only one iteration of Due can run at a time.
 type Pages struct {
 	// Found is called with each URL that was not known before, if it is not nil. It must be safe
 	// for concurrent use.
@@ -35,38 +34,38 @@ type Pages struct {
 	mu         sync.Mutex
 	visits     []*Visit        // since the last Commit
 	discovered []satstore.Item // to be added
-	recent     [1 << 16]uint64 // hashes of the latest discoveries, each at its place
+	recent     [1 << 16]uint64 // hashes of the latest discoveries, each in its slot
 	found      int             // since the last Commit
 	closed     bool
 
-	adding     sync.Mutex // held while what was discovered is added
+	adding     sync.Mutex // held while discoveries are added
 	committing sync.Mutex // held by Commit
 }
 
-// discoveries is how many are added at a time.
+// discoveries is the number of links added at a time.
 const discoveries = 4096
 
-// A Visit is a page in the crawler's hands, with what was known of it. It has to be given back. It
-// is not safe for concurrent use.
+// A Visit is a page that was handed out, with its state. It must be returned with GiveBack. It is
+// not safe for concurrent use.
 type Visit struct {
 	State      State
-	Before     time.Time     // of the visit before this one; zero if there was none
-	RetryAfter time.Duration // that the server asked for; else 0
+	Before     time.Time     // of the previous visit; zero if there was none
+	RetryAfter time.Duration // that the server asked for, or 0
 	Signals    string        // what the site states about the use of the page
-	Addr       netip.Addr    // to whose share of the room it belongs; zero if that is not known
+	Addr       netip.Addr    // whose room it takes; zero if unknown
 
-	record *satstore.Record // nil if the page was asked for before it was due
+	record *satstore.Record // nil if the page is visited before it is due
 	item   Item
 }
 
-// Early says that the page was not given out because it was due.
+// Early reports whether the page was handed out before it was due.
 func (v *Visit) Early() bool { return v.record == nil }
 
-// PagesOptions say how large the files' share of memory is, and how time goes.
+// PagesOptions set the memory of Pages, and the time.
 type PagesOptions struct {
 	Memory int64         // bytes for buffers and filters; 0 means DefaultPagesMemory
 	Unit   time.Duration // of the slots, in whole seconds; 0 means a minute
-	Start  time.Time     // what the clock shows when a crawl is begun; the zero Time means now, so 0 means that too
+	Start  time.Time     // the time of the clock when a crawl begins; 0 means now
 }
 
 // DefaultPagesMemory is PagesOptions.Memory if that is 0.
@@ -102,8 +101,8 @@ func (o PagesOptions) store() satstore.Options {
 	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2}
 }
 
-// Discover notes that there is a link to an item. If nobody saw its URL before, it is due at once,
-// from the next Commit on at the latest.
+// Discover records a link to an item. If its URL is new, it is due immediately, at the latest from
+// the next Commit on.
 func (p *Pages) Discover(it Item) error {
 	full, err := p.note(it)
 	if err != nil || !full {
@@ -128,7 +127,7 @@ func (p *Pages) note(it Item) (full bool, err error) {
 	return len(p.discovered) >= discoveries, nil
 }
 
-// add adds what was discovered before the call.
+// add adds the links that were discovered before the call.
 func (p *Pages) add() error {
 	p.adding.Lock()
 	defer p.adding.Unlock()
@@ -149,9 +148,8 @@ func (p *Pages) add() error {
 	return err
 }
 
-// Due returns an iterator over the items that are due until now, as the store's Due: it ends when
-// none is left. Each has a Visit, which has to be given back, or else is due again when the pages
-// are opened the next time.
+// Due returns an iterator over the items that are due until now. It ends when none is left. Each
+// item has a Visit that must be given back; otherwise it is due again when the pages are reopened.
 func (p *Pages) Due(ctx context.Context, now time.Time) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for record, err := range p.store.Due(ctx, now) {
@@ -164,7 +162,7 @@ func (p *Pages) Due(ctx context.Context, now time.Time) iter.Seq2[Item, error] {
 				yield(Item{}, fmt.Errorf("%w: %q", err, record.ID))
 				return
 			}
-			record = record.Detach() // or one that waits for its host would keep its block in memory
+			record = record.Detach() // a page that waits for its host would keep its block
 			visit := &Visit{State: state, Before: state.History.Last(), record: record}
 			visit.item = it
 			it.Visit = visit
@@ -175,7 +173,7 @@ func (p *Pages) Due(ctx context.Context, now time.Time) iter.Seq2[Item, error] {
 	}
 }
 
-// GiveBack returns a visit. Its state is on record after the next Commit, and the page is due at
+// GiveBack returns a visit. Its state is recorded by the next Commit, and the page is due at
 // State.Due.
 func (p *Pages) GiveBack(v *Visit) {
 	p.mu.Lock()
@@ -183,14 +181,14 @@ func (p *Pages) GiveBack(v *Visit) {
 	p.visits = append(p.visits, v)
 }
 
-// Recorded counts what a call of Commit has put on record.
+// Recorded counts what a call of Commit has recorded.
 type Recorded struct {
 	New    int // pages that were discovered
 	Visits int // that were given back
 }
 
-// Commit puts on record what was discovered and given back. It calls prepare when it has taken the
-// visits, for what has to be done before they are on record; nil is nothing.
+// Commit records the discoveries and the visits given back. It calls prepare after it has taken the
+// visits, for work that must be done before they are recorded; nil means nothing.
 func (p *Pages) Commit(prepare func() error) (done Recorded, err error) {
 	p.committing.Lock()
 	defer p.committing.Unlock()
@@ -204,7 +202,7 @@ func (p *Pages) Commit(prepare func() error) (done Recorded, err error) {
 			return done, err
 		}
 	}
-	// What was discovered before a visit was given back is added now, or was before.
+	// Links that were discovered before a visit was given back are added now, or already were.
 	if err := p.add(); err != nil {
 		return done, err
 	}
@@ -222,8 +220,8 @@ func (p *Pages) Commit(prepare func() error) (done Recorded, err error) {
 	return done, nil
 }
 
-// put puts a visit on record. What a visit before its time has changed reaches the record as a
-// message, when it is due by its old time; then it is found to be due later.
+// put records a visit. The changes of an early visit are a message to the record, which is merged
+// when the record is due at its old time. Then it turns out to be due later.
 func (p *Pages) put(v *Visit, data []byte) error {
 	if v.Early() {
 		return p.store.Update(v.item.URL, data)
@@ -231,8 +229,8 @@ func (p *Pages) put(v *Visit, data []byte) error {
 	return v.record.Reschedule(time.Unix(v.State.Due, 0), data)
 }
 
-// Early returns the item of a page that is known, was visited, and is not due before a time: for a
-// visit that somebody's hint is worth. It costs a random read.
+// Early returns the item of a page that was visited and is not due before a time, for an early
+// visit after a hint. It takes a random read.
 func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
 	known, err := p.Find(url)
 	if errors.Is(err, satstore.ErrUnknown) {
@@ -247,14 +245,14 @@ func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
 	return it, true, nil
 }
 
-// Ahead reports whether the store has come to a slot that lies in the future: the clock was wrong.
-// What is put back then would be due no earlier. RewritePages helps.
+// Ahead reports whether the store has reached a slot in the future because the clock was wrong.
+// Returned pages would be due no earlier. RewritePages repairs that.
 func (p *Pages) Ahead(now time.Time) bool { return p.store.Now().Add(-p.unit).After(now) }
 
 // NextSlot returns when the slot after that of the last Due begins.
 func (p *Pages) NextSlot() time.Time { return p.store.Now().Add(p.unit) }
 
-// All returns an iterator over all pages, in no order, with what is on record of them.
+// All returns an iterator over the recorded pages, in no order, with their states.
 func (p *Pages) All() iter.Seq2[Known, error] {
 	return func(yield func(Known, error) bool) {
 		for record, err := range p.store.Scan() {
@@ -269,13 +267,13 @@ func (p *Pages) All() iter.Seq2[Known, error] {
 	}
 }
 
-// A Known is a page that is on record: an item with its state.
+// A Known is a recorded page: an item with its state.
 type Known struct {
 	Item  Item
 	State State
 }
 
-// Find returns what is on record of a URL. The error wraps satstore.ErrUnknown if nothing is.
+// Find returns the recorded page of a URL. The error wraps satstore.ErrUnknown if there is none.
 func (p *Pages) Find(url string) (Known, error) {
 	record, err := p.store.Get(url)
 	if err != nil {
@@ -285,10 +283,10 @@ func (p *Pages) Find(url string) (Known, error) {
 	return Known{it, state}, err
 }
 
-// Stats returns the figures of the store.
+// Stats returns the statistics of the store.
 func (p *Pages) Stats() satstore.Stats { return p.store.Stats() }
 
-// Upcoming returns how many pages are due up to each of some times. It also works after Close.
+// Upcoming returns how many pages are due by each of the given times. It also works after Close.
 func (p *Pages) Upcoming(until ...time.Time) []int64 { return p.store.Upcoming(until...) }
 
 // Discovered returns how many discoveries wait to be added.
@@ -298,10 +296,10 @@ func (p *Pages) Discovered() int {
 	return len(p.discovered)
 }
 
-// Check compares all that is in the files. Other calls wait meanwhile.
+// Check verifies the files. Other calls wait until it returns.
 func (p *Pages) Check() error { return p.store.Check() }
 
-// Close commits and closes the files. Visits that were not given back are as if they had not been.
+// Close commits and closes the files. Visits that were not given back are lost.
 func (p *Pages) Close() error {
 	p.mu.Lock()
 	p.closed = true

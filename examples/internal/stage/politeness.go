@@ -14,24 +14,24 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// MaxRetryAfter is how long a server is believed that sends the crawler away.
+// MaxRetryAfter bounds how long a Retry-After is obeyed.
 const MaxRetryAfter = 24 * time.Hour
 
-// spareEvery is how often a closed port is not held against its host.
+// spareEvery is how often a closed port does not count against its host.
 const spareEvery = 30 * time.Second
 
-// PolitenessOptions say how polite a crawl is.
+// PolitenessOptions set how polite a crawl is.
 type PolitenessOptions struct {
 	Delay     time.Duration            // between two requests to a host or address; 0 means none
 	Backoff   time.Duration            // after a first failure; 0 means the scheduler's default
-	Arrival   time.Duration            // of a request at its server, at most; 0 means that it is not known
+	Arrival   time.Duration            // bound for a request to its server; 0 means unknown
 	Overrides *Overrides               // for single hosts; nil means none, now and later
 	Group     func(host string) string // of hosts that share a delay; nil means none
 	Shared    *SharedAddrs             // addresses without a delay; nil means none
 }
 
-// A Politeness is what a crawl owes to servers. It makes the scheduler and tells it what servers
-// ask for and what became of each request. Its methods are safe for concurrent use.
+// A Politeness is the scheduler of a crawl. It translates robots.txt, overrides and the results of
+// requests for the scheduler. Its methods are safe for concurrent use.
 type Politeness struct {
 	PolitenessOptions
 	Queue *scheduler.Scheduler[Item]
@@ -42,47 +42,46 @@ type Politeness struct {
 	ports   Ports
 }
 
-// NewPoliteness makes a queue that is as polite as o says, and has no bound of its own.
+// NewPoliteness returns a queue with the options o, and without a bound of its own.
 func NewPoliteness(o PolitenessOptions) *Politeness {
 	options := scheduler.Options{
 		HostDelay: o.Delay,
 		Backoff:   o.Backoff,
-		MaxQueue:  -1, // the crawl bounds all open items, those that wait for a robots.txt too
+		MaxQueue:  -1, // the crawl bounds open items, waiting for robots.txt or not
 
-		// Every worker gives its lease back, after an outage of any length. One that counted as
-		// lost meanwhile could not be queued again, and its page would never end.
+		// Every worker ends its lease, however long an outage takes. A task whose lease counted as
+		// lost could not be queued again, and its page would never end.
 		LeaseTimeout: -1,
 		Exempt:       o.Shared.Has,
 	}
-	if o.Delay == 0 { // none, where 0 would mean the default
+	if o.Delay == 0 { // 0 would mean the default
 		options.HostDelay, options.LatencyFactor = -1, -1
 	}
 	if o.Arrival > 0 {
-		options.MaxPerAddr = 2 // while the first request is slow, but never two to a host
+		options.MaxPerAddr = 2 // a second one while the first is slow, but never two to a host
 	}
-	if o.Overrides != nil { // Begin lets only hosts that may have them have several requests
+	if o.Overrides != nil { // Begin restricts this to hosts that may have several requests
 		options.MaxPerHost, options.MaxPerAddr = MaxConcurrency, MaxConcurrency
 		options.MaxPerGroup, options.HostDelay = MaxConcurrency, max(o.Delay, 1)
 	}
 	return &Politeness{PolitenessOptions: o, Queue: scheduler.New[Item](options)}
 }
 
-// Enqueue queues an item at a host that may live at an address; the zero Addr is not known.
+// Enqueue queues an item of a host at an address; the zero Addr means unknown.
 func (p *Politeness) Enqueue(it Item, addr netip.Addr) error {
 	host := weburl.Host(it.URL)
 	known := scheduler.Host{Addr: addr, Delay: p.delays.Of(host)} // the queue may have forgotten it
 	if p.Group != nil {
 		known.Group = p.Group(host)
 	}
-	if p.Overrides != nil { // 1 lifts a delay that is gone
+	if p.Overrides != nil { // 1 cancels an old delay
 		known.Delay = max(p.Overrides.Of(host).Delay, known.Delay, 1)
 	}
 	p.Queue.SetHost(host, known)
 	return p.Queue.Add(scheduler.Task[Item]{Host: host, Item: it})
 }
 
-// SetDelay keeps the Crawl-delay of a URL's server, or lifts one that it asks for no longer. It
-// returns the delay of the host.
+// SetDelay sets or cancels the Crawl-delay of a URL's server. It returns the delay of the host.
 func (p *Politeness) SetDelay(url string, delay time.Duration) (longest time.Duration) {
 	server, err := robotstxt.Locate(url)
 	if err != nil {
@@ -90,7 +89,7 @@ func (p *Politeness) SetDelay(url string, delay time.Duration) (longest time.Dur
 	}
 	host := weburl.Host(url)
 	longest = max(p.delays.Set(host, server, delay), p.Overrides.Of(host).Delay)
-	p.Queue.SetHost(host, scheduler.Host{Delay: max(longest, 1)}) // 1 lifts an earlier one
+	p.Queue.SetHost(host, scheduler.Host{Delay: max(longest, 1)}) // 1 cancels an earlier one
 	return longest
 }
 
@@ -136,16 +135,16 @@ func (p *Politeness) delayOf(host string) time.Duration {
 	return max(p.Delay, p.delays.Of(host), p.Overrides.Of(host).Delay)
 }
 
-// Outcome counts the delays from the first byte of the answer: by then the server has seen the
-// request, so that no two requests can arrive closer than the delay. They count from earlier if it
-// is known how long a request is under way.
+// Outcome starts the delays at the first byte of the response: by then the server has seen the
+// request, so no two requests can arrive closer than the delay. They start earlier if the time that
+// a request takes to arrive is known.
 func (p *Politeness) Outcome(resp *fetch.Response) scheduler.Outcome {
 	p.ports.Answered(resp.URL)
 	o := scheduler.Outcome{
 		Start: resp.FirstByte, Took: resp.Wait(), Status: resp.Status,
 	}
 	if p.Overrides.Of(weburl.Host(resp.URL)).Concurrency > 1 {
-		o.Took = 0 // its slow pages are what the others do not wait for
+		o.Took = 0 // other requests do not wait for its slow pages
 	}
 	if arrived := resp.WroteRequest.Add(p.Arrival); p.Arrival > 0 && !resp.WroteRequest.IsZero() && arrived.Before(o.Start) {
 		o.Start = arrived
@@ -156,8 +155,8 @@ func (p *Politeness) Outcome(resp *fetch.Response) scheduler.Outcome {
 	return p.charge(o, resp.URL, resp.Attempts)
 }
 
-// charge has each of several attempts count: the host has a delay of rest for each request that it
-// may have got.
+// charge makes each of several attempts count: the host gets one delay for each request that it may
+// have received.
 func (p *Politeness) charge(o scheduler.Outcome, url string, attempts int) scheduler.Outcome {
 	if attempts <= 1 {
 		return o
@@ -169,8 +168,8 @@ func (p *Politeness) charge(o scheduler.Outcome, url string, attempts int) sched
 	return o
 }
 
-// Sent counts the delays from now if the request may have been sent, for a visit that says nothing
-// about the server.
+// Sent starts the delays now if the request may have been sent, for a visit that says nothing about
+// the server.
 func (p *Politeness) Sent(err error) scheduler.Outcome {
 	for _, unsent := range []fetch.Kind{fetch.Blocked, fetch.BadURL, fetch.Resolve} {
 		if errors.Is(err, unsent) {
@@ -185,10 +184,9 @@ func (p *Politeness) Sent(err error) scheduler.Outcome {
 	return o
 }
 
-// Failure is Sent for a server in trouble, which is left alone for longer with each failure. A port
-// where nobody listens is no server: it says nothing about the pages of another port, and neither
-// success nor failure would be right. So the visit did not take place, but not so often that it
-// were a scan.
+// Failure is Sent for a server in trouble, with a back-off that grows with each failure. A closed
+// port says nothing about the pages of another port, and is neither a success nor a failure. So the
+// visit counts as skipped, but not so often that the requests amount to a port scan.
 func (p *Politeness) Failure(url string, err error) scheduler.Outcome {
 	o := p.Sent(err)
 	closed := errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout)
@@ -199,8 +197,8 @@ func (p *Politeness) Failure(url string, err error) scheduler.Outcome {
 	return o
 }
 
-// Saw notes a visit as evidence on whether unrelated hosts share an address. all are the addresses
-// of the host. It reports whether the address is now shared, or no longer so.
+// Saw records a visit as evidence on whether unrelated hosts share an address. all are the
+// addresses of the host. It reports whether the address has become shared, or is no longer so.
 func (p *Politeness) Saw(
 	host string, addr netip.Addr, all []netip.Addr, o scheduler.Outcome,
 ) (changed bool) {
@@ -217,14 +215,14 @@ func (p *Politeness) Saw(
 	return p.Shared.Saw(addr, host, alike, o.Failed || busy)
 }
 
-// Append appends what the queue knows of hosts, for the Restore of a later crawl.
+// Append appends the state of the queue, for the Restore of a later crawl.
 func (p *Politeness) Append(dst []byte) ([]byte, error) {
 	return AppendEntries(dst, p.Queue.All(time.Now()))
 }
 
-// Restore makes the queue as polite as the one whose state was saved. If the state is damaged, that
-// holds for what comes before the damage. In any case, and also for no state at all, hosts count as
-// just visited: the visits before a crash are not on record.
+// Restore restores the state of an earlier queue. If the state is damaged, it restores the entries
+// before the damage. In any case, even without a state, hosts count as just visited: the visits
+// before a crash are not recorded.
 func (p *Politeness) Restore(state []byte) error {
 	if err := p.Queue.Restore(scheduler.Entry{}, time.Now()); err != nil {
 		return err

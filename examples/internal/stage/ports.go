@@ -8,21 +8,21 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// maxPortHosts bounds how many hosts Ports remembers.
+// maxPortHosts bounds the hosts that Ports remembers.
 const maxPortHosts = 100_000
 
-// Ports remembers which ports of a host let a crawler in. A closed port says nothing about the
-// pages of another one, so a host whose one port is closed need not be left alone. The zero Ports
-// is ready to use; its methods are safe for concurrent use.
+// Ports remembers which ports of a host accept requests. A closed port says nothing about the pages
+// of another one, so the host needs no back-off for it. The zero Ports is ready to use; its methods
+// are safe for concurrent use.
 type Ports struct {
 	mu    sync.Mutex
 	hosts map[string]portsOf
 }
 
-// portsOf is what is known of one host.
+// portsOf is the state of one host.
 type portsOf struct {
 	open, closed portSet
-	spared       time.Time // when a closed port was last not held against the host
+	spared       time.Time // when a closed port last did not count against the host
 }
 
 // A portSet is a set of ports: those of the two schemes, and all others as one.
@@ -39,7 +39,7 @@ func portOf(url string) portSet {
 	return 1
 }
 
-// Answered notes that the URL's port let the crawler in.
+// Answered records that the URL's port accepted a request.
 func (p *Ports) Answered(url string) {
 	port := portOf(url)
 	p.change(url, func(h *portsOf) {
@@ -48,9 +48,9 @@ func (p *Ports) Answered(url string) {
 	})
 }
 
-// Refused notes that the URL's port did not, and reports whether that is the port's own affair: the
-// others have not refused as well, and it does not look as if the host was there before and is gone
-// now. That is said once in a while; who goes on knocking at a closed port is a burden to the host.
+// Refused records that the URL's port did not, and reports whether only this port is closed: the
+// others have not refused as well, and the host has not answered on this one before. It reports
+// that only once in a while, since repeated attempts at a closed port are a burden to the host.
 func (p *Ports) Refused(url string, now time.Time, while time.Duration) (own bool) {
 	port := portOf(url)
 	p.change(url, func(h *portsOf) {

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// A Quota is how many pages a crawl may still get. What a visit brings is known when it is over, so
-// a visit takes a place first and gives it back if it brought no page. The zero Quota has no limit.
-// Its methods are safe for concurrent use.
+// A Quota is the number of pages that a crawl may still fetch. The result of a visit is known only
+// at its end, so a visit takes a place first and returns it if it brought no page. The zero Quota
+// has no limit. Its methods are safe for concurrent use.
 type Quota struct {
 	limit int64
 	freed chan struct{} // holds a value when a place may be free
 
 	mu    sync.Mutex
-	taken int64 // by pages, and by visits under way
+	taken int64 // by pages, and by visits in flight
 	pages int64
 }
 
-// NewQuota returns the quota of a crawl that may get so many pages; 0 is no limit.
+// NewQuota returns a quota with a limit of pages; 0 means none.
 func NewQuota(limit int64) Quota { return Quota{limit: limit, freed: make(chan struct{}, 1)} }
 
 // Take waits for a place. It returns false if ctx ends first.
@@ -32,7 +32,7 @@ func (q *Quota) Take(ctx context.Context) bool {
 		q.mu.Unlock()
 		switch {
 		case free && more:
-			Wake(q.freed) // for the next one who waits
+			Wake(q.freed) // for the next waiter
 			return true
 		case free:
 			return true
@@ -46,8 +46,8 @@ func (q *Quota) Take(ctx context.Context) bool {
 	return true
 }
 
-// Done says whether a visit that has a place brought a page. It returns true if that was the last
-// one.
+// Done ends a visit that has a place, and says whether it brought a page. It returns true if that
+// was the last one.
 func (q *Quota) Done(page bool) (last bool) {
 	if q.limit <= 0 {
 		return false
@@ -63,7 +63,7 @@ func (q *Quota) Done(page bool) (last bool) {
 	return false
 }
 
-// Places bounds how many visits are under way: it has an element for each.
+// Places bounds the visits in flight: it has an element for each.
 type Places chan struct{}
 
 // Enter waits for a place.

@@ -9,9 +9,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// RepairPages makes what can be read of a crawl's pages usable again: damage costs the pages that
-// it hits. Where not even the store's checkpoint can be read, there are no pages left. Nobody may
-// have the pages open.
+// RepairPages repairs the pages of a crawl: damage loses the pages that it hits. If even the
+// store's checkpoint is unreadable, all pages are lost. The pages must not be open.
 func RepairPages(dir string, o PagesOptions) (done satstore.Repaired, err error) {
 	if err := finishReplace(dir, PagesDir); err != nil {
 		return done, err
@@ -28,7 +27,7 @@ func RepairPages(dir string, o PagesOptions) (done satstore.Repaired, err error)
 	return done, store.Close()
 }
 
-// repairStore replaces the store unless it is sound.
+// repairStore replaces the store unless it is intact.
 func repairStore(dir string, o PagesOptions) (done satstore.Repaired, err error) {
 	at := filepath.Join(dir, PagesDir)
 	store, err := satstore.Open(at, o.store())

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// RetryWithin is how soon a page has to be due again to count as a retry. What is put off for
-// longer is another day's work.
+// RetryWithin is how soon a page must be due again to count as a retry. Later ones are left to
+// later days.
 const RetryWithin = 24 * time.Hour
 
-// Retries knows when pages are tried again that brought nothing. The zero retries expects none. Its
-// methods are safe for concurrent use.
+// Retries counts the pages that will be retried. The zero Retries expects none. Its methods are
+// safe for concurrent use.
 type Retries struct {
 	mu   sync.Mutex
 	due  map[int64]int // pages by minute, as the pages' clock shows it
-	last time.Time     // when a visit last brought what it should, by the world's clock
+	last time.Time     // when a visit last succeeded, in real time
 }
 
 const retrySlot = 60
 
-// Expect notes that a page is due again, in Unix time.
+// Expect records that a page is due again, in Unix time.
 func (r *Retries) Expect(due int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -29,7 +29,7 @@ func (r *Retries) Expect(due int64) {
 	r.due[due/retrySlot]++
 }
 
-// Begin notes that such a page is tried.
+// Begin records that such a page is being retried.
 func (r *Retries) Begin(due int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *Retries) Begin(due int64) {
 	}
 }
 
-// Progress notes that a visit brought what it should.
+// Progress records that a visit succeeded.
 func (r *Retries) Progress(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *Retries) Progress(now time.Time) {
 }
 
 // Expected returns how many pages are due again before a time, when the first one is, and when a
-// visit last brought what it should.
+// visit last succeeded.
 func (r *Retries) Expected(before time.Time) (n int, first, progress time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

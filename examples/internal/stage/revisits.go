@@ -10,25 +10,25 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// Longest bounds how long a page is left alone.
+// Longest bounds the interval between visits.
 const Longest = 400 * 24 * time.Hour
 
-// Seconds makes a duration of what is on record of a page.
+// Seconds converts the seconds of a record to a Duration.
 func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-// Revisits decides when pages are visited again: by their own changes, by what their hosts are like,
-// and by how much they matter. Its fields are set first. Its methods are safe for concurrent use.
+// Revisits decides when pages are revisited: by their own changes, by those of their hosts, and by
+// their importance. Its fields must be set first. Its methods are safe for concurrent use.
 type Revisits struct {
 	Policy  revisit.Policy
 	Clock   Clock
 	Unit    time.Duration // of the slots of pages
-	Order   *Order        // nil if no page matters more than others
+	Order   *Order        // nil if all pages matter equally
 	Rhythms *Rhythms
 	Hosts   *HostBook
 	Retries *Retries
 }
 
-// PolicyOf returns the policy for a page. Where pages are ranked, one that matters more costs less.
+// PolicyOf returns the policy for a page. If pages are ranked, visits to important ones cost less.
 func (r *Revisits) PolicyOf(url string) revisit.Policy {
 	bayes, weighs := r.Policy.(revisit.Bayes)
 	if !weighs || r.Order == nil {
@@ -38,13 +38,13 @@ func (r *Revisits) PolicyOf(url string) revisit.Policy {
 	return bayes
 }
 
-// Observe puts a visit into the history of its page, and into what is known of its host.
+// Observe adds a visit to the history of its page, and to the rhythm of its host.
 func (r *Revisits) Observe(it Item, resp *fetch.Response, changed bool) {
-	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if it is none
+	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if invalid
 	state := &it.Visit.State
 	at := r.Clock.At(resp.Start)
 	if it.Visit.Early() && it.Hinted(state.History, at) {
-		modified = time.Unix(it.LastMod, 0) // or the page would look busier than it is
+		modified = time.Unix(it.LastMod, 0) // the page would seem too busy
 	}
 	state.History = r.Rhythms.Observe(weburl.Host(it.URL), it, state.History,
 		revisit.Visit{At: at, Changed: changed, LastModified: modified})
@@ -54,7 +54,7 @@ func (r *Revisits) Observe(it Item, resp *fetch.Response, changed bool) {
 	}
 }
 
-// Next says when the page is due again, by what became of it.
+// Next returns when the page is due again, given its fate.
 func (r *Revisits) Next(it Item, fate Fate) time.Time {
 	s, now, host := &it.Visit.State, r.Clock.Now(), weburl.Host(it.URL)
 	before, interval, wait := Seconds(s.Booked), time.Duration(0), time.Duration(0)
@@ -63,7 +63,7 @@ func (r *Revisits) Next(it Item, fate Fate) time.Time {
 		interval = r.PolicyOf(it.URL).Next(s.History).Truncate(time.Second)
 		s.Booked = int64(interval / time.Second)
 		stretched := float64(interval) * r.Hosts.Book(host, before, interval)
-		wait = time.Duration(min(stretched, float64(Longest))) // more may be no Duration
+		wait = time.Duration(min(stretched, float64(Longest))) // more may overflow a Duration
 	default:
 		wait = after << min(s.Failures, 6)
 		if it.Visit.RetryAfter > 0 {
@@ -87,7 +87,7 @@ func (r *Revisits) Next(it Item, fate Fate) time.Time {
 	return next
 }
 
-// Quiet reports for how long to leave a page alone that is due, because its host has been quiet.
+// Quiet returns for how long to postpone a due page, because its host has been quiet.
 func (r *Revisits) Quiet(it Item) time.Duration {
 	state := &it.Visit.State
 	bayes, weighs := r.PolicyOf(it.URL).(revisit.Bayes)
@@ -108,12 +108,12 @@ func (r *Revisits) Publishing(host string) bool {
 	return rhythm.Pulse.Elapsed(now.Add(-lately), now) >= 2*lately
 }
 
-// Soon is when a page is due that is not worth a visit before its time: its slot may have begun.
+// Soon is when a page is due that is not worth an early visit: its slot may have begun.
 func (r *Revisits) Soon() time.Time { return r.Clock.Now().Add(2 * r.Unit) }
 
-// Hint takes the word of a sitemap on when a known page was modified, or, with the zero time, that
-// its host publishes. It returns the page with what is new to it. visit says that it is worth a
-// visit before it is due, and note that the hint is worth remembering.
+// Hint applies the report of a sitemap on when a known page was modified, or, with the zero time,
+// that its host publishes. It returns the updated page. visit means that an early visit is worth
+// it, and note that the hint is worth recording.
 func (r *Revisits) Hint(it Item, modified time.Time) (hinted Item, visit, note bool) {
 	now := r.Clock.Now()
 	history := it.Visit.State.History
@@ -128,8 +128,7 @@ func (r *Revisits) Hint(it Item, modified time.Time) (hinted Item, visit, note b
 	return it, r.worthwhile(it, now), news && !noted
 }
 
-// worthwhile weighs a visit before its time against its price. Policies without a price visit
-// whatever is hinted at.
+// worthwhile weighs an early visit against its price. Policies without a price always visit.
 func (r *Revisits) worthwhile(it Item, now time.Time) bool {
 	h := it.Visit.State.History
 	if time.Unix(it.Visit.State.Fresh, 0).After(now) && !it.Hinted(h, now) {

@@ -12,19 +12,19 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// The directory of the store, and what is added to its name while one replaces the other.
+// The directory of the store, and its suffixes during a replacement.
 const (
 	PagesDir = "pages"
 
-	freshDir = ".new"  // incomplete as long as the old one is there
+	freshDir = ".new"  // incomplete while the old one exists
 	goneDir  = ".gone" // to be removed
 )
 
-// ForgetPages removes the pages of a crawl. The directory goes by being renamed: whatever ends this
-// in the middle, what is left works.
+// ForgetPages removes the pages of a crawl. It renames the directory first, so that an interruption
+// leaves either all pages or none.
 func ForgetPages(dir string) error { return discard(dir, PagesDir) }
 
-// discard removes a directory in one step, as far as others can see.
+// discard removes a directory atomically.
 func discard(dir, name string) error {
 	at := filepath.Join(dir, name)
 	if err := os.RemoveAll(at + goneDir); err != nil {
@@ -37,7 +37,7 @@ func discard(dir, name string) error {
 	return errors.Join(err, vfs.SyncDir(dir), os.RemoveAll(at+goneDir))
 }
 
-// replace puts NAME.new in the place of NAME.
+// replace replaces NAME by NAME.new.
 func replace(dir, name string) error {
 	if err := discard(dir, name); err != nil {
 		return err
@@ -46,11 +46,11 @@ func replace(dir, name string) error {
 	return errors.Join(os.Rename(at+freshDir, at), vfs.SyncDir(dir))
 }
 
-// finishReplace brings a replacement to its end that was broken off, or undoes it.
+// finishReplace completes or undoes an interrupted replacement.
 func finishReplace(dir, name string) error {
 	at := filepath.Join(dir, name)
 	_, err := os.Stat(at)
-	if errors.Is(err, fs.ErrNotExist) { // so the fresh one is complete
+	if errors.Is(err, fs.ErrNotExist) { // so the new one is complete
 		if err = os.Rename(at+freshDir, at); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -58,9 +58,9 @@ func finishReplace(dir, name string) error {
 	return errors.Join(err, os.RemoveAll(at+freshDir), os.RemoveAll(at+goneDir))
 }
 
-// RewritePages passes every page of a crawl to change, and writes what comes back to a store that
-// begins at o.Start and takes the place of the old one. A page is due when its State says, or at
-// once if change says so. It takes a pass over the store. Nobody may have the pages open.
+// RewritePages passes every page of a crawl to change, and writes the results to a new store that
+// begins at o.Start and replaces the old one. A page is due at the Due of its State, or now if
+// change says so. It takes one pass over the store. The pages must not be open.
 func RewritePages(dir string, o PagesOptions, change func(State) (changed State, now bool)) error {
 	if err := finishReplace(dir, PagesDir); err != nil {
 		return err

@@ -9,15 +9,14 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// A Rhythm is what the visits to a host's pages have shown of the host: when it publishes, and how
-// reliable its sitemaps are. The zero Rhythm is that of a host never visited. It is not safe for
-// concurrent use.
+// A Rhythm is what visits have shown of a host: when it publishes, and how reliable its sitemaps
+// are. The zero Rhythm is that of a host that was never visited. It is not safe for concurrent use.
 type Rhythm struct {
 	Pulse revisit.Pulse
 	Hints revisit.Hints
 }
 
-// keptRhythms is how long the rhythm of a host is kept that is not visited.
+// keptRhythms is how long the rhythm of a host without visits is kept.
 const keptRhythms = 400 * 24 * time.Hour
 
 // pulseSize is the length of an encoded revisit.Pulse.
@@ -45,15 +44,15 @@ func (r *Rhythm) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// Rhythms knows those of many hosts, in a bounded number of bytes. Its methods are safe for
+// Rhythms stores the rhythms of many hosts, in a bounded number of bytes. Its methods are safe for
 // concurrent use.
 type Rhythms struct {
 	mu    sync.Mutex // held to change one
 	hosts *hostcache.Cache[Rhythm]
 }
 
-// OpenRhythms returns those that Save wrote to a file, if there is such a file. If it is damaged,
-// the error comes with those before the damage.
+// OpenRhythms returns the rhythms that Save wrote to a file, if it exists. If it is damaged, it
+// returns those before the damage, with an error.
 func OpenRhythms(file string) (*Rhythms, error) {
 	hosts, err := hostcache.Open[Rhythm](file, hostcache.Options{})
 	if hosts == nil {
@@ -71,8 +70,8 @@ func (r *Rhythms) Of(host string) Rhythm {
 	return rhythm
 }
 
-// Observe adds a visit to what is known of the page's host, and returns the page's history with
-// that visit. If the page was hinted at, the visit tells whether the hint was right.
+// Observe adds a visit to the rhythm of the page's host, and returns the page's history with that
+// visit. If there was a hint for the page, the visit shows whether it was right.
 func (r *Rhythms) Observe(host string, it Item, h revisit.History, v revisit.Visit) revisit.History {
 	if h.Last().IsZero() || it.Sitemap != nil { // a sitemap changes with any of its pages
 		return h.Observe(v)
@@ -92,14 +91,14 @@ func (r *Rhythms) Observe(host string, it Item, h revisit.History, v revisit.Vis
 	return h.Observe(v)
 }
 
-// Worth returns what a visit to a page is worth, by all that is known of its host.
+// Worth returns what a visit to a page is worth, given the rhythm of its host.
 func (r *Rhythms) Worth(host string, it Item, b revisit.Bayes, h revisit.History, now time.Time) float64 {
 	rhythm := r.Of(host)
 	return rhythm.worth(it, b, h, rhythm.Pulse.Elapsed(h.Last(), now), it.Hinted(h, now))
 }
 
-// worth is the worth of a visit after a time on the host's clock. Only pages that a sitemap dates
-// are ones whose silence says something.
+// worth is the worth of a visit after a time on the host's clock. Silence is evidence only for
+// pages that a sitemap dates.
 func (r *Rhythm) worth(it Item, b revisit.Bayes, h revisit.History, waited time.Duration, hinted bool) float64 {
 	switch {
 	case it.LastMod == 0:
@@ -110,8 +109,8 @@ func (r *Rhythm) worth(it Item, b revisit.Bayes, h revisit.History, waited time.
 	return b.Hinted(h, waited, r.Hints, 0)
 }
 
-// Quiet reports for how long to leave a page alone that is due by the time that passed, because its
-// host has been quiet since; 0 if it is to be visited now.
+// Quiet returns for how long to postpone a page that is due by its interval, because its host has
+// been quiet since; 0 means to visit it now.
 func (r *Rhythms) Quiet(host string, it Item, b revisit.Bayes, h revisit.History, now time.Time) time.Duration {
 	rhythm := r.Of(host)
 	passed := now.Sub(h.Last())
@@ -119,12 +118,12 @@ func (r *Rhythms) Quiet(host string, it Item, b revisit.Bayes, h revisit.History
 		return 0
 	}
 	waited, hinted := rhythm.Pulse.Elapsed(h.Last(), now), it.Hinted(h, now)
-	// Less than the price, and not only because times are rounded.
+	// Less than the price, and not only by rounding.
 	enough := min(priceOf(b), b.Worth(h, passed))
 	if rhythm.worth(it, b, h, waited, hinted) >= enough {
 		return 0
 	}
-	// It is looked at again before it could be worth a visit by much: the host may publish.
+	// It is evaluated again before a visit could be worth much more: the host may publish.
 	step := min(passed/16, longestQuiet)
 	for step < min(passed/4, longestQuiet) && rhythm.worth(it, b, h, waited+step, hinted) < enough {
 		step *= 2
@@ -132,8 +131,8 @@ func (r *Rhythms) Quiet(host string, it Item, b revisit.Bayes, h revisit.History
 	return max(step, time.Second)
 }
 
-// longestQuiet is how long a page is left alone at one time because its host is quiet: that of a
-// span in a Pulse.
+// longestQuiet bounds how long a page is postponed at a time because its host is quiet: the length
+// of a span in a Pulse.
 const longestQuiet = 48 * time.Hour
 
 // priceOf and most return those of a policy.
@@ -151,13 +150,13 @@ func most(b revisit.Bayes) time.Duration {
 	return b.Max
 }
 
-// Hinted reports whether somebody said that the page has changed since its last visit.
+// Hinted reports whether a hint says that the page has changed since its last visit.
 func (it Item) Hinted(h revisit.History, now time.Time) bool {
 	at := time.Unix(it.LastMod, 0)
 	return it.LastMod != 0 && at.After(h.Last()) && !at.After(now)
 }
 
-// Hint returns the item with the word of somebody on when its page has changed.
+// Hint returns the item with a hint of when its page changed.
 func (it Item) Hint(at time.Time) Item {
 	it.LastMod = at.Unix()
 	if it.Visit != nil {

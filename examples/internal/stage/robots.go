@@ -17,34 +17,33 @@ type Step int
 // The steps.
 const (
 	Go   Step = iota // fetch it
-	Stop             // it ends here
-	Wait             // its server's rules are on their way; Answer gives it back
-	Ask              // as Wait, and the caller has to make a request for the rules
+	Stop             // the item ends here
+	Wait             // the rules have been requested; Answer returns the item
+	Ask              // as Wait, and the caller must request the rules
 )
 
-// A Ruling is what robots.txt says of an item.
+// A Ruling is the decision on an item by robots.txt.
 type Ruling struct {
 	Step    Step
 	Fate    Fate           // of an item that ends
-	Why     string         // it ends: the deciding line, or what went wrong
-	Until   time.Time      // when the rules of an unreachable server are asked for again; else zero
+	Why     string         // of the end: the deciding line, or the failure
+	Until   time.Time      // when the rules of an unreachable server are requested again, or zero
 	Request robots.Request // to be made, if Step is Ask
 
-	// News is what rules of an earlier crawl lead to, the first time that they are asked in this
-	// one; else nil.
+	// News has the consequences of rules from an earlier crawl, on their first use in this crawl;
+	// otherwise nil.
 	News *Answered
 }
 
-// Robots says of items what robots.txt has to say, in the words of this crawl. Its methods are safe
-// for concurrent use.
+// Robots applies robots.txt to items. Its methods are safe for concurrent use.
 type Robots struct {
 	rules   *robots.Cache
 	pending robots.Pending[Item]
 	agent   string
 
 	mu     sync.Mutex
-	silent map[string]failure  // servers that gave no answer at all, by the URL of the robots.txt
-	unused map[string]struct{} // servers whose rules are from a file and were not asked yet
+	silent map[string]failure  // servers that did not answer at all, by the URL of the robots.txt
+	unused map[string]struct{} // servers whose rules are from a file and not used yet
 }
 
 // A failure is why a server gave no answer.
@@ -53,13 +52,12 @@ type failure struct {
 	why  string
 }
 
-// maxSilent bounds how many failures are remembered in detail; of others it is only known that
-// there was one.
+// maxSilent bounds the failures that are remembered in detail; of others only the fact is known.
 const maxSilent = 100_000
 
-// NewRobots returns an empty table for a crawler of that name.
+// NewRobots returns an empty table for a crawler with the given name.
 func NewRobots(agent string) *Robots {
-	// A request waits in the queue like any other. However long that takes, it is not lost.
+	// A request waits in the queue like any other, for any time, and is not lost.
 	rules := robots.NewCache(robots.Options{Agent: agent, Patience: -1})
 	return &Robots{
 		rules:   rules,
@@ -70,7 +68,7 @@ func NewRobots(agent string) *Robots {
 	}
 }
 
-// Rule tells whether the item may be fetched now.
+// Rule decides whether the item may be fetched now.
 func (r *Robots) Rule(it Item, now time.Time) Ruling {
 	answer, err := r.pending.Lookup(it.URL, it, now)
 	switch {
@@ -95,7 +93,7 @@ func (r *Robots) Rule(it Item, now time.Time) Ruling {
 	return ruling
 }
 
-// Explain says in words what is known of the rules for a URL, without asking for them.
+// Explain describes the known rules for a URL, without requesting them.
 func (r *Robots) Explain(url string, now time.Time) string {
 	file, err := robotstxt.Locate(url)
 	if err != nil {
@@ -114,7 +112,7 @@ func (r *Robots) Explain(url string, now time.Time) string {
 	return "allows it: " + file
 }
 
-// judge turns rules that hold into a ruling.
+// judge turns valid rules into a ruling.
 func (r *Robots) judge(file, url string, rules robotstxt.Rules) Ruling {
 	verdict := rules.Match(url)
 	switch {
@@ -133,8 +131,8 @@ func (r *Robots) judge(file, url string, rules robotstxt.Rules) Ruling {
 	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file, Until: known.Expires}
 }
 
-// RobotsResponse turns what a fetch brought into what package robots takes. A body that is not
-// whole, or could not be decoded, may lack the line that forbids.
+// RobotsResponse converts a response for package robots. A body that is incomplete, or could not be
+// decoded, may lack the line that forbids.
 func RobotsResponse(resp *fetch.Response) robots.Response {
 	return robots.Response{
 		Status: resp.Status, Header: resp.Header, Body: resp.Body,
@@ -142,16 +140,16 @@ func RobotsResponse(resp *fetch.Response) robots.Response {
 	}
 }
 
-// Answered is what an answer for a robots.txt leads to.
+// Answered has the consequences of a response for a robots.txt.
 type Answered struct {
-	More     bool           // nothing yet: it is a redirect, to be followed by the request Next
+	More     bool           // it is a redirect, to be followed by the request Next
 	Next     robots.Request // to be made, if More
-	Released []Item         // that waited
+	Released []Item         // that have waited
 	Delay    time.Duration  // that the site asks for; 0 if it does not
 	Sitemaps []string       // that it names, as absolute URLs
 }
 
-// Answer takes the answer to a request for a robots.txt.
+// Answer processes the response to a request for a robots.txt.
 func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time) (s Answered) {
 	r.mu.Lock()
 	delete(r.silent, req.For)
@@ -162,33 +160,31 @@ func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time)
 	case err == nil && answer.Request != nil:
 		return Answered{More: true, Next: *answer.Request}
 	case err != nil || !answer.Known:
-		return Answered{} // an answer that nobody waits for any more
+		return Answered{} // a response that is no longer needed
 	}
 	s = answered(req.URL, answer.Rules)
 	s.Released = released
 	return s
 }
 
-// answered returns what rules say beside what they forbid. url is where they come from.
+// answered returns the consequences of rules besides their verdicts. url is where they come from.
 func answered(url string, rules robotstxt.Rules) (s Answered) {
 	s.Sitemaps = rules.File().SitemapURLs(url)
 	s.Delay, _ = rules.Delay()
 	return s
 }
 
-// Silent notes that no answer came to a request for a robots.txt: then nothing may be asked of its
-// server for a while (RFC 9309 §2.3.1.4), and items end with that fate. It returns those that
-// waited.
+// Silent records that a request for a robots.txt got no answer. Then its server may not be visited
+// for a while (RFC 9309 §2.3.1.4), and items end with the given fate. It returns the waiting items.
 func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time) []Item {
 	r.mu.Lock()
 	makeRoom(r.silent, maxSilent)
 	r.silent[req.For] = failure{fate, why}
 	r.mu.Unlock()
-	_, released, _ := r.pending.Store(req, robots.Response{}, now) // its URL was located before
+	_, released, _ := r.pending.Store(req, robots.Response{}, now) // its URL is valid
 	return released
 }
 
-// Abandon notes that a request for a robots.txt was broken off on this side. That is no answer:
-// what was known of the server before holds, and the next run asks again. The items that wait for
-// it stay parked.
+// Abandon records that this side broke off a request for a robots.txt. That is not an answer:
+// earlier rules remain valid, and the next run requests them again. The waiting items stay parked.
 func (r *Robots) Abandon(req robots.Request) { r.rules.Abandon(req) }

@@ -8,16 +8,16 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// keptRules is how long rules are kept from one crawl to another. Those that have expired serve as
-// the last copy of a server that is out of reach (RFC 9309 §2.3.1.4), and save a transfer where
-// the server says that they have not changed.
+// keptRules is how long rules are kept between crawls. Expired ones serve as the last copy of an
+// unreachable server (RFC 9309 §2.3.1.4), and save a transfer if the server says that they have not
+// changed.
 const keptRules = 30 * 24 * time.Hour
 
-// Append appends what is known of all servers, for the Restore of a later crawl.
+// Append appends the rules of all servers, for the Restore of a later crawl.
 func (r *Robots) Append(dst []byte) ([]byte, error) { return AppendEntries(dst, r.rules.All()) }
 
-// Restore takes over what Append returned. Rules from the future, by a clock that was wrong, have
-// expired. If the data is damaged it takes over what stands before the damage.
+// Restore restores the output of Append. Rules from the future, because of a wrong clock, count as
+// expired. If the data is damaged, it restores the entries before the damage.
 func (r *Robots) Restore(data []byte, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

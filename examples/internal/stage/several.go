@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// MaxConcurrency is the most requests that a host may have under way at a time.
+// MaxConcurrency bounds the requests in flight to a host.
 const MaxConcurrency = 64
 
-// Several counts the requests to hosts that may have several under way. A scheduler lets the next
-// one begin when it is told that all others have arrived: Several tells it only while there are
-// fewer than the host may have. The zero Several is ready to use; its methods are safe for
-// concurrent use.
+// Several counts the requests to hosts that may have several in flight. A scheduler starts the next
+// one when it is told that all others have arrived. Several tells it only while there are fewer
+// than allowed. The zero Several is ready to use; its methods are safe for concurrent use.
 type Several struct {
 	mu    sync.Mutex
 	hosts map[string]*underWay
 }
 
-// underWay is what is known of one host.
+// underWay is the state of one host.
 type underWay struct {
 	requests int
-	arrived  []func() // what to tell when a request ends
+	arrived  []func() // to call when a request ends
 }
 
-// Begin notes a request to a host that may have so many under way. The caller calls arrived when
-// the request arrives, which is passed on in time, and done when it is over.
+// Begin begins a request to a host that may have up to most in flight. The caller calls arrived
+// when the request arrives, which is passed on in time, and done when it ends.
 func (s *Several) Begin(
 	host string, most int, tell func(time.Time),
 ) (arrived func(time.Time), done func()) {

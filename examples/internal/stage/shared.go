@@ -9,36 +9,36 @@ import (
 	"sync/atomic"
 )
 
-// DefaultSharedAfter is how many owners of domains answer at one address before it counts as shared
-// infrastructure. The servers of small web hosts have fewer in one crawl.
+// DefaultSharedAfter is the number of domain owners with answers from one address at which it
+// counts as shared infrastructure. The servers of small web hosts have fewer in one crawl.
 const DefaultSharedAfter = 256
 
-// spreadShare is the part of them that is enough if their names lead to several addresses each:
-// those of a content delivery network do, and those of a single machine do not. How many there are
-// is what the owners say of their names.
+// spreadShare is the part of them that suffices if their names resolve to several addresses each,
+// as those of a content delivery network do, and those of a single machine do not. Owners could
+// publish any number of addresses.
 const spreadShare = 8
 
-// maxTenants bounds the owners that are remembered, over all addresses. With one owner for each
-// address they take 30 MB.
+// maxTenants bounds the owners that are remembered, over all addresses. With one owner per address
+// they take 30 MB.
 const maxTenants = 1 << 17
 
-// What makes an address lose its standing: one in troubleShare of so many answers is a failure, and
-// so many owners have some. A single one could arrange for failures.
+// An address loses its status if one in troubleShare of this many answers is a failure, and this
+// many owners have failures. A single owner could stage failures.
 const troubleAnswers, troubleShare = 64, 4
 
-// SharedAddrs tells which addresses unrelated hosts share, such as those of a content delivery
-// network. Each of their hosts has delays of its own, and the address has none.
+// SharedAddrs knows which addresses unrelated hosts share, such as those of a content delivery
+// network. Each of their hosts has its own delay, and the address has none.
 //
 // An address is shared if the operator says so, or by evidence: hosts of many owners have answered
 // there, see [Owner]. Evidence can be wrong. If a quarter of the answers of such an address are
 // failures, of several owners, it counts as one machine from then on.
 //
-// Evidence can also be forged: a name can lead to the server of somebody else, which answers. Names
-// that cost nothing are no evidence, however many there are. What it takes is an eighth of the
-// owners with two addresses for each name: by default 32 domains, of one to ten dollars a year each,
-// and the crawl has to find links to all. The server then gets a request per delay for each of the
-// names that lead to it, which may be many below each domain, until a quarter of its answers are
-// failures. With -shared-after 0 only the operator's ranges count. Its methods are safe for
+// Evidence can also be forged: a name can resolve to the server of somebody else, which answers.
+// Free names are not evidence, however many there are. A forgery takes an eighth of the owners,
+// with two addresses for each name: by default 32 domains, at one to ten dollars a year each, and
+// the crawl must find links to all of them. The server then gets one request per delay for each of
+// the names that resolve to it, which may be many below each domain, until a quarter of its answers
+// are failures. With -shared-after 0 only the operator's ranges count. Its methods are safe for
 // concurrent use.
 type SharedAddrs struct {
 	ranges map[netip.Prefix]bool
@@ -52,7 +52,7 @@ type SharedAddrs struct {
 	known   int // owners in all of them
 }
 
-// A tenancy is what is known of one address.
+// A tenancy is the evidence about one address.
 type tenancy struct {
 	owners, spread        []uint64 // sorted hashes; spread is of names with several addresses
 	shared, refuted       bool
@@ -60,8 +60,8 @@ type tenancy struct {
 	troubled              []uint64 // sorted hashes of the owners with failures among these
 }
 
-// NewSharedAddrs returns a table that knows the operator's ranges. An address that is in none of
-// them is shared when hosts of so many owners have answered there; 0 means never.
+// NewSharedAddrs returns a table with the operator's ranges. Other addresses are shared when hosts
+// of the given number of owners have answered there; 0 means never.
 func NewSharedAddrs(ranges []netip.Prefix, after int) *SharedAddrs {
 	s := &SharedAddrs{
 		ranges: map[netip.Prefix]bool{}, after: after, seed: maphash.MakeSeed(),
@@ -77,7 +77,8 @@ func NewSharedAddrs(ranges []netip.Prefix, after int) *SharedAddrs {
 	return s
 }
 
-// Has reports whether an address is shared. It takes no lock: each link asks. A nil table has none.
+// Has reports whether an address is shared. It takes no lock, as it is called for each link. A nil
+// table has none.
 func (s *SharedAddrs) Has(addr netip.Addr) bool {
 	if s == nil {
 		return false
@@ -99,9 +100,9 @@ func (s *SharedAddrs) Counted(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// Saw notes a visit to a host at an address. addrs is how many addresses the host's name leads to,
-// and failed says that no good answer came. It reports whether the address is now another one than
-// before: shared, or no longer so.
+// Saw records a visit to a host at an address. addrs is the number of addresses of the host's name,
+// and failed means that there was no good answer. It reports whether the address has become shared,
+// or is no longer so.
 func (s *SharedAddrs) Saw(addr netip.Addr, host string, addrs int, failed bool) (changed bool) {
 	addr = addr.Unmap()
 	domain := Owner(host)
@@ -138,7 +139,7 @@ func (s *SharedAddrs) Saw(addr netip.Addr, host string, addrs int, failed bool) 
 	return true
 }
 
-// insert adds a hash to sorted ones, and returns how many more there are.
+// insert adds a hash to sorted ones, and returns how many were added.
 func insert(sorted *[]uint64, hash uint64) int {
 	at, found := slices.BinarySearch(*sorted, hash)
 	if found {
@@ -148,7 +149,7 @@ func insert(sorted *[]uint64, hash uint64) int {
 	return 1
 }
 
-// enoughSpread returns how many owners are enough if their names lead to several addresses each.
+// enoughSpread returns how many owners suffice if their names resolve to several addresses each.
 func (s *SharedAddrs) enoughSpread() int { return max(s.after/spreadShare, 2) }
 
 // judge counts an answer of a shared address. It requires that s.mu is held.
@@ -178,8 +179,8 @@ func (s *SharedAddrs) publish(change func(map[netip.Addr]bool)) {
 	s.shared.Store(&shared)
 }
 
-// forget makes room by dropping evidence, which begins anew: that of addresses with few owners
-// first. It requires that s.mu is held.
+// forget makes room by dropping evidence, which then starts again: first that of addresses with few
+// owners. It requires that s.mu is held.
 func (s *SharedAddrs) forget(keep netip.Addr) {
 	if s.known <= maxTenants {
 		return

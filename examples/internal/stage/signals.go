@@ -10,7 +10,7 @@ import (
 )
 
 // Signals returns what a site states about the use of a page by AI systems, in robots.txt and in
-// the header of a response, which may be nil. It asks for no rules that are not there.
+// the header of a response, which may be nil. It requests no missing rules.
 func (r *Robots) Signals(url string, h http.Header, now time.Time) []usage.Preference {
 	header := usage.FromHeader(h)
 	rules, known := r.rules.Get(url, now)

@@ -7,15 +7,15 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/sitemap"
 )
 
-// A Sitemap says of an item that it is one, which the robots.txt of a server named.
+// A Sitemap marks an item as a sitemap, listed in the robots.txt of a server.
 type Sitemap struct {
 	Server string // the authority whose URLs it may list, besides those of its own
-	Nested bool   // it was listed in an index, and may be none itself
+	Nested bool   // it was listed in an index, and may not be an index itself
 }
 
-// List passes what a sitemap lists on to yield, each with the reason not to follow it, if there is
+// List passes the entries of a sitemap to yield, each with the reason not to follow it, if there is
 // one. A page is one link further away than the sitemap. An error says why the list ends early, or
-// that it is no list at all; what came before it is good.
+// that it is not a list; earlier entries are valid.
 func List(resp *fetch.Response, it Item, yield func(entry Item, why Reason)) error {
 	own := Authority(resp.URL)
 	for e, err := range sitemap.Entries(bytes.NewReader(resp.Body), resp.URL) {

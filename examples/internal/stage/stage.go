@@ -9,7 +9,7 @@
 //	resolver (i)(j)         resolve.Resolver
 //	robots.txt (c)(k)       Robots
 //	scheduler (a)(b)        scheduler.Scheduler
-//	downloader (d)          fetch.Client, and Judge for what came of it
+//	downloader (d)          fetch.Client, and Judge for its result
 //	HTML parser (e)         Extract, and List for sitemaps
 //	data store (l)          Capture
 //
@@ -23,25 +23,25 @@ import (
 	"github.com/spinneret-go/spinneret/robots"
 )
 
-// An Item is what travels between the stages: one URL to be fetched, and how it was come by.
+// An Item is what travels between the stages: one URL to be fetched, and how it was found.
 type Item struct {
 	URL   string // in canonical form
 	Depth int    // links between the nearest seed and this URL
 	Hops  int    // redirects since the last link
-	From  string // URL of the page that leads to it, when it is discovered; "" if none does
+	From  string // URL of the page that links to it, on discovery; "" if none does
 
-	// LastMod is when the page changed last, by a sitemap, in Unix time; 0 if none says so.
+	// LastMod is the last change of the page according to a sitemap, in Unix time; 0 if unknown.
 	LastMod int64
 
-	// What the item stands for, if it is no page; nil if it is not that.
+	// The kind of an item that is not a page; otherwise nil.
 	Robots  *robots.Request // a request for a robots.txt
 	Sitemap *Sitemap
 
-	// Visit is the page's, out of Pages; nil for what is not kept there, as a robots.txt.
+	// Visit is the page's, from Pages; nil for items that are not stored there, such as a robots.txt.
 	Visit *Visit
 }
 
-// Seeded says whether the item is a seed, or what a seed redirects to.
+// Seeded reports whether the item is a seed, or the target of its redirect.
 func (it Item) Seeded() bool { return it.Depth == 0 && it.Sitemap == nil }
 
 // Authority returns the part of an absolute URL that names the server: host, and port if it is not
@@ -54,9 +54,9 @@ func Authority(url string) string {
 	return rest
 }
 
-// StepsFor returns how a URL is simplified, so that /blog/?utm_source=x is not fetched beside
-// /blog/. Seeds and sitemaps are what somebody asked for. A redirect may lead from a page to the
-// same one with a session, and would otherwise lead nowhere.
+// StepsFor returns how to simplify a URL, so that /blog/?utm_source=x is not fetched in addition to
+// /blog/. Seeds and sitemaps were requested explicitly. A redirect may lead from a page to the same
+// one with a session, and would otherwise lead nowhere.
 func StepsFor(it Item, asFound bool) weburl.Steps {
 	if asFound || it.Seeded() || it.Sitemap != nil || it.Hops > 0 {
 		return weburl.Steps{}

@@ -12,35 +12,36 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// A State is what is known of a page between its visits. Its zero value is that of a page that was
-// never visited. It is not safe for concurrent use.
+// A State is the state of a page between visits. The zero State is that of a page that was never
+// visited. It is not safe for concurrent use.
 type State struct {
 	History    revisit.History
 	Hash       uint64           // of the content at the last visit that brought one
-	Text       simhash.Print    // of the text then; zero if nobody asks for it
+	Text       simhash.Print    // of the text then; zero if not requested
 	Validators fetch.Validators // that came with it
-	Failures   int              // visits in a row that brought nothing
-	Due        int64            // when to visit it next, in Unix time; 0 is at once
+	Failures   int              // failed visits in a row
+	Due        int64            // when to visit it next, in Unix time; 0 means now
 
-	// Booked is the interval that the page takes of its host's time, in seconds; 0 if none.
+	// Booked is the interval by which the page counts in its host's load, in seconds; 0 if none.
 	Booked int64
 
-	// Fresh is until when the server says that the page stays as it is, in Unix time; 0 if it does
-	// not.
+	// Fresh is until when the page stays unchanged according to the server, in Unix time; 0 if
+	// unknown.
 	Fresh int64
 
-	LeftOut bool // the operator's filters and limits keep it from being visited
-	Relink  bool // its links have to be looked at again: the filters were wider than before
+	LeftOut bool // filters or limits of the operator exclude it
+	Relink  bool // its links must be checked again: the filters were widened
 }
 
-// Visited says whether the page was ever asked for.
+// Visited reports whether the page was ever requested.
 func (s State) Visited() bool { return !s.History.Last().IsZero() || s.Failures > 0 }
 
-// maxValidator bounds a validator that is kept. Longer ones are rare, and make a visit dearer only.
+// maxValidator bounds the size of stored validators. Longer ones are rare, and only cost a full
+// response.
 const maxValidator = 256
 
-// The first byte of a record tells its form, in the upper half, and what is in it. In the longer
-// form a second byte has flags that few pages have.
+// The upper half of the first byte of a record is its form, the lower half says what is in it. In
+// the longer form a second byte has flags that few pages have.
 const (
 	recordForm = 0x20
 	longForm   = 0x30
@@ -55,11 +56,11 @@ const (
 	hasFresh  = 0x04
 )
 
-// ErrRecord is returned for bytes that are not the record of a page.
-var ErrRecord = errors.New("stage: no record of a page")
+// ErrRecord is returned for bytes that are not a record of a page.
+var ErrRecord = errors.New("stage: not a record of a page")
 
 // AppendRecord appends an item and the state of its page to b, without the URL. A page that was
-// never visited takes some bytes, others about a hundred.
+// never visited takes a few bytes, others about a hundred.
 func AppendRecord(b []byte, it Item, s State) []byte {
 	flags := byte(recordForm)
 	if it.Sitemap != nil {
@@ -168,7 +169,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	return it, s, nil
 }
 
-// A recordReader takes fields off the front of b. Once it is bad, all that it returns is zero.
+// A recordReader takes fields off the front of b. Once it is bad, it returns only zeros.
 type recordReader struct {
 	b   []byte
 	bad bool
@@ -212,10 +213,10 @@ func (r *recordReader) text() string {
 	return string(taken)
 }
 
-// Compare notes a response that brought content or said that it is as it was. It returns how that
-// differs from the visit before. If texts are compared, then a page of which only a date, a counter
-// or a few words have changed is one that has hardly changed. The caller puts the visit into the
-// History.
+// Compare records a response with content, or one that says that the content is unchanged. It
+// returns how that differs from the previous visit. If texts are compared, a page in which only a
+// date, a counter or a few words have changed counts as hardly changed. The caller adds the visit
+// to the History.
 func (s *State) Compare(resp *fetch.Response, texts bool) (change simhash.Change) {
 	first := s.History.Last().IsZero()
 	if !resp.NotModified() {
@@ -238,8 +239,8 @@ func (s *State) Compare(resp *fetch.Response, texts bool) (change simhash.Change
 	return change
 }
 
-// validators returns what to ask with the next time. If the connection failed there is more to be
-// had, and "not modified" would keep the rest away for as long as the page stays as it is.
+// validators returns the validators for the next request. If the connection failed there was more
+// to get, and "not modified" would hide the rest for as long as the page is unchanged.
 func validators(resp *fetch.Response) fetch.Validators {
 	switch resp.RawCut {
 	case fetch.CutTime, fetch.CutSlow, fetch.CutDisconnect:
@@ -248,20 +249,20 @@ func validators(resp *fetch.Response) fetch.Validators {
 	return resp.Validators()
 }
 
-// textOf returns the text of a page, a blank between any two pieces.
+// textOf returns the text of a page, with spaces between pieces.
 func textOf(resp *fetch.Response) (text []byte) {
 	collect := webpage.Options{Text: func(piece []byte) {
 		text = append(append(text, piece...), ' ')
 	}}
 	for _, err := range webpage.Scan(resp.Body, resp.URL, resp.Header.Get("Content-Type"), collect) {
 		if err != nil {
-			break // too many links: the text so far has to do
+			break // too many links: the text so far must suffice
 		}
 	}
 	return text
 }
 
-// contentHash is that of the page, or of where it redirects to: the text around that says nothing.
+// contentHash is the hash of the page, or of the target of a redirect, whose body says nothing.
 func contentHash(resp *fetch.Response) uint64 {
 	if resp.Location != "" {
 		return sum([]byte(resp.Location), ofLocation)
@@ -269,8 +270,8 @@ func contentHash(resp *fetch.Response) uint64 {
 	return sum(resp.Body, ofBody)
 }
 
-// What hashes begin with, so that neither an empty page nor one that is but an address has the hash
-// of something else.
+// Prefixes of hashed data, so that neither an empty page nor one that consists of an address has
+// the hash of something else.
 const (
 	ofBody     = 1
 	ofLocation = 2
@@ -278,9 +279,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum is two CRC-32 by different polynomials. Nobody gains by making two versions of his own page
-// look the same, and one change in 2^64 does by chance: a SHA-256 would be a tenth of all the work
-// that a page makes, and these are an eighth of it.
+// sum is two CRC-32 by different polynomials. Nobody gains from making two versions of a page look
+// the same, and one change in 2^64 does by chance: a SHA-256 would take a tenth of all the work for
+// a page, and these take an eighth of that.
 func sum(b []byte, begin uint32) uint64 {
 	return uint64(crc32.Update(begin, crc32.IEEETable, b))<<32 | uint64(crc32.Update(begin, castagnoli, b))
 }

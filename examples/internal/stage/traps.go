@@ -11,24 +11,25 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// Traps finds the parts of hosts that a server makes up without end. Only pages to which their own
-// site leads tell of a trap: a stranger can link to any number of pages that do not exist, and some
-// hosts answer for each of them with the same page. It lives in memory: after a restart each trap is
-// found once more. Its methods are safe for concurrent use.
+// Traps finds the parts of hosts that a server generates without end. Only pages that their own
+// site links to are evidence of a trap: a stranger can link to any number of pages that do not
+// exist, and some hosts answer for each of them with the same page. It lives in memory: after a
+// restart each trap is found again. Its methods are safe for concurrent use.
 type Traps struct {
 	limits   trap.Limits
 	contents *dedupe.Filter // of the pages of each host
 	seed     maphash.Seed
 
 	mu      sync.Mutex
-	strange map[uint64]struct{} // hashes of pages to come to which only other sites have led
+	strange map[uint64]struct{} // hashes of unvisited pages that only other sites link to
 }
 
-// maxContents is how many contents are remembered at least, in some 4 MB, and maxStrange how many
-// pages, in some 10 MB.
+// maxContents is the minimum number of contents that are remembered, in about 4 MB, and maxStrange
+// that of pages, in about 10 MB.
 const maxContents, maxStrange = 1 << 20, 1 << 18
 
-// NewTraps finds a trap when so many pages in a row say nothing new; 0 finds none, by a nil Traps.
+// NewTraps finds a trap after the given number of pages in a row without new content; 0 means
+// never, by a nil Traps.
 func NewTraps(repeats int) *Traps {
 	if repeats <= 0 {
 		return nil
@@ -40,7 +41,7 @@ func NewTraps(repeats int) *Traps {
 	}
 }
 
-// Admit returns why a URL is left alone, or "".
+// Admit returns why a URL is not followed, or "".
 func (t *Traps) Admit(it Item) Reason {
 	if t == nil || it.Seeded() {
 		return ""
@@ -65,8 +66,8 @@ func (t *Traps) Admit(it Item) Reason {
 	return ""
 }
 
-// Note notes a page after its first visit. Its text says more than its bytes, if it was looked at:
-// a calendar without events has another date on each page.
+// Note records a page after its first visit. Its text is better evidence than its bytes, if it was
+// extracted: a calendar without events has another date on each page.
 func (t *Traps) Note(it Item) {
 	if t == nil || it.Sitemap != nil || !it.Visit.Before.IsZero() {
 		return

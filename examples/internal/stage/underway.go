@@ -2,14 +2,14 @@ package stage
 
 import "sync"
 
-// Underway is a set of URLs, or of hosts. It knows the pages that are being visited before they are
-// due. The zero underway is empty. Its methods are safe for concurrent use.
+// Underway is a set of URLs, or of hosts. It has the pages that are being visited before they are
+// due. The zero Underway is empty. Its methods are safe for concurrent use.
 type Underway struct {
 	mu    sync.Mutex
 	pages map[string]struct{}
 }
 
-// Begin reports whether the page is not under way yet, and notes that it is.
+// Begin adds a page, and reports whether it was not in the set yet.
 func (u *Underway) Begin(url string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -23,7 +23,7 @@ func (u *Underway) Begin(url string) bool {
 	return true
 }
 
-// Has reports whether the page is under way.
+// Has reports whether the page is in the set.
 func (u *Underway) Has(url string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -31,14 +31,14 @@ func (u *Underway) Has(url string) bool {
 	return under
 }
 
-// End notes that a page is no longer under way.
+// End removes a page.
 func (u *Underway) End(url string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.pages, url)
 }
 
-// Wake wakes who waits for it, or who will look next.
+// Wake wakes a waiter of c, or the next one.
 func Wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// How long a probe may take, and the pauses between two visits that try whether an outage is over.
+// The timeout of a probe, and the pauses between two visits that test whether an outage is over.
 const (
 	probeTimeout = 5 * time.Second
 	firstTry     = 2 * time.Second
 	longestTry   = 30 * time.Second
 )
 
-// An Uplink tells this machine's own trouble from that of the hosts it visits.
+// An Uplink tells outages of this machine from failures of the hosts it visits.
 //
-// When a visit fails and the host or the network may be to blame, the uplink asks the name server
-// something that any name server answers. If that fails too, the machine is offline: visits wait,
-// all but one now and then that tries. It keeps no goroutine running. Its methods are safe for
+// When a visit fails and the host or the network may be the cause, the uplink sends the name server
+// a query that any name server answers. If that fails too, the machine is offline: visits wait,
+// except for one now and then that tests. It keeps no goroutine running. Its methods are safe for
 // concurrent use.
 type Uplink struct {
 	Probe func(context.Context) error // fails if the network does
@@ -28,16 +28,16 @@ type Uplink struct {
 	probing chan struct{} // holds a value while a probe runs
 
 	mu       sync.Mutex
-	worked   time.Time     // when something out there last answered
+	worked   time.Time     // when a remote server last answered
 	trouble  string        // "" if there is none
 	since    time.Time     // when it began
 	over     time.Time     // when the last one ended
 	restored chan struct{} // closed when it ends; nil if there is none
-	try      time.Time     // when the next visit may try
+	try      time.Time     // when the next visit may test
 	pause    time.Duration // after that
 }
 
-// NewUplink returns an Uplink that probes with ping and tells of trouble.
+// NewUplink returns an Uplink that probes with ping and reports trouble to tell.
 func NewUplink(ping func(context.Context) error, tell func(string)) *Uplink {
 	probe := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -47,7 +47,7 @@ func NewUplink(ping func(context.Context) error, tell func(string)) *Uplink {
 	return &Uplink{Probe: probe, tell: tell, probing: make(chan struct{}, 1)}
 }
 
-// Answered notes that something out there answered.
+// Answered records that a remote server answered.
 func (u *Uplink) Answered() {
 	u.mu.Lock()
 	u.worked = time.Now()
@@ -62,7 +62,7 @@ func (u *Uplink) Answered() {
 	}
 }
 
-// down notes that nothing can be visited.
+// down records that nothing can be visited.
 func (u *Uplink) down(trouble string) {
 	u.mu.Lock()
 	begins := u.trouble == ""
@@ -77,15 +77,15 @@ func (u *Uplink) down(trouble string) {
 	}
 }
 
-// State returns what the trouble is and since when; "" if there is none.
+// State returns the trouble and its start; "" if there is none.
 func (u *Uplink) State() (trouble string, since time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.trouble, u.since
 }
 
-// Ours reports whether a visit that began at that time failed through this machine's own trouble.
-// It may have to wait for a probe.
+// Ours reports whether a visit that began at the given time failed because of this machine. It may
+// have to wait for a probe.
 func (u *Uplink) Ours(ctx context.Context, err error, addr netip.Addr, began time.Time) bool {
 	switch blame := BlameFor(err, addr); {
 	case ctx.Err() != nil:
@@ -114,8 +114,8 @@ func (u *Uplink) Ours(ctx context.Context, err error, addr netip.Addr, began tim
 	return ours
 }
 
-// verdict judges a visit by what is known: an outage while it went on, or an answer to somebody
-// since it failed.
+// verdict classifies a failed visit by what is known: an outage during the visit, or an answer to
+// another visit since it failed.
 func (u *Uplink) verdict(began, failed time.Time) (ours, known bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -125,8 +125,8 @@ func (u *Uplink) verdict(began, failed time.Time) (ours, known bool) {
 	return false, u.trouble == "" && !u.worked.Before(failed)
 }
 
-// Wait returns when a visit may be tried: at once, unless there is trouble. It returns false if ctx
-// ends first.
+// Wait waits until a visit may be tried: not at all, unless there is trouble. It returns false if
+// ctx ends first.
 func (u *Uplink) Wait(ctx context.Context) bool {
 	for {
 		wait, restored := u.turn(time.Now())
@@ -146,7 +146,7 @@ func (u *Uplink) Wait(ctx context.Context) bool {
 	}
 }
 
-// turn returns nil if the caller may go on, or else how long to wait at most, and for what.
+// turn returns nil if the caller may continue; otherwise the maximum wait, and a channel to wait for.
 func (u *Uplink) turn(now time.Time) (wait time.Duration, restored chan struct{}) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
