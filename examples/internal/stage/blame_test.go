@@ -30,13 +30,13 @@ func TestBlame(t *testing.T) {
 		{"no route", dial(syscall.ENETUNREACH), public, Unclear},
 		{"refused", dial(syscall.ECONNREFUSED), public, Theirs},
 		{"silence", &fetch.Error{Kind: fetch.ConnectTimeout}, public, Unclear},
-		{"silence on loopback", &fetch.Error{Kind: fetch.HeadTimeout}, local, Theirs},
+		{"timeout on loopback", &fetch.Error{Kind: fetch.HeadTimeout}, local, Theirs},
 		{"a bad certificate", &fetch.Error{Kind: fetch.TLS}, public, Theirs},
 		{"not HTTP", &fetch.Error{Kind: fetch.Protocol}, public, Theirs},
 		{"an unknown name", fmt.Errorf("resolve: %w", &net.DNSError{IsNotFound: true}), netip.Addr{}, Theirs},
 		{"an unknown name, by DNS", &net.DNSError{IsNotFound: true}, netip.Addr{}, Theirs},
 		{"a silent name server", &net.DNSError{IsTimeout: true}, netip.Addr{}, Unclear},
-		{"any other trouble with names", errors.New("read: connection refused"), netip.Addr{}, Unclear},
+		{"any other failure of a lookup", errors.New("read: connection refused"), netip.Addr{}, Unclear},
 	} {
 		require.Equal(t, tt.want, BlameFor(tt.err, tt.addr), tt.name)
 	}

@@ -22,7 +22,7 @@ func readEntries(data []byte) (entries []entry, err error) {
 	return entries, nil
 }
 
-func TestEntriesComeBack(t *testing.T) {
+func TestEntriesAreReturnedUnchanged(t *testing.T) {
 	for _, want := range [][]entry{nil, {{"a", 1}}, {{"a", 0}, {"b\n", 7}, {"a", 0}}} {
 		data, err := AppendEntries(nil, slices.Values(want))
 		require.NoError(t, err)
@@ -34,8 +34,8 @@ func TestEntriesComeBack(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestDamagedEntriesAreFound with where the damage begins, and nothing behind it is believed.
-func TestDamagedEntriesAreFound(t *testing.T) {
+// TestDamagedEntries reports where the damage begins, and nothing after it is returned.
+func TestDamagedEntries(t *testing.T) {
 	want := []entry{{"a", 1}, {"b", 2}, {"c", 3}}
 	good, err := AppendEntries(nil, slices.Values(want))
 	require.NoError(t, err)
@@ -52,11 +52,11 @@ func TestDamagedEntriesAreFound(t *testing.T) {
 		require.Equal(t, want[:len(got)], append([]entry{}, got...))
 	}
 	for range Entries[entry](good) {
-		break // a walk may end
+		break // an iteration may end early
 	}
 }
 
-// FuzzEntries holds that what is read is written again as it was read.
+// FuzzEntries checks that entries that were read are written unchanged.
 func FuzzEntries(f *testing.F) {
 	good, err := AppendEntries(nil, slices.Values([]entry{{"a", 1}, {"b", 2}}))
 	require.NoError(f, err)

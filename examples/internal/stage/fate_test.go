@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFatesHaveCodesAndWords: programs go by the codes, so that no word of a report is theirs.
-func TestFatesHaveCodesAndWords(t *testing.T) {
+// TestFatesHaveCodesAndDescriptions: programs use the codes, so that descriptions may change.
+func TestFatesHaveCodesAndDescriptions(t *testing.T) {
 	said := map[string]Fate{}
 	for fate := range sentences {
 		require.Regexp(t, `^[a-z][a-z0-9_]+$`, string(fate))
@@ -20,6 +20,6 @@ func TestFatesHaveCodesAndWords(t *testing.T) {
 	require.Equal(t, "robots_unreachable", string(RobotsUnreachable))
 	require.Equal(t, "another", Fate("another").String())
 	require.True(t, TimedOut.Failed())
-	require.False(t, Disallowed.Failed(), "what a site does not want is no failure")
+	require.False(t, Disallowed.Failed(), "a refusal by the site is not a failure")
 	require.False(t, Fetched.Failed())
 }

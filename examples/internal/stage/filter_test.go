@@ -28,9 +28,9 @@ func TestFilterCheck(t *testing.T) {
 		want Reason
 	}{
 		{"a seed need not match the include pattern", Item{URL: "http://example.com/"}, ""},
-		{"a link has to", Item{URL: "http://example.com/blog", Depth: 1}, NotIncluded},
-		{"and this one does", Item{URL: "http://example.com/docs/a", Depth: 1}, ""},
-		{"excluded though included", Item{URL: "http://example.com/docs/a.pdf", Depth: 1}, Excluded},
+		{"a link must match it", Item{URL: "http://example.com/blog", Depth: 1}, NotIncluded},
+		{"a matching link", Item{URL: "http://example.com/docs/a", Depth: 1}, ""},
+		{"excluded and included", Item{URL: "http://example.com/docs/a.pdf", Depth: 1}, Excluded},
 		{"at the last depth", Item{URL: "http://example.com/docs/", Depth: 2}, ""},
 		{"beyond it", Item{URL: "http://example.com/docs/", Depth: 3}, TooManyLinks},
 		{"a trap", Item{URL: "http://example.com/docs/a/a/a/a", Depth: 1}, urlfilter.Repeating},

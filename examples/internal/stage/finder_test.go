@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answers returns a Finder whose lookups take a second, but for dead hosts, which never answer.
+// answers returns a Finder whose lookups take a second, except for dead hosts, which never answer.
 func answers(room int, dead func(host string) bool) *Finder {
 	return NewFinder(func(ctx context.Context, host string) (netip.Addr, error) {
 		if dead(host) {
@@ -25,9 +25,9 @@ func answers(room int, dead func(host string) bool) *Finder {
 	}, func() func() { return func() {} }, room)
 }
 
-// TestADeadNameServerHoldsUpItsOwnHosts: an owner with a thousand names has eight lookups at one
-// time, and the names of others do not wait for them.
-func TestADeadNameServerHoldsUpItsOwnHosts(t *testing.T) {
+// TestDeadNameServerDelaysOnlyItsHosts: an owner with a thousand names has at most eight lookups at
+// a time, and the names of others do not wait for them.
+func TestDeadNameServerDelaysOnlyItsHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		f := answers(1<<20, func(host string) bool { return host != "honest.org" })
@@ -56,7 +56,7 @@ func TestADeadNameServerHoldsUpItsOwnHosts(t *testing.T) {
 	})
 }
 
-// TestKnownHostsDoNotWaitForNewOnes that are dead, however many owners these have.
+// TestKnownHostsDoNotWaitForNewOnes whose name servers are dead, however many owners these have.
 func TestKnownHostsDoNotWaitForNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -68,7 +68,7 @@ func TestKnownHostsDoNotWaitForNewOnes(t *testing.T) {
 		done := make(chan struct{})
 		require.True(t, f.Find(t.Context(), "new.org", false, func(r Finding) {
 			require.NoError(t, r.Err)
-			require.Equal(t, 2*lookupTimeout+time.Second, time.Since(start), "it waits for those before it")
+			require.Equal(t, 2*lookupTimeout+time.Second, time.Since(start), "it waits for earlier lookups")
 			close(done)
 		}))
 		slow := 0
@@ -80,21 +80,21 @@ func TestKnownHostsDoNotWaitForNewOnes(t *testing.T) {
 	})
 }
 
-// TestAFinderHasBounds: of hosts, and of what waits for them.
-func TestAFinderHasBounds(t *testing.T) {
+// TestFinderHasBounds: of hosts, and of the items that wait for them.
+func TestFinderHasBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := answers(ownerShare*4, func(string) bool { return true })
 		find := func(host string, known bool) bool { return f.Find(t.Context(), host, known, func(Finding) {}) }
 		for n := range 4 {
 			require.True(t, find("a.one.org", false), n)
 		}
-		require.False(t, find("a.one.org", false), "an owner has a share of the room")
+		require.False(t, find("a.one.org", false), "the room of an owner is bounded")
 		require.False(t, find("b.one.org", false))
 		for n := range ownerShare*4/waitShare - 4 {
 			require.True(t, find(fmt.Sprintf("dead%d.org", n), false), n)
 		}
-		require.False(t, find("two.org", false), "and so have all together")
-		require.True(t, find("b.one.org", true), "but for what waits for a host that was found before")
+		require.False(t, find("two.org", false), "the room of all owners is bounded")
+		require.True(t, find("b.one.org", true), "except for hosts that were found before")
 		for n := len(f.searches); n < maxSearches; n++ {
 			require.True(t, find(fmt.Sprintf("known%d.org", n), true))
 		}
@@ -106,8 +106,8 @@ func TestAFinderHasBounds(t *testing.T) {
 	})
 }
 
-// TestASlowLookupIsToldOnce, and ends with the crawl.
-func TestASlowLookupIsToldOnce(t *testing.T) {
+// TestSlowLookup: slow is called once, and the lookup ends with the crawl.
+func TestSlowLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := 0
 		f := answers(100, func(string) bool { return true })

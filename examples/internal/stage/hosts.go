@@ -48,7 +48,7 @@ type HostBook struct {
 
 	mu      sync.Mutex
 	hosts   map[string]*hostEntry
-	addrs   map[netip.Addr]*share // of which something is in flight or put off
+	addrs   map[netip.Addr]*share // with pages in flight or postponed
 	domains map[string]*share
 	places  map[place]*tenants
 	until   int64 // the latest until of all

@@ -19,7 +19,7 @@ func TestHostBook(t *testing.T) {
 	require.EqualValues(t, 30_000, NewHostBook(10*time.Millisecond, time.Minute, 0, 1).room)
 	first := b.Take("a.test", nowhere, false, now).PutOff
 	second := b.Take("a.test", nowhere, false, now).PutOff
-	require.Equal(t, now.Unix()+10*minHostRoom+10, first-1, "when the host is through with what is in flight")
+	require.Equal(t, now.Unix()+10*minHostRoom+10, first-1, "when the host is done with its pages in flight")
 	require.Equal(t, first+10, second, "and one delay later")
 	require.True(t, b.Pending(now))
 	require.False(t, b.Pending(time.Unix(second+1, 0)))
@@ -29,7 +29,7 @@ func TestHostBook(t *testing.T) {
 	require.False(t, b.Take("b.test", nowhere, true, now).Full)
 	require.False(t, b.Take("b.test", nowhere, true, now).Full)
 	require.True(t, b.Take("b.test", nowhere, true, now).Full)
-	require.False(t, b.Take("b.test", nowhere, false, now).Full, "what was visited before stays")
+	require.False(t, b.Take("b.test", nowhere, false, now).Full, "visited pages do not count again")
 	for n := range 4 {
 		require.False(t, b.IsCrowded("http://b.test/"), n)
 		b.Discovered("b.test")
@@ -40,7 +40,7 @@ func TestHostBook(t *testing.T) {
 
 	require.InDelta(t, 1, b.Book("c", 0, time.Hour), 0)
 	require.InDelta(t, 1/hostShare, b.Book("c", time.Hour, 10*time.Second), 0.01,
-		"more visits than the host's time has room for")
+		"more visits than the host has time for")
 	require.InDelta(t, 1, b.Book("c", 10*time.Second, 0), 0)
 	b.Recall("d", 10*time.Second, now.Unix()+5)
 	pages, load := b.Of("d")
@@ -48,7 +48,7 @@ func TestHostBook(t *testing.T) {
 	require.InDelta(t, 8640, load, 1)
 }
 
-// TestSharesOfAddressesAnddomains: neither has more pages in flight than its share.
+// TestSharesOfAddressesAndDomains: neither has more pages in flight than its share.
 func TestSharesOfAddressesAndDomains(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	b := NewHostBook(10*time.Second, time.Minute, 0, 16_000)
@@ -81,9 +81,9 @@ func TestSharesOfAddressesAndDomains(t *testing.T) {
 	require.Len(t, b.domains, 1)
 }
 
-// TestAFarmLeavesRoomForItsNeighbors: of thousands of hosts of one domain at an address, few are in
-// flight at a time, and what is put off does not make others wait.
-func TestAFarmLeavesRoomForItsNeighbors(t *testing.T) {
+// TestFarmLeavesRoomForItsNeighbors: of thousands of hosts of one domain at an address, few are in
+// flight at a time, and postponed pages do not delay others.
+func TestFarmLeavesRoomForItsNeighbors(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	b := NewHostBook(10*time.Second, time.Minute, 0, 1_000_000)
 	at := netip.MustParseAddr("192.0.2.1")
@@ -114,7 +114,7 @@ func TestAFarmLeavesRoomForItsNeighbors(t *testing.T) {
 	require.Zero(t, full.Move("one.farm.test", netip.Addr{}, at, now))
 }
 
-func TestTheLongestCrawlDelayOfAHostHolds(t *testing.T) {
+func TestTheLongestCrawlDelayOfAHostApplies(t *testing.T) {
 	var d CrawlDelays
 	require.Zero(t, d.Set("a.test", "http://a.test/robots.txt", 0))
 	require.Equal(t, time.Minute, d.Set("a.test", "http://a.test/robots.txt", time.Minute))
@@ -124,7 +124,7 @@ func TestTheLongestCrawlDelayOfAHostHolds(t *testing.T) {
 	require.Empty(t, d.hosts)
 }
 
-func TestAHostKeepsItsLastAddressInMind(t *testing.T) {
+func TestLastAddr(t *testing.T) {
 	b := NewHostBook(time.Second, time.Second, 0, 100)
 	require.False(t, b.LastAddr("a.test").IsValid())
 	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
@@ -135,8 +135,8 @@ func TestAHostKeepsItsLastAddressInMind(t *testing.T) {
 	require.Equal(t, other, b.LastAddr("a.test"))
 }
 
-// TestACrowdedHostCostsTheSameHoweverManyThereAre counts bytes: a farm of names has many such hosts.
-func TestACrowdedHostCostsTheSameHoweverManyThereAre(t *testing.T) {
+// TestMemoryOfCrowdedHosts: each takes the same memory, as a farm of names has many such hosts.
+func TestMemoryOfCrowdedHosts(t *testing.T) {
 	const hosts = 2000
 	b := NewHostBook(time.Second, time.Minute, 1, 1000)
 	var before, after runtime.MemStats

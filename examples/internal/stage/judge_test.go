@@ -33,10 +33,10 @@ func TestJudgeResponses(t *testing.T) {
 		{"too many requests", fetch.Response{Status: 429}, SentAway, false},
 		{"unavailable", fetch.Response{Status: 503}, SentAway, false},
 		{"a server that fails", fetch.Response{Status: 500}, ServerError, false},
-		{"a status that nobody defined", fetch.Response{Status: 999}, OddStatus, false},
+		{"an undefined status", fetch.Response{Status: 999}, OddStatus, false},
 		{"unchanged", fetch.Response{Status: 304, RequestHead: []byte("GET / HTTP/1.1\r\nIf-None-Match: x\r\n\r\n")},
 			Unchanged, false},
-		{"unchanged, when nobody asked", fetch.Response{Status: 304, RequestHead: []byte("GET / HTTP/1.1\r\n\r\n")},
+		{"unchanged, but the request was unconditional", fetch.Response{Status: 304, RequestHead: []byte("GET / HTTP/1.1\r\n\r\n")},
 			OddStatus, false},
 		{"an unknown coding", fetch.Response{Status: 200, Truncated: fetch.CutCoding}, Undecoded, true},
 	} {
@@ -46,7 +46,7 @@ func TestJudgeResponses(t *testing.T) {
 	}
 }
 
-func TestJudgeKnowsEveryKindOfError(t *testing.T) {
+func TestJudgeEveryKindOfError(t *testing.T) {
 	for kind := fetch.BadURL; kind <= fetch.Canceled; kind++ {
 		fate, ok := fates[kind]
 		require.True(t, ok, "no fate for %q", kind)
@@ -58,7 +58,7 @@ func TestJudgeKnowsEveryKindOfError(t *testing.T) {
 	require.Equal(t, Unresolved, Judge(nil, errors.New("resolve a.example: server misbehaving")))
 }
 
-// extracted lists what Extract yields of a page, a refused link with a minus before it.
+// extracted lists the links that Extract yields, refused ones with a leading minus.
 func extracted(contentType, body string, resources bool) (urls []string) {
 	resp := &fetch.Response{URL: "http://a.example/d/", Body: []byte(body), Header: http.Header{}}
 	if contentType != "" {
@@ -82,12 +82,12 @@ func TestExtract(t *testing.T) {
 		want                    []string
 	}{
 		{"links of a page", "text/html; charset=utf-8", body, false, []string{x}},
-		{"what it needs to be shown", "text/html", body, true,
+		{"its resources", "text/html", body, true,
 			[]string{"http://a.example/d/s.css", x, "http://a.example/d/i.png"}},
-		{"pages of the manual around it", "text/html", `<link rel="search help" href=x><link rel=icon href=y>`,
+		{"other pages of a manual", "text/html", `<link rel="search help" href=x><link rel=icon href=y>`,
 			false, []string{x}},
 		{"XHTML", "application/xhtml+xml", body, false, []string{x}},
-		{"no type, but HTML by its looks", "", body, false, []string{x}},
+		{"no type, but HTML by its content", "", body, false, []string{x}},
 		{"no type, and not HTML", "", "%PDF-1.4 <a href=x>", false, nil},
 		{"a type that cannot be parsed", "text/html; =", body, false, []string{x}},
 		{"plain text", "text/plain", body, false, nil},
@@ -99,9 +99,9 @@ func TestExtract(t *testing.T) {
 		{"nofollow for another one", "text/html", `<meta name=googlebot content=nofollow>` + body, false,
 			[]string{x}},
 		{"a style sheet", "text/css", `@import "b.css"; a{background:url(i.png)}`, false, nil},
-		{"what a style sheet needs", "Text/CSS; charset=utf-8", `@import "b.css"; a{background:url(i.png)}`,
+		{"the resources of a style sheet", "Text/CSS; charset=utf-8", `@import "b.css"; a{background:url(i.png)}`,
 			true, []string{"http://a.example/d/b.css", "http://a.example/d/i.png"}},
-		{"what a style element needs", "text/html", `<style>a{background:url(i.png)}</style>`, true,
+		{"the resources of a style element", "text/html", `<style>a{background:url(i.png)}</style>`, true,
 			[]string{"http://a.example/d/i.png"}},
 		{"rel=nofollow is a hint to rankers", "text/html", `<a rel=nofollow href=x>`, false, []string{x}},
 	} {
@@ -109,7 +109,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-func TestExtractHeedsTheHeader(t *testing.T) {
+func TestExtractObeysTheHeader(t *testing.T) {
 	resp := &fetch.Response{URL: "http://a.example/", Body: []byte("<a href=x>"), Header: http.Header{}}
 	resp.Header.Set("Content-Type", "text/html")
 	for field, want := range map[string]Reason{
@@ -120,7 +120,7 @@ func TestExtractHeedsTheHeader(t *testing.T) {
 	}
 }
 
-// The links of a header are those of any document, and heed the same directives.
+// Links in a header may be in any document, and obey the same directives.
 func TestExtractReadsTheLinkField(t *testing.T) {
 	const links = `<x>; rel=canonical, <y>; rel="alternate next", <s.css>; rel=stylesheet,` +
 		` <z>; rel=pingback, <t>; rel=license`
@@ -156,11 +156,11 @@ func TestCapture(t *testing.T) {
 	}
 	c := Capture(resp)
 	require.Equal(t, "http://a.example/", c.URL)
-	require.Equal(t, "raw", string(c.Body), "the archive gets the bytes of the wire")
+	require.Equal(t, "raw", string(c.Body), "the archive gets the bytes as sent")
 	require.Empty(t, c.Truncated)
 
 	resp.Truncated = fetch.CutRatio
-	require.Empty(t, Capture(resp).Truncated, "all that was sent is there")
+	require.Empty(t, Capture(resp).Truncated, "it has everything that was sent")
 	resp.RawCut = fetch.CutDisconnect
 	require.Equal(t, "disconnect", Capture(resp).Truncated)
 }

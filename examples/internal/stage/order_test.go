@@ -14,7 +14,7 @@ func next(t *testing.T, o *Order) string {
 	return it.URL
 }
 
-func TestOrderPrefersWhatIsLinkedTo(t *testing.T) {
+func TestOrderPrefersLinkedPages(t *testing.T) {
 	const a, b, c, d = "http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/"
 	o := NewOrder()
 	o.Add(Item{URL: a})
@@ -34,7 +34,7 @@ func TestOrderPrefersWhatIsLinkedTo(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestOrderKeepsSomeOfEachHostBack(t *testing.T) {
+func TestOrderBoundsItemsPerHost(t *testing.T) {
 	o := NewOrder()
 	urls := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1"}
 	for _, url := range urls {
@@ -54,15 +54,15 @@ func TestOrderKeepsSomeOfEachHostBack(t *testing.T) {
 	require.Equal(t, urls[2], next(t, o))
 }
 
-func TestOrderCountsLinksToWhatComesLater(t *testing.T) {
+func TestOrderCountsLinksToLaterPages(t *testing.T) {
 	const a, b, c, d = "http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/"
 	o := NewOrder()
 	o.Add(Item{URL: a})
 	require.Equal(t, a, next(t, o))
 	o.Fetched(a, []string{c})
-	o.Fetched(b, []string{c}) // which was never added either
+	o.Fetched(b, []string{c}) // also never added
 	_, ok := o.Next()
-	require.False(t, ok, "nobody added c")
+	require.False(t, ok, "c was not added")
 	require.True(t, o.Add(Item{URL: d}))
 	require.True(t, o.Add(Item{URL: c}))
 	require.False(t, o.Add(Item{URL: c}))
@@ -70,15 +70,15 @@ func TestOrderCountsLinksToWhatComesLater(t *testing.T) {
 	require.Equal(t, d, next(t, o))
 }
 
-func TestOrderWhatIsFetchedDoesNotComeAgain(t *testing.T) {
+func TestOrderDoesNotRepeatFetchedPages(t *testing.T) {
 	const a, b = "http://a.test/", "http://b.test/"
 	o := NewOrder()
 	o.Fetched(a, []string{b})
 	require.False(t, o.Add(Item{URL: a}), "it would never be given out")
 	o.Add(Item{URL: b})
 	o.Fetched(b, nil)
-	require.Equal(t, b, next(t, o), "it was said too early")
-	o.Fetched(b, nil) // and is still out
+	require.Equal(t, b, next(t, o), "a was fetched before it was given out")
+	o.Fetched(b, nil) // b is still out
 
 	var file bytes.Buffer
 	_, err := o.WriteTo(&file)
@@ -88,7 +88,7 @@ func TestOrderWhatIsFetchedDoesNotComeAgain(t *testing.T) {
 	require.False(t, o.Add(Item{URL: b}))
 }
 
-func TestOrderDoesNotWaitForWhatIsAway(t *testing.T) {
+func TestOrderDoesNotWaitForMissingItems(t *testing.T) {
 	const a, b, c, d = "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"
 	o := NewOrder()
 	for _, url := range []string{a, b, c} {
@@ -103,7 +103,7 @@ func TestOrderDoesNotWaitForWhatIsAway(t *testing.T) {
 	require.Equal(t, c, next(t, o), "d is better, but was not added")
 }
 
-// aSavedOrder is one with a page at each place on the way.
+// aSavedOrder returns a saved order with a page in each state.
 func aSavedOrder(t testing.TB) []byte {
 	o := NewOrder()
 	for _, url := range []string{"http://a.test/done", "http://a.test/out", "http://b.test/low", "http://b.test/high"} {
@@ -125,7 +125,7 @@ func TestOrderSaved(t *testing.T) {
 	o, err := ReadOrder(bytes.NewReader(aSavedOrder(t)))
 	require.NoError(t, err)
 	_, ok := o.Next()
-	require.False(t, ok, "the items are not here")
+	require.False(t, ok, "the items have not been added")
 	require.False(t, o.Add(Item{URL: "http://a.test/done"}))
 	for _, url := range []string{"http://b.test/low", "http://c.test/linked", "http://b.test/high", "http://a.test/out"} {
 		require.True(t, o.Add(Item{URL: url}), url)

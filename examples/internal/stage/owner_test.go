@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOwners: names that are given away belong to who gives them.
+// TestOwners: names that a company gives away belong to the company.
 func TestOwners(t *testing.T) {
 	for host, want := range map[string]string{
 		"example.com":                       "example.com",

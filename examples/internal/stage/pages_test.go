@@ -25,7 +25,7 @@ func openPages(t *testing.T, dir string) *Pages {
 	return p
 }
 
-// due takes what is due so long after the beginning.
+// due takes the items that are due at a time after the beginning.
 func due(t *testing.T, p *Pages, after time.Duration) (items []Item) {
 	t.Helper()
 	for it, err := range p.Due(t.Context(), pagesBegin.Add(after)) {
@@ -43,13 +43,13 @@ func urlsOf(items []Item) (urls []string) {
 	return urls
 }
 
-func TestADiscoveryIsDueOnceAfterTheCommit(t *testing.T) {
+func TestDiscoveryIsDueOnceAfterCommit(t *testing.T) {
 	p := openPages(t, t.TempDir())
 	defer p.Close()
 	for range 3 {
 		require.NoError(t, p.Discover(Item{URL: "http://a/", Depth: 2}))
 	}
-	require.Empty(t, due(t, p, 0), "nothing is on record yet")
+	require.Empty(t, due(t, p, 0), "nothing is recorded yet")
 	done, err := p.Commit(nil)
 	require.NoError(t, err)
 	require.Equal(t, Recorded{New: 1}, done)
@@ -60,10 +60,10 @@ func TestADiscoveryIsDueOnceAfterTheCommit(t *testing.T) {
 	done, err = p.Commit(nil)
 	require.NoError(t, err)
 	require.Zero(t, done)
-	require.Empty(t, due(t, p, 0), "it is in hand")
+	require.Empty(t, due(t, p, 0), "it is in flight")
 }
 
-func TestWhatIsNotGivenBackIsDueAgain(t *testing.T) {
+func TestUnreturnedVisitsAreDueAgain(t *testing.T) {
 	dir := t.TempDir()
 	p := openPages(t, dir)
 	for _, url := range []string{"http://a/", "http://b/", "http://c/"} {
@@ -85,7 +85,7 @@ func TestWhatIsNotGivenBackIsDueAgain(t *testing.T) {
 	require.Equal(t, []string{back.URL}, urlsOf(due(t, p, time.Hour)))
 }
 
-func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
+func TestEarlyVisitPostponesThePage(t *testing.T) {
 	p := openPages(t, t.TempDir())
 	defer p.Close()
 	require.NoError(t, p.Discover(Item{URL: "http://a/"}))
@@ -121,7 +121,7 @@ func TestAnEarlyVisitPutsThePageOff(t *testing.T) {
 
 	again := due(t, p, time.Hour)
 	require.Len(t, again, 1, "the store's slot is the old one")
-	require.Equal(t, it.Visit.State, again[0].Visit.State, "and what is known is the new")
+	require.Equal(t, it.Visit.State, again[0].Visit.State, "and the state is the new one")
 }
 
 func TestDueEndsWithItsContext(t *testing.T) {
@@ -135,7 +135,7 @@ func TestDueEndsWithItsContext(t *testing.T) {
 	require.NoError(t, p.Check())
 }
 
-// TestPagesAgainstAMap compares random histories, with reopening, with what a map says.
+// TestPagesAgainstAMap compares random histories, including reopening, with a map.
 func TestPagesAgainstAMap(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestPagesAgainstAMap(t *testing.T) {
 	}
 }
 
-// A model is what Pages should hold.
+// A model is the expected content of Pages.
 type model struct {
 	t   *testing.T
 	r   *rand.Rand
@@ -162,9 +162,9 @@ type model struct {
 	p   *Pages
 	now time.Time
 
-	taken time.Time        // when something was taken last
-	due   map[string]int64 // of all pages on record, those in hand included
-	slot  map[string]int64 // when they are given out: a page comes back in the next slot at the earliest
+	taken time.Time        // when items were last taken
+	due   map[string]int64 // of all recorded pages, including those in flight
+	slot  map[string]int64 // when they are given out: the next slot at the earliest
 	hand  map[string]Item
 
 	discovered []string
@@ -215,11 +215,11 @@ func (m *model) committed() {
 	m.discovered, m.back = nil, nil
 }
 
-// take takes what is due, which is what the map says that is not in hand.
+// take takes the due items, which must be those of the map that are not in flight.
 func (m *model) take() {
 	out := maps.Clone(m.hand)
 	for _, it := range m.back {
-		out[it.URL] = it // given back, but not on record
+		out[it.URL] = it // given back, but not recorded
 	}
 	var want []string
 	for url := range m.due {
@@ -237,7 +237,7 @@ func (m *model) take() {
 	}
 }
 
-// reopen is what an interrupted crawl does: what was in hand is due as before.
+// reopen simulates an interrupted crawl: pages in flight are due as before.
 func (m *model) reopen() {
 	require.NoError(m.t, m.p.Close())
 	m.committed()
@@ -256,8 +256,8 @@ func (m *model) compare() {
 	require.NoError(m.t, m.p.Check())
 }
 
-// BenchmarkPages discovers new URLs and visits each once. With -benchtime 10000000x it tells what so
-// many pages take: memory and disk.
+// BenchmarkPages discovers new URLs and visits each once. With -benchtime 10000000x it reports the
+// memory and disk for that many pages.
 func BenchmarkPages(b *testing.B) {
 	dir := b.TempDir()
 	p, err := OpenPages(dir, PagesOptions{Start: pagesBegin})
@@ -291,8 +291,8 @@ func BenchmarkPages(b *testing.B) {
 	b.ReportMetric(float64(store.DiskSize)/float64(n), "B-disk/page")
 }
 
-// TestNothingIsRecordedBeforeItIsPrepared: what has to come first fails.
-func TestNothingIsRecordedBeforeItIsPrepared(t *testing.T) {
+// TestFailedPrepare: if prepare fails, no visits are recorded.
+func TestFailedPrepare(t *testing.T) {
 	dir := t.TempDir()
 	p := openPages(t, dir)
 	require.NoError(t, p.Discover(Item{URL: "http://a/"}))
@@ -310,5 +310,5 @@ func TestNothingIsRecordedBeforeItIsPrepared(t *testing.T) {
 
 	p = openPages(t, dir)
 	defer p.Close()
-	require.Len(t, due(t, p, 0), 1, "the visit is made again")
+	require.Len(t, due(t, p, 0), 1, "the visit is repeated")
 }

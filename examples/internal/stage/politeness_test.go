@@ -15,8 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// TestAttemptsCountTowardsTheDelay: a server that got three requests is left alone for three
-// delays.
+// TestAttemptsCountTowardsTheDelay: after three requests, the next one waits for three delays.
 func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		overrides := &Overrides{}
@@ -29,7 +28,7 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 			host    string
 			want    time.Duration
 		}{
-			{"an answer at once", func(url string) scheduler.Outcome {
+			{"an answer at the first attempt", func(url string) scheduler.Outcome {
 				return p.Outcome(&fetch.Response{URL: url, Attempts: 1, FirstByte: time.Now()})
 			}, "a.test", 5 * time.Second},
 			{"an answer at the third attempt", func(url string) scheduler.Outcome {
@@ -41,7 +40,7 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 			{"a server that asks for a delay", func(url string) scheduler.Outcome {
 				return p.Sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
 			}, "slow.test", 3 * time.Minute},
-			{"a server that the operator spares", func(url string) scheduler.Outcome {
+			{"a delay by the operator", func(url string) scheduler.Outcome {
 				return p.Outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()})
 			}, "spared.test", 6 * time.Minute},
 		} {
@@ -61,8 +60,8 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	})
 }
 
-// TestAResponseMayOvertakeItsRequest, as far as can be seen with HTTP/2: then it is not known how
-// long the server took, which must not make the host wait for ages.
+// TestAResponseMayOvertakeItsRequest, as may seem to happen with HTTP/2. Then the latency of the
+// server is unknown, and the host must not get an endless delay.
 func TestAResponseMayOvertakeItsRequest(t *testing.T) {
 	p := NewPoliteness(PolitenessOptions{Arrival: time.Second})
 	now := time.Now()
@@ -71,9 +70,9 @@ func TestAResponseMayOvertakeItsRequest(t *testing.T) {
 	require.Equal(t, now, o.Start)
 }
 
-// TestAnAddressThatIsNamedTwiceIsOne: a name server may repeat itself, which makes no network of a
-// single machine.
-func TestAnAddressThatIsNamedTwiceIsOne(t *testing.T) {
+// TestRepeatedAddressCountsOnce: a name server may repeat an address, which does not make a network
+// of a single machine.
+func TestRepeatedAddressCountsOnce(t *testing.T) {
 	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	for _, all := range [][]netip.Addr{
 		{addr, addr}, {addr, netip.MustParseAddr("2001:db8::1")}, {addr, other},
@@ -86,15 +85,15 @@ func TestAnAddressThatIsNamedTwiceIsOne(t *testing.T) {
 	}
 }
 
-// TestACrawlDelayOutlivesTheQueuesMemory: the scheduler forgets hosts that have been idle for a day,
-// or of which there are a million.
-func TestACrawlDelayOutlivesTheQueuesMemory(t *testing.T) {
+// TestCrawlDelaySurvivesIdleHosts: the scheduler forgets hosts that have been idle for a day, or
+// beyond a million.
+func TestCrawlDelaySurvivesIdleHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPoliteness(PolitenessOptions{Delay: time.Second})
 		require.Equal(t, time.Minute, p.SetDelay("http://slow.test/", time.Minute))
 		for _, idle := range []time.Duration{0, 100 * time.Hour} {
 			time.Sleep(idle)
-			lease, _ := p.Queue.TryNext(time.Now()) // goes on to the present
+			lease, _ := p.Queue.TryNext(time.Now()) // advances to the present
 			require.Nil(t, lease)
 			for range 2 {
 				require.NoError(t, p.Enqueue(Item{URL: "http://slow.test/page"}, netip.Addr{}))
@@ -111,9 +110,9 @@ func TestACrawlDelayOutlivesTheQueuesMemory(t *testing.T) {
 	})
 }
 
-// TestAPauseHoldsForAHostWithSeveralRequests: two may be under way, and the third waits for room. The
-// first one makes that room, and brings a Retry-After, which comes first.
-func TestAPauseHoldsForAHostWithSeveralRequests(t *testing.T) {
+// TestRetryAfterWithSeveralRequests: two may be in flight, and the third waits for one of them. The
+// first one ends with a Retry-After, which applies before the third is leased.
+func TestRetryAfterWithSeveralRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		overrides := &Overrides{}
 		require.NoError(t, overrides.Reload(strings.NewReader("busy.test concurrency=2")))

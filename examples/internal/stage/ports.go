@@ -78,7 +78,7 @@ func (p *Ports) change(url string, change func(*portsOf)) {
 	}
 	if !ok {
 		makeRoom(p.hosts, maxPortHosts)
-		host = strings.Clone(host) // a part of a URL, of which there is one per page
+		host = strings.Clone(host) // a substring of a URL, one per page
 	}
 	p.hosts[host] = known
 }

@@ -14,7 +14,7 @@ func TestPorts(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		answered []string
-		refused  []string // the last one is judged, the others come a minute before each other
+		refused  []string // the last one is tested, the others come a minute apart before it
 		own      bool
 	}{
 		{"nothing is known of the others", nil, []string{secure}, true},
@@ -39,7 +39,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-func TestAClosedPortIsSparedOnceInAWhile(t *testing.T) {
+func TestClosedPortIsForgivenOnceInAWhile(t *testing.T) {
 	var p Ports
 	now := time.Now()
 	p.Answered("http://a.example/")
@@ -51,7 +51,7 @@ func TestAClosedPortIsSparedOnceInAWhile(t *testing.T) {
 	require.True(t, p.Refused("http://a.example/", now.Add(time.Hour), time.Minute), "it is open again")
 }
 
-func TestPortsRememberABoundedNumberOfHosts(t *testing.T) {
+func TestPortsAreBounded(t *testing.T) {
 	var p Ports
 	for n := range maxPortHosts + 10 {
 		p.Answered(fmt.Sprintf("http://h%d.example/", n))

@@ -11,9 +11,9 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// TestRankedPagesCostLess: under -order rank a visit costs less the more a page matters, with
-// policies that have a price.
-func TestRankedPagesCostLess(t *testing.T) {
+// TestImportantPagesCostLess: under -order rank, a visit costs less the more important the page is,
+// with policies that have a price.
+func TestImportantPagesCostLess(t *testing.T) {
 	r := Revisits{Order: NewOrder(), Policy: revisit.Bayes{}}
 	for n := range 5 {
 		r.Order.Fetched(fmt.Sprint("http://a.test/", n), []string{"http://b.test/"})
@@ -26,8 +26,8 @@ func TestRankedPagesCostLess(t *testing.T) {
 	require.Equal(t, r.Policy, r.PolicyOf("http://b.test/"))
 }
 
-// TestACrowdedHostIsNotVisitedAtOnce: its intervals grow beyond what a Duration holds.
-func TestACrowdedHostIsNotVisitedAtOnce(t *testing.T) {
+// TestCrowdedHostOverflow: intervals beyond the range of a Duration do not become zero.
+func TestCrowdedHostOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := Revisits{
 			Clock: Clock{Began: time.Now(), Pace: 1}, Policy: revisit.Every(200 * 24 * time.Hour),

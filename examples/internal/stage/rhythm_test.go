@@ -19,8 +19,8 @@ const dayLong = 24 * time.Hour
 var rhythmBegin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // watched visits the pages of a host at random times. Pages change on every twentieth day, nine of
-// ten at a time, and sitemaps tell of it if they are reliable. It returns the history of a page
-// that was visited since the last such day, but not lately.
+// ten at a time, and reliable sitemaps report it. It returns the history of a page that was visited
+// since the last such day, but not recently.
 func watched(t *testing.T, file string, sitemaps bool) (r *Rhythms, it Item, h revisit.History, now time.Time) {
 	r, err := OpenRhythms(file)
 	require.NoError(t, err)
@@ -52,9 +52,9 @@ func watched(t *testing.T, file string, sitemaps bool) (r *Rhythms, it Item, h r
 	return r, it, h, now.Add(time.Hour)
 }
 
-// TestAQuietHostIsLeftAlone by what its pages showed: the visit that is due waits, until the
-// longest interval is over, and one after a burst does not.
-func TestAQuietHostIsLeftAlone(t *testing.T) {
+// TestQuietHostIsPostponed: the due visit to a host whose pages are quiet waits, up to the longest
+// interval, and a visit after a burst does not.
+func TestQuietHostIsPostponed(t *testing.T) {
 	r, it, h, now := watched(t, filepath.Join(t.TempDir(), "rhythm"), false)
 	policy := revisit.Bayes{Price: 0.02, Min: time.Hour}
 	due := h.Last().Add(policy.Next(h))
@@ -76,7 +76,7 @@ func TestAQuietHostIsLeftAlone(t *testing.T) {
 	require.Zero(t, r.Quiet("a.test", it, policy, h, due.Add(dayLong)))
 }
 
-// TestSilenceOfAReliableHost keeps a page from being visited that its sitemap would have told of.
+// TestSilenceOfAReliableHost postpones a page whose change its sitemap would have reported.
 func TestSilenceOfAReliableHost(t *testing.T) {
 	r, it, h, now := watched(t, filepath.Join(t.TempDir(), "rhythm"), true)
 	policy := revisit.Bayes{Min: time.Hour}
@@ -86,7 +86,7 @@ func TestSilenceOfAReliableHost(t *testing.T) {
 	hinted := dated.Hint(h.Last().Add(time.Second))
 	require.True(t, hinted.Hinted(h, now))
 	require.Greater(t, r.Worth("a.test", hinted, policy, h, now), 2*r.Worth("a.test", dated, policy, h, now))
-	require.False(t, Item{LastMod: now.Unix() + 1}.Hinted(h, now), "no word counts about the future")
+	require.False(t, Item{LastMod: now.Unix() + 1}.Hinted(h, now), "hints about the future do not count")
 }
 
 func TestRhythmsAreKept(t *testing.T) {
@@ -106,7 +106,8 @@ func TestRhythmsAreKept(t *testing.T) {
 	require.ErrorIs(t, err, hostcache.ErrCorrupt)
 }
 
-// TestWeights: a page that many link to weighs more than the others, and one nobody knows as any.
+// TestWeights: a page with many links weighs more than the others, and an unknown one has the mean
+// weight.
 func TestWeights(t *testing.T) {
 	o := NewOrder()
 	pages := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"}

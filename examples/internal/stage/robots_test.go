@@ -16,7 +16,7 @@ const robotsFile = "http://a.example/robots.txt"
 
 func page(path string) Item { return Item{URL: "http://a.example" + path} }
 
-// asked parks an item and returns the request that it leads to.
+// asked parks an item and returns the resulting request.
 func asked(t *testing.T, r *Robots, it Item, now time.Time) robots.Request {
 	t.Helper()
 	ruling := r.Rule(it, now)
@@ -28,7 +28,7 @@ func reply(status int, body string) robots.Response {
 	return robots.Response{Status: status, Header: http.Header{}, Body: []byte(body), Whole: true}
 }
 
-func TestRobotsParksUntilTheRulesAreThere(t *testing.T) {
+func TestRobotsParksItemsUntilTheAnswer(t *testing.T) {
 	r, now := NewRobots("spider"), time.Now()
 	req := asked(t, r, page("/1"), now)
 	require.Equal(t, robotsFile, req.URL)
@@ -83,19 +83,19 @@ func TestRobotsByStatus(t *testing.T) {
 	}
 }
 
-func TestASilentServerIsLeftAloneForAWhile(t *testing.T) {
+func TestSilentServer(t *testing.T) {
 	r, now := NewRobots("spider"), time.Now()
 	released := r.Silent(asked(t, r, page("/1"), now), Refused, "connection refused", now)
 	require.Equal(t, []Item{page("/1")}, released)
 	require.Equal(t, Ruling{Step: Stop, Fate: Refused, Why: "connection refused"}, r.Rule(page("/2"), now))
 	later := now.Add(time.Hour)
 	r.Answer(asked(t, r, page("/3"), later), reply(500, ""), later)
-	require.Equal(t, RobotsUnreachable, r.Rule(page("/2"), later).Fate, "it did answer this time")
+	require.Equal(t, RobotsUnreachable, r.Rule(page("/2"), later).Fate, "it has answered by then")
 }
 
-// TestHalfAFileAllowsNothing: neither does one that could not be decoded. What lies beyond the
-// limit of robots.txt would not be read anyway.
-func TestHalfAFileAllowsNothing(t *testing.T) {
+// TestIncompleteFileAllowsNothing: neither does one that could not be decoded. Text beyond the
+// limit of robots.txt is ignored anyway.
+func TestIncompleteFileAllowsNothing(t *testing.T) {
 	for _, why := range []fetch.Kind{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,
 		fetch.CutRatio, fetch.CutDisconnect, fetch.CutCoding} {
 		resp := &fetch.Response{Status: 200, Body: []byte("User-agent: *\nDisallow: /1\n"), Truncated: why}

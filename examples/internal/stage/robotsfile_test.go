@@ -20,15 +20,15 @@ func TestRobotsAreKeptForTheNextCrawl(t *testing.T) {
 		Step: Stop, Fate: Disallowed, Why: "line 2 of http://a.example/robots.txt: /2",
 		News: &Answered{Delay: 7 * time.Second, Sitemaps: []string{"http://b.example/s.xml"}},
 	}, next.Rule(page("/2"), now))
-	require.Equal(t, Ruling{Step: Go}, next.Rule(page("/1"), now), "news are told once")
+	require.Equal(t, Ruling{Step: Go}, next.Rule(page("/1"), now), "News is returned once")
 
 	req := asked(t, next, page("/1"), now.Add(24*time.Hour))
 	s := next.Answer(req, reply(500, ""), now.Add(24*time.Hour))
 	require.Len(t, s.Released, 1)
-	require.Equal(t, Go, next.Rule(page("/1"), now.Add(24*time.Hour)).Step, "the copy holds")
+	require.Equal(t, Go, next.Rule(page("/1"), now.Add(24*time.Hour)).Step, "the copy is still valid")
 }
 
-// TestOldRobotsAreForgotten when they have expired a month ago.
+// TestOldRobotsAreForgotten a month after they have expired.
 func TestOldRobotsAreForgotten(t *testing.T) {
 	first, now := NewRobots("spider"), time.Now()
 	first.Answer(asked(t, first, page("/1"), now), reply(200, ""), now)

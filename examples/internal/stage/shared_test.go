@@ -19,11 +19,11 @@ func TestSharedAddressesByEvidence(t *testing.T) {
 		require.False(t, s.Saw(farm, fmt.Sprintf("h%d.farm.org", n), 1, false))
 		changed := s.Saw(network, fmt.Sprintf("www.site%d.org", n), 1, false)
 		require.Equal(t, n == DefaultSharedAfter-1, changed)
-		s.Saw(network, fmt.Sprintf("shop.site%d.org", n), 1, false) // the same domain counts once
+		s.Saw(network, fmt.Sprintf("shop.site%d.org", n), 1, false) // a domain counts once
 	}
 	for n := range DefaultSharedAfter - 1 {
 		require.False(t, s.Saw(small, fmt.Sprintf("site%d.org", n), 1, false))
-		require.False(t, s.Saw(small, fmt.Sprintf("dead%d.org", n), 1, true), "no answer is no evidence")
+		require.False(t, s.Saw(small, fmt.Sprintf("dead%d.org", n), 1, true), "a failure is not evidence")
 	}
 	require.True(t, s.Has(network))
 	require.True(t, s.Has(netip.AddrFrom16(network.As16())), "mapped into IPv6")
@@ -31,14 +31,14 @@ func TestSharedAddressesByEvidence(t *testing.T) {
 	require.False(t, s.Has(farm))
 	require.False(t, s.Has(small))
 	require.Equal(t, small, s.Counted(small))
-	require.True(t, s.Has(netip.MustParseAddr("198.51.100.7")), "by the operator's word")
+	require.True(t, s.Has(netip.MustParseAddr("198.51.100.7")), "by the operator's ranges")
 
 	spread := netip.MustParseAddr("192.0.2.4")
 	for n := range DefaultSharedAfter / spreadShare {
 		require.False(t, s.Has(spread), n)
 		s.Saw(spread, fmt.Sprintf("site%d.org", n), 2, false)
 	}
-	require.True(t, s.Has(spread), "fewer are enough if their names lead to several addresses")
+	require.True(t, s.Has(spread), "fewer suffice if their names resolve to several addresses")
 	never := NewSharedAddrs(nil, 0)
 	for n := range 2 * DefaultSharedAfter {
 		never.Saw(network, fmt.Sprintf("www.site%d.org", n), 2, false)
@@ -46,8 +46,8 @@ func TestSharedAddressesByEvidence(t *testing.T) {
 	require.False(t, never.Has(network))
 }
 
-// TestASharedAddressInTroubleIsOneMachine, and stays one.
-func TestASharedAddressInTroubleIsOneMachine(t *testing.T) {
+// TestFailingSharedAddressIsOneMachine, and remains one.
+func TestFailingSharedAddressIsOneMachine(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.1")
 	s := NewSharedAddrs(nil, 16)
 	for n := range 16 {
@@ -67,8 +67,8 @@ func TestASharedAddressInTroubleIsOneMachine(t *testing.T) {
 	require.False(t, s.Has(addr))
 }
 
-// TestOneOwnerCannotHoldUpItsNeighbors: a farm whose names all fail says nothing about a network.
-func TestOneOwnerCannotHoldUpItsNeighbors(t *testing.T) {
+// TestOneOwnerCannotDelayItsNeighbors: a farm whose names all fail says nothing about a network.
+func TestOneOwnerCannotDelayItsNeighbors(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.1")
 	for _, after := range []int{2, 16, DefaultSharedAfter} {
 		s := NewSharedAddrs(nil, after)
@@ -88,8 +88,8 @@ func TestOneOwnerCannotHoldUpItsNeighbors(t *testing.T) {
 	}
 }
 
-// TestEvidenceHasABound: other addresses are forgotten, and none that is decided.
-func TestEvidenceHasABound(t *testing.T) {
+// TestEvidenceIsBounded: evidence is dropped for other addresses, but decided ones are kept.
+func TestEvidenceIsBounded(t *testing.T) {
 	s := NewSharedAddrs(nil, 2)
 	decided := netip.MustParseAddr("192.0.2.1")
 	s.Saw(decided, "a.org", 1, false)
@@ -105,8 +105,8 @@ func TestEvidenceHasABound(t *testing.T) {
 	require.True(t, s.Has(decided))
 }
 
-// TestNamesThatCostNothingAreNoEvidence: with any number of them, an address stays one machine.
-func TestNamesThatCostNothingAreNoEvidence(t *testing.T) {
+// TestFreeNamesAreNoEvidence: with any number of them, an address stays one machine.
+func TestFreeNamesAreNoEvidence(t *testing.T) {
 	victim := netip.MustParseAddr("192.0.2.1")
 	s := NewSharedAddrs(nil, DefaultSharedAfter)
 	for _, names := range []string{
@@ -120,7 +120,7 @@ func TestNamesThatCostNothingAreNoEvidence(t *testing.T) {
 	require.False(t, s.Has(victim))
 	require.Equal(t, 2*5, s.known, "five owners, and all have names with several addresses")
 
-	// Nor do they hold up the neighbors at an address that is shared.
+	// Nor do they delay the neighbors at a shared address.
 	for n := range DefaultSharedAfter {
 		s.Saw(victim, fmt.Sprintf("site%d.org", n), 1, false)
 	}

@@ -58,7 +58,7 @@ func TestListOfSitemaps(t *testing.T) {
 	require.Equal(t, IndexInIndex, got[0].why)
 }
 
-func TestListsThatAreNone(t *testing.T) {
+func TestInvalidLists(t *testing.T) {
 	it := Item{Sitemap: &Sitemap{Server: "a.example"}}
 	got, err := list(it, "http://a.example/s.xml", "<!doctype html><title>Not found</title>")
 	require.ErrorIs(t, err, sitemap.ErrFormat)
@@ -66,5 +66,5 @@ func TestListsThatAreNone(t *testing.T) {
 
 	got, err = list(it, "http://a.example/s.xml", "<urlset><url><loc>http://a.example/1</loc></url><url")
 	require.Error(t, err)
-	require.Len(t, got, 1, "what came before the error is good")
+	require.Len(t, got, 1, "entries before the error are valid")
 }

@@ -16,7 +16,7 @@ import (
 // visited. It is not safe for concurrent use.
 type State struct {
 	History    revisit.History
-	Hash       uint64           // of the content at the last visit that brought one
+	Hash       uint64           // of the content at the last visit with content
 	Text       simhash.Print    // of the text then; zero if not requested
 	Validators fetch.Validators // that came with it
 	Failures   int              // failed visits in a row

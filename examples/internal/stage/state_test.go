@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// visitedState is a state with something in each field.
+// visitedState returns a state with a value in each field.
 func visitedState() State {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	h := revisit.History{}.Observe(revisit.Visit{At: at})
@@ -28,7 +28,7 @@ func visitedState() State {
 	}
 }
 
-func TestRecordsComeBack(t *testing.T) {
+func TestRecordsAreReturnedUnchanged(t *testing.T) {
 	const url = "http://example.org/"
 	for name, tt := range map[string]struct {
 		it    Item
@@ -78,7 +78,7 @@ func FuzzReadRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Numbers may be written in more ways than one, but mean the same once more.
+		// A number may have several encodings, but its value survives encoding.
 		again, state, err := ReadRecord("http://a/", AppendRecord(nil, it, s))
 		require.NoError(t, err)
 		require.Equal(t, it, again)
@@ -102,11 +102,11 @@ func TestCompare(t *testing.T) {
 		changed simhash.Change
 		etag    string
 	}{
-		{"the first visit always brings something new", page(200, "one", "a"), simhash.Real, "a"},
+		{"the first visit always counts as a change", page(200, "one", "a"), simhash.Real, "a"},
 		{"the same bytes are no change", page(200, "one", "b"), simhash.Same, "b"},
 		{"other bytes are", page(200, "two", "c"), simhash.Real, "c"},
 		{"a 304 is no change, and keeps the validators", page(304, "", ""), simhash.Same, "c"},
-		{"what was there before a 304 is still known", page(200, "two", "d"), simhash.Same, "d"},
+		{"a 304 keeps the earlier state", page(200, "two", "d"), simhash.Same, "d"},
 		{"an empty page is a version, too", page(200, "", "e"), simhash.Real, "e"},
 		{"and then no news", page(200, "", "e"), simhash.Same, "e"},
 		{"an address is a page", page(200, away.Location, "f"), simhash.Real, "f"},
@@ -122,16 +122,16 @@ func TestCompare(t *testing.T) {
 	}
 	away.Body = []byte("another text")
 	require.Equal(t, simhash.Same, s.Compare(away, false),
-		"of a redirect only the target counts")
+		"only the target of a redirect counts")
 	visits, changes := s.History.Visits()
 	require.Equal(t, []int{8, 4}, []int{visits, changes})
 	require.True(t, s.Visited())
 	require.False(t, State{Due: 1}.Visited())
 }
 
-// TestHalfAPageIsAskedForAgain has bodies cut for several reasons. Where more was to be had, the
-// next request must not be one that "not modified" may answer.
-func TestHalfAPageIsAskedForAgain(t *testing.T) {
+// TestIncompletePageIsFetchedAgain has bodies cut for several reasons. If there was more to get,
+// the next request must not be conditional.
+func TestIncompletePageIsFetchedAgain(t *testing.T) {
 	for cut, kept := range map[fetch.Kind]bool{
 		fetch.Whole: true, fetch.CutLength: true,
 		fetch.CutTime: false, fetch.CutSlow: false, fetch.CutDisconnect: false,

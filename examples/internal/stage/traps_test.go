@@ -9,8 +9,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 )
 
-// TestStrangersMakeNoTrap: a host answers for any item that it does not have with the same page.
-// Links of its own site make a trap of that, and those of others do not, also by way of redirects.
+// TestStrangersMakeNoTrap: a host answers with the same page for any missing item. Links of its own
+// site make that a trap; links of other sites do not, even through redirects.
 func TestStrangersMakeNoTrap(t *testing.T) {
 	const repeats = 100
 	const own, other, sibling = "http://www.a.org/list", "http://b.org/", "http://shop.a.org/"
@@ -20,17 +20,17 @@ func TestStrangersMakeNoTrap(t *testing.T) {
 		want  Reason
 	}{
 		"by its own links":     {func(n int) []Item { return []Item{{URL: item(n), From: own}} }, trap.Trap},
-		"by those of its site": {func(n int) []Item { return []Item{{URL: item(n), From: sibling}} }, trap.Trap},
+		"by links of its site": {func(n int) []Item { return []Item{{URL: item(n), From: sibling}} }, trap.Trap},
 		"by a sitemap":         {func(n int) []Item { return []Item{{URL: item(n)}} }, trap.Trap},
-		"by those of others":   {func(n int) []Item { return []Item{{URL: item(n), From: other}} }, ""},
-		"by those of others, which redirect": {func(n int) []Item {
+		"by links of others":   {func(n int) []Item { return []Item{{URL: item(n), From: other}} }, ""},
+		"by links of others, which redirect": {func(n int) []Item {
 			return []Item{{URL: other + fmt.Sprint(n), From: other}, {URL: item(n), From: other + fmt.Sprint(n), Hops: 1}}
 		}, ""},
-		"by its own redirects, to which others lead": {func(n int) []Item {
+		"by its own redirects, to which others link": {func(n int) []Item {
 			old := fmt.Sprintf("http://www.a.org/old/%d", n)
 			return []Item{{URL: old, From: other}, {URL: item(n), From: old, Hops: 1}}
 		}, ""},
-		"by those of others first": {func(n int) []Item {
+		"by links of others first": {func(n int) []Item {
 			return []Item{{URL: item(n), From: other}, {URL: item(n), From: own}}
 		}, trap.Trap},
 	} {
@@ -50,8 +50,8 @@ func TestStrangersMakeNoTrap(t *testing.T) {
 	}
 }
 
-// TestStrangePagesHaveABound: memory does not grow with the links of strangers.
-func TestStrangePagesHaveABound(t *testing.T) {
+// TestStrangePagesAreBounded: memory does not grow with the links of strangers.
+func TestStrangePagesAreBounded(t *testing.T) {
 	traps := NewTraps(10)
 	for n := range maxStrange + 100 {
 		traps.Admit(Item{URL: fmt.Sprintf("http://a.org/%d", n), From: "http://b.org/", Depth: 1})
