@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A goal is a bound for a figure, or for the ratio of two. What limits the figure is shown if the goal
-// is missed.
+// A goal is a bound for a figure, or for the ratio of two. The limit is shown if the goal is
+// missed.
 type goal struct {
 	what    string
 	figures []figure // one, or two to be divided

@@ -1,10 +1,10 @@
-// Command figures writes the README's table of figures, the last column of its map, and the page of goals
-// from the report of internal/bench:
+// Command figures updates the README's table of figures, the last column of its map, and the page
+// of goals from the report of internal/bench:
 //
 //	go run ./internal/house/figures
 //
-// Run it in the root of the repository after each new report. A test of this package fails while these
-// pages and the report differ, so no figure can be older than the report, or typed by hand.
+// Run it in the root of the repository after each new report. A test of this package fails if these
+// pages and the report differ, so no figure can be outdated or typed by hand.
 package main
 
 import (
@@ -151,7 +151,8 @@ func (f figure) in(sections map[string]string) (float64, error) {
 
 var thousand = regexp.MustCompile(`(\d)(\d{3})(,|$)`)
 
-// format writes a figure with some significant digits, and commas between thousands.
+// format formats a figure with the given number of significant digits, and commas between
+// thousands.
 func format(value float64, digits int) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestReadmeHasTheFiguresOfTheReport(t *testing.T) {
 	require.Equal(t, want, readme, "run: go run ./internal/house/figures")
 	changed, err := update(readme, sectionsOf(strings.ReplaceAll(report, "  robots  ", "  robots 9")))
 	require.NoError(t, err)
-	require.NotEqual(t, readme, changed, "the figures are not those of the report")
+	require.NotEqual(t, readme, changed, "the figures must depend on the report")
 }
 
 func TestGoalsHaveTheFiguresOfTheReport(t *testing.T) {

@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// A row asks a question and answers it with figures: one for each %s, from left to right.
+// A row is a question and its answers, with one figure for each %s, from left to right.
 type row struct {
 	question string
 	answers  string // ours | others
 	figures  []figure
 }
 
-// A figure is what the group of a regular expression matches in a section of the report, times scale.
+// A figure is the number that the group of a regular expression matches in a section of the report,
+// times scale.
 type figure struct {
 	section string
 	line    *regexp.Regexp
 	scale   float64
 }
 
-// of makes a figure. A space in line stands for any number of spaces.
+// of returns a figure. A space in line matches any number of spaces.
 func of(section, line string, scale float64) figure {
 	line = strings.ReplaceAll(line, " ", ` +`)
 	return figure{section, regexp.MustCompile(`(?m)^ *` + line), scale}
