@@ -1,9 +1,9 @@
 // Command licences lists the modules that programs built from this repository contain, with the
-// licences that their own files state, as the table of docs/licences.md:
+// licences in their own files, as the table of docs/licences.md:
 //
 //	go run ./internal/house/licences > docs/licences.md
 //
-// It fails for a module whose licence it does not know, so that a new one is looked at by somebody.
+// It fails for a module with an unknown licence, so that somebody reviews a new one.
 package main
 
 import (
@@ -28,12 +28,12 @@ licences contains code of several origins: its file says which is which.
 
 const bsd2 = "BSD-2-Clause"
 
-// marks are words that only the text of one licence has.
+// marks are words that identify the text of a licence.
 var marks = []struct{ licence, mark string }{
 	{"Apache-2.0", "Apache License Version 2.0"},
 	{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
 	{"BSD-3-Clause", "Neither the name of"},
-	{bsd2, "Redistributions in binary form must reproduce"}, // those of three clauses say so, too
+	{bsd2, "Redistributions in binary form must reproduce"}, // also in BSD-3-Clause
 	{"MPL-2.0", "Mozilla Public License, version 2.0"},
 	{"MPL-2.0", "Mozilla Public License Version 2.0"},
 }
@@ -75,7 +75,7 @@ func write(w io.Writer) error {
 
 type module struct{ path, dir string }
 
-// modulesOf returns the modules that a directory's programs contain but for our own, in order.
+// modulesOf returns the modules that a directory's programs contain, except ours, in order.
 func modulesOf(dir string) (all []module, err error) {
 	const ours = "github.com/spinneret-go/spinneret"
 	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}", "./...")
@@ -94,7 +94,7 @@ func modulesOf(dir string) (all []module, err error) {
 	return slices.Compact(all), nil
 }
 
-// licencesIn returns the licences that a module's file names.
+// licencesIn returns the licences in a module's licence file.
 func licencesIn(dir string) (found []string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "LICENSE"))
 	for _, name := range []string{"LICENSE.txt", "LICENSE.md", "LICENCE"} {
@@ -115,7 +115,7 @@ func licencesIn(dir string) (found []string, err error) {
 		}
 	}
 	if found == nil {
-		err = errors.New("its licence is not one that is known here: look at it, and add a mark")
+		err = errors.New("unknown licence: review it, and add a mark")
 	}
 	return found, err
 }
