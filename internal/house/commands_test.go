@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A shellBlock is a block of code in a Markdown file that holds commands.
+// A shellBlock is a code block with commands in a Markdown file.
 type shellBlock struct {
-	line     int    // of the file, where the block begins
-	note     string // the comment before it: how it is run, or why not
+	line     int    // of the file, where the block starts
+	note     string // the comment before it: what runs it, or why nothing does
 	commands []string
 }
 
@@ -33,8 +33,8 @@ var (
 	noteLine = regexp.MustCompile(`^<!-- (.*) -->$`)
 )
 
-// shellBlocks returns the blocks of a document, fenced or indented, that hold commands. A command
-// that goes on in the next line is joined.
+// shellBlocks returns the fenced and indented blocks with commands in a document. Continued lines
+// are joined.
 func shellBlocks(document string) (blocks []shellBlock) {
 	var b shellBlock
 	fenced, plain, note, joined := false, false, "", ""
@@ -79,8 +79,8 @@ func shellBlocks(document string) (blocks []shellBlock) {
 	return blocks
 }
 
-// badCommands returns what is wrong with the commands of a block in a document: packages that do
-// not exist, and flags that their programs do not have.
+// badCommands returns the errors in the commands of a block: missing packages, and flags that the
+// programs lack.
 func badCommands(root, document string, b shellBlock) (found []string) {
 	dir := ""
 	if filepath.Base(document) == "README.md" && strings.Contains(strings.Join(b.commands, " "), "go install .") {
@@ -139,7 +139,7 @@ func badWords(root, here string, words []string) (found []string) {
 	return found
 }
 
-// hasFlag reports whether a program's source has the name of a flag as a string.
+// hasFlag reports whether a program's source contains the name of a flag as a string literal.
 func hasFlag(root, program, name string) (has bool) {
 	var files []string
 	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go"} {
@@ -152,8 +152,8 @@ func hasFlag(root, program, name string) (has bool) {
 	})
 }
 
-// unrunBlocks returns the blocks of a document that no note explains. A note begins "run by", and
-// names a test or .ci/run, or "not run:", and says why.
+// unrunBlocks returns the blocks of a document without a valid note. A note is "run by" and a test
+// or .ci/run, or "not run:" and the reason.
 func unrunBlocks(tests, document string, blocks []shellBlock) (found []string) {
 	for _, b := range blocks {
 		by, run := strings.CutPrefix(b.note, "run by ")
@@ -177,7 +177,7 @@ func TestCommandsOfDocumentsWork(t *testing.T) {
 		switch {
 		case strings.HasSuffix(name, "_test.go"):
 			tests.WriteString(text)
-		case filepath.Ext(name) == ".md" && name != "internal/bench/REPORT.md": // which ran what it says
+		case filepath.Ext(name) == ".md" && name != "internal/bench/REPORT.md": // its commands were run to write it
 			documents[name] = text
 		}
 	})

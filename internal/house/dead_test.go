@@ -47,11 +47,10 @@ func namesUsed(f *file) map[string]bool {
 	return used
 }
 
-// deadNames returns the exported functions, methods and variables that nobody shows how to use:
-// no other package, no Example, and no program or comparison, whose tests count as well. Names are
-// compared without types: a name that two packages have may hide a dead one, but what is reported is
-// dead. Errors and constants are left out: they tell what a caller may compare with, and most
-// callers need few of them.
+// deadNames returns the exported functions, methods and variables without a user: no other package,
+// Example, program or comparison uses them, tests of programs included. Names are compared without
+// types: a name in two packages may hide a dead one, but every reported name is dead. Errors and
+// constants are skipped: most callers need few of them.
 func deadNames(packages source, others []*file) (found []string) {
 	users := map[string][]string{} // name: folders that use it
 	note := func(dir string, f *file) {
@@ -82,8 +81,8 @@ func deadNames(packages source, others []*file) (found []string) {
 	return found
 }
 
-// exportedBy returns the functions, methods and variables that a declaration exports. A type has a
-// user if something that returns or takes it has one.
+// exportedBy returns the functions, methods and variables that a declaration exports. Types are
+// skipped: they are used through functions.
 func exportedBy(decl ast.Decl) (names []*ast.Ident) {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
@@ -103,8 +102,8 @@ func exportedBy(decl ast.Decl) (names []*ast.Ident) {
 	})
 }
 
-// usersOf returns the files that show how something is used: all but the tests of the packages
-// themselves. Examples count for their own package, too.
+// usersOf returns the files that count as users: all but the tests of the packages themselves.
+// Examples count for their own package, too.
 func usersOf(t *testing.T) (users []*file) {
 	t.Helper()
 	eachFile(t, func(name, text string) {

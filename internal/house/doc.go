@@ -1,6 +1,6 @@
-// Package house holds the rules of this library as tests, so that they need no tool to be
-// installed and no reviewer to remember them.
+// Package house has the rules of this library as tests, so that they need no extra tool and no
+// reviewer who remembers them.
 //
-// A rule is a function from parsed source to findings. Each is run twice: over the module, where
-// it must find nothing, and over a planted breach, where it must find it.
+// A rule is a function from parsed source to findings. Each runs twice: on the module, where it
+// must find nothing, and on a planted violation, which it must find.
 package house

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// undocumented tells which exported names have no comment.
+// undocumented returns the exported names without a comment.
 func undocumented(s source) (found []string) {
 	for _, f := range s.code() {
 		for _, decl := range f.ast.Decls {
@@ -46,7 +46,8 @@ func undocumentedSpecs(f *file, decl *ast.GenDecl) (found []string) {
 	return found
 }
 
-// receiverExported says whether godoc shows the function: methods of unexported types it does not.
+// receiverExported reports whether godoc shows a function, as opposed to a method of an unexported
+// type.
 func receiverExported(decl *ast.FuncDecl) bool {
 	name, _ := receiver(decl)
 	return name == "" || ast.IsExported(name)
@@ -86,11 +87,11 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 	}
 }
 
-// maxPackageDoc keeps a package's lesson on one screen.
+// maxPackageDoc keeps a package comment on one screen.
 const maxPackageDoc = 40
 
-// packageDocs tells which packages lack the comment that pkg.go.dev would show. A blank line
-// between the comment and the package clause hides it, and the parser then reports no comment.
+// packageDocs returns the packages without a comment for pkg.go.dev. A blank line between the
+// comment and the package clause hides it, and the parser then reports no comment.
 func packageDocs(s source) (found []string) {
 	for _, d := range s {
 		code := d.code()
@@ -132,15 +133,16 @@ func TestPackagesHaveDocs(t *testing.T) {
 	}
 }
 
-// concurrency are the three sentences of which each type with pointer methods says one.
+// concurrency has three phrases, one of which must be in the comment of each type with pointer
+// methods.
 var concurrency = []string{
 	"methods are safe for concurrent use.",
 	"is not safe for concurrent use.",
 	"by one goroutine at a time.",
 }
 
-// silentTypes tells which exported types with exported pointer methods leave it open who may
-// share them.
+// silentTypes returns the exported types with exported pointer methods whose comments do not state
+// their concurrency.
 func silentTypes(s source) (found []string) {
 	for _, d := range s {
 		shared := map[string]bool{}
@@ -163,13 +165,13 @@ func silentTypes(s source) (found []string) {
 					return
 				}
 			}
-			found = append(found, f.at(spec.Pos())+": "+spec.Name.Name+" does not say who may share it")
+			found = append(found, f.at(spec.Pos())+": "+spec.Name.Name+" does not state its concurrency")
 		})
 	}
 	return found
 }
 
-// isErrorType exempts errors: they are values to be read.
+// isErrorType exempts errors, which are read-only values.
 func isErrorType(spec *ast.TypeSpec) bool { return strings.HasSuffix(spec.Name.Name, "Error") }
 
 func eachType(d *folder, visit func(f *file, spec *ast.TypeSpec, doc string)) {
@@ -193,10 +195,11 @@ func TestTypesStateTheirConcurrency(t *testing.T) {
 	require.Len(t, silentTypes(planted(t, "p/p.go", silent)), 1)
 }
 
-// zeroWords are the beginnings of the half sentence that says what a field's zero value means.
+// zeroWords are the phrases that introduce the meaning of a field's zero value.
 var zeroWords = []string{"0 means", `"" means`, "nil means", "false means", "zero means", "Zero or negative means", "The zero"}
 
-// silentOptions tells which fields of an Options struct do not say what their zero means.
+// silentOptions returns the fields of Options structs whose comments do not state the meaning of
+// zero.
 func silentOptions(s source) (found []string) {
 	for _, d := range s {
 		eachType(d, func(f *file, spec *ast.TypeSpec, _ string) {
@@ -207,7 +210,7 @@ func silentOptions(s source) (found []string) {
 			for _, field := range fields.Fields.List {
 				text := strings.Join(strings.Fields(field.Doc.Text()+" "+field.Comment.Text()), " ")
 				if !containsAny(text, zeroWords) {
-					found = append(found, f.at(field.Pos())+": the field does not say what its zero means")
+					found = append(found, f.at(field.Pos())+": the field does not state the meaning of zero")
 				}
 			}
 		})

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// calques are the phrases that a native engineer would not write, with what stands there instead.
+// calques are phrases that a native engineer would not write, with replacements.
 var calques = []struct {
 	phrase  *regexp.Regexp
 	instead string
@@ -35,7 +35,7 @@ var calques = []struct {
 	{regexp.MustCompile(`\b(what|that|which) (is|are) no (?:[A-Za-km-z]\w*|l[a-np-z]\w*)`), "is not a"},
 }
 
-// foundCalques returns the calques in a text, each with the word to write instead.
+// foundCalques returns the calques in a text, each with its replacement.
 func foundCalques(text string) (found []string) {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, c := range calques {
@@ -54,7 +54,7 @@ var (
 	sentenceEnd = regexp.MustCompile(`[.:;!?]['")\]]*(?:\s+|$)|\n\s*(?:\n|-|\d+\.|#)`)
 )
 
-// longSentences returns the beginnings of the sentences that have too many words. Colons and
+// longSentences returns the first words of the sentences that have too many words. Colons and
 // semicolons end a sentence, as do paragraphs and the items of a list; code is not counted.
 func longSentences(text string) (found []string) {
 	text = codeInText.ReplaceAllString(text, "\n\n")
@@ -93,8 +93,8 @@ func docComments(f *file) (docs []*ast.CommentGroup) {
 	return docs
 }
 
-// foreignEnglish returns what a Go file says as no native engineer would: in comments, and in the
-// help texts and errors of programs.
+// foreignEnglish returns the calques and long sentences in a Go file: in comments, and in the help
+// texts and errors of programs.
 func foreignEnglish(f *file) (found []string) {
 	for _, group := range f.ast.Comments {
 		for _, c := range foundCalques(codeInText.ReplaceAllString(group.Text(), "")) {
@@ -120,8 +120,8 @@ func foreignEnglish(f *file) (found []string) {
 	return found
 }
 
-// foreignFiles returns the findings of each file of the repository, its other modules included. The
-// rules of this package are its own, and tests may say what they must not find.
+// foreignFiles returns the findings of each file of the repository, its other modules included. It
+// skips this package, which contains the calques, and tests.
 func foreignFiles(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -187,5 +187,5 @@ func TestTheEnglishIsPlain(t *testing.T) {
 	require.Len(t, foreignEnglish(f), 3)
 }
 
-// knownForeign are the findings of each file that are still to be rewritten. The table only shrinks.
+// knownForeign has the number of known findings of each file. The table only shrinks.
 var knownForeign = map[string]int{}

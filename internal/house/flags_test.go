@@ -16,13 +16,13 @@ import (
 // A programFlag is a flag that a program declares.
 type programFlag struct {
 	name, help string
-	field      string // that receives the value; empty if a variable does, which the compiler checks
+	field      string // receives the value; empty for a variable, which the compiler checks
 	at         string
 }
 
 var isFlagFunc = regexp.MustCompile(`^(Bool|Duration|Float64|Func|BoolFunc|Int|Int64|String|Text|Uint|Uint64)?(Var)?$`)
 
-// flagOf returns the flag that a call declares, as by flag.Int or by the IntVar of a set.
+// flagOf returns the flag that a call declares, such as flag.Int or FlagSet.IntVar.
 func flagOf(f *file, call *ast.CallExpr) (d programFlag, ok bool) {
 	fun, isSelector := call.Fun.(*ast.SelectorExpr)
 	if !isSelector || fun.Sel.Name == "" || !isFlagFunc.MatchString(fun.Sel.Name) {
@@ -65,8 +65,8 @@ func literal(e ast.Expr) (text string, ok bool) {
 	return text, err == nil
 }
 
-// deadFlags returns the flags that do nothing, since the field that receives the value is not read, and
-// those without a help text, and how many flags there are.
+// deadFlags returns the flags that do nothing, since nothing reads the field that receives the
+// value, the flags without a help text, and the number of all flags.
 func deadFlags(files []*file) (found []string, n int) {
 	var declared []programFlag
 	uses := map[string]int{}
@@ -76,7 +76,7 @@ func deadFlags(files []*file) (found []string, n int) {
 			case *ast.CallExpr:
 				if d, ok := flagOf(f, n); ok {
 					declared = append(declared, d)
-					uses[d.field]-- // where it is declared
+					uses[d.field]-- // the declaration itself
 				}
 			case *ast.SelectorExpr:
 				uses[n.Sel.Name]++

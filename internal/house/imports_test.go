@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// allowed lists what each package may import beyond the standard library and internal/, with the
-// argument for it. A sub-package may import what its parent may, and what is listed for it alone.
-// What is not listed may not be imported.
+// allowed lists the permitted imports of each package beyond the standard library and internal/,
+// with the reason for each. A sub-package may also import what its parent may. Everything else is
+// forbidden.
 var allowed = map[string]map[string]string{
 	"dedupe": {
 		"github.com/bits-and-blooms/bloom/v3":          "the Bloom filter",
@@ -66,8 +66,8 @@ var allowed = map[string]map[string]string{
 	},
 }
 
-// allowedInternal is the same for the packages below internal/: they serve packages, so what they
-// import ends up in an embedder's build too.
+// allowedInternal is the same for the packages under internal/. The packages use them, so their
+// imports end up in an embedder's build, too.
 var allowedInternal = map[string]map[string]string{
 	"internal/weburl": {
 		"golang.org/x/net/idna": "international host names",
@@ -82,7 +82,7 @@ var testOnly = []string{
 	"github.com/temoto/robotstxt", // an oracle
 }
 
-// importFindings tells which imports make packages depend on each other.
+// importFindings returns the forbidden imports.
 func importFindings(s source) (found []string) {
 	for _, d := range s {
 		for _, f := range d.files {
@@ -123,7 +123,7 @@ func mayImport(dir, path string, test bool) bool {
 	}
 }
 
-// forTests says whether a package of the standard library serves tests alone.
+// forTests reports whether a package of the standard library is only for tests.
 func forTests(path string) bool { return path == "testing" || strings.HasPrefix(path, "testing/") }
 
 func TestPackagesAreIndependent(t *testing.T) {
@@ -145,8 +145,8 @@ func TestPackagesAreIndependent(t *testing.T) {
 	require.Empty(t, importFindings(planted(t, "fetch/brotli/brotli.go", brotli)))
 }
 
-// linked lists the modules that come into a program with a package. One that is not listed brings
-// none: so the README says of some.
+// linked lists the modules that a program links if it imports a package. A package that is not
+// listed has no dependencies, as the README says.
 var linked = map[string][]string{
 	"archive":             {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"archive/archivefs":   {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
@@ -172,13 +172,13 @@ var linked = map[string][]string{
 	"hostcache/resolve":     {"golang.org/x/net"},
 }
 
-// TestBuildsStaySmall asks the go command what an embedder of one package really links: a module that
-// slips in through internal/ or through a dependency is found here and nowhere else.
+// TestBuildsStaySmall lists what an embedder of a single package really links. Only this test finds
+// a module that slips in through internal/ or through a dependency.
 func TestBuildsStaySmall(t *testing.T) {
 	const modules = "{{if not .Standard}}{{.Module.Path}}{{end}}"
 	for _, d := range load(t).public() {
 		if code := d.code(); len(code) == 0 || code[0].ast.Name.Name == "main" || strings.Contains(d.path, "/internal/") {
-			continue // nobody embeds those
+			continue // not for embedding
 		}
 		deps := goList(t, "-deps", "-f", "{{.ImportPath}} "+modules, module+"/"+d.path)
 		found := []string{}
@@ -196,7 +196,7 @@ func TestBuildsStaySmall(t *testing.T) {
 			}
 		}
 		slices.Sort(found)
-		require.ElementsMatch(t, linked[d.path], slices.Compact(found), "modules that come with %s", d.path)
+		require.ElementsMatch(t, linked[d.path], slices.Compact(found), "modules that %s links", d.path)
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mdLink matches where a link in Markdown leads.
+// mdLink matches the target of a link in Markdown.
 var mdLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// deadLinks returns the links of a document, in a directory, that lead to no file.
+// deadLinks returns the links of a document in dir whose targets do not exist.
 func deadLinks(dir, document string) (found []string) {
 	for _, m := range mdLink.FindAllStringSubmatch(document, -1) {
 		target, _, _ := strings.Cut(m[1], "#")
@@ -25,13 +25,13 @@ func deadLinks(dir, document string) (found []string) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(target))); err != nil {
-			found = append(found, "leads nowhere: "+m[1])
+			found = append(found, "dead link: "+m[1])
 		}
 	}
 	return found
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksResolve(t *testing.T) {
 	root := filepath.Join("..", "..")
 	documents := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -77,7 +77,7 @@ func namesOf(d *folder) map[string]bool {
 	return names
 }
 
-// receiverDot returns "T." for a method of T, else "".
+// receiverDot returns "T." for a method of T, and otherwise "".
 func receiverDot(decl *ast.FuncDecl) string {
 	if name, _ := receiver(decl); name != "" {
 		return name + "."
@@ -108,8 +108,9 @@ func addSpec(names map[string]bool, spec ast.Spec) {
 	}
 }
 
-// brokenDocLinks returns the links in doc comments that lead to no name. Packages are known by the
-// last part of their path, which two may share; those of others are not looked at.
+// brokenDocLinks returns the links in doc comments to names that do not exist. Packages are
+// identified by the last part of their path, which several may share; links to foreign packages are
+// skipped.
 func brokenDocLinks(s source) (found []string) {
 	packages := map[string]map[string]bool{}
 	for _, d := range s {
@@ -129,7 +130,7 @@ func brokenDocLinks(s source) (found []string) {
 						name, names = rest, packages[pkg]
 					}
 					if names != nil && !names[name] {
-						found = append(found, fmt.Sprintf("%s: [%s] leads nowhere", f.at(group.Pos()), m[1]))
+						found = append(found, fmt.Sprintf("%s: dead link [%s]", f.at(group.Pos()), m[1]))
 					}
 				}
 			}
@@ -138,14 +139,14 @@ func brokenDocLinks(s source) (found []string) {
 	return found
 }
 
-func TestDocLinksLeadSomewhere(t *testing.T) {
+func TestDocLinksResolve(t *testing.T) {
 	report(t, brokenDocLinks(load(t)))
 	text := "// Package p has [T], [T.M], [T.F], [C] and not [U], [T.N] or [Q].\npackage p\n" +
 		"type T struct{ F int }\nfunc (t *T) M() {}\nconst C = 1\n"
 	require.Len(t, brokenDocLinks(planted(t, "p/p.go", text)), 3)
 }
 
-// idleExamples returns the examples that have no output to compare, and so are never run.
+// idleExamples returns the examples without an output comment, which are never run.
 func idleExamples(s source) (found []string) {
 	for _, d := range s {
 		for _, f := range d.files {

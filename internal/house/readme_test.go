@@ -20,7 +20,7 @@ func readRoot(t *testing.T, name string) string {
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// unproved returns the Go code of a document that is not the body of a runnable example.
+// unproved returns the Go code of a document that is not part of a runnable example.
 func unproved(s source, document string) (found []string) {
 	var examples []string
 	for _, d := range s {
@@ -32,7 +32,7 @@ func unproved(s source, document string) (found []string) {
 	}
 	for _, block := range goBlock.FindAllStringSubmatch(document, -1) {
 		if !containsText(examples, block[1]) {
-			found = append(found, "no example holds this code:\n"+block[1])
+			found = append(found, "no example contains this code:\n"+block[1])
 		}
 	}
 	return found
@@ -62,8 +62,8 @@ func TestReadmeGivesTheCommandThatCIRuns(t *testing.T) {
 
 var goLine = regexp.MustCompile(`(?m)^(?:go|toolchain) (.*)$`)
 
-// TestModulesStateOneVersion keeps a build with GOTOOLCHAIN=local possible: all modules state the
-// same version of Go, none asks for another toolchain, and the documents name that version.
+// TestModulesStateOneVersion keeps builds with GOTOOLCHAIN=local possible: all modules state the
+// same Go version, none requires another toolchain, and the documents name that version.
 func TestModulesStateOneVersion(t *testing.T) {
 	stated := goLine.FindAllStringSubmatch(readRoot(t, "go.mod"), -1)
 	require.Len(t, stated, 1)
@@ -77,8 +77,8 @@ func TestModulesStateOneVersion(t *testing.T) {
 
 var packageRow = regexp.MustCompile("(?m)^\\| \\[`([a-z]+)`\\]")
 
-// TestReadmeKnowsThePackages requires that the map shows each package once, and no other.
-func TestReadmeKnowsThePackages(t *testing.T) {
+// TestReadmeListsThePackages requires that the README's map lists exactly the public packages.
+func TestReadmeListsThePackages(t *testing.T) {
 	var shown, built []string
 	for _, row := range packageRow.FindAllStringSubmatch(readRoot(t, "README.md"), -1) {
 		shown = append(shown, row[1])
@@ -91,7 +91,7 @@ func TestReadmeKnowsThePackages(t *testing.T) {
 	require.ElementsMatch(t, built, shown)
 }
 
-// TestChangelogNamesThePackages, with their sub-packages: what is missing there was forgotten.
+// TestChangelogNamesThePackages requires that the changelog names all packages and sub-packages.
 func TestChangelogNamesThePackages(t *testing.T) {
 	changes := readRoot(t, "CHANGELOG.md")
 	for _, d := range load(t).public() {
@@ -104,8 +104,8 @@ func TestChangelogNamesThePackages(t *testing.T) {
 // qualifiedName matches a name of a package in a document.
 var qualifiedName = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*(?:\\.[A-Z]\\w*)?)`")
 
-// strangeNames returns the names in a document that a package is said to have and has not. What stands
-// before the dot may be a variable, which is ignored.
+// strangeNames returns the qualified names in a document that do not exist. If the part before the
+// dot is not a package, it may be a variable and is ignored.
 func strangeNames(s source, document string) (found []string) {
 	packages := map[string]map[string]bool{}
 	for _, d := range s.public() {
@@ -119,7 +119,7 @@ func strangeNames(s source, document string) (found []string) {
 	return found
 }
 
-func TestDocumentsNameWhatIsThere(t *testing.T) {
+func TestNamesInDocumentsExist(t *testing.T) {
 	s := load(t)
 	guides, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The bars that keep a function on a screen and a file readable in one sitting.
+// Limits that keep a function on a screen and a file readable in one sitting.
 const (
 	maxFuncLines   = 70
 	p95FuncLines   = 45
@@ -20,7 +20,7 @@ const (
 	longLinesShare = 0.005
 )
 
-// bigFunctions tells which functions do not fit on a screen.
+// bigFunctions returns the functions that do not fit on a screen.
 func bigFunctions(s source) (found []string) {
 	var lengths []int
 	for _, f := range s.code() {
@@ -51,7 +51,7 @@ func TestFunctionsFitOnAScreen(t *testing.T) {
 	require.Len(t, bigFunctions(planted(t, "p/p.go", big)), 2) // that one, and one in twenty
 }
 
-// bigFiles tells which files, tests included, cannot be read in one sitting.
+// bigFiles returns the files, tests included, that cannot be read in one sitting.
 func bigFiles(s source) (found []string) {
 	for _, d := range s {
 		for _, f := range d.files {
@@ -63,13 +63,13 @@ func bigFiles(s source) (found []string) {
 	return found
 }
 
-func TestFilesReadInOneSitting(t *testing.T) {
+func TestFilesAreShort(t *testing.T) {
 	report(t, bigFiles(load(t)))
 	big := "package p" + strings.Repeat("\n", maxFileLines+1)
 	require.Len(t, bigFiles(planted(t, "p/p.go", big)), 1)
 }
 
-// longLines tells where lines are too wide, if too many are.
+// longLines returns the lines that are too wide, if there are too many.
 func longLines(s source) (found []string) {
 	total := 0
 	for _, f := range s.code() {
@@ -93,13 +93,13 @@ func TestLinesAreShort(t *testing.T) {
 	require.Len(t, longLines(planted(t, "p/p.go", long)), 1)
 }
 
-// Bars for how tangled a function may be.
+// Limits of cyclomatic complexity.
 const (
-	maxPaths = 22 // cyclomatic complexity of any function
+	maxPaths = 22 // of any function
 	p95Paths = 10
 )
 
-// tangles tells which functions have too many paths.
+// tangles returns the functions that have too many paths.
 func tangles(s source) (found []string) {
 	var all []int
 	for _, f := range s.code() {
@@ -124,8 +124,8 @@ func tangles(s source) (found []string) {
 	return found
 }
 
-// paths counts the independent ways through a function. A switch counts once per branch, except
-// where every branch is a single statement: such a table is long, not tangled.
+// paths returns the cyclomatic complexity of a function. Branches of a switch with a single
+// statement do not count: such a table is long, not tangled.
 func paths(fn *ast.FuncDecl) int {
 	n := 1
 	ast.Inspect(fn, func(node ast.Node) bool {

@@ -23,14 +23,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A checker type-checks the code of doc comments against the packages as they are.
+// A checker type-checks the code in doc comments against the current packages.
 type checker struct {
 	fset     *token.FileSet
 	importer types.Importer
-	byName   map[string]string // of the public packages and the standard library's, by their last part
+	byName   map[string]string // paths of public and standard packages by their last part
 }
 
-// newChecker reads what the packages export from the build cache.
+// newChecker reads the export data of the packages from the build cache.
 func newChecker(t *testing.T) *checker {
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
 	list.Dir, list.Stderr = filepath.Join("..", ".."), os.Stderr
@@ -58,16 +58,16 @@ func newChecker(t *testing.T) *checker {
 var (
 	qualified   = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.([A-Z]\w*)`)
 	looksLikeGo = regexp.MustCompile(`:=|\bfunc |\bfor .*\brange\b`)
-	// A snippet may use variables that it does not declare, and need not use all that it declares.
+	// A snippet may use undeclared variables, and leave declared ones unused.
 	tolerated = regexp.MustCompile(`^(undefined: [a-z]\w*|declared and not used: .*|.* imported and not used.*|` +
 		`missing return|label .*|.* is not used)$`)
 )
 
-// ellipsis is what a snippet leaves out: a line, or the rest of a list or block.
+// ellipsis matches an omission in a snippet: a line, or the rest of a list or block.
 var ellipsis = regexp.MustCompile(`(?m)^\s*(…|\.\.\.)$|,? …|\.\.\. \}`)
 
-// faults returns what the compiler would say against a snippet, except for variables that it leaves
-// out. A text that is not Go has none.
+// faults returns the compile errors of a snippet, except for undeclared variables. A text that is
+// not Go has none.
 func (c *checker) faults(snippet string) (found []string) {
 	head := "package snippet\n" + c.imports(snippet)
 	snippet = ellipsis.ReplaceAllStringFunc(snippet, func(left string) string {
@@ -96,8 +96,8 @@ func (c *checker) faults(snippet string) (found []string) {
 	return found
 }
 
-// imports returns the imports of a snippet. A name may also be that of a variable: it is a package's
-// if the package has one of the names that are used of it, or is none of the sub-packages.
+// imports returns the imports of a snippet. A qualifier may also be a variable: it counts as a
+// package if the package has one of the qualified names, or is not a sub-package.
 func (c *checker) imports(snippet string) string {
 	var imports []string
 	for _, m := range qualified.FindAllStringSubmatch(snippet, -1) {
@@ -115,8 +115,7 @@ func (c *checker) imports(snippet string) string {
 	return strings.Join(slices.Compact(imports), "")
 }
 
-// snippetFaults returns the faults of all snippets in the doc comments of public packages, and how
-// many snippets there are.
+// snippetFaults returns the faults of all snippets in doc comments, and the number of snippets.
 func (c *checker) snippetFaults(s source) (found []string, n int) {
 	for _, d := range s {
 		for _, f := range d.files {

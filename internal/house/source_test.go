@@ -47,10 +47,10 @@ func (d *folder) code() []*file {
 	return slices.DeleteFunc(slices.Clone(d.files), (*file).isTest)
 }
 
-// A source is what a rule looks at: a module's folders in order of their paths.
+// A source is the input of a rule: a module's folders in order of their paths.
 type source []*folder
 
-// code returns every file of the source that is no test.
+// code returns all files of the source except tests.
 func (s source) code() (all []*file) {
 	for _, d := range s {
 		all = append(all, d.code()...)
@@ -68,7 +68,7 @@ func (s source) public() (public source) {
 	return public
 }
 
-// packageOf returns the public package that a folder belongs to, "" for all other folders.
+// packageOf returns the public package that a folder belongs to, or "" for other folders.
 func packageOf(path string) string {
 	first, _, _ := strings.Cut(path, "/")
 	if first == "." || first == "internal" || first == "examples" {
@@ -77,7 +77,7 @@ func packageOf(path string) string {
 	return first
 }
 
-// parse turns a text into a file; the rules' own tests plant breaches with it.
+// parse parses a text. The tests of the rules use it to plant violations.
 func parse(name, text string) (*file, error) {
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -87,7 +87,7 @@ func parse(name, text string) (*file, error) {
 	return &file{name: name, text: text, fset: fset, ast: tree}, nil
 }
 
-// planted makes a source of one file.
+// planted returns a source of one file.
 func planted(t *testing.T, name, text string) source {
 	t.Helper()
 	f, err := parse(name, text)
@@ -110,7 +110,7 @@ func load(t *testing.T) source {
 				return fs.SkipDir
 			}
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
-				return fs.SkipDir // a module of its own, which no user of a package builds
+				return fs.SkipDir // another module, which users of a package do not build
 			}
 			return nil
 		}
@@ -129,7 +129,7 @@ func load(t *testing.T) source {
 	return all
 }
 
-// addFile reads one file into the folder that it lies in.
+// addFile parses one file and adds it to its folder.
 func addFile(folders map[string]*folder, root, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// promises are the marks of work that somebody meant to do later.
+// promises matches the marks of postponed work.
 var promises = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|not imple` + `mented)\b`)
 
-// brokenPromises tells which lines put off what they should do.
+// brokenPromises returns the lines with such marks.
 func brokenPromises(s source) (found []string) {
 	for _, d := range s {
 		for _, f := range d.files {
@@ -27,13 +27,13 @@ func brokenPromises(s source) (found []string) {
 	return found
 }
 
-func TestNothingIsPutOff(t *testing.T) {
+func TestNoWorkIsPostponed(t *testing.T) {
 	report(t, brokenPromises(load(t)))
 	require.Len(t, brokenPromises(planted(t, "p/p.go", "package p // TO"+"DO: think")), 1)
 }
 
-// misnamedTests tells which files import testing although their names do not end in _test.go: the
-// library would drag the testing package into every program.
+// misnamedTests returns the files that import testing although their names do not end in _test.go:
+// every program would then link the testing package.
 func misnamedTests(s source) (found []string) {
 	for _, f := range s.code() {
 		for _, spec := range f.ast.Imports {
@@ -45,7 +45,7 @@ func misnamedTests(s source) (found []string) {
 	return found
 }
 
-func TestTestFilesAreNamedSo(t *testing.T) {
+func TestTestFilesAreNamedAsSuch(t *testing.T) {
 	report(t, misnamedTests(load(t)))
 	require.Len(t, misnamedTests(planted(t, "p/x_test_1.go", `package p; import _ "testing"`)), 1)
 }
