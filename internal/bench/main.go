@@ -1,7 +1,7 @@
 // Command bench runs all measurements of this directory, one after the other, and writes their
 // output to REPORT.md, with the machine, the versions and the commands.
 //
-//	go run .            about an hour, on a machine that does nothing else
+//	go run .            about an hour, on an otherwise idle machine
 //	go run . -short     about 5 minutes; small inputs, to see that everything works
 //	go run . -only satstore,archive
 //
@@ -60,7 +60,7 @@ func run(out, only string, short bool) error {
 	}
 	todo := chosen(only, short)
 	if len(todo) == 0 {
-		return fmt.Errorf("no measurement is called %q", only)
+		return fmt.Errorf("there is no measurement %q", only)
 	}
 	done, err := ensureData(todo, short)
 	defer done()
@@ -157,7 +157,7 @@ func writeReport(name string, sections map[string]string, short bool) error {
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
-// describe writes what the figures depend on.
+// describe writes the conditions of the measurements.
 func describe(w io.Writer, short bool) {
 	fmt.Fprintf(w, "# Measured\n\nBy `go run .` in this directory, on %s/%s, %d cores, %s.\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestReportKeepsWhatItHas reads a report back that has some of the sections.
-func TestReportKeepsWhatItHas(t *testing.T) {
+// TestReportKeepsItsSections writes a report with some of the sections and reads it back.
+func TestReportKeepsItsSections(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "REPORT.md")
 	if none, err := readReport(name); err != nil || len(none) != 0 {
-		t.Fatalf("no report has %v, %v", none, err)
+		t.Fatalf("a missing report has %v, %v", none, err)
 	}
 	want := map[string]string{
 		steps[0].title():            "2026-11-22, 3s:\n\n```\ngo run\n\n# a heading of its own\n```\n",
@@ -28,12 +28,12 @@ func TestReportKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestStepsHaveTitlesOfTheirOwn, as sections of a report are known by them.
-func TestStepsHaveTitlesOfTheirOwn(t *testing.T) {
+// TestStepTitlesAreUnique checks the titles, which identify the sections of a report.
+func TestStepTitlesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range steps {
 		if seen[s.title()] {
-			t.Errorf("%q comes twice", s.title())
+			t.Errorf("%q is not unique", s.title())
 		}
 		seen[s.title()] = true
 	}

@@ -3,22 +3,22 @@ package main
 // A step is one command. $SPINNERET_DATA in its arguments is replaced when it runs.
 type step struct {
 	pkg, what   string
-	dir         string // from here
+	dir         string // relative to this one
 	long, short []string
-	plots       []string // that the long one draws
+	plots       []string // drawn by the long command
 }
 
 func goTest(flags ...string) []string { return append([]string{"test", "-run", "^$"}, flags...) }
 
 func goRun(args ...string) []string { return append([]string{"run"}, args...) }
 
-// bench makes a step of a package's own benchmarks.
+// bench returns a step for the benchmarks of a package.
 func bench(pkg, what, pattern string) step {
 	return step{pkg: pkg, what: what, dir: "../..", long: goTest("-bench", pattern, "-count", "3", "./"+pkg),
 		short: goTest("-bench", pattern, "-benchtime", "1x", "-short", "./"+pkg)}
 }
 
-// What comes from outside: host names, and a recorded crawl.
+// External data: host names, and a recorded crawl.
 const (
 	hostNames = "$SPINNERET_DATA/hosts.txt.zst"
 	graph     = "$SPINNERET_DATA/graphs/uci-ics"

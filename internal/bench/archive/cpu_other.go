@@ -12,5 +12,5 @@ import (
 func cpuUsed() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
 func cpuTime(*exec.Cmd) (time.Duration, error) {
-	return 0, errors.New("only Linux tells what a process has computed")
+	return 0, errors.New("the CPU time of a process is only known on Linux")
 }

@@ -8,21 +8,20 @@
 //	go run ./archive -entries 1000000 -rounds 3 -old /tmp/older life
 //	go run ./archive -workers 2 -rounds 3 -svg figure2.svg scan
 //
-// write is appending pages of 20 KB to a disk, by one and by two writers, beside compressing and
-// writing the same records with and without hashing them. read is reading and checking records,
-// beside decompressing and hashing them. levels is encoding the HTML pages below a directory with each
-// level of each compression. snapshot is reading the documents of a snapshot from a disk whose cache
-// was emptied. It is compared with reading the same bytes from one file, reading all
-// files from end to end, and following the pointers in the order of the index. life is a life of an
-// archive, and of one of an older version of this package in turns with it: filling an index at
-// random, appending, looking up alone and while entries come in, the slowest single calls, opening
-// after a crash, and questions for a page that was visited often. scan is an analysis by child
-// processes and by goroutines that are assigned their documents before, one by one, or one ahead,
-// as in Figure 2 of Tamura and Kitsuregawa's paper: it prints the share of the workers' time in
-// which they computed, until 98 % of the documents were done and until the end, and draws it over
-// time. A child computes when the system says so, a goroutine from the beginning of a document to
-// its end, whatever else its core does meanwhile: shares are to be compared within a kind, between
-// kinds the seconds.
+// write appends pages of 20 KB to a disk, with one and with two writers, compared with compressing
+// and writing the same records with and without hashing. read reads and checks records, compared
+// with decompressing and hashing them. levels encodes the HTML pages under a directory with each
+// level of each compression. snapshot reads the documents of a snapshot from a disk with an empty
+// page cache, compared with reading the same bytes from one file, reading all files sequentially,
+// and following the pointers in the order of the index. life runs a whole workload on an archive,
+// interleaved with an older version of this package: filling an index at random, appending, lookups
+// alone and during writes, the slowest single calls, opening after a crash, and lookups of a page
+// with many visits. scan runs an analysis in child processes and in goroutines, whose documents are
+// assigned statically, one by one, or one ahead, as in Figure 2 of Tamura and Kitsuregawa's paper.
+// It prints the utilization of the workers, until 98 % of the documents were done and until the
+// end, and plots it over time. For a child process, utilization is its CPU time; for a goroutine,
+// the time from the start of a document to its end, even if its core was doing something else. So
+// compare utilization only within a kind, and seconds between kinds.
 //
 // The subjects alternate, in random order within each round, and the medians are printed.
 package main
@@ -84,14 +83,14 @@ func main() {
 	flag.StringVar(&o.svg, "svg", "", "`file` for a drawing of the workers of a scan")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		log.Fatal("archive: say what to measure: write, read, levels, snapshot, scan, life, share")
+		log.Fatal("archive: no measurement given: want write, read, levels, snapshot, scan, life or share")
 	}
 	for _, what := range flag.Args() {
 		measure, ok := map[string]func(options) error{
 			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll, "life": life,
 			"share": share, "levels": levels}[what]
 		if !ok {
-			log.Fatalf("archive: nothing is called %q", what)
+			log.Fatalf("archive: there is no measurement %q", what)
 		}
 		if err := measure(o); err != nil {
 			log.Fatal(err)
@@ -99,11 +98,11 @@ func main() {
 	}
 }
 
-// hold lets the subjects take turns, and prints the medians and their ratios to the first. Their
-// order changes at random from round to round: below the page cache a disk, or the host of a
-// virtual machine, remembers what the subject before has read. A ratio is the median of those in
-// each round, since what else the machine does changes from round to round: many short rounds tell
-// differences of a few hundredths that few long ones do not.
+// hold runs the subjects in turn, and prints the medians and their ratios to the first. Their order
+// changes at random in each round: below the page cache a disk, or the host of a virtual machine,
+// caches the reads of the previous subject. A ratio is the median of the ratios of all rounds,
+// since the load of the machine changes between rounds: many short rounds show differences of a few
+// percent that few long ones do not.
 func (c contest) hold(what string, rounds int) error {
 	all := make([]speeds, len(c))
 	r := rand.New(rand.NewPCG(5, 6))
@@ -132,7 +131,7 @@ func (c contest) hold(what string, rounds int) error {
 	return nil
 }
 
-// ratio is the median of the ratios in each round.
+// ratio returns the median of the ratios of all rounds.
 func ratio(values, first []float64) float64 {
 	ratios := make([]float64, len(values))
 	for i := range values {
@@ -182,7 +181,7 @@ func makePages() []archive.Capture {
 	return list
 }
 
-// fill makes an archive of n pages.
+// fill creates an archive of n pages.
 func fill(dir string, n int, o archive.Options) (*archive.Archive, error) {
 	a, err := archive.Open(dir, o)
 	if err != nil {
@@ -197,7 +196,7 @@ func fill(dir string, n int, o archive.Options) (*archive.Archive, error) {
 	return a, a.Sync()
 }
 
-// capture returns page i, with a URL of its own, of one of a thousand hosts.
+// capture returns page i, with a unique URL on one of a thousand hosts.
 func capture(i int) archive.Capture {
 	c := pages()[i%sample]
 	c.URL = fmt.Sprintf("http://%d.example.org/%d.html", i*7919%1000, i)

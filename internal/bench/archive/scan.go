@@ -17,12 +17,12 @@ import (
 // childEnv turns this program into a worker.
 const childEnv = "SPINNERET_BENCH_CHILD"
 
-// serve is the worker.
+// serve runs the worker.
 func serve() {
 	_ = scan.Serve(os.Stdin, os.Stdout, func(_, data []byte) ([]byte, error) { return analyse(data) })
 }
 
-// analyse takes 20 to 40 times as long as decompressing, for some documents much longer.
+// analyse takes 20 to 40 times as long as decompressing, and much longer for some documents.
 func analyse(data []byte) ([]byte, error) {
 	r := warc.NewReader(bytes.NewReader(data), warc.ReaderOptions{})
 	defer r.Close()
@@ -116,7 +116,7 @@ func scanOnce(a *archive.Archive, start func(*trace) scan.Work, as assignment, o
 	return t, err
 }
 
-// dynamic gives a worker its next document when it has fewer than depth.
+// dynamic gives a worker the next document when it has fewer than depth.
 func dynamic(depth int) func(*archive.Snapshot, scan.Work, options, *trace) error {
 	return func(s *archive.Snapshot, start scan.Work, o options, t *trace) error {
 		opts := scan.Options{Workers: o.workers, Depth: depth}

@@ -82,7 +82,7 @@ func snapshotOf(what string, url func(i int) string, o options) error {
 	}.hold(what, o.rounds)
 }
 
-// fillWith makes an archive of n captures with their URLs, of which some may come often.
+// fillWith creates an archive of n captures, whose URLs may repeat.
 func fillWith(dir string, n int, url func(i int) string) (*archive.Archive, error) {
 	a, err := archive.Open(dir, archive.Options{Compression: warc.Zstd, MaxFile: 256 << 20,
 		KeepRepeats: true})

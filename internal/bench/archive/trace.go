@@ -18,15 +18,15 @@ type trace struct {
 	stop    chan struct{}
 	ended   sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	cmds    []*exec.Cmd
-	worked  time.Duration // by goroutines, with documents that are done
+	worked  time.Duration // by goroutines, on finished documents
 	active  map[int]time.Time
 	next    int // number of the next document
 	began   time.Time
 	results int
-	almost  time.Duration // when 98 % of the results were there
-	took    time.Duration // when all were
+	almost  time.Duration // until 98 % of the results
+	took    time.Duration // until all results
 	samples []point
 }
 
@@ -120,7 +120,7 @@ func (t *trace) share(until time.Duration) float64 {
 	var first, last point
 	for _, p := range t.samples {
 		if p.computed == 0 || p.at > until {
-			continue // they have not started, or that is not asked for
+			continue // not started yet, or after the moment
 		}
 		if first.at == 0 {
 			first = p
@@ -130,7 +130,7 @@ func (t *trace) share(until time.Duration) float64 {
 	return float64(last.computed-first.computed) / float64(last.at-first.at) / float64(t.workers)
 }
 
-// shares returns the share in each of n equal parts of the time.
+// shares returns the utilization in each of n equal parts of the time.
 func (t *trace) shares(n int) []float64 {
 	list := make([]float64, n)
 	var before point
@@ -160,7 +160,7 @@ func (t *trace) draw() string {
 	return b.String()
 }
 
-// panel is one of the drawings of a figure.
+// panel is one of the plots of a figure.
 type panel struct {
 	name  string
 	trace *trace
@@ -173,7 +173,7 @@ const (
 	margin      = 30
 )
 
-// drawFigure draws the share of the workers' time over time, one panel below the other.
+// drawFigure plots the utilization of the workers over time, one panel below the other.
 func drawFigure(panels []panel) []byte {
 	longest := time.Duration(1)
 	for _, p := range panels {

@@ -35,10 +35,10 @@ type record struct {
 	raw  []byte // all of it
 	head int    // end of the header, which is not hashed
 	body int    // start of the body, which is hashed twice
-	tail int    // what follows the block
+	tail int    // end of the block
 }
 
-// records are those of all sample pages, as an archive writes them.
+// records returns the records of all sample pages, as an archive writes them.
 func records() ([]record, error) {
 	enc, err := warc.NewEncoder(warc.EncoderOptions{Compression: warc.None})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestEarly reads a log whose lines are in the order of the answers, and counts what is early.
+// TestEarly reads a log whose lines are in the order of the responses, and counts early requests.
 func TestEarly(t *testing.T) {
 	b := &bench{dir: t.TempDir()}
 	log := "2026-01-01T00:00:00Z\ta.test\t127.0.0.1\tGET\n" +
@@ -36,6 +36,6 @@ func TestEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.requests(); err == nil {
-		t.Error("nonsense was taken for a log")
+		t.Error("nonsense was accepted as a log")
 	}
 }

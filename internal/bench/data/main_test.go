@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLabsReadTheData runs the commands of the laboratories' pages without arguments and
-// on data that is made up.
+// TestLabsReadTheData runs the commands in the labs' READMEs without arguments and on generated
+// data.
 func TestLabsReadTheData(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, run(dir, 50))

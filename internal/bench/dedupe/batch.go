@@ -12,9 +12,9 @@ import (
 )
 
 // A batch gathers sightings for a key-value store, which decides about them in the order of its
-// keys. Much is done in favour of the stores: the keys are fingerprints from the hash function of
-// the Go runtime, they have no values, and the new URLs go to a plain file without checksums. A
-// crash may lose URLs that their keys are there for, or double them.
+// keys. The setup favors the stores: keys are fingerprints from the hash function of the Go
+// runtime, there are no values, and new URLs go to a plain file without checksums. A crash may lose
+// URLs whose keys are stored, or duplicate them.
 type batch struct {
 	size   int
 	seed   maphash.Seed
@@ -31,7 +31,7 @@ type sighting struct {
 	at    uint64 // of the URL in the arena
 }
 
-// newBatch takes as much memory as is given.
+// newBatch returns a batch that uses the given memory.
 func newBatch(dir string, memory int64) (*batch, error) {
 	f, err := os.Create(filepath.Join(dir, "urls"))
 	size := int(memory) / (16 + meanURL)
@@ -56,7 +56,7 @@ func (b *batch) add(url string) error {
 
 func (b *batch) flush() error { return b.merge() }
 
-// merge brings the batch to the store and the new URLs to the file.
+// merge passes the batch to the store and writes the new URLs to the file.
 func (b *batch) merge() error {
 	slices.SortFunc(b.prints, func(x, y sighting) int {
 		return cmp.Or(cmp.Compare(x.print, y.print), cmp.Compare(x.at, y.at))
@@ -68,7 +68,7 @@ func (b *batch) merge() error {
 	}
 	slices.SortFunc(news, func(x, y sighting) int { return cmp.Compare(x.at, y.at) })
 	for _, s := range news {
-		_, _ = b.out.Write(b.arena[s.at : s.at+uint64(meanURL)]) // Flush tells errors
+		_, _ = b.out.Write(b.arena[s.at : s.at+uint64(meanURL)]) // Flush returns errors
 		_ = b.out.WriteByte(0x0a)
 	}
 	b.found += uint64(len(news))

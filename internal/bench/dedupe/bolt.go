@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// boltStore asks a B+ tree. It maps its file into memory, of which it says nothing and which cannot
-// be bounded: all of the given memory is for its batch.
+// boltStore uses a B+ tree. It maps its file into memory, which it neither reports nor bounds: all
+// of the given memory is for its batch.
 type boltStore struct {
 	*batch
 	db *bbolt.DB
@@ -42,7 +42,7 @@ func (s *boltStore) decideSorted(sorted []sighting) (news []sighting, err error)
 		if err != nil {
 			return err
 		}
-		bucket.FillPercent = 0.7 // keys come everywhere, so that room for more saves splits
+		bucket.FillPercent = 0.7 // keys are random, so free space saves splits
 		news = sorted[:0]
 		cursor := bucket.Cursor()
 		for _, sighting := range sorted {
@@ -62,7 +62,7 @@ func (s *boltStore) decideSorted(sorted []sighting) (news []sighting, err error)
 	})
 }
 
-// addNow makes a transaction for each new URL, and leaves the sync out.
+// addNow runs a transaction for each new URL, without a sync.
 func (s *boltStore) addNow(url string) (added bool, err error) {
 	key := binary.BigEndian.AppendUint64(nil, maphash.String(s.seed, url))
 	err = s.db.View(func(tx *bbolt.Tx) error {

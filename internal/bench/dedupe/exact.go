@@ -4,7 +4,7 @@ package main
 
 import "github.com/spinneret-go/spinneret/dedupe/exact"
 
-// exactStore is the Set as it comes.
+// exactStore uses a Set with its defaults.
 type exactStore struct{ set *exact.Set }
 
 func openExact(dir string, o options) (store, error) {

@@ -15,14 +15,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A prompt store answers for one URL at a time.
+// A prompt store answers immediately, for one URL at a time.
 type prompt interface {
 	store
 	addNow(url string) (added bool, err error)
 }
 
-// A crawl is a recorded one: its URLs, and its links as numbers of them, in the order in which the
-// crawler met them.
+// A crawl is a recorded crawl: its URLs, and its links as indexes into them, in the order in which
+// the crawler found them.
 type crawl struct {
 	urls  []string
 	links []int32
@@ -83,8 +83,8 @@ func copied(url string, copy int) string {
 	return scheme + "://c" + strconv.Itoa(copy) + "." + rest
 }
 
-// compareLinks fills each store with copies of a crawl's URLs, and then adds the links of two crawls,
-// one at a time: one that was crawled before, so that all of its URLs are known, and a new one.
+// compareLinks fills each store with copies of a crawl's URLs, and then adds the links of two
+// crawls, one at a time: one whose URLs are all known, and a new one.
 func compareLinks(out io.Writer, dir string, chosen []subject, c *crawl, o options, rounds int) error {
 	fmt.Fprintf(out, "%d known URLs, %.1f MB of memory; then %d links, one at a time, all known, and as many of a new crawl\n",
 		o.urls, float64(o.memory)/1e6, len(c.links))
@@ -175,7 +175,7 @@ func addLinks(st prompt, urls []string, links []int32) (m measurement, err error
 		if added {
 			m.found++
 		}
-		if i%8 == 0 { // a clock costs as much as the fastest calls
+		if i%8 == 0 { // reading the clock costs as much as the fastest calls
 			now := time.Now()
 			m.slowest = max(m.slowest, now.Sub(last))
 			last = now

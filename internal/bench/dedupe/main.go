@@ -38,12 +38,12 @@ import (
 	"github.com/spinneret-go/spinneret/internal/bench/pages"
 )
 
-// A store finds out which URLs are new.
+// A store decides which URLs are new.
 type store interface {
 	add(url string) error
-	flush() error                      // decides about what waits
+	flush() error                      // decides on pending URLs
 	finish() (found uint64, err error) // does so, and closes the store
-	unmap() error                      // makes files that are mapped into memory leave it
+	unmap() error                      // drops mapped files from memory
 }
 
 // A subject is a kind of store that is measured.
@@ -139,7 +139,7 @@ func compare(out io.Writer, dir string, chosen []subject, o options, rounds int)
 // A measurement is what a store took for the whole stream.
 type measurement struct {
 	took, cpu     time.Duration
-	read, written int64 // bytes, by system calls; what is mapped into memory does not show
+	read, written int64 // bytes, by system calls, without mapped memory
 	peak          int64 // bytes of resident memory
 	found         uint64
 	slowest       time.Duration // of a few calls in a row
@@ -180,13 +180,13 @@ func measure(s subject, parent string, o options) (m measurement, err error) {
 	return m, err
 }
 
-// meanURL is the length of the URLs of the stream, which is a usual one.
+// meanURL is the length of the URLs of the stream, a typical one.
 const meanURL = len(urlStart) + 10
 
 const urlStart = "https://www.example.test/articles/2026/11/21/some-title-of-the-usual-length/"
 
-// run gives the stream to a store. It is the same stream each time. A URL is gone after the call,
-// so that the collector's work for it does not count.
+// run passes the stream to a store. It is the same stream each time. The buffer of a URL is reused,
+// so that garbage collection of URLs does not count.
 func run(s subject, dir string, o options) (found uint64, err error) {
 	st, err := s.open(dir, o)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestStoresAgree lets all stores find out the same in a short stream.
+// TestStoresAgree runs all stores on a short stream and compares the results.
 func TestStoresAgree(t *testing.T) {
 	for _, bounded := range []bool{true, false} {
 		o := options{urls: 3000, sightings: 20_000, memory: 30_000, bounded: bounded}
@@ -34,7 +34,7 @@ func TestCompareReportsAll(t *testing.T) {
 	}
 	for _, s := range subjects {
 		if n := strings.Count(out.String(), s.name); n != 3+1 {
-			t.Errorf("%s stands there %d times:\n%s", s.name, n, out.String())
+			t.Errorf("%s is listed %d times:\n%s", s.name, n, out.String())
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// pebbleStore asks a log-structured tree with Bloom filters. A quarter of the memory is its cache, a
-// quarter its tables in memory, and the rest is for the batch.
+// pebbleStore uses a log-structured tree with Bloom filters. A quarter of the memory is for its
+// cache, a quarter for its memtables, and the rest for the batch.
 type pebbleStore struct {
 	*batch
 	db    *pebble.DB
@@ -68,7 +68,7 @@ func (s *pebbleStore) decideSorted(sorted []sighting) (news []sighting, err erro
 	return news, changes.Commit(pebble.Sync)
 }
 
-// addNow leaves the sync out, and with it the certainty that a URL survives the process.
+// addNow does not sync, so it is not certain that a URL survives the process.
 func (s *pebbleStore) addNow(url string) (added bool, err error) {
 	key := binary.BigEndian.AppendUint64(nil, maphash.String(s.seed, url))
 	_, found, err := s.db.Get(key)
@@ -90,7 +90,7 @@ func (s *pebbleStore) finish() (found uint64, err error) {
 
 func (s *pebbleStore) unmap() error { return nil }
 
-// silent keeps the log of pebble off the screen.
+// silent discards pebble's log.
 type silent struct{}
 
 func (silent) Infof(string, ...any)  {}

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// A reading is what this process has used so far.
+// A reading is the resource usage of this process so far.
 type reading struct {
 	cpu           time.Duration
 	read, written int64
 	peak          int64 // since the last reading
 }
 
-// usage asks the kernel, and begins a new peak of memory.
+// usage returns the kernel's counters, and resets the peak of memory.
 func usage() (r reading, err error) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -38,7 +38,7 @@ func usage() (r reading, err error) {
 	return r, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// procNumber reads the number in the line of a file that has the format.
+// procNumber returns the number in the line of a file that matches a format.
 func procNumber(name, format string) (n int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // get fetches the same page over kept-alive connections. The floors are net/http with a loop that
-// reads the body, and a socket of which the answer is read without being understood; the peers are
-// what others crawl with.
+// reads the body, and a socket whose response is read without parsing; the peers are other clients
+// that crawlers use.
 func get(rounds, pages, conns, size int) error {
 	addr, stop, err := startServer(size)
 	if err != nil {
@@ -44,7 +44,7 @@ func get(rounds, pages, conns, size int) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
-			if round > 0 { // the first one is for warming up
+			if round > 0 { // the first one is a warm-up
 				r.add(e.name, cpu.Seconds()/float64(pages)*1000, float64(pages)/took.Seconds())
 			}
 		}
@@ -53,13 +53,13 @@ func get(rounds, pages, conns, size int) error {
 	return r.print()
 }
 
-// A getter returns what gets a page, for one worker, and ends what it holds.
+// A getter returns a function that gets a page, for one worker, and can be closed.
 type getter struct {
 	worker func() (get func() error, err error)
 	close  func()
 }
 
-// run lets workers get the pages.
+// run gets the pages with some workers.
 func run(g getter, pages, workers int) (cpu, took time.Duration, err error) {
 	var (
 		left  atomic.Int64
@@ -101,7 +101,7 @@ func ours(addr string, conns, size int) (getter, error) {
 	return looking(addr, conns, func(resp *fetch.Response) error { return whole(len(resp.Body), size) })
 }
 
-// looking gets a page with package fetch and looks at it.
+// looking gets a page with package fetch and passes it to look.
 func looking(addr string, conns int, look func(*fetch.Response) error) (getter, error) {
 	client, err := ourClient(conns)
 	if err != nil {
@@ -123,7 +123,7 @@ func ourClient(conns int) (*fetch.Client, error) {
 	return fetch.New(fetch.Options{Reach: fetch.Loopback, MaxIdlePerHost: conns, MaxIdle: conns})
 }
 
-// whole says whether all bytes of the page were seen, or all of its links.
+// whole checks that all bytes of the page were seen, or all of its links.
 func whole(got, want int) error {
 	if got != want {
 		return fmt.Errorf("saw %d of %d", got, want)

@@ -18,8 +18,8 @@ import (
 
 const base = "http://www.example.com/docs/page.html"
 
-// linkEngines find the links of a page, each in its usual way, and make them absolute, but for the
-// floors, which find none: tokens alone, and a tree alone.
+// linkEngines find the links of a page, each in its usual way, and resolve them. The floors find
+// none: one only tokenizes, one only builds a tree.
 var linkEngines = []struct {
 	name string
 	find func(page []byte) int
@@ -41,8 +41,8 @@ var linkEngines = []struct {
 	{"regexp", search},
 }
 
-// links compares what finds the links of pages, by the CPU time of the program with its collector.
-// The yardstick is a loop over the tokens of golang.org/x/net/html that does nothing with them.
+// links compares ways to find the links of pages, by CPU time including garbage collection. The
+// yardstick is a loop over the tokens of golang.org/x/net/html that does nothing with them.
 func links(rounds int, sites string, every int) error {
 	pages, err := readPages(sites, every)
 	if err != nil {
@@ -66,7 +66,7 @@ func links(rounds int, sites string, every int) error {
 			took := cpuTime() - start
 			runtime.ReadMemStats(&after)
 			found[e.name] = n
-			if round > 0 { // the first one is for warming up
+			if round > 0 { // the first one is a warm-up
 				r.add(e.name, float64(size)/1e6/took.Seconds(),
 					float64(after.Mallocs-before.Mallocs)/float64(len(pages)),
 					float64(after.TotalAlloc-before.TotalAlloc)/float64(len(pages)))
@@ -103,7 +103,7 @@ func readPages(dir string, every int) (pages [][]byte, err error) {
 	return pages, err
 }
 
-// tokenize looks at each token and attribute, and finds no link.
+// tokenize reads each token and attribute, and finds no links.
 func tokenize(page []byte) int {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	for {

@@ -2,7 +2,8 @@ package main
 
 import "testing"
 
-// TestFindersFindTheSame, for who finds less does less, and floors find nothing.
+// TestFindersFindTheSame checks that all engines do the same work, and that the floors find
+// nothing.
 func TestFindersFindTheSame(t *testing.T) {
 	pages, err := readPages("", 1)
 	if err != nil {

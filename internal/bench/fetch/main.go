@@ -16,8 +16,8 @@ import (
 	"text/tabwriter"
 )
 
-// serverArg makes the program the server that its get and memory need. In a process of its own its
-// CPU time is not the client's.
+// serverArg makes the program the server for get and memory. It is a separate process, so that its
+// CPU time does not count as the client's.
 const serverArg = "serve"
 
 func main() {
@@ -49,7 +49,7 @@ func main() {
 
 // results are the figures of each engine, round by round, in the order of the columns.
 type results struct {
-	columns   []string // the first one is that of the ratio
+	columns   []string // the ratio is that of the first one
 	yardstick string
 	order     []string
 	figures   map[string][][]float64
@@ -65,8 +65,8 @@ func (r *results) add(engine string, figures ...float64) {
 	r.figures[engine] = append(r.figures[engine], figures)
 }
 
-// medians returns those of an engine's columns, and the median of the rounds' ratios to the
-// yardstick: a round that was disturbed disturbed both.
+// medians returns the medians of an engine's columns, and the median of the ratios to the yardstick
+// of each round: other load in a round affects both.
 func (r *results) medians(engine string) (columns []float64, ratio float64) {
 	var ratios []float64
 	for round, figures := range r.figures[engine] {

@@ -13,7 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// memory measures what fetches hold of which half of the page has come.
+// memory measures the memory of fetches that have received half of the page.
 func memory(rounds, open, size int) error {
 	addr, stop, err := startServer(size)
 	if err != nil {
@@ -38,7 +38,7 @@ func memory(rounds, open, size int) error {
 	return r.print()
 }
 
-// held begins fetches, waits until half of each page has come and ends them.
+// held starts fetches, waits until half of each page has arrived and cancels them.
 func held(
 	get func(context.Context, *atomic.Int64) error, open int, want int64,
 ) (heap, stacks float64, err error) {
@@ -74,7 +74,7 @@ func live() (m runtime.MemStats) {
 	return m
 }
 
-// counted counts what is read.
+// counted counts the bytes that are read.
 type counted struct {
 	io.ReadCloser
 	read *atomic.Int64
@@ -86,7 +86,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counting lets a client of fetch count. Its Wrap is made once, for all of a round's fetches.
+// counting counts the bytes of a fetch client. Its Wrap is called once, for all fetches of a round.
 type counting struct {
 	next http.RoundTripper
 	read *atomic.Pointer[atomic.Int64]

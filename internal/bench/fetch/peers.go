@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// withLinks gets a page and looks at each of its links, as a crawler does.
+// withLinks gets a page and finds its links, like a crawler.
 func withLinks(addr string, conns, size int) (getter, error) {
 	return looking(addr, conns, func(resp *fetch.Response) error {
 		links := 0
@@ -24,8 +24,8 @@ func withLinks(addr string, conns, size int) (getter, error) {
 	})
 }
 
-// collector is colly as its documentation shows it, on a transport that keeps as many connections
-// as the others' do. Its workers take turns at one collector.
+// collector returns colly as in its documentation, on a transport that keeps as many connections as
+// the others. Its workers share one collector.
 func collector(conns int) (*colly.Collector, *http.Transport) {
 	transport := &http.Transport{MaxIdleConnsPerHost: conns, MaxIdleConns: conns}
 	c := colly.NewCollector(colly.AllowURLRevisit())
@@ -33,7 +33,7 @@ func collector(conns int) (*colly.Collector, *http.Transport) {
 	return c, transport
 }
 
-// The keys under which callbacks leave what they saw of a page.
+// The keys under which callbacks store their counts of a page.
 const bytesKey, linksKey = "bytes", "links"
 
 func bareColly(addr string, conns, size int) (getter, error) {
@@ -54,7 +54,7 @@ func collyWithLinks(addr string, conns, size int) (getter, error) {
 	return visits(c, transport, addr, linksKey, linksOf(size)), nil
 }
 
-// visits lets the workers visit the page and compares what a callback left under the key.
+// visits lets the workers visit the page and checks the count that a callback stored under the key.
 func visits(
 	c *colly.Collector, transport *http.Transport, addr, key string, want int,
 ) getter {
@@ -84,7 +84,7 @@ func restyClient(addr string, conns, size int) (getter, error) {
 	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}, nil
 }
 
-// fastHTTP is a client of its own, not on net/http: HTTP/1.1 alone, no guards, no decoding.
+// fastHTTP is an independent client, not on net/http: only HTTP/1.1, no limits, no decoding.
 func fastHTTP(addr string, conns, size int) (getter, error) {
 	client := &fasthttp.HostClient{
 		Addr: addr, MaxConns: conns,

@@ -12,18 +12,19 @@ import (
 	"strings"
 )
 
-// halfPath is a page of which only half is sent; then the connection rests until the client goes.
+// halfPath is a page of which the server sends only half; then it waits until the client closes the
+// connection.
 const halfPath = "/half"
 
-// paragraph is what the pages are made of: a link for every 320 bytes.
+// paragraph is repeated in the pages: a link for every 320 bytes.
 var paragraph = `<p class="x y">` + strings.Repeat("some twenty bytes.. ", 13) +
 	`<a href="/some/page.html?id=1">text</a></p>` + "\n\n"
 
 // linksOf returns how many links a page of that size has.
 func linksOf(size int) int { return size / len(paragraph) }
 
-// serve says its address on the standard output and answers until the standard input ends. It looks
-// at no more of a request than it must, since it shares the machine with what is measured.
+// serve prints its address on standard output and serves until standard input ends. It parses as
+// little of a request as possible, since it shares the machine with the measured client.
 func serve(size int) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +74,7 @@ func converse(conn net.Conn, answer []byte, size int) {
 	}
 }
 
-// startServer runs serve in a process of its own and returns its address.
+// startServer runs serve in a separate process and returns its address.
 func startServer(size int) (addr string, stop func(), err error) {
 	cmd := exec.Command(os.Args[0], "-size", strconv.Itoa(size), serverArg)
 	cmd.Stderr = os.Stderr

@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache"
 )
 
-// A page of answers about a host, so that few hosts fit into the smallest cache.
+// A hitValue is large, so that few hosts fit into the smallest cache.
 type hitValue [100]byte
 
 // runHits looks up the host of each link of recorded crawls in bounded caches, in the order of the
@@ -64,7 +64,7 @@ func runHits(data string) error {
 	return out.Flush()
 }
 
-// hostStream returns the hosts of the URLs of a stream, in their order.
+// hostStream returns the hosts of the URLs of a stream, in order.
 func hostStream(data, stream string) (hosts []string, err error) {
 	take := func(line string) error {
 		hosts = append(hosts, weburl.Host(line[strings.LastIndexByte(line, '\t')+1:]))

@@ -150,7 +150,7 @@ func timed(n int, f func(i int)) float64 {
 	return float64(time.Since(start).Nanoseconds()) / float64(n)
 }
 
-// live returns the bytes in use, and how long a collection takes at least.
+// live returns the bytes in use, and the minimum time of a garbage collection.
 func live() (bytes float64, gc time.Duration) {
 	gc = time.Hour
 	for range 4 {

@@ -52,7 +52,7 @@ type bench struct {
 	dir            string
 }
 
-// listen is where the crawler shows its figures.
+// listen is the address of the crawler's metrics.
 const listen = "127.0.0.1:18098"
 
 func (b *bench) run() (err error) {
@@ -78,8 +78,8 @@ func (b *bench) run() (err error) {
 	return b.crawl("http://" + hostOf(0) + ":" + port + "/0")
 }
 
-// serve lets a server listen on one port of many addresses, as one address is asked for one page at
-// a time, and writes a file of the hosts there.
+// serve makes a server listen on one port of many addresses, since the crawler fetches one page at
+// a time from an address, and writes the hosts file.
 func (b *bench) serve(server *http.Server) (port string, err error) {
 	port = "0"
 	for n := range addrs {
@@ -97,7 +97,7 @@ func (b *bench) serve(server *http.Server) (port string, err error) {
 	return port, os.WriteFile(filepath.Join(b.dir, "hosts"), []byte(hosts.String()), 0o666)
 }
 
-// crawl runs the crawler until it knows enough, or is through.
+// crawl runs the crawler until it knows enough URLs, or is done.
 func (b *bench) crawl(seed string) error {
 	args := []string{"-hosts", "hosts", "-out", "out", "-delay", "0", "-scope", "any", "-host-pages", "0",
 		"-depth", "-1", "-archive", "none", "-sitemaps=false", "-order", b.order,
@@ -123,7 +123,7 @@ func (b *bench) crawl(seed string) error {
 	return nil
 }
 
-// watch looks until enough is known. The crawler has ended when it returns.
+// watch samples until enough URLs are known. The crawler has ended when it returns.
 func (b *bench) watch(pid int, ended <-chan error) (looks []look, err error) {
 	pause, next := 20*time.Millisecond, 0
 	if b.bodies == 0 {
@@ -133,14 +133,14 @@ func (b *bench) watch(pid int, ended <-chan error) (looks []look, err error) {
 		select {
 		case err := <-ended:
 			if b.bodies == 0 {
-				err = errors.Join(errors.New("it ended before it knew enough"), err)
+				err = errors.Join(errors.New("the crawler ended too early"), err)
 			}
 			return looks, err
 		case <-time.After(pause):
 		}
 		l, err := lookAt(pid)
 		if err != nil {
-			continue // it has not begun, or has ended
+			continue // it has not started, or has ended
 		}
 		if b.bodies > 0 || l.known >= next || l.known >= b.urls {
 			looks = append(looks, l)

@@ -12,16 +12,16 @@ import (
 	"sync/atomic"
 )
 
-// librarySize is how many hosts there are, and how many links each page has; addrs is how many
-// addresses the hosts have.
+// librarySize is the number of hosts, and of links per page; addrs is the number of addresses of
+// the hosts.
 const librarySize, addrs = 1000, 200
 
 func addrOf(n int) string { return fmt.Sprintf("127.16.1.%d", n%addrs+1) }
 
 func hostOf(n int) string { return fmt.Sprintf("library-%03d.test", n%librarySize) }
 
-// A library is a web without end. The page with the number n links to those from n*librarySize+1 on,
-// which nobody else links to. Its methods are safe for concurrent use.
+// A library is an infinite web. Page n links to librarySize pages from n*librarySize+1 on, to which
+// no other page links. Its methods are safe for concurrent use.
 type library struct{}
 
 // ServeHTTP answers with a page.
@@ -31,7 +31,7 @@ func (library) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		n, err = 0, nil
 	}
 	if err != nil {
-		http.NotFound(w, r) // as robots.txt
+		http.NotFound(w, r) // such as robots.txt
 		return
 	}
 	_, port, _ := strings.Cut(r.Host, ":")
@@ -41,19 +41,19 @@ func (library) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		next := n*librarySize + 1 + i
 		fmt.Fprintf(&page, "<a href=http://%s:%s/articles/%d/what-was-written-%d>", hostOf(next), port, next%97, next)
 	}
-	_, _ = w.Write(page.Bytes()) // to a client that may have gone
+	_, _ = w.Write(page.Bytes()) // the client may be gone
 }
 
-// bodySize is what each page of a shelf has when it is not compressed: nearly as much as is read.
+// bodySize is the uncompressed size of each page of a shelf: nearly the crawler's limit.
 const bodySize = 10_000_000
 
-// A shelf has some hosts with one large page each, to which its first page links. Its methods are safe
-// for concurrent use.
+// A shelf is a web with one large page on each host, and a first page that links to them. Its
+// methods are safe for concurrent use.
 type shelf struct {
 	page   []byte // compressed
 	bodies int
-	asked  atomic.Int64  // for pages
-	all    chan struct{} // closed when all were asked for
+	asked  atomic.Int64  // requests for large pages
+	all    chan struct{} // closed when all were requested
 }
 
 func newShelf(bodies int) *shelf {
@@ -67,7 +67,7 @@ func newShelf(bodies int) *shelf {
 	return &shelf{page: packed.Bytes(), bodies: bodies, all: make(chan struct{})}
 }
 
-// ServeHTTP answers when all pages are asked for.
+// ServeHTTP responds once all pages were requested.
 func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, port, _ := strings.Cut(r.Host, ":")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -82,7 +82,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		<-s.all
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(s.page) // to a client that may have gone
+		_, _ = w.Write(s.page) // the client may be gone
 	default:
 		http.NotFound(w, r)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// nodes is how many pages a generated graph has.
+// nodes returns the number of pages of a generated graph.
 func nodes(b *testing.B, usual int) int {
 	text := os.Getenv("SPINNERET_NODES")
 	if text == "" {
@@ -31,8 +31,8 @@ func nodes(b *testing.B, usual int) int {
 	return n
 }
 
-// strategies are measured. The difference between DL1+links and DL1 is the graph update of the
-// paper's Figure 10, which all after them pay too; the rest is scoring and the queue.
+// strategies are the measured ones. The difference between DL1+links and DL1 is the graph update of
+// the paper's Figure 10, which all strategies below pay, too; the rest is scoring and the queue.
 var strategies = []struct {
 	name string
 	make func(s sample) compare.Strategy
@@ -85,7 +85,7 @@ func benchmarkAll(b *testing.B, s sample) {
 	}
 }
 
-// cpu returns the processor time spent so far, in seconds: the better measure on a busy machine.
+// cpu returns the CPU time so far, in seconds: the better measure on a busy machine.
 func cpu(b *testing.B) float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -117,7 +117,7 @@ func BenchmarkSpill(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports bytes for each known page, and for each link that is kept.
+// BenchmarkMemory reports the bytes per known page, and per kept link.
 func BenchmarkMemory(b *testing.B) {
 	for name, s := range map[string]sample{"cnr-2000": readGraph(b, "cnr-2000"), "generated": generated(nodes(b, 1_000_000))} {
 		b.Run("graph="+name, func(b *testing.B) {
@@ -128,7 +128,7 @@ func BenchmarkMemory(b *testing.B) {
 				full := pagerank.New(pagerank.Options{Cutoff: pagerank.AR, Capacity: n})
 				crawl(full, s)
 				l, f := light.Stats(), full.Stats()
-				links := f.Bytes - l.Bytes - 12*n // what AR keeps beside links
+				links := f.Bytes - l.Bytes - 12*n // AR's other memory
 				b.ReportMetric(float64(l.Bytes)/float64(l.Known), "B/page-DL1")
 				b.ReportMetric(float64(f.Bytes)/float64(f.Known), "B/page-AR")
 				b.ReportMetric(float64(links)/float64(f.Links), "B/link")

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// An entropy computes what lists of links take with the best coder of gaps that knows how often each
-// order of magnitude of a gap occurs, and no more. The arena of package pagerank is such a coder with
+// An entropy computes the size of lists of links with an optimal coder of gaps that only knows the
+// frequency of each order of magnitude of a gap. The arena of package pagerank is such a coder with
 // whole bytes; better packing could save the difference.
 type entropy struct {
 	lengths, sizes map[int]float64 // of lists, and of gaps: bits
 	lists, links   float64
-	plain          float64 // bits of gaps that their size does not tell
+	plain          float64 // bits of gaps besides their size class
 	list           []uint32
 }
 
@@ -38,12 +38,12 @@ func (e *entropy) add(page uint32, links []uint32) {
 	e.lengths[len(e.list)]++
 }
 
-// bytes returns how many a link needs.
+// bytes returns the bytes per link.
 func (e *entropy) bytes() float64 {
 	return (e.plain + information(e.sizes) + information(e.lengths)) / e.links / 8
 }
 
-// information is the entropy in bits of all that were counted.
+// information returns the total entropy of the counts, in bits.
 func information(counts map[int]float64) (sum float64) {
 	all := 0.0
 	for _, c := range counts {
@@ -55,8 +55,8 @@ func information(counts map[int]float64) (sum float64) {
 	return sum
 }
 
-// randomBytes is what a link of a page with k links to ids drawn at random from n needs, whatever
-// the coder: the logarithm of the number of such lists.
+// randomBytes returns the minimum bytes per link, for any coder, if a page links to k random ids
+// below n: the logarithm of the number of such lists.
 func randomBytes(n, k float64) float64 {
 	lgamma := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
 	return (lgamma(n) - lgamma(k) - lgamma(n-k)) / math.Ln2 / k / 8

@@ -44,7 +44,7 @@ func readGraph(b *testing.B, name string) sample {
 		readLines(b, dir, "*nodes.tsv.zst", func(fields []string) error {
 			u, err := url.Parse(fields[2])
 			if err != nil {
-				u = &url.URL{} // some are broken, and of no host
+				u = &url.URL{} // some URLs are invalid, and have no host
 			}
 			if _, known := ids[u.Host]; !known {
 				ids[u.Host] = uint32(len(ids))
@@ -92,8 +92,8 @@ func readLines(b *testing.B, dir, pattern string, line func(fields []string) err
 	}
 }
 
-// generated makes n pages on hosts of very different sizes, nine links to a page, most of them to
-// pages close by.
+// generated returns n pages on hosts of very different sizes, with nine links per page, most of
+// them to nearby pages.
 func generated(n int) sample {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	hosts := make([]uint32, n)

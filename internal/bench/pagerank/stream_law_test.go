@@ -10,8 +10,8 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// TestStreamIsOneWeb checks what the benchmark takes for granted: links are the same each time,
-// within the web, on hosts that do not overlap, and lead nearly everywhere.
+// TestStreamIsOneWeb checks the assumptions of the benchmark: links are the same each time and
+// within the web, hosts do not overlap, and nearly all pages are reachable.
 func TestStreamIsOneWeb(t *testing.T) {
 	web := stream{50_000}
 	same, all := 0, 0
@@ -48,13 +48,13 @@ func TestStreamIsOneWeb(t *testing.T) {
 	}
 }
 
-// TestBestCoderWorkedByHand compares with lists whose information is known.
+// TestBestCoderWorkedByHand uses lists whose entropy is known.
 func TestBestCoderWorkedByHand(t *testing.T) {
 	var equal, coin, random entropy
 	r := rand.New(rand.NewPCG(1, 1))
 	for page := range uint32(4096) {
 		equal.add(page, []uint32{page + 1})
-		coin.add(page, []uint32{page + 1 + r.Uint32N(2)*6}) // 1 or 7: the size tells, and 2 bits or 3
+		coin.add(page, []uint32{page + 1 + r.Uint32N(2)*6}) // 1 or 7: different size classes, with 2 or 3 bits
 		random.add(page, []uint32{page + 1<<20 + r.Uint32N(1<<20)})
 	}
 	for name, c := range map[string]struct{ got, least, most float64 }{

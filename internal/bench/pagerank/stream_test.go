@@ -10,16 +10,15 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// A stream is a web whose links are computed from hashes when they are needed, so that it takes no
-// memory however large it is. Hosts are runs of ids whose sizes follow a power law; a page
-// has nine links, some of them twice: to its neighbours in the host's tree, to the top of the
-// host, anywhere in the host, to the home page of some host, the popular ones more often, and
-// anywhere.
+// A stream is a web whose links are computed from hashes on demand, so that it takes no memory.
+// Hosts are runs of ids whose sizes follow a power law; a page has nine links, some of them twice:
+// to its neighbours in the host's tree, to the top of the host, anywhere in the host, to the home
+// page of some host, the popular ones more often, and anywhere.
 type stream struct{ n uint32 }
 
 const (
-	largestHost = 1 << 13 // pages; hosts are cut from blocks of so many
-	wholeHost   = 8       // one of so many blocks is one host, as is one of so many halves, and so on
+	largestHost = 1 << 13 // pages; hosts are cut from blocks of this size
+	wholeHost   = 8       // one block in 8 is one host, as is one half in 8, and so on
 )
 
 // mix is the finalizer of splitmix64.
@@ -33,7 +32,7 @@ func mix(x uint64) uint64 {
 // below returns a number below n from a hash.
 func below(h uint64, n uint32) uint32 { return uint32(h >> 32 * uint64(n) >> 32) }
 
-// host returns the first page of a page's host, and how many it has.
+// host returns the first page of a page's host, and the number of its pages.
 func (s stream) host(page uint32) (first, size uint32) {
 	for size = largestHost; size > 1; size /= 2 {
 		if first = page &^ (size - 1); mix(uint64(first)<<16|uint64(size))%wholeHost == 0 {
@@ -62,15 +61,14 @@ func (s stream) links(page uint32, buf []uint32) []uint32 {
 	return append(buf, anywhere, popular)
 }
 
-// BenchmarkStream crawls a web of SPINNERET_NODES pages, ten million if not set, that is made on the
-// way. What making it takes is measured by making it again in the same order, and subtracted. So no
-// strategy gains by reading a graph in the order in which it lies in memory, as BF does in
-// BenchmarkCrawl.
+// BenchmarkStream crawls a web of SPINNERET_NODES pages, by default ten million, that is generated
+// on the fly. The time to generate it is measured separately, in the same order, and subtracted. So
+// no strategy gains by reading a graph in memory order, as BF does in BenchmarkCrawl.
 //
 //	go test ./pagerank -bench Stream -benchtime 1x
 //
-// 9th/2nd-tenth is how much longer a page takes late in the crawl than early. The links of one page
-// in 64 are used to compute what the best coder would need.
+// 9th/2nd-tenth is the ratio of the time per page late and early in the crawl. The links of one
+// page in 64 are used to estimate the size with the best coder.
 func BenchmarkStream(b *testing.B) {
 	web := stream{uint32(nodes(b, 10_000_000))}
 	frontier := func(opts pagerank.Options) func() compare.Strategy {
@@ -109,10 +107,10 @@ func statsOf(s compare.Strategy) (stats pagerank.Stats) {
 	return stats
 }
 
-// A tally sums up crawls of a stream.
+// A tally has the totals of crawls of a stream.
 type tally struct {
 	pages         int
-	crawl, making float64     // seconds of processor time; crawl is with making
+	crawl, making float64     // CPU seconds; crawl includes making
 	tenths        [10]float64 // of crawl
 	stats         pagerank.Stats
 	arena         float64 // bytes of links

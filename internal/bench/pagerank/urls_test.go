@@ -11,8 +11,8 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// BenchmarkURLs reports what the id table of pagerank.URLs takes for each URL, beside the text of
-// the URL itself and a Go map from string to id with a slice for the way back.
+// BenchmarkURLs reports the bytes per URL of the id table of pagerank.URLs, compared with the text
+// of the URLs and a Go map from URL to id with a slice for the reverse.
 func BenchmarkURLs(b *testing.B) {
 	for name, list := range map[string][]string{
 		"scoop": readURLs(b, ".", "urls-scoop.txt.zst"),
@@ -47,7 +47,7 @@ func BenchmarkURLs(b *testing.B) {
 	}
 }
 
-// mapBytes returns what a map from URL to id takes, with a slice for the way back.
+// mapBytes returns the size of a map from URL to id, with a slice for the reverse.
 func mapBytes(list []string) float64 {
 	before := heapBytes()
 	ids, urls := map[string]uint32{}, []string{}

@@ -1,4 +1,4 @@
-// Package pages keeps the kernel from lending the measured stores memory that nobody bounds.
+// Package pages prevents the measured stores from using unbounded memory in the page cache.
 package pages
 
 import (
@@ -9,13 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drop takes what is on disk of the files in a directory out of the page cache, which the kernel
-// has as much memory for as it likes. So what a store wants to have in memory has to be in its own,
-// which is bounded.
+// Drop evicts the synced pages of the files in a directory from the page cache, whose size is not
+// bounded. So a store only profits from its own memory, which is.
 func Drop(dir string) error {
 	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return nil // it may have been removed meanwhile
+			return nil // it may have been removed
 		}
 		f, err := os.Open(name)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Build builds fullcrawler and webtest into a directory. It is called from a program that runs in the
-// directory of this module.
+// Build builds fullcrawler and webtest into a directory. The working directory must be that of this
+// module.
 func Build(dir string) error {
 	for name, from := range map[string]string{
 		"fullcrawler": "../../examples/fullcrawler", "webtest": "../../fetch/webtest/cmd/webtest",

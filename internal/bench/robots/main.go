@@ -1,5 +1,5 @@
-// Command robots measures package robots/robotstxt beside temoto/robotstxt, the other matcher in Go that
-// crawlers use: what a check costs, what a file costs to parse, and what it holds afterwards.
+// Command robots measures package robots/robotstxt beside temoto/robotstxt, the other matcher in Go
+// that crawlers use: the cost of a check, of parsing a file, and of the memory of the result.
 //
 //	go run ./robots
 //
@@ -43,8 +43,8 @@ func main() {
 	}
 }
 
-// An engine parses a file for one agent and returns its check of the n-th path. One wants URLs and
-// the other paths; both are made beforehand.
+// An engine parses a file for one agent and returns a function that checks the n-th path. One
+// engine takes URLs and the other paths; both are prepared in advance.
 type engine struct {
 	name  string
 	parse func(body []byte) (allowed func(n int) bool, keep any, err error)
@@ -66,7 +66,7 @@ var engines = []engine{
 	}},
 }
 
-// figures are what is measured of one engine on one file.
+// figures are the measurements of one engine on one file.
 type figures struct{ check, allocs, parse, live float64 }
 
 func run(files []file, rounds int, budget time.Duration) error {
@@ -108,7 +108,7 @@ func medians(all []figures) figures {
 	}
 }
 
-// measure includes in parse what the first check costs: robots compiles rules on demand.
+// measure counts the first check as part of parse, since robots compiles rules on demand.
 func measure(e engine, body []byte, budget time.Duration) (f figures, err error) {
 	f.parse, _ = timed(budget, func() {
 		allowed, _, parseErr := e.parse(body)
@@ -132,8 +132,8 @@ func measure(e engine, body []byte, budget time.Duration) (f figures, err error)
 	return f, nil
 }
 
-// timed returns the nanoseconds of CPU, with those of the collector, and the allocations of a call
-// of f, which is called for as long as the budget lasts, and once at least.
+// timed returns the CPU nanoseconds, including garbage collection, and the allocations of a call of
+// f. It calls f at least once, until the budget is used up.
 func timed(budget time.Duration, f func()) (ns, allocs float64) {
 	var before, after runtime.MemStats
 	f()
@@ -151,7 +151,7 @@ func timed(budget time.Duration, f func()) (ns, allocs float64) {
 	return float64(took.Nanoseconds()) / float64(calls), float64(after.Mallocs-before.Mallocs) / float64(calls)
 }
 
-// cpuTime does not fail on a system that has the call.
+// cpuTime returns the CPU time so far. The call does not fail.
 func cpuTime() time.Duration {
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
@@ -166,14 +166,14 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// file is a robots.txt with the name of its kind.
+// file is a robots.txt with a name for its kind.
 type file struct {
 	name string
 	body []byte
 }
 
-// made returns files of the sizes that sites have, and one that means harm: as many rules with
-// wildcards as half a megabyte holds.
+// made returns files of typical sizes, and a hostile one: as many rules with wildcards as fit into
+// half a megabyte.
 func made() []file {
 	var typical, shop, hostile strings.Builder
 	typical.WriteString("# Please be gentle.\nUser-agent: *\nCrawl-delay: 2\n")

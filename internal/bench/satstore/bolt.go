@@ -13,9 +13,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// boltEngine keeps records in a B+ tree by their fingerprints. Those of a slot are visited in the
-// order of their keys, and written back by transactions that fit into memory. Readers may bring the
-// pages in before.
+// boltEngine keeps records in a B+ tree by their fingerprints. The records of a slot are visited in
+// the order of their keys, and written back in transactions that fit into memory. Parallel readers
+// may load the pages before.
 type boltEngine struct {
 	db      *bbolt.DB
 	w       *workload
@@ -32,7 +32,8 @@ func openBolt(c config, w *workload) (engine, error) {
 	return &boltEngine{db, w, c.Readers}, err
 }
 
-// boltBatch is how many records one transaction changes: each may dirty a page of its own.
+// boltBatch is the number of records that one transaction changes: each may dirty a page of its
+// own.
 const boltBatch = 20_000
 
 // sortedKeys returns the keys of records in order, with their records.
@@ -50,8 +51,8 @@ type keyOf struct {
 	record int32
 }
 
-// load puts the records in the order of their keys, as the paper does. The keys of all of them
-// would take a good part of the memory.
+// load puts the records in the order of their keys, as in the paper. It recomputes keys, since all
+// of them would take much of the memory.
 func (e *boltEngine) load() error {
 	all := make([]int32, e.w.records)
 	for i := range all {
@@ -106,7 +107,7 @@ func (e *boltEngine) visit(slot int64, keys []keyOf) error {
 		for _, k := range keys {
 			old := b.Get(k.key[:])
 			if old == nil {
-				return fmt.Errorf("record %d is gone", k.record)
+				return fmt.Errorf("record %d is missing", k.record)
 			}
 			value := bytes.Clone(old)
 			visit(value, slot)
@@ -118,7 +119,7 @@ func (e *boltEngine) visit(slot int64, keys []keyOf) error {
 	})
 }
 
-// readAhead reads the values by several goroutines, as the one writer cannot.
+// readAhead reads the values with several goroutines, which the single writer cannot.
 func (e *boltEngine) readAhead(keys []keyOf) error {
 	var wait sync.WaitGroup
 	errs := make([]error, e.readers)
@@ -131,7 +132,7 @@ func (e *boltEngine) readAhead(keys []keyOf) error {
 					n += len(b.Get(k.key[:]))
 				}
 				if n < len(part) {
-					return errors.New("records are gone")
+					return errors.New("records are missing")
 				}
 				return nil
 			})

@@ -21,7 +21,7 @@ import (
 // An engine keeps the records.
 type engine interface {
 	load() error
-	// unit visits the records of one slot. Engines without slots need to be told which.
+	// unit visits the records of one slot. Engines without slots use due.
 	unit(slot int64, due []int32) (records int, err error)
 	close() error
 }
@@ -35,34 +35,34 @@ var engines = map[string]func(config, *workload) (engine, error){
 
 func engineNames() []string { return slices.Sorted(maps.Keys(engines)) }
 
-// firstSlot is the current one when records are loaded.
+// firstSlot is the current slot when records are loaded.
 const firstSlot = 1
 
-// A result is what a run measured.
+// A result has the measurements of a run.
 type result struct {
 	Config   config
 	Load     float64   // µs per record
 	Micros   float64   // per record, over all slots
-	CPU      float64   // µs per record of all of the process's threads
+	CPU      float64   // µs per record, of all threads of the process
 	Trace    []float64 // µs per record, by slot
 	Visits   int       // records in all slots
 	Read     float64   // bytes from the disk, per record
 	Written  float64
-	Disk     float64           // its sequential rate in MB/s, written and read
+	Disk     float64           // sequential rate in MB/s, written and read
 	Size     int64             // bytes on disk
 	Bytes    float64           // of a record
-	Recovery float64           // seconds to open the store after its process was gone
+	Recovery float64           // seconds to open the store after its process was killed
 	Slowest  map[string]*calls // by kind
 }
 
-// calls are of one kind.
+// calls has statistics of the calls of one kind.
 type calls struct {
 	N       int
-	Over50  int     // of them, those that took more than 50 ms
+	Over50  int     // calls that took more than 50 ms
 	Slowest float64 // ms
 }
 
-// Rate returns the MB/s at which records were read and written, as the paper has it.
+// Rate returns the MB/s at which records were read and written, as in the paper.
 func (r result) Rate() float64 { return 2 * r.Bytes / r.Micros }
 
 func (r result) String() string {
@@ -80,7 +80,7 @@ func (r result) String() string {
 	return s
 }
 
-// median takes each figure's own.
+// median takes the median of each figure.
 func median(all []result) result {
 	m := all[len(all)/2]
 	of := func(figure func(result) float64) float64 {
@@ -178,7 +178,7 @@ func measure(r *result, e engine, due [][]int32) error {
 			return err
 		}
 		if n != len(due[i]) {
-			return fmt.Errorf("slot %d had %d records and not %d", i+1, n, len(due[i]))
+			return fmt.Errorf("slot %d had %d records, want %d", i+1, n, len(due[i]))
 		}
 		took := time.Since(began)
 		total += took

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskUse returns the room that a directory takes.
+// diskUse returns the disk space of a directory.
 func diskUse(dir string) (n int64, err error) {
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		var s unix.Stat_t
@@ -28,13 +28,13 @@ func diskUse(dir string) (n int64, err error) {
 	return n, err
 }
 
-// A reading is what this process has cost.
+// A reading is the resource usage of this process.
 type reading struct {
 	read, written int64 // from and to the disk
 	cpu           time.Duration
 }
 
-// usage leaves out what was to be written and was removed before.
+// usage does not count writes that were cancelled because the file was removed.
 func usage() (r reading, err error) {
 	b, err := os.ReadFile("/proc/self/io")
 	if err != nil {
@@ -103,7 +103,7 @@ type group struct{ dir, procs string }
 
 func newGroup(memory int64) (*group, error) {
 	if memory <= 0 {
-		return nil, errors.New("no limit is wanted")
+		return nil, errors.New("there is no limit")
 	}
 	var errs []error
 	for root, file := range map[string]string{
@@ -124,8 +124,8 @@ func newGroup(memory int64) (*group, error) {
 	return nil, errors.Join(errs...)
 }
 
-// setLimit writes to a file that the kernel has made. Where it has not, the directory is a common
-// one, and writing would make a file that limits nothing.
+// setLimit writes to a file that the kernel has created. Without it, the directory is not a control
+// group, and the write must fail rather than create a file.
 func setLimit(name string, memory int64) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
@@ -135,7 +135,7 @@ func setLimit(name string, memory int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// enter lets a command begin inside the group.
+// enter makes a command start inside the group.
 func (g *group) enter(cmd *exec.Cmd) {
 	script := `echo $$ > "$0" && exec "$@"`
 	cmd.Args = append([]string{"sh", "-c", script, g.procs}, cmd.Args...)

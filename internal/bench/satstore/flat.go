@@ -37,7 +37,7 @@ func (e *flatEngine) load() error {
 	})
 }
 
-// write makes a file and syncs it.
+// write creates a file and syncs it.
 func (e *flatEngine) write(name string, fill func(*bufio.Writer) error) error {
 	f, err := os.Create(e.name(name))
 	if err != nil {

@@ -43,7 +43,7 @@ import (
 	"time"
 )
 
-// A config is what one run does.
+// A config describes one run.
 type config struct {
 	Engine  string
 	Records int
@@ -108,7 +108,7 @@ func check(err error) {
 	}
 }
 
-// combine makes a config for each combination of the lists.
+// combine returns a config for each combination of the lists.
 func combine(c config, records, fixed, buffer string) (all []config, err error) {
 	lists := [][]float64{}
 	for _, text := range []string{records, fixed, buffer} {
@@ -137,7 +137,7 @@ func combine(c config, records, fixed, buffer string) (all []config, err error) 
 	return all, nil
 }
 
-// runAll runs each config so many times, in turn.
+// runAll runs all configs in turn, for the given number of rounds.
 func runAll(configs []config, rounds int) ([]result, error) {
 	group, err := newGroup(configs[0].Memory)
 	if err != nil {
@@ -165,7 +165,7 @@ func runAll(configs []config, rounds int) ([]result, error) {
 	return medians, nil
 }
 
-// runOne makes a child do it, in a directory that is removed afterwards.
+// runOne runs a child, in a directory that is removed afterwards.
 func runOne(c config, group *group) (r result, err error) {
 	if c.Dir, err = os.MkdirTemp(c.Dir, "satstore-bench-"); err != nil {
 		return r, err

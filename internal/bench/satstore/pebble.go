@@ -15,7 +15,7 @@ import (
 )
 
 // pebbleEngine keeps records in a log-structured tree: by fingerprint, or by slot and fingerprint,
-// so that a slot is one range, which is deleted at once when its records have been written to
+// so that a slot is one range, which is deleted as a whole when its records have been written to
 // others.
 type pebbleEngine struct {
 	db      *pebble.DB
@@ -29,7 +29,7 @@ func openPebbleID(c config, w *workload) (engine, error) { return openPebble(c, 
 
 func openPebbleTime(c config, w *workload) (engine, error) { return openPebble(c, w, true) }
 
-// openPebble gives half of the buffers to the cache and half to tables in memory.
+// openPebble uses half of the buffers for the cache and half for memtables.
 func openPebble(c config, w *workload, byTime bool) (engine, error) {
 	cache := pebble.NewCache(c.Buffer / 2)
 	options := &pebble.Options{
@@ -50,7 +50,7 @@ func timeKey(slot int64, k [16]byte) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(slot)), k[:]...)
 }
 
-// pebbleBatch is how many records are written at once.
+// pebbleBatch is the number of records in a batch.
 const pebbleBatch = 10_000
 
 func (e *pebbleEngine) load() error {
@@ -111,7 +111,7 @@ func (e *pebbleEngine) visit(slot int64, keys []keyOf) error {
 	return b.Commit(pebble.Sync)
 }
 
-// read gets the values by one or several goroutines.
+// read gets the values with one or several goroutines.
 func (e *pebbleEngine) read(keys []keyOf, values [][]byte) error {
 	var wait sync.WaitGroup
 	errs := make([]error, e.readers)

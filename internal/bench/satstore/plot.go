@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A plot is a figure with logarithmic axes, as the paper's are.
+// A plot is a figure with logarithmic axes, like those in the paper.
 type plot struct {
 	title, x, y string
 	lines       map[string][]point
@@ -28,7 +28,7 @@ func (p *plot) add(line string, x, y float64) {
 	}
 }
 
-// axes are the flags that a figure may have along its bottom.
+// axes are the flags that a figure may have as its x axis.
 var axes = []struct {
 	name, label string
 	of          func(config) float64

@@ -10,19 +10,19 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// satEngine is our own.
+// satEngine uses package satstore.
 type satEngine struct {
 	dir    string
 	o      satstore.Options
 	s      *satstore.Store
 	w      *workload
-	detach bool // records are detached before they are given back
+	detach bool // records are detached before they are rescheduled
 
-	slowest map[string]*calls // by kind; nil if nobody asks
+	slowest map[string]*calls // by kind; nil if not measured
 }
 
-// begin returns when a call began, if its time is to be noted: reading the clock twice for each
-// record would take a quarter as long as the record.
+// begin returns the start of a call, if slowest calls are measured: reading the clock twice per
+// record would take a quarter of the time of the record.
 func (e *satEngine) begin() (began time.Time) {
 	if e.slowest != nil {
 		began = time.Now()
@@ -30,7 +30,7 @@ func (e *satEngine) begin() (began time.Time) {
 	return began
 }
 
-// end notes how long a call took.
+// end records the duration of a call.
 func (e *satEngine) end(kind string, began time.Time) {
 	if e.slowest != nil {
 		c := e.slowest[kind]
@@ -60,7 +60,7 @@ func openSAT(c config, w *workload) (engine, error) {
 	return e, err
 }
 
-// at returns when a slot begins.
+// at returns the start of a slot.
 func (e *satEngine) at(slot int64) time.Time {
 	return time.Unix(slot*e.w.hours*3600, 0)
 }
@@ -86,8 +86,8 @@ func (e *satEngine) load() error {
 			items = items[:0]
 		}
 	}
-	// What loading left to be done is no cost of the slots, as with the others: neither the
-	// checkpoint nor the merging of ids, which goes on for some seconds.
+	// Deferred work of loading must not count for the slots, as with the others: wait for the
+	// checkpoint and the merging of ids, which take some seconds.
 	for written := int64(-1); written != e.s.Stats().BytesWritten; time.Sleep(time.Second) {
 		written = e.s.Stats().BytesWritten
 	}

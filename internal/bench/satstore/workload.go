@@ -8,10 +8,10 @@ import (
 	"sort"
 )
 
-// A workload is the paper's: records that are visited again and again, each at its own interval.
-// The paper's logs are not public. Intervals come from f(t) ~ t / (t+8)^1.7 for t of 1 to 9600
-// hours, which has the figures that the paper tells of its logs. In an hour 0.74 % of the records
-// are due, on a day 9.4 %. Less than a tenth of the visits go to records of one hour, and 4 % of
+// A workload is the paper's: records that are visited repeatedly, each at its own interval. The
+// paper's logs are not public. Intervals come from f(t) ~ t / (t+8)^1.7 for t of 1 to 9600 hours,
+// which matches the figures that the paper reports. In an hour 0.74 % of the records are due, in a
+// day 9.4 %. Less than a tenth of the visits go to records with an interval of one hour, and 4 % of
 // the records have intervals of up to a day.
 type workload struct {
 	records  int
@@ -41,7 +41,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// plan returns the interval of a record and when it is due first, both in slots.
+// plan returns the interval of a record and its first due time, both in slots.
 func (w *workload) plan(record int) (interval, first int64) {
 	r := mix(uint64(record))
 	at := float64(r>>11) / (1 << 53) * w.interval[horizonHours-1]
@@ -50,7 +50,7 @@ func (w *workload) plan(record int) (interval, first int64) {
 	return interval, 1 + int64(mix(r)%uint64(interval))
 }
 
-// url appends a URL: 63.7 bytes on average, and alike in the ways that URLs of one host are.
+// url appends a URL: 63.7 bytes on average, with similarities like those of URLs on one host.
 func (w *workload) url(dst []byte, record int) []byte {
 	r := mix(uint64(record) ^ 0x5bd1e995)
 	dst = append(dst, "https://www."...)
@@ -92,14 +92,14 @@ func (w *workload) data(dst []byte, record int, interval int64) []byte {
 	for at := start + atSum; at+8 <= len(dst); at += 8 {
 		r = mix(r)
 		if at >= start+fieldsEnd && at < start+64 {
-			continue // flags, dates and counters: a part that is much the same everywhere
+			continue // flags, dates and counters, which are much the same everywhere
 		}
 		binary.LittleEndian.PutUint64(dst[at:], r)
 	}
 	return dst
 }
 
-// visit changes a record's fields as a visit in a slot does: half of the pages have changed.
+// visit updates a record's fields for a visit in a slot: half of the pages have changed.
 func visit(data []byte, slot int64) (next int64) {
 	visits := binary.LittleEndian.Uint32(data[atVisits:]) + 1
 	binary.LittleEndian.PutUint32(data[atVisits:], visits)
@@ -116,8 +116,8 @@ func visit(data []byte, slot int64) (next int64) {
 	return slot + int64(binary.LittleEndian.Uint32(data[atInterval:]))
 }
 
-// dues returns the records that are due in each of the first slots, in their order. It stands for
-// the queue of events that an engine without slots needs beside it, whose cost nobody pays.
+// dues returns the records that are due in each of the first slots, in order. It replaces the event
+// queue that an engine without slots would need, whose cost is not measured.
 func (w *workload) dues(slots int) [][]int32 {
 	due := make([][]int32, slots)
 	for i := range w.records {
@@ -129,7 +129,7 @@ func (w *workload) dues(slots int) [][]int32 {
 	return due
 }
 
-// meanBytes returns how long a record is, with its URL, on average.
+// meanBytes returns the average size of a record, with its URL.
 func (w *workload) meanBytes() float64 {
 	const sample = 10_000
 	n := 0
@@ -139,7 +139,7 @@ func (w *workload) meanBytes() float64 {
 	return float64(w.fixed) + float64(n)/sample
 }
 
-// key is the fingerprint that trees keep a record under.
+// key returns the fingerprint of a record, its key in the trees.
 func key(record int32) (k [16]byte) {
 	r := mix(uint64(record) ^ 0x2545f4914f6cdd1d)
 	binary.BigEndian.PutUint64(k[:], r)

@@ -88,7 +88,7 @@ func (s *soak) run() (err error) {
 	return check.Run()
 }
 
-// start starts one of the programs, whose output goes to a file.
+// start starts one of the programs, with its output in a file.
 func (s *soak) start(name string, args ...string) (*exec.Cmd, error) {
 	out, err := os.Create(s.path(name + ".out"))
 	if err != nil {
@@ -100,13 +100,13 @@ func (s *soak) start(name string, args ...string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// said returns the end of what a program has written.
+// said returns the end of a program's output.
 func (s *soak) said(name string) []byte {
 	text, _ := os.ReadFile(s.path(name + ".out"))
 	return text[max(0, len(text)-2000):]
 }
 
-// waitFor waits for a file that is not empty, a minute at most.
+// waitFor waits at most a minute for a file that is not empty.
 func waitFor(name string) error {
 	for range 600 {
 		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
@@ -114,5 +114,5 @@ func waitFor(name string) error {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return fmt.Errorf("there is no %s after a minute", name)
+	return fmt.Errorf("%s does not exist after a minute", name)
 }

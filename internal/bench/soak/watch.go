@@ -16,23 +16,23 @@ import (
 	"time"
 )
 
-// listen is where the crawler shows its figures.
+// listen is the address of the crawler's metrics.
 const listen = "127.0.0.1:18099"
 
-// A look is what the crawler was like at one time.
+// A look is a sample of the crawler's resources.
 type look struct {
 	at         time.Duration
 	visits     float64
 	known      float64 // pages
 	cpu        float64 // seconds
 	resident   float64 // MB in memory, of it
-	anonymous  float64 // MB that belong to no file
+	anonymous  float64 // MB of memory without a file
 	goroutines float64
-	files      float64 // open ones
+	files      float64 // open files
 	archive    float64 // MB written
 }
 
-// watch looks until there were enough visits.
+// watch samples until there were enough visits.
 func (s *soak) watch(pid int) (looks []look, err error) {
 	begun := time.Now()
 	for failures := 0; ; time.Sleep(s.every) {
@@ -119,7 +119,7 @@ func megabytes(kilobytes string) float64 {
 	return n * 1024 / 1e6
 }
 
-// report prints a line for each tenth of the visits: the most of what there was within.
+// report prints a line for each tenth of the visits, with maxima.
 func report(w io.Writer, looks []look) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "visits\tafter\tvisits/s\tCPU s/1,000\tknown\tMB\tanonymous MB\tgoroutines\tfiles\tarchive MB\t\n")
