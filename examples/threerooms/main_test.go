@@ -21,14 +21,14 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// A site notes what is asked of it.
+// A site records the requested paths.
 type site struct {
 	mu    sync.Mutex
 	paths []string
 }
 
-// asked returns the paths asked for so far.
-func (s *site) asked() []string {
+// requested returns the paths requested so far.
+func (s *site) requested() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.paths)
@@ -56,7 +56,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestEachPageOnce, by the rules to which robots.txt redirects. What cannot be had is shown.
+// TestEachPageOnce crawls a site whose robots.txt is a redirect. Failures must be printed.
 func TestEachPageOnce(t *testing.T) {
 	s := new(site)
 	server := httptest.NewServer(s)
@@ -66,12 +66,12 @@ func TestEachPageOnce(t *testing.T) {
 	require.NoError(t, crawl(t.Context(), typed, 100, time.Millisecond, fetch.Options{Reach: fetch.Loopback}, &out))
 	require.Equal(t, []string{
 		"/robots.txt", "/rules", "/", "/a", "/moved", "/gone", "/broken",
-	}, s.asked())
+	}, s.requested())
 	shown := strings.Split(strings.ReplaceAll(out.String(), server.URL, ""), "\n")
 	require.Len(t, shown, 7)
 	require.Regexp(t, `^200 / \d+$`, shown[0])
 	require.Equal(t, "404 /gone 19", shown[3])
-	require.Contains(t, shown[4], "400 /100% ", "package net/url refuses this one, and the server too")
+	require.Contains(t, shown[4], "400 /100% ", "net/url and the server reject this URL")
 	require.Contains(t, shown[5], "/broken")
 	require.NotRegexp(t, `^\d`, shown[5])
 
@@ -80,7 +80,7 @@ func TestEachPageOnce(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out.String(), "\n"))
 }
 
-// TestItIsPolite: robots.txt takes a turn, and the site sets the pace.
+// TestItIsPolite checks that the delay also applies to robots.txt, and that the site can set it.
 func TestItIsPolite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, err := webtest.Start(webtest.Options{
@@ -100,7 +100,7 @@ func TestItIsPolite(t *testing.T) {
 	})
 }
 
-// TestRedirectsOfRobotsWait for the host like any request.
+// TestRedirectsOfRobotsWait checks that a redirect of robots.txt waits like any request.
 func TestRedirectsOfRobotsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(site)
@@ -116,7 +116,7 @@ func TestRedirectsOfRobotsWait(t *testing.T) {
 	})
 }
 
-// TestErrorsNameTheCause and what to do.
+// TestErrorsNameTheCause checks that errors name the cause and a remedy.
 func TestErrorsNameTheCause(t *testing.T) {
 	serve := func(robots http.HandlerFunc) string {
 		server := httptest.NewServer(robots)
@@ -148,7 +148,7 @@ func TestErrorsNameTheCause(t *testing.T) {
 	}
 }
 
-// TestTheGuidePrintsTheProgram as it is.
+// TestTheGuidePrintsTheProgram compares the guide with main.go.
 func TestTheGuidePrintsTheProgram(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	require.NoError(t, err)
