@@ -141,6 +141,13 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	require.Equal(t, []string{"a-1", "0", "0.00", "1", "0.13", "1", "3.50", "42", "4.2", "1.5", "MiB", "5.0", "MiB", "1m0s"}, lines["a-1"])
 	require.True(t, strings.HasPrefix(out.String(), "crawl      running\n"), out.String())
 	require.Contains(t, out.String(), "14 waiting, 20 messages on the way")
+	require.NotContains(t, out.String(), "dropped")
+	full := look{parts: []crawl.Part{
+		{Root: engine.Root{Counts: map[string]int64{"queue_full": 5}}},
+	}}
+	out.Reset()
+	full.show(&out, look{}, false)
+	require.Contains(t, out.String(), "dropped    5 links and pages found no room")
 	require.Equal(t, "-", mebibytes(0), "not every system says how much memory a process takes")
 	paused := now
 	paused.word.Paused = true

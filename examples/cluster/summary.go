@@ -8,6 +8,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 // A summary is a crawl in a few figures: what an operator looks at first.
@@ -19,6 +20,7 @@ type summary struct {
 	open      int    // URLs that wait in a partition
 	lag       uint64 // messages that are on the way
 	lost      int64  // messages that the brokers have lost
+	metFull   int64  // links and pages for which there was no room
 	parts     int
 	ownerless []string // partitions
 	full      float64  // the largest share of a stream's bound
@@ -39,6 +41,7 @@ func (l *look) summary(last look) summary {
 	}
 	counts := l.counts()
 	s.admitted, s.lost = counts["URLs admitted"], counts["messages lost by the broker"]
+	s.metFull = metFull(counts)
 	before := map[string]int64{}
 	for _, m := range last.members {
 		before[m.ID] = m.Visits
@@ -80,8 +83,19 @@ func (s summary) write(out io.Writer, processes int) {
 		s.admitted, s.open, s.lag)
 	fmt.Fprintf(out, "processes  %d alive, %s resident, %d partitions\n",
 		processes, mebibytes(s.resident), s.parts)
-	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n\n",
+	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n",
 		100*s.full, s.lost)
+	if s.metFull > 0 {
+		fmt.Fprintf(out, "dropped    %d links and pages found no room: raise the bound with \"cluster create "+
+			"-apply -stream-bytes N\", or -waiting\n", s.metFull)
+	}
+	fmt.Fprintln(out)
+}
+
+// metFull counts links that were dropped because a stream was full, and pages that could not wait
+// because memory was, of which some are tried again.
+func metFull(counts map[string]int64) int64 {
+	return counts[string(stage.QueueFull)]
 }
 
 // writeProcesses writes a table of the processes: what each owns of each module and how much work

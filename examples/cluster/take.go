@@ -80,7 +80,17 @@ func create(fs *flag.FlagSet) action {
 			o.Seeds = seeds
 		}
 		err = withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
-			return createOn(ctx, bus, o, *apply, seeds, out, log)
+			c, err := createOn(ctx, bus, o, *apply, out)
+			if err == nil && *apply {
+				err = growStreams(ctx, c, fs)
+			}
+			if err == nil {
+				err = streamsDiffer(ctx, bus, log)
+			}
+			if err != nil {
+				return err
+			}
+			return c.Seed(ctx, seeds)
 		})
 		if err != nil {
 			return err
@@ -90,11 +100,10 @@ func create(fs *flag.FlagSet) action {
 	}
 }
 
-// createOn makes a crawl, or gives one that is there other options, and brings it seeds.
+// createOn makes a crawl, or gives one that is there other options.
 func createOn(
-	ctx context.Context, bus *jet.Bus, o crawl.Options, apply bool, seeds []string,
-	out, log io.Writer,
-) error {
+	ctx context.Context, bus *jet.Bus, o crawl.Options, apply bool, out io.Writer,
+) (*crawl.Crawl, error) {
 	c, err := crawl.Create(ctx, bus, o)
 	if errors.Is(err, crawl.ErrDiffers) && apply {
 		for _, d := range c.Differences(o) {
@@ -102,16 +111,22 @@ func createOn(
 		}
 		err = c.Apply(ctx, o)
 	}
-	switch {
-	case errors.Is(err, crawl.ErrDiffers):
-		return fmt.Errorf("%w\n%s", err, aboutDifferences(c.Differences(o)))
-	case err != nil:
-		return err
+	if errors.Is(err, crawl.ErrDiffers) {
+		err = fmt.Errorf("%w\n%s", err, aboutDifferences(c.Differences(o)))
 	}
-	if err := streamsDiffer(ctx, bus, log); err != nil {
-		return err
-	}
-	return c.Seed(ctx, seeds)
+	return c, err
+}
+
+// growStreams raises the bounds of the streams to what the command line asks for.
+func growStreams(ctx context.Context, c *crawl.Crawl, fs *flag.FlagSet) (err error) {
+	fs.Visit(func(f *flag.Flag) {
+		for _, m := range message.Partitioned() {
+			if f.Name == "stream-bytes" && err == nil {
+				err = c.Bus.Grow(ctx, m, c.Parts()[m])
+			}
+		}
+	})
+	return err
 }
 
 // aboutDifferences says what can be done about other options.
@@ -126,12 +141,12 @@ func aboutDifferences(all []crawl.Difference) string {
 		"options"
 }
 
-// streamsDiffer tells in what the streams of a crawl that was there differ from what is wanted. Only
-// the brokers' own tools can change that.
+// streamsDiffer tells in what the streams of a crawl that was there differ from what is wanted.
 func streamsDiffer(ctx context.Context, bus *jet.Bus, log io.Writer) error {
 	all, err := bus.Differs(ctx, message.Fetch, 0)
 	for _, d := range all {
-		fmt.Fprintf(log, "cluster: %s, and stays so; \"nats stream edit\" changes the streams\n", d)
+		fmt.Fprintf(log, "cluster: %s, and stays so; -apply with -stream-bytes raises the bound, and "+
+			"\"nats stream edit\" changes all else\n", d)
 	}
 	return err
 }

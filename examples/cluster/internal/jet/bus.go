@@ -249,7 +249,7 @@ func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) er
 			_, err := b.js.CreateStream(attempt, config)
 			// A broker without room says so even if the stream is there.
 			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || noRoom(err) {
-				_, again := b.js.UpdateStream(attempt, config)
+				again := b.adjust(attempt, config)
 				if !errors.Is(again, jetstream.ErrStreamNotFound) {
 					err = again
 				}
@@ -259,6 +259,40 @@ func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) er
 			return &RoomError{config.MaxBytes, parts, part, err}
 		} else if err != nil {
 			return fmt.Errorf("jet: create stream %s: %w", config.Name, err)
+		}
+	}
+	return nil
+}
+
+// adjust gives a stream that is there a configuration, if it is empty. Another create may have been
+// faster, and a smaller bound would remove messages.
+func (b *Bus) adjust(ctx context.Context, config jetstream.StreamConfig) error {
+	stream, err := b.js.Stream(ctx, config.Name)
+	if err != nil || stream.CachedInfo().State.Msgs > 0 {
+		return err
+	}
+	_, err = b.js.UpdateStream(ctx, config)
+	return err
+}
+
+// Grow raises the bounds of the streams of a module to that of the options of this connection. It
+// lowers none: that would remove messages.
+func (b *Bus) Grow(ctx context.Context, m message.Module, parts int) error {
+	for part := range parts {
+		err := b.retry(ctx, func() error {
+			attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+			defer cancel()
+			stream, err := b.js.Stream(attempt, b.stream(m, part))
+			if err != nil || stream.CachedInfo().Config.MaxBytes >= b.opts.MaxBytes {
+				return err
+			}
+			config := stream.CachedInfo().Config
+			config.MaxBytes = b.opts.MaxBytes
+			_, err = b.js.UpdateStream(attempt, config)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("jet: raise the bound of %s: %w", b.stream(m, part), err)
 		}
 	}
 	return nil
