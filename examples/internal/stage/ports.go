@@ -49,8 +49,8 @@ func (p *Ports) Answered(url string) {
 }
 
 // Refused records that the URL's port did not, and reports whether only this port is closed: the
-// others have not refused as well, and the host has not answered on this one before. It reports
-// that only once in a while, since repeated attempts at a closed port are a burden to the host.
+// others have not refused as well, and this one is not the only one that ever accepted a request.
+// It reports that once in a while only, since attempts at a closed port are a burden to the host.
 func (p *Ports) Refused(url string, now time.Time, while time.Duration) (own bool) {
 	port := portOf(url)
 	p.change(url, func(h *portsOf) {

@@ -22,8 +22,8 @@ const spreadShare = 8
 // they take 30 MB.
 const maxTenants = 1 << 17
 
-// An address loses its status if one in troubleShare of this many answers is a failure, and this
-// many owners have failures. A single owner could stage failures.
+// An address loses its status if one in troubleShare of troubleAnswers answers is a failure, and
+// several owners have failures. A single owner could stage them.
 const troubleAnswers, troubleShare = 64, 4
 
 // SharedAddrs knows which addresses unrelated hosts share, such as those of a content delivery
