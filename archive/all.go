@@ -12,14 +12,13 @@ import (
 )
 
 // All returns every version of every URL in the order of the index: URLs by their SURT, and
-// versions by time. A content that the index does not know the address of is zero, see
-// [Archive.At].
+// versions by time. Content is zero if the index does not know its address, see [Archive.At].
 //
-// All that was appended before is there. Of what is appended meanwhile, some may be.
+// Captures appended before the call are included. Captures appended during the walk may be.
 func (a *Archive) All() iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		// A version is only known to be valid until the next one when that was met: each is held
-		// back for one step.
+		// The next version decides until when a version is valid, so each is held back for one
+		// step.
 		var held Version
 		var key string // of held
 		for l, err := range a.index.scan(urlkey.All) {
@@ -43,12 +42,12 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 }
 
 // ValidAt returns the version of each URL that was valid at a time, in the order of the index, for
-// URLs with a SURT such as "org,example,www)/path" that is at least low and less than high. An empty
-// high has no limit, and the zero Time means the last versions. URLs that were first found later are
-// left out. A content that the archive does not have is zero.
+// URLs with a SURT such as "org,example,www)/path" that is at least low and less than high. An
+// empty high means no upper limit, and the zero Time means the last versions. URLs that were first
+// found later are left out. Content is zero if the archive does not have it.
 //
-// All that was appended before is there. Of what is appended meanwhile, some may be. A URL costs
-// about the same however many versions it has.
+// Captures appended before the call are included. Captures appended during the walk may be. A URL
+// costs about the same however many versions it has.
 func (a *Archive) ValidAt(t time.Time, low, high string) iter.Seq2[Version, error] {
 	if high == "" {
 		high = urlkey.All.High
@@ -65,26 +64,25 @@ func (a *Archive) ValidAt(t time.Time, low, high string) iter.Seq2[Version, erro
 	}
 }
 
-// validWalk looks for what was valid at a time. It is not safe for concurrent use.
+// validWalk finds the versions that were valid at a time. It is not safe for concurrent use.
 type validWalk struct {
 	archive *Archive
 	at      int64
 	yield   func(Version, error) bool
 
-	key   string // of the URL whose entries come
+	key   string // of the current URL
 	n     int    // of its entries so far
-	entry entry  // the last one that is not later than at
-	found bool   // there is one
+	entry entry  // the last one not later than at
+	found bool   // entry is set
 	until int64  // the time of the one after it
 }
 
-// maxRead is how many entries of a URL are read before the rest is skipped by a lookup, which costs
-// about as much.
+// maxRead is how many entries of a URL are read before a lookup, of about the same cost, skips the
+// rest.
 const maxRead = 32
 
-// scan walks through a range, and returns whether to go on from a key: behind a URL with so many
-// versions that the walk has not seen all of them. That of a URL without a host may have keys of
-// other URLs among its own.
+// scan walks a range. If it stops inside a URL with many versions, it returns the key from which to
+// continue. The keys of a URL without a host may have those of other URLs among them.
 func (w *validWalk) scan(within urlkey.Span) (from string, again bool, err error) {
 	w.n = 0
 	for l, err := range w.archive.index.scan(within) {
@@ -116,20 +114,20 @@ func (w *validWalk) scan(within urlkey.Span) (from string, again bool, err error
 	return "", false, nil
 }
 
-// end returns whether the caller wants more than the URL whose entries have come.
+// end ends the current URL, and returns whether the caller wants more.
 func (w *validWalk) end() bool {
 	if w.n == 0 || !w.found {
 		return true
 	}
 	v := w.archive.describe(w.key, &w.entry, w.until)
 	if known, err := w.archive.elsewhere(w.key, v); err == nil {
-		v = known // otherwise there is nothing to read, as for a snapshot
+		v = known // otherwise there is no content to read, as for a snapshot
 	}
 	return w.yield(v, nil)
 }
 
-// OpenFile opens a WARC file of the archive for reading, as far as it holds whole captures now. The
-// name is one of [Archive.Files] or that of a [Location].
+// OpenFile opens a WARC file of the archive for reading, up to its last complete capture. The name
+// comes from [Archive.Files] or a [Location].
 func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
 	if !isImport(name) {
 		name = strings.TrimSuffix(name, unfinished)

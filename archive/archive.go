@@ -9,16 +9,16 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// What callers may want to tell apart.
+// Errors that callers may want to distinguish.
 var (
-	// ErrClosed is returned by every method that needs the archive open, once it is closed.
+	// ErrClosed is returned by methods that need an open archive once it is closed.
 	ErrClosed = errors.New("archive: closed")
 
 	// ErrInvalid is wrapped by the error for a [Capture] that cannot be written as a valid record.
-	// Appending the same capture again cannot help.
+	// Appending the same capture again fails again.
 	ErrInvalid = errors.New("archive: invalid capture")
 
-	// ErrReadOnly is returned for what would change an archive that is open with Options.ReadOnly.
+	// ErrReadOnly is returned by methods that would change an archive open with Options.ReadOnly.
 	ErrReadOnly = errors.New("archive: it is open for reading only")
 
 	// ErrLocked is returned by [Open] while another process has the archive open.
@@ -27,7 +27,7 @@ var (
 	// ErrIndex is wrapped when the index cannot be used. Options.Reindex makes a new one.
 	ErrIndex = errors.New("archive: index")
 
-	// ErrNotFound is returned where there is no version of a URL at a time.
+	// ErrNotFound is returned if a URL has no version at a time.
 	ErrNotFound = errors.New("archive: no such version")
 )
 
@@ -53,14 +53,13 @@ type Archive struct {
 	late        []late // used by Open, and with imports.adding held
 }
 
-// Location tells where the response record of a capture lies.
+// Location is the position of the response record of a capture.
 type Location struct {
-	// File is the name of the file in the directory. As long as the file is being written the name
-	// on disk has ".open" after it. Of an imported file it is the absolute path.
+	// File is the name of the file in the directory. While the file is being written, its name on
+	// disk ends in ".open". For an imported file it is the absolute path.
 	File string
 
-	// Offset and Length delimit one gzip member or zstd frame, which holds the record and nothing
-	// else.
+	// Offset and Length delimit one gzip member or zstd frame, which contains only the record.
 	Offset, Length int64
 }
 
@@ -68,19 +67,20 @@ type Location struct {
 type Stats struct {
 	Files    int64 // begun
 	Captures int64 // appended
-	Revisits int64 // of the captures, those whose body another record has
-	Shared   int64 // of these, those whose body was found under another URL, see Options.Share
-	Saved    int64 // bytes of the bodies of revisits, which were not written again
-	Failed   int64 // captures that were valid but could not be written
+	Revisits int64 // captures whose body is in another record
+	Shared   int64 // revisits whose body was found under another URL, see Options.Share
+	Saved    int64 // bytes of bodies that revisits did not store again
+	Failed   int64 // valid captures that could not be written
 	Records  int64 // of the captures
 	RawBytes int64 // of these records
 	Bytes    int64 // of these records, compressed
 }
 
-// Open makes the directory if it is missing, and checks that files can be made in it. It brings the
-// index up to date with all WARC files there, whoever wrote them: reading what is new takes as long
-// as a disk and a decompressor take for it. What a crash left of a capture at the end of a file is
-// cut off, see Durability in the package comment. With [Options.ReadOnly] nothing is made or cut.
+// Open creates the directory if it is missing, and checks that it is writable. It brings the index
+// up to date with all WARC files there, including those of other programs: new data is read at the
+// speed of the disk and the decompressor. An incomplete capture that a crash left at the end of a
+// file is cut off, see Durability in the package comment. With [Options.ReadOnly] nothing is
+// created or cut.
 func Open(dir string, opts Options) (*Archive, error) {
 	if _, err := opts.settle(); err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func Open(dir string, opts Options) (*Archive, error) {
 	return openArchive(path, files, opts, false)
 }
 
-// openArchive opens the archive in a directory that is there. With anew it makes a new index, which
-// takes the place of the old one.
+// openArchive opens the archive in an existing directory. With anew it makes a new index, which
+// replaces the old one.
 func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive, err error) {
 	s, err := opts.settle()
 	if err != nil {
@@ -115,7 +115,7 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 		return nil, openError(err)
 	}
 	defer func() {
-		if err != nil { // which says more than what follows
+		if err != nil { // more specific than later errors
 			if a.index != nil {
 				_ = a.index.close(false)
 			}
@@ -145,20 +145,19 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 
 // openError adds what to do. The cause names the path.
 func openError(err error) error {
-	return fmt.Errorf("archive: open: %w: give a directory in which this process may make files",
+	return fmt.Errorf("archive: open: %w: give a directory in which this process may create files",
 		err)
 }
 
-// Append writes the records of one capture and returns where its response is. When it returns nil
-// the records have been handed to the operating system, and the capture can be found.
+// Append writes the records of one capture and returns the location of its response. When it
+// returns nil, the records have been passed to the operating system, and the capture can be found.
 //
-// A 304, and a 200 whose body is that of the version before it, become a revisit record, see
+// A 304, or a 200 with the same body as the previous version, becomes a revisit record, see
 // [Options.KeepRepeats].
 //
-// After an error the capture is not in the archive, unless the disk refused even to cut a file
-// back, which then keeps its name that ends in ".open". The error wraps [ErrInvalid], [ErrClosed]
-// or the cause, such as syscall.ENOSPC; in the last case the same capture can be appended again as
-// soon as the cause is mended.
+// After an error the capture is not in the archive, unless truncating the file failed too; that
+// file then keeps its ".open" name. The error wraps [ErrInvalid], [ErrClosed] or the cause, such as
+// syscall.ENOSPC. In the last case the same capture can be appended again once the cause is fixed.
 func (a *Archive) Append(c Capture) (Location, error) {
 	if err := c.check(); err != nil {
 		return Location{}, err
@@ -166,7 +165,7 @@ func (a *Archive) Append(c Capture) (Location, error) {
 	return a.append(c)
 }
 
-// append writes a capture that was checked.
+// append writes a checked capture.
 func (a *Archive) append(c Capture) (Location, error) {
 	switch {
 	case a.files.isClosed():
@@ -181,23 +180,23 @@ func (a *Archive) append(c Capture) (Location, error) {
 	return a.files.append(&n.capture, n)
 }
 
-// Sync forces to disk what was appended before, for a caller who is about to note elsewhere that
-// these captures are kept. Others may append meanwhile.
+// Sync forces all captures appended before the call to disk. Call it before recording elsewhere
+// that they are stored. Other goroutines may append during the call.
 //
-// An error means that captures appended since the last Sync that returned nil may be lost in a
-// power failure, for good: no later Sync makes up for them. It is returned once.
+// An error means that a power failure may lose captures appended since the last Sync that returned
+// nil. No later Sync makes up for them. The error is returned once.
 func (a *Archive) Sync() error { return a.files.sync() }
 
-// Stats returns the counts as of now. They fit together: none is ahead of another.
+// Stats returns a consistent snapshot of the counts.
 func (a *Archive) Stats() (stats Stats) {
 	a.files.count(func(s *Stats) { stats = *s })
 	return stats
 }
 
-// Files returns the sorted names of all WARC files in the directory, whoever wrote them, as they
-// are on disk now: the current file and those of failed disks end in ".open". Files of one prefix
-// sort by the time at which they were begun. The absolute paths of imported files come last,
-// whether they are there or not.
+// Files returns the sorted names of all WARC files in the directory, including those of other
+// programs, as they are on disk now. The current file, and files that a disk failure left
+// unfinished, end in ".open". Files of one prefix sort by the time at which they were begun. The
+// absolute paths of imported files come last, whether the files exist or not.
 func (a *Archive) Files() ([]string, error) {
 	names, err := a.files.list()
 	if err != nil {
@@ -206,9 +205,9 @@ func (a *Archive) Files() ([]string, error) {
 	return append(names, a.imports.list()...), nil
 }
 
-// Close finishes the current files, writes the index, and waits for the goroutine that does so.
-// Even if it fails the files are closed and hold every capture that was acknowledged, but one may
-// keep the name that ends in ".open". Closing again does nothing.
+// Close finishes the current files, writes the index, and waits for the background goroutine. Even
+// if it fails, the files are closed and contain every acknowledged capture, but one may keep its
+// ".open" name. Closing again does nothing.
 func (a *Archive) Close() (err error) {
 	a.closing.Do(func() {
 		err = a.files.close()

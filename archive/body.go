@@ -9,9 +9,9 @@ import (
 )
 
 // Body returns the body of a version without its content coding. An unchanged version has the body
-// of the version that it repeats. A body of more than MaxBody bytes, or one that is out of
-// proportion to what is stored, is an error that wraps warc.ErrTooLarge: read it by [Archive.Read]
-// and [warc.Record.Content]. Of a truncated version it returns what is there.
+// of the version that it repeats. A body of more than MaxBody bytes, or one whose compression ratio
+// is suspicious, is an error that wraps warc.ErrTooLarge: read it with [Archive.Read] and
+// [warc.Record.Content]. For a truncated version it returns the stored part.
 func (a *Archive) Body(v Version) ([]byte, error) {
 	rec, err := a.open(v.Content)
 	if err != nil {

@@ -16,49 +16,49 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
-// maxURL bounds the one header line whose length a stranger chooses; readers have limits too.
+// maxURL bounds the one header line whose length a server can choose; readers have limits too.
 const maxURL = 64 << 10
 
-// maxHead bounds the head of a response: package warc reads no longer one.
+// maxHead bounds the head of a response: it is the limit of package warc.
 const maxHead = 1 << 20
 
 // Capture is the answer to one HTTP request, and what is known about it. The slices are only read,
 // and only until Append returns.
 type Capture struct {
-	// URL is what was asked for: absolute, without spaces and control characters.
+	// URL is the requested URL: absolute, without spaces and control characters.
 	URL string
 
-	// Time is when the request was sent. It is kept to the microsecond: finer dates, though
-	// allowed, make widely used readers fail.
+	// Time is when the request was sent. It is stored in microseconds: finer dates are allowed, but
+	// widely used readers fail on them.
 	Time time.Time
 
 	// Addr is the server's address. The zero Addr leaves it out.
 	Addr netip.Addr
 
 	// Protocol is the protocol of the response as net/http names it, such as "HTTP/2.0". "" means
-	// that Head tells. TLS is the version of TLS and CipherSuite the cipher suite, as numbers of
-	// package crypto/tls. 0 means that there was none, or that it is not known. The record says all
-	// that has a name, in WARC-Protocol and WARC-Cipher-Suite.
+	// the version in Head. TLS is the version of TLS and CipherSuite the cipher suite, as numbers
+	// of package crypto/tls; 0 means none or unknown. Values that have names are recorded in
+	// WARC-Protocol and WARC-Cipher-Suite.
 	Protocol         string
 	TLS, CipherSuite uint16
 
 	// Request is the request as sent: its head with the blank line, and its body if it had one. If
-	// it is empty no request record is written. Like Head, it may be of HTTP/2 or HTTP/3: its first
-	// line is written as one of HTTP/1.1, which is what readers of WARC files understand.
+	// it is empty, no request record is written. Like Head, it may be of HTTP/2 or HTTP/3: its
+	// first line is then written as HTTP/1.1, which readers of WARC files understand.
 	Request []byte
 
-	// Head is the status line and the header fields of the response with the blank line after
-	// them, all as received. It may have 1 MiB.
+	// Head is the status line and the header fields of the response with the blank line after them,
+	// all as received. It is limited to 1 MiB.
 	Head []byte
 
-	// Body is the response body with its content coding kept and its transfer coding removed.
-	// When Head says that it came in chunks it is stored as one single chunk: then the record is
-	// a valid HTTP message although Head was not touched. A transfer coding below the chunks,
-	// which no one uses, must still be on Body.
+	// Body is the response body with its content coding kept and its transfer coding removed. If
+	// Head says that it was chunked, it is stored as a single chunk: so the record is a valid HTTP
+	// message with an unchanged Head. Any transfer coding other than chunked, which is rare, must
+	// still be applied to Body.
 	Body []byte
 
-	// Large takes the place of Body for a body that should not be held in memory. It is read up to
-	// three times, from its beginning to its end.
+	// Large replaces Body for a body too large for memory. It is read up to three times, from
+	// beginning to end.
 	Large *io.SectionReader
 
 	// Truncated says why Body is not the whole body: "length" or "time" when a limit of the
@@ -66,19 +66,19 @@ type Capture struct {
 	// a whole body. RequestTruncated says the same of the body in Request.
 	Truncated, RequestTruncated string
 
-	// Rebuilt says that Request or Head was put together from parsed fields, and does not have the
-	// bytes of the wire. The records tell by a field of their own.
+	// Rebuilt says that Request or Head was rebuilt from parsed fields instead of the bytes on the
+	// wire. A field of the records says so.
 	Rebuilt bool
 
 	record   *Resource // takes the place of a response, see AppendRecord
 	original string    // the ID of the record that it is of
 }
 
-// truncations are the reasons that WARC 1.1 knows, section 5.13.
+// truncations are the reasons in WARC 1.1, section 5.13.
 var truncations = []string{"", "length", "time", "disconnect", "unspecified"}
 
-// check reports what would make the records unreadable, or say something else than was meant. It is
-// the only place that does: behind it all values are taken to be fit for a header line.
+// check rejects values that would make the records unreadable or change their meaning. Later code
+// relies on it: every value is assumed to fit in a header line.
 func (c *Capture) check() error {
 	if reason := urlFault(c.URL); reason != "" {
 		return fmt.Errorf("%w: URL %.200q %s", ErrInvalid, c.URL, reason)
@@ -108,8 +108,8 @@ func (c *Capture) check() error {
 	return nil
 }
 
-// size is the number of bytes that will go through the compressor, but for the record headers. It
-// also bounds what comes out: gzip adds a few bytes to what it cannot shrink.
+// size is the number of bytes to compress, without the record headers. It also bounds the output:
+// gzip adds only a few bytes to incompressible data.
 func (c *Capture) size() int64 {
 	return int64(len(c.Request)) + int64(len(c.Head)) + c.bodySize()
 }
@@ -135,8 +135,8 @@ func (c *Capture) sum() (sum [sha1.Size]byte, err error) {
 	return sum, nil
 }
 
-// urlFault tells why a URL cannot stand in a header line, or "" if it can. Characters outside of
-// ASCII can: browsers send them, and losing the page would be worse than being lenient.
+// urlFault returns why a URL cannot be in a header line, or "" if it can. Characters outside of
+// ASCII are allowed: browsers send them, and losing the page would be worse.
 func urlFault(url string) string {
 	scheme, _, found := strings.Cut(url, ":")
 	switch {
@@ -152,8 +152,8 @@ func urlFault(url string) string {
 	return ""
 }
 
-// breaksLine finds the characters at which one reader or another ends a line or a value. That is
-// more than CR and LF: some split lines at U+0085 or U+2028.
+// breaksLine reports whether some reader ends a line or a value at a character. That is more than
+// CR and LF: some split lines at U+0085 or U+2028.
 func breaksLine(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // headLen returns the length of the head of an HTTP message with its blank line, or -1 if there is
@@ -172,7 +172,7 @@ func headLen(message []byte) int {
 	}
 }
 
-// chunked tells whether a reader of the response will look for chunks after the head.
+// chunked reports whether a reader of the response expects chunks after the head.
 func (c *Capture) chunked() bool {
 	return !bytes.HasPrefix(c.Request, []byte("HEAD ")) && coding.Chunked(c.Head)
 }

@@ -13,8 +13,8 @@ import (
 const oldIndexName = "index.bolt"
 
 // convert takes over an index of version 1, whose entries have no addresses of contents, and
-// removes it. Until it is removed, what there is of a new index is an attempt that was cut short.
-// Records that it does not know are indexed afterwards, as in any archive.
+// removes it. While it exists, a new index is an interrupted conversion. Records that it lacks are
+// indexed afterwards, as in any archive.
 func (a *Archive) convert() error {
 	if !exists(a.fs, oldIndexName) {
 		return nil
@@ -110,16 +110,16 @@ func oldCounts(files vfs.FS) (map[string]count, error) {
 	return all, err
 }
 
-// converter goes through the entries of URLs in their order, and finds out what the index does not
-// say of some: where the content of an unchanged version is, and when the last change was. Version
-// 1 said neither. Its zero value is ready to use, by one goroutine at a time.
+// converter visits the entries of URLs in order, and adds what version 1 lacked: the address of the
+// content of an unchanged version, and the time of the last change. Its zero value is ready to use,
+// by one goroutine at a time.
 type converter struct {
 	url     string
 	changed []entry           // of the URL
-	last    map[digest]*entry // of these, by digest, and of all by ""; nil until it is needed
+	last    map[digest]*entry // last of changed by digest, and of all by ""; nil until needed
 }
 
-// complete takes the next entry, and adds to it.
+// complete completes the next entry.
 func (c *converter) complete(url string, e *entry) {
 	if url != c.url {
 		c.url, c.changed, c.last = url, c.changed[:0], nil

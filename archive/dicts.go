@@ -6,14 +6,13 @@ import (
 	"sync"
 )
 
-// What is kept of the dictionaries that files of zstd frames begin with. Imported files may have
-// one of 16 MiB each.
+// Limits of the cached dictionaries of zstd files. Imported files may have one of 16 MiB each.
 const (
 	maxDictBytes = 32 << 20
 	maxDictNames = 256
 )
 
-// dicts keeps the dictionaries of the files that were read last. The zero dicts is empty and ready
+// dicts caches the dictionaries of the most recently read files. The zero dicts is empty and ready
 // to use. Its methods are safe for concurrent use.
 type dicts struct {
 	mu     sync.Mutex
@@ -39,8 +38,8 @@ func (d *dicts) get(name string) (dict []byte, known bool) {
 	return of.dict, true
 }
 
-// put adds the dictionary of a file. It returns an equal one that is known already: thousands of
-// files may begin with the same one.
+// put adds the dictionary of a file. If an equal one is cached, it returns that: thousands of files
+// may share one.
 func (d *dicts) put(name string, dict []byte) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,8 +20,8 @@ const lockName = "lock"
 // lockWait is how long Open waits for another process that is about to end.
 const lockWait = time.Second
 
-// openDirectory makes a directory and those above it that are missing. Its path is made absolute,
-// because the process may change its working directory.
+// openDirectory creates a directory and its missing parents. Its path is made absolute, because the
+// process may change its working directory.
 func openDirectory(dir string) (path string, _ vfs.FS, err error) {
 	if path, err = filepath.Abs(dir); err != nil {
 		return "", nil, err
@@ -59,7 +59,7 @@ type source struct {
 	open bool // it may still be written to
 }
 
-// ahead begins to read a range that will be asked for, where the system can.
+// ahead starts reading a range before it is needed, if the system supports that.
 func (s *source) ahead(at, n int64) {
 	switch f := s.ReaderAt.(type) {
 	case interface{ Ahead(at, n int64) }:
@@ -69,7 +69,7 @@ func (s *source) ahead(at, n int64) {
 	}
 }
 
-// openFile opens a file of the archive, which may be renamed at this moment, or an imported one.
+// openFile opens a file of the archive, which may be renamed concurrently, or an imported one.
 func (a *Archive) openFile(name string) (*source, error) {
 	if isImport(name) {
 		return a.openImported(name)
@@ -117,8 +117,7 @@ func (a *Archive) openImported(name string) (*source, error) {
 	return &source{f, closer, size, false}, nil
 }
 
-// openRegular refuses what has no end or cannot be read at an offset, before it is opened: opening
-// a pipe may block.
+// openRegular rejects files other than regular ones before opening them: opening a pipe may block.
 func openRegular(path string) (*source, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -145,9 +144,9 @@ type handle struct {
 	closed bool
 }
 
-// Sync fails forever once it has failed: the system may have thrown away what it could not write,
-// and would call the next attempt a success. Of a closed file it does nothing: whoever closes a
-// file has synced it, or given it up.
+// Sync fails forever once it has failed: the system may have discarded the data, and the next
+// attempt would succeed. On a closed file it does nothing: a file is synced or given up before it
+// is closed.
 func (h *handle) Sync() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,10 +22,10 @@ type Document struct {
 	dict    []byte
 }
 
-// Dict returns the dictionary that is needed to read Raw, if it is zstd, or nil if there is none.
+// Dict returns the zstd dictionary for reading Raw, or nil if there is none.
 func (d *Document) Dict() []byte { return d.dict }
 
-// Record opens the record with the content. Close it when it was read.
+// Record opens the record with the content. Close it after reading.
 func (d *Document) Record() (*warc.Record, error) {
 	if d.Raw == nil {
 		return d.archive.Read(d.Content)
@@ -48,11 +48,11 @@ type shifted struct {
 // ReadAt reads from the part.
 func (s shifted) ReadAt(p []byte, off int64) (int, error) { return s.part.ReadAt(p, off-s.start) }
 
-// Documents returns the versions with their contents, in the order of the addresses of these: every
-// file is read from its beginning to its end. A content that several versions share is read once.
+// Documents returns the versions with their contents, in the order of the content addresses: each
+// file is read sequentially. Content that several versions share is read once.
 //
-// An error with a document whose Raw is nil means that its content cannot be read, as the file is
-// missing or ends too early; the walk goes on. An error without a URL ends it.
+// An error with a document whose Raw is nil means that its content cannot be read, because the file
+// is missing or too short; the walk goes on. An error without a URL ends it.
 func (s *Snapshot) Documents() iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		r := &sequential{archive: s.archive}
@@ -75,8 +75,8 @@ func (s *Snapshot) Documents() iter.Seq2[*Document, error] {
 	}
 }
 
-// What is read from a file at once. The most is large enough for disks, which like it long; the
-// least is about what the time to get there is worth, where documents lie far apart.
+// Sizes of one read. The largest is for sequential reading; the smallest, for documents far apart,
+// takes about as long to read as a seek.
 const (
 	readAhead = 2 << 20
 	leastRead = 64 << 10
@@ -122,8 +122,8 @@ func (s *sequential) read(loc Location) (raw, dict []byte, err error) {
 	return s.window[from : from+loc.Length : from+loc.Length], s.dict, nil
 }
 
-// open goes to another file. Its failure is kept and told for each part of the file: a snapshot
-// goes on with the next file, and does not try to open a missing one for each of its documents.
+// open opens another file. A failure is stored and returned for each part of the file, so that a
+// missing file is not opened again for each of its documents.
 func (s *sequential) open(name string) {
 	s.close()
 	s.name, s.window, s.start = name, s.window[:0], 0
@@ -132,15 +132,15 @@ func (s *sequential) open(name string) {
 	}
 }
 
-// fill makes the window begin at the part. What the window has of it is kept.
+// fill moves the window to the part. Bytes already in the window are reused.
 func (s *sequential) fill(loc Location) error {
 	// Parts come in the order of their addresses, but may overlap what was read ahead.
 	have := 0
 	if from := loc.Offset - s.start; from >= 0 && from < int64(len(s.window)) {
 		have = copy(s.window, s.window[from:])
 	}
-	// A snapshot of a site in a large archive should not read the archive: where most of what was
-	// read was not asked for, less is read the next time.
+	// A snapshot of a site should not read a whole large archive: if most bytes read were not used,
+	// the next read is smaller.
 	if s.used*4 < int64(len(s.window)) {
 		s.ahead = max(s.ahead/2, leastRead)
 	} else {

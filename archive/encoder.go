@@ -9,9 +9,9 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// maxBuffered is the size up to which a capture is compressed into memory, outside of the lock.
-// It covers all pages and most pictures: what is larger is rare, and keeps others waiting for less
-// time than it took to fetch.
+// maxBuffered is the size up to which a capture is compressed into memory, outside of the lock. All
+// pages and most pictures fit. Larger captures are rare, and block others for less time than they
+// took to fetch.
 const maxBuffered = 4 << 20
 
 var (
@@ -19,8 +19,8 @@ var (
 	chunkEnd  = []byte("\r\n0\r\n\r\n") // of a chunk with bytes in it, and the last chunk
 )
 
-// encoder turns captures into members. It is kept and used again, since a compressor is too large
-// to be made for each record. It is not safe for concurrent use.
+// encoder turns captures into members. It is reused, since a compressor is too large to allocate
+// for each record. It is not safe for concurrent use.
 type encoder struct {
 	out     io.Writer // where the members go; nil means buf
 	buf     []byte
@@ -36,7 +36,7 @@ type encoder struct {
 	chunk []byte          // the size line of the only chunk
 }
 
-// newEncoder requires options that are valid.
+// newEncoder requires valid options.
 func newEncoder(o warc.EncoderOptions) *encoder {
 	e := &encoder{}
 	e.warc, _ = warc.NewEncoder(o)
@@ -48,8 +48,7 @@ func (e *encoder) begin(out io.Writer) {
 	e.out, e.buf, e.n, e.raw, e.records = out, e.buf[:0], 0, 0, 0
 }
 
-// Write takes what the compressor has made. Counting here gives the boundaries of the members,
-// wherever they go.
+// Write receives the output of the compressor. Counting here gives the boundaries of the members.
 func (e *encoder) Write(p []byte) (int, error) {
 	e.n += int64(len(p))
 	if e.out != nil {
@@ -59,12 +58,12 @@ func (e *encoder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// capture encodes the records of c, the response last; e.sum is the digest of its body already.
+// capture encodes the records of c, the response last. It requires that e.sum is the digest of its
+// body.
 //
-// The request comes first: what a crash in between leaves is then a request without a response,
-// which says nothing about the page, and not a response that was never acknowledged. Each names the
-// other. Each has the ID of the file it is for: behind damage, only that tells a record from a body
-// that looks like one.
+// The request comes first: a crash in between leaves a request without a response, which is
+// harmless, and not a response that was never acknowledged. Each names the other. Each has the ID
+// of its file: behind damage, only the ID distinguishes a record from a body that looks like one.
 func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) error {
 	e.begin(out)
 	e.info = info
@@ -94,8 +93,8 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 	return e.response(c)
 }
 
-// revisit encodes a revisit record: the head of the response alone, and where the body is. The
-// digest is that of the body that the record stands for.
+// revisit encodes a revisit record: the head of the response and a reference to the body. The
+// digest is that of the referenced body.
 func (e *encoder) revisit(c *Capture, of original) error {
 	e.h.Type, e.h.Profile = "revisit", of.profile
 	e.h.RefersToURI, e.h.RefersToDate = of.url, of.time
@@ -114,9 +113,8 @@ func (e *encoder) revisit(c *Capture, of original) error {
 
 // response encodes the response record.
 //
-// A chunked body is given one chunk, rather than the head another Transfer-Encoding: what the
-// server said is evidence. The payload is the body alone: it stays the same however the server cuts
-// it into chunks, so that equal bodies have equal digests.
+// A chunked body is written as one chunk, because the head is evidence and must not change. The
+// payload is the body without chunks, so that equal bodies have equal digests.
 func (e *encoder) response(c *Capture) error {
 	switch {
 	case !c.chunked() && c.Large != nil:
@@ -159,7 +157,7 @@ func (b *block) Read(p []byte) (int, error) {
 	return b.r.Read(p)
 }
 
-// Seek goes to the beginning, which is the only place that an encoder asks for.
+// Seek rewinds to the beginning; encoders seek nowhere else.
 func (b *block) Seek(int64, int) (int64, error) {
 	b.r = nil
 	return 0, nil

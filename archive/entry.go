@@ -13,14 +13,14 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Kind says what a visit found.
+// Kind is the result of a visit.
 type Kind uint8
 
 // The kinds. They are on disk: do not change them.
 const (
 	Failed    Kind = iota // an error response: a status of 400 or more, or none
-	Unchanged             // the same content as a version before, which holds it
-	Changed               // content that was not there before
+	Unchanged             // the same content as an earlier version, which stores it
+	Changed               // new content
 )
 
 // String returns the name of the kind in lower case.
@@ -34,7 +34,7 @@ func (k Kind) String() string {
 	return "changed"
 }
 
-// entry is what the index knows of a version, besides its URL.
+// entry is the index entry of a version, without its URL.
 type entry struct {
 	time   int64 // in microseconds since 1970
 	file   uint32
@@ -46,17 +46,17 @@ type entry struct {
 	status    int
 	digest    digest
 	media     string
-	url       string // where it cannot be had from the key
+	url       string // if it cannot be derived from the key
 
-	// The address of the body, where another record has it. Then digest, media and truncated are
-	// those of the body. The zero address of an unchanged version means that it is not known.
+	// The address of the body, if it is in another record. Then digest, media and truncated are
+	// those of the body. For an unchanged version, the zero address means unknown.
 	content address
 
-	prior    int64 // time of the last changed version before this one, which is not changed itself
+	prior    int64 // time of the last changed version, if this one is not changed
 	hasPrior bool
 
-	// posted is the length of the request record, if the method was not GET. It lies before the
-	// record of the entry, or, if the length is negative, after it.
+	// posted is the length of the request record, if the method was not GET. A positive length
+	// means that it precedes the record of the entry, a negative one that it follows.
 	posted int64
 }
 
@@ -71,14 +71,14 @@ func (e *entry) request() address {
 	return address{}
 }
 
-// address is where a record is, and what its status was.
+// address is the location of a record, and its status.
 type address struct {
 	file           uint32
 	offset, length int64
 	status         int
 }
 
-// append encodes an address, with numbers as short as they can be.
+// append encodes an address, with numbers as short as possible.
 func (a address) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(a.file))
 	dst = binary.AppendUvarint(dst, uint64(a.offset))
@@ -86,10 +86,10 @@ func (a address) append(dst []byte) []byte {
 	return binary.AppendUvarint(dst, uint64(a.status))
 }
 
-// address is where the record of an entry is.
+// address is the location of the record of an entry.
 func (e *entry) address() address { return address{e.file, e.offset, e.length, e.status} }
 
-// body is where the body of a version is. Its length is 0 where that is not known.
+// body is the location of the body of a version. Its length is 0 if unknown.
 func (e *entry) body() address {
 	if e.content.length == 0 && e.kind != Unchanged {
 		return e.address()
@@ -97,8 +97,8 @@ func (e *entry) body() address {
 	return e.content
 }
 
-// digest is that of a body, or "" if it is not known. Equal bodies have equal digests, if the same
-// algorithm was used.
+// digest is the digest of a body, or "" if unknown. Equal bodies have equal digests if the
+// algorithm is the same.
 type digest string // the number of the algorithm and the sum, as on disk
 
 // sums are the algorithms by number. They are on disk: do not change them, add some.
@@ -107,7 +107,7 @@ var sums = []struct {
 	size int
 }{1: {"sha1", sha1.Size}, 2: {"sha256", sha256.Size}, 3: {"md5", md5.Size}, 4: {"sha512", sha512.Size}}
 
-// parseDigest returns an empty digest for what is not understood.
+// parseDigest returns an empty digest if it cannot parse the text.
 func parseDigest(labelled string) digest {
 	algorithm, sum, ok := warc.ParseDigest(labelled)
 	if !ok {
@@ -121,8 +121,7 @@ func parseDigest(labelled string) digest {
 	return ""
 }
 
-// sha1Digest makes the digest of a body that was just hashed. It is called for each capture, and
-// allocates the string alone.
+// sha1Digest makes a digest of a sum. It is called for each capture, and allocates only the string.
 func sha1Digest(sum *[sha1.Size]byte) digest {
 	var d [1 + sha1.Size]byte
 	d[0] = 1
@@ -130,12 +129,12 @@ func sha1Digest(sum *[sha1.Size]byte) digest {
 	return digest(d[:])
 }
 
-// is tells whether d is that SHA-1, without making a string of it.
+// is reports whether d is that SHA-1, without allocating a string.
 func (d digest) is(sum *[sha1.Size]byte) bool {
 	return len(d) == 1+sha1.Size && d[0] == 1 && string(d[1:]) == string(sum[:])
 }
 
-// String returns the digest as it stands in a WARC header.
+// String returns the digest as in a WARC header.
 func (d digest) String() string {
 	if d == "" {
 		return ""
@@ -143,9 +142,9 @@ func (d digest) String() string {
 	return sums[d[0]].name + ":" + base32.StdEncoding.EncodeToString([]byte(d[1:]))
 }
 
-// The tail of a key, behind the key of the URL and a NUL: time, file and offset, big endian, so
-// that keys sort by time. File and offset keep two versions of one microsecond apart, and make
-// indexing a record twice do nothing.
+// The tail of a key follows the key of the URL and a NUL: time, file and offset, big endian, so
+// that keys sort by time. File and offset distinguish two versions of one microsecond, and make
+// indexing idempotent.
 const (
 	timeSize   = 8
 	fileSize   = 4
@@ -153,11 +152,11 @@ const (
 	tailSize   = timeSize + fileSize + offsetSize
 )
 
-// maxOffset is what an offset may be at most.
+// maxOffset is the largest offset.
 const maxOffset = 1<<(8*offsetSize) - 1
 
-// appendKey appends the key of an entry. A NUL separates the URL from what follows, as no URL has
-// one: so the versions of a URL lie together, and no other URL lies between them.
+// appendKey appends the key of an entry. A NUL separates the URL from the rest. No URL contains
+// one, so the versions of a URL are contiguous.
 func appendKey(dst []byte, url string, e *entry) []byte {
 	dst = append(dst, url...)
 	dst = append(dst, 0)
@@ -168,14 +167,14 @@ func appendKey(dst []byte, url string, e *entry) []byte {
 	return append(dst, offset[8-offsetSize:]...)
 }
 
-// appendTime turns the sign bit so that times before 1970 sort before those after it.
+// appendTime flips the sign bit so that times before 1970 sort before later ones.
 func appendTime(dst []byte, t int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(t)^1<<63)
 }
 
 var errEntry = errors.New("archive: broken entry in the index")
 
-// cutKey returns the key of the URL and sets what else is in a key.
+// cutKey returns the key of the URL and sets the fields that are in a key.
 func (e *entry) cutKey(key []byte) (url []byte, err error) {
 	n := len(key) - tailSize - 1
 	if n < 0 || key[n] != 0 {
@@ -189,7 +188,7 @@ func (e *entry) cutKey(key []byte) (url []byte, err error) {
 	return key[:n], nil
 }
 
-// Bits of the first byte of a value, beside the kind.
+// Bits of the first byte of a value, besides the kind.
 const (
 	kindMask     = 3
 	bitTruncated = 4
@@ -200,8 +199,8 @@ const (
 	allBits      = kindMask | bitTruncated | bitURL | bitContent | bitPrior | bitPosted
 )
 
-// appendValue appends the value of an entry: numbers as short as they can be, since there is a
-// value for each visit that was ever made.
+// appendValue appends the value of an entry, with numbers as short as possible, since there is a
+// value for every visit.
 func (e *entry) appendValue(dst []byte) []byte {
 	bits := byte(e.kind)
 	if e.truncated {
@@ -238,7 +237,7 @@ func (e *entry) appendValue(dst []byte) []byte {
 	return append(dst, e.url...)
 }
 
-// cutValue sets what is in a value. It refuses what appendValue would not have written.
+// cutValue sets the fields that are in a value. It rejects values that appendValue does not write.
 func (e *entry) cutValue(value []byte) error {
 	c := cutter{value, true}
 	bits := c.next()
@@ -278,7 +277,7 @@ func (e *entry) cutValue(value []byte) error {
 	return nil
 }
 
-// mediaTypes are those of nearly all pages, which need no memory of their own.
+// mediaTypes are the types of nearly all pages, shared by all entries.
 var mediaTypes = map[string]string{}
 
 func init() {
@@ -299,7 +298,7 @@ func intern(media []byte) string {
 	return string(media)
 }
 
-// cutter takes one field after the other. It is not ok any more once one was missing.
+// cutter decodes one field after the other. A missing field makes ok false.
 type cutter struct {
 	rest []byte
 	ok   bool
@@ -316,7 +315,7 @@ func (c *cutter) next() byte {
 	return b
 }
 
-// uvarint refuses the longer ways to write a number.
+// uvarint rejects numbers that are not in their shortest form.
 func (c *cutter) uvarint() uint64 {
 	v, n := binary.Uvarint(c.rest)
 	if n <= 0 || n > 1 && c.rest[n-1] == 0 {
@@ -327,7 +326,7 @@ func (c *cutter) uvarint() uint64 {
 	return v
 }
 
-// take takes so many bytes.
+// take takes n bytes.
 func (c *cutter) take(n uint64) []byte {
 	if n > uint64(len(c.rest)) {
 		c.ok = false
@@ -338,7 +337,7 @@ func (c *cutter) take(n uint64) []byte {
 	return b
 }
 
-// address takes what address.append has written.
+// address takes an address written by address.append.
 func (c *cutter) address() (a address) {
 	file := c.uvarint()
 	a = address{uint32(file), int64(c.uvarint()), int64(c.uvarint()), int(c.uvarint())}
@@ -351,11 +350,11 @@ func (c *cutter) address() (a address) {
 // short.
 func (c *cutter) bytes() []byte { return c.take(uint64(c.next())) }
 
-// microseconds is the resolution of dates in WARC files that other readers bear, and so of the
+// microseconds is the finest resolution of WARC dates that other readers accept, and so that of the
 // index.
 func microseconds(t time.Time) int64 {
-	// Beyond some 290,000 years the number would begin anew. No version has such a time, but who
-	// asks for one before or after all of them may give one.
+	// Beyond some 290,000 years the number would overflow. No version has such a time, but a query
+	// may.
 	const most = never/1_000_000 - 1
 	switch s := t.Unix(); {
 	case s > most:
@@ -366,5 +365,5 @@ func microseconds(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// fromMicroseconds returns UTC, as equal times should be equal values.
+// fromMicroseconds returns UTC, so that equal times are equal values.
 func fromMicroseconds(t int64) time.Time { return time.UnixMicro(t).UTC() }

@@ -24,8 +24,7 @@ type files struct {
 	closed bool
 }
 
-// newFiles makes as many compressors and outputs as s says, and finds out whether files can be
-// made.
+// newFiles makes the compressors and outputs that s asks for, and checks that files can be created.
 func newFiles(dir vfs.FS, s settings) (*files, error) {
 	f := &files{encoders: make(chan *encoder, s.compressors), buffered: maxBuffered, dir: dir}
 	names, err := dir.List()
@@ -54,14 +53,15 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 	return f, nil
 }
 
-// ledger knows by the digest of its body whether a capture repeats another one, and is told when it
-// has been written from start on and the file is whole up to end; the output is taken then.
+// ledger decides by the digest of its body whether a capture repeats another one. It is notified
+// once the capture is written at start and the file is complete up to end; the output is locked
+// then.
 type ledger interface {
 	repeats(body *[sha1.Size]byte) (original, error)
 	written(of original, body *[sha1.Size]byte, start int64, loc Location, end int64)
 }
 
-// append writes the records of one capture, which was checked, and returns where its response is.
+// append writes the records of one checked capture, and returns the location of its response.
 func (f *files) append(c *Capture, l ledger) (Location, error) {
 	// Waiting here is what bounds memory: each goroutine that got past holds a compressor.
 	e := <-f.encoders
@@ -77,7 +77,7 @@ func (f *files) append(c *Capture, l ledger) (Location, error) {
 	}
 	o := f.pick(c.size())
 	defer o.load.Add(-c.size())
-	// What is large is not gathered in memory, but keeps the output for as long as it takes.
+	// A large capture is not buffered in memory. It locks the output until it is written.
 	if c.size() > int64(f.buffered) {
 		return f.write(o, e, c, of, l, true)
 	}
@@ -87,8 +87,8 @@ func (f *files) append(c *Capture, l ledger) (Location, error) {
 	return f.write(o, e, c, of, l, false)
 }
 
-// pick chooses the output that has the least to write, and adds size to it. Records name their
-// file, so the output is chosen before a capture is compressed.
+// pick chooses the least loaded output, and adds size to its load. Records name their file, so the
+// output is chosen before a capture is compressed.
 func (f *files) pick(size int64) *output {
 	least := f.outputs[0]
 	for _, o := range f.outputs[1:] {
@@ -100,8 +100,8 @@ func (f *files) pick(size int64) *output {
 	return least
 }
 
-// write brings a capture into a file: c itself, or what e has made of it. Only here captures get
-// their order, and not by their times.
+// write writes a capture to a file: c itself, or its encoded form in e. The order of captures is
+// decided here, not by their times.
 func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, direct bool) (
 	Location, error) {
 	o.mu.Lock()
@@ -110,7 +110,7 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, 
 		return Location{}, ErrClosed
 	}
 	err := o.begin()
-	start := o.whole // where this capture begins, as nothing else is written meanwhile
+	start := o.whole // where this capture begins, since o is locked
 	if err == nil {
 		err = o.transact(func() error {
 			if direct {
@@ -150,7 +150,7 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, 
 	return loc, nil
 }
 
-// isClosed is called with an output locked. Closing locks it, too, and so waits for a write that
+// isClosed requires that an output is locked. Closing locks it too, so it waits for a write that
 // began before.
 func (f *files) isClosed() bool {
 	f.mu.Lock()
@@ -166,7 +166,7 @@ func (f *files) count(change func(*Stats)) {
 	change(&f.stats)
 }
 
-// halt calls do with all outputs locked, so that nobody can append.
+// halt calls do with all outputs locked, so that no append runs.
 func (f *files) halt(do func([]*output) error) error {
 	for _, o := range f.outputs {
 		o.mu.Lock()
@@ -175,20 +175,20 @@ func (f *files) halt(do func([]*output) error) error {
 	return do(f.outputs)
 }
 
-// sync forces to disk what was appended before. It tries all outputs, and returns the first error.
+// sync forces earlier appends to disk. It tries all outputs, and returns the first error.
 func (f *files) sync() (first error) {
 	if f.isClosed() {
 		return ErrClosed
 	}
 	for _, o := range f.outputs {
 		if err := o.checkpoint(); err != nil && first == nil {
-			first = fmt.Errorf("archive: sync: %w: append again what came after the last sync", err)
+			first = fmt.Errorf("archive: sync: %w: append again all captures since the last sync", err)
 		}
 	}
 	return first
 }
 
-// force is sync for the index. What fails is still told by the next sync.
+// force is sync for the index. The next sync still reports the failure.
 func (f *files) force() (first error) {
 	for _, o := range f.outputs {
 		if err := o.force(); err != nil && first == nil {
@@ -200,7 +200,7 @@ func (f *files) force() (first error) {
 
 // list returns the sorted names of all WARC files in the directory.
 func (f *files) list() (names []string, err error) {
-	err = f.halt(func([]*output) (err error) { // no file is renamed meanwhile, and none missed
+	err = f.halt(func([]*output) (err error) { // no file is renamed during the listing, so none is missed
 		names, err = f.dir.List()
 		return err
 	})
@@ -210,7 +210,7 @@ func (f *files) list() (names []string, err error) {
 	return slices.DeleteFunc(names, func(name string) bool { return !isWARC(name) }), nil
 }
 
-// isWARC tells by its name whether a file is a WARC file, also one that is not finished.
+// isWARC reports whether a name is that of a WARC file, finished or not.
 func isWARC(name string) bool {
 	name = strings.TrimSuffix(name, unfinished)
 	for _, c := range []warc.Compression{warc.Gzip, warc.Zstd, warc.None} {

@@ -10,12 +10,13 @@ import (
 )
 
 // FromResponse makes a Capture of a response of net/http and its body, which the caller has read.
-// Its Time is now: set it to when the request was sent. The heads are put together from the parsed
-// fields; package archivehttp records the bytes of the wire.
+// Its Time is now: set it to when the request was sent. The heads are rebuilt from the parsed
+// fields; package archivehttp records the bytes on the wire.
 //
-// A body that net/http has decompressed goes in as it is: its field Content-Encoding is gone, too.
-// A body shorter than its Content-Length is marked as truncated. resp must have its Request, as all
-// responses of an http.Client do. The body of the request is not in the capture.
+// A body that net/http has decompressed is stored decompressed: net/http has removed
+// Content-Encoding too. A body shorter than its Content-Length is marked as truncated. resp must
+// have its Request, as all responses of an http.Client do. The body of the request is not in the
+// capture.
 func FromResponse(resp *http.Response, body []byte) Capture {
 	req := resp.Request
 	c := Capture{URL: targetURL(req.URL), Time: time.Now(), Protocol: resp.Proto, Body: body,
@@ -30,14 +31,15 @@ func FromResponse(resp *http.Response, body []byte) Capture {
 	return c
 }
 
-// targetURL leaves out what no server sees, and a password that should not be in an archive.
+// targetURL removes the fragment, which no server sees, and the password, which should not be
+// archived.
 func targetURL(u *url.URL) string {
 	bare := *u
 	bare.User, bare.Fragment, bare.RawFragment = nil, "", ""
 	return bare.String()
 }
 
-// requestHead writes the head that net/http sends, as far as a request tells.
+// requestHead writes the head that net/http sends, as far as it is known from the request.
 func requestHead(req *http.Request, resp *http.Response) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", cmp.Or(req.Method, http.MethodGet),
@@ -69,7 +71,7 @@ func responseHead(resp *http.Response) []byte {
 	return b.Bytes()
 }
 
-// rebuiltMinor keeps HTTP/1.0. Everything later is written as HTTP/1.1, see Capture.Protocol.
+// rebuiltMinor keeps HTTP/1.0. Later versions are written as HTTP/1.1, see Capture.Protocol.
 func rebuiltMinor(resp *http.Response) int {
 	if resp.ProtoMajor == 1 && resp.ProtoMinor == 0 {
 		return 0

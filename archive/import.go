@@ -14,22 +14,21 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// importsName is the name of the list of imported files. It lies beside the index and not in it,
-// since the index may have to be made anew from the files alone.
+// importsName is the name of the list of imported files. It is not part of the index, since the
+// index may have to be rebuilt from the files.
 const importsName = "imports.txt"
 
-// Import indexes WARC and ARC files that other programs wrote, where they are: nothing is copied,
-// and they are never written to. From then on they belong to the archive, by their absolute paths,
-// or by their names if [Options.OpenImport] opens them. To remove one, delete its line from
-// imports.txt in the directory of the archive, and open it with
-// [Options.Reindex]. What is appended to such a file
-// later is found by the next [Open], or by importing it again.
+// Import indexes WARC and ARC files of other programs in place: nothing is copied, and they are
+// never modified. From then on they belong to the archive, by their absolute paths, or by their
+// names if [Options.OpenImport] opens them. To remove one, delete its line from imports.txt in the
+// directory of the archive, and open it with [Options.Reindex]. Data appended to such a file later
+// is found by the next [Open], or by importing it again.
 //
-// A file is read up to its first damage, and on behind it only as far as its records prove that
-// they belong to it; see [Options.Salvage]. The report names each damaged place. A file that is
-// gone or has become shorter costs the versions in it and no others: their entries stay, reading
-// them fails, and [Archive.Missing], [Archive.Recovered] and [Archive.Verify] tell. A file in which
-// nothing can be read is refused with the place of the first damage.
+// Behind damage, a file is read only as far as its records prove that they belong to it; see
+// [Options.Salvage]. The report names each damaged place. If a file disappears or becomes shorter,
+// only its own versions are lost: their entries stay, reading them fails, and [Archive.Missing],
+// [Archive.Recovered] and [Archive.Verify] report it. A file without any readable record is
+// rejected with the offset of the first damage.
 //
 // An error ends the call. The files before the one that it names have been imported.
 func (a *Archive) Import(paths ...string) (found Report, err error) {
@@ -53,8 +52,8 @@ func (a *Archive) Import(paths ...string) (found Report, err error) {
 	return found, a.index.commit()
 }
 
-// importFile has a file listed before it is indexed, and read before it is listed. What is no WARC
-// file must not stay on the list, where it would be tried again whenever the archive is opened.
+// importFile lists a file before indexing it, and reads it before listing it: a file that is not a
+// WARC file must not stay on the list, where every Open would try it again.
 func (a *Archive) importFile(path string, found *Report) error {
 	switch {
 	case a.files.isClosed():
@@ -62,9 +61,9 @@ func (a *Archive) importFile(path string, found *Report) error {
 	case a.readOnly:
 		return ErrReadOnly
 	case filepath.Dir(path) == a.dir:
-		return errors.New("it lies in the directory of the archive, and belongs to it already")
+		return errors.New("it is in the directory of the archive, and belongs to it already")
 	case strings.ContainsAny(path, "\r\n"):
-		return errors.New("a line break in a path cannot stand in " + importsName)
+		return errors.New("a path with a line break cannot be listed in " + importsName)
 	}
 	f, err := a.openImported(path)
 	if err != nil {
@@ -75,7 +74,7 @@ func (a *Archive) importFile(path string, found *Report) error {
 		if err := a.readable(f, path); err != nil {
 			return err
 		}
-		// The list comes first: what is in the index has to be in it, also after a crash.
+		// The list comes first: even after a crash it must name every import in the index.
 		if err := a.imports.add(a.fs, path); err != nil {
 			return err
 		}
@@ -85,8 +84,8 @@ func (a *Archive) importFile(path string, found *Report) error {
 	return err
 }
 
-// readable makes sure that there is a record in a file, or nothing at all. Otherwise it returns why
-// the beginning cannot be read.
+// readable checks that a file has a record or is empty. Otherwise it returns why the beginning
+// cannot be read.
 func (a *Archive) readable(f *source, path string) error {
 	r, err := a.reader(path)
 	if err != nil {
@@ -109,8 +108,8 @@ func (a *Archive) readable(f *source, path string) error {
 	}
 }
 
-// recoverImports brings the index up to date with the imported files. One that cannot be opened is
-// passed over: the archive is of use without it, and Missing tells.
+// recoverImports brings the index up to date with the imported files. Files that cannot be opened
+// are skipped: the archive is useful without them, and Missing reports them.
 func (a *Archive) recoverImports() error {
 	if err := a.imports.load(a.fs, a.dir); err != nil {
 		return err
@@ -144,7 +143,7 @@ func (a *Archive) Missing() (missing []string) {
 	return missing
 }
 
-// known returns up to where each file that belongs to the archive is indexed. An import that was
+// known returns the indexed length of each file that belongs to the archive. An import that was
 // missing when the index was made is not indexed at all.
 func (a *Archive) known() map[string]int64 {
 	ends := map[string]int64{}
@@ -165,14 +164,14 @@ type imports struct {
 	paths []string   // sorted
 }
 
-// list returns a copy, as files are imported while others ask.
+// list returns a copy, since files may be imported concurrently.
 func (i *imports) list() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.paths)
 }
 
-// has tells whether a path is on the list, in the form in which it was put there.
+// has reports whether a path is on the list, in exactly that form.
 func (i *imports) has(path string) bool {
 	_, found := slices.BinarySearch(i.list(), path)
 	return found
@@ -210,8 +209,8 @@ func (i *imports) add(files vfs.FS, path string) error {
 	return nil
 }
 
-// parseImports reads a list that people may have edited: the order does not matter, nor do blank
-// lines and how lines end.
+// parseImports reads a list that people may have edited: order, blank lines and line endings do not
+// matter.
 func parseImports(text string) (paths []string, err error) {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -221,7 +220,7 @@ func parseImports(text string) (paths []string, err error) {
 			continue
 		}
 		if !isImport(path) {
-			return nil, fmt.Errorf("line %d: %.200q is no absolute path", n, path)
+			return nil, fmt.Errorf("line %d: %.200q is not an absolute path", n, path)
 		}
 		if !isRemote(path) {
 			path = filepath.Clean(path)

@@ -15,34 +15,32 @@ import (
 // indexName begins the names of the files of the index.
 const indexName = "index"
 
-// What may wait in memory for the next commit. The memory, and what has to be read again after a
-// crash, are bounded by it.
+// Limits of uncommitted entries. They bound the memory, and the bytes to read again after a crash.
 const (
 	maxPending      = 1 << 17  // entries
 	maxPendingBytes = 32 << 20 // of entries in memory
 	maxUnindexed    = 1 << 29  // bytes of records in WARC files
 )
 
-// index finds versions by URL and time. Entries are gathered in memory, and committed many at once
-// by a goroutine that ends when there is nothing left to do. Those that a crash takes are in the
-// WARC files, and are indexed again when the archive is opened. Its methods are safe for concurrent
-// use.
+// index finds versions by URL and time. Entries are collected in memory, and committed in batches
+// by a goroutine that ends when it is idle. Entries lost in a crash are indexed again from the WARC
+// files when the archive is opened. Its methods are safe for concurrent use.
 type index struct {
 	tree  *lsm.Tree
-	limit int // of entries that wait
+	limit int // of uncommitted entries
 
-	writing sync.Mutex // held by whoever commits or merges
+	writing sync.Mutex // held during a commit or a merge
 	waiters atomic.Int32
 
 	mu        sync.RWMutex // guards what follows, and keeps entries and ends together
-	force     func() error // makes the WARC files last as far as they are indexed; nil if they do
+	force     func() error // syncs the WARC files as far as they are indexed; nil if not needed
 	names     []string     // of WARC files, by number
 	files     map[string]*indexed
-	dirty     bool  // something is to be committed
+	dirty     bool  // there are uncommitted changes
 	unindexed int64 // bytes of records since the last commit
 	bodies    bool  // bodies are indexed by their digests, see share
-	running   bool  // the goroutine
-	failed    error // what it ended with
+	running   bool  // the goroutine runs
+	failed    error // its error
 	closed    bool
 	ended     sync.WaitGroup
 }
@@ -50,8 +48,8 @@ type index struct {
 // indexed is a WARC file that the index knows.
 type indexed struct {
 	number   uint32
-	end      int64 // up to which its records are indexed
-	salvaged bool  // it was read on behind damage
+	end      int64 // of the indexed part
+	salvaged bool  // records behind damage were indexed
 }
 
 // openIndex reads an index, or makes one.
@@ -60,7 +58,7 @@ func openIndex(files vfs.FS, anew bool) (*index, error) {
 	if err != nil {
 		return nil, indexError(err)
 	}
-	// An index that is made anew replaces the old one even if there is nothing to put into it.
+	// A new index replaces the old one even if it stays empty.
 	x := &index{tree: tree, limit: maxPending, files: map[string]*indexed{}, dirty: anew}
 	if err := x.load(meta); err != nil {
 		tree.Close()
@@ -69,8 +67,8 @@ func openIndex(files vfs.FS, anew bool) (*index, error) {
 	return x, nil
 }
 
-// keyPrefix is the part of a key that lookups ask for: the URL with the NUL behind it, or the
-// digest of a body.
+// keyPrefix is the length of the part of a key that lookups use: the URL and its NUL, or the digest
+// of a body.
 func keyPrefix(key []byte) int {
 	if len(key) < tailSize || key[0] == bodyMark {
 		return len(key)
@@ -78,7 +76,7 @@ func keyPrefix(key []byte) int {
 	return len(key) - tailSize
 }
 
-// indexError tells damage of the index from other failures, since Options.Reindex mends it.
+// indexError marks damage of the index, which Options.Reindex repairs.
 func indexError(err error) error {
 	switch {
 	case errors.Is(err, lsm.ErrClosed):
@@ -132,7 +130,7 @@ func (x *index) list() []byte {
 	return meta
 }
 
-// file returns the number of a WARC file and up to where it is indexed. A new one gets a number.
+// file returns the number and the indexed length of a WARC file. A new file gets a number.
 func (x *index) file(name string) (number uint32, end int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -152,7 +150,7 @@ func (x *index) fileLocked(name string) *indexed {
 	return f
 }
 
-// end returns up to where a WARC file is indexed, if it is known.
+// end returns the indexed length of a WARC file, if it is known.
 func (x *index) end(name string) (int64, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -167,13 +165,13 @@ func (x *index) end(name string) (int64, bool) {
 func (x *index) name(number uint32) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if uint64(number) >= uint64(len(x.names)) { // which an int of 32 bits could not tell
+	if uint64(number) >= uint64(len(x.names)) { // without overflow of a 32-bit int
 		return ""
 	}
 	return x.names[number]
 }
 
-// indexedFiles returns a copy of what is known of each file.
+// indexedFiles returns a copy of the state of each file.
 func (x *index) indexedFiles() map[string]indexed {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -184,8 +182,9 @@ func (x *index) indexedFiles() map[string]indexed {
 	return all
 }
 
-// add notes that the file is indexed up to end, and the entry of a URL if there is one. body is the
-// digest under which other URLs may find the content, if bodies are indexed at all, or "".
+// add records that the file is indexed up to end, and adds the entry of a URL if there is one. body
+// is the digest under which other URLs may find the content, or "". It is ignored unless bodies are
+// indexed.
 func (x *index) add(file, url string, e *entry, body digest, end int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -206,7 +205,7 @@ func (x *index) add(file, url string, e *entry, body digest, end int64) {
 	}
 }
 
-// replace gives an entry that is there another value.
+// replace replaces the value of an existing entry.
 func (x *index) replace(url string, e *entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -214,17 +213,17 @@ func (x *index) replace(url string, e *entry) {
 	x.dirty = true
 }
 
-// usualValue is what a value takes at most, nearly always.
+// usualValue is the maximum length of nearly all values.
 const usualValue = 64
 
-// fullLocked reports whether enough waits to be committed. It requires that x.mu is held.
+// fullLocked reports whether there is enough to commit. It requires that x.mu is held.
 func (x *index) fullLocked() bool {
 	count, bytes := x.tree.Waiting()
 	return count >= x.limit || bytes >= maxPendingBytes || x.unindexed >= maxUnindexed
 }
 
-// admit keeps memory bounded where entries come faster than they are committed, or where they
-// cannot be committed: then its error says why.
+// admit bounds memory if entries come faster than they are committed. If they cannot be committed,
+// its error says why.
 func (x *index) admit() error {
 	if count, bytes := x.tree.Waiting(); count < 2*x.limit && bytes < 2*maxPendingBytes {
 		return nil
@@ -257,7 +256,7 @@ func (x *index) startLocked() {
 	})
 }
 
-// commit writes what waits. Merging is left to the goroutine.
+// commit writes the uncommitted entries. Merging is left to the goroutine.
 func (x *index) commit() error {
 	err := x.write()
 	x.mu.Lock()
@@ -268,7 +267,7 @@ func (x *index) commit() error {
 	return err
 }
 
-// write commits what waits now. A merge makes room for it.
+// write commits the current entries. A merge pauses for it.
 func (x *index) write() error {
 	x.waiters.Add(1)
 	x.writing.Lock()
@@ -277,11 +276,11 @@ func (x *index) write() error {
 	return x.writeLocked()
 }
 
-// writeLocked requires that x.writing is held. The WARC files are made to last after the entries
-// were frozen, and before these are written: the index must not outlive what it points to.
+// writeLocked requires that x.writing is held. It syncs the WARC files after freezing the entries
+// and before writing them: the index must never point to lost records.
 func (x *index) writeLocked() error {
 	for {
-		failed := x.tree.Frozen() // to be committed before
+		failed := x.tree.Frozen() // must be committed first
 		if !failed && !x.freeze() {
 			return nil
 		}
@@ -302,7 +301,7 @@ func (x *index) writeLocked() error {
 	}
 }
 
-// freeze makes what waits the next commit. It is false if nothing waits.
+// freeze turns the uncommitted entries into the next commit. It is false if there are none.
 func (x *index) freeze() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -313,7 +312,7 @@ func (x *index) freeze() bool {
 	return x.tree.Freeze(x.list())
 }
 
-// merge keeps the files of the index few. What comes in meanwhile is committed in between.
+// merge keeps the number of index files small. It pauses to commit new entries.
 func (x *index) merge() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -336,7 +335,7 @@ func (x *index) merge() error {
 	}))
 }
 
-// close commits what waits. It ends a merge.
+// close interrupts a merge. If commit is true, it commits the uncommitted entries.
 func (x *index) close(commit bool) (err error) {
 	x.mu.Lock()
 	x.closed = true

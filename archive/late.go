@@ -1,25 +1,26 @@
 package archive
 
-// maxLate bounds the versions that wait for their content.
+// maxLate bounds the number of deferred versions.
 const maxLate = 100_000
 
-// late is an unchanged version whose content was not in the index when it was put there. A file
-// that is indexed later may have it.
+// late is an unchanged version that was indexed before its content. A file that is indexed later
+// may have the content.
 type late struct {
 	key   string
 	entry entry
 	ref   reference
 }
 
-// deferVersion notes a version. What is too much is dropped: its content is looked for whenever
-// somebody asks for it.
+// deferVersion records a version. Beyond the limit, versions are dropped: their content is then
+// searched for at each query.
 func (a *Archive) deferVersion(key string, e *entry, ref reference) {
 	if len(a.late) < maxLate {
 		a.late = append(a.late, late{key, *e, ref})
 	}
 }
 
-// resolveLate looks once more for the contents of what waits, when all files have been indexed.
+// resolveLate searches again for the contents of deferred versions, after all files have been
+// indexed.
 func (a *Archive) resolveLate() error {
 	for _, l := range a.late {
 		if err := a.resolve(l.key, &l.entry, l.ref); err != nil {

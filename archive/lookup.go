@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
-// lookup is the memory of one that is used again.
+// lookup holds the reusable buffers of a lookup.
 type lookup struct {
 	around lsm.Neighbors
 	key    []byte
@@ -18,11 +18,10 @@ type lookup struct {
 
 var lookups = sync.Pool{New: func() any { return new(lookup) }}
 
-// never is the time at which the validity of the last version of a URL ends.
+// never is the end of the validity of the last version of a URL.
 const never = math.MaxInt64
 
-// floor returns the last entry of a URL that is not later than t, and the time of the one after it,
-// or never.
+// floor returns the last entry of a URL not later than t, and the time of the next one, or never.
 func (x *index) floor(url string, t int64) (e entry, found bool, until int64, err error) {
 	l := lookups.Get().(*lookup)
 	defer lookups.Put(l)
@@ -58,12 +57,12 @@ func (x *index) before(l *lookup, prefix int) (e entry, found bool, until int64,
 	return e, true, until, err
 }
 
-// maxBack is how many versions are looked at in search of a content that no record gives the
-// address of. Few pages change so often, and somebody could make one that does.
+// maxBack bounds the versions searched for content that no record gives the address of. Few real
+// pages change so often, but a hostile one could.
 const maxBack = 1000
 
-// back visits the entries of a URL from the last one that is before at on backwards, until visit
-// returns false, or maxBack were visited.
+// back visits the entries of a URL before at, newest first, until visit returns false or maxBack
+// entries were visited.
 func (x *index) back(url string, at entry, visit func(*entry) bool) error {
 	l := lookups.Get().(*lookup)
 	defer lookups.Put(l)
@@ -78,8 +77,8 @@ func (x *index) back(url string, at entry, visit func(*entry) bool) error {
 	return nil
 }
 
-// changed returns the last changed version of a URL that is not later than t. It takes two lookups,
-// however many versions there are.
+// changed returns the last changed version of a URL not later than t. It takes two lookups for any
+// number of versions.
 func (x *index) changed(url string, t int64) (e entry, found bool, err error) {
 	e, found, _, err = x.floor(url, t)
 	if err != nil || !found {
@@ -88,7 +87,7 @@ func (x *index) changed(url string, t int64) (e entry, found bool, err error) {
 	return x.changeOf(url, e)
 }
 
-// changedBefore is changed for what stands before an entry.
+// changedBefore returns the last changed version before an entry.
 func (x *index) changedBefore(url string, at *entry) (e entry, found bool, err error) {
 	l := lookups.Get().(*lookup)
 	defer lookups.Put(l)
@@ -109,7 +108,7 @@ func (x *index) changeOf(url string, e entry) (_ entry, found bool, err error) {
 	err = x.back(url, at, func(before *entry) bool {
 		found = before.kind == Changed
 		e = *before
-		return !found && before.time == at.time // several visits of one instant
+		return !found && before.time == at.time // several visits at the same time
 	})
 	return e, found, err
 }
@@ -169,7 +168,7 @@ func (x *index) versions(url string) (all []entry, err error) {
 	return all, nil
 }
 
-// bodyMark begins the keys of bodies. No URL does: it is no UTF-8.
+// bodyMark begins the keys of bodies. No URL begins with it: it is not UTF-8.
 const bodyMark = 0xff
 
 // bodyKey is the key under which a content is found by its digest.

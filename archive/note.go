@@ -8,8 +8,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// note is a capture on its way into an archive: what the index will say of it is found out once,
-// before anything is compressed. It is a [ledger].
+// note is a capture being appended, and its future index entry, which is computed once before
+// anything is compressed. It is a [ledger].
 type note struct {
 	archive *Archive
 	capture Capture
@@ -21,20 +21,20 @@ type note struct {
 	prior   time.Time // of the last changed version, if there is one
 }
 
-// original is the version whose body a capture has. The zero original stands for none.
+// original is the version whose body a capture repeats. The zero original means none.
 type original struct {
 	profile   string
 	url       string
 	time      time.Time
-	kind      Kind // of the capture: Changed where only another URL had the body
+	kind      Kind // of the capture: Changed if only another URL has the body
 	digest    digest
 	media     string
 	truncated bool
 	content   address
 }
 
-// note takes the capture over, so that both are one allocation. The head is parsed here and nowhere
-// else: what the index says of a status and what makes a revisit of it must not differ.
+// note contains the capture, so that both are one allocation. The head is parsed only here, so that
+// the index entry and the choice of a revisit record agree on the status.
 func (a *Archive) note(c Capture) *note {
 	n := &note{archive: a}
 	n.capture, n.capture.Protocol = c.asHTTP1()
@@ -48,8 +48,8 @@ func (a *Archive) note(c Capture) *note {
 	return n
 }
 
-// repeats looks for the version whose body a capture has, which has the digest sum. Bodies of
-// redirects and errors are often the same and say little: their heads matter.
+// repeats finds the version with the same body, whose digest is sum. Redirects and errors never
+// repeat: their bodies are often the same, but their heads matter.
 func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	a, c := n.archive, &n.capture
 	if c.record != nil && !c.record.isVersion() {
@@ -75,12 +75,12 @@ func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	return of, nil
 }
 
-// originalOf names a changed version as the one that a capture repeats. If another URL has its body
-// it names that one: a revisit record should lead to a body.
+// originalOf names a changed version as the one that a capture repeats. If its body is stored under
+// another URL, it names that one: a revisit record should refer to a record with a body.
 func (a *Archive) originalOf(profile, url string, e *entry) (of original, err error) {
 	of = original{profile: profile, url: url, time: fromMicroseconds(e.time), kind: Unchanged,
 		digest: e.digest, media: e.media, truncated: e.truncated, content: e.body()}
-	// The digests of other programs are not believed: a body would be lost if one were wrong.
+	// Digests of other programs are not trusted: a wrong one would lose a body.
 	believed := profile == warc.ProfileNotModified || isMarked(a.index.name(of.content.file))
 	if e.content.length == 0 && believed {
 		return of, nil
@@ -93,8 +93,8 @@ func (a *Archive) originalOf(profile, url string, e *entry) (of original, err er
 	return of, nil
 }
 
-// written notes a capture in the index, which begins in its file where start is. Its output is
-// locked, so that the ends of a file are noted in order.
+// written adds a capture, which begins at start in its file, to the index. Its output is locked, so
+// that the ends of a file are recorded in order.
 func (n *note) written(of original, sum *[sha1.Size]byte, start int64, loc Location, end int64) {
 	c := &n.capture
 	if c.record != nil && !c.record.isVersion() {
@@ -109,7 +109,7 @@ func (n *note) written(of original, sum *[sha1.Size]byte, start int64, loc Locat
 	case of.profile != "":
 		e.content, e.media, e.truncated = of.content, of.media, of.truncated
 		e.digest = of.digest
-	case e.kind == Unchanged: // a 304 of what is not known
+	case e.kind == Unchanged: // a 304 for an unknown version
 	default:
 		e.digest = sha1Digest(sum)
 		if c.record == nil && n.status == 200 && c.Truncated == "" && c.bodySize() >= minShared {

@@ -70,7 +70,7 @@ type Snapshot struct {
 // pointers to their contents by address, as in Tamura and Kitsuregawa's paper. Only then the files
 // are read, by [Snapshot.Documents], and from one end to the other.
 //
-// All that was appended before is in the snapshot. Of what is appended meanwhile, some may be.
+// Captures appended before the call are in the snapshot. Captures appended during the call may be.
 func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	spans, err := q.spans()
 	if err != nil {
