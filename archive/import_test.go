@@ -352,7 +352,7 @@ func TestTheListOfImports(t *testing.T) {
 		{"out of order, and one twice", "/b\n/a\n/b\n", []string{"/a", "/b"}, ""},
 		{"lines as Windows ends them, and blank ones", "/a\r\n\r\n\n/b", []string{"/a", "/b"}, ""},
 		{"a path that is not clean", "/a/../b//c\n", []string{"/b/c"}, ""},
-		{"a relative path", "/a\nb\n", nil, `line 2: "b" is no absolute path`},
+		{"a relative path", "/a\nb\n", nil, `line 2: "b" is not an absolute path`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -48,8 +48,8 @@ func (a *Archive) note(c Capture) *note {
 	return n
 }
 
-// repeats finds the version with the same body, whose digest is sum. Redirects and errors never
-// repeat: their bodies are often the same, but their heads matter.
+// repeats finds the version with the same body, whose digest is sum. Redirects and errors are
+// always stored: their bodies are often equal, but their heads matter.
 func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	a, c := n.archive, &n.capture
 	if c.record != nil && !c.record.isVersion() {

@@ -13,16 +13,16 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// maxPrefix leaves room for the rest of the name in the 255 bytes of usual file systems.
+// maxPrefix leaves room for the rest of the name within the usual limit of 255 bytes.
 const maxPrefix = 128
 
-// Names are taken from few characters: they end up in shells, in URLs and on other systems.
+// Names use a small alphabet: they end up in shells, in URLs and on other systems.
 const (
 	alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	specURL      = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 )
 
-// What zero means in [Options] and [Query], and the sizes in bytes of what is held in memory.
+// Defaults of [Options] and [Query], and limits in bytes of what is held in memory.
 const (
 	DefaultMaxFile   = 1 << 30
 	DefaultPrefix    = "spinneret"
@@ -62,20 +62,18 @@ type Options struct {
 	// are always there, unless Info has another value, or "" to leave one out.
 	Info map[string]string
 
-	// SyncEvery is how many bytes of a file a power failure may take: they are forced to disk
-	// before there are more. This starts in the background at half of it, so that Append does not
-	// wait as long as the disk keeps up. 1 makes every Append wait for the disk. 0 means 64 MiB.
-	// Negative means to sync only finished files, before the index is written, and on Sync.
+	// SyncEvery is how many bytes of a file a power failure may lose: before there are more, they
+	// are forced to disk. A sync starts in the background at half of it, so Append does not wait as
+	// long as the disk keeps up. 1 makes every Append wait for the disk. 0 means 64 MiB. Negative
+	// means to sync only finished files, before the index is written, and on Sync.
 	SyncEvery int64
 
-	// Writers is the number of files that are written at the same time. More than one helps if many
-	// large bodies come in, which are compressed straight into a file. 0 means 1, and so does a
-	// negative number.
+	// Writers is the number of files that are written at the same time. More than one helps with
+	// many large bodies, which are compressed directly into a file. Zero or negative means 1.
 	Writers int
 
-	// Compressors is how many captures may be compressed at one time. More callers wait, so it
-	// bounds the memory of the archive. 0 means one for each core that Go may use, and so does a
-	// negative number.
+	// Compressors is how many captures may be compressed at one time. Further callers wait, so it
+	// bounds the memory of the archive. Zero or negative means one per GOMAXPROCS.
 	Compressors int
 
 	// NoBlockDigest leaves out WARC-Block-Digest, for which a page is hashed a second time. That
@@ -84,9 +82,9 @@ type Options struct {
 	NoBlockDigest bool
 
 	// Salvage indexes everything behind damage that can be read as a record, in files whose records
-	// have no WARC-Warcinfo-ID, as many other programs write them. The body of a page may hold such
-	// records, which damage brings to light as pages that nobody fetched. false means that such a
-	// file is read up to its first damage.
+	// have no WARC-Warcinfo-ID, as many other programs write them. The body of a page may contain
+	// such records, and damage may expose them as pages that were never fetched. false means that
+	// such a file is read up to its first damage.
 	Salvage bool
 
 	// OpenImport opens imported files that are not on a disk: those whose names have "://" in them,
@@ -96,8 +94,8 @@ type Options struct {
 	// missing.
 	OpenImport func(name string) (f io.ReaderAt, size int64, err error)
 
-	// KeepRepeats stores a body again that is the same as in the version before. false means that
-	// such a capture becomes a revisit record, which takes little room.
+	// KeepRepeats stores a body even if the previous version has the same one. false means that
+	// such a capture becomes a small revisit record.
 	KeepRepeats bool
 
 	// Share looks for the body of a 200 of 1 KiB or more under all URLs of the archive, including
@@ -107,15 +105,15 @@ type Options struct {
 	Share bool
 
 	// Reindex makes a new index from the files in the directory and those that were imported. The
-	// old one stays in force until the first part of the new one is written. [Archive.Recovered]
-	// then lists all files and all damage, and what the old index knew, if it could be read, and
-	// the files lack. false means that the index is brought up to date.
+	// old one stays valid until the first part of the new one is written. [Archive.Recovered] then
+	// lists all files and all damage, and, if the old index was readable, its versions that the
+	// files lack. false means that the index is brought up to date.
 	Reindex bool
 
-	// ReadOnly opens an archive that nothing is written to, such as one on read-only media or of
-	// another user. Many may do so at a time. Whatever the index lacks is put into a temporary
+	// ReadOnly opens an archive without writing to it, such as one on read-only media or of another
+	// user. Several processes may do so at a time. Missing index entries go to a temporary
 	// directory below SpillDir. Append and Import fail with [ErrReadOnly]. false means that the
-	// directory is written to, and made if it is missing.
+	// directory is written to, and created if it is missing.
 	ReadOnly bool
 
 	// SpillDir is the directory for the temporary files of snapshots whose pointers do not fit into
@@ -123,7 +121,7 @@ type Options struct {
 	SpillDir string
 }
 
-// settings are options that were looked at.
+// settings are validated options.
 type settings struct {
 	prefix      string
 	info        []byte
@@ -135,7 +133,7 @@ type settings struct {
 	readOnly    bool
 }
 
-// settle refuses what cannot work, before the disk is touched.
+// settle validates the options before the disk is touched.
 func (o Options) settle() (s settings, err error) {
 	s = settings{
 		prefix: cmp.Or(o.Prefix, DefaultPrefix),
@@ -158,14 +156,14 @@ func (o Options) settle() (s settings, err error) {
 	return s, err
 }
 
-// isFileName tells whether a prefix can begin a file name on every system, and not a hidden one.
+// isFileName reports whether a prefix can begin a file name on every system, and not a hidden one.
 func isFileName(prefix string) bool {
 	return len(prefix) <= maxPrefix && !strings.HasPrefix(prefix, ".") &&
 		strings.Trim(prefix, alphanumeric+"-._") == ""
 }
 
-// infoBlock encodes the block of the warcinfo records: the fields that are always wanted, with the
-// caller's in place of or after them, sorted so that equal options give equal bytes.
+// infoBlock encodes the block of the warcinfo records: the default fields, replaced or followed by
+// the caller's, sorted so that equal options give equal bytes.
 func infoBlock(info map[string]string) ([]byte, error) {
 	fields := map[string]string{
 		"software":   "spinneret (https://github.com/spinneret-go/spinneret)",
@@ -183,8 +181,8 @@ func infoBlock(info map[string]string) ([]byte, error) {
 	return warc.Info(list...), nil
 }
 
-// fieldFault keeps a value from becoming a second field. It tells why a field cannot stand on a
-// line of its own, or "" if it can.
+// fieldFault returns why a field would not be one line, or "" if it is valid. It keeps a value from
+// becoming a second field.
 func fieldFault(name, value string) string {
 	switch {
 	case name == "" || strings.Trim(name, alphanumeric+"-_.") != "":

@@ -15,8 +15,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// unfinished ends the name of a file that is being written, or whose writer died. Without it a
-// file is whole and final: whoever copies or indexes files need not ask the writer.
+// unfinished ends the name of a file that is being written, or whose writer died. A file without it
+// is complete and final, and can be copied or indexed at any time.
 const unfinished = ".open"
 
 // output is a sequence of files, of which at most one is open. Its methods require that mu is held.
@@ -27,7 +27,7 @@ type output struct {
 
 	dir       vfs.FS
 	prefix    string
-	finished  string // what names end in
+	finished  string // the file name extension
 	maxFile   int64  // negative: no limit
 	syncEvery int64  // negative: only at the end
 	info      []byte
@@ -40,19 +40,19 @@ type output struct {
 	file     *handle // nil if none is open
 	name     string  // of file, as it will be called when finished
 	captures int64   // in file
-	whole    int64   // where its last whole capture ends
+	whole    int64   // the end of its last complete capture
 	end      int64   // where the last write ended
 	synced   int64   // what is known to be on disk
-	started  int64   // what the system was told to begin writing
-	lost     error   // why captures may not be on disk, until checkpoint has told
+	started  int64   // what the system was asked to start writing
+	lost     error   // why captures may not be on disk, until checkpoint returns it
 	forcing  bool    // a goroutine forces file to disk
 	forces   sync.WaitGroup
 }
 
-// begin makes sure that a file is open and takes one more capture. A new file is begun here and
-// not when the last one got full, since an archive that stops then should not leave an empty one.
-// An error while the full file is finished does not hurt what is in it, but has to reach somebody:
-// the one who appends next. After it no file is open, and the next attempt begins one.
+// begin makes sure that a file with room for one more capture is open. A new file is begun here and
+// not when the last one is full, so that closing the archive leaves no empty file. An error while
+// finishing the full file does not harm its captures, but must be reported: the next append returns
+// it. After it no file is open, and the next attempt begins one.
 func (o *output) begin() error {
 	if o.file != nil && o.maxFile >= 0 && o.whole >= o.maxFile {
 		if err := o.finish(); err != nil {
@@ -72,7 +72,7 @@ func (o *output) renew() {
 }
 
 // create begins a new file with its warcinfo record. Its name is forced to disk at once, since
-// syncing a file is of no use if the file cannot be found.
+// syncing a file is useless if its name is lost.
 func (o *output) create() error {
 	now := time.Now()
 	name := o.newName(now)
@@ -107,24 +107,24 @@ func (o *output) create() error {
 	return nil
 }
 
-// newName makes a name of the prefix, the time, the number of the file and a random part. No other
-// archive will make it: two may have the same prefix, directory and millisecond, and files of
-// several machines get mixed.
+// newName makes a name of the prefix, the time, the number of the file and a random part. The
+// random part makes it unique among archives with the same prefix and millisecond, whose files may
+// be mixed later.
 func (o *output) newName(now time.Time) string {
 	stamp := o.clock.stamp(now)
 	return fmt.Sprintf("%s-%017d-%05d-%012x%s", o.prefix, stamp, o.serial, rand.Uint64()>>16,
 		o.finished)
 }
 
-// clock gives every file a time of its own, later than those of all files before it, so that their
-// names sort in the order in which they were begun: what one refers to is in one before it. The
-// zero clock is ready to use. Its methods are safe for concurrent use.
+// clock gives every file a unique time, later than those of all earlier files. Names then sort in
+// the order in which files were begun, and records refer only to earlier files. The zero clock is
+// ready to use. Its methods are safe for concurrent use.
 type clock struct {
 	mu   sync.Mutex
 	last int64 // the digits of a name
 }
 
-// seen notes the name of a file that is there.
+// seen records the name of an existing file.
 func (c *clock) seen(name string) {
 	if m := ours.FindStringSubmatch(strings.TrimSuffix(name, unfinished)); m != nil {
 		stamp, _ := strconv.ParseInt(m[1], 10, 64) // of 17 digits
@@ -148,7 +148,7 @@ func (c *clock) stamp(now time.Time) int64 {
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.file.WriteAt(p, o.end)
 	o.end += int64(n)
-	// What is on its way already does not have to be waited for.
+	// A later sync does not have to wait for bytes that the system already writes.
 	if o.syncEvery >= 0 && o.end-o.started >= startEvery {
 		o.file.Start(o.started, o.end-o.started)
 		o.started = o.end
@@ -159,15 +159,15 @@ func (o *output) Write(p []byte) (int, error) {
 // startEvery is how many bytes are gathered before the system is told to write them.
 const startEvery = 4 << 20
 
-// takeBegun returns how many files were begun since it was called last.
+// takeBegun returns how many files were begun since the last call.
 func (o *output) takeBegun() int64 {
 	n := o.begun
 	o.begun = 0
 	return n
 }
 
-// transact makes what write writes a part of the file. If it returns an error, it has left nothing
-// behind. It requires that begin was called.
+// transact adds the bytes that write writes to the file, or, if it returns an error, nothing. It
+// requires that begin was called.
 func (o *output) transact(write func() error) error {
 	if err := write(); err != nil {
 		return o.drop(err)
@@ -183,23 +183,22 @@ func (o *output) transact(write func() error) error {
 	return nil
 }
 
-// forceEarly begins to force the file to disk when half of what may be lost has come together, so
-// that no capture has to wait for it.
+// forceEarly starts forcing the file to disk at half of syncEvery, so that no capture has to wait.
 func (o *output) forceEarly() {
 	if o.forcing || o.syncEvery < 2*startEvery || o.end-o.synced < o.syncEvery/2 {
 		return
 	}
 	o.forcing = true
 	o.forces.Go(func() {
-		_ = o.force() // checkpoint tells
+		_ = o.force() // checkpoint returns it
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.forcing = false
 	})
 }
 
-// drop cuts off what a failed write left. If even that fails the file is given up, and the next
-// capture begins a new one: behind a tear no reader would find it.
+// drop truncates the file after a failed write. If that fails too, the file is given up and the
+// next capture begins a new one: behind a partial record no reader would find it.
 func (o *output) drop(cause error) error {
 	o.end = o.whole
 	if err := o.file.Truncate(o.whole); err != nil {
@@ -209,8 +208,8 @@ func (o *output) drop(cause error) error {
 	return cause
 }
 
-// sync forces the file to disk. After a failure the file is given up, and never gets the name that
-// says it is whole.
+// sync forces the file to disk. After a failure the file is given up, and never gets its final
+// name.
 func (o *output) sync() error {
 	if o.synced == o.end {
 		return nil
@@ -232,7 +231,7 @@ func (o *output) fail(err error) {
 	o.abandon()
 }
 
-// force forces to disk what was appended before. Others may append meanwhile. It locks o.mu.
+// force forces earlier appends to disk. Other goroutines may append during the sync. It locks o.mu.
 func (o *output) force() error {
 	o.mu.Lock()
 	file, end := o.file, o.end
@@ -255,8 +254,8 @@ func (o *output) force() error {
 	return err
 }
 
-// checkpoint is force. It also fails if an earlier attempt did, whose error went to an Append, or
-// to nobody. It locks o.mu.
+// checkpoint is force, but also returns the error of an earlier attempt, which went to an Append or
+// was dropped. It locks o.mu.
 func (o *output) checkpoint() error {
 	_ = o.force() // sets o.lost
 	o.mu.Lock()
@@ -266,8 +265,8 @@ func (o *output) checkpoint() error {
 	return err
 }
 
-// finish closes the file and gives it its final name, unless it holds no capture. The order
-// matters: a power cut between two steps must not leave the final name on a file that is not whole.
+// finish closes the file and gives it its final name, unless it has no capture. The order matters:
+// a power failure between two steps must not leave the final name on an incomplete file.
 func (o *output) finish() error {
 	if o.captures == 0 {
 		o.abandon()
@@ -288,8 +287,8 @@ func (o *output) finish() error {
 	return o.dir.Sync()
 }
 
-// abandon closes the file under its unfinished name, or removes it if it holds no capture. Errors
-// are left out: there is a more telling one already, or nothing was lost.
+// abandon closes the file under its unfinished name, or removes it if it has no capture. Errors are
+// ignored: there is a more specific one already, or nothing was lost.
 func (o *output) abandon() {
 	_ = o.file.Close()
 	o.file = nil
@@ -299,7 +298,7 @@ func (o *output) abandon() {
 	}
 }
 
-// probe finds out whether files can be made, before a crawl has fetched anything.
+// probe checks that files can be created, before a crawl has fetched anything.
 func (o *output) probe() error {
 	name := o.newName(time.Now()) + ".probe"
 	f, err := o.dir.Create(name)

@@ -4,15 +4,14 @@ import (
 	"encoding/binary"
 )
 
-// A pointer is what a snapshot keeps of a version until it is read: first the address of the
-// content, by which pointers are sorted, and then all that describes the version.
+// A pointer represents a version in a snapshot: the address of the content, by which pointers are
+// sorted, and then the description of the version.
 
 // addressSize is the size of the address: file and offset, big endian.
 const addressSize = fileSize + 8
 
-// packItem appends a pointer. All of it is there, and not only the address, since looking the
-// version up again would be a random access to the index for each document, which is what sorting
-// avoids.
+// packItem appends a pointer. It includes the whole description, since looking the version up again
+// would be a random access to the index for each document, which sorting avoids.
 func packItem(dst []byte, url string, e *entry, until int64) []byte {
 	body := e.body()
 	dst = binary.BigEndian.AppendUint32(dst, body.file)
@@ -24,8 +23,8 @@ func packItem(dst []byte, url string, e *entry, until int64) []byte {
 	return appendKey(dst, url, e)
 }
 
-// unpack returns the version that a pointer describes. The file of pointers lies on a disk, and is
-// not believed.
+// unpack returns the version that a pointer describes. The file of pointers is on disk, and not
+// trusted.
 func (a *Archive) unpack(item []byte) (v Version, err error) {
 	const head = addressSize + timeSize + 4
 	if len(item) < head {

@@ -7,16 +7,16 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// A request lies beside its response, before or after it. The index knows those whose method is not
-// GET: two answers to a form are not versions of one page, and exports tell them apart by what was
-// sent.
+// A request record is next to its response, before or after it. The index has the requests whose
+// method is not GET: two responses to a form are not versions of one page, and exports distinguish
+// them by their requests.
 
 // isPosted reports whether the method of a request is not GET.
 func isPosted(request []byte) bool {
 	return len(request) > 0 && !bytes.HasPrefix(request, []byte("GET "))
 }
 
-// readsPosted reports so of a request record.
+// readsPosted is isPosted for a request record.
 func readsPosted(rec *warc.Record) (bool, error) {
 	if !isHTTP(rec.Get("Content-Type")) {
 		return false, nil
@@ -25,8 +25,7 @@ func readsPosted(rec *warc.Record) (bool, error) {
 	return err == nil && isPosted(message.Head), err
 }
 
-// neighbor is a request or a response that was read, until the next one comes. The zero neighbor
-// stands for none.
+// neighbor is the last request or response that was read. The zero neighbor means none.
 type neighbor struct {
 	url            string
 	offset, length int64
@@ -36,12 +35,12 @@ type neighbor struct {
 	entry entry
 }
 
-// beside reports whether a record follows this one, and is about the same URL.
+// beside reports whether the record at offset follows this one and has the same URL.
 func (n *neighbor) beside(url string, offset int64) bool {
 	return n.length > 0 && n.offset+n.length == offset && n.url == url
 }
 
-// pairRequest notes the request of the response before it, or keeps it for the response after it.
+// pairRequest links a request to the response before it, or keeps it for the response after it.
 func (a *Archive) pairRequest(t *tail, request neighbor) {
 	response := t.response
 	t.request, t.response = request, neighbor{}
@@ -55,8 +54,7 @@ func (a *Archive) pairRequest(t *tail, request neighbor) {
 	}
 }
 
-// pairResponse notes the request before a response in its entry, or keeps the response for the
-// request after it.
+// pairResponse links a response to the request before it, or keeps it for the request after it.
 func (t *tail) pairResponse(url, key string, e *entry) {
 	request := t.request
 	t.request, t.response = neighbor{}, neighbor{}

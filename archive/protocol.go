@@ -7,10 +7,9 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// asHTTP1 returns a capture whose heads are those of HTTP/1.1, and the protocol that they were sent
-// in, or "" if that is not told. HTTP/2 has no lines of text; readers of WARC files know those of
-// HTTP/1 and no others, so that is what crawlers have settled on writing, with WARC-Protocol
-// beside.
+// asHTTP1 returns a capture with heads of HTTP/1.1, and the protocol in which they were sent, or ""
+// if unknown. HTTP/2 has no text lines, and readers of WARC files know only those of HTTP/1, so
+// crawlers write these and add WARC-Protocol.
 func (c *Capture) asHTTP1() (as Capture, protocol string) {
 	as, protocol = *c, c.Protocol
 	line, rest, found := bytes.Cut(c.Head, []byte("\n"))
@@ -44,10 +43,10 @@ func laterHTTP(version string) string {
 	return ""
 }
 
-// headsField is in the records of heads that are not the bytes of the wire.
+// headsField marks records whose heads are not the bytes on the wire.
 var headsField = []warc.Field{{Name: "Spinneret-Heads", Value: "rebuilt"}}
 
-// extra returns the fields of a record that no standard has.
+// extra returns the non-standard fields of a record.
 func (c *Capture) extra() []warc.Field {
 	if c.Rebuilt {
 		return headsField

@@ -13,7 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// openReadOnly opens an archive over a directory of its own for what would be written.
+// openReadOnly opens an archive that writes to a temporary directory of its own.
 func openReadOnly(dir string, opts Options) (*Archive, error) {
 	if opts.Reindex {
 		return nil, fmt.Errorf("archive: reindex: %w", ErrReadOnly)
@@ -29,9 +29,8 @@ func openReadOnly(dir string, opts Options) (*Archive, error) {
 		opts, false)
 }
 
-// overlay is a directory that is not written to, with another one over it that is. That one is made
-// when it is first needed, and removed when the lock is given back. Its methods are safe for
-// concurrent use.
+// overlay is a read-only directory with a writable temporary one over it, which is created when it
+// is first needed and removed when the lock is released. Its methods are safe for concurrent use.
 type overlay struct {
 	base  vfs.Shared
 	spill string
@@ -131,10 +130,10 @@ func (o *overlay) List() ([]string, error) {
 	return names, err
 }
 
-// Map implements vfs.FS. An archive has no need of it.
+// Map implements vfs.FS. An archive does not use it.
 func (o *overlay) Map(string, int) (*vfs.Map, error) { return nil, errors.ErrUnsupported }
 
-// Sync implements vfs.FS. Nothing has to last.
+// Sync implements vfs.FS. It does nothing, since the directory is temporary.
 func (o *overlay) Sync() error { return nil }
 
 // Lock keeps writers out, if there is a file to lock that this process may open.
@@ -167,7 +166,7 @@ func (l *overlayLock) Close() (err error) {
 	return err
 }
 
-// untouched is a file that is only read.
+// untouched is a read-only file.
 type untouched struct{ vfs.File }
 
 // WriteAt fails.

@@ -14,25 +14,25 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// ours matches the names that newName makes, and made in version 1: then with 8 random digits.
+// ours matches the names that newName makes, and those of version 1, with 8 random digits.
 var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-(?:[0-9a-f]{8}|([0-9a-f]{12}))\.warc(\.gz|\.zst)?$`)
 
-// isMarked reports by its name whether all records of a file have the ID of its warcinfo record.
+// isMarked reports whether, by its name, all records of a file have the ID of its warcinfo record.
 func isMarked(name string) bool {
 	m := ours.FindStringSubmatch(name)
 	return m != nil && m[2] != ""
 }
 
 // recover brings the index up to date with the files of a directory that no process writes to.
-// Files of dead writers are cut back to their last whole capture, if need be, and finished.
+// Files of dead writers are truncated to their last complete capture and finished.
 func (a *Archive) recover() error {
 	names, err := a.fs.List()
 	if err != nil {
 		return fmt.Errorf("list files: %w", err)
 	}
 	for _, name := range names {
-		// A backup may have a file as it was being written beside the same one as it was finished.
-		// The finished one is final, and the other must not take its place.
+		// A backup may contain both the unfinished and the finished copy of a file. The finished
+		// one is final, and the other must not replace it.
 		final, open := strings.CutSuffix(name, unfinished)
 		if !isWARC(name) || open && slices.Contains(names, final) {
 			continue
@@ -55,16 +55,16 @@ func (a *Archive) recover() error {
 	return a.index.commit()
 }
 
-// recoverFile indexes what is new in one file. A file that ends in ".open" is one that a process
-// has died over, since no other writes here now. Only names of our own making are trusted to follow
-// our rules: other crawlers use the same ending, and their files are not ours to cut.
+// recoverFile indexes what is new in one file. The writer of a file that ends in ".open" has died,
+// since no other process writes here now. Only files with our own names may be truncated: other
+// crawlers use the same ending.
 func (a *Archive) recoverFile(onDisk string) error {
 	name := strings.TrimSuffix(onDisk, unfinished)
 	f, err := a.fs.Open(onDisk)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // once more, if its writer has died
+	defer f.Close() // a second time, if its writer has died
 	size, err := f.Size()
 	if err != nil {
 		return err
@@ -75,24 +75,24 @@ func (a *Archive) recoverFile(onDisk string) error {
 	}
 	a.found.count(&t)
 	if err == nil && (exists(a.fs, name) || exists(a.fs, name+unfinished)) {
-		a.index.file(name) // also if nothing in it can be read: Verify tells
+		a.index.file(name) // even if nothing in it can be read: Verify reports it
 	}
 	return err
 }
 
-// finishDead cuts the file of a dead writer behind its last whole capture, and gives it its final
-// name.
+// finishDead truncates the file of a dead writer after its last complete capture, and gives it its
+// final name.
 func (a *Archive) finishDead(f vfs.File, name string, t *tail, size int64) error {
 	switch {
 	case t.whole > size:
-		// It is shorter than it was, which is told. What is left is not ours to judge.
+		// It is shorter than it was, which is reported. The rest is left as it is.
 	case !isMarked(name) && size-t.whole > maxTail:
-		return nil // there may be records behind the damage, though nobody vouches for them
+		return nil // there may be records behind the damage, though they are not trusted
 	case t.whole == 0 && (t.begun || size < maxPreface):
-		// Its writer died before the first capture was whole.
+		// Its writer died before the first capture was complete.
 		return errors.Join(f.Close(), a.fs.Remove(name+unfinished), a.fs.Sync())
 	case t.whole == 0:
-		return nil // nothing in it can be read: it is left for somebody to look at
+		return nil // nothing in it can be read: it is left for inspection
 	case t.whole < size:
 		t.cut(name, size)
 		if err := f.Truncate(t.whole); err != nil {
@@ -112,15 +112,15 @@ func (a *Archive) finishDead(f vfs.File, name string, t *tail, size int64) error
 // maxPreface is more than a warcinfo record takes.
 const maxPreface = 64 << 10
 
-// Report tells what was found in WARC files, when they were indexed or by [Archive.Verify].
+// Report is the result of indexing WARC files, or of [Archive.Verify].
 type Report struct {
 	Files    int
 	Versions int
 	Records  int64 // that Verify has read
-	Unnamed  int   // versions that share a member with others, so that no address leads to them
+	Unnamed  int   // versions without an address, because they share a member with others
 
-	// Damage lists the first thousand places that cannot be believed. Faults is their number, and
-	// Damaged their size in bytes as far as it is known.
+	// Damage lists the first thousand damaged places. Faults is the number of all, and Damaged
+	// their known size in bytes.
 	Damage  []Fault
 	Faults  int
 	Damaged int64
@@ -129,10 +129,10 @@ type Report struct {
 	Missing []string
 }
 
-// maxDamage bounds the list in a report: strangers write files, too.
+// maxDamage bounds the list in a report: files may be hostile.
 const maxDamage = 1000
 
-// add notes a damaged place.
+// add adds a damaged place.
 func (r *Report) add(d Fault) {
 	r.Faults++
 	if r.Damaged += d.Length; len(r.Damage) < maxDamage {
@@ -153,30 +153,30 @@ func (r *Report) count(t *tail) {
 	r.Damaged += t.Damaged
 }
 
-// Recovered tells what [Open] found that the index did not know: what a crash had left, what was
+// Recovered returns what [Open] found that the index lacked: records from before a crash, data
 // appended to imported files, and damage.
 func (a *Archive) Recovered() Report { return a.found }
 
-// tail is what was found by indexing a file from some offset on.
+// tail is the result of indexing a file from an offset on.
 type tail struct {
 	Report
-	whole int64 // where the last whole capture ends, or where indexing began
-	begun bool  // there is a record, if only the warcinfo
+	whole int64 // the end of the last complete capture, or where indexing began
+	begun bool  // there is at least one record
 
-	request, response neighbor // the last ones that are in no pair yet
+	request, response neighbor // the last unpaired ones
 
-	broken int64 // where damage begins behind which nothing was found yet; negative: nowhere
+	broken int64 // start of damage with no record behind it yet; negative: none
 	err    error // of that damage
 }
 
-// damaged notes that a file cannot be believed from an offset on.
+// damaged records that a file cannot be trusted from an offset on.
 func (t *tail) damaged(d *warc.DamageError) {
 	if t.broken < 0 {
 		t.broken, t.err = d.Offset, d
 	}
 }
 
-// intact notes that a file can be believed again from an offset on.
+// intact records that a file can be trusted again from an offset on.
 func (t *tail) intact(name string, offset int64) {
 	if t.broken >= 0 {
 		t.add(Fault{File: name, Offset: t.broken, Length: offset - t.broken, Err: t.err})
@@ -184,12 +184,12 @@ func (t *tail) intact(name string, offset int64) {
 	}
 }
 
-// errShorter is the damage of a file that has lost a part that was indexed.
+// errShorter is the damage of a file that lost indexed bytes.
 var errShorter = errors.New("archive: the file is shorter than it was")
 
 var errCut = errors.New("archive: cut off, as it is not a whole capture")
 
-// cut makes the end of a file one damaged place, from the last whole capture on.
+// cut makes the rest of a file, after the last complete capture, one damaged place.
 func (t *tail) cut(name string, size int64) {
 	if n := len(t.Damage); n > 0 && t.Damage[n-1].Offset >= t.whole {
 		t.Damaged -= t.Damage[n-1].Length
@@ -199,13 +199,12 @@ func (t *tail) cut(name string, size int64) {
 	t.add(Fault{File: name, Offset: t.whole, Length: size - t.whole, Err: errCut})
 }
 
-// maxTail is the number of bytes at the end of a file that are read whenever an archive is opened,
-// in the hope that they can be understood by then.
+// maxTail is the number of unreadable bytes at the end of a file that are read again at each Open,
+// since they may have been completed.
 const maxTail = 16 << 20
 
-// update indexes what the index does not know of a file. Where the file is shorter than it was, the
-// disk has lost what it had promised to keep, or somebody has put another file there. The entries
-// stay: they tell what was there.
+// update indexes the new part of a file. If the file is shorter than it was, the disk has lost
+// synced data, or the file was replaced. The entries stay, so that the loss is visible.
 func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err error) {
 	end, _ := a.index.end(name)
 	if size >= end {
@@ -217,7 +216,7 @@ func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err er
 	return t, err
 }
 
-// countBehind returns how many versions of a file end behind an offset.
+// countBehind returns how many versions of a file end after an offset.
 func (x *index) countBehind(name string, offset int64) (n int, err error) {
 	number, _ := x.file(name)
 	for l, err := range x.scan(urlkey.All) {
@@ -259,8 +258,8 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 			return t, err
 		}
 	}
-	// In a file of ours, all behind the last whole capture is what a crash has left. A file of
-	// others may still be written: what cannot be read at its end may be whole the next time.
+	// In a file of ours, anything after the last complete capture was left by a crash. Another
+	// program may still be writing its file: an incomplete end may be complete next time.
 	end := to
 	if ours.MatchString(name) {
 		end = t.whole
@@ -277,7 +276,7 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 	return t, nil
 }
 
-// isSalvaged reports whether a file was read on behind damage.
+// isSalvaged reports whether records behind damage in a file were indexed.
 func (x *index) isSalvaged(name string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -285,7 +284,7 @@ func (x *index) isSalvaged(name string) bool {
 	return f != nil && f.salvaged
 }
 
-// salvage notes that a file was read on behind damage.
+// salvage marks a file as read on behind damage.
 func (x *index) salvage(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -293,8 +292,8 @@ func (x *index) salvage(name string) {
 	x.dirty = true
 }
 
-// believe makes the reader read a part of a file, and believe what can be believed there. A file of
-// ours whose records have the ID of its warcinfo record holds no others.
+// believe makes the reader read a part of a file, and sets which records it accepts. In a file of
+// ours, all records must have the ID of its warcinfo record.
 func (a *Archive) believe(r *reader, f io.ReaderAt, name string, from, length int64) error {
 	id := ""
 	if isMarked(name) {
@@ -315,8 +314,8 @@ func (a *Archive) believe(r *reader, f io.ReaderAt, name string, from, length in
 	return nil
 }
 
-// indexRecord adds one record to the index, if it is a version of something. Closing the record is
-// what shows that it is whole.
+// indexRecord adds a record to the index, if it is a version of a URL. Closing the record verifies
+// that it is complete.
 func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	e, url, ok, err := entryOf(rec, nil)
 	kind, offset, ref := rec.Type(), rec.Offset, refersTo(rec.Fields())
@@ -347,7 +346,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 		return nil
 	}
 	e.length = rec.Length
-	// Strings out of the header would keep all of it in memory as long as the entry waits.
+	// Substrings of the header would keep all of it in memory with the entry.
 	key, long := urlkey.Of(strings.Clone(url))
 	e.url, e.media = long, intern([]byte(e.media))
 	if err := a.complete(key, &e, ref, name); err != nil {
@@ -367,8 +366,8 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	return nil
 }
 
-// complete adds to an entry what other entries tell: where its content is, and when the last change
-// was.
+// complete adds to an entry what other entries know: the address of its content, and the time of
+// the last change.
 func (a *Archive) complete(key string, e *entry, ref reference, name string) error {
 	if e.kind == Changed {
 		return nil
@@ -386,9 +385,9 @@ func (a *Archive) complete(key string, e *entry, ref reference, name string) err
 	return err
 }
 
-// entryOf returns what the index keeps of a record. Requests, metadata and conversions are no
-// versions of their URL, and neither is what has no URL or no date. The body is written to payload
-// if that is not nil.
+// entryOf returns the index entry of a record. Requests, metadata and conversions are not versions
+// of their URL; neither are records without a URL or a date. The body is written to payload if that
+// is not nil.
 func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool, err error) {
 	kind, fields := rec.Type(), rec.Fields()
 	date, dated := fields.Date()
@@ -408,7 +407,7 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 		}
 		e.status, e.media, body = h.Status(), mediaType(h.Get("Content-Type")), h.Body
 	} else if e.media = mediaType(contentType); kind != "revisit" {
-		e.status = 200 // a file, or an answer of a protocol without codes
+		e.status = 200 // a file, or a response of a protocol without status codes
 	}
 	e.kind = kindOf(e.status, kind == "revisit")
 	if e.kind == Unchanged {
@@ -420,7 +419,7 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 		}
 		return e, url, true, err
 	}
-	// Without a digest no later version could be found to be the same.
+	// Without a digest, no later version could be recognized as unchanged.
 	sum := sha1.New()
 	if payload != nil {
 		body = io.TeeReader(body, payload)
@@ -430,25 +429,25 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 	return e, url, true, err
 }
 
-// holdsWhole tells whether a record holds all that its digest is of: it was not cut off, and does
-// not go on in others (WARC 1.1, section 7). That a revisit record leaves out the body says
-// nothing.
+// holdsWhole reports whether a record contains everything that its digest covers: it is neither
+// truncated nor segmented (WARC 1.1, section 7). A revisit record counts as whole, although it
+// omits the body.
 func holdsWhole(fields warc.Fields) bool {
 	cut := fields.Get("WARC-Truncated")
 	leftOut := fields.Type() == "revisit" && cut == "length"
 	return (cut == "" || leftOut) && fields.Get("WARC-Segment-Number") == ""
 }
 
-// isHTTP tells by its Content-Type whether the block of a record is an HTTP message.
+// isHTTP reports whether a Content-Type is that of an HTTP message.
 func isHTTP(contentType string) bool {
 	return strings.HasPrefix(strings.ToLower(contentType), "application/http")
 }
 
-// noBody is the digest of nothing.
+// noBody is the digest of an empty body.
 var noBody = sha1.Sum(nil)
 
-// repeated returns the digest of an unchanged version as the index keeps it. That of nothing is
-// left out: many writers mean the 304 itself by it, and not what that stands for.
+// repeated returns the digest of an unchanged version for the index. That of an empty body is
+// dropped: many writers use it for the 304 itself, and not for the referenced body.
 func (d digest) repeated() digest {
 	if d.is(&noBody) {
 		return ""
@@ -456,7 +455,7 @@ func (d digest) repeated() digest {
 	return d
 }
 
-// kindOf tells what a visit found.
+// kindOf returns the result of a visit.
 func kindOf(status int, revisit bool) Kind {
 	switch {
 	case revisit || status == 304:
@@ -467,10 +466,10 @@ func kindOf(status int, revisit bool) Kind {
 	return Changed
 }
 
-// maxMedia bounds a media type; real ones have half of it.
+// maxMedia bounds a media type; real ones are half as long.
 const maxMedia = 127
 
-// mediaType returns a Content-Type in lower case and without parameters, or "" for what is none.
+// mediaType returns a Content-Type in lower case and without parameters, or "" if it is invalid.
 func mediaType(contentType string) string {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))

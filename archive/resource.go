@@ -10,29 +10,29 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Resource is a record that is not an answer to an HTTP request. The slice is only read, and only
-// until AppendRecord returns.
+// Resource is a record that is not the response to an HTTP request. The slice is only read, and
+// only until AppendRecord returns.
 type Resource struct {
-	// Type is what it is in the words of WARC 1.1: "resource" for content that came by other means,
-	// "response" for an answer of another protocol, such as DNS, "metadata" for what is known about
-	// another record, and "conversion" for another form of its content.
+	// Type is the WARC 1.1 record type: "resource" for content obtained without HTTP, "response"
+	// for a response of another protocol, such as DNS, "metadata" about another record, or
+	// "conversion" for another form of its content.
 	Type string
 
-	// URL is what it is of: absolute, without spaces and control characters. That of an answer of
-	// DNS is such as "dns:example.org".
+	// URL is the target URL: absolute, without spaces and control characters. For DNS it is like
+	// "dns:example.org".
 	URL string
 
-	// Time is when it came or was made, and is kept to the microsecond.
+	// Time is when it was received or made, in microseconds.
 	Time time.Time
 
-	// ContentType is that of Block, such as "text/dns" or "application/warc-fields".
+	// ContentType is the type of Block, such as "text/dns" or "application/warc-fields".
 	ContentType string
 
 	// Block is the content.
 	Block []byte
 
-	// Of is the location of the record that metadata and conversions are of. The zero Location
-	// names none.
+	// Of is the location of the record that metadata and conversions belong to. The zero Location
+	// means none.
 	Of Location
 }
 
@@ -40,19 +40,19 @@ type Resource struct {
 var resourceTypes = map[string]bool{"resource": true, "response": true, "metadata": false,
 	"conversion": false}
 
-// isVersion reports whether At and Versions find it.
+// isVersion reports whether it is a version of its URL.
 func (r *Resource) isVersion() bool { return resourceTypes[r.Type] }
 
-// AppendRecord writes a record that is not an answer to an HTTP request. It promises what
-// [Archive.Append] does. Resources and responses are versions of their URL, with status 200;
-// metadata and conversions are found by [Archive.Records] alone.
+// AppendRecord writes a record that is not the response to an HTTP request. It has the guarantees
+// of [Archive.Append]. Resources and responses are versions of their URL, with status 200; metadata
+// and conversions are found by [Archive.Records] alone.
 func (a *Archive) AppendRecord(r Resource) (Location, error) {
 	c := Capture{URL: r.URL, Time: r.Time, Body: r.Block, Head: noHead, record: &r}
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
 	if _, known := resourceTypes[r.Type]; !known {
-		return Location{}, fmt.Errorf("%w: Type %.50q is none of a Resource", ErrInvalid, r.Type)
+		return Location{}, fmt.Errorf("%w: Type %.50q is not valid for a Resource", ErrInvalid, r.Type)
 	}
 	if fault := fieldFault("Content-Type", r.ContentType); fault != "" || isHTTP(r.ContentType) {
 		return Location{}, fmt.Errorf("%w: ContentType %.100q is HTTP, or %s", ErrInvalid,
@@ -69,10 +69,10 @@ func (a *Archive) AppendRecord(r Resource) (Location, error) {
 	return a.append(c)
 }
 
-// noHead stands for the head of what has none, where a capture is checked.
+// noHead is a placeholder for the check of a capture without a head.
 var noHead = []byte("HTTP/1.1 200 OK\r\n\r\n")
 
-// resource encodes a record that is not an answer to an HTTP request.
+// resource encodes a record that is not the response to an HTTP request.
 func (e *encoder) resource(c *Capture) error {
 	r := c.record
 	e.h = warc.Head{Type: r.Type, WarcinfoID: e.info, Date: r.Time, TargetURI: r.URL,
@@ -83,10 +83,10 @@ func (e *encoder) resource(c *Capture) error {
 	return e.record(r.Block)
 }
 
-// Records returns all records of some files, or of all files if none is named, from the first to
-// the last, as far as a file holds whole captures when it is opened. A record is valid until the
-// next one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record,
-// and the walk goes on; any other error ends it.
+// Records returns all records of the named files, or of all files if none is named, in order. Each
+// file is read up to its last complete capture when it is opened. A record is valid until the next
+// one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the
+// walk goes on; any other error ends it.
 func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 	return func(yield func(*warc.Record, error) bool) {
 		names, err := files, error(nil)

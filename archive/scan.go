@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// told is what a worker of [Snapshot.Scan] is told of a document.
+// told is the metadata of a document that a worker of [Snapshot.Scan] gets.
 type told struct {
 	URL    string    `json:"url"`
 	Time   time.Time `json:"time"`
@@ -27,9 +27,9 @@ type told struct {
 
 // Scan sends the documents of the snapshot to workers, and returns their results as [scan.Run]
 // does. Documents stay compressed: a worker gets a WARC file of one record. A [scan.Filter] reads
-// the body without its content coding, of up to [MaxBody] bytes. Beside it, [scan.Document.Meta] is
-// JSON with url, time, status, media, digest, file and offset. To a function, [scan.Document.Value]
-// is the [Version]; so it is in the results.
+// the body without its content coding, of up to [MaxBody] bytes. [scan.Document.Meta] is JSON with
+// url, time, status, media, digest, file and offset. For functions and in results,
+// [scan.Document.Value] is the [Version].
 //
 // A document that cannot be read, or is larger than [MaxRaw], is not sent: its result has an error.
 func (s *Snapshot) Scan(ctx context.Context, work scan.Work, opts scan.Options) iter.Seq2[
@@ -37,7 +37,7 @@ func (s *Snapshot) Scan(ctx context.Context, work scan.Work, opts scan.Options) 
 	return scan.Run(ctx, s.documents, work, opts)
 }
 
-// documents yields what is sent to workers.
+// documents yields the documents for the workers.
 func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 	var data []byte
 	for doc, err := range s.Documents() {

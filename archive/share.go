@@ -9,15 +9,14 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// minShared is the size of a body below which a revisit record saves nothing.
+// minShared is the size of a body below which a revisit record saves no space.
 const minShared = 1 << 10
 
-// shares reports whether other URLs may have the body of a capture, and it theirs.
+// shares reports whether a capture may share its body with other URLs.
 func (n *note) shares() bool { return n.archive.share && n.capture.bodySize() >= minShared }
 
-// shared looks for a record with that body, of any URL. The index only has its address, so the
-// record is asked what it is: it also tells its URL and its date, which a revisit record has to
-// name.
+// shared finds a record with that body, under any URL. The index has only its address, so the
+// record is read: a revisit record must name its URL and date.
 func (a *Archive) shared(d digest) (of original, err error) {
 	at, found, err := a.index.body(d)
 	if err != nil || !found {
@@ -31,21 +30,21 @@ func (a *Archive) shared(d digest) (of original, err error) {
 		digest: d, media: there.media, content: at}, nil
 }
 
-// holder is the record that holds a body.
+// holder is a record with a body that others may refer to.
 type holder struct {
 	url   string
 	time  time.Time
 	media string
 }
 
-// holder reads the record at an address. It is not ok if that is not a response with that digest:
-// the file may be gone, or another one. Of a file that another program wrote the body is hashed:
-// whoever can make us import a file must not be able to put its bodies in place of those we fetch.
+// holder reads the record at an address. It is not ok unless that is a response with the digest:
+// the file may be missing or replaced. In files of other programs the body is hashed: an imported
+// file with forged digests must not replace the bodies we fetch.
 func (a *Archive) holder(at address, d digest) (h holder, ok bool, err error) {
 	loc := a.location(at)
 	rec, err := a.open(loc)
 	if err != nil {
-		return h, false, nil // what cannot be read is not referred to
+		return h, false, nil // an unreadable record must not be referenced
 	}
 	defer rec.release()
 	date, dated := rec.Fields().Date()
@@ -64,13 +63,13 @@ func (a *Archive) holder(at address, d digest) (h holder, ok bool, err error) {
 	}
 	sum := sha1.New()
 	if _, err := io.CopyN(sum, message.Body, MaxRaw); err != io.EOF {
-		return h, false, nil // damage, or more than is worth reading
+		return h, false, nil // damaged, or too large to be worth reading
 	}
 	return h, d.is((*[sha1.Size]byte)(sum.Sum(nil))), nil
 }
 
-// indexBodies makes the bodies of all versions known by their digests, where that was not asked for
-// when they were appended.
+// indexBodies indexes the bodies of all versions by their digests, in an archive written without
+// Share.
 func (a *Archive) indexBodies() error {
 	x := a.index
 	for l, err := range x.scan(urlkey.All) {

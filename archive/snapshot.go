@@ -11,32 +11,32 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
-// Query says which versions belong to a [Snapshot]. The zero Query is the last version of every
-// URL.
+// Query selects the versions of a [Snapshot]. The zero Query selects the last version of every URL.
 type Query struct {
-	// From and To delimit the interval. A zero From is the beginning of time, and a zero To is its
-	// end. To itself does not belong to the interval.
+	// From and To delimit the interval. A zero From or To means no limit. To itself is not part of
+	// the interval.
 	From, To time.Time
 
-	// Relations are those in which the validity of a version may be to the interval. 0 means
+	// Relations are the allowed relations of a version's validity to the interval. 0 means
 	// allen.Latest: the last version of each URL that was found in the interval.
 	Relations allen.Relations
 
-	// Failed includes error responses. Without it, the last version of a URL that was one leaves
-	// the URL out.
+	// Failed includes error responses. Without it, a URL whose last version is an error is left
+	// out.
 	Failed bool
 
 	// Host selects the URLs of one host, Site those of a host and all hosts below it, such as those
-	// of a registrable domain. Prefix selects URLs that begin like this one, such as that of a
+	// of a registrable domain. Prefix selects URLs that begin with this one, such as that of a
 	// directory. At most one of the three may be set; without any, all URLs are selected. Schemes
-	// make no difference.
+	// are ignored.
 	Host, Site, Prefix string
 
-	// Keep is asked for each version before its body is touched. It must not call the archive. nil
-	// keeps all.
+	// Keep is called for each version before its body is read, and returns whether to keep it. It
+	// must not call the archive. nil keeps all.
 	Keep func(*Version) bool
 
-	// Memory bounds the bytes for pointers; more of them are sorted on disk. 0 means 64 MiB.
+	// Memory bounds the bytes of pointers in memory; beyond it they are sorted on disk. 0 means 64
+	// MiB.
 	Memory int
 }
 
@@ -59,16 +59,16 @@ func (q *Query) spans() ([]urlkey.Span, error) {
 	return spans, nil
 }
 
-// Snapshot is a set of versions, found and in the order of their addresses. Close it when it is not
-// needed any more. It is not safe for concurrent use.
+// Snapshot is a set of versions in the order of their addresses. Close it after use. It is not safe
+// for concurrent use.
 type Snapshot struct {
 	archive  *Archive
 	pointers *extsort.Sorter
 }
 
-// Snapshot finds the versions that a query describes. It walks through the index, and sorts the
-// pointers to their contents by address, as in Tamura and Kitsuregawa's paper. Only then the files
-// are read, by [Snapshot.Documents], and from one end to the other.
+// Snapshot finds the versions that a query selects. It walks the index, and sorts the pointers to
+// their contents by address, as in Tamura and Kitsuregawa's paper. [Snapshot.Documents] then reads
+// the files sequentially.
 //
 // Captures appended before the call are in the snapshot. Captures appended during the call may be.
 func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
@@ -103,11 +103,11 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 // Len returns the number of versions.
 func (s *Snapshot) Len() int { return s.pointers.Len() }
 
-// Close removes what is on disk of the pointers.
+// Close removes the pointers from disk.
 func (s *Snapshot) Close() error { return s.pointers.Close() }
 
-// Versions returns the versions in the order of the addresses of their contents, without reading
-// these.
+// Versions returns the versions in the order of their content addresses, without reading the
+// contents.
 func (s *Snapshot) Versions() iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		for item, err := range s.pointers.Items() {
@@ -136,7 +136,7 @@ type walk struct {
 	item      []byte
 }
 
-// newWalk takes open ends for times that no version has, so that they are compared like all others.
+// newWalk replaces open ends by times that no version has, so that they need no special case.
 func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
 	w := &walk{archive: a, query: q, low: -never, high: never, out: out}
 	if !q.From.IsZero() {
@@ -148,8 +148,8 @@ func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
 	return w
 }
 
-// span visits the entries of a range of URLs. Until when a version is valid the next one tells, so
-// each is held back for one step.
+// span visits the entries of a range of URLs. The next version decides until when a version is
+// valid, so each is held back for one step.
 func (w *walk) span(s urlkey.Span) error {
 	var held located
 	var some bool

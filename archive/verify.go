@@ -16,29 +16,29 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Fault is a place in a file that does not hold what it should.
+// Fault is a damaged or inconsistent place in a file.
 type Fault struct {
 	File     string
 	Offset   int64  // -1 for the file as a whole
-	Length   int64  // of what cannot be read; 0 if it is not known
-	URL      string // "" if it is not known
-	Versions int    // that the index knows there, if the file has become shorter
+	Length   int64  // of the unreadable part; 0 if unknown
+	URL      string // "" if unknown
+	Versions int    // that the index has there, if the file became shorter
 	Err      error
 }
 
-// Faults that callers may want to tell apart.
+// Faults that callers may want to distinguish.
 var (
-	// errNoEntry is a fault that Options.Reindex mends.
+	// errNoEntry is a fault that Options.Reindex repairs.
 	errNoEntry   = errors.New("archive: not in the index, or not as it is")
 	errPayload   = errors.New("archive: the payload does not have its digest")
-	errElse      = errors.New("archive: the index leads to something else")
+	errElse      = errors.New("archive: the index entry points to something else")
 	errReference = errors.New("archive: there is no record with the body that it refers to")
 )
 
 // Verify reads everything. It checks that records can be decompressed and have their digests. It
-// compares the versions in the files with the entries of the index, both ways, and looks for the body
-// of each version that another record holds. It calls report with each fault as it is found, unless
-// report is nil. An error means that it could not go on.
+// compares the versions in the files with the entries of the index, both ways, and looks for the
+// body of each version that another record holds. It calls report with each fault as it is found,
+// unless report is nil. An error means that the check was aborted.
 //
 // The payload digests of files that other programs wrote are not checked: they do not agree on what
 // a payload is.
@@ -73,7 +73,8 @@ type verifier struct {
 	bodies   *extsort.Sorter // addresses of bodies, and of what refers to them
 }
 
-// fault tells the caller at once: a check of a large archive takes hours, and may be ended before.
+// fault reports to the caller at once: a check of a large archive takes hours, and may be
+// cancelled.
 func (v *verifier) fault(file string, offset int64, url string, err error) {
 	f := Fault{File: file, Offset: offset, URL: url, Err: err}
 	v.checked.add(f)
@@ -97,8 +98,8 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		return nil
 	}
 	defer r.close()
-	// What lies behind the end of a file of ours that is being written is a capture that is coming
-	// in. Behind that of others it is not indexed, but is damage.
+	// Bytes after the indexed end of a file of ours are a capture being written. In files of other
+	// programs they are damage.
 	size := end
 	if !f.open || !ours.MatchString(name) {
 		size = max(end, f.size)
@@ -129,10 +130,10 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	return nil
 }
 
-// record compares a record with its own payload digest, and with its entry. An error is one of
-// reading; what is merely wrong is a fault.
+// record compares a record with its payload digest and its entry. Only read errors are returned;
+// mismatches are faults.
 func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
-	// The body is hashed even where the record brings a digest: the two are compared.
+	// The body is hashed even if the record has a digest: the two are compared.
 	sum := sha1.New()
 	e, url, ok, err := entryOf(rec, sum)
 	if err != nil || !ok {
@@ -162,7 +163,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 	return v.note(key, &stored)
 }
 
-// isOf reports whether an entry is that of a record, apart from what other records say.
+// isOf reports whether an entry is that of a record, ignoring fields that come from other records.
 func (e *entry) isOf(record *entry) bool {
 	known, other := *e, *record
 	for _, e := range []*entry{&known, &other} {
@@ -174,7 +175,7 @@ func (e *entry) isOf(record *entry) bool {
 	return known == other
 }
 
-// note keeps where a body is, or where the one is that a version refers to.
+// note stores the address of a body, or of the body that a version refers to.
 func (v *verifier) note(key string, e *entry) error {
 	at := e.body()
 	if at.length == 0 {
@@ -189,8 +190,8 @@ func (v *verifier) note(key string, e *entry) error {
 	return v.bodies.Add(appendKey(item, key, e))
 }
 
-// references holds that what versions refer to is there: sorted by address, a body comes before all
-// that refer to it.
+// references checks that the bodies that versions refer to exist: sorted by address, a body comes
+// before all references to it.
 func (v *verifier) references() error {
 	if err := v.bodies.Sort(); err != nil {
 		return fmt.Errorf("archive: verify: %w", err)
@@ -220,8 +221,7 @@ func (v *verifier) references() error {
 	return nil
 }
 
-// entries counts the entries of each file. Only where there are more than versions, each is
-// followed.
+// entries counts the entries of each file. Only if they outnumber its versions, each is followed.
 func (v *verifier) entries(ctx context.Context) error {
 	counts := map[uint32]int64{}
 	for l, err := range v.archive.index.scan(urlkey.All) {
@@ -239,9 +239,8 @@ func (v *verifier) entries(ctx context.Context) error {
 	return nil
 }
 
-// follow reads what the entries lead to, of the files whose numbers of entries and versions differ.
-// Which entry is one too many cannot be told otherwise. This is random access, and hence not done
-// for all.
+// follow reads the records of the entries, in files whose numbers of entries and versions differ,
+// to find the surplus entry. This is random access, and hence not done for all files.
 func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
 	for l, err := range v.archive.index.scan(urlkey.All) {
 		if err != nil || ctx.Err() != nil {
@@ -250,7 +249,7 @@ func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
 		loc := v.archive.location(l.entry.address())
 		if counts[l.entry.file] == v.versions[l.entry.file] ||
 			loc.Offset+loc.Length > v.ends[loc.File] {
-			continue // nothing is wrong, or it is newer than what was read
+			continue // correct, or newer than the part that was read
 		}
 		if err := v.lead(&l.entry, l.url, loc); err != nil {
 			v.fault(loc.File, loc.Offset, v.archive.describe(l.url, &l.entry, never).URL, err)
@@ -259,7 +258,7 @@ func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
 	return nil
 }
 
-// lead makes sure that an entry leads to a record of its URL.
+// lead checks that an entry points to a record of its URL.
 func (v *verifier) lead(e *entry, url string, loc Location) error {
 	rec, err := v.archive.Read(loc)
 	if err != nil {
@@ -296,7 +295,7 @@ func reindex(dir string, files vfs.FS, opts Options) (*Archive, error) {
 	return a, nil
 }
 
-// compare adds to the report what an old index knew and the files lack.
+// compare adds versions of the old index that the files lack to the report.
 func (a *Archive) compare(before map[string]count) error {
 	now, err := a.index.counts()
 	if err != nil {
@@ -319,13 +318,13 @@ func (a *Archive) compare(before map[string]count) error {
 	return nil
 }
 
-// count is how far a file is indexed, and how many versions of it are.
+// count is the indexed length and the number of indexed versions of a file.
 type count struct {
 	end      int64
 	versions int
 }
 
-// counts returns what the index knows of each file.
+// counts returns the counts of each file.
 func (x *index) counts() (map[string]count, error) {
 	versions := map[uint32]int{}
 	for l, err := range x.scan(urlkey.All) {
@@ -341,8 +340,7 @@ func (x *index) counts() (map[string]count, error) {
 	return all, nil
 }
 
-// lastKnown returns what the old index knows of each file. It may be what is broken: then that is
-// nothing.
+// lastKnown returns the counts of the old index, or none if it is broken.
 func lastKnown(files vfs.FS) (map[string]count, error) {
 	l, err := lock(files)
 	if err != nil {

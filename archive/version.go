@@ -13,16 +13,16 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Version is a page as it was found at one time. It is valid until it was found the next time.
+// Version is a page as found by one visit. It is valid until the next visit.
 type Version struct {
-	// URL is in the form in which the index keeps it: without fragment and default port.
+	// URL is in the form used by the index: without fragment and default port.
 	URL string
 
-	// Time is when it was found, to the microsecond, and Until when the next version of the URL
-	// was. Until is zero for the last one.
+	// Time is when it was found, to the microsecond. Until is the Time of the next version of the
+	// URL, and zero for the last one.
 	Time, Until time.Time
 
-	// Kind is what the visit found.
+	// Kind is the result of the visit.
 	Kind Kind
 
 	// Status is the status code, and Media the type in lower case without parameters.
@@ -33,16 +33,16 @@ type Version struct {
 	// unchanged.
 	ContentStatus int
 
-	// Truncated tells that the body is not whole.
+	// Truncated says that the body is incomplete.
 	Truncated bool
 
-	// Location is where the record is, and Content where the record with the body is: the same,
-	// unless the version is unchanged. Then it is that of the version that holds the content, or
-	// zero if the archive does not have it.
+	// Location is the position of the record, and Content that of the record with the body. They
+	// are equal unless the version is unchanged. Content is then that of the version that stores
+	// the body, or zero if the archive does not have it.
 	Location, Content Location
 
-	// Request is where the record of the request is, if its method was not GET. It is zero if it
-	// was, or if no such record lies beside that of the response.
+	// Request is the position of the request record, if the method was not GET. It is zero for GET,
+	// and if there is no request record next to the response.
 	Request Location
 
 	digest digest
