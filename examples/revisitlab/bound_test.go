@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
-func TestCrowdedPagesThatAreAlikeGainNothing(t *testing.T) {
+func TestEqualPagesGainNothing(t *testing.T) {
 	alike := []float64{0.1, 0.1, 0.1}
 	first, best := crowded(alike, 0.3, 0.5)
 	require.InEpsilon(t, best, first, 1e-9)
@@ -19,13 +19,13 @@ func TestCrowdedPagesThatAreAlikeGainNothing(t *testing.T) {
 	require.Zero(t, first+best)
 }
 
-func TestAServerWithRoomIsNotCrowded(t *testing.T) {
+func TestAServerBelowCapacityIsNotCrowded(t *testing.T) {
 	mixed := []float64{0.01, 0.1, 1}
 	first, best := crowded(mixed, 1, 1)
 	require.InEpsilon(t, best, first, 1e-6)
 }
 
-// The best order is the water-filling of the library at the same number of visits.
+// The best order equals the water-filling of the library at the same number of visits.
 func TestTheBestOrderIsTheBestAllocation(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 20 {
@@ -48,9 +48,9 @@ func TestTheBestOrderIsTheBestAllocation(t *testing.T) {
 	}
 }
 
-// First come in steady state, visit by visit: each page is due again an interval after its visit,
-// and the server takes the one that has been due for longest.
-func TestFirstComeMakesAllPagesLateAlike(t *testing.T) {
+// This simulates first come in steady state: each page is due again an interval after its visit,
+// and the server takes the page that has been due the longest.
+func TestFirstComeDelaysAllPagesEqually(t *testing.T) {
 	rates := []float64{0.02, 0.05, 0.1, 0.3, 0.8}
 	const asked, share, days = 0.9, 0.5, 200_000.0
 	sum := 0.0
@@ -77,7 +77,7 @@ func TestFirstComeMakesAllPagesLateAlike(t *testing.T) {
 	require.Greater(t, best, first)
 }
 
-func TestOrderGainsLittleWhateverIsKnown(t *testing.T) {
+func TestOrderGainsLittle(t *testing.T) {
 	pages := synthesize(400, 2, 1, 5)
 	l := lab{step: 1}
 	mild, hard := l.orderGain(pages, 0.75), l.orderGain(pages, 0.5)

@@ -15,7 +15,7 @@ type dial struct {
 	of     func(*numbers) *float64
 }
 
-// dials are tried one after the other, each with the best values so far of the others, twice.
+// dials are tuned in turn, twice, each with the best values of the others so far.
 var dials = []dial{
 	{"fair", []float64{1, 3, 7, 14, 30, 60, 1e6}, func(n *numbers) *float64 { return &n.fair }},
 	{"trust", []float64{1, .85, .7, .5}, func(n *numbers) *float64 { return &n.trust }},
@@ -48,7 +48,7 @@ type trial struct {
 	best  [2][]float64 // of all rivals, by cost: of all versions, and mean over pages
 }
 
-// measures are the two measures by which a choice is judged.
+// measures are the two measures of the quality of a choice.
 var measures = [2]func(*sums) float64{(*sums).micro, (*sums).macro}
 
 // try runs the rivals at the costs that the summaries compare, which are those of the target.
@@ -76,13 +76,13 @@ func (l lab) try(name string, pages []page) *trial {
 type verdict struct {
 	rivals float64 // mean lead over the best rival, over costs and both measures
 	paper  float64 // mean lead over MLE.mix, of all versions
-	mean   float64 // the same by the mean over pages
+	mean   float64 // the same, mean over pages
 	least  float64 // least lead over MLE.mix of all versions
 }
 
-// judge runs the model with these parameters. Each log has the same weight, however many pages it
-// has, so that the pages of one host do not outvote another one.
-func (l lab) judge(n numbers, trials []*trial) (v verdict) {
+// evaluate runs the model with the given parameters. Each log has the same weight, however many
+// pages it has, so that the pages of one host do not outvote another one.
+func (l lab) evaluate(n numbers, trials []*trial) (v verdict) {
 	v.least = math.Inf(1)
 	count := 0.0
 	for _, t := range trials {
@@ -117,7 +117,7 @@ func (v verdict) score() float64 { return v.rivals - 10*max(-worst-v.least, 0) }
 // choose tunes each dial twice, keeps improvements, and prints each step.
 func (l lab) choose(trials []*trial, out *report.Printer, done func(float64)) numbers {
 	best := plainest()
-	bestScore := l.judge(best, trials).score()
+	bestScore := l.evaluate(best, trials).score()
 	const rounds = 2
 	out.Table(func(row func(string, ...any)) {
 		row("number\tvalue\tof best rival\tof MLE.mix\tits mean\tleast\tscore")
@@ -126,7 +126,7 @@ func (l lab) choose(trials []*trial, out *report.Printer, done func(float64)) nu
 				for _, value := range dial.values {
 					n := best
 					*dial.of(&n) = value
-					v := l.judge(n, trials)
+					v := l.evaluate(n, trials)
 					row("%s\t%v\t%+.4f\t%+.4f\t%+.4f\t%+.4f\t%+.4f", dial.name, value, v.rivals, v.paper,
 						v.mean, v.least, v.score())
 					if v.score() > bestScore {
@@ -140,16 +140,16 @@ func (l lab) choose(trials []*trial, out *report.Printer, done func(float64)) nu
 	return best
 }
 
-// A set is one log, whole.
+// A set is one complete log.
 type set struct {
 	name  string
 	pages []page
 }
 
-// chooseAndJudge chooses parameters on each half of all logs and judges them on the other half,
-// beside those of the library. They are also judged on their own half: the difference is
-// overfitting.
-func (s settings) chooseAndJudge(sets []set, out, errs io.Writer) error {
+// chooseAndEvaluate chooses parameters on each half of all logs and evaluates them on the other
+// half, together with those of the library. They are also evaluated on their own half: the
+// difference is overfitting.
+func (s settings) chooseAndEvaluate(sets []set, out, errs io.Writer) error {
 	l := lab{step: inDays(s.resolution)}
 	p := report.NewPrinter(out)
 	var halves [2][]*trial
@@ -176,7 +176,7 @@ func (s settings) chooseAndJudge(sets []set, out, errs io.Writer) error {
 		row("numbers\ton\tof best rival\tof MLE.mix\tits mean\tleast")
 		for h, trials := range halves {
 			judged := func(name string, n numbers) {
-				v := l.judge(n, trials)
+				v := l.evaluate(n, trials)
 				row("%s\thalf %d\t%+.4f\t%+.4f\t%+.4f\t%+.4f", name, h+1, v.rivals, v.paper, v.mean,
 					v.least)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
-func TestASiteIsTheHostIfAPageTellsIt(t *testing.T) {
+func TestASiteIsTheHostIfKnown(t *testing.T) {
 	for _, tt := range []struct{ page, site string }{
 		{"http://a.test/x", "a.test"},
 		{"https://A.test", "a.test"},
@@ -44,16 +44,16 @@ func TestPagesOfASiteFallIntoOneHalf(t *testing.T) {
 			first++
 		}
 	}
-	require.InDelta(t, n/2, first, 4*math.Sqrt(n)/2, "the halves are alike in size")
+	require.InDelta(t, n/2, first, 4*math.Sqrt(n)/2, "the halves have about the same size")
 	first = 0
 	for i := range n {
 		first += 2 - halfOf(fmt.Sprint(i))
 	}
-	require.InDelta(t, n/2, first, 4*math.Sqrt(n)/2, "also those of pages that are numbers")
+	require.InDelta(t, n/2, first, 4*math.Sqrt(n)/2, "also if page names are numbers")
 }
 
-// Which half a page falls into is part of what the README reports, and must stay.
-func TestTheHalvesStayAsTheyAre(t *testing.T) {
+// The results in the README depend on the division into halves, so it must not change.
+func TestTheHalvesDoNotChange(t *testing.T) {
 	var dealt string
 	for i := range 16 {
 		dealt += fmt.Sprint(halfOf(fmt.Sprint(i)))
@@ -72,7 +72,7 @@ func TestHalvesMakeTheWhole(t *testing.T) {
 	}
 }
 
-// TestTheModelIsBayes holds that what is chosen with the model is chosen for the library.
+// TestTheModelIsBayes checks that numbers chosen with the model are valid for the library.
 func TestTheModelIsBayes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	logs := 0.0
@@ -100,7 +100,7 @@ func TestTheModelIsBayes(t *testing.T) {
 	require.Less(t, logs/rounds, 0.12, "the mean difference, as a share of the interval")
 }
 
-func TestTheModelReachesWhatBayesDoes(t *testing.T) {
+func TestTheModelPerformsLikeBayes(t *testing.T) {
 	pages := synthesize(150, 2, 1, 4)
 	of := func(s strategy) score {
 		return lab{step: 1}.simulateAll(pages, []strategy{s}, func(float64) {})[0]
@@ -112,7 +112,7 @@ func TestTheModelReachesWhatBayesDoes(t *testing.T) {
 	}
 }
 
-func TestTheModelsNumbersDoWhatTheySay(t *testing.T) {
+func TestTheModelsNumbersHaveTheirEffects(t *testing.T) {
 	wait := func(n numbers, gaps ...float64) float64 {
 		b := belief{}
 		for _, g := range gaps { // a negative gap ends with a change
@@ -139,7 +139,7 @@ func TestTheModelsNumbersDoWhatTheySay(t *testing.T) {
 	require.Equal(t, wait(rest, slow...), usual, "one change is too few for the sums")
 }
 
-// However long a page slept, it may have become another one.
+// A page that was quiet for long may still start to change.
 func TestTheModelForgets(t *testing.T) {
 	const fastest = modelRates - 1
 	last := math.Inf(1)
@@ -149,20 +149,20 @@ func TestTheModelForgets(t *testing.T) {
 			b.observe(60, false, wake)
 		}
 		b.observe(1, true, wake)
-		// All that is left of 20 quiet times is what speaks against having woken in the last day.
+		// Of 20 quiet intervals, only the evidence against waking in the last day remains.
 		require.InDelta(t, math.Log2(1/wake), b.bits[fastest]-b.bits[0]+math.Log2(1024), 1.2, "%v", wake)
 		require.Less(t, b.bits[fastest], last)
 		last = b.bits[fastest]
 	}
 }
 
-func TestAPriceBeyondAllWorthWaitsLongest(t *testing.T) {
+func TestAnExcessivePriceWaitsLongest(t *testing.T) {
 	b := belief{}
 	require.EqualValues(t, year, b.wait(chosen, 1e9))
 	require.EqualValues(t, 1, b.wait(chosen, 1e-12))
 }
 
-func TestAVerdictPaysForWhatFallsBelow(t *testing.T) {
+func TestLossesReduceTheScore(t *testing.T) {
 	v := verdict{rivals: 0.02, least: -worst}
 	require.InDelta(t, 0.02, v.score(), 1e-12)
 	v.least -= 0.003
@@ -179,15 +179,15 @@ func TestATrialKnowsTheBestRival(t *testing.T) {
 			require.GreaterOrEqual(t, made.best[m][i], made.base.at(visits, of))
 		}
 	}
-	v := lab{step: 1}.judge(chosen, []*trial{made})
+	v := lab{step: 1}.evaluate(chosen, []*trial{made})
 	require.Greater(t, v.paper, -0.05)
 	require.LessOrEqual(t, v.least, v.paper)
 	require.Less(t, v.rivals, (v.paper+v.mean)/2+1e-9, "the best rival is at least as good as MLE.mix")
 }
 
-func TestTheChoiceIsTheBestThatWasSeen(t *testing.T) {
+func TestTheChoiceIsTheBestSeen(t *testing.T) {
 	pages := synthesize(6, 2, 30, 3)
-	l := lab{step: 30} // few visits, and so little time
+	l := lab{step: 30} // few visits, to be fast
 	trials := []*trial{l.try("made", pages)}
 	var out bytes.Buffer
 	share := 0.0
@@ -202,8 +202,8 @@ func TestTheChoiceIsTheBestThatWasSeen(t *testing.T) {
 		require.NoError(t, err, line)
 		best = max(best, score)
 	}
-	best = max(best, l.judge(plainest(), trials).score())
-	require.InDelta(t, best, l.judge(n, trials).score(), 1e-4)
+	best = max(best, l.evaluate(plainest(), trials).score())
+	require.InDelta(t, best, l.evaluate(n, trials).score(), 1e-4)
 }
 
 func TestRunChoosesAndJudges(t *testing.T) {
@@ -221,8 +221,8 @@ func TestRunChoosesAndJudges(t *testing.T) {
 func TestAChoiceNeedsBothHalves(t *testing.T) {
 	sets := []set{{"made", ofHalf(synthesize(6, 2, 30, 1), 1)}}
 	s := settings{resolution: 30 * day}
-	require.ErrorContains(t, s.chooseAndJudge(sets[:0], io.Discard, io.Discard), "half 1")
-	require.ErrorContains(t, s.chooseAndJudge(sets, io.Discard, io.Discard), "half 2")
+	require.ErrorContains(t, s.chooseAndEvaluate(sets[:0], io.Discard, io.Discard), "half 1")
+	require.ErrorContains(t, s.chooseAndEvaluate(sets, io.Discard, io.Discard), "half 2")
 }
 
 func TestRunTakesAHalf(t *testing.T) {

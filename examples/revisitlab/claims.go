@@ -25,7 +25,7 @@ func (c *claim) verdict() string {
 	}
 }
 
-// claims judges the scores of paperPolicies.
+// claims checks the claims against the scores of paperPolicies.
 func claims(scores map[string]*score) []claim {
 	mix, low, avg := scores["MLE.mix(0.1-10)"], scores["MLE.min(0.1-10)"], scores["MLE.avg(0.1-10)"]
 	half, narrow := scores["MLE.mix(0.1-10) x0.5"], scores["MLE.mix(0.5-2)"]
@@ -87,7 +87,7 @@ func slowEfficiency(s *score) float64 {
 	return slow.useful()
 }
 
-// rise is the coverage of the last three months less that of the first three.
+// rise is the coverage of the last three months minus that of the first three.
 func rise(s *score) float64 { return s.quarter(months-3) - s.quarter(0) }
 
 func (s *score) quarter(from int) float64 {

@@ -42,7 +42,7 @@ func (r *result) figures() map[string]report.Plot {
 // own reports whether a policy is the library's recommendation.
 func own(name string) bool { return name == "Bayes" }
 
-// intervals is the histogram of the gaps between versions and of the pages' mean ones.
+// intervals is the histogram of the gaps between versions and of the mean gaps of pages.
 func (r *result) intervals() report.Plot {
 	gaps, means := make([]float64, year+1), make([]float64, year+1)
 	for i := range r.pages {

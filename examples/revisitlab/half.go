@@ -6,7 +6,7 @@ import (
 )
 
 // halfOf splits pages into two halves, 1 and 2, so that parameters can be chosen on one of them and
-// judged on the other. All pages of a site, and all years of a page, are in the same half: they
+// evaluated on the other. All pages of a site, and all years of a page, are in the same half: they
 // change together, so a choice made on some of them is not independent of the rest.
 func halfOf(page string) int {
 	hash := fnv.New32a()

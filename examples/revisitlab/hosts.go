@@ -94,7 +94,7 @@ func printPulses(l lab, p *report.Printer, sets []set, errs io.Writer) {
 	})
 }
 
-// latestOf returns the pages of the latest windows: pulses need many pages at a time.
+// latestOf returns the pages of the latest windows: a pulse needs many pages in a window.
 func latestOf(pages []page, windows int) []page {
 	for i, p := range pages {
 		if p.window >= pages[0].window+windows {
@@ -104,8 +104,8 @@ func latestOf(pages []page, windows int) []page {
 	return pages
 }
 
-// hintVisits are the visits per page and year at which ways to use hints are compared. A crawler
-// that follows each hint cannot make fewer visits than there are hints.
+// hintVisits are the visits per page and year at which uses of hints are compared. A crawler that
+// follows each hint cannot make fewer visits than there are hints.
 var hintVisits = []float64{6.5, 15, 40}
 
 // hintPages is a sufficient number of pages of a log to compare hints, which say nothing about

@@ -77,7 +77,7 @@ func TestCut(t *testing.T) {
 			[]page{{changes: []float64{10}}, {changes: []float64{10}, window: 1}},
 		},
 		{
-			"one that was deleted or added meanwhile does not count",
+			"one deleted or added within the year does not count",
 			[]event{
 				{"a", 0, 'A'}, {"a", stamp(80), 'M'}, {"a", stamp(300), 'D'},
 				{"a", stamp(500), 'A'}, {"a", stamp(600), 'M'},
@@ -125,7 +125,7 @@ func TestADailyVisitCatchesEverything(t *testing.T) {
 	}
 }
 
-// naive is the simulation as one would write it first: day by day, at whole intervals.
+// naive is a straightforward simulation: day by day, at whole intervals.
 func naive(p page, every int) (visits, captured int) {
 	seen := 0
 	for d := 1; d < year; d++ {
@@ -159,7 +159,7 @@ func TestSimulationAgreesWithANaiveOne(t *testing.T) {
 	}
 }
 
-func TestLearningSeesThePast(t *testing.T) {
+func TestLearningUsesThePast(t *testing.T) {
 	pages := synthesize(20, 2, 1, 5)
 	var days []float64
 	s := plain("", revisit.Every(5*day))
@@ -198,7 +198,7 @@ func TestScoresDoNotDependOnTheOrderOfWork(t *testing.T) {
 	}
 }
 
-func TestBinsArePaperLike(t *testing.T) {
+func TestBinsAreThePapers(t *testing.T) {
 	for _, tt := range []struct {
 		gap  float64
 		bin  int
@@ -252,7 +252,7 @@ func TestThePacedOracleVisitsEachPageOncePerInterval(t *testing.T) {
 	}
 }
 
-func TestServersHoldAllPages(t *testing.T) {
+func TestServersHaveAllPages(t *testing.T) {
 	pages := synthesize(3000, 0, 1, 2)
 	sizes, total := map[int]int{}, 0
 	for _, s := range servers(pages) {
@@ -286,7 +286,7 @@ func TestNoOrderExceedsWhatServersAdmit(t *testing.T) {
 	require.Greater(t, worthy.micro(), stretched.micro())
 }
 
-func TestBayesIsPricedToAskForAsMuch(t *testing.T) {
+func TestBayesIsPricedForTheSameDemand(t *testing.T) {
 	pages := synthesize(60, 2, 1, 6)
 	l := lab{step: 1}
 	price := l.priceFor(pages)
@@ -294,7 +294,7 @@ func TestBayesIsPricedToAskForAsMuch(t *testing.T) {
 	require.InEpsilon(t, asked, l.demand(pages, plain("", revisit.Bayes{Price: price}).next), 0.03)
 }
 
-func TestClaimsAreJudged(t *testing.T) {
+func TestClaimsAreChecked(t *testing.T) {
 	scores := map[string]*score{}
 	for _, p := range paperPolicies() {
 		s := score{sums: sums{
@@ -319,8 +319,8 @@ func TestClaimsAreJudged(t *testing.T) {
 	}
 }
 
-// TestSeriesAreToldApart holds that there are no more policies than a plot tells apart.
-func TestSeriesAreToldApart(t *testing.T) {
+// TestSeriesAreDistinguishable checks that a plot can distinguish all policies.
+func TestSeriesAreDistinguishable(t *testing.T) {
 	require.LessOrEqual(t, len(paperPolicies()), report.Series)
 	require.LessOrEqual(t, len(families()), report.Series)
 }
@@ -395,7 +395,7 @@ func TestAHalfWithoutPagesWritesNothing(t *testing.T) {
 	require.NoDirExists(t, out)
 }
 
-func TestNoPageIsMadeThatChangesTooOften(t *testing.T) {
+func TestImpossiblePagesAreNotGenerated(t *testing.T) {
 	require.Empty(t, synthesize(9, 365, 1, 1), "a year has 364 days after the first one")
 	require.Len(t, synthesize(9, 200, 1, 1), 9, "one page in thirteen does")
 	var errs bytes.Buffer
@@ -403,7 +403,7 @@ func TestNoPageIsMadeThatChangesTooOften(t *testing.T) {
 	require.Contains(t, errs.String(), "synthetic: no page lived a whole year with 400 changes")
 }
 
-func TestAPageTooShortIsSaidToBe(t *testing.T) {
+func TestTooShortPagesAreReported(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "short.tsv")
 	require.NoError(t, os.WriteFile(name, []byte("a\t0\tA\na\t100\tM\n"), 0o600))
 	var errs bytes.Buffer
@@ -451,7 +451,7 @@ func BenchmarkYear(b *testing.B) {
 	}
 }
 
-func TestNoArgumentsMakeALog(t *testing.T) {
+func TestWithoutArgumentsALogIsGenerated(t *testing.T) {
 	s, err := parse(nil, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, defaultPages, s.synthetic)

@@ -21,7 +21,7 @@ type event struct {
 	op   byte  // A added, M modified, D deleted
 }
 
-// readLog reads a change log, compressed with zstd if its name ends so.
+// readLog reads a change log, compressed with zstd if its name ends in .zst.
 func readLog(name string) ([]event, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -80,7 +80,7 @@ func parseEvent(line string) (event, error) {
 	stamp, op, hasOp := strings.Cut(rest, "\t")
 	at, err := strconv.ParseFloat(stamp, 64)
 	if err != nil || !(math.Abs(at) <= latest) { // also NaN
-		return event{}, fmt.Errorf("%q has no Unix time after the tab", line)
+		return event{}, fmt.Errorf("%q has no valid Unix time after the tab", line)
 	}
 	e := event{strings.Clone(page), int64(at), 'M'}
 	if hasOp && op != "" {

@@ -74,7 +74,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	flags.BoolVar(&s.overload, "overload", false, "also run with servers that admit fewer visits than requested")
 	flags.IntVar(&s.half, "half", 0, "use only this half of the pages, 1 or 2; 0 means both")
 	flags.BoolVar(&s.choose, "choose", false,
-		"tune the parameters of Bayes on each half of the logs, and judge them on the other (slow)")
+		"tune the parameters of Bayes on each half of the logs, and evaluate on the other (slow)")
 	flags.BoolVar(&s.hosts, "hosts", false,
 		"treat each log as a host that publishes in bulk, gives hints, and has pages of different weights")
 	if err := flags.Parse(args); err != nil {
@@ -111,7 +111,7 @@ func run(args []string, out, errs io.Writer) error {
 		return err
 	}
 	if s.choose {
-		return s.chooseAndJudge(sets, out, errs)
+		return s.chooseAndEvaluate(sets, out, errs)
 	}
 	if s.hosts {
 		return s.printHosts(sets, out, errs)

@@ -3,13 +3,13 @@ package main
 import "math"
 
 // Numbers are the parameters of Bayes that no theory determines. The library has them as constants.
-// Here they can be varied, to measure their effect, and to choose them on some pages and judge them
-// on others.
+// Here they can be varied, to measure their effect, and to choose them on some pages and evaluate
+// them on others.
 type numbers struct {
 	fair   float64 // days: pages that change less often than this count alike
 	trust  float64 // share of the evidence that counts
-	wake   float64 // chance per day that a page turns into another one
-	steady float64 // share of the evidence in the sums, which never forget
+	wake   float64 // probability per day that a page gets a new rate
+	steady float64 // share of the evidence in the sums that counts; the sums never fade
 }
 
 // chosen are the numbers of the library.
@@ -48,7 +48,7 @@ func init() {
 // A belief is the model's memory of a page: that of the library without its compact encoding, its
 // table of costs, and constants that are on disk.
 type belief struct {
-	bits         [modelRates]float64 // by which each rate explains the visits worse than the best one
+	bits         [modelRates]float64 // how much worse than the best each rate explains the visits
 	total, quiet float64             // days
 	changes      float64
 }
@@ -68,8 +68,7 @@ func modelled(n numbers, price float64) strategy {
 	return strategy{name: "Bayes in plain numbers", next: next, gaps: true}
 }
 
-// observe adds a visit. Fading comes first: the page may have become another one before it changed
-// or did not.
+// observe adds a visit. Fading comes first: the page may have got a new rate before the visit.
 func (b *belief) observe(gap float64, changed bool, wake float64) {
 	woke := wake * gap / (1 + wake*gap)
 	best := math.Inf(1)
@@ -131,7 +130,7 @@ func worthAt(worths *[modelRates]float64, mark int) (sum float64) {
 // weigh returns the weight of each rate: prior times likelihood, including the sums. Both count for
 // less than they would if changes came at random.
 func (b *belief) weigh(n numbers) (weights [modelRates]float64) {
-	const from = 3 // changes from which on the sums say anything
+	const from = 3 // minimum changes for the sums to count
 	var drops [modelRates]float64
 	if b.changes >= from && n.steady > 0 {
 		drops = b.drops(n.steady)

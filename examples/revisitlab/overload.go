@@ -52,7 +52,7 @@ const (
 	ofKnown  = 6
 )
 
-// priceFor returns the price at which Bayes asks for as many visits as MLE.mix does.
+// priceFor returns the price at which Bayes requests as many visits as MLE.mix.
 func (l lab) priceFor(pages []page) float64 {
 	asked := l.demand(pages, plain("", revisit.MLE{}).next)
 	low, high := math.Log(1e-3), math.Log(10.0)
@@ -67,7 +67,7 @@ func (l lab) priceFor(pages []page) float64 {
 	return math.Exp(low)
 }
 
-// A crowd is one server with its pages, and how many visits a day it admits.
+// A crowd is one server with its pages and the visits per day that it admits.
 type crowd struct {
 	tracks  []track
 	load    revisit.Demand
@@ -169,7 +169,7 @@ func (c *crowd) queue(o order, today float64) (queue []int) {
 		queue = append(queue, n)
 		switch {
 		case t.history == (revisit.History{}):
-			rank[n] = math.Inf(1) // in all orders, so that the same pages are known
+			rank[n] = math.Inf(1) // so that all orders know the same pages
 		case o.rank == nil:
 			rank[n] = -t.due
 		default:

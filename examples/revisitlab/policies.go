@@ -11,7 +11,7 @@ import (
 
 const day = 24 * time.Hour
 
-// plain makes a strategy of a policy of the library.
+// plain returns a strategy for a policy of the library.
 func plain(name string, p revisit.Policy) strategy {
 	return strategy{name: name, next: func(t *track) float64 { return inDays(p.Next(t.history)) }}
 }
@@ -54,7 +54,7 @@ func exact(p revisit.MLE) strategy {
 // gain is the marginal worth of a visit, in versions, when x changes are expected.
 func gain(x float64) float64 { return 1 - (1+x)*math.Exp(-x) }
 
-// worthWaiting returns how many changes are expected when a visit is worth the price.
+// worthWaiting returns the expected changes at which a visit is worth the price.
 func worthWaiting(price float64) float64 {
 	low, high := 0.0, 40.0
 	for range 60 {
@@ -67,7 +67,7 @@ func worthWaiting(price float64) float64 {
 	return low
 }
 
-// oracle knows the true yearly rate of each page, and nothing else. Its rule is that of Bayes.
+// oracle knows the true yearly rate of each page, and nothing else. It uses the rule of Bayes.
 func oracle(price float64) strategy {
 	x := worthWaiting(price)
 	next := func(t *track) float64 { return min(x*t.page.gap(), year) }
@@ -92,7 +92,7 @@ func paced() strategy {
 	return s
 }
 
-// paperPolicies are those of Figure 5, with the rules of other crawlers, our own and an oracle.
+// paperPolicies returns those of Figure 5, the rules of other crawlers, our own and an oracle.
 func paperPolicies() []strategy {
 	return []strategy{
 		plain("MLE.mix(0.1-10)", revisit.MLE{}),
@@ -128,7 +128,7 @@ func sweep(name string, knobs []float64, of func(knob float64) strategy) family 
 	return f
 }
 
-// Indices into families that the tables speak of.
+// Indexes into families for the tables.
 const (
 	ofMLE    = 0
 	ofAIMD   = 2
@@ -142,7 +142,7 @@ const (
 	ofKnower = 11
 )
 
-// mleAlphas are the costs of MLE.
+// mleAlphas are the cost settings of MLE.
 var mleAlphas = []float64{8, 4, 2, 1, .5, .3, .15}
 
 // everyDays are the fixed intervals, from a day to a year. They are close together, because an
@@ -158,7 +158,7 @@ func everyDays() (days []float64) {
 // families are the curves at equal cost. The others are compared with the first one.
 func families() []family {
 	prices := []float64{.98, .95, .9, .8, .7, .6, .5, .4, .3, .2, .13, .08, .05, .03, .015}
-	// Slow pages count more than 1, so prices may exceed it. At 1, busy pages drop out.
+	// Slow pages weigh more than 1, so prices may exceed it. At 1, busy pages drop out.
 	fairPrices := []float64{
 		6, 4.5, 3.5, 2.8, 2.2, 1.8, 1.5, 1.3, 1.2, 1.1, 1, .95, .9, .85, .8, .7, .6, .5, .4, .3, .2, .13,
 		.08, .05, .03, .015,

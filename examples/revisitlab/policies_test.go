@@ -61,7 +61,7 @@ func TestGainGrowsFromNothingToOne(t *testing.T) {
 	require.InDelta(t, 1, last, 1e-9)
 }
 
-func TestAPoolLearnsFromWhatItSaw(t *testing.T) {
+func TestAPoolLearnsFromItsPages(t *testing.T) {
 	s := pooled("pool", revisit.Bayes{})
 	fresh := visited(5)
 	before := s.next(fresh)
@@ -73,10 +73,10 @@ func TestAPoolLearnsFromWhatItSaw(t *testing.T) {
 	}
 	require.Less(t, s.learn(crowd(true))(fresh), before, "all pages are busy")
 	require.Greater(t, s.learn(crowd(false))(fresh), before, "no page ever changed")
-	require.InEpsilon(t, before, s.learn(nil)(fresh), 1e-5, "there was nobody to learn from")
+	require.InEpsilon(t, before, s.learn(nil)(fresh), 1e-5, "there were no pages to learn from")
 }
 
-// A family's points go from one end of its dial to the other, and dearer settings visit more.
+// A family's points are ordered by cost: more expensive settings visit more.
 func TestFamiliesAreSweptInOrder(t *testing.T) {
 	pages := synthesize(15, 2, 1, 9)
 	for _, f := range families() {
@@ -87,7 +87,7 @@ func TestFamiliesAreSweptInOrder(t *testing.T) {
 	}
 }
 
-func TestNamesOfPoliciesAreTold(t *testing.T) {
+func TestPolicyNamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range paperPolicies() {
 		require.False(t, seen[p.name], p.name)
@@ -98,7 +98,7 @@ func TestNamesOfPoliciesAreTold(t *testing.T) {
 	}
 }
 
-func TestServersLetWhatIsDueThroughInOrder(t *testing.T) {
+func TestServersVisitDuePagesInOrder(t *testing.T) {
 	pages := []page{{changes: []float64{5}}, {changes: []float64{9}}, {changes: []float64{90}}}
 	c := crowd{tracks: make([]track, 3), booked: make([]time.Duration, 3), admits: 1}
 	for i := range c.tracks {
@@ -108,7 +108,7 @@ func TestServersLetWhatIsDueThroughInOrder(t *testing.T) {
 		tr.due = float64(10 - i)
 	}
 	come := order{next: plain("", revisit.Every(day)).next}
-	require.Equal(t, []int{2, 1, 0}, c.queue(come, 10), "the one that waits for longest first")
+	require.Equal(t, []int{2, 1, 0}, c.queue(come, 10), "the longest waiting first")
 	require.Equal(t, []int{2}, c.queue(come, 8), "the others are not due")
 
 	ranked := come
@@ -117,14 +117,14 @@ func TestServersLetWhatIsDueThroughInOrder(t *testing.T) {
 	ranked.rank = func(t *track, _ float64) float64 { return t.due }
 	require.Equal(t, []int{0, 1, 2}, c.queue(ranked, 10), "the most worthy first")
 	ranked.eager = true
-	require.Equal(t, []int{0, 1, 2}, c.queue(ranked, 1), "also those that are not due")
-	require.Empty(t, c.queue(ranked, 0), "but none twice a day")
+	require.Equal(t, []int{0, 1, 2}, c.queue(ranked, 1), "even those that are not due")
+	require.Empty(t, c.queue(ranked, 0), "but never twice a day")
 
 	c.tracks[1].history = revisit.History{}
 	require.Equal(t, 1, c.queue(ranked, 10)[0], "pages never visited come first in all orders")
 }
 
-func TestAServerSavesADay(t *testing.T) {
+func TestAServerSavesVisitsForADay(t *testing.T) {
 	pages := []page{{changes: []float64{5}}}
 	c := crowd{tracks: []track{{page: &pages[0], due: 300}}, admits: 2}
 	c.booked = make([]time.Duration, 1)
@@ -134,7 +134,7 @@ func TestAServerSavesADay(t *testing.T) {
 		l.serve(&c, o, float64(today))
 	}
 	require.EqualValues(t, 2, c.savings)
-	require.EqualValues(t, 18, c.unused, "two visits a day, but for those of one day")
+	require.EqualValues(t, 18, c.unused, "two visits a day, except for one day's")
 	l.serve(&c, o, 300)
 	require.EqualValues(t, 400, c.tracks[0].due)
 }
@@ -182,7 +182,7 @@ func indexOf(row []string, name string) int {
 	return -1
 }
 
-func TestFiguresShowWhatWasScored(t *testing.T) {
+func TestFiguresShowTheScores(t *testing.T) {
 	pages := synthesize(60, 2, 1, 5)
 	r := result{name: "made", pages: pages}
 	for _, p := range paperPolicies() {
@@ -223,7 +223,8 @@ func TestFiguresShowWhatWasScored(t *testing.T) {
 	}
 }
 
-// cut, against a slow one that looks at each day of each page.
+// TestCutAgreesWithALookAtEachDay compares cut with a slow version that checks each day of each
+// page.
 func TestCutAgreesWithALookAtEachDay(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 0))
 	for range 200 {
@@ -255,7 +256,7 @@ func TestCutAgreesWithALookAtEachDay(t *testing.T) {
 	}
 }
 
-// lookAtEachDay returns the page of the year from start on, if it lived all of it.
+// lookAtEachDay returns the page of the year from start on, if it existed all year.
 func lookAtEachDay(events []event, start int64) (p page, lived bool) {
 	alive := false
 	for _, e := range events {
@@ -278,7 +279,7 @@ func lookAtEachDay(events []event, start int64) (p page, lived bool) {
 	return p, alive || diedAfter(events, start+year*daySeconds)
 }
 
-// diedAfter tells whether the page lived at a time.
+// diedAfter reports whether the page existed at a time.
 func diedAfter(events []event, at int64) bool {
 	alive := false
 	for _, e := range events {

@@ -56,7 +56,7 @@ func (r *result) printPolicies(out *report.Printer) {
 	out.Printf("\n")
 }
 
-// costs are the visits per page at which curves are compared: those of the base's own points.
+// costs returns the visits per page at which curves are compared: those of the baseline's points.
 func (r *result) costs() (visits []float64) {
 	for i := range r.curves[ofMLE].points {
 		visits = append(visits, r.curves[ofMLE].points[i].perPage())
@@ -122,7 +122,7 @@ func (r *result) printClaims(out *report.Printer) {
 	})
 }
 
-// claims judges the paper's claims; there are none if policies that they compare were left out.
+// claims checks the paper's claims; there are none if policies that they compare were not run.
 func (r *result) claims() []claim {
 	byName := map[string]*score{}
 	for i, name := range r.names {

@@ -23,7 +23,7 @@ type sums struct {
 	squares                           float64 // of the pages' coverages
 }
 
-// micro is the share of all versions that was caught.
+// micro is the share of all versions that were caught.
 func (s *sums) micro() float64 { return float64(s.captured) / float64(s.versions) }
 
 // macro is the paper's coverage: the mean over pages.
@@ -32,7 +32,7 @@ func (s *sums) macro() float64 { return s.coverage / float64(s.pages) }
 // useful is the paper's efficiency: the mean over pages of versions caught per visit.
 func (s *sums) useful() float64 { return s.efficiency / float64(s.pages) }
 
-// perPage is the cost.
+// perPage is the cost: visits per page.
 func (s *sums) perPage() float64 { return float64(s.visits) / float64(s.pages) }
 
 // margin is half the width of the 95 % confidence interval of macro.
@@ -127,7 +127,7 @@ type job struct {
 	pages    []page
 }
 
-// jobs splits the work. Pages of one window lie together, as cut leaves them.
+// jobs splits the work. Pages of one window are adjacent, as returned by cut.
 func jobs(pages []page, strategies []strategy) (all []job) {
 	for i := range strategies {
 		most := chunk
@@ -165,7 +165,8 @@ func (l lab) simulateAll(pages []page, strategies []strategy, done func(float64)
 				tracks := l.simulate(j.pages, &strategies[j.strategy])
 				for i := range tracks {
 					sum.addTrack(&tracks[i])
-					scores[j.strategy].caught[j.from+i] = uint32(tracks[i].captured) // no other job's place
+					// No other job writes to this place.
+					scores[j.strategy].caught[j.from+i] = uint32(tracks[i].captured)
 				}
 				mu.Lock()
 				scores[j.strategy].merge(&sum)

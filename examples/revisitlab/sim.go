@@ -16,7 +16,7 @@ type strategy struct {
 	// learn, if set, is shown all pages of a window at times, and returns the chooser to use from
 	// then on.
 	learn func(seen []track) chooser
-	gaps  bool // next looks at the gaps
+	gaps  bool // next uses the gaps
 	// watch, if set, replaces next: it visits all pages of a window in the order of time, so that
 	// the result of one visit affects the others.
 	watch *watcher
@@ -41,12 +41,12 @@ type track struct {
 
 const months = 12
 
-// learnDays are the days on which strategies that learn do so.
+// learnDays are the days on which strategies learn.
 var learnDays = []float64{30, 60, 120, 240}
 
 // A lab is shared by all simulations.
 type lab struct {
-	step     float64 // least days between two visits to a page
+	step     float64 // minimum days between two visits to a page
 	modified bool    // servers say when a page changed
 	closing  bool    // at the end of the year each page is visited once more, at no cost
 }
@@ -76,7 +76,7 @@ func (l lab) simulate(pages []page, s *strategy) []track {
 	return tracks
 }
 
-// send makes all visits of the year.
+// send simulates all visits of the year.
 func (l lab) send(tracks []track, s *strategy) {
 	if s.watch != nil {
 		l.watch(tracks, *s.watch)
@@ -92,7 +92,7 @@ func (l lab) send(tracks []track, s *strategy) {
 	l.run(tracks, s, next, year)
 }
 
-// run makes all visits that are due before the given day.
+// run simulates all visits that are due before the given day.
 func (l lab) run(tracks []track, s *strategy, next chooser, until float64) {
 	for i := range tracks {
 		t := &tracks[i]
@@ -105,7 +105,7 @@ func (l lab) run(tracks []track, s *strategy, next chooser, until float64) {
 	}
 }
 
-// visit makes the visit that is due.
+// visit simulates the visit that is due.
 func (l lab) visit(t *track, gaps bool) {
 	v, seen := l.look(t)
 	last, first := t.last, t.history == revisit.History{}

@@ -32,7 +32,7 @@ func TestThinTakesPagesEvenly(t *testing.T) {
 	}
 }
 
-// A visit in hours, against counting by hand.
+// TestVisitsMayComeSeveralTimesADay compares visits by the hour with a count by hand.
 func TestVisitsMayComeSeveralTimesADay(t *testing.T) {
 	p := page{}
 	for _, hour := range []float64{2, 5, 7, 30, 31} {
@@ -54,7 +54,7 @@ func TestIntervalsNeverFallBelowTheStep(t *testing.T) {
 	}
 }
 
-// A month has more minutes than an int of 16 bits can count.
+// A month has more minutes than 16 bits can count.
 func TestAPageMayChangeEveryMinute(t *testing.T) {
 	const minute = 1.0 / (24 * 60)
 	p := page{}
@@ -71,8 +71,8 @@ func TestAPageMayChangeEveryMinute(t *testing.T) {
 	require.Equal(t, tr.captured, sum)
 }
 
-// With the times of changes, the same visits say something else.
-func TestServersMayTellTheTimeOfAChange(t *testing.T) {
+// With the times of changes, the same visits give different evidence.
+func TestServersMaySendLastModified(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	p := poissonPage(random, 3, 1)
 	s := plain("", revisit.Every(20*day))
@@ -125,7 +125,7 @@ func TestMarginsShrinkWithPages(t *testing.T) {
 	one.addTrack(&track{page: &page{}, visits: 4})
 	require.Zero(t, one.margin())
 	require.InDelta(t, 1, one.macro(), 1e-9, "a page without versions is covered")
-	require.Zero(t, one.useful(), "and all visits to it are vain")
+	require.Zero(t, one.useful(), "and all visits to it are useless")
 }
 
 func TestBothHalvesTogetherAreTheLog(t *testing.T) {
@@ -151,7 +151,7 @@ func TestBothHalvesTogetherAreTheLog(t *testing.T) {
 	require.Positive(t, sums[2].pages)
 }
 
-func TestCurvesArePrintedWhereTheyReach(t *testing.T) {
+func TestCurvesArePrintedWhereDefined(t *testing.T) {
 	require.Equal(t, "-", cell(math.NaN(), 1))
 	require.Equal(t, "0.500 (-0.100)", cell(0.5, 0.6))
 	require.Equal(t, "-", share(math.NaN()))
@@ -179,7 +179,7 @@ func TestRunWithoutCurvesStillWritesTables(t *testing.T) {
 	require.NotContains(t, string(tables), "gap closed")
 }
 
-// A writer that is full, like a disk.
+// full is a writer that fails after some bytes, like a full disk.
 type full struct{ left int }
 
 func (f *full) Write(b []byte) (int, error) {
@@ -197,9 +197,9 @@ func TestRunReportsAFullDisk(t *testing.T) {
 	require.Error(t, run([]string{"-synthetic", "6", "-out", "/dev/null/x"}, io.Discard, io.Discard))
 }
 
-func TestALogThatIsBrokenIsNamed(t *testing.T) {
+func TestBrokenLogsAreNamed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "broken.tsv.zst")
-	require.NoError(t, os.WriteFile(name, []byte("no zstd"), 0o600))
+	require.NoError(t, os.WriteFile(name, []byte("not zstd"), 0o600))
 	require.Error(t, run([]string{name}, io.Discard, io.Discard))
 	name = filepath.Join(t.TempDir(), "broken.tsv")
 	require.NoError(t, os.WriteFile(name, []byte("a\tnever\n"), 0o600))

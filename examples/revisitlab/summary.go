@@ -46,7 +46,7 @@ var matches = [...]struct {
 	{"oracle mean over pages", ofKnower, (*sums).macro},
 }
 
-// summarize reads the curves. It requires that they were made.
+// summarize summarizes the curves, which must exist.
 func (r *result) summarize() (s summary) {
 	s.name = r.name
 	base, own := r.curves[ofMLE], r.curves[ofBayes]
@@ -68,8 +68,8 @@ func (r *result) summarize() (s summary) {
 	return s
 }
 
-// skipTo returns the index of an alpha's point on the curve of MLE. Curves are sorted by visits,
-// and alphas fall as they rise.
+// skipTo returns the index of an alpha's point on the curve of MLE. Curves are sorted by visits, so
+// alphas decrease.
 func skipTo(alpha float64) int { return slices.Index(mleAlphas, alpha) }
 
 // count compares ours with the rivals, which come first, at one cost.
@@ -79,7 +79,7 @@ func (s *summary) count(curves []curve, visits float64) {
 		for _, c := range curves[:ofBayes] {
 			theirs := c.at(visits, m.of)
 			if math.IsNaN(theirs + ours) {
-				continue // the rule does not go as far
+				continue // the curve of the rule does not reach this cost
 			}
 			t := s.won[i][c.name]
 			if t == nil {
@@ -110,7 +110,7 @@ func (s *summary) closed() float64 {
 	return lead / gap
 }
 
-// printSummaries prints what all logs say together.
+// printSummaries prints the summaries of all logs.
 func printSummaries(out *report.Printer, all []summary) {
 	out.Printf("\n# Bayes less MLE.mix(0.1-10) at equal visits, at alpha")
 	for _, a := range summaryAlphas {
@@ -125,7 +125,7 @@ func printSummaries(out *report.Printer, all []summary) {
 			for _, c := range s.costs {
 				visits += fmt.Sprintf("%.3g ", c.visits)
 				if math.IsNaN(c.lead) {
-					leads, means = leads+"- ", means+"- " // Bayes's curve does not go as far
+					leads, means = leads+"- ", means+"- " // beyond the curve of Bayes
 					continue
 				}
 				leads += fmt.Sprintf("%+.3f±%.3f ", c.lead, c.margin)
@@ -182,7 +182,7 @@ func printWon(out *report.Printer, all []summary) {
 	})
 }
 
-// wonOf adds up over all logs how often a rival was beaten in one match.
+// wonOf sums over all logs how often a rival was beaten in one match.
 func wonOf(all []summary, match int, rival string) (sum tally) {
 	for i := range all {
 		if t := all[i].won[match][rival]; t != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// curveOf makes a curve whose points caught so many versions of each page at so many visits to it.
+// curveOf returns a curve with the given caught versions of each page by visits per page.
 func curveOf(name string, points map[int][]uint32, pages []page) (c curve) {
 	c.name = name
 	for visits := range 1000 {
@@ -58,13 +58,13 @@ func TestTheLeadIsReadPageByPage(t *testing.T) {
 	uneven := curveOf("uneven", map[int][]uint32{10: {10, 2, 3}, 40: {5, 10, 15}}, pages)
 	lead, margin = uneven.lead(base, 10, pages)
 	require.InDelta(t, 9.0/60, lead, 1e-9)
-	require.Greater(t, margin, 0.1, "one page of three made it all")
+	require.Greater(t, margin, 0.1, "one page of three made all of the gain")
 
 	lead, margin = ahead.lead(base, 50, pages)
 	require.True(t, math.IsNaN(lead) && math.IsNaN(margin), "beyond the curve")
 }
 
-// The interval holds the true difference about as often as it says.
+// The interval contains the true difference with about the stated probability.
 func TestTheMarginIsA95PercentInterval(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	const rounds, n = 400, 60
@@ -100,7 +100,7 @@ func TestTheShareClosedIsOverAllCosts(t *testing.T) {
 	s := summary{costs: []summaryCost{
 		{lead: 0.1, oracle: 0.2}, {lead: 0.01, oracle: 0.001}, {lead: math.NaN(), oracle: 0.2},
 	}}
-	require.InDelta(t, 0.11/0.201, s.closed(), 1e-9, "a gap of nearly nothing weighs nearly nothing")
+	require.InDelta(t, 0.11/0.201, s.closed(), 1e-9, "a tiny gap has a tiny weight")
 	s = summary{costs: []summaryCost{{lead: 0.1, oracle: -0.2}}}
 	require.True(t, math.IsNaN(s.closed()), "there is no gap")
 
@@ -142,7 +142,7 @@ func TestTheSummaryReadsTheCurves(t *testing.T) {
 		name: "short", costs: []summaryCost{{visits: 9, lead: nan, margin: nan, mean: nan, oracle: nan}},
 	}})
 	require.Contains(t, out.String(), "short")
-	require.NotContains(t, out.String(), "NaN", "a curve that ends too soon is no number to print")
+	require.NotContains(t, out.String(), "NaN", "a curve that ends too early has no number")
 }
 
 func TestFixedIntervalsLieCloseTogether(t *testing.T) {

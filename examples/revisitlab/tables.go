@@ -13,7 +13,7 @@ import (
 type outcome struct {
 	name    string
 	summary *summary // nil without curves
-	claims  []claim  // none if policies were left out
+	claims  []claim  // none if policies were not run
 	crowds  []crowding
 }
 
@@ -24,8 +24,8 @@ type crowding struct {
 	paper       float64 // the same to MLE.mix, first come
 	oracle      float64 // of the rate oracle to our first come
 	theory      float64 // of the best order to first come if rates are known and steady
-	unused      float64 // visits that our first come leaves, as a share
-	unusedPaper float64 // visits that MLE.mix, first come, leaves
+	unused      float64 // share of visits that our first come does not use
+	unusedPaper float64 // the same for MLE.mix, first come
 }
 
 // summaries returns the existing ones.
@@ -84,7 +84,7 @@ func leadTable(out *report.Printer, all []summary) {
 	})
 }
 
-// signed formats a difference, with the minus sign of a text.
+// signed formats a difference with a typographic minus sign.
 func signed(v float64) string {
 	if math.IsNaN(v) {
 		return "-"

@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-func TestTablesSayWhatWasSeen(t *testing.T) {
+func TestTablesShowTheOutcomes(t *testing.T) {
 	won := func(own, of int) map[string]*tally {
 		return map[string]*tally{"AIMD": {own, of}}
 	}
@@ -55,7 +55,7 @@ func TestTablesSayWhatWasSeen(t *testing.T) {
 	require.NotContains(t, out.String(), "NaN")
 }
 
-// Each row of a table has as many cells as its head, or Markdown would drop some.
+// Each row of a table must have as many cells as its head, or Markdown drops some.
 func TestTablesAreRectangles(t *testing.T) {
 	pages := synthesize(8, 2, 1, 6)
 	r := result{name: "made", pages: pages}

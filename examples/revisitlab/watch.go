@@ -33,7 +33,7 @@ type watch struct {
 	asked, right int // visits on which there were hints, and those of them that found a change
 }
 
-// watch makes all visits to the pages of one host in a year.
+// watch simulates all visits to the pages of one host in a year.
 func (l lab) watch(tracks []track, who watcher) {
 	w := watch{watcher: who}
 	random := rand.New(rand.NewPCG(1, 0))
@@ -82,7 +82,7 @@ func (w *watch) isWorthIt(t *track, today float64, hints int) bool {
 	return worth >= w.policy.Price
 }
 
-// visit makes a visit, with what the hints since the last one say.
+// visit simulates a visit, with the hints since the last one.
 func (w *watch) visit(l lab, t *track, hints []float64) {
 	v, seen := l.look(t)
 	if n := len(hints); n > 0 && w.trust != deaf {

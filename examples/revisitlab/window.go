@@ -11,13 +11,13 @@ const year = 365
 
 const daySeconds = 24 * 60 * 60
 
-// A page is one page in one window: what the paper calls a URL.
+// A page is one page in one window; the paper calls it a URL.
 type page struct {
 	changes []float64 // days from the start of the window, ascending
-	window  int       // windows are numbered from the latest one back
+	window  int       // numbered backwards from the latest
 	half    int       // 1 or 2: see halfOf
-	hints   []float64 // days on which its host says that it changed: see announce
-	weight  float64   // what a version counts; 0 means 1
+	hints   []float64 // days on which its host reports a change: see announce
+	weight  float64   // of a version; 0 means 1
 }
 
 // gap returns the page's true mean interval in days.
@@ -63,7 +63,7 @@ func cut(events []event, step float64, least int) []page {
 	return pages
 }
 
-// A life is the time from when a page is added to when it is deleted.
+// A life is the time between the addition and the deletion of a page.
 type life struct {
 	from, to int64
 	changes  []int64
