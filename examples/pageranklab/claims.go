@@ -41,7 +41,7 @@ func listed(names []string) string {
 	return "in " + strings.Join(names, ", ")
 }
 
-// paperClaims judges sections 4.4 and 4.5.
+// paperClaims checks sections 4.4 and 4.5.
 func (r *result) paperClaims() (all []claim) {
 	ipr := r.scores[nameDL1]
 	for _, other := range []string{nameBF, nameBLC, namePR} {
@@ -67,7 +67,7 @@ func (r *result) paperClaims() (all []claim) {
 	return append(all, r.speedClaims()...)
 }
 
-// speedClaims judges Figure 10. There are none if speed was not measured.
+// speedClaims checks Figure 10. It returns none if speed was not measured.
 func (r *result) speedClaims() []claim {
 	if len(r.paces) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (r *result) speedClaims() []claim {
 	}}
 }
 
-// ownClaims judges Push.
+// ownClaims checks our claims about Push.
 func (r *result) ownClaims() []claim {
 	push, dl1, oracle := r.scores[namePush], r.scores[nameDL1], r.scores[nameOracle]
 	rivals := &score{error: 2}

@@ -13,8 +13,8 @@ func scored(top, sum, error float64) *score {
 	return &score{top: [nTops]float64{top, top, top}, sum: sum, error: error}
 }
 
-// judged is a result in which all claims hold.
-func judged() *result {
+// satisfied returns a result for which all claims hold.
+func satisfied() *result {
 	return &result{
 		scores: map[string]*score{
 			nameBF: scored(.3, .3, .6), nameBLC: scored(.4, .4, .5), namePR: scored(.45, .45, .45),
@@ -33,7 +33,7 @@ func verdicts(claims []claim) (held []bool) {
 }
 
 func TestClaimsOfThePaper(t *testing.T) {
-	r := judged()
+	r := satisfied()
 	require.Equal(t, []bool{true, true, true, true, true}, verdicts(r.paperClaims()))
 	for _, tt := range []struct {
 		name   string
@@ -49,7 +49,7 @@ func TestClaimsOfThePaper(t *testing.T) {
 		{"PL costs little", func(r *result) { r.updates[namePL] = 22 }, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := judged()
+			r := satisfied()
 			tt.change(r)
 			want := []bool{true, true, true, true, true}
 			want[tt.fails] = false
@@ -59,7 +59,7 @@ func TestClaimsOfThePaper(t *testing.T) {
 }
 
 func TestClaimsOnSpeed(t *testing.T) {
-	r := judged()
+	r := satisfied()
 	require.Empty(t, r.speedClaims(), "nothing was measured")
 	r.paces = []pace{{name: nameDL1, pages: 6e6}, {name: namePR, pages: 2e6}}
 	r.growth = [10]float64{1: 10, 8: 14}
@@ -71,7 +71,7 @@ func TestClaimsOnSpeed(t *testing.T) {
 }
 
 func TestOurClaims(t *testing.T) {
-	r := judged()
+	r := satisfied()
 	r.bound = bound{mass: .5, trueMass: .9, half: .4, halfTrue: .8, refinedMass: .7}
 	all := []bool{true, true, true, true, true, true}
 	require.Equal(t, all, verdicts(r.ownClaims()))
@@ -84,14 +84,14 @@ func TestOurClaims(t *testing.T) {
 		{"AR has the better order", func(r *result) { r.scores[nameAR].error = .29 }, 1},
 		{"PR has the better order", func(r *result) { r.scores[namePR].error = .29 }, 1},
 		{"AR has the better top", func(r *result) { r.scores[nameAR].top[0] = .556 }, 2},
-		{"too dear", func(r *result) { r.updates[namePush] = 15.1 }, 3},
+		{"too expensive", func(r *result) { r.updates[namePush] = 15.1 }, 3},
 		{"scores are further off than told", func(r *result) { r.bound.broken = true }, 4},
 		{"less mass than told", func(r *result) { r.bound.mass = .91 }, 5},
-		{"less mass than told half way", func(r *result) { r.bound.half = .81 }, 5},
+		{"less mass than told halfway", func(r *result) { r.bound.half = .81 }, 5},
 		{"less mass than told when refined", func(r *result) { r.bound.refinedMass = .81 }, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := judged()
+			r := satisfied()
 			r.bound = bound{mass: .5, trueMass: .9, half: .4, halfTrue: .8, refinedMass: .7}
 			tt.change(r)
 			want := append([]bool(nil), all...)
@@ -99,12 +99,12 @@ func TestOurClaims(t *testing.T) {
 			require.Equal(t, want, verdicts(r.ownClaims()))
 		})
 	}
-	within := judged()
+	within := satisfied()
 	within.scores[nameAR].top[0] = .554
-	require.True(t, within.ownClaims()[2].holds, "0.005 may be missing")
+	require.True(t, within.ownClaims()[2].holds, "0.005 is tolerated")
 }
 
-func TestVerdictsSayWhatWasSeen(t *testing.T) {
+func TestVerdictsShowTheFigures(t *testing.T) {
 	a, b := scored(.5, .5, .5), scored(.4, .6, .4)
 	require.Equal(t, "in A 0.1 %, A 1 %, A 10 %", listed(betterIn(a, b, 0)))
 	require.Equal(t, "in B, C", listed(betterIn(b, a, 0)))
@@ -120,8 +120,8 @@ func TestScoresAreSummedUp(t *testing.T) {
 	require.InDelta(t, .6+.5-.25, s.all(), 1e-12)
 }
 
-// TestPlacesThatAreWorthMoreCostMore is criterion C: the same mistake early is worse than late.
-func TestPlacesThatAreWorthMoreCostMore(t *testing.T) {
+// TestEarlyPlacesWeighMore checks criterion C: the same mistake is worse early than late.
+func TestEarlyPlacesWeighMore(t *testing.T) {
 	n := 100
 	tr := &truth{rank: make([]float64, n), order: make([]uint32, n)}
 	right := make([]uint32, n)
@@ -139,15 +139,15 @@ func TestPlacesThatAreWorthMoreCostMore(t *testing.T) {
 	require.Zero(t, tr.orderError(right))
 }
 
-func TestFiguresAreThoseOfThePaper(t *testing.T) {
-	r := judged()
+func TestFiguresMatchThePaper(t *testing.T) {
+	r := satisfied()
 	r.web = &web{name: "test"}
 	for _, name := range []string{nameOPIC, "AR 1/2, d=.85"} {
 		r.scores[name] = scored(.1, .1, .1)
 	}
 	r.names = []string{nameBF, nameDL1}
 	files := r.figures()
-	require.Len(t, files, 6, "Figures 4 to 9; for Figure 10 nothing was measured")
+	require.Len(t, files, 6, "Figures 4 to 9; Figure 10 was not measured")
 	r.paces = []pace{{name: nameDL1, pages: 6e6, scoring: 7e6}}
 	require.Contains(t, r.figures(), "figure10.svg")
 	for name, draw := range files {

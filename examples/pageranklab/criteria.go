@@ -46,8 +46,8 @@ type score struct {
 	curves [nTops + 1][curvePoints]float64 // A and B after each part of the crawl
 }
 
-// judge scores a crawl that fetched pages in the given order.
-func (t *truth) judge(crawled []uint32) *score {
+// rate scores a crawl that fetched pages in the given order.
+func (t *truth) rate(crawled []uint32) *score {
 	n := len(t.rank)
 	s := &score{}
 	var counts [nTops]int
@@ -77,7 +77,7 @@ func (t *truth) judge(crawled []uint32) *score {
 	return s
 }
 
-// all is the figure by which constants are chosen: the mean of A, plus B, minus C.
+// all is the figure for choosing constants: the mean of A, plus B, minus C.
 func (s *score) all() (sum float64) {
 	for _, area := range s.top {
 		sum += area / float64(nTops)

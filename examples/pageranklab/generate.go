@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// generate makes a web of about n pages on many hosts. The sizes of hosts follow a power law. A
+// generate returns a web of about n pages on many hosts. The sizes of hosts follow a power law. A
 // host's pages form a tree and link to a few of its top pages. Links to other hosts copy those of
 // earlier pages, so that popular pages become more popular. It shows scale and the effect of hosts,
 // but is not realistic otherwise.

@@ -14,30 +14,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// four is a truth of four pages, the first the best.
+// four is a truth of four pages, the best first.
 var four = &truth{rank: []float64{.4, .3, .2, .1}, order: []uint32{0, 1, 2, 3}}
 
 func TestCriteriaWorkedByHand(t *testing.T) {
-	best := four.judge([]uint32{0, 1, 2, 3})
+	best := four.rate([]uint32{0, 1, 2, 3})
 	require.InDelta(t, 1, best.top[2], 1e-12, "the first page of four is the top 10 %")
 	require.InDelta(t, .4+.75*.3+.5*.2+.25*.1, best.sum, 1e-12)
 	require.Zero(t, best.error)
 
-	worst := four.judge([]uint32{3, 2, 1, 0})
+	worst := four.rate([]uint32{3, 2, 1, 0})
 	require.InDelta(t, .25, worst.top[0], 1e-12)
 	require.InDelta(t, 1, worst.error, 1e-12)
 	require.InDelta(t, .25+worst.sum-1, worst.all(), 1e-12)
 	require.InDelta(t, 1+best.sum, best.all(), 1e-12)
 
-	swapped := four.judge([]uint32{0, 2, 1, 3})
+	swapped := four.rate([]uint32{0, 2, 1, 3})
 	require.Greater(t, swapped.error, 0.0)
-	require.Less(t, swapped.error, four.judge([]uint32{1, 0, 2, 3}).error, "early places weigh more")
+	require.Less(t, swapped.error, four.rate([]uint32{1, 0, 2, 3}).error, "early places weigh more")
 	require.InDelta(t, .6, swapped.curves[nTops][curvePoints/2-1], 1e-12, "half of the crawl")
 	require.InDelta(t, 1, swapped.curves[nTops][curvePoints-1], 1e-12)
 }
 
 func TestMeansOfScores(t *testing.T) {
-	a, b := four.judge([]uint32{0, 1, 2, 3}), four.judge([]uint32{3, 2, 1, 0})
+	a, b := four.rate([]uint32{0, 1, 2, 3}), four.rate([]uint32{3, 2, 1, 0})
 	mean := &score{}
 	mean.add(a)
 	mean.add(b)
@@ -48,7 +48,7 @@ func TestMeansOfScores(t *testing.T) {
 	require.InDelta(t, .5, mean.curves[0][0], 1e-12)
 }
 
-func TestTheOracleTakesTheBestThatItKnows(t *testing.T) {
+func TestTheOracleTakesTheBestKnownPage(t *testing.T) {
 	g := compare.NewGraph(4, func(yield func(a, b uint32) bool) {
 		for _, l := range [][2]uint32{{3, 2}, {3, 1}, {2, 0}} {
 			if !yield(l[0], l[1]) {
@@ -66,8 +66,8 @@ func TestStartsReachNearlyAll(t *testing.T) {
 	for _, s := range starts {
 		require.Greater(t, s.graph.Len(), 2000)
 		_, n := s.reach(s.seeds)
-		require.Equal(t, s.graph.Len(), n, "all of it can be reached")
-		require.Len(t, s.hosts, n, "hosts come along")
+		require.Equal(t, s.graph.Len(), n, "all pages are reachable")
+		require.Len(t, s.hosts, n, "hosts are kept")
 	}
 	lone, err := readWeb(write(t, "g", "0 1\n"), "")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestTheLabReportsAll(t *testing.T) {
 	require.NotContains(t, out.String(), "NaN")
 	for _, line := range strings.Split(out.String(), "\n") {
 		if strings.HasPrefix(line, "scores are within") || strings.HasPrefix(line, "fetched pages hold") {
-			require.Contains(t, line, "  holds  ", "what is certified holds on any graph")
+			require.Contains(t, line, "  holds  ", "guarantees hold on any graph")
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "generated-2000", "*"))
@@ -141,7 +141,7 @@ func requireWellFormed(t *testing.T, name string) {
 	require.Greater(t, marks, 4, name)
 }
 
-func TestTheLabSaysWhatIsWrong(t *testing.T) {
+func TestBadArgumentsAreRefused(t *testing.T) {
 	graph := write(t, "g", "0 1\n1 0\n")
 	for _, args := range [][]string{
 		{"-crawls", "0", graph}, {"-pages", "x", graph, graph}, {"-generate", "9999999999"},

@@ -78,7 +78,8 @@ type harvest struct {
 	pages, rank float64
 }
 
-// harvests crawls from each seed with strategies that know more and more about the worth of pages.
+// harvests crawls from each seed with strategies that have increasing knowledge about the worth of
+// pages.
 func (r *result) harvests() (all []harvest, followed float64) {
 	for i, s := range r.starts {
 		q := newQuality(s.graph, uint64(i))

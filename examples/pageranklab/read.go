@@ -67,8 +67,8 @@ type reader struct {
 	n        int // ids are below
 	urls     []string
 	fetched  []bool            // nil: all
-	numbers  map[string]uint32 // of URLs, if the graph gives those
-	named    bool              // it does
+	numbers  map[string]uint32 // of URLs, if the graph has URLs
+	named    bool              // the graph has URLs
 }
 
 // file opens a file, plain or compressed by gzip or zstd, and parses it.
@@ -110,9 +110,9 @@ const maxLine = 1 << 26
 // maxID keeps one huge number from using up all memory.
 const maxID = 1 << 30
 
-// links parses a graph. A first line of one number is LAW's ASCII form: the number of pages, then
-// a line for each of them with its links. Anything else is a list of links, a pair to a line,
-// numbers or URLs; a URL alone is a page without links.
+// links parses a graph. A first line of one number is LAW's ASCII form: the number of pages, then a
+// line for each of them with its links. Anything else is a list of links, one pair per line,
+// numbers or URLs; a single URL is a page without links.
 func (r *reader) links(in *bufio.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 1<<16), maxLine)
@@ -145,7 +145,7 @@ func (r *reader) links(in *bufio.Reader) error {
 		return err
 	}
 	if law && page+1 != r.n {
-		return fmt.Errorf("the file has links of %d pages, and its head says %d", page+1, r.n)
+		return fmt.Errorf("the file has links of %d pages, but its header says %d", page+1, r.n)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func endOfURL(line []byte, mark int) int {
 	return end
 }
 
-// until returns the place of the first of some characters, or the end.
+// until returns the index of the first of some characters, or the length of the line.
 func until(line []byte, chars string) int {
 	if i := bytes.IndexAny(line, chars); i >= 0 {
 		return i
@@ -208,7 +208,7 @@ func (r *reader) successors(page int, line []byte) error {
 	}
 }
 
-// link adds one link. The first line may be a heading.
+// link adds one link. The first line may be a header.
 func (r *reader) link(a, b []byte, first bool) error {
 	from, ok1 := r.id(a)
 	if len(b) == 0 && ok1 && r.named {
@@ -225,7 +225,7 @@ func (r *reader) link(a, b []byte, first bool) error {
 	return nil
 }
 
-// id returns the number of a page that is given as a number or a URL.
+// id returns the id of a page, which is given as a number or a URL.
 func (r *reader) id(text []byte) (id uint32, ok bool) {
 	if n, ok := decimal(text); ok && !r.named {
 		if n >= maxID {
@@ -261,8 +261,8 @@ func decimal(text []byte) (n uint64, ok bool) {
 	return n, true
 }
 
-// pages parses the list of pages: id, perhaps 1 for fetched or 0, and URL; or just a URL for each
-// id, from 0 on.
+// pages parses the list of pages: an id, optionally 1 or 0 for fetched or not, and a URL; or just a
+// URL for each id, from 0 on.
 func (r *reader) pages(in *bufio.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 1<<16), maxLine)
@@ -279,7 +279,7 @@ func (r *reader) pages(in *bufio.Reader) error {
 				r.urls[bare] = string(a)
 				bare++
 			}
-			continue // or a heading
+			continue // or a header
 		}
 		b, rest := word(rest)
 		if flag := string(b); flag == "0" || flag == "1" {
@@ -302,7 +302,7 @@ func (r *reader) fetch(id uint64, yes bool) {
 	}
 }
 
-// web returns the web of what was read.
+// web returns the web that was read.
 func (r *reader) web(name string) (*web, error) {
 	if len(r.from) == 0 {
 		return nil, errors.New(name + ": no links")

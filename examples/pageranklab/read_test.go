@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// write makes files and returns the name of the first.
+// write creates files and returns the name of the first.
 func write(t testing.TB, files ...string) (first string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func write(t testing.TB, files ...string) (first string) {
 	return first
 }
 
-// links lists a web's links by what the file calls the pages.
+// links lists a web's links by the page numbers of the file.
 func links(w *web) string {
 	var list []string
 	for id := range uint32(w.graph.Len()) {
@@ -72,8 +72,8 @@ func TestGraphsAreReadInAllForms(t *testing.T) {
 		"commas and a heading":   {"g.csv", "from,to\n0,1\n0,2\n2,0\n"},
 		"comments":               {"g", "# a graph\n% of links\n\n0 1\n0 2\n2 0\n"},
 		"carriage returns":       {"g", "0 1\r\n0 2\r\n2 0\r\n"},
-		"weights behind":         {"g", "0 1 7\n0 2 0.5\n2 0 1\n"},
-		"itself and twice":       {"g", "0 1\n0 1\n0 0\n0 2\n2 0\n"},
+		"weights at the end":     {"g", "0 1 7\n0 2 0.5\n2 0 1\n"},
+		"loops and duplicates":   {"g", "0 1\n0 1\n0 0\n0 2\n2 0\n"},
 		"gzip":                   {"g.gz", gz},
 		"zstd, by another name":  {"g", zst},
 		"LAW ASCII":              {"g.graph-txt", "3\n1 2\n\n0\n"},
@@ -87,7 +87,7 @@ func TestGraphsAreReadInAllForms(t *testing.T) {
 	}
 }
 
-func TestURLsMayHoldWhatSeparatesWords(t *testing.T) {
+func TestURLsMayContainSeparators(t *testing.T) {
 	for _, tt := range []struct {
 		name, line string
 		want       []string
@@ -98,8 +98,8 @@ func TestURLsMayHoldWhatSeparatesWords(t *testing.T) {
 		{"a comma and a blank", "http://a/, http://b/", []string{"http://a/", "http://b/"}},
 		{"a comma", "http://a/x,1,http://b/", []string{"http://a/x,1", "http://b/"}},
 		{"one alone", "http://a/x,1", []string{"http://a/x,1"}},
-		{"behind a number", "7,1,http://a/;x", []string{"7", "1", "http://a/;x"}},
-		{"one in another one", "http://a/http://b/ http://c/", []string{"http://a/http://b/", "http://c/"}},
+		{"after a number", "7,1,http://a/;x", []string{"7", "1", "http://a/;x"}},
+		{"nested", "http://a/http://b/ http://c/", []string{"http://a/http://b/", "http://c/"}},
 	} {
 		var got []string
 		for w, rest := word([]byte(tt.line)); len(w) > 0; w, rest = word(rest) {
@@ -114,7 +114,7 @@ func TestBrokenGraphsAreRefused(t *testing.T) {
 		"empty": "", "words": "0 1\nzero one\n", "only one number": "0 1\n2\n",
 		"a number too large": "0 1\n0 99999999999\n", "both kinds": "0 1\nhttp://a/ http://b/\n",
 		"LAW, beyond": "2\n5\n\n", "LAW, too long": "1\n\n0 0\n0\n", "LAW, letters": "2\nx\n",
-		"LAW, too many pages": "99999999999\n1\n", "no gzip": "\x1f\x8bxx", "no links": "3\n\n\n\n",
+		"LAW, too many pages": "99999999999\n1\n", "not gzip": "\x1f\x8bxx", "no links": "3\n\n\n\n",
 		"LAW, cut short": "3\n1 2\n0\n", "LAW, a negative number in an int of 32 bits": "2\n4294967295\n\n",
 	} {
 		_, err := readWeb(write(t, "g", text), "")
@@ -147,7 +147,7 @@ func TestListsOfPagesGiveHostsAndTies(t *testing.T) {
 	require.Nil(t, w.host())
 }
 
-func TestPagesThatWereNotFetchedAreLeftOut(t *testing.T) {
+func TestUnfetchedPagesAreDropped(t *testing.T) {
 	w, err := readWeb(write(t, "edges", "0 1\n1 2\n2 0\n0 2\n", "nodes",
 		"0 0 http://a/\n1 1 http://b/\n2 1 http://c/\n"), "")
 	require.NoError(t, err)
@@ -167,10 +167,10 @@ func TestAPageWithoutAURLHasNoName(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, w.urls[0])
 	_, err = w.find([]string{"1", ""})
-	require.Error(t, err, "a comma too many is no page")
+	require.Error(t, err, "an extra comma is not a page")
 }
 
-func TestAGraphOfWhichNothingWasFetchedHasNoStart(t *testing.T) {
+func TestAGraphWithoutFetchedPagesHasNoStart(t *testing.T) {
 	name := write(t, "edges", "0 1\n1 0\n", "nodes", "0 0 http://a/\n1 0 http://b/\n")
 	require.ErrorContains(t, run([]string{name}, io.Discard, io.Discard), "no page to start from")
 }
@@ -181,7 +181,7 @@ func TestGraphsAreNamedAfterTheirFiles(t *testing.T) {
 	require.Equal(t, "edges", nameOf("edges.tsv"))
 }
 
-// FuzzReader reads any text; what is read can be written as a list of links and read again.
+// FuzzReader reads any text; the resulting graph can be written as a list of links and read again.
 func FuzzReader(f *testing.F) {
 	for _, text := range []string{
 		"0\t1\n", "3\n1 2\n\n0\n", "http://a/ http://b/\n", "from,to\n1,2\n", "# x\n0 1 2\n",

@@ -16,10 +16,10 @@ type result struct {
 	web     *web
 	push    []float64 // further thresholds of Push
 	starts  []start
-	names   []string // of contenders, in order
+	names   []string // names of contenders, in order
 	scores  map[string]*score
-	updates map[string]float64 // score updates for each page; 0 where not known
-	bytes   map[string]float64 // of memory for each page; 0 where not known
+	updates map[string]float64 // score updates per page; 0 if unknown
+	bytes   map[string]float64 // memory per page; 0 if unknown
 	paces   []pace
 	growth  [10]float64
 	bound   bound

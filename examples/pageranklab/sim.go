@@ -7,7 +7,7 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank/compare"
 )
 
-// crawlAll lets each contender crawl from each seed and computes means.
+// crawlAll runs each contender from each seed and computes means.
 func (r *result) crawlAll(workers int, tell func(share float64)) {
 	all := append(contenders(r.web.hosts != nil), thresholds(r.push)...)
 	r.scores = map[string]*score{}
@@ -38,13 +38,13 @@ func (r *result) crawlAll(workers int, tell func(share float64)) {
 	group.Wait()
 }
 
-// crawls returns the mean score of a contender, and the sums of its own figures.
+// crawls returns the mean score of a contender, and the sums of its statistics.
 func (r *result) crawls(c contender) (mean *score, sum pagerank.Stats, pages int) {
 	mean = &score{}
 	for _, s := range r.starts {
 		strategy := c.make(s)
 		order := crawl(s.graph, s.seeds, strategy)
-		mean.add(s.truth.judge(order))
+		mean.add(s.truth.rate(order))
 		pages += len(order)
 		stats := workOf(strategy)
 		sum.Updates += stats.Updates
@@ -70,8 +70,8 @@ func crawl(g *compare.Graph, seeds []uint32, s compare.Strategy) (order []uint32
 	}
 }
 
-// An oracle takes the discovered page with the highest true PageRank. No strategy can be much
-// better without knowing pages before they are discovered.
+// An oracle takes the discovered page with the highest true PageRank. No strategy that does not
+// know undiscovered pages can be much better.
 type oracle struct {
 	truth *truth
 	known []bool

@@ -10,14 +10,15 @@ import (
 
 // siteShapes are the kinds of sites that sites generates. Real crawls have 10 to 30 links per page.
 var siteShapes = []struct {
-	fan, menu int     // children of a page, and links of a menu, at most
-	external  float64 // links to other sites for each page
+	fan, menu int     // maximum children of a page, and links of a menu
+	external  float64 // links to other sites per page
 }{{6, 5, .2}, {6, 20, .2}, {12, 10, .5}}
 
-// sites makes a web of about n pages on few large sites with many links a page. Each site is a tree
-// of very uneven sections. A page links to its children, to the pages above it, and to the menus of
-// the site and of its section. It also links to a few siblings and to a few pages of its section,
-// most of them near its top. Crawls of large sites look like this; graphs of generate do not.
+// sites generates a web of about n pages on few large sites with many links per page. Each site is
+// a tree of very uneven sections. A page links to its children, to the pages above it, and to the
+// menus of the site and of its section. It also links to a few siblings and to a few pages of its
+// section, most of them near its top. Crawls of large sites look like this, unlike the graphs of
+// generate.
 func sites(n int, seed uint64) *web {
 	random := rand.New(rand.NewPCG(seed, 8))
 	shape := siteShapes[seed%uint64(len(siteShapes))]
@@ -58,7 +59,7 @@ func sites(n int, seed uint64) *web {
 // A site is a tree of pages; page 0 is the home page.
 type site struct {
 	parent, depth []int
-	section       []int   // by page: the page below home that it is under; 0 for home
+	section       []int   // by page: its ancestor directly below the home page; 0 for home
 	children      [][]int // by page
 	members       [][]int // by section
 }

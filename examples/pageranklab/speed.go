@@ -59,7 +59,7 @@ func paces(s start, rounds int, tell func(share float64)) (all []pace) {
 	return all
 }
 
-// timed crawls once and returns the seconds, and the bytes that the strategy holds at the end.
+// timed crawls once and returns the seconds, and the heap bytes of the strategy at the end.
 func timed(s start, c contender) (took, bytes float64) {
 	before := heap()
 	strategy := c.make(s)

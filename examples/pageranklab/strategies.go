@@ -23,7 +23,7 @@ const (
 	nameOPIC, nameOracle    = "OPIC", "oracle"
 )
 
-// recomputations is how often the paper computed PR in a crawl.
+// recomputations is how often the paper recomputed PR in a crawl.
 const recomputations = 100
 
 // contenders returns all strategies: those of the paper, others, and the oracle.

@@ -14,9 +14,9 @@ import (
 type web struct {
 	name  string
 	graph *compare.Graph
-	urls  []string // by id; nil if not known
-	hosts []uint32 // by id; nil if not known
-	ties  []uint32 // by id: slashes, then length; nil if not known
+	urls  []string // by id; nil if unknown
+	hosts []uint32 // by id; nil if unknown
+	ties  []uint32 // by id: slashes, then length; nil if unknown
 	ids   []uint32 // by id: its number in the file; nil if the same
 }
 
@@ -112,8 +112,8 @@ func (w *web) reach(seeds []uint32) (in []bool, n int) {
 	return in, n
 }
 
-// only returns the web of the marked pages, renumbered in the same order, and the seeds by their new
-// numbers.
+// only returns the subgraph of the marked pages, renumbered in the same order, and the new numbers
+// of the seeds.
 func (w *web) only(in []bool, n int, seeds []uint32) (*web, []uint32) {
 	if n == len(in) {
 		return w, seeds
@@ -156,7 +156,7 @@ func (w *web) only(in []bool, n int, seeds []uint32) (*web, []uint32) {
 	return part, moved
 }
 
-// A start is the part of a web that the seeds of one crawl reach.
+// A start is the part of a web that is reachable from the seeds of one crawl.
 type start struct {
 	*web
 	seeds []uint32
@@ -207,7 +207,7 @@ func (w *web) starts(want int) (all []start) {
 	return all
 }
 
-// start restricts a web to what seeds reach.
+// start restricts a web to the pages that are reachable from the seeds.
 func (w *web) start(seeds []uint32) start {
 	in, n := w.reach(seeds)
 	part, moved := w.only(in, n, seeds)
