@@ -11,8 +11,8 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// TestCookiesStayWithThePages: colly and http.Client with a Jar send cookies above the layers, which
-// add none to the requests of their own.
+// TestCookiesStayWithThePages checks that cookies of clients pass the layers, which add none to
+// their own requests.
 func TestCookiesStayWithThePages(t *testing.T) {
 	for _, name := range []string{"net/http", "resty"} {
 		synctest.Test(t, func(t *testing.T) {

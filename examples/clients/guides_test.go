@@ -12,8 +12,8 @@ import (
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestGuidesShowWhatIsTested holds that the Go code of the guides is, line by line, in this package.
-func TestGuidesShowWhatIsTested(t *testing.T) {
+// TestGuidesShowTestedCode checks that each line of Go code in the guides is in this package.
+func TestGuidesShowTestedCode(t *testing.T) {
 	var code strings.Builder
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

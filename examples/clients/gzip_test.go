@@ -17,8 +17,8 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// TestCompression: what a client gets depends on whether it asked for a coding, as with an
-// http.Transport. The archive has the body in each case.
+// TestCompression checks that the response depends on whether the client requested a coding, as
+// with an http.Transport, and that the archive has the body in each case.
 func TestCompression(t *testing.T) {
 	const page = "http://shop.test/page"
 	text := strings.Repeat("all work and no play ", 100)
@@ -56,8 +56,8 @@ func TestCompression(t *testing.T) {
 		}
 	}
 	for name, fetch := range map[string]func(t *testing.T, web http.RoundTripper) string{
-		"asked for by nobody":     get(""),
-		"asked for by the client": get("gzip"),
+		"not requested":           get(""),
+		"requested by the client": get("gzip"),
 		"colly": func(t *testing.T, web http.RoundTripper) (got string) {
 			c := colly.NewCollector()
 			c.WithTransport(web)

@@ -2,7 +2,7 @@
 // written as in that client's README, called …Before, and the same one on top of this library's
 // transports, called …After.
 //
-// The tests let both crawl one virtual web and judge them by the log of its servers. They print the
+// The tests run both on the same virtual web and compare the logs of its servers. They print the
 // table of docs/existing-crawler.md:
 //
 //	cd examples/clients && go test -v -run TestTable
@@ -49,7 +49,7 @@ func layers(o fetch.Options, kept *archive.Archive) (http.RoundTripper, error) {
 		robots.Options{Agent: agent}), nil
 }
 
-// links tells which links are new. Its methods are safe for concurrent use.
+// links reports which links are new. Its methods are safe for concurrent use.
 type links struct{ seen *dedupe.Filter }
 
 func newLinks() links { return links{dedupe.New(dedupe.Options{})} }

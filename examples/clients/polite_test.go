@@ -21,8 +21,8 @@ func myCrawl(seed string, base http.RoundTripper) {
 		robots.Options{Agent: agent}))
 }
 
-// TestMyCrawler needs no fake time: the delay counts from the first byte of a response, so no load of
-// this machine can bring two requests closer together.
+// TestMyCrawler needs no fake time: the delay starts at the first byte of a response, so load on
+// the machine cannot make requests too early.
 func TestMyCrawler(t *testing.T) {
 	web, err := webtest.Start(webtest.Options{Hosts: 6, Addrs: 2, Pages: 10})
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
-// TestRecrawl lets two months pass over a web in which one half of the hosts changes every day, and the
-// other one never.
+// TestRecrawl simulates two months of a web in which half of the hosts change every day, and the
+// others never.
 func TestRecrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := startWeb(t, webtest.Options{Hosts: 4, Pages: 6, Traits: func(host int) webtest.Traits {
@@ -33,7 +33,7 @@ func TestRecrawl(t *testing.T) {
 			require.NoError(t, recrawl(t.Context(), db, client))
 			time.Sleep(24 * time.Hour)
 		}
-		f := judge(web)
+		f := evaluate(web)
 		f.requests, f.twice = 0, 0
 		require.Zero(t, f)
 		visits := map[bool]int{} // by whether the host changes

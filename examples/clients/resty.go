@@ -35,7 +35,7 @@ func restyAfter(seeds []string, web http.RoundTripper) {
 	})
 }
 
-// quiet is a logger that drops what it gets.
+// quiet is a logger that discards everything.
 type quiet struct{}
 
 func (quiet) Errorf(string, ...any) {}

@@ -24,19 +24,19 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// A habit is what makes a client a nuisance to servers, and to the transports below it.
+// A habit is a behavior of a client that is a nuisance to servers, and to the transports below it.
 type habit struct {
 	timeout time.Duration // of the client, which counts the time that a request waits
-	retries int           // at once, and whatever went wrong
+	retries int           // immediate, after any error
 	cancel  time.Duration // contexts end at a random time before this one
 	leak    bool          // bodies stay open
 	secure  bool          // over TLS and HTTP/2
 }
 
-// A getter makes a request as a client does it.
+// A getter makes a request with one of the clients.
 type getter func(ctx context.Context, url string)
 
-// clients make a getter each, out of the client that its package is about.
+// clients has a constructor of a getter for each client.
 var clients = map[string]func(web http.RoundTripper, h habit) getter{
 	"net/http": func(web http.RoundTripper, h habit) getter {
 		jar, _ := cookiejar.New(nil) // its error is always nil
@@ -103,14 +103,14 @@ var clients = map[string]func(web http.RoundTripper, h habit) getter{
 	},
 }
 
-// rudely asks for all pages of a web at once, twice, under both of their URLs, allowed or not.
+// rudely requests all pages of a web concurrently, twice, under both of their URLs, allowed or not.
 func rudely(ctx context.Context, web *webtest.Web, get getter, h habit) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var group sync.WaitGroup
 	for host := range web.Hosts() {
 		urls := slices.Collect(host.Pages())
 		for n := range urls {
-			urls = append(urls, fmt.Sprintf("%sr/%d", host.URL(), n)) // leads to a page by a redirect
+			urls = append(urls, fmt.Sprintf("%sr/%d", host.URL(), n)) // redirects to a page
 		}
 		for _, url := range urls {
 			for range 2 {
@@ -132,8 +132,8 @@ func rudely(ctx context.Context, web *webtest.Web, get getter, h habit) {
 
 const busy = 40 * time.Second
 
-// rudeTraits makes hosts that are slow. Every other one is overloaded at times, and some of these
-// answer the request for robots.txt in odd ways.
+// rudeTraits returns the traits of slow hosts. Every other one is overloaded at times, and some of
+// these respond to the request for robots.txt in odd ways.
 func rudeTraits(host int) webtest.Traits {
 	t := traits(host)
 	t.Latency = webtest.Latency{Median: time.Second, Sigma: 1}
@@ -151,7 +151,7 @@ func rudeTraits(host int) webtest.Traits {
 	return t
 }
 
-// TestRudeClients: whatever a client does, no server sees more than the layers let pass.
+// TestRudeClients checks that the layers protect servers from any behavior of clients.
 func TestRudeClients(t *testing.T) {
 	for what, h := range map[string]habit{
 		"concurrency":       {},
@@ -182,7 +182,7 @@ func TestRudeClients(t *testing.T) {
 	require.NotZero(t, pressed(log, busy))
 }
 
-// crawlRudely returns what a web saw of a client.
+// crawlRudely returns the web's log and findings for a client.
 func crawlRudely(
 	t *testing.T, make func(http.RoundTripper, habit) getter, h habit,
 	over func(*testing.T, *webtest.Web) http.RoundTripper,
@@ -193,12 +193,12 @@ func crawlRudely(
 			Hosts: 8, Addrs: 3, Pages: 6, Traits: rudeTraits, TLS: h.secure,
 		})
 		rudely(t.Context(), web, make(over(t, web), h), h)
-		log, f = web.Log(), judge(web)
+		log, f = web.Log(), evaluate(web)
 	})
 	return log, f
 }
 
-// pressed counts the requests to a host or an address that had asked to be left alone.
+// pressed counts the requests to a host or an address within wait of its last status 429.
 func pressed(log []webtest.Request, wait time.Duration) (n int) {
 	hosts, addrs := map[string]time.Time{}, map[netip.Addr]time.Time{}
 	for _, r := range log {

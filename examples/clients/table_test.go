@@ -16,14 +16,14 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// A crawler fetches the seeds and all that they lead to.
+// A crawler fetches the seeds and all pages reachable from them.
 type crawler func(seeds []string, web http.RoundTripper)
 
 var programs = []struct {
 	name          string
 	seeds         []string
 	before, after crawler
-	seen          string // what before keeps of the URLs that it saw
+	seen          string // the set of known URLs in before
 }{
 	{"net/http", roots, netHTTPBefore, netHTTPAfter, "sync.Map"},
 	{"goquery", roots, goqueryBefore, goqueryAfter, "map"},
@@ -36,7 +36,7 @@ var programs = []struct {
 
 var roots = []string{"http://h00000.vweb.test/"}
 
-// TestTable lets each crawler loose on one web, and prints what its servers saw.
+// TestTable runs each crawler on the same web, and prints the findings from the servers' log.
 func TestTable(t *testing.T) {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| client\t| requests\t| too early: host\t| address\t| disallowed\t| pages twice\t| missed"+
@@ -57,7 +57,7 @@ func TestTable(t *testing.T) {
 	require.NoError(t, out.Flush())
 }
 
-// crawl runs a crawler over a web of its own, and returns what the web saw and the CPU time of both.
+// crawl runs a crawler on a new web, and returns the findings and the CPU time of both.
 func crawl(
 	t *testing.T, seeds []string, run crawler, layered bool,
 ) (f findings, cpuSeconds float64) {
@@ -78,7 +78,7 @@ func crawl(
 		began := cpuTime()
 		run(seeds, transport)
 		cpuSeconds = (cpuTime() - began).Seconds()
-		f = judge(web)
+		f = evaluate(web)
 		for _, err := range kept.All() {
 			require.NoError(t, err)
 			f.archived++
@@ -94,7 +94,7 @@ func row(out *tabwriter.Writer, name string, f findings, cpuSeconds, bytes float
 		cpuSeconds/float64(f.requests)*1000)
 }
 
-// bytesPerURL measures what the sets of URLs that were seen keep of each URL.
+// bytesPerURL measures the bytes per URL of the sets of known URLs.
 func bytesPerURL() map[string]float64 {
 	known, plain := map[string]bool{}, new(plainLinks)
 	var visited storage.InMemoryStorage

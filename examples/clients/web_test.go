@@ -18,11 +18,11 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// delay is what a host and an address may expect between two requests: scheduler's default.
+// delay is the minimum time between two requests to a host or an address: scheduler's default.
 const delay = 5 * time.Second
 
-// traits makes a web in which every other host has something that clients get wrong. All are slow
-// enough for requests to overlap.
+// traits returns the traits of a web in which every other host has something that clients get
+// wrong. All are slow enough for requests to overlap.
 func traits(host int) webtest.Traits {
 	t := webtest.Traits{
 		Gzip: true, Redirects: 0.1, Latency: webtest.Latency{Median: 50 * time.Millisecond, Sigma: 1},
@@ -40,7 +40,7 @@ func traits(host int) webtest.Traits {
 	return t
 }
 
-// startWeb starts a web inside of a bubble.
+// startWeb starts a web inside a synctest bubble.
 func startWeb(t *testing.T, o webtest.Options) *webtest.Web {
 	t.Helper()
 	o.Network = memnet.New()
@@ -50,7 +50,7 @@ func startWeb(t *testing.T, o webtest.Options) *webtest.Web {
 	return web
 }
 
-// plain returns a transport as the clients have it by default.
+// plain returns the default transport of the clients.
 func plain(t *testing.T, web *webtest.Web) http.RoundTripper {
 	transport := &http.Transport{DialContext: web.Dial}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -79,17 +79,17 @@ func politeInto(t *testing.T, web *webtest.Web, kept *archive.Archive) http.Roun
 	return transport
 }
 
-// findings are what the log of a web says about a crawl.
+// findings are the results of evaluating a web's log of a crawl.
 type findings struct {
 	requests             int
 	earlyHost, earlyAddr int
 	disallowed           int
 	twice, missed        int // pages
-	nameless             int // requests that do not say whose they are
-	archived             int // versions, judge does not know them
+	nameless             int // requests without our user agent
+	archived             int // versions; not set by evaluate
 }
 
-func judge(web *webtest.Web) (f findings) {
+func evaluate(web *webtest.Web) (f findings) {
 	log := web.Log()
 	pages, times := pagesIn(web, log)
 	f.requests = len(log)
@@ -97,7 +97,7 @@ func judge(web *webtest.Web) (f findings) {
 	f.earlyAddr = len(webtest.Violations(log, nil, func(netip.Addr) time.Duration { return delay }))
 	f.disallowed = len(web.Disallowed())
 	for _, v := range webtest.Violations(pages, crawlDelay(web), nil) {
-		if v.Gap >= delay { // it does not count already
+		if v.Gap >= delay { // not counted yet
 			f.earlyHost++
 		}
 	}
@@ -117,7 +117,7 @@ func judge(web *webtest.Web) (f findings) {
 	return f
 }
 
-// pagesIn returns the requests but those for rules, and how many of them each page had.
+// pagesIn returns the requests except those for robots.txt, and the number of them for each page.
 func pagesIn(web *webtest.Web, log []webtest.Request) (pages []webtest.Request, times map[string]int) {
 	times = map[string]int{}
 	for _, r := range log {
@@ -132,7 +132,8 @@ func pagesIn(web *webtest.Web, log []webtest.Request) (pages []webtest.Request, 
 	return pages, times
 }
 
-// crawlDelay returns what the hosts of a web ask for. It is known from their robots.txt on.
+// crawlDelay returns the Crawl-delay of the hosts of a web. It is known once their robots.txt was
+// fetched.
 func crawlDelay(web *webtest.Web) func(name string) time.Duration {
 	return func(name string) time.Duration {
 		host, found := web.Host(name)
@@ -143,7 +144,8 @@ func crawlDelay(web *webtest.Web) func(name string) time.Duration {
 	}
 }
 
-// feed serves a feed with the pages of some hosts of a web, from one to the one before another.
+// feed serves a feed with the pages of the hosts of a web numbered from (inclusive) to to
+// (exclusive).
 func feed(web **webtest.Web, from, to int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/feed.xml" {
