@@ -1,4 +1,4 @@
-// Package dedupe tells in memory whether a URL was seen before, with a bounded rate of error.
+// Package dedupe remembers in memory which URLs were seen, with a bounded rate of error.
 //
 //	seen := dedupe.New(dedupe.Options{Capacity: 100_000_000})
 //	if seen.Add(url) {

@@ -1,4 +1,5 @@
-// Command fetch measures package fetch beside what it is built on and what others use instead.
+// Command fetch compares package fetch with the packages that it builds on, and with its
+// alternatives.
 //
 //	go run ./fetch get      pages over loopback: CPU and pages per second
 //	go run ./fetch links    the links of pages, made up or real: MB per second of CPU and allocations
