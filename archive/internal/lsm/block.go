@@ -115,35 +115,53 @@ type entries struct {
 	bad        bool // the block is not what a writer makes
 }
 
+// lengths cuts off the three numbers that an entry begins with: what its key has in common with the
+// key before, and the lengths of what follows. It is not ok if the rest is too short for them.
+func lengths(entry []byte) (shared, key, value uint64, rest []byte, ok bool) {
+	var n [3]uint64
+	for i := range n {
+		// Nearly all numbers have one byte.
+		if len(entry) > 0 && entry[0] < 0x80 {
+			n[i], entry = uint64(entry[0]), entry[1:]
+			continue
+		}
+		v, size := binary.Uvarint(entry)
+		if size <= 0 {
+			return 0, 0, 0, nil, false
+		}
+		n[i], entry = v, entry[size:]
+	}
+	left := uint64(len(entry))
+	return n[0], n[1], n[2], entry, n[1] <= left && n[2] <= left-n[1]
+}
+
 // step goes to the next entry. It is false at the end, and where the block is bad.
 func (e *entries) step() bool {
 	if e.next >= len(e.entries) {
 		return false
 	}
-	rest := e.entries[e.next:]
-	var n [3]uint64
-	for i := range n {
-		// Nearly all numbers have one byte.
-		if len(rest) > 0 && rest[0] < 0x80 {
-			n[i], rest = uint64(rest[0]), rest[1:]
-			continue
-		}
-		v, size := binary.Uvarint(rest)
-		if size <= 0 {
-			e.bad = true
-			return false
-		}
-		n[i], rest = v, rest[size:]
-	}
-	left := uint64(len(rest))
-	if n[0] > uint64(len(e.key)) || n[1] > left || n[2] > left-n[1] {
+	shared, key, value, rest, ok := lengths(e.entries[e.next:])
+	if !ok || shared > uint64(len(e.key)) {
 		e.bad = true
 		return false
 	}
-	e.key = append(e.key[:n[0]], rest[:n[1]]...)
-	e.value = rest[n[1] : n[1]+n[2] : n[1]+n[2]]
-	e.next = len(e.entries) - len(rest) + int(n[1]+n[2])
+	e.key = append(e.key[:shared], rest[:key]...)
+	e.value = rest[key : key+value : key+value]
+	e.next = len(e.entries) - len(rest) + int(key+value)
 	return true
+}
+
+// keyAt returns the key of the i-th entry that is written in full, where it lies.
+func (e *entries) keyAt(i int) (key []byte, ok bool) {
+	at := uint64(binary.LittleEndian.Uint32(e.restarts[i*perBlockStart:]))
+	if at >= uint64(len(e.entries)) {
+		return nil, false
+	}
+	shared, length, _, rest, ok := lengths(e.entries[at:])
+	if !ok || shared > 0 {
+		return nil, false
+	}
+	return rest[:length], true
 }
 
 // restart goes to the i-th entry that is written in full, and reads it.
@@ -165,10 +183,12 @@ func (e *entries) seek(key []byte, below *Pair) bool {
 	low, high := 0, len(e.restarts)/perBlockStart
 	for low < high {
 		mid := (low + high) / 2
-		if !e.restart(mid) {
+		full, ok := e.keyAt(mid)
+		if !ok {
+			e.bad = true
 			return false
 		}
-		if bytes.Compare(e.key, key) < 0 {
+		if bytes.Compare(full, key) < 0 {
 			low = mid + 1
 		} else {
 			high = mid
