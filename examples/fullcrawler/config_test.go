@@ -107,7 +107,7 @@ func TestHelp(t *testing.T) {
 	var log bytes.Buffer
 	require.Zero(t, command(t.Context(), []string{"-help"}, &log, io.Discard))
 	require.Contains(t, log.String(), "-contact URL")
-	require.Contains(t, log.String(), "\nHow polite it is:\n")
+	require.Contains(t, log.String(), "\nPoliteness:\n")
 	require.Equal(t, 1, strings.Count(log.String(), "  -scope "))
 	log.Reset()
 	require.Zero(t, command(t.Context(), []string{"check", "-h"}, &log, io.Discard))

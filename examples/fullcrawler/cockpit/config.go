@@ -112,22 +112,21 @@ const (
 	leastDelay   = time.Second
 )
 
-const usage = `fullcrawler crawls websites politely and keeps what it gets as WARC files.
+const usage = `fullcrawler crawls websites politely and stores the pages as WARC files.
 
-	fullcrawler                                     a small web that it serves itself
-	fullcrawler [flags] URL ...                     real ones
+	fullcrawler                                     crawl a small web that it serves itself
+	fullcrawler [flags] URL ...                     crawl real sites
 	fullcrawler -contact https://you.example/bot https://www.example.org/
-	fullcrawler serve                               browse what was kept
-	fullcrawler check|repair                        find damage; mend it
-	fullcrawler explain|export|scan|snapshot        other uses of it; -h tells how
+	fullcrawler serve                               browse the archive
+	fullcrawler check|repair                        find and repair damage
+	fullcrawler explain|export|scan|snapshot        other uses of the archive; -h explains each
 
-Robots.txt is obeyed, and the sitemaps that it names are read. A host is visited by one request at a
-time, and the pause between two requests to a host or an address is the longest of -delay, the site's
-Crawl-delay, and five times what the last answer took.
+It obeys robots.txt, and reads the sitemaps named there. It sends one request at a time to a host. The
+delay between two requests to a host or an address is the longest of -delay, the site's Crawl-delay, and
+five times the latency of the last response.
 
-Whatever ends the crawl, Ctrl-C, a limit, a full disk or a power failure, the same command goes on
-from there. Pages are visited again when it is likely enough that they have changed: in a later run,
-or, with -forever, in the same one.
+After Ctrl-C, a limit, a full disk or a power failure, the same command resumes the crawl. Pages are
+visited again when they are likely to have changed: in a later run or, with -forever, in the same one.
 
 `
 

@@ -81,11 +81,11 @@ type revisiting struct {
 
 func (r *revisiting) flags(fs *flag.FlagSet) {
 	fs.StringVar(&r.name, "revisit", "bayes",
-		"when to come back: bayes, mle, aimd, or an interval such as 24h")
-	fs.Float64Var(&r.price, "price", 0, "what a visit costs, for bayes and mle: the higher, the rarer "+
+		"revisit policy: bayes, mle, aimd, or an interval such as 24h")
+	fs.Float64Var(&r.price, "price", 0, "cost of a visit, for bayes and mle: a higher one means fewer visits "+
 		"(default 0.5 for bayes, 1 for mle)")
-	fs.DurationVar(&r.least, "least", time.Hour, "shortest time between two visits of a page")
-	fs.DurationVar(&r.most, "most", stage.Longest, "longest time between two visits of a page")
+	fs.DurationVar(&r.least, "least", time.Hour, "minimum time between two visits of a page")
+	fs.DurationVar(&r.most, "most", stage.Longest, "maximum time between two visits of a page")
 }
 
 func (r *revisiting) policy() (revisit.Policy, error) {
