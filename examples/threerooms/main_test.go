@@ -111,7 +111,7 @@ func TestRedirectsOfRobotsWait(t *testing.T) {
 		defer web.Close()
 		o := fetch.Options{Reach: fetch.Loopback, Dial: web.Dial, Resolve: web.Resolve}
 		require.NoError(t, crawl(t.Context(), "http://a.test/", 3, time.Minute, o, new(bytes.Buffer)))
-		require.Equal(t, []string{"/robots.txt", "/rules", "/"}, s.asked()[:3])
+		require.Equal(t, []string{"/robots.txt", "/rules", "/"}, s.requested()[:3])
 		require.Empty(t, web.Early(time.Minute))
 	})
 }
