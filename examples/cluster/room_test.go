@@ -58,6 +58,37 @@ func TestBrokersWithoutRoomSaySo(t *testing.T) {
 	}
 }
 
+// TestThreeBrokersWithoutRoomSaySo is the same with replicas. Such brokers may promise more disk than
+// they have before they notice, and then let nothing be changed.
+func TestThreeBrokersWithoutRoomSaySo(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	var routes []string
+	for i := range brokers {
+		routes = append(routes, fmt.Sprintf("127.0.0.1:%d", port+100+i))
+	}
+	var urls []string
+	for i := range brokers {
+		s, err := jet.StartServer(jet.ServerOptions{
+			Dir: t.TempDir(), Port: port + i, Name: fmt.Sprint("n", i), Cluster: routes[i], Routes: routes,
+			MaxStore: 512 << 20,
+		})
+		require.NoError(t, err)
+		t.Cleanup(s.Close)
+		urls = append(urls, s.URL())
+	}
+	on := func(more ...string) (int, string, string) {
+		args := []string{"create", "-nats", strings.Join(urls, ","), "-loopback"}
+		return do(t, append(append(args, more...), "http://a.test/")...)
+	}
+	status, _, log := on()
+	require.Equal(t, 1, status)
+	advice := regexp.MustCompile(`-stream-bytes \d+`).FindString(log)
+	require.NotEmpty(t, advice, log)
+	status, _, log = on(strings.Fields(advice)...)
+	require.Zero(t, status, log)
+}
+
 // TestErrorsOfBeginnersSayWhatToDo makes the mistakes that README.md's quick start invites to.
 func TestErrorsOfBeginnersSayWhatToDo(t *testing.T) {
 	t.Parallel()

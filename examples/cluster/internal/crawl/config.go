@@ -249,7 +249,8 @@ func (o Options) create(ctx context.Context, bus *jet.Bus) error {
 	return nil // somebody else was faster
 }
 
-// createStreams makes the streams of all modules.
+// createStreams makes the streams of all modules. If the brokers have no room for all, it removes
+// those that it has made: brokers that have reserved too much do not even let them shrink.
 func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 	made := 0
 	for _, m := range message.Partitioned() {
@@ -257,6 +258,9 @@ func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 		if room := (*jet.RoomError)(nil); errors.As(err, &room) {
 			room.Made += made
 			room.Streams = o.DedupeParts + o.HostsParts + o.FetchParts
+			for _, m := range message.Partitioned() {
+				err = errors.Join(err, bus.RemoveStreams(ctx, m, o.Parts()[m]))
+			}
 		}
 		if err != nil {
 			return err

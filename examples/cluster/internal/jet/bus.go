@@ -275,6 +275,23 @@ func (b *Bus) adjust(ctx context.Context, config jetstream.StreamConfig) error {
 	return err
 }
 
+// RemoveStreams removes the streams of a module that nobody has ever sent anything to. They would go
+// on to reserve disk.
+func (b *Bus) RemoveStreams(ctx context.Context, m message.Module, parts int) error {
+	for part := range parts {
+		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+		stream, err := b.js.Stream(attempt, b.stream(m, part))
+		if err == nil && stream.CachedInfo().State.LastSeq == 0 {
+			err = b.js.DeleteStream(attempt, b.stream(m, part))
+		}
+		cancel()
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("jet: remove %s: %w", b.stream(m, part), err)
+		}
+	}
+	return nil
+}
+
 // Grow raises the bounds of the streams of a module to that of the options of this connection. It
 // lowers none: that would remove messages.
 func (b *Bus) Grow(ctx context.Context, m message.Module, parts int) error {

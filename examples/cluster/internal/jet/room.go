@@ -12,8 +12,7 @@ import (
 // stream, so that a crawl of 48 fits on a laptop.
 const DefaultMaxBytes = 64 << 20
 
-// A RoomError says that the brokers do not have the disk that the streams of a crawl reserve. The
-// streams that were made stay; the next attempt gives them the size that it asks for.
+// A RoomError says that the brokers do not have the disk that the streams of a crawl reserve.
 type RoomError struct {
 	Bytes   int64 // of one stream
 	Streams int   // of the crawl
