@@ -20,8 +20,8 @@ func Command(name string, args ...string) Work {
 	})
 }
 
-// Process is Command for callers that set more than arguments, such as the environment or a program
-// that limits memory. It must not set standard input and output.
+// Process is Command for callers that set more than arguments, such as the environment or a memory
+// limit. command must not set standard input and output.
 func Process(command func() *exec.Cmd) Work {
 	return Work{func(o Options) (worker, error) {
 		cmd := command()
@@ -42,7 +42,7 @@ func Process(command func() *exec.Cmd) Work {
 	}}
 }
 
-// child is a process. Its methods are safe as [worker] demands.
+// child is a process. Its methods are safe as [worker] requires.
 type child struct {
 	cmd      *exec.Cmd
 	in, out  io.Closer
@@ -62,21 +62,20 @@ func (c *child) Finish() error { return c.in.Close() }
 // Receive reads a reply from the pipe.
 func (c *child) Receive(number int64) ([]byte, error) { return readReply(c.r, number, c.maxReply) }
 
-// Kill ends the process without asking it. What that has started may live on and hold the pipes: a
-// Send or Receive that waits for it fails all the same.
+// Kill kills the process. Its children may survive and keep the pipes open: pending calls of Send
+// and Receive fail all the same.
 func (c *child) Kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.in.Close()
 	_ = c.out.Close()
 }
 
-// Wait waits for the process, and lets go of the pipes.
+// Wait waits for the process, and closes the pipes.
 func (c *child) Wait() error { return c.cmd.Wait() }
 
-// writeDocument leaves nothing in the buffer: the child works on what it has while the next
-// document is still being found.
+// writeDocument flushes the buffer, so that the child can start before the next document is found.
 func writeDocument(w *bufio.Writer, number int64, meta, data []byte) error {
-	_, _ = fmt.Fprintf(w, "DOC %d %d %d\n", number, len(meta), len(data)) // Flush tells
+	_, _ = fmt.Fprintf(w, "DOC %d %d %d\n", number, len(meta), len(data)) // Flush returns the error
 	_, _ = w.Write(meta)
 	_, _ = w.Write(data)
 	return w.Flush()
@@ -104,7 +103,7 @@ func readLine(r *bufio.Reader) (string, error) {
 	return "", fmt.Errorf("not the protocol: %.60q", line)
 }
 
-// readReply does not believe a word: the child may have gone mad, or print something of its own.
+// readReply validates everything: the child may be broken, or print unrelated output.
 func readReply(r *bufio.Reader, number int64, maxReply int) ([]byte, error) {
 	line, err := readLine(r)
 	if err == io.EOF {
@@ -121,12 +120,12 @@ func readReply(r *bufio.Reader, number int64, maxReply int) ([]byte, error) {
 		return nil, fmt.Errorf("not the protocol: %.60q", line)
 	}
 	if id != number {
-		return nil, fmt.Errorf("a reply to document %d in place of %d", id, number)
+		return nil, fmt.Errorf("a reply to document %d instead of %d", id, number)
 	}
 	if size < 0 || size > maxReply {
 		return nil, fmt.Errorf("a reply of %d bytes", size)
 	}
-	var reply bytes.Buffer // grows with what comes, not with what is announced
+	var reply bytes.Buffer // grows with the bytes received, not the announced size
 	if _, err := io.CopyN(&reply, r, int64(size)); err != nil {
 		return nil, fmt.Errorf("the worker has ended in the middle of a reply: %w", err)
 	}
@@ -136,9 +135,9 @@ func readReply(r *bufio.Reader, number int64, maxReply int) ([]byte, error) {
 	return reply.Bytes(), nil
 }
 
-// Serve is the side of the child: it calls work with each document that comes from r, until the
-// end of r, and writes the replies to w. The slices are only valid until work returns. Standard
-// output must not be used for anything else.
+// Serve is the child's side of the protocol: it calls work with each document from r, until the end
+// of r, and writes the replies to w. The slices are only valid until work returns. Standard output
+// must not be used for anything else.
 func Serve(r io.Reader, w io.Writer, work func(meta, data []byte) ([]byte, error)) error {
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
 	var meta, data bytes.Buffer
@@ -169,7 +168,7 @@ func Serve(r io.Reader, w io.Writer, work func(meta, data []byte) ([]byte, error
 		if reply, err = work(meta.Bytes(), data.Bytes()); err != nil {
 			word, reply = "FAIL", []byte(err.Error())
 		}
-		_, _ = fmt.Fprintf(out, "%s %d %d\n", word, id, len(reply)) // Flush tells
+		_, _ = fmt.Fprintf(out, "%s %d %d\n", word, id, len(reply)) // Flush returns the error
 		_, _ = out.Write(reply)
 		if err := out.Flush(); err != nil {
 			return fmt.Errorf("scan: serve: write reply: %w", err)

@@ -1,39 +1,39 @@
-// Package scan spreads documents over workers, and survives what documents do to them.
+// Package scan distributes documents to workers, and survives crashes of workers.
 //
 //	results := scan.Run(ctx, documents, scan.Filter("wc", "-c"), scan.Options{})
 //	for result, err := range results {
 //		...
 //	}
 //
-// It is the parallel scan of Tamura and Kitsuregawa's web archive: a dispatcher holds each document
-// until its result is back, gives the next one to whichever worker has nothing left to be sent, and
-// sends it before the last result has come, so that no worker waits. The documents of a worker that
-// dies go to others. One that kills its worker a second time is skipped and reported. Workers are
-// restarted after so many documents, before their leaks matter.
+// It is the parallel scan of Tamura and Kitsuregawa's web archive. A dispatcher holds each document
+// until its result is back. It sends the next one to a worker with an empty queue, before the last
+// result has come, so that no worker is idle. The documents of a worker that dies go to others. A
+// document that kills its worker twice is skipped and reported. Workers can be restarted after a
+// number of documents, before their leaks matter.
 //
 // # Workers
 //
 // [Filter] runs an ordinary program once for each document. [Command] runs a child process that
 // reads one document after the other, which saves starting a program for each. Either may crash,
 // leak, hang or be killed by the system. [Func] runs a function in this process; a panic counts as
-// its death, and so does hanging, though the goroutine cannot be ended then. Workers share nothing,
-// and each works on one document at a time.
+// its death, and so does a timeout, although its goroutine cannot be stopped then. Workers share
+// nothing, and each works on one document at a time.
 //
 // # Protocol
 //
 // A child of [Command] reads documents from its standard input and writes one reply for each, in
-// their order, to its standard output. Numbers are decimal; what follows a line are bytes of that
-// length:
+// order, to its standard output. Numbers are decimal; each line is followed by as many bytes as its
+// lengths say:
 //
 //	document: DOC id metaLength dataLength LF meta data
 //	reply:    OK id length LF result
 //	      or: FAIL id length LF message
 //
-// At the end of its input it has to exit, once it has replied to all. A reply that is anything else
-// is a death, as is an exit with replies missing. [Serve] is the child's side for programs in Go.
+// At the end of its input it must exit, once it has replied to all. An invalid reply counts as a
+// death, as does an exit with missing replies. [Serve] is the child's side for programs in Go.
 //
 // # What it does not do
 //
-// It keeps no results and does not merge them. A document whose worker died may have been seen by
-// two workers, so that what workers do beside replying may happen twice.
+// It neither stores nor merges results. A document whose worker died may be processed by two
+// workers, so side effects of workers may happen twice.
 package scan

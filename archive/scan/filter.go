@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// metaVariable is the environment variable that tells a filter of its document.
+// metaVariable is the environment variable with the metadata of a filter's document.
 const metaVariable = "SCAN_META"
 
-// maxMessage is how much of what a filter says on its standard error stands in an error.
+// maxMessage bounds the part of a filter's standard error that goes into an error.
 const maxMessage = 1 << 10
 
 // Filter runs an ordinary program for each document, such as wc -c: it reads the document from its
-// standard input, and what it writes to its standard output is the result. The variable SCAN_META
-// has the Meta of the document. A program that ends with another status than 0 has failed, and the
-// error has the beginning of what it said on its standard error.
+// standard input, and its standard output is the result. The environment variable SCAN_META is the
+// Meta of the document. An exit status other than 0 is a failure, whose error has the beginning of
+// the standard error.
 func Filter(name string, args ...string) Work {
 	return Work{func(o Options) (worker, error) {
 		path, err := exec.LookPath(name)
@@ -61,7 +61,7 @@ func (f *filter) run(doc *Document) ([]byte, error) {
 	if bytes.IndexByte(doc.Meta, 0) < 0 {
 		cmd.Env = append(os.Environ(), metaVariable+"="+string(doc.Meta))
 	}
-	cmd.WaitDelay = time.Second // what it has started may hold its output
+	cmd.WaitDelay = time.Second // its children may hold its output
 	err = cmd.Run()
 	switch {
 	case out.cut:
@@ -74,13 +74,13 @@ func (f *filter) run(doc *Document) ([]byte, error) {
 	return out.data, err
 }
 
-// Kill ends the program, too.
+// Kill also ends the program.
 func (f *filter) Kill() {
 	f.stop()
 	f.funcWorker.Kill()
 }
 
-// Wait leaves no program behind.
+// Wait waits until no program is running.
 func (f *filter) Wait() error {
 	defer f.stop()
 	return f.funcWorker.Wait()
@@ -91,10 +91,10 @@ type limited struct {
 	data []byte
 	most int
 	cut  bool
-	full func() // called when there is more; nil for nothing
+	full func() // called when there is more; may be nil
 }
 
-// Write never fails: a program should not die of what it says.
+// Write never fails: output beyond the limit must not kill the program.
 func (l *limited) Write(p []byte) (int, error) {
 	keep := min(len(p), l.most-len(l.data))
 	l.data = append(l.data, p[:keep]...)

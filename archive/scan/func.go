@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// errKilled is what the calls of a worker return that was killed.
+// errKilled is returned by the methods of a killed worker.
 var errKilled = errors.New("the worker was killed")
 
 // Func starts workers that call work in a goroutine of this process. The slices of the document and
@@ -23,7 +23,7 @@ func startFunc(o Options, work func(*Document) ([]byte, error)) *funcWorker {
 	return w
 }
 
-// funcWorker is a goroutine. Its methods are safe as [worker] demands.
+// funcWorker is a goroutine. Its methods are safe as [worker] requires.
 type funcWorker struct {
 	work    func(*Document) ([]byte, error)
 	docs    chan *Document
@@ -38,13 +38,13 @@ type funcReply struct {
 	err error
 }
 
-// run works until there are no more documents, the function panics, or the worker is given up. A
-// function that hangs cannot be stopped; should it come back, run ends then.
+// run works until there are no more documents, the function panics, or the worker is killed. A
+// function that hangs cannot be stopped; if it returns later, run ends then.
 func (w *funcWorker) run() {
 	defer close(w.ended)
 	for {
 		select {
-		case <-w.killed: // and not one of the documents, which others have been sent by now
+		case <-w.killed: // the remaining documents have been sent to others
 			return
 		default:
 		}
@@ -54,7 +54,7 @@ func (w *funcWorker) run() {
 				return
 			}
 			out, err := w.call(doc)
-			w.replies <- funcReply{out, err} // has room for all that can be out
+			w.replies <- funcReply{out, err} // has room for all documents in flight
 			if err != nil && !errors.Is(err, ErrFailed) {
 				return
 			}
@@ -103,17 +103,17 @@ func (w *funcWorker) Receive(int64) ([]byte, error) {
 		return nil, errKilled
 	}
 	select {
-	case reply := <-w.replies: // its last words
+	case reply := <-w.replies: // its last reply
 		return reply.out, reply.err
 	default:
 		return nil, errors.New("the function has ended its goroutine")
 	}
 }
 
-// Kill gives the goroutine up.
+// Kill abandons the goroutine.
 func (w *funcWorker) Kill() { w.once.Do(func() { close(w.killed) }) }
 
-// Wait does not wait for a goroutine that was given up: it may hang forever.
+// Wait does not wait for an abandoned goroutine: it may hang forever.
 func (w *funcWorker) Wait() error {
 	select {
 	case <-w.ended:

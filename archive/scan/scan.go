@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// What a [Result] or a scan may fail with.
+// Errors of a [Result] or a scan.
 var (
 	// ErrSkipped is wrapped by the error for a document that killed its worker twice.
 	ErrSkipped = errors.New("scan: document skipped")
 
-	// ErrFailed is wrapped by the error that a worker replied with.
+	// ErrFailed is wrapped by errors that a worker reports.
 	ErrFailed = errors.New("scan: worker reports")
 
-	// ErrWorkers ends a scan whose workers die one after the other without a single reply: it is
-	// not the documents then.
+	// ErrWorkers ends a scan whose workers keep dying without a single reply, which cannot be the
+	// fault of single documents.
 	ErrWorkers = errors.New("scan: workers keep dying")
 )
 
-// errEnded stops what is left of a scan whose results have all come, or are not wanted any more.
+// errEnded stops a scan after its last result, or when the caller stops taking results.
 var errEnded = errors.New("scan: ended")
 
 // What zero means in [Options].
@@ -33,64 +33,65 @@ const (
 	DefaultMaxReply = 64 << 20
 )
 
-// maxDeaths is how many deaths in a row for each worker, of all together, end a scan.
+// maxDeaths times the number of workers is the number of deaths in a row that ends a scan.
 const maxDeaths = 20
 
-// Options say how a scan is run. The zero Options is fine.
+// Options configures a scan. The zero Options is the recommendation.
 type Options struct {
-	// Workers is how many work at the same time. 0 means one for each core that Go may use.
+	// Workers is the number of workers. 0 means one per GOMAXPROCS.
 	Workers int
 
-	// Depth is how many documents a worker has been sent at most: the one that it works on, and
-	// those that wait in its input. 0 means 2. 1 means that it waits for each.
+	// Depth is the maximum number of documents in flight per worker: the current one and those
+	// queued in its input. 0 means 2. 1 means that it waits for each.
 	Depth int
 
-	// RestartAfter is after how many documents a worker is replaced by a new one. 0 means never.
+	// RestartAfter is the number of documents after which a worker is replaced. 0 means never.
 	RestartAfter int
 
-	// Timeout is how long a worker may take for one document until it is taken for dead. 0 means
-	// that it may take forever.
+	// Timeout is how long a worker may take for one document before it counts as dead. 0 means no
+	// limit.
 	Timeout time.Duration
 
 	// MaxReply bounds the bytes of one reply of a child process. 0 means 64 MiB.
 	MaxReply int
 
-	// Ordered makes results come in the order of the documents, which has finished ones wait for
-	// slow ones. false means as they come.
+	// Ordered returns results in the order of the documents, so finished ones wait for slow ones.
+	// false means in the order of completion.
 	Ordered bool
 
-	// Progress is called after each result, from the goroutine that takes the results. nil means
-	// that nobody wants to know.
+	// Progress is called after each result, from the goroutine that iterates over the results. nil
+	// means no calls.
 	Progress func(Stats)
 }
 
-// Work is what is done with documents: that of [Filter], [Command], [Process] or [Func]. Its zero
-// value is not valid.
+// Work describes the workers: see [Filter], [Command], [Process] and [Func]. Its zero value is not
+// valid.
 type Work struct {
 	start func(o Options) (worker, error)
 }
 
-// Document is what a worker gets. Its slices are copied.
+// Document is the input of a worker. Its slices are copied.
 type Document struct {
 	// Meta and Data are sent to the worker.
 	Meta, Data []byte
 
-	// Value is for functions, and for the one who takes the results. Child processes do not see it.
+	// Value is passed to functions and results. Child processes do not see it.
 	Value any
 
-	// Decode makes of Data what a [Filter] reads. nil means that it reads Data.
+	// Decode converts Data into the input of a [Filter]. nil means that it reads Data.
 	Decode func(data []byte) ([]byte, error)
 
-	// Err keeps the document from being sent: it is what becomes of it. nil means that it is sent.
+	// Err, if not nil, becomes the error of the result, and the document is not sent. nil means
+	// that it is sent.
 	Err error
 }
 
-// Result is what became of a document.
+// Result is the result of a document.
 type Result struct {
-	// Number counts the documents from 0 in their order.
+	// Number is the index of the document, from 0.
 	Number int64
 
-	// Value is that of the document, and Out what the worker made of it.
+	// Value is that of the document, and Out the worker's reply.
 	Value any
 	Out   []byte
 
@@ -98,18 +99,18 @@ type Result struct {
 	Err error
 }
 
-// Stats says how far a scan has come.
+// Stats is the progress of a scan.
 type Stats struct {
-	Results  int64         // that have come
-	Failed   int64         // of them, those with an Err
-	Skipped  int64         // of these, documents that killed their workers
+	Results  int64         // received
+	Failed   int64         // results with an Err
+	Skipped  int64         // failed documents that killed their workers
 	Deaths   int64         // of workers
-	Restarts int64         // of workers that had worked enough
+	Restarts int64         // of workers after RestartAfter documents
 	Busy     time.Duration // of all workers, with a document to work on
 	Idle     time.Duration // of all workers, without one
 }
 
-// job is a document on its way. It is held until its result is back.
+// job is a document in flight. It is held until its result is back.
 type job struct {
 	number int64
 	doc    Document
@@ -123,11 +124,11 @@ type run struct {
 	opts    Options
 	do      Work
 	fresh   chan *job     // from the documents
-	again   chan *job     // those of dead workers; has room for all that are open
+	again   chan *job     // those of dead workers; has room for all open ones
 	done    chan struct{} // closed when open is 0
 	open    atomic.Int64  // documents without a result, plus one while more may come
 	results chan Result
-	window  chan struct{} // how far results may be ahead of the first that is missing
+	window  chan struct{} // how far results may be ahead of the first missing one
 
 	mu     sync.Mutex // guards what follows
 	stats  Stats
@@ -136,7 +137,7 @@ type run struct {
 
 // Run sends each of the documents to a worker and returns a single-use iterator over their results.
 // An error of the documents ends the scan, as does the end of ctx; it comes last, with a zero
-// result. All workers have ended when the iterator has.
+// result. All workers have ended when the iterator ends.
 func Run(ctx context.Context, documents iter.Seq2[Document, error], work Work,
 	opts Options) iter.Seq2[Result, error] {
 	if opts.Workers <= 0 {
@@ -205,15 +206,15 @@ func (r *run) feed(documents iter.Seq2[Document, error]) {
 	}
 }
 
-// close notes that one is less open.
+// close decrements open.
 func (r *run) close() {
 	if r.open.Add(-1) == 0 {
 		close(r.done)
 	}
 }
 
-// next waits for a job. It is nil when there will be none, or ctx has ended. Those of dead workers
-// come first, so that nothing is held for long.
+// next waits for a job. It is nil when there will be none, or ctx has ended. Jobs of dead workers
+// come first, so that none is held for long.
 func (r *run) next(ctx context.Context) *job {
 	select {
 	case j := <-r.again:
@@ -240,7 +241,7 @@ func (r *run) finish(j *job, out []byte, err error) {
 	r.close()
 }
 
-// deliver hands results over, in order if that is wanted, and tells whether all were taken.
+// deliver yields the results, in order if Ordered is set, and reports whether all were taken.
 func (r *run) deliver(yield func(Result, error) bool) bool {
 	waiting, next := map[int64]Result{}, int64(0)
 	for result := range r.results {
@@ -266,8 +267,8 @@ func (r *run) deliver(yield func(Result, error) bool) bool {
 	return true
 }
 
-// hand gives one result to the caller, and makes room in the window for one more document: by that,
-// who does not take results keeps documents from being read.
+// hand yields one result, and makes room in the window for one more document: a caller that does
+// not take results thereby stops the reading of documents.
 func (r *run) hand(result Result, yield func(Result, error) bool) bool {
 	<-r.window
 	if !yield(result, nil) {
@@ -288,7 +289,7 @@ func (r *run) hand(result Result, yield func(Result, error) bool) bool {
 	return true
 }
 
-// count changes the statistics, and returns them as they are then.
+// count changes the statistics, and returns a copy.
 func (r *run) count(change func(*Stats)) Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -296,7 +297,7 @@ func (r *run) count(change func(*Stats)) Stats {
 	return r.stats
 }
 
-// died notes a death, and gives up if there are too many in a row.
+// died counts a death, and stops the scan if there are too many in a row.
 func (r *run) died(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -306,7 +307,7 @@ func (r *run) died(why error) {
 	}
 }
 
-// replied notes that at least one worker is of use, whatever the documents do to the others.
+// replied resets the count of deaths in a row: at least one worker works.
 func (r *run) replied() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

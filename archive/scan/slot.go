@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// worker is one that documents are sent to. Send and Receive are called from two goroutines, each
-// in turn, and Kill from any.
+// worker processes documents. Send and Receive are each called from one goroutine at a time, and
+// Kill from any.
 type worker interface {
-	// Send gives it a document. It may return before the document was looked at.
+	// Send sends a document. It may return before the document is processed.
 	Send(number int64, doc *Document) error
 
-	// Finish tells it that there will be no more, so that it ends after its last reply.
+	// Finish says that there are no more documents, so that it ends after its last reply.
 	Finish() error
 
-	// Receive waits for the reply to the first document that it has not replied to yet. An error
-	// that does not wrap [ErrFailed] means that it is dead.
+	// Receive waits for the reply to the oldest document without one. An error that does not wrap
+	// [ErrFailed] means that the worker is dead.
 	Receive(number int64) ([]byte, error)
 
-	// Kill ends it at once, and has Send and Receive fail.
+	// Kill ends it at once, and makes Send and Receive fail.
 	Kill()
 
-	// Wait waits for its end, once it was told to finish or was killed.
+	// Wait waits for its end, after Finish or Kill.
 	Wait() error
 }
 
 // work runs one worker after the other until there is nothing left to do.
 func (r *run) work() {
 	for more := true; more && r.ctx.Err() == nil; {
-		// A worker is only started for a job that is there.
+		// A worker is only started when there is a job.
 		began := time.Now()
 		first := r.next(r.ctx)
 		r.count(func(s *Stats) { s.Idle += time.Since(began) })
@@ -50,7 +50,7 @@ func (r *run) work() {
 // grace is how long a worker that has replied to all may take to end.
 const grace = 10 * time.Second
 
-// employ sends jobs to one worker until it dies or has had enough of them, and tells whether there
+// employ sends jobs to one worker until it dies or is due for a restart, and reports whether there
 // may be more.
 func (r *run) employ(w worker, first *job) (more bool) {
 	ctx, cancel := context.WithCancel(r.ctx)
@@ -66,22 +66,22 @@ func (r *run) employ(w worker, first *job) (more bool) {
 	if dead != nil {
 		cancel() // ends the sender, and the worker
 		for j := range out {
-			r.again <- j // it has not looked at them
+			r.again <- j // it has not started them
 		}
 		_ = w.Wait()
 		return true
 	}
 	timer := time.AfterFunc(grace, w.Kill)
 	defer timer.Stop()
-	_ = w.Wait() // how it ends does not matter: all its documents are done
+	_ = w.Wait() // its error does not matter: all its documents are done
 	if more {
 		r.count(func(s *Stats) { s.Restarts++ })
 	}
 	return more
 }
 
-// send gives the worker jobs as long as it has room for them, and tells whether it ended because
-// the worker has had enough. Before a job is sent it is in out: so it is held, whatever happens.
+// send sends jobs while the worker has room, and reports whether it stopped because the worker is
+// due for a restart. A job is put into out before it is sent, so that it is never lost.
 func (r *run) send(ctx context.Context, w worker, j *job, out chan<- *job,
 	room chan<- struct{}) (enough bool) {
 	for n := 1; ; n++ {
@@ -100,7 +100,7 @@ func (r *run) send(ctx context.Context, w worker, j *job, out chan<- *job,
 		}
 		out <- j
 		if err := w.Send(j.number, &j.doc); err != nil {
-			w.Kill() // and Receive tells
+			w.Kill() // and Receive returns an error
 			return false
 		}
 		j = nil
@@ -141,7 +141,7 @@ func (r *run) receive(w worker, out <-chan *job, room <-chan struct{}) error {
 	}
 }
 
-// reply waits for one reply, as long as it may take.
+// reply waits for one reply, at most Timeout.
 func (r *run) reply(w worker, j *job) ([]byte, error) {
 	if r.opts.Timeout > 0 {
 		timer := time.AfterFunc(r.opts.Timeout, w.Kill)
@@ -150,7 +150,8 @@ func (r *run) reply(w worker, j *job) ([]byte, error) {
 	return w.Receive(j.number)
 }
 
-// blame decides about the document that a worker died of: it may have been chance, once.
+// blame handles the document that killed a worker: it is retried once, since the death may have
+// been chance.
 func (r *run) blame(j *job, why error) {
 	if j.deaths++; j.deaths < 2 && r.ctx.Err() == nil {
 		r.again <- j
